@@ -1,0 +1,400 @@
+"""An instruction is a row of data: shape, types, qualifiers, targets. Its operands derive from the row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .dtypes import dtype
+from .errors import PtxlabError, listing
+from .layout import Layout, Mode, fragment
+from .operand import Operand
+from .sparsity import STRUCTURES, Structure
+
+if TYPE_CHECKING:
+    from .widgets import Explorer
+
+__all__ = ["TARGETS", "Instruction", "Modifiers"]
+
+#: Every target of PTX ISA 9.0 that this package answers for, in the assembler's spelling.
+TARGETS: tuple[str, ...] = (
+    "sm_75", "sm_80", "sm_86", "sm_87", "sm_88", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_100a", "sm_100f", "sm_103", "sm_103a",
+    "sm_110", "sm_110a", "sm_120", "sm_120a", "sm_120f", "sm_121", "sm_121a",
+)  # fmt: skip
+
+_fragment = lru_cache(maxsize=None)(fragment)
+
+
+@lru_cache(maxsize=None)
+def metadata_layout(rows: int, chunks: int) -> Layout:
+    """Nibbles over (row, chunk): a lane speaks for rows g and g + 8 and four chunks.
+
+    With fewer than 16 chunks only some lanes of each four are needed; the others hold a copy, and the sparsity selector
+    says which copy is read. Found on the hardware by flipping one nibble at a time (tests/test_gpu.py).
+    """
+    speakers = chunks // 4
+    lane: list[Mode] = [(speakers, 0, 4), (4 // speakers, 0, 0), (8, 1, 0), (rows // 16, 16, 0)]
+    return Layout((rows, chunks), tuple(m for m in lane if m[0] != 1), ((4, 0, 1), (2, 8, 0)))
+
+
+@lru_cache(maxsize=None)
+def scale_layouts(vec: int) -> tuple[Layout, Layout]:
+    """Block scales of A and B: one byte a block. thread-id picks among the lanes that hold copies, byte-id among the bytes.
+
+    PTX ISA, "Block Scaling for mma.sync": lane 4g (+2 with thread-id-a 1) speaks for row g, the next lane for row g + 8;
+    lane 4g + thread-id-b speaks for column g.
+    """
+    copies: tuple[Mode, ...] = ((4 // vec, 0, 0),) if vec < 4 else ()
+    a_bytes: tuple[Mode, ...] = ((vec, 0, 1),) if vec > 1 else ()
+    b_bytes: tuple[Mode, ...] = ((vec, 1, 0),) if vec > 1 else ()
+    a = Layout((16, vec), ((2, 8, 0), (2, 0, 0), (8, 1, 0)), a_bytes + copies)
+    b = Layout((vec, 8), ((4, 0, 0), (8, 0, 1)), b_bytes + copies)
+    return a, b
+
+
+@dataclass(frozen=True)
+class Modifiers:
+    """Operands of an instruction that are no matrices: sparsity selector, wgmma's scales, the block-scale selectors."""
+
+    selector: int = 0
+    scale_d: bool = True
+    imm_scale_a: int = 1
+    imm_scale_b: int = 1
+    byte_id_a: int = 0
+    thread_id_a: int = 0
+    byte_id_b: int = 0
+    thread_id_b: int = 0
+
+    def check(self, ins: Instruction) -> Modifiers:
+        """Refuse what this instruction has no place for."""
+        for name, legal in ins.modifiers.items():
+            found = getattr(self, name)
+            if found not in legal:
+                default = getattr(Modifiers, name)
+                if legal == (default,):
+                    raise PtxlabError(f"{name}={found!r}: {ins.mnemonic} takes only {default!r}")
+                raise PtxlabError(f"{name}={found!r}: {ins.mnemonic} takes {listing(legal)}")
+        return self
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """One matrix instruction in PTX's terms; get one with `ptxlab.instruction(text)` or from `ptxlab.catalog()`."""
+
+    family: Literal["mma", "mma.sp", "wmma", "wgmma", "wgmma.sp"]
+    m: int
+    n: int
+    k: int
+    d_type: str
+    a_type: str
+    b_type: str
+    c_type: str
+    targets: tuple[str, ...]
+    satfinite: bool = False
+    ordered: bool = False  # mma.sp::ordered_metadata
+    bit_op: Literal["xor", "and"] | None = None
+    kind: str | None = None
+    scale_vec: int | None = None
+    scale_type: str | None = None
+    a_space: Literal["register", "shared"] = "register"
+
+    def __post_init__(self) -> None:
+        for operand in self.operands.values():
+            if operand.layout is not None and operand.lanes != self.lanes:
+                raise PtxlabError(f"{self.mnemonic}: operand {operand.name} is spread over {operand.lanes} lanes, not {self.lanes}")
+        if self.a_space == "shared" and not self.family.startswith("wgmma"):
+            raise PtxlabError(f"{self.mnemonic}: only wgmma takes A from shared memory")
+        unknown = set(self.targets) - set(TARGETS)
+        if unknown or not self.targets:
+            raise PtxlabError(f"{self.mnemonic}: targets {sorted(unknown) or 'missing'}; known are {listing(TARGETS, 30)}")
+
+    def __str__(self) -> str:
+        return self.mnemonic
+
+    def __repr__(self) -> str:
+        return f"<{self.mnemonic}>" if self.a_space == "register" else f"<{self.mnemonic}, A in shared memory>"
+
+    # -- the row in words ---------------------------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> str:
+        """``m16n8k64``."""
+        return f"m{self.m}n{self.n}k{self.k}"
+
+    @property
+    def sparse(self) -> bool:
+        """Whether A is structured sparse."""
+        return self.family.endswith(".sp")
+
+    @property
+    def lanes(self) -> int:
+        """Lanes that execute it together: 32, or 128 for a warpgroup."""
+        return 128 if self.family.startswith("wgmma") else 32
+
+    @property
+    def mnemonic(self) -> str:
+        """The instruction in PTX's spelling, without its operand list."""
+        types = f".{self.d_type}.{self.a_type}.{self.b_type}"
+        sat = ".satfinite" if self.satfinite else ""
+        if self.family == "wmma":
+            op = f".{self.bit_op}.popc" if self.bit_op else ""
+            return f"wmma.mma{op}.sync.aligned.row.col.{self.shape}{types}.{self.c_type}{sat}"
+        if self.family.startswith("wgmma"):
+            sp = ".sp" if self.sparse else ""
+            return f"wgmma.mma_async{sp}.sync.aligned.{self.shape}{sat}{types}"
+        sp = (".sp::ordered_metadata" if self.ordered else ".sp") if self.sparse else ""
+        scale = f".kind::{self.kind}.block_scale.scale_vec::{self.scale_vec}X" if self.kind else ""
+        stype = f".{self.scale_type}" if self.scale_type else ""
+        return f"mma{sp}.sync.aligned.{self.shape}.row.col{scale}{sat}{types}.{self.c_type}{stype}"
+
+    def supports(self, target: str) -> bool:
+        """Whether the assembler takes this instruction for that target.
+
+        >>> import ptxlab
+        >>> ptxlab.instruction("wgmma.mma_async.sp.sync.aligned.m64n8k64.f32.e4m3.e4m3").supports("sm_90")
+        False
+        """
+        if target not in TARGETS:
+            raise PtxlabError(f"unknown target {target!r}; known are {listing(TARGETS, 30)}")
+        return target in self.targets
+
+    def a_from(self, space: Literal["register", "shared"]) -> Instruction:
+        """The same instruction with A in registers or, for wgmma, in shared memory behind a descriptor."""
+        return replace(self, a_space=space)
+
+    # -- operands -----------------------------------------------------------------------------------------------------
+
+    @property
+    def structure(self) -> Structure | None:
+        """The sparsity that A must have, or None for a dense instruction."""
+        if not self.sparse:
+            return None
+        return STRUCTURES[{4: "4:8", 32: "1:2"}.get(dtype(self.a_type).bits, "2:4")]
+
+    @cached_property
+    def a(self) -> Operand:
+        """Multiplicand A as it is stored: the half that is kept, for sparse instructions."""
+        return self._multiplicand("A", self.m, self.k // (2 if self.sparse else 1), self.a_type, self.a_space)
+
+    @cached_property
+    def a_dense(self) -> Operand:
+        """Multiplicand A as it is meant: for sparse instructions every lane answers for twice the columns it stores."""
+        if not self.sparse or self.a.layout is None:
+            return self._multiplicand("A", self.m, self.k, self.a_type, self.a_space)
+        run = 32 // self.a.dtype.bits
+        return Operand("A", self.a.dtype, (self.m, self.k), _fragment(self.m, self.k, 2 * run), axes=("m", "k"))
+
+    @cached_property
+    def b(self) -> Operand:
+        """Multiplicand B; wgmma reads it from shared memory."""
+        kind = dtype(self.b_type)
+        if self.family.startswith("wgmma"):
+            return Operand("B", kind, (self.k, self.n), None, "shared", ("k", "n"))
+        return Operand("B", kind, (self.k, self.n), _fragment(self.n, self.k, 32 // kind.bits).T, axes=("k", "n"))
+
+    @cached_property
+    def c(self) -> Operand:
+        """Accumulator C. For wgmma it is D before the instruction."""
+        return Operand("C", dtype(self.c_type), (self.m, self.n), _fragment(self.m, self.n, 2), axes=("m", "n"))
+
+    @cached_property
+    def d(self) -> Operand:
+        """Result D."""
+        return Operand("D", dtype(self.d_type), (self.m, self.n), _fragment(self.m, self.n, 2), axes=("m", "n"))
+
+    @cached_property
+    def e(self) -> Operand | None:
+        """Sparsity metadata, one nibble for every row and chunk of A; None for a dense instruction."""
+        if self.structure is None:
+            return None
+        chunks = self.k // self.structure.chunk
+        return Operand("E", dtype("b4"), (self.m, chunks), metadata_layout(self.m, chunks), axes=("m", "chunk"))
+
+    @cached_property
+    def scale_a(self) -> Operand | None:
+        """Block scales of A, or None."""
+        if self.scale_vec is None or self.scale_type is None:
+            return None
+        return Operand("SFA", dtype(self.scale_type), (self.m, self.scale_vec), scale_layouts(self.scale_vec)[0], axes=("m", "block"))
+
+    @cached_property
+    def scale_b(self) -> Operand | None:
+        """Block scales of B, or None."""
+        if self.scale_vec is None or self.scale_type is None:
+            return None
+        return Operand("SFB", dtype(self.scale_type), (self.scale_vec, self.n), scale_layouts(self.scale_vec)[1], axes=("block", "n"))
+
+    def _multiplicand(self, name: str, rows: int, columns: int, kind: str, space: Literal["register", "shared"]) -> Operand:
+        if space == "shared":
+            return Operand(name, dtype(kind), (rows, columns), None, "shared", ("m", "k"))
+        return Operand(name, dtype(kind), (rows, columns), _fragment(rows, columns, 32 // dtype(kind).bits), axes=("m", "k"))
+
+    @property
+    def operands(self) -> dict[str, Operand]:
+        """All matrix operands by name: A, B, C, D, and E, SFA, SFB where the instruction has them."""
+        every = (self.a, self.b, self.c, self.d, self.e, self.scale_a, self.scale_b)
+        return {operand.name: operand for operand in every if operand is not None}
+
+    def operand(self, name: str) -> Operand:
+        """The operand of that name."""
+        try:
+            return self.operands[name.upper()]
+        except KeyError:
+            raise PtxlabError(f"{self.mnemonic} has no operand {name!r}; it has {listing(self.operands)}") from None
+
+    # -- operands that are no matrices ----------------------------------------------------------------------------------
+
+    @property
+    def selectors(self) -> tuple[int, ...]:
+        """Legal sparsity selectors; () for a dense instruction."""
+        return tuple(range(self.e.layout.copies)) if self.e and self.e.layout else ()
+
+    @property
+    def modifiers(self) -> dict[str, tuple[Any, ...]]:
+        """Legal values of every modifier (see `Modifiers`)."""
+        legal: dict[str, tuple[Any, ...]] = {f.name: (f.default,) for f in fields(Modifiers)}
+        if self.sparse:
+            legal["selector"] = self.selectors
+        if self.family.startswith("wgmma"):
+            legal["scale_d"] = (True, False)
+            if self.a.dtype.is_float:
+                legal["imm_scale_a"] = legal["imm_scale_b"] = (1, -1)
+        if self.scale_vec is not None:
+            legal["byte_id_a"] = legal["byte_id_b"] = {1: (0, 1, 2, 3), 2: (0, 2), 4: (0,)}[self.scale_vec]
+            legal["thread_id_a"], legal["thread_id_b"] = (0, 1), (0, 1, 2, 3)
+        return legal
+
+    # -- sparsity -----------------------------------------------------------------------------------------------------
+
+    def _structured(self) -> Structure:
+        if self.structure is None:
+            raise PtxlabError(f"{self.mnemonic} is dense: it has no sparsity to compress; sparse forms are spelt .sp")
+        return self.structure
+
+    def compress(self, A: ArrayLike) -> tuple[NDArray[Any], NDArray[np.uint8]]:
+        """Dense structured-sparse A -> (stored half, one nibble for every row and chunk)."""
+        return self._structured().compress(self._dense(A))
+
+    def expand(self, stored: ArrayLike, nibbles: ArrayLike) -> NDArray[Any]:
+        """The inverse of `compress`."""
+        return self._structured().expand(stored, nibbles, self.metadata_ordered)
+
+    def prune(self, A: ArrayLike) -> NDArray[Any]:
+        """The nearest matrix that has the structure: the largest groups of every chunk stay, the others become 0."""
+        return self._structured().prune(self._dense(A))
+
+    @property
+    def metadata_ordered(self) -> bool:
+        """Whether the two indices of a nibble must ascend: not for plain mma.sp."""
+        return not (self.family == "mma.sp" and not self.ordered)
+
+    def _dense(self, A: ArrayLike) -> NDArray[Any]:
+        A = np.asarray(A)
+        if A.shape[-2:] != (self.m, self.k):
+            raise PtxlabError(f"A: found shape {A.shape}; it takes [..., {self.m}, {self.k}]")
+        return A
+
+    # -- doing it: these load the rooms below when called -----------------------------------------------------------------
+
+    def emulate(
+        self,
+        a: ArrayLike,
+        b: ArrayLike,
+        c: ArrayLike,
+        e: ArrayLike | None = None,
+        *,
+        selector: int = 0,
+        scale_a: ArrayLike | None = None,
+        scale_b: ArrayLike | None = None,
+        model: str | None = None,
+        **modifiers: Any,
+    ) -> NDArray[Any]:
+        """Registers in, registers out, bit for bit as the chip `model` gives them; any leading batch axes.
+
+        `model` is "sm_90" unless the instruction does not exist there.
+        """
+        from .emulator import emulate
+
+        return emulate(self, a, b, c, e, scale_a=scale_a, scale_b=scale_b, model=model, modifiers=self._modifiers(selector, modifiers))
+
+    def run(
+        self,
+        a: ArrayLike,
+        b: ArrayLike,
+        c: ArrayLike,
+        e: ArrayLike | None = None,
+        *,
+        selector: int = 0,
+        scale_a: ArrayLike | None = None,
+        scale_b: ArrayLike | None = None,
+        **modifiers: Any,
+    ) -> NDArray[Any]:
+        """The same as `emulate`, on the GPU: one launch for the whole batch."""
+        from .gpu import run
+
+        return run(self, a, b, c, e, scale_a=scale_a, scale_b=scale_b, modifiers=self._modifiers(selector, modifiers))
+
+    def _modifiers(self, selector: int, modifiers: dict[str, Any]) -> Modifiers:
+        known = {f.name for f in fields(Modifiers)}
+        unknown = sorted(set(modifiers) - known)
+        if unknown:
+            raise PtxlabError(f"unknown argument {unknown[0]!r}; besides a, b, c, e, scale_a, scale_b there are {listing(sorted(known))}")
+        return Modifiers(selector=selector, **modifiers).check(self)
+
+    def __call__(
+        self,
+        A: ArrayLike,
+        B: ArrayLike,
+        C: ArrayLike | None = None,
+        *,
+        scale_a: ArrayLike | None = None,
+        scale_b: ArrayLike | None = None,
+        on: Literal["emulator", "gpu"] = "emulator",
+        **options: Any,
+    ) -> NDArray[Any]:
+        """Whole matrices of values: D = A B + C. Sparse instructions take dense A and compress it.
+
+        >>> import numpy as np, ptxlab
+        >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
+        >>> ins(np.ones((16, 64)), np.ones((64, 8)))[0, :3]
+        array([64, 64, 64], dtype=int32)
+        """
+        if on not in ("emulator", "gpu"):
+            raise PtxlabError(f"on={on!r}: it runs on 'emulator' or on 'gpu'")
+        C = np.zeros(self.c.shape, dtype=self.c.dtype.value_type) if C is None else C
+        e = None
+        if self.e is not None:
+            A, nibbles = self.compress(A)
+            e = self.e.pack_codes(nibbles)
+        scales = {}
+        for name, given, operand in (("scale_a", scale_a, self.scale_a), ("scale_b", scale_b, self.scale_b)):
+            if operand is not None:
+                scales[name] = operand.pack(np.ones(operand.shape) if given is None else given)
+            elif given is not None:
+                raise PtxlabError(f"{name}: {self.mnemonic} has no block scales")
+        do = self.emulate if on == "emulator" else self.run
+        return self.d.unpack(do(self.a.pack(A), self.b.pack(B), self.c.pack(C), e, **scales, **options))
+
+    @property
+    def kernel(self) -> str:
+        """CUDA C++ source of the kernel that `run` compiles: lanes load their registers, the one instruction runs, lanes store."""
+        from .kernel import source
+
+        return source(self)
+
+    @property
+    def ptx(self) -> str:
+        """The instruction with its operand list, as it stands in the kernel."""
+        from .kernel import ptx_line
+
+        return ptx_line(self)
+
+    def explore(self, **options: Any) -> Explorer:
+        """The widget on this instruction."""
+        from .widgets import explore
+
+        return explore(self, **options)

@@ -1,0 +1,160 @@
+"""Fragment layouts: which lane holds which element of a matrix, as data.
+
+A layout is a mixed-radix counter. A *mode* ``(size, row step, column step)`` is one digit; the lane index is
+counted off by the lane modes and the element index by the element modes, fastest digit first, and each digit
+moves by its steps. A mode with both steps 0 is a broadcast: the same element is held more than once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import PtxlabError
+
+__all__ = ["Layout", "Mode", "fragment"]
+
+Mode = tuple[int, int, int]
+
+
+def _steps(modes: Sequence[Mode]) -> NDArray[np.int64]:
+    """Row and column of every value of the counter: [product of sizes, 2]."""
+    at = np.zeros((1, 2), dtype=np.int64)
+    for size, row, column in modes:
+        digit = np.arange(size)[:, None, None] * np.array([row, column])
+        at = (digit + at).reshape(-1, 2)
+    return at
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A map (lane, element) -> (row, column) over a matrix of the given shape.
+
+    >>> c = Layout((16, 8), lane=((4, 0, 2), (8, 1, 0)), element=((2, 0, 1), (2, 8, 0)))   # (T32,V4) -> (M16,N8)
+    >>> c.coords()[5, 3].tolist()
+    [9, 3]
+    >>> c.locate(9, 3)
+    (5, 3)
+    >>> c.cute
+    '((4,8),(2,2)):((32,1),(16,8))'
+    """
+
+    shape: tuple[int, int]
+    lane: tuple[Mode, ...]
+    element: tuple[Mode, ...]
+
+    def __post_init__(self) -> None:
+        coords = self.coords().reshape(-1, 2)
+        outside = ((coords < 0) | (coords >= self.shape)).any(axis=1)
+        if outside.any():
+            lane, element = divmod(int(np.argmax(outside)), self.elements)
+            row, column = coords[np.argmax(outside)]
+            raise PtxlabError(f"layout of {self._size}: lane {lane}, element {element} falls on row {row}, column {column}, outside the matrix")
+        held = np.bincount(coords[:, 0] * self.shape[1] + coords[:, 1], minlength=self.shape[0] * self.shape[1])
+        wrong = held != self.copies
+        if wrong.any():
+            row, column = divmod(int(np.argmax(wrong)), self.shape[1])
+            raise PtxlabError(
+                f"layout of {self._size}: row {row}, column {column} is held {held[row * self.shape[1] + column]} times, its broadcasts allow {self.copies}"
+            )
+
+    @property
+    def _size(self) -> str:
+        return f"{self.shape[0]}x{self.shape[1]}"
+
+    @cached_property
+    def lanes(self) -> int:
+        """How many lanes take part: 32 for a warp, 128 for a warpgroup."""
+        return int(np.prod([size for size, _, _ in self.lane], dtype=np.int64))
+
+    @cached_property
+    def elements(self) -> int:
+        """How many elements one lane holds."""
+        return int(np.prod([size for size, _, _ in self.element], dtype=np.int64))
+
+    @cached_property
+    def copies(self) -> int:
+        """How often every element is held: 1, or more where a mode broadcasts."""
+        return int(np.prod([size for size, row, column in self.lane + self.element if row == column == 0], dtype=np.int64))
+
+    def coords(self) -> NDArray[np.int64]:
+        """Row and column of every element of every lane: int array [lanes, elements, 2]."""
+        return self._coords.copy()
+
+    @cached_property
+    def _coords(self) -> NDArray[np.int64]:
+        return _steps(self.lane)[:, None, :] + _steps(self.element)[None, :, :]
+
+    @cached_property
+    def gather(self) -> NDArray[np.int64]:
+        """Row-major index of the matrix element at each (lane, element): [lanes, elements]."""
+        return self._coords[..., 0] * self.shape[1] + self._coords[..., 1]
+
+    @cached_property
+    def _holders(self) -> NDArray[np.int64]:
+        """lane * elements + element of every holder of each matrix element, in ascending order: [rows * columns, copies]."""
+        order = np.argsort(self.gather.ravel(), kind="stable")
+        return order.reshape(-1, self.copies)
+
+    def scatter(self, copy: int = 0) -> NDArray[np.int64]:
+        """lane * elements + element that holds each matrix element: [rows, columns]; `copy` counts holders by lane, then element."""
+        if not 0 <= copy < self.copies:
+            raise PtxlabError(f"copy {copy}: every element is held {self.copies} times, so copy goes from 0 to {self.copies - 1}")
+        return self._holders[:, copy].reshape(self.shape)
+
+    def locate(self, row: int, col: int) -> tuple[int, int]:
+        """The (lane, element) that holds this row and column; the lowest lane where several do."""
+        for name, found, size in (("row", row, self.shape[0]), ("column", col, self.shape[1])):
+            if not 0 <= found < size:
+                raise PtxlabError(f"{name} {found}: the matrix is {self._size}, so {name}s go from 0 to {size - 1}")
+        lane, element = divmod(int(self._holders[row * self.shape[1] + col, 0]), self.elements)
+        return lane, element
+
+    def holders(self, row: int, col: int) -> list[tuple[int, int]]:
+        """Every (lane, element) that holds this row and column."""
+        self.locate(row, col)
+        return [divmod(int(at), self.elements) for at in self._holders[row * self.shape[1] + col]]  # type: ignore[misc]
+
+    @property
+    def T(self) -> Layout:
+        """The same lanes over the transposed matrix, e.g. B as CUTLASS writes it, (N,K) instead of (K,N)."""
+        flip = tuple((size, column, row) for size, row, column in self.lane), tuple((size, column, row) for size, row, column in self.element)
+        return Layout((self.shape[1], self.shape[0]), *flip)
+
+    @property
+    def cute(self) -> str:
+        """The layout as CuTe's ``(lane, element) -> row + rows * column`` string."""
+        parts = [_cute(modes, self.shape[0]) for modes in (self.lane, self.element)]
+        return "({},{}):({},{})".format(parts[0][0], parts[1][0], parts[0][1], parts[1][1])
+
+    @property
+    def signature(self) -> str:
+        """The sizes of the map, as in the comment above a CuTe atom: ``(T32,V4) -> (16,8)``."""
+        return f"(T{self.lanes},V{self.elements}) -> ({self.shape[0]},{self.shape[1]})"
+
+
+def _cute(modes: Sequence[Mode], rows: int) -> tuple[str, str]:
+    sizes = [str(size) for size, _, _ in modes] or ["1"]
+    strides = [str(row + rows * column) for _, row, column in modes] or ["0"]
+    if len(sizes) == 1:
+        return sizes[0], strides[0]
+    return f"({','.join(sizes)})", f"({','.join(strides)})"
+
+
+def fragment(rows: int, columns: int, run: int) -> Layout:
+    """The family that nearly all fragments belong to: 8 rows of 4 lanes, each holding `run` neighbours of a row.
+
+    Lanes 0..3 share row 0, lanes 4..7 row 1, and so on; what is left of the matrix repeats this 8 x 4*run block,
+    first down to row 16, then to the right, then (for a warpgroup's four warps) every 16 rows.
+
+    >>> fragment(16, 64, 8).cute                                   # A of m16n8k64 with s4
+    '((4,8),(8,2,2)):((128,1),(16,8,512))'
+    """
+    tall, wide, warps = min(rows, 16) // 8, columns // (4 * run), max(rows // 16, 1)
+    lane: list[Mode] = [(4, 0, run), (8, 1, 0), (warps, 16, 0)]
+    element: list[Mode] = [(run, 0, 1), (tall, 8, 0), (wide, 0, 4 * run)]
+    return Layout((rows, columns), tuple(m for m in lane if m[0] != 1), tuple(m for m in element if m[0] != 1))

@@ -1,0 +1,195 @@
+"""One operand of an instruction: a matrix, its element type, and the registers of every lane that hold it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .dtypes import DType
+from .errors import PtxlabError
+from .layout import Layout
+
+__all__ = ["Operand", "Place"]
+
+
+class Place(NamedTuple):
+    """Where one element sits: lane, element index, register, and its lowest and highest bit there."""
+
+    lane: int
+    element: int
+    register: int
+    low: int
+    high: int
+
+
+@dataclass(frozen=True)
+class Operand:
+    """A matrix operand: values <-> codes <-> registers.
+
+    Operands in shared memory (B of wgmma) have no lanes: `layout` is None, and `pack` gives the matrix of codes.
+    """
+
+    name: str
+    dtype: DType
+    shape: tuple[int, int]
+    layout: Layout | None
+    space: Literal["register", "shared"] = "register"
+    axes: tuple[str, str] = ("row", "column")
+
+    def __post_init__(self) -> None:
+        if (self.layout is None) != (self.space == "shared"):
+            raise PtxlabError(f"operand {self.name}: a register operand needs a layout, a shared-memory operand has none")
+        if self.layout is not None and (self.layout.shape != self.shape or self.layout.elements * self.dtype.bits % self.register_bits):
+            raise PtxlabError(f"operand {self.name}: layout {self.layout.signature} does not fill registers of a {self.shape} matrix of {self.dtype}")
+
+    @property
+    def register_bits(self) -> int:
+        """32, or 64 for f64."""
+        return max(32, self.dtype.bits)
+
+    @property
+    def elements_per_register(self) -> int:
+        return self.register_bits // self.dtype.bits
+
+    @property
+    def lanes(self) -> int:
+        return self.layout.lanes if self.layout else 0
+
+    @property
+    def registers(self) -> int:
+        """Registers a lane holds of this operand; 0 for one in shared memory."""
+        return self.layout.elements // self.elements_per_register if self.layout else 0
+
+    @property
+    def register_type(self) -> type[np.unsignedinteger[Any]]:
+        return np.uint64 if self.register_bits == 64 else np.uint32
+
+    def describe(self) -> str:
+        """``A 16x64 s4, 4 registers in each of 32 lanes``."""
+        size = f"{self.name} {self.shape[0]}x{self.shape[1]} {self.dtype}"
+        if not self.layout:
+            return f"{size}, in shared memory"
+        return f"{size}, {self.registers} register{'s' * (self.registers != 1)} in each of {self.lanes} lanes"
+
+    # -- where things are ------------------------------------------------------------------------------------------
+
+    def place(self, lane: int, element: int) -> Place:
+        """Register and bits of an element of a lane."""
+        layout = self._needs_lanes()
+        for what, found, size in (("lane", lane, layout.lanes), ("element", element, layout.elements)):
+            if not 0 <= found < size:
+                raise PtxlabError(f"operand {self.name}: {what} {found} does not exist; {what}s go from 0 to {size - 1}")
+        register, slot = divmod(element, self.elements_per_register)
+        return Place(lane, element, register, slot * self.dtype.bits, (slot + 1) * self.dtype.bits - 1)
+
+    def where(self, row: int, col: int) -> list[Place]:
+        """Every place that holds this row and column, lowest lane first."""
+        return [self.place(lane, element) for lane, element in self._needs_lanes().holders(row, col)]
+
+    def holds(self, lane: int, register: int | None = None) -> Iterator[tuple[Place, int, int]]:
+        """(place, row, column) of the elements in a lane, or in one register of it."""
+        layout = self._needs_lanes()
+        self.place(lane, 0)
+        if register is not None and not 0 <= register < self.registers:
+            raise PtxlabError(f"operand {self.name}: register {register} does not exist; a lane holds registers 0 to {self.registers - 1}")
+        for element, (row, column) in enumerate(layout.coords()[lane].tolist()):
+            place = self.place(lane, element)
+            if register in (None, place.register):
+                yield place, row, column
+
+    def _needs_lanes(self) -> Layout:
+        if self.layout is None:
+            raise PtxlabError(f"operand {self.name} lives in shared memory: no lane holds it; see ptxlab.memory for its addresses")
+        return self.layout
+
+    # -- matrix <-> registers ---------------------------------------------------------------------------------------
+
+    def pack(self, matrix: ArrayLike) -> NDArray[Any]:
+        """Values [..., rows, columns] -> registers [..., lanes, registers]."""
+        matrix = self._matrix(matrix)
+        try:
+            codes = self.dtype.encode(matrix)
+        except PtxlabError as error:
+            raise PtxlabError(f"{self.name}: {error}") from None
+        return self.pack_codes(codes)
+
+    def unpack(self, registers: ArrayLike, copy: int = 0) -> NDArray[Any]:
+        """Registers [..., lanes, registers] -> values [..., rows, columns]."""
+        return self.dtype.decode(self.unpack_codes(registers, copy))
+
+    def pack_codes(self, codes: ArrayLike) -> NDArray[Any]:
+        """Element codes [..., rows, columns] -> registers [..., lanes, registers]."""
+        codes = self._codes(codes)
+        if self.layout is None:
+            return codes
+        held = codes.reshape(*codes.shape[:-2], -1)[..., self.layout.gather]
+        return self.join(held)
+
+    def unpack_codes(self, registers: ArrayLike, copy: int = 0) -> NDArray[Any]:
+        """Registers [..., lanes, registers] -> element codes [..., rows, columns].
+
+        Where the layout holds elements several times, `copy` says which holder is read, counted by lane and element.
+        """
+        if self.layout is None:
+            return self._codes(registers)
+        registers = self.check_registers(registers)
+        held = self.split(registers)
+        return held.reshape(*held.shape[:-2], -1)[..., self.layout.scatter(copy)]
+
+    def join(self, held: NDArray[Any]) -> NDArray[Any]:
+        """Codes by lane and element [..., lanes, elements] -> registers; the first element is in the lowest bits."""
+        parts = held.reshape(*held.shape[:-1], -1, self.elements_per_register).astype(self.register_type)
+        return np.asarray(np.bitwise_or.reduce(parts << self._shifts, axis=-1))
+
+    def split(self, registers: NDArray[Any]) -> NDArray[Any]:
+        """Registers -> codes by lane and element [..., lanes, elements]."""
+        mask = self.register_type((1 << self.dtype.bits) - 1)
+        parts = (registers[..., None] >> self._shifts) & mask
+        return parts.reshape(*registers.shape[:-1], -1).astype(self.dtype.code_type)
+
+    @cached_property
+    def _shifts(self) -> NDArray[Any]:
+        return (np.arange(self.elements_per_register) * self.dtype.bits).astype(self.register_type)
+
+    # -- checks -----------------------------------------------------------------------------------------------------
+
+    def _matrix(self, matrix: ArrayLike) -> NDArray[Any]:
+        matrix = np.asarray(matrix)
+        if matrix.shape[-2:] != self.shape:
+            raise PtxlabError(f"{self.name}: found shape {matrix.shape}; it takes [..., {self.shape[0]}, {self.shape[1]}]")
+        return matrix
+
+    def _codes(self, codes: ArrayLike) -> NDArray[Any]:
+        codes = self._matrix(codes)
+        if codes.dtype.kind not in "iu":
+            raise PtxlabError(f"{self.name}: codes are unsigned integers, found {codes.dtype}; pack takes values")
+        if codes.dtype != self.dtype.code_type or self.dtype.bits < 8:
+            bad = (codes < 0) | (codes > (1 << self.dtype.bits) - 1)
+            if bad.any():
+                row, column = np.argwhere(bad)[0][-2:]
+                raise PtxlabError(f"{self.name}: row {row}, column {column}: code {codes[bad][0]} does not fit the {self.dtype.bits} bits of {self.dtype}")
+        return codes.astype(self.dtype.code_type, copy=False)
+
+    def check_registers(self, registers: ArrayLike) -> NDArray[Any]:
+        """The registers as unsigned integers of their width, or an error that says what is wrong with them."""
+        found = np.asarray(registers)
+        if self.layout is None:
+            return self._codes(found)
+        if found.shape[-2:] != (self.lanes, self.registers):
+            raise PtxlabError(f"{self.name}: found registers of shape {found.shape}; it takes [..., {self.lanes} lanes, {self.registers} registers]")
+        if found.dtype.kind not in "iu":
+            raise PtxlabError(f"{self.name}: registers are {self.register_bits}-bit unsigned integers, found {found.dtype}; pack makes them from values")
+        if found.dtype == self.register_type:
+            return found
+        if found.dtype.kind == "i" and found.dtype.itemsize * 8 == self.register_bits:
+            return found.view(self.register_type)
+        bad = (found < 0) | (found > np.iinfo(self.register_type).max)
+        if bad.any():
+            lane, register = np.argwhere(bad)[0][-2:]
+            raise PtxlabError(f"{self.name}: lane {lane}, register {register}: {found[bad][0]} does not fit {self.register_bits} bits")
+        return found.astype(self.register_type)
