@@ -345,6 +345,22 @@ class Instruction:
             raise PtxlabError(f"unknown argument {unknown[0]!r}; besides a, b, c, e, scale_a, scale_b there are {listing(sorted(known))}")
         return Modifiers(selector=selector, **modifiers).check(self)
 
+    def registers_of(
+        self, a: ArrayLike, b: ArrayLike, c: ArrayLike, e: ArrayLike | None, scale_a: ArrayLike | None, scale_b: ArrayLike | None
+    ) -> list[NDArray[Any]]:
+        """The given registers, checked, in the order A, B, C, E, SFA, SFB of those that this instruction has."""
+        given = {"a": a, "b": b, "c": c, "e": e, "scale_a": scale_a, "scale_b": scale_b}
+        checked = []
+        for name, value in given.items():
+            operand: Operand | None = getattr(self, name)
+            if operand is None and value is not None:
+                raise PtxlabError(f"{name}: {self.mnemonic} has no such operand; it has {listing(self.operands)}")
+            if operand is not None and value is None:
+                raise PtxlabError(f"{name} is missing: {self.mnemonic} needs {operand.describe()}")
+            if operand is not None and value is not None:
+                checked.append(operand.check_registers(value))
+        return checked
+
     def __call__(
         self,
         A: ArrayLike,
