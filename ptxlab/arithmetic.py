@@ -1,186 +1,215 @@
 """The arithmetic of the tensor core: the fused dot product with its alignment and rounding, and exact integers.
 
-PTX leaves accumulation order and rounding of floats open; here they are specified, per chip, by rows of data.
+PTX leaves the accumulation order and rounding of floats open; here they are specified, per chip, by rows of data.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .dtypes import DType
+from .dtypes import DType, dtype
 from .errors import PtxlabError, listing
 
-__all__ = ["Fused", "Model", "block_scaled_dot", "fused_dot", "integer_add", "models"]
+__all__ = ["CHIPS", "Fused", "Model", "block_scaled_dot", "fused_dot", "integer_add", "model_for", "models"]
 
 Array = NDArray[Any]
 
-_NO_TERM = -4000  # exponent of what takes no part in the alignment
+_ABSENT = -4096  # exponent of a zero: it takes no part in the alignment
+_BLOCK = 1 << 15  # elements of D worked on at a time, so that what is read again is still in cache
 
 
 @dataclass(frozen=True)
 class Fused:
-    """How a chip adds products to C in one step: exact products and C are aligned to the largest exponent, cut, and summed."""
+    """How a chip adds products to C in one step.
 
-    fraction_bits: int  # kept below the largest exponent; the rest is cut off (toward zero)
-    result_bits: int  # fraction bits of the result before it is stored
-    zero_counts: bool = True
-    floor: int = _NO_TERM  # the alignment exponent is never below this
+    Products are exact. They and C are aligned to the largest exponent among the non-zero ones (the sum of the factors'
+    exponents, not normalised; never below `floor`), cut toward zero `fraction_bits` below it, and summed exactly. The sum is cut
+    to `result_bits` of fraction for f32, or rounded to nearest even for f16. A zero result is +0, NaN is 0x7fffffff or 0x7fff.
+    """
+
+    fraction_bits: int
+    result_bits: int
+    floor: int
 
 
 @dataclass(frozen=True)
 class Model:
-    """What one chip does for one class of instructions, and how that is known."""
+    """What one chip does with one class of inputs, and how that is known."""
 
     chip: str
-    inputs: str
-    fused: Fused
+    inputs: tuple[str, ...]
+    families: tuple[str, ...]
+    rule: Fused | Literal["exact"]
     evidence: Literal["measured", "published", "assumed"]
     source: str
 
 
-def _split(codes: Array, kind: DType) -> tuple[Array, Array]:
-    """Codes -> (signed significand as float64, exponent): value = significand * 2^exponent, subnormals unnormalised.
+_INTEGERS = ("b1", "s4", "u4", "s8", "u8")
+_H200 = "tests/golden: recorded on an H200 with CUDA 13.0"
+_ISA = "PTX ISA 9.0: integer results are exact, wrapped or clamped"
 
-    Infinities and NaN come back as such in the significand.
-    """
-    if kind.bits <= 16:
-        table = _tables(kind)
-        return table[0][codes], table[1][codes]
-    codes = codes.astype(np.int64)
-    field = codes >> 23 & 0xFF
-    fraction = codes & 0x7FFFFF & ~((1 << kind.ignored_bits) - 1)
-    significand = (fraction | np.where(field > 0, 0x800000, 0)) * 2.0**-23
-    exponent = np.maximum(field, 1) - 127
-    special = field == 255
-    if special.any():
-        significand = np.where(special, np.where(fraction == 0, np.inf, np.nan), significand)
-    return np.where(codes >> 31 & 1, -significand, significand), exponent.astype(np.int32)
+#: Chips that `model=` names, with the target that stands for each.
+CHIPS: dict[str, str] = {"sm_75": "sm_75", "sm_80": "sm_80", "sm_89": "sm_89", "sm_90": "sm_90a", "sm_100": "sm_100a", "sm_120": "sm_120a"}
 
-
-_TABLES: dict[str, tuple[Array, Array]] = {}
-
-
-def _tables(kind: DType) -> tuple[Array, Array]:
-    if kind.name not in _TABLES:
-        codes = np.arange(1 << kind.bits)
-        values = kind.decode(codes).astype(np.float64)
-        field = codes >> kind.fraction_bits & ((1 << kind.exponent_bits) - 1)
-        exponent = (np.maximum(field, 1) - kind.bias).astype(np.int32)
-        with np.errstate(invalid="ignore"):
-            _TABLES[kind.name] = np.ldexp(values, -exponent), exponent
-    return _TABLES[kind.name]
-
-
-def _power(exponent: Array) -> Array:
-    """2.0 ** exponent, by building the bits; 0 below the range of float64."""
-    field = np.clip(exponent.astype(np.int64) + 1023, 0, 2046)
-    return (field << 52).view(np.float64)
-
-
-def fused_dot(a: Array, b: Array, c: Array, kinds: tuple[DType, DType, DType, DType], rule: Fused, positions: Array | None = None) -> Array:
-    """Codes of D for codes a [..., M, S], b [..., K, N], c [..., M, N]; `positions` [..., M, S] says which row of B each column of A meets."""
-    a_kind, b_kind, c_kind, d_kind = kinds
-    (a_sig, a_exp), (b_sig, b_exp), (c_sig, c_exp) = _split(a, a_kind), _split(b, b_kind), _split(c, c_kind)
-
-    def pair(s: int) -> tuple[Array, Array]:
-        if positions is None:
-            return b_sig[..., None, s, :], b_exp[..., None, s, :]
-        rows = positions[..., :, s, None]
-        return np.take_along_axis(b_sig, rows, axis=-2), np.take_along_axis(b_exp, rows, axis=-2)
-
-    steps = range(a.shape[-1])
-    top = np.where(c_sig == 0, _NO_TERM if not rule.zero_counts else c_exp, c_exp)
-    with np.errstate(invalid="ignore", over="ignore"):
-        exact = c_sig * 0.0  # NaN and infinities of the exact sum; 0 where all is finite
-        exact = np.where(np.isfinite(c_sig), 0.0, c_sig)
-        for s in steps:
-            sig, exp = pair(s)
-            product, exponent = a_sig[..., s, None] * sig, a_exp[..., s, None] + exp
-            if not rule.zero_counts:
-                exponent = np.where(product == 0, _NO_TERM, exponent)
-            top = np.maximum(top, exponent)
-            exact = exact + np.where(np.isfinite(product), 0.0, product)
-        top = np.maximum(top, rule.floor)
-        total = np.trunc(np.where(np.isfinite(c_sig), c_sig, 0.0) * _power(c_exp - top + rule.fraction_bits))
-        for s in steps:
-            sig, exp = pair(s)
-            product, exponent = a_sig[..., s, None] * sig, a_exp[..., s, None] + exp
-            total = total + np.trunc(np.where(np.isfinite(product), product, 0.0) * _power(exponent - top + rule.fraction_bits))
-        value = np.where(exact == 0, np.ldexp(total, top - rule.fraction_bits), exact)
-    return store(value, d_kind, rule.result_bits)
-
-
-def store(value: Array, kind: DType, result_bits: int) -> Array:
-    """Exact float64 values -> codes of f32 (toward zero, `result_bits` of fraction) or f16 (nearest even); NaN is all ones but the sign."""
-    with np.errstate(invalid="ignore", over="ignore", under="ignore"):
-        if kind.name == "f16":
-            codes = value.astype(np.float16).view(np.uint16)
-            return np.where(np.isnan(value), np.uint16(0x7FFF), codes).astype(np.uint16)
-        _, exponent = np.frexp(value)
-        step = _power(np.maximum(exponent - 1, -126) - result_bits)
-        finite = np.isfinite(value)
-        cut = np.where(finite, np.trunc(np.where(finite, value, 0.0) / step) * step, value)
-        codes = cut.astype(np.float32).view(np.uint32)
-    return np.where(np.isnan(value), np.uint32(0x7FFFFFFF), codes).astype(np.uint32)
-
-
-def block_scaled_dot(a: Array, b: Array, c: Array, scale_a: Array, scale_b: Array, kinds: tuple[DType, ...], rule: Fused) -> Array:
-    """Codes of D for e2m1 codes a [..., M, K], b [..., K, N] and scale codes [..., M, V], [..., V, N].
-
-    Sums of 16 products are exact; each, times the significands of its two scales, is one term of the alignment.
-    """
-    a_kind, b_kind, c_kind, s_kind = kinds
-    blocks = a.shape[-1] // 16
-    a_value, b_value = a_kind.decode(a).astype(np.float64), b_kind.decode(b).astype(np.float64)
-    c_sig, c_exp = _split(c, c_kind)
-    (sa_sig, sa_exp), (sb_sig, sb_exp) = _split(scale_a, s_kind), _split(scale_b, s_kind)
-    terms, exponents = [np.where(np.isfinite(c_sig), c_sig, 0.0)], [c_exp]
-    exact = np.where(np.isfinite(c_sig), 0.0, c_sig)
-    with np.errstate(invalid="ignore", over="ignore"):
-        for block in range(blocks):
-            part = slice(16 * block, 16 * block + 16)
-            v = block * scale_a.shape[-1] // blocks
-            dot = a_value[..., part] @ b_value[..., part, :]
-            scale = sa_sig[..., v, None] * sb_sig[..., None, v, :]
-            terms.append(np.where(np.isnan(scale), 0.0, dot * scale))
-            exponents.append(sa_exp[..., v, None] + sb_exp[..., None, v, :])
-            exact = exact + np.where(np.isnan(scale), np.nan, 0.0)
-        top = np.maximum.reduce(np.broadcast_arrays(*exponents))
-        total = sum(np.trunc(term * _power(exponent - top + rule.fraction_bits)) for term, exponent in zip(terms, exponents, strict=True))
-        value = np.where(exact == 0, np.ldexp(total, top - rule.fraction_bits), exact)
-    return store(value, c_kind, rule.result_bits)
-
-
-def integer_add(products: Array, c: Array, satfinite: bool) -> Array:
-    """Exact sums of products (any float or integer array) plus s32 codes c -> s32 codes, wrapped or clamped."""
-    total = products.astype(np.int64) + c.view(np.int32)
-    if satfinite:
-        total = np.clip(total, -(1 << 31), (1 << 31) - 1)
-    return total.astype(np.uint32)
-
-
-_MMA_SIM = "MMA-Sim 2025, arXiv 2511.10909"
-
-_MODELS = (
-    Model("sm_90", "tf32", Fused(25, 23), "assumed", "fitted to results of an H200"),
-    Model("sm_90", "fp8 wgmma", Fused(13, 13), "assumed", "fitted to results of an H200"),
-    Model("sm_120", "e2m1", Fused(35, 23), "published", _MMA_SIM),
+_MODELS: tuple[Model, ...] = (
+    Model("sm_90", ("tf32",), ("mma.sp",), Fused(25, 23, -133), "measured", _H200),
+    Model("sm_90", ("e4m3", "e5m2"), ("wgmma.sp",), Fused(13, 13, -133), "measured", _H200),
+    Model("sm_90", _INTEGERS, ("mma", "mma.sp", "wmma", "wgmma.sp"), "exact", "measured", _H200),
+    *(Model(chip, _INTEGERS, ("mma", "mma.sp", "wmma"), "exact", "published", _ISA) for chip in CHIPS if chip != "sm_90"),
+    Model("sm_120", ("e2m1",), ("mma",), Fused(35, 23, -133), "published", "MMA-Sim 2025, arXiv 2511.10909; not run on hardware here"),
 )
 
 
 def models() -> tuple[Model, ...]:
-    """Every model with its evidence: measured here, published elsewhere, or assumed."""
+    """Every model with its evidence: measured here, published elsewhere, or assumed.
+
+    >>> {m.evidence for m in models() if m.chip == "sm_90"}
+    {'measured'}
+    """
     return _MODELS
 
 
-def model_for(chip: str, inputs: str) -> Model:
-    """The model of a chip for a class of inputs."""
-    for model in _MODELS:
-        if (model.chip, model.inputs) == (chip, inputs):
+def model_for(family: str, a_type: str, chip: str) -> Model:
+    """The model of a chip for instructions of that family and type."""
+    if chip not in CHIPS:
+        raise PtxlabError(f"unknown model {chip!r}; there are {listing(CHIPS)}")
+    fitting = [model for model in _MODELS if a_type in model.inputs and family in model.families]
+    for model in fitting:
+        if model.chip == chip:
             return model
-    known = sorted({model.chip for model in _MODELS if model.inputs == inputs})
-    raise PtxlabError(f"model {chip!r}: {inputs} has {listing(known)}")
+    raise PtxlabError(f"model {chip!r} has no arithmetic for {family} with {a_type}; {listing([model.chip for model in fitting])} has it")
+
+
+# -- floats -------------------------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=None)
+def _table(name: str) -> tuple[Array, Array]:
+    """Value and exponent of every code of a type of at most 16 bits."""
+    kind = dtype(name)
+    codes = np.arange(1 << kind.bits)
+    field = codes >> kind.fraction_bits & ((1 << kind.exponent_bits) - 1)
+    with np.errstate(invalid="ignore"):
+        values = kind.decode(codes).astype(np.float64)
+    lowest = 0 if kind.fraction_bits == 0 else 1  # ue8m0 has no subnormals
+    return values, np.where(values == 0, _ABSENT, np.maximum(field, lowest) - kind.bias).astype(np.int16)
+
+
+def _split(codes: Array, kind: DType) -> tuple[Array, Array]:
+    """Codes -> (values as float64, exponents); the exponent of a subnormal is that of the smallest normal."""
+    if kind.bits <= 16:
+        values, exponents = _table(kind.name)
+        return values[codes], exponents[codes]
+    with np.errstate(invalid="ignore"):  # a signalling NaN
+        values = kind.decode(codes).astype(np.float64)
+    field = (codes >> np.uint32(23) & np.uint32(0xFF)).astype(np.int16)
+    return values, np.where(values == 0, np.int16(_ABSENT), np.maximum(field, 1) - np.int16(127)).astype(np.int16)
+
+
+def _power(exponent: Array) -> Array:
+    """2.0 ** exponent by building the bits, held inside the range of float64's normal numbers."""
+    field = np.clip(exponent.astype(np.int64) + 1023, 1, 2046)
+    return (field << 52).view(np.float64)
+
+
+def fused_dot(a: Array, b: Array, c: Array, kinds: tuple[DType, DType, DType, DType], rule: Fused, positions: Array | None = None) -> Array:
+    """Codes of D for codes a [..., M, S], b [..., K, N], c [..., M, N].
+
+    `positions` [..., M, S] says which row of B each stored column of A meets; without it column s meets row s.
+    """
+    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2], c.shape[:-2], () if positions is None else positions.shape[:-2])
+    flat = [np.broadcast_to(x, batch + x.shape[-2:]).reshape(-1, *x.shape[-2:]) for x in (a, b, c)]
+    where = None if positions is None else np.broadcast_to(positions, batch + positions.shape[-2:]).reshape(-1, *positions.shape[-2:])
+    out = np.empty(flat[2].shape, dtype=kinds[3].code_type)
+    step = max(1, _BLOCK // max(1, out[:1].size))
+    for first in range(0, len(out), step):
+        part = slice(first, first + step)
+        out[part] = _fused_block(flat[0][part], flat[1][part], flat[2][part], kinds, rule, None if where is None else where[part])
+    return out.reshape(batch + out.shape[1:])
+
+
+def _fused_block(a: Array, b: Array, c: Array, kinds: tuple[DType, DType, DType, DType], rule: Fused, positions: Array | None) -> Array:
+    (a_value, a_exp), (b_value, b_exp), (c_value, c_exp) = (_split(x, kind) for x, kind in zip((a, b, c), kinds, strict=False))
+    count, depth, columns = b.shape
+    special = not all(np.isfinite(x).all() for x in (a_value, b_value, c_value))
+    odd = np.where(np.isfinite(c_value), 0.0, c_value)
+
+    def factors(values: Array, s: int) -> Array:
+        """What column s of A meets in B: [count, M or 1, N]."""
+        if positions is None:
+            return values[:, s, None, :]
+        rows = np.arange(count)[:, None] * depth + positions[:, :, s]
+        return values.reshape(-1, columns)[rows]
+
+    top = np.maximum(c_exp, np.int16(rule.floor))
+    for s in range(a.shape[-1]):
+        top = np.maximum(top, a_exp[:, :, s, None] + factors(b_exp, s))
+    scale = _power(rule.fraction_bits - top)
+    with np.errstate(invalid="ignore", over="ignore", under="ignore"):
+        total = np.trunc(np.where(np.isfinite(c_value), c_value, 0.0) * scale)
+        for s in range(a.shape[-1]):
+            product = a_value[:, :, s, None] * factors(b_value, s)
+            if special:
+                odd = odd + np.where(np.isfinite(product), 0.0, product)
+                product = np.where(np.isfinite(product), product, 0.0)
+            total += np.trunc(product * scale)
+        value = total / scale
+        if special:
+            value = np.where(odd == 0, value, odd)
+    return _store(value, kinds[3], rule.result_bits)
+
+
+def _store(value: Array, kind: DType, result_bits: int) -> Array:
+    """Exact values -> codes of f32, cut to `result_bits` of fraction, or of f16, to nearest even."""
+    nan = np.isnan(value)
+    with np.errstate(invalid="ignore", over="ignore", under="ignore"):
+        if kind.name == "f16":
+            codes = (value.astype(np.float16) + np.float16(0)).view(np.uint16)  # + 0: a zero has no sign
+            return np.where(nan, np.uint16(0x7FFF), codes)
+        _, exponent = np.frexp(value)
+        grain = _power(np.maximum(exponent - 1, -126) - result_bits)
+        finite = np.isfinite(value)
+        cut = np.where(finite, np.trunc(np.where(finite, value, 0.0) / grain) * grain, value)
+        codes = (cut.astype(np.float32) + np.float32(0)).view(np.uint32)
+    return np.where(nan, np.uint32(0x7FFFFFFF), codes)
+
+
+def block_scaled_dot(a: Array, b: Array, c: Array, scale_a: Array, scale_b: Array, kinds: tuple[DType, DType, DType, DType], rule: Fused) -> Array:
+    """Codes of D for e2m1 codes a [..., M, K], b [..., K, N], f32 codes c, and scale codes [..., M, V], [..., V, N].
+
+    Sums of 16 products are exact; each, times the significands of its two scales, is one term, aligned by the scales' exponents.
+    """
+    a_value, b_value = kinds[0].decode(a).astype(np.float64), kinds[1].decode(b).astype(np.float64)
+    c_value, c_exp = _split(c, kinds[2])
+    (sa_value, sa_exp), (sb_value, sb_exp) = _split(scale_a, kinds[3]), _split(scale_b, kinds[3])
+    blocks, vectors = a.shape[-1] // 16, scale_a.shape[-1]
+    top = np.maximum(c_exp, rule.floor)
+    for v in range(vectors):
+        top = np.maximum(top, sa_exp[..., v, None] + sb_exp[..., None, v, :])
+    scale = _power(rule.fraction_bits - top)
+    with np.errstate(invalid="ignore", over="ignore", under="ignore"):
+        odd = np.where(np.isfinite(c_value), 0.0, c_value)
+        total = np.trunc(np.where(np.isfinite(c_value), c_value, 0.0) * scale)
+        for block in range(blocks):
+            part, v = slice(16 * block, 16 * block + 16), block * vectors // blocks
+            factor = sa_value[..., v, None] * sb_value[..., None, v, :]
+            odd = odd + np.where(np.isnan(factor), np.nan, 0.0)
+            total = total + np.trunc(a_value[..., part] @ b_value[..., part, :] * np.where(np.isnan(factor), 0.0, factor) * scale)
+        value = np.where(odd == 0, total / scale, odd)
+    return _store(value, kinds[2], rule.result_bits)
+
+
+# -- integers -----------------------------------------------------------------------------------------------------------
+
+
+def integer_add(products: Array, c: Array, satfinite: bool) -> Array:
+    """Exact sums of products plus s32 codes c -> s32 codes, wrapped or clamped."""
+    if not satfinite:
+        return products.astype(np.int32).view(np.uint32) + c
+    total = products.astype(np.int64) + c.view(np.int32)
+    return np.clip(total, -(1 << 31), (1 << 31) - 1).astype(np.int32).view(np.uint32)

@@ -200,8 +200,8 @@ def _header_folders() -> tuple[str, ...]:
     except ImportError:
         raise PtxlabError(f"the CUDA headers cannot be found: {_INSTALL}") from None
     found = [find_nvidia_header_directory(name) for name in ("cudart", "cccl")]
-    if not found[0]:
-        raise PtxlabError(f"<mma.h> is not installed: {_INSTALL}")
+    if not found[0] or not any((Path(folder) / "crt" / "mma.h").exists() for folder in found if folder):
+        raise PtxlabError(f"<mma.h> is not installed (package nvidia-cuda-crt): {_INSTALL}; inline PTX needs no header")
     return tuple(folder for folder in found if folder)
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from .dtypes import DType
 from .errors import PtxlabError, listing
 from .instruction import Instruction
+from .operand import Operand
 
 __all__ = ["Registers", "categories", "make"]
 
@@ -37,20 +38,23 @@ class Registers(NamedTuple):
 
 
 class _Stream:
-    """Random numbers from raw 64-bit draws only."""
+    """Random numbers from raw 64-bit draws only. Every draw has a stream of its own, so that a larger first axis only adds to a smaller one."""
 
     def __init__(self, *key: object) -> None:
-        self._raw = np.random.Philox(key=zlib.crc32(repr(key).encode()))
+        self._key = key
+        self._draws = 0
+
+    def _raw(self, shape: tuple[int, ...]) -> NDArray[np.uint64]:
+        self._draws += 1
+        stream = np.random.Philox(key=zlib.crc32(repr((self._draws, *self._key)).encode()))
+        return stream.random_raw(int(np.prod(shape, dtype=np.int64))).reshape(shape) >> np.uint64(16)
 
     def below(self, limit: int, shape: tuple[int, ...]) -> NDArray[np.int64]:
-        raw = self._raw.random_raw(int(np.prod(shape, dtype=np.int64))).reshape(shape)
-        return ((raw >> np.uint64(16)) % np.uint64(limit)).astype(np.int64)
+        return (self._raw(shape) % np.uint64(limit)).astype(np.int64)
 
-    def between(self, low: NDArray[Any] | int, high: NDArray[Any] | int, shape: tuple[int, ...]) -> NDArray[np.int64]:
+    def between(self, low: int, high: int, shape: tuple[int, ...]) -> NDArray[np.int64]:
         """Whole numbers low..high, both included."""
-        span = np.maximum(np.asarray(high) - np.asarray(low) + 1, 1).astype(np.uint64)
-        raw = self._raw.random_raw(int(np.prod(shape, dtype=np.int64))).reshape(shape)
-        return np.asarray(low) + ((raw >> np.uint64(16)) % span).astype(np.int64)
+        return low + self.below(max(high - low + 1, 1), shape)
 
     def chance(self, percent: int, shape: tuple[int, ...]) -> NDArray[np.bool_]:
         return self.below(100, shape) < percent
@@ -68,25 +72,19 @@ def categories(ins: Instruction) -> tuple[str, ...]:
 def make(ins: Instruction, category: str, count: int, seed: int = 0, selector: int = 0) -> Registers:
     """`count` sets of registers of that category.
 
-    The key of the stream leaves out N and the spelling, and B and C are drawn column by column: instructions that
+    The key of the streams leaves out N and the spelling, and B and C are drawn column by column: instructions that
     differ in N alone get the same columns.
     """
     if category not in categories(ins):
         raise PtxlabError(f"unknown category {category!r}; {ins.mnemonic} has {listing(categories(ins))}")
     key = (ins.family, ins.m, ins.k, ins.a_type, ins.b_type, ins.d_type, ins.bit_op, category, count, seed)
-    a_codes = np.empty((count, *ins.a.shape), dtype=ins.a.dtype.code_type)
-    b_codes = np.empty((count, *ins.b.shape), dtype=ins.b.dtype.code_type)
-    c_codes = np.empty((count, *ins.c.shape), dtype=ins.c.dtype.code_type)
-    draw = _float_multiplicands if ins.a.dtype.is_float else _integer_multiplicands
-    a_codes[:] = draw(_Stream("A", *key), ins.a.dtype, category, (count, *ins.a.shape))
-    for column in range(ins.n):
-        stream = _Stream("B", *key, column)
-        b_codes[..., column] = draw(stream, ins.b.dtype, category, (count, ins.k))
-        c_codes[..., column] = _accumulator(_Stream("C", *key, column), ins, category, (count, ins.m))
+    draw = _float_multiplicand if ins.a.dtype.is_float else _integer_multiplicand
+    a = draw(_Stream("A", *key), ins.a, category, (count, *ins.a.shape))
+    b = np.moveaxis(draw(_Stream("B", *key), ins.b, category, (ins.n, count, ins.k)), 0, -1)
+    c = np.moveaxis(_accumulator(_Stream("C", *key), ins, category, (ins.n, count, ins.m)), 0, -1)
     e = _metadata(_Stream("E", *key), ins, count, selector) if ins.e is not None else None
-    scales = [_scale(_Stream("S", i, *key), operand.dtype, (count, *operand.shape)) if operand else None for i, operand in enumerate((ins.scale_a, ins.scale_b))]
-    packed = [operand.pack_codes(codes) if operand and codes is not None else None for operand, codes in zip((ins.scale_a, ins.scale_b), scales, strict=True)]
-    return Registers(ins.a.pack_codes(a_codes), ins.b.pack_codes(b_codes), ins.c.pack_codes(c_codes), e, packed[0], packed[1])
+    scales = [o.pack_codes(_scale(_Stream(o.name, *key), o.dtype, (count, *o.shape))) if o else None for o in (ins.scale_a, ins.scale_b)]
+    return Registers(ins.a.pack_codes(a), ins.b.pack_codes(b), ins.c.pack_codes(c), e, *scales)
 
 
 def _metadata(stream: _Stream, ins: Instruction, count: int, selector: int) -> NDArray[Any]:
@@ -105,8 +103,9 @@ def _metadata(stream: _Stream, ins: Instruction, count: int, selector: int) -> N
 # -- integers -----------------------------------------------------------------------------------------------------------
 
 
-def _integer_multiplicands(stream: _Stream, kind: DType, category: str, shape: tuple[int, ...]) -> NDArray[Any]:
-    """Codes of A or B. `halves` sets the first half of K against the second, so that a sum that is clamped on the way shows."""
+def _integer_multiplicand(stream: _Stream, operand: Operand, category: str, shape: tuple[int, ...]) -> NDArray[Any]:
+    """Codes of A or B, K last. `halves` sets the first half of K against the second, so that a sum that is clamped on the way shows."""
+    kind = operand.dtype
     codes = stream.below(1 << kind.bits, shape)
     mask = (1 << kind.bits) - 1
     if category == "extremes":
@@ -114,7 +113,7 @@ def _integer_multiplicands(stream: _Stream, kind: DType, category: str, shape: t
     elif category == "halves":
         high, low = kind.maximum & mask, kind.minimum & mask
         first = np.arange(shape[-1]) < shape[-1] // 2
-        sign = stream.chance(50, (*shape[:-1], 1)) ^ first if len(shape) == 3 else np.broadcast_to(stream.chance(50, (*shape[:-1], 1)), shape)
+        sign = stream.chance(50, (*shape[:-1], 1)) ^ (first if operand.name == "A" else np.zeros_like(first))
         codes = np.where(stream.chance(10, shape), codes, np.where(sign, high, low))
     return codes.astype(kind.code_type)
 
@@ -148,7 +147,9 @@ def _compose(kind: DType, sign: NDArray[Any], field: NDArray[Any], fraction: NDA
     return code.astype(kind.code_type)
 
 
-def _float_multiplicands(stream: _Stream, kind: DType, category: str, shape: tuple[int, ...]) -> NDArray[Any]:
+def _float_multiplicand(stream: _Stream, operand: Operand, category: str, shape: tuple[int, ...]) -> NDArray[Any]:
+    """Codes of A or B, K last."""
+    kind = operand.dtype
     bits, bias = kind.signed + kind.exponent_bits + kind.fraction_bits, kind.bias
     if category == "bits":
         return stream.below(1 << kind.bits, shape).astype(kind.code_type)
@@ -160,8 +161,8 @@ def _float_multiplicands(stream: _Stream, kind: DType, category: str, shape: tup
         field = stream.between(0, top, shape)
     elif category == "subnormals":
         field = np.where(stream.chance(60, shape), 0, stream.between(0, 4, shape))
-    elif category == "bottom":  # products around and far below the smallest f32; centres differ from matrix to matrix
-        centre = stream.between(max(bias - 100, 1), max(bias - 40, 1), (shape[0],) + (1,) * (len(shape) - 1))
+    elif category == "bottom":  # products around and far below the smallest f32; centres differ along the first axis
+        centre = stream.between(max(bias - 100, 1), max(bias - 40, 1), (shape[0], 1, 1))
         field = centre + stream.between(-8, 8, shape)
         field = np.where(stream.chance(10, shape), 0, field)
     elif category == "zeros":
@@ -175,10 +176,11 @@ def _float_multiplicands(stream: _Stream, kind: DType, category: str, shape: tup
         codes = _compose(kind, sign, field, fraction, noise)
         flipped = codes[..., 0::2] ^ kind.code_type(1 << (kind.bits - 1))
         nearly = stream.chance(15, flipped.shape).astype(kind.code_type) << kind.code_type(kind.ignored_bits)
-        if len(shape) == 3:  # A: neighbours are opposite; B: rows repeat in fours, so that whatever the metadata picks, products cancel
+        if operand.name == "A":  # neighbours of A are opposite, rows of B repeat in eights, so that whatever the metadata picks, products cancel
             codes[..., 1::2] = flipped ^ nearly
         else:
-            codes = np.repeat(codes[..., 0::8], 8, axis=-1)[..., : shape[-1]] ^ (stream.chance(3, shape).astype(kind.code_type) << kind.code_type(kind.ignored_bits))
+            slip = stream.chance(3, shape).astype(kind.code_type) << kind.code_type(kind.ignored_bits)
+            codes = np.repeat(codes[..., 0::8], 8, axis=-1) ^ slip
         return codes
     codes = _compose(kind, sign, field, fraction, noise)
     if category == "special":

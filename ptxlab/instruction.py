@@ -30,15 +30,21 @@ _fragment = lru_cache(maxsize=None)(fragment)
 
 
 @lru_cache(maxsize=None)
-def metadata_layout(rows: int, chunks: int) -> Layout:
-    """Nibbles over (row, chunk): a lane speaks for rows g and g + 8 and four chunks.
+def metadata_layout(rows: int, chunks: int, wide: bool) -> Layout:
+    """Nibbles over (row, chunk). Elements of 16 bits and more (`wide`): a lane speaks for four chunks of rows g and g + 8;
+    narrower ones: for eight chunks of one row, the next lane for the row 8 below.
 
-    With fewer than 16 chunks only some lanes of each four are needed; the others hold a copy, and the sparsity selector
-    says which copy is read. Found on the hardware by flipping one nibble at a time (tests/test_gpu.py).
+    With few chunks only some lanes of each four are needed; the others hold a copy, and the sparsity selector says which
+    copy is read. Found on an H200 by flipping one nibble at a time (tests/test_gpu.py); the manual has it as pictures.
     """
-    speakers = chunks // 4
-    lane: list[Mode] = [(speakers, 0, 4), (4 // speakers, 0, 0), (8, 1, 0), (rows // 16, 16, 0)]
-    return Layout((rows, chunks), tuple(m for m in lane if m[0] != 1), ((4, 0, 1), (2, 8, 0)))
+    if wide:
+        speakers: list[Mode] = [(chunks // 4, 0, 4), (16 // chunks, 0, 0)]
+        nibbles: tuple[Mode, ...] = ((4, 0, 1), (2, 8, 0))
+    else:
+        speakers = [(2, 8, 0), (chunks // 8, 0, 8), (16 // chunks, 0, 0)]
+        nibbles = ((8, 0, 1),)
+    lane = [*speakers, (8, 1, 0), (rows // 16, 16, 0)]
+    return Layout((rows, chunks), tuple(m for m in lane if m[0] != 1), nibbles)
 
 
 @lru_cache(maxsize=None)
@@ -212,7 +218,7 @@ class Instruction:
         if self.structure is None:
             return None
         chunks = self.k // self.structure.chunk
-        return Operand("E", dtype("b4"), (self.m, chunks), metadata_layout(self.m, chunks), axes=("m", "chunk"))
+        return Operand("E", dtype("b4"), (self.m, chunks), metadata_layout(self.m, chunks, self.a.dtype.bits >= 16), axes=("m", "chunk"))
 
     @cached_property
     def scale_a(self) -> Operand | None:
@@ -289,8 +295,8 @@ class Instruction:
 
     @property
     def metadata_ordered(self) -> bool:
-        """Whether the two indices of a nibble must ascend: not for plain mma.sp."""
-        return not (self.family == "mma.sp" and not self.ordered)
+        """Whether the two indices of a nibble must ascend: only for mma.sp::ordered_metadata (an H200 takes any order there too)."""
+        return self.ordered
 
     def _dense(self, A: ArrayLike) -> NDArray[Any]:
         A = np.asarray(A)

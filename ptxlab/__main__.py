@@ -1,0 +1,5 @@
+"""`python -m ptxlab` is `ptxlab`."""
+
+from .cli import main
+
+raise SystemExit(main())

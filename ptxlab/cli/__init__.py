@@ -1,0 +1,5 @@
+"""The command line: the ten-second answer."""
+
+from .app import main
+
+__all__ = ["main"]

@@ -1,0 +1,83 @@
+"""The two commands that do something: run an instruction, open the notebooks."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import gpu
+from ..errors import PtxlabError
+from ..inputs import make
+from ..instruction import Instruction
+from .render import Style
+
+__all__ = ["lab", "notebooks", "run"]
+
+
+def run(ins: Instruction, on: str, seed: int, batch: int, selector: int, style: Style) -> str:
+    """Random registers through the emulator, the GPU or both; D of the first, and how many bits differ."""
+    if batch < 1:
+        raise PtxlabError(f"--batch {batch}: run at least one")
+    if on == "gpu" and not gpu.available(ins):
+        raise PtxlabError(gpu.status(ins))
+    ins._modifiers(selector, {})
+    given = make(ins, "moderate" if ins.a.dtype.is_float else "bits", batch, seed, selector)
+    lines = [style.bold(ins.mnemonic), style.dim(f"  {_count(batch)} on random registers, seed {seed}; GPU: {gpu.status(ins)}")]
+    results: dict[str, NDArray[Any]] = {}
+    if on in ("emulator", "both"):
+        results["emulator"] = ins.emulate(given.a, given.b, given.c, given.e, selector=selector, scale_a=given.scale_a, scale_b=given.scale_b)
+    if on in ("gpu", "both") and gpu.available(ins):
+        results["gpu"] = ins.run(given.a, given.b, given.c, given.e, selector=selector, scale_a=given.scale_a, scale_b=given.scale_b)
+    name, first = next(iter(results.items()))
+    lines += ["", f"D of the first, from the {'GPU' if name == 'gpu' else name}:", _matrix(ins.d.unpack(first)[0], style)]
+    if on == "both":
+        lines += ["", _comparison(results, batch)]
+    return "\n".join(lines)
+
+
+def _count(batch: int) -> str:
+    return "1 instruction" if batch == 1 else f"{batch} instructions"
+
+
+def _comparison(results: dict[str, NDArray[Any]], batch: int) -> str:
+    if len(results) < 2:
+        return "compared with nothing: the GPU did not take part"
+    differing = int(np.bitwise_count(results["emulator"] ^ results["gpu"]).sum())
+    total = results["gpu"].size * results["gpu"].dtype.itemsize * 8
+    return f"emulator and GPU differ in {differing} of {total} bits of D ({_count(batch)})"
+
+
+def _matrix(values: NDArray[Any], style: Style) -> str:
+    """The numbers in columns; the first 16 rows, as many columns as the terminal takes, and the rest counted."""
+    shown = [[f"{value:.6g}" if values.dtype.kind == "f" else str(value) for value in row] for row in values[:16].tolist()]
+    width = max(len(text) for row in shown for text in row) + 2
+    fit = min(max((style.width or 120) // width, 1), values.shape[1])
+    lines = ["".join(text.rjust(width) for text in row[:fit]) for row in shown]
+    hidden = [f"{more} more {what}" for more, what in ((len(values) - len(lines), "rows"), (values.shape[1] - fit, "columns")) if more]
+    return "\n".join([*lines, *([style.dim("  ... and " + ", ".join(hidden))] if hidden else [])])
+
+
+def notebooks() -> Path:
+    """The folder of the notebooks: beside the package in a source checkout, or under the current folder."""
+    for folder in (Path(__file__).resolve().parents[2] / "notebooks", Path.cwd() / "notebooks"):
+        if any(folder.glob("*.ipynb")):
+            return folder
+    raise PtxlabError("no notebooks found: they are in the folder notebooks of ptxlab's source; run `ptxlab lab` there")
+
+
+def lab(arguments: list[str]) -> int:
+    """Start JupyterLab on the notebooks and wait for it."""
+    folder = notebooks()
+    if importlib.util.find_spec("jupyterlab") is None:
+        raise PtxlabError('JupyterLab is not installed: pip install "ptxlab[lab]"')
+    passed = [argument for argument in arguments if argument != "--"]
+    try:
+        return subprocess.call([sys.executable, "-m", "jupyterlab", str(folder), *passed])
+    except KeyboardInterrupt:
+        return 0

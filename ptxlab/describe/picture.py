@@ -1,0 +1,128 @@
+"""Pictures as plain data: labelled cells over a grid, with headers and a hover text for every place.
+
+Whoever draws (Plotly, SVG, the terminal) decides on sizes, fonts and colours; here is only what is to be seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import PtxlabError
+
+__all__ = ["Cell", "Grid", "Header", "Picture", "bits", "headers", "names", "runs"]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A rectangle of the grid with its label. It has the colour of its lane (in shared memory: of its core matrix), or none."""
+
+    row: int
+    column: int
+    height: int
+    width: int
+    lines: tuple[str, ...]
+    lane: int | None = None
+    state: Literal["plain", "dim", "mark"] = "plain"
+
+    @property
+    def text(self) -> str:
+        return " ".join(self.lines)
+
+
+@dataclass(frozen=True)
+class Header:
+    """A heading over `size` rows or columns from `start` on."""
+
+    start: int
+    size: int
+    lines: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        return " ".join(self.lines)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Cells that tile a grid; `hover` has one text for every place, "" where there is nothing to say."""
+
+    shape: tuple[int, int]
+    cells: tuple[Cell, ...]
+    hover: NDArray[Any]
+    rows: tuple[Header, ...]
+    columns: tuple[Header, ...]
+    axes: tuple[str, str] = ("", "")
+    title: str = ""
+    row_rules: tuple[int, ...] = ()  # heavier lines above these rows
+    below: bool = False  # starts a new line of grids
+
+    def __post_init__(self) -> None:
+        covered = np.zeros(self.shape, dtype=np.int64)
+        for cell in self.cells:
+            covered[cell.row : cell.row + cell.height, cell.column : cell.column + cell.width] += 1
+        if (covered != 1).any() or self.hover.shape != self.shape:
+            row, column = np.argwhere(covered != 1)[0] if (covered != 1).any() else (0, 0)
+            raise PtxlabError(f"picture {self.title!r}: the cells do not tile the {self.shape[0]}x{self.shape[1]} grid at row {row}, column {column}")
+
+    @cached_property
+    def lettered(self) -> bool:
+        """Whether cells are labelled, and so outlined one by one."""
+        return any(cell.lines for cell in self.cells)
+
+    def at(self, row: int, column: int) -> Cell:
+        """The cell that covers this place."""
+        return next(c for c in self.cells if 0 <= row - c.row < c.height and 0 <= column - c.column < c.width)
+
+
+@dataclass(frozen=True)
+class Picture:
+    """Grids under one title, side by side except where one starts a new line."""
+
+    title: str
+    subtitle: str
+    grids: tuple[Grid, ...]
+
+
+def bits(low: int, high: int) -> str:
+    """``[7..4]``, or ``[7]`` for a single bit."""
+    return f"[{high}]" if low == high else f"[{high}..{low}]"
+
+
+def names(prefix: str, indices: Sequence[int]) -> str:
+    """``{a0}``, ``{a0,a1}`` or ``{a0..a7}``, as the manual labels its fragments."""
+    first, last = f"{prefix}{indices[0]}", f"{prefix}{indices[-1]}"
+    if len(indices) == 1:
+        return f"{{{first}}}"
+    return f"{{{first},{last}}}" if len(indices) == 2 else f"{{{first}..{last}}}"
+
+
+def headers(size: int, step: int) -> tuple[Header, ...]:
+    """A heading for every `step` rows or columns: ``0``, or ``0..7``."""
+    return tuple(Header(at, step, (str(at) if step == 1 else f"{at}..{at + step - 1}",)) for at in range(0, size, step))
+
+
+def runs(lane: NDArray[np.int64], element: NDArray[np.int64]) -> list[tuple[int, int, int, int]]:
+    """Neighbours that one lane holds as consecutive elements, as (row, column, height, width).
+
+    They lie along a row, or, where no row has any (B), along a column.
+    """
+    along = _runs(lane, element)
+    if any(width > 1 for _, _, _, width in along):
+        return along
+    return [(row, column, height, width) for column, row, width, height in _runs(lane.T, element.T)]
+
+
+def _runs(lane: NDArray[np.int64], element: NDArray[np.int64]) -> list[tuple[int, int, int, int]]:
+    joined = (lane[:, 1:] == lane[:, :-1]) & (element[:, 1:] == element[:, :-1] + 1)
+    found = []
+    for row, links in enumerate(joined):
+        starts = [0, *(int(i) + 1 for i in np.flatnonzero(~links)), lane.shape[1]]
+        found += [(row, start, 1, stop - start) for start, stop in pairwise(starts)]
+    return found

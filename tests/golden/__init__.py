@@ -1,0 +1,70 @@
+"""Results of a real H200, and the inputs they belong to: the emulator is held to them where there is no GPU.
+
+`digests.json` has, for every form that sm_90a has, a digest of all result registers of every category of inputs; `samples.npz`
+has the first few results in full, so that a difference can be looked at. Inputs come from `ptxlab.inputs` by their seed.
+Recorded by ``python -m tests.golden.record`` on the GPU.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ptxlab import Instruction, catalog, inputs
+
+FOLDER = Path(__file__).parent
+SEED = 2026
+SAMPLES = {32: 4, 128: 2}  # results kept in full, by lanes
+
+
+def count(ins: Instruction) -> int:
+    """MMAs of each category: at least 1,000 for a form."""
+    return -(-1000 // len(inputs.categories(ins)))
+
+
+def groups() -> dict[str, list[Instruction]]:
+    """Forms of the sm_90a catalogue that share their inputs: wgmma's N are columns of the widest one, which comes last."""
+    found: dict[str, list[Instruction]] = {}
+    for ins in catalog(target="sm_90a"):
+        key = ins.mnemonic.replace(f"n{ins.n}k", "nNk") if ins.lanes == 128 else ins.mnemonic
+        found.setdefault(key, []).append(ins)
+    return found
+
+
+def variants(ins: Instruction) -> Iterator[tuple[str, Instruction, int]]:
+    """(name, instruction, selector): both places of A for wgmma, every selector for the rest."""
+    if ins.lanes == 128:
+        for space in ("register", "shared"):
+            yield space, ins.a_from(space), 0
+    else:
+        for selector in ins.selectors or (0,):
+            yield str(selector), ins, selector
+
+
+def cases(group: list[Instruction], seed: int) -> Iterator[tuple[str, int, inputs.Registers]]:
+    """(category, selector, registers for the widest of the group)."""
+    widest = group[-1]
+    for category in inputs.categories(widest):
+        for selector in widest.selectors or (0,):
+            yield category, selector, inputs.make(widest, category, count(widest), seed, selector)
+
+
+def narrowed(given: inputs.Registers, widest: Instruction, ins: Instruction) -> dict[str, inputs.Registers]:
+    """The same inputs for a form with fewer columns, by the place of A."""
+    if ins.n != widest.n:
+        c = ins.c.pack_codes(widest.c.unpack_codes(given.c)[..., : ins.n])
+        given = given._replace(b=given.b[..., : ins.n], c=c)
+    return {"register": given, "shared": given._replace(a=ins.a.unpack_codes(given.a))}
+
+
+def digest(registers: np.ndarray[Any, Any]) -> str:
+    return hashlib.sha256(np.ascontiguousarray(registers, dtype="<u4").tobytes()).hexdigest()[:16]
+
+
+def load() -> tuple[dict[str, dict[str, list[str]]], Any]:
+    return json.loads((FOLDER / "digests.json").read_text()), np.load(FOLDER / "samples.npz")

@@ -1,0 +1,59 @@
+"""Record what the GPU gives: ``python -m tests.golden.record`` where an H200 is; nothing here looks at the emulator."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+
+import numpy as np
+
+from ptxlab import gpu, inputs, kernel
+from ptxlab.instruction import Modifiers
+
+from . import FOLDER, SAMPLES, SEED, cases, digest, groups, narrowed, variants
+
+
+def _compile(job: tuple[str, str]) -> None:
+    gpu.compile(*job)
+
+
+def compile_all() -> None:
+    """Fill the kernel cache, on all cores: the compiler takes most of the time of a first run."""
+    target = gpu.device_target()
+    jobs = [(kernel.source(ins, Modifiers(selector=selector)), target) for group in groups().values() for form in group for _, ins, selector in variants(form)]
+    with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
+        list(pool.map(_compile, jobs, chunksize=8))
+
+
+def main() -> None:
+    print(gpu.status(), file=sys.stderr)
+    if gpu.device_target() != "sm_90a":
+        sys.exit("golden vectors are those of sm_90a")
+    compile_all()
+    digests: dict[str, dict[str, list[str]]] = {}
+    samples = {}
+    for group in groups().values():
+        for category, selector, given in cases(group, SEED):
+            for ins in group:
+                parts = narrowed(given, group[-1], ins)
+                for name, form, chosen in variants(ins):
+                    if chosen != selector:
+                        continue
+                    part = parts[form.a_space]
+                    d = form.run(part.a, part.b, part.c, part.e, selector=selector)
+                    digests.setdefault(form.mnemonic, {}).setdefault(name, []).append(digest(d))
+                    if form.lanes == 32 or (form.n == 8 and name == "register"):
+                        samples[f"{form.mnemonic}|{name}|{category}"] = d[: SAMPLES[form.lanes]]
+        print(f"{group[0].mnemonic}: {len(group)} forms", file=sys.stderr, flush=True)
+    folder = os.environ.get("OUT", str(FOLDER))
+    lines = [f"{json.dumps(name)}: {json.dumps(rows, separators=(',', ':'))}" for name, rows in digests.items()]
+    with open(os.path.join(folder, "digests.json"), "w") as file:
+        file.write("{\n" + ",\n".join(lines) + "\n}\n")
+    np.savez_compressed(os.path.join(folder, "samples.npz"), **samples)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,308 @@
+"""The plain data behind figures and command line, against formulas written down anew from the PTX ISA's text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import ptxlab
+from ptxlab import PtxlabError, describe
+from ptxlab.describe.picture import names
+
+S4 = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
+SP_S4 = ptxlab.instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
+SP_TF32 = ptxlab.instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32")
+B1 = ptxlab.instruction("wmma.mma.xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32")
+WGMMA = ptxlab.instruction("wgmma.mma_async.sp.sync.aligned.m64n24k64.f32.e4m3.e4m3")
+SCALED = [ins for ins in ptxlab.catalog("mma") if ins.scale_vec]
+SPARSE = [SP_S4, ptxlab.instruction(SP_S4.mnemonic.replace("::ordered_metadata", "")), SP_TF32, WGMMA]
+
+#: One instruction for every set of layouts.
+ONE_EACH = list({(i.family, i.n, i.k, i.a.dtype.bits, i.d_type, i.scale_vec): i for i in ptxlab.catalog() if i.n in (8, 24, 256)}.values())
+
+Formula = Callable[[int, int], tuple[int, int]]
+
+
+def a_16864(lane: int, i: int) -> tuple[int, int]:
+    """PTX ISA, "Matrix Fragments for mma.m16n8k64", multiplicand A."""
+    group, thread = lane >> 2, lane % 4
+    row = group if 0 <= i < 8 or 16 <= i < 24 else group + 8
+    return row, thread * 8 + (i & 7) + (0 if i < 16 else 32)
+
+
+def b_16864(lane: int, i: int) -> tuple[int, int]:
+    return (lane % 4) * 8 + (i & 7) + (0 if i < 8 else 32), lane >> 2
+
+
+def c_16864(lane: int, i: int) -> tuple[int, int]:
+    return (lane >> 2) + (0 if i < 2 else 8), (lane % 4) * 2 + (i & 1)
+
+
+def a_88128(lane: int, i: int) -> tuple[int, int]:
+    """PTX ISA, "Matrix Fragments for mma.m8n8k128", which WMMA of the same shape follows."""
+    return lane >> 2, (lane % 4) * 32 + i
+
+
+def d_64n(lane: int, i: int) -> tuple[int, int]:
+    """PTX ISA, "Register Fragments for wgmma.mma_async.m64nNk32", accumulator D."""
+    return (lane // 32) * 16 + (lane % 32 >> 2) + (8 if i & 2 else 0), (i // 4) * 8 + (lane % 4) * 2 + (i & 1)
+
+
+FRAGMENTS = [
+    (S4, "A", 32, a_16864),
+    (S4, "B", 16, b_16864),
+    (S4, "C", 4, c_16864),
+    (S4, "D", 4, c_16864),
+    (B1, "A", 32, a_88128),
+    (WGMMA, "D", 12, d_64n),
+]
+
+
+@pytest.mark.parametrize(("ins", "name", "count", "formula"), FRAGMENTS, ids=lambda v: v if isinstance(v, str) else None)
+def test_fragment_cells_are_where_the_manual_puts_them(ins: ptxlab.Instruction, name: str, count: int, formula: Formula) -> None:
+    (grid,) = describe.fragment(ins, name).grids
+    bits = {"s4": 4, "b1": 1, "s32": 32, "f32": 32}[str(ins.operand(name).dtype)]
+    prefix = name.lower()
+    owner = {
+        (r, c): cell for cell in grid.cells for r in range(cell.row, cell.row + cell.height) for c in range(cell.column, cell.column + cell.width)
+    }
+    for lane in range(ins.lanes):
+        for i in range(count):
+            row, column = formula(lane, i)
+            cell = owner[row, column]
+            assert cell.lane == lane
+            label = re.fullmatch(rf"T(\d+):\{{{prefix}(\d+)(?:(?:,|\.\.){prefix}(\d+))?\}}", cell.text)
+            assert label is not None
+            assert int(label[1]) == lane
+            assert int(label[2]) <= i <= int(label[3] or label[2])
+            assert i - int(label[2]) == (row - cell.row) + (column - cell.column)
+            low = i * bits % 32
+            where = f"[{low}]" if bits == 1 else f"[{low + bits - 1}..{low}]"
+            assert grid.hover[row, column] == f"{name}[{row}][{column}]\nlane {lane}, element {prefix}{i}\nregister {i * bits // 32}, bits {where}"
+
+
+@pytest.mark.parametrize("ins", ONE_EACH, ids=str)
+def test_every_operand_has_a_picture_that_tiles_its_matrix(ins: ptxlab.Instruction) -> None:
+    for name, op in ins.operands.items():
+        grid = describe.fragment(ins, name).grids[0]
+        if op.layout is not None and name not in ("SFA", "SFB"):
+            assert grid.shape == op.shape
+        assert sum(cell.height * cell.width for cell in grid.cells) == grid.shape[0] * grid.shape[1]
+        assert all(grid.hover.ravel())
+
+
+def test_a_large_operand_drops_its_labels_and_keeps_its_hover() -> None:
+    large = ptxlab.instruction("wgmma.mma_async.sp.sync.aligned.m64n256k64.f32.e4m3.e4m3")
+    (grid,) = describe.fragment(large, "D").grids
+    assert not grid.lettered
+    assert grid.hover[9, 37].startswith("D[9][37]\nlane 6, element d19\n")
+    assert describe.fragment(large, "D", label="lanes").grids[0].at(9, 37).text == "T6"
+
+
+def sparse_columns(ins: ptxlab.Instruction, lane: int, i: int) -> tuple[int, range]:
+    """Row, and columns of dense A among which stored element a_i lies: the seed documents' firstcol .. lastcol."""
+    group, thread = lane >> 2, lane % 4
+    if ins.a_type == "s4":
+        return group if i < 8 else group + 8, range(thread * 16, thread * 16 + 16)
+    first = thread * 2 + (8 if i >= 2 else 0)
+    return group if i in (0, 2) else group + 8, range(first, first + 2)
+
+
+@pytest.mark.parametrize("ins", [SP_S4, SP_TF32], ids=str)
+def test_dense_a_of_a_sparse_instruction_names_the_lane_that_stores_it(ins: ptxlab.Instruction) -> None:
+    (grid,) = describe.fragment(ins, "A", dense=True).grids
+    assert grid.shape == (ins.m, ins.k)
+    for lane in range(32):
+        for i in range(16 if ins.a_type == "s4" else 4):
+            row, columns = sparse_columns(ins, lane, i)
+            named = [grid.at(row, column) for column in columns]
+            assert {cell.lane for cell in named} == {lane}
+            assert any(f"a{i}" in expanded(cell.text) for cell in named)
+
+
+def expanded(label: str) -> list[str]:
+    """The element names in a label: ``T0:{a4..a7}`` -> a4 a5 a6 a7."""
+    prefix, numbers = "a", [int(n) for n in re.findall(r"a(\d+)", label)]
+    return [f"{prefix}{n}" for n in range(numbers[0], numbers[-1] + 1)]
+
+
+def test_focus_on_a_lane() -> None:
+    (grid,) = describe.fragment(S4, "A", lane=5).grids
+    assert {cell.lane for cell in grid.cells if cell.state == "mark"} == {5}
+    assert {cell.state for cell in grid.cells if cell.lane != 5} == {"dim"}
+
+
+@pytest.mark.parametrize("ins", SPARSE, ids=str)
+def test_metadata_labels_point_at_the_bits_that_hold_the_nibble(ins: ptxlab.Instruction, rng: np.random.Generator) -> None:
+    """Write a nibble where the label says, and the operand reads it back at that row and chunk under that selector."""
+    for selector in ins.selectors:
+        grid = describe.metadata(ins, selector=selector).grids[0]
+        for cell in rng.permutation(np.array(grid.cells, dtype=object))[:24]:
+            lane, high, low = (int(n) for n in re.fullmatch(r"T(\d+): \[(\d+)\.\.(\d+)\]", cell.text).groups())
+            assert high == low + 3
+            registers = np.zeros((ins.lanes, 1), dtype=np.uint32)
+            registers[lane, 0] = np.uint32(0xB << low)
+            expected = np.zeros(ins.e.shape, dtype=np.uint8)
+            expected[cell.row, cell.column] = 0xB
+            assert (ins.e.unpack_codes(registers, selector) == expected).all()
+
+
+@pytest.mark.parametrize("ins", [SP_S4, SP_TF32], ids=str)
+def test_the_selector_picks_a_thread_pair_of_every_quad(ins: ptxlab.Instruction) -> None:
+    """PTX ISA, "Sparse matrix storage": a thread-pair of four consecutive threads contributes, which one the selector says."""
+    for selector in (0, 1):
+        grid, quads = describe.metadata(ins, selector=selector).grids
+        assert {cell.lane % 4 for cell in grid.cells} == {2 * selector, 2 * selector + 1}
+        assert {cell.lane for cell in quads.cells} - {None} == {cell.lane for cell in grid.cells}
+
+
+def test_metadata_with_nibbles_says_what_they_keep() -> None:
+    nibbles = np.full((16, 8), 0b0100)
+    nibbles[3, 2] = 0b1101  # pairs 1 and 3 of columns 16..23
+    cell = describe.metadata(SP_S4, nibbles).grids[0].at(3, 2)
+    assert cell.lines[1:] == ("0b1101", "18-19,22-23")
+    halves = np.full((16, 8), 0b1110)  # the second of two
+    assert describe.metadata(SP_TF32, halves).grids[0].at(0, 3).lines[1:] == ("0b1110", "7")
+
+
+@pytest.mark.parametrize("ins", SCALED, ids=str)
+def test_scales_follow_the_byte_and_thread_selectors(ins: ptxlab.Instruction) -> None:
+    """PTX ISA, "Block Scaling for mma.sync": thread-id-a picks a pair of each quad, thread-id-b one thread, byte-id the bytes."""
+    vec = ins.scale_vec
+    for byte in {1: (0, 1, 2, 3), 2: (0, 2), 4: (0,)}[vec]:
+        for thread in range(4):
+            a, _, b, _ = describe.scales(ins, byte_id_a=byte, thread_id_a=thread % 2, byte_id_b=byte, thread_id_b=thread).grids
+            for row, block in np.ndindex(16, vec):
+                lane = 4 * (row % 8) + 2 * (thread % 2) + row // 8
+                assert a.at(row, block).text == f"T{lane}: [{8 * (byte + block) + 7}..{8 * (byte + block)}]"
+            for block, column in np.ndindex(vec, 8):
+                assert b.at(block, column).text == f"T{4 * column + thread}: [{8 * (byte + block) + 7}..{8 * (byte + block)}]"
+
+
+@pytest.mark.parametrize(("ins", "name"), [(S4, "A"), (S4, "C"), (SP_TF32, "A"), (B1, "B"), (WGMMA, "A"), (SCALED[0], "B"), (SCALED[-1], "SFA")])
+def test_registers_of_a_lane_as_bit_fields(ins: ptxlab.Instruction, name: str, rng: np.random.Generator) -> None:
+    op = ins.operand(name)
+    registers = rng.integers(0, 1 << 32, (op.lanes, op.registers), dtype=np.uint32)
+    (grid,) = describe.lane(ins, name, 6, registers).grids
+    for cell in grid.cells:
+        field = f"{int(registers[6, cell.row]):032b}"[cell.column : cell.column + cell.width]
+        shown = next(line for line in cell.lines[1:] if set(line) <= set("01 ") and not line.startswith(op.name)).replace(" ", "")
+        assert field.endswith(shown)
+        assert len(field) - len(shown) == (1 if str(op.dtype) == "ue4m3" else 0)
+        element = int(cell.lines[0].removeprefix(op.name.lower()))
+        assert element == cell.row * (32 // cell.width) + (31 - cell.column) // cell.width
+    assert [head.lines[1] for head in grid.rows] == [f"0x{int(register):08x}" for register in registers[6]]
+    assert describe.lane(ins, name, 6, registers[6]).grids[0].cells == grid.cells
+
+
+def test_bit_fields_show_values() -> None:
+    A = np.zeros((16, 64), dtype=np.int64)
+    A[9, 37] = -3  # lane 4, a29
+    cell = describe.lane(S4, "A", 4, S4.a.pack(A)).grids[0].at(3, 31 - 23)
+    assert cell.lines == ("a29", "A[9][37]", "1101", "-3")
+
+
+def code_at(registers: np.ndarray, lane: int, register: int, field: str) -> int:
+    high, low = (int(n) for n in re.findall(r"\d+", field)) if ".." in field else (int(field[1:-1]),) * 2
+    return int(registers[lane, register]) >> low & ((1 << (high - low + 1)) - 1)
+
+
+@pytest.mark.parametrize("ins", SPARSE, ids=str)
+def test_where_a_dense_element_goes(ins: ptxlab.Instruction, rng: np.random.Generator) -> None:
+    """Compress and pack a matrix; every element is found in the bits that the answer names for its nibble."""
+    full = rng.integers(1, 7, (ins.m, ins.k))
+    A = ins.prune(full)
+    stored, nibbles = ins.compress(A)
+    registers, e = ins.a.pack(stored), ins.e.pack_codes(nibbles)
+    codes = ins.a.dtype.encode(A)
+    for row, column in zip(rng.integers(0, ins.m, 40).tolist(), rng.integers(0, ins.k, 40).tolist(), strict=True):
+        found = describe.sparse_where(ins, row, column)
+        nibble = found["nibble"].records()[0]
+        value = code_at(e, nibble["lane"], nibble["register"], nibble["bits"])
+        assert value == nibbles[row, found["chunk"]]
+        place = next(r for r in found["places"].records() if r["nibble"] == f"0b{value:04b}")
+        if place["lane"] == "-":
+            assert A[row, column] == 0
+        else:
+            assert code_at(registers, place["lane"], place["register"], place["bits"]) == codes[row, column]
+
+
+@pytest.mark.parametrize(("byte", "swizzle"), [(0, 0), (0, 64), (0, 128)])
+def test_where_in_shared_memory(byte: int, swizzle: int) -> None:
+    """PTX ISA, "Shared Memory Matrix Layout": core matrices of 8 rows of 16 bytes; a swizzle XORs 16-byte pieces with the row."""
+    k, n = 37, 13
+    (found,) = describe.where(WGMMA, "B", k, n, swizzle).records()
+    if swizzle == 0:
+        expected = (n // 8) * 512 + (k // 16) * 128 + (n % 8) * 16 + k % 16
+    else:
+        plain = n * swizzle + k
+        expected = plain ^ ((plain >> 7) % (swizzle // 16)) << 4
+    assert found["byte offset"] == expected + byte
+    (grid,) = describe.fragment(WGMMA, "B").grids
+    assert grid.at(13, 2).text == f"0x{512 + 2 * 128 + 5 * 16:04x}"
+
+
+def test_layout_rows_and_holds() -> None:
+    table = describe.layout(S4.b)
+    assert len(table.rows) == 32 * 16
+    for record in table.records():
+        assert (record["row"], record["column"]) == b_16864(record["lane"], record["element"])
+        assert (record["register"], record["low"], record["high"]) == (
+            record["element"] // 8,
+            record["element"] % 8 * 4,
+            record["element"] % 8 * 4 + 3,
+        )
+    held = describe.holds(S4, "B", 5, 1).records()
+    assert [(r["k"], r["n"]) for r in held] == [b_16864(5, i) for i in range(8, 16)]
+
+
+def test_forms_count_by_family() -> None:
+    found, counts = describe.forms(kind="tf32")
+    assert {ins.a_type for ins in found} == {"tf32"}
+    assert counts == {"mma.sp": 2}
+    assert sum(describe.forms()[1].values()) == len(ptxlab.catalog())
+
+
+@pytest.mark.parametrize("ins", ONE_EACH, ids=str)
+def test_facts_name_every_operand_target_and_evidence(ins: ptxlab.Instruction) -> None:
+    facts = describe.facts(ins)
+    assert [line.split()[0] for line in facts["operands"]] == list(ins.operands)
+    assert set(facts["targets"]) | set(facts["missing on"]) == set(ptxlab.TARGETS)
+    assert facts["ptx"].startswith(ins.mnemonic)
+    assert any(word in line for line in facts["arithmetic"] for word in ("measured", "published", "assumed"))
+    assert ("sparsity" in facts) == ins.sparse
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: describe.fragment(S4, "Q"), "has no operand 'Q'"),
+        (lambda: describe.fragment(S4, "A", dense=True), "dense=True: only A of a sparse instruction"),
+        (lambda: describe.fragment(S4, "A", lane=32), "lane 32 does not exist"),
+        (lambda: describe.fragment(S4, "A", label="x"), "label='x'"),
+        (lambda: describe.fragment(S4, "A", swizzle=64), "nothing to swizzle"),
+        (lambda: describe.fragment(WGMMA, "B", swizzle=48), "swizzle of 48 bytes"),
+        (lambda: describe.metadata(S4), "is dense"),
+        (lambda: describe.metadata(SP_S4, selector=2), "selector=2"),
+        (lambda: describe.metadata(SP_S4, np.zeros((16, 4))), r"found shape \(16, 4\)"),
+        (lambda: describe.metadata(SP_S4, np.zeros((16, 8), int)), "nibble 0b0000 is undefined"),
+        (lambda: describe.scales(S4), "no block scales"),
+        (lambda: describe.scales(SCALED[0], byte_id_a=1), "byte_id_a=1"),
+        (lambda: describe.lane(S4, "A", 0, np.zeros((32, 3), np.uint32)), r"found registers of shape \(32, 3\)"),
+        (lambda: describe.sparse_where(S4, 0, 0), "is dense"),
+        (lambda: describe.sparse_where(SP_S4, 0, 64), "column 64: dense A is 16x64"),
+        (lambda: describe.where(WGMMA, "B", 64, 0), "row 64: B is 64x24"),
+        (lambda: describe.layout(WGMMA.b), "lives in shared memory"),
+        (lambda: describe.forms(kind="s5"), "unknown element type"),
+    ],
+)
+def test_bad_requests_are_refused_in_a_sentence(call: Callable[[], object], said: str) -> None:
+    with pytest.raises(PtxlabError, match=said):
+        call()
+
+
+def test_names() -> None:
+    assert [names("a", range(n)) for n in (1, 2, 3)] == ["{a0}", "{a0,a1}", "{a0..a2}"]

@@ -1,0 +1,196 @@
+"""Figures: what Plotly and SVG are given is what the description says; colours can be told apart; files are written."""
+
+from __future__ import annotations
+
+import sys
+import xml.etree.ElementTree as ET
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ptxlab
+from ptxlab import PtxlabError, describe, figures, palette
+
+S4 = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
+SP_S4 = ptxlab.instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
+SP_TF32 = ptxlab.instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32")
+B1 = ptxlab.instruction("wmma.mma.xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32")
+WGMMA = ptxlab.instruction("wgmma.mma_async.sp.sync.aligned.m64n24k64.f32.e4m3.e4m3")
+LARGE = ptxlab.instruction("wgmma.mma_async.sp.sync.aligned.m64n256k64.f32.e4m3.e4m3")
+SCALED = next(ins for ins in ptxlab.catalog("mma") if ins.scale_vec == 4)
+
+PICTURES = {
+    "A s4": describe.fragment(S4, "A"),
+    "B s4": describe.fragment(S4, "B", lane=5),
+    "C s4": describe.fragment(S4, "C"),
+    "stored A s4": describe.fragment(SP_S4, "A"),
+    "dense A s4": describe.fragment(SP_S4, "A", dense=True),
+    "dense A tf32": describe.fragment(SP_TF32, "A", dense=True),
+    "E tf32": describe.metadata(SP_TF32, np.full((16, 8), 0b1110), 1),
+    "A b1": describe.fragment(B1, "A"),
+    "D wgmma": describe.fragment(WGMMA, "D"),
+    "D wgmma n256": describe.fragment(LARGE, "D", lane=77),
+    "B wgmma": describe.fragment(WGMMA, "B", swizzle=128),
+    "scales": describe.scales(SCALED),
+    "lane": describe.lane(S4, "A", 5, np.zeros((32, 4), np.uint32)),
+}
+
+
+@pytest.fixture(params=PICTURES, ids=str)
+def picture(request: pytest.FixtureRequest) -> describe.Picture:
+    return PICTURES[request.param]
+
+
+def labels(picture: describe.Picture) -> list[str]:
+    return [line for grid in picture.grids for cell in grid.cells for line in cell.lines]
+
+
+def test_plotly_gets_the_colours_hover_texts_and_labels_of_the_picture(picture: describe.Picture) -> None:
+    figure = figures.chart(picture)
+    heat = [trace for trace in figure.data if trace.type == "heatmap"]
+    assert len(heat) == len(picture.grids)
+    assert len(figure.data) <= len(heat) + 4
+    assert not figure.layout.shapes
+    for grid, trace in zip(picture.grids, heat, strict=True):
+        shown = [colour for _, colour in trace.colorscale][::2]
+        for cell in grid.cells:
+            colour = shown[int(trace.z[cell.row][cell.column])]
+            if cell.state != "dim":
+                assert colour == (palette.SILENT if cell.lane is None else palette.LANES[cell.lane % 32])
+        assert [str(said).replace("<br>", "\n") for said in np.ravel(trace.text)] == list(grid.hover.ravel())
+        assert len(trace.x) == grid.shape[1] + 1
+        assert len(trace.y) == grid.shape[0] + 1
+    words = [text.removeprefix("<b>").removesuffix("</b>") for text in figure.data[-1].text]
+    assert words[0] == picture.title
+    assert sorted(set(labels(picture))) == sorted(set(words) & set(labels(picture)))
+
+
+def test_labels_fit_their_cells(picture: describe.Picture) -> None:
+    from ptxlab.figures.drawing import draw
+
+    drawing = draw(picture)
+    for panel in drawing.panels:
+        for cell in panel.grid.cells:
+            _, _, width, height = panel.box(cell)
+            assert all(len(line) * 12 * 0.6 < width for line in cell.lines)
+            assert len(cell.lines) * 12 < height
+        assert panel.x[-1] <= drawing.width
+        assert panel.y[-1] <= drawing.height
+    assert all(0 <= word.x <= drawing.width and 0 <= word.y <= drawing.height for word in drawing.words)
+
+
+def test_svg_is_well_formed_and_says_the_same(picture: describe.Picture) -> None:
+    root = ET.fromstring(figures.svg(picture))
+    space = "{http://www.w3.org/2000/svg}"
+    texts = [text.text for text in root.iter(f"{space}text")]
+    assert texts.count(picture.title) == 1
+    assert Counter(labels(picture)) <= Counter(texts)
+    titles = [title.text for title in root.iter(f"{space}title")]
+    assert titles[0] == picture.title
+    assert titles[1:] == [grid.hover[cell.row, cell.column] for grid in picture.grids for cell in grid.cells]
+
+
+def test_public_figures() -> None:
+    assert figures.fragment(S4, "B").layout.meta["title"] == f"B of {S4.mnemonic}"
+    assert figures.metadata(SP_S4, selector=1).layout.meta["subtitle"].endswith("selector 1")
+    assert figures.lane(S4, "A", 3).layout.meta["title"].startswith("A in lane 3")
+    assert figures.scales(SCALED, thread_id_b=2).data[2].name.endswith("thread-id 2")
+
+
+@pytest.mark.parametrize(("shape", "lettered"), [((16, 8), True), ((64, 256), False)])
+def test_matrix(shape: tuple[int, int], lettered: bool, rng: np.random.Generator) -> None:
+    values = rng.integers(-9, 9, shape)
+    (trace,) = figures.matrix(values, "D").data
+    assert (np.asarray(trace.z) == values).all()
+    assert (trace.texttemplate is not None) == lettered
+    assert trace.zmid == 0
+    assert figures.matrix(np.abs(values)).data[0].zmid is None
+    with pytest.raises(PtxlabError, match="it takes numbers"):
+        figures.matrix(values[0])
+
+
+def test_html_is_one_file_that_works_offline(tmp_path: Path) -> None:
+    path = figures.save(figures.fragment(S4, "C"), tmp_path / "c.html")
+    text = path.read_text(encoding="utf-8")
+    assert "T31:{c2,c3}" in text
+    assert len(text) > 1_000_000
+    assert "<script src=" not in text.replace("'", '"')
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("suffix", ["svg", "png"])
+def test_images_through_a_browser(tmp_path: Path, suffix: str, chromium_path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BROWSER_PATH", chromium_path)
+    content = figures.save(figures.fragment(S4, "C"), tmp_path / f"c.{suffix}").read_bytes()
+    assert content.startswith({"svg": b"<svg", "png": b"\x89PNG"}[suffix])
+    if suffix == "svg":
+        assert b"T31:{c2,c3}" in content
+
+
+def test_save_says_what_is_wrong(tmp_path: Path) -> None:
+    figure = figures.fragment(S4, "C")
+    with pytest.raises(PtxlabError, match=r"written as \.html, \.svg, \.png, \.pdf, found '\.gif'"):
+        figures.save(figure, tmp_path / "c.gif")
+    with pytest.raises(PtxlabError, match="does not exist"):
+        figures.save(figure, tmp_path / "none" / "c.svg")
+
+    class Broken:
+        def write_image(self, *args: object, **options: object) -> None:
+            raise RuntimeError("Chrome not found\nand more")
+
+    with pytest.raises(PtxlabError, match=r"c\.png could not be written \(Chrome not found\); it needs kaleido"):
+        figures.save(Broken(), tmp_path / "c.png")
+
+
+def test_without_plotly_a_sentence_and_the_svg(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "plotly.graph_objects", None)
+    with pytest.raises(PtxlabError, match=r'figures need plotly.*pip install "ptxlab\[lab\]"'):
+        figures.fragment(S4, "A")
+    assert figures.svg(describe.fragment(S4, "A")).startswith("<svg")
+
+
+# -- colours ------------------------------------------------------------------------------------------------------------
+
+#: Machado, Oliveira and Fernandes 2009, severity 1.0, on linear RGB.
+SIGHT = {
+    "full": np.eye(3),
+    "protanopia": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+    "deuteranopia": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
+    "tritanopia": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]],
+}
+
+
+#: Difference in CIE L*a*b* that people just see (Mahy et al. 1994). The closest pair is yellow's two strongest shades under tritanopia, 3.0.
+JUST_NOTICEABLE = 2.3
+
+
+def lab(colour: str, sight: str) -> np.ndarray:
+    """CIE L*a*b* of a colour as it is seen."""
+    value = np.array([int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)])
+    linear = np.where(value <= 0.04045, value / 12.92, ((value + 0.055) / 1.055) ** 2.4)
+    seen = np.clip(np.asarray(SIGHT[sight]) @ linear, 0, 1)
+    to_xyz = np.array([[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.0721750], [0.0193339, 0.1191920, 0.9503041]])
+    x = to_xyz @ seen / np.array([0.95047, 1, 1.08883])
+    f = np.where(x > 216 / 24389, np.cbrt(x), (24389 / 27 * x + 16) / 116)
+    return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
+
+
+@pytest.mark.parametrize("sight", SIGHT)
+def test_neighbouring_groups_and_shades_can_be_told_apart(sight: str) -> None:
+    seen = [lab(colour, sight) for colour in palette.LANES]
+    for lane in range(32):
+        below = (lane + 4) % 32
+        assert np.linalg.norm(seen[lane] - seen[below]) > 5 * JUST_NOTICEABLE, f"lanes {lane} and {below}"
+        if lane % 4 < 3:
+            assert np.linalg.norm(seen[lane] - seen[lane + 1]) > JUST_NOTICEABLE, f"lanes {lane} and {lane + 1}"
+
+
+def test_text_is_readable_on_every_colour() -> None:
+    assert len(set(palette.LANES)) == 32
+    for colour in (*palette.LANES, palette.SILENT, palette.PAPER):
+        assert palette.contrast(palette.text_colour(colour), colour) >= 4.5
+    assert palette.contrast(palette.DIM, palette.SILENT) >= 4.5
+    assert palette.contrast("#000000", "#FFFFFF") == pytest.approx(21)
+    assert palette.lane_colour(37) == palette.LANES[5]

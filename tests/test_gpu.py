@@ -1,0 +1,175 @@
+"""On a GPU: every form against the emulator with fresh random registers, and the layouts found anew by probing."""
+
+from __future__ import annotations
+
+import os
+import secrets
+
+import numpy as np
+import pytest
+
+from ptxlab import Instruction, catalog, gpu, inputs, instruction
+from tests import golden
+from tests.golden.record import compile_all
+
+pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not gpu.available(), reason=gpu.status())]
+
+SEED = int(os.environ.get("PTXLAB_SEED", secrets.randbits(31)))
+GROUPS = golden.groups() if gpu.available() and gpu.device_target() == "sm_90a" else {}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def kernels() -> None:
+    if GROUPS:
+        compile_all()
+
+
+@pytest.mark.parametrize("name", GROUPS)
+def test_gpu_equals_emulator(name: str) -> None:
+    """wgmma's N share their inputs, so the widest is emulated once and the others are held to its first columns."""
+    group = GROUPS[name]
+    widest = group[-1]
+    for category, selector, given in golden.cases(group, SEED):
+        codes = widest.d.unpack_codes(widest.emulate(given.a, given.b, given.c, given.e, selector=selector))
+        for ins in group:
+            wanted = ins.d.pack_codes(codes[..., : ins.n])
+            parts = golden.narrowed(given, widest, ins)
+            for _, form, chosen in golden.variants(ins):
+                if chosen == selector:
+                    part = parts[form.a_space]
+                    differing = np.sum(form.run(part.a, part.b, part.c, part.e, selector=selector) != wanted)
+                    assert differing == 0, f"{form!r} {category} selector {selector}: {differing} of {wanted.size} registers; PTXLAB_SEED={SEED}"
+
+
+MODIFIED = [
+    ("f32.e4m3.e5m2", {"imm_scale_a": -1}),
+    ("f32.e5m2.e4m3", {"imm_scale_b": -1}),
+    ("f16.e4m3.e4m3", {"imm_scale_a": -1, "imm_scale_b": -1}),
+    ("f16.e5m2.e5m2", {"imm_scale_a": -1, "scale_d": False}),
+    ("f32.e4m3.e4m3", {"scale_d": False}),
+    ("s32.s8.u8", {"scale_d": False}),
+    ("satfinite.s32.s8.u8", {"scale_d": False}),
+]
+
+
+@pytest.mark.parametrize("space", ["register", "shared"])
+@pytest.mark.parametrize(("types", "modifiers"), MODIFIED)
+def test_wgmma_modifiers(types: str, modifiers: dict[str, int], space: str) -> None:
+    ins = instruction(f"wgmma.mma_async.sp.sync.aligned.m64n16k64.{types}").a_from(space)
+    for category in inputs.categories(ins):
+        given = inputs.make(ins, category, 100, SEED)
+        assert np.array_equal(ins.run(given.a, given.b, given.c, given.e, **modifiers), ins.emulate(given.a, given.b, given.c, given.e, **modifiers)), (category, SEED)
+
+
+@pytest.mark.parametrize("space", ["register", "shared"])
+@pytest.mark.parametrize("swizzle", [64, 128])
+def test_wgmma_swizzled_tiles(swizzle: int, space: str) -> None:
+    ins = instruction("wgmma.mma_async.sp.sync.aligned.m64n24k64.s32.s8.s8").a_from(space)
+    given = inputs.make(ins, "bits", 50, SEED)
+    assert np.array_equal(gpu.run(ins, given.a, given.b, given.c, given.e, swizzle=swizzle), ins.emulate(given.a, given.b, given.c, given.e))
+
+
+def probe_metadata(ins: Instruction, selector: int) -> dict[tuple[int, int], tuple[int, int]]:
+    """(lane, nibble) -> (row, chunk), by experiment: every lane's every nibble in turn points elsewhere, and D shows where.
+
+    All of A is 1. All nibbles say "the first half of the chunk", where B is 0; one says "the second half", where B holds the
+    number of the chunk in binary, a bit a column.
+    """
+    structure, e = ins.structure, ins.e
+    assert structure is not None and e is not None
+    first, last = min(structure.nibbles), max(structure.nibbles)
+    flips = [(lane, nibble) for lane in range(ins.lanes) for nibble in range(8)]
+    registers = np.full((len(flips), ins.lanes, 1), sum(first << 4 * i for i in range(8)), dtype=np.uint32)
+    for probe, (lane, nibble) in enumerate(flips):
+        registers[probe, lane, 0] ^= (first ^ last) << 4 * nibble
+    chunk = np.arange(ins.k) // structure.chunk
+    second = np.arange(ins.k) % structure.chunk >= structure.chunk // 2
+    bits = [np.ones(ins.k, dtype=int)] + [chunk >> i & 1 for i in range(7)]
+    B = np.stack(bits, axis=1) * second[:, None]
+    D = ins.d.unpack(ins.run(ins.a.pack(np.ones(ins.a.shape)), ins.b.pack(B), ins.c.pack(np.zeros(ins.c.shape)), registers, selector=selector))
+    found = {}
+    for probe, flip in enumerate(flips):
+        rows = np.flatnonzero(D[probe, :, 0])
+        if len(rows):
+            assert len(rows) == 1, f"{flip} changes rows {rows}"
+            found[flip] = int(rows[0]), sum(int(D[probe, rows[0], 1 + i] != 0) << i for i in range(7))
+    return found
+
+
+PROBED = [
+    "mma.sp.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32",
+    "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.u4.s4.s32",
+    "mma.sp.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32",
+    "mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32",
+    "wgmma.mma_async.sp.sync.aligned.m64n8k64.s32.s8.s8",
+    "wgmma.mma_async.sp.sync.aligned.m64n8k64.f32.e4m3.e5m2",
+]
+
+
+@pytest.mark.parametrize("name", PROBED)
+def test_metadata_layout_is_found_by_probing(name: str) -> None:
+    ins = instruction(name)
+    assert ins.e is not None and ins.e.layout is not None
+    for selector in ins.selectors:
+        at = ins.e.layout.scatter(selector)
+        stated = {divmod(int(at[row, chunk]), 8): (row, chunk) for row in range(at.shape[0]) for chunk in range(at.shape[1])}
+        assert probe_metadata(ins, selector) == stated
+
+
+WARP_LEVEL = [ins for ins in catalog(target="sm_90a") if ins.family in ("mma", "wmma") and not ins.satfinite]
+
+
+def products(ins: Instruction, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """A B on the GPU; for xor, whose D is |x| + |y| - 2 |x and y|, with the counts taken out again."""
+    D = ins.d.unpack(ins.run(a, b, ins.c.pack(np.zeros(ins.c.shape)))).astype(int)
+    if ins.bit_op != "xor":
+        return D
+    return (ins.a.unpack(a).sum(axis=-1)[..., None] + ins.b.unpack(b).sum(axis=-2)[..., None, :] - D) // 2
+
+
+@pytest.mark.parametrize("ins", WARP_LEVEL, ids=str)
+@pytest.mark.parametrize("operand", ["A", "B"])
+def test_fragments_are_found_by_probing(ins: Instruction, operand: str) -> None:
+    """One element of one lane is 1, the other multiplicand holds a bit of k: D shows the row (or column) and the k of that element."""
+    probed, other = (ins.a, ins.b) if operand == "A" else (ins.b, ins.a)
+    assert probed.layout is not None
+    probes = probed.lanes * probed.layout.elements
+    one_hot = probed.join(np.eye(probes, dtype=np.uint8).reshape(probes, probed.lanes, -1))
+
+    def against(row_of_k: np.ndarray) -> np.ndarray:
+        matrix = row_of_k[:, None] if operand == "A" else row_of_k[None, :]
+        filled = other.pack(np.broadcast_to(matrix, other.shape))
+        return products(ins, *((one_hot, filled) if operand == "A" else (filled, one_hot)))
+
+    k = sum(against(np.arange(ins.k) >> bit & 1).any(axis=(1, 2)).astype(int) << bit for bit in range(8))
+    line = against(np.ones(ins.k, dtype=int)).any(axis=2 if operand == "A" else 1).argmax(axis=1)
+    found = np.stack([line, k] if operand == "A" else [k, line], axis=1)
+    assert np.array_equal(found, probed.layout.coords().reshape(-1, 2))
+
+
+def test_cache_survives_damage(tmp_path: os.PathLike[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PTXLAB_CACHE", str(tmp_path))
+    ins = instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
+    given = inputs.make(ins, "bits", 3, SEED)
+    wanted = ins.emulate(given.a, given.b, given.c)
+    for _ in range(2):
+        gpu._function.cache_clear()
+        assert np.array_equal(ins.run(given.a, given.b, given.c), wanted)
+        for file in gpu.cache_folder().iterdir():
+            file.write_bytes(file.read_bytes()[:-100] + bytes(100))
+
+
+def test_batch_axes_and_broadcasting() -> None:
+    ins = instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
+    given = inputs.make(ins, "bits", 6, SEED)
+    a, b = given.a.reshape(2, 3, 32, 4), given.b[:3]
+    assert np.array_equal(ins.run(a, b, given.c[0]), ins.emulate(a, b, given.c[0]))
+
+
+def test_instruction_that_the_device_lacks() -> None:
+    ins = catalog("mma", "sm_120a")[-1]
+    if gpu.available(ins):
+        pytest.skip("this device has it")
+    given = inputs.make(ins, "bits", 1)
+    with pytest.raises(ValueError, match="the emulator does it anyway"):
+        ins.run(given.a, given.b, given.c, **given.scales)
