@@ -144,7 +144,7 @@ def _fused_block(a: Array, b: Array, c: Array, kinds: tuple[DType, DType, DType,
         if positions is None:
             return values[:, s, None, :]
         rows = np.arange(count)[:, None] * depth + positions[:, :, s]
-        return values.reshape(-1, columns)[rows]
+        return np.asarray(values.reshape(-1, columns)[rows])
 
     top = np.maximum(c_exp, np.int16(rule.floor))
     for s in range(a.shape[-1]):

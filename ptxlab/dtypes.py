@@ -89,7 +89,7 @@ class DType:
         if self.name == "ue4m3":  # e4m3 without its sign bit, which the hardware ignores
             raw &= np.uint8(0x7F)
         with np.errstate(invalid="ignore"):
-            return raw.view(self._number).astype(self.value_type)
+            return np.asarray(raw.view(self._number).astype(self.value_type))
 
     def decode(self, codes: ArrayLike) -> Values:
         """Values that these codes stand for. Bits above the element's own are ignored."""
@@ -122,7 +122,8 @@ class DType:
         return (values.astype(np.int64) & ((1 << self.bits) - 1)).astype(self.code_type)
 
     def _encode_float(self, values: Values) -> Codes:
-        wide = values.astype(np.float64)
+        with np.errstate(invalid="ignore"):  # a signalling NaN
+            wide = values.astype(np.float64)
         if not self.signed:
             bad = np.signbit(wide) & ~np.isnan(wide) & ((wide != 0) | (self.name == "ue8m0"))
             if self.name == "ue8m0":
@@ -134,9 +135,26 @@ class DType:
             raise PtxlabError(f"{_place(np.isnan(wide))}found nan; e2m1 has no NaN, it holds 0, 0.5, 1, 1.5, 2, 3, 4, 6 and their negatives")
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             if self.name == "tf32":
-                return _round_tf32(wide).view(np.uint32)
-            number = wide.astype(self._number)
+                return _round_tf32(wide).view(np.uint32).reshape(values.shape)
+            if self.name == "ue8m0":
+                return _round_ue8m0(wide)
+            number = (wide if self.bits >= 16 else _round_to_odd(wide)).astype(self._number)
         return np.ascontiguousarray(number).view(self.code_type).reshape(values.shape)
+
+
+def _round_ue8m0(wide: NDArray[np.float64]) -> NDArray[np.uint8]:
+    """Nearest power of two, halfway upwards; ml_dtypes rounds everything above 2^-127 up to 2^-126."""
+    half, exponent = np.frexp(wide)  # wide = half * 2^exponent, half in [0.5, 1)
+    code = np.maximum(exponent + 126 + (half >= 0.75), 0)
+    return np.where(np.isfinite(wide) & (code < 255), code, 255).astype(np.uint8)
+
+
+def _round_to_odd(wide: NDArray[np.float64]) -> NDArray[np.float32]:
+    """float32 in which a lost remainder leaves the last bit set: ml_dtypes rounds by way of float32, and must not round twice."""
+    near = wide.astype(np.float32)
+    even = (near.view(np.uint32) & 1) == 0
+    odd = np.nextafter(near, np.where(wide > near, np.inf, -np.inf).astype(np.float32))
+    return np.where(np.isfinite(near) & even & (near != wide), odd, near)
 
 
 def _round_tf32(wide: NDArray[np.float64]) -> NDArray[np.float32]:

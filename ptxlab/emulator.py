@@ -13,6 +13,7 @@ from .instruction import Instruction, Modifiers
 
 __all__ = ["chip_of", "emulate"]
 
+
 def emulate(
     ins: Instruction,
     a: ArrayLike,
@@ -77,7 +78,7 @@ def _block_scaled(
 ) -> NDArray[Any]:
     if ins.scale_a is None or ins.scale_b is None or ins.scale_vec is None:
         raise PtxlabError(f"{ins.mnemonic} has no block scales")
-    per_lane = 4 // ins.scale_vec
-    copies = [thread * per_lane + byte // ins.scale_vec for thread, byte in ((modifiers.thread_id_a, modifiers.byte_id_a), (modifiers.thread_id_b, modifiers.byte_id_b))]
+    chosen = (modifiers.thread_id_a, modifiers.byte_id_a), (modifiers.thread_id_b, modifiers.byte_id_b)
+    copies = [thread * (4 // ins.scale_vec) + byte // ins.scale_vec for thread, byte in chosen]
     sa, sb = ins.scale_a.unpack_codes(scales[0], copies[0]), ins.scale_b.unpack_codes(scales[1], copies[1])
     return arithmetic.block_scaled_dot(a, b, c, sa, sb, (ins.a.dtype, ins.b.dtype, ins.c.dtype, ins.scale_a.dtype), rule)

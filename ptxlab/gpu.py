@@ -73,7 +73,10 @@ def _device() -> tuple[Any, str, str]:
     device = _call(driver.cuDeviceGet(0), "opening the first device")
     attribute = driver.CUdevice_attribute
     numbers = [
-        _call(driver.cuDeviceGetAttribute(getattr(attribute, f"CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_{part}"), device), "reading the compute capability")
+        _call(
+            driver.cuDeviceGetAttribute(getattr(attribute, f"CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_{part}"), device),
+            "reading the compute capability",
+        )
         for part in ("MAJOR", "MINOR")
     ]
     name = _call(driver.cuDeviceGetName(128, device), "reading the device's name").split(b"\0")[0].decode()
@@ -153,7 +156,7 @@ def _write(file: Path, cubin: bytes) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=file.parent, delete=False) as part:
             part.write(_MAGIC + hashlib.sha256(cubin).digest() + cubin)
-        os.replace(part.name, file)
+        Path(part.name).replace(file)
     except OSError:
         pass
 
@@ -199,10 +202,16 @@ def _header_folders() -> tuple[str, ...]:
         from cuda.pathfinder import find_nvidia_header_directory
     except ImportError:
         raise PtxlabError(f"the CUDA headers cannot be found: {_INSTALL}") from None
-    found = [find_nvidia_header_directory(name) for name in ("cudart", "cccl")]
-    if not found[0] or not any((Path(folder) / "crt" / "mma.h").exists() for folder in found if folder):
+    folders = [find_nvidia_header_directory(name) for name in ("cudart", "cccl")]
+    if not _has_mma(folders):  # CUDA 12 keeps crt/ with nvcc
+        folders.append(find_nvidia_header_directory("nvcc"))
+    if not _has_mma(folders):
         raise PtxlabError(f"<mma.h> is not installed (package nvidia-cuda-crt): {_INSTALL}; inline PTX needs no header")
-    return tuple(folder for folder in found if folder)
+    return tuple(folder for folder in folders if folder)
+
+
+def _has_mma(folders: Sequence[str | None]) -> bool:
+    return any((Path(folder) / "crt" / "mma.h").exists() for folder in folders if folder)
 
 
 # -- running ----------------------------------------------------------------------------------------------------------

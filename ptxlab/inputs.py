@@ -144,7 +144,7 @@ def _compose(kind: DType, sign: NDArray[Any], field: NDArray[Any], fraction: NDA
     code = ((sign << kind.exponent_bits | field) << kind.fraction_bits | fraction) << low
     if low and noise is not None:
         code = code | (noise & ((1 << low) - 1))
-    return code.astype(kind.code_type)
+    return np.asarray(code.astype(kind.code_type))
 
 
 def _float_multiplicand(stream: _Stream, operand: Operand, category: str, shape: tuple[int, ...]) -> NDArray[Any]:
@@ -166,7 +166,9 @@ def _float_multiplicand(stream: _Stream, operand: Operand, category: str, shape:
         field = centre + stream.between(-8, 8, shape)
         field = np.where(stream.chance(10, shape), 0, field)
     elif category == "zeros":
-        field = np.where(stream.chance(50, shape), 0, np.where(stream.chance(50, shape), stream.between(top - 4, top, shape), stream.between(0, bias, shape)))
+        field = np.where(
+            stream.chance(50, shape), 0, np.where(stream.chance(50, shape), stream.between(top - 4, top, shape), stream.between(0, bias, shape))
+        )
         fraction = np.where((field == 0) & stream.chance(80, shape), 0, fraction)
     elif category == "overflow":
         field = stream.between(bias + (bias + 1) // 2 - 2, bias + (bias + 1) // 2 + 2, shape)
@@ -198,7 +200,13 @@ def _float_accumulator(stream: _Stream, ins: Instruction, category: str, shape: 
     raw = stream.below(1 << 40, shape)
     sign, fraction = raw & 1, raw >> 1 & ((1 << kind.fraction_bits) - 1)
     top, bias = (1 << kind.exponent_bits) - 1, kind.bias
-    spread = {"moderate": (bias - 6, bias + 6), "cancellation": (bias - 30, bias + 4), "subnormals": (0, 3), "bottom": (0, 24), "overflow": (top - 3, top - 1)}
+    spread = {
+        "moderate": (bias - 6, bias + 6),
+        "cancellation": (bias - 30, bias + 4),
+        "subnormals": (0, 3),
+        "bottom": (0, 24),
+        "overflow": (top - 3, top - 1),
+    }
     low, high = spread.get(category, (0, top))
     field = stream.between(max(low, 0), high, shape)
     if category in ("exponents", "special", "subnormals", "bottom", "zeros"):  # half of them where the products are

@@ -392,7 +392,7 @@ class Instruction:
         if self.e is not None:
             A, nibbles = self.compress(A)
             e = self.e.pack_codes(nibbles)
-        scales = {}
+        scales: dict[str, Any] = {}
         for name, given, operand in (("scale_a", scale_a, self.scale_a), ("scale_b", scale_b, self.scale_b)):
             if operand is not None:
                 scales[name] = operand.pack(np.ones(operand.shape) if given is None else given)

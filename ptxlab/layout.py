@@ -117,7 +117,7 @@ class Layout:
     def holders(self, row: int, col: int) -> list[tuple[int, int]]:
         """Every (lane, element) that holds this row and column."""
         self.locate(row, col)
-        return [divmod(int(at), self.elements) for at in self._holders[row * self.shape[1] + col]]  # type: ignore[misc]
+        return [divmod(int(at), self.elements) for at in self._holders[row * self.shape[1] + col]]
 
     @property
     def T(self) -> Layout:
@@ -129,7 +129,7 @@ class Layout:
     def cute(self) -> str:
         """The layout as CuTe's ``(lane, element) -> row + rows * column`` string."""
         parts = [_cute(modes, self.shape[0]) for modes in (self.lane, self.element)]
-        return "({},{}):({},{})".format(parts[0][0], parts[1][0], parts[0][1], parts[1][1])
+        return f"({parts[0][0]},{parts[1][0]}):({parts[0][1]},{parts[1][1]})"
 
     @property
     def signature(self) -> str:

@@ -70,9 +70,9 @@ class Tile:
         """Offset in the tile of a byte of a row."""
         row, byte = np.asarray(row), np.asarray(byte)
         if not self.swizzle:
-            return row // 8 * self.stride + byte // 16 * self.leading + row % 8 * 16 + byte % 16
+            return np.asarray(row // 8 * self.stride + byte // 16 * self.leading + row % 8 * 16 + byte % 16)
         plain = row // 8 * self.stride + row % 8 * self.swizzle + byte
-        return plain ^ (plain >> 7 & self.swizzle // 16 - 1) << 4
+        return np.asarray(plain ^ (plain >> 7 & self.swizzle // 16 - 1) << 4)
 
     @cached_property
     def offsets(self) -> NDArray[np.int64]:
@@ -103,4 +103,3 @@ class Tile:
             raise PtxlabError(f"operand {operand.name} lives in registers, not in shared memory")
         rows, columns = operand.shape if operand.axes[0] == "m" else operand.shape[::-1]
         return cls(rows, columns * operand.dtype.bits // 8, swizzle)
-

@@ -127,7 +127,7 @@ class Operand:
         codes = self._codes(codes)
         if self.layout is None:
             return codes
-        held = codes.reshape(*codes.shape[:-2], -1)[..., self.layout.gather]
+        held = codes.reshape(*codes.shape[:-2], self.shape[0] * self.shape[1])[..., self.layout.gather]
         return self.join(held)
 
     def unpack_codes(self, registers: ArrayLike, copy: int = 0) -> NDArray[Any]:
@@ -139,18 +139,18 @@ class Operand:
             return self._codes(registers)
         registers = self.check_registers(registers)
         held = self.split(registers)
-        return held.reshape(*held.shape[:-2], -1)[..., self.layout.scatter(copy)]
+        return held.reshape(*held.shape[:-2], self.lanes * self.layout.elements)[..., self.layout.scatter(copy)]
 
     def join(self, held: NDArray[Any]) -> NDArray[Any]:
         """Codes by lane and element [..., lanes, elements] -> registers; the first element is in the lowest bits."""
-        parts = held.reshape(*held.shape[:-1], -1, self.elements_per_register).astype(self.register_type)
+        parts = held.reshape(*held.shape[:-1], held.shape[-1] // self.elements_per_register, self.elements_per_register).astype(self.register_type)
         return np.asarray(np.bitwise_or.reduce(parts << self._shifts, axis=-1))
 
     def split(self, registers: NDArray[Any]) -> NDArray[Any]:
         """Registers -> codes by lane and element [..., lanes, elements]."""
         mask = self.register_type((1 << self.dtype.bits) - 1)
         parts = (registers[..., None] >> self._shifts) & mask
-        return parts.reshape(*registers.shape[:-1], -1).astype(self.dtype.code_type)
+        return np.asarray(parts.reshape(*registers.shape[:-1], registers.shape[-1] * self.elements_per_register).astype(self.dtype.code_type))
 
     @cached_property
     def _shifts(self) -> NDArray[Any]:
@@ -172,7 +172,9 @@ class Operand:
             bad = (codes < 0) | (codes > (1 << self.dtype.bits) - 1)
             if bad.any():
                 row, column = np.argwhere(bad)[0][-2:]
-                raise PtxlabError(f"{self.name}: row {row}, column {column}: code {codes[bad][0]} does not fit the {self.dtype.bits} bits of {self.dtype}")
+                raise PtxlabError(
+                    f"{self.name}: row {row}, column {column}: code {codes[bad][0]} does not fit the {self.dtype.bits} bits of {self.dtype}"
+                )
         return codes.astype(self.dtype.code_type, copy=False)
 
     def check_registers(self, registers: ArrayLike) -> NDArray[Any]:
@@ -183,7 +185,9 @@ class Operand:
         if found.shape[-2:] != (self.lanes, self.registers):
             raise PtxlabError(f"{self.name}: found registers of shape {found.shape}; it takes [..., {self.lanes} lanes, {self.registers} registers]")
         if found.dtype.kind not in "iu":
-            raise PtxlabError(f"{self.name}: registers are {self.register_bits}-bit unsigned integers, found {found.dtype}; pack makes them from values")
+            raise PtxlabError(
+                f"{self.name}: registers are {self.register_bits}-bit unsigned integers, found {found.dtype}; pack makes them from values"
+            )
         if found.dtype == self.register_type:
             return found
         if found.dtype.kind == "i" and found.dtype.itemsize * 8 == self.register_bits:

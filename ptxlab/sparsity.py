@@ -69,8 +69,10 @@ class Structure:
         """[..., rows, columns] -> [..., rows, chunks, groups, group]."""
         matrix = np.asarray(matrix)
         if matrix.ndim < 2 or matrix.shape[-1] % self.chunk:
-            raise PtxlabError(f"matrix of shape {matrix.shape}: {self.name} sparsity needs [..., rows, columns] with columns a multiple of {self.chunk}")
-        return matrix.reshape(*matrix.shape[:-1], -1, self.groups, self.group)
+            raise PtxlabError(
+                f"matrix of shape {matrix.shape}: {self.name} sparsity needs [..., rows, columns] with columns a multiple of {self.chunk}"
+            )
+        return matrix.reshape(*matrix.shape[:-1], matrix.shape[-1] // self.chunk, self.groups, self.group)
 
     def violations(self, matrix: ArrayLike, zero: NDArray[np.bool_] | None = None) -> NDArray[np.bool_]:
         """Chunks that break the structure: bool [..., rows, chunks]."""
@@ -111,7 +113,7 @@ class Structure:
             raise PtxlabError(said[0] + (f" (and {len(said) - 1} more chunks)" if len(said) > 1 else ""))
         kept = np.sort(np.argsort(~occupied, axis=-1, kind="stable")[..., : self.keep], axis=-1)
         stored = np.take_along_axis(self._grouped(matrix), kept[..., None], axis=-2)
-        return stored.reshape(*stored.shape[:-3], -1), self._encode(kept)
+        return stored.reshape(*stored.shape[:-3], np.asarray(matrix).shape[-1] // 2), self._encode(kept)
 
     def _encode(self, kept: NDArray[np.int64]) -> NDArray[np.uint8]:
         if self.groups == 2:
@@ -131,12 +133,17 @@ class Structure:
             )
         groups = self._lookup(ordered)[nibbles.astype(np.int64)]
         first = np.arange(nibbles.shape[-1])[:, None] * self.chunk + groups * self.group
-        return (first[..., None] + np.arange(self.group)).reshape(*nibbles.shape[:-1], -1)
+        return (first[..., None] + np.arange(self.group)).reshape(*nibbles.shape[:-1], nibbles.shape[-1] * self.keep * self.group)
 
     def expand(self, stored: ArrayLike, nibbles: ArrayLike, ordered: bool = True) -> NDArray[Any]:
         """The dense matrix [..., rows, columns] that a stored half and its nibbles stand for."""
         stored, nibbles = np.asarray(stored), np.asarray(nibbles)
-        if stored.ndim < 2 or nibbles.ndim < 2 or stored.shape[-1] != nibbles.shape[-1] * self.keep * self.group or stored.shape[-2] != nibbles.shape[-2]:
+        if (
+            stored.ndim < 2
+            or nibbles.ndim < 2
+            or stored.shape[-1] != nibbles.shape[-1] * self.keep * self.group
+            or stored.shape[-2] != nibbles.shape[-2]
+        ):
             raise PtxlabError(
                 f"stored half of shape {stored.shape} with nibbles of shape {nibbles.shape}: {self.name} needs {self.keep * self.group} stored columns a nibble"
             )

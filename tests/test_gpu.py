@@ -58,7 +58,8 @@ def test_wgmma_modifiers(types: str, modifiers: dict[str, int], space: str) -> N
     ins = instruction(f"wgmma.mma_async.sp.sync.aligned.m64n16k64.{types}").a_from(space)
     for category in inputs.categories(ins):
         given = inputs.make(ins, category, 100, SEED)
-        assert np.array_equal(ins.run(given.a, given.b, given.c, given.e, **modifiers), ins.emulate(given.a, given.b, given.c, given.e, **modifiers)), (category, SEED)
+        registers = (given.a, given.b, given.c, given.e)
+        assert np.array_equal(ins.run(*registers, **modifiers), ins.emulate(*registers, **modifiers)), (category, SEED)
 
 
 @pytest.mark.parametrize("space", ["register", "shared"])

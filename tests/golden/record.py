@@ -1,4 +1,4 @@
-"""Record what the GPU gives: ``python -m tests.golden.record`` where an H200 is; nothing here looks at the emulator."""
+"""Record what the GPU gives: ``python -m tests.golden.record [FOLDER]`` where an H200 is; nothing here looks at the emulator."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ import os
 import sys
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
+from pathlib import Path
 
 import numpy as np
 
-from ptxlab import gpu, inputs, kernel
+from ptxlab import gpu, kernel
 from ptxlab.instruction import Modifiers
 
 from . import FOLDER, SAMPLES, SEED, cases, digest, groups, narrowed, variants
@@ -23,7 +24,12 @@ def _compile(job: tuple[str, str]) -> None:
 def compile_all() -> None:
     """Fill the kernel cache, on all cores: the compiler takes most of the time of a first run."""
     target = gpu.device_target()
-    jobs = [(kernel.source(ins, Modifiers(selector=selector)), target) for group in groups().values() for form in group for _, ins, selector in variants(form)]
+    jobs = [
+        (kernel.source(ins, Modifiers(selector=selector)), target)
+        for group in groups().values()
+        for form in group
+        for _, ins, selector in variants(form)
+    ]
     with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
         list(pool.map(_compile, jobs, chunksize=8))
 
@@ -48,11 +54,10 @@ def main() -> None:
                     if form.lanes == 32 or (form.n == 8 and name == "register"):
                         samples[f"{form.mnemonic}|{name}|{category}"] = d[: SAMPLES[form.lanes]]
         print(f"{group[0].mnemonic}: {len(group)} forms", file=sys.stderr, flush=True)
-    folder = os.environ.get("OUT", str(FOLDER))
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER
     lines = [f"{json.dumps(name)}: {json.dumps(rows, separators=(',', ':'))}" for name, rows in digests.items()]
-    with open(os.path.join(folder, "digests.json"), "w") as file:
-        file.write("{\n" + ",\n".join(lines) + "\n}\n")
-    np.savez_compressed(os.path.join(folder, "samples.npz"), **samples)
+    (folder / "digests.json").write_text("{\n" + ",\n".join(lines) + "\n}\n")
+    np.savez_compressed(folder / "samples.npz", **samples)
 
 
 if __name__ == "__main__":

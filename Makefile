@@ -1,0 +1,63 @@
+# Two commands: `make lab` and `make test`. Both need Python 3.11+ with venv, and use uv where it is on PATH.
+PYTHON ?= python3
+VENV   ?= .venv
+JOBS   ?= 2
+UV     ?= $(shell command -v uv 2>/dev/null)
+
+BIN := $(VENV)/bin
+RUN := $(BIN)/python
+
+.DEFAULT_GOAL := help
+.PHONY: help lab test lint types format docs browser clean
+
+help:  ## this list
+	@sed -n 's/^\([a-z]*\):.*  ## /\1	/p' $(firstword $(MAKEFILE_LIST)) | while IFS='	' read -r name text; do printf '  make %-8s %s\n' "$$name" "$$text"; done
+
+lab: $(VENV)/lab.stamp  ## create the environment and open JupyterLab on notebooks/
+	$(RUN) -m jupyterlab --notebook-dir=notebooks $(LAB_ARGS)
+
+test: $(VENV)/test.stamp browser lint types  ## create the environment and run ruff, mypy and the whole test suite
+	$(RUN) -m pytest -n $(JOBS) --dist loadfile -m "not browser" $(TEST_ARGS)
+	$(RUN) -m pytest -m browser $(TEST_ARGS)
+
+lint: $(VENV)/test.stamp  ## ruff: rules and format
+	$(RUN) -m ruff check .
+	$(RUN) -m ruff format --check .
+
+types: $(VENV)/test.stamp  ## mypy, strict on the library
+	$(RUN) -m mypy
+
+format: $(VENV)/test.stamp  ## put code into the house format
+	$(RUN) -m ruff check --fix .
+	$(RUN) -m ruff format .
+
+docs: $(VENV)/test.stamp  ## write the README's table and answers anew
+	$(RUN) -m tests.readme
+
+browser: $(VENV)/test.stamp  ## find Chromium for the browser tests, or install it where apt-get can
+	$(RUN) tests/chromium.py
+
+clean:  ## remove the environment and caches
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
+
+# -- the environment: one stamp for every extra that is in it -------------------------------------------------------------
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "ptxlab needs Python 3.11 or newer; $(PYTHON) is `$(PYTHON) --version 2>&1`. Name another: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
+ifneq ($(UV),)
+	$(UV) venv --quiet --clear --python "`$(PYTHON) -c 'import sys; print(sys.executable)'`" $(VENV)
+else
+	$(PYTHON) -m venv --clear $(VENV)
+endif
+
+$(VENV)/lab.stamp: EXTRAS = lab,cuda13
+$(VENV)/test.stamp: EXTRAS = test
+$(VENV)/%.stamp: pyproject.toml | $(BIN)/python
+ifneq ($(UV),)
+	$(UV) pip install --quiet --python $(RUN) -e ".[$(EXTRAS)]"
+else
+	@$(RUN) -m pip --version >/dev/null 2>&1 || $(RUN) -m ensurepip  # an environment that uv made has no pip
+	$(RUN) -m pip install --quiet --disable-pip-version-check -e ".[$(EXTRAS)]"
+endif
+	@touch $@

@@ -1,0 +1,184 @@
+"""What an exercise is: a task, a starting cell, and a check that answers with a reason or with a hint, never with the solution."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from ..operand import Operand
+
+__all__ = ["Exercise", "Unanswered", "Unreadable", "Verdict", "call", "coords", "exercise", "function_table", "judge", "whole", "whole_set"]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The answer to an answer: right and why, wrong and a hint, or not yet. True only when right."""
+
+    exercise: str
+    state: Literal["right", "wrong", "not yet"]
+    text: str
+
+    def __bool__(self) -> bool:
+        return self.state == "right"
+
+    @property
+    def _heading(self) -> str:
+        sign, word = {"right": ("✓", "right"), "wrong": ("✗", "not quite"), "not yet": ("…", "not yet")}[self.state]
+        return f"{sign} {self.exercise} {word}"
+
+    def __repr__(self) -> str:
+        return f"{self._heading}: {self.text.replace('`', '')}"
+
+    def _repr_markdown_(self) -> str:
+        return f"> **{self._heading}.** {self.text}"
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """One exercise of a notebook: its task in Markdown, the first lines of its cell, and its check."""
+
+    name: str
+    task: str
+    starter: str
+    check: Callable[[Any], Verdict]
+
+    @property
+    def subject(self) -> str:
+        """The name that the starter leaves open."""
+        found = re.search(r"^(?:def )?(\w+)", self.starter)
+        return found.group(1) if found else "answer"
+
+    @property
+    def cell(self) -> str:
+        """The whole code cell as a notebook shows it."""
+        gap = "\n\n\n" if self.starter.startswith("def ") else "\n"
+        return f'{self.starter}{gap}lessons.check("{self.name}", {self.subject})'
+
+    @property
+    def markdown(self) -> str:
+        """The whole text cell above it."""
+        return f"### ✎ Exercise {self.name}\n\n{self.task}"
+
+    def __repr__(self) -> str:
+        return f"Exercise {self.name}: {self.task}"
+
+    def _repr_markdown_(self) -> str:
+        return self.markdown
+
+
+class Unanswered(Exception):
+    """The answer still has its `...`."""
+
+
+class Unreadable(Exception):
+    """The answer has not the form that was asked for; the message says which."""
+
+
+def exercise(name: str, task: str, starter: str) -> Callable[[Callable[[Any], tuple[bool, str]]], Exercise]:
+    """Make an exercise of a function that takes an answer and gives (right, text)."""
+
+    def make(look: Callable[[Any], tuple[bool, str]]) -> Exercise:
+        def check(answer: Any) -> Verdict:
+            try:
+                _refuse_open(answer)
+                right, text = look(answer)
+            except Unanswered:
+                return Verdict(name, "not yet", "Replace the `...` in this cell and run it again.")
+            except Unreadable as form:
+                return Verdict(name, "wrong", str(form))
+            return Verdict(name, "right" if right else "wrong", text)
+
+        return Exercise(name, task, starter, check)
+
+    return make
+
+
+def judge(right: bool, why: str, *traps: tuple[bool, str], otherwise: str) -> tuple[bool, str]:
+    """(True, why) for a right answer, else the hint of the first trap it fell into."""
+    if right:
+        return True, why
+    return False, next((hint for caught, hint in traps if caught), otherwise)
+
+
+def coords(operand: Operand) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Row and column of every element of every lane of an operand in registers."""
+    return np.array([[at[1:] for at in operand.holds(lane)] for lane in range(operand.lanes)])
+
+
+def _refuse_open(answer: Any) -> None:
+    if answer is ...:
+        raise Unanswered
+    if isinstance(answer, dict):
+        answer = [*answer, *answer.values()]
+    if isinstance(answer, (list, tuple, set, frozenset)):
+        for part in answer:
+            _refuse_open(part)
+
+
+def _number(value: Any, form: str) -> int:
+    if isinstance(value, str):
+        try:
+            return int(value.replace("_", ""), 0)
+        except ValueError:
+            raise Unreadable(f"{value!r} is not a whole number; the answer takes the form {form}.") from None
+    try:
+        number = np.asarray(value).item()
+        if isinstance(number, (int, float)) and number == int(number):
+            return int(number)
+    except (ValueError, TypeError, OverflowError):
+        pass
+    raise Unreadable(f"{value!r} is not a whole number; the answer takes the form {form}.")
+
+
+def _parts(answer: Any) -> Iterable[Any]:
+    if isinstance(answer, np.ndarray):
+        return list(answer.ravel())
+    if isinstance(answer, (str, bytes)) or not isinstance(answer, Iterable):
+        return [answer]
+    flat: list[Any] = []
+    for part in answer:
+        flat.extend(_parts(part) if not isinstance(part, str) else [part])
+    return flat
+
+
+def whole(answer: Any, count: int, form: str) -> tuple[int, ...]:
+    """The answer as `count` whole numbers, from lists, tuples, arrays, NumPy numbers or text such as "0x1F"."""
+    found = tuple(_number(part, form) for part in _parts(answer))
+    if len(found) != count:
+        many = "one whole number" if count == 1 else f"{count} whole numbers"
+        raise Unreadable(f"found {len(found)} numbers; the answer is {many}: {form}.")
+    return found
+
+
+def whole_set(answer: Any, form: str) -> frozenset[int]:
+    """The answer as a set of whole numbers, in any order and from any container."""
+    return frozenset(_number(part, form) for part in _parts(answer))
+
+
+def function_table(function: Any, *sizes: int, form: str) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """What a reader's function gives for every combination of whole arguments below `sizes`."""
+    if not callable(function):
+        raise Unreadable(f"this one asks for a function: {form}.")
+    table = np.zeros(sizes, dtype=np.int64)
+    for at in np.ndindex(*sizes):
+        table[at] = call(function, *at, form=form)
+    return table
+
+
+def call(function: Any, *arguments: Any, form: str) -> int:
+    """One whole number from a reader's function, or a word about why there is none."""
+    if not callable(function):
+        raise Unreadable(f"this one asks for a function: {form}.")
+    shown = ", ".join(map(str, arguments))
+    try:
+        value = function(*arguments)
+    except Exception as error:  # the reader's own code may raise anything
+        raise Unreadable(f"called with ({shown}) the function raised {type(error).__name__}: {error}.") from None
+    _refuse_open(value)
+    if value is None:
+        raise Unreadable(f"called with ({shown}) the function returned nothing; is the `return` missing?")
+    return _number(value, form)

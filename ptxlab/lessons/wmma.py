@@ -1,0 +1,132 @@
+"""Exercises of notebook 04: sub-byte WMMA with s4, u4 and b1."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..mnemonic import instruction
+from .core import call, exercise, judge, whole, whole_set
+
+S4 = instruction("wmma.mma.sync.aligned.row.col.m8n8k32.s32.s4.s4.s32")
+XOR = instruction("wmma.mma.xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32")
+AND = instruction("wmma.mma.and.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32")
+LDM = (16, 32, 48, 64, 100, 128)
+ROW, COL = 3, 77
+ONES = 40
+
+
+@exercise(
+    "04.1",
+    "A fragment is **one lane's** share, and `num_storage_elements` counts the 32-bit words it is kept in. "
+    "**What are `num_elements` and `num_storage_elements` of a `matrix_a` fragment of type `b1` with shape 8 x 8 x 128?**",
+    "counts = ...  # (num_elements, num_storage_elements)",
+)
+def storage(answer: Any) -> tuple[bool, str]:
+    found = whole(answer, 2, "`(num_elements, num_storage_elements)`")
+    expected = (XOR.a.registers * XOR.a.elements_per_register, XOR.a.registers)
+    total = XOR.m * XOR.k
+    return judge(
+        found == expected,
+        f"8 x 128 bits over 32 lanes; {XOR.a.elements_per_register} of them make one `unsigned`.",
+        (found == (total, total // 32), "That is the whole matrix. A fragment is what one of the 32 lanes holds."),
+        (found == expected[::-1], "Right numbers, wrong order: elements are the single bits."),
+        (
+            found == (expected[0], expected[0]),
+            "`num_elements` is right. But bits are not stored one by one: the document gives how many share a storage element.",
+        ),
+        (found[0] == expected[0], "`num_elements` is right. How many bits fit into one `unsigned`?"),
+        (found == (S4.a.elements_per_register, S4.a.registers), "Those are the counts of the s4 fragment, 8 x 32 elements of four bits."),
+        otherwise="Divide the 8 x 128 bits of A among 32 lanes, then by the bits of one storage element.",
+    )
+
+
+@exercise(
+    "04.2",
+    f"**Which of {', '.join(map(str, LDM[:-1]))} and {LDM[-1]} are legal values of `ldm` for `s4`?** (`ldm` counts elements.)",
+    "legal = ...  # a list",
+)
+def leading(answer: Any) -> tuple[bool, str]:
+    found = whole_set(answer, "a list of numbers")
+    expected = frozenset(ldm for ldm in LDM if ldm * S4.a.dtype.bits % 128 == 0)
+    return judge(
+        found == expected,
+        "Multiples of 32 elements of four bits: rows begin every 16 bytes.",
+        (
+            found == frozenset(ldm for ldm in LDM if ldm % 16 == 0),
+            "Those are multiples of 16 *elements*. 16 *bytes* are more elements than that when an element has four bits.",
+        ),
+        (
+            found == frozenset(ldm for ldm in LDM if ldm % 128 == 0),
+            "That is the rule for b1. An s4 element has four bits, so fewer of them fill 16 bytes.",
+        ),
+        (bool(found) and found < expected, "Those are legal, but not they alone: every multiple counts."),
+        (found == frozenset(LDM), "Not all: a row must begin at a multiple of 16 bytes."),
+        (not found <= frozenset(LDM), "Choose from the numbers of the task."),
+        otherwise="Rows must begin at multiples of 16 bytes. How many s4 elements are 16 bytes?",
+    )
+
+
+@exercise(
+    "04.3",
+    f"On the chips that have been looked at, b1 fragments lie as in the picture. **Which lane holds bit "
+    f"`A[{ROW}][{COL}]`, and as which bit of its register?**",
+    "place = ...  # (lane, bit)",
+)
+def where_bit(answer: Any) -> tuple[bool, str]:
+    found = whole(answer, 2, "`(lane, bit)`")
+    right = XOR.a.where(ROW, COL)[0]
+    return judge(
+        found == (right.lane, right.low),
+        f"Four lanes share row {ROW}, each with 32 columns; column {COL} is bit {right.low} of the third of them.",
+        (found == (right.lane, 31 - right.low), "The lane is right. You counted bits from the top; the first column is the lowest bit."),
+        (found == (right.lane, COL), "The lane is right. A register has bits 0 to 31: count from the lane's own first column."),
+        (found[0] == right.lane, "The lane is right. Count from the lane's own first column; the first is bit 0."),
+        (found[1] == right.low, "The bit is right. Four lanes share each row."),
+        otherwise="A lane holds 32 neighbouring bits of a row, so four lanes share a row: lanes 0 to 3 row 0, lanes 4 to 7 row 1.",
+    )
+
+
+@exercise(
+    "04.4",
+    f"All 128 bits of row 0 of A are 1. Column 0 of B has {ONES} ones. C is 0. **What is `D[0][0]` with `bmmaBitOpXOR`, "
+    f"and what with `bmmaBitOpAND`?**",
+    "results = ...  # (XOR, AND)",
+)
+def bits(answer: Any) -> tuple[bool, str]:
+    found = whole(answer, 2, "`(XOR, AND)`")
+    A, B = np.ones(XOR.a.shape, dtype=np.uint8), np.zeros(XOR.b.shape, dtype=np.uint8)
+    B[:ONES] = 1
+    expected = (int(np.count_nonzero(A[0] ^ B[:, 0])), int(np.count_nonzero(A[0] & B[:, 0])))
+    return judge(
+        found == expected,
+        "XOR counts the places where the two differ, AND those where both are 1.",
+        (found == expected[::-1], "The other way round: XOR is 1 where the two bits *differ*."),
+        (found[1] == expected[1], "AND is right. XOR counts the places where row and column differ."),
+        (found[0] == expected[0], "XOR is right. AND counts the places where both are 1."),
+        (max(found) > XOR.k, "A popcount of 128 bits is at most 128."),
+        otherwise="Write the first few bits of both below each other, do the operation bit by bit, and count the ones that come out.",
+    )
+
+
+@exercise(
+    "04.5",
+    "Let bit 1 stand for the weight +1 and bit 0 for -1. The tensor core gives `popc`, the number of places where two vectors of 128 bits differ. "
+    "**Complete the function that turns it into the dot product of the two +1/-1 vectors.**",
+    "def dot(popc):\n    return ...",
+)
+def signs(answer: Any) -> tuple[bool, str]:
+    form = "`dot(popc)` gives a whole number"
+    found = {p: call(answer, p, form=form) for p in (0, 1, 64, 100, 128)}
+    right = {p: (XOR.k - p) - p for p in found}
+    return judge(
+        found == right,
+        "Equal places give +1, different ones -1: 128 - popc of the first kind, popc of the second.",
+        (found == {p: -v for p, v in right.items()}, "The sign is wrong: equal vectors have popc 0 and the largest dot product there is."),
+        (found == {p: p for p in found}, "popc counts the places that differ; a place that differs contributes -1, and one that agrees +1."),
+        (found == {p: XOR.k - p for p in found}, "That counts the places that agree. The others do not contribute 0, they contribute -1."),
+        (found[64] != 0, "Try popc = 64: half agree, half differ. What must the dot product be?"),
+        (found[0] != right[0], "Try popc = 0: all 128 places agree. What must the dot product be?"),
+        otherwise="How many places agree when popc differ? Each agreeing place gives +1, each other one -1.",
+    )

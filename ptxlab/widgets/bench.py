@@ -1,0 +1,376 @@
+"""The state behind the explorer, without any widget: operands in, D out, every edit whole or refused.
+
+The truth is what the instruction reads: the registers of every lane (and, for operands in shared memory, the matrix of
+their codes), so nothing typed into a register is lost, not even the bits that tf32 ignores. Matrices are views of it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..dtypes import DType
+from ..errors import PtxlabError, listing
+from ..instruction import Instruction, Modifiers
+from ..operand import Operand
+
+__all__ = ["FILLS", "Bench", "Field", "Result", "parse"]
+
+FILLS: tuple[str, ...] = ("zeros", "ones", "identity", "counting", "random", "one-hot")
+Where = Literal["model", "gpu", "both"]
+
+
+@dataclass(frozen=True)
+class Result:
+    """Codes of D by the model and by the GPU; None where it was not asked."""
+
+    model: NDArray[Any] | None
+    gpu: NDArray[Any] | None
+
+    @property
+    def codes(self) -> NDArray[Any]:
+        """The codes to show: the GPU's where it ran."""
+        codes = self.gpu if self.gpu is not None else self.model
+        return np.asarray(codes)
+
+    @property
+    def differ(self) -> NDArray[np.bool_]:
+        """Cells where both ran and their bits are not the same."""
+        if self.model is None or self.gpu is None:
+            return np.zeros(self.codes.shape, dtype=np.bool_)
+        return np.asarray(self.model != self.gpu)
+
+
+@dataclass(frozen=True)
+class Field:
+    """One element inside a register of a lane."""
+
+    element: int
+    row: int
+    column: int
+    low: int
+    bits: str
+    text: str
+
+
+def parse(kind: DType, text: str) -> int:
+    """The code that a typed text stands for: a number, or a raw code in ``0x`` or ``0b`` spelling.
+
+    >>> from ptxlab import dtype
+    >>> parse(dtype("s4"), "-3"), parse(dtype("s4"), "0xd")
+    (13, 13)
+    """
+    word = text.strip().replace("\u2212", "-").lower()
+    raw = re.fullmatch(r"0(x[0-9a-f_]+|b[01_]+)", word)
+    if raw:
+        code = int(word.replace("_", ""), 0) if word.strip("0xb_") else 0
+        if code >= 1 << kind.bits:
+            raise PtxlabError(f"code {word} does not fit the {kind.bits} bits of {kind}")
+        return code
+    try:
+        whole = not kind.is_float and re.fullmatch(r"[+-]?[0-9]{1,18}", word) is not None
+        number: float = int(word) if whole else float(word)
+        if not whole and "_" in word:
+            raise ValueError
+    except ValueError:
+        raise PtxlabError(
+            f"found {text.strip()!r}; a {kind} cell takes a number such as 1, or a raw code such as 0x{(1 << kind.bits) - 1:x}"
+        ) from None
+    return int(np.ravel(kind.encode(number))[0])
+
+
+def parse_register(text: str, bits: int) -> int:
+    """The content of a register: hexadecimal with or without ``0x``, or binary with ``0b``."""
+    word = text.strip().lower().replace("_", "")
+    if re.fullmatch(r"0b[01]+", word):
+        content = int(word, 2)
+    elif re.fullmatch(r"(0x)?[0-9a-f]+", word):
+        content = int(word, 16)
+    else:
+        raise PtxlabError(f"found {text.strip()!r}; a register takes up to {bits // 4} hexadecimal digits")
+    if content >= 1 << bits:
+        raise PtxlabError(f"{text.strip()} does not fit the {bits} bits of a register")
+    return content
+
+
+class Bench:
+    """An instruction with its operands laid out for editing.
+
+    Matrices are named A, B, C, D and, where the instruction has them, stored (the kept half of sparse A), E (metadata),
+    SFA and SFB (block scales). For sparse instructions A is the dense matrix. Registers are named by their operand.
+    """
+
+    def __init__(self, ins: Instruction, seed: int = 0) -> None:
+        self.ins = ins
+        self.options: dict[str, Any] = {name: legal[0] for name, legal in ins.modifiers.items() if len(legal) > 1}
+        self._random = np.random.default_rng(seed)
+        self._held: dict[str, NDArray[Any]] = {}
+        self._results: dict[str, Result] = {}
+        for name, operand in ins.operands.items():
+            if name != "D":
+                start = np.full(operand.shape, 0b0100) if name == "E" else operand.dtype.encode(np.full(operand.shape, float(name in ("SFA", "SFB"))))
+                self._held[name] = operand.pack_codes(start)
+        for name in ("A", "B"):
+            self.fill(name, "random")
+
+    # -- what there is ------------------------------------------------------------------------------------------------
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every matrix of this instruction."""
+        sparse = ("stored", "E") if self.ins.sparse else ()
+        scales = ("SFA", "SFB") if self.ins.scale_a is not None else ()
+        return ("A", *sparse, "B", "C", "D", *scales)
+
+    def operand(self, name: str) -> Operand:
+        """The operand that a matrix shows."""
+        if name not in self.names:
+            raise PtxlabError(f"{self.ins.mnemonic} has no matrix {name!r}; it has {listing(self.names)}")
+        if name == "A":
+            return self.ins.a_dense
+        return self.ins.a if name == "stored" else self.ins.operands[name]
+
+    def copy_of(self, name: str) -> int:
+        """Which of several holders of an element the instruction reads: the selectors say it."""
+        if name == "E":
+            return int(self.options.get("selector", 0))
+        if name in ("SFA", "SFB"):
+            letter, vec = name[-1].lower(), self.ins.scale_vec or 4
+            return int(self.options.get(f"thread_id_{letter}", 0)) * (4 // vec) + int(self.options.get(f"byte_id_{letter}", 0)) // vec
+        return 0
+
+    def registers(self, name: str) -> NDArray[Any]:
+        """Registers of an operand [lanes, registers]; for one in shared memory, its codes."""
+        if name == "D":
+            return self.ins.d.pack_codes(self.result().codes)
+        if name not in self._held:
+            raise PtxlabError(f"{self.ins.mnemonic} has no registers {name!r}; it has {listing([*self._held, 'D'])}")
+        return self._held[name].copy()
+
+    def codes(self, name: str) -> NDArray[Any]:
+        """Element codes of a matrix."""
+        operand = self.operand(name)
+        if name == "D":
+            return self.result().codes
+        return self._codes_in(self._held, name, operand)
+
+    def _codes_in(self, held: dict[str, NDArray[Any]], name: str, operand: Operand) -> NDArray[Any]:
+        if name == "A" and self.ins.sparse:
+            return self.ins.expand(self._codes_in(held, "stored", self.ins.a), self._codes_in(held, "E", self.operand("E")))
+        return operand.unpack_codes(held["A" if name == "stored" else name], self.copy_of(name))
+
+    def values(self, name: str) -> NDArray[Any]:
+        """Values of a matrix."""
+        return self.operand(name).dtype.decode(self.codes(name))
+
+    def positions(self) -> NDArray[np.int64]:
+        """Column of dense A that every stored column stands for: [rows, stored columns]."""
+        structure = self.ins.structure
+        if structure is None:
+            return np.broadcast_to(np.arange(self.ins.k), (self.ins.m, self.ins.k))
+        return structure.positions(self.codes("E"), self.ins.metadata_ordered)
+
+    def fields(self, name: str, lane: int) -> list[tuple[str, list[Field]]]:
+        """The registers of a lane in hex, each with its elements from the highest bits down."""
+        operand = self.ins.operands[name]
+        if operand.layout is None:
+            return []
+        operand.place(lane, 0)
+        content = self.registers(name)[lane]
+        held = operand.split(content[None])[0]
+        values = operand.dtype.decode(held)
+        rows: list[tuple[str, list[Field]]] = [(f"0x{int(register):0{operand.register_bits // 4}x}", []) for register in content]
+        for (place, row, column), code, value in zip(operand.holds(lane), held, values, strict=True):
+            bits, text = f"{int(code):0{operand.dtype.bits}b}", str(value).removesuffix(".0")
+            rows[place.register][1].insert(0, Field(place.element, row, column, place.low, bits, text))
+        return rows
+
+    # -- the result ---------------------------------------------------------------------------------------------------
+
+    def result(self, on: Where = "model") -> Result:
+        """D for the present operands, by the model, the GPU, or both."""
+        if on not in self._results:
+            self._results[on] = self._compute(self._held, self.options, on)
+        return self._results[on]
+
+    def _compute(self, held: dict[str, NDArray[Any]], options: dict[str, Any], on: Where) -> Result:
+        given = {"e": held.get("E"), "scale_a": held.get("SFA"), "scale_b": held.get("SFB"), **options}
+        ways = {"model": self.ins.emulate, "gpu": self.ins.run}
+        codes = {way: self.ins.d.unpack_codes(do(held["A"], held["B"], held["C"], **given)) for way, do in ways.items() if on in (way, "both")}
+        return Result(codes.get("model"), codes.get("gpu"))
+
+    # -- edits: applied whole, or refused with the state as it was --------------------------------------------------------
+
+    def _commit(self, changed: dict[str, NDArray[Any]], **options: Any) -> None:
+        """Take the change if the instruction takes it: legal metadata and a result."""
+        held, before = {**self._held, **changed}, self.options
+        self.options = {**before, **options}
+        try:
+            if self.ins.sparse:
+                self._codes_in(held, "A", self.ins.a)
+            result = self._compute(held, self.options, "model")
+        except PtxlabError:
+            self.options = before
+            raise
+        self._held, self._results = held, {"model": result}
+
+    def set_option(self, name: str, value: Any) -> None:
+        """Set a modifier: selector, scale_d, imm_scale_a ..."""
+        if name not in self.options:
+            raise PtxlabError(f"{self.ins.mnemonic} has no choice of {name!r}; it has {listing(self.options) or 'none'}")
+        Modifiers(**{name: value}).check(self.ins)
+        self._commit({}, **{name: value})
+
+    def set_registers(self, name: str, registers: ArrayLike) -> None:
+        """Write all registers of an operand."""
+        if name == "D":
+            raise PtxlabError("D is the result: it cannot be written; write A, B or C")
+        self.registers(name)
+        self._commit({name: self.ins.operands[name].check_registers(registers).copy()})
+
+    def set_register(self, name: str, lane: int, register: int, text: str) -> None:
+        """Write one register of one lane from typed hexadecimal."""
+        operand = self.ins.operand(name)
+        place = f"{name}, lane {lane}, register {register}"
+        list(operand.holds(lane, register))
+        try:
+            content = parse_register(text, operand.register_bits)
+        except PtxlabError as error:
+            raise PtxlabError(f"{place}: {error}") from None
+        changed = self.registers(name)
+        changed[lane, register] = content
+        self.set_registers(name, changed)
+
+    def flip(self, name: str, lane: int, register: int, bit: int) -> None:
+        """Turn one bit of one register over."""
+        operand = self.ins.operand(name)
+        list(operand.holds(lane, register))
+        if not 0 <= bit < operand.register_bits:
+            raise PtxlabError(f"{name}, lane {lane}, register {register}: bit {bit} does not exist; bits go from 0 to {operand.register_bits - 1}")
+        changed = self.registers(name)
+        changed[lane, register] ^= operand.register_type(1 << bit)
+        self.set_registers(name, changed)
+
+    def set_codes(self, name: str, codes: ArrayLike) -> None:
+        """Write a whole matrix of codes; dense A of a sparse instruction is compressed afresh."""
+        self._write(name, np.asarray(codes), fresh=True)
+
+    def set_values(self, name: str, matrix: ArrayLike) -> None:
+        """Write a whole matrix of values."""
+        operand, matrix = self.operand(name), np.asarray(matrix)
+        if matrix.shape != operand.shape:
+            raise PtxlabError(f"{name}: found shape {matrix.shape}; it takes ({operand.shape[0]}, {operand.shape[1]})")
+        try:
+            codes = operand.dtype.encode(matrix)
+        except PtxlabError as error:
+            raise PtxlabError(f"{name}: {error}") from None
+        self.set_codes(name, codes)
+
+    def set_cell(self, name: str, row: int, column: int, text: str) -> None:
+        """Write one cell from typed text."""
+        self.paste(name, row, column, text)
+
+    def paste(self, name: str, row: int, column: int, text: str) -> None:
+        """Write a block of cells from tab-separated text as spreadsheets copy it; empty cells stay as they are."""
+        operand = self.operand(name)
+        lines = [line.split("\t") for line in text.replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n").split("\n")]
+        rows, columns = operand.shape
+        if not (0 <= row < rows and 0 <= column < columns):
+            raise PtxlabError(f"{name}[{row}][{column}] does not exist; {name} is {rows}x{columns}")
+        high, wide = len(lines), max(len(line) for line in lines)
+        if row + high > rows or column + wide > columns:
+            raise PtxlabError(f"a block of {high}x{wide} cells at {name}[{row}][{column}] reaches over the edge; {name} is {rows}x{columns}")
+        codes = self.codes(name).copy()
+        for down, line in enumerate(lines):
+            for right, word in enumerate(line):
+                if word.strip():
+                    try:
+                        codes[row + down, column + right] = parse(operand.dtype, word)
+                    except PtxlabError as error:
+                        raise PtxlabError(f"{name}[{row + down}][{column + right}]: {error}") from None
+        self._write(name, codes, fresh=False)
+
+    def fill(self, name: str, how: str, row: int = 0, column: int = 0) -> None:
+        """Fill a matrix; sparse A keeps its structure by pruning. one-hot puts its one at `row`, `column`."""
+        if how not in self.fills(name):
+            raise PtxlabError(f"{name} cannot be filled with {how!r}; it takes {listing(self.fills(name)) or 'nothing: it is the result'}")
+        operand = self.operand(name)
+        if name == "E" and self.ins.structure is not None:
+            self.set_codes(name, self._random.choice(list(self.ins.structure.nibbles), operand.shape))
+            return
+        matrix = self._filled(operand, how, row, column)
+        self.set_values(name, self.ins.prune(matrix) if name == "A" and self.ins.sparse else matrix)
+
+    def fills(self, name: str) -> tuple[str, ...]:
+        """The fills that a matrix takes."""
+        if name == "D":
+            return ()
+        if name == "E":
+            return ("random",)
+        return ("ones", "counting", "random") if self.operand(name).dtype.name == "ue8m0" else FILLS
+
+    def _filled(self, operand: Operand, how: str, row: int, column: int) -> NDArray[Any]:
+        kind, shape = operand.dtype, operand.shape
+        matrix: NDArray[np.float64] = np.zeros(shape)
+        if how == "ones":
+            matrix[:] = 1
+        elif how == "identity":
+            matrix = np.eye(*shape)
+        elif how == "one-hot":
+            matrix[row % shape[0], column % shape[1]] = 1
+        elif how == "counting":
+            count = np.arange(matrix.size).reshape(shape)
+            limit = 1 << (kind.fraction_bits + 1) if kind.is_float else kind.maximum + 1
+            matrix = np.asarray(2.0 ** (count % 4) if kind.name == "ue8m0" else count % limit, dtype=np.float64)
+        elif how == "random":
+            if kind.name == "ue8m0":
+                return np.asarray(2.0 ** self._random.integers(-1, 3, shape))
+            low, high = (-3, 3) if kind.is_float else (max(kind.minimum, -9), min(kind.maximum, 9))
+            matrix = self._random.integers(low if kind.signed else 0, high + 1, shape).astype(np.float64)
+        return matrix
+
+    def _write(self, name: str, codes: NDArray[Any], fresh: bool) -> None:
+        operand = self.operand(name)
+        if name == "D":
+            raise PtxlabError("D is the result: it cannot be written; write A, B or C")
+        if codes.shape != operand.shape:
+            raise PtxlabError(f"{name}: found shape {codes.shape}; it takes ({operand.shape[0]}, {operand.shape[1]})")
+        if name == "A" and self.ins.sparse:
+            stored, nibbles = self._compressed(codes, fresh)
+            self._commit({"A": self._placed("stored", stored), "E": self._placed("E", nibbles)})
+        else:
+            self._commit({"A" if name == "stored" else name: self._placed(name, codes)})
+
+    def _placed(self, name: str, codes: NDArray[Any]) -> NDArray[Any]:
+        """The registers with these codes in place of a matrix: in every copy of the elements that change, and in no other."""
+        operand = self.operand(name)
+        fresh = operand.pack_codes(codes)
+        if operand.layout is None or operand.layout.copies == 1:
+            return fresh
+        changed = self.codes(name) != codes
+        held, new = operand.split(self._held[name]), operand.split(fresh)
+        return operand.join(np.where(changed.reshape(-1)[operand.layout.gather], new, held))
+
+    def _compressed(self, codes: NDArray[Any], fresh: bool) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Stored half and nibbles of dense A. Unless `fresh`, chunks that their present nibble can still tell keep it."""
+        structure, operand = self.ins.structure, self.operand("A")
+        if structure is None:
+            raise PtxlabError(f"{self.ins.mnemonic} is dense: A is stored as it is")
+        try:  # a negative zero, or a zero with ignored bits set, is kept where there is room for it
+            stored, nibbles = structure.compress(codes, codes == 0)
+        except PtxlabError:
+            try:
+                stored, nibbles = structure.compress(codes, operand.dtype.decode(codes) == 0)
+            except PtxlabError as error:
+                raise PtxlabError(f"A: {error}") from None
+        if fresh:
+            return stored, nibbles
+        old = self.codes("E")
+        kept = np.take_along_axis(codes, self.positions(), axis=1)
+        told = (self.ins.expand(kept, old) == codes).reshape(*old.shape, structure.chunk).all(axis=-1)
+        width = structure.keep * structure.group
+        return np.where(np.repeat(told, width, axis=1), kept, stored), np.where(told, old, nibbles)

@@ -1,0 +1,83 @@
+"""What travels to the browser: matrices as bytes, and what is fixed for an instruction."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import palette
+from ..dtypes import DType
+from .bench import Bench
+
+__all__ = ["about", "wire"]
+
+_DARK_PAPER = "#1C1C1C"
+
+
+def wire(bench: Bench, name: str, codes: NDArray[Any] | None = None) -> dict[str, Any]:
+    """A matrix as bytes: values (float32 or int32), codes (uint32), and for sparse A where each side of it is kept."""
+    if name not in bench.names:
+        return {}
+    operand = bench.operand(name)
+    codes = bench.codes(name) if codes is None else codes
+    values = operand.dtype.decode(codes).astype(np.float32 if operand.dtype.is_float else np.int32)
+    sent: dict[str, Any] = {"values": values.tobytes(), "codes": codes.astype(np.uint32).tobytes()}
+    if bench.ins.sparse and name in ("A", "stored"):
+        positions = bench.positions()
+        home = np.full(operand.shape if name == "A" else bench.operand("A").shape, -1, dtype=np.int32)
+        np.put_along_axis(home, positions, np.arange(positions.size).reshape(positions.shape), axis=1)
+        sent["home"] = home.tobytes() if name == "A" else positions.astype(np.int32).tobytes()
+    return sent
+
+
+def about(bench: Bench) -> dict[str, Any]:
+    """What is fixed for an instruction: sizes, types, which lane, element, register and bit holds each cell, colours."""
+    ins, structure = bench.ins, bench.ins.structure
+    return {
+        "mnemonic": ins.mnemonic,
+        "m": ins.m, "n": ins.n, "k": ins.k, "lanes": ins.lanes,
+        "chunk": structure.chunk if structure else 0,
+        "kept": structure.keep * structure.group if structure else 0,
+        "scaled": ins.scale_a is not None,
+        "matrices": {name: _describe(bench, name) for name in bench.names},
+        "registers": {name: operand.registers for name, operand in ins.operands.items() if operand.registers},
+        "colours": {"light": _colours(palette.PAPER), "dark": _colours(_DARK_PAPER)},
+    }  # fmt: skip
+
+
+def _describe(bench: Bench, name: str) -> dict[str, Any]:
+    operand = bench.operand(name)
+    label = {"stored": "stored A", "E": "metadata"}.get(name, name)
+    said: dict[str, Any] = {
+        "label": label, "rows": operand.shape[0], "columns": operand.shape[1], "type": operand.dtype.name, "kind": operand.dtype.kind,
+        "bits": operand.dtype.bits, "element": "a" if name == "stored" else name.lower(), "operand": "A" if name == "stored" else name,
+        "editable": name != "D", "parts": _parts(operand.dtype), "note": "",
+    }  # fmt: skip
+    if operand.layout is None:
+        return {**said, "note": "in shared memory, held by no lane"}
+    if operand.layout.copies > 1:
+        said["note"] = f"one of {operand.layout.copies} copies, chosen by {'the selector' if name == 'E' else 'thread-id and byte-id'}"
+    lane, element = np.divmod(operand.layout.scatter(bench.copy_of(name)), operand.layout.elements)
+    places = [operand.place(0, index) for index in range(operand.layout.elements)]
+    maps = {"lane": lane, "element_map": element}
+    maps["register_map"] = np.array([place.register for place in places])[element]
+    maps["low"] = np.array([place.low for place in places])[element]
+    return {**said, **{key: value.astype(np.int16).tobytes() for key, value in maps.items()}}
+
+
+def _parts(kind: DType) -> list[tuple[str, int]]:
+    """What the bits of a code are, from the highest down, for the picture of a register."""
+    if not kind.is_float:
+        return [("value", kind.bits)]
+    parts = [("sign", int(kind.signed)), ("exponent", kind.exponent_bits), ("fraction", kind.fraction_bits)]
+    ignored = ("ignored", kind.bits - sum(length for _, length in parts))
+    parts = [*parts, ignored] if kind.ignored_bits else [ignored, *parts]
+    return [part for part in parts if part[1]]
+
+
+def _colours(paper: str) -> list[list[str]]:
+    """Background and text of lanes 0..31 on this paper."""
+    fills = [palette.mix(hue, strength, paper) for _, hue in palette.HUES for strength in palette.STRENGTHS]
+    return [[fill, palette.text_colour(fill)] for fill in fills]

@@ -1,0 +1,212 @@
+"""The explorer as a person meets it: JupyterLab, Chromium, keyboard, mouse; what the screen says and what Python says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import ptxlab
+
+pytestmark = pytest.mark.browser
+
+DENSE = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
+SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32"
+WIDE = "wgmma.mma_async.sp.sync.aligned.m64n256k64.s32.s8.s8"
+
+
+class Screen:
+    """The explorer on the page."""
+
+    def __init__(self, page: Any) -> None:
+        self.page = page
+        page.wait_for_selector(".ptx-explorer [data-pane=A] canvas", timeout=30_000)
+
+    def middle(self, name: str, row: int, column: int) -> tuple[float, float]:
+        self.page.locator(f".ptx-explorer [data-pane={'stored' if name == 'E' else name}]").scroll_into_view_if_needed()
+        box = self.page.evaluate("([n, r, c]) => document.querySelector('.ptx-explorer').cellRect(n, r, c)", [name, row, column])
+        return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+    def hover(self, name: str, row: int, column: int) -> str:
+        self.page.mouse.move(*self.middle(name, row, column))
+        self.page.wait_for_function(
+            "start => document.querySelector('.ptx-status').innerText.startsWith(start)", arg=f"{label(name)}[{row}][{column}]"
+        )
+        return str(self.page.locator(".ptx-status").inner_text())
+
+    def click(self, name: str, row: int, column: int) -> None:
+        self.page.mouse.click(*self.middle(name, row, column))
+
+    def type(self, name: str, row: int, column: int, text: str) -> None:
+        self.click(name, row, column)
+        self.page.keyboard.type(text)
+        self.page.keyboard.press("Enter")
+
+    def reads(self, name: str, row: int, column: int, value: object) -> None:
+        """Wait until the cell shows this value."""
+        self.hover(name, row, column)
+        start = f"{label(name)}[{row}][{column}] = {value} ·"
+        self.page.wait_for_function("start => document.querySelector('.ptx-status').innerText.startsWith(start)", arg=start, timeout=10_000)
+
+    def register(self, operand: str, index: int) -> Any:
+        return self.page.locator(f".ptx-hex[data-operand={operand}][data-register='{index}']")
+
+    def problem(self, part: str) -> str:
+        self.page.wait_for_function("part => document.querySelector('.ptx-problem').innerText.includes(part)", arg=part, timeout=10_000)
+        return str(self.page.locator(".ptx-problem").inner_text())
+
+
+def label(name: str) -> str:
+    return {"stored": "stored A", "E": "metadata"}.get(name, name)
+
+
+@pytest.fixture(scope="module")
+def book(lab: Any, page: Any) -> Any:
+    """A notebook whose first cell shows an explorer; its second is free for Python."""
+    opened = lab.open(page, "explorer", [f"import numpy as np, ptxlab\nex = ptxlab.explore({DENSE!r})\nex", "pass"])
+    opened.run(0)
+    return opened
+
+
+@pytest.fixture
+def python(book: Any) -> Iterator[Any]:
+    """Runs code in the next notebook cell and gives what it prints."""
+    return lambda code: book.run(1, code)
+
+
+@pytest.fixture
+def screen(book: Any, page: Any) -> Screen:
+    return Screen(page)
+
+
+def start(python: Any, page: Any, mnemonic: str, b: str) -> None:
+    python(f"ex.instruction = {mnemonic!r}; ex.C = np.zeros(ex.C.shape); ex.B = {b}; ex.A = np.zeros(ex.A.shape)")
+    page.wait_for_function("name => document.querySelector('.ptx-mnemonic').innerText === name", arg=mnemonic)
+
+
+def test_dense(screen: Screen, python: Any, page: Any) -> None:
+    start(python, page, DENSE, "np.ones((64, 8))")
+    place = ptxlab.instruction(DENSE).a.where(9, 37)[0]
+    assert (place.lane, place.register) == (4, 3)
+
+    # a cell of A, typed: the register of its lane, D on the screen, both in Python
+    screen.type("A", 9, 37, "-3")
+    screen.reads("A", 9, 37, -3)
+    said = screen.hover("A", 9, 37)
+    assert said == f"A[9][37] = -3 · lane 4 · element a{place.element} · register 3, bits {place.high}..{place.low} · code 0xd"
+    expected = f"0x{0xD << place.low:08x}"
+    page.wait_for_function("([box, hex]) => box.value === hex", arg=[screen.register("A", 3).element_handle(), expected])
+    assert page.locator(".ptx-lane[aria-pressed=true]").inner_text() == "4"
+    screen.reads("D", 9, 0, -3)
+    assert python('print(ex.A[9, 37], hex(ex.registers["A"][4, 3]), ex.D[9, 0])') == f"-3 {hex(0xD << place.low)} -3"
+
+    # a register, typed: eight cells of A and D follow
+    screen.register("A", 3).fill("0x11111111")
+    screen.register("A", 3).press("Enter")
+    screen.reads("A", 9, 36, 1)
+    screen.reads("D", 9, 0, 8)
+    assert python('print(ex.A[9].sum(), hex(ex.registers["A"][4, 3]), ex.D[9, 0])') == "8 0x11111111 8"
+
+    # one bit of it, and one element of it
+    page.locator("[data-operand=A] .ptx-register").nth(3).locator("[data-bit='0']").click()
+    page.wait_for_function("box => box.value === '0x11111110'", arg=screen.register("A", 3).element_handle())
+    value = page.locator("[data-operand=A] .ptx-field[data-element=a25] .ptx-value")
+    value.fill("7")
+    value.press("Enter")
+    page.wait_for_function("box => box.value === '0x11111170'", arg=screen.register("A", 3).element_handle())
+
+    # another lane
+    page.locator(".ptx-lane[data-lane='31']").click()
+    page.wait_for_function("() => document.querySelector('.ptx-lane-title b').innerText === 'Lane 31'")
+    page.wait_for_function("box => box.value === '0x00000000'", arg=screen.register("A", 3).element_handle())
+
+
+def test_paste_and_refusal(screen: Screen, python: Any, page: Any) -> None:
+    start(python, page, DENSE, "np.ones((64, 8))")
+    screen.click("A", 0, 0)
+    page.evaluate("() => navigator.clipboard.writeText('1\\t2\\t3\\r\\n4\\t5\\t6\\r\\n')")
+    page.keyboard.press("Control+v")
+    screen.reads("A", 1, 2, 6)
+    screen.reads("D", 0, 0, 6)
+
+    # refused: the sentence, the old value, and nothing else lost
+    screen.type("A", 0, 1, "9")
+    assert screen.problem("A[0][1]") == "A[0][1]: found 9; s4 holds -8..7"
+    screen.reads("A", 0, 1, 2)
+    screen.register("A", 0).fill("0xyz")
+    screen.register("A", 0).press("Enter")
+    assert "hexadecimal" in screen.problem("register 0")
+
+    # C, shown on demand; an edit that is taken ends the complaint
+    page.get_by_role("button", name="C", exact=True).click()
+    page.wait_for_selector("[data-pane=C] canvas")
+    screen.type("C", 0, 0, "100")
+    screen.reads("D", 0, 0, 106)
+    assert page.locator(".ptx-problem").inner_text() == ""
+    page.get_by_role("button", name="C", exact=True).click()
+
+    # what Python writes shows on the screen
+    assert python("print(ex.A[0:2, 0:3].tolist(), ex.C[0, 0], ex.D[0, 0]); ex.A = np.full((16, 64), 2)") == "[[1, 2, 3], [4, 5, 6]] 100 106"
+    screen.reads("A", 15, 63, 2)
+    screen.reads("D", 0, 0, 228)
+
+
+def test_keyboard(screen: Screen, python: Any, page: Any) -> None:
+    start(python, page, DENSE, "np.ones((64, 8))")
+    screen.click("A", 2, 5)
+    for key in ("1", "Tab", "2", "Tab", "3", "Enter", "ArrowLeft", "4", "Enter", "ArrowUp", "ArrowLeft", "5", "Escape", "Enter", "6", "Enter"):
+        page.keyboard.press(key)
+    screen.reads("A", 3, 5, 6)
+    assert python("print(ex.A[2:4, 5:8].tolist())") == "[[1, 2, 3], [6, 4, 0]]"
+    screen.click("A", 2, 5)
+    page.keyboard.press("Shift+ArrowDown")
+    page.keyboard.press("Shift+ArrowRight")
+    page.keyboard.press("Control+c")
+    assert page.evaluate("() => navigator.clipboard.readText()").splitlines() == ["1\t2", "6\t4"]
+    page.keyboard.press("Delete")
+    screen.reads("A", 3, 6, 0)
+    assert python("print(ex.A[2:4, 5:8].tolist())") == "[[0, 0, 3], [0, 0, 0]]"
+
+
+def test_sparse(screen: Screen, python: Any, page: Any) -> None:
+    start(python, page, SPARSE, "np.ones((16, 8))")
+    screen.type("A", 3, 5, "1.5")
+    screen.reads("A", 3, 5, 1.5)
+    screen.reads("stored", 3, 2, 1.5)
+    screen.reads("E", 3, 2, "0b1110")
+    assert "stored at [3][2]" in screen.hover("A", 3, 5)
+    assert "not stored: nibble 0b1110" in screen.hover("A", 3, 4)
+    screen.type("A", 3, 4, "2")
+    assert screen.problem("row 3") == "A: row 3, columns 4..5: 2 of the 2 values are non-zero; 1:2 sparsity keeps at most 1"
+    screen.reads("A", 3, 4, 0)
+    screen.type("E", 3, 2, "0b0000")
+    assert "legal are 0b0100, 0b1110" in screen.problem("metadata of row 3, chunk 2")
+    screen.type("E", 3, 2, "0b0100")
+    screen.reads("A", 3, 4, 1.5)
+    screen.reads("D", 3, 0, 1.5)
+    said = python('print(ex.A[3, 4:6], bin(ex.metadata[3, 2]), ex.D[3, 0], ex.registers["E"].shape)')
+    assert said == "[1.5 0. ] 0b100 1.5 (32, 1)"
+
+
+def test_warpgroup(screen: Screen, python: Any, page: Any) -> None:
+    """The largest: 128 lanes in four warps, D of 64x256."""
+    start(python, page, WIDE, "np.ones((64, 256))")
+    screen.type("A", 10, 63, "7")
+    screen.reads("D", 10, 255, 7)
+    assert "lane 11 " in screen.hover("D", 10, 255)
+    assert python("print(ex.D[10, 255], ex.D.sum())") == "7 1792"
+    page.locator(".ptx-warp[data-warp='2']").click()
+    page.wait_for_selector(".ptx-lane[data-lane='64']")
+
+
+def test_pickers(screen: Screen, python: Any, page: Any) -> None:
+    """The pickers change the instruction; matrices that fit it stay."""
+    start(python, page, DENSE, "np.ones((64, 8))")
+    screen.type("A", 0, 0, "3")
+    page.get_by_title("Types and qualifiers").select_option("s32.u4.u4.s32")
+    page.wait_for_function("() => document.querySelector('.ptx-mnemonic').innerText.endsWith('s32.u4.u4.s32')")
+    screen.reads("A", 0, 0, 3)
+    page.get_by_title("Family of instructions").select_option("wmma")
+    page.wait_for_function("() => document.querySelector('[data-pane=A] figcaption').innerText.includes('8 × 32')")
+    assert python("print(ex.instruction.family, ex.D.shape)") == "wmma (8, 8)"

@@ -1,0 +1,54 @@
+"""Fixtures and the rules of skipping that all tests share."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import hypothesis
+import numpy as np
+import pytest
+
+from tests import chromium
+
+ROOT = Path(__file__).resolve().parent.parent
+
+hypothesis.settings.register_profile("ptxlab", deadline=None, max_examples=60)
+hypothesis.settings.load_profile("ptxlab")
+
+
+def _needed(item: pytest.Item) -> str | None:
+    """What this machine lacks for the test, in a sentence; None when nothing."""
+    if item.get_closest_marker("gpu"):
+        from ptxlab import gpu
+
+        return None if gpu.available() else gpu.status()
+    if item.get_closest_marker("browser"):
+        return None if chromium.find() else f"no Chromium; {chromium.REMEDY}"
+    return None
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Tests marked gpu or browser skip, and say why; in CI a missing browser is a failure."""
+    if not {"gpu", "browser"} & {mark.name for mark in item.iter_markers()}:
+        return
+    lack = _needed(item)
+    if lack and item.get_closest_marker("browser") and os.environ.get("CI"):
+        pytest.fail(lack, pytrace=False)
+    if lack:
+        pytest.skip(lack)
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    """Random numbers that are the same in every run."""
+    return np.random.default_rng(20250101)
+
+
+@pytest.fixture(scope="session")
+def chromium_path() -> str:
+    """The browser that tests marked `browser` launch."""
+    path = chromium.find()
+    if path is None:
+        pytest.skip(f"no Chromium; {chromium.REMEDY}")
+    return path

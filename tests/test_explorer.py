@@ -1,0 +1,460 @@
+"""The bench behind the explorer, and the explorer without a browser."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import ptxlab
+from ptxlab import PtxlabError
+from ptxlab.instruction import Instruction
+from ptxlab.widgets.bench import Bench, Result, parse
+
+DENSE = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
+SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
+TF32 = "mma.sp.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32"
+WGMMA = "wgmma.mma_async.sp.sync.aligned.m64n8k64.f32.e4m3.e5m2"
+NVF4 = "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3"
+MXF4 = "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0"
+
+#: Every form, but of wgmma's many N only the smallest, one that is no power of two, and the largest.
+FORMS = [ins for ins in ptxlab.catalog() if not ins.family.startswith("wgmma") or ins.n in (8, 24, 256)]
+SMALL = [ins for ins in FORMS if ins.n <= 24]
+
+
+def name(ins: Instruction) -> str:
+    return ins.mnemonic
+
+
+def snapshot(bench: Bench) -> dict[str, bytes]:
+    held = {each: bench.registers(each).tobytes() for each in bench.ins.operands}
+    return held | {"options": json.dumps(bench.options).encode()}
+
+
+def refused(bench: Bench, part: str, edit: Any) -> None:
+    """The edit raises a sentence with this part in it, and nothing has changed."""
+    before = snapshot(bench)
+    with pytest.raises(PtxlabError) as error:
+        edit()
+    assert part in str(error.value)
+    assert "\n" not in str(error.value)
+    assert snapshot(bench) == before
+
+
+# -- the whole catalogue ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ins", FORMS, ids=name)
+def test_opens_with_the_product(ins: Instruction) -> None:
+    """D on the bench is what the instruction gives for the matrices that the bench shows."""
+    bench = Bench(ins)
+    D = ins(bench.values("A"), bench.values("B"), bench.values("C"))
+    np.testing.assert_array_equal(bench.values("D"), D)
+    assert np.count_nonzero(D) > 0
+
+
+@pytest.mark.parametrize("ins", SMALL, ids=name)
+def test_every_fill_of_every_matrix(ins: Instruction) -> None:
+    bench = Bench(ins)
+    for matrix in bench.names:
+        for how in bench.fills(matrix):
+            bench.fill(matrix, how)
+            shown = bench.values(matrix)
+            if how == "one-hot":
+                assert (np.count_nonzero(shown), shown[0, 0]) == (1, 1)
+            if how == "zeros":
+                assert not shown.any()
+            if how == "identity":
+                np.testing.assert_array_equal(shown, np.eye(*shown.shape))
+            if matrix == "A" and ins.structure is not None:
+                assert not ins.structure.violations(shown).any()
+    refused(bench, "it is the result", lambda: bench.fill("D", "zeros"))
+    refused(bench, "it takes zeros, ones", lambda: bench.fill("A", "sevens"))
+
+
+@pytest.mark.parametrize("ins", SMALL, ids=name)
+def test_registers_and_matrices_are_one_state(ins: Instruction) -> None:
+    """Random bits in every register show as the operand's own unpacking; writing the shown codes back changes nothing."""
+    bench, random = Bench(ins), np.random.default_rng(1)
+    for operand in ins.operands.values():
+        if operand.name in ("D", "E") or operand.layout is None:
+            continue
+        registers = random.integers(0, 1 << 32, (operand.lanes, operand.registers), dtype=np.uint32)
+        bench.set_registers(operand.name, registers)
+        np.testing.assert_array_equal(bench.registers(operand.name), registers)
+        shown = "stored" if operand.name == "A" and ins.sparse else operand.name
+        np.testing.assert_array_equal(bench.codes(shown), operand.unpack_codes(registers))
+        bench.set_codes(shown, bench.codes(shown))
+        np.testing.assert_array_equal(bench.registers(operand.name), registers)
+
+
+@pytest.mark.parametrize("ins", SMALL, ids=name)
+def test_fields_rebuild_the_register(ins: Instruction) -> None:
+    bench = Bench(ins)
+    for operand in ins.operands.values():
+        for lane in (0, ins.lanes - 1):
+            rows = bench.fields(operand.name, lane)
+            assert len(rows) == operand.registers
+            for text, fields in rows:
+                assert int("".join(field.bits for field in fields), 2) == int(text, 16)
+                assert [field.low for field in fields] == sorted((field.low for field in fields), reverse=True)
+
+
+# -- typing ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "code"),
+    [
+        ("s4", "-3", 0xD), ("s4", " 7 ", 7), ("s4", "0xf", 0xF), ("s4", "0b1000", 8), ("s4", "\u22123", 0xD), ("s4", "2.0", 2),
+        ("u4", "15", 15), ("b1", "1", 1), ("s8", "-128", 0x80), ("e4m3", "1", 0x38), ("e4m3", "0x7e", 0x7E), ("e4m3", "1.3", 0x3A),
+        ("e5m2", "inf", 0x7C), ("e2m1", "-6", 0xF), ("e2m1", "100", 7), ("tf32", "1.5", 0x3FC00000), ("tf32", "0x3f800001", 0x3F800001),
+        ("tf32", "1e-3", 0x3A832000), ("f32", "nan", 0x7FC00000), ("f16", "-0", 0x8000), ("f16", "-0.0", 0x8000), ("s32", "-1", 0xFFFFFFFF),
+        ("s32", "0xffffffff", 0xFFFFFFFF), ("b4", "0b1110", 14), ("ue8m0", "2", 128), ("s4", "0x0", 0), ("s4", "0b0000", 0),
+    ],
+)  # fmt: skip
+def test_typed_text(kind: str, text: str, code: int) -> None:
+    assert parse(ptxlab.dtype(kind), text) == code
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "part"),
+    [
+        ("s4", "8", "s4 holds -8..7"), ("s4", "-9", "s4 holds"), ("s4", "1.5", "whole numbers"),
+        ("s4", "0x10", "does not fit the 4 bits"), ("s4", "one", "a number such as"), ("s4", "nan", "whole numbers"),
+        ("s4", "9" * 40, "s4 holds"), ("u4", "-1", "u4 holds 0..15"), ("b1", "2", "b1 holds 0..1"), ("s32", "2147483648", "s32 holds"),
+        ("e2m1", "nan", "no NaN"), ("ue8m0", "0", "powers of two"), ("ue4m3", "-1", "no sign"), ("f32", "1,5", "a number such as"),
+        ("f32", "1_0", "a number such as"), ("f32", "0x", "a number such as"), ("f32", "", "a number such as"),
+        ("f32", "=A1", "a number such as"),
+    ],
+)  # fmt: skip
+def test_refused_text(kind: str, text: str, part: str) -> None:
+    with pytest.raises(PtxlabError, match=part):
+        parse(ptxlab.dtype(kind), text)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(max_size=12), st.sampled_from(sorted(ptxlab.DTYPES)))
+def test_any_text_is_a_code_or_a_sentence(text: str, kind: str) -> None:
+    try:
+        code = parse(ptxlab.dtype(kind), text)
+    except PtxlabError:
+        return
+    assert 0 <= code < 1 << ptxlab.dtype(kind).bits
+
+
+def test_a_cell_is_where_the_layout_says() -> None:
+    bench = Bench(ptxlab.instruction(DENSE))
+    bench.fill("A", "zeros")
+    bench.set_cell("A", 9, 37, "-3")
+    registers = bench.registers("A")
+    lane, register, shift = 4, 3, 20  # row 9 = group 1 + 8, column 37 = 32 + 5: lane 4, a29
+    assert registers[lane, register] == 0xD << shift
+    assert np.count_nonzero(registers) == 1
+    refused(bench, "A[0][1]: found 9; s4 holds -8..7", lambda: bench.set_cell("A", 0, 1, "9"))
+    refused(bench, "A[16][0] does not exist; A is 16x64", lambda: bench.set_cell("A", 16, 0, "1"))
+    refused(bench, "D is the result", lambda: bench.set_cell("D", 0, 0, "1"))
+    refused(bench, "has no matrix 'E'; it has A, B, C, D", lambda: bench.set_cell("E", 0, 0, "1"))
+
+
+def test_paste_is_all_or_nothing() -> None:
+    bench = Bench(ptxlab.instruction(DENSE))
+    bench.fill("B", "zeros")
+    bench.paste("B", 62, 5, "1\t2\t3\r\n4\t\t0x7\r\n")
+    np.testing.assert_array_equal(bench.values("B")[62:, 5:], [[1, 2, 3], [4, 0, 7]])
+    refused(bench, "B[63][6]: found 'x'", lambda: bench.paste("B", 62, 5, "7\t7\n7\tx"))
+    refused(bench, "a block of 1x4 cells at B[0][5] reaches over the edge; B is 64x8", lambda: bench.paste("B", 0, 5, "1\t2\t3\t4"))
+
+
+def test_registers_typed() -> None:
+    bench = Bench(ptxlab.instruction(DENSE))
+    bench.set_register("A", 4, 3, "0xD00000")
+    assert bench.values("A")[9, 37] == -3
+    bench.flip("A", 4, 3, 23)
+    assert bench.values("A")[9, 37] == 5
+    bench.set_register("A", 4, 3, "dead_beef")
+    assert bench.registers("A")[4, 3] == 0xDEADBEEF
+    refused(bench, "A, lane 4, register 3: found '0xyz'", lambda: bench.set_register("A", 4, 3, "0xyz"))
+    refused(bench, "does not fit the 32 bits", lambda: bench.set_register("A", 4, 3, "1ffffffff"))
+    refused(bench, "lane 32 does not exist", lambda: bench.set_register("A", 32, 0, "0"))
+    refused(bench, "register 4 does not exist", lambda: bench.set_register("A", 0, 4, "0"))
+    refused(bench, "bit 32 does not exist", lambda: bench.flip("A", 0, 0, 32))
+    refused(bench, "D is the result", lambda: bench.set_register("D", 0, 0, "0"))
+    refused(bench, "has no operand 'E'", lambda: bench.set_register("E", 0, 0, "0"))
+    refused(bench, "it takes [..., 32 lanes, 4 registers]", lambda: bench.set_registers("A", np.zeros((32, 5), np.uint32)))
+
+
+def test_ignored_bits_of_tf32_stay() -> None:
+    bench = Bench(ptxlab.instruction(TF32))
+    bench.set_register("A", 0, 0, "0x3f801fff")
+    assert bench.values("stored")[0, 0] == 1
+    bench.set_cell("stored", 8, 0, "2")
+    bench.set_cell("B", 0, 0, "3")
+    assert bench.registers("A")[0, 0] == 0x3F801FFF
+
+
+# -- sparsity -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mnemonic", [SPARSE, TF32, WGMMA])
+def test_dense_edits_recompress(mnemonic: str) -> None:
+    ins = ptxlab.instruction(mnemonic)
+    bench = Bench(ins)
+    assert ins.structure is not None
+    bench.fill("A", "zeros")
+    last = ins.structure.chunk - 1
+    bench.set_cell("A", 3, last, "1")
+    stored, nibbles = ins.compress(bench.values("A"))
+    np.testing.assert_array_equal(bench.codes("E")[3], nibbles[3])
+    np.testing.assert_array_equal(bench.values("stored")[3], stored[3])
+    assert bench.positions()[3, np.flatnonzero(stored[3])[0]] == last
+
+
+def test_untouched_chunks_keep_their_nibbles() -> None:
+    bench = Bench(ptxlab.instruction(SPARSE))
+    bench.fill("A", "zeros")
+    bench.set_cell("E", 0, 0, "0b1110")
+    bench.set_cell("A", 5, 9, "1")
+    assert bench.codes("E")[0, 0] == 0b1110
+    bench.set_cell("A", 0, 4, "2")  # 0b1110 keeps pairs 2 and 3: columns 4..7
+    assert bench.codes("E")[0, 0] == 0b1110
+    bench.set_cell("A", 0, 0, "2")
+    assert bench.codes("E")[0, 0] == 0b1000
+    assert bench.values("A")[0, [0, 4]].tolist() == [2, 2]
+
+
+def test_broken_structure_is_told() -> None:
+    bench = Bench(ptxlab.instruction(SPARSE))
+    bench.fill("A", "zeros")
+    bench.paste("A", 3, 8, "1\t0\t1")
+    told = "A: row 3, columns 8..15: 3 of the 4 pairs are non-zero; 4:8 pair-wise sparsity keeps at most 2"
+    refused(bench, told, lambda: bench.set_cell("A", 3, 12, "1"))
+    refused(bench, "nibble 0b0000 is undefined", lambda: bench.set_cell("E", 0, 0, "0"))
+    refused(bench, "nibble 0b0000 is undefined", lambda: bench.set_register("E", 0, 0, "0"))
+    refused(bench, "(16, 64)", lambda: bench.set_values("A", np.zeros((16, 32))))
+
+
+def test_negative_zero_is_kept_where_there_is_room() -> None:
+    bench = Bench(ptxlab.instruction(WGMMA))
+    bench.fill("A", "zeros")
+    bench.set_cell("A", 0, 3, "0x80")
+    assert bench.codes("A")[0, 3] == 0x80
+    bench.paste("A", 0, 0, "1\t1")
+    assert bench.values("A")[0, :4].tolist() == [1, 1, 0, 0]
+
+
+def test_selector_picks_the_copy() -> None:
+    """Selector 1 of tf32 reads other lanes: metadata typed there counts, and only there."""
+    ins = ptxlab.instruction(TF32)
+    bench = Bench(ins)
+    assert ins.e is not None
+    assert bench.options == {"selector": 0}
+    bench.fill("A", "random")
+    metadata = bench.registers("E")
+    speaker = {selector: int(ins.e.layout.scatter(selector)[0, 0]) // ins.e.layout.elements for selector in (0, 1)}  # type: ignore[union-attr]
+    metadata[speaker[1]] ^= 0b1010  # the other nibble of row 0, chunk 0
+    bench.set_registers("E", metadata)
+    before = bench.codes("E")[0, 0]
+    bench.set_option("selector", 1)
+    assert bench.codes("E")[0, 0] == before ^ 0b1010
+    refused(bench, "selector=2", lambda: bench.set_option("selector", 2))
+    bench.set_cell("E", 5, 0, "0b1110")
+    assert bench.registers("E")[speaker[0]] != bench.registers("E")[speaker[1]]
+
+
+# -- scales, modifiers, the GPU --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mnemonic", [NVF4, MXF4])
+def test_scales(mnemonic: str) -> None:
+    bench = Bench(ptxlab.instruction(mnemonic))
+    before = bench.values("D")
+    bench.set_values("SFA", np.full(bench.operand("SFA").shape, 2))
+    np.testing.assert_array_equal(bench.values("D"), 2 * before)
+    bench.set_values("SFB", np.full(bench.operand("SFB").shape, 4))
+    np.testing.assert_array_equal(bench.values("D"), 8 * before)
+    refused(bench, "SFA[0][0]: found -1", lambda: bench.set_cell("SFA", 0, 0, "-1"))
+
+
+def test_modifiers_of_wgmma() -> None:
+    bench = Bench(ptxlab.instruction(WGMMA))
+    bench.set_values("C", np.ones((64, 8)))
+    product = bench.values("D") - 1
+    bench.set_option("imm_scale_a", -1)
+    np.testing.assert_array_equal(bench.values("D"), 1 - product)
+    bench.set_option("scale_d", False)
+    np.testing.assert_array_equal(bench.values("D"), -product)
+    refused(bench, "no choice of 'selector'", lambda: bench.set_option("selector", 0))
+
+
+def test_differences() -> None:
+    codes = np.arange(6).reshape(2, 3)
+    assert not Result(codes, None).differ.any()
+    assert not Result(codes, codes.copy()).differ.any()
+    other = codes.copy()
+    other[1, 2] = 9
+    assert np.argwhere(Result(codes, other).differ).tolist() == [[1, 2]]
+    np.testing.assert_array_equal(Result(codes, other).codes, other)
+
+
+@pytest.mark.parametrize("on", ["gpu", "both"])
+def test_gpu_beside_the_model(monkeypatch: pytest.MonkeyPatch, on: Any) -> None:
+    """With a stand-in for the GPU that is wrong in one register, exactly that cell differs."""
+
+    def wrong(self: Instruction, *given: Any, **options: Any) -> Any:
+        d = self.emulate(*given, **options)
+        d[7, 1] ^= np.uint32(1)
+        return d
+
+    monkeypatch.setattr(Instruction, "run", wrong)
+    bench = Bench(ptxlab.instruction(DENSE))
+    result = bench.result(on)
+    expected = [bench.ins.d.layout.coords()[7, 1].tolist()] if on == "both" else []  # type: ignore[union-attr]
+    assert np.argwhere(result.differ).tolist() == expected
+    assert (result.codes != bench.result().codes).sum() == 1
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("mnemonic", [DENSE, SPARSE, TF32, WGMMA])
+def test_gpu_and_model_agree(mnemonic: str) -> None:
+    ins = ptxlab.instruction(mnemonic)
+    if not ptxlab.gpu.available(ins):
+        pytest.skip(ptxlab.gpu.status(ins))
+    assert not Bench(ins).result("both").differ.any()
+
+
+# -- the widget -------------------------------------------------------------------------------------------------------------
+
+
+def test_import_is_light() -> None:
+    """Neither the package nor the bench needs Jupyter."""
+    code = "import sys, ptxlab.widgets.bench; sys.exit(any(m in sys.modules for m in ('ipywidgets', 'anywidget', 'traitlets', 'plotly')))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ipywidgets", None)
+    monkeypatch.delitem(sys.modules, "ptxlab.widgets.explorer", raising=False)
+    with pytest.raises(PtxlabError, match=r'needs ipywidgets, which is not installed: pip install "ptxlab\[lab\]"'):
+        ptxlab.explore(DENSE)
+
+
+@pytest.fixture
+def explorer() -> Any:
+    pytest.importorskip("anywidget")
+    return ptxlab.explore(DENSE, A=np.zeros((16, 64)), B=np.ones((64, 8)))
+
+
+def test_read_and_write_from_the_next_cell(explorer: Any) -> None:
+    explorer.A = np.eye(16, 64)
+    assert explorer.registers["A"].dtype == np.uint32
+    assert explorer.registers["A"].shape == (32, 4)
+    np.testing.assert_array_equal(explorer.D, np.ones((16, 8)))
+    registers = explorer.registers["A"].copy()
+    registers[4, 3] = 0xD00000
+    explorer.registers["A"] = registers
+    assert (explorer.A[9, 37], explorer.D[9, 0]) == (-3, -2)
+    explorer.C = np.full((16, 8), 10)
+    assert explorer.D[0, 0] == 11
+    assert sorted(explorer.registers) == ["A", "B", "C", "D"]
+    with pytest.raises(PtxlabError, match="s4 holds -8..7"):
+        explorer.B = np.full((64, 8), 8)
+    with pytest.raises(ValueError, match="read-only"):
+        explorer.A[0, 0] = 1
+    with pytest.raises(AttributeError):
+        explorer.D = explorer.D
+    with pytest.raises(PtxlabError, match="has no matrix 'E'"):
+        _ = explorer.metadata
+    with pytest.raises(PtxlabError, match="lane 32 does not exist; lanes go from 0 to 31"):
+        explorer.lane = 32
+
+
+def on_screen(explorer: Any, matrix: str) -> Any:
+    """What the browser would decode from the bytes that travel."""
+    info, sent = explorer.view.about["matrices"][matrix], getattr(explorer.view, matrix)
+    kind = np.float32 if info["kind"] == "float" else np.int32
+    return np.frombuffer(sent["values"], kind).reshape(info["rows"], info["columns"])
+
+
+def test_messages_from_the_screen(explorer: Any) -> None:
+    view = explorer.view
+
+    def send(**message: Any) -> None:
+        explorer._on_message(view, message, [])
+
+    send(do="paste", name="A", row=9, column=37, text="-3")
+    assert on_screen(explorer, "A")[9, 37] == -3
+    assert on_screen(explorer, "D")[9].tolist() == [-3] * 8
+    view.lane = 4
+    assert view.held["A"][3]["hex"] == "0x00d00000"
+    send(do="set_register", name="A", lane=4, register=3, text="0x700000")
+    assert on_screen(explorer, "A")[9, 37] == 7
+    send(do="flip", name="A", lane=4, register=3, bit=20)
+    assert explorer.A[9, 37] == 6
+    send(do="paste", name="A", row=0, column=0, text="many")
+    assert view.problem.startswith("A[0][0]: found 'many'")
+    assert explorer.A[9, 37] == 6
+    send(do="set_option", name="selector", value=1)
+    send(do="paste", name="A")
+    assert explorer.A[9, 37] == 6
+    send(do="paste", name="A", row=0, column=0, text="1")
+    assert (view.problem, explorer.A[0, 0]) == ("", 1)
+
+
+def test_fill_and_switch(explorer: Any) -> None:
+    explorer.view.selected = {"name": "B", "row": 3, "column": 2}
+    assert explorer._target.value == "B"
+    explorer._fill.value = "one-hot"
+    explorer._on_fill(None)
+    assert np.argwhere(explorer.B).tolist() == [[3, 2]]
+    assert explorer._on.disabled is not ptxlab.gpu.available(explorer.instruction)
+    assert explorer._gpu_says.value == ptxlab.gpu.status(explorer.instruction)
+
+
+@pytest.mark.parametrize("ins", [*SMALL, *(ins.a_from("shared") for ins in SMALL if ins.family == "wgmma.sp" and ins.n == 8)], ids=repr)
+def test_every_instruction_opens_and_can_be_switched_to(ins: Instruction, explorer_of_all: Any) -> None:
+    explorer_of_all.instruction = ins
+    about = explorer_of_all.view.about
+    assert about["mnemonic"] == ins.mnemonic
+    for matrix, info in about["matrices"].items():
+        operand = explorer_of_all.bench.operand(matrix)
+        np.testing.assert_array_equal(on_screen(explorer_of_all, matrix), operand.dtype.decode(explorer_of_all.bench.codes(matrix)))
+        assert sum(length for _, length in info["parts"]) == operand.dtype.bits
+        if operand.layout is not None:
+            lane, element = (np.frombuffer(info[key], np.int16).reshape(operand.shape) for key in ("lane", "element_map"))
+            row, column = operand.shape[0] - 1, operand.shape[1] // 2
+            assert (int(lane[row, column]), int(element[row, column])) in operand.layout.holders(row, column)
+
+
+@pytest.fixture(scope="module")
+def explorer_of_all() -> Any:
+    pytest.importorskip("anywidget")
+    return ptxlab.explore(DENSE)
+
+
+def test_switching_keeps_what_fits(explorer: Any) -> None:
+    explorer.A = np.full((16, 64), 3)
+    explorer.instruction = DENSE.replace("s4.s4", "u4.u4")
+    assert (explorer.A == 3).all()
+    explorer.instruction = SPARSE
+    assert explorer.B.tolist() == np.ones((64, 8)).tolist()
+    with pytest.raises(PtxlabError, match="no matrix instruction"):
+        explorer.instruction = "fma.rn.f32"
+    assert explorer.instruction.mnemonic == SPARSE
+
+
+def test_the_view_trusts_no_text() -> None:
+    """Data reaches the page as text only, and nothing is fetched from elsewhere."""
+    folder = Path(ptxlab.__file__).parent / "widgets"
+    script = (folder / "explorer.js").read_text()
+    for word in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "import ", "http"):
+        assert word not in script
+    assert "url(" not in (folder / "explorer.css").read_text()

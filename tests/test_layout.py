@@ -1,0 +1,303 @@
+"""Fragment layouts against the formulas of the PTX ISA, written down again, and against CuTe's notation."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ptxlab import Instruction, PtxlabError, catalog, instruction
+from ptxlab.layout import Layout, Mode, fragment
+
+DENSE = [ins for ins in catalog("mma") if ins.shape == "m16n8k64"]
+SPARSE_4 = [ins for ins in catalog("mma.sp") if ins.shape == "m16n8k64" and ins.a.dtype.bits == 4]
+SPARSE_TF32 = instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32")
+WMMA_4 = [ins for ins in catalog("wmma") if ins.shape == "m8n8k32"]
+WMMA_1 = [ins for ins in catalog("wmma") if ins.shape == "m8n8k128"]
+WGMMA = [ins for ins in catalog("wgmma.sp") if ins.shape.endswith("k64")]
+_DISTINCT = {operand.layout for ins in catalog() for operand in (*ins.operands.values(), ins.a_dense) if operand.layout}
+LAYOUTS = sorted(_DISTINCT, key=lambda layout: (layout.signature, layout.cute))
+
+Formula = Callable[[int, int], tuple[int, int]]
+
+
+def holds(layout: Layout | None, formula: Formula) -> None:
+    """Every element of every lane is where the formula (lane, i) -> (row, col) says."""
+    assert layout is not None
+    coords = layout.coords()
+    assert coords.shape == (layout.lanes, layout.elements, 2)
+    wrong = [(lane, i) for lane in range(layout.lanes) for i in range(layout.elements) if tuple(coords[lane, i].tolist()) != formula(lane, i)]
+    assert not wrong, f"(lane, element) {wrong[:4]}"
+
+
+# -- PTX ISA 9.7.14.5.11, "Matrix Fragments for mma.m16n8k64" -------------------------------------------------------------
+
+
+def a_16864(lane: int, i: int) -> tuple[int, int]:
+    group, thread = lane >> 2, lane % 4
+    row = group if 0 <= i < 8 or 16 <= i < 24 else group + 8
+    col = thread * 8 + (i & 0x7) if i < 16 else thread * 8 + (i & 0x7) + 32
+    return row, col
+
+
+def b_16864(lane: int, i: int) -> tuple[int, int]:
+    group, thread = lane >> 2, lane % 4
+    return (thread * 8 + (i & 0x7) if i < 8 else thread * 8 + (i & 0x7) + 32), group
+
+
+def c_16x8(lane: int, i: int) -> tuple[int, int]:
+    group, thread = lane >> 2, lane % 4
+    return (group if i < 2 else group + 8), thread * 2 + (i & 0x1)
+
+
+@pytest.mark.parametrize("ins", DENSE, ids=str)
+def test_dense_m16n8k64(ins: Instruction) -> None:
+    assert (ins.a.registers, ins.b.registers, ins.c.registers, ins.d.registers) == (4, 2, 4, 4)
+    holds(ins.a.layout, a_16864)
+    holds(ins.b.layout, b_16864)
+    holds(ins.c.layout, c_16x8)
+    holds(ins.d.layout, c_16x8)
+
+
+def test_the_modes_that_the_design_prints() -> None:
+    ins = instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
+    a, b, c = ins.a.layout, ins.b.layout, ins.c.layout
+    assert a and b and c
+    assert (a.lane, a.element) == (((4, 0, 8), (8, 1, 0)), ((8, 0, 1), (2, 8, 0), (2, 0, 32)))
+    assert (b.lane, b.element) == (((4, 8, 0), (8, 0, 1)), ((8, 1, 0), (2, 32, 0)))
+    assert (c.lane, c.element) == (((4, 0, 2), (8, 1, 0)), ((2, 0, 1), (2, 8, 0)))
+    assert (a.signature, b.signature, c.signature) == ("(T32,V32) -> (16,64)", "(T32,V16) -> (64,8)", "(T32,V4) -> (16,8)")
+
+
+# -- sparse A: 9.7.14.6.2.7 (m16n8k64, s4/u4) and 9.7.14.6.2.3 (m16n8k16, tf32) ---------------------------------------------
+
+
+@pytest.mark.parametrize("ins", SPARSE_4, ids=str)
+def test_sparse_m16n8k64(ins: Instruction) -> None:
+    """The stored half, and the 16 columns [firstcol..lastcol] that each register of a lane answers for."""
+    assert (ins.a.registers, ins.a.layout.elements) == (2, 16)
+    stored, meant = ins.a.layout.coords(), ins.a_dense.layout.coords()
+    for lane in range(32):
+        group, thread = lane >> 2, lane % 4
+        first = thread * 16
+        for i in range(16):
+            assert stored[lane, i, 0] == (group if 0 <= i < 8 else group + 8)
+            assert first <= 2 * stored[lane, i, 1] <= first + 15
+        for register, row in ((0, group), (1, group + 8)):
+            assert meant[lane, 16 * register : 16 * register + 16].tolist() == [[row, col] for col in range(first, first + 16)]
+    holds(ins.b.layout, b_16864)
+    holds(ins.c.layout, c_16x8)
+
+
+def test_sparse_m16n8k16_tf32() -> None:
+    ins = SPARSE_TF32
+    assert ins.a.layout and ins.a_dense.layout and ins.a.registers == 4
+    stored, meant = ins.a.layout.coords(), ins.a_dense.layout.coords()
+    for lane in range(32):
+        group, thread = lane >> 2, lane % 4
+        for i in range(4):
+            row = group if i in (0, 2) else group + 8
+            first = thread * 2 if i in (0, 1) else thread * 2 + 8
+            assert stored[lane, i].tolist() == [row, first // 2], "one of two neighbours is stored"
+            assert meant[lane, 2 * i : 2 * i + 2].tolist() == [[row, first], [row, first + 1]]
+    holds(ins.b.layout, lambda lane, i: (lane % 4 + 4 * i, lane >> 2))  # Figure 124
+    holds(ins.c.layout, c_16x8)
+
+
+@pytest.mark.parametrize("ins", [SPARSE_4[0], SPARSE_TF32], ids=str)
+def test_the_selector_picks_thread_pairs(ins: Instruction) -> None:
+    """PTX ISA, "Sparse matrix storage": selector 0 means threads T0 and T1 of four, 1 means T2 and T3."""
+    for copy in ins.selectors:
+        speaking = ins.e.layout.scatter(copy) // ins.e.layout.elements
+        for group in range(8):
+            assert set(speaking[[group, group + 8]].ravel().tolist()) == {4 * group + 2 * copy, 4 * group + 2 * copy + 1}
+
+
+# -- 9.7.14.5.4 (m8n8k32) and 9.7.14.5.5 (m8n8k128) ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("rows", "run"), [(WMMA_4, 8), (WMMA_1, 32)], ids=["m8n8k32", "m8n8k128"])
+def test_sub_byte_8x8(rows: list[Instruction], run: int) -> None:
+    assert rows
+    for ins in rows:
+        assert (ins.a.registers, ins.b.registers, ins.c.registers) == (1, 1, 2)
+        holds(ins.a.layout, lambda lane, i: (lane >> 2, lane % 4 * run + i))
+        holds(ins.b.layout, lambda lane, i: (lane % 4 * run + i, lane >> 2))
+        holds(ins.c.layout, lambda lane, i: (lane >> 2, lane % 4 * 2 + i))
+
+
+# -- wgmma: 9.7.15.5.1, "Register Fragments" (figures), 9.7.15.6.2.3 ------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", range(8, 257, 8))
+def test_wgmma_accumulator(n: int) -> None:
+    """Each of the four warps has 16 rows, laid out as in mma's 16x8, eight columns after eight columns."""
+    ins = next(ins for ins in WGMMA if ins.n == n)
+    holds(ins.d.layout, lambda lane, i: (16 * (lane // 32) + c_16x8(lane % 32, i % 4)[0], 8 * (i // 4) + c_16x8(lane % 32, i % 4)[1]))
+
+
+def test_wgmma_stored_a() -> None:
+    """Four 8-bit elements a register, four registers: rows g and g + 8, stored columns 4t.. and 16 + 4t.. (Figure 179)."""
+    for ins in WGMMA[:8]:
+        assert ins.a.registers == 4
+        holds(ins.a.layout, lambda lane, i: (16 * (lane // 32) + lane % 32 // 4 + 8 * (i // 4 % 2), 4 * (lane % 4) + i % 4 + 16 * (i // 8)))
+        assert (ins.b.layout, ins.b.space, ins.b.registers) == (None, "shared", 0)
+
+
+# -- block scales: 9.7.14.3, "Block Scaling for mma.sync" ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ins", [ins for ins in catalog("mma") if ins.scale_vec], ids=str)
+def test_block_scales_sit_in_the_lanes_and_bytes_that_can_be_selected(ins: Instruction) -> None:
+    vec, starts = ins.scale_vec, {2: (0, 2), 4: (0,)}[ins.scale_vec]
+    for row in range(16):
+        for block in range(vec):
+            holders = set(ins.scale_a.layout.holders(row, block))
+            assert holders == {(4 * (row % 8) + row // 8 + 2 * thread_id, byte_id + block) for thread_id in (0, 1) for byte_id in starts}
+    for column in range(8):
+        for block in range(vec):
+            holders = set(ins.scale_b.layout.holders(block, column))
+            assert holders == {(4 * column + thread_id, byte_id + block) for thread_id in range(4) for byte_id in starts}
+
+
+# -- CuTe -----------------------------------------------------------------------------------------------------------------
+
+
+def cute(text: str, *indices: int) -> int:
+    """CuTe's rule for `shape:stride`: an index runs through its shape leftmost fastest, each digit moves by its stride."""
+    shape, stride = (ast.literal_eval(part) for part in text.split(":"))
+
+    def offset(index: int, shape: object, stride: object) -> int:
+        if isinstance(shape, int) and isinstance(stride, int):
+            return index * stride
+        total = 0
+        for part, step in zip(shape, stride, strict=True):  # type: ignore[call-overload]
+            size = int(np.prod(part))
+            total += offset(index % size, part, step)
+            index //= size
+        return total
+
+    return sum(offset(index, part, step) for index, part, step in zip(indices, shape, stride, strict=True))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.cute)
+def test_the_cute_string_means_the_same(layout: Layout) -> None:
+    coords = layout.coords()
+    lanes = range(layout.lanes) if layout.lanes == 32 else range(0, layout.lanes, 13)
+    for lane in lanes:
+        for element in range(layout.elements):
+            row, column = coords[lane, element].tolist()
+            assert cute(layout.cute, lane, element) == row + layout.shape[0] * column
+
+
+def test_the_cute_strings_of_cutlass() -> None:
+    """As in CUTLASS: mma_traits_sm80.hpp (SM80_16x8x64_S32S4S4S32_TN) and mma_traits_sm90_gmma.hpp (CLayout_64x16, ALayout_64x32)."""
+    dense, wgmma = DENSE[0], next(ins for ins in WGMMA if ins.n == 16)
+    assert dense.a.layout and dense.b.layout and dense.c.layout and wgmma.d.layout and wgmma.a.layout
+    assert dense.a.layout.cute == "((4,8),(8,2,2)):((128,1),(16,8,512))"
+    assert dense.b.layout.T.cute == "((4,8),(8,2)):((64,1),(8,256))"
+    assert dense.c.layout.cute == "((4,8),(2,2)):((32,1),(16,8))"
+    assert wgmma.d.layout.cute == "((4,8,4),(2,2,2)):((128,1,16),(64,8,512))"
+    assert wgmma.a.layout.cute == "((4,8,4),(4,2,2)):((256,1,16),(64,8,1024))"
+
+
+# -- the inverse -------------------------------------------------------------------------------------------------------------
+
+
+@given(st.data())
+def test_locate_is_the_inverse(data: st.DataObject) -> None:
+    layout = data.draw(st.sampled_from(LAYOUTS))
+    row, col = (data.draw(st.integers(0, size - 1)) for size in layout.shape)
+    coords = layout.coords()
+    every = [(lane, element) for lane, element in np.argwhere((coords == (row, col)).all(axis=-1)).tolist()]
+    assert layout.holders(row, col) == every and len(every) == layout.copies
+    assert layout.locate(row, col) == every[0]
+    for copy, (lane, element) in enumerate(every):
+        assert divmod(int(layout.scatter(copy)[row, col]), layout.elements) == (lane, element)
+
+
+def test_coords_are_the_callers_own() -> None:
+    layout = fragment(16, 8, 2)
+    layout.coords()[:] = -1
+    assert layout.coords().min() == 0
+
+
+@pytest.mark.parametrize(
+    ("row", "col", "sentence"),
+    [
+        (16, 0, "row 16: the matrix is 16x8, so rows go from 0 to 15"),
+        (-1, 0, "row -1: the matrix is 16x8, so rows go from 0 to 15"),
+        (0, 8, "column 8: the matrix is 16x8, so columns go from 0 to 7"),
+    ],
+)
+def test_outside_the_matrix(row: int, col: int, sentence: str) -> None:
+    for ask in (fragment(16, 8, 2).locate, fragment(16, 8, 2).holders):
+        with pytest.raises(PtxlabError) as error:
+            ask(row, col)
+        assert str(error.value) == sentence
+
+
+def test_a_copy_that_is_not_there() -> None:
+    with pytest.raises(PtxlabError, match="^copy 1: every element is held 1 times, so copy goes from 0 to 0$"):
+        fragment(16, 8, 2).scatter(1)
+
+
+# -- wrong declarations --------------------------------------------------------------------------------------------------------
+
+
+@given(st.data())
+def test_a_wrong_declaration_names_the_element(data: st.DataObject) -> None:
+    """One step of one mode changed: then some element is outside, unowned or owned twice, and the error names one such."""
+    layout = data.draw(st.sampled_from([layout for layout in LAYOUTS if layout.lanes * layout.elements <= 2048]))
+    modes = [list(mode) for mode in layout.lane + layout.element]
+    which, step, change = data.draw(st.integers(0, len(modes) - 1)), data.draw(st.integers(1, 2)), data.draw(st.sampled_from([-1, 1, 2, 3]))
+    modes[which][step] += change
+    built: list[Mode] = [(size, row, column) for size, row, column in modes]
+    lane, element = tuple(built[: len(layout.lane)]), tuple(built[len(layout.lane) :])
+    counts = np.zeros(layout.shape, dtype=int)
+    outside = []
+    for i in range(layout.lanes):
+        for j in range(layout.elements):
+            row = column = 0
+            for index, part in ((i, lane), (j, element)):
+                for size, down, right in part:
+                    row, column, index = row + index % size * down, column + index % size * right, index // size
+            if 0 <= row < layout.shape[0] and 0 <= column < layout.shape[1]:
+                counts[row, column] += 1
+            else:
+                outside.append((i, j, row, column))
+    copies = int(np.prod([size for size, down, right in built if down == right == 0]))
+    if not outside and (counts == copies).all():
+        Layout(layout.shape, lane, element)  # another permutation, or one more broadcast: still sound
+        return
+    with pytest.raises(PtxlabError) as error:
+        Layout(layout.shape, lane, element)
+    found = re.search(r"lane (\d+), element (\d+) falls on row (-?\d+), column (-?\d+), outside", str(error.value))
+    if found:
+        assert tuple(int(x) for x in found.groups()) in outside
+    else:
+        found = re.search(r"row (\d+), column (\d+) is held (\d+) times, its broadcasts allow (\d+)$", str(error.value))
+        assert found and not outside
+        row, column, times, allowed = (int(x) for x in found.groups())
+        assert (counts[row, column], copies) == (times, allowed) and times != allowed
+
+
+def test_wrong_declarations_in_words() -> None:
+    good = fragment(16, 8, 2)
+    with pytest.raises(PtxlabError, match="^layout of 16x8: lane 0, element 2 falls on row 16, column 0, outside the matrix$"):
+        Layout((16, 8), good.lane, ((2, 0, 1), (2, 16, 0)))
+    with pytest.raises(PtxlabError, match="^layout of 16x8: row 1, column 0 is held 2 times, its broadcasts allow 1$"):
+        Layout((16, 8), good.lane, ((2, 0, 1), (2, 1, 0)))
+    with pytest.raises(PtxlabError, match="^layout of 16x16: row 0, column 8 is held 0 times, its broadcasts allow 1$"):
+        Layout((16, 16), good.lane, good.element)
+
+
+def test_transposing_twice_is_the_same() -> None:
+    for layout in LAYOUTS:
+        assert layout == layout.T.T
+        assert layout.T.coords()[..., ::-1].tolist() == layout.coords().tolist()

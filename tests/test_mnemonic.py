@@ -1,0 +1,147 @@
+"""PTX text to instruction and back; what is refused here the assembler refuses as well."""
+
+from __future__ import annotations
+
+import pytest
+
+from ptxlab import Instruction, PtxlabError, catalog, instruction
+from tests import assembler
+
+MMA = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
+ORDERED = "ordered_metadata.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32"
+
+
+@pytest.mark.parametrize("family", ["mma", "mma.sp", "wmma", "wgmma.sp"])
+def test_round_trip(family: str) -> None:
+    for ins in catalog(family):
+        assert instruction(ins.mnemonic) is ins
+        assert instruction(ins) is ins
+
+
+@pytest.mark.parametrize(
+    ("text", "mnemonic"),
+    [
+        (f"  {MMA}\n", MMA),
+        (f"\t{MMA} {{%d0,%d1,%d2,%d3}}, {{%a0,%a1,%a2,%a3}}, {{%b0,%b1}}, {{%c0,%c1,%c2,%c3}};", MMA),
+        (f"{MMA}{{%d0}};", MMA),
+        (f"{MMA};", MMA),
+        (f"{MMA}  // accumulate", MMA),
+        (f"/* first */ {MMA}", MMA),
+        ("mma.sync.aligned.m16n8k64.row.col .s32 .s4 .s4 .s32", MMA),
+        ("mma.sync.aligned.m16n8k64\n    .row.col\n    .s32.s4.s4.s32 d, a, b, c;", MMA),
+        (f"mma.sp :: {ORDERED}", f"mma.sp::{ORDERED}"),
+    ],
+)
+def test_white_space_comments_and_operands_do_no_harm(text: str, mnemonic: str) -> None:
+    assert instruction(text).mnemonic == mnemonic
+
+
+OTHER_SPELLINGS = [
+    (
+        "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0",
+        "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0",
+        "sm_120a",
+    ),
+    ("wgmma.mma_async.sp.sync.aligned.m64n8k64.s32.s8.u8.satfinite", "wgmma.mma_async.sp.sync.aligned.m64n8k64.satfinite.s32.s8.u8", "sm_90a"),
+]
+
+
+@pytest.mark.parametrize(("other", "mnemonic", "target"), OTHER_SPELLINGS)
+def test_other_spellings_that_the_assembler_takes(other: str, mnemonic: str, target: str) -> None:
+    assert instruction(other).mnemonic == mnemonic
+    operands = assembler.line(instruction(mnemonic)).split(" ", 1)[1]
+    assert assembler.refused([f"{other} {operands}"], target) == {}
+
+
+#: spelling, the words that the refusal must have, a legal row to borrow the operand list from, a target that has the row
+#: (None where the assembler is lax about the order in which the manual's syntax has the qualifiers)
+ILLEGAL = [
+    ("wmma.mma.sync.aligned.row.col.m8n8k32.s32.s4.u4.s32", ["u4"], "wmma.mma.sync.aligned.row.col.m8n8k32.s32.s4.s4.s32", "sm_80"),
+    ("wgmma.mma_async.sp.sync.aligned.m64n40k64.s32.s8.s8", ["m64n40k64"], "wgmma.mma_async.sp.sync.aligned.m64n40k64.f32.e4m3.e4m3", "sm_90a"),
+    (
+        "wgmma.mma_async.sp.sync.aligned.m64n264k64.f32.e4m3.e4m3",
+        ["m64n264k64"],
+        "wgmma.mma_async.sp.sync.aligned.m64n256k64.f32.e4m3.e4m3",
+        "sm_90a",
+    ),
+    ("wgmma.mma_async.sp.sync.aligned.m64n8k64.f32.e4m3.s8", ["s8"], "wgmma.mma_async.sp.sync.aligned.m64n8k64.f32.e4m3.e4m3", "sm_90a"),
+    (
+        "wgmma.mma_async.sp.sync.aligned.m64n8k64.satfinite.f32.e4m3.e4m3",
+        ["satfinite"],
+        "wgmma.mma_async.sp.sync.aligned.m64n8k64.f32.e4m3.e4m3",
+        "sm_90a",
+    ),
+    ("mma.sync.m16n8k64.row.col.s32.s4.s4.s32", ["aligned", "missing"], MMA, "sm_80"),
+    ("mma.aligned.sync.m16n8k64.row.col.s32.s4.s4.s32", ["sync"], MMA, None),
+    ("mma.sync.aligned.m16n8k64.col.row.s32.s4.s4.s32", ["row", "m16n8k64"], MMA, "sm_80"),
+    ("mma.sync.aligned.m16n8k64.row.col.s32.s4.s5.s32", ["s5"], MMA, "sm_80"),
+    ("mma.sync.aligned.m16n8k64.row.col.f32.s4.s4.s32", ["f32"], MMA, "sm_80"),
+    ("mma.sync.aligned.m16n8k65.row.col.s32.s4.s4.s32", ["m16n8k65"], MMA, "sm_80"),
+    ("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4", ["s32", "missing"], MMA, "sm_80"),
+    ("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32.satfinite", ["satfinite"], MMA, None),
+    (
+        "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue8m0",
+        ["ue8m0", "PTX ISA 9.1"],
+        "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3",
+        "sm_120a",
+    ),
+    (
+        "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3",
+        ["mxf4"],
+        "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3",
+        "sm_120a",
+    ),
+    (
+        "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue4m3",
+        ["ue4m3"],
+        "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3",
+        "sm_120a",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "words", "like", "target"), ILLEGAL)
+def test_illegal_neighbours(text: str, words: list[str], like: str, target: str | None) -> None:
+    with pytest.raises(PtxlabError) as error:
+        instruction(text)
+    said = str(error.value)
+    named = said.split("; nearest legal")[0].replace(text, "")
+    assert all(word in (said if "PTX ISA" in said else named) for word in words), said
+    assert "\n" not in said
+    operands = assembler.line(instruction(like)).split(" ", 1)[1]
+    if target:
+        assert assembler.refused([f"{text} {operands}"], target), "the assembler takes what is refused here"
+
+
+def test_the_nearest_legal_spelling_is_offered() -> None:
+    for text, _, like, _ in ILLEGAL:
+        with pytest.raises(PtxlabError) as error:
+            instruction(text)
+        if "nearest legal: " in str(error.value):
+            assert any(near in {ins.mnemonic for ins in catalog()} for near in str(error.value).split("nearest legal: ")[1].split(", ")), text
+        if text.startswith("mma.") and "kind" not in text:
+            assert like in str(error.value), text
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "no instruction given"),
+        ("   // nothing", "no instruction given"),
+        ("foo", "'foo' is no matrix instruction; families are mma"),
+        ("fma.rn.f32", "'fma' is no matrix instruction"),
+        (None, "named by its PTX text, found NoneType"),
+        (7, "named by its PTX text, found int"),
+    ],
+)
+def test_no_matrix_instruction_at_all(text: str, words: str) -> None:
+    with pytest.raises(PtxlabError, match=words):
+        instruction(text)
+
+
+def test_the_name_says_all_but_where_a_lives() -> None:
+    ins = instruction("wgmma.mma_async.sp.sync.aligned.m64n8k64.f32.e4m3.e4m3")
+    shared = ins.a_from("shared")
+    assert isinstance(shared, Instruction)
+    assert (str(shared), shared.a_space) == (str(ins), "shared")
+    assert repr(shared) == f"<{ins.mnemonic}, A in shared memory>" != repr(ins)

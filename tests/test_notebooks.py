@@ -1,0 +1,195 @@
+"""Notebooks: they run top to bottom without a GPU, unanswered and answered, and are kept stripped, thin and alike."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ptxlab import lessons
+
+nbformat = pytest.importorskip("nbformat")
+nbclient = pytest.importorskip("nbclient")
+
+pytestmark = pytest.mark.notebook
+
+FOLDER = Path(__file__).parent.parent / "notebooks"
+NAMES = (
+    "00-start-here",
+    "01-dense-mma-m16n8k64",
+    "02-sparse-mma-m16n8k64-s4",
+    "03-sparse-mma-m16n8k16-tf32",
+    "04-wmma-sub-byte",
+    "05-sparse-wgmma-m64nNk64",
+)
+
+#: What a reader would write in the place of the `...`.
+SOLUTIONS = {
+    "00.1": "(5, 3)",
+    "00.2": "row % 8 * 4 + col // 2",
+    "00.3": "16 * 64 // 32",
+    "00.4": "0xF7654321",
+    "01.1": "(4, 29)",
+    "01.2": "(3, 20, 23)",
+    "01.3": "lane // 4 + 8 * (i // 8 % 2)",
+    "01.4": "list(range(48, 56))",
+    "01.5": "(-2147483600, 2147483647)",
+    "01.6": "[0, 1, 2, 3, 4, 6, 8, 12][code % 8] * (-1 if code >= 8 else 1)",
+    "01.7": "(5, 1)",
+    "02.1": "0b1101",
+    "02.2": "(lambda free: min(free[:2]) | max(free[:2]) << 2)(sorted(range(4), key=lambda pair: not any(chunk[2 * pair : 2 * pair + 2])))",
+    "02.3": "29",
+    "02.4": "[2, 3, 6, 7]",
+    "02.5": "(15, 24, 27)",
+    "03.1": "1 + 2**-10",
+    "03.2": "0b1110",
+    "03.3": "(10, 3)",
+    "03.4": "lane % 4 * 2 + (8 if i >= 2 else 0)",
+    "03.5": "(9, 24, 27)",
+    "04.1": "(32, 1)",
+    "04.2": "[32, 64, 128]",
+    "04.3": "(14, 13)",
+    "04.4": "(88, 40)",
+    "04.5": "128 - 2 * popc",
+    "05.1": "[8, 24, 48, 256]",
+    "05.2": "(84, 5)",
+    "05.3": "(128, 64)",
+    "05.4": "(20, 85)",
+    "05.5": "(87, 8, 11)",
+    "05.6": "692",
+}
+
+
+def read(name: str) -> Any:
+    return nbformat.read(FOLDER / f"{name}.ipynb", as_version=4)
+
+
+def code(notebook: Any) -> list[Any]:
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def exercises(name: str) -> list[str]:
+    return [exercise for exercise in lessons.EXERCISES if exercise.startswith(name[:2])]
+
+
+def test_the_notebooks_are_those_of_the_course() -> None:
+    assert tuple(sorted(path.stem for path in FOLDER.glob("*.ipynb"))) == NAMES
+    assert list(SOLUTIONS) == list(lessons.EXERCISES)
+
+
+def test_first_cell_is_the_same_everywhere() -> None:
+    first = {code(read(name))[0].source for name in NAMES}
+    assert len(first) == 1
+    (source,) = first
+    assert re.search(r"^try:\n    import ptxlab\nexcept ImportError:\n    %pip install -q \"ptxlab\[lab\] @ git\+https://", source, re.M)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_form(name: str) -> None:
+    """Valid, stripped, thin cells, plain metadata, stable ids."""
+    notebook = read(name)
+    nbformat.validate(notebook)
+    assert notebook.nbformat == 4
+    assert notebook.metadata.kernelspec.name == "python3"
+    assert set(notebook.metadata) <= {"kernelspec", "language_info"}
+    ids = [cell.id for cell in notebook.cells]
+    assert len(set(ids)) == len(ids)
+    assert all(re.fullmatch(r"[a-z0-9-]+", at) for at in ids)
+    assert notebook.cells[0].source.startswith("# ")
+    assert notebook.cells[1].cell_type == "code"
+    for cell in notebook.cells:
+        assert not cell.metadata
+        assert cell.source == cell.source.strip() != ""
+    for cell in code(notebook):
+        assert cell.outputs == []
+        assert cell.execution_count is None
+        assert len(cell.source.splitlines()) <= 12, cell.source
+        assert "assert " not in cell.source
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_exercises_stand_as_the_library_states_them(name: str) -> None:
+    """At least three, in order, each with the task and the starting cell of its one object."""
+    notebook = read(name)
+    sources = [cell.source for cell in notebook.cells]
+    asked = exercises(name)
+    assert len(asked) >= 3
+    places = []
+    for exercise in map(lessons.exercise, asked):
+        at = sources.index(exercise.cell)
+        assert sources[at - 1] == exercise.markdown
+        places.append(at)
+    assert places == sorted(places)
+    assert sum("lessons.check(" in source for source in sources) == len(asked)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_says_what_would_differ_on_a_gpu(name: str) -> None:
+    notebook = read(name)
+    text = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    assert re.search(r"^## .*GPU", text, re.M)
+    assert "PTX ISA" in text
+    assert "gpu.status(" in "\n".join(cell.source for cell in code(notebook))
+    assert sum("figures." in cell.source for cell in code(notebook)) >= 4
+    assert any("ptxlab.explore(" in cell.source for cell in code(notebook))
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def executed(request: pytest.FixtureRequest) -> Any:
+    """The notebook run as it is, and then again in the same kernel with the solutions in place."""
+    notebook = read(request.param)
+    answered = []
+    for cell in notebook.cells:
+        again = copy.deepcopy(cell)
+        again.id = f"again-{cell.id}"
+        for exercise in exercises(request.param):
+            if f'check("{exercise}"' in cell.source:
+                again.source = cell.source.replace("...", SOLUTIONS[exercise], 1)
+        answered.append(again)
+    notebook.cells += answered
+    nbclient.NotebookClient(
+        notebook, timeout=120, kernel_name="python3", store_widget_state=False, resources={"metadata": {"path": str(FOLDER)}}
+    ).execute()
+    return request.param, notebook
+
+
+def _verdicts(notebook: Any, again: bool) -> dict[str, str]:
+    """What the checks said, by exercise."""
+    said = {}
+    for cell in code(notebook):
+        asked = re.search(r'lessons\.check\("(.*?)"', cell.source)
+        if asked and cell.id.startswith("again-") == again:
+            (output,) = cell.outputs
+            said[asked.group(1)] = output.data["text/plain"]
+            assert output.data["text/markdown"].startswith("> **")
+    return said
+
+
+def test_runs(executed: Any) -> None:
+    """No cell raised or warned; the unanswered exercises say so, the answered ones are right."""
+    name, notebook = executed
+    for cell in code(notebook):
+        for output in cell.outputs:
+            assert output.output_type != "error", (cell.source, output)
+            assert output.get("name") != "stderr", (cell.source, output.text)
+    before, after = _verdicts(notebook, again=False), _verdicts(notebook, again=True)
+    assert list(before) == list(after) == exercises(name)
+    assert all("not yet" in said for said in before.values()), before
+    assert all(f"✓ {exercise} right" in said for exercise, said in after.items()), after
+
+
+def test_every_comparison_holds(executed: Any) -> None:
+    """Whatever a notebook prints as a comparison is true."""
+    printed = [output.text for cell in code(executed[1]) for output in cell.outputs if output.output_type == "stream"]
+    assert printed
+    assert not any(re.search(r"\bFalse\b", text) for text in printed)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_code_is_python(name: str) -> None:
+    for cell in code(read(name))[1:]:
+        ast.parse(cell.source)

@@ -1,0 +1,217 @@
+"""Packaging, documents and the state of the repository: what they claim, checked."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import importlib.metadata
+import json
+import os
+import pkgutil
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ptxlab
+from tests import chromium, readme
+
+ROOT = Path(__file__).resolve().parent.parent
+PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+SOURCE = PROJECT["project"]["urls"]["Repository"]
+
+#: conda-forge's names where they are not the ones of pip; cuda-python consists of cuda-bindings and cuda-core.
+CONDA = {"kaleido": "python-kaleido", "cuda-bindings": "cuda-python"}
+OPTIONAL_MODULES = ("anywidget", "ipywidgets", "plotly", "traitlets", "cuda")
+
+
+def files() -> list[Path]:
+    """Everything that is or would be committed."""
+    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=False)
+    if listed.returncode:
+        pytest.skip("no git checkout")
+    return [ROOT / name for name in listed.stdout.splitlines() if (ROOT / name).is_file()]
+
+
+def text(path: Path) -> str | None:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        return None
+
+
+def requirement(line: str) -> tuple[str, str]:
+    """Name and versions of a requirement, without its marker."""
+    found = re.match(r"([A-Za-z0-9_.-]+)(?:\[[^\]]*\])?\s*([^;]*)", line)
+    assert found, line
+    return found[1], found[2].strip()
+
+
+# -- pyproject.toml -------------------------------------------------------------------------------------------------------
+
+
+def test_dependencies_are_numpy_and_ml_dtypes_only() -> None:
+    wanted = dict(requirement(line) for line in PROJECT["project"]["dependencies"])
+    assert set(wanted) == {"numpy", "ml_dtypes"}
+    assert all(versions.startswith(">=") for versions in wanted.values())
+
+
+def test_extras() -> None:
+    extras = PROJECT["project"]["optional-dependencies"]
+    assert set(extras) == {"lab", "cuda12", "cuda13", "test"}
+    assert "ptxlab[lab,cuda13]" in extras["test"]
+    for name, suffix in (("cuda12", "-cu12"), ("cuda13", "")):
+        packages = {requirement(line)[0] for line in extras[name]}
+        assert {"cuda-bindings", "cuda-core", f"nvidia-cuda-nvrtc{suffix}", f"nvidia-nvjitlink{suffix}", f"nvidia-cuda-runtime{suffix}"} <= packages
+
+
+def test_the_version_is_written_once() -> None:
+    assert PROJECT["project"]["dynamic"] == ["version"] and PROJECT["tool"]["hatch"]["version"]["path"] == "ptxlab/__init__.py"
+    assert re.fullmatch(r"\d+\.\d+\.\d+", ptxlab.__version__)
+    assert f"## [{ptxlab.__version__}]" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    try:
+        installed = importlib.metadata.version("ptxlab")
+    except importlib.metadata.PackageNotFoundError:
+        return
+    assert installed == ptxlab.__version__
+
+
+def test_the_command_exists() -> None:
+    module, function = PROJECT["project"]["scripts"]["ptxlab"].split(":")
+    assert callable(getattr(importlib.import_module(module), function))
+
+
+def test_what_ships_is_code_and_what_the_widget_serves() -> None:
+    shipped = {path.suffix for path in files() if path.is_relative_to(ROOT / "ptxlab")}
+    assert shipped <= {".py", ".js", ".css", ".typed"}
+    assert (ROOT / "ptxlab" / "py.typed").exists(), "without it nobody's type checker reads the hints"
+
+
+# -- environment.yml --------------------------------------------------------------------------------------------------------
+
+
+def environment() -> tuple[dict[str, str], list[str]]:
+    yaml = pytest.importorskip("yaml")
+    listed = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))
+    assert listed["channels"][0] == "conda-forge"
+    packages = {name: versions for name, _, versions in (line.partition(" ") for line in listed["dependencies"] if isinstance(line, str))}
+    return packages, next(line["pip"] for line in listed["dependencies"] if isinstance(line, dict))
+
+
+def test_environment_equals_pyproject() -> None:
+    packages, pip = environment()
+    extras = PROJECT["project"]["optional-dependencies"]
+    lines = [*PROJECT["project"]["dependencies"], *extras["lab"], *(line for line in extras["cuda13"] if line.startswith("cuda-bindings"))]
+    wanted = {CONDA.get(name, name): versions for name, versions in map(requirement, lines)}
+    wanted |= {"python": PROJECT["project"]["requires-python"], "pip": ""}
+    assert packages == wanted
+    assert pip == ["-e .[cuda13]"]
+
+
+def test_environment_parses_as_conda_specs() -> None:
+    rattler = pytest.importorskip("rattler")
+    for name, versions in environment()[0].items():
+        spec = rattler.MatchSpec(f"{name} {versions}".strip())
+        assert spec.name is not None and name in str(spec.name.normalized if hasattr(spec.name, "normalized") else spec.name)
+        assert bool(versions) == (spec.version is not None)
+
+
+# -- the two commands -------------------------------------------------------------------------------------------------------
+
+
+def test_make_help_lists_the_targets() -> None:
+    phony = re.search(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.M)
+    said = subprocess.run(["make", "--no-print-directory", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert phony and set(re.findall(r"^  make (\w+)", said, flags=re.M)) == set(phony[1].split())
+
+
+def test_ci_runs_make_test() -> None:
+    script = ROOT / ".ci" / "run"
+    assert os.access(script, os.X_OK) and re.search(r"^exec make test$", script.read_text(encoding="utf-8"), flags=re.M)
+
+
+def test_no_browser_is_said_clearly(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("PTXLAB_CHROMIUM", "no-such-browser")
+    monkeypatch.setattr(chromium, "install", lambda: None)
+    for in_ci, code, word in (("", 0, "skip"), ("true", 1, "fail")):
+        monkeypatch.setenv("CI", in_ci)
+        assert chromium.main() == code
+        assert f"no Chromium: the browser tests will {word}; install" in capsys.readouterr().err
+
+
+# -- documents ----------------------------------------------------------------------------------------------------------------
+
+
+def test_readme_shows_what_the_catalogue_and_the_command_say() -> None:
+    said = readme.README.read_text(encoding="utf-8")
+    assert "<!-- instructions -->" in said and said.count("$ ptxlab ") >= 3
+    assert readme.render(said) == said, "run `make docs`"
+
+
+@pytest.mark.filterwarnings("default")
+def test_readme_examples() -> None:
+    result = doctest.testfile(str(readme.README), module_relative=False)
+    assert result.attempted >= 10 and result.failed == 0
+
+
+@pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])
+def test_links_lead_somewhere(document: str) -> None:
+    for target in re.findall(r"\]\(([^)#]+)\)", (ROOT / document).read_text(encoding="utf-8")):
+        assert target.startswith("https://") or (ROOT / target).exists(), f"{document} links to {target}"
+
+
+@pytest.mark.parametrize("name", sorted(module.name for module in pkgutil.walk_packages(ptxlab.__path__, "ptxlab.") if "__main__" not in module.name))
+def test_docstring_examples(name: str) -> None:
+    try:
+        module = importlib.import_module(name)
+    except ImportError as error:
+        if (error.name or "").split(".")[0] in OPTIONAL_MODULES:
+            pytest.skip(f"{name} needs {error.name}")
+        raise
+    assert doctest.testmod(module).failed == 0
+
+
+# -- the repository -------------------------------------------------------------------------------------------------------------
+
+
+def test_the_source_is_one() -> None:
+    """pyproject.toml says where ptxlab comes from; whoever repeats it says the same."""
+    owner = SOURCE.removeprefix("https://github.com/")
+    for path in files():
+        said = text(path) or ""
+        for found in re.findall(r"(?:github\.com|mybinder\.org/v2/gh|colab\.research\.google\.com/github)/([\w.-]+/ptxlab)\b", said):
+            assert found == owner, path
+
+
+def test_notebooks_are_stripped() -> None:
+    notebooks = sorted((ROOT / "notebooks").glob("*.ipynb"))
+    assert notebooks
+    for path in notebooks:
+        notebook = json.loads(path.read_text(encoding="utf-8"))
+        for cell in notebook["cells"]:
+            assert not cell.get("outputs") and cell.get("execution_count") is None, f"{path.name}: run nbstripout"
+        assert "widgets" not in notebook["metadata"], path.name
+
+
+def test_every_notebook_can_install_ptxlab() -> None:
+    """On Colab: the first code cell installs the package when it cannot be imported."""
+    for path in (ROOT / "notebooks").glob("*.ipynb"):
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        first = "".join(next(cell["source"] for cell in cells if cell["cell_type"] == "code"))
+        assert "import ptxlab" in first and "except ImportError" in first and f"@ git+{SOURCE}" in first, path.name
+
+
+LOCKS = re.compile(r"(uv|poetry|pdm|Pipfile|conda|pixi|package|yarn|pnpm)[.-]?lock|pylock.*\.toml|pnpm-lock", re.I)
+MACHINES = r"(?<![\w.])/(work|tmp|root|home/\w+|Users/\w+)/"
+REGISTRIES = r"\bpypi\.org|pythonhosted\.org|anaconda\.(com|org)|registry\.npmjs|\b(artifactory|nexus)\b"
+PLACES = re.compile(f"{MACHINES}|{REGISTRIES}", re.I)
+
+
+def test_no_lock_files_and_no_places_of_one_machine() -> None:
+    for path in files():
+        assert not LOCKS.search(path.name), path
+        found = PLACES.search(text(path) or "") if path.name != Path(__file__).name else None
+        assert found is None, f"{path.relative_to(ROOT)} mentions {found[0]}"
