@@ -61,7 +61,7 @@ _MODELS: tuple[Model, ...] = (
     Model("sm_90", ("e4m3", "e5m2"), ("wgmma.sp",), Fused(13, 13, -133), "measured", _H200),
     Model("sm_90", _INTEGERS, ("mma", "mma.sp", "wmma", "wgmma.sp"), "exact", "measured", _H200),
     *(Model(chip, _INTEGERS, ("mma", "mma.sp", "wmma"), "exact", "published", _ISA) for chip in CHIPS if chip != "sm_90"),
-    Model("sm_120", ("e2m1",), ("mma",), Fused(35, 23, -133), "published", "MMA-Sim 2025, arXiv 2511.10909; not run on hardware here"),
+    Model("sm_120", ("e2m1",), ("mma",), Fused(35, 23, -126), "published", "MMA-Sim 2025, arXiv 2511.10909; not run on hardware here"),
 )
 
 

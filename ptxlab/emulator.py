@@ -30,20 +30,19 @@ def emulate(
     modifiers = (modifiers or Modifiers()).check(ins)
     rule = chip_of(ins, model).rule
     given = iter(ins.registers_of(a, b, c, e, scale_a, scale_b))
-    a_codes, b_codes, c_codes = ins.a.unpack_codes(next(given)), ins.b.unpack_codes(next(given)), ins.c.unpack_codes(next(given))
-    positions = None
-    if ins.e is not None and ins.structure is not None:
-        nibbles = ins.e.unpack_codes(next(given), modifiers.selector)
-        positions = ins.structure.positions(nibbles, ins.metadata_ordered)
+    a_registers, b_registers, c_codes = next(given), next(given), ins.c.unpack_codes(next(given))
+    nibbles = ins.e.unpack_codes(next(given), modifiers.selector) if ins.e is not None else None
     if not modifiers.scale_d:
         c_codes = np.zeros_like(c_codes)
     if rule == "exact":
-        d_codes = _integer(ins, a_codes, b_codes, c_codes, positions)
-    elif ins.scale_a is not None and ins.scale_b is not None:
+        return ins.d.pack_codes(_integer(ins, a_registers, b_registers, c_codes, nibbles))
+    a_codes, b_codes = ins.a.unpack_codes(a_registers), ins.b.unpack_codes(b_registers)
+    if ins.scale_a is not None and ins.scale_b is not None:
         d_codes = _block_scaled(ins, rule, a_codes, b_codes, c_codes, list(given), modifiers)
     else:
         if modifiers.imm_scale_a * modifiers.imm_scale_b < 0:  # negating A or B negates every product
             a_codes = a_codes ^ ins.a.dtype.code_type(1 << (ins.a.dtype.bits - 1))
+        positions = ins.structure.positions(nibbles, ins.metadata_ordered) if ins.structure and nibbles is not None else None
         d_codes = arithmetic.fused_dot(a_codes, b_codes, c_codes, (ins.a.dtype, ins.b.dtype, ins.c.dtype, ins.d.dtype), rule, positions)
     return ins.d.pack_codes(d_codes)
 
@@ -59,14 +58,11 @@ def chip_of(ins: Instruction, model: str | None = None) -> arithmetic.Model:
     return found
 
 
-def _integer(ins: Instruction, a: NDArray[Any], b: NDArray[Any], c: NDArray[Any], positions: NDArray[Any] | None) -> NDArray[Any]:
+def _integer(ins: Instruction, a: NDArray[Any], b: NDArray[Any], c: NDArray[Any], nibbles: NDArray[Any] | None) -> NDArray[Any]:
     """Sums of products fit float32 exactly: at most 64 * 255 * 255 < 2^24."""
-    left = ins.a.dtype.decode(a).astype(np.float32)
-    right = ins.b.dtype.decode(b).astype(np.float32)
-    if positions is not None:
-        dense = np.zeros((*np.broadcast_shapes(left.shape[:-1], positions.shape[:-1]), ins.k), dtype=np.float32)
-        np.put_along_axis(dense, np.broadcast_to(positions, (*dense.shape[:-1], positions.shape[-1])), left, axis=-1)
-        left = dense
+    left, right = ins.a.unpack_as(a, np.float32), ins.b.unpack_as(b, np.float32)
+    if ins.structure is not None and nibbles is not None:
+        left = ins.structure.expand(left, nibbles, ins.metadata_ordered)
     total = left @ right
     if ins.bit_op == "xor":
         total = left.sum(axis=-1, keepdims=True) + right.sum(axis=-2, keepdims=True) - 2 * total

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -15,6 +15,15 @@ from .errors import PtxlabError
 from .layout import Layout
 
 __all__ = ["Operand", "Place"]
+
+
+@lru_cache(maxsize=64)
+def _openings(bits: int, table: bytes, kind: str) -> NDArray[Any]:
+    """What every half-word (or byte, for single bits) of packed codes opens to: [65536 or 256, elements in it]."""
+    width = 16 if bits > 1 else 8
+    values = np.frombuffer(table, dtype=kind)
+    words = np.arange(1 << width, dtype=np.uint32)[:, None] >> np.arange(0, width, bits, dtype=np.uint32)
+    return np.asarray(values[words & np.uint32((1 << bits) - 1)])
 
 
 class Place(NamedTuple):
@@ -127,7 +136,7 @@ class Operand:
         codes = self._codes(codes)
         if self.layout is None:
             return codes
-        held = codes.reshape(*codes.shape[:-2], self.shape[0] * self.shape[1])[..., self.layout.gather]
+        held = np.take(codes.reshape(*codes.shape[:-2], self.shape[0] * self.shape[1]), self.layout.gather, axis=-1)
         return self.join(held)
 
     def unpack_codes(self, registers: ArrayLike, copy: int = 0) -> NDArray[Any]:
@@ -135,11 +144,42 @@ class Operand:
 
         Where the layout holds elements several times, `copy` says which holder is read, counted by lane and element.
         """
+        return self._spread(registers, copy, np.arange(1 << self.dtype.bits).astype(self.dtype.code_type) if self.dtype.bits <= 8 else None)
+
+    def unpack_as(self, registers: ArrayLike, number: type[np.generic], copy: int = 0) -> NDArray[Any]:
+        """Registers -> values of that NumPy type, for element types of at most 8 bits; what the emulator multiplies."""
+        return self._spread(registers, copy, self.dtype.decode(np.arange(1 << self.dtype.bits)).astype(number))
+
+    def _spread(self, registers: ArrayLike, copy: int, table: NDArray[Any] | None) -> NDArray[Any]:
+        """Registers -> matrix of table[code]; without a table, of codes."""
         if self.layout is None:
-            return self._codes(registers)
+            codes = self._codes(registers)
+            return codes if table is None or table.dtype == codes.dtype else np.asarray(table[codes])
         registers = self.check_registers(registers)
-        held = self.split(registers)
-        return held.reshape(*held.shape[:-2], self.lanes * self.layout.elements)[..., self.layout.scatter(copy)]
+        runs = self._runs(copy) if table is not None else None
+        if table is None or runs is None:
+            held = self.split(registers)
+            codes = np.take(held.reshape(*held.shape[:-2], self.lanes * self.layout.elements), self.layout.scatter(copy), axis=-1)
+            return codes if table is None else np.asarray(table[codes])
+        order, transposed = runs
+        ordered = np.take(registers.reshape(*registers.shape[:-2], self.lanes * self.registers), order, axis=-1)
+        openings = _openings(self.dtype.bits, table.tobytes(), table.dtype.str)
+        opened = np.take(openings, ordered.view(np.uint16 if len(openings) > 256 else np.uint8), axis=0)
+        matrix = opened.reshape(*registers.shape[:-2], *(self.shape[::-1] if transposed else self.shape))
+        return np.swapaxes(matrix, -1, -2) if transposed else matrix
+
+    @lru_cache(maxsize=16)  # noqa: B019 - operands live as long as the catalogue
+    def _runs(self, copy: int) -> tuple[NDArray[np.int64], bool] | None:
+        """Registers in the order of the matrix, where each holds neighbours of a row or (True) of a column: whole registers
+        can then be put in place before they are opened. Index into [lanes * registers]; None where they hold no neighbours.
+        """
+        at, size = self._needs_lanes().scatter(copy), self.elements_per_register
+        for matrix, transposed in ((at, False), (at.T, True)):
+            if matrix.shape[1] % size == 0:
+                runs = matrix.reshape(matrix.shape[0], -1, size)
+                if (np.diff(runs, axis=-1) == 1).all() and not (runs[..., 0] % size).any():
+                    return runs[..., 0] // size, transposed
+        return None
 
     def join(self, held: NDArray[Any]) -> NDArray[Any]:
         """Codes by lane and element [..., lanes, elements] -> registers; the first element is in the lowest bits."""

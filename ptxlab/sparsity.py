@@ -120,20 +120,24 @@ class Structure:
             kept = np.concatenate([2 * kept, 2 * kept + 1], axis=-1)
         return (kept[..., 0] | kept[..., 1] << 2).astype(np.uint8)
 
-    def positions(self, nibbles: ArrayLike, ordered: bool = True) -> NDArray[np.int64]:
-        """Column of A that every stored column came from: int [..., rows, stored columns]."""
+    def groups_of(self, nibbles: ArrayLike, ordered: bool = True) -> NDArray[np.int64]:
+        """Groups of its chunk that every nibble keeps: int [..., rows, chunks, keep]."""
         nibbles = np.asarray(nibbles)
-        legal = self.nibbles if ordered else self.unordered
-        known = np.isin(nibbles, list(legal))
-        if not known.all():
-            at = tuple(int(i) for i in np.argwhere(~known)[0])
+        groups = self._lookup(ordered)[nibbles]
+        if groups.size and groups.min() < 0:
+            at = tuple(int(i) for i in np.argwhere(groups[..., 0] < 0)[0])
+            legal = sorted(self.nibbles if ordered else self.unordered)
             raise PtxlabError(
                 f"metadata of row {at[-2]}, chunk {at[-1]}: nibble 0b{int(nibbles[at]):04b} is undefined for {self.title} sparsity; "
-                f"legal are {listing(f'0b{nibble:04b}' for nibble in sorted(legal))}"
+                f"legal are {listing(f'0b{nibble:04b}' for nibble in legal)}"
             )
-        groups = self._lookup(ordered)[nibbles.astype(np.int64)]
-        first = np.arange(nibbles.shape[-1])[:, None] * self.chunk + groups * self.group
-        return (first[..., None] + np.arange(self.group)).reshape(*nibbles.shape[:-1], nibbles.shape[-1] * self.keep * self.group)
+        return np.asarray(groups)
+
+    def positions(self, nibbles: ArrayLike, ordered: bool = True) -> NDArray[np.int64]:
+        """Column of A that every stored column came from: int [..., rows, stored columns]."""
+        groups = self.groups_of(nibbles, ordered)
+        first = np.arange(groups.shape[-2])[:, None] * self.chunk + groups * self.group
+        return (first[..., None] + np.arange(self.group)).reshape(*groups.shape[:-2], groups.shape[-2] * self.keep * self.group)
 
     def expand(self, stored: ArrayLike, nibbles: ArrayLike, ordered: bool = True) -> NDArray[Any]:
         """The dense matrix [..., rows, columns] that a stored half and its nibbles stand for."""
@@ -147,11 +151,15 @@ class Structure:
             raise PtxlabError(
                 f"stored half of shape {stored.shape} with nibbles of shape {nibbles.shape}: {self.name} needs {self.keep * self.group} stored columns a nibble"
             )
-        at = self.positions(nibbles, ordered)
-        batch = np.broadcast_shapes(stored.shape[:-1], at.shape[:-1])
-        dense = np.zeros((*batch, stored.shape[-1] * 2), dtype=stored.dtype)
-        np.put_along_axis(dense, np.broadcast_to(at, (*batch, at.shape[-1])), np.broadcast_to(stored, (*batch, stored.shape[-1])), axis=-1)
-        return dense
+        groups = self.groups_of(nibbles, ordered)
+        batch = np.broadcast_shapes(stored.shape[:-1], nibbles.shape[:-1])
+        whole = stored.reshape(*stored.shape[:-1], stored.shape[-1] // self.group, self.group)
+        if self.group * stored.itemsize in (2, 4, 8):  # a group moves as one number
+            whole = np.ascontiguousarray(whole).view(f"u{self.group * stored.itemsize}")
+        dense = np.zeros((int(np.prod(batch)) * nibbles.shape[-1] * self.groups, whole.shape[-1]), dtype=whole.dtype)
+        first = np.arange(0, len(dense), self.groups).reshape(*batch, nibbles.shape[-1], 1)
+        dense[(first + groups).reshape(-1)] = np.broadcast_to(whole, (*batch, *whole.shape[-2:])).reshape(-1, whole.shape[-1])
+        return dense.view(stored.dtype).reshape(*batch, stored.shape[-1] * 2)
 
     def prune(self, matrix: ArrayLike) -> NDArray[Any]:
         """The nearest structured matrix (least squares): in every chunk the largest groups stay, the rest become 0."""

@@ -63,7 +63,7 @@ FRAGMENTS = [
 
 @pytest.mark.parametrize(("ins", "name", "count", "formula"), FRAGMENTS, ids=lambda v: v if isinstance(v, str) else None)
 def test_fragment_cells_are_where_the_manual_puts_them(ins: ptxlab.Instruction, name: str, count: int, formula: Formula) -> None:
-    (grid,) = describe.fragment(ins, name).grids
+    (grid,) = describe.fragment(ins, name, label="elements").grids
     bits = {"s4": 4, "b1": 1, "s32": 32, "f32": 32}[str(ins.operand(name).dtype)]
     prefix = name.lower()
     owner = {
@@ -148,6 +148,47 @@ def test_metadata_labels_point_at_the_bits_that_hold_the_nibble(ins: ptxlab.Inst
             expected = np.zeros(ins.e.shape, dtype=np.uint8)
             expected[cell.row, cell.column] = 0xB
             assert (ins.e.unpack_codes(registers, selector) == expected).all()
+
+
+@pytest.mark.parametrize("warp", range(4))
+def test_one_warp_of_a_warpgroup(warp: int) -> None:
+    """PTX ISA, "Register Fragments for wgmma": each of the four warps has 16 rows of A and D, and 32 of the 128 lanes."""
+    for picture, columns in ((describe.fragment(WGMMA, "D", warp=warp), 24), (describe.metadata(WGMMA, warp=warp), 16)):
+        (grid,) = picture.grids
+        assert grid.shape == (16, columns)
+        assert {cell.lane for cell in grid.cells} == set(range(32 * warp, 32 * warp + 32))
+        assert [head.text for head in grid.rows] == [str(row) for row in range(16 * warp, 16 * warp + 16)]
+        assert grid.row_rules == ()
+        assert f"lanes {32 * warp}..{32 * warp + 31}, rows {16 * warp}..{16 * warp + 15}" in picture.subtitle
+    whole = describe.fragment(WGMMA, "A", dense=True).grids[0]
+    (part,) = describe.fragment(WGMMA, "A", dense=True, warp=warp).grids
+    assert (part.hover == whole.hover[16 * warp : 16 * warp + 16]).all()
+    assert part.lettered
+    assert not whole.lettered
+    assert describe.fragment(S4, "A", warp=0).grids[0].cells == describe.fragment(S4, "A").grids[0].cells
+
+
+@pytest.mark.parametrize(("ins", "columns"), [(S4, 8), (WGMMA, 24)])
+def test_headings_without_labels_end_with_the_matrix(ins: ptxlab.Instruction, columns: int) -> None:
+    (grid,) = describe.fragment(ins, "D", label="none").grids
+    assert sum(head.size for head in grid.columns) == columns
+    assert grid.columns[-1].text.endswith(f"..{columns - 1}")
+
+
+def measured(ins: ptxlab.Instruction, row: int, chunk: int) -> tuple[int, int]:
+    """Lane and nibble of a chunk, as an H200 answered: narrow types give a lane eight chunks of a row, tf32 four chunks of two rows."""
+    group, lower, warp = row % 8, row // 8 % 2, row // 16
+    if ins.a_type == "tf32":
+        return 4 * group + chunk // 4, chunk % 4 + 4 * lower
+    return 32 * warp + 4 * group + lower + 2 * (chunk // 8), chunk % 8
+
+
+@pytest.mark.parametrize("ins", SPARSE, ids=str)
+def test_metadata_is_where_the_chip_reads_it(ins: ptxlab.Instruction) -> None:
+    grid = describe.metadata(ins).grids[0]
+    for cell in grid.cells:
+        lane, nibble = measured(ins, cell.row, cell.column)
+        assert cell.text == f"T{lane}: [{4 * nibble + 3}..{4 * nibble}]"
 
 
 @pytest.mark.parametrize("ins", [SP_S4, SP_TF32], ids=str)
@@ -283,6 +324,10 @@ def test_facts_name_every_operand_target_and_evidence(ins: ptxlab.Instruction) -
         (lambda: describe.fragment(S4, "A", dense=True), "dense=True: only A of a sparse instruction"),
         (lambda: describe.fragment(S4, "A", lane=32), "lane 32 does not exist"),
         (lambda: describe.fragment(S4, "A", label="x"), "label='x'"),
+        (lambda: describe.fragment(WGMMA, "D", warp=4), "warp=4: D is held by 128 lanes, which are warps 0, 1, 2, 3"),
+        (lambda: describe.fragment(S4, "A", warp=1), "warp=1: A is held by 32 lanes, which are warp 0"),
+        (lambda: describe.fragment(WGMMA, "B", warp=0), "warp=0: B of .* lives in shared memory"),
+        (lambda: describe.metadata(WGMMA, warp=-1), "warp=-1"),
         (lambda: describe.fragment(S4, "A", swizzle=64), "nothing to swizzle"),
         (lambda: describe.fragment(WGMMA, "B", swizzle=48), "swizzle of 48 bytes"),
         (lambda: describe.metadata(S4), "is dense"),

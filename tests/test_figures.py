@@ -12,6 +12,7 @@ import pytest
 
 import ptxlab
 from ptxlab import PtxlabError, describe, figures, palette
+from ptxlab.figures.drawing import draw
 
 S4 = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
 SP_S4 = ptxlab.instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
@@ -31,10 +32,17 @@ PICTURES = {
     "E tf32": describe.metadata(SP_TF32, np.full((16, 8), 0b1110), 1),
     "A b1": describe.fragment(B1, "A"),
     "D wgmma": describe.fragment(WGMMA, "D"),
+    "D wgmma, folded": describe.fragment(WGMMA, "D", label="elements", lane=42),
+    "D wgmma, one warp": describe.fragment(WGMMA, "D", warp=3),
+    "A wgmma, one warp": describe.fragment(WGMMA, "A", warp=1, dense=True),
+    "E wgmma": describe.metadata(WGMMA),
+    "E wgmma, one warp": describe.metadata(WGMMA, np.full((64, 16), 0b1110), warp=2),
+    "E s4": describe.metadata(SP_S4),
     "D wgmma n256": describe.fragment(LARGE, "D", lane=77),
     "B wgmma": describe.fragment(WGMMA, "B", swizzle=128),
     "scales": describe.scales(SCALED),
     "lane": describe.lane(S4, "A", 5, np.zeros((32, 4), np.uint32)),
+    "lane b1": describe.lane(B1, "A", 9, np.zeros((32, 1), np.uint32)),
 }
 
 
@@ -50,10 +58,11 @@ def labels(picture: describe.Picture) -> list[str]:
 def test_plotly_gets_the_colours_hover_texts_and_labels_of_the_picture(picture: describe.Picture) -> None:
     figure = figures.chart(picture)
     heat = [trace for trace in figure.data if trace.type == "heatmap"]
-    assert len(heat) == len(picture.grids)
+    bands = [panel.grid for panel in draw(picture).panels]
+    assert len(heat) == len(bands) >= len(picture.grids)
     assert len(figure.data) <= len(heat) + 4
     assert not figure.layout.shapes
-    for grid, trace in zip(picture.grids, heat, strict=True):
+    for grid, trace in zip(bands, heat, strict=True):
         shown = [colour for _, colour in trace.colorscale][::2]
         for cell in grid.cells:
             colour = shown[int(trace.z[cell.row][cell.column])]
@@ -67,18 +76,41 @@ def test_plotly_gets_the_colours_hover_texts_and_labels_of_the_picture(picture: 
     assert sorted(set(labels(picture))) == sorted(set(words) & set(labels(picture)))
 
 
-def test_labels_fit_their_cells(picture: describe.Picture) -> None:
-    from ptxlab.figures.drawing import draw
-
+def test_labels_fit_their_cells_and_the_picture_a_page(picture: describe.Picture) -> None:
     drawing = draw(picture)
+    assert drawing.width <= 1000
+    assert all(word.size >= 9 for word in drawing.words)
     for panel in drawing.panels:
         for cell in panel.grid.cells:
             _, _, width, height = panel.box(cell)
-            assert all(len(line) * 12 * 0.6 < width for line in cell.lines)
-            assert len(cell.lines) * 12 < height
+            assert all(len(line) * panel.size * 0.6 < width for line in cell.lines)
+            assert len(cell.lines) * panel.size < height
         assert panel.x[-1] <= drawing.width
         assert panel.y[-1] <= drawing.height
-    assert all(0 <= word.x <= drawing.width and 0 <= word.y <= drawing.height for word in drawing.words)
+    for word in drawing.words:
+        wide = len(word.text) * word.size * (0.6 if word.mono else 0.55) * {"start": 1, "middle": 0.5, "end": 0}[word.anchor]
+        assert 0 <= word.x <= word.x + wide <= drawing.width, word.text
+        assert 0 <= word.y <= drawing.height
+
+
+def test_a_folded_grid_has_all_columns_once_in_order(picture: describe.Picture) -> None:
+    panels = iter(draw(picture).panels)
+    for grid in picture.grids:
+        bands = []
+        while sum(band.shape[1] for band in bands) < grid.shape[1]:
+            bands.append(next(panels).grid)
+        assert (np.concatenate([band.hover for band in bands], axis=1) == grid.hover).all()
+        assert [head.text for band in bands for head in band.columns] == [head.text for head in grid.columns]
+        assert all(band.rows == grid.rows for band in bands)
+    assert next(panels, None) is None
+
+
+def test_what_is_wide_is_folded_below_one_another() -> None:
+    first, second = draw(PICTURES["D wgmma, folded"]).panels
+    assert first.y[-1] < second.y[0]
+    assert first.grid.shape[1] + second.grid.shape[1] == 24
+    (whole,) = draw(PICTURES["lane b1"]).panels
+    assert whole.size < 12
 
 
 def test_svg_is_well_formed_and_says_the_same(picture: describe.Picture) -> None:
@@ -89,20 +121,24 @@ def test_svg_is_well_formed_and_says_the_same(picture: describe.Picture) -> None
     assert Counter(labels(picture)) <= Counter(texts)
     titles = [title.text for title in root.iter(f"{space}title")]
     assert titles[0] == picture.title
-    assert titles[1:] == [grid.hover[cell.row, cell.column] for grid in picture.grids for cell in grid.cells]
+    assert Counter(titles[1:]) == Counter(grid.hover[cell.row, cell.column] for grid in picture.grids for cell in grid.cells)
 
 
 def test_public_figures() -> None:
     assert figures.fragment(S4, "B").layout.meta["title"] == f"B of {S4.mnemonic}"
     assert figures.metadata(SP_S4, selector=1).layout.meta["subtitle"].endswith("selector 1")
+    assert "warp 2: lanes 64..95, rows 32..47" in figures.metadata(WGMMA, warp=2).layout.meta["subtitle"]
+    assert np.shape(figures.fragment(WGMMA, "A", warp=2).data[0].z) == (16, 32)
     assert figures.lane(S4, "A", 3).layout.meta["title"].startswith("A in lane 3")
     assert figures.scales(SCALED, thread_id_b=2).data[2].name.endswith("thread-id 2")
 
 
-@pytest.mark.parametrize(("shape", "lettered"), [((16, 8), True), ((64, 256), False)])
+@pytest.mark.parametrize(("shape", "lettered"), [((16, 8), True), ((16, 24), True), ((16, 64), False), ((64, 256), False)])
 def test_matrix(shape: tuple[int, int], lettered: bool, rng: np.random.Generator) -> None:
     values = rng.integers(-9, 9, shape)
-    (trace,) = figures.matrix(values, "D").data
+    figure = figures.matrix(values, "D")
+    assert figure.layout.width <= 1000
+    (trace,) = figure.data
     assert (np.asarray(trace.z) == values).all()
     assert (trace.texttemplate is not None) == lettered
     assert trace.zmid == 0

@@ -6,7 +6,7 @@ Whoever draws (Plotly, SVG, the terminal) decides on sizes, fonts and colours; h
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, Literal
@@ -80,6 +80,29 @@ class Grid:
         """The cell that covers this place."""
         return next(c for c in self.cells if 0 <= row - c.row < c.height and 0 <= column - c.column < c.width)
 
+    @cached_property
+    def cuts(self) -> tuple[int, ...]:
+        """Columns before which the grid can be cut without parting a cell or a heading; 0 and the width among them."""
+        inside = {at for span in (*self.columns, *_spans(self.cells)) for at in range(span.start + 1, span.start + span.size)}
+        return tuple(at for at in range(self.shape[1] + 1) if at not in inside)
+
+    def part(self, rows: range, columns: range) -> Grid:
+        """Some neighbouring rows and columns of it, under their own headings; no cell may lie across the edge."""
+        cells = tuple(
+            replace(cell, row=cell.row - rows.start, column=cell.column - columns.start)
+            for cell in self.cells
+            if cell.row in rows and cell.column in columns
+        )
+        return replace(
+            self,
+            shape=(len(rows), len(columns)),
+            cells=cells,
+            hover=self.hover[rows.start : rows.stop, columns.start : columns.stop],
+            rows=tuple(replace(head, start=head.start - rows.start) for head in self.rows if head.start in rows),
+            columns=tuple(replace(head, start=head.start - columns.start) for head in self.columns if head.start in columns),
+            row_rules=tuple(row - rows.start for row in self.row_rules if row in rows and row != rows.start),
+        )
+
 
 @dataclass(frozen=True)
 class Picture:
@@ -105,7 +128,13 @@ def names(prefix: str, indices: Sequence[int]) -> str:
 
 def headers(size: int, step: int) -> tuple[Header, ...]:
     """A heading for every `step` rows or columns: ``0``, or ``0..7``."""
-    return tuple(Header(at, step, (str(at) if step == 1 else f"{at}..{at + step - 1}",)) for at in range(0, size, step))
+    spans = [(at, min(step, size - at)) for at in range(0, size, step)]
+    return tuple(Header(at, span, (str(at) if span == 1 else f"{at}..{at + span - 1}",)) for at, span in spans)
+
+
+def _spans(cells: Sequence[Cell]) -> list[Header]:
+    """The columns that cells cover, each span once."""
+    return [Header(start, size, ()) for start, size in {(cell.column, cell.width) for cell in cells}]
 
 
 def runs(lane: NDArray[np.int64], element: NDArray[np.int64]) -> list[tuple[int, int, int, int]]:

@@ -19,27 +19,39 @@ from .picture import Cell, Grid, Header, Picture, bits, headers, names, runs
 __all__ = ["Label", "fragment", "lane", "metadata", "scales", "tile"]
 
 Label = Literal["auto", "elements", "registers", "lanes", "none"]
-_MOST_LABELS = 1100  # beyond this a labelled picture no longer fits a page or a screen
+_MOST_LABELS = 300  # beyond this a labelled picture no longer fits a screen; `warp` shows a quarter of a warpgroup's
 
 
-def fragment(ins: Instruction, name: str, *, label: Label = "auto", lane: int | None = None, dense: bool = False, swizzle: int = 0) -> Picture:
+def fragment(
+    ins: Instruction,
+    name: str,
+    *,
+    label: Label = "auto",
+    lane: int | None = None,
+    warp: int | None = None,
+    dense: bool = False,
+    swizzle: int = 0,
+) -> Picture:
     """Who holds what of an operand: a cell for every run of neighbouring elements in a lane.
 
-    `dense` shows A of a sparse instruction as it is meant: a lane answers for twice the columns it stores. An operand in shared
-    memory shows its tile, with that swizzle.
+    `warp` shows the rows of one warp of a warpgroup. `dense` shows A of a sparse instruction as it is meant: a lane answers for
+    twice the columns it stores. An operand in shared memory shows its tile, with that swizzle.
     """
     if label not in get_args(Label):
         raise PtxlabError(f"label={label!r}: a label is one of {listing(get_args(Label))}")
     stored = ins.operand(name)
     if stored.name == "E":
-        return metadata(ins)
+        return metadata(ins, warp=warp)
     if stored.name in ("SFA", "SFB"):
         return scales(ins)
     if dense and not (ins.sparse and stored.name == "A"):
         raise PtxlabError(f"dense=True: only A of a sparse instruction is stored otherwise than it is meant, found {stored.name} of {ins.mnemonic}")
     op = ins.a_dense if dense else stored
     if op.layout is None or stored.layout is None:
+        if warp is not None:
+            raise PtxlabError(f"warp={warp!r}: {op.name} of {ins.mnemonic} lives in shared memory, where no warp has a part of its own")
         return tile(ins, stored, swizzle)
+    rows = _warp_rows(stored, warp)
     if swizzle:
         raise PtxlabError(f"swizzle={swizzle}: {op.name} of {ins.mnemonic} lives in registers, there is nothing to swizzle")
     if lane is not None:
@@ -47,7 +59,7 @@ def fragment(ins: Instruction, name: str, *, label: Label = "auto", lane: int | 
     lanes, elements = _owners(op.layout)
     spans = _chunks(ins) if dense else runs(lanes, elements)
     if label == "auto":
-        label = "elements" if len(spans) <= _MOST_LABELS else "none"
+        label = "elements" if len(spans) * len(rows) <= _MOST_LABELS * op.shape[0] else "none"
     share = 2 if dense else 1
     cells = []
     for row, column, height, width in spans:
@@ -56,7 +68,7 @@ def fragment(ins: Instruction, name: str, *, label: Label = "auto", lane: int | 
         state: Literal["plain", "dim", "mark"] = "plain" if lane is None else "mark" if held == lane else "dim"
         cells.append(Cell(row, column, height, width, line, held, state))
     hover = _dense_hover(ins) if dense else _hover(op, lanes, elements, "stored " if ins.sparse and op.name == "A" else "")
-    tall, wide = (spans[0][2], spans[0][3]) if label != "none" else (8, 16)
+    tall, wide = (spans[0][2], spans[0][3]) if label != "none" else (8, 16 if op.shape[1] <= 128 else 32)
     warps = tuple(range(16, op.shape[0], 16)) if op.lanes > 32 else ()
     grid = Grid(
         op.shape,
@@ -67,7 +79,23 @@ def fragment(ins: Instruction, name: str, *, label: Label = "auto", lane: int | 
         op.axes,
         row_rules=warps,
     )
-    return Picture(f"{op.name} of {ins.mnemonic}", f"{_kind(stored, dense, ins)}; hue: lane / 4, shade: lane % 4", (grid,))
+    said = f"{_kind(stored, dense, ins)}{_warp_said(rows, warp)}; hue: lane / 4, shade: lane % 4"
+    return Picture(f"{op.name} of {ins.mnemonic}", said, (grid.part(rows, range(op.shape[1])),))
+
+
+def _warp_rows(op: Operand, warp: int | None) -> range:
+    """The rows whose elements a warp holds; all of them without one."""
+    warps = op.lanes // 32
+    if warp is None:
+        return range(op.shape[0])
+    if warp not in range(warps):
+        raise PtxlabError(f"warp={warp!r}: {op.name} is held by {op.lanes} lanes, which are warp{'s' * (warps > 1)} {listing(range(warps))}")
+    each = op.shape[0] // warps
+    return range(warp * each, (warp + 1) * each)
+
+
+def _warp_said(rows: range, warp: int | None) -> str:
+    return "" if warp is None else f"; warp {warp}: lanes {32 * warp}..{32 * warp + 31}, rows {rows[0]}..{rows[-1]}"
 
 
 def _chunks(ins: Instruction) -> list[tuple[int, int, int, int]]:
@@ -162,8 +190,8 @@ def tile(ins: Instruction, op: Operand, swizzle: int = 0) -> Picture:
     return Picture(f"{op.name} of {ins.mnemonic} in shared memory", f"{said}; {strides}", (grid,))
 
 
-def metadata(ins: Instruction, nibbles: ArrayLike | None = None, selector: int = 0) -> Picture:
-    """Which lane's which bits say what is kept of every chunk, under one sparsity selector."""
+def metadata(ins: Instruction, nibbles: ArrayLike | None = None, selector: int = 0, *, warp: int | None = None) -> Picture:
+    """Which lane's which bits say what is kept of every chunk, under one sparsity selector; `warp` shows the rows of one warp."""
     structure, e = ins.structure, ins.e
     if structure is None or e is None or e.layout is None:
         raise PtxlabError(f"{ins.mnemonic} is dense: it has no metadata; sparse forms are spelt .sp")
@@ -174,12 +202,13 @@ def metadata(ins: Instruction, nibbles: ArrayLike | None = None, selector: int =
         raise PtxlabError(f"nibbles: found shape {given.shape}; {ins.mnemonic} has one for each of {e.shape[0]} rows and {e.shape[1]} chunks")
     if given is not None:
         structure.positions(given, ins.metadata_ordered)
+    rows = _warp_rows(e, warp)
     lanes, elements = _owners(e.layout, selector)
     kept = structure.unordered if not ins.metadata_ordered else structure.nibbles
     cells, hover = [], np.empty(e.shape, dtype=object)
     for row, chunk in np.ndindex(*e.shape):
         lane, place = int(lanes[row, chunk]), e.place(int(lanes[row, chunk]), int(elements[row, chunk]))
-        lines = [f"T{lane}: {bits(place.low, place.high)}"]
+        lines = [f"T{lane}: {bits(place.low, place.high)}"] if e.shape[1] <= 8 else [f"T{lane}:", bits(place.low, place.high)]
         said = [f"row {row}, chunk {chunk}: columns {chunk * structure.chunk}..{(chunk + 1) * structure.chunk - 1} of A"]
         said.append(f"lane {lane}, bits {bits(place.low, place.high)} of E, selector {selector}")
         if given is not None:
@@ -191,10 +220,11 @@ def metadata(ins: Instruction, nibbles: ArrayLike | None = None, selector: int =
     heads = tuple(Header(c, 1, (f"chunk {c}", f"k {c * structure.chunk}..{(c + 1) * structure.chunk - 1}")) for c in range(e.shape[1]))
     warps = tuple(range(16, e.shape[0], 16)) if e.lanes > 32 else ()
     grid = Grid(e.shape, tuple(cells), hover, headers(e.shape[0], 1), heads, ("m", ""), row_rules=warps)
-    speaking = _speakers(set(lanes.ravel().tolist()), f"lanes read: selector {selector}") if e.layout.copies > 1 else ()
+    speaking = _speakers(set(lanes.ravel().tolist()), "lanes read") if e.layout.copies > 1 else ()
     each = f"{structure.title} sparsity: one nibble for {structure.chunk} columns"
     shown = "" if given is None else "; nibble; columns of A it keeps"
-    return Picture(f"Metadata E of {ins.mnemonic}", f"{each}; T<lane>: [bits] of its E register, selector {selector}{shown}", (grid, *speaking))
+    subtitle = f"{each}{_warp_said(rows, warp)}; T<lane>: [bits] of its E register, selector {selector}{shown}"
+    return Picture(f"Metadata E of {ins.mnemonic}", subtitle, (grid.part(rows, range(e.shape[1])), *speaking))
 
 
 def _kept(chunk: int, width: int, group: int, groups: tuple[int, ...]) -> str:

@@ -23,19 +23,31 @@ if TYPE_CHECKING:
 __all__ = ["fragment", "lane", "matrix", "metadata", "save", "scales", "svg"]
 
 
-def fragment(ins: Instruction, operand: str = "A", *, label: Label = "auto", lane: int | None = None, dense: bool = False, swizzle: int = 0) -> Any:
+def fragment(
+    ins: Instruction,
+    operand: str = "A",
+    *,
+    label: Label = "auto",
+    lane: int | None = None,
+    warp: int | None = None,
+    dense: bool = False,
+    swizzle: int = 0,
+) -> Any:
     """Fragment layout of an operand as the PTX manual draws it, coloured by lane; `lane` puts one lane in the focus.
 
     `label` is "elements" (``T0:{a0..a7}``), "registers", "lanes" or "none"; by itself it drops labels that would not fit.
-    `dense` draws A of a sparse instruction as it is meant instead of as it is stored. An operand in shared memory (B of wgmma)
-    shows its tile, with that swizzle.
+    `warp` draws only the rows of one warp of a warpgroup. `dense` draws A of a sparse instruction as it is meant instead of as
+    it is stored. An operand in shared memory (B of wgmma) shows its tile, with that swizzle.
     """
-    return chart(describe.fragment(ins, operand, label=label, lane=lane, dense=dense, swizzle=swizzle))
+    return chart(describe.fragment(ins, operand, label=label, lane=lane, warp=warp, dense=dense, swizzle=swizzle))
 
 
-def metadata(ins: Instruction, nibbles: ArrayLike | None = None, selector: int = 0) -> Any:
-    """Which lane's which bits describe every chunk of sparse A; with nibbles, also their value and the columns they keep."""
-    return chart(describe.metadata(ins, nibbles, selector))
+def metadata(ins: Instruction, nibbles: ArrayLike | None = None, selector: int = 0, *, warp: int | None = None) -> Any:
+    """Which lane's which bits describe every chunk of sparse A; with nibbles, also their value and the columns they keep.
+
+    `warp` draws only the rows of one warp of a warpgroup.
+    """
+    return chart(describe.metadata(ins, nibbles, selector, warp=warp))
 
 
 def lane(ins: Instruction, operand: str, lane: int, registers: ArrayLike | None = None) -> Any:
@@ -56,7 +68,7 @@ def matrix(values: ArrayLike, title: str = "", *, axes: tuple[str, str] = ("row"
     numbers = found.astype(np.float64)
     if centred is None:
         centred = bool((numbers < 0).any())
-    return heat(numbers, title, axes, found.shape[1] <= 24 and found.size <= 1024, centred)
+    return heat(numbers, title, axes, centred)
 
 
 def save(figure: Any, path: str | Path) -> Path:

@@ -14,6 +14,8 @@ from .drawing import MONO, SANS, Drawing, Panel, draw, fill
 
 __all__ = ["chart", "heat", "plotly"]
 
+_NEEDLESS = ["select2d", "lasso2d", "zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "autoScale2d"]  # buttons; a camera and a way back stay
+_ROOM = 830  # for the cells of a matrix, on a page of 1000 pixels
 _ANCHOR = {"start": "middle right", "middle": "middle center", "end": "middle left"}
 
 
@@ -51,7 +53,8 @@ def chart(picture: Picture) -> Any:
         },
         xaxis={"range": [0, drawing.width], "visible": False},
         yaxis={"range": [drawing.height, 0], "visible": False},
-        dragmode="pan",
+        dragmode=False if all(panel.grid.lettered for panel in drawing.panels) else "zoom",
+        modebar={"remove": _NEEDLESS},
         meta={"title": picture.title, "subtitle": picture.subtitle},
     )
     return figure
@@ -120,10 +123,13 @@ def _words(go: Any, drawing: Drawing) -> Any:
     )
 
 
-def heat(values: np.ndarray[Any, Any], title: str, axes: tuple[str, str], text: bool, centred: bool) -> Any:
-    """A matrix of numbers as a heat map: sequential, or about zero from blue to vermilion."""
+def heat(values: np.ndarray[Any, Any], title: str, axes: tuple[str, str], centred: bool) -> Any:
+    """A matrix of numbers as a heat map, with the numbers where they fit: sequential, or about zero from blue to vermilion."""
     go = plotly()
     rows, columns = values.shape
+    longest = max((len(f"{value:.5g}") for value in values.ravel().tolist()), default=1) if values.size <= 1024 else 0
+    size = next((size for size in (11, 10, 9) if longest and 0.605 * size * longest + 6 <= min(52, _ROOM // columns)), None)
+    text = size is not None
     low, high = "#0072B2", "#D55E00"
     scale = [(0.0, low), (0.5, palette.PAPER), (1.0, high)] if centred else [(0.0, "#F4F6F8"), (1.0, low)]
     finite = np.abs(values[np.isfinite(values)]) if values.size else values
@@ -136,17 +142,19 @@ def heat(values: np.ndarray[Any, Any], title: str, axes: tuple[str, str], text: 
             xgap=int(text),
             ygap=int(text),
             texttemplate="%{z:.5~g}" if text else None,
-            textfont={"family": MONO, "size": 11},
+            textfont={"family": MONO, "size": size or 11},
             hovertemplate=f"{axes[0]} %{{y}}, {axes[1]} %{{x}}: %{{z}}<extra></extra>",
             colorbar={"thickness": 12, "outlinewidth": 0},
         )
     )
-    cell = 52 if text else min(max(900 // columns, 4), 22)
+    across = min(52, _ROOM // columns) if text else min(max(_ROOM // columns, 3), 22)
     figure.update_layout(
         title={"text": title, "font": {"size": 15}, "x": 0, "xref": "paper", "y": 1, "yref": "container", "yanchor": "top", "pad": {"t": 14}},
-        width=columns * cell + 170,
-        height=rows * (26 if text else max(min(cell, 14), 6)) + 130,
+        width=max(columns * across + 170, min(9.5 * len(title) + 40, 1000)),
+        height=rows * (26 if text else max(min(across, 14), 6)) + 130,
         margin={"l": 60, "r": 20, "t": 100, "b": 20},
+        modebar={"remove": _NEEDLESS},
+        dragmode=False,
         paper_bgcolor=palette.PAPER,
         plot_bgcolor=palette.RULE,
         font={"family": SANS, "color": palette.INK},
