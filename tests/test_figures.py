@@ -93,6 +93,13 @@ def test_labels_fit_their_cells_and_the_picture_a_page(picture: describe.Picture
         assert 0 <= word.y <= drawing.height
 
 
+def test_the_subtitle_is_told_whole(picture: describe.Picture) -> None:
+    title, *words = [word for word in draw(picture).words if not word.mono]
+    told = [word.text for word in words if not word.bold]
+    assert title.text == picture.title
+    assert " ".join(told).replace(";", "").split() == picture.subtitle.replace(";", "").split()
+
+
 def test_a_folded_grid_has_all_columns_once_in_order(picture: describe.Picture) -> None:
     panels = iter(draw(picture).panels)
     for grid in picture.grids:

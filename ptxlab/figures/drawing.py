@@ -18,7 +18,7 @@ __all__ = ["MONO", "SANS", "Drawing", "Panel", "Word", "draw"]
 MONO = "DejaVu Sans Mono, Menlo, Consolas, Liberation Mono, monospace"
 SANS = "Inter, Helvetica Neue, Arial, DejaVu Sans, sans-serif"
 _WIDE, _LINE = 0.605, 1.35  # a monospaced letter and a line, in font sizes
-_BOLD, _PLAIN = 0.68, 0.57  # letters of the widest of the sans-serif fonts, on the average
+_BOLD, _PLAIN = 0.68, 0.54  # letters of the widest of the sans-serif fonts, on the average
 _SIZES = range(12, 8, -1)  # of text, from the usual to the smallest
 _MARGIN, _GAP, _BUTTONS = 18.0, 34.0, 70.0  # the buttons are Plotly's, right of the title
 _ROOM = 1000 - 2 * _MARGIN  # what an output of JupyterLab shows of a picture in a window of 1280 pixels, and some air
@@ -83,7 +83,7 @@ def draw(picture: Picture) -> Drawing:
     heading = min(15.0, _ROOM / (_BOLD * len(picture.title)))
     wide = max(min(_BOLD * heading * len(picture.title) + _BUTTONS, _ROOM), *(_line_width(line) for line in lines))
     out.words.append(Word(_MARGIN, _MARGIN + 8, picture.title, heading, anchor="start", bold=True, mono=False))
-    said = textwrap.wrap(picture.subtitle, int(wide / (_PLAIN * 12)))
+    said = _wrapped(picture.subtitle, int(wide / (_PLAIN * 12)))
     for i, words in enumerate(said):
         out.words.append(Word(_MARGIN, _MARGIN + 30 + 16 * i, words, 12, palette.DIM, "start", mono=False))
     bottom = _MARGIN + 22 + 16 * len(said) - _GAP / 2
@@ -94,6 +94,17 @@ def draw(picture: Picture) -> Drawing:
             left += measure.width + _GAP
     out.width, out.height = float(np.ceil(wide + 2 * _MARGIN)), float(np.ceil(bottom + _MARGIN))
     return out
+
+
+def _wrapped(text: str, letters: int) -> list[str]:
+    """Lines of at most so many letters, broken between clauses where that is possible."""
+    lines: list[str] = []
+    for clause in text.split("; "):
+        if lines and len(lines[-1]) + len(clause) + 3 <= letters:
+            lines[-1] += f"; {clause}"
+        else:
+            lines += textwrap.wrap(clause, letters)
+    return lines
 
 
 def _fold(grids: tuple[Grid, ...]) -> tuple[list[_Line], int]:

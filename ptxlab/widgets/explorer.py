@@ -233,9 +233,9 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
         self._tools = ipywidgets.HBox([self._target, self._fill, go, colours, show_c, zoom])
 
         self._on = ipywidgets.ToggleButtons(
-            options=(("model", "model"), ("GPU", "gpu"), ("both", "both")),
+            options=(("emulator", "model"), ("GPU", "gpu"), ("both", "both")),
             tooltips=("Bit-exact emulator", "The real instruction", "Both, and where they differ"),
-            style={"button_width": "64px"}, layout={"width": "auto"},
+            style={"button_width": "94px"}, layout={"width": "auto"},
         )  # fmt: skip
         self._on.observe(lambda _: self._push(), "value")
         self._gpu_says = ipywidgets.Label(layout={"flex": "1 1 auto"})

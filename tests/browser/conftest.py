@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import nbformat
 import pytest
 
 from tests import chromium
@@ -75,6 +74,8 @@ class Lab:
 
     def open(self, page: Any, name: str, cells: list[str]) -> Book:
         """Write a notebook, open it and wait for its kernel."""
+        import nbformat  # absent where only the GPU tests run
+
         book = nbformat.v4.new_notebook(metadata={"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}})
         book.cells = [nbformat.v4.new_code_cell(cell) for cell in cells]
         nbformat.write(book, self.notebooks / f"{name}.ipynb")
