@@ -1,6 +1,6 @@
 """Emulation from registers against a float32 np.matmul of the same shapes: what a user would write instead, without the bits.
 
-    python benchmarks/emulate.py [--batch 4096]
+python benchmarks/emulate.py [--batch 4096]
 """
 
 from __future__ import annotations

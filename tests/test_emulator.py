@@ -79,7 +79,9 @@ def test_block_scaled_equals_the_published_algorithm(ins: Instruction) -> None:
                 assert d[i, j] == scaled_reference(ins, a[i], [row[j] for row in b], c[i][j], chosen_a[i], chosen_b[j])
 
 
-def scales_as_the_manual_selects(ins: Instruction, given: inputs.Registers, byte_id_a: int = 0, thread_id_a: int = 0, byte_id_b: int = 0, thread_id_b: int = 0) -> Any:
+def scales_as_the_manual_selects(
+    ins: Instruction, given: inputs.Registers, byte_id_a: int = 0, thread_id_a: int = 0, byte_id_b: int = 0, thread_id_b: int = 0
+) -> Any:
     """Random registers in all lanes; the scale bytes that the manual's words pick from them, by row of A and column of B."""
     rng = np.random.default_rng(4)
     low, high = (120, 134) if ins.scale_type == "ue8m0" else (8, 120)
@@ -104,7 +106,10 @@ def scaled_reference(ins: Instruction, a: list[int], b: list[int], c: int, scale
     terms: list[reference.Term] = [(Fraction(value), exponent)]
     for block in range(4):
         dot = sum(
-            (Fraction(reference.decode(x, 2, 1, ieee=False)[0]) * Fraction(reference.decode(y, 2, 1, ieee=False)[0]) for x, y in zip(a[16 * block : 16 * block + 16], b[16 * block : 16 * block + 16], strict=True)),
+            (
+                Fraction(reference.decode(x, 2, 1, ieee=False)[0]) * Fraction(reference.decode(y, 2, 1, ieee=False)[0])
+                for x, y in zip(a[16 * block : 16 * block + 16], b[16 * block : 16 * block + 16], strict=True)
+            ),
             Fraction(0),
         )
         v = block * len(scale_a) // 4
@@ -212,7 +217,10 @@ REFUSED = [
     (lambda: DENSE(np.full((16, 64), 9), np.zeros((64, 8))), "A: row 0, column 0: found 9; s4 holds -8..7"),
     (lambda: DENSE(np.full((16, 64), 0.5), np.zeros((64, 8))), "A: row 0, column 0: found 0.5; s4 holds whole numbers"),
     (lambda: DENSE(np.full((16, 64), "x"), np.zeros((64, 8))), "A: s4 needs numbers"),
-    (lambda: SPARSE(np.ones((16, 64)), np.zeros((64, 8))), "row 0, columns 0..7: 4 of the 4 pairs are non-zero; 4:8 pair-wise sparsity keeps at most 2"),
+    (
+        lambda: SPARSE(np.ones((16, 64)), np.zeros((64, 8))),
+        "row 0, columns 0..7: 4 of the 4 pairs are non-zero; 4:8 pair-wise sparsity keeps at most 2",
+    ),
     (lambda: DENSE(np.zeros((16, 64)), np.zeros((64, 8)), on="tpu"), "on='tpu': it runs on 'emulator' or on 'gpu'"),
     (lambda: DENSE(np.zeros((16, 64)), np.zeros((64, 8)), scale_a=np.ones((16, 2))), "scale_a: .* has no block scales"),
     (lambda: DENSE.compress(np.zeros((16, 64))), "is dense: it has no sparsity to compress"),
