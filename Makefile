@@ -14,7 +14,7 @@ help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*  ## /\1	/p' $(firstword $(MAKEFILE_LIST)) | while IFS='	' read -r name text; do printf '  make %-8s %s\n' "$$name" "$$text"; done
 
 lab: $(VENV)/lab.stamp  ## create the environment and open JupyterLab on notebooks/
-	$(RUN) -m jupyterlab --notebook-dir=notebooks $(LAB_ARGS)
+	$(RUN) -m jupyterlab --notebook-dir=notebooks $(if $(filter 0,$(shell id -u)),--allow-root) $(LAB_ARGS)  # in a container one is root
 
 test: $(VENV)/test.stamp browser lint types  ## create the environment and run ruff, mypy and the whole test suite
 	$(RUN) -m pytest -n $(JOBS) --dist loadfile -m "not browser" $(TEST_ARGS)

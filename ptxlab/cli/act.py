@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -77,6 +78,8 @@ def lab(arguments: list[str]) -> int:
     if importlib.util.find_spec("jupyterlab") is None:
         raise PtxlabError('JupyterLab is not installed: pip install "ptxlab[lab]"')
     passed = [argument for argument in arguments if argument != "--"]
+    if hasattr(os, "geteuid") and os.geteuid() == 0 and "--allow-root" not in passed:  # in a container one is root
+        passed.append("--allow-root")
     try:
         return subprocess.call([sys.executable, "-m", "jupyterlab", str(folder), *passed])
     except KeyboardInterrupt:
