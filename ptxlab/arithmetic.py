@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from .dtypes import DType, dtype
 from .errors import PtxlabError, listing
 
-__all__ = ["CHIPS", "Fused", "Model", "block_scaled_dot", "fused_dot", "integer_add", "model_for", "models"]
+__all__ = ["CHIPS", "ByWay", "Fused", "Model", "block_scaled_dot", "dot_by_way", "fused_dot", "integer_add", "model_for", "models"]
 
 Array = NDArray[Any]
 
@@ -38,13 +38,25 @@ class Fused:
 
 
 @dataclass(frozen=True)
+class ByWay:
+    """What the compiler makes of an instruction that a chip lacks: FP8 mma.sync on sm_90, as its machine code shows.
+
+    Elements become f16 (`via`); the lower pairs of every register go through one fused step from zero, the upper pairs through a
+    second; C is added by an ordinary addition, to nearest even.
+    """
+
+    via: str
+    step: Fused
+
+
+@dataclass(frozen=True)
 class Model:
     """What one chip does with one class of inputs, and how that is known."""
 
     chip: str
     inputs: tuple[str, ...]
     families: tuple[str, ...]
-    rule: Fused | Literal["exact"]
+    rule: Fused | ByWay | Literal["exact"]
     evidence: Literal["measured", "published", "assumed"]
     source: str
 
@@ -57,7 +69,8 @@ _ISA = "PTX ISA 9.0: integer results are exact, wrapped or clamped"
 CHIPS: dict[str, str] = {"sm_75": "sm_75", "sm_80": "sm_80", "sm_89": "sm_89", "sm_90": "sm_90a", "sm_100": "sm_100a", "sm_120": "sm_120a"}
 
 _MODELS: tuple[Model, ...] = (
-    Model("sm_90", ("tf32",), ("mma.sp",), Fused(25, 23, -133), "measured", _H200),
+    Model("sm_90", ("f16", "bf16", "tf32"), ("mma", "mma.sp"), Fused(25, 23, -133), "measured", _H200),
+    Model("sm_90", ("e4m3", "e5m2"), ("mma", "mma.sp"), ByWay("f16", Fused(25, 23, -133)), "measured", _H200),
     Model("sm_90", ("e4m3", "e5m2"), ("wgmma.sp",), Fused(13, 13, -133), "measured", _H200),
     Model("sm_90", _INTEGERS, ("mma", "mma.sp", "wmma", "wgmma.sp"), "exact", "measured", _H200),
     *(Model(chip, _INTEGERS, ("mma", "mma.sp", "wmma"), "exact", "published", _ISA) for chip in CHIPS if chip != "sm_90"),
@@ -162,6 +175,22 @@ def _fused_block(a: Array, b: Array, c: Array, kinds: tuple[DType, DType, DType,
         if special:
             value = np.where(odd == 0, value, odd)
     return _store(value, kinds[3], rule.result_bits)
+
+
+def dot_by_way(a: Array, b: Array, c: Array, kinds: tuple[DType, DType, DType, DType], rule: ByWay, positions: Array | None = None) -> Array:
+    """As `fused_dot`, by the compiler's way."""
+    via, d_kind = dtype(rule.via), kinds[3]
+    with np.errstate(invalid="ignore"):
+        a, b = (via.encode(kind.decode(x)) for x, kind in ((a, kinds[0]), (b, kinds[1])))
+    upper = np.arange(a.shape[-1]) // 2 % 2 == 1
+    total: Array = np.zeros((a.shape[-2], b.shape[-1]), dtype=d_kind.code_type)
+    for half in (~upper, upper):
+        part = (a[..., half], b[..., half, :], None) if positions is None else (a[..., half], b, positions[..., half])
+        total = fused_dot(part[0], part[1], total, (via, via, d_kind, d_kind), rule.step, part[2])
+    with np.errstate(invalid="ignore", over="ignore"):
+        added = d_kind.decode(total) + d_kind.decode(c)
+    nan = d_kind.code_type(0x7FFF if d_kind.bits == 16 else 0x7FFFFFFF)
+    return np.where(np.isnan(added), nan, added.view(d_kind.code_type))
 
 
 def _store(value: Array, kind: DType, result_bits: int) -> Array:

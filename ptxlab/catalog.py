@@ -21,7 +21,7 @@ def _since(first: str) -> tuple[str, ...]:
     return TARGETS[TARGETS.index(first) :]
 
 
-SM_75, SM_80 = _since("sm_75"), _since("sm_80")
+SM_75, SM_80, SM_89 = _since("sm_75"), _since("sm_80"), _since("sm_89")
 SM_90A = ("sm_90a",)
 SM_120A = ("sm_120a", "sm_120f", "sm_121a")  # the ISA names the a-targets; the assembler also takes sm_120f
 
@@ -29,6 +29,22 @@ INT4 = ("s4", "u4")
 INT8 = ("s8", "u8")
 FP8 = ("e4m3", "e5m2")
 PLAIN_OR_SAT = (False, True)
+SP_OR_ORDERED = (False, True)
+
+#: Shapes (m, k) of mma, all with n = 8, and the targets that have them.
+_INTEGER_MMA = (
+    (INT8, {(8, 16): SM_75, (16, 16): SM_80, (16, 32): SM_80}),
+    (INT4, {(8, 32): SM_75, (16, 32): SM_80, (16, 64): SM_80}),
+)
+_BIT_MMA = {(8, 128): SM_75, (16, 128): SM_80, (16, 256): SM_80}
+#: type -> accumulators, and k with targets; C has the type of D.
+_FLOAT_MMA = {
+    "f16": (("f16", "f32"), {8: SM_75, 16: SM_80}),
+    "bf16": (("f32",), {8: SM_80, 16: SM_80}),
+    "tf32": (("f32",), {4: SM_80, 8: SM_80}),
+}
+_INTEGER_SP = ((INT8, (32, 64)), (INT4, (64, 128)))
+_FLOAT_SP = {"f16": (("f16", "f32"), (16, 32)), "bf16": (("f32",), (16, 32)), "tf32": (("f32",), (8, 16))}
 
 #: kind, scale_vec, scale type. ue8m0 with 4X is PTX ISA 9.1.
 BLOCK_SCALES = (("mxf4", 2, "ue8m0"), ("mxf4nvf4", 2, "ue8m0"), ("mxf4nvf4", 4, "ue4m3"))
@@ -38,17 +54,30 @@ WGMMA_N_INTEGER = (8, 16, 24, 32, *range(48, 257, 16))
 
 
 def _mma() -> Iterator[Instruction]:
-    for a, b, sat in product(INT4, INT4, PLAIN_OR_SAT):
-        yield Instruction("mma", 16, 8, 64, "s32", a, b, "s32", SM_80, satfinite=sat)
-    for kind, vec, scale in BLOCK_SCALES:
-        yield Instruction("mma", 16, 8, 64, "f32", "e2m1", "e2m1", "f32", SM_120A, kind=kind, scale_vec=vec, scale_type=scale)
+    for kind, (accumulators, shapes) in _FLOAT_MMA.items():
+        for (k, targets), d in product(shapes.items(), accumulators):
+            yield Instruction("mma", 16, 8, k, d, kind, kind, d, targets)
+    for k, d, a, b in product((16, 32), ("f16", "f32"), FP8, FP8):
+        yield Instruction("mma", 16, 8, k, d, a, b, d, SM_89)
+    for types, integer_shapes in _INTEGER_MMA:
+        for ((m, k), targets), a, b, sat in product(integer_shapes.items(), types, types, PLAIN_OR_SAT):
+            yield Instruction("mma", m, 8, k, "s32", a, b, "s32", targets, satfinite=sat)
+    for (m, k), targets in _BIT_MMA.items():
+        yield Instruction("mma", m, 8, k, "s32", "b1", "b1", "s32", targets, bit_op="xor")
+        yield Instruction("mma", m, 8, k, "s32", "b1", "b1", "s32", SM_80, bit_op="and")
+    for block, vec, scale in BLOCK_SCALES:
+        yield Instruction("mma", 16, 8, 64, "f32", "e2m1", "e2m1", "f32", SM_120A, kind=block, scale_vec=vec, scale_type=scale)
 
 
 def _mma_sp() -> Iterator[Instruction]:
-    for ordered, a, b, sat in product((False, True), INT4, INT4, PLAIN_OR_SAT):
-        yield Instruction("mma.sp", 16, 8, 64, "s32", a, b, "s32", SM_80, satfinite=sat, ordered=ordered)
-    for ordered in (False, True):
-        yield Instruction("mma.sp", 16, 8, 16, "f32", "tf32", "tf32", "f32", SM_80, ordered=ordered)
+    for kind, (accumulators, depths) in _FLOAT_SP.items():
+        for k, d, ordered in product(depths, accumulators, SP_OR_ORDERED):
+            yield Instruction("mma.sp", 16, 8, k, d, kind, kind, d, SM_80, ordered=ordered)
+    for ordered, a, b in product(SP_OR_ORDERED, FP8, FP8):
+        yield Instruction("mma.sp", 16, 8, 64, "f32", a, b, "f32", SM_89, ordered=ordered)
+    for types, depths in _INTEGER_SP:
+        for k, ordered, a, b, sat in product(depths, SP_OR_ORDERED, types, types, PLAIN_OR_SAT):
+            yield Instruction("mma.sp", 16, 8, k, "s32", a, b, "s32", SM_80, satfinite=sat, ordered=ordered)
 
 
 def _wmma() -> Iterator[Instruction]:

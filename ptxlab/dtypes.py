@@ -202,6 +202,7 @@ _TYPES = (
     _float("ue8m0", 8, 8, 0, ml_dtypes.float8_e8m0fnu, signed=False, note="a power of two, 2^(code - 127); NaN is 255"),
     _float("ue4m3", 8, 4, 3, ml_dtypes.float8_e4m3fn, signed=False, note="e4m3 without a sign; the top bit is ignored"),
     _float("f16", 16, 5, 10, np.float16, np.float16),
+    _float("bf16", 16, 8, 7, ml_dtypes.bfloat16, note="the upper half of a float32"),
     _float("tf32", 32, 8, 10, None, note="the upper 19 bits of a float32; the lower 13 are ignored"),
     _float("f32", 32, 8, 23, np.float32),
 )

@@ -37,13 +37,17 @@ def emulate(
     if rule == "exact":
         return ins.d.pack_codes(_integer(ins, a_registers, b_registers, c_codes, nibbles))
     a_codes, b_codes = ins.a.unpack_codes(a_registers), ins.b.unpack_codes(b_registers)
-    if ins.scale_a is not None and ins.scale_b is not None:
+    if ins.scale_a is not None and ins.scale_b is not None and isinstance(rule, arithmetic.Fused):
         d_codes = _block_scaled(ins, rule, a_codes, b_codes, c_codes, list(given), modifiers)
     else:
         if modifiers.imm_scale_a * modifiers.imm_scale_b < 0:  # negating A or B negates every product
             a_codes = a_codes ^ ins.a.dtype.code_type(1 << (ins.a.dtype.bits - 1))
         positions = ins.structure.positions(nibbles, ins.metadata_ordered) if ins.structure and nibbles is not None else None
-        d_codes = arithmetic.fused_dot(a_codes, b_codes, c_codes, (ins.a.dtype, ins.b.dtype, ins.c.dtype, ins.d.dtype), rule, positions)
+        kinds = (ins.a.dtype, ins.b.dtype, ins.c.dtype, ins.d.dtype)
+        if isinstance(rule, arithmetic.ByWay):
+            d_codes = arithmetic.dot_by_way(a_codes, b_codes, c_codes, kinds, rule, positions)
+        else:
+            d_codes = arithmetic.fused_dot(a_codes, b_codes, c_codes, kinds, rule, positions)
     return ins.d.pack_codes(d_codes)
 
 

@@ -182,7 +182,7 @@ def _float_multiplicand(stream: _Stream, operand: Operand, category: str, shape:
             codes[..., 1::2] = flipped ^ nearly
         else:
             slip = stream.chance(3, shape).astype(kind.code_type) << kind.code_type(kind.ignored_bits)
-            codes = np.repeat(codes[..., 0::8], 8, axis=-1) ^ slip
+            codes = np.repeat(codes[..., 0::8], 8, axis=-1)[..., : shape[-1]] ^ slip
         return codes
     codes = _compose(kind, sign, field, fraction, noise)
     if category == "special":

@@ -153,9 +153,10 @@ class Instruction:
             sp = ".sp" if self.sparse else ""
             return f"wgmma.mma_async{sp}.sync.aligned.{self.shape}{sat}{types}"
         sp = (".sp::ordered_metadata" if self.ordered else ".sp") if self.sparse else ""
+        op = f".{self.bit_op}.popc" if self.bit_op else ""
         scale = f".kind::{self.kind}.block_scale.scale_vec::{self.scale_vec}X" if self.kind else ""
         stype = f".{self.scale_type}" if self.scale_type else ""
-        return f"mma{sp}.sync.aligned.{self.shape}.row.col{scale}{sat}{types}.{self.c_type}{stype}"
+        return f"mma{sp}.sync.aligned.{self.shape}.row.col{scale}{sat}{types}.{self.c_type}{stype}{op}"
 
     def supports(self, target: str) -> bool:
         """Whether the assembler takes this instruction for that target.

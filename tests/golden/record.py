@@ -8,13 +8,14 @@ import sys
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from ptxlab import gpu, kernel
 from ptxlab.instruction import Modifiers
 
-from . import FOLDER, SAMPLES, SEED, cases, digest, groups, narrowed, variants
+from . import FOLDER, SAMPLES, SEED, cases, digest, groups, load, narrowed, variants
 
 
 def _compile(job: tuple[str, str]) -> None:
@@ -34,14 +35,23 @@ def compile_all() -> None:
         list(pool.map(_compile, jobs, chunksize=8))
 
 
+def known() -> tuple[dict[str, dict[str, list[str]]], dict[str, Any]]:
+    """What is recorded already and is not recorded again; remove the files to begin anew."""
+    if not (FOLDER / "digests.json").exists():
+        return {}, {}
+    digests, samples = load()
+    return digests, dict(samples)
+
+
 def main() -> None:
     print(gpu.status(), file=sys.stderr)
     if gpu.device_target() != "sm_90a":
         sys.exit("golden vectors are those of sm_90a")
     compile_all()
-    digests: dict[str, dict[str, list[str]]] = {}
-    samples = {}
+    digests, samples = known()
     for group in groups().values():
+        if all(ins.mnemonic in digests for ins in group):
+            continue
         for category, selector, given in cases(group, SEED):
             for ins in group:
                 parts = narrowed(given, group[-1], ins)
