@@ -305,15 +305,17 @@ def test_list_is_quick() -> None:
 # -- the notebooks ----------------------------------------------------------------------------------------------------------
 
 
-def test_lab_starts_jupyterlab_on_the_notebooks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("user", "passed"), [(1000, ["--no-browser"]), (0, ["--no-browser", "--allow-root"])])
+def test_lab_starts_jupyterlab_on_the_notebooks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, user: int, passed: list[str]) -> None:
     (tmp_path / "notebooks").mkdir()
     (tmp_path / "notebooks" / "00.ipynb").write_text("{}")
     calls: list[list[str]] = []
     monkeypatch.setattr(act, "__file__", str(tmp_path / "ptxlab" / "cli" / "act.py"))
     monkeypatch.setattr(act.subprocess, "call", lambda words: calls.append(words) or 0)
     monkeypatch.setattr(act.importlib.util, "find_spec", lambda name: object())
+    monkeypatch.setattr(act.os, "geteuid", lambda: user)
     assert main(["lab", "--no-browser"]) == 0
-    assert calls == [[sys.executable, "-m", "jupyterlab", str(tmp_path / "notebooks"), "--no-browser"]]
+    assert calls == [[sys.executable, "-m", "jupyterlab", str(tmp_path / "notebooks"), *passed]]
 
 
 def test_lab_says_what_is_missing(refused, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -449,6 +450,40 @@ def test_switching_keeps_what_fits(explorer: Any) -> None:
     with pytest.raises(PtxlabError, match="no matrix instruction"):
         explorer.instruction = "fma.rn.f32"
     assert explorer.instruction.mnemonic == SPARSE
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance of WCAG 2, written down again."""
+    red, green, blue = ((c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4) for c in (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)))
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(one: str, other: str) -> float:
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def over(colour: str, part: float, paper: str) -> str:
+    """What the screen shows of a colour of this opacity on paper."""
+    mixed = (round(part * int(colour[i : i + 2], 16) + (1 - part) * int(paper[i : i + 2], 16)) for i in (1, 3, 5))
+    return "#" + "".join(f"{channel:02x}" for channel in mixed)
+
+
+@pytest.mark.parametrize(("theme", "papers"), [("light", ["#ffffff"]), ("dark", ["#111111", "#1c1c1c"])])
+def test_every_cell_can_be_read(explorer: Any, theme: str, papers: list[str]) -> None:
+    """Text on every cell has the contrast that WCAG 2 asks of small text; #111111 is the paper of JupyterLab's dark theme."""
+    style = (Path(ptxlab.__file__).parent / "widgets" / "explorer.css").read_text()
+    rules = style[style.index(".ptx-explorer.dark") :] if theme == "dark" else style
+    ink = {name: found[1] for name in ("ink", "faint", "plain") if (found := re.search(rf"--ptx-{name}: (#[0-9a-f]{{6}});", rules))}
+    colours = explorer.view.about["colours"][theme]
+    assert len({fill for fill, _ in colours}) == 32
+    assert min(contrast(fill, text) for fill, text in colours) >= 4.5
+    assert contrast(ink["plain"], ink["ink"]) >= 4.5
+    for paper in papers:
+        assert contrast(paper, ink["faint"]) >= 4.5
+        for fill, _ in colours:
+            assert contrast(over(fill, 0.22, paper), ink["faint"]) >= 4.5  # a value of A that is not stored
+            assert contrast(over(fill, 0.4, paper), ink["ink"]) >= 4.5  # a nibble of metadata
 
 
 def test_the_view_trusts_no_text() -> None:

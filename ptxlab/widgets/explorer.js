@@ -6,8 +6,10 @@ const GUTTER = { left: 26, top: 15 };
 const GAP = 14;
 const PANEL = 440; // least width of the quadrant that holds lanes and registers
 const PAGE = 4; // registers shown at once of an operand that has more than eight
-
 const TWO_COLUMNS = 850; // width at which registers stand in two columns
+const LETTER = 0.602; // width of a letter of the monospaced font, in its size
+const FADE = 22; // height of the shade at an edge behind which there is more
+
 // -- small helpers --------------------------------------------------------------------------------------------------
 
 function make(tag, classes, parent, attributes = {}) {
@@ -43,6 +45,7 @@ function exact(value) {
 
 const hex = (code, bits) => "0x" + code.toString(16).padStart(Math.ceil(bits / 4), "0");
 const binary = (code, bits) => code.toString(2).padStart(bits, "0");
+const step = (size, least) => [1, 2, 4, 8, 16, 32, 64].find((count) => count * size >= least) ?? 128;
 const clamp = (value, low, high) => Math.max(low, Math.min(high, value));
 
 // -- data: one object per matrix, as Python described and sent it ---------------------------------------------------
@@ -116,7 +119,7 @@ function describe(matrices, name, row, column) {
   }
   said.push(`code ${hex(holder.codes[at], holder.bits)}`);
   if (holder.lane && holder.note) said.push(holder.note);
-  if (matrix.differ?.[index]) said.push("model and GPU differ here");
+  if (matrix.differ?.[index]) said.push("emulator and GPU differ here");
   return said.join(" · ");
 }
 
@@ -261,8 +264,21 @@ class Pane {
       make("span", "", this.caption).textContent = ` ${matrix.rows} × ${matrix.columns} ${matrix.name === "E" ? "nibbles" : matrix.type}   `;
     }
     const differing = parts[0]?.count;
-    if (differing !== undefined) make("em", differing ? "bad" : "", this.caption).textContent = differing ? `${differing} cells differ` : "model and GPU agree";
+    if (differing !== undefined) make("em", differing ? "bad" : "", this.caption).textContent = differing ? `${differing} cells differ` : "emulator and GPU agree";
+    this.offerAll(parts[0]);
     this.input.setAttribute("aria-label", `${parts.map((matrix) => matrix.label).join(" and ")}, cell`);
+  }
+
+  // A pane that is too high shows some of its rows; a button here shows them all.
+  offerAll(matrix) {
+    const { app } = this;
+    const folded = this.total.height > this.height + 1;
+    if (!matrix || !(folded || (app.unfolded && this.foldable))) return;
+    this.foldable = true;
+    const button = make("button", "ptx-all", this.caption, { "aria-label": folded ? `all ${matrix.rows} rows of ${matrix.label}` : `fewer rows of ${matrix.label}` });
+    button.textContent = folded ? "all" : "fewer";
+    button.title = folded ? `${Math.round(this.height / this.row)} of ${matrix.rows} rows are in view: scroll, or show them all` : "Show as many rows as the page has room for";
+    button.addEventListener("click", () => { app.unfolded = !app.unfolded; app.layout(); });
   }
 
   layer(name) { return this.layers.find((layer) => layer.name === name); }
@@ -336,30 +352,45 @@ class Pane {
     const { app } = this;
     const matrix = app.matrices[layer.name];
     const inset = layer.width >= 8 && this.row >= 8 ? 1 : layer.width >= 5 && this.row >= 5 ? 0.5 : 0;
-    const size = clamp(Math.min(this.row - 3, (layer.width - 2.5) / longest(matrix) / 0.602), 8, 12);
-    const letters = Math.floor((layer.width - 1) / (size * 0.602));
-    const digits = this.row >= 9 && letters >= Math.min(longest(matrix), 3);
-    const pad = Math.max(1.5, (layer.width - inset - Math.min(letters, longest(matrix)) * size * 0.602) / 2);
+    const most = longest(matrix);
+    const size = clamp(Math.min(this.row - 3, (layer.width - 2.5) / most / LETTER), 8, 12);
+    const letters = Math.floor((layer.width - 1) / (size * LETTER));
+    const digits = this.row >= 9 && letters >= (layer.name === "E" ? 1 : Math.min(most, 3));
+    const length = Math.min(letters, most);
+    const narrow = clamp((layer.width - inset - 3.5) / (length * size * LETTER), 0.8, 1); // squeezed letters keep neighbours apart
+    const pad = Math.max(1.5, (layer.width - inset - length * size * LETTER * narrow) / 2);
     const paint = app.painter(matrix);
-    const most = digits || matrix.lane || app.model.get("colour_by") === "value" ? 0 : largest(matrix.values); // pixels that no lane holds: grey by size
+    const grey = digits || matrix.lane || app.model.get("colour_by") === "value" ? 0 : largest(matrix.values); // pixels that no lane holds: grey by size
     context.font = `${size}px ${app.ink.mono}`;
     context.textAlign = "right";
     context.textBaseline = "middle";
     this.eachVisible(layer, (row, column, index, x, y, width) => {
       const [fill, text] = paint(index);
       const ghost = matrix.home && layer.name === "A" && matrix.home[index] < 0;
-      const faint = ghost || (!digits && matrix.values[index] === 0);
-      const strength = most ? 0.12 + 0.75 * Math.min(1, Math.abs(matrix.values[index]) / most) : faint ? 0.22 : layer.name === "E" ? 0.4 : 1;
+      const faint = ghost || (!digits && layer.name !== "E" && matrix.values[index] === 0);
+      const strength = grey ? 0.12 + 0.75 * Math.min(1, Math.abs(matrix.values[index]) / grey) : faint ? 0.22 : layer.name === "E" ? 0.4 : 1;
       context.globalAlpha = strength;
-      context.fillStyle = most ? app.ink.faint : fill;
+      context.fillStyle = grey ? app.ink.faint : fill;
       context.fillRect(x, y, width - inset, this.row - inset);
       context.globalAlpha = 1;
+      if (!digits && layer.name === "E") this.drawBits(context, binary(matrix.codes[index], 4), x, y, width - inset);
       if (!digits) return;
       let word = cellText(matrix, index);
       if (word.length > letters && matrix.kind === "float") word = cellText(matrix, index, 2);
       if (word.length > letters) word = layer.name === "E" && letters ? matrix.codes[index].toString(16) : "…";
       context.fillStyle = ghost ? app.ink.faint : layer.name === "E" ? app.ink.text : text;
-      context.fillText(word, x + width - inset - pad, y + (this.row - inset) / 2 + 0.5);
+      context.fillText(word, x + width - inset - pad, y + (this.row - inset) / 2 + 0.5, Math.max(1, word.length * size * LETTER * narrow));
+    });
+  }
+
+  // A nibble without room for a digit: four bars, tall for 1, low for 0.
+  drawBits(context, bits, x, y, width) {
+    context.fillStyle = this.app.ink.text;
+    const bar = width >= 9 ? Math.floor((width - 1) / 4) : width / 4;
+    const tall = this.row - 1;
+    [...bits].forEach((bit, index) => {
+      const high = bit === "1" ? tall - 1 : 1;
+      context.fillRect(x + (width - 4 * bar) / 2 + index * bar, y + tall - high, Math.max(bar - 0.75, 0.75), high);
     });
   }
 
@@ -368,7 +399,6 @@ class Pane {
     const main = this.layers[0];
     const matrix = app.matrices[main.name];
     const { scrollLeft, scrollTop } = this.scroller;
-    const step = (size, least) => [1, 2, 4, 8, 16, 32, 64].find((count) => count * size >= least) ?? 128;
     context.font = `9px ${app.ink.mono}`;
     context.textBaseline = "middle";
     context.textAlign = "right";
@@ -380,17 +410,38 @@ class Pane {
       context.fillText(row, GUTTER.left - 5, GUTTER.top + y + Math.min(this.row, 12) / 2 + 0.5);
     }
     context.textAlign = "center";
+    context.fillStyle = app.ink.faint;
+    for (const { text, middle } of this.headings()) {
+      const x = middle - scrollLeft;
+      if (x > 0 && x < this.width) context.fillText(text, GUTTER.left + x, GUTTER.top - 6);
+    }
+  }
+
+  // Column headings, so thinned out that none touches the next: {text, middle, width} in the pane's own pixels.
+  headings() {
+    const { app } = this;
+    const wide = (text) => String(text).length * 9 * LETTER;
+    const chunked = this.layers.find((layer) => layer.name === "E");
+    const found = [];
     for (const layer of this.layers) {
-      const columns = app.matrices[layer.name].columns;
-      const each = layer.per < columns ? 1 : step(layer.width, columns > 100 ? 22 : 15);
-      if (layer.per < columns && layer.width < 12) continue;
+      const { columns } = app.matrices[layer.name];
+      const last = wide(layer.name === "E" ? `ch${columns - 1}` : columns - 1);
+      let each = step(layer.width, last + 4);
+      if (chunked) {
+        const named = wide(`ch${app.matrices.E.columns - 1}`);
+        const roomy = named <= chunked.width;
+        if (layer === chunked) each = roomy ? 1 : step(layer.period, named + 5);
+        else if (!roomy) continue;
+        else each = layer.width >= last + 3 ? 1 : layer.per;
+      }
       for (let column = 0; column < columns; column += each) {
-        const x = this.x(layer, column) - scrollLeft;
-        if (x < -1 || x > this.width - 4) continue;
-        context.fillStyle = app.ink.faint;
-        context.fillText(layer.name === "E" ? `ch${column}` : column, GUTTER.left + x + Math.min(layer.width, 40) / 2, GUTTER.top - 6);
+        const text = layer.name === "E" ? `ch${column}` : String(column);
+        const half = Math.min(layer.width, 40) / 2;
+        const middle = this.x(layer, column) + (chunked && layer === chunked ? Math.max(half - 2, wide(text) / 2) : half);
+        found.push({ text, middle, width: wide(text) });
       }
     }
+    return found;
   }
 
   shares(hit, what) { return this.names.includes(hit.name) ? hit[what] : null; }
@@ -418,6 +469,47 @@ class Pane {
       this.box(context, wide, app.ink.brand, document.activeElement === this.input ? 2.25 : 1.25, top !== bottom || left !== right ? 0.14 : 0);
     }
     context.restore();
+    this.drawEdges(context);
+  }
+
+  // Scroll bars may be invisible: an edge behind which there is more fades, and says how much.
+  drawEdges(context) {
+    const { scrollLeft, scrollTop } = this.scroller;
+    const { width, height, total, app } = this;
+    const [left, top] = [GUTTER.left, GUTTER.top];
+    const above = Math.round(scrollTop / this.row);
+    const below = Math.round((total.height - height - scrollTop) / this.row);
+    const columns = (pixels) => Math.round(pixels / this.layers[0].period * this.layers[0].per);
+    const before = columns(scrollLeft);
+    const after = columns(total.width - width - scrollLeft);
+    const fade = (right, down) => { // strips of paper, denser towards the edge
+      context.fillStyle = app.ink.paper;
+      for (let away = 0; away < FADE; away += 1) {
+        context.globalAlpha = Math.min(0.94, 1.7 * (1 - away / FADE));
+        const [x, y] = [right > 0 ? width - away - 1 : away, down > 0 ? height - away - 1 : away];
+        if (down) context.fillRect(left, top + y, width, 1);
+        else context.fillRect(left + x, top, 1, height);
+      }
+      context.globalAlpha = 1;
+    };
+    const say = (text, x, y, align) => {
+      context.font = `10px ${app.ink.mono}`;
+      context.textAlign = align;
+      context.textBaseline = "middle";
+      const long = context.measureText(text).width + 8;
+      context.fillStyle = app.ink.paper;
+      context.fillRect(x - long * { left: 0, center: 0.5, right: 1 }[align], y - 7, long, 14);
+      context.fillStyle = app.ink.text;
+      context.fillText(text, x + { left: 4, center: 0, right: -4 }[align], y);
+    };
+    if (below > 0) fade(0, 1);
+    if (above > 0) fade(0, -1);
+    if (after > 0) fade(1, 0);
+    if (before > 0) fade(-1, 0);
+    if (below > 0) say(`▾ ${below} more rows`, left + width / 2, top + height - 6, "center");
+    if (above > 0) say(`▴ ${above} more rows`, left + width / 2, top + 6, "center");
+    if (after > 0) say(`${after} more ▸`, left + width, top + height / 2, "right");
+    if (before > 0) say(`◂ ${before} more`, left, top + height / 2, "left");
   }
 
   box(context, { name, row, column, row2 = row, column2 = column }, colour, line, wash) {
@@ -473,7 +565,8 @@ class Panel {
     this.lanes = make("div", "ptx-lanes", this.node, { role: "group", "aria-label": "lane" });
     this.registers = make("div", "ptx-registers", this.node);
     this.lanes.addEventListener("keydown", (event) => {
-      const by = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -4, ArrowDown: 4 }[event.key];
+      const across = this.lanes.firstChild.offsetTop === this.lanes.lastChild.offsetTop ? 4 : 8;
+      const by = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -across, ArrowDown: across }[event.key];
       if (!by) return;
       event.preventDefault();
       app.chooseLane(clamp(app.lane + by, 0, app.about.lanes - 1));
@@ -528,7 +621,8 @@ class Panel {
   drawRegisters() {
     const { app } = this;
     const held = app.model.get("held");
-    const shown = Object.entries(app.about.registers).filter(([name]) => held[name]?.length).map(([name, count]) => {
+    const wanted = (name) => held[name]?.length && (name !== "C" || app.model.get("show_c"));
+    const shown = Object.entries(app.about.registers).filter(([name]) => wanted(name)).map(([name, count]) => {
       const page = count > 8 ? clamp(this.pages[name] ?? 0, 0, Math.ceil(count / PAGE) - 1) : 0;
       return { name, count, page, from: page * PAGE, to: count > 8 ? Math.min(count, (page + 1) * PAGE) : count };
     });
@@ -537,10 +631,11 @@ class Panel {
       this.built = key;
       this.lines = [];
       this.registers.replaceChildren();
-      const groups = app.about.registers.B ? [["A", "E", "SFA"], ["B", "SFB"], ["C"], ["D"]] : [["A", "E"], ["C", "D"]];
+      const groups = app.about.registers.B ? [["A", "E", "SFA", "C"], ["B", "SFB", "D"]] : [["A", "E"], ["C", "D"]];
       for (const group of groups) {
-        const place = make("div", "", this.registers);
-        for (const block of shown.filter(({ name }) => group.includes(name))) this.drawBlock(place, block);
+        const blocks = shown.filter(({ name }) => group.includes(name));
+        const place = blocks.length && make("div", "", this.registers);
+        for (const block of blocks) this.drawBlock(place, block);
       }
     }
     for (const line of this.lines) line(held);
@@ -646,7 +741,7 @@ class Panel {
 
 class App {
   constructor(model, el) {
-    Object.assign(this, { model, matrices: {}, hovered: null, selection: null, panes: [], scroll: { m: 0, n: 0, kx: 0, ky: 0 } });
+    Object.assign(this, { model, matrices: {}, hovered: null, selection: null, panes: [], unfolded: false, scroll: { m: 0, n: 0, kx: 0, ky: 0 } });
     this.root = make("div", "ptx-explorer", el, { "data-lm-suppress-shortcuts": "true" });
     this.head = make("code", "ptx-mnemonic", this.root);
     this.grid = make("div", "ptx-product", this.root);
@@ -659,6 +754,7 @@ class App {
     const [above, left, right, below, beside] = ["ptx-above", "ptx-left", "ptx-right", "ptx-below", "ptx-beside"].map(place);
     this.places = { SFB: above, B: above, SFA: left, A: left, D: right, stored: below, C: beside };
     this.root.cellRect = (name, row, column) => this.cellRect(name, row, column);
+    this.root.headings = () => this.panes.map((pane) => pane.headings());
     this.observe();
     this.refresh();
   }
@@ -755,7 +851,7 @@ class App {
     nx = Math.max(2, n * needN <= 0.4 * room ? nx : Math.min(nx, (room - k * kx) / n));
     [kx, nx] = [Math.max(2, fine(zoomed(kx, a * 1.5))), Math.max(2, fine(zoomed(nx, needN * 1.4)))];
     const legible = kx >= 8 || nx >= 8;
-    const rowM = Math.round(zoomed(m <= 16 ? (kx > 24 ? 19 : 17) : legible ? 12 : 6, 18));
+    const rowM = Math.round(zoomed(m <= 16 ? (kx > 24 ? 19 : 16) : legible ? 10 : 6, 18));
     let viewN = n * nx;
     let viewK = k * kx;
     if (viewN + viewK > room) {
@@ -764,11 +860,12 @@ class App {
       viewN = Math.min(viewN, room - viewK);
     }
     this.grid.style.gridTemplateColumns = `minmax(0, ${Math.floor(this.known - viewN - GUTTER.left - GAP - 10)}px) max-content`;
-    const panelHeight = this.panel.node.offsetHeight;
-    const rowK = Math.round(zoomed(clamp(Math.floor(panelHeight / k), nx >= 8 ? 11 : 5, 18), 16));
-    const whole = (rows, row, most) => (rows * row <= most ? rows * row : Math.floor(most / row) * row);
-    const viewM = whole(m, rowM, 400);
-    const viewB = whole(k, rowK, k * rowK <= 720 ? 720 : Math.max(500, panelHeight));
+    const beside = this.panel.node.offsetHeight; // B is as high as what stands left of it, so that A and D follow at once
+    const rowK = Math.round(zoomed(clamp(Math.floor(beside / k), nx >= 8 ? 11 : 5, 18), 16));
+    const high = beside - (this.matrices.SFB ? this.matrices.SFB.rows * 17 + 45 : 0);
+    const whole = (rows, row, most) => (this.unfolded || rows * row <= most ? rows * row : Math.floor(most / row) * row);
+    const viewM = whole(m, rowM, 640);
+    const viewB = whole(k, rowK, Math.max(high, k * rowK <= 352 ? 352 : 308));
     const plain = (name, width) => [{ name, per: this.matrices[name].columns, period: this.matrices[name].columns * width, offset: 0, width }];
     for (const pane of this.panes) {
       const [name] = pane.names;
@@ -778,7 +875,7 @@ class App {
       else if (name === "SFB") pane.arrange(plain(name, nx), 17, viewN, 1e4);
       else if (name === "stored") {
         const period = chunk * kx;
-        const nibble = Math.min(30, Math.max(period / (kept + 1), period > 44 ? 26 : 0));
+        const nibble = Math.min(30, Math.max(period / (kept + 1), period > 44 ? 26 : Math.min(12, 0.48 * period)));
         const width = (period - nibble - (period > 20 ? 3 : 0)) / kept;
         pane.arrange([{ name, per: kept, period, offset: nibble, width }, { name: "E", per: 1, period, offset: 0, width: nibble }], rowM, viewK, viewM);
       } else pane.arrange(plain(name, nx), rowM, viewN, viewM);
@@ -911,8 +1008,8 @@ class App {
     const { scroller } = pane;
     if (focus) {
       pane.input.focus({ preventScroll: true });
-      scroller.scrollLeft = clamp(scroller.scrollLeft, x + width - pane.width, x);
-      scroller.scrollTop = clamp(scroller.scrollTop, y + height - pane.height, y);
+      scroller.scrollLeft = clamp(scroller.scrollLeft, x + width - pane.width + FADE, x - FADE);
+      scroller.scrollTop = clamp(scroller.scrollTop, y + height - pane.height + FADE, y - FADE);
     }
     pane.input.setAttribute("aria-label", describe(this.matrices, this.selection.name, this.selection.row, this.selection.column));
   }

@@ -128,7 +128,7 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
 
     @property
     def differ(self) -> NDArray[np.bool_]:
-        """Cells of D where model and GPU differ; all False unless both are on."""
+        """Cells of D where emulator and GPU differ; all False unless both are on."""
         return self.bench.result(self._on.value).differ
 
     @property
@@ -227,14 +227,19 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
         zoom = ipywidgets.IntSlider(
             100, 50, 400, 25, description="Zoom", readout_format="d", layout={"width": "230px"}, style={"description_width": "initial"}
         )
-        show_c = ipywidgets.ToggleButton(False, description="C", tooltip="Show accumulator C", layout={"width": "44px"})
+        show_c = ipywidgets.ToggleButton(
+            False,
+            description="show C",
+            tooltip="Show the accumulator C, which is added to the product: its matrix and its registers",
+            layout={"width": "72px"},
+        )
         for control, trait in ((colours, "colour_by"), (zoom, "zoom"), (show_c, "show_c")):
             traitlets.link((control, "value"), (self.view, trait))
         self._tools = ipywidgets.HBox([self._target, self._fill, go, colours, show_c, zoom])
 
         self._on = ipywidgets.ToggleButtons(
             options=(("emulator", "model"), ("GPU", "gpu"), ("both", "both")),
-            tooltips=("Bit-exact emulator", "The real instruction", "Both, and where they differ"),
+            tooltips=("D by the emulator, exact to the bit", "D by the instruction itself, on the GPU", "D by emulator and GPU, and where they differ"),
             style={"button_width": "94px"}, layout={"width": "auto"},
         )  # fmt: skip
         self._on.observe(lambda _: self._push(), "value")

@@ -43,7 +43,7 @@ def about(bench: Bench) -> dict[str, Any]:
         "scaled": ins.scale_a is not None,
         "matrices": {name: _describe(bench, name) for name in bench.names},
         "registers": {name: operand.registers for name, operand in ins.operands.items() if operand.registers},
-        "colours": {"light": _colours(palette.PAPER), "dark": _colours(_DARK_PAPER)},
+        "colours": {"light": _colours(palette.PAPER, palette.INK, 4.5), "dark": _colours(_DARK_PAPER, "#000000", 5)},
     }  # fmt: skip
 
 
@@ -77,7 +77,12 @@ def _parts(kind: DType) -> list[tuple[str, int]]:
     return [part for part in parts if part[1]]
 
 
-def _colours(paper: str) -> list[list[str]]:
-    """Background and text of lanes 0..31 on this paper."""
-    fills = [palette.mix(hue, strength, paper) for _, hue in palette.HUES for strength in palette.STRENGTHS]
-    return [[fill, palette.text_colour(fill)] for fill in fills]
+def _colours(paper: str, ink: str, least: float) -> list[list[str]]:
+    """Background and text of lanes 0..31 on this paper. A shade too middling for any text is taken down until it reads."""
+
+    def shade(hue: str, strength: float) -> list[str]:
+        fill = palette.mix(hue, strength, paper)
+        text = max((ink, palette.PAPER), key=lambda text: palette.contrast(text, fill))
+        return [fill, text] if palette.contrast(fill, text) >= least else shade(hue, strength - 0.01)
+
+    return [shade(hue, strength) for _, hue in palette.HUES for strength in palette.STRENGTHS]

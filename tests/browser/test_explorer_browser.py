@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -139,12 +140,12 @@ def test_paste_and_refusal(screen: Screen, python: Any, page: Any) -> None:
     assert "hexadecimal" in screen.problem("register 0")
 
     # C, shown on demand; an edit that is taken ends the complaint
-    page.get_by_role("button", name="C", exact=True).click()
+    page.get_by_role("button", name="show C", exact=True).click()
     page.wait_for_selector("[data-pane=C] canvas")
     screen.type("C", 0, 0, "100")
     screen.reads("D", 0, 0, 106)
     assert page.locator(".ptx-problem").inner_text() == ""
-    page.get_by_role("button", name="C", exact=True).click()
+    page.get_by_role("button", name="show C", exact=True).click()
 
     # what Python writes shows on the screen
     assert python("print(ex.A[0:2, 0:3].tolist(), ex.C[0, 0], ex.D[0, 0]); ex.A = np.full((16, 64), 2)") == "[[1, 2, 3], [4, 5, 6]] 100 106"
@@ -210,3 +211,83 @@ def test_pickers(screen: Screen, python: Any, page: Any) -> None:
     page.get_by_title("Family of instructions").select_option("wmma")
     page.wait_for_function("() => document.querySelector('[data-pane=A] figcaption').innerText.includes('8 × 32')")
     assert python("print(ex.instruction.family, ex.D.shape)") == "wmma (8, 8)"
+
+
+SHAPES = [
+    DENSE,
+    "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32",
+    "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3",
+    "wgmma.mma_async.sp.sync.aligned.m64n8k64.f32.e4m3.e5m2",
+    "wgmma.mma_async.sp.sync.aligned.m64n24k64.f32.e4m3.e5m2",
+    WIDE,
+]
+
+
+@pytest.fixture
+def narrow(page: Any) -> Iterator[Any]:
+    """Sets the width of the window, and sets it back afterwards."""
+    before = page.viewport_size
+
+    def resize(width: int, height: int = before["height"]) -> None:
+        page.set_viewport_size({"width": width, "height": height})
+        page.wait_for_timeout(300)
+
+    yield resize
+    page.set_viewport_size(before)
+    page.wait_for_timeout(300)
+
+
+def show(python: Any, page: Any, mnemonic: str) -> None:
+    python(f"ex.instruction = {mnemonic!r}")
+    page.wait_for_function("name => document.querySelector('.ptx-mnemonic').innerText === name", arg=mnemonic)
+    page.wait_for_timeout(200)
+
+
+def boxes(page: Any, selector: str) -> list[dict[str, float]]:
+    return list(page.evaluate("s => [...document.querySelectorAll(s)].map((node) => node.getBoundingClientRect().toJSON())", selector))
+
+
+@pytest.mark.parametrize("mnemonic", SHAPES)
+def test_nothing_runs_together(screen: Screen, python: Any, page: Any, narrow: Any, mnemonic: str) -> None:
+    """Headings keep clear of each other, lanes stand in 1 x 32 or 4 x 8, panes beside each other do not overlap."""
+    show(python, page, mnemonic)
+    for width in (1600, 1280, 1000, 820):
+        narrow(width)
+        for headings in page.evaluate("() => document.querySelector('.ptx-explorer').headings()"):
+            assert headings
+            ends = sorted((each["middle"] - each["width"] / 2, each["middle"] + each["width"] / 2) for each in headings)
+            assert all(right + 2 <= left for (_, right), (left, _) in itertools.pairwise(ends))
+        rows = [box["top"] for box in boxes(page, ".ptx-lane")]
+        assert sorted(rows.count(row) for row in set(rows)) in ([32], [8, 8, 8, 8])
+        for button in page.locator(".ptx-lane").all()[::31]:
+            assert button.evaluate("node => node.scrollWidth <= node.clientWidth")
+        (a,), (b,), (d,) = (boxes(page, f"[data-pane={name}]") for name in "ABD")
+        assert a["right"] <= d["left"]
+        assert b["bottom"] <= d["top"]
+        assert b["left"] == d["left"]
+
+
+def test_one_screen(screen: Screen, python: Any, page: Any, narrow: Any) -> None:
+    """Registers, A and D of m16n8k64 share a window of 1280 x 900 with the controls; B shows some of its rows, or all."""
+    show(python, page, DENSE)
+    narrow(1280, 900)
+    page.get_by_title("Family of instructions").evaluate("node => node.scrollIntoView()")
+    (view,) = boxes(page, ".jp-WindowedPanel-outer, .jp-Notebook")[:1]
+    for selector in ("select[title='Family of instructions']", ".ptx-lanes", ".ptx-registers", "[data-pane=A]", "[data-pane=D]"):
+        box = boxes(page, selector)[0]
+        assert view["top"] - 1 <= box["top"] < box["bottom"] <= view["bottom"]
+    high = boxes(page, "[data-pane=B]")[0]["height"]
+    page.get_by_role("button", name="all 64 rows of B").click()
+    assert boxes(page, "[data-pane=B]")[0]["height"] > 64 * 11 > high
+    page.get_by_role("button", name="fewer rows of B").click()
+    assert boxes(page, "[data-pane=B]")[0]["height"] == high
+
+
+@pytest.mark.parametrize("mnemonic", SHAPES[3:])
+def test_all_64_rows(screen: Screen, python: Any, page: Any, mnemonic: str) -> None:
+    show(python, page, mnemonic)
+    for name in ("A", "stored", "D"):
+        scroller = page.locator(f"[data-pane={name}] .ptx-scroller")
+        assert scroller.evaluate("node => node.scrollHeight <= node.clientHeight + 1")
+        first, last = (page.evaluate("([n, r]) => document.querySelector('.ptx-explorer').cellRect(n, r, 0)", [name, row]) for row in (0, 63))
+        assert last["y"] + last["height"] - first["y"] <= scroller.bounding_box()["height"]
