@@ -138,7 +138,7 @@ class DType:
                 return _round_tf32(wide).view(np.uint32).reshape(values.shape)
             if self.name == "ue8m0":
                 return _round_ue8m0(wide)
-            number = (wide if self.bits >= 16 else _round_to_odd(wide)).astype(self._number)
+            number = (wide if self._number in (np.float16, np.float32) else _round_to_odd(wide)).astype(self._number)
         return np.ascontiguousarray(number).view(self.code_type).reshape(values.shape)
 
 

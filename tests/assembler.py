@@ -10,7 +10,7 @@ import pytest
 
 from ptxlab import Instruction
 
-BITS = {"b1": 1, "s4": 4, "u4": 4, "e2m1": 4, "s8": 8, "u8": 8, "e4m3": 8, "e5m2": 8, "f16": 16, "s32": 32, "f32": 32, "tf32": 32}
+BITS = {"b1": 1, "s4": 4, "u4": 4, "e2m1": 4, "s8": 8, "u8": 8, "e4m3": 8, "e5m2": 8, "f16": 16, "bf16": 16, "s32": 32, "f32": 32, "tf32": 32}
 HEAD = """\
 .version 9.0
 .target {target}

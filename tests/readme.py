@@ -20,7 +20,7 @@ def table() -> str:
     groups: dict[tuple[str, str, str, tuple[str, ...]], list[Instruction]] = {}
     for ins in catalog():
         wide = ins.family.startswith("wgmma")
-        kind = ins.d_type if wide else ins.a_type.lstrip("su")
+        kind = ins.d_type if wide else "FP8" if ins.a_type in ("e4m3", "e5m2") else ins.a_type.lstrip("su")
         groups.setdefault((ins.family, f"m{ins.m}n{'N' if wide else ins.n}k{ins.k}", kind, ins.targets), []).append(ins)
     lines = ["| family | shape | A and B | C and D | forms | targets |", "|---|---|---|---|---:|---|"]
     for (family, shape, _, targets), rows in groups.items():

@@ -26,6 +26,7 @@ FORMATS = {
     "tf32": {"exponent_bits": 8, "fraction_bits": 10, "ignored": 13},
     "f32": {"exponent_bits": 8, "fraction_bits": 23},
     "f16": {"exponent_bits": 5, "fraction_bits": 10},
+    "bf16": {"exponent_bits": 8, "fraction_bits": 7},
     "e5m2": {"exponent_bits": 5, "fraction_bits": 2},
     "e4m3": {"exponent_bits": 4, "fraction_bits": 3, "ieee": False},
     "e2m1": {"exponent_bits": 2, "fraction_bits": 1, "ieee": False},
@@ -104,3 +105,39 @@ def fused(products: list[tuple[int, int]], c: int, types: tuple[str, str, str], 
         return infinite | (odd < 0) << (15 if types[2] == "f16" else 31)
     total = aligned_sum(terms, fraction_bits, floor)
     return to_f16(total) if types[2] == "f16" else to_f32(total, result_bits)
+
+
+def nearest(value: Fraction, kind: str) -> int:
+    """Code of f32 or f16 nearest to a value, ties to even; a zero is +0."""
+    if kind == "f16":
+        return to_f16(value)
+    if value == 0:
+        return 0
+    exponent = max(exponent_of(value), -126)
+    code = round(abs(value) / Fraction(2) ** (exponent - 23)) + ((exponent + 126) << 23)
+    return min(code, 0x7F800000) | (value < 0) << 31 if code else 0
+
+
+def as_f16(code: int, kind: str) -> int:
+    """The f16 code of an FP8 code; exact, for f16 holds every FP8 value."""
+    value, _ = decode(code, **FORMATS[kind])
+    sign = code >> 7 << 15
+    if isinstance(value, float):
+        return 0x7FFF if value != value else 0x7C00 | sign
+    return to_f16(value) | sign
+
+
+def by_way_of_f16(products: list[tuple[int, int]], c: int, types: tuple[str, str, str]) -> int:
+    """FP8 mma.sync on sm_90: lower pairs, then upper pairs of every register through fused steps of f16 from zero, then + C."""
+    accumulator = types[2]
+    total = 0
+    for half in (0, 1):
+        pairs = [(as_f16(a, types[0]), as_f16(b, types[1])) for k, (a, b) in enumerate(products) if k // 2 % 2 == half]
+        total = fused(pairs, total, ("f16", "f16", accumulator), 25, 23)
+    (x, _), (y, _) = decode(total, **FORMATS[accumulator]), decode(c, **FORMATS[accumulator])
+    if isinstance(x, float) or isinstance(y, float):
+        odd = float(x) + float(y) if x == x and y == y and (isinstance(x, float) and isinstance(y, float)) else x if isinstance(x, float) else y
+        if odd != odd or x != x or y != y:
+            return 0x7FFF if accumulator == "f16" else 0x7FFFFFFF
+        return (0x7C00 if accumulator == "f16" else 0x7F800000) | (odd < 0) << (15 if accumulator == "f16" else 31)
+    return nearest(x + y, accumulator)

@@ -83,8 +83,13 @@ def test_operands_have_the_shapes_of_the_product(ins: Instruction) -> None:
 
 
 def test_selectors_are_the_manuals() -> None:
-    """PTX ISA, "Sparse matrix storage": thread pairs speak in these mma shapes, all lanes in wgmma's."""
-    assert {ins.selectors for ins in catalog("mma.sp")} == {(0, 1)}
+    """PTX ISA, "Sparse matrix storage": one thread of four speaks, or a pair, or all."""
+    one, pair, every = (0, 1, 2, 3), (0, 1), (0,)
+    manual = {
+        ("m16n8k16", 16): one, ("m16n8k32", 16): pair, ("m16n8k8", 32): one, ("m16n8k16", 32): pair,
+        ("m16n8k32", 8): pair, ("m16n8k64", 4): pair, ("m16n8k64", 8): every, ("m16n8k128", 4): every,
+    }  # fmt: skip
+    assert {(ins.shape, ins.a.dtype.bits): ins.selectors for ins in catalog("mma.sp")} == manual
     assert {ins.selectors for ins in catalog("wgmma.sp")} == {(0,)}
 
 

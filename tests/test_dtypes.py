@@ -24,10 +24,11 @@ FLOATS = {
     "e5m2": (1, 5, 2, 15),
     "ue4m3": (0, 4, 3, 7),
     "f16": (1, 5, 10, 15),
+    "bf16": (1, 8, 7, 127),
     "f32": (1, 8, 23, 127),
 }
-IEEE = {"e5m2", "f16", "f32"}  # an exponent of all ones means infinity or NaN
-NARROW_FLOATS = ("e2m1", "e4m3", "e5m2", "ue4m3", "f16")
+IEEE = {"e5m2", "f16", "bf16", "f32"}  # an exponent of all ones means infinity or NaN
+NARROW_FLOATS = ("e2m1", "e4m3", "e5m2", "ue4m3", "f16", "bf16")
 INTEGERS = {"b1": (0, 1), "b4": (0, 15), "u4": (0, 15), "s4": (-8, 7), "u8": (0, 255), "s8": (-128, 127), "s32": (-(2**31), 2**31 - 1)}
 NARROW = [name for name, kind in DTYPES.items() if kind.bits <= 16]
 

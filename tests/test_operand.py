@@ -38,7 +38,7 @@ def name(operand: Operand) -> str:
 def slowly(operand: Operand, codes: np.ndarray) -> list[list[int]]:
     """Elements fill a register from its low bits upwards, in the order of their index."""
     assert operand.layout
-    bits = {"b1": 1, "b4": 4, "s4": 4, "u4": 4, "e2m1": 4, "f16": 16, "f32": 32, "s32": 32, "tf32": 32}.get(operand.dtype.name, 8)
+    bits = {"b1": 1, "b4": 4, "s4": 4, "u4": 4, "e2m1": 4, "f16": 16, "bf16": 16, "f32": 32, "s32": 32, "tf32": 32}.get(operand.dtype.name, 8)
     coords = operand.layout.coords().tolist()
     registers = [[0] * (len(coords[0]) * bits // 32) for _ in coords]
     for lane, elements in enumerate(coords):
