@@ -135,7 +135,8 @@ def test_fragments_are_found_by_probing(ins: Instruction, operand: str) -> None:
     probed, other = (ins.a, ins.b) if operand == "A" else (ins.b, ins.a)
     assert probed.layout is not None
     probes = probed.lanes * probed.layout.elements
-    one_hot = probed.join(np.eye(probes, dtype=np.uint8).reshape(probes, probed.lanes, -1))
+    one = np.eye(probes, dtype=probed.dtype.code_type) * probed.dtype.encode(1)
+    one_hot = probed.join(one.reshape(probes, probed.lanes, -1))
 
     def against(row_of_k: np.ndarray) -> np.ndarray:
         matrix = row_of_k[:, None] if operand == "A" else row_of_k[None, :]

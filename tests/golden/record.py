@@ -62,7 +62,7 @@ def main() -> None:
                     d = form.run(part.a, part.b, part.c, part.e, selector=selector)
                     digests.setdefault(form.mnemonic, {}).setdefault(name, []).append(digest(d))
                     if form.lanes == 32 or (form.n == 8 and name == "register"):
-                        samples[f"{form.mnemonic}|{name}|{category}"] = d[: SAMPLES[form.lanes]]
+                        samples[f"{form.mnemonic}|{name}|{category}"] = d[:SAMPLES]
         print(f"{group[0].mnemonic}: {len(group)} forms", file=sys.stderr, flush=True)
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER
     lines = [f"{json.dumps(name)}: {json.dumps(rows, separators=(',', ':'))}" for name, rows in digests.items()]
