@@ -204,7 +204,7 @@ def test_bad_input_is_refused_in_one_sentence(refused, words: tuple[str, ...], s
         ("mma.m16n8k64.s4.u4", S4.replace("s4.s4", "s4.u4")),
         ("mma.m16n8k64.u4.s4.satfinite", "mma.sync.aligned.m16n8k64.row.col.satfinite.s32.u4.s4.s32"),
         ("mma.sp.m16n8k64.s4", SP_S4),
-        ("mma.sp.tf32", TF32),
+        ("mma.sp.m16n8k16.tf32", TF32),
         ("m16n8k64.mxf4", "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0"),
         ("wmma.b1.and", "wmma.mma.and.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32"),
         ("wgmma.sp.m64n24k64.f32.e4m3", WGMMA),
