@@ -7,6 +7,7 @@ from difflib import SequenceMatcher
 from functools import lru_cache
 
 from .catalog import FAMILIES, catalog
+from .dtypes import DTYPES
 from .errors import PtxlabError, listing
 from .instruction import Instruction
 
@@ -66,10 +67,13 @@ def _refusal(name: str) -> str:
     found = _tokens(name)
     every = {spelling: _tokens(spelling) for spelling in _spellings()}
     known = {token for tokens in every.values() for token in tokens}
-    near = sorted(every, key=lambda s: (-_likeness(found, every[s]), s))[:3]
+    near = sorted(every, key=lambda s: (-_likeness(found, every[s]), _distance(found, every[s]), s))[:3]
     best = every[near[0]]
     strange = next((token for token in found if token not in known), None)
-    if found[0] not in {"mma", "wmma", "wgmma"}:
+    without = _shape_without_type(found)
+    if without is not None:
+        said = f"{name!r}: {without}"
+    elif found[0] not in {"mma", "wmma", "wgmma"}:
         said = f"{name!r}: {found[0]!r} is no matrix instruction; families are {listing(FAMILIES)}"
     elif strange is not None:
         said = f"{name!r}: no instruction here has the qualifier .{strange}"
@@ -79,6 +83,30 @@ def _refusal(name: str) -> str:
         is_, right = ".".join(found[low:high]), ".".join(best[blow:bhigh])
         said = f"{name!r}: " + (f".{is_} does not fit here" if is_ else f".{right} is missing after .{found[low - 1]}")
     return f"{said}; nearest legal: {listing(near)}"
+
+
+def _shape_without_type(found: list[str]) -> str | None:
+    """``m16n8k64 has no f16 form; f16 comes in m16n8k8, m16n8k16``, where shape and types are known but do not go together."""
+    rows = [ins for ins in catalog() if ins.mnemonic.split(".")[:2] == found[:2] or (ins.family == "mma" and found[:2] == ["mma", "sync"])]
+    shape = _shape(found)
+    types = [token for token in found if token in DTYPES]
+    if shape is None or len(types) < 3 or not any(ins.a_type == types[1] for ins in rows):
+        return None
+    shapes = list(dict.fromkeys(ins.shape for ins in rows if ins.a_type == types[1]))
+    if shape in shapes:
+        return None
+    shapes.sort(key=lambda other: _distance([shape], [other]))
+    return f"{shape} has no {types[1]} form; {types[1]} comes in {listing(shapes, 6)}"
+
+
+def _shape(tokens: list[str]) -> str | None:
+    return next((token for token in tokens if re.fullmatch(r"m\d+n\d+k\d+", token)), None)
+
+
+def _distance(found: list[str], legal: list[str]) -> int:
+    """How far two shapes are apart; 0 where one has none."""
+    sizes = [[int(size) for size in re.findall(r"\d+", _shape(tokens) or "")] for tokens in (found, legal)]
+    return sum(abs(x - y) for x, y in zip(*sizes, strict=False))
 
 
 def _likeness(found: list[str], legal: list[str]) -> float:

@@ -145,3 +145,22 @@ def test_the_name_says_all_but_where_a_lives() -> None:
     assert isinstance(shared, Instruction)
     assert (str(shared), shared.a_space) == (str(ins), "shared")
     assert repr(shared) == f"<{ins.mnemonic}, A in shared memory>" != repr(ins)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("mma.sync.aligned.m16n8k64.row.col.f32.f16.f16.f32", "m16n8k64 has no f16 form; f16 comes in m16n8k16, m16n8k8"),
+        ("mma.sp.sync.aligned.m16n8k8.row.col.s32.s4.s4.s32", "m16n8k8 has no s4 form; s4 comes in m16n8k64, m16n8k128"),
+        ("wgmma.mma_async.sp.sync.aligned.m64n40k64.s32.s8.s8", "m64n40k64 has no s8 form; s8 comes in m64n32k64, m64n48k64, m64n24k64"),
+        ("wmma.mma.sync.aligned.row.col.m16n16k16.s32.s4.s4.s32", "m16n16k16 has no s4 form; s4 comes in m8n8k32"),
+    ],
+)
+def test_a_shape_that_its_type_has_not(text: str, sentence: str) -> None:
+    with pytest.raises(PtxlabError, match=sentence):
+        instruction(text)
+
+
+def test_the_nearest_n_comes_first() -> None:
+    with pytest.raises(PtxlabError, match=r"nearest legal: wgmma\.mma_async\.sp\.sync\.aligned\.m64n256k64\.f32\.e4m3\.e5m2, "):
+        instruction("wgmma.mma_async.sp.sync.aligned.m64n264k64.f32.e4m3.e5m2")
