@@ -56,7 +56,7 @@ def _call(result: tuple[Any, ...], doing: str) -> Any:
 
 @lru_cache(maxsize=1)
 def _device() -> tuple[Any, str, str]:
-    """(device, its target, its name); raises the sentence that says what is missing."""
+    """(context, target and name of the first device); raises the sentence that says what is missing."""
     driver = _bindings("driver")
     try:
         (code,) = driver.cuInit(0)
@@ -81,8 +81,8 @@ def _device() -> tuple[Any, str, str]:
     ]
     name = _call(driver.cuDeviceGetName(128, device), "reading the device's name").split(b"\0")[0].decode()
     plain = f"sm_{numbers[0]}{numbers[1]}"
-    _call(driver.cuCtxSetCurrent(_call(driver.cuDevicePrimaryCtxRetain(device), "opening a context")), "entering the context")
-    return device, f"{plain}a" if f"{plain}a" in TARGETS else plain, name
+    context = _call(driver.cuDevicePrimaryCtxRetain(device), "opening a context")
+    return context, f"{plain}a" if f"{plain}a" in TARGETS else plain, name
 
 
 def device_target() -> str:
@@ -227,9 +227,9 @@ def _function(source: str, name: str, target: str, include_mma: bool) -> Any:
 def launch(source: str, name: str, arguments: Sequence[Any], *, grid: int, block: int, include_mma: bool = False) -> None:
     """Compile, load and run a kernel, and wait for it. Arrays are copied in, `Out` arrays come back, scalars go by value."""
     driver = _bindings("driver")
-    target = device_target()
+    context, target, _ = _device()
+    _call(driver.cuCtxSetCurrent(context), "entering the context")  # it belongs to a thread, and this may be another one
     function = _function(source, name, target, include_mma)
-    _call(driver.cuCtxSetCurrent(_call(driver.cuDevicePrimaryCtxRetain(_device()[0]), "opening the context")), "entering the context")
     held: list[Any] = []
     slots: list[NDArray[Any]] = []
     copies: list[tuple[NDArray[Any], Any]] = []
