@@ -111,7 +111,8 @@ def status(ins: Instruction | None = None) -> str:
 
 
 def _lacks(ins: Instruction, target: str, name: str) -> str:
-    return f"{name} is {target}, which lacks {ins.mnemonic}: {listing(ins.targets, 4)} have it; the emulator does it anyway"
+    have = "has it" if len(ins.targets) == 1 else "have it"
+    return f"{name} is {target}, which lacks {ins.mnemonic}: {listing(ins.targets, 4)} {have}; the emulator does it anyway"
 
 
 # -- compiling --------------------------------------------------------------------------------------------------------
