@@ -131,10 +131,54 @@ class Layout:
         parts = [_cute(modes, self.shape[0]) for modes in (self.lane, self.element)]
         return f"({parts[0][0]},{parts[1][0]}):({parts[0][1]},{parts[1][1]})"
 
+    def formula(self) -> str:
+        """Row and column in the manual's style, from the lane and the element's index i; generated from the modes.
+
+        >>> print(fragment(16, 8, 2).formula())
+        groupID           = lane >> 2
+        threadID_in_group = lane & 0x3
+        row = groupID + ((i >> 1) * 8)
+        col = (threadID_in_group * 2) + (i & 0x1)
+        """
+        terms: tuple[list[str], list[str]] = ([], [])
+        named = {}
+        for counter, modes in (("lane", self.lane), ("i", self.element)):
+            for place, digit, steps in _digits(counter, modes):
+                if counter == "lane" and place in _LANE_DIGITS and any(steps):
+                    named[_LANE_DIGITS[place]] = digit
+                    digit = _LANE_DIGITS[place]
+                for axis, step in enumerate(steps):
+                    if step:
+                        terms[axis].append(_inner(digit) if step == 1 else f"({_inner(digit)} * {step})")
+        wide = max(map(len, named), default=0)
+        lines = [f"{name:<{wide}} = {named[name]}" for name in _LANE_DIGITS.values() if name in named]
+        return "\n".join([*lines, *(f"{what} = {' + '.join(axis) or '0'}" for what, axis in zip(("row", "col"), terms, strict=True))])
+
     @property
     def signature(self) -> str:
         """The sizes of the map, as in the comment above a CuTe atom: ``(T32,V4) -> (16,8)``."""
         return f"(T{self.lanes},V{self.elements}) -> ({self.shape[0]},{self.shape[1]})"
+
+
+#: Digits of the lane's index that the manual has a name for: (stride, size) -> name.
+_LANE_DIGITS = {(4, 8): "groupID", (1, 4): "threadID_in_group", (32, 4): "warpID"}
+
+
+def _digits(counter: str, modes: Sequence[Mode]) -> list[tuple[tuple[int, int], str, tuple[int, int]]]:
+    """Every digit of a mixed-radix counter: ((stride, size), its expression, (row step, column step))."""
+    digits, stride, total = [], 1, int(np.prod([size for size, _, _ in modes], dtype=np.int64))
+    for size, row, column in modes:
+        digit = counter if stride == 1 else f"{counter} >> {stride.bit_length() - 1}" if stride & stride - 1 == 0 else f"{counter} // {stride}"
+        if stride * size < total:
+            digit = f"{_inner(digit)} & 0x{size - 1:X}" if size & size - 1 == 0 else f"{_inner(digit)} % {size}"
+        digits.append(((stride, size), digit, (row, column)))
+        stride *= size
+    return digits
+
+
+def _inner(digit: str) -> str:
+    """In parentheses where it is more than a name."""
+    return f"({digit})" if " " in digit else digit
 
 
 def _cute(modes: Sequence[Mode], rows: int) -> tuple[str, str]:

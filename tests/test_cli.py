@@ -114,6 +114,7 @@ def test_layout_in_every_form(said) -> None:
     assert len(json.loads(said("layout", S4, "C", "--json"))["elements"]) == 128
     assert said("layout", S4, "C", "--markdown").splitlines()[2] == "| 0 | T0:{c0,c1} | T1:{c0,c1} | T2:{c0,c1} | T3:{c0,c1} |"
     assert said("layout", S4, "C", "--cute") == "((4,8),(2,2)):((32,1),(16,8))  // (T32,V4) -> (16,8)\n"
+    assert said("layout", S4, "C", "--formula").splitlines()[-2:] == ["row = groupID + ((i >> 1) * 8)", "col = (threadID_in_group * 2) + (i & 0x1)"]
     assert "T0:{a4..a7}" in said("layout", SP_S4, "A", "--dense")
     assert ET.fromstring(said("layout", S4, "A", "--svg", "--lane", "5")).tag.endswith("svg")
     assert "0x0490" in said("layout", WGMMA, "B")

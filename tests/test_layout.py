@@ -301,3 +301,30 @@ def test_transposing_twice_is_the_same() -> None:
     for layout in LAYOUTS:
         assert layout == layout.T.T
         assert layout.T.coords()[..., ::-1].tolist() == layout.coords().tolist()
+
+
+FORMULAS = {operand.layout: f"{ins.mnemonic} {name}" for ins in catalog() for name, operand in ins.operands.items() if operand.layout}
+
+
+@pytest.mark.parametrize("layout", FORMULAS, ids=FORMULAS.values())
+def test_the_generated_formula_means_the_same(layout: Layout) -> None:
+    """The text is run as Python for every lane and element."""
+    lane, i = np.meshgrid(np.arange(layout.lanes), np.arange(layout.elements), indexing="ij")
+    names: dict[str, object] = {"lane": lane, "i": i}
+    for line in layout.formula().splitlines():
+        name, expression = line.split(" = ")
+        names[name.strip()] = eval(expression, {}, names)
+    zero = np.zeros_like(lane)
+    assert np.array_equal(np.stack([names["row"] + zero, names["col"] + zero], axis=-1), layout.coords())
+
+
+def test_the_formula_reads_like_the_manuals() -> None:
+    """PTX ISA, "Matrix Fragments for mma.m16n8k64"."""
+    ins = instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
+    assert ins.a.layout is not None
+    assert ins.a.layout.formula().splitlines() == [
+        "groupID           = lane >> 2",
+        "threadID_in_group = lane & 0x3",
+        "row = groupID + (((i >> 3) & 0x1) * 8)",
+        "col = (threadID_in_group * 8) + (i & 0x7) + ((i >> 4) * 32)",
+    ]

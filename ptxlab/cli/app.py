@@ -13,6 +13,7 @@ from ..catalog import FAMILIES
 from ..describe.pictures import Label
 from ..errors import PtxlabError, listing
 from ..instruction import Instruction
+from ..operand import Operand
 from .names import find
 from .render import Style, as_csv, as_json, as_markdown, as_text
 
@@ -106,11 +107,11 @@ def _holds(args: argparse.Namespace, style: Style) -> str:
 def _layout(args: argparse.Namespace, style: Style) -> str:
     ins = find(args.instruction)
     op = ins.operand(args.operand)
-    if args.form in ("csv", "json", "cute"):
+    if args.form in ("csv", "json", "cute", "formula"):
         if args.dense:
             raise PtxlabError(f"--dense is for the table, --markdown and --svg; --{args.form} gives the elements that are stored")
-        if args.form == "cute":
-            return _cute(ins, op)
+        if args.form in ("cute", "formula"):
+            return _map(ins, op, args.form)
         table = describe.layout(op)
         if args.form == "csv":
             return as_csv(table)
@@ -121,10 +122,10 @@ def _layout(args: argparse.Namespace, style: Style) -> str:
     return _picture(picture, args.form, style)
 
 
-def _cute(ins: Instruction, op: Any) -> str:
+def _map(ins: Instruction, op: Operand, form: str) -> str:
     if op.layout is None:
         raise PtxlabError(f"operand {op.name} of {ins.mnemonic} lives in shared memory: it has no map from lanes")
-    return f"{op.layout.cute}  // {op.layout.signature}"
+    return op.layout.formula() if form == "formula" else f"{op.layout.cute}  // {op.layout.signature}"
 
 
 def _picture(picture: describe.Picture, form: str | None, style: Style) -> str:
@@ -213,7 +214,7 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("--dense", action="store_true", help="sparse A as it is meant instead of as it is stored")
     sub.add_argument("--lane", type=int, help="put one lane in the focus of --svg")
     sub.add_argument("--swizzle", type=int, default=0, help="operand in shared memory: swizzle in bytes (0, 32, 64, 128)")
-    _forms(sub, ("csv", "markdown", "json", "svg", "cute"))
+    _forms(sub, ("csv", "markdown", "json", "svg", "cute", "formula"))
 
     sub = command("metadata", _metadata, "which lane's which bits describe every chunk of sparse A")
     sub.add_argument("--selector", type=int, default=0)
