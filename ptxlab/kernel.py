@@ -13,9 +13,12 @@ __all__ = ["NAME", "inputs", "ptx_line", "source"]
 NAME = "ptxlab_mma"
 
 _WARP = """\
+// {mnemonic}
 // {title}
-// One warp runs one {mnemonic}; block and grid walk through `count` independent ones.
-extern "C" __global__ void {name}({parameters}, unsigned int* D, int count)
+// One warp runs one instruction; block and grid walk through `count` independent ones.
+extern "C" __global__ void {name}(
+    {parameters},
+    unsigned int* D, int count)
 {{
     const int lane = threadIdx.x % 32;
     const int warps = gridDim.x * (blockDim.x / 32);
@@ -32,9 +35,12 @@ extern "C" __global__ void {name}({parameters}, unsigned int* D, int count)
 """
 
 _WARPGROUP = """\
+// {mnemonic}
 // {title}
-// One warpgroup (128 lanes) runs one {mnemonic}; the grid walks through `count` independent ones.
-extern "C" __global__ void __launch_bounds__(128) {name}({parameters}, unsigned int* D, int count)
+// One warpgroup (128 lanes) runs one instruction; the grid walks through `count` independent ones.
+extern "C" __global__ void __launch_bounds__(128) {name}(
+    {parameters},
+    unsigned int* D, int count)
 {{
     const int lane = threadIdx.x;
 {shared}
@@ -121,8 +127,8 @@ def source(ins: Instruction, modifiers: Modifiers | None = None, swizzle: int = 
         names[operand.name] = [f"%{next(numbers)}" for _ in range(operand.registers)]
         reads += [f'"r"({operand.name.lower()}[{r}])' for r in range(operand.registers)]
     return _WARP.format(
-        title=_title(ins),
         mnemonic=ins.mnemonic,
+        title=_title(ins),
         name=NAME,
         parameters=_parameters(ins),
         loads="\n".join(_pointer(operand) for operand in inputs(ins)),
@@ -135,7 +141,7 @@ def source(ins: Instruction, modifiers: Modifiers | None = None, swizzle: int = 
 
 
 def _title(ins: Instruction) -> str:
-    return "; ".join(operand.describe() for operand in ins.operands.values())
+    return "\n// ".join(operand.describe() for operand in ins.operands.values())
 
 
 def _parameters(ins: Instruction) -> str:
@@ -176,8 +182,8 @@ def _warpgroup(ins: Instruction, modifiers: Modifiers, swizzle: int) -> str:
         reads += [f'"r"({low}[{r}])' for r in range(operand.registers)]
     scale_d = f"%{next(numbers)}"
     return _WARPGROUP.format(
-        title=_title(ins),
         mnemonic=ins.mnemonic,
+        title=_title(ins),
         name=NAME,
         parameters=_parameters(ins),
         shared="\n".join(shared),
