@@ -284,7 +284,7 @@ class Instruction:
 
     def compress(self, A: ArrayLike) -> tuple[NDArray[Any], NDArray[np.uint8]]:
         """Dense structured-sparse A -> (stored half, one nibble for every row and chunk)."""
-        return self._structured().compress(self._dense(A))
+        return self._structured().compress(self.a_dense.check_matrix(A))
 
     def expand(self, stored: ArrayLike, nibbles: ArrayLike) -> NDArray[Any]:
         """The inverse of `compress`."""
@@ -292,18 +292,12 @@ class Instruction:
 
     def prune(self, A: ArrayLike) -> NDArray[Any]:
         """The nearest matrix that has the structure: the largest groups of every chunk stay, the others become 0."""
-        return self._structured().prune(self._dense(A))
+        return self._structured().prune(self.a_dense.check_matrix(A))
 
     @property
     def metadata_ordered(self) -> bool:
         """Whether the two indices of a nibble must ascend: only for mma.sp::ordered_metadata (an H200 takes any order there too)."""
         return self.ordered
-
-    def _dense(self, A: ArrayLike) -> NDArray[Any]:
-        A = np.asarray(A)
-        if A.shape[-2:] != (self.m, self.k):
-            raise PtxlabError(f"A: found shape {A.shape}; it takes [..., {self.m}, {self.k}]")
-        return A
 
     # -- doing it: these load the rooms below when called -----------------------------------------------------------------
 

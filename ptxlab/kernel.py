@@ -70,8 +70,7 @@ extern "C" __global__ void __launch_bounds__(128) {name}(
 
 def inputs(ins: Instruction) -> list[Operand]:
     """The operands that a kernel reads, in the order of its parameters."""
-    every = (ins.a, ins.b, ins.c, ins.e, ins.scale_a, ins.scale_b)
-    return [operand for operand in every if operand is not None]
+    return [operand for name, operand in ins.operands.items() if name != "D"]
 
 
 def _list(names: list[str]) -> str:

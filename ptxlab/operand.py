@@ -87,6 +87,10 @@ class Operand:
 
     # -- where things are ------------------------------------------------------------------------------------------
 
+    def coords(self) -> NDArray[np.int64]:
+        """Row and column of every element of every lane: int array [lanes, elements, 2]."""
+        return self._needs_lanes().coords()
+
     def place(self, lane: int, element: int) -> Place:
         """Register and bits of an element of a lane."""
         layout = self._needs_lanes()
@@ -120,7 +124,7 @@ class Operand:
 
     def pack(self, matrix: ArrayLike) -> NDArray[Any]:
         """Values [..., rows, columns] -> registers [..., lanes, registers]."""
-        matrix = self._matrix(matrix)
+        matrix = self.check_matrix(matrix)
         try:
             codes = self.dtype.encode(matrix)
         except PtxlabError as error:
@@ -168,7 +172,7 @@ class Operand:
         matrix = opened.reshape(*registers.shape[:-2], *(self.shape[::-1] if transposed else self.shape))
         return np.swapaxes(matrix, -1, -2) if transposed else matrix
 
-    @lru_cache(maxsize=16)  # noqa: B019 - operands live as long as the catalogue
+    @lru_cache(maxsize=None)  # noqa: B019 - operands live as long as the catalogue
     def _runs(self, copy: int) -> tuple[NDArray[np.int64], bool] | None:
         """Registers in the order of the matrix, where each holds neighbours of a row or (True) of a column: whole registers
         can then be put in place before they are opened. Index into [lanes * registers]; None where they hold no neighbours.
@@ -198,14 +202,15 @@ class Operand:
 
     # -- checks -----------------------------------------------------------------------------------------------------
 
-    def _matrix(self, matrix: ArrayLike) -> NDArray[Any]:
+    def check_matrix(self, matrix: ArrayLike) -> NDArray[Any]:
+        """The matrix as an array [..., rows, columns], or an error that says which shape it takes."""
         matrix = np.asarray(matrix)
         if matrix.shape[-2:] != self.shape:
             raise PtxlabError(f"{self.name}: found shape {matrix.shape}; it takes [..., {self.shape[0]}, {self.shape[1]}]")
         return matrix
 
     def _codes(self, codes: ArrayLike) -> NDArray[Any]:
-        codes = self._matrix(codes)
+        codes = self.check_matrix(codes)
         if codes.dtype.kind not in "iu":
             raise PtxlabError(f"{self.name}: codes are unsigned integers, found {codes.dtype}; pack takes values")
         if codes.dtype != self.dtype.code_type or self.dtype.bits < 8:

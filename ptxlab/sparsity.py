@@ -53,7 +53,8 @@ class Structure:
         """Nibble -> groups where the indices may come in any order, as plain `.sp` allows."""
         return {self._nibble(groups): groups for groups in permutations(range(self.groups), self.keep)}
 
-    def _nibble(self, groups: tuple[int, ...]) -> int:
+    def _nibble(self, groups: Any) -> Any:
+        """The nibble of the groups that are kept: numbers, or arrays of them."""
         if self.groups == 2:  # 1:2 counts in halves of an element, so that one of two is two of four: 0b0100 or 0b1110
             groups = (2 * groups[0], 2 * groups[0] + 1)
         return groups[0] | groups[1] << 2
@@ -113,12 +114,7 @@ class Structure:
             raise PtxlabError(said[0] + (f" (and {len(said) - 1} more chunks)" if len(said) > 1 else ""))
         kept = np.sort(np.argsort(~occupied, axis=-1, kind="stable")[..., : self.keep], axis=-1)
         stored = np.take_along_axis(self._grouped(matrix), kept[..., None], axis=-2)
-        return stored.reshape(*stored.shape[:-3], np.asarray(matrix).shape[-1] // 2), self._encode(kept)
-
-    def _encode(self, kept: NDArray[np.int64]) -> NDArray[np.uint8]:
-        if self.groups == 2:
-            kept = np.concatenate([2 * kept, 2 * kept + 1], axis=-1)
-        return (kept[..., 0] | kept[..., 1] << 2).astype(np.uint8)
+        return stored.reshape(*stored.shape[:-3], np.asarray(matrix).shape[-1] // 2), self._nibble(np.moveaxis(kept, -1, 0)).astype(np.uint8)
 
     def groups_of(self, nibbles: ArrayLike, ordered: bool = True) -> NDArray[np.int64]:
         """Groups of its chunk that every nibble keeps: int [..., rows, chunks, keep]."""

@@ -9,9 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..operand import Operand
-
-__all__ = ["Exercise", "Unanswered", "Unreadable", "Verdict", "call", "coords", "exercise", "function_table", "judge", "whole", "whole_set"]
+__all__ = ["Exercise", "Unanswered", "Unreadable", "Verdict", "call", "exercise", "function_table", "judge", "whole", "whole_set"]
 
 
 @dataclass(frozen=True)
@@ -102,11 +100,6 @@ def judge(right: bool, why: str, *traps: tuple[bool, str], otherwise: str) -> tu
     if right:
         return True, why
     return False, next((hint for caught, hint in traps if caught), otherwise)
-
-
-def coords(operand: Operand) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Row and column of every element of every lane of an operand in registers."""
-    return np.array([[at[1:] for at in operand.holds(lane)] for lane in range(operand.lanes)])
 
 
 def _refuse_open(answer: Any) -> None:

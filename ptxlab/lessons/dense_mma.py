@@ -9,7 +9,7 @@ import numpy as np
 from ..dtypes import dtype
 from ..mnemonic import instruction
 from ..operand import Operand, Place
-from .core import call, coords, exercise, function_table, judge, whole, whole_set
+from .core import call, exercise, function_table, judge, whole, whole_set
 
 INS = instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
 SCALED = instruction("mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0")
@@ -91,7 +91,7 @@ def bits_a(answer: Any) -> tuple[bool, str]:
 )
 def row_of(answer: Any) -> tuple[bool, str]:
     found = function_table(answer, INS.lanes, 32, form="`row_of(lane, i)` gives a row")
-    expected = coords(INS.a)[..., 0]
+    expected = INS.a.coords()[..., 0]
     lanes, elements = np.indices(expected.shape)
     wrong = np.argwhere(found != expected)
     where = f"lane {wrong[0][0]}, a{wrong[0][1]}" if len(wrong) else ""

@@ -9,7 +9,7 @@ import numpy as np
 from ..dtypes import dtype
 from ..mnemonic import instruction
 from ..sparsity import STRUCTURES
-from .core import Unreadable, call, coords, exercise, judge, whole
+from .core import Unreadable, call, exercise, judge, whole
 
 INS = instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32")
 HALVES = STRUCTURES["1:2"]
@@ -101,7 +101,7 @@ def where_a(answer: Any) -> tuple[bool, str]:
 def first_column(answer: Any) -> tuple[bool, str]:
     form = "`first_column(lane, i)` gives a column"
     found = np.array([[call(answer, lane, i, form=form) for i in range(4)] for lane in range(INS.lanes)])
-    stored = coords(INS.a)[..., 1]
+    stored = INS.a.coords()[..., 1]
     wrong = np.argwhere(found != 2 * stored)
     where = f"lane {wrong[0][0]}, a{wrong[0][1]}" if len(wrong) else ""
     return judge(

@@ -172,7 +172,7 @@ def run(
     ins = row(ins_or_type, op, satf)
     layout = memory_layout(layout)
     C = np.zeros(ins.c.shape, dtype=np.int32) if C is None else C
-    given = [_matrix(operand, matrix) for operand, matrix in ((ins.a, A), (ins.b, B), (ins.c, C))]
+    given = [operand.check_matrix(matrix) for operand, matrix in ((ins.a, A), (ins.b, B), (ins.c, C))]
     try:
         batch = np.broadcast_shapes(*(matrix.shape[:-2] for matrix in given))
     except ValueError:
@@ -194,13 +194,6 @@ def _inputs(ins: Instruction) -> tuple[Operand, Operand, Operand]:
 def _along(layout: layout_t) -> tuple[int, int, int]:
     """The axis of A, B and C that runs along a line of memory."""
     return 1, 0, 1 - layout
-
-
-def _matrix(operand: Operand, matrix: ArrayLike) -> NDArray[Any]:
-    matrix = np.asarray(matrix)
-    if matrix.shape[-2:] != operand.shape:
-        raise PtxlabError(f"{operand.name}: found shape {matrix.shape}; it takes [..., {operand.shape[0]}, {operand.shape[1]}]")
-    return matrix
 
 
 def run_buffers(
