@@ -131,14 +131,14 @@ class DType:
             if bad.any():
                 kept = "powers of two from 2^-127 to 2^127" if self.name == "ue8m0" else "0..448, no sign"
                 raise PtxlabError(f"{_place(bad)}found {_show(wide[bad][0])}; {self.name} holds {kept}")
-        if self.name == "e2m1" and np.isnan(wide).any():
-            raise PtxlabError(f"{_place(np.isnan(wide))}found nan; e2m1 has no NaN, it holds 0, 0.5, 1, 1.5, 2, 3, 4, 6 and their negatives")
+        if self.name in _WITHOUT_NAN and np.isnan(wide).any():
+            raise PtxlabError(f"{_place(np.isnan(wide))}found nan; {self.name} has no NaN, it holds {_WITHOUT_NAN[self.name]} and their negatives")
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             if self.name == "tf32":
                 return _round_tf32(wide).view(np.uint32).reshape(values.shape)
             if self.name == "ue8m0":
                 return _round_ue8m0(wide)
-            number = (wide if self._number in (np.float16, np.float32) else _round_to_odd(wide)).astype(self._number)
+            number = (wide if self._number in (np.float16, np.float32, np.float64) else _round_to_odd(wide)).astype(self._number)
         return np.ascontiguousarray(number).view(self.code_type).reshape(values.shape)
 
 
@@ -197,6 +197,8 @@ _TYPES = (
     _integer("s8", 8, True, np.int8, note="two's complement"),
     _integer("s32", 32, True, np.int32, note="two's complement"),
     _float("e2m1", 4, 2, 1, ml_dtypes.float4_e2m1fn, note="no infinity, no NaN"),
+    _float("e2m3", 6, 2, 3, ml_dtypes.float6_e2m3fn, note="no infinity, no NaN"),
+    _float("e3m2", 6, 3, 2, ml_dtypes.float6_e3m2fn, note="no infinity, no NaN"),
     _float("e4m3", 8, 4, 3, ml_dtypes.float8_e4m3fn, note="no infinity; NaN is S.1111.111"),
     _float("e5m2", 8, 5, 2, ml_dtypes.float8_e5m2),
     _float("ue8m0", 8, 8, 0, ml_dtypes.float8_e8m0fnu, signed=False, note="a power of two, 2^(code - 127); NaN is 255"),
@@ -205,7 +207,15 @@ _TYPES = (
     _float("bf16", 16, 8, 7, ml_dtypes.bfloat16, note="the upper half of a float32"),
     _float("tf32", 32, 8, 10, None, note="the upper 19 bits of a float32; the lower 13 are ignored"),
     _float("f32", 32, 8, 23, np.float32),
+    _float("f64", 64, 11, 52, np.float64, np.float64),
 )
+
+#: Float types that have neither NaN nor infinity, and what they hold.
+_WITHOUT_NAN = {
+    "e2m1": "0, 0.5, 1, 1.5, 2, 3, 4, 6",
+    "e2m3": "0, 0.125, 0.25 ... 7, 7.5",
+    "e3m2": "0, 0.0625, 0.125 ... 24, 28",
+}
 
 #: Every element type by its PTX name.
 DTYPES: dict[str, DType] = {t.name: t for t in _TYPES}

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from . import fragments
 from .dtypes import dtype
 from .errors import PtxlabError, listing
-from .layout import Layout, Mode, fragment
 from .operand import Operand
 from .sparsity import STRUCTURES, Structure
 
@@ -26,50 +26,22 @@ TARGETS: tuple[str, ...] = (
     "sm_110", "sm_110a", "sm_120", "sm_120a", "sm_120f", "sm_121", "sm_121a",
 )  # fmt: skip
 
-_fragment = lru_cache(maxsize=None)(fragment)
+#: Where an element narrower than its 8-bit container sits: kind::f8f6f4 and kind::mxf8f6f4 pad it on top, and e2m1 also below.
+_PADDING = {"e2m1": 2}
 
-
-@lru_cache(maxsize=None)
-def metadata_layout(rows: int, chunks: int, wide: bool) -> Layout:
-    """Nibbles over (row, chunk). Elements of 16 bits and more (`wide`): a lane speaks for four chunks of rows g and g + 8;
-    narrower ones: for eight chunks of one row, the next lane for the row 8 below.
-
-    With few chunks only some lanes of each four are needed; the others hold a copy, and the sparsity selector says which
-    copy is read. Found on an H200 by flipping one nibble at a time (tests/test_gpu.py); the manual has it as pictures.
-    """
-    if wide:
-        speakers: list[Mode] = [(chunks // 4, 0, 4), (16 // chunks, 0, 0)]
-        nibbles: tuple[Mode, ...] = ((4, 0, 1), (2, 8, 0))
-    else:
-        speakers = [(2, 8, 0), (chunks // 8, 0, 8), (16 // chunks, 0, 0)]
-        nibbles = ((8, 0, 1),)
-    lane = [*speakers, (8, 1, 0), (rows // 16, 16, 0)]
-    return Layout((rows, chunks), tuple(m for m in lane if m[0] != 1), nibbles)
-
-
-@lru_cache(maxsize=None)
-def scale_layouts(vec: int) -> tuple[Layout, Layout]:
-    """Block scales of A and B: one byte a block. thread-id picks among the lanes that hold copies, byte-id among the bytes.
-
-    PTX ISA, "Block Scaling for mma.sync": lane 4g (+2 with thread-id-a 1) speaks for row g, the next lane for row g + 8;
-    lane 4g + thread-id-b speaks for column g.
-    """
-    copies: tuple[Mode, ...] = ((4 // vec, 0, 0),) if vec < 4 else ()
-    a_bytes: tuple[Mode, ...] = ((vec, 0, 1),) if vec > 1 else ()
-    b_bytes: tuple[Mode, ...] = ((vec, 1, 0),) if vec > 1 else ()
-    a = Layout((16, vec), ((2, 8, 0), (2, 0, 0), (8, 1, 0)), a_bytes + copies)
-    b = Layout((vec, 8), ((4, 0, 0), (8, 0, 1)), b_bytes + copies)
-    return a, b
+_WMMA_NOTE = "observed on sm_90; the ISA leaves WMMA fragments open"
 
 
 @dataclass(frozen=True)
 class Modifiers:
-    """Operands of an instruction that are no matrices: sparsity selector, wgmma's scales, the block-scale selectors."""
+    """Operands of an instruction that are no matrices: sparsity selector, wgmma's scales and transposes, the block-scale selectors."""
 
     selector: int = 0
     scale_d: bool = True
     imm_scale_a: int = 1
     imm_scale_b: int = 1
+    imm_trans_a: int = 0
+    imm_trans_b: int = 0
     byte_id_a: int = 0
     thread_id_a: int = 0
     byte_id_b: int = 0
@@ -106,6 +78,9 @@ class Instruction:
     kind: str | None = None
     scale_vec: int | None = None
     scale_type: str | None = None
+    a_layout: Literal["row", "col"] = "row"
+    b_layout: Literal["row", "col"] = "col"
+    rounding: Literal["rz", "rm", "rp"] | None = None  # of f64; to nearest even where nothing is said
     a_space: Literal["register", "shared"] = "register"
 
     def __post_init__(self) -> None:
@@ -142,21 +117,29 @@ class Instruction:
         return 128 if self.family.startswith("wgmma") else 32
 
     @property
+    def products(self) -> int:
+        """How many independent products it computes: 1, or 4 for mma.m8n8k4 with f16, whose operands are stacked matrices."""
+        return 4 if self.family == "mma" and self.shape == "m8n8k4" and self.a_type == "f16" else 1
+
+    @property
     def mnemonic(self) -> str:
         """The instruction in PTX's spelling, without its operand list."""
         types = f".{self.d_type}.{self.a_type}.{self.b_type}"
         sat = ".satfinite" if self.satfinite else ""
+        op = f".{self.bit_op}.popc" if self.bit_op else ""
+        rounding = f".{self.rounding}" if self.rounding else ""
+        order = f".{self.a_layout}.{self.b_layout}"
         if self.family == "wmma":
-            op = f".{self.bit_op}.popc" if self.bit_op else ""
-            return f"wmma.mma{op}.sync.aligned.row.col.{self.shape}{types}.{self.c_type}{sat}"
+            types = f".{self.d_type}.{self.c_type}" if self.a_type == "f16" else f"{types}.{self.c_type}"
+            return f"wmma.mma{op}.sync.aligned{order}.{self.shape}{rounding}{types}{sat}"
         if self.family.startswith("wgmma"):
             sp = ".sp" if self.sparse else ""
-            return f"wgmma.mma_async{sp}.sync.aligned.{self.shape}{sat}{types}"
+            return f"wgmma.mma_async{sp}.sync.aligned.{self.shape}{sat}{types}{op}"
         sp = (".sp::ordered_metadata" if self.ordered else ".sp") if self.sparse else ""
-        op = f".{self.bit_op}.popc" if self.bit_op else ""
-        scale = f".kind::{self.kind}.block_scale.scale_vec::{self.scale_vec}X" if self.kind else ""
+        kind = f".kind::{self.kind}" if self.kind else ""
+        scale = f".block_scale.scale_vec::{self.scale_vec}X" if self.scale_vec else ""
         stype = f".{self.scale_type}" if self.scale_type else ""
-        return f"mma{sp}.sync.aligned.{self.shape}.row.col{scale}{sat}{types}.{self.c_type}{stype}{op}"
+        return f"mma{sp}.sync.aligned.{self.shape}{order}{kind}{scale}{sat}{types}.{self.c_type}{stype}{rounding}{op}"
 
     def supports(self, target: str) -> bool:
         """Whether the assembler takes this instruction for that target.
@@ -180,38 +163,65 @@ class Instruction:
         """The sparsity that A must have, or None for a dense instruction."""
         if not self.sparse:
             return None
+        if self.kind in ("f8f6f4", "mxf8f6f4"):  # whatever the type, a container is a byte
+            return STRUCTURES["2:4"]
         return STRUCTURES[{4: "4:8", 32: "1:2"}.get(dtype(self.a_type).bits, "2:4")]
 
     @cached_property
     def a(self) -> Operand:
         """Multiplicand A as it is stored: the half that is kept, for sparse instructions."""
-        return self._multiplicand("A", self.m, self.k // (2 if self.sparse else 1), self.a_type, self.a_space)
+        return self._multiplicand("A", self.a_type, self.m, self.k // (2 if self.sparse else 1), self.a_space)
 
     @cached_property
     def a_dense(self) -> Operand:
         """Multiplicand A as it is meant: for sparse instructions every lane answers for twice the columns it stores."""
-        if not self.sparse or self.a.layout is None:
-            return self._multiplicand("A", self.m, self.k, self.a_type, self.a_space)
-        run = 32 // self.a.dtype.bits
-        return Operand("A", self.a.dtype, (self.m, self.k), _fragment(self.m, self.k, 2 * run), axes=("m", "k"))
+        if not self.sparse:
+            return self.a
+        if self.a.layout is None:
+            return self._multiplicand("A", self.a_type, self.m, self.k, self.a_space)
+        layout = fragments.block(self.m, self.k, 2 * self.a.elements_per_register, 16, self.lanes // 32)
+        return replace(self.a, shape=(self.m, self.k), layout=layout)
 
     @cached_property
     def b(self) -> Operand:
         """Multiplicand B; wgmma reads it from shared memory."""
-        kind = dtype(self.b_type)
-        if self.family.startswith("wgmma"):
-            return Operand("B", kind, (self.k, self.n), None, "shared", ("k", "n"))
-        return Operand("B", kind, (self.k, self.n), _fragment(self.n, self.k, 32 // kind.bits).T, axes=("k", "n"))
+        return self._multiplicand("B", self.b_type, self.n, self.k, "shared" if self.family.startswith("wgmma") else "register")
+
+    def _multiplicand(self, name: str, kind: str, lines: int, depth: int, space: Literal["register", "shared"]) -> Operand:
+        """A of so many rows, or B of so many columns, K deep."""
+        shape, axes = ((lines, depth), ("m", "k")) if name == "A" else ((depth, lines), ("k", "n"))
+        element = dtype(kind)
+        if space == "shared":
+            return Operand(name, element, shape, None, "shared", axes)
+        container, padding = (8, _PADDING.get(kind, 0)) if self.kind in ("f8f6f4", "mxf8f6f4") and element.bits < 8 else (0, 0)
+        run = max(1, 32 // (container or element.bits))
+        if self.products > 1:
+            layout = fragments.quad_pairs(name, self.a_layout if name == "A" else self.b_layout)
+            return Operand(name, element, layout.shape, layout, axes=axes)
+        if self.family == "wmma":
+            held = 16 if kind == "f16" else 0
+            return Operand(name, element, shape, fragments.wmma(name, self.m, self.n, self.k, run, held), axes=axes, note=_WMMA_NOTE)
+        layout = fragments.block(lines, depth, run, 16, self.lanes // 32)
+        return Operand(name, element, shape, layout if name == "A" else layout.T, "register", axes, container, padding)
 
     @cached_property
     def c(self) -> Operand:
         """Accumulator C. For wgmma it is D before the instruction."""
-        return Operand("C", dtype(self.c_type), (self.m, self.n), _fragment(self.m, self.n, 2), axes=("m", "n"))
+        return self._accumulator("C", self.c_type)
 
     @cached_property
     def d(self) -> Operand:
         """Result D."""
-        return Operand("D", dtype(self.d_type), (self.m, self.n), _fragment(self.m, self.n, 2), axes=("m", "n"))
+        return self._accumulator("D", self.d_type)
+
+    def _accumulator(self, name: str, kind: str) -> Operand:
+        if self.products > 1:
+            layout = fragments.quad_pairs(name, "row", wide=kind == "f32")
+        elif self.family == "wmma":
+            layout = fragments.wmma(name, self.m, self.n, self.k, 2)
+        else:
+            layout = fragments.block(self.m, self.n, 2, 16, self.lanes // 32)
+        return Operand(name, dtype(kind), layout.shape, layout, axes=("m", "n"), note=_WMMA_NOTE if self.family == "wmma" else "")
 
     @cached_property
     def e(self) -> Operand | None:
@@ -219,26 +229,22 @@ class Instruction:
         if self.structure is None:
             return None
         chunks = self.k // self.structure.chunk
-        return Operand("E", dtype("b4"), (self.m, chunks), metadata_layout(self.m, chunks, self.a.dtype.bits >= 16), axes=("m", "chunk"))
+        wide = dtype(self.a_type).bits >= 16
+        return Operand("E", dtype("b4"), (self.m, chunks), fragments.metadata(self.m, chunks, wide), axes=("m", "chunk"))
 
     @cached_property
     def scale_a(self) -> Operand | None:
         """Block scales of A, or None."""
         if self.scale_vec is None or self.scale_type is None:
             return None
-        return Operand("SFA", dtype(self.scale_type), (self.m, self.scale_vec), scale_layouts(self.scale_vec)[0], axes=("m", "block"))
+        return Operand("SFA", dtype(self.scale_type), (self.m, self.scale_vec), fragments.scales(self.scale_vec)[0], axes=("m", "block"))
 
     @cached_property
     def scale_b(self) -> Operand | None:
         """Block scales of B, or None."""
         if self.scale_vec is None or self.scale_type is None:
             return None
-        return Operand("SFB", dtype(self.scale_type), (self.scale_vec, self.n), scale_layouts(self.scale_vec)[1], axes=("block", "n"))
-
-    def _multiplicand(self, name: str, rows: int, columns: int, kind: str, space: Literal["register", "shared"]) -> Operand:
-        if space == "shared":
-            return Operand(name, dtype(kind), (rows, columns), None, "shared", ("m", "k"))
-        return Operand(name, dtype(kind), (rows, columns), _fragment(rows, columns, 32 // dtype(kind).bits), axes=("m", "k"))
+        return Operand("SFB", dtype(self.scale_type), (self.scale_vec, self.n), fragments.scales(self.scale_vec)[1], axes=("block", "n"))
 
     @property
     def operands(self) -> dict[str, Operand]:
@@ -270,6 +276,8 @@ class Instruction:
             legal["scale_d"] = (True, False)
             if self.a.dtype.is_float:
                 legal["imm_scale_a"] = legal["imm_scale_b"] = (1, -1)
+            if self.a.dtype.bits == 16:  # only matrices in shared memory can be transposed
+                legal["imm_trans_a"], legal["imm_trans_b"] = (0, 1) if self.a_space == "shared" else (0,), (0, 1)
         if self.scale_vec is not None:
             legal["byte_id_a"] = legal["byte_id_b"] = {1: (0, 1, 2, 3), 2: (0, 2), 4: (0,)}[self.scale_vec]
             legal["thread_id_a"], legal["thread_id_b"] = (0, 1), (0, 1, 2, 3)
@@ -402,6 +410,12 @@ class Instruction:
         from .kernel import source
 
         return source(self)
+
+    def sass(self, target: str = "sm_90a") -> Any:
+        """What the assembler makes of it for a target: the tensor-core instructions, and how many others around them."""
+        from .sass import sass
+
+        return sass(self, target)
 
     @property
     def ptx(self) -> str:

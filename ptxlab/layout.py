@@ -189,16 +189,30 @@ def _cute(modes: Sequence[Mode], rows: int) -> tuple[str, str]:
     return f"({','.join(sizes)})", f"({','.join(strides)})"
 
 
-def fragment(rows: int, columns: int, run: int) -> Layout:
+def fragment(rows: int, columns: int, run: int, tall: int = 16, warps: int = 1) -> Layout:
     """The family that nearly all fragments belong to: 8 rows of 4 lanes, each holding `run` neighbours of a row.
 
     Lanes 0..3 share row 0, lanes 4..7 row 1, and so on; what is left of the matrix repeats this 8 x 4*run block,
-    first down to row 16, then to the right, then (for a warpgroup's four warps) every 16 rows.
+    first down to `tall` rows, then to the right, then further down. Each of a warpgroup's four warps takes 16 rows.
 
     >>> fragment(16, 64, 8).cute                                   # A of m16n8k64 with s4
     '((4,8),(8,2,2)):((128,1),(16,8,512))'
     """
-    tall, wide, warps = min(rows, 16) // 8, columns // (4 * run), max(rows // 16, 1)
+    tall = min(rows, tall)
     lane: list[Mode] = [(4, 0, run), (8, 1, 0), (warps, 16, 0)]
-    element: list[Mode] = [(run, 0, 1), (tall, 8, 0), (wide, 0, 4 * run)]
-    return Layout((rows, columns), tuple(m for m in lane if m[0] != 1), tuple(m for m in element if m[0] != 1))
+    element: list[Mode] = [(run, 0, 1), (tall // 8, 8, 0), (columns // (4 * run), 0, 4 * run), (rows // (tall * warps), tall, 0)]
+    return Layout((rows, columns), _merged(lane), _merged(element))
+
+
+def _merged(modes: Sequence[Mode]) -> tuple[Mode, ...]:
+    """Without modes of size 1, and with one mode for two that count on in the same steps."""
+    kept: list[Mode] = []
+    for size, row, column in modes:
+        if size == 1:
+            continue
+        last = kept[-1] if kept else (0, 0, 0)
+        if kept and (row, column) == (last[0] * last[1], last[0] * last[2]):
+            kept[-1] = (last[0] * size, last[1], last[2])
+        else:
+            kept.append((size, row, column))
+    return tuple(kept)

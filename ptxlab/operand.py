@@ -49,11 +49,16 @@ class Operand:
     layout: Layout | None
     space: Literal["register", "shared"] = "register"
     axes: tuple[str, str] = ("row", "column")
+    container: int = 0  # bits that an element takes up in a register, where they are more than its own
+    padding: int = 0  # of which so many lie below it
+    note: str = ""  # what one should know of this layout, e.g. that the ISA does not promise it
 
     def __post_init__(self) -> None:
+        if self.container and self.padding + self.dtype.bits > self.container:
+            raise PtxlabError(f"operand {self.name}: {self.dtype} above {self.padding} bits of padding does not fit {self.container} bits")
         if (self.layout is None) != (self.space == "shared"):
             raise PtxlabError(f"operand {self.name}: a register operand needs a layout, a shared-memory operand has none")
-        if self.layout is not None and (self.layout.shape != self.shape or self.layout.elements * self.dtype.bits % self.register_bits):
+        if self.layout is not None and (self.layout.shape != self.shape or self.layout.elements * self.width % self.register_bits):
             raise PtxlabError(f"operand {self.name}: layout {self.layout.signature} does not fill registers of a {self.shape} matrix of {self.dtype}")
 
     @property
@@ -62,8 +67,13 @@ class Operand:
         return max(32, self.dtype.bits)
 
     @property
+    def width(self) -> int:
+        """Bits from one element of a register to the next: the element's own, or its container's (8 for kind::f8f6f4)."""
+        return self.container or self.dtype.bits
+
+    @property
     def elements_per_register(self) -> int:
-        return self.register_bits // self.dtype.bits
+        return self.register_bits // self.width
 
     @property
     def lanes(self) -> int:
@@ -98,7 +108,8 @@ class Operand:
             if not 0 <= found < size:
                 raise PtxlabError(f"operand {self.name}: {what} {found} does not exist; {what}s go from 0 to {size - 1}")
         register, slot = divmod(element, self.elements_per_register)
-        return Place(lane, element, register, slot * self.dtype.bits, (slot + 1) * self.dtype.bits - 1)
+        low = slot * self.width + self.padding
+        return Place(lane, element, register, low, low + self.dtype.bits - 1)
 
     def where(self, row: int, col: int) -> list[Place]:
         """Every place that holds this row and column, lowest lane first."""
@@ -160,7 +171,7 @@ class Operand:
             codes = self._codes(registers)
             return codes if table is None or table.dtype == codes.dtype else np.asarray(table[codes])
         registers = self.check_registers(registers)
-        runs = self._runs(copy) if table is not None else None
+        runs = self._runs(copy) if table is not None and self.width == self.dtype.bits else None
         if table is None or runs is None:
             held = self.split(registers)
             codes = np.take(held.reshape(*held.shape[:-2], self.lanes * self.layout.elements), self.layout.scatter(copy), axis=-1)
@@ -198,7 +209,7 @@ class Operand:
 
     @cached_property
     def _shifts(self) -> NDArray[Any]:
-        return (np.arange(self.elements_per_register) * self.dtype.bits).astype(self.register_type)
+        return (np.arange(self.elements_per_register) * self.width + self.padding).astype(self.register_type)
 
     # -- checks -----------------------------------------------------------------------------------------------------
 
