@@ -31,14 +31,15 @@ format: $(VENV)/test.stamp  ## put code into the house format
 	$(RUN) -m ruff check --fix .
 	$(RUN) -m ruff format .
 
-docs: $(VENV)/test.stamp  ## write the README's table and answers anew
+docs: $(VENV)/test.stamp  ## write the README's table and answers anew, and build the reference into site/
 	$(RUN) -m tests.readme
+	$(RUN) -m docs.build
 
 browser: $(VENV)/test.stamp  ## find Chromium for the browser tests, or install it where apt-get can
 	$(RUN) tests/chromium.py
 
 clean:  ## remove the environment and caches
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist site
 
 # -- the environment: one stamp for every extra that is in it -------------------------------------------------------------
 

@@ -37,26 +37,53 @@ def emulate(
     if rule == "exact":
         return ins.d.pack_codes(_integer(ins, a_registers, b_registers, c_codes, nibbles))
     a_codes, b_codes = ins.a.unpack_codes(a_registers), ins.b.unpack_codes(b_registers)
-    if ins.scale_a is not None and ins.scale_b is not None and isinstance(rule, arithmetic.Fused):
-        d_codes = _block_scaled(ins, rule, a_codes, b_codes, c_codes, list(given), modifiers)
-    else:
-        if modifiers.imm_scale_a * modifiers.imm_scale_b < 0:  # negating A or B negates every product
-            a_codes = a_codes ^ ins.a.dtype.code_type(1 << (ins.a.dtype.bits - 1))
-        positions = ins.structure.positions(nibbles, ins.metadata_ordered) if ins.structure and nibbles is not None else None
-        kinds = (ins.a.dtype, ins.b.dtype, ins.c.dtype, ins.d.dtype)
-        if isinstance(rule, arithmetic.ByWay):
-            d_codes = arithmetic.dot_by_way(a_codes, b_codes, c_codes, kinds, rule, positions)
-        else:
-            d_codes = arithmetic.fused_dot(a_codes, b_codes, c_codes, kinds, rule, positions)
-    return ins.d.pack_codes(d_codes)
+    if modifiers.imm_scale_a * modifiers.imm_scale_b < 0:  # negating A or B negates every product
+        a_codes = a_codes ^ ins.a.dtype.code_type(1 << (ins.a.dtype.bits - 1))
+    scales = _scales(ins, list(given), modifiers)
+    if ins.products > 1:
+        a_codes, b_codes, c_codes = _apart(a_codes), np.swapaxes(_apart(np.swapaxes(b_codes, -1, -2)), -1, -2), _apart(c_codes)
+    d_codes = _float(ins, rule, a_codes, b_codes, c_codes, nibbles, scales)
+    return ins.d.pack_codes(d_codes.reshape(*d_codes.shape[:-3], *ins.d.shape) if ins.products > 1 else d_codes)
+
+
+def _apart(stacked: NDArray[Any]) -> NDArray[Any]:
+    """Four matrices below each other -> an axis of four before the matrix."""
+    return stacked.reshape(*stacked.shape[:-2], 4, stacked.shape[-2] // 4, stacked.shape[-1])
+
+
+def _float(
+    ins: Instruction,
+    rule: arithmetic.Rule,
+    a: NDArray[Any],
+    b: NDArray[Any],
+    c: NDArray[Any],
+    nibbles: NDArray[Any] | None,
+    scales: tuple[NDArray[Any], NDArray[Any]] | None,
+) -> NDArray[Any]:
+    """Codes of D, by the rule."""
+    kinds = (ins.a.dtype, ins.b.dtype, ins.c.dtype, ins.d.dtype)
+    if isinstance(rule, arithmetic.Chain):
+        return arithmetic.chained_dot(a, b, c, ins.rounding, rule.nans)
+    if isinstance(rule, arithmetic.Scalar):
+        return arithmetic.scalar_dot(a, b, c, kinds, rule)
+    if scales is not None and ins.scale_a is not None and ins.a_type == "e2m1" and ins.kind != "mxf8f6f4" and isinstance(rule, arithmetic.Fused):
+        if ins.structure is not None and nibbles is not None:
+            a = ins.structure.expand(a, nibbles, ins.metadata_ordered)
+        return arithmetic.block_scaled_dot(a, b, c, *scales, (*kinds[:3], ins.scale_a.dtype), rule, 32 if ins.sparse else 16)
+    positions = ins.structure.positions(nibbles, ins.metadata_ordered) if ins.structure and nibbles is not None else None
+    if isinstance(rule, arithmetic.ByWay):
+        return arithmetic.dot_by_way(a, b, c, kinds, rule, positions)
+    if isinstance(rule, arithmetic.Fused):
+        return arithmetic.fused_dot(a, b, c, kinds, rule, positions, scales)
+    raise PtxlabError(f"{ins.mnemonic}: no float arithmetic by the rule {rule!r}")
 
 
 def chip_of(ins: Instruction, model: str | None = None) -> arithmetic.Model:
-    """The model that `emulate` uses: that of the named chip, or sm_90's, or that of the first chip that has the instruction."""
+    """The model that `emulate` uses: that of the named chip, or sm_90's, or that of a chip that has the instruction."""
     if model is None:
         have = [chip for chip, target in arithmetic.CHIPS.items() if ins.supports(target)]
-        model = "sm_90" if "sm_90" in have else have[0]
-    found = arithmetic.model_for(ins.family, ins.a_type, model)
+        model = next((chip for chip in ("sm_90", "sm_120") if chip in have), have[0])
+    found = arithmetic.model_for(ins, model)
     if not ins.supports(arithmetic.CHIPS[model]):
         raise PtxlabError(f"model {model!r}: that chip lacks {ins.mnemonic}; targets that have it: {listing(ins.targets, 4)}")
     return found
@@ -73,12 +100,10 @@ def _integer(ins: Instruction, a: NDArray[Any], b: NDArray[Any], c: NDArray[Any]
     return arithmetic.integer_add(total, c, ins.satfinite)
 
 
-def _block_scaled(
-    ins: Instruction, rule: arithmetic.Fused, a: NDArray[Any], b: NDArray[Any], c: NDArray[Any], scales: list[NDArray[Any]], modifiers: Modifiers
-) -> NDArray[Any]:
+def _scales(ins: Instruction, registers: list[NDArray[Any]], modifiers: Modifiers) -> tuple[NDArray[Any], NDArray[Any]] | None:
+    """Codes of the block scales that the modifiers choose."""
     if ins.scale_a is None or ins.scale_b is None or ins.scale_vec is None:
-        raise PtxlabError(f"{ins.mnemonic} has no block scales")
+        return None
     chosen = (modifiers.thread_id_a, modifiers.byte_id_a), (modifiers.thread_id_b, modifiers.byte_id_b)
     copies = [thread * (4 // ins.scale_vec) + byte // ins.scale_vec for thread, byte in chosen]
-    sa, sb = ins.scale_a.unpack_codes(scales[0], copies[0]), ins.scale_b.unpack_codes(scales[1], copies[1])
-    return arithmetic.block_scaled_dot(a, b, c, sa, sb, (ins.a.dtype, ins.b.dtype, ins.c.dtype, ins.scale_a.dtype), rule)
+    return ins.scale_a.unpack_codes(registers[0], copies[0]), ins.scale_b.unpack_codes(registers[1], copies[1])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -19,11 +21,12 @@ from . import kernel
 from .errors import PtxlabError, listing
 from .instruction import TARGETS, Instruction, Modifiers
 
-__all__ = ["Out", "available", "cache_folder", "compile", "device_target", "launch", "run", "status"]
+__all__ = ["Out", "available", "cache_folder", "compile", "device_target", "disassemble", "launch", "run", "status"]
 
 _INSTALL = 'pip install "ptxlab[cuda13]" (or [cuda12] for a driver of CUDA 12)'
 _EMULATOR = "the emulator gives the same bits without one"
 _MAGIC = b"ptxlab-cubin-1\n"
+_DISASSEMBLER = 'pip install "ptxlab[cuda13]" (package nvidia-cuda-nvdisasm)'
 _CHUNK_BYTES = 1 << 30  # device memory that one launch may take
 
 
@@ -213,6 +216,41 @@ def _header_folders() -> tuple[str, ...]:
 
 def _has_mma(folders: Sequence[str | None]) -> bool:
     return any((Path(folder) / "crt" / "mma.h").exists() for folder in folders if folder)
+
+
+# -- disassembling ----------------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=1)
+def _nvdisasm() -> str:
+    """Path of nvdisasm: that of the wheel, or that of a CUDA toolkit on the PATH."""
+    try:
+        from cuda.pathfinder import find_nvidia_binary_utility
+    except ImportError:
+        found = None
+    else:
+        found = find_nvidia_binary_utility("nvdisasm")
+    found = found or shutil.which("nvdisasm")
+    if not found:
+        raise PtxlabError(f"nvdisasm, CUDA's disassembler, is not installed: {_DISASSEMBLER}")
+    return str(found)
+
+
+def disassemble(cubin: bytes) -> str:
+    """CUBIN -> nvdisasm's listing of its machine code, kept in the cache; needs no GPU."""
+    file = cache_folder() / f"{hashlib.sha256(cubin).hexdigest()}.sass"
+    kept = _read(file)
+    if kept is not None:
+        return kept.decode()
+    tool = _nvdisasm()
+    with tempfile.TemporaryDirectory() as folder:
+        code = Path(folder) / "kernel.cubin"
+        code.write_bytes(cubin)
+        done = subprocess.run([tool, "-c", str(code)], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise PtxlabError(f"nvdisasm does not read this machine code: {done.stderr.strip() or f'exit code {done.returncode}'}")
+    _write(file, done.stdout.encode())
+    return done.stdout
 
 
 # -- running ----------------------------------------------------------------------------------------------------------

@@ -52,6 +52,16 @@ class _Stream:
     def below(self, limit: int, shape: tuple[int, ...]) -> NDArray[np.int64]:
         return (self._raw(shape) % np.uint64(limit)).astype(np.int64)
 
+    def codes(self, kind: DType, shape: tuple[int, ...]) -> NDArray[Any]:
+        """Random bits; 64 of them from two draws, since one has 48."""
+        if kind.bits < 64:
+            return self.below(1 << kind.bits, shape).astype(kind.code_type)
+        return self._raw(shape) << np.uint64(32) ^ self._raw(shape)
+
+    def raw(self, bits: int, shape: tuple[int, ...]) -> NDArray[np.int64]:
+        """At least so many random bits, to be cut into sign, fraction and noise."""
+        return self.below(1 << bits, shape) if bits < 64 else (self._raw(shape) << np.uint64(32) ^ self._raw(shape)).astype(np.int64)
+
     def between(self, low: int, high: int, shape: tuple[int, ...]) -> NDArray[np.int64]:
         """Whole numbers low..high, both included."""
         return low + self.below(max(high - low + 1, 1), shape)
@@ -79,12 +89,24 @@ def make(ins: Instruction, category: str, count: int, seed: int = 0, selector: i
         raise PtxlabError(f"unknown category {category!r}; {ins.mnemonic} has {listing(categories(ins))}")
     key = (ins.family, ins.m, ins.k, ins.a_type, ins.b_type, ins.d_type, ins.bit_op, category, count, seed)
     draw = _float_multiplicand if ins.a.dtype.is_float else _integer_multiplicand
+    (depth, columns), (rows, across) = ins.b.shape, ins.c.shape
     a = draw(_Stream("A", *key), ins.a, category, (count, *ins.a.shape))
-    b = np.moveaxis(draw(_Stream("B", *key), ins.b, category, (ins.n, count, ins.k)), 0, -1)
-    c = np.moveaxis(_accumulator(_Stream("C", *key), ins, category, (ins.n, count, ins.m)), 0, -1)
+    b = np.moveaxis(draw(_Stream("B", *key), ins.b, category, (columns, count, depth)), 0, -1)
+    c = np.moveaxis(_accumulator(_Stream("C", *key), ins, category, (across, count, rows)), 0, -1)
     e = _metadata(_Stream("E", *key), ins, count, selector) if ins.e is not None else None
     scales = [o.pack_codes(_scale(_Stream(o.name, *key), o.dtype, (count, *o.shape))) if o else None for o in (ins.scale_a, ins.scale_b)]
-    return Registers(ins.a.pack_codes(a), ins.b.pack_codes(b), ins.c.pack_codes(c), e, *scales)
+    packed = [_with_noise(_Stream("copies", o.name, *key), o, o.pack_codes(x)) for o, x in ((ins.a, a), (ins.b, b))]
+    return Registers(*packed, ins.c.pack_codes(c), e, *scales)
+
+
+def _with_noise(stream: _Stream, operand: Operand, registers: NDArray[Any]) -> NDArray[Any]:
+    """Random bits where an operand holds its elements again (WMMA with f16): only the first copy is read."""
+    if operand.layout is None or operand.layout.copies == 1:
+        return registers
+    held = operand.split(registers).reshape(len(registers), -1)
+    silent = np.setdiff1d(np.arange(held.shape[1]), operand.layout.scatter(0))
+    held[:, silent] = stream.codes(operand.dtype, (len(registers), len(silent)))
+    return operand.join(held.reshape(len(registers), operand.lanes, -1))
 
 
 def _metadata(stream: _Stream, ins: Instruction, count: int, selector: int) -> NDArray[Any]:
@@ -135,7 +157,7 @@ def _accumulator(stream: _Stream, ins: Instruction, category: str, shape: tuple[
 
 def _compose(kind: DType, sign: NDArray[Any], field: NDArray[Any], fraction: NDArray[Any], noise: NDArray[Any] | None = None) -> NDArray[Any]:
     """Sign, exponent field and fraction -> codes; the field is clipped to what is finite."""
-    top = (1 << kind.exponent_bits) - 1 - (kind.name not in ("e4m3", "e2m1"))
+    top = (1 << kind.exponent_bits) - 1 - (kind.name not in ("e4m3", "e3m2", "e2m3", "e2m1"))
     field = np.clip(field, 0, top)
     fraction = fraction & ((1 << kind.fraction_bits) - 1)
     if kind.name == "e4m3":
@@ -152,8 +174,8 @@ def _float_multiplicand(stream: _Stream, operand: Operand, category: str, shape:
     kind = operand.dtype
     bits, bias = kind.signed + kind.exponent_bits + kind.fraction_bits, kind.bias
     if category == "bits":
-        return stream.below(1 << kind.bits, shape).astype(kind.code_type)
-    raw = stream.below(1 << (bits + kind.ignored_bits), shape)
+        return stream.codes(kind, shape)
+    raw = stream.raw(bits + kind.ignored_bits, shape)
     sign, fraction, noise = raw & 1, raw >> 1 & ((1 << kind.fraction_bits) - 1), raw >> (bits - 1)
     top = (1 << kind.exponent_bits) - 1
     field = stream.between(bias - 3, bias + 3, shape)
@@ -161,8 +183,9 @@ def _float_multiplicand(stream: _Stream, operand: Operand, category: str, shape:
         field = stream.between(0, top, shape)
     elif category == "subnormals":
         field = np.where(stream.chance(60, shape), 0, stream.between(0, 4, shape))
-    elif category == "bottom":  # products around and far below the smallest f32; centres differ along the first axis
-        centre = stream.between(max(bias - 100, 1), max(bias - 40, 1), (shape[0], 1, 1))
+    elif category == "bottom":  # products around and far below the smallest result; centres differ along the first axis
+        deep = (bias - 545, bias - 500) if kind.name == "f64" else (max(bias - 100, 1), max(bias - 40, 1))
+        centre = stream.between(*deep, (shape[0], 1, 1))
         field = centre + stream.between(-8, 8, shape)
         field = np.where(stream.chance(10, shape), 0, field)
     elif category == "zeros":
@@ -189,15 +212,15 @@ def _float_multiplicand(stream: _Stream, operand: Operand, category: str, shape:
         mask = (1 << kind.bits) - 1
         infinite = top << (kind.fraction_bits + kind.ignored_bits)
         odd = [0, 1 << (kind.bits - 1), infinite & mask, (infinite | 1 << (kind.bits - 1)) & mask, mask, (infinite | 1 << kind.ignored_bits) & mask]
-        codes = np.where(stream.chance(4, shape), stream.pick(odd, shape), codes).astype(kind.code_type)
+        codes = np.where(stream.chance(4, shape), stream.pick(np.array(odd, dtype=kind.code_type), shape), codes).astype(kind.code_type)
     return codes
 
 
 def _float_accumulator(stream: _Stream, ins: Instruction, category: str, shape: tuple[int, ...]) -> NDArray[Any]:
     kind = ins.c.dtype
     if category == "bits":
-        return stream.below(1 << kind.bits, shape).astype(kind.code_type)
-    raw = stream.below(1 << 40, shape)
+        return stream.codes(kind, shape)
+    raw = stream.raw(40 if kind.bits < 64 else 64, shape)
     sign, fraction = raw & 1, raw >> 1 & ((1 << kind.fraction_bits) - 1)
     top, bias = (1 << kind.exponent_bits) - 1, kind.bias
     spread = {
@@ -219,7 +242,7 @@ def _float_accumulator(stream: _Stream, ins: Instruction, category: str, shape: 
     if category == "special":
         infinite = top << kind.fraction_bits
         odd = [infinite, infinite | 1 << (kind.bits - 1), infinite | 1, (1 << kind.bits) - 1, 0, 1 << (kind.bits - 1)]
-        codes = np.where(stream.chance(10, shape), stream.pick(odd, shape), codes).astype(kind.code_type)
+        codes = np.where(stream.chance(10, shape), stream.pick(np.array(odd, dtype=kind.code_type), shape), codes).astype(kind.code_type)
     return codes
 
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from difflib import SequenceMatcher
 from functools import lru_cache
+from typing import cast
 
-from .catalog import FAMILIES, catalog
+from .catalog import FAMILIES, catalog, products
+from .catalog.moves import spellings as move_spellings
 from .dtypes import DTYPES
 from .errors import PtxlabError, listing
 from .instruction import Instruction
+from .moves import Move
 
 __all__ = ["instruction"]
 
@@ -20,14 +23,19 @@ _LATER = {
 
 
 @lru_cache(maxsize=None)
-def _spellings() -> dict[str, Instruction]:
-    known = {}
-    for ins in catalog():
+def _spellings() -> dict[str, Instruction | Move]:
+    known: dict[str, Instruction | Move] = {}
+    for ins in products():
         known[ins.mnemonic] = ins
-        if ins.kind == "mxf4":  # its only .scale_vec may be left out
+        if ins.kind in ("mxf4", "mxf8f6f4"):  # their only .scale_vec may be left out
             known[ins.mnemonic.replace(f".scale_vec::{ins.scale_vec}X", "")] = ins
-        if ins.family == "wgmma.sp" and ins.satfinite:  # the assembler takes .satfinite at the end as well
+        if ins.lanes == 128 and ins.satfinite:  # the assembler takes .satfinite at the end as well
             known[ins.mnemonic.replace(".satfinite", "") + ".satfinite"] = ins
+        if ins.a_type == "f64" and ins.rounding is None:  # what nothing means may be said
+            known[ins.mnemonic.replace(ins.shape, f"{ins.shape}.rn") if ins.family == "wmma" else f"{ins.mnemonic}.rn"] = ins
+    for row in catalog():
+        if isinstance(row, Move):
+            known.update(move_spellings(row))
     return known
 
 
@@ -41,17 +49,19 @@ def _normal(text: str) -> str:
 def instruction(text: str | Instruction) -> Instruction:
     """The instruction of that PTX spelling; a trailing operand list and stray white space do no harm.
 
+    ldmatrix and its kin, which move matrices and multiply nothing, come as `ptxlab.moves.Move`.
+
     >>> ins = instruction("mma.sp.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32")
     >>> ins.selectors
     (0, 1)
     """
-    if isinstance(text, Instruction):
-        return text
+    if isinstance(text, Instruction | Move):
+        return cast(Instruction, text)
     if not isinstance(text, str):
         raise PtxlabError(f"an instruction is named by its PTX text, found {type(text).__name__}; e.g. {next(iter(_spellings()))!r}")
     name = _normal(text)
     if name in _spellings():
-        return _spellings()[name]
+        return cast(Instruction, _spellings()[name])
     raise PtxlabError(_refusal(name))
 
 
@@ -73,8 +83,8 @@ def _refusal(name: str) -> str:
     without = _shape_without_type(found)
     if without is not None:
         said = f"{name!r}: {without}"
-    elif found[0] not in {"mma", "wmma", "wgmma"}:
-        said = f"{name!r}: {found[0]!r} is no matrix instruction; families are {listing(FAMILIES)}"
+    elif found[0] not in {family.split(".")[0] for family in FAMILIES}:
+        said = f"{name!r}: {found[0]!r} is no matrix instruction; families are {listing(FAMILIES, 12)}"
     elif strange is not None:
         said = f"{name!r}: no instruction here has the qualifier .{strange}"
     else:
@@ -87,7 +97,8 @@ def _refusal(name: str) -> str:
 
 def _shape_without_type(found: list[str]) -> str | None:
     """``m16n8k64 has no f16 form; f16 comes in m16n8k8, m16n8k16``, where shape and types are known but do not go together."""
-    rows = [ins for ins in catalog() if ins.mnemonic.split(".")[:2] == found[:2] or (ins.family == "mma" and found[:2] == ["mma", "sync"])]
+    sparse = any(token in ("sp", "sp::ordered_metadata") for token in found)
+    rows = [ins for ins in products() if ins.mnemonic.split(".")[0] == found[0] and ins.sparse == sparse]
     shape = _shape(found)
     types = [token for token in found if token in DTYPES]
     if shape is None or len(types) < 3 or not any(ins.a_type == types[1] for ins in rows):

@@ -1,9 +1,9 @@
-"""Every kernel compiles for every target that has its instruction, and for no other; the cache keeps what it was given."""
+"""Kernels compile for the targets that have their instruction, and for no other; the cache keeps what it was given."""
 
 from __future__ import annotations
 
 import re
-from itertools import product
+from itertools import groupby, product
 from pathlib import Path
 
 import numpy as np
@@ -11,15 +11,20 @@ import pytest
 
 from ptxlab import TARGETS, Instruction, PtxlabError, catalog, gpu, instruction, kernel
 from ptxlab.instruction import Modifiers
+from ptxlab.memory import SWIZZLES, Tile
 
 WARP = [ins for ins in catalog() if ins.lanes == 32]
 WARPGROUP = [ins for ins in catalog() if ins.lanes == 128]
+SPACES = ("register", "shared")
+
+#: Every warp-level form compiles for the first of these that has it; newer targets take many times as long.
+HOMES = ("sm_80", "sm_75", "sm_90a", "sm_120a", *TARGETS)
 
 
 def modifiers(ins: Instruction) -> list[Modifiers]:
-    """Every combination of the modifiers that are part of the source."""
-    names = [name for name, legal in ins.modifiers.items() if len(legal) > 1 and name != "scale_d"]
-    return [Modifiers(**dict(zip(names, chosen, strict=True))) for chosen in product(*(ins.modifiers[name] for name in names))]
+    """The plain form, and every other value of every modifier that is part of the source."""
+    others = [(name, value) for name, legal in ins.modifiers.items() for value in legal[1:]]
+    return [Modifiers(), *(Modifiers(**{name: value}) for name, value in others)]
 
 
 def together(kernels: list[str]) -> str:
@@ -27,25 +32,135 @@ def together(kernels: list[str]) -> str:
     return "\n".join(source.replace(kernel.NAME, f"{kernel.NAME}_{i}") for i, source in enumerate(kernels))
 
 
+def compiles(kernels: list[str], target: str) -> bool:
+    assert kernels
+    return gpu.compile(together(kernels), target, cache=False).startswith(b"\x7fELF")
+
+
+def home(ins: Instruction) -> str:
+    return next(target for target in HOMES if ins.supports(target))
+
+
+@pytest.mark.parametrize("target", sorted({home(ins) for ins in WARP}))
+def test_every_warp_kernel_compiles(target: str) -> None:
+    assert compiles([kernel.source(ins) for ins in WARP if home(ins) == target], target)
+
+
 @pytest.mark.parametrize("target", TARGETS)
-def test_warp_kernels_compile(target: str) -> None:
-    kernels = [kernel.source(ins, chosen) for ins in WARP if ins.supports(target) for chosen in modifiers(ins)]
-    assert gpu.compile(together(kernels), target, cache=False).startswith(b"\x7fELF")
+def test_every_target_compiles_some(target: str) -> None:
+    """A sample that is another one for every target; whether it takes the rest is asked of the assembler in test_catalog."""
+    there = [ins for ins in WARP if ins.supports(target)]
+    assert compiles([kernel.source(ins) for ins in there[TARGETS.index(target) :: 25]], target)
 
 
-@pytest.mark.parametrize("n", sorted({ins.n for ins in WARPGROUP}))
+def test_warp_modifiers_compile() -> None:
+    """Selectors and block-scale selectors: one form for each set of legal values."""
+    chosen = {str(ins.modifiers): ins for ins in WARP if len(modifiers(ins)) > 1}
+    assert len(chosen) > 4
+    for target, forms in groupby(sorted(chosen.values(), key=home), key=home):
+        assert compiles([kernel.source(ins, each) for ins in forms for each in modifiers(ins)], target)
+
+
+@pytest.mark.parametrize("n", [8, 24])
 def test_warpgroup_kernels_compile(n: int) -> None:
-    forms = [ins.a_from(space) for ins in WARPGROUP if ins.n == n for space in ("register", "shared")]
-    assert gpu.compile(together([kernel.source(ins) for ins in forms]), "sm_90a", cache=False).startswith(b"\x7fELF")
+    """Every type, dense and sparse, both spaces of A."""
+    assert compiles([kernel.source(ins.a_from(space)) for ins in WARPGROUP if ins.n == n for space in SPACES], "sm_90a")
 
 
-@pytest.mark.parametrize("name", ["f32.e4m3.e5m2", "f16.e5m2.e5m2", "satfinite.s32.s8.u8"])
-def test_warpgroup_modifiers_and_swizzles_compile(name: str) -> None:
-    ins = instruction(f"wgmma.mma_async.sp.sync.aligned.m64n24k64.{name}")
-    kernels = [
-        kernel.source(ins.a_from(space), chosen, swizzle) for space in ("register", "shared") for chosen in modifiers(ins) for swizzle in (0, 64, 128)
-    ]
-    gpu.compile(together(kernels), "sm_90a", cache=False)
+def test_wide_warpgroup_kernels_compile() -> None:
+    """N = 256 has most registers and the largest tiles; and a form of every other N, another one each time."""
+    plain = [ins for ins in WARPGROUP if ins.a_type == ins.b_type and not ins.satfinite]
+    widest = [ins.a_from(SPACES[i % 2]) for i, ins in enumerate(ins for ins in plain if ins.n == 256)]
+    assert compiles([kernel.source(ins) for ins in widest], "sm_90a")
+    rest = []
+    for i, n in enumerate(sorted({ins.n for ins in plain})):
+        forms = [ins for ins in plain if ins.n == n]
+        rest.append(forms[i % len(forms)].a_from(SPACES[i % 2]))
+    assert compiles([kernel.source(ins) for ins in rest], "sm_90a")
+
+
+TYPED = ["f16.f16.f16", "f32.bf16.bf16", "f32.tf32.tf32", "f32.e4m3.e5m2", "s32.s8.u8", "s32.b1.b1.and.popc"]
+FORMS = [ins for name in TYPED for ins in WARPGROUP if ins.n == 64 and ins.mnemonic.endswith(f".{name}") and not ins.satfinite]
+
+
+def tiles(ins: Instruction, chosen: Modifiers, swizzle: int) -> dict[str, Tile] | None:
+    """The tiles of a kernel, or None where the swizzle does not fit."""
+    try:
+        given = {"A": chosen.imm_trans_a, "B": chosen.imm_trans_b}
+        return {name: Tile.of(ins.operand(name), swizzle, trans) for name, trans in given.items() if ins.operand(name).space == "shared"}
+    except PtxlabError:
+        return None
+
+
+@pytest.mark.parametrize("ins", FORMS, ids=str)
+def test_warpgroup_modifiers_and_swizzles_compile(ins: Instruction) -> None:
+    forms = [(ins.a_from(space), swizzle) for space, swizzle in product(SPACES, SWIZZLES)]
+    cases = [(form, chosen, swizzle) for form, swizzle in forms for chosen in modifiers(form)[:: 1 if swizzle == 128 else 3]]
+    assert compiles([kernel.source(*case) for case in cases if tiles(*case) is not None], "sm_90a")
+
+
+@pytest.mark.parametrize("ins", FORMS, ids=str)
+def test_tiles_are_filled_where_their_elements_belong(ins: Instruction) -> None:
+    """The loops that fill shared memory, evaluated: every element of the row-major matrix goes where `Tile` has it."""
+    form = ins.a_from("shared")
+    for swizzle, chosen in product(SWIZZLES, modifiers(form)):
+        for name, tile in (tiles(form, chosen, swizzle) or {}).items():
+            (loop,) = [part for part in kernel.source(form, chosen, swizzle).split("for (int j = ") if f" {name}[i * " in part]
+            said = {what: re.search(rf"\b{what} = ([^,;]+)[,;]", loop)[1].replace("/", "//") for what in ("row", "k", "at")}
+            names = {"j": np.arange(int(re.search(r"j < (\d+)", loop)[1])), "bit": 0}
+            for what, expression in said.items():
+                names[what] = eval(expression, {}, names)
+            if exchange := re.search(r"at \^= (.+);", loop):
+                names["at"] = names["at"] ^ eval(exchange[1], {}, names)
+            row, k = names["row"], names["k"]
+            assert len({*zip(row.tolist(), k.tolist(), strict=True)}) == len(row) == tile.rows * tile.k // max(8 // tile.bits, 1)
+            np.testing.assert_array_equal(names["at"], tile.offset(row, k))
+            read = eval(re.search(rf" {name}\[i \* \d+ \+ (.+?)\]", loop)[1], {}, names)
+            np.testing.assert_array_equal(read, row * tile.k + k if name == "A" else k * tile.rows + row)
+
+
+def test_a_swizzle_that_does_not_fit_is_refused() -> None:
+    f16 = instruction("wgmma.mma_async.sync.aligned.m64n24k16.f32.f16.f16")
+    with pytest.raises(PtxlabError, match="24 elements along M or N: MN-major with a 32-byte swizzle takes multiples of 16"):
+        kernel.source(f16, Modifiers(imm_trans_b=1), 32)
+    with pytest.raises(PtxlabError, match="swizzle=64: mma.*nothing to swizzle"):
+        kernel.source(WARP[0], None, 64)
+
+
+#: PTX ISA, "wgmma.mma_async" and "wgmma.mma_async.sp", Syntax: what follows b-desc, for A in registers and behind a descriptor.
+TAILS = [
+    ("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16", "scale_d, 1, 1, 0;", "scale_d, 1, 1, 0, 0;"),
+    ("wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16", "scale_d, 1, 1, 0;", "scale_d, 1, 1, 0, 0;"),
+    ("wgmma.mma_async.sync.aligned.m64n8k8.f32.tf32.tf32", "scale_d, 1, 1;", "scale_d, 1, 1;"),
+    ("wgmma.mma_async.sync.aligned.m64n8k32.f16.e4m3.e5m2", "scale_d, 1, 1;", "scale_d, 1, 1;"),
+    ("wgmma.mma_async.sync.aligned.m64n8k32.s32.u8.s8", "scale_d;", "scale_d;"),
+    ("wgmma.mma_async.sync.aligned.m64n8k256.s32.b1.b1.and.popc", "scale_d;", "scale_d;"),
+    ("wgmma.mma_async.sp.sync.aligned.m64n8k32.f16.f16.f16", "%e, 0, scale_d, 1, 1, 0;", "%e, 0, scale_d, 1, 1, 0, 0;"),
+    ("wgmma.mma_async.sp.sync.aligned.m64n8k16.f32.tf32.tf32", "%e, 0, scale_d, 1, 1;", "%e, 0, scale_d, 1, 1;"),
+    ("wgmma.mma_async.sp.sync.aligned.m64n8k64.s32.s8.s8", "%e, 0, scale_d;", "%e, 0, scale_d;"),
+]
+
+
+@pytest.mark.parametrize(("name", "from_registers", "from_descriptor"), TAILS)
+def test_operands_of_wgmma(name: str, from_registers: str, from_descriptor: str) -> None:
+    ins = instruction(name)
+    assert kernel.ptx_line(ins).endswith(f"%a3}}, %b_desc, {from_registers}")
+    assert kernel.ptx_line(ins.a_from("shared")).endswith(f" %a_desc, %b_desc, {from_descriptor}")
+
+
+def test_immediates_stand_in_the_isas_order() -> None:
+    ins = instruction("wgmma.mma_async.sp.sync.aligned.m64n64k32.f32.f16.f16").a_from("shared")
+    line = kernel.ptx_line(ins, Modifiers(selector=1, imm_scale_b=-1, imm_trans_a=1))
+    assert line.endswith("%e, 1, scale_d, 1, -1, 1, 0;")
+    with pytest.raises(PtxlabError, match="imm_trans_a=1"):
+        kernel.ptx_line(ins.a_from("register"), Modifiers(imm_trans_a=1))
+
+
+def test_f64_has_registers_of_64_bits() -> None:
+    source = instruction("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64").kernel
+    for name in ("const unsigned long long* A", "const unsigned long long* B", "unsigned long long* D", "unsigned long long d[2]"):
+        assert name in source
+    assert '"=l"(d[0])' in source and '"l"(a[0])' in source and '"r"' not in source
 
 
 LACKING = [

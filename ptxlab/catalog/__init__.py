@@ -5,33 +5,59 @@ PTX ISA 9.0 (CUDA 13.0), sections "Warp-level matrix instructions" and "Asynchro
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 
 from ..errors import PtxlabError, listing
 from ..instruction import TARGETS, Instruction
-from . import mma, wgmma, wmma
+from ..moves import Move
+from . import mma, moves, wgmma, wmma
 
-__all__ = ["FAMILIES", "catalog"]
+__all__ = ["FAMILIES", "catalog", "products"]
 
-_ROWS = {"mma": mma.dense, "mma.sp": mma.sparse, "wmma": wmma.rows, "wgmma": wgmma.dense, "wgmma.sp": wgmma.sparse}
+_PRODUCTS: dict[str, Callable[[], Iterable[Instruction]]] = {
+    "mma": mma.dense, "mma.sp": mma.sparse, "wmma": wmma.rows, "wgmma": wgmma.dense, "wgmma.sp": wgmma.sparse,
+}  # fmt: skip
+_MOVES: dict[str, Callable[[], Iterable[Move]]] = {
+    "ldmatrix": moves.rows, "stmatrix": moves.rows, "movmatrix": moves.rows,
+    "wmma.load": lambda: moves.wmma_rows(_products("wmma")), "wmma.store": lambda: moves.wmma_rows(_products("wmma")),
+}  # fmt: skip
 
-FAMILIES: tuple[str, ...] = tuple(_ROWS)
+#: First those that multiply, then those that move matrices between memory and registers.
+FAMILIES: tuple[str, ...] = (*_PRODUCTS, *_MOVES)
 
 
 @lru_cache(maxsize=None)
-def _rows(family: str) -> tuple[Instruction, ...]:
-    return tuple(_ROWS[family]())
+def _products(family: str) -> tuple[Instruction, ...]:
+    return tuple(_PRODUCTS[family]())
 
 
-def catalog(family: str | None = None, target: str | None = None) -> tuple[Instruction, ...]:
+@lru_cache(maxsize=None)
+def _moves(family: str) -> tuple[Move, ...]:
+    return tuple(row for row in _MOVES[family]() if row.family == family)
+
+
+def catalog(family: str | None = None, target: str | None = None) -> tuple[Instruction | Move, ...]:
     """Every legal instruction, or those of one family and those that one target has.
 
     >>> [i.mnemonic for i in catalog("wmma", "sm_75")][-1]
     'wmma.mma.xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32'
+    >>> catalog("movmatrix")
+    (<movmatrix.sync.aligned.m8n8.trans.b16>,)
     """
-    if family is not None and family not in _ROWS:
-        raise PtxlabError(f"unknown family {family!r}; there are {listing(FAMILIES)}")
+    if family is not None and family not in FAMILIES:
+        raise PtxlabError(f"unknown family {family!r}; there are {listing(FAMILIES, 12)}")
+    moved = [row for name in _MOVES if family in (None, name) for row in _moves(name)]
+    return (*products(family, target), *(row for row in moved if target is None or row.supports(target)))
+
+
+def products(family: str | None = None, target: str | None = None) -> tuple[Instruction, ...]:
+    """Those of the catalogue that multiply matrices: all families but the loads, stores and transposes.
+
+    >>> {len(i.operands) for i in products("mma")}   # A, B, C, D, and two block scales
+    {4, 6}
+    """
     if target is not None and target not in TARGETS:
         raise PtxlabError(f"unknown target {target!r}; known are {listing(TARGETS, 30)}")
-    rows = [row for name in FAMILIES if family in (None, name) for row in _rows(name)]
+    rows = [row for name in _PRODUCTS if family in (None, name) for row in _products(name)]
     return tuple(row for row in rows if target is None or row.supports(target))

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import gpu
+from ..describe import Form
 from ..errors import PtxlabError
 from ..inputs import make
 from ..instruction import Instruction
@@ -21,8 +22,12 @@ from .render import Style
 __all__ = ["lab", "notebooks", "run"]
 
 
-def run(ins: Instruction, on: str, seed: int, batch: int, selector: int, style: Style) -> str:
+def run(ins: Form, on: str, seed: int, batch: int, selector: int, style: Style) -> str:
     """Random registers through the emulator, the GPU or both; D of the first, and how many bits differ."""
+    if not isinstance(ins, Instruction):
+        raise PtxlabError(
+            f"{ins.mnemonic} moves a matrix, `ptxlab run` computes with one; in Python its `emulate` and `run` take memory and addresses"
+        )
     if batch < 1:
         raise PtxlabError(f"--batch {batch}: run at least one")
     if on == "gpu" and not gpu.available(ins):

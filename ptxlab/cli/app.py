@@ -1,21 +1,21 @@
-"""The parser and its handlers. A handler asks `describe` (or runs the instruction) and gives the text back."""
+"""The parser: commands, options, help with examples, and refusals in one sentence."""
 
 from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any, NoReturn
 
-from .. import __version__, describe
+from .. import __version__
 from ..catalog import FAMILIES
-from ..describe.pictures import Label
 from ..errors import PtxlabError, listing
-from ..instruction import Instruction
-from ..operand import Operand
-from .names import find
-from .render import Style, as_csv, as_json, as_markdown, as_text
+from . import answers, complete
+from .names import find, meant
+from .render import Style
 
 __all__ = ["main"]
 
@@ -25,135 +25,60 @@ examples:
   ptxlab show mma.m16n8k64.s4                   a short name will do where it is unambiguous
   ptxlab where mma.m16n8k64.s4 A 9 37           which lane holds A[9][37], and in which bits
   ptxlab where mma.sp.m16n8k64.s4 A 9 37        the same for a sparse A: chunk, nibble, stored element
+  ptxlab where mma.m16n8k64.s4 D 9 3 --explain  all that goes into D[9][3]
   ptxlab holds mma.m16n8k64.s4 B --lane 5       what lane 5 holds of B
   ptxlab layout mma.m16n8k64.s4 A --svg > a.svg the picture of the manual
+  ptxlab sass mma.m16n8k64.s4 --target sm_80    what the chip really runs
   ptxlab run mma.sp.m16n8k16.tf32 --on both     emulator against GPU, bit for bit
+
+exit codes: 0 answered, 1 no such thing (one sentence says why), 2 wrong usage
 """
 
-
-def _list(args: argparse.Namespace, style: Style) -> str:
-    found, counts = describe.forms(args.family, args.target, args.type)
-    if args.json:
-        return as_json([ins.mnemonic for ins in found])
-    if not found:
-        return "no instruction fits"
-    lines = []
-    for family, count in counts.items():
-        lines += [style.bold(f"{family} ({count})"), *(f"  {ins.mnemonic}" for ins in found if ins.family == family)]
-    return "\n".join([*lines, style.dim(f"{len(found)} instructions")])
-
-
-def _show(args: argparse.Namespace, style: Style) -> str:
-    ins = find(args.instruction)
-    facts = describe.facts(ins)
-    if args.json:
-        return as_json({"instruction": ins.mnemonic, **facts})
-    lines = [style.bold(ins.mnemonic)]
-    for name, value in facts.items():
-        if isinstance(value, dict):
-            value = [f"{key} {' or '.join(map(str, legal))}" for key, legal in value.items()]
-        apart = isinstance(value, list) and name in ("operands", "modifiers", "arithmetic")
-        shown = value if apart else [" ".join(map(str, value))] if isinstance(value, list) else [str(value)]
-        lines += [f"  {style.dim((name if i == 0 else '').ljust(11))} {line}" for i, line in enumerate(shown or ["-"])]
-    return "\n".join(lines)
-
-
-def _where(args: argparse.Namespace, style: Style) -> str:
-    ins = find(args.instruction)
-    name = ins.operand(args.operand).name
-    element = f"{name}[{args.row}][{args.column}]"
-    if ins.sparse and name == "A" and not args.stored:
-        return _sparse_where(ins, args, style, element)
-    table = describe.where(ins, name, args.row, args.column, args.swizzle)
-    if args.json:
-        return as_json({"instruction": ins.mnemonic, "element": element, "places": table})
-    how = "stored " if ins.sparse and name == "A" else ""
-    return f"{style.bold(how + element)} of {ins.mnemonic}\n  {style.dim(ins.operand(name).describe())}\n{as_text(table, style, '  ')}"
-
-
-def _sparse_where(ins: Instruction, args: argparse.Namespace, style: Style, element: str) -> str:
-    found = describe.sparse_where(ins, args.row, args.column)
-    if args.json:
-        return as_json({"instruction": ins.mnemonic, "element": element, **found})
-    (low, high), (first, last) = found["columns"], found["group_columns"]
-    group = f"column {first}" if first == last else f"columns {first}..{last}"
-    dense, stored = ("x".join(map(str, found[key])) for key in ("dense", "stored"))
-    return "\n".join(
-        [
-            f"{style.bold(element)} of {ins.mnemonic}",
-            f"  {style.dim(f'dense A is {dense}, {stored} of it is stored; --stored takes stored coordinates')}",
-            f"  chunk {found['chunk']} (columns {low}..{high}), group {found['group']} ({group})",
-            "",
-            "  its nibble in the metadata E:",
-            as_text(found["nibble"], style, "    "),
-            "",
-            f"  {element} is, for each legal nibble:",
-            as_text(found["places"], style, "    "),
-        ]
-    )
-
-
-def _holds(args: argparse.Namespace, style: Style) -> str:
-    ins = find(args.instruction)
-    table = describe.holds(ins, args.operand, args.lane, args.register)
-    op = ins.operand(args.operand)
-    if args.json:
-        return as_json({"instruction": ins.mnemonic, "operand": op.name, "lane": args.lane, "elements": table})
-    head = style.lane(args.lane, f"lane {args.lane}")
-    how = ", by stored coordinates" if ins.sparse and op.name == "A" else ""
-    return f"{head} of {ins.mnemonic}\n  {style.dim(op.describe() + how)}\n{as_text(table, style, '  ')}"
-
-
-def _layout(args: argparse.Namespace, style: Style) -> str:
-    ins = find(args.instruction)
-    op = ins.operand(args.operand)
-    if args.form in ("csv", "json", "cute", "formula"):
-        if args.dense:
-            raise PtxlabError(f"--dense is for the table, --markdown and --svg; --{args.form} gives the elements that are stored")
-        if args.form in ("cute", "formula"):
-            return _map(ins, op, args.form)
-        table = describe.layout(op)
-        if args.form == "csv":
-            return as_csv(table)
-        size = {"dtype": str(op.dtype), "shape": op.shape, "lanes": op.lanes, "registers": op.registers}
-        return as_json({"instruction": ins.mnemonic, "operand": op.name, **size, "cute": op.layout.cute if op.layout else None, "elements": table})
-    label: Label = "auto" if args.form == "svg" else "elements"
-    picture = describe.fragment(ins, op.name, dense=args.dense, lane=args.lane, label=label, swizzle=args.swizzle)
-    return _picture(picture, args.form, style)
-
-
-def _map(ins: Instruction, op: Operand, form: str) -> str:
-    if op.layout is None:
-        raise PtxlabError(f"operand {op.name} of {ins.mnemonic} lives in shared memory: it has no map from lanes")
-    return op.layout.formula() if form == "formula" else f"{op.layout.cute}  // {op.layout.signature}"
-
-
-def _picture(picture: describe.Picture, form: str | None, style: Style) -> str:
-    if form == "svg":
-        from ..figures.svg import svg
-
-        return svg(picture).rstrip("\n")
-    tables = [describe.grid(picture, i) for i, it in enumerate(picture.grids) if it.axes != ("group", "thread")]
-    if form == "markdown":
-        return "\n\n".join(as_markdown(table) for table in tables)
-    return "\n\n".join([f"{style.bold(picture.title)}\n{style.dim(picture.subtitle)}", *(as_text(table, style) for table in tables)])
-
-
-def _metadata(args: argparse.Namespace, style: Style) -> str:
-    ins = find(args.instruction)
-    picture = describe.metadata(ins, selector=args.selector)
-    if args.form == "json":
-        return as_json({"instruction": ins.mnemonic, "selector": args.selector, "nibbles": describe.grid(picture)})
-    if args.form == "csv":
-        return as_csv(describe.grid(picture))
-    return _picture(picture, args.form, style)
-
-
-def _ptx(args: argparse.Namespace, style: Style) -> str:
-    ins = find(args.instruction)
-    if args.shared_a:
-        ins = ins.a_from("shared")
-    return ins.kernel.rstrip("\n") if args.kernel else ins.ptx
+#: Examples under the help of each command; a test runs them.
+EXAMPLES: dict[str, str] = {
+    "list": """\
+  ptxlab list --count                        how many there are, by family and type
+  ptxlab list --target sm_75 --type s4       what a T4 has for s4
+  ptxlab list --shape 'm64n*k64' --sparse    all N of a shape
+  ptxlab list --family wgmma | head -3       one name a line in a pipe""",
+    "show": """\
+  ptxlab show mma.m16n8k64.s4
+  ptxlab show mma.m16n8k64.s4 --target sm_80    what that chip runs for it
+  ptxlab show wmma.m8n8k32.s4 --json""",
+    "where": """\
+  ptxlab where mma.m16n8k64.s4 A 9 37
+  ptxlab where mma.sp.m16n8k16.tf32 E 0 0              a metadata nibble: row and chunk
+  ptxlab where mma.m16n8k64.s4 D 9 3 --explain         every register that goes into D[9][3]
+  ptxlab where wgmma.sp.m64n24k64.f32.e4m3 B 37 13 --swizzle 64   a byte of shared memory""",
+    "holds": """\
+  ptxlab holds mma.m16n8k64.s4 A --lane 5
+  ptxlab holds mma.m16n8k64.s4 A --lane 5 --register 1""",
+    "layout": """\
+  ptxlab layout mma.m16n8k64.s4 C
+  ptxlab layout mma.m16n8k64.s4 C --formula            row and column in the manual's style
+  ptxlab layout mma.sp.m16n8k64.s4 A --dense --markdown
+  ptxlab layout mma.m16n8k64.s4 A --csv > a.csv        a line for every element of every lane""",
+    "metadata": """\
+  ptxlab metadata mma.sp.m16n8k16.tf32 --selector 1
+  ptxlab metadata mma.sp.m16n8k64.s4 --svg > e.svg""",
+    "cute": """\
+  ptxlab cute mma.m16n8k64.s4
+  ptxlab cute mma.m16n8k64.s4 A""",
+    "ptx": """\
+  ptxlab ptx mma.m16n8k64.s4                 the line
+  ptxlab ptx mma.m16n8k64.s4 --cpp           as an asm statement
+  ptxlab ptx mma.m16n8k64.s4 --kernel        the kernel that `run` compiles""",
+    "sass": """\
+  ptxlab sass mma.m16n8k64.s4 --target sm_90a
+  ptxlab sass mma.m16n8k64.s4 --all          one line for each generation of chips""",
+    "run": """\
+  ptxlab run mma.m16n8k64.s4 --seed 3
+  ptxlab run mma.sp.m16n8k16.tf32 --on both --batch 1000""",
+    "lab": """\
+  ptxlab lab
+  ptxlab lab --no-browser""",
+    "completion": complete.INSTALL,
+}
 
 
 def _run(args: argparse.Namespace, style: Style) -> str:
@@ -168,61 +93,90 @@ def _lab(args: argparse.Namespace, style: Style) -> str | int:
     return act.lab(args.arguments)
 
 
+def _completion(args: argparse.Namespace, style: Style) -> str:
+    return complete.script(args.shell, parser())
+
+
 class _Parser(argparse.ArgumentParser):
-    """Refuses in one sentence, without the usage block."""
+    """Refuses in one sentence, without the usage block, and says what was meant."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: {message}; see {self.prog} --help\n")
+        choice = re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message)
+        if choice is not None:
+            known = re.findall(r"[\w-]+", choice[2])
+            which = "command" if self.prog == "ptxlab" else message.split(":")[0].removeprefix("argument ")
+            message = f"invalid choice: {which} {choice[1]!r}{meant(choice[1], known) or f'; there are {listing(known, 20)}'}"
+        self.exit(2, f"{self.prog}: {message}{';' if message[-1] != '?' else ''} see {self.prog} --help\n")
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="ptxlab", description="PTX matrix instructions: who holds what, in which bits, and what comes out.", epilog=_EXAMPLES)
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("-V", "--version", action="version", version=f"ptxlab {__version__}")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", parser_class=_Parser)
+@lru_cache(maxsize=1)
+def parser() -> argparse.ArgumentParser:
+    """The whole command line."""
+    top = _Parser(prog="ptxlab", description="PTX matrix instructions: who holds what, in which bits, and what comes out.", epilog=_EXAMPLES)
+    top.formatter_class = argparse.RawDescriptionHelpFormatter
+    top.add_argument("-V", "--version", action="version", version=f"ptxlab {__version__}")
+    commands = top.add_subparsers(title="commands", metavar="COMMAND", parser_class=_Parser)
 
-    def command(name: str, handler: Any, about: str, *, instruction: bool = True, json: bool = False) -> argparse.ArgumentParser:
-        sub = commands.add_parser(name, help=about, description=about)
-        sub.set_defaults(handler=handler)
+    def command(name: str, handler: Callable[..., Any], about: str, *, instruction: bool = True, json: bool = False) -> argparse.ArgumentParser:
+        examples = f"examples:\n{EXAMPLES[name]}\n"
+        sub = commands.add_parser(name, help=about, description=about, epilog=examples, formatter_class=argparse.RawDescriptionHelpFormatter)
+        sub.set_defaults(handler=handler, parser=sub)
         if instruction:
             sub.add_argument("instruction", metavar="INSTRUCTION", help="PTX mnemonic, or a short name such as mma.m16n8k64.s4")
         if json:
             sub.add_argument("--json", action="store_true", help="the same as JSON")
         return sub
 
-    sub = command("list", _list, "the instructions that ptxlab knows", instruction=False, json=True)
-    sub.add_argument("--family", help=listing(FAMILIES))
-    sub.add_argument("--target", help="only those that a target has, e.g. sm_90a")
-    sub.add_argument("--type", help="only those with this element type for A or B, e.g. s4")
+    sub = command("list", answers.list_, "the instructions that ptxlab knows", instruction=False, json=True)
+    sub.add_argument("--family", metavar="FAMILY", help=listing(FAMILIES))
+    sub.add_argument("--target", metavar="TARGET", help="only those that a target has, e.g. sm_90a")
+    sub.add_argument("--type", metavar="TYPE", help="only those with this element type for A, B or D, e.g. s4")
+    sub.add_argument("--shape", metavar="SHAPE", help="only those of this shape, e.g. m16n8k64 or 'm64n*k64'")
+    only = sub.add_mutually_exclusive_group()
+    only.add_argument("--sparse", action="store_true", help="only those with a sparse A")
+    only.add_argument("--dense", action="store_true", help="only those without")
+    sub.add_argument("--count", action="store_true", help="only how many: by family and type of A")
 
-    command("show", _show, "all about one instruction", json=True)
+    sub = command("show", answers.show, "all about one instruction", json=True)
+    sub.add_argument("--target", metavar="TARGET", help="the chip whose machine code is looked at (sm_90a where it has the instruction)")
+    sub.add_argument("--no-sass", action="store_true", help="without looking at the machine code, which takes a second at first")
 
-    sub = command("where", _where, "which lane holds an element, and in which bits", json=True)
-    sub.add_argument("operand", metavar="OPERAND", help="A, B, C, D, E (metadata), SFA, SFB (block scales)")
+    sub = command("where", answers.where, "which lane holds an element, and in which bits", json=True)
+    sub.add_argument("operand", metavar="OPERAND", help="A, B, C, D, E (metadata), SFA, SFB (block scales), R (ldmatrix, stmatrix)")
     sub.add_argument("row", type=int)
     sub.add_argument("column", type=int)
+    sub.add_argument("--explain", action="store_true", help="D: also every register of A, B, C, E and scales that goes into the element")
     sub.add_argument("--stored", action="store_true", help="sparse A: the coordinates are those of the stored half")
-    sub.add_argument("--swizzle", type=int, default=0, help="operand in shared memory: swizzle in bytes (0, 32, 64, 128)")
+    _swizzle(sub)
 
-    sub = command("holds", _holds, "what a lane holds", json=True)
+    sub = command("holds", answers.holds, "what a lane holds", json=True)
     sub.add_argument("operand", metavar="OPERAND")
     sub.add_argument("--lane", type=int, required=True)
     sub.add_argument("--register", type=int)
 
-    sub = command("layout", _layout, "the fragment layout of an operand")
+    sub = command("layout", answers.layout, "the fragment layout of an operand")
     sub.add_argument("operand", metavar="OPERAND")
     sub.add_argument("--dense", action="store_true", help="sparse A as it is meant instead of as it is stored")
     sub.add_argument("--lane", type=int, help="put one lane in the focus of --svg")
-    sub.add_argument("--swizzle", type=int, default=0, help="operand in shared memory: swizzle in bytes (0, 32, 64, 128)")
+    _swizzle(sub)
     _forms(sub, ("csv", "markdown", "json", "svg", "cute", "formula"))
 
-    sub = command("metadata", _metadata, "which lane's which bits describe every chunk of sparse A")
+    sub = command("metadata", answers.metadata, "which lane's which bits describe every chunk of sparse A")
     sub.add_argument("--selector", type=int, default=0)
     _forms(sub, ("csv", "markdown", "json", "svg"))
 
-    sub = command("ptx", _ptx, "the PTX line, or the CUDA kernel around it")
-    sub.add_argument("--kernel", action="store_true", help="the CUDA C++ source that `run` compiles")
+    sub = command("cute", answers.cute, "the layouts in CuTe's notation, of all operands or one", json=True)
+    sub.add_argument("operand", metavar="OPERAND", nargs="?")
+
+    sub = command("ptx", answers.ptx, "the PTX line, or the CUDA C++ around it")
+    how = sub.add_mutually_exclusive_group()
+    how.add_argument("--cpp", action="store_true", help="the asm statement of CUDA C++")
+    how.add_argument("--kernel", action="store_true", help="the CUDA C++ source that `run` compiles")
     sub.add_argument("--shared-a", action="store_true", help="wgmma: A from shared memory")
+
+    sub = command("sass", answers.sass, "the machine code that the compiler makes of it; needs no GPU", json=True)
+    sub.add_argument("--target", metavar="TARGET", help="sm_90a where it has the instruction, else the first that has")
+    sub.add_argument("--all", action="store_true", help="one line for each generation of chips")
 
     sub = command("run", _run, "run it on random registers")
     sub.add_argument("--on", choices=("emulator", "gpu", "both"), default="emulator")
@@ -231,7 +185,13 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("--selector", type=int, default=0, help="sparsity selector")
 
     command("lab", _lab, "open JupyterLab on the notebooks; further options are passed on to jupyter lab", instruction=False)
-    return parser
+    sub = command("completion", _completion, "a script that completes commands, options and instructions in a shell", instruction=False)
+    sub.add_argument("shell", choices=complete.SHELLS)
+    return top
+
+
+def _swizzle(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("--swizzle", type=int, default=0, help="operand in shared memory: swizzle in bytes (0, 32, 64, 128)")
 
 
 def _forms(sub: argparse.ArgumentParser, names: Sequence[str]) -> None:
@@ -240,18 +200,28 @@ def _forms(sub: argparse.ArgumentParser, names: Sequence[str]) -> None:
         group.add_argument(f"--{name}", dest="form", action="store_const", const=name)
 
 
+def _unknown(sub: argparse.ArgumentParser, rest: list[str]) -> NoReturn:
+    options = [option for action in sub._actions for option in action.option_strings]
+    hint = next((said for word in rest if word.startswith("-") and (said := meant(word.split("=")[0], options))), "")
+    sub.error(f"unrecognized arguments: {' '.join(rest)}{hint}")
+
+
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; 0, or 2 with one sentence on bad input."""
-    parser = _parser()
+    """Run one command. 0: answered; 1: a sentence on what does not exist or is missing; 2: wrong usage."""
+    words = sys.argv[1:] if argv is None else list(argv)
+    if words[:1] == [complete.HIDDEN]:
+        print(complete.words())
+        return 0
+    top = parser()
     try:
-        args, rest = parser.parse_known_args(argv)
+        args, rest = top.parse_known_args(words)
         handler = getattr(args, "handler", None)
         if handler is _lab:
             args.arguments = rest
         elif rest:
-            parser.error(f"unrecognized arguments: {' '.join(rest)}")
+            _unknown(getattr(args, "parser", top), rest)
         if handler is None:
-            parser.print_help()
+            top.print_help()
             return 0
         answer = handler(args, Style())
         if isinstance(answer, int):
@@ -262,7 +232,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return int(stop.code or 0)
     except PtxlabError as error:
         print(f"ptxlab: {error}", file=sys.stderr)
-        return 2
+        return 1
     except BrokenPipeError:  # the reader, e.g. head, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0

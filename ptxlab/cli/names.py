@@ -1,50 +1,121 @@
-"""Short names: `mma.m16n8k64.s4` for the one plain instruction that has all these qualifiers."""
+"""Short names: `mma.m16n8k64.s4` for the one plain instruction that has all these qualifiers; and what was meant by a wrong one."""
 
 from __future__ import annotations
 
+import difflib
 import re
+from collections.abc import Iterable
+from functools import lru_cache
+from itertools import product
 
 from ..catalog import catalog
+from ..describe import Form
 from ..dtypes import DTYPES
 from ..errors import PtxlabError, listing
 from ..instruction import Instruction
 from ..mnemonic import instruction
+from ..operand import Operand
 
-__all__ = ["find"]
+__all__ = ["find", "find_operand", "meant"]
 
-_HEADS = ("mma", "wmma", "wgmma")
+_MOVES = ("load", "store")  # wmma.load and wmma.store must be named, as .sp must
+_ALIASES = {"METADATA": "E", "META": "E", "SCALE_A": "SFA", "SCALEA": "SFA", "SCALE_B": "SFB", "SCALEB": "SFB"}
 
 
-def find(text: str) -> Instruction:
+@lru_cache(maxsize=None)
+def _rows() -> dict[str, tuple[Form, list[str]]]:
+    """Every row of the catalogue by its mnemonic, with the words of that."""
+    return {ins.mnemonic: (ins, _words(ins.mnemonic)) for ins in catalog()}
+
+
+def _words(text: str) -> list[str]:
+    return re.split(r"\.|::", text.strip().strip("."))
+
+
+def find(text: str) -> Form:
     """The instruction of that spelling, or the plainest one that has every qualifier named.
 
-    Types must come in PTX's order; `.sp` must be named for a sparse form. Of the forms that are left the plainest wins:
-    without .satfinite, with ordered metadata, and with A and B of one type where one type is named.
+    Types must come in PTX's order; `.sp` must be named for a sparse form, `.load` and `.store` for those. Of the forms that are left
+    the plainest wins: without .satfinite, .kind and rounding, with ordered metadata, row.col, C of D's type, A and B of one type.
     """
-    try:
-        return instruction(text)
-    except PtxlabError as error:
-        refusal = error
-    tokens = re.split(r"\.|::", text.strip().strip("."))
-    extra = sorted((_extras(ins, tokens), ins.mnemonic) for ins in catalog() if _fits(ins, tokens))
-    best = [mnemonic for extras, mnemonic in extra if extras == extra[0][0]]
-    if not best:
-        raise refusal
-    if len(best) > 1:
+    if text in _rows():
+        return _rows()[text][0]
+    tokens = _words(text)
+    fitting = sorted((_extras(ins, words, tokens), ins.mnemonic) for ins, words in _rows().values() if _fits(ins, words, tokens))
+    best = [mnemonic for extras, mnemonic in fitting if extras == fitting[0][0]]
+    if len(best) == 1:
+        return _rows()[best[0]][0]
+    if best:
         raise PtxlabError(f"{text!r} could be any of {len(best)} instructions: {listing(best, 6)}")
-    return instruction(best[0])
+    near = [] if "sync" in tokens or " " in text.strip() else _near(tokens)
+    if near:
+        raise PtxlabError(f"no instruction is called {text!r}; did you mean {' or '.join(near)}?")
+    return instruction(text)
 
 
-def _fits(ins: Instruction, tokens: list[str]) -> bool:
-    words = re.split(r"\.|::", ins.mnemonic)
-    if (tokens[0] in _HEADS and tokens[0] != words[0]) or ins.sparse != ("sp" in tokens or "ordered_metadata" in tokens):
+def _fits(ins: Form, words: list[str], tokens: list[str]) -> bool:
+    heads = {"mma", "wmma", "wgmma"}
+    computes = isinstance(ins, Instruction)
+    if tokens[0] != words[0] and (tokens[0] in heads or not computes):
         return False
-    types = iter([ins.d_type, ins.a_type, ins.b_type, ins.c_type, ins.scale_type])
-    named = [token for token in tokens if token in DTYPES]
-    return all(token in types for token in named) and all(token in words for token in tokens)
+    if getattr(ins, "sparse", False) != ("sp" in tokens or "ordered_metadata" in tokens) or any(w in _MOVES and w not in tokens for w in words):
+        return False
+    if isinstance(ins, Instruction):
+        types = iter([ins.d_type, ins.a_type, ins.b_type, ins.c_type, ins.scale_type])
+        if not all(token in types for token in tokens if token in DTYPES):
+            return False
+        tokens = [token for token in tokens if token not in DTYPES]  # wmma does not spell the f16 of A and B
+    orders = iter(word for word in words if word in ("row", "col"))
+    return all(token in words for token in tokens) and all(token in orders for token in tokens if token in ("row", "col"))
 
 
-def _extras(ins: Instruction, tokens: list[str]) -> int:
+def _extras(ins: Form, words: list[str], tokens: list[str]) -> int:
     """How much the instruction has that was not asked for."""
+    unasked = sum(word in words and word not in tokens for word in ("satfinite", "kind", "trans", "rz", "rm", "rp"))
+    if not isinstance(ins, Instruction):
+        return unasked
     mixed = ins.a_type != ins.b_type and not (ins.a_type in tokens and ins.b_type in tokens)
-    return (ins.satfinite and "satfinite" not in tokens) + (ins.sparse and not ins.metadata_ordered) + mixed
+    orders = [word for word in words if word in ("row", "col")]
+    turned = orders not in (["row", "col"], []) and not {"row", "col"} & set(tokens)
+    return unasked + (ins.sparse and not ins.metadata_ordered) + mixed + turned + (ins.c_type != ins.d_type)
+
+
+# -- what was meant -----------------------------------------------------------------------------------------------------
+
+
+def meant(word: str, known: Iterable[str], cutoff: float = 0.5) -> str:
+    """`` did you mean show?``, or nothing where nothing is near."""
+    near = difflib.get_close_matches(word, list(known), 3, cutoff)
+    return f"; did you mean {' or '.join(near)}?" if near else ""
+
+
+def _near(tokens: list[str]) -> list[str]:
+    """Short names that exist and differ from this one in the words that no instruction has, or in one word."""
+    known = {word for _, words in _rows().values() for word in words}
+    options = [[token] if token in known else difflib.get_close_matches(token, known, 4, 0.5) for token in tokens]
+    found = [list(words) for words in product(*options) if _some(list(words))]
+    if not found and all(token in known for token in tokens):
+        for at, token in enumerate(tokens):
+            same = [word for word in known if _kind(word) == _kind(token) != ""]
+            swaps = sorted(same, key=lambda word: (-difflib.SequenceMatcher(a=tokens[at], b=word).ratio(), word))
+            found += [words for word in swaps if _some(words := [*tokens[:at], word, *tokens[at + 1 :]])][:2]
+    return [".".join(words) for words in found[:3]]
+
+
+def _some(tokens: list[str]) -> bool:
+    return any(_fits(ins, words, tokens) for ins, words in _rows().values())
+
+
+def _kind(word: str) -> str:
+    """Words that can stand for each other: shapes, or types."""
+    return "shape" if re.fullmatch(r"m\d+n\d+(k\d+)?", word) else "type" if word in DTYPES else ""
+
+
+def find_operand(ins: Form, name: str) -> Operand:
+    """The operand of that name, or a refusal with the one that was meant."""
+    try:
+        return ins.operand(name)
+    except PtxlabError as error:
+        wanted = _ALIASES.get(name.upper().replace("-", "_"))
+        hint = f"; did you mean {wanted}?" if wanted in ins.operands else meant(name.upper(), ins.operands)
+        raise PtxlabError(f"{error}{hint}") from None

@@ -21,7 +21,7 @@ class Style:
     """Colours, or none where the output is no terminal or NO_COLOR is set."""
 
     def __init__(self, colour: bool | None = None) -> None:
-        terminal = sys.stdout.isatty()
+        self.terminal = terminal = sys.stdout.isatty()
         wanted = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
         self.colour = wanted if colour is None else colour
         self.width = shutil.get_terminal_size().columns if terminal else 0  # 0: as wide as it takes
@@ -45,12 +45,12 @@ class Style:
         return f"\x1b[48;5;{cube}m\x1b[38;5;16m{text}\x1b[0m"
 
 
-def as_text(table: Table, style: Style, indent: str = "") -> str:
-    """Aligned columns; a table wider than the terminal is cut into bands of columns, each with the first column again."""
+def as_text(table: Table, style: Style, indent: str = "", *, fold: bool = True) -> str:
+    """Aligned columns; a table wider than the terminal is cut into bands of columns, each with the first column again (`fold`)."""
     cells = [[str(value) for value in row] for row in table.rows]
     widths = [max(len(head), *(len(row[i]) for row in cells)) if cells else len(head) for i, head in enumerate(table.columns)]
-    right = [all(isinstance(row[i], int) or row[i] == "" for row in table.rows) for i in range(len(widths))]
-    return "\n\n".join(_band(table, cells, widths, right, band, style, indent) for band in _bands(widths, style.width, len(indent)))
+    right = [all(isinstance(row[i], int) or row[i] in ("", "-") for row in table.rows) for i in range(len(widths))]
+    return "\n\n".join(_band(table, cells, widths, right, band, style, indent) for band in _bands(widths, style.width if fold else 0, len(indent)))
 
 
 def _bands(widths: Sequence[int], limit: int, used: int) -> list[list[int]]:

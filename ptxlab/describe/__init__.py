@@ -1,10 +1,12 @@
 """Neutral descriptions of instructions and their layouts: plain data that figures, widgets and the command line render."""
 
+from .explain import explain, terms
+from .facts import cpp, cute, evidence, facts, machine, target_of
 from .picture import Cell, Grid, Header, Picture
 from .pictures import fragment, lane, metadata, scales, tile
-from .tables import Table, evidence, facts, forms, grid, holds, layout, sparse_where, where
+from .tables import Form, Table, counts, forms, grid, held_again, holds, layout, sparse_where, types, where
 
 __all__ = [
-    "Cell", "Grid", "Header", "Picture", "Table", "evidence", "facts", "forms", "fragment", "grid", "holds", "lane", "layout", "metadata", "scales",
-    "sparse_where", "tile", "where",
+    "Cell", "Form", "Grid", "Header", "Picture", "Table", "counts", "cpp", "cute", "evidence", "explain", "facts", "forms", "fragment", "grid",
+    "held_again", "holds", "lane", "layout", "machine", "metadata", "scales", "sparse_where", "target_of", "terms", "tile", "types", "where",
 ]  # fmt: skip

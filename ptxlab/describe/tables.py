@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import difflib
+import fnmatch
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from ..catalog import FAMILIES, catalog
 from ..dtypes import dtype
-from ..errors import PtxlabError
-from ..instruction import TARGETS, Instruction
+from ..errors import PtxlabError, listing
+from ..instruction import Instruction
 from ..memory import Tile
 from ..operand import Operand, Place
 from .picture import Picture, bits
 
-__all__ = ["Table", "evidence", "facts", "forms", "grid", "holds", "layout", "sparse_where", "where"]
+__all__ = ["Form", "Table", "counts", "forms", "grid", "held_again", "holds", "in_memory", "layout", "selected_by", "sparse_where", "types", "where"]
 
 
 @dataclass(frozen=True)
@@ -29,49 +32,80 @@ class Table:
         return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
 
 
-def forms(family: str | None = None, target: str | None = None, kind: str | None = None) -> tuple[tuple[Instruction, ...], dict[str, int]]:
-    """The instructions of a family, a target and an element type of A or B, and how many there are in each family."""
-    if kind is not None:
+class Form(Protocol):
+    """What every row of the catalogue has, be it one that computes or one that moves a matrix."""
+
+    @property
+    def mnemonic(self) -> str: ...
+    @property
+    def family(self) -> str: ...
+    @property
+    def shape(self) -> str: ...
+    @property
+    def targets(self) -> tuple[str, ...]: ...
+    @property
+    def operands(self) -> dict[str, Operand]: ...
+    @property
+    def ptx(self) -> str: ...
+    @property
+    def kernel(self) -> str: ...
+    def operand(self, name: str) -> Operand: ...
+    def supports(self, target: str) -> bool: ...
+
+
+def forms(
+    family: str | None = None,
+    target: str | None = None,
+    kind: str | None = None,
+    shape: str | None = None,
+    sparse: bool | None = None,
+) -> tuple[tuple[Form, ...], dict[str, int]]:
+    """The instructions that fit, and how many there are in each family.
+
+    `kind` is an element type of A, B or D; `shape` may have a star: ``m64n*k64``; `sparse` keeps the sparse or the dense ones.
+
+    >>> forms("wmma", kind="b1")[1]
+    {'wmma': 2}
+    """
+    every: tuple[Form, ...] = catalog(family, target)
+    if kind is not None and not any(kind in types(ins) for ins in catalog()):
         kind = dtype(kind).name
-    found = tuple(ins for ins in catalog(family, target) if kind is None or kind in (ins.a_type, ins.b_type))
+    if shape is not None:
+        shape = shape.lower()
+        shapes = dict.fromkeys(ins.shape for ins in catalog())
+        if not fnmatch.filter(shapes, shape):
+            near = difflib.get_close_matches(shape, shapes, 3, 0.5)
+            raise PtxlabError(f"no instruction has the shape {shape!r}; {f'did you mean {listing(near)}?' if near else 'a shape is spelt m16n8k64'}")
+    found = tuple(
+        ins
+        for ins in every
+        if (kind is None or kind in types(ins))
+        and (shape is None or fnmatch.fnmatchcase(ins.shape, shape))
+        and (sparse is None or sparse == getattr(ins, "sparse", False))
+    )
     counts = Counter(str(ins.family) for ins in found)
     return found, {name: counts[name] for name in FAMILIES if counts[name]}
 
 
-def evidence(ins: Instruction) -> list[str]:
-    """How the emulator's arithmetic is known: ``sm_90: measured (source)``, chips of one kind together."""
-    from ..arithmetic import CHIPS, models
-
-    known: dict[str, list[str]] = {}
-    for model in models():
-        if ins.family in model.families and ins.a_type in model.inputs and ins.supports(CHIPS[model.chip]):
-            known.setdefault(f"{model.evidence} ({model.source})", []).append(model.chip)
-    return [f"{', '.join(chips)}: {said}" for said, chips in known.items()] or ["no model of its arithmetic"]
+def types(ins: Form) -> tuple[str, ...]:
+    """Element types of A, B and D; of an instruction that moves a matrix, that in registers and that in memory."""
+    if isinstance(ins, Instruction):
+        return ins.a_type, ins.b_type, ins.d_type
+    return tuple(kind for kind in (getattr(ins, "type", None), getattr(ins, "source", None)) if kind)
 
 
-def facts(ins: Instruction) -> dict[str, Any]:
-    """Everything about an instruction in words, in the order in which one asks."""
-    said: dict[str, Any] = {"family": ins.family, "shape": ins.shape, "lanes": ins.lanes}
-    said["operands"] = [_operand_words(op) for op in ins.operands.values()]
-    if ins.structure is not None and ins.e is not None:
-        unit = {1: "values", 2: "pairs"}[ins.structure.group]
-        most = f"at most {ins.structure.keep} of {ins.structure.groups} {unit} are non-zero"
-        said["sparsity"] = f"{ins.structure.title}: in every {ins.structure.chunk} columns of A {most}"
-        legal = ins.structure.nibbles if ins.metadata_ordered else ins.structure.unordered
-        said["nibbles"] = [f"0b{nibble:04b}" for nibble in sorted(legal)]
-        said["selectors"] = list(ins.selectors)
-    free = {name: values for name, values in ins.modifiers.items() if len(values) > 1 and name != "selector"}
-    if free:
-        said["modifiers"] = {name: [int(v) if isinstance(v, bool) else v for v in values] for name, values in free.items()}
-    said["targets"] = list(ins.targets)
-    said["missing on"] = [target for target in TARGETS if target not in ins.targets]
-    said["arithmetic"] = evidence(ins)
-    said["ptx"] = ins.ptx
-    return said
+def counts(found: Iterable[Form]) -> Table:
+    """How many forms each family has of each type of A."""
+    number = Counter((str(ins.family), types(ins)[0] if types(ins) else "-") for ins in found)
+    families = [name for name in FAMILIES if any(family == name for family, _ in number)]
+    order = [*_ORDER, *sorted({kind for _, kind in number} - set(_ORDER))]
+    kinds = [kind for kind in order if any(kind == other for _, other in number)]
+    rows = [(name, *(number[name, kind] or "" for kind in kinds), sum(number[name, kind] for kind in kinds)) for name in families]
+    rows.append(("all", *(sum(number[name, kind] for name in families) for kind in kinds), number.total()))
+    return Table(("family", *kinds, "all"), tuple(rows))
 
 
-def _operand_words(op: Operand) -> str:
-    return op.describe() + (f"  {op.layout.signature}" if op.layout else "")
+_ORDER = ("f64", "tf32", "f16", "bf16", "e4m3", "e5m2", "e3m2", "e2m3", "e2m1", "s8", "u8", "s4", "u4", "b1")
 
 
 def _row(op: Operand, place: Place) -> tuple[Any, ...]:
@@ -81,37 +115,44 @@ def _row(op: Operand, place: Place) -> tuple[Any, ...]:
 _PLACE = ("lane", "element", "register", "bits")
 
 
-def where(ins: Instruction, name: str, row: int, column: int, swizzle: int = 0) -> Table:
+def where(ins: Form, name: str, row: int, column: int, swizzle: int = 0) -> Table:
     """Every place that holds an element of an operand; A of a sparse instruction by its stored coordinates."""
     op = ins.operand(name)
     if op.layout is None:
-        return _in_memory(op, row, column, swizzle)
+        return in_memory(op, row, column, swizzle)
     places = op.where(row, column)
-    selected = [_selected_by(ins, op, copy) for copy in range(len(places))]
+    selected = [selected_by(ins, op, copy) for copy in range(len(places))]
     rows = tuple((*_row(op, place), *said) for place, said in zip(places, selected, strict=True))
     return Table((*_PLACE, *(("read with",) if selected[0] else ())), rows, tuple((place.lane,) for place in places))
 
 
-def _selected_by(ins: Instruction, op: Operand, copy: int) -> tuple[str, ...]:
+def selected_by(ins: Form, op: Operand, copy: int) -> tuple[str, ...]:
     """What makes the instruction read this of several copies."""
     if op.name == "E":
         return (f"selector {copy}",)
-    if op.name in ("SFA", "SFB") and ins.scale_vec:
-        thread, byte = divmod(copy, 4 // ins.scale_vec)
-        return (f"byte-id {byte * ins.scale_vec}, thread-id {thread}",)
+    vec = getattr(ins, "scale_vec", None)
+    if op.name in ("SFA", "SFB") and vec:
+        thread, byte = divmod(copy, 4 // vec)
+        return (f"byte-id {byte * vec}, thread-id {thread}",)
     return ()
 
 
-def _in_memory(op: Operand, row: int, column: int, swizzle: int) -> Table:
+def _check_inside(op: Operand, row: int, column: int) -> None:
     for what, found, size in (("row", row, op.shape[0]), ("column", column, op.shape[1])):
         if not 0 <= found < size:
             raise PtxlabError(f"{what} {found}: {op.name} is {op.shape[0]}x{op.shape[1]}, so {what}s go from 0 to {size - 1}")
+
+
+def in_memory(op: Operand, row: int, column: int, swizzle: int = 0) -> Table:
+    """Where an element of a tile in shared memory is."""
+    _check_inside(op, row, column)
     tile = Tile.of(op, swizzle)
     outer, along = (row, column) if op.axes[0] == "m" else (column, row)
-    byte = along * op.dtype.bits // 8
+    byte, bit = divmod(along * op.dtype.bits, 8)
     core = outer // 8 * (tile.row_bytes // 16) + byte // 16
     answer = (int(tile.offset(outer, byte)), core, outer % 8, byte % 16, swizzle)
-    return Table(("byte offset", "core matrix", "row in it", "byte in its row", "swizzle"), (answer,))
+    within = (bits(bit, bit + op.dtype.bits - 1),) if op.dtype.bits < 8 else ()
+    return Table(("byte offset", "core matrix", "row in it", "byte in its row", "swizzle", *(("bits",) if within else ())), ((*answer, *within),))
 
 
 def sparse_where(ins: Instruction, row: int, column: int) -> dict[str, Any]:
@@ -154,20 +195,36 @@ def _span(first: int, size: int) -> str:
     return str(first) if size == 1 else f"{first}..{first + size - 1}"
 
 
-def holds(ins: Instruction, name: str, lane: int, register: int | None = None) -> Table:
+def holds(ins: Form, name: str, lane: int, register: int | None = None) -> Table:
     """The elements of an operand in one lane, or in one register of it."""
     op = ins.operand(name)
+    if op.layout is None:
+        raise PtxlabError(f"{op.name} of {ins.mnemonic} lives in shared memory: no lane holds it; `ptxlab where` and `ptxlab layout` give its bytes")
     found = list(op.holds(lane, register))
     rows = tuple((p.register, bits(p.low, p.high), f"{op.name.lower()}{p.element}", r, c) for p, r, c in found)
     return Table(("register", "bits", "element", *op.axes), rows)
 
 
-def layout(op: Operand) -> Table:
-    """Every element of every lane, one row each."""
-    rows = [(p.lane, p.element, p.register, p.low, p.high, r, c) for lane in range(op.lanes) for p, r, c in op.holds(lane)]
-    if not rows:
-        raise PtxlabError(f"operand {op.name} lives in shared memory: no lane holds it; `ptxlab where` gives its byte offsets")
-    return Table(("lane", "element", "register", "low", "high", "row", "column"), tuple(rows))
+def layout(op: Operand, swizzle: int = 0) -> Table:
+    """Every element of every lane, one row each; of an operand in shared memory every element with its byte."""
+    if op.layout is not None:
+        rows = [(p.lane, p.element, p.register, p.low, p.high, r, c) for lane in range(op.lanes) for p, r, c in op.holds(lane)]
+        return Table(("lane", "element", "register", "low", "high", "row", "column"), tuple(rows))
+    found = [((row, column), in_memory(op, row, column, swizzle)) for row in range(op.shape[0]) for column in range(op.shape[1])]
+    return Table(("row", "column", *found[0][1].columns), tuple((*at, *table.rows[0]) for at, table in found))
+
+
+def held_again(op: Operand) -> str:
+    """Where the further copies of elements are that a fragment holds more than once, in a sentence; "" where there are none."""
+    if op.layout is None or op.layout.copies == 1 or op.name in ("E", "SFA", "SFB"):
+        return ""
+    first, *others = (op.layout.scatter(copy) for copy in range(op.layout.copies))
+    steps = [divmod(int(step), op.layout.elements) for other in others for step in set((other - first).ravel().tolist())]
+    prefix, often = op.name.lower(), {2: "twice"}.get(op.layout.copies, f"{op.layout.copies} times")
+    if len(steps) != len(others):
+        return f"every element is held {often}; `ptxlab where` names all of its places"
+    said = [f"{prefix}(i + {element})" + (f" of lane + {lane}" if lane else "") for lane, element in steps]
+    return f"every element is held {often}: {prefix}(i) again as {' and '.join(said)}"
 
 
 def grid(picture: Picture, index: int = 0) -> Table:

@@ -1,101 +1,23 @@
-"""The arithmetic of the tensor core: the fused dot product with its alignment and rounding, and exact integers.
-
-PTX leaves the accumulation order and rounding of floats open; here they are specified, per chip, by rows of data.
-"""
+"""The fused dot product with its alignment and rounding, and exact integers."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .dtypes import DType, dtype
-from .errors import PtxlabError, listing
+from ..dtypes import DType, dtype
+from .models import ByWay, Fused
 
-__all__ = ["CHIPS", "ByWay", "Fused", "Model", "block_scaled_dot", "dot_by_way", "fused_dot", "integer_add", "model_for", "models"]
+__all__ = ["block_scaled_dot", "dot_by_way", "fused_dot", "integer_add"]
 
 Array = NDArray[Any]
 
 _ABSENT = -4096  # exponent of a zero: it takes no part in the alignment
 _BLOCK = 1 << 15  # elements of D worked on at a time, so that what is read again is still in cache
-
-
-@dataclass(frozen=True)
-class Fused:
-    """How a chip adds products to C in one step.
-
-    Products are exact. They and C are aligned to the largest exponent among the non-zero ones (the sum of the factors'
-    exponents, not normalised; never below `floor`), cut toward zero `fraction_bits` below it, and summed exactly. The sum is cut
-    to `result_bits` of fraction for f32, or rounded to nearest even for f16. A zero result is +0, NaN is 0x7fffffff or 0x7fff.
-    """
-
-    fraction_bits: int
-    result_bits: int
-    floor: int
-
-
-@dataclass(frozen=True)
-class ByWay:
-    """What the compiler makes of an instruction that a chip lacks: FP8 mma.sync on sm_90, as its machine code shows.
-
-    Elements become f16 (`via`); the lower pairs of every register go through one fused step from zero, the upper pairs through a
-    second; C is added by an ordinary addition, to nearest even.
-    """
-
-    via: str
-    step: Fused
-
-
-@dataclass(frozen=True)
-class Model:
-    """What one chip does with one class of inputs, and how that is known."""
-
-    chip: str
-    inputs: tuple[str, ...]
-    families: tuple[str, ...]
-    rule: Fused | ByWay | Literal["exact"]
-    evidence: Literal["measured", "published", "assumed"]
-    source: str
-
-
-_INTEGERS = ("b1", "s4", "u4", "s8", "u8")
-_H200 = "tests/golden: recorded on an H200 with CUDA 13.0"
-_ISA = "PTX ISA 9.0: integer results are exact, wrapped or clamped"
-
-#: Chips that `model=` names, with the target that stands for each.
-CHIPS: dict[str, str] = {"sm_75": "sm_75", "sm_80": "sm_80", "sm_89": "sm_89", "sm_90": "sm_90a", "sm_100": "sm_100a", "sm_120": "sm_120a"}
-
-_MODELS: tuple[Model, ...] = (
-    Model("sm_90", ("f16", "bf16", "tf32"), ("mma", "mma.sp"), Fused(25, 23, -133), "measured", _H200),
-    Model("sm_90", ("e4m3", "e5m2"), ("mma", "mma.sp"), ByWay("f16", Fused(25, 23, -133)), "measured", _H200),
-    Model("sm_90", ("e4m3", "e5m2"), ("wgmma.sp",), Fused(13, 13, -133), "measured", _H200),
-    Model("sm_90", _INTEGERS, ("mma", "mma.sp", "wmma", "wgmma.sp"), "exact", "measured", _H200),
-    *(Model(chip, _INTEGERS, ("mma", "mma.sp", "wmma"), "exact", "published", _ISA) for chip in CHIPS if chip != "sm_90"),
-    Model("sm_120", ("e2m1",), ("mma",), Fused(35, 23, -126), "published", "MMA-Sim 2025, arXiv 2511.10909; not run on hardware here"),
-)
-
-
-def models() -> tuple[Model, ...]:
-    """Every model with its evidence: measured here, published elsewhere, or assumed.
-
-    >>> {m.evidence for m in models() if m.chip == "sm_90"}
-    {'measured'}
-    """
-    return _MODELS
-
-
-def model_for(family: str, a_type: str, chip: str) -> Model:
-    """The model of a chip for instructions of that family and type."""
-    if chip not in CHIPS:
-        raise PtxlabError(f"unknown model {chip!r}; there are {listing(CHIPS)}")
-    fitting = [model for model in _MODELS if a_type in model.inputs and family in model.families]
-    for model in fitting:
-        if model.chip == chip:
-            return model
-    raise PtxlabError(f"model {chip!r} has no arithmetic for {family} with {a_type}; {listing([model.chip for model in fitting])} has it")
 
 
 # -- floats -------------------------------------------------------------------------------------------------------------
@@ -130,24 +52,52 @@ def _power(exponent: Array) -> Array:
     return (field << 52).view(np.float64)
 
 
-def fused_dot(a: Array, b: Array, c: Array, kinds: tuple[DType, DType, DType, DType], rule: Fused, positions: Array | None = None) -> Array:
+Kinds = tuple[DType, DType, DType, DType]
+
+
+def fused_dot(
+    a: Array, b: Array, c: Array, kinds: Kinds, rule: Fused, positions: Array | None = None, scales: tuple[Array, Array] | None = None
+) -> Array:
     """Codes of D for codes a [..., M, S], b [..., K, N], c [..., M, N].
 
-    `positions` [..., M, S] says which row of B each stored column of A meets; without it column s meets row s.
+    `positions` [..., M, S] says which row of B each stored column of A meets; without it column s meets row s. `scales` are ue8m0
+    codes for the rows of A [..., M, 1] and the columns of B [..., 1, N]: powers of two that every product is multiplied with.
     """
-    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2], c.shape[:-2], () if positions is None else positions.shape[:-2])
-    flat = [np.broadcast_to(x, batch + x.shape[-2:]).reshape(-1, *x.shape[-2:]) for x in (a, b, c)]
-    where = None if positions is None else np.broadcast_to(positions, batch + positions.shape[-2:]).reshape(-1, *positions.shape[-2:])
-    out = np.empty(flat[2].shape, dtype=kinds[3].code_type)
+    c_kind, d_kind = kinds[2], kinds[3]
+    if c_kind.name != d_kind.name:  # the step itself is in f32: C is widened before it, or D narrowed after it
+        if c_kind.name == "f16":
+            return fused_dot(a, b, _converted(c, c_kind, d_kind), (*kinds[:2], d_kind, d_kind), rule, positions, scales)
+        return _converted(fused_dot(a, b, c, (*kinds[:2], c_kind, c_kind), rule, positions, scales), c_kind, d_kind)
+    if rule.depth is not None and positions is None and rule.depth < a.shape[-1]:
+        step = replace(rule, depth=None)
+        for k in range(0, a.shape[-1], rule.depth):
+            c = fused_dot(a[..., k : k + rule.depth], b[..., k : k + rule.depth, :], c, kinds, step)
+        return c
+    given = [x for x in (a, b, c, positions, *(scales or (None, None)))]
+    batch = np.broadcast_shapes(*(x.shape[:-2] for x in given if x is not None))
+    flat = [None if x is None else np.broadcast_to(x, batch + x.shape[-2:]).reshape(-1, *x.shape[-2:]) for x in given]
+    shape = (*batch, *c.shape[-2:])
+    out = np.empty((int(np.prod(batch, dtype=np.int64)), *c.shape[-2:]), dtype=kinds[3].code_type)
     step = max(1, _BLOCK // max(1, out[:1].size))
     for first in range(0, len(out), step):
-        part = slice(first, first + step)
-        out[part] = _fused_block(flat[0][part], flat[1][part], flat[2][part], kinds, rule, None if where is None else where[part])
-    return out.reshape(batch + out.shape[1:])
+        out[first : first + step] = _fused_block(*(None if x is None else x[first : first + step] for x in flat), kinds=kinds, rule=rule)  # type: ignore[arg-type, misc]
+    return out.reshape(shape)
 
 
-def _fused_block(a: Array, b: Array, c: Array, kinds: tuple[DType, DType, DType, DType], rule: Fused, positions: Array | None) -> Array:
+def _converted(codes: Array, kind: DType, to: DType) -> Array:
+    """Codes of one float type as codes of another, to nearest even."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        values = kind.decode(codes)
+        return np.where(np.isnan(values), to.code_type((1 << to.bits - 1) - 1), to.encode(values))
+
+
+def _fused_block(
+    a: Array, b: Array, c: Array, positions: Array | None, scale_a: Array | None, scale_b: Array | None, kinds: Kinds, rule: Fused
+) -> Array:
     (a_value, a_exp), (b_value, b_exp), (c_value, c_exp) = (_split(x, kind) for x, kind in zip((a, b, c), kinds, strict=False))
+    if scale_a is not None and scale_b is not None:
+        (sa_value, sa_exp), (sb_value, sb_exp) = (_split(x, dtype("ue8m0")) for x in (scale_a, scale_b))
+        a_value, a_exp, b_value, b_exp = a_value * sa_value, a_exp + sa_exp, b_value * sb_value, b_exp + sb_exp
     count, depth, columns = b.shape
     special = not all(np.isfinite(x).all() for x in (a_value, b_value, c_value))
     odd = np.where(np.isfinite(c_value), 0.0, c_value)
@@ -177,7 +127,7 @@ def _fused_block(a: Array, b: Array, c: Array, kinds: tuple[DType, DType, DType,
     return _store(value, kinds[3], rule.result_bits)
 
 
-def dot_by_way(a: Array, b: Array, c: Array, kinds: tuple[DType, DType, DType, DType], rule: ByWay, positions: Array | None = None) -> Array:
+def dot_by_way(a: Array, b: Array, c: Array, kinds: Kinds, rule: ByWay, positions: Array | None = None) -> Array:
     """As `fused_dot`, by the compiler's way."""
     via, d_kind = dtype(rule.via), kinds[3]
     with np.errstate(invalid="ignore"):
@@ -208,15 +158,18 @@ def _store(value: Array, kind: DType, result_bits: int) -> Array:
     return np.where(nan, np.uint32(0x7FFFFFFF), codes)
 
 
-def block_scaled_dot(a: Array, b: Array, c: Array, scale_a: Array, scale_b: Array, kinds: tuple[DType, DType, DType, DType], rule: Fused) -> Array:
+def block_scaled_dot(
+    a: Array, b: Array, c: Array, scale_a: Array, scale_b: Array, kinds: Kinds, rule: Fused, group: int = 16
+) -> Array:
     """Codes of D for e2m1 codes a [..., M, K], b [..., K, N], f32 codes c, and scale codes [..., M, V], [..., V, N].
 
     Sums of 16 products are exact; each, times the significands of its two scales, is one term, aligned by the scales' exponents.
+    `group` columns of A make such a sum: 16, or 32 where half of them are zeros that a sparse instruction does not store.
     """
     a_value, b_value = kinds[0].decode(a).astype(np.float64), kinds[1].decode(b).astype(np.float64)
     c_value, c_exp = _split(c, kinds[2])
     (sa_value, sa_exp), (sb_value, sb_exp) = _split(scale_a, kinds[3]), _split(scale_b, kinds[3])
-    blocks, vectors = a.shape[-1] // 16, scale_a.shape[-1]
+    blocks, vectors = a.shape[-1] // group, scale_a.shape[-1]
     top = np.maximum(c_exp, rule.floor)
     for v in range(vectors):
         top = np.maximum(top, sa_exp[..., v, None] + sb_exp[..., None, v, :])
@@ -225,7 +178,7 @@ def block_scaled_dot(a: Array, b: Array, c: Array, scale_a: Array, scale_b: Arra
         odd = np.where(np.isfinite(c_value), 0.0, c_value)
         total = np.trunc(np.where(np.isfinite(c_value), c_value, 0.0) * scale)
         for block in range(blocks):
-            part, v = slice(16 * block, 16 * block + 16), block * vectors // blocks
+            part, v = slice(group * block, group * block + group), block * vectors // blocks
             factor = sa_value[..., v, None] * sb_value[..., None, v, :]
             odd = odd + np.where(np.isnan(factor), np.nan, 0.0)
             total = total + np.trunc(a_value[..., part] @ b_value[..., part, :] * np.where(np.isnan(factor), 0.0, factor) * scale)

@@ -1,0 +1,15 @@
+"""The arithmetic of the tensor core: the fused dot product with its alignment and rounding, chains of FMAs, exact integers.
+
+PTX leaves the accumulation order and rounding of floats open; here they are specified, per chip, by rows of data.
+"""
+
+from __future__ import annotations
+
+from .fused import block_scaled_dot, dot_by_way, fused_dot, integer_add
+from .models import CHIPS, ByWay, Chain, Fused, Model, Rule, Scalar, model_for, models
+from .scalar import chained_dot, fma, scalar_dot
+
+__all__ = [
+    "CHIPS", "ByWay", "Chain", "Fused", "Model", "Rule", "Scalar", "block_scaled_dot", "chained_dot", "dot_by_way", "fma", "fused_dot",
+    "integer_add", "model_for", "models", "scalar_dot",
+]  # fmt: skip

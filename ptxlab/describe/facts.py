@@ -1,0 +1,125 @@
+"""All about one instruction: what `ptxlab show` says, as plain data."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from ..errors import PtxlabError
+from ..instruction import TARGETS, Instruction
+from .tables import Form, Table, held_again
+
+__all__ = ["cpp", "cute", "evidence", "facts", "machine", "target_of"]
+
+
+def evidence(ins: Instruction) -> list[str]:
+    """How the emulator's arithmetic is known: ``sm_90: measured (source)``, chips of one kind together."""
+    from ..arithmetic import CHIPS, models
+
+    known: dict[str, list[str]] = {}
+    for model in models():
+        if ins.family in model.families and ins.a_type in model.inputs and ins.supports(CHIPS[model.chip]):
+            known.setdefault(f"{model.evidence} ({model.source})", []).append(model.chip)
+    return [f"{', '.join(chips)}: {said}" for said, chips in known.items()] or ["no model of its arithmetic"]
+
+
+def _model(ins: Instruction) -> str | None:
+    """The chip and rule that `emulate` follows without being told."""
+    from ..emulator import chip_of
+
+    try:
+        model = chip_of(ins)
+    except PtxlabError:
+        return None
+    return f"{model.chip}, {model.rule} ({model.evidence})"
+
+
+def facts(ins: Form, target: str | None = None, *, run: bool = False) -> dict[str, Any]:
+    """Everything about an instruction in words, in the order in which one asks.
+
+    With `run` also what the machine code of `target` has for it, where the tools to see that are installed.
+    """
+    said: dict[str, Any] = {"family": ins.family, "shape": ins.shape, "lanes": max(op.lanes for op in ins.operands.values())}
+    said["operands"] = _operands(ins)
+    notes = list(dict.fromkeys(op.note for op in ins.operands.values() if op.note))
+    notes += [f"{op.name}: {again}" for op in ins.operands.values() if (again := held_again(op))]
+    if notes:
+        said["note"] = notes
+    if isinstance(ins, Instruction):
+        said |= _choices(ins)
+    said["targets"] = list(ins.targets)
+    said["missing on"] = [name for name in TARGETS if name not in ins.targets]
+    if isinstance(ins, Instruction):
+        said |= {"emulator": _model(ins) or "no model of its arithmetic", "arithmetic": evidence(ins)}
+    if run:
+        said["chip runs"] = machine(ins, target)
+    return said | {"ptx": ins.ptx, **cpp(ins)}
+
+
+def _operands(ins: Form) -> Table:
+    rows = []
+    for op in ins.operands.values():
+        size, where = f"{op.shape[0]}x{op.shape[1]}", op.layout.signature if op.layout else "in shared memory"
+        rows.append((op.name, size, str(op.dtype), op.registers or "-", op.lanes or "-", where))
+    return Table(("operand", "shape", "type", "registers", "lanes", "layout"), tuple(rows))
+
+
+def _choices(ins: Instruction) -> dict[str, Any]:
+    """What is left to choose: sparsity, selectors, modifiers."""
+    said: dict[str, Any] = {}
+    if ins.products > 1:
+        said["products"] = f"{ins.products}, stacked: rows {ins.m}q.. of A, C and D and columns {ins.n}q.. of B are those of quad pair q"
+    if ins.structure is not None:
+        unit = {1: "values", 2: "pairs"}[ins.structure.group]
+        most = f"at most {ins.structure.keep} of {ins.structure.groups} {unit} are non-zero"
+        said["sparsity"] = f"{ins.structure.title}: in every {ins.structure.chunk} columns of A {most}"
+        legal = ins.structure.nibbles if ins.metadata_ordered else ins.structure.unordered
+        said["nibbles"] = [f"0b{nibble:04b}" for nibble in sorted(legal)]
+        said["selectors"] = list(ins.selectors)
+    free = {name: values for name, values in ins.modifiers.items() if len(values) > 1 and name != "selector"}
+    if free:
+        said["modifiers"] = {name: [int(v) if isinstance(v, bool) else v for v in values] for name, values in free.items()}
+    return said
+
+
+def cute(ins: Form, name: str | None = None) -> Table:
+    """CuTe's ``shape:stride`` string of every operand, or of one: lane and element -> row + rows * column."""
+    found = [ins.operand(name)] if name else list(ins.operands.values())
+    if name and found[0].layout is None:
+        raise PtxlabError(f"{found[0].name} of {ins.mnemonic} lives in shared memory: it has no map from lanes; `ptxlab layout` shows its tile")
+    rows = ((op.name, op.layout.cute, op.layout.signature) if op.layout else (op.name, "-", "in shared memory") for op in found)
+    return Table(("operand", "cute", "map"), tuple(rows))
+
+
+def cpp(ins: Form) -> dict[str, list[str]]:
+    """The instruction in CUDA C++: as an asm statement, and where `nvcuda::wmma` has it as its call."""
+    from ..sass import declarations, statement
+
+    said = {"c++": [declarations(ins), *statement(ins).splitlines()]}
+    if ins.family == "wmma":
+        from ..wmma import cpp_source
+
+        try:
+            source = cpp_source(ins)
+        except PtxlabError:  # the mirror does not have every type
+            return said
+        said["wmma"] = [line.strip() for line in source.splitlines() if re.match(r"\s+wmma::(fragment|b?mma_sync)\b", line)]
+    return said
+
+
+def target_of(ins: Form) -> str:
+    """The target to look at when none is named: sm_90a, or the first that has the instruction."""
+    return "sm_90a" if ins.supports("sm_90a") else ins.targets[0]
+
+
+def machine(ins: Form, target: str | None = None) -> str:
+    """What the machine code for a target has in the instruction's place, or what to install to see it: one line."""
+    from ..sass import sass
+
+    target = target or target_of(ins)
+    if not ins.supports(target):
+        return f"{target}: nothing, it lacks the instruction"
+    try:
+        return f"{target}, {sass(ins, target)}"
+    except PtxlabError as error:
+        return f"{target}: {str(error).splitlines()[0]}"

@@ -1,0 +1,510 @@
+"""ldmatrix, stmatrix, movmatrix, wmma.load and wmma.store: their maps written down again, and the assembler's word on every form."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ptxlab import TARGETS, PtxlabError, catalog, gpu, instruction
+from ptxlab.catalog.moves import rows, spellings, wmma_rows
+from ptxlab.moves import FAMILIES, Move
+from ptxlab.moves.kernels import name, source
+from tests import assembler
+
+ROWS = list(rows())
+WMMA = list(wmma_rows(catalog("wmma")))
+SPELT = {text: move for row in (*ROWS, *WMMA) for text, move in spellings(row)}
+LOADS = [move for move in ROWS if move.family == "ldmatrix"]
+STORES = [move for move in ROWS if move.family == "stmatrix"]
+(MOVMATRIX,) = (move for move in ROWS if move.family == "movmatrix")
+
+
+def row(text: str) -> Move:
+    return SPELT[text]
+
+
+# -- the assembler's word -----------------------------------------------------------------------------------------------
+
+
+def vector(kind: str, count: int) -> str:
+    return "{" + ", ".join(f"{kind}{i}" for i in range(count)) + "}"
+
+
+def wmma_registers(move: Move) -> str:
+    """Registers of a wmma fragment as section "Matrix Fragments for WMMA" counts them."""
+    m, n, k = (int(size) for size in move.shape.replace("n", "m").replace("k", "m").split("m")[1:])
+    bits = {"f16": 16, "bf16": 16, "s8": 8, "u8": 8, "s4": 4, "u4": 4, "b1": 1, "f64": 64}.get(move.type, 32)
+    elements = {"a": m * k, "b": k * n}.get(str(move.matrix), m * n)
+    if move.type == "f16" and move.matrix in ("a", "b"):
+        return vector("a", 8)  # whatever the shape: "a vector expression of eight .f16x2 registers"
+    return vector({"f64": "g", "f32": "f"}.get(move.type, "a"), elements * bits // max(bits, 32) // 32)
+
+
+def line(move: Move) -> str:
+    """The instruction with an operand list counted out from the manual's words, in a scope with registers of its own."""
+    if move.family == "movmatrix":
+        return f"{move.mnemonic} a0, a1;"
+    held = wmma_registers(move) if move.wmma else vector("a", move.count * (2 if move.shape == "m16n16" else 1))
+    parts = [held, "[da]"]
+    if "st" in move.family:
+        parts.reverse()
+    return "{ .reg .f64 g<2>; " + f"{move.mnemonic} {', '.join(parts)}{', e' if move.wmma else ''}; }}"
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_supports_is_what_the_assembler_says(target: str) -> None:
+    every = [*ROWS, *WMMA]
+    refused = assembler.refused([line(move) for move in every], target)
+    assert {every[i].mnemonic for i in refused} == {move.mnemonic for move in every if not move.supports(target)}
+    assert all(".target" in what or "for architecture" in what for what in refused.values()), "for the target, not for a misspelling"
+
+
+@pytest.mark.parametrize("target", ["sm_75", "sm_90a", "sm_100a", "sm_121a"])
+def test_every_spelling_assembles_to_the_end(target: str) -> None:
+    """The assembler's first pass takes more than its second can translate."""
+    lines = [line(move).replace(move.mnemonic, text) for text, move in SPELT.items() if move.supports(target)]
+    assert len(lines) > 300
+    assert assembler.refused(lines, target) == {}
+
+
+def forms(family: str) -> list[tuple[str, str]]:
+    """(mnemonic, line) of every combination of qualifiers that the assembler can read, right or wrong."""
+    shapes, types = ("m8n8", "m16n16", "m8n16", "m16n8"), ("b16", "b8", "b8x16.b6x16_p32", "b8x16.b4x16_p64")
+    spaces = ("", ".shared", ".shared::cta", ".shared::cluster", ".global", ".local")
+    made = []
+    for shape, num, trans, space, kind in product(shapes, (1, 2, 4), ("", ".trans"), spaces, types):
+        text = f"{family}.sync.aligned.{shape}.x{num}{trans}{space}.{kind}"
+        parts = [vector("c", num * (2 if shape == "m16n16" else 1)), "[da]"]
+        made.append((text, f"{text} {', '.join(parts if family == 'ldmatrix' else parts[::-1])};"))
+    return made
+
+
+@pytest.mark.parametrize("target", ["sm_75", "sm_80", "sm_90", "sm_100a", "sm_120a"])
+@pytest.mark.parametrize("family", ["ldmatrix", "stmatrix"])
+def test_the_catalogue_is_whole(family: str, target: str) -> None:
+    """Of all combinations of shape, count, .trans, state space and format, the catalogue has those that the assembler takes."""
+    made = forms(family)
+    refused = assembler.refused([text for _, text in made], target)
+    taken = {text for i, (text, _) in enumerate(made) if i not in refused}
+    assert taken == {text for text, move in SPELT.items() if move.family == family and move.supports(target)}
+
+
+def test_forms_of_wmma_that_the_manual_lists() -> None:
+    """Multiplied out again from the syntax of wmma.load and wmma.store."""
+    big, both = ("m16n16k16", "m8n32k16", "m32n8k16"), ("row", "col")
+    listed = {f"{x}.{lay}.{s}.{t}" for x, lay, s, t in product("ab", both, big, ("f16", "s8", "u8", "bf16"))}
+    listed |= {f"{x}.{lay}.m16n16k8.tf32" for x, lay in product("ab", both)} | {f"{x}.{lay}.m8n8k4.f64" for x, lay in product("ab", both)}
+    for shape, types in (("m8n8k32", ("s4", "u4")), ("m8n8k128", ("b1",))):
+        listed |= {f"{x}.{shape}.{t}" for x, t in product(("a.row", "b.col"), types)}
+    accumulators = {f"{lay}.{s}.{t}" for lay, s, t in product(both, big, ("f16", "f32", "s32"))}
+    accumulators |= {f"{lay}.{s}.{t}" for lay in both for s, t in (("m16n16k8", "f32"), ("m8n8k4", "f64"), ("m8n8k32", "s32"), ("m8n8k128", "s32"))}
+    listed = {f"wmma.load.{form}" for form in listed} | {f"wmma.load.c.{form}" for form in accumulators}
+    listed |= {f"wmma.store.d.{form}" for form in accumulators}
+    assert {move.mnemonic.replace(".sync.aligned", "") for move in WMMA} == listed
+    assert len(WMMA) == len(listed)
+
+
+def test_rows_are_distinct_and_say_where_they_come_from() -> None:
+    assert len({move.mnemonic for move in (*ROWS, *WMMA)}) == len(ROWS) + len(WMMA)
+    assert {move.family for move in (*ROWS, *WMMA)} == set(FAMILIES)
+    for move in (*ROWS, *WMMA):
+        assert move.section.endswith(move.family)
+        assert (move.lanes, move.sparse, move.selectors, move.space) == (32, False, (), None)
+        assert str(move) == move.mnemonic
+        assert repr(move) == f"<{move.mnemonic}>"
+        assert move.ptx.startswith(f"{move.mnemonic} ")
+        for variant in (move.in_space(space) for space in move.spaces):
+            assert row(variant.mnemonic) == variant != move
+            assert variant.in_space(None) == move
+            assert f".{variant.space}." in variant.mnemonic
+
+
+# -- ldmatrix -------------------------------------------------------------------------------------------------------------
+
+
+def element(data: bytes, position: int, bits: int) -> int:
+    """An element of a packed row: the first in the lowest bits."""
+    return int.from_bytes(data, "little") >> position * bits & (1 << bits) - 1
+
+
+def reference_load(move: Move, memory: bytes, addresses: list[int]) -> list[list[int]]:
+    """Registers of every lane, by the manual's words on ldmatrix.
+
+    8x8: lane 4g + t holds columns 2t, 2t + 1 of row g, of the column-major matrix with .trans; the next matrix is in the next register.
+    16x16 (always .trans): columns 4t .. 4t + 3 of rows g and g + 8, in two registers. 8x16: columns 4t .. 4t + 3 of row g.
+    """
+    bits = {"b16": 16, "b8": 8}[move.type] if move.source is None else int(move.source[1])
+    registers = []
+    for lane in range(32):
+        group, thread = lane >> 2, lane & 3
+        held = []
+        for matrix in range(move.count):
+            lines = range(16 * matrix, 16 * matrix + 16) if move.shape == "m16n16" else range(8 * matrix, 8 * matrix + 8)
+            data = [memory[addresses[i] : addresses[i] + 16] for i in lines]
+            if move.shape == "m8n8":
+                places = [[(2 * thread + i, group) if move.trans else (group, 2 * thread + i) for i in range(2)]]
+            elif move.shape == "m16n16":
+                places = [[(4 * thread + i, group + 8 * half) for i in range(4)] for half in range(2)]
+            else:
+                places = [[(group, 4 * thread + i) for i in range(4)]]
+            for places_of in places:
+                width = 32 // len(places_of)
+                held.append(sum(element(data[r], c, bits) << width * i for i, (r, c) in enumerate(places_of)))
+        registers.append(held)
+    return registers
+
+
+@pytest.mark.parametrize("move", LOADS, ids=str)
+def test_ldmatrix_by_the_manual(move: Move, rng: np.random.Generator) -> None:
+    memory = rng.integers(0, 256, (3, 2048), dtype=np.uint8)
+    addresses = 16 * rng.integers(0, 128, (3, 32))
+    addresses[:, len(move.speakers) :] = 7  # nobody looks there
+    wanted = [reference_load(move, m.tobytes(), a.tolist()) for m, a in zip(memory, addresses, strict=True)]
+    assert np.array_equal(move.emulate(memory, addresses), wanted)
+
+
+def test_six_and_four_bits_in_eight() -> None:
+    """16 elements, packed from the lowest bit of the row on, then 32 or 64 bits of padding; each becomes the low bits of a byte."""
+    six = sum(i * 3 + 1 << 6 * i for i in range(16)) | 0xFFFFFFFF << 96
+    four = sum(15 - i << 4 * i for i in range(16)) | 0xFFFFFFFFFFFFFFFF << 64
+    for bits, whole, values in ((6, six, [i * 3 + 1 for i in range(16)]), (4, four, [15 - i for i in range(16)])):
+        move = row(f"ldmatrix.sync.aligned.m8n16.x1.b8x16.b{bits}x16_p{128 - 16 * bits}")
+        memory = np.frombuffer(whole.to_bytes(16, "little") * 8, dtype=np.uint8)
+        registers = move.emulate(memory, move.addresses())
+        assert registers.dtype == np.uint32
+        assert np.ascontiguousarray(registers[:4]).view(np.uint8).ravel().tolist() == values
+
+
+def tile(codes: np.ndarray, pitch: int, bits: int) -> np.ndarray:
+    """A matrix of codes by rows, as bytes in memory with `pitch` bytes from row to row."""
+    rows_of = [sum(int(code) << bits * i for i, code in enumerate(line_of)).to_bytes(pitch, "little") for line_of in codes]
+    return np.frombuffer(b"".join(rows_of), dtype=np.uint8)
+
+
+def test_ldmatrix_makes_the_fragments_of_mma(rng: np.random.Generator) -> None:
+    """The usual tiles: A of m16n8k16 with x4, B (K by N in memory) with x2.trans, B by columns with x2, and 8-bit A as if it were 16-bit."""
+    ins = instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+    A, B = rng.integers(0, 1 << 16, (16, 16)), rng.integers(0, 1 << 16, (16, 8))
+    lane = np.arange(32)
+    corners = lane % 16 * 48 + lane // 16 * 16  # a row of A at 48 bytes; matrices: up left, down left, up right, down right
+    assert np.array_equal(row("ldmatrix.sync.aligned.m8n8.x4.shared.b16").emulate(tile(A, 48, 16), corners), ins.a.pack_codes(A))
+    trans = row("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16")
+    assert np.array_equal(trans.emulate(tile(B, 16, 16), trans.addresses()), ins.b.pack_codes(B))
+    plain = row("ldmatrix.sync.aligned.m8n8.x2.shared.b16")
+    assert np.array_equal(plain.emulate(tile(B.T, 32, 16), lane % 8 * 32 + lane // 8 % 2 * 16), ins.b.pack_codes(B))
+    small = instruction("mma.sync.aligned.m16n8k32.row.col.s32.s8.u8.s32")
+    A8 = rng.integers(0, 256, (16, 32))
+    corners = lane % 16 * 32 + lane // 16 * 16
+    assert np.array_equal(row("ldmatrix.sync.aligned.m8n8.x4.b16").emulate(tile(A8, 32, 8), corners), small.a.pack_codes(A8))
+
+
+@pytest.mark.parametrize(("kind", "source_format", "shift"), [("e3m2", "b6x16_p32", 0), ("e2m3", "b6x16_p32", 0), ("e2m1", "b4x16_p64", 2)])
+def test_packed_formats_feed_f8f6f4(kind: str, source_format: str, shift: int, rng: np.random.Generator) -> None:
+    """6-bit elements come as kind::f8f6f4 wants them; e2m1 lies in the middle of its byte there, so it is shifted by two bits first."""
+    ins = instruction(f"mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.{kind}.{kind}.f32")
+    bits = int(source_format[1])
+    A = rng.integers(0, 1 << bits, (16, 32))
+    halves = np.concatenate([A[:, :16], A[:, 16:]])  # 16 elements are one row of ldmatrix
+    move = row(f"ldmatrix.sync.aligned.m8n16.x4.b8x16.{source_format}")
+    assert np.array_equal(move.emulate(tile(halves, 16, bits), move.addresses()) << shift, ins.a.pack_codes(A))
+    B = rng.integers(0, 1 << bits, (32, 8))
+    move = row(f"ldmatrix.sync.aligned.m16n16.x2.trans.b8x16.{source_format}")
+    wide = np.concatenate([B, rng.integers(0, 1 << bits, (32, 8))], axis=1)  # two B side by side: 32 rows of 16
+    registers = move.emulate(tile(wide, 16, bits), move.addresses()) << shift
+    for second, codes in enumerate((wide[:, :8], wide[:, 8:])):
+        assert np.array_equal(registers[:, second::2], ins.b.pack_codes(codes))
+
+
+# -- stmatrix, movmatrix ------------------------------------------------------------------------------------------------------
+
+
+def reference_store(move: Move, registers: np.ndarray, addresses: list[int], memory: bytes) -> bytes:
+    """stmatrix by the manual's words; 16x8 in 8 bits (always .trans): lane 4g + t holds columns 2t, 2t + 1 of rows g, then g + 8."""
+    result = bytearray(memory)
+    for lane, held in enumerate(registers.tolist()):
+        group, thread = lane >> 2, lane & 3
+        for matrix, register in enumerate(held):
+            for i in range(2 if move.type == "b16" else 4):
+                if move.type == "b16":
+                    r, c = (2 * thread + i, group) if move.trans else (group, 2 * thread + i)
+                    data = (register >> 16 * i & 0xFFFF).to_bytes(2, "little")
+                else:
+                    r, c = 2 * thread + i % 2, group + 8 * (i // 2)
+                    data = (register >> 8 * i & 0xFF).to_bytes(1, "little")
+                at = addresses[8 * matrix + r] + c * len(data)
+                result[at : at + len(data)] = data
+    return bytes(result)
+
+
+@pytest.mark.parametrize("move", STORES, ids=str)
+def test_stmatrix_by_the_manual(move: Move, rng: np.random.Generator) -> None:
+    memory = rng.integers(0, 256, (3, 2048), dtype=np.uint8)
+    addresses = np.stack([16 * rng.permutation(128)[:32] for _ in range(3)])
+    registers = rng.integers(0, 1 << 32, (3, 32, move.count), dtype=np.uint32)
+    before = memory.copy()
+    stored = move.emulate(registers, addresses, memory)
+    for i in range(3):
+        assert stored[i].tobytes() == reference_store(move, registers[i], addresses[i].tolist(), memory[i].tobytes())
+    assert np.array_equal(memory, before)
+
+
+@pytest.mark.parametrize("move", [move for move in STORES if move.type == "b16"], ids=str)
+def test_ldmatrix_reads_what_stmatrix_stored(move: Move, rng: np.random.Generator) -> None:
+    addresses = 16 * rng.permutation(64)[:32]
+    registers = rng.integers(0, 1 << 32, (5, 32, move.count), dtype=np.uint32)
+    memory = move.emulate(registers, addresses, np.zeros(1024, dtype=np.uint8))
+    assert memory.shape == (5, 1024)
+    assert np.array_equal(row(move.mnemonic.replace("st", "ld", 1)).emulate(memory, addresses), registers)
+
+
+def test_ldmatrix_reads_what_8_bit_stmatrix_stored(rng: np.random.Generator) -> None:
+    """Not the same fragments: m16n8 is an accumulator's, m16n16 a multiplicand's. The matrices in memory are the same."""
+    store, load = row("stmatrix.sync.aligned.m16n8.x2.trans.b8"), row("ldmatrix.sync.aligned.m16n16.x1.trans.b8")
+    codes = rng.integers(0, 256, (16, 16))
+    memory = store.emulate(store.operand("r").pack_codes(codes), store.addresses(), np.zeros(256, dtype=np.uint8))
+    assert np.array_equal(memory.reshape(16, 16), codes)
+    assert np.array_equal(load.operand("R").unpack_codes(load.emulate(memory, load.addresses())), codes)
+    ins = instruction("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32")
+    assert np.array_equal(store.operand("R").layout.T.coords()[:, :4], ins.d.layout.coords())
+
+
+def test_movmatrix_by_the_manual(rng: np.random.Generator) -> None:
+    a = rng.integers(0, 1 << 32, (4, 2, 32, 1), dtype=np.uint32)
+    d = MOVMATRIX.emulate(a)
+    assert d.shape == a.shape
+    for lane in range(32):
+        group, thread = lane >> 2, lane & 3
+        for i in range(2):  # row 2t + i, column g of the source: lane 4 (2t + i) + g / 2, half g % 2
+            source_lane = 4 * (2 * thread + i) + group // 2
+            assert np.array_equal(d[..., lane, 0] >> 16 * i & 0xFFFF, a[..., source_lane, 0] >> 16 * (group % 2) & 0xFFFF)
+    A, D = MOVMATRIX.operand("a"), MOVMATRIX.operand("d")
+    assert np.array_equal(D.unpack_codes(d), np.swapaxes(A.unpack_codes(a), -1, -2))
+    assert np.array_equal(MOVMATRIX.emulate(d), a)
+    stored = row("stmatrix.sync.aligned.m8n8.x1.b16").emulate(a, np.arange(32) % 8 * 16, np.zeros(128, dtype=np.uint8))
+    assert np.array_equal(row("ldmatrix.sync.aligned.m8n8.x1.trans.b16").emulate(stored, np.arange(32) % 8 * 16), d)
+
+
+# -- wmma ---------------------------------------------------------------------------------------------------------------------
+
+
+def lines_of(move: Move, data: bytes, stride: int, offset: int) -> np.ndarray:
+    """The matrix in memory, element by element: [rows, columns] of codes."""
+    operand = next(iter(move.operands.values()))
+    bits, (height, width) = operand.dtype.bits, operand.shape
+    whole = int.from_bytes(data[offset:], "little")
+    at = [[(r * stride + c if move.layout == "row" else c * stride + r) for c in range(width)] for r in range(height)]
+    return np.array([[whole >> bits * place & (1 << bits) - 1 for place in places] for places in at], dtype=np.uint64)
+
+
+@pytest.mark.parametrize("move", WMMA, ids=str)
+@pytest.mark.parametrize("wide", [0, 1, 3])
+def test_wmma_moves_the_matrix(move: Move, wide: int, rng: np.random.Generator) -> None:
+    """Every element from where stride and layout put it into every place that holds it; a store touches nothing else."""
+    operand = next(iter(move.operands.values()))
+    count, length = move.lines
+    step = 8 * move.alignment // operand.dtype.bits
+    stride, offset = length + wide * step, wide * move.alignment
+    memory = rng.integers(0, 256, offset + count * stride * operand.dtype.bits // 8 + 8, dtype=np.uint8)
+    codes = lines_of(move, memory.tobytes(), stride, offset)
+    if move.family == "wmma.load":
+        registers = move.emulate(memory, stride=stride, offset=offset)
+        for copy in range(operand.layout.copies):
+            assert np.array_equal(operand.unpack_codes(registers, copy), codes)
+        if not wide:
+            assert np.array_equal(move.emulate(memory), registers)
+        return
+    given = rng.integers(0, 1 << operand.dtype.bits, operand.shape, dtype=np.uint64).astype(operand.dtype.code_type)
+    stored = move.emulate(operand.pack_codes(given), memory, stride=stride, offset=offset)
+    assert np.array_equal(lines_of(move, stored.tobytes(), stride, offset), given)
+    back = move.emulate(operand.pack_codes(codes.astype(operand.dtype.code_type)), stored, stride=stride, offset=offset)
+    assert np.array_equal(back, memory), "the gaps kept their bytes"
+
+
+@pytest.mark.parametrize("move", [move for move in WMMA if move.matrix in ("c", "d")], ids=str)
+def test_loads_and_stores_of_accumulators_share_the_fragment(move: Move) -> None:
+    other = row(move.mnemonic.replace("load.c", "?.d").replace("store.d", "load.c").replace("?", "store"))
+    (mine,), (theirs,) = move.operands.values(), other.operands.values()
+    assert mine.layout == theirs.layout
+    assert {mine.name, theirs.name} == {"C", "D"}
+
+
+DEFAULT_STRIDES = """\
+16x16x16 | 16 | 16 | 16 | 16 | 16 | 16
+8x32x16 | 16 | 8 | 32 | 16 | 32 | 8
+32x8x16 | 16 | 32 | 8 | 16 | 8 | 32
+8x8x32 | 32 | 8 | 8 | 32 | 8 | 8
+8x8x128 | 128 | 8 | 8 | 128 | 8 | 8
+16x16x8 | 8 | 16 | 16 | 8 | 16 | 16
+8x8x4 | 4 | 8 | 8 | 4 | 8 | 8"""
+
+
+def test_default_strides() -> None:
+    """The table of "Matrix Storage for WMMA": A, B, accumulator, each by rows and by columns."""
+    table = {}
+    for text in DEFAULT_STRIDES.splitlines():
+        shape, *numbers = text.split(" | ")
+        m, n, k = shape.split("x")
+        for key, number in zip(product(("a", "b", "cd"), ("row", "col")), numbers, strict=True):
+            table[f"m{m}n{n}k{k}", *key] = int(number)
+    for move in WMMA:
+        matrix = "cd" if move.matrix in ("c", "d") else move.matrix
+        assert move.lines[1] == table[move.shape, matrix, move.layout]
+        assert move.addresses(64)[0] == 64
+        assert np.diff(move.addresses(0)).tolist() == [move.lines[1] * next(iter(move.operands.values())).dtype.bits // 8] * (move.lines[0] - 1)
+
+
+def test_alignment_of_wmma() -> None:
+    """The manual's example: eight .f16x2 registers are 32 bytes; p and 2 * stride are multiples of that."""
+    move = row("wmma.load.a.sync.aligned.row.m16n16k16.f16")
+    assert move.alignment == 32
+    memory = np.arange(16 * 40, dtype=np.float16)
+    registers = move.emulate(memory, stride=32, offset=64)
+    assert np.array_equal(move.operand("A").unpack(registers), memory[32:].reshape(-1, 32)[:16, :16])
+    short = row("wmma.load.a.sync.aligned.col.m8n32k16.f16")
+    assert short.alignment == 16, "its default stride is half a fragment"
+
+
+# -- addresses and refusals ---------------------------------------------------------------------------------------------------------
+
+
+def test_lanes_that_supply_addresses() -> None:
+    """The manual's table for 8-row matrices, and 16 lanes for each 16-row one."""
+    for move in ROWS:
+        each = 16 if move.shape == "m16n16" else 8
+        expected = [(lane, lane // each, lane % each) for lane in range(each * move.count)] if move is not MOVMATRIX else []
+        assert [tuple(speaker) for speaker in move.speakers] == expected
+        if expected:
+            assert move.operand("R").shape[0] == len(expected)
+            assert move.addresses(32, 48)[: len(expected)].tolist() == [32 + 48 * lane for lane, *_ in expected]
+            assert move.addresses(32, 48).shape == (32,)
+
+
+X2 = row("ldmatrix.sync.aligned.m8n8.x2.b16")
+ST = row("stmatrix.sync.aligned.m8n8.x4.b16")
+LA = row("wmma.load.a.sync.aligned.row.m16n16k16.f16")
+L4 = row("wmma.load.a.sync.aligned.row.m8n8k32.s4")
+BYTES = np.zeros(1024, dtype=np.uint8)
+ZERO = np.zeros(32, dtype=int)
+AT = np.arange(32) * 16
+REFUSALS: list[tuple[Any, str]] = [
+    (lambda: X2.emulate(BYTES, AT + 4 * (np.arange(32) == 5)), r"^address 84 of lane 5: it must be a multiple of 16$"),
+    (
+        lambda: X2.emulate(BYTES, AT + 1024 * (np.arange(32) == 9)),
+        r"^address 1168 of lane 9: its row of 16 bytes lies outside of the memory of 1024 bytes",
+    ),
+    (lambda: X2.emulate(BYTES, AT - 16), r"^address -16 of lane 0: .* outside"),
+    (lambda: X2.emulate(BYTES, AT[:16]), r"^addresses: found int64 of shape \(16,\); it takes whole numbers \[\.\.\., 32 lanes\]"),
+    (lambda: X2.emulate(BYTES, AT / 2), "^addresses: found float64"),
+    (lambda: X2.emulate(BYTES), r"takes memory, addresses, found 1 array$"),
+    (lambda: X2.emulate(np.zeros(4, dtype=bool), AT), "^memory: found bool"),
+    (lambda: X2.emulate(BYTES, AT, stride=3), "has no stride and no offset"),
+    (lambda: ST.emulate(np.zeros((32, 4), np.uint32), AT * (np.arange(32) != 7), BYTES), "^lanes 0 and 7 store to the same address 0: .* undefined"),
+    (lambda: ST.emulate(np.zeros((32, 2), np.uint32), AT, BYTES), r"^R: found registers of shape \(32, 2\)"),
+    (lambda: ST.emulate(np.zeros((3, 32, 4), np.uint32), AT, np.zeros((2, 1024), np.uint8)), "which do not broadcast"),
+    (lambda: LA.emulate(BYTES, stride=15), "stride=15 is shorter than a row of 16 elements"),
+    (lambda: LA.emulate(BYTES, stride=24), "stride=24; rows start at multiples of 32 bytes, so it must be a multiple of 16 elements"),
+    (lambda: LA.emulate(BYTES, offset=16), "offset=16; rows start at multiples of 32 bytes"),
+    (lambda: LA.emulate(BYTES[:512], stride=32), "row 15 ends at byte 992; the memory has 512"),
+    (lambda: LA.emulate(BYTES, stride=16.0), "stride=16.0 is no whole number"),
+    (lambda: L4.emulate(np.zeros(64, dtype=np.float32)), "elements of 4 bits are packed into whole numbers"),
+    (lambda: MOVMATRIX.addresses(), "stays in registers: it takes no address"),
+    (lambda: MOVMATRIX.alignment, "nothing to align"),
+    (lambda: X2.operand("A"), r"has no operand 'A'; it has R$"),
+    (lambda: X2.in_space("global"), r"^ldmatrix in \.global: it takes \.shared, \.shared::cta, no state space"),
+    (lambda: MOVMATRIX.in_space("shared"), r"^movmatrix in \.shared: it takes no state space"),
+    (lambda: X2.supports("sm_91"), "^unknown target 'sm_91'"),
+    (lambda: Move("ldmatrix", "m16n16", "b8", TARGETS, 4, True), "4 matrices of 16 rows need 64 addresses; a warp has 32 lanes"),
+    (lambda: Move("ldmatrix", "m8n8", "b8", TARGETS), "a row of 8 elements of b8 is not 16 bytes"),
+    (lambda: Move("ldmatrix", "m8n16", "b8", TARGETS, source="b5x16_p48"), "the formats are b6x16_p32, b4x16_p64"),
+    (lambda: Move("ldmatrix", "m8n8", "b16", ("sm_1",)), r"targets \['sm_1'\]"),
+    (lambda: Move("wmma.load", "m8n8k32", "s4", TARGETS), "matrix, layout and fragment belong to"),
+    (lambda: Move("prmt", "m8n8", "b16", TARGETS), "^family 'prmt': there are ldmatrix"),  # type: ignore[arg-type]
+]
+
+
+@pytest.mark.parametrize(("ask", "said"), REFUSALS)
+def test_refusals(ask: Any, said: str) -> None:
+    with pytest.raises(PtxlabError, match=said) as caught:
+        ask()
+    assert "\n" not in str(caught.value)
+
+
+def test_batches_broadcast(rng: np.random.Generator) -> None:
+    memory, addresses = rng.integers(0, 256, (2, 1, 1024), dtype=np.uint8), 16 * rng.integers(0, 64, (3, 32))
+    registers = X2.emulate(memory, addresses)
+    assert registers.shape == (2, 3, 32, 2)
+    assert np.array_equal(registers[1, 2], X2.emulate(memory[1, 0], addresses[2]))
+    words = memory.view(np.float16)
+    assert np.array_equal(X2.emulate(words, addresses), registers)
+    stored = ST.emulate(rng.integers(0, 1 << 32, (3, 32, 4), dtype=np.uint32), 16 * rng.permutation(64)[:32], words)
+    assert (stored.shape, stored.dtype) == ((2, 3, 512), np.dtype(np.float16))
+
+
+# -- kernels --------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("target", ["sm_75", "sm_90a", "sm_100a", "sm_120a"])
+def test_kernels_compile(target: str) -> None:
+    """Every row for some target, its state space another one for each row; one module."""
+    some = WMMA if target in ("sm_75", "sm_90a") else WMMA[::5]
+    every = [move for move in (*ROWS, *some) if move.supports(target)]
+    chosen = [move.in_space([None, *move.spaces][(i + len(target)) % (1 + len(move.spaces))]) for i, move in enumerate(every)]
+    assert gpu.compile(source(chosen), target, cache=False).startswith(b"\x7fELF")
+
+
+def test_sources_hold_their_instruction_once() -> None:
+    for move in SPELT.values():
+        assert move.kernel.count(f'"{move.mnemonic} ') == 1
+        assert f"void __launch_bounds__(32) {name(move)}(" in move.kernel
+        assert f"// {move.ptx}" in move.kernel
+    assert len({name(move) for move in SPELT.values()}) == len(set(SPELT.values()))
+
+
+SIZES = {"const uint4*": 1, "uint4*": 1, "const unsigned int*": 4, "unsigned int*": 4, "const unsigned long long*": 8, "unsigned long long*": 8}
+
+
+@pytest.mark.parametrize("move", [ROWS[0], STORES[-1], MOVMATRIX, WMMA[0], WMMA[-1], row("wmma.store.d.sync.aligned.row.m8n8k4.f64")], ids=str)
+def test_arguments_are_those_of_the_kernel(move: Move, monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator) -> None:
+    """A launch that only looks: every pointer gets an array of its words, every int a number, in the kernel's order."""
+    seen: list[Any] = []
+
+    def look(code: str, kernel: str, arguments: list[Any], **sizes: int) -> None:
+        declared = code[code.index(f"{kernel}(") + len(kernel) + 1 : code.index(")\n{")].split(",")
+        for parameter, argument in zip(declared, arguments, strict=True):
+            kind, _, called = parameter.strip().rpartition(" ")
+            array = getattr(argument, "array", argument)
+            assert isinstance(argument, gpu.Out) == (called in ({"result"} if "st" in move.family else {"R", "D"}))
+            assert array.dtype.itemsize == SIZES.get(kind, 4)
+            assert array.ndim == 0 if kind in ("int", "unsigned int") else len(array) == 3
+            seen.append(called)
+
+    monkeypatch.setattr(gpu, "device_target", lambda: move.targets[-1])
+    monkeypatch.setattr(gpu, "launch", look)
+    operand = next(iter(move.operands.values()))
+    given = {
+        "registers": rng.integers(0, 1 << 32, (3, 32, operand.registers), dtype=np.uint32).astype(operand.register_type),
+        "addresses": np.arange(32) * 16,
+        "memory": np.zeros((3, 2040), dtype=np.uint8),
+    }
+    arrays = [given[called] for called in move.inputs]
+    assert move.run(*arrays).shape == move.emulate(*arrays).shape
+    assert seen[-1] == "count"
+
+
+def test_ptx_lines() -> None:
+    assert row("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16").ptx == "ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%r0, %r1}, [%p];"
+    assert row("stmatrix.sync.aligned.m16n8.x1.trans.b8").ptx == "stmatrix.sync.aligned.m16n8.x1.trans.b8 [%p], {%r0};"
+    assert MOVMATRIX.ptx == "movmatrix.sync.aligned.m8n8.trans.b16 %d0, %a0;"
+    assert L4.ptx == "wmma.load.a.sync.aligned.row.m8n8k32.s4 {%a0}, [%p], %stride;"
+    store = row("wmma.store.d.sync.aligned.col.m8n8k4.shared::cta.f64")
+    assert store.ptx == "wmma.store.d.sync.aligned.col.m8n8k4.shared::cta.f64 [%p], {%d0, %d1}, %stride;"
+
+
+def test_run_without_a_gpu_says_so() -> None:
+    if gpu.available():
+        pytest.skip("a GPU is there")
+    with pytest.raises(PtxlabError, match="emulator"):
+        X2.run(BYTES, ZERO)
