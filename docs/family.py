@@ -271,6 +271,8 @@ def _caption(op: Operand, fragment: Fragment, warp: int | None) -> str:
     said = [f"{fragment.name} {op.shape[0]}x{op.shape[1]}: a cell is a run of neighbours in one lane, T&lt;lane&gt;:{{elements}}"]
     if warp is not None:
         said.append(f"the rows of warp 0; the other {op.lanes // 32 - 1} warps hold the next rows in the same way")
+    if getattr(fragment.ins, "speakers", ()):
+        said.append("row r is the row in memory whose address lane r gives")
     if op.layout is not None and op.layout.copies > 1:
         said.append(f"every element is held {op.layout.copies} times, the figure shows the first holder")
     return "; ".join(said) + "."

@@ -34,7 +34,7 @@ def build(families: Sequence[FamilyPage], others: Sequence[Page]) -> Page:
         on = targets(list(dict.fromkeys(target for ins in it.forms for target in ins.targets)))
         rows.append((link(code(it.family), it.page.file), shapes, escape(kinds), str(len(it.forms)), escape(on)))
     rows.append(("", "", "", f"<strong>{sum(len(it.forms) for it in families)}</strong>", ""))
-    page.add(table(("family", "shapes", "A and B", "forms", "targets"), rows, numbers=(3,), label="Families"))
+    page.add(table(("family", "shapes", "element types", "forms", "targets"), rows, numbers=(3,), label="Families"))
     page.head(2, "Pages")
     page.add(listed(f"{link(escape(other.title), other.file)}: {escape(other.about)}" for other in others))
     page.head(2, "How to read the figures")

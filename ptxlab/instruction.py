@@ -30,6 +30,7 @@ TARGETS: tuple[str, ...] = (
 _PADDING = {"e2m1": 2}
 
 _WMMA_NOTE = "observed on sm_90; the ISA leaves WMMA fragments open"
+_STACK_NOTE = "the matrices of four independent products, one for each quad pair of lanes"
 
 
 @dataclass(frozen=True)
@@ -197,12 +198,13 @@ class Instruction:
         run = max(1, 32 // (container or element.bits))
         if self.products > 1:
             layout = fragments.quad_pairs(name, self.a_layout if name == "A" else self.b_layout)
-            return Operand(name, element, layout.shape, layout, axes=axes)
+            return Operand(name, element, layout.shape, layout, axes=axes, note=_STACK_NOTE)
         if self.family == "wmma":
             held = 16 if kind == "f16" else 0
             return Operand(name, element, shape, fragments.wmma(name, self.m, self.n, self.k, run, held), axes=axes, note=_WMMA_NOTE)
         layout = fragments.block(lines, depth, run, 16, self.lanes // 32)
-        return Operand(name, element, shape, layout if name == "A" else layout.T, "register", axes, container, padding)
+        note = "each element in a byte of its own" if container else ""
+        return Operand(name, element, shape, layout if name == "A" else layout.T, "register", axes, container, padding, note)
 
     @cached_property
     def c(self) -> Operand:
@@ -221,7 +223,8 @@ class Instruction:
             layout = fragments.wmma(name, self.m, self.n, self.k, 2)
         else:
             layout = fragments.block(self.m, self.n, 2, 16, self.lanes // 32)
-        return Operand(name, dtype(kind), layout.shape, layout, axes=("m", "n"), note=_WMMA_NOTE if self.family == "wmma" else "")
+        note = _STACK_NOTE if self.products > 1 else _WMMA_NOTE if self.family == "wmma" else ""
+        return Operand(name, dtype(kind), layout.shape, layout, axes=("m", "n"), note=note)
 
     @cached_property
     def e(self) -> Operand | None:

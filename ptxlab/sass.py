@@ -95,28 +95,42 @@ def statement(ins: Any, modifiers: Modifiers | None = None) -> str:
 
     >>> import ptxlab
     >>> print(statement(ptxlab.instruction("mma.sync.aligned.m8n8k32.row.col.s32.s4.s4.s32")))
-    asm volatile("mma.sync.aligned.m8n8k32.row.col.s32.s4.s4.s32 {%0, %1}, {%2}, {%3}, {%4, %5};"
+    asm volatile("mma.sync.aligned.m8n8k32.row.col.s32.s4.s4.s32 "
+                 "{%0, %1}, {%2}, {%3}, {%4, %5};"
                  : "=r"(d[0]), "=r"(d[1])
-                 : "r"(a[0]), "r"(b[0]), "r"(c[0]), "r"(c[1]));
+                 : "r"(a[0]),
+                   "r"(b[0]),
+                   "r"(c[0]), "r"(c[1]));
     """
     line = _line(ins, modifiers)
-    names = list(dict.fromkeys(_names(ins, line)))
-    split = _written(line)
+    names, split = list(dict.fromkeys(_names(ins, line))), _written(line)
     asynchronous = line.startswith("wgmma")
-    text = _numbered(line)
-    out = ", ".join(f'"{"+" if asynchronous else "="}{name.constraint}"({name.cpp})' for name in names[:split])
-    inputs = [f'"{name.constraint}"({name.cpp})' for name in names[split:]]
-    clobbered = ""
+    mnemonic, operands = _numbered(line).split(" ", 1)
+    text = [f'"{mnemonic} "', f'"{operands}"']
+    inputs = _constraints(names[split:], "")
     if asynchronous:
-        text = f"{{ .reg .pred scale_d; setp.ne.b32 scale_d, %{len(names)}, 0; {text} }}"
+        text = ['"{ .reg .pred scale_d; "', f'"setp.ne.b32 scale_d, %{len(names)}, 0; "', text[0], f'{text[1][:-1]} }}"']
         inputs.append(f'"r"({int(modifiers.scale_d) if modifiers else 1})')
-    elif "[" in text:
-        clobbered = '\n             : "memory"'
-    said = f'asm volatile("{text}"\n             :{" " + out if out else ""}\n             : {", ".join(inputs)}{clobbered});'
+    indent = "\n" + " " * len("asm volatile(")
+    outputs = _constraints(names[:split], "+" if asynchronous else "=")
+    parts = [*text, _clause(outputs, indent), _clause(inputs, indent), *([': "memory"'] if "[" in operands else [])]
+    said = f"asm volatile({indent.join(parts)});"
     if not asynchronous:
         return said
     before, *after = (f'asm volatile("wgmma.{what};" ::: "memory");' for what in _ASYNC)
     return "\n".join([before, said, *after])
+
+
+def _constraints(names: list[_Name], sign: str) -> list[str]:
+    """The constraints of every operand, the registers of one together."""
+    arrays: dict[str, list[str]] = {}
+    for name in names:
+        arrays.setdefault(name.array, []).append(f'"{sign}{name.constraint}"({name.cpp})')
+    return [", ".join(registers) for registers in arrays.values()]
+
+
+def _clause(lines: list[str], indent: str) -> str:
+    return f": {f',{indent}  '.join(lines)}".rstrip()
 
 
 _ASYNC = ("fence.sync.aligned", "commit_group.sync.aligned", "wait_group.sync.aligned 0")

@@ -10,33 +10,42 @@ import sys
 from pathlib import Path
 
 from ptxlab import TARGETS, Instruction, catalog
+from ptxlab.moves import Move
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
 
 
 def table() -> str:
-    """One row for every group of forms that differ only in types' pairing, N and `.satfinite`."""
-    groups: dict[tuple[str, str, str, tuple[str, ...]], list[Instruction]] = {}
+    """One row for every family and class of element types."""
+    groups: dict[tuple[str, str], list[Instruction | Move]] = {}
     for ins in catalog():
-        wide = ins.family.startswith("wgmma")
-        kind = ins.d_type if wide else "FP8" if ins.a_type in ("e4m3", "e5m2") else ins.a_type.lstrip("su")
-        groups.setdefault((ins.family, f"m{ins.m}n{'N' if wide else ins.n}k{ins.k}", kind, ins.targets), []).append(ins)
-    lines = ["| family | shape | A and B | C and D | forms | targets |", "|---|---|---|---|---:|---|"]
-    for (family, shape, _, targets), rows in groups.items():
-        sizes = sorted({ins.n for ins in rows})
-        n = f", N = {sizes[0]}..{sizes[-1]}" if len(sizes) > 1 else ""
-        inputs = ", ".join(dict.fromkeys(kind for ins in rows for kind in (ins.a_type, ins.b_type)))
-        bit_ops = ", ".join(dict.fromkeys(f"`.{ins.bit_op}.popc`" for ins in rows if ins.bit_op))
-        outputs = ", ".join(dict.fromkeys(ins.d_type for ins in rows))
-        lines.append(f"| `{family}` | `{shape}`{n} | {inputs} {bit_ops}".rstrip() + f" | {outputs} | {len(rows)} | {_targets(targets)} |")
+        groups.setdefault((ins.family, _class(ins)), []).append(ins)
+    lines = ["| family | elements | shapes | result | forms | targets |", "|---|---|---|---|---:|---|"]
+    for (family, elements), rows in groups.items():
+        shapes = ", ".join(f"`{shape}`" for shape in dict.fromkeys(_shape(ins) for ins in rows))
+        results = ", ".join(dict.fromkeys(ins.d_type for ins in rows if isinstance(ins, Instruction)))
+        first = ", ".join(dict.fromkeys(map(_targets, sorted((ins.targets for ins in rows), key=lambda targets: TARGETS.index(targets[0])))))
+        lines.append(f"| `{family}` | {elements} | {shapes} | {results} | {len(rows)} | {first} |")
     lines.append(f"| | | | | **{len(catalog())}** | |")
     return "\n".join(lines)
 
 
+def _class(ins: Instruction | Move) -> str:
+    if isinstance(ins, Move):
+        return "any" if not ins.wmma else "those of `wmma`"
+    if ins.kind is not None:
+        return f"`kind::{ins.kind}`" + (" with block scales" if ins.scale_vec else "")
+    return {"e4m3": "FP8", "e5m2": "FP8", "s8": "s8, u8", "u8": "s8, u8", "s4": "s4, u4", "u4": "s4, u4"}.get(ins.a_type, ins.a_type)
+
+
+def _shape(ins: Instruction | Move) -> str:
+    return re.sub(r"n\d+k", "nNk", ins.shape) if ins.lanes == 128 else ins.shape
+
+
 def _targets(targets: tuple[str, ...]) -> str:
     later = TARGETS[TARGETS.index(targets[0]) :]
-    return f"{targets[0]} and later" if targets == later and len(targets) > 1 else ", ".join(targets)
+    return f"{targets[0]} and later" if targets == later and len(targets) > 1 else f"{targets[0]} and its kin" if len(targets) > 1 else targets[0]
 
 
 def answer(command: str) -> str:

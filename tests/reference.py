@@ -30,6 +30,9 @@ FORMATS = {
     "e5m2": {"exponent_bits": 5, "fraction_bits": 2},
     "e4m3": {"exponent_bits": 4, "fraction_bits": 3, "ieee": False},
     "e2m1": {"exponent_bits": 2, "fraction_bits": 1, "ieee": False},
+    "e2m3": {"exponent_bits": 2, "fraction_bits": 3, "ieee": False},
+    "e3m2": {"exponent_bits": 3, "fraction_bits": 2, "ieee": False},
+    "f64": {"exponent_bits": 11, "fraction_bits": 52},
 }
 
 
@@ -83,8 +86,16 @@ def _sign(value: Fraction | float) -> float:
     return value if value != value else float((value > 0) - (value < 0))
 
 
-def fused(products: list[tuple[int, int]], c: int, types: tuple[str, str, str], fraction_bits: int, result_bits: int, floor: int = -133) -> int:
-    """Code of D for pairs of codes (a, b) and the code of C."""
+def fused(
+    products: list[tuple[int, int]],
+    c: int,
+    types: tuple[str, str, str],
+    fraction_bits: int,
+    result_bits: int,
+    floor: int = -133,
+    scales: tuple[int, int] | None = None,
+) -> int:
+    """Code of D for pairs of codes (a, b) and the code of C; scales are ue8m0 codes."""
     terms: list[Term] = []
     odd = 0.0
     start, at = decode(c, **FORMATS[types[2]])
@@ -94,10 +105,13 @@ def fused(products: list[tuple[int, int]], c: int, types: tuple[str, str, str], 
         terms.append((start, at))
     for a, b in products:
         (x, ex), (y, ey) = decode(a, **FORMATS[types[0]]), decode(b, **FORMATS[types[1]])
-        if isinstance(x, float) or isinstance(y, float):
+        if scales is not None and 255 in scales:
+            odd = math.nan
+        elif isinstance(x, float) or isinstance(y, float):
             odd += _sign(x) * _sign(y) * math.inf
         else:
-            terms.append((x * y, ex + ey))
+            shift = sum(scales) - 254 if scales else 0
+            terms.append((x * y * Fraction(2) ** shift, ex + ey + shift))
     if odd:
         if math.isnan(odd):
             return 0x7FFF if types[2] == "f16" else 0x7FFFFFFF
@@ -141,3 +155,90 @@ def by_way_of_f16(products: list[tuple[int, int]], c: int, types: tuple[str, str
             return 0x7FFF if accumulator == "f16" else 0x7FFFFFFF
         return (0x7C00 if accumulator == "f16" else 0x7F800000) | (odd < 0) << (15 if accumulator == "f16" else 31)
     return nearest(x + y, accumulator)
+
+
+# -- chains of fused multiply-adds --------------------------------------------------------------------------------------
+
+LARGEST = Fraction(2) ** 1024 - Fraction(2) ** 971
+
+
+def to_f64(value: Fraction, rounding: str | None, zero: int) -> int:
+    """Code of f64, rounded once; `zero` is the code of an exact zero."""
+    if value == 0:
+        return zero
+    sign, size = (value < 0) << 63, abs(value)
+    grid = Fraction(2) ** (max(exponent_of(size), -1022) - 52)
+    units, rest = divmod(size, grid)
+    away = {None: 2 * rest > grid or (2 * rest == grid and units % 2 == 1), "rz": False, "rm": rest > 0 and value < 0, "rp": rest > 0 and value > 0}
+    rounded = (units + away[rounding]) * grid
+    if rounded > LARGEST:
+        outward = {None: True, "rz": False, "rm": value < 0, "rp": value > 0}[rounding]
+        return sign | (0x7FF << 52 if outward else 0x7FEF_FFFF_FFFF_FFFF)
+    if rounded == 0:
+        return sign
+    exponent = max(exponent_of(rounded), -1022)
+    return sign | (int(rounded / Fraction(2) ** (exponent - 52)) + ((exponent + 1022) << 52))
+
+
+def fma_f64(a: int, b: int, c: int, rounding: str | None) -> int:
+    """Codes in, code out. A NaN comes through, quiet: b's before the sum's before a's; what has no value is 0xfff8..."""
+    (x, _), (y, _), (z, _) = (decode(code, **FORMATS["f64"]) for code in (a, b, c))
+    for code, value in ((b, y), (c, z), (a, x)):
+        if value != value:
+            return code | 1 << 51
+    if isinstance(x, float) or isinstance(y, float):
+        product = _sign(x) * _sign(y) * math.inf
+        total = product + (z if isinstance(z, float) else 0.0)
+        return 0xFFF8 << 48 if total != total else 0x7FF << 52 | (total < 0) << 63
+    if isinstance(z, float):
+        return c
+    negative_product, negative_c = (a ^ b) >> 63, c >> 63
+    both = x * y == 0 and z == 0 and negative_product == negative_c
+    return to_f64(x * y + z, rounding, (negative_product if both else int(rounding == "rm")) << 63)
+
+
+def chain_f64(products: list[tuple[int, int]], c: int, rounding: str | None) -> int:
+    for a, b in products:
+        c = fma_f64(a, b, c, rounding)
+    return c
+
+
+def _f32(value: Fraction | float, negative: bool) -> tuple[Fraction | float, bool]:
+    """A value of f32, nearest; (value, whether its sign is set)."""
+    if isinstance(value, float):
+        return value, value < 0
+    code = nearest(value, "f32")
+    rounded, _ = decode(code, **FORMATS["f32"])
+    return rounded, bool(code >> 31) if value else negative
+
+
+def _add(x: tuple[Fraction | float, bool], y: tuple[Fraction | float, bool]) -> tuple[Fraction | float, bool]:
+    if isinstance(x[0], float) or isinstance(y[0], float):
+        return _f32((x[0] if isinstance(x[0], float) else 0.0) + (y[0] if isinstance(y[0], float) else 0.0), False)
+    return _f32(x[0] + y[0], x[1] and y[1] and x[0] == 0 and y[0] == 0)
+
+
+def _times(x: Fraction | float, y: Fraction | float) -> Fraction | float:
+    return x * y if not isinstance(x, float) and not isinstance(y, float) else _sign(x) * _sign(y) * math.inf
+
+
+def scalar_f32(products: list[tuple[int, int]], c: int, types: tuple[str, str, str], result: str) -> int:
+    """mma.m8n8k4 on sm_90. f32: one chain from zero, then + C. f16: C + (k 0, 1) + (k 2, 3), each a product and an FMA."""
+    pairs = []
+    for a, b in products:
+        (x, _), (y, _) = decode(a, **FORMATS["f16"]), decode(b, **FORMATS["f16"])
+        pairs.append((_times(x, y), bool((a ^ b) >> 15)))
+    start, _ = decode(c, **FORMATS[types[2]])
+    total = (start, bool(c >> (15 if types[2] == "f16" else 31)))
+    for group in [pairs] if result == "f32" else [pairs[:2], pairs[2:]]:
+        chain: tuple[Fraction | float, bool] = (Fraction(0), False) if result == "f32" else group[0]
+        for pair in group if result == "f32" else group[1:]:
+            chain = _add(chain, pair)
+        total = _add(total, chain)
+    value, negative = total
+    if isinstance(value, float):
+        if value != value:
+            return 0x7FFF if result == "f16" else 0x7FFFFFFF
+        return (0x7C00 if result == "f16" else 0x7F800000) | (value < 0) << (15 if result == "f16" else 31)
+    sign = negative << (15 if result == "f16" else 31)
+    return sign if value == 0 else nearest(value, result) | sign

@@ -1,4 +1,4 @@
-"""The command line: what it answers, how it refuses, and that it is quick."""
+"""The command line: what it answers for every row of the catalogue, how it refuses, and that it is quick."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import io
 import json
 import os
 import re
+import shlex
+import shutil
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
@@ -16,7 +18,8 @@ import pytest
 
 import ptxlab
 from ptxlab import PtxlabError
-from ptxlab.cli import act, app, main
+from ptxlab.catalog import products
+from ptxlab.cli import act, app, complete, main
 from ptxlab.cli.names import find
 from ptxlab.cli.render import Style, as_text
 from ptxlab.describe import Table
@@ -42,35 +45,79 @@ def said(capsys: pytest.CaptureFixture[str]):
 
 @pytest.fixture
 def refused(capsys: pytest.CaptureFixture[str]):
-    """Runs a command that must be refused and gives the one sentence."""
+    """Runs a command that must be refused and gives the one sentence; 1: there is no answer, 2: no such question."""
 
-    def run(*words: str) -> str:
-        code = main(words)
+    def run(*words: str, code: int = 1) -> str:
+        found = main(words)
         out, err = capsys.readouterr()
-        assert (code, out) == (2, "")
+        assert (found, out) == (code, "")
         assert err.count("\n") == 1
         return err
 
     return run
 
 
-def test_list(said) -> None:
-    lines = said("list").splitlines()
-    assert [line.strip() for line in lines if line.startswith("  ")] == [ins.mnemonic for ins in ptxlab.catalog()]
-    assert lines[-1] == f"{len(ptxlab.catalog())} instructions"
-    assert f"wmma ({len(ptxlab.catalog('wmma'))})" in lines
-    assert json.loads(said("list", "--type", "tf32", "--json")) == [ins.mnemonic for ins in ptxlab.catalog() if ins.a_type == "tf32"]
-    assert said("list", "--family", "wgmma.sp", "--target", "sm_90") == "no instruction fits\n"
+def test_list(said, refused) -> None:
+    assert said("list").splitlines() == [ins.mnemonic for ins in ptxlab.catalog()]
+    assert json.loads(said("list", "--type", "tf32", "--family", "mma", "--json")) == [
+        i.mnemonic for i in ptxlab.catalog("mma") if i.a_type == "tf32"
+    ]
+    assert all(".f64" in line for line in said("list", "--type", "f64").splitlines())
+    narrow = said("list", "--shape", "M16N8K*", "--sparse", "--type", "s4").splitlines()
+    assert narrow and all(re.match(r"mma\.sp\S*\.m16n8k(64|128)\.\S*s4", line) for line in narrow)
+    assert not [line for line in said("list", "--dense").splitlines() if ".sp" in line]
+    assert "no instruction fits" in refused("list", "--family", "wgmma.sp", "--target", "sm_90")
+    assert said("list", "--family", "wgmma.sp", "--target", "sm_90", "--json") == "[]\n"
+
+
+def test_list_counts(said) -> None:
+    table = json.loads(said("list", "--count", "--json"))
+    assert {row["family"]: row["all"] for row in table[:-1]} == {f: len(ptxlab.catalog(f)) for f in {i.family for i in ptxlab.catalog()}}
+    assert (table[-1]["family"], table[-1]["all"]) == ("all", len(ptxlab.catalog()))
+    assert table[0]["b1"] == sum(ins.a_type == "b1" for ins in ptxlab.catalog("mma"))
+    assert said("list", "--count").splitlines()[-1].split()[-1] == str(len(ptxlab.catalog()))
+
+
+def test_list_on_a_terminal_has_headings_and_a_total(said, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("NO_COLOR", "1")
+    lines = said("list", "--target", "sm_75").splitlines()
+    assert f"wmma ({len(ptxlab.catalog('wmma', 'sm_75'))})" in lines
+    assert lines[-1] == f"{len(ptxlab.catalog(target='sm_75'))} instructions"
 
 
 def test_show(said) -> None:
-    text = said("show", SP_S4)
-    for part in (SP_S4, "A 16x32 s4, 2 registers in each of 32 lanes", "4:8 pair-wise", "0b0100", "measured", "missing on  sm_75"):
+    text = said("show", SP_S4, "--no-sass")
+    for part in (SP_S4, "4:8 pair-wise", "0b0100", "measured", "missing on  sm_75", "asm volatile(", '"=r"(d[3])'):
         assert part in text
-    facts = json.loads(said("show", WGMMA, "--json"))
+    assert re.search(r"A +16x32 +s4 +2 +32 ", text)
+    assert "chip runs" not in text
+    facts = json.loads(said("show", WGMMA, "--json", "--no-sass"))
     assert facts["instruction"] == WGMMA
     assert facts["targets"] == ["sm_90a"]
     assert facts["modifiers"]["imm_scale_a"] == [1, -1]
+    assert facts["operands"][1] == {"operand": "B", "shape": "64x24", "type": "e4m3", "registers": "-", "lanes": "-", "layout": "in shared memory"}
+    assert "wmma::mma_sync(d, a, b, c, false);" in said("show", "wmma.m8n8k32.s4", "--no-sass")
+    long = said("show", "wgmma.m64n256k16.f32.f16", "--no-sass")
+    assert "{%d0, %d1, ..., %d127}" in long
+    assert "%d126" not in long
+
+
+def test_show_says_what_the_chip_runs_or_what_to_install(said, monkeypatch: pytest.MonkeyPatch) -> None:
+    sass = pytest.importorskip("ptxlab.sass")
+    asked: list[str] = []
+
+    def machine(ins: ptxlab.Instruction, target: str) -> str:
+        asked.append(target)
+        if target == "sm_80":
+            raise PtxlabError("nvdisasm is not installed: pip install it")
+        return "native: 1 TEST"
+
+    monkeypatch.setattr(sass, "sass", machine)
+    assert "chip runs   sm_90a, native: 1 TEST\n" in said("show", S4)
+    assert "chip runs   sm_80: nvdisasm is not installed: pip install it\n" in said("show", S4, "--target", "sm_80")
+    assert "chip runs   sm_75: nothing, it lacks the instruction\n" in said("show", S4, "--target", "sm_75")
+    assert asked == ["sm_90a", "sm_80"]
 
 
 def test_where_dense(said) -> None:
@@ -96,6 +143,23 @@ def test_where_says_which_selector_reads_a_copy(said) -> None:
     assert [(r["lane"], r["read with"]) for r in rows] == [(0, "selector 0"), (2, "selector 1")]
 
 
+def test_where_explains_an_element_of_d(said) -> None:
+    """D[9][3] of m16n8k64: row 9 is group 1, so A is in lanes 4..7, and column 3 in lanes 12..15 of B."""
+    lines = said("where", S4, "D", "9", "3", "--explain").splitlines()
+    assert lines[1].strip() == "D[9][3] = C[9][3] + sum over k of A[9][k] * B[k][3]"
+    assert lines[-64:][37].split() == ["37", "T4", "a29", "3", "[23..20]", "T12", "b13", "1", "[23..20]"]
+    assert json.loads(said("where", S4, "C", "9", "3", "--explain", "--json"))["d"] == [{"lane": 5, "element": "d3", "register": 3, "bits": [0, 31]}]
+    sparse = said("where", SP_S4, "D", "9", "3", "--explain")
+    assert "nibbles of this row" in sparse and "0b1x01" in sparse
+    assert "B byte" in said("where", WGMMA, "D", "9", "3", "--explain")
+
+
+def test_cute(said) -> None:
+    assert said("cute", S4, "C") == "((4,8),(2,2)):((32,1),(16,8))  // (T32,V4) -> (16,8)\n"
+    rows = json.loads(said("cute", WGMMA, "--json"))["operands"]
+    assert [(row["operand"], row["cute"] == "-") for row in rows] == [("A", False), ("B", True), ("C", False), ("D", False), ("E", False)]
+
+
 def test_holds(said) -> None:
     lines = said("holds", S4, "B", "--lane", "5", "--register", "1").splitlines()
     assert [line.split()[-2:] for line in lines[3:]] == [[str(40 + i), "1"] for i in range(8)]
@@ -118,6 +182,9 @@ def test_layout_in_every_form(said) -> None:
     assert "T0:{a4..a7}" in said("layout", SP_S4, "A", "--dense")
     assert ET.fromstring(said("layout", S4, "A", "--svg", "--lane", "5")).tag.endswith("svg")
     assert "0x0490" in said("layout", WGMMA, "B")
+    bytes_ = [int(row["byte offset"]) for row in csv.DictReader(io.StringIO(said("layout", WGMMA, "B", "--csv")))]
+    assert sorted(bytes_) == list(range(64 * 24))
+    assert said("layout", "wmma.m16n16k16.f32.f16", "A").splitlines()[-1] == "every element is held twice: a(i) again as a(i + 8)"
 
 
 def test_metadata(said) -> None:
@@ -133,6 +200,7 @@ def test_ptx(said) -> None:
     assert "__global__" in kernel
     assert S4 in kernel
     assert "%a_desc" in said("ptx", WGMMA, "--shared-a")
+    assert '"+f"(d[11])' in said("ptx", WGMMA, "--cpp")
 
 
 def test_run_on_the_emulator_repeats_for_a_seed(said) -> None:
@@ -141,6 +209,12 @@ def test_run_on_the_emulator_repeats_for_a_seed(said) -> None:
     assert first != said("run", TF32, "--seed", "4", "--selector", "1")
     assert len(first.split("emulator:\n")[1].splitlines()) == 16
     assert "48 more rows" in said("run", WGMMA)
+
+
+def test_every_kind_of_row_runs_on_the_emulator(said) -> None:
+    kinds = {(i.family, i.k, i.a_type, i.d_type, i.kind, i.scale_vec, i.a_layout): i for i in products() if i.lanes == 32 or i.n == 24}
+    for ins in kinds.values():
+        assert "D of the first, from the emulator:" in said("run", ins.mnemonic)
 
 
 def test_run_on_both_counts_differing_bits(said, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,30 +246,59 @@ def test_run_on_both_for_real(said, name: str) -> None:
         (("where", S4, "A", "16", "0"), "ptxlab: row 16: the matrix is 16x64, so rows go from 0 to 15"),
         (("where", SP_S4, "A", "0", "64"), "column 64: dense A is 16x64"),
         (("where", S4, "Q", "0", "0"), "has no operand 'Q'"),
-        (("where", S4, "A", "x", "0"), "invalid int value: 'x'"),
+        (("where", SP_S4, "metadata", "0", "0"), "it has A, B, C, D, E; did you mean E?"),
+        (("where", S4, "A", "9", "37", "--explain"), "--explain is for an element of D"),
+        (("where", "movmatrix", "D", "0", "0", "--explain"), "nothing is computed"),
         (("holds", S4, "A", "--lane", "40"), "lane 40 does not exist"),
-        (("holds", S4, "A"), "required: --lane"),
+        (("holds", WGMMA, "B", "--lane", "4"), "lives in shared memory: no lane holds it; `ptxlab where`"),
         (("layout", WGMMA, "B", "--cute"), "lives in shared memory"),
-        (("layout", WGMMA, "B", "--csv"), "lives in shared memory"),
+        (("cute", WGMMA, "B"), "lives in shared memory"),
         (("layout", SP_S4, "A", "--dense", "--csv"), "--dense is for the table"),
         (("metadata", S4), "is dense"),
+        (("metadata", "movmatrix"), "is dense"),
         (("metadata", SP_S4, "--selector", "3"), "selector=3"),
         (("run", SP_S4, "--selector", "3"), "selector=3"),
         (("run", S4, "--batch", "0"), "at least one"),
-        (("run", S4, "--on", "moon"), "invalid choice: 'moon'"),
+        (("run", "movmatrix"), "moves a matrix"),
         (("ptx", S4, "--shared-a"), "only wgmma takes A from shared memory"),
+        (("ptx", "movmatrix", "--shared-a"), "only wgmma takes A from shared memory"),
+        (("sass", S4, "--target", "sm_75"), "sm_75 lacks"),
+        (("sass", S4, "--target", "sm_7"), "unknown target 'sm_7'"),
+        (("show", S4, "--target", "sm_7"), "unknown target 'sm_7'"),
         (("list", "--family", "hmma"), "unknown family 'hmma'"),
         (("list", "--target", "sm_1"), "unknown target 'sm_1'"),
         (("list", "--type", "s5"), "unknown element type 's5'"),
-        (("show", "mma.m16n8k64.f16"), "nearest legal"),
-        (("show", "mma.m16n8k64.e2m1"), "could be any of 3 instructions"),
-        (("dance",), "invalid choice: 'dance'"),
-        (("show", S4, "--wide"), "unrecognized arguments: --wide"),
-        (("--wide",), "unrecognized arguments: --wide"),
+        (("list", "--shape", "m16n8k65"), "no instruction has the shape 'm16n8k65'; did you mean m16n8k64"),
+        (("list", "--shape", "large"), "a shape is spelt m16n8k64"),
+        (("show", "mma.m16n8k64.f16"), "did you mean mma.m16n8k16.f16 or mma.m16n8k8.f16"),
+        (("show", "mma.m16n8k46.s4"), "no instruction is called 'mma.m16n8k46.s4'; did you mean mma.m16n8k64.s4?"),
+        (("show", "mm.m16n8k64.s4"), "did you mean mma.m16n8k64.s4?"),
+        (("show", S4.replace("s4.s4", "s4.s9")), "nearest legal"),
+        (("show", "mma.m16n8k64.e2m1"), "could be any of"),
     ],
 )
-def test_bad_input_is_refused_in_one_sentence(refused, words: tuple[str, ...], sentence: str) -> None:
+def test_what_does_not_exist_is_refused_in_one_sentence(refused, words: tuple[str, ...], sentence: str) -> None:
     assert sentence in refused(*words)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("where", S4, "A", "x", "0"), "invalid int value: 'x'"),
+        (("holds", S4, "A"), "required: --lane"),
+        (("run", S4, "--on", "moon"), "invalid choice: --on 'moon'; there are emulator, gpu, both; see ptxlab run --help"),
+        (("run", S4, "--on", "emulato"), "did you mean emulator? see ptxlab run --help"),
+        (("dance",), "invalid choice: command 'dance'"),
+        (("shwo",), "invalid choice: command 'shwo'; did you mean show? see ptxlab --help"),
+        (("completion", "tcsh"), "invalid choice: shell 'tcsh'"),
+        (("show", S4, "--wide"), "unrecognized arguments: --wide"),
+        (("list", "--famly", "wmma"), "unrecognized arguments: --famly wmma; did you mean --family? see ptxlab list --help"),
+        (("--wide",), "unrecognized arguments: --wide"),
+        (("list", "--sparse", "--dense"), "not allowed with argument"),
+    ],
+)
+def test_wrong_usage_is_refused_in_one_sentence(refused, words: tuple[str, ...], sentence: str) -> None:
+    assert sentence in refused(*words, code=2)
 
 
 @pytest.mark.parametrize(
@@ -210,6 +313,17 @@ def test_bad_input_is_refused_in_one_sentence(refused, words: tuple[str, ...], s
         ("wmma.b1.and", "wmma.mma.and.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32"),
         ("wgmma.sp.m64n24k64.f32.e4m3", WGMMA),
         ("wgmma.sp.m64n24k64.f16.e4m3.e5m2", "wgmma.mma_async.sp.sync.aligned.m64n24k64.f16.e4m3.e5m2"),
+        ("mma.m8n8k4.f64", "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64"),
+        ("mma.m8n8k4.f64.rz", "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64.rz"),
+        ("mma.m8n8k4.f32.f16", "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32"),
+        ("mma.m8n8k4.col.row.f16.f16.f16.f16", "mma.sync.aligned.m8n8k4.col.row.f16.f16.f16.f16"),
+        ("mma.m16n8k32.f32.e4m3", "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32"),
+        ("mma.m16n8k32.f8f6f4.f32.e4m3", "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e4m3.e4m3.f32"),
+        ("wmma.m16n16k16.f32.f16", "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32"),
+        ("wgmma.m64n8k16.f32.f16", "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16"),
+        ("wmma.load.b.m16n16k16.f16", "wmma.load.b.sync.aligned.col.m16n16k16.f16"),
+        ("ldmatrix.m8n8.x4", "ldmatrix.sync.aligned.m8n8.x4.b16"),
+        ("movmatrix", "movmatrix.sync.aligned.m8n8.trans.b16"),
     ],
 )
 def test_short_names(short: str, full: str) -> None:
@@ -220,7 +334,7 @@ def test_short_names_never_change_what_is_said() -> None:
     """Every full spelling means itself; no short name reaches a sparse form, another type or another shape than it names."""
     for ins in ptxlab.catalog():
         assert find(ins.mnemonic) is ins
-    for short in ("wgmma.m64n24k64.f32.e4m3", "mma.m16n8k64.s8", "wmma.b1", "mma.m8n8k64.s4", "mma.u4.s4.s4", "", "."):
+    for short in ("wgmma.m64n24k16.f32.e4m3", "mma.m16n8k64.s8", "wmma.b1", "mma.m8n8k64.s4", "mma.u4.s4.s4", "", "."):
         with pytest.raises(PtxlabError):
             find(short)
 
@@ -229,16 +343,133 @@ def test_version_help_and_no_command(said) -> None:
     assert said("-V") == f"ptxlab {ptxlab.__version__}\n"
     assert "examples:" in said("--help")
     assert "examples:" in said()
-    for command in ("list", "show", "where", "holds", "layout", "metadata", "ptx", "run", "lab"):
-        assert command in said("--help")
+    for command in ("list", "show", "where", "holds", "layout", "metadata", "cute", "ptx", "sass", "run", "lab", "completion"):
+        assert re.search(rf"^    {command} +\w", said("--help"), re.MULTILINE)
         assert said(command, "--help").startswith(f"usage: ptxlab {command}")
+        assert re.search(rf"^examples:\n(.*\n)*?.*ptxlab {command}\b", said(command, "--help"), re.MULTILINE)
 
 
-def test_every_example_in_the_help_works(said) -> None:
-    examples = re.findall(r"^  ptxlab (.+?)(?: > \S+)? {2,}|^  ptxlab (.+?) > ", app._EXAMPLES, re.MULTILINE)
-    assert len(examples) == 7
-    for words in examples:
-        said(*(words[0] or words[1]).split())
+EXAMPLES = [line for text in (app._EXAMPLES, *app.EXAMPLES.values()) for line in re.findall(r"^  (ptxlab .*)", text, re.MULTILINE)]
+
+
+@pytest.mark.parametrize("line", EXAMPLES)
+def test_every_example_in_the_help_works(line: str, said) -> None:
+    """What stands before the remark, a pipe or a redirection."""
+    assert len(line) <= 82
+    words = shlex.split(re.split(r"  +| [|>] ", line, maxsplit=1)[0])[1:]
+    if words[0] not in ("lab", "sass", "show"):  # those of `sass` are in test_sass.py
+        assert said(*words)
+
+
+# -- every row of the catalogue -------------------------------------------------------------------------------------------
+
+ROWS = [ins for ins in ptxlab.catalog() if getattr(ins, "lanes", 32) == 32 or ins.n in (8, 24, 256)]
+GROUPS = [ROWS[i : i + 40] for i in range(0, len(ROWS), 40)]  # one test for each row would take longer to set up than to run
+
+
+@pytest.mark.parametrize("rows", GROUPS, ids=lambda rows: rows[0].mnemonic)
+def test_every_row_is_shown(rows: list[ptxlab.Instruction], said) -> None:
+    for ins in rows:
+        text = said("show", ins.mnemonic, "--no-sass")
+        assert text.startswith(f"{ins.mnemonic}\n  family      {ins.family}\n")
+        assert said("ptx", ins.mnemonic).startswith(f"{ins.mnemonic} ")
+        assert ins.mnemonic in said("ptx", ins.mnemonic, "--cpp")
+        assert said("cute", ins.mnemonic).count("\n") == 1 + len(ins.operands)
+
+
+@pytest.mark.parametrize("rows", GROUPS, ids=lambda rows: rows[0].mnemonic)
+def test_where_and_holds_agree_for_every_row(rows: list[ptxlab.Instruction], said) -> None:
+    """Every place that `where` names for an element, `holds` lists for that lane and register."""
+    for ins in rows:
+        for name, op in ins.operands.items():
+            row, column = op.shape[0] - 1, op.shape[1] // 2
+            stored = ("--stored",) if getattr(ins, "sparse", False) and name == "A" else ()
+            places = json.loads(said("where", ins.mnemonic, name, str(row), str(column), "--json", *stored))["places"]
+            assert len(places) == (op.layout.copies if op.layout else 1)
+            for place in places[:2] if op.layout else ():
+                words = ("holds", ins.mnemonic, name, "--lane", str(place["lane"]), "--register", str(place["register"]))
+                assert [place["register"], place["bits"], place["element"], row, column] in [
+                    list(held.values()) for held in json.loads(said(*words, "--json"))["elements"]
+                ]
+
+
+def test_every_layout_is_drawn(said) -> None:
+    """Each layout once: the table, and every element of it in the CSV."""
+    drawn = set()
+    for ins in ROWS:
+        for name, op in ins.operands.items():
+            kind = (name, op.shape, op.layout, op.dtype.bits, op.space)
+            if kind in drawn:
+                continue
+            drawn.add(kind)
+            text = said("layout", ins.mnemonic, name)
+            if op.layout is None:
+                starts = {int(offset, 16) for offset in re.findall(r"0x([0-9a-f]{4})", text)}
+                assert starts == set(range(0, op.shape[0] * op.shape[1] * op.dtype.bits // 8, 16))
+            elif name not in ("E", "SFA", "SFB"):
+                assert {int(lane) for lane in re.findall(r"T(\d+):", text)} == set(range(op.lanes))
+            if op.shape[0] * op.shape[1] <= 2048:
+                rows = said("layout", ins.mnemonic, name, "--csv").count("\n") - 1
+                assert rows == (op.lanes * op.layout.elements if op.layout else op.shape[0] * op.shape[1])
+    assert len(drawn) > 100
+
+
+SPARSE = [ins for ins in ROWS if getattr(ins, "sparse", False)]
+
+
+def test_metadata_of_every_sparse_row(said) -> None:
+    for ins in {(i.shape, i.e.layout, i.ordered): i for i in SPARSE}.values():
+        for selector in ins.selectors:
+            assert len(said("metadata", ins.mnemonic, "--selector", str(selector), "--csv").splitlines()) == 1 + ins.m
+
+
+# -- completion -------------------------------------------------------------------------------------------------------------
+
+
+def test_completed_names_are_instructions(said) -> None:
+    names = said("__complete").split()
+    assert {ins.mnemonic for ins in ptxlab.catalog()} <= set(names)
+    short = [name for name in names if ".sync" not in name]
+    assert {"mma.m16n8k64.s4", "mma.sp.m16n8k16.f32.tf32", "wmma.m8n8k128.b1.xor"} <= set(short)
+    for name in short[::3]:
+        assert find(name).shape in name
+
+
+@pytest.mark.parametrize("shell", complete.SHELLS)
+def test_completion_scripts_know_every_command_and_option(shell: str, said, tmp_path: Path) -> None:
+    text = said("completion", shell)
+    for word in ("--explain", "--family", "sm_90a", "metadata", "SFA", "emulator", "__complete"):
+        assert word in text or (shell == "fish" and word.removeprefix("--") in text)
+    if shutil.which(shell):
+        file = tmp_path / "script"
+        file.write_text(text)
+        subprocess.run([shell, "-n", str(file)], check=True)
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="no bash")
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("ptxlab wh", ["where"]),
+        ("ptxlab list --fam", ["--family"]),
+        ("ptxlab list --target sm_9", ["sm_90", "sm_90a"]),
+        ("ptxlab where mma.m16n8k64.s4 S", ["SFA", "SFB"]),
+        ("ptxlab show --target sm_80 mma.m16n8k64", ["mma.m16n8k64.s4", "mma.m16n8k64.u4"]),
+        # bash breaks words at colons, so what it inserts begins after the last one
+        ("ptxlab show mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.tf", [TF32.split("::")[1]]),
+    ],
+)
+def test_bash_completes(line: str, words: list[str], said, tmp_path: Path) -> None:
+    (tmp_path / "script").write_text(said("completion", "bash"))
+    (tmp_path / "names").write_text(said("__complete"))
+    (tmp_path / "bin").mkdir()
+    stub = tmp_path / "bin" / "ptxlab"
+    stub.write_text(f'#!/bin/sh\ncat "{tmp_path}/names"\n')
+    stub.chmod(0o755)
+    commands = f'. "{tmp_path}/script"; COMP_LINE={shlex.quote(line)}; COMP_POINT=${{#COMP_LINE}}; _ptxlab; printf "%s\\n" "${{COMPREPLY[@]}}"'
+    path = {**os.environ, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
+    done = subprocess.run(["bash", "--norc", "-uc", commands], env=path, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == words
 
 
 # -- terminal or pipe -----------------------------------------------------------------------------------------------------
@@ -277,7 +508,7 @@ def test_as_a_process() -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert "[23..20]" in done.stdout
     bad = command("where", "mma.m16n8k64.s4", "A", "99", "37")
-    assert (bad.returncode, bad.stdout) == (2, "")
+    assert (bad.returncode, bad.stdout) == (1, "")
     assert bad.stderr.startswith("ptxlab: row 99")
 
 
@@ -289,18 +520,20 @@ def test_a_reader_that_stops_early_is_no_error() -> None:
     assert done.stdout.splitlines() == ["{", "0"]
 
 
-def seconds(*words: str) -> float:
-    """Processor time of a Python process."""
+def seconds(cache: Path, *words: str) -> float:
+    """Processor time of a Python process that finds its byte code."""
     resource = pytest.importorskip("resource")
+    settings = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run([sys.executable, *words], stdout=subprocess.DEVNULL, check=True)
+    subprocess.run([sys.executable, *words], stdout=subprocess.DEVNULL, check=True, env={**settings, "PYTHONPYCACHEPREFIX": str(cache)})
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def test_list_is_quick() -> None:
+def test_list_is_quick(tmp_path: Path) -> None:
     """Half a second on a plain machine; here measured against what importing NumPy alone takes."""
-    assert min(seconds("-m", "ptxlab", "list") for _ in range(3)) < 0.25 + 1.5 * min(seconds("-c", "import numpy") for _ in range(3))
+    numpy = min(seconds(tmp_path, "-c", "import numpy") for _ in range(3))
+    assert min(seconds(tmp_path, "-m", "ptxlab", "list") for _ in range(4)) < 0.25 + 1.5 * numpy
 
 
 # -- the notebooks ----------------------------------------------------------------------------------------------------------

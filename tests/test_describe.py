@@ -10,18 +10,26 @@ import pytest
 
 import ptxlab
 from ptxlab import PtxlabError, describe
+from ptxlab.catalog import products
 from ptxlab.describe.picture import names
+from ptxlab.memory import Tile
 
 S4 = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
 SP_S4 = ptxlab.instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
 SP_TF32 = ptxlab.instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32")
 B1 = ptxlab.instruction("wmma.mma.xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32")
 WGMMA = ptxlab.instruction("wgmma.mma_async.sp.sync.aligned.m64n24k64.f32.e4m3.e4m3")
-SCALED = [ins for ins in ptxlab.catalog("mma") if ins.scale_vec]
+SCALED = list({(ins.kind, ins.scale_vec): ins for ins in products("mma") if ins.scale_vec}.values())
 SPARSE = [SP_S4, ptxlab.instruction(SP_S4.mnemonic.replace("::ordered_metadata", "")), SP_TF32, WGMMA]
 
 #: One instruction for every set of layouts.
-ONE_EACH = list({(i.family, i.n, i.k, i.a.dtype.bits, i.d_type, i.scale_vec): i for i in ptxlab.catalog() if i.n in (8, 24, 256)}.values())
+ONE_EACH = list(
+    {
+        (i.family, i.m, i.n, i.k, i.a.dtype.bits, i.d_type, i.scale_vec): i
+        for i in products()
+        if i.n in (8, 24) or i.lanes == 32 or (i.n == 256 and i.a_type == "e4m3")
+    }.values()
+)
 
 Formula = Callable[[int, int], tuple[int, int]]
 
@@ -286,6 +294,22 @@ def test_where_in_shared_memory(byte: int, swizzle: int) -> None:
     assert grid.at(13, 2).text == f"0x{512 + 2 * 128 + 5 * 16:04x}"
 
 
+@pytest.mark.parametrize(("swizzle", "transposed"), [(0, False), (32, False), (0, True), (32, True), (128, True)])
+def test_where_in_a_tile_of_halves(swizzle: int, transposed: bool, rng: np.random.Generator) -> None:
+    """Store random codes; the bytes at the offset named are the element's."""
+    b = ptxlab.instruction("wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16").b
+    codes = rng.integers(0, 1 << 16, b.shape, dtype=np.uint16)
+    memory = Tile.of(b, swizzle, transposed).store(codes.T)
+    table = describe.layout(b, swizzle, transposed).records()
+    assert len(table) == codes.size
+    for record in table:
+        at = record["byte offset"]
+        assert memory[at : at + 2].view(np.uint16)[0] == codes[record["row"], record["column"]]
+    assert {int(cell, 16) for row in describe.tables.tile(b, swizzle, transposed).rows for cell in row[1:]} == {
+        at // 16 * 16 for at in (record["byte offset"] for record in table)
+    }
+
+
 def test_layout_rows_and_holds() -> None:
     table = describe.layout(S4.b)
     assert len(table.rows) == 32 * 16
@@ -302,19 +326,114 @@ def test_layout_rows_and_holds() -> None:
 
 def test_forms_count_by_family() -> None:
     found, counts = describe.forms(kind="tf32")
-    assert {ins.a_type for ins in found} == {"tf32"}
-    assert counts == {"mma": 2, "mma.sp": 4}
+    assert {describe.types(ins)[0] for ins in found} == {"tf32"}
+    assert (counts["mma"], counts["mma.sp"], counts["wgmma"]) == (2, 4, 32)  # wgmma: one for each N
     assert sum(describe.forms()[1].values()) == len(ptxlab.catalog())
+    assert describe.forms("mma", kind="s32", shape="m16n8k64", sparse=False)[1] == {"mma": 8}
+    assert {ins.family for ins in describe.forms(sparse=True)[0]} == {"mma.sp", "wgmma.sp"}
+    assert [row[-1] for row in describe.counts(describe.forms("wmma")[0]).rows] == [len(ptxlab.catalog("wmma"))] * 2
 
 
 @pytest.mark.parametrize("ins", ONE_EACH, ids=str)
 def test_facts_name_every_operand_target_and_evidence(ins: ptxlab.Instruction) -> None:
     facts = describe.facts(ins)
-    assert [line.split()[0] for line in facts["operands"]] == list(ins.operands)
+    assert [(r["operand"], r["type"], r["registers"]) for r in facts["operands"].records()] == [
+        (name, str(op.dtype), op.registers or "-") for name, op in ins.operands.items()
+    ]
     assert set(facts["targets"]) | set(facts["missing on"]) == set(ptxlab.TARGETS)
     assert facts["ptx"].startswith(ins.mnemonic)
-    assert any(word in line for line in facts["arithmetic"] for word in ("measured", "published", "assumed"))
+    assert "asm volatile(" in facts["c++"][1]
+    assert "chip runs" not in facts
     assert ("sparsity" in facts) == ins.sparse
+    known = any(word in line for line in facts["arithmetic"] for word in ("measured", "published", "assumed"))
+    assert known == (facts["emulator"] != "no model of its arithmetic")
+
+
+def test_facts_of_a_move_say_who_gives_the_address() -> None:
+    facts = describe.facts(ptxlab.instruction("ldmatrix.sync.aligned.m8n8.x2.b16"))
+    assert facts["address"] == "lane r of 0..15 gives that of row r of R, a multiple of 16; 8 rows are a matrix"
+    assert "arithmetic" not in facts
+    load = describe.facts(ptxlab.instruction("wmma.load.b.sync.aligned.col.m16n16k16.f16"))
+    assert "16 columns of 16 elements" in load["address"]
+
+
+# -- what goes into an element of D ---------------------------------------------------------------------------------------
+
+
+def fetch(ins: ptxlab.Instruction, name: str, codes: np.ndarray, places: list[dict]) -> set[int]:
+    """What is in the bits that the answer names, of the operand packed into registers or stored to its tile."""
+    op = ins.operand(name)
+    if op.layout is not None:
+        held = op.pack_codes(codes)
+        return {int(held[p["lane"], p["register"]]) >> p["bits"][0] & ((1 << (p["bits"][1] - p["bits"][0] + 1)) - 1) for p in places}
+    memory = Tile.of(op).store(codes.T if name == "B" else codes)
+    (place,) = places
+    if op.dtype.bits == 1:
+        return {int(memory[place["byte"]]) >> int(place["bits"].strip("[]")) & 1}
+    return {int.from_bytes(memory[place["byte"] : place["byte"] + op.dtype.bits // 8].tobytes(), "little")}
+
+
+def fits(nibble: int, pattern: str) -> bool:
+    return all(digit in ("x", found) for digit, found in zip(pattern[2:], f"{nibble:04b}", strict=True))
+
+
+@pytest.mark.parametrize("ins", [ins for ins in ONE_EACH if ins.n < 256], ids=str)
+def test_the_places_that_explain_names_hold_the_factors(ins: ptxlab.Instruction, rng: np.random.Generator) -> None:
+    """Random zeros and ones: the products of what is found in the places named add up to the matrix product."""
+    A = rng.integers(0, 2, ins.a_dense.shape)
+    B, C = rng.integers(0, 2, ins.b.shape), rng.integers(0, 2, ins.c.shape)
+    nibbles = None
+    stored = A
+    if ins.e is not None:
+        A = ins.prune(A)
+        stored, nibbles = ins.compress(A)
+    row, col = int(rng.integers(ins.d.shape[0])), int(rng.integers(ins.d.shape[1]))
+    found = describe.explain(ins, row, col)
+    a, b, c = (op.dtype.encode(values) for op, values in ((ins.a, stored), (ins.b, B), (ins.c, C)))
+    total = 0
+    seen = set()
+    for term in found["terms"]:
+        if nibbles is not None:
+            chunk = found["e"][term["chunk"]]
+            place = chunk["places"][0]
+            assert chunk["k"][0] <= term["k"] <= chunk["k"][1]
+            assert place.get("read with") == "selector 0"
+            (nibble,) = fetch(ins, "E", nibbles, [place])
+            assert nibble == nibbles[row, term["chunk"]]
+            if not fits(nibble, term["nibble"]):
+                continue
+        (left,), (right,) = fetch(ins, "A", a, term["a"]), fetch(ins, "B", b, term["b"])
+        x, y = ins.a.dtype.decode(np.uint64(left).astype(ins.a.dtype.code_type)), ins.b.dtype.decode(np.uint64(right).astype(ins.b.dtype.code_type))
+        total += int(x) ^ int(y) if ins.bit_op == "xor" else int(x) * int(y)
+        seen.add(term["k"])
+    assert len(seen) == ins.a.shape[1]
+    columns = slice(row // 8 * 8, row // 8 * 8 + 8) if B.shape[1] > ins.n else slice(None)  # the quad pairs of mma.m8n8k4
+    right = A[row] ^ B[:, columns][:, col] if ins.bit_op == "xor" else A[row] * B[:, columns][:, col]
+    assert total == right.sum()
+    (held,) = fetch(ins, "C", c, found["c"])
+    assert held == c[row, col]
+    assert len(found["d"]) == 1
+    described = describe.terms(found)
+    assert len(described["terms"].rows) >= len(found["terms"])
+    assert ("scale_a" in described) == (ins.scale_a is not None)
+
+
+def test_explain_names_every_block_scale() -> None:
+    ins = next(ins for ins in SCALED if ins.scale_vec == 2)
+    found = describe.explain(ins, 9, 3)
+    assert [entry["k"] for entry in found["scale_a"]] == [[0, 31], [32, 63]]
+    assert {place["lane"] for entry in found["scale_a"] for place in entry["places"]} == {5, 7}  # row 9: lane 4 * 1 + 1, thread-id 0 and 1
+    assert {place["lane"] for entry in found["scale_b"] for place in entry["places"]} == {12, 13, 14, 15}
+    assert "SFA[9][k / 32]" in found["formula"]
+
+
+def test_an_element_that_is_held_twice_is_explained_twice() -> None:
+    ins = ptxlab.instruction("wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32")
+    found = describe.explain(ins, 0, 0)
+    assert [place["element"] for place in found["terms"][0]["a"]] == ["a0", "a8"]
+    assert len(describe.terms(found)["terms"].rows) == 32
+    assert describe.held_again(ins.a) == "every element is held twice: a(i) again as a(i + 8)"
+    assert describe.held_again(ins.c) == ""
 
 
 @pytest.mark.parametrize(
@@ -335,12 +454,17 @@ def test_facts_name_every_operand_target_and_evidence(ins: ptxlab.Instruction) -
         (lambda: describe.metadata(SP_S4, np.zeros((16, 4))), r"found shape \(16, 4\)"),
         (lambda: describe.metadata(SP_S4, np.zeros((16, 8), int)), "nibble 0b0000 is undefined"),
         (lambda: describe.scales(S4), "no block scales"),
-        (lambda: describe.scales(SCALED[0], byte_id_a=1), "byte_id_a=1"),
+        (lambda: describe.scales(next(ins for ins in SCALED if ins.scale_vec == 2), byte_id_a=1), "byte_id_a=1"),
         (lambda: describe.lane(S4, "A", 0, np.zeros((32, 3), np.uint32)), r"found registers of shape \(32, 3\)"),
         (lambda: describe.sparse_where(S4, 0, 0), "is dense"),
         (lambda: describe.sparse_where(SP_S4, 0, 64), "column 64: dense A is 16x64"),
         (lambda: describe.where(WGMMA, "B", 64, 0), "row 64: B is 64x24"),
-        (lambda: describe.layout(WGMMA.b), "lives in shared memory"),
+        (lambda: describe.holds(WGMMA, "B", 0), "lives in shared memory"),
+        (lambda: describe.cute(WGMMA, "B"), "lives in shared memory"),
+        (lambda: describe.explain(S4, 16, 0), "row 16: the matrix is 16x8"),
+        (lambda: describe.explain(ptxlab.catalog("movmatrix")[0], 0, 0), "nothing is computed"),
+        (lambda: describe.forms(shape="m1"), "no instruction has the shape"),
+        (lambda: describe.where(WGMMA, "B", 0, 0, transposed=True), "transposes f16 and bf16 only"),
         (lambda: describe.forms(kind="s5"), "unknown element type"),
     ],
 )

@@ -20,6 +20,8 @@ NAN, INF = "nan", "inf"
 #: (sign bits, exponent bits, fraction bits, bias): IEEE 754-2019; OCP 8-bit Floating Point 1.0; OCP Microscaling Formats 1.0.
 FLOATS = {
     "e2m1": (1, 2, 1, 1),
+    "e2m3": (1, 2, 3, 1),
+    "e3m2": (1, 3, 2, 3),
     "e4m3": (1, 4, 3, 7),
     "e5m2": (1, 5, 2, 15),
     "ue4m3": (0, 4, 3, 7),
@@ -28,7 +30,7 @@ FLOATS = {
     "f32": (1, 8, 23, 127),
 }
 IEEE = {"e5m2", "f16", "bf16", "f32"}  # an exponent of all ones means infinity or NaN
-NARROW_FLOATS = ("e2m1", "e4m3", "e5m2", "ue4m3", "f16", "bf16")
+NARROW_FLOATS = ("e2m1", "e2m3", "e3m2", "e4m3", "e5m2", "ue4m3", "f16", "bf16")
 INTEGERS = {"b1": (0, 1), "b4": (0, 15), "u4": (0, 15), "s4": (-8, 7), "u8": (0, 255), "s8": (-128, 127), "s32": (-(2**31), 2**31 - 1)}
 NARROW = [name for name, kind in DTYPES.items() if kind.bits <= 16]
 
@@ -69,7 +71,7 @@ def ladder(name: str) -> list[tuple[Fraction, int]]:
 
 
 def test_every_type_is_covered_here() -> None:
-    assert set(DTYPES) == set(FLOATS) | set(INTEGERS) | {"ue8m0", "tf32"}
+    assert set(DTYPES) == set(FLOATS) | set(INTEGERS) | {"ue8m0", "tf32", "f64"}
 
 
 @pytest.mark.parametrize("name", [*NARROW_FLOATS, "ue8m0"])
@@ -125,7 +127,7 @@ def test_beyond_the_largest(name: str) -> None:
     edge = float(largest + step / 2)  # from here on the next value, did it exist, would be as near
     assert kind.encode(math.nextafter(edge, 0.0)) == code
     beyond = [edge, math.nextafter(edge, math.inf), 1e300, math.inf]
-    if name == "e2m1":  # no infinity, no NaN: saturates
+    if name in ("e2m1", "e2m3", "e3m2"):  # no infinity, no NaN: saturates
         assert kind.encode(beyond).tolist() == [code] * 4
     elif name in IEEE:
         assert np.isposinf(kind.decode(kind.encode(beyond)).astype(np.float64)).all()
@@ -207,8 +209,15 @@ def test_s32_codes(value: int) -> None:
     assert int(dtype("s32").decode(code)) == value
 
 
+@given(st.integers(0, 2**64 - 1))
+def test_f64_is_float64(code: int) -> None:
+    kind = dtype("f64")
+    value = kind.decode(code)
+    assert value.dtype == np.float64 and int(kind.encode(value)) == code
+
+
 def test_minus_zero_is_kept() -> None:
-    for name in ("e2m1", "e4m3", "e5m2", "f16", "tf32", "f32"):
+    for name in ("e2m1", "e2m3", "e3m2", "e4m3", "e5m2", "f16", "tf32", "f32", "f64"):
         kind = dtype(name)
         assert int(kind.encode(-0.0)) == 1 << (kind.bits - 1)
         assert np.signbit(kind.decode(kind.encode(-0.0)))
@@ -242,6 +251,7 @@ def test_integers_at_and_beyond_their_range(name: str, as_type: type[np.generic]
         ("s8", ["x"], "s8 needs numbers, found an array of <U1"),
         ("e4m3", [1j], "e4m3 needs numbers, found an array of complex128"),
         ("e2m1", [math.nan], "element 0: found nan; e2m1 has no NaN, it holds 0, 0.5, 1, 1.5, 2, 3, 4, 6 and their negatives"),
+        ("e3m2", [[math.nan]], "row 0, column 0: found nan; e3m2 has no NaN, it holds 0, 0.0625, 0.125 ... 24, 28 and their negatives"),
         ("ue8m0", [0.0], "element 0: found 0; ue8m0 holds powers of two from 2^-127 to 2^127"),
         ("ue8m0", [1, -2], "element 1: found -2; ue8m0 holds powers of two from 2^-127 to 2^127"),
         ("ue4m3", [-0.5], "element 0: found -0.5; ue4m3 holds 0..448, no sign"),

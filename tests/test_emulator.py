@@ -9,14 +9,19 @@ import numpy as np
 import pytest
 
 import ptxlab
-from ptxlab import Instruction, PtxlabError, catalog, inputs, instruction, models
-from ptxlab.arithmetic import Fused, model_for
+from ptxlab import Instruction, PtxlabError, inputs, instruction, models
+from ptxlab.arithmetic import ByWay, Chain, Fused, Scalar
+from ptxlab.catalog import products
+from ptxlab.emulator import chip_of
 from tests import reference
 
-SMALL = [ins for ins in catalog() if ins.n == 8]
-INTEGER = [ins for ins in SMALL if not ins.a.dtype.is_float]
-FUSED = [ins for ins in SMALL if ins.a.dtype.is_float and ins.scale_vec is None]
-SCALED = [ins for ins in SMALL if ins.scale_vec is not None]
+SMALL = [ins for ins in products() if ins.n == 8]
+ONE_OF_EACH = list(
+    {ins.mnemonic.replace(f".{ins.a_layout}.{ins.b_layout}", "") if ins.family == "wmma" else ins.mnemonic: ins for ins in SMALL}.values()
+)
+INTEGER = [ins for ins in ONE_OF_EACH if not ins.a.dtype.is_float]
+FLOAT = [ins for ins in ONE_OF_EACH if ins.a.dtype.is_float and ins.kind not in ("mxf4", "mxf4nvf4")]
+SCALED = [ins for ins in SMALL if ins.kind in ("mxf4", "mxf4nvf4")]
 
 
 def codes(ins: Instruction, given: inputs.Registers, selector: int = 0) -> tuple[Any, Any, Any, Any]:
@@ -29,22 +34,45 @@ def codes(ins: Instruction, given: inputs.Registers, selector: int = 0) -> tuple
     return a.tolist(), b.tolist(), c.tolist(), meets.tolist()
 
 
-@pytest.mark.parametrize("ins", FUSED, ids=str)
+def wanted(ins: Instruction, pairs: list[tuple[int, int]], c: int, scales: tuple[int, int] | None) -> int:
+    """Code of D by the scalar reference."""
+    rule = chip_of(ins).rule
+    types, wide = (ins.a_type, ins.b_type, ins.c_type), (ins.a_type, ins.b_type, "f32")
+    if isinstance(rule, Chain):
+        return reference.chain_f64(pairs, c, ins.rounding)
+    if isinstance(rule, Scalar):
+        return reference.scalar_f32(pairs, c, types, ins.d_type)
+    if isinstance(rule, ByWay):
+        return reference.by_way_of_f16(pairs, c, types)
+    assert isinstance(rule, Fused)
+    if ins.c_type != ins.d_type:  # the step is in f32
+        if ins.c_type == "f16":
+            c = int(np.uint16(c).view(np.float16).astype(np.float32).view(np.uint32)) if c & 0x7C00 != 0x7C00 or not c & 0x3FF else 0x7FFFFFFF
+        d = reference.fused(pairs, c, wide, rule.fraction_bits, rule.result_bits, rule.floor)
+        return (
+            d
+            if ins.d_type == "f32"
+            else int(np.uint32(d).view(np.float32).astype(np.float16).view(np.uint16)) & (0x7FFF if d == 0x7FFFFFFF else 0xFFFF)
+        )
+    for k in range(0, len(pairs), rule.depth or len(pairs)):
+        c = reference.fused(pairs[k : k + (rule.depth or len(pairs))], c, types, rule.fraction_bits, rule.result_bits, rule.floor, scales)
+    return c
+
+
+@pytest.mark.parametrize("ins", FLOAT, ids=str)
 def test_floats_equal_the_scalar_reference(ins: Instruction) -> None:
-    rule = model_for(ins.family, ins.a_type, "sm_90").rule
-    types = (ins.a_type, ins.b_type, ins.c_type)
+    rows, columns = ins.d.shape
     for category in inputs.categories(ins):
         given = inputs.make(ins, category, 1, seed=3)
-        d = ins.d.unpack_codes(ins.emulate(given.a, given.b, given.c, given.e))[0]
+        d = ins.d.unpack_codes(ins.emulate(given.a, given.b, given.c, given.e, **given.scales))[0]
         (a,), (b,), (c,), (meets,) = codes(ins, given)
-        for i in range(0, ins.m, ins.m // 16):
-            for j in range(0, ins.n, 3):
-                pairs = [(a[i][s], b[meets[i][s]][j]) for s in range(len(a[i]))]
-                if isinstance(rule, Fused):
-                    wanted = reference.fused(pairs, c[i][j], types, rule.fraction_bits, rule.result_bits)
-                else:
-                    wanted = reference.by_way_of_f16(pairs, c[i][j], types)
-                assert d[i, j] == wanted, f"{category} D[{i}][{j}]: 0x{d[i, j]:x}, reference 0x{wanted:x}"
+        sa, sb = (o and o.unpack_codes(x)[0].tolist() for o, x in ((ins.scale_a, given.scale_a), (ins.scale_b, given.scale_b)))
+        for i in range(0, rows, rows // 8):
+            for j in range(i % 3, columns, 4):
+                at = j + i // 8 * 8 if ins.products > 1 else j
+                pairs = [(a[i][s], b[meets[i][s]][at]) for s in range(len(a[i]))]
+                right = wanted(ins, pairs, c[i][j], (sa[i][0], sb[0][j]) if sa and sb else None)
+                assert d[i, j] == right, f"{category} D[{i}][{j}]: 0x{d[i, j]:x}, reference 0x{right:x}"
 
 
 @pytest.mark.parametrize("ins", INTEGER, ids=str)
@@ -61,8 +89,8 @@ def test_integers_are_exact(ins: Instruction) -> None:
                 pairs = [(int(A[t, i, s]), int(B[t, meets[t][i][s], j])) for s in range(ins.a.shape[1])]
                 dot = {"xor": sum(x ^ y for x, y in pairs) if ins.bit_op else 0, "and": sum(x & y for x, y in pairs) if ins.bit_op else 0}
                 total = int(C[t, i, j]) + (dot[ins.bit_op] if ins.bit_op else sum(x * y for x, y in pairs))
-                wanted = min(max(total, -(2**31)), 2**31 - 1) if ins.satfinite else (total + 2**31) % 2**32 - 2**31
-                assert d[t, i, j] == wanted
+                right = min(max(total, -(2**31)), 2**31 - 1) if ins.satfinite else (total + 2**31) % 2**32 - 2**31
+                assert d[t, i, j] == right
 
 
 @pytest.mark.parametrize("ins", SCALED, ids=str)
@@ -75,11 +103,12 @@ def test_block_scaled_equals_the_published_algorithm(ins: Instruction) -> None:
             continue
         given = inputs.make(ins, "moderate", 1, seed=11)
         chosen_a, chosen_b = scales_as_the_manual_selects(ins, given, **ids)
-        d = ins.d.unpack_codes(ins.emulate(given.a, given.b, given.c, **given.scales, **ids))[0]
-        (a,), (b,), (c,), _ = codes(ins, given)
+        d = ins.d.unpack_codes(ins.emulate(given.a, given.b, given.c, given.e, **given.scales, **ids))[0]
+        (a,), (b,), (c,), (meets,) = codes(ins, given)
         for i in range(0, 16, 3):
             for j in range(8):
-                assert d[i, j] == scaled_reference(ins, a[i], [row[j] for row in b], c[i][j], chosen_a[i], chosen_b[j])
+                column = [b[k][j] for k in meets[i]]
+                assert d[i, j] == scaled_reference(ins, a[i], column, c[i][j], chosen_a[i], chosen_b[j])
 
 
 def scales_as_the_manual_selects(
@@ -130,15 +159,18 @@ def scaled_reference(ins: Instruction, a: list[int], b: list[int], c: int, scale
 def test_matrices_in_matrices_out(ins: Instruction, rng: np.random.Generator) -> None:
     """Small whole numbers are exact in every type, so D must be NumPy's product."""
     top = 2 if ins.a_type == "b1" else 3
-    A = rng.integers(0, top, (2, ins.m, ins.k))
-    B = rng.integers(0, top, (2, ins.k, ins.n))
-    C = rng.integers(-5, 5, (2, ins.m, ins.n))
+    A = rng.integers(0, top, (2, *ins.a_dense.shape))
+    B = rng.integers(0, top, (2, *ins.b.shape))
+    C = rng.integers(-5, 5, (2, *ins.c.shape))
     if ins.sparse:
         A = ins.prune(A)
-    wanted = A @ B + C
-    if ins.bit_op == "xor":
-        wanted = (A[..., :, None] != np.swapaxes(B, -1, -2)[..., None, :, :].swapaxes(-1, -2)).sum(axis=-2) + C
-    np.testing.assert_array_equal(ins(A, B, C), wanted)
+    if ins.products > 1:  # four products of their own
+        right = np.concatenate([A[:, at : at + 8] @ B[:, :, at : at + 8] for at in range(0, 32, 8)], axis=1) + C
+    elif ins.bit_op == "xor":
+        right = (A[..., :, None] != np.swapaxes(B, -1, -2)[..., None, :, :].swapaxes(-1, -2)).sum(axis=-2) + C
+    else:
+        right = A @ B + C
+    np.testing.assert_array_equal(ins(A, B, C), right)
 
 
 def test_batches_of_any_shape() -> None:
@@ -190,10 +222,11 @@ def test_tf32_ignores_thirteen_bits() -> None:
 def test_models_say_how_they_are_known() -> None:
     assert {m.evidence for m in models()} <= {"measured", "published", "assumed"}
     assert all(m.source for m in models())
-    for ins in catalog():
+    for ins in products():
         assert ins.emulate.__doc__
         evidence = ptxlab.emulator.chip_of(ins).evidence
-        assert evidence == ("measured" if ins.supports("sm_90a") else "published")
+        fp4 = ins.kind in ("mxf4", "mxf4nvf4") and not ins.sparse
+        assert evidence == ("measured" if ins.supports("sm_90a") else "published" if fp4 else "assumed")
 
 
 # -- bad input ----------------------------------------------------------------------------------------------------------
@@ -206,7 +239,7 @@ ZERO = {ins: [np.zeros((operand.lanes, operand.registers), dtype=np.uint32) for 
 REFUSED = [
     (lambda: DENSE.emulate(*ZERO[DENSE], model="sm_99"), "unknown model 'sm_99'; there are sm_75"),
     (lambda: DENSE.emulate(*ZERO[DENSE], model="sm_75"), "model 'sm_75': that chip lacks mma.sync"),
-    (lambda: FP4.emulate(*ZERO[FP4], model="sm_90"), "no arithmetic for mma with e2m1; sm_120 has it"),
+    (lambda: FP4.emulate(*ZERO[FP4], model="sm_90"), "no arithmetic for mma with e2m1; sm_120"),
     (lambda: DENSE.emulate(*ZERO[DENSE], selector=1), "selector=1: mma.sync.* takes only 0"),
     (lambda: SPARSE.emulate(*ZERO[SPARSE], np.zeros((32, 1), np.uint32), selector=2), "selector=2: .* takes 0, 1"),
     (lambda: SPARSE.emulate(*ZERO[SPARSE]), "e is missing: .* needs E 16x8 b4, 1 register in each of 32 lanes"),

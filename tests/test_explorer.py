@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import ptxlab
 from ptxlab import PtxlabError
+from ptxlab.catalog import products
 from ptxlab.instruction import Instruction
 from ptxlab.widgets.bench import Bench, Result, parse
 
@@ -27,7 +28,7 @@ NVF4 = "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::
 MXF4 = "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0"
 
 #: Every form, but of wgmma's many N only the smallest, one that is no power of two, and the largest.
-FORMS = [ins for ins in ptxlab.catalog() if not ins.family.startswith("wgmma") or ins.n in (8, 24, 256)]
+FORMS = [ins for ins in products() if not ins.family.startswith("wgmma") or ins.n in (8, 24, 256)]
 SMALL = [ins for ins in FORMS if ins.n <= 24]
 
 

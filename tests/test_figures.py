@@ -12,6 +12,7 @@ import pytest
 
 import ptxlab
 from ptxlab import PtxlabError, describe, figures, palette
+from ptxlab.catalog import products
 from ptxlab.figures.drawing import draw
 
 S4 = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
@@ -20,7 +21,7 @@ SP_TF32 = ptxlab.instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k16.row
 B1 = ptxlab.instruction("wmma.mma.xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32")
 WGMMA = ptxlab.instruction("wgmma.mma_async.sp.sync.aligned.m64n24k64.f32.e4m3.e4m3")
 LARGE = ptxlab.instruction("wgmma.mma_async.sp.sync.aligned.m64n256k64.f32.e4m3.e4m3")
-SCALED = next(ins for ins in ptxlab.catalog("mma") if ins.scale_vec == 4)
+SCALED = next(ins for ins in products("mma") if ins.scale_vec == 4)
 
 PICTURES = {
     "A s4": describe.fragment(S4, "A"),

@@ -8,7 +8,9 @@ import secrets
 import numpy as np
 import pytest
 
-from ptxlab import Instruction, catalog, gpu, inputs, instruction
+from ptxlab import Instruction, gpu, inputs, instruction
+from ptxlab.catalog import products
+from ptxlab.instruction import Modifiers
 from tests import golden
 from tests.golden.record import compile_all
 
@@ -21,19 +23,22 @@ GROUPS = golden.groups() if gpu.available() and gpu.device_target() == "sm_90a" 
 @pytest.fixture(scope="module", autouse=True)
 def kernels() -> None:
     if GROUPS:
-        compile_all()
+        compile_all(GROUPS.values())
 
 
 @pytest.mark.parametrize("name", GROUPS)
 def test_gpu_equals_emulator(name: str) -> None:
-    """wgmma's N share their inputs, so the widest is emulated once and the others are held to its first columns."""
+    """wgmma's N share their inputs, so the widest is emulated once and the others are held to its first columns: the narrowest and
+    the widest with all inputs, those between with some."""
     group = GROUPS[name]
     widest = group[-1]
     for category, selector, given in golden.cases(group, SEED):
         codes = widest.d.unpack_codes(widest.emulate(given.a, given.b, given.c, given.e, selector=selector))
         for ins in group:
-            wanted = ins.d.pack_codes(codes[..., : ins.n])
-            parts = golden.narrowed(given, widest, ins)
+            some = slice(None if ins.n in (group[0].n, widest.n) else 16)
+            wanted = ins.d.pack_codes(codes[some, ..., : ins.n])
+            few = inputs.Registers(*(None if x is None else x[some] for x in given))
+            parts = golden.narrowed(few, widest, ins)
             for _, form, chosen in golden.variants(ins):
                 if chosen == selector:
                     part = parts[form.a_space]
@@ -42,32 +47,59 @@ def test_gpu_equals_emulator(name: str) -> None:
 
 
 MODIFIED = [
-    ("f32.e4m3.e5m2", {"imm_scale_a": -1}),
-    ("f32.e5m2.e4m3", {"imm_scale_b": -1}),
-    ("f16.e4m3.e4m3", {"imm_scale_a": -1, "imm_scale_b": -1}),
-    ("f16.e5m2.e5m2", {"imm_scale_a": -1, "scale_d": False}),
-    ("f32.e4m3.e4m3", {"scale_d": False}),
-    ("s32.s8.u8", {"scale_d": False}),
-    ("satfinite.s32.s8.u8", {"scale_d": False}),
+    ("sp.sync.aligned.m64n16k64.f32.e4m3.e5m2", {"imm_scale_a": -1}),
+    ("sp.sync.aligned.m64n16k64.f32.e5m2.e4m3", {"imm_scale_b": -1}),
+    ("sp.sync.aligned.m64n16k64.f16.e4m3.e4m3", {"imm_scale_a": -1, "imm_scale_b": -1}),
+    ("sp.sync.aligned.m64n16k64.f16.e5m2.e5m2", {"imm_scale_a": -1, "scale_d": False}),
+    ("sp.sync.aligned.m64n16k64.f32.e4m3.e4m3", {"scale_d": False}),
+    ("sp.sync.aligned.m64n16k64.s32.s8.u8", {"scale_d": False}),
+    ("sp.sync.aligned.m64n16k64.satfinite.s32.s8.u8", {"scale_d": False}),
+    ("sync.aligned.m64n16k16.f32.f16.f16", {"imm_scale_a": -1}),
+    ("sync.aligned.m64n16k16.f16.f16.f16", {"imm_scale_b": -1, "scale_d": False}),
+    ("sync.aligned.m64n16k16.f32.bf16.bf16", {"imm_scale_a": -1, "imm_scale_b": -1}),
+    ("sync.aligned.m64n16k8.f32.tf32.tf32", {"imm_scale_b": -1}),
+    ("sp.sync.aligned.m64n16k16.f32.tf32.tf32", {"imm_scale_a": -1, "selector": 1}),
+    ("sync.aligned.m64n16k256.s32.b1.b1.and.popc", {"scale_d": False}),
 ]
 
 
 @pytest.mark.parametrize("space", ["register", "shared"])
-@pytest.mark.parametrize(("types", "modifiers"), MODIFIED)
-def test_wgmma_modifiers(types: str, modifiers: dict[str, int], space: str) -> None:
-    ins = instruction(f"wgmma.mma_async.sp.sync.aligned.m64n16k64.{types}").a_from(space)
+@pytest.mark.parametrize(("form", "modifiers"), MODIFIED)
+def test_wgmma_modifiers(form: str, modifiers: dict[str, int], space: str) -> None:
+    ins = instruction(f"wgmma.mma_async.{form}").a_from(space)
     for category in inputs.categories(ins):
-        given = inputs.make(ins, category, 100, SEED)
+        given = inputs.make(ins, category, 100, SEED, modifiers.get("selector", 0))
         registers = (given.a, given.b, given.c, given.e)
         assert np.array_equal(ins.run(*registers, **modifiers), ins.emulate(*registers, **modifiers)), (category, SEED)
 
 
-@pytest.mark.parametrize("space", ["register", "shared"])
-@pytest.mark.parametrize("swizzle", [64, 128])
-def test_wgmma_swizzled_tiles(swizzle: int, space: str) -> None:
-    ins = instruction("wgmma.mma_async.sp.sync.aligned.m64n24k64.s32.s8.s8").a_from(space)
+TILES = [
+    (form, space, swizzle, a, b)
+    for form in ("sync.aligned.m64n64k16.f32.f16.f16", "sp.sync.aligned.m64n64k32.f32.bf16.bf16")
+    for space, swizzle, a, b in [(s, w, a, b) for s in ("register", "shared") for w in (0, 32, 64, 128) for a in (0, 1) for b in (0, 1)]
+    if space == "shared" or not a
+    if not (swizzle == 32 and ".sp" in f".{form}" and not b)  # a row of 64 bytes does not fit
+] + [
+    (form, space, swizzle, 0, 0)
+    for form, swizzles in (
+        ("sync.aligned.m64n24k8.f32.tf32.tf32", (32, 64, 128)),
+        ("sync.aligned.m64n24k32.f32.e4m3.e5m2", (32, 64, 128)),
+        ("sync.aligned.m64n24k256.s32.b1.b1.and.popc", (32, 64, 128)),
+        ("sp.sync.aligned.m64n24k64.s32.s8.s8", (64, 128)),
+    )
+    for space in ("register", "shared")
+    for swizzle in swizzles
+]
+
+
+@pytest.mark.parametrize(("form", "space", "swizzle", "trans_a", "trans_b"), TILES)
+def test_wgmma_tiles(form: str, space: str, swizzle: int, trans_a: int, trans_b: int) -> None:
+    """However the tiles lie in shared memory, D is the same."""
+    ins = instruction(f"wgmma.mma_async.{form}").a_from(space)
     given = inputs.make(ins, "bits", 50, SEED)
-    assert np.array_equal(gpu.run(ins, given.a, given.b, given.c, given.e, swizzle=swizzle), ins.emulate(given.a, given.b, given.c, given.e))
+    modifiers = Modifiers(imm_trans_a=trans_a, imm_trans_b=trans_b)
+    d = gpu.run(ins, given.a, given.b, given.c, given.e, swizzle=swizzle, modifiers=modifiers)
+    assert np.array_equal(d, ins.emulate(given.a, given.b, given.c, given.e))
 
 
 def probe_metadata(ins: Instruction, selector: int) -> dict[tuple[int, int], tuple[int, int]]:
@@ -97,14 +129,8 @@ def probe_metadata(ins: Instruction, selector: int) -> dict[tuple[int, int], tup
     return found
 
 
-PROBED = [
-    "mma.sp.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32",
-    "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.u4.s4.s32",
-    "mma.sp.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32",
-    "mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32",
-    "wgmma.mma_async.sp.sync.aligned.m64n8k64.s32.s8.s8",
-    "wgmma.mma_async.sp.sync.aligned.m64n8k64.f32.e4m3.e5m2",
-]
+SPARSE = {(ins.family, ins.shape, ins.a.width, ins.ordered): ins.mnemonic for ins in products(target="sm_90a") if ins.sparse and ins.n == 8}
+PROBED = list(SPARSE.values())
 
 
 @pytest.mark.parametrize("name", PROBED)
@@ -117,10 +143,15 @@ def test_metadata_layout_is_found_by_probing(name: str) -> None:
         assert probe_metadata(ins, selector) == stated
 
 
-WARP_LEVEL = [ins for ins in catalog(target="sm_90a") if ins.family in ("mma", "wmma") and not ins.satfinite]
+#: One form for every pair of fragments.
+FRAGMENTS = {
+    (ins.family, ins.shape, ins.a.layout, ins.b.layout, ins.a_type): ins
+    for ins in products(target="sm_90a")
+    if not ins.sparse and not ins.satfinite and (ins.lanes == 32 or ins.n == 8)
+}
 
 
-def products(ins: Instruction, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def product_of(ins: Instruction, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """A B on the GPU; for xor, whose D is |x| + |y| - 2 |x and y|, with the counts taken out again."""
     D = ins.d.unpack(ins.run(a, b, ins.c.pack(np.zeros(ins.c.shape)))).astype(int)
     if ins.bit_op != "xor":
@@ -128,12 +159,13 @@ def products(ins: Instruction, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return (ins.a.unpack(a).sum(axis=-1)[..., None] + ins.b.unpack(b).sum(axis=-2)[..., None, :] - D) // 2
 
 
-@pytest.mark.parametrize("ins", WARP_LEVEL, ids=str)
+@pytest.mark.parametrize("ins", FRAGMENTS.values(), ids=str)
 @pytest.mark.parametrize("operand", ["A", "B"])
 def test_fragments_are_found_by_probing(ins: Instruction, operand: str) -> None:
     """One element of one lane is 1, the other multiplicand holds a bit of k: D shows the row (or column) and the k of that element."""
     probed, other = (ins.a, ins.b) if operand == "A" else (ins.b, ins.a)
-    assert probed.layout is not None
+    if probed.layout is None:
+        pytest.skip("B of wgmma has no fragment")
     probes = probed.lanes * probed.layout.elements
     one = np.eye(probes, dtype=probed.dtype.code_type) * probed.dtype.encode(1)
     one_hot = probed.join(one.reshape(probes, probed.lanes, -1))
@@ -141,12 +173,17 @@ def test_fragments_are_found_by_probing(ins: Instruction, operand: str) -> None:
     def against(row_of_k: np.ndarray) -> np.ndarray:
         matrix = row_of_k[:, None] if operand == "A" else row_of_k[None, :]
         filled = other.pack(np.broadcast_to(matrix, other.shape))
-        return products(ins, *((one_hot, filled) if operand == "A" else (filled, one_hot)))
+        return product_of(ins, *((one_hot, filled) if operand == "A" else (filled, one_hot)))
 
     k = sum(against(np.arange(ins.k) >> bit & 1).any(axis=(1, 2)).astype(int) << bit for bit in range(8))
-    line = against(np.ones(ins.k, dtype=int)).any(axis=2 if operand == "A" else 1).argmax(axis=1)
+    shown = against(np.ones(ins.k, dtype=int))
+    spoke = shown.any(axis=(1, 2))
+    assert set(np.flatnonzero(spoke)) == set(probed.layout.scatter(0).ravel()), "the first copy of an element is read, and no other"
+    line = shown.any(axis=2 if operand == "A" else 1).argmax(axis=1)
+    if ins.products > 1 and operand == "B":  # the rows of D tell the quad pair
+        line += shown.any(axis=2).argmax(axis=1) // 8 * 8
     found = np.stack([line, k] if operand == "A" else [k, line], axis=1)
-    assert np.array_equal(found, probed.layout.coords().reshape(-1, 2))
+    assert np.array_equal(found[spoke], probed.layout.coords().reshape(-1, 2)[spoke])
 
 
 def test_cache_survives_damage(tmp_path: os.PathLike[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,7 +206,7 @@ def test_batch_axes_and_broadcasting() -> None:
 
 
 def test_instruction_that_the_device_lacks() -> None:
-    ins = catalog("mma", "sm_120a")[-1]
+    ins = products("mma", "sm_120a")[-1]
     if gpu.available(ins):
         pytest.skip("this device has it")
     given = inputs.make(ins, "bits", 1)

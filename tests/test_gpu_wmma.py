@@ -9,10 +9,11 @@ import pytest
 
 import ptxlab
 from ptxlab import gpu, wmma
+from ptxlab.catalog import products
 
 pytestmark = pytest.mark.gpu
 
-FORMS = [ins for ins in ptxlab.catalog("wmma") if ins.a_type in ("s4", "u4", "b1")]
+FORMS = [ins for ins in products("wmma") if ins.a_type in ("s4", "u4", "b1")]
 LAYOUTS = tuple(wmma.layout_t)
 TILES = 1024
 S32 = np.iinfo(np.int32)

@@ -9,12 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ptxlab import TARGETS, Instruction, PtxlabError, catalog, gpu, instruction, kernel
+from ptxlab import TARGETS, Instruction, PtxlabError, gpu, instruction, kernel
+from ptxlab.catalog import products
 from ptxlab.instruction import Modifiers
 from ptxlab.memory import SWIZZLES, Tile
 
-WARP = [ins for ins in catalog() if ins.lanes == 32]
-WARPGROUP = [ins for ins in catalog() if ins.lanes == 128]
+WARP = [ins for ins in products() if ins.lanes == 32]
+WARPGROUP = [ins for ins in products() if ins.lanes == 128]
 SPACES = ("register", "shared")
 
 #: Every warp-level form compiles for the first of these that has it; newer targets take many times as long.
@@ -183,7 +184,7 @@ def test_other_targets_refuse(name: str, target: str) -> None:
         gpu.compile(ins.kernel, target, cache=False)
 
 
-@pytest.mark.parametrize("ins", [ins for ins in catalog() if ins.n <= 16], ids=str)
+@pytest.mark.parametrize("ins", [ins for ins in products() if ins.n <= 16], ids=str)
 def test_source_holds_the_instruction_once(ins: Instruction) -> None:
     asm = re.findall(rf'"({re.escape(ins.mnemonic)} [^"]*;)', ins.kernel)
     assert len(asm) == 1

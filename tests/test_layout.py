@@ -11,16 +11,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ptxlab import Instruction, PtxlabError, catalog, instruction
+from ptxlab import Instruction, PtxlabError, instruction
+from ptxlab.catalog import products
 from ptxlab.layout import Layout, Mode, fragment
 
-DENSE = [ins for ins in catalog("mma") if ins.shape == "m16n8k64"]
-SPARSE_4 = [ins for ins in catalog("mma.sp") if ins.shape == "m16n8k64" and ins.a.dtype.bits == 4]
+DENSE = [ins for ins in products("mma") if ins.shape == "m16n8k64"]
+SPARSE_4 = [ins for ins in products("mma.sp") if ins.shape == "m16n8k64" and ins.a.width == 4]
 SPARSE_TF32 = instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32")
-WMMA_4 = [ins for ins in catalog("wmma") if ins.shape == "m8n8k32"]
-WMMA_1 = [ins for ins in catalog("wmma") if ins.shape == "m8n8k128"]
-WGMMA = [ins for ins in catalog("wgmma.sp") if ins.shape.endswith("k64")]
-_DISTINCT = {operand.layout for ins in catalog() for operand in (*ins.operands.values(), ins.a_dense) if operand.layout}
+WMMA_4 = [ins for ins in products("wmma") if ins.shape == "m8n8k32"]
+WMMA_1 = [ins for ins in products("wmma") if ins.shape == "m8n8k128"]
+WGMMA = [ins for ins in products("wgmma.sp") if ins.shape.endswith("k64")]
+_DISTINCT = {operand.layout for ins in products() for operand in (*ins.operands.values(), ins.a_dense) if operand.layout}
 LAYOUTS = sorted(_DISTINCT, key=lambda layout: (layout.signature, layout.cute))
 
 Formula = Callable[[int, int], tuple[int, int]]
@@ -152,9 +153,9 @@ def test_wgmma_stored_a() -> None:
 # -- block scales: 9.7.14.3, "Block Scaling for mma.sync" ----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("ins", [ins for ins in catalog("mma") if ins.scale_vec], ids=str)
+@pytest.mark.parametrize("ins", [ins for ins in products("mma") if ins.scale_vec], ids=str)
 def test_block_scales_sit_in_the_lanes_and_bytes_that_can_be_selected(ins: Instruction) -> None:
-    vec, starts = ins.scale_vec, {2: (0, 2), 4: (0,)}[ins.scale_vec]
+    vec, starts = ins.scale_vec, {1: (0, 1, 2, 3), 2: (0, 2), 4: (0,)}[ins.scale_vec]
     for row in range(16):
         for block in range(vec):
             holders = set(ins.scale_a.layout.holders(row, block))
@@ -303,7 +304,7 @@ def test_transposing_twice_is_the_same() -> None:
         assert layout.T.coords()[..., ::-1].tolist() == layout.coords().tolist()
 
 
-FORMULAS = {operand.layout: f"{ins.mnemonic} {name}" for ins in catalog() for name, operand in ins.operands.items() if operand.layout}
+FORMULAS = {operand.layout: f"{ins.mnemonic} {name}" for ins in products() for name, operand in ins.operands.items() if operand.layout}
 
 
 @pytest.mark.parametrize("layout", FORMULAS, ids=FORMULAS.values())

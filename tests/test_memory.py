@@ -8,7 +8,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from ptxlab import Instruction, PtxlabError, catalog, instruction
+from ptxlab import Instruction, PtxlabError, instruction
+from ptxlab.catalog import products
 from ptxlab.memory import SWIZZLES, Tile
 
 
@@ -122,7 +123,7 @@ def test_tiles_of_operands() -> None:
     assert Tile.of(dense.a, 32) == Tile(16, 64, 16, "K", 32)
 
 
-WGMMA = [ins for family in ("wgmma", "wgmma.sp") for ins in catalog(family) if ins.n in (8, 256)]
+WGMMA = [ins for family in ("wgmma", "wgmma.sp") for ins in products(family) if ins.n in (8, 256)]
 
 
 @pytest.mark.parametrize("ins", WGMMA, ids=str)

@@ -7,7 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from ptxlab import Instruction, PtxlabError, catalog, instruction
+from ptxlab import Instruction, PtxlabError, instruction
+from ptxlab.catalog import products
 from ptxlab.operand import Operand
 
 S4 = instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
@@ -18,11 +19,11 @@ WGMMA = instruction("wgmma.mma_async.sp.sync.aligned.m64n24k64.f16.e4m3.e5m2")
 def _distinct() -> list[Operand]:
     """Every operand of the catalogue that differs from the others in type or layout; of wgmma's sizes a few."""
     found = {}
-    for ins in catalog():
+    for ins in products():
         if ins.lanes == 128 and ins.n not in (8, 24, 64):
             continue
         for operand in (*ins.operands.values(), ins.a_from("shared").a if ins.lanes == 128 else ins.a):
-            found[(operand.dtype.name, operand.shape, operand.layout)] = operand
+            found[(operand.dtype.name, operand.container, operand.shape, operand.layout)] = operand
     return list(found.values())
 
 
@@ -38,24 +39,27 @@ def name(operand: Operand) -> str:
 def slowly(operand: Operand, codes: np.ndarray) -> list[list[int]]:
     """Elements fill a register from its low bits upwards, in the order of their index."""
     assert operand.layout
-    bits = {"b1": 1, "b4": 4, "s4": 4, "u4": 4, "e2m1": 4, "f16": 16, "bf16": 16, "f32": 32, "s32": 32, "tf32": 32}.get(operand.dtype.name, 8)
+    small, large = {"b1": 1, "b4": 4, "s4": 4, "u4": 4}, {"f16": 16, "bf16": 16, "f32": 32, "s32": 32, "tf32": 32, "f64": 64}
+    bits = (small | large).get(operand.dtype.name, 4 if operand.dtype.name == "e2m1" and not operand.container else 8)
+    skip = 2 if operand.dtype.name == "e2m1" and operand.container else 0  # e2m1 lies in the middle of its byte
+    size = max(32, bits)
     coords = operand.layout.coords().tolist()
-    registers = [[0] * (len(coords[0]) * bits // 32) for _ in coords]
+    registers = [[0] * (len(coords[0]) * bits // size) for _ in coords]
     for lane, elements in enumerate(coords):
         for i, (row, column) in enumerate(elements):
-            registers[lane][i * bits // 32] |= int(codes[row, column]) << (i * bits % 32)
+            registers[lane][i * bits // size] |= int(codes[row, column]) << (i * bits % size + skip)
     return registers
 
 
 def random_codes(operand: Operand, rng: np.random.Generator, *batch: int) -> np.ndarray:
-    return rng.integers(0, 1 << operand.dtype.bits, (*batch, *operand.shape), dtype=np.uint64).astype(operand.dtype.code_type)
+    return rng.integers(0, (1 << operand.dtype.bits) - 1, (*batch, *operand.shape), dtype=np.uint64, endpoint=True).astype(operand.dtype.code_type)
 
 
 @pytest.mark.parametrize("operand", IN_REGISTERS, ids=name)
 def test_pack_codes_places_every_element(operand: Operand, rng: np.random.Generator) -> None:
     codes = random_codes(operand, rng, 2)
     registers = operand.pack_codes(codes)
-    assert (registers.shape, registers.dtype) == ((2, operand.lanes, operand.registers), np.uint32)
+    assert (registers.shape, registers.dtype) == ((2, operand.lanes, operand.registers), np.uint64 if operand.dtype.name == "f64" else np.uint32)
     assert registers[1].tolist() == slowly(operand, codes[1])
     assert np.array_equal(operand.unpack_codes(registers), codes)
     assert operand.unpack_codes(registers).dtype == operand.dtype.code_type
@@ -67,12 +71,13 @@ def test_pack_codes_places_every_element(operand: Operand, rng: np.random.Genera
 @pytest.mark.parametrize("operand", IN_REGISTERS, ids=name)
 def test_unpack_reads_what_registers_hold(operand: Operand, rng: np.random.Generator) -> None:
     assert operand.layout
-    registers = rng.integers(0, 1 << 32, (operand.lanes, operand.registers), dtype=np.uint64).astype(np.uint32)
+    size = 64 if operand.dtype.name == "f64" else 32
+    registers = rng.integers(0, 2**size - 1, (operand.lanes, operand.registers), dtype=np.uint64, endpoint=True).astype(f"uint{size}")
     codes = operand.unpack_codes(registers)
     for row, column in ((0, 0), (operand.shape[0] - 1, operand.shape[1] - 1), (operand.shape[0] // 2, operand.shape[1] // 3)):
         place = operand.where(row, column)[0]
         assert codes[row, column] == int(registers[place.lane, place.register]) >> place.low & (1 << (place.high - place.low + 1)) - 1
-    if operand.layout.copies == 1:
+    if operand.layout.copies == 1 and not operand.container:
         assert np.array_equal(operand.pack_codes(codes), registers), "no bit of a register is unowned"
 
 

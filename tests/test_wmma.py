@@ -15,9 +15,10 @@ import pytest
 
 import ptxlab
 from ptxlab import PtxlabError, gpu, wmma
+from ptxlab.catalog import products
 from ptxlab.wmma import accumulator, bmmaBitOpAND, bmmaBitOpXOR, col_major, matrix_a, matrix_b, mem_col_major, mem_row_major, precision, row_major
 
-FORMS = [ins for ins in ptxlab.catalog("wmma") if ins.a_type in ("s4", "u4", "b1")]
+FORMS = [ins for ins in products("wmma") if ins.a_type in ("s4", "u4", "b1")]
 TYPES = {"s4": 32, "u4": 32, "b1": 128}
 BITS = {"s4": 4, "u4": 4, "b1": 1, "s32": 32}
 TARGETS = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100a", "sm_120a")
@@ -342,7 +343,7 @@ REFUSALS: dict[str, tuple[Callable[[], object], str]] = {
     "op for s4": (lambda: wmma.cpp_source("s4", bmmaBitOpAND), "op=bmmaBitOpAND: only b1 takes a bit operation"),
     "satf for b1": (lambda: wmma.cpp_source("b1", satf=True), "satf=True: bmma_sync has no saturation"),
     "source of int": (lambda: wmma.cpp_source(int), "type int is that of accumulators"),
-    "source of mma": (lambda: wmma.ptx_triple(ptxlab.catalog("mma")[0]), "is no sub-byte wmma"),
+    "source of mma": (lambda: wmma.ptx_triple(products("mma")[0]), "is no sub-byte wmma"),
     "instruction and op": (lambda: wmma.cpp_source(FORMS[-1], "xor"), "says otherwise; leave them out where an instruction is given"),
     "pack a vector": (lambda: wmma.pack_matrix([1, 2], "s4"), "pack_matrix: found shape (2,); it takes [..., rows, columns]"),
     "pack out of range": (lambda: wmma.pack_matrix([[1, 8]], "s4"), "row 0, column 1: found 8; s4 holds -8..7"),

@@ -73,7 +73,7 @@ def fused_dot(
         for k in range(0, a.shape[-1], rule.depth):
             c = fused_dot(a[..., k : k + rule.depth], b[..., k : k + rule.depth, :], c, kinds, step)
         return c
-    given = [x for x in (a, b, c, positions, *(scales or (None, None)))]
+    given = (a, b, c, positions, *(scales or (None, None)))
     batch = np.broadcast_shapes(*(x.shape[:-2] for x in given if x is not None))
     flat = [None if x is None else np.broadcast_to(x, batch + x.shape[-2:]).reshape(-1, *x.shape[-2:]) for x in given]
     shape = (*batch, *c.shape[-2:])
@@ -158,9 +158,7 @@ def _store(value: Array, kind: DType, result_bits: int) -> Array:
     return np.where(nan, np.uint32(0x7FFFFFFF), codes)
 
 
-def block_scaled_dot(
-    a: Array, b: Array, c: Array, scale_a: Array, scale_b: Array, kinds: Kinds, rule: Fused, group: int = 16
-) -> Array:
+def block_scaled_dot(a: Array, b: Array, c: Array, scale_a: Array, scale_b: Array, kinds: Kinds, rule: Fused, group: int = 16) -> Array:
     """Codes of D for e2m1 codes a [..., M, K], b [..., K, N], f32 codes c, and scale codes [..., M, V], [..., V, N].
 
     Sums of 16 products are exact; each, times the significands of its two scales, is one term, aligned by the scales' exponents.

@@ -109,7 +109,9 @@ _MODELS: tuple[Model, ...] = (
     *(Model(chip, _INTEGERS, _WARP, "exact", "published", _ISA) for chip in CHIPS if chip != "sm_90"),
     Model("sm_120", ("e2m1",), ("mma",), Fused(35, 23, -126), "published", f"{_MMA_SIM}; not run on hardware here", kinds=("mxf4", "mxf4nvf4")),
     Model("sm_120", ("e2m1",), ("mma.sp",), Fused(35, 23, -126), "assumed", "as the dense form", kinds=("mxf4", "mxf4nvf4")),
-    Model("sm_120", _F8F6F4, ("mma", "mma.sp"), Fused(25, 23, -126), "assumed", f"25 bits as {_MMA_SIM} gives for Blackwell; not run on hardware here"),
+    Model(
+        "sm_120", _F8F6F4, ("mma", "mma.sp"), Fused(25, 23, -126), "assumed", f"25 bits as {_MMA_SIM} gives for Blackwell; not run on hardware here"
+    ),
 )
 
 

@@ -10,7 +10,7 @@ from ..instruction import Instruction
 from .mma import FP8, INT8, PLAIN_OR_SAT
 from .targets import SM_90A
 
-__all__ = ["N", "N_INTEGER", "dense", "sparse"]
+__all__ = ["N_INTEGER", "N", "dense", "sparse"]
 
 N = tuple(range(8, 257, 8))
 #: The manual's list for dense s8 ends at 224; the assembler takes 240 and 256, which the other integer forms also have.

@@ -53,8 +53,8 @@ def show(args: argparse.Namespace, style: Style) -> str:
     cut = False
     for name, value in facts.items():
         for i, line in enumerate(_shown(name, value, style)):
-            whole, line = line, _abridged(line) if name in ("ptx", "c++") else line
-            cut = cut or whole != line
+            line = _abridged(line) if name == "c++" else line
+            cut = cut or ", ..., " in line
             lines.append(f"  {style.dim((name if i == 0 else '').ljust(_NAMES))} {line}".rstrip())
     if cut:
         lines.append(style.dim(f"  {'':{_NAMES}} (`ptxlab ptx` prints it whole, with --cpp as C++)"))
@@ -70,8 +70,10 @@ def _shown(name: str, value: Any, style: Style) -> list[str]:
         return as_text(value, style, fold=False).splitlines()
     if isinstance(value, dict):
         value = [f"{key} {' or '.join(map(str, legal))}" for key, legal in value.items()]
-    if name in ("ptx", "c++", "wmma"):
-        return value if isinstance(value, list) else [value]
+    if name in ("c++", "wmma"):
+        return list(value)
+    if name == "ptx":
+        value = _abridged(value)
     apart = isinstance(value, list) and name in ("modifiers", "arithmetic", "note")
     said = value if apart else [" ".join(map(str, value)) or "-"] if isinstance(value, list) else [str(value)]
     width = max(style.width - _NAMES - 3, 40) if style.width else 0
@@ -95,7 +97,7 @@ def where(args: argparse.Namespace, style: Style) -> str:
     sparse = getattr(ins, "sparse", False) and name == "A"
     if sparse and not args.stored:
         return _sparse_where(ins, args, style, element)
-    table = describe.where(ins, name, args.row, args.column, args.swizzle)
+    table = describe.where(ins, name, args.row, args.column, args.swizzle, args.transposed)
     if args.json:
         return as_json({"instruction": ins.mnemonic, "element": element, "places": table})
     how = "stored " if sparse else ""
@@ -105,7 +107,7 @@ def where(args: argparse.Namespace, style: Style) -> str:
 def _explain(ins: Form, name: str, args: argparse.Namespace, style: Style) -> str:
     if name not in ("C", "D"):
         raise PtxlabError(f"--explain is for an element of D (or C, which goes into it), found {name}; without it the place of {name} is shown")
-    found = describe.explain(ins, args.row, args.column, swizzle=args.swizzle)
+    found = describe.explain(ins, args.row, args.column, swizzle=args.swizzle, transposed=args.transposed)
     if args.json:
         return as_json(found)
     tables = describe.terms(found)
@@ -117,7 +119,7 @@ def _explain(ins: Form, name: str, args: argparse.Namespace, style: Style) -> st
     for key, title in titles.items():
         if key in tables:
             lines += [title, as_text(tables[key], style, "    "), ""]
-    lines.append("  products, a line for each place where the nibble puts column k of A (x: any bit):" if "e" in tables else "  products:")
+    lines.append("  products; a line for each nibble that stores column k of A (x: any bit):" if "e" in tables else "  products:")
     return "\n".join([*lines, as_text(tables["terms"], style, "    ")])
 
 
@@ -164,11 +166,15 @@ def layout(args: argparse.Namespace, style: Style) -> str:
             raise PtxlabError(f"--dense is for the table, --markdown and --svg; --{args.form} gives the elements that are stored")
         if args.form in ("cute", "formula"):
             return _map(ins, op, args.form)
-        table = describe.layout(op, args.swizzle)
+        table = describe.layout(op, args.swizzle, args.transposed)
         if args.form == "csv":
             return as_csv(table)
         size = {"dtype": str(op.dtype), "shape": op.shape, "lanes": op.lanes, "registers": op.registers}
         return as_json({"instruction": ins.mnemonic, "operand": op.name, **size, "cute": op.layout.cute if op.layout else None, "elements": table})
+    if op.layout is None and args.form != "svg":
+        table = describe.tables.tile(op, args.swizzle, args.transposed)
+        head = f"{style.bold(f'{op.name} of {ins.mnemonic}')}\n{style.dim(op.describe() + '; byte offsets in its tile')}"
+        return as_markdown(table) if args.form else f"{head}\n\n{as_text(table, style)}"
     label: Label = "auto" if args.form == "svg" else "elements"
     drawn: Any = ins if isinstance(ins, Instruction) else _Plain(ins)
     picture = describe.fragment(drawn, op.name, dense=args.dense, lane=args.lane, label=label, swizzle=args.swizzle)

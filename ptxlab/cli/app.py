@@ -21,15 +21,15 @@ __all__ = ["main"]
 
 _EXAMPLES = """\
 examples:
-  ptxlab list --family wmma                     every form of a family
-  ptxlab show mma.m16n8k64.s4                   a short name will do where it is unambiguous
-  ptxlab where mma.m16n8k64.s4 A 9 37           which lane holds A[9][37], and in which bits
-  ptxlab where mma.sp.m16n8k64.s4 A 9 37        the same for a sparse A: chunk, nibble, stored element
-  ptxlab where mma.m16n8k64.s4 D 9 3 --explain  all that goes into D[9][3]
-  ptxlab holds mma.m16n8k64.s4 B --lane 5       what lane 5 holds of B
-  ptxlab layout mma.m16n8k64.s4 A --svg > a.svg the picture of the manual
-  ptxlab sass mma.m16n8k64.s4 --target sm_80    what the chip really runs
-  ptxlab run mma.sp.m16n8k16.tf32 --on both     emulator against GPU, bit for bit
+  ptxlab list --family wmma                      every form of a family
+  ptxlab show mma.m16n8k64.s4                    all about it; a short name will do
+  ptxlab where mma.m16n8k64.s4 A 9 37            lane, register and bits of A[9][37]
+  ptxlab where mma.sp.m16n8k64.s4 A 9 37         the same for a sparse A
+  ptxlab where mma.m16n8k64.s4 D 9 3 --explain   all that goes into D[9][3]
+  ptxlab holds mma.m16n8k64.s4 B --lane 5        what lane 5 holds of B
+  ptxlab layout mma.m16n8k64.s4 A --svg > a.svg  the picture of the manual
+  ptxlab sass mma.m16n8k64.s4 --target sm_80     what the chip really runs
+  ptxlab run mma.sp.m16n8k16.tf32 --on both      emulator against GPU, bit for bit
 
 exit codes: 0 answered, 1 no such thing (one sentence says why), 2 wrong usage
 """
@@ -37,7 +37,7 @@ exit codes: 0 answered, 1 no such thing (one sentence says why), 2 wrong usage
 #: Examples under the help of each command; a test runs them.
 EXAMPLES: dict[str, str] = {
     "list": """\
-  ptxlab list --count                        how many there are, by family and type
+  ptxlab list --count                        how many, by family and type
   ptxlab list --target sm_75 --type s4       what a T4 has for s4
   ptxlab list --shape 'm64n*k64' --sparse    all N of a shape
   ptxlab list --family wgmma | head -3       one name a line in a pipe""",
@@ -47,17 +47,17 @@ EXAMPLES: dict[str, str] = {
   ptxlab show wmma.m8n8k32.s4 --json""",
     "where": """\
   ptxlab where mma.m16n8k64.s4 A 9 37
-  ptxlab where mma.sp.m16n8k16.tf32 E 0 0              a metadata nibble: row and chunk
-  ptxlab where mma.m16n8k64.s4 D 9 3 --explain         every register that goes into D[9][3]
-  ptxlab where wgmma.sp.m64n24k64.f32.e4m3 B 37 13 --swizzle 64   a byte of shared memory""",
+  ptxlab where mma.sp.m16n8k16.tf32 E 0 0              a metadata nibble
+  ptxlab where mma.m16n8k64.s4 D 9 3 --explain         all that goes into it
+  ptxlab where wgmma.sp.m64n24k64.f32.e4m3 B 37 13     a byte of shared memory""",
     "holds": """\
   ptxlab holds mma.m16n8k64.s4 A --lane 5
   ptxlab holds mma.m16n8k64.s4 A --lane 5 --register 1""",
     "layout": """\
   ptxlab layout mma.m16n8k64.s4 C
-  ptxlab layout mma.m16n8k64.s4 C --formula            row and column in the manual's style
+  ptxlab layout mma.m16n8k64.s4 C --formula            as the manual writes it
   ptxlab layout mma.sp.m16n8k64.s4 A --dense --markdown
-  ptxlab layout mma.m16n8k64.s4 A --csv > a.csv        a line for every element of every lane""",
+  ptxlab layout mma.m16n8k64.s4 A --csv > a.csv        a line for every element""",
     "metadata": """\
   ptxlab metadata mma.sp.m16n8k16.tf32 --selector 1
   ptxlab metadata mma.sp.m16n8k64.s4 --svg > e.svg""",
@@ -191,7 +191,8 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _swizzle(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("--swizzle", type=int, default=0, help="operand in shared memory: swizzle in bytes (0, 32, 64, 128)")
+    sub.add_argument("--swizzle", type=int, default=0, metavar="BYTES", help="operand in shared memory: swizzle (0, 32, 64, 128)")
+    sub.add_argument("--transposed", action="store_true", help="f16 and bf16 in shared memory: MN-major instead of K-major")
 
 
 def _forms(sub: argparse.ArgumentParser, names: Sequence[str]) -> None:

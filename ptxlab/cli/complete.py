@@ -7,18 +7,18 @@ import re
 from typing import Any
 
 from ..catalog import FAMILIES, catalog
-from ..describe import Form, types
+from ..describe import Form
 from ..dtypes import DTYPES
-from ..instruction import TARGETS
+from ..instruction import TARGETS, Instruction
 
 __all__ = ["HIDDEN", "INSTALL", "SHELLS", "script", "words"]
 
 SHELLS = ("bash", "zsh", "fish")
 HIDDEN = "__complete"
 INSTALL = """\
-  eval "$(ptxlab completion bash)"                                       bash: in ~/.bashrc
-  eval "$(ptxlab completion zsh)"                                        zsh: in ~/.zshrc, after compinit
-  ptxlab completion fish > ~/.config/fish/completions/ptxlab.fish        fish"""
+  eval "$(ptxlab completion bash)"    in ~/.bashrc
+  eval "$(ptxlab completion zsh)"     in ~/.zshrc, after compinit
+  ptxlab completion fish > ~/.config/fish/completions/ptxlab.fish"""
 
 _OPERANDS = ("A", "B", "C", "D", "E", "SFA", "SFB", "R")
 
@@ -31,12 +31,10 @@ def words() -> str:
 
 def _short(ins: Form) -> str | None:
     """``mma.m16n8k64.s4``; with the accumulator's type where A is a float: ``mma.m16n8k16.f32.f16``."""
-    a_type, b_type, *d_type = types(ins) or ("", "")
-    if not d_type or a_type != b_type or getattr(ins, "scale_vec", None) or getattr(ins, "kind", None):
+    if not isinstance(ins, Instruction) or ins.a_type != ins.b_type or ins.c_type != ins.d_type or ins.kind:
         return None
-    bit_op = getattr(ins, "bit_op", None)
-    parts = [ins.family, ins.shape, *(d_type if d_type[0] != "s32" else []), a_type, *([bit_op] if bit_op else [])]
-    return ".".join(part for part in parts if part)
+    parts = [ins.family, ins.shape, *([ins.d_type] if ins.d_type != "s32" else []), ins.a_type, *([ins.bit_op] if ins.bit_op else [])]
+    return ".".join(parts)
 
 
 def _tables(parser: argparse.ArgumentParser) -> dict[str, dict[str, Any]]:
@@ -85,7 +83,7 @@ _ptxlab() {
     local -a typed positional
     cur="${line##*[[:space:]]}"
     read -ra typed <<< "${line%"$cur"}"
-    command="${typed[1]}"
+    command="${typed[1]-}"
     case "$command" in
 @CASES@
     esac
@@ -104,9 +102,9 @@ _ptxlab() {
     elif [[ $cur == -* ]]; then
         words="$options"
     else
-        case "${positional[count]}" in
+        case "${positional[count]-}" in
             instruction)
-                [[ -n $_ptxlab_names ]] || _ptxlab_names="$("${typed[0]}" @HIDDEN@ 2>/dev/null)"
+                [[ -n ${_ptxlab_names-} ]] || _ptxlab_names="$("${typed[0]}" @HIDDEN@ 2>/dev/null)"
                 words="$_ptxlab_names" ;;
             operand) words="@OPERANDS@" ;;
             shell) words="@SHELLS@" ;;

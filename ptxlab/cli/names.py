@@ -73,11 +73,14 @@ def _extras(ins: Form, words: list[str], tokens: list[str]) -> int:
     """How much the instruction has that was not asked for."""
     unasked = sum(word in words and word not in tokens for word in ("satfinite", "kind", "trans", "rz", "rm", "rp"))
     if not isinstance(ins, Instruction):
-        return unasked
+        usual = "col" if words[:3] == ["wmma", "load", "b"] else "row"
+        return unasked + any(word in ("row", "col") and word not in (usual, *tokens) for word in words)
     mixed = ins.a_type != ins.b_type and not (ins.a_type in tokens and ins.b_type in tokens)
     orders = [word for word in words if word in ("row", "col")]
     turned = orders not in (["row", "col"], []) and not {"row", "col"} & set(tokens)
-    return unasked + (ins.sparse and not ins.metadata_ordered) + mixed + turned + (ins.c_type != ins.d_type)
+    named = [token for token in tokens if token in DTYPES]
+    other = (ins.c_type != ins.d_type) + (len(named) > 1 and named[0] != ins.d_type) + (bool(named) and ins.a_type not in named)
+    return unasked + (ins.sparse and not ins.metadata_ordered) + mixed + turned + other
 
 
 # -- what was meant -----------------------------------------------------------------------------------------------------

@@ -13,13 +13,14 @@ from .tables import Form, Table, in_memory, selected_by
 __all__ = ["explain", "terms"]
 
 
-def explain(ins: Form, row: int, col: int, *, swizzle: int = 0) -> dict[str, Any]:
+def explain(ins: Form, row: int, col: int, *, swizzle: int = 0, transposed: bool = False) -> dict[str, Any]:
     """Where the inputs of D[row][col] are, as plain data.
 
     ``terms`` has an entry for every product: ``k``, and the places of its factors in ``a`` and ``b``. Of a sparse instruction a
     column k of A is stored in one place or another, or not at all: there is an entry for each, with the ``nibble`` that
     makes it so (x: any bit) and the ``stored`` column. ``d`` and ``c`` are the places of the element itself, ``e`` those of the
-    nibbles by chunk, ``scale_a`` and ``scale_b`` those of the block scales.
+    nibbles by chunk, ``scale_a`` and ``scale_b`` those of the block scales. In shared memory a place is a ``byte`` of the tile, which
+    depends on `swizzle` and, for B, on `transposed`.
 
     >>> import ptxlab
     >>> found = explain(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"), 9, 3)
@@ -37,7 +38,7 @@ def explain(ins: Form, row: int, col: int, *, swizzle: int = 0) -> dict[str, Any
     else:
         pairs = _sparse(ins, row, swizzle)
         said["e"] = [_nibble(ins, row, chunk) for chunk in range(ins.k // ins.structure.chunk)]
-    said["terms"] = [{**pair, "b": _places(ins.b, pair["k"], other, swizzle)} for pair in pairs]
+    said["terms"] = [{**pair, "b": _places(ins.b, pair["k"], other, swizzle, transposed)} for pair in pairs]
     for name, op in (("scale_a", ins.scale_a), ("scale_b", ins.scale_b)):
         if op is not None:
             said[name] = _scales(ins, op, row, col)
@@ -52,10 +53,10 @@ def _formula(ins: Instruction, row: int, col: int, other: int) -> str:
     return f"D[{row}][{col}] = C[{row}][{col}] + sum over k of {product}"
 
 
-def _places(op: Operand, row: int, col: int, swizzle: int = 0) -> list[dict[str, Any]]:
+def _places(op: Operand, row: int, col: int, swizzle: int = 0, transposed: bool = False) -> list[dict[str, Any]]:
     """Every place of an element: in registers, or its byte in shared memory."""
     if op.layout is None:
-        found = in_memory(op, row, col, swizzle).records()[0]
+        found = in_memory(op, row, col, swizzle, transposed).records()[0]
         return [{"byte": found["byte offset"], **({"bits": found["bits"]} if "bits" in found else {})}]
     prefix = op.name.lower()
     return [{"lane": p.lane, "element": f"{prefix}{p.element}", "register": p.register, "bits": [p.low, p.high]} for p in op.where(row, col)]

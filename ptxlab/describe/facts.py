@@ -45,8 +45,7 @@ def facts(ins: Form, target: str | None = None, *, run: bool = False) -> dict[st
     notes += [f"{op.name}: {again}" for op in ins.operands.values() if (again := held_again(op))]
     if notes:
         said["note"] = notes
-    if isinstance(ins, Instruction):
-        said |= _choices(ins)
+    said |= _choices(ins) if isinstance(ins, Instruction) else _memory(ins)
     said["targets"] = list(ins.targets)
     said["missing on"] = [name for name in TARGETS if name not in ins.targets]
     if isinstance(ins, Instruction):
@@ -80,6 +79,20 @@ def _choices(ins: Instruction) -> dict[str, Any]:
     if free:
         said["modifiers"] = {name: [int(v) if isinstance(v, bool) else v for v in values] for name, values in free.items()}
     return said
+
+
+def _memory(ins: Any) -> dict[str, Any]:
+    """What an instruction that moves a matrix asks of memory."""
+    if ins.family == "movmatrix":
+        return {}
+    if ins.speakers:
+        each = len(ins.speakers) // (ins.speakers[-1].matrix + 1)
+        gives = f"lane r of 0..{len(ins.speakers) - 1} gives that of row r of R, a multiple of {ins.alignment}; {each} rows are a matrix"
+    else:
+        count, length = ins.lines
+        line = "row" if ins.layout == "row" else "column"
+        gives = f"one for all lanes, a multiple of {ins.alignment}: {count} {line}s of {length} elements; the stride counts elements from {line} to {line}"
+    return {"address": gives, "spaces": ["generic", *ins.spaces], "manual": ins.section}
 
 
 def cute(ins: Form, name: str | None = None) -> Table:

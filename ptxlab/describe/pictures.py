@@ -69,7 +69,8 @@ def fragment(
         cells.append(Cell(row, column, height, width, line, held, state))
     hover = _dense_hover(ins) if dense else _hover(op, lanes, elements, "stored " if ins.sparse and op.name == "A" else "")
     tall, wide = (spans[0][2], spans[0][3]) if label != "none" else (8, 16 if op.shape[1] <= 128 else 32)
-    warps = tuple(range(16, op.shape[0], 16)) if op.lanes > 32 else ()
+    stacked = getattr(ins, "products", 1) > 1  # quad pairs, below each other or, in B, side by side
+    warps = tuple(range(16, op.shape[0], 16)) if op.lanes > 32 else tuple(range(8, op.shape[0], 8)) if stacked and op.name != "B" else ()
     grid = Grid(
         op.shape,
         tuple(cells),
@@ -106,7 +107,9 @@ def _chunks(ins: Instruction) -> list[tuple[int, int, int, int]]:
 
 def _kind(op: Operand, dense: bool, ins: Instruction) -> str:
     said = op.describe()
-    if op.name == "A" and ins.structure is not None:
+    if op.note:
+        said = f"{said}; {op.note}"
+    if op.name == "A" and ins.sparse and ins.structure is not None:
         if dense:
             return f"A {ins.m}x{ins.k} as it is meant, {ins.structure.title} sparse: a cell is a chunk and the stored elements it becomes"
         return f"A as it is stored: {said[2:]}"
@@ -131,14 +134,13 @@ def _owners(layout: Layout, copy: int = 0) -> tuple[NDArray[np.int64], NDArray[n
 
 
 def _hover(op: Operand, lanes: NDArray[np.int64], elements: NDArray[np.int64], how: str) -> NDArray[Any]:
-    size, each, prefix = op.dtype.bits, op.elements_per_register, op.name.lower()
+    prefix = op.name.lower()
     said = np.empty(op.shape, dtype=object)
+    places = [op.place(0, element) for element in range(op.layout.elements)] if op.layout else []
     for (row, column), lane in np.ndenumerate(lanes):
-        element = int(elements[row, column])
-        register, slot = divmod(element, each)
-        said[row, column] = (
-            f"{how}{op.name}[{row}][{column}]\nlane {lane}, element {prefix}{element}\nregister {register}, bits {bits(slot * size, (slot + 1) * size - 1)}"
-        )
+        place = places[int(elements[row, column])]
+        element = f"lane {lane}, element {prefix}{place.element}"
+        said[row, column] = f"{how}{op.name}[{row}][{column}]\n{element}\nregister {place.register}, bits {bits(place.low, place.high)}"
     return said
 
 
@@ -177,7 +179,7 @@ def tile(ins: Instruction, op: Operand, swizzle: int = 0) -> Picture:
     cells, hover = [], np.empty((where.rows, columns), dtype=object)
     outer, axis = (op.axes[0], "row") if op.axes[0] == "m" else (op.axes[1], "column")
     for row, piece in np.ndindex(where.rows, columns):
-        offset = int(where.offset(row, 16 * piece))
+        offset = int(where.offset(row, piece * per_piece))
         cells.append(Cell(row, piece, 1, 1, (f"0x{offset:04x}",) if lettered else (), row // 8 % 8 * 4 + piece % 4))
         span = f"k {piece * per_piece}..{(piece + 1) * per_piece - 1}"
         core = f"core matrix {row // 8 * columns + piece}, row {row % 8} of 8"
@@ -285,7 +287,7 @@ def lane(ins: Instruction, name: str, lane: int, registers: ArrayLike | None = N
     held = None if registers is None else _of_lane(op, lane, registers)
     codes = None if held is None else op.split(held[None, :])[0]
     values = None if codes is None else op.dtype.decode(codes)
-    cells, hover = [], np.empty((op.registers, op.register_bits), dtype=object)
+    cells, hover = [], np.full((op.registers, op.register_bits), "padding", dtype=object)
     for place, row, column in op.holds(lane):
         element = f"{op.name.lower()}{place.element}"
         lines, said = (
@@ -301,9 +303,12 @@ def lane(ins: Instruction, name: str, lane: int, registers: ArrayLike | None = N
         start = op.register_bits - 1 - place.high
         cells.append(Cell(place.register, start, 1, op.dtype.bits, tuple(lines), lane))
         hover[place.register, start : start + op.dtype.bits] = "\n".join(said)
+        above, below = op.container and op.container - op.padding - op.dtype.bits, op.padding
+        gaps = ((start - above, above), (start + op.dtype.bits, below))
+        cells += [Cell(place.register, at, 1, width, (), lane, "dim") for at, width in gaps if width]
     digits = [()] * op.registers if held is None else [(f"0x{int(register):0{op.register_bits // 4}x}",) for register in held]
     rows = tuple(Header(r, 1, (f"register {r}", *digits[r])) for r in range(op.registers))
-    step = op.dtype.bits if op.dtype.bits < 8 else 8
+    step = op.width if op.width < 8 else 8
     columns = tuple(Header(i, step, _bit_head(op.register_bits - 1 - i, step)) for i in range(0, op.register_bits, step))
     grid = Grid((op.registers, op.register_bits), tuple(cells), hover, rows, columns, ("", "bit"))
     return Picture(f"{op.name} in lane {lane} of {ins.mnemonic}", _kind(op, False, ins), (grid,))

@@ -17,7 +17,22 @@ from ..memory import Tile
 from ..operand import Operand, Place
 from .picture import Picture, bits
 
-__all__ = ["Form", "Table", "counts", "forms", "grid", "held_again", "holds", "in_memory", "layout", "selected_by", "sparse_where", "types", "where"]
+__all__ = [
+    "Form",
+    "Table",
+    "counts",
+    "forms",
+    "grid",
+    "held_again",
+    "holds",
+    "in_memory",
+    "layout",
+    "selected_by",
+    "sparse_where",
+    "tile",
+    "types",
+    "where",
+]
 
 
 @dataclass(frozen=True)
@@ -115,11 +130,11 @@ def _row(op: Operand, place: Place) -> tuple[Any, ...]:
 _PLACE = ("lane", "element", "register", "bits")
 
 
-def where(ins: Form, name: str, row: int, column: int, swizzle: int = 0) -> Table:
+def where(ins: Form, name: str, row: int, column: int, swizzle: int = 0, transposed: bool = False) -> Table:
     """Every place that holds an element of an operand; A of a sparse instruction by its stored coordinates."""
     op = ins.operand(name)
     if op.layout is None:
-        return in_memory(op, row, column, swizzle)
+        return in_memory(op, row, column, swizzle, transposed)
     places = op.where(row, column)
     selected = [selected_by(ins, op, copy) for copy in range(len(places))]
     rows = tuple((*_row(op, place), *said) for place, said in zip(places, selected, strict=True))
@@ -137,22 +152,38 @@ def selected_by(ins: Form, op: Operand, copy: int) -> tuple[str, ...]:
     return ()
 
 
-def _check_inside(op: Operand, row: int, column: int) -> None:
+def in_memory(op: Operand, row: int, column: int, swizzle: int = 0, transposed: bool = False) -> Table:
+    """Where an element of a tile in shared memory is: K-major, or MN-major if `transposed`."""
     for what, found, size in (("row", row, op.shape[0]), ("column", column, op.shape[1])):
         if not 0 <= found < size:
             raise PtxlabError(f"{what} {found}: {op.name} is {op.shape[0]}x{op.shape[1]}, so {what}s go from 0 to {size - 1}")
-
-
-def in_memory(op: Operand, row: int, column: int, swizzle: int = 0) -> Table:
-    """Where an element of a tile in shared memory is."""
-    _check_inside(op, row, column)
-    tile = Tile.of(op, swizzle)
+    tile = Tile.of(op, swizzle, transposed)
     outer, along = (row, column) if op.axes[0] == "m" else (column, row)
-    byte, bit = divmod(along * op.dtype.bits, 8)
-    core = outer // 8 * (tile.row_bytes // 16) + byte // 16
-    answer = (int(tile.offset(outer, byte)), core, outer % 8, byte % 16, swizzle)
-    within = (bits(bit, bit + op.dtype.bits - 1),) if op.dtype.bits < 8 else ()
+    core, line, inside = _core(tile, outer, along)
+    answer = (int(tile.offset(outer, along)), core, line, inside * tile.bits // 8, swizzle)
+    low = along * tile.bits % 8
+    within = (bits(low, low + tile.bits - 1),) if tile.bits < 8 else ()
     return Table(("byte offset", "core matrix", "row in it", "byte in its row", "swizzle", *(("bits",) if within else ())), ((*answer, *within),))
+
+
+def _core(tile: Tile, outer: int, along: int) -> tuple[int, int, int]:
+    """Number of the core matrix (8 rows of 16 bytes), row in it, and element in that."""
+    line, at, length = (along, outer, tile.rows) if tile.major == "MN" else (outer, along, tile.k)
+    return line // 8 * (length // tile.piece) + at // tile.piece, line % 8, at % tile.piece
+
+
+def tile(op: Operand, swizzle: int = 0, transposed: bool = False) -> Table:
+    """The byte offset of every 16 bytes of an operand in shared memory, under the elements that they hold."""
+    it = Tile.of(op, swizzle, transposed)
+    outer = next(axis for axis in op.axes if axis != "k")
+    line, piece, lines, length = ("k", outer, it.k, it.rows) if transposed else (outer, "k", it.rows, it.k)
+    heads = (line, *(f"{piece} {at}..{at + it.piece - 1}" for at in range(0, length, it.piece)))
+    rows, cores = [], []
+    for number in range(lines):
+        places = [(at, number) if transposed else (number, at) for at in range(0, length, it.piece)]
+        rows.append((number, *(f"0x{int(it.offset(*place)):04x}" for place in places)))
+        cores.append((None, *(_core(it, *place)[0] % 32 for place in places)))
+    return Table(heads, tuple(rows), tuple(cores))
 
 
 def sparse_where(ins: Instruction, row: int, column: int) -> dict[str, Any]:
@@ -205,12 +236,13 @@ def holds(ins: Form, name: str, lane: int, register: int | None = None) -> Table
     return Table(("register", "bits", "element", *op.axes), rows)
 
 
-def layout(op: Operand, swizzle: int = 0) -> Table:
+def layout(op: Operand, swizzle: int = 0, transposed: bool = False) -> Table:
     """Every element of every lane, one row each; of an operand in shared memory every element with its byte."""
     if op.layout is not None:
         rows = [(p.lane, p.element, p.register, p.low, p.high, r, c) for lane in range(op.lanes) for p, r, c in op.holds(lane)]
         return Table(("lane", "element", "register", "low", "high", "row", "column"), tuple(rows))
-    found = [((row, column), in_memory(op, row, column, swizzle)) for row in range(op.shape[0]) for column in range(op.shape[1])]
+    every = ((row, column) for row in range(op.shape[0]) for column in range(op.shape[1]))
+    found = [(at, in_memory(op, *at, swizzle, transposed)) for at in every]
     return Table(("row", "column", *found[0][1].columns), tuple((*at, *table.rows[0]) for at, table in found))
 
 

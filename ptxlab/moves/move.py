@@ -133,8 +133,10 @@ class Move:
 
     # -- the row in words ---------------------------------------------------------------------------------------------
 
-    def __getattr__(self, name: str) -> Operand | None:
-        """`a`, `b`, `c`, `d`, as of an instruction that multiplies: the operand, or None; it has no metadata and no scales."""
+    def __getattr__(self, name: str) -> Any:
+        """What an instruction that multiplies has: `m`, `n`, `k` (0 where the shape has none), and its operands, None where there is none."""
+        if name in ("m", "n", "k"):
+            return next((int(size) for axis, size in re.findall(r"([mnk])(\d+)", self.shape) if axis == name), 0)
         if name in ("a", "b", "c", "d", "e", "scale_a", "scale_b"):
             return self.operands.get(name.upper())
         raise AttributeError(f"{type(self).__name__} has no {name!r}")

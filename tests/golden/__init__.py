@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from ptxlab import Instruction, catalog, inputs
+from ptxlab import Instruction, inputs
+from ptxlab.catalog import products
 
 FOLDER = Path(__file__).parent
 SEED = 2026
@@ -28,16 +29,19 @@ def count(ins: Instruction) -> int:
 
 
 def groups() -> dict[str, list[Instruction]]:
-    """Forms of the sm_90a catalogue that share their inputs: wgmma's N are columns of the widest one, which comes last."""
+    """Forms of the sm_90a catalogue that share their inputs: wgmma's N are columns of the widest one, which comes last; WMMA's
+    layouts in memory make no difference in registers."""
     found: dict[str, list[Instruction]] = {}
-    for ins in catalog(target="sm_90a"):
+    for ins in products(target="sm_90a"):
         key = ins.mnemonic.replace(f"n{ins.n}k", "nNk") if ins.lanes == 128 else ins.mnemonic
+        if ins.family == "wmma":
+            key = key.replace(f".{ins.a_layout}.{ins.b_layout}", "")
         found.setdefault(key, []).append(ins)
     return found
 
 
 def variants(ins: Instruction) -> Iterator[tuple[str, Instruction, int]]:
-    """(name, instruction, selector): both places of A for wgmma, every selector for the rest."""
+    """(name, instruction, selector): both places of A for wgmma, every selector for the rest (wgmma's second is in test_gpu.py)."""
     if ins.lanes == 128:
         for space in ("register", "shared"):
             yield space, ins.a_from(space), 0
@@ -50,7 +54,7 @@ def cases(group: list[Instruction], seed: int) -> Iterator[tuple[str, int, input
     """(category, selector, registers for the widest of the group)."""
     widest = group[-1]
     for category in inputs.categories(widest):
-        for selector in widest.selectors or (0,):
+        for selector in dict.fromkeys(selector for _, _, selector in variants(widest)):
             yield category, selector, inputs.make(widest, category, count(widest), seed, selector)
 
 
@@ -63,7 +67,7 @@ def narrowed(given: inputs.Registers, widest: Instruction, ins: Instruction) -> 
 
 
 def digest(registers: np.ndarray[Any, Any]) -> str:
-    return hashlib.sha256(np.ascontiguousarray(registers, dtype="<u4").tobytes()).hexdigest()[:16]
+    return hashlib.sha256(np.ascontiguousarray(registers, dtype=f"<u{registers.dtype.itemsize}").tobytes()).hexdigest()[:16]
 
 
 def load() -> tuple[dict[str, dict[str, list[str]]], Any]:

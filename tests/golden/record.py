@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ptxlab import gpu, kernel
+from ptxlab import Instruction, gpu, kernel
 from ptxlab.instruction import Modifiers
 
 from . import FOLDER, SAMPLES, SEED, cases, digest, groups, load, narrowed, variants
@@ -22,15 +23,10 @@ def _compile(job: tuple[str, str]) -> None:
     gpu.compile(*job)
 
 
-def compile_all() -> None:
-    """Fill the kernel cache, on all cores: the compiler takes most of the time of a first run."""
+def compile_all(chosen: Iterable[list[Instruction]]) -> None:
+    """Fill the kernel cache for these groups, on all cores: the compiler takes most of the time of a first run."""
     target = gpu.device_target()
-    jobs = [
-        (kernel.source(ins, Modifiers(selector=selector)), target)
-        for group in groups().values()
-        for form in group
-        for _, ins, selector in variants(form)
-    ]
+    jobs = [(kernel.source(ins, Modifiers(selector=selector)), target) for group in chosen for form in group for _, ins, selector in variants(form)]
     with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
         list(pool.map(_compile, jobs, chunksize=8))
 
@@ -47,11 +43,10 @@ def main() -> None:
     print(gpu.status(), file=sys.stderr)
     if gpu.device_target() != "sm_90a":
         sys.exit("golden vectors are those of sm_90a")
-    compile_all()
     digests, samples = known()
-    for group in groups().values():
-        if all(ins.mnemonic in digests for ins in group):
-            continue
+    missing = [group for group in groups().values() if not all(ins.mnemonic in digests for ins in group)]
+    compile_all(missing)
+    for group in missing:
         for category, selector, given in cases(group, SEED):
             for ins in group:
                 parts = narrowed(given, group[-1], ins)

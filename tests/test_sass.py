@@ -1,0 +1,271 @@
+"""The machine code of instructions: how a listing is read, and what CUDA 13.0's compiler makes of each form, without a GPU."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ptxlab
+from ptxlab import PtxlabError, gpu, sass, wmma
+from ptxlab.cli import main
+from ptxlab.cli.names import find
+from ptxlab.instruction import Modifiers
+
+S4 = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
+
+LISTING = """\
+	.section	.text.ptxlab_sass,"ax",@progbits
+.text.ptxlab_sass:
+        /*0000*/                   LDC R1, c[0x0][0x28] ;
+        /*0010*/                   S2R R2, SR_TID.X ;
+        /*0020*/                   LEA R2, P0, R2, UR4, 0x3 ;
+        /*0030*/                   LDG.E R8, desc[UR4][R2.64] ;
+        /*0040*/                   CALL.REL.NOINC `($helper) ;
+        /*0050*/                   STG.E desc[UR4][R2.64], R8 ;
+        /*0060*/                   EXIT ;
+$helper:
+        /*0070*/                   IMAD.MOV.U32 R9, RZ, RZ, R8 ;
+        /*0080*/                   HFMA2.MMA R3, -RZ, RZ, 0, 0 ;
+        /*0090*/              @!P0 LOP3.LUT R5, R9, 0xf00, RZ, 0xc0, !PT ;
+        /*00a0*/                   IMMA.16832.S8.S8 R8, R8.ROW, R9.COL, RZ ;
+        /*00b0*/                   @!UPT UIADD3 URZ, URZ, URZ, URZ ;
+        /*00c0*/                   IMMA.16832.S8.S8 R8, R8.ROW, R9.COL, R8 ;
+        /*00d0*/                   HFMA2.MMA R3, R4, R5, R6 ;
+        /*00e0*/                   RET.REL.NODEC R2 `(ptxlab_sass) ;
+.L_x_0:
+        /*00f0*/                   BRA `(.L_x_0);
+        /*0100*/                   NOP;
+        /*0110*/                   NOP;
+.L_x_1:
+"""
+
+
+def test_a_listing_is_counted() -> None:
+    """Loads, moves, addresses before the first load, fillers and the padding after the end do not compute."""
+    found = sass.read(LISTING, "sm_90a")
+    assert found.tensor == {"IMMA.16832.S8.S8": 2}
+    assert found.arithmetic == {"LOP3.LUT": 1, "HFMA2.MMA": 1}
+    assert found.rest == 12
+    assert not found.native
+    assert found.listing.splitlines()[-1].endswith("RET.REL.NODEC R2 `(ptxlab_sass) ;")
+    assert str(found) == "emulated: 2 IMMA.16832.S8.S8, 2 around them (1 LOP3, 1 HFMA2)"
+    with pytest.raises(PtxlabError, match="no kernel other"):
+        sass.read(LISTING, "sm_90a", "other")
+
+
+STATEMENTS = {
+    S4: ['"=r"(d[3])', '"r"(a[3])', '"r"(b[1])', '"r"(c[3])', "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %11, %12, %13};"],
+    "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32": ['"=f"(d[3])', '"r"(a[3])', '"f"(c[3])'],
+    "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64": ['"=d"(d[1])', '"d"(a[0])', '"d"(b[0])', '"d"(c[1])'],
+    "mma.sp.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16": ['"=r"(d[1])', '"r"(e)', "%8, 0;"],
+    "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16": ['"+f"(d[3])', '"l"(b_desc)', "setp.ne.b32 scale_d, %9, 0;", '"r"(1)', "wgmma.wait_group"],
+    "ldmatrix.sync.aligned.m8n8.x2.b16": ['"=r"(r[1])', '"l"(p)', ': "memory"'],
+    "stmatrix.sync.aligned.m8n8.x2.b16": [":\n", "[%0], {%1, %2};", '"l"(p)', '"r"(r[1])'],
+    "wmma.store.d.sync.aligned.row.m16n16k16.f32": ['"l"(p)', '"f"(d[7])', '"r"(stride)'],
+}
+
+
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_constraints_are_those_of_the_types(name: str) -> None:
+    text = sass.statement(ptxlab.instruction(name))
+    for part in STATEMENTS[name]:
+        assert part in text
+
+
+def test_declarations_name_what_the_statement_uses() -> None:
+    assert sass.declarations(find("mma.m16n8k16.f32.f16")) == "float d[4], c[4]; unsigned int a[4], b[2];"
+    assert sass.declarations(find("wgmma.m64n8k16.f32.f16")) == "float d[4]; unsigned int a[4]; unsigned long long b_desc;"
+
+
+def test_modifiers_are_constants_of_the_statement() -> None:
+    ins = ptxlab.instruction("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16")
+    text = sass.statement(ins, Modifiers(scale_d=False, imm_scale_a=-1))
+    assert "scale_d, -1, 1, 0; }" in text
+    assert '"r"(0)' in text
+
+
+def test_a_target_that_lacks_it_is_refused() -> None:
+    with pytest.raises(PtxlabError, match="sm_75 lacks .*targets that have it: sm_80"):
+        sass.sass(ptxlab.instruction(S4), "sm_75")
+    with pytest.raises(PtxlabError, match="unknown target 'sm_7'"):
+        sass.sass(ptxlab.instruction(S4), "sm_7")
+    with pytest.raises(PtxlabError, match="selector=5"):
+        sass.sass(find("mma.sp.m16n8k64.s4"), "sm_80", Modifiers(selector=5))
+
+
+def test_without_a_disassembler_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PTXLAB_CACHE", str(tmp_path))
+    monkeypatch.setitem(sys.modules, "cuda.pathfinder", None)
+    monkeypatch.setattr(gpu.shutil, "which", lambda name: None)
+    gpu._nvdisasm.cache_clear()
+    try:
+        with pytest.raises(PtxlabError, match="nvdisasm.*is not installed: pip install"):
+            gpu.disassemble(b"no cubin")
+    finally:
+        gpu._nvdisasm.cache_clear()
+
+
+# -- the compiler as witness ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def tools(tmp_path_factory: pytest.TempPathFactory) -> None:
+    try:
+        version = gpu._compiler_version()
+        gpu._nvdisasm()
+    except PtxlabError as error:
+        pytest.skip(str(error))
+    if version != (13, 0):
+        pytest.skip(f"what is expected here is CUDA 13.0's, found {version[0]}.{version[1]}")
+
+
+@pytest.fixture(scope="module")
+def read(tools: None, tmp_path_factory: pytest.TempPathFactory) -> Callable[[list[Any], str], list[sass.Sass]]:
+    """Many instructions for one target, in one compilation and one disassembly."""
+
+    def many(rows: list[Any], target: str) -> list[sass.Sass]:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("PTXLAB_CACHE", str(tmp_path_factory.mktemp("cache")))
+            source = "\n".join(sass.source(ins, name=f"k{i}") for i, ins in enumerate(rows))
+            text = gpu.disassemble(gpu.compile(source, target))
+        return [sass.read(text, target, f"k{i}", moves=not isinstance(ins, ptxlab.Instruction)) for i, ins in enumerate(rows)]
+
+    return many
+
+
+#: Short name -> what runs, whether that is all; for the targets named.
+RUNS: dict[str, list[tuple[str, dict[str, int], str]]] = {
+    "sm_75": [
+        ("mma.m8n8k32.s4", {"IMMA.8832.S4.S4": 1}, "native"),
+        ("wmma.m16n16k16.f32.f16", {"HMMA.1688.F32": 4}, "split"),
+    ],
+    "sm_80": [
+        ("mma.m16n8k64.s4", {"IMMA.16864.S4.S4": 1}, "native"),
+        ("mma.m16n8k256.b1.xor", {"BMMA.168256.XOR.POPC": 1}, "native"),
+        ("mma.m8n8k4.f64", {"DMMA.884": 1}, "native"),
+        ("mma.m8n8k4.f32.f16", {}, "emulated"),
+        ("mma.sp.m16n8k16.tf32", {"HMMA.SP.16816.F32.TF32": 1}, "native"),
+        ("ldmatrix.m8n8.x4.b16", {"LDSM.16.M88.4": 1}, "native"),
+    ],
+    "sm_89": [("mma.m16n8k32.f32.e4m3", {"QMMA.16832.F32.E4M3.E4M3": 1}, "native")],
+    "sm_90a": [
+        ("mma.m16n8k64.s4", {"IMMA.16832.S8.S8": 2}, "emulated"),
+        ("mma.m16n8k256.b1.and", {"BMMA.168256.AND.POPC": 1}, "native"),
+        ("mma.m16n8k256.b1.xor", {"BMMA.168256.AND.POPC": 2}, "emulated"),
+        ("mma.m16n8k32.f32.e4m3", {"HMMA.16816.F32": 2}, "emulated"),
+        ("mma.sp.m16n8k16.tf32", {"HMMA.SP.16816.F32.TF32": 1}, "native"),
+        ("wmma.m16n16k16.f32.f16", {"HMMA.16816.F32": 2}, "split"),
+        ("wgmma.sp.m64n24k64.f32.e4m3", {"QGMMA.SP.64x24x64.F32.E4M3.E4M3": 1}, "native"),
+        ("wgmma.m64n8k256.b1", {"BGMMA.64x8x256.AND.POPC": 1}, "native"),
+        ("movmatrix", {"MOVM.16.MT88": 1}, "native"),
+        ("stmatrix.m8n8.x2.b16", {"STSM.16.M88.2": 1}, "native"),
+        ("wmma.load.a.m16n16k16.f16", {}, "plain"),
+    ],
+    "sm_100a": [("mma.m16n8k32.f32.e4m3", {"HMMA.16816.F32": 2}, "emulated")],
+    "sm_120a": [
+        ("mma.m16n8k32.f32.e4m3", {"QMMA.16832.F32.E4M3.E4M3": 1}, "native"),
+        ("mma.m16n8k32.f8f6f4.f32.e2m1.e3m2", {"QMMA.16832.F32.E2M1.E3M2": 1}, "native"),
+        ("m16n8k64.mxf4", {"OMMA.SF.16864.F32.E2M1.E2M1.E8": 1}, "native"),
+    ],
+}
+
+
+@pytest.mark.parametrize("target", RUNS)
+def test_what_the_chips_run(target: str, read: Any) -> None:
+    rows = [find(name) for name, _, _ in RUNS[target]]
+    for (name, tensor, how), found in zip(RUNS[target], read(rows, target), strict=True):
+        assert (found.tensor, found.how) == (tensor, how), name
+        assert found.native == (how == "native")
+
+
+def test_fp8_on_hopper_is_unpacked_multiplied_and_added(read: Any) -> None:
+    (found,) = read([find("mma.m16n8k32.f32.e4m3")], "sm_90a")
+    assert sum(count for name, count in found.arithmetic.items() if name.startswith("F2FP")) == 12
+    assert {name: count for name, count in found.arithmetic.items() if not name.startswith("F2FP")} == {"FADD": 4}
+
+
+def test_quad_pairs_exchange_their_registers(read: Any) -> None:
+    """mma.m8n8k4 after Turing: shuffles and ordinary arithmetic. They vanish where the compiler takes all lanes to hold the same."""
+    (found,) = read([find("mma.m8n8k4.f32.f16")], "sm_90a")
+    opcodes = {name.split(".")[0] for name in found.arithmetic}
+    assert {"SHFL", "FFMA", "HADD2"} <= opcodes
+
+
+def test_blackwell_sorts_metadata_that_need_not_be_ordered(read: Any) -> None:
+    """The chip wants ascending indices: plain .sp costs what .sp::ordered_metadata does not."""
+    plain, ordered = (ptxlab.instruction(f"mma.sp{how}.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32") for how in ("", "::ordered_metadata"))
+    one, other = read([plain, ordered], "sm_100a")
+    assert (one.how, other.how) == ("emulated", "native")
+    assert [it.native for it in read([plain, ordered], "sm_90a")] == [True, True]
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a", "sm_100a"])
+def test_sub_byte_wmma_is_as_its_table_tells(target: str, read: Any) -> None:
+    rows = [ins for ins in ptxlab.catalog("wmma", target) if ins.a_type in ("s4", "u4", "b1")]
+    for ins, found in zip(rows, read(rows, target), strict=True):
+        told = wmma.machine_code(ins, target)
+        assert (found.tensor, found.native) == ({told.opcode: told.count}, told.native), ins.mnemonic
+
+
+@pytest.mark.parametrize("target", ["sm_90a", "sm_120a"])
+def test_every_kind_of_row_compiles_as_a_statement(target: str, read: Any) -> None:
+    """One row for each family, shape and set of types; of wgmma the smallest N."""
+    kinds: dict[Any, Any] = {}
+    for ins in ptxlab.catalog(target=target):
+        if not isinstance(ins, ptxlab.Instruction):
+            kinds.setdefault((ins.family, ins.type, ins.matrix, ins.source), ins)
+        elif ins.lanes == 32 or ins.n == 8:
+            kinds.setdefault((ins.family, ins.shape, ins.a.dtype, ins.d_type, ins.kind, ins.scale_vec, ins.bit_op), ins)
+    found = read(list(kinds.values()), target)
+    assert {it.how for it in found} == {"native", "split", "emulated", "plain"}
+    asynchronous = [it for ins, it in zip(kinds.values(), found, strict=True) if ins.family.startswith("wgmma")]
+    assert all(it.native for it in asynchronous)
+    scaled = [it for ins, it in zip(kinds.values(), found, strict=True) if getattr(ins, "kind", None)]
+    assert all(it.native for it in scaled)
+
+
+def test_the_listing_is_kept(tools: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PTXLAB_CACHE", str(tmp_path))
+    first = sass.sass(ptxlab.instruction(S4), "sm_80")
+    monkeypatch.setattr(gpu.subprocess, "run", lambda *words, **options: pytest.fail("disassembled again"))
+    assert sass.sass(ptxlab.instruction(S4), "sm_80") == first
+    assert first.native and "IMMA.16864.S4.S4 R" in first.listing
+
+
+def test_nonsense_is_no_machine_code(tools: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PTXLAB_CACHE", str(tmp_path))
+    with pytest.raises(PtxlabError, match="nvdisasm does not read this machine code"):
+        gpu.disassemble(b"nonsense")
+
+
+def test_the_command(tools: None, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PTXLAB_CACHE", str(tmp_path))
+
+    def said(*words: str) -> str:
+        assert main(words) == 0
+        return capsys.readouterr().out
+
+    text = said("sass", "mma.m16n8k64.s4", "--target", "sm_80")
+    assert text.splitlines()[:2] == [f"{S4} for sm_80", "  native: 1 IMMA.16864.S4.S4"]
+    assert "IMMA.16864.S4.S4 R" in text
+    found = json.loads(said("sass", "mma.m16n8k64.s4", "--target", "sm_80", "--json"))
+    assert (found["targets"][0]["tensor"], found["targets"][0]["native"]) == ({"IMMA.16864.S4.S4": 1}, True)
+    lines = said("sass", "mma.m16n8k32.f32.e4m3", "--all").splitlines()
+    assert [line.split()[:2] for line in lines[1:]] == [
+        ["sm_89", "native:"],
+        ["sm_90a", "emulated:"],
+        ["sm_100a", "emulated:"],
+        ["sm_120a", "native:"],
+    ]
+    assert "chip runs   sm_80, native: 1 IMMA.16864.S4.S4" in said("show", "mma.m16n8k64.s4", "--target", "sm_80")
+
+
+def test_the_room_needs_no_cuda() -> None:
+    script = "import sys; import ptxlab.sass; assert not [name for name in sys.modules if name.split('.')[0] == 'cuda']"
+    subprocess.run([sys.executable, "-c", script], check=True)
