@@ -86,7 +86,12 @@ def _written(line: str) -> int:
 
 
 def declarations(ins: Any) -> str:
-    """The registers that the statement names, as C++ declares them: ``float d[4], c[4]; unsigned int a[4], b[2];``."""
+    """The registers that the statement names, as C++ declares them.
+
+    >>> import ptxlab
+    >>> declarations(ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"))
+    'float d[4], c[4]; unsigned int a[4], b[2];'
+    """
     return " ".join(_declared(_names(ins, ins.ptx)))
 
 
@@ -137,7 +142,12 @@ _ASYNC = ("fence.sync.aligned", "commit_group.sync.aligned", "wait_group.sync.al
 
 
 def source(ins: Any, modifiers: Modifiers | None = None, name: str = NAME) -> str:
-    """The smallest kernel around it: load, the one instruction, store. A lane computes one address and finds its registers 256 bytes apart."""
+    """The smallest kernel around it: load, the one instruction, store. A lane computes one address and finds its registers 256 bytes apart.
+
+    >>> import ptxlab
+    >>> source(ptxlab.instruction("movmatrix.sync.aligned.m8n8.trans.b16")).splitlines()[4]
+    '    a[0] = *(unsigned int*)(memory + 256);'
+    """
     line = _line(ins, modifiers)
     names, split = list(dict.fromkeys(_names(ins, line))), _written(line)
     parameters = ["char* memory", *(f"{_CPP_TYPES[it.constraint]} {it.array}" for it in names if it.address)]
@@ -164,7 +174,11 @@ def _declared(names: Iterable[_Name]) -> list[str]:
 
 @dataclass(frozen=True)
 class Sass:
-    """The machine code of one instruction for one target."""
+    """The machine code of one instruction for one target.
+
+    >>> str(Sass("sm_90a", {"HMMA.16816.F32": 2}, {"F2FP.F16.E4M3.UNPACK_B": 12, "FADD": 4}, 30, ""))
+    'emulated: 2 HMMA.16816.F32, 16 around them (12 F2FP, 4 FADD)'
+    """
 
     target: str
     tensor: dict[str, int]  # tensor-core instructions (of ldmatrix and its kin: what moves matrices), with counts
@@ -202,6 +216,10 @@ def sass(ins: Any, target: str = "sm_90a", modifiers: Modifiers | None = None) -
     """Compile the smallest kernel with this instruction for that target and read its machine code; needs no GPU.
 
     NVRTC and nvdisasm are optional packages: where one is missing, the error says what to install.
+
+    >>> import ptxlab
+    >>> sass(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"), "sm_80").tensor   # doctest: +SKIP
+    {'IMMA.16864.S4.S4': 1}
     """
     if not ins.supports(target):
         raise PtxlabError(f"{target} lacks {ins.mnemonic}; targets that have it: {listing(ins.targets, 30)}")
@@ -211,7 +229,11 @@ def sass(ins: Any, target: str = "sm_90a", modifiers: Modifiers | None = None) -
 
 
 def read(text: str, target: str, name: str = NAME, *, moves: bool = False) -> Sass:
-    """The counts of nvdisasm's listing of one kernel; `moves` says that its instruction moves a matrix."""
+    """The counts of nvdisasm's listing of one kernel; `moves` says that its instruction moves a matrix.
+
+    >>> read(".text.k:\\n  /*0000*/  HMMA.16816.F32 R4, R4, R8, R12 ;\\n  /*0010*/  EXIT ;\\n", "sm_80", "k").tensor
+    {'HMMA.16816.F32': 1}
+    """
     found = re.search(rf"^\.text\.{name}:\n(.*?)(?=\n\.L_x_\d+:\s*(?:\n\s*\n|\Z)|\n//---|\Z)", text, flags=re.MULTILINE | re.DOTALL)
     if found is None:
         raise PtxlabError(f"the listing for {target} has no kernel {name}")

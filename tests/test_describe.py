@@ -231,7 +231,10 @@ def test_scales_follow_the_byte_and_thread_selectors(ins: ptxlab.Instruction) ->
                 assert b.at(block, column).text == f"T{4 * column + thread}: [{8 * (byte + block) + 7}..{8 * (byte + block)}]"
 
 
-@pytest.mark.parametrize(("ins", "name"), [(S4, "A"), (S4, "C"), (SP_TF32, "A"), (B1, "B"), (WGMMA, "A"), (SCALED[0], "B"), (SCALED[-1], "SFA")])
+@pytest.mark.parametrize(
+    ("ins", "name"),
+    [(S4, "A"), (S4, "C"), (SP_TF32, "A"), (B1, "B"), (WGMMA, "A"), (next(ins for ins in SCALED if ins.kind == "mxf4"), "B"), (SCALED[-1], "SFA")],
+)
 def test_registers_of_a_lane_as_bit_fields(ins: ptxlab.Instruction, name: str, rng: np.random.Generator) -> None:
     op = ins.operand(name)
     registers = rng.integers(0, 1 << 32, (op.lanes, op.registers), dtype=np.uint32)
@@ -242,7 +245,7 @@ def test_registers_of_a_lane_as_bit_fields(ins: ptxlab.Instruction, name: str, r
         assert field.endswith(shown)
         assert len(field) - len(shown) == (1 if str(op.dtype) == "ue4m3" else 0)
         element = int(cell.lines[0].removeprefix(op.name.lower()))
-        assert element == cell.row * (32 // cell.width) + (31 - cell.column) // cell.width
+        assert element == cell.row * (32 // op.width) + (31 - cell.column) // op.width
     assert [head.lines[1] for head in grid.rows] == [f"0x{int(register):08x}" for register in registers[6]]
     assert describe.lane(ins, name, 6, registers[6]).grids[0].cells == grid.cells
 
@@ -305,7 +308,7 @@ def test_where_in_a_tile_of_halves(swizzle: int, transposed: bool, rng: np.rando
     for record in table:
         at = record["byte offset"]
         assert memory[at : at + 2].view(np.uint16)[0] == codes[record["row"], record["column"]]
-    assert {int(cell, 16) for row in describe.tables.tile(b, swizzle, transposed).rows for cell in row[1:]} == {
+    assert {int(cell, 16) for row in describe.offsets(b, swizzle, transposed).rows for cell in row[1:]} == {
         at // 16 * 16 for at in (record["byte offset"] for record in table)
     }
 

@@ -172,7 +172,7 @@ def layout(args: argparse.Namespace, style: Style) -> str:
         size = {"dtype": str(op.dtype), "shape": op.shape, "lanes": op.lanes, "registers": op.registers}
         return as_json({"instruction": ins.mnemonic, "operand": op.name, **size, "cute": op.layout.cute if op.layout else None, "elements": table})
     if op.layout is None and args.form != "svg":
-        table = describe.tables.tile(op, args.swizzle, args.transposed)
+        table = describe.offsets(op, args.swizzle, args.transposed)
         head = f"{style.bold(f'{op.name} of {ins.mnemonic}')}\n{style.dim(op.describe() + '; byte offsets in its tile')}"
         return as_markdown(table) if args.form else f"{head}\n\n{as_text(table, style)}"
     label: Label = "auto" if args.form == "svg" else "elements"

@@ -4,9 +4,9 @@ from .explain import explain, terms
 from .facts import cpp, cute, evidence, facts, machine, target_of
 from .picture import Cell, Grid, Header, Picture
 from .pictures import fragment, lane, metadata, scales, tile
-from .tables import Form, Table, counts, forms, grid, held_again, holds, layout, sparse_where, types, where
+from .tables import Form, Table, counts, forms, grid, held_again, holds, layout, offsets, sparse_where, types, where
 
 __all__ = [
     "Cell", "Form", "Grid", "Header", "Picture", "Table", "counts", "cpp", "cute", "evidence", "explain", "facts", "forms", "fragment", "grid",
-    "held_again", "holds", "lane", "layout", "machine", "metadata", "scales", "sparse_where", "target_of", "terms", "tile", "types", "where",
+    "held_again", "holds", "lane", "layout", "machine", "metadata", "offsets", "scales", "sparse_where", "target_of", "terms", "tile", "types", "where",
 ]  # fmt: skip

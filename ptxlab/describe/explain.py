@@ -110,7 +110,12 @@ def _named(ins: Instruction, op: Operand, places: list[dict[str, Any]]) -> list[
 
 
 def terms(found: dict[str, Any]) -> dict[str, Table]:
-    """The answer of `explain` as tables: the products, the nibbles, the scales."""
+    """The answer of `explain` as tables: the products, the nibbles, the scales.
+
+    >>> import ptxlab
+    >>> terms(explain(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"), 9, 3))["terms"].rows[37]
+    (37, 'T4 a29', 3, '[23..20]', 'T12 b13', 1, '[23..20]')
+    """
     tables = {"terms": _products(found["terms"])}
     for key, name in (("e", "chunk"), ("scale_a", "block"), ("scale_b", "block")):
         if key in found:

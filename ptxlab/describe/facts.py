@@ -13,13 +13,22 @@ __all__ = ["cpp", "cute", "evidence", "facts", "machine", "target_of"]
 
 
 def evidence(ins: Instruction) -> list[str]:
-    """How the emulator's arithmetic is known: ``sm_90: measured (source)``, chips of one kind together."""
-    from ..arithmetic import CHIPS, models
+    """How the emulator's arithmetic is known: ``sm_90: measured (source)``, chips of one kind together.
+
+    >>> import ptxlab
+    >>> evidence(ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"))[0].split(" (")[0]
+    'sm_90: measured'
+    """
+    from ..arithmetic import CHIPS
+    from ..emulator import chip_of
 
     known: dict[str, list[str]] = {}
-    for model in models():
-        if ins.family in model.families and ins.a_type in model.inputs and ins.supports(CHIPS[model.chip]):
-            known.setdefault(f"{model.evidence} ({model.source})", []).append(model.chip)
+    for chip in CHIPS:
+        try:
+            model = chip_of(ins, chip)
+        except PtxlabError:  # the chip lacks the instruction, or nothing is known of its arithmetic
+            continue
+        known.setdefault(f"{model.evidence} ({model.source})", []).append(chip)
     return [f"{', '.join(chips)}: {said}" for said, chips in known.items()] or ["no model of its arithmetic"]
 
 
@@ -38,6 +47,10 @@ def facts(ins: Form, target: str | None = None, *, run: bool = False) -> dict[st
     """Everything about an instruction in words, in the order in which one asks.
 
     With `run` also what the machine code of `target` has for it, where the tools to see that are installed.
+
+    >>> import ptxlab
+    >>> facts(ptxlab.instruction("mma.sp.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32"))["nibbles"]
+    ['0b0100', '0b1110']
     """
     said: dict[str, Any] = {"family": ins.family, "shape": ins.shape, "lanes": max(op.lanes for op in ins.operands.values())}
     said["operands"] = _operands(ins)
@@ -96,7 +109,12 @@ def _memory(ins: Any) -> dict[str, Any]:
 
 
 def cute(ins: Form, name: str | None = None) -> Table:
-    """CuTe's ``shape:stride`` string of every operand, or of one: lane and element -> row + rows * column."""
+    """CuTe's ``shape:stride`` string of every operand, or of one: lane and element -> row + rows * column.
+
+    >>> import ptxlab
+    >>> cute(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"), "C").rows
+    (('C', '((4,8),(2,2)):((32,1),(16,8))', '(T32,V4) -> (16,8)'),)
+    """
     found = [ins.operand(name)] if name else list(ins.operands.values())
     if name and found[0].layout is None:
         raise PtxlabError(f"{found[0].name} of {ins.mnemonic} lives in shared memory: it has no map from lanes; `ptxlab layout` shows its tile")
@@ -105,7 +123,12 @@ def cute(ins: Form, name: str | None = None) -> Table:
 
 
 def cpp(ins: Form) -> dict[str, list[str]]:
-    """The instruction in CUDA C++: as an asm statement, and where `nvcuda::wmma` has it as its call."""
+    """The instruction in CUDA C++: as an asm statement, and where `nvcuda::wmma` has it as its call.
+
+    >>> import ptxlab
+    >>> cpp(ptxlab.instruction("wmma.mma.and.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32"))["wmma"][0]
+    'wmma::fragment<wmma::matrix_a, 8, 8, 128, wmma::experimental::precision::b1, wmma::row_major> a;'
+    """
     from ..sass import declarations, statement
 
     said = {"c++": [declarations(ins), *statement(ins).splitlines()]}
@@ -121,12 +144,22 @@ def cpp(ins: Form) -> dict[str, list[str]]:
 
 
 def target_of(ins: Form) -> str:
-    """The target to look at when none is named: sm_90a, or the first that has the instruction."""
+    """The target to look at when none is named: sm_90a, or the first that has the instruction.
+
+    >>> import ptxlab
+    >>> target_of(ptxlab.instruction("wmma.mma.and.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32"))
+    'sm_90a'
+    """
     return "sm_90a" if ins.supports("sm_90a") else ins.targets[0]
 
 
 def machine(ins: Form, target: str | None = None) -> str:
-    """What the machine code for a target has in the instruction's place, or what to install to see it: one line."""
+    """What the machine code for a target has in the instruction's place, or what to install to see it: one line.
+
+    >>> import ptxlab
+    >>> machine(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"), "sm_75")
+    'sm_75: nothing, it lacks the instruction'
+    """
     from ..sass import sass
 
     target = target or target_of(ins)

@@ -27,9 +27,9 @@ __all__ = [
     "holds",
     "in_memory",
     "layout",
+    "offsets",
     "selected_by",
     "sparse_where",
-    "tile",
     "types",
     "where",
 ]
@@ -37,7 +37,11 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Table:
-    """Named columns and rows of plain values; `lanes` gives the lane of every value that has one, for colour."""
+    """Named columns and rows of plain values; `lanes` gives the lane of every value that has one, for colour.
+
+    >>> Table(("lane", "bits"), ((4, "[23..20]"),)).records()
+    [{'lane': 4, 'bits': '[23..20]'}]
+    """
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
@@ -103,14 +107,22 @@ def forms(
 
 
 def types(ins: Form) -> tuple[str, ...]:
-    """Element types of A, B and D; of an instruction that moves a matrix, that in registers and that in memory."""
+    """Element types of A, B and D; of an instruction that moves a matrix, that in registers and that in memory.
+
+    >>> types(catalog("mma.sp")[0])
+    ('f16', 'f16', 'f16')
+    """
     if isinstance(ins, Instruction):
         return ins.a_type, ins.b_type, ins.d_type
     return tuple(kind for kind in (getattr(ins, "type", None), getattr(ins, "source", None)) if kind)
 
 
 def counts(found: Iterable[Form]) -> Table:
-    """How many forms each family has of each type of A."""
+    """How many forms each family has of each type of A.
+
+    >>> counts(forms("wmma", kind="b1")[0]).records()
+    [{'family': 'wmma', 'b1': 2, 'all': 2}, {'family': 'all', 'b1': 2, 'all': 2}]
+    """
     number = Counter((str(ins.family), types(ins)[0] if types(ins) else "-") for ins in found)
     families = [name for name in FAMILIES if any(family == name for family, _ in number)]
     order = [*_ORDER, *sorted({kind for _, kind in number} - set(_ORDER))]
@@ -131,7 +143,12 @@ _PLACE = ("lane", "element", "register", "bits")
 
 
 def where(ins: Form, name: str, row: int, column: int, swizzle: int = 0, transposed: bool = False) -> Table:
-    """Every place that holds an element of an operand; A of a sparse instruction by its stored coordinates."""
+    """Every place that holds an element of an operand; A of a sparse instruction by its stored coordinates.
+
+    >>> import ptxlab
+    >>> where(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"), "A", 9, 37).records()
+    [{'lane': 4, 'element': 'a29', 'register': 3, 'bits': '[23..20]'}]
+    """
     op = ins.operand(name)
     if op.layout is None:
         return in_memory(op, row, column, swizzle, transposed)
@@ -172,8 +189,13 @@ def _core(tile: Tile, outer: int, along: int) -> tuple[int, int, int]:
     return line // 8 * (length // tile.piece) + at // tile.piece, line % 8, at % tile.piece
 
 
-def tile(op: Operand, swizzle: int = 0, transposed: bool = False) -> Table:
-    """The byte offset of every 16 bytes of an operand in shared memory, under the elements that they hold."""
+def offsets(op: Operand, swizzle: int = 0, transposed: bool = False) -> Table:
+    """The byte offset of every 16 bytes of an operand in shared memory, under the elements that they hold.
+
+    >>> import ptxlab
+    >>> offsets(ptxlab.instruction("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16").b).records()[1]
+    {'n': 1, 'k 0..7': '0x0010', 'k 8..15': '0x0090'}
+    """
     it = Tile.of(op, swizzle, transposed)
     outer = next(axis for axis in op.axes if axis != "k")
     line, piece, lines, length = ("k", outer, it.k, it.rows) if transposed else (outer, "k", it.rows, it.k)
@@ -187,7 +209,13 @@ def tile(op: Operand, swizzle: int = 0, transposed: bool = False) -> Table:
 
 
 def sparse_where(ins: Instruction, row: int, column: int) -> dict[str, Any]:
-    """Where an element of dense A goes in a sparse instruction: its chunk, the nibble that decides, and its place for every nibble."""
+    """Where an element of dense A goes in a sparse instruction: its chunk, the nibble that decides, and its place for every nibble.
+
+    >>> import ptxlab
+    >>> found = sparse_where(ptxlab.instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32"), 0, 3)
+    >>> found["chunk"], found["places"].records()[1]["element"]
+    (1, 'a0')
+    """
     structure, e = ins.structure, ins.e
     if structure is None or e is None or e.layout is None:
         raise PtxlabError(f"{ins.mnemonic} is dense: its A is stored as it is")
@@ -227,7 +255,12 @@ def _span(first: int, size: int) -> str:
 
 
 def holds(ins: Form, name: str, lane: int, register: int | None = None) -> Table:
-    """The elements of an operand in one lane, or in one register of it."""
+    """The elements of an operand in one lane, or in one register of it.
+
+    >>> import ptxlab
+    >>> holds(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"), "C", 5, 3).records()
+    [{'register': 3, 'bits': '[31..0]', 'element': 'c3', 'm': 9, 'n': 3}]
+    """
     op = ins.operand(name)
     if op.layout is None:
         raise PtxlabError(f"{op.name} of {ins.mnemonic} lives in shared memory: no lane holds it; `ptxlab where` and `ptxlab layout` give its bytes")
@@ -237,7 +270,12 @@ def holds(ins: Form, name: str, lane: int, register: int | None = None) -> Table
 
 
 def layout(op: Operand, swizzle: int = 0, transposed: bool = False) -> Table:
-    """Every element of every lane, one row each; of an operand in shared memory every element with its byte."""
+    """Every element of every lane, one row each; of an operand in shared memory every element with its byte.
+
+    >>> import ptxlab
+    >>> layout(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32").c).rows[-1]   # lane, element, register, bits, row, column
+    (31, 3, 3, 0, 31, 15, 7)
+    """
     if op.layout is not None:
         rows = [(p.lane, p.element, p.register, p.low, p.high, r, c) for lane in range(op.lanes) for p, r, c in op.holds(lane)]
         return Table(("lane", "element", "register", "low", "high", "row", "column"), tuple(rows))
@@ -247,7 +285,12 @@ def layout(op: Operand, swizzle: int = 0, transposed: bool = False) -> Table:
 
 
 def held_again(op: Operand) -> str:
-    """Where the further copies of elements are that a fragment holds more than once, in a sentence; "" where there are none."""
+    """Where the further copies of elements are that a fragment holds more than once, in a sentence; "" where there are none.
+
+    >>> import ptxlab
+    >>> held_again(ptxlab.instruction("wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32").a)
+    'every element is held twice: a(i) again as a(i + 8)'
+    """
     if op.layout is None or op.layout.copies == 1 or op.name in ("E", "SFA", "SFB"):
         return ""
     first, *others = (op.layout.scatter(copy) for copy in range(op.layout.copies))
@@ -260,7 +303,12 @@ def held_again(op: Operand) -> str:
 
 
 def grid(picture: Picture, index: int = 0) -> Table:
-    """A picture's grid as a table: its cells by row and column."""
+    """A picture's grid as a table: its cells by row and column.
+
+    >>> from ptxlab.describe import fragment
+    >>> grid(fragment(catalog("mma")[-1], "C")).rows[0][:3]
+    ('0', 'T0:{c0,c1}', 'T1:{c0,c1}')
+    """
     it = picture.grids[index]
     tops, lefts = sorted({cell.row for cell in it.cells}), sorted({cell.column for cell in it.cells})
     at = {(cell.row, cell.column): cell for cell in it.cells}
