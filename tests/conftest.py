@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import os
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy: two workers with a thread for every core get into each other's way
+
+import os
 from pathlib import Path
 
 import hypothesis

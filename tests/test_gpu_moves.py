@@ -40,7 +40,7 @@ def differing(move: Move, *given: np.ndarray, **options: int) -> int:
     for variant in variants(move):
         there = variant.run(*given, code=together(variant.space), **options)
         assert (there.shape, there.dtype) == (here.shape, here.dtype)
-        wrong += int(np.sum(there != here))
+        wrong += int(np.sum(np.ascontiguousarray(there).view(np.uint8) != np.ascontiguousarray(here).view(np.uint8)))
     return wrong
 
 

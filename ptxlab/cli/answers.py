@@ -176,22 +176,10 @@ def layout(args: argparse.Namespace, style: Style) -> str:
         head = f"{style.bold(f'{op.name} of {ins.mnemonic}')}\n{style.dim(op.describe() + '; byte offsets in its tile')}"
         return as_markdown(table) if args.form else f"{head}\n\n{as_text(table, style)}"
     label: Label = "auto" if args.form == "svg" else "elements"
-    drawn: Any = ins if isinstance(ins, Instruction) else _Plain(ins)
+    drawn: Any = ins
     picture = describe.fragment(drawn, op.name, dense=args.dense, lane=args.lane, label=label, swizzle=args.swizzle)
     again = "" if args.form else describe.held_again(op)
     return _picture(picture, args.form, style) + (f"\n\n{again}" if again else "")
-
-
-class _Plain:
-    """A row that moves a matrix, as `describe` draws it: one without sparsity."""
-
-    structure = None
-
-    def __init__(self, ins: Form) -> None:
-        self._ins = ins
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._ins, name)
 
 
 def _map(ins: Form, op: Operand, form: str) -> str:

@@ -137,7 +137,7 @@ class Move:
         """What an instruction that multiplies has: `m`, `n`, `k` (0 where the shape has none), and its operands, None where there is none."""
         if name in ("m", "n", "k"):
             return next((int(size) for axis, size in re.findall(r"([mnk])(\d+)", self.shape) if axis == name), 0)
-        if name in ("a", "b", "c", "d", "e", "scale_a", "scale_b"):
+        if name in ("a", "b", "c", "d", "e", "scale_a", "scale_b", "structure"):
             return self.operands.get(name.upper())
         raise AttributeError(f"{type(self).__name__} has no {name!r}")
 
@@ -266,14 +266,18 @@ class Move:
         """Bytes that every row's address is a multiple of; of wmma, also the stride in bytes.
 
         For wmma that is the size of a lane's fragment ("Matrix Storage for WMMA"), except where the manual's own default stride is
-        shorter: f16 A of m8n32k16 by columns, B of m32n8k16 by rows.
+        shorter: f16 A of m8n32k16 by columns, B of m32n8k16 by rows. From shared memory A and B come through LDSM, the machine's
+        ldmatrix, and an H200 stops at rows that are not a multiple of 16 bytes apart, though the manual asks for 4 or 8 of some.
         """
         if self.family == "movmatrix":
             raise PtxlabError(f"{self.mnemonic} stays in registers: there is nothing to align")
         if not self.wmma:
             return ROW_BYTES
         held = self.carried
-        return min(held.registers * held.register_bits, self.lines[1] * held.dtype.bits) // 8
+        stated = min(held.registers * held.register_bits, self.lines[1] * held.dtype.bits) // 8
+        along_k = (held.name, self.layout) in (("A", "row"), ("B", "col"))
+        by_rows = held.name in "AB" and self.space != "global" and (held.dtype.bits == 16 or (along_k and held.dtype.bits < 16))
+        return max(stated, ROW_BYTES) if by_rows else stated
 
     def addresses(self, offset: int = 0, stride: int | None = None) -> NDArray[np.int64]:
         """Byte addresses of rows that lie `stride` apart from `offset` on.

@@ -23,18 +23,23 @@ SEED = 2026
 SAMPLES = 1  # results of each category kept in full
 
 
+FEW = 16  # of the larger forms of wgmma: one of them has up to 16,384 elements of D
+
+
 def count(ins: Instruction) -> int:
-    """MMAs of each category: at least 1,000 for a form."""
-    return -(-1000 // len(inputs.categories(ins)))
+    """MMAs of each category: at least 1,000 for a form, but for wgmma with N = 16 and more a few."""
+    return FEW if ins.n > 8 and ins.lanes == 128 else -(-1000 // len(inputs.categories(ins)))
 
 
 def groups() -> dict[str, list[Instruction]]:
-    """Forms of the sm_90a catalogue that share their inputs: wgmma's N are columns of the widest one, which comes last; WMMA's
-    layouts in memory make no difference in registers."""
+    """Forms of the sm_90a catalogue that share their inputs: wgmma's N from 16 on are columns of the widest one, which comes last;
+    WMMA's layouts in memory make no difference in registers."""
     found: dict[str, list[Instruction]] = {}
     for ins in products(target="sm_90a"):
-        key = ins.mnemonic.replace(f"n{ins.n}k", "nNk") if ins.lanes == 128 else ins.mnemonic
-        if ins.family == "wmma":
+        key = ins.mnemonic
+        if ins.lanes == 128 and ins.n > 8:
+            key = key.replace(f"n{ins.n}k", "nNk")
+        elif ins.family == "wmma":
             key = key.replace(f".{ins.a_layout}.{ins.b_layout}", "")
         found.setdefault(key, []).append(ins)
     return found
@@ -50,12 +55,12 @@ def variants(ins: Instruction) -> Iterator[tuple[str, Instruction, int]]:
             yield str(selector), ins, selector
 
 
-def cases(group: list[Instruction], seed: int) -> Iterator[tuple[str, int, inputs.Registers]]:
-    """(category, selector, registers for the widest of the group)."""
+def cases(group: list[Instruction], seed: int, times: int = 1) -> Iterator[tuple[str, int, inputs.Registers]]:
+    """(category, selector, registers for the widest of the group), with so many times the usual number of MMAs."""
     widest = group[-1]
     for category in inputs.categories(widest):
         for selector in dict.fromkeys(selector for _, _, selector in variants(widest)):
-            yield category, selector, inputs.make(widest, category, count(widest), seed, selector)
+            yield category, selector, inputs.make(widest, category, times * count(widest), seed, selector)
 
 
 def narrowed(given: inputs.Registers, widest: Instruction, ins: Instruction) -> dict[str, inputs.Registers]:
