@@ -95,8 +95,8 @@ def make(ins: Instruction, category: str, count: int, seed: int = 0, selector: i
     c = np.moveaxis(_accumulator(_Stream("C", *key), ins, category, (across, count, rows)), 0, -1)
     e = _metadata(_Stream("E", *key), ins, count, selector) if ins.e is not None else None
     scales = [o.pack_codes(_scale(_Stream(o.name, *key), o.dtype, (count, *o.shape))) if o else None for o in (ins.scale_a, ins.scale_b)]
-    packed = [_with_noise(_Stream("copies", o.name, *key), o, o.pack_codes(x)) for o, x in ((ins.a, a), (ins.b, b))]
-    return Registers(*packed, ins.c.pack_codes(c), e, *scales)
+    packed_a, packed_b = (_with_noise(_Stream("copies", o.name, *key), o, o.pack_codes(x)) for o, x in ((ins.a, a), (ins.b, b)))
+    return Registers(packed_a, packed_b, ins.c.pack_codes(c), e, *scales)
 
 
 def _with_noise(stream: _Stream, operand: Operand, registers: NDArray[Any]) -> NDArray[Any]:

@@ -7,9 +7,11 @@ moves by its steps. A mode with both steps 0 is a broadcast: the same element is
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -119,7 +121,7 @@ class Layout:
         self.locate(row, col)
         return [divmod(int(at), self.elements) for at in self._holders[row * self.shape[1] + col]]
 
-    @property
+    @cached_property
     def T(self) -> Layout:
         """The same lanes over the transposed matrix, e.g. B as CUTLASS writes it, (N,K) instead of (K,N)."""
         flip = tuple((size, column, row) for size, row, column in self.lane), tuple((size, column, row) for size, row, column in self.element)
@@ -130,6 +132,19 @@ class Layout:
         """The layout as CuTe's ``(lane, element) -> row + rows * column`` string."""
         parts = [_cute(modes, self.shape[0]) for modes in (self.lane, self.element)]
         return f"({parts[0][0]},{parts[1][0]}):({parts[0][1]},{parts[1][1]})"
+
+    def to_tensor_layouts(self) -> Any:
+        """The same as a `tensor_layouts.Layout`, for that package's layout algebra; (lane, element) -> row + rows * column.
+
+        >>> fragment(16, 8, 2).to_tensor_layouts()(5, 3)  # doctest: +SKIP
+        57
+        """
+        try:
+            from tensor_layouts import Layout as Handed
+        except ImportError:
+            raise PtxlabError("to_tensor_layouts() needs the package tensor-layouts: pip install tensor-layouts") from None
+        shape, stride = (ast.literal_eval(part) for part in self.cute.split(":"))
+        return Handed(shape, stride)
 
     def formula(self) -> str:
         """Row and column in the manual's style, from the lane and the element's index i; generated from the modes.

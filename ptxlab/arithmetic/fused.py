@@ -78,9 +78,11 @@ def fused_dot(
     flat = [None if x is None else np.broadcast_to(x, batch + x.shape[-2:]).reshape(-1, *x.shape[-2:]) for x in given]
     shape = (*batch, *c.shape[-2:])
     out = np.empty((int(np.prod(batch, dtype=np.int64)), *c.shape[-2:]), dtype=kinds[3].code_type)
-    step = max(1, _BLOCK // max(1, out[:1].size))
-    for first in range(0, len(out), step):
-        out[first : first + step] = _fused_block(*(None if x is None else x[first : first + step] for x in flat), kinds=kinds, rule=rule)  # type: ignore[arg-type, misc]
+    at_a_time = max(1, _BLOCK // max(1, out[:1].size))
+    for first in range(0, len(out), at_a_time):
+        part = slice(first, first + at_a_time)
+        given_part: list[Any] = [None if x is None else x[part] for x in flat]
+        out[part] = _fused_block(kinds, rule, *given_part)
     return out.reshape(shape)
 
 
@@ -92,7 +94,7 @@ def _converted(codes: Array, kind: DType, to: DType) -> Array:
 
 
 def _fused_block(
-    a: Array, b: Array, c: Array, positions: Array | None, scale_a: Array | None, scale_b: Array | None, kinds: Kinds, rule: Fused
+    kinds: Kinds, rule: Fused, a: Array, b: Array, c: Array, positions: Array | None, scale_a: Array | None, scale_b: Array | None
 ) -> Array:
     (a_value, a_exp), (b_value, b_exp), (c_value, c_exp) = (_split(x, kind) for x, kind in zip((a, b, c), kinds, strict=False))
     if scale_a is not None and scale_b is not None:

@@ -100,7 +100,7 @@ def _on_grid(total: Array, rest: Array, base: Array, rounding: str | None) -> Ar
     if rounding is not None:  # what is too large becomes infinite only in the direction of rounding
         outward = {"rz": np.zeros_like(negative), "rm": negative, "rp": ~negative}[rounding]
         value = np.where(np.isinf(value) & ~outward, np.finfo(np.float64).max, value)
-    return np.where(negative, -value, value)
+    return np.asarray(np.where(negative, -value, value))
 
 
 def chained_dot(a: Array, b: Array, c: Array, rounding: str | None, nans: str) -> Array:

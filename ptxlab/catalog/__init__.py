@@ -13,11 +13,18 @@ from ..instruction import TARGETS, Instruction
 from ..moves import Move
 from . import mma, moves, wgmma, wmma
 
-__all__ = ["FAMILIES", "catalog", "products"]
+__all__ = ["FAMILIES", "PRODUCTS", "catalog", "products"]
 
 _PRODUCTS: dict[str, Callable[[], Iterable[Instruction]]] = {
     "mma": mma.dense, "mma.sp": mma.sparse, "wmma": wmma.rows, "wgmma": wgmma.dense, "wgmma.sp": wgmma.sparse,
 }  # fmt: skip
+
+
+@lru_cache(maxsize=None)
+def _products(family: str) -> tuple[Instruction, ...]:
+    return tuple(_PRODUCTS[family]())
+
+
 _MOVES: dict[str, Callable[[], Iterable[Move]]] = {
     "ldmatrix": moves.rows, "stmatrix": moves.rows, "movmatrix": moves.rows,
     "wmma.load": lambda: moves.wmma_rows(_products("wmma")), "wmma.store": lambda: moves.wmma_rows(_products("wmma")),
@@ -25,11 +32,7 @@ _MOVES: dict[str, Callable[[], Iterable[Move]]] = {
 
 #: First those that multiply, then those that move matrices between memory and registers.
 FAMILIES: tuple[str, ...] = (*_PRODUCTS, *_MOVES)
-
-
-@lru_cache(maxsize=None)
-def _products(family: str) -> tuple[Instruction, ...]:
-    return tuple(_PRODUCTS[family]())
+PRODUCTS: tuple[str, ...] = tuple(_PRODUCTS)
 
 
 @lru_cache(maxsize=None)

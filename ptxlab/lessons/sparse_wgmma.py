@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..catalog import catalog
+from ..catalog import products
 from ..memory import Tile
 from ..mnemonic import instruction
 from ..sparsity import STRUCTURES
@@ -29,7 +29,7 @@ N_ASKED = (8, 24, 40, 48, 56, 256)
 )
 def legal_n(answer: Any) -> tuple[bool, str]:
     found = whole_set(answer, "a list of numbers")
-    rows = catalog("wgmma.sp")
+    rows = products("wgmma.sp")
     legal = {kind: frozenset(n for n in N_ASKED if any(r.n == n and r.a_type == kind for r in rows)) for kind in ("s8", "e4m3")}
     return judge(
         found == legal["s8"],

@@ -14,7 +14,7 @@ import traitlets
 from numpy.typing import ArrayLike, NDArray
 
 from .. import gpu
-from ..catalog import FAMILIES, catalog
+from ..catalog import PRODUCTS, products
 from ..errors import PtxlabError
 from ..instruction import Instruction
 from ..mnemonic import instruction
@@ -205,7 +205,7 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
                 description=label, options=options, tooltip=what, layout={"width": f"{width}px"}, style={"description_width": "initial"}
             )
 
-        self._family = drop("", FAMILIES, 112, "Family of instructions")
+        self._family = drop("", PRODUCTS, 112, "Family of instructions")
         self._shape = drop("", (), 130, "Shape")
         self._form = drop("", (), 300, "Types and qualifiers")
         self._space = drop("A in", (("registers", "register"), ("shared memory", "shared")), 170, "Where A is read from")
@@ -261,10 +261,10 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
         return lambda _: None if self._quiet else handler()
 
     def _on_family(self) -> None:
-        self.instruction = catalog(self._family.value)[0]
+        self.instruction = products(self._family.value)[0]
 
     def _on_shape(self) -> None:
-        rows = [ins for ins in catalog(self._family.value) if ins.shape == self._shape.value]
+        rows = [ins for ins in products(self._family.value) if ins.shape == self._shape.value]
         now = _form(self.instruction)
         self.instruction = next((ins for ins in rows if _form(ins) == now), rows[0])
 
@@ -298,7 +298,7 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
 
     def _offer_instructions(self) -> None:
         ins = self.instruction
-        rows = catalog(ins.family)
+        rows = products(ins.family)
         self._family.value = ins.family
         self._shape.options = list(dict.fromkeys(row.shape for row in rows))
         self._shape.value = ins.shape

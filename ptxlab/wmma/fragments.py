@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..catalog import catalog
+from ..catalog import products
 from ..dtypes import DType, dtype
 from ..errors import PtxlabError, listing
 from ..instruction import Instruction
@@ -140,7 +140,7 @@ def memory_layout(given: Any) -> layout_t:
 
 def rows() -> tuple[Instruction, ...]:
     """The sub-byte rows of the catalogue."""
-    return tuple(ins for ins in catalog("wmma") if ins.a.dtype.bits < 8)
+    return tuple(ins for ins in products("wmma") if ins.a.dtype.bits < 8)
 
 
 def row(given: Any, op: Any = None, satf: bool = False) -> Instruction:
