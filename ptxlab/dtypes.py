@@ -51,31 +51,56 @@ class DType:
 
     @property
     def code_type(self) -> type[np.unsignedinteger[Any]]:
-        """The NumPy type that holds one code."""
+        """The NumPy type that holds one code.
+
+        >>> dtype("s4").code_type, dtype("f64").code_type
+        (<class 'numpy.uint8'>, <class 'numpy.uint64'>)
+        """
         return {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}[max(8, self.bits)]  # type: ignore[return-value]
 
     @property
     def is_float(self) -> bool:
+        """Whether its values are floating point.
+
+        >>> dtype("tf32").is_float, dtype("s4").is_float
+        (True, False)
+        """
         return self.kind == "float"
 
     @property
     def bias(self) -> int:
-        """Exponent bias of a float type."""
+        """Exponent bias of a float type.
+
+        >>> dtype("f16").bias, dtype("e4m3").bias
+        (15, 7)
+        """
         return (1 << (self.exponent_bits - 1)) - 1
 
     @property
     def ignored_bits(self) -> int:
-        """Low bits of the code that the hardware does not read (13 for tf32)."""
+        """Low bits of the code that the hardware does not read (13 for tf32).
+
+        >>> dtype("tf32").ignored_bits
+        13
+        """
         return self.bits - (self.signed + self.exponent_bits + self.fraction_bits) if self.name == "tf32" else 0
 
     @property
     def minimum(self) -> int:
-        """Smallest integer value; only for integer types."""
+        """Smallest integer value; only for integer types.
+
+        >>> dtype("s4").minimum
+        -8
+        """
         return -(1 << (self.bits - 1)) if self.signed else 0
 
     @property
     def maximum(self) -> int:
-        """Largest integer value; only for integer types."""
+        """Largest integer value; only for integer types.
+
+        >>> dtype("s4").maximum
+        7
+        """
         return (1 << (self.bits - self.signed)) - 1
 
     @cached_property
@@ -92,7 +117,11 @@ class DType:
             return np.asarray(raw.view(self._number).astype(self.value_type))
 
     def decode(self, codes: ArrayLike) -> Values:
-        """Values that these codes stand for. Bits above the element's own are ignored."""
+        """Values that these codes stand for. Bits above the element's own are ignored.
+
+        >>> dtype("s4").decode([7, 8, 15])
+        array([ 7, -8, -1], dtype=int8)
+        """
         codes = np.asarray(codes)
         if self.bits <= 16:
             return np.asarray(self._table[codes.astype(np.uint32) & np.uint32((1 << self.bits) - 1)])
@@ -102,7 +131,11 @@ class DType:
         return raw.view(self.value_type).reshape(codes.shape)
 
     def encode(self, values: ArrayLike) -> Codes:
-        """Codes of these values: floats round to nearest even, integers out of range are refused."""
+        """Codes of these values: floats round to nearest even, integers out of range are refused.
+
+        >>> [hex(code) for code in dtype("f16").encode([1, 65504, 65520])]   # the last rounds to infinity
+        ['0x3c00', '0x7bff', '0x7c00']
+        """
         values = np.asarray(values)
         if values.dtype.kind not in "iufb" and values.dtype not in _ML_TYPES:
             raise PtxlabError(f"{self.name} needs numbers, found an array of {values.dtype}")

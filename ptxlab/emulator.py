@@ -26,7 +26,14 @@ def emulate(
     model: str | None = None,
     modifiers: Modifiers | None = None,
 ) -> NDArray[Any]:
-    """See `Instruction.emulate`."""
+    """See `Instruction.emulate`.
+
+    >>> import ptxlab
+    >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
+    >>> ones = np.full((32, 4), 0x11111111), np.full((32, 2), 0x11111111)
+    >>> emulate(ins, *ones, np.zeros((32, 4), dtype=np.uint32))[5]
+    array([64, 64, 64, 64], dtype=uint32)
+    """
     modifiers = (modifiers or Modifiers()).check(ins)
     rule = chip_of(ins, model).rule
     given = iter(ins.registers_of(a, b, c, e, scale_a, scale_b))
@@ -79,7 +86,13 @@ def _float(
 
 
 def chip_of(ins: Instruction, model: str | None = None) -> arithmetic.Model:
-    """The model that `emulate` uses: that of the named chip, or sm_90's, or that of a chip that has the instruction."""
+    """The model that `emulate` uses: that of the named chip, or sm_90's, or that of a chip that has the instruction.
+
+    >>> import ptxlab
+    >>> model = chip_of(ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"))
+    >>> model.chip, model.evidence
+    ('sm_90', 'measured')
+    """
     if model is None:
         have = [chip for chip, target in arithmetic.CHIPS.items() if ins.supports(target)]
         model = next((chip for chip in ("sm_90", "sm_120") if chip in have), have[0])

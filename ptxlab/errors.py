@@ -17,7 +17,11 @@ class PtxlabError(ValueError):
 
 
 def listing(values: Iterable[object], limit: int = 12) -> str:
-    """Join values for a message, cut after `limit` of them: ``a, b, c, ... (5 more)``."""
+    """Join values for a message, cut after `limit` of them: ``a, b, c, ... (5 more)``.
+
+    >>> listing("abcde", 3)
+    'a, b, c, ... (2 more)'
+    """
     items = [str(value) for value in values]
     if len(items) <= limit:
         return ", ".join(items)

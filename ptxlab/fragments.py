@@ -23,6 +23,9 @@ def quad_pairs(name: str, order: Literal["row", "col"], wide: bool = False) -> L
 
     The four matrices are stacked: A, C and D below each other, B side by side. `order` is that of A or B; C and D are
     held by rows, except that f32 ones (`wide`) are spread in squares of two.
+
+    >>> quad_pairs("A", "row").holders(9, 2)   # row 1 of the second matrix
+    [(5, 2)]
     """
     if name == "A":
         return Layout((32, 4), ((4, 1, 0), (4, 8, 0), (2, 4, 0)) if order == "row" else ((4, 0, 1), (4, 8, 0), (2, 4, 0)), ((4, *_along(order)),))
@@ -43,6 +46,9 @@ def wmma(name: str, m: int, n: int, k: int, run: int, held: int = 0) -> Layout:
 
     m8n32k16 is the transposed product: there B is cut as A is elsewhere. Where a lane has room for `held` elements and the
     matrix has fewer, they are held again. Row- or column-major in memory makes no difference in the registers.
+
+    >>> wmma("A", 16, 16, 16, 2, 16).holders(0, 0)   # f16: lane 0 holds it twice
+    [(0, 0), (0, 8)]
     """
     turned = m < n and n > 16
     if name in "CD":
@@ -62,6 +68,9 @@ def metadata(rows: int, chunks: int, wide: bool) -> Layout:
 
     With few chunks only some lanes of each four are needed; the others hold a copy, and the sparsity selector says which
     copy is read. Found on an H200 by flipping one nibble at a time (tests/test_gpu.py); the manual has it as pictures.
+
+    >>> metadata(16, 8, wide=False).holders(9, 3)   # m16n8k64 with s4: selector 0 reads lane 5, selector 1 lane 7
+    [(5, 3), (7, 3)]
     """
     if wide:
         speakers: list[Mode] = [(chunks // 4, 0, 4), (16 // chunks, 0, 0)]
@@ -79,6 +88,10 @@ def scales(vec: int) -> tuple[Layout, Layout]:
 
     PTX ISA, "Block Scaling for mma.sync": lane 4g (+2 with thread-id-a 1) speaks for row g, the next lane for row g + 8;
     lane 4g + thread-id-b speaks for column g.
+
+    >>> a, b = scales(4)
+    >>> a.holders(9, 2), b.locate(2, 3)   # thread-id-a 0 reads lane 5, thread-id-a 1 lane 7
+    ([(5, 2), (7, 2)], (12, 2))
     """
     copies: tuple[Mode, ...] = ((4 // vec, 0, 0),) if vec < 4 else ()
     a_bytes: tuple[Mode, ...] = ((vec, 0, 1),) if vec > 1 else ()

@@ -32,7 +32,11 @@ _CHUNK_BYTES = 1 << 30  # device memory that one launch may take
 
 @dataclass
 class Out:
-    """An array that a kernel writes: it comes back filled."""
+    """An array that a kernel writes: it comes back filled.
+
+    >>> Out(np.empty(4, dtype=np.uint32)).array.shape
+    (4,)
+    """
 
     array: NDArray[Any]
 
@@ -89,12 +93,20 @@ def _device() -> tuple[Any, str, str]:
 
 
 def device_target() -> str:
-    """Target of the first GPU, e.g. ``sm_90a``; a `PtxlabError` says why there is none."""
+    """Target of the first GPU, e.g. ``sm_90a``; a `PtxlabError` says why there is none.
+
+    >>> if available():
+    ...     assert device_target() in TARGETS
+    """
     return _device()[1]
 
 
 def available(ins: Instruction | None = None) -> bool:
-    """Whether a GPU is there (and has this instruction)."""
+    """Whether a GPU is there (and has this instruction).
+
+    >>> available() == status().endswith("is ready")
+    True
+    """
     try:
         target = device_target()
     except PtxlabError:
@@ -103,7 +115,11 @@ def available(ins: Instruction | None = None) -> bool:
 
 
 def status(ins: Instruction | None = None) -> str:
-    """One sentence: the GPU that is there, or what is missing."""
+    """One sentence: the GPU that is there, or what is missing.
+
+    >>> status()   # doctest: +SKIP
+    'NVIDIA H200 (sm_90a) is ready'
+    """
     try:
         _, target, name = _device()
     except PtxlabError as error:
@@ -134,7 +150,13 @@ def _compiler_version() -> tuple[int, int]:
 
 
 def cache_folder() -> Path:
-    """Where compiled kernels are kept; the variable PTXLAB_CACHE moves it."""
+    """Where compiled kernels are kept; the variable PTXLAB_CACHE moves it.
+
+    >>> from unittest import mock
+    >>> with mock.patch.dict(os.environ, PTXLAB_CACHE="kernels"):
+    ...     print(cache_folder())
+    kernels
+    """
     if chosen := os.environ.get("PTXLAB_CACHE"):
         return Path(chosen)
     if sys.platform == "win32":
@@ -166,7 +188,11 @@ def _write(file: Path, cubin: bytes) -> None:
 
 
 def compile(source: str, target: str, *, include_mma: bool = False, cache: bool = True) -> bytes:
-    """CUDA C++ -> CUBIN for that target, through NVRTC and the cache; needs no GPU."""
+    """CUDA C++ -> CUBIN for that target, through NVRTC and the cache; needs no GPU.
+
+    >>> compile("__global__ void nothing() {}", "sm_90a")[1:4]
+    b'ELF'
+    """
     if target not in TARGETS:
         raise PtxlabError(f"unknown target {target!r}; known are {listing(TARGETS, 30)}")
     version = _compiler_version()
@@ -237,7 +263,11 @@ def _nvdisasm() -> str:
 
 
 def disassemble(cubin: bytes) -> str:
-    """CUBIN -> nvdisasm's listing of its machine code, kept in the cache; needs no GPU."""
+    """CUBIN -> nvdisasm's listing of its machine code, kept in the cache; needs no GPU.
+
+    >>> "EXIT" in disassemble(compile("__global__ void nothing() {}", "sm_90a"))
+    True
+    """
     file = cache_folder() / f"{hashlib.sha256(cubin).hexdigest()}.sass"
     kept = _read(file)
     if kept is not None:
@@ -264,7 +294,14 @@ def _function(source: str, name: str, target: str, include_mma: bool) -> Any:
 
 
 def launch(source: str, name: str, arguments: Sequence[Any], *, grid: int, block: int, include_mma: bool = False) -> None:
-    """Compile, load and run a kernel, and wait for it. Arrays are copied in, `Out` arrays come back, scalars go by value."""
+    """Compile, load and run a kernel, and wait for it. Arrays are copied in, `Out` arrays come back, scalars go by value.
+
+    >>> out = np.zeros(32, dtype=np.int32)
+    >>> text = 'extern "C" __global__ void count(int* out) { out[threadIdx.x] = threadIdx.x; }'
+    >>> if available():
+    ...     launch(text, "count", [Out(out)], grid=1, block=32)
+    ...     assert out.tolist() == list(range(32))
+    """
     driver = _bindings("driver")
     context, target, _ = _device()
     _call(driver.cuCtxSetCurrent(context), "entering the context")  # it belongs to a thread, and this may be another one
@@ -310,7 +347,14 @@ def run(
     modifiers: Modifiers | None = None,
     swizzle: int = 0,
 ) -> NDArray[Any]:
-    """Registers in, registers out, through the instruction itself; any leading batch axes, in as few launches as memory allows."""
+    """Registers in, registers out, through the instruction itself; any leading batch axes, in as few launches as memory allows.
+
+    >>> from ptxlab import inputs, instruction
+    >>> ins = instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+    >>> a, b, c, *_ = inputs.make(ins, "exponents", count=100)
+    >>> if available(ins):
+    ...     assert (run(ins, a, b, c) == ins.emulate(a, b, c)).all()
+    """
     _, target, name = _device()
     if target not in ins.targets:
         raise PtxlabError(_lacks(ins, target, name))

@@ -23,7 +23,16 @@ _FLOAT = ("bits", "moderate", "exponents", "subnormals", "cancellation", "specia
 
 
 class Registers(NamedTuple):
-    """Arguments for `emulate` and `run`."""
+    """Arguments for `emulate` and `run`.
+
+    >>> import ptxlab
+    >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
+    >>> given = make(ins, "bits", count=2)
+    >>> given.a.shape, given.e, given.scales
+    ((2, 32, 4), None, {'scale_a': None, 'scale_b': None})
+    >>> ins.emulate(given.a, given.b, given.c).shape
+    (2, 32, 4)
+    """
 
     a: NDArray[Any]
     b: NDArray[Any]
@@ -75,7 +84,12 @@ class _Stream:
 
 
 def categories(ins: Instruction) -> tuple[str, ...]:
-    """Names of the kinds of inputs for this instruction."""
+    """Names of the kinds of inputs for this instruction.
+
+    >>> import ptxlab
+    >>> categories(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"))
+    ('bits', 'extremes', 'halves', 'edges')
+    """
     return _FLOAT if ins.a.dtype.is_float else _INTEGER
 
 
@@ -84,6 +98,11 @@ def make(ins: Instruction, category: str, count: int, seed: int = 0, selector: i
 
     The key of the streams leaves out N and the spelling, and B and C are drawn column by column: instructions that
     differ in N alone get the same columns.
+
+    >>> import ptxlab
+    >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
+    >>> np.unique(ins.a.unpack(make(ins, "extremes", count=1).a))
+    array([-8, -1,  0,  1,  7], dtype=int8)
     """
     if category not in categories(ins):
         raise PtxlabError(f"unknown category {category!r}; {ins.mnemonic} has {listing(categories(ins))}")

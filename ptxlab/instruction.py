@@ -35,7 +35,11 @@ _STACK_NOTE = "the matrices of four independent products, one for each quad pair
 
 @dataclass(frozen=True)
 class Modifiers:
-    """Operands of an instruction that are no matrices: sparsity selector, wgmma's scales and transposes, the block-scale selectors."""
+    """Operands of an instruction that are no matrices: sparsity selector, wgmma's scales and transposes, the block-scale selectors.
+
+    >>> Modifiers(selector=1) == Modifiers(selector=1, scale_d=True, imm_scale_a=1)   # these are what they are when left out
+    True
+    """
 
     selector: int = 0
     scale_d: bool = True
@@ -62,7 +66,26 @@ class Modifiers:
 
 @dataclass(frozen=True)
 class Instruction:
-    """One matrix instruction in PTX's terms; get one with `ptxlab.instruction(text)` or from `ptxlab.catalog()`."""
+    """One matrix instruction in PTX's terms; get one with `ptxlab.instruction(text)` or from `ptxlab.catalog()`.
+
+    >>> import numpy as np, ptxlab
+    >>> ins = ptxlab.instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
+    >>> ins.shape, ins.lanes, ins.products, ins.sparse, ins.structure.title, ins.metadata_ordered, ins.selectors, ins.supports("sm_75")
+    ('m16n8k64', 32, 1, True, '4:8 pair-wise', True, (0, 1), False)
+    >>> {name: op.registers for name, op in ins.operands.items()}, ins.operand("E").shape, ins.a_dense.shape, ins.scale_a, ins.scale_b
+    ({'A': 2, 'B': 2, 'C': 4, 'D': 4, 'E': 1}, (16, 8), (16, 64), None, None)
+    >>> stored, nibbles = ins.compress(ins.prune(np.tile(np.arange(8), (16, 8))))   # rows of 0, 1, 2 ... 7, twice too full
+    >>> stored[0, :4], bin(nibbles[0, 0]), ins.expand(stored, nibbles)[0, :8]
+    (array([4, 5, 6, 7]), '0b1110', array([0, 0, 0, 0, 4, 5, 6, 7]))
+    >>> given = ins.a.pack(stored), ins.b.pack(np.ones((64, 8))), ins.c.pack(np.zeros((16, 8))), ins.e.pack_codes(nibbles)
+    >>> do = ins.run if ptxlab.gpu.available(ins) else ins.emulate   # the same bits
+    >>> ins.d.unpack(do(*ins.registers_of(*given, None, None)))[0, :2]   # 8 * (4 + 5 + 6 + 7)
+    array([176, 176], dtype=int32)
+    >>> ins.ptx.removeprefix(ins.mnemonic), ins.modifiers["selector"], "asm volatile" in ins.kernel
+    (' {%d0, %d1, %d2, %d3}, {%a0, %a1}, {%b0, %b1}, {%c0, %c1, %c2, %c3}, %e, 0;', (0, 1), True)
+    >>> ins.sass("sm_80").tensor, ins.explore().lane, ptxlab.catalog("wgmma")[0].a_from("shared").a.space
+    ({'IMMA.SP.16864.S4.S4': 1}, 0, 'shared')
+    """
 
     family: Literal["mma", "mma.sp", "wmma", "wgmma", "wgmma.sp"]
     m: int
@@ -143,12 +166,7 @@ class Instruction:
         return f"mma{sp}.sync.aligned.{self.shape}{order}{kind}{scale}{sat}{types}.{self.c_type}{stype}{rounding}{op}"
 
     def supports(self, target: str) -> bool:
-        """Whether the assembler takes this instruction for that target.
-
-        >>> import ptxlab
-        >>> ptxlab.instruction("wgmma.mma_async.sp.sync.aligned.m64n8k64.f32.e4m3.e4m3").supports("sm_90")
-        False
-        """
+        """Whether the assembler takes this instruction for that target; mind that wgmma is in sm_90a and not in sm_90."""
         if target not in TARGETS:
             raise PtxlabError(f"unknown target {target!r}; known are {listing(TARGETS, 30)}")
         return target in self.targets
@@ -325,10 +343,7 @@ class Instruction:
         model: str | None = None,
         **modifiers: Any,
     ) -> NDArray[Any]:
-        """Registers in, registers out, bit for bit as the chip `model` gives them; any leading batch axes.
-
-        `model` is "sm_90" unless the instruction does not exist there.
-        """
+        """Registers in, registers out, bit for bit as the chip `model` gives them ("sm_90" if it has the instruction); any batch axes before."""
         from .emulator import emulate
 
         return emulate(self, a, b, c, e, scale_a=scale_a, scale_b=scale_b, model=model, modifiers=self._modifiers(selector, modifiers))

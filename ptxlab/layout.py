@@ -70,21 +70,37 @@ class Layout:
 
     @cached_property
     def lanes(self) -> int:
-        """How many lanes take part: 32 for a warp, 128 for a warpgroup."""
+        """How many lanes take part: 32 for a warp, 128 for a warpgroup.
+
+        >>> fragment(16, 8, 2).lanes, fragment(64, 8, 2, warps=4).lanes
+        (32, 128)
+        """
         return int(np.prod([size for size, _, _ in self.lane], dtype=np.int64))
 
     @cached_property
     def elements(self) -> int:
-        """How many elements one lane holds."""
+        """How many elements one lane holds.
+
+        >>> fragment(16, 8, 2).elements
+        4
+        """
         return int(np.prod([size for size, _, _ in self.element], dtype=np.int64))
 
     @cached_property
     def copies(self) -> int:
-        """How often every element is held: 1, or more where a mode broadcasts."""
+        """How often every element is held: 1, or more where a mode broadcasts.
+
+        >>> Layout((8, 4), lane=((4, 0, 1), (8, 1, 0)), element=((2, 0, 0),)).copies
+        2
+        """
         return int(np.prod([size for size, row, column in self.lane + self.element if row == column == 0], dtype=np.int64))
 
     def coords(self) -> NDArray[np.int64]:
-        """Row and column of every element of every lane: int array [lanes, elements, 2]."""
+        """Row and column of every element of every lane: int array [lanes, elements, 2].
+
+        >>> fragment(16, 8, 2).coords()[5].tolist()
+        [[1, 2], [1, 3], [9, 2], [9, 3]]
+        """
         return self._coords.copy()
 
     @cached_property
@@ -93,7 +109,11 @@ class Layout:
 
     @cached_property
     def gather(self) -> NDArray[np.int64]:
-        """Row-major index of the matrix element at each (lane, element): [lanes, elements]."""
+        """Row-major index of the matrix element at each (lane, element): [lanes, elements].
+
+        >>> fragment(16, 8, 2).gather[5]
+        array([10, 11, 74, 75])
+        """
         return self._coords[..., 0] * self.shape[1] + self._coords[..., 1]
 
     @cached_property
@@ -103,13 +123,21 @@ class Layout:
         return order.reshape(-1, self.copies)
 
     def scatter(self, copy: int = 0) -> NDArray[np.int64]:
-        """lane * elements + element that holds each matrix element: [rows, columns]; `copy` counts holders by lane, then element."""
+        """lane * elements + element that holds each matrix element: [rows, columns]; `copy` counts holders by lane, then element.
+
+        >>> divmod(int(fragment(16, 8, 2).scatter()[9, 3]), 4)   # lane 5, element 3
+        (5, 3)
+        """
         if not 0 <= copy < self.copies:
             raise PtxlabError(f"copy {copy}: every element is held {self.copies} times, so copy goes from 0 to {self.copies - 1}")
         return self._holders[:, copy].reshape(self.shape)
 
     def locate(self, row: int, col: int) -> tuple[int, int]:
-        """The (lane, element) that holds this row and column; the lowest lane where several do."""
+        """The (lane, element) that holds this row and column; the lowest lane where several do.
+
+        >>> fragment(16, 8, 2).locate(9, 3)
+        (5, 3)
+        """
         for name, found, size in (("row", row, self.shape[0]), ("column", col, self.shape[1])):
             if not 0 <= found < size:
                 raise PtxlabError(f"{name} {found}: the matrix is {self._size}, so {name}s go from 0 to {size - 1}")
@@ -117,26 +145,38 @@ class Layout:
         return lane, element
 
     def holders(self, row: int, col: int) -> list[tuple[int, int]]:
-        """Every (lane, element) that holds this row and column."""
+        """Every (lane, element) that holds this row and column.
+
+        >>> Layout((8, 4), lane=((4, 0, 1), (8, 1, 0)), element=((2, 0, 0),)).holders(1, 0)
+        [(4, 0), (4, 1)]
+        """
         self.locate(row, col)
         return [divmod(int(at), self.elements) for at in self._holders[row * self.shape[1] + col]]
 
     @cached_property
     def T(self) -> Layout:
-        """The same lanes over the transposed matrix, e.g. B as CUTLASS writes it, (N,K) instead of (K,N)."""
+        """The same lanes over the transposed matrix, e.g. B as CUTLASS writes it, (N,K) instead of (K,N).
+
+        >>> fragment(8, 16, 4).T.coords()[1].tolist()   # B of m16n8k16 with s8: lane 1 holds four of column 0
+        [[4, 0], [5, 0], [6, 0], [7, 0]]
+        """
         flip = tuple((size, column, row) for size, row, column in self.lane), tuple((size, column, row) for size, row, column in self.element)
         return Layout((self.shape[1], self.shape[0]), *flip)
 
     @property
     def cute(self) -> str:
-        """The layout as CuTe's ``(lane, element) -> row + rows * column`` string."""
+        """The layout as CuTe's ``(lane, element) -> row + rows * column`` string.
+
+        >>> fragment(16, 8, 2).cute
+        '((4,8),(2,2)):((32,1),(16,8))'
+        """
         parts = [_cute(modes, self.shape[0]) for modes in (self.lane, self.element)]
         return f"({parts[0][0]},{parts[1][0]}):({parts[0][1]},{parts[1][1]})"
 
     def to_tensor_layouts(self) -> Any:
         """The same as a `tensor_layouts.Layout`, for that package's layout algebra; (lane, element) -> row + rows * column.
 
-        >>> fragment(16, 8, 2).to_tensor_layouts()(5, 3)  # doctest: +SKIP
+        >>> fragment(16, 8, 2).to_tensor_layouts()(5, 3)   # row 9, column 3
         57
         """
         try:
@@ -171,7 +211,11 @@ class Layout:
 
     @property
     def signature(self) -> str:
-        """The sizes of the map, as in the comment above a CuTe atom: ``(T32,V4) -> (16,8)``."""
+        """The sizes of the map, as in the comment above a CuTe atom: ``(T32,V4) -> (16,8)``.
+
+        >>> fragment(16, 8, 2).signature
+        '(T32,V4) -> (16,8)'
+        """
         return f"(T{self.lanes},V{self.elements}) -> ({self.shape[0]},{self.shape[1]})"
 
 

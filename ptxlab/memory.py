@@ -76,17 +76,29 @@ class Tile:
 
     @property
     def piece(self) -> int:
-        """Elements in 16 bytes; the manual calls it T."""
+        """Elements in 16 bytes; the manual calls it T.
+
+        >>> Tile(bits=8, rows=8, k=64).piece
+        16
+        """
         return 128 // self.bits
 
     @property
     def run(self) -> int:
-        """Elements that lie together along the major axis: as many as the swizzle is wide, or one piece."""
+        """Elements that lie together along the major axis: as many as the swizzle is wide, or one piece.
+
+        >>> Tile(bits=8, rows=8, k=64, swizzle=64).run
+        64
+        """
         return self.piece * max(self.swizzle // 16, 1)
 
     @property
     def row_bytes(self) -> int:
-        """Bytes of one row along K."""
+        """Bytes of one row along K.
+
+        >>> Tile(bits=16, rows=8, k=16).row_bytes
+        32
+        """
         return self.k * self.bits // 8
 
     @property
@@ -95,6 +107,9 @@ class Tile:
 
         PTX ISA, "Strides", canonical layouts. The manual leaves the order of atoms open; this is the one of its MN-major
         examples, and for K-major without swizzle the one in which a core matrix's neighbour along K comes next.
+
+        >>> Tile(bits=16, rows=16, k=16).digits   # (size, step) of each digit, fastest first
+        (((8, 8), (2, 128)), ((8, 1), (2, 64)))
         """
         t, atom = self.piece, 8 * self.run
         if self.major == "MN":
@@ -106,7 +121,11 @@ class Tile:
 
     @property
     def cute(self) -> str:
-        """The tile as CuTe writes it, (M or N, K) -> offset in elements, under a swizzle of the byte address."""
+        """The tile as CuTe writes it, (M or N, K) -> offset in elements, under a swizzle of the byte address.
+
+        >>> Tile(bits=16, rows=16, k=16).cute
+        'Swizzle<0,4,3> o ((8,2),(8,2)):((8,128),(1,64))'
+        """
         shape = ",".join(f"({','.join(str(size) for size, _ in digits)})" for digits in self.digits)
         steps = ",".join(f"({','.join(str(step) for _, step in digits)})" for digits in self.digits)
         return f"Swizzle<{(self.swizzle // 16).bit_length() - 1 if self.swizzle else 0},4,3> o ({shape}):({steps})"
@@ -120,6 +139,9 @@ class Tile:
 
         K-major: from one core matrix to the next along K; unused (16 as 1 unit) when swizzled. MN-major: from one atom to
         the next along M or N; along K without swizzle.
+
+        >>> Tile(bits=16, rows=16, k=16).leading
+        128
         """
         rows, k = self.digits
         if self.major == "K":
@@ -131,22 +153,37 @@ class Tile:
         """Stride dimension byte offset.
 
         K-major: from 8 rows to the next 8. MN-major: from 8 steps of K to the next 8; along M or N without swizzle.
+
+        >>> Tile(bits=16, rows=16, k=16).stride
+        256
         """
         rows, k = self.digits
         return self._bytes(k[-1][1] if self.major == "MN" and self.swizzle else rows[-1][1])
 
     @property
     def size(self) -> int:
-        """Bytes that the tile takes."""
+        """Bytes that the tile takes.
+
+        >>> Tile(bits=16, rows=16, k=16).size
+        512
+        """
         return self.rows * self.swizzle if self.major == "K" and self.swizzle else self.rows * self.row_bytes
 
     @property
     def alignment(self) -> int:
-        """What the tile's address must be a multiple of, so that the swizzle pattern starts at its first run."""
+        """What the tile's address must be a multiple of, so that the swizzle pattern starts at its first run.
+
+        >>> Tile(bits=8, rows=8, k=64, swizzle=64).alignment
+        512
+        """
         return 8 * self.swizzle or 16
 
     def offset(self, row: ArrayLike, k: ArrayLike) -> NDArray[np.int64]:
-        """Offset in the tile, in bytes, of the element in that row of M or N and at that k; a single bit is bit k % 8 of that byte."""
+        """Offset in the tile, in bytes, of the element in that row of M or N and at that k; a single bit is bit k % 8 of that byte.
+
+        >>> Tile(bits=8, rows=8, k=64, swizzle=64).offset([0, 1, 2, 3], 0)   # piece 0 has moved to place 1 in rows 2 and 3
+        array([  0,  64, 144, 208])
+        """
         at: NDArray[np.int64] = np.zeros((), dtype=np.int64)
         for index, digits in zip((row, k), self.digits, strict=True):
             rest = np.asarray(index, dtype=np.int64)
@@ -158,7 +195,12 @@ class Tile:
 
     @cached_property
     def offsets(self) -> NDArray[np.int64]:
-        """Offset of every element: [rows, k]."""
+        """Offset of every element: [rows, k].
+
+        >>> Tile(bits=16, rows=8, k=16).offsets[:2, ::8]   # where every 16 bytes of rows 0 and 1 begin
+        array([[  0, 128],
+               [ 16, 144]])
+        """
         return self.offset(np.arange(self.rows)[:, None], np.arange(self.k)[None, :])
 
     @cached_property
@@ -169,7 +211,11 @@ class Tile:
         return (self.offsets[..., None] + np.arange(self.bits // 8)).reshape(self.rows, self.row_bytes)
 
     def store(self, codes: ArrayLike) -> NDArray[np.uint8]:
-        """Element codes [..., rows, k] -> the shared memory that holds them, bytes [..., size]."""
+        """Element codes [..., rows, k] -> the shared memory that holds them, bytes [..., size].
+
+        >>> Tile(bits=16, rows=8, k=8).store(np.arange(64).reshape(8, 8))[:6]   # little-endian
+        array([0, 0, 1, 0, 2, 0], dtype=uint8)
+        """
         codes = np.asarray(codes)
         if codes.shape[-2:] != (self.rows, self.k):
             raise PtxlabError(f"codes of shape {codes.shape}: this tile takes [..., {self.rows}, {self.k}], M or N first")
@@ -182,7 +228,12 @@ class Tile:
         return memory
 
     def load(self, memory: ArrayLike) -> NDArray[Any]:
-        """The inverse of `store`."""
+        """The inverse of `store`.
+
+        >>> tile, codes = Tile(bits=8, rows=8, k=32, swizzle=32), np.arange(256).reshape(8, 32)
+        >>> bool((tile.load(tile.store(codes)) == codes).all())
+        True
+        """
         memory = np.asarray(memory, dtype=np.uint8)
         if memory.shape[-1:] != (self.size,):
             raise PtxlabError(f"memory of shape {memory.shape}: this tile takes [..., {self.size}] bytes")
@@ -190,14 +241,23 @@ class Tile:
         return np.unpackbits(content, axis=-1, bitorder="little") if self.bits == 1 else content.view(_CODES[self.bits])
 
     def descriptor(self, address: int = 0) -> int:
-        """The 64-bit matrix descriptor of this tile at a shared-memory address."""
+        """The 64-bit matrix descriptor of this tile at a shared-memory address.
+
+        >>> hex(Tile(bits=8, rows=8, k=64).descriptor(0x400))   # address 0x40, leading 8 and stride 32 in units of 16 bytes
+        '0x2000080040'
+        """
         if address % self.alignment or not 0 <= address < 1 << 18:
             raise PtxlabError(f"shared-memory address {address}: this tile needs a multiple of {self.alignment} below 2^18")
         return address >> 4 | self.leading >> 4 << 16 | self.stride >> 4 << 32 | SWIZZLES[self.swizzle] << 62
 
     @classmethod
     def of(cls, operand: Operand, swizzle: int = 0, transposed: bool | int = False) -> Tile:
-        """The tile of an operand that wgmma reads from shared memory: A as M rows, B as N rows; MN-major if `transposed`."""
+        """The tile of an operand that wgmma reads from shared memory: A as M rows, B as N rows; MN-major if `transposed`.
+
+        >>> import ptxlab
+        >>> Tile.of(ptxlab.instruction("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16").b, swizzle=32)
+        Tile(bits=16, rows=8, k=16, major='K', swizzle=32)
+        """
         if operand.space != "shared":
             raise PtxlabError(f"operand {operand.name} lives in registers, not in shared memory")
         if transposed and operand.dtype.bits != 16:

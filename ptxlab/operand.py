@@ -27,7 +27,12 @@ def _openings(bits: int, table: bytes, kind: str) -> NDArray[Any]:
 
 
 class Place(NamedTuple):
-    """Where one element sits: lane, element index, register, and its lowest and highest bit there."""
+    """Where one element sits: lane, element index, register, and its lowest and highest bit there.
+
+    >>> import ptxlab
+    >>> ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32").a.where(9, 37)
+    [Place(lane=4, element=29, register=3, low=20, high=23)]
+    """
 
     lane: int
     element: int
@@ -41,6 +46,17 @@ class Operand:
     """A matrix operand: values <-> codes <-> registers.
 
     Operands in shared memory (B of wgmma) have no lanes: `layout` is None, and `pack` gives the matrix of codes.
+
+    >>> import ptxlab
+    >>> a = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32").a
+    >>> a.describe()
+    'A 16x64 s4, 4 registers in each of 32 lanes'
+    >>> a.lanes, a.registers, a.elements_per_register
+    (32, 4, 8)
+    >>> a.register_bits, a.register_type, a.width
+    (32, <class 'numpy.uint32'>, 4)
+    >>> a.dtype.name, a.shape, a.layout.cute
+    ('s4', (16, 64), '((4,8),(8,2,2)):((128,1),(16,8,512))')
     """
 
     name: str
@@ -73,10 +89,12 @@ class Operand:
 
     @property
     def elements_per_register(self) -> int:
+        """How many elements share a register: 8 for s4, 1 for f32."""
         return self.register_bits // self.width
 
     @property
     def lanes(self) -> int:
+        """Lanes that hold it: 32, or 128 for a warpgroup; 0 for one in shared memory."""
         return self.layout.lanes if self.layout else 0
 
     @property
@@ -86,6 +104,7 @@ class Operand:
 
     @property
     def register_type(self) -> type[np.unsignedinteger[Any]]:
+        """The NumPy type of its registers: uint32, or uint64 for f64."""
         return np.uint64 if self.register_bits == 64 else np.uint32
 
     def describe(self) -> str:
@@ -98,11 +117,21 @@ class Operand:
     # -- where things are ------------------------------------------------------------------------------------------
 
     def coords(self) -> NDArray[np.int64]:
-        """Row and column of every element of every lane: int array [lanes, elements, 2]."""
+        """Row and column of every element of every lane: int array [lanes, elements, 2].
+
+        >>> import ptxlab
+        >>> ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32").c.coords()[5].tolist()
+        [[1, 2], [1, 3], [9, 2], [9, 3]]
+        """
         return self._needs_lanes().coords()
 
     def place(self, lane: int, element: int) -> Place:
-        """Register and bits of an element of a lane."""
+        """Register and bits of an element of a lane.
+
+        >>> import ptxlab
+        >>> ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32").a.place(lane=4, element=29)
+        Place(lane=4, element=29, register=3, low=20, high=23)
+        """
         layout = self._needs_lanes()
         for what, found, size in (("lane", lane, layout.lanes), ("element", element, layout.elements)):
             if not 0 <= found < size:
@@ -112,11 +141,22 @@ class Operand:
         return Place(lane, element, register, low, low + self.dtype.bits - 1)
 
     def where(self, row: int, col: int) -> list[Place]:
-        """Every place that holds this row and column, lowest lane first."""
+        """Every place that holds this row and column, lowest lane first.
+
+        >>> import ptxlab
+        >>> ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32").a.where(9, 37)
+        [Place(lane=4, element=29, register=3, low=20, high=23)]
+        """
         return [self.place(lane, element) for lane, element in self._needs_lanes().holders(row, col)]
 
     def holds(self, lane: int, register: int | None = None) -> Iterator[tuple[Place, int, int]]:
-        """(place, row, column) of the elements in a lane, or in one register of it."""
+        """(place, row, column) of the elements in a lane, or in one register of it.
+
+        >>> import ptxlab
+        >>> b = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32").b
+        >>> [(place.low, row, column) for place, row, column in b.holds(lane=5, register=1)][:3]   # lowest bit, row and column
+        [(0, 40, 1), (4, 41, 1), (8, 42, 1)]
+        """
         layout = self._needs_lanes()
         self.place(lane, 0)
         if register is not None and not 0 <= register < self.registers:
@@ -134,7 +174,13 @@ class Operand:
     # -- matrix <-> registers ---------------------------------------------------------------------------------------
 
     def pack(self, matrix: ArrayLike) -> NDArray[Any]:
-        """Values [..., rows, columns] -> registers [..., lanes, registers]."""
+        """Values [..., rows, columns] -> registers [..., lanes, registers].
+
+        >>> import ptxlab
+        >>> a = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32").a
+        >>> [hex(register) for register in a.pack(np.tile(np.arange(8), (16, 8)))[5]]   # element 0 in the lowest bits
+        ['0x76543210', '0x76543210', '0x76543210', '0x76543210']
+        """
         matrix = self.check_matrix(matrix)
         try:
             codes = self.dtype.encode(matrix)
@@ -143,11 +189,23 @@ class Operand:
         return self.pack_codes(codes)
 
     def unpack(self, registers: ArrayLike, copy: int = 0) -> NDArray[Any]:
-        """Registers [..., lanes, registers] -> values [..., rows, columns]."""
+        """Registers [..., lanes, registers] -> values [..., rows, columns].
+
+        >>> import ptxlab
+        >>> a = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32").a
+        >>> a.unpack(np.full((32, 4), 0x76543210))[9, 32:41]
+        array([0, 1, 2, 3, 4, 5, 6, 7, 0], dtype=int8)
+        """
         return self.dtype.decode(self.unpack_codes(registers, copy))
 
     def pack_codes(self, codes: ArrayLike) -> NDArray[Any]:
-        """Element codes [..., rows, columns] -> registers [..., lanes, registers]."""
+        """Element codes [..., rows, columns] -> registers [..., lanes, registers].
+
+        >>> import ptxlab
+        >>> a = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32").a
+        >>> hex(a.pack_codes(np.full((16, 64), 0xF))[0, 0])   # the code of -1
+        '0xffffffff'
+        """
         codes = self._codes(codes)
         if self.layout is None:
             return codes
@@ -158,11 +216,23 @@ class Operand:
         """Registers [..., lanes, registers] -> element codes [..., rows, columns].
 
         Where the layout holds elements several times, `copy` says which holder is read, counted by lane and element.
+
+        >>> import ptxlab
+        >>> e = ptxlab.instruction("mma.sp.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32").e
+        >>> registers = np.where(np.arange(32)[:, None] % 4 < 2, 0x44444444, 0xEEEEEEEE)
+        >>> [hex(e.unpack_codes(registers, copy=selector)[0, 0]) for selector in (0, 1)]
+        ['0x4', '0xe']
         """
         return self._spread(registers, copy, np.arange(1 << self.dtype.bits).astype(self.dtype.code_type) if self.dtype.bits <= 8 else None)
 
     def unpack_as(self, registers: ArrayLike, number: type[np.generic], copy: int = 0) -> NDArray[Any]:
-        """Registers -> values of that NumPy type, for element types of at most 8 bits; what the emulator multiplies."""
+        """Registers -> values of that NumPy type, for element types of at most 8 bits; what the emulator multiplies.
+
+        >>> import ptxlab
+        >>> a = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32").a
+        >>> a.unpack_as(np.full((32, 4), 0xFFFFFFFF), np.float32)[0, :3]
+        array([-1., -1., -1.], dtype=float32)
+        """
         return self._spread(registers, copy, self.dtype.decode(np.arange(1 << self.dtype.bits)).astype(number))
 
     def _spread(self, registers: ArrayLike, copy: int, table: NDArray[Any] | None) -> NDArray[Any]:
@@ -197,12 +267,24 @@ class Operand:
         return None
 
     def join(self, held: NDArray[Any]) -> NDArray[Any]:
-        """Codes by lane and element [..., lanes, elements] -> registers; the first element is in the lowest bits."""
+        """Codes by lane and element [..., lanes, elements] -> registers; the first element is in the lowest bits.
+
+        >>> import ptxlab
+        >>> a = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32").a
+        >>> hex(a.join(np.tile(np.arange(16), (32, 2)))[0, 1])   # elements 8..15
+        '0xfedcba98'
+        """
         parts = held.reshape(*held.shape[:-1], held.shape[-1] // self.elements_per_register, self.elements_per_register).astype(self.register_type)
         return np.asarray(np.bitwise_or.reduce(parts << self._shifts, axis=-1))
 
     def split(self, registers: NDArray[Any]) -> NDArray[Any]:
-        """Registers -> codes by lane and element [..., lanes, elements]."""
+        """Registers -> codes by lane and element [..., lanes, elements].
+
+        >>> import ptxlab
+        >>> a = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32").a
+        >>> a.split(np.full((32, 4), 0xFEDCBA98, dtype=np.uint32))[0, :8]
+        array([ 8,  9, 10, 11, 12, 13, 14, 15], dtype=uint8)
+        """
         mask = self.register_type((1 << self.dtype.bits) - 1)
         parts = (registers[..., None] >> self._shifts) & mask
         return np.asarray(parts.reshape(*registers.shape[:-1], registers.shape[-1] * self.elements_per_register).astype(self.dtype.code_type))
@@ -214,7 +296,14 @@ class Operand:
     # -- checks -----------------------------------------------------------------------------------------------------
 
     def check_matrix(self, matrix: ArrayLike) -> NDArray[Any]:
-        """The matrix as an array [..., rows, columns], or an error that says which shape it takes."""
+        """The matrix as an array [..., rows, columns], or an error that says which shape it takes.
+
+        >>> import ptxlab
+        >>> ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32").a.check_matrix(np.zeros((16, 32)))
+        Traceback (most recent call last):
+            ...
+        ptxlab.errors.PtxlabError: A: found shape (16, 32); it takes [..., 16, 64]
+        """
         matrix = np.asarray(matrix)
         if matrix.shape[-2:] != self.shape:
             raise PtxlabError(f"{self.name}: found shape {matrix.shape}; it takes [..., {self.shape[0]}, {self.shape[1]}]")
@@ -234,7 +323,13 @@ class Operand:
         return codes.astype(self.dtype.code_type, copy=False)
 
     def check_registers(self, registers: ArrayLike) -> NDArray[Any]:
-        """The registers as unsigned integers of their width, or an error that says what is wrong with them."""
+        """The registers as unsigned integers of their width, or an error that says what is wrong with them.
+
+        >>> import ptxlab
+        >>> a = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32").a
+        >>> a.check_registers(np.full((32, 4), -1, dtype=np.int32))[0]
+        array([4294967295, 4294967295, 4294967295, 4294967295], dtype=uint32)
+        """
         found = np.asarray(registers)
         if self.layout is None:
             return self._codes(found)

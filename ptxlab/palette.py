@@ -32,7 +32,11 @@ MARK = "#B00060"  # what differs, what is chosen
 
 
 def mix(colour: str, part: float, other: str = PAPER) -> str:
-    """`part` of the colour and the rest of the other, as ``#RRGGBB``."""
+    """`part` of the colour and the rest of the other, as ``#RRGGBB``.
+
+    >>> mix("#0072B2", 0.5)
+    '#80B8D8'
+    """
     return "#" + "".join(f"{round(part * a + (1 - part) * b):02X}" for a, b in zip(_rgb(colour), _rgb(other), strict=True))
 
 
@@ -46,13 +50,21 @@ def _luminance(colour: str) -> float:
 
 
 def contrast(one: str, other: str) -> float:
-    """Contrast ratio of WCAG 2, from 1 to 21; 4.5 is enough for small text."""
+    """Contrast ratio of WCAG 2, from 1 to 21; 4.5 is enough for small text.
+
+    >>> round(contrast("#000000", "#FFFFFF"))
+    21
+    """
     low, high = sorted((_luminance(one), _luminance(other)))
     return (high + 0.05) / (low + 0.05)
 
 
 def text_colour(background: str) -> str:
-    """Ink or paper, whichever reads better on this background."""
+    """Ink or paper, whichever reads better on this background.
+
+    >>> text_colour("#F0E442"), text_colour("#0072B2")
+    ('#1A1A1A', '#FFFFFF')
+    """
     return max((INK, PAPER), key=lambda text: contrast(text, background))
 
 
@@ -61,5 +73,9 @@ LANES: tuple[str, ...] = tuple(mix(hue, strength) for _, hue in HUES for strengt
 
 
 def lane_colour(lane: int) -> str:
-    """Background of a lane's cells; a warpgroup repeats the colours in every warp."""
+    """Background of a lane's cells; a warpgroup repeats the colours in every warp.
+
+    >>> lane_colour(5), lane_colour(37)
+    ('#BCBCBC', '#BCBCBC')
+    """
     return LANES[lane % 32]

@@ -218,7 +218,7 @@ def sass(ins: Any, target: str = "sm_90a", modifiers: Modifiers | None = None) -
     NVRTC and nvdisasm are optional packages: where one is missing, the error says what to install.
 
     >>> import ptxlab
-    >>> sass(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"), "sm_80").tensor   # doctest: +SKIP
+    >>> sass(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"), "sm_80").tensor
     {'IMMA.16864.S4.S4': 1}
     """
     if not ins.supports(target):

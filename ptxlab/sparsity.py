@@ -39,18 +39,30 @@ class Structure:
 
     @property
     def groups(self) -> int:
-        """Groups in a chunk."""
+        """Groups in a chunk.
+
+        >>> STRUCTURES["2:4"].groups, STRUCTURES["4:8"].groups
+        (4, 4)
+        """
         return self.chunk // self.group
 
     @cached_property
     def nibbles(self) -> dict[int, tuple[int, ...]]:
-        """Ordered nibble -> the groups it keeps. A nibble is two 2-bit indices, the first in the low bits."""
+        """Ordered nibble -> the groups it keeps. A nibble is two 2-bit indices, the first in the low bits.
+
+        >>> [(f"{nibble:04b}", groups) for nibble, groups in STRUCTURES["2:4"].nibbles.items()][:3]
+        [('0100', (0, 1)), ('1000', (0, 2)), ('1100', (0, 3))]
+        """
         kept = combinations(range(self.groups), self.keep)
         return {self._nibble(groups): groups for groups in kept}
 
     @cached_property
     def unordered(self) -> dict[int, tuple[int, ...]]:
-        """Nibble -> groups where the indices may come in any order, as plain `.sp` allows."""
+        """Nibble -> groups where the indices may come in any order, as plain `.sp` allows.
+
+        >>> len(STRUCTURES["2:4"].nibbles), len(STRUCTURES["2:4"].unordered)
+        (6, 12)
+        """
         return {self._nibble(groups): groups for groups in permutations(range(self.groups), self.keep)}
 
     def _nibble(self, groups: Any) -> Any:
@@ -76,7 +88,11 @@ class Structure:
         return matrix.reshape(*matrix.shape[:-1], matrix.shape[-1] // self.chunk, self.groups, self.group)
 
     def violations(self, matrix: ArrayLike, zero: NDArray[np.bool_] | None = None) -> NDArray[np.bool_]:
-        """Chunks that break the structure: bool [..., rows, chunks]."""
+        """Chunks that break the structure: bool [..., rows, chunks].
+
+        >>> STRUCTURES["2:4"].violations([[0, 5, 0, 7, 1, 2, 3, 0]])
+        array([[False,  True]])
+        """
         return np.asarray(self._occupied(matrix, zero).sum(axis=-1) > self.keep)
 
     def _occupied(self, matrix: ArrayLike, zero: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
@@ -84,7 +100,11 @@ class Structure:
         return np.asarray(self._grouped(full).any(axis=-1))
 
     def diagnose(self, matrix: ArrayLike, zero: NDArray[np.bool_] | None = None) -> list[str]:
-        """A sentence for every chunk that breaks the structure."""
+        """A sentence for every chunk that breaks the structure.
+
+        >>> STRUCTURES["2:4"].diagnose([[0, 5, 0, 7, 1, 2, 3, 0]])
+        ['row 0, columns 4..7: 3 of the 4 values are non-zero; 2:4 sparsity keeps at most 2']
+        """
         count = self._occupied(matrix, zero).sum(axis=-1)
         what = "values" if self.group == 1 else {2: "pairs"}.get(self.group, f"groups of {self.group}")
         said = []
@@ -99,6 +119,11 @@ class Structure:
 
     @property
     def title(self) -> str:
+        """Its name, with what a group is where that is more than one element.
+
+        >>> STRUCTURES["4:8"].title
+        '4:8 pair-wise'
+        """
         return f"{self.name} pair-wise" if self.group == 2 else self.name
 
     def compress(self, matrix: ArrayLike, zero: NDArray[np.bool_] | None = None) -> tuple[NDArray[Any], NDArray[np.uint8]]:
@@ -106,6 +131,10 @@ class Structure:
 
         Where a chunk has fewer non-zero groups than are kept, the first all-zero ones fill the places. `zero` says
         which elements count as zero, for matrices of codes; otherwise those equal to 0 do.
+
+        >>> stored, nibbles = STRUCTURES["2:4"].compress([[0, 5, 0, 7]])
+        >>> stored, f"{nibbles[0, 0]:04b}"   # columns 1 and 3
+        (array([[5, 7]]), '1101')
         """
         occupied = self._occupied(matrix, zero)
         broken = occupied.sum(axis=-1) > self.keep
@@ -117,7 +146,11 @@ class Structure:
         return stored.reshape(*stored.shape[:-3], np.asarray(matrix).shape[-1] // 2), self._nibble(np.moveaxis(kept, -1, 0)).astype(np.uint8)
 
     def groups_of(self, nibbles: ArrayLike, ordered: bool = True) -> NDArray[np.int64]:
-        """Groups of its chunk that every nibble keeps: int [..., rows, chunks, keep]."""
+        """Groups of its chunk that every nibble keeps: int [..., rows, chunks, keep].
+
+        >>> STRUCTURES["2:4"].groups_of([[0b1101, 0b0100]]).tolist()
+        [[[1, 3], [0, 1]]]
+        """
         nibbles = np.asarray(nibbles)
         groups = self._lookup(ordered)[nibbles]
         if groups.size and groups.min() < 0:
@@ -130,13 +163,21 @@ class Structure:
         return np.asarray(groups)
 
     def positions(self, nibbles: ArrayLike, ordered: bool = True) -> NDArray[np.int64]:
-        """Column of A that every stored column came from: int [..., rows, stored columns]."""
+        """Column of A that every stored column came from: int [..., rows, stored columns].
+
+        >>> STRUCTURES["2:4"].positions([[0b1101, 0b0100]])
+        array([[1, 3, 4, 5]])
+        """
         groups = self.groups_of(nibbles, ordered)
         first = np.arange(groups.shape[-2])[:, None] * self.chunk + groups * self.group
         return (first[..., None] + np.arange(self.group)).reshape(*groups.shape[:-2], groups.shape[-2] * self.keep * self.group)
 
     def expand(self, stored: ArrayLike, nibbles: ArrayLike, ordered: bool = True) -> NDArray[Any]:
-        """The dense matrix [..., rows, columns] that a stored half and its nibbles stand for."""
+        """The dense matrix [..., rows, columns] that a stored half and its nibbles stand for.
+
+        >>> STRUCTURES["2:4"].expand([[5, 7]], [[0b1101]])
+        array([[0, 5, 0, 7]])
+        """
         stored, nibbles = np.asarray(stored), np.asarray(nibbles)
         if (
             stored.ndim < 2
@@ -158,7 +199,11 @@ class Structure:
         return dense.view(stored.dtype).reshape(*batch, stored.shape[-1] * 2)
 
     def prune(self, matrix: ArrayLike) -> NDArray[Any]:
-        """The nearest structured matrix (least squares): in every chunk the largest groups stay, the rest become 0."""
+        """The nearest structured matrix (least squares): in every chunk the largest groups stay, the rest become 0.
+
+        >>> STRUCTURES["2:4"].prune([[1, -5, 2, 7]])
+        array([[ 0, -5,  0,  7]])
+        """
         grouped = self._grouped(matrix)
         with np.errstate(over="ignore", invalid="ignore"):
             weight = (grouped.astype(np.float64) ** 2).sum(axis=-1)

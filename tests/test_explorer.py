@@ -89,7 +89,7 @@ def test_registers_and_matrices_are_one_state(ins: Instruction) -> None:
     for operand in ins.operands.values():
         if operand.name in ("D", "E") or operand.layout is None:
             continue
-        registers = random.integers(0, 1 << 32, (operand.lanes, operand.registers), dtype=np.uint32)
+        registers = random.integers(0, 1 << 32, (operand.lanes, operand.registers), dtype=np.uint32).astype(operand.register_type)
         bench.set_registers(operand.name, registers)
         np.testing.assert_array_equal(bench.registers(operand.name), registers)
         shown = "stored" if operand.name == "A" and ins.sparse else operand.name
@@ -106,7 +106,7 @@ def test_fields_rebuild_the_register(ins: Instruction) -> None:
             rows = bench.fields(operand.name, lane)
             assert len(rows) == operand.registers
             for text, fields in rows:
-                assert int("".join(field.bits for field in fields), 2) == int(text, 16)
+                assert sum(int(field.bits, 2) << field.low for field in fields) == int(text, 16)
                 assert [field.low for field in fields] == sorted((field.low for field in fields), reverse=True)
 
 
@@ -382,7 +382,7 @@ def test_read_and_write_from_the_next_cell(explorer: Any) -> None:
 def on_screen(explorer: Any, matrix: str) -> Any:
     """What the browser would decode from the bytes that travel."""
     info, sent = explorer.view.about["matrices"][matrix], getattr(explorer.view, matrix)
-    kind = np.float32 if info["kind"] == "float" else np.int32
+    kind = (np.float64 if info["bits"] == 64 else np.float32) if info["kind"] == "float" else np.int32
     return np.frombuffer(sent["values"], kind).reshape(info["rows"], info["columns"])
 
 

@@ -62,6 +62,11 @@ def fused_dot(
 
     `positions` [..., M, S] says which row of B each stored column of A meets; without it column s meets row s. `scales` are ue8m0
     codes for the rows of A [..., M, 1] and the columns of B [..., 1, N]: powers of two that every product is multiplied with.
+
+    >>> f16, f32 = dtype("f16"), dtype("f32")
+    >>> a, b, c = f16.encode([[1, 1]]), f16.encode([[1], [1]]), f32.encode([[2**24]])
+    >>> int(f32.decode(fused_dot(a, b, c, (f16, f16, f32, f32), Fused(25, 23, -133)))[0, 0])   # added one by one in f32, both would be lost
+    16777218
     """
     c_kind, d_kind = kinds[2], kinds[3]
     if c_kind.name != d_kind.name:  # the step itself is in f32: C is widened before it, or D narrowed after it
@@ -130,7 +135,13 @@ def _fused_block(
 
 
 def dot_by_way(a: Array, b: Array, c: Array, kinds: Kinds, rule: ByWay, positions: Array | None = None) -> Array:
-    """As `fused_dot`, by the compiler's way."""
+    """As `fused_dot`, by the compiler's way.
+
+    >>> e4m3, f32 = dtype("e4m3"), dtype("f32")
+    >>> a, b, c = e4m3.encode([[1, 2, 3, 4]]), e4m3.encode([[1], [1], [1], [1]]), f32.encode([[0.5]])
+    >>> f32.decode(dot_by_way(a, b, c, (e4m3, e4m3, f32, f32), ByWay("f16", Fused(25, 23, -133))))
+    array([[10.5]], dtype=float32)
+    """
     via, d_kind = dtype(rule.via), kinds[3]
     with np.errstate(invalid="ignore"):
         a, b = (via.encode(kind.decode(x)) for x, kind in ((a, kinds[0]), (b, kinds[1])))
@@ -165,6 +176,12 @@ def block_scaled_dot(a: Array, b: Array, c: Array, scale_a: Array, scale_b: Arra
 
     Sums of 16 products are exact; each, times the significands of its two scales, is one term, aligned by the scales' exponents.
     `group` columns of A make such a sum: 16, or 32 where half of them are zeros that a sparse instruction does not store.
+
+    >>> e2m1, f32, scale = dtype("e2m1"), dtype("f32"), dtype("ue8m0")
+    >>> a, b = e2m1.encode(np.ones((1, 32))), e2m1.encode(np.ones((32, 1)))
+    >>> d = block_scaled_dot(a, b, f32.encode([[0]]), scale.encode([[4]]), scale.encode([[0.5]]), (e2m1, e2m1, f32, scale), Fused(35, 23, -133))
+    >>> f32.decode(d)   # 32 * 4 * 0.5
+    array([[64.]], dtype=float32)
     """
     a_value, b_value = kinds[0].decode(a).astype(np.float64), kinds[1].decode(b).astype(np.float64)
     c_value, c_exp = _split(c, kinds[2])
@@ -190,7 +207,12 @@ def block_scaled_dot(a: Array, b: Array, c: Array, scale_a: Array, scale_b: Arra
 
 
 def integer_add(products: Array, c: Array, satfinite: bool) -> Array:
-    """Exact sums of products plus s32 codes c -> s32 codes, wrapped or clamped."""
+    """Exact sums of products plus s32 codes c -> s32 codes, wrapped or clamped.
+
+    >>> products, c = np.array([5, 5]), np.array([1, 0x7FFFFFFF], dtype=np.uint32)
+    >>> [hex(code) for code in integer_add(products, c, satfinite=False)], hex(integer_add(products, c, satfinite=True)[1])
+    (['0x6', '0x80000004'], '0x7fffffff')
+    """
     if not satfinite:
         return products.astype(np.int32).view(np.uint32) + c
     total = products.astype(np.int64) + c.view(np.int32)

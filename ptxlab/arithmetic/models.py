@@ -19,6 +19,11 @@ class Fused:
     exponents, not normalised; never below `floor`), cut toward zero `fraction_bits` below it, and summed exactly. The sum is cut
     to `result_bits` of fraction for f32, or rounded to nearest even for f16. A zero result is +0, NaN is 0x7fffffff or 0x7fff.
     With a `depth`, K is cut into steps of so many products, and the result of one step is C of the next.
+
+    >>> import ptxlab
+    >>> from ptxlab.emulator import chip_of
+    >>> chip_of(ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")).rule
+    Fused(fraction_bits=25, result_bits=23, floor=-133, depth=None)
     """
 
     fraction_bits: int
@@ -33,6 +38,11 @@ class ByWay:
 
     Elements become f16 (`via`); the lower pairs of every register go through one fused step from zero, the upper pairs through a
     second; C is added by an ordinary addition, to nearest even.
+
+    >>> import ptxlab
+    >>> from ptxlab.emulator import chip_of
+    >>> chip_of(ptxlab.instruction("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32")).rule
+    ByWay(via='f16', step=Fused(fraction_bits=25, result_bits=23, floor=-133, depth=None))
     """
 
     via: str
@@ -45,6 +55,11 @@ class Scalar:
 
     Each group of k is a chain of fused multiply-adds that begins with its first product (`from_zero`: with that product plus 0, which
     has no sign when it is zero); C plus the first group, plus the next, each to nearest even; f16 results are rounded at the end.
+
+    >>> import ptxlab
+    >>> from ptxlab.emulator import chip_of
+    >>> chip_of(ptxlab.instruction("mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32")).rule
+    Scalar(groups=((0, 1, 2, 3),), from_zero=True)
     """
 
     groups: tuple[tuple[int, ...], ...]
@@ -56,6 +71,11 @@ class Chain:
     """f64: one fused multiply-add after the other, from C, k ascending, each rounded in the mode that the instruction names.
 
     A NaN keeps its payload; where several meet, the first of `nans` counts: the element of a, of b, or the sum so far, c.
+
+    >>> import ptxlab
+    >>> from ptxlab.emulator import chip_of
+    >>> chip_of(ptxlab.instruction("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64")).rule
+    Chain(nans='bca')
     """
 
     nans: str = "bca"
@@ -66,7 +86,13 @@ Rule = Fused | ByWay | Scalar | Chain | Literal["exact"]
 
 @dataclass(frozen=True)
 class Model:
-    """What one chip does with one class of inputs, and how that is known."""
+    """What one chip does with one class of inputs, and how that is known.
+
+    >>> import ptxlab
+    >>> model = model_for(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"), "sm_90")
+    >>> model.rule, model.evidence
+    ('exact', 'measured')
+    """
 
     chip: str
     inputs: tuple[str, ...]

@@ -50,6 +50,10 @@ def fma(a: Array, b: Array, c: Array, rounding: str | None = None) -> Array:
 
     NumPy has none. The product and the sum are split without error (Boldo and Melquiond 2008) in a range where nothing
     overflows; what is left is rounded to the grid of the result, which subnormals make coarser.
+
+    >>> x = 1 + 2.0**-30
+    >>> float(fma(x, x, -1 - 2.0**-29)) == 2.0**-60   # x * x, rounded first, would leave 0
+    True
     """
     a, b, c = np.broadcast_arrays(*(np.asarray(x, dtype=np.float64) for x in (a, b, c)))
     with np.errstate(all="ignore"):
@@ -107,6 +111,10 @@ def chained_dot(a: Array, b: Array, c: Array, rounding: str | None, nans: str) -
     """Codes of D for f64 codes a [..., M, K], b [..., K, N], c [..., M, N].
 
     A NaN keeps its payload and becomes quiet; of several the first in the order of `nans` counts.
+
+    >>> f64 = dtype("f64")
+    >>> f64.decode(chained_dot(f64.encode([[1, 2]]), f64.encode([[3], [4]]), f64.encode([[0.5]]), None, "bca"))
+    array([[11.5]])
     """
     kind = dtype("f64")
     left, right, total = kind.decode(a), kind.decode(b), kind.decode(c)
@@ -133,7 +141,13 @@ def _fma_f32(a: Array, b: Array, c: Array) -> Array:
 
 
 def scalar_dot(a: Array, b: Array, c: Array, kinds: tuple[DType, DType, DType, DType], rule: Scalar) -> Array:
-    """Codes of D for f16 codes a [..., M, K], b [..., K, N] and f16 or f32 codes c, in f32 arithmetic."""
+    """Codes of D for f16 codes a [..., M, K], b [..., K, N] and f16 or f32 codes c, in f32 arithmetic.
+
+    >>> f16, f32 = dtype("f16"), dtype("f32")
+    >>> a, b, c = f16.encode([[1, 2, 3, 4]]), f16.encode([[1], [1], [1], [1]]), f32.encode([[0.5]])
+    >>> f32.decode(scalar_dot(a, b, c, (f16, f16, f32, f32), Scalar(((0, 1, 2, 3),), from_zero=True)))
+    array([[10.5]], dtype=float32)
+    """
     d_kind = kinds[3]
     with np.errstate(all="ignore"):
         left, right = (kind.decode(x).astype(np.float32) for x, kind in ((a, kinds[0]), (b, kinds[1])))

@@ -208,7 +208,15 @@ def _unknown(sub: argparse.ArgumentParser, rest: list[str]) -> NoReturn:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command. 0: answered; 1: a sentence on what does not exist or is missing; 2: wrong usage."""
+    """Run one command. 0: answered; 1: a sentence on what does not exist or is missing; 2: wrong usage.
+
+    >>> main(["where", "mma.m16n8k64.s4", "A", "9", "37"])
+    A[9][37] of mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32
+      A 16x64 s4, 4 registers in each of 32 lanes
+      lane  element  register  bits
+         4  a29             3  [23..20]
+    0
+    """
     words = sys.argv[1:] if argv is None else list(argv)
     if words[:1] == [complete.HIDDEN]:
         print(complete.words())

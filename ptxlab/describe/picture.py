@@ -21,7 +21,11 @@ __all__ = ["Cell", "Grid", "Header", "Picture", "bits", "headers", "names", "run
 
 @dataclass(frozen=True)
 class Cell:
-    """A rectangle of the grid with its label. It has the colour of its lane (in shared memory: of its core matrix), or none."""
+    """A rectangle of the grid with its label. It has the colour of its lane (in shared memory: of its core matrix), or none.
+
+    >>> Cell(row=1, column=2, height=1, width=2, lines=("T5:{c0,c1}",), lane=5).text
+    'T5:{c0,c1}'
+    """
 
     row: int
     column: int
@@ -38,7 +42,11 @@ class Cell:
 
 @dataclass(frozen=True)
 class Header:
-    """A heading over `size` rows or columns from `start` on."""
+    """A heading over `size` rows or columns from `start` on.
+
+    >>> Header(start=8, size=8, lines=("chunk 1", "k 8..15")).text
+    'chunk 1 k 8..15'
+    """
 
     start: int
     size: int
@@ -51,7 +59,13 @@ class Header:
 
 @dataclass(frozen=True)
 class Grid:
-    """Cells that tile a grid; `hover` has one text for every place, "" where there is nothing to say."""
+    """Cells that tile a grid; `hover` has one text for every place, "" where there is nothing to say.
+
+    >>> import ptxlab
+    >>> (grid,) = ptxlab.describe.fragment(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"), "C").grids
+    >>> grid.at(9, 3).text, grid.hover[9, 3].splitlines()[1:]
+    ('T5:{c2,c3}', ['lane 5, element c3', 'register 3, bits [31..0]'])
+    """
 
     shape: tuple[int, int]
     cells: tuple[Cell, ...]
@@ -106,7 +120,13 @@ class Grid:
 
 @dataclass(frozen=True)
 class Picture:
-    """Grids under one title, side by side except where one starts a new line."""
+    """Grids under one title, side by side except where one starts a new line.
+
+    >>> import ptxlab
+    >>> picture = ptxlab.describe.fragment(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"), "C")
+    >>> picture.title, picture.grids[0].shape
+    ('C of mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32', (16, 8))
+    """
 
     title: str
     subtitle: str

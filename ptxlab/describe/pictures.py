@@ -36,6 +36,13 @@ def fragment(
 
     `warp` shows the rows of one warp of a warpgroup. `dense` shows A of a sparse instruction as it is meant: a lane answers for
     twice the columns it stores. An operand in shared memory shows its tile, with that swizzle.
+
+    >>> import ptxlab
+    >>> picture = fragment(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"), "A")
+    >>> print(picture.grids[0].hover[9, 37])
+    A[9][37]
+    lane 4, element a29
+    register 3, bits [23..20]
     """
     if label not in get_args(Label):
         raise PtxlabError(f"label={label!r}: a label is one of {listing(get_args(Label))}")
@@ -171,7 +178,13 @@ def _either(options: list[str]) -> str:
 
 
 def tile(ins: Instruction, op: Operand, swizzle: int = 0) -> Picture:
-    """An operand in shared memory, K-major: the 16-byte pieces of every row with their byte offsets; 8 rows of a piece are a core matrix."""
+    """An operand in shared memory, K-major: the 16-byte pieces of every row with their byte offsets; 8 rows of a piece are a core matrix.
+
+    >>> import ptxlab
+    >>> ins = ptxlab.instruction("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16")
+    >>> [cell.text for cell in tile(ins, ins.b, swizzle=32).grids[0].cells[8:12]]   # n 4 and 5: from row 4 on the pieces change places
+    ['0x0090', '0x0080', '0x00b0', '0x00a0']
+    """
     where = Tile.of(op, swizzle)
     per_piece = 128 // op.dtype.bits
     columns = where.row_bytes // 16
@@ -193,7 +206,12 @@ def tile(ins: Instruction, op: Operand, swizzle: int = 0) -> Picture:
 
 
 def metadata(ins: Instruction, nibbles: ArrayLike | None = None, selector: int = 0, *, warp: int | None = None) -> Picture:
-    """Which lane's which bits say what is kept of every chunk, under one sparsity selector; `warp` shows the rows of one warp."""
+    """Which lane's which bits say what is kept of every chunk, under one sparsity selector; `warp` shows the rows of one warp.
+
+    >>> import ptxlab
+    >>> metadata(ptxlab.instruction("mma.sp.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"), selector=1).grids[0].at(9, 3).text
+    'T7: [15..12]'
+    """
     structure, e = ins.structure, ins.e
     if structure is None or e is None or e.layout is None:
         raise PtxlabError(f"{ins.mnemonic} is dense: it has no metadata; sparse forms are spelt .sp")
@@ -243,7 +261,13 @@ def _speakers(speaking: set[int], title: str) -> tuple[Grid]:
 
 
 def scales(ins: Instruction, *, byte_id_a: int = 0, thread_id_a: int = 0, byte_id_b: int = 0, thread_id_b: int = 0) -> Picture:
-    """Which lane's which byte scales which block of A and of B, under the byte-id and thread-id selectors."""
+    """Which lane's which byte scales which block of A and of B, under the byte-id and thread-id selectors.
+
+    >>> import ptxlab
+    >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0")
+    >>> scales(ins, thread_id_a=1).grids[0].at(9, 0).text
+    'T7: [7..0]'
+    """
     if ins.scale_a is None or ins.scale_b is None:
         raise PtxlabError(f"{ins.mnemonic} has no block scales; forms with .block_scale have")
     chosen = {"byte_id_a": byte_id_a, "thread_id_a": thread_id_a, "byte_id_b": byte_id_b, "thread_id_b": thread_id_b}
@@ -281,6 +305,11 @@ def lane(ins: Instruction, name: str, lane: int, registers: ArrayLike | None = N
     """The registers of one lane as bit fields, highest bit left; with registers, the bits and values in them.
 
     `registers` are those of all lanes, [lanes, registers], or of this lane alone.
+
+    >>> import ptxlab
+    >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
+    >>> lane(ins, "A", 4, [0, 0, 0, 0x00500000]).grids[0].at(3, 10).lines
+    ('a29', 'A[9][37]', '0101', '5')
     """
     op = ins.operand(name)
     op.place(lane, 0)

@@ -52,7 +52,12 @@ class Table:
 
 
 class Form(Protocol):
-    """What every row of the catalogue has, be it one that computes or one that moves a matrix."""
+    """What every row of the catalogue has, be it one that computes or one that moves a matrix.
+
+    >>> rows: tuple[Form, ...] = (*catalog("movmatrix"), *catalog("wmma")[-1:])
+    >>> [(row.mnemonic.split(".")[0], list(row.operands)) for row in rows]
+    [('movmatrix', ['A', 'D']), ('wmma', ['A', 'B', 'C', 'D'])]
+    """
 
     @property
     def mnemonic(self) -> str: ...

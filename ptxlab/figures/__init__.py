@@ -38,6 +38,10 @@ def fragment(
     `label` is "elements" (``T0:{a0..a7}``), "registers", "lanes" or "none"; by itself it drops labels that would not fit.
     `warp` draws only the rows of one warp of a warpgroup. `dense` draws A of a sparse instruction as it is meant instead of as
     it is stored. An operand in shared memory (B of wgmma) shows its tile, with that swizzle.
+
+    >>> import ptxlab
+    >>> fragment(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"), "C").data[0].text[9, 3]   # what the pointer shows there
+    'C[9][3]<br>lane 5, element c3<br>register 3, bits [31..0]'
     """
     return chart(describe.fragment(ins, operand, label=label, lane=lane, warp=warp, dense=dense, swizzle=swizzle))
 
@@ -46,22 +50,41 @@ def metadata(ins: Instruction, nibbles: ArrayLike | None = None, selector: int =
     """Which lane's which bits describe every chunk of sparse A; with nibbles, also their value and the columns they keep.
 
     `warp` draws only the rows of one warp of a warpgroup.
+
+    >>> import ptxlab
+    >>> metadata(ptxlab.instruction("mma.sp.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"), selector=1).data[0].text[9, 3]
+    'row 9, chunk 3: columns 24..31 of A<br>lane 7, bits [15..12] of E, selector 1'
     """
     return chart(describe.metadata(ins, nibbles, selector, warp=warp))
 
 
 def lane(ins: Instruction, operand: str, lane: int, registers: ArrayLike | None = None) -> Any:
-    """The registers of one lane as bit fields; with registers, the bits and the values they stand for."""
+    """The registers of one lane as bit fields; with registers, the bits and the values they stand for.
+
+    >>> import ptxlab
+    >>> lane(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"), "A", 4, [0, 0, 0, 0x00500000]).data[0].text[3, 10]
+    'a29 = A[9][37]<br>lane 4, register 3, bits [23..20]<br>0101 = 5'
+    """
     return chart(describe.lane(ins, operand, lane, registers))
 
 
 def scales(ins: Instruction, **selectors: int) -> Any:
-    """Which lane's which byte scales which block; selectors are byte_id_a, thread_id_a, byte_id_b, thread_id_b."""
+    """Which lane's which byte scales which block; selectors are byte_id_a, thread_id_a, byte_id_b, thread_id_b.
+
+    >>> import ptxlab
+    >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0")
+    >>> scales(ins, thread_id_a=1).data[0].text[9, 0]
+    'scales A[9], k 0..31<br>lane 7, byte 0 (bits [7..0]) of scale-a-data'
+    """
     return chart(describe.scales(ins, **selectors))
 
 
 def matrix(values: ArrayLike, title: str = "", *, axes: tuple[str, str] = ("row", "column"), centred: bool | None = None) -> Any:
-    """A matrix of numbers as a heat map, with the numbers in it where they fit; about zero where it has both signs."""
+    """A matrix of numbers as a heat map, with the numbers in it where they fit; about zero where it has both signs.
+
+    >>> matrix([[1, -2], [3, 4]], "D").data[0].z.tolist()
+    [[1.0, -2.0], [3.0, 4.0]]
+    """
     found = np.asarray(values)
     if found.ndim != 2 or found.dtype.kind not in "iufb":
         raise PtxlabError(f"matrix: found {found.dtype} of shape {found.shape}; it takes numbers [rows, columns]")
@@ -72,7 +95,14 @@ def matrix(values: ArrayLike, title: str = "", *, axes: tuple[str, str] = ("row"
 
 
 def save(figure: Any, path: str | Path) -> Path:
-    """Write a figure as .html (self-contained, works offline), .svg, .png or .pdf (these three through kaleido and Chromium)."""
+    """Write a figure as .html (self-contained, works offline), .svg, .png or .pdf (these three through kaleido and Chromium).
+
+    >>> figure = matrix([[1, 2]])
+    >>> save(figure, "d.jpeg")
+    Traceback (most recent call last):
+        ...
+    ptxlab.errors.PtxlabError: d.jpeg: a figure is written as .html, .svg, .png, .pdf, found '.jpeg'
+    """
     to = Path(path)
     known = (".html", ".svg", ".png", ".pdf")
     if to.suffix.lower() not in known:

@@ -12,7 +12,13 @@ __all__ = ["svg"]
 
 
 def svg(picture: Picture) -> str:
-    """The picture as one SVG document."""
+    """The picture as one SVG document.
+
+    >>> import ptxlab
+    >>> text = svg(ptxlab.describe.fragment(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"), "C"))
+    >>> "T5:{c2,c3}" in text
+    True
+    """
     drawing = draw(picture)
     size = f'width="{drawing.width:g}" height="{drawing.height:g}" viewBox="0 0 {drawing.width:g} {drawing.height:g}"'
     parts = [

@@ -26,6 +26,11 @@ def source(ins: Instruction, modifiers: Modifiers | None = None, swizzle: int = 
 
     Selectors, immediate scales and transpositions are constants of the instruction, so they are part of the source; `swizzle`
     is that of all tiles in shared memory.
+
+    >>> import ptxlab
+    >>> text = source(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"))
+    >>> text.count("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32 {"), f"void {NAME}(" in text
+    (1, True)
     """
     make = warpgroup.source if ins.family.startswith("wgmma") else warp.source
     return make(ins, (modifiers or Modifiers()).check(ins), swizzle)

@@ -12,7 +12,12 @@ NAME = "ptxlab_mma"
 
 
 def inputs(ins: Instruction) -> list[Operand]:
-    """The operands that a kernel reads, in the order of its parameters."""
+    """The operands that a kernel reads, in the order of its parameters.
+
+    >>> import ptxlab
+    >>> [operand.name for operand in inputs(ptxlab.instruction("mma.sp.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"))]
+    ['A', 'B', 'C', 'E']
+    """
     return [operand for name, operand in ins.operands.items() if name != "D"]
 
 

@@ -14,7 +14,12 @@ __all__ = ["Exercise", "Unanswered", "Unreadable", "Verdict", "call", "exercise"
 
 @dataclass(frozen=True)
 class Verdict:
-    """The answer to an answer: right and why, wrong and a hint, or not yet. True only when right."""
+    """The answer to an answer: right and why, wrong and a hint, or not yet. True only when right.
+
+    >>> verdict = Verdict("00.1", "wrong", "Count lanes from 0.")
+    >>> verdict, bool(verdict)
+    (✗ 00.1 not quite: Count lanes from 0., False)
+    """
 
     exercise: str
     state: Literal["right", "wrong", "not yet"]
@@ -37,7 +42,13 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Exercise:
-    """One exercise of a notebook: its task in Markdown, the first lines of its cell, and its check."""
+    """One exercise of a notebook: its task in Markdown, the first lines of its cell, and its check.
+
+    >>> from ptxlab import lessons
+    >>> print(lessons.exercise("00.1").cell)
+    place = ...  # (lane, element)
+    lessons.check("00.1", place)
+    """
 
     name: str
     task: str

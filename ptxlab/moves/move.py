@@ -65,7 +65,12 @@ _BITS = {size: DType(f"b{size}", size, "bits", False, np.uint16 if size > 8 else
 
 
 class Speaker(NamedTuple):
-    """A lane that supplies an address: that of a row of one of the matrices."""
+    """A lane that supplies an address: that of a row of one of the matrices.
+
+    >>> import ptxlab
+    >>> ptxlab.instruction("ldmatrix.sync.aligned.m8n8.x4.b16").speakers[9]   # lane 9 gives the address of row 1 of the second matrix
+    Speaker(lane=9, matrix=1, row=1)
+    """
 
     lane: int
     matrix: int
@@ -85,6 +90,14 @@ class Move:
     ('ldmatrix.sync.aligned.m8n8.x1.trans.b16', Speaker(lane=3, matrix=0, row=3))
     >>> move.operand("R").where(3, 5)
     [Place(lane=21, element=1, register=0, low=16, high=31)]
+    >>> move.lanes, move.sparse, move.selectors, move.wmma, move.supports("sm_75"), move.inputs
+    (32, False, (), False, True, ('memory', 'addresses'))
+    >>> list(move.operands), move.carried.describe()
+    (['R'], 'R 8x8 b16, 1 register in each of 32 lanes')
+    >>> move.spaces, move.alignment, move.section
+    (('shared', 'shared::cta'), 16, '9.7.14.5.15. Warp-level matrix load instruction: ldmatrix')
+    >>> move.ptx, "__global__" in move.kernel
+    ('ldmatrix.sync.aligned.m8n8.x1.trans.b16 {%r0}, [%p];', True)
     """
 
     family: Family
@@ -168,6 +181,7 @@ class Move:
 
     @property
     def sparse(self) -> bool:
+        """None of them is sparse."""
         return False
 
     @property
@@ -257,7 +271,12 @@ class Move:
 
     @property
     def lines(self) -> tuple[int, int]:
-        """How many rows (columns, for .col) of a wmma matrix lie in memory, and how many elements long each is: the default stride."""
+        """How many rows (columns, for .col) of a wmma matrix lie in memory, and how many elements long each is: the default stride.
+
+        >>> import ptxlab
+        >>> ptxlab.instruction("wmma.load.a.sync.aligned.col.m32n8k16.f16").lines   # 16 columns of 32
+        (16, 32)
+        """
         rows, columns = self.carried.shape
         return (columns, rows) if self.layout == "col" else (rows, columns)
 
@@ -322,7 +341,13 @@ class Move:
         return emulate(self, given, stride, offset)
 
     def run(self, *given: ArrayLike, stride: int | None = None, offset: int = 0, code: str | None = None) -> NDArray[Any]:
-        """The same as `emulate`, on the GPU. `code` is a source that has this kernel among others, to compile many at once."""
+        """The same as `emulate`, on the GPU. `code` is a source that has this kernel among others, to compile many at once.
+
+        >>> from ptxlab import gpu, instruction
+        >>> move, memory = instruction("ldmatrix.sync.aligned.m8n8.x1.b16"), np.arange(64, dtype=np.uint16)
+        >>> if gpu.available(move):
+        ...     assert (move.run(memory, move.addresses()) == move.emulate(memory, move.addresses())).all()
+        """
         from .kernels import run
 
         return run(self, given, stride, offset, code)

@@ -30,6 +30,11 @@ def explore(ins: Instruction | str, **options: Any) -> Explorer:
     """The widget on an instruction: edit matrices and registers, see D.
 
     `A`, `B`, `C` give its first matrices; `seed` that of its random fills.
+
+    >>> import numpy as np
+    >>> ex = explore("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32", A=np.ones((16, 64)), B=np.ones((64, 8)))
+    >>> int(ex.D[0, 0])
+    64
     """
     widget: Explorer = __getattr__("Explorer")(ins, **options)
     return widget

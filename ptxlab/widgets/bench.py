@@ -102,6 +102,12 @@ class Bench:
 
     Matrices are named A, B, C, D and, where the instruction has them, stored (the kept half of sparse A), E (metadata),
     SFA and SFB (block scales). For sparse instructions A is the dense matrix. Registers are named by their operand.
+
+    >>> import ptxlab
+    >>> bench = Bench(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"))
+    >>> bench.set_cell("A", 9, 37, "-3")
+    >>> bench.fields("A", 4)[3][1][2]   # the third field from the top of register 3 in lane 4
+    Field(element=29, row=9, column=37, low=20, bits='1101', text='-3')
     """
 
     def __init__(self, ins: Instruction, seed: int = 0) -> None:
@@ -171,7 +177,7 @@ class Bench:
         """Column of dense A that every stored column stands for: [rows, stored columns]."""
         structure = self.ins.structure
         if structure is None:
-            return np.broadcast_to(np.arange(self.ins.k), (self.ins.m, self.ins.k))
+            return np.broadcast_to(np.arange(self.ins.k), self.ins.a.shape)
         return structure.positions(self.codes("E"), self.ins.metadata_ordered)
 
     def fields(self, name: str, lane: int) -> list[tuple[str, list[Field]]]:
@@ -349,7 +355,12 @@ class Bench:
         """The registers with these codes in place of a matrix: in every copy of the elements that change, and in no other."""
         operand = self.operand(name)
         fresh = operand.pack_codes(codes)
-        if operand.layout is None or operand.layout.copies == 1:
+        if operand.layout is None:
+            return fresh
+        if operand.container:  # what stands in the padding stays
+            owned = operand.join(np.full((operand.lanes, operand.layout.elements), (1 << operand.dtype.bits) - 1))
+            fresh = fresh | (self._held["A" if name == "stored" else name] & ~owned)
+        if operand.layout.copies == 1:
             return fresh
         changed = self.codes(name) != codes
         held, new = operand.split(self._held[name]), operand.split(fresh)

@@ -34,13 +34,14 @@ function short(value, digits) {
   return tail ? `${mantissa}e${Number(tail)}` : mantissa;
 }
 
-// The shortest text that reads back as the same float32.
-function exact(value) {
-  for (let digits = 1; digits < 10; digits += 1) {
+// The shortest text that reads back as the same float32, or float64.
+function exact(value, wide = false) {
+  const most = wide ? 17 : 9;
+  for (let digits = 1; digits < most; digits += 1) {
     const text = short(value, digits);
-    if (Math.fround(Number(text)) === value) return text;
+    if ((wide ? Number(text) : Math.fround(Number(text))) === value) return text;
   }
-  return short(value, 9);
+  return short(value, most);
 }
 
 const hex = (code, bits) => "0x" + code.toString(16).padStart(Math.ceil(bits / 4), "0");
@@ -57,8 +58,8 @@ function readMatrix(model, about, name) {
   return {
     ...info,
     name,
-    values: typed(info.kind === "float" ? Float32Array : Int32Array, sent.values),
-    codes: typed(Uint32Array, sent.codes),
+    values: typed(info.kind !== "float" ? Int32Array : info.bits === 64 ? Float64Array : Float32Array, sent.values),
+    codes: typed(info.bits === 64 ? BigUint64Array : Uint32Array, sent.codes),
     home: typed(Int32Array, sent.home),
     differ: typed(Uint8Array, sent.differ),
     count: sent.count,
@@ -76,7 +77,7 @@ function cellText(matrix, index, digits = 4) {
 
 function editText(matrix, index) {
   if (matrix.name === "E") return "0b" + binary(matrix.codes[index], 4);
-  return matrix.kind === "float" ? exact(matrix.values[index]) : String(matrix.values[index]);
+  return matrix.kind === "float" ? exact(matrix.values[index], matrix.bits === 64) : String(matrix.values[index]);
 }
 
 function longest(matrix) {
@@ -631,6 +632,7 @@ class Panel {
       this.built = key;
       this.lines = [];
       this.registers.replaceChildren();
+      this.registers.classList.toggle("ptx-wide", app.matrices.D.bits === 64);
       const groups = app.about.registers.B ? [["A", "E", "SFA", "C"], ["B", "SFB", "D"]] : [["A", "E"], ["C", "D"]];
       for (const group of groups) {
         const blocks = shown.filter(({ name }) => group.includes(name));
@@ -965,7 +967,8 @@ class App {
     const { row, column } = hit;
     const { k } = this.about;
     const { A, E, stored } = this.matrices;
-    if (hit.name === "D" || hit.name === "C") return [{ name: "A", row, column: 0, column2: k - 1 }, { name: "B", row: 0, row2: k - 1, column }];
+    const other = this.about.products > 1 ? Math.floor(row / 8) * 8 + column : column; // quad pairs stack A and D, and set B side by side
+    if (hit.name === "D" || hit.name === "C") return [{ name: "A", row, column: 0, column2: k - 1 }, { name: "B", row: 0, row2: k - 1, column: other }];
     if (!E || !["A", "stored", "E"].includes(hit.name)) return [];
     const dense = hit.name === "A" ? column : hit.name === "stored" ? stored.home[row * stored.columns + column] : null;
     const chunk = hit.name === "E" ? column : Math.floor(dense / this.about.chunk);

@@ -92,6 +92,12 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
 
     Everything on the screen can be read and written from the next cell: ``ex.A``, ``ex.B``, ``ex.C``, ``ex.metadata``,
     ``ex.registers["A"]``; ``ex.D`` can be read. Whole matrices are assigned; the arrays that are read are copies.
+
+    >>> ex = Explorer("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
+    >>> ex.A, ex.B = np.zeros((16, 64)), np.ones((64, 8))
+    >>> ex.change(lambda bench: bench.set_register("A", 0, 0, "0x77777777"))
+    >>> ex.D[:2, 0].tolist()   # 8 * 7 in row 0
+    [56, 0]
     """
 
     A = _matrix("A", "Values of A; the dense matrix for sparse instructions, which must have their structure.")

@@ -17,13 +17,14 @@ _DARK_PAPER = "#1C1C1C"
 
 
 def wire(bench: Bench, name: str, codes: NDArray[Any] | None = None) -> dict[str, Any]:
-    """A matrix as bytes: values (float32 or int32), codes (uint32), and for sparse A where each side of it is kept."""
+    """A matrix as bytes: values (float32 or int32), codes (uint32; float64 and uint64 for f64), and for sparse A where each side of it is kept."""
     if name not in bench.names:
         return {}
     operand = bench.operand(name)
     codes = bench.codes(name) if codes is None else codes
-    values = operand.dtype.decode(codes).astype(np.float32 if operand.dtype.is_float else np.int32)
-    sent: dict[str, Any] = {"values": values.tobytes(), "codes": codes.astype(np.uint32).tobytes()}
+    wide = operand.dtype.bits == 64
+    values = operand.dtype.decode(codes).astype((np.float64 if wide else np.float32) if operand.dtype.is_float else np.int32)
+    sent: dict[str, Any] = {"values": values.tobytes(), "codes": codes.astype(np.uint64 if wide else np.uint32).tobytes()}
     if bench.ins.sparse and name in ("A", "stored"):
         positions = bench.positions()
         home = np.full(operand.shape if name == "A" else bench.operand("A").shape, -1, dtype=np.int32)
@@ -37,7 +38,7 @@ def about(bench: Bench) -> dict[str, Any]:
     ins, structure = bench.ins, bench.ins.structure
     return {
         "mnemonic": ins.mnemonic,
-        "m": ins.m, "n": ins.n, "k": ins.k, "lanes": ins.lanes,
+        "m": ins.m, "n": ins.n, "k": ins.k, "lanes": ins.lanes, "products": ins.products,
         "chunk": structure.chunk if structure else 0,
         "kept": structure.keep * structure.group if structure else 0,
         "scaled": ins.scale_a is not None,
@@ -53,11 +54,11 @@ def _describe(bench: Bench, name: str) -> dict[str, Any]:
     said: dict[str, Any] = {
         "label": label, "rows": operand.shape[0], "columns": operand.shape[1], "type": operand.dtype.name, "kind": operand.dtype.kind,
         "bits": operand.dtype.bits, "element": "a" if name == "stored" else name.lower(), "operand": "A" if name == "stored" else name,
-        "editable": name != "D", "parts": _parts(operand.dtype), "note": "",
+        "editable": name != "D", "parts": _parts(operand.dtype), "note": operand.note,
     }  # fmt: skip
     if operand.layout is None:
         return {**said, "note": "in shared memory, held by no lane"}
-    if operand.layout.copies > 1:
+    if operand.layout.copies > 1 and name in ("E", "SFA", "SFB"):
         said["note"] = f"one of {operand.layout.copies} copies, chosen by {'the selector' if name == 'E' else 'thread-id and byte-id'}"
     lane, element = np.divmod(operand.layout.scatter(bench.copy_of(name)), operand.layout.elements)
     places = [operand.place(0, index) for index in range(operand.layout.elements)]

@@ -76,7 +76,11 @@ def pack_matrix(matrix: ArrayLike, type: Any, ldm: int | None = None, layout: An
 
 
 def unpack_matrix(buffer: ArrayLike, shape: tuple[int, int], type: Any, ldm: int | None = None, layout: Any = "row_major") -> NDArray[Any]:
-    """A flat buffer [..., words] -> values [..., rows, columns]."""
+    """A flat buffer [..., words] -> values [..., rows, columns].
+
+    >>> unpack_matrix(np.array([0xF321, 0, 0, 0], dtype=np.uint32), (1, 5), "s4", 32)
+    array([[ 1,  2,  3, -1,  0]], dtype=int8)
+    """
     kind = element_type(type).dtype
     columns = _columns(layout)
     count, length = shape[::-1] if columns else shape
@@ -125,7 +129,13 @@ def _check_size(found: int, count: int, length: int, ldm: int, kind: DType, wher
 
 
 def load_matrix_sync(frag: fragment, buffer: NDArray[Any], ldm: int, layout: Any = None) -> None:
-    """Fill a fragment from memory: wmma.load.a, .b or .c. Only accumulators take a `layout`."""
+    """Fill a fragment from memory: wmma.load.a, .b or .c. Only accumulators take a `layout`.
+
+    >>> a = fragment("matrix_a", 8, 8, 32, "s4", "row_major")
+    >>> load_matrix_sync(a, pack_matrix(np.tile(np.arange(8), (8, 4)), "s4"), 32)
+    >>> hex(a.x[5, 0])
+    '0x76543210'
+    """
     kind, columns, count, length = _lines(frag, layout, "load_matrix_sync")
     where = f"load_matrix_sync({frag.use})"
     ldm = _check_ldm(ldm, kind, length, where)
@@ -136,7 +146,14 @@ def load_matrix_sync(frag: fragment, buffer: NDArray[Any], ldm: int, layout: Any
 
 
 def store_matrix_sync(buffer: NDArray[Any], frag: fragment, ldm: int, layout: Any) -> None:
-    """Write an accumulator to memory, in place: wmma.store.d."""
+    """Write an accumulator to memory, in place: wmma.store.d.
+
+    >>> c, memory = fragment(accumulator, 8, 8, 32, int), np.zeros((8, 8), dtype=np.int32)
+    >>> load_matrix_sync(c, np.arange(64, dtype=np.int32), 8, "mem_row_major")
+    >>> store_matrix_sync(memory, c, 8, "mem_col_major")
+    >>> memory[0]
+    array([ 0,  8, 16, 24, 32, 40, 48, 56], dtype=int32)
+    """
     if getattr(frag, "use", accumulator) is not accumulator:
         raise PtxlabError(f"store_matrix_sync: found {frag}; only an accumulator can be stored")
     kind, columns, count, length = _lines(frag, layout, "store_matrix_sync")

@@ -53,7 +53,12 @@ _SOURCE = 'CUDA C++ Programming Guide, "Sub-byte Operations"'
 
 @dataclass(frozen=True)
 class MachineCode:
-    """The matrix instructions in the machine code of one form for one target."""
+    """The matrix instructions in the machine code of one form for one target.
+
+    >>> code = machine_code("s4", "sm_90")
+    >>> code.opcode, code.count, code.native
+    ('IMMA.8816.S8.S8', 2, False)
+    """
 
     target: str
     opcode: str
@@ -71,7 +76,12 @@ class MachineCode:
 
 @dataclass(frozen=True)
 class Deprecation:
-    """What the CUDA guide says of a form, and what the chip from which it is to be removed runs instead."""
+    """What the CUDA guide says of a form, and what the chip from which it is to be removed runs instead.
+
+    >>> found = deprecation("s4")
+    >>> found.deprecated, found.removal, found.before.opcode, found.instead.opcode
+    (True, 'sm_90', 'IMMA.8832.S4.S4', 'IMMA.8816.S8.S8')
+    """
 
     instruction: Instruction
     deprecated: bool

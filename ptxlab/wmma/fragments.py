@@ -21,7 +21,11 @@ __all__ = ["ElementType", "StorageType", "Tag", "experimental", "fragment", "lay
 
 @dataclass(frozen=True)
 class Tag:
-    """One of the empty structs that C++ passes as template arguments: ``matrix_a``, ``row_major``."""
+    """One of the empty structs that C++ passes as template arguments: ``matrix_a``, ``row_major``.
+
+    >>> str(matrix_a), matrix_a.cpp, matrix_a.kind
+    ('matrix_a', 'wmma::matrix_a', 'use')
+    """
 
     name: str
     kind: str
@@ -41,7 +45,11 @@ _LAYOUTS = {tag.name: tag for tag in (row_major, col_major)}
 
 
 class layout_t(IntEnum):
-    """How an accumulator lies in memory; the other operands carry theirs in their type."""
+    """How an accumulator lies in memory; the other operands carry theirs in their type.
+
+    >>> layout_t.mem_col_major.name, int(layout_t.mem_col_major)
+    ('mem_col_major', 1)
+    """
 
     mem_row_major = 0
     mem_col_major = 1
@@ -52,7 +60,11 @@ mem_row_major, mem_col_major = layout_t
 
 @dataclass(frozen=True)
 class ElementType:
-    """Element type of a fragment: its PTX name and its C++ spelling."""
+    """Element type of a fragment: its PTX name and its C++ spelling.
+
+    >>> precision.s4.name, precision.s4.cpp, precision.s4.dtype.bits
+    ('s4', 'wmma::experimental::precision::s4', 4)
+    """
 
     name: str
     cpp: str
@@ -66,25 +78,51 @@ class ElementType:
 
 
 class StorageType(NamedTuple):
-    """What one storage element is: ``unsigned`` in C++, uint32 in NumPy."""
+    """What one storage element is: ``unsigned`` in C++, uint32 in NumPy.
+
+    >>> fragment(matrix_a, 8, 8, 32, precision.s4, row_major).storage_element_type
+    StorageType(cpp='int', numpy=dtype('int32'))
+    """
 
     cpp: str
     numpy: np.dtype[Any]
 
 
 class experimental:
-    """The namespace `nvcuda::wmma::experimental`."""
+    """The namespace `nvcuda::wmma::experimental`.
+
+    >>> experimental.precision.b1 is precision.b1
+    True
+    """
 
     class precision:
+        """The sub-byte element types, as C++ has them in `experimental::precision`.
+
+        >>> [str(kind) for kind in (precision.u4, precision.s4, precision.b1)]
+        ['experimental::precision::u4', 'experimental::precision::s4', 'experimental::precision::b1']
+        """
+
         u4 = ElementType("u4", "wmma::experimental::precision::u4")
         s4 = ElementType("s4", "wmma::experimental::precision::s4")
         b1 = ElementType("b1", "wmma::experimental::precision::b1")
 
     class bmmaBitOp(IntEnum):
+        """What b1 does instead of multiplying.
+
+        >>> [op.name for op in bmmaBitOp]
+        ['bmmaBitOpXOR', 'bmmaBitOpAND']
+        """
+
         bmmaBitOpXOR = 1
         bmmaBitOpAND = 2
 
     class bmmaAccumulateOp(IntEnum):
+        """How b1 adds: there is only the count of set bits.
+
+        >>> [op.name for op in bmmaAccumulateOp]
+        ['bmmaAccumulateOpPOPC']
+        """
+
         bmmaAccumulateOpPOPC = 1
 
     bmmaBitOpXOR, bmmaBitOpAND = bmmaBitOp

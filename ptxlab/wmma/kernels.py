@@ -83,7 +83,11 @@ def _kernel(ins: Instruction, name: str, head: str, body: str, layout: layout_t)
 
 
 def cpp_source(ins_or_type: Any, op: Any = None, satf: bool = False, *, layout: Any = mem_row_major) -> str:
-    """A kernel in CUDA C++ with `nvcuda::wmma`; `layout` is that of C and D in memory."""
+    """A kernel in CUDA C++ with `nvcuda::wmma`; `layout` is that of C and D in memory.
+
+    >>> "wmma::mma_sync(d, a, b, c, false);" in cpp_source("s4")
+    True
+    """
     ins, layout = row(ins_or_type, op, satf), memory_layout(layout)
     a, b, c = (frag.cpp for frag in _fragments(ins))
     call = f"wmma::bmma_sync(d, a, b, c, wmma::experimental::{_bit_op(ins)}, wmma::experimental::bmmaAccumulateOpPOPC);"
@@ -117,7 +121,11 @@ def _registers(operand: Operand) -> str:
 
 
 def ptx_triple(ins_or_type: Any, op: Any = None, satf: bool = False, *, layout: Any = mem_row_major) -> str:
-    """A kernel with the PTX instructions themselves, inline: loads and the store go to memory, each with its stride."""
+    """A kernel with the PTX instructions themselves, inline: loads and the store go to memory, each with its stride.
+
+    >>> ptx_triple("s4").count("asm volatile")   # three loads, the wmma.mma, the store
+    5
+    """
     ins, layout = row(ins_or_type, op, satf), memory_layout(layout)
     declared = ", ".join(f"{operand.name.lower()}[{operand.registers}]" for operand in (ins.a, ins.b, ins.c, ins.d))
     body = [f"    unsigned {declared};", ""]
@@ -168,6 +176,9 @@ def run(
     """Matrices of values [..., rows, columns] through memory: packed with these strides, run, unpacked.
 
     `face` is "cpp" or "ptx" on the GPU, or "mirror": `load_matrix_sync`, `mma_sync` and `store_matrix_sync` of this package.
+
+    >>> run("s4", np.full((8, 32), -2), np.full((32, 8), 3), face="mirror")[0, :3]
+    array([-192, -192, -192], dtype=int32)
     """
     ins = row(ins_or_type, op, satf)
     layout = memory_layout(layout)
@@ -210,7 +221,12 @@ def run_buffers(
     face: Face = "cpp",
     layout: Any = mem_row_major,
 ) -> NDArray[Any]:
-    """Buffers [tiles, words] as they lie in memory -> the buffer of D; what lies between its lines is undefined."""
+    """Buffers [tiles, words] as they lie in memory -> the buffer of D; what lies between its lines is undefined.
+
+    >>> a, b = pack_matrix(np.full((8, 32), -2), "s4"), pack_matrix(np.full((32, 8), 3), "s4", layout="col_major")
+    >>> run_buffers("s4", a[None], b[None], np.zeros((1, 64), dtype=np.int32), 32, 32, 8, face="mirror")[0, :3]
+    array([-192, -192, -192], dtype=int32)
+    """
     ins, layout = row(ins_or_type, op, satf), memory_layout(layout)
     if face not in get_args(Face):
         raise PtxlabError(f"face={face!r}: there are {listing(get_args(Face))}")

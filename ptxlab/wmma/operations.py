@@ -14,7 +14,13 @@ __all__ = ["bmma_sync", "fill_fragment", "mma_sync"]
 
 
 def fill_fragment(frag: fragment, value: int) -> None:
-    """Give every element the same value. C++ keeps the low bits of a value that does not fit; here it is refused."""
+    """Give every element the same value. C++ keeps the low bits of a value that does not fit; here it is refused.
+
+    >>> a = fragment(matrix_a, 8, 8, 32, precision.s4, "row_major")
+    >>> fill_fragment(a, -1)
+    >>> hex(a.registers[0, 0])
+    '0xffffffff'
+    """
     if not isinstance(frag, fragment):
         raise PtxlabError(f"fill_fragment: found {type(frag).__name__} where a wmma.fragment belongs")
     kind = frag.operand.dtype
@@ -32,7 +38,16 @@ def fill_fragment(frag: fragment, value: int) -> None:
 
 
 def mma_sync(d: fragment, a: fragment, b: fragment, c: fragment, satf: bool = False, *, target: str = "sm_90") -> None:
-    """D = A B + C for s4 and u4; sums wrap at 32 bits, or with `satf` stop at its ends. `target` is the chip compiled for."""
+    """D = A B + C for s4 and u4; sums wrap at 32 bits, or with `satf` stop at its ends. `target` is the chip compiled for.
+
+    >>> a, b = fragment(matrix_a, 8, 8, 32, "s4", "row_major"), fragment(matrix_b, 8, 8, 32, "s4", "col_major")
+    >>> c = fragment(accumulator, 8, 8, 32, int)
+    >>> for frag, value in ((a, 2), (b, 3), (c, 100)):
+    ...     fill_fragment(frag, value)
+    >>> mma_sync(c, a, b, c)
+    >>> c.matrix[0, :3]
+    array([292, 292, 292], dtype=int32)
+    """
     kind = _check("mma_sync", d, a, b, c)
     if kind is precision.b1:
         raise PtxlabError("mma_sync: found b1; single bits take bmma_sync, with bmmaBitOpXOR or bmmaBitOpAND")
@@ -49,7 +64,16 @@ def bmma_sync(
     *,
     target: str = "sm_90",
 ) -> None:
-    """D = popc(A op B) + C for b1: a 128-bit row of A with a 128-bit column of B. `target` is the chip compiled for."""
+    """D = popc(A op B) + C for b1: a 128-bit row of A with a 128-bit column of B. `target` is the chip compiled for.
+
+    >>> a, b = fragment(matrix_a, 8, 8, 128, "b1", "row_major"), fragment(matrix_b, 8, 8, 128, "b1", "col_major")
+    >>> c = fragment(accumulator, 8, 8, 128, int)
+    >>> for frag, value in ((a, 1), (b, 0), (c, 0)):
+    ...     fill_fragment(frag, value)
+    >>> bmma_sync(c, a, b, c, bmmaBitOpXOR)
+    >>> c.matrix[0, :3]
+    array([128, 128, 128], dtype=int32)
+    """
     kind = _check("bmma_sync", d, a, b, c)
     if kind is not precision.b1:
         raise PtxlabError(f"bmma_sync: found {kind.name}; it takes b1, s4 and u4 take mma_sync")
