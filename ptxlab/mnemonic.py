@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from difflib import SequenceMatcher
 from functools import lru_cache
+from heapq import nlargest
 from typing import cast
 
 from .catalog import FAMILIES, catalog, products
+from .catalog.laxities import LAXITIES
 from .catalog.moves import spellings as move_spellings
 from .dtypes import DTYPES
 from .errors import PtxlabError, listing
@@ -33,15 +35,22 @@ def _spellings() -> dict[str, Instruction | Move]:
             known[ins.mnemonic.replace(".satfinite", "") + ".satfinite"] = ins
         if ins.a_type == "f64" and ins.rounding is None:  # what nothing means may be said
             known[ins.mnemonic.replace(ins.shape, f"{ins.shape}.rn") if ins.family == "wmma" else f"{ins.mnemonic}.rn"] = ins
+    for text, entry in list(known.items()):
+        if entry.family == "wmma":  # the manual's examples have the shape first
+            known[re.sub(r"\.((?:row|col)\.(?:row|col))\.(m\d+n\d+k\d+)", r".\2.\1", text)] = entry
     for row in catalog():
         if isinstance(row, Move):
             known.update(move_spellings(row))
+            if row.wmma:  # and the state space between shape and layout
+                for variant in map(row.in_space, row.spaces):
+                    known[f"{row.family}.{row.matrix}.sync.aligned.{row.shape}.{variant.space}.{row.layout}.{row.type}"] = variant
     return known
 
 
 def _normal(text: str) -> str:
-    """The mnemonic alone: white space around dots gone, operand list and comment cut off."""
-    text = re.sub(r"//.*|/\*.*?\*/", " ", text).strip()
+    """The mnemonic alone: white space around dots gone; guard predicate, operand list and comments cut off."""
+    text = re.sub(r"//[^\n]*|/\*.*?\*/", " ", text, flags=re.DOTALL).strip()
+    text = re.sub(r"^@\s*!?\s*%?\w+\s+", "", text)
     text = re.sub(r"\s*(\.|::)\s*", r"\1", text)
     return re.split(r"[\s{\[;,]", text, maxsplit=1)[0] if text else ""
 
@@ -56,7 +65,7 @@ def instruction(text: str | Instruction) -> Instruction:
     (0, 1)
     """
     if isinstance(text, Instruction | Move):
-        return cast(Instruction, text)
+        return text
     if not isinstance(text, str):
         raise PtxlabError(f"an instruction is named by its PTX text, found {type(text).__name__}; e.g. {next(iter(_spellings()))!r}")
     name = _normal(text)
@@ -69,45 +78,126 @@ def _tokens(name: str) -> list[str]:
     return name.split(".")
 
 
+@lru_cache(maxsize=None)
+def _canonical() -> dict[str, list[str]]:
+    """The spelling of every instruction that it has itself, to be offered."""
+    return {spelling: _tokens(spelling) for spelling, ins in _spellings().items() if spelling == ins.mnemonic}
+
+
+@lru_cache(maxsize=None)
+def _words() -> frozenset[str]:
+    return frozenset(token for spelling in _spellings() for token in _tokens(spelling))
+
+
 def _refusal(name: str) -> str:
     if not name:
         return f"no instruction given; e.g. {next(iter(_spellings()))}"
     if name in _LATER:
         return f"{name} needs PTX ISA {_LATER[name]}; this catalogue is that of PTX ISA 9.0 (CUDA 13.0)"
+    cased = _by_lower_case().get(name.lower())
+    if cased is not None:
+        return f"{name!r}: PTX tells upper case from lower; this is spelt {cased}"
     found = _tokens(name)
-    every = {spelling: _tokens(spelling) for spelling in _spellings()}
-    known = {token for tokens in every.values() for token in tokens}
-    near = sorted(every, key=lambda s: (-_likeness(found, every[s]), _distance(found, every[s]), s))[:3]
-    best = every[near[0]]
-    strange = next((token for token in found if token not in known), None)
+    lax = _lax(name, found)
+    near = _nearest(found)
+    if lax is None:
+        return f"{name!r}: {_fault(name, found, near[0])}; nearest legal: {listing(near)}"
+    said, meant = lax
+    if meant is not None:
+        near = [meant, *(other for other in near if other != meant)][:3]
+    return f"{name!r}: {said}; nearest legal: {listing(near)}"
+
+
+def _fault(name: str, found: list[str], nearest: str) -> str:
+    """What is wrong: shape and type that do not go together, a word that no instruction has, or the first difference from the nearest."""
     without = _shape_without_type(found)
     if without is not None:
-        said = f"{name!r}: {without}"
-    elif found[0] not in {family.split(".")[0] for family in FAMILIES}:
-        said = f"{name!r}: {found[0]!r} is no matrix instruction; families are {listing(FAMILIES, 12)}"
-    elif strange is not None:
-        said = f"{name!r}: no instruction here has the qualifier .{strange}"
-    else:
-        ops = [op for op in SequenceMatcher(a=found, b=best, autojunk=False).get_opcodes() if op[0] != "equal"]
-        _, low, high, blow, bhigh = ops[0] if ops else ("", 0, 0, 0, 0)
-        is_, right = ".".join(found[low:high]), ".".join(best[blow:bhigh])
-        said = f"{name!r}: " + (f".{is_} does not fit here" if is_ else f".{right} is missing after .{found[low - 1]}")
-    return f"{said}; nearest legal: {listing(near)}"
+        return without
+    if found[0] not in {family.split(".")[0] for family in FAMILIES}:
+        return f"{found[0]!r} is no matrix instruction; families are {listing(FAMILIES, 12)}"
+    strange = next((token for token in found if token not in _words()), None)
+    if strange is not None:
+        return f"no instruction here has the qualifier .{strange}"
+    best = _tokens(nearest)
+    ops = [op for op in SequenceMatcher(a=found, b=best, autojunk=False).get_opcodes() if op[0] != "equal"]
+    _, low, high, blow, bhigh = ops[0] if ops else ("", 0, 0, 0, 0)
+    is_, right = ".".join(found[low:high]), ".".join(best[blow:bhigh])
+    return f".{is_} does not fit here" if is_ else f".{right} is missing after .{found[low - 1]}"
+
+
+def _lax(name: str, found: list[str]) -> tuple[str, str | None] | None:
+    """What is wrong, what the assembler makes of it all the same, and the spelling that is meant; None where the assembler refuses too."""
+    right = _by_content().get(_content(found))
+    if right is not None:
+        moved = next(token for token, other in zip(_tokens(right), found, strict=True) if token != other)
+        return f".{moved} stands elsewhere in the manual's order; the assembler takes any order, ptxlab the manual's", right
+    for row in LAXITIES:
+        fault = row.fault_of(name, _spellings())
+        if fault is not None:
+            said, meant = fault
+            if meant is None:
+                said = _shape_without_type(found) or said
+            return f"{said}; the assembler takes it ({row.where}) and {row.emits}", meant
+    return None
+
+
+@lru_cache(maxsize=None)
+def _by_lower_case() -> dict[str, str]:
+    return {spelling.lower(): spelling for spelling in _spellings()}
+
+
+@lru_cache(maxsize=None)
+def _by_content() -> dict[object, str]:
+    """The first spelling of each set of qualifiers, to know one that only has them in another order."""
+    return {_content(_tokens(spelling)): spelling for spelling in reversed(_spellings())}
+
+
+def _content(tokens: list[str]) -> object:
+    """What the assembler reads in a spelling whatever the order: see `ptxlab.catalog.laxities.ORDER`."""
+    head = 3 if tokens[:2] in (["wmma", "load"], ["wmma", "store"]) else 2 if tokens[0] in ("wmma", "wgmma") else 1
+    keeping = [[token for token in tokens[head:] if token in group] for group in _KEEPING]
+    rest = sorted(token for token in tokens[head:] if not any(token in group for group in _KEEPING))
+    return tuple(tokens[:head]), tuple(map(tuple, keeping)), tuple(rest)
+
+
+#: Qualifiers that keep their order among themselves.
+_KEEPING = (
+    frozenset({*DTYPES, "b16", "b8"}),
+    frozenset({"row", "col"}),
+    frozenset({"xor", "and", "popc"}),
+    frozenset({"b8x16", "b6x16_p32", "b4x16_p64"}),
+)
+
+
+def _nearest(found: list[str]) -> list[str]:
+    """The three most alike; only those that share most words are compared letter by letter, which keeps a refusal quick."""
+    every, words = _canonical(), set(found)
+    alike = nlargest(200, every, key=lambda s: (2 * (every[s][0] == found[0]) + len(words.intersection(every[s])), -abs(len(every[s]) - len(found))))
+    return sorted(alike, key=lambda s: (-_likeness(found, every[s]), _distance(found, every[s]), s))[:3]
 
 
 def _shape_without_type(found: list[str]) -> str | None:
     """``m16n8k64 has no f16 form; f16 comes in m16n8k8, m16n8k16``, where shape and types are known but do not go together."""
     sparse = any(token in ("sp", "sp::ordered_metadata") for token in found)
-    rows = [ins for ins in products() if ins.mnemonic.split(".")[0] == found[0] and ins.sparse == sparse]
     shape = _shape(found)
     types = [token for token in found if token in DTYPES]
-    if shape is None or len(types) < 3 or not any(ins.a_type == types[1] for ins in rows):
+    if shape is None or len(types) < 3:
         return None
-    shapes = list(dict.fromkeys(ins.shape for ins in rows if ins.a_type == types[1]))
-    if shape in shapes:
+    shapes = list(_shapes(found[0], sparse).get(types[1], ()))
+    if not shapes or shape in shapes:
         return None
     shapes.sort(key=lambda other: _distance([shape], [other]))
     return f"{shape} has no {types[1]} form; {types[1]} comes in {listing(shapes, 6)}"
+
+
+@lru_cache(maxsize=None)
+def _shapes(head: str, sparse: bool) -> dict[str, tuple[str, ...]]:
+    """The shapes of each type of A."""
+    found: dict[str, dict[str, None]] = {}
+    for ins in products():
+        if ins.sparse == sparse and ins.family.split(".")[0] == head:
+            found.setdefault(ins.a_type, {})[ins.shape] = None
+    return {kind: tuple(shapes) for kind, shapes in found.items()}
 
 
 def _shape(tokens: list[str]) -> str | None:

@@ -49,11 +49,10 @@ def wanted(ins: Instruction, pairs: list[tuple[int, int]], c: int, scales: tuple
         if ins.c_type == "f16":
             c = int(np.uint16(c).view(np.float16).astype(np.float32).view(np.uint32)) if c & 0x7C00 != 0x7C00 or not c & 0x3FF else 0x7FFFFFFF
         d = reference.fused(pairs, c, wide, rule.fraction_bits, rule.result_bits, rule.floor)
-        return (
-            d
-            if ins.d_type == "f32"
-            else int(np.uint32(d).view(np.float32).astype(np.float16).view(np.uint16)) & (0x7FFF if d == 0x7FFFFFFF else 0xFFFF)
-        )
+        if ins.d_type == "f32" or d == 0x7FFFFFFF:
+            return d if ins.d_type == "f32" else 0x7FFF
+        with np.errstate(over="ignore"):
+            return int(np.uint32(d).view(np.float32).astype(np.float16).view(np.uint16))
     for k in range(0, len(pairs), rule.depth or len(pairs)):
         c = reference.fused(pairs[k : k + (rule.depth or len(pairs))], c, types, rule.fraction_bits, rule.result_bits, rule.floor, scales)
     return c

@@ -7,7 +7,6 @@ import importlib
 import importlib.metadata
 import json
 import os
-import pkgutil
 import re
 import subprocess
 import tomllib
@@ -161,17 +160,6 @@ def test_readme_examples() -> None:
 def test_links_lead_somewhere(document: str) -> None:
     for target in re.findall(r"\]\(([^)#]+)\)", (ROOT / document).read_text(encoding="utf-8")):
         assert target.startswith("https://") or (ROOT / target).exists(), f"{document} links to {target}"
-
-
-@pytest.mark.parametrize("name", sorted(module.name for module in pkgutil.walk_packages(ptxlab.__path__, "ptxlab.") if "__main__" not in module.name))
-def test_docstring_examples(name: str) -> None:
-    try:
-        module = importlib.import_module(name)
-    except ImportError as error:
-        if (error.name or "").split(".")[0] in OPTIONAL_MODULES:
-            pytest.skip(f"{name} needs {error.name}")
-        raise
-    assert doctest.testmod(module).failed == 0
 
 
 # -- the repository -------------------------------------------------------------------------------------------------------------
