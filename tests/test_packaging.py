@@ -159,7 +159,8 @@ def test_readme_examples() -> None:
 @pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])
 def test_links_lead_somewhere(document: str) -> None:
     for target in re.findall(r"\]\(([^)#]+)\)", (ROOT / document).read_text(encoding="utf-8")):
-        assert target.startswith("https://") or (ROOT / target).exists(), f"{document} links to {target}"
+        if target != "site/index.html":  # what `make docs` builds; tests/test_docs.py does
+            assert target.startswith("https://") or (ROOT / target).exists(), f"{document} links to {target}"
 
 
 # -- the repository -------------------------------------------------------------------------------------------------------------

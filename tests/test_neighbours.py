@@ -1,0 +1,255 @@
+"""Spellings one qualifier away from a legal one: ptxlab refuses them, and so does the assembler, or a laxity is known and told."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from ptxlab import Instruction, PtxlabError, catalog, instruction
+from ptxlab.catalog.laxities import LAXITIES, ORDER, SELECTORS, Laxity
+from ptxlab.instruction import Modifiers
+from ptxlab.mnemonic import _spellings as spellings
+from ptxlab.moves import Move
+from tests import assembler
+from tests.test_moves import line as move_line
+
+PAGE = Path(__file__).parent.parent / "docs" / "assembler.md"
+
+#: Words that the assembler knows, by what they may replace. One that it does not know would end its reading of the module.
+VOCABULARY = [
+    set("b1 s2 u2 s4 u4 e2m1 e3m2 e2m3 s8 u8 b8 e4m3 e5m2 f16 bf16 tf32 f64 s16 b16 f32 s32 u32 b32 f16x2 bf16x2 ue8m0 ue4m3".split()),
+    set(
+        "m8n8k4 m8n8k16 m8n8k32 m8n8k64 m8n8k128 m8n32k16 m16n8k4 m16n8k8 m16n8k16 m16n8k32 m16n8k64 m16n8k128 m16n8k256 m16n16k8 m16n16k16 m32n8k16 "
+        "m64n8k8 m64n8k16 m64n8k32 m64n8k64 m64n8k256 m64n40k32 m64n40k64".split()
+    ),
+    set("m8n8 m16n16 m8n16 m16n8".split()),
+    {"row", "col"},
+    set("kind::f8f6f4 kind::mxf8f6f4 kind::mxf4 kind::mxf4nvf4".split()),
+    set("scale_vec::1X scale_vec::2X scale_vec::4X".split()),
+    {"xor", "and", "or"},
+    {"rn", "rz", "rm", "rp"},
+    {f"x{2**i}" for i in range(8)},
+    {"b6x16_p32", "b4x16_p64"},
+    {"sp", "sp::ordered_metadata"},
+    set("shared shared::cta shared::cluster global local".split()),
+]
+ADDED = "satfinite trans x2 xor rz kind::f8f6f4 kind::mxf8f6f4 block_scale scale_vec::2X ue8m0 s4 b6x16_p32 sync shared v4 pred".split()
+#: On these ptxas 13.0 ends with a segmentation fault, and nvJitLink would take the tests along.
+DEADLY = re.compile(r"wmma\.mma\..*m8n8k(32|128)(\.\w+)*?\.f(16|32)\.f(16|32)$")
+
+
+@lru_cache(maxsize=None)
+def line(row: Instruction | Move) -> str:
+    if isinstance(row, Instruction):
+        return assembler.line(row)
+    return move_line(row).replace("{ .reg .f64 g<2>; ", "").removesuffix(" }").replace("g0", "w0").replace("g1", "w1")
+
+
+def changed(tokens: list[str]) -> Iterator[list[str]]:
+    """One qualifier replaced, or those of A and B together; one added, left out, or moved."""
+    for i in range(1, len(tokens)):
+        before, after = tokens[:i], tokens[i + 1 :]
+        yield before + after
+        for words in VOCABULARY:
+            if tokens[i] in words:
+                yield from (before + [word] + after for word in sorted(words))
+                if i + 1 < len(tokens) and tokens[i + 1] in words:
+                    yield from (before + [word, word] + after[1:] for word in sorted(words))
+    for place in (2, len(tokens) - 1, len(tokens)):
+        yield from (tokens[:place] + [word] + tokens[place:] for word in ADDED)
+    for i in range(1, len(tokens) - 1):
+        yield tokens[:i] + [tokens[i + 1], tokens[i]] + tokens[i + 2 :]
+    yield [tokens[0], *tokens[2:], tokens[1]]
+
+
+def counted(name: str) -> str | None:
+    """The spelling with an operand list counted out from its own words, where they are enough."""
+    shape = re.search(r"m(\d+)n(\d+)k(\d+)", name)
+    types = [token for token in name.split(".") if token in assembler.BITS]
+    if name.startswith("wmma.mma") and len(types) == 2:
+        types[1:1] = ["f16", "f16"]
+    if shape is None or not name.startswith(("mma", "wmma.mma", "wgmma")) or len(types) not in (3, 4):
+        return None
+    m, n, k = map(int, shape.groups())
+    d, a, b, c = (*types, types[0])[:4]
+    return assembler.line(SimpleNamespace(mnemonic=name, m=m, n=n, k=k, d_type=d, a_type=a, b_type=b, c_type=c, a_space="register"))  # type: ignore[arg-type]
+
+
+def kind_of(row: Instruction | Move) -> tuple[object, ...]:
+    """One row speaks for all of a kind: signedness, rounding and the many N of wgmma change nothing."""
+    shape = "" if row.family.startswith("wgmma") else row.shape
+    if isinstance(row, Move):
+        return row.family, shape, row.type[-2:], row.trans, row.source, row.matrix
+    bits = row.a_type if row.a.dtype.is_float else row.a.dtype.bits
+    return row.family, shape, bits, row.d_type, row.kind, row.satfinite, row.ordered, row.rounding is None
+
+
+@lru_cache(maxsize=None)
+def neighbours(target: str) -> dict[str, list[str]]:
+    """Illegal spelling -> lines to try it with, for one row of each kind that the target has."""
+    found: dict[str, list[str]] = {}
+    for row in {kind_of(row): row for row in reversed(catalog(target=target))}.values():
+        operands = line(row).split(" ", 1)[1]
+        for tokens in changed(row.mnemonic.split(".")):
+            name = ".".join(tokens)
+            if name in spellings() or DEADLY.match(name) or tokens.count("row") + tokens.count("col") > 2:
+                continue
+            tried = found.setdefault(name, [])
+            tried += [text for text in (f"{name} {operands}", counted(name)) if text is not None and text not in tried]
+    return found
+
+
+def lax(name: str) -> list[Laxity]:
+    return [row for row in LAXITIES if row.fault_of(name, spellings())]
+
+
+def takes(text: str, target: str) -> bool:
+    """Whether the assembler takes this one line to the end; some forms fail only in its own templates, where no line of ours is named."""
+    try:
+        return not assembler.refused([text], target)
+    except AssertionError:
+        return False
+
+
+@pytest.mark.parametrize(("target", "least"), [("sm_75", 1500), ("sm_80", 2500), ("sm_90a", 3000), ("sm_100a", 3000), ("sm_120a", 4000)])
+def test_what_the_assembler_takes_is_in_the_catalogue_or_a_known_laxity(target: str, least: int) -> None:
+    tried = [(name, text) for name, texts in neighbours(target).items() for text in texts]
+    assert len(neighbours(target)) > least
+    refused = assembler.refused([text for _, text in tried], target)
+    passed = [it for i, it in enumerate(tried) if i not in refused]
+    told = {name for name, _ in passed if "manual's order" in refusal(name) or any(target in row.targets for row in lax(name))}
+    unknown = [name for name, text in passed if name not in told and takes(text, target)]
+    assert unknown == []
+    assert told, "the assembler is lax somewhere"
+
+
+def refusal(name: str) -> str:
+    with pytest.raises(PtxlabError) as error:
+        instruction(name)
+    return str(error.value)
+
+
+@pytest.mark.parametrize("target", ["sm_75", "sm_90a", "sm_120a"])
+def test_refusals_name_the_fault_and_legal_spellings(target: str) -> None:
+    for name in list(neighbours(target))[::17]:
+        said = refusal(name)
+        assert said.startswith(f"'{name}': ") and "\n" not in said, said
+        near = said.split("; nearest legal: ")[1].split(", ")
+        assert len(near) == 3 and all(instruction(it).mnemonic == it or it in spellings() for it in near), said
+        assert ("the assembler takes" in said) == bool(lax(name) or "manual's order" in said), said
+
+
+# -- the laxities themselves ---------------------------------------------------------------------------------------------
+
+
+def mnemonic(row: Laxity) -> str:
+    return row.example.split(" ")[0]
+
+
+@pytest.mark.parametrize("row", [*LAXITIES, ORDER, SELECTORS], ids=lambda row: row.title)
+def test_the_assembler_takes_the_example(row: Laxity) -> None:
+    """A later assembler that refuses it makes the row false."""
+    for target in dict.fromkeys((row.targets[0], row.targets[-1])):
+        assert assembler.refused([row.example], target) == {}, target
+
+
+@pytest.mark.parametrize("row", [*LAXITIES, ORDER], ids=lambda row: row.title)
+def test_the_example_is_refused_with_the_reason(row: Laxity) -> None:
+    said = refusal(row.example)
+    assert row is ORDER or lax(mnemonic(row))[0] is row
+    assert "the assembler takes" in said and (row is ORDER or row.emits in said), said
+    assert all(instruction(near) for near in said.split("; nearest legal: ")[1].split(", "))
+
+
+def test_selectors_that_the_assembler_takes_and_the_manual_has_not() -> None:
+    """Of all sparse rows the assembler is lax with one; ptxlab has the manual's selectors everywhere."""
+    rows = [ins for family in ("mma.sp", "wgmma.sp") for ins in catalog(family) if ins.lanes == 32 or ins.n == 8]
+    assert all(isinstance(ins, Instruction) for ins in rows)
+    found: dict[str, set[int]] = {}
+    for target in ("sm_90a", "sm_120a"):
+        lines = [(ins, s, line(ins).replace("e, 0", f"e, {s}")) for ins in rows if ins.supports(target) for s in range(5)]
+        refused = assembler.refused([text for _, _, text in lines], target)
+        for i, (ins, selector, _) in enumerate(lines):
+            if i not in refused:
+                found.setdefault(ins.mnemonic, set()).add(selector)
+    laxer = {name for name, selectors in found.items() if selectors != set(instruction(name).selectors)}
+    assert laxer == {f"mma.{sp}.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32" for sp in ("sp", "sp::ordered_metadata")}
+    assert all(found[name] == {0, 1, 2, 3} for name in laxer)
+    with pytest.raises(PtxlabError, match=r"^selector=2: mma\.sp\..* takes 0, 1"):
+        Modifiers(selector=2).check(instruction(mnemonic(SELECTORS)))
+
+
+def test_laxities_say_where() -> None:
+    assert {row.where for row in LAXITIES} >= {"every target", "sm_80 and later", "sm_75 to sm_89", "sm_90a", "sm_100a, sm_110a"}
+    assert len({row.title for row in LAXITIES}) == len(LAXITIES)
+
+
+# -- the page ------------------------------------------------------------------------------------------------------------
+
+
+def table() -> list[str]:
+    rows = [f"| {row.title} | {row.emits} | {row.where} | {row.why} |" for row in (*LAXITIES, ORDER, SELECTORS)]
+    return ["| spelling | the assembler | targets | ptxlab refuses, since |", "|---|---|---|---|", *rows]
+
+
+def test_the_page_has_the_table_of_the_data() -> None:
+    """`print("\\n".join(table()))` renews it."""
+    text = PAGE.read_text(encoding="utf-8")
+    assert [line for line in text.split("## Where the manual")[0].splitlines() if line.startswith("|")] == table()
+
+
+def test_the_page_names_legal_spellings_where_it_says_legal() -> None:
+    """Every whole spelling of the second part is one that ptxlab has."""
+    named = re.findall(r"`((?:mma|wmma|wgmma|ldmatrix|stmatrix)\.[\w:.]*\.[\w:.]*sync[\w:.]*)`", PAGE.read_text(encoding="utf-8").split("## Where the manual")[1])
+    assert len(named) >= 5
+    assert all(instruction(name) for name in named)
+
+
+# -- spelling ------------------------------------------------------------------------------------------------------------
+
+MMA = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
+LOAD = "ldmatrix.sync.aligned.m8n8.x4.trans.shared::cta.b16"
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        (f"@p {MMA} {{c0}}, {{a0}};", MMA),
+        (f"@!%p3 {MMA}", MMA),
+        (f"/* two\n   lines */ {MMA} // and one", MMA),
+        (f"// first\n{MMA};", MMA),
+        ("mma .sync .aligned .m16n8k64 .row .col .s32 .s4 .s4 .s32 {%0}, {%1}, {%2}, {%3};", MMA),
+        ("mma.\n  sync.\n  aligned.m16n8k64.row.col.s32.s4.s4.s32", MMA),
+        ("ldmatrix.sync.aligned.m8n8.x4.trans.shared :: cta.b16 {%0, %1, %2, %3}, [%4 + 16];", LOAD),
+        (f"{LOAD}[%rd1];", LOAD),
+        ("wmma.mma.sync.aligned.m16n16k16.row.col.f32.f32", "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32"),
+        ("wmma.load.a.sync.aligned.m16n16k16.global.row.f16", "wmma.load.a.sync.aligned.row.m16n16k16.global.f16"),
+        ("wmma.mma.xor.popc.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32", "wmma.mma.xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32"),
+    ],
+)
+def test_spellings_that_are_taken(text: str, name: str) -> None:
+    assert instruction(text).mnemonic == name
+
+
+@pytest.mark.parametrize(("text", "right"), [(MMA.upper(), MMA), (MMA.replace("m16n8k64", "M16N8K64"), MMA)])
+def test_case_matters_and_the_refusal_says_so(text: str, right: str) -> None:
+    assert refusal(text) == f"{text!r}: PTX tells upper case from lower; this is spelt {right}"
+    assert not takes(line(instruction(right)).replace(right, text), "sm_80")
+
+
+def test_the_x_of_scale_vec_is_a_capital() -> None:
+    right = "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0"
+    assert refusal(right.replace("2X", "2x")).endswith(f"this is spelt {right}")
+
+
+def test_another_order_is_refused_with_the_right_one() -> None:
+    said = refusal("ldmatrix.x4.trans.m8n8.shared.sync.aligned.b16")
+    assert ".sync stands elsewhere in the manual's order; the assembler takes any order" in said
+    assert "nearest legal: ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16, " in said
+    swapped = refusal("wmma.load.sync.a.aligned.row.m16n16k16.f16")
+    assert "the assembler takes" not in swapped
