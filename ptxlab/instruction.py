@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from . import fragments
 from .dtypes import dtype
 from .errors import PtxlabError, listing
+from .modifiers import Modifiers
 from .operand import Operand
 from .sparsity import STRUCTURES, Structure
 
@@ -31,37 +32,6 @@ _PADDING = {"e2m1": 2}
 
 _WMMA_NOTE = "observed on sm_90; the ISA leaves WMMA fragments open"
 _STACK_NOTE = "the matrices of four independent products, one for each quad pair of lanes"
-
-
-@dataclass(frozen=True)
-class Modifiers:
-    """Operands of an instruction that are no matrices: sparsity selector, wgmma's scales and transposes, the block-scale selectors.
-
-    >>> Modifiers(selector=1) == Modifiers(selector=1, scale_d=True, imm_scale_a=1)   # these are what they are when left out
-    True
-    """
-
-    selector: int = 0
-    scale_d: bool = True
-    imm_scale_a: int = 1
-    imm_scale_b: int = 1
-    imm_trans_a: int = 0
-    imm_trans_b: int = 0
-    byte_id_a: int = 0
-    thread_id_a: int = 0
-    byte_id_b: int = 0
-    thread_id_b: int = 0
-
-    def check(self, ins: Instruction) -> Modifiers:
-        """Refuse what this instruction has no place for."""
-        for name, legal in ins.modifiers.items():
-            found = getattr(self, name)
-            if found not in legal:
-                default = getattr(Modifiers, name)
-                if legal == (default,):
-                    raise PtxlabError(f"{name}={found!r}: {ins.mnemonic} takes only {default!r}")
-                raise PtxlabError(f"{name}={found!r}: {ins.mnemonic} takes {listing(legal)}")
-        return self
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ __all__ = ["instruction"]
 #: Legal in PTX ISA 9.1 and later, unknown to 9.0's assembler.
 _LATER = {
     "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue8m0": "9.1",
+    "mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue8m0": "9.1",
 }
 
 
@@ -127,12 +128,12 @@ def _fault(name: str, found: list[str], nearest: str) -> str:
 
 def _lax(name: str, found: list[str]) -> tuple[str, str | None] | None:
     """What is wrong, what the assembler makes of it all the same, and the spelling that is meant; None where the assembler refuses too."""
-    right = _by_content().get(_content(found))
+    right = _meant(name)
     if right is not None:
         moved = next(token for token, other in zip(_tokens(right), found, strict=True) if token != other)
         return f".{moved} stands elsewhere in the manual's order; the assembler takes any order, ptxlab the manual's", right
     for row in LAXITIES:
-        fault = row.fault_of(name, _spellings())
+        fault = row.fault_of(name, _meant)
         if fault is not None:
             said, meant = fault
             if meant is None:
@@ -150,6 +151,11 @@ def _by_lower_case() -> dict[str, str]:
 def _by_content() -> dict[object, str]:
     """The first spelling of each set of qualifiers, to know one that only has them in another order."""
     return {_content(_tokens(spelling)): spelling for spelling in reversed(_spellings())}
+
+
+def _meant(name: str) -> str | None:
+    """The legal spelling of the same qualifiers, whatever their order."""
+    return name if name in _spellings() else _by_content().get(_content(_tokens(name)))
 
 
 def _content(tokens: list[str]) -> object:

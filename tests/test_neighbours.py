@@ -7,12 +7,15 @@ from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 from types import SimpleNamespace
+from zlib import crc32
 
 import pytest
 
 from ptxlab import Instruction, PtxlabError, catalog, instruction
 from ptxlab.catalog.laxities import LAXITIES, ORDER, SELECTORS, Laxity
 from ptxlab.instruction import Modifiers
+from ptxlab.mnemonic import _lax as laxity
+from ptxlab.mnemonic import _meant as meant
 from ptxlab.mnemonic import _spellings as spellings
 from ptxlab.moves import Move
 from tests import assembler
@@ -20,27 +23,33 @@ from tests.test_moves import line as move_line
 
 PAGE = Path(__file__).parent.parent / "docs" / "assembler.md"
 
+
+def words(text: str) -> list[str]:
+    return text.split()
+
+
 #: Words that the assembler knows, by what they may replace. One that it does not know would end its reading of the module.
 VOCABULARY = [
-    set("b1 s2 u2 s4 u4 e2m1 e3m2 e2m3 s8 u8 b8 e4m3 e5m2 f16 bf16 tf32 f64 s16 b16 f32 s32 u32 b32 f16x2 bf16x2 ue8m0 ue4m3".split()),
-    set(
-        "m8n8k4 m8n8k16 m8n8k32 m8n8k64 m8n8k128 m8n32k16 m16n8k4 m16n8k8 m16n8k16 m16n8k32 m16n8k64 m16n8k128 m16n8k256 m16n16k8 m16n16k16 m32n8k16 "
-        "m64n8k8 m64n8k16 m64n8k32 m64n8k64 m64n8k256 m64n40k32 m64n40k64".split()
-    ),
-    set("m8n8 m16n16 m8n16 m16n8".split()),
-    {"row", "col"},
-    set("kind::f8f6f4 kind::mxf8f6f4 kind::mxf4 kind::mxf4nvf4".split()),
-    set("scale_vec::1X scale_vec::2X scale_vec::4X".split()),
-    {"xor", "and", "or"},
-    {"rn", "rz", "rm", "rp"},
-    {f"x{2**i}" for i in range(8)},
-    {"b6x16_p32", "b4x16_p64"},
-    {"sp", "sp::ordered_metadata"},
-    set("shared shared::cta shared::cluster global local".split()),
+    words("b1 s2 u2 s4 u4 e2m1 e3m2 e2m3 s8 u8 b8 e4m3 e5m2 f16 bf16 tf32 f64 s16 b16 f32 s32 u32 b32 f16x2 bf16x2 ue8m0 ue4m3"),
+    words("m8n8k4 m8n8k16 m8n8k32 m8n8k64 m8n8k128 m8n32k16 m16n8k4 m16n8k8 m16n8k16 m16n8k32 m16n8k64 m16n8k128 m16n8k256 m16n16k8 m16n16k16")
+    + words("m32n8k16 m64n8k8 m64n8k16 m64n8k32 m64n8k64 m64n8k256 m64n40k32 m64n40k64"),
+    words("m8n8 m16n16 m8n16 m16n8"),
+    words("row col"),
+    words("kind::f8f6f4 kind::mxf8f6f4 kind::mxf4 kind::mxf4nvf4"),
+    words("scale_vec::1X scale_vec::2X scale_vec::4X"),
+    words("xor and or"),
+    words("rn rz rm rp"),
+    words("x1 x2 x4 x8 x16 x32 x64 x128"),
+    words("b6x16_p32 b4x16_p64"),
+    words("sp sp::ordered_metadata"),
+    words("shared shared::cta shared::cluster global local"),
 ]
-ADDED = "satfinite trans x2 xor rz kind::f8f6f4 kind::mxf8f6f4 block_scale scale_vec::2X ue8m0 s4 b6x16_p32 sync shared v4 pred".split()
+ADDED = words("satfinite trans x2 xor rz kind::f8f6f4 kind::mxf8f6f4 block_scale scale_vec::2X ue8m0 s4 b6x16_p32 sync shared v4 pred")
+#: Every so many-th is tried; 1 tries them all, 230,000 lines in half a minute.
+SHARE = 5
 #: On these ptxas 13.0 ends with a segmentation fault, and nvJitLink would take the tests along.
 DEADLY = re.compile(r"wmma\.mma\..*m8n8k(32|128)(\.\w+)*?\.f(16|32)\.f(16|32)$")
+REFUSED = "mma.sync.aligned.m16n8k8.row.col.f32.f16.bf16.f32 {f0, f1, f2, f3}, {a0, a1}, {b0}, {f0, f1, f2, f3};"
 
 
 @lru_cache(maxsize=None)
@@ -51,20 +60,21 @@ def line(row: Instruction | Move) -> str:
 
 
 def changed(tokens: list[str]) -> Iterator[list[str]]:
-    """One qualifier replaced, or those of A and B together; one added, left out, or moved."""
-    for i in range(1, len(tokens)):
+    """One qualifier replaced, or those of A and B together; one added, left out, or moved. The name proper stays."""
+    head = {"load": 3, "store": 3, "mma": 2, "mma_async": 2}.get(tokens[1], 1)
+    for i in range(head, len(tokens)):
         before, after = tokens[:i], tokens[i + 1 :]
         yield before + after
-        for words in VOCABULARY:
-            if tokens[i] in words:
-                yield from (before + [word] + after for word in sorted(words))
-                if i + 1 < len(tokens) and tokens[i + 1] in words:
-                    yield from (before + [word, word] + after[1:] for word in sorted(words))
-    for place in (2, len(tokens) - 1, len(tokens)):
-        yield from (tokens[:place] + [word] + tokens[place:] for word in ADDED)
-    for i in range(1, len(tokens) - 1):
-        yield tokens[:i] + [tokens[i + 1], tokens[i]] + tokens[i + 2 :]
-    yield [tokens[0], *tokens[2:], tokens[1]]
+        for group in VOCABULARY:
+            if tokens[i] in group:
+                yield from ([*before, word, *after] for word in group)
+                if after and after[0] in group:
+                    yield from ([*before, word, word, *after[1:]] for word in group)
+    for place in (head, len(tokens) - 1, len(tokens)):
+        yield from ([*tokens[:place], word, *tokens[place:]] for word in ADDED)
+    for i in range(head, len(tokens) - 1):
+        yield [*tokens[:i], tokens[i + 1], tokens[i], *tokens[i + 2 :]]
+    yield [*tokens[:head], *tokens[head + 1 :], tokens[head]]
 
 
 def counted(name: str) -> str | None:
@@ -97,7 +107,7 @@ def neighbours(target: str) -> dict[str, list[str]]:
         operands = line(row).split(" ", 1)[1]
         for tokens in changed(row.mnemonic.split(".")):
             name = ".".join(tokens)
-            if name in spellings() or DEADLY.match(name) or tokens.count("row") + tokens.count("col") > 2:
+            if crc32(name.encode()) % SHARE or name in spellings() or DEADLY.match(name) or tokens.count("row") + tokens.count("col") > 2:
                 continue
             tried = found.setdefault(name, [])
             tried += [text for text in (f"{name} {operands}", counted(name)) if text is not None and text not in tried]
@@ -105,7 +115,7 @@ def neighbours(target: str) -> dict[str, list[str]]:
 
 
 def lax(name: str) -> list[Laxity]:
-    return [row for row in LAXITIES if row.fault_of(name, spellings())]
+    return [row for row in LAXITIES if row.fault_of(name, meant)]
 
 
 def takes(text: str, target: str) -> bool:
@@ -116,13 +126,17 @@ def takes(text: str, target: str) -> bool:
         return False
 
 
-@pytest.mark.parametrize(("target", "least"), [("sm_75", 1500), ("sm_80", 2500), ("sm_90a", 3000), ("sm_100a", 3000), ("sm_120a", 4000)])
+@pytest.mark.parametrize(("target", "least"), [("sm_75", 1500), ("sm_80", 4000), ("sm_90a", 6000), ("sm_100a", 5000), ("sm_120a", 7000)])
 def test_what_the_assembler_takes_is_in_the_catalogue_or_a_known_laxity(target: str, least: int) -> None:
     tried = [(name, text) for name, texts in neighbours(target).items() for text in texts]
     assert len(neighbours(target)) > least
-    refused = assembler.refused([text for _, text in tried], target)
-    passed = [it for i, it in enumerate(tried) if i not in refused]
-    told = {name for name, _ in passed if "manual's order" in refusal(name) or any(target in row.targets for row in lax(name))}
+    passed = []
+    for low in range(0, len(tried), 400):  # its log grows with the square of the complaints
+        part = tried[low : low + 400]
+        refused = assembler.refused([text for _, text in part] + [REFUSED], target)
+        assert len(part) in refused, "it read to the end"
+        passed += [it for i, it in enumerate(part) if i not in refused]
+    told = {name for name, _ in passed if laxity(name, name.split(".")) and (not lax(name) or any(target in row.targets for row in lax(name)))}
     unknown = [name for name, text in passed if name not in told and takes(text, target)]
     assert unknown == []
     assert told, "the assembler is lax somewhere"
@@ -136,7 +150,7 @@ def refusal(name: str) -> str:
 
 @pytest.mark.parametrize("target", ["sm_75", "sm_90a", "sm_120a"])
 def test_refusals_name_the_fault_and_legal_spellings(target: str) -> None:
-    for name in list(neighbours(target))[::17]:
+    for name in list(neighbours(target))[::20]:
         said = refusal(name)
         assert said.startswith(f"'{name}': ") and "\n" not in said, said
         near = said.split("; nearest legal: ")[1].split(", ")
@@ -205,7 +219,9 @@ def test_the_page_has_the_table_of_the_data() -> None:
 
 def test_the_page_names_legal_spellings_where_it_says_legal() -> None:
     """Every whole spelling of the second part is one that ptxlab has."""
-    named = re.findall(r"`((?:mma|wmma|wgmma|ldmatrix|stmatrix)\.[\w:.]*\.[\w:.]*sync[\w:.]*)`", PAGE.read_text(encoding="utf-8").split("## Where the manual")[1])
+    named = re.findall(
+        r"`((?:mma|wmma|wgmma|ldmatrix|stmatrix)\.[\w:.]*\.[\w:.]*sync[\w:.]*)`", PAGE.read_text(encoding="utf-8").split("## Where the manual")[1]
+    )
     assert len(named) >= 5
     assert all(instruction(name) for name in named)
 

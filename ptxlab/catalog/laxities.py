@@ -1,12 +1,12 @@
 """What the assembler of CUDA 13.0 takes although PTX ISA 9.0 has no such form, with what it then emits; ptxlab refuses all of it.
 
-Found by assembling some five million spellings around the catalogue; the machine code is that of ptxas -arch with the results stored.
+Found by assembling more than ten million lines around the catalogue; the machine code is what nvdisasm shows of kernels that store the result.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from ..instruction import TARGETS
@@ -20,8 +20,8 @@ class Laxity:
     """One class of spellings that the assembler takes and the manual does not have.
 
     >>> counts = next(row for row in LAXITIES if ".x8" in row.example)
-    >>> name = "ldmatrix.sync.aligned.m8n8.x8.b16"
-    >>> counts.fault_of(name, legal={"ldmatrix.sync.aligned.m8n8.x1.b16"})
+    >>> right = "ldmatrix.sync.aligned.m8n8.x1.b16"
+    >>> counts.fault_of("ldmatrix.sync.aligned.m8n8.x8.b16", {right: right}.get)
     ('.x8 is no count', 'ldmatrix.sync.aligned.m8n8.x1.b16')
     """
 
@@ -33,12 +33,20 @@ class Laxity:
     example: str  # a whole line of PTX
     pattern: str | None = None  # over the mnemonic; None where other code decides
     meant: str | None = None  # what the match is replaced by: the result must be legal
+    of: tuple[str, ...] = ("",)  # how the mnemonic begins
 
-    def fault_of(self, name: str, legal: Collection[str]) -> tuple[str, str | None] | None:
-        """What is wrong with that spelling and the legal one it stands for (None where there is none); None where this row does not speak."""
-        for found in re.finditer(self.pattern, name) if self.pattern is not None else ():
-            meant = None if self.meant is None else name[: found.start()] + found.expand(self.meant) + name[found.end() :]
-            if meant is None or meant in legal:
+    def fault_of(self, name: str, legal: Callable[[str], str | None]) -> tuple[str, str | None] | None:
+        """What is wrong with that spelling and what it stands for, None where nothing legal; None where this row does not speak.
+
+        `legal` gives the legal spelling of the same qualifiers, whatever their order.
+        """
+        if self.pattern is None or not name.startswith(self.of):
+            return None
+        for found in re.finditer(self.pattern, name):
+            if self.meant is None:
+                return found.expand(self.fault), None
+            meant = legal(name[: found.start()] + found.expand(self.meant) + name[found.end() :])
+            if meant is not None:
                 return found.expand(self.fault), meant
         return None
 
@@ -131,9 +139,10 @@ def _rows() -> Iterator[Laxity]:
     )
     yield Laxity(
         title="4-bit `mma` with a bit operation",
-        pattern=r"(?<=^mma\.sync\.aligned\.)(m\d+n8k(?:32|64)\.row\.col\.s32\.([su]4)\.[su]4\.s32)\.(xor|and|or)(?:\.popc)?$",
+        pattern=r"^(?=.*\.[su]4\.)(?!.*satfinite)(.*?)\.(xor|and|or)(?:\.popc)?(?=\.|$)",
         meant=r"\1",
-        fault=r".\3 is of b1, not of \2",
+        of=("mma.sync", "mma.xor", "mma.and", "mma.or"),
+        fault=r".\2 is of b1 alone",
         emits="multiplies and adds all the same, by the code of the spelling without",
         why="the result is no population count",
         targets=SM_75,
@@ -145,9 +154,10 @@ def _rows() -> Iterator[Laxity]:
     ):
         yield Laxity(
             title=title,
-            pattern=rf"(?<=^mma)((?:\.sp::ordered_metadata)?\.sync\.aligned\.m16n8k\d+\.row\.col)\.(kind::(?:{kinds}))(?=\.f(?:16|32)\.{_FP8}\.{_FP8}\.)",
-            meant=r"\1",
-            fault=r".\2 does not go with this shape and these types",
+            pattern=rf"\.(kind::(?:{kinds}))(?=\.|$)",
+            meant="",
+            of=("mma.sync", "mma.kind", "mma.sp::ordered_metadata"),
+            fault=r".\1 does not go with this shape and these types",
             emits="ignores it: the code is that of the plain FP8 form, without scales",
             why="the manual has no such kind here, and mxf8f6f4 or mxf4 promise scales",
             targets=targets,
@@ -165,9 +175,10 @@ def _rows() -> Iterator[Laxity]:
     )
     yield Laxity(
         title="a packed format (`.b8x16`, `.b6x16_p32`, `.b4x16_p64`) outside `ldmatrix`",
-        pattern=r"^(?!ldmatrix)(.*?)\.(b8x16|b6x16_p32|b4x16_p64)(?=\.|$)",
-        meant=r"\1",
-        fault=r".\2 is of ldmatrix alone",
+        pattern=r"\.(b8x16|b6x16_p32|b4x16_p64)(?=\.|$)",
+        meant="",
+        of=("mma", "wmma", "wgmma", "stmatrix", "movmatrix"),
+        fault=r".\1 is of ldmatrix alone",
         emits=_DROPPED,
         why="nothing is unpacked",
         targets=SM_75,
@@ -175,9 +186,10 @@ def _rows() -> Iterator[Laxity]:
     )
     yield Laxity(
         title="`.row` or `.col` in `wgmma`, `ldmatrix`, `stmatrix`, `movmatrix`",
-        pattern=r"^((?:wgmma|ldmatrix|stmatrix|movmatrix)\b.*?)\.(row|col)(?=\.|$)",
-        meant=r"\1",
-        fault=r".\2 does not fit here",
+        pattern=r"\.(row|col)(?=\.|$)",
+        meant="",
+        of=("wgmma", "ldmatrix", "stmatrix", "movmatrix"),
+        fault=r".\1 does not fit here",
         emits=_DROPPED,
         why="nothing is transposed: wgmma has imm-trans, ldmatrix has .trans",
         targets=SM_75,
@@ -205,9 +217,10 @@ def _rows() -> Iterator[Laxity]:
     )
     yield Laxity(
         title="one type too many (b1, s2, u2, s4, u4, tf32, bf16x2, in some places)",
-        pattern=r"^((?:mma|movmatrix|wmma\.load|wmma\.store)\b.*?)\.(b1|[su]2|[su]4|tf32|bf16x2)(?=\.|$)",
-        meant=r"\1",
-        fault=r".\2 is one type too many",
+        pattern=r"\.(b1|[su]2|[su]4|tf32|bf16x2)(?=\.|$)",
+        meant="",
+        of=("mma", "movmatrix", "wmma.load", "wmma.store"),
+        fault=r".\1 is one type too many",
         emits="drops it where it happens to fit, mostly after the last type",
         why="a type that means nothing hides a mistake",
         targets=SM_75,
@@ -215,9 +228,10 @@ def _rows() -> Iterator[Laxity]:
     )
     yield Laxity(
         title="`.v2`, `.v4`, `.v8` where so many registers stand; `.pred` in `wmma.mma`",
-        pattern=r"^((?:mma|wgmma|wmma)\b.*?)\.(v[248]|pred)(?=\.|$)",
-        meant=r"\1",
-        fault=r".\2 does not fit here",
+        pattern=r"\.(v[248]|pred)(?=\.|$)",
+        meant="",
+        of=("mma", "wgmma", "wmma"),
+        fault=r".\1 does not fit here",
         emits="drops it where the numbers of registers happen to agree",
         why="vectors of registers follow from shape and types",
         targets=SM_75,
