@@ -178,34 +178,6 @@ def test_tiles_have_every_offset_once(site: Site) -> None:
         assert len(set(offsets)) == len(offsets) and all(int(offset, 16) % 16 == 0 for offset in offsets)
 
 
-@pytest.mark.browser
-def test_the_site_from_disk(site: Site, chromium_path: str) -> None:
-    """Search by keyboard, from a file, with every request counted; then a lane that lights up, in a narrow window in the dark."""
-    sync = pytest.importorskip("playwright.sync_api")
-    with sync.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium_path, args=["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"])
-        page = browser.new_context(viewport={"width": 600, "height": 900}, color_scheme="dark").new_page()
-        asked: list[str] = []
-        wrong: list[str] = []
-        page.on("request", lambda request: asked.append(request.url))
-        page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.goto((site.folder / "index.html").as_uri())
-        page.keyboard.press("/")
-        page.keyboard.type("m16n8k64 s4 mma")
-        assert page.locator("#hits a code").first.inner_text() == "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
-        page.keyboard.press("Enter")
-        page.wait_for_url("**/mma.html#m16n8k64-s4-u4")
-        cell = page.locator("figure svg g[data-t='5'] rect").first
-        cell.scroll_into_view_if_needed()
-        cell.hover()
-        assert page.locator("figure svg.lit g.here").first.get_attribute("data-t") == "5"
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "the page scrolls sideways"
-        assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(22, 24, 27)"
-        browser.close()
-    assert asked and all(url.startswith("file:") for url in asked)
-    assert not wrong
-
-
 def test_markdown_pages() -> None:
     text = "# What it *takes*\n\nFirst `x < y`.\n\n## Part\n\n| a | b |\n|---|---|\n| 1 | <b> |\n\n[there](types.md#s4)\n\n```ptx\nmma <&>\n```\n\n## Part\n"
     page = markdown.build("sample", text)

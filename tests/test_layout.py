@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ptxlab import Instruction, PtxlabError, instruction
-from ptxlab.catalog import products
+from ptxlab.catalog import catalog, products
 from ptxlab.layout import Layout, Mode, fragment
 
 DENSE = [ins for ins in products("mma") if ins.shape == "m16n8k64"]
@@ -21,7 +21,7 @@ SPARSE_TF32 = instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.co
 WMMA_4 = [ins for ins in products("wmma") if ins.shape == "m8n8k32"]
 WMMA_1 = [ins for ins in products("wmma") if ins.shape == "m8n8k128"]
 WGMMA = [ins for ins in products("wgmma.sp") if ins.shape.endswith("k64")]
-_DISTINCT = {operand.layout for ins in products() for operand in (*ins.operands.values(), ins.a_dense) if operand.layout}
+_DISTINCT = {operand.layout for ins in catalog() for operand in (*ins.operands.values(), getattr(ins, "a_dense", None)) if operand and operand.layout}
 LAYOUTS = sorted(_DISTINCT, key=lambda layout: (layout.signature, layout.cute))
 
 Formula = Callable[[int, int], tuple[int, int]]
@@ -304,7 +304,7 @@ def test_transposing_twice_is_the_same() -> None:
         assert layout.T.coords()[..., ::-1].tolist() == layout.coords().tolist()
 
 
-FORMULAS = {operand.layout: f"{ins.mnemonic} {name}" for ins in products() for name, operand in ins.operands.items() if operand.layout}
+FORMULAS = {operand.layout: f"{ins.mnemonic} {name}" for ins in catalog() for name, operand in ins.operands.items() if operand.layout}
 
 
 @pytest.mark.parametrize("layout", FORMULAS, ids=FORMULAS.values())

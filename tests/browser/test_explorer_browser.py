@@ -209,8 +209,8 @@ def test_pickers(screen: Screen, python: Any, page: Any) -> None:
     page.wait_for_function("() => document.querySelector('.ptx-mnemonic').innerText.endsWith('s32.u4.u4.s32')")
     screen.reads("A", 0, 0, 3)
     page.get_by_title("Family of instructions").select_option("wmma")
-    page.wait_for_function("() => document.querySelector('[data-pane=A] figcaption').innerText.includes('8 × 32')")
-    assert python("print(ex.instruction.family, ex.D.shape)") == "wmma (8, 8)"
+    page.wait_for_function("() => document.querySelector('[data-pane=A] figcaption').innerText.includes('16 × 16')")
+    assert python("print(ex.instruction.family, ex.D.shape)") == "wmma (16, 16)"
 
 
 SHAPES = [
