@@ -21,7 +21,7 @@ __all__ = ["DTYPES", "TARGETS", "Instruction", "PtxlabError", "catalog", "dtype"
 #: Names that load their room when first used, so that `import ptxlab` needs NumPy and ml_dtypes only.
 _LATE = {"explore": "widgets", "models": "arithmetic"}
 _ROOMS = (
-    "arithmetic", "describe", "emulator", "figures", "gpu", "inputs", "kernel", "lessons", "memory", "moves", "palette", "sass", "sparsity",
+    "arithmetic", "describe", "emulator", "figures", "gpu", "inputs", "kernel", "lessons", "memory", "moves", "palette", "sass", "sparsity", "trace",
     "widgets", "wmma",
 )  # fmt: skip
 

@@ -17,6 +17,7 @@ from .operand import Operand
 from .sparsity import STRUCTURES, Structure
 
 if TYPE_CHECKING:
+    from .trace import Trace
     from .widgets import Explorer
 
 __all__ = ["TARGETS", "Instruction", "Modifiers"]
@@ -398,6 +399,19 @@ class Instruction:
         from .kernel import source
 
         return source(self)
+
+    def trace(self, A: ArrayLike, B: ArrayLike, C: ArrayLike | None, row: int, col: int, **options: Any) -> Trace:
+        """Why D[row][col] has its bits: products, alignment, what is cut off, sum and rounding; print it, or read its data.
+
+        >>> import numpy as np, ptxlab
+        >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+        >>> found = ins.trace(np.full((16, 16), 0.1), np.full((16, 8), 3), None, 0, 0)
+        >>> found.steps[0].top, found.steps[0].grain, hex(found.code)   # 0.1 has exponent -4, 3 has 1; 25 places are kept below
+        (-3, -28, '0x40999000')
+        """
+        from .trace import trace
+
+        return trace(self, A, B, C, row, col, **options)
 
     def sass(self, target: str = "sm_90a") -> Any:
         """What the assembler makes of it for a target: the tensor-core instructions, and how many others around them."""
