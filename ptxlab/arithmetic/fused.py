@@ -25,7 +25,7 @@ _BLOCK = 1 << 15  # elements of D worked on at a time, so that what is read agai
 
 @lru_cache(maxsize=None)
 def _table(name: str) -> tuple[Array, Array]:
-    """Value and exponent of every code of a type of at most 16 bits."""
+    """Value and exponent of every code of a type of at most 8 bits."""
     kind = dtype(name)
     codes = np.arange(1 << kind.bits)
     field = codes >> kind.fraction_bits & ((1 << kind.exponent_bits) - 1)
@@ -37,13 +37,21 @@ def _table(name: str) -> tuple[Array, Array]:
 
 def _split(codes: Array, kind: DType) -> tuple[Array, Array]:
     """Codes -> (values as float64, exponents); the exponent of a subnormal is that of the smallest normal."""
-    if kind.bits <= 16:
+    if kind.bits <= 8:
         values, exponents = _table(kind.name)
         return values[codes], exponents[codes]
     with np.errstate(invalid="ignore"):  # a signalling NaN
-        values = kind.decode(codes).astype(np.float64)
-    field = (codes >> np.uint32(23) & np.uint32(0xFF)).astype(np.int16)
-    return values, np.where(values == 0, np.int16(_ABSENT), np.maximum(field, 1) - np.int16(127)).astype(np.int16)
+        if kind.name == "f16":
+            values = np.ascontiguousarray(codes).view(np.float16).astype(np.float64)
+        elif kind.name == "bf16":
+            values = (codes.astype(np.uint32) << np.uint32(16)).view(np.float32).astype(np.float64)
+        else:
+            values = kind.decode(codes).astype(np.float64)
+    low = codes.dtype.type(kind.fraction_bits + kind.ignored_bits)
+    field = (codes >> low & codes.dtype.type((1 << kind.exponent_bits) - 1)).astype(np.int16)
+    exponents = np.maximum(field, np.int16(1)) - np.int16(kind.bias)
+    exponents[values == 0] = _ABSENT
+    return values, exponents
 
 
 def _power(exponent: Array) -> Array:
@@ -101,37 +109,78 @@ def _converted(codes: Array, kind: DType, to: DType) -> Array:
 def _fused_block(
     kinds: Kinds, rule: Fused, a: Array, b: Array, c: Array, positions: Array | None, scale_a: Array | None, scale_b: Array | None
 ) -> Array:
-    (a_value, a_exp), (b_value, b_exp), (c_value, c_exp) = (_split(x, kind) for x, kind in zip((a, b, c), kinds, strict=False))
+    stored = None
+    if positions is not None:  # A with its zeros: they are no products, and add nothing
+        stored = np.zeros((*a.shape[:-1], b.shape[-2]), dtype=np.bool_)
+        dense = np.zeros(stored.shape, dtype=a.dtype)
+        np.put_along_axis(stored, positions, True, axis=-1)
+        np.put_along_axis(dense, positions, a, axis=-1)
+        a = dense
+    by_count = b.shape[-1] < 32  # the longer of N and count runs innermost, so that NumPy's loops are long
+
+    def turned(x: Array) -> Array:
+        return np.ascontiguousarray(np.moveaxis(x, 0, -1)) if by_count else x
+
+    def back(x: Array) -> Array:
+        return np.moveaxis(x, -1, 0) if by_count else x
+
+    (a_value, a_exp), (b_value, b_exp), (c_value, c_exp) = (_split(turned(x), kind) for x, kind in zip((a, b, c), kinds, strict=False))
     if scale_a is not None and scale_b is not None:
-        (sa_value, sa_exp), (sb_value, sb_exp) = (_split(x, dtype("ue8m0")) for x in (scale_a, scale_b))
+        (sa_value, sa_exp), (sb_value, sb_exp) = (_split(turned(x), dtype("ue8m0")) for x in (scale_a, scale_b))
         a_value, a_exp, b_value, b_exp = a_value * sa_value, a_exp + sa_exp, b_value * sb_value, b_exp + sb_exp
-    count, depth, columns = b.shape
-    special = not all(np.isfinite(x).all() for x in (a_value, b_value, c_value))
-    odd = np.where(np.isfinite(c_value), 0.0, c_value)
+    odd = None
+    if not all(np.isfinite(x).all() for x in (a_value, b_value, c_value)):
+        with np.errstate(invalid="ignore"):
+            odd = _odd(back(a_value), back(b_value), stored) + np.where(np.isfinite(back(c_value)), 0.0, back(c_value))
+        a_value, b_value, c_value = (np.where(np.isfinite(x), x, 0.0) for x in (a_value, b_value, c_value))
+    if by_count:  # [M, K, count], [K, N, count] -> terms [M, N, count]
+        a_value, a_exp = (x.swapaxes(0, 1)[:, :, None] for x in (a_value, a_exp))
+        b_value, b_exp = (x[:, None] for x in (b_value, b_exp))
+    else:  # [count, M, K], [count, K, N] -> terms [count, M, N]
+        a_value, a_exp = (np.moveaxis(x, -1, 0)[..., None] for x in (a_value, a_exp))
+        b_value, b_exp = (np.moveaxis(x, 1, 0)[:, :, None] for x in (b_value, b_exp))
+    value = back(_aligned_sums(a_value, a_exp, b_value, b_exp, c_value, c_exp, rule))
+    return _store(value if odd is None else np.where(odd == 0, value, odd), kinds[3], rule.result_bits)
 
-    def factors(values: Array, s: int) -> Array:
-        """What column s of A meets in B: [count, M or 1, N]."""
-        if positions is None:
-            return values[:, s, None, :]
-        rows = np.arange(count)[:, None] * depth + positions[:, :, s]
-        return np.asarray(values.reshape(-1, columns)[rows])
 
-    top = np.maximum(c_exp, np.int16(rule.floor))
-    for s in range(a.shape[-1]):
-        top = np.maximum(top, a_exp[:, :, s, None] + factors(b_exp, s))
+def _aligned_sums(a: Array, a_exp: Array, b: Array, b_exp: Array, c: Array, c_exp: Array, rule: Fused) -> Array:
+    """c plus the products a[k] b[k] of finite values, each term cut where the largest of its sum says."""
+    top, summed, product = np.maximum(c_exp, np.int16(rule.floor)), np.empty(c_exp.shape, dtype=np.int16), np.empty(c.shape)
+    for x, y in zip(a_exp, b_exp, strict=True):
+        np.add(x, y, out=summed)
+        np.maximum(top, summed, out=top)
     scale = _power(rule.fraction_bits - top)
-    with np.errstate(invalid="ignore", over="ignore", under="ignore"):
-        total = np.trunc(np.where(np.isfinite(c_value), c_value, 0.0) * scale)
-        for s in range(a.shape[-1]):
-            product = a_value[:, :, s, None] * factors(b_value, s)
-            if special:
-                odd = odd + np.where(np.isfinite(product), 0.0, product)
-                product = np.where(np.isfinite(product), product, 0.0)
-            total += np.trunc(product * scale)
-        value = total / scale
-        if special:
-            value = np.where(odd == 0, value, odd)
-    return _store(value, kinds[3], rule.result_bits)
+    with np.errstate(over="ignore", under="ignore"):
+        total = np.trunc(c * scale)
+        for x, y in zip(a, b, strict=True):
+            np.multiply(x, y, out=product)
+            np.multiply(product, scale, out=product)
+            np.trunc(product, out=product)
+            total += product
+        total /= scale
+    return np.asarray(total)
+
+
+def _odd(a: Array, b: Array, stored: Array | None) -> Array:
+    """What products that are not finite add up to: 0 where all are, an infinity, or NaN. Counted by matrix products of signs.
+
+    `stored` says which elements of A there are: a zero that is not stored makes no NaN of an infinity.
+    """
+
+    def parts(x: Array) -> tuple[Array, Array, Array, Array]:
+        """Sign, sign of infinities, zeros, NaN."""
+        nan = np.isnan(x)
+        sign = np.where(nan, 0.0, np.sign(x)).astype(np.float32)
+        return sign, sign * np.isinf(x), (x == 0).astype(np.float32), nan.astype(np.float32)
+
+    (a_sign, a_inf, a_zero, a_nan), (b_sign, b_inf, b_zero, b_nan) = parts(np.ascontiguousarray(a)), parts(np.ascontiguousarray(b))
+    there = np.ones_like(a_sign) if stored is None else stored.astype(np.float32)
+    left, right = np.concatenate([a_inf, a_sign], axis=-1), np.concatenate([b_sign - b_inf, b_inf], axis=-2)
+    signed, every = left @ right, abs(left) @ abs(right)
+    invalid = np.concatenate([there, abs(a_inf), a_zero * there], axis=-1) @ np.concatenate([b_nan, b_zero, abs(b_inf)], axis=-2)
+    invalid += a_nan.sum(axis=-1, keepdims=True)
+    both = (every > 0) & (abs(signed) < every)
+    return np.where((invalid > 0) | both, np.nan, np.where(every > 0, np.copysign(np.inf, signed), 0.0))
 
 
 def dot_by_way(a: Array, b: Array, c: Array, kinds: Kinds, rule: ByWay, positions: Array | None = None) -> Array:
