@@ -19,7 +19,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from . import kernel
 from .errors import PtxlabError, listing
-from .instruction import TARGETS, Instruction, Modifiers
+from .instruction import Instruction, Modifiers
+from .row import TARGETS, check_target
 
 __all__ = ["Out", "available", "cache_folder", "compile", "device_target", "disassemble", "launch", "run", "status"]
 
@@ -193,8 +194,7 @@ def compile(source: str, target: str, *, include_mma: bool = False, cache: bool 
     >>> compile("__global__ void nothing() {}", "sm_90a")[1:4]
     b'ELF'
     """
-    if target not in TARGETS:
-        raise PtxlabError(f"unknown target {target!r}; known are {listing(TARGETS, 30)}")
+    check_target(target)
     version = _compiler_version()
     key = hashlib.sha256("\0".join([source, target, str(include_mma), *map(str, version)]).encode()).hexdigest()
     file = cache_folder() / f"{key}.cubin"

@@ -62,13 +62,11 @@ class _Stream:
         return (self._raw(shape) % np.uint64(limit)).astype(np.int64)
 
     def codes(self, kind: DType, shape: tuple[int, ...]) -> NDArray[Any]:
-        """Random bits; 64 of them from two draws, since one has 48."""
-        if kind.bits < 64:
-            return self.below(1 << kind.bits, shape).astype(kind.code_type)
-        return self._raw(shape) << np.uint64(32) ^ self._raw(shape)
+        """Random bits."""
+        return self.raw(kind.bits, shape).astype(kind.code_type)
 
     def raw(self, bits: int, shape: tuple[int, ...]) -> NDArray[np.int64]:
-        """At least so many random bits, to be cut into sign, fraction and noise."""
+        """So many random bits, to be cut into sign, fraction and noise; 64 of them from two draws, since one has 48."""
         return self.below(1 << bits, shape) if bits < 64 else (self._raw(shape) << np.uint64(32) ^ self._raw(shape)).astype(np.int64)
 
     def between(self, low: int, high: int, shape: tuple[int, ...]) -> NDArray[np.int64]:

@@ -14,6 +14,7 @@ from .dtypes import dtype
 from .errors import PtxlabError, listing
 from .modifiers import Modifiers
 from .operand import Operand
+from .row import TARGETS, Row
 from .sparsity import STRUCTURES, Structure
 
 if TYPE_CHECKING:
@@ -21,12 +22,6 @@ if TYPE_CHECKING:
     from .widgets import Explorer
 
 __all__ = ["TARGETS", "Instruction", "Modifiers"]
-
-#: Every target of PTX ISA 9.0 that this package answers for, in the assembler's spelling.
-TARGETS: tuple[str, ...] = (
-    "sm_75", "sm_80", "sm_86", "sm_87", "sm_88", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_100a", "sm_100f", "sm_103", "sm_103a",
-    "sm_110", "sm_110a", "sm_120", "sm_120a", "sm_120f", "sm_121", "sm_121a",
-)  # fmt: skip
 
 #: Where an element narrower than its 8-bit container sits: kind::f8f6f4 and kind::mxf8f6f4 pad it on top, and e2m1 also below.
 _PADDING = {"e2m1": 2}
@@ -36,7 +31,7 @@ _STACK_NOTE = "the matrices of four independent products, one for each quad pair
 
 
 @dataclass(frozen=True)
-class Instruction:
+class Instruction(Row):
     """One matrix instruction in PTX's terms; get one with `ptxlab.instruction(text)` or from `ptxlab.catalog()`.
 
     >>> import numpy as np, ptxlab
@@ -84,12 +79,7 @@ class Instruction:
                 raise PtxlabError(f"{self.mnemonic}: operand {operand.name} is spread over {operand.lanes} lanes, not {self.lanes}")
         if self.a_space == "shared" and not self.family.startswith("wgmma"):
             raise PtxlabError(f"{self.mnemonic}: only wgmma takes A from shared memory")
-        unknown = set(self.targets) - set(TARGETS)
-        if unknown or not self.targets:
-            raise PtxlabError(f"{self.mnemonic}: targets {sorted(unknown) or 'missing'}; known are {listing(TARGETS, 30)}")
-
-    def __str__(self) -> str:
-        return self.mnemonic
+        self.check_targets()
 
     def __repr__(self) -> str:
         return f"<{self.mnemonic}>" if self.a_space == "register" else f"<{self.mnemonic}, A in shared memory>"
@@ -135,12 +125,6 @@ class Instruction:
         scale = f".block_scale.scale_vec::{self.scale_vec}X" if self.scale_vec else ""
         stype = f".{self.scale_type}" if self.scale_type else ""
         return f"mma{sp}.sync.aligned.{self.shape}{order}{kind}{scale}{sat}{types}.{self.c_type}{stype}{rounding}{op}"
-
-    def supports(self, target: str) -> bool:
-        """Whether the assembler takes this instruction for that target; mind that wgmma is in sm_90a and not in sm_90."""
-        if target not in TARGETS:
-            raise PtxlabError(f"unknown target {target!r}; known are {listing(TARGETS, 30)}")
-        return target in self.targets
 
     def a_from(self, space: Literal["register", "shared"]) -> Instruction:
         """The same instruction with A in registers or, for wgmma, in shared memory behind a descriptor."""
@@ -243,13 +227,6 @@ class Instruction:
         """All matrix operands by name: A, B, C, D, and E, SFA, SFB where the instruction has them."""
         every = (self.a, self.b, self.c, self.d, self.e, self.scale_a, self.scale_b)
         return {operand.name: operand for operand in every if operand is not None}
-
-    def operand(self, name: str) -> Operand:
-        """The operand of that name."""
-        try:
-            return self.operands[name.upper()]
-        except KeyError:
-            raise PtxlabError(f"{self.mnemonic} has no operand {name!r}; it has {listing(self.operands)}") from None
 
     # -- operands that are no matrices ----------------------------------------------------------------------------------
 

@@ -9,8 +9,10 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 
 from ..errors import PtxlabError, listing
-from ..instruction import TARGETS, Instruction
+from ..instruction import Instruction
+from ..moves import FAMILIES as MOVES
 from ..moves import Move
+from ..row import check_target
 from . import mma, moves, wgmma, wmma
 
 __all__ = ["FAMILIES", "PRODUCTS", "catalog", "products"]
@@ -25,19 +27,14 @@ def _products(family: str) -> tuple[Instruction, ...]:
     return tuple(_PRODUCTS[family]())
 
 
-_MOVES: dict[str, Callable[[], Iterable[Move]]] = {
-    "ldmatrix": moves.rows, "stmatrix": moves.rows, "movmatrix": moves.rows,
-    "wmma.load": lambda: moves.wmma_rows(_products("wmma")), "wmma.store": lambda: moves.wmma_rows(_products("wmma")),
-}  # fmt: skip
-
-#: First those that multiply, then those that move matrices between memory and registers.
-FAMILIES: tuple[str, ...] = (*_PRODUCTS, *_MOVES)
-PRODUCTS: tuple[str, ...] = tuple(_PRODUCTS)
-
-
 @lru_cache(maxsize=None)
-def _moves(family: str) -> tuple[Move, ...]:
-    return tuple(row for row in _MOVES[family]() if row.family == family)
+def _moves() -> tuple[Move, ...]:
+    return (*moves.rows(), *moves.wmma_rows(_products("wmma")))
+
+
+PRODUCTS: tuple[str, ...] = tuple(_PRODUCTS)
+#: First those that multiply, then those that move matrices between memory and registers.
+FAMILIES: tuple[str, ...] = (*PRODUCTS, *MOVES)
 
 
 def catalog(family: str | None = None, target: str | None = None) -> tuple[Instruction | Move, ...]:
@@ -50,8 +47,8 @@ def catalog(family: str | None = None, target: str | None = None) -> tuple[Instr
     """
     if family is not None and family not in FAMILIES:
         raise PtxlabError(f"unknown family {family!r}; there are {listing(FAMILIES, 12)}")
-    moved = [row for name in _MOVES if family in (None, name) for row in _moves(name)]
-    return (*products(family, target), *(row for row in moved if target is None or row.supports(target)))
+    moved = (row for row in _moves() if family in (None, row.family) and (target is None or row.supports(target)))
+    return (*products(family, target), *moved)
 
 
 def products(family: str | None = None, target: str | None = None) -> tuple[Instruction, ...]:
@@ -60,7 +57,7 @@ def products(family: str | None = None, target: str | None = None) -> tuple[Inst
     >>> {len(i.operands) for i in products("mma")}   # A, B, C, D, and two block scales
     {4, 6}
     """
-    if target is not None and target not in TARGETS:
-        raise PtxlabError(f"unknown target {target!r}; known are {listing(TARGETS, 30)}")
+    if target is not None:
+        check_target(target)
     rows = [row for name in _PRODUCTS if family in (None, name) for row in _products(name)]
     return tuple(row for row in rows if target is None or row.supports(target))

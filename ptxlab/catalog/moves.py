@@ -14,13 +14,9 @@ from ..errors import PtxlabError
 from ..instruction import TARGETS, Instruction
 from ..moves import Move
 from ..operand import Operand
+from .targets import SM_75, SM_90, SM_100A
 
 __all__ = ["rows", "spellings", "wmma_rows"]
-
-SM_75 = TARGETS
-SM_90 = TARGETS[TARGETS.index("sm_90") :]
-#: Shapes m16n16, m8n16, m16n8, type b8 and the packed formats: "sm_100f, sm_110f, sm_120f or higher in the same family".
-SM_100F = ("sm_100a", "sm_100f", "sm_103a", "sm_110a", "sm_120a", "sm_120f", "sm_121a")
 
 COUNTS = (1, 2, 4)
 PACKED = ("b6x16_p32", "b4x16_p64")
@@ -30,14 +26,15 @@ def rows() -> Iterator[Move]:
     """Every form of ldmatrix, stmatrix and movmatrix."""
     for count, trans in product(COUNTS, (False, True)):
         yield Move("ldmatrix", "m8n8", "b16", SM_75, count, trans)
+    # SM_100A: "sm_100f, sm_110f, sm_120f or higher in the same family"
     for count, source in product((1, 2), (None, *PACKED)):  # .trans is mandatory
-        yield Move("ldmatrix", "m16n16", "b8", SM_100F, count, True, source)
+        yield Move("ldmatrix", "m16n16", "b8", SM_100A, count, True, source)
     for count, source in product(COUNTS, PACKED):
-        yield Move("ldmatrix", "m8n16", "b8", SM_100F, count, False, source)
+        yield Move("ldmatrix", "m8n16", "b8", SM_100A, count, False, source)
     for count, trans in product(COUNTS, (False, True)):
         yield Move("stmatrix", "m8n8", "b16", SM_90, count, trans)
     for count in COUNTS:  # .trans is mandatory, though one example of the manual lacks it
-        yield Move("stmatrix", "m16n8", "b8", SM_100F, count, True)
+        yield Move("stmatrix", "m16n8", "b8", SM_100A, count, True)
     yield Move("movmatrix", "m8n8", "b16", SM_75, trans=True)
 
 

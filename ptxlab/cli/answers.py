@@ -183,9 +183,8 @@ def layout(args: argparse.Namespace, style: Style) -> str:
 
 
 def _map(ins: Form, op: Operand, form: str) -> str:
-    if op.layout is None:
-        raise PtxlabError(f"{op.name} of {ins.mnemonic} lives in shared memory: it has no map from lanes; `ptxlab layout` shows its tile")
-    return op.layout.formula() if form == "formula" else f"{op.layout.cute}  // {op.layout.signature}"
+    ((_, strides, sizes),) = describe.cute(ins, op.name).rows  # or the sentence that it has no map
+    return op.layout.formula() if form == "formula" and op.layout else f"{strides}  // {sizes}"
 
 
 def _picture(picture: describe.Picture, form: str | None, style: Style) -> str:

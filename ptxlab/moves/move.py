@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..dtypes import DType, dtype
 from ..errors import PtxlabError, listing
-from ..instruction import TARGETS
 from ..layout import Layout, fragment
 from ..operand import Operand
+from ..row import Row
 
 __all__ = ["FAMILIES", "ROW_BYTES", "SPACES", "Move", "Speaker"]
 
@@ -78,7 +78,7 @@ class Speaker(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Move:
+class Move(Row):
     """One instruction that moves a matrix, in PTX's terms; `ptxlab.instruction(text)` gives them as well.
 
     The matrices of ldmatrix and stmatrix are stacked as they lie in memory: row r of the operand is the row whose address
@@ -117,9 +117,7 @@ class Move:
             raise PtxlabError(f"family {self.family!r}: there are {listing(FAMILIES)}")
         if self.space is not None and self.space not in SPACES[self.family]:
             raise PtxlabError(f"{self.family} in .{self.space}: it takes {listing([*(f'.{s}' for s in SPACES[self.family]), 'no state space'])}")
-        unknown = set(self.targets) - set(TARGETS)
-        if unknown or not self.targets:
-            raise PtxlabError(f"{self.mnemonic}: targets {sorted(unknown) or 'missing'}; known are {listing(TARGETS, 30)}")
+        self.check_targets()
         if self.wmma != (self.fragment is not None) or self.wmma != (self.layout is not None and self.matrix is not None):
             raise PtxlabError(f"{self.mnemonic}: matrix, layout and fragment belong to wmma.load and wmma.store, to both of them")
         if not self.wmma:
@@ -137,9 +135,6 @@ class Move:
             raise PtxlabError(f"{self.mnemonic}: a row of {columns} elements of {self.type} is not {ROW_BYTES} bytes")
         if self.source is not None and (self.source not in _SOURCES or columns != ROW_BYTES or self.type != "b8"):
             raise PtxlabError(f"{self.mnemonic}: {self.source} unpacks 16 elements of a row into b8; the formats are {listing(_SOURCES)}")
-
-    def __str__(self) -> str:
-        return self.mnemonic
 
     def __repr__(self) -> str:
         return f"<{self.mnemonic}>"
@@ -203,12 +198,6 @@ class Move:
         """
         return replace(self, space=space)
 
-    def supports(self, target: str) -> bool:
-        """Whether the assembler takes this instruction for that target."""
-        if target not in TARGETS:
-            raise PtxlabError(f"unknown target {target!r}; known are {listing(TARGETS, 30)}")
-        return target in self.targets
-
     # -- operands -----------------------------------------------------------------------------------------------------
 
     @property
@@ -244,13 +233,6 @@ class Move:
         if self.source is None:
             return {"R": Operand("R", self._element, stacked.shape, stacked)}
         return {"R": Operand("R", _BITS[_SOURCES[self.source]], stacked.shape, stacked, container=8, note=_NOTES[self.source])}
-
-    def operand(self, name: str) -> Operand:
-        """The operand of that name."""
-        try:
-            return self.operands[name.upper()]
-        except KeyError:
-            raise PtxlabError(f"{self.mnemonic} has no operand {name!r}; it has {listing(self.operands)}") from None
 
     @property
     def carried(self) -> Operand:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import arithmetic
-from ..arithmetic.fused import _store
+from ..arithmetic.fused import _converted, _store
 from ..arithmetic.scalar import _fma_f32
 from ..dtypes import DType, dtype
 from ..emulator import chip_of
@@ -254,9 +254,7 @@ def _scalar(ins: Instruction, given: _Given, rule: arithmetic.Scalar) -> list[St
 
 
 def _convert(code: int, kind: DType, to: DType) -> int:
-    with np.errstate(invalid="ignore", over="ignore"):
-        value = kind.decode([code])
-        return int(np.where(np.isnan(value), (1 << to.bits - 1) - 1, to.encode(value))[0])
+    return int(_converted(np.array([code]), kind, to)[0])
 
 
 def _rounded(name: str, code: int, kind: DType, to: DType) -> Step:
