@@ -13,16 +13,17 @@ from .mnemonic import instruction
 
 if TYPE_CHECKING:
     from .arithmetic import models
+    from .tiles import matmul
     from .widgets import explore
 
 __version__ = "0.1.0"
-__all__ = ["DTYPES", "TARGETS", "Instruction", "PtxlabError", "catalog", "dtype", "explore", "instruction", "models"]
+__all__ = ["DTYPES", "TARGETS", "Instruction", "PtxlabError", "catalog", "dtype", "explore", "instruction", "matmul", "models"]
 
 #: Names that load their room when first used, so that `import ptxlab` needs NumPy and ml_dtypes only.
-_LATE = {"explore": "widgets", "models": "arithmetic"}
+_LATE = {"explore": "widgets", "matmul": "tiles", "models": "arithmetic"}
 _ROOMS = (
-    "arithmetic", "describe", "emulator", "figures", "gpu", "inputs", "kernel", "lessons", "memory", "moves", "palette", "sass", "sparsity", "trace",
-    "widgets", "wmma",
+    "arithmetic", "describe", "emulator", "figures", "gpu", "inputs", "kernel", "lessons", "memory", "moves", "palette", "sass", "sparsity", "tiles",
+    "trace", "widgets", "wmma",
 )  # fmt: skip
 
 

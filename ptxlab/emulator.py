@@ -10,8 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 from . import arithmetic
 from .errors import PtxlabError, listing
 from .instruction import Instruction, Modifiers
+from .parallel import spread
 
 __all__ = ["chip_of", "emulate"]
+
+#: Products that a thread works on at once: few enough to stay in its cache, and a large batch takes no more memory than a small one.
+_AT_ONCE = {"exact": 1 << 23, "rounded": 1 << 20}
 
 
 def emulate(
@@ -36,7 +40,32 @@ def emulate(
     """
     modifiers = (modifiers or Modifiers()).check(ins)
     rule = chip_of(ins, model).rule
-    given = iter(ins.registers_of(a, b, c, e, scale_a, scale_b))
+    given = ins.registers_of(a, b, c, e, scale_a, scale_b)
+    batch = np.broadcast_shapes(*(x.shape[:-2] for x in given))
+    count = int(np.prod(batch, dtype=np.int64))
+    out = np.empty((count, ins.d.lanes, ins.d.registers), dtype=ins.d.register_type)
+    step = max(1, _AT_ONCE["exact" if rule == "exact" else "rounded"] // (ins.d.shape[0] * ins.d.shape[1] * ins.k))
+
+    def work(first: int) -> None:
+        part = slice(first, min(first + step, count))
+        out[part] = _emulate(ins, rule, [_part(x, batch, part) for x in given], modifiers)
+
+    spread(work, range(0, count, step))
+    return out.reshape(*batch, *out.shape[1:])
+
+
+def _part(registers: NDArray[Any], batch: tuple[int, ...], part: slice) -> NDArray[Any]:
+    """Those of the flattened batch, without a copy of all that broadcasting would repeat."""
+    own = registers.shape[:-2]
+    if own == batch:
+        return registers.reshape(-1, *registers.shape[-2:])[part]
+    at = np.unravel_index(np.arange(part.start, part.stop), batch)[len(batch) - len(own) :]
+    return np.asarray(registers[tuple(index if size > 1 else np.zeros_like(index) for index, size in zip(at, own, strict=True))])
+
+
+def _emulate(ins: Instruction, rule: arithmetic.Rule, registers: list[NDArray[Any]], modifiers: Modifiers) -> NDArray[Any]:
+    """One part of a batch [count, lanes, registers]."""
+    given = iter(registers)
     a_registers, b_registers, c_codes = next(given), next(given), ins.c.unpack_codes(next(given))
     nibbles = ins.e.unpack_codes(next(given), modifiers.selector) if ins.e is not None else None
     if not modifiers.scale_d:
@@ -73,15 +102,18 @@ def _float(
         return arithmetic.chained_dot(a, b, c, ins.rounding, rule.nans)
     if isinstance(rule, arithmetic.Scalar):
         return arithmetic.scalar_dot(a, b, c, kinds, rule)
+    stored = None
+    upper = np.arange(a.shape[-1]) // 2 % 2 == 1  # of the two pairs of 8-bit elements in a register
+    if ins.structure is not None and nibbles is not None:
+        there = np.broadcast_to(np.where(upper, np.uint8(2), np.uint8(1)), a.shape)
+        a, marks = (ins.structure.expand(x, nibbles, ins.metadata_ordered) for x in (a, there))
+        stored, upper = marks > 0, marks == 2
     if scales is not None and ins.scale_a is not None and ins.a_type == "e2m1" and ins.kind != "mxf8f6f4" and isinstance(rule, arithmetic.Fused):
-        if ins.structure is not None and nibbles is not None:
-            a = ins.structure.expand(a, nibbles, ins.metadata_ordered)
         return arithmetic.block_scaled_dot(a, b, c, *scales, (*kinds[:3], ins.scale_a.dtype), rule, 32 if ins.sparse else 16)
-    positions = ins.structure.positions(nibbles, ins.metadata_ordered) if ins.structure and nibbles is not None else None
     if isinstance(rule, arithmetic.ByWay):
-        return arithmetic.dot_by_way(a, b, c, kinds, rule, positions)
+        return arithmetic.dot_by_way(a, b, c, kinds, rule, upper, stored)
     if isinstance(rule, arithmetic.Fused):
-        return arithmetic.fused_dot(a, b, c, kinds, rule, positions, scales)
+        return arithmetic.fused_dot(a, b, c, kinds, rule, stored, scales)
     raise PtxlabError(f"{ins.mnemonic}: no float arithmetic by the rule {rule!r}")
 
 
@@ -104,9 +136,12 @@ def chip_of(ins: Instruction, model: str | None = None) -> arithmetic.Model:
 
 def _integer(ins: Instruction, a: NDArray[Any], b: NDArray[Any], c: NDArray[Any], nibbles: NDArray[Any] | None) -> NDArray[Any]:
     """Sums of products fit float32 exactly: at most 64 * 255 * 255 < 2^24."""
-    left, right = ins.a.unpack_as(a, np.float32), ins.b.unpack_as(b, np.float32)
+    right = ins.b.unpack_as(b, np.float32)
     if ins.structure is not None and nibbles is not None:
-        left = ins.structure.expand(left, nibbles, ins.metadata_ordered)
+        narrow = np.int8 if ins.a.dtype.minimum < 0 else np.uint8
+        left = ins.structure.expand(ins.a.unpack_as(a, narrow), nibbles, ins.metadata_ordered).astype(np.float32)
+    else:
+        left = ins.a.unpack_as(a, np.float32)
     total = left @ right
     if ins.bit_op == "xor":
         total = left.sum(axis=-1, keepdims=True) + right.sum(axis=-2, keepdims=True) - 2 * total

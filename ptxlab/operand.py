@@ -233,7 +233,13 @@ class Operand:
         >>> a.unpack_as(np.full((32, 4), 0xFFFFFFFF), np.float32)[0, :3]
         array([-1., -1., -1.], dtype=float32)
         """
-        return self._spread(registers, copy, self.dtype.decode(np.arange(1 << self.dtype.bits)).astype(number))
+        values = self.dtype.decode(np.arange(1 << self.dtype.bits))
+        if self.dtype.is_float:
+            return self._spread(registers, copy, values.astype(number))
+        narrow = np.int8 if self.dtype.minimum < 0 else np.uint8
+        if self.dtype.bits == 8:
+            return self.unpack_codes(registers, copy).view(narrow).astype(number, copy=False)
+        return self._spread(registers, copy, values.astype(narrow)).astype(number, copy=False)
 
     def _spread(self, registers: ArrayLike, copy: int, table: NDArray[Any] | None) -> NDArray[Any]:
         """Registers -> matrix of table[code]; without a table, of codes."""
@@ -248,8 +254,11 @@ class Operand:
             return codes if table is None else np.asarray(table[codes])
         order, transposed = runs
         ordered = np.take(registers.reshape(*registers.shape[:-2], self.lanes * self.registers), order, axis=-1)
-        openings = _openings(self.dtype.bits, table.tobytes(), table.dtype.str)
-        opened = np.take(openings, ordered.view(np.uint16 if len(openings) > 256 else np.uint8), axis=0)
+        if self.dtype.bits == 8:
+            opened = ordered.view(np.uint8) if table.dtype == np.uint8 else table[ordered.view(np.uint8)]
+        else:
+            openings = _openings(self.dtype.bits, table.tobytes(), table.dtype.str)
+            opened = np.take(openings, ordered.view(np.uint16 if len(openings) > 256 else np.uint8), axis=0)
         matrix = opened.reshape(*registers.shape[:-2], *(self.shape[::-1] if transposed else self.shape))
         return np.swapaxes(matrix, -1, -2) if transposed else matrix
 
@@ -274,6 +283,8 @@ class Operand:
         >>> hex(a.join(np.tile(np.arange(16), (32, 2)))[0, 1])   # elements 8..15
         '0xfedcba98'
         """
+        if self.dtype.bits == self.width >= 8:
+            return np.ascontiguousarray(held, dtype=self.dtype.code_type).view(self.register_type)
         parts = held.reshape(*held.shape[:-1], held.shape[-1] // self.elements_per_register, self.elements_per_register).astype(self.register_type)
         return np.asarray(np.bitwise_or.reduce(parts << self._shifts, axis=-1))
 
@@ -285,6 +296,8 @@ class Operand:
         >>> a.split(np.full((32, 4), 0xFEDCBA98, dtype=np.uint32))[0, :8]
         array([ 8,  9, 10, 11, 12, 13, 14, 15], dtype=uint8)
         """
+        if self.dtype.bits == self.width >= 8:  # elements are what memory holds, one after the other
+            return np.ascontiguousarray(registers).view(self.dtype.code_type)
         mask = self.register_type((1 << self.dtype.bits) - 1)
         parts = (registers[..., None] >> self._shifts) & mask
         return np.asarray(parts.reshape(*registers.shape[:-1], registers.shape[-1] * self.elements_per_register).astype(self.dtype.code_type))

@@ -8,7 +8,7 @@ non-zero. The stored half holds `keep` groups of every chunk, and one 4-bit nibb
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import combinations, permutations
 from typing import Any
 
@@ -71,9 +71,10 @@ class Structure:
             groups = (2 * groups[0], 2 * groups[0] + 1)
         return groups[0] | groups[1] << 2
 
-    def _lookup(self, ordered: bool) -> NDArray[np.int64]:
+    @lru_cache(maxsize=None)  # noqa: B019 - there are three structures
+    def _lookup(self, ordered: bool) -> NDArray[np.int8]:
         """Groups kept by each of the 16 nibbles, -1 where the nibble is not legal: [16, keep]."""
-        table = np.full((16, self.keep), -1, dtype=np.int64)
+        table = np.full((16, self.keep), -1, dtype=np.int8)
         for nibble, groups in (self.nibbles if ordered else self.unordered).items():
             table[nibble] = groups
         return table
@@ -151,16 +152,19 @@ class Structure:
         >>> STRUCTURES["2:4"].groups_of([[0b1101, 0b0100]]).tolist()
         [[[1, 3], [0, 1]]]
         """
+        return np.asarray(self._lookup(ordered)[self._legal(nibbles, ordered)].astype(np.int64))
+
+    def _legal(self, nibbles: ArrayLike, ordered: bool) -> NDArray[Any]:
         nibbles = np.asarray(nibbles)
-        groups = self._lookup(ordered)[nibbles]
-        if groups.size and groups.min() < 0:
-            at = tuple(int(i) for i in np.argwhere(groups[..., 0] < 0)[0])
-            legal = sorted(self.nibbles if ordered else self.unordered)
+        legal = sorted(self.nibbles if ordered else self.unordered)
+        bad = (np.uint16(sum(1 << nibble for nibble in legal)) >> nibbles & np.uint16(1)) == 0
+        if bad.any():
+            at = tuple(int(i) for i in np.argwhere(bad)[0])
             raise PtxlabError(
                 f"metadata of row {at[-2]}, chunk {at[-1]}: nibble 0b{int(nibbles[at]):04b} is undefined for {self.title} sparsity; "
                 f"legal are {listing(f'0b{nibble:04b}' for nibble in legal)}"
             )
-        return np.asarray(groups)
+        return nibbles
 
     def positions(self, nibbles: ArrayLike, ordered: bool = True) -> NDArray[np.int64]:
         """Column of A that every stored column came from: int [..., rows, stored columns].
@@ -168,9 +172,11 @@ class Structure:
         >>> STRUCTURES["2:4"].positions([[0b1101, 0b0100]])
         array([[1, 3, 4, 5]])
         """
-        groups = self.groups_of(nibbles, ordered)
-        first = np.arange(groups.shape[-2])[:, None] * self.chunk + groups * self.group
-        return (first[..., None] + np.arange(self.group)).reshape(*groups.shape[:-2], groups.shape[-2] * self.keep * self.group)
+        nibbles = self._legal(nibbles, ordered)
+        inside = self._lookup(ordered).astype(np.int64)[..., None] * self.group + np.arange(self.group)
+        columns = inside.reshape(16, self.keep * self.group)[nibbles]
+        columns += np.arange(nibbles.shape[-1])[:, None] * self.chunk
+        return columns.reshape(*nibbles.shape[:-1], nibbles.shape[-1] * self.keep * self.group)
 
     def expand(self, stored: ArrayLike, nibbles: ArrayLike, ordered: bool = True) -> NDArray[Any]:
         """The dense matrix [..., rows, columns] that a stored half and its nibbles stand for.
@@ -188,15 +194,21 @@ class Structure:
             raise PtxlabError(
                 f"stored half of shape {stored.shape} with nibbles of shape {nibbles.shape}: {self.name} needs {self.keep * self.group} stored columns a nibble"
             )
-        groups = self.groups_of(nibbles, ordered)
+        nibbles = self._legal(nibbles, ordered)
+        size = self.group * stored.itemsize
+        if size * self.groups in (4, 8):  # a chunk is one number, in which the groups are shifted to their places
+            kept = np.ascontiguousarray(stored).view(f"u{size * self.keep}").astype(f"u{size * self.groups}")
+            number, bits = kept.dtype.type, 8 * size
+            chunks = number(0)
+            for slot in range(self.keep):
+                group = (nibbles >> np.uint8(2 * slot) & np.uint8(3)) // np.uint8(4 // self.groups)
+                part = kept >> number(bits * slot) & number((1 << bits) - 1)
+                chunks = chunks | part << group.astype(number) * number(bits)
+            return chunks.view(stored.dtype).reshape(*chunks.shape[:-1], stored.shape[-1] * 2)
         batch = np.broadcast_shapes(stored.shape[:-1], nibbles.shape[:-1])
-        whole = stored.reshape(*stored.shape[:-1], stored.shape[-1] // self.group, self.group)
-        if self.group * stored.itemsize in (2, 4, 8):  # a group moves as one number
-            whole = np.ascontiguousarray(whole).view(f"u{self.group * stored.itemsize}")
-        dense = np.zeros((int(np.prod(batch)) * nibbles.shape[-1] * self.groups, whole.shape[-1]), dtype=whole.dtype)
-        first = np.arange(0, len(dense), self.groups).reshape(*batch, nibbles.shape[-1], 1)
-        dense[(first + groups).reshape(-1)] = np.broadcast_to(whole, (*batch, *whole.shape[-2:])).reshape(-1, whole.shape[-1])
-        return dense.view(stored.dtype).reshape(*batch, stored.shape[-1] * 2)
+        dense = np.zeros((*batch, stored.shape[-1] * 2), dtype=stored.dtype)
+        np.put_along_axis(dense, np.broadcast_to(self.positions(nibbles, ordered), (*batch, stored.shape[-1])), stored, axis=-1)
+        return dense
 
     def prune(self, matrix: ArrayLike) -> NDArray[Any]:
         """The nearest structured matrix (least squares): in every chunk the largest groups stay, the rest become 0.

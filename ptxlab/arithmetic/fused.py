@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..dtypes import DType, dtype
+from .compiled import fused_codes, serves
 from .models import ByWay, Fused
 
 __all__ = ["block_scaled_dot", "dot_by_way", "fused_dot", "integer_add"]
@@ -64,12 +65,12 @@ Kinds = tuple[DType, DType, DType, DType]
 
 
 def fused_dot(
-    a: Array, b: Array, c: Array, kinds: Kinds, rule: Fused, positions: Array | None = None, scales: tuple[Array, Array] | None = None
+    a: Array, b: Array, c: Array, kinds: Kinds, rule: Fused, stored: Array | None = None, scales: tuple[Array, Array] | None = None
 ) -> Array:
-    """Codes of D for codes a [..., M, S], b [..., K, N], c [..., M, N].
+    """Codes of D for codes a [..., M, K], b [..., K, N], c [..., M, N].
 
-    `positions` [..., M, S] says which row of B each stored column of A meets; without it column s meets row s. `scales` are ue8m0
-    codes for the rows of A [..., M, 1] and the columns of B [..., 1, N]: powers of two that every product is multiplied with.
+    `stored` [..., M, K] says which elements of A there are; the others make no products. `scales` are ue8m0 codes for the rows of
+    A [..., M, 1] and the columns of B [..., 1, N]: powers of two that every product is multiplied with.
 
     >>> f16, f32 = dtype("f16"), dtype("f32")
     >>> a, b, c = f16.encode([[1, 1]]), f16.encode([[1], [1]]), f32.encode([[2**24]])
@@ -79,17 +80,21 @@ def fused_dot(
     c_kind, d_kind = kinds[2], kinds[3]
     if c_kind.name != d_kind.name:  # the step itself is in f32: C is widened before it, or D narrowed after it
         if c_kind.name == "f16":
-            return fused_dot(a, b, _converted(c, c_kind, d_kind), (*kinds[:2], d_kind, d_kind), rule, positions, scales)
-        return _converted(fused_dot(a, b, c, (*kinds[:2], c_kind, c_kind), rule, positions, scales), c_kind, d_kind)
-    if rule.depth is not None and positions is None and rule.depth < a.shape[-1]:
-        step = replace(rule, depth=None)
-        for k in range(0, a.shape[-1], rule.depth):
-            c = fused_dot(a[..., k : k + rule.depth], b[..., k : k + rule.depth, :], c, kinds, step)
+            return fused_dot(a, b, _converted(c, c_kind, d_kind), (*kinds[:2], d_kind, d_kind), rule, stored, scales)
+        return _converted(fused_dot(a, b, c, (*kinds[:2], c_kind, c_kind), rule, stored, scales), c_kind, d_kind)
+    depth = rule.depth and (rule.depth if stored is None else 2 * rule.depth)  # of a sparse A half of the columns are stored
+    if depth and depth < a.shape[-1]:
+        for k in range(0, a.shape[-1], depth):
+            part = slice(k, k + depth)
+            there = None if stored is None else stored[..., part]
+            c = fused_dot(a[..., part], b[..., part, :], c, kinds, replace(rule, depth=None), there, scales)
         return c
-    given = (a, b, c, positions, *(scales or (None, None)))
+    given = (a, b, c, stored, *(scales or (None, None)))
     batch = np.broadcast_shapes(*(x.shape[:-2] for x in given if x is not None))
-    flat = [None if x is None else np.broadcast_to(x, batch + x.shape[-2:]).reshape(-1, *x.shape[-2:]) for x in given]
+    flat: list[Any] = [None if x is None else np.broadcast_to(x, batch + x.shape[-2:]).reshape(-1, *x.shape[-2:]) for x in given]
     shape = (*batch, *c.shape[-2:])
+    if scales is None and serves(kinds, int(np.prod(shape, dtype=np.int64)) * a.shape[-1], b.shape[-2]):
+        return fused_codes(*flat[:4], kinds, rule).reshape(shape)
     out = np.empty((int(np.prod(batch, dtype=np.int64)), *c.shape[-2:]), dtype=kinds[3].code_type)
     at_a_time = max(1, _BLOCK // max(1, out[:1].size))
     for first in range(0, len(out), at_a_time):
@@ -107,15 +112,8 @@ def _converted(codes: Array, kind: DType, to: DType) -> Array:
 
 
 def _fused_block(
-    kinds: Kinds, rule: Fused, a: Array, b: Array, c: Array, positions: Array | None, scale_a: Array | None, scale_b: Array | None
+    kinds: Kinds, rule: Fused, a: Array, b: Array, c: Array, stored: Array | None, scale_a: Array | None, scale_b: Array | None
 ) -> Array:
-    stored = None
-    if positions is not None:  # A with its zeros: they are no products, and add nothing
-        stored = np.zeros((*a.shape[:-1], b.shape[-2]), dtype=np.bool_)
-        dense = np.zeros(stored.shape, dtype=a.dtype)
-        np.put_along_axis(stored, positions, True, axis=-1)
-        np.put_along_axis(dense, positions, a, axis=-1)
-        a = dense
     by_count = b.shape[-1] < 32  # the longer of N and count runs innermost, so that NumPy's loops are long
 
     def turned(x: Array) -> Array:
@@ -183,26 +181,33 @@ def _odd(a: Array, b: Array, stored: Array | None) -> Array:
     return np.where((invalid > 0) | both, np.nan, np.where(every > 0, np.copysign(np.inf, signed), 0.0))
 
 
-def dot_by_way(a: Array, b: Array, c: Array, kinds: Kinds, rule: ByWay, positions: Array | None = None) -> Array:
-    """As `fused_dot`, by the compiler's way.
+def dot_by_way(a: Array, b: Array, c: Array, kinds: Kinds, rule: ByWay, upper: Array, stored: Array | None = None) -> Array:
+    """As `fused_dot`, by the compiler's way; `upper` [..., M, K] says which elements of A come from upper pairs of their registers.
 
     >>> e4m3, f32 = dtype("e4m3"), dtype("f32")
     >>> a, b, c = e4m3.encode([[1, 2, 3, 4]]), e4m3.encode([[1], [1], [1], [1]]), f32.encode([[0.5]])
-    >>> f32.decode(dot_by_way(a, b, c, (e4m3, e4m3, f32, f32), ByWay("f16", Fused(25, 23, -133))))
+    >>> f32.decode(dot_by_way(a, b, c, (e4m3, e4m3, f32, f32), ByWay("f16", Fused(25, 23, -133)), np.array([0, 0, 1, 1], bool)))
     array([[10.5]], dtype=float32)
     """
     via, d_kind = dtype(rule.via), kinds[3]
-    with np.errstate(invalid="ignore"):
-        a, b = (via.encode(kind.decode(x)) for x, kind in ((a, kinds[0]), (b, kinds[1])))
-    upper = np.arange(a.shape[-1]) // 2 % 2 == 1
+    a, b = (_as(via.name, kind.name)[x] for x, kind in ((a, kinds[0]), (b, kinds[1])))
     total: Array = np.zeros((a.shape[-2], b.shape[-1]), dtype=d_kind.code_type)
     for half in (~upper, upper):
-        part = (a[..., half], b[..., half, :], None) if positions is None else (a[..., half], b, positions[..., half])
-        total = fused_dot(part[0], part[1], total, (via, via, d_kind, d_kind), rule.step, part[2])
+        if stored is None:
+            total = fused_dot(a[..., half], b[..., half, :], total, (via, via, d_kind, d_kind), rule.step)
+        else:
+            total = fused_dot(np.where(half, a, 0), b, total, (via, via, d_kind, d_kind), rule.step, stored & half)
     with np.errstate(invalid="ignore", over="ignore"):
         added = d_kind.decode(total) + d_kind.decode(c)
     nan = d_kind.code_type(0x7FFF if d_kind.bits == 16 else 0x7FFFFFFF)
     return np.where(np.isnan(added), nan, added.view(d_kind.code_type))
+
+
+@lru_cache(maxsize=None)
+def _as(to: str, name: str) -> Array:
+    """Every code of a small type as a code of another that holds its value."""
+    with np.errstate(invalid="ignore"):
+        return dtype(to).encode(dtype(name).decode(np.arange(1 << dtype(name).bits)))
 
 
 def _store(value: Array, kind: DType, result_bits: int) -> Array:

@@ -1,0 +1,100 @@
+"""The compiled loop and NumPy give the same bits; batches in parts and threads give what one at a time gives."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+import ptxlab
+from ptxlab import inputs
+from ptxlab.arithmetic import Fused
+from ptxlab.arithmetic.compiled import backend
+from ptxlab.catalog import products
+from ptxlab.emulator import chip_of
+from ptxlab.parallel import spread, threads
+
+
+def one_of_each() -> list[ptxlab.Instruction]:
+    """A form for every family, pair of input types, accumulators, kind and K that has a fused step; the smallest of those that differ in N."""
+    found: dict[tuple[object, ...], ptxlab.Instruction] = {}
+    for ins in sorted(products(), key=lambda ins: ins.n):
+        rule = chip_of(ins).rule
+        if isinstance(getattr(rule, "step", rule), Fused):
+            found.setdefault((ins.family, ins.a_type, ins.b_type, ins.c_type, ins.d_type, ins.kind, ins.m, ins.k), ins)
+    return list(found.values())
+
+
+FORMS = one_of_each()
+
+
+@pytest.mark.parametrize("ins", FORMS, ids=str)
+def test_numba_gives_what_numpy_gives(ins):
+    pytest.importorskip("numba")
+    for category in inputs.categories(ins):
+        given = inputs.make(ins, category, 3, seed=5)
+        with backend("numpy"):
+            plain = ins.emulate(given.a, given.b, given.c, given.e, **given.scales)
+        with backend("numba"):
+            compiled = ins.emulate(given.a, given.b, given.c, given.e, **given.scales)
+        assert (plain == compiled).all(), category
+
+
+def test_every_type_is_among_them():
+    assert {ins.a_type for ins in FORMS} >= {"f16", "bf16", "tf32", "e4m3", "e5m2", "e2m1", "e3m2", "e2m3"}
+    assert {ins.d_type for ins in FORMS} == {"f16", "f32"}
+    assert any(ins.sparse for ins in FORMS)
+
+
+@pytest.mark.parametrize("name", ["mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"])
+def test_batches_in_any_shape_and_number_of_threads(name, monkeypatch):
+    ins = ptxlab.instruction(name)
+    given = inputs.make(ins, "bits", 24)
+    one_by_one = np.array([ins.emulate(a, b, c) for a, b, c in zip(given.a, given.b, given.c, strict=True)])
+    monkeypatch.setattr("ptxlab.emulator._AT_ONCE", {"exact": 5 * ins.m * ins.n * ins.k, "rounded": 5 * ins.m * ins.n * ins.k})
+    for count in ("1", "2", "7"):
+        monkeypatch.setenv("PTXLAB_THREADS", count)
+        assert (ins.emulate(given.a, given.b, given.c) == one_by_one).all()
+    a, b, c = (x.reshape(2, 3, 4, *x.shape[1:]) for x in (given.a, given.b, given.c))
+    crossed = ins.emulate(a[:, :1], b[0, :, 2:3], c[1])
+    assert crossed.shape[:-2] == (2, 3, 4)
+    for i, j, k in np.ndindex(2, 3, 4):
+        assert (crossed[i, j, k] == ins.emulate(a[i, 0, k], b[0, j, 2], c[1, j, k])).all()
+    assert ins.emulate(a[:0], b[:0], c[:0]).shape == (0, 3, 4, 32, ins.d.registers)
+
+
+def test_a_large_batch_takes_little_memory_beside_its_result():
+    ins = ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+    given = inputs.make(ins, "moderate", 1)
+    count = 40_000
+    many = np.broadcast_to(given.b, (count, *given.b.shape[1:]))
+    ins.emulate(given.a, given.b, given.c)
+    tracemalloc.start()
+    found = ins.emulate(given.a, many, given.c)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < found.nbytes + 40e6 * threads()
+    assert (found == found[0]).all()
+
+
+def test_an_error_in_a_thread_comes_out(monkeypatch):
+    monkeypatch.setenv("PTXLAB_THREADS", "3")
+
+    def work(part: int) -> None:
+        if part == 4:
+            raise ptxlab.PtxlabError("the fourth")
+
+    with pytest.raises(ptxlab.PtxlabError, match="the fourth"):
+        spread(work, range(100))
+    monkeypatch.setenv("PTXLAB_THREADS", "many")
+    with pytest.raises(ptxlab.PtxlabError, match="PTXLAB_THREADS: found 'many'; it takes a number of threads, 1 or more"):
+        threads()
+
+
+def test_backends_have_names(monkeypatch):
+    with pytest.raises(ptxlab.PtxlabError, match="unknown backend 'fortran'; there are numpy"), backend("fortran"):
+        pass
+    monkeypatch.setattr("ptxlab.arithmetic.compiled._installed", lambda: False)
+    with pytest.raises(ptxlab.PtxlabError, match='numba is not installed: pip install "ptxlab\\[fast\\]"'), backend("numba"):
+        pass

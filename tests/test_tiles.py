@@ -1,0 +1,152 @@
+"""matmul against the same tiles one by one, against exact integers, and against the GPU."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import ptxlab
+from ptxlab import gpu
+
+NAMES = (
+    "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
+    "mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16",
+    "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32",
+    "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e5m2.f32",
+    "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64",
+    "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32",
+    "mma.sync.aligned.m16n8k64.row.col.satfinite.s32.s4.s4.s32",
+    "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.bf16.bf16.f32",
+    "mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32",
+    "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.u4.s32",
+    "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32",
+    "wgmma.mma_async.sync.aligned.m64n24k16.f32.f16.f16",
+    "wgmma.mma_async.sp.sync.aligned.m64n8k64.f32.e4m3.e4m3",
+)
+
+
+def problem(name: str, m: int = 37, n: int = 19, k: int = 150) -> tuple[ptxlab.Instruction, np.ndarray, np.ndarray, np.ndarray]:
+    """Values that the instruction takes, A with its structure, in a size that no tile divides."""
+    ins, rng = ptxlab.instruction(name), np.random.default_rng(len(name))
+
+    def draw(kind, *shape):
+        if kind.is_float:
+            return kind.decode(kind.encode(rng.normal(size=shape) * 3)).astype(np.float64)
+        return rng.integers(kind.minimum, kind.maximum, shape, endpoint=True)
+
+    A, B, C = draw(ins.a.dtype, m, k), draw(ins.b.dtype, k, n), draw(ins.c.dtype, m, n)
+    if ins.structure is not None:
+        wide = -(-k // ins.structure.chunk) * ins.structure.chunk
+        A = ins.structure.prune(np.pad(A, ((0, 0), (0, wide - k))))[:, :k]
+    return ins, A, B, C
+
+
+def by_tiles(ins, A, B, C):
+    """The plain loop over K, one tile and one instruction at a time."""
+    tall = ins.d.shape[0]
+    m, n, k = (-(-size // tile) * tile for size, tile in ((A.shape[0], tall), (B.shape[1], ins.n), (A.shape[1], ins.k)))
+    a, b, c = np.zeros((m, k)), np.zeros((k, n)), np.zeros((m, n))
+    a[: A.shape[0], : A.shape[1]], b[: B.shape[0], : B.shape[1]], c[: C.shape[0], : C.shape[1]] = A, B, C
+    d = np.zeros((m, n), dtype=ins.d.dtype.value_type)
+    for i in range(0, m, tall):
+        for j in range(0, n, ins.n):
+            running = c[i : i + tall, j : j + ins.n]
+            for s in range(0, k, ins.k):
+                right = np.tile(b[s : s + ins.k, j : j + ins.n], (1, ins.products))
+                running = ins(a[i : i + tall, s : s + ins.k], right, running)
+            d[i : i + tall, j : j + ins.n] = running
+    return d[: A.shape[0], : B.shape[1]]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_same_as_one_tile_at_a_time(name):
+    ins, A, B, C = problem(name)
+    found = ptxlab.matmul(A, B, C, instruction=ins)
+    assert found.dtype == ins.d.dtype.value_type
+    assert found.tobytes() == by_tiles(ins, A, B, C).tobytes()
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 1), (16, 8, 16), (17, 9, 1), (200, 3, 40), (3, 200, 33)])
+def test_integers_of_any_size_are_exact(shape):
+    m, n, k = shape
+    rng = np.random.default_rng(0)
+    A, B, C = rng.integers(-128, 128, (m, k)), rng.integers(0, 256, (k, n)), rng.integers(-1000, 1000, (m, n))
+    found = ptxlab.matmul(A, B, C, instruction="mma.sync.aligned.m16n8k32.row.col.s32.s8.u8.s32")
+    assert (found == A @ B + C).all()
+    assert (ptxlab.matmul(A, B, instruction="mma.sync.aligned.m16n8k32.row.col.s32.s8.u8.s32") == A @ B).all()
+
+
+def test_block_scales_follow_their_blocks():
+    ins = next(i for i in ptxlab.catalog("mma") if i.kind == "mxf4" and i.scale_vec == 2)
+    A, B = np.ones((20, 160)), np.ones((160, 10))
+    scale_a, scale_b = np.ones((20, 5)), np.ones((5, 10))
+    scale_a[3], scale_b[:, 7] = 2.0 ** np.arange(5), 0.5
+    want = np.full((20, 10), 160.0)
+    want[3] = 32 * 31
+    want[:, 7] /= 2
+    assert (ptxlab.matmul(A, B, instruction=ins, scale_a=scale_a, scale_b=scale_b) == want).all()
+
+
+def test_two_chips_or_one_step_too_many():
+    """The order of K is the loop's: 2^24 first hides ones that come later, one step at a time."""
+    ins = ptxlab.instruction("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32")
+    A, B = np.ones((16, 24)), np.zeros((24, 8))
+    A[:, 0] = B[0] = 4096
+    B[8], B[16] = 1, 1  # each alone in its step: 2^24 + 1 is cut to 2^24, twice
+    assert ptxlab.matmul(A, B, instruction=ins)[0, 0] == 2**24
+    B[9] = 1  # two in one step are added before the cut
+    assert ptxlab.matmul(A, B, instruction=ins)[0, 0] == 2**24 + 2
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"A": np.ones((3, 4, 5))}, "A: found shape (3, 4, 5); it takes a matrix [rows, columns]"),
+        ({"B": np.ones((17, 8))}, "A 16x16 and B 17x8: A needs as many columns as B has rows"),
+        ({"C": np.ones((8, 16))}, "C is 8x16; A 16x16 times B 16x8 needs 16x8"),
+        ({"scale_a": np.ones((16, 1))}, "scale_a: mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 has no block scales"),
+        ({"on": "moon"}, "on='moon': it runs on 'emulator' or on 'gpu'"),
+        ({"on": "gpu", "model": "sm_80"}, "model='sm_80': a GPU is what it is; models are for on='emulator'"),
+        (
+            {"instruction": "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f16"},
+            "D of one step cannot be C of the next, since C is f16 and D is f32",
+        ),
+        (
+            {"instruction": "mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"},
+            "row 0, columns 0..3: 4 of the 4 values are non-zero; 2:4 sparsity keeps at most 2",
+        ),
+        (
+            {"instruction": "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32", "A": np.full((16, 16), 9)},
+            "A: row 0, column 0: found 9; s4 holds -8..7",
+        ),
+    ],
+)
+def test_bad_input_gets_one_sentence(change, said):
+    given = {"A": np.ones((16, 16)), "B": np.ones((16, 8)), "instruction": "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", **change}
+    with pytest.raises(ptxlab.PtxlabError) as error:
+        ptxlab.matmul(**given)
+    assert said in str(error.value)
+
+
+def test_a_bar_shows_and_an_interrupt_passes(capsys, monkeypatch):
+    ins, A, B, C = problem(NAMES[0])
+    ptxlab.matmul(A, B, C, instruction=ins, show=True)
+    assert "MMAs" in capsys.readouterr().err
+    ptxlab.matmul(A, B, C, instruction=ins)
+    assert capsys.readouterr().err == ""
+
+    def stop(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ptxlab.Instruction, "emulate", stop)
+    with pytest.raises(KeyboardInterrupt):
+        ptxlab.matmul(A, B, C, instruction=ins)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", NAMES)
+def test_the_gpu_gives_the_same_bits(name):
+    ins, A, B, C = problem(name, 150, 70, 600)
+    if not gpu.available(ins):
+        pytest.skip("no GPU that has it")
+    assert ptxlab.matmul(A, B, C, instruction=ins, on="gpu").tobytes() == ptxlab.matmul(A, B, C, instruction=ins).tobytes()
