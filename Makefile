@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 RUN := $(BIN)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test lint types format docs browser clean
+.PHONY: help lab test lint types format docs chips browser clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*  ## /\1	/p' $(firstword $(MAKEFILE_LIST)) | while IFS='	' read -r name text; do printf '  make %-8s %s\n' "$$name" "$$text"; done
@@ -34,6 +34,9 @@ format: $(VENV)/test.stamp  ## put code into the house format
 docs: $(VENV)/test.stamp  ## write the README's table and answers anew, and build the reference into site/
 	$(RUN) -m tests.readme
 	$(RUN) -m docs.build
+
+chips: $(VENV)/test.stamp  ## compile the whole catalogue for every chip and record what runs, for the reference (minutes, no GPU)
+	$(RUN) -m docs.runs
 
 browser: $(VENV)/test.stamp  ## find Chromium for the browser tests, or install it where apt-get can
 	$(RUN) tests/chromium.py

@@ -12,7 +12,7 @@ from pathlib import Path
 from ptxlab import catalog
 from ptxlab.catalog import FAMILIES
 
-from . import api, command, elements, index, markdown, models
+from . import api, chips, command, elements, index, markdown, models
 from .family import FamilyPage
 from .page import Page
 from .shell import script, style, wrap
@@ -37,7 +37,7 @@ def build(folder: Path, families: Sequence[str] = FAMILIES, say: Callable[[str],
         step(f"{it.page.file}: {len(it.forms)} forms, {len(it.groups)} groups, {len(it.fragments)} fragments")
         made.append(it)
     others: list[Page] = []
-    for make in (elements.build, models.build, *markdown.pages(HERE), command.build, api.build):
+    for make in (elements.build, models.build, chips.build, *markdown.pages(HERE), command.build, api.build):
         others.append(make())
         step(others[-1].file)
     pages = [index.build(made, others), *(it.page for it in made), *others]

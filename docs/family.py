@@ -13,7 +13,7 @@ from ptxlab.layout import Layout
 from ptxlab.memory import SWIZZLES
 from ptxlab.operand import Operand
 
-from . import about
+from . import about, chips
 from .figure import figure
 from .groups import Form, Fragment, Group, fragments, groups, qualifiers, targets
 from .page import Page, code, details, facts, link, listed, pre, slug, table
@@ -156,6 +156,7 @@ class FamilyPage:
         evidence = said.get("arithmetic") or ()
         if evidence:
             found.append(("arithmetic", f"{'<br>'.join(map(escape, evidence))} ({link('models', 'models.html')})"))
+        found.append(("machine code", chips.fact(self.family, group)))
         for name, value in said.items():
             if name not in _TOLD and name not in _CODE and value:
                 found.append((escape(name), escape(", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value))))

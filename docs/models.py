@@ -38,10 +38,11 @@ def build() -> Page:
     page.head(2, "All models")
     chips = dict.fromkeys(model.chip for model in ptxlab.models())
     for chip in chips:
-        anchor = page.head(3, code(chip))
+        anchor = page.head(3, f"{code(chip)} <small>{arithmetic.ARCHITECTURES[chip]}</small>", short=chip)
         page.find(chip, "model of the arithmetic", anchor)
-        rows = [_row(model) for model in ptxlab.models() if model.chip == chip]
-        page.add(table(("A and B", "families", "rule", "evidence", "source"), rows, label=f"Models of {chip}"))
+        told = zip(ptxlab.models(), arithmetic.model_rows(), strict=True)
+        rows = [_row(model, said["only"]) for model, said in told if model.chip == chip]
+        page.add(table(("A and B", "families", "only", "rule", "evidence", "source"), rows, label=f"Models of {chip}"))
     _example(page)
     page.head(2, "The rules")
     for kind in _rules():
@@ -53,9 +54,7 @@ def build() -> Page:
 def _example(page: Page) -> None:
     """One sum in which the alignment shows, computed with every model that has it."""
     ins = ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
-    chips = [
-        model.chip for model in ptxlab.models() if "f16" in model.inputs and "mma" in model.families and ins.supports(arithmetic.CHIPS[model.chip])
-    ]
+    chips = [chip for chip in arithmetic.CHIPS if arithmetic.has(ins, chip)]
     page.head(2, "A sum in which it shows")
     page.add(
         f"<p>{code(ins.mnemonic)}: a row of A holds one product of 1 and eight products of 2<sup>-j</sup>; C is 0. The exact sum fits f32 in every line. "
@@ -67,11 +66,11 @@ def _example(page: Page) -> None:
         A[0, 0] = B[0, 0] = 1.0
         A[0, 1:9], B[1:9, 0] = 2.0**-13, 2.0 ** (13 - small)
         exact = float((A @ B)[0, 0])
-        given = [float(ins(A, B, model=chip)[0, 0]) for chip in dict.fromkeys(chips)]
+        given = [float(ins(A, B, model=chip)[0, 0]) for chip in chips]
         rows.append((str(small), _beyond_one(exact), *(_beyond_one(value) for value in given)))
     page.add(
         table(
-            ("j", "exact sum", *(f"D on {code(chip)}" for chip in dict.fromkeys(chips))),
+            ("j", "exact sum", *(f"D on {code(chip)}<br><small>{arithmetic.ARCHITECTURES[chip]}</small>" for chip in chips)),
             rows,
             numbers=(0,),
             label="Eight small products beside a one",
@@ -104,9 +103,10 @@ def _badge(evidence: str) -> str:
     return f'<span class="badge {escape(evidence)}">{escape(evidence)}</span>'
 
 
-def _row(model: arithmetic.Model) -> tuple[str, ...]:
+def _row(model: arithmetic.Model, only: str) -> tuple[str, ...]:
     families = ", ".join(link(code(family), family_file(family)) if family in FAMILIES else code(family) for family in model.families)
-    return escape(", ".join(model.inputs)), families, _rule(model.rule), _badge(model.evidence), escape(model.source)
+    count = f"<br><small>{model.mmas:,} MMAs a form</small>" if model.mmas else ""
+    return escape(", ".join(model.inputs)), families, escape(only), _rule(model.rule), _badge(model.evidence) + count, escape(model.source)
 
 
 def _rule(rule: object) -> str:

@@ -22,8 +22,8 @@ __all__ = ["DTYPES", "TARGETS", "Instruction", "PtxlabError", "catalog", "dtype"
 #: Names that load their room when first used, so that `import ptxlab` needs NumPy and ml_dtypes only.
 _LATE = {"explore": "widgets", "matmul": "tiles", "models": "arithmetic"}
 _ROOMS = (
-    "arithmetic", "describe", "emulator", "figures", "gpu", "inputs", "kernel", "lessons", "memory", "moves", "palette", "sass", "sparsity", "tiles",
-    "trace", "widgets", "wmma",
+    "arithmetic", "bar", "describe", "emulator", "figures", "gpu", "hunt", "inputs", "kernel", "lessons", "memory", "moves", "palette", "parallel",
+    "sass", "sparsity", "tiles", "trace", "widgets", "wmma",
 )  # fmt: skip
 
 

@@ -176,7 +176,7 @@ class Structure:
         inside = self._lookup(ordered).astype(np.int64)[..., None] * self.group + np.arange(self.group)
         columns = inside.reshape(16, self.keep * self.group)[nibbles]
         columns += np.arange(nibbles.shape[-1])[:, None] * self.chunk
-        return columns.reshape(*nibbles.shape[:-1], nibbles.shape[-1] * self.keep * self.group)
+        return np.asarray(columns.reshape(*nibbles.shape[:-1], nibbles.shape[-1] * self.keep * self.group))
 
     def expand(self, stored: ArrayLike, nibbles: ArrayLike, ordered: bool = True) -> NDArray[Any]:
         """The dense matrix [..., rows, columns] that a stored half and its nibbles stand for.
@@ -204,7 +204,7 @@ class Structure:
                 group = (nibbles >> np.uint8(2 * slot) & np.uint8(3)) // np.uint8(4 // self.groups)
                 part = kept >> number(bits * slot) & number((1 << bits) - 1)
                 chunks = chunks | part << group.astype(number) * number(bits)
-            return chunks.view(stored.dtype).reshape(*chunks.shape[:-1], stored.shape[-1] * 2)
+            return np.asarray(chunks.view(stored.dtype).reshape(*chunks.shape[:-1], stored.shape[-1] * 2))
         batch = np.broadcast_shapes(stored.shape[:-1], nibbles.shape[:-1])
         dense = np.zeros((*batch, stored.shape[-1] * 2), dtype=stored.dtype)
         np.put_along_axis(dense, np.broadcast_to(self.positions(nibbles, ordered), (*batch, stored.shape[-1])), stored, axis=-1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
@@ -48,8 +49,8 @@ def matmul(
     if ins.c_type != ins.d_type:
         raise PtxlabError(f"{ins.mnemonic}: D of one step cannot be C of the next, since C is {ins.c_type} and D is {ins.d_type}")
     problem = _Problem(ins, A, B, C, scale_a, scale_b)
-    options = {} if on == "gpu" else {"model": model}
-    do = ins.run if on == "gpu" else ins.emulate
+    options: dict[str, Any] = {} if on == "gpu" else {"model": model}
+    do: Callable[..., NDArray[Any]] = ins.run if on == "gpu" else ins.emulate
     d = np.empty((problem.down, problem.across, ins.d.lanes, ins.d.registers), dtype=ins.d.register_type)
     rows = max(1, _AT_ONCE // (problem.across * ins.m * ins.n * ins.k * ins.products)) if problem.across else 1
     with bar(problem.down * problem.across * problem.deep, "MMAs", show=show) as tick:
@@ -57,7 +58,7 @@ def matmul(
             part = slice(first, min(first + rows, problem.down))
             running = problem.start(part)
             for k in range(problem.deep):
-                running = do(*problem.step(part, k), running, **problem.rest(part, k), **options)
+                running = do(c=running, **problem.step(part, k), **options)
                 tick(running.shape[0] * running.shape[1])
             d[part] = running
     return problem.whole(ins.d.unpack(d))
@@ -110,15 +111,11 @@ class _Problem:
     def start(self, rows: slice) -> NDArray[Any]:
         return self.c[rows]
 
-    def step(self, rows: slice, k: int) -> tuple[NDArray[Any], NDArray[Any]]:
-        """A and B of one step."""
-        return self.a[rows, k, None], self.b[k]
-
-    def rest(self, rows: slice, k: int) -> dict[str, Any]:
-        """Metadata and scales of one step."""
-        given = {"e": self.e, "scale_a": self.scale_a}
+    def step(self, rows: slice, k: int) -> dict[str, Any]:
+        """All that one step takes beside C."""
+        given = {"a": self.a, "e": self.e, "scale_a": self.scale_a}
         found = {name: array[rows, k, None] for name, array in given.items() if array is not None}
-        return found if self.scale_b is None else {**found, "scale_b": self.scale_b[k]}
+        return {**found, "b": self.b[k], **({} if self.scale_b is None else {"scale_b": self.scale_b[k]})}
 
     def whole(self, tiles: NDArray[Any]) -> NDArray[Any]:
         """Tiles [down, across, rows, columns] -> the matrix, without the filling."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -48,6 +49,34 @@ def _targets(targets: tuple[str, ...]) -> str:
     return f"{targets[0]} and later" if targets == later and len(targets) > 1 else f"{targets[0]} and its kin" if len(targets) > 1 else targets[0]
 
 
+def speed() -> str:
+    """The last recorded run of `python -m benchmarks`, as ratios."""
+    found = json.loads((ROOT / "benchmarks" / "results.json").read_text(encoding="utf-8"))
+    rows = found["emulate"]["forms"]
+    lines = ["| emulated, times a float32 `np.matmul` | with numba | NumPy alone |", "|---|---:|---:|"]
+    for row in rows:
+        cells = []
+        for backend in ("numba", "numpy"):
+            ratios = [row[f"{backend} {category}"] / row["matmul"] for category in ("moderate", "bits") if f"{backend} {category}" in row]
+            cells.append(" to ".join(f"{ratio:.1f}" for ratio in ratios))
+        lines.append(f"| `{row['instruction']}` | {' | '.join(cells)} |")
+    python, first = found["emulate"]["plain Python, MMAs a second"], rows[0]
+    per_second = {backend: found["emulate"]["batch"] / first[f"{backend} moderate"] * 1e3 for backend in ("numba", "numpy")}
+    product, memory = found["matmul"]["products"][0], found["matmul"]["million"]
+    machine, versions = found["machine"], ", ".join(f"{name} {number}" for name, number in found["versions"].items())
+    return "\n".join(
+        [
+            *lines,
+            "",
+            f"Batches of {found['emulate']['batch']:,} MMAs; floats: moderate values to random bits. The first of them runs at {per_second['numba']:,.0f} MMAs a "
+            f"second, {per_second['numba'] / python:,.0f} times a simulator in plain Python (`benchmarks/scalar.py`; NumPy alone: "
+            f"{per_second['numpy'] / python:,.0f} times). `ptxlab.matmul` of 512 x 512 x 512 with it takes {product['numba']:.2f} s ({product['numpy']:.2f} s); a "
+            f"million of its MMAs take {memory['seconds']:.1f} s and {memory['peak MB']:.0f} MB at most, {memory['arrays MB']:.0f} MB of them for the arrays. "
+            f"Recorded on {machine['cores']} cores of a {machine['processor']}, {versions}.",
+        ]
+    )
+
+
 def answer(command: str) -> str:
     """What `ptxlab ...` prints."""
     plain = {**os.environ, "NO_COLOR": "1", "COLUMNS": "120", "PYTHONPATH": str(ROOT)}
@@ -57,7 +86,8 @@ def answer(command: str) -> str:
 
 def render(text: str) -> str:
     """The text with its table and its console blocks made anew."""
-    text = re.sub(r"(<!-- instructions -->\n).*?(<!-- end -->)", lambda found: f"{found[1]}{table()}\n{found[2]}", text, flags=re.S)
+    for name, made in (("instructions", table), ("benchmarks", speed)):
+        text = re.sub(rf"(<!-- {name} -->\n).*?(<!-- end -->)", lambda found, made=made: f"{found[1]}{made()}\n{found[2]}", text, flags=re.S)  # type: ignore[misc]
 
     def block(found: re.Match[str]) -> str:
         commands = [line[2:] for line in found[1].splitlines() if line.startswith("$ ptxlab ")]

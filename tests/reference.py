@@ -132,6 +132,26 @@ def nearest(value: Fraction, kind: str) -> int:
     return min(code, 0x7F800000) | (value < 0) << 31 if code else 0
 
 
+def converted(code: int, kind: str, to: str) -> int:
+    """The code of an f16 or f32 number in the other type, to nearest even; a zero keeps its sign."""
+    value, _ = decode(code, **FORMATS[kind])
+    negative, top = code >> (15 if kind == "f16" else 31), 15 if to == "f16" else 31
+    if isinstance(value, float):
+        return (1 << top) - 1 if value != value else (0x7C00 if to == "f16" else 0x7F800000) | negative << top
+    return nearest(abs(value), to) | negative << top
+
+
+def stepped(
+    products: list[tuple[int, int]], c: int, types: tuple[str, str, str], result: str, bits: tuple[int, int], floor: int, depth: int | None
+) -> int:
+    """Steps of `depth` products, k ascending, the result of one being C of the next; in f32 where the types of C and D differ."""
+    inner = types[2] if types[2] == result else "f32"
+    code = c if inner == types[2] else converted(c, types[2], inner)
+    for k in range(0, len(products), depth or len(products)):
+        code = fused(products[k : k + (depth or len(products))], code, (types[0], types[1], inner), *bits, floor)
+    return code if inner == result else converted(code, inner, result)
+
+
 def as_f16(code: int, kind: str) -> int:
     """The f16 code of an FP8 code; exact, for f16 holds every FP8 value."""
     value, _ = decode(code, **FORMATS[kind])

@@ -14,6 +14,7 @@ import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import ptxlab
@@ -357,6 +358,8 @@ def test_every_example_in_the_help_works(line: str, said) -> None:
     """What stands before the remark, a pipe or a redirection."""
     assert len(line) <= 82
     words = shlex.split(re.split(r"  +| [|>] ", line, maxsplit=1)[0])[1:]
+    if words[0] == "hunt" and "--against" not in words:
+        pytest.skip("hunts on a GPU")
     if words[0] not in ("lab", "sass", "show"):  # those of `sass` are in test_sass.py
         assert said(*words)
 
@@ -560,3 +563,37 @@ def test_lab_says_what_is_missing(refused, tmp_path: Path, monkeypatch: pytest.M
     (tmp_path / "notebooks" / "00.ipynb").write_text("{}")
     monkeypatch.setattr(act.importlib.util, "find_spec", lambda name: None)
     assert 'pip install "ptxlab[lab]"' in refused("lab")
+
+
+# -- trace --------------------------------------------------------------------------------------------------------------
+
+
+def test_trace_of_made_inputs(said) -> None:
+    """The numbers are those of the emulator for the inputs that the answer names."""
+    text = said("trace", "mma.m16n8k16.f32.f16", "3", "5", "--category", "exponents", "--seed", "2")
+    ins = find("mma.m16n8k16.f32.f16")
+    given = ptxlab.inputs.make(ins, "exponents", 1, seed=2)
+    code = ins.d.unpack_codes(ins.emulate(given.a, given.b, given.c))[0, 3, 5]
+    assert f"\n  inputs: {'ptxlab.inputs.make(ins, {!r}, 1, seed=2)'.format('exponents')}\n" in text
+    assert f"0x{code:08x} (f32)" in text and "float32" in text
+    told = json.loads(said("trace", ins.mnemonic, "3", "5", "--category", "exponents", "--seed", "2", "--json"))
+    assert int(told["code"], 16) == code and told["inputs"].endswith("seed=2)")
+    picture = ET.fromstring(said("trace", ins.mnemonic, "3", "5", "--svg"))
+    assert any("seed=0" in (node.text or "") for node in picture.iter())
+
+
+def test_trace_of_files_and_other_chips(said, tmp_path: Path) -> None:
+    ins = ptxlab.instruction(SP_S4)
+    A = ins.prune(np.random.default_rng(1).integers(-8, 8, (16, 64)))
+    for letter, matrix in (("a", A), ("b", np.ones((64, 8))), ("c", np.full((16, 8), 5))):
+        np.save(tmp_path / f"{letter}.npy", matrix)
+    files = [word for letter in "abc" for word in (f"--{letter}", str(tmp_path / f"{letter}.npy"))]
+    text = said("trace", SP_S4, "9", "3", *files, "--model", "sm_80")
+    assert text.startswith(f"D[9][3] = {A[9].sum() + 5} of {SP_S4}, sm_80\n  inputs: A from a.npy, B from b.npy, C from c.npy\n")
+
+
+def test_trace_refuses(refused, tmp_path: Path) -> None:
+    assert "row=16: D of" in refused("trace", S4, "16", "0")
+    assert "unknown category 'moderate'" in refused("trace", S4, "0", "0", "--category", "moderate")
+    assert "nothing to trace" in refused("trace", "ldmatrix.sync.aligned.m8n8.x4.shared.b16", "0", "0")
+    assert "no matrix could be read" in refused("trace", S4, "0", "0", "--a", str(tmp_path / "none.npy"))

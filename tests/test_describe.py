@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -478,3 +480,78 @@ def test_bad_requests_are_refused_in_a_sentence(call: Callable[[], object], said
 
 def test_names() -> None:
     assert [names("a", range(n)) for n in (1, 2, 3)] == ["{a0}", "{a0,a1}", "{a0..a2}"]
+
+
+# -- aligned bits of a trace ------------------------------------------------------------------------------------------
+
+TRACED = {
+    "f16": ("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", ("moderate", "exponents", "cancellation", "special", "bottom", "zeros", "overflow")),
+    "f16 to f16": ("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16", ("moderate", "subnormals", "overflow")),
+    "fp8": ("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32", ("moderate", "special")),
+    "wgmma": ("wgmma.mma_async.sp.sync.aligned.m64n256k64.f32.e4m3.e4m3", ("moderate",)),
+    "tf32 in two": ("wmma.mma.sync.aligned.row.col.m16n16k8.f32.tf32.tf32.f32", ("moderate", "exponents")),
+    "f64": ("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64", ("moderate", "exponents", "cancellation", "bits")),
+    "m8n8k4": ("mma.sync.aligned.m8n8k4.row.col.f16.f16.f16.f16", ("moderate", "exponents")),
+    "s8": ("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32", ("bits", "edges")),
+    "b1": ("mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc", ("bits",)),
+}
+
+
+def traced(name: str, category: str, seed: int) -> tuple[ptxlab.trace.Trace, describe.Picture]:
+    ins = ptxlab.instruction(name)
+    given = [None if each is None else each[0] for each in ptxlab.inputs.make(ins, category, 1, seed)]
+    found = ptxlab.trace.of_registers(ins, *given[:4], ins.d.shape[0] - 1, 1)
+    return found, describe.trace(found)
+
+
+def written(grid: describe.Grid, row: int, low: int, roles: set[str]) -> Fraction:
+    """The number that the digits of a row spell, where the cut stands before the power `low`."""
+    cut = grid.column_rules[0][0]
+    digits = [cell for cell in grid.cells if cell.row == row and cell.role in roles and cell.text in ("0", "1")]
+    return sum((int(cell.text) * Fraction(2) ** (low + cut - 1 - cell.column) for cell in digits), Fraction(0))
+
+
+@pytest.mark.parametrize("form", TRACED)
+def test_a_trace_is_drawn_with_the_bits_that_it_has(form: str) -> None:
+    name, categories = TRACED[form]
+    for category, seed in itertools.product(categories, range(3)):
+        found, picture = traced(name, category, seed)
+        floats = found.steps[-1].kind != "s32"
+        assert len(picture.grids) == len(found.steps) + floats
+        for step, grid in zip(found.steps, picture.grids, strict=False):
+            assert grid.shape[1] <= 1 + 56 + 8 + 1
+            if not floats:
+                rows = {
+                    row: "".join(cell.text for cell in sorted(grid.cells, key=lambda c: c.column) if cell.row == row) for row in range(grid.shape[0])
+                }
+                assert rows[grid.shape[0] - 1] == f"{step.code:032b}" and rows[0][-32:] == f"{int(step.terms[0].value) & 0xFFFFFFFF:032b}"
+                assert rows[grid.shape[0] - 2][-32:] == f"{int(step.total) & 0xFFFFFFFF:032b}"
+            elif step.grain is not None and isinstance(step.total, Fraction):
+                if sum(term.value == 0 for term in step.terms) > 2:
+                    continue  # runs of zeros may share a row
+                for row, term in enumerate(step.terms):
+                    assert written(grid, row, step.grain, {"kept"}) == abs(term.kept)
+                assert written(grid, len(step.terms), step.grain, {"sum", "rounded"}) == abs(step.total)
+        if floats:
+            register = "".join(cell.text for cell in picture.grids[-1].cells)
+            assert int(register, 2) == found.code
+
+
+def test_what_lies_far_behind_the_cut_takes_no_columns() -> None:
+    ins = ptxlab.instruction("mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32")
+    A = np.zeros((16, 8))
+    A[0, :2] = 2.0**100, 2.0**-100
+    grid = describe.trace(ins.trace(A, np.ones((8, 8)), None, 0, 0)).grids[0]
+    assert grid.shape[1] < 45
+    assert [cell.text for cell in grid.cells if cell.row == 2 and cell.role == "lost"] == ["from 2^-100"]
+    assert [head.text.split("\N{NO-BREAK SPACE}")[0] for head in grid.rows][3:] == ["6", "sum", "D", "exact", "float32"]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_bits_that_are_not_exact_are_marked(seed: int) -> None:
+    found, picture = traced("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32", "moderate", seed)
+    last = found.last_place
+    assert last is not None and isinstance(found.value, Fraction) and isinstance(found.exact, Fraction)
+    differ = int(abs(found.value) / last) ^ int(abs(found.exact) / last)
+    marked = [cell for cell in picture.grids[-2].cells if cell.state == "mark" and cell.role == "result"]
+    assert len(marked) == differ.bit_count()

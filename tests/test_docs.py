@@ -14,7 +14,7 @@ from urllib.parse import unquote
 import pytest
 
 import ptxlab
-from docs import markdown
+from docs import chips, markdown
 from docs.build import build
 from docs.page import Page
 from docs.shell import wrap
@@ -176,6 +176,25 @@ def test_tiles_have_every_offset_once(site: Site) -> None:
     assert tiles
     for offsets in tiles:
         assert len(set(offsets)) == len(offsets) and all(int(offset, 16) % 16 == 0 for offset in offsets)
+
+
+def test_what_the_chips_run_is_shown(site: Site) -> None:
+    """Every form that multiplies is under a row of its shape, and cells say what the record says of one form alone."""
+    page = site.pages["chips.html"]
+    text = (site.folder / "chips.html").read_text(encoding="utf-8")
+    for family in FAMILIES:
+        counts = re.findall(r"<small>(\d+) forms?", re.split(r"<h2 ", text)[3 + FAMILIES.index(family)])
+        assert sum(map(int, counts)) == len(ptxlab.catalog(family)), family
+    rows = dict(re.findall(r'<tbody id="([^"]+)">\n(.*?)</tbody>', text, flags=re.S))
+    linked = {target for other in site.pages.values() for target in other.links}
+    assert {f"chips.html#{name}" for name in rows} <= linked
+    plain = {name: re.sub(r"<[^>]*>", "", row).replace("&nbsp;", " ") for name, row in rows.items()}
+    assert "-native 1 HMMA.16816.F32" in plain["mma-m16n8k16-f16-bf16"]
+    assert "native 1 QMMA.16832.F32emulated 2 HMMA.16816.F32 + 16 othersnative 1 QMMA.16832.F32" in plain["mma-m16n8k32-e4m3-e5m2"]
+    assert "split 4 HMMA.884.F32.F32emulated 84 to 113 others, no tensor core" in plain["mma-m8n8k4-f16"]
+    assert "native 1 HGMMA.64xNx16.F32" in plain["wgmma-m64nnk16-f16-bf16"]
+    for _, shown in chips.FINDINGS:
+        assert all(mnemonic in page.words for mnemonic, _ in shown)
 
 
 def test_markdown_pages() -> None:

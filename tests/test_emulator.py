@@ -224,8 +224,8 @@ def test_models_say_how_they_are_known() -> None:
     for ins in products():
         assert ins.emulate.__doc__
         evidence = ptxlab.emulator.chip_of(ins).evidence
-        fp4 = ins.kind in ("mxf4", "mxf4nvf4") and not ins.sparse
-        assert evidence == ("measured" if ins.supports("sm_90a") else "published" if fp4 else "assumed")
+        published = not ins.sparse and {ins.a_type, ins.b_type} <= {"e4m3", "e5m2", "e2m1"}
+        assert evidence == ("measured" if ins.supports("sm_90a") else "published" if published else "assumed")
 
 
 # -- bad input ----------------------------------------------------------------------------------------------------------
@@ -236,7 +236,7 @@ FP4 = instruction("mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scal
 ZERO = {ins: [np.zeros((operand.lanes, operand.registers), dtype=np.uint32) for operand in (ins.a, ins.b, ins.c)] for ins in (DENSE, SPARSE, FP4)}
 
 REFUSED = [
-    (lambda: DENSE.emulate(*ZERO[DENSE], model="sm_99"), "unknown model 'sm_99'; there are sm_75"),
+    (lambda: DENSE.emulate(*ZERO[DENSE], model="sm_99"), "unknown model 'sm_99'; there are sm_70"),
     (lambda: DENSE.emulate(*ZERO[DENSE], model="sm_75"), "model 'sm_75': that chip lacks mma.sync"),
     (lambda: FP4.emulate(*ZERO[FP4], model="sm_90"), "no arithmetic for mma with e2m1; sm_120"),
     (lambda: DENSE.emulate(*ZERO[DENSE], selector=1), "selector=1: mma.sync.* takes only 0"),

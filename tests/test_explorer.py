@@ -494,3 +494,37 @@ def test_the_view_trusts_no_text() -> None:
     for word in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "import ", "http"):
         assert word not in script
     assert "url(" not in (folder / "explorer.css").read_text()
+
+
+# -- why a cell of D has its bits -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ins", FORMS[::7], ids=name)
+def test_the_bench_traces_what_it_shows(ins: Instruction) -> None:
+    bench = Bench(ins)
+    for option, legal in ins.modifiers.items():
+        if option in bench.options and not option.startswith("imm_trans"):
+            bench.set_option(option, legal[-1])
+    row, column = ins.d.shape[0] - 1, ins.d.shape[1] // 2
+    assert bench.trace(row, column).code == bench.codes("D")[row, column]
+
+
+def test_a_trace_is_sent_only_where_it_is_looked_at() -> None:
+    ex = ptxlab.explore(DENSE)
+    assert ex.view.trace == {}
+    ex.view.selected = {"name": "A", "row": 1, "column": 2}
+    assert ex.view.trace == {}
+    ex.view.selected = {"name": "D", "row": 9, "column": 3}
+    assert ex.view.trace == {"row": 9, "column": 3}
+    ex.view.tracing = True
+    assert ex.view.trace["title"] == f"D[9][3] = {ex.D[9, 3]} of {DENSE}"
+    json.dumps(ex.view.trace)
+
+    ex.view.selected = {"name": "A", "row": 9, "column": 2}  # A is edited next: the trace stays with the cell of D
+    ex.A = np.zeros((16, 64))
+    assert ex.view.trace["title"] == f"D[9][3] = 0 of {DENSE}"
+    (grid,) = ex.view.trace["grids"]
+    rows, columns = grid["size"]
+    assert all(0 <= row < rows and 0 <= column <= column + width - 1 < columns for row, column, width, *_ in grid["cells"])
+    ex.instruction = TF32
+    assert ex.view.trace == {}

@@ -13,7 +13,7 @@ import pytest
 import ptxlab
 from ptxlab import PtxlabError, describe, figures, palette
 from ptxlab.catalog import products
-from ptxlab.figures.drawing import draw
+from ptxlab.figures.drawing import draw, fill, ink
 
 S4 = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
 SP_S4 = ptxlab.instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
@@ -21,6 +21,8 @@ SP_TF32 = ptxlab.instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k16.row
 B1 = ptxlab.instruction("wmma.mma.xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32")
 WGMMA = ptxlab.instruction("wgmma.mma_async.sp.sync.aligned.m64n24k64.f32.e4m3.e4m3")
 LARGE = ptxlab.instruction("wgmma.mma_async.sp.sync.aligned.m64n256k64.f32.e4m3.e4m3")
+F16 = ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+F64 = ptxlab.instruction("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64")
 SCALED = next(ins for ins in products("mma") if ins.scale_vec == 4)
 
 PICTURES = {
@@ -43,6 +45,9 @@ PICTURES = {
     "B wgmma": describe.fragment(WGMMA, "B", swizzle=128),
     "scales": describe.scales(SCALED),
     "lane": describe.lane(S4, "A", 5, np.zeros((32, 4), np.uint32)),
+    "trace f16": describe.trace(F16.trace(np.full((16, 16), 0.1), np.full((16, 8), 3), np.full((16, 8), 2.0**-30), 0, 0)),
+    "trace s4": describe.trace(S4.trace(np.full((16, 64), 7), np.full((64, 8), 7), np.full((16, 8), 2**31 - 1), 0, 0)),
+    "trace f64": describe.trace(F64.trace(np.full((8, 4), 0.1), np.full((4, 8), -3), np.full((8, 8), 2.0**-300), 7, 7)),
     "lane b1": describe.lane(B1, "A", 9, np.zeros((32, 1), np.uint32)),
 }
 
@@ -50,6 +55,10 @@ PICTURES = {
 @pytest.fixture(params=PICTURES, ids=str)
 def picture(request: pytest.FixtureRequest) -> describe.Picture:
     return PICTURES[request.param]
+
+
+#: Hues of the bits of a trace; what is lost or rounded off is grey.
+ROLES = {"kept": "sky", "lost": "grey", "rounded": "grey", "sum": "orange", "result": "green", "exponent": "yellow", "odd": "purple"}
 
 
 def labels(picture: describe.Picture) -> list[str]:
@@ -67,7 +76,10 @@ def test_plotly_gets_the_colours_hover_texts_and_labels_of_the_picture(picture: 
         shown = [colour for _, colour in trace.colorscale][::2]
         for cell in grid.cells:
             colour = shown[int(trace.z[cell.row][cell.column])]
-            if cell.state != "dim":
+            if cell.role:
+                hue = dict(palette.HUES).get(ROLES.get(cell.role, ""), palette.PAPER)
+                assert colour in [palette.mix(hue, strength) for strength in (0.62, 0.34, 0.16)]
+            elif cell.state != "dim":
                 assert colour == (palette.SILENT if cell.lane is None else palette.LANES[cell.lane % 32])
         assert [str(said).replace("<br>", "\n") for said in np.ravel(trace.text)] == list(grid.hover.ravel())
         assert len(trace.x) == grid.shape[1] + 1
@@ -129,10 +141,28 @@ def test_svg_is_well_formed_and_says_the_same(picture: describe.Picture) -> None
     assert Counter(labels(picture)) <= Counter(texts)
     titles = [title.text for title in root.iter(f"{space}title")]
     assert titles[0] == picture.title
-    assert Counter(titles[1:]) == Counter(grid.hover[cell.row, cell.column] for grid in picture.grids for cell in grid.cells)
+    assert Counter(titles[1:]) == Counter(grid.hover[cell.row, cell.column] for grid in picture.grids for cell in grid.cells if cell.role != "blank")
+
+
+def test_the_bits_of_a_trace_can_be_read_on_their_colours() -> None:
+    cells = [cell for name, picture in PICTURES.items() if name.startswith("trace") for grid in picture.grids for cell in grid.cells]
+    assert {cell.role for cell in cells} >= {"sign", "kept", "lost", "sum", "rounded", "result", "exact", "other", "exponent", "blank"}
+    assert min(palette.contrast(ink(cell), fill(cell)) for cell in cells) >= 4.5
+
+
+def test_the_cut_is_a_line_that_svg_and_plotly_draw() -> None:
+    picture = PICTURES["trace f16"]
+    (panel, *_), grid = draw(picture).panels, picture.grids[0]
+    (at, first, stop), *_ = grid.column_rules
+    x, top, bottom = (float(each) for each in (panel.x[at], panel.y[first], panel.y[stop]))
+    assert f'd="M{x:g} {top:g}V{bottom:g}"' in figures.svg(picture)
+    lines = [trace for trace in figures.chart(picture).data if trace.type == "scatter" and trace.mode == "lines"]
+    assert any({(x, top), (x, bottom)} <= set(zip(line.x, line.y, strict=True)) for line in lines)
 
 
 def test_public_figures() -> None:
+    found = F16.trace(np.ones((16, 16)), np.ones((16, 8)), None, 3, 4)
+    assert found.figure().layout.meta == figures.trace(found).layout.meta
     assert figures.fragment(S4, "B").layout.meta["title"] == f"B of {S4.mnemonic}"
     assert figures.metadata(SP_S4, selector=1).layout.meta["subtitle"].endswith("selector 1")
     assert "warp 2: lanes 64..95, rows 32..47" in figures.metadata(WGMMA, warp=2).layout.meta["subtitle"]

@@ -60,8 +60,8 @@ def test_dependencies_are_numpy_and_ml_dtypes_only() -> None:
 
 def test_extras() -> None:
     extras = PROJECT["project"]["optional-dependencies"]
-    assert set(extras) == {"lab", "cuda12", "cuda13", "test"}
-    assert "ptxlab[lab,cuda13]" in extras["test"]
+    assert set(extras) == {"lab", "fast", "cuda12", "cuda13", "test"}
+    assert "ptxlab[lab,cuda13,fast]" in extras["test"]
     for name, suffix in (("cuda12", "-cu12"), ("cuda13", "")):
         packages = {requirement(line)[0] for line in extras[name]}
         assert {"cuda-bindings", "cuda-core", f"nvidia-cuda-nvrtc{suffix}", f"nvidia-nvjitlink{suffix}", f"nvidia-cuda-runtime{suffix}"} <= packages

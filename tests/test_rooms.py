@@ -27,6 +27,8 @@ OPTIONAL = {
     "ipywidgets": {"widgets"},
     "traitlets": {"widgets"},
     "IPython": {"widgets", "lessons"},
+    "tqdm": {"bar"},
+    "numba": {"arithmetic"},
 }
 
 

@@ -132,9 +132,7 @@ def read(tools: None, tmp_path_factory: pytest.TempPathFactory) -> Callable[[lis
     def many(rows: list[Any], target: str) -> list[sass.Sass]:
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("PTXLAB_CACHE", str(tmp_path_factory.mktemp("cache")))
-            source = "\n".join(sass.source(ins, name=f"k{i}") for i, ins in enumerate(rows))
-            text = gpu.disassemble(gpu.compile(source, target))
-        return [sass.read(text, target, f"k{i}", moves=not isinstance(ins, ptxlab.Instruction)) for i, ins in enumerate(rows)]
+            return list(sass.survey(rows, target))
 
     return many
 
@@ -228,6 +226,17 @@ def test_every_kind_of_row_compiles_as_a_statement(target: str, read: Any) -> No
     assert all(it.native for it in asynchronous)
     scaled = [it for ins, it in zip(kinds.values(), found, strict=True) if getattr(ins, "kind", None)]
     assert all(it.native for it in scaled)
+
+
+def test_a_survey_says_what_each_says_alone(tools: None, read: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Kernels that call a helper share a module here; each still has its own."""
+    monkeypatch.setenv("PTXLAB_CACHE", str(tmp_path))
+    rows = [find(name) for name in ("mma.m8n8k32.s4", "mma.m8n8k32.u4", "stmatrix.m8n8.x2.b16")]
+    together = list(sass.survey(iter(rows), "sm_90a", at_a_time=2))
+    assert [(it.tensor, it.arithmetic, it.rest) for it in together] == [(it.tensor, it.arithmetic, it.rest) for it in map(sass.sass, rows)]
+    assert {it.target for it in together} == {"sm_90a"}
+    with pytest.raises(PtxlabError, match="sm_75 lacks"):
+        list(sass.survey(rows, "sm_75"))
 
 
 def test_the_listing_is_kept(tools: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from ptxlab import Instruction, PtxlabError, inputs, instruction
+from ptxlab import Instruction, PtxlabError, arithmetic, inputs, instruction
 from ptxlab.catalog import products
-from ptxlab.trace import trace
+from ptxlab.emulator import chip_of
+from ptxlab.trace import of_registers, trace
 
 #: One form for every rule, type and shape; layouts in memory and N make no difference.
 FORMS = list(
@@ -69,3 +72,95 @@ def test_refusals() -> None:
         ins.trace(np.zeros((8, 8)), np.zeros((8, 8)), None, 0, 0)
     with pytest.raises(PtxlabError, match="has no block scales"):
         ins.trace(np.zeros((16, 8)), np.zeros((8, 8)), None, 0, 0, scale_a=np.ones((16, 1)))
+
+
+def test_terms_carry_sign_significand_exponent_and_factors() -> None:
+    ins = instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+    A, B = np.random.default_rng(4).normal(size=(2, 16, 16)).astype(np.float16)
+    (step,) = ins.trace(A, B[:, :8], None, 3, 5).steps
+    for k, term in enumerate(step.terms[1:]):
+        x, y = (np.frexp(float(v)) for v in (A[3, k], B[k, 5]))  # fractions in [0.5, 1)
+        assert term.factors == (Fraction(float(A[3, k])), Fraction(float(B[k, 5])))
+        assert term.exponent == x[1] + y[1] - 2 and term.sign == np.sign(x[0] * y[0])
+        assert term.significand == Fraction(float(abs(4 * x[0] * y[0]))) and term.value == term.sign * term.significand * Fraction(2) ** term.exponent
+        kept, lost = step.bits(term)
+        assert Fraction(int(kept, 2)) * Fraction(2) ** step.grain == abs(term.kept)
+        assert Fraction(int(lost or "0", 2), 1 << len(lost)) * Fraction(2) ** step.grain == abs(term.lost)
+
+
+@pytest.mark.parametrize("satfinite", [False, True])
+def test_integers_have_partial_sums_and_the_wrap_or_clamp(satfinite: bool) -> None:
+    ins = instruction(f"mma.sync.aligned.m16n8k32.row.col{'.satfinite' * satfinite}.s32.s8.s8.s32")
+    A, B = np.random.default_rng(5).integers(-128, 128, (2, 32, 32))
+    C = np.full((16, 8), 2**31 - 1)
+    for row in range(16):
+        (step,) = ins.trace(A[:16], B[:, :8], C, row, 2).steps
+        assert [int(each) for each in step.partial_sums] == [2**31 - 1, *(2**31 - 1 + np.cumsum(A[row] * B[:, 2]))]
+        over = step.total > 2**31 - 1
+        assert step.change == (0 if not over else 2**31 - 1 - step.total if satfinite else -(2**32))
+        assert f"{step.partial_sums[7]}" in str(ins.trace(A[:16], B[:, :8], C, row, 2))
+
+
+def test_m8n8k4_shows_every_fused_multiply_add() -> None:
+    ins = instruction("mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32")
+    A, B = np.random.default_rng(6).normal(size=(2, 32, 32)).astype(np.float16)
+    found = ins.trace(A[:, :4], B[:4], np.ones((32, 8)), 9, 3)
+    a, b = A[9, :4].astype(np.float64), B[:4, 11].astype(np.float64)
+    total, said = np.float64(0), []
+    for k in range(4):
+        total = np.float64(np.float32(a[k] * b[k] + total))  # of such numbers float64 holds the exact sum, or rounds it far below float32
+        said.append(float(total))
+    assert [float(step.value) for step in found.steps[:4]] == said
+    assert [step.name for step in found.steps] == ["product in f32, k 0", *(f"fused multiply-add in f32, k {k}" for k in (1, 2, 3)), "addition of C"]
+
+
+@pytest.mark.parametrize("ins", FORMS[::9], ids=str)
+def test_registers_as_emulate_reads_them(ins: Instruction) -> None:
+    """Payloads of NaN, metadata in any order and modifiers, which matrices of values do not carry."""
+    changed = {name: legal[-1] for name, legal in ins.modifiers.items() if len(legal) > 1 and not name.startswith("imm_trans")}
+    for options in ({}, changed):
+        given = inputs.make(ins, inputs.categories(ins)[0], 1, seed=9, selector=options.get("selector", 0))
+        registers = [None if each is None else each[0] for each in given]
+        scales = dict(zip(("scale_a", "scale_b"), registers[4:], strict=True))
+        d = ins.d.unpack_codes(ins.emulate(*registers[:4], **scales, **options))
+        row, col = ins.d.shape[0] - 3, ins.d.shape[1] - 2
+        assert of_registers(ins, *registers[:4], row, col, **scales, **options).code == d[row, col]
+    with pytest.raises(PtxlabError, match=r"a trace is of one .*, found a batch of shape \(1,\)"):
+        of_registers(ins, *given[:4], 0, 0, scale_a=given.scale_a, scale_b=given.scale_b)
+
+
+def test_as_plain_data() -> None:
+    ins = instruction("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32")
+    A = np.zeros((16, 8))
+    A[0, :2] = 1024, -(2.0**-16)
+    found = json.loads(json.dumps(ins.trace(A, np.ones((8, 8)), None, 0, 0).as_dict()))
+    assert (found["code"], found["exact"], found["error"]) == ("0x44800000", "67108863/65536", "1/65536")
+    term = found["steps"][0]["terms"][2]
+    assert (term["sign"], term["exponent"], term["lost"], term["lost_bits"]) == (-1, -14, "-1/65536", "1")  # subnormal in f16
+
+
+def test_a_notebook_shows_it_without_plotly(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "plotly", None)
+    ins = instruction("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32")
+    shown = ins.trace(np.ones((16, 8)), np.ones((8, 8)), None, 0, 0)._repr_html_()
+    assert shown.count("<svg") == 1 and "D[0][0] = 8 of mma" in shown
+
+
+def test_other_chips() -> None:
+    """Every rule of every chip, whatever its depth, floor and conversions."""
+    seen = {}
+    for ins in FORMS:
+        for chip in arithmetic.CHIPS:
+            try:
+                rule = chip_of(ins, chip).rule
+            except PtxlabError:
+                continue
+            seen.setdefault((chip, ins.family, str(rule)), ins)
+    assert {chip for chip, _, _ in seen} == set(arithmetic.CHIPS)
+    for (chip, _, _), ins in seen.items():
+        for category in inputs.categories(ins)[1:3]:
+            given = [None if each is None else each[0] for each in inputs.make(ins, category, 1, seed=10)]
+            scales = dict(zip(("scale_a", "scale_b"), given[4:], strict=True))
+            d = ins.d.unpack_codes(ins.emulate(*given[:4], **scales, model=chip))
+            found = of_registers(ins, *given[:4], 3, 2, **scales, model=chip)
+            assert (found.chip, found.code) == (chip, d[3, 2]), f"{chip} {category}\n{found}"

@@ -23,7 +23,7 @@ __all__ = ["backend", "fused_codes", "serves"]
 
 Array = NDArray[Any]
 
-_WORTH = 1 << 16  # products; below, the first call's compiling is not worth it, and NumPy takes a millisecond
+_WORTH = 1 << 19  # products: less takes NumPy some 20 ms, and a first call with numba some seconds to load or compile
 _chosen: str | None = None
 
 
@@ -74,7 +74,8 @@ def fused_codes(a: Array, b: Array, c: Array, stored: Array | None, kinds: tuple
     there = np.zeros((0, 0, 0), dtype=np.bool_) if stored is None else np.ascontiguousarray(stored)
     nearest = kinds[3].name == "f16"
     kept = kinds[3].fraction_bits if nearest else rule.result_bits
-    loop.fill(a, b, c, there, d, *map(_form, kinds), rule.fraction_bits, rule.floor, kept, nearest, _powers(loop.LOWEST))
+    forms, scales = tuple(_form(kind) for kind in kinds), tuple(_scales(kind) for kind in kinds[:3])
+    loop.fill(a, b, c, there, d, forms, scales, rule.fraction_bits, rule.floor, kept, nearest, _powers(loop.LOWEST))
     return d.astype(kinds[3].code_type, copy=False)
 
 
@@ -82,6 +83,16 @@ def _form(kind: DType) -> tuple[int, int, int, int, int]:
     """Exponent bits, fraction bits, bias, ignored low bits; 2 where the highest exponent is for infinities and NaN, 1 where one code is NaN."""
     special = {"e4m3": 1, "e2m1": 0, "e2m3": 0, "e3m2": 0}.get(kind.name, 2)
     return kind.exponent_bits, kind.fraction_bits, kind.bias, kind.ignored_bits, special
+
+
+@lru_cache(maxsize=None)
+def _scales(kind: DType) -> Array:
+    """What a significand is worth, by the exponent field; 0 where that means infinity or NaN."""
+    field = np.maximum(np.arange(1 << kind.exponent_bits), 1)
+    scales = np.ldexp(1.0, field - kind.bias - kind.fraction_bits)
+    if _form(kind)[4] == 2:
+        scales[-1] = 0.0
+    return scales
 
 
 @lru_cache(maxsize=1)

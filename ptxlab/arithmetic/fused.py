@@ -94,7 +94,7 @@ def fused_dot(
     flat: list[Any] = [None if x is None else np.broadcast_to(x, batch + x.shape[-2:]).reshape(-1, *x.shape[-2:]) for x in given]
     shape = (*batch, *c.shape[-2:])
     if scales is None and serves(kinds, int(np.prod(shape, dtype=np.int64)) * a.shape[-1], b.shape[-2]):
-        return fused_codes(*flat[:4], kinds, rule).reshape(shape)
+        return fused_codes(flat[0], flat[1], flat[2], flat[3], kinds, rule).reshape(shape)
     out = np.empty((int(np.prod(batch, dtype=np.int64)), *c.shape[-2:]), dtype=kinds[3].code_type)
     at_a_time = max(1, _BLOCK // max(1, out[:1].size))
     for first in range(0, len(out), at_a_time):

@@ -15,26 +15,23 @@ LOWEST = -1022  # powers[i] is 2 ** (i + LOWEST)
 
 
 @njit(cache=True)
-def opened(code, form, powers):
-    """Value, exponent, sign bit, and 0 (finite), 1 (infinite) or 2 (NaN) of a code."""
+def opened(code, form, scale):
+    """Value, exponent, sign, and 1 (infinite), 2 (NaN), 4 (zero) or 0 of a code; what is not finite has the value 0."""
     exponent_bits, fraction_bits, bias, ignored, special = form
     code = np.int64(code) >> ignored
-    fraction = code & ((1 << fraction_bits) - 1)
     field = code >> fraction_bits & ((1 << exponent_bits) - 1)
+    fraction = code & ((1 << fraction_bits) - 1)
     negative = code >> (fraction_bits + exponent_bits) & 1
     if special and field == (1 << exponent_bits) - 1:
         if special == 2:
             return 0.0, ABSENT, negative, 1 if fraction == 0 else 2
         if fraction == (1 << fraction_bits) - 1:
             return 0.0, ABSENT, negative, 2
-    if field == 0:
-        if fraction == 0:
-            return 0.0, ABSENT, negative, 0
-        field = np.int64(1)
-    else:
-        fraction |= 1 << fraction_bits
-    value = fraction * powers[field - bias - fraction_bits - LOWEST]
-    return -value if negative else value, field - bias, negative, 0
+    significand = fraction | np.int64(field != 0) << fraction_bits
+    if significand == 0:
+        return 0.0, ABSENT, negative, 4
+    size = significand * scale[field]
+    return -size if negative else size, max(field, 1) - bias, negative, 0
 
 
 @njit(cache=True)
@@ -58,54 +55,69 @@ def code_of(value, form, kept, nearest):
     return code | (1 << exponent_bits + fraction_bits if value < 0 and code else 0)
 
 
+@njit(cache=True)
+def odd_code(a_masks, b_masks, stored, negative, kind, d_form):
+    """Code of an infinity or NaN that a sum comes to, or -1 where it is finite; negative and kind are those of C."""
+    none = np.uint64(0)
+    a_negative, a_inf, a_nan, a_zero = a_masks
+    b_negative, b_inf, b_nan, b_zero = b_masks[0], b_masks[1], b_masks[2], b_masks[3]
+    infinite, signs = (a_inf | b_inf) & stored, a_negative ^ b_negative
+    invalid = a_nan | b_nan & stored | a_inf & b_zero | a_zero & b_inf
+    up = infinite & ~signs != none or (kind == 1 and negative == 0)
+    down = infinite & signs != none or (kind == 1 and negative != 0)
+    infinity = ((1 << d_form[0]) - 1) << d_form[1]
+    if invalid != none or kind == 2 or (up and down):
+        return infinity | (1 << d_form[1]) - 1
+    if up or down:
+        return infinity | (1 << d_form[0] + d_form[1] if down else 0)
+    return -1
+
+
 @njit(cache=True, nogil=True, error_model="numpy")
-def fill(a, b, c, there, d, a_form, b_form, c_form, d_form, fraction_bits, floor, kept, nearest, powers):
-    """Fill d with codes for codes a [count, M, K], b [count, K, N], c [count, M, N]; forms are those of `compiled.form`."""
+def fill(a, b, c, there, d, forms, scales, fraction_bits, floor, kept, nearest, powers):
+    """Fill d with codes for codes a [count, M, K], b [count, K, N], c [count, M, N]; forms and scales are those of `compiled`.
+
+    `there` [count, M, K] says which elements of A are stored; empty where all are.
+    """
+    a_form, b_form, c_form, d_form = forms
+    a_scale, b_scale, c_scale = scales
     count, rows, depth = a.shape
-    columns = b.shape[2]
-    one, none, all_there = np.uint64(1), np.uint64(0), there.size == 0
+    columns, all_there = b.shape[2], there.size == 0
+    one, none = np.uint64(1), np.uint64(0)
     a_value, a_exp = np.empty(depth), np.empty(depth, np.int32)
     b_value, b_exp = np.empty((depth, columns)), np.empty((depth, columns), np.int32)
-    b_masks = np.zeros((4, columns), np.uint64)  # over k: infinite, NaN, zero, negative
-    c_kind, c_negative = np.empty(columns, np.int64), np.empty(columns, np.int64)
+    b_masks = np.zeros((columns, 4), np.uint64)  # over k: negative, infinite, NaN, zero
+    c_sign, c_kind = np.empty(columns, np.int64), np.empty(columns, np.int64)
     top, scale, total = np.empty(columns, np.int32), np.empty(columns), np.empty(columns)
-    infinity = ((1 << d_form[0]) - 1) << d_form[1]
-    minus, nan = infinity | 1 << d_form[0] + d_form[1], infinity | (1 << d_form[1]) - 1
     for i in range(count):
         b_masks[:] = none
-        b_odd = False
+        b_odd = np.int64(0)
         for k in range(depth):
-            bit = one << np.uint64(k)
             for n in range(columns):
-                b_value[k, n], b_exp[k, n], negative, kind = opened(b[i, k, n], b_form, powers)
-                if negative:
-                    b_masks[3, n] |= bit
+                b_value[k, n], b_exp[k, n], negative, kind = opened(b[i, k, n], b_form, b_scale)
+                b_odd |= kind & 3
+                b_masks[n, 0] |= np.uint64(negative) << np.uint64(k)
                 if kind:
-                    b_masks[kind - 1, n] |= bit
-                    b_odd = True
-                elif b_value[k, n] == 0.0:
-                    b_masks[2, n] |= bit
+                    b_masks[n, 1 + (kind >> 1)] |= one << np.uint64(k)
         for m in range(rows):
-            stored = a_inf = a_nan = a_zero = a_negative = none
+            stored = negatives = infinite = nan = zeros = none
+            odd = b_odd
             for k in range(depth):
                 if not all_there and not there[i, m, k]:
                     a_value[k], a_exp[k] = 0.0, ABSENT
                     continue
                 bit = one << np.uint64(k)
+                a_value[k], a_exp[k], negative, kind = opened(a[i, m, k], a_form, a_scale)
                 stored |= bit
-                a_value[k], a_exp[k], negative, kind = opened(a[i, m, k], a_form, powers)
-                if negative:
-                    a_negative |= bit
-                if kind == 1:
-                    a_inf |= bit
-                elif kind == 2:
-                    a_nan |= bit
-                elif a_value[k] == 0.0:
-                    a_zero |= bit
-            odd = b_odd or a_inf != none or a_nan != none
+                negatives |= np.uint64(negative) << np.uint64(k)
+                if kind:
+                    odd |= kind & 3
+                    infinite |= bit if kind == 1 else none
+                    nan |= bit if kind == 2 else none
+                    zeros |= bit if kind == 4 else none
             for n in range(columns):
-                total[n], exponent, c_negative[n], c_kind[n] = opened(c[i, m, n], c_form, powers)
-                odd |= c_kind[n] != 0
+                total[n], exponent, c_sign[n], c_kind[n] = opened(c[i, m, n], c_form, c_scale)
+                odd |= c_kind[n] & 3
                 top[n] = max(exponent, floor)
             for k in range(depth):
                 exponent = a_exp[k]
@@ -124,14 +136,8 @@ def fill(a, b, c, there, d, a_form, b_form, c_form, d_form, fraction_bits, floor
             for n in range(columns):
                 d[i, m, n] = code_of(total[n] * powers[top[n] - fraction_bits - LOWEST], d_form, kept, nearest)
             if odd:
+                a_masks = (negatives, infinite, nan, zeros)
                 for n in range(columns):
-                    infinite, signs = (a_inf | b_masks[0, n]) & stored, a_negative ^ b_masks[3, n]
-                    invalid = a_nan | b_masks[1, n] & stored | a_inf & b_masks[2, n] | a_zero & b_masks[0, n]
-                    up = infinite & ~signs != none or (c_kind[n] == 1 and c_negative[n] == 0)
-                    down = infinite & signs != none or (c_kind[n] == 1 and c_negative[n] != 0)
-                    if invalid != none or c_kind[n] == 2 or (up and down):
-                        d[i, m, n] = nan
-                    elif up:
-                        d[i, m, n] = infinity
-                    elif down:
-                        d[i, m, n] = minus
+                    code = odd_code(a_masks, b_masks[n], stored, c_sign[n], c_kind[n], d_form)
+                    if code >= 0:
+                        d[i, m, n] = code

@@ -1,4 +1,4 @@
-"""The two commands that do something: run an instruction, open the notebooks."""
+"""The commands that do something: run an instruction, hunt for differences, open the notebooks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..inputs import make
 from ..instruction import Instruction
 from .render import Style
 
-__all__ = ["lab", "notebooks", "run"]
+__all__ = ["hunt", "lab", "notebooks", "run"]
 
 
 def run(ins: Form, on: str, seed: int, batch: int, selector: int, style: Style) -> str:
@@ -45,6 +45,23 @@ def run(ins: Form, on: str, seed: int, batch: int, selector: int, style: Style) 
     if on == "both":
         lines += ["", _comparison(results, batch)]
     return "\n".join(lines)
+
+
+def hunt(ins: Form, mmas: int, seed: int | None, categories: list[str] | None, model: str | None, against: str | None) -> int:
+    """Look for a difference and print what came of it; 1 if there is one."""
+    from ..hunt import hunt as search
+
+    if not isinstance(ins, Instruction):
+        raise PtxlabError(f"{ins.mnemonic} moves a matrix: there is no arithmetic to hunt in")
+    try:
+        report = search(ins, mmas=mmas, seed=seed, categories=categories, model=model, against=against)
+    except KeyboardInterrupt:
+        print("ptxlab: the hunt was stopped before it found anything", file=sys.stderr)
+        return 130
+    print(report)
+    if report.found:
+        print(f"\n{report.as_test()}", end="")
+    return int(report.found)
 
 
 def _count(batch: int) -> str:

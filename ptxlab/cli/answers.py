@@ -11,7 +11,7 @@ from typing import Any
 from .. import describe
 from ..describe import Form
 from ..describe.pictures import Label
-from ..errors import PtxlabError
+from ..errors import PtxlabError, listing
 from ..instruction import Instruction
 from ..operand import Operand
 from .names import find, find_operand
@@ -229,6 +229,26 @@ def ptx(args: argparse.Namespace, style: Style) -> str:
     if args.cpp:
         return "\n".join(describe.cpp(ins)["c++"])
     return ins.kernel.rstrip("\n") if args.kernel else ins.ptx
+
+
+def models(args: argparse.Namespace, style: Style) -> str:
+    from ..arithmetic import ARCHITECTURES, model_rows
+    from ..arithmetic import models as all_models
+
+    if args.chip is not None and args.chip not in ARCHITECTURES:
+        raise PtxlabError(f"unknown chip {args.chip!r}; there are {listing(ARCHITECTURES)}")
+    found = [(model, row) for model, row in zip(all_models(), model_rows(), strict=True) if args.chip in (None, model.chip)]
+    if args.json:
+        return as_json([{**row, "chip": model.chip, "rule": model.facts, "MMAs": model.mmas} for model, row in found])
+    lines: list[str] = []
+    for model, row in found:
+        if style.bold(row["chip"]) not in lines:
+            lines.append(style.bold(row["chip"]))
+        counted = f", {row['MMAs']} MMAs of each form" if model.mmas else ""
+        lines.append("  " + "; ".join(row[name] for name in ("A and B", "families", "only") if row[name]))
+        lines += [f"    {style.dim(name.ljust(_NAMES))} {said}" for name, said in model.facts.items()]
+        lines.append(f"    {style.dim(model.evidence.ljust(_NAMES))} {row['source']}{counted}")
+    return "\n".join(lines)
 
 
 def sass(args: argparse.Namespace, style: Style) -> str:

@@ -29,6 +29,7 @@ examples:
   ptxlab holds mma.m16n8k64.s4 B --lane 5        what lane 5 holds of B
   ptxlab layout mma.m16n8k64.s4 A --svg > a.svg  the picture of the manual
   ptxlab sass mma.m16n8k64.s4 --target sm_80     what the chip really runs
+  ptxlab trace mma.m16n8k16.f32.f16 3 5          why D[3][5] has its bits
   ptxlab run mma.sp.m16n8k16.tf32 --on both      emulator against GPU, bit for bit
 
 exit codes: 0 answered, 1 no such thing (one sentence says why), 2 wrong usage
@@ -71,9 +72,21 @@ EXAMPLES: dict[str, str] = {
     "sass": """\
   ptxlab sass mma.m16n8k64.s4 --target sm_90a
   ptxlab sass mma.m16n8k64.s4 --all          one line for each generation of chips""",
+    "models": """\
+  ptxlab models --chip sm_80                 what an A100 does with sums
+  ptxlab models --json""",
+    "trace": """\
+  ptxlab trace mma.m16n8k16.f32.f16 3 5
+  ptxlab trace mma.m16n8k64.s4 6 7 --category edges       partial sums, wrap
+  ptxlab trace mma.m16n8k16.f32.f16 3 5 --category exponents --seed 2
+  ptxlab trace mma.m16n8k32.f32.e4m3 0 0 --svg > why.svg  as a picture""",
     "run": """\
   ptxlab run mma.m16n8k64.s4 --seed 3
   ptxlab run mma.sp.m16n8k16.tf32 --on both --batch 1000""",
+    "hunt": """\
+  ptxlab hunt mma.m16n8k16.f32.f16                     on a GPU: 100,000 MMAs
+  ptxlab hunt mma.m16n8k16.f32.f16 --category bottom --mmas 1000000
+  ptxlab hunt mma.m16n8k64.s4 --against sm_80 --mmas 1000    two models, no GPU""",
     "lab": """\
   ptxlab lab
   ptxlab lab --no-browser""",
@@ -85,6 +98,18 @@ def _run(args: argparse.Namespace, style: Style) -> str:
     from . import act  # with it comes all that runs instructions
 
     return act.run(find(args.instruction), args.on, args.seed, args.batch, args.selector, style)
+
+
+def _hunt(args: argparse.Namespace, style: Style) -> int:
+    from . import act
+
+    return act.hunt(find(args.instruction), args.mmas, args.seed, args.category, args.model, args.against)
+
+
+def _trace(args: argparse.Namespace, style: Style) -> str:
+    from . import why
+
+    return why.trace(args, style)
 
 
 def _lab(args: argparse.Namespace, style: Style) -> str | int:
@@ -178,11 +203,31 @@ def parser() -> argparse.ArgumentParser:
     sub.add_argument("--target", metavar="TARGET", help="sm_90a where it has the instruction, else the first that has")
     sub.add_argument("--all", action="store_true", help="one line for each generation of chips")
 
+    sub = command("models", answers.models, "the arithmetic of every chip, and how it is known", instruction=False, json=True)
+    sub.add_argument("--chip", metavar="CHIP", help="only those of one chip, e.g. sm_80")
+
     sub = command("run", _run, "run it on random registers")
     sub.add_argument("--on", choices=("emulator", "gpu", "both"), default="emulator")
     sub.add_argument("--seed", type=int, default=0)
     sub.add_argument("--batch", type=int, default=1, help="how many independent ones")
     sub.add_argument("--selector", type=int, default=0, help="sparsity selector")
+
+    sub = command("hunt", _hunt, "look for registers on which the emulator and the GPU disagree, and print the smallest as a test")
+    sub.add_argument("--mmas", type=int, default=100_000, metavar="N", help="how many to compare (100000)")
+    sub.add_argument("--seed", type=int, metavar="N", help="repeat a hunt; a fresh one otherwise")
+    sub.add_argument("--category", action="append", metavar="NAME", help="only this kind of inputs; may be given again")
+    sub.add_argument("--model", metavar="CHIP", help="the emulator's model, e.g. sm_90 (that of the GPU)")
+    sub.add_argument("--against", metavar="CHIP", help="the model of another chip in the place of the GPU")
+
+    sub = command("trace", _trace, "why an element of D has its bits: products, alignment, what is lost, sum, rounding")
+    sub.add_argument("row", type=int)
+    sub.add_argument("column", type=int)
+    sub.add_argument("--category", metavar="NAME", help="kind of inputs: bits, moderate, exponents, cancellation ... (moderate; bits for integers)")
+    sub.add_argument("--seed", type=int, default=0, help="of the inputs")
+    sub.add_argument("--model", metavar="CHIP", help="the chip whose arithmetic is followed, e.g. sm_80")
+    for name, more in (("a", "; dense for a sparse instruction"), ("b", ""), ("c", "")):
+        sub.add_argument(f"--{name}", metavar="FILE.npy", help=f"{name.upper()} from a file that np.save wrote{more}")
+    _forms(sub, ("json", "svg"))
 
     command("lab", _lab, "open JupyterLab on the notebooks; further options are passed on to jupyter lab", instruction=False)
     sub = command("completion", _completion, "a script that completes commands, options and instructions in a shell", instruction=False)

@@ -1,5 +1,6 @@
 """Neutral descriptions of instructions and their layouts: plain data that figures, widgets and the command line render."""
 
+from .bits import trace
 from .explain import explain, terms
 from .facts import cpp, cute, evidence, facts, machine, target_of
 from .picture import Cell, Grid, Header, Picture
@@ -8,5 +9,6 @@ from .tables import Form, Table, counts, forms, grid, held_again, holds, layout,
 
 __all__ = [
     "Cell", "Form", "Grid", "Header", "Picture", "Table", "counts", "cpp", "cute", "evidence", "explain", "facts", "forms", "fragment", "grid",
-    "held_again", "holds", "lane", "layout", "machine", "metadata", "offsets", "scales", "sparse_where", "target_of", "terms", "tile", "types", "where",
+    "held_again", "holds", "lane", "layout", "machine", "metadata", "offsets", "scales", "sparse_where", "target_of", "terms", "tile", "trace", "types",
+    "where",
 ]  # fmt: skip

@@ -16,8 +16,8 @@ def evidence(ins: Instruction) -> list[str]:
     """How the emulator's arithmetic is known: ``sm_90: measured (source)``, chips of one kind together.
 
     >>> import ptxlab
-    >>> evidence(ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"))[0].split(" (")[0]
-    'sm_90: measured'
+    >>> [said.split(" (")[0] for said in evidence(ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")) if "sm_90" in said]
+    ['sm_90: measured']
     """
     from ..arithmetic import CHIPS
     from ..emulator import chip_of

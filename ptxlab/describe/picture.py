@@ -16,12 +16,15 @@ from numpy.typing import NDArray
 
 from ..errors import PtxlabError
 
-__all__ = ["Cell", "Grid", "Header", "Picture", "bits", "headers", "names", "runs"]
+__all__ = ["Cell", "Grid", "Header", "Picture", "Role", "bits", "headers", "names", "runs"]
+
+#: What a bit of a trace is: of a term, kept or lost; of the sum, or rounded off it; of the result, or of what that is compared with.
+Role = Literal["", "sign", "kept", "lost", "sum", "rounded", "result", "exact", "other", "exponent", "odd", "blank"]
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A rectangle of the grid with its label. It has the colour of its lane (in shared memory: of its core matrix), or none.
+    """A rectangle of the grid with its label. It has the colour of its lane (in shared memory: of its core matrix), of its role, or none.
 
     >>> Cell(row=1, column=2, height=1, width=2, lines=("T5:{c0,c1}",), lane=5).text
     'T5:{c0,c1}'
@@ -34,6 +37,7 @@ class Cell:
     lines: tuple[str, ...]
     lane: int | None = None
     state: Literal["plain", "dim", "mark"] = "plain"
+    role: Role = ""
 
     @property
     def text(self) -> str:
@@ -76,6 +80,8 @@ class Grid:
     title: str = ""
     row_rules: tuple[int, ...] = ()  # heavier lines above these rows
     below: bool = False  # starts a new line of grids
+    column_rules: tuple[tuple[int, int, int], ...] = ()  # heavier lines before a column, from a row to the one it ends above
+    tight: bool = False  # one letter a cell, close together, without a frame
 
     def __post_init__(self) -> None:
         covered = np.zeros(self.shape, dtype=np.int64)
@@ -115,6 +121,9 @@ class Grid:
             rows=tuple(replace(head, start=head.start - rows.start) for head in self.rows if head.start in rows),
             columns=tuple(replace(head, start=head.start - columns.start) for head in self.columns if head.start in columns),
             row_rules=tuple(row - rows.start for row in self.row_rules if row in rows and row != rows.start),
+            column_rules=tuple(
+                (at - columns.start, a - rows.start, b - rows.start) for at, a, b in self.column_rules if columns.start < at <= columns.stop
+            ),
         )
 
 

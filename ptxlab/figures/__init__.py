@@ -19,8 +19,9 @@ from .svg import svg
 if TYPE_CHECKING:
     from ..describe.pictures import Label
     from ..instruction import Instruction
+    from ..trace import Trace
 
-__all__ = ["fragment", "lane", "matrix", "metadata", "save", "scales", "svg"]
+__all__ = ["fragment", "lane", "matrix", "metadata", "save", "scales", "svg", "trace"]
 
 
 def fragment(
@@ -77,6 +78,20 @@ def scales(ins: Instruction, **selectors: int) -> Any:
     'scales A[9], k 0..31<br>lane 7, byte 0 (bits [7..0]) of scale-a-data'
     """
     return chart(describe.scales(ins, **selectors))
+
+
+def trace(found: Trace) -> Any:
+    """Why an element of D has its bits: terms as rows, powers of two as columns, lost bits grey behind the cut.
+
+    Below the last step stand D, the exact result and what a chain of float32 FMAs gives, bits that are not the exact ones framed.
+
+    >>> import numpy as np, ptxlab
+    >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+    >>> figure = trace(ins.trace(np.full((16, 16), 0.1), np.full((16, 8), 3), None, 0, 0))
+    >>> figure.layout.meta["title"]
+    'D[0][0] = 4.79882812 of mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32'
+    """
+    return chart(describe.trace(found))
 
 
 def matrix(values: ArrayLike, title: str = "", *, axes: tuple[str, str] = ("row", "column"), centred: bool | None = None) -> Any:

@@ -88,17 +88,21 @@ def _outlines(drawing: Drawing) -> list[tuple[float, str, list[tuple[float | Non
     thin: list[tuple[float | None, float | None]] = []
     rules: list[tuple[float | None, float | None]] = []
     marks: list[tuple[float | None, float | None]] = []
+    gaps: list[tuple[float | None, float | None]] = []
     for panel in drawing.panels:
         left, top, right, bottom = (float(v) for v in (panel.x[0], panel.y[0], panel.x[-1], panel.y[-1]))
-        rules += _box(left, top, right - left, bottom - top)
+        if not panel.grid.tight:
+            rules += _box(left, top, right - left, bottom - top)
         for row in panel.grid.row_rules:
             rules += [(left, float(panel.y[row])), (right, float(panel.y[row])), (None, None)]
+        for at, first, stop in panel.grid.column_rules:
+            rules += [(float(panel.x[at]), float(panel.y[first])), (float(panel.x[at]), float(panel.y[stop])), (None, None)]
         for cell in panel.grid.cells:
             if cell.state == "mark":
                 marks += _box(*panel.box(cell))
             elif panel.grid.lettered:
-                thin += _box(*panel.box(cell))
-    return [(0.75, palette.RULE, thin), (1.5, palette.INK, rules), (2.5, palette.INK, marks)]
+                (gaps if panel.grid.tight else thin).extend(_box(*panel.box(cell)))
+    return [(1, palette.PAPER, gaps), (0.75, palette.RULE, thin), (1.5, palette.INK, rules), (2.5, palette.INK, marks)]
 
 
 def _box(x: float, y: float, width: float, height: float) -> list[tuple[float | None, float | None]]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import palette
-from ..describe.picture import Cell, Grid, Picture
+from ..describe.picture import Cell, Grid, Picture, Role
 
 __all__ = ["MONO", "SANS", "Drawing", "Panel", "Word", "draw"]
 
@@ -63,8 +63,18 @@ class Drawing:
     words: list[Word] = field(default_factory=list)
 
 
+#: Hues of the roles of bits; a 1 has more of it than a 0.
+_ROLES: dict[Role, str] = {
+    "kept": "sky", "lost": "grey", "sum": "orange", "rounded": "grey", "result": "green", "exponent": "yellow", "odd": "purple",
+}  # fmt: skip
+_HUES = dict(palette.HUES)
+
+
 def fill(cell: Cell) -> str:
     """Background of a cell."""
+    if cell.role:
+        hue = _ROLES.get(cell.role)
+        return palette.mix(_HUES[hue], 0.62 if cell.text == "1" and hue != "grey" else 0.34 if cell.text == "1" else 0.16) if hue else palette.PAPER
     if cell.lane is None:
         return palette.SILENT
     colour = palette.lane_colour(cell.lane)
@@ -73,6 +83,8 @@ def fill(cell: Cell) -> str:
 
 def ink(cell: Cell) -> str:
     """Text on a cell."""
+    if cell.role:
+        return palette.mix(palette.INK, 0.78) if cell.role in ("lost", "rounded") else palette.text_colour(fill(cell))
     return palette.DIM if cell.lane is None or cell.state == "dim" else palette.text_colour(fill(cell))
 
 
@@ -161,13 +173,15 @@ def _measure(grid: Grid, size: float) -> _Measure:
     above = max(len(h.lines) for h in grid.columns) * head * _LINE + 6 + (head * _LINE if grid.axes[1] else 0)
     rows, columns = grid.shape
     across, down = (3.0, 3.0) if grid.lettered else (min(max((_ROOM - side) // columns, 2), 16), min(max(480 // rows, 4), 16))
+    sides, ends = (0.4, 0.15) if grid.tight else (0.9, 0.75)
     for cell in grid.cells if grid.lettered else ():
-        across = max(across, (_width(cell.lines, size) + 0.9 * size) / cell.width)
-        down = max(down, (len(cell.lines) * size * _LINE + 0.75 * size) / cell.height)
+        across = max(across, (_width(cell.lines, size) + sides * size) / cell.width)
+        down = max(down, (len(cell.lines) * size * _LINE + ends * size) / cell.height)
     across = max(across, *((_width(h.lines, head) + 5) / h.size for h in grid.columns))
     down = max(down, *(len(h.lines) * head * _LINE / h.size for h in grid.rows))
     side, across, down = (float(np.ceil(pixels)) for pixels in (side, across, down))
-    return _Measure(side, above, across, down, side + max(across * columns, _BOLD * 12 * len(grid.title)))
+    title = _BOLD * 12 * len(grid.title)
+    return _Measure(side, above, across, down, max(side + across * columns, title) if grid.tight else side + max(across * columns, title))
 
 
 def _head(size: float) -> float:
@@ -182,7 +196,7 @@ def _place(out: Drawing, grid: Grid, measure: _Measure, left: float, top: float,
     panel = Panel(grid, x0 + measure.across * np.arange(grid.shape[1] + 1), y0 + measure.down * np.arange(grid.shape[0] + 1), size)
     out.panels.append(panel)
     if grid.title:
-        out.words.append(Word(x0, top - 10, grid.title, 12, anchor="start", bold=True, mono=False))
+        out.words.append(Word(left if grid.tight else x0, top - 10, grid.title, 12, anchor="start", bold=True, mono=False))
     if grid.axes[1]:
         out.words.append(Word(x0, top + head * _LINE / 2, f"{grid.axes[1]} →", head, palette.DIM, "start"))
     if grid.axes[0]:

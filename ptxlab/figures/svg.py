@@ -36,20 +36,26 @@ def svg(picture: Picture) -> str:
 
 
 def _panel(panel: Panel) -> list[str]:
-    grid, edge = panel.grid, f'stroke="{palette.RULE}" stroke-width="0.75"' if panel.grid.lettered else 'stroke="none"'
+    grid, edge = panel.grid, 'stroke="none"'
+    if grid.lettered:
+        edge = f'stroke="{palette.PAPER if grid.tight else palette.RULE}" stroke-width="{1 if grid.tight else 0.75}"'
     parts = [f'<g {edge} shape-rendering="crispEdges">']
     for cell in grid.cells:
         x, y, width, height = panel.box(cell)
+        if cell.role == "blank":
+            continue
         said = escape(str(grid.hover[cell.row, cell.column]))
         parts.append(f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" fill="{fill(cell)}"><title>{said}</title></rect>')
     parts.append(f'</g>\n<g fill="none" stroke="{palette.INK}">')
     left, top, right, bottom = (float(v) for v in (panel.x[0], panel.y[0], panel.x[-1], panel.y[-1]))
-    parts.append(f'<rect x="{left:g}" y="{top:g}" width="{right - left:g}" height="{bottom - top:g}" stroke-width="1.5"/>')
+    if not grid.tight:
+        parts.append(f'<rect x="{left:g}" y="{top:g}" width="{right - left:g}" height="{bottom - top:g}" stroke-width="1.5"/>')
     parts += [f'<path d="M{left:g} {panel.y[row]:g}H{right:g}" stroke-width="1.5"/>' for row in grid.row_rules]
+    parts += [f'<path d="M{panel.x[at]:g} {panel.y[a]:g}V{panel.y[b]:g}" stroke-width="2"/>' for at, a, b in grid.column_rules]
     for cell in grid.cells:
         if cell.state == "mark":
             x, y, width, height = panel.box(cell)
-            parts.append(f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" stroke-width="2.5"/>')
+            parts.append(f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" stroke-width="{1.75 if grid.tight else 2.5}"/>')
     return [*parts, "</g>"]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .explain import trace
+from .explain import of_registers, trace
 from .record import Step, Term, Trace
 
-__all__ = ["Step", "Term", "Trace", "trace"]
+__all__ = ["Step", "Term", "Trace", "of_registers", "trace"]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from .record import Number, Step, Trace
+from .record import Step, Term, Trace, said
 
-__all__ = ["text"]
+__all__ = ["comparison", "text"]
+
+_LOST = 8  # bits that are shown of what is lost
 
 
 def text(trace: Trace) -> str:
@@ -17,44 +19,56 @@ def text(trace: Trace) -> str:
     >>> print(text(ins.trace([[2] * 16] * 8, [[3] * 8] * 16, None, 0, 0)).splitlines()[0])
     D[0][0] = 96 of mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32, sm_90
     """
-    lines = [f"D[{trace.row}][{trace.col}] = {_said(trace.value)} of {trace.instruction}, {trace.chip}"]
+    lines = [f"D[{trace.row}][{trace.col}] = {said(trace.value)} of {trace.instruction}, {trace.chip}"]
     for step in trace.steps:
-        lines += ["", *_step(step)]
-    lines += ["", f"exact    {_said(trace.exact)}"]
+        lines += ["", *(_integers(step) if step.kind == "s32" else _step(step))]
+    return "\n".join([*lines, "", *(f"{name:<8} {what}" for name, what in comparison(trace))])
+
+
+def comparison(trace: Trace) -> list[tuple[str, str]]:
+    """What exact arithmetic and a chain of float32 FMAs give, each with its error, in numbers and in last places of D."""
+    found = [("exact", said(trace.exact, 17 if trace.steps[-1].kind == "f64" else 9))]
     if trace.error is not None:
-        lines.append(f"error    {_said(trace.error)}")
+        found.append(("error", f"{said(trace.error)}{_in_places(trace, trace.error)}"))
     if trace.fma32 is not None:
-        lines.append(f"float32  {_said(trace.fma32)}   (a chain of float32 FMAs)")
-    return "\n".join(lines)
+        error = trace.fma32_error
+        off = "" if error is None else f", error {said(error)}{_in_places(trace, error)}"
+        found.append(("float32", f"{said(trace.fma32)}   (a chain of float32 FMAs{off})"))
+    return found
+
+
+def _in_places(trace: Trace, error: Fraction) -> str:
+    unit = trace.last_place
+    return f" = {said(error / unit, 4)} in the last place of D" if unit and error else ""
 
 
 def _step(step: Step) -> list[str]:
     aligned = step.top is not None and step.grain is not None
     head = f"{step.name}" + (f": aligned to 2^{step.top}, last place 2^{step.grain}" if aligned else "")
-    wide = max((len(term.name) for term in step.terms), default=0)
-    values = [_said(term.value) for term in step.terms]
-    room = max(map(len, values), default=0)
-    lines = [head]
-    for term, value in zip(step.terms, values, strict=True):
-        bits = _bits(term.value, step.top, step.grain) if step.top is not None and step.grain is not None else ""
-        lines.append(f"  {term.name:<{wide}}  {value:>{room}}  {bits}".rstrip())
-    digits = {"f16": 4, "f64": 16}.get(step.kind, 8)
-    return [*lines, f"  {'= ' + _said(step.total)}, {step.rounding}: 0x{step.code:0{digits}x} ({step.kind})"]
+    rows = [(term.name, said(term.value), _bits(step, term)) for term in step.terms]
+    wide, room = (max((len(row[i]) for row in rows), default=0) for i in (0, 1))
+    lines = [f"  {name:<{wide}}  {value:>{room}}  {bits}".rstrip() for name, value, bits in rows]
+    return [head, *lines, f"  = {said(step.total)}, {step.rounding}: {step.code_text} ({step.kind})"]
 
 
-def _bits(value: Number, top: int, grain: int) -> str:
-    """Sign and bits from 2^(top + 1) down to the last place, then a bar and what is lost, eight bits of it."""
-    if not isinstance(value, Fraction):
+def _integers(step: Step) -> list[str]:
+    """Terms and partial sums in decimal; the sum and what becomes of it in binary."""
+    rows = [(term.name, said(term.value), said(so_far)) for term, so_far in zip(step.terms, step.partial_sums, strict=True)]
+    rows = [("", "term", "sum so far"), *rows]
+    widths = [max(len(row[i]) for row in rows) for i in range(3)]
+    lines = [f"  {name:<{widths[0]}}  {value:>{widths[1]}}  {so_far:>{widths[2]}}" for name, value, so_far in rows]
+    does = step.rounding if step.change else "fits s32"
+    return [step.name, *lines, f"  = {said(step.total)}, {does}: {said(step.value)} = {step.code_text} = 0b{step.code:032b}"]
+
+
+def _bits(step: Step, term: Term) -> str:
+    """Sign and bits down to the last place, then a bar and what is lost, eight bits of it."""
+    if step.top is None or step.grain is None:
+        return ""
+    if not isinstance(term.value, Fraction):
         return "takes no part"
-    if value == 0:
+    if term.value == 0:
         return "0"
-    units = int(abs(value) / Fraction(2) ** (grain - 8))
-    whole = f"{units >> 8:0{top + 2 - grain}b}"
-    lost = "" if (abs(value) / Fraction(2) ** grain).denominator == 1 else f"|{units & 255:08b}"
-    return f"{'-' if value < 0 else '+'}{whole}{lost}"
-
-
-def _said(value: Number) -> str:
-    if isinstance(value, Fraction) and value.denominator == 1 and abs(value) < 1 << 53:
-        return str(value.numerator)
-    return f"{float(value):.9g}" if not isinstance(value, Fraction) or abs(value) < Fraction(2) ** 1023 else "beyond float64"
+    kept, lost = step.bits(term)
+    shown = lost.ljust(_LOST, "0") if len(lost) <= _LOST else f"{lost[:_LOST]}..."
+    return f"{'-' if term.value < 0 else '+'}{kept}{'|' * bool(lost)}{shown if lost else ''}"

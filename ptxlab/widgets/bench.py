@@ -17,6 +17,7 @@ from ..dtypes import DType
 from ..errors import PtxlabError, listing
 from ..instruction import Instruction, Modifiers
 from ..operand import Operand
+from ..trace import Trace, of_registers
 
 __all__ = ["FILLS", "Bench", "Field", "Result", "parse"]
 
@@ -208,6 +209,11 @@ class Bench:
         ways = {"model": self.ins.emulate, "gpu": self.ins.run}
         codes = {way: self.ins.d.unpack_codes(do(held["A"], held["B"], held["C"], **given)) for way, do in ways.items() if on in (way, "both")}
         return Result(codes.get("model"), codes.get("gpu"))
+
+    def trace(self, row: int, column: int) -> Trace:
+        """Why D[row][column] has its bits, by the model."""
+        held, scale_a, scale_b = self._held, self._held.get("SFA"), self._held.get("SFB")
+        return of_registers(self.ins, held["A"], held["B"], held["C"], held.get("E"), row, column, scale_a=scale_a, scale_b=scale_b, **self.options)
 
     # -- edits: applied whole, or refused with the state as it was --------------------------------------------------------
 

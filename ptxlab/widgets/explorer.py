@@ -13,13 +13,13 @@ import numpy as np
 import traitlets
 from numpy.typing import ArrayLike, NDArray
 
-from .. import gpu
+from .. import describe, gpu
 from ..catalog import PRODUCTS, products
 from ..errors import PtxlabError
 from ..instruction import Instruction
 from ..mnemonic import instruction
 from .bench import Bench
-from .wire import about, wire
+from .wire import about, drawn, wire
 
 __all__ = ["Explorer", "View"]
 
@@ -49,6 +49,8 @@ class View(anywidget.AnyWidget):
     show_c = traitlets.Bool(False).tag(sync=True)
     zoom = traitlets.Int(100).tag(sync=True)
     problem = traitlets.Unicode("").tag(sync=True)
+    tracing = traitlets.Bool(False).tag(sync=True)  # whether the panel below says why a cell of D has its bits
+    trace = traitlets.Dict().tag(sync=True)  # for the cell of D that was chosen last: {row, column}, and where `tracing` the picture
 
 
 class _Registers(Mapping[str, NDArray[Any]]):
@@ -117,11 +119,13 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
         self.registers = _Registers(self)
         self.view = View()
         self._seed, self._quiet = seed, False
+        self._why: tuple[int, int] | None = None
         self._make_controls()
         super().__init__([self._picker, self._tools, self._running, self.view])
         self.view.on_msg(self._on_message)
         self.view.observe(lambda _: self._push(), "lane")
         self.view.observe(self._on_selected, "selected")
+        self.view.observe(lambda _: self._explain(), "tracing")
         self._show_instruction()
 
     # -- from the next cell -------------------------------------------------------------------------------------------
@@ -192,6 +196,9 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
     def _on_selected(self, change: Any) -> None:
         if change.new.get("name") in self._target.options:
             self._target.value = change.new["name"]
+        if change.new.get("name") == "D":
+            self._why = int(change.new["row"]), int(change.new["column"])
+            self._explain()
 
     def _on_fill(self, _: Any) -> None:
         at, name = self.view.selected, self._target.value
@@ -298,7 +305,7 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
         self._options.children = controls
         with self.view.hold_sync():
             self.view.lane = min(self.view.lane, ins.lanes - 1)
-            self.view.selected = {}
+            self.view.selected, self._why = {}, None
             self.view.about = about(self.bench)
             self._push()
 
@@ -339,6 +346,21 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
                 view.D = {**view.D, "differ": result.differ.astype(np.uint8).tobytes(), "count": int(result.differ.sum())}
             held = {name: bench.fields(name, view.lane) for name in bench.ins.operands}
             view.held = {name: [{"hex": text, "fields": [asdict(f) for f in fields]} for text, fields in rows] for name, rows in held.items()}
+            self._explain()
+
+    def _explain(self) -> None:
+        """Show why the cell of D that was chosen last has its bits, where anybody looks."""
+        if self._why is None:
+            self.view.trace = {}
+            return
+        row, column = self._why
+        sent: dict[str, Any] = {"row": row, "column": column}
+        if self.view.tracing:
+            found = self.bench.trace(row, column)
+            given = int(self.bench.result(self._on.value).codes[row, column])
+            note = "" if given == found.code else f"the GPU gave 0x{given:x}, this is the emulator"
+            sent |= drawn(describe.trace(found, note))
+        self.view.trace = sent
 
 
 def _form(ins: Instruction) -> str:

@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import palette
+from ..describe import Picture
 from ..dtypes import DType
 from .bench import Bench
 
-__all__ = ["about", "wire"]
+__all__ = ["about", "drawn", "wire"]
 
 _DARK_PAPER = "#1C1C1C"
 
@@ -31,6 +32,25 @@ def wire(bench: Bench, name: str, codes: NDArray[Any] | None = None) -> dict[str
         np.put_along_axis(home, positions, np.arange(positions.size).reshape(positions.shape), axis=1)
         sent["home"] = home.tobytes() if name == "A" else positions.astype(np.int32).tobytes()
     return sent
+
+
+def drawn(picture: Picture) -> dict[str, Any]:
+    """A picture of bits as plain lists: its notes, and of every grid the headings, cells and rules."""
+    grids = [
+        {
+            "title": grid.title, "size": list(grid.shape), "axes": list(grid.axes),
+            "rows": [[head.start, head.text] for head in grid.rows],
+            "columns": [[head.start, head.size, head.text] for head in grid.columns],
+            "cells": [
+                [cell.row, cell.column, cell.width, cell.text, f"{cell.role} {cell.state}", str(grid.hover[cell.row, cell.column])]
+                for cell in grid.cells
+                if cell.role != "blank" and cell.text
+            ],
+            "row_rules": list(grid.row_rules), "column_rules": [list(rule) for rule in grid.column_rules],
+        }
+        for grid in picture.grids
+    ]  # fmt: skip
+    return {"title": picture.title, "notes": picture.subtitle.split("; "), "grids": grids}
 
 
 def about(bench: Bench) -> dict[str, Any]:

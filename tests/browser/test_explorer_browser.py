@@ -13,6 +13,7 @@ import ptxlab
 pytestmark = pytest.mark.browser
 
 DENSE = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
+F16 = "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32"
 SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32"
 WIDE = "wgmma.mma_async.sp.sync.aligned.m64n256k64.s32.s8.s8"
 
@@ -291,3 +292,39 @@ def test_all_64_rows(screen: Screen, python: Any, page: Any, mnemonic: str) -> N
         assert scroller.evaluate("node => node.scrollHeight <= node.clientHeight + 1")
         first, last = (page.evaluate("([n, r]) => document.querySelector('.ptx-explorer').cellRect(n, r, 0)", [name, row]) for row in (0, 63))
         assert last["y"] + last["height"] - first["y"] <= scroller.bounding_box()["height"]
+
+
+def test_why_a_cell_of_d_has_its_bits(screen: Screen, python: Any, page: Any) -> None:
+    """Choose a cell of D, unfold the panel by keyboard, read the bits; they follow when A is edited."""
+    start(python, page, F16, "np.ones((8, 8))")
+    python("A = np.zeros((16, 8)); A[0, :2] = 1024, 2.0**-16; ex.A = A")
+    fold, body = page.locator(".ptx-why-fold"), page.locator(".ptx-why-body")
+    assert fold.inner_text() == "▸ Why these bits? Choose a cell of D"
+    screen.click("D", 0, 0)
+    page.wait_for_function("node => node.innerText === '▸ Why D[0][0] = 1024 has these bits'", arg=fold.element_handle())
+    assert body.is_hidden() and fold.get_attribute("aria-expanded") == "false"
+    fold.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".ptx-why-cell.lost")
+    assert page.locator(".ptx-why-cell.lost").all_inner_texts() == ["1"]  # 2^-16 stands behind the cut at 2^-15
+    assert "0x44800000" in body.inner_text() and fold.get_attribute("aria-expanded") == "true"
+
+    # the cut is a line between the last kept bit and the lost one
+    boxes = [page.locator(which).first.bounding_box() for which in (".ptx-why-cut", ".ptx-why-cell.lost")]
+    assert abs(boxes[0]["x"] - boxes[1]["x"]) <= 3
+
+    # pointing at another cell of D changes nothing; an edit of A does
+    before = body.inner_text()
+    screen.hover("D", 5, 5)
+    assert body.inner_text() == before
+    screen.type("A", 0, 1, "1")
+    page.wait_for_function("node => node.innerText.startsWith('▾ Why D[0][0] = 1025 ')", arg=fold.element_handle())
+    page.wait_for_function("node => !node.querySelector('.lost')", arg=body.element_handle())
+
+    # the largest instruction, in a narrow column: nothing hangs over its edge
+    start(python, page, "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16", "np.ones((16, 256))")
+    python("ex.layout.width = '700px'; ex.A = np.full((64, 16), 0.1)")
+    screen.click("D", 1, 2)
+    page.wait_for_function("node => node.querySelectorAll('.kept').length > 100", arg=body.element_handle())
+    assert page.evaluate("() => { const b = document.querySelector('.ptx-why-body'); return b.scrollWidth <= b.clientWidth + 1; }")
+    python("ex.layout.width = None; ex.view.tracing = False")

@@ -1,7 +1,7 @@
 """Results of a real H200, and the inputs they belong to: the emulator is held to them where there is no GPU.
 
-`digests.json` has, for every form that sm_90a has, a digest of all result registers of every category of inputs; `samples.npz`
-has the first few results in full, so that a difference can be looked at. Inputs come from `ptxlab.inputs` by their seed.
+`digests.json` has, for every form that sm_90a has, a digest of all result registers of every category of inputs, and under "extra" those
+of the corners; `samples.npz` has the first few results in full, so that a difference can be looked at. Inputs come from `ptxlab.inputs` by their seed.
 Recorded by ``python -m tests.golden.record`` on the GPU.
 """
 
@@ -61,6 +61,13 @@ def cases(group: list[Instruction], seed: int, times: int = 1) -> Iterator[tuple
     for category in inputs.categories(widest):
         for selector in dict.fromkeys(selector for _, _, selector in variants(widest)):
             yield category, selector, inputs.make(widest, category, times * count(widest), seed, selector)
+
+
+def further(ins: Instruction) -> Iterator[tuple[str, inputs.Registers]]:
+    """(category, registers) of the corners that `inputs.extra` aims at: a few of each, for all forms but the larger ones of wgmma."""
+    if ins.n == 8 or ins.lanes == 32:
+        for category in inputs.extra(ins):
+            yield category, inputs.make(ins, category, FEW, SEED)
 
 
 def narrowed(given: inputs.Registers, widest: Instruction, ins: Instruction) -> dict[str, inputs.Registers]:

@@ -16,7 +16,7 @@ import numpy as np
 from ptxlab import Instruction, gpu, kernel
 from ptxlab.instruction import Modifiers
 
-from . import FOLDER, SAMPLES, SEED, cases, digest, groups, load, narrowed, variants
+from . import FOLDER, SAMPLES, SEED, cases, digest, further, groups, load, narrowed, variants
 
 
 def _compile(job: tuple[str, str]) -> None:
@@ -59,6 +59,10 @@ def main() -> None:
                     if form.lanes == 32 or (form.n == 8 and name == "register"):
                         samples[f"{form.mnemonic}|{name}|{category}"] = d[:SAMPLES]
         print(f"{group[0].mnemonic}: {len(group)} forms", file=sys.stderr, flush=True)
+    for ins in (ins for group in groups().values() for ins in group if "extra" not in digests[ins.mnemonic]):
+        found = [digest(ins.run(part.a, part.b, part.c, part.e)) for _, part in further(ins)]
+        if found:
+            digests[ins.mnemonic]["extra"] = found
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER
     lines = [f"{json.dumps(name)}: {json.dumps(rows, separators=(',', ':'))}" for name, rows in digests.items()]
     (folder / "digests.json").write_text("{\n" + ",\n".join(lines) + "\n}\n")

@@ -1,0 +1,55 @@
+"""python -m benchmarks [--batch 4096] [--record]: print all; with --record also keep it for the README's table."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from . import emulate, matmul
+
+RESULTS = Path(__file__).with_name("results.json")
+
+
+def processor() -> str:
+    """The processor's name, where Linux tells it."""
+    import subprocess
+
+    try:
+        lines = subprocess.run(["lscpu"], capture_output=True, text=True, check=True).stdout.splitlines()
+    except (OSError, subprocess.CalledProcessError):
+        return platform.machine()
+    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("Model name")), platform.machine())
+
+
+def versions() -> dict[str, str]:
+    found = {"python": platform.python_version()}
+    for name in ("numpy", "ml_dtypes", "numba"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("--batch", type=int, default=4096)
+    parser.add_argument("--record", action="store_true", help=f"write {RESULTS.name}, from which `make docs` makes the README's table")
+    args = parser.parse_args()
+    machine: dict[str, Any] = {
+        "processor": processor(),
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+    }
+    print(machine, versions())
+    found = {"machine": machine, "versions": versions(), "emulate": emulate.measure(args.batch), "matmul": matmul.measure()}
+    if args.record:
+        RESULTS.write_text(json.dumps(found, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,39 @@
+"""How many MMAs of every form were compared on an H200: ``python -m tests.golden.hunted REPORT...`` from those of tests.hunt_all and tests.bulk."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from . import FOLDER
+
+FILE = FOLDER / "hunted.json"
+
+
+def entries(report: dict[str, Any]) -> dict[str, list[int]]:
+    """Mnemonic -> [MMAs, seed] of one report; a difference or a failure ends it here."""
+    found = {}
+    for name, row in report.get("forms", report).items():
+        wrong = {key: row[key] for key in ("error", "differences", "differing", "emulate_differs") if row.get(key)}
+        if wrong:
+            sys.exit(f"{name}: {wrong}")
+        found[name] = [row["mmas"], row.get("seed", report.get("seed"))]
+    return found
+
+
+def main() -> None:
+    runs: dict[str, list[list[int]]] = {}
+    for path in sys.argv[1:]:
+        for name, entry in entries(json.loads(Path(path).read_text())).items():
+            runs.setdefault(name, []).append(entry)
+    lines = [f"{json.dumps(name)}: {json.dumps(rows, separators=(',', ':'))}" for name, rows in sorted(runs.items())]
+    FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+    print(
+        f"{len(runs)} forms, {sum(row[0] for rows in runs.values() for row in rows):,} MMAs, at least {min(sum(r[0] for r in rows) for rows in runs.values()):,} each"
+    )
+
+
+if __name__ == "__main__":
+    main()

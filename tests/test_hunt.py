@@ -1,0 +1,484 @@
+"""Hunts with planted faults: they are found, shrunk to the smallest case, and written as a test that tells the two apart."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ptxlab
+from ptxlab import Instruction, PtxlabError, emulator, gpu, inputs, instruction
+from ptxlab.arithmetic import ByWay, Chain, Fused, Model, Scalar
+from ptxlab.catalog import products
+from ptxlab.cli import main
+from ptxlab.hunt import Report, hunt, search, settings
+from ptxlab.instruction import Modifiers
+from tests import hunt_all
+
+F16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+S4 = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
+Faulty = Callable[..., Any]
+
+
+def emulate(ins: Instruction, a: Any, b: Any, c: Any, e: Any = None, *, scale_a: Any, scale_b: Any, modifiers: Modifiers, swizzle: int) -> Any:
+    return emulator.emulate(ins, a, b, c, e, scale_a=scale_a, scale_b=scale_b, modifiers=modifiers)
+
+
+# -- faults -------------------------------------------------------------------------------------------------------------
+
+
+def other_rule(change: Callable[[Any], Any]) -> Faulty:
+    """A machine whose arithmetic is that of the model with one number changed."""
+    real = emulator.chip_of
+
+    def chip(ins: Instruction, model: str | None = None) -> Model:
+        found = real(ins, model)
+        return replace(found, rule=change(found.rule))
+
+    def faulty(*args: Any, **options: Any) -> Any:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(emulator, "chip_of", chip)
+            return emulate(*args, **options)
+
+    return faulty
+
+
+def one_bit_less(rule: Any) -> Any:
+    if isinstance(rule, ByWay):
+        return replace(rule, step=one_bit_less(rule.step))
+    assert isinstance(rule, Fused)
+    return replace(rule, fraction_bits=rule.fraction_bits - 1)
+
+
+def other_scalar(rule: Any) -> Any:
+    assert isinstance(rule, Scalar)
+    return replace(rule, from_zero=not rule.from_zero)
+
+
+def other_nans(rule: Any) -> Any:
+    assert isinstance(rule, Chain)
+    return replace(rule, nans="abc")
+
+
+def no_subnormals(ins: Instruction, a: Any, *rest: Any, **options: Any) -> Any:
+    """Subnormal elements of A count as zero."""
+    kind, codes = ins.a.dtype, ins.a.unpack_codes(a)
+    field = codes.astype(np.int64) >> (kind.ignored_bits + kind.fraction_bits) & ((1 << kind.exponent_bits) - 1)
+    return emulate(ins, ins.a.pack_codes(np.where(field == 0, 0, codes).astype(kind.code_type)), *rest, **options)
+
+
+def minus_zero(ins: Instruction, a: Any, b: Any, c: Any, *rest: Any, **options: Any) -> Any:
+    """A zero result takes the sign of C."""
+    d = emulate(ins, a, b, c, *rest, **options)
+    return np.where((d == 0) & (c == 0x80000000), 0x80000000, d).astype(np.uint32)
+
+
+def no_clamp(ins: Instruction, *args: Any, **options: Any) -> Any:
+    """.satfinite is lost."""
+    return emulate(replace(ins, satfinite=False), *args, **options)
+
+
+def wrong_nibble(ins: Instruction, a: Any, b: Any, c: Any, e: Any, **options: Any) -> Any:
+    """The last chunk of every row is read with the nibble of the first."""
+    nibbles = ins.e.unpack_codes(e, options["modifiers"].selector)
+    nibbles[..., -1] = nibbles[..., 0]
+    return emulate(ins, a, b, c, ins.e.pack_codes(nibbles), **options)
+
+
+def wrong_lanes(ins: Instruction, a: Any, b: Any, c: Any, e: Any, **options: Any) -> Any:
+    """The selector is ignored: other lanes speak, whose registers hold noise."""
+    nibbles = ins.e.unpack_codes(e, 0)
+    nibbles = np.where(np.isin(nibbles, list(ins.structure.nibbles)), nibbles, 0b1110)
+    return emulate(ins, a, b, c, ins.e.pack_codes(nibbles), **options)
+
+
+def second_copy(ins: Instruction, a: Any, *rest: Any, **options: Any) -> Any:
+    """WMMA's f16 fragments hold A twice: the half that nobody reads is read."""
+    return emulate(ins, ins.a.pack_codes(ins.a.unpack_codes(a, 1)), *rest, **options)
+
+
+def no_negation(ins: Instruction, *args: Any, **options: Any) -> Any:
+    """imm-scale-a is ignored."""
+    return emulate(ins, *args, **{**options, "modifiers": replace(options["modifiers"], imm_scale_a=1)})
+
+
+def seven_for_minus_eight(ins: Instruction, a: Any, *rest: Any, **options: Any) -> Any:
+    """The lowest s4 is read as 7."""
+    codes = ins.a.unpack_codes(a)
+    return emulate(ins, ins.a.pack_codes(np.where(codes == 8, 7, codes)), *rest, **options)
+
+
+def neighbour(ins: Instruction, *args: Any, **options: Any) -> Any:
+    """D[0][1] is wrong where D[0][0] is odd: what goes into the one element does not show it."""
+    codes = ins.d.unpack_codes(emulate(ins, *args, **options))
+    codes[..., 0, 1] ^= codes[..., 0, 0] & 1
+    return ins.d.pack_codes(codes)
+
+
+def lost_scale(ins: Instruction, *args: Any, **options: Any) -> Any:
+    """Block scales of A count as 1."""
+    one = ins.scale_a.pack_codes(np.full(ins.scale_a.shape, ins.scale_a.dtype.encode(1)))
+    return emulate(ins, *args, **{**options, "scale_a": one})
+
+
+@dataclass(frozen=True)
+class Planted:
+    """A form, its fault, how many elements of A, B and C the smallest case may have, and what must be among the settings."""
+
+    form: str
+    fault: Faulty
+    cells: int
+    settings: tuple[str, ...] = ()
+    packed: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.fault.__name__} {self.form}"
+
+
+PLANTED = [
+    Planted(F16, other_rule(one_bit_less), 4),
+    Planted("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", other_rule(one_bit_less), 4),
+    Planted("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e5m2.f32", other_rule(one_bit_less), 4),
+    Planted("mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f16.f16.f16.f16", other_rule(lambda rule: replace(rule, fraction_bits=8)), 4),
+    Planted("wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16", other_rule(one_bit_less), 4),
+    Planted("wgmma.mma_async.sp.sync.aligned.m64n8k64.f32.e4m3.e5m2", other_rule(one_bit_less), 4),
+    Planted("mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32", other_rule(other_scalar), 5),  # four products of -0, and C
+    Planted("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64", other_rule(other_nans), 3),
+    Planted("wmma.mma.sync.aligned.row.col.m16n16k8.f32.tf32.tf32.f32", no_subnormals, 2),
+    Planted("mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32", no_subnormals, 2),
+    Planted("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64.rz", no_subnormals, 3),
+    Planted(F16, minus_zero, 1),
+    Planted("mma.sync.aligned.m16n8k32.row.col.satfinite.s32.s8.u8.s32", no_clamp, 3),
+    Planted("wgmma.mma_async.sync.aligned.m64n8k32.satfinite.s32.u8.s8", no_clamp, 3),
+    Planted("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32", wrong_nibble, 2),
+    Planted("mma.sp.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32", wrong_nibble, 2),
+    Planted("mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32", wrong_lanes, 6, ("selector",), packed=True),
+    Planted("wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32", second_copy, 2, packed=True),
+    Planted("wgmma.mma_async.sync.aligned.m64n8k16.f16.f16.f16", no_negation, 2, ("imm_scale_a",)),
+    Planted(S4, seven_for_minus_eight, 2),
+    Planted("mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.xor.popc", neighbour, 1),
+    Planted(next(ins.mnemonic for ins in products("mma", "sm_120a") if ins.scale_vec == 2), lost_scale, 2),
+]
+
+
+@pytest.mark.parametrize("planted", PLANTED, ids=str)
+def test_a_planted_fault_is_found_and_shrunk(planted: Planted, monkeypatch: pytest.MonkeyPatch) -> None:
+    ins = instruction(planted.form)
+    report = hunt(ins, mmas=6000, seed=11, runner=planted.fault)
+    found = report.difference
+    assert found is not None
+    assert found.emulator != found.machine
+    assert sum(np.count_nonzero(found.case.cells[name]) for name in "abc") <= planted.cells
+    assert set(found.settings()) == set(planted.settings)
+    assert found.case.packed == planted.packed
+    assert found.launches < 150
+    assert f"D[{found.row}][{found.col}] differs" in str(report)
+    check_test(report, planted.fault, monkeypatch)
+
+
+def check_test(report: Report, fault: Faulty, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The printed test fails with the emulator as it is, and passes where that does what the faulty machine does."""
+    scope: dict[str, Any] = {}
+    exec(compile(report.as_test(), "printed", "exec"), scope)
+    (test,) = (value for name, value in scope.items() if name.startswith("test_"))
+    with pytest.raises(AssertionError):
+        test()
+
+    def as_faulty(
+        self: Instruction, a: Any, b: Any, c: Any, e: Any = None, *, selector: int = 0, scale_a: Any = None, scale_b: Any = None, **rest: Any
+    ):
+        with monkeypatch.context() as patch:
+            patch.undo()
+            given = (x if x is None else x[None] for x in (a, b, c, e))
+            how = {"scale_a": scale_a, "scale_b": scale_b, "modifiers": Modifiers(selector=selector, **rest), "swizzle": 0}
+            return fault(self, *given, **how)[0]
+
+    monkeypatch.setattr(Instruction, "emulate", as_faulty)
+    test()
+
+
+def test_a_smallest_case_is_the_one_a_person_would_write() -> None:
+    report = hunt(instruction(S4), mmas=2000, seed=5, runner=seven_for_minus_eight)
+    assert report.difference is not None
+    found = report.difference.operands()
+    assert found == ["A[0][0] = 0x8  # -8", "B[0][0] = 0x1  # 1"]
+    assert (report.difference.row, report.difference.col) == (0, 0)
+    subnormal = hunt(instruction(F16), mmas=2000, seed=5, runner=no_subnormals).difference
+    assert subnormal is not None
+    assert {line.split("= ")[1] for line in subnormal.operands()} <= {f"0x{1 << bit:04x}  # {2.0 ** (bit - 24):.9g}" for bit in range(10)} | {
+        "0x3c00  # 1"
+    }
+
+
+def test_a_report_has_the_trace_of_the_emulator() -> None:
+    report = hunt(instruction(F16), mmas=2000, seed=5, runner=other_rule(one_bit_less))
+    trace = report.trace()
+    assert trace is not None and report.difference is not None
+    assert trace.code == report.difference.emulator
+    assert str(trace) in str(report)
+
+
+# -- how it goes --------------------------------------------------------------------------------------------------------
+
+
+def test_a_seed_repeats_a_hunt_and_a_fresh_one_does_not() -> None:
+    def seen(seed: int | None) -> tuple[int, list[bytes]]:
+        drawn: list[bytes] = []
+
+        def looking(ins: Instruction, a: Any, *rest: Any, **options: Any) -> Any:
+            drawn.append(a.tobytes())
+            return emulate(ins, a, *rest, **options)
+
+        return hunt(instruction(S4), mmas=100, seed=seed, runner=looking).seed, drawn
+
+    assert seen(7) == seen(7)
+    assert seen(7)[1] != seen(8)[1]
+    first, second = seen(None), seen(None)
+    assert first[0] != second[0] and first[1] != second[1]
+    assert seen(first[0]) == first
+    reports = [hunt(instruction(F16), mmas=3000, seed=4, runner=no_subnormals) for _ in range(2)]
+    assert reports[0].as_test() == reports[1].as_test()
+
+
+@pytest.mark.parametrize("form", [F16, S4, "wgmma.mma_async.sp.sync.aligned.m64n16k32.f32.f16.f16"])
+def test_a_hunt_goes_through_all_categories_and_settings(form: str) -> None:
+    ins = instruction(form)
+    every = (*inputs.categories(ins), *inputs.extra(ins))
+    plan = list(search._plan(ins, every, 20_000))
+    assert sum(size for _, _, size, _ in plan) == 20_000
+    share = {name: sum(size for category, _, size, _ in plan if category == name) for name in every}
+    assert max(share.values()) - min(share.values()) < len(every)
+    assert {(category, setting) for category, setting, _, _ in plan} == {(name, setting) for name in every for setting in settings(ins)}
+    report = hunt(ins, mmas=300, runner=emulate)
+    assert (report.found, report.mmas, report.categories) == (False, 300, every)
+    assert str(report).startswith(f"{form}: no difference in 300 MMAs")
+
+
+def test_settings_are_legal_and_spread() -> None:
+    """Every value that a modifier can have is among the settings of a form, and both signs of A times B."""
+    for ins in products():
+        if ins.lanes == 128 and ins.n not in (8, 24):
+            continue
+        found = settings(ins)
+        assert found[0] == (ins, Modifiers(), 0) and len(found) <= max(8, len(ins.selectors))
+        assert all(setting.legal for setting in found)
+        for name, values in (ins.a_from("shared") if ins.lanes == 128 else ins).modifiers.items():
+            assert {getattr(setting.modifiers, name) for setting in found} == set(values), (ins, name)
+        if ins.lanes == 128:
+            assert {setting.ins.a_space for setting in found} == {"register", "shared"}
+            assert len({setting.swizzle for setting in found}) >= 2
+            if ins.a.dtype.is_float:
+                assert {setting.modifiers.imm_scale_a * setting.modifiers.imm_scale_b for setting in found} == {1, -1}
+
+
+def test_one_chip_against_another() -> None:
+    found = hunt(instruction(S4), mmas=500, against="sm_80")
+    assert not found.found and "the model of sm_80" in str(found)
+
+
+def test_refusals(monkeypatch: pytest.MonkeyPatch) -> None:
+    ins = instruction(F16)
+    monkeypatch.setattr(gpu, "available", lambda ins=None: False)
+    monkeypatch.setattr(gpu, "status", lambda ins=None: "no GPU here")
+    for options, sentence in (
+        ({}, "a hunt compares with a GPU: no GPU here; `against`"),
+        ({"runner": emulate, "categories": ["bit"]}, "unknown category 'bit'; .* has bits, moderate"),
+        ({"runner": emulate, "categories": []}, "unknown category"),
+        ({"runner": emulate, "mmas": 0}, "mmas=0: compare at least one"),
+        ({"runner": emulate, "against": "sm_90"}, "not both"),
+        ({"against": "sm_1"}, "unknown model 'sm_1'"),
+        ({"runner": emulate, "model": "sm_1"}, "unknown model 'sm_1'"),
+    ):
+        with pytest.raises(PtxlabError, match=sentence):
+            hunt(ins, **options)
+    with pytest.raises(PtxlabError, match="no difference was found"):
+        hunt(ins, mmas=10, runner=emulate).as_test()
+
+
+def test_only_the_category_that_was_asked_for() -> None:
+    report = hunt(instruction(F16), mmas=200, categories=["bits", "bits", "ties"], runner=emulate)
+    assert report.categories == ("bits", "ties") and report.mmas == 200
+
+
+def test_time_limit() -> None:
+    report = hunt(instruction(F16), mmas=10**9, runner=emulate, seconds=0.3)
+    assert not report.found and 0 < report.mmas < 10**9
+
+
+def test_an_interrupt_stops_a_hunt_but_keeps_what_was_shrunk() -> None:
+    calls = []
+
+    def tired(*args: Any, **options: Any) -> Any:
+        calls.append(1)
+        if len(calls) > limit:
+            raise KeyboardInterrupt
+        return no_subnormals(*args, **options) if faulty else emulate(*args, **options)
+
+    limit, faulty = 3, False
+    with pytest.raises(KeyboardInterrupt):
+        hunt(instruction(F16), mmas=20_000, runner=tired)
+    calls.clear()
+    limit, faulty = 6, True
+
+    def resting(*args: Any, **options: Any) -> Any:
+        """Interrupted once, in the middle of the shrinking."""
+        calls.append(1)
+        if len(calls) == limit:
+            raise KeyboardInterrupt
+        return no_subnormals(*args, **options)
+
+    report = hunt(instruction(F16), mmas=3000, seed=3, categories=["subnormals"], runner=resting)
+    assert report.difference is not None and len(calls) == limit + 1
+    assert report.difference.emulator != report.difference.machine
+
+
+# -- inputs beyond the recorded ones --------------------------------------------------------------------------------------
+
+KINDS = list({(i.family, i.a_type, i.c_type, i.kind, i.scale_vec, i.bit_op, i.products): i for i in products() if i.lanes == 32 or i.n == 8}.values())
+
+
+def test_extra_inputs_are_legal_for_every_kind_of_row() -> None:
+    for number, ins in enumerate(KINDS):
+        selector, quick = (*ins.selectors, 0)[0], number % 3 > 0
+        for category in inputs.extra(ins):
+            given = inputs.make(ins, category, 2, 3, selector, quick=quick)
+            d = ins.emulate(given.a, given.b, given.c, given.e, selector=selector, **given.scales)
+            assert d.shape == (2, ins.d.lanes, ins.d.registers)
+            again = inputs.make(ins, category, 2, 3, selector, quick=quick)
+            assert all((x is None and y is None) or np.array_equal(x, y) for x, y in zip(given, again, strict=True))
+
+
+@pytest.mark.parametrize("form", [F16, "mma.sp.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32"])
+def test_countered_products_leave_almost_nothing(form: str) -> None:
+    ins = instruction(form)
+    given = inputs.make(ins, "countered", 50, 1, quick=True)
+    c, d = ins.c.unpack(given.c), ins.d.unpack(ins.emulate(given.a, given.b, given.c, given.e))
+    with np.errstate(over="ignore", invalid="ignore"):
+        left = np.abs(d) < np.abs(c.astype(np.float64)) * 2.0**-12
+    assert left.mean() > 0.5
+    assert 0.02 < (d == 0).mean() < 0.9
+
+
+@pytest.mark.parametrize("form", [F16, "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64"])
+def test_wide_inputs_have_most_exponents_and_stay_finite(form: str) -> None:
+    ins = instruction(form)
+    given = inputs.make(ins, "wide", 400, 1, quick=True)
+    for operand, registers in ((ins.a, given.a), (ins.b, given.b)):
+        kind = operand.dtype
+        fields = operand.unpack_codes(registers) >> kind.code_type(kind.fraction_bits + kind.ignored_bits)
+        assert len(np.unique(fields & kind.code_type((1 << kind.exponent_bits) - 1))) > 0.5 * (1 << kind.exponent_bits)
+    with np.errstate(over="ignore"):
+        assert np.isfinite(ins.d.unpack(ins.emulate(given.a, given.b, given.c))).mean() > 0.99
+
+
+def test_brink_is_at_the_ends_of_s32() -> None:
+    for form in (S4, "mma.sp.sync.aligned.m16n8k64.row.col.s32.u8.s8.s32", "mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.xor.popc"):
+        ins = instruction(form)
+        given = inputs.make(ins, "brink", 20, 1)
+        d = ins.d.unpack(ins.emulate(given.a, given.b, given.c, given.e)).astype(np.int64)
+        gap = np.minimum(np.abs(d - 0x7FFFFFFF), np.abs(d + 0x80000000))
+        assert gap.max() <= 2 and {-0x80000000, -0x7FFFFFFF, 0x7FFFFFFE, 0x7FFFFFFF} <= set(d.ravel().tolist())
+
+
+def test_payloads_are_many() -> None:
+    ins = instruction("mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64")
+    given = inputs.make(ins, "payloads", 50, 1)
+    for operand, registers in ((ins.a, given.a), (ins.c, given.c)):
+        codes = operand.unpack_codes(registers)
+        values = operand.unpack(registers)
+        assert len(np.unique(codes[np.isnan(values)])) > 100
+        assert np.isposinf(values).any() and np.isneginf(values).any() and (codes == 1 << 63).any()
+
+
+def test_every_chance_of_the_quick_stream_is_fair() -> None:
+    from ptxlab.inputs.stream import Quick, Stream
+
+    for kind in (Stream, Quick):
+        stream = kind("fair", 1)
+        assert abs(stream.chance(30, (100_000,)).mean() - 0.3) < 0.01
+        assert abs(stream.below(7, (100_000,)).mean() - 3) < 0.05
+        assert set(np.unique(stream.between(-2, 2, (1000,)))) == {-2, -1, 0, 1, 2}
+        assert np.bitwise_or.reduce(stream.codes(ptxlab.dtype("f64"), (100,))) == (1 << 64) - 1
+        assert stream.codes(ptxlab.dtype("s4"), (1000,)).max() == 15
+
+
+# -- the command, and many at once ----------------------------------------------------------------------------------------
+
+
+def test_command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    assert main(["hunt", "mma.m16n8k64.s4", "--against", "sm_80", "--mmas", "100", "--seed", "3", "--category", "bits"]) == 0
+    assert "no difference in 100 MMAs between the model of sm_90 and the model of sm_80 (1 category, seed 3," in capsys.readouterr().out
+    assert main(["hunt", "movmatrix"]) == 1
+    assert "no arithmetic to hunt in" in capsys.readouterr().err
+    monkeypatch.setattr(gpu, "available", lambda ins=None: False)
+    monkeypatch.setattr(gpu, "status", lambda ins=None: "no GPU here")
+    assert main(["hunt", "mma.m16n8k64.s4"]) == 1
+    assert capsys.readouterr().err.startswith("ptxlab: a hunt compares with a GPU: no GPU here;")
+    monkeypatch.setattr(gpu, "available", lambda ins=None: True)
+    monkeypatch.setattr(gpu, "device_target", lambda: "sm_90a")
+    monkeypatch.setattr(gpu, "status", lambda ins=None: "a GPU for the test is ready")
+    monkeypatch.setattr(gpu, "run", seven_for_minus_eight)
+    assert main(["hunt", "mma.m16n8k64.s4", "--mmas", "500"]) == 1
+    out = capsys.readouterr().out
+    assert "a GPU for the test  0xfffffff9" in out or "a GPU for the test  0x00000007" in out
+    assert "def test_mma_sync_aligned_m16n8k64_row_col_s32_s4_s4_s32_" in out
+
+    def stopped(*args: Any, **options: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(gpu, "run", stopped)
+    assert main(["hunt", "mma.m16n8k64.s4"]) == 130
+    assert "stopped" in capsys.readouterr().err
+
+
+def quiet(name: str, options: dict[str, Any]) -> dict[str, Any]:
+    """What a worker does in the test of many at once."""
+    if name == "dies":
+        os._exit(3)
+    if name == "errs":
+        raise PtxlabError("out of order")
+    return {"mmas": 5, "categories": ["bits"], "seed": 1, "seconds": 0.1, "differences": 0}
+
+
+def test_many_at_once_survive_a_failure() -> None:
+    said: list[str] = []
+    found = hunt_all.hunt_all(["one", "dies", "two", "errs", "three"], 2, 60, {}, do=quiet, say=said.append)
+    assert found["dies"] == {"error": "the worker ended with exit code 3"}
+    assert found["errs"] == {"error": "PtxlabError: out of order"}
+    assert all(found[name]["mmas"] == 5 for name in ("one", "two", "three"))
+    assert len(said) == 5
+    assert hunt_all.hunt_all(["one"], 1, 0, {}, do=quiet) == {}
+    result = hunt_all.one(S4, {"mmas": 50, "seed": 3, "seconds": 60.0, "against": "sm_80"})
+    assert (result["mmas"], result["seed"], result["differences"]) == (50, 3, 0)
+    assert "no difference in 50 MMAs, 5 categories, seed 3" in hunt_all._line(S4, result)
+    names = hunt_all.forms(None, "sm_90a", every=False)
+    assert len(names) > 300 and len(hunt_all.forms(None, "sm_90a", every=True)) == len(products(target="sm_90a"))
+
+
+def test_many_at_once_report(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpu, "device_target", lambda: "sm_90a")
+    monkeypatch.setattr(hunt_all, "hunt_all", lambda names, *rest, **options: {name: quiet(name, {}) for name in names})
+    file = tmp_path / "report.json"
+    words = ["--family", "mma.sp", "--report", str(file)]
+    assert hunt_all.main([*words, "--mmas", "5"]) == 0
+    assert set(json.loads(file.read_text())) == {ins.mnemonic for ins in products("mma.sp", "sm_90a")}
+    assert hunt_all.main([*words, "--mmas", "6"]) == 1, "not compared in full"
+    assert "0 of " in capsys.readouterr().out
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("form", [F16, S4, "mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32",
+                                  "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32", "mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64",
+                                  "wgmma.mma_async.sync.aligned.m64n16k16.f16.f16.f16", "wgmma.mma_async.sp.sync.aligned.m64n8k64.f32.e4m3.e5m2"])  # fmt: skip
+def test_the_gpu_agrees(form: str) -> None:
+    ins = instruction(form)
+    if not gpu.available(ins):
+        pytest.skip(gpu.status(ins))
+    report = hunt(ins, mmas=20_000)
+    assert not report.found, f"{report}\n\n{report.as_test()}"

@@ -1,0 +1,258 @@
+"""The models of all chips: complete, each with its evidence, and equal to what others recorded on the chips themselves."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ptxlab import Instruction, PtxlabError, inputs, instruction, models
+from ptxlab.arithmetic import ARCHITECTURES, CHIPS, ByWay, Chain, Fused, Scalar, has, model_for, model_rows
+from ptxlab.catalog import products
+from ptxlab.cli.app import main
+from tests import reference
+
+HALF = instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+SHORT = instruction("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32")
+QUAD = instruction("mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32")
+NARROW = instruction("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16")
+BRAIN = instruction("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32")
+
+
+def corner(ins: Instruction, chip: str, pairs: dict[int, tuple[float, float]], c: float = 0.0) -> float:
+    """D[0][0] on a chip, where row 0 of A and column 0 of B hold these pairs at the k given, and nothing else."""
+    A, B, C = np.zeros(ins.a.shape), np.zeros(ins.b.shape), np.zeros(ins.c.shape)
+    for k, (x, y) in pairs.items():
+        A[0, k], B[k, 0] = x, y
+    C[0, 0] = c
+    return float(ins.d.unpack(ins.emulate(ins.a.pack(A), ins.b.pack(B), ins.c.pack(C), model=chip))[0, 0])
+
+
+# -- complete -----------------------------------------------------------------------------------------------------------
+
+
+def test_every_form_that_a_chip_has_is_modelled_and_every_other_is_refused() -> None:
+    used = set()
+    for ins in products():
+        for chip in ARCHITECTURES:
+            if has(ins, chip):
+                used.add(model_for(ins, chip))
+            else:
+                with pytest.raises(PtxlabError, match=f"model '{chip}'(: that chip lacks | has no arithmetic for )"):
+                    model_for(ins, chip)
+    assert used == set(models())
+
+
+def test_chips() -> None:
+    assert CHIPS.keys() <= ARCHITECTURES.keys()
+    assert all(has(ins, chip) == ins.supports(target) for ins in products("mma") for chip, target in CHIPS.items())
+    volta = [ins for ins in products() if has(ins, "sm_70")]
+    assert {(ins.family, ins.a_type) for ins in volta} == {("mma", "f16"), ("wmma", "f16")}
+    assert {ins.shape for ins in volta if ins.family == "mma"} == {"m8n8k4"}
+    assert all(ins.supports("sm_75") for ins in volta)
+    with pytest.raises(PtxlabError, match="unknown model 'sm_60'; there are sm_70, sm_75"):
+        has(HALF, "sm_60")
+
+
+def test_only_what_was_measured_has_a_count() -> None:
+    assert {model.chip for model in models() if model.evidence == "measured"} == {"sm_90"}
+    assert all((model.mmas >= 1000) == (model.evidence == "measured") for model in models())
+    assert all(model.source and model.facts for model in models())
+    assert {model.architecture for model in models()} == {"Volta", "Turing", "Ampere", "Ada", "Hopper", "Blackwell", "RTX Blackwell"}
+
+
+def test_words_follow_the_numbers() -> None:
+    for model, row in zip(models(), model_rows(), strict=True):
+        step = model.rule.step if isinstance(model.rule, ByWay) else model.rule
+        if isinstance(step, Fused):
+            assert f"{step.fraction_bits} bits below" in model.facts["alignment"]
+            assert str(step.floor) in model.facts["floor"]
+            assert isinstance(model.rule, ByWay) or str(step.depth or "one") in model.facts["steps"]
+            assert ("13 bits" in model.facts["rounding"]) == (step.result_bits == 13)
+        assert all(said in row["rule"] for said in model.facts.values())
+        assert row["chip"].startswith(model.chip)
+
+
+def test_the_command_line_lists_them(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["models", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert [(row["chip"], row["evidence"], row["MMAs"]) for row in listed] == [(m.chip, m.evidence, m.mmas) for m in models()]
+    assert main(["models", "--chip", "sm_89"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("sm_89 (Ada)\n")
+    assert "f32 toward zero to 13 bits of fraction" in said
+    assert main(["models", "--chip", "sm_1"]) == 1
+
+
+# -- results of real chips, published by others -------------------------------------------------------------------------
+
+#: A few of the recorded results in the repository of Khattak and Mikaitis 2025 (arXiv 2512.07004), MATLAB-tensor-core, model_validation:
+#: codes of a row of A, a column of B, C and D. Those that tell neighbouring models apart were chosen.
+PUBLISHED = json.loads((Path(__file__).parent / "published.json").read_text())
+FORMS = {"f16": "m16n8k8", "bf16": "m16n8k8", "tf32": "m16n8k4", "e4m3": "m16n8k32", "e5m2": "m16n8k32"}
+
+
+def apart(text: str, count: int) -> list[int]:
+    width = len(text) // count
+    return [int(text[i : i + width], 16) for i in range(0, len(text), width)]
+
+
+def named(case: dict[str, Any]) -> list[Instruction]:
+    """The mma, and the wmma where there is one, that hold the row."""
+    kind, d = case["inputs"], case["result"]
+    if case["chip"] == "sm_70":
+        quad = f"mma.sync.aligned.m8n8k4.row.col.{d}.f16.f16.{d}"
+        return [instruction(quad), instruction(f"wmma.mma.sync.aligned.row.col.m16n16k16.{d}.{d}")]
+    shape = "m16n8k16" if case["chip"] == "sm_100" and kind in ("f16", "bf16") else FORMS[kind]
+    found = [instruction(f"mma.sync.aligned.{shape}.row.col.{d}.{kind}.{kind}.{d}")]
+    if kind == "f16":
+        found.append(instruction(f"wmma.mma.sync.aligned.row.col.m16n16k16.{d}.{d}"))
+    return found
+
+
+@pytest.mark.parametrize("case", PUBLISHED, ids=lambda case: f"{case['card']} {case['inputs']} {case['result']}")
+def test_models_give_what_others_recorded(case: dict[str, Any]) -> None:
+    count = {"sm_70": 4, "sm_100": 16}.get(case["chip"], 8) if case["inputs"] in ("f16", "bf16") else {"tf32": 4}.get(case["inputs"], 32)
+    for ins in named(case):
+        a, b, c = (np.zeros((len(case["rows"]), *o.shape), dtype=o.dtype.code_type) for o in (ins.a, ins.b, ins.c))
+        for i, (left, right, start, _) in enumerate(case["rows"]):
+            a[i, 0, :count], b[i, :count, 0], c[i, 0, 0] = apart(left, count), apart(right, count), int(start, 16)
+        d = ins.emulate(ins.a.pack_codes(a), ins.b.pack_codes(b), ins.c.pack_codes(c), model=case["chip"])
+        assert [f"{x:x}" for x in ins.d.unpack_codes(d)[:, 0, 0].tolist()] == [f"{int(row[3], 16):x}" for row in case["rows"]]
+
+
+#: Fasi et al. 2021, "Features of the accumulator" and "Rounding modes": pairs of A and B, C, and D on a V100 and on a T4 and an A100.
+ONE_BELOW, TINY = 1 - 2**-24, 2.0**-24
+PAPER: list[tuple[str, dict[int, tuple[float, float]], float, float, float]] = [
+    ("one bit more in the alignment", {0: (1, 1)}, -ONE_BELOW, 2.0**-23, 2.0**-24),
+    ("not normalised after a subtraction", {0: (1, 1), 1: (1, -TINY)}, -ONE_BELOW, 2.0**-23, 0.0),
+    ("normalised at the end of a sum", dict.fromkeys(range(4), (1, TINY)), ONE_BELOW, 1 + 2**-23, 1 + 2**-23),
+    ("halves of the last bit are lost", dict.fromkeys(range(4), (0.5, TINY)), 1.0, 1.0, 1.0),
+    ("toward zero from above", {0: (1, 2), 1: (1, 3 * TINY)}, 0.0, 2.0, 2.0),
+    ("toward zero from below", {0: (1, -2), 1: (1, -3 * TINY)}, 0.0, -2.0, -2.0),
+    ("carries", {0: (1, 1), 1: (1, 1.5), 2: (1, 1.75), 3: (1, 1.875)}, 1.875, 8.0, 8.0),
+    ("cut after the carries", dict.fromkeys(range(4), (1, 1)), 1 + 3 * 2.0**-23, 5.0, 5.0),
+]
+
+
+@pytest.mark.parametrize(("pairs", "c", "volta", "later"), [row[1:] for row in PAPER], ids=[row[0] for row in PAPER])
+def test_examples_of_the_paper(pairs: dict[int, tuple[float, float]], c: float, volta: float, later: float) -> None:
+    assert corner(QUAD, "sm_70", pairs, c) == volta
+    assert [corner(ins, chip, pairs, c) for ins, chip in ((QUAD, "sm_75"), (SHORT, "sm_75"), (SHORT, "sm_80"), (HALF, "sm_86"))] == [later] * 4
+
+
+# -- the same inputs on two chips ---------------------------------------------------------------------------------------
+
+BITS = [(QUAD, "sm_70", 23), (SHORT, "sm_75", 24), (HALF, "sm_80", 24), (HALF, "sm_86", 24), (HALF, "sm_89", 24)]
+BITS += [(HALF, chip, 25) for chip in ("sm_90", "sm_100", "sm_120")]
+
+
+@pytest.mark.parametrize(("ins", "chip", "kept"), BITS, ids=[f"{chip} {kept}" for _, chip, kept in BITS])
+def test_bits_kept_below_the_largest(ins: Instruction, chip: str, kept: int) -> None:
+    """1 - 2^-j: there is no exponent below the one's own, so that the bit at j is seen exactly where it is kept."""
+    given = [corner(ins, chip, {0: (1, 1), 1: (2.0**-13, -(2.0 ** (13 - j)))}) for j in range(20, 28)]
+    assert given == [1.0 if j > kept else float(np.float32(1 - 2.0**-j)) if j <= 24 else 1 - 2.0**-24 for j in range(20, 28)]
+
+
+def test_where_k_is_split() -> None:
+    """2^24 + 1 + 1: a step that has both ones keeps them, a step that ends between them loses each."""
+    lost, kept = 2.0**24, 2.0**24 + 2
+    seen = {
+        chip: [corner(HALF, chip, {0: (1, 1), k: (1, 1)}, lost) for k in (1, 7, 8, 15)] for chip in ("sm_80", "sm_86", "sm_89", "sm_90", "sm_100")
+    }
+    assert all(seen[chip] == [kept, kept, lost, lost] for chip in ("sm_80", "sm_86", "sm_89"))
+    assert all(seen[chip] == [kept] * 4 for chip in ("sm_90", "sm_100"))
+    wide = instruction("wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32")
+    assert [corner(wide, chip, {0: (1, 1), 5: (1, 1)}, lost) for chip in ("sm_70", "sm_75")] == [lost, kept]
+    tf32 = instruction("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32")
+    loaded = instruction("wmma.mma.sync.aligned.row.col.m16n16k8.f32.tf32.tf32.f32")
+    assert [corner(tf32, chip, {0: (1, 1), 4: (1, 1)}, lost) for chip in ("sm_80", "sm_90")] == [lost, kept]
+    assert [corner(loaded, chip, {0: (1, 1), 4: (1, 1)}, lost) for chip in ("sm_80", "sm_90", "sm_120")] == [lost] * 3
+
+
+def test_steps_go_up_in_k() -> None:
+    """1 in the first half of k meets C = 2^24 first and is lost; -2^24 in the second half then leaves nothing. The other way round it stays."""
+    first, last = (1, 1), (2.0**12, -(2.0**12))
+    assert [corner(HALF, chip, {0: first, 8: last}, 2.0**24) for chip in ("sm_80", "sm_90")] == [0.0, 1.0]
+    assert [corner(HALF, chip, {0: last, 8: first}, 2.0**24) for chip in ("sm_80", "sm_90")] == [1.0, 1.0]
+
+
+def test_sparse_steps_count_stored_products() -> None:
+    ins = instruction("mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32")
+    A, B, C = np.zeros((16, 32)), np.ones((32, 8)), np.full((16, 8), 2.0**24)
+    A[0, [0, 12]], A[1, [0, 16]] = 1, 1
+    assert ins(A, B, C, model="sm_80")[:2, 0].tolist() == [2.0**24 + 2, 2.0**24]
+    assert ins(A, B, C, model="sm_90")[:2, 0].tolist() == [2.0**24 + 2] * 2
+
+
+def test_fp8_by_three_ways() -> None:
+    """Ada keeps 13 bits, in two steps; Hopper and Blackwell go through f16, and C is added last; RTX Blackwell keeps 25 bits."""
+    ins = instruction("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32")
+    ways = ("sm_89", "sm_90", "sm_100", "sm_120")
+    assert [corner(ins, chip, {0: (1, 1), 1: (2.0**-6, 2.0**-8)}) for chip in ways] == [1.0, *[1 + 2.0**-14] * 3]
+    assert [corner(ins, chip, {0: (1, 1)}, 1 + 2.0**-14) for chip in ways] == [2.0, *[2 + 2.0**-14] * 3]
+    assert [corner(ins, chip, {0: (1, 1), 1: (1, 1)}, 2.0**24) for chip in ways] == [2.0**24, *[2.0**24 + 2] * 3]
+    assert [corner(ins, chip, {0: (1, 1), 1: (1, 0.5)}, 2.0**24 - 1) for chip in ways] == [2.0**24 - 2**10, *[2.0**24] * 3]
+
+
+def test_floor_of_the_exponent() -> None:
+    """2^-149 - 2^-157, and in f16 2^-25 + 2^-45: the small term is kept where the grain is fine enough, and takes or gives the last bit."""
+    tiny = {0: (2.0**-74, 2.0**-75), 1: (2.0**-78, -(2.0**-79))}
+    assert [corner(BRAIN, chip, tiny) for chip in ("sm_80", "sm_89", "sm_90", "sm_100", "sm_120")] == [2.0**-149, 2.0**-149, 0, 0, 0]
+    tie = {0: (2.0**-12, 2.0**-13), 1: (2.0**-21, 2.0**-24)}
+    assert [corner(NARROW, chip, tie) for chip in ("sm_80", "sm_89", "sm_90", "sm_100", "sm_120")] == [0, 0, 2.0**-24, 2.0**-24, 2.0**-24]
+
+
+# -- against the reference in exact fractions ---------------------------------------------------------------------------
+
+SAMPLES = [
+    "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f16",
+    "mma.sync.aligned.m8n8k4.row.col.f16.f16.f16.f16",
+    SHORT.mnemonic,
+    NARROW.mnemonic,
+    BRAIN.mnemonic,
+    "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32",
+    "mma.sync.aligned.m16n8k16.row.col.f16.e5m2.e4m3.f16",
+    "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e5m2.f32",
+    "mma.sp.sync.aligned.m16n8k32.row.col.f32.bf16.bf16.f32",
+    "mma.sp.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32",
+    "mma.sp.sync.aligned.m16n8k64.row.col.f32.e5m2.e5m2.f32",
+    "wmma.mma.sync.aligned.row.col.m16n16k16.f16.f32",
+    "wmma.mma.sync.aligned.row.col.m32n8k16.f32.f16",
+    "wmma.mma.sync.aligned.row.col.m16n16k8.f32.tf32.tf32.f32",
+    "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64",
+]
+ON_CHIPS = [(ins, chip) for ins in map(instruction, SAMPLES) for chip in ARCHITECTURES if has(ins, chip) and chip != "sm_90"]
+
+
+def wanted(ins: Instruction, chip: str, pairs: list[tuple[int, int]], c: int) -> int:
+    rule = model_for(ins, chip).rule
+    types = (ins.a_type, ins.b_type, ins.c_type)
+    if isinstance(rule, Chain):
+        return reference.chain_f64(pairs, c, ins.rounding)
+    if isinstance(rule, Scalar):
+        return reference.scalar_f32(pairs, c, types, ins.d_type)
+    if isinstance(rule, ByWay):
+        return reference.by_way_of_f16(pairs, c, types)
+    assert isinstance(rule, Fused)
+    return reference.stepped(pairs, c, types, ins.d_type, (rule.fraction_bits, rule.result_bits), rule.floor, rule.depth)
+
+
+@pytest.mark.parametrize(("ins", "chip"), ON_CHIPS, ids=[f"{chip} {ins.mnemonic}" for ins, chip in ON_CHIPS])
+def test_floats_equal_the_scalar_reference(ins: Instruction, chip: str) -> None:
+    for category in inputs.categories(ins):
+        given = inputs.make(ins, category, 1, seed=8)
+        d = ins.d.unpack_codes(ins.emulate(given.a, given.b, given.c, given.e, model=chip))[0]
+        a, b, c = (o.unpack_codes(x)[0].tolist() for o, x in ((ins.a, given.a), (ins.b, given.b), (ins.c, given.c)))
+        meets = np.broadcast_to(np.arange(ins.a.shape[1]), (1, *ins.a.shape))
+        if ins.e is not None and ins.structure is not None:
+            meets = ins.structure.positions(ins.e.unpack_codes(given.e), ins.metadata_ordered)
+        for i in range(0, ins.d.shape[0], 5):
+            for j in range(i % 3, ins.d.shape[1], 4):
+                at = j + i // 8 * 8 if ins.products > 1 else j
+                pairs = [(a[i][s], b[k][at]) for s, k in enumerate(meets[0, i].tolist())]
+                right = wanted(ins, chip, pairs, c[i][j])
+                assert d[i, j] == right, f"{category} D[{i}][{j}]: 0x{d[i, j]:x}, reference 0x{right:x}"
