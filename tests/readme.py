@@ -64,17 +64,15 @@ def speed() -> str:
     per_second = {backend: found["emulate"]["batch"] / first[f"{backend} moderate"] * 1e3 for backend in ("numba", "numpy")}
     product, memory = found["matmul"]["products"][0], found["matmul"]["million"]
     machine, versions = found["machine"], ", ".join(f"{name} {number}" for name, number in found["versions"].items())
-    return "\n".join(
-        [
-            *lines,
-            "",
-            f"Batches of {found['emulate']['batch']:,} MMAs; floats: moderate values to random bits. The first of them runs at {per_second['numba']:,.0f} MMAs a "
-            f"second, {per_second['numba'] / python:,.0f} times a simulator in plain Python (`benchmarks/scalar.py`; NumPy alone: "
-            f"{per_second['numpy'] / python:,.0f} times). `ptxlab.matmul` of 512 x 512 x 512 with it takes {product['numba']:.2f} s ({product['numpy']:.2f} s); a "
-            f"million of its MMAs take {memory['seconds']:.1f} s and {memory['peak MB']:.0f} MB at most, {memory['arrays MB']:.0f} MB of them for the arrays. "
-            f"Recorded on {machine['cores']} cores of a {machine['processor']}, {versions}.",
-        ]
-    )
+    said = [
+        f"Batches of {found['emulate']['batch']:,} MMAs; floats: moderate values to random bits.",
+        f"The first of them runs at {per_second['numba']:,.0f} MMAs a second, {per_second['numba'] / python:,.0f} times a simulator in plain Python",
+        f"(`benchmarks/scalar.py`; NumPy alone: {per_second['numpy'] / python:,.0f} times).",
+        f"`ptxlab.matmul` of 512 x 512 x 512 with it takes {product['numba']:.2f} s ({product['numpy']:.2f} s);",
+        f"a million of its MMAs take {memory['seconds']:.1f} s and {memory['peak MB']:.0f} MB at most, {memory['arrays MB']:.0f} MB of them for the arrays.",
+        f"Recorded on {machine['cores']} cores of a {machine['processor']}, {versions}.",
+    ]
+    return "\n".join([*lines, "", *said])
 
 
 def answer(command: str) -> str:

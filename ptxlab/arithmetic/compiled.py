@@ -92,7 +92,7 @@ def _scales(kind: DType) -> Array:
     scales = np.ldexp(1.0, field - kind.bias - kind.fraction_bits)
     if _form(kind)[4] == 2:
         scales[-1] = 0.0
-    return scales
+    return np.asarray(scales)
 
 
 @lru_cache(maxsize=1)

@@ -9,75 +9,27 @@ import secrets
 import sys
 import time
 from concurrent.futures import Future, ProcessPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ptxlab import gpu, inputs, kernel
+from ptxlab import gpu, kernel
 from ptxlab.arithmetic import Fused
-from ptxlab.catalog import catalog
-from ptxlab.dtypes import DType
+from ptxlab.catalog import products
 from ptxlab.emulator import chip_of
 from ptxlab.instruction import Instruction
 
-Array = NDArray[Any]
-TARGET, TILES, CHECKED = "sm_90a", 512, 8  # tiles of A in a pool; MMAs of every category that `emulate` judges too
+from .device import TARGET, Device
+from .pools import TILES, Pool, prepared
+
+CHECKED = 8  # MMAs of every category that `emulate` judges too
 JUDGE = Path(__file__).with_name("judge.cu").read_text()
 
 
 def types_of(ins: Instruction) -> tuple[Any, ...]:
     """What forms that differ in N alone share."""
     return ins.family, ins.k, ins.a_type, ins.b_type, ins.c_type, ins.d_type, ins.satfinite, ins.bit_op
-
-
-def opened(codes: Array, kind: DType, absent: Array | None = None) -> Array:
-    """One int an element, as judge.cu wants it; written apart from the emulator's decoding."""
-    if not kind.is_float:
-        return kind.decode(codes).astype(np.int32)
-    bits = codes.astype(np.int64) >> kind.ignored_bits
-    fraction, field = bits & (1 << kind.fraction_bits) - 1, bits >> kind.fraction_bits & (1 << kind.exponent_bits) - 1
-    negative = bits >> kind.fraction_bits + kind.exponent_bits & 1
-    significand, highest = np.where(field > 0, fraction | 1 << kind.fraction_bits, fraction), field == (1 << kind.exponent_bits) - 1
-    what = np.where(significand == 0, 1, 0)
-    if kind.name == "e4m3":
-        what = np.where(highest & (fraction == 7), 3, what)
-    else:
-        what = np.where(highest, np.where(fraction == 0, 2, 3), what)
-    if absent is not None:
-        what = np.where(absent, 4, what)
-    exponent = np.maximum(field, 1) - kind.bias
-    signed = np.where(negative == 1, -np.maximum(significand, 1), np.maximum(significand, 1))
-    return np.asarray((signed << 16 | (exponent + 2048) << 4 | what).astype(np.int32))
-
-
-@dataclass
-class Pool:
-    """Inputs of one category: registers of A and E, columns of B and C, and A and B opened."""
-
-    a: Array
-    e: Array | None
-    a_open: Array
-    b: Array
-    b_open: Array
-    c: Array
-
-
-def pool(ins: Instruction, category: str, seed: int) -> Pool:
-    given = inputs.make(ins, category, TILES, seed=seed)
-    codes, absent = ins.a.unpack_codes(given.a), None
-    if ins.structure is not None and ins.e is not None and given.e is not None:
-        nibbles = ins.e.unpack_codes(given.e)
-        positions = ins.structure.positions(nibbles, ins.metadata_ordered)
-        dense, absent = np.zeros((*codes.shape[:-1], ins.k), dtype=codes.dtype), np.ones((*codes.shape[:-1], ins.k), dtype=np.bool_)
-        np.put_along_axis(dense, positions, codes, axis=-1)
-        np.put_along_axis(absent, positions, False, axis=-1)
-        codes = dense
-    b = np.ascontiguousarray(np.swapaxes(given.b, 1, 2)).reshape(-1, ins.k)
-    c = np.ascontiguousarray(np.swapaxes(ins.c.unpack_codes(given.c), 1, 2)).reshape(-1, ins.m)
-    return Pool(given.a, given.e, opened(codes, ins.a.dtype, absent), b, opened(b, ins.b.dtype), c)
 
 
 def judge_source(ins: Instruction) -> str:
@@ -96,115 +48,72 @@ def judge_source(ins: Instruction) -> str:
     return "".join(f"#define {name} {value}\n" for name, value in defined.items()) + JUDGE
 
 
-class Device:
-    """The few calls of the driver that keep arrays on the GPU."""
+class Batch:
+    """So many MMAs of one form and one category, on the GPU: what goes in, and what the instruction gave."""
 
-    def __init__(self) -> None:
-        self.driver = gpu._bindings("driver")
-        context, target, self.name = gpu._device()
-        if target != TARGET:
-            sys.exit(f"this runs on {TARGET}; found {self.name}, {target}")
-        gpu._call(self.driver.cuCtxSetCurrent(context), "entering the context")
-        self.held: list[Any] = []
+    def __init__(self, device: Device, ins: Instruction, given: Pool, count: int, seed: int) -> None:
+        self.device, self.ins, self.given, self.count, self.seed = device, ins, given, np.int32(count), np.uint32(seed % (1 << 32))
+        self.judging, self.columns = judge_source(ins), np.uint32(len(given.b))
+        coords = ins.c.coords().reshape(-1, 2)
+        places = (coords[:, 0] * 512 + coords[:, 1]).astype(np.int32)
+        self.c_pool = device.put(given.c)
+        b, c, self.d = (
+            device.empty(count * size)
+            for size in (ins.k * ins.n * given.b.itemsize, len(coords) * given.c.itemsize, len(coords) * ins.d.dtype.code_type().itemsize)
+        )
+        self._gather("gather_b", device.put(given.b), b, np.int32(ins.n), self.columns)
+        self._gather("gather_c", self.c_pool, c, device.put(places), np.int32(len(coords)), self.columns)
+        self.inputs = [self._tiles(given.a), b, c, *([] if given.e is None else [self._tiles(given.e)])]
+        device.launch(kernel.source(ins), kernel.NAME, min(count, 8192), 128, *self.inputs, self.d, self.count)
 
-    def empty(self, size: int) -> int:
-        pointer = gpu._call(self.driver.cuMemAlloc(max(size, 4)), f"taking {size} bytes")
-        self.held.append(pointer)
-        return int(pointer)
+    def _gather(self, name: str, *arguments: int | np.generic) -> None:
+        self.device.launch(self.judging, name, 8192, 256, *arguments, self.seed, self.count)
 
-    def put(self, array: Array) -> int:
-        array = np.ascontiguousarray(array)
-        pointer = self.empty(array.nbytes)
-        gpu._call(self.driver.cuMemcpyHtoD(pointer, array.ctypes.data, array.nbytes), "copying to the GPU")
-        return pointer
+    def _tiles(self, pool: Any) -> int:
+        to = self.device.empty(int(self.count) * pool[0].nbytes)
+        self._gather("gather_a", self.device.put(pool), to, np.int32(pool[0].size), np.uint32(TILES))
+        return to
 
-    def get(self, pointer: int, array: Array) -> Array:
-        gpu._call(self.driver.cuMemcpyDtoH(array.ctypes.data, pointer, array.nbytes), "copying from the GPU")
-        return array
+    def differing(self, fault: int = 0) -> int:
+        """Elements of D that the judge would have otherwise; with a fault, one that counts that many bits too many, or adds that much."""
+        rule = chip_of(self.ins, "sm_90").rule
+        fused = rule if isinstance(rule, Fused) else Fused(0, 0, 0)
+        point = self.ins.a.dtype.fraction_bits + self.ins.b.dtype.fraction_bits
+        where = self.ins.d.layout.scatter(0).astype(np.int32)  # type: ignore[union-attr]
+        found = self.device.put(np.array([0, ~np.uint64(0)], dtype=np.uint64))
+        opened = (self.device.put(self.given.a_open), self.device.put(self.given.b_open), self.c_pool)
+        sizes = (np.int32(self.ins.n), np.uint32(TILES), self.columns, self.seed, self.count)
+        numbers = (np.int32(x) for x in (fused.fraction_bits + fault, fused.result_bits, fused.floor, point, self.ins.satfinite))
+        self.device.launch(self.judging, "judge", 16384, 256, *opened, self.d, self.device.put(where), found, *sizes, *numbers)
+        return int(self.device.get(found, np.empty(2, dtype=np.uint64))[0])
 
-    def free(self) -> None:
-        for pointer in self.held:
-            self.driver.cuMemFree(pointer)
-        self.held.clear()
-
-    def launch(self, source: str, name: str, grid: int, block: int, *arguments: int | np.generic) -> None:
-        slots = [np.array([x], dtype=np.uint64 if isinstance(x, int) else x.dtype) for x in arguments]
-        pointers = np.array([slot.ctypes.data for slot in slots], dtype=np.uint64)
-        function = gpu._function(source, name, TARGET, False)
-        gpu._call(self.driver.cuLaunchKernel(function, grid, 1, 1, block, 1, 1, 0, 0, pointers.ctypes.data, 0), f"launching {name}")
-        gpu._call(self.driver.cuCtxSynchronize(), f"running {name}")
+    def differing_from_emulate(self) -> int:
+        """Registers of the first few MMAs in which `emulate` differs."""
+        ins, few = self.ins, min(int(self.count), CHECKED)
+        shapes = [(ins.a.lanes, ins.a.registers), (ins.k, ins.n), (ins.c.lanes, ins.c.registers), (ins.a.lanes, 1)]
+        kinds = [np.uint32, self.given.b.dtype.type, np.uint32, np.uint32]
+        back = [self.device.get(x, np.empty((few, *shape), dtype=kind)) for x, shape, kind in zip(self.inputs, shapes, kinds, strict=False)]
+        got = self.device.get(self.d, np.empty((few, ins.d.lanes, ins.d.registers), dtype=np.uint32))
+        return int((ins.emulate(*back, model="sm_90") != got).sum())
 
 
 def judge_form(device: Device, ins: Instruction, pools: dict[str, Pool], mmas: int, seed: int) -> dict[str, Any]:
     """Every category of one form: how many MMAs ran, and how many elements of D differ from the judge or from `emulate`."""
-    rule = chip_of(ins, "sm_90").rule
-    fused = rule if isinstance(rule, Fused) else Fused(0, 0, 0)
-    code, judging = kernel.source(ins), judge_source(ins)
-    coords = ins.c.coords().reshape(-1, 2)
-    elements, count = len(coords), -(-mmas // len(pools))
-    places, where = (coords[:, 0] * 512 + coords[:, 1]).astype(np.int32), ins.d.layout.scatter(0).astype(np.int32)  # type: ignore[union-attr]
-    point = ins.a.dtype.fraction_bits + ins.b.dtype.fraction_bits
-    number, size_c, size_d = np.int32(count), ins.c.dtype.code_type().itemsize, ins.d.dtype.code_type().itemsize
-    result: dict[str, Any] = {"mmas": 0, "elements": 0, "differing": 0, "emulated": 0, "emulate_differs": 0, "faults_seen": 0}
-    for stream, (category, given) in enumerate(pools.items()):
+    result = dict.fromkeys(("mmas", "elements", "differing", "emulated", "emulate_differs", "faults_seen"), 0)
+    count = -(-mmas // len(pools))
+    for number, given in enumerate(pools.values()):
         try:
-            mixed, columns = np.uint32((seed + 7919 * stream) % (1 << 32)), np.uint32(len(given.b))
-            words_a, b_size = given.a[0].size, ins.k * ins.n * given.b.itemsize
-            a, b, c, d = (device.empty(count * size) for size in (words_a * 4, b_size, elements * size_c, elements * size_d))
-            device.launch(judging, "gather_a", 8192, 256, device.put(given.a), a, np.int32(words_a), np.uint32(TILES), mixed, number)
-            device.launch(judging, "gather_b", 8192, 256, device.put(given.b), b, np.int32(ins.n), columns, mixed, number)
-            c_pool = device.put(given.c)
-            device.launch(judging, "gather_c", 8192, 256, c_pool, c, device.put(places), np.int32(elements), columns, mixed, number)
-            given_to = [a, b, c]
-            if given.e is not None:
-                e = device.empty(count * given.e[0].nbytes)
-                device.launch(judging, "gather_a", 8192, 256, device.put(given.e), e, np.int32(given.e[0].size), np.uint32(TILES), mixed, number)
-                given_to.append(e)
-            device.launch(code, kernel.NAME, min(count, 8192), 128, *given_to, d, number)
-            a_open, b_open, at = device.put(given.a_open), device.put(given.b_open), device.put(where)
-
-            def differing(off: int) -> int:
-                found = device.put(np.array([0, ~np.uint64(0)], dtype=np.uint64))
-                numbers = [np.int32(x) for x in (fused.fraction_bits + off, fused.result_bits, fused.floor, point, ins.satfinite)]
-                device.launch(
-                    judging,
-                    "judge",
-                    16384,
-                    256,
-                    a_open,
-                    b_open,
-                    c_pool,
-                    d,
-                    at,
-                    found,
-                    np.int32(ins.n),
-                    np.uint32(TILES),
-                    columns,
-                    mixed,
-                    number,
-                    *numbers,
-                )
-                return int(device.get(found, np.empty(2, dtype=np.uint64))[0])
-
-            result["differing"] += differing(0)
+            batch = Batch(device, ins, given, count, seed + 7919 * number)
+            result["differing"] += batch.differing()
+            result["emulate_differs"] += batch.differing_from_emulate()
             if ins.n == 8:  # a judge that never objects proves nothing
-                result["faults_seen"] += differing(1) > 0
-            few = min(count, CHECKED)
-            shapes = [(ins.a.lanes, ins.a.registers), (ins.k, ins.n), (ins.c.lanes, ins.c.registers), (ins.a.lanes, 1)]
-            kinds = [np.uint32, given.b.dtype.type, np.uint32, np.uint32]
-            back = [device.get(x, np.empty((few, *shape), dtype=kind)) for x, shape, kind in zip(given_to, shapes, kinds, strict=False)]
-            got = device.get(d, np.empty((few, ins.d.lanes, ins.d.registers), dtype=np.uint32))
-            result["emulate_differs"] += int((ins.emulate(*back, model="sm_90") != got).sum())
-            result["emulated"] += few
-            result["mmas"] += count
-            result["elements"] += count * elements
+                result["faults_seen"] += batch.differing(fault=1) > 0
         finally:
             device.free()
+        result["mmas"] += count
+        result["elements"] += count * ins.m * ins.n
+        result["emulated"] += min(count, CHECKED)
     return result
-
-
-def prepared(ins: Instruction, seed: int) -> dict[str, Pool]:
-    return {category: pool(ins, category, seed) for category in (*inputs.categories(ins), *inputs.extra(ins))}
 
 
 def compiled(names: list[Instruction]) -> int:
@@ -222,14 +131,15 @@ def main() -> int:
     parser.add_argument("--report", type=Path, default=None, help="where to write the counts as JSON")
     args = parser.parse_args()
     started = time.monotonic()
-    forms = [ins for ins in catalog(target=TARGET) if ins.family in ("wgmma", "wgmma.sp") and args.only in ins.mnemonic]
+    every = sorted((*products("wgmma", TARGET), *products("wgmma.sp", TARGET)), key=lambda ins: ins.n)
+    forms = [ins for ins in every if args.only in ins.mnemonic]
     groups: dict[tuple[Any, ...], list[Instruction]] = {}
-    for ins in sorted(forms, key=lambda ins: ins.n):  # type: ignore[union-attr]
-        groups.setdefault(types_of(ins), []).append(ins)  # type: ignore[arg-type]
-    smallest = {types_of(ins): ins for ins in sorted(catalog(target=TARGET), key=lambda i: -getattr(i, "n", 0)) if ins.family.startswith("wgmma")}  # type: ignore[arg-type]
+    for ins in forms:
+        groups.setdefault(types_of(ins), []).append(ins)
+    smallest = {types_of(ins): ins for ins in reversed(every)}
     report: dict[str, Any] = {"seed": args.seed, "forms": {}}
     workers = ProcessPoolExecutor(max(1, (os.cpu_count() or 2) - 2))
-    pools = {key: workers.submit(prepared, smallest[key], args.seed) for key in groups}  # type: ignore[arg-type]
+    pools = {key: workers.submit(prepared, smallest[key], args.seed) for key in groups}
     kernels: dict[tuple[Any, ...], list[Future[int]]] = {
         key: [workers.submit(compiled, group[first : first + 4]) for first in range(0, len(group), 4)] for key, group in groups.items()
     }

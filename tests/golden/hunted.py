@@ -30,9 +30,8 @@ def main() -> None:
             runs.setdefault(name, []).append(entry)
     lines = [f"{json.dumps(name)}: {json.dumps(rows, separators=(',', ':'))}" for name, rows in sorted(runs.items())]
     FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n")
-    print(
-        f"{len(runs)} forms, {sum(row[0] for rows in runs.values() for row in rows):,} MMAs, at least {min(sum(r[0] for r in rows) for rows in runs.values()):,} each"
-    )
+    counts = [sum(row[0] for row in rows) for rows in runs.values()]
+    print(f"{len(runs)} forms, {sum(counts):,} MMAs, at least {min(counts):,} each")
 
 
 if __name__ == "__main__":
