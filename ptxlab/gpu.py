@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from . import kernel
+from . import arithmetic, kernel
 from .errors import PtxlabError, listing
 from .instruction import Instruction, Modifiers
 from .row import TARGETS, check_target
 
-__all__ = ["Out", "available", "cache_folder", "compile", "device_target", "disassemble", "launch", "run", "status"]
+__all__ = ["Out", "available", "cache_folder", "compile", "device_target", "disassemble", "launch", "model", "run", "status"]
 
 _INSTALL = 'pip install "ptxlab[cuda13]" (or [cuda12] for a driver of CUDA 12)'
 _EMULATOR = "the emulator gives the same bits without one"
@@ -128,6 +128,20 @@ def status(ins: Instruction | None = None) -> str:
     if ins is not None and target not in ins.targets:
         return _lacks(ins, target, name)
     return f"{name} ({target}) is ready"
+
+
+def model(ins: Instruction) -> str | None:
+    """Name of the model that `emulate(model=...)` takes to give what this GPU's `run` gives; None without a GPU or a model of it.
+
+    >>> import ptxlab
+    >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+    >>> model(ins) in (None, *arithmetic.ARCHITECTURES)
+    True
+    """
+    if not available(ins):
+        return None
+    chip = arithmetic.chip_with(device_target())
+    return chip if chip is not None and arithmetic.has(ins, chip) else None
 
 
 def _lacks(ins: Instruction, target: str, name: str) -> str:

@@ -222,6 +222,7 @@ def test_run_on_both_counts_differing_bits(said, monkeypatch: pytest.MonkeyPatch
     """With a GPU that flips one bit of every D register."""
     monkeypatch.setattr(act.gpu, "available", lambda ins=None: True)
     monkeypatch.setattr(act.gpu, "status", lambda ins=None: "a GPU for the test is ready")
+    monkeypatch.setattr(act.gpu, "device_target", lambda: "sm_80")
     monkeypatch.setattr(ptxlab.Instruction, "run", lambda self, *args, **options: self.emulate(*args, **options) ^ 4)
     text = said("run", S4, "--on", "both", "--batch", "10")
     assert "emulator and GPU differ in 1280 of 40960 bits of D (10 instructions)" in text

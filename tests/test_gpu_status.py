@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ptxlab import PtxlabError, gpu, instruction
+from ptxlab import PtxlabError, gpu, inputs, instruction
 
 WGMMA = instruction("wgmma.mma_async.sp.sync.aligned.m64n8k64.f32.e4m3.e4m3")
 
@@ -79,6 +79,18 @@ def test_status_is_one_sentence(machine: Any, played: Any, ins: Any, sentence: s
     assert said.startswith(sentence)
     assert "\n" not in said
     assert gpu.available(ins) == said.endswith("is ready")
+
+
+@pytest.mark.parametrize(("capability", "chip"), [((9, 0), "sm_90"), ((8, 0), "sm_80"), ((8, 6), "sm_86"), ((8, 7), "sm_80"), ((12, 1), "sm_120")])
+def test_what_a_gpu_is_compared_with(machine: Any, capability: tuple[int, int], chip: str) -> None:
+    """An A100's results are those of its own model, not of the one that `emulate` takes by default."""
+    machine(driver(capability=capability))
+    ins = instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+    assert gpu.model(ins) == chip
+    assert gpu.model(WGMMA) == ("sm_90" if capability == (9, 0) else None)
+    given = inputs.make(ins, "moderate", 50)
+    own = ins.emulate(given.a, given.b, given.c, model=gpu.model(ins))
+    assert (own == ins.emulate(given.a, given.b, given.c)).all() == (chip in ("sm_90", "sm_120"))
 
 
 def test_without_the_bindings(machine: Any) -> None:

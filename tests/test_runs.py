@@ -12,7 +12,7 @@ import pytest
 import ptxlab
 from docs import chips, runs
 from ptxlab import PtxlabError, gpu
-from ptxlab.arithmetic import CHIPS, ByWay, Chain, Fused, Scalar, model_for
+from ptxlab.arithmetic import CHIPS, ByWay, Chain, Fused, Scalar, chip_with, model_for
 from ptxlab.catalog import products
 from ptxlab.dtypes import DTYPES
 from ptxlab.sass import sass, survey
@@ -65,6 +65,7 @@ def test_the_compiler_still_says_so(tools: None) -> None:
     {"sm_86": "sm_80", "sm_87": "sm_80", "sm_88": "sm_80", "sm_103a": "sm_100a", "sm_110a": "sm_100a", "sm_121a": "sm_120a"}.items(),
 )
 def test_one_target_stands_for_its_generation(target: str, like: str, tools: None) -> None:
+    assert chip_with(target) in (chip_with(like), "sm_86")
     rows = ptxlab.catalog(target=target)
     assert {ins.mnemonic for ins in rows} == {ins.mnemonic for ins in ptxlab.catalog(target=like)}
     for ins, found in zip(rows[::31], survey(rows[::31], target), strict=True):

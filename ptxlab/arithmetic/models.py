@@ -10,7 +10,7 @@ from ..errors import PtxlabError, listing
 from ..instruction import Instruction
 
 __all__ = [
-    "ARCHITECTURES", "CHIPS", "ByWay", "Chain", "Fused", "Model", "Rule", "Scalar", "has", "model_for", "model_rows", "models",
+    "ARCHITECTURES", "CHIPS", "ByWay", "Chain", "Fused", "Model", "Rule", "Scalar", "chip_with", "has", "model_for", "model_rows", "models",
 ]  # fmt: skip
 
 
@@ -207,6 +207,20 @@ ARCHITECTURES: dict[str, str] = {
     "sm_70": "Volta", "sm_75": "Turing", "sm_80": "Ampere", "sm_86": "Ampere", "sm_89": "Ada", "sm_90": "Hopper", "sm_100": "Blackwell",
     "sm_120": "RTX Blackwell",
 }  # fmt: skip
+
+
+#: Chips for which the compiler makes the machine code of another; their models are that one's.
+_KIN = {"sm_87": "sm_80", "sm_88": "sm_80", "sm_103": "sm_100", "sm_110": "sm_100", "sm_121": "sm_120"}
+
+
+def chip_with(target: str) -> str | None:
+    """The chip whose model goes with a target of the compiler; None where nothing is known.
+
+    >>> chip_with("sm_90a"), chip_with("sm_86"), chip_with("sm_121a"), chip_with("sm_52")
+    ('sm_90', 'sm_86', 'sm_120', None)
+    """
+    plain = target.rstrip("af")
+    return plain if plain in ARCHITECTURES else _KIN.get(plain)
 
 
 def _scalar(chip: str, evidence: Evidence, source: str, mmas: int = 0) -> Iterator[Model]:

@@ -37,9 +37,10 @@ def run(ins: Form, on: str, seed: int, batch: int, selector: int, style: Style) 
     lines = [style.bold(ins.mnemonic), style.dim(f"  {_count(batch)} on random registers, seed {seed}; GPU: {gpu.status(ins)}")]
     results: dict[str, NDArray[Any]] = {}
     if on in ("emulator", "both"):
-        results["emulator"] = ins.emulate(given.a, given.b, given.c, given.e, selector=selector, scale_a=given.scale_a, scale_b=given.scale_b)
+        model = gpu.model(ins) if on == "both" else None
+        results["emulator"] = ins.emulate(given.a, given.b, given.c, given.e, selector=selector, model=model, **given.scales)
     if on in ("gpu", "both") and gpu.available(ins):
-        results["gpu"] = ins.run(given.a, given.b, given.c, given.e, selector=selector, scale_a=given.scale_a, scale_b=given.scale_b)
+        results["gpu"] = ins.run(given.a, given.b, given.c, given.e, selector=selector, **given.scales)
     name, first = next(iter(results.items()))
     lines += ["", f"D of the first, from the {'GPU' if name == 'gpu' else name}:", _matrix(ins.d.unpack(first)[0], style)]
     if on == "both":

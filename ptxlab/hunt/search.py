@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import arithmetic, emulator, gpu, inputs
+from .. import emulator, gpu, inputs
 from ..bar import bar
 from ..errors import PtxlabError, listing
 from ..instruction import Instruction, Modifiers
@@ -84,11 +84,8 @@ def _sides(ins: Instruction, model: str | None, against: str | None, runner: Run
         return Judge(_model(model), runner), getattr(runner, "__name__", "the runner"), model
     if not gpu.available(ins):
         raise PtxlabError(f"a hunt compares with a GPU: {gpu.status(ins)}; `against` (--against CHIP) compares two chips' models without one")
-    if model is None:
-        target = gpu.device_target()
-        model = next((chip for chip, stands in arithmetic.CHIPS.items() if target in (chip, stands)), None)
-        if model is not None and emulator.chip_of(ins).chip == model:
-            model = None  # what `emulate` takes anyway
+    if model is None and emulator.chip_of(ins).chip != gpu.model(ins):  # otherwise it is what `emulate` takes anyway
+        model = gpu.model(ins)
     return Judge(_model(model), gpu.run), gpu.status(ins).removesuffix(" is ready"), model
 
 

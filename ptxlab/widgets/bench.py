@@ -7,12 +7,15 @@ their codes), so nothing typed into a register is lost, not even the bits that t
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .. import gpu
 from ..dtypes import DType
 from ..errors import PtxlabError, listing
 from ..instruction import Instruction, Modifiers
@@ -206,14 +209,19 @@ class Bench:
 
     def _compute(self, held: dict[str, NDArray[Any]], options: dict[str, Any], on: Where) -> Result:
         given = {"e": held.get("E"), "scale_a": held.get("SFA"), "scale_b": held.get("SFB"), **options}
-        ways = {"model": self.ins.emulate, "gpu": self.ins.run}
+        ways: dict[str, Callable[..., NDArray[Any]]] = {"model": partial(self.ins.emulate, model=self._model(on)), "gpu": self.ins.run}
         codes = {way: self.ins.d.unpack_codes(do(held["A"], held["B"], held["C"], **given)) for way, do in ways.items() if on in (way, "both")}
         return Result(codes.get("model"), codes.get("gpu"))
 
-    def trace(self, row: int, column: int) -> Trace:
+    def _model(self, on: Where) -> str | None:
+        """Beside a GPU, the emulator takes that GPU's model."""
+        return None if on == "model" else gpu.model(self.ins)
+
+    def trace(self, row: int, column: int, on: Where = "model") -> Trace:
         """Why D[row][column] has its bits, by the model."""
-        held, scale_a, scale_b = self._held, self._held.get("SFA"), self._held.get("SFB")
-        return of_registers(self.ins, held["A"], held["B"], held["C"], held.get("E"), row, column, scale_a=scale_a, scale_b=scale_b, **self.options)
+        held, model = self._held, self._model(on)
+        scales = {"scale_a": held.get("SFA"), "scale_b": held.get("SFB")}
+        return of_registers(self.ins, held["A"], held["B"], held["C"], held.get("E"), row, column, model=model, **scales, **self.options)
 
     # -- edits: applied whole, or refused with the state as it was --------------------------------------------------------
 

@@ -356,7 +356,7 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
         row, column = self._why
         sent: dict[str, Any] = {"row": row, "column": column}
         if self.view.tracing:
-            found = self.bench.trace(row, column)
+            found = self.bench.trace(row, column, self._on.value)
             given = int(self.bench.result(self._on.value).codes[row, column])
             note = "" if given == found.code else f"the GPU gave 0x{given:x}, this is the emulator"
             sent |= drawn(describe.trace(found, note))
