@@ -12,7 +12,7 @@ from .errors import PtxlabError
 from .instruction import Instruction, Modifiers
 from .parallel import spread
 
-__all__ = ["chip_of", "emulate"]
+__all__ = ["chip_of", "emulate", "scales_of"]
 
 #: Products that a thread works on at once: few enough to stay in its cache, and a large batch takes no more memory than a small one.
 _AT_ONCE = {"exact": 1 << 23, "rounded": 1 << 20}
@@ -75,7 +75,7 @@ def _emulate(ins: Instruction, rule: arithmetic.Rule, registers: list[NDArray[An
     a_codes, b_codes = ins.a.unpack_codes(a_registers), ins.b.unpack_codes(b_registers)
     if modifiers.imm_scale_a * modifiers.imm_scale_b < 0:  # negating A or B negates every product
         a_codes = a_codes ^ ins.a.dtype.code_type(1 << (ins.a.dtype.bits - 1))
-    scales = _scales(ins, list(given), modifiers)
+    scales = scales_of(ins, list(given), modifiers)
     if ins.products > 1:
         a_codes, b_codes, c_codes = _apart(a_codes), np.swapaxes(_apart(np.swapaxes(b_codes, -1, -2)), -1, -2), _apart(c_codes)
     d_codes = _float(ins, rule, a_codes, b_codes, c_codes, nibbles, scales)
@@ -145,8 +145,15 @@ def _integer(ins: Instruction, a: NDArray[Any], b: NDArray[Any], c: NDArray[Any]
     return arithmetic.integer_add(total, c, ins.satfinite)
 
 
-def _scales(ins: Instruction, registers: list[NDArray[Any]], modifiers: Modifiers) -> tuple[NDArray[Any], NDArray[Any]] | None:
-    """Codes of the block scales that the modifiers choose."""
+def scales_of(ins: Instruction, registers: list[NDArray[Any]], modifiers: Modifiers) -> tuple[NDArray[Any], NDArray[Any]] | None:
+    """Codes of the block scales that the modifiers choose; None without block scales.
+
+    >>> import ptxlab
+    >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0")
+    >>> ones = [operand.pack(np.ones(operand.shape)) for operand in (ins.scale_a, ins.scale_b)]
+    >>> hex(scales_of(ins, ones, Modifiers())[0][0, 0])
+    '0x7f'
+    """
     if ins.scale_a is None or ins.scale_b is None or ins.scale_vec is None:
         return None
     chosen = (modifiers.thread_id_a, modifiers.byte_id_a), (modifiers.thread_id_b, modifiers.byte_id_b)

@@ -106,6 +106,15 @@ class Instruction(Row):
         """How many independent products it computes: 1, or 4 for mma.m8n8k4 with f16, whose operands are stacked matrices."""
         return 4 if self.family == "mma" and self.shape == "m8n8k4" and self.a_type == "f16" else 1
 
+    def column_of_b(self, row: int, col: int) -> int:
+        """The column of B that goes into D[row][col]: its own, or, of stacked matrices, that of its product.
+
+        >>> import ptxlab
+        >>> ptxlab.instruction("mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32").column_of_b(17, 3)
+        19
+        """
+        return row // self.m * self.n + col if self.products > 1 else col
+
     @property
     def mnemonic(self) -> str:
         """The instruction in PTX's spelling, without its operand list."""

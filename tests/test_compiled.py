@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import tracemalloc
 
 import numpy as np
@@ -95,6 +97,27 @@ def test_an_error_in_a_thread_comes_out(monkeypatch):
 def test_backends_have_names(monkeypatch):
     with pytest.raises(ptxlab.PtxlabError, match="unknown backend 'fortran'; there are numpy"), backend("fortran"):
         pass
-    monkeypatch.setattr("ptxlab.arithmetic.compiled._installed", lambda: False)
-    with pytest.raises(ptxlab.PtxlabError, match='numba is not installed: pip install "ptxlab\\[fast\\]"'), backend("numba"):
+    monkeypatch.setattr("ptxlab.arithmetic.compiled._loop", lambda: None)
+    with (
+        pytest.raises(ptxlab.PtxlabError, match='numba is not installed, or does not fit this NumPy: pip install "ptxlab\\[fast\\]"'),
+        backend("numba"),
+    ):
         pass
+
+
+@pytest.mark.parametrize("trouble", [ImportError("Numba needs NumPy 2.4 or less"), RuntimeError("cannot cache function: no locator available")])
+def test_a_numba_that_does_not_load_is_done_without(trouble):
+    """In a fresh interpreter, where importing numba fails in one of the ways that it does."""
+    code = f"""
+import sys, types
+class Trouble:
+    def find_spec(self, name, *_):
+        if name == "numba":
+            raise {trouble!r}
+sys.meta_path.insert(0, Trouble())
+import ptxlab
+ins = ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+given = ptxlab.inputs.make(ins, "moderate", 600)
+print(ins.emulate(given.a, given.b, given.c).shape, ptxlab.arithmetic.compiled._loop())
+"""
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "(600, 32, 4) None\n"

@@ -5,11 +5,11 @@ PTX leaves the accumulation order and rounding of floats open; here they are spe
 
 from __future__ import annotations
 
-from .fused import block_scaled_dot, dot_by_way, fused_dot, integer_add
+from .fused import block_scaled_dot, converted, dot_by_way, fused_dot, integer_add, rounded
 from .models import ARCHITECTURES, CHIPS, ByWay, Chain, Fused, Model, Rule, Scalar, chip_with, has, model_for, model_rows, models
-from .scalar import chained_dot, fma, scalar_dot
+from .scalar import chained_dot, fma, fma_f32, scalar_dot
 
 __all__ = [
-    "ARCHITECTURES", "CHIPS", "ByWay", "Chain", "Fused", "Model", "Rule", "Scalar", "block_scaled_dot", "chained_dot", "chip_with", "dot_by_way",
-    "fma", "fused_dot", "has", "integer_add", "model_for", "model_rows", "models", "scalar_dot",
+    "ARCHITECTURES", "CHIPS", "ByWay", "Chain", "Fused", "Model", "Rule", "Scalar", "block_scaled_dot", "chained_dot", "chip_with", "converted",
+    "dot_by_way", "fma", "fma_f32", "fused_dot", "has", "integer_add", "model_for", "model_rows", "models", "rounded", "scalar_dot",
 ]  # fmt: skip

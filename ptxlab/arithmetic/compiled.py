@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -40,8 +39,8 @@ def backend(name: str) -> Iterator[None]:
     global _chosen
     if name not in ("numpy", "numba"):
         raise PtxlabError(f"unknown backend {name!r}; there are {listing(('numpy', 'numba'))}")
-    if name == "numba" and not _installed():
-        raise PtxlabError('numba is not installed: pip install "ptxlab[fast]"')
+    if name == "numba" and _loop() is None:
+        raise PtxlabError('numba is not installed, or does not fit this NumPy: pip install "ptxlab[fast]"')
     before, _chosen = _chosen, name
     try:
         yield
@@ -50,8 +49,13 @@ def backend(name: str) -> Iterator[None]:
 
 
 @lru_cache(maxsize=1)
-def _installed() -> bool:
-    return find_spec("numba") is not None
+def _loop() -> Any:
+    """The module that numba compiles; None where numba is missing, does not fit this NumPy, or finds no place for what it compiled."""
+    try:
+        from . import loop
+    except (ImportError, RuntimeError):
+        return None
+    return loop
 
 
 def serves(kinds: tuple[DType, DType, DType, DType], products: int, depth: int) -> bool:
@@ -62,14 +66,12 @@ def serves(kinds: tuple[DType, DType, DType, DType], products: int, depth: int) 
     False
     """
     fits = depth <= 64 and kinds[3].name in ("f16", "f32") and all(kind.bits <= 32 for kind in kinds)
-    return fits and (_chosen == "numba" or (_chosen is None and products >= _WORTH and _installed()))
+    return fits and (_chosen == "numba" or (_chosen is None and products >= _WORTH)) and _loop() is not None
 
 
 def fused_codes(a: Array, b: Array, c: Array, stored: Array | None, kinds: tuple[DType, DType, DType, DType], rule: Fused) -> Array:
     """Codes of D for codes a [count, M, K], b [count, K, N], c [count, M, N]; see `fused.fused_dot`."""
-    from . import loop
-
-    d = np.empty(c.shape, dtype=np.uint32)
+    loop, d = _loop(), np.empty(c.shape, dtype=np.uint32)
     a, b, c = (np.ascontiguousarray(x, dtype=np.uint32) for x in (a, b, c))
     there = np.zeros((0, 0, 0), dtype=np.bool_) if stored is None else np.ascontiguousarray(stored)
     nearest = kinds[3].name == "f16"

@@ -13,7 +13,7 @@ from ..dtypes import DType, dtype
 from .compiled import fused_codes, serves
 from .models import ByWay, Fused
 
-__all__ = ["block_scaled_dot", "dot_by_way", "fused_dot", "integer_add"]
+__all__ = ["block_scaled_dot", "converted", "dot_by_way", "fused_dot", "integer_add", "rounded"]
 
 Array = NDArray[Any]
 
@@ -80,8 +80,8 @@ def fused_dot(
     c_kind, d_kind = kinds[2], kinds[3]
     if c_kind.name != d_kind.name:  # the step itself is in f32: C is widened before it, or D narrowed after it
         if c_kind.name == "f16":
-            return fused_dot(a, b, _converted(c, c_kind, d_kind), (*kinds[:2], d_kind, d_kind), rule, stored, scales)
-        return _converted(fused_dot(a, b, c, (*kinds[:2], c_kind, c_kind), rule, stored, scales), c_kind, d_kind)
+            return fused_dot(a, b, converted(c, c_kind, d_kind), (*kinds[:2], d_kind, d_kind), rule, stored, scales)
+        return converted(fused_dot(a, b, c, (*kinds[:2], c_kind, c_kind), rule, stored, scales), c_kind, d_kind)
     depth = rule.depth and (rule.depth if stored is None else 2 * rule.depth)  # of a sparse A half of the columns are stored
     if depth and depth < a.shape[-1]:
         for k in range(0, a.shape[-1], depth):
@@ -104,8 +104,12 @@ def fused_dot(
     return out.reshape(shape)
 
 
-def _converted(codes: Array, kind: DType, to: DType) -> Array:
-    """Codes of one float type as codes of another, to nearest even."""
+def converted(codes: Array, kind: DType, to: DType) -> Array:
+    """Codes of one float type as codes of another, to nearest even.
+
+    >>> hex(converted(dtype("f32").encode([0.1]), dtype("f32"), dtype("f16"))[0])
+    '0x2e66'
+    """
     with np.errstate(invalid="ignore", over="ignore"):
         values = kind.decode(codes)
         return np.where(np.isnan(values), to.code_type((1 << to.bits - 1) - 1), to.encode(values))
@@ -138,7 +142,7 @@ def _fused_block(
         a_value, a_exp = (np.moveaxis(x, -1, 0)[..., None] for x in (a_value, a_exp))
         b_value, b_exp = (np.moveaxis(x, 1, 0)[:, :, None] for x in (b_value, b_exp))
     value = back(_aligned_sums(a_value, a_exp, b_value, b_exp, c_value, c_exp, rule))
-    return _store(value if odd is None else np.where(odd == 0, value, odd), kinds[3], rule.result_bits)
+    return rounded(value if odd is None else np.where(odd == 0, value, odd), kinds[3], rule.result_bits)
 
 
 def _aligned_sums(a: Array, a_exp: Array, b: Array, b_exp: Array, c: Array, c_exp: Array, rule: Fused) -> Array:
@@ -210,8 +214,12 @@ def _as(to: str, name: str) -> Array:
         return dtype(to).encode(dtype(name).decode(np.arange(1 << dtype(name).bits)))
 
 
-def _store(value: Array, kind: DType, result_bits: int) -> Array:
-    """Exact values -> codes of f32, cut to `result_bits` of fraction, or of f16, to nearest even."""
+def rounded(value: Array, kind: DType, result_bits: int) -> Array:
+    """Exact values -> codes of f32, cut to `result_bits` of fraction, or of f16, to nearest even: how a fused step ends.
+
+    >>> [hex(code) for code in rounded(np.array([1 + 2.0**-14, -(2.0**-200)]), dtype("f32"), 13)]
+    ['0x3f800000', '0x0']
+    """
     nan = np.isnan(value)
     with np.errstate(invalid="ignore", over="ignore", under="ignore"):
         if kind.name == "f16":
@@ -254,7 +262,7 @@ def block_scaled_dot(a: Array, b: Array, c: Array, scale_a: Array, scale_b: Arra
             odd = odd + np.where(np.isnan(factor), np.nan, 0.0)
             total = total + np.trunc(a_value[..., part] @ b_value[..., part, :] * np.where(np.isnan(factor), 0.0, factor) * scale)
         value = np.where(odd == 0, total / scale, odd)
-    return _store(value, kinds[2], rule.result_bits)
+    return rounded(value, kinds[2], rule.result_bits)
 
 
 # -- integers -----------------------------------------------------------------------------------------------------------

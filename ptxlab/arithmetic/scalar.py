@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ..dtypes import DType, dtype
 from .models import Scalar
 
-__all__ = ["chained_dot", "fma", "scalar_dot"]
+__all__ = ["chained_dot", "fma", "fma_f32", "scalar_dot"]
 
 Array = NDArray[Any]
 
@@ -134,8 +134,13 @@ def chained_dot(a: Array, b: Array, c: Array, rounding: str | None, nans: str) -
     return codes
 
 
-def _fma_f32(a: Array, b: Array, c: Array) -> Array:
-    """float32 a * b + c for factors whose product float64 holds exactly (f16 values)."""
+def fma_f32(a: Array, b: Array, c: Array) -> Array:
+    """float32 a * b + c, rounded once, for factors whose product float64 holds exactly.
+
+    >>> one = np.float32([1])
+    >>> float(fma_f32(one + np.float32(2**-12), one + np.float32(2**-12), -one)[0]) == 2**-11 + 2**-24
+    True
+    """
     wide = _to_odd(*_two_sum(a.astype(np.float64) * b.astype(np.float64), c.astype(np.float64)))
     return wide.astype(np.float32)
 
@@ -157,7 +162,7 @@ def scalar_dot(a: Array, b: Array, c: Array, kinds: tuple[DType, DType, DType, D
             if rule.from_zero:
                 chain = chain + np.float32(0)
             for k in group[1:]:
-                chain = _fma_f32(left[..., :, k, None], right[..., None, k, :], chain)
+                chain = fma_f32(left[..., :, k, None], right[..., None, k, :], chain)
             total = total + chain
         if d_kind.name == "f16":
             return np.where(np.isnan(total), np.uint16(0x7FFF), total.astype(np.float16).view(np.uint16))

@@ -31,7 +31,7 @@ def explain(ins: Form, row: int, col: int, *, swizzle: int = 0, transposed: bool
         raise PtxlabError(f"{ins.mnemonic} moves a matrix: nothing is computed, so there is nothing to explain; `ptxlab where` says where it goes")
     said: dict[str, Any] = {"instruction": ins.mnemonic, "element": f"D[{row}][{col}]"}
     said["d"], said["c"] = _places(ins.d, row, col), _places(ins.c, row, col)
-    other = col + row // ins.m * ins.n if ins.products > 1 else col  # stacked: rows 8q.. of A meet columns 8q.. of B
+    other = ins.column_of_b(row, col)
     said["formula"] = _formula(ins, row, col, other)
     if ins.structure is None:
         pairs: list[dict[str, Any]] = [{"k": k, "a": _places(ins.a, row, k, swizzle)} for k in range(ins.k)]

@@ -78,9 +78,8 @@ class Case:
     packed: bool = False
 
     def column_of_b(self) -> int:
-        """Column of B that meets this element; of stacked matrices, that of its own product."""
-        ins = self.setting.ins
-        return self.row // ins.n * ins.n + self.col if ins.products > 1 else self.col
+        """Column of B that meets this element."""
+        return self.setting.ins.column_of_b(self.row, self.col)
 
     def usual(self, name: str) -> int:
         """What an operand is filled with where nothing is needed: zeros, the simplest nibbles, scales of 1."""

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ..dtypes import DType
 from ..errors import PtxlabError
 from ..instruction import Instruction, Modifiers
+from ..trace import of_registers
 from .case import Case, operands_of
 
 __all__ = ["Difference", "Report"]
@@ -125,24 +126,16 @@ class Report:
         lines += [f"  {name} = {value}" for name, value in found.settings().items()]
         if found.case.setting.ins.a_space == "shared":
             lines.append("  A in shared memory")
-        trace = self.trace()
-        return "\n".join([*lines, *(["", str(trace)] if trace is not None else [])])
+        return "\n".join([*lines, "", str(self.trace())])
 
     def trace(self) -> Any:
-        """How the emulator comes to its code (see `Instruction.trace`); None where a trace does not say."""
+        """How the emulator comes to its code (see `Instruction.trace`); None where nothing was found."""
         found = self.difference
-        if found is None or found.case.packed or set(found.settings()) - {"selector", "swizzle", "imm_trans_a", "imm_trans_b"}:
+        if found is None:
             return None
-        ins, case = found.case.setting.ins.a_from("register"), found.case
-        values = {name: operand.dtype.decode(case.cells[name]) for name, operand in operands_of(ins).items() if name != "e"}
-        if ins.structure is not None:
-            values["a"] = ins.expand(values["a"], case.cells["e"])
-        scales = {name: values[name] for name in ("scale_a", "scale_b") if name in values}
-        try:
-            trace = ins.trace(values["a"], values["b"], values["c"], found.row, found.col, model=self.model, **scales)
-        except (PtxlabError, ArithmeticError):
-            return None
-        return trace if trace.code == found.emulator else None
+        setting, given = found.case.setting, found.case.registers()
+        options = {"scale_a": given.get("scale_a"), "scale_b": given.get("scale_b"), "model": self.model, **vars(setting.modifiers)}
+        return of_registers(setting.ins, given["a"], given["b"], given["c"], given.get("e"), found.row, found.col, **options)
 
     def as_test(self) -> str:
         """The difference as a pytest function that passes where the emulator gives the machine's code; it stands alone.

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import arithmetic
-from ..arithmetic.fused import _converted, _store
 from ..dtypes import DType, dtype
 from ..emulator import chip_of
 from ..errors import PtxlabError
@@ -114,7 +113,7 @@ def _aligned(name: str, products: list[Product], c: tuple[str, int, DType], rule
         kept = Fraction(int(each.value / grain)) * grain if isinstance(each.value, Fraction) else each.value
         terms.append(Term(each.name, each.value, each.exponent, kept, each.factors, each.places))
     total = summed([term.kept for term in terms])
-    code = int(_store(np.array([float(total)]), kind, rule.result_bits)[0])
+    code = int(arithmetic.rounded(np.array([float(total)]), kind, rule.result_bits)[0])
     narrow = kind.name == "f16"
     rounding = "to nearest even" if narrow else f"cut toward zero to {rule.result_bits} bits of fraction"
     last = _last(total, kind, kind.fraction_bits if narrow else rule.result_bits)
@@ -217,7 +216,7 @@ def _unaligned(name: str, terms: tuple[Term, ...], rounding: str, code: int, kin
 
 
 def _convert(code: int, kind: DType, to: DType) -> int:
-    return int(_converted(np.array([code]), kind, to)[0])
+    return int(arithmetic.converted(np.array([code]), kind, to)[0])
 
 
 def _rounded(name: str, code: int, kind: DType, to: DType) -> Step:

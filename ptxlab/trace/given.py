@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arithmetic.scalar import _fma_f32
+from ..arithmetic import fma_f32
 from ..dtypes import DType
-from ..emulator import _scales
+from ..emulator import scales_of
 from ..errors import PtxlabError
 from ..instruction import Instruction, Modifiers
 from .record import Number, number
@@ -81,7 +81,7 @@ class Given:
             total = np.asarray(self.ins.c.dtype.decode([self.c_code])).astype(np.float32)
             for _, a, b in sorted(self.pairs):
                 x, y = (np.asarray(o.dtype.decode([code])).astype(np.float32) for o, code in ((self.ins.a, a), (self.ins.b, b)))
-                total = _fma_f32(x, y, total)
+                total = fma_f32(x, y, total)
         return float(total[0])
 
 
@@ -93,7 +93,7 @@ def from_matrices(
     if ins.structure is not None:
         A, nibbles = ins.compress(A)
     a, b = ins.a.check_matrix(A), ins.b.check_matrix(B)
-    at = _column(ins, row, col)
+    at = ins.column_of_b(row, col)
     c = 0 if C is None else int(ins.c.dtype.encode(ins.c.check_matrix(C)[row, col]))
     scales = []
     for operand, given, index in ((ins.scale_a, scale_a, (row, slice(None))), (ins.scale_b, scale_b, (slice(None), col))):
@@ -114,16 +114,11 @@ def from_registers(ins: Instruction, found: Sequence[NDArray[Any]], row: int, co
         a = a ^ ins.a.dtype.code_type(1 << (ins.a.dtype.bits - 1))
     nibbles = ins.e.unpack_codes(found[3], modifiers.selector) if ins.e is not None else None
     scales: list[tuple[Number, int | None]] = []
-    codes = _scales(ins, list(found[4 if ins.e is not None else 3 :]), modifiers)
+    codes = scales_of(ins, list(found[4 if ins.e is not None else 3 :]), modifiers)
     if codes is not None and ins.scale_a is not None:
         scales = [aligned_number(int(code), ins.scale_a.dtype) for code in (*codes[0][row], *codes[1][:, col])]
-    at = _column(ins, row, col)
+    at = ins.column_of_b(row, col)
     return Given(ins, _pairs(ins, a[row], b[:, at], nibbles, row), int(c[row, col]) if modifiers.scale_d else 0, (row, at), scales)
-
-
-def _column(ins: Instruction, row: int, col: int) -> int:
-    """The column of B that meets this row: quad pairs stack A and D, and set B side by side."""
-    return row // 8 * 8 + col if ins.products > 1 else col
 
 
 def _pairs(ins: Instruction, a: NDArray[Any], b: NDArray[Any], nibbles: NDArray[Any] | None, row: int) -> list[tuple[int, int, int]]:
