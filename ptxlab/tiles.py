@@ -22,8 +22,8 @@ def matmul(
     A: ArrayLike,
     B: ArrayLike,
     C: ArrayLike | None = None,
+    instruction: Instruction | str | None = None,
     *,
-    instruction: Instruction | str,
     scale_a: ArrayLike | None = None,
     scale_b: ArrayLike | None = None,
     on: Literal["emulator", "gpu"] = "emulator",
@@ -41,6 +41,8 @@ def matmul(
     >>> matmul(np.full((20, 300), tenth), np.full((300, 3), tenth), instruction=ins)[0]   # exact: 2.9985353
     array([2.9985325, 2.9985325, 2.9985325], dtype=float32)
     """
+    if instruction is None:
+        raise PtxlabError("instruction is missing: say which one computes the tiles, e.g. mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
     ins = named(instruction) if isinstance(instruction, str) else instruction
     if on not in ("emulator", "gpu"):
         raise PtxlabError(f"on={on!r}: it runs on 'emulator' or on 'gpu'")

@@ -105,6 +105,7 @@ def test_two_chips_or_one_step_too_many():
         ({"B": np.ones((17, 8))}, "A 16x16 and B 17x8: A needs as many columns as B has rows"),
         ({"C": np.ones((8, 16))}, "C is 8x16; A 16x16 times B 16x8 needs 16x8"),
         ({"scale_a": np.ones((16, 1))}, "scale_a: mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 has no block scales"),
+        ({"instruction": None}, "instruction is missing: say which one computes the tiles, e.g. mma.sync.aligned.m16n8k16"),
         ({"on": "moon"}, "on='moon': it runs on 'emulator' or on 'gpu'"),
         ({"on": "gpu", "model": "sm_80"}, "model='sm_80': a GPU is what it is; models are for on='emulator'"),
         (
