@@ -19,6 +19,7 @@ from ptxlab import PtxlabError
 from ptxlab.catalog import products
 from ptxlab.instruction import Instruction
 from ptxlab.widgets.bench import Bench, Result, parse
+from ptxlab.widgets.module import script, style
 
 DENSE = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
 SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
@@ -473,8 +474,8 @@ def over(colour: str, part: float, paper: str) -> str:
 @pytest.mark.parametrize(("theme", "papers"), [("light", ["#ffffff"]), ("dark", ["#111111", "#1c1c1c"])])
 def test_every_cell_can_be_read(explorer: Any, theme: str, papers: list[str]) -> None:
     """Text on every cell has the contrast that WCAG 2 asks of small text; #111111 is the paper of JupyterLab's dark theme."""
-    style = (Path(ptxlab.__file__).parent / "widgets" / "explorer.css").read_text()
-    rules = style[style.index(".ptx-explorer.dark") :] if theme == "dark" else style
+    sheet = style()
+    rules = sheet[sheet.index(".ptx-explorer.dark") :] if theme == "dark" else sheet
     ink = {name: found[1] for name in ("ink", "faint", "plain") if (found := re.search(rf"--ptx-{name}: (#[0-9a-f]{{6}});", rules))}
     colours = explorer.view.about["colours"][theme]
     assert len({fill for fill, _ in colours}) == 32
@@ -489,11 +490,9 @@ def test_every_cell_can_be_read(explorer: Any, theme: str, papers: list[str]) ->
 
 def test_the_view_trusts_no_text() -> None:
     """Data reaches the page as text only, and nothing is fetched from elsewhere."""
-    folder = Path(ptxlab.__file__).parent / "widgets"
-    script = (folder / "explorer.js").read_text()
     for word in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "import ", "http"):
-        assert word not in script
-    assert "url(" not in (folder / "explorer.css").read_text()
+        assert word not in script()
+    assert "url(" not in style()
 
 
 # -- why a cell of D has its bits -----------------------------------------------------------------------------------------

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import anywidget
@@ -19,19 +18,19 @@ from ..errors import PtxlabError
 from ..instruction import Instruction
 from ..mnemonic import instruction
 from .bench import Bench
+from .module import script, style
 from .wire import about, drawn, wire
 
 __all__ = ["Explorer", "View"]
 
-_HERE = Path(__file__).parent
 _MATRICES = ("A", "stored", "B", "C", "D", "E", "SFA", "SFB")
 
 
 class View(anywidget.AnyWidget):
     """What the browser draws. Matrices travel as bytes; `about` (sizes, types, lane maps) once for each instruction."""
 
-    _esm = _HERE / "explorer.js"
-    _css = _HERE / "explorer.css"
+    _esm = script()
+    _css = style()
 
     about = traitlets.Dict().tag(sync=True)
     A = traitlets.Dict().tag(sync=True)

@@ -1,0 +1,345 @@
+// The whole view: it draws what Python sends and sends back what is typed.
+// Which lane holds what, what a code means and what D is are all decided in Python.
+
+import { make, clamp } from "./text.js";
+import { MATRICES, readMatrix, editText, longest, largest, describe } from "./matrix.js";
+import { GUTTER, FADE, Pane } from "./pane.js";
+import { Panel } from "./panel.js";
+import { Why } from "./why.js";
+
+const GAP = 14;
+const PANEL = 440; // least width of the quadrant that holds lanes and registers
+const TWO_COLUMNS = 850; // width at which registers stand in two columns
+
+export class App {
+  constructor(model, el) {
+    Object.assign(this, { model, matrices: {}, hovered: null, selection: null, panes: [], unfolded: false, scroll: { m: 0, n: 0, kx: 0, ky: 0 } });
+    this.root = make("div", "ptx-explorer", el, { "data-lm-suppress-shortcuts": "true" });
+    this.head = make("code", "ptx-mnemonic", this.root);
+    this.grid = make("div", "ptx-product", this.root);
+    this.quadrant = make("div", "ptx-quadrant", this.grid);
+    this.panel = new Panel(this, this.quadrant);
+    this.problem = make("div", "ptx-problem", this.quadrant, { role: "alert", "data-testid": "problem" });
+    this.status = make("div", "ptx-status", this.quadrant, { "aria-live": "polite", "data-testid": "status" });
+    this.why = new Why(this, this.root);
+    this.tip = make("div", "ptx-tip", this.root, { "aria-hidden": "true" });
+    const place = (className) => make("div", className, this.grid);
+    const [above, left, right, below, beside] = ["ptx-above", "ptx-left", "ptx-right", "ptx-below", "ptx-beside"].map(place);
+    this.places = { SFB: above, B: above, SFA: left, A: left, D: right, stored: below, C: beside };
+    this.root.cellRect = (name, row, column) => this.cellRect(name, row, column);
+    this.root.headings = () => this.panes.map((pane) => pane.headings());
+    this.observe();
+    this.refresh();
+  }
+
+  observe() {
+    let pending = false;
+    const later = () => {
+      if (pending) return;
+      pending = true;
+      queueMicrotask(() => { pending = false; this.refresh(); });
+    };
+    for (const name of ["about", "held", "lane", "colour_by", "show_c", "zoom", "problem", ...MATRICES]) this.model.on(`change:${name}`, later);
+    for (const name of ["trace", "tracing"]) this.model.on(`change:${name}`, () => this.why.update());
+    this.sizes = new ResizeObserver(() => { // also the first call: only now is the view in the page, with its styles
+      if (!this.panes.length) this.refresh();
+      else if (Math.abs(this.root.clientWidth - this.known) > 1) this.layout();
+    });
+    this.sizes.observe(this.root);
+    this.theme = new MutationObserver(() => this.refresh());
+    this.theme.observe(document.body, { attributes: true, attributeFilter: ["class", "data-jp-theme-light", "data-jp-theme-name"] });
+  }
+
+  stop() { this.sizes.disconnect(); this.theme.disconnect(); this.model.off(); }
+
+  readTheme() {
+    const style = getComputedStyle(this.root);
+    const [red, green, blue] = style.color.match(/[\d.]+/g).map(Number);
+    this.dark = red + green + blue > 384;
+    this.root.classList.toggle("dark", this.dark);
+    const own = (name) => getComputedStyle(this.root).getPropertyValue(name).trim();
+    this.ink = { text: own("--ptx-ink"), faint: own("--ptx-faint"), paper: own("--ptx-paper"), brand: own("--ptx-brand"), bad: own("--ptx-bad"), plain: own("--ptx-plain"), mono: own("--ptx-mono") };
+    this.colours = this.about.colours[this.dark ? "dark" : "light"];
+    this.ratio = window.devicePixelRatio || 1;
+  }
+
+  refresh() {
+    this.about = this.model.get("about");
+    if (!this.about?.matrices || !this.root.isConnected) return;
+    this.lane = this.model.get("lane");
+    for (const name of MATRICES) this.matrices[name] = readMatrix(this.model, this.about, name);
+    if (this.selection && !this.matrices[this.selection.name]) this.selection = null;
+    this.readTheme();
+    this.head.textContent = this.about.mnemonic;
+    const problem = this.model.get("problem");
+    this.problem.textContent = problem;
+    this.panel.update();
+    this.why.update();
+    const shown = ["SFB", "B", "SFA", "A", "D", "stored", ...(this.model.get("show_c") ? ["C"] : [])].filter((name) => this.matrices[name]);
+    const panes = `${this.about.mnemonic} ${this.matrices.A.note} ${shown}`;
+    if (panes !== this.shown) {
+      this.widest = [1, 1, 1, 1];
+      this.build(shown);
+    }
+    this.widest = this.chars().map((letters, index) => Math.max(letters, this.widest[index])); // cells widen for a longer number, and stay so
+    const sizes = `${panes} ${this.model.get("zoom")} ${this.dark} ${this.widest}`;
+    if (sizes !== this.sized) this.layout();
+    else for (const pane of this.panes) { pane.say(); pane.draw(); }
+    [this.shown, this.sized] = [panes, sizes];
+    this.tell();
+  }
+
+  build(shown) {
+    const axes = { A: ["kx", "m"], stored: ["kx", "m"], SFA: [null, "m"], B: ["n", "ky"], SFB: ["n", null], D: ["n", "m"], C: ["n", "m"] };
+    for (const place of Object.values(this.places)) place.replaceChildren();
+    this.panes = shown.map((name) => new Pane(this, this.places[name], name === "stored" ? ["stored", "E"] : [name], axes[name]));
+  }
+
+  chars() { return ["A", "B", "D", "C"].map((name) => longest(this.matrices[name])); }
+
+  // How large a cell is: digits where they fit, else pixels; the whole product as wide as the page at 100 %.
+  layout() {
+    this.known = this.root.clientWidth;
+    if (!this.about?.matrices || !this.known) return;
+    const { m, n, k, chunk, kept } = this.about;
+    const percent = this.model.get("zoom");
+    const fine = (size) => Math.floor(size * 4) / 4;
+    const zoomed = (size, roomy) => { // 100 % fits the page, at 400 % every number can be read
+      const goal = Math.max(size * 1.4, roomy);
+      return percent <= 100 ? (size * percent) / 100 : size * (goal / size) ** ((percent - 100) / 300);
+    };
+    const [a, b, d, c] = this.widest.map((letters) => letters * 5.6 + 4);
+    const needN = Math.max(b, d, this.model.get("show_c") ? c : 0);
+    const scales = this.matrices.SFA ? this.matrices.SFA.columns * 34 + GUTTER.left + GAP : 0;
+    const room = this.known - 2 * GUTTER.left - GAP - scales - 12;
+    let [kx, nx] = [a, needN];
+    const need = k * kx + n * nx;
+    if (need <= room) {
+      const grow = Math.min(room / need, 3, 44 / kx);
+      [kx, nx] = [kx * grow, nx * grow];
+    } else if (n * nx <= 0.4 * room) kx = (room - n * nx) / k;
+    else if (k * kx <= 0.5 * room) nx = (room - k * kx) / n;
+    else [kx, nx] = [room / (k + n), room / (k + n)];
+    kx = Math.max(kx, (PANEL - GUTTER.left - scales) / k);
+    if (nx > needN) nx = Math.max(needN, Math.min(nx, (this.known - TWO_COLUMNS - GUTTER.left - GAP) / n));
+    if (need <= room) kx = Math.max(kx, Math.min(44, (room - n * nx) / k));
+    nx = Math.max(2, n * needN <= 0.4 * room ? nx : Math.min(nx, (room - k * kx) / n));
+    [kx, nx] = [Math.max(2, fine(zoomed(kx, a * 1.5))), Math.max(2, fine(zoomed(nx, needN * 1.4)))];
+    const legible = kx >= 8 || nx >= 8;
+    const rowM = Math.round(zoomed(m <= 16 ? (kx > 24 ? 19 : 16) : legible ? 10 : 6, 18));
+    let viewN = n * nx;
+    let viewK = k * kx;
+    if (viewN + viewK > room) {
+      viewN = Math.min(viewN, Math.max(0.4 * room, room - viewK));
+      viewK = Math.min(viewK, Math.max(room - viewN, PANEL - GUTTER.left - scales));
+      viewN = Math.min(viewN, room - viewK);
+    }
+    this.grid.style.gridTemplateColumns = `minmax(0, ${Math.floor(this.known - viewN - GUTTER.left - GAP - 10)}px) max-content`;
+    const beside = this.panel.node.offsetHeight; // B is as high as what stands left of it, so that A and D follow at once
+    const rowK = Math.round(zoomed(clamp(Math.floor(beside / k), nx >= 8 ? 11 : 5, 18), 16));
+    const high = beside - (this.matrices.SFB ? this.matrices.SFB.rows * 17 + 45 : 0);
+    const whole = (rows, row, most) => (this.unfolded || rows * row <= most ? rows * row : Math.floor(most / row) * row);
+    const viewM = whole(m, rowM, 640);
+    const viewB = whole(k, rowK, Math.max(high, k * rowK <= 352 ? 352 : 308));
+    const plain = (name, width) => [{ name, per: this.matrices[name].columns, period: this.matrices[name].columns * width, offset: 0, width }];
+    for (const pane of this.panes) {
+      const [name] = pane.names;
+      if (name === "A") pane.arrange(plain(name, kx), rowM, viewK, viewM);
+      else if (name === "SFA") pane.arrange(plain(name, 34), rowM, 1e4, viewM);
+      else if (name === "B") pane.arrange(plain(name, nx), rowK, viewN, viewB);
+      else if (name === "SFB") pane.arrange(plain(name, nx), 17, viewN, 1e4);
+      else if (name === "stored") {
+        const period = chunk * kx;
+        const nibble = Math.min(30, Math.max(period / (kept + 1), period > 44 ? 26 : Math.min(12, 0.48 * period)));
+        const width = (period - nibble - (period > 20 ? 3 : 0)) / kept;
+        pane.arrange([{ name, per: kept, period, offset: nibble, width }, { name: "E", per: 1, period, offset: 0, width: nibble }], rowM, viewK, viewM);
+      } else pane.arrange(plain(name, nx), rowM, viewN, viewM);
+    }
+    this.settle();
+    this.placeInput();
+  }
+
+  settle() {
+    for (const pane of this.panes) {
+      const [x, y] = pane.axes;
+      if (x) pane.scroller.scrollLeft = this.scroll[x];
+      if (y) pane.scroller.scrollTop = this.scroll[y];
+      pane.draw();
+    }
+  }
+
+  // Panes share their axes: rows m of A and D, columns n of B and D, and k, which is A's columns and B's rows.
+  scrolled(pane) {
+    const [x, y] = pane.axes;
+    const { scrollLeft, scrollTop } = pane.scroller;
+    const before = { ...this.scroll };
+    if (x && pane.total.width > pane.width + 1) this.scroll[x] = scrollLeft;
+    if (y && pane.total.height > pane.height + 1) this.scroll[y] = scrollTop;
+    if (["m", "n", "kx", "ky"].every((axis) => Math.abs(before[axis] - this.scroll[axis]) < 1)) return;
+    const find = (name) => this.panes.find((each) => each.names[0] === name);
+    const [wide, high] = [find("A").layers[0].width, find("B").row];
+    if (this.scroll.kx !== before.kx) this.scroll.ky = Math.min((this.scroll.kx / wide) * high, Math.max(0, find("B").total.height - find("B").height));
+    else if (this.scroll.ky !== before.ky) this.scroll.kx = Math.min((this.scroll.ky / high) * wide, Math.max(0, find("A").total.width - find("A").width));
+    this.settle();
+  }
+
+  // What a cell looks like: [background, text] of a cell by its index.
+  painter(matrix) {
+    const { colours, ink } = this;
+    const by = this.model.get("colour_by");
+    const plain = [ink.plain, ink.text];
+    if (by === "value") {
+      const most = largest(matrix.values);
+      const shade = (value) => clamp(Math.ceil((4 * Math.abs(value)) / most), 1, 4) - 1;
+      return (index) => {
+        const value = matrix.values[index];
+        return value === 0 ? plain : colours[(value < 0 ? 24 : 0) + (Number.isFinite(value) ? shade(value) : 3)];
+      };
+    }
+    if (by === "nothing" || !matrix.lane) return () => plain;
+    if (by === "register") return (index) => colours[(matrix.registerOf[index] % 8) * 4 + 1];
+    return (index) => colours[matrix.lane[index] % 32];
+  }
+
+  // -- hovering and selecting --
+
+  hover(hit, event) {
+    const same = JSON.stringify(hit) === JSON.stringify(this.hovered);
+    this.hovered = hit;
+    if (event && hit?.name) this.showTip(event, hit);
+    else this.tip.classList.remove("on");
+    if (same) return;
+    this.tell();
+    this.drawOver();
+  }
+
+  showTip(event, hit) {
+    const box = this.root.getBoundingClientRect();
+    const [first, ...rest] = describe(this.matrices, hit.name, hit.row, hit.column).split(" · ");
+    this.tip.replaceChildren();
+    make("b", "", this.tip).textContent = first;
+    for (const line of rest.slice(0, 6)) make("span", "", this.tip).textContent = line;
+    this.tip.classList.add("on");
+    const width = this.tip.offsetWidth;
+    const x = event.clientX - box.left;
+    this.tip.style.left = `${x + 16 + width > box.width ? x - width - 12 : x + 16}px`;
+    this.tip.style.top = `${event.clientY - box.top + 14}px`;
+  }
+
+  hoveredLane() {
+    if (!this.hovered) return -1;
+    if (this.hovered.lane !== undefined) return this.hovered.lane;
+    const matrix = this.matrices[this.hovered.name];
+    return matrix?.lane ? matrix.lane[this.hovered.row * matrix.columns + this.hovered.column] : -1;
+  }
+
+  // Cells that belong to the one under the pointer: the row and column of a D cell; the other sides of a sparse A cell.
+  bands() {
+    const hit = this.hovered;
+    if (!hit?.name) return [];
+    const { row, column } = hit;
+    const { k } = this.about;
+    const { A, E, stored } = this.matrices;
+    const other = this.about.products > 1 ? Math.floor(row / 8) * 8 + column : column; // quad pairs stack A and D, and set B side by side
+    if (hit.name === "D" || hit.name === "C") return [{ name: "A", row, column: 0, column2: k - 1 }, { name: "B", row: 0, row2: k - 1, column: other }];
+    if (!E || !["A", "stored", "E"].includes(hit.name)) return [];
+    const dense = hit.name === "A" ? column : hit.name === "stored" ? stored.home[row * stored.columns + column] : null;
+    const chunk = hit.name === "E" ? column : Math.floor(dense / this.about.chunk);
+    const whole = { name: "A", row, column: chunk * this.about.chunk, column2: (chunk + 1) * this.about.chunk - 1 };
+    const found = [whole, { name: "E", row, column: chunk }];
+    if (dense === null) return [...found, { name: "stored", row, column: chunk * this.about.kept, column2: (chunk + 1) * this.about.kept - 1 }];
+    const home = A.home[row * A.columns + dense];
+    if (hit.name === "stored") found.push({ name: "A", row, column: dense });
+    else if (home >= 0) found.push({ name: "stored", row, column: home % stored.columns });
+    return found;
+  }
+
+  drawOver() { for (const pane of this.panes) pane.drawOver(); }
+
+  tell() {
+    const at = this.hovered?.name ? this.hovered : this.selection;
+    this.status.textContent = at && this.matrices[at.name]
+      ? describe(this.matrices, at.name, at.row, at.column)
+      : "Point at a cell to see who holds it; click to choose it; type to change it.";
+  }
+
+  // Choosing a cell chooses its lane, except when Enter or Tab moves on: the edited lane stays in view.
+  select(selection, focus = true, follow = true) {
+    this.selection = selection;
+    const matrix = this.matrices[selection.name];
+    const at = selection.row * matrix.columns + selection.column;
+    this.model.set("selected", { name: selection.name, row: selection.row, column: selection.column });
+    if (follow && matrix.lane && matrix.lane[at] !== this.lane) this.chooseLane(matrix.lane[at]);
+    else { this.model.save_changes(); this.panel.drawRegisters(); }
+    this.placeInput(focus);
+    this.tell();
+    this.drawOver();
+  }
+
+  placeInput(focus = false) {
+    const pane = this.selection && this.panes.find((each) => each.layer(this.selection.name));
+    if (!pane) return;
+    const { x, y, width, height } = pane.rect(this.selection.name, this.selection.row, this.selection.column);
+    pane.input.style.cssText = `left:${x - 1}px;top:${y - 1}px;width:${Math.max(width + 1, 10)}px;height:${Math.max(height + 1, 10)}px`;
+    const { scroller } = pane;
+    if (focus) {
+      pane.input.focus({ preventScroll: true });
+      scroller.scrollLeft = clamp(scroller.scrollLeft, x + width - pane.width + FADE, x - FADE);
+      scroller.scrollTop = clamp(scroller.scrollTop, y + height - pane.height + FADE, y - FADE);
+    }
+    pane.input.setAttribute("aria-label", describe(this.matrices, this.selection.name, this.selection.row, this.selection.column));
+  }
+
+  move(down, right, extend = false, follow = true) {
+    const { name, row, column, row2 = row, column2 = column } = this.selection;
+    const { rows, columns } = this.matrices[name];
+    const [r, c] = extend ? [row2, column2] : [row, column];
+    const to = [clamp(r + down, 0, rows - 1), clamp(c + right, 0, columns - 1)];
+    this.select(extend ? { name, row, column, row2: to[0], column2: to[1] } : { name, row: to[0], column: to[1] }, true, follow);
+  }
+
+  range() {
+    const { row, column, row2 = row, column2 = column } = this.selection;
+    return { top: Math.min(row, row2), left: Math.min(column, column2), bottom: Math.max(row, row2), right: Math.max(column, column2) };
+  }
+
+  block(text) {
+    const { top, left, bottom, right } = this.range();
+    const lines = [];
+    for (let row = top; row <= bottom; row += 1) {
+      const words = [];
+      for (let column = left; column <= right; column += 1) words.push(text(row, column));
+      lines.push(words.join("\t"));
+    }
+    return lines.join("\n");
+  }
+
+  selectedText() {
+    const matrix = this.matrices[this.selection.name];
+    return this.block((row, column) => editText(matrix, row * matrix.columns + column));
+  }
+
+  clear() {
+    const { top, left } = this.range();
+    this.send({ do: "paste", name: this.selection.name, row: top, column: left, text: this.block(() => "0") });
+  }
+
+  chooseLane(lane) {
+    this.model.set("lane", lane);
+    this.model.save_changes();
+  }
+
+  zoomBy(percent) {
+    this.model.set("zoom", clamp(this.model.get("zoom") + percent, 50, 400));
+    this.model.save_changes();
+  }
+
+  send(message) { this.model.send(message); }
+
+  cellRect(name, row, column) {
+    const pane = this.panes.find((each) => each.layer(name));
+    const { x, y, width, height } = pane.rect(name, row, column);
+    const box = pane.scroller.getBoundingClientRect();
+    return { x: box.left + x - pane.scroller.scrollLeft, y: box.top + y - pane.scroller.scrollTop, width, height };
+  }
+}

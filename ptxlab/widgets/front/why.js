@@ -1,0 +1,55 @@
+// Why the chosen cell of D has its bits.
+
+import { make } from "./text.js";
+import { cellText } from "./matrix.js";
+
+export class Why {
+  constructor(app, parent) {
+    Object.assign(this, { app, drawn: null });
+    this.node = make("section", "ptx-why", parent, { "aria-label": "why D has its bits", "data-testid": "why" });
+    this.button = make("button", "ptx-why-fold", this.node);
+    this.body = make("div", "ptx-why-body", this.node, { tabindex: "0", role: "group" });
+    this.button.addEventListener("click", () => {
+      app.model.set("tracing", !app.model.get("tracing"));
+      app.model.save_changes();
+    });
+  }
+
+  update() {
+    const { model, matrices } = this.app;
+    const [trace, open] = [model.get("trace"), model.get("tracing")];
+    const chosen = matrices.D && trace?.row !== undefined;
+    const cell = chosen ? `D[${trace.row}][${trace.column}] = ${cellText(matrices.D, trace.row * matrices.D.columns + trace.column, 7)}` : "";
+    this.button.textContent = `${open ? "▾" : "▸"} ${chosen ? `Why ${cell} has these bits` : "Why these bits? Choose a cell of D"}`;
+    this.button.setAttribute("aria-expanded", String(open));
+    this.body.hidden = !open || !chosen;
+    if (this.body.hidden || this.drawn === trace || !trace.grids) return;
+    this.drawn = trace;
+    this.body.setAttribute("aria-label", trace.title);
+    this.body.replaceChildren();
+    const notes = make("div", "ptx-why-notes", this.body);
+    for (const note of trace.notes) make("span", "", notes).textContent = note;
+    for (const grid of trace.grids) this.drawGrid(grid);
+  }
+
+  drawGrid({ title, size, axes, rows, columns, cells, row_rules: across, column_rules: down }) {
+    make("div", "ptx-why-title", this.body).textContent = title;
+    const table = make("div", "ptx-why-grid", this.body);
+    table.style.gridTemplateColumns = `max-content repeat(${size[1]}, minmax(8px, 15px))`;
+    const put = (tag, classes, text, row, column, width = 1) => {
+      const node = make(tag, classes, table);
+      node.style.gridArea = `${row + 2} / ${column + 2} / span 1 / span ${width}`;
+      node.textContent = text;
+      return node;
+    };
+    if (axes[0]) put("span", "ptx-why-label", `${axes[0]} `, -1, -1).classList.add("right");
+    for (const [row, text] of rows) put("span", "ptx-why-label", text, row, -1);
+    for (const [start, width, text] of columns) put("span", "ptx-why-head", text, -1, start, width);
+    for (const [row, column, width, text, classes, hover] of cells) {
+      const digit = { 0: " zero", 1: " one" }[text] ?? "";
+      put("span", `ptx-why-cell ${classes}${digit}`, text, row, column, width).title = hover;
+    }
+    for (const row of across) put("i", "ptx-why-rule", "", row, 0, size[1]);
+    for (const [column, first, stop] of down) put("i", "ptx-why-cut", "", first, column).style.gridRowEnd = stop + 2;
+  }
+}
