@@ -6,7 +6,6 @@ import json
 import re
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from ptxlab.catalog import products
 from ptxlab.instruction import Instruction
 from ptxlab.widgets.bench import Bench, Result, parse
 from ptxlab.widgets.module import script, style
+from ptxlab.widgets.walk import walk
 
 DENSE = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
 SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
@@ -300,16 +300,16 @@ def test_modifiers_of_wgmma() -> None:
 
 def test_differences() -> None:
     codes = np.arange(6).reshape(2, 3)
-    assert not Result(codes, None).differ.any()
+    assert not Result(codes).differ.any()
     assert not Result(codes, codes.copy()).differ.any()
     other = codes.copy()
     other[1, 2] = 9
     assert np.argwhere(Result(codes, other).differ).tolist() == [[1, 2]]
-    np.testing.assert_array_equal(Result(codes, other).codes, other)
+    np.testing.assert_array_equal(Result(codes, other).codes, codes)
 
 
-@pytest.mark.parametrize("on", ["gpu", "both"])
-def test_gpu_beside_the_model(monkeypatch: pytest.MonkeyPatch, on: Any) -> None:
+@pytest.mark.parametrize("chips", [("GPU", None), ("GPU", "sm_90"), ("sm_90", "GPU")])
+def test_gpu_beside_the_model(monkeypatch: pytest.MonkeyPatch, chips: Any) -> None:
     """With a stand-in for the GPU that is wrong in one register, exactly that cell differs."""
 
     def wrong(self: Instruction, *given: Any, **options: Any) -> Any:
@@ -319,10 +319,10 @@ def test_gpu_beside_the_model(monkeypatch: pytest.MonkeyPatch, on: Any) -> None:
 
     monkeypatch.setattr(Instruction, "run", wrong)
     bench = Bench(ptxlab.instruction(DENSE))
-    result = bench.result(on)
-    expected = [bench.ins.d.layout.coords()[7, 1].tolist()] if on == "both" else []  # type: ignore[union-attr]
+    result = bench.result(*chips)
+    expected = [bench.ins.d.layout.coords()[7, 1].tolist()] if None not in chips else []  # type: ignore[union-attr]
     assert np.argwhere(result.differ).tolist() == expected
-    assert (result.codes != bench.result().codes).sum() == 1
+    assert (result.codes != bench.result().codes).sum() == (chips[0] == "GPU")
 
 
 @pytest.mark.gpu
@@ -331,7 +331,7 @@ def test_gpu_and_model_agree(mnemonic: str) -> None:
     ins = ptxlab.instruction(mnemonic)
     if not ptxlab.gpu.available(ins):
         pytest.skip(ptxlab.gpu.status(ins))
-    assert not Bench(ins).result("both").differ.any()
+    assert not Bench(ins).result(ptxlab.gpu.model(ins), "GPU").differ.any()
 
 
 # -- the widget -------------------------------------------------------------------------------------------------------------
@@ -418,7 +418,7 @@ def test_fill_and_switch(explorer: Any) -> None:
     explorer._fill.value = "one-hot"
     explorer._on_fill(None)
     assert np.argwhere(explorer.B).tolist() == [[3, 2]]
-    assert explorer._on.disabled is not ptxlab.gpu.available(explorer.instruction)
+    assert ("GPU" in [chip for _, chip in explorer._chip.options]) is ptxlab.gpu.available(explorer.instruction)
     assert explorer._gpu_says.value == ptxlab.gpu.status(explorer.instruction)
 
 
@@ -514,7 +514,7 @@ def test_a_trace_is_sent_only_where_it_is_looked_at() -> None:
     ex.view.selected = {"name": "A", "row": 1, "column": 2}
     assert ex.view.trace == {}
     ex.view.selected = {"name": "D", "row": 9, "column": 3}
-    assert ex.view.trace == {"row": 9, "column": 3}
+    assert {key: ex.view.trace[key] for key in ex.view.trace if key != "walk"} == {"row": 9, "column": 3}
     ex.view.tracing = True
     assert ex.view.trace["title"] == f"D[9][3] = {ex.D[9, 3]} of {DENSE}"
     json.dumps(ex.view.trace)
@@ -527,3 +527,51 @@ def test_a_trace_is_sent_only_where_it_is_looked_at() -> None:
     assert all(0 <= row < rows and 0 <= column <= column + width - 1 < columns for row, column, width, *_ in grid["cells"])
     ex.instruction = TF32
     assert ex.view.trace == {}
+
+
+# -- the dot product, step by step ----------------------------------------------------------------------------------------
+
+
+def test_steps_of_an_integer_dot_product() -> None:
+    """Products and sums as NumPy has them, in the order of k; C first, the code of D last."""
+    ex = ptxlab.explore(DENSE)
+    ex.C = np.full((16, 8), 100)
+    ex.view.selected = {"name": "D", "row": 9, "column": 3}
+    sent = ex.view.trace["walk"]
+    a, b = ex.A[9], ex.B[:, 3]
+    sums = 100 + np.cumsum(a * b)
+    assert sent["other"] == 3
+    assert sent["stops"][0] == [None, None, "sum", "C[9][3] = 100, sum so far 100"]
+    said = [[k, k, "sum", f"k = {k}: A[9][{k}] · B[{k}][3] = {a[k]} · {b[k]} = {a[k] * b[k]}, sum so far {sums[k]}"] for k in range(64)]
+    assert sent["stops"][1:-1] == said
+    assert sent["stops"][-1] == [None, None, "sum", f"D[9][3] = {sums[-1]}, exact: 0x{sums[-1] & 0xFFFFFFFF:08x}"]
+
+
+def test_steps_of_a_sparse_dot_product_are_those_of_the_stored_elements() -> None:
+    ex = ptxlab.explore(SPARSE)
+    ex.view.selected = {"name": "D", "row": 5, "column": 2}
+    keeps = {0b0100: (0, 1), 0b1000: (0, 2), 0b1100: (0, 3), 0b1001: (1, 2), 0b1101: (1, 3), 0b1110: (2, 3)}  # pairs of a chunk of 8
+    expected = [8 * chunk + 2 * pair + half for chunk, code in enumerate(ex.metadata[5]) for pair in keeps[int(code)] for half in (0, 1)]
+    assert [stop[0] for stop in ex.view.trace["walk"]["stops"] if stop[0] is not None] == expected
+
+
+@pytest.mark.parametrize("ins", FORMS[::9], ids=name)
+def test_steps_end_with_the_code_of_d(ins: Instruction) -> None:
+    bench = Bench(ins)
+    row, column = ins.d.shape[0] - 1, ins.d.shape[1] // 2
+    steps = walk(ins, bench.trace(row, column))
+    code = int(bench.codes("D")[row, column])
+    last = steps["stops"][-1]
+    assert last[:2] == [None, None] and last[3].startswith(f"D[{row}][{column}] = ") and last[3].endswith(f": 0x{code:0{ins.d.dtype.bits // 4}x}")
+    spans = [range(first, end + 1) for first, end, *_ in steps["stops"] if first is not None]
+    covered = {k for span in spans for k in span}
+    assert ins.k // 2 <= len(covered) <= ins.k if ins.sparse else covered == set(range(ins.k))
+    assert 0 <= steps["other"] < ins.b.shape[1]
+    json.dumps(steps)
+
+
+def test_a_cut_is_told_where_it_happens() -> None:
+    mnemonic = "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32"
+    ex = ptxlab.explore(mnemonic, A=np.eye(16, 8) * 2.0**-14, B=np.full((8, 8), 2.0**-3), C=np.full((16, 8), 1024))
+    ex.view.selected = {"name": "D", "row": 0, "column": 0}
+    assert ex.view.trace["walk"]["stops"][1][3].endswith("= 6.10352e-05 · 0.125 = 7.62939453e-06, of which 0 is kept, sum so far 1024")

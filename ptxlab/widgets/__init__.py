@@ -27,7 +27,7 @@ def __getattr__(name: str) -> Any:
 
 
 def explore(ins: Instruction | str, **options: Any) -> Explorer:
-    """The widget on an instruction: edit matrices and registers, see D.
+    """The widget on an instruction, or on a link that somebody sent (`ex.link`): edit matrices and registers, see D.
 
     `A`, `B`, `C` give its first matrices; `seed` that of its random fills.
 
@@ -35,6 +35,8 @@ def explore(ins: Instruction | str, **options: Any) -> Explorer:
     >>> ex = explore("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32", A=np.ones((16, 64)), B=np.ones((64, 8)))
     >>> int(ex.D[0, 0])
     64
+    >>> bool((explore(ex.link).D == ex.D).all())
+    True
     """
     widget: Explorer = __getattr__("Explorer")(ins, **options)
     return widget

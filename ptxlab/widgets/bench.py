@@ -6,47 +6,40 @@ their codes), so nothing typed into a register is lost, not even the bits that t
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .. import gpu
-from ..dtypes import DType
+from ..arithmetic import ARCHITECTURES, has
+from ..emulator import chip_of
 from ..errors import PtxlabError, listing
 from ..instruction import Instruction, Modifiers
 from ..operand import Operand
 from ..trace import Trace, of_registers
+from .history import History, State
+from .typed import parse, parse_register
 
-__all__ = ["FILLS", "Bench", "Field", "Result", "parse"]
+__all__ = ["FILLS", "GPU", "Bench", "Field", "Result", "State", "parse"]
 
 FILLS: tuple[str, ...] = ("zeros", "ones", "identity", "counting", "random", "one-hot")
-Where = Literal["model", "gpu", "both"]
+GPU = "GPU"  # stands beside the names of chips
 
 
 @dataclass(frozen=True)
 class Result:
-    """Codes of D by the model and by the GPU; None where it was not asked."""
+    """Codes of D by one chip and by another; None where there is none to compare with."""
 
-    model: NDArray[Any] | None
-    gpu: NDArray[Any] | None
-
-    @property
-    def codes(self) -> NDArray[Any]:
-        """The codes to show: the GPU's where it ran."""
-        codes = self.gpu if self.gpu is not None else self.model
-        return np.asarray(codes)
+    codes: NDArray[Any]
+    other: NDArray[Any] | None = None
 
     @property
     def differ(self) -> NDArray[np.bool_]:
-        """Cells where both ran and their bits are not the same."""
-        if self.model is None or self.gpu is None:
-            return np.zeros(self.codes.shape, dtype=np.bool_)
-        return np.asarray(self.model != self.gpu)
+        """Cells where there are two and their bits are not the same."""
+        return np.zeros(self.codes.shape, dtype=np.bool_) if self.other is None else np.asarray(self.codes != self.other)
 
 
 @dataclass(frozen=True)
@@ -59,46 +52,6 @@ class Field:
     low: int
     bits: str
     text: str
-
-
-def parse(kind: DType, text: str) -> int:
-    """The code that a typed text stands for: a number, or a raw code in ``0x`` or ``0b`` spelling.
-
-    >>> from ptxlab import dtype
-    >>> parse(dtype("s4"), "-3"), parse(dtype("s4"), "0xd")
-    (13, 13)
-    """
-    word = text.strip().replace("\u2212", "-").lower()
-    raw = re.fullmatch(r"0(x[0-9a-f_]+|b[01_]+)", word)
-    if raw:
-        code = int(word.replace("_", ""), 0) if word.strip("0xb_") else 0
-        if code >= 1 << kind.bits:
-            raise PtxlabError(f"code {word} does not fit the {kind.bits} bits of {kind}")
-        return code
-    try:
-        whole = not kind.is_float and re.fullmatch(r"[+-]?[0-9]{1,18}", word) is not None
-        number: float = int(word) if whole else float(word)
-        if not whole and "_" in word:
-            raise ValueError
-    except ValueError:
-        raise PtxlabError(
-            f"found {text.strip()!r}; a {kind} cell takes a number such as 1, or a raw code such as 0x{(1 << kind.bits) - 1:x}"
-        ) from None
-    return int(np.ravel(kind.encode(number))[0])
-
-
-def parse_register(text: str, bits: int) -> int:
-    """The content of a register: hexadecimal with or without ``0x``, or binary with ``0b``."""
-    word = text.strip().lower().replace("_", "")
-    if re.fullmatch(r"0b[01]+", word):
-        content = int(word, 2)
-    elif re.fullmatch(r"(0x)?[0-9a-f]+", word):
-        content = int(word, 16)
-    else:
-        raise PtxlabError(f"found {text.strip()!r}; a register takes up to {bits // 4} hexadecimal digits")
-    if content >= 1 << bits:
-        raise PtxlabError(f"{text.strip()} does not fit the {bits} bits of a register")
-    return content
 
 
 class Bench:
@@ -116,16 +69,21 @@ class Bench:
 
     def __init__(self, ins: Instruction, seed: int = 0) -> None:
         self.ins = ins
+        self.seed = seed
+        self.chip = chip_of(ins).chip  # whose D is shown: a chip of `chips`, or "GPU"
+        self.against: str | None = None  # and with whose it is compared
         self.options: dict[str, Any] = {name: legal[0] for name, legal in ins.modifiers.items() if len(legal) > 1}
         self._random = np.random.default_rng(seed)
         self._held: dict[str, NDArray[Any]] = {}
-        self._results: dict[str, Result] = {}
+        self._results: dict[str, NDArray[Any]] = {}
+        self.history = History()
         for name, operand in ins.operands.items():
             if name != "D":
                 start = np.full(operand.shape, 0b0100) if name == "E" else operand.dtype.encode(np.full(operand.shape, float(name in ("SFA", "SFB"))))
                 self._held[name] = operand.pack_codes(start)
         for name in ("A", "B"):
             self.fill(name, "random")
+        self.history = History()
 
     # -- what there is ------------------------------------------------------------------------------------------------
 
@@ -201,42 +159,108 @@ class Bench:
 
     # -- the result ---------------------------------------------------------------------------------------------------
 
-    def result(self, on: Where = "model") -> Result:
-        """D for the present operands, by the model, the GPU, or both."""
-        if on not in self._results:
-            self._results[on] = self._compute(self._held, self.options, on)
-        return self._results[on]
+    @property
+    def chips(self) -> tuple[str, ...]:
+        """Chips with a model for the instruction, the one that `emulate` takes first."""
+        first = chip_of(self.ins).chip
+        return (first, *(chip for chip in ARCHITECTURES if chip != first and self._models(chip)))
 
-    def _compute(self, held: dict[str, NDArray[Any]], options: dict[str, Any], on: Where) -> Result:
-        given = {"e": held.get("E"), "scale_a": held.get("SFA"), "scale_b": held.get("SFB"), **options}
-        ways: dict[str, Callable[..., NDArray[Any]]] = {"model": partial(self.ins.emulate, model=self._model(on)), "gpu": self.ins.run}
-        codes = {way: self.ins.d.unpack_codes(do(held["A"], held["B"], held["C"], **given)) for way, do in ways.items() if on in (way, "both")}
-        return Result(codes.get("model"), codes.get("gpu"))
+    def _models(self, chip: str) -> bool:
+        try:
+            return has(self.ins, chip) and chip_of(self.ins, chip).chip == chip
+        except PtxlabError:
+            return False
 
-    def _model(self, on: Where) -> str | None:
-        """Beside a GPU, the emulator takes that GPU's model."""
-        return None if on == "model" else gpu.model(self.ins)
+    def result(self, chip: str | None = None, against: str | None = None) -> Result:
+        """D for the present operands, by the model of a chip or by the GPU, and by another of them; those on the bench unless told."""
+        chip, against = chip or self.chip, against or self.against
+        return Result(self._by(chip), None if against is None else self._by(against))
 
-    def trace(self, row: int, column: int, on: Where = "model") -> Trace:
-        """Why D[row][column] has its bits, by the model."""
-        held, model = self._held, self._model(on)
+    def _by(self, chip: str) -> NDArray[Any]:
+        if chip not in self._results:
+            self._results[chip] = self._compute(self.state, chip)
+        return self._results[chip]
+
+    def _compute(self, state: State, chip: str) -> NDArray[Any]:
+        held = state.held
+        given = {"e": held.get("E"), "scale_a": held.get("SFA"), "scale_b": held.get("SFB"), **state.options}
+        if chip == GPU:
+            return self.ins.d.unpack_codes(self.ins.run(held["A"], held["B"], held["C"], **given))
+        return self.ins.d.unpack_codes(self.ins.emulate(held["A"], held["B"], held["C"], **given, model=chip))
+
+    @property
+    def model(self) -> str:
+        """The chip whose model explains D; beside the GPU, the one to compare with."""
+        return next(chip for chip in (self.chip, self.against, self.chips[0]) if chip is not None and chip != GPU)
+
+    def trace(self, row: int, column: int) -> Trace:
+        """Why D[row][column] has its bits, by the model of a chip."""
+        held, chip = self._held, self.model
         scales = {"scale_a": held.get("SFA"), "scale_b": held.get("SFB")}
-        return of_registers(self.ins, held["A"], held["B"], held["C"], held.get("E"), row, column, model=model, **scales, **self.options)
+        return of_registers(self.ins, held["A"], held["B"], held["C"], held.get("E"), row, column, model=chip, **scales, **self.options)
 
     # -- edits: applied whole, or refused with the state as it was --------------------------------------------------------
 
+    @property
+    def state(self) -> State:
+        """All that an edit can change."""
+        return State(self._held, self.options)
+
+    def restore(self, state: State) -> None:
+        """Take a whole state, as one step."""
+        held = {name: self.ins.operands[name].check_registers(registers).copy() for name, registers in state.held.items()}
+        Modifiers(**state.options).check(self.ins)
+        self._commit(held, **state.options)
+
     def _commit(self, changed: dict[str, NDArray[Any]], **options: Any) -> None:
-        """Take the change if the instruction takes it: legal metadata and a result."""
-        held, before = {**self._held, **changed}, self.options
-        self.options = {**before, **options}
+        """Take the change if the instruction takes it: legal metadata and a result. One that changes nothing is no step."""
+        before, chip = self.state, self.model
+        new = {name: registers for name, registers in changed.items() if not np.array_equal(registers, self._held[name])}
+        options = {**before.options, **options}
+        after = State({**before.held, **new} if new else before.held, options if options != before.options else before.options)
+        if after.held is before.held and after.options is before.options:
+            return
+        self.options = after.options
         try:
             if self.ins.sparse:
-                self._codes_in(held, "A", self.ins.a)
-            result = self._compute(held, self.options, "model")
+                self._codes_in(after.held, "A", self.ins.a)
+            result = self._compute(after, chip)
         except PtxlabError:
-            self.options = before
+            self.options = before.options
             raise
-        self._held, self._results = held, {"model": result}
+        self._held, self._results = after.held, {chip: result}
+        self.history = self.history.after(before)
+
+    @contextmanager
+    def step(self) -> Iterator[None]:
+        """All edits inside are one step; if one is refused, none of them was."""
+        before, history = self.state, self.history
+        try:
+            yield
+        except BaseException:
+            self._go(before, history)
+            raise
+        if self.history is not history:
+            self.history = history.after(before)
+
+    def _go(self, state: State, history: History) -> None:
+        if state.held is not self._held or state.options is not self.options:
+            self._held, self.options, self._results = state.held, state.options, {}
+        self.history = history
+
+    def undo(self) -> bool:
+        """Go back one step; False where there is none."""
+        possible = bool(self.history.past)
+        if possible:
+            self._go(*self.history.back(self.state))
+        return possible
+
+    def redo(self) -> bool:
+        """Take back an undo; False where there is none."""
+        possible = bool(self.history.future)
+        if possible:
+            self._go(*self.history.forward(self.state))
+        return possible
 
     def set_option(self, name: str, value: Any) -> None:
         """Set a modifier: selector, scale_d, imm_scale_a ..."""
@@ -349,9 +373,15 @@ class Bench:
         elif how == "random":
             if kind.name == "ue8m0":
                 return np.asarray(2.0 ** self._random.integers(-1, 3, shape))
-            low, high = (-3, 3) if kind.is_float else (max(kind.minimum, -9), min(kind.maximum, 9))
-            matrix = self._random.integers(low if kind.signed else 0, high + 1, shape).astype(np.float64)
+            low, high = self.span(operand.name)
+            matrix = self._random.integers(low, high + 1, shape).astype(np.float64)
         return matrix
+
+    def span(self, name: str) -> tuple[int, int]:
+        """Least and largest number of a random fill."""
+        kind = self.operand(name).dtype
+        low, high = (-3, 3) if kind.is_float else (max(kind.minimum, -9), min(kind.maximum, 9))
+        return low if kind.signed else 0, high
 
     def _write(self, name: str, codes: NDArray[Any], fresh: bool) -> None:
         operand = self.operand(name)

@@ -8,15 +8,20 @@ from pathlib import Path
 
 from ..errors import PtxlabError
 
-__all__ = ["script", "style"]
+__all__ = ["script", "source", "style"]
 
 _FRONT = Path(__file__).parent / "front"
 _IMPORT = re.compile(r'^import \{[^}]*\} from "\./(\w+)\.js";\n', re.MULTILINE)
 
 
-@lru_cache(maxsize=1)
-def script() -> str:
-    """All modules in one, each after those that it imports; it exports what main.js exports.
+def source(file: str) -> str:
+    """A file of the front end as it is written."""
+    return (_FRONT / file).read_text(encoding="utf-8")
+
+
+@lru_cache
+def script(first: str = "main") -> str:
+    """A module and all that it imports in one, each after those that it imports; it exports what the first exports.
 
     >>> script().count("export "), "import " in script()
     (1, False)
@@ -30,14 +35,14 @@ def script() -> str:
                 raise PtxlabError(f"front/{name}.js imports itself by way of {seen[-1]}.js")
             return
         seen.append(name)
-        text = (_FRONT / f"{name}.js").read_text(encoding="utf-8")
+        text = source(f"{name}.js")
         for other in _IMPORT.findall(text):
             add(other)
         done.add(name)
         joined.append(re.sub(r"^export (?!default)", "", _IMPORT.sub("", text), flags=re.MULTILINE).strip())
 
     done: set[str] = set()
-    add("main")
+    add(first)
     return "\n\n".join(joined) + "\n"
 
 
@@ -48,4 +53,4 @@ def style() -> str:
     >>> ".ptx-explorer" in style()
     True
     """
-    return (_FRONT / "explorer.css").read_text(encoding="utf-8")
+    return source("explorer.css")

@@ -10,11 +10,21 @@ from numpy.typing import NDArray
 from .. import palette
 from ..describe import Picture
 from ..dtypes import DType
-from .bench import Bench
+from .bench import Bench, Result
 
-__all__ = ["about", "drawn", "wire"]
+__all__ = ["about", "compared", "drawn", "held", "identical", "made_of", "wire"]
 
 _DARK_PAPER = "#1C1C1C"
+
+
+def compared(bench: Bench, result: Result) -> dict[str, Any]:
+    """D as bytes; beside it, where there are two, the other's values and codes, which cells differ, how many, and whose they are."""
+    sent = wire(bench, "D", result.codes)
+    if result.other is None:
+        return sent
+    other = wire(bench, "D", result.other)
+    sent |= {"other_values": other["values"], "other_codes": other["codes"], "by": [bench.chip, bench.against]}
+    return {**sent, "differ": result.differ.astype(np.uint8).tobytes(), "count": int(result.differ.sum())}
 
 
 def wire(bench: Bench, name: str, codes: NDArray[Any] | None = None) -> dict[str, Any]:
@@ -32,6 +42,26 @@ def wire(bench: Bench, name: str, codes: NDArray[Any] | None = None) -> dict[str
         np.put_along_axis(home, positions, np.arange(positions.size).reshape(positions.shape), axis=1)
         sent["home"] = home.tobytes() if name == "A" else positions.astype(np.int32).tobytes()
     return sent
+
+
+def made_of(bench: Bench, result: Result) -> dict[str, tuple[Any, ...]]:
+    """What everything on the screen is made of. The arrays are never written, so that the same array is the same content."""
+    held, options = bench.state.held, bench.options
+    sparse = (held["A"], held.get("E"), options)
+    parts: dict[str, tuple[Any, ...]] = {name: (held.get(name), options) for name in ("E", "SFA", "SFB")}
+    parts |= {"A": sparse, "stored": sparse, "B": (held["B"],), "C": (held["C"],), "D": (result.codes, result.other, bench.against)}
+    return {**parts, "about": (bench, options)}
+
+
+def identical(one: tuple[Any, ...], other: tuple[Any, ...] | None) -> bool:
+    """Whether two things are made of the same."""
+    return other is not None and len(one) == len(other) and all(x is y for x, y in zip(one, other, strict=True))
+
+
+def held(bench: Bench, lane: int) -> dict[str, Any]:
+    """Registers of a lane, each in hex and with the elements in it."""
+    rows = {name: bench.fields(name, lane) for name in bench.ins.operands}
+    return {name: [{"hex": text, "fields": [dict(vars(field)) for field in fields]} for text, fields in found] for name, found in rows.items()}
 
 
 def drawn(picture: Picture) -> dict[str, Any]:

@@ -328,3 +328,140 @@ def test_why_a_cell_of_d_has_its_bits(screen: Screen, python: Any, page: Any) ->
     page.wait_for_function("node => node.querySelectorAll('.kept').length > 100", arg=body.element_handle())
     assert page.evaluate("() => { const b = document.querySelector('.ptx-why-body'); return b.scrollWidth <= b.clientWidth + 1; }")
     python("ex.layout.width = None; ex.view.tracing = False")
+
+
+# -- the picture: labels, the dot product, the lens, rows and their lanes ---------------------------------------------------
+
+RECORD = """() => {
+  window.written = [];
+  const plain = CanvasRenderingContext2D.prototype.fillText;
+  CanvasRenderingContext2D.prototype.fillText = function (text, ...rest) { window.written.push(String(text)); return plain.call(this, text, ...rest); };
+  window.forget = () => { CanvasRenderingContext2D.prototype.fillText = plain; };
+}"""
+
+
+@pytest.fixture
+def written(page: Any) -> Iterator[Any]:
+    """What is written on the canvases from now on, as a set; each call starts anew."""
+    page.evaluate(RECORD)
+    yield lambda: set(page.evaluate("() => { const found = window.written; window.written = []; return found; }"))
+    page.evaluate("() => window.forget()")
+
+
+def test_labels(screen: Screen, python: Any, page: Any, written: Any) -> None:
+    """Values, codes or holders stand in the cells; cells are as large as their labels need."""
+    show(python, page, F16)
+    python("ex.A = np.full((16, 8), -1.5); ex.B = np.full((8, 8), 0.25); ex.C = np.zeros((16, 8))")
+
+    def drawn(words: set[str]) -> None:
+        page.wait_for_function("words => words.every((word) => window.written.includes(word))", arg=sorted(words), timeout=10_000)
+        written()
+
+    page.wait_for_timeout(200)
+    written()
+    pick = page.get_by_label("Show", exact=True)
+    pick.select_option("hex code")
+    drawn({"be00", "3400", "c0400000"})  # -1.5, 0.25 and their sum -3
+    high = page.evaluate("() => document.querySelector('.ptx-explorer').cellRect('D', 0, 0)")["height"]
+    pick.select_option("binary")
+    drawn({"10111110", "00110100", "11000000", "01000000"})
+    assert page.evaluate("() => document.querySelector('.ptx-explorer').cellRect('D', 0, 0)")["height"] > high  # a byte in each line
+    pick.select_option("lane·element")
+    ins = ptxlab.instruction(F16)
+    said = set()
+    for operand, letter in ((ins.a, "a"), (ins.b, "b"), (ins.d, "d")):
+        places = [operand.where(row, column)[0] for row in range(operand.shape[0]) for column in range(operand.shape[1])]
+        said |= {f"{place.lane}·{letter}{place.element}" for place in places}
+    drawn(said)
+    pick.select_option("value")
+    drawn({"-1.5", "0.25", "-3"})
+
+
+def test_stepping_through_the_dot_product(screen: Screen, python: Any, page: Any) -> None:
+    show(python, page, F16)
+    python("ex.A = np.full((16, 8), 0.5); ex.B = np.full((8, 8), 3); ex.C = np.ones((16, 8))")
+    strip, said = page.locator(".ptx-walk"), page.locator(".ptx-walk-said")
+    assert strip.is_hidden()
+    screen.click("D", 9, 3)
+    page.wait_for_function("node => node.innerText === 'D[9][3] = 13 from C and 8 products: play, or drag'", arg=said.element_handle())
+
+    # the keyboard: C, then products; Escape goes back
+    page.get_by_label("summand", exact=True).focus()
+    page.keyboard.press("ArrowRight")
+    assert said.inner_text() == "C[9][3] = 1, sum so far 1"
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    assert said.inner_text() == "k = 1: A[9][1] · B[1][3] = 0.5 · 3 = 1.5, sum so far 4"
+    assert strip.locator(".ptx-walk-step").inner_text() == "fused sum"
+    before = page.locator("[data-pane=B]").screenshot()
+    page.keyboard.press("ArrowRight")
+    assert page.locator("[data-pane=B]").screenshot() != before  # the mark moves on
+    page.keyboard.press("Escape")
+    assert strip.get_attribute("data-at") == "0"
+
+    # playing: to the end, or until it is told to pause; an edit keeps the place
+    page.get_by_role("button", name="play the dot product").click()
+    page.wait_for_function("node => Number(node.dataset.at) >= 3", arg=strip.element_handle())
+    page.get_by_role("button", name="pause").click()
+    at = strip.get_attribute("data-at")
+    page.wait_for_timeout(400)
+    assert strip.get_attribute("data-at") == at
+    screen.type("A", 9, 0, "2")
+    page.wait_for_function("node => node.innerText.includes('sum so far ') && !node.innerText.includes('sum so far 4')", arg=said.element_handle())
+    assert strip.get_attribute("data-at") == at
+    page.get_by_role("button", name="play the dot product").click()
+    page.wait_for_function("node => node.innerText === 'D[9][3] = 17.5, exact: 0x418c0000'", arg=said.element_handle(), timeout=10_000)
+    page.get_by_role("button", name="play the dot product").wait_for()
+
+
+def test_copying_the_mnemonic(screen: Screen, python: Any, page: Any) -> None:
+    show(python, page, F16)
+    page.get_by_role("button", name="copy the mnemonic").click()
+    page.wait_for_function("() => document.querySelector('.ptx-copy').innerText === 'copied'")
+    assert page.evaluate("() => navigator.clipboard.readText()") == F16
+    page.get_by_role("button", name="copy the mnemonic").wait_for(timeout=5_000)
+
+
+def test_lanes_of_a_row(screen: Screen, python: Any, page: Any) -> None:
+    """Pointing at a heading outlines the lanes of its row or column; Shift and Space choose the row."""
+    show(python, page, F16)
+    ins = ptxlab.instruction(F16)
+
+    def outlined() -> set[int]:
+        return {int(each) for each in page.evaluate("() => [...document.querySelectorAll('.ptx-lane.holds')].map((node) => node.dataset.lane)")}
+
+    x, y = screen.middle("A", 5, 0)
+    left = page.locator("[data-pane=A] .ptx-scroller").bounding_box()["x"]
+    page.mouse.move(left - 10, y)
+    page.wait_for_function("() => document.querySelector('.ptx-status').innerText === 'row 5 of A is held by lanes 20..23'")
+    assert outlined() == {place.lane for column in range(8) for place in ins.a.where(5, column)}
+    x, y = screen.middle("B", 0, 6)
+    page.mouse.move(x, page.locator("[data-pane=B] .ptx-scroller").bounding_box()["y"] - 5)
+    page.wait_for_function("() => document.querySelector('.ptx-status').innerText.startsWith('column 6 of B')")
+    assert outlined() == {place.lane for row in range(8) for place in ins.b.where(row, 6)}
+    screen.click("D", 12, 1)
+    page.mouse.move(5, 5)
+    assert outlined() == set()
+    page.keyboard.press("Shift+Space")
+    page.wait_for_function("() => document.querySelectorAll('.ptx-lane.holds').length > 0")
+    assert outlined() == {place.lane for column in range(8) for place in ins.d.where(12, column)}
+    page.keyboard.press("ArrowUp")
+    assert outlined() == set()
+
+
+def test_lens_and_warps(screen: Screen, python: Any, page: Any, written: Any) -> None:
+    """Where cells are pixels, a lens shows those around the pointer with their labels."""
+    show(python, page, "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16")
+    python("ex.B = np.tile(np.arange(256) % 200, (16, 1)); A = np.zeros((64, 16)); A[:, 0] = 1; ex.A = A; ex.view.colour_by = 'warp'")
+    page.wait_for_timeout(300)
+    assert {f"warp {warp}" for warp in range(4)} <= written()
+    screen.hover("D", 20, 100)
+    page.wait_for_selector(".ptx-tip.on .ptx-lens")
+    assert {str(value) for value in range(97, 104)} <= written()
+    screen.hover("A", 20, 3)
+    assert page.locator(".ptx-lens").count() == 0  # its numbers can be read as they are
+    screen.hover("D", 63, 255)
+    tip, view = (page.locator(which).bounding_box() for which in (".ptx-tip", ".ptx-explorer"))
+    assert tip["y"] + tip["height"] <= view["y"] + view["height"] + 1  # turned up and left at the edge
+    assert tip["x"] + tip["width"] <= view["x"] + view["width"] + 1
+    python("ex.view.colour_by = 'lane'")

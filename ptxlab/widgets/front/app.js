@@ -2,25 +2,32 @@
 // Which lane holds what, what a code means and what D is are all decided in Python.
 
 import { make, clamp } from "./text.js";
-import { MATRICES, readMatrix, editText, longest, largest, describe } from "./matrix.js";
-import { GUTTER, FADE, Pane } from "./pane.js";
+import { MATRICES, readMatrix, editText, largest, lanesOf, describe, describeLine } from "./matrix.js";
+import { labelSize, roomFor } from "./label.js";
+import { GUTTER, FADE } from "./edges.js";
+import { Pane } from "./pane.js";
+import { Head } from "./head.js";
+import { drawLens } from "./lens.js";
+import { Stepper } from "./stepper.js";
 import { Panel } from "./panel.js";
 import { Why } from "./why.js";
 
 const GAP = 14;
 const PANEL = 440; // least width of the quadrant that holds lanes and registers
+const WARPS = [1, 29, 25, 17]; // blue, orange, green, purple among the colours of the lanes
 const TWO_COLUMNS = 850; // width at which registers stand in two columns
 
 export class App {
   constructor(model, el) {
-    Object.assign(this, { model, matrices: {}, hovered: null, selection: null, panes: [], unfolded: false, scroll: { m: 0, n: 0, kx: 0, ky: 0 } });
+    Object.assign(this, { model, matrices: {}, hovered: null, line: null, selection: null, panes: [], unfolded: false, scroll: { m: 0, n: 0, kx: 0, ky: 0 } });
     this.root = make("div", "ptx-explorer", el, { "data-lm-suppress-shortcuts": "true" });
-    this.head = make("code", "ptx-mnemonic", this.root);
+    this.head = new Head(this.root);
     this.grid = make("div", "ptx-product", this.root);
     this.quadrant = make("div", "ptx-quadrant", this.grid);
     this.panel = new Panel(this, this.quadrant);
     this.problem = make("div", "ptx-problem", this.quadrant, { role: "alert", "data-testid": "problem" });
     this.status = make("div", "ptx-status", this.quadrant, { "aria-live": "polite", "data-testid": "status" });
+    this.stepper = new Stepper(this, this.root);
     this.why = new Why(this, this.root);
     this.tip = make("div", "ptx-tip", this.root, { "aria-hidden": "true" });
     const place = (className) => make("div", className, this.grid);
@@ -39,8 +46,9 @@ export class App {
       pending = true;
       queueMicrotask(() => { pending = false; this.refresh(); });
     };
-    for (const name of ["about", "held", "lane", "colour_by", "show_c", "zoom", "problem", ...MATRICES]) this.model.on(`change:${name}`, later);
-    for (const name of ["trace", "tracing"]) this.model.on(`change:${name}`, () => this.why.update());
+    for (const name of ["about", "held", "lane", "colour_by", "label", "show_c", "zoom", "problem", ...MATRICES]) this.model.on(`change:${name}`, later);
+    this.model.on("change:selected", () => this.adopt());
+    for (const name of ["trace", "tracing"]) this.model.on(`change:${name}`, () => { this.why.update(); this.stepper.update(); });
     this.sizes = new ResizeObserver(() => { // also the first call: only now is the view in the page, with its styles
       if (!this.panes.length) this.refresh();
       else if (Math.abs(this.root.clientWidth - this.known) > 1) this.layout();
@@ -50,7 +58,7 @@ export class App {
     this.theme.observe(document.body, { attributes: true, attributeFilter: ["class", "data-jp-theme-light", "data-jp-theme-name"] });
   }
 
-  stop() { this.sizes.disconnect(); this.theme.disconnect(); this.model.off(); }
+  stop() { this.stepper.pause(); this.sizes.disconnect(); this.theme.disconnect(); this.model.off(); }
 
   readTheme() {
     const style = getComputedStyle(this.root);
@@ -70,22 +78,24 @@ export class App {
     for (const name of MATRICES) this.matrices[name] = readMatrix(this.model, this.about, name);
     if (this.selection && !this.matrices[this.selection.name]) this.selection = null;
     this.readTheme();
-    this.head.textContent = this.about.mnemonic;
+    [this.painters, this.measured] = [new Map(), new Map()];
+    this.head.show(this.about.mnemonic);
     const problem = this.model.get("problem");
     this.problem.textContent = problem;
     this.panel.update();
     this.why.update();
     const shown = ["SFB", "B", "SFA", "A", "D", "stored", ...(this.model.get("show_c") ? ["C"] : [])].filter((name) => this.matrices[name]);
     const panes = `${this.about.mnemonic} ${this.matrices.A.note} ${shown}`;
-    if (panes !== this.shown) {
-      this.widest = [1, 1, 1, 1];
-      this.build(shown);
-    }
+    const label = this.model.get("label");
+    if (panes !== this.shown || label !== this.labelled) this.widest = [1, 1, 1, 1];
+    if (panes !== this.shown) this.build(shown);
+    this.labelled = label;
     this.widest = this.chars().map((letters, index) => Math.max(letters, this.widest[index])); // cells widen for a longer number, and stay so
-    const sizes = `${panes} ${this.model.get("zoom")} ${this.dark} ${this.widest}`;
+    const sizes = `${panes} ${this.model.get("zoom")} ${this.dark} ${label} ${this.widest}`;
     if (sizes !== this.sized) this.layout();
     else for (const pane of this.panes) { pane.say(); pane.draw(); }
     [this.shown, this.sized] = [panes, sizes];
+    this.stepper.update();
     this.tell();
   }
 
@@ -95,7 +105,13 @@ export class App {
     this.panes = shown.map((name) => new Pane(this, this.places[name], name === "stored" ? ["stored", "E"] : [name], axes[name]));
   }
 
-  chars() { return ["A", "B", "D", "C"].map((name) => longest(this.matrices[name])); }
+  chars() { return ["A", "B", "D", "C"].map((name) => this.labelSize(this.matrices[name]).letters); }
+
+  // Letters and lines of a matrix's labels, measured once for what is on the screen.
+  labelSize(matrix) {
+    if (!this.measured.has(matrix)) this.measured.set(matrix, labelSize(this.matrices, matrix, this.model.get("label")));
+    return this.measured.get(matrix);
+  }
 
   // How large a cell is: digits where they fit, else pixels; the whole product as wide as the page at 100 %.
   layout() {
@@ -110,7 +126,8 @@ export class App {
     };
     const [a, b, d, c] = this.widest.map((letters) => letters * 5.6 + 4);
     const needN = Math.max(b, d, this.model.get("show_c") ? c : 0);
-    const scales = this.matrices.SFA ? this.matrices.SFA.columns * 34 + GUTTER.left + GAP : 0;
+    const scaleWidth = this.matrices.SFA ? Math.max(34, this.labelSize(this.matrices.SFA).letters * 5.6 + 4) : 0;
+    const scales = this.matrices.SFA ? this.matrices.SFA.columns * scaleWidth + GUTTER.left + GAP : 0;
     const room = this.known - 2 * GUTTER.left - GAP - scales - 12;
     let [kx, nx] = [a, needN];
     const need = k * kx + n * nx;
@@ -126,7 +143,13 @@ export class App {
     nx = Math.max(2, n * needN <= 0.4 * room ? nx : Math.min(nx, (room - k * kx) / n));
     [kx, nx] = [Math.max(2, fine(zoomed(kx, a * 1.5))), Math.max(2, fine(zoomed(nx, needN * 1.4)))];
     const legible = kx >= 8 || nx >= 8;
-    const rowM = Math.round(zoomed(m <= 16 ? (kx > 24 ? 19 : 16) : legible ? 10 : 6, 18));
+    const lines = (name, width) => { // height of a label of several lines, where the cell is wide enough for it
+      const label = this.labelSize(this.matrices[name]);
+      return roomFor(width) >= label.letters ? label.lines * 9 + 4 : 0;
+    };
+    const tall = Math.max(lines("A", kx), lines("D", nx), this.model.get("show_c") ? lines("C", nx) : 0);
+    const plainRow = Math.round(zoomed(m <= 16 ? (kx > 24 ? 19 : 16) : legible ? 10 : 6, 18));
+    const rowM = tall > 13 ? Math.max(tall, plainRow) : plainRow;
     let viewN = n * nx;
     let viewK = k * kx;
     if (viewN + viewK > room) {
@@ -136,7 +159,8 @@ export class App {
     }
     this.grid.style.gridTemplateColumns = `minmax(0, ${Math.floor(this.known - viewN - GUTTER.left - GAP - 10)}px) max-content`;
     const beside = this.panel.node.offsetHeight; // B is as high as what stands left of it, so that A and D follow at once
-    const rowK = Math.round(zoomed(clamp(Math.floor(beside / k), nx >= 8 ? 11 : 5, 18), 16));
+    const tallB = lines("B", nx);
+    const rowK = Math.max(tallB > 13 ? tallB : 0, Math.round(zoomed(clamp(Math.floor(beside / k), nx >= 8 ? 11 : 5, 18), 16)));
     const high = beside - (this.matrices.SFB ? this.matrices.SFB.rows * 17 + 45 : 0);
     const whole = (rows, row, most) => (this.unfolded || rows * row <= most ? rows * row : Math.floor(most / row) * row);
     const viewM = whole(m, rowM, 640);
@@ -145,7 +169,7 @@ export class App {
     for (const pane of this.panes) {
       const [name] = pane.names;
       if (name === "A") pane.arrange(plain(name, kx), rowM, viewK, viewM);
-      else if (name === "SFA") pane.arrange(plain(name, 34), rowM, 1e4, viewM);
+      else if (name === "SFA") pane.arrange(plain(name, scaleWidth), rowM, 1e4, viewM);
       else if (name === "B") pane.arrange(plain(name, nx), rowK, viewN, viewB);
       else if (name === "SFB") pane.arrange(plain(name, nx), 17, viewN, 1e4);
       else if (name === "stored") {
@@ -185,6 +209,13 @@ export class App {
 
   // What a cell looks like: [background, text] of a cell by its index.
   painter(matrix) {
+    if (!this.painters.has(matrix)) this.painters.set(matrix, this.makePainter(matrix));
+    return this.painters.get(matrix);
+  }
+
+  warpColours(warp) { return this.colours[WARPS[warp]]; }
+
+  makePainter(matrix) {
     const { colours, ink } = this;
     const by = this.model.get("colour_by");
     const plain = [ink.plain, ink.text];
@@ -198,6 +229,7 @@ export class App {
     }
     if (by === "nothing" || !matrix.lane) return () => plain;
     if (by === "register") return (index) => colours[(matrix.registerOf[index] % 8) * 4 + 1];
+    if (by === "warp") return (index) => this.warpColours(Math.floor(matrix.lane[index] / 32));
     return (index) => colours[matrix.lane[index] % 32];
   }
 
@@ -206,24 +238,60 @@ export class App {
   hover(hit, event) {
     const same = JSON.stringify(hit) === JSON.stringify(this.hovered);
     this.hovered = hit;
+    if (!same) {
+      this.tell();
+      this.drawOver();
+    }
     if (event && hit?.name) this.showTip(event, hit);
     else this.tip.classList.remove("on");
-    if (same) return;
-    this.tell();
-    this.drawOver();
   }
 
   showTip(event, hit) {
+    const pane = this.panes.find((each) => each.layer(hit.name));
+    const small = hit.name !== "E" && !pane.layer(hit.name).digits;
+    this.putTip(event, describe(this.matrices, hit.name, hit.row, hit.column).split(" · "), small ? hit : null);
+  }
+
+  putTip(event, [first, ...rest], small = null) {
     const box = this.root.getBoundingClientRect();
-    const [first, ...rest] = describe(this.matrices, hit.name, hit.row, hit.column).split(" · ");
     this.tip.replaceChildren();
+    if (small) drawLens(this, make("canvas", "ptx-lens", this.tip), small);
     make("b", "", this.tip).textContent = first;
     for (const line of rest.slice(0, 6)) make("span", "", this.tip).textContent = line;
     this.tip.classList.add("on");
     const width = this.tip.offsetWidth;
     const x = event.clientX - box.left;
     this.tip.style.left = `${x + 16 + width > box.width ? x - width - 12 : x + 16}px`;
-    this.tip.style.top = `${event.clientY - box.top + 14}px`;
+    const y = event.clientY - box.top;
+    const height = this.tip.offsetHeight;
+    this.tip.style.top = `${y + 14 + height > box.height ? Math.max(0, y - height - 12) : y + 14}px`;
+  }
+
+  // -- rows and columns: which lanes hold one --
+
+  hoverLine(line, event) {
+    if (line) this.putTip(event, [describeLine(this.matrices, line)]);
+    if (JSON.stringify(line) === JSON.stringify(this.line)) return;
+    if (!line) this.tip.classList.remove("on");
+    this.line = line;
+    this.tell();
+    this.drawOver();
+  }
+
+  selectLine({ name, row, column }) {
+    const { rows, columns } = this.matrices[name];
+    if (row === undefined) this.select({ name, row: 0, column, row2: rows - 1, column2: column }, true, false);
+    else this.select({ name, row, column: 0, row2: row, column2: columns - 1 }, true, false);
+  }
+
+  // The row or column that is pointed at, else the one that is selected whole.
+  shownLine() {
+    if (this.line || !this.selection) return this.line;
+    const { name, row, column } = this.selection;
+    const { top, left, bottom, right } = this.range();
+    const { rows, columns } = this.matrices[name];
+    if (top === bottom && left === 0 && right === columns - 1 && columns > 1) return { name, row };
+    return left === right && top === 0 && bottom === rows - 1 && rows > 1 ? { name, column } : null;
   }
 
   hoveredLane() {
@@ -256,11 +324,28 @@ export class App {
 
   drawOver() { for (const pane of this.panes) pane.drawOver(); }
 
+  // Scrolls what is marked into view.
+  reveal(marks) {
+    for (const mark of marks) {
+      const pane = this.panes.find((each) => each.layer(mark.name));
+      if (!pane) continue;
+      const { x, y, width, height } = pane.rect(mark.name, mark.row, mark.column);
+      pane.scroller.scrollLeft = clamp(pane.scroller.scrollLeft, x + width - pane.width + FADE, x - FADE);
+      pane.scroller.scrollTop = clamp(pane.scroller.scrollTop, y + height - pane.height + FADE, y - FADE);
+    }
+  }
+
   tell() {
+    const line = this.shownLine();
+    this.panel.outline(line && lanesOf(this.matrices, line));
+    if (line && (this.line || !this.hovered?.name)) {
+      this.status.textContent = describeLine(this.matrices, line);
+      return;
+    }
     const at = this.hovered?.name ? this.hovered : this.selection;
     this.status.textContent = at && this.matrices[at.name]
       ? describe(this.matrices, at.name, at.row, at.column)
-      : "Point at a cell to see who holds it; click to choose it; type to change it.";
+      : this.model.get("hint") ?? "Point at a cell to see who holds it; click to choose it; type to change it.";
   }
 
   // Choosing a cell chooses its lane, except when Enter or Tab moves on: the edited lane stays in view.
@@ -272,6 +357,17 @@ export class App {
     if (follow && matrix.lane && matrix.lane[at] !== this.lane) this.chooseLane(matrix.lane[at]);
     else { this.model.save_changes(); this.panel.drawRegisters(); }
     this.placeInput(focus);
+    this.tell();
+    this.drawOver();
+  }
+
+  // A cell that was chosen elsewhere: from Python, or in another view.
+  adopt() {
+    const { name, row, column } = this.model.get("selected") ?? {};
+    const same = this.selection?.name === name && this.selection?.row === row && this.selection?.column === column;
+    if (same || !this.matrices[name]) return;
+    this.selection = { name, row, column };
+    this.placeInput();
     this.tell();
     this.drawOver();
   }
@@ -334,7 +430,14 @@ export class App {
     this.model.save_changes();
   }
 
-  send(message) { this.model.send(message); }
+  // Where the kernel is gone (restarted, or closed) what was typed is said, so that it can be typed again.
+  send(message) {
+    try {
+      this.model.send(message);
+    } catch {
+      this.problem.textContent = `the kernel does not know this view any more: run its cell again${message.text === undefined ? "" : `; typed was ${message.text}`}`;
+    }
+  }
 
   cellRect(name, row, column) {
     const pane = this.panes.find((each) => each.layer(name));

@@ -8,11 +8,16 @@ export function readMatrix(model, about, name) {
   const info = about.matrices?.[name];
   const sent = model.get(name);
   if (!info || !sent?.values) return null;
+  const Values = info.kind !== "float" ? Int32Array : info.bits === 64 ? Float64Array : Float32Array;
+  const Codes = info.bits === 64 ? BigUint64Array : Uint32Array;
   return {
     ...info,
     name,
-    values: typed(info.kind !== "float" ? Int32Array : info.bits === 64 ? Float64Array : Float32Array, sent.values),
-    codes: typed(info.bits === 64 ? BigUint64Array : Uint32Array, sent.codes),
+    values: typed(Values, sent.values),
+    codes: typed(Codes, sent.codes),
+    otherValues: typed(Values, sent.other_values),
+    otherCodes: typed(Codes, sent.other_codes),
+    by: sent.by?.map((side) => (side === "gpu" ? "GPU" : side)),
     home: typed(Int32Array, sent.home),
     differ: typed(Uint8Array, sent.differ),
     count: sent.count,
@@ -41,21 +46,65 @@ export function longest(matrix) {
   return Math.min(most, 7);
 }
 
+// The matrix and index whose lane holds a cell: for a dense A of a sparse instruction its stored half, -1 where it is not stored.
+export function holderOf(matrices, matrix, index) {
+  return matrix.name === "A" && matrix.home ? [matrices.stored, matrix.home[index]] : [matrix, index];
+}
+
 export function largest(values) {
   let most = 1e-30;
   for (const value of values) if (Number.isFinite(value)) most = Math.max(most, Math.abs(value));
   return most;
 }
 
+// Indices of the cells that a lane holds; sorted out once for each matrix.
+export function cellsOf(matrix, lane) {
+  if (!matrix.byLane) {
+    matrix.byLane = [];
+    matrix.lane.forEach((holder, index) => { (matrix.byLane[holder] ??= []).push(index); });
+  }
+  return matrix.byLane[lane] ?? [];
+}
+
+export function differing(matrix) {
+  matrix.differing ??= Array.from(matrix.differ.keys()).filter((index) => matrix.differ[index]);
+  return matrix.differing;
+}
+
+// Lanes that hold a row or a column, in ascending order; null where no lane does.
+export function lanesOf(matrices, { name, row, column }) {
+  const matrix = matrices[name];
+  if (!holderOf(matrices, matrix, 0)[0].lane) return null;
+  const found = new Set();
+  const [count, step] = row === undefined ? [matrix.rows, matrix.columns] : [matrix.columns, 1];
+  const start = row === undefined ? column : row * matrix.columns;
+  for (let each = 0; each < count; each += 1) {
+    const [holder, at] = holderOf(matrices, matrix, start + each * step);
+    if (at >= 0) found.add(holder.lane[at]);
+  }
+  return [...found].sort((one, other) => one - other);
+}
+
+// "lanes 4..7, 36": runs of three and more are drawn together.
+export function describeLine(matrices, line) {
+  const matrix = matrices[line.name];
+  const said = line.row === undefined ? `column ${line.column} of ${matrix.label}` : `row ${line.row} of ${matrix.label}`;
+  const lanes = lanesOf(matrices, line);
+  if (!lanes) return `${said}: ${matrix.note}`;
+  const runs = [];
+  for (const lane of lanes) {
+    if (runs.length && runs.at(-1)[1] === lane - 1) runs.at(-1)[1] = lane;
+    else runs.push([lane, lane]);
+  }
+  return `${said} is held by lane${lanes.length > 1 ? "s" : ""} ${runs.map(([first, last]) => (last > first ? `${first}..${last}` : first)).join(", ")}`;
+}
+
 export function describe(matrices, name, row, column) {
   const matrix = matrices[name];
   const index = row * matrix.columns + column;
   const said = [`${matrix.label}[${row}][${column}] = ${editText(matrix, index)}`];
-  let holder = matrix;
-  let at = index;
+  const [holder, at] = holderOf(matrices, matrix, index);
   if (name === "A" && matrix.home) {
-    at = matrix.home[index];
-    holder = matrices.stored;
     if (at < 0) {
       const chunk = Math.floor((column * matrices.E.columns) / matrix.columns);
       said.push(`not stored: nibble 0b${binary(matrices.E.codes[row * matrices.E.columns + chunk], 4)} keeps others of chunk ${chunk}`);
@@ -73,6 +122,6 @@ export function describe(matrices, name, row, column) {
   }
   said.push(`code ${hex(holder.codes[at], holder.bits)}`);
   if (holder.lane && holder.note) said.push(holder.note);
-  if (matrix.differ?.[index]) said.push("emulator and GPU differ here");
+  if (matrix.differ?.[index]) said.push(`${matrix.by[1]} gives ${cellText({ ...matrix, values: matrix.otherValues }, index, 9)}, code ${hex(matrix.otherCodes[index], matrix.bits)}`);
   return said.join(" · ");
 }

@@ -1,11 +1,9 @@
 // A pane: one or two matrices on a canvas, with a scroller and an input above it.
 
-import { make, binary, step, clamp } from "./text.js";
-import { cellText, editText, longest, largest } from "./matrix.js";
-
-export const GUTTER = { left: 26, top: 15 };
-const LETTER = 0.602; // width of a letter of the monospaced font, in its size
-export const FADE = 22; // height of the shade at an edge behind which there is more
+import { make, binary, clamp } from "./text.js";
+import { editText, largest, cellsOf, differing } from "./matrix.js";
+import { LETTER, cellLines, roomFor } from "./label.js";
+import { GUTTER, drawEdges, drawHeadings, headings } from "./edges.js";
 
 export class Pane {
   constructor(app, parent, names, axes) {
@@ -30,6 +28,15 @@ export class Pane {
       if (hit && this.dragging && hit.name === app.selection?.name) app.select({ ...app.selection, row2: hit.row, column2: hit.column }, false);
     });
     scroller.addEventListener("pointerleave", () => app.hover(null));
+    const onHeading = (event) => (event.target === this.frame ? this.heading(event) : null);
+    this.frame.addEventListener("pointermove", (event) => app.hoverLine(onHeading(event), event));
+    this.frame.addEventListener("pointerleave", () => app.hoverLine(null));
+    this.frame.addEventListener("pointerdown", (event) => {
+      const line = event.button === 0 && onHeading(event);
+      if (!line) return;
+      event.preventDefault();
+      app.selectLine(line);
+    });
     scroller.addEventListener("pointerdown", (event) => {
       if (event.target === input && this.editing) return;
       const hit = this.hit(event);
@@ -106,11 +113,17 @@ export class Pane {
       else if (event.key === "Tab") { done(); this.commit(); app.move(0, event.shiftKey ? -1 : 1, false, false); }
       else if (event.key === "Escape") { done(); this.cancel(); }
       else if (move && move[0]) { done(); this.commit(); app.move(...move); }
+    } else if ((event.ctrlKey || event.metaKey) && /^[zy]$/i.test(event.key)) { // Ctrl+Z, Ctrl+Shift+Z, Ctrl+Y; Cmd on macOS
+      done();
+      app.send({ do: event.shiftKey || event.key.toLowerCase() === "y" ? "redo" : "undo" });
     } else if (move) { done(); app.move(...move, event.shiftKey); }
     else if (event.key === "Enter" || event.key === "F2") { done(); this.edit(); }
     else if (event.key === "Home") { done(); app.move(0, -1e6, event.shiftKey); }
     else if (event.key === "End") { done(); app.move(0, 1e6, event.shiftKey); }
-    else if (event.key === "Delete" || event.key === "Backspace") { done(); app.clear(); }
+    else if (event.key === " " && (event.shiftKey || event.ctrlKey)) { // as in a spreadsheet: the whole row, or column
+      done();
+      app.selectLine(event.shiftKey ? { name: app.selection.name, row: app.selection.row } : { name: app.selection.name, column: app.selection.column });
+    } else if (event.key === "Delete" || event.key === "Backspace") { done(); app.clear(); }
     else if (event.key === "Escape") { done(); app.select({ ...app.selection, row2: undefined, column2: undefined }); }
   }
 
@@ -146,7 +159,7 @@ export class Pane {
       make("span", "", this.caption).textContent = ` ${matrix.rows} × ${matrix.columns} ${matrix.name === "E" ? "nibbles" : matrix.type}   `;
     }
     const differing = parts[0]?.count;
-    if (differing !== undefined) make("em", differing ? "bad" : "", this.caption).textContent = differing ? `${differing} cells differ` : "emulator and GPU agree";
+    if (differing !== undefined) make("em", differing ? "bad" : "", this.caption).textContent = differing ? `${parts[0].by.join(" and ")} differ in ${differing} cell${differing > 1 ? "s" : ""}` : `${parts[0].by.join(" and ")} agree`;
     this.offerAll(parts[0]);
     this.input.setAttribute("aria-label", `${parts.map((matrix) => matrix.label).join(" and ")}, cell`);
   }
@@ -190,6 +203,19 @@ export class Pane {
     return null;
   }
 
+  // The row or column whose heading is under the pointer.
+  heading(event) {
+    const box = this.scroller.getBoundingClientRect();
+    const [x, y] = [event.clientX - box.left, event.clientY - box.top];
+    const layer = this.layers[0];
+    const { rows, columns } = this.app.matrices[layer.name];
+    const row = Math.floor((y + this.scroller.scrollTop) / this.row);
+    if (x < 0 && y >= 0 && y < this.height && row < rows) return { name: layer.name, row };
+    const px = x + this.scroller.scrollLeft;
+    const column = Math.floor(px / layer.period) * layer.per + clamp(Math.floor((px % layer.period - layer.offset) / layer.width), 0, layer.per - 1);
+    return y < 0 && x >= 0 && x < this.width && column < columns ? { name: layer.name, column } : null;
+  }
+
   // Visible cells of a layer: call(row, column, index, x, y, width) in canvas pixels.
   eachVisible(layer, call) {
     const matrix = this.app.matrices[layer.name];
@@ -226,18 +252,22 @@ export class Pane {
     this.clip(context);
     for (const layer of this.layers) this.drawLayer(context, layer);
     context.restore();
-    this.drawLabels(context);
+    drawHeadings(this, context);
     this.drawOver();
   }
 
   drawLayer(context, layer) {
     const { app } = this;
     const matrix = app.matrices[layer.name];
+    let label = app.model.get("label");
+    let { letters: most, lines } = app.labelSize(matrix);
+    const fits = () => roomFor(layer.width) >= most && this.row >= 8.5 * lines;
+    if (layer.name === "E" && label !== "value" && !fits()) [label, most, lines] = ["value", 4, 1];
     const inset = layer.width >= 8 && this.row >= 8 ? 1 : layer.width >= 5 && this.row >= 5 ? 0.5 : 0;
-    const most = longest(matrix);
-    const size = clamp(Math.min(this.row - 3, (layer.width - 2.5) / most / LETTER), 8, 12);
+    const size = clamp(Math.min((this.row - (lines > 1 ? 1 : 3)) / lines, (layer.width - 2.5) / most / LETTER), 8, 12);
     const letters = Math.floor((layer.width - 1) / (size * LETTER));
-    const digits = this.row >= 9 && letters >= (layer.name === "E" ? 1 : Math.min(most, 3));
+    const digits = label === "value" ? this.row >= 9 && letters >= (layer.name === "E" ? 1 : Math.min(most, 3)) : fits();
+    layer.digits = digits;
     const length = Math.min(letters, most);
     const narrow = clamp((layer.width - inset - 3.5) / (length * size * LETTER), 0.8, 1); // squeezed letters keep neighbours apart
     const pad = Math.max(1.5, (layer.width - inset - length * size * LETTER * narrow) / 2);
@@ -257,11 +287,14 @@ export class Pane {
       context.globalAlpha = 1;
       if (!digits && layer.name === "E") this.drawBits(context, binary(matrix.codes[index], 4), x, y, width - inset);
       if (!digits) return;
-      let word = cellText(matrix, index);
-      if (word.length > letters && matrix.kind === "float") word = cellText(matrix, index, 2);
-      if (word.length > letters) word = layer.name === "E" && letters ? matrix.codes[index].toString(16) : "…";
+      let words = cellLines(app.matrices, matrix, index, label);
+      if (words[0].length > letters && matrix.kind === "float") words = cellLines(app.matrices, matrix, index, label, 2);
+      if (words[0].length > letters) words = layer.name === "E" && letters ? [matrix.codes[index].toString(16)] : ["…"];
       context.fillStyle = ghost ? app.ink.faint : layer.name === "E" ? app.ink.text : text;
-      context.fillText(word, x + width - inset - pad, y + (this.row - inset) / 2 + 0.5, Math.max(1, word.length * size * LETTER * narrow));
+      words.forEach((word, line) => {
+        const middle = y + (this.row - inset) / 2 + 0.5 + (line - (words.length - 1) / 2) * Math.min(size + 1, this.row / lines);
+        context.fillText(word, x + width - inset - pad, middle, Math.max(1, word.length * size * LETTER * narrow));
+      });
     });
   }
 
@@ -276,74 +309,31 @@ export class Pane {
     });
   }
 
-  drawLabels(context) {
-    const { app } = this;
-    const main = this.layers[0];
-    const matrix = app.matrices[main.name];
-    const { scrollLeft, scrollTop } = this.scroller;
-    context.font = `9px ${app.ink.mono}`;
-    context.textBaseline = "middle";
-    context.textAlign = "right";
-    const rows = step(this.row, 10);
-    for (let row = 0; row < matrix.rows; row += rows) {
-      const y = row * this.row - scrollTop;
-      if (y < -1 || y > this.height - 4) continue;
-      context.fillStyle = app.hovered && this.shares(app.hovered, "row") === row ? app.ink.text : app.ink.faint;
-      context.fillText(row, GUTTER.left - 5, GUTTER.top + y + Math.min(this.row, 12) / 2 + 0.5);
-    }
-    context.textAlign = "center";
-    context.fillStyle = app.ink.faint;
-    for (const { text, middle } of this.headings()) {
-      const x = middle - scrollLeft;
-      if (x > 0 && x < this.width) context.fillText(text, GUTTER.left + x, GUTTER.top - 6);
-    }
-  }
-
-  // Column headings, so thinned out that none touches the next: {text, middle, width} in the pane's own pixels.
-  headings() {
-    const { app } = this;
-    const wide = (text) => String(text).length * 9 * LETTER;
-    const chunked = this.layers.find((layer) => layer.name === "E");
-    const found = [];
-    for (const layer of this.layers) {
-      const { columns } = app.matrices[layer.name];
-      const last = wide(layer.name === "E" ? `ch${columns - 1}` : columns - 1);
-      let each = step(layer.width, last + 4);
-      if (chunked) {
-        const named = wide(`ch${app.matrices.E.columns - 1}`);
-        const roomy = named <= chunked.width;
-        if (layer === chunked) each = roomy ? 1 : step(layer.period, named + 5);
-        else if (!roomy) continue;
-        else each = layer.width >= last + 3 ? 1 : layer.per;
-      }
-      for (let column = 0; column < columns; column += each) {
-        const text = layer.name === "E" ? `ch${column}` : String(column);
-        const half = Math.min(layer.width, 40) / 2;
-        const middle = this.x(layer, column) + (chunked && layer === chunked ? Math.max(half - 2, wide(text) / 2) : half);
-        found.push({ text, middle, width: wide(text) });
-      }
-    }
-    return found;
-  }
-
-  shares(hit, what) { return this.names.includes(hit.name) ? hit[what] : null; }
+  headings() { return headings(this); }
 
   drawOver() {
     if (!this.layers.length) return;
     const { app } = this;
     const context = this.context(this.over);
+    this.at = { x: this.scroller.scrollLeft, y: this.scroller.scrollTop };
     this.clip(context);
     const hovered = app.hovered;
     const lane = app.hoveredLane();
+    this.spotlight(context, lane);
     for (const layer of this.layers) {
       const matrix = app.matrices[layer.name];
-      if (matrix.lane && (layer.width < 8 || this.row < 8) && lane >= 0) this.spotlight(context, layer, lane);
-      if (matrix.lane) this.outline(context, layer, (index) => matrix.lane[index] === app.lane, app.ink.text, 1.25);
-      if (matrix.lane && lane >= 0 && lane !== app.lane) this.outline(context, layer, (index) => matrix.lane[index] === lane, app.ink.text, 0.75);
-      if (matrix.differ) this.outline(context, layer, (index) => matrix.differ[index], app.ink.bad, 2);
+      const held = (by, line) => this.outline(context, layer, cellsOf(matrix, by), (index) => matrix.lane[index] === by, app.ink.text, line);
+      if (matrix.lane) held(app.lane, 1.25);
+      if (matrix.lane && lane >= 0 && lane !== app.lane) held(lane, 0.75);
+      if (matrix.differ) this.outline(context, layer, differing(matrix), (index) => matrix.differ[index], app.ink.bad, 2);
     }
     context.translate(GUTTER.left - this.scroller.scrollLeft, GUTTER.top - this.scroller.scrollTop);
     for (const band of app.bands()) if (this.layer(band.name)) this.box(context, band, app.ink.brand, 1.5, 0.1);
+    for (const mark of app.stepper.marks()) {
+      if (!this.layer(mark.name)) continue;
+      this.box(context, mark, app.ink.paper, 5, 0);
+      this.box(context, mark, app.ink.brand, 3, this.layer(mark.name).digits ? 0 : 0.5);
+    }
     if (hovered && this.layer(hovered.name)) this.box(context, hovered, app.ink.text, 2, 0);
     if (app.selection && this.layer(app.selection.name)) {
       const { top, left, bottom, right } = app.range();
@@ -351,47 +341,7 @@ export class Pane {
       this.box(context, wide, app.ink.brand, document.activeElement === this.input ? 2.25 : 1.25, top !== bottom || left !== right ? 0.14 : 0);
     }
     context.restore();
-    this.drawEdges(context);
-  }
-
-  // Scroll bars may be invisible: an edge behind which there is more fades, and says how much.
-  drawEdges(context) {
-    const { scrollLeft, scrollTop } = this.scroller;
-    const { width, height, total, app } = this;
-    const [left, top] = [GUTTER.left, GUTTER.top];
-    const above = Math.round(scrollTop / this.row);
-    const below = Math.round((total.height - height - scrollTop) / this.row);
-    const columns = (pixels) => Math.round(pixels / this.layers[0].period * this.layers[0].per);
-    const before = columns(scrollLeft);
-    const after = columns(total.width - width - scrollLeft);
-    const fade = (right, down) => { // strips of paper, denser towards the edge
-      context.fillStyle = app.ink.paper;
-      for (let away = 0; away < FADE; away += 1) {
-        context.globalAlpha = Math.min(0.94, 1.7 * (1 - away / FADE));
-        const [x, y] = [right > 0 ? width - away - 1 : away, down > 0 ? height - away - 1 : away];
-        if (down) context.fillRect(left, top + y, width, 1);
-        else context.fillRect(left + x, top, 1, height);
-      }
-      context.globalAlpha = 1;
-    };
-    const say = (text, x, y, align) => {
-      context.font = `10px ${app.ink.mono}`;
-      context.textAlign = align;
-      context.textBaseline = "middle";
-      const long = context.measureText(text).width + 8;
-      context.fillStyle = app.ink.paper;
-      context.fillRect(x - long * { left: 0, center: 0.5, right: 1 }[align], y - 7, long, 14);
-      context.fillStyle = app.ink.text;
-      context.fillText(text, x + { left: 4, center: 0, right: -4 }[align], y);
-    };
-    if (below > 0) fade(0, 1);
-    if (above > 0) fade(0, -1);
-    if (after > 0) fade(1, 0);
-    if (before > 0) fade(-1, 0);
-    if (below > 0) say(`▾ ${below} more rows`, left + width / 2, top + height - 6, "center");
-    if (above > 0) say(`▴ ${above} more rows`, left + width / 2, top + 6, "center");
-    if (after > 0) say(`${after} more ▸`, left + width, top + height / 2, "right");
-    if (before > 0) say(`◂ ${before} more`, left, top + height / 2, "left");
+    drawEdges(this, context);
   }
 
   box(context, { name, row, column, row2 = row, column2 = column }, colour, line, wash) {
@@ -409,29 +359,51 @@ export class Pane {
     context.strokeRect(from.x - 0.25, from.y - 0.25, ...size);
   }
 
-  outline(context, layer, inside, colour, line) {
+  // Where a cell is drawn; null out of view.
+  place(layer, index) {
+    const { columns } = this.app.matrices[layer.name];
+    const [row, column] = [Math.floor(index / columns), index % columns];
+    const start = this.x(layer, column);
+    const [x, y] = [GUTTER.left + start - this.at.x, GUTTER.top + row * this.row - this.at.y];
+    const width = this.x(layer, column, 1) - start;
+    if (x + width < GUTTER.left || x > GUTTER.left + this.width || y + this.row < GUTTER.top || y > GUTTER.top + this.height) return null;
+    return { row, column, x, y, width };
+  }
+
+  // A line around cells, none between those that touch.
+  outline(context, layer, indices, inside, colour, line) {
     const { columns, rows } = this.app.matrices[layer.name];
     const joined = layer.per >= columns;
     context.strokeStyle = colour;
     context.lineWidth = line;
     context.beginPath();
-    this.eachVisible(layer, (row, column, index, x, y, width) => {
-      if (!inside(index)) return;
+    for (const index of indices) {
+      const cell = this.place(layer, index);
+      if (!cell) continue;
+      const { row, column, x, y, width } = cell;
       const [right, bottom] = [x + width - 0.5, y + this.row - 0.5];
       const edge = (open, x1, y1, x2, y2) => { if (open) { context.moveTo(x1, y1); context.lineTo(x2, y2); } };
       edge(row === 0 || !inside(index - columns), x - 0.5, y - 0.5, right, y - 0.5);
       edge(row === rows - 1 || !inside(index + columns), x - 0.5, bottom, right, bottom);
       edge(!joined || column === 0 || !inside(index - 1), x - 0.5, y - 0.5, x - 0.5, bottom);
       edge(!joined || column === columns - 1 || !inside(index + 1), right, y - 0.5, right, bottom);
-    });
+    }
     context.stroke();
   }
 
-  spotlight(context, layer, lane) {
-    const matrix = this.app.matrices[layer.name];
+  // Where cells are pixels, all but those of a lane step back.
+  spotlight(context, lane) {
+    if (lane < 0 || !this.layers.some((layer) => this.app.matrices[layer.name].lane && (layer.width < 8 || this.row < 8))) return;
     context.globalAlpha = 0.6;
     context.fillStyle = this.app.ink.paper;
-    this.eachVisible(layer, (row, column, index, x, y, width) => { if (matrix.lane[index] !== lane) context.fillRect(x, y, width, this.row); });
+    context.fillRect(GUTTER.left, GUTTER.top, this.width, this.height);
     context.globalAlpha = 1;
+    for (const layer of this.layers) {
+      const matrix = this.app.matrices[layer.name];
+      for (const index of matrix.lane ? cellsOf(matrix, lane) : []) {
+        const cell = this.place(layer, index);
+        if (cell) context.clearRect(cell.x, cell.y, cell.width, this.row);
+      }
+    }
   }
 }

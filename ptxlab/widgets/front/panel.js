@@ -65,6 +65,14 @@ export class Panel {
     }
   }
 
+  // Lanes that hold the row or column in question, and the warps they are in.
+  outline(lanes) {
+    const held = new Set(lanes ?? []);
+    for (const button of this.lanes.querySelectorAll("button")) button.classList.toggle("holds", held.has(Number(button.dataset.lane)));
+    const warps = new Set([...held].map((lane) => String(Math.floor(lane / 32))));
+    for (const button of this.warps.querySelectorAll("button")) button.classList.toggle("holds", warps.has(button.dataset.warp));
+  }
+
   // Registers keep their nodes while only their content changes, so that what is being typed in one of them stays.
   drawRegisters() {
     const { app } = this;

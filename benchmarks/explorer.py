@@ -1,0 +1,290 @@
+"""python -m benchmarks.explorer: how fast the explorer is in a real browser, in JupyterLab, beside the goals; and what 1,000 edits leave behind.
+
+First paint counts from the kernel's answer, a hover from the pointer's move, an edit from the Enter key; each until the frame that shows it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import cProfile
+import io
+import pstats
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import ptxlab
+from tests import chromium
+from tests.jupyter import FLAGS, Book, Lab, Shown
+
+FORMS = {  # the goal for an edit, in ms
+    "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32": 100,
+    "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32": 100,
+    "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16": 300,
+    "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16": 300,
+    "wgmma.mma_async.sp.sync.aligned.m64n256k64.f32.e4m3.e4m3": 300,
+}
+HOVER, PAINT = 16, 1000  # the other goals, in ms
+
+START = """import gc, tracemalloc, numpy as np, ptxlab
+ex = ptxlab.explore({name!r})
+ex.A, ex.B, ex.C = np.zeros(ex.A.shape), np.ones(ex.B.shape), np.zeros(ex.C.shape)
+ex"""
+MANY = """tracemalloc.start(); edit = lambda i: ex.change(lambda bench: bench.set_cell("A", 0, 0, str(i % 2)))
+def size(): gc.collect(); return tracemalloc.get_traced_memory()[0]
+for i in range(50): edit(i)
+before = size()
+for i in range({count}): edit(i)
+print(size() - before); tracemalloc.stop()"""
+
+# Every message between page and kernel, by the page's clock; and the moment at which a change has been painted.
+CLOCK = """
+window.clock = { messages: [], hovers: [], edits: [], painted: null };
+const painted = (call) => requestAnimationFrame(() => {
+  const { port1, port2 } = new MessageChannel();
+  port1.onmessage = () => call(performance.now());
+  port2.postMessage(0);
+});
+const length = (data) => data.byteLength ?? data.length ?? 0;
+window.WebSocket = class extends WebSocket {
+  constructor(...given) {
+    super(...given);
+    this.addEventListener("message", ({ data }) => {
+      const head = typeof data === "string" ? data.slice(0, 3000) : new TextDecoder("latin1").decode(new Uint8Array(data, 0, Math.min(3000, data.byteLength)));
+      const type = /"msg_type": ?"(\\w+)"/.exec(head)?.[1] ?? "";
+      clock.messages.push({ at: performance.now(), bytes: length(data), type });
+    });
+  }
+  send(data) { clock.messages.push({ at: performance.now(), bytes: length(data), type: "sent" }); super.send(data); }
+};
+new MutationObserver(() => {
+  const canvas = clock.painted === null && document.querySelector(".ptx-explorer [data-pane=D] canvas");
+  if (canvas && canvas.width > 1) { clock.painted = 0; painted((now) => { clock.painted = now; }); }
+}).observe(document, { childList: true, subtree: true, attributes: true, attributeFilter: ["width", "style"] });
+addEventListener("pointermove", () => {
+  const start = performance.now();
+  painted((now) => clock.hovers.push(now - start));
+}, { capture: true });
+addEventListener("keydown", (event) => { if (event.key === "Enter") clock.entered = performance.now(); }, { capture: true });
+clock.await = (status) => { // one edit: from Enter until the line that gives the hovered cell of D is another
+  const before = status.textContent;
+  const watch = new MutationObserver(() => {
+    if (status.textContent === before) return;
+    watch.disconnect();
+    painted((now) => clock.edits.push(now - clock.entered));
+  });
+  watch.observe(status, { childList: true, characterData: true, subtree: true });
+};
+"""
+
+
+def spread(times: list[float]) -> tuple[float, float]:
+    """Median and 95th percentile."""
+    return statistics.median(times), sorted(times)[round(0.95 * (len(times) - 1))]
+
+
+def table(rows: list[list[str]]) -> str:
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return "\n".join(
+        "  ".join(cell.rjust(width) if at else cell.ljust(width) for at, (cell, width) in enumerate(zip(row, widths, strict=True))) for row in rows
+    )
+
+
+@contextmanager
+def pages() -> Iterator[tuple[Lab, Callable[[], Any]]]:
+    """A JupyterLab, and a function that opens a fresh page with the clock in it."""
+    from playwright.sync_api import sync_playwright
+
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        lab = Lab(Path(folder))
+        browser = playwright.chromium.launch(executable_path=chromium.find(), args=[*FLAGS, "--enable-precise-memory-info"])
+
+        def fresh() -> Any:
+            page = browser.new_context(viewport={"width": 1280, "height": 1400}).new_page()
+            page.add_init_script(CLOCK)
+            return page
+
+        try:
+            lab.wait()
+            yield lab, fresh
+        finally:
+            browser.close()
+            lab.stop()
+
+
+def show(lab: Lab, page: Any, name: str) -> tuple[Book, Shown]:
+    """A notebook with one explorer: A and C zero, B one, so that a cell of A is a row of D."""
+    book = lab.open(page, f"bench{time.monotonic_ns()}", [START.format(name=name), "pass"])
+    book.run(0)
+    shown = Shown(page)
+    page.wait_for_function("() => clock.painted")
+    return book, shown
+
+
+def first_paint(page: Any) -> float:
+    """From the kernel's answer, which says that there is a widget, to the frame with its matrices."""
+    said = page.evaluate("() => [clock.painted, clock.messages.find(({ type }) => type === 'execute_result' || type === 'display_data').at]")
+    return float(said[0] - said[1])
+
+
+def hover(page: Any, shown: Shown, moves: int) -> list[float]:
+    """The pointer wanders over A and D, to another cell with every move."""
+    size = shown.root.locator("[data-pane=D] .ptx-scroller").bounding_box()
+    start = {name: shown.middle(name, 0, 0) for name in ("A", "D")}
+    page.evaluate("() => { clock.hovers.length = 0; }")
+    for move in range(moves):
+        x, y = start["AD"[move % 2]]
+        page.mouse.move(x + move * 7 % (min(size["width"], 120) - 10), y + move * 11 % (min(size["height"], 200) - 10))
+        page.wait_for_function("count => clock.hovers.length > count", arg=move, polling=4)
+    return [float(found) for found in page.evaluate("() => clock.hovers")]
+
+
+def edit(page: Any, shown: Shown, count: int) -> tuple[list[float], float, int, int]:
+    """Type into A while the pointer rests on D: times, until the data came in, and bytes that the page receives and sends."""
+    arrived, received, sent = [], [], []
+    page.mouse.click(*shown.middle("A", 0, 0))
+    page.mouse.move(*shown.middle("D", 0, 0))
+    page.wait_for_function("node => node.textContent.startsWith('D[0][0]')", arg=shown.status.element_handle())
+    for turn in range(count):
+        page.wait_for_timeout(150)
+        page.evaluate("status => { clock.messages.length = 0; clock.await(status); }", shown.status.element_handle())
+        page.keyboard.type(str(1 + turn % 2))
+        page.keyboard.press("Enter")
+        page.wait_for_function("count => clock.edits.length > count", arg=turn, polling=4, timeout=30_000)
+        page.wait_for_timeout(150)
+        page.keyboard.press("ArrowUp")
+        entered, messages = page.evaluate("() => [clock.entered, clock.messages]")
+        arrived.append(max((m for m in messages if m["type"] == "comm_msg"), key=lambda m: m["bytes"])["at"] - entered)
+        received.append(sum(message["bytes"] for message in messages if message["type"] != "sent"))
+        sent.append(sum(message["bytes"] for message in messages if message["type"] == "sent"))
+    return (
+        [float(found) for found in page.evaluate("() => clock.edits")],
+        statistics.median(arrived),
+        round(statistics.median(received)),
+        round(statistics.median(sent)),
+    )
+
+
+def in_python(name: str, rounds: int = 20) -> tuple[float, str]:
+    """Milliseconds of an edit in Python alone, and where they go."""
+    ex: Any = ptxlab.explore(name)
+    ex.A = 0 * ex.A
+
+    def work(turn: int) -> None:
+        ex.change(lambda bench: bench.set_cell("A", 0, 0, str(turn % 2)))
+
+    work(1)
+    start = time.perf_counter()
+    for turn in range(rounds):
+        work(turn)
+    taken = (time.perf_counter() - start) / rounds * 1e3
+    profile = cProfile.Profile()
+    profile.runcall(lambda: [work(turn) for turn in range(rounds)])
+    said = io.StringIO()
+    pstats.Stats(profile, stream=said).sort_stats("cumulative").print_stats(25)
+    return taken, said.getvalue()
+
+
+def counters(page: Any) -> dict[str, float]:
+    """What lives in the page after its garbage has been collected: heap in kB, nodes (attached or not), listeners."""
+    session = page.context.new_cdp_session(page)
+    for _ in range(2):
+        session.send("HeapProfiler.collectGarbage")
+    found = session.send("Memory.getDOMCounters")
+    session.detach()
+    return {
+        "heap kB": page.evaluate("() => performance.memory.usedJSHeapSize / 1e3"),
+        "nodes": found["nodes"],
+        "listeners": found["jsEventListeners"],
+    }
+
+
+def many(lab: Lab, page: Any, name: str, count: int) -> list[list[str]]:
+    """What edits leave behind: first made in Python, then typed in the page."""
+    book, shown = show(lab, page, name)
+
+    def row(what: str, python: str, before: dict[str, float], seconds: float) -> list[str]:
+        after = counters(page)
+        return [what, python, *(f"{after[key] - before[key]:+,.0f}" for key in before), f"{seconds:.0f} s"]
+
+    def settled(value: int) -> None:
+        shown.reads("D", 0, 0, value, 300)
+        page.wait_for_timeout(500)
+
+    book.run(1, MANY.format(count=20))
+    settled(1)
+    before, start = counters(page), time.perf_counter()
+    grown = book.run(1, MANY.format(count=count), 300)
+    settled((count - 1) % 2)
+    rows = [["", "Python B", *before, "time"], row(f"{count:,} edits by Python", f"{int(grown):+,}", before, time.perf_counter() - start)]
+    book.run(1, "gc.collect(); tracemalloc.start(); size()")
+    page.mouse.click(*shown.middle("A", 0, 0))
+    before, start = counters(page), time.perf_counter()
+    for turn in range(count):
+        page.keyboard.type(str(1 + turn % 2))
+        page.keyboard.press("Enter")
+        page.keyboard.press("ArrowUp")
+    settled(2 - count % 2)
+    taken = time.perf_counter() - start
+    grown = book.run(1, "print(size()); tracemalloc.stop()")
+    return [*rows, row(f"{count:,} edits typed", f"{int(grown):+,}", before, taken)]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.explorer", description=__doc__)
+    parser.add_argument("--moves", type=int, default=100, help="pointer moves for each instruction")
+    parser.add_argument("--edits", type=int, default=15, help="timed edits for each instruction")
+    parser.add_argument("--many", type=int, default=1000, help="edits after which memory is compared; 0 leaves it out")
+    parser.add_argument("--profile", action="store_true", help="also print where Python spends an edit")
+    parser.add_argument("forms", nargs="*", default=list(FORMS), help="mnemonics")
+    args = parser.parse_args()
+    rows = [
+        [
+            "ms, median (95 %)",
+            f"first paint, goal {PAINT}",
+            f"hover, goal {HOVER}",
+            "edit",
+            "its goal",
+            "until data",
+            "in Python",
+            "kB to the page",
+            "kB from it",
+        ]
+    ]
+    profiles = []
+    with pages() as (lab, fresh):
+        for name in args.forms:
+            page = fresh()
+            _, shown = show(lab, page, name)
+            painted, hovers = first_paint(page), spread(hover(page, shown, args.moves))
+            edits, arrived, received, sent = edit(page, shown, args.edits)
+            python, profile = in_python(name)
+            profiles.append(f"{name}\n{profile}")
+            both = [f"{middle:.0f} ({most:.0f})" for middle, most in (hovers, spread(edits))]
+            rows.append(
+                [
+                    name,
+                    f"{painted:.0f}",
+                    *both,
+                    f"{FORMS.get(name, 300)}",
+                    f"{arrived:.0f}",
+                    f"{python:.1f}",
+                    f"{received / 1e3:,.1f}",
+                    f"{sent / 1e3:,.1f}",
+                ]
+            )
+            page.context.close()
+        print(table(rows))
+        if args.many:
+            print(f"\nwhat stays after garbage collection, {args.forms[min(1, len(args.forms) - 1)]}")
+            print(table(many(lab, fresh(), args.forms[min(1, len(args.forms) - 1)], args.many)))
+    if args.profile:
+        print("\n" + "\n".join(profiles))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,121 @@
+// What stands around a pane: column headings, and the edges behind which there is more.
+
+import { step } from "./text.js";
+import { LETTER } from "./label.js";
+
+export const GUTTER = { left: 26, top: 15 };
+export const FADE = 22; // height of the shade at an edge behind which there is more
+
+// Column headings, so thinned out that none touches the next: {text, middle, width} in the pane's own pixels.
+export function headings(pane) {
+  const { app } = pane;
+  const wide = (text) => String(text).length * 9 * LETTER;
+  const chunked = pane.layers.find((layer) => layer.name === "E");
+  const found = [];
+  for (const layer of pane.layers) {
+    const { columns } = app.matrices[layer.name];
+    const last = wide(layer.name === "E" ? `ch${columns - 1}` : columns - 1);
+    let each = step(layer.width, last + 4);
+    if (chunked) {
+      const named = wide(`ch${app.matrices.E.columns - 1}`);
+      const roomy = named <= chunked.width;
+      if (layer === chunked) each = roomy ? 1 : step(layer.period, named + 5);
+      else if (!roomy) continue;
+      else each = layer.width >= last + 3 ? 1 : layer.per;
+    }
+    for (let column = 0; column < columns; column += each) {
+      const text = layer.name === "E" ? `ch${column}` : String(column);
+      const half = Math.min(layer.width, 40) / 2;
+      const middle = pane.x(layer, column) + (chunked && layer === chunked ? Math.max(half - 2, wide(text) / 2) : half);
+      found.push({ text, middle, width: wide(text) });
+    }
+  }
+  return found;
+}
+
+// Row and column numbers; a bar for each warp's rows where warps are told apart by colour.
+export function drawHeadings(pane, context) {
+  const { app } = pane;
+  const matrix = app.matrices[pane.layers[0].name];
+  const { scrollLeft, scrollTop } = pane.scroller;
+  const warps = app.model.get("colour_by") === "warp" && app.about.lanes > 32 && matrix.lane && matrix.columns;
+  const warpOf = (row) => Math.floor(matrix.lane[row * matrix.columns] / 32);
+  context.textBaseline = "middle";
+  const rows = step(pane.row, 10);
+  const named = [];
+  for (let row = 0; row < matrix.rows; row += 1) {
+    const y = row * pane.row - scrollTop;
+    if (y < -1 || y > pane.height - 4) continue;
+    const middle = GUTTER.top + y + Math.min(pane.row, 12) / 2 + 0.5;
+    if (warps) {
+      context.fillStyle = app.warpColours(warpOf(row))[0];
+      context.fillRect(GUTTER.left - 4, GUTTER.top + y, 3, pane.row);
+      if (row === 0 || warpOf(row) !== warpOf(row - 1)) named.push([row, `warp ${warpOf(row)}`]);
+    }
+    if (row % rows) continue;
+    context.font = `9px ${app.ink.mono}`;
+    context.textAlign = "right";
+    context.fillStyle = app.ink.faint;
+    context.fillText(row, GUTTER.left - 5, middle);
+  }
+  named.forEach(([row, text], index) => { // along the rows of the warp
+    const end = index + 1 < named.length ? named[index + 1][0] : matrix.rows;
+    const [top, bottom] = [Math.max(0, row * pane.row - scrollTop), Math.min(pane.height, end * pane.row - scrollTop)];
+    if (bottom - top < 36) return;
+    context.save();
+    context.translate(5, GUTTER.top + (top + bottom) / 2);
+    context.rotate(-Math.PI / 2);
+    context.font = `600 9px ${app.ink.mono}`;
+    context.textAlign = "center";
+    context.fillStyle = app.ink.text;
+    context.fillText(text, 0, 0);
+    context.restore();
+  });
+  context.font = `9px ${app.ink.mono}`;
+  context.textAlign = "center";
+  context.fillStyle = app.ink.faint;
+  for (const { text, middle } of headings(pane)) {
+    const x = middle - scrollLeft;
+    if (x > 0 && x < pane.width) context.fillText(text, GUTTER.left + x, GUTTER.top - 6);
+  }
+}
+
+// Scroll bars may be invisible: an edge behind which there is more fades, and says how much.
+export function drawEdges(pane, context) {
+  const { scrollLeft, scrollTop } = pane.scroller;
+  const { width, height, total, app } = pane;
+  const [left, top] = [GUTTER.left, GUTTER.top];
+  const above = Math.round(scrollTop / pane.row);
+  const below = Math.round((total.height - height - scrollTop) / pane.row);
+  const columns = (pixels) => Math.round(pixels / pane.layers[0].period * pane.layers[0].per);
+  const before = columns(scrollLeft);
+  const after = columns(total.width - width - scrollLeft);
+  const fade = (right, down) => { // strips of paper, denser towards the edge
+    context.fillStyle = app.ink.paper;
+    for (let away = 0; away < FADE; away += 1) {
+      context.globalAlpha = Math.min(0.94, 1.7 * (1 - away / FADE));
+      const [x, y] = [right > 0 ? width - away - 1 : away, down > 0 ? height - away - 1 : away];
+      if (down) context.fillRect(left, top + y, width, 1);
+      else context.fillRect(left + x, top, 1, height);
+    }
+    context.globalAlpha = 1;
+  };
+  const say = (text, x, y, align) => {
+    context.font = `10px ${app.ink.mono}`;
+    context.textAlign = align;
+    context.textBaseline = "middle";
+    const long = context.measureText(text).width + 8;
+    context.fillStyle = app.ink.paper;
+    context.fillRect(x - long * { left: 0, center: 0.5, right: 1 }[align], y - 7, long, 14);
+    context.fillStyle = app.ink.text;
+    context.fillText(text, x + { left: 4, center: 0, right: -4 }[align], y);
+  };
+  if (below > 0) fade(0, 1);
+  if (above > 0) fade(0, -1);
+  if (after > 0) fade(1, 0);
+  if (before > 0) fade(-1, 0);
+  if (below > 0) say(`▾ ${below} more rows`, left + width / 2, top + height - 6, "center");
+  if (above > 0) say(`▴ ${above} more rows`, left + width / 2, top + 6, "center");
+  if (after > 0) say(`${after} more ▸`, left + width, top + height / 2, "right");
+  if (before > 0) say(`◂ ${before} more`, left, top + height / 2, "left");
+}

@@ -1,0 +1,30 @@
+// What stands in a cell: its value, its code in hexadecimal or binary, or who holds it.
+
+import { binary } from "./text.js";
+import { cellText, longest, holderOf } from "./matrix.js";
+
+export const LETTER = 0.602; // width of a letter of the monospaced font, in its size
+
+// How many letters of the smallest size stand in a cell of this width.
+export const roomFor = (width) => Math.floor((width - 1) / (8 * LETTER));
+
+const split = (text, length) => text.match(new RegExp(`.{1,${length}}`, "g"));
+
+// One line of text, or several for a code of more than one byte.
+export function cellLines(matrices, matrix, index, label, digits = 4) {
+  if (label === "hex") return split(matrix.codes[index].toString(16).padStart(Math.ceil(matrix.bits / 4), "0"), 8);
+  if (label === "binary") return split(binary(matrix.codes[index], matrix.bits), matrix.bits === 64 ? 16 : 8);
+  if (label === "lane") {
+    const [holder, at] = holderOf(matrices, matrix, index);
+    if (at < 0) return [""];
+    if (holder.lane) return [`${holder.lane[at]}·${holder.element}${holder.elementOf[at]}`];
+  }
+  return [cellText(matrix, index, digits)];
+}
+
+// Letters of the longest line, and how many lines.
+export function labelSize(matrices, matrix, label) {
+  if (label === "value") return { letters: longest(matrix), lines: 1 };
+  const words = label === "lane" ? Array.from(matrix.values, (_, index) => cellLines(matrices, matrix, index, label)) : [cellLines(matrices, matrix, 0, label)];
+  return { letters: words.reduce((most, [word]) => Math.max(most, word.length), 1), lines: words[0].length };
+}

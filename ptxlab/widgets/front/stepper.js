@@ -1,0 +1,91 @@
+// The dot product of the chosen cell of D, one summand after the other. Products and sums are Python's.
+
+import { make } from "./text.js";
+
+const PACE = 250; // milliseconds a summand
+
+export class Stepper {
+  constructor(app, parent) {
+    Object.assign(this, { app, at: 0, stops: [], timer: 0, cell: "" });
+    this.node = make("section", "ptx-walk", parent, { "aria-label": "the dot product, step by step", "data-testid": "walk" });
+    this.button = make("button", "ptx-play", this.node);
+    this.slider = make("input", "ptx-scrub", this.node, { type: "range", min: "0", step: "1", "aria-label": "summand" });
+    this.said = make("output", "ptx-walk-said", this.node);
+    this.step = make("span", "ptx-walk-step", this.node);
+    this.button.addEventListener("click", () => (this.timer ? this.pause() : this.play()));
+    this.slider.addEventListener("input", () => { this.pause(); this.go(Number(this.slider.value)); });
+    this.slider.addEventListener("keydown", (event) => {
+      event.stopPropagation();
+      if (event.key === "Escape") { this.pause(); this.go(0); }
+      if (event.key === " " || event.key === "Enter") { event.preventDefault(); this.button.click(); }
+    });
+    this.face();
+  }
+
+  update() {
+    const trace = this.app.model.get("trace");
+    const walk = trace?.walk;
+    const cell = walk ? `${this.app.about?.mnemonic} ${trace.row} ${trace.column}` : "";
+    this.node.hidden = !walk;
+    Object.assign(this, { trace, stops: walk?.stops ?? [] });
+    if (cell !== this.cell) {
+      this.cell = cell;
+      this.pause();
+      this.at = 0;
+    }
+    this.slider.max = String(this.stops.length);
+    this.go(Math.min(this.at, this.stops.length), false);
+  }
+
+  face() {
+    this.button.textContent = this.timer ? "❚❚" : "▶";
+    this.button.setAttribute("aria-label", this.timer ? "pause" : "play the dot product");
+    this.said.setAttribute("aria-live", this.timer ? "off" : "polite");
+  }
+
+  play() {
+    if (this.at >= this.stops.length) this.at = 0;
+    this.timer = window.setInterval(() => {
+      this.go(this.at + 1);
+      if (this.at >= this.stops.length) this.pause();
+    }, PACE);
+    this.go(this.at + 1);
+    this.face();
+  }
+
+  pause() {
+    window.clearInterval(this.timer);
+    this.timer = 0;
+    this.face();
+  }
+
+  go(at, follow = true) {
+    this.at = at;
+    this.slider.value = String(at);
+    const stop = this.stops[at - 1];
+    const text = stop ? stop[3] : this.trace?.walk?.about ?? "";
+    this.said.textContent = text;
+    this.step.textContent = stop ? stop[2] : "";
+    this.slider.setAttribute("aria-valuetext", text);
+    this.node.dataset.at = String(at);
+    if (follow) this.app.reveal(this.marks());
+    this.app.drawOver();
+  }
+
+  // Where a stop is in the panes: cells of A and B, the stored cells and nibbles of a sparse A; C, or the cell of D itself.
+  marks() {
+    const stop = this.stops[this.at - 1];
+    if (!stop) return [];
+    const { row, column, walk } = this.trace;
+    const [first, last, , text] = stop;
+    const cell = { name: "D", row, column };
+    if (first === null) return text.startsWith("C[") ? [cell, { name: "C", row, column }] : [cell];
+    const found = [{ name: "A", row, column: first, column2: last }, { name: "B", row: first, row2: last, column: walk.other }, cell];
+    const { A, stored } = this.app.matrices;
+    if (!stored) return found;
+    const homes = [];
+    for (let k = first; k <= last; k += 1) if (A.home[row * A.columns + k] >= 0) homes.push(A.home[row * A.columns + k] % stored.columns);
+    const chunk = (k) => Math.floor(k / this.app.about.chunk);
+    return [...found, { name: "stored", row, column: Math.min(...homes), column2: Math.max(...homes) }, { name: "E", row, column: chunk(first), column2: chunk(last) }];
+  }
+}

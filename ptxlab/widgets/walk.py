@@ -1,0 +1,77 @@
+"""The dot product of a cell of D, one summand after the other, as sentences that the explorer steps through."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from ..instruction import Instruction
+from ..trace import Step, Term, Trace
+from ..trace.record import Number, said
+
+__all__ = ["walk"]
+
+_PRODUCT = re.compile(r"A\[(\d+)\]\[(\d+)\] B\[\d+\]\[(\d+)\]")
+_BLOCK = re.compile(r"(?:sum of )?k (\d+)\.\.(\d+)")
+_CARRIED = re.compile(r"zero|sum so far|sum as \w+")  # what a step takes over from the one before it
+
+
+def walk(ins: Instruction, found: Trace) -> dict[str, Any]:
+    """The column of B, what it is all about, and the stops: [first k, last k, step of the hardware, sentence]; no k for C and roundings.
+
+    >>> import numpy as np, ptxlab
+    >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32")
+    >>> stops = walk(ins, ins.trace(np.full((16, 8), 0.5), np.full((8, 8), 3), np.ones((16, 8)), 9, 3))["stops"]
+    >>> stops[2]
+    [1, 1, 'fused sum', 'k = 1: A[9][1] · B[1][3] = 0.5 · 3 = 1.5, sum so far 4']
+    >>> stops[-1]
+    [None, None, 'fused sum', 'D[9][3] = 13, exact: 0x41500000']
+    """
+    stops: list[list[Any]] = []
+    for step in found.steps:
+        for term, total in zip(step.terms, step.partial_sums, strict=True):
+            if not _CARRIED.fullmatch(term.name):
+                stops.append([*_span(term), step.name, f"{_summand(ins, found, term)}, sum so far {said(total)}"])
+        if step is found.steps[-1] or step.change != 0:
+            stops.append([None, None, step.name, _end(found, step)])
+    where = f"[{found.row}][{found.col}]"
+    names = [term.name for step in found.steps for term in step.terms]
+    products = sum(_PRODUCT.fullmatch(name) is not None for name in names)
+    parts = f"{products} products" if products else f"{sum(_BLOCK.fullmatch(name) is not None for name in names)} blocks of products"
+    return {
+        "other": ins.column_of_b(found.row, found.col),
+        "about": f"D{where} = {said(found.value)} from C and {parts}: play, or drag",
+        "stops": stops,
+    }
+
+
+def _span(term: Term) -> tuple[int | None, int | None]:
+    product, block = _PRODUCT.fullmatch(term.name), _BLOCK.fullmatch(term.name)
+    if product:
+        return int(product[2]), int(product[2])
+    return (int(block[1]), int(block[2])) if block else (None, None)
+
+
+def _summand(ins: Instruction, found: Trace, term: Term) -> str:
+    kept = "" if term.kept == term.value or term.value != term.value else f", of which {said(term.kept)} is kept"
+    product = _PRODUCT.fullmatch(term.name)
+    if not product or term.factors is None:
+        name = f"C[{found.row}][{found.col}]" if term.name == "C" else term.name
+        if ins.scale_a is not None and term.name != "C":
+            name = f"products of {name}, times their scales"
+        return f"{name} = {said(term.value)}{kept}"
+    row, k, column = product.groups()
+    sign = {"xor": "xor", "and": "and"}.get(ins.bit_op or "", "·")
+    scales = " · scales" if ins.scale_a is not None else ""
+    factors = f"{_factor(term.factors[0])} {sign} {_factor(term.factors[1])}{scales}"
+    return f"k = {k}: A[{row}][{k}] {sign} B[{k}][{column}]{scales} = {factors} = {said(term.value)}{kept}"
+
+
+def _factor(value: Number) -> str:
+    return said(value, 6)
+
+
+def _end(found: Trace, step: Step) -> str:
+    how = "exact" if step.change == 0 else step.rounding
+    name = f"D[{found.row}][{found.col}]" if step is found.steps[-1] else f"result of “{step.name}”"
+    return f"{name} = {said(step.value)}, {how}: {step.code_text}"

@@ -1,0 +1,136 @@
+"""What people do to a notebook: two views of one widget, the cell run again, a kernel restarted, twenty widgets, a narrow window, many edits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.jupyter import Book, Shown
+
+pytestmark = pytest.mark.browser
+
+NAME = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+CODE = f"""import numpy as np, ptxlab
+from IPython.display import display
+def new(): return ptxlab.explore({NAME!r}, A=np.zeros((16, 16)), B=np.ones((16, 8)), C=np.zeros((16, 8)))
+ex = new()
+display(ex); display(ex)"""
+
+
+@pytest.fixture(scope="module")
+def book(lab: Any, page: Any) -> Book:
+    """A notebook that shows one explorer twice; its second cell is free for Python."""
+    opened: Book = lab.open(page, "robust", [CODE, "pass"])
+    opened.run(0)
+    return opened
+
+
+def count(page: Any, number: int) -> None:
+    page.wait_for_function("number => document.querySelectorAll('.ptx-explorer [data-pane=D]').length === number", arg=number, timeout=60_000)
+
+
+def test_two_views_stay_in_step(book: Book, page: Any) -> None:
+    count(page, 2)
+    first, second = Shown(page, 0), Shown(page, 1)
+    first.type("A", 3, 5, "1.5")
+    second.reads("D", 3, 0, "1.5")
+    second.type("A", 3, 6, "2")
+    first.reads("D", 3, 0, "3.5")
+    second.reads("A", 3, 5, "1.5")
+    assert book.run(1, "print(ex.D[3, 0])") == "3.5"
+
+
+def test_one_view_fewer(book: Book, page: Any) -> None:
+    """A view that goes takes nothing from the other."""
+    book.run(1, "display(ex)")
+    count(page, 3)
+    book.run(1, "pass")
+    count(page, 2)
+    shown = Shown(page)
+    shown.type("A", 4, 0, "7")
+    shown.reads("D", 4, 0, "7")
+
+
+def test_run_again(book: Book, page: Any) -> None:
+    book.run(0)
+    count(page, 2)
+    Shown(page, 1).reads("D", 3, 0, "0")
+    Shown(page, 1).type("A", 3, 5, "4")
+    Shown(page, 0).reads("D", 3, 0, "4")
+
+
+def test_narrow_and_back(book: Book, page: Any) -> None:
+    shown = Shown(page)
+    whole = page.viewport_size
+    wide = shown.root.bounding_box()["width"]
+    fits = "root => root.scrollWidth <= root.clientWidth + 1"
+    page.set_viewport_size({"width": 700, "height": whole["height"]})
+    page.wait_for_function("([root, wide]) => root.clientWidth < wide - 300", arg=[shown.root.element_handle(), wide])
+    page.wait_for_timeout(200)
+    narrow = shown.root.evaluate(fits), shown.drawn()
+    shown.type("A", 2, 2, "6")
+    shown.reads("D", 2, 0, "6")
+    page.set_viewport_size(whole)
+    page.wait_for_function("([root, wide]) => Math.abs(root.clientWidth - wide) < 2", arg=[shown.root.element_handle(), wide])
+    assert narrow == (True, True) and shown.root.evaluate(fits)
+    shown.reads("D", 2, 0, "6")
+
+
+def test_kernel_restart(book: Book, page: Any) -> None:
+    """The page goes on showing what it has, an edit that nobody answers breaks nothing, and running the cell again brings all back."""
+    Shown(page).type("A", 5, 5, "2")
+    Shown(page).reads("D", 5, 0, "2")
+    book.restart()
+    shown = Shown(page)
+    shown.reads("D", 5, 0, "2")
+    shown.type("A", 5, 6, "3")
+    assert shown.drawn()
+    book.run(1, "pass")  # prompts count from 1 again; the first cell shows a new number only if another ran before it
+    book.run(0)
+    count(page, 2)
+    again = Shown(page, 1)
+    again.reads("D", 5, 0, "0")
+    again.type("A", 5, 6, "3")
+    again.reads("D", 5, 0, "3")
+
+
+@pytest.fixture
+def living(page: Any) -> Callable[[], dict[str, int]]:
+    """Nodes, attached or not, and listeners that outlive a garbage collection."""
+
+    def measure() -> dict[str, int]:
+        session = page.context.new_cdp_session(page)
+        for _ in range(2):
+            session.send("HeapProfiler.collectGarbage")
+        found = session.send("Memory.getDOMCounters")
+        session.detach()
+        return {"nodes": found["nodes"], "listeners": found["jsEventListeners"]}
+
+    return measure
+
+
+def test_edits_leave_nothing_behind(book: Book, page: Any, living: Callable[[], dict[str, int]]) -> None:
+    edits = "for i in range({}): ex.change(lambda bench: bench.set_cell('A', 0, 0, str(i % 2)))"
+    shown = Shown(page)
+    book.run(1, edits.format(20))
+    shown.reads("D", 0, 0, "1")
+    before = living()
+    book.run(1, edits.format(100))
+    page.wait_for_timeout(500)
+    shown.reads("D", 0, 0, "1")
+    after = living()
+    assert after["nodes"] - before["nodes"] < 100 and after["listeners"] - before["listeners"] < 50
+
+
+def test_twenty_widgets(book: Book, page: Any) -> None:
+    book.run(1, "many = [new() for _ in range(20)]\nfor one in many: display(one)", 60)
+    count(page, 22)
+    assert all(Shown(page, index).drawn() for index in (2, 11, 21))
+    shown, other = Shown(page, 21), Shown(page, 20)
+    shown.type("A", 1, 1, "5")
+    shown.reads("D", 1, 0, "5")
+    other.reads("D", 1, 0, "0")
+    book.run(1, "for one in many: one.close()", 60)
+    count(page, 2)

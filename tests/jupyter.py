@@ -1,0 +1,176 @@
+"""JupyterLab on loopback with its own settings, and Chromium's flags: for the browser tests and the benchmark of the explorer."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+__all__ = ["FLAGS", "Book", "Lab", "Shown"]
+
+TOKEN = "ptxlab"
+SETTINGS = {
+    "apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False, "doNotDisturbMode": True},
+    "notebook-extension/tracker": {"windowingMode": "none", "recordTiming": False},
+}
+FLAGS = [
+    "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking", "--disable-component-update", "--disable-sync",
+    "--no-first-run", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+]  # fmt: skip
+
+
+class Lab:
+    """A JupyterLab server with its own settings, and a way to open notebooks in it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.notebooks = folder, folder / "notebooks"
+        self.notebooks.mkdir()
+        for name, value in SETTINGS.items():
+            path = folder / "settings" / "@jupyterlab" / f"{name}.jupyterlab-settings"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(json.dumps(value))
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        self.address = f"http://127.0.0.1:{port}"
+        folders = {"JUPYTER_CONFIG_DIR": "config", "JUPYTER_DATA_DIR": "data", "JUPYTER_RUNTIME_DIR": "runtime"}
+        folders |= {"JUPYTERLAB_SETTINGS_DIR": "settings", "JUPYTERLAB_WORKSPACES_DIR": "workspaces"}
+        command = [sys.executable, "-m", "jupyter", "lab", "--no-browser", "--allow-root", "--ServerApp.ip=127.0.0.1", f"--ServerApp.port={port}"]
+        command += ["--ServerApp.port_retries=0", f"--IdentityProvider.token={TOKEN}", f"--ServerApp.root_dir={self.notebooks}"]
+        self._log = (folder / "lab.log").open("w")
+        environment = {**os.environ, **{name: str(folder / value) for name, value in folders.items()}}
+        self._server = subprocess.Popen(command, env=environment, stdout=self._log, stderr=subprocess.STDOUT)
+
+    def ask(self, path: str) -> Any:
+        with urllib.request.urlopen(f"{self.address}{path}?token={TOKEN}", timeout=5) as answer:
+            return json.load(answer)
+
+    def wait(self, seconds: float = 60) -> None:
+        end = time.monotonic() + seconds
+        while True:
+            try:
+                self.ask("/api")
+                return
+            except (urllib.error.URLError, ConnectionError, TimeoutError):
+                if self._server.poll() is not None or time.monotonic() > end:
+                    raise RuntimeError((self.folder / "lab.log").read_text()[-2000:]) from None
+                time.sleep(0.2)
+
+    def stop(self) -> None:
+        self._server.terminate()
+        self._server.wait(20)
+        self._log.close()
+
+    def write(self, name: str, cells: list[str]) -> None:
+        """Put a notebook where the server finds it."""
+        import nbformat  # absent where only the GPU tests run
+
+        book = nbformat.v4.new_notebook(metadata={"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}})
+        book.cells = [nbformat.v4.new_code_cell(cell) for cell in cells]
+        nbformat.write(book, self.notebooks / f"{name}.ipynb")
+
+    def open(self, page: Any, name: str, cells: list[str], at: str = "doc/tree") -> Book:
+        """Write a notebook, open it (`at` "notebooks" in Notebook 7) and wait for its kernel."""
+        self.write(name, cells)
+        page.goto(f"{self.address}/{at}/{name}.ipynb?token={TOKEN}")
+        page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=60_000)
+        opened = Book(self, page, name)
+        opened.until_idle()
+        return opened
+
+    def render(self, page: Any, name: str, cells: list[str]) -> None:
+        """Write a notebook and let Voilà run and show it."""
+        self.write(name, cells)
+        page.goto(f"{self.address}/voila/render/{name}.ipynb?token={TOKEN}", timeout=60_000)
+
+
+class Book:
+    """An open notebook."""
+
+    def __init__(self, lab: Lab, page: Any, name: str) -> None:
+        self.lab, self.page, self.name = lab, page, name
+
+    def kernels(self) -> list[dict[str, Any]]:
+        return [session["kernel"] for session in self.lab.ask("/api/sessions") if session["path"] == f"{self.name}.ipynb"]
+
+    def restart(self) -> None:
+        """Restart the kernel by the button; JupyterLab would keep a dead channel for widgets if it were done behind its back."""
+        self.page.locator("[data-jp-item-name=restart] :is(jp-button, button)").first.click()
+        with self.page.expect_response(lambda answer: answer.url.split("?")[0].endswith("/restart"), timeout=60_000):
+            self.page.locator(".jp-Dialog .jp-mod-accept").click()
+        self.until_idle()
+
+    def until_idle(self, seconds: float = 60) -> None:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            kernels = self.kernels()
+            busy = self.page.locator(".jp-InputPrompt", has_text="[*]").count()
+            if kernels and kernels[0]["execution_state"] == "idle" and kernels[0]["connections"] > 0 and not busy:
+                return
+            self.page.wait_for_timeout(100)
+        raise TimeoutError(f"the kernel of {self.name} is not idle after {seconds} s")
+
+    def run(self, index: int, code: str | None = None, seconds: float = 30) -> str:
+        """Run one cell by keyboard, with other code where some is given, and return its printed text."""
+        cell = self.page.locator(".jp-Notebook .jp-CodeCell").nth(index)
+        before = cell.locator(".jp-InputPrompt").first.inner_text()
+        cell.locator(".cm-content").click()
+        if code is not None:
+            self.page.keyboard.press("Control+a")
+            self.page.keyboard.insert_text(code)
+        self.page.keyboard.press("Control+Enter")
+        self.page.wait_for_function(
+            "([cell, before]) => { const now = cell.querySelector('.jp-InputPrompt').innerText; return now !== before && !now.includes('*'); }",
+            arg=[cell.element_handle(), before],
+            timeout=seconds * 1000,
+        )
+        self.page.wait_for_timeout(100)
+        output = cell.locator(".jp-OutputArea-output")
+        return str(output.first.inner_text()).strip() if output.count() else ""
+
+
+class Shown:
+    """One of the explorers on a page, as mouse and keyboard reach it."""
+
+    def __init__(self, page: Any, index: int = 0) -> None:
+        self.page, self.root = page, page.locator(".ptx-explorer").nth(index)
+        self.root.locator("[data-pane=D] canvas").first.wait_for(timeout=60_000)
+        self.status = self.root.locator(".ptx-status")
+
+    def middle(self, name: str, row: int, column: int) -> tuple[float, float]:
+        self.root.locator(f"[data-pane={name}]").scroll_into_view_if_needed()
+        box = self.root.evaluate("(root, [name, row, column]) => root.cellRect(name, row, column)", [name, row, column])
+        return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+    def type(self, name: str, row: int, column: int, text: str) -> None:
+        self.page.mouse.click(*self.middle(name, row, column))
+        self.page.keyboard.type(text)
+        self.page.keyboard.press("Enter")
+
+    def reads(self, name: str, row: int, column: int, value: object, seconds: float = 20) -> None:
+        """Point at the cell and wait until the line below the registers gives it this value."""
+        self.page.mouse.move(*self.middle(name, row, column))
+        start = f"{name}[{row}][{column}] = {value} ·"
+        says = "([node, start]) => node.innerText.startsWith(start)"
+        self.page.wait_for_function(says, arg=[self.status.element_handle(), start], timeout=seconds * 1000)
+
+    def drawn(self) -> bool:
+        """Whether every matrix has ink on its canvas."""
+        return bool(
+            self.root.evaluate(
+                """root => [...root.querySelectorAll(".ptx-frame")].every(frame => {
+                  const canvas = frame.querySelector("canvas");
+                  if (!canvas.width || !canvas.height) return false;
+                  const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+                  for (let index = 3; index < data.length; index += 4) if (data[index]) return true;
+                  return false;
+                })"""
+            )
+        )

@@ -1,0 +1,473 @@
+"""The explorer's state from Python: undo, code, links, observers, what is sent, two chips, bad messages."""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ptxlab
+from ptxlab import PtxlabError
+from ptxlab.arithmetic import ARCHITECTURES, has
+from ptxlab.catalog import products
+from ptxlab.instruction import Instruction
+from ptxlab.widgets import recipe
+from ptxlab.widgets.bench import Bench
+from ptxlab.widgets.history import STEPS
+from ptxlab.widgets.link import opened, shared
+
+pytest.importorskip("anywidget")
+
+DENSE = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
+HALF = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
+TF32 = "mma.sp.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32"
+WGMMA = "wgmma.mma_async.sp.sync.aligned.m64n8k64.f32.e4m3.e5m2"
+LARGE = "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16"
+NVF4 = "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3"
+F64 = "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64"
+QUADS = "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32"
+WMMA = "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32"
+KINDS = [DENSE, HALF, SPARSE, TF32, WGMMA, LARGE, NVF4, F64, QUADS, WMMA]
+
+#: One form of every family, shape and type of A and D: of those with many N the smallest.
+SAMPLE = list({(ins.family, ins.m, ins.k, ins.a_type, ins.d_type, ins.kind): ins for ins in sorted(products(), key=lambda ins: -ins.n)}.values())[::3]
+
+
+def shown(bench: Bench) -> tuple[Any, ...]:
+    return bench.ins, bench.options, {name: registers.tobytes() for name, registers in bench.state.held.items()}
+
+
+def wild(ins: Instruction, seed: int = 3) -> Bench:
+    """A bench with random bits in every register that takes any, NaNs and padding among them, and the last legal options."""
+    bench, random = Bench(ins), np.random.default_rng(seed)
+    for name, operand in ins.operands.items():
+        if name not in ("D", "E"):
+            like = bench.state.held[name]
+            most = (1 << operand.dtype.bits) - 1 if operand.layout is None else np.iinfo(like.dtype).max
+            bench.set_registers(name, random.integers(0, most, like.shape, dtype=np.uint64, endpoint=True).astype(like.dtype))
+    for name, legal in ins.modifiers.items():
+        if name in bench.options:
+            bench.set_option(name, legal[-1])
+    return bench
+
+
+# -- undo and redo --------------------------------------------------------------------------------------------------------
+
+
+def test_every_kind_of_edit_is_one_step() -> None:
+    ex = ptxlab.explore(TF32)
+    registers = ex.registers["B"] ^ np.uint32(1 << 20)
+
+    def send(**message: Any) -> None:
+        ex._on_message(ex.view, message, [])
+
+    edits: list[Any] = [
+        lambda: send(do="paste", name="B", row=0, column=0, text="9"),
+        lambda: send(do="paste", name="B", row=0, column=0, text="5\t6\n7\t8"),
+        lambda: send(do="set_register", name="A", lane=4, register=1, text="0x40000000"),
+        lambda: send(do="flip", name="C", lane=4, register=1, bit=30),
+        lambda: setattr(ex, "C", np.full((16, 8), 2.5)),
+        lambda: ex.registers.__setitem__("B", registers),
+        lambda: setattr(ex, "registers", {"B": registers + 1, "C": ex.registers["C"] + 1}),
+        lambda: setattr(ex._choices["selector"], "value", 1),
+        lambda: (setattr(ex._fill, "value", "ones"), ex._on_fill(None)),
+        lambda: ex.change(lambda bench: (bench.fill("A", "zeros"), bench.fill("B", "identity"))),
+    ]
+    assert (ex._undo.disabled, ex._redo.disabled) == (True, True)
+    seen = [shown(ex.bench)]
+    results = [ex.D.tobytes()]
+    for edit in edits:
+        edit()
+        seen.append(shown(ex.bench))
+        results.append(ex.D.tobytes())
+    assert all(one != other for one, other in pairwise(seen))
+    for step in reversed(range(len(edits))):
+        ex._on_message(ex.view, {"do": "undo"}, [])
+        assert (shown(ex.bench), ex.D.tobytes()) == (seen[step], results[step])
+        assert ex._choices["selector"].value == ex.bench.options["selector"]
+    assert (ex._undo.disabled, ex._redo.disabled) == (True, False)
+    ex.undo()
+    assert shown(ex.bench) == seen[0]
+    for step in range(1, len(seen)):
+        ex.redo()
+        assert shown(ex.bench) == seen[step]
+    ex.redo()
+    assert (ex._undo.disabled, ex._redo.disabled, shown(ex.bench)) == (False, True, seen[-1])
+    ex.undo()
+    ex.C = np.zeros((16, 8))
+    assert ex._redo.disabled
+
+
+def test_refused_and_empty_edits_are_no_steps() -> None:
+    ex = ptxlab.explore(DENSE, A=np.zeros((16, 64)))
+    before = shown(ex.bench)
+    ex.A = ex.A
+    ex._on_message(ex.view, {"do": "paste", "name": "A", "row": 0, "column": 0, "text": "99"}, [])
+    with pytest.raises(PtxlabError, match="s4 holds"):
+        ex.change(lambda bench: (bench.fill("B", "ones"), bench.set_cell("A", 0, 0, "8")))
+    assert shown(ex.bench) == before
+    assert ex._undo.disabled
+    ex.B = np.ones((64, 8))
+    ex.instruction = SPARSE
+    assert (ex._undo.disabled, ex._redo.disabled) == (True, True)
+
+
+def test_history_is_bounded_and_shares_what_did_not_change() -> None:
+    bench = Bench(ptxlab.instruction(DENSE))
+    for step in range(STEPS + 20):
+        bench.set_cell("C", 0, 0, str(step + 1))
+    assert len(bench.history.past) == STEPS
+    assert len({id(state.held["A"]) for state in bench.history.past}) == 1
+    while bench.undo():
+        pass
+    assert bench.values("C")[0, 0] == 20
+
+
+# -- code -------------------------------------------------------------------------------------------------------------------
+
+
+def runs(bench: Bench) -> str:
+    """The text, after it gave the D of the bench bit for bit and every register of it."""
+    text = recipe.code(bench)
+    names: dict[str, Any] = {}
+    exec(compile(text, "code", "exec"), names)
+    np.testing.assert_array_equal(bench.ins.d.unpack_codes(names["d"]), bench.result().codes)
+    for name, argument in (("A", "a"), ("B", "b"), ("C", "c"), ("E", "e")):
+        if name in bench.state.held:
+            np.testing.assert_array_equal(names[argument], bench.state.held[name])
+    return text
+
+
+@pytest.mark.parametrize("ins", SAMPLE, ids=repr)
+def test_code_runs_and_gives_the_same(ins: Instruction) -> None:
+    bench = Bench(ins, seed=7)
+    assert "default_rng(7)" in runs(bench)
+    runs(wild(ins))
+
+
+@pytest.mark.parametrize("mnemonic", KINDS)
+def test_code_finds_the_formulas(mnemonic: str) -> None:
+    bench = Bench(ptxlab.instruction(mnemonic))
+    for how, word in (("zeros", "np.zeros"), ("ones", "np.ones"), ("identity", "np.eye"), ("counting", "np.arange")):
+        bench.fill("B", how)
+        assert f"\nB = {word}" in runs(bench)
+    bench.fill("C", "random")
+    bench.fill("A", "zeros")
+    bench.set_cell("A", 1, 2, "1")
+    runs(bench)
+
+
+def test_code_keeps_signs_and_payloads() -> None:
+    bench = Bench(ptxlab.instruction(F64))
+    bench.set_register("A", 0, 0, "0x7ff8000000001234")
+    bench.set_register("B", 5, 0, "0x8000000000000000")
+    assert "0x7ff8000000001234" in runs(bench)
+    half = Bench(ptxlab.instruction(HALF))
+    half.set_values("A", np.full((16, 16), -0.0))
+    half.set_values("C", np.full((16, 8), -np.inf))
+    assert "-np.inf" in runs(half)
+    half.fill("A", "zeros")
+    assert half.state.held["A"].sum() == 0 and "A = np.zeros" in runs(half)
+
+
+def test_code_of_the_screen() -> None:
+    ex = ptxlab.explore(HALF)
+    ex.chip = "sm_80"
+    names: dict[str, Any] = {}
+    exec(ex.code(), names)
+    np.testing.assert_array_equal(names["D"], ex.D)
+    assert 'model="sm_80"' in ex.code()
+    shared_a = ptxlab.instruction(WGMMA).a_from("shared")
+    assert '.a_from("shared")' in runs(Bench(shared_a))
+
+
+# -- links ------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ins", SAMPLE, ids=repr)
+def test_a_link_keeps_every_bit(ins: Instruction) -> None:
+    bench = wild(ins)
+    again, look = opened(shared(bench, {"lane": 3}))
+    assert shown(again) == shown(bench)
+    assert (look, again.chip, again.history.past) == ({"lane": 3}, bench.chip, ())
+
+
+def test_a_link_opens_the_same_screen() -> None:
+    ex = ptxlab.explore(WGMMA.replace("e5m2", "e4m3"))
+    ex.instruction = ptxlab.instruction(WGMMA).a_from("shared")
+    ex.lane, ex.selection, ex.view.colour_by, ex.view.show_c, ex.view.zoom = 77, ("D", 63, 7), "value", True, 150
+    ex.change(lambda bench: bench.set_option("imm_scale_a", -1))
+    again = ptxlab.explore(f"  {ex.link}\n")
+    assert shown(again.bench) == shown(ex.bench)
+    assert again.instruction.a_space == "shared"
+    assert (again.lane, again.selection, again.view.colour_by, again.view.show_c, again.view.zoom) == (
+        77, {"name": "D", "row": 63, "column": 7}, "value", True, 150,
+    )  # fmt: skip
+    assert again.link == ex.link
+    assert again.view.trace["row"] == 63
+    assert len(ptxlab.explore(DENSE).link) < 2500
+
+
+def packed(head: Any, body: bytes = b"") -> str:
+    text = head if isinstance(head, bytes) else json.dumps(head).encode()
+    return "ptxlab:a" + base64.urlsafe_b64encode(zlib.compress(text + b"\n" + body)).decode().rstrip("=")
+
+
+HEAD = {"instruction": DENSE, "a": "register", "options": {}, "chip": "sm_90", "against": None, "seed": 0, "look": {}}
+BODY = bytes(32 * 4 * 4 + 32 * 2 * 4 + 32 * 4 * 4)
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        "ptxlab:", "ptxlab:a", "ptxlab:zAAAA", "ptxlab:a!!!!", "ptxlab:a\u00e9", packed(b"no json"), packed([1]), packed({}), packed(HEAD, b"short"),
+        packed(HEAD, BODY + b"x"), packed({**HEAD, "instruction": "fma.rn.f32"}, BODY), packed({**HEAD, "instruction": 5}, BODY),
+        packed({**HEAD, "a": "moon"}, BODY), packed({**HEAD, "options": {"selector": 3}}, BODY), packed({**HEAD, "options": 3}, BODY),
+        packed({**HEAD, "look": 3}, BODY), packed({**HEAD, "look": {"lane": 99}}, BODY), packed({**HEAD, "look": {"lane": "x"}}, BODY),
+        packed({**HEAD, "look": {"about": {}}}, BODY), packed({**HEAD, "look": {"colour_by": "mood"}}, BODY), packed({**HEAD, "look": {"zoom": 9}}, BODY),
+        packed({**HEAD, "look": {"selected": {"name": "D"}}}, BODY), packed({**HEAD, "seed": "x"}, BODY), packed({**HEAD, "chip": []}, BODY)[:-9],
+        packed({**HEAD, "options": {"__class__": 1}}, BODY), packed(b"[" * 100_000), packed({**HEAD, "seed": -1}, BODY),
+    ],
+)  # fmt: skip
+def test_a_damaged_link_is_one_sentence(link: str) -> None:
+    with pytest.raises(PtxlabError) as error:
+        ptxlab.explore(link)
+    assert "link" in str(error.value) or "instruction" in str(error.value)
+    assert "\n" not in str(error.value) and len(str(error.value)) < 300
+
+
+def test_a_good_link_by_hand_and_every_cut_of_one() -> None:
+    assert not ptxlab.explore(packed(HEAD, BODY)).D.any()
+    link = ptxlab.explore(SPARSE).link
+    for end in range(8, len(link) - 1, 37):
+        with pytest.raises(PtxlabError, match="damaged"):
+            opened(link[:end])
+    changed = link[:300] + ("A" if link[300] != "A" else "B") + link[301:]
+    with pytest.raises(PtxlabError, match="damaged"):
+        opened(changed)
+
+
+# -- observing ----------------------------------------------------------------------------------------------------------------
+
+
+def test_observers_are_told_old_and_new() -> None:
+    ex = ptxlab.explore(SPARSE)
+    told: list[Any] = []
+    ex.observe(told.append, ["A", "B", "C", "D", "metadata", "registers", "selection"])
+    old = {name: getattr(ex, name) for name in ("A", "D", "metadata")}
+    ex.A = np.zeros((16, 64))
+    assert [change.name for change in told] == ["A", "D", "metadata", "registers"]
+    for change in told[:3]:
+        np.testing.assert_array_equal(change.old, old[change.name])
+        np.testing.assert_array_equal(change.new, getattr(ex, change.name))
+    assert told[3].new["A"].sum() == 0 and told[3].old["A"].sum() > 0
+    told.clear()
+    ex.A = ex.A
+    ex.lane = 5
+    assert told == []
+    ex.selection = {"name": "D", "row": 9, "column": 3}
+    assert [(change.name, change.old, change.new) for change in told] == [("selection", {}, {"name": "D", "row": 9, "column": 3})]
+    told.clear()
+    ex.instruction = DENSE
+    assert {"metadata", "selection", "registers"} <= {change.name for change in told}
+    assert next(change.new for change in told if change.name == "metadata") is None
+    ex.unobserve_all()
+    told.clear()
+    ex.C = np.ones((16, 8))
+    assert told == []
+
+
+def test_traits_can_be_linked() -> None:
+    traitlets = pytest.importorskip("traitlets")
+    one, two = ptxlab.explore(DENSE), ptxlab.explore(DENSE, seed=5)
+    traitlets.dlink((one, "A"), (two, "A"))
+    np.testing.assert_array_equal(two.A, one.A)
+    one.A = np.eye(16, 64)
+    np.testing.assert_array_equal(two.A, np.eye(16, 64))
+    one.undo()
+    np.testing.assert_array_equal(two.A, one.A)
+
+
+def test_selection() -> None:
+    ex = ptxlab.explore(DENSE)
+    assert ex.selection == {}
+    ex.selection = ("D", 9, np.int64(3))
+    assert ex.selection == ex.view.selected == {"name": "D", "row": 9, "column": 3}
+    assert ex.view.trace["row"] == 9
+    for bad, part in [
+        (("D", 16, 0), "D[16][0] does not exist; D is 16x8"), (("Q", 0, 0), "there is no matrix 'Q'"), (("D", 1.5, 0), "it takes a cell"),
+        ("D", "it takes a cell"), (5, "it takes a cell"), ({"name": "D"}, "it takes a cell"), (("D", True, 0), "it takes a cell"),
+    ]:  # fmt: skip
+        with pytest.raises(PtxlabError) as error:
+            ex.selection = bad
+        assert part in str(error.value)
+        assert ex.selection == {"name": "D", "row": 9, "column": 3}
+    ex.selection = None
+    assert ex.selection == {}
+
+
+# -- what is sent -------------------------------------------------------------------------------------------------------------
+
+
+def sent_by(ex: Any, do: Any) -> dict[str, int]:
+    """Names of the view's traits in the messages that an action sends, and how often."""
+    count: dict[str, int] = {}
+
+    def send_state(key: Any = None) -> None:
+        for name in [key] if isinstance(key, str) else key:
+            count[name] = count.get(name, 0) + 1
+
+    original = ex.view.send_state
+    ex.view.send_state = send_state
+    try:
+        do()
+    finally:
+        ex.view.send_state = original
+    return count
+
+
+@pytest.mark.parametrize(
+    ("edit", "names"),
+    [
+        (lambda ex: ex.change(lambda bench: bench.set_cell("C", 0, 0, "5")), {"C", "D", "held"}),
+        (lambda ex: ex.change(lambda bench: bench.set_cell("C", 15, 7, "5")), {"C", "D"}),
+        (lambda ex: ex.change(lambda bench: bench.set_cell("B", 63, 7, "5")), {"B", "D"}),
+        (lambda ex: setattr(ex, "A", np.zeros((16, 64))), {"A", "stored", "E", "D", "held"}),
+        (lambda ex: setattr(ex, "B", ex.B), set()),
+        (lambda ex: setattr(ex, "lane", 9), {"lane", "held"}),
+        (lambda ex: ex.undo(), set()),
+        (lambda ex: setattr(ex, "against", "sm_80"), {"D"}),
+    ],
+)
+def test_only_what_changed_is_sent(edit: Any, names: set[str]) -> None:
+    ex = ptxlab.explore(SPARSE)
+    ex.change(lambda bench: bench.paste("B", 0, 0, "1"))
+    ex.bench.history = type(ex.bench.history)()
+    count = sent_by(ex, lambda: edit(ex))
+    assert set(count) - {"selected"} == names
+    assert set(count.values()) <= {1}
+
+
+def test_undo_sends_what_it_changes() -> None:
+    ex = ptxlab.explore(DENSE)
+    ex.change(lambda bench: bench.set_cell("B", 63, 7, "5" if ex.B[63, 7] != 5 else "4"))
+    assert set(sent_by(ex, ex.undo)) == {"B", "D"}
+
+
+# -- two chips ----------------------------------------------------------------------------------------------------------------
+
+
+def test_two_chips_side_by_side() -> None:
+    """32768 + 1/1024 is exact in 25 bits below the largest exponent, as Hopper keeps them, and not in the 24 of Ampere."""
+    ex = ptxlab.explore(HALF)
+    ins = ex.instruction
+    assert ex.chip == "sm_90" and ex.against is None and not ex.differ.any()
+    assert {chip for _, chip in ex._chip.options} - {"GPU"} == {chip for chip in ARCHITECTURES if has(ins, chip)}
+    rng = np.random.default_rng(1)
+    ex.A, ex.B, ex.C = rng.normal(size=(16, 16)), rng.normal(size=(16, 8)), rng.normal(size=(16, 8)) * 1000
+    ex.against = "sm_80"
+    registers = [ex.registers[name] for name in "ABC"]
+    hopper, ampere = (ins.d.unpack_codes(ins.emulate(*registers, model=chip)) for chip in ("sm_90", "sm_80"))
+    np.testing.assert_array_equal(ex.differ, hopper != ampere)
+    assert 0 < ex.differ.sum() < 128
+    sent = ex.view.D
+    np.testing.assert_array_equal(np.frombuffer(sent["codes"], np.uint32).reshape(16, 8), hopper)
+    np.testing.assert_array_equal(np.frombuffer(sent["other_codes"], np.uint32).reshape(16, 8), ampere)
+    assert sent["count"] == ex.differ.sum() and sent["by"] == ["sm_90", "sm_80"]
+    ex._chip.value = "sm_80"
+    np.testing.assert_array_equal(ex.D, ins.d.unpack(ins.emulate(*registers, model="sm_80")))
+    np.testing.assert_array_equal(ex.registers["D"], ins.emulate(*registers, model="sm_80"))
+    assert (ex.chip, ex.view.D["count"]) == ("sm_80", 0)
+    ex._against.value = ""
+    assert ex.against is None and "differ" not in ex.view.D
+    ex.view.tracing, ex.selection = True, ("D", 0, 0)
+    assert ex.bench.trace(0, 0).code == ampere[0, 0]
+    for bad in ("sm_70", "moon", 5):
+        with pytest.raises(PtxlabError, match="takes sm_90, sm_80"):
+            ex.chip = bad
+    ex.instruction = NVF4
+    assert (ex.chip, ex.against) == ("sm_120", None)
+
+
+def test_the_gpu_that_fails_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ptxlab.gpu, "available", lambda ins=None: True)
+
+    def fails(self: Instruction, *given: Any, **options: Any) -> Any:
+        raise PtxlabError("the GPU fell off the bus")
+
+    monkeypatch.setattr(Instruction, "run", fails)
+    ex = ptxlab.explore(DENSE)
+    ex.against = "GPU"
+    assert (ex.view.problem, ex.chip, ex.against, ex._against.value) == ("the GPU fell off the bus", "sm_90", None, "")
+    monkeypatch.setattr(Instruction, "run", lambda self, *given, **options: self.emulate(*given, **options) ^ np.uint32(1))
+    ex.chip, ex.against = "GPU", "sm_90"
+    assert ex.differ.all() and ex.view.D["by"] == ["GPU", "sm_90"]
+
+
+# -- what a page may send -----------------------------------------------------------------------------------------------------
+
+CELL = {"do": "paste", "name": "A", "row": 0, "column": 0, "text": "1"}
+REGISTER = {"do": "set_register", "name": "A", "lane": 0, "register": 0, "text": "0"}
+FLIP = {"do": "flip", "name": "A", "lane": 0, "register": 0, "bit": 0}
+ODD: list[Any] = [None, [], {}, "x", -1, 10**30, 1.5, float("nan"), True, "", "9" * 5000, {"a": 1}]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        None, 5, "paste", [], {}, {"do": None}, {"do": []}, {"do": "restore"}, {"do": "__init__"}, {"do": "fill", "name": "A", "how": "ones"},
+        {"do": "set_option", "name": "selector", "value": 1}, {"do": "paste"}, {**CELL, "row": 16}, {**CELL, "column": 64}, {**CELL, "name": "D"},
+        {**CELL, "text": "1\t" * 99}, {**CELL, "text": "x" * 3_000_000}, {**CELL, "text": "\x00"}, {**CELL, "text": "1e999"},
+        {**CELL, "text": "0x" + "f" * 999},
+        {**REGISTER, "lane": 32}, {**REGISTER, "text": "f" * 9}, {**REGISTER, "name": "stored"}, {**FLIP, "bit": 32}, {**FLIP, "register": 4},
+        *({**message, field: odd} for message in (CELL, REGISTER, FLIP) for field in message for odd in ODD if not (field == "text" and odd == "")),
+    ],
+)  # fmt: skip
+def test_bad_messages_change_nothing(message: Any, quiet: Any) -> None:
+    before = shown(quiet.bench)
+    quiet._on_message(quiet.view, message, [])
+    assert shown(quiet.bench) == before
+    assert not quiet.bench.history.past
+    assert len(quiet.view.problem) < 6000
+
+
+@pytest.fixture(scope="module")
+def quiet() -> Any:
+    return ptxlab.explore(DENSE)
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        None, [], {"lane": 99}, {"lane": -1}, {"lane": "4"}, {"lane": None}, {"lane": True}, {"selected": {"name": "D"}}, {"selected": 5},
+        {"selected": {"name": "D", "row": "x", "column": 0}}, {"selected": {"name": "D", "row": 99, "column": 0}},
+        {"selected": {"name": "Q", "row": 0, "column": 0}}, {"zoom": 10**9}, {"zoom": "big"}, {"colour_by": "mood"}, {"colour_by": []},
+        {"show_c": "yes"}, {"tracing": 5}, {"about": {}}, {"A": {}}, {"problem": "x"}, {"held": 1}, {"nothing": 1}, {"_esm": "alert(1)"}, {"trace": {}},
+    ],
+)  # fmt: skip
+def test_bad_state_from_the_page_is_not_taken(state: Any, quiet: Any) -> None:
+    before = quiet.view.get_state()
+    quiet.view.set_state(state)
+    assert quiet.view.get_state() == before
+
+
+def test_good_state_from_the_page_is_taken(quiet: Any) -> None:
+    quiet.view.set_state({"lane": 4, "selected": {"name": "D", "row": 9, "column": 3}, "zoom": 150, "colour_by": "value", "tracing": True})
+    assert (quiet.lane, quiet.selection["row"], quiet.view.zoom, quiet.view.colour_by) == (4, 9, 150, "value")
+    assert quiet.view.trace["title"].startswith("D[9][3]")
+
+
+def test_nothing_of_the_widgets_is_overridden_unawares(quiet: Any) -> None:
+    """The names of ours, private ones too, are none of ipywidgets' own; and what JupyterLab asks of a widget it gets."""
+    kind = type(quiet)
+    inherited = {name for base in kind.__mro__[1:] for name, thing in vars(base).items() if callable(thing) or isinstance(thing, property)}
+    own = {name for name in {*vars(kind), *vars(quiet)} if not name.startswith("__")}
+    assert own & inherited == set()
+    assert repr(quiet).startswith("Explorer(")
+    assert "application/vnd.jupyter.widget-view+json" in quiet._repr_mimebundle_()

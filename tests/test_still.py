@@ -1,0 +1,180 @@
+"""The saved page, read as a file: what it holds is what the bench has, it asks nobody for anything, and text in it stays text."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html.parser
+import json
+import re
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ptxlab
+from ptxlab import PtxlabError
+from ptxlab.widgets import still
+
+SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
+SCALED = "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3"
+FORMS = [
+    SPARSE,
+    SCALED,
+    "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32",
+    "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64",
+    "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32",
+    "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32",
+    "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16",
+]
+
+
+class Reader(html.parser.HTMLParser):
+    """Tags, the policy, the title, and the scripts by their type."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.policy, self.title, self.heading = "", "", ""
+        self.scripts: dict[str, str] = {}
+        self._inside: tuple[str, str] = ("", "")
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        said = dict(attrs)
+        self.tags.append(tag)
+        self._inside = (tag, said.get("type", ""))
+        assert not {"src", "href"} & set(said), f"<{tag}> asks for another file"
+        if said.get("http-equiv") == "Content-Security-Policy":
+            self.policy = said["content"]
+
+    def handle_endtag(self, tag: str) -> None:
+        self._inside = ("", "")
+
+    def handle_data(self, data: str) -> None:
+        tag, kind = self._inside
+        self.title += data if tag == "title" else ""
+        self.heading += data if tag == "h1" else ""
+        if tag == "script":
+            self.scripts[kind] = self.scripts.get(kind, "") + data
+
+
+def inflate(value: Any) -> Any:
+    """What was packed, plain again."""
+    if isinstance(value, dict) and "deflated" in value:
+        raw = zlib.decompress(base64.b64decode(value["deflated"]))
+        return json.loads(raw) if value.get("json") else raw
+    if isinstance(value, dict):
+        return {key: inflate(inner) for key, inner in value.items()}
+    return [inflate(inner) for inner in value] if isinstance(value, list) else value
+
+
+def read(path: Path) -> tuple[Reader, Any]:
+    page = Reader(path.read_text(encoding="utf-8"))
+    return page, inflate(json.loads(page.scripts["application/json"]))
+
+
+@pytest.mark.parametrize("mnemonic", FORMS)
+def test_the_page_holds_what_the_bench_has(mnemonic: str, tmp_path: Path) -> None:
+    ex = ptxlab.explore(mnemonic, seed=3)
+    path = ex.save_html(tmp_path / "x.html")
+    assert path.stat().st_size < 500_000
+    page, saved = read(path)
+    assert page.title == mnemonic and page.heading == ""
+    ins, state = ex.instruction, saved["state"]
+    kind = {"float": np.float64 if ins.d.dtype.bits == 64 else np.float32}.get(ins.d.dtype.kind, np.int32)
+    np.testing.assert_array_equal(np.frombuffer(state["D"]["values"], kind).reshape(ins.d.shape), ex.D)
+    for name, operand in ins.operands.items():
+        found = saved["lanes"][name]
+        if operand.layout is None:
+            assert found["count"] == 0
+            continue
+        assert [[int(word, 16) for word in lane] for lane in found["own"]["hex"]] == ex.registers[name].tolist()
+        coords = operand.layout.coords()
+        fields = found["fields"]
+        for lane in range(ins.lanes):
+            cells = {
+                element: (row, column)
+                for elements, rows, columns in zip(fields["element"][lane], fields["row"][lane], fields["column"][lane], strict=True)
+                for element, row, column in zip(elements, rows, columns, strict=True)
+            }
+            assert [cells[element] for element in range(len(cells))] == [tuple(cell) for cell in coords[lane].tolist()]
+
+
+def test_every_trait_of_the_view_is_saved(tmp_path: Path) -> None:
+    ex = ptxlab.explore(SPARSE)
+    ex.lane = 7
+    ex.view.colour_by, ex.view.zoom, ex.view.problem = "value", 150, "found '</script>'"
+    _, saved = read(ex.save_html(tmp_path / "x.html"))
+    wanted = {name for name in type(ex.view).__mro__[1].class_trait_names(sync=True) if not name.startswith("_")}
+    wanted -= {"layout", "tabbable", "tooltip", "held"}  # ipywidgets' own, and what is put together for each lane
+    assert {"about", "A", "E", "lane", "colour_by", "trace"} <= wanted == set(saved["state"])
+    assert (saved["state"]["lane"], saved["state"]["colour_by"], saved["state"]["zoom"]) == (7, "value", 150)
+    assert saved["state"]["problem"] == ""
+    assert {"colour_by", "show_c", "zoom"} <= {control["trait"] for control in saved["controls"]} <= wanted
+
+
+def test_reasons(tmp_path: Path) -> None:
+    """The bits of one cell; the dot products of all cells where D is small."""
+    ex = ptxlab.explore(SCALED)
+    ex.view.selected = {"name": "D", "row": 9, "column": 5}
+    _, saved = read(ex.save_html(tmp_path / "x.html"))
+    trace = saved["state"]["trace"]
+    assert (trace["row"], trace["column"]) == (9, 5) and trace["grids"] and trace["notes"]
+    assert [(found["row"], found["column"]) for found in saved["reasons"]] == [(row, column) for row in range(16) for column in range(8)]
+    assert "D[9][5]" in saved["others"]
+
+
+def test_the_way_back_to_a_notebook(tmp_path: Path) -> None:
+    ex = ptxlab.explore(SCALED, seed=11)
+    ex.lane = 9
+    _, saved = read(ex.save_html(tmp_path / "x.html"))
+    found: dict[str, Any] = {}
+    exec(saved["code"].replace("ptxlab.explore", "again = ptxlab.explore"), found)
+    np.testing.assert_array_equal(found["again"].D, ex.D)
+    assert found["again"].lane == 9
+    assert "D as the emulator (" in saved["notes"][1]
+
+
+def test_it_asks_nobody(tmp_path: Path) -> None:
+    path = ptxlab.explore(SPARSE).save_html(tmp_path / "x.html")
+    page, _ = read(path)
+    data = page.scripts["application/json"]
+    for word in ("http:", "https:", "//cdn", "@import", "url(", "fetch(", "XMLHttpRequest", "WebSocket", "import(", "eval(", "innerHTML"):
+        assert word not in path.read_text(encoding="utf-8").replace(data, ""), word
+    script = page.scripts["module"]
+    assert not re.search(r"^import\b", script, flags=re.M)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert page.policy.startswith("default-src 'none'; ") and f"script-src 'sha256-{digest}';" in page.policy
+
+
+@pytest.mark.parametrize("text", ["</script><img src=x onerror=alert(1)>", "<!--<script>", "a & b \u2028 \"c\" 'd' $title ${saved} </title>"])
+def test_text_stays_text(text: str, tmp_path: Path) -> None:
+    plain, _ = read(still.write(tmp_path / "plain.html", "", "name", {}))
+    page, saved = read(still.write(tmp_path / "x.html", text, "name", {"notes": [text], "long": [text] * 100}))
+    assert (plain.title, plain.heading) == ("name", "") and page.title == page.heading == text
+    assert saved == {"notes": [text], "long": [text] * 100}
+    assert page.tags == plain.tags
+    assert not set("<>&") & set(page.scripts["application/json"])
+
+
+def test_refused_paths(tmp_path: Path) -> None:
+    (tmp_path / "folder.html").mkdir()
+    wrong = {
+        "x.pdf": "x.pdf: a page is written as .html, found '.pdf'",
+        "x": "x: a page is written as .html, found 'no suffix'",
+        "none/x.html": f"the folder {tmp_path / 'none'} does not exist",
+        "folder.html": "the page could not be written",
+        f"{'a' * 300}.html": "could not be written",
+    }
+    for name, part in wrong.items():
+        with pytest.raises(PtxlabError, match=re.escape(part)) as error:
+            still.write(tmp_path / name, "", "name", {})
+        assert "\n" not in str(error.value)
+    with pytest.raises(PtxlabError, match="x.pdf: a page is written as .html"):
+        ptxlab.explore(SPARSE).save_html("x.pdf")
+    assert [path.name for path in tmp_path.iterdir()] == ["folder.html"]
+    assert still.target(str(tmp_path / "x.HTML")) == tmp_path / "x.HTML"
