@@ -18,11 +18,12 @@ lab: $(VENV)/lab.stamp  ## create the environment and open JupyterLab on noteboo
 
 test: $(VENV)/test.stamp browser lint types  ## create the environment and run ruff, mypy and the whole test suite
 	$(RUN) -m pytest -n $(JOBS) --dist loadfile -m "not browser" $(TEST_ARGS)
-	$(RUN) -m pytest -m browser $(TEST_ARGS)
+	$(RUN) -m pytest -n $(JOBS) --dist loadfile -m browser $(TEST_ARGS)
 
-lint: $(VENV)/test.stamp  ## ruff: rules and format
+lint: $(VENV)/test.stamp  ## ruff: rules and format; TypeScript and ESLint over the explorer, where npm is
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
+	$(RUN) -m tests.front
 
 types: $(VENV)/test.stamp  ## mypy, strict on the library
 	$(RUN) -m mypy

@@ -23,7 +23,9 @@ def installed(folder: Path) -> bool:
         return False
     folder.mkdir(parents=True, exist_ok=True)
     command = [npm, "install", "--prefix", str(folder), "--no-save", "--no-package-lock", "--no-audit", "--no-fund", "--silent", *TOOLS]
-    if subprocess.run(command, check=False, timeout=300).returncode:
+    try:
+        subprocess.run(command, check=True, timeout=120)
+    except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
         print("front: not checked, npm could not install TypeScript and ESLint")
         return False
     return True

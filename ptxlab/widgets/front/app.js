@@ -2,7 +2,7 @@
 // Which lane holds what, what a code means and what D is are all decided in Python.
 
 import { make, clamp } from "./text.js";
-import { MATRICES, readMatrix, editText, largest, lanesOf, describe, describeLine } from "./matrix.js";
+import { MATRICES, readMatrix, editText, largest, lanesOf, describe, describeLine, block } from "./matrix.js";
 import { labelSize, roomFor } from "./label.js";
 import { GUTTER, FADE } from "./edges.js";
 import { Pane } from "./pane.js";
@@ -19,7 +19,17 @@ const TWO_COLUMNS = 850; // width at which registers stand in two columns
 
 export class App {
   constructor(model, el) {
-    Object.assign(this, { model, matrices: {}, hovered: null, line: null, selection: null, panes: [], unfolded: false, scroll: { m: 0, n: 0, kx: 0, ky: 0 } });
+    this.model = model;
+    this.matrices = /** @type {Record<string, any>} */ ({});
+    this.hovered = /** @type {any} */ (null);
+    this.line = /** @type {any} */ (null);
+    this.selection = /** @type {any} */ (null);
+    this.panes = /** @type {Pane[]} */ ([]);
+    this.painters = new Map();
+    this.measured = new Map();
+    this.shown = this.sized = "";
+    this.unfolded = false;
+    this.scroll = { m: 0, n: 0, kx: 0, ky: 0 };
     this.root = make("div", "ptx-explorer", el, { "data-lm-suppress-shortcuts": "true" });
     this.head = new Head(this.root);
     this.grid = make("div", "ptx-product", this.root);
@@ -96,6 +106,7 @@ export class App {
     else for (const pane of this.panes) { pane.say(); pane.draw(); }
     [this.shown, this.sized] = [panes, sizes];
     this.stepper.update();
+    this.adopt();
     this.tell();
   }
 
@@ -252,7 +263,8 @@ export class App {
     this.putTip(event, describe(this.matrices, hit.name, hit.row, hit.column).split(" · "), small ? hit : null);
   }
 
-  putTip(event, [first, ...rest], small = null) {
+  putTip(event, lines, small = null) {
+    const [first, ...rest] = lines;
     const box = this.root.getBoundingClientRect();
     this.tip.replaceChildren();
     if (small) drawLens(this, make("canvas", "ptx-lens", this.tip), small);
@@ -399,25 +411,14 @@ export class App {
     return { top: Math.min(row, row2), left: Math.min(column, column2), bottom: Math.max(row, row2), right: Math.max(column, column2) };
   }
 
-  block(text) {
-    const { top, left, bottom, right } = this.range();
-    const lines = [];
-    for (let row = top; row <= bottom; row += 1) {
-      const words = [];
-      for (let column = left; column <= right; column += 1) words.push(text(row, column));
-      lines.push(words.join("\t"));
-    }
-    return lines.join("\n");
-  }
-
   selectedText() {
     const matrix = this.matrices[this.selection.name];
-    return this.block((row, column) => editText(matrix, row * matrix.columns + column));
+    return block(this.range(), (row, column) => editText(matrix, row * matrix.columns + column));
   }
 
   clear() {
     const { top, left } = this.range();
-    this.send({ do: "paste", name: this.selection.name, row: top, column: left, text: this.block(() => "0") });
+    this.send({ do: "paste", name: this.selection.name, row: top, column: left, text: block(this.range(), () => "0") });
   }
 
   chooseLane(lane) {

@@ -42,7 +42,7 @@ export function drawHeadings(pane, context) {
   const warpOf = (row) => Math.floor(matrix.lane[row * matrix.columns] / 32);
   context.textBaseline = "middle";
   const rows = step(pane.row, 10);
-  const named = [];
+  const named = /** @type {[number, string][]} */ ([]);
   for (let row = 0; row < matrix.rows; row += 1) {
     const y = row * pane.row - scrollTop;
     if (y < -1 || y > pane.height - 4) continue;

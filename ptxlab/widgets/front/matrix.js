@@ -125,3 +125,14 @@ export function describe(matrices, name, row, column) {
   if (matrix.differ?.[index]) said.push(`${matrix.by[1]} gives ${cellText({ ...matrix, values: matrix.otherValues }, index, 9)}, code ${hex(matrix.otherCodes[index], matrix.bits)}`);
   return said.join(" · ");
 }
+
+// A rectangle of cells as a spreadsheet copies it: tabs between columns, a line for every row.
+export function block({ top, left, bottom, right }, text) {
+  const lines = [];
+  for (let row = top; row <= bottom; row += 1) {
+    const words = [];
+    for (let column = left; column <= right; column += 1) words.push(text(row, column));
+    lines.push(words.join("\t"));
+  }
+  return lines.join("\n");
+}

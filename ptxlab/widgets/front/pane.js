@@ -7,7 +7,13 @@ import { GUTTER, drawEdges, drawHeadings, headings } from "./edges.js";
 
 export class Pane {
   constructor(app, parent, names, axes) {
-    Object.assign(this, { app, names, axes, layers: [], width: 0, height: 0 });
+    this.app = app;
+    this.names = names;
+    this.axes = axes;
+    /** @type {any[]} */
+    this.layers = [];
+    this.width = 0;
+    this.height = 0;
     this.node = make("figure", "ptx-pane", parent, { "data-pane": names[0] });
     this.caption = make("figcaption", "ptx-caption", this.node);
     this.frame = make("div", "ptx-frame", this.node);

@@ -6,7 +6,10 @@ const PAGE = 4; // registers shown at once of an operand that has more than eigh
 
 export class Panel {
   constructor(app, parent) {
-    Object.assign(this, { app, pages: {}, key: "" });
+    this.app = app;
+    /** @type {Record<string, number>} */
+    this.pages = {};
+    this.key = "";
     this.node = make("section", "ptx-panel", parent, { "aria-label": "lanes and registers" });
     this.title = make("div", "ptx-lane-title", this.node);
     this.warps = make("div", "ptx-warps", this.node, { role: "group", "aria-label": "warp" });

@@ -6,7 +6,13 @@ const PACE = 250; // milliseconds a summand
 
 export class Stepper {
   constructor(app, parent) {
-    Object.assign(this, { app, at: 0, stops: [], timer: 0, cell: "" });
+    this.app = app;
+    /** @type {any[]} */
+    this.stops = [];
+    this.trace = null;
+    this.at = 0;
+    this.timer = 0;
+    this.cell = "";
     this.node = make("section", "ptx-walk", parent, { "aria-label": "the dot product, step by step", "data-testid": "walk" });
     this.button = make("button", "ptx-play", this.node);
     this.slider = make("input", "ptx-scrub", this.node, { type: "range", min: "0", step: "1", "aria-label": "summand" });
@@ -27,7 +33,7 @@ export class Stepper {
     const walk = trace?.walk;
     const cell = walk ? `${this.app.about?.mnemonic} ${trace.row} ${trace.column}` : "";
     this.node.hidden = !walk;
-    Object.assign(this, { trace, stops: walk?.stops ?? [] });
+    [this.trace, this.stops] = [trace, walk?.stops ?? []];
     if (cell !== this.cell) {
       this.cell = cell;
       this.pause();

@@ -5,7 +5,8 @@ import { cellText } from "./matrix.js";
 
 export class Why {
   constructor(app, parent) {
-    Object.assign(this, { app, drawn: null });
+    this.app = app;
+    this.drawn = null;
     this.node = make("section", "ptx-why", parent, { "aria-label": "why D has its bits", "data-testid": "why" });
     this.button = make("button", "ptx-why-fold", this.node);
     this.body = make("div", "ptx-why-body", this.node, { tabindex: "0", role: "group" });
