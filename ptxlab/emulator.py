@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from . import arithmetic
 from .errors import PtxlabError
 from .instruction import Instruction, Modifiers
-from .parallel import spread
+from .parallel import part_of, spread
 
 __all__ = ["chip_of", "emulate", "scales_of"]
 
@@ -48,19 +48,10 @@ def emulate(
 
     def work(first: int) -> None:
         part = slice(first, min(first + step, count))
-        out[part] = _emulate(ins, rule, [_part(x, batch, part) for x in given], modifiers)
+        out[part] = _emulate(ins, rule, [part_of(x, batch, part) for x in given], modifiers)
 
     spread(work, range(0, count, step))
     return out.reshape(*batch, *out.shape[1:])
-
-
-def _part(registers: NDArray[Any], batch: tuple[int, ...], part: slice) -> NDArray[Any]:
-    """Those of the flattened batch, without a copy of all that broadcasting would repeat."""
-    own = registers.shape[:-2]
-    if own == batch:
-        return registers.reshape(-1, *registers.shape[-2:])[part]
-    at = np.unravel_index(np.arange(part.start, part.stop), batch)[len(batch) - len(own) :]
-    return np.asarray(registers[tuple(index if size > 1 else np.zeros_like(index) for index, size in zip(at, own, strict=True))])
 
 
 def _emulate(ins: Instruction, rule: arithmetic.Rule, registers: list[NDArray[Any]], modifiers: Modifiers) -> NDArray[Any]:
@@ -135,8 +126,7 @@ def _integer(ins: Instruction, a: NDArray[Any], b: NDArray[Any], c: NDArray[Any]
     """Sums of products fit float32 exactly: at most 64 * 255 * 255 < 2^24."""
     right = ins.b.unpack_as(b, np.float32)
     if ins.structure is not None and nibbles is not None:
-        narrow = np.int8 if ins.a.dtype.minimum < 0 else np.uint8
-        left = ins.structure.expand(ins.a.unpack_as(a, narrow), nibbles, ins.metadata_ordered).astype(np.float32)
+        left = ins.structure.expand(ins.a.unpack_as(a, ins.a.dtype.value_type), nibbles, ins.metadata_ordered).astype(np.float32)
     else:
         left = ins.a.unpack_as(a, np.float32)
     total = left @ right

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from . import arithmetic, kernel
 from .errors import PtxlabError, listing
 from .instruction import Instruction, Modifiers
+from .parallel import part_of
 from .row import TARGETS, check_target
 
 __all__ = ["Out", "available", "cache_folder", "compile", "device_target", "disassemble", "launch", "model", "run", "status"]
@@ -374,16 +375,15 @@ def run(
         raise PtxlabError(_lacks(ins, target, name))
     given = ins.registers_of(a, b, c, e, scale_a, scale_b)
     batch = np.broadcast_shapes(*(array.shape[:-2] for array in given))
-    arrays = [np.broadcast_to(array, batch + array.shape[-2:]).reshape(-1, *array.shape[-2:]) for array in given]
-    count = arrays[0].shape[0]
+    count = int(np.prod(batch, dtype=np.int64))
     out = np.empty((count, ins.d.lanes, ins.d.registers), dtype=ins.d.register_type)
     code = kernel.source(ins, modifiers, swizzle)
-    each = sum(array[:1].nbytes for array in arrays) + out[:1].nbytes if count else 1
+    each = sum(array.shape[-2] * array.shape[-1] * array.itemsize for array in (*given, out))
     step = max(1, _CHUNK_BYTES // each)
     warpgroup = ins.lanes == 128
     for first in range(0, count, step):
         part = slice(first, min(first + step, count))
         size = part.stop - part.start
         grid = min(size if warpgroup else -(-size // 4), 4096)
-        launch(code, kernel.NAME, [*(array[part] for array in arrays), Out(out[part]), np.int32(size)], grid=grid, block=128)
+        launch(code, kernel.NAME, [*(part_of(array, batch, part) for array in given), Out(out[part]), np.int32(size)], grid=grid, block=128)
     return out.reshape(batch + out.shape[1:])

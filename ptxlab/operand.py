@@ -233,13 +233,12 @@ class Operand:
         >>> a.unpack_as(np.full((32, 4), 0xFFFFFFFF), np.float32)[0, :3]
         array([-1., -1., -1.], dtype=float32)
         """
+        if self.dtype.bits == 8 and not self.dtype.is_float:
+            return self.unpack_codes(registers, copy).view(self.dtype.value_type).astype(number, copy=False)
         values = self.dtype.decode(np.arange(1 << self.dtype.bits))
         if self.dtype.is_float:
             return self._spread(registers, copy, values.astype(number))
-        narrow = np.int8 if self.dtype.minimum < 0 else np.uint8
-        if self.dtype.bits == 8:
-            return self.unpack_codes(registers, copy).view(narrow).astype(number, copy=False)
-        return self._spread(registers, copy, values.astype(narrow)).astype(number, copy=False)
+        return self._spread(registers, copy, values).astype(number, copy=False)
 
     def _spread(self, registers: ArrayLike, copy: int, table: NDArray[Any] | None) -> NDArray[Any]:
         """Registers -> matrix of table[code]; without a table, of codes."""

@@ -1,15 +1,18 @@
-"""Independent parts of one piece of work, on all cores: NumPy and compiled loops let go of Python's lock while they count."""
+"""Parts of a batch, and independent parts of one piece of work on all cores: NumPy and compiled loops let go of Python's lock while they count."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from .errors import PtxlabError
 
-__all__ = ["spread", "threads"]
+__all__ = ["part_of", "spread", "threads"]
 
 Part = TypeVar("Part")
 
@@ -48,3 +51,18 @@ def spread(work: Callable[[Part], object], parts: Iterable[Part]) -> None:
             done.result()
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+def part_of(registers: NDArray[Any], batch: tuple[int, ...], part: slice) -> NDArray[Any]:
+    """Those of the flattened batch, of [..., lanes, registers], without a copy of all that broadcasting would repeat.
+
+    >>> part_of(np.arange(6).reshape(3, 1, 2, 1), (3, 1000), slice(999, 1001))[..., 0].tolist()
+    [[0, 1], [2, 3]]
+    """
+    own = registers.shape[:-2]
+    if own == batch:
+        return registers.reshape(-1, *registers.shape[-2:])[part]
+    if not own:
+        return np.broadcast_to(registers, (part.stop - part.start, *registers.shape))
+    at = np.unravel_index(np.arange(part.start, part.stop), batch)[len(batch) - len(own) :]
+    return np.asarray(registers[tuple(index if size > 1 else np.zeros_like(index) for index, size in zip(at, own, strict=True))])

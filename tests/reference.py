@@ -1,9 +1,12 @@
-"""The tensor core one number at a time, in exact fractions: slow, plain, and written apart from ptxlab.arithmetic."""
+"""The tensor core one number at a time, in exact fractions: slow, plain, and written apart from ptxlab.arithmetic, of which it knows the names of the rules."""
 
 from __future__ import annotations
 
 import math
 from fractions import Fraction
+
+from ptxlab import Instruction
+from ptxlab.arithmetic import ByWay, Chain, Fused, Rule, Scalar
 
 Term = tuple[Fraction, int]  # exact value, exponent as the hardware sees it
 
@@ -262,3 +265,22 @@ def scalar_f32(products: list[tuple[int, int]], c: int, types: tuple[str, str, s
         return (0x7C00 if result == "f16" else 0x7F800000) | (value < 0) << (15 if result == "f16" else 31)
     sign = negative << (15 if result == "f16" else 31)
     return sign if value == 0 else nearest(value, result) | sign
+
+
+# -- which of them a rule asks for --------------------------------------------------------------------------------------
+
+
+def wanted(ins: Instruction, rule: Rule, pairs: list[tuple[int, int]], c: int, scales: tuple[int, int] | None = None) -> int:
+    """Code of D for pairs of codes, the code of C and, where it has them, the codes of the scales."""
+    types = (ins.a_type, ins.b_type, ins.c_type)
+    if isinstance(rule, Chain):
+        return chain_f64(pairs, c, ins.rounding)
+    if isinstance(rule, Scalar):
+        return scalar_f32(pairs, c, types, ins.d_type)
+    if isinstance(rule, ByWay):
+        return by_way_of_f16(pairs, c, types)
+    assert isinstance(rule, Fused)
+    if scales is not None:
+        assert rule.depth is None and ins.c_type == ins.d_type
+        return fused(pairs, c, types, rule.fraction_bits, rule.result_bits, rule.floor, scales)
+    return stepped(pairs, c, types, ins.d_type, (rule.fraction_bits, rule.result_bits), rule.floor, rule.depth)

@@ -15,7 +15,7 @@ from ptxlab.arithmetic import Fused
 from ptxlab.arithmetic.compiled import backend
 from ptxlab.catalog import products
 from ptxlab.emulator import chip_of
-from ptxlab.parallel import spread, threads
+from ptxlab.parallel import part_of, spread, threads
 
 
 def one_of_each() -> list[ptxlab.Instruction]:
@@ -64,6 +64,13 @@ def test_batches_in_any_shape_and_number_of_threads(name, monkeypatch):
     for i, j, k in np.ndindex(2, 3, 4):
         assert (crossed[i, j, k] == ins.emulate(a[i, 0, k], b[0, j, 2], c[1, j, k])).all()
     assert ins.emulate(a[:0], b[:0], c[:0]).shape == (0, 3, 4, 32, ins.d.registers)
+
+
+@pytest.mark.parametrize("own", [(), (1,), (4,), (1, 4), (3, 1), (3, 4), (2, 1, 4), (2, 3, 4)])
+def test_parts_of_a_batch(own):
+    batch, part = (2, 3, 4), slice(5, 17)
+    registers = np.arange(int(np.prod(own)) * 6).reshape(*own, 3, 2)
+    assert np.array_equal(part_of(registers, batch, part), np.broadcast_to(registers, (*batch, 3, 2)).reshape(-1, 3, 2)[part])
 
 
 def test_a_large_batch_takes_little_memory_beside_its_result():

@@ -10,7 +10,6 @@ import pytest
 
 import ptxlab
 from ptxlab import Instruction, PtxlabError, inputs, instruction, models
-from ptxlab.arithmetic import ByWay, Chain, Fused, Scalar
 from ptxlab.catalog import products
 from ptxlab.emulator import chip_of
 from tests import reference
@@ -34,30 +33,6 @@ def codes(ins: Instruction, given: inputs.Registers, selector: int = 0) -> tuple
     return a.tolist(), b.tolist(), c.tolist(), meets.tolist()
 
 
-def wanted(ins: Instruction, pairs: list[tuple[int, int]], c: int, scales: tuple[int, int] | None) -> int:
-    """Code of D by the scalar reference."""
-    rule = chip_of(ins).rule
-    types, wide = (ins.a_type, ins.b_type, ins.c_type), (ins.a_type, ins.b_type, "f32")
-    if isinstance(rule, Chain):
-        return reference.chain_f64(pairs, c, ins.rounding)
-    if isinstance(rule, Scalar):
-        return reference.scalar_f32(pairs, c, types, ins.d_type)
-    if isinstance(rule, ByWay):
-        return reference.by_way_of_f16(pairs, c, types)
-    assert isinstance(rule, Fused)
-    if ins.c_type != ins.d_type:  # the step is in f32
-        if ins.c_type == "f16":
-            c = int(np.uint16(c).view(np.float16).astype(np.float32).view(np.uint32)) if c & 0x7C00 != 0x7C00 or not c & 0x3FF else 0x7FFFFFFF
-        d = reference.fused(pairs, c, wide, rule.fraction_bits, rule.result_bits, rule.floor)
-        if ins.d_type == "f32" or d == 0x7FFFFFFF:
-            return d if ins.d_type == "f32" else 0x7FFF
-        with np.errstate(over="ignore"):
-            return int(np.uint32(d).view(np.float32).astype(np.float16).view(np.uint16))
-    for k in range(0, len(pairs), rule.depth or len(pairs)):
-        c = reference.fused(pairs[k : k + (rule.depth or len(pairs))], c, types, rule.fraction_bits, rule.result_bits, rule.floor, scales)
-    return c
-
-
 @pytest.mark.parametrize("ins", FLOAT, ids=str)
 def test_floats_equal_the_scalar_reference(ins: Instruction) -> None:
     rows, columns = ins.d.shape
@@ -70,7 +45,7 @@ def test_floats_equal_the_scalar_reference(ins: Instruction) -> None:
             for j in range(i % 3, columns, 4):
                 at = j + i // 8 * 8 if ins.products > 1 else j
                 pairs = [(a[i][s], b[meets[i][s]][at]) for s in range(len(a[i]))]
-                right = wanted(ins, pairs, c[i][j], (sa[i][0], sb[0][j]) if sa and sb else None)
+                right = reference.wanted(ins, chip_of(ins).rule, pairs, c[i][j], (sa[i][0], sb[0][j]) if sa and sb else None)
                 assert d[i, j] == right, f"{category} D[{i}][{j}]: 0x{d[i, j]:x}, reference 0x{right:x}"
 
 

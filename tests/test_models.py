@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from ptxlab import Instruction, PtxlabError, inputs, instruction, models
-from ptxlab.arithmetic import ARCHITECTURES, CHIPS, ByWay, Chain, Fused, Scalar, has, model_for, model_rows
+from ptxlab.arithmetic import ARCHITECTURES, CHIPS, ByWay, Fused, has, model_for, model_rows
 from ptxlab.catalog import products
 from ptxlab.cli.app import main
 from tests import reference
@@ -228,19 +228,6 @@ SAMPLES = [
 ON_CHIPS = [(ins, chip) for ins in map(instruction, SAMPLES) for chip in ARCHITECTURES if has(ins, chip) and chip != "sm_90"]
 
 
-def wanted(ins: Instruction, chip: str, pairs: list[tuple[int, int]], c: int) -> int:
-    rule = model_for(ins, chip).rule
-    types = (ins.a_type, ins.b_type, ins.c_type)
-    if isinstance(rule, Chain):
-        return reference.chain_f64(pairs, c, ins.rounding)
-    if isinstance(rule, Scalar):
-        return reference.scalar_f32(pairs, c, types, ins.d_type)
-    if isinstance(rule, ByWay):
-        return reference.by_way_of_f16(pairs, c, types)
-    assert isinstance(rule, Fused)
-    return reference.stepped(pairs, c, types, ins.d_type, (rule.fraction_bits, rule.result_bits), rule.floor, rule.depth)
-
-
 @pytest.mark.parametrize(("ins", "chip"), ON_CHIPS, ids=[f"{chip} {ins.mnemonic}" for ins, chip in ON_CHIPS])
 def test_floats_equal_the_scalar_reference(ins: Instruction, chip: str) -> None:
     for category in inputs.categories(ins):
@@ -254,5 +241,5 @@ def test_floats_equal_the_scalar_reference(ins: Instruction, chip: str) -> None:
             for j in range(i % 3, ins.d.shape[1], 4):
                 at = j + i // 8 * 8 if ins.products > 1 else j
                 pairs = [(a[i][s], b[k][at]) for s, k in enumerate(meets[0, i].tolist())]
-                right = wanted(ins, chip, pairs, c[i][j])
+                right = reference.wanted(ins, model_for(ins, chip).rule, pairs, c[i][j])
                 assert d[i, j] == right, f"{category} D[{i}][{j}]: 0x{d[i, j]:x}, reference 0x{right:x}"
