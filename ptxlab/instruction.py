@@ -399,6 +399,18 @@ class Instruction(Row):
 
         return trace(self, A, B, C, row, col, **options)
 
+    def figure(self, what: str = "product", **options: Any) -> Any:
+        """A Plotly figure of "product", "A", "B", "C", "D", "stored", "metadata", "scales", "lane" or "trace"; see `ptxlab.figures.figure`.
+
+        >>> import numpy as np, ptxlab
+        >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
+        >>> ins.figure("A").data[0].text[9, 37]   # who holds it; ins.figure("A", matrix=A) shows the numbers, ins.figure() the whole product
+        'A[9][37]<br>lane 4, element a29<br>register 3, bits [23..20]'
+        """
+        from .figures import figure
+
+        return figure(self, what, **options)
+
     def sass(self, target: str = "sm_90a") -> Any:
         """What the assembler makes of it for a target: the tensor-core instructions, and how many others around them."""
         from .sass import sass

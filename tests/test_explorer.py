@@ -119,7 +119,7 @@ def test_fields_rebuild_the_register(ins: Instruction) -> None:
     [
         ("s4", "-3", 0xD), ("s4", " 7 ", 7), ("s4", "0xf", 0xF), ("s4", "0b1000", 8), ("s4", "\u22123", 0xD), ("s4", "2.0", 2),
         ("u4", "15", 15), ("b1", "1", 1), ("s8", "-128", 0x80), ("e4m3", "1", 0x38), ("e4m3", "0x7e", 0x7E), ("e4m3", "1.3", 0x3A),
-        ("e5m2", "inf", 0x7C), ("e2m1", "-6", 0xF), ("e2m1", "100", 7), ("tf32", "1.5", 0x3FC00000), ("tf32", "0x3f800001", 0x3F800001),
+        ("e5m2", "inf", 0x7C), ("e2m1", "-6", 0xF), ("e2m1", "5.9", 7), ("tf32", "1.5", 0x3FC00000), ("tf32", "0x3f800001", 0x3F800001),
         ("tf32", "1e-3", 0x3A832000), ("f32", "nan", 0x7FC00000), ("f16", "-0", 0x8000), ("f16", "-0.0", 0x8000), ("s32", "-1", 0xFFFFFFFF),
         ("s32", "0xffffffff", 0xFFFFFFFF), ("b4", "0b1110", 14), ("ue8m0", "2", 128), ("s4", "0x0", 0), ("s4", "0b0000", 0),
     ],
@@ -134,9 +134,9 @@ def test_typed_text(kind: str, text: str, code: int) -> None:
         ("s4", "8", "s4 holds -8..7"), ("s4", "-9", "s4 holds"), ("s4", "1.5", "whole numbers"),
         ("s4", "0x10", "does not fit the 4 bits"), ("s4", "one", "a number such as"), ("s4", "nan", "whole numbers"),
         ("s4", "9" * 40, "s4 holds"), ("u4", "-1", "u4 holds 0..15"), ("b1", "2", "b1 holds 0..1"), ("s32", "2147483648", "s32 holds"),
-        ("e2m1", "nan", "no NaN"), ("ue8m0", "0", "powers of two"), ("ue4m3", "-1", "no sign"), ("f32", "1,5", "a number such as"),
+        ("e2m1", "nan", "no NaN"), ("ue8m0", "0", "powers of two"), ("ue4m3", "-1", "no sign"), ("f32", "1,5", "a number such as 1.5, with a point"),
         ("f32", "1_0", "a number such as"), ("f32", "0x", "a number such as"), ("f32", "", "a number such as"),
-        ("f32", "=A1", "a number such as"),
+        ("f32", "=A1", "a number such as"), ("e2m1", "100", "e2m1 holds -6..6"), ("f16", "1e9", "f16 holds -65504..65504, inf and nan"),
     ],
 )  # fmt: skip
 def test_refused_text(kind: str, text: str, part: str) -> None:
@@ -397,7 +397,7 @@ def test_messages_from_the_screen(explorer: Any) -> None:
     assert on_screen(explorer, "A")[9, 37] == -3
     assert on_screen(explorer, "D")[9].tolist() == [-3] * 8
     view.lane = 4
-    assert view.held["A"][3]["hex"] == "0x00d00000"
+    assert view.held["4"]["A"][3]["hex"] == "0x00d00000"
     send(do="set_register", name="A", lane=4, register=3, text="0x700000")
     assert on_screen(explorer, "A")[9, 37] == 7
     send(do="flip", name="A", lane=4, register=3, bit=20)
@@ -413,13 +413,16 @@ def test_messages_from_the_screen(explorer: Any) -> None:
 
 
 def test_fill_and_switch(explorer: Any) -> None:
-    explorer.view.selected = {"name": "B", "row": 3, "column": 2}
-    assert explorer._target.value == "B"
-    explorer._fill.value = "one-hot"
-    explorer._on_fill(None)
+    explorer._on_message(None, {"do": "fill", "name": "B", "how": "one-hot", "row": 3, "column": 2}, None)
     assert np.argwhere(explorer.B).tolist() == [[3, 2]]
-    assert ("GPU" in [chip for _, chip in explorer._chip.options]) is ptxlab.gpu.available(explorer.instruction)
-    assert explorer._gpu_says.value == ptxlab.gpu.status(explorer.instruction)
+    tools = explorer.view.tools
+    assert tools["fills"]["B"] == list(explorer.bench.fills("B")) and "D" not in tools["fills"]
+    assert ("GPU" in [chip for _, chip in tools["chips"]]) is ptxlab.gpu.available(explorer.instruction)
+    assert tools["gpu"] == {"there": ptxlab.gpu.available(explorer.instruction), "says": ptxlab.gpu.status(explorer.instruction), "busy": False}
+    explorer._on_message(None, {"do": "choose", "mnemonic": "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "space": "register"}, None)
+    assert explorer.instruction.k == 16
+    explorer._on_message(None, {"do": "choose", "mnemonic": "mma.sync.m1", "space": "register"}, None)
+    assert explorer.instruction.k == 16 and "mma.sync.m1" in explorer.view.problem
 
 
 @pytest.mark.parametrize("ins", [*SMALL, *(ins.a_from("shared") for ins in SMALL if ins.family == "wgmma.sp" and ins.n == 8)], ids=repr)

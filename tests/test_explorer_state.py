@@ -75,11 +75,11 @@ def test_every_kind_of_edit_is_one_step() -> None:
         lambda: setattr(ex, "C", np.full((16, 8), 2.5)),
         lambda: ex.registers.__setitem__("B", registers),
         lambda: setattr(ex, "registers", {"B": registers + 1, "C": ex.registers["C"] + 1}),
-        lambda: setattr(ex._choices["selector"], "value", 1),
-        lambda: (setattr(ex._fill, "value", "ones"), ex._on_fill(None)),
+        lambda: send(do="option", name="selector", place=1),
+        lambda: send(do="fill", name="A", how="ones", row=0, column=0),
         lambda: ex.change(lambda bench: (bench.fill("A", "zeros"), bench.fill("B", "identity"))),
     ]
-    assert (ex._undo.disabled, ex._redo.disabled) == (True, True)
+    assert (ex.view.tools["undo"], ex.view.tools["redo"]) == (False, False)
     seen = [shown(ex.bench)]
     results = [ex.D.tobytes()]
     for edit in edits:
@@ -90,18 +90,18 @@ def test_every_kind_of_edit_is_one_step() -> None:
     for step in reversed(range(len(edits))):
         ex._on_message(ex.view, {"do": "undo"}, [])
         assert (shown(ex.bench), ex.D.tobytes()) == (seen[step], results[step])
-        assert ex._choices["selector"].value == ex.bench.options["selector"]
-    assert (ex._undo.disabled, ex._redo.disabled) == (True, False)
+        assert ex.view.tools["options"][0]["value"] == ex.bench.options["selector"]
+    assert (ex.view.tools["undo"], ex.view.tools["redo"]) == (False, True)
     ex.undo()
     assert shown(ex.bench) == seen[0]
     for step in range(1, len(seen)):
         ex.redo()
         assert shown(ex.bench) == seen[step]
     ex.redo()
-    assert (ex._undo.disabled, ex._redo.disabled, shown(ex.bench)) == (False, True, seen[-1])
+    assert (ex.view.tools["undo"], ex.view.tools["redo"], shown(ex.bench)) == (True, False, seen[-1])
     ex.undo()
     ex.C = np.zeros((16, 8))
-    assert ex._redo.disabled
+    assert not ex.view.tools["redo"]
 
 
 def test_refused_and_empty_edits_are_no_steps() -> None:
@@ -112,10 +112,10 @@ def test_refused_and_empty_edits_are_no_steps() -> None:
     with pytest.raises(PtxlabError, match="s4 holds"):
         ex.change(lambda bench: (bench.fill("B", "ones"), bench.set_cell("A", 0, 0, "8")))
     assert shown(ex.bench) == before
-    assert ex._undo.disabled
+    assert not ex.view.tools["undo"]
     ex.B = np.ones((64, 8))
     ex.instruction = SPARSE
-    assert (ex._undo.disabled, ex._redo.disabled) == (True, True)
+    assert (ex.view.tools["undo"], ex.view.tools["redo"]) == (False, False)
 
 
 def test_history_is_bounded_and_shares_what_did_not_change() -> None:
@@ -368,7 +368,7 @@ def test_two_chips_side_by_side() -> None:
     ex = ptxlab.explore(HALF)
     ins = ex.instruction
     assert ex.chip == "sm_90" and ex.against is None and not ex.differ.any()
-    assert {chip for _, chip in ex._chip.options} - {"GPU"} == {chip for chip in ARCHITECTURES if has(ins, chip)}
+    assert {chip for _, chip in ex.view.tools["chips"]} - {"GPU"} == {chip for chip in ARCHITECTURES if has(ins, chip)}
     rng = np.random.default_rng(1)
     ex.A, ex.B, ex.C = rng.normal(size=(16, 16)), rng.normal(size=(16, 8)), rng.normal(size=(16, 8)) * 1000
     ex.against = "sm_80"
@@ -380,11 +380,11 @@ def test_two_chips_side_by_side() -> None:
     np.testing.assert_array_equal(np.frombuffer(sent["codes"], np.uint32).reshape(16, 8), hopper)
     np.testing.assert_array_equal(np.frombuffer(sent["other_codes"], np.uint32).reshape(16, 8), ampere)
     assert sent["count"] == ex.differ.sum() and sent["by"] == ["sm_90", "sm_80"]
-    ex._chip.value = "sm_80"
+    ex._on_message(None, {"do": "chips", "chip": "sm_80", "against": "sm_80"}, None)
     np.testing.assert_array_equal(ex.D, ins.d.unpack(ins.emulate(*registers, model="sm_80")))
     np.testing.assert_array_equal(ex.registers["D"], ins.emulate(*registers, model="sm_80"))
     assert (ex.chip, ex.view.D["count"]) == ("sm_80", 0)
-    ex._against.value = ""
+    ex._on_message(None, {"do": "chips", "chip": "sm_80", "against": ""}, None)
     assert ex.against is None and "differ" not in ex.view.D
     ex.view.tracing, ex.selection = True, ("D", 0, 0)
     assert ex.bench.trace(0, 0).code == ampere[0, 0]
@@ -404,7 +404,7 @@ def test_the_gpu_that_fails_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Instruction, "run", fails)
     ex = ptxlab.explore(DENSE)
     ex.against = "GPU"
-    assert (ex.view.problem, ex.chip, ex.against, ex._against.value) == ("the GPU fell off the bus", "sm_90", None, "")
+    assert (ex.view.problem, ex.chip, ex.against, ex.view.tools["against"]) == ("the GPU fell off the bus", "sm_90", None, "")
     monkeypatch.setattr(Instruction, "run", lambda self, *given, **options: self.emulate(*given, **options) ^ np.uint32(1))
     ex.chip, ex.against = "GPU", "sm_90"
     assert ex.differ.all() and ex.view.D["by"] == ["GPU", "sm_90"]

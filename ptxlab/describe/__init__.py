@@ -4,11 +4,13 @@ from .bits import trace
 from .explain import explain, terms
 from .facts import cpp, cute, evidence, facts, machine, target_of
 from .picture import Cell, Grid, Header, Picture
-from .pictures import fragment, lane, metadata, scales, tile
+from .pictures import fragment, lane, metadata, registers, scales, tile
+from .product import product
 from .tables import Form, Table, counts, forms, grid, held_again, holds, layout, offsets, sparse_where, types, where
+from .values import values
 
 __all__ = [
     "Cell", "Form", "Grid", "Header", "Picture", "Table", "counts", "cpp", "cute", "evidence", "explain", "facts", "forms", "fragment", "grid",
-    "held_again", "holds", "lane", "layout", "machine", "metadata", "offsets", "scales", "sparse_where", "target_of", "terms", "tile", "trace", "types",
-    "where",
+    "held_again", "holds", "lane", "layout", "machine", "metadata", "offsets", "product", "registers", "scales", "sparse_where", "target_of", "terms",
+    "tile", "trace", "types", "values", "where",
 ]  # fmt: skip

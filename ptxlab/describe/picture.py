@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PtxlabError
+from ..layout import Layout
 
-__all__ = ["Cell", "Grid", "Header", "Picture", "Role", "bits", "headers", "names", "runs"]
+__all__ = ["Cell", "Grid", "Header", "Picture", "Role", "bits", "headers", "names", "owners", "runs"]
 
 #: What a bit of a trace is: of a term, kept or lost; of the sum, or rounded off it; of the result, or of what that is compared with.
 Role = Literal["", "sign", "kept", "lost", "sum", "rounded", "result", "exact", "other", "exponent", "odd", "blank"]
@@ -24,7 +25,8 @@ Role = Literal["", "sign", "kept", "lost", "sum", "rounded", "result", "exact", 
 
 @dataclass(frozen=True)
 class Cell:
-    """A rectangle of the grid with its label. It has the colour of its lane (in shared memory: of its core matrix), of its role, or none.
+    """A rectangle of the grid with its label. It has the colour of its lane (in shared memory: of its core matrix), of its role, or none;
+    or that of a number, `heat`: from -1, the least, by 0, which is paper, to 1, the largest.
 
     >>> Cell(row=1, column=2, height=1, width=2, lines=("T5:{c0,c1}",), lane=5).text
     'T5:{c0,c1}'
@@ -38,6 +40,7 @@ class Cell:
     lane: int | None = None
     state: Literal["plain", "dim", "mark"] = "plain"
     role: Role = ""
+    heat: float | None = None
 
     @property
     def text(self) -> str:
@@ -81,7 +84,10 @@ class Grid:
     row_rules: tuple[int, ...] = ()  # heavier lines above these rows
     below: bool = False  # starts a new line of grids
     column_rules: tuple[tuple[int, int, int], ...] = ()  # heavier lines before a column, from a row to the one it ends above
+    boxes: tuple[tuple[int, int, int, int], ...] = ()  # frames around parts, as (row, column, height, width), in the place of its own
     tight: bool = False  # one letter a cell, close together, without a frame
+    close: bool = False  # little air around the labels
+    spot: tuple[int, int] | None = None  # its place where grids are arranged in rows and columns; those of one place stand on each other
 
     def __post_init__(self) -> None:
         covered = np.zeros(self.shape, dtype=np.int64)
@@ -95,6 +101,11 @@ class Grid:
     def lettered(self) -> bool:
         """Whether cells are labelled, and so outlined one by one."""
         return any(cell.lines for cell in self.cells)
+
+    @property
+    def framed(self) -> bool:
+        """Whether a line goes around it."""
+        return not self.tight and not self.boxes
 
     def at(self, row: int, column: int) -> Cell:
         """The cell that covers this place."""
@@ -122,14 +133,16 @@ class Grid:
             columns=tuple(replace(head, start=head.start - columns.start) for head in self.columns if head.start in columns),
             row_rules=tuple(row - rows.start for row in self.row_rules if row in rows and row != rows.start),
             column_rules=tuple(
-                (at - columns.start, a - rows.start, b - rows.start) for at, a, b in self.column_rules if columns.start < at <= columns.stop
+                (at - columns.start, max(a, rows.start) - rows.start, min(b, rows.stop) - rows.start)
+                for at, a, b in self.column_rules
+                if columns.start < at <= columns.stop and a < rows.stop and b > rows.start
             ),
         )
 
 
 @dataclass(frozen=True)
 class Picture:
-    """Grids under one title, side by side except where one starts a new line.
+    """Grids under one title, side by side except where one starts a new line; or arranged by their spots. A notebook shows it as SVG.
 
     >>> import ptxlab
     >>> picture = ptxlab.describe.fragment(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"), "C")
@@ -140,6 +153,11 @@ class Picture:
     title: str
     subtitle: str
     grids: tuple[Grid, ...]
+
+    def _repr_html_(self) -> str:
+        from ..figures.svg import inline
+
+        return inline(self)
 
 
 def bits(low: int, high: int) -> str:
@@ -164,6 +182,12 @@ def headers(size: int, step: int) -> tuple[Header, ...]:
 def _spans(cells: Sequence[Cell]) -> list[Header]:
     """The columns that cells cover, each span once."""
     return [Header(start, size, ()) for start, size in {(cell.column, cell.width) for cell in cells}]
+
+
+def owners(layout: Layout, copy: int = 0) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Lane and element that hold each place of the matrix."""
+    lane, element = np.divmod(layout.scatter(copy), layout.elements)
+    return lane, element
 
 
 def runs(lane: NDArray[np.int64], element: NDArray[np.int64]) -> list[tuple[int, int, int, int]]:

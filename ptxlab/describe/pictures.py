@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Literal, get_args
 
@@ -11,14 +13,14 @@ from numpy.typing import ArrayLike, NDArray
 from ..dtypes import DType
 from ..errors import PtxlabError, listing
 from ..instruction import Instruction
-from ..layout import Layout
 from ..memory import Tile
 from ..operand import Operand
-from .picture import Cell, Grid, Header, Picture, bits, headers, names, runs
+from .picture import Cell, Grid, Header, Picture, bits, headers, names, owners, runs
 
-__all__ = ["Label", "fragment", "lane", "metadata", "scales", "tile"]
+__all__ = ["Label", "fragment", "lane", "metadata", "registers", "scales", "tile"]
 
 Label = Literal["auto", "elements", "registers", "lanes", "none"]
+_MOST_REGISTERS = 16  # of an operand that a picture of a lane shows
 _MOST_LABELS = 300  # beyond this a labelled picture no longer fits a screen; `warp` shows a quarter of a warpgroup's
 
 
@@ -58,12 +60,12 @@ def fragment(
         if warp is not None:
             raise PtxlabError(f"warp={warp!r}: {op.name} of {ins.mnemonic} lives in shared memory, where no warp has a part of its own")
         return tile(ins, stored, swizzle)
-    rows = _warp_rows(stored, warp)
+    rows = warp_rows(stored, warp)
     if swizzle:
         raise PtxlabError(f"swizzle={swizzle}: {op.name} of {ins.mnemonic} lives in registers, there is nothing to swizzle")
     if lane is not None:
         stored.place(lane, 0)
-    lanes, elements = _owners(op.layout)
+    lanes, elements = owners(op.layout)
     spans = _chunks(ins) if dense else runs(lanes, elements)
     if label == "auto":
         label = "elements" if len(spans) * len(rows) <= _MOST_LABELS * op.shape[0] else "none"
@@ -87,11 +89,11 @@ def fragment(
         op.axes,
         row_rules=warps,
     )
-    said = f"{_kind(stored, dense, ins)}{_warp_said(rows, warp)}; hue: lane / 4, shade: lane % 4"
+    said = f"{_kind(stored, dense, ins)}{warp_said(rows, warp)}; hue: lane / 4, shade: lane % 4"
     return Picture(f"{op.name} of {ins.mnemonic}", said, (grid.part(rows, range(op.shape[1])),))
 
 
-def _warp_rows(op: Operand, warp: int | None) -> range:
+def warp_rows(op: Operand, warp: int | None) -> range:
     """The rows whose elements a warp holds; all of them without one."""
     warps = op.lanes // 32
     if warp is None:
@@ -102,7 +104,7 @@ def _warp_rows(op: Operand, warp: int | None) -> range:
     return range(warp * each, (warp + 1) * each)
 
 
-def _warp_said(rows: range, warp: int | None) -> str:
+def warp_said(rows: range, warp: int | None) -> str:
     return "" if warp is None else f"; warp {warp}: lanes {32 * warp}..{32 * warp + 31}, rows {rows[0]}..{rows[-1]}"
 
 
@@ -134,12 +136,6 @@ def _label(op: Operand, label: Label, lane: int, elements: range) -> tuple[str, 
     return (f"T{lane}:{names(op.name.lower(), elements)}",)
 
 
-def _owners(layout: Layout, copy: int = 0) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Lane and element that hold each place of the matrix."""
-    lane, element = np.divmod(layout.scatter(copy), layout.elements)
-    return lane, element
-
-
 def _hover(op: Operand, lanes: NDArray[np.int64], elements: NDArray[np.int64], how: str) -> NDArray[Any]:
     prefix = op.name.lower()
     said = np.empty(op.shape, dtype=object)
@@ -157,8 +153,8 @@ def _dense_hover(ins: Instruction) -> NDArray[Any]:
     if structure is None or e is None or stored.layout is None or e.layout is None:
         raise PtxlabError(f"{ins.mnemonic} has no sparse A in registers")
     kept = structure.keep * structure.group
-    lanes, elements = _owners(stored.layout)
-    speakers, nibbles = _owners(e.layout)
+    lanes, elements = owners(stored.layout)
+    speakers, nibbles = owners(e.layout)
     read = " (selector 0)" if len(ins.selectors) > 1 else ""
     said = np.empty((ins.m, ins.k), dtype=object)
     for row, column in np.ndindex(ins.m, ins.k):
@@ -222,8 +218,8 @@ def metadata(ins: Instruction, nibbles: ArrayLike | None = None, selector: int =
         raise PtxlabError(f"nibbles: found shape {given.shape}; {ins.mnemonic} has one for each of {e.shape[0]} rows and {e.shape[1]} chunks")
     if given is not None:
         structure.positions(given, ins.metadata_ordered)
-    rows = _warp_rows(e, warp)
-    lanes, elements = _owners(e.layout, selector)
+    rows = warp_rows(e, warp)
+    lanes, elements = owners(e.layout, selector)
     kept = structure.unordered if not ins.metadata_ordered else structure.nibbles
     cells, hover = [], np.empty(e.shape, dtype=object)
     for row, chunk in np.ndindex(*e.shape):
@@ -243,7 +239,7 @@ def metadata(ins: Instruction, nibbles: ArrayLike | None = None, selector: int =
     speaking = _speakers(set(lanes.ravel().tolist()), "lanes read") if e.layout.copies > 1 else ()
     each = f"{structure.title} sparsity: one nibble for {structure.chunk} columns"
     shown = "" if given is None else "; nibble; columns of A it keeps"
-    subtitle = f"{each}{_warp_said(rows, warp)}; T<lane>: [bits] of its E register, selector {selector}{shown}"
+    subtitle = f"{each}{warp_said(rows, warp)}; T<lane>: [bits] of its E register, selector {selector}{shown}"
     return Picture(f"Metadata E of {ins.mnemonic}", subtitle, (grid.part(rows, range(e.shape[1])), *speaking))
 
 
@@ -260,8 +256,17 @@ def _speakers(speaking: set[int], title: str) -> tuple[Grid]:
     return (Grid((8, 4), cells, hover, headers(8, 1), headers(4, 1), ("group", "thread"), title),)
 
 
-def scales(ins: Instruction, *, byte_id_a: int = 0, thread_id_a: int = 0, byte_id_b: int = 0, thread_id_b: int = 0) -> Picture:
-    """Which lane's which byte scales which block of A and of B, under the byte-id and thread-id selectors.
+def scales(
+    ins: Instruction,
+    scale_a: ArrayLike | None = None,
+    scale_b: ArrayLike | None = None,
+    *,
+    byte_id_a: int = 0,
+    thread_id_a: int = 0,
+    byte_id_b: int = 0,
+    thread_id_b: int = 0,
+) -> Picture:
+    """Which lane's which byte scales which block of A and of B, under the byte-id and thread-id selectors; with scales, also their values.
 
     >>> import ptxlab
     >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0")
@@ -275,23 +280,25 @@ def scales(ins: Instruction, *, byte_id_a: int = 0, thread_id_a: int = 0, byte_i
         if value not in ins.modifiers[key]:
             raise PtxlabError(f"{key}={value!r}: {ins.mnemonic} takes {listing(ins.modifiers[key])}")
     grids: list[Grid] = []
-    for op, of, byte, thread in ((ins.scale_a, "A", byte_id_a, thread_id_a), (ins.scale_b, "B", byte_id_b, thread_id_b)):
-        grids += _scale_grids(ins, op, of, byte, thread)
+    both = ((ins.scale_a, "A", byte_id_a, thread_id_a, scale_a), (ins.scale_b, "B", byte_id_b, thread_id_b, scale_b))
+    for op, of, byte, thread, given in both:
+        grids += _scale_grids(ins, op, of, byte, thread, None if given is None else op.check_matrix(given))
     what = f"{ins.scale_a.dtype}, one byte for {ins.k // (ins.scale_vec or 1)} elements along k"
     return Picture(f"Block scales of {ins.mnemonic}", f"{what}; T<lane>: [bits] of its scale register", tuple(grids))
 
 
-def _scale_grids(ins: Instruction, op: Operand, of: str, byte: int, thread: int) -> tuple[Grid, ...]:
+def _scale_grids(ins: Instruction, op: Operand, of: str, byte: int, thread: int, given: NDArray[Any] | None) -> tuple[Grid, ...]:
     if op.layout is None or ins.scale_vec is None:
         raise PtxlabError(f"{ins.mnemonic} has no block scales in registers")
-    lanes, elements = _owners(op.layout, thread * (4 // ins.scale_vec) + byte // ins.scale_vec)
+    lanes, elements = owners(op.layout, thread * (4 // ins.scale_vec) + byte // ins.scale_vec)
     length, cells, hover = ins.k // ins.scale_vec, [], np.empty(op.shape, dtype=object)
     for row, column in np.ndindex(*op.shape):
         lane, element = int(lanes[row, column]), int(elements[row, column])
         block = column if of == "A" else row
         at, place = (f"A[{row}]" if of == "A" else f"column {column} of B"), op.place(lane, element)
-        cells.append(Cell(row, column, 1, 1, (f"T{lane}: {bits(place.low, place.high)}",), lane))
-        span = f"k {block * length}..{(block + 1) * length - 1}"
+        value = () if given is None else (_number(given[row, column]),)
+        cells.append(Cell(row, column, 1, 1, (f"T{lane}: {bits(place.low, place.high)}", *value), lane))
+        span = f"{'times '.join(('', *value))}k {block * length}..{(block + 1) * length - 1}"
         hover[row, column] = f"scales {at}, {span}\nlane {lane}, byte {element} (bits {bits(place.low, place.high)}) of scale-{of.lower()}-data"
     blocks = tuple(Header(b, 1, (f"block {b}", f"k {b * length}..{(b + 1) * length - 1}")) for b in range(ins.scale_vec))
     rows, columns = (headers(op.shape[0], 1), blocks) if of == "A" else (blocks, headers(op.shape[1], 1))
@@ -341,6 +348,30 @@ def lane(ins: Instruction, name: str, lane: int, registers: ArrayLike | None = N
     columns = tuple(Header(i, step, _bit_head(op.register_bits - 1 - i, step)) for i in range(0, op.register_bits, step))
     grid = Grid((op.registers, op.register_bits), tuple(cells), hover, rows, columns, ("", "bit"))
     return Picture(f"{op.name} in lane {lane} of {ins.mnemonic}", _kind(op, False, ins), (grid,))
+
+
+_one_lane = lane
+
+
+def registers(ins: Instruction, lane: int, held: Mapping[str, ArrayLike] | None = None) -> Picture:
+    """All registers of one lane as bit fields, operand by operand; with what all lanes hold, the bits and values in them.
+
+    >>> import ptxlab
+    >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
+    >>> [grid.title for grid in registers(ins, 5, {"A": ins.a.pack(np.ones((16, 64)))}).grids]
+    ['A: 4 registers', 'B: 2 registers', 'C: 4 registers', 'D: 4 registers']
+    """
+    grids = []
+    for name, op in ins.operands.items():
+        if op.layout is not None:
+            (grid,) = _one_lane(ins, name, lane, (held or {}).get(name)).grids
+            title = f"{name}: {op.registers} register{'s' * (op.registers > 1)}"
+            if op.registers > _MOST_REGISTERS:
+                grid, title = grid.part(range(_MOST_REGISTERS), range(op.register_bits)), f"{title}, 0 to {_MOST_REGISTERS - 1} of them"
+            grids.append(replace(grid, title=title, below=True))
+    shared = [name for name, op in ins.operands.items() if op.layout is None]
+    rest = f"; {' and '.join(shared)}: in shared memory" if shared else ""
+    return Picture(f"Lane {lane} of {ins.mnemonic}", f"highest bit left{rest}", tuple(grids))
 
 
 def _bit_head(high: int, step: int) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import importlib
 from typing import Any
 
@@ -12,7 +13,7 @@ from ..describe.picture import Picture
 from ..errors import PtxlabError
 from .drawing import MONO, SANS, Drawing, Panel, draw, fill
 
-__all__ = ["chart", "heat", "plotly"]
+__all__ = ["carrier", "chart", "heat", "picture_of", "plotly"]
 
 _NEEDLESS = ["select2d", "lasso2d", "zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "autoScale2d"]  # buttons; a camera and a way back stay
 _ROOM = 830  # for the cells of a matrix, on a page of 1000 pixels
@@ -57,6 +58,22 @@ def chart(picture: Picture) -> Any:
         modebar={"remove": _NEEDLESS},
         meta={"title": picture.title, "subtitle": picture.subtitle},
     )
+    figure._picture = picture  # plotly leaves names with an underscore alone
+    return figure
+
+
+def picture_of(figure: Any) -> Picture | None:
+    """The picture that a figure shows; None where it was made otherwise, or changed since."""
+    found = figure if isinstance(figure, Picture) else getattr(figure, "_picture", None)
+    return found if found is figure or (isinstance(found, Picture) and figure == chart(found)) else None
+
+
+def carrier(svg: str, width: float, height: float) -> Any:
+    """A figure that holds nothing but this SVG, for kaleido to write: lines and letters stay what they are."""
+    source = f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()}"
+    over = {"xref": "paper", "yref": "paper", "x": 0, "y": 1, "sizex": 1, "sizey": 1, "sizing": "stretch"}
+    figure = plotly().Figure(layout={"width": width, "height": height, "margin": {"l": 0, "r": 0, "t": 0, "b": 0}})
+    figure.update_layout(xaxis={"visible": False}, yaxis={"visible": False}, images=[{"source": source, **over}])
     return figure
 
 
@@ -90,9 +107,9 @@ def _outlines(drawing: Drawing) -> list[tuple[float, str, list[tuple[float | Non
     marks: list[tuple[float | None, float | None]] = []
     gaps: list[tuple[float | None, float | None]] = []
     for panel in drawing.panels:
-        left, top, right, bottom = (float(v) for v in (panel.x[0], panel.y[0], panel.x[-1], panel.y[-1]))
-        if not panel.grid.tight:
-            rules += _box(left, top, right - left, bottom - top)
+        left, right = float(panel.x[0]), float(panel.x[-1])
+        for frame in panel.frames:
+            rules += _box(*frame)
         for row in panel.grid.row_rules:
             rules += [(left, float(panel.y[row])), (right, float(panel.y[row])), (None, None)]
         for at, first, stop in panel.grid.column_rules:
@@ -100,7 +117,7 @@ def _outlines(drawing: Drawing) -> list[tuple[float, str, list[tuple[float | Non
         for cell in panel.grid.cells:
             if cell.state == "mark":
                 marks += _box(*panel.box(cell))
-            elif panel.grid.lettered:
+            elif panel.grid.lettered and cell.role != "blank":
                 (gaps if panel.grid.tight else thin).extend(_box(*panel.box(cell)))
     return [(1, palette.PAPER, gaps), (0.75, palette.RULE, thin), (1.5, palette.INK, rules), (2.5, palette.INK, marks)]
 

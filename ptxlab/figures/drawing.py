@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from .. import palette
 from ..describe.picture import Cell, Grid, Picture, Role
 
-__all__ = ["MONO", "SANS", "Drawing", "Panel", "Word", "draw"]
+__all__ = ["MONO", "SANS", "Drawing", "Panel", "Word", "draw", "fill", "ink", "paint"]
 
 MONO = "DejaVu Sans Mono, Menlo, Consolas, Liberation Mono, monospace"
 SANS = "Inter, Helvetica Neue, Arial, DejaVu Sans, sans-serif"
@@ -21,6 +21,7 @@ _WIDE, _LINE = 0.605, 1.35  # a monospaced letter and a line, in font sizes
 _BOLD, _PLAIN = 0.68, 0.54  # letters of the widest of the sans-serif fonts, on the average
 _SIZES = range(12, 8, -1)  # of text, from the usual to the smallest
 _MARGIN, _GAP, _BUTTONS = 18.0, 34.0, 70.0  # the buttons are Plotly's, right of the title
+_SLIDE, _TALL = 1400 - 2 * _MARGIN, 900  # of a product: small text, but all of it in one picture
 _ROOM = 1000 - 2 * _MARGIN  # what an output of JupyterLab shows of a picture in a window of 1280 pixels, and some air
 
 
@@ -36,6 +37,7 @@ class Word:
     anchor: Literal["start", "middle", "end"] = "middle"
     bold: bool = False
     mono: bool = True
+    on: Cell | None = None  # what it stands on, if not on paper
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,17 @@ class Panel:
     x: NDArray[np.floating[Any]]
     y: NDArray[np.floating[Any]]
     size: float = _SIZES[0]
+
+    @property
+    def heated(self) -> bool:
+        """Whether it is a map of numbers, without letters."""
+        return not self.grid.lettered and any(cell.heat is not None for cell in self.grid.cells)
+
+    @property
+    def frames(self) -> list[tuple[float, float, float, float]]:
+        """Left, top, width, height of the lines around it, or around its parts."""
+        boxes = self.grid.boxes or (((0, 0, *self.grid.shape),) if self.grid.framed else ())
+        return [self.box(Cell(*box, ())) for box in boxes]
 
     def box(self, cell: Cell) -> tuple[float, float, float, float]:
         """Left, top, width, height."""
@@ -70,35 +83,37 @@ _ROLES: dict[Role, str] = {
 _HUES = dict(palette.HUES)
 
 
-def fill(cell: Cell) -> str:
-    """Background of a cell."""
+def paint(cell: Cell) -> tuple[str, float]:
+    """The colour of a cell, and how much of it is in its background; the rest is paper."""
     if cell.role:
         hue = _ROLES.get(cell.role)
-        return palette.mix(_HUES[hue], 0.62 if cell.text == "1" and hue != "grey" else 0.34 if cell.text == "1" else 0.16) if hue else palette.PAPER
-    if cell.lane is None:
-        return palette.SILENT
-    colour = palette.lane_colour(cell.lane)
-    return palette.mix(colour, 0.18) if cell.state == "dim" else colour
+        return (_HUES[hue], 0.62 if cell.text == "1" and hue != "grey" else 0.34 if cell.text == "1" else 0.16) if hue else (palette.PAPER, 0.0)
+    part = 0.18 if cell.state == "dim" else 1.0
+    if cell.heat is not None:
+        return _HUES["vermilion" if cell.heat > 0 else "blue"], 0.9 * part * round(16 * abs(cell.heat)) / 16
+    return (_HUES["grey"], 0.12) if cell.lane is None else (palette.lane_colour(cell.lane), part)
+
+
+def fill(cell: Cell) -> str:
+    """Background of a cell, on paper."""
+    return palette.mix(*paint(cell))
 
 
 def ink(cell: Cell) -> str:
     """Text on a cell."""
     if cell.role:
         return palette.mix(palette.INK, 0.78) if cell.role in ("lost", "rounded") else palette.text_colour(fill(cell))
-    return palette.DIM if cell.lane is None or cell.state == "dim" else palette.text_colour(fill(cell))
+    faint = cell.state == "dim" or (cell.lane is None and cell.heat is None)
+    return palette.DIM if faint else palette.text_colour(fill(cell))
 
 
 def draw(picture: Picture) -> Drawing:
     """Place the grids of a picture under its title, no wider than a page: what is too wide is set smaller, then folded."""
-    lines, size = _fold(picture.grids)
     out = Drawing()
-    heading = min(15.0, _ROOM / (_BOLD * len(picture.title)))
-    wide = max(min(_BOLD * heading * len(picture.title) + _BUTTONS, _ROOM), *(_line_width(line) for line in lines))
-    out.words.append(Word(_MARGIN, _MARGIN + 8, picture.title, heading, anchor="start", bold=True, mono=False))
-    said = _wrapped(picture.subtitle, int(wide / (_PLAIN * 12)))
-    for i, words in enumerate(said):
-        out.words.append(Word(_MARGIN, _MARGIN + 30 + 16 * i, words, 12, palette.DIM, "start", mono=False))
-    bottom = _MARGIN + 22 + 16 * len(said) - _GAP / 2
+    if any(grid.spot is not None for grid in picture.grids):
+        return _arrange(out, picture)
+    lines, size = _fold(picture.grids)
+    wide, bottom = _headed(out, picture, max(_line_width(line) for line in lines))
     for line in lines:
         left, top = _MARGIN, bottom + _GAP * (1.5 if any(grid.title for grid, _ in line) else 0.85)
         for grid, measure in line:
@@ -106,6 +121,62 @@ def draw(picture: Picture) -> Drawing:
             left += measure.width + _GAP
     out.width, out.height = float(np.ceil(wide + 2 * _MARGIN)), float(np.ceil(bottom + _MARGIN))
     return out
+
+
+def _headed(out: Drawing, picture: Picture, wide: float) -> tuple[float, float]:
+    """Write title and subtitle over grids of that width; gives the width of all, and where the first grid may begin."""
+    heading = min(15.0, _ROOM / (_BOLD * len(picture.title)))
+    wide = max(min(_BOLD * heading * len(picture.title) + _BUTTONS, _ROOM), wide)
+    out.words.append(Word(_MARGIN, _MARGIN + 8, picture.title, heading, anchor="start", bold=True, mono=False))
+    said = _wrapped(picture.subtitle, int(wide / (_PLAIN * 12)))
+    for i, words in enumerate(said):
+        out.words.append(Word(_MARGIN, _MARGIN + 30 + 16 * i, words, 12, palette.DIM, "start", mono=False))
+    return wide, _MARGIN + 22 + 16 * len(said) - _GAP / 2
+
+
+def _arrange(out: Drawing, picture: Picture) -> Drawing:
+    """Place grids by their spots: columns of the first column of spots have one width, those right of it another, rows of a row one height."""
+    spots = [grid.spot or (0, 0) for grid in picture.grids]
+    pixels = [grid for grid in picture.grids if not grid.lettered]
+    sizes = _SIZES if len(pixels) < len(picture.grids) else _SIZES[:1]
+    for size in sizes:
+        measures = _aligned(picture.grids, spots, [_measure(grid, size) for grid in picture.grids])
+        widths = {column: max(m.width for m, spot in zip(measures, spots, strict=True) if spot[1] == column) for _, column in spots}
+        if sum(widths.values()) + _GAP * (len(widths) - 1) <= _SLIDE:
+            break
+    high = [m.above + m.down * grid.shape[0] for grid, m in zip(picture.grids, measures, strict=True)]
+    heights = {row: max(sum(h + _GAP for h, s in zip(high, spots, strict=True) if s == spot) for spot in spots if spot[0] == row) for row, _ in spots}
+    wide, top = _headed(out, picture, sum(widths.values()) + _GAP * (len(widths) - 1))
+    top += _GAP / 2
+    for row in sorted(heights):
+        left, top = _MARGIN, top + heights[row]
+        for column in sorted(widths):
+            here = [i for i, spot in enumerate(spots) if spot == (row, column)]
+            at = top - sum(high[i] + _GAP for i in here) + _GAP
+            for i in here:
+                _place(out, picture.grids[i], measures[i], left, at, size)
+                at += high[i] + _GAP
+            left += widths[column] + _GAP
+    out.width, out.height = float(np.ceil(wide + 2 * _MARGIN)), float(np.ceil(top + _MARGIN))
+    return out
+
+
+def _aligned(grids: tuple[Grid, ...], spots: list[tuple[int, int]], measures: list[_Measure]) -> list[_Measure]:
+    """The measures of grids with as many columns, or rows, as one above or beside them made one: the largest of them."""
+    found = []
+    maps = [(grid, spot) for grid, spot in zip(grids, spots, strict=True) if not grid.lettered]
+    across = sum({spot[1]: grid.shape[1] for grid, spot in maps}.values())
+    down = max((sum(grid.shape[0] for grid, spot in maps if spot[1] == column) for _, (_, column) in maps), default=1)
+    square = max(3.0, min(12.0, (_SLIDE - 160) // max(across, 1), _TALL // down), *(_headings(grid, _head(_SIZES[0])) for grid, _ in maps))
+    own = [m if grid.lettered else m._replace(across=square, down=square) for grid, m in zip(grids, measures, strict=True)]
+    for grid, spot, measure in zip(grids, spots, own, strict=True):
+        beside = [m for g, s, m in zip(grids, spots, own, strict=True) if s[0] == spot[0] and g.shape[0] == grid.shape[0]]
+        side = max(m.side for s, m in zip(spots, own, strict=True) if s[1] == spot[1])
+        across = max(m.across for g, s, m in zip(grids, spots, own, strict=True) if g.shape[1] == grid.shape[1] and (s[1] > 0) == (spot[1] > 0))
+        down = max(m.down for m in beside)
+        width = side + max(across * grid.shape[1], _BOLD * 12 * len(grid.title))
+        found.append(_Measure(side, measure.above, across, down, width))
+    return found
 
 
 def _wrapped(text: str, letters: int) -> list[str]:
@@ -120,21 +191,29 @@ def _wrapped(text: str, letters: int) -> list[str]:
 
 
 def _fold(grids: tuple[Grid, ...]) -> tuple[list[_Line], int]:
-    """The lines of grids, and the size of their text: the largest at which they fit, side by side if 10 is enough for that."""
+    """The lines of grids, and the size of their text: the largest at which they fit, or, if 10 is still too large, at which few are folded."""
+    groups: list[list[Grid]] = []
+    for grid in grids:
+        if grid.below or not groups:
+            groups.append([])
+        groups[-1].append(grid)
     for size in range(_SIZES[0], 9, -1):
-        lines: list[_Line] = []
-        for grid in grids:
-            if grid.below or not lines:
-                lines.append([])
-            lines[-1].append((grid, _measure(grid, size)))
+        lines = [[(grid, _measure(grid, size)) for grid in group] for group in groups]
         if max(_line_width(line) for line in lines) <= _ROOM:
             return lines, size
-    bands = [len(_bands(grid, _SIZES[-1])) for grid in grids]
-    for size in _SIZES:
-        folded = [_bands(grid, size) for grid in grids]
-        if size == _SIZES[-1] or [len(found) for found in folded] == bands:
-            break
-    return [[band] for found in folded for band in found], size
+    least = len(_folded(groups, _SIZES[-1]))
+    size = next(size for size in _SIZES if size == _SIZES[-1] or len(_folded(groups, size)) == least)
+    return _folded(groups, size), size
+
+
+def _folded(groups: list[list[Grid]], size: int) -> list[_Line]:
+    """Lines that fit a page; the grids of one that does not stand below each other, in bands."""
+    lines: list[_Line] = []
+    for group in groups:
+        line = [(grid, _measure(grid, size)) for grid in group]
+        fits = _line_width(line) <= _ROOM
+        lines += [line] if fits else [[band] for grid in group for band in _bands(grid, size)]
+    return lines
 
 
 def _line_width(line: _Line) -> float:
@@ -145,9 +224,12 @@ def _bands(grid: Grid, size: int) -> _Line:
     """A grid cut into as few bands of columns, of nearly one width, as fit a page."""
     whole = _measure(grid, size)
     room = _ROOM - whole.side
-    for count in range(int(np.ceil(whole.across * grid.shape[1] / room)), len(grid.cuts)):
+    least = int(np.ceil(whole.across * grid.shape[1] / room))
+    ruled = [] if grid.tight else sorted({0, grid.shape[1], *({at for at, *_ in grid.column_rules} & set(grid.cuts))})
+    tries = [(ruled, least), (ruled, least + 1), *((list(grid.cuts), count) for count in range(least, len(grid.cuts)))]
+    for cuts, count in tries:
         wanted = np.linspace(0, grid.shape[1], count + 1)
-        edges = [grid.cuts[i] for i in np.abs(np.subtract.outer(wanted, grid.cuts)).argmin(axis=1)]
+        edges = [cuts[i] for i in np.abs(np.subtract.outer(wanted, cuts)).argmin(axis=1)] if cuts else [0, grid.shape[1]]
         if max(stop - start for start, stop in pairwise(edges)) * whole.across <= room:
             parts = [grid.part(range(grid.shape[0]), range(start, stop)) for start, stop in pairwise(edges) if start < stop]
             return [(part, whole._replace(width=whole.side + whole.across * part.shape[1])) for part in parts]
@@ -173,15 +255,20 @@ def _measure(grid: Grid, size: float) -> _Measure:
     above = max(len(h.lines) for h in grid.columns) * head * _LINE + 6 + (head * _LINE if grid.axes[1] else 0)
     rows, columns = grid.shape
     across, down = (3.0, 3.0) if grid.lettered else (min(max((_ROOM - side) // columns, 2), 16), min(max(480 // rows, 4), 16))
-    sides, ends = (0.4, 0.15) if grid.tight else (0.9, 0.75)
+    sides, ends = (0.4, 0.15) if grid.tight else (0.7, 0.3) if grid.close else (0.9, 0.75)
     for cell in grid.cells if grid.lettered else ():
         across = max(across, (_width(cell.lines, size) + sides * size) / cell.width)
         down = max(down, (len(cell.lines) * size * _LINE + ends * size) / cell.height)
-    across = max(across, *((_width(h.lines, head) + 5) / h.size for h in grid.columns))
+    across = max(across, _headings(grid, head))
     down = max(down, *(len(h.lines) * head * _LINE / h.size for h in grid.rows))
     side, across, down = (float(np.ceil(pixels)) for pixels in (side, across, down))
     title = _BOLD * 12 * len(grid.title)
     return _Measure(side, above, across, down, max(side + across * columns, title) if grid.tight else side + max(across * columns, title))
+
+
+def _headings(grid: Grid, head: float) -> float:
+    """Pixels from column to column that the headings need."""
+    return float(np.ceil(max((_width(h.lines, head) + 5) / h.size for h in grid.columns)))
 
 
 def _head(size: float) -> float:
@@ -210,16 +297,23 @@ def _place(out: Drawing, grid: Grid, measure: _Measure, left: float, top: float,
     for cell in grid.cells:
         if cell.lines:
             x, y, width, height = panel.box(cell)
-            _lines(out, cell.lines, x + width / 2, y + height / 2, size, ink(cell), "middle", cell.state == "mark")
+            _lines(out, cell.lines, x + width / 2, y + height / 2, size, ink(cell), "middle", cell)
     return float(panel.y[-1])
 
 
 def _lines(
-    out: Drawing, lines: tuple[str, ...], x: float, y: float, size: float, colour: str, anchor: Literal["start", "middle", "end"], bold: bool = False
+    out: Drawing,
+    lines: tuple[str, ...],
+    x: float,
+    y: float,
+    size: float,
+    colour: str,
+    anchor: Literal["start", "middle", "end"],
+    on: Cell | None = None,
 ) -> None:
     first = y - (len(lines) - 1) * size * _LINE / 2
     for i, line in enumerate(lines):
-        out.words.append(Word(x, first + i * size * _LINE, line, size, colour, anchor, bold))
+        out.words.append(Word(x, first + i * size * _LINE, line, size, colour, anchor, on is not None and on.state == "mark", on=on))
 
 
 def _width(lines: tuple[str, ...], size: float) -> float:

@@ -175,7 +175,10 @@ class Trace:
         return svg(describe.trace(self))
 
     def _repr_html_(self) -> str:
-        return f'<div style="overflow-x: auto">{self.svg()}</div>'
+        from .. import describe
+        from ..figures.svg import inline
+
+        return inline(describe.trace(self))
 
     def as_dict(self) -> dict[str, Any]:
         """All of it as plain data for JSON: exact numbers as text, ``-11/4``, codes in hexadecimal.

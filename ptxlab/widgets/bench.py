@@ -20,12 +20,14 @@ from ..errors import PtxlabError, listing
 from ..instruction import Instruction, Modifiers
 from ..operand import Operand
 from ..trace import Trace, of_registers
+from .cells import cleared, extended, pasted
+from .fills import FILLS, filled, fills_of, span_of
 from .history import History, State
+from .refused import Broken, Refused, compressed, undefined
 from .typed import parse, parse_register
 
 __all__ = ["FILLS", "GPU", "Bench", "Field", "Result", "State", "parse"]
 
-FILLS: tuple[str, ...] = ("zeros", "ones", "identity", "counting", "random", "one-hot")
 GPU = "GPU"  # stands beside the names of chips
 
 
@@ -176,6 +178,14 @@ class Bench:
         chip, against = chip or self.chip, against or self.against
         return Result(self._by(chip), None if against is None else self._by(against))
 
+    def has_result(self, chip: str) -> bool:
+        """Whether D by this chip is known already, for what is on the bench now."""
+        return chip in self._results
+
+    def forget(self, chip: str) -> None:
+        """Have D by this chip computed anew."""
+        self._results.pop(chip, None)
+
     def _by(self, chip: str) -> NDArray[Any]:
         if chip not in self._results:
             self._results[chip] = self._compute(self.state, chip)
@@ -223,13 +233,20 @@ class Bench:
         self.options = after.options
         try:
             if self.ins.sparse:
-                self._codes_in(after.held, "A", self.ins.a)
+                self._check_metadata(after.held)
             result = self._compute(after, chip)
         except PtxlabError:
             self.options = before.options
             raise
         self._held, self._results = after.held, {chip: result}
         self.history = self.history.after(before)
+
+    def _check_metadata(self, held: dict[str, NDArray[Any]]) -> None:
+        nibbles = self._codes_in(held, "E", self.operand("E"))
+        try:
+            self.ins.expand(self._codes_in(held, "stored", self.ins.a), nibbles)
+        except PtxlabError as error:
+            raise undefined(self.ins, nibbles, str(error)) from None
 
     @contextmanager
     def step(self) -> Iterator[None]:
@@ -318,25 +335,26 @@ class Bench:
         """Write one cell from typed text."""
         self.paste(name, row, column, text)
 
-    def paste(self, name: str, row: int, column: int, text: str) -> None:
-        """Write a block of cells from tab-separated text as spreadsheets copy it; empty cells stay as they are."""
-        operand = self.operand(name)
-        lines = [line.split("\t") for line in text.replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n").split("\n")]
-        rows, columns = operand.shape
-        if not (0 <= row < rows and 0 <= column < columns):
-            raise PtxlabError(f"{name}[{row}][{column}] does not exist; {name} is {rows}x{columns}")
-        high, wide = len(lines), max(len(line) for line in lines)
-        if row + high > rows or column + wide > columns:
-            raise PtxlabError(f"a block of {high}x{wide} cells at {name}[{row}][{column}] reaches over the edge; {name} is {rows}x{columns}")
-        codes = self.codes(name).copy()
-        for down, line in enumerate(lines):
-            for right, word in enumerate(line):
-                if word.strip():
-                    try:
-                        codes[row + down, column + right] = parse(operand.dtype, word)
-                    except PtxlabError as error:
-                        raise PtxlabError(f"{name}[{row + down}][{column + right}]: {error}") from None
-        self._write(name, codes, fresh=False)
+    def paste(self, name: str, row: int, column: int, text: str, row2: int | None = None, column2: int | None = None) -> None:
+        """Write a block of cells from tab-separated text as spreadsheets copy it, once or as often as it fits a range; empty cells stay."""
+        try:
+            self._write(name, *pasted(self, name, row, column, text, row2, column2))
+        except Refused as error:
+            if not {"\t", "\n", "\r"} & set(text):
+                error.text, error.cell = text, (row, column)
+            raise
+
+    def clear(self, name: str, row: int, column: int, row2: int, column2: int) -> None:
+        """Write into a range what its cells had at the start."""
+        self._write(name, *cleared(self, name, row, column, row2, column2))
+
+    def extend(self, name: str, row: int, column: int, row2: int, column2: int, to_row: int, to_column: int, series: bool) -> None:
+        """Fill on from a range up to a row or column beyond it: numbers in equal steps go on where a series is wanted, others repeat."""
+        self._write(name, *extended(self, name, row, column, row2, column2, to_row, to_column, series))
+
+    def prune(self, offer: Broken) -> None:
+        """Take an edit that broke the structure of sparse A, pruned."""
+        self._write("A", offer.pruned)
 
     def fill(self, name: str, how: str, row: int = 0, column: int = 0) -> None:
         """Fill a matrix; sparse A keeps its structure by pruning. one-hot puts its one at `row`, `column`."""
@@ -346,51 +364,26 @@ class Bench:
         if name == "E" and self.ins.structure is not None:
             self.set_codes(name, self._random.choice(list(self.ins.structure.nibbles), operand.shape))
             return
-        matrix = self._filled(operand, how, row, column)
+        matrix = filled(operand, how, row, column, self._random)
         self.set_values(name, self.ins.prune(matrix) if name == "A" and self.ins.sparse else matrix)
 
     def fills(self, name: str) -> tuple[str, ...]:
         """The fills that a matrix takes."""
-        if name == "D":
-            return ()
-        if name == "E":
-            return ("random",)
-        return ("ones", "counting", "random") if self.operand(name).dtype.name == "ue8m0" else FILLS
-
-    def _filled(self, operand: Operand, how: str, row: int, column: int) -> NDArray[Any]:
-        kind, shape = operand.dtype, operand.shape
-        matrix: NDArray[np.float64] = np.zeros(shape)
-        if how == "ones":
-            matrix[:] = 1
-        elif how == "identity":
-            matrix = np.eye(*shape)
-        elif how == "one-hot":
-            matrix[row % shape[0], column % shape[1]] = 1
-        elif how == "counting":
-            count = np.arange(matrix.size).reshape(shape)
-            limit = 1 << (kind.fraction_bits + 1) if kind.is_float else kind.maximum + 1
-            matrix = np.asarray(2.0 ** (count % 4) if kind.name == "ue8m0" else count % limit, dtype=np.float64)
-        elif how == "random":
-            if kind.name == "ue8m0":
-                return np.asarray(2.0 ** self._random.integers(-1, 3, shape))
-            low, high = self.span(operand.name)
-            matrix = self._random.integers(low, high + 1, shape).astype(np.float64)
-        return matrix
+        return fills_of(name, self.operand(name).dtype)
 
     def span(self, name: str) -> tuple[int, int]:
         """Least and largest number of a random fill."""
-        kind = self.operand(name).dtype
-        low, high = (-3, 3) if kind.is_float else (max(kind.minimum, -9), min(kind.maximum, 9))
-        return low if kind.signed else 0, high
+        return span_of(self.operand(name).dtype)
 
-    def _write(self, name: str, codes: NDArray[Any], fresh: bool) -> None:
+    def _write(self, name: str, codes: NDArray[Any], written: NDArray[np.bool_] | None = None, *, fresh: bool = False) -> None:
+        """Take a matrix of codes; `written` are the cells that somebody typed."""
         operand = self.operand(name)
         if name == "D":
             raise PtxlabError("D is the result: it cannot be written; write A, B or C")
         if codes.shape != operand.shape:
             raise PtxlabError(f"{name}: found shape {codes.shape}; it takes ({operand.shape[0]}, {operand.shape[1]})")
         if name == "A" and self.ins.sparse:
-            stored, nibbles = self._compressed(codes, fresh)
+            stored, nibbles = compressed(self.ins, codes, None if fresh else self.codes("E"), written)
             self._commit({"A": self._placed("stored", stored), "E": self._placed("E", nibbles)})
         else:
             self._commit({"A" if name == "stored" else name: self._placed(name, codes)})
@@ -409,23 +402,3 @@ class Bench:
         changed = self.codes(name) != codes
         held, new = operand.split(self._held[name]), operand.split(fresh)
         return operand.join(np.where(changed.reshape(-1)[operand.layout.gather], new, held))
-
-    def _compressed(self, codes: NDArray[Any], fresh: bool) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Stored half and nibbles of dense A. Unless `fresh`, chunks that their present nibble can still tell keep it."""
-        structure, operand = self.ins.structure, self.operand("A")
-        if structure is None:
-            raise PtxlabError(f"{self.ins.mnemonic} is dense: A is stored as it is")
-        try:  # a negative zero, or a zero with ignored bits set, is kept where there is room for it
-            stored, nibbles = structure.compress(codes, codes == 0)
-        except PtxlabError:
-            try:
-                stored, nibbles = structure.compress(codes, operand.dtype.decode(codes) == 0)
-            except PtxlabError as error:
-                raise PtxlabError(f"A: {error}") from None
-        if fresh:
-            return stored, nibbles
-        old = self.codes("E")
-        kept = np.take_along_axis(codes, self.positions(), axis=1)
-        told = (self.ins.expand(kept, old) == codes).reshape(*old.shape, structure.chunk).all(axis=-1)
-        width = structure.keep * structure.group
-        return np.where(np.repeat(told, width, axis=1), kept, stored), np.where(told, old, nibbles)

@@ -1,8 +1,10 @@
-"""The explorer: ipywidgets controls around one view that draws the product and sends back what is typed."""
+"""The explorer: what is on the bench as traits, one view that draws it and sends back what is typed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,19 +13,21 @@ import numpy as np
 import traitlets
 from numpy.typing import ArrayLike, NDArray
 
-from .. import describe, gpu
-from ..arithmetic import ARCHITECTURES
-from ..catalog import PRODUCTS, products
+from .. import describe, gpu, kernel
 from ..errors import PtxlabError, listing
-from ..instruction import Instruction
+from ..instruction import Instruction, Modifiers
 from ..mnemonic import instruction
-from .bench import GPU, Bench
+from .bench import GPU, Bench, Result
+from .carry import carried
 from .history import History
 from .link import is_link, opened, shared
 from .live import Live, Registers, edit_of, equal, frozen, matrix, place
 from .recipe import code
+from .refused import Broken, Refused
+from .shelf import shelf
 from .still import save
-from .view import MATRICES, View
+from .tools import tools
+from .view import LOOKS, MATRICES, PINS, View
 from .walk import walk
 from .wire import about, compared, drawn, held, identical, made_of, wire
 
@@ -72,12 +76,12 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
         self._sent: dict[str, tuple[Any, ...]] = {}  # what each matrix on the screen was made of
         self._known: dict[str, Any] = {"selection": {}}  # what observers were told last
         self.view = View()
-        self._seed, self._quiet = seed, False
+        self._seed, self._took = seed, ""
         self._why: tuple[int, int] | None = None
-        self._make_controls()
-        super().__init__([self._picker, self._tools, self._running, self.view])
+        self._refused: Refused | None = None
+        super().__init__([self.view])
         self.view.on_msg(self._on_message)
-        self.view.observe(lambda _: self._show_lane(), "lane")
+        self.view.observe(lambda _: self._show_lane(), ["lane", "pinned"])
         self.view.observe(self._on_selected, "selected")
         self.view.observe(lambda _: self._explain(), "tracing")
         self._show_instruction()
@@ -116,16 +120,13 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
     @instruction.setter
     def instruction(self, ins: Instruction | str) -> None:
         old, self.bench = self.bench, Bench(instruction(ins), self._seed)
-        for name in ("A", "B", "C"):
-            try:
-                self.bench.set_values(name, old.values(name))
-            except PtxlabError:
-                continue
+        said = carried(old, self.bench)
         self.bench.history = History()
         if old.chip != old.chips[0] and old.chip in self._chips():
             self.bench.chip = old.chip
         self.bench.against = old.against if old.against in self._chips() else None
-        self.view.problem = ""
+        self._say()
+        self.view.note = "; ".join(said)
         self._show_instruction()
 
     @property
@@ -139,16 +140,49 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
             raise PtxlabError(f"lane {lane} does not exist; lanes go from 0 to {self.instruction.lanes - 1}")
         self.view.lane = lane
 
+    @property
+    def lanes(self) -> list[int]:
+        """The lanes whose registers stand side by side; assign up to four, of which the first becomes the chosen one.
+
+        >>> ex = Explorer("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+        >>> ex.lanes = [0, 5, 9]
+        >>> ex.lane = 7
+        >>> ex.lanes
+        [7, 0, 5, 9]
+        """
+        lane, pinned = self.lane, [int(each) for each in self.view.pinned]
+        return pinned if lane in pinned else [lane, *pinned]
+
+    @lanes.setter
+    def lanes(self, lanes: Sequence[int]) -> None:
+        given = [int(lane) for lane in lanes]
+        if not given or not self.view.takes("pinned", given):
+            raise PtxlabError(f"lanes {given}: up to {PINS} different ones stand side by side, from 0 to {self.instruction.lanes - 1}")
+        with self.view.hold_sync():
+            self.view.lane, self.view.pinned = given[0], given if len(given) > 1 else []
+
     def change(self, edit: Callable[[Bench], None]) -> None:
         """Edit the bench and show it; a refused edit raises and changes nothing."""
         with self.bench.step():
             edit(self.bench)
-        self.view.problem = ""
+        self._say()
         self._push()
+
+    def run(self) -> None:
+        """Have the GPU give D too, and mark where it differs from the model of its chip."""
+        ins, bench = self.instruction, self.bench
+        if not gpu.available(ins):
+            raise PtxlabError(gpu.status(ins))
+        target = gpu.device_target()
+        self.view.tools = tools(bench, self._chips(), f"compiling for {target} …")
+        gpu.compile(kernel.source(ins, Modifiers(**bench.options)), target)
+        self.view.tools = tools(bench, self._chips(), f"running on {target} …")
+        bench.forget(GPU)
+        self._set_chips(gpu.model(ins) or bench.model, GPU)
 
     def undo(self) -> None:
         """Take back the last edit, if there is one."""
-        self._try(self.bench.undo)
+        self._try(lambda: self.bench.undo() or self._refused is not None)
 
     def redo(self) -> None:
         """Take back the last undo, if there is one."""
@@ -161,12 +195,12 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
     @property
     def link(self) -> str:
         """All of it as a text to send to somebody: ``ptxlab.explore(link)`` opens it again."""
-        return shared(self.bench, {name: getattr(self.view, name) for name in ("lane", "selected", *self.linked)})
+        return shared(self.bench, {name: getattr(self.view, name) for name in ("lane", "pinned", "selected", *LOOKS)})
 
     def _wear(self, look: Mapping[str, Any]) -> None:
         """Look as a link says."""
         for name, value in look.items():
-            if name not in ("lane", "selected", *self.linked) or not self.view.takes(name, value):
+            if name not in ("lane", "pinned", "selected", *LOOKS) or not self.view.takes(name, value):
                 raise PtxlabError(f"this link asks for {name}={value!r:.60}, which the explorer does not know")
             setattr(self.view, name, value)
 
@@ -181,7 +215,7 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
             if found not in self._chips():
                 raise PtxlabError(f"found chip {found!r:.40}; {self.instruction.mnemonic} takes {listing(self._chips())}")
         self.bench.chip, self.bench.against = chip, against
-        self.view.problem = ""
+        self._say()
         self._push()
 
     def save_html(self, path: str | Path, title: str = "") -> Path:
@@ -201,202 +235,103 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
         """Do what was asked for on the screen: the sentence of a refusal is shown there."""
         try:
             if do() is True:
-                self.view.problem = ""
+                self._say()
                 self._push()
         except PtxlabError as error:
-            self.view.problem = str(error)
+            self._say(error)
+
+    def _say(self, refusal: PtxlabError | None = None) -> None:
+        """Show why something was refused, where, and what can be done instead; None for all is well."""
+        self._refused = refusal if isinstance(refusal, Refused) else None
+        with self.view.hold_sync():
+            self.view.problem = "" if refusal is None else str(refusal)
+            self.view.offer = {} if self._refused is None else self._refused.offer
+
+    def _prune(self) -> None:
+        """Take the edit that was refused last, pruned so that A keeps its structure."""
+        refused = self._refused
+        if isinstance(refused, Broken):
+            self.change(lambda bench: bench.prune(refused))
 
     def _on_message(self, _: Any, message: Any, __: Any) -> None:
         found = edit_of(message)
         if found is None:
             return
         do, given = found
-        if do in ("undo", "redo"):
-            getattr(self, do)()
+        acts: dict[str, Callable[..., Any]] = {
+            "undo": self.undo, "redo": self.redo, "option": self._set_option, "choose": self._choose, "catalogue": self._show_catalogue,
+            "gpu": self.run, "export": self._export, "prune": self._prune, "drop": self._say,
+            "chips": lambda chip, against: self._set_chips(chip, against or None),
+        }  # fmt: skip
+        if do in acts:
+            self._try(lambda: acts[do](*given))
         else:
             self._try(lambda: self.change(lambda bench: getattr(bench, do)(*given)))
 
     def _on_selected(self, change: Any) -> None:
-        if change.new.get("name") in self._target.options:
-            self._target.value = change.new["name"]
         if change.new.get("name") == "D":
             self._why = int(change.new["row"]), int(change.new["column"])
             self._explain()
         self._tell("selection", dict(change.new))
 
-    def _on_fill(self, _: Any) -> None:
-        at, name = self.view.selected, self._target.value
-        where = (int(at["row"]), int(at["column"])) if at.get("name") == name else (0, 0)
-        self._try(lambda: self.change(lambda bench: bench.fill(name, self._fill.value, *where)))
+    def _set_option(self, name: str, place: int) -> None:
+        legal = self.instruction.modifiers.get(name, ())
+        if not 0 <= place < len(legal):
+            raise PtxlabError(f"{self.instruction.mnemonic} has no choice {place} of {name!r:.40}; it has {listing(self.bench.options) or 'none'}")
+        self.change(lambda bench: bench.set_option(name, legal[place]))
 
-    def _on_option(self, name: str, change: Any) -> None:
-        self._try(lambda: self.change(lambda bench: bench.set_option(name, change.new)))
-        self._show_options()
+    def _choose(self, mnemonic: str, space: str) -> None:
+        ins = instruction(mnemonic)
+        self.instruction = ins.a_from(space) if ins.family.startswith("wgmma") else ins
 
-    def _show_options(self) -> None:
-        def show() -> None:
-            for name, choice in self._choices.items():
-                choice.value = self.bench.options[name]
+    def _show_catalogue(self) -> None:
+        self.view.catalogue = shelf()
 
-        self._quietly(show)
-
-    def _show_chips(self) -> None:
-        def show() -> None:
-            named = [(f"{chip} ({ARCHITECTURES[chip]})" if chip in ARCHITECTURES else chip, chip) for chip in self._chips()]
-            for control, options, value in (
-                (self._chip, named, self.bench.chip),
-                (self._against, [("nothing", ""), *named], self.bench.against or ""),
-            ):
-                if list(control.options) != options:
-                    control.options = options
-                control.value = value
-
-        self._quietly(show)
-
-    # -- controls -----------------------------------------------------------------------------------------------------
-
-    def _make_controls(self) -> None:
-        def drop(label: str, options: Any, width: int, what: str) -> Any:
-            return ipywidgets.Dropdown(
-                description=label, options=options, tooltip=what, layout={"width": f"{width}px"}, style={"description_width": "initial"}
-            )
-
-        self._family = drop("", PRODUCTS, 112, "Family of instructions")
-        self._shape = drop("", (), 130, "Shape")
-        self._form = drop("", (), 300, "Types and qualifiers")
-        self._space = drop("A in", (("registers", "register"), ("shared memory", "shared")), 170, "Where A is read from")
-        for picker, chosen in (
-            (self._family, self._on_family),
-            (self._shape, self._on_shape),
-            (self._form, self._on_form),
-            (self._space, self._on_form),
-        ):
-            picker.observe(self._unless_quiet(chosen), "value")
-        self._picker = ipywidgets.HBox([self._family, self._shape, self._form, self._space])
-
-        self._target = drop("Fill", (), 90, "Matrix to fill")
-        self._fill = drop("with", (), 140, "What to fill it with")
-        self._target.observe(self._unless_quiet(self._offer_fills), "value")
-        go = ipywidgets.Button(description="Fill", tooltip="Fill the matrix", layout={"width": "56px"})
-        go.on_click(self._on_fill)
-        colours = drop("Colour by", ("lane", "register", "warp", "value", "nothing"), 160, "What the colours say")
-        labels = drop(
-            "Show", (("value", "value"), ("hex code", "hex"), ("binary", "binary"), ("lane·element", "lane")), 150, "What stands in the cells"
-        )
-        zoom = ipywidgets.IntSlider(
-            100, 50, 400, 25, description="Zoom", readout_format="d", layout={"width": "230px"}, style={"description_width": "initial"}
-        )
-        show_c = ipywidgets.ToggleButton(
-            False,
-            description="show C",
-            tooltip="Show the accumulator C, which is added to the product: its matrix and its registers",
-            layout={"width": "72px"},
-        )
-        self.linked = {"label": labels, "colour_by": colours, "show_c": show_c, "zoom": zoom}  # what a saved page offers too
-        self.view.controls = self.linked
-        for trait, control in self.linked.items():
-            traitlets.link((control, "value"), (self.view, trait))
-        self._tools = ipywidgets.HBox([self._target, self._fill, go, labels, colours, show_c, zoom])
-
-        self._undo = ipywidgets.Button(icon="undo", tooltip="Undo (Ctrl+Z)", layout={"width": "36px"})
-        self._redo = ipywidgets.Button(icon="repeat", tooltip="Redo (Ctrl+Shift+Z)", layout={"width": "36px"})
-        self._undo.on_click(lambda _: self.undo())
-        self._redo.on_click(lambda _: self.redo())
-        self._tools.children = (self._undo, self._redo, *self._tools.children)
-        self._chip = drop("D by", (), 190, "The chip whose D is shown, or the GPU")
-        self._against = drop("against", (), 200, "Another to compare it with: cells of D that differ are marked")
-        for control in (self._chip, self._against):
-            control.observe(self._unless_quiet(lambda: self._try(lambda: self._set_chips(self._chip.value, self._against.value or None))), "value")
-        self._gpu_says = ipywidgets.Label(layout={"flex": "1 1 auto"})
-        self._options = ipywidgets.HBox()
-        self._running = ipywidgets.HBox([self._chip, self._against, self._options, self._gpu_says])
-        for box in (self._picker, self._tools, self._running, self._options):
-            box.layout.flex_flow = "row wrap"
-            box.layout.align_items = "center"
-
-    def _quietly(self, do: Callable[[], None]) -> None:
-        self._quiet, before = True, self._quiet
-        try:
-            do()
-        finally:
-            self._quiet = before
-
-    def _unless_quiet(self, handler: Callable[[], None]) -> Callable[[Any], None]:
-        return lambda _: None if self._quiet else handler()
-
-    def _on_family(self) -> None:
-        self.instruction = products(self._family.value)[0]
-
-    def _on_shape(self) -> None:
-        rows = [ins for ins in products(self._family.value) if ins.shape == self._shape.value]
-        now = _form(self.instruction)
-        self.instruction = next((ins for ins in rows if _form(ins) == now), rows[0])
-
-    def _on_form(self) -> None:
-        ins = self._form.value
-        self.instruction = ins.a_from(self._space.value) if ins.family.startswith("wgmma") else ins
-
-    def _show_instruction(self) -> None:
-        ins = self.instruction
-        self._quietly(self._offer_instructions)
-        self._gpu_says.value = gpu.status(ins)
-        self._choices = {}
-        for name, legal in ins.modifiers.items():
-            if len(legal) > 1:
-                choice = ipywidgets.Dropdown(
-                    options=[(str(value).lower(), value) for value in legal], value=self.bench.options[name], description=name.replace("_", "-"),
-                    layout={"width": f"{80 + 8 * len(name)}px"}, style={"description_width": "initial"},
-                )  # fmt: skip
-                choice.observe(lambda change, name=name: None if self._quiet else self._on_option(name, change), "value")
-                self._choices[name] = choice
-        self._options.children = tuple(self._choices.values())
-        with self.view.hold_sync():
-            self.view.lane = min(self.view.lane, ins.lanes - 1)
-            self.view.selected, self._why = {}, None
-            self._sent = {}
-            self._push()
-
-    def _offer_instructions(self) -> None:
-        ins = self.instruction
-        rows = products(ins.family)
-        self._family.value = ins.family
-        self._shape.options = list(dict.fromkeys(row.shape for row in rows))
-        self._shape.value = ins.shape
-        self._form.options = [(_form(row), row) for row in rows if row.shape == ins.shape]
-        self._form.value = ins.a_from("register")
-        self._space.value = ins.a_space
-        self._space.layout.display = None if ins.family.startswith("wgmma") else "none"
-        self._target.options = [name for name in self.bench.names if self.bench.fills(name)]
-        self._target.value = "A"
-        self._offer_fills()
-
-    def _offer_fills(self) -> None:
-        fills = self.bench.fills(self._target.value)
-        if self._fill.options != fills:
-            kept = self._fill.value
-            self._fill.options = fills
-            self._fill.value = kept if kept in fills else "random"
+    def _export(self, what: str) -> None:
+        """Answer with the text that a button asked for."""
+        if what == "page":
+            with tempfile.TemporaryDirectory() as folder:
+                text = self.save_html(Path(folder) / "page.html").read_text(encoding="utf-8")
+        elif what in ("code", "link"):
+            text = self.code() if what == "code" else self.link
+        else:
+            raise PtxlabError(f"found {what!r:.40}; the explorer gives its code, its link or its page")
+        self.view.send({"export": what, "text": text, "name": f"{self.instruction.mnemonic.replace('::', '-')}.html"})
 
     # -- to the screen ------------------------------------------------------------------------------------------------
+
+    def _show_instruction(self) -> None:
+        with self.view.hold_sync():
+            self.view.lane = min(self.view.lane, self.instruction.lanes - 1)
+            self.view.pinned = [lane for lane in self.view.pinned if lane < self.instruction.lanes]
+            self.view.selected, self._why = {}, None
+            self._sent, self._took = {}, ""
+            self._push()
+
+    def _result(self) -> Result:
+        bench, start = self.bench, time.perf_counter()
+        if bench.chip not in self._chips() or bench.against not in (None, *self._chips()):
+            raise PtxlabError("the GPU is not there: D is by the emulator")
+        if GPU not in (bench.chip, bench.against) or bench.has_result(GPU):
+            return bench.result()
+        found = bench.result()
+        self._took = f"the GPU took {(time.perf_counter() - start) * 1e3:.1f} ms, with its copies"
+        return found
 
     def _push(self) -> None:
         """Send what changed, and only that."""
         bench, view = self.bench, self.view
         try:
-            if bench.chip not in self._chips() or bench.against not in (None, *self._chips()):
-                raise PtxlabError("the GPU is not there: D is by the emulator")
-            result = bench.result()
+            result = self._result()
         except PtxlabError as error:  # the GPU failed: say so and go back to the model
             bench.chip, bench.against = bench.chips[0], None
             view.problem, result = str(error), bench.result()
-        self._show_chips()
-        self._undo.disabled, self._redo.disabled = not bench.history.past, not bench.history.future
         made = made_of(bench, result)
         changed = [name for name, parts in made.items() if not identical(parts, self._sent.get(name))]
-        before, self._sent = self._sent, made
+        self._sent = made
         with view.hold_sync():
-            if before.get("about") is None or "about" in changed:
-                self._show_options()
+            view.tools = tools(bench, self._chips(), took=self._took)
+            if "about" in changed:
                 view.about = about(bench)
             for name in MATRICES:
                 if name in changed:
@@ -410,7 +345,7 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
             self._tell("registers", bench.state.held)
 
     def _show_lane(self) -> None:
-        self.view.held = held(self.bench, self.view.lane)
+        self.view.held = {str(lane): held(self.bench, lane) for lane in self.lanes}
 
     def _tell(self, name: str, new: Any) -> None:
         """Tell those who observe a trait of ours, if it changed."""
@@ -435,13 +370,3 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
             note = "" if given == found.code else f"the GPU gave 0x{given:x}, this is the emulator"
             sent |= drawn(describe.trace(found, note))
         return sent
-
-
-def _form(ins: Instruction) -> str:
-    """What tells the rows of one family and shape apart: ``s32.s4.s4.s32 .satfinite``."""
-    return ins.mnemonic.split(ins.shape)[-1].replace(".row.col", "").removeprefix(".") + _prefix(ins)
-
-
-def _prefix(ins: Instruction) -> str:
-    said = [f".{ins.bit_op}.popc"] if ins.bit_op else []
-    return "".join([f"  {word}" for word in said + [".sp::ordered_metadata"] * ins.ordered])

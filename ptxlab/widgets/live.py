@@ -17,13 +17,26 @@ if TYPE_CHECKING:
 
 __all__ = ["Live", "Registers", "edit_of", "equal", "frozen", "matrix", "place"]
 
-#: What the page may ask for: the name of the bench's method, and the types of what goes with it.
-_EDITS: dict[str, dict[str, type]] = {
-    "paste": {"name": str, "row": int, "column": int, "text": str},
+#: What the page may ask for: the name of the bench's or the explorer's method, and the types of what goes with it.
+_MAYBE = (int, type(None))
+_RANGE = {"name": str, "row": int, "column": int, "row2": int, "column2": int}
+_EDITS: dict[str, dict[str, type | tuple[type, ...]]] = {
+    "paste": {"name": str, "row": int, "column": int, "text": str, "row2": _MAYBE, "column2": _MAYBE},
+    "clear": {**_RANGE},
+    "extend": {**_RANGE, "to_row": int, "to_column": int, "series": bool},
+    "prune": {},
+    "drop": {},
     "set_register": {"name": str, "lane": int, "register": int, "text": str},
     "flip": {"name": str, "lane": int, "register": int, "bit": int},
     "undo": {},
     "redo": {},
+    "fill": {"name": str, "how": str, "row": int, "column": int},
+    "option": {"name": str, "place": int},
+    "chips": {"chip": str, "against": str},
+    "choose": {"mnemonic": str, "space": str},
+    "catalogue": {},
+    "gpu": {},
+    "export": {"what": str},
 }
 _LONGEST = 1 << 21  # letters in one message: several times the largest matrix
 
@@ -39,7 +52,7 @@ def edit_of(message: Any) -> tuple[str, list[Any]] | None:
         return None
     fields = _EDITS[message["do"]]
     given = [message.get(name) for name in fields]
-    if any(type(value) is not kind for value, kind in zip(given, fields.values(), strict=True)):
+    if any(type(value) not in (kind if isinstance(kind, tuple) else (kind,)) for value, kind in zip(given, fields.values(), strict=True)):
         return None
     long = any(len(value) > _LONGEST if isinstance(value, str) else abs(value) > 1 << 31 for value in given if value is not None)
     return None if long else (message["do"], given)

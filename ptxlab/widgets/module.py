@@ -11,6 +11,7 @@ from ..errors import PtxlabError
 __all__ = ["script", "source", "style"]
 
 _FRONT = Path(__file__).parent / "front"
+_STYLES = ("base", "bar", "picker", "panes", "panel", "why", "tip", "edit")
 _IMPORT = re.compile(r'^import \{[^}]*\} from "\./(\w+)\.js";\n', re.MULTILINE)
 
 
@@ -48,9 +49,9 @@ def script(first: str = "main") -> str:
 
 @lru_cache(maxsize=1)
 def style() -> str:
-    """The style sheet.
+    """The style sheet, joined from one for each part of the view.
 
     >>> ".ptx-explorer" in style()
     True
     """
-    return source("explorer.css")
+    return "\n".join(source(f"{part}.css") for part in _STYLES)

@@ -26,7 +26,7 @@ from .wire import held
 if TYPE_CHECKING:
     from .explorer import Explorer
 
-__all__ = ["columns", "control", "save", "target", "write"]
+__all__ = ["columns", "save", "target", "write"]
 
 POLICY = "default-src 'none'; script-src 'sha256-{}'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 FRAME = Template("""\
@@ -64,10 +64,10 @@ def save(ex: Explorer, path: str | Path, title: str, reason: Callable[..., dict[
     saved = {
         "notes": [f"Saved with ptxlab {__version__}", _whose(ex), *options],
         "code": f'import ptxlab\nptxlab.explore("{ex.link}")',
-        "state": {name: getattr(view, name) for name in own if name != "held"} | {"problem": "", "trace": reason(*chosen, picture=True)},
+        "state": {name: getattr(view, name) for name in own if name not in ("held", "catalogue")}
+        | {"problem": "", "offer": {}, "note": "", "trace": reason(*chosen, picture=True), "tools": {**view.tools, "still": True}},
         "lanes": columns([held(ex.bench, lane) for lane in range(ins.lanes)]),
         "reasons": [reason(row, column, picture=False) for row, column in cells],
-        "controls": [control(trait, widget) for trait, widget in ex.linked.items()],
         "refusal": f'this page was saved: open it in a notebook to edit, e.g. ptxlab.explore("{ins.mnemonic}")',
         "others": f"{'The bits' if cells else 'Bits and steps'} of D[{chosen[0]}][{chosen[1]}] only were saved: other cells need the emulator, in a notebook",
     }
@@ -112,16 +112,6 @@ def columns(lanes: Sequence[Mapping[str, Sequence[Mapping[str, Any]]]]) -> dict[
             "fields": {key: [[[field[key] for field in register["fields"]] for register in lane[name]] for lane in lanes] for key in inner},
         }
     return turned
-
-
-def control(trait: str, widget: Any) -> dict[str, Any]:
-    """What the page needs to draw a control of the notebook's again: a choice, a slider, or a button."""
-    said: dict[str, Any] = {"trait": trait, "label": widget.description, "hint": widget.tooltip or ""}
-    if hasattr(widget, "options"):
-        said["options"] = [option if isinstance(option, tuple) else (option, option) for option in widget.options]
-    elif hasattr(widget, "min"):
-        said["range"] = {"min": widget.min, "max": widget.max, "step": widget.step}
-    return said
 
 
 def write(path: str | Path, title: str, name: str, saved: Mapping[str, Any]) -> Path:

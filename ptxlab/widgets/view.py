@@ -11,9 +11,24 @@ from ..errors import PtxlabError
 from .live import place
 from .module import script, style
 
-__all__ = ["MATRICES", "View"]
+__all__ = ["LOOKS", "MATRICES", "PINS", "View"]
 
+PINS = 4  # lanes that can be pinned
 MATRICES = ("A", "stored", "B", "C", "D", "E", "SFA", "SFB")
+
+#: How it is shown, which says nothing of the numbers: the trait, and the control that sets it. A saved page has these too.
+LOOKS: dict[str, dict[str, Any]] = {
+    "label": {
+        "said": "Show", "hint": "What stands in the cells",
+        "options": [["value", "value"], ["hex code", "hex"], ["binary", "binary"], ["lane·element", "lane"]],
+    },
+    "colour_by": {
+        "said": "Colour by", "hint": "What the colours say",
+        "options": [[each, each] for each in ("lane", "register", "warp", "value", "nothing")],
+    },
+    "show_c": {"said": "show C", "hint": "Show the accumulator C, which is added to the product: its matrix and its registers"},
+    "zoom": {"said": "Zoom", "hint": "Size of the cells; Ctrl and the wheel do it too", "range": {"min": 50, "max": 400, "step": 25}},
+}  # fmt: skip
 
 
 class View(anywidget.AnyWidget):
@@ -21,7 +36,7 @@ class View(anywidget.AnyWidget):
 
     _esm = script()
     _css = style()
-    _ours = ("about", *MATRICES, "held", "problem", "trace")  # only Python writes these
+    _ours = ("about", *MATRICES, "held", "problem", "offer", "note", "trace", "tools", "catalogue")  # only Python writes these
 
     about = traitlets.Dict().tag(sync=True)
     A = traitlets.Dict().tag(sync=True)
@@ -32,18 +47,21 @@ class View(anywidget.AnyWidget):
     E = traitlets.Dict().tag(sync=True)
     SFA = traitlets.Dict().tag(sync=True)
     SFB = traitlets.Dict().tag(sync=True)
-    held = traitlets.Dict().tag(sync=True)  # registers of the chosen lane
+    held = traitlets.Dict().tag(sync=True)  # registers of the lanes that are shown, by lane
     lane = traitlets.Int(0).tag(sync=True)
+    pinned = traitlets.List(traitlets.Int()).tag(sync=True)  # lanes whose registers stand beside those of the chosen one
     selected = traitlets.Dict().tag(sync=True)  # {name, row, column}
     colour_by = traitlets.Unicode("lane").tag(sync=True)
     label = traitlets.Unicode("value").tag(sync=True)  # what stands in a cell: value, hex, binary, lane
     show_c = traitlets.Bool(False).tag(sync=True)
     zoom = traitlets.Int(100).tag(sync=True)
     problem = traitlets.Unicode("").tag(sync=True)
+    offer = traitlets.Dict().tag(sync=True)  # of the edit that was refused: the cells at fault, the sentence, what can be done; {} for none
+    note = traitlets.Unicode("").tag(sync=True)  # what happened, where it is no problem
+    tools = traitlets.Dict().tag(sync=True)  # what the bar above the picture offers, and what is chosen there
+    catalogue = traitlets.Dict().tag(sync=True)  # of the picker; empty until it is first opened
     tracing = traitlets.Bool(False).tag(sync=True)  # whether the panel below says why a cell of D has its bits
     trace = traitlets.Dict().tag(sync=True)  # for the cell of D that was chosen last: {row, column, walk}, and where `tracing` the picture
-
-    controls = traitlets.Dict()  # those that say which values a trait takes
 
     def takes(self, name: str, value: Any) -> bool:
         """Whether a trait may have this value."""
@@ -53,10 +71,14 @@ class View(anywidget.AnyWidget):
         try:
             if name == "lane":
                 return type(value) is int and 0 <= value < about.get("lanes", 1)
-            control: Any = self.controls.get(name)
-            if hasattr(control, "min") and not (type(value) is int and control.min <= value <= control.max):
+            if name == "pinned":
+                return (
+                    type(value) is list and len(value) <= PINS and all(self.takes("lane", lane) for lane in value) and len(set(value)) == len(value)
+                )
+            look = LOOKS.get(name, {})
+            if "range" in look and not (type(value) is int and look["range"]["min"] <= value <= look["range"]["max"]):
                 return False
-            if hasattr(control, "options") and value not in control._options_values:
+            if "options" in look and value not in [option for _, option in look["options"]]:
                 return False
             if name == "selected":
                 place(value, {each: (said["rows"], said["columns"]) for each, said in about.get("matrices", {}).items()})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,10 @@ from numpy.typing import NDArray
 
 from .. import palette
 from ..describe import Picture
+from ..describe.tables import held_again, selected_by
 from ..dtypes import DType
+from ..memory import Tile
+from ..operand import Operand
 from .bench import Bench, Result
 
 __all__ = ["about", "compared", "drawn", "held", "identical", "made_of", "wire"]
@@ -91,7 +95,8 @@ def about(bench: Bench) -> dict[str, Any]:
         "m": ins.m, "n": ins.n, "k": ins.k, "lanes": ins.lanes, "products": ins.products,
         "chunk": structure.chunk if structure else 0,
         "kept": structure.keep * structure.group if structure else 0,
-        "scaled": ins.scale_a is not None,
+        "blocks": ins.scale_vec or 0,
+        **_stacked(bench),
         "matrices": {name: _describe(bench, name) for name in bench.names},
         "registers": {name: operand.registers for name, operand in ins.operands.items() if operand.registers},
         "colours": {"light": _colours(palette.PAPER, palette.INK, 4.5), "dark": _colours(_DARK_PAPER, "#000000", 5)},
@@ -106,16 +111,53 @@ def _describe(bench: Bench, name: str) -> dict[str, Any]:
         "bits": operand.dtype.bits, "element": "a" if name == "stored" else name.lower(), "operand": "A" if name == "stored" else name,
         "editable": name != "D", "parts": _parts(operand.dtype), "note": operand.note,
     }  # fmt: skip
+    if bench.ins.products > 1:
+        said["products"] = {"count": bench.ins.products, "along": "columns" if name == "B" else "rows"}
     if operand.layout is None:
-        return {**said, "note": "in shared memory, held by no lane"}
-    if operand.layout.copies > 1 and name in ("E", "SFA", "SFB"):
-        said["note"] = f"one of {operand.layout.copies} copies, chosen by {'the selector' if name == 'E' else 'thread-id and byte-id'}"
+        return {**said, "note": "in shared memory, held by no lane", **_in_memory(operand, bench.options)}
+    said["note"] = _note(bench, name, operand)
     lane, element = np.divmod(operand.layout.scatter(bench.copy_of(name)), operand.layout.elements)
     places = [operand.place(0, index) for index in range(operand.layout.elements)]
     maps = {"lane": lane, "element_map": element}
     maps["register_map"] = np.array([place.register for place in places])[element]
     maps["low"] = np.array([place.low for place in places])[element]
     return {**said, **{key: value.astype(np.int16).tobytes() for key, value in maps.items()}}
+
+
+def _note(bench: Bench, name: str, operand: Operand) -> str:
+    """Which of several copies is read, or where the others are."""
+    copies = operand.layout.copies if operand.layout else 1
+    for how in selected_by(bench.ins, operand, bench.copy_of(name)):
+        return f"one of {copies} copies, read with {how}" if copies > 1 else f"read with {how}"
+    return operand.note or held_again(operand)
+
+
+def _in_memory(operand: Operand, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Where every element of a tile in shared memory is, as wgmma reads it without a swizzle: byte, core matrix (8 rows of 16 bytes), row in it."""
+    if operand.space != "shared":
+        return {}
+    transposed = options.get(f"imm_trans_{operand.name.lower()}", 0)
+    tile = Tile.of(operand, transposed=transposed)
+    byte = tile.offsets if operand.axes[0] == "m" else tile.offsets.T
+    maps = {"byte": byte, "core": byte // 128, "line": byte % 128 // 16}
+    if tile.bits < 8:
+        along = np.arange(tile.k) * tile.bits % 8
+        maps["low"] = np.broadcast_to(along if operand.axes[0] == "m" else along[:, None], operand.shape)
+    return {"memory": f"{tile.major}-major, no swizzle", **{key: value.astype(np.int16).tobytes() for key, value in maps.items()}}
+
+
+def _stacked(bench: Bench) -> dict[str, Any]:
+    """Of several products, stacked: the column of B that goes into each cell of D (else it is the cell's own), and the lanes of each product."""
+    ins, layout = bench.ins, bench.ins.d.layout
+    if ins.products == 1 or layout is None:
+        return {}
+    rows, columns = ins.d.shape
+    found = np.array([[ins.column_of_b(row, column) for column in range(columns)] for row in range(rows)])
+    lanes = layout.scatter() // layout.elements
+    return {
+        "column_of_b": found.astype(np.int16).tobytes(),
+        "lanes_of": [np.unique(part).tolist() for part in np.split(lanes, ins.products)],
+    }
 
 
 def _parts(kind: DType) -> list[tuple[str, int]]:

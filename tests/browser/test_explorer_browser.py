@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -202,16 +203,51 @@ def test_warpgroup(screen: Screen, python: Any, page: Any) -> None:
     page.wait_for_selector(".ptx-lane[data-lane='64']")
 
 
-def test_pickers(screen: Screen, python: Any, page: Any) -> None:
-    """The pickers change the instruction; matrices that fit it stay."""
+def test_bar(screen: Screen, python: Any, page: Any) -> None:
+    """Fill, undo, modifiers, chips and the look, from the bar above the picture."""
+    start(python, page, "mma.sp.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32", "np.ones((64, 8))")
+    bar = page.locator(".ptx-bar")
+    screen.click("B", 3, 2)
+    assert bar.locator("[data-tool=fill]").input_value() == "B"
+    bar.locator("[data-tool=how]").select_option("one-hot")
+    bar.locator("[data-tool=go]").click()
+    screen.reads("B", 3, 2, 1)
+    assert python("print(ex.B.sum(), ex.B[3, 2])") == "1 1"
+    bar.get_by_label("Undo").click()
+    screen.reads("B", 4, 2, 1)
+    bar.locator("[data-option=selector]").select_option("1")
+    page.wait_for_function("() => document.querySelector('[data-option=selector]').value === '1'")
+    assert python("print(ex.B.sum(), ex.bench.options['selector'])") == "512 1"
+    bar.locator("[data-tool=against]").select_option("sm_80 Ampere")
+    page.wait_for_selector(".ptx-caption em:text('sm_90 and sm_80 agree')")
+    bar.locator("[data-trait=label]").select_option("hex code")
+    bar.locator("button[data-trait=show_c]").click()
+    page.wait_for_selector("[data-pane=C]")
+    bar.get_by_label("larger cells").click()
+    page.wait_for_selector("button[data-trait=zoom]:text('125 %')")
+    assert python("print(ex.view.label, ex.view.show_c, ex.view.zoom, ex.against)") == "hex True 125 sm_80"
+    assert bar.locator("[data-tool=gpu]").is_disabled() is not ptxlab.gpu.available()
+    python("ex.view.label, ex.view.show_c, ex.view.zoom, ex.against = 'value', False, 100, None")
+
+
+def test_taking_along(screen: Screen, python: Any, page: Any, tmp_path: Path) -> None:
+    """The bar's buttons copy code and link, and save the page."""
     start(python, page, DENSE, "np.ones((64, 8))")
-    screen.type("A", 0, 0, "3")
-    page.get_by_title("Types and qualifiers").select_option("s32.u4.u4.s32")
-    page.wait_for_function("() => document.querySelector('.ptx-mnemonic').innerText.endsWith('s32.u4.u4.s32')")
-    screen.reads("A", 0, 0, 3)
-    page.get_by_title("Family of instructions").select_option("wmma")
-    page.wait_for_function("() => document.querySelector('[data-pane=A] figcaption').innerText.includes('16 × 16')")
-    assert python("print(ex.instruction.family, ex.D.shape)") == "wmma (16, 16)"
+    for what in ("code", "link"):
+        page.evaluate("() => navigator.clipboard.writeText('')")
+        page.locator(f"[data-export={what}]").click()
+        page.wait_for_function("async () => (await navigator.clipboard.readText()).length > 0")
+        given = page.evaluate("() => navigator.clipboard.readText()")
+        if what == "link":
+            assert ptxlab.explore(given).instruction.mnemonic == DENSE
+        else:
+            compile(given, "copied", "exec")
+            assert DENSE in given
+    with page.expect_download() as found:
+        page.locator("[data-export=page]").click()
+    found.value.save_as(tmp_path / "page.html")
+    assert found.value.suggested_filename == f"{DENSE}.html"
+    assert "ptxlab.explore" in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
 SHAPES = [
@@ -272,9 +308,9 @@ def test_one_screen(screen: Screen, python: Any, page: Any, narrow: Any) -> None
     """Registers, A and D of m16n8k64 share a window of 1280 x 900 with the controls; B shows some of its rows, or all."""
     show(python, page, DENSE)
     narrow(1280, 900)
-    page.get_by_title("Family of instructions").evaluate("node => node.scrollIntoView()")
+    page.locator(".ptx-head").evaluate("node => node.scrollIntoView()")
     (view,) = boxes(page, ".jp-WindowedPanel-outer, .jp-Notebook")[:1]
-    for selector in ("select[title='Family of instructions']", ".ptx-lanes", ".ptx-registers", "[data-pane=A]", "[data-pane=D]"):
+    for selector in (".ptx-head", ".ptx-lanes", ".ptx-registers", "[data-pane=A]", "[data-pane=D]"):
         box = boxes(page, selector)[0]
         assert view["top"] - 1 <= box["top"] < box["bottom"] <= view["bottom"]
     high = boxes(page, "[data-pane=B]")[0]["height"]

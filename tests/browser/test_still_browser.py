@@ -90,9 +90,9 @@ def test_saved(saved: Any, page: Any) -> None:
         looks.append(pixels(page, "A"))
     assert len(set(looks)) == 3
     wide = page.locator("[data-pane=D] .ptx-space").evaluate("node => node.offsetWidth")
-    page.locator("[data-trait=zoom]").fill("200")
+    page.get_by_label("larger cells").click(click_count=4)
     page.wait_for_function("wide => document.querySelector('[data-pane=D] .ptx-space').offsetWidth > wide", arg=wide)
-    page.locator("[data-trait=zoom]").fill("100")
+    page.locator("[data-trait=zoom]").click()
     page.get_by_role("button", name="show C").click()
     page.wait_for_selector("[data-pane=C] canvas")
     page.get_by_role("button", name="show C").click()

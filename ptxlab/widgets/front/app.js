@@ -2,20 +2,22 @@
 // Which lane holds what, what a code means and what D is are all decided in Python.
 
 import { make, clamp } from "./text.js";
-import { MATRICES, readMatrix, editText, largest, lanesOf, describe, describeLine, block } from "./matrix.js";
-import { labelSize, roomFor } from "./label.js";
-import { GUTTER, FADE } from "./edges.js";
+import { MATRICES, readMatrix, editText, lanesOf, block } from "./matrix.js";
+import { describe, describeLine } from "./say.js";
+import { bands } from "./bands.js";
+import { labelSize } from "./label.js";
+import { FADE } from "./edges.js";
+import { painter, readTheme } from "./paint.js";
+import { arrange } from "./layout.js";
+import { Bar } from "./bar.js";
+import { Picker } from "./picker.js";
 import { Pane } from "./pane.js";
 import { Head } from "./head.js";
 import { drawLens } from "./lens.js";
 import { Stepper } from "./stepper.js";
 import { Panel } from "./panel.js";
+import { shownLanes } from "./lanes.js";
 import { Why } from "./why.js";
-
-const GAP = 14;
-const PANEL = 440; // least width of the quadrant that holds lanes and registers
-const WARPS = [1, 29, 25, 17]; // blue, orange, green, purple among the colours of the lanes
-const TWO_COLUMNS = 850; // width at which registers stand in two columns
 
 export class App {
   constructor(model, el) {
@@ -28,10 +30,13 @@ export class App {
     this.painters = new Map();
     this.measured = new Map();
     this.shown = this.sized = "";
+    this.dark = false;
     this.unfolded = false;
     this.scroll = { m: 0, n: 0, kx: 0, ky: 0 };
     this.root = make("div", "ptx-explorer", el, { "data-lm-suppress-shortcuts": "true" });
-    this.head = new Head(this.root);
+    this.head = new Head(this, this.root);
+    this.picker = new Picker(this, make("div", "ptx-picker-place", this.root));
+    this.bar = new Bar(this, this.root);
     this.grid = make("div", "ptx-product", this.root);
     this.quadrant = make("div", "ptx-quadrant", this.grid);
     this.panel = new Panel(this, this.quadrant);
@@ -56,8 +61,12 @@ export class App {
       pending = true;
       queueMicrotask(() => { pending = false; this.refresh(); });
     };
-    for (const name of ["about", "held", "lane", "colour_by", "label", "show_c", "zoom", "problem", ...MATRICES]) this.model.on(`change:${name}`, later);
+    for (const name of ["about", "held", "lane", "pinned", "colour_by", "label", "show_c", "zoom", "problem", ...MATRICES]) this.model.on(`change:${name}`, later);
     this.model.on("change:selected", () => this.adopt());
+    for (const name of ["tools", "note", "colour_by", "label", "show_c", "zoom"]) this.model.on(`change:${name}`, () => this.bar.update());
+    this.model.on("change:offer", () => this.drawOver());
+    this.model.on("change:catalogue", () => this.picker.update());
+    this.model.on("msg:custom", (message) => this.bar.take(message));
     for (const name of ["trace", "tracing"]) this.model.on(`change:${name}`, () => { this.why.update(); this.stepper.update(); });
     this.sizes = new ResizeObserver(() => { // also the first call: only now is the view in the page, with its styles
       if (!this.panes.length) this.refresh();
@@ -70,26 +79,16 @@ export class App {
 
   stop() { this.stepper.pause(); this.sizes.disconnect(); this.theme.disconnect(); this.model.off(); }
 
-  readTheme() {
-    const style = getComputedStyle(this.root);
-    const [red, green, blue] = style.color.match(/[\d.]+/g).map(Number);
-    this.dark = red + green + blue > 384;
-    this.root.classList.toggle("dark", this.dark);
-    const own = (name) => getComputedStyle(this.root).getPropertyValue(name).trim();
-    this.ink = { text: own("--ptx-ink"), faint: own("--ptx-faint"), paper: own("--ptx-paper"), brand: own("--ptx-brand"), bad: own("--ptx-bad"), plain: own("--ptx-plain"), mono: own("--ptx-mono") };
-    this.colours = this.about.colours[this.dark ? "dark" : "light"];
-    this.ratio = window.devicePixelRatio || 1;
-  }
-
   refresh() {
     this.about = this.model.get("about");
     if (!this.about?.matrices || !this.root.isConnected) return;
     this.lane = this.model.get("lane");
     for (const name of MATRICES) this.matrices[name] = readMatrix(this.model, this.about, name);
     if (this.selection && !this.matrices[this.selection.name]) this.selection = null;
-    this.readTheme();
+    readTheme(this);
     [this.painters, this.measured] = [new Map(), new Map()];
     this.head.show(this.about.mnemonic);
+    this.bar.update();
     const problem = this.model.get("problem");
     this.problem.textContent = problem;
     this.panel.update();
@@ -101,7 +100,7 @@ export class App {
     if (panes !== this.shown) this.build(shown);
     this.labelled = label;
     this.widest = this.chars().map((letters, index) => Math.max(letters, this.widest[index])); // cells widen for a longer number, and stay so
-    const sizes = `${panes} ${this.model.get("zoom")} ${this.dark} ${label} ${this.widest}`;
+    const sizes = `${panes} ${this.shownLanes().length} ${this.model.get("zoom")} ${this.dark} ${label} ${this.widest}`;
     if (sizes !== this.sized) this.layout();
     else for (const pane of this.panes) { pane.say(); pane.draw(); }
     [this.shown, this.sized] = [panes, sizes];
@@ -124,72 +123,10 @@ export class App {
     return this.measured.get(matrix);
   }
 
-  // How large a cell is: digits where they fit, else pixels; the whole product as wide as the page at 100 %.
   layout() {
     this.known = this.root.clientWidth;
     if (!this.about?.matrices || !this.known) return;
-    const { m, n, k, chunk, kept } = this.about;
-    const percent = this.model.get("zoom");
-    const fine = (size) => Math.floor(size * 4) / 4;
-    const zoomed = (size, roomy) => { // 100 % fits the page, at 400 % every number can be read
-      const goal = Math.max(size * 1.4, roomy);
-      return percent <= 100 ? (size * percent) / 100 : size * (goal / size) ** ((percent - 100) / 300);
-    };
-    const [a, b, d, c] = this.widest.map((letters) => letters * 5.6 + 4);
-    const needN = Math.max(b, d, this.model.get("show_c") ? c : 0);
-    const scaleWidth = this.matrices.SFA ? Math.max(34, this.labelSize(this.matrices.SFA).letters * 5.6 + 4) : 0;
-    const scales = this.matrices.SFA ? this.matrices.SFA.columns * scaleWidth + GUTTER.left + GAP : 0;
-    const room = this.known - 2 * GUTTER.left - GAP - scales - 12;
-    let [kx, nx] = [a, needN];
-    const need = k * kx + n * nx;
-    if (need <= room) {
-      const grow = Math.min(room / need, 3, 44 / kx);
-      [kx, nx] = [kx * grow, nx * grow];
-    } else if (n * nx <= 0.4 * room) kx = (room - n * nx) / k;
-    else if (k * kx <= 0.5 * room) nx = (room - k * kx) / n;
-    else [kx, nx] = [room / (k + n), room / (k + n)];
-    kx = Math.max(kx, (PANEL - GUTTER.left - scales) / k);
-    if (nx > needN) nx = Math.max(needN, Math.min(nx, (this.known - TWO_COLUMNS - GUTTER.left - GAP) / n));
-    if (need <= room) kx = Math.max(kx, Math.min(44, (room - n * nx) / k));
-    nx = Math.max(2, n * needN <= 0.4 * room ? nx : Math.min(nx, (room - k * kx) / n));
-    [kx, nx] = [Math.max(2, fine(zoomed(kx, a * 1.5))), Math.max(2, fine(zoomed(nx, needN * 1.4)))];
-    const legible = kx >= 8 || nx >= 8;
-    const lines = (name, width) => { // height of a label of several lines, where the cell is wide enough for it
-      const label = this.labelSize(this.matrices[name]);
-      return roomFor(width) >= label.letters ? label.lines * 9 + 4 : 0;
-    };
-    const tall = Math.max(lines("A", kx), lines("D", nx), this.model.get("show_c") ? lines("C", nx) : 0);
-    const plainRow = Math.round(zoomed(m <= 16 ? (kx > 24 ? 19 : 16) : legible ? 10 : 6, 18));
-    const rowM = tall > 13 ? Math.max(tall, plainRow) : plainRow;
-    let viewN = n * nx;
-    let viewK = k * kx;
-    if (viewN + viewK > room) {
-      viewN = Math.min(viewN, Math.max(0.4 * room, room - viewK));
-      viewK = Math.min(viewK, Math.max(room - viewN, PANEL - GUTTER.left - scales));
-      viewN = Math.min(viewN, room - viewK);
-    }
-    this.grid.style.gridTemplateColumns = `minmax(0, ${Math.floor(this.known - viewN - GUTTER.left - GAP - 10)}px) max-content`;
-    const beside = this.panel.node.offsetHeight; // B is as high as what stands left of it, so that A and D follow at once
-    const tallB = lines("B", nx);
-    const rowK = Math.max(tallB > 13 ? tallB : 0, Math.round(zoomed(clamp(Math.floor(beside / k), nx >= 8 ? 11 : 5, 18), 16)));
-    const high = beside - (this.matrices.SFB ? this.matrices.SFB.rows * 17 + 45 : 0);
-    const whole = (rows, row, most) => (this.unfolded || rows * row <= most ? rows * row : Math.floor(most / row) * row);
-    const viewM = whole(m, rowM, 640);
-    const viewB = whole(k, rowK, Math.max(high, k * rowK <= 352 ? 352 : 308));
-    const plain = (name, width) => [{ name, per: this.matrices[name].columns, period: this.matrices[name].columns * width, offset: 0, width }];
-    for (const pane of this.panes) {
-      const [name] = pane.names;
-      if (name === "A") pane.arrange(plain(name, kx), rowM, viewK, viewM);
-      else if (name === "SFA") pane.arrange(plain(name, scaleWidth), rowM, 1e4, viewM);
-      else if (name === "B") pane.arrange(plain(name, nx), rowK, viewN, viewB);
-      else if (name === "SFB") pane.arrange(plain(name, nx), 17, viewN, 1e4);
-      else if (name === "stored") {
-        const period = chunk * kx;
-        const nibble = Math.min(30, Math.max(period / (kept + 1), period > 44 ? 26 : Math.min(12, 0.48 * period)));
-        const width = (period - nibble - (period > 20 ? 3 : 0)) / kept;
-        pane.arrange([{ name, per: kept, period, offset: nibble, width }, { name: "E", per: 1, period, offset: 0, width: nibble }], rowM, viewK, viewM);
-      } else pane.arrange(plain(name, nx), rowM, viewN, viewM);
-    }
+    arrange(this);
     this.settle();
     this.placeInput();
   }
@@ -220,28 +157,8 @@ export class App {
 
   // What a cell looks like: [background, text] of a cell by its index.
   painter(matrix) {
-    if (!this.painters.has(matrix)) this.painters.set(matrix, this.makePainter(matrix));
+    if (!this.painters.has(matrix)) this.painters.set(matrix, painter(this, matrix));
     return this.painters.get(matrix);
-  }
-
-  warpColours(warp) { return this.colours[WARPS[warp]]; }
-
-  makePainter(matrix) {
-    const { colours, ink } = this;
-    const by = this.model.get("colour_by");
-    const plain = [ink.plain, ink.text];
-    if (by === "value") {
-      const most = largest(matrix.values);
-      const shade = (value) => clamp(Math.ceil((4 * Math.abs(value)) / most), 1, 4) - 1;
-      return (index) => {
-        const value = matrix.values[index];
-        return value === 0 ? plain : colours[(value < 0 ? 24 : 0) + (Number.isFinite(value) ? shade(value) : 3)];
-      };
-    }
-    if (by === "nothing" || !matrix.lane) return () => plain;
-    if (by === "register") return (index) => colours[(matrix.registerOf[index] % 8) * 4 + 1];
-    if (by === "warp") return (index) => this.warpColours(Math.floor(matrix.lane[index] / 32));
-    return (index) => colours[matrix.lane[index] % 32];
   }
 
   // -- hovering and selecting --
@@ -260,7 +177,7 @@ export class App {
   showTip(event, hit) {
     const pane = this.panes.find((each) => each.layer(hit.name));
     const small = hit.name !== "E" && !pane.layer(hit.name).digits;
-    this.putTip(event, describe(this.matrices, hit.name, hit.row, hit.column).split(" · "), small ? hit : null);
+    this.putTip(event, describe(this.matrices, this.about, hit).split(" · "), small ? hit : null);
   }
 
   putTip(event, lines, small = null) {
@@ -269,7 +186,7 @@ export class App {
     this.tip.replaceChildren();
     if (small) drawLens(this, make("canvas", "ptx-lens", this.tip), small);
     make("b", "", this.tip).textContent = first;
-    for (const line of rest.slice(0, 6)) make("span", "", this.tip).textContent = line;
+    for (const line of rest.slice(0, 9)) make("span", "", this.tip).textContent = line;
     this.tip.classList.add("on");
     const width = this.tip.offsetWidth;
     const x = event.clientX - box.left;
@@ -313,26 +230,7 @@ export class App {
     return matrix?.lane ? matrix.lane[this.hovered.row * matrix.columns + this.hovered.column] : -1;
   }
 
-  // Cells that belong to the one under the pointer: the row and column of a D cell; the other sides of a sparse A cell.
-  bands() {
-    const hit = this.hovered;
-    if (!hit?.name) return [];
-    const { row, column } = hit;
-    const { k } = this.about;
-    const { A, E, stored } = this.matrices;
-    const other = this.about.products > 1 ? Math.floor(row / 8) * 8 + column : column; // quad pairs stack A and D, and set B side by side
-    if (hit.name === "D" || hit.name === "C") return [{ name: "A", row, column: 0, column2: k - 1 }, { name: "B", row: 0, row2: k - 1, column: other }];
-    if (!E || !["A", "stored", "E"].includes(hit.name)) return [];
-    const dense = hit.name === "A" ? column : hit.name === "stored" ? stored.home[row * stored.columns + column] : null;
-    const chunk = hit.name === "E" ? column : Math.floor(dense / this.about.chunk);
-    const whole = { name: "A", row, column: chunk * this.about.chunk, column2: (chunk + 1) * this.about.chunk - 1 };
-    const found = [whole, { name: "E", row, column: chunk }];
-    if (dense === null) return [...found, { name: "stored", row, column: chunk * this.about.kept, column2: (chunk + 1) * this.about.kept - 1 }];
-    const home = A.home[row * A.columns + dense];
-    if (hit.name === "stored") found.push({ name: "A", row, column: dense });
-    else if (home >= 0) found.push({ name: "stored", row, column: home % stored.columns });
-    return found;
-  }
+  bands() { return bands(this.matrices, this.about, this.hovered); }
 
   drawOver() { for (const pane of this.panes) pane.drawOver(); }
 
@@ -356,7 +254,7 @@ export class App {
     }
     const at = this.hovered?.name ? this.hovered : this.selection;
     this.status.textContent = at && this.matrices[at.name]
-      ? describe(this.matrices, at.name, at.row, at.column)
+      ? describe(this.matrices, this.about, at)
       : this.model.get("hint") ?? "Point at a cell to see who holds it; click to choose it; type to change it.";
   }
 
@@ -366,6 +264,7 @@ export class App {
     const matrix = this.matrices[selection.name];
     const at = selection.row * matrix.columns + selection.column;
     this.model.set("selected", { name: selection.name, row: selection.row, column: selection.column });
+    this.bar.follow(selection.name);
     if (follow && matrix.lane && matrix.lane[at] !== this.lane) this.chooseLane(matrix.lane[at]);
     else { this.model.save_changes(); this.panel.drawRegisters(); }
     this.placeInput(focus);
@@ -395,7 +294,7 @@ export class App {
       scroller.scrollLeft = clamp(scroller.scrollLeft, x + width - pane.width + FADE, x - FADE);
       scroller.scrollTop = clamp(scroller.scrollTop, y + height - pane.height + FADE, y - FADE);
     }
-    pane.input.setAttribute("aria-label", describe(this.matrices, this.selection.name, this.selection.row, this.selection.column));
+    pane.input.setAttribute("aria-label", describe(this.matrices, this.about, this.selection));
   }
 
   move(down, right, extend = false, follow = true) {
@@ -416,10 +315,7 @@ export class App {
     return block(this.range(), (row, column) => editText(matrix, row * matrix.columns + column));
   }
 
-  clear() {
-    const { top, left } = this.range();
-    this.send({ do: "paste", name: this.selection.name, row: top, column: left, text: block(this.range(), () => "0") });
-  }
+  shownLanes() { return shownLanes(this.lane, this.model.get("pinned") ?? []); }
 
   chooseLane(lane) {
     this.model.set("lane", lane);

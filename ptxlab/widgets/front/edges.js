@@ -2,6 +2,7 @@
 
 import { step } from "./text.js";
 import { LETTER } from "./label.js";
+import { warpColours } from "./paint.js";
 
 export const GUTTER = { left: 26, top: 15 };
 export const FADE = 22; // height of the shade at an edge behind which there is more
@@ -48,7 +49,7 @@ export function drawHeadings(pane, context) {
     if (y < -1 || y > pane.height - 4) continue;
     const middle = GUTTER.top + y + Math.min(pane.row, 12) / 2 + 0.5;
     if (warps) {
-      context.fillStyle = app.warpColours(warpOf(row))[0];
+      context.fillStyle = warpColours(app, warpOf(row))[0];
       context.fillRect(GUTTER.left - 4, GUTTER.top + y, 3, pane.row);
       if (row === 0 || warpOf(row) !== warpOf(row - 1)) named.push([row, `warp ${warpOf(row)}`]);
     }

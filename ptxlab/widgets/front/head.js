@@ -1,17 +1,33 @@
-// The mnemonic, and a button that copies it.
+// The mnemonic, a button that copies it, and one that opens the picker.
 
 import { make } from "./text.js";
 
 export class Head {
-  constructor(parent) {
+  constructor(app, parent) {
+    this.app = app;
     this.node = make("div", "ptx-head", parent);
     this.text = make("code", "ptx-mnemonic", this.node);
-    this.button = make("button", "ptx-copy", this.node, { "aria-label": "copy the mnemonic", "aria-live": "polite" });
+    this.button = make("button", "ptx-copy", this.node, { type: "button", "aria-label": "copy the mnemonic", "aria-live": "polite" });
     this.button.textContent = "copy";
     this.button.addEventListener("click", () => this.copy());
+    this.change = /** @type {HTMLElement | null} */ (null);
   }
 
-  show(mnemonic) { if (this.text.textContent !== mnemonic) this.text.textContent = mnemonic; }
+  // The picker asks for its button: saved pages have none.
+  offer(picker, id) {
+    this.change = make("button", "ptx-copy ptx-change", this.node, { type: "button", "aria-expanded": "false", "aria-controls": id, title: "choose another instruction ( / )" });
+    this.change.textContent = "change";
+    this.change.addEventListener("click", () => picker.toggle());
+    this.text.classList.add("ptx-opens");
+    this.text.title = "choose another instruction";
+    this.text.addEventListener("click", () => { if (getSelection().isCollapsed) picker.open(); }); // and not after a part of it was selected
+  }
+
+  show(mnemonic) {
+    if (this.text.textContent === mnemonic) return;
+    this.text.textContent = mnemonic;
+    this.app.picker?.update();
+  }
 
   async copy() {
     const done = await this.write(this.text.textContent);

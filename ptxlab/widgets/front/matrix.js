@@ -1,6 +1,6 @@
-// One object for every matrix, as Python described and sent it, and what is said of its cells.
+// One object for every matrix, as Python described and sent it.
 
-import { typed, short, exact, hex, binary } from "./text.js";
+import { typed, short, exact, binary } from "./text.js";
 
 export const MATRICES = ["A", "stored", "B", "C", "D", "E", "SFA", "SFB"];
 
@@ -25,6 +25,9 @@ export function readMatrix(model, about, name) {
     elementOf: typed(Int16Array, info.element_map),
     registerOf: typed(Int16Array, info.register_map),
     low: typed(Int16Array, info.low),
+    byte: typed(Int16Array, info.byte),
+    core: typed(Int16Array, info.core),
+    line: typed(Int16Array, info.line),
   };
 }
 
@@ -83,47 +86,6 @@ export function lanesOf(matrices, { name, row, column }) {
     if (at >= 0) found.add(holder.lane[at]);
   }
   return [...found].sort((one, other) => one - other);
-}
-
-// "lanes 4..7, 36": runs of three and more are drawn together.
-export function describeLine(matrices, line) {
-  const matrix = matrices[line.name];
-  const said = line.row === undefined ? `column ${line.column} of ${matrix.label}` : `row ${line.row} of ${matrix.label}`;
-  const lanes = lanesOf(matrices, line);
-  if (!lanes) return `${said}: ${matrix.note}`;
-  const runs = [];
-  for (const lane of lanes) {
-    if (runs.length && runs.at(-1)[1] === lane - 1) runs.at(-1)[1] = lane;
-    else runs.push([lane, lane]);
-  }
-  return `${said} is held by lane${lanes.length > 1 ? "s" : ""} ${runs.map(([first, last]) => (last > first ? `${first}..${last}` : first)).join(", ")}`;
-}
-
-export function describe(matrices, name, row, column) {
-  const matrix = matrices[name];
-  const index = row * matrix.columns + column;
-  const said = [`${matrix.label}[${row}][${column}] = ${editText(matrix, index)}`];
-  const [holder, at] = holderOf(matrices, matrix, index);
-  if (name === "A" && matrix.home) {
-    if (at < 0) {
-      const chunk = Math.floor((column * matrices.E.columns) / matrix.columns);
-      said.push(`not stored: nibble 0b${binary(matrices.E.codes[row * matrices.E.columns + chunk], 4)} keeps others of chunk ${chunk}`);
-      return said.join(" · ");
-    }
-    said.push(`stored at [${row}][${at % holder.columns}]`);
-  }
-  if (name === "stored") said.push(`stands for A[${row}][${matrix.home[index]}]`);
-  if (!holder.lane) {
-    said.push(holder.note);
-  } else {
-    const low = holder.low[at];
-    const bits = holder.bits === 1 ? `bit ${low}` : `bits ${low + holder.bits - 1}..${low}`;
-    said.push(`lane ${holder.lane[at]}`, `element ${holder.element}${holder.elementOf[at]}`, `register ${holder.registerOf[at]}, ${bits}`);
-  }
-  said.push(`code ${hex(holder.codes[at], holder.bits)}`);
-  if (holder.lane && holder.note) said.push(holder.note);
-  if (matrix.differ?.[index]) said.push(`${matrix.by[1]} gives ${cellText({ ...matrix, values: matrix.otherValues }, index, 9)}, code ${hex(matrix.otherCodes[index], matrix.bits)}`);
-  return said.join(" · ");
 }
 
 // A rectangle of cells as a spreadsheet copies it: tabs between columns, a line for every row.

@@ -44,9 +44,15 @@ class Still {
   set(name, value) {
     if (JSON.stringify(this.state[name]) === JSON.stringify(value)) return;
     this.state[name] = value;
-    if (name === "lane") this.set("held", heldBy(this.lanes, value));
+    if (name === "lane" || name === "pinned") this.hold();
     if (name === "selected") this.choose(value);
     this.tell(`change:${name}`);
+  }
+
+  // Registers of the lanes that are shown, from those of all.
+  hold() {
+    const { lane, pinned } = this.state;
+    this.set("held", Object.fromEntries([lane, ...pinned].map((each) => [each, heldBy(this.lanes, each)])));
   }
 
   tell(event) { for (const listener of this.listeners) if (listener.event === event) listener.call(); }
@@ -77,40 +83,16 @@ class Still {
   }
 }
 
-// A control for one trait of the view: a choice, a slider or a button that stays pressed.
-function drawControl(model, bar, { trait, label, hint, options, range }) {
-  const box = options || range ? make("label", "", bar, { title: hint }) : bar;
-  if (box !== bar) make("span", "", box).textContent = label;
-  const node = make(options ? "select" : range ? "input" : "button", "", box, { "data-trait": trait, title: hint });
-  const said = range ? make("output", "", box) : null;
-  if (range) Object.assign(node, { type: "range", ...range });
-  else if (!options) [node.type, node.textContent] = ["button", label];
-  for (const [text, value] of options ?? []) make("option", "", node, { value }).textContent = text;
-  const show = () => {
-    const value = model.get(trait);
-    if (options || range) node.value = value;
-    else node.setAttribute("aria-pressed", String(value));
-    if (said) said.textContent = `${value} %`;
-  };
-  if (options) node.addEventListener("change", () => model.set(trait, options[node.selectedIndex][1]));
-  else if (range) node.addEventListener("input", () => model.set(trait, Number(node.value)));
-  else node.addEventListener("click", () => model.set(trait, !model.get(trait)));
-  model.on(`change:${trait}`, show);
-  show();
-}
-
 async function open(page, text) {
   const notes = make("p", "still-notes", page);
   try {
     const saved = await unpacked(JSON.parse(text));
     const model = new Still(saved);
     for (const note of saved.notes) make("span", "", notes).textContent = note;
-    const bar = make("div", "still-controls", page, { role: "toolbar", "aria-label": "how it is shown" });
-    for (const control of saved.controls) drawControl(model, bar, control);
-    const again = make("details", "still-open", bar);
+    const again = make("details", "still-open", page);
     make("summary", "", again).textContent = "Open in a notebook";
     make("pre", "", again, { tabindex: "0", title: "one click selects it all" }).textContent = saved.code;
-    model.state.held = heldBy(saved.lanes, model.get("lane"));
+    model.hold();
     const place = make("div", "still-view", page);
     Object.assign(place, { model });
     new App(model, place);

@@ -36,3 +36,18 @@ export const hex = (code, bits) => "0x" + code.toString(16).padStart(Math.ceil(b
 export const binary = (code, bits) => code.toString(2).padStart(bits, "0");
 export const step = (size, least) => [1, 2, 4, 8, 16, 32, 64].find((count) => count * size >= least) ?? 128;
 export const clamp = (value, low, high) => Math.max(low, Math.min(high, value));
+
+// Pages that are not served securely have no clipboard: there the old command is tried.
+export async function copyText(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    const box = make("textarea", "", document.body, { readonly: "", style: "position:fixed;opacity:0" });
+    box.value = text;
+    box.select();
+    const done = document.execCommand("copy");
+    box.remove();
+    return done;
+  }
+}

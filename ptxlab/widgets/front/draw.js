@@ -1,0 +1,206 @@
+// What a pane looks like: its cells, and over them outlines of lanes, of what belongs together, of what is chosen.
+
+import { binary, clamp } from "./text.js";
+import { largest, cellsOf, differing } from "./matrix.js";
+import { LETTER, cellLines, roomFor } from "./label.js";
+import { GUTTER, drawEdges, drawHeadings } from "./edges.js";
+import { filledRange } from "./fill.js";
+
+// Visible cells of a layer: call(row, column, index, x, y, width) in canvas pixels.
+function eachVisible(pane, layer, call) {
+  const matrix = pane.app.matrices[layer.name];
+  const { scrollLeft, scrollTop } = pane.scroller;
+  const first = Math.max(0, Math.floor(scrollTop / pane.row));
+  const last = Math.min(matrix.rows, Math.ceil((scrollTop + pane.height) / pane.row));
+  const from = Math.max(0, Math.floor(scrollLeft / layer.period) * layer.per);
+  const to = Math.min(matrix.columns, Math.ceil((scrollLeft + pane.width) / layer.period) * layer.per);
+  for (let column = from; column < to; column += 1) {
+    const x = GUTTER.left + pane.x(layer, column) - scrollLeft;
+    const width = GUTTER.left + pane.x(layer, column, 1) - scrollLeft - x;
+    if (x + width < GUTTER.left || x > GUTTER.left + pane.width) continue;
+    for (let row = first; row < last; row += 1) call(row, column, row * matrix.columns + column, x, GUTTER.top + row * pane.row - scrollTop, width);
+  }
+}
+
+function freshContext(pane, canvas) {
+  const context = canvas.getContext("2d");
+  context.setTransform(pane.app.ratio, 0, 0, pane.app.ratio, 0, 0);
+  context.clearRect(0, 0, canvas.width, canvas.height);
+  return context;
+}
+
+function clipToCells(pane, context) {
+  context.save();
+  context.beginPath();
+  context.rect(GUTTER.left, GUTTER.top, pane.width, pane.height);
+  context.clip();
+}
+
+export function drawPane(pane) {
+  if (!pane.layers.length) return;
+  const context = freshContext(pane, pane.base);
+  clipToCells(pane, context);
+  for (const layer of pane.layers) drawLayer(pane, context, layer);
+  context.restore();
+  drawHeadings(pane, context);
+  pane.drawOver();
+}
+
+function drawLayer(pane, context, layer) {
+  const { app } = pane;
+  const matrix = app.matrices[layer.name];
+  let label = app.model.get("label");
+  let { letters: most, lines } = app.labelSize(matrix);
+  const fits = () => roomFor(layer.width) >= most && pane.row >= 8.5 * lines;
+  if (layer.name === "E" && label !== "value" && !fits()) [label, most, lines] = ["value", 4, 1];
+  const inset = layer.width >= 8 && pane.row >= 8 ? 1 : layer.width >= 5 && pane.row >= 5 ? 0.5 : 0;
+  const size = clamp(Math.min((pane.row - (lines > 1 ? 1 : 3)) / lines, (layer.width - 2.5) / most / LETTER), 8, 12);
+  const letters = Math.floor((layer.width - 1) / (size * LETTER));
+  const digits = label === "value" ? pane.row >= 9 && letters >= (layer.name === "E" ? 1 : Math.min(most, 3)) : fits();
+  layer.digits = digits;
+  const length = Math.min(letters, most);
+  const narrow = clamp((layer.width - inset - 3.5) / (length * size * LETTER), 0.8, 1); // squeezed letters keep neighbours apart
+  const pad = Math.max(1.5, (layer.width - inset - length * size * LETTER * narrow) / 2);
+  const paint = app.painter(matrix);
+  const grey = digits || matrix.lane || app.model.get("colour_by") === "value" ? 0 : largest(matrix.values); // pixels that no lane holds: grey by size
+  context.font = `${size}px ${app.ink.mono}`;
+  context.textAlign = "right";
+  context.textBaseline = "middle";
+  eachVisible(pane, layer, (row, column, index, x, y, width) => {
+    const [fill, text] = paint(index);
+    const ghost = matrix.home && layer.name === "A" && matrix.home[index] < 0;
+    const faint = ghost || (!digits && layer.name !== "E" && matrix.values[index] === 0);
+    const strength = grey ? 0.12 + 0.75 * Math.min(1, Math.abs(matrix.values[index]) / grey) : faint ? 0.22 : layer.name === "E" ? 0.4 : 1;
+    context.globalAlpha = strength;
+    context.fillStyle = grey ? app.ink.faint : fill;
+    context.fillRect(x, y, width - inset, pane.row - inset);
+    context.globalAlpha = 1;
+    if (!digits && layer.name === "E") drawBits(pane, context, binary(matrix.codes[index], 4), x, y, width - inset);
+    if (!digits) return;
+    let words = cellLines(app.matrices, matrix, index, label);
+    if (words[0].length > letters && matrix.kind === "float") words = cellLines(app.matrices, matrix, index, label, 2);
+    if (words[0].length > letters) words = layer.name === "E" && letters ? [matrix.codes[index].toString(16)] : ["…"];
+    context.fillStyle = ghost ? app.ink.faint : layer.name === "E" ? app.ink.text : text;
+    words.forEach((word, line) => {
+      const middle = y + (pane.row - inset) / 2 + 0.5 + (line - (words.length - 1) / 2) * Math.min(size + 1, pane.row / lines);
+      context.fillText(word, x + width - inset - pad, middle, Math.max(1, word.length * size * LETTER * narrow));
+    });
+  });
+}
+
+// A nibble without room for a digit: four bars, tall for 1, low for 0.
+function drawBits(pane, context, bits, x, y, width) {
+  context.fillStyle = pane.app.ink.text;
+  const bar = width >= 9 ? Math.floor((width - 1) / 4) : width / 4;
+  const tall = pane.row - 1;
+  [...bits].forEach((bit, index) => {
+    const high = bit === "1" ? tall - 1 : 1;
+    context.fillRect(x + (width - 4 * bar) / 2 + index * bar, y + tall - high, Math.max(bar - 0.75, 0.75), high);
+  });
+}
+
+export function drawMarks(pane) {
+  const { app } = pane;
+  const context = freshContext(pane, pane.over);
+  pane.at = { x: pane.scroller.scrollLeft, y: pane.scroller.scrollTop };
+  clipToCells(pane, context);
+  const hovered = app.hovered;
+  const lane = app.hoveredLane();
+  spotlight(pane, context, lane);
+  for (const layer of pane.layers) {
+    const matrix = app.matrices[layer.name];
+    const held = (by, line, dash = []) => outlineCells(pane, context, layer, cellsOf(matrix, by), (index) => matrix.lane[index] === by, app.ink.text, line, dash);
+    const shown = app.shownLanes();
+    if (matrix.lane) for (const each of shown) held(each.lane, each.line, each.dash);
+    if (matrix.lane && lane >= 0 && !shown.some((each) => each.lane === lane)) held(lane, 0.75);
+    if (matrix.differ) outlineCells(pane, context, layer, differing(matrix), (index) => matrix.differ[index], app.ink.bad, 2);
+  }
+  context.translate(GUTTER.left - pane.scroller.scrollLeft, GUTTER.top - pane.scroller.scrollTop);
+  for (const band of app.bands()) if (pane.layer(band.name)) boxAround(pane, context, band, app.ink.brand, 1.5, 0.1);
+  for (const mark of app.stepper.marks()) {
+    if (!pane.layer(mark.name)) continue;
+    boxAround(pane, context, mark, app.ink.paper, 5, 0);
+    boxAround(pane, context, mark, app.ink.brand, 3, pane.layer(mark.name).digits ? 0 : 0.5);
+  }
+  if (hovered && pane.layer(hovered.name)) boxAround(pane, context, hovered, app.ink.text, 2, 0);
+  if (app.selection && pane.layer(app.selection.name)) {
+    const { top, left, bottom, right } = app.range();
+    const wide = { name: app.selection.name, row: top, column: left, row2: bottom, column2: right };
+    boxAround(pane, context, wide, app.ink.brand, document.activeElement === pane.input ? 2.25 : 1.25, top !== bottom || left !== right ? 0.14 : 0);
+    if (pane.filling?.to) boxAround(pane, context, { name: app.selection.name, ...filledRange(app, pane.filling.to) }, app.ink.brand, 1.5, 0.07, [5, 3]);
+  }
+  const { name, spots = [] } = app.model.get("offer") ?? {};
+  for (const [row, column, column2] of pane.layer(name) ? spots : []) {
+    boxAround(pane, context, { name, row, column, column2 }, app.ink.paper, 4.5, 0);
+    boxAround(pane, context, { name, row, column, column2 }, app.ink.bad, 2.25, 0.12, [4, 3]);
+  }
+  context.restore();
+  drawEdges(pane, context);
+}
+
+function boxAround(pane, context, { name, row, column, row2 = row, column2 = column }, colour, line, wash, dash = []) {
+  const from = pane.rect(name, row, column);
+  const to = pane.rect(name, row2, column2);
+  const size = [to.x + to.width - from.x - 0.5, to.y + to.height - from.y - 0.5];
+  if (wash) {
+    context.globalAlpha = wash;
+    context.fillStyle = colour;
+    context.fillRect(from.x, from.y, ...size);
+    context.globalAlpha = 1;
+  }
+  context.strokeStyle = colour;
+  context.lineWidth = line;
+  context.setLineDash(dash);
+  context.strokeRect(from.x - 0.25, from.y - 0.25, ...size);
+  context.setLineDash([]);
+}
+
+// Where a cell is drawn; null out of view.
+function cellBox(pane, layer, index) {
+  const { columns } = pane.app.matrices[layer.name];
+  const [row, column] = [Math.floor(index / columns), index % columns];
+  const start = pane.x(layer, column);
+  const [x, y] = [GUTTER.left + start - pane.at.x, GUTTER.top + row * pane.row - pane.at.y];
+  const width = pane.x(layer, column, 1) - start;
+  if (x + width < GUTTER.left || x > GUTTER.left + pane.width || y + pane.row < GUTTER.top || y > GUTTER.top + pane.height) return null;
+  return { row, column, x, y, width };
+}
+
+// A line around cells, none between those that touch.
+function outlineCells(pane, context, layer, indices, inside, colour, line, dash = []) {
+  const { columns, rows } = pane.app.matrices[layer.name];
+  const joined = layer.per >= columns;
+  context.strokeStyle = colour;
+  context.lineWidth = line;
+  context.setLineDash(dash);
+  context.beginPath();
+  for (const index of indices) {
+    const cell = cellBox(pane, layer, index);
+    if (!cell) continue;
+    const { row, column, x, y, width } = cell;
+    const [right, bottom] = [x + width - 0.5, y + pane.row - 0.5];
+    const edge = (open, x1, y1, x2, y2) => { if (open) { context.moveTo(x1, y1); context.lineTo(x2, y2); } };
+    edge(row === 0 || !inside(index - columns), x - 0.5, y - 0.5, right, y - 0.5);
+    edge(row === rows - 1 || !inside(index + columns), x - 0.5, bottom, right, bottom);
+    edge(!joined || column === 0 || !inside(index - 1), x - 0.5, y - 0.5, x - 0.5, bottom);
+    edge(!joined || column === columns - 1 || !inside(index + 1), right, y - 0.5, right, bottom);
+  }
+  context.stroke();
+  context.setLineDash([]);
+}
+
+// Where cells are pixels, all but those of a lane step back.
+function spotlight(pane, context, lane) {
+  if (lane < 0 || !pane.layers.some((layer) => pane.app.matrices[layer.name].lane && (layer.width < 8 || pane.row < 8))) return;
+  context.globalAlpha = 0.6;
+  context.fillStyle = pane.app.ink.paper;
+  context.fillRect(GUTTER.left, GUTTER.top, pane.width, pane.height);
+  context.globalAlpha = 1;
+  for (const layer of pane.layers) {
+    const matrix = pane.app.matrices[layer.name];
+    for (const index of matrix.lane ? cellsOf(matrix, lane) : []) {
+      const cell = cellBox(pane, layer, index);
+      if (cell) context.clearRect(cell.x, cell.y, cell.width, pane.row);
+    }
+  }
+}

@@ -1,0 +1,130 @@
+// Finding instructions in the catalogue that Python sent: by words in any order, and by column.
+
+export const COLUMNS = ["family", "shape", "types", "qualifiers"];
+
+const LEVELS = [ // how a word fits one of the vocabulary; the first at which any does counts
+  (known, word) => known === word,
+  (known, word) => known.startsWith(word) && !(/\d$/.test(word) && /\d/.test(known[word.length])), // n8, and not n80
+  (known, word) => known.startsWith(word),
+  (known, word) => known.includes(word),
+];
+
+// What a mnemonic is made of, and the ends of its shape: n8k64, k64.
+function partsOf(mnemonic) {
+  const parts = mnemonic.split(/[.:]+/);
+  return [...parts, ...parts.filter((part) => /^m\d+n\d+k\d+$/.test(part)).flatMap((shape) => [shape.slice(shape.indexOf("n")), shape.slice(shape.indexOf("k"))])];
+}
+
+export class Finder {
+  constructor(shelf) {
+    this.shelf = shelf;
+    this.names = [shelf.families, shelf.shapes, shelf.types, shelf.qualifiers];
+    this.items = shelf.forms.flatMap(([mnemonic, family, shape, types, qualifiers, among, ns, words, shared, lanes], form) => {
+      const many = mnemonic.includes("nNk");
+      return shelf.ns[ns].map((n) => ({
+        form, n, many, mnemonic: many ? mnemonic.replace("nNk", `n${n}k`) : mnemonic, at: [family, shape, types, qualifiers], among, words, shared: Boolean(shared), lanes,
+      }));
+    });
+    this.named = new Map(this.items.map((item, index) => [item.mnemonic, index]));
+    this.targets = shelf.among.map(([, places]) => new Set(places));
+    const people = shelf.among.map(([, places]) => places.flatMap((place) => { const [target, age, machines] = shelf.targets[place]; return [target, age.toLowerCase(), ...machines]; }));
+    this.vocabulary = /** @type {Map<string, Set<number>>} */ (new Map());
+    this.items.forEach((item, index) => {
+      for (const word of [...partsOf(item.mnemonic), ...shelf.words[item.words], ...people[item.among]]) {
+        const key = word.toLowerCase();
+        if (!this.vocabulary.has(key)) this.vocabulary.set(key, new Set());
+        this.vocabulary.get(key).add(index);
+      }
+    });
+  }
+
+  // Which items every word of a text fits, and how each was understood.
+  search(text) {
+    const words = text.toLowerCase().split(/[\s,;]+/).filter(Boolean).map((word) => this.understand(word));
+    const found = this.items.map((_, index) => words.every(({ fits }) => fits.has(index)));
+    return { words, found };
+  }
+
+  understand(word) {
+    for (const [level, fit] of LEVELS.entries()) {
+      const known = [...this.vocabulary.keys()].filter((each) => fit(each, word));
+      if (known.length) return { word, level, known, fits: new Set(known.flatMap((each) => [...this.vocabulary.get(each)])) };
+    }
+    const inside = this.items.map((item, index) => (item.mnemonic.toLowerCase().includes(word) ? index : -1)).filter((index) => index >= 0);
+    return { word, level: LEVELS.length, known: [], fits: new Set(inside) };
+  }
+
+  has(item, target) { return target === null || this.targets[item.among].has(target); }
+
+  // Whether an item is among those chosen in the columns left of one; N belongs to the shape.
+  within(item, choice, column) {
+    return COLUMNS.every((_, each) => each >= column || choice.at[each] === null || choice.at[each] === item.at[each]) && (column < 2 || choice.n === null || !item.many || choice.n === item.n);
+  }
+
+  // The options of a column: all that the choices to its left leave, with the count of instructions that are found there.
+  options(column, choice, found) {
+    const counts = new Map();
+    this.items.forEach((item, index) => {
+      if (!this.within(item, choice, column)) return;
+      const value = item.at[column];
+      counts.set(value, (counts.get(value) ?? 0) + Number(found[index] && this.has(item, choice.target)));
+    });
+    return [...counts].sort(([one], [other]) => one - other);
+  }
+
+  // The same for targets, which all choices narrow, and for N, which all but itself do.
+  targetOptions(choice, found) {
+    const matches = this.matches({ ...choice, target: null }, found);
+    return this.shelf.targets.map((_, target) => [target, matches.filter((item) => this.has(item, target)).length]);
+  }
+
+  sizes(choice, found) {
+    const all = [...new Set(this.shelf.ns.filter((ns) => ns.length > 1).flat())].sort((one, other) => one - other);
+    const matches = this.matches({ ...choice, n: null }, found).filter((item) => item.many);
+    return all.map((n) => [n, matches.filter((item) => item.n === n).length]);
+  }
+
+  matches(choice, found) { return this.items.filter((item, index) => found[index] && this.within(item, choice, COLUMNS.length) && this.has(item, choice.target)); }
+
+  // A choice in a column; what was chosen to its right stays where something is left of it.
+  choose(choice, column, value, found) {
+    const next = { ...choice, at: choice.at.map((each, index) => (index === column ? value : each)) };
+    const left = (at, n) => this.items.some((item, index) => found[index] && this.has(item, next.target) && this.within(item, { at, n }, COLUMNS.length));
+    const kept = next.at.map((each, index) => (index > column ? null : each));
+    const n = left(kept, next.n) && kept[1] !== null ? next.n : null;
+    for (let index = column + 1; index < COLUMNS.length; index += 1) {
+      const tried = kept.map((each, place) => (place === index ? next.at[index] : each));
+      if (left(tried, n)) kept[index] = next.at[index];
+    }
+    return { ...next, at: kept, n };
+  }
+
+  // One line for each form: of those that differ in N alone the one nearest to a wish.
+  lines(matches, wish) {
+    const forms = /** @type {Map<number, any[]>} */ (new Map());
+    for (const item of matches) forms.set(item.form, [...(forms.get(item.form) ?? []), item]);
+    return [...forms.values()].map((items) => ({ items, item: items.reduce((best, each) => (Math.abs(each.n - wish) < Math.abs(best.n - wish) ? each : best)) }));
+  }
+
+  likeness(item, other) { return item.at.filter((each, column) => each === other.at[column]).length + (item.mnemonic === other.mnemonic ? 1 : 0); }
+}
+
+// Where words stand in a text: [start, end] of each, and which words those are.
+export function marksIn(text, words) {
+  const low = text.toLowerCase();
+  const ranges = /** @type {number[][]} */ ([]);
+  const seen = new Set();
+  for (const { word, level } of words) {
+    for (let at = low.indexOf(word); at >= 0; at = low.indexOf(word, at + 1)) {
+      const [before, after] = [low[at - 1] ?? "", low[at + word.length] ?? ""];
+      const starts = !/\w/.test(before) || (/\d/.test(before) && /[nk]/.test(word[0]));
+      if (level < 3 && !starts) continue;
+      if (level === 0 && /\w/.test(after)) continue;
+      if (level === 1 && /\d$/.test(word) && /\d/.test(after)) continue;
+      ranges.push([at, at + word.length]);
+      seen.add(word);
+    }
+  }
+  ranges.sort(([one], [other]) => one - other);
+  return { ranges, seen };
+}

@@ -1,0 +1,159 @@
+// Pointer, keyboard and clipboard on a pane: choosing cells, typing into them, copying and pasting.
+
+import { editText } from "./matrix.js";
+import { fillWithin } from "./fill.js";
+
+const ARROWS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+const FAR = 1e6; // beyond every edge
+
+export function listen(pane) {
+  const { app, scroller, frame } = pane;
+  scroller.addEventListener("scroll", () => app.scrolled(pane));
+  scroller.addEventListener("pointermove", (event) => {
+    const hit = pane.hit(event);
+    app.hover(hit, event);
+    if (hit && pane.dragging && hit.name === app.selection?.name) app.select({ ...app.selection, row2: hit.row, column2: hit.column }, false);
+  });
+  scroller.addEventListener("pointerleave", () => app.hover(null));
+  const onHeading = (event) => (event.target === frame ? pane.heading(event) : null);
+  frame.addEventListener("pointermove", (event) => app.hoverLine(onHeading(event), event));
+  frame.addEventListener("pointerleave", () => app.hoverLine(null));
+  frame.addEventListener("pointerdown", (event) => {
+    const line = event.button === 0 && onHeading(event);
+    if (!line) return;
+    event.preventDefault();
+    app.selectLine(line);
+  });
+  scroller.addEventListener("pointerdown", (event) => {
+    if (event.target === pane.input && pane.editing) return;
+    const hit = pane.hit(event);
+    if (!hit || event.button !== 0) return;
+    event.preventDefault();
+    pane.dragging = true;
+    window.addEventListener("pointerup", () => { pane.dragging = false; }, { once: true });
+    const extend = event.shiftKey && app.selection?.name === hit.name;
+    app.select(extend ? { ...app.selection, row2: hit.row, column2: hit.column } : hit);
+  });
+  scroller.addEventListener("dblclick", () => openEditor(pane));
+  scroller.addEventListener("wheel", (event) => {
+    if (!event.ctrlKey) return;
+    event.preventDefault();
+    app.zoomBy(event.deltaY < 0 ? 25 : -25);
+  }, { passive: false });
+  listenToInput(pane);
+}
+
+function listenToInput(pane) {
+  const { app, input } = pane;
+  input.addEventListener("focus", () => {
+    if (!pane.names.includes(app.selection?.name)) app.select({ name: pane.names[0], row: 0, column: 0 });
+    else app.drawOver();
+  });
+  input.addEventListener("blur", () => { commitTyping(pane); app.drawOver(); });
+  input.addEventListener("input", () => beginTyping(pane));
+  input.addEventListener("keydown", (event) => {
+    if (pane.editing ? keyWhileTyping(pane, event) : keyOnCells(pane, event)) {
+      event.preventDefault();
+      event.stopPropagation();
+    }
+  });
+  const copy = (event) => {
+    if (pane.editing || !app.selection) return false;
+    event.preventDefault();
+    event.clipboardData.setData("text/plain", app.selectedText());
+    return true;
+  };
+  input.addEventListener("copy", copy);
+  input.addEventListener("cut", (event) => { if (copy(event)) clearCells(pane); });
+  input.addEventListener("paste", (event) => {
+    const text = event.clipboardData.getData("text/plain");
+    if (pane.editing && !/[\t\n]/.test(text)) return;
+    event.preventDefault();
+    stopTyping(pane);
+    app.send({ do: "paste", ...chosenRange(app), text });
+  });
+}
+
+// The range that is chosen, as Python takes it.
+function chosenRange(app) {
+  const { top, left, bottom, right } = app.range();
+  return { name: app.selection.name, row: top, column: left, row2: bottom, column2: right };
+}
+
+function clearCells(pane) { pane.app.send({ do: "clear", ...chosenRange(pane.app) }); }
+
+// -- typing --
+
+function beginTyping(pane) {
+  if (!pane.app.matrices[pane.app.selection.name].editable) { pane.input.value = ""; return; }
+  pane.input.classList.add("editing");
+  pane.drawOver();
+}
+
+// Opens the chosen cell with what is in it, or with a text that was refused.
+export function openEditor(pane, text = null) {
+  const { app } = pane;
+  const matrix = app.matrices[app.selection?.name];
+  if (!matrix?.editable || !pane.names.includes(matrix.name) || pane.editing) return;
+  pane.input.value = text ?? editText(matrix, app.selection.row * matrix.columns + app.selection.column);
+  beginTyping(pane);
+  pane.input.select();
+}
+
+function stopTyping(pane) {
+  pane.input.classList.remove("editing");
+  pane.input.value = "";
+  pane.drawOver();
+}
+
+function commitTyping(pane) {
+  if (!pane.editing) return;
+  const text = pane.input.value.trim();
+  stopTyping(pane);
+  const { name, row, column } = pane.app.selection;
+  if (text) pane.app.send({ do: "paste", name, row, column, text });
+}
+
+// -- keys: true for those that are used up --
+
+function keyWhileTyping(pane, event) {
+  const { app } = pane;
+  const move = ARROWS[event.key];
+  if (event.key === "Enter") { commitTyping(pane); app.move(event.shiftKey ? -1 : 1, 0, false, false); }
+  else if (event.key === "Tab") { commitTyping(pane); app.move(0, event.shiftKey ? -1 : 1, false, false); }
+  else if (event.key === "Escape") stopTyping(pane);
+  else if (move?.[0]) { commitTyping(pane); app.move(...move); }
+  else return false;
+  return true;
+}
+
+function keyOnCells(pane, event) {
+  const { app } = pane;
+  const ctrl = event.ctrlKey || event.metaKey;
+  const letter = ctrl && !event.altKey ? event.key.toLowerCase() : "";
+  const move = movement(pane, event.key, ctrl);
+  const { name, row, column } = app.selection;
+  if (letter === "z" || letter === "y") app.send({ do: event.shiftKey || letter === "y" ? "redo" : "undo" });
+  else if (letter === "a") app.select({ name, row: 0, column: 0, row2: app.matrices[name].rows - 1, column2: app.matrices[name].columns - 1 }, true, false);
+  else if (letter === "d" || letter === "r") fillWithin(app, letter === "d");
+  else if (move) app.move(...move, event.shiftKey);
+  else if (event.key === "Enter" || event.key === "F2") openEditor(pane);
+  else if (event.key === " " && (event.shiftKey || ctrl)) app.selectLine(event.shiftKey ? { name, row } : { name, column }); // as in a spreadsheet: the whole row, or column
+  else if (event.key === "Delete" || event.key === "Backspace") clearCells(pane);
+  else if (event.key === "Escape") {
+    if (app.model.get("offer")?.sentence) app.send({ do: "drop" });
+    else app.select({ name, row, column });
+  } else return false; // Tab among them, which leaves the matrix
+  return true;
+}
+
+// Where a key leads: rows down, columns to the right.
+function movement(pane, key, ctrl) {
+  const arrow = ARROWS[key];
+  if (arrow) return ctrl ? arrow.map((by) => by * FAR) : arrow;
+  if (key === "Home") return [ctrl ? -FAR : 0, -FAR];
+  if (key === "End") return [ctrl ? FAR : 0, FAR];
+  const page = Math.max(1, Math.floor(pane.height / pane.row) - 1);
+  if (key === "PageUp" || key === "PageDown") return [key === "PageUp" ? -page : page, 0];
+  return null;
+}

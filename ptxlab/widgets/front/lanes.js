@@ -1,0 +1,120 @@
+// The grid of lanes: one is chosen, others can be pinned beside it.
+
+import { make, clamp } from "./text.js";
+
+const PINS = 4; // lanes that can be pinned
+const DASHES = [[4, 2], [1.5, 1.5], [6, 2, 1.5, 2], [3, 4]]; // their outlines in the panes
+
+// The lanes whose registers are shown, and how each is outlined: the chosen one, and those that are pinned.
+export function shownLanes(lane, pinned) {
+  const others = pinned.filter((each) => each !== lane);
+  const style = (each) => (each === lane ? { lane: each, line: 1.25, dash: [] } : { lane: each, line: 1.25, dash: DASHES[others.indexOf(each) % DASHES.length] });
+  return (pinned.includes(lane) ? pinned : [lane, ...pinned]).map(style);
+}
+
+// The pinned lanes with one more, or one less; of too many the oldest goes.
+export function pinnedWith(pinned, lane) {
+  return pinned.includes(lane) ? pinned.filter((each) => each !== lane) : [...pinned, lane].slice(-PINS);
+}
+
+export class Lanes {
+  constructor(app, parent) {
+    this.app = app;
+    this.key = "";
+    this.title = make("div", "ptx-lane-title", parent);
+    this.name = make("b", "", this.title);
+    this.group = make("span", "", this.title);
+    this.pin = make("button", "ptx-pin", this.title, { title: "Keep this lane in view and choose another beside it; on a lane: Ctrl+click, or Space" });
+    this.pin.addEventListener("click", () => this.toggle(app.lane));
+    this.warps = make("div", "ptx-warps", parent, { role: "group", "aria-label": "warp" });
+    this.node = make("div", "ptx-lanes", parent, { role: "group", "aria-label": "lane" });
+    this.node.addEventListener("keydown", (event) => this.press(event));
+    this.node.addEventListener("keyup", (event) => { if (event.key === " ") event.preventDefault(); });
+  }
+
+  get pinned() { return this.app.model.get("pinned") ?? []; }
+
+  toggle(lane) {
+    this.app.model.set("pinned", pinnedWith(this.pinned, lane));
+    this.app.model.save_changes();
+  }
+
+  focus() { /** @type {HTMLElement | null} */ (this.node.querySelector("[aria-pressed=true]"))?.focus(); }
+
+  // A click chooses a lane; with Ctrl, Cmd or Shift it pins one beside the chosen.
+  click(event, lane) {
+    if (event.ctrlKey || event.metaKey || event.shiftKey) this.toggle(lane);
+    else this.app.chooseLane(lane);
+  }
+
+  press(event) {
+    const { app } = this;
+    const lane = Number(event.target.dataset.lane);
+    if (event.key === " " && !Number.isNaN(lane)) {
+      event.preventDefault();
+      this.toggle(lane);
+      return;
+    }
+    const across = this.node.firstChild.offsetTop === this.node.lastChild.offsetTop ? 4 : 8;
+    const by = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -across, ArrowDown: across }[event.key];
+    if (!by) return;
+    event.preventDefault();
+    app.chooseLane(clamp(app.lane + by, 0, app.about.lanes - 1));
+    this.focus();
+  }
+
+  update() {
+    const { app, pinned } = this;
+    const { lane, about } = app;
+    const warp = Math.floor(lane / 32);
+    this.name.textContent = `Lane ${lane}`;
+    this.group.textContent = `${about.lanes > 32 ? `warp ${warp}, ` : ""}group ${Math.floor((lane % 32) / 4)}, thread ${lane % 4} of it`;
+    this.pin.textContent = pinned.includes(lane) ? "pinned" : "pin";
+    this.pin.setAttribute("aria-pressed", String(pinned.includes(lane)));
+    this.pin.setAttribute("aria-label", `${pinned.includes(lane) ? "unpin" : "pin"} lane ${lane}`);
+    const key = `${about.lanes} ${warp} ${app.dark}`;
+    if (key !== this.key) this.build(warp);
+    this.key = key;
+    for (const button of this.node.querySelectorAll("button")) {
+      const each = Number(button.dataset.lane);
+      button.setAttribute("aria-pressed", String(each === lane));
+      button.setAttribute("aria-label", `lane ${each}${pinned.includes(each) ? ", pinned" : ""}`);
+      button.classList.toggle("pinned", pinned.includes(each));
+      button.tabIndex = each === lane ? 0 : -1;
+    }
+    for (const button of this.warps.querySelectorAll("button")) {
+      button.classList.toggle("pinned", pinned.some((each) => Math.floor(each / 32) === Number(button.dataset.warp)));
+    }
+  }
+
+  build(warp) {
+    const { app } = this;
+    this.warps.replaceChildren();
+    for (let each = 0; app.about.lanes > 32 && each < app.about.lanes / 32; each += 1) {
+      const button = make("button", "ptx-warp", this.warps, { "aria-pressed": String(each === warp), "data-warp": each });
+      button.textContent = `warp ${each}`;
+      button.addEventListener("click", () => app.chooseLane(each * 32 + (app.lane % 32)));
+    }
+    this.node.replaceChildren();
+    for (let group = 0; group < 8; group += 1) {
+      const box = make("div", "ptx-group", this.node);
+      for (let thread = 0; thread < 4; thread += 1) {
+        const lane = warp * 32 + group * 4 + thread;
+        const button = make("button", "ptx-lane", box, { "data-lane": lane });
+        [button.style.background, button.style.color] = app.colours[lane % 32];
+        button.textContent = lane;
+        button.addEventListener("click", (event) => this.click(event, lane));
+        button.addEventListener("pointerenter", () => app.hover({ lane }));
+        button.addEventListener("pointerleave", () => app.hover(null));
+      }
+    }
+  }
+
+  // Lanes that hold the row or column in question, and the warps they are in.
+  outline(lanes) {
+    const held = new Set(lanes ?? []);
+    for (const button of this.node.querySelectorAll("button")) button.classList.toggle("holds", held.has(Number(button.dataset.lane)));
+    const warps = new Set([...held].map((lane) => String(Math.floor(lane / 32))));
+    for (const button of this.warps.querySelectorAll("button")) button.classList.toggle("holds", warps.has(button.dataset.warp));
+  }
+}

@@ -1,0 +1,38 @@
+// Colours: those of the theme, and what a cell looks like by its lane, register, warp or value.
+
+import { clamp } from "./text.js";
+import { largest } from "./matrix.js";
+
+const WARPS = [1, 29, 25, 17]; // blue, orange, green, purple among the colours of the lanes
+
+export const warpColours = (app, warp) => app.colours[WARPS[warp]];
+
+export function readTheme(app) {
+  const style = getComputedStyle(app.root);
+  const [red, green, blue] = style.color.match(/[\d.]+/g).map(Number);
+  app.dark = red + green + blue > 384;
+  app.root.classList.toggle("dark", app.dark);
+  const own = (name) => getComputedStyle(app.root).getPropertyValue(name).trim();
+  app.ink = { text: own("--ptx-ink"), faint: own("--ptx-faint"), paper: own("--ptx-paper"), brand: own("--ptx-brand"), bad: own("--ptx-bad"), plain: own("--ptx-plain"), mono: own("--ptx-mono") };
+  app.colours = app.about.colours[app.dark ? "dark" : "light"];
+  app.ratio = window.devicePixelRatio || 1;
+}
+
+// [background, text] of a cell by its index.
+export function painter(app, matrix) {
+  const { colours, ink } = app;
+  const by = app.model.get("colour_by");
+  const plain = [ink.plain, ink.text];
+  if (by === "value") {
+    const most = largest(matrix.values);
+    const shade = (value) => clamp(Math.ceil((4 * Math.abs(value)) / most), 1, 4) - 1;
+    return (index) => {
+      const value = matrix.values[index];
+      return value === 0 ? plain : colours[(value < 0 ? 24 : 0) + (Number.isFinite(value) ? shade(value) : 3)];
+    };
+  }
+  if (by === "nothing" || !matrix.lane) return () => plain;
+  if (by === "register") return (index) => colours[(matrix.registerOf[index] % 8) * 4 + 1];
+  if (by === "warp") return (index) => warpColours(app, Math.floor(matrix.lane[index] / 32));
+  return (index) => colours[matrix.lane[index] % 32];
+}

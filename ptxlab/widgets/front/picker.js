@@ -1,0 +1,382 @@
+// The picker: every instruction by words or by family, shape, types, qualifiers and target. It opens under the mnemonic.
+
+import { make, clamp } from "./text.js";
+import { COLUMNS, Finder, marksIn } from "./finder.js";
+
+const HEADINGS = { family: "family", shape: "shape", types: "types D.A.B.C", qualifiers: "qualifiers", target: "target" };
+const DRAWN = 50; // lines of matches at most
+
+const counted = (count, what) => `${count.toLocaleString("en")} ${what}${count === 1 ? "" : "s"}`;
+
+// A list of which one option has the focus and arrow keys move it.
+class Options {
+  constructor(picker, parent, name, heading, columns = 1) {
+    this.picker = picker;
+    this.columns = columns;
+    this.options = /** @type {any[]} */ ([]);
+    this.values = "";
+    const id = `${picker.id}-${name}`;
+    this.node = make("div", `ptx-column ptx-of-${name}`, parent);
+    make("div", "ptx-column-name", this.node, { id }).textContent = heading;
+    this.list = make("div", "ptx-options", this.node, { role: "listbox", "aria-labelledby": id });
+    if (columns > 1) this.list.setAttribute("aria-orientation", "horizontal");
+    this.list.addEventListener("keydown", (event) => this.press(event));
+  }
+
+  // `given`: {value, text, more, count, chosen, present} of every option, in order.
+  show(given, take) {
+    this.take = take;
+    const values = JSON.stringify(given.map(({ value }) => value));
+    if (values !== this.values) this.build(given);
+    this.values = values;
+    given.forEach((said, index) => {
+      const option = this.options[index];
+      Object.assign(option, said);
+      option.node.setAttribute("aria-selected", String(said.chosen));
+      option.node.setAttribute("aria-disabled", String(!said.count));
+      option.node.toggleAttribute("data-present", said.present);
+      option.number.textContent = said.count ? said.count.toLocaleString("en") : "";
+      option.node.title = `${said.text}${said.more ? ` (${said.more})` : ""}: ${said.count ? counted(said.count, "instruction") : "nothing that is looked for"}${said.present ? "; the present one" : ""}`;
+    });
+    const stop = this.options.find((option) => option.node === option.node.ownerDocument.activeElement) ?? this.rest();
+    for (const option of this.options) option.node.tabIndex = option === stop ? 0 : -1;
+  }
+
+  build(given) {
+    this.list.replaceChildren();
+    this.list.scrollTop = 0;
+    this.options = given.map(({ value, text, more }) => {
+      const node = make("div", "ptx-option", this.list, { role: "option", "data-value": text });
+      make("span", "ptx-option-name", node).textContent = text;
+      if (more) make("span", "ptx-option-more", node).textContent = more;
+      const number = make("span", "ptx-option-count", node, { "aria-hidden": "true" });
+      const option = { value, node, number };
+      node.addEventListener("click", () => this.pick(option));
+      return option;
+    });
+  }
+
+  // Where the focus enters: at what is chosen, else at the present instruction's, else at the first that leads somewhere.
+  rest() {
+    const open = this.options.filter(({ count }) => count);
+    return this.options.find(({ chosen }) => chosen) ?? open.find(({ present }) => present) ?? open[0] ?? this.options[0];
+  }
+
+  pick(option) {
+    if (!option.count && !option.chosen) return;
+    this.focus(option);
+    this.take(option.chosen ? null : option.value);
+  }
+
+  focus(option = this.rest()) {
+    if (!option) return;
+    for (const each of this.options) each.node.tabIndex = each === option ? 0 : -1;
+    option.node.focus({ preventScroll: true });
+    this.reveal(option);
+  }
+
+  // Inside its own list only: the notebook stays where it is.
+  reveal(option = this.rest()) {
+    if (!option) return;
+    const { offsetTop: top, offsetHeight: height } = option.node;
+    this.list.scrollTop = clamp(this.list.scrollTop, top + height - this.list.clientHeight + 4, top - 4);
+  }
+
+  press(event) {
+    const at = this.options.findIndex(({ node }) => node === event.target);
+    if (at < 0) return;
+    if (event.key === "Enter" || event.key === " ") this.pick(this.options[at]);
+    else if (event.key === "Home" || event.key === "End") this.move(event.key === "Home" ? -1 : this.options.length, event.key === "Home" ? 1 : -1);
+    else if (event.key === "ArrowDown" || event.key === "ArrowUp") this.move(at, event.key === "ArrowDown" ? 1 : -1, this.columns > 1);
+    else if (event.key === "ArrowRight" || event.key === "ArrowLeft") this.move(at, event.key === "ArrowRight" ? 1 : -1, this.columns === 1);
+    else return;
+    event.preventDefault();
+  }
+
+  // To the next option that leads somewhere, or (`across`) to the next list.
+  move(from, step, across = false) {
+    if (across) {
+      this.picker.beside(this, step);
+      return;
+    }
+    for (let at = from + step; at >= 0 && at < this.options.length; at += step) {
+      if (this.options[at].count || this.options[at].chosen) {
+        this.focus(this.options[at]);
+        return;
+      }
+    }
+  }
+}
+
+export class Picker {
+  static made = 0;
+
+  constructor(app, parent) {
+    this.app = app;
+    this.id = `ptx-picker-${(Picker.made += 1)}`;
+    this.finder = /** @type {Finder | null} */ (null);
+    this.node = make("section", "ptx-picker", parent, { id: this.id, role: "search", "aria-label": "choose an instruction" });
+    this.node.hidden = true;
+    this.clear();
+    if (app.model.get("tools")?.still || app.model.get("catalogue") === undefined) return; // saved pages have no other instruction
+    app.head.offer(this, this.id);
+    this.build();
+    app.root.addEventListener("keydown", (event) => this.shortcut(event));
+  }
+
+  clear() {
+    this.choice = { at: COLUMNS.map(() => /** @type {number | null} */ (null)), target: /** @type {number | null} */ (null), n: /** @type {number | null} */ (null) };
+    this.active = 0;
+    this.lines = /** @type {any[]} */ ([]);
+  }
+
+  // -- building, once --
+
+  build() {
+    const top = make("div", "ptx-find", this.node);
+    this.input = /** @type {any} */ (make("input", "ptx-search", top, {
+      type: "text", placeholder: "m16n8k64 s4 sparse", spellcheck: "false", autocomplete: "off", autocapitalize: "off", role: "combobox", "aria-autocomplete": "list",
+      "aria-expanded": "true", "aria-controls": `${this.id}-matches`, "aria-label": "search by shape, types and words such as sparse, fp8, hopper",
+    }));
+    this.said = make("span", "ptx-found", top, { role: "status" });
+    this.reset = make("button", "ptx-copy", top, { type: "button" });
+    this.reset.textContent = "clear";
+    const shut = make("button", "ptx-copy ptx-shut", top, { type: "button", "aria-label": "close the picker", title: "close (Escape)" });
+    shut.textContent = "✕";
+    const columns = make("div", "ptx-columns", this.node);
+    this.columns = [...COLUMNS, "target"].map((name) => new Options(this, columns, name, HEADINGS[name]));
+    const more = (this.more = make("div", "ptx-more", this.node));
+    this.sizes = new Options(this, more, "n", "N", 16);
+    this.spaces = new Options(this, more, "space", "A in", 2);
+    this.list = make("div", "ptx-matches", this.node, { id: `${this.id}-matches`, role: "listbox", tabindex: "0", "aria-label": "instructions that match" });
+    this.rest = make("div", "ptx-rest", this.node);
+    this.input.addEventListener("input", () => { this.active = 0; this.draw(); this.reveal(); });
+    this.input.addEventListener("keydown", (event) => this.steer(event));
+    this.list.addEventListener("keydown", (event) => this.steer(event));
+    this.reset.addEventListener("click", () => { this.clear(); this.input.value = ""; this.draw(); this.input.focus(); });
+    shut.addEventListener("click", () => this.close());
+    this.node.addEventListener("keydown", (event) => this.press(event));
+  }
+
+  // -- opening and closing --
+
+  get opened() { return !this.node.hidden; }
+
+  open() {
+    if (!this.app.head.change) return;
+    if (!this.opened) {
+      const focused = /** @type {any} */ (this.app.root.getRootNode()).activeElement;
+      this.before = this.app.root.contains(focused) && focused !== this.app.head.text ? focused : null;
+      this.node.hidden = false;
+      this.app.head.change.setAttribute("aria-expanded", "true");
+      this.clear();
+      this.input.value = "";
+      this.space = this.app.about?.registers?.A ? "register" : "shared";
+      if (!this.app.model.get("catalogue")?.forms) this.app.send({ do: "catalogue" });
+      this.update();
+      this.reveal();
+    }
+    this.input.focus({ preventScroll: true });
+    this.node.scrollIntoView({ block: "nearest" });
+  }
+
+  close() {
+    if (!this.opened) return;
+    this.node.hidden = true;
+    this.app.head.change.setAttribute("aria-expanded", "false");
+    (this.before?.isConnected ? this.before : this.app.head.change).focus({ preventScroll: true });
+  }
+
+  toggle() {
+    if (this.opened) this.close();
+    else this.open();
+  }
+
+  // "/" or Ctrl+K, wherever the focus is in the explorer, if no text is being typed there.
+  shortcut(event) {
+    const { target, key } = event;
+    const command = (event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey && key.toLowerCase() === "k";
+    const slash = key === "/" && !event.ctrlKey && !event.metaKey && !event.altKey;
+    const box = target.matches("input:not([type=range]), textarea, select, [contenteditable=true]");
+    const cell = target.matches(".ptx-cell:not(.editing)");
+    if (event.defaultPrevented || !(command ? !box || cell : slash && !box)) return;
+    event.preventDefault();
+    this.open();
+  }
+
+  // -- drawing --
+
+  update() {
+    if (!this.opened) return;
+    const shelf = this.app.model.get("catalogue");
+    if (!shelf?.forms) {
+      this.said.textContent = "asking for the catalogue …";
+      return;
+    }
+    const first = this.finder?.shelf !== shelf;
+    if (first) this.finder = new Finder(shelf);
+    this.draw();
+    if (first) this.reveal();
+  }
+
+  get present() { return this.finder.items[this.finder.named.get(this.app.about?.mnemonic)] ?? null; }
+
+  draw() {
+    if (!this.finder) return;
+    const { finder, choice, present } = this;
+    const { words, found } = finder.search(this.input.value);
+    const { targets } = finder.shelf;
+    COLUMNS.forEach((_, column) => {
+      const given = finder.options(column, choice, found).map(([value, count]) => ({
+        value, count, text: finder.names[column][value], chosen: choice.at[column] === value, present: present?.at[column] === value,
+      }));
+      this.columns[column].show(given, (value) => this.narrow(finder.choose(choice, column, value, found), column));
+    });
+    const given = finder.targetOptions(choice, found).map(([value, count]) => ({
+      value, count, text: targets[value][0], more: targets[value][1], chosen: choice.target === value, present: false,
+    }));
+    this.columns[COLUMNS.length].show(given, (value) => this.narrow({ ...choice, target: value }));
+    const matches = finder.matches(choice, found);
+    this.drawMore(matches, found);
+    const asked = words.length > 0 || choice.at.some((each) => each !== null) || choice.target !== null;
+    this.reset.hidden = !asked;
+    this.drawMatches(matches, words, asked);
+  }
+
+  // After a choice in a column, those to its right show what is left.
+  narrow(choice, column = COLUMNS.length) {
+    this.choice = choice;
+    this.active = 0;
+    this.draw();
+    this.reveal(column + 1);
+  }
+
+  reveal(from = 0) { for (const column of this.columns.slice(from)) column.reveal(); }
+
+  // N, and where A is: for warpgroup instructions.
+  drawMore(matches, found) {
+    const { finder, choice, present } = this;
+    const wide = matches.length > 0 && matches.every(({ many }) => many);
+    this.more.hidden = !wide;
+    if (!wide) return;
+    const sizes = finder.sizes(choice, found).map(([value, count]) => ({ value, count, text: String(value), chosen: choice.n === value, present: Boolean(present?.many) && present.n === value }));
+    this.sizes.show(sizes, (n) => this.narrow({ ...choice, n }));
+    const space = this.app.about?.registers?.A ? "register" : "shared";
+    const spaces = [["register", "registers"], ["shared", "shared memory"]].map(([value, text]) => ({
+      value, text, count: matches.length, chosen: this.space === value, present: Boolean(present?.many) && space === value,
+    }));
+    this.spaces.show(spaces, (value) => { this.space = value ?? this.space; this.draw(); });
+  }
+
+  drawMatches(matches, words, asked) {
+    const { finder, present } = this;
+    const text = this.input.value.trim().toLowerCase();
+    let lines = finder.lines(matches, this.choice.n ?? present?.n ?? 8);
+    if (present && !words.length) lines = lines.map((line) => ({ ...line, like: finder.likeness(line.item, present) })).sort((one, other) => other.like - one.like);
+    lines.sort((one, other) => Number(other.item.mnemonic === text) - Number(one.item.mnemonic === text));
+    this.said.textContent = asked ? `${matches.length.toLocaleString("en")} of ${counted(finder.items.length, "instruction")} match` : counted(finder.items.length, "instruction");
+    this.lines = lines.slice(0, DRAWN);
+    this.active = clamp(this.active, 0, Math.max(0, this.lines.length - 1));
+    this.list.replaceChildren();
+    this.list.scrollTop = 0;
+    this.lines.forEach((line, index) => this.drawLine(line, index, words));
+    this.list.hidden = !lines.length;
+    this.rest.textContent = this.restText(matches, lines, words);
+    this.light();
+  }
+
+  restText(matches, lines, words) {
+    if (!matches.length) {
+      const unknown = words.filter(({ fits }) => !fits.size).map(({ word }) => word);
+      if (unknown.length) return `No instruction has ${unknown.join(" or ")}.`;
+      return "Nothing matches all of it: take back a choice in a column, or a word.";
+    }
+    const hidden = lines.slice(DRAWN).reduce((sum, { items }) => sum + items.length, 0);
+    return `${hidden ? `and ${hidden.toLocaleString("en")} more · ` : ""}↑ ↓ move, Enter takes the marked one, Tab goes to the columns, Escape closes`;
+  }
+
+  drawLine({ item, items }, index, words) {
+    const { shelf } = this.finder;
+    const node = make("div", "ptx-match", this.list, { role: "option", id: `${this.id}-match-${index}`, "data-mnemonic": item.mnemonic });
+    const name = make("code", "ptx-match-name", node);
+    let seen = this.mark(name, item.mnemonic, words);
+    const tags = make("span", "ptx-match-tags", node);
+    if (item === this.present) {
+      node.setAttribute("aria-current", "true");
+      make("span", "ptx-tag ptx-tag-present", tags).textContent = "present";
+    }
+    if (items.length > 1) make("span", "ptx-tag", tags).textContent = `N ${items[0].n} … ${items[items.length - 1].n}`;
+    const everyday = shelf.words[item.words];
+    const facts = [everyday[0] === "sparse" ? `sparse ${everyday[1]}` : "dense", `${item.lanes} lanes`, shelf.among[item.among][0]];
+    for (const [place, fact] of facts.entries()) {
+      const part = make("span", place === 1 ? "ptx-match-fact ptx-match-lanes" : "ptx-match-fact", node);
+      seen = new Set([...seen, ...this.mark(part, fact, words)]);
+    }
+    node.title = shelf.among[item.among][1].map((place) => shelf.targets[place][0]).join(", ");
+    for (const { word, known } of words) { // an everyday word that stands nowhere in the line
+      const why = seen.has(word) ? null : known.find((each) => this.finder.vocabulary.get(each).has(this.finder.named.get(item.mnemonic)));
+      if (why) make("mark", "ptx-tag", tags).textContent = why;
+    }
+    node.addEventListener("click", () => this.take(index));
+    node.addEventListener("pointermove", () => { if (this.active !== index) { this.active = index; this.light(false); } });
+  }
+
+  mark(node, text, words) {
+    const { ranges, seen } = marksIn(text, words);
+    let at = 0;
+    for (const [start, end] of ranges) {
+      if (end <= at) continue;
+      node.append(text.slice(at, Math.max(at, start)));
+      make("mark", "", node).textContent = text.slice(Math.max(at, start), end);
+      at = end;
+    }
+    node.append(text.slice(at));
+    return seen;
+  }
+
+  // Shows which match Enter takes.
+  light(reveal = true) {
+    [...this.list.children].forEach((node, index) => node.setAttribute("aria-selected", String(index === this.active)));
+    const node = /** @type {any} */ (this.list.children[this.active]);
+    for (const owner of [this.input, this.list]) {
+      if (node) owner.setAttribute("aria-activedescendant", node.id);
+      else owner.removeAttribute("aria-activedescendant");
+    }
+    if (node && reveal) this.list.scrollTop = clamp(this.list.scrollTop, node.offsetTop + node.offsetHeight - this.list.clientHeight, node.offsetTop);
+  }
+
+  // -- keys --
+
+  // In the search box and in the list of matches.
+  steer(event) {
+    const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: 8, PageUp: -8 };
+    if (event.key in steps) this.active = clamp(this.active + steps[event.key], 0, Math.max(0, this.lines.length - 1));
+    else if (event.key === "Enter") this.take(this.active);
+    else return;
+    event.preventDefault();
+    if (this.opened) this.light();
+  }
+
+  // Anywhere in the picker. What is typed outside of the search box goes on in it.
+  press(event) {
+    event.stopPropagation();
+    if (event.key === "Escape") {
+      event.preventDefault();
+      this.close();
+    } else if (event.key.length === 1 && event.key !== " " && event.target !== this.input && !event.ctrlKey && !event.metaKey && !event.altKey) this.input.focus();
+  }
+
+  beside(column, step) {
+    const lists = [...this.columns, ...(this.more.hidden ? [] : [this.sizes, this.spaces])];
+    lists[lists.indexOf(column) + step]?.focus();
+  }
+
+  take(index) {
+    const item = this.lines[index]?.item;
+    if (!item) return;
+    const space = item.shared ? this.space : "register";
+    this.before = null;
+    this.close();
+    this.app.send({ do: "choose", mnemonic: item.mnemonic, space });
+  }
+}

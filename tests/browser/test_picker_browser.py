@@ -1,0 +1,192 @@
+"""The picker in a real browser: by keyboard alone and by mouse; what Python has afterwards, and what of the data stays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.browser
+
+DENSE = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
+SPARSE = "mma.sp.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
+SHARED = "wgmma.mma_async.sync.aligned.m64n24k32.s32.s8.s8"
+IN_EXPLORER = "() => document.querySelector('.ptx-explorer').contains(document.activeElement)"
+
+
+class Picking:
+    """The picker on the page."""
+
+    def __init__(self, page: Any) -> None:
+        self.page = page
+        self.root = page.locator(".ptx-explorer")
+        self.change = self.root.get_by_role("button", name="change")
+        self.search = self.root.get_by_role("combobox", name="search by shape")
+        self.panel = self.root.get_by_role("search", name="choose an instruction")
+        self.matches = self.panel.locator(".ptx-match")
+        self.said = self.panel.locator(".ptx-found")
+
+    def open(self) -> None:
+        self.change.click()
+        self.ready()
+
+    def ready(self) -> None:
+        self.matches.first.wait_for()
+        assert self.change.get_attribute("aria-expanded") == "true"
+
+    def column(self, name: str) -> Any:
+        return self.panel.get_by_role("listbox", name=name)
+
+    def option(self, column: str, text: str) -> Any:
+        return self.column(column).locator(f"[data-value='{text}']")
+
+    def names(self) -> list[str]:
+        return [str(node.get_attribute("data-mnemonic")) for node in self.matches.all()]
+
+    def shows(self, mnemonic: str) -> None:
+        self.page.wait_for_function("name => document.querySelector('.ptx-mnemonic').innerText === name", arg=mnemonic, timeout=10_000)
+
+
+@pytest.fixture(scope="module")
+def book(lab: Any, page: Any) -> Any:
+    opened = lab.open(page, "picker", [f"import numpy as np, ptxlab\nex = ptxlab.explore({DENSE!r})\nex", "pass"])
+    opened.run(0)
+    page.wait_for_selector(".ptx-explorer [data-pane=A] canvas", timeout=30_000)
+    return opened
+
+
+@pytest.fixture
+def python(book: Any) -> Any:
+    return lambda code: book.run(1, code)
+
+
+@pytest.fixture
+def picking(book: Any, page: Any) -> Iterator[Picking]:
+    found = Picking(page)
+    yield found
+    if found.panel.is_visible():
+        page.keyboard.press("Escape")
+
+
+def start(python: Any, picking: Picking) -> None:
+    python(f"ex.instruction = {DENSE!r}; ex.A = np.tile([0, 0, 3, 4, 0, 0, 5, 0], (16, 8)); ex.B = np.ones((64, 8))")
+    picking.shows(DENSE)
+
+
+def test_by_keyboard_alone(picking: Picking, python: Any, page: Any) -> None:
+    start(python, picking)
+    page.locator(".ptx-lane").first.focus()
+    page.keyboard.press("/")
+    picking.ready()
+    assert picking.search.evaluate("node => node === document.activeElement")
+    assert "1,562 instructions" in picking.said.inner_text()
+    assert picking.names()[0] == DENSE and "present" in picking.matches.first.inner_text()
+
+    page.keyboard.type("sparse s4 m16n8k64")
+    assert picking.said.inner_text() == "12 of 1,562 instructions match"
+    assert picking.matches.first.locator("mark").all_inner_texts() == ["m16n8k64", "s4", "s4", "sparse"]
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowUp")
+    assert picking.search.get_attribute("aria-activedescendant") == picking.matches.first.get_attribute("id")
+    page.keyboard.press("Enter")
+    picking.shows(SPARSE)
+    assert picking.panel.is_hidden() and picking.change.evaluate("node => node === document.activeElement")
+    said = python("print(ex.instruction.mnemonic, ex.A[3, :8].tolist(), int(ex.B.min()), ex.D[0, 0])")
+    assert said == f"{SPARSE} [0, 0, 3, 4, 0, 0, 5, 0] 1 96"  # 8 * (3 + 4 + 5)
+
+
+def test_columns_by_keyboard(picking: Picking, python: Any, page: Any) -> None:
+    start(python, picking)
+    picking.change.focus()
+    page.keyboard.press("Enter")
+    picking.ready()
+    for _ in range(2):  # past the button that closes
+        page.keyboard.press("Tab")
+    focused = "() => document.activeElement.dataset.value"
+    assert page.evaluate(focused) == "mma"
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    assert picking.option("family", "mma.sp").get_attribute("aria-selected") == "true"
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate(focused) == "m16n8k64"
+    page.keyboard.press("Space")
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate(focused) == "s32.s4.s4.s32"
+    page.keyboard.press("Enter")
+    assert picking.said.inner_text() == "4 of 1,562 instructions match"
+    page.keyboard.press("u")  # goes on in the search box
+    assert picking.search.input_value() == "u"
+    page.keyboard.press("Escape")
+    assert picking.panel.is_hidden() and picking.change.evaluate("node => node === document.activeElement")
+
+
+def test_columns_by_mouse(picking: Picking, python: Any, page: Any) -> None:
+    start(python, picking)
+    page.locator(".ptx-mnemonic").click()
+    picking.ready()
+    picking.option("target", "sm_75").click()
+    assert picking.option("family", "wgmma").get_attribute("aria-disabled") == "true"
+    assert picking.said.inner_text() == "132 of 1,562 instructions match"
+    picking.option("target", "sm_75").click()  # a second click takes it back
+    picking.option("family", "wgmma").click()
+    picking.option("shape", "m64nNk32").click()
+    picking.option("types", "s32.s8.s8.s32").click()
+    assert picking.said.inner_text() == "36 of 1,562 instructions match"
+    picking.option("N", "24").click()
+    picking.option("A in", "shared memory").click()
+    assert picking.names() == [SHARED, SHARED.replace(".s32.", ".satfinite.s32.")]
+    assert picking.option("N", "40").get_attribute("aria-disabled") == "true"
+    picking.matches.first.click()
+    picking.shows(SHARED)
+    said = python("print(ex.instruction, ex.instruction.a_space, ex.A[:17, :8].sum(), ex.A.shape, int(ex.B[:32, :8].min()), ex.D[0, 0])")
+    assert said == f"{SHARED} shared 192 (64, 32) 1 48"
+    picking.open()
+    assert picking.matches.first.get_attribute("aria-current") == "true"
+    picking.option("family", "wgmma").click()
+    assert picking.option("A in", "shared memory").get_attribute("aria-selected") == "true"
+
+
+def test_what_leads_nowhere_is_said(picking: Picking, python: Any, page: Any) -> None:
+    start(python, picking)
+    picking.open()
+    page.keyboard.type("banana <img src=x>")
+    assert "banana" in picking.panel.locator(".ptx-rest").inner_text() and picking.matches.count() == 0
+    assert page.locator(".ptx-explorer img").count() == 0
+    page.keyboard.press("Enter")
+    picking.panel.get_by_role("button", name="clear").click()
+    assert picking.said.inner_text() == "1,562 instructions"
+    assert page.evaluate(IN_EXPLORER)
+    page.keyboard.press("Escape")
+    assert picking.panel.is_hidden()
+    assert python("print(ex.instruction)") == DENSE
+
+
+def test_copy(picking: Picking, python: Any, page: Any) -> None:
+    start(python, picking)
+    page.get_by_role("button", name="copy the mnemonic").click()
+    page.wait_for_function("() => document.querySelector('.ptx-copy').innerText === 'copied'")
+    assert page.evaluate("() => navigator.clipboard.readText()") == DENSE
+
+
+def test_nothing_is_cut_off(picking: Picking, python: Any, page: Any) -> None:
+    """At half the width too: no list wider than the panel, and the picture below it."""
+    start(python, picking)
+    before = page.viewport_size
+    try:
+        for width in (before["width"], 700):
+            page.set_viewport_size({"width": width, "height": before["height"]})
+            page.wait_for_timeout(300)
+            picking.open()
+            page.keyboard.type("wgmma")
+            box, root, product = (page.locator(each).bounding_box() for each in (".ptx-picker", ".ptx-explorer", ".ptx-product"))
+            assert box["x"] >= root["x"] - 1 and box["x"] + box["width"] <= root["x"] + root["width"] + 1
+            assert product["y"] >= box["y"] + box["height"]
+            parts = "'.ptx-columns, .ptx-more, .ptx-matches, .ptx-find'"
+            wide = f"node => [...node.querySelectorAll({parts})].filter((n) => n.scrollWidth > n.clientWidth + 1).length"
+            assert picking.panel.evaluate(wide) == 0
+            page.keyboard.press("Escape")
+    finally:
+        page.set_viewport_size(before)

@@ -1,0 +1,194 @@
+"""The picker's data: every instruction that multiplies, once, with what the reader sees of it; and what a search finds in it."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ptxlab
+from ptxlab.catalog import products
+from ptxlab.instruction import Instruction
+from ptxlab.row import TARGETS
+from ptxlab.widgets.shelf import architecture, shelf, words
+
+FRONT = Path(ptxlab.__file__).parent / "widgets" / "front"
+BY_NAME = {ins.mnemonic: ins for ins in products()}
+
+
+def rows() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Mnemonics with all that the shelf says of them, put together as the page does it."""
+    found = shelf()
+    for mnemonic, family, shape, types, qualifiers, among, ns, said, shared, lanes in found["forms"]:
+        for n in found["ns"][ns]:
+            name = found["shapes"][shape].replace("nN", f"n{n}")
+            yield mnemonic.replace("nNk", f"n{n}k"), {
+                "family": found["families"][family], "shape": name, "types": found["types"][types], "qualifiers": found["qualifiers"][qualifiers],
+                "targets": tuple(found["targets"][place][0] for place in found["among"][among][1]), "words": found["words"][said],
+                "shared": bool(shared), "lanes": lanes, "n": n,
+            }  # fmt: skip
+
+
+def test_it_is_the_catalogue_and_small() -> None:
+    names = [mnemonic for mnemonic, _ in rows()]
+    assert Counter(names) == Counter(ins.mnemonic for ins in products()) and shelf()["count"] == len(names)
+    assert len(json.dumps(shelf())) < 80_000
+    assert shelf() is shelf()
+
+
+def test_every_row_agrees_with_its_instruction() -> None:
+    for mnemonic, said in rows():
+        ins = BY_NAME[mnemonic]
+        assert said["family"] == ins.family and said["shape"] == ins.shape and said["n"] == ins.n and said["lanes"] == ins.lanes
+        assert said["types"] == f"{ins.d_type}.{ins.a_type}.{ins.b_type}.{ins.c_type}"
+        assert said["targets"] == tuple(target for target in TARGETS if ins.supports(target))
+        assert said["shared"] == (ins.family in ("wgmma", "wgmma.sp"))
+        assert said["words"][0] == ("sparse" if ins.sparse else "dense")
+        assert not ins.structure or said["words"][1] == ins.structure.name
+
+
+def test_the_columns_tell_all_instructions_apart() -> None:
+    told = Counter((said["family"], said["shape"], said["types"], said["qualifiers"]) for _, said in rows())
+    assert set(told.values()) == {1}
+
+
+def test_qualifiers_stand_in_the_mnemonic() -> None:
+    for mnemonic, said in rows():
+        for word in said["qualifiers"].split():
+            assert word == "plain" or re.search(rf"[.:]{re.escape(word)}(?=[.:]|$)", mnemonic) or word in mnemonic, (mnemonic, word)
+        if said["qualifiers"] == "plain":
+            assert not re.search(r"satfinite|kind|::|popc|\.r[zmp]\b", mnemonic)
+
+
+def test_architectures() -> None:
+    from ptxlab.arithmetic import ARCHITECTURES
+
+    for chip, name in ARCHITECTURES.items():
+        if chip in TARGETS:
+            assert architecture(chip) in name
+    assert {architecture(target) for target in TARGETS} == {"Turing", "Ampere", "Ada", "Hopper", "Blackwell"}
+
+
+def has(*kinds: str) -> Callable[[Instruction], bool]:
+    return lambda ins: ins.a_type in kinds or ins.b_type in kinds
+
+
+EVERYDAY: dict[str, Callable[[Instruction], bool]] = {
+    "sparse": lambda ins: ins.sparse,
+    "dense": lambda ins: not ins.sparse,
+    "int4": has("s4", "u4"),
+    "uint4": has("u4"),
+    "int8": has("s8", "u8"),
+    "fp8": has("e4m3", "e5m2"),
+    "fp6": has("e3m2", "e2m3"),
+    "fp4": has("e2m1"),
+    "half": has("f16"),
+    "bfloat": has("bf16"),
+    "double": has("f64"),
+    "binary": has("b1"),
+    "warpgroup": lambda ins: ins.lanes == 128,
+    "warp": lambda ins: ins.lanes == 32,
+    "block": lambda ins: ins.scale_a is not None,
+    "scaled": lambda ins: ins.scale_a is not None,
+    "nvfp4": lambda ins: ins.scale_type == "ue4m3",
+    "saturating": lambda ins: ins.satfinite,
+    "mixed": lambda ins: ins.a_type != ins.b_type,
+    "volta": lambda ins: ins.products == 4,
+}
+
+
+@pytest.mark.parametrize("word", EVERYDAY)
+def test_everyday_words(word: str) -> None:
+    found = [ins for ins in products() if word in words(ins)]
+    assert found == [ins for ins in products() if EVERYDAY[word](ins)]
+
+
+# -- the search of the page, run by node --------------------------------------------------------------------------------------
+
+QUERIES: dict[str, Callable[[Instruction], bool]] = {
+    "": lambda ins: True,
+    "m16n8k64 s4 sparse": lambda ins: ins.shape == "m16n8k64" and has("s4")(ins) and ins.sparse,
+    "SPARSE   s4, m16n8k64": lambda ins: ins.shape == "m16n8k64" and has("s4")(ins) and ins.sparse,
+    "f16 wmma": lambda ins: ins.family == "wmma" and "f16" in (ins.d_type, ins.c_type),  # and no bf16, which is f32.bf16.bf16.f32
+    "n8 wgmma": lambda ins: ins.n == 8 and ins.lanes == 128,  # and no n80
+    "m64n2": lambda ins: ins.m == 64 and str(ins.n).startswith("2"),
+    "k64": lambda ins: ins.k == 64,
+    "n8k6": lambda ins: ins.n == 8 and ins.k == 64,
+    "hopper fp8": lambda ins: has("e4m3", "e5m2")(ins) and (ins.supports("sm_90") or ins.supports("sm_90a")),
+    "h100 fp6": lambda ins: False,
+    "turing": lambda ins: ins.supports("sm_75"),
+    "sm_90": lambda ins: ins.supports("sm_90"),
+    "block scaled": lambda ins: ins.scale_vec is not None,
+    "mxf4": lambda ins: ins.kind == "mxf4",
+    "spars e2": lambda ins: ins.sparse and has("e2m1", "e2m3")(ins),
+    "sp::ord": lambda ins: ins.ordered,
+    "s32.s4": lambda ins: ".s32.s4" in ins.mnemonic,
+    "2:4 tf32": lambda ins: False,
+    "1:2 tf32": lambda ins: ins.sparse and ins.a_type == "tf32",
+    "banana": lambda ins: False,
+    "<b>": lambda ins: False,
+    "wgmma.mma_async.sp.sync.aligned.m64n256k64.s32.s8.s8": lambda ins: ins.shape == "m64n256k64" and ins.mnemonic.endswith("64.s32.s8.s8"),
+}
+
+
+def run(script: str) -> Any:
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("node is not installed; tests/browser/test_picker_browser.py searches as well")
+    source = re.sub(r"^export ", "", (FRONT / "finder.js").read_text(encoding="utf-8"), flags=re.M)
+    text = f"{source}\nconst finder = new Finder({json.dumps(shelf())});\nconsole.log(JSON.stringify({script}));"
+    done = subprocess.run([node, "--input-type=module"], input=text, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def searched() -> dict[str, list[str]]:
+    named = "((found) => finder.items.filter((_, index) => found[index]).map(({ mnemonic }) => mnemonic))(finder.search(text).found)"
+    found: dict[str, list[str]] = run(f"Object.fromEntries({json.dumps(list(QUERIES))}.map((text) => [text, {named}]))")
+    return found
+
+
+@pytest.mark.parametrize("text", QUERIES)
+def test_search(text: str, searched: dict[str, list[str]]) -> None:
+    assert sorted(searched[text]) == sorted(ins.mnemonic for ins in products() if QUERIES[text](ins))
+
+
+def test_columns_count_and_narrow() -> None:
+    """Counts are those of the catalogue; a choice to the left keeps what it can of those to the right."""
+    found = run(
+        """(() => {
+          const none = { at: [null, null, null, null], target: null, n: null };
+          const all = finder.search("").found;
+          const named = (column, options) => options.map(([value, count]) => [finder.names[column][value], count]);
+          const chosen = ({ at }) => at.map((value, column) => finder.names[column][value] ?? null);
+          const place = (column, name) => finder.names[column].indexOf(name);
+          const mma = finder.choose(none, 0, place(0, "mma"), all);
+          const shaped = finder.choose(mma, 1, place(1, "m16n8k64"), all);
+          const typed = finder.choose(shaped, 2, place(2, "s32.s4.s4.s32"), all);
+          const sparse = finder.choose(typed, 0, place(0, "mma.sp"), all);
+          const wmma = finder.choose(typed, 0, place(0, "wmma"), all);
+          const sm_75 = { ...none, target: finder.shelf.targets.findIndex(([name]) => name === "sm_75") };
+          return {
+            families: named(0, finder.options(0, none, all)), shapes: named(1, finder.options(1, mma, all)), old: named(0, finder.options(0, sm_75, all)),
+            sparse: chosen(sparse), wmma: chosen(wmma),
+            matches: finder.matches(typed, all).map(({ mnemonic }) => mnemonic),
+            targets: finder.targetOptions(none, all).map(([, count]) => count), n: finder.sizes(none, all).map(([n, count]) => [n, count]),
+          };
+        })()"""
+    )
+    assert dict(found["families"]) == Counter(ins.family for ins in products())
+    assert dict(found["shapes"]) == Counter(ins.shape for ins in products("mma"))
+    assert dict(found["old"]) == {family: len(products(family, "sm_75")) for family in ("mma", "mma.sp", "wmma", "wgmma", "wgmma.sp")}
+    assert found["sparse"] == ["mma.sp", "m16n8k64", "s32.s4.s4.s32", None]
+    assert found["wmma"] == ["wmma", None, "s32.s4.s4.s32", None]  # it has no m16n8k64
+    assert found["matches"] == [f"mma.sync.aligned.m16n8k64.row.col{sat}.s32.s4.s4.s32" for sat in ("", ".satfinite")]
+    assert found["targets"] == [len(products(target=target)) for target in TARGETS]
+    assert dict(map(tuple, found["n"])) == Counter(ins.n for ins in products() if ins.lanes == 128)
