@@ -341,14 +341,13 @@ def sent_by(ex: Any, do: Any) -> dict[str, int]:
         (lambda ex: setattr(ex, "A", np.zeros((16, 64))), {"A", "stored", "E", "D", "held"}),
         (lambda ex: setattr(ex, "B", ex.B), set()),
         (lambda ex: setattr(ex, "lane", 9), {"lane", "held"}),
-        (lambda ex: ex.undo(), set()),
-        (lambda ex: setattr(ex, "against", "sm_80"), {"D"}),
+        (lambda ex: ex.redo(), set()),
+        (lambda ex: setattr(ex, "against", "sm_80"), {"D", "tools"}),
     ],
 )
 def test_only_what_changed_is_sent(edit: Any, names: set[str]) -> None:
     ex = ptxlab.explore(SPARSE)
-    ex.change(lambda bench: bench.paste("B", 0, 0, "1"))
-    ex.bench.history = type(ex.bench.history)()
+    ex.change(lambda bench: bench.fill("B", "ones"))
     count = sent_by(ex, lambda: edit(ex))
     assert set(count) - {"selected"} == names
     assert set(count.values()) <= {1}
@@ -357,7 +356,7 @@ def test_only_what_changed_is_sent(edit: Any, names: set[str]) -> None:
 def test_undo_sends_what_it_changes() -> None:
     ex = ptxlab.explore(DENSE)
     ex.change(lambda bench: bench.set_cell("B", 63, 7, "5" if ex.B[63, 7] != 5 else "4"))
-    assert set(sent_by(ex, ex.undo)) == {"B", "D"}
+    assert set(sent_by(ex, ex.undo)) == {"B", "D", "tools"}  # the bar: nothing to undo, something to redo
 
 
 # -- two chips ----------------------------------------------------------------------------------------------------------------
@@ -471,3 +470,30 @@ def test_nothing_of_the_widgets_is_overridden_unawares(quiet: Any) -> None:
     assert own & inherited == set()
     assert repr(quiet).startswith("Explorer(")
     assert "application/vnd.jupyter.widget-view+json" in quiet._repr_mimebundle_()
+
+
+def test_the_gpu_button_says_what_it_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compiling, running, the time it took; against the model of the GPU's own chip, and anew with every press."""
+    ran: list[str] = []
+    monkeypatch.setattr(ptxlab.gpu, "available", lambda ins=None: True)
+    monkeypatch.setattr(ptxlab.gpu, "status", lambda ins=None: "a GPU is ready")
+    monkeypatch.setattr(ptxlab.gpu, "device_target", lambda: "sm_80")
+    monkeypatch.setattr(ptxlab.gpu, "model", lambda ins: "sm_80")
+    monkeypatch.setattr(ptxlab.gpu, "compile", lambda source, target, **options: ran.append(target))
+    monkeypatch.setattr(Instruction, "run", lambda self, *given, **options: (ran.append("run"), self.emulate(*given, **options, model="sm_80"))[1])
+    ex = ptxlab.explore(HALF)
+    rng = np.random.default_rng(1)
+    ex.A, ex.B, ex.C = rng.normal(size=(16, 16)), rng.normal(size=(16, 8)), rng.normal(size=(16, 8)) * 1000
+    said: list[tuple[str, bool]] = []
+    ex.view.observe(lambda change: said.append((change.new["gpu"]["says"], change.new["gpu"]["busy"])), "tools")
+    ex._on_message(None, {"do": "gpu"}, None)
+    assert said[:2] == [("compiling for sm_80 …", True), ("running on sm_80 …", True)]
+    assert said[-1][0].startswith("the GPU took ") and not said[-1][1]
+    assert (ex.chip, ex.against, ex.differ.sum(), ran) == ("sm_80", "GPU", 0, ["sm_80", "run"])
+    ex.run()
+    assert ran == ["sm_80", "run", "sm_80", "run"]
+    ex.chip = "sm_90"
+    assert 0 < ex.differ.sum() < 128 and ran[-1] == "run" and len(ran) == 4
+    monkeypatch.setattr(ptxlab.gpu, "available", lambda ins=None: False)
+    with pytest.raises(PtxlabError, match="a GPU is ready"):
+        ex.run()

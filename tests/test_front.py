@@ -21,7 +21,7 @@ def test_every_module_says_what_it_is_and_stays_small(file: Path) -> None:
     text = file.read_text(encoding="utf-8")
     assert text.startswith("// ") and text.count("\n") < 450
     for names, other in re.findall(r'^import \{ (.*) \} from "\./(\w+)\.js";$', text, flags=re.M):
-        exported = re.findall(r"^export (?:const|function|class) (\w+)", (FRONT / f"{other}.js").read_text(encoding="utf-8"), flags=re.M)
+        exported = re.findall(r"^export (?:async )?(?:const|function|class) (\w+)", (FRONT / f"{other}.js").read_text(encoding="utf-8"), flags=re.M)
         body = re.sub(r"^import .*$", "", text, flags=re.M)
         for name in names.split(", "):
             assert name in exported, f"{file.name} imports {name}, which {other}.js does not export"
@@ -36,7 +36,7 @@ def test_names_of_modules_do_not_meet() -> None:
     found = [
         name
         for file in FILES
-        for name in re.findall(r"^(?:export )?(?:const|let|function|class) (\w+)", file.read_text(encoding="utf-8"), flags=re.M)
+        for name in re.findall(r"^(?:export )?(?:async )?(?:const|let|function|class) (\w+)", file.read_text(encoding="utf-8"), flags=re.M)
     ]
     assert len(found) == len(set(found))
 

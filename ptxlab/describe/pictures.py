@@ -20,7 +20,7 @@ from .picture import Cell, Grid, Header, Picture, bits, headers, names, owners, 
 __all__ = ["Label", "fragment", "lane", "metadata", "registers", "scales", "tile"]
 
 Label = Literal["auto", "elements", "registers", "lanes", "none"]
-_MOST_REGISTERS = 16  # of an operand that a picture of a lane shows
+_MOST_REGISTERS = 8  # of an operand that a picture of a lane shows
 _MOST_LABELS = 300  # beyond this a labelled picture no longer fits a screen; `warp` shows a quarter of a warpgroup's
 
 

@@ -18,7 +18,7 @@ from .values import GHOST, Colour, Sheet, Shown, check, fits, grid_of, legend, s
 __all__ = ["lanes", "product"]
 
 _CELLS, _LETTERS = 4096, 360  # of all matrices together, and of A and B side by side; with more they are maps of their values
-_DEEP, _SMALL = 64, 256  # rows of B that are lettered; elements of D that are even beside maps
+_DEEP, _SMALL = 128, 256  # rows below each other that are lettered; elements of a D that is lettered even beside maps
 _SPOTS = {"A": (1, 0), "B": (0, 1), "D": (1, 1), "C": (1, 2), "SFB": (0, 2), "stored": (0, 0), "E": (0, 0), "SFA": (0, 0)}
 
 
@@ -55,14 +55,15 @@ def product(
     if codes is None:
         codes = _computed(ins, A, B, C, options)
     sheets = {name: sheet(ins, name, found, codes.get("E"), (copies or {}).get(name, 0)) for name, found in codes.items()}
-    texts = {name: found.said(shown) for name, found in sheets.items()}
-    lettered = ins.k <= _DEEP and fits([texts["A"], texts["D"] if texts["D"].size >= texts["B"].size else texts["B"]], _CELLS, _LETTERS)
+    flat = max(ins.k + ins.m, ins.m * (3 if ins.sparse else 1)) <= _DEEP and codes["A"].size + codes["D"].size <= _CELLS
+    texts = {name: found.said(shown) for name, found in sheets.items() if flat or found.codes.size <= _SMALL}
+    lettered = flat and fits([texts["A"], max(texts["D"], texts["B"], key=np.size)], _CELLS, _LETTERS)
     if colour == "auto":
         colour = "lane" if lettered else "value"
     grids = [replace(lanes(ins.lanes), spot=(0, 0))] if colour == "lane" else []
     for name in ("stored", "E", "SFA", "SFB", "B", "A", "D", "C"):
         if name in sheets:
-            words = texts[name] if lettered or (name in ("C", "D") and texts[name].size <= _SMALL) else None
+            words = texts.get(name) if lettered or (name in ("C", "D") and sheets[name].codes.size <= _SMALL) else None
             grids.append(_placed(ins, sheets[name], words, colour, lane, marked if name == "D" else None))
     if ins.products > 1:
         grids = [_diagonal(ins, grid) if grid.spot in (_SPOTS["C"], _SPOTS["D"]) else grid for grid in grids]

@@ -160,17 +160,40 @@ def grid_of(
     if not lettered:
         down, across = [at for at in down if found.operand.lanes > 32 and at % 16 == 0], []
     letters = max((len(str(text)) for text in np.ravel(texts)), default=1) if texts is not None else 0
+    across_heads = _heads(columns, wide, letters * wide)
+    down_heads = _heads(rows, tall, 9) if lettered else headers(rows * tall, 8)
+    if lettered and colour == "lane" and found.operand.layout is not None and spread == (1, 1):  # what the colours say, for those who do not see them
+        if found.name == "B" and len(across_heads) == columns <= 16:
+            across_heads = tuple(replace(head, lines=(*head.lines, *_held(found.lanes[:, i], " "))) for i, head in enumerate(across_heads))
+        elif found.name != "B":
+            width = len(str(rows - 1))
+            down_heads = tuple(replace(head, lines=(_beside(found.lanes[i], head.text.rjust(width)),)) for i, head in enumerate(down_heads))
     return Grid(
         (rows * tall, columns * wide), tuple(cells), np.repeat(np.repeat(hover, tall, axis=0), wide, axis=1),
-        _heads(rows, tall, 9) if lettered else headers(rows * tall, 8), _heads(columns, wide, letters * wide), found.operand.axes,
+        down_heads, across_heads, found.operand.axes,
         row_rules=tuple(at * tall for at in down), column_rules=tuple((at * wide, 0, rows * tall) for at in across), close=True,
     )  # fmt: skip
+
+
+def _held(lanes: NDArray[np.int64], parted: str = "") -> tuple[str, ...]:
+    """The lanes that hold a row or a column: ``T0..3``, or in two lines."""
+    held = [int(lane) for lane in np.unique(lanes[lanes >= 0])]
+    if len(held) == 1:
+        return (f"T{held[0]}", *([""] if parted else []))
+    if not held or (held[-1] - held[0] + 1 != len(held) and len(held) > 2):
+        return ("", *([""] if parted else []))
+    return tuple(f"T{held[0]}{parted}{'..' if held[-1] - held[0] + 1 == len(held) else ','}{held[-1]}".split())
+
+
+def _beside(lanes: NDArray[np.int64], number: str) -> str:
+    return f"{_held(lanes)[0]} {number}".strip().replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def _heads(size: int, spread: int, letters: int) -> tuple[Header, ...]:
     """Headings of rows or columns, each its own where so many letters have room for it, else of a few together."""
     step = 1 if letters >= len(str(size - 1)) else 8 if letters or size <= 32 else 16 if size <= 128 else 32
-    return tuple(replace(head, start=head.start * spread, size=head.size * spread) for head in headers(size, step))
+    heads = (head if head.size == step else replace(head, lines=("",)) for head in headers(size, step))  # what is left has no room for its name
+    return tuple(replace(head, start=head.start * spread, size=head.size * spread) for head in heads)
 
 
 def fits(texts: Sequence[NDArray[Any]], cells: int = _CELLS, letters: int = _LETTERS) -> bool:
@@ -225,8 +248,9 @@ def values(
     if marked is not None and np.shape(marked) != made.codes.shape:
         raise PtxlabError(f"marked: found shape {np.shape(marked)}; {name} of {ins.mnemonic} has {made.codes.shape}")
     rows = warp_rows(made.operand, warp) if made.operand.layout else range(made.operand.shape[0])
-    texts = made.said(shown)
-    lettered = fits([texts[rows.start : rows.stop]])
+    few = len(rows) * made.operand.shape[1] <= _CELLS
+    texts = made.said(shown) if few else None
+    lettered = texts is not None and fits([texts[rows.start : rows.stop]])
     if colour == "auto":
         colour = "lane" if lettered and made.operand.layout else "value" if not lettered else "nothing"
     whole = grid_of(made, texts if lettered else None, colour, lane=lane, marked=None if marked is None else np.asarray(marked))

@@ -165,9 +165,9 @@ def _aligned(grids: tuple[Grid, ...], spots: list[tuple[int, int]], measures: li
     """The measures of grids with as many columns, or rows, as one above or beside them made one: the largest of them."""
     found = []
     maps = [(grid, spot) for grid, spot in zip(grids, spots, strict=True) if not grid.lettered]
-    across = sum({spot[1]: grid.shape[1] for grid, spot in maps}.values())
-    down = max((sum(grid.shape[0] for grid, spot in maps if spot[1] == column) for _, (_, column) in maps), default=1)
-    square = max(3.0, min(12.0, (_SLIDE - 160) // max(across, 1), _TALL // down), *(_headings(grid, _head(_SIZES[0])) for grid, _ in maps))
+    columns = sum({spot[1]: grid.shape[1] for grid, spot in maps}.values())
+    rows = max((sum(grid.shape[0] for grid, spot in maps if spot[1] == column) for _, (_, column) in maps), default=1)
+    square = max(3.0, min(12.0, (_SLIDE - 160) // max(columns, 1), _TALL // rows), *(_headings(grid, _head(_SIZES[0])) for grid, _ in maps))
     own = [m if grid.lettered else m._replace(across=square, down=square) for grid, m in zip(grids, measures, strict=True)]
     for grid, spot, measure in zip(grids, spots, own, strict=True):
         beside = [m for g, s, m in zip(grids, spots, own, strict=True) if s[0] == spot[0] and g.shape[0] == grid.shape[0]]

@@ -24,7 +24,7 @@ from .cells import cleared, extended, pasted
 from .fills import FILLS, filled, fills_of, span_of
 from .history import History, State
 from .refused import Broken, Refused, compressed, undefined
-from .typed import parse, parse_register
+from .typed import parse, parse_register, written
 
 __all__ = ["FILLS", "GPU", "Bench", "Field", "Result", "State", "parse"]
 
@@ -137,6 +137,11 @@ class Bench:
         """Values of a matrix."""
         return self.operand(name).dtype.decode(self.codes(name))
 
+    @property
+    def scales(self) -> tuple[NDArray[Any], NDArray[Any]] | None:
+        """Values of the block scales; None where there are none."""
+        return (self.values("SFA"), self.values("SFB")) if "SFA" in self.names else None
+
     def positions(self) -> NDArray[np.int64]:
         """Column of dense A that every stored column stands for: [rows, stored columns]."""
         structure = self.ins.structure
@@ -155,7 +160,7 @@ class Bench:
         values = operand.dtype.decode(held)
         rows: list[tuple[str, list[Field]]] = [(f"0x{int(register):0{operand.register_bits // 4}x}", []) for register in content]
         for (place, row, column), code, value in zip(operand.holds(lane), held, values, strict=True):
-            bits, text = f"{int(code):0{operand.dtype.bits}b}", str(value).removesuffix(".0")
+            bits, text = f"{int(code):0{operand.dtype.bits}b}", written(value)
             rows[place.register][1].insert(0, Field(place.element, row, column, place.low, bits, text))
         return rows
 
@@ -375,15 +380,15 @@ class Bench:
         """Least and largest number of a random fill."""
         return span_of(self.operand(name).dtype)
 
-    def _write(self, name: str, codes: NDArray[Any], written: NDArray[np.bool_] | None = None, *, fresh: bool = False) -> None:
-        """Take a matrix of codes; `written` are the cells that somebody typed."""
+    def _write(self, name: str, codes: NDArray[Any], typed: NDArray[np.bool_] | None = None, *, fresh: bool = False) -> None:
+        """Take a matrix of codes; `typed` are the cells that somebody typed."""
         operand = self.operand(name)
         if name == "D":
             raise PtxlabError("D is the result: it cannot be written; write A, B or C")
         if codes.shape != operand.shape:
             raise PtxlabError(f"{name}: found shape {codes.shape}; it takes ({operand.shape[0]}, {operand.shape[1]})")
         if name == "A" and self.ins.sparse:
-            stored, nibbles = compressed(self.ins, codes, None if fresh else self.codes("E"), written)
+            stored, nibbles = compressed(self.ins, codes, None if fresh else self.codes("E"), typed)
             self._commit({"A": self._placed("stored", stored), "E": self._placed("E", nibbles)})
         else:
             self._commit({"A" if name == "stored" else name: self._placed(name, codes)})

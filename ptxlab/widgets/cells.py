@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..dtypes import DType
 from ..errors import PtxlabError
 from .refused import Refused
-from .typed import cells, holds, parse, reach
+from .typed import cells, holds, parse, reach, written
 
 if TYPE_CHECKING:
     from .bench import Bench
@@ -32,7 +32,7 @@ def pasted(bench: Bench, name: str, row: int, column: int, text: str, row2: int 
     rows, columns = bench.operand(name).shape
     if top + high > rows or left + wide > columns:
         raise PtxlabError(f"a block of {high}x{wide} cells at {name}[{top}][{left}] reaches over the edge; {name} is {rows}x{columns}")
-    codes, written = _fresh(bench, name)
+    codes, wrote = _fresh(bench, name)
     for inner, line in enumerate(words):
         for across, word in enumerate(line):
             if word.strip():
@@ -42,18 +42,18 @@ def pasted(bench: Bench, name: str, row: int, column: int, text: str, row2: int 
                 except PtxlabError as error:
                     at = top + inner, left + across
                     raise Refused(f"{name}[{at[0]}][{at[1]}]: {error}", name, [(*at, at[1])]) from None
-                written[here] = True
-    return codes, written
+                wrote[here] = True
+    return codes, wrote
 
 
 def cleared(bench: Bench, name: str, row: int, column: int, row2: int, column2: int) -> Edit:
     """A range with what its cells had at the start: 0; 1 for block scales; 0b0100 for metadata, which has no 0."""
     top, left, bottom, right = _block(bench, name, row, column, row2, column2)
-    codes, written = _fresh(bench, name)
+    codes, wrote = _fresh(bench, name)
     start = 0b0100 if name == "E" else int(bench.operand(name).dtype.encode(float(name in ("SFA", "SFB"))))
     codes[top : bottom + 1, left : right + 1] = start
-    written[top : bottom + 1, left : right + 1] = True
-    return codes, written
+    wrote[top : bottom + 1, left : right + 1] = True
+    return codes, wrote
 
 
 def extended(bench: Bench, name: str, row: int, column: int, row2: int, column2: int, to_row: int, to_column: int, series: bool) -> Edit:
@@ -63,10 +63,10 @@ def extended(bench: Bench, name: str, row: int, column: int, row2: int, column2:
     upright, level = not top <= to_row <= bottom, not left <= to_column <= right
     if upright == level:
         raise PtxlabError(f"{name}[{to_row}][{to_column}]: a fill goes up, down, left or right from {name}[{top}..{bottom}][{left}..{right}]")
-    codes, written = _fresh(bench, name)
+    codes, wrote = _fresh(bench, name)
     first, last, to = (top, bottom, to_row) if upright else (left, right, to_column)
     forward, size = to > last, codes.shape[0 if upright else 1]
-    grid, mask = (codes, written) if upright else (codes.T, written.T)
+    grid, mask = (codes, wrote) if upright else (codes.T, wrote.T)
     if not forward:
         grid, mask = grid[::-1], mask[::-1]
         first, last, to = size - 1 - last, size - 1 - first, size - 1 - to
@@ -81,7 +81,7 @@ def extended(bench: Bench, name: str, row: int, column: int, row2: int, column2:
             where = (along, line) if upright else (line, along)
             raise Refused(f"{name}[{where[0]}][{where[1]}]: {error}", name, [(*where, where[1])]) from None
         mask[last + 1 : to + 1, line] = True
-    return codes, written
+    return codes, wrote
 
 
 def continued(kind: DType, codes: Sequence[int] | NDArray[Any], count: int, series: bool, alone: int = 1) -> Iterator[int]:
@@ -93,7 +93,7 @@ def continued(kind: DType, codes: Sequence[int] | NDArray[Any], count: int, seri
     ([5, 7, 9], [1, 3, 1], [1, 3, 4, 1])
     """
     values = kind.decode(np.asarray(codes))
-    numbers = [Fraction(str(value)) for value in values] if series and np.isfinite(values).all() else []
+    numbers = [Fraction(written(value)) for value in values] if series and np.isfinite(values).all() else []
     steps = {after - before for before, after in pairwise(numbers)} or {Fraction(alone)}
     step = steps.pop() if numbers and len(steps) == 1 else Fraction(0)
     exact = all(number == Fraction(float(value)) for number, value in zip(numbers, values, strict=False))
@@ -110,7 +110,7 @@ def _held(kind: DType, number: Fraction, exact: bool) -> int:
     code = int(kind.encode(float(number)))
     near = kind.decode(code)
     if exact and Fraction(float(near)) != number:
-        raise PtxlabError(f"the series comes to {shown}, which {kind} does not have; the nearest is {str(near).removesuffix('.0')}")
+        raise PtxlabError(f"the series comes to {shown}, which {kind} does not have; the nearest is {written(near)}")
     return code
 
 

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import describe, gpu, kernel
 from ..errors import PtxlabError, listing
+from ..figures.chart import chart
 from ..instruction import Instruction, Modifiers
 from ..mnemonic import instruction
 from .bench import GPU, Bench, Result
@@ -22,6 +23,7 @@ from .carry import carried
 from .history import History
 from .link import is_link, opened, shared
 from .live import Live, Registers, edit_of, equal, frozen, matrix, place
+from .pictures import chosen, picture
 from .recipe import code
 from .refused import Broken, Refused
 from .shelf import shelf
@@ -120,11 +122,8 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
     @instruction.setter
     def instruction(self, ins: Instruction | str) -> None:
         old, self.bench = self.bench, Bench(instruction(ins), self._seed)
-        said = carried(old, self.bench)
+        said = carried(old, self.bench, self._chips())
         self.bench.history = History()
-        if old.chip != old.chips[0] and old.chip in self._chips():
-            self.bench.chip = old.chip
-        self.bench.against = old.against if old.against in self._chips() else None
         self._say()
         self.view.note = "; ".join(said)
         self._show_instruction()
@@ -229,6 +228,20 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
         """
         return save(self, path, title, self._reason, self._why or (0, 0))
 
+    def figure(self, what: str | None = None, **options: Any) -> Any:
+        """A Plotly figure of what is chosen on the screen, or of "product", "A", "stored", "metadata", "B", "C", "D", "scales", "lane", "trace".
+
+        `ptxlab.figures.save(ex.figure("A"), "a.pdf")` writes it for papers and slides: .svg, .pdf, .png, .html.
+
+        >>> ex = Explorer("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+        >>> ex.selection = "D", 9, 3
+        >>> ex.figure().layout.meta["title"], ex.figure("trace").layout.meta["title"].split(" = ")[0]
+        ('D of mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32', 'D[9][3]')
+        """
+        view = self.view
+        look = {"label": view.label, "colour": view.colour_by, "show_c": view.show_c}
+        return chart(picture(self.bench, what or chosen(view.selected), at=view.lane, cell=self._why or (0, 0), look=look, **options))
+
     # -- from the screen ----------------------------------------------------------------------------------------------
 
     def _try(self, do: Callable[[], Any]) -> None:
@@ -282,7 +295,7 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
 
     def _choose(self, mnemonic: str, space: str) -> None:
         ins = instruction(mnemonic)
-        self.instruction = ins.a_from(space) if ins.family.startswith("wgmma") else ins
+        self.instruction = ins.a_from("shared" if space == "shared" else "register") if ins.family.startswith("wgmma") else ins
 
     def _show_catalogue(self) -> None:
         self.view.catalogue = shelf()
@@ -345,7 +358,7 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
             self._tell("registers", bench.state.held)
 
     def _show_lane(self) -> None:
-        self.view.held = {str(lane): held(self.bench, lane) for lane in self.lanes}
+        self.view.held = {str(lane): held(self.bench, lane) for lane in self.lanes if lane < self.instruction.lanes}
 
     def _tell(self, name: str, new: Any) -> None:
         """Tell those who observe a trait of ours, if it changed."""
@@ -364,7 +377,7 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
 
     def _reason(self, row: int, column: int, *, picture: bool) -> dict[str, Any]:
         found = self.bench.trace(row, column)
-        sent: dict[str, Any] = {"row": row, "column": column, "walk": walk(self.bench.ins, found)}
+        sent: dict[str, Any] = {"row": row, "column": column, "walk": walk(self.bench.ins, found, self.bench.scales)}
         if picture:
             given = int(self.bench.result().codes[row, column])
             note = "" if given == found.code else f"the GPU gave 0x{given:x}, this is the emulator"

@@ -24,7 +24,7 @@ def source(file: str) -> str:
 def script(first: str = "main") -> str:
     """A module and all that it imports in one, each after those that it imports; it exports what the first exports.
 
-    >>> script().count("export "), "import " in script()
+    >>> script().count("\\nexport "), "import " in script()
     (1, False)
     """
     joined: list[str] = []

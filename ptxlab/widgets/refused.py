@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ..errors import PtxlabError
 from ..instruction import Instruction
+from .typed import written
 
 __all__ = ["Broken", "Refused", "compressed", "keeping", "undefined"]
 
@@ -52,7 +53,7 @@ class Broken(Refused):
 
 
 def compressed(
-    ins: Instruction, codes: NDArray[Any], before: NDArray[Any] | None = None, written: NDArray[np.bool_] | None = None
+    ins: Instruction, codes: NDArray[Any], before: NDArray[Any] | None = None, typed: NDArray[np.bool_] | None = None
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """Stored half and nibbles of dense A; refused where its structure breaks. Chunks that the nibbles `before` can still tell keep them."""
     structure, kind = ins.structure, ins.a.dtype
@@ -64,7 +65,7 @@ def compressed(
         try:
             stored, nibbles = structure.compress(codes, kind.decode(codes) == 0)
         except PtxlabError as error:
-            raise _broken(ins, codes, written, str(error)) from None
+            raise _broken(ins, codes, typed, str(error)) from None
     if before is None:
         return stored, nibbles
     kept = np.take_along_axis(codes, structure.positions(before, ins.metadata_ordered), axis=1)
@@ -112,7 +113,7 @@ def _broken(ins: Instruction, codes: NDArray[Any], typed: NDArray[np.bool_] | No
     spots = [(row, chunk * wide, chunk * wide + wide - 1) for row, chunk in np.argwhere(structure.violations(kind.decode(codes)))]
     pruned = keeping(ins, codes, typed)
     row, first, last = spots[0]
-    words = [" ".join(str(value).removesuffix(".0") for value in kind.decode(made[row, first : last + 1])) for made in (codes, pruned)]
+    words = [" ".join(written(value) for value in kind.decode(made[row, first : last + 1])) for made in (codes, pruned)]
     return Broken(f"A: {sentence}", spots, codes, pruned, f"{words[0]} → {words[1]}")
 
 

@@ -52,28 +52,44 @@ def words(ins: Instruction) -> tuple[str, ...]:
 
     >>> import ptxlab
     >>> words(ptxlab.instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.u4.s32"))
-    ('sparse', '4:8', 'warp', 'int4', 'integer', 'uint4')
+    ('sparse', '4:8', 'warp', 'int4', 'integer', 'uint4', 'mixed')
     """
-    return tuple(dict.fromkeys(_words(ins)))
+    return tuple(dict.fromkeys(word for word, _ in _words(ins)))
 
 
-def _words(ins: Instruction) -> Iterator[str]:
-    yield from ("dense",) if ins.structure is None else ("sparse", ins.structure.name)
-    yield "warpgroup" if ins.lanes == 128 else "warp"
+def _words(ins: Instruction) -> Iterator[tuple[str, str]]:
+    """Everyday words, each with the part of the mnemonic that it stands for, or ""."""
+    for word in ("dense",) if ins.structure is None else ("sparse", ins.structure.name):
+        yield word, ""
+    yield ("warpgroup", "wgmma") if ins.lanes == 128 else ("warp", "")
     for kind in (ins.a_type, ins.b_type):
-        yield from _TYPES[kind]
+        yield from ((word, kind) for word in _TYPES[kind])
     if ins.products > 1:
-        yield from ("volta", "quadpair")  # as it was made for
+        yield from (("volta", ins.shape), ("quadpair", ins.shape))  # as it was made for
     if ins.scale_vec is not None:
-        yield from ("block", "scaled")
-        yield from ("nvfp4",) if ins.scale_type == "ue4m3" else ("microscaling", *(f"mx{_TYPES[kind][0]}" for kind in (ins.a_type, ins.b_type)))
+        yield from (("block", "block_scale"), ("scaled", "block_scale"))
+        if ins.scale_type == "ue4m3":
+            yield "nvfp4", "ue4m3"
+        else:
+            yield from (("microscaling", "block_scale"), *((f"mx{_TYPES[kind][0]}", kind) for kind in (ins.a_type, ins.b_type)))
     if ins.satfinite:
-        yield "saturating"
+        yield "saturating", "satfinite"
     if ins.a_type != ins.b_type:
-        yield "mixed"
+        yield "mixed", ""
     if ins.family.startswith("wgmma"):
-        yield "asynchronous"
-    yield from _ROUNDINGS.get(ins.rounding or "", ())
+        yield "asynchronous", "mma_async"
+    if ins.rounding:
+        yield from ((word, ins.rounding) for word in _ROUNDINGS[ins.rounding])
+
+
+def _stands() -> dict[str, list[str]]:
+    """The parts of mnemonics that everyday words stand for."""
+    found: dict[str, dict[str, None]] = {}
+    for ins in products():
+        for word, part in _words(ins):
+            if part:
+                found.setdefault(word, {})[part] = None
+    return {word: list(parts) for word, parts in found.items()}
 
 
 @lru_cache(maxsize=1)
@@ -152,5 +168,6 @@ def shelf() -> dict[str, Any]:
         "among": [[_among(each), [TARGETS.index(target) for target in each]] for each in targets.places],
         "ns": [list(each) for each in ns.places],
         "words": [list(each) for each in said.places],
+        "stands": _stands(),
         "forms": lines,
     }

@@ -7,13 +7,14 @@ import io
 import math
 import re
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
 from ..dtypes import DType
 from ..errors import PtxlabError
 
-__all__ = ["cells", "holds", "parse", "parse_register", "reach"]
+__all__ = ["cells", "holds", "parse", "parse_register", "reach", "written"]
 
 _RAW = re.compile(r"0(x[0-9a-f_]+|b[01_]+)")
 _ENDLESS = re.compile(r"[+-]?inf(inity)?")
@@ -88,6 +89,17 @@ def holds(kind: DType) -> str:
     special = ", inf and nan" if infinite else " and nan" if kind.bits >= 8 else ""
     special += "" if kind.signed else ", no sign"
     return f"{least:g}..{most:g}{special}"
+
+
+def written(value: Any) -> str:
+    """A value as one would type it: whole numbers in full, others by the fewest digits that tell them from their neighbours.
+
+    >>> written(np.float16(2048)), written(np.float16(0.1)), written(np.int8(-3)), written(np.float32("nan"))
+    ('2048', '0.1', '-3', 'nan')
+    """
+    number = float(value)
+    whole = number.is_integer() and abs(number) < 1e7 and (number != 0 or math.copysign(1, number) > 0)
+    return str(int(number)) if whole else str(value).removesuffix(".0")
 
 
 def parse_register(text: str, bits: int) -> int:

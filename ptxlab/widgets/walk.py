@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from numpy.typing import NDArray
+
 from ..instruction import Instruction
 from ..trace import Step, Term, Trace
 from ..trace.record import Number, said
@@ -16,8 +18,10 @@ _BLOCK = re.compile(r"(?:sum of )?k (\d+)\.\.(\d+)")
 _CARRIED = re.compile(r"zero|sum so far|sum as \w+")  # what a step takes over from the one before it
 
 
-def walk(ins: Instruction, found: Trace) -> dict[str, Any]:
+def walk(ins: Instruction, found: Trace, scales: tuple[NDArray[Any], NDArray[Any]] | None = None) -> dict[str, Any]:
     """The column of B, what it is all about, and the stops: [first k, last k, step of the hardware, sentence]; no k for C and roundings.
+
+    `scales` are the values of the block scales SFA and SFB.
 
     >>> import numpy as np, ptxlab
     >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32")
@@ -31,7 +35,7 @@ def walk(ins: Instruction, found: Trace) -> dict[str, Any]:
     for step in found.steps:
         for term, total in zip(step.terms, step.partial_sums, strict=True):
             if not _CARRIED.fullmatch(term.name):
-                stops.append([*_span(term), step.name, f"{_summand(ins, found, term)}, sum so far {said(total)}"])
+                stops.append([*_span(term), step.name, f"{_summand(ins, found, term, scales)}, sum so far {said(total)}"])
         if step is found.steps[-1] or step.change != 0:
             stops.append([None, None, step.name, _end(found, step)])
     where = f"[{found.row}][{found.col}]"
@@ -52,19 +56,30 @@ def _span(term: Term) -> tuple[int | None, int | None]:
     return (int(block[1]), int(block[2])) if block else (None, None)
 
 
-def _summand(ins: Instruction, found: Trace, term: Term) -> str:
+def _scaled_by(ins: Instruction, found: Trace, k: int, scales: tuple[NDArray[Any], NDArray[Any]] | None) -> tuple[str, str]:
+    """The two factors of a block, by name and by value; nothing where there are none."""
+    if not ins.scale_vec:
+        return "", ""
+    block = k // (ins.k // ins.scale_vec)
+    names = f"SFA[{found.row}][{block}] · SFB[{block}][{found.col}]"
+    return names, names if scales is None else f"{float(scales[0][found.row, block]):g} · {float(scales[1][block, found.col]):g}"
+
+
+def _summand(ins: Instruction, found: Trace, term: Term, scales: tuple[NDArray[Any], NDArray[Any]] | None) -> str:
     kept = "" if term.kept == term.value or term.value != term.value else f", of which {said(term.kept)} is kept"
     product = _PRODUCT.fullmatch(term.name)
     if not product or term.factors is None:
         name = f"C[{found.row}][{found.col}]" if term.name == "C" else term.name
-        if ins.scale_a is not None and term.name != "C":
-            name = f"products of {name}, times their scales"
+        first, _ = _span(term)
+        if ins.scale_vec and first is not None:
+            names, numbers = _scaled_by(ins, found, first, scales)
+            name = f"products of {name}, times {names}" + (f" ({numbers})" if numbers != names else "")
         return f"{name} = {said(term.value)}{kept}"
     row, k, column = product.groups()
     sign = {"xor": "xor", "and": "and"}.get(ins.bit_op or "", "·")
-    scales = " · scales" if ins.scale_a is not None else ""
-    factors = f"{_factor(term.factors[0])} {sign} {_factor(term.factors[1])}{scales}"
-    return f"k = {k}: A[{row}][{k}] {sign} B[{k}][{column}]{scales} = {factors} = {said(term.value)}{kept}"
+    names, numbers = (f" · {each}" if each else "" for each in _scaled_by(ins, found, int(k), scales))
+    factors = f"{_factor(term.factors[0])} {sign} {_factor(term.factors[1])}{numbers}"
+    return f"k = {k}: A[{row}][{k}] {sign} B[{k}][{column}]{names} = {factors} = {said(term.value)}{kept}"
 
 
 def _factor(value: Number) -> str:

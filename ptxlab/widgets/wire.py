@@ -114,7 +114,8 @@ def _describe(bench: Bench, name: str) -> dict[str, Any]:
     if bench.ins.products > 1:
         said["products"] = {"count": bench.ins.products, "along": "columns" if name == "B" else "rows"}
     if operand.layout is None:
-        return {**said, "note": "in shared memory, held by no lane", **_in_memory(operand, bench.options)}
+        dense = name == "A" and bench.ins.sparse  # which is nowhere: its stored half is
+        return {**said, "note": "in shared memory, held by no lane", **({} if dense else _in_memory(operand, bench.options))}
     said["note"] = _note(bench, name, operand)
     lane, element = np.divmod(operand.layout.scatter(bench.copy_of(name)), operand.layout.elements)
     places = [operand.place(0, index) for index in range(operand.layout.elements)]
@@ -129,7 +130,7 @@ def _note(bench: Bench, name: str, operand: Operand) -> str:
     copies = operand.layout.copies if operand.layout else 1
     for how in selected_by(bench.ins, operand, bench.copy_of(name)):
         return f"one of {copies} copies, read with {how}" if copies > 1 else f"read with {how}"
-    return operand.note or held_again(operand)
+    return "; ".join(each for each in (held_again(operand), operand.note) if each)
 
 
 def _in_memory(operand: Operand, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -171,6 +171,20 @@ def test_copy(picking: Picking, python: Any, page: Any) -> None:
     assert page.evaluate("() => navigator.clipboard.readText()") == DENSE
 
 
+def test_a_saved_page_has_no_picker(picking: Picking, python: Any, page: Any, book: Any) -> None:
+    python("ex.save_html('picker.html')")
+    saved = page.context.new_page()
+    try:
+        saved.goto((book.lab.notebooks / "picker.html").as_uri())
+        saved.wait_for_selector("[data-pane=A] canvas")
+        assert saved.locator(".ptx-copy").first.inner_text() == "copy"
+        assert saved.locator(".ptx-change").count() == 0 and saved.locator(".ptx-opens").count() == 0
+        saved.locator(".ptx-mnemonic").click()
+        assert saved.locator(".ptx-picker").is_hidden()
+    finally:
+        saved.close()
+
+
 def test_nothing_is_cut_off(picking: Picking, python: Any, page: Any) -> None:
     """At half the width too: no list wider than the panel, and the picture below it."""
     start(python, picking)

@@ -1,4 +1,4 @@
-"""Install TypeScript and ESLint beside the environment, once, and run them over ptxlab/widgets/front; says so where that cannot be done."""
+"""Install TypeScript and ESLint (and axe-core, for the browser tests) beside the environment, once, and run them over ptxlab/widgets/front; says so where that cannot be done."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pathlib import Path
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 FRONT = ROOT / "ptxlab" / "widgets" / "front"
-TOOLS = ("typescript@5.9.3", "eslint@9.39.1", "@eslint/js@9.39.1", "globals@16.5.0")
+TOOLS = ("typescript@5.9.3", "eslint@9.39.1", "@eslint/js@9.39.1", "globals@16.5.0", "axe-core@4.11.0")
 
 
 def installed(folder: Path) -> bool:
     """Whether the tools are there, or could be had."""
-    if (folder / "node_modules" / ".bin" / "eslint").exists():
+    if all((folder / "node_modules" / tool.rpartition("@")[0]).exists() for tool in TOOLS):
         return True
     npm = shutil.which("npm")
     if npm is None:

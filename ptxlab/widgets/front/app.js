@@ -19,6 +19,8 @@ import { Panel } from "./panel.js";
 import { shownLanes } from "./lanes.js";
 import { Why } from "./why.js";
 
+const INSIDE = { A: ["SFA"], B: ["SFB"], stored: ["E"] }; // what stands between the cells of a matrix
+
 export class App {
   constructor(model, el) {
     this.model = model;
@@ -93,7 +95,7 @@ export class App {
     this.problem.textContent = problem;
     this.panel.update();
     this.why.update();
-    const shown = ["SFB", "B", "SFA", "A", "D", "stored", ...(this.model.get("show_c") ? ["C"] : [])].filter((name) => this.matrices[name]);
+    const shown = ["B", "A", "D", "stored", ...(this.model.get("show_c") ? ["C"] : [])].filter((name) => this.matrices[name]);
     const panes = `${this.about.mnemonic} ${this.matrices.A.note} ${shown}`;
     const label = this.model.get("label");
     if (panes !== this.shown || label !== this.labelled) this.widest = [1, 1, 1, 1];
@@ -110,9 +112,9 @@ export class App {
   }
 
   build(shown) {
-    const axes = { A: ["kx", "m"], stored: ["kx", "m"], SFA: [null, "m"], B: ["n", "ky"], SFB: ["n", null], D: ["n", "m"], C: ["n", "m"] };
+    const axes = { A: ["kx", "m"], stored: ["kx", "m"], B: ["n", "ky"], D: ["n", "m"], C: ["n", "m"] };
     for (const place of Object.values(this.places)) place.replaceChildren();
-    this.panes = shown.map((name) => new Pane(this, this.places[name], name === "stored" ? ["stored", "E"] : [name], axes[name]));
+    this.panes = shown.map((name) => new Pane(this, this.places[name], [name, ...(INSIDE[name] ?? [])], axes[name]));
   }
 
   chars() { return ["A", "B", "D", "C"].map((name) => this.labelSize(this.matrices[name]).letters); }
@@ -149,7 +151,7 @@ export class App {
     if (y && pane.total.height > pane.height + 1) this.scroll[y] = scrollTop;
     if (["m", "n", "kx", "ky"].every((axis) => Math.abs(before[axis] - this.scroll[axis]) < 1)) return;
     const find = (name) => this.panes.find((each) => each.names[0] === name);
-    const [wide, high] = [find("A").layers[0].width, find("B").row];
+    const [wide, high] = [find("A").total.width, find("B").total.height];
     if (this.scroll.kx !== before.kx) this.scroll.ky = Math.min((this.scroll.kx / wide) * high, Math.max(0, find("B").total.height - find("B").height));
     else if (this.scroll.ky !== before.ky) this.scroll.kx = Math.min((this.scroll.ky / high) * wide, Math.max(0, find("A").total.width - find("A").width));
     this.settle();

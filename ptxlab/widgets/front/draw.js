@@ -5,20 +5,21 @@ import { largest, cellsOf, differing } from "./matrix.js";
 import { LETTER, cellLines, roomFor } from "./label.js";
 import { GUTTER, drawEdges, drawHeadings } from "./edges.js";
 import { filledRange } from "./fill.js";
+import { nameProducts } from "./blocks.js";
 
 // Visible cells of a layer: call(row, column, index, x, y, width) in canvas pixels.
 function eachVisible(pane, layer, call) {
   const matrix = pane.app.matrices[layer.name];
   const { scrollLeft, scrollTop } = pane.scroller;
-  const first = Math.max(0, Math.floor(scrollTop / pane.row));
-  const last = Math.min(matrix.rows, Math.ceil((scrollTop + pane.height) / pane.row));
-  const from = Math.max(0, Math.floor(scrollLeft / layer.period) * layer.per);
-  const to = Math.min(matrix.columns, Math.ceil((scrollLeft + pane.width) / layer.period) * layer.per);
-  for (let column = from; column < to; column += 1) {
-    const x = GUTTER.left + pane.x(layer, column) - scrollLeft;
-    const width = GUTTER.left + pane.x(layer, column, 1) - scrollLeft - x;
-    if (x + width < GUTTER.left || x > GUTTER.left + pane.width) continue;
-    for (let row = first; row < last; row += 1) call(row, column, row * matrix.columns + column, x, GUTTER.top + row * pane.row - scrollTop, width);
+  const [first, last] = [pane.rowAt(layer, scrollTop), pane.rowAt(layer, scrollTop + pane.height)];
+  const [from, to] = layer.shift ? [0, matrix.columns - 1] : [pane.columnAt(layer, scrollLeft, 0), pane.columnAt(layer, scrollLeft + pane.width, 0)];
+  for (let column = from; column <= to; column += 1) {
+    const left = GUTTER.left + pane.x(layer, column) - scrollLeft;
+    const width = GUTTER.left + pane.x(layer, column, 1) - scrollLeft - left;
+    for (let row = first; row <= last; row += 1) {
+      const x = layer.shift ? GUTTER.left + pane.x(layer, column, 0, row) - scrollLeft : left;
+      call(row, column, row * matrix.columns + column, x, GUTTER.top + pane.y(layer, row) - scrollTop, width);
+    }
   }
 }
 
@@ -41,6 +42,7 @@ export function drawPane(pane) {
   const context = freshContext(pane, pane.base);
   clipToCells(pane, context);
   for (const layer of pane.layers) drawLayer(pane, context, layer);
+  nameProducts(pane, context);
   context.restore();
   drawHeadings(pane, context);
   pane.drawOver();
@@ -49,14 +51,16 @@ export function drawPane(pane) {
 function drawLayer(pane, context, layer) {
   const { app } = pane;
   const matrix = app.matrices[layer.name];
+  const high = layer.down.size;
+  const aside = layer.name === "E" || layer.name.startsWith("SF"); // what stands between cells of another matrix
   let label = app.model.get("label");
   let { letters: most, lines } = app.labelSize(matrix);
-  const fits = () => roomFor(layer.width) >= most && pane.row >= 8.5 * lines;
+  const fits = () => roomFor(layer.width) >= most && high >= 8.5 * lines;
   if (layer.name === "E" && label !== "value" && !fits()) [label, most, lines] = ["value", 4, 1];
-  const inset = layer.width >= 8 && pane.row >= 8 ? 1 : layer.width >= 5 && pane.row >= 5 ? 0.5 : 0;
-  const size = clamp(Math.min((pane.row - (lines > 1 ? 1 : 3)) / lines, (layer.width - 2.5) / most / LETTER), 8, 12);
+  const inset = layer.width >= 8 && high >= 8 ? 1 : layer.width >= 5 && high >= 5 ? 0.5 : 0;
+  const size = clamp(Math.min((high - (lines > 1 ? 1 : 3)) / lines, (layer.width - 2.5) / most / LETTER), 8, 12);
   const letters = Math.floor((layer.width - 1) / (size * LETTER));
-  const digits = label === "value" ? pane.row >= 9 && letters >= (layer.name === "E" ? 1 : Math.min(most, 3)) : fits();
+  const digits = label === "value" ? high >= 9 && letters >= (layer.name === "E" ? 1 : Math.min(most, 3)) : fits();
   layer.digits = digits;
   const length = Math.min(letters, most);
   const narrow = clamp((layer.width - inset - 3.5) / (length * size * LETTER), 0.8, 1); // squeezed letters keep neighbours apart
@@ -69,20 +73,20 @@ function drawLayer(pane, context, layer) {
   eachVisible(pane, layer, (row, column, index, x, y, width) => {
     const [fill, text] = paint(index);
     const ghost = matrix.home && layer.name === "A" && matrix.home[index] < 0;
-    const faint = ghost || (!digits && layer.name !== "E" && matrix.values[index] === 0);
-    const strength = grey ? 0.12 + 0.75 * Math.min(1, Math.abs(matrix.values[index]) / grey) : faint ? 0.22 : layer.name === "E" ? 0.4 : 1;
+    const faint = ghost || (!digits && !aside && matrix.values[index] === 0);
+    const strength = grey ? 0.12 + 0.75 * Math.min(1, Math.abs(matrix.values[index]) / grey) : faint ? 0.22 : aside ? 0.4 : 1;
     context.globalAlpha = strength;
     context.fillStyle = grey ? app.ink.faint : fill;
-    context.fillRect(x, y, width - inset, pane.row - inset);
+    context.fillRect(x, y, width - inset, high - inset);
     context.globalAlpha = 1;
     if (!digits && layer.name === "E") drawBits(pane, context, binary(matrix.codes[index], 4), x, y, width - inset);
     if (!digits) return;
     let words = cellLines(app.matrices, matrix, index, label);
     if (words[0].length > letters && matrix.kind === "float") words = cellLines(app.matrices, matrix, index, label, 2);
     if (words[0].length > letters) words = layer.name === "E" && letters ? [matrix.codes[index].toString(16)] : ["…"];
-    context.fillStyle = ghost ? app.ink.faint : layer.name === "E" ? app.ink.text : text;
+    context.fillStyle = ghost ? app.ink.faint : aside ? app.ink.text : text;
     words.forEach((word, line) => {
-      const middle = y + (pane.row - inset) / 2 + 0.5 + (line - (words.length - 1) / 2) * Math.min(size + 1, pane.row / lines);
+      const middle = y + (high - inset) / 2 + 0.5 + (line - (words.length - 1) / 2) * Math.min(size + 1, high / lines);
       context.fillText(word, x + width - inset - pad, middle, Math.max(1, word.length * size * LETTER * narrow));
     });
   });
@@ -139,8 +143,11 @@ export function drawMarks(pane) {
 }
 
 function boxAround(pane, context, { name, row, column, row2 = row, column2 = column }, colour, line, wash, dash = []) {
+  const layer = pane.layer(name);
+  const end = layer.shift ? Math.min(row2, (Math.floor(row / layer.down.per) + 1) * layer.down.per - 1) : row2; // a box for each product
+  if (end < row2) boxAround(pane, context, { name, row: end + 1, column, row2, column2 }, colour, line, wash, dash);
   const from = pane.rect(name, row, column);
-  const to = pane.rect(name, row2, column2);
+  const to = pane.rect(name, end, column2);
   const size = [to.x + to.width - from.x - 0.5, to.y + to.height - from.y - 0.5];
   if (wash) {
     context.globalAlpha = wash;
@@ -159,17 +166,17 @@ function boxAround(pane, context, { name, row, column, row2 = row, column2 = col
 function cellBox(pane, layer, index) {
   const { columns } = pane.app.matrices[layer.name];
   const [row, column] = [Math.floor(index / columns), index % columns];
-  const start = pane.x(layer, column);
-  const [x, y] = [GUTTER.left + start - pane.at.x, GUTTER.top + row * pane.row - pane.at.y];
-  const width = pane.x(layer, column, 1) - start;
-  if (x + width < GUTTER.left || x > GUTTER.left + pane.width || y + pane.row < GUTTER.top || y > GUTTER.top + pane.height) return null;
-  return { row, column, x, y, width };
+  const start = pane.x(layer, column, 0, row);
+  const height = layer.down.size;
+  const [x, y] = [GUTTER.left + start - pane.at.x, GUTTER.top + pane.y(layer, row) - pane.at.y];
+  const width = pane.x(layer, column, 1, row) - start;
+  if (x + width < GUTTER.left || x > GUTTER.left + pane.width || y + height < GUTTER.top || y > GUTTER.top + pane.height) return null;
+  return { row, column, x, y, width, height };
 }
 
 // A line around cells, none between those that touch.
 function outlineCells(pane, context, layer, indices, inside, colour, line, dash = []) {
-  const { columns, rows } = pane.app.matrices[layer.name];
-  const joined = layer.per >= columns;
+  const { columns } = pane.app.matrices[layer.name];
   context.strokeStyle = colour;
   context.lineWidth = line;
   context.setLineDash(dash);
@@ -177,13 +184,14 @@ function outlineCells(pane, context, layer, indices, inside, colour, line, dash 
   for (const index of indices) {
     const cell = cellBox(pane, layer, index);
     if (!cell) continue;
-    const { row, column, x, y, width } = cell;
-    const [right, bottom] = [x + width - 0.5, y + pane.row - 0.5];
+    const { row, column, x, y, width, height } = cell;
+    const [right, bottom] = [x + width - 0.5, y + height - 0.5];
+    const [across, down] = [column % layer.per, row % layer.down.per];
     const edge = (open, x1, y1, x2, y2) => { if (open) { context.moveTo(x1, y1); context.lineTo(x2, y2); } };
-    edge(row === 0 || !inside(index - columns), x - 0.5, y - 0.5, right, y - 0.5);
-    edge(row === rows - 1 || !inside(index + columns), x - 0.5, bottom, right, bottom);
-    edge(!joined || column === 0 || !inside(index - 1), x - 0.5, y - 0.5, x - 0.5, bottom);
-    edge(!joined || column === columns - 1 || !inside(index + 1), right, y - 0.5, right, bottom);
+    edge(down === 0 || !inside(index - columns), x - 0.5, y - 0.5, right, y - 0.5);
+    edge(down === layer.down.per - 1 || !inside(index + columns), x - 0.5, bottom, right, bottom);
+    edge(across === 0 || !inside(index - 1), x - 0.5, y - 0.5, x - 0.5, bottom);
+    edge(across === layer.per - 1 || !inside(index + 1), right, y - 0.5, right, bottom);
   }
   context.stroke();
   context.setLineDash([]);
@@ -200,7 +208,7 @@ function spotlight(pane, context, lane) {
     const matrix = pane.app.matrices[layer.name];
     for (const index of matrix.lane ? cellsOf(matrix, lane) : []) {
       const cell = cellBox(pane, layer, index);
-      if (cell) context.clearRect(cell.x, cell.y, cell.width, pane.row);
+      if (cell) context.clearRect(cell.x, cell.y, cell.width, cell.height);
     }
   }
 }

@@ -16,7 +16,8 @@ export function headings(pane) {
   for (const layer of pane.layers) {
     const { columns } = app.matrices[layer.name];
     const last = wide(layer.name === "E" ? `ch${columns - 1}` : columns - 1);
-    let each = step(layer.width, last + 4);
+    let each = layer.name === "SFA" ? 1 : step(layer.width, last + 4);
+    if (layer.name === "SFB") continue;
     if (chunked) {
       const named = wide(`ch${app.matrices.E.columns - 1}`);
       const roomy = named <= chunked.width;
@@ -25,10 +26,11 @@ export function headings(pane) {
       else each = layer.width >= last + 3 ? 1 : layer.per;
     }
     for (let column = 0; column < columns; column += each) {
-      const text = layer.name === "E" ? `ch${column}` : String(column);
+      const text = layer.name === "E" ? `ch${column}` : layer.name === "SFA" ? `sf${column}` : String(column);
       const half = Math.min(layer.width, 40) / 2;
       const middle = pane.x(layer, column) + (chunked && layer === chunked ? Math.max(half - 2, wide(text) / 2) : half);
-      found.push({ text, middle, width: wide(text) });
+      const { count = 1 } = (layer.shift && app.matrices[layer.name].products) || {};
+      for (let product = 0; product < count; product += 1) found.push({ text, middle: middle + (product && layer.shift(product * layer.down.per)), width: wide(text) });
     }
   }
   return found;
@@ -45,7 +47,7 @@ export function drawHeadings(pane, context) {
   const rows = step(pane.row, 10);
   const named = /** @type {[number, string][]} */ ([]);
   for (let row = 0; row < matrix.rows; row += 1) {
-    const y = row * pane.row - scrollTop;
+    const y = pane.y(pane.layers[0], row) - scrollTop;
     if (y < -1 || y > pane.height - 4) continue;
     const middle = GUTTER.top + y + Math.min(pane.row, 12) / 2 + 0.5;
     if (warps) {
@@ -59,9 +61,14 @@ export function drawHeadings(pane, context) {
     context.fillStyle = app.ink.faint;
     context.fillText(row, GUTTER.left - 5, middle);
   }
+  const factors = pane.layers.find((layer) => layer.name === "SFB");
+  for (let row = 0; factors && row < app.matrices.SFB.rows; row += 1) {
+    const y = pane.y(factors, row) - scrollTop;
+    if (y > -1 && y < pane.height - 4) context.fillText(`sf${row}`, GUTTER.left - 5, GUTTER.top + y + factors.down.size / 2 + 0.5);
+  }
   named.forEach(([row, text], index) => { // along the rows of the warp
     const end = index + 1 < named.length ? named[index + 1][0] : matrix.rows;
-    const [top, bottom] = [Math.max(0, row * pane.row - scrollTop), Math.min(pane.height, end * pane.row - scrollTop)];
+    const [top, bottom] = [Math.max(0, pane.y(pane.layers[0], row) - scrollTop), Math.min(pane.height, pane.y(pane.layers[0], end) - scrollTop)];
     if (bottom - top < 36) return;
     context.save();
     context.translate(5, GUTTER.top + (top + bottom) / 2);
@@ -86,8 +93,8 @@ export function drawEdges(pane, context) {
   const { scrollLeft, scrollTop } = pane.scroller;
   const { width, height, total, app } = pane;
   const [left, top] = [GUTTER.left, GUTTER.top];
-  const above = Math.round(scrollTop / pane.row);
-  const below = Math.round((total.height - height - scrollTop) / pane.row);
+  const above = pane.rowsIn(scrollTop);
+  const below = pane.rowsIn(total.height - height - scrollTop);
   const columns = (pixels) => Math.round(pixels / pane.layers[0].period * pane.layers[0].per);
   const before = columns(scrollLeft);
   const after = columns(total.width - width - scrollLeft);

@@ -27,9 +27,9 @@ export function makeHandle(pane) {
     return done;
   };
   node.addEventListener("pointerdown", (event) => {
+    if (event.button !== 0 || event.shiftKey) return; // with Shift the range grows to the cell below the handle
     event.preventDefault();
     event.stopPropagation();
-    if (event.button !== 0) return;
     node.setPointerCapture(event.pointerId);
     pane.filling = { to: null, other: held(event) };
     for (const type of ["keydown", "keyup"]) window.addEventListener(type, key, true);
@@ -63,6 +63,7 @@ export function placeHandle(pane) {
   const [from, to] = there ? corners(pane, app.range()) : [];
   const shown = there && to.x + to.width - from.x >= 12 && to.y + to.height - from.y >= 10;
   handle.hidden = !shown;
+  handle.classList.toggle("roomy", shown && pane.layer(name).width >= 24 && pane.row >= 16);
   if (!shown) return;
   handle.style.left = `${Math.min(to.x + to.width - HANDLE / 2 - 1, pane.total.width - HANDLE)}px`;
   handle.style.top = `${Math.min(to.y + to.height - HANDLE / 2 - 1, pane.total.height - HANDLE)}px`;

@@ -27,10 +27,10 @@ export class Finder {
     });
     this.named = new Map(this.items.map((item, index) => [item.mnemonic, index]));
     this.targets = shelf.among.map(([, places]) => new Set(places));
-    const people = shelf.among.map(([, places]) => places.flatMap((place) => { const [target, age, machines] = shelf.targets[place]; return [target, age.toLowerCase(), ...machines]; }));
+    this.people = shelf.among.map(([, places]) => places.flatMap((place) => { const [target, age, machines] = shelf.targets[place]; return [target, age.toLowerCase(), ...machines]; }));
     this.vocabulary = /** @type {Map<string, Set<number>>} */ (new Map());
     this.items.forEach((item, index) => {
-      for (const word of [...partsOf(item.mnemonic), ...shelf.words[item.words], ...people[item.among]]) {
+      for (const word of [...partsOf(item.mnemonic), ...shelf.words[item.words], ...this.people[item.among]]) {
         const key = word.toLowerCase();
         if (!this.vocabulary.has(key)) this.vocabulary.set(key, new Set());
         this.vocabulary.get(key).add(index);
@@ -109,22 +109,35 @@ export class Finder {
   likeness(item, other) { return item.at.filter((each, column) => each === other.at[column]).length + (item.mnemonic === other.mnemonic ? 1 : 0); }
 }
 
-// Where words stand in a text: [start, end] of each, and which words those are.
-export function marksIn(text, words) {
+// What is marked for a word that was looked for: itself, and what everyday words stand for; a text that a word speaks of whole is `whole`.
+export function marksIn(text, words, stands, whole = []) {
   const low = text.toLowerCase();
   const ranges = /** @type {number[][]} */ ([]);
   const seen = new Set();
-  for (const { word, level } of words) {
-    for (let at = low.indexOf(word); at >= 0; at = low.indexOf(word, at + 1)) {
-      const [before, after] = [low[at - 1] ?? "", low[at + word.length] ?? ""];
-      const starts = !/\w/.test(before) || (/\d/.test(before) && /[nk]/.test(word[0]));
-      if (level < 3 && !starts) continue;
-      if (level === 0 && /\w/.test(after)) continue;
-      if (level === 1 && /\d$/.test(word) && /\d/.test(after)) continue;
-      ranges.push([at, at + word.length]);
+  for (const { word, level, known } of words) {
+    const sought = [[word, level], ...known.flatMap((each) => (stands[each] ?? []).map((part) => [part, 0]))];
+    for (const [part, strict] of sought) {
+      for (let at = low.indexOf(part); at >= 0; at = low.indexOf(part, at + 1)) {
+        const [before, after] = [low[at - 1] ?? "", low[at + part.length] ?? ""];
+        const starts = !/\w/.test(before) || (/\d/.test(before) && /[nk]/.test(part[0]));
+        if ((strict < 3 && !starts) || (strict === 0 && /\w/.test(after)) || (strict === 1 && /\d$/.test(part) && /\d/.test(after))) continue;
+        ranges.push([at, at + part.length]);
+        seen.add(word);
+      }
+    }
+    if (!seen.has(word) && known.some((each) => whole.includes(each))) {
+      ranges.push([0, text.length]);
       seen.add(word);
     }
   }
   ranges.sort(([one], [other]) => one - other);
   return { ranges, seen };
+}
+
+// A text that breaks after its dots, and only there.
+export function breaking(node, text) {
+  (text.match(/[^.]*\.|[^.]+$/g) ?? []).forEach((part, index) => {
+    if (index) node.append(document.createElement("wbr"));
+    node.append(part);
+  });
 }

@@ -1,6 +1,7 @@
 // The mnemonic, a button that copies it, and one that opens the picker.
 
 import { make } from "./text.js";
+import { breaking } from "./finder.js";
 
 export class Head {
   constructor(app, parent) {
@@ -25,7 +26,8 @@ export class Head {
 
   show(mnemonic) {
     if (this.text.textContent === mnemonic) return;
-    this.text.textContent = mnemonic;
+    this.text.replaceChildren();
+    breaking(this.text, mnemonic);
     this.app.picker?.update();
   }
 

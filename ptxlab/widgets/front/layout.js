@@ -3,13 +3,18 @@
 import { clamp } from "./text.js";
 import { roomFor } from "./label.js";
 import { GUTTER } from "./edges.js";
+import { extraOf, layersOfA, layersOfB, layersOfD } from "./blocks.js";
 
 const GAP = 14;
 const PANEL = 440; // least width of the quadrant that holds lanes and registers
 const TWO_COLUMNS = 850; // width at which registers stand in two columns
 
 export function arrange(app) {
-  const { m, n, k, chunk, kept } = app.about;
+  const { k, chunk, kept } = app.about;
+  const [m, n] = [app.matrices.A.rows, app.matrices.B.columns]; // of all products, where there are several
+  const parts = extraOf(app);
+  const left = app.about.products > 1 ? 0 : PANEL - GUTTER.left - parts.alongA; // where lanes and registers stand above all, they ask nothing of A
+  app.grid.classList.toggle("ptx-stacked", app.about.products > 1);
   const percent = app.model.get("zoom");
   const fine = (size) => Math.floor(size * 4) / 4;
   const zoomed = (size, roomy) => { // 100 % fits the page, at 400 % every number can be read
@@ -17,10 +22,8 @@ export function arrange(app) {
     return percent <= 100 ? (size * percent) / 100 : size * (goal / size) ** ((percent - 100) / 300);
   };
   const [a, b, d, c] = app.widest.map((letters) => letters * 5.6 + 4);
-  const needN = Math.max(b, d, app.model.get("show_c") ? c : 0);
-  const scaleWidth = app.matrices.SFA ? Math.max(34, app.labelSize(app.matrices.SFA).letters * 5.6 + 4) : 0;
-  const scales = app.matrices.SFA ? app.matrices.SFA.columns * scaleWidth + GUTTER.left + GAP : 0;
-  const room = app.known - 2 * GUTTER.left - GAP - scales - 12;
+  const needN = Math.max(b, d, app.model.get("show_c") ? c : 0, app.matrices.SFB ? app.labelSize(app.matrices.SFB).letters * 5.6 + 4 : 0);
+  const room = app.known - 2 * GUTTER.left - GAP - parts.alongA - parts.between - 12;
   let [kx, nx] = [a, needN];
   const need = k * kx + n * nx;
   if (need <= room) {
@@ -29,8 +32,8 @@ export function arrange(app) {
   } else if (n * nx <= 0.4 * room) kx = (room - n * nx) / k;
   else if (k * kx <= 0.5 * room) nx = (room - k * kx) / n;
   else [kx, nx] = [room / (k + n), room / (k + n)];
-  kx = Math.max(kx, (PANEL - GUTTER.left - scales) / k);
-  if (nx > needN) nx = Math.max(needN, Math.min(nx, (app.known - TWO_COLUMNS - GUTTER.left - GAP) / n));
+  kx = Math.max(kx, left / k);
+  if (nx > needN && left) nx = Math.max(needN, Math.min(nx, (app.known - TWO_COLUMNS - GUTTER.left - GAP) / n));
   if (need <= room) kx = Math.max(kx, Math.min(44, (room - n * nx) / k));
   nx = Math.max(2, n * needN <= 0.4 * room ? nx : Math.min(nx, (room - k * kx) / n));
   [kx, nx] = [Math.max(2, fine(zoomed(kx, a * 1.5))), Math.max(2, fine(zoomed(nx, needN * 1.4)))];
@@ -40,35 +43,32 @@ export function arrange(app) {
     return roomFor(width) >= label.letters ? label.lines * 9 + 4 : 0;
   };
   const tall = Math.max(lines("A", kx), lines("D", nx), app.model.get("show_c") ? lines("C", nx) : 0);
-  const plainRow = Math.round(zoomed(m <= 16 ? (kx > 24 ? 19 : 16) : legible ? 10 : 6, 18));
+  const plainRow = Math.round(zoomed(m <= 16 ? (kx > 24 ? 19 : 16) : m <= 32 && legible ? 14 : legible ? 10 : 6, 18));
   const rowM = tall > 13 ? Math.max(tall, plainRow) : plainRow;
   let viewN = n * nx;
   let viewK = k * kx;
   if (viewN + viewK > room) {
     viewN = Math.min(viewN, Math.max(0.4 * room, room - viewK));
-    viewK = Math.min(viewK, Math.max(room - viewN, PANEL - GUTTER.left - scales));
+    viewK = Math.min(viewK, Math.max(room - viewN, left));
     viewN = Math.min(viewN, room - viewK);
   }
+  [viewN, viewK] = [viewN + parts.between, viewK + parts.alongA];
   app.grid.style.gridTemplateColumns = `minmax(0, ${Math.floor(app.known - viewN - GUTTER.left - GAP - 10)}px) max-content`;
   const beside = app.panel.node.offsetHeight; // B is as high as what stands left of it, so that A and D follow at once
   const tallB = lines("B", nx);
   const rowK = Math.max(tallB > 13 ? tallB : 0, Math.round(zoomed(clamp(Math.floor(beside / k), nx >= 8 ? 11 : 5, 18), 16)));
-  const high = beside - (app.matrices.SFB ? app.matrices.SFB.rows * 17 + 45 : 0);
-  const whole = (rows, row, most) => (app.unfolded || rows * row <= most ? rows * row : Math.floor(most / row) * row);
-  const viewM = whole(m, rowM, 640);
-  const viewB = whole(k, rowK, Math.max(high, k * rowK <= 352 ? 352 : 308));
-  const plain = (name, width) => [{ name, per: app.matrices[name].columns, period: app.matrices[name].columns * width, offset: 0, width }];
+  const whole = (high, row, most) => (app.unfolded || high <= most ? high : Math.floor(most / row) * row);
+  const viewM = whole(m * rowM + parts.between, rowM, 640);
+  const viewB = whole(k * rowK + parts.downB, rowK, Math.max(beside, k * rowK <= 352 ? 352 : 308));
   for (const pane of app.panes) {
     const [name] = pane.names;
-    if (name === "A") pane.arrange(plain(name, kx), rowM, viewK, viewM);
-    else if (name === "SFA") pane.arrange(plain(name, scaleWidth), rowM, 1e4, viewM);
-    else if (name === "B") pane.arrange(plain(name, nx), rowK, viewN, viewB);
-    else if (name === "SFB") pane.arrange(plain(name, nx), 17, viewN, 1e4);
+    if (name === "A") pane.arrange(layersOfA(app, kx, rowM, parts), rowM, viewK, viewM);
+    else if (name === "B") pane.arrange(layersOfB(app, nx, rowK), rowK, viewN, viewB);
     else if (name === "stored") {
-      const period = chunk * kx;
+      const period = chunk * (kx + parts.alongA / k); // as wide as dense A with its scale factors
       const nibble = Math.min(30, Math.max(period / (kept + 1), period > 44 ? 26 : Math.min(12, 0.48 * period)));
       const width = (period - nibble - (period > 20 ? 3 : 0)) / kept;
       pane.arrange([{ name, per: kept, period, offset: nibble, width }, { name: "E", per: 1, period, offset: 0, width: nibble }], rowM, viewK, viewM);
-    } else pane.arrange(plain(name, nx), rowM, viewN, viewM);
+    } else pane.arrange(layersOfD(app, name, nx, rowM), rowM, viewN, viewM);
   }
 }

@@ -7,6 +7,15 @@ import { makeHandle, placeHandle } from "./fill.js";
 import { showOffer } from "./offer.js";
 import { listen } from "./keys.js";
 
+// Which index stands at so many pixels, where every `per` of them begin a new period.
+function indexAt({ per, period, offset, size, count }, pixels, sharp) {
+  const turn = Math.floor(pixels / period);
+  const inside = Math.floor((pixels - turn * period - offset) / size);
+  const index = turn * per + clamp(inside, 0, per - 1);
+  if (sharp && (inside < 0 || inside >= per || index < 0 || index >= count)) return -1;
+  return clamp(index, 0, count - 1);
+}
+
 export class Pane {
   constructor(app, parent, names, axes) {
     this.app = app;
@@ -35,10 +44,12 @@ export class Pane {
   // Geometry: a layer places column c at its period's start, so that stored cells and nibbles share a chunk's width.
   arrange(layers, row, viewWidth, viewHeight) {
     const { app } = this;
-    this.layers = layers.filter((layer) => app.matrices[layer.name]);
     const main = app.matrices[this.names[0]];
+    const plain = { per: main.rows, period: main.rows * row, offset: 0, size: row };
+    this.layers = layers.filter((layer) => app.matrices[layer.name]).map((layer) => ({ down: plain, ...layer }));
     this.row = row;
-    this.total = { width: this.layers[0].period * Math.ceil(main.columns / this.layers[0].per), height: main.rows * row };
+    const [{ per, period, wide, down }] = this.layers;
+    this.total = { width: wide ?? period * Math.ceil(main.columns / per), height: down.period * Math.ceil(main.rows / down.per) };
     this.width = Math.min(viewWidth, this.total.width);
     this.height = Math.min(viewHeight, this.total.height);
     const bars = { x: this.total.width > this.width + 1, y: this.total.height > this.height + 1 };
@@ -61,7 +72,8 @@ export class Pane {
     this.caption.replaceChildren();
     for (const matrix of parts) {
       make("b", "", this.caption).textContent = matrix.label;
-      make("span", "", this.caption).textContent = ` ${matrix.rows} × ${matrix.columns} ${matrix.name === "E" ? "nibbles" : matrix.type}   `;
+      const size = `${matrix.rows} × ${matrix.columns} ${matrix.name === "E" ? "nibbles" : matrix.type}`;
+      make("span", "", this.caption).textContent = matrix.name.startsWith("SF") ? "   " : ` ${size}   `;
     }
     const differing = parts[0]?.count;
     if (differing !== undefined) make("em", differing ? "bad" : "", this.caption).textContent = differing ? `${parts[0].by.join(" and ")} differ in ${differing} cell${differing > 1 ? "s" : ""}` : `${parts[0].by.join(" and ")} agree`;
@@ -77,33 +89,44 @@ export class Pane {
     this.foldable = true;
     const button = make("button", "ptx-all", this.caption, { "aria-label": folded ? `all ${matrix.rows} rows of ${matrix.label}` : `fewer rows of ${matrix.label}` });
     button.textContent = folded ? "all" : "fewer";
-    button.title = folded ? `${Math.round(this.height / this.row)} of ${matrix.rows} rows are in view: scroll, or show them all` : "Show as many rows as the page has room for";
+    button.title = folded ? `${this.rowsIn(this.height)} of ${matrix.rows} rows are in view: scroll, or show them all` : "Show as many rows as the page has room for";
     button.addEventListener("click", () => { app.unfolded = !app.unfolded; app.layout(); });
   }
 
   layer(name) { return this.layers.find((layer) => layer.name === name); }
 
-  // Left edge of a column, on a whole pixel; `end` gives its right edge.
-  x(layer, column, end = 0) {
-    return Math.round((Math.floor(column / layer.per) * layer.period + layer.offset + (column % layer.per + end) * layer.width) * this.app.ratio) / this.app.ratio;
+  // Left edge of a column, on a whole pixel; `end` gives its right edge. Rows of a later product stand farther to the right.
+  x(layer, column, end = 0, row = 0) {
+    const start = Math.floor(column / layer.per) * layer.period + layer.offset + (column % layer.per + end) * layer.width + (layer.shift?.(row) ?? 0);
+    return Math.round(start * this.app.ratio) / this.app.ratio;
   }
+
+  // Upper edge of a row.
+  y({ down }, row) { return Math.floor(row / down.per) * down.period + down.offset + (row % down.per) * down.size; }
+
+  // The row, or the column in that row, at so many pixels; in a gap the nearest one, which `sharp` does not take.
+  rowAt({ name, down }, py, sharp = false) { return indexAt({ ...down, count: this.app.matrices[name].rows }, py, sharp); }
+
+  columnAt(layer, px, row, sharp = false) {
+    return indexAt({ ...layer, size: layer.width, count: this.app.matrices[layer.name].columns }, px - (layer.shift?.(row) ?? 0), sharp);
+  }
+
+  // How many rows so many pixels are.
+  rowsIn(pixels) { return Math.round((pixels / this.total.height) * this.app.matrices[this.names[0]].rows); }
 
   rect(name, row, column) {
     const layer = this.layer(name);
-    const x = this.x(layer, column);
-    return { x, y: row * this.row, width: this.x(layer, column, 1) - x, height: this.row };
+    const x = this.x(layer, column, 0, row);
+    return { x, y: this.y(layer, row), width: this.x(layer, column, 1, row) - x, height: layer.down.size };
   }
 
   hit(event) {
     const box = this.scroller.getBoundingClientRect();
-    const px = event.clientX - box.left + this.scroller.scrollLeft;
-    const row = Math.floor((event.clientY - box.top + this.scroller.scrollTop) / this.row);
+    const [px, py] = [event.clientX - box.left + this.scroller.scrollLeft, event.clientY - box.top + this.scroller.scrollTop];
     for (const layer of this.layers) {
-      const matrix = this.app.matrices[layer.name];
-      const turn = Math.floor(px / layer.period);
-      const inside = Math.floor((px - turn * layer.period - layer.offset) / layer.width);
-      const column = turn * layer.per + inside;
-      if (inside >= 0 && inside < layer.per && column < matrix.columns && row >= 0 && row < matrix.rows) return { name: layer.name, row, column };
+      const row = this.rowAt(layer, py, true);
+      const column = this.columnAt(layer, px, row, true);
+      if (row >= 0 && column >= 0) return { name: layer.name, row, column };
     }
     return null;
   }
@@ -112,12 +135,8 @@ export class Pane {
   nearest(name, event) {
     const box = this.scroller.getBoundingClientRect();
     const layer = this.layer(name);
-    const { rows, columns } = this.app.matrices[name];
-    const px = event.clientX - box.left + this.scroller.scrollLeft;
-    const turn = Math.floor(px / layer.period);
-    const inside = clamp(Math.floor((px - turn * layer.period - layer.offset) / layer.width), 0, layer.per - 1);
-    const row = Math.floor((event.clientY - box.top + this.scroller.scrollTop) / this.row);
-    return { name, row: clamp(row, 0, rows - 1), column: clamp(turn * layer.per + inside, 0, columns - 1) };
+    const row = this.rowAt(layer, event.clientY - box.top + this.scroller.scrollTop);
+    return { name, row, column: this.columnAt(layer, event.clientX - box.left + this.scroller.scrollLeft, row) };
   }
 
   // The row or column whose heading is under the pointer.
@@ -125,12 +144,9 @@ export class Pane {
     const box = this.scroller.getBoundingClientRect();
     const [x, y] = [event.clientX - box.left, event.clientY - box.top];
     const layer = this.layers[0];
-    const { rows, columns } = this.app.matrices[layer.name];
-    const row = Math.floor((y + this.scroller.scrollTop) / this.row);
-    if (x < 0 && y >= 0 && y < this.height && row < rows) return { name: layer.name, row };
+    if (x < 0 && y >= 0 && y < this.height) return { name: layer.name, row: this.rowAt(layer, y + this.scroller.scrollTop) };
     const px = x + this.scroller.scrollLeft;
-    const column = Math.floor(px / layer.period) * layer.per + clamp(Math.floor((px % layer.period - layer.offset) / layer.width), 0, layer.per - 1);
-    return y < 0 && x >= 0 && x < this.width && column < columns ? { name: layer.name, column } : null;
+    return y < 0 && x >= 0 && x < this.width ? { name: layer.name, column: this.columnAt(layer, layer.shift ? px % layer.shift(layer.down.per) : px, 0) } : null;
   }
 
   draw() { drawPane(this); }

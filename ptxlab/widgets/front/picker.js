@@ -1,7 +1,7 @@
 // The picker: every instruction by words or by family, shape, types, qualifiers and target. It opens under the mnemonic.
 
 import { make, clamp } from "./text.js";
-import { COLUMNS, Finder, marksIn } from "./finder.js";
+import { COLUMNS, Finder, breaking, marksIn } from "./finder.js";
 
 const HEADINGS = { family: "family", shape: "shape", types: "types D.A.B.C", qualifiers: "qualifiers", target: "target" };
 const DRAWN = 50; // lines of matches at most
@@ -44,7 +44,6 @@ class Options {
 
   build(given) {
     this.list.replaceChildren();
-    this.list.scrollTop = 0;
     this.options = given.map(({ value, text, more }) => {
       const node = make("div", "ptx-option", this.list, { role: "option", "data-value": text });
       make("span", "ptx-option-name", node).textContent = text;
@@ -72,14 +71,16 @@ class Options {
     if (!option) return;
     for (const each of this.options) each.node.tabIndex = each === option ? 0 : -1;
     option.node.focus({ preventScroll: true });
-    this.reveal(option);
+    this.reveal(option, true);
   }
 
-  // Inside its own list only: the notebook stays where it is.
-  reveal(option = this.rest()) {
+  // Inside its own list only: the notebook stays where it is. What was out of sight comes to the middle.
+  reveal(option = this.rest(), nearest = false) {
     if (!option) return;
     const { offsetTop: top, offsetHeight: height } = option.node;
-    this.list.scrollTop = clamp(this.list.scrollTop, top + height - this.list.clientHeight + 4, top - 4);
+    const [list, room] = [this.list, this.list.clientHeight - height];
+    const seen = clamp(list.scrollTop, top - room + 4, top - 4);
+    if (seen !== list.scrollTop) list.scrollTop = nearest ? seen : top - room / 2;
   }
 
   press(event) {
@@ -153,6 +154,7 @@ export class Picker {
     this.input.addEventListener("input", () => { this.active = 0; this.draw(); this.reveal(); });
     this.input.addEventListener("keydown", (event) => this.steer(event));
     this.list.addEventListener("keydown", (event) => this.steer(event));
+    this.list.addEventListener("scroll", () => { this.scrolled = true; });
     this.reset.addEventListener("click", () => { this.clear(); this.input.value = ""; this.draw(); this.input.focus(); });
     shut.addEventListener("click", () => this.close());
     this.node.addEventListener("keydown", (event) => this.press(event));
@@ -278,11 +280,12 @@ export class Picker {
     this.lines = lines.slice(0, DRAWN);
     this.active = clamp(this.active, 0, Math.max(0, this.lines.length - 1));
     this.list.replaceChildren();
-    this.list.scrollTop = 0;
+    if (this.scrolled) this.list.scrollTop = 0; // asking for it would lay all out
+    this.scrolled = false;
     this.lines.forEach((line, index) => this.drawLine(line, index, words));
     this.list.hidden = !lines.length;
     this.rest.textContent = this.restText(matches, lines, words);
-    this.light();
+    this.light(this.active > 0);
   }
 
   restText(matches, lines, words) {
@@ -307,10 +310,13 @@ export class Picker {
     }
     if (items.length > 1) make("span", "ptx-tag", tags).textContent = `N ${items[0].n} … ${items[items.length - 1].n}`;
     const everyday = shelf.words[item.words];
-    const facts = [everyday[0] === "sparse" ? `sparse ${everyday[1]}` : "dense", `${item.lanes} lanes`, shelf.among[item.among][0]];
-    for (const [place, fact] of facts.entries()) {
+    const facts = [ // each with the words that speak of it
+      [everyday[0] === "sparse" ? `sparse ${everyday[1]}` : "dense"], [`${item.lanes} lanes`, "warp", "warpgroup"], [shelf.among[item.among][0], ...this.finder.people[item.among]],
+    ];
+    for (const [place, [fact, ...spoken]] of facts.entries()) {
       const part = make("span", place === 1 ? "ptx-match-fact ptx-match-lanes" : "ptx-match-fact", node);
-      seen = new Set([...seen, ...this.mark(part, fact, words)]);
+      const left = words.filter(({ word }) => !seen.has(word));
+      seen = new Set([...seen, ...this.mark(part, fact, left, spoken)]);
     }
     node.title = shelf.among[item.among][1].map((place) => shelf.targets[place][0]).join(", ");
     for (const { word, known } of words) { // an everyday word that stands nowhere in the line
@@ -321,16 +327,16 @@ export class Picker {
     node.addEventListener("pointermove", () => { if (this.active !== index) { this.active = index; this.light(false); } });
   }
 
-  mark(node, text, words) {
-    const { ranges, seen } = marksIn(text, words);
+  mark(node, text, words, whole = []) {
+    const { ranges, seen } = marksIn(text, words, this.finder.shelf.stands, whole);
     let at = 0;
     for (const [start, end] of ranges) {
       if (end <= at) continue;
-      node.append(text.slice(at, Math.max(at, start)));
-      make("mark", "", node).textContent = text.slice(Math.max(at, start), end);
+      breaking(node, text.slice(at, Math.max(at, start)));
+      breaking(make("mark", "", node), text.slice(Math.max(at, start), end));
       at = end;
     }
-    node.append(text.slice(at));
+    breaking(node, text.slice(at));
     return seen;
   }
 
@@ -349,6 +355,7 @@ export class Picker {
 
   // In the search box and in the list of matches.
   steer(event) {
+    if (event.isComposing) return;
     const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: 8, PageUp: -8 };
     if (event.key in steps) this.active = clamp(this.active + steps[event.key], 0, Math.max(0, this.lines.length - 1));
     else if (event.key === "Enter") this.take(this.active);

@@ -35,11 +35,7 @@ function bitsOf({ low, bits }, at) { return bits === 1 ? `bit ${low[at]}` : `bit
 function whereHeld(matrix, at) {
   if (matrix.byte) {
     const bit = matrix.low ? `, ${bitsOf(matrix, at)}` : "";
-    return [
-      matrix.note,
-      `byte ${matrix.byte[at]} (${hex(matrix.byte[at], 12)})${bit} of ${matrix.operand}'s tile, ${matrix.memory}`,
-      `core matrix ${matrix.core[at]}, row ${matrix.line[at]}`,
-    ];
+    return [`in shared memory, byte ${matrix.byte[at]} (${hex(matrix.byte[at], 12)})${bit}`, `core matrix ${matrix.core[at]}, row ${matrix.line[at]}`, matrix.memory];
   }
   if (!matrix.lane) return [matrix.note];
   const byte = matrix.name.startsWith("SF") ? `, byte ${matrix.low[at] / 8}` : "";
@@ -53,10 +49,10 @@ function nibbleOf({ E }, row, chunk) {
 }
 
 // What a nibble keeps: columns of A.
-function kept({ A, E, stored }, row, chunk) {
+function kept({ E, stored }, row, chunk) {
   const each = stored.columns / E.columns;
   const columns = Array.from(stored.home.slice(row * stored.columns + chunk * each, row * stored.columns + (chunk + 1) * each));
-  return `keeps ${columns.map((column) => `${A.label}[${row}][${column}]`).join(", ")}`;
+  return `keeps column${columns.length > 1 ? "s" : ""} ${columns.join(", ")} of chunk ${chunk}`;
 }
 
 // A cell and its block's scale factor, either way.

@@ -87,7 +87,11 @@ export class Stepper {
     const cell = { name: "D", row, column };
     if (first === null) return text.startsWith("C[") ? [cell, { name: "C", row, column }] : [cell];
     const found = [{ name: "A", row, column: first, column2: last }, { name: "B", row: first, row2: last, column: walk.other }, cell];
-    const { A, stored } = this.app.matrices;
+    const { A, SFA, stored } = this.app.matrices;
+    if (SFA) {
+      const block = Math.floor((first * SFA.columns) / A.columns);
+      found.push({ name: "SFA", row, column: block }, { name: "SFB", row: block, column: walk.other });
+    }
     if (!stored) return found;
     const homes = [];
     for (let k = first; k <= last; k += 1) if (A.home[row * A.columns + k] >= 0) homes.push(A.home[row * A.columns + k] % stored.columns);

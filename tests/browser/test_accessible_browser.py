@@ -1,0 +1,131 @@
+"""The explorer without a mouse and without eyes: every control by keyboard, focus that shows, names for all of it, in both themes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ptxlab
+
+pytestmark = pytest.mark.browser
+
+AXE = Path(__file__).parents[2] / ".venv" / "front" / "node_modules" / "axe-core" / "axe.min.js"  # what `python -m tests.front` installs
+DENSE = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+FORMS = {
+    "dense": DENSE,
+    "sparse": "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32",
+    "scaled": "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3",
+    "wgmma": "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16",
+}
+FOCUS = """() => {
+  const node = document.activeElement;
+  const style = getComputedStyle(node);
+  const said = node.getAttribute('aria-label') || node.textContent || node.title;
+  const pane = node.closest('[data-pane]')?.dataset.pane;
+  const part = [...node.closest('.ptx-explorer')?.querySelectorAll('.ptx-head, .ptx-bar, .ptx-panel, .ptx-walk, .ptx-why') ?? []].find((each) => each.contains(node));
+  return { inside: Boolean(node.closest('.ptx-explorer')), tag: node.tagName, said: said.trim(), ring: style.outlineStyle !== 'none' || node.matches('.ptx-cell'),
+    part: pane ? `pane ${pane}` : part?.className ?? '' };
+}"""
+
+
+@pytest.fixture(scope="module")
+def book(lab: Any, page: Any) -> Any:
+    opened = lab.open(page, "accessible", [f"import numpy as np, ptxlab\nex = ptxlab.explore({DENSE!r})\nex", "pass"])
+    opened.run(0)
+    page.wait_for_selector(".ptx-explorer [data-pane=A] canvas", timeout=30_000)
+    return opened
+
+
+@pytest.fixture
+def dark(page: Any) -> Iterator[Any]:
+    """Switches the theme, and back afterwards."""
+
+    def switch(name: str) -> None:
+        page.evaluate("name => window.jupyterapp.commands.execute('apputils:change-theme', { theme: name })", name)
+        page.wait_for_function("light => document.body.dataset.jpThemeLight === light", arg=str("Light" in name).lower())
+        page.wait_for_timeout(300)
+
+    yield lambda: switch("JupyterLab Dark")
+    switch("JupyterLab Light")
+
+
+def complaints(page: Any) -> list[str]:
+    """What axe-core finds wrong in the explorer."""
+    page.evaluate(AXE.read_text(encoding="utf-8"))
+    found = page.evaluate(
+        "async () => { const found = await axe.run('.ptx-explorer');"
+        " return [found.passes.length, found.violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(' | ')}`)]; }"
+    )
+    assert found[0] > 10, "axe looked at nothing"
+    return list(found[1])
+
+
+@pytest.mark.skipif(not AXE.exists(), reason="axe-core is installed by python -m tests.front, which needs npm")
+@pytest.mark.parametrize("form", FORMS)
+def test_axe_has_nothing_to_say(book: Any, page: Any, dark: Any, form: str) -> None:
+    """Roles, names and contrasts as axe-core knows them; with the reason open, and the picker; light and dark."""
+    book.run(1, f"ex.instruction = {FORMS[form]!r}; ex.view.tracing = True; ex.selection = 'D', 1, 2")
+    page.wait_for_function("name => document.querySelector('.ptx-mnemonic').innerText === name", arg=FORMS[form])
+    page.wait_for_selector(".ptx-why-cell")
+    assert complaints(page) == []
+    page.get_by_role("button", name="change", exact=False).first.click()
+    page.wait_for_timeout(600)
+    assert complaints(page) == []
+    dark()
+    assert complaints(page) == []
+    page.keyboard.press("Escape")
+
+
+def test_tab_reaches_all_parts_and_leaves(book: Any, page: Any) -> None:
+    """Tab goes through head, bar, lanes, registers, every matrix, the steps and the reason, says what each is, shows where it is, and leads out."""
+    book.run(1, f"ex.instruction = {FORMS['sparse']!r}; ex.selection = 'D', 1, 2; ex.view.tracing = False")
+    page.wait_for_function("name => document.querySelector('.ptx-mnemonic').innerText === name", arg=FORMS["sparse"])
+    page.locator(".ptx-head button").first.focus()
+    seen: list[dict[str, Any]] = [page.evaluate(FOCUS)]
+    for _ in range(150):
+        page.keyboard.press("Tab")
+        seen.append(page.evaluate(FOCUS))
+        if not seen[-1]["inside"]:
+            break
+    assert not seen.pop()["inside"], "the focus does not leave the explorer"
+    assert [stop for stop in seen if not stop["said"]] == []
+    assert [stop for stop in seen if not stop["ring"]] == []
+    parts = list(dict.fromkeys(stop["part"].split()[0] if "pane" not in stop["part"] else stop["part"] for stop in seen))
+    assert {"ptx-head", "ptx-bar", "ptx-panel", "pane A", "pane B", "pane D", "pane stored", "ptx-walk", "ptx-why"} <= set(parts)
+
+
+def test_all_of_it_by_keyboard(book: Any, page: Any) -> None:
+    """Another instruction, a number in A, its lane's register, the reason of a cell of D, and back: no mouse."""
+    python = lambda code: book.run(1, code)  # noqa: E731
+    python(f"ex.instruction = {DENSE!r}; ex.A = np.zeros((16, 16)); ex.B = np.ones((16, 8)); ex.C = np.zeros((16, 8)); ex.view.tracing = False")
+    page.wait_for_function("name => document.querySelector('.ptx-mnemonic').innerText === name", arg=DENSE)
+    page.locator("[data-pane=A] .ptx-cell").focus()
+    for key in ("Control+Home", "ArrowDown", "ArrowRight", "ArrowRight"):
+        page.keyboard.press(key)
+    page.keyboard.type("2.5")
+    page.keyboard.press("Enter")
+    page.wait_for_function("() => document.querySelector('.ptx-explorer [data-pane=A] .ptx-cell').getAttribute('aria-label').startsWith('A[2][2]')")
+    assert python("print(ex.A[1, 2], ex.D[1, 0])") == "2.5 2.5"
+    place = ptxlab.instruction(DENSE).a.where(1, 2)[0]
+    page.locator("[data-pane=A] .ptx-cell").focus()
+    page.keyboard.press("ArrowUp")
+    page.wait_for_function("lane => document.querySelector('.ptx-lane[aria-pressed=true]').innerText === String(lane)", arg=place.lane)
+    box = page.locator(f".ptx-hex[data-operand=A][data-register='{place.register}']").first
+    box.focus()
+    page.keyboard.type("0x40004000")
+    page.keyboard.press("Enter")
+    page.wait_for_function("() => document.querySelector('[data-testid=status]').innerText.startsWith('A[1][2] = 2 ')")
+    assert python("print(ex.A[1, 2], ex.A[1, 3], ex.D[1, 0])") == "2.0 2.0 4.0"
+    page.locator("[data-pane=D] .ptx-cell").focus()
+    page.keyboard.press("Control+Home")
+    page.keyboard.press("ArrowDown")
+    page.wait_for_function("() => document.querySelector('.ptx-why-fold').innerText.includes('D[1][0] = 4')")
+    page.locator(".ptx-why-fold").focus()
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".ptx-why-cell")
+    page.locator("[data-pane=A] .ptx-cell").focus()
+    page.keyboard.press("Control+z")
+    assert python("print(ex.A[1, 2], ex.A[1, 3])") == "2.5 0.0"
