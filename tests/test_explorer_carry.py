@@ -38,6 +38,14 @@ def bench(text: str | Instruction) -> Bench:
     return Bench(ptxlab.instruction(text))
 
 
+def touched(text: str) -> Bench:
+    """A bench on which A and B are no longer those that it began with."""
+    made = bench(text)
+    for name in ("A", "B"):
+        made.fill(name, "random")
+    return made
+
+
 def holds(kind: DType, values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Whether a type has these values, by all that it has where they are few, else by rounding there and back."""
     wide = values.astype(np.float64)
@@ -189,7 +197,7 @@ def test_metadata_stays_where_it_can() -> None:
 
 
 def test_the_first_of_four_products() -> None:
-    old, new = bench(QUADS), bench(HALF)
+    old, new = touched(QUADS), bench(HALF)
     said = carried(old, new)
     assert "A: rows 8..31 do not fit and are left out" in said and "B: columns 8..31 do not fit and are left out" in said
     assert np.array_equal(new.values("D")[:8], old.values("D")[:8])
@@ -199,10 +207,24 @@ def test_the_first_of_four_products() -> None:
 
 
 def test_the_product_of_what_was_kept_is_the_same() -> None:
-    old, new = bench(HALF), bench(WIDE)
+    old, new = touched(HALF), bench(WIDE)
     old.set_values("C", np.arange(128).reshape(16, 8))
     carried(old, new)
     assert np.array_equal(new.values("D")[:16, :8], old.values("D")) and not new.values("D")[16:].any()
+
+
+def test_what_nobody_touched_is_random_again() -> None:
+    """Only what was edited is carried over: beside an edited B stands the new instruction's own A."""
+    old, new = bench(HALF), bench(WIDE)
+    assert carried(old, new) == []
+    assert all(np.array_equal(new.codes(name), bench(WIDE).codes(name)) for name in ("A", "B", "C"))
+    old.set_cell("B", 0, 0, "2.5")
+    carried(old, new)
+    assert np.array_equal(new.codes("A"), bench(WIDE).codes("A"))
+    assert np.array_equal(new.values("B")[:, :8], old.values("B")) and not new.values("B")[:, 8:].any()
+    same = bench(HALF.replace("f32.f16.f16.f32", "f16.f16.f16.f16"))
+    carried(bench(HALF), same)
+    assert np.array_equal(same.codes("A"), bench(HALF).codes("A"))
 
 
 def test_scale_factors_follow_k() -> None:

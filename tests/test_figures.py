@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import struct
 import sys
 import xml.etree.ElementTree as ET
 from collections import Counter
@@ -48,6 +50,10 @@ PICTURES = {
     "trace f16": describe.trace(F16.trace(np.full((16, 16), 0.1), np.full((16, 8), 3), np.full((16, 8), 2.0**-30), 0, 0)),
     "trace s4": describe.trace(S4.trace(np.full((16, 64), 7), np.full((64, 8), 7), np.full((16, 8), 2**31 - 1), 0, 0)),
     "trace f64": describe.trace(F64.trace(np.full((8, 4), 0.1), np.full((4, 8), -3), np.full((8, 8), 2.0**-300), 7, 7)),
+    "values s4": describe.values(S4, "A", np.tile(np.arange(-8, 8), (16, 4))),
+    "values sparse tf32": describe.values(SP_TF32, "A", np.tile([0, -1 / 3], (16, 8)), lane=5),
+    "values D wgmma, one warp": describe.values(WGMMA, "D", np.arange(64 * 24).reshape(64, 24), warp=1),
+    "all of a lane": describe.registers(S4, 5),
     "lane b1": describe.lane(B1, "A", 9, np.zeros((32, 1), np.uint32)),
 }
 
@@ -193,14 +199,30 @@ def test_html_is_one_file_that_works_offline(tmp_path: Path) -> None:
     assert "<script src=" not in text.replace("'", '"')
 
 
+def test_svg_of_a_figure_is_our_own_unless_the_figure_was_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    picture, figure = describe.fragment(S4, "C"), figures.fragment(S4, "C")
+    for what in (picture, figure):
+        assert figures.save(what, tmp_path / "c.svg").read_text(encoding="utf-8") == figures.svg(picture)
+    written = []
+    monkeypatch.setattr(type(figure), "write_image", lambda self, to, scale: written.append((self, to.name, scale)))
+    figure.update_layout(paper_bgcolor="black")
+    figures.save(figure, tmp_path / "c.svg")
+    figures.save(figures.matrix([[1, 2]]), tmp_path / "d.png")
+    assert written[0] == (figure, "c.svg", 1) and written[1][1:] == ("d.png", 2)
+
+
 @pytest.mark.browser
-@pytest.mark.parametrize("suffix", ["svg", "png"])
-def test_images_through_a_browser(tmp_path: Path, suffix: str, chromium_path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pdf_has_one_page_of_lines_and_letters_and_png_two_pixels_for_one(
+    tmp_path: Path, chromium_path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("BROWSER_PATH", chromium_path)
-    content = figures.save(figures.fragment(S4, "C"), tmp_path / f"c.{suffix}").read_bytes()
-    assert content.startswith({"svg": b"<svg", "png": b"\x89PNG"}[suffix])
-    if suffix == "svg":
-        assert b"T31:{c2,c3}" in content
+    drawing = draw(describe.fragment(S4, "C"))
+    page = figures.save(figures.fragment(S4, "C"), tmp_path / "c.pdf").read_bytes()
+    assert len(re.findall(rb"/Type /Page\b", page)) == 1 and b"/Subtype /Image" not in page and b"/ToUnicode" in page
+    (box,) = re.findall(rb"/MediaBox \[0 0 ([\d.]+) ([\d.]+)\]", page)
+    assert [float(points) / 0.75 for points in box] == pytest.approx([drawing.width, drawing.height], abs=1)
+    image = figures.save(describe.fragment(S4, "C"), tmp_path / "c.png").read_bytes()
+    assert image.startswith(b"\x89PNG") and struct.unpack(">II", image[16:24]) == (2 * drawing.width, 2 * drawing.height)
 
 
 def test_save_says_what_is_wrong(tmp_path: Path) -> None:
@@ -261,9 +283,18 @@ def test_neighbouring_groups_and_shades_can_be_told_apart(sight: str) -> None:
             assert np.linalg.norm(seen[lane] - seen[lane + 1]) > JUST_NOTICEABLE, f"lanes {lane} and {lane + 1}"
 
 
+@pytest.mark.parametrize("sight", SIGHT)
+def test_signs_and_sizes_of_a_map_of_values_can_be_told_apart(sight: str) -> None:
+    low, zero, high = (lab(fill(describe.Cell(0, 0, 1, 1, (), heat=heat)), sight) for heat in (-0.5, 0.0, 0.5))
+    assert min(np.linalg.norm(low - zero), np.linalg.norm(high - zero), np.linalg.norm(low - high)) > 5 * JUST_NOTICEABLE
+    light = [lab(fill(describe.Cell(0, 0, 1, 1, (), heat=i / 16)), sight)[0] for i in range(-16, 17)]
+    assert (np.diff(light[:17]) > 0).all() and (np.diff(light[16:]) < 0).all()  # also in grey: the darker the larger
+
+
 def test_text_is_readable_on_every_colour() -> None:
     assert len(set(palette.LANES)) == 32
-    for colour in (*palette.LANES, palette.SILENT, palette.PAPER):
+    heats = [fill(describe.Cell(0, 0, 1, 1, (), heat=i / 16)) for i in range(-16, 17)]
+    for colour in (*palette.LANES, *heats, palette.SILENT, palette.PAPER):
         assert palette.contrast(palette.text_colour(colour), colour) >= 4.5
     assert palette.contrast(palette.DIM, palette.SILENT) >= 4.5
     assert palette.contrast("#000000", "#FFFFFF") == pytest.approx(21)

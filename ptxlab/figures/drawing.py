@@ -90,7 +90,7 @@ def paint(cell: Cell) -> tuple[str, float]:
         return (_HUES[hue], 0.62 if cell.text == "1" and hue != "grey" else 0.34 if cell.text == "1" else 0.16) if hue else (palette.PAPER, 0.0)
     part = 0.18 if cell.state == "dim" else 1.0
     if cell.heat is not None:
-        return _HUES["vermilion" if cell.heat > 0 else "blue"], 0.9 * part * round(16 * abs(cell.heat)) / 16
+        return _HUES["vermilion" if cell.heat > 0 else "blue"], 0.82 * part * round(16 * abs(cell.heat)) / 16
     return (_HUES["grey"], 0.12) if cell.lane is None else (palette.lane_colour(cell.lane), part)
 
 

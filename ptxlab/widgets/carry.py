@@ -1,7 +1,8 @@
 """What stays on the bench when the instruction changes, and what is said of the rest.
 
 Of A, B and C the common top left block stays, with zeros around it, so that the product of what was kept is still the same.
-Where both instructions have the very same operand its registers stay, to the last ignored bit.
+Where both instructions have the very same operand its registers stay, to the last ignored bit. A matrix that nobody has touched since
+the bench was opened is worth nothing: the new instruction has its own random one.
 """
 
 from __future__ import annotations
@@ -42,9 +43,10 @@ def carried(old: Bench, new: Bench, chips: Sequence[str] | None = None) -> list[
     said: list[str] = []
     held = dict(new.state.held)
     _keep_chips(old, new, new.chips if chips is None else chips, said)
+    first = Bench(old.ins, old.seed)
     for name in ("A", "B", "C"):
         kept = _as_they_are(old, new, name)
-        held |= kept or _block(old, new, name, said)
+        held |= kept or ({} if _untouched(old, first, name) else _block(old, new, name, said))
     for name in ("SFA", "SFB"):
         held |= _scales(old, new, name, said)
     new.restore(State(held, _options(old, new, said)))
@@ -76,6 +78,12 @@ def _as_they_are(old: Bench, new: Bench, name: str) -> dict[str, Codes]:
     if "E" in names and not _legal(new.ins, old.codes("E")).all():
         return {}
     return {each: old.state.held[each] for each in names}
+
+
+def _untouched(old: Bench, first: Bench, name: str) -> bool:
+    """Whether a matrix is still the one that the bench began with."""
+    names = ("A", "E") if name == "A" and old.ins.sparse else (name,)
+    return all(np.array_equal(old.state.held[each], first.state.held[each]) for each in names)
 
 
 def _legal(ins: Instruction, nibbles: Codes) -> NDArray[np.bool_]:

@@ -76,7 +76,7 @@ def picture(
         return describe.product(ins, codes={name: bench.codes(name) for name in names}, marked=differ, copies=copies, **how)
     nibbles = bench.codes("E") if ins.sparse else None
     return describe.values(
-        ins, what, codes=bench.codes(what), nibbles=nibbles, marked=differ if what == "D" else None, copy=bench.copy_of(what), **look
+        ins, what, codes=bench.codes(what), nibbles=nibbles, marked=differ if what == "D" else None, copy=bench.copy_of(what), **how
     )
 
 

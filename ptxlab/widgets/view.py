@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import anywidget
@@ -10,11 +11,13 @@ import traitlets
 from ..errors import PtxlabError
 from .live import place
 from .module import script, style
+from .wire import difference
 
 __all__ = ["LOOKS", "MATRICES", "PINS", "View"]
 
 PINS = 4  # lanes that can be pinned
 MATRICES = ("A", "stored", "B", "C", "D", "E", "SFA", "SFB")
+_LARGE = (*MATRICES, "held")  # of these a page gets what changed
 
 #: How it is shown, which says nothing of the numbers: the trait, and the control that sets it. A saved page has these too.
 LOOKS: dict[str, dict[str, Any]] = {
@@ -62,6 +65,38 @@ class View(anywidget.AnyWidget):
     catalogue = traitlets.Dict().tag(sync=True)  # of the picker; empty until it is first opened
     tracing = traitlets.Bool(False).tag(sync=True)  # whether the panel below says why a cell of D has its bits
     trace = traitlets.Dict().tag(sync=True)  # for the cell of D that was chosen last: {row, column, walk}, and where `tracing` the picture
+
+    def __init__(self, **given: Any) -> None:
+        self._latest: dict[str, tuple[int, Any]] = {}  # what is large: how often it was sent, and what
+        self._brief = False
+        super().__init__(**given)
+        self.on_msg(self._on_lost)
+
+    def _on_lost(self, _: Any, message: Any, __: Any) -> None:
+        """A page lacks what a difference was from."""
+        if message == {"do": "whole"}:
+            self._latest = {name: (count, None) for name, (count, _) in self._latest.items()}
+            self.send_state(_LARGE)
+
+    def send_state(self, key: str | Iterable[str] | None = None) -> None:
+        """Send traits to the page; those that are large by what changed in them, unless all are asked for."""
+        self._brief = key is not None
+        try:
+            super().send_state(key)
+        finally:
+            self._brief = False
+
+    def get_state(self, key: str | Iterable[str] | None = None, drop_defaults: bool = False) -> dict[str, Any]:
+        """What travels. What is large has a stamp, by which a page knows whether it has what a difference is from."""
+        state: dict[str, Any] = super().get_state(key, drop_defaults)
+        for name in state.keys() & set(_LARGE):
+            new = state[name]
+            count, last = self._latest.get(name, (0, None))
+            found = difference(last, new) if self._brief and last is not new else None
+            stamp = count + (last is not new)
+            self._latest[name] = stamp, new
+            state[name] = {**new, "stamp": stamp} if found is None else {**found, "since": count, "stamp": stamp}
+        return state
 
     def takes(self, name: str, value: Any) -> bool:
         """Whether a trait may have this value."""

@@ -16,7 +16,7 @@ from ..memory import Tile
 from ..operand import Operand
 from .bench import Bench, Result
 
-__all__ = ["about", "compared", "drawn", "held", "identical", "made_of", "wire"]
+__all__ = ["about", "compared", "difference", "drawn", "held", "identical", "made_of", "wire"]
 
 _DARK_PAPER = "#1C1C1C"
 
@@ -46,6 +46,30 @@ def wire(bench: Bench, name: str, codes: NDArray[Any] | None = None) -> dict[str
         np.put_along_axis(home, positions, np.arange(positions.size).reshape(positions.shape), axis=1)
         sent["home"] = home.tobytes() if name == "A" else positions.astype(np.int32).tobytes()
     return sent
+
+
+def difference(old: Any, new: Any) -> dict[str, Any] | None:
+    """How to make the new from the old: parts by their name, words of bytes and items of lists by their index. None where little stayed.
+
+    >>> difference({"codes": bytes(64), "count": 1}, {"codes": bytes(60) + b"\\7\\0\\0\\0", "count": 2})
+    {'parts': {'codes': {'at': b'\\x0f\\x00\\x00\\x00', 'to': b'\\x07\\x00\\x00\\x00'}, 'count': {'new': 2}}}
+    >>> difference({"A": ["a", "b", "c"]}, {"A": ["a", "x", "c"]})
+    {'parts': {'A': {'at': [1], 'to': ['x']}}}
+    """
+    if type(old) is not type(new):
+        return None
+    if isinstance(new, dict):
+        if old.keys() != new.keys():
+            return None
+        return {"parts": {name: difference(old[name], part) or {"new": part} for name, part in new.items() if old[name] != part}}
+    if not isinstance(new, bytes | list) or len(old) != len(new) or (isinstance(new, bytes) and len(new) % 4):
+        return None
+    if isinstance(new, list):
+        places = [index for index, (one, other) in enumerate(zip(old, new, strict=True)) if one != other]
+        return {"at": places, "to": [new[index] for index in places]}
+    words = np.frombuffer(new, np.uint32)
+    at = np.flatnonzero(words != np.frombuffer(old, np.uint32))
+    return {"at": at.astype(np.uint32).tobytes(), "to": words[at].tobytes()} if 2 * at.size < words.size else None
 
 
 def made_of(bench: Bench, result: Result) -> dict[str, tuple[Any, ...]]:

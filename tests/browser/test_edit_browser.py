@@ -210,10 +210,12 @@ def test_blocks(sheet: Sheet) -> None:
     assert sheet.block("4:8", "4:8") == [[1, 2, 1, 2], [3, -7, -7, 4], [1, -7, -7, 2], [3, 4, 3, 4]]
 
     # all of it, copied and cleared
+    sheet.click("A", 9, 9)
     sheet.press("Control+a", "Control+c", "Delete")
     assert [line.count("\t") for line in sheet.clipboard().splitlines()] == [63] * 16
     sheet.reads("A", 4, 4, 0)
     assert sheet.block(":", ":") == [[0] * 64] * 16
+    sheet.click("A", 0, 0)
     sheet.paste(sheet.clipboard())
     sheet.reads("A", 6, 6, -7)
 

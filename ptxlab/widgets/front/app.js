@@ -1,7 +1,7 @@
 // The whole view: it draws what Python sends and sends back what is typed.
 // Which lane holds what, what a code means and what D is are all decided in Python.
 
-import { make, clamp } from "./text.js";
+import { make, clamp, write } from "./text.js";
 import { MATRICES, readMatrix, editText, lanesOf, block } from "./matrix.js";
 import { describe, describeLine } from "./say.js";
 import { bands } from "./bands.js";
@@ -29,8 +29,9 @@ export class App {
     this.line = /** @type {any} */ (null);
     this.selection = /** @type {any} */ (null);
     this.panes = /** @type {Pane[]} */ ([]);
-    this.painters = new Map();
-    this.measured = new Map();
+    this.painters = this.measured = new WeakMap();
+    this.look = "";
+    this.frame = 0;
     this.shown = this.sized = "";
     this.dark = false;
     this.unfolded = false;
@@ -79,20 +80,20 @@ export class App {
     this.theme.observe(document.body, { attributes: true, attributeFilter: ["class", "data-jp-theme-light", "data-jp-theme-name"] });
   }
 
-  stop() { this.stepper.pause(); this.sizes.disconnect(); this.theme.disconnect(); this.model.off(); }
+  stop() { cancelAnimationFrame(this.frame); this.stepper.pause(); this.sizes.disconnect(); this.theme.disconnect(); this.model.off(); }
 
   refresh() {
     this.about = this.model.get("about");
     if (!this.about?.matrices || !this.root.isConnected) return;
     this.lane = this.model.get("lane");
-    for (const name of MATRICES) this.matrices[name] = readMatrix(this.model, this.about, name);
-    if (this.selection && !this.matrices[this.selection.name]) this.selection = null;
+    for (const name of MATRICES) this.matrices[name] = readMatrix(this.model, this.about, name, this.matrices[name]);
+    if (Object.keys(this.about.matrices).some((name) => !this.matrices[name])) return; // they are on their way
+    const { rows = 0, columns = 0 } = this.matrices[this.selection?.name] ?? {};
+    if (this.selection && (this.range().bottom >= rows || this.range().right >= columns)) this.selection = null;
     readTheme(this);
-    [this.painters, this.measured] = [new Map(), new Map()];
     this.head.show(this.about.mnemonic);
     this.bar.update();
-    const problem = this.model.get("problem");
-    this.problem.textContent = problem;
+    write(this.problem, this.model.get("problem"));
     this.panel.update();
     this.why.update();
     const shown = ["B", "A", "D", "stored", ...(this.model.get("show_c") ? ["C"] : [])].filter((name) => this.matrices[name]);
@@ -234,7 +235,13 @@ export class App {
 
   bands() { return bands(this.matrices, this.about, this.hovered); }
 
-  drawOver() { for (const pane of this.panes) pane.drawOver(); }
+  // Once a frame, however often it is asked for.
+  drawOver() {
+    this.frame ||= requestAnimationFrame(() => {
+      this.frame = 0;
+      for (const pane of this.panes) pane.drawOver();
+    });
+  }
 
   // Scrolls what is marked into view.
   reveal(marks) {
@@ -251,13 +258,13 @@ export class App {
     const line = this.shownLine();
     this.panel.outline(line && lanesOf(this.matrices, line));
     if (line && (this.line || !this.hovered?.name)) {
-      this.status.textContent = describeLine(this.matrices, line);
+      write(this.status, describeLine(this.matrices, line));
       return;
     }
     const at = this.hovered?.name ? this.hovered : this.selection;
-    this.status.textContent = at && this.matrices[at.name]
+    write(this.status, at && this.matrices[at.name]
       ? describe(this.matrices, this.about, at)
-      : this.model.get("hint") ?? "Point at a cell to see who holds it; click to choose it; type to change it.";
+      : this.model.get("hint") ?? "Point at a cell to see who holds it; click to choose it; type to change it.");
   }
 
   // Choosing a cell chooses its lane, except when Enter or Tab moves on: the edited lane stays in view.

@@ -1,7 +1,7 @@
 // The bar above the picture: what is shown and how, fills, undo, who computes D, and ways to take it along.
 // Python says what there is to choose (`tools`); choices go back as messages, or as traits where they concern the look alone.
 
-import { make, copyText } from "./text.js";
+import { make, copyText, write } from "./text.js";
 
 export class Bar {
   constructor(app, parent) {
@@ -22,7 +22,7 @@ export class Bar {
     if (key !== this.built) this.build(tools);
     this.built = key;
     for (const show of this.shows) show(tools);
-    this.note.textContent = model.get("note") ?? "";
+    write(this.note, model.get("note") ?? "");
   }
 
   // Nodes are made anew only where there is something else to choose, so that the focus stays.
@@ -43,7 +43,7 @@ export class Bar {
     if (tools.still) return;
     this.gpu(result);
     const take = this.group("take along");
-    for (const [what, text, hint] of [["code", "Python", "Copy the Python that gives what is on the screen"], ["link", "Link", "Copy a text that ptxlab.explore(...) opens again"], ["page", "Page", "Save this as a page that needs no notebook"]]) {
+    for (const [what, text, hint] of [["code", "Copy Python", "Copy the Python that gives what is on the screen"], ["link", "Copy link", "Copy a text that ptxlab.explore(...) opens again"], ["page", "Save page", "Save this as a page that needs no notebook"]]) {
       const button = this.button(take, text, hint, { do: "export", what });
       button.dataset.export = what;
     }
@@ -75,7 +75,8 @@ export class Bar {
         node.replaceChildren();
         for (const [text] of offered) make("option", "", node).textContent = text;
       }
-      node.selectedIndex = offered.findIndex(([, each]) => each === value(tools));
+      const place = offered.findIndex(([, each]) => each === value(tools));
+      if (node.selectedIndex !== place) node.selectedIndex = place;
     });
     return node;
   }
@@ -96,7 +97,7 @@ export class Bar {
       step("−", "smaller cells", -range.step);
       const now = make("button", "ptx-tool ptx-percent", box, { type: "button", "aria-label": "cells as wide as the page", "data-trait": trait });
       now.addEventListener("click", () => set(100));
-      this.shows.push(() => { now.textContent = `${model.get(trait)} %`; });
+      this.shows.push(() => write(now, `${model.get(trait)} %`));
       step("+", "larger cells", range.step);
     } else {
       const node = make("button", "ptx-tool", parent, { type: "button", title: hint, "data-trait": trait });
@@ -166,7 +167,7 @@ export class Bar {
     node.dataset.tool = "gpu";
     const says = make("span", "ptx-gpu", parent, { role: "status" });
     this.shows.push(({ gpu }) => {
-      says.textContent = gpu.there ? gpu.says : "no GPU here: emulated";
+      write(says, gpu.there ? gpu.says : "no GPU here: emulated");
       says.title = gpu.says;
       node.classList.toggle("busy", gpu.busy);
       node.title = gpu.there ? "Have the GPU give D too, and mark where it differs" : gpu.says;

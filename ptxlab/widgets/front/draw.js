@@ -1,7 +1,7 @@
 // What a pane looks like: its cells, and over them outlines of lanes, of what belongs together, of what is chosen.
 
 import { binary, clamp } from "./text.js";
-import { largest, cellsOf, differing } from "./matrix.js";
+import { largest, cellsOf, changedCells, differing } from "./matrix.js";
 import { LETTER, cellLines, roomFor } from "./label.js";
 import { GUTTER, drawEdges, drawHeadings } from "./edges.js";
 import { filledRange } from "./fill.js";
@@ -23,10 +23,10 @@ function eachVisible(pane, layer, call) {
   }
 }
 
-function freshContext(pane, canvas) {
+function contextOf(pane, canvas, fresh = true) {
   const context = canvas.getContext("2d");
   context.setTransform(pane.app.ratio, 0, 0, pane.app.ratio, 0, 0);
-  context.clearRect(0, 0, canvas.width, canvas.height);
+  if (fresh) context.clearRect(0, 0, canvas.width, canvas.height);
   return context;
 }
 
@@ -37,18 +37,30 @@ function clipToCells(pane, context) {
   context.clip();
 }
 
+// Where only numbers changed, the cells that have them are drawn anew, and no others.
 export function drawPane(pane) {
   if (!pane.layers.length) return;
-  const context = freshContext(pane, pane.base);
+  const { app, layers, scroller } = pane;
+  const matrices = layers.map((layer) => app.matrices[layer.name]);
+  pane.at = { x: scroller.scrollLeft, y: scroller.scrollTop };
+  const byValue = app.model.get("colour_by") === "value"; // then, and where no lane holds them, a cell looks by the largest
+  const drawn = JSON.stringify([app.look, pane.at, matrices.map((matrix) => [app.labelSize(matrix), byValue || !matrix.lane ? largest(matrix) : 0])]);
+  const sharp = [app.ratio, pane.at.x, pane.at.y].every(Number.isInteger); // cells end where pixels do
+  const kept = sharp && drawn === pane.drawn && matrices.every((matrix, index) => matrix.info === pane.painted[index].info);
+  const changes = layers.map((_, index) => (kept ? changedCells(pane.painted[index], matrices[index]) : null));
+  [pane.drawn, pane.painted] = [drawn, matrices];
+  app.drawOver();
+  if (changes.every((cells) => cells?.length === 0)) return;
+  const context = contextOf(pane, pane.base, !kept);
   clipToCells(pane, context);
-  for (const layer of pane.layers) drawLayer(pane, context, layer);
-  nameProducts(pane, context);
+  layers.forEach((layer, index) => drawLayer(pane, context, layer, changes[index]));
+  if (!kept) nameProducts(pane, context);
   context.restore();
-  drawHeadings(pane, context);
-  pane.drawOver();
+  if (!kept) drawHeadings(pane, context);
 }
 
-function drawLayer(pane, context, layer) {
+// All of its cells, or only some.
+function drawLayer(pane, context, layer, some) {
   const { app } = pane;
   const matrix = app.matrices[layer.name];
   const high = layer.down.size;
@@ -66,11 +78,11 @@ function drawLayer(pane, context, layer) {
   const narrow = clamp((layer.width - inset - 3.5) / (length * size * LETTER), 0.8, 1); // squeezed letters keep neighbours apart
   const pad = Math.max(1.5, (layer.width - inset - length * size * LETTER * narrow) / 2);
   const paint = app.painter(matrix);
-  const grey = digits || matrix.lane || app.model.get("colour_by") === "value" ? 0 : largest(matrix.values); // pixels that no lane holds: grey by size
+  const grey = digits || matrix.lane || app.model.get("colour_by") === "value" ? 0 : largest(matrix); // pixels that no lane holds: grey by size
   context.font = `${size}px ${app.ink.mono}`;
   context.textAlign = "right";
   context.textBaseline = "middle";
-  eachVisible(pane, layer, (row, column, index, x, y, width) => {
+  const drawCell = (row, column, index, x, y, width) => {
     const [fill, text] = paint(index);
     const ghost = matrix.home && layer.name === "A" && matrix.home[index] < 0;
     const faint = ghost || (!digits && !aside && matrix.values[index] === 0);
@@ -89,7 +101,14 @@ function drawLayer(pane, context, layer) {
       const middle = y + (high - inset) / 2 + 0.5 + (line - (words.length - 1) / 2) * Math.min(size + 1, high / lines);
       context.fillText(word, x + width - inset - pad, middle, Math.max(1, word.length * size * LETTER * narrow));
     });
-  });
+  };
+  if (!some) eachVisible(pane, layer, drawCell);
+  for (const index of some ?? []) {
+    const cell = cellBox(pane, layer, index);
+    if (!cell) continue;
+    context.clearRect(cell.x, cell.y, cell.width, cell.height);
+    drawCell(cell.row, cell.column, index, cell.x, cell.y, cell.width);
+  }
 }
 
 // A nibble without room for a digit: four bars, tall for 1, low for 0.
@@ -103,38 +122,59 @@ function drawBits(pane, context, bits, x, y, width) {
   });
 }
 
+// All that is marked in a pane, as plain data: where it is the same as before, nothing is drawn.
+function marksOf(pane) {
+  const { app } = pane;
+  const here = (mark) => Boolean(mark && pane.layer(mark.name));
+  const held = pane.layers.some(({ name }) => app.matrices[name].lane);
+  const offer = app.model.get("offer");
+  return {
+    lanes: held ? app.shownLanes() : [],
+    lane: held ? app.hoveredLane() : -1,
+    bands: app.bands().filter(here),
+    steps: app.stepper.marks().filter(here),
+    hovered: here(app.hovered) ? app.hovered : null,
+    chosen: here(app.selection) ? { name: app.selection.name, ...app.range() } : null,
+    focused: document.activeElement === pane.input,
+    filling: pane.filling?.to && filledRange(app, pane.filling.to),
+    spots: here(offer) ? offer.spots : [],
+    differing: pane.layers.map(({ name }) => (app.matrices[name].differ ? differing(app.matrices[name]) : [])),
+  };
+}
+
 export function drawMarks(pane) {
   const { app } = pane;
-  const context = freshContext(pane, pane.over);
   pane.at = { x: pane.scroller.scrollLeft, y: pane.scroller.scrollTop };
+  const marks = marksOf(pane);
+  const marked = JSON.stringify([marks, pane.at, app.look, pane.layers.map(({ digits }) => digits)]);
+  if (marked === pane.marked) return;
+  pane.marked = marked;
+  const context = contextOf(pane, pane.over);
   clipToCells(pane, context);
-  const hovered = app.hovered;
-  const lane = app.hoveredLane();
+  const { lane, hovered, chosen } = marks;
   spotlight(pane, context, lane);
   for (const layer of pane.layers) {
     const matrix = app.matrices[layer.name];
     const held = (by, line, dash = []) => outlineCells(pane, context, layer, cellsOf(matrix, by), (index) => matrix.lane[index] === by, app.ink.text, line, dash);
-    const shown = app.shownLanes();
-    if (matrix.lane) for (const each of shown) held(each.lane, each.line, each.dash);
-    if (matrix.lane && lane >= 0 && !shown.some((each) => each.lane === lane)) held(lane, 0.75);
+    if (matrix.lane) for (const each of marks.lanes) held(each.lane, each.line, each.dash);
+    if (matrix.lane && lane >= 0 && !marks.lanes.some((each) => each.lane === lane)) held(lane, 0.75);
     if (matrix.differ) outlineCells(pane, context, layer, differing(matrix), (index) => matrix.differ[index], app.ink.bad, 2);
   }
   context.translate(GUTTER.left - pane.scroller.scrollLeft, GUTTER.top - pane.scroller.scrollTop);
-  for (const band of app.bands()) if (pane.layer(band.name)) boxAround(pane, context, band, app.ink.brand, 1.5, 0.1);
-  for (const mark of app.stepper.marks()) {
-    if (!pane.layer(mark.name)) continue;
+  for (const band of marks.bands) boxAround(pane, context, band, app.ink.brand, 1.5, 0.1);
+  for (const mark of marks.steps) {
     boxAround(pane, context, mark, app.ink.paper, 5, 0);
     boxAround(pane, context, mark, app.ink.brand, 3, pane.layer(mark.name).digits ? 0 : 0.5);
   }
-  if (hovered && pane.layer(hovered.name)) boxAround(pane, context, hovered, app.ink.text, 2, 0);
-  if (app.selection && pane.layer(app.selection.name)) {
-    const { top, left, bottom, right } = app.range();
-    const wide = { name: app.selection.name, row: top, column: left, row2: bottom, column2: right };
-    boxAround(pane, context, wide, app.ink.brand, document.activeElement === pane.input ? 2.25 : 1.25, top !== bottom || left !== right ? 0.14 : 0);
-    if (pane.filling?.to) boxAround(pane, context, { name: app.selection.name, ...filledRange(app, pane.filling.to) }, app.ink.brand, 1.5, 0.07, [5, 3]);
+  if (hovered) boxAround(pane, context, hovered, app.ink.text, 2, 0);
+  if (chosen) {
+    const { name, top, left, bottom, right } = chosen;
+    const wide = { name, row: top, column: left, row2: bottom, column2: right };
+    boxAround(pane, context, wide, app.ink.brand, marks.focused ? 2.25 : 1.25, top !== bottom || left !== right ? 0.14 : 0);
+    if (marks.filling) boxAround(pane, context, { name, ...marks.filling }, app.ink.brand, 1.5, 0.07, [5, 3]);
   }
-  const { name, spots = [] } = app.model.get("offer") ?? {};
-  for (const [row, column, column2] of pane.layer(name) ? spots : []) {
+  for (const [row, column, column2] of marks.spots) {
+    const { name } = app.model.get("offer");
     boxAround(pane, context, { name, row, column, column2 }, app.ink.paper, 4.5, 0);
     boxAround(pane, context, { name, row, column, column2 }, app.ink.bad, 2.25, 0.12, [4, 3]);
   }

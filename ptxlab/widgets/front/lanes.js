@@ -1,6 +1,6 @@
 // The grid of lanes: one is chosen, others can be pinned beside it.
 
-import { make, clamp } from "./text.js";
+import { make, clamp, write, attribute } from "./text.js";
 
 const PINS = 4; // lanes that can be pinned
 const DASHES = [[4, 2], [1.5, 1.5], [6, 2, 1.5, 2], [3, 4]]; // their outlines in the panes
@@ -67,20 +67,20 @@ export class Lanes {
     const { app, pinned } = this;
     const { lane, about } = app;
     const warp = Math.floor(lane / 32);
-    this.name.textContent = `Lane ${lane}`;
-    this.group.textContent = `${about.lanes > 32 ? `warp ${warp}, ` : ""}group ${Math.floor((lane % 32) / 4)}, thread ${lane % 4} of it`;
-    this.pin.textContent = pinned.includes(lane) ? "pinned" : "pin";
-    this.pin.setAttribute("aria-pressed", String(pinned.includes(lane)));
-    this.pin.setAttribute("aria-label", `${pinned.includes(lane) ? "unpin" : "pin"} lane ${lane}`);
+    write(this.name, `Lane ${lane}`);
+    write(this.group, `${about.lanes > 32 ? `warp ${warp}, ` : ""}group ${Math.floor((lane % 32) / 4)}, thread ${lane % 4} of it`);
+    write(this.pin, pinned.includes(lane) ? "pinned" : "pin");
+    attribute(this.pin, "aria-pressed", pinned.includes(lane));
+    attribute(this.pin, "aria-label", `${pinned.includes(lane) ? "unpin" : "pin"} lane ${lane}`);
     const key = `${about.lanes} ${warp} ${app.dark}`;
     if (key !== this.key) this.build(warp);
     this.key = key;
     for (const button of this.node.querySelectorAll("button")) {
       const each = Number(button.dataset.lane);
-      button.setAttribute("aria-pressed", String(each === lane));
-      button.setAttribute("aria-label", `lane ${each}${pinned.includes(each) ? ", pinned" : ""}`);
+      attribute(button, "aria-pressed", each === lane);
+      attribute(button, "aria-label", `lane ${each}${pinned.includes(each) ? ", pinned" : ""}`);
       button.classList.toggle("pinned", pinned.includes(each));
-      button.tabIndex = each === lane ? 0 : -1;
+      attribute(button, "tabindex", each === lane ? 0 : -1);
     }
     for (const button of this.warps.querySelectorAll("button")) {
       button.classList.toggle("pinned", pinned.some((each) => Math.floor(each / 32) === Number(button.dataset.warp)));

@@ -4,14 +4,27 @@ import { typed, short, exact, binary } from "./text.js";
 
 export const MATRICES = ["A", "stored", "B", "C", "D", "E", "SFA", "SFB"];
 
-export function readMatrix(model, about, name) {
+const MAPS = { lane: "lane", elementOf: "element_map", registerOf: "register_map", low: "low", byte: "byte", core: "core", line: "line" };
+const maps = new WeakMap(); // who holds the cells: fixed for an instruction, so read once
+
+function mapsOf(info) {
+  if (!maps.has(info)) maps.set(info, Object.fromEntries(Object.entries(MAPS).map(([name, sent]) => [name, typed(Int16Array, info[sent])])));
+  return maps.get(info);
+}
+
+// The one that is known, where Python sent no other.
+export function readMatrix(model, about, name, known = /** @type {any} */ (null)) {
   const info = about.matrices?.[name];
   const sent = model.get(name);
   if (!info || !sent?.values) return null;
+  if (known?.sent === sent && known.info === info) return known;
   const Values = info.kind !== "float" ? Int32Array : info.bits === 64 ? Float64Array : Float32Array;
   const Codes = info.bits === 64 ? BigUint64Array : Uint32Array;
   return {
     ...info,
+    ...mapsOf(info),
+    info,
+    sent,
     name,
     values: typed(Values, sent.values),
     codes: typed(Codes, sent.codes),
@@ -21,13 +34,6 @@ export function readMatrix(model, about, name) {
     home: typed(Int32Array, sent.home),
     differ: typed(Uint8Array, sent.differ),
     count: sent.count,
-    lane: typed(Int16Array, info.lane),
-    elementOf: typed(Int16Array, info.element_map),
-    registerOf: typed(Int16Array, info.register_map),
-    low: typed(Int16Array, info.low),
-    byte: typed(Int16Array, info.byte),
-    core: typed(Int16Array, info.core),
-    line: typed(Int16Array, info.line),
   };
 }
 
@@ -54,19 +60,31 @@ export function holderOf(matrices, matrix, index) {
   return matrix.name === "A" && matrix.home ? [matrices.stored, matrix.home[index]] : [matrix, index];
 }
 
-export function largest(values) {
+export function largest(matrix) {
+  if (matrix.largest) return matrix.largest;
   let most = 1e-30;
-  for (const value of values) if (Number.isFinite(value)) most = Math.max(most, Math.abs(value));
+  for (const value of matrix.values) if (Number.isFinite(value)) most = Math.max(most, Math.abs(value));
+  matrix.largest = most;
   return most;
 }
 
-// Indices of the cells that a lane holds; sorted out once for each matrix.
+// Indices of the cells that a lane holds; sorted out once for each instruction.
 export function cellsOf(matrix, lane) {
-  if (!matrix.byLane) {
-    matrix.byLane = [];
-    matrix.lane.forEach((holder, index) => { (matrix.byLane[holder] ??= []).push(index); });
+  const fixed = mapsOf(matrix.info);
+  if (!fixed.byLane) {
+    fixed.byLane = [];
+    matrix.lane.forEach((holder, index) => { (fixed.byLane[holder] ??= []).push(index); });
   }
-  return matrix.byLane[lane] ?? [];
+  return fixed.byLane[lane] ?? [];
+}
+
+// Indices of the cells in which a matrix is not what it was.
+export function changedCells(before, matrix) {
+  const found = /** @type {number[]} */ ([]);
+  if (before === matrix) return found;
+  const { codes, home } = matrix;
+  for (let index = 0; index < codes.length; index += 1) if (codes[index] !== before.codes[index] || home?.[index] !== before.home?.[index]) found.push(index);
+  return found;
 }
 
 export function differing(matrix) {

@@ -16,6 +16,8 @@ export function readTheme(app) {
   app.ink = { text: own("--ptx-ink"), faint: own("--ptx-faint"), paper: own("--ptx-paper"), brand: own("--ptx-brand"), bad: own("--ptx-bad"), plain: own("--ptx-plain"), mono: own("--ptx-mono") };
   app.colours = app.about.colours[app.dark ? "dark" : "light"];
   app.ratio = window.devicePixelRatio || 1;
+  const look = [app.model.get("colour_by"), app.model.get("label"), app.dark, app.ratio, ...Object.values(app.ink)].join();
+  if (look !== app.look) [app.look, app.painters, app.measured] = [look, new WeakMap(), new WeakMap()];
 }
 
 // [background, text] of a cell by its index.
@@ -24,7 +26,7 @@ export function painter(app, matrix) {
   const by = app.model.get("colour_by");
   const plain = [ink.plain, ink.text];
   if (by === "value") {
-    const most = largest(matrix.values);
+    const most = largest(matrix);
     const shade = (value) => clamp(Math.ceil((4 * Math.abs(value)) / most), 1, 4) - 1;
     return (index) => {
       const value = matrix.values[index];

@@ -1,6 +1,7 @@
 // A pane: one or two matrices on a canvas, with a scroller and an input above it.
 
 import { make, clamp } from "./text.js";
+import { describe } from "./matrix.js";
 import { GUTTER, headings } from "./edges.js";
 import { drawPane, drawMarks } from "./draw.js";
 import { makeHandle, placeHandle } from "./fill.js";
@@ -25,6 +26,8 @@ export class Pane {
     this.layers = [];
     this.width = 0;
     this.height = 0;
+    this.said = this.drawn = this.marked = ""; // what the caption and the canvases show
+    this.painted = /** @type {any[]} */ ([]);
     this.node = make("figure", "ptx-pane", parent, { "data-pane": names[0] });
     this.caption = make("figcaption", "ptx-caption", this.node);
     this.frame = make("div", "ptx-frame", this.node);
@@ -63,12 +66,16 @@ export class Pane {
       canvas.height = Math.round((GUTTER.top + this.height) * app.ratio);
       canvas.style.cssText = `width:${GUTTER.left + this.width}px;height:${GUTTER.top + this.height}px`;
     }
+    this.drawn = this.marked = ""; // a canvas that is given a size is empty
     this.say();
   }
 
   say() {
     const { app } = this;
     const parts = this.names.map((name) => app.matrices[name]).filter(Boolean);
+    const said = JSON.stringify([parts.map(({ label, type, rows, columns, count, by }) => [label, type, rows, columns, count, by]), this.total, this.height, app.unfolded]);
+    if (said === this.said) return;
+    this.said = said;
     this.caption.replaceChildren();
     for (const matrix of parts) {
       make("b", "", this.caption).textContent = matrix.label;
@@ -78,7 +85,8 @@ export class Pane {
     const differing = parts[0]?.count;
     if (differing !== undefined) make("em", differing ? "bad" : "", this.caption).textContent = differing ? `${parts[0].by.join(" and ")} differ in ${differing} cell${differing > 1 ? "s" : ""}` : `${parts[0].by.join(" and ")} agree`;
     this.offerAll(parts[0]);
-    this.input.setAttribute("aria-label", `${parts.map((matrix) => matrix.label).join(" and ")}, cell`);
+    const { name, row, column } = this.names.includes(app.selection?.name) ? app.selection : {};
+    this.input.setAttribute("aria-label", name ? describe(app.matrices, name, row, column) : `${parts.map((matrix) => matrix.label).join(" and ")}, cell`);
   }
 
   // A pane that is too high shows some of its rows; a button here shows them all.

@@ -1,6 +1,6 @@
 // Lanes and registers: those of the chosen lane in full, or those of several lanes side by side.
 
-import { make, clamp } from "./text.js";
+import { make, clamp, write, attribute } from "./text.js";
 import { Lanes } from "./lanes.js";
 import { drawRegister } from "./register.js";
 
@@ -79,12 +79,12 @@ export class Panel {
       unpin?.addEventListener("click", () => { this.lanes.toggle(lane); this.lanes.focus(); });
       return (now) => {
         lane = now;
-        name.textContent = `lane ${lane}`;
+        write(name, `lane ${lane}`);
         [name.style.background, name.style.color] = app.colours[lane % 32];
-        name.setAttribute("aria-pressed", String(lane === app.lane));
+        attribute(name, "aria-pressed", lane === app.lane);
         if (!unpin) return;
         unpin.hidden = !this.lanes.pinned.includes(lane);
-        unpin.setAttribute("aria-label", `unpin lane ${lane}`);
+        attribute(unpin, "aria-label", `unpin lane ${lane}`);
       };
     });
     this.lines.push((_, lanes) => heads.forEach((head, index) => head(lanes[index])));

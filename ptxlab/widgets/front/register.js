@@ -1,6 +1,6 @@
 // One register of one lane: hexadecimal, the bits of every element, their values. All of it can be edited, but for D.
 
-import { make } from "./text.js";
+import { make, attribute } from "./text.js";
 
 // Draws one and returns what shows a content of it: {hex, fields}, of a lane.
 export function drawRegister(app, parent, { name, register, matrix, count, small }) {
@@ -11,7 +11,7 @@ export function drawRegister(app, parent, { name, register, matrix, count, small
   const strip = make("div", `ptx-fields of-${count}`, line);
   const parts = Array.from({ length: count }, () => drawField(app, strip, { name, register, matrix, count, small }));
   return (content, lane) => {
-    hexes.node.dataset.lane = lane;
+    attribute(hexes.node, "data-lane", lane);
     hexes.show(content.hex, `${name}, lane ${lane}, register ${register}, hexadecimal`, lane);
     parts.forEach((part, index) => part(content.fields[index], lane));
   };
@@ -32,19 +32,25 @@ function drawField(app, strip, { name, register, matrix, count, small }) {
   const value = valued ? box(node, "ptx-value", name, (text, at) => app.send({ do: "paste", ...at, text })) : null;
   const label = count > 8 || small ? null : make("div", "ptx-where", node);
   const [element, place] = label ? [make("b", "", label), make("span", "", label)] : [];
+  let known = { bits: "", low: -1, element: -1, row: -1, column: -1 };
   return (field, lane) => {
-    [cell, holder] = [{ name: matrix.name, row: field.row, column: field.column }, lane];
-    const called = `${matrix.element}${field.element}`;
     const at = app.selection;
-    node.classList.toggle("here", Boolean(at) && at.name === cell.name && at.row === cell.row && at.column === cell.column);
-    node.dataset.element = called;
-    node.title = `${called} is ${matrix.label}[${field.row}][${field.column}]`;
+    node.classList.toggle("here", Boolean(at) && at.name === matrix.name && at.row === field.row && at.column === field.column);
+    if (field === known && lane === holder) return;
+    const moved = ["element", "row", "column", "low"].some((key) => field[key] !== known[key]);
+    const called = `${matrix.element}${field.element}`;
+    if (moved) cell = { name: matrix.name, row: field.row, column: field.column };
     bits.forEach((bit, each) => {
+      if (moved) bit.dataset.bit = field.low + field.bits.length - 1 - each;
+      if (field.bits[each] === known.bits[each]) return;
       bit.textContent = field.bits[each];
       bit.classList.toggle("one", field.bits[each] === "1");
-      bit.dataset.bit = field.low + field.bits.length - 1 - each;
     });
+    [known, holder] = [field, lane];
     value?.show(field.text, `${called}, ${matrix.label} row ${field.row} column ${field.column}${small ? `, lane ${lane}` : ""}`, cell);
+    if (!moved) return;
+    node.dataset.element = called;
+    node.title = `${called} is ${matrix.label}[${field.row}][${field.column}]`;
     if (label) [element.textContent, place.textContent] = [called, `[${field.row}][${field.column}]`];
   };
 }
@@ -69,8 +75,9 @@ function box(parent, classes, name, send) {
   });
   const show = (text, label, to) => {
     if (document.activeElement === node && node.value !== shown) return;
-    [shown, target, node.value] = [text, to, text];
-    node.setAttribute("aria-label", label);
+    [shown, target] = [text, to];
+    if (node.value !== text) node.value = text;
+    attribute(node, "aria-label", label);
   };
   return { node, show };
 }

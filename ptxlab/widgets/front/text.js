@@ -8,6 +8,15 @@ export function make(tag, classes, parent, attributes = {}) {
   return node;
 }
 
+// Written only where it differs: a page lays out anew what is written, even where it is the same.
+export function write(node, text) {
+  if (node.textContent !== String(text)) node.textContent = text;
+}
+
+export function attribute(node, name, value) {
+  if (node.getAttribute(name) !== String(value)) node.setAttribute(name, value);
+}
+
 export function typed(Kind, view) {
   return view ? new Kind(view.buffer.slice(view.byteOffset, view.byteOffset + view.byteLength)) : null;
 }

@@ -1,6 +1,6 @@
 // Why the chosen cell of D has its bits.
 
-import { make } from "./text.js";
+import { make, write } from "./text.js";
 import { cellText } from "./matrix.js";
 
 export class Why {
@@ -21,7 +21,7 @@ export class Why {
     const [trace, open] = [model.get("trace"), model.get("tracing")];
     const chosen = matrices.D && trace?.row !== undefined;
     const cell = chosen ? `D[${trace.row}][${trace.column}] = ${cellText(matrices.D, trace.row * matrices.D.columns + trace.column, 7)}` : "";
-    this.button.textContent = `${open ? "▾" : "▸"} ${chosen ? `Why ${cell} has these bits` : "Why these bits? Choose a cell of D"}`;
+    write(this.button, `${open ? "▾" : "▸"} ${chosen ? `Why ${cell} has these bits` : "Why these bits? Choose a cell of D"}`);
     this.button.setAttribute("aria-expanded", String(open));
     this.body.hidden = !open || !chosen;
     if (this.body.hidden || this.drawn === trace || !trace.grids) return;

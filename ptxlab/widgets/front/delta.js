@@ -1,0 +1,36 @@
+// Python sends what is large whole once, then what changed in it. Here the model gets the whole again, so that
+// views, also those that open later, and a saved notebook read nothing else.
+
+import { MATRICES } from "./matrix.js";
+
+const words = (view) => new Uint32Array(view.buffer.slice(view.byteOffset, view.byteOffset + view.byteLength));
+
+// By index: words of 32 bits in bytes, or items of a list. By name: parts, each changed or new.
+function patched(old, { at, to, parts }) {
+  if (parts) return { ...old, ...Object.fromEntries(Object.entries(parts).map(([name, part]) => [name, "new" in part ? part.new : patched(old[name], part)])) };
+  if (Array.isArray(at)) return Object.assign([...old], Object.fromEntries(at.map((place, index) => [place, to[index]])));
+  const [found, contents] = [words(old), words(to)];
+  words(at).forEach((place, index) => { found[place] = contents[index]; });
+  return new DataView(found.buffer);
+}
+
+export function follow(model) {
+  const known = /** @type {Record<string, any>} */ ({});
+  const take = (name) => {
+    const sent = model.get(name);
+    if (sent?.since !== undefined) {
+      if (known[name]?.stamp !== sent.since) { // a message was lost, or came before this module
+        model.send({ do: "whole" });
+        return;
+      }
+      const { stamp, ...change } = { ...sent };
+      for (const key of Object.keys(sent)) delete sent[key];
+      Object.assign(sent, patched(known[name], change), { stamp });
+    }
+    known[name] = sent;
+  };
+  for (const name of [...MATRICES, "held"]) {
+    model.on(`change:${name}`, () => take(name));
+    take(name);
+  }
+}

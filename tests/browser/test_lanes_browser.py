@@ -1,0 +1,272 @@
+"""Lanes side by side, registers edited in them, scale factors at their blocks, four products, places in shared memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ptxlab
+from ptxlab import describe
+from tests.jupyter import Book, Shown
+
+pytestmark = pytest.mark.browser
+
+F16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
+SCALED = "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3"
+QUAD = "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32"
+WGMMA = "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"
+PANES = {"SFA": "A", "SFB": "B", "E": "stored"}  # matrices that stand in the pane of another
+LIT = """([pane, x, y]) => {
+  const canvas = document.querySelectorAll(`.ptx-explorer [data-pane=${pane}] canvas`)[1];
+  const box = canvas.getBoundingClientRect();
+  const ratio = canvas.width / box.width;
+  return canvas.getContext("2d").getImageData(Math.round((x - box.left) * ratio), Math.round((y - box.top) * ratio), 1, 1).data[3] > 0;
+}"""
+
+
+class Lanes(Shown):
+    """The explorer, its lanes and their registers."""
+
+    def __init__(self, page: Any, book: Book | None = None) -> None:
+        super().__init__(page)
+        self.book = book
+
+    def python(self, code: str) -> str:
+        assert self.book is not None
+        return self.book.run(1, code)
+
+    def start(self, mnemonic: str) -> None:
+        self.python(f"ex.instruction = {mnemonic!r}; ex.lanes = [0]; ex.B = np.ones(ex.B.shape)")
+        self.page.wait_for_function("name => document.querySelector('.ptx-mnemonic').textContent === name", arg=mnemonic)
+        self.page.wait_for_timeout(200)
+
+    def middle(self, name: str, row: int, column: int) -> tuple[float, float]:
+        self.root.locator(f"[data-pane={PANES.get(name, name)}]").scroll_into_view_if_needed()
+        box = self.rect(name, row, column)
+        return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+    def rect(self, name: str, row: int, column: int) -> dict[str, float]:
+        return dict(self.root.evaluate("(root, at) => root.cellRect(...at)", [name, row, column]))
+
+    def point(self, name: str, row: int, column: int) -> list[str]:
+        """Point at a cell; what is said of it."""
+        self.page.mouse.move(*self.middle(name, row, column))
+        label = {"stored": "stored A", "E": "metadata"}.get(name, name)
+        self.says(f"{label}[{row}][{column}] = ")
+        return str(self.status.text_content()).split(" · ")
+
+    def says(self, start: str) -> None:
+        self.page.wait_for_function("([node, start]) => node.textContent.startsWith(start)", arg=[self.status.element_handle(), start])
+
+    def lit(self, name: str, row: int, column: int) -> bool:
+        """Whether a cell is shaded, as one that belongs to what is pointed at."""
+        box = self.rect(name, row, column)
+        return bool(self.page.evaluate(LIT, [PANES.get(name, name), box["x"] + box["width"] / 2, box["y"] + box["height"] / 2]))
+
+    def lane(self, lane: int) -> Any:
+        return self.root.locator(f".ptx-lane[data-lane='{lane}']")
+
+    def columns(self, *lanes: int) -> None:
+        """Wait until the registers of these lanes stand side by side, in this order."""
+        self.page.wait_for_function(
+            "lanes => [...document.querySelectorAll('.ptx-side:first-child .ptx-side-lane')].map(node => node.textContent).join() === lanes",
+            arg=",".join(f"lane {lane}" for lane in lanes),
+        )
+
+    def hex(self, operand: str, register: int, lane: int) -> Any:
+        return self.root.locator(f".ptx-hex[data-operand={operand}][data-register='{register}'][data-lane='{lane}']")
+
+    def holds(self, operand: str, register: int, lane: int, text: str) -> None:
+        self.page.wait_for_function("([box, text]) => box.value === text", arg=[self.hex(operand, register, lane).element_handle(), text])
+
+
+@pytest.fixture(scope="module")
+def book(lab: Any, page: Any) -> Book:
+    opened: Book = lab.open(page, "lanes", [f"import numpy as np, ptxlab\nex = ptxlab.explore({F16!r})\nex", "pass"])
+    opened.run(0)
+    return opened
+
+
+@pytest.fixture
+def screen(book: Book, page: Any) -> Lanes:
+    return Lanes(page, book)
+
+
+def test_pinned_by_mouse_and_keyboard(screen: Lanes, page: Any) -> None:
+    screen.start(F16)
+    screen.lane(5).click()
+    screen.lane(9).click(modifiers=["Control"])
+    screen.columns(5, 9)
+    assert screen.python("print(ex.lane, ex.lanes)") == "5 [5, 9]"
+    for lane in (5, 9):
+        assert screen.hex("A", 2, lane).input_value() == screen.python(f'print(f"0x{{ex.registers["A"][{lane}, 2]:08x}}")')
+
+    # the keyboard: Space pins the lane in focus, an arrow leads on
+    screen.lane(5).focus()
+    page.keyboard.press(" ")
+    page.keyboard.press("ArrowRight")
+    screen.columns(6, 9, 5)
+    assert screen.lane(9).get_attribute("aria-label") == "lane 9, pinned" and screen.lane(6).get_attribute("aria-label") == "lane 6"
+    assert page.evaluate("() => document.activeElement.dataset.lane") == "6"
+
+    # a cell chooses its lane; the pinned stay; a heading chooses its lane
+    page.mouse.click(*screen.middle("D", 0, 0))
+    screen.columns(0, 9, 5)
+    page.locator(".ptx-side-lane", has_text="lane 9").first.click()
+    screen.columns(9, 5)
+    page.get_by_role("button", name="unpin lane 5").click()
+    page.wait_for_function("() => !document.querySelector('.ptx-side')")
+    assert page.locator(".ptx-lane-title b").inner_text() == "Lane 9"
+    page.get_by_role("button", name="unpin lane 9").click()
+    page.wait_for_function("() => document.querySelector('.ptx-pin').textContent === 'pin'")
+    assert screen.python("print(ex.lanes, ex.view.pinned)") == "[9] []"
+
+
+def test_edits_in_a_pinned_lane(screen: Lanes, page: Any) -> None:
+    screen.start(F16)
+    screen.python("ex.A = np.zeros((16, 16)); ex.lanes = [0, 5, 9]")
+    screen.columns(0, 5, 9)
+    ins = ptxlab.instruction(F16)
+    box = screen.hex("A", 0, 9)
+    box.fill("0x40003c00")  # a1 = 2, a0 = 1
+    box.press("Enter")
+    screen.holds("A", 0, 9, "0x40003c00")
+    (_, row, column), (_, _, after) = ins.a.holds(9, 0)
+    assert screen.python(f"print(ex.A[{row}, {column}], ex.A[{row}, {after}], ex.D[{row}, 0], ex.A.sum())") == "1.0 2.0 3.0 3.0"
+    screen.holds("A", 0, 5, "0x00000000")
+
+    # an element, and a bit, of a lane that is not the chosen one
+    value = page.get_by_label(f"a1, A row {row} column {after}, lane 9")
+    value.fill("-0.5")
+    value.press("Enter")
+    screen.holds("A", 0, 9, "0xb8003c00")
+    page.locator("[data-operand=A] .ptx-register").nth(2).locator("[data-bit='15']").click()
+    screen.holds("A", 0, 9, "0xb800bc00")
+    assert screen.python("print(ex.lane, ex.A.sum())") == "0 -1.5"
+
+    # a refusal names the lane; pointing at a field finds its cell
+    box.fill("0xyz")
+    box.press("Enter")
+    page.wait_for_function("() => document.querySelector('.ptx-problem').innerText.startsWith('A, lane 9, register 0: ')")
+    screen.holds("A", 0, 9, "0xb800bc00")
+    page.locator("[data-operand=B] .ptx-register").nth(1).locator("[data-element=b0]").hover()
+    (_, row, column), *_ = ins.b.holds(5, 0)
+    screen.says(f"B[{row}][{column}] = 1 · lane 5 ")
+    screen.python("ex.lanes = [0]")
+
+
+def test_typing_outlives_another_lane(screen: Lanes, page: Any) -> None:
+    """What is typed into a register goes to the lane that it was typed for."""
+    screen.start(F16)
+    screen.python("ex.A = np.zeros((16, 16)); ex.lanes = [4]")
+    page.wait_for_function("() => document.querySelector('.ptx-lane-title b').innerText === 'Lane 4'")
+    box = page.locator(".ptx-hex[data-operand=A][data-register='1']")
+    box.fill("0x12345678")
+    screen.python("ex.lane = 8")
+    page.wait_for_function("() => document.querySelector('.ptx-lane-title b').innerText === 'Lane 8'")
+    box.press("Enter")
+    page.wait_for_timeout(300)
+    assert screen.python('print([hex(r) for r in ex.registers["A"][[4, 8], 1]])') == "['0x12345678', '0x0']"
+
+
+def test_scale_factors_at_their_blocks(screen: Lanes, page: Any) -> None:
+    screen.start(SCALED)
+    ins = ptxlab.instruction(SCALED)
+    said = screen.point("SFA", 3, 2)
+    (place,) = [each for each in ins.operands["SFA"].where(3, 2) if each.lane == 12]
+    assert said[:4] == ["SFA[3][2] = 1", "lane 12", "element sfa2", f"register 0, bits {place.high}..{place.low}, byte 2"]
+    assert said[5:] == ["scales A[3][32..47]", "one of 2 copies, read with byte-id 0, thread-id 0"]
+    assert [screen.lit("A", 3, k) for k in (31, 32, 47, 48)] == [False, True, True, False] and not screen.lit("A", 4, 40)
+    first, factor, before = screen.rect("A", 3, 32), screen.rect("SFA", 3, 2), screen.rect("A", 3, 31)
+    assert before["x"] + before["width"] <= factor["x"] < factor["x"] + factor["width"] <= first["x"] + 1  # it stands before its block
+
+    said = screen.point("B", 20, 5)
+    assert said[-1] == "scaled by SFB[1][5] = 1"
+    assert [screen.lit("B", k, 5) for k in (15, 16, 31)] == [False, True, True] and screen.lit("SFB", 1, 5) and not screen.lit("SFB", 0, 5)
+    factor, above = screen.rect("SFB", 1, 5), screen.rect("B", 15, 5)
+    assert above["y"] + above["height"] <= factor["y"] and factor["y"] + factor["height"] <= screen.rect("B", 16, 5)["y"]
+
+    screen.point("D", 9, 3)
+    assert screen.lit("SFA", 9, 0) and screen.lit("SFA", 9, 3) and screen.lit("SFB", 0, 3) and not screen.lit("SFA", 8, 0)
+
+    # a factor is a cell like any other
+    was = float(screen.python("ex.A = np.ones((16, 64)); ex.B = np.ones((64, 8)); print(ex.D[3, 0])"))
+    screen.type("SFA", 3, 2, "4")
+    screen.reads("SFA", 3, 2, 4)
+    assert float(screen.python("print(ex.D[3, 0])")) == was + 3 * 16
+
+    # and part of each step of the dot product
+    page.mouse.click(*screen.middle("D", 3, 0))
+    page.get_by_label("summand", exact=True).focus()
+    for _ in range(4):
+        page.keyboard.press("ArrowRight")
+    assert page.locator(".ptx-walk-said").inner_text() == "products of k 32..47, times SFA[3][2] · SFB[2][0] (4 · 1) = 64, sum so far 96"
+
+
+def test_four_products(screen: Lanes, page: Any) -> None:
+    screen.start(QUAD)
+    assert screen.point("D", 17, 3)[-1] == "quad pair 2, lanes 8..11, 24..27"
+    assert [screen.lit("B", 0, column) for column in (3, 11, 19, 27)] == [False, False, True, False]
+    assert [screen.lit("A", row, 0) for row in (1, 9, 17, 25)] == [False, False, True, False]
+    for row in (1, 9, 17, 25):  # where its row of A and its column of B meet
+        cell, a, b = screen.rect("D", row, 3), screen.rect("A", row, 0), screen.rect("B", 0, row // 8 * 8 + 3)
+        assert abs(cell["x"] - b["x"]) < 1 and abs(cell["width"] - b["width"]) < 1 and abs(cell["y"] - a["y"]) < 1
+    screen.python("ex.A = np.zeros((32, 4)); ex.B = np.tile(np.arange(32), (4, 1))")
+    screen.type("A", 17, 2, "1")
+    screen.reads("D", 17, 3, 19)
+    page.mouse.click(*screen.middle("D", 25, 1))
+    page.keyboard.press("Shift+Space")
+    screen.says("row 25 of D is held by lanes 13, 15")
+    assert page.evaluate("() => document.querySelector('.ptx-explorer').scrollWidth <= document.querySelector('.ptx-explorer').clientWidth")
+
+
+def test_places_in_shared_memory(screen: Lanes, page: Any) -> None:
+    screen.start(WGMMA)
+    ins = ptxlab.instruction(WGMMA)
+    for transposed in (0, 1):
+        screen.python(f"ex.change(lambda bench: bench.set_option('imm_trans_b', {transposed}))")
+        for row, column in ((0, 0), (3, 9), (15, 63)):
+            (place,) = describe.where(ins, "B", row, column, transposed=bool(transposed)).records()
+            byte = place["byte offset"]
+            expected = f"in shared memory, byte {byte} (0x{byte:03x}) · core matrix {place['core matrix']}, row {place['row in it']}"
+            screen.point("B", row, column)
+            screen.says(f"B[{row}][{column}] = 1 · {expected} · {'MN' if transposed else 'K'}-major, no swizzle")
+
+    # who holds a row: lanes of a warp among four
+    x, y = screen.middle("D", 37, 0)
+    page.mouse.move(page.locator("[data-pane=D] .ptx-scroller").bounding_box()["x"] - 10, y)
+    lanes = sorted({place.lane for column in range(64) for place in ins.d.where(37, column)})
+    assert len(lanes) == 4
+    screen.says(f"row 37 of D is held by lanes {lanes[0]}..{lanes[-1]}")
+    assert page.locator(".ptx-warp.holds").all_inner_texts() == ["warp 2"]
+
+
+def test_places_of_sparse_elements(screen: Lanes, page: Any) -> None:
+    screen.start(SPARSE)
+    screen.python("A = np.zeros((16, 64)); A[3, [10, 11, 14, 15]] = 1, 2, 3, 4; ex.A = A")
+    ins = ptxlab.instruction(SPARSE)
+    (nibble,) = [place for copy, place in enumerate(ins.operands["E"].where(3, 1)) if copy == 0]
+    where = f"lane {nibble.lane}, register {nibble.register}, bits {nibble.high}..{nibble.low}"
+    assert screen.point("A", 3, 14)[-1] == f"nibble 0b1101 in {where}"
+    assert screen.point("A", 3, 9)[1:] == ["not stored: nibble 0b1101 keeps others of chunk 1", f"that nibble is in {where}"]
+    said = screen.point("E", 3, 1)
+    assert said[1:3] == ["keeps columns 10, 11, 14, 15 of chunk 1", f"lane {nibble.lane}"] and said[-1] == "one of 2 copies, read with selector 0"
+    x, y = screen.middle("stored", 3, 0)
+    page.mouse.move(page.locator("[data-pane=stored] .ptx-scroller").bounding_box()["x"] - 10, y)
+    lanes = sorted({place.lane for column in range(32) for place in ins.a.where(3, column)})
+    screen.says(f"row 3 of stored A is held by lanes {lanes[0]}..{lanes[-1]}")
+
+
+def test_a_saved_page_pins_too(page: Any, tmp_path: Path) -> None:
+    ex = ptxlab.explore(F16)
+    ex.lanes = [3, 7]
+    page.goto(ex.save_html(tmp_path / "lanes.html").as_uri())
+    screen = Lanes(page)
+    screen.columns(3, 7)
+    screen.lane(20).click(modifiers=["Control"])
+    screen.columns(3, 7, 20)
+    for lane in (3, 7, 20):
+        screen.holds("B", 1, lane, f"0x{ex.registers['B'][lane, 1]:08x}")

@@ -1,0 +1,45 @@
+"""What travels, as a real page puts it together: edits before it is shown, two views, a page that is loaded again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.jupyter import Shown
+
+pytestmark = pytest.mark.browser
+
+DENSE = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
+START = f"""import numpy as np, ptxlab
+ex = ptxlab.explore({DENSE!r})
+ex.A, ex.B, ex.C = np.zeros((16, 64)), np.ones((64, 8)), np.zeros((16, 8))
+for value in "123": ex.change(lambda bench: bench.set_cell("A", 0, 0, value))
+ex"""
+
+
+def test_differences(lab: Any, page: Any) -> None:
+    book = lab.open(page, "wire", [START, "pass", "pass"])
+    book.run(0)
+    first = Shown(page)
+    first.reads("D", 0, 0, 3)  # three differences came before the page had loaded what puts them together
+    first.type("A", 0, 1, "4")
+    first.reads("D", 0, 7, 7)
+    book.run(2, "ex")
+    second = Shown(page, 1)
+    second.reads("D", 0, 5, 7)  # it reads what the first was sent
+    second.type("A", 1, 0, "5")
+    second.reads("D", 1, 1, 5)
+    first.reads("D", 1, 2, 5)
+    book.run(1, 'ex.change(lambda bench: bench.set_cell("A", 15, 63, "-8"))')
+    second.reads("D", 15, 7, -8)
+    first.reads("D", 15, 0, -8)
+    page.keyboard.press("Control+s")
+    page.reload()
+    page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=60_000)
+    book.until_idle()
+    again = Shown(page)
+    again.reads("D", 15, 6, -8)
+    again.type("A", 1, 0, "6")
+    again.reads("D", 1, 0, 6)
+    assert book.run(1, "print(ex.D[:, 0].tolist())") == str([7, 6, *[0] * 13, -8])
