@@ -202,6 +202,7 @@ def test_what_is_too_large_for_letters_is_a_map_of_its_values(rng: np.random.Gen
     assert 10 < sum(fills.values()) <= 5 * 34  # a path for each colour of a matrix, not a rectangle for each element
     heat = figures.chart(picture).data[0]
     assert heat.text[0, 0].startswith("stored A[0][0] = ")
+    assert describe.product(S4, *factors(S4, rng), shown="lane").subtitle == describe.product(S4).subtitle  # holders one by one have no room
 
 
 @pytest.mark.parametrize(("A", "B", "said"), [(np.zeros((16, 64)), None, "found only A"), (None, np.zeros((64, 8)), "found only B")])

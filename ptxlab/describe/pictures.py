@@ -365,10 +365,10 @@ def registers(ins: Instruction, lane: int, held: Mapping[str, ArrayLike] | None 
     for name, op in ins.operands.items():
         if op.layout is not None:
             (grid,) = _one_lane(ins, name, lane, (held or {}).get(name)).grids
-            title = f"{name}: {op.registers} register{'s' * (op.registers > 1)}"
+            title = f"{name}{' as it is stored' * (ins.sparse and name == 'A')}: {op.registers} register{'s' * (op.registers > 1)}"
             if op.registers > _MOST_REGISTERS:
                 grid, title = grid.part(range(_MOST_REGISTERS), range(op.register_bits)), f"{title}, 0 to {_MOST_REGISTERS - 1} of them"
-            grids.append(replace(grid, title=title, below=True))
+            grids.append(replace(grid, title=title, below=name != "D"))
     shared = [name for name, op in ins.operands.items() if op.layout is None]
     rest = f"; {' and '.join(shared)}: in shared memory" if shared else ""
     return Picture(f"Lane {lane} of {ins.mnemonic}", f"highest bit left{rest}", tuple(grids))

@@ -58,6 +58,8 @@ def product(
     flat = max(ins.k + ins.m, ins.m * (3 if ins.sparse else 1)) <= _DEEP and codes["A"].size + codes["D"].size <= _CELLS
     texts = {name: found.said(shown) for name, found in sheets.items() if flat or found.codes.size <= _SMALL}
     lettered = flat and fits([texts["A"], max(texts["D"], texts["B"], key=np.size)], _CELLS, _LETTERS)
+    if shown == "lane" and not lettered:
+        return _fragments(ins, lane)
     if colour == "auto":
         colour = "lane" if lettered else "value"
     grids = [replace(lanes(ins.lanes), spot=(0, 0))] if colour == "lane" else []

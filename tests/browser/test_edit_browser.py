@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from tests.jupyter import Book, Shown
 
 pytestmark = pytest.mark.browser
+ARTIFACTS = Path(__file__).parents[2] / "artifacts" / "browser"
 
 DENSE = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
 SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -84,6 +86,11 @@ class Sheet(Shown):
         if ctrl:
             self.page.keyboard.up("Control")
 
+    def picture(self, name: str) -> None:
+        """Keep what the explorer looks like now."""
+        ARTIFACTS.mkdir(parents=True, exist_ok=True)
+        self.root.screenshot(path=str(ARTIFACTS / f"{name}.png"))
+
     @property
     def handle(self) -> Any:
         return self.root.locator(".ptx-handle:visible")
@@ -95,14 +102,6 @@ class Sheet(Shown):
     def offered(self) -> str:
         self.offer.wait_for(timeout=10_000)
         return str(self.offer.inner_text())
-
-    def chosen(self) -> dict[str, Any]:
-        """The cell that has the cursor."""
-        return dict(
-            self.page.evaluate(
-                "() => document.activeElement.getAttribute('aria-label') && { label: document.activeElement.getAttribute('aria-label') }"
-            )
-        )
 
 
 @pytest.fixture
@@ -118,6 +117,7 @@ def test_handle(sheet: Sheet) -> None:
     sheet.reads("A", 2, 2, 5)
     sheet.choose("A", 1, 1, 2, 1)
     sheet.drag("A", 4, 1, keep=True)
+    sheet.picture("edit_handle")
     said = sheet.status.inner_text()
     assert said.startswith("fill A[1..4][1]: equal steps of A[1..2][1] go on") and "with Ctrl" in said
     sheet.drop()
@@ -140,6 +140,7 @@ def test_handle(sheet: Sheet) -> None:
     assert sheet.block("7:11", "20") == [0, 4, 4, 4]
 
     # one step to undo; Escape while dragging changes nothing; a series that s4 cannot hold neither
+    sheet.click("A", 10, 20)
     sheet.press("Control+z")
     sheet.reads("A", 10, 17, 0)
     sheet.click("A", 10, 20)
@@ -149,9 +150,9 @@ def test_handle(sheet: Sheet) -> None:
     sheet.choose("A", 3, 1, 4, 1)
     sheet.drag("A", 8, 1)
     assert "A[5][1]: the series comes to 9; s4 holds -8..7" in sheet.offered()
-    assert sheet.block("4:15", "1") == [7, *[0] * 10] and sheet.block("11:", "20") == [0] * 5
     sheet.press("Escape")
     sheet.offer.wait_for(state="detached")
+    assert sheet.block("4:15", "1") == [7, *[0] * 10] and sheet.block("11:", "20") == [0] * 5
 
 
 def test_handle_clicked_twice_fills_down(sheet: Sheet) -> None:
@@ -265,6 +266,7 @@ def test_offer_by_mouse(sheet: Sheet) -> None:
     said = sheet.offered()
     assert said.startswith("A: row 3, columns 8..11: 3 of the 4 values are non-zero; 2:4 sparsity keeps at most 2")
     assert "2 3 1.5 0 → 0 3 1.5 0" in said
+    sheet.picture("edit_offer")
     alert = sheet.root.locator("[role=alert]").first
     assert "row 3, columns 8..11" in alert.inner_text() and alert.bounding_box()["width"] <= 1
     assert sheet.offer.get_by_role("button").all_inner_texts() == ["Prune this chunk", "Edit again", "Keep as it was"]
@@ -300,6 +302,7 @@ def test_offer_by_keyboard(sheet: Sheet) -> None:
     sheet.click("A", 0, 0)
     sheet.paste("1\t2\t3\t4\t5\t6\t7\t8")
     assert "and 1 more chunks" in sheet.offered()
+    sheet.picture("edit_offer_several")
     assert sheet.page.evaluate("() => document.activeElement.matches('[data-matrix=A]')")
     sheet.press("Tab")
     assert sheet.page.evaluate("() => document.activeElement.textContent") == "Prune all 2 chunks"
@@ -337,6 +340,7 @@ def test_offer_of_a_fill_and_of_metadata(sheet: Sheet) -> None:
     sheet.page.keyboard.type("0b0000")
     sheet.press("Enter")
     assert "metadata of row 5, chunk 2: nibble 0b0000 is undefined" in sheet.offered()
+    sheet.picture("edit_offer_metadata")
     assert sheet.offer.get_by_role("button").all_inner_texts() == ["Edit again", "Keep as it was"]
     sheet.press("Escape")
     sheet.offer.wait_for(state="detached")

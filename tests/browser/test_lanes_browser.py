@@ -102,7 +102,7 @@ def test_pinned_by_mouse_and_keyboard(screen: Lanes, page: Any) -> None:
     screen.columns(5, 9)
     assert screen.python("print(ex.lane, ex.lanes)") == "5 [5, 9]"
     for lane in (5, 9):
-        assert screen.hex("A", 2, lane).input_value() == screen.python(f'print(f"0x{{ex.registers["A"][{lane}, 2]:08x}}")')
+        assert screen.hex("A", 2, lane).input_value() == screen.python(f"print('0x%08x' % ex.registers['A'][{lane}, 2])")
 
     # the keyboard: Space pins the lane in focus, an arrow leads on
     screen.lane(5).focus()
@@ -110,7 +110,7 @@ def test_pinned_by_mouse_and_keyboard(screen: Lanes, page: Any) -> None:
     page.keyboard.press("ArrowRight")
     screen.columns(6, 9, 5)
     assert screen.lane(9).get_attribute("aria-label") == "lane 9, pinned" and screen.lane(6).get_attribute("aria-label") == "lane 6"
-    assert page.evaluate("() => document.activeElement.dataset.lane") == "6"
+    page.wait_for_function("() => document.activeElement.dataset.lane === '6'")
 
     # a cell chooses its lane; the pinned stay; a heading chooses its lane
     page.mouse.click(*screen.middle("D", 0, 0))
@@ -218,6 +218,7 @@ def test_four_products(screen: Lanes, page: Any) -> None:
     screen.type("A", 17, 2, "1")
     screen.reads("D", 17, 3, 19)
     page.mouse.click(*screen.middle("D", 25, 1))
+    page.mouse.move(5, 5)
     page.keyboard.press("Shift+Space")
     screen.says("row 25 of D is held by lanes 13, 15")
     assert page.evaluate("() => document.querySelector('.ptx-explorer').scrollWidth <= document.querySelector('.ptx-explorer').clientWidth")
@@ -236,7 +237,7 @@ def test_places_in_shared_memory(screen: Lanes, page: Any) -> None:
             screen.says(f"B[{row}][{column}] = 1 · {expected} · {'MN' if transposed else 'K'}-major, no swizzle")
 
     # who holds a row: lanes of a warp among four
-    x, y = screen.middle("D", 37, 0)
+    _, y = screen.middle("D", 37, 0)
     page.mouse.move(page.locator("[data-pane=D] .ptx-scroller").bounding_box()["x"] - 10, y)
     lanes = sorted({place.lane for column in range(64) for place in ins.d.where(37, column)})
     assert len(lanes) == 4
@@ -254,7 +255,7 @@ def test_places_of_sparse_elements(screen: Lanes, page: Any) -> None:
     assert screen.point("A", 3, 9)[1:] == ["not stored: nibble 0b1101 keeps others of chunk 1", f"that nibble is in {where}"]
     said = screen.point("E", 3, 1)
     assert said[1:3] == ["keeps columns 10, 11, 14, 15 of chunk 1", f"lane {nibble.lane}"] and said[-1] == "one of 2 copies, read with selector 0"
-    x, y = screen.middle("stored", 3, 0)
+    _, y = screen.middle("stored", 3, 0)
     page.mouse.move(page.locator("[data-pane=stored] .ptx-scroller").bounding_box()["x"] - 10, y)
     lanes = sorted({place.lane for column in range(32) for place in ins.a.where(3, column)})
     screen.says(f"row 3 of stored A is held by lanes {lanes[0]}..{lanes[-1]}")

@@ -34,7 +34,8 @@ def test_differences(lab: Any, page: Any) -> None:
     book.run(1, 'ex.change(lambda bench: bench.set_cell("A", 15, 63, "-8"))')
     second.reads("D", 15, 7, -8)
     first.reads("D", 15, 0, -8)
-    page.keyboard.press("Control+s")
+    with page.expect_response(lambda answer: answer.request.method == "PUT" and "wire.ipynb" in answer.url):
+        page.locator("[data-jp-item-name=save] :is(jp-button, button)").first.click()
     page.reload()
     page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=60_000)
     book.until_idle()

@@ -46,10 +46,14 @@ export function listen(pane) {
 function listenToInput(pane) {
   const { app, input } = pane;
   input.addEventListener("focus", () => {
-    if (!pane.names.includes(app.selection?.name)) app.select({ name: pane.names[0], row: 0, column: 0 });
+    if (!pane.names.includes(app.selection?.name)) app.select(pane.left ?? { name: pane.names[0], row: 0, column: 0 });
     else app.drawOver();
   });
-  input.addEventListener("blur", () => { commitTyping(pane); app.drawOver(); });
+  input.addEventListener("blur", () => {
+    if (pane.names.includes(app.selection?.name)) pane.left = { ...app.selection };
+    commitTyping(pane);
+    app.drawOver();
+  });
   input.addEventListener("input", () => beginTyping(pane));
   input.addEventListener("keydown", (event) => {
     if (pane.editing ? keyWhileTyping(pane, event) : keyOnCells(pane, event)) {

@@ -21,6 +21,7 @@ export class Lanes {
   constructor(app, parent) {
     this.app = app;
     this.key = "";
+    this.following = false; // whether the focus goes to the lane that is chosen next
     this.title = make("div", "ptx-lane-title", parent);
     this.name = make("b", "", this.title);
     this.group = make("span", "", this.title);
@@ -59,8 +60,10 @@ export class Lanes {
     const by = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -across, ArrowDown: across }[event.key];
     if (!by) return;
     event.preventDefault();
-    app.chooseLane(clamp(app.lane + by, 0, app.about.lanes - 1));
-    this.focus();
+    const to = clamp(app.lane + by, 0, app.about.lanes - 1);
+    if (to === app.lane) return;
+    this.following = true;
+    app.chooseLane(to);
   }
 
   update() {
@@ -82,6 +85,8 @@ export class Lanes {
       button.classList.toggle("pinned", pinned.includes(each));
       attribute(button, "tabindex", each === lane ? 0 : -1);
     }
+    if (this.following) this.focus();
+    this.following = false;
     for (const button of this.warps.querySelectorAll("button")) {
       button.classList.toggle("pinned", pinned.some((each) => Math.floor(each / 32) === Number(button.dataset.warp)));
     }

@@ -30,7 +30,7 @@ export function painter(app, matrix) {
     const shade = (value) => clamp(Math.ceil((4 * Math.abs(value)) / most), 1, 4) - 1;
     return (index) => {
       const value = matrix.values[index];
-      return value === 0 ? plain : colours[(value < 0 ? 24 : 0) + (Number.isFinite(value) ? shade(value) : 3)];
+      return value === 0 ? plain : colours[(value < 0 ? 0 : 12) + (Number.isFinite(value) ? shade(value) : 3)];
     };
   }
   if (by === "nothing" || !matrix.lane) return () => plain;

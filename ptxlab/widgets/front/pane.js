@@ -1,7 +1,7 @@
 // A pane: one or two matrices on a canvas, with a scroller and an input above it.
 
 import { make, clamp } from "./text.js";
-import { describe } from "./matrix.js";
+import { describe } from "./say.js";
 import { GUTTER, headings } from "./edges.js";
 import { drawPane, drawMarks } from "./draw.js";
 import { makeHandle, placeHandle } from "./fill.js";
@@ -38,6 +38,7 @@ export class Pane {
     this.input = make("input", "ptx-cell", this.space, { type: "text", spellcheck: "false", autocomplete: "off", "data-matrix": names[0] });
     this.handle = makeHandle(this);
     this.filling = /** @type {any} */ (null);
+    this.left = /** @type {any} */ (null); // what was chosen when the focus left
     this.offer = this.offered = /** @type {any} */ (null);
     listen(this);
   }
@@ -85,8 +86,8 @@ export class Pane {
     const differing = parts[0]?.count;
     if (differing !== undefined) make("em", differing ? "bad" : "", this.caption).textContent = differing ? `${parts[0].by.join(" and ")} differ in ${differing} cell${differing > 1 ? "s" : ""}` : `${parts[0].by.join(" and ")} agree`;
     this.offerAll(parts[0]);
-    const { name, row, column } = this.names.includes(app.selection?.name) ? app.selection : {};
-    this.input.setAttribute("aria-label", name ? describe(app.matrices, name, row, column) : `${parts.map((matrix) => matrix.label).join(" and ")}, cell`);
+    const { name } = this.names.includes(app.selection?.name) ? app.selection : {};
+    this.input.setAttribute("aria-label", name ? describe(app.matrices, app.about, app.selection) : `${parts.map((matrix) => matrix.label).join(" and ")}, cell`);
   }
 
   // A pane that is too high shows some of its rows; a button here shows them all.
