@@ -34,12 +34,17 @@ START = """import gc, tracemalloc, numpy as np, ptxlab
 ex = ptxlab.explore({name!r})
 ex.A, ex.B, ex.C = np.zeros(ex.A.shape), np.ones(ex.B.shape), np.zeros(ex.C.shape)
 ex"""
-MANY = """tracemalloc.start(); edit = lambda i: ex.change(lambda bench: bench.set_cell("A", 0, 0, str(i % 2)))
+MANY = """from ptxlab.widgets.history import STEPS
+edit = lambda i: ex.change(lambda bench: bench.set_cell("A", 0, 0, str(i % 2)))
 def size(): gc.collect(); return tracemalloc.get_traced_memory()[0]
-for i in range(50): edit(i)
+tracemalloc.start()
+for i in range(STEPS): edit(i)  # until the steps to undo are as many as are kept
 before = size()
 for i in range({count}): edit(i)
-print(size() - before); tracemalloc.stop()"""
+print(size() - before)"""
+
+KEPT = """Not the explorer's: for undo a browser keeps the last 1,000 texts that were typed (a node each; a bare <input> shows the same),
+and jupyter_client a digest of the last 65,536 messages (about 100 B each)."""
 
 # Every message between page and kernel, by the page's clock; and the moment at which a change has been painted.
 CLOCK = """
@@ -191,6 +196,7 @@ def in_python(name: str, rounds: int = 20) -> tuple[float, str]:
 
 def counters(page: Any) -> dict[str, float]:
     """What lives in the page after its garbage has been collected: heap in kB, nodes (attached or not), listeners."""
+    page.evaluate("() => { for (const list of [clock.messages, clock.hovers, clock.edits]) list.length = 0; }")
     session = page.context.new_cdp_session(page)
     for _ in range(2):
         session.send("HeapProfiler.collectGarbage")
@@ -207,31 +213,37 @@ def many(lab: Lab, page: Any, name: str, count: int) -> list[list[str]]:
     """What edits leave behind: first made in Python, then typed in the page."""
     book, shown = show(lab, page, name)
 
-    def row(what: str, python: str, before: dict[str, float], seconds: float) -> list[str]:
-        after = counters(page)
-        return [what, python, *(f"{after[key] - before[key]:+,.0f}" for key in before), f"{seconds:.0f} s"]
+    def row(what: str, python: str, before: dict[str, float], after: dict[str, float], seconds: float) -> list[str]:
+        return [what, python, *(f"{after[key]:,.0f} ({after[key] - before[key]:+,.0f})" for key in before), f"{seconds:.0f} s"]
 
-    def settled(value: int) -> None:
+    def settled(value: int) -> dict[str, float]:
+        """What is there once D has this value and the page has had no message for a while."""
         shown.reads("D", 0, 0, value, 300)
-        page.wait_for_timeout(500)
+        page.wait_for_function("() => performance.now() - clock.messages.at(-1).at > 1000", timeout=60_000)
+        return counters(page)
 
-    book.run(1, MANY.format(count=20))
-    settled(1)
-    before, start = counters(page), time.perf_counter()
+    def typed(turns: int) -> None:
+        for turn in range(turns):
+            page.keyboard.insert_text(str(1 + turn % 2))
+            page.keyboard.press("Enter")
+            page.keyboard.press("ArrowUp")
+
+    book.run(1, MANY.format(count=20), 60)
+    before, start = settled(1), time.perf_counter()
     grown = book.run(1, MANY.format(count=count), 300)
-    settled((count - 1) % 2)
-    rows = [["", "Python B", *before, "time"], row(f"{count:,} edits by Python", f"{int(grown):+,}", before, time.perf_counter() - start)]
-    book.run(1, "gc.collect(); tracemalloc.start(); size()")
+    after = settled((count - 1) % 2)
+    rows = [["", "Python B", *before, "time"], row(f"{count:,} edits by Python", f"{int(grown):+,}", before, after, time.perf_counter() - start)]
     page.mouse.click(*shown.middle("A", 0, 0))
-    before, start = counters(page), time.perf_counter()
-    for turn in range(count):
-        page.keyboard.type(str(1 + turn % 2))
-        page.keyboard.press("Enter")
-        page.keyboard.press("ArrowUp")
-    settled(2 - count % 2)
+    typed(20)
+    settled(2)
+    book.run(1, "before = size()")
+    page.mouse.click(*shown.middle("A", 0, 0))
+    before, start = settled(2), time.perf_counter()
+    typed(count)
+    after = settled(2 - count % 2)
     taken = time.perf_counter() - start
-    grown = book.run(1, "print(size()); tracemalloc.stop()")
-    return [*rows, row(f"{count:,} edits typed", f"{int(grown):+,}", before, taken)]
+    grown = book.run(1, "print(size() - before); tracemalloc.stop()")
+    return [*rows, row(f"{count:,} edits typed", f"{int(grown):+,}", before, after, taken)]
 
 
 def main() -> None:
@@ -282,6 +294,7 @@ def main() -> None:
         if args.many:
             print(f"\nwhat stays after garbage collection, {args.forms[min(1, len(args.forms) - 1)]}")
             print(table(many(lab, fresh(), args.forms[min(1, len(args.forms) - 1)], args.many)))
+            print(KEPT)
     if args.profile:
         print("\n" + "\n".join(profiles))
 

@@ -80,7 +80,7 @@ def test_saved(saved: Any, page: Any) -> None:
     page.wait_for_function("() => document.querySelector('.ptx-lane-title b').innerText === 'Lane 17'")
     assert before != hexes(page) == [f"0x{word:08x}" for word in ex.registers["A"][17][: len(before)]]
     for lane in range(3, ins.lanes, ins.lanes // 4):
-        assert page.evaluate(f"lane => {{ {MODEL}.set('lane', lane); return {MODEL}.get('held'); }}", lane) == held(ex.bench, lane)
+        assert page.evaluate(f"lane => {{ {MODEL}.set('lane', lane); return {MODEL}.get('held'); }}", lane) == {str(lane): held(ex.bench, lane)}
 
     # colours, zoom, C
     looks = [pixels(page, "A")]

@@ -13,7 +13,7 @@ import { Bar } from "./bar.js";
 import { Picker } from "./picker.js";
 import { Pane } from "./pane.js";
 import { Head } from "./head.js";
-import { drawLens } from "./lens.js";
+import { Tip } from "./tip.js";
 import { Stepper } from "./stepper.js";
 import { Panel } from "./panel.js";
 import { shownLanes } from "./lanes.js";
@@ -47,7 +47,7 @@ export class App {
     this.status = make("div", "ptx-status", this.quadrant, { "aria-live": "polite", "data-testid": "status" });
     this.stepper = new Stepper(this, this.root);
     this.why = new Why(this, this.root);
-    this.tip = make("div", "ptx-tip", this.root, { "aria-hidden": "true" });
+    this.tip = new Tip(this, this.root);
     const place = (className) => make("div", className, this.grid);
     const [above, left, right, below, beside] = ["ptx-above", "ptx-left", "ptx-right", "ptx-below", "ptx-beside"].map(place);
     this.places = { SFB: above, B: above, SFA: left, A: left, D: right, stored: below, C: beside };
@@ -174,37 +174,21 @@ export class App {
       this.drawOver();
     }
     if (event && hit?.name) this.showTip(event, hit);
-    else this.tip.classList.remove("on");
+    else this.tip.hide();
   }
 
   showTip(event, hit) {
     const pane = this.panes.find((each) => each.layer(hit.name));
     const small = hit.name !== "E" && !pane.layer(hit.name).digits;
-    this.putTip(event, describe(this.matrices, this.about, hit).split(" · "), small ? hit : null);
-  }
-
-  putTip(event, lines, small = null) {
-    const [first, ...rest] = lines;
-    const box = this.root.getBoundingClientRect();
-    this.tip.replaceChildren();
-    if (small) drawLens(this, make("canvas", "ptx-lens", this.tip), small);
-    make("b", "", this.tip).textContent = first;
-    for (const line of rest.slice(0, 9)) make("span", "", this.tip).textContent = line;
-    this.tip.classList.add("on");
-    const width = this.tip.offsetWidth;
-    const x = event.clientX - box.left;
-    this.tip.style.left = `${x + 16 + width > box.width ? x - width - 12 : x + 16}px`;
-    const y = event.clientY - box.top;
-    const height = this.tip.offsetHeight;
-    this.tip.style.top = `${y + 14 + height > box.height ? Math.max(0, y - height - 12) : y + 14}px`;
+    this.tip.show(event, describe(this.matrices, this.about, hit).split(" · "), small ? hit : null);
   }
 
   // -- rows and columns: which lanes hold one --
 
   hoverLine(line, event) {
-    if (line) this.putTip(event, [describeLine(this.matrices, line)]);
+    if (line) this.tip.show(event, [describeLine(this.matrices, line)]);
     if (JSON.stringify(line) === JSON.stringify(this.line)) return;
-    if (!line) this.tip.classList.remove("on");
+    if (!line) this.tip.hide();
     this.line = line;
     this.tell();
     this.drawOver();
@@ -240,6 +224,7 @@ export class App {
     this.frame ||= requestAnimationFrame(() => {
       this.frame = 0;
       for (const pane of this.panes) pane.drawOver();
+      this.tip.draw();
     });
   }
 

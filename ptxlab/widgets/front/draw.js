@@ -220,20 +220,25 @@ function outlineCells(pane, context, layer, indices, inside, colour, line, dash 
   context.strokeStyle = colour;
   context.lineWidth = line;
   context.setLineDash(dash);
-  context.beginPath();
+  const sides = Array.from({ length: 4 }, () => ({ path: new Path2D(), end: [NaN, NaN] })); // edges in one line are one stroke, so that dashes run on
+  const edge = (side, open, x1, y1, x2, y2) => {
+    if (!open) return;
+    if (side.end[0] !== x1 || side.end[1] !== y1) side.path.moveTo(x1, y1);
+    side.path.lineTo(x2, y2);
+    side.end = [x2, y2];
+  };
   for (const index of indices) {
     const cell = cellBox(pane, layer, index);
     if (!cell) continue;
     const { row, column, x, y, width, height } = cell;
     const [right, bottom] = [x + width - 0.5, y + height - 0.5];
     const [across, down] = [column % layer.per, row % layer.down.per];
-    const edge = (open, x1, y1, x2, y2) => { if (open) { context.moveTo(x1, y1); context.lineTo(x2, y2); } };
-    edge(down === 0 || !inside(index - columns), x - 0.5, y - 0.5, right, y - 0.5);
-    edge(down === layer.down.per - 1 || !inside(index + columns), x - 0.5, bottom, right, bottom);
-    edge(across === 0 || !inside(index - 1), x - 0.5, y - 0.5, x - 0.5, bottom);
-    edge(across === layer.per - 1 || !inside(index + 1), right, y - 0.5, right, bottom);
+    edge(sides[0], down === 0 || !inside(index - columns), x - 0.5, y - 0.5, right, y - 0.5);
+    edge(sides[1], down === layer.down.per - 1 || !inside(index + columns), x - 0.5, bottom, right, bottom);
+    edge(sides[2], across === 0 || !inside(index - 1), x - 0.5, y - 0.5, x - 0.5, bottom);
+    edge(sides[3], across === layer.per - 1 || !inside(index + 1), right, y - 0.5, right, bottom);
   }
-  context.stroke();
+  for (const { path } of sides) context.stroke(path);
   context.setLineDash([]);
 }
 

@@ -63,7 +63,7 @@ export function placeHandle(pane) {
   const [from, to] = there ? corners(pane, app.range()) : [];
   const shown = there && to.x + to.width - from.x >= 12 && to.y + to.height - from.y >= 10;
   handle.hidden = !shown;
-  handle.classList.toggle("roomy", shown && pane.layer(name).width >= 24 && pane.row >= 16);
+  handle.classList.toggle("roomy", shown && pane.layer(name).width >= 24 && to.height >= 16);
   if (!shown) return;
   handle.style.left = `${Math.min(to.x + to.width - HANDLE / 2 - 1, pane.total.width - HANDLE)}px`;
   handle.style.top = `${Math.min(to.y + to.height - HANDLE / 2 - 1, pane.total.height - HANDLE)}px`;
@@ -78,9 +78,10 @@ function corners(pane, { top, left, bottom, right }) {
 function fillTarget(pane, event) {
   const { top, left, bottom, right } = pane.app.range();
   const { name } = pane.app.selection;
+  const layer = pane.layer(name);
   const at = pane.nearest(name, event);
-  const down = Math.max(at.row - bottom, top - at.row) * pane.row;
-  const along = Math.max(at.column - right, left - at.column) * pane.layer(name).width;
+  const down = Math.max(at.row - bottom, top - at.row) * layer.down.size;
+  const along = Math.max(at.column - right, left - at.column) * layer.width;
   if (down <= 0 && along <= 0) return null;
   return down >= along ? { to_row: at.row, to_column: left } : { to_row: top, to_column: at.column };
 }

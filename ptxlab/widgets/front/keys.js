@@ -157,7 +157,7 @@ function movement(pane, key, ctrl) {
   if (arrow) return ctrl ? arrow.map((by) => by * FAR) : arrow;
   if (key === "Home") return [ctrl ? -FAR : 0, -FAR];
   if (key === "End") return [ctrl ? FAR : 0, FAR];
-  const page = Math.max(1, Math.floor(pane.height / pane.row) - 1);
+  const page = Math.max(1, pane.rowsIn(pane.height) - 1);
   if (key === "PageUp" || key === "PageDown") return [key === "PageUp" ? -page : page, 0];
   return null;
 }

@@ -17,11 +17,14 @@ export function drawLens(app, canvas, { name, row, column }) {
   const first = clamp(row - 2, 0, matrix.rows - down);
   const from = clamp(column - Math.floor(across / 2), 0, matrix.columns - across);
   const [wide, high] = [EDGE.left + across * width, EDGE.top + down * height];
-  canvas.width = Math.round(wide * app.ratio);
-  canvas.height = Math.round(high * app.ratio);
-  canvas.style.cssText = `width:${wide}px;height:${high}px`;
+  const size = [Math.round(wide * app.ratio), Math.round(high * app.ratio)];
+  if (canvas.width !== size[0] || canvas.height !== size[1]) {
+    [canvas.width, canvas.height] = size;
+    canvas.style.cssText = `width:${wide}px;height:${high}px`;
+  }
   const context = canvas.getContext("2d");
   context.setTransform(app.ratio, 0, 0, app.ratio, 0, 0);
+  context.clearRect(0, 0, wide, high);
   context.textBaseline = "middle";
   const paint = app.painter(matrix);
   for (let r = first; r < first + down; r += 1) {

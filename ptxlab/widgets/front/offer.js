@@ -9,13 +9,15 @@ export function showOffer(pane) {
   const { app } = pane;
   const offer = app.model.get("offer");
   const here = offer?.sentence && pane.layer(offer.name) ? offer : null;
-  if (here !== pane.offered) {
+  const fresh = here !== pane.offered;
+  if (fresh) {
     pane.offered = here;
     pane.offer?.remove();
     pane.offer = here && offerBox(pane, here);
     if (here) app.reveal([{ name: here.name, row: here.spots[0][0], column: here.spots[0][1] }]);
   }
   if (here) placeOffer(pane, here);
+  if (here && fresh) pane.offer.scrollIntoView({ block: "nearest", inline: "nearest" });
 }
 
 function offerBox(pane, offer) {

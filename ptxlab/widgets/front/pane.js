@@ -74,6 +74,8 @@ export class Pane {
   say() {
     const { app } = this;
     const parts = this.names.map((name) => app.matrices[name]).filter(Boolean);
+    const here = this.names.includes(app.selection?.name);
+    this.input.setAttribute("aria-label", here ? describe(app.matrices, app.about, app.selection) : `${parts.map(({ label }) => label).join(" and ")}, cell`);
     const said = JSON.stringify([parts.map(({ label, type, rows, columns, count, by }) => [label, type, rows, columns, count, by]), this.total, this.height, app.unfolded]);
     if (said === this.said) return;
     this.said = said;
@@ -86,8 +88,6 @@ export class Pane {
     const differing = parts[0]?.count;
     if (differing !== undefined) make("em", differing ? "bad" : "", this.caption).textContent = differing ? `${parts[0].by.join(" and ")} differ in ${differing} cell${differing > 1 ? "s" : ""}` : `${parts[0].by.join(" and ")} agree`;
     this.offerAll(parts[0]);
-    const { name } = this.names.includes(app.selection?.name) ? app.selection : {};
-    this.input.setAttribute("aria-label", name ? describe(app.matrices, app.about, app.selection) : `${parts.map((matrix) => matrix.label).join(" and ")}, cell`);
   }
 
   // A pane that is too high shows some of its rows; a button here shows them all.

@@ -50,8 +50,9 @@ export class Panel {
     this.registers.classList.toggle("ptx-wide", app.matrices.D.bits === 64);
     this.registers.style.setProperty("--lanes", String(columns));
     this.registers.style.setProperty("--groups", columns > 3 ? "1" : "2"); // that stand beside each other where there is room
-    const tight = shown.some(({ name }) => app.matrices[name].kind === "float" && held[name][0].fields.length === 8);
-    this.registers.style.setProperty("--least", tight ? "164px" : "118px");
+    const floats = shown.filter(({ name }) => app.matrices[name].kind === "float"); // whose values are longer
+    const least = floats.some(({ name }) => held[name][0].fields.length === 8) ? 164 : floats.length ? 118 : 96;
+    this.registers.style.setProperty("--least", `${least}px`);
     const groups = app.about.registers.B ? [["A", "E", "SFA", "C"], ["B", "SFB", "D"]] : [["A", "E"], ["C", "D"]];
     for (const group of groups) {
       const blocks = shown.filter(({ name }) => group.includes(name));
