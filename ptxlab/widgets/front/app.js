@@ -69,7 +69,7 @@ export class App {
     for (const name of ["tools", "note", "colour_by", "label", "show_c", "zoom"]) this.model.on(`change:${name}`, () => this.bar.update());
     this.model.on("change:offer", () => this.drawOver());
     this.model.on("change:catalogue", () => this.picker.update());
-    this.model.on("msg:custom", (message) => this.bar.take(message));
+    this.model.on("msg:custom", (message) => this.bar.hand(message));
     for (const name of ["trace", "tracing"]) this.model.on(`change:${name}`, () => { this.why.update(); this.stepper.update(); });
     this.sizes = new ResizeObserver(() => { // also the first call: only now is the view in the page, with its styles
       if (!this.panes.length) this.refresh();

@@ -10,6 +10,7 @@ export class Bar {
     this.shows = /** @type {((tools: any) => void)[]} */ ([]);
     this.target = "A";
     this.how = "random";
+    this.take = /** @type {HTMLElement | null} */ (null);
     this.node = make("div", "ptx-bar", parent, { role: "toolbar", "aria-label": "what is shown, and how" });
     this.note = make("div", "ptx-note", parent, { role: "status", "data-testid": "note" });
   }
@@ -42,9 +43,10 @@ export class Bar {
     for (const { name } of tools.options) this.option(result, name);
     if (tools.still) return;
     this.gpu(result);
-    const take = this.group("take along");
+    this.take?.remove();
+    this.take = make("div", "ptx-tools ptx-take", this.app.head.node, { role: "group", "aria-label": "take along" });
     for (const [what, text, hint] of [["code", "Copy Python", "Copy the Python that gives what is on the screen"], ["link", "Copy link", "Copy a text that ptxlab.explore(...) opens again"], ["page", "Save page", "Save this as a page that needs no notebook"]]) {
-      const button = this.button(take, text, hint, { do: "export", what });
+      const button = this.button(this.take, text, hint, { do: "export", what });
       button.dataset.export = what;
     }
   }
@@ -175,8 +177,8 @@ export class Bar {
   }
 
   // What a button asked for: a text for the clipboard, or a page to save.
-  async take({ export: what, text, name }) {
-    const button = this.node.querySelector(`[data-export="${CSS.escape(what ?? "")}"]`);
+  async hand({ export: what, text, name }) {
+    const button = this.take?.querySelector(`[data-export="${CSS.escape(what ?? "")}"]`);
     if (!button || typeof text !== "string") return;
     const said = button.textContent;
     let done = "saved";
