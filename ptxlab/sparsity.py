@@ -141,7 +141,7 @@ class Structure:
         broken = occupied.sum(axis=-1) > self.keep
         if broken.any():
             said = self.diagnose(matrix, zero)
-            raise PtxlabError(said[0] + (f" (and {len(said) - 1} more chunks)" if len(said) > 1 else ""))
+            raise PtxlabError(said[0] + (f" (and {len(said) - 1} more chunk{'s' if len(said) > 2 else ''})" if len(said) > 1 else ""))
         kept = np.sort(np.argsort(~occupied, axis=-1, kind="stable")[..., : self.keep], axis=-1)
         stored = np.take_along_axis(self._grouped(matrix), kept[..., None], axis=-2)
         return stored.reshape(*stored.shape[:-3], np.asarray(matrix).shape[-1] // 2), self._nibble(np.moveaxis(kept, -1, 0)).astype(np.uint8)

@@ -113,7 +113,7 @@ def test_violations_in_words() -> None:
     assert str(error.value) == "row 3, columns 8..15: 3 of the 4 pairs are non-zero; 4:8 pair-wise sparsity keeps at most 2"
     assert STRUCTURES["2:4"].diagnose([[1, 1, 0, 1]]) == ["row 0, columns 0..3: 3 of the 4 values are non-zero; 2:4 sparsity keeps at most 2"]
     assert STRUCTURES["1:2"].diagnose([[0, 1, 1, 1]]) == ["row 0, columns 2..3: 2 of the 2 values are non-zero; 1:2 sparsity keeps at most 1"]
-    with pytest.raises(PtxlabError, match=r"^matrix \[1\], row 0, columns 0\.\.1: 2 of the 2 values are non-zero; .* \(and 1 more chunks\)$"):
+    with pytest.raises(PtxlabError, match=r"^matrix \[1\], row 0, columns 0\.\.1: 2 of the 2 values are non-zero; .* \(and 1 more chunk\)$"):
         STRUCTURES["1:2"].compress([[[0, 1, 0, 0]], [[1, 1, 1, 1]]])
 
 

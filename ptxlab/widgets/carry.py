@@ -8,7 +8,6 @@ the bench was opened is worth nothing: the new instruction has its own random on
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from ..dtypes import DType
 from ..instruction import Instruction, Modifiers
 from .bench import Bench
 from .history import State
+from .typed import reach
 
 __all__ = ["carried", "fitted"]
 
@@ -162,19 +162,6 @@ def _wide(values: Codes) -> NDArray[np.float64]:
         return values.astype(np.float64)
 
 
-@lru_cache(maxsize=None)
-def _range(kind: DType) -> tuple[float, float, bool, bool]:
-    """Least and largest finite value of a type, and whether it has infinities and NaN."""
-    if not kind.is_float:
-        return kind.minimum, kind.maximum, False, False
-    if kind.bits > 16:
-        most = np.ldexp(2.0 - 2.0**-kind.fraction_bits, kind.bias)
-        return -float(most), float(most), True, True
-    values = _wide(kind.decode(np.arange(1 << kind.bits)))
-    finite = values[np.isfinite(values)]
-    return float(finite.min()), float(finite.max()), bool(np.isinf(values).any()), bool(np.isnan(values).any())
-
-
 def fitted(kind: DType, values: NDArray[np.float64]) -> Codes:
     """Codes of the nearest values that a type has: to nearest even, never beyond its largest; 0 for a NaN that it has not.
 
@@ -184,7 +171,7 @@ def fitted(kind: DType, values: NDArray[np.float64]) -> Codes:
     >>> dtype("e4m3").decode(fitted(dtype("e4m3"), np.array([0.3, 1e9]))).tolist()
     [0.3125, 448.0]
     """
-    least, most, infinite, nans = _range(kind)
+    least, most, infinite, nans = reach(kind)
     near = np.where(np.isnan(values) & (not nans), 0.0, values)
     near = np.where(np.isinf(near) & infinite, near, np.where(near <= least, least, np.where(near >= most, most, near)))
     return kind.encode(near if kind.is_float else np.rint(near))
@@ -195,7 +182,7 @@ def _changes(name: str, kind: DType, before: NDArray[np.float64], after: NDArray
     changed = ~((before == after) | (np.isnan(before) & np.isnan(after)))
     if not changed.any():
         return
-    least, most, *_ = _range(kind)
+    least, most, *_ = reach(kind)
     lost, beyond = np.isnan(before), (before < least) | (before > most)
     ends = f"{least:g}..{most:g}" if abs(least) < 1e4 and most < 1e4 else "the range"
     for which, what in ((changed & beyond, f"brought into {ends} of {kind}"), (changed & ~beyond & ~lost, f"rounded to {kind}")):

@@ -103,7 +103,7 @@ def continued(kind: DType, codes: Sequence[int] | NDArray[Any], count: int, seri
 
 def _held(kind: DType, number: Fraction, exact: bool) -> int:
     """The code of a number of a series; of an exact one, it must be that very number."""
-    least, most, _ = reach(kind)
+    least, most, *_ = reach(kind)
     shown = str(number) if number.denominator == 1 else f"{float(number):.9g}"
     if not least <= number <= most:
         raise PtxlabError(f"the series comes to {shown}; {kind} holds {holds(kind)}")

@@ -7,7 +7,7 @@ import io
 import math
 import re
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -48,30 +48,39 @@ def parse(kind: DType, text: str) -> int:
     except ValueError:
         such = f"a number such as {'1.5' if kind.is_float else '1'}{', with a point and no comma' * (',' in word)}"
         raise PtxlabError(f"found {text.strip()[:40]!r}; {kind} takes {such}, or a raw code such as 0x{(1 << kind.bits) - 1:x}") from None
-    least, most, infinite = reach(kind)
+    least, most, infinite, _ = reach(kind)
     beyond = math.isinf(number) and not (infinite and _ENDLESS.fullmatch(word))
     if kind.is_float and (beyond or (math.isfinite(number) and not least <= number <= most)):
         raise PtxlabError(f"found {word:.40}; {kind} holds {holds(kind)}")
     return int(np.ravel(kind.encode(number if kind.signed or number else 0))[0])
 
 
+class Reach(NamedTuple):
+    """Least and largest finite value of a type, and whether it has infinities and NaN."""
+
+    least: float
+    most: float
+    infinite: bool
+    nan: bool
+
+
 @lru_cache(maxsize=None)
-def reach(kind: DType) -> tuple[float, float, bool]:
-    """Least and largest finite value of a type, and whether it has infinities.
+def reach(kind: DType) -> Reach:
+    """What numbers a type has.
 
     >>> from ptxlab import dtype
-    >>> reach(dtype("e4m3")), reach(dtype("u4"))
-    ((-448.0, 448.0, False), (0, 15, False))
+    >>> reach(dtype("e4m3"))
+    Reach(least=-448.0, most=448.0, infinite=False, nan=True)
     """
     if not kind.is_float:
-        return kind.minimum, kind.maximum, False
+        return Reach(kind.minimum, kind.maximum, False, False)
     if kind.bits > 16:
         most = float(np.ldexp(2.0 - 2.0**-kind.fraction_bits, kind.bias))
-        return -most, most, True
+        return Reach(-most, most, True, True)
     with np.errstate(invalid="ignore"):  # signalling NaNs
         values = kind.decode(np.arange(1 << kind.bits)).astype(np.float64)
     finite = values[np.isfinite(values)]
-    return float(finite.min()), float(finite.max()), bool(np.isinf(values).any())
+    return Reach(float(finite.min()), float(finite.max()), bool(np.isinf(values).any()), bool(np.isnan(values).any()))
 
 
 def holds(kind: DType) -> str:
@@ -83,7 +92,7 @@ def holds(kind: DType) -> str:
     """
     if kind.name == "ue8m0":
         return "powers of two from 2^-127 to 2^127, and nan"
-    least, most, infinite = reach(kind)
+    least, most, infinite, _ = reach(kind)
     if not kind.is_float:
         return f"{least}..{most}"
     special = ", inf and nan" if infinite else " and nan" if kind.bits >= 8 else ""

@@ -25,9 +25,9 @@ FOCUS = """() => {
   const style = getComputedStyle(node);
   const said = node.getAttribute('aria-label') || node.textContent || node.title;
   const pane = node.closest('[data-pane]')?.dataset.pane;
-  const part = [...node.closest('.ptx-explorer')?.querySelectorAll('.ptx-head, .ptx-bar, .ptx-panel, .ptx-walk, .ptx-why') ?? []].find((each) => each.contains(node));
-  return { inside: Boolean(node.closest('.ptx-explorer')), tag: node.tagName, said: said.trim(), ring: style.outlineStyle !== 'none' || node.matches('.ptx-cell'),
-    part: pane ? `pane ${pane}` : part?.className ?? '' };
+  const part = node.closest('.ptx-head, .ptx-bar, .ptx-panel, .ptx-walk, .ptx-why');
+  return { inside: Boolean(node.closest('.ptx-explorer')), tag: node.tagName, said: said.trim(),
+    ring: style.outlineStyle !== 'none' || node.matches('.ptx-cell'), part: pane ? `pane ${pane}` : part?.className ?? '' };
 }"""
 
 

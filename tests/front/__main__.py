@@ -1,4 +1,4 @@
-"""Install TypeScript and ESLint (and axe-core, for the browser tests) beside the environment, once, and run them over ptxlab/widgets/front; says so where that cannot be done."""
+"""Install TypeScript, ESLint and axe-core (for the browser tests) beside the environment, once, and run the first two over ptxlab/widgets/front."""
 
 from __future__ import annotations
 
