@@ -497,3 +497,23 @@ def test_the_gpu_button_says_what_it_does(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(ptxlab.gpu, "available", lambda ins=None: False)
     with pytest.raises(PtxlabError, match="a GPU is ready"):
         ex.run()
+
+
+@pytest.mark.parametrize("mnemonic", [HALF, SPARSE, NVF4, "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"])
+def test_a_selection_chooses_its_lane(mnemonic: str) -> None:
+    """As a click does: of several holders the one that is read; a cell that no lane holds leaves the lane."""
+    ex = ptxlab.explore(mnemonic)
+    ins = ex.instruction
+    ex.selection = "D", 9, 3
+    assert ex.lane == ins.d.where(9, 3)[0].lane == ins.d.layout.locate(9, 3)[0]
+    if ins.b.layout is None:
+        ex.selection = "B", 3, 9
+        assert ex.lane == ins.d.where(9, 3)[0].lane
+    if ins.sparse:
+        stored, nibbles = ins.compress(ex.A)
+        kept = ins.expand(np.ones_like(stored), nibbles)[4]
+        for column in range(ins.k):
+            ex.lane = 31
+            ex.selection = "A", 4, column
+            lanes = {place.lane for at in range(ins.a.shape[1]) if ex.bench.positions()[4, at] == column for place in ins.a.where(4, at)}
+            assert ({ex.lane} if kept[column] else {31}) == (lanes or {31})

@@ -142,6 +142,14 @@ class Bench:
         """Values of the block scales; None where there are none."""
         return (self.values("SFA"), self.values("SFB")) if "SFA" in self.names else None
 
+    def holder(self, name: str, row: int, column: int) -> int | None:
+        """The lane whose element the instruction reads for a cell; None for one that no lane holds."""
+        if name == "A" and self.ins.sparse:
+            found = np.flatnonzero(self.positions()[row] == column)
+            return self.holder("stored", row, int(found[0])) if found.size else None
+        layout = self.operand(name).layout
+        return None if layout is None else int(layout.scatter(self.copy_of(name))[row, column]) // layout.elements
+
     def positions(self) -> NDArray[np.int64]:
         """Column of dense A that every stored column stands for: [rows, stored columns]."""
         structure = self.ins.structure

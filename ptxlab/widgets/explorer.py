@@ -204,7 +204,12 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
             setattr(self.view, name, value)
 
     def _select(self, given: Any) -> None:
-        self.view.selected = place(given, {name: self.bench.operand(name).shape for name in self.bench.names})
+        """Choose a cell, and as on the screen the lane that holds it."""
+        chosen = place(given, {name: self.bench.operand(name).shape for name in self.bench.names})
+        lane = self.bench.holder(**chosen) if chosen else None
+        with self.view.hold_sync():
+            self.view.lane = self.view.lane if lane is None else lane
+            self.view.selected = chosen
 
     def _chips(self) -> tuple[str, ...]:
         return (*self.bench.chips, GPU) if gpu.available(self.instruction) else self.bench.chips

@@ -41,15 +41,20 @@ def book(lab: Any, page: Any) -> Any:
 
 @pytest.fixture
 def dark(page: Any) -> Iterator[Any]:
-    """Switches the theme, and back afterwards."""
+    """What the dark theme of JupyterLab changes, and back afterwards: its colours, and the word on the body that it is dark."""
+    paint = "(light, rules) => { document.getElementById('dark')?.remove(); document.body.dataset.jpThemeLight = light; document.head.append(rules); }"
 
-    def switch(name: str) -> None:
-        page.evaluate("name => window.jupyterapp.commands.execute('apputils:change-theme', { theme: name })", name)
-        page.wait_for_function("light => document.body.dataset.jpThemeLight === light", arg=str("Light" in name).lower())
-        page.wait_for_timeout(300)
+    def switch(light: str, rules: str) -> None:
+        page.evaluate(
+            f"([light, text]) => {{ const rules = document.createElement('style'); rules.id = 'dark'; rules.textContent = text; ({paint})(light, rules); }}",
+            [light, rules],
+        )
+        page.wait_for_function("dark => document.querySelector('.ptx-explorer').classList.contains('dark') === dark", arg=light == "false")
 
-    yield lambda: switch("JupyterLab Dark")
-    switch("JupyterLab Light")
+    yield lambda: switch(
+        "false", ":root { --jp-layout-color0: #111111 !important; --jp-ui-font-color1: rgb(255 255 255 / 87%) !important; } .jp-Cell { background: #111111; }"
+    )
+    switch("true", "")
 
 
 def complaints(page: Any) -> list[str]:
@@ -83,7 +88,8 @@ def test_tab_reaches_all_parts_and_leaves(book: Any, page: Any) -> None:
     """Tab goes through head, bar, lanes, registers, every matrix, the steps and the reason, says what each is, shows where it is, and leads out."""
     book.run(1, f"ex.instruction = {FORMS['sparse']!r}; ex.selection = 'D', 1, 2; ex.view.tracing = False")
     page.wait_for_function("name => document.querySelector('.ptx-mnemonic').innerText === name", arg=FORMS["sparse"])
-    page.locator(".ptx-head button").first.focus()
+    page.locator(".ptx-head button").nth(1).focus()
+    page.keyboard.press("Shift+Tab")
     seen: list[dict[str, Any]] = [page.evaluate(FOCUS)]
     for _ in range(150):
         page.keyboard.press("Tab")

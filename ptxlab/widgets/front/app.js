@@ -31,7 +31,7 @@ export class App {
     this.panes = /** @type {Pane[]} */ ([]);
     this.painters = this.measured = new WeakMap();
     this.look = "";
-    this.frame = 0;
+    this.drawing = false;
     this.shown = this.sized = "";
     this.dark = false;
     this.unfolded = false;
@@ -80,7 +80,7 @@ export class App {
     this.theme.observe(document.body, { attributes: true, attributeFilter: ["class", "data-jp-theme-light", "data-jp-theme-name"] });
   }
 
-  stop() { cancelAnimationFrame(this.frame); this.stepper.pause(); this.sizes.disconnect(); this.theme.disconnect(); this.model.off(); }
+  stop() { this.stepper.pause(); this.sizes.disconnect(); this.theme.disconnect(); this.model.off(); }
 
   refresh() {
     this.about = this.model.get("about");
@@ -219,10 +219,12 @@ export class App {
 
   bands() { return bands(this.matrices, this.about, this.hovered); }
 
-  // Once a frame, however often it is asked for.
+  // Once for an event, however often it is asked for: not with the next frame, for until then there is time to draw.
   drawOver() {
-    this.frame ||= requestAnimationFrame(() => {
-      this.frame = 0;
+    if (this.drawing) return;
+    this.drawing = true;
+    queueMicrotask(() => {
+      this.drawing = false;
       for (const pane of this.panes) pane.drawOver();
       this.tip.draw();
     });

@@ -8,11 +8,13 @@ export const GUTTER = { left: 26, top: 15 };
 export const FADE = 22; // height of the shade at an edge behind which there is more
 
 // Column headings, so thinned out that none touches the next: {text, middle, width} in the pane's own pixels.
+/** @param {Pane} pane */
 export function headings(pane) {
   const { app } = pane;
+  /** @param {string | number} text */
   const wide = (text) => String(text).length * 9 * LETTER;
   const chunked = pane.layers.find((layer) => layer.name === "E");
-  const found = [];
+  const found = /** @type {{ text: string, middle: number, width: number }[]} */ ([]);
   for (const layer of pane.layers) {
     const { columns } = app.matrices[layer.name];
     const last = wide(layer.name === "E" ? `ch${columns - 1}` : columns - 1);
@@ -29,20 +31,23 @@ export function headings(pane) {
       const text = layer.name === "E" ? `ch${column}` : layer.name === "SFA" ? `sf${column}` : String(column);
       const half = Math.min(layer.width, 40) / 2;
       const middle = pane.x(layer, column) + (chunked && layer === chunked ? Math.max(half - 2, wide(text) / 2) : half);
-      const { count = 1 } = (layer.shift && app.matrices[layer.name].products) || {};
-      for (let product = 0; product < count; product += 1) found.push({ text, middle: middle + (product && layer.shift(product * layer.down.per)), width: wide(text) });
+      const count = layer.shift ? app.matrices[layer.name].products?.count ?? 1 : 1;
+      for (let product = 0; product < count; product += 1) found.push({ text, middle: middle + (layer.shift?.(product * layer.down.per) ?? 0), width: wide(text) });
     }
   }
   return found;
 }
 
 // Row and column numbers; a bar for each warp's rows where warps are told apart by colour.
+/** @param {Pane} pane @param {CanvasRenderingContext2D} context */
 export function drawHeadings(pane, context) {
   const { app } = pane;
   const matrix = app.matrices[pane.layers[0].name];
   const { scrollLeft, scrollTop } = pane.scroller;
-  const warps = app.model.get("colour_by") === "warp" && app.about.lanes > 32 && matrix.lane && matrix.columns;
-  const warpOf = (row) => Math.floor(matrix.lane[row * matrix.columns] / 32);
+  const { lane } = matrix;
+  const warps = app.model.get("colour_by") === "warp" && app.about.lanes > 32 && lane && matrix.columns;
+  /** @param {number} row */
+  const warpOf = (row) => (lane ? Math.floor(lane[row * matrix.columns] / 32) : 0);
   context.textBaseline = "middle";
   const rows = step(pane.row, 10);
   const named = /** @type {[number, string][]} */ ([]);
@@ -59,7 +64,7 @@ export function drawHeadings(pane, context) {
     context.font = `9px ${app.ink.mono}`;
     context.textAlign = "right";
     context.fillStyle = app.ink.faint;
-    context.fillText(row, GUTTER.left - 5, middle);
+    context.fillText(String(row), GUTTER.left - 5, middle);
   }
   const factors = pane.layers.find((layer) => layer.name === "SFB");
   for (let row = 0; factors && row < app.matrices.SFB.rows; row += 1) {
@@ -89,15 +94,18 @@ export function drawHeadings(pane, context) {
 }
 
 // Scroll bars may be invisible: an edge behind which there is more fades, and says how much.
+/** @param {Pane} pane @param {CanvasRenderingContext2D} context */
 export function drawEdges(pane, context) {
   const { scrollLeft, scrollTop } = pane.scroller;
   const { width, height, total, app } = pane;
   const [left, top] = [GUTTER.left, GUTTER.top];
   const above = pane.rowsIn(scrollTop);
   const below = pane.rowsIn(total.height - height - scrollTop);
+  /** @param {number} pixels */
   const columns = (pixels) => Math.round(pixels / pane.layers[0].period * pane.layers[0].per);
   const before = columns(scrollLeft);
   const after = columns(total.width - width - scrollLeft);
+  /** @param {number} right @param {number} down */
   const fade = (right, down) => { // strips of paper, denser towards the edge
     context.fillStyle = app.ink.paper;
     for (let away = 0; away < FADE; away += 1) {
@@ -108,6 +116,7 @@ export function drawEdges(pane, context) {
     }
     context.globalAlpha = 1;
   };
+  /** @param {string} text @param {number} x @param {number} y @param {"left" | "center" | "right"} align */
   const say = (text, x, y, align) => {
     context.font = `10px ${app.ink.mono}`;
     context.textAlign = align;

@@ -6,11 +6,14 @@ import { cellText, longest, holderOf } from "./matrix.js";
 export const LETTER = 0.602; // width of a letter of the monospaced font, in its size
 
 // How many letters of the smallest size stand in a cell of this width.
+/** @param {number} width */
 export const roomFor = (width) => Math.floor((width - 1) / (8 * LETTER));
 
-const split = (text, length) => text.match(new RegExp(`.{1,${length}}`, "g"));
+/** @param {string} text @param {number} length */
+const split = (text, length) => text.match(new RegExp(`.{1,${length}}`, "g")) ?? [];
 
 // One line of text, or several for a code of more than one byte.
+/** @param {Matrices} matrices @param {Matrix} matrix @param {number} index @param {Label} label @returns {string[]} */
 export function cellLines(matrices, matrix, index, label, digits = 4) {
   if (label === "hex") return split(matrix.codes[index].toString(16).padStart(Math.ceil(matrix.bits / 4), "0"), 8);
   if (label === "binary") return split(binary(matrix.codes[index], matrix.bits), matrix.bits === 64 ? 16 : 8);
@@ -23,6 +26,7 @@ export function cellLines(matrices, matrix, index, label, digits = 4) {
 }
 
 // Letters of the longest line, and how many lines.
+/** @param {Matrices} matrices @param {Matrix} matrix @param {Label} label @returns {LabelSize} */
 export function labelSize(matrices, matrix, label) {
   if (label === "value") return { letters: longest(matrix), lines: 1 };
   const words = label === "lane" ? Array.from(matrix.values, (_, index) => cellLines(matrices, matrix, index, label)) : [cellLines(matrices, matrix, 0, label)];

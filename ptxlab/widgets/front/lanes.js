@@ -6,18 +6,22 @@ const PINS = 4; // lanes that can be pinned
 const DASHES = [[4, 2], [1.5, 1.5], [6, 2, 1.5, 2], [3, 4]]; // their outlines in the panes
 
 // The lanes whose registers are shown, and how each is outlined: the chosen one, and those that are pinned.
+/** @param {number} lane @param {number[]} pinned */
 export function shownLanes(lane, pinned) {
   const others = pinned.filter((each) => each !== lane);
+  /** @param {number} each */
   const style = (each) => (each === lane ? { lane: each, line: 1.25, dash: [] } : { lane: each, line: 1.25, dash: DASHES[others.indexOf(each) % DASHES.length] });
   return (pinned.includes(lane) ? pinned : [lane, ...pinned]).map(style);
 }
 
 // The pinned lanes with one more, or one less; of too many the oldest goes.
+/** @param {number[]} pinned @param {number} lane */
 export function pinnedWith(pinned, lane) {
   return pinned.includes(lane) ? pinned.filter((each) => each !== lane) : [...pinned, lane].slice(-PINS);
 }
 
 export class Lanes {
+  /** @param {App} app @param {HTMLElement} parent */
   constructor(app, parent) {
     this.app = app;
     this.key = "";
@@ -35,6 +39,7 @@ export class Lanes {
 
   get pinned() { return this.app.model.get("pinned") ?? []; }
 
+  /** @param {number} lane */
   toggle(lane) {
     this.app.model.set("pinned", pinnedWith(this.pinned, lane));
     this.app.model.save_changes();
@@ -43,21 +48,24 @@ export class Lanes {
   focus() { /** @type {HTMLElement | null} */ (this.node.querySelector("[aria-pressed=true]"))?.focus(); }
 
   // A click chooses a lane; with Ctrl, Cmd or Shift it pins one beside the chosen.
+  /** @param {MouseEvent} event @param {number} lane */
   click(event, lane) {
     if (event.ctrlKey || event.metaKey || event.shiftKey) this.toggle(lane);
     else this.app.chooseLane(lane);
   }
 
+  /** @param {KeyboardEvent} event */
   press(event) {
     const { app } = this;
-    const lane = Number(event.target.dataset.lane);
+    const lane = Number(/** @type {HTMLElement} */ (event.target).dataset.lane);
     if (event.key === " " && !Number.isNaN(lane)) {
       event.preventDefault();
       this.toggle(lane);
       return;
     }
-    const across = this.node.firstChild.offsetTop === this.node.lastChild.offsetTop ? 4 : 8;
-    const by = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -across, ArrowDown: across }[event.key];
+    const [first, last] = /** @type {HTMLElement[]} */ ([this.node.firstChild, this.node.lastChild]);
+    const across = first.offsetTop === last.offsetTop ? 4 : 8;
+    const by = /** @type {Record<string, number>} */ ({ ArrowLeft: -1, ArrowRight: 1, ArrowUp: -across, ArrowDown: across })[event.key];
     if (!by) return;
     event.preventDefault();
     const to = clamp(app.lane + by, 0, app.about.lanes - 1);
@@ -92,6 +100,7 @@ export class Lanes {
     }
   }
 
+  /** @param {number} warp */
   build(warp) {
     const { app } = this;
     this.warps.replaceChildren();
@@ -107,7 +116,7 @@ export class Lanes {
         const lane = warp * 32 + group * 4 + thread;
         const button = make("button", "ptx-lane", box, { "data-lane": lane });
         [button.style.background, button.style.color] = app.colours[lane % 32];
-        button.textContent = lane;
+        button.textContent = String(lane);
         button.addEventListener("click", (event) => this.click(event, lane));
         button.addEventListener("pointerenter", () => app.hover({ lane }));
         button.addEventListener("pointerleave", () => app.hover(null));
@@ -116,10 +125,11 @@ export class Lanes {
   }
 
   // Lanes that hold the row or column in question, and the warps they are in.
+  /** @param {number[] | null} lanes */
   outline(lanes) {
     const held = new Set(lanes ?? []);
     for (const button of this.node.querySelectorAll("button")) button.classList.toggle("holds", held.has(Number(button.dataset.lane)));
     const warps = new Set([...held].map((lane) => String(Math.floor(lane / 32))));
-    for (const button of this.warps.querySelectorAll("button")) button.classList.toggle("holds", warps.has(button.dataset.warp));
+    for (const button of this.warps.querySelectorAll("button")) button.classList.toggle("holds", warps.has(button.dataset.warp ?? ""));
   }
 }

@@ -9,6 +9,7 @@ const GAP = 14;
 const PANEL = 440; // least width of the quadrant that holds lanes and registers
 const TWO_COLUMNS = 850; // width at which registers stand in two columns
 
+/** @param {App} app */
 export function arrange(app) {
   const { k, chunk, kept } = app.about;
   const [m, n] = [app.matrices.A.rows, app.matrices.B.columns]; // of all products, where there are several
@@ -16,7 +17,9 @@ export function arrange(app) {
   const left = app.about.products > 1 ? 0 : PANEL - GUTTER.left - parts.alongA; // where lanes and registers stand above all, they ask nothing of A
   app.grid.classList.toggle("ptx-stacked", app.about.products > 1);
   const percent = app.model.get("zoom");
+  /** @param {number} size */
   const fine = (size) => Math.floor(size * 4) / 4;
+  /** @param {number} size @param {number} roomy */
   const zoomed = (size, roomy) => { // 100 % fits the page, at 400 % every number can be read
     const goal = Math.max(size * 1.4, roomy);
     return percent <= 100 ? (size * percent) / 100 : size * (goal / size) ** ((percent - 100) / 300);
@@ -38,6 +41,7 @@ export function arrange(app) {
   nx = Math.max(2, n * needN <= 0.4 * room ? nx : Math.min(nx, (room - k * kx) / n));
   [kx, nx] = [Math.max(2, fine(zoomed(kx, a * 1.5))), Math.max(2, fine(zoomed(nx, needN * 1.4)))];
   const legible = kx >= 8 || nx >= 8;
+  /** @param {Name} name @param {number} width */
   const lines = (name, width) => { // height of a label of several lines, where the cell is wide enough for it
     const label = app.labelSize(app.matrices[name]);
     return roomFor(width) >= label.letters ? label.lines * 9 + 4 : 0;
@@ -57,6 +61,7 @@ export function arrange(app) {
   const beside = app.panel.node.offsetHeight; // B is as high as what stands left of it, so that A and D follow at once
   const tallB = lines("B", nx);
   const rowK = Math.max(tallB > 13 ? tallB : 0, Math.round(zoomed(clamp(Math.floor(beside / k), nx >= 8 ? 11 : 5, 18), 16)));
+  /** @param {number} high @param {number} row @param {number} most */
   const whole = (high, row, most) => (app.unfolded || high <= most ? high : Math.floor(most / row) * row);
   const viewM = whole(m * rowM + parts.between, rowM, 640);
   const viewB = whole(k * rowK + parts.downB, rowK, Math.max(beside, k * rowK <= 352 ? 352 : 308));

@@ -6,6 +6,7 @@ import { LETTER, cellLines } from "./label.js";
 const SIZE = 11; // of the letters
 const EDGE = { left: 24, top: 14 };
 
+/** @param {App} app @param {HTMLCanvasElement} canvas @param {Cell} cell */
 export function drawLens(app, canvas, { name, row, column }) {
   const matrix = app.matrices[name];
   const label = app.model.get("label");
@@ -53,9 +54,10 @@ export function drawLens(app, canvas, { name, row, column }) {
   context.strokeRect(EDGE.left + (column - from) * width - 0.5, EDGE.top + (row - first) * height - 0.5, width, height);
 }
 
+/** @param {CanvasRenderingContext2D} context @param {App} app @param {number} text @param {boolean} here @param {number} x @param {number} y @param {CanvasTextAlign} align */
 function heading(context, app, text, here, x, y, align) {
   context.font = `${here ? "bold " : ""}9px ${app.ink.mono}`;
   context.textAlign = align;
   context.fillStyle = here ? app.ink.text : app.ink.faint;
-  context.fillText(text, x, y);
+  context.fillText(String(text), x, y);
 }

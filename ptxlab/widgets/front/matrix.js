@@ -2,25 +2,33 @@
 
 import { typed, short, exact, binary } from "./text.js";
 
+/** @type {Name[]} */
 export const MATRICES = ["A", "stored", "B", "C", "D", "E", "SFA", "SFB"];
 
+/** @type {Record<string, MapName>} */
 const MAPS = { lane: "lane", elementOf: "element_map", registerOf: "register_map", low: "low", byte: "byte", core: "core", line: "line" };
+/** @type {WeakMap<MatrixInfo, Maps>} */
 const maps = new WeakMap(); // who holds the cells: fixed for an instruction, so read once
 
+/** @param {MatrixInfo} info @returns {Maps} */
 function mapsOf(info) {
-  if (!maps.has(info)) maps.set(info, Object.fromEntries(Object.entries(MAPS).map(([name, sent]) => [name, typed(Int16Array, info[sent])])));
-  return maps.get(info);
+  const found = maps.get(info) ?? /** @type {Maps} */ (Object.fromEntries(Object.entries(MAPS).map(([name, sent]) => [name, typed(Int16Array, info[sent])])));
+  maps.set(info, found);
+  return found;
 }
 
 // The one that is known, where Python sent no other.
-export function readMatrix(model, about, name, known = /** @type {any} */ (null)) {
+/** @param {Model} model @param {About} about @param {Name} name @param {Matrix | null} known @returns {Matrix | null} */
+export function readMatrix(model, about, name, known = null) {
   const info = about.matrices?.[name];
   const sent = model.get(name);
   if (!info || !sent?.values) return null;
   if (known?.sent === sent && known.info === info) return known;
+  /** @type {ArrayKind<Values>} */
   const Values = info.kind !== "float" ? Int32Array : info.bits === 64 ? Float64Array : Float32Array;
+  /** @type {ArrayKind<Codes>} */
   const Codes = info.bits === 64 ? BigUint64Array : Uint32Array;
-  return {
+  return /** @type {Matrix} */ ({
     ...info,
     ...mapsOf(info),
     info,
@@ -34,19 +42,22 @@ export function readMatrix(model, about, name, known = /** @type {any} */ (null)
     home: typed(Int32Array, sent.home),
     differ: typed(Uint8Array, sent.differ),
     count: sent.count,
-  };
+  });
 }
 
+/** @param {Pick<Matrix, "name" | "kind" | "codes" | "values">} matrix @param {number} index */
 export function cellText(matrix, index, digits = 4) {
   if (matrix.name === "E") return binary(matrix.codes[index], 4);
   return matrix.kind === "float" ? short(matrix.values[index], digits) : String(matrix.values[index]);
 }
 
+/** @param {Matrix} matrix @param {number} index */
 export function editText(matrix, index) {
   if (matrix.name === "E") return "0b" + binary(matrix.codes[index], 4);
   return matrix.kind === "float" ? exact(matrix.values[index], matrix.bits === 64) : String(matrix.values[index]);
 }
 
+/** @param {Matrix} matrix */
 export function longest(matrix) {
   if (matrix.name === "E") return 4;
   let most = 1;
@@ -56,10 +67,12 @@ export function longest(matrix) {
 }
 
 // The matrix and index whose lane holds a cell: for a dense A of a sparse instruction its stored half, -1 where it is not stored.
+/** @param {Pick<Matrices, "stored">} matrices @param {Matrix} matrix @param {number} index @returns {[Matrix, number]} */
 export function holderOf(matrices, matrix, index) {
   return matrix.name === "A" && matrix.home ? [matrices.stored, matrix.home[index]] : [matrix, index];
 }
 
+/** @param {Matrix} matrix */
 export function largest(matrix) {
   if (matrix.largest) return matrix.largest;
   let most = 1e-30;
@@ -69,16 +82,19 @@ export function largest(matrix) {
 }
 
 // Indices of the cells that a lane holds; sorted out once for each instruction.
+/** @param {Matrix & InLanes} matrix @param {number} lane */
 export function cellsOf(matrix, lane) {
   const fixed = mapsOf(matrix.info);
   if (!fixed.byLane) {
-    fixed.byLane = [];
-    matrix.lane.forEach((holder, index) => { (fixed.byLane[holder] ??= []).push(index); });
+    const sorted = /** @type {number[][]} */ ([]);
+    matrix.lane.forEach((holder, index) => { (sorted[holder] ??= []).push(index); });
+    fixed.byLane = sorted;
   }
   return fixed.byLane[lane] ?? [];
 }
 
 // Indices of the cells in which a matrix is not what it was.
+/** @param {Matrix} before @param {Matrix} matrix */
 export function changedCells(before, matrix) {
   const found = /** @type {number[]} */ ([]);
   if (before === matrix) return found;
@@ -87,26 +103,29 @@ export function changedCells(before, matrix) {
   return found;
 }
 
+/** @param {Matrix & Compared} matrix */
 export function differing(matrix) {
   matrix.differing ??= Array.from(matrix.differ.keys()).filter((index) => matrix.differ[index]);
   return matrix.differing;
 }
 
 // Lanes that hold a row or a column, in ascending order; null where no lane does.
+/** @param {Matrices} matrices @param {Line} line */
 export function lanesOf(matrices, { name, row, column }) {
   const matrix = matrices[name];
   if (!holderOf(matrices, matrix, 0)[0].lane) return null;
-  const found = new Set();
+  const found = /** @type {Set<number>} */ (new Set());
   const [count, step] = row === undefined ? [matrix.rows, matrix.columns] : [matrix.columns, 1];
   const start = row === undefined ? column : row * matrix.columns;
   for (let each = 0; each < count; each += 1) {
     const [holder, at] = holderOf(matrices, matrix, start + each * step);
-    if (at >= 0) found.add(holder.lane[at]);
+    if (at >= 0 && holder.lane) found.add(holder.lane[at]);
   }
   return [...found].sort((one, other) => one - other);
 }
 
 // A rectangle of cells as a spreadsheet copies it: tabs between columns, a line for every row.
+/** @param {CellRange} range @param {(row: number, column: number) => string} text */
 export function block({ top, left, bottom, right }, text) {
   const lines = [];
   for (let row = top; row <= bottom; row += 1) {

@@ -5,13 +5,16 @@ import { largest } from "./matrix.js";
 
 const WARPS = [1, 29, 25, 17]; // blue, orange, green, purple among the colours of the lanes
 
+/** @param {App} app @param {number} warp */
 export const warpColours = (app, warp) => app.colours[WARPS[warp]];
 
+/** @param {App} app */
 export function readTheme(app) {
   const style = getComputedStyle(app.root);
-  const [red, green, blue] = style.color.match(/[\d.]+/g).map(Number);
+  const [red, green, blue] = (style.color.match(/[\d.]+/g) ?? []).map(Number);
   app.dark = red + green + blue > 384;
   app.root.classList.toggle("dark", app.dark);
+  /** @param {string} name */
   const own = (name) => getComputedStyle(app.root).getPropertyValue(name).trim();
   app.ink = { text: own("--ptx-ink"), faint: own("--ptx-faint"), paper: own("--ptx-paper"), brand: own("--ptx-brand"), bad: own("--ptx-bad"), plain: own("--ptx-plain"), mono: own("--ptx-mono") };
   app.colours = app.about.colours[app.dark ? "dark" : "light"];
@@ -21,12 +24,14 @@ export function readTheme(app) {
 }
 
 // [background, text] of a cell by its index.
+/** @param {App} app @param {Matrix} matrix @returns {Painter} */
 export function painter(app, matrix) {
   const { colours, ink } = app;
   const by = app.model.get("colour_by");
-  const plain = [ink.plain, ink.text];
+  const plain = /** @type {Colour} */ ([ink.plain, ink.text]);
   if (by === "value") {
     const most = largest(matrix);
+    /** @param {number} value */
     const shade = (value) => clamp(Math.ceil((4 * Math.abs(value)) / most), 1, 4) - 1;
     return (index) => {
       const value = matrix.values[index];

@@ -9,6 +9,7 @@ import { showOffer } from "./offer.js";
 import { listen } from "./keys.js";
 
 // Which index stands at so many pixels, where every `per` of them begin a new period.
+/** @param {Along & { count: number }} along @param {number} pixels @param {boolean} sharp */
 function indexAt({ per, period, offset, size, count }, pixels, sharp) {
   const turn = Math.floor(pixels / period);
   const inside = Math.floor((pixels - turn * period - offset) / size);
@@ -18,16 +19,20 @@ function indexAt({ per, period, offset, size, count }, pixels, sharp) {
 }
 
 export class Pane {
+  /** @param {App} app @param {HTMLElement} parent @param {Name[]} names @param {Axis[]} axes */
   constructor(app, parent, names, axes) {
     this.app = app;
     this.names = names;
     this.axes = axes;
-    /** @type {any[]} */
-    this.layers = [];
+    this.layers = /** @type {Layer[]} */ ([]);
+    this.row = 0;
+    this.total = { width: 0, height: 0 };
     this.width = 0;
     this.height = 0;
     this.said = this.drawn = this.marked = ""; // what the caption and the canvases show
-    this.painted = /** @type {any[]} */ ([]);
+    this.painted = /** @type {Matrix[]} */ ([]);
+    this.at = { x: 0, y: 0 };
+    this.foldable = this.dragging = false;
     this.node = make("figure", "ptx-pane", parent, { "data-pane": names[0] });
     this.caption = make("figcaption", "ptx-caption", this.node);
     this.frame = make("div", "ptx-frame", this.node);
@@ -37,15 +42,17 @@ export class Pane {
     this.space = make("div", "ptx-space", this.scroller);
     this.input = make("input", "ptx-cell", this.space, { type: "text", spellcheck: "false", autocomplete: "off", "data-matrix": names[0] });
     this.handle = makeHandle(this);
-    this.filling = /** @type {any} */ (null);
-    this.left = /** @type {any} */ (null); // what was chosen when the focus left
-    this.offer = this.offered = /** @type {any} */ (null);
+    this.filling = /** @type {Filling | null} */ (null);
+    this.left = /** @type {Mark | null} */ (null); // what was chosen when the focus left
+    this.offer = /** @type {HTMLElement | null} */ (null);
+    this.offered = /** @type {Offer | null} */ (null);
     listen(this);
   }
 
   get editing() { return this.input.classList.contains("editing"); }
 
   // Geometry: a layer places column c at its period's start, so that stored cells and nibbles share a chunk's width.
+  /** @param {Plan[]} layers @param {number} row @param {number} viewWidth @param {number} viewHeight */
   arrange(layers, row, viewWidth, viewHeight) {
     const { app } = this;
     const main = app.matrices[this.names[0]];
@@ -57,11 +64,11 @@ export class Pane {
     this.width = Math.min(viewWidth, this.total.width);
     this.height = Math.min(viewHeight, this.total.height);
     const bars = { x: this.total.width > this.width + 1, y: this.total.height > this.height + 1 };
-    this.outer = { width: this.width + (bars.y ? 10 : 0), height: this.height + (bars.x ? 10 : 0) };
-    this.scroller.style.cssText = `left:${GUTTER.left}px;top:${GUTTER.top}px;width:${this.outer.width}px;height:${this.outer.height}px`
+    const outer = { width: this.width + (bars.y ? 10 : 0), height: this.height + (bars.x ? 10 : 0) };
+    this.scroller.style.cssText = `left:${GUTTER.left}px;top:${GUTTER.top}px;width:${outer.width}px;height:${outer.height}px`
       + `;overflow:${bars.x ? "auto" : "hidden"} ${bars.y ? "auto" : "hidden"}`;
     this.space.style.cssText = `width:${this.total.width}px;height:${this.total.height}px`;
-    this.frame.style.cssText = `width:${GUTTER.left + this.outer.width}px;height:${GUTTER.top + this.outer.height}px`;
+    this.frame.style.cssText = `width:${GUTTER.left + outer.width}px;height:${GUTTER.top + outer.height}px`;
     for (const canvas of [this.base, this.over]) {
       canvas.width = Math.round((GUTTER.left + this.width) * app.ratio);
       canvas.height = Math.round((GUTTER.top + this.height) * app.ratio);
@@ -74,8 +81,8 @@ export class Pane {
   say() {
     const { app } = this;
     const parts = this.names.map((name) => app.matrices[name]).filter(Boolean);
-    const here = this.names.includes(app.selection?.name);
-    this.input.setAttribute("aria-label", here ? describe(app.matrices, app.about, app.selection) : `${parts.map(({ label }) => label).join(" and ")}, cell`);
+    const here = app.selection && this.names.includes(app.selection.name) ? app.selection : null;
+    this.input.setAttribute("aria-label", here ? describe(app.matrices, app.about, here) : `${parts.map(({ label }) => label).join(" and ")}, cell`);
     const said = JSON.stringify([parts.map(({ label, type, rows, columns, count, by }) => [label, type, rows, columns, count, by]), this.total, this.height, app.unfolded]);
     if (said === this.said) return;
     this.said = said;
@@ -85,12 +92,16 @@ export class Pane {
       const size = `${matrix.rows} × ${matrix.columns} ${matrix.name === "E" ? "nibbles" : matrix.type}`;
       make("span", "", this.caption).textContent = matrix.name.startsWith("SF") ? "   " : ` ${size}   `;
     }
-    const differing = parts[0]?.count;
-    if (differing !== undefined) make("em", differing ? "bad" : "", this.caption).textContent = differing ? `${parts[0].by.join(" and ")} differ in ${differing} cell${differing > 1 ? "s" : ""}` : `${parts[0].by.join(" and ")} agree`;
-    this.offerAll(parts[0]);
+    const [main] = parts;
+    if (main?.differ) {
+      const sides = main.by.join(" and ");
+      make("em", main.count ? "bad" : "", this.caption).textContent = main.count ? `${sides} differ in ${main.count} cell${main.count > 1 ? "s" : ""}` : `${sides} agree`;
+    }
+    this.offerAll(main);
   }
 
   // A pane that is too high shows some of its rows; a button here shows them all.
+  /** @param {Matrix | undefined} matrix */
   offerAll(matrix) {
     const { app } = this;
     const folded = this.total.height > this.height + 1;
@@ -102,33 +113,45 @@ export class Pane {
     button.addEventListener("click", () => { app.unfolded = !app.unfolded; app.layout(); });
   }
 
-  layer(name) { return this.layers.find((layer) => layer.name === name); }
+  /** @param {Name | undefined} name */
+  has(name) { return this.layers.some((layer) => layer.name === name); }
+
+  // Of a matrix that it has.
+  /** @param {Name} name */
+  layer(name) { return /** @type {Layer} */ (this.layers.find((layer) => layer.name === name)); }
 
   // Left edge of a column, on a whole pixel; `end` gives its right edge. Rows of a later product stand farther to the right.
+  /** @param {Layer} layer @param {number} column */
   x(layer, column, end = 0, row = 0) {
     const start = Math.floor(column / layer.per) * layer.period + layer.offset + (column % layer.per + end) * layer.width + (layer.shift?.(row) ?? 0);
     return Math.round(start * this.app.ratio) / this.app.ratio;
   }
 
   // Upper edge of a row.
+  /** @param {Layer} layer @param {number} row */
   y({ down }, row) { return Math.floor(row / down.per) * down.period + down.offset + (row % down.per) * down.size; }
 
   // The row, or the column in that row, at so many pixels; in a gap the nearest one, which `sharp` does not take.
+  /** @param {Layer} layer @param {number} py */
   rowAt({ name, down }, py, sharp = false) { return indexAt({ ...down, count: this.app.matrices[name].rows }, py, sharp); }
 
+  /** @param {Layer} layer @param {number} px @param {number} row */
   columnAt(layer, px, row, sharp = false) {
     return indexAt({ ...layer, size: layer.width, count: this.app.matrices[layer.name].columns }, px - (layer.shift?.(row) ?? 0), sharp);
   }
 
   // How many rows so many pixels are.
+  /** @param {number} pixels */
   rowsIn(pixels) { return Math.round((pixels / this.total.height) * this.app.matrices[this.names[0]].rows); }
 
+  /** @param {Name} name @param {number} row @param {number} column @returns {Place} */
   rect(name, row, column) {
     const layer = this.layer(name);
     const x = this.x(layer, column, 0, row);
     return { x, y: this.y(layer, row), width: this.x(layer, column, 1, row) - x, height: layer.down.size };
   }
 
+  /** @param {MouseEvent} event @returns {Cell | null} */
   hit(event) {
     const box = this.scroller.getBoundingClientRect();
     const [px, py] = [event.clientX - box.left + this.scroller.scrollLeft, event.clientY - box.top + this.scroller.scrollTop];
@@ -141,6 +164,7 @@ export class Pane {
   }
 
   // The cell of a matrix that is nearest to the pointer.
+  /** @param {Name} name @param {MouseEvent} event @returns {Cell} */
   nearest(name, event) {
     const box = this.scroller.getBoundingClientRect();
     const layer = this.layer(name);
@@ -149,6 +173,7 @@ export class Pane {
   }
 
   // The row or column whose heading is under the pointer.
+  /** @param {MouseEvent} event @returns {Line | null} */
   heading(event) {
     const box = this.scroller.getBoundingClientRect();
     const [x, y] = [event.clientX - box.left, event.clientY - box.top];

@@ -7,12 +7,13 @@ import { drawRegister } from "./register.js";
 const PAGE = 4; // registers shown at once of an operand that has more than eight
 
 export class Panel {
+  /** @param {App} app @param {HTMLElement} parent */
   constructor(app, parent) {
     this.app = app;
     /** @type {Record<string, number>} */
     this.pages = {};
     this.built = "";
-    /** @type {((held: any, lanes: number[]) => void)[]} */
+    /** @type {((held: Traits["held"], lanes: number[]) => void)[]} */
     this.lines = [];
     this.node = make("section", "ptx-panel", parent, { "aria-label": "lanes and registers" });
     this.lanes = new Lanes(app, this.node);
@@ -24,6 +25,7 @@ export class Panel {
     this.drawRegisters();
   }
 
+  /** @param {number[] | null} lanes */
   outline(lanes) { this.lanes.outline(lanes); }
 
   // Registers keep their nodes while only their content changes, so that what is being typed in one of them stays.
@@ -32,8 +34,9 @@ export class Panel {
     const held = app.model.get("held");
     const lanes = app.shownLanes().map(({ lane }) => lane);
     if (!lanes.every((lane) => held[lane])) return; // they are on their way
+    /** @param {Name} name */
     const wanted = (name) => held[lanes[0]][name]?.length && (name !== "C" || app.model.get("show_c"));
-    const shown = Object.entries(app.about.registers).filter(([name]) => wanted(name)).map(([name, count]) => {
+    const shown = /** @type {[Name, number][]} */ (Object.entries(app.about.registers)).filter(([name]) => wanted(name)).map(([name, count]) => {
       const page = count > 8 ? clamp(this.pages[name] ?? 0, 0, Math.ceil(count / PAGE) - 1) : 0;
       return { name, count, page, from: page * PAGE, to: count > 8 ? Math.min(count, (page + 1) * PAGE) : count };
     });
@@ -43,6 +46,7 @@ export class Panel {
     for (const line of this.lines) line(held, lanes);
   }
 
+  /** @param {Block[]} shown @param {Registers} held @param {number} columns */
   build(shown, held, columns) {
     const { app } = this;
     this.lines = [];
@@ -64,6 +68,7 @@ export class Panel {
   }
 
   // Above each column the lane it is of, in its colours; a click chooses it.
+  /** @param {HTMLElement} place @param {number} columns @param {boolean} first */
   drawHeads(place, columns, first) {
     const { app } = this;
     place.style.gridTemplateColumns = `14px repeat(${columns}, var(--wide))`;
@@ -78,6 +83,7 @@ export class Panel {
       name.addEventListener("pointerenter", () => app.hover({ lane }));
       name.addEventListener("pointerleave", () => app.hover(null));
       unpin?.addEventListener("click", () => { this.lanes.toggle(lane); this.lanes.focus(); });
+      /** @param {number} now */
       return (now) => {
         lane = now;
         write(name, `lane ${lane}`);
@@ -91,6 +97,7 @@ export class Panel {
     this.lines.push((_, lanes) => heads.forEach((head, index) => head(lanes[index])));
   }
 
+  /** @param {HTMLElement} place @param {Block} block @param {Register[]} held @param {number} columns */
   drawBlock(place, { name, count, page, from, to }, held, columns) {
     const { app } = this;
     const matrix = app.matrices[name === "A" && app.matrices.stored ? "stored" : name];
@@ -98,16 +105,18 @@ export class Panel {
     const head = make("div", "ptx-block-head", block);
     make("b", "", head).textContent = matrix.label;
     make("span", "", head).textContent = `${count} register${count > 1 ? "s" : ""} of ${name === "E" ? "8 nibbles" : matrix.type}`;
-    if (count > 8) this.pager(head, name, page, from, to, count);
+    if (count > 8) this.pager(head, { name, count, page, from, to });
     for (let register = from; register < to; register += 1) {
-      if (columns > 1) make("label", "", block).textContent = register;
+      if (columns > 1) make("label", "", block).textContent = String(register);
       const about = { name, register, matrix, count: held[register].fields.length, small: columns > 1 };
       const shows = Array.from({ length: columns }, () => drawRegister(app, block, about));
       this.lines.push((now, lanes) => shows.forEach((show, index) => show(now[lanes[index]][name][register], lanes[index])));
     }
   }
 
-  pager(head, name, page, from, to, count) {
+  /** @param {HTMLElement} head @param {Block} block */
+  pager(head, { name, count, page, from, to }) {
+    /** @param {string} text @param {string} label @param {number} by */
     const turn = (text, label, by) => {
       const button = make("button", "ptx-turn", head, { "aria-label": label });
       button.textContent = text;

@@ -2,11 +2,14 @@
 
 import { make, attribute } from "./text.js";
 
+const WHERE = /** @type {const} */ (["element", "row", "column", "low"]);
+
 // Draws one and returns what shows a content of it: {hex, fields}, of a lane.
+/** @param {App} app @param {HTMLElement} parent @param {RegisterInfo} about @returns {(content: Register, lane: number) => void} */
 export function drawRegister(app, parent, { name, register, matrix, count, small }) {
   const line = make("div", small ? "ptx-register small" : "ptx-register", parent);
-  if (!small) make("label", "", line).textContent = register;
-  const hexes = box(line, "ptx-hex", name, (text, lane) => app.send({ do: "set_register", name, lane, register, text }));
+  if (!small) make("label", "", line).textContent = String(register);
+  const hexes = box(line, "ptx-hex", name, (text, /** @type {number} */ lane) => app.send({ do: "set_register", name, lane, register, text }));
   Object.assign(hexes.node.dataset, { operand: name, register });
   const strip = make("div", `ptx-fields of-${count}`, line);
   const parts = Array.from({ length: count }, () => drawField(app, strip, { name, register, matrix, count, small }));
@@ -18,8 +21,9 @@ export function drawRegister(app, parent, { name, register, matrix, count, small
 }
 
 // One element: its bits (a click turns one over), its value, and the cell it is.
+/** @param {App} app @param {HTMLElement} strip @param {RegisterInfo} about @returns {(field: Field, lane: number) => void} */
 function drawField(app, strip, { name, register, matrix, count, small }) {
-  let [cell, holder] = /** @type {[any, number]} */ ([null, 0]);
+  let [cell, holder] = /** @type {[Cell | null, number]} */ ([null, 0]);
   const node = make("div", "ptx-field", strip);
   node.addEventListener("pointerenter", () => app.hover(cell));
   node.addEventListener("pointerleave", () => app.hover(null));
@@ -27,21 +31,22 @@ function drawField(app, strip, { name, register, matrix, count, small }) {
   const row = make("div", valued || count > 8 ? "ptx-bits" : "ptx-bits bare", node);
   const bits = matrix.parts.flatMap(([role, length]) => Array.from({ length }, () => make("span", `ptx-bit ${role}`, row)));
   row.addEventListener("click", (event) => {
-    if (event.target.dataset.bit && name !== "D") app.send({ do: "flip", name, lane: holder, register, bit: Number(event.target.dataset.bit) });
+    const { bit } = /** @type {HTMLElement} */ (event.target).dataset;
+    if (bit && name !== "D") app.send({ do: "flip", name, lane: holder, register, bit: Number(bit) });
   });
-  const value = valued ? box(node, "ptx-value", name, (text, at) => app.send({ do: "paste", ...at, text })) : null;
+  const value = valued ? box(node, "ptx-value", name, (text, /** @type {Cell} */ at) => app.send({ do: "paste", ...at, text })) : null;
   const label = count > 8 || small ? null : make("div", "ptx-where", node);
-  const [element, place] = label ? [make("b", "", label), make("span", "", label)] : [];
-  let known = { bits: "", low: -1, element: -1, row: -1, column: -1 };
+  const names = label && { element: make("b", "", label), place: make("span", "", label) };
+  let known = { bits: "", low: -1, element: -1, row: -1, column: -1, text: "" };
   return (field, lane) => {
     const at = app.selection;
-    node.classList.toggle("here", Boolean(at) && at.name === matrix.name && at.row === field.row && at.column === field.column);
+    node.classList.toggle("here", at !== null && at.name === matrix.name && at.row === field.row && at.column === field.column);
     if (field === known && lane === holder) return;
-    const moved = ["element", "row", "column", "low"].some((key) => field[key] !== known[key]);
+    const moved = WHERE.some((key) => field[key] !== known[key]);
     const called = `${matrix.element}${field.element}`;
-    if (moved) cell = { name: matrix.name, row: field.row, column: field.column };
+    if (moved || !cell) cell = { name: matrix.name, row: field.row, column: field.column };
     bits.forEach((bit, each) => {
-      if (moved) bit.dataset.bit = field.low + field.bits.length - 1 - each;
+      if (moved) bit.dataset.bit = String(field.low + field.bits.length - 1 - each);
       if (field.bits[each] === known.bits[each]) return;
       bit.textContent = field.bits[each];
       bit.classList.toggle("one", field.bits[each] === "1");
@@ -51,20 +56,21 @@ function drawField(app, strip, { name, register, matrix, count, small }) {
     if (!moved) return;
     node.dataset.element = called;
     node.title = `${called} is ${matrix.label}[${field.row}][${field.column}]`;
-    if (label) [element.textContent, place.textContent] = [called, `[${field.row}][${field.column}]`];
+    if (names) [names.element.textContent, names.place.textContent] = [called, `[${field.row}][${field.column}]`];
   };
 }
 
 // A text box that sends what was typed on Enter or when it is left, and shows what Python has. What is typed goes to where it was typed,
 // also when something else came to stand there in the meantime.
+/** @template T @param {HTMLElement} parent @param {string} classes @param {Name} name @param {(text: string, target: T) => void} send */
 function box(parent, classes, name, send) {
   const node = make("input", classes, parent, { type: "text", spellcheck: "false", autocomplete: "off" });
   node.readOnly = name === "D";
-  let [shown, target] = /** @type {[string, any]} */ (["", null]);
+  let [shown, target] = /** @type {[string, T | null]} */ (["", null]);
   const commit = () => {
     const text = node.value.trim();
     node.value = shown; // a refused text leaves what was there; an accepted one comes back from Python
-    if (text && text !== shown) send(text, target);
+    if (text && text !== shown && target !== null) send(text, target);
   };
   node.addEventListener("focus", () => node.select());
   node.addEventListener("blur", commit);
@@ -73,6 +79,7 @@ function box(parent, classes, name, send) {
     if (event.key === "Enter") { event.preventDefault(); commit(); node.select(); }
     if (event.key === "Escape") { node.value = shown; node.blur(); }
   });
+  /** @param {string} text @param {string} label @param {T} to */
   const show = (text, label, to) => {
     if (document.activeElement === node && node.value !== shown) return;
     [shown, target] = [text, to];

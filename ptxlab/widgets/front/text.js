@@ -1,26 +1,34 @@
 // Small helpers: nodes, numbers as text.
 
+/** @template {keyof HTMLElementTagNameMap} T @param {T} tag @param {string} classes @param {Element | null} [parent] @param {Record<string, string | number>} [attributes] */
 export function make(tag, classes, parent, attributes = {}) {
   const node = document.createElement(tag);
   if (classes) node.className = classes;
-  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
+  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, String(value));
   parent?.append(node);
   return node;
 }
 
 // Written only where it differs: a page lays out anew what is written, even where it is the same.
+/** @param {Element} node @param {string | number} text */
 export function write(node, text) {
-  if (node.textContent !== String(text)) node.textContent = text;
+  if (node.textContent !== String(text)) node.textContent = String(text);
 }
 
+/** @param {Element} node @param {string} name @param {string | number | boolean} value */
 export function attribute(node, name, value) {
-  if (node.getAttribute(name) !== String(value)) node.setAttribute(name, value);
+  if (node.getAttribute(name) !== String(value)) node.setAttribute(name, String(value));
 }
 
+// Bytes that came as a view, as an array of numbers; null for none.
+/** @template T @overload @param {ArrayKind<T>} Kind @param {DataView} view @returns {T} */
+/** @template T @overload @param {ArrayKind<T>} Kind @param {DataView | undefined} view @returns {T | null} */
+/** @template T @param {ArrayKind<T>} Kind @param {DataView | undefined} view */
 export function typed(Kind, view) {
   return view ? new Kind(view.buffer.slice(view.byteOffset, view.byteOffset + view.byteLength)) : null;
 }
 
+/** @param {number} value @param {number} digits */
 export function short(value, digits) {
   if (Number.isNaN(value)) return "nan";
   if (!Number.isFinite(value)) return value > 0 ? "inf" : "-inf";
@@ -32,6 +40,7 @@ export function short(value, digits) {
 }
 
 // The shortest text that reads back as the same float32, or float64.
+/** @param {number} value */
 export function exact(value, wide = false) {
   const most = wide ? 17 : 9;
   for (let digits = 1; digits < most; digits += 1) {
@@ -41,12 +50,17 @@ export function exact(value, wide = false) {
   return short(value, most);
 }
 
+/** @param {number | bigint} code @param {number} bits */
 export const hex = (code, bits) => "0x" + code.toString(16).padStart(Math.ceil(bits / 4), "0");
+/** @param {number | bigint} code @param {number} bits */
 export const binary = (code, bits) => code.toString(2).padStart(bits, "0");
+/** @param {number} size @param {number} least */
 export const step = (size, least) => [1, 2, 4, 8, 16, 32, 64].find((count) => count * size >= least) ?? 128;
+/** @param {number} value @param {number} low @param {number} high */
 export const clamp = (value, low, high) => Math.max(low, Math.min(high, value));
 
 // Pages that are not served securely have no clipboard: there the old command is tried.
+/** @param {string} text */
 export async function copyText(text) {
   try {
     await navigator.clipboard.writeText(text);

@@ -14,7 +14,7 @@ export class Tip {
     this.at = /** @type {any} */ (null);
   }
 
-  // Its lines now; the lens and its place with the next frame, because there the page is measured once.
+  // Its lines now; the lens and its place when all else is drawn, so that the page is measured once.
   show(event, lines, small = /** @type {any} */ (null)) {
     const said = lines.slice(0, LINES);
     while (this.lines.length < said.length) this.lines.push(make("span", "", this.node));
