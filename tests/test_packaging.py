@@ -85,7 +85,7 @@ def test_the_command_exists() -> None:
 
 def test_what_ships_is_code_and_what_the_widget_serves() -> None:
     shipped = {path.suffix for path in files() if path.is_relative_to(ROOT / "ptxlab")}
-    assert shipped <= {".py", ".js", ".css", ".typed"}
+    assert shipped <= {".py", ".js", ".ts", ".css", ".typed"}
     assert (ROOT / "ptxlab" / "py.typed").exists(), "without it nobody's type checker reads the hints"
 
 

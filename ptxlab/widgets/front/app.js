@@ -19,18 +19,30 @@ import { Panel } from "./panel.js";
 import { shownLanes } from "./lanes.js";
 import { Why } from "./why.js";
 
+/** @type {{ [name in Name]?: Name[] }} */
 const INSIDE = { A: ["SFA"], B: ["SFB"], stored: ["E"] }; // what stands between the cells of a matrix
 
+const AXES = /** @type {const} */ (["m", "n", "kx", "ky"]);
+
 export class App {
+  /** @param {Model} model @param {HTMLElement} el */
   constructor(model, el) {
     this.model = model;
-    this.matrices = /** @type {Record<string, any>} */ ({});
-    this.hovered = /** @type {any} */ (null);
-    this.line = /** @type {any} */ (null);
-    this.selection = /** @type {any} */ (null);
+    this.about = /** @type {About} */ ({}); // until Python sent it
+    this.matrices = /** @type {Matrices} */ ({});
+    this.lane = 0;
+    this.hovered = /** @type {Hovered | null} */ (null);
+    this.line = /** @type {Line | null} */ (null);
+    this.selection = /** @type {Mark | null} */ (null);
     this.panes = /** @type {Pane[]} */ ([]);
-    this.painters = this.measured = new WeakMap();
-    this.look = "";
+    this.painters = /** @type {WeakMap<Matrix, Painter>} */ (new WeakMap());
+    this.measured = /** @type {WeakMap<Matrix, LabelSize>} */ (new WeakMap());
+    this.ink = /** @type {Ink} */ ({});
+    this.colours = /** @type {Colour[]} */ ([]);
+    this.ratio = 1;
+    this.look = this.labelled = "";
+    this.widest = [1, 1, 1, 1];
+    this.known = 0; // the width that all is laid out for
     this.drawing = false;
     this.shown = this.sized = "";
     this.dark = false;
@@ -48,11 +60,11 @@ export class App {
     this.stepper = new Stepper(this, this.root);
     this.why = new Why(this, this.root);
     this.tip = new Tip(this, this.root);
-    const place = (className) => make("div", className, this.grid);
+    const place = (/** @type {string} */ className) => make("div", className, this.grid);
     const [above, left, right, below, beside] = ["ptx-above", "ptx-left", "ptx-right", "ptx-below", "ptx-beside"].map(place);
+    /** @type {Record<string, HTMLElement>} */
     this.places = { SFB: above, B: above, SFA: left, A: left, D: right, stored: below, C: beside };
-    this.root.cellRect = (name, row, column) => this.cellRect(name, row, column);
-    this.root.headings = () => this.panes.map((pane) => pane.headings());
+    Object.assign(this.root, { cellRect: this.cellRect.bind(this), headings: () => this.panes.map((pane) => pane.headings()) });
     this.observe();
     this.refresh();
   }
@@ -80,23 +92,25 @@ export class App {
     this.theme.observe(document.body, { attributes: true, attributeFilter: ["class", "data-jp-theme-light", "data-jp-theme-name"] });
   }
 
-  stop() { this.stepper.pause(); this.sizes.disconnect(); this.theme.disconnect(); this.model.off(); }
+  stop() { this.stepper.pause(); this.sizes?.disconnect(); this.theme?.disconnect(); this.model.off(); }
 
   refresh() {
-    this.about = this.model.get("about");
-    if (!this.about?.matrices || !this.root.isConnected) return;
+    const about = this.model.get("about");
+    if (!about?.matrices) return;
+    this.about = about;
+    if (!this.root.isConnected) return;
     this.lane = this.model.get("lane");
-    for (const name of MATRICES) this.matrices[name] = readMatrix(this.model, this.about, name, this.matrices[name]);
-    if (Object.keys(this.about.matrices).some((name) => !this.matrices[name])) return; // they are on their way
-    const { rows = 0, columns = 0 } = this.matrices[this.selection?.name] ?? {};
-    if (this.selection && (this.range().bottom >= rows || this.range().right >= columns)) this.selection = null;
+    for (const name of MATRICES) Object.assign(this.matrices, { [name]: readMatrix(this.model, about, name, this.matrices[name]) });
+    if (MATRICES.some((name) => about.matrices[name] && !this.matrices[name])) return; // they are on their way
+    const chosen = this.selection && this.matrices[this.selection.name];
+    if (this.selection && (!chosen || this.range().bottom >= chosen.rows || this.range().right >= chosen.columns)) this.selection = null;
     readTheme(this);
     this.head.show(this.about.mnemonic);
     this.bar.update();
     write(this.problem, this.model.get("problem"));
     this.panel.update();
     this.why.update();
-    const shown = ["B", "A", "D", "stored", ...(this.model.get("show_c") ? ["C"] : [])].filter((name) => this.matrices[name]);
+    const shown = /** @type {Name[]} */ (["B", "A", "D", "stored", ...(this.model.get("show_c") ? ["C"] : [])]).filter((name) => this.matrices[name]);
     const panes = `${this.about.mnemonic} ${this.matrices.A.note} ${shown}`;
     const label = this.model.get("label");
     if (panes !== this.shown || label !== this.labelled) this.widest = [1, 1, 1, 1];
@@ -112,23 +126,33 @@ export class App {
     this.tell();
   }
 
+  /** @param {Name[]} shown */
   build(shown) {
+    /** @type {Record<string, Axis[]>} */
     const axes = { A: ["kx", "m"], stored: ["kx", "m"], B: ["n", "ky"], D: ["n", "m"], C: ["n", "m"] };
     for (const place of Object.values(this.places)) place.replaceChildren();
+    this.hovered = this.line = null; // they were of what is gone
     this.panes = shown.map((name) => new Pane(this, this.places[name], [name, ...(INSIDE[name] ?? [])], axes[name]));
   }
 
-  chars() { return ["A", "B", "D", "C"].map((name) => this.labelSize(this.matrices[name]).letters); }
+  chars() {
+    const { A, B, C, D } = this.matrices;
+    return [A, B, D, C].map((matrix) => this.labelSize(matrix).letters);
+  }
 
   // Letters and lines of a matrix's labels, measured once for what is on the screen.
+  /** @param {Matrix} matrix @returns {LabelSize} */
   labelSize(matrix) {
-    if (!this.measured.has(matrix)) this.measured.set(matrix, labelSize(this.matrices, matrix, this.model.get("label")));
-    return this.measured.get(matrix);
+    const known = this.measured.get(matrix);
+    if (known) return known;
+    const size = labelSize(this.matrices, matrix, this.model.get("label"));
+    this.measured.set(matrix, size);
+    return size;
   }
 
   layout() {
     this.known = this.root.clientWidth;
-    if (!this.about?.matrices || !this.known) return;
+    if (!this.about.matrices || !this.known) return;
     arrange(this);
     this.settle();
     this.placeInput();
@@ -144,14 +168,16 @@ export class App {
   }
 
   // Panes share their axes: rows m of A and D, columns n of B and D, and k, which is A's columns and B's rows.
+  /** @param {Pane} pane */
   scrolled(pane) {
     const [x, y] = pane.axes;
     const { scrollLeft, scrollTop } = pane.scroller;
     const before = { ...this.scroll };
     if (x && pane.total.width > pane.width + 1) this.scroll[x] = scrollLeft;
     if (y && pane.total.height > pane.height + 1) this.scroll[y] = scrollTop;
-    if (["m", "n", "kx", "ky"].every((axis) => Math.abs(before[axis] - this.scroll[axis]) < 1)) return;
-    const find = (name) => this.panes.find((each) => each.names[0] === name);
+    if (AXES.every((axis) => Math.abs(before[axis] - this.scroll[axis]) < 1)) return;
+    /** @param {Name} name */
+    const find = (name) => /** @type {Pane} */ (this.panes.find((each) => each.names[0] === name));
     const [wide, high] = [find("A").total.width, find("B").total.height];
     if (this.scroll.kx !== before.kx) this.scroll.ky = Math.min((this.scroll.kx / wide) * high, Math.max(0, find("B").total.height - find("B").height));
     else if (this.scroll.ky !== before.ky) this.scroll.kx = Math.min((this.scroll.ky / high) * wide, Math.max(0, find("A").total.width - find("A").width));
@@ -159,13 +185,21 @@ export class App {
   }
 
   // What a cell looks like: [background, text] of a cell by its index.
+  /** @param {Matrix} matrix @returns {Painter} */
   painter(matrix) {
-    if (!this.painters.has(matrix)) this.painters.set(matrix, painter(this, matrix));
-    return this.painters.get(matrix);
+    const known = this.painters.get(matrix);
+    if (known) return known;
+    const paint = painter(this, matrix);
+    this.painters.set(matrix, paint);
+    return paint;
   }
+
+  /** @param {Name} name */
+  paneOf(name) { return this.panes.find((each) => each.has(name)); }
 
   // -- hovering and selecting --
 
+  /** @param {Hovered | null} hit @param {MouseEvent} [event] */
   hover(hit, event) {
     const same = JSON.stringify(hit) === JSON.stringify(this.hovered);
     this.hovered = hit;
@@ -177,16 +211,17 @@ export class App {
     else this.tip.hide();
   }
 
+  /** @param {MouseEvent} event @param {Cell} hit */
   showTip(event, hit) {
-    const pane = this.panes.find((each) => each.layer(hit.name));
-    const small = hit.name !== "E" && !pane.layer(hit.name).digits;
+    const small = hit.name !== "E" && !this.paneOf(hit.name)?.layer(hit.name).digits;
     this.tip.show(event, describe(this.matrices, this.about, hit).split(" · "), small ? hit : null);
   }
 
   // -- rows and columns: which lanes hold one --
 
+  /** @param {Line | null} line @param {MouseEvent} [event] */
   hoverLine(line, event) {
-    if (line) this.tip.show(event, [describeLine(this.matrices, line)]);
+    if (line && event) this.tip.show(event, [describeLine(this.matrices, line)]);
     if (JSON.stringify(line) === JSON.stringify(this.line)) return;
     if (!line) this.tip.hide();
     this.line = line;
@@ -194,6 +229,7 @@ export class App {
     this.drawOver();
   }
 
+  /** @param {Line} line */
   selectLine({ name, row, column }) {
     const { rows, columns } = this.matrices[name];
     if (row === undefined) this.select({ name, row: 0, column, row2: rows - 1, column2: column }, true, false);
@@ -201,6 +237,7 @@ export class App {
   }
 
   // The row or column that is pointed at, else the one that is selected whole.
+  /** @returns {Line | null} */
   shownLine() {
     if (this.line || !this.selection) return this.line;
     const { name, row, column } = this.selection;
@@ -231,9 +268,10 @@ export class App {
   }
 
   // Scrolls what is marked into view.
+  /** @param {Mark[]} marks */
   reveal(marks) {
     for (const mark of marks) {
-      const pane = this.panes.find((each) => each.layer(mark.name));
+      const pane = this.paneOf(mark.name);
       if (!pane) continue;
       const { x, y, width, height } = pane.rect(mark.name, mark.row, mark.column);
       pane.scroller.scrollLeft = clamp(pane.scroller.scrollLeft, x + width - pane.width + FADE, x - FADE);
@@ -255,6 +293,7 @@ export class App {
   }
 
   // Choosing a cell chooses its lane, except when Enter or Tab moves on: the edited lane stays in view.
+  /** @param {Mark} selection */
   select(selection, focus = true, follow = true) {
     this.selection = selection;
     const matrix = this.matrices[selection.name];
@@ -270,9 +309,10 @@ export class App {
 
   // A cell that was chosen elsewhere: from Python, or in another view.
   adopt() {
-    const { name, row, column } = this.model.get("selected") ?? {};
-    const same = this.selection?.name === name && this.selection?.row === row && this.selection?.column === column;
-    if (same || !this.matrices[name]) return;
+    const selected = this.model.get("selected");
+    if (!selected?.name || !this.matrices[selected.name]) return;
+    const { name, row, column } = selected;
+    if (this.selection?.name === name && this.selection.row === row && this.selection.column === column) return;
     this.selection = { name, row, column };
     this.placeInput();
     this.tell();
@@ -280,9 +320,10 @@ export class App {
   }
 
   placeInput(focus = false) {
-    const pane = this.selection && this.panes.find((each) => each.layer(this.selection.name));
+    const { selection } = this;
+    const pane = selection && this.paneOf(selection.name);
     if (!pane) return;
-    const { x, y, width, height } = pane.rect(this.selection.name, this.selection.row, this.selection.column);
+    const { x, y, width, height } = pane.rect(selection.name, selection.row, selection.column);
     pane.input.style.cssText = `left:${x - 1}px;top:${y - 1}px;width:${Math.max(width + 1, 10)}px;height:${Math.max(height + 1, 10)}px`;
     const { scroller } = pane;
     if (focus) {
@@ -290,10 +331,12 @@ export class App {
       scroller.scrollLeft = clamp(scroller.scrollLeft, x + width - pane.width + FADE, x - FADE);
       scroller.scrollTop = clamp(scroller.scrollTop, y + height - pane.height + FADE, y - FADE);
     }
-    pane.input.setAttribute("aria-label", describe(this.matrices, this.about, this.selection));
+    pane.input.setAttribute("aria-label", describe(this.matrices, this.about, selection));
   }
 
+  /** @param {number} down @param {number} right */
   move(down, right, extend = false, follow = true) {
+    if (!this.selection) return;
     const { name, row, column, row2 = row, column2 = column } = this.selection;
     const { rows, columns } = this.matrices[name];
     const [r, c] = extend ? [row2, column2] : [row, column];
@@ -301,39 +344,46 @@ export class App {
     this.select(extend ? { name, row, column, row2: to[0], column2: to[1] } : { name, row: to[0], column: to[1] }, true, follow);
   }
 
+  // Of what is chosen.
+  /** @returns {CellRange} */
   range() {
-    const { row, column, row2 = row, column2 = column } = this.selection;
-    return { top: Math.min(row, row2), left: Math.min(column, column2), bottom: Math.max(row, row2), right: Math.max(column, column2) };
+    const { name, row, column, row2 = row, column2 = column } = /** @type {Mark} */ (this.selection);
+    return { name, top: Math.min(row, row2), left: Math.min(column, column2), bottom: Math.max(row, row2), right: Math.max(column, column2) };
   }
 
   selectedText() {
-    const matrix = this.matrices[this.selection.name];
-    return block(this.range(), (row, column) => editText(matrix, row * matrix.columns + column));
+    const range = this.range();
+    const matrix = this.matrices[range.name];
+    return block(range, (row, column) => editText(matrix, row * matrix.columns + column));
   }
 
   shownLanes() { return shownLanes(this.lane, this.model.get("pinned") ?? []); }
 
+  /** @param {number} lane */
   chooseLane(lane) {
     this.model.set("lane", lane);
     this.model.save_changes();
   }
 
+  /** @param {number} percent */
   zoomBy(percent) {
     this.model.set("zoom", clamp(this.model.get("zoom") + percent, 50, 400));
     this.model.save_changes();
   }
 
   // Where the kernel is gone (restarted, or closed) what was typed is said, so that it can be typed again.
+  /** @param {Message} message */
   send(message) {
     try {
       this.model.send(message);
     } catch {
-      this.problem.textContent = `the kernel does not know this view any more: run its cell again${message.text === undefined ? "" : `; typed was ${message.text}`}`;
+      this.problem.textContent = `the kernel does not know this view any more: run its cell again${"text" in message ? `; typed was ${message.text}` : ""}`;
     }
   }
 
+  /** @param {Name} name @param {number} row @param {number} column @returns {Place} */
   cellRect(name, row, column) {
-    const pane = this.panes.find((each) => each.layer(name));
+    const pane = /** @type {Pane} */ (this.paneOf(name));
     const { x, y, width, height } = pane.rect(name, row, column);
     const box = pane.scroller.getBoundingClientRect();
     return { x: box.left + x - pane.scroller.scrollLeft, y: box.top + y - pane.scroller.scrollTop, width, height };

@@ -4,16 +4,20 @@
 import { make, copyText, write } from "./text.js";
 
 export class Bar {
+  /** @param {App} app @param {HTMLElement} parent */
   constructor(app, parent) {
     this.app = app;
     this.built = "";
-    this.shows = /** @type {((tools: any) => void)[]} */ ([]);
-    this.target = "A";
+    this.shows = /** @type {((tools: Tools) => void)[]} */ ([]);
+    this.target = /** @type {Name} */ ("A");
     this.how = "random";
     this.take = /** @type {HTMLElement | null} */ (null);
     this.node = make("div", "ptx-bar", parent, { role: "toolbar", "aria-label": "what is shown, and how" });
     this.note = make("div", "ptx-note", parent, { role: "status", "data-testid": "note" });
   }
+
+  // What there is to choose, once there is anything.
+  get tools() { return /** @type {Tools} */ (this.app.model.get("tools")); }
 
   update() {
     const { model } = this.app;
@@ -27,6 +31,7 @@ export class Bar {
   }
 
   // Nodes are made anew only where there is something else to choose, so that the focus stays.
+  /** @param {Tools} tools */
   build(tools) {
     this.shows = [];
     this.node.replaceChildren();
@@ -51,9 +56,11 @@ export class Bar {
     }
   }
 
+  /** @param {string} name */
   group(name) { return make("div", "ptx-tools", this.node, { role: "group", "aria-label": name }); }
 
-  button(parent, text, hint, message, enabled = /** @type {((tools: any) => boolean) | null} */ (null), classes = "") {
+  /** @param {HTMLElement} parent @param {string} text @param {string} hint @param {Message} message @param {((tools: Tools) => boolean) | null} enabled */
+  button(parent, text, hint, message, enabled = null, classes = "") {
     const node = make("button", `ptx-tool ${classes}`, parent, { type: "button", title: hint });
     if (classes) node.setAttribute("aria-label", hint);
     node.textContent = text;
@@ -63,12 +70,13 @@ export class Bar {
   }
 
   // A label and a choice. `options` and `value` are asked for with every change of what Python offers.
+  /** @template T @param {HTMLElement} parent @param {string} said @param {string} hint @param {{ options: (tools: Tools) => Choice<T>[], value: (tools: Tools) => T, chosen: (value: T) => void }} how */
   choice(parent, said, hint, { options, value, chosen }) {
     const box = make("label", "ptx-choice", parent);
     make("span", "", box).textContent = said;
     const node = make("select", "", box, { title: hint, "aria-label": said });
     let drawn = "";
-    node.addEventListener("change", () => chosen(options(this.app.model.get("tools"))[node.selectedIndex][1]));
+    node.addEventListener("change", () => chosen(options(this.tools)[node.selectedIndex][1]));
     this.shows.push((tools) => {
       const offered = options(tools);
       const key = JSON.stringify(offered);
@@ -83,13 +91,15 @@ export class Bar {
     return node;
   }
 
+  /** @param {HTMLElement} parent @param {Look} look */
   look(parent, { trait, said, hint, options, range }) {
     const { model } = this.app;
-    const set = (value) => { model.set(trait, value); model.save_changes(); };
+    const set = (/** @type {Traits[Look["trait"]]} */ value) => { model.set(trait, value); model.save_changes(); };
     if (options) {
       this.choice(parent, said, hint, { options: () => options, value: () => model.get(trait), chosen: set }).dataset.trait = trait;
     } else if (range) {
       const box = make("span", "ptx-zoom", parent, { role: "group", "aria-label": hint, title: hint });
+      /** @param {string} text @param {string} name @param {number} by */
       const step = (text, name, by) => {
         const node = make("button", "ptx-tool ptx-icon", box, { type: "button", "aria-label": name });
         node.textContent = text;
@@ -109,30 +119,33 @@ export class Bar {
     }
   }
 
+  /** @param {HTMLElement} parent */
   fills(parent) {
     const { app } = this;
     const target = this.choice(parent, "Fill", "Matrix to fill", {
-      options: ({ fills }) => Object.keys(fills).map((name) => [app.matrices[name]?.label ?? name, name]),
+      options: ({ fills }) => /** @type {Name[]} */ (Object.keys(fills)).map((name) => [app.matrices[name]?.label ?? name, name]),
       value: ({ fills }) => (this.target in fills ? this.target : "A"),
       chosen: (name) => { this.target = name; this.update(); },
     });
     target.dataset.tool = "fill";
+    const legal = (/** @type {Tools} */ { fills }) => fills[this.target] ?? fills.A ?? [];
     const how = this.choice(parent, "with", "What to fill it with", {
-      options: ({ fills }) => (fills[this.target] ?? fills.A).map((each) => [each, each]),
-      value: ({ fills }) => { const legal = fills[this.target] ?? fills.A; return legal.includes(this.how) ? this.how : legal.at(-1); },
+      options: (tools) => legal(tools).map((each) => [each, each]),
+      value: (tools) => (legal(tools).includes(this.how) ? this.how : legal(tools).at(-1) ?? ""),
       chosen: (each) => { this.how = each; this.update(); },
     });
     how.dataset.tool = "how";
     const go = make("button", "ptx-tool", parent, { type: "button", title: "Fill the matrix; one-hot puts its one at the chosen cell", "data-tool": "go" });
     go.textContent = "Fill";
     go.addEventListener("click", () => {
-      const name = target.value && this.target in app.model.get("tools").fills ? this.target : "A";
+      const name = target.value && this.target in this.tools.fills ? this.target : "A";
       const at = app.selection?.name === name ? app.selection : { row: 0, column: 0 };
       app.send({ do: "fill", name, how: how.value, row: at.row, column: at.column });
     });
   }
 
   // A matrix that is chosen in the picture is the one to fill.
+  /** @param {Name} name */
   follow(name) {
     const tools = this.app.model.get("tools");
     if (!tools?.fills?.[name] || name === this.target) return;
@@ -140,11 +153,12 @@ export class Bar {
     this.update();
   }
 
+  /** @param {HTMLElement} parent */
   chips(parent) {
     const { app } = this;
-    const send = (which) => (value) => {
-      const now = app.model.get("tools");
-      app.send({ do: "chips", chip: now.chip, against: now.against, [which]: value });
+    const send = (/** @type {"chip" | "against"} */ which) => (/** @type {string} */ value) => {
+      const { chip, against } = this.tools;
+      app.send({ do: "chips", chip, against, [which]: value });
     };
     this.choice(parent, "D by", "The chip whose model gives D, or the GPU", { options: (tools) => tools.chips, value: (tools) => tools.chip, chosen: send("chip") }).dataset.tool = "chip";
     this.choice(parent, "against", "Another to compare it with: cells of D that differ are marked", {
@@ -152,9 +166,10 @@ export class Bar {
     }).dataset.tool = "against";
   }
 
+  /** @param {HTMLElement} parent @param {string} name */
   option(parent, name) {
-    const found = (tools) => tools.options.find((each) => each.name === name);
-    const { said } = found(this.app.model.get("tools"));
+    const found = (/** @type {Tools} */ { options }) => /** @type {Tools["options"][0]} */ (options.find((each) => each.name === name));
+    const { said } = found(this.tools);
     const node = this.choice(parent, said, `the instruction's ${said}`, {
       options: (tools) => found(tools).options,
       value: (tools) => found(tools).value,
@@ -164,6 +179,7 @@ export class Bar {
     this.shows.push((tools) => { node.disabled = Boolean(tools.still); });
   }
 
+  /** @param {HTMLElement} parent */
   gpu(parent) {
     const node = this.button(parent, "Run on the GPU", "Have the GPU give D too, and mark where it differs", { do: "gpu" }, ({ gpu }) => gpu.there && !gpu.busy);
     node.dataset.tool = "gpu";
@@ -177,13 +193,14 @@ export class Bar {
   }
 
   // What a button asked for: a text for the clipboard, or a page to save.
+  /** @param {Handed} message */
   async hand({ export: what, text, name }) {
     const button = this.take?.querySelector(`[data-export="${CSS.escape(what ?? "")}"]`);
     if (!button || typeof text !== "string") return;
     const said = button.textContent;
     let done = "saved";
     if (what === "page") {
-      const link = make("a", "", null, { download: name, href: URL.createObjectURL(new Blob([text], { type: "text/html" })) });
+      const link = make("a", "", null, { download: name ?? "", href: URL.createObjectURL(new Blob([text], { type: "text/html" })) });
       link.click();
       setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
     } else done = (await copyText(text)) ? "copied" : "not copied";

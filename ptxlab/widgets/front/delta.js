@@ -3,9 +3,11 @@
 
 import { MATRICES } from "./matrix.js";
 
+/** @param {DataView} view */
 const words = (view) => new Uint32Array(view.buffer.slice(view.byteOffset, view.byteOffset + view.byteLength));
 
 // By index: words of 32 bits in bytes, or items of a list. By name: parts, each changed or new.
+/** @param {any} old @param {Change} change @returns {any} */
 function patched(old, { at, to, parts }) {
   if (parts) return { ...old, ...Object.fromEntries(Object.entries(parts).map(([name, part]) => [name, "new" in part ? part.new : patched(old[name], part)])) };
   if (Array.isArray(at)) return Object.assign([...old], Object.fromEntries(at.map((place, index) => [place, to[index]])));
@@ -14,10 +16,12 @@ function patched(old, { at, to, parts }) {
   return new DataView(found.buffer);
 }
 
+/** @param {Model} model */
 export function follow(model) {
   const known = /** @type {Record<string, any>} */ ({});
+  /** @param {Name | "held"} name */
   const take = (name) => {
-    const sent = model.get(name);
+    const sent = /** @type {Record<string, any>} */ (model.get(name));
     if (sent?.since !== undefined) {
       if (known[name]?.stamp !== sent.since) { // a message was lost, or came before this module
         model.send({ do: "whole" });
@@ -25,11 +29,11 @@ export function follow(model) {
       }
       const { stamp, ...change } = { ...sent };
       for (const key of Object.keys(sent)) delete sent[key];
-      Object.assign(sent, patched(known[name], change), { stamp });
+      Object.assign(sent, patched(known[name], /** @type {Change} */ (change)), { stamp });
     }
     known[name] = sent;
   };
-  for (const name of [...MATRICES, "held"]) {
+  for (const name of /** @type {(Name | "held")[]} */ ([...MATRICES, "held"])) {
     model.on(`change:${name}`, () => take(name));
     take(name);
   }

@@ -8,6 +8,7 @@ import { filledRange } from "./fill.js";
 import { nameProducts } from "./blocks.js";
 
 // Visible cells of a layer: call(row, column, index, x, y, width) in canvas pixels.
+/** @param {Pane} pane @param {Layer} layer @param {DrawCell} call */
 function eachVisible(pane, layer, call) {
   const matrix = pane.app.matrices[layer.name];
   const { scrollLeft, scrollTop } = pane.scroller;
@@ -23,13 +24,15 @@ function eachVisible(pane, layer, call) {
   }
 }
 
+/** @param {Pane} pane @param {HTMLCanvasElement} canvas */
 function contextOf(pane, canvas, fresh = true) {
-  const context = canvas.getContext("2d");
+  const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
   context.setTransform(pane.app.ratio, 0, 0, pane.app.ratio, 0, 0);
   if (fresh) context.clearRect(0, 0, canvas.width, canvas.height);
   return context;
 }
 
+/** @param {Pane} pane @param {CanvasRenderingContext2D} context */
 function clipToCells(pane, context) {
   context.save();
   context.beginPath();
@@ -38,6 +41,7 @@ function clipToCells(pane, context) {
 }
 
 // Where only numbers changed, the cells that have them are drawn anew, and no others.
+/** @param {Pane} pane */
 export function drawPane(pane) {
   if (!pane.layers.length) return;
   const { app, layers, scroller } = pane;
@@ -60,6 +64,7 @@ export function drawPane(pane) {
 }
 
 // All of its cells, or only some.
+/** @param {Pane} pane @param {CanvasRenderingContext2D} context @param {Layer} layer @param {number[] | null} some */
 function drawLayer(pane, context, layer, some) {
   const { app } = pane;
   const matrix = app.matrices[layer.name];
@@ -82,6 +87,7 @@ function drawLayer(pane, context, layer, some) {
   context.font = `${size}px ${app.ink.mono}`;
   context.textAlign = "right";
   context.textBaseline = "middle";
+  /** @type {DrawCell} */
   const drawCell = (row, column, index, x, y, width) => {
     const [fill, text] = paint(index);
     const ghost = matrix.home && layer.name === "A" && matrix.home[index] < 0;
@@ -112,6 +118,7 @@ function drawLayer(pane, context, layer, some) {
 }
 
 // A nibble without room for a digit: four bars, tall for 1, low for 0.
+/** @param {Pane} pane @param {CanvasRenderingContext2D} context @param {string} bits @param {number} x @param {number} y @param {number} width */
 function drawBits(pane, context, bits, x, y, width) {
   context.fillStyle = pane.app.ink.text;
   const bar = width >= 9 ? Math.floor((width - 1) / 4) : width / 4;
@@ -123,9 +130,11 @@ function drawBits(pane, context, bits, x, y, width) {
 }
 
 // All that is marked in a pane, as plain data: where it is the same as before, nothing is drawn.
+/** @param {Pane} pane */
 function marksOf(pane) {
   const { app } = pane;
-  const here = (mark) => Boolean(mark && pane.layer(mark.name));
+  const { hovered, selection } = app;
+  const here = (/** @type {Mark} */ mark) => pane.has(mark.name);
   const held = pane.layers.some(({ name }) => app.matrices[name].lane);
   const offer = app.model.get("offer");
   return {
@@ -133,15 +142,16 @@ function marksOf(pane) {
     lane: held ? app.hoveredLane() : -1,
     bands: app.bands().filter(here),
     steps: app.stepper.marks().filter(here),
-    hovered: here(app.hovered) ? app.hovered : null,
-    chosen: here(app.selection) ? { name: app.selection.name, ...app.range() } : null,
+    hovered: hovered?.name && here(hovered) ? hovered : null,
+    chosen: selection && here(selection) ? app.range() : null,
     focused: document.activeElement === pane.input,
     filling: pane.filling?.to && filledRange(app, pane.filling.to),
-    spots: here(offer) ? offer.spots : [],
-    differing: pane.layers.map(({ name }) => (app.matrices[name].differ ? differing(app.matrices[name]) : [])),
+    spots: offer?.name && pane.has(offer.name) ? offer.spots.map(([row, column, column2]) => ({ name: offer.name, row, column, column2 })) : [],
+    differing: pane.layers.map(({ name }) => app.matrices[name]).map((matrix) => (matrix.differ ? differing(matrix) : [])),
   };
 }
 
+/** @param {Pane} pane */
 export function drawMarks(pane) {
   const { app } = pane;
   pane.at = { x: pane.scroller.scrollLeft, y: pane.scroller.scrollTop };
@@ -155,10 +165,15 @@ export function drawMarks(pane) {
   spotlight(pane, context, lane);
   for (const layer of pane.layers) {
     const matrix = app.matrices[layer.name];
-    const held = (by, line, dash = []) => outlineCells(pane, context, layer, cellsOf(matrix, by), (index) => matrix.lane[index] === by, app.ink.text, line, dash);
-    if (matrix.lane) for (const each of marks.lanes) held(each.lane, each.line, each.dash);
-    if (matrix.lane && lane >= 0 && !marks.lanes.some((each) => each.lane === lane)) held(lane, 0.75);
-    if (matrix.differ) outlineCells(pane, context, layer, differing(matrix), (index) => matrix.differ[index], app.ink.bad, 2);
+    if (matrix.lane) {
+      const held = matrix.lane;
+      const lanes = lane < 0 || marks.lanes.some((each) => each.lane === lane) ? marks.lanes : [...marks.lanes, { lane, line: 0.75, dash: [] }];
+      for (const { lane: by, line, dash } of lanes) outlineCells(pane, context, layer, cellsOf(matrix, by), (index) => held[index] === by, app.ink.text, line, dash);
+    }
+    if (matrix.differ) {
+      const { differ } = matrix;
+      outlineCells(pane, context, layer, differing(matrix), (index) => Boolean(differ[index]), app.ink.bad, 2);
+    }
   }
   context.translate(GUTTER.left - pane.scroller.scrollLeft, GUTTER.top - pane.scroller.scrollTop);
   for (const band of marks.bands) boxAround(pane, context, band, app.ink.brand, 1.5, 0.1);
@@ -173,22 +188,22 @@ export function drawMarks(pane) {
     boxAround(pane, context, wide, app.ink.brand, marks.focused ? 2.25 : 1.25, top !== bottom || left !== right ? 0.14 : 0);
     if (marks.filling) boxAround(pane, context, { name, ...marks.filling }, app.ink.brand, 1.5, 0.07, [5, 3]);
   }
-  for (const [row, column, column2] of marks.spots) {
-    const { name } = app.model.get("offer");
-    boxAround(pane, context, { name, row, column, column2 }, app.ink.paper, 4.5, 0);
-    boxAround(pane, context, { name, row, column, column2 }, app.ink.bad, 2.25, 0.12, [4, 3]);
+  for (const spot of marks.spots) {
+    boxAround(pane, context, spot, app.ink.paper, 4.5, 0);
+    boxAround(pane, context, spot, app.ink.bad, 2.25, 0.12, [4, 3]);
   }
   context.restore();
   drawEdges(pane, context);
 }
 
+/** @param {Pane} pane @param {CanvasRenderingContext2D} context @param {Mark} mark @param {string} colour @param {number} line @param {number} wash @param {number[]} dash */
 function boxAround(pane, context, { name, row, column, row2 = row, column2 = column }, colour, line, wash, dash = []) {
   const layer = pane.layer(name);
   const end = layer.shift ? Math.min(row2, (Math.floor(row / layer.down.per) + 1) * layer.down.per - 1) : row2; // a box for each product
   if (end < row2) boxAround(pane, context, { name, row: end + 1, column, row2, column2 }, colour, line, wash, dash);
   const from = pane.rect(name, row, column);
   const to = pane.rect(name, end, column2);
-  const size = [to.x + to.width - from.x - 0.5, to.y + to.height - from.y - 0.5];
+  const size = /** @type {[number, number]} */ ([to.x + to.width - from.x - 0.5, to.y + to.height - from.y - 0.5]);
   if (wash) {
     context.globalAlpha = wash;
     context.fillStyle = colour;
@@ -203,6 +218,7 @@ function boxAround(pane, context, { name, row, column, row2 = row, column2 = col
 }
 
 // Where a cell is drawn; null out of view.
+/** @param {Pane} pane @param {Layer} layer @param {number} index */
 function cellBox(pane, layer, index) {
   const { columns } = pane.app.matrices[layer.name];
   const [row, column] = [Math.floor(index / columns), index % columns];
@@ -215,12 +231,14 @@ function cellBox(pane, layer, index) {
 }
 
 // A line around cells, none between those that touch.
+/** @param {Pane} pane @param {CanvasRenderingContext2D} context @param {Layer} layer @param {number[]} indices @param {(index: number) => boolean} inside @param {string} colour @param {number} line @param {number[]} dash */
 function outlineCells(pane, context, layer, indices, inside, colour, line, dash = []) {
   const { columns } = pane.app.matrices[layer.name];
   context.strokeStyle = colour;
   context.lineWidth = line;
   context.setLineDash(dash);
   const sides = Array.from({ length: 4 }, () => ({ path: new Path2D(), end: [NaN, NaN] })); // edges in one line are one stroke, so that dashes run on
+  /** @param {{ path: Path2D, end: number[] }} side @param {boolean} open @param {number} x1 @param {number} y1 @param {number} x2 @param {number} y2 */
   const edge = (side, open, x1, y1, x2, y2) => {
     if (!open) return;
     if (side.end[0] !== x1 || side.end[1] !== y1) side.path.moveTo(x1, y1);
@@ -243,6 +261,7 @@ function outlineCells(pane, context, layer, indices, inside, colour, line, dash 
 }
 
 // Where cells are pixels, all but those of a lane step back.
+/** @param {Pane} pane @param {CanvasRenderingContext2D} context @param {number} lane */
 function spotlight(pane, context, lane) {
   if (lane < 0 || !pane.layers.some((layer) => pane.app.matrices[layer.name].lane && (layer.width < 8 || pane.row < 8))) return;
   context.globalAlpha = 0.6;

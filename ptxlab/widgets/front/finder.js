@@ -2,6 +2,7 @@
 
 export const COLUMNS = ["family", "shape", "types", "qualifiers"];
 
+/** @type {((known: string, word: string) => boolean)[]} */
 const LEVELS = [ // how a word fits one of the vocabulary; the first at which any does counts
   (known, word) => known === word,
   (known, word) => known.startsWith(word) && !(/\d$/.test(word) && /\d/.test(known[word.length])), // n8, and not n80
@@ -10,15 +11,18 @@ const LEVELS = [ // how a word fits one of the vocabulary; the first at which an
 ];
 
 // What a mnemonic is made of, and the ends of its shape: n8k64, k64.
+/** @param {string} mnemonic */
 function partsOf(mnemonic) {
   const parts = mnemonic.split(/[.:]+/);
   return [...parts, ...parts.filter((part) => /^m\d+n\d+k\d+$/.test(part)).flatMap((shape) => [shape.slice(shape.indexOf("n")), shape.slice(shape.indexOf("k"))])];
 }
 
 export class Finder {
+  /** @param {Catalogue} shelf */
   constructor(shelf) {
     this.shelf = shelf;
     this.names = [shelf.families, shelf.shapes, shelf.types, shelf.qualifiers];
+    /** @type {Item[]} */
     this.items = shelf.forms.flatMap(([mnemonic, family, shape, types, qualifiers, among, ns, words, shared, lanes], form) => {
       const many = mnemonic.includes("nNk");
       return shelf.ns[ns].map((n) => ({
@@ -32,38 +36,42 @@ export class Finder {
     this.items.forEach((item, index) => {
       for (const word of [...partsOf(item.mnemonic), ...shelf.words[item.words], ...this.people[item.among]]) {
         const key = word.toLowerCase();
-        if (!this.vocabulary.has(key)) this.vocabulary.set(key, new Set());
-        this.vocabulary.get(key).add(index);
+        this.vocabulary.set(key, (this.vocabulary.get(key) ?? new Set()).add(index));
       }
     });
   }
 
   // Which items every word of a text fits, and how each was understood.
+  /** @param {string} text */
   search(text) {
     const words = text.toLowerCase().split(/[\s,;]+/).filter(Boolean).map((word) => this.understand(word));
     const found = this.items.map((_, index) => words.every(({ fits }) => fits.has(index)));
     return { words, found };
   }
 
+  /** @param {string} word @returns {Sought} */
   understand(word) {
     for (const [level, fit] of LEVELS.entries()) {
       const known = [...this.vocabulary.keys()].filter((each) => fit(each, word));
-      if (known.length) return { word, level, known, fits: new Set(known.flatMap((each) => [...this.vocabulary.get(each)])) };
+      if (known.length) return { word, level, known, fits: new Set(known.flatMap((each) => [...(this.vocabulary.get(each) ?? [])])) };
     }
     const inside = this.items.map((item, index) => (item.mnemonic.toLowerCase().includes(word) ? index : -1)).filter((index) => index >= 0);
     return { word, level: LEVELS.length, known: [], fits: new Set(inside) };
   }
 
+  /** @param {Item} item @param {number | null} target */
   has(item, target) { return target === null || this.targets[item.among].has(target); }
 
   // Whether an item is among those chosen in the columns left of one; N belongs to the shape.
+  /** @param {Item} item @param {Omit<Choices, "target">} choice @param {number} column */
   within(item, choice, column) {
     return COLUMNS.every((_, each) => each >= column || choice.at[each] === null || choice.at[each] === item.at[each]) && (column < 2 || choice.n === null || !item.many || choice.n === item.n);
   }
 
   // The options of a column: all that the choices to its left leave, with the count of instructions that are found there.
+  /** @param {number} column @param {Choices} choice @param {boolean[]} found @returns {[value: number, count: number][]} */
   options(column, choice, found) {
-    const counts = new Map();
+    const counts = /** @type {Map<number, number>} */ (new Map());
     this.items.forEach((item, index) => {
       if (!this.within(item, choice, column)) return;
       const value = item.at[column];
@@ -73,22 +81,27 @@ export class Finder {
   }
 
   // The same for targets, which all choices narrow, and for N, which all but itself do.
+  /** @param {Choices} choice @param {boolean[]} found @returns {[value: number, count: number][]} */
   targetOptions(choice, found) {
     const matches = this.matches({ ...choice, target: null }, found);
     return this.shelf.targets.map((_, target) => [target, matches.filter((item) => this.has(item, target)).length]);
   }
 
+  /** @param {Choices} choice @param {boolean[]} found @returns {[value: number, count: number][]} */
   sizes(choice, found) {
     const all = [...new Set(this.shelf.ns.filter((ns) => ns.length > 1).flat())].sort((one, other) => one - other);
     const matches = this.matches({ ...choice, n: null }, found).filter((item) => item.many);
     return all.map((n) => [n, matches.filter((item) => item.n === n).length]);
   }
 
+  /** @param {Choices} choice @param {boolean[]} found */
   matches(choice, found) { return this.items.filter((item, index) => found[index] && this.within(item, choice, COLUMNS.length) && this.has(item, choice.target)); }
 
   // A choice in a column; what was chosen to its right stays where something is left of it.
+  /** @param {Choices} choice @param {number} column @param {number | null} value @param {boolean[]} found @returns {Choices} */
   choose(choice, column, value, found) {
     const next = { ...choice, at: choice.at.map((each, index) => (index === column ? value : each)) };
+    /** @param {Choices["at"]} at @param {number | null} n */
     const left = (at, n) => this.items.some((item, index) => found[index] && this.has(item, next.target) && this.within(item, { at, n }, COLUMNS.length));
     const kept = next.at.map((each, index) => (index > column ? null : each));
     const n = left(kept, next.n) && kept[1] !== null ? next.n : null;
@@ -100,22 +113,26 @@ export class Finder {
   }
 
   // One line for each form: of those that differ in N alone the one nearest to a wish.
+  /** @param {Item[]} matches @param {number} wish @returns {Match[]} */
   lines(matches, wish) {
-    const forms = /** @type {Map<number, any[]>} */ (new Map());
+    const forms = /** @type {Map<number, Item[]>} */ (new Map());
     for (const item of matches) forms.set(item.form, [...(forms.get(item.form) ?? []), item]);
     return [...forms.values()].map((items) => ({ items, item: items.reduce((best, each) => (Math.abs(each.n - wish) < Math.abs(best.n - wish) ? each : best)) }));
   }
 
+  /** @param {Item} item @param {Item} other */
   likeness(item, other) { return item.at.filter((each, column) => each === other.at[column]).length + (item.mnemonic === other.mnemonic ? 1 : 0); }
 }
 
 // What is marked for a word that was looked for: itself, and what everyday words stand for; a text that a word speaks of whole is `whole`.
+/** @param {string} text @param {Sought[]} words @param {Record<string, string[]>} stands @param {string[]} whole */
 export function marksIn(text, words, stands, whole = []) {
   const low = text.toLowerCase();
   const ranges = /** @type {number[][]} */ ([]);
-  const seen = new Set();
+  const seen = /** @type {Set<string>} */ (new Set());
   for (const { word, level, known } of words) {
-    const sought = [[word, level], ...known.flatMap((each) => (stands[each] ?? []).map((part) => [part, 0]))];
+    /** @type {[part: string, strict: number][]} */
+    const sought = [[word, level], ...known.flatMap((each) => (stands[each] ?? []).map((part) => /** @type {[string, number]} */ ([part, 0])))];
     for (const [part, strict] of sought) {
       for (let at = low.indexOf(part); at >= 0; at = low.indexOf(part, at + 1)) {
         const [before, after] = [low[at - 1] ?? "", low[at + part.length] ?? ""];
@@ -135,6 +152,7 @@ export function marksIn(text, words, stands, whole = []) {
 }
 
 // A text that breaks after its dots, and only there.
+/** @param {Element} node @param {string} text */
 export function breaking(node, text) {
   (text.match(/[^.]*\.|[^.]+$/g) ?? []).forEach((part, index) => {
     if (index) node.append(document.createElement("wbr"));

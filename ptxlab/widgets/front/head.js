@@ -4,6 +4,7 @@ import { make } from "./text.js";
 import { breaking } from "./finder.js";
 
 export class Head {
+  /** @param {App} app @param {HTMLElement} parent */
   constructor(app, parent) {
     this.app = app;
     this.node = make("div", "ptx-head", parent);
@@ -12,18 +13,22 @@ export class Head {
     this.button.textContent = "copy";
     this.button.addEventListener("click", () => this.copy());
     this.change = /** @type {HTMLElement | null} */ (null);
+    this.timer = 0;
   }
 
   // The picker asks for its button: saved pages have none.
+  /** @param {Picker} picker @param {string} id */
   offer(picker, id) {
-    this.change = make("button", "ptx-copy ptx-change", this.node, { type: "button", "aria-expanded": "false", "aria-controls": id, title: "choose another instruction ( / )" });
-    this.change.textContent = "change";
-    this.change.addEventListener("click", () => picker.toggle());
+    const change = make("button", "ptx-copy ptx-change", this.node, { type: "button", "aria-expanded": "false", "aria-controls": id, title: "choose another instruction ( / )" });
+    change.textContent = "change";
+    change.addEventListener("click", () => picker.toggle());
+    this.change = change;
     this.text.classList.add("ptx-opens");
     this.text.title = "choose another instruction";
-    this.text.addEventListener("click", () => { if (getSelection().isCollapsed) picker.open(); }); // and not after a part of it was selected
+    this.text.addEventListener("click", () => { if (getSelection()?.isCollapsed ?? true) picker.open(); }); // and not after a part of it was selected
   }
 
+  /** @param {string} mnemonic */
   show(mnemonic) {
     if (this.text.textContent === mnemonic) return;
     this.text.replaceChildren();
@@ -32,7 +37,7 @@ export class Head {
   }
 
   async copy() {
-    const done = await this.write(this.text.textContent);
+    const done = await this.write(this.text.textContent ?? "");
     this.button.textContent = done ? "copied" : "press Ctrl+C";
     this.button.setAttribute("aria-label", done ? "copied" : "the mnemonic is selected: press Ctrl+C");
     window.clearTimeout(this.timer);
@@ -43,12 +48,13 @@ export class Head {
   }
 
   // Pages that are not served securely have no clipboard: there the old command is tried, and the text stays selected.
+  /** @param {string} text */
   async write(text) {
     try {
       await navigator.clipboard.writeText(text);
       return true;
     } catch {
-      getSelection().selectAllChildren(this.text);
+      getSelection()?.selectAllChildren(this.text);
       return document.execCommand("copy");
     }
   }

@@ -3,9 +3,11 @@
 import { editText } from "./matrix.js";
 import { fillWithin } from "./fill.js";
 
+/** @type {Record<string, [number, number]>} */
 const ARROWS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
 const FAR = 1e6; // beyond every edge
 
+/** @param {Pane} pane */
 export function listen(pane) {
   const { app, scroller, frame } = pane;
   scroller.addEventListener("scroll", () => app.scrolled(pane));
@@ -15,6 +17,7 @@ export function listen(pane) {
     if (hit && pane.dragging && hit.name === app.selection?.name) app.select({ ...app.selection, row2: hit.row, column2: hit.column }, false);
   });
   scroller.addEventListener("pointerleave", () => app.hover(null));
+  /** @param {PointerEvent} event */
   const onHeading = (event) => (event.target === frame ? pane.heading(event) : null);
   frame.addEventListener("pointermove", (event) => app.hoverLine(onHeading(event), event));
   frame.addEventListener("pointerleave", () => app.hoverLine(null));
@@ -31,8 +34,8 @@ export function listen(pane) {
     event.preventDefault();
     pane.dragging = true;
     window.addEventListener("pointerup", () => { pane.dragging = false; }, { once: true });
-    const extend = event.shiftKey && app.selection?.name === hit.name;
-    app.select(extend ? { ...app.selection, row2: hit.row, column2: hit.column } : hit);
+    const { selection } = app;
+    app.select(event.shiftKey && selection?.name === hit.name ? { ...selection, row2: hit.row, column2: hit.column } : hit);
   });
   scroller.addEventListener("dblclick", () => openEditor(pane));
   scroller.addEventListener("wheel", (event) => {
@@ -43,14 +46,15 @@ export function listen(pane) {
   listenToInput(pane);
 }
 
+/** @param {Pane} pane */
 function listenToInput(pane) {
   const { app, input } = pane;
   input.addEventListener("focus", () => {
-    if (!pane.names.includes(app.selection?.name)) app.select(pane.left ?? { name: pane.names[0], row: 0, column: 0 });
+    if (!app.selection || !pane.names.includes(app.selection.name)) app.select(pane.left ?? { name: pane.names[0], row: 0, column: 0 });
     else app.drawOver();
   });
   input.addEventListener("blur", () => {
-    if (pane.names.includes(app.selection?.name)) pane.left = { ...app.selection };
+    if (app.selection && pane.names.includes(app.selection.name)) pane.left = { ...app.selection };
     commitTyping(pane);
     app.drawOver();
   });
@@ -61,8 +65,9 @@ function listenToInput(pane) {
       event.stopPropagation();
     }
   });
+  /** @param {ClipboardEvent} event */
   const copy = (event) => {
-    if (pane.editing || !app.selection) return false;
+    if (pane.editing || !app.selection || !event.clipboardData) return false;
     event.preventDefault();
     event.clipboardData.setData("text/plain", app.selectedText());
     return true;
@@ -70,8 +75,8 @@ function listenToInput(pane) {
   input.addEventListener("copy", copy);
   input.addEventListener("cut", (event) => { if (copy(event)) clearCells(pane); });
   input.addEventListener("paste", (event) => {
-    const text = event.clipboardData.getData("text/plain");
-    if (pane.editing && !/[\t\n]/.test(text)) return;
+    const text = event.clipboardData?.getData("text/plain");
+    if (text === undefined || (pane.editing && !/[\t\n]/.test(text))) return;
     event.preventDefault();
     stopTyping(pane);
     app.send({ do: "paste", ...chosenRange(app), text });
@@ -79,47 +84,57 @@ function listenToInput(pane) {
 }
 
 // The range that is chosen, as Python takes it.
+/** @param {App} app @returns {Required<Mark>} */
 function chosenRange(app) {
-  const { top, left, bottom, right } = app.range();
-  return { name: app.selection.name, row: top, column: left, row2: bottom, column2: right };
+  const { name, top, left, bottom, right } = app.range();
+  return { name, row: top, column: left, row2: bottom, column2: right };
 }
 
+/** @param {Pane} pane */
 function clearCells(pane) { pane.app.send({ do: "clear", ...chosenRange(pane.app) }); }
 
 // -- typing --
 
+/** @param {Pane} pane */
 function beginTyping(pane) {
-  if (!pane.app.matrices[pane.app.selection.name].editable) { pane.input.value = ""; return; }
+  const { matrices, selection } = pane.app;
+  if (!selection || !matrices[selection.name].editable) { pane.input.value = ""; return; }
   pane.input.classList.add("editing");
   pane.drawOver();
 }
 
 // Opens the chosen cell with what is in it, or with a text that was refused.
+/** @param {Pane} pane @param {string | null} text */
 export function openEditor(pane, text = null) {
   const { app } = pane;
-  const matrix = app.matrices[app.selection?.name];
-  if (!matrix?.editable || !pane.names.includes(matrix.name) || pane.editing) return;
-  pane.input.value = text ?? editText(matrix, app.selection.row * matrix.columns + app.selection.column);
+  const { selection } = app;
+  if (!selection || !pane.names.includes(selection.name) || pane.editing) return;
+  const matrix = app.matrices[selection.name];
+  if (!matrix.editable) return;
+  pane.input.value = text ?? editText(matrix, selection.row * matrix.columns + selection.column);
   beginTyping(pane);
   pane.input.select();
 }
 
+/** @param {Pane} pane */
 function stopTyping(pane) {
   pane.input.classList.remove("editing");
   pane.input.value = "";
   pane.drawOver();
 }
 
+/** @param {Pane} pane */
 function commitTyping(pane) {
   if (!pane.editing) return;
   const text = pane.input.value.trim();
   stopTyping(pane);
-  const { name, row, column } = pane.app.selection;
-  if (text) pane.app.send({ do: "paste", name, row, column, text });
+  const { selection } = pane.app; // none where another instruction came in the meantime
+  if (text && selection) pane.app.send({ do: "paste", name: selection.name, row: selection.row, column: selection.column, text });
 }
 
 // -- keys: true for those that are used up --
 
+/** @param {Pane} pane @param {KeyboardEvent} event */
 function keyWhileTyping(pane, event) {
   const { app } = pane;
   const move = ARROWS[event.key];
@@ -131,8 +146,10 @@ function keyWhileTyping(pane, event) {
   return true;
 }
 
+/** @param {Pane} pane @param {KeyboardEvent} event */
 function keyOnCells(pane, event) {
   const { app } = pane;
+  if (!app.selection) return false;
   const ctrl = event.ctrlKey || event.metaKey;
   const letter = ctrl && !event.altKey ? event.key.toLowerCase() : "";
   const move = movement(pane, event.key, ctrl);
@@ -152,9 +169,10 @@ function keyOnCells(pane, event) {
 }
 
 // Where a key leads: rows down, columns to the right.
+/** @param {Pane} pane @param {string} key @param {boolean} ctrl @returns {[number, number] | null} */
 function movement(pane, key, ctrl) {
   const arrow = ARROWS[key];
-  if (arrow) return ctrl ? arrow.map((by) => by * FAR) : arrow;
+  if (arrow) return ctrl ? [arrow[0] * FAR, arrow[1] * FAR] : arrow;
   if (key === "Home") return [ctrl ? -FAR : 0, -FAR];
   if (key === "End") return [ctrl ? FAR : 0, FAR];
   const page = Math.max(1, pane.rowsIn(pane.height) - 1);

@@ -23,7 +23,7 @@ export function drawLens(app, canvas, { name, row, column }) {
     [canvas.width, canvas.height] = size;
     canvas.style.cssText = `width:${wide}px;height:${high}px`;
   }
-  const context = canvas.getContext("2d");
+  const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
   context.setTransform(app.ratio, 0, 0, app.ratio, 0, 0);
   context.clearRect(0, 0, wide, high);
   context.textBaseline = "middle";

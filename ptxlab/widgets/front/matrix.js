@@ -5,14 +5,16 @@ import { typed, short, exact, binary } from "./text.js";
 /** @type {Name[]} */
 export const MATRICES = ["A", "stored", "B", "C", "D", "E", "SFA", "SFB"];
 
-/** @type {Record<string, MapName>} */
-const MAPS = { lane: "lane", elementOf: "element_map", registerOf: "register_map", low: "low", byte: "byte", core: "core", line: "line" };
 /** @type {WeakMap<MatrixInfo, Maps>} */
 const maps = new WeakMap(); // who holds the cells: fixed for an instruction, so read once
 
 /** @param {MatrixInfo} info @returns {Maps} */
 function mapsOf(info) {
-  const found = maps.get(info) ?? /** @type {Maps} */ (Object.fromEntries(Object.entries(MAPS).map(([name, sent]) => [name, typed(Int16Array, info[sent])])));
+  const known = maps.get(info);
+  if (known) return known;
+  const [lane, elementOf, registerOf, low] = [info.lane, info.element_map, info.register_map, info.low].map((view) => typed(Int16Array, view));
+  const [byte, core, line] = [info.byte, info.core, info.line].map((view) => typed(Int16Array, view));
+  const found = /** @type {Maps} */ ({ lane, elementOf, registerOf, low, byte, core, line });
   maps.set(info, found);
   return found;
 }

@@ -3,17 +3,22 @@
 import { make, clamp } from "./text.js";
 import { COLUMNS, Finder, breaking, marksIn } from "./finder.js";
 
+/** @type {Record<string, string>} */
 const HEADINGS = { family: "family", shape: "shape", types: "types D.A.B.C", qualifiers: "qualifiers", target: "target" };
 const DRAWN = 50; // lines of matches at most
 
+/** @param {number} count @param {string} what */
 const counted = (count, what) => `${count.toLocaleString("en")} ${what}${count === 1 ? "" : "s"}`;
 
 // A list of which one option has the focus and arrow keys move it.
+/** @template T */
 class Options {
+  /** @param {Picker} picker @param {HTMLElement} parent @param {string} name @param {string} heading */
   constructor(picker, parent, name, heading, columns = 1) {
     this.picker = picker;
     this.columns = columns;
-    this.options = /** @type {any[]} */ ([]);
+    this.options = /** @type {OptionNode<T>[]} */ ([]);
+    this.take = /** @type {(value: T | null) => void} */ (() => {});
     this.values = "";
     const id = `${picker.id}-${name}`;
     this.node = make("div", `ptx-column ptx-of-${name}`, parent);
@@ -24,6 +29,7 @@ class Options {
   }
 
   // `given`: {value, text, more, count, chosen, present} of every option, in order.
+  /** @param {Said<T>[]} given @param {(value: T | null) => void} take */
   show(given, take) {
     this.take = take;
     const values = JSON.stringify(given.map(({ value }) => value));
@@ -42,14 +48,15 @@ class Options {
     for (const option of this.options) option.node.tabIndex = option === stop ? 0 : -1;
   }
 
+  /** @param {Said<T>[]} given */
   build(given) {
     this.list.replaceChildren();
-    this.options = given.map(({ value, text, more }) => {
-      const node = make("div", "ptx-option", this.list, { role: "option", "data-value": text });
-      make("span", "ptx-option-name", node).textContent = text;
-      if (more) make("span", "ptx-option-more", node).textContent = more;
+    this.options = given.map((said) => {
+      const node = make("div", "ptx-option", this.list, { role: "option", "data-value": said.text });
+      make("span", "ptx-option-name", node).textContent = said.text;
+      if (said.more) make("span", "ptx-option-more", node).textContent = said.more;
       const number = make("span", "ptx-option-count", node, { "aria-hidden": "true" });
-      const option = { value, node, number };
+      const option = { ...said, node, number };
       node.addEventListener("click", () => this.pick(option));
       return option;
     });
@@ -61,12 +68,14 @@ class Options {
     return this.options.find(({ chosen }) => chosen) ?? open.find(({ present }) => present) ?? open[0] ?? this.options[0];
   }
 
+  /** @param {OptionNode<T>} option */
   pick(option) {
     if (!option.count && !option.chosen) return;
     this.focus(option);
     this.take(option.chosen ? null : option.value);
   }
 
+  /** @param {OptionNode<T>} option */
   focus(option = this.rest()) {
     if (!option) return;
     for (const each of this.options) each.node.tabIndex = each === option ? 0 : -1;
@@ -75,6 +84,7 @@ class Options {
   }
 
   // Inside its own list only: the notebook stays where it is. What was out of sight comes to the middle.
+  /** @param {OptionNode<T>} option */
   reveal(option = this.rest(), nearest = false) {
     if (!option) return;
     const { offsetTop: top, offsetHeight: height } = option.node;
@@ -83,6 +93,7 @@ class Options {
     if (seen !== list.scrollTop) list.scrollTop = nearest ? seen : top - room / 2;
   }
 
+  /** @param {KeyboardEvent} event */
   press(event) {
     const at = this.options.findIndex(({ node }) => node === event.target);
     if (at < 0) return;
@@ -95,6 +106,7 @@ class Options {
   }
 
   // To the next option that leads somewhere, or (`across`) to the next list.
+  /** @param {number} from @param {number} step */
   move(from, step, across = false) {
     if (across) {
       this.picker.beside(this, step);
@@ -112,45 +124,40 @@ class Options {
 export class Picker {
   static made = 0;
 
+  /** @param {App} app @param {HTMLElement} parent */
   constructor(app, parent) {
     this.app = app;
     this.id = `ptx-picker-${(Picker.made += 1)}`;
     this.finder = /** @type {Finder | null} */ (null);
-    this.node = make("section", "ptx-picker", parent, { id: this.id, role: "search", "aria-label": "choose an instruction" });
+    this.choice = this.nothing();
+    this.active = 0; // the line that Enter takes
+    this.lines = /** @type {Match[]} */ ([]);
+    this.space = /** @type {Space} */ ("register");
+    this.before = /** @type {HTMLElement | null} */ (null); // what had the focus
+    this.scrolled = false;
+    this.node = make("section", "ptx-picker", null, { id: this.id, role: "search", "aria-label": "choose an instruction" });
     this.node.hidden = true;
-    this.clear();
-    if (app.model.get("tools")?.still || app.model.get("catalogue") === undefined) return; // saved pages have no other instruction
-    app.head.offer(this, this.id);
-    this.build();
-    app.root.addEventListener("keydown", (event) => this.shortcut(event));
-  }
-
-  clear() {
-    this.choice = { at: COLUMNS.map(() => /** @type {number | null} */ (null)), target: /** @type {number | null} */ (null), n: /** @type {number | null} */ (null) };
-    this.active = 0;
-    this.lines = /** @type {any[]} */ ([]);
-  }
-
-  // -- building, once --
-
-  build() {
     const top = make("div", "ptx-find", this.node);
-    this.input = /** @type {any} */ (make("input", "ptx-search", top, {
+    this.input = make("input", "ptx-search", top, {
       type: "text", placeholder: "m16n8k64 s4 sparse", spellcheck: "false", autocomplete: "off", autocapitalize: "off", role: "combobox", "aria-autocomplete": "list",
       "aria-expanded": "true", "aria-controls": `${this.id}-matches`, "aria-label": "search by shape, types and words such as sparse, fp8, hopper",
-    }));
+    });
     this.said = make("span", "ptx-found", top, { role: "status" });
     this.reset = make("button", "ptx-copy", top, { type: "button" });
     this.reset.textContent = "clear";
     const shut = make("button", "ptx-copy ptx-shut", top, { type: "button", "aria-label": "close the picker", title: "close (Escape)" });
     shut.textContent = "✕";
     const columns = make("div", "ptx-columns", this.node);
-    this.columns = [...COLUMNS, "target"].map((name) => new Options(this, columns, name, HEADINGS[name]));
-    const more = (this.more = make("div", "ptx-more", this.node));
-    this.sizes = new Options(this, more, "n", "N", 16);
-    this.spaces = new Options(this, more, "space", "A in", 2);
+    this.columns = [...COLUMNS, "target"].map((name) => /** @type {Options<number>} */ (new Options(this, columns, name, HEADINGS[name])));
+    this.more = make("div", "ptx-more", this.node);
+    this.sizes = /** @type {Options<number>} */ (new Options(this, this.more, "n", "N", 16));
+    this.spaces = /** @type {Options<Space>} */ (new Options(this, this.more, "space", "A in", 2));
     this.list = make("div", "ptx-matches", this.node, { id: `${this.id}-matches`, role: "listbox", tabindex: "0", "aria-label": "instructions that match" });
     this.rest = make("div", "ptx-rest", this.node);
+    if (app.model.get("tools")?.still || app.model.get("catalogue") === undefined) return; // saved pages have no other instruction
+    parent.append(this.node);
+    app.head.offer(this, this.id);
+    app.root.addEventListener("keydown", (event) => this.shortcut(event));
     this.input.addEventListener("input", () => { this.active = 0; this.draw(); this.reveal(); });
     this.input.addEventListener("keydown", (event) => this.steer(event));
     this.list.addEventListener("keydown", (event) => this.steer(event));
@@ -160,17 +167,27 @@ export class Picker {
     this.node.addEventListener("keydown", (event) => this.press(event));
   }
 
+  /** @returns {Choices} */
+  nothing() { return { at: COLUMNS.map(() => null), target: null, n: null }; }
+
+  clear() {
+    this.choice = this.nothing();
+    this.active = 0;
+    this.lines = [];
+  }
+
   // -- opening and closing --
 
   get opened() { return !this.node.hidden; }
 
   open() {
-    if (!this.app.head.change) return;
+    const { change } = this.app.head;
+    if (!change) return;
     if (!this.opened) {
-      const focused = /** @type {any} */ (this.app.root.getRootNode()).activeElement;
+      const focused = /** @type {HTMLElement | null} */ (/** @type {Document | ShadowRoot} */ (this.app.root.getRootNode()).activeElement);
       this.before = this.app.root.contains(focused) && focused !== this.app.head.text ? focused : null;
       this.node.hidden = false;
-      this.app.head.change.setAttribute("aria-expanded", "true");
+      change.setAttribute("aria-expanded", "true");
       this.clear();
       this.input.value = "";
       this.space = this.app.about?.registers?.A ? "register" : "shared";
@@ -183,10 +200,11 @@ export class Picker {
   }
 
   close() {
-    if (!this.opened) return;
+    const { change } = this.app.head;
+    if (!this.opened || !change) return;
     this.node.hidden = true;
-    this.app.head.change.setAttribute("aria-expanded", "false");
-    (this.before?.isConnected ? this.before : this.app.head.change).focus({ preventScroll: true });
+    change.setAttribute("aria-expanded", "false");
+    (this.before?.isConnected ? this.before : change).focus({ preventScroll: true });
   }
 
   toggle() {
@@ -195,8 +213,10 @@ export class Picker {
   }
 
   // "/" or Ctrl+K, wherever the focus is in the explorer, if no text is being typed there.
+  /** @param {KeyboardEvent} event */
   shortcut(event) {
-    const { target, key } = event;
+    const { key } = event;
+    const target = /** @type {Element} */ (event.target);
     const command = (event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey && key.toLowerCase() === "k";
     const slash = key === "/" && !event.ctrlKey && !event.metaKey && !event.altKey;
     const box = target.matches("input:not([type=range]), textarea, select, [contenteditable=true]");
@@ -221,11 +241,11 @@ export class Picker {
     if (first) this.reveal();
   }
 
-  get present() { return this.finder.items[this.finder.named.get(this.app.about?.mnemonic)] ?? null; }
+  get present() { return this.finder?.items[this.finder.named.get(this.app.about.mnemonic) ?? -1] ?? null; }
 
   draw() {
-    if (!this.finder) return;
     const { finder, choice, present } = this;
+    if (!finder) return;
     const { words, found } = finder.search(this.input.value);
     const { targets } = finder.shelf;
     COLUMNS.forEach((_, column) => {
@@ -239,13 +259,14 @@ export class Picker {
     }));
     this.columns[COLUMNS.length].show(given, (value) => this.narrow({ ...choice, target: value }));
     const matches = finder.matches(choice, found);
-    this.drawMore(matches, found);
+    this.drawMore(finder, matches, found);
     const asked = words.length > 0 || choice.at.some((each) => each !== null) || choice.target !== null;
     this.reset.hidden = !asked;
-    this.drawMatches(matches, words, asked);
+    this.drawMatches(finder, matches, words, asked);
   }
 
   // After a choice in a column, those to its right show what is left.
+  /** @param {Choices} choice */
   narrow(choice, column = COLUMNS.length) {
     this.choice = choice;
     this.active = 0;
@@ -256,22 +277,24 @@ export class Picker {
   reveal(from = 0) { for (const column of this.columns.slice(from)) column.reveal(); }
 
   // N, and where A is: for warpgroup instructions.
-  drawMore(matches, found) {
-    const { finder, choice, present } = this;
+  /** @param {Finder} finder @param {Item[]} matches @param {boolean[]} found */
+  drawMore(finder, matches, found) {
+    const { choice, present } = this;
     const wide = matches.length > 0 && matches.every(({ many }) => many);
     this.more.hidden = !wide;
     if (!wide) return;
-    const sizes = finder.sizes(choice, found).map(([value, count]) => ({ value, count, text: String(value), chosen: choice.n === value, present: Boolean(present?.many) && present.n === value }));
+    const sizes = finder.sizes(choice, found).map(([value, count]) => ({ value, count, text: String(value), chosen: choice.n === value, present: present !== null && present.many && present.n === value }));
     this.sizes.show(sizes, (n) => this.narrow({ ...choice, n }));
     const space = this.app.about?.registers?.A ? "register" : "shared";
-    const spaces = [["register", "registers"], ["shared", "shared memory"]].map(([value, text]) => ({
+    const spaces = /** @type {[Space, string][]} */ ([["register", "registers"], ["shared", "shared memory"]]).map(([value, text]) => ({
       value, text, count: matches.length, chosen: this.space === value, present: Boolean(present?.many) && space === value,
     }));
     this.spaces.show(spaces, (value) => { this.space = value ?? this.space; this.draw(); });
   }
 
-  drawMatches(matches, words, asked) {
-    const { finder, present } = this;
+  /** @param {Finder} finder @param {Item[]} matches @param {Sought[]} words @param {boolean} asked */
+  drawMatches(finder, matches, words, asked) {
+    const { present } = this;
     const text = this.input.value.trim().toLowerCase();
     let lines = finder.lines(matches, this.choice.n ?? present?.n ?? 8);
     if (present && !words.length) lines = lines.map((line) => ({ ...line, like: finder.likeness(line.item, present) })).sort((one, other) => other.like - one.like);
@@ -282,12 +305,13 @@ export class Picker {
     this.list.replaceChildren();
     if (this.scrolled) this.list.scrollTop = 0; // asking for it would lay all out
     this.scrolled = false;
-    this.lines.forEach((line, index) => this.drawLine(line, index, words));
+    this.lines.forEach((line, index) => this.drawLine(finder, line, index, words));
     this.list.hidden = !lines.length;
     this.rest.textContent = this.restText(matches, lines, words);
     this.light(this.active > 0);
   }
 
+  /** @param {Item[]} matches @param {Match[]} lines @param {Sought[]} words */
   restText(matches, lines, words) {
     if (!matches.length) {
       const unknown = words.filter(({ fits }) => !fits.size).map(({ word }) => word);
@@ -298,8 +322,9 @@ export class Picker {
     return `${hidden ? `and ${hidden.toLocaleString("en")} more · ` : ""}↑ ↓ move, Enter takes the marked one, Tab goes to the columns, Escape closes`;
   }
 
-  drawLine({ item, items }, index, words) {
-    const { shelf } = this.finder;
+  /** @param {Finder} finder @param {Match} line @param {number} index @param {Sought[]} words */
+  drawLine(finder, { item, items }, index, words) {
+    const { shelf } = finder;
     const node = make("div", "ptx-match", this.list, { role: "option", id: `${this.id}-match-${index}`, "data-mnemonic": item.mnemonic });
     const name = make("code", "ptx-match-name", node);
     let seen = this.mark(name, item.mnemonic, words);
@@ -311,7 +336,7 @@ export class Picker {
     if (items.length > 1) make("span", "ptx-tag", tags).textContent = `N ${items[0].n} … ${items[items.length - 1].n}`;
     const everyday = shelf.words[item.words];
     const facts = [ // each with the words that speak of it
-      [everyday[0] === "sparse" ? `sparse ${everyday[1]}` : "dense"], [`${item.lanes} lanes`, "warp", "warpgroup"], [shelf.among[item.among][0], ...this.finder.people[item.among]],
+      [everyday[0] === "sparse" ? `sparse ${everyday[1]}` : "dense"], [`${item.lanes} lanes`, "warp", "warpgroup"], [shelf.among[item.among][0], ...finder.people[item.among]],
     ];
     for (const [place, [fact, ...spoken]] of facts.entries()) {
       const part = make("span", place === 1 ? "ptx-match-fact ptx-match-lanes" : "ptx-match-fact", node);
@@ -320,15 +345,16 @@ export class Picker {
     }
     node.title = shelf.among[item.among][1].map((place) => shelf.targets[place][0]).join(", ");
     for (const { word, known } of words) { // an everyday word that stands nowhere in the line
-      const why = seen.has(word) ? null : known.find((each) => this.finder.vocabulary.get(each).has(this.finder.named.get(item.mnemonic)));
+      const why = seen.has(word) ? null : known.find((each) => finder.vocabulary.get(each)?.has(finder.named.get(item.mnemonic) ?? -1));
       if (why) make("mark", "ptx-tag", tags).textContent = why;
     }
     node.addEventListener("click", () => this.take(index));
     node.addEventListener("pointermove", () => { if (this.active !== index) { this.active = index; this.light(false); } });
   }
 
+  /** @param {Element} node @param {string} text @param {Sought[]} words @param {string[]} whole */
   mark(node, text, words, whole = []) {
-    const { ranges, seen } = marksIn(text, words, this.finder.shelf.stands, whole);
+    const { ranges, seen } = marksIn(text, words, this.finder?.shelf.stands ?? {}, whole);
     let at = 0;
     for (const [start, end] of ranges) {
       if (end <= at) continue;
@@ -343,7 +369,7 @@ export class Picker {
   // Shows which match Enter takes.
   light(reveal = true) {
     [...this.list.children].forEach((node, index) => node.setAttribute("aria-selected", String(index === this.active)));
-    const node = /** @type {any} */ (this.list.children[this.active]);
+    const node = /** @type {HTMLElement | undefined} */ (this.list.children[this.active]);
     for (const owner of [this.input, this.list]) {
       if (node) owner.setAttribute("aria-activedescendant", node.id);
       else owner.removeAttribute("aria-activedescendant");
@@ -354,8 +380,10 @@ export class Picker {
   // -- keys --
 
   // In the search box and in the list of matches.
+  /** @param {KeyboardEvent} event */
   steer(event) {
     if (event.isComposing) return;
+    /** @type {Record<string, number>} */
     const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: 8, PageUp: -8 };
     if (event.key in steps) this.active = clamp(this.active + steps[event.key], 0, Math.max(0, this.lines.length - 1));
     else if (event.key === "Enter") this.take(this.active);
@@ -365,6 +393,7 @@ export class Picker {
   }
 
   // Anywhere in the picker. What is typed outside of the search box goes on in it.
+  /** @param {KeyboardEvent} event */
   press(event) {
     event.stopPropagation();
     if (event.key === "Escape") {
@@ -373,11 +402,13 @@ export class Picker {
     } else if (event.key.length === 1 && event.key !== " " && event.target !== this.input && !event.ctrlKey && !event.metaKey && !event.altKey) this.input.focus();
   }
 
+  /** @param {object} column @param {number} step */
   beside(column, step) {
     const lists = [...this.columns, ...(this.more.hidden ? [] : [this.sizes, this.spaces])];
-    lists[lists.indexOf(column) + step]?.focus();
+    lists[lists.findIndex((each) => each === column) + step]?.focus();
   }
 
+  /** @param {number} index */
   take(index) {
     const item = this.lines[index]?.item;
     if (!item) return;

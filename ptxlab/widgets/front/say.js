@@ -93,7 +93,7 @@ export function describe(matrices, about, { name, row, column }) {
     return [...said, `not stored: ${nibble} keeps others of chunk ${chunk}`, `that nibble is in ${place}`, ...scaled(matrices, name, row, column)].join(" · ");
   }
   if (sparse) said.push(`stored at [${row}][${at % holder.columns}]`);
-  if (name === "stored") said.push(`stands for A[${row}][${matrix.home[index]}]`);
+  if (name === "stored") said.push(`stands for A[${row}][${matrices.stored.home[index]}]`);
   if (name === "E") said.push(kept(matrices, row, column));
   said.push(...whereHeld(holder, at));
   if (name !== "E") said.push(`code ${hex(holder.codes[at], holder.bits)}`);

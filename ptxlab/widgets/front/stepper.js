@@ -5,11 +5,11 @@ import { make } from "./text.js";
 const PACE = 250; // milliseconds a summand
 
 export class Stepper {
+  /** @param {App} app @param {HTMLElement} parent */
   constructor(app, parent) {
     this.app = app;
-    /** @type {any[]} */
-    this.stops = [];
-    this.trace = null;
+    this.stops = /** @type {Stop[]} */ ([]);
+    this.trace = /** @type {Sent<Trace> | null} */ (null);
     this.at = 0;
     this.timer = 0;
     this.cell = "";
@@ -65,6 +65,7 @@ export class Stepper {
     this.face();
   }
 
+  /** @param {number} at */
   go(at, follow = true) {
     this.at = at;
     this.slider.value = String(at);
@@ -79,14 +80,19 @@ export class Stepper {
   }
 
   // Where a stop is in the panes: cells of A and B, the stored cells and nibbles of a sparse A; C, or the cell of D itself.
+  /** @returns {Mark[]} */
   marks() {
     const stop = this.stops[this.at - 1];
-    if (!stop) return [];
-    const { row, column, walk } = this.trace;
+    const { trace } = this;
+    if (!stop || !trace?.walk) return [];
+    const { row, column, walk } = trace;
     const [first, last, , text] = stop;
+    /** @type {Mark} */
     const cell = { name: "D", row, column };
     if (first === null) return text.startsWith("C[") ? [cell, { name: "C", row, column }] : [cell];
+    /** @type {Mark[]} */
     const found = [{ name: "A", row, column: first, column2: last }, { name: "B", row: first, row2: last, column: walk.other }, cell];
+    /** @type {Given} */
     const { A, SFA, stored } = this.app.matrices;
     if (SFA) {
       const block = Math.floor((first * SFA.columns) / A.columns);
@@ -94,7 +100,8 @@ export class Stepper {
     }
     if (!stored) return found;
     const homes = [];
-    for (let k = first; k <= last; k += 1) if (A.home[row * A.columns + k] >= 0) homes.push(A.home[row * A.columns + k] % stored.columns);
+    for (let k = first; k <= last; k += 1) if (A.home && A.home[row * A.columns + k] >= 0) homes.push(A.home[row * A.columns + k] % stored.columns);
+    /** @param {number} k */
     const chunk = (k) => Math.floor(k / this.app.about.chunk);
     return [...found, { name: "stored", row, column: Math.min(...homes), column2: Math.max(...homes) }, { name: "E", row, column: chunk(first), column2: chunk(last) }];
   }

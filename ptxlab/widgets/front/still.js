@@ -4,6 +4,7 @@ import { make } from "./text.js";
 import { App } from "./app.js";
 
 // What was packed in Python: bytes come back as a DataView, as from a kernel, and long lists as they were.
+/** @param {any} value @returns {Promise<any>} */
 async function unpacked(value) {
   if (value === null || typeof value !== "object") return value;
   if (typeof value.deflated === "string") {
@@ -15,37 +16,44 @@ async function unpacked(value) {
   return Object.fromEntries(await Promise.all(Object.entries(value).map(async ([key, inner]) => [key, await unpacked(inner)])));
 }
 
+/** @param {Record<string, any>} columns @param {number[]} at @returns {any} */
 const pick = (columns, ...at) => Object.fromEntries(Object.entries(columns).map(([key, column]) => [key, at.reduce((inner, index) => inner[index], column)]));
 
 // Registers of a lane, put together from the columns in which those of all lanes were saved.
+/** @param {Saved["lanes"]} lanes @param {number} lane */
 function heldBy(lanes, lane) {
+  /** @param {Columns} saved @param {number} index @returns {Register} */
   const register = ({ own, fields }, index) => ({
     ...pick(own, lane, index),
     fields: Array.from(Object.values(fields)[0]?.[lane][index] ?? [], (_, each) => pick(fields, lane, index, each)),
   });
-  return Object.fromEntries(Object.entries(lanes).map(([name, saved]) => [name, Array.from({ length: saved.count }, (_, index) => register(saved, index))]));
+  return /** @type {Registers} */ (Object.fromEntries(Object.entries(lanes).map(([name, saved]) => [name, Array.from({ length: saved.count }, (_, index) => register(saved, index))])));
 }
 
 // What anywidget's model does for the view, without Python behind it.
 class Still {
+  /** @param {Saved} saved */
   constructor({ state, lanes, reasons, refusal, others }) {
-    this.state = state;
+    /** @type {Traits} */
+    this.state = { ...state, hint: "Point at a cell to see who holds it; click to choose it." };
     this.lanes = lanes;
     this.reason = state.trace;
     this.reasons = reasons;
     this.refusal = refusal;
     this.others = others;
-    this.listeners = [];
+    this.listeners = /** @type {Listener[]} */ ([]);
     this.fresh = false; // whether something was refused just now
   }
 
-  get(name) { return name === "hint" ? "Point at a cell to see who holds it; click to choose it." : this.state[name]; }
+  /** @template {keyof Traits} K @param {K} name */
+  get(name) { return this.state[name]; }
 
+  /** @template {keyof Traits} K @param {K} name @param {Traits[K]} value */
   set(name, value) {
     if (JSON.stringify(this.state[name]) === JSON.stringify(value)) return;
     this.state[name] = value;
     if (name === "lane" || name === "pinned") this.hold();
-    if (name === "selected") this.choose(value);
+    if (name === "selected") this.choose(this.state.selected);
     this.tell(`change:${name}`);
   }
 
@@ -55,11 +63,15 @@ class Still {
     this.set("held", Object.fromEntries([lane, ...pinned].map((each) => [each, heldBy(this.lanes, each)])));
   }
 
-  tell(event) { for (const listener of this.listeners) if (listener.event === event) listener.call(); }
+  /** @param {string} event */
+  tell(event) { for (const listener of this.listeners) if (listener.event === event) listener.call({}); }
 
+  /** @param {string} events @param {Listener["call"]} call */
   on(events, call) { for (const event of events.split(" ")) this.listeners.push({ event, call }); }
 
+  /** @param {string} [events] @param {Listener["call"]} [call] */
   off(events, call) {
+    /** @param {Listener} listener */
     const gone = (listener) => (!events || events.split(" ").includes(listener.event)) && (!call || call === listener.call);
     this.listeners = this.listeners.filter((listener) => !gone(listener));
   }
@@ -67,11 +79,12 @@ class Still {
   save_changes() {}
 
   // Of one cell of D the bits were saved; the dot product also of the others, where D is small.
+  /** @param {Sent<Cell>} cell */
   choose({ name, row, column }) {
     if (!this.fresh) this.set("problem", "");
     if (name !== "D") return;
     const saved = row === this.reason.row && column === this.reason.column;
-    const other = this.reasons[row * this.state.about.matrices.D.columns + column];
+    const other = this.reasons[row * (this.state.about.matrices?.D?.columns ?? 0) + column];
     this.set("trace", saved ? this.reason : { row, column, ...other, title: this.others, notes: [this.others], grids: [] });
   }
 
@@ -83,6 +96,7 @@ class Still {
   }
 }
 
+/** @param {HTMLElement} page @param {string} text */
 async function open(page, text) {
   const notes = make("p", "still-notes", page);
   try {
@@ -100,9 +114,9 @@ async function open(page, text) {
     const follow = () => document.body.setAttribute("data-jp-theme-light", String(!theme.matches)); // the view looks there for a change
     theme.addEventListener("change", follow);
   } catch (error) {
-    notes.textContent = `This page could not be drawn: ${error.message}. It needs a browser of 2023 or later.`;
+    notes.textContent = `This page could not be drawn: ${error instanceof Error ? error.message : error}. It needs a browser of 2023 or later.`;
     throw error;
   }
 }
 
-open(document.getElementById("page"), document.getElementById("saved").textContent);
+open(document.getElementById("page") ?? document.body, document.getElementById("saved")?.textContent ?? "");

@@ -6,19 +6,21 @@ import { drawLens } from "./lens.js";
 const LINES = 10;
 
 export class Tip {
+  /** @param {App} app @param {HTMLElement} parent */
   constructor(app, parent) {
     this.app = app;
     this.node = make("div", "ptx-tip", parent, { "aria-hidden": "true" });
     this.lens = make("canvas", "ptx-lens");
-    this.lines = [make("b", "", this.node)];
-    this.at = /** @type {any} */ (null);
+    this.lines = /** @type {HTMLElement[]} */ ([make("b", "", this.node)]);
+    this.at = /** @type {{ x: number, y: number, small: Cell | null } | null} */ (null);
   }
 
   // Its lines now; the lens and its place when all else is drawn, so that the page is measured once.
-  show(event, lines, small = /** @type {any} */ (null)) {
+  /** @param {MouseEvent} event @param {string[]} lines @param {Cell | null} small */
+  show(event, lines, small = null) {
     const said = lines.slice(0, LINES);
     while (this.lines.length < said.length) this.lines.push(make("span", "", this.node));
-    while (this.lines.length > said.length) this.lines.pop().remove();
+    while (this.lines.length > said.length) this.lines.pop()?.remove();
     said.forEach((line, index) => write(this.lines[index], line));
     if (small && !this.lens.isConnected) this.node.prepend(this.lens);
     else if (!small) this.lens.remove();

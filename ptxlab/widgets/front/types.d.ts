@@ -39,12 +39,14 @@ interface Traits extends Record<Name, Sent<SentMatrix>> {
 interface Model {
   get<K extends keyof Traits>(name: K): Traits[K];
   set<K extends keyof Traits>(name: K, value: Traits[K]): void;
-  on(event: "msg:custom", call: (message: Handed) => void): void;
-  on(event: string, call: () => void): void;
-  off(event?: string, call?: () => void): void;
+  on(event: string, call: Listener["call"]): void;
+  off(event?: string, call?: Listener["call"]): void;
   send(message: Message): void;
   save_changes(): void;
 }
+
+/** Of "msg:custom" the message matters, of changes nothing. */
+type Listener = { event: string; call: (message: Handed) => void };
 
 /** What the page asks of Python: live.py. */
 type Message =
@@ -63,12 +65,15 @@ type Message =
 /** What Python answers when it is asked for a text or a page. */
 type Handed = { export?: string; text?: string; name?: string };
 
+/** How to make what is large from what was there: by index, or by name. */
+type Change = { at: DataView | number[]; to: any; parts?: undefined } | { at?: undefined; to?: undefined; parts: Record<string, Change | { new: unknown }> };
+
 // -- cells --
 
 type Cell = { name: Name; row: number; column: number };
 /** One cell, or the cells up to another corner. */
 type Mark = Cell & { row2?: number; column2?: number };
-type CellRange = { top: number; left: number; bottom: number; right: number };
+type CellRange = { name: Name; top: number; left: number; bottom: number; right: number };
 /** Where the fill handle was dragged to. */
 type Corner = { to_row: number; to_column: number };
 type Filling = { to: Corner | null; other: boolean };
@@ -118,8 +123,7 @@ interface Basics {
   memory?: string;
 }
 
-type MapName = "lane" | "element_map" | "register_map" | "low" | "byte" | "core" | "line";
-type MatrixInfo = Basics & { [key in MapName]?: DataView };
+type MatrixInfo = Basics & { [map in "lane" | "element_map" | "register_map" | "low" | "byte" | "core" | "line"]?: DataView };
 
 interface SentMatrix {
   values: DataView;
@@ -199,11 +203,13 @@ type Ink = { text: string; faint: string; paper: string; brand: string; bad: str
 type Painter = (index: number) => Colour;
 type LabelSize = { letters: number; lines: number };
 
+type DrawCell = (row: number, column: number, index: number, x: number, y: number, width: number) => void;
+
 // -- the bar: tools.py --
 
 type Choice<T> = [text: string, value: T];
 type Look = { said: string; hint: string } & (
-  | { trait: "label" | "colour_by"; options: Choice<string>[]; range?: undefined }
+  | { trait: "label" | "colour_by"; options: Choice<Label | Traits["colour_by"]>[]; range?: undefined }
   | { trait: "zoom"; options?: undefined; range: { min: number; max: number; step: number } }
   | { trait: "show_c"; options?: undefined; range?: undefined }
 );
@@ -279,6 +285,8 @@ type Sought = { word: string; level: number; known: string[]; fits: Set<number> 
 type Match = { item: Item; items: Item[]; like?: number };
 /** An option of a list. */
 type Said<T> = { value: T; text: string; more?: string; count: number; chosen: boolean; present: boolean };
+
+type OptionNode<T> = Said<T> & { node: HTMLElement; number: HTMLElement };
 
 // -- a saved page: still.py --
 

@@ -4,9 +4,10 @@ import { make, write } from "./text.js";
 import { cellText } from "./matrix.js";
 
 export class Why {
+  /** @param {App} app @param {HTMLElement} parent */
   constructor(app, parent) {
     this.app = app;
-    this.drawn = null;
+    this.drawn = /** @type {Sent<Trace> | null} */ (null);
     this.node = make("section", "ptx-why", parent, { "aria-label": "why D has its bits", "data-testid": "why" });
     this.button = make("button", "ptx-why-fold", this.node);
     this.body = make("div", "ptx-why-body", this.node, { tabindex: "0", role: "group" });
@@ -24,7 +25,7 @@ export class Why {
     write(this.button, `${open ? "▾" : "▸"} ${chosen ? `Why ${cell} has these bits` : "Why these bits? Choose a cell of D"}`);
     this.button.setAttribute("aria-expanded", String(open));
     this.body.hidden = !open || !chosen;
-    if (this.body.hidden || this.drawn === trace || !trace.grids) return;
+    if (!open || !chosen || this.drawn === trace || !trace.grids) return;
     this.drawn = trace;
     this.body.setAttribute("aria-label", trace.title);
     this.body.replaceChildren();
@@ -33,10 +34,12 @@ export class Why {
     for (const grid of trace.grids) this.drawGrid(grid);
   }
 
+  /** @param {Grid} grid */
   drawGrid({ title, size, axes, rows, columns, cells, row_rules: across, column_rules: down }) {
     make("div", "ptx-why-title", this.body).textContent = title;
     const table = make("div", "ptx-why-grid", this.body);
     table.style.gridTemplateColumns = `max-content repeat(${size[1]}, minmax(8px, 15px))`;
+    /** @param {"span" | "i"} tag @param {string} classes @param {string} text @param {number} row @param {number} column */
     const put = (tag, classes, text, row, column, width = 1) => {
       const node = make(tag, classes, table);
       node.style.gridArea = `${row + 2} / ${column + 2} / span 1 / span ${width}`;
@@ -47,10 +50,10 @@ export class Why {
     for (const [row, text] of rows) put("span", "ptx-why-label", text, row, -1);
     for (const [start, width, text] of columns) put("span", "ptx-why-head", text, -1, start, width);
     for (const [row, column, width, text, classes, hover] of cells) {
-      const digit = { 0: " zero", 1: " one" }[text] ?? "";
+      const digit = text === "0" ? " zero" : text === "1" ? " one" : "";
       put("span", `ptx-why-cell ${classes}${digit}`, text, row, column, width).title = hover;
     }
     for (const row of across) put("i", "ptx-why-rule", "", row, 0, size[1]);
-    for (const [column, first, stop] of down) put("i", "ptx-why-cut", "", first, column).style.gridRowEnd = stop + 2;
+    for (const [column, first, stop] of down) put("i", "ptx-why-cut", "", first, column).style.gridRowEnd = String(stop + 2);
   }
 }
