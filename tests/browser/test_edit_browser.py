@@ -301,7 +301,7 @@ def test_offer_by_keyboard(sheet: Sheet) -> None:
     sheet.start(SPARSE)
     sheet.click("A", 0, 0)
     sheet.paste("1\t2\t3\t4\t5\t6\t7\t8")
-    assert "and 1 more chunks" in sheet.offered()
+    assert "and 1 more chunk)" in sheet.offered()
     sheet.picture("edit_offer_several")
     assert sheet.page.evaluate("() => document.activeElement.matches('[data-matrix=A]')")
     sheet.press("Tab")
