@@ -1,4 +1,4 @@
-"""Exercises of notebook 05: sparse wgmma.mma_async.m64nNk64."""
+"""Exercises of lesson 10: sparse wgmma.mma_async.m64nNk64."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ N_ASKED = (8, 24, 40, 48, 56, 256)
 
 
 @exercise(
-    "05.1",
+    "10.1",
     f"**Which of N = {', '.join(map(str, N_ASKED[:-1]))} and {N_ASKED[-1]} are legal for s8?**",
     "legal = ...  # a list",
 )
@@ -43,7 +43,7 @@ def legal_n(answer: Any) -> tuple[bool, str]:
 
 
 @exercise(
-    "05.2",
+    "10.2",
     f"**Which of the 128 lanes holds `D[{D_ROW}][{D_COL}]` of m64n16k64 with f32, and as which element?**",
     "place = ...  # (lane, element)",
 )
@@ -72,7 +72,7 @@ def where_d(answer: Any) -> tuple[bool, str]:
 
 
 @exercise(
-    "05.3",
+    "10.3",
     "**How many registers of D does one lane hold at N = 256, with f32 and with f16?** (Two f16 share a register.)",
     "registers = ...  # (f32, f16)",
 )
@@ -90,7 +90,7 @@ def d_registers(answer: Any) -> tuple[bool, str]:
 
 
 @exercise(
-    "05.4",
+    "10.4",
     f"`A[{A_ROW}][{A_COL}]` is not zero, and the nibble of its chunk is `0b{NIBBLE:04b}`. "
     "**In which stored column is it kept, and by which of the 128 lanes?**",
     "place = ...  # (stored column, lane)",
@@ -124,7 +124,7 @@ def where_a(answer: Any) -> tuple[bool, str]:
 
 
 @exercise(
-    "05.5",
+    "10.5",
     f"**Which lane's metadata register holds the nibble of row {E_ROW}, chunk {E_CHUNK}, and in which bits?**",
     "place = ...  # (lane, lowest bit, highest bit)",
 )
@@ -149,7 +149,7 @@ def nibble_place(answer: Any) -> tuple[bool, str]:
 
 
 @exercise(
-    "05.6",
+    "10.6",
     f"B lies in shared memory without swizzle, K-major: core matrices of 8 columns (n) by 16 bytes (k), one after the other along k, then along n. "
     f"**At which byte offset is the byte of `B[{B_ROW}][{B_COL}]`** (k = {B_ROW}, n = {B_COL})?",
     "offset = ...",

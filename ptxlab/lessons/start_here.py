@@ -1,4 +1,4 @@
-"""Exercises of notebook 00: lane, register, fragment."""
+"""Exercises of lesson 00: lane, register, fragment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exercises of notebook 04: sub-byte WMMA with s4, u4 and b1."""
+"""Exercises of lesson 08: sub-byte WMMA with s4, u4 and b1."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ONES = 40
 
 
 @exercise(
-    "04.1",
+    "08.1",
     "A fragment is **one lane's** share, and `num_storage_elements` counts the 32-bit words it is kept in. "
     "**What are `num_elements` and `num_storage_elements` of a `matrix_a` fragment of type `b1` with shape 8 x 8 x 128?**",
     "counts = ...  # (num_elements, num_storage_elements)",
@@ -43,7 +43,7 @@ def storage(answer: Any) -> tuple[bool, str]:
 
 
 @exercise(
-    "04.2",
+    "08.2",
     f"**Which of {', '.join(map(str, LDM[:-1]))} and {LDM[-1]} are legal values of `ldm` for `s4`?** (`ldm` counts elements.)",
     "legal = ...  # a list",
 )
@@ -69,7 +69,7 @@ def leading(answer: Any) -> tuple[bool, str]:
 
 
 @exercise(
-    "04.3",
+    "08.3",
     f"On the chips that have been looked at, b1 fragments lie as in the picture. **Which lane holds bit "
     f"`A[{ROW}][{COL}]`, and as which bit of its register?**",
     "place = ...  # (lane, bit)",
@@ -89,7 +89,7 @@ def where_bit(answer: Any) -> tuple[bool, str]:
 
 
 @exercise(
-    "04.4",
+    "08.4",
     f"All 128 bits of row 0 of A are 1. Column 0 of B has {ONES} ones. C is 0. **What is `D[0][0]` with `bmmaBitOpXOR`, "
     f"and what with `bmmaBitOpAND`?**",
     "results = ...  # (XOR, AND)",
@@ -111,7 +111,7 @@ def bits(answer: Any) -> tuple[bool, str]:
 
 
 @exercise(
-    "04.5",
+    "08.5",
     "Let bit 1 stand for the weight +1 and bit 0 for -1. The tensor core gives `popc`, the number of places where two vectors of 128 bits differ. "
     "**Complete the function that turns it into the dot product of the two +1/-1 vectors.**",
     "def dot(popc):\n    return ...",

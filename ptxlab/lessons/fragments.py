@@ -1,4 +1,4 @@
-"""Exercises of notebook 01: dense mma.m16n8k64 with s4, u4 and block-scaled e2m1."""
+"""Exercises of lesson 01: dense mma.m16n8k64 with s4, u4 and block-scaled e2m1."""
 
 from __future__ import annotations
 

@@ -1,0 +1,3 @@
+"""Exercises of lesson 02: element-types."""
+
+from __future__ import annotations

@@ -1,0 +1,3 @@
+"""Exercises of lesson 14: on-a-real-gpu."""
+
+from __future__ import annotations

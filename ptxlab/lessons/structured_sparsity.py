@@ -1,0 +1,3 @@
+"""Exercises of lesson 03: structured-sparsity."""
+
+from __future__ import annotations

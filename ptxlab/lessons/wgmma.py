@@ -1,0 +1,3 @@
+"""Exercises of lesson 09: wgmma."""
+
+from __future__ import annotations
