@@ -64,18 +64,19 @@ LESSONS: tuple[Lesson, ...] = (
     Lesson(
         "02", "element-types", "What number is 0x3C?",
         (
-            "read and write s4, u4, b1, FP8, FP4, tf32 and bf16 by hand",
+            "read and write s4, u4, b1, FP8, FP6, FP4, tf32, bf16 and f16 by hand",
             "pack elements into a register in the right order",
             "say which types stand in a larger container, and where the padding is",
-        ), 35,
+            "say what happens to bits that are read as another type",
+        ), 40,
     ),
     Lesson(
         "03", "structured-sparsity", "How much of a matrix can you throw away?",
         (
-            "tell 2:4, 1:2 and pair-wise 4:8 structure apart",
+            "tell 2:4, 1:2 and pair-wise 4:8 structure apart, and say which type wants which",
             "prune and compress a row by hand",
-            "measure what pruning costs",
-        ), 30,
+            "measure what pruning costs, and say what makes it cheaper",
+        ), 35,
     ),
     Lesson(
         "04", "metadata-and-selector", "Four bits that say which half is missing",
@@ -115,7 +116,8 @@ LESSONS: tuple[Lesson, ...] = (
             "count the elements of a sub-byte fragment",
             "say which leading dimensions are legal",
             "compute a product of ±1 from one XOR and a count",
-        ), 30,
+            "read the C++ interface and the PTX behind it, and say which other shapes WMMA has",
+        ), 40,
     ),
     Lesson(
         "09", "wgmma", "What if 128 threads act as one?",
@@ -129,14 +131,14 @@ LESSONS: tuple[Lesson, ...] = (
         "10", "sparse-wgmma-m64nNk64", "A warpgroup with half of A",
         (
             "find stored elements of sparse A and their metadata in a warpgroup",
-            "say how N decides the registers of D",
+            "say how N decides the registers of D, and K who brings the metadata",
             "compute the address of an element in a tile",
         ), 35,
     ),
     Lesson(
-        "11", "block-scaling", "Sixteen values share one exponent: where is it?",
+        "11", "block-scaling", "Sixteen values share one byte: where is it?",
         (
-            "quantise a row to mxf4 and nvfp4 by hand",
+            "quantise a block by hand: largest size, factor, round",
             "find the lane and byte that hold a scale factor",
             "say what a scale factor does to the product",
         ), 35,

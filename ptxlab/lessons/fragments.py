@@ -1,23 +1,45 @@
-"""Exercises of lesson 01: dense mma.m16n8k64 with s4, u4 and block-scaled e2m1."""
+"""Exercises of lesson 01: how to read a fragment layout; dense mma.m16n8k64 in depth, then every other dense shape."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ..dtypes import dtype
 from ..mnemonic import instruction
 from ..operand import Operand, Place
-from .core import call, exercise, function_table, judge, whole, whole_set
+from .core import Unanswered, Unreadable, exercise, function_table, judge, whole, whole_set
 
 INS = instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
-SCALED = instruction("mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0")
+FP8 = instruction("mma.sync.aligned.m16n8k32.row.col.f16.e4m3.e4m3.f16")
+HALF = instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+BITS = instruction("mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc")
+QUADS = instruction("mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32")
 ROW, COL = 9, 37
+LANE, ELEMENT = 25, 6  # of the accumulator of QUADS
 
 
 def _place(operand: Operand, row: int, col: int) -> Place:
     return operand.where(row, col)[0]
+
+
+def _places(answer: Any, operand: Operand, form: str) -> NDArray[np.int64]:
+    """(row, column) that a reader's function gives for every lane and element of an operand: [lanes, elements, 2]."""
+    table = operand.coords() * 0
+    for lane, i in np.ndindex(table.shape[:2]):
+        if not callable(answer):
+            raise Unreadable(f"this one asks for a function: {form}.")
+        try:
+            value = answer(lane, i)
+        except Exception as error:  # the reader's own code may raise anything
+            raise Unreadable(f"called with ({lane}, {i}) the function raised {type(error).__name__}: {error}.") from None
+        if value is None:
+            raise Unreadable(f"called with ({lane}, {i}) the function returned nothing; is the `return` missing?")
+        if value is ... or (isinstance(value, (tuple, list)) and any(part is ... for part in value)):
+            raise Unanswered
+        table[lane, i] = whole(value, 2, form)
+    return table
 
 
 @exercise(
@@ -85,8 +107,8 @@ def bits_a(answer: Any) -> tuple[bool, str]:
 
 @exercise(
     "01.3",
-    "**Write the row formula of A yourself:** for `lane` 0 to 31 and element number `i` 0 to 31, the row of a_i. "
-    "Check it against the picture before you check it here: which elements are in the lower half?",
+    "Now the third way, the formula. Follow one lane through the picture: a0 to a7 are in the upper half, a8 to a15 eight rows lower, a16 to a23 ...? "
+    "**Write the row formula of A:** for `lane` 0 to 31 and element number `i` 0 to 31, the row of a_i.",
     "def row_of(lane, i):\n    return ...",
 )
 def row_of(answer: Any) -> tuple[bool, str]:
@@ -141,80 +163,121 @@ def rows_b(answer: Any) -> tuple[bool, str]:
 
 @exercise(
     "01.5",
-    "`C[0][0]` is the largest `s32`, 2147483647, and A and B are such that `(A B)[0][0]` is 49. **What is `D[0][0]` without and with `.satfinite`?**",
-    "results = ...  # (without, with .satfinite)",
+    "Another instruction: `mma.m16n8k32` with `.e4m3` in A and B (an 8-bit float) and `.f16` in C and D (16 bits). "
+    "**How many registers of A, of B and of C does a lane hold?** Count elements first, then bits.",
+    "registers = ...  # (of A, of B, of C)",
 )
-def overflow(answer: Any) -> tuple[bool, str]:
-    found = whole(answer, 2, "`(without, with .satfinite)`")
-    s32 = dtype("s32")
-    wrapped = int(s32.decode((s32.maximum + 49) & 0xFFFFFFFF))
-    expected = (wrapped, s32.maximum)
+def registers(answer: Any) -> tuple[bool, str]:
+    found = whole(answer, 3, "`(of A, of B, of C)`")
+    operands = (FP8.a, FP8.b, FP8.c)
+    expected = tuple(each.registers for each in operands)
+    elements = tuple(each.registers * each.elements_per_register for each in operands)
+    wide, narrow = (*expected[:2], elements[2]), tuple(-(-each.registers // 2) for each in operands)
     return judge(
         found == expected,
-        "Without it the 32 bits wrap round, as integers do on every processor; `.satfinite` stops at the largest value.",
-        (found == expected[::-1], "The other way round: `.satfinite` is the one that stops at the end of the range."),
-        (found[0] == s32.maximum + 49, "The true sum does not fit into 32 bits. What do the lowest 32 bits of it mean as a signed number?"),
-        (found[0] == wrapped - 1 or found[0] == wrapped + 1, "Off by one: the step from the largest to the smallest value is one step of the 49."),
-        (found[0] == wrapped, "The first is right. `.satfinite` clamps the result to the range of `s32`."),
-        (found[1] == s32.maximum, "The second is right. Without the clamp the sum goes round: one above the largest is the smallest."),
-        otherwise="Without `.satfinite` only the lowest 32 bits of the sum are kept; with it the sum is clamped to the range of `s32`.",
+        f"A lane holds {elements[0]}, {elements[1]} and {elements[2]} elements; four 8-bit ones or two 16-bit ones share a register.",
+        (found == elements, "Those are the *elements* that a lane holds. How many of them share one register of 32 bits?"),
+        (found == wide, "A and B are right. You gave each element of C a register of its own, but here C has 16-bit elements."),
+        (found[:2] == narrow[:2], "You packed eight elements into a register, as with `s4`. Here an element of A or B has 8 bits."),
+        (found[:2] == expected[:2], "A and B are right. C is 16 x 8, and its elements have 16 bits."),
+        (found == expected[::-1] or found == (expected[1], expected[0], expected[2]), "Right numbers, other order: A first, then B, then C."),
+        (
+            found in tuple(tuple(total // share for total in (512, 256, 128)) for share in (1, 4, 8)),
+            "That is for the whole matrix. Thirty-two lanes share it.",
+        ),
+        otherwise="For each matrix: rows times columns over 32 lanes gives the elements of a lane; times the bits of one, over 32, gives registers.",
     )
 
 
 @exercise(
     "01.6",
-    "The sixteen codes of `e2m1` are one sign bit, two exponent bits, one fraction bit. **Complete the function that "
-    "gives twice the value of a code** "
-    "(twice, so that 0.5 becomes a whole number). Exponent 0 means: no hidden one.",
-    "def twice(code):\n    return ...",
+    "From the picture alone, **write the function that gives row and column of a_i for A of `mma.m16n8k16` with `.f16`.** "
+    "`lane` goes from 0 to 31, `i` from 0 to 7.",
+    "def place(lane, i):\n    return ...  # (row, column)",
 )
-def e2m1(answer: Any) -> tuple[bool, str]:
-    form = "`twice(code)` gives a whole number"
-    found = [call(answer, code, form=form) for code in range(16)]
-    expected = [int(2 * v) for v in dtype("e2m1").decode(np.arange(16)).tolist()]
-    wrong = [code for code in range(16) if found[code] != expected[code]]
-    where = f"code 0b{wrong[0]:04b}" if wrong else ""
+def place(answer: Any) -> tuple[bool, str]:
+    found = _places(answer, HALF.a, "`place(lane, i)` gives `(row, column)`")
+    expected = HALF.a.coords()
+    lanes, elements = np.indices(expected.shape[:2])
+    wrong = np.argwhere((found != expected).any(axis=-1))
+    where = f"lane {wrong[0][0]}, a{wrong[0][1]}" if len(wrong) else ""
+    rows, columns = (bool((found[..., axis] == expected[..., axis]).all()) for axis in (0, 1))
+    swapped = found[:, [0, 1, 4, 5, 2, 3, 6, 7]]
     return judge(
-        not wrong,
-        "0, 0.5, 1, 1.5, 2, 3, 4, 6 and their negatives: that is all e2m1 has. No infinity, no NaN.",
-        (found == list(range(16)), "You took the code for the value. Split it: sign, two exponent bits, one fraction bit."),
+        not len(wrong),
+        "Right for all 256 elements. Two neighbours, then eight rows lower, then eight columns to the right: the way of `m16n8k64` with another run.",
+        (bool((found == expected[..., ::-1]).all()), "Both are right, in the wrong order: the row comes first."),
         (
-            found[2:8] == expected[2:8] and found[:2] != expected[:2],
-            "The normal numbers are right. With exponent 0 the value is the fraction alone, on the scale of exponent 1.",
+            bool((swapped == expected).all()),
+            f"You go right before you go down. In the picture, where is a2 of lane 0, and where is a4? First wrong: {where}.",
         ),
-        (found[:8] == expected[:8], "The positive half is right. The highest bit is the sign; nothing else changes."),
         (
-            found[:2] == expected[:2],
-            f"The first two are right; {where} is the first that is not. A normal number is (1 + fraction / 2) * 2^(exponent - 1).",
+            rows and bool((found[..., 1] == lanes % 4 * 2 + elements % 2).all()),
+            f"The rows are right. But all your columns lie in the left half; the first wrong one is {where}.",
         ),
-        otherwise=f"{where} is the first that is wrong. The exponent is `code >> 1 & 3`, its bias is 1, the fraction `code & 1` counts a half.",
+        (
+            rows and bool((found[..., 1] >= 16).any()),
+            "The rows are right, but a column of yours is beyond 15. Only one bit of i is the place in a run.",
+        ),
+        (rows, f"The rows are right. A run has two elements here, and lanes 0 to 3 stand side by side; the first wrong column is at {where}."),
+        (
+            columns and bool((found[..., 0] == lanes // 4).all()),
+            f"The columns are right. But your rows stay in the upper half; the first wrong one is {where}.",
+        ),
+        (columns, f"The columns are right. The first wrong row is at {where}: which elements of a lane lie eight rows lower?"),
+        otherwise=f"The first wrong one is {where}. Follow one lane through the picture and write down row and column of a0 to a7.",
     )
 
 
 @exercise(
     "01.7",
-    f"With `scale_vec::2X` every row of `A` has two scale factors, one for columns 0 to 31 and one for columns 32 to 63. "
-    f"**Which lane gives the factor of `A[{ROW}][{COL}]`, and in which byte of its register**, when byte-id-a and thread-id-a are both 0?",
-    "place = ...  # (lane, byte)",
+    "The formula above, as the manual prints it, has a mistake; the picture does not. **For which i does the formula give a wrong column?**",
+    "elements = ...  # all such i, e.g. range(10, 20)",
 )
-def scale(answer: Any) -> tuple[bool, str]:
-    found = whole(answer, 2, "`(lane, byte)`")
-    factors = SCALED.operand("SFA")
-    block = COL // (SCALED.k // factors.shape[1])
-    right = _place(factors, ROW, block)
-    expected = (right.lane, right.element)
-    upper = _place(factors, ROW - 8, block)
+def misprint(answer: Any) -> tuple[bool, str]:
+    found = whole_set(answer, "all such i, as a range or a list")
+    lane, i = np.arange(32)[:, None], np.arange(128)
+    printed = lane % 4 * 32 + np.where(i < 64, i, (i & 0x1F) + 128)
+    expected = frozenset(np.flatnonzero((printed != BITS.a.coords()[..., 1]).any(axis=0)).tolist())
+    first, last = min(expected), max(expected)
     return judge(
         found == expected,
-        f"In the quad of groupID {ROW % 8} the first lane speaks for row {ROW % 8} and the second for row {ROW}; block "
-        f"{block} is byte {right.element}.",
+        "In the rows below, i no longer begins at 0, and nothing takes the excess away: the second line has `& 0x1F` for that, the first lacks it. "
+        "Taken at its word, it leaves some elements of A to nobody and gives others to two lanes.",
+        (not found, "There are some. Put lane 0 and every i into the formula; a lane's run must begin again in each register."),
+        (found < expected, "Those are wrong, but not they alone: take all elements of the register."),
+        (found == frozenset(range(64)), "Half of those are right: where i is itself the place in its register, nothing needs to be taken away."),
+        (min(found, default=0) > last, "There the formula has its `& 0x1F`, and is right. The mistake is in the other line."),
+        (max(found, default=first) < first, "In the first register i is the place in the register, so the formula is right there."),
+        (found > expected, "All wrong ones are among those, but some of yours are right: try one against the picture."),
+        (bool(found & expected), "Some of those are wrong indeed. Registers begin at a multiple of their number of elements; check both ends."),
+        otherwise="Compare the two lines for the column: what does the second do with i that the first does not, and when does it matter?",
+    )
+
+
+@exercise(
+    "01.8",
+    f"A formula without a picture. **Lane {LANE} holds c{ELEMENT}: in which of the four products (count from 0), "
+    "and in which row and column of its 8 x 8 C?**",
+    "at = ...  # (product, row, column)",
+)
+def quads(answer: Any) -> tuple[bool, str]:
+    found = whole(answer, 3, "`(product, row, column)`")
+    stacked, col = (int(each) for each in QUADS.c.coords()[LANE, ELEMENT])
+    expected = product, row, col = stacked // QUADS.m, stacked % QUADS.m, col
+    return judge(
+        found == expected,
+        f"Lane {LANE} is in the high group, so four rows lower; the masks keep bits where they are, so each adds 1, 2 or 4 or nothing.",
+        (found == (product, row - 4, col), "Nearly: X is right, but lane and X are not all; what does the formula say from lane 16 on?"),
+        (found == (product + 1, row, col), "Right, but the manual counts its computations from 1; count from 0."),
+        (found == (LANE // 4, row, col), "Row and column are right. That is groupID; here two groups of four lanes, 16 apart, work on one product."),
+        (found == (product, stacked, col), "That is the row in the picture of all four, one below the other. Count rows within the product."),
+        (found[1:] == (col, row), "Row and column are exchanged."),
         (
-            found == (upper.lane, upper.element),
-            "That lane speaks for the row eight higher. Within a quad one lane has the upper row, its neighbour the lower.",
+            found[1:] in ((row - 1, col), (row, 1), (row - 1, 1)),
+            "A mask such as `i & 0b10` gives 0 or 2, not 0 or 1: the bit stays where it is.",
         ),
-        (found[0] in (right.lane + 2, upper.lane + 2), "Those lanes speak when thread-id-a is 1; here it is 0."),
-        (found == (right.lane, right.element + 2), "Those bytes are read when byte-id-a is 2; here it is 0."),
-        (found[0] == right.lane, "The lane is right. The lowest byte scales the first block of the row."),
-        (found[1] == right.element, "The byte is right. Which two lanes of a quad give the factors of A, and for which rows?"),
-        otherwise="Find the quad with groupID = row % 8; thread-id-a 0 picks its lower two lanes, one for each of the two rows.",
+        (found[1:] == (row, col), "Row and column are right. Which product do lanes 8 to 11 and 24 to 27 work on?"),
+        (found[0] == product, "The product is right. Write the lane and i in binary, then go through the masks one by one."),
+        otherwise="Begin with the table of computations, then write lane and i in binary and go through the masks.",
     )

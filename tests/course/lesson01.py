@@ -6,13 +6,11 @@ from typing import Any
 
 import numpy as np
 
-BIG = 2**31 - 1
 
-
-def e2m1_twice(code: int) -> int:
-    exponent, fraction = code >> 1 & 3, code & 1
-    size = fraction if exponent == 0 else (2 + fraction) << (exponent - 1)
-    return -size if code & 8 else size
+def half(lane: int, i: int) -> tuple[int, int]:
+    """A of m16n8k16 with f16, as the ISA has it."""
+    row = lane >> 2 if 0 <= i < 2 or 4 <= i < 6 else (lane >> 2) + 8
+    return row, lane % 4 * 2 + (i & 1) + (8 if i >= 4 else 0)
 
 
 #: What a reader would write in the place of the `...`.
@@ -21,9 +19,10 @@ SOLUTIONS: dict[str, str] = {
     "01.2": "(3, 20, 23)",
     "01.3": "lane // 4 + 8 * (i // 8 % 2)",
     "01.4": "list(range(48, 56))",
-    "01.5": "(-2147483600, 2147483647)",
-    "01.6": "[0, 1, 2, 3, 4, 6, 8, 12][code % 8] * (-1 if code >= 8 else 1)",
-    "01.7": "(5, 1)",
+    "01.5": "(4, 2, 2)",
+    "01.6": "lane // 4 + i // 2 % 2 * 8, lane % 4 * 2 + i % 2 + i // 4 * 8",
+    "01.7": "range(32, 64)",
+    "01.8": "(2, 7, 4)",
 }
 
 #: Right answers, in all forms that a reader might give them.
@@ -32,9 +31,10 @@ RIGHT: dict[str, list[Any]] = {
     "01.2": [(3, 20, 23), [3, 20, 23]],
     "01.3": [lambda lane, i: lane // 4 + 8 * (i // 8 % 2), lambda lane, i: (lane >> 2) if (0 <= i < 8 or 16 <= i < 24) else (lane >> 2) + 8],
     "01.4": [range(48, 56), list(range(48, 56)), {*range(48, 56)}, np.arange(55, 47, -1)],
-    "01.5": [(-2147483600, BIG), [np.int64(-2147483600), np.int32(BIG)]],
-    "01.6": [e2m1_twice, lambda code: np.float32([0, 1, 2, 3, 4, 6, 8, 12][code % 8] * (-1) ** (code // 8))],
-    "01.7": [(5, 1), [5, 1]],
+    "01.5": [(4, 2, 2), [4, 2, 2], np.array([4, 2, 2]), (4.0, "2", np.uint8(2))],
+    "01.6": [half, lambda lane, i: list(half(lane, i)), lambda lane, i: np.array(half(lane, i)), lambda lane, i: tuple(map(np.int8, half(lane, i)))],
+    "01.7": [range(32, 64), list(range(32, 64)), {*range(32, 64)}, np.arange(32, 64), [range(32, 40), range(40, 64)]],
+    "01.8": [(2, 7, 4), [2, 7, 4], np.array([2, 7, 4])],
 }
 
 #: Wrong answers, with a word of the hint that fits the misconception.
@@ -64,25 +64,45 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
     ],
     "01.4": [(range(16, 24), "register 0"), ([48], "eight different rows"), (range(49, 57), "Off by one"), (range(8), "threadID_in_group")],
     "01.5": [
-        ((BIG, -2147483600), "other way round"),
-        ((BIG + 49, BIG), "does not fit"),
-        ((-2147483601, BIG), "Off by one"),
-        ((-2147483600, 0), "first is right"),
-        ((0, BIG), "second is right"),
+        ((16, 8, 4), "elements"),
+        ((4, 2, 4), "register of its own"),
+        ((2, 1, 4), "as with"),
+        ((4, 2, 1), "A and B are right"),
+        ((2, 4, 2), "other order"),
+        ((128, 64, 32), "whole matrix"),
+        ((1, 2, 3), "over 32 lanes"),
     ],
     "01.6": [
-        (lambda code: code, "code for the value"),
-        (lambda code: e2m1_twice(code) if code & 6 else code & 1 and 7, "normal numbers are right"),
-        (lambda code: e2m1_twice(code & 7), "positive half"),
-        (lambda code: 0, "first that is wrong"),
+        (lambda lane, i: half(lane, i)[::-1], "row comes first"),
+        (lambda lane, i: half(lane, i & 1 | (i & 2) << 1 | (i & 4) >> 1), "right before you go down"),
+        (lambda lane, i: (half(lane, i)[0], lane % 4 * 2 + i % 2), "left half"),
+        (lambda lane, i: (half(lane, i)[0], lane % 4 * 2 + i + (8 if i >= 4 else 0)), "beyond 15"),
+        (lambda lane, i: (half(lane, i)[0], lane % 4 * 4 + i % 2), "run has two"),
+        (lambda lane, i: (lane // 4, half(lane, i)[1]), "upper half"),
+        (lambda lane, i: (lane // 4 + 8 * (i >= 4), half(lane, i)[1]), "eight rows lower"),
+        (lambda lane, i: (0, 0), "Follow one lane"),
     ],
     "01.7": [
-        ((4, 1), "eight higher"),
-        ((7, 1), "thread-id-a is 1"),
-        ((5, 3), "byte-id-a is 2"),
-        ((5, 0), "lane is right"),
-        ((9, 1), "byte is right"),
-        ((0, 0), "quad"),
+        ([], "begin again"),
+        ([40], "not they alone"),
+        (range(33, 64), "not they alone"),
+        (range(64), "Half of those"),
+        (range(64, 128), "other line"),
+        (range(32), "first register"),
+        (range(32, 65), "some of yours are right"),
+        (range(16, 48), "multiple"),
+        ([0, 100], "Compare the two lines"),
+    ],
+    "01.8": [
+        ((2, 3, 4), "from lane 16 on"),
+        ((3, 7, 4), "from 1"),
+        ((6, 7, 4), "groupID"),
+        ((2, 23, 4), "one below the other"),
+        ((2, 4, 7), "exchanged"),
+        ((2, 6, 1), "stays where it is"),
+        ((1, 7, 4), "lanes 8 to 11"),
+        ((2, 0, 0), "in binary"),
+        ((0, 0, 0), "table of computations"),
     ],
 }
 
@@ -91,6 +111,7 @@ SECRET: dict[str, str] = {
     "01.1": r"\b29\b",
     "01.2": r"\b20\b|\b23\b",
     "01.4": r"\b48\b|\b55\b",
-    "01.5": r"2147483600",
-    "01.7": r"lane 5\b|byte 1\b",
+    "01.5": r"4, 2, 2|\b4 registers",
+    "01.7": r"\b32\b|\b63\b|\b64\b",
+    "01.8": r"\b7\b|product 2|row 7|\(2",
 }
