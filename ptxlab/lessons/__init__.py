@@ -24,7 +24,7 @@ from . import (
 )
 from .core import Exercise, Verdict
 from .course import LESSONS, Lesson
-from .progress import Progress, forget, progress, record
+from .record import Progress, forget, progress, record
 
 __all__ = ["EXERCISES", "LESSONS", "Exercise", "Lesson", "Progress", "Verdict", "check", "exercise", "forget", "progress"]
 

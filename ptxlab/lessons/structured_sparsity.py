@@ -213,7 +213,7 @@ def bits(answer: Any) -> tuple[bool, str]:
 
 @exercise(
     "03.6",
-    "`e2m1` is in the list twice, once with 2:4 and once with 4:8. **What is K in each case?** Ask the catalogue: "
+    "`e2m1` comes with 2:4 and with 4:8. **What is K in each case?** Ask the catalogue: "
     '`ptxlab.catalog("mma.sp")` gives instructions with `.a_type`, `.k`, `.kind` and `.structure.name`.',
     "depths = ...  # (K with 2:4, K with 4:8)",
 )
