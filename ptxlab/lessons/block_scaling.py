@@ -189,7 +189,7 @@ def _quantised() -> tuple[float, tuple[float, ...]]:
 
 @exercise(
     "11.6",
-    f"**Quantise a block by hand:** its four largest elements are `{list(BLOCK)}`, the others are smaller. The factor is the power of two for which the "
+    f"**Quantise a block by hand:** its first four elements are `{list(BLOCK)}`, and no other is larger in size. The factor is the power of two for which the "
     "largest size, divided by it, is at least 4 and below 8. Give the factor and the four stored `e2m1` values.",
     "quantised = ...  # (factor, q0, q1, q2, q3)",
 )

@@ -79,12 +79,12 @@ LESSONS: tuple[Lesson, ...] = (
         ), 35,
     ),
     Lesson(
-        "04", "metadata-and-selector", "Four bits that say which half is missing",
+        "04", "metadata-and-selector", "How do four bits say which half is missing?",
         (
             "encode and decode metadata nibbles for every structure",
             "find the lane and the bits that hold a nibble, for every selector",
             "say what happens to metadata that nobody reads",
-        ), 30,
+        ), 35,
     ),
     Lesson(
         "05", "sparse-mma-m16n8k64-s4", "How can half of A be missing?",
@@ -103,12 +103,12 @@ LESSONS: tuple[Lesson, ...] = (
         ), 30,
     ),
     Lesson(
-        "07", "other-sparse-shapes", "Every other sparse mma, by what changes",
+        "07", "other-sparse-shapes", "How much is left to learn of sparse mma?",
         (
             "carry what you know to every sparse mma shape",
             "say how type and K decide structure, registers and selectors",
-            "write the map of a sparse fragment yourself",
-        ), 30,
+            "write the map of every sparse fragment yourself",
+        ), 40,
     ),
     Lesson(
         "08", "wmma-sub-byte", "How do you multiply with single bits?",
@@ -141,7 +141,7 @@ LESSONS: tuple[Lesson, ...] = (
             "quantise a block by hand: largest size, factor, round",
             "find the lane and byte that hold a scale factor",
             "say what a scale factor does to the product",
-        ), 35,
+        ), 40,
     ),
     Lesson(
         "12", "numerics", "Why is your GPU's sum not NumPy's?",
@@ -156,7 +156,7 @@ LESSONS: tuple[Lesson, ...] = (
         (
             "read the machine code behind a PTX instruction",
             "tell native, split and emulated forms apart",
-            "say what a cubin, a target and a family are",
+            "say what a cubin is, what a target is, and what the letters a and f at its end mean",
         ), 30,
     ),
     Lesson(

@@ -14,6 +14,7 @@ S4 = instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
 PADDED = instruction("mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e2m1.e2m1.f32")
 REGISTER = 0x80F73C91
 NUMBER = -20
+ADDED = 49
 FOUR = (1, -1.5, 6, 0.5)
 
 
@@ -46,6 +47,29 @@ def read_s4(answer: Any) -> tuple[bool, str]:
 
 @exercise(
     "02.2",
+    f"`C[0][0]` is the largest `s32`, {dtype('s32').maximum}, and A and B are such that `(A B)[0][0]` is {ADDED}. "
+    "**What is `D[0][0]` without and with `.satfinite`?**",
+    "results = ...  # (without, with .satfinite)",
+)
+def overflow(answer: Any) -> tuple[bool, str]:
+    found = whole(answer, 2, "`(without, with .satfinite)`")
+    s32 = dtype("s32")
+    wrapped = int(s32.decode((s32.maximum + ADDED) & 0xFFFFFFFF))
+    expected = (wrapped, s32.maximum)
+    return judge(
+        found == expected,
+        "Without it the 32 bits wrap round, as integers do on every processor; `.satfinite` stops at the largest value.",
+        (found == expected[::-1], "The other way round: `.satfinite` is the one that stops at the end of the range."),
+        (found[0] == s32.maximum + ADDED, "The true sum does not fit into 32 bits. What do the lowest 32 bits of it mean as a signed number?"),
+        (abs(found[0] - wrapped) == 1, f"Off by one: the step from the largest to the smallest value is one step of the {ADDED}."),
+        (found[0] == wrapped, "The first is right. `.satfinite` clamps the result to the range of `s32`."),
+        (found[1] == s32.maximum, "The second is right. Without the clamp the sum goes round: one above the largest is the smallest."),
+        otherwise="Without `.satfinite` only the lowest 32 bits of the sum are kept; with it the sum is clamped to the range of `s32`.",
+    )
+
+
+@exercise(
+    "02.3",
     f"**Encode {NUMBER} as `e4m3` by hand:** one sign bit, four exponent bits with bias 7, three fraction bits. "
     "Begin with 20 = 1.25 · 2^4. Give the byte, as `0b........` or `0x..`.",
     "code = ...",
@@ -71,7 +95,7 @@ def encode_e4m3(answer: Any) -> tuple[bool, str]:
 
 
 @exercise(
-    "02.3",
+    "02.4",
     "In the picture of `e4m3` one cell is grey: it is NaN, *not a number*. **Which bytes are NaN?** "
     "Give all of them; the picture shows only one of the two signs.",
     "codes = ...  # a list of bytes",
@@ -106,7 +130,7 @@ def nan_codes(answer: Any) -> tuple[bool, str]:
 
 
 @exercise(
-    "02.4",
+    "02.5",
     "The sixteen codes of `e2m1` are one sign bit, two exponent bits, one fraction bit. **Complete the function that gives twice the value of a code** "
     "(twice, so that 0.5 becomes a whole number). The bias is 1, and exponent 0 means: no hidden one.",
     "def twice(code):\n    return ...",
@@ -136,7 +160,7 @@ def e2m1(answer: Any) -> tuple[bool, str]:
 
 
 @exercise(
-    "02.5",
+    "02.6",
     f"**Write the register that holds {', '.join(map(str, FOUR))} as `e2m1` for `kind::f8f6f4`** (first element first), as `0x........`. "
     "Padding bits are 0.",
     "register = ...",
@@ -180,7 +204,7 @@ def _real(answer: Any, form: str) -> float:
 
 
 @exercise(
-    "02.6",
+    "02.7",
     "A kernel writes the number 1 as `f16`, which is `0x3C00`, but the instruction says `bf16`. **Which number does the tensor core see?** "
     "(You may write it as `2**-3`.)",
     "seen = ...",
@@ -231,7 +255,7 @@ def _decoded(function: Any, code: int, kind: DType) -> float:
 
 
 @exercise(
-    "02.7",
+    "02.8",
     "**Write one decoder for all of them:** `value(code, e, m)` gives the number that a code with one sign bit, "
     "`e` exponent bits and `m` fraction bits stands for. "
     "The bias is `2**(e - 1) - 1`. You need not care about infinity and NaN. It is tried with e2m1, e2m3, e3m2, e4m3, e5m2, f16 and bf16.",

@@ -31,23 +31,25 @@ def exact(code: int, e: int, m: int) -> Fraction:
 #: What a reader would write in the place of the `...`.
 SOLUTIONS: dict[str, str] = {
     "02.1": "[1, -7, -4, 3, 7, -1, 0, -8]",
-    "02.2": "0b11011010",
-    "02.3": "[0x7F, 0xFF]",
-    "02.4": "(-1 if code & 8 else 1) * (code & 1 if code >> 1 & 3 == 0 else (2 + (code & 1)) << (code >> 1 & 3) - 1)",
-    "02.5": "0x041C2C08",
-    "02.6": "2**-7",
-    "02.7": "(-1) ** (code >> e + m) * ((code % 2**m / 2**m) + (code >> m & 2**e - 1 > 0)) * 2.0 ** (max(code >> m & 2**e - 1, 1) - 2 ** (e - 1) + 1)",
+    "02.2": "(-2147483600, 2147483647)",
+    "02.3": "0b11011010",
+    "02.4": "[0x7F, 0xFF]",
+    "02.5": "(-1 if code & 8 else 1) * (code & 1 if code >> 1 & 3 == 0 else (2 + (code & 1)) << (code >> 1 & 3) - 1)",
+    "02.6": "0x041C2C08",
+    "02.7": "2**-7",
+    "02.8": "(-1) ** (code >> e + m) * ((code % 2**m / 2**m) + (code >> m & 2**e - 1 > 0)) * 2.0 ** (max(code >> m & 2**e - 1, 1) - 2 ** (e - 1) + 1)",
 }
 
 #: Right answers, in all forms that a reader might give them.
 RIGHT: dict[str, list[Any]] = {
     "02.1": [(1, -7, -4, 3, 7, -1, 0, -8), np.array([1, -7, -4, 3, 7, -1, 0, -8]), [1.0, -7.0, -4.0, 3.0, 7.0, -1.0, 0.0, -8.0]],
-    "02.2": [0xDA, 218, "0xDA", "0b1101_1010", np.uint8(218)],
-    "02.3": [[0x7F, 0xFF], {255, 127}, (0xFF, 0x7F), ["0x7F", "0xFF"], np.array([127, 255])],
-    "02.4": [twice, lambda code: np.float32(twice(code))],
-    "02.5": [0x041C2C08, "0x041C2C08", "0x41c2c08", np.uint32(0x041C2C08)],
-    "02.6": [2**-7, 0.0078125, Fraction(1, 128), np.float16(2**-7), "0.0078125"],
-    "02.7": [value, exact, lambda code, e, m: np.float64(value(code, e, m))],
+    "02.2": [(-2147483600, 2**31 - 1), [np.int64(-2147483600), np.int32(2**31 - 1)]],
+    "02.3": [0xDA, 218, "0xDA", "0b1101_1010", np.uint8(218)],
+    "02.4": [[0x7F, 0xFF], {255, 127}, (0xFF, 0x7F), ["0x7F", "0xFF"], np.array([127, 255])],
+    "02.5": [twice, lambda code: np.float32(twice(code))],
+    "02.6": [0x041C2C08, "0x041C2C08", "0x41c2c08", np.uint32(0x041C2C08)],
+    "02.7": [2**-7, 0.0078125, Fraction(1, 128), np.float16(2**-7), "0.0078125"],
+    "02.8": [value, exact, lambda code, e, m: np.float64(value(code, e, m))],
 }
 
 #: Wrong answers, with a word of the hint that fits the misconception.
@@ -62,6 +64,14 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         ([1, -7], "8 whole numbers"),
     ],
     "02.2": [
+        ((2**31 - 1, -2147483600), "other way round"),
+        ((2**31 + 48, 2**31 - 1), "does not fit"),
+        ((-2147483601, 2**31 - 1), "Off by one"),
+        ((-2147483600, 0), "first is right"),
+        ((0, 2**31 - 1), "second is right"),
+        ((0, 0), "lowest 32 bits"),
+    ],
+    "02.3": [
         (0x5A, "+20"),
         (-20, "the byte"),
         (0xCD, "e5m2"),
@@ -72,7 +82,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         (0xDD, "leading 1"),
         (0x14, "three fields"),
     ],
-    "02.3": [
+    "02.4": [
         ([*range(0x78, 0x80), *range(0xF8, 0x100)], "IEEE"),
         ([0x78, 0xF8], "infinities"),
         ([0x7D, 0x7E, 0x7F, 0xFD, 0xFE, 0xFF], "e5m2"),
@@ -81,7 +91,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         ([15, 7], "largest exponent"),
         ([0x17F], "eight bits"),
     ],
-    "02.4": [
+    "02.5": [
         (lambda code: code, "code for the value"),
         (lambda code: 0, "first that is wrong"),
         (lambda code: int(twice(code) / 2), "Twice"),
@@ -90,7 +100,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         (lambda code: twice(code & 7), "positive half"),
         (lambda code: twice(code) if code & 7 < 4 else 1, "first two are right"),
     ],
-    "02.5": [
+    "02.6": [
         (0x01070B02, "bottom"),
         (0x1070B020, "top of its byte"),
         (0x17B2, "mxf4"),
@@ -100,7 +110,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         (0x041C2C0800, "32 bits"),
         (1, "four bits"),
     ],
-    "02.6": [
+    "02.7": [
         (1, "elsewhere"),
         (1.875, "opposite"),
         (-7, "Which power"),
@@ -110,7 +120,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         (128, "above or below"),
         (0.5, "16 bits"),
     ],
-    "02.7": [
+    "02.8": [
         (lambda code, e, m: value(code, e, m) if not code >> e + m else -value(code, e, m), "sign"),
         (lambda code, e, m: abs(value(code, e, m)), "sign"),
         (lambda code, e, m: value(code, e, m, hidden=False, least=0), "hidden one"),
@@ -126,8 +136,9 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
 #: What no hint may contain: the answer, or the part of it that is not in the task.
 SECRET: dict[str, str] = {
     "02.1": r"-7|-4, 3",
-    "02.2": r"(?i)0xda|1101_?1010|\b218\b|\b1011\b",
-    "02.3": r"(?i)0x7f|0xff|\b127\b|\b255\b",
-    "02.5": r"(?i)41c2c08",
-    "02.6": r"2\*\*-7|0\.0078|1/128",
+    "02.2": r"2147483600",
+    "02.3": r"(?i)0xda|1101_?1010|\b218\b|\b1011\b",
+    "02.4": r"(?i)0x7f|0xff|\b127\b|\b255\b",
+    "02.6": r"(?i)41c2c08",
+    "02.7": r"2\*\*-7|0\.0078|1/128",
 }
