@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 RUN := $(BIN)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test lint types format docs chips browser clean
+.PHONY: help lab test lint types format docs chips homework browser clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*  ## /\1	/p' $(firstword $(MAKEFILE_LIST)) | while IFS='	' read -r name text; do printf '  make %-8s %s\n' "$$name" "$$text"; done
@@ -39,11 +39,14 @@ docs: $(VENV)/test.stamp  ## write the README's table and answers anew, and buil
 chips: $(VENV)/test.stamp  ## compile the whole catalogue for every chip and record what runs, for the reference (minutes, no GPU)
 	$(RUN) -m docs.runs
 
+homework: $(VENV)/test.stamp  ## write every lesson as an nbgrader assignment, with solutions and without, into homework/
+	$(RUN) -m docs.homework
+
 browser: $(VENV)/test.stamp  ## find Chromium for the browser tests, or install it where apt-get can
 	$(RUN) tests/chromium.py
 
 clean:  ## remove the environment and caches
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist site
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist site homework
 
 # -- the environment: one stamp for every extra that is in it -------------------------------------------------------------
 

@@ -13,14 +13,15 @@ from .mnemonic import instruction
 
 if TYPE_CHECKING:
     from .arithmetic import models
+    from .lessons import progress
     from .tiles import matmul
     from .widgets import explore
 
 __version__ = "0.1.0"
-__all__ = ["DTYPES", "TARGETS", "Instruction", "PtxlabError", "catalog", "dtype", "explore", "instruction", "matmul", "models"]
+__all__ = ["DTYPES", "TARGETS", "Instruction", "PtxlabError", "catalog", "dtype", "explore", "instruction", "matmul", "models", "progress"]
 
 #: Names that load their room when first used, so that `import ptxlab` needs NumPy and ml_dtypes only.
-_LATE = {"explore": "widgets", "matmul": "tiles", "models": "arithmetic"}
+_LATE = {"explore": "widgets", "matmul": "tiles", "models": "arithmetic", "progress": "lessons"}
 _ROOMS = (
     "arithmetic", "bar", "describe", "emulator", "figures", "gpu", "hunt", "inputs", "kernel", "lessons", "memory", "moves", "palette", "parallel",
     "sass", "sparsity", "tiles", "trace", "widgets", "wmma",

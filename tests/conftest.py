@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import tempfile
 
+os.environ["PTXLAB_PROGRESS"] = f"{tempfile.mkdtemp()}/progress.json"  # not the reader's own
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy: two workers with a thread for every core get into each other's way
 
-import os
 from pathlib import Path
 
 import hypothesis

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from ptxlab import lessons
+from tests.course import SOLUTIONS
 
 nbformat = pytest.importorskip("nbformat")
 nbclient = pytest.importorskip("nbclient")
@@ -18,50 +19,7 @@ nbclient = pytest.importorskip("nbclient")
 pytestmark = pytest.mark.notebook
 
 FOLDER = Path(__file__).parent.parent / "notebooks"
-NAMES = (
-    "00-start-here",
-    "01-dense-mma-m16n8k64",
-    "02-sparse-mma-m16n8k64-s4",
-    "03-sparse-mma-m16n8k16-tf32",
-    "04-wmma-sub-byte",
-    "05-sparse-wgmma-m64nNk64",
-)
-
-#: What a reader would write in the place of the `...`.
-SOLUTIONS = {
-    "00.1": "(5, 3)",
-    "00.2": "row % 8 * 4 + col // 2",
-    "00.3": "16 * 64 // 32",
-    "00.4": "0xF7654321",
-    "01.1": "(4, 29)",
-    "01.2": "(3, 20, 23)",
-    "01.3": "lane // 4 + 8 * (i // 8 % 2)",
-    "01.4": "list(range(48, 56))",
-    "01.5": "(-2147483600, 2147483647)",
-    "01.6": "[0, 1, 2, 3, 4, 6, 8, 12][code % 8] * (-1 if code >= 8 else 1)",
-    "01.7": "(5, 1)",
-    "02.1": "0b1101",
-    "02.2": "(lambda free: min(free[:2]) | max(free[:2]) << 2)(sorted(range(4), key=lambda pair: not any(chunk[2 * pair : 2 * pair + 2])))",
-    "02.3": "29",
-    "02.4": "[2, 3, 6, 7]",
-    "02.5": "(15, 24, 27)",
-    "03.1": "1 + 2**-10",
-    "03.2": "0b1110",
-    "03.3": "(10, 3)",
-    "03.4": "lane % 4 * 2 + (8 if i >= 2 else 0)",
-    "03.5": "(9, 24, 27)",
-    "04.1": "(32, 1)",
-    "04.2": "[32, 64, 128]",
-    "04.3": "(14, 13)",
-    "04.4": "(88, 40)",
-    "04.5": "128 - 2 * popc",
-    "05.1": "[8, 24, 48, 256]",
-    "05.2": "(84, 5)",
-    "05.3": "(128, 64)",
-    "05.4": "(20, 85)",
-    "05.5": "(87, 8, 11)",
-    "05.6": "692",
-}
+NAMES = tuple(lesson.file for lesson in lessons.LESSONS)
 
 
 def read(name: str) -> Any:
@@ -113,11 +71,13 @@ def test_form(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_exercises_stand_as_the_library_states_them(name: str) -> None:
-    """At least three, in order, each with the task and the starting cell of its one object."""
+    """At least four, in order, each with the task and the starting cell of its one object."""
+    if name == "atlas":
+        pytest.skip("the atlas has no exercises")
     notebook = read(name)
     sources = [cell.source for cell in notebook.cells]
     asked = exercises(name)
-    assert len(asked) >= 3
+    assert len(asked) >= 4
     places = []
     for exercise in map(lessons.exercise, asked):
         at = sources.index(exercise.cell)
@@ -125,6 +85,18 @@ def test_exercises_stand_as_the_library_states_them(name: str) -> None:
         places.append(at)
     assert places == sorted(places)
     assert sum("lessons.check(" in source for source in sources) == len(asked)
+
+
+@pytest.mark.parametrize("lesson", lessons.LESSONS, ids=lambda lesson: lesson.file)
+def test_opens_with_a_promise_and_closes_with_what_is_next(lesson: lessons.Lesson) -> None:
+    """The first cell says what one will be able to do, the last ones where to read on and what is done."""
+    cells = read(lesson.file).cells
+    assert lesson.promise in cells[0].source
+    assert "?" in cells[0].source, "a lesson begins with a question"
+    assert cells[-2].source.startswith("## Next\n") and cells[-1].source == "ptxlab.progress()"
+    after = lessons.LESSONS[(lessons.LESSONS.index(lesson) + 1) % len(lessons.LESSONS)]
+    assert f"`{after.file}`" in cells[-2].source or lesson.file == "atlas"
+    assert "PTX ISA" in cells[-2].source
 
 
 @pytest.mark.parametrize("name", NAMES)

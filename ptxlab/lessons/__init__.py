@@ -5,16 +5,37 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import PtxlabError, listing
-from . import dense_mma, sparse_mma_s4, sparse_mma_tf32, sparse_wgmma, start_here, wmma
+from . import (
+    block_scaling,
+    element_types,
+    fragments,
+    machine_code,
+    metadata,
+    numerics,
+    other_sparse,
+    real_gpu,
+    sparse_mma_s4,
+    sparse_mma_tf32,
+    sparse_wgmma,
+    start_here,
+    structured_sparsity,
+    wgmma,
+    wmma,
+)
 from .core import Exercise, Verdict
+from .course import LESSONS, Lesson
+from .record import Progress, forget, progress, record
 
-__all__ = ["EXERCISES", "Exercise", "Verdict", "check", "exercise"]
+__all__ = ["EXERCISES", "LESSONS", "Exercise", "Lesson", "Progress", "Verdict", "check", "exercise", "forget", "progress"]
 
-_NOTEBOOKS = (start_here, dense_mma, sparse_mma_s4, sparse_mma_tf32, wmma, sparse_wgmma)
+_ROOMS = (
+    start_here, fragments, element_types, structured_sparsity, metadata, sparse_mma_s4, sparse_mma_tf32, other_sparse,
+    wmma, wgmma, sparse_wgmma, block_scaling, numerics, machine_code, real_gpu,
+)  # fmt: skip
 
-#: Every exercise by its name, in the order of the notebooks: "01.2" is the second of notebook 01.
+#: Every exercise by its name, in the order of the notebooks: "01.2" is the second of lesson 01.
 EXERCISES: dict[str, Exercise] = {
-    found.name: found for room in _NOTEBOOKS for found in sorted((v for v in vars(room).values() if isinstance(v, Exercise)), key=lambda e: e.name)
+    found.name: found for room in _ROOMS for found in sorted((v for v in vars(room).values() if isinstance(v, Exercise)), key=lambda e: e.name)
 }
 
 
@@ -31,9 +52,11 @@ def exercise(name: str) -> Exercise:
 
 
 def check(name: str, answer: Any) -> Verdict:
-    """Judge an answer.
+    """Judge an answer, and keep the verdict for `progress`.
 
     >>> check("00.1", ...)
     … 00.1 not yet: Replace the ... in this cell and run it again.
     """
-    return exercise(name).check(answer)
+    verdict = exercise(name).check(answer)
+    record(verdict)
+    return verdict

@@ -1,4 +1,4 @@
-"""Exercises of notebook 02: sparse mma.m16n8k64 with s4 and u4."""
+"""Exercises of lesson 05: sparse mma.m16n8k64 with s4 and u4."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ META_ROW, META_CHUNK = 11, 6
 
 
 @exercise(
-    "02.1",
+    "05.1",
     f"A chunk of eight is `{list(CHUNK)}`. **Which nibble describes it?** (Write it in binary if you like: `0b....`)",
     "nibble = ...",
 )
@@ -44,7 +44,7 @@ def one_nibble(answer: Any) -> tuple[bool, str]:
 
 
 @exercise(
-    "02.2",
+    "05.2",
     "**Write the encoder:** given a chunk of eight numbers in which at most two pairs are not all zero, return a nibble that keeps them. "
     "A pair such as `(0, 5)` is kept whole. Where fewer than two pairs are needed, keep any other one.",
     "def encode(chunk):\n    return ...",
@@ -79,7 +79,7 @@ def encode(answer: Any) -> tuple[bool, str]:
 
 
 @exercise(
-    "02.3",
+    "05.3",
     f"In the stored half, row {ROW}, **stored column {STORED}** belongs to a chunk whose nibble is `0b{NIBBLE:04b}`. "
     "**Which column of the full A did it come from?**",
     "column = ...",
@@ -107,7 +107,7 @@ def logical_column(answer: Any) -> tuple[bool, str]:
 
 
 @exercise(
-    "02.4",
+    "05.4",
     "With **selector 1**, the metadata of some lanes is never looked at. **Which of lanes 0 to 7 are read?**",
     "lanes = ...  # a list of lane numbers below 8",
 )
@@ -127,7 +127,7 @@ def speakers(answer: Any) -> tuple[bool, str]:
 
 
 @exercise(
-    "02.5",
+    "05.5",
     f"**Which lane's metadata register holds the nibble of row {META_ROW}, chunk {META_CHUNK} (columns 48 to 55), and in which bits**, "
     "when the sparsity selector is **1**?",
     "place = ...  # (lane, lowest bit, highest bit)",

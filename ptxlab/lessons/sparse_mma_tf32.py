@@ -1,4 +1,4 @@
-"""Exercises of notebook 03: sparse mma.m16n8k16 with tf32."""
+"""Exercises of lesson 06: sparse mma.m16n8k16 with tf32."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RAW = 1 + 2.0**-10 + 2.0**-11
 
 
 @exercise(
-    "03.1",
+    "06.1",
     "You copy the float32 number `1 + 2**-10 + 2**-11` bit for bit into a register of A. **Which value does the tensor core multiply with?**",
     "value = ...",
 )
@@ -41,7 +41,7 @@ def truncated(answer: Any) -> tuple[bool, str]:
 
 
 @exercise(
-    "03.2",
+    "06.2",
     "A chunk of two is `[0, 2.5]`. **Which nibble describes it?**",
     "nibble = ...",
 )
@@ -65,7 +65,7 @@ def one_nibble(answer: Any) -> tuple[bool, str]:
 
 
 @exercise(
-    "03.3",
+    "06.3",
     f"`A[{ROW}][{COL}]` is not zero (row and column of the **full** A). **Which lane stores it, and in which register, a0 to a3?**",
     "place = ...  # (lane, register)",
 )
@@ -93,7 +93,7 @@ def where_a(answer: Any) -> tuple[bool, str]:
 
 
 @exercise(
-    "03.4",
+    "06.4",
     "**Write the column formula of A:** `first_column(lane, i)` gives firstcol, the first of the two columns of the "
     "full A that a_i of that lane may come from.",
     "def first_column(lane, i):\n    return ...",
@@ -114,7 +114,7 @@ def first_column(answer: Any) -> tuple[bool, str]:
 
 
 @exercise(
-    "03.5",
+    "06.5",
     f"**Which lane's metadata register says where `A[{ROW}][{COL}]` sits, and in which bits**, with sparsity selector 0?",
     "place = ...  # (lane, lowest bit, highest bit)",
 )

@@ -1,4 +1,4 @@
-"""Exercises of notebook 05: sparse wgmma.mma_async.m64nNk64."""
+"""Exercises of lesson 10: sparse wgmma.mma_async.m64nNk64."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from ..catalog import products
 from ..memory import Tile
 from ..mnemonic import instruction
 from ..sparsity import STRUCTURES
-from .core import exercise, judge, whole, whole_set
+from .core import call, exercise, function_table, judge, whole, whole_set
 
 INS = instruction("wgmma.mma_async.sp.sync.aligned.m64n16k64.f32.e4m3.e4m3")
-WIDE = {kind: instruction(f"wgmma.mma_async.sp.sync.aligned.m64n256k64.{kind}.e4m3.e4m3") for kind in ("f32", "f16")}
 QUADS = STRUCTURES["2:4"]
 D_ROW, D_COL = 37, 9
 A_ROW, A_COL, NIBBLE = 37, 42, 0b1110
@@ -23,7 +22,7 @@ N_ASKED = (8, 24, 40, 48, 56, 256)
 
 
 @exercise(
-    "05.1",
+    "10.1",
     f"**Which of N = {', '.join(map(str, N_ASKED[:-1]))} and {N_ASKED[-1]} are legal for s8?**",
     "legal = ...  # a list",
 )
@@ -43,7 +42,7 @@ def legal_n(answer: Any) -> tuple[bool, str]:
 
 
 @exercise(
-    "05.2",
+    "10.2",
     f"**Which of the 128 lanes holds `D[{D_ROW}][{D_COL}]` of m64n16k64 with f32, and as which element?**",
     "place = ...  # (lane, element)",
 )
@@ -72,25 +71,29 @@ def where_d(answer: Any) -> tuple[bool, str]:
 
 
 @exercise(
-    "05.3",
-    "**How many registers of D does one lane hold at N = 256, with f32 and with f16?** (Two f16 share a register.)",
-    "registers = ...  # (f32, f16)",
+    "10.3",
+    "**Write the function** that gives the 32-bit registers of D in every lane, for an N and for the bits of an element of D "
+    "(32 for f32 and s32, 16 for f16: two share a register).",
+    "def registers(n, bits):\n    return ...",
 )
 def d_registers(answer: Any) -> tuple[bool, str]:
-    found = whole(answer, 2, "`(f32, f16)`")
-    expected = (WIDE["f32"].d.registers, WIDE["f16"].d.registers)
+    form = "`registers(n, bits)` gives a number of registers"
+    rows = {(row.n, row.d.dtype.bits): row.d.registers for row in products("wgmma.sp")}
+    found = {given: call(answer, *given, form=form) for given in rows}
+    n, bits = next((given for given in rows if found[given] != rows[given]), (0, 0))
     return judge(
-        found == expected,
-        "64 x 256 elements over 128 lanes: half of the 255 registers that a thread can have at all go into the f32 accumulator.",
-        (found == expected[::-1], "The other way round: f32 is the wide one."),
-        (found == tuple(4 * r for r in expected), "You shared D among 32 lanes; a warpgroup has 128."),
-        (found[0] == expected[0], "f32 is right. f16 takes half the bits."),
-        otherwise="Count the elements of D, share them among 128 lanes, then see how many fit into one register.",
+        found == rows,
+        f"64 x N elements over 128 lanes. At N = 256, f32, that is {rows[256, 32]}: half of the 255 registers that a thread can have at all.",
+        (found == {given: 4 * count for given, count in rows.items()}, "You shared D among 32 lanes; a warpgroup has 128."),
+        (found == {given: 128 * count for given, count in rows.items()}, "That is the whole of D, in registers. Each lane holds its share."),
+        (all(found[given] == rows[given] for given in rows if given[1] == 32), "Right for 32 bits. Two f16 share a register."),
+        (all(found[given] == rows[n, 32] * 2 for given in rows for n in [given[0]] if given[1] == 16), "The other way round: f32 is the wide one."),
+        otherwise=f"Look at N = {n} with {bits} bits: 64 x {n} elements, shared among 128 lanes; how many of a lane's elements fit into 32 bits?",
     )
 
 
 @exercise(
-    "05.4",
+    "10.4",
     f"`A[{A_ROW}][{A_COL}]` is not zero, and the nibble of its chunk is `0b{NIBBLE:04b}`. "
     "**In which stored column is it kept, and by which of the 128 lanes?**",
     "place = ...  # (stored column, lane)",
@@ -124,7 +127,7 @@ def where_a(answer: Any) -> tuple[bool, str]:
 
 
 @exercise(
-    "05.5",
+    "10.5",
     f"**Which lane's metadata register holds the nibble of row {E_ROW}, chunk {E_CHUNK}, and in which bits?**",
     "place = ...  # (lane, lowest bit, highest bit)",
 )
@@ -149,7 +152,39 @@ def nibble_place(answer: Any) -> tuple[bool, str]:
 
 
 @exercise(
-    "05.6",
+    "10.6",
+    "**Write the function** that finds the lane whose metadata register describes that chunk of that row, for any of the 64 rows and 16 chunks.",
+    "def speaker(row, chunk):\n    return ...",
+)
+def speaker(answer: Any) -> tuple[bool, str]:
+    table = function_table(answer, INS.m, INS.k // QUADS.chunk, form="`speaker(row, chunk)` gives a lane from 0 to 127")
+    metadata = INS.operand("E")
+    expected = np.array([metadata.where(*at)[0].lane for at in np.ndindex(*table.shape)]).reshape(table.shape)
+    row, chunk = np.indices(table.shape)
+    group, lower, right = row // 16 * 32 + row % 8 * 4, row % 16 // 8, chunk // 8
+    wrong = np.argwhere(table != expected)
+    first = "row {}, chunk {}".format(*wrong[0]) if len(wrong) else ""
+    return judge(
+        not len(wrong),
+        "The warp gives 32 lanes, the row modulo 8 four of them; bit 0 of the lane says which of the two rows, bit 1 which half of the row.",
+        (not (table != expected % 32).any(), "Right inside each warp. The lanes of the warpgroup count on from warp to warp."),
+        (
+            not (table != group + 2 * lower + right).any(),
+            "The two bits have changed places: T0 and T1 have the two *rows*, the pairs (T0, T1) and (T2, T3) the two halves of a row.",
+        ),
+        (not (table != group + lower).any(), f"Look at {first}: the right half of a row, from chunk 8 on, is with the other two lanes of the four."),
+        (not (table != group + 2 * right).any(), f"Look at {first}: row groupID + 8 is with the odd lanes."),
+        (
+            not (table // 4 != expected // 4).any(),
+            f"The group of four is always right. Look at {first}: which of the two rows, and which half of it?",
+        ),
+        (not (table[:8] != expected[:8]).any(), f"Right for the first eight rows. Look at {first}."),
+        otherwise=f"Look at {first}. First the warp (row // 16), then groupID (row modulo 8), then two bits: lower row or not, right half or not.",
+    )
+
+
+@exercise(
+    "10.7",
     f"B lies in shared memory without swizzle, K-major: core matrices of 8 columns (n) by 16 bytes (k), one after the other along k, then along n. "
     f"**At which byte offset is the byte of `B[{B_ROW}][{B_COL}]`** (k = {B_ROW}, n = {B_COL})?",
     "offset = ...",

@@ -1,4 +1,4 @@
-"""Exercises of notebook 00: lane, register, fragment."""
+"""Exercises of lesson 00: lane, register, fragment."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def share(answer: Any) -> tuple[bool, str]:
     "00.4",
     "A register holds eight `s4` elements. The first one sits in the **lowest** four bits. "
     f"**Write down the register that holds {', '.join(map(str, VALUES))}** (first element first) as a hexadecimal number `0x...`. "
-    "A negative `s4` is written in two's complement.",
+    "A negative `s4` is written in two's complement: its four bits are those of the value plus 16.",
     "register = ...",
 )
 def nibbles(answer: Any) -> tuple[bool, str]:

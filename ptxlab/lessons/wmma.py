@@ -1,4 +1,4 @@
-"""Exercises of notebook 04: sub-byte WMMA with s4, u4 and b1."""
+"""Exercises of lesson 08: sub-byte WMMA with s4, u4 and b1."""
 
 from __future__ import annotations
 
@@ -15,10 +15,12 @@ AND = instruction("wmma.mma.and.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32
 LDM = (16, 32, 48, 64, 100, 128)
 ROW, COL = 3, 77
 ONES = 40
+WORD = (3, -1, 7, 0, -8, 1, 2, -3)
+S8 = instruction("wmma.mma.sync.aligned.row.col.m8n32k16.s32.s8.s8.s32")
 
 
 @exercise(
-    "04.1",
+    "08.1",
     "A fragment is **one lane's** share, and `num_storage_elements` counts the 32-bit words it is kept in. "
     "**What are `num_elements` and `num_storage_elements` of a `matrix_a` fragment of type `b1` with shape 8 x 8 x 128?**",
     "counts = ...  # (num_elements, num_storage_elements)",
@@ -43,7 +45,38 @@ def storage(answer: Any) -> tuple[bool, str]:
 
 
 @exercise(
-    "04.2",
+    "08.2",
+    f"Eight neighbouring `s4` elements of a row of A are `{list(WORD)}`. **Which 32-bit word holds them in memory?** (Write it in hexadecimal: `0x...`)",
+    "word = ...",
+)
+def packed(answer: Any) -> tuple[bool, str]:
+    (found,) = whole(answer, 1, "one number of 32 bits")
+    codes = [value & 15 for value in WORD]
+    expected = sum(code << 4 * at for at, code in enumerate(codes))
+    magnitude = sum((abs(v) & 7 | (8 if v < 0 else 0)) << 4 * at for at, v in enumerate(WORD))
+    swapped = sum(code << 4 * (at ^ 1) for at, code in enumerate(codes))
+    return judge(
+        found % 2**32 == expected and -(2**31) <= found < 2**32,
+        "The first element takes the lowest four bits, so in hexadecimal the row reads from right to left; a negative number is 16 plus itself.",
+        (
+            found == sum(code << 28 - 4 * at for at, code in enumerate(codes)),
+            "Every digit is right, but the order is not: the first element takes the *lowest* bits.",
+        ),
+        (
+            found == int.from_bytes(expected.to_bytes(4, "little"), "big"),
+            "Those are the bytes in the order in which memory has them. As a number, the first byte is the lowest.",
+        ),
+        (found == swapped, "The bytes are in order. Inside a byte, the first of the two elements takes the low half."),
+        (found == magnitude, "The order is right. Negative numbers are in two's complement, not sign and magnitude: -1 is all ones."),
+        (found < 0 or found >= 2**32, "Eight elements of four bits are 32 bits: eight hexadecimal digits."),
+        (found & 15 != codes[0], "Begin at the right-hand end: the last digit is the first element."),
+        (found & 0xFF != codes[0] | codes[1] << 4, "The last digit is right. Then comes -1: which four bits are that in two's complement?"),
+        otherwise="The last two digits are right. Go on to the left, one hexadecimal digit for each element; a negative number is 16 plus itself.",
+    )
+
+
+@exercise(
+    "08.3",
     f"**Which of {', '.join(map(str, LDM[:-1]))} and {LDM[-1]} are legal values of `ldm` for `s4`?** (`ldm` counts elements.)",
     "legal = ...  # a list",
 )
@@ -69,7 +102,7 @@ def leading(answer: Any) -> tuple[bool, str]:
 
 
 @exercise(
-    "04.3",
+    "08.4",
     f"On the chips that have been looked at, b1 fragments lie as in the picture. **Which lane holds bit "
     f"`A[{ROW}][{COL}]`, and as which bit of its register?**",
     "place = ...  # (lane, bit)",
@@ -89,7 +122,7 @@ def where_bit(answer: Any) -> tuple[bool, str]:
 
 
 @exercise(
-    "04.4",
+    "08.5",
     f"All 128 bits of row 0 of A are 1. Column 0 of B has {ONES} ones. C is 0. **What is `D[0][0]` with `bmmaBitOpXOR`, "
     f"and what with `bmmaBitOpAND`?**",
     "results = ...  # (XOR, AND)",
@@ -111,7 +144,7 @@ def bits(answer: Any) -> tuple[bool, str]:
 
 
 @exercise(
-    "04.5",
+    "08.6",
     "Let bit 1 stand for the weight +1 and bit 0 for -1. The tensor core gives `popc`, the number of places where two vectors of 128 bits differ. "
     "**Complete the function that turns it into the dot product of the two +1/-1 vectors.**",
     "def dot(popc):\n    return ...",
@@ -129,4 +162,51 @@ def signs(answer: Any) -> tuple[bool, str]:
         (found[64] != 0, "Try popc = 64: half agree, half differ. What must the dot product be?"),
         (found[0] != right[0], "Try popc = 0: all 128 places agree. What must the dot product be?"),
         otherwise="How many places agree when popc differ? Each agreeing place gives +1, each other one -1.",
+    )
+
+
+@exercise(
+    "08.7",
+    "A chip that has AND but no XOR can still count differences. You are given three counts of two vectors of 128 bits: "
+    "`ones_a` and `ones_b`, the set bits of each, and `both`, "
+    "what AND and popc give. **Write the function that gives popc of their XOR.**",
+    "def differences(ones_a, ones_b, both):\n    return ...",
+)
+def xor_from_and(answer: Any) -> tuple[bool, str]:
+    form = "`differences(ones_a, ones_b, both)` gives a whole number"
+    rng = np.random.default_rng(8)
+    a, b = rng.integers(0, 2, (2, 16, XOR.k))
+    b[0], b[1], a[2] = a[0], 1 - a[1], 0
+    counts = [(int(x.sum()), int(y.sum()), int((x & y).sum()), int((x ^ y).sum())) for x, y in zip(a, b, strict=True)]
+    given = [call(answer, x, y, both, form=form) for x, y, both, _ in counts]
+    right = [count for *_, count in counts]
+    return judge(
+        given == right,
+        "A bit that is set in both was counted twice in ones_a + ones_b, and must not be counted at all.",
+        (given == [x + y - both for x, y, both, _ in counts], "That is OR: the places where at least one is set. Where both are set, XOR is 0."),
+        (given == [XOR.k - both for *_, both, _ in counts], "Places where neither is set do not differ either."),
+        (given == [x + y for x, y, *_ in counts], "That counts the bits that are set in both twice, although they do not differ."),
+        (given == [abs(x - y) for x, y, *_ in counts], "Two vectors can have equally many ones and still differ everywhere."),
+        (given[0] != right[0], "Try two equal vectors: ones_a, ones_b and both are the same number, and nothing differs."),
+        (given[2] != right[2], "Try a vector without ones: both is 0, and the others differ wherever b is set."),
+        otherwise="How many bits are set in a but not in b? And the other way round?",
+    )
+
+
+@exercise(
+    "08.8",
+    f"`{S8.mnemonic}` multiplies 8 x 16 by 16 x 32. **How many 32-bit registers of A, of B and of D does every lane hold?** (No element is held twice here.)",
+    "registers = ...  # (A, B, D)",
+)
+def other_shape(answer: Any) -> tuple[bool, str]:
+    found = whole(answer, 3, "`(A, B, D)`")
+    expected = S8.a.registers, S8.b.registers, S8.d.registers
+    return judge(
+        found == expected,
+        "128 elements of A are one register of four bytes in each lane, 512 of B four, and the 256 sums of 32 bits eight.",
+        (found == (expected[1], expected[0], expected[2]), "A and B have changed places: m8n32k16 has a *low* A and a *wide* B."),
+        (found == (2, 2, 8), "That is m16n16k16. Here A has 8 rows and B 32 columns."),
+        (found == tuple(4 * n for n in expected[:2]) + expected[2:], "Those are elements. Four elements of 8 bits share a register."),
+        (found[:2] == expected[:2], "A and B are right. Elements of D have 32 bits, one to a register."),
+        otherwise="Elements of the matrix, divided by 32 lanes, divided by the elements in one register: four of `s8`, one of `s32`.",
     )

@@ -1,0 +1,94 @@
+"""python -m docs.homework [FOLDER]: every lesson as an nbgrader assignment.
+
+`source/` has the model solutions between nbgrader's marks and is for the teacher's eyes; `release/` is what students get. Each exercise is a cell to
+answer, with its check and hints, and a locked cell worth one point. `nbgrader generate_assignment` makes the same release from `source/`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import nbformat
+
+from ptxlab import lessons
+from tests.course import SOLUTIONS
+
+NOTEBOOKS = Path(__file__).parent.parent / "notebooks"
+CONFIG = """\
+# Beside source/: nbgrader leaves the starting cell as the lesson has it.
+c = get_config()  # noqa: F821
+c.CourseDirectory.course_id = "ptxlab"
+c.ClearSolutions.code_stub = {"python": "# Replace the ... above."}
+c.ExecutePreprocessor.timeout = 120
+"""
+
+
+def marked(exercise: lessons.Exercise, *, solved: bool) -> str:
+    """The cell to answer; with the model solution between nbgrader's marks."""
+    before, check = exercise.starter, f'lessons.check("{exercise.name}", {exercise.subject})'
+    if not solved:
+        return exercise.cell
+    answer = exercise.starter.split("  #")[0].replace("...", SOLUTIONS[exercise.name], 1)
+    return f"{before}\n### BEGIN SOLUTION\n{answer}\n### END SOLUTION\n{check}"
+
+
+def role(name: str, *, grade: bool) -> dict[str, Any]:
+    """nbgrader's word on a cell: one to answer, or one that is locked and worth a point."""
+    said: dict[str, Any] = {"grade": grade, "grade_id": name, "locked": grade, "schema_version": 3, "solution": not grade, "task": False}
+    return {"nbgrader": said | ({"points": 1} if grade else {})}
+
+
+def assignment(lesson: lessons.Lesson, *, solved: bool) -> Any:
+    """The notebook of a lesson as an assignment."""
+    notebook = nbformat.read(NOTEBOOKS / f"{lesson.file}.ipynb", as_version=4)
+    cells = []
+    for cell in notebook.cells:
+        cells.append(copy.deepcopy(cell))
+        for exercise in lesson.exercises:
+            if cell.source == exercise.cell:
+                name = exercise.name.replace(".", "-")
+                cells[-1].source = marked(exercise, solved=solved)
+                cells[-1].metadata = nbformat.from_dict(role(f"answer-{name}", grade=False))
+                point = nbformat.v4.new_code_cell(point_cell(exercise), id=f"grade-{name}", metadata=role(f"grade-{name}", grade=True))
+                cells.append(point)
+    notebook.cells = cells
+    nbformat.validate(notebook)
+    return notebook
+
+
+def point_cell(exercise: lessons.Exercise) -> str:
+    """The locked cell that gives the point."""
+    return textwrap.dedent(f"""\
+        # Exercise {exercise.name}, one point
+        verdict = lessons.check("{exercise.name}", {exercise.subject})
+        assert verdict, verdict""")
+
+
+def write(folder: Path) -> list[Path]:
+    """Write all lessons that have exercises, solved and unsolved."""
+    written = []
+    for part, solved in (("source", True), ("release", False)):
+        for lesson in lessons.LESSONS:
+            if lesson.exercises:
+                to = folder / part / lesson.file / f"{lesson.file}.ipynb"
+                to.parent.mkdir(parents=True, exist_ok=True)
+                nbformat.write(assignment(lesson, solved=solved), to)
+                written.append(to)
+    (folder / "nbgrader_config.py").write_text(CONFIG, encoding="utf-8")
+    return written
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m docs.homework", description="Write every lesson as an nbgrader assignment.")
+    parser.add_argument("folder", nargs="?", default="homework", type=Path)
+    folder = parser.parse_args().folder
+    written = write(folder)
+    print(f"{len(written) // 2} lessons in {folder}/source (with solutions, for you) and {folder}/release (to hand out)")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,117 @@
+"""Answers to the exercises of lesson 01: worked out by hand from the ISA's formulas and figures."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def half(lane: int, i: int) -> tuple[int, int]:
+    """A of m16n8k16 with f16, as the ISA has it."""
+    row = lane >> 2 if 0 <= i < 2 or 4 <= i < 6 else (lane >> 2) + 8
+    return row, lane % 4 * 2 + (i & 1) + (8 if i >= 4 else 0)
+
+
+#: What a reader would write in the place of the `...`.
+SOLUTIONS: dict[str, str] = {
+    "01.1": "(4, 29)",
+    "01.2": "(3, 20, 23)",
+    "01.3": "lane // 4 + 8 * (i // 8 % 2)",
+    "01.4": "list(range(48, 56))",
+    "01.5": "(4, 2, 2)",
+    "01.6": "lane // 4 + i // 2 % 2 * 8, lane % 4 * 2 + i % 2 + i // 4 * 8",
+    "01.7": "range(32, 64)",
+    "01.8": "(2, 7, 4)",
+}
+
+#: Right answers, in all forms that a reader might give them.
+RIGHT: dict[str, list[Any]] = {
+    "01.1": [(4, 29), [4, 29], np.array([[4, 29]])],
+    "01.2": [(3, 20, 23), [3, 20, 23]],
+    "01.3": [lambda lane, i: lane // 4 + 8 * (i // 8 % 2), lambda lane, i: (lane >> 2) if (0 <= i < 8 or 16 <= i < 24) else (lane >> 2) + 8],
+    "01.4": [range(48, 56), list(range(48, 56)), {*range(48, 56)}, np.arange(55, 47, -1)],
+    "01.5": [(4, 2, 2), [4, 2, 2], np.array([4, 2, 2]), (4.0, "2", np.uint8(2))],
+    "01.6": [half, lambda lane, i: list(half(lane, i)), lambda lane, i: np.array(half(lane, i)), lambda lane, i: tuple(map(np.int8, half(lane, i)))],
+    "01.7": [range(32, 64), list(range(32, 64)), {*range(32, 64)}, np.arange(32, 64), [range(32, 40), range(40, 64)]],
+    "01.8": [(2, 7, 4), [2, 7, 4], np.array([2, 7, 4])],
+}
+
+#: Wrong answers, with a word of the hint that fits the misconception.
+WRONG: dict[str, list[tuple[Any, str]]] = {
+    "01.1": [
+        ((4, 21), "eight rows higher"),
+        ((4, 13), "columns 0 to 31"),
+        ((4, 5), "eight rows too high"),
+        ((36, 29), "32 lanes"),
+        ((5, 29), "threadID_in_group"),
+        ((0, 0), "groupID"),
+    ],
+    "01.2": [
+        ((3, 8, 11), "from the top"),
+        ((3, 23, 20), "lowest first"),
+        ((3, 20, 24), "Almost"),
+        ((1, 20, 23), "bits are right"),
+        ((3, 0, 3), "register is right"),
+        ((7, 0, 3), "registers 0 to 3"),
+    ],
+    "01.3": [
+        (lambda lane, i: lane // 4, "both halves"),
+        (lambda lane, i: lane // 4 + 8 * (i >= 8), "Right for a0 to a15"),
+        (lambda lane, i: lane // 4 + 8 * (i >= 16), "columns"),
+        (lambda lane, i: lane // 4 + 8 * (1 - i // 8 % 2), "exchanged"),
+        (lambda lane, i: lane % 8 + 8 * (i // 8 % 2), "groupID is not"),
+    ],
+    "01.4": [(range(16, 24), "register 0"), ([48], "eight different rows"), (range(49, 57), "Off by one"), (range(8), "threadID_in_group")],
+    "01.5": [
+        ((16, 8, 4), "elements"),
+        ((4, 2, 4), "register of its own"),
+        ((2, 1, 4), "as with"),
+        ((4, 2, 1), "A and B are right"),
+        ((2, 4, 2), "other order"),
+        ((128, 64, 32), "whole matrix"),
+        ((1, 2, 3), "over 32 lanes"),
+    ],
+    "01.6": [
+        (lambda lane, i: half(lane, i)[::-1], "row comes first"),
+        (lambda lane, i: half(lane, i & 1 | (i & 2) << 1 | (i & 4) >> 1), "right before you go down"),
+        (lambda lane, i: (half(lane, i)[0], lane % 4 * 2 + i % 2), "left half"),
+        (lambda lane, i: (half(lane, i)[0], lane % 4 * 2 + i + (8 if i >= 4 else 0)), "beyond 15"),
+        (lambda lane, i: (half(lane, i)[0], lane % 4 * 4 + i % 2), "run has two"),
+        (lambda lane, i: (lane // 4, half(lane, i)[1]), "upper half"),
+        (lambda lane, i: (lane // 4 + 8 * (i >= 4), half(lane, i)[1]), "eight rows lower"),
+        (lambda lane, i: (0, 0), "Follow one lane"),
+    ],
+    "01.7": [
+        ([], "begin again"),
+        ([40], "not they alone"),
+        (range(33, 64), "not they alone"),
+        (range(64), "Half of those"),
+        (range(64, 128), "other line"),
+        (range(32), "first register"),
+        (range(32, 65), "some of yours are right"),
+        (range(16, 48), "multiple"),
+        ([0, 100], "Compare the two lines"),
+    ],
+    "01.8": [
+        ((2, 3, 4), "from lane 16 on"),
+        ((3, 7, 4), "from 1"),
+        ((6, 7, 4), "groupID"),
+        ((2, 23, 4), "one below the other"),
+        ((2, 4, 7), "exchanged"),
+        ((2, 6, 1), "stays where it is"),
+        ((1, 7, 4), "lanes 8 to 11"),
+        ((2, 0, 0), "in binary"),
+        ((0, 0, 0), "table of computations"),
+    ],
+}
+
+#: What no hint may contain: the answer, or the part of it that is not in the task.
+SECRET: dict[str, str] = {
+    "01.1": r"\b29\b",
+    "01.2": r"\b20\b|\b23\b",
+    "01.4": r"\b48\b|\b55\b",
+    "01.5": r"4, 2, 2|\b4 registers",
+    "01.7": r"\b32\b|\b63\b|\b64\b",
+    "01.8": r"\b7\b|product 2|row 7|\(2",
+}

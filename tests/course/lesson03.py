@@ -1,0 +1,125 @@
+"""Answers to the exercises of lesson 03: worked out by hand from the ISA's definition of the structures."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def pruned(chunk: list[float]) -> list[float]:
+    """The two largest in size stay; of equal ones the last."""
+    kept = sorted(range(4), key=lambda i: (abs(chunk[i]), i))[2:]
+    return [number if i in kept else 0 for i, number in enumerate(chunk)]
+
+
+def by_numpy(chunk: list[float]) -> Any:
+    """The same as an array; of equal ones the first."""
+    found = np.array(chunk, dtype=float)
+    found[np.argsort(-np.abs(found), kind="stable")[2:]] = 0
+    return found
+
+
+def above(chunk: list[float]) -> list[float]:
+    """All that are as large as the second largest: too many where several are."""
+    return [number if abs(number) >= sorted(map(abs, chunk))[2] else 0 for number in chunk]
+
+
+#: What a reader would write in the place of the `...`.
+SOLUTIONS: dict[str, str] = {
+    "03.1": "[3, 5]",
+    "03.2": '{"1:2": [0, 3], "2:4": [0, 1, 3], "4:8": [1, 2, 3]}',
+    "03.3": "[3, -1, 0, 0, 0, 3, 0, 0]",
+    "03.4": "[5, 7, 0, 3, 0, 0, 2, -1]",
+    "03.5": "(32, 16, 4)",
+    "03.6": "(64, 128)",
+    "03.7": "[n if i in sorted(range(4), key=lambda i: abs(chunk[i]))[2:] else 0 for i, n in enumerate(chunk)]",
+}
+
+#: Right answers, in all forms that a reader might give them.
+RIGHT: dict[str, list[Any]] = {
+    "03.1": [[3, 5], {5, 3}, (3, 5), np.array([3, 5])],
+    "03.2": [
+        {"1:2": [0, 3], "2:4": [0, 1, 3], "4:8": [1, 2, 3]},
+        {"4:8 pair-wise": {3, 2, 1}, "2:4": (3, 1, 0), "1:2": np.array([0, 3])},
+        [[0, 3], [0, 1, 3], [1, 2, 3]],
+    ],
+    "03.3": [[3, -1, 0, 0, 0, 3, 0, 0], np.array([3, -1, 0, 0, 0, 3, 0, 0.0]), [(3, -1), (0, 0), (0, 3), (0, 0)]],
+    "03.4": [[5, 7, 0, 3, 0, 0, 2, -1], np.array([5, 7, 0, 3, 0, 0, 2, -1]), [(5, 7), (0, 3), (0, 0), (2, -1)]],
+    "03.5": [(32, 16, 4), [32, 16, 4]],
+    "03.6": [(64, 128), np.array([64, 128])],
+    "03.7": [pruned, by_numpy, lambda chunk: tuple(pruned(chunk))],
+}
+
+#: Wrong answers, with a word of the hint that fits the misconception.
+WRONG: dict[str, list[tuple[Any, str]]] = {
+    "03.1": [
+        ([3, 4, 5], "At most"),
+        ([1, 2, 3, 5], "border"),
+        ([4, 6], "from 1"),
+        ([12, 20], "columns"),
+        ([5], "as well"),
+        ([3], "not all"),
+        ([9], "chunks 0 to 5"),
+        ([0], "into fours"),
+    ],
+    "03.2": [
+        ({"1:2": [0], "2:4": [0, 1], "4:8": [1, 2]}, "Fewer"),
+        ({"1:2": [0, 3], "2:4": [0, 1, 2, 4], "4:8": [0, 1, 2, 3]}, "Fewer"),
+        ({"1:2": [0, 3], "2:4": [0, 1, 3], "4:8": [0, 1, 2, 3]}, "pairs"),
+        ({"1:2": [0, 3], "2:4": [0, 1, 2, 3], "4:8": [1, 2, 3]}, "two fours"),
+        ({"1:2": [0, 1, 3], "2:4": [0, 1, 3], "4:8": [1, 2, 3]}, "four twos"),
+        ({"1:2": [3], "2:4": [0, 1, 3], "4:8": [1, 2, 3]}, "missing"),
+        ({"1:2": [0, 3], "2:4": [0, 1, 3]}, "for each of"),
+        ([1, 2, 3], "for each of"),
+    ],
+    "03.3": [
+        ([3, -1, 2, 2, 0, 0, 0, 0], "squares"),
+        ([3, 0, 2, 0, 0, 3, -2, 0], "2:4"),
+        ([3, 0, 2, 2, 0, 3, 0, 0], "apart"),
+        ([3, -1, 2, 2, 0, 3, 0, 0], "More than two"),
+        ([3, -1, 0, 0, 0, 0, -2, 1], "more than it must"),
+        ([3, 1, 0, 0, 0, 3, 0, 0], "1 is new"),
+        ([3, -1, 0, 3], "keeps its zeros"),
+    ],
+    "03.4": [
+        ([5, 7, 3, 2, -1], "two"),
+        ([5, 7, 3, 0, 0, 0, 2, -1], "wrong side"),
+        ([0, 5, 0, 7, 0, 0, 0, 3, 0, 0, 0, 0, 2, 0, 0, -1], "row itself"),
+        ([5, 7], "Four chunks"),
+        ([0, 0, 0, 0, 0, 0, 2, 0], "every other"),
+        ([7, 5, 0, 3, 0, 0, 2, -1], "another order"),
+        ([5, 7, 0, 3, 0, 0, 2, 1], "chunk to chunk"),
+    ],
+    "03.5": [
+        ((8, 4, 4), "elements"),
+        ((32, 16, 8), "pair"),
+        ((32, 16, 2), "two pairs are named"),
+        ((32, 16, 6), "from 0 to 3"),
+        ((32, 8, 4), "two pairs"),
+        ((64, 32, 4), "eight elements"),
+    ],
+    "03.6": [((128, 64), "other way"), ((32, 64), "dense"), ((64, 64), "first is right"), ((128, 128), "second is right"), ((16, 16), "Try")],
+    "03.7": [
+        (lambda chunk: [n for n in pruned(chunk) if n] or [0, 0], "stored"),
+        (lambda chunk: chunk[:3], "four numbers"),
+        (lambda chunk: [abs(n) for n in pruned(chunk)], "sign"),
+        (lambda chunk: [9, 9, 0, 0], "stays as it is"),
+        (lambda chunk: sorted(pruned(chunk)), "own place"),
+        (above, "ties"),
+        (lambda chunk: chunk, "more than two"),
+        (lambda chunk: [n if i in np.argsort(chunk)[2:] else 0 for i, n in enumerate(chunk)], "negative"),
+        (lambda chunk: [*chunk[:2], 0, 0], "first two"),
+        (lambda chunk: [0, *chunk[1:3], 0], "larger numbers"),
+        (lambda chunk: None, "return"),
+    ],
+}
+
+#: What no hint may contain: the answer, or the part of it that is not in the task.
+SECRET: dict[str, str] = {
+    "03.1": r"\b3\b(?! of)|\b5\b(?!\.)",
+    "03.3": r"3, -1, 0",
+    "03.4": r"\b7, 0|5, 7",
+    "03.5": r"\b32\b|\b16\b",
+    "03.6": r"\b64\b|\b128\b",
+}

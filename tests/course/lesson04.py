@@ -1,0 +1,109 @@
+"""Answers to the exercises of lesson 04: worked out by hand from the ISA's text and figures."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def place(row: int, chunk: int, selector: int) -> tuple[int, int]:
+    """Lane and lowest bit of a nibble of m16n8k32 with f16, read off the ISA's figure."""
+    return row % 8 * 4 + selector * 2 + chunk // 4, chunk % 4 * 4 + row // 8 * 16
+
+
+def narrow(row: int, chunk: int, selector: int) -> tuple[int, int]:
+    """The same for s8."""
+    return row % 8 * 4 + selector * 2 + row // 8, chunk * 4
+
+
+#: What a reader would write in the place of the `...`.
+SOLUTIONS: dict[str, str] = {
+    "04.1": "[9, 10]",
+    "04.2": "0x4ECD",
+    "04.3": "[16, 17, 22, 23]",
+    "04.4": "(19, 20, 23)",
+    "04.5": "(9, 8)",
+    "04.6": "row % 8 * 4 + 2 * selector + chunk // 4, chunk % 4 * 4 + row // 8 * 16",
+}
+
+#: Right answers, in all forms that a reader might give them.
+RIGHT: dict[str, list[Any]] = {
+    "04.1": [[9, 10], (10, 9), {9, 10}, np.array([9, 10])],
+    "04.2": [0x4ECD, "0x4ECD", 0b0100_1110_1100_1101, np.uint16(0x4ECD), 20173],
+    "04.3": [[16, 17, 22, 23], {23, 22, 17, 16}, np.array([[16, 17], [22, 23]]), [(16, 17), (22, 23)]],
+    "04.4": [(19, 20, 23), [19, 20, 23], np.array([19, 20, 23])],
+    "04.5": [(9, 8), [9, 8]],
+    "04.6": [
+        place,
+        lambda row, chunk, selector: list(place(row, chunk, selector)),
+        lambda row, chunk, selector: np.array(place(row, chunk, selector)),
+        lambda row, chunk, selector: (((row & 7) << 2 | selector << 1 | chunk >> 2), 4 * (chunk & 3) | (row & 8) << 1),
+    ],
+}
+
+#: Wrong answers, with a word of the hint that fits the misconception.
+WRONG: dict[str, list[tuple[Any, str]]] = {
+    "04.1": [
+        ([1, 2], "inside the chunk"),
+        ([8, 11], "no mask"),
+        ([5, 6], "from 0"),
+        ([9], "two columns"),
+        ([8, 9], "right chunk"),
+        ([0, 15], "four columns wide"),
+    ],
+    "04.2": [
+        (0xDCE4, "other way round"),
+        (0x1B37, "low two bits"),
+        (0b0011_1100_1001_1010, "one bit each"),
+        (0b1100_0011_1001_0101, "one bit each"),
+        (0x24ECD, "16 bits"),
+        (0x4ECF, "chunk 0 names one column twice"),
+        (0x4E8D, "Chunk 1 is the first"),
+    ],
+    "04.3": [
+        ([16, 19], "count pairs"),
+        ([16, 22], "first columns"),
+        ([0, 1, 6, 7], "chunk begin"),
+        ([8, 9, 14, 15], "eight columns wide"),
+        ([16, 17], "Half of"),
+        ([16, 17, 18, 19], "four parts"),
+    ],
+    "04.4": [
+        ((16, 20, 23), "another selector"),
+        ((19, 4, 7), "eight higher"),
+        ((19, 8, 11), "counted from the top"),
+        ((19, 24, 27), "lane is right"),
+        ((51, 20, 23), "32 lanes"),
+        ((7, 20, 23), "bits are right"),
+        ((0, 0, 3), "groupID"),
+    ],
+    "04.5": [
+        ((1, 24), "f16 deals"),
+        ((1, 8), "second of its pair"),
+        ((9, 2), "number of the chunk"),
+        ((9, 16), "four columns wide"),
+        ((9, 12), "which chunk begins"),
+        ((5, 8), "T1 has row groupID + 8"),
+    ],
+    "04.6": [
+        (narrow, "map of s8"),
+        (lambda r, c, s: (place(r, c, 1 - s)[0], place(r, c, s)[1]), "other pair"),
+        (lambda r, c, s: (place(r, c, s)[0], place((r + 8) % 16, c, s)[1]), "swapped"),
+        (lambda r, c, s: (place(r, c, s)[0], c % 4 * 4), "upper half"),
+        (lambda r, c, s: (r % 8 * 4 + 2 * (c // 4) + s, place(r, c, s)[1]), "neighbours"),
+        (lambda r, c, s: (place(r, c, s)[0], c * 4), "Every lane is right"),
+        (lambda r, c, s: (r * 4 + s, place(r, c, s)[1]), "Every bit is right"),
+        (lambda r, c, s: (0, 0), "by hand"),
+        (lambda r, c, s: 7, "found 1 numbers"),
+    ],
+}
+
+#: What no hint may contain: the answer, or the part of it that is not in the task.
+SECRET: dict[str, str] = {
+    "04.1": r"\b9\b|\b10\b",
+    "04.2": r"(?i)4ECD|20173",
+    "04.3": r"\b16\b|\b17\b|\b22\b|\b23\b",
+    "04.4": r"\b19\b|\b20\b|\b23\b",
+    "04.5": r"\b9\b",
+}

@@ -1,0 +1,101 @@
+"""Answers to the exercises of lesson 10: worked out by hand from the ISA's formulas and figures."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def speaks(row: int, chunk: int) -> int:
+    """The lane that describes a chunk, written down from the ISA's two figures."""
+    warp, group, below = row // 16, row % 8, row % 16 >= 8
+    return 32 * warp + 4 * group + (2 if chunk >= 8 else 0) + int(below)
+
+
+#: What a reader would write in the place of the `...`.
+SOLUTIONS: dict[str, str] = {
+    "10.1": "[8, 24, 48, 256]",
+    "10.2": "(84, 5)",
+    "10.3": "n * bits // 64",
+    "10.4": "(20, 85)",
+    "10.5": "(87, 8, 11)",
+    "10.6": "row // 16 * 32 + row % 8 * 4 + row % 16 // 8 + chunk // 8 * 2",
+    "10.7": "692",
+}
+
+#: Right answers, in all forms that a reader might give them.
+RIGHT: dict[str, list[Any]] = {
+    "10.1": [[8, 24, 48, 256], (256, 48, 24, 8)],
+    "10.2": [(84, 5)],
+    "10.3": [lambda n, bits: n * bits // 64, lambda n, bits: 64 * n / 128 / (32 // bits), lambda n, bits: np.int32(n // 2 if bits == 32 else n // 4)],
+    "10.4": [(20, 85)],
+    "10.5": [(87, 8, 11)],
+    "10.6": [speaks, lambda row, chunk: np.int64(speaks(row, chunk))],
+    "10.7": [692],
+}
+
+#: Wrong answers, with a word of the hint that fits the misconception.
+WRONG: dict[str, list[tuple[Any, str]]] = {
+    "10.1": [([8, 24, 40, 48, 56, 256], "FP8"), ([48, 256], "one more kind"), ([8, 16], "Choose"), ([8, 256], "there are more"), ([40], "catalog")],
+    "10.2": [
+        ((20, 5), "inside its warp"),
+        ((84, 7), "eight rows lower"),
+        ((84, 1), "eight columns"),
+        ((84, 0), "lane is right"),
+        ((37, 5), "Another warp"),
+        ((85, 5), "group of four"),
+    ],
+    "10.3": [
+        (lambda n, bits: n * bits // 16, "32 lanes"),
+        (lambda n, bits: 2 * n * bits, "whole of D"),
+        (lambda n, bits: n // 2, "Two f16"),
+        (lambda n, bits: n if bits == 16 else n // 4, "other way round"),
+        (lambda n, bits: 1, "Look at N"),
+    ],
+    "10.4": [
+        ((21, 85), "nibble decides"),
+        ((42, 85), "full A"),
+        ((20, 21), "inside its warp"),
+        ((20, 84), "group of four"),
+        ((20, 3), "stored column is right"),
+        ((22, 85), "lane is right"),
+        ((0, 0), "four columns wide"),
+    ],
+    "10.5": [
+        ((23, 8, 11), "inside its warp"),
+        ((86, 8, 11), "eight higher"),
+        ((85, 8, 11), "eight to the left"),
+        ((87, 24, 27), "lane is right"),
+        ((0, 8, 11), "bits are right"),
+        ((0, 0, 3), "two halves"),
+    ],
+    "10.6": [
+        (lambda row, chunk: speaks(row, chunk) % 32, "inside each warp"),
+        (lambda row, chunk: row // 16 * 32 + row % 8 * 4 + row % 16 // 8 * 2 + chunk // 8, "changed places"),
+        (lambda row, chunk: row // 16 * 32 + row % 8 * 4 + row % 16 // 8, "right half"),
+        (lambda row, chunk: row // 16 * 32 + row % 8 * 4 + chunk // 8 * 2, "odd lanes"),
+        (lambda row, chunk: row // 16 * 32 + row % 8 * 4 + chunk % 4, "group of four"),
+        (lambda row, chunk: row * 4 + chunk // 8 * 2, "first eight rows"),
+        (lambda row, chunk: 0, "First the warp"),
+    ],
+    "10.7": [
+        (331, "row-major"),
+        (724, "in one piece"),
+        (180, "second eight"),
+        (564, "second one"),
+        (1099, "exchanged"),
+        (52, "core matrix is right"),
+        (640, "Inside it"),
+        (3, "Which core matrix"),
+    ],
+}
+
+#: What no hint may contain: the answer, or the part of it that is not in the task.
+SECRET: dict[str, str] = {
+    "10.2": r"\b84\b|\b5\b",
+    "10.4": r"\b20\b|\b85\b",
+    "10.5": r"\b87\b|\b11\b",
+    "10.6": r"\* 32|\* 4|>>",
+    "10.7": r"\b692\b",
+}

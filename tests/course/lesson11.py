@@ -1,0 +1,130 @@
+"""Answers to the exercises of lesson 11: worked out by hand from the ISA's text about block scaling."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+
+def lane_by_hand(row: int, thread_id: int) -> int:
+    """The quad of the row, the pair of lanes, the lane of the pair."""
+    quad = row % 8
+    return 4 * quad + 2 * thread_id + (1 if row >= 8 else 0)
+
+
+def byte_by_frexp(block: list[float]) -> int:
+    """Exponent of the largest size, less 2, plus the bias."""
+    return math.frexp(max(abs(value) for value in block))[1] - 1 - 2 + 127
+
+
+def byte_by_search(block: list[float]) -> np.int64:
+    """The only byte whose factor brings the largest size to between 4 and 8."""
+    amax = np.abs(block).max()
+    return np.flatnonzero([4 <= amax / 2.0 ** (code - 127) < 8 for code in range(255)])[0]
+
+
+#: What a reader would write in the place of the `...`.
+SOLUTIONS: dict[str, str] = {
+    "11.1": "32 * 4 * 2 + 32 * 0.5 * 8 + 100",
+    "11.2": "(0x7D, 0x28)",
+    "11.3": "(5, 1)",
+    "11.4": "(23, 3)",
+    "11.5": "row % 8 * 4 + 2 * thread_id + row // 8",
+    "11.6": "(0.5, 2, -6, 0, 3)",
+    "11.7": "int(np.frexp(np.abs(block).max())[1]) - 3 + 127",
+}
+
+#: Right answers, in all forms that a reader might give them.
+RIGHT: dict[str, list[Any]] = {
+    "11.1": [484, 484.0, np.float32(484), [484]],
+    "11.2": [(0x7D, 0x28), ["0x7d", "0x28"], np.array([125, 40]), (0b01111101, 0b00101000)],
+    "11.3": [(5, 1), [5, 1], np.array([5, 1])],
+    "11.4": [(23, 3), [23, 3]],
+    "11.5": [lane_by_hand, lambda row, thread_id: np.int64((row & 7) << 2 | thread_id << 1 | row >> 3)],
+    "11.6": [(0.5, 2, -6, 0, 3), [0.5, 2.0, -6.0, -0.0, 3.0], np.array([0.5, 2, -6, 0, 3])],
+    "11.7": [byte_by_frexp, byte_by_search, lambda block: math.floor(math.log2(max(map(abs, block)))) + 125],
+}
+
+#: Wrong answers, with a word of the hint that fits the misconception.
+WRONG: dict[str, list[tuple[Any, str]]] = {
+    "11.1": [
+        (384, "C is still"),
+        (32 * 4.5 + 100, "factors of A alone"),
+        (64 * 4.5 * 10 + 100, "different blocks"),
+        (64 * 12 + 100, "half of the columns"),
+        (32 * 14.5 + 100, "not added"),
+        (12 * 132, "C has no factor"),
+        (64, "one block at a time"),
+    ],
+    "11.2": [
+        ((40, 125), "other order"),
+        ((125, 5), "exponent field"),
+        ((125, 0x30), "shift the field"),
+        ((129, 40), "negative"),
+        ((126, 40), "second is right"),
+        ((0xFE, 0xFE), "two's complement"),
+        ((2, 2), "power of two"),
+    ],
+    "11.3": [
+        ((4, 1), "eight higher"),
+        ((7, 1), "thread-id-a is 1"),
+        ((5, 3), "byte-id-a is 2"),
+        ((5, 0), "first block"),
+        ((37, 1), "32 lanes"),
+        ((9, 1), "byte is right"),
+        ((0, 0), "groupID"),
+    ],
+    "11.4": [
+        ((22, 3), "byte-id, the second"),
+        ((23, 1), "upper two bytes"),
+        ((23, 2), "Which of the two"),
+        ((23, 0), "first byte of the pair"),
+        ((20, 3), "one column"),
+        ((40, 3), "32 lanes"),
+        ((11, 3), "byte is right"),
+        ((0, 0), "Four lanes"),
+    ],
+    "11.5": [
+        (lambda row, thread_id: row * 4 + 2 * thread_id, "32 lanes"),
+        (lambda row, thread_id: row % 8 * 4 + 2 * thread_id, "rows 0 to 7"),
+        (lambda row, thread_id: row % 8 * 4 + row // 8, "thread-id 0"),
+        (lambda row, thread_id: row % 8 * 4 + row // 8 * 2 + thread_id, "exchanged"),
+        (lambda row, thread_id: row % 8 * 4 + 3, "quads are right"),
+        (lambda row, thread_id: row, "first wrong"),
+    ],
+    "11.6": [
+        ((2, 2, -6, 0, 3), "inverse"),
+        ((2.6 / 6, 2, -6, 0, 3), "powers of two only"),
+        ((0.25, 4, -6, 0.5, 6), "neighbours"),
+        ((0.5, 1, -3, 0, 1.5), "come *back*"),
+        ((0.5, 1.8, -5.2, 0.2, 3.2), "no value of e2m1"),
+        ((0.5, 2, 6, 0, 3), "has a sign"),
+        ((0.5, 2, -4, 0, 3), "element 1"),
+        ((0.5, 2, -6, 0.5, 3), "nearest"),
+    ],
+    "11.7": [
+        (lambda block: 2.0 ** (byte_by_frexp(block) - 127), "factor itself"),
+        (lambda block: byte_by_frexp(block) - 127, "bias"),
+        (lambda block: byte_by_frexp(block) + 2, "between 1 and 2"),
+        (lambda block: math.frexp(max(block))[1] - 3 + 127, "negative element"),
+        (lambda block: math.ceil(math.log2(max(map(abs, block)))) - 2 + 127, "not up"),
+        (lambda block: byte_by_frexp(block) - 1, "too small"),
+        (lambda block: 300, "255 means NaN"),
+        (lambda block: math.log2(-1), "ValueError"),
+        (lambda block: None, "return"),
+        (lambda block: 7, "subtract 2"),
+    ],
+}
+
+#: What no hint may contain: the answer, or the part of it that is not in the task.
+SECRET: dict[str, str] = {
+    "11.1": r"\b484\b|\b384\b|\b256\b",
+    "11.2": r"\b125\b|0x7d|\b40\b|0x28",
+    "11.3": r"\b5\b",
+    "11.4": r"\b23\b|byte 3",
+    "11.5": r"\* 2|2 \*|>> 3|// 8",
+    "11.6": r"\b0\.5,? 2|factor is 0\.5|-6",
+    "11.7": r"frexp|- 3",
+}

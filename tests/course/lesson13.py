@@ -1,0 +1,119 @@
+"""Answers to the exercises of lesson 13: read from the record of all forms, docs/runs.txt, and from the ISA's formulas."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import ptxlab
+from docs import runs
+from ptxlab.lessons import machine_code
+
+U4 = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.u4.u4.s32")
+U8 = ptxlab.instruction("mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32")
+M = 0x0F0F0F0F
+_RECORD = runs.read()
+_WORDS = [_RECORD[key].how for key in machine_code.JUDGED]
+
+
+def chained(a: Any, b: Any, c: Any) -> Any:
+    """The second product begins with the first one's D."""
+    return U8.emulate(a >> 4 & M, b >> 4 & M, U8.emulate(a & M, b & M, c))
+
+
+def added(a: Any, b: Any, c: Any) -> Any:
+    """As Hopper does it: both begin at zero, and C is added by ordinary additions."""
+    zero = np.zeros_like(c)
+    return c + U8.emulate(a & M, b & M, zero) + U8.emulate((a & 0xF0F0F0F0) >> 4, (b & 0xF0F0F0F0) >> 4, zero)
+
+
+def by_matrices(a: Any, b: Any, c: Any) -> Any:
+    """Without the 8-bit instruction: signed numbers are fine, too."""
+    return U4.d.pack(U4.a.unpack(a).astype(int) @ U4.b.unpack(b).astype(int) + U4.c.unpack(c)).astype(np.int64)
+
+
+def _zero(c: Any) -> Any:
+    return np.zeros_like(c)
+
+
+#: What a reader would write in the place of the `...`.
+SOLUTIONS: dict[str, str] = {
+    "13.1": "14",
+    "13.2": "4",
+    "13.3": "[8, 10, 12, 14]",
+    "13.4": "u8.emulate(a >> 4 & 0x0F0F0F0F, b >> 4 & 0x0F0F0F0F, u8.emulate(a & 0x0F0F0F0F, b & 0x0F0F0F0F, c))",
+    "13.5": '["native", "emulated", "split", "emulated", "native"]',
+    "13.6": '["sm_90a"]',
+}
+
+#: Right answers, in all forms that a reader might give them.
+RIGHT: dict[str, list[Any]] = {
+    "13.1": [14, "R14", "r14", np.int64(14)],
+    "13.2": [4, sum(count for _, count in _RECORD[machine_code.WMMA.mnemonic, "sm_75"].tensor)],
+    "13.3": [[8, 10, 12, 14], {14, 12, 10, 8}, np.arange(8, 16, 2), range(8, 16, 2)],
+    "13.4": [chained, added, by_matrices],
+    "13.5": [_WORDS, tuple(word.upper() for word in _WORDS), np.array(_WORDS)],
+    "13.6": [["sm_90a"], {"sm_90a"}, "sm_90a", ("SM_90a",)],
+}
+
+#: Wrong answers, with a word of the hint that fits the misconception.
+WRONG: dict[str, list[tuple[Any, str]]] = {
+    "13.1": [
+        (12, "begins"),
+        (15, "One too far"),
+        (13, "c1"),
+        ("R6", "first two operands"),
+        (8, "third operand"),
+        (2, "within C"),
+        (99, "D, A, B, C"),
+    ],
+    "13.2": [(2, "one direction"), (1, "m16, n8, k8"), (8, "all three"), (16, "single matrices"), (3, "boxes")],
+    "13.3": [
+        ([9, 11, 13, 15], "others"),
+        ([8, 9, 10, 11], "middle"),
+        ([12, 13, 14, 15], "middle"),
+        (range(8, 16), "masked away"),
+        ([0, 2, 4, 6], "numbers of the elements"),
+        ([8], "there are more"),
+        ([40, 42], "Two steps"),
+    ],
+    "13.4": [
+        (lambda a, b, c: U8.emulate(a & M, b & M, c), "low halves alone"),
+        (lambda a, b, c: U8.emulate(a >> 4 & M, b >> 4 & M, c), "high halves alone"),
+        (lambda a, b, c: U8.emulate(a & M, b & M, _zero(c)) + U8.emulate(a >> 4 & M, b >> 4 & M, _zero(c)), "C is not"),
+        (lambda a, b, c: U8.emulate(a & M, b & M, c) + U8.emulate(a >> 4 & M, b >> 4 & M, c), "twice"),
+        (lambda a, b, c: U8.emulate(a & M, b & M, c) + U8.emulate(a & 0xF0F0F0F0, b & 0xF0F0F0F0, _zero(c)), "shifted down"),
+        (lambda a, b, c: U8.emulate(a & M, b & M, c) + U8.emulate(a >> 4, b >> 4, _zero(c)), "Mask again"),
+        (lambda a, b, c: U8.emulate(a, b, c), "as they are"),
+        (lambda a, b, c: c, "Split A and B alike"),
+        (lambda a, b, c: None, "nothing"),
+        (lambda a, b, c: 1 // 0, "ZeroDivisionError"),
+        (lambda a, b, c: U4.d.unpack(c), "shape"),
+    ],
+    "13.5": [
+        (["native", "emulated", "split", "native", "native"], "around it"),
+        (["native", "split", "split", "emulated", "native"], "not they alone"),
+        (["native", "emulated", "emulated", "emulated", "native"], "nothing but"),
+        (["native", "emulated", "native", "emulated", "native"], "count"),
+        (["split", "emulated", "split", "emulated", "native"], "nothing beside it"),
+        (["native", "native", "split", "emulated", "native"], "two questions"),
+        (["native", "split"], "five words"),
+    ],
+    "13.6": [
+        (["sm_90", "sm_90a"], "plain target"),
+        (["sm_90"], "plain target"),
+        (["sm_90a", "sm_100a", "sm_120a"], "of this chip alone"),
+        (["sm_80"], "Ampere"),
+        ([], "One of them"),
+        (["sm_75"], "out of"),
+    ],
+}
+
+#: What no hint may contain: the answer, or the part of it that is not in the task.
+SECRET: dict[str, str] = {
+    "13.1": r"\bR?14\b",
+    "13.2": r"\b4\b|\bfour\b",
+    "13.3": r"\b10\b|\b12\b|\b14\b|even",
+    "13.4": r"emulate\(",
+}

@@ -1,0 +1,63 @@
+"""Assignments for nbgrader: every exercise a cell to answer and a locked point; solutions in one folder, none in the other."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ptxlab import lessons
+from tests.course import SOLUTIONS
+
+nbformat = pytest.importorskip("nbformat")
+
+from docs import homework  # noqa: E402
+
+LESSONS = [lesson for lesson in lessons.LESSONS if lesson.exercises]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    to = tmp_path_factory.mktemp("homework")
+    assert len(homework.write(to)) == 2 * len(LESSONS)
+    return to
+
+
+def plain(exercise: lessons.Exercise) -> str:
+    """nbgrader takes letters, digits and dashes."""
+    return exercise.name.replace(".", "-")
+
+
+def cells(folder: Path, part: str, lesson: lessons.Lesson) -> dict[str, Any]:
+    notebook = nbformat.read(folder / part / lesson.file / f"{lesson.file}.ipynb", as_version=4)
+    nbformat.validate(notebook)
+    marked = {cell.metadata.nbgrader.grade_id: cell for cell in notebook.cells if "nbgrader" in cell.metadata}
+    assert len(marked) == sum("nbgrader" in cell.metadata for cell in notebook.cells), "two cells of one name"
+    return marked
+
+
+@pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.file)
+def test_every_exercise_is_a_point(folder: Path, lesson: lessons.Lesson) -> None:
+    for part in ("source", "release"):
+        found = cells(folder, part, lesson)
+        assert list(found) == [name for exercise in lesson.exercises for name in (f"answer-{plain(exercise)}", f"grade-{plain(exercise)}")]
+        for name, cell in found.items():
+            said = cell.metadata.nbgrader
+            assert (said.solution, said.grade, said.locked, said.get("points")) == ((True, False, False, None), (False, True, True, 1))[
+                name.startswith("grade")
+            ]
+    assert homework.point_cell(lesson.exercises[0]) == cells(folder, "release", lesson)[f"grade-{plain(lesson.exercises[0])}"].source
+
+
+@pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.file)
+def test_solutions_are_kept_apart(folder: Path, lesson: lessons.Lesson) -> None:
+    """The release is the source with what stands between the marks taken out, as nbgrader does it."""
+    source, release = cells(folder, "source", lesson), cells(folder, "release", lesson)
+    for exercise in lesson.exercises:
+        solved, open_ = source[f"answer-{plain(exercise)}"].source, release[f"answer-{plain(exercise)}"].source
+        assert SOLUTIONS[exercise.name] in solved and "SOLUTION" not in open_ and open_ == exercise.cell
+        taken = re.sub(r"### BEGIN SOLUTION\n.*?### END SOLUTION\n", "", solved, flags=re.S)
+        assert re.sub(r"\n+", "\n", open_) == taken
+        compile(solved, exercise.name, "exec")
