@@ -42,7 +42,9 @@ def book(lab: Any, page: Any) -> Any:
 @pytest.fixture
 def dark(page: Any) -> Iterator[Any]:
     """What the dark theme of JupyterLab changes, and back afterwards: its colours, and the word on the body that it is dark."""
-    paint = "(light, rules) => { document.getElementById('dark')?.remove(); document.body.dataset.jpThemeLight = light; document.head.append(rules); }"
+    paint = (
+        "(light, rules) => { document.getElementById('dark')?.remove(); document.body.dataset.jpThemeLight = light; document.head.append(rules); }"
+    )
 
     def switch(light: str, rules: str) -> None:
         page.evaluate(
@@ -52,7 +54,8 @@ def dark(page: Any) -> Iterator[Any]:
         page.wait_for_function("dark => document.querySelector('.ptx-explorer').classList.contains('dark') === dark", arg=light == "false")
 
     yield lambda: switch(
-        "false", ":root { --jp-layout-color0: #111111 !important; --jp-ui-font-color1: rgb(255 255 255 / 87%) !important; } .jp-Cell { background: #111111; }"
+        "false",
+        ":root { --jp-layout-color0: #111111 !important; --jp-ui-font-color1: rgb(255 255 255 / 87%) !important; } .jp-Cell { background: #111111; }",
     )
     switch("true", "")
 
