@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 NOTEBOOKS = Path(__file__).parent.parent / "notebooks"
+RESULTS = Path(__file__).parent / "results.json"
 CONFIG = """
 c.JupyterHub.bind_url = "http://127.0.0.1:{port}"
 c.JupyterHub.hub_port = {hub}
@@ -36,7 +37,7 @@ c.ConfigurableHTTPProxy.api_url = "http://127.0.0.1:{api}"
 c.SimpleLocalProcessSpawner.home_dir_template = {homes!r} + "/{{username}}"
 c.Spawner.args = ["--allow-root"]
 c.Spawner.environment = {{"PTXLAB_PROGRESS": "progress.json"}}
-c.Spawner.env_keep = ["PATH", "PYTHONPATH", "LANG", "VIRTUAL_ENV"]
+c.Spawner.env_keep = ["PATH", "PYTHONPATH", "LANG", "VIRTUAL_ENV", "JUPYTER_PATH", "JUPYTER_CONFIG_PATH"]
 c.Spawner.start_timeout = 120
 c.Spawner.http_timeout = 120
 """
@@ -147,30 +148,36 @@ def memory(folder: Path, name: str) -> dict[str, float]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.hub", description=str(__doc__).splitlines()[0])
-    parser.add_argument("--students", type=int, default=4)
+    parser.add_argument("--students", type=int, nargs="+", default=[1, 4])
     parser.add_argument("--lesson", default="01-fragments")
     parser.add_argument("--proxy", default=shutil.which("configurable-http-proxy") or "")
+    parser.add_argument("--record", action="store_true", help="keep the figures in benchmarks/results.json, for docs/teaching.md")
     args = parser.parse_args()
     if not args.proxy:
         parser.error(
             "configurable-http-proxy is not on PATH: npm install configurable-http-proxy, then --proxy node_modules/.bin/configurable-http-proxy"
         )
+    runs = [held(count, args.lesson, args.proxy) for count in args.students]
+    if args.record:
+        kept = json.loads(RESULTS.read_text(encoding="utf-8"))
+        kept["hub"] = {"lesson": args.lesson, "cores": os.cpu_count(), "runs": runs}
+        RESULTS.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+    return 0
+
+
+def held(count: int, lesson: str, proxy: str) -> dict[str, float]:
+    """A hub of its own for so many students."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary).resolve()
-        for number in range(args.students):
+        for number in range(count):
             (folder / f"student{number}").mkdir()
         ports = {"port": free_port(), "hub": free_port(), "api": free_port()}
-        (folder / "jupyterhub_config.py").write_text(CONFIG.format(**ports, proxy=[args.proxy], homes=str(folder)), encoding="utf-8")
+        (folder / "jupyterhub_config.py").write_text(CONFIG.format(**ports, proxy=[proxy], homes=str(folder)), encoding="utf-8")
+        secret = {**os.environ, "CONFIGPROXY_AUTH_TOKEN": secrets.token_hex(16)}
         with (folder / "hub.log").open("w") as log:
-            hub = subprocess.Popen(
-                [sys.executable, "-m", "jupyterhub"],
-                cwd=folder,
-                stdout=log,
-                stderr=log,
-                env={**os.environ, "CONFIGPROXY_AUTH_TOKEN": secrets.token_hex(16)},
-            )
+            hub = subprocess.Popen([sys.executable, "-m", "jupyterhub"], cwd=folder, stdout=log, stderr=log, env=secret)
             try:
-                return attend(f"http://127.0.0.1:{ports['port']}", folder, args.students, args.lesson)
+                return attend(f"http://127.0.0.1:{ports['port']}", folder, count, lesson)
             except BaseException:
                 print((folder / "hub.log").read_text()[-3000:], file=sys.stderr)
                 raise
@@ -179,8 +186,8 @@ def main() -> int:
                 hub.wait(30)
 
 
-def attend(hub: str, folder: Path, count: int, lesson: str) -> int:
-    """Let them in, all at once, and print what each took."""
+def attend(hub: str, folder: Path, count: int, lesson: str) -> dict[str, float]:
+    """Let them in, all at once; prints what each took, and gives the means."""
     for _ in range(120):
         try:
             urllib.request.urlopen(f"{hub}/hub/login", timeout=5).close()
@@ -194,18 +201,21 @@ def attend(hub: str, folder: Path, count: int, lesson: str) -> int:
         thread.start()
     for thread in threads:
         thread.join()
-    print(f"{lesson}, {count} students at once, {os.cpu_count()} cores; memory in MB with the lesson's explorers open")
-    print(f"{'student':<10} {'log in s':>9} {'lesson s':>9} {'server':>8} {'kernel':>8} {'both':>8}")
-    sums = []
+    problems = [f"{student.name}: {student.problem}" for student in students if student.problem]
+    if problems:
+        raise RuntimeError("; ".join(problems))
+    print(f"{lesson}, {count} at once, {os.cpu_count()} cores; memory in MB with the lesson's explorers open")
+    print(f"{'':<10} {'log in s':>9} {'lesson s':>9} {'server':>8} {'kernel':>8} {'both':>8}")
+    rows = []
     for student in students:
-        held = memory(folder, student.name)
-        sums.append(sum(held.values()))
+        row = {**student.took, **memory(folder, student.name)}
+        row["both"] = row["server"] + row["kernel"]
+        rows.append(row)
         print(
-            f"{student.name:<10} {student.took.get('log in', 0):>9.1f} {student.took.get('lesson', 0):>9.1f} {held['server']:>8.0f} {held['kernel']:>8.0f}"
-            f" {sums[-1]:>8.0f}  {student.problem}"
+            f"{student.name:<10} {row['log in']:>9.1f} {row['lesson']:>9.1f} {row['server']:>8.0f} {row['kernel']:>8.0f} {row['both']:>8.0f}",
+            flush=True,
         )
-    print(f"{sum(sums) / len(sums):.0f} MB a student")
-    return int(any(student.problem for student in students))
+    return {"students": count, **{name: round(sum(row[name] for row in rows) / count, 1) for name in rows[0]}}
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ from .row import TARGETS, check_target
 __all__ = ["Out", "available", "cache_folder", "compile", "device_target", "disassemble", "launch", "model", "run", "status"]
 
 _INSTALL = 'pip install "ptxlab[cuda13]" (or [cuda12] for a driver of CUDA 12)'
-_EMULATOR = "the emulator gives the same bits without one"
+_EMULATOR = "the emulator needs none"
 _MAGIC = b"ptxlab-cubin-1\n"
 _DISASSEMBLER = 'pip install "ptxlab[cuda13]" (package nvidia-cuda-nvdisasm)'
 _CHUNK_BYTES = 1 << 30  # device memory that one launch may take

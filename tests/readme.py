@@ -1,4 +1,4 @@
-"""What the README shows is produced: the table from the catalogue, the answers by the commands. `make docs` writes it."""
+"""What README and docs/teaching.md show is produced: tables from the catalogue and the lessons, answers by the commands. `make docs` writes it."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ import sys
 from pathlib import Path
 
 from ptxlab import TARGETS, Instruction, catalog
+from ptxlab.lessons import LESSONS
 from ptxlab.moves import Move
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
+TEACHING = ROOT / "docs" / "teaching.md"
 
 
 def table() -> str:
@@ -75,6 +77,31 @@ def speed() -> str:
     return "\n".join([*lines, "", *said])
 
 
+def lessons() -> str:
+    """One row for every lesson of the course."""
+    lines = ["| lesson | question | afterwards a student can | minutes | exercises |", "|---|---|---|---:|---:|"]
+    for lesson in LESSONS:
+        lines.append(f"| `{lesson.file}` | {lesson.question} | {'; '.join(lesson.goals)} | {lesson.minutes} | {len(lesson.exercises)} |")
+    hours = sum(lesson.minutes for lesson in LESSONS) / 60
+    return "\n".join([*lines, f"| | | | **{hours:.1f} hours** | **{sum(len(lesson.exercises) for lesson in LESSONS)}** |"])
+
+
+def hub() -> str:
+    """The last recorded run of `python -m benchmarks.hub`."""
+    found = json.loads((ROOT / "benchmarks" / "results.json").read_text(encoding="utf-8"))["hub"]
+    lines = ["| students at once | log in | lesson | server | kernel | memory a student |", "|---:|---:|---:|---:|---:|---:|"]
+    for run in found["runs"]:
+        cells = [f"{run['log in']:.0f} s", f"{run['lesson']:.0f} s", *(f"{run[part]:.0f} MB" for part in ("server", "kernel", "both"))]
+        lines.append(f"| {run['students']} | {' | '.join(cells)} |")
+    return "\n".join(
+        [
+            *lines,
+            "",
+            f"Lesson `{found['lesson']}`, means over the students, recorded on {found['cores']} cores; the kernel with the lesson's explorers open.",
+        ]
+    )
+
+
 def answer(command: str) -> str:
     """What `ptxlab ...` prints."""
     plain = {**os.environ, "NO_COLOR": "1", "COLUMNS": "120", "PYTHONPATH": str(ROOT)}
@@ -84,7 +111,7 @@ def answer(command: str) -> str:
 
 def render(text: str) -> str:
     """The text with its table and its console blocks made anew."""
-    for name, made in (("instructions", table), ("benchmarks", speed)):
+    for name, made in (("instructions", table), ("benchmarks", speed), ("lessons", lessons), ("hub", hub)):
         text = re.sub(rf"(<!-- {name} -->\n).*?(<!-- end -->)", lambda found, made=made: f"{found[1]}{made()}\n{found[2]}", text, flags=re.S)  # type: ignore[misc]
 
     def block(found: re.Match[str]) -> str:
@@ -95,4 +122,5 @@ def render(text: str) -> str:
 
 
 if __name__ == "__main__":
-    README.write_text(render(README.read_text(encoding="utf-8")), encoding="utf-8")
+    for page in (README, TEACHING):
+        page.write_text(render(page.read_text(encoding="utf-8")), encoding="utf-8")

@@ -16,9 +16,12 @@ from ptxlab import DTYPES, PtxlabError
 from ptxlab.catalog import products
 from ptxlab.widgets.bench import Bench
 from ptxlab.widgets.cells import continued
-from ptxlab.widgets.live import edit_of
 from ptxlab.widgets.refused import Broken, Refused, keeping
 from ptxlab.widgets.typed import cells, holds, parse, reach
+
+pytest.importorskip("traitlets")
+
+from ptxlab.widgets.live import edit_of
 
 DENSE = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
 PAIRS = "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"  # 4:8, in pairs

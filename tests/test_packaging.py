@@ -148,6 +148,9 @@ def test_readme_shows_what_the_catalogue_and_the_command_say() -> None:
     said = readme.README.read_text(encoding="utf-8")
     assert "<!-- instructions -->" in said and said.count("$ ptxlab ") >= 3
     assert readme.render(said) == said, "run `make docs`"
+    teaching = readme.TEACHING.read_text(encoding="utf-8")
+    assert "<!-- lessons -->" in teaching and "<!-- hub -->" in teaching
+    assert readme.render(teaching) == teaching, "run `make docs`"
 
 
 @pytest.mark.filterwarnings("default")
@@ -156,7 +159,7 @@ def test_readme_examples() -> None:
     assert result.attempted >= 10 and result.failed == 0
 
 
-@pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])
+@pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/teaching.md"])
 def test_links_lead_somewhere(document: str) -> None:
     for target in re.findall(r"\]\(([^)#]+)\)", (ROOT / document).read_text(encoding="utf-8")):
         if target != "site/index.html":  # what `make docs` builds; tests/test_docs.py does

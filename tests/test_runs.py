@@ -15,6 +15,7 @@ from ptxlab import PtxlabError, gpu
 from ptxlab.arithmetic import CHIPS, ByWay, Chain, Fused, Scalar, chip_with, model_for
 from ptxlab.catalog import products
 from ptxlab.dtypes import DTYPES
+from ptxlab.lessons import machine_code
 from ptxlab.sass import sass, survey
 
 RECORD = runs.read()
@@ -217,3 +218,13 @@ def test_on_hopper_emulated_floats_have_a_rule_that_says_so() -> None:
     assert set(seen) == {
         "native: Fused", "native: Chain", "split: Fused", "emulated but for C or D: Fused", "emulated: ByWay", "emulated: Scalar"
     }  # fmt: skip
+
+
+def test_the_lesson_shows_what_is_recorded() -> None:
+    """Lesson 13 keeps a part of the record and some listings for readers without the tools."""
+    shown = machine_code.runs()
+    assert shown == {key: str(run) for key, run in RECORD.items() if key[0] in {form for form, _ in shown}}
+    listings = machine_code._listings()
+    assert listings
+    for form, target in listings:
+        assert runs.run_of(machine_code.kept(form, target)) == RECORD[form, target]

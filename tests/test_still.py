@@ -16,6 +16,9 @@ import pytest
 
 import ptxlab
 from ptxlab import PtxlabError
+
+pytest.importorskip("anywidget")
+
 from ptxlab.widgets import still
 
 SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
