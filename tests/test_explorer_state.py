@@ -201,7 +201,7 @@ def test_a_link_keeps_every_bit(ins: Instruction) -> None:
 def test_a_link_opens_the_same_screen() -> None:
     ex = ptxlab.explore(WGMMA.replace("e5m2", "e4m3"))
     ex.instruction = ptxlab.instruction(WGMMA).a_from("shared")
-    ex.lane, ex.selection, ex.view.colour_by, ex.view.show_c, ex.view.zoom = 77, ("D", 63, 7), "value", True, 150
+    ex.selection, ex.lane, ex.view.colour_by, ex.view.show_c, ex.view.zoom = ("D", 63, 7), 77, "value", True, 150
     ex.change(lambda bench: bench.set_option("imm_scale_a", -1))
     again = ptxlab.explore(f"  {ex.link}\n")
     assert shown(again.bench) == shown(ex.bench)

@@ -83,9 +83,9 @@ def test_the_command_exists() -> None:
     assert callable(getattr(importlib.import_module(module), function))
 
 
-def test_what_ships_is_code_and_what_the_widget_serves() -> None:
+def test_what_ships_is_code_what_the_widget_serves_and_listings() -> None:
     shipped = {path.suffix for path in files() if path.is_relative_to(ROOT / "ptxlab")}
-    assert shipped <= {".py", ".js", ".ts", ".css", ".typed"}
+    assert shipped <= {".py", ".js", ".ts", ".css", ".typed", ".txt"}
     assert (ROOT / "ptxlab" / "py.typed").exists(), "without it nobody's type checker reads the hints"
 
 
