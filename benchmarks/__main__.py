@@ -48,7 +48,8 @@ def main() -> None:
     print(machine, versions())
     found = {"machine": machine, "versions": versions(), "emulate": emulate.measure(args.batch), "matmul": matmul.measure()}
     if args.record:
-        RESULTS.write_text(json.dumps(found, indent=1) + "\n")
+        kept = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+        RESULTS.write_text(json.dumps({**kept, **found}, indent=1) + "\n")  # what other benchmarks recorded stays
 
 
 if __name__ == "__main__":

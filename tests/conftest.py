@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
-
-os.environ["PTXLAB_PROGRESS"] = f"{tempfile.mkdtemp()}/progress.json"  # not the reader's own
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy: two workers with a thread for every core get into each other's way
-
 from pathlib import Path
 
-import hypothesis
-import numpy as np
-import pytest
+os.environ["PTXLAB_PROGRESS"] = f"{tempfile.mkdtemp()}/progress.json"  # not the reader's own
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(Path(__file__).parent / "quick"), os.environ.get("PYTHONPATH")]))
+sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy: two workers with a thread for every core get into each other's way
 
-from tests import chromium
+import hypothesis  # noqa: E402
+import numpy as np  # noqa: E402
+import pytest  # noqa: E402
+
+from tests import chromium  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
 

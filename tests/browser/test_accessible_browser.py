@@ -79,6 +79,8 @@ def test_axe_has_nothing_to_say(book: Any, page: Any, dark: Any, form: str) -> N
     page.wait_for_function("name => document.querySelector('.ptx-mnemonic').innerText === name", arg=FORMS[form])
     page.wait_for_selector(".ptx-why-cell")
     assert complaints(page) == []
+    if form != "sparse":  # one form is enough for the picker and the dark
+        return
     page.get_by_role("button", name="change", exact=False).first.click()
     page.wait_for_timeout(600)
     assert complaints(page) == []

@@ -234,9 +234,8 @@ def test_taking_along(screen: Screen, python: Any, page: Any, tmp_path: Path) ->
     """The bar's buttons copy code and link, and save the page."""
     start(python, page, DENSE, "np.ones((64, 8))")
     for what in ("code", "link"):
-        page.evaluate("() => navigator.clipboard.writeText('')")
         page.locator(f"[data-export={what}]").click()
-        page.wait_for_function("async () => (await navigator.clipboard.readText()).length > 0")
+        page.wait_for_selector(f"[data-export={what}]:text('copied')")
         given = page.evaluate("() => navigator.clipboard.readText()")
         if what == "link":
             assert ptxlab.explore(given).instruction.mnemonic == DENSE
