@@ -151,6 +151,7 @@ def test_readme_shows_what_the_catalogue_and_the_command_say() -> None:
     teaching = readme.TEACHING.read_text(encoding="utf-8")
     assert "<!-- lessons -->" in teaching and "<!-- hub -->" in teaching
     assert readme.render(teaching) == teaching, "run `make docs`"
+    assert "fifteen lessons" in said and sum(bool(lesson.exercises) for lesson in readme.LESSONS) == 15
 
 
 @pytest.mark.filterwarnings("default")

@@ -1,6 +1,6 @@
 // The mnemonic, a button that copies it, and one that opens the picker.
 
-import { make } from "./text.js";
+import { make, copyText } from "./text.js";
 import { breaking } from "./finder.js";
 
 export class Head {
@@ -37,7 +37,8 @@ export class Head {
   }
 
   async copy() {
-    const done = await this.write(this.text.textContent ?? "");
+    const done = await copyText(this.text.textContent ?? "");
+    if (!done) getSelection()?.selectAllChildren(this.text);
     this.button.textContent = done ? "copied" : "press Ctrl+C";
     this.button.setAttribute("aria-label", done ? "copied" : "the mnemonic is selected: press Ctrl+C");
     window.clearTimeout(this.timer);
@@ -45,17 +46,5 @@ export class Head {
       this.button.textContent = "copy";
       this.button.setAttribute("aria-label", "copy the mnemonic");
     }, 1600);
-  }
-
-  // Pages that are not served securely have no clipboard: there the old command is tried, and the text stays selected.
-  /** @param {string} text */
-  async write(text) {
-    try {
-      await navigator.clipboard.writeText(text);
-      return true;
-    } catch {
-      getSelection()?.selectAllChildren(this.text);
-      return document.execCommand("copy");
-    }
   }
 }
