@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -44,3 +45,33 @@ def test_differences(lab: Any, page: Any) -> None:
     again.type("A", 1, 0, "6")
     again.reads("D", 1, 0, 6)
     assert book.run(1, "print(ex.D[:, 0].tolist())") == str([7, 6, *[0] * 13, -8])
+
+
+def test_a_lost_connection(lab: Any, browser: Any) -> None:
+    """The line to the kernel breaks, Python changes A meanwhile, JupyterLab connects again: the page has it, and edits travel."""
+    context = browser.new_context(viewport={"width": 1280, "height": 1400})
+    page = context.new_page()
+    lines: list[Any] = []
+
+    def through(line: Any) -> None:
+        lines.append(line)
+        line.connect_to_server()
+
+    page.route_web_socket(re.compile("/channels"), through)
+    try:
+        book = lab.open(page, "lost", [START, "pass"])
+        book.run(0)
+        shown = Shown(page)
+        shown.reads("D", 0, 0, 3)
+        change = 'lambda: ex.change(lambda bench: bench.set_cell("A", 2, 0, "6"))'
+        book.run(1, f"import asyncio; asyncio.get_event_loop().call_later(2, {change})")
+        before = len(lines)
+        for line in lines:
+            line.close()
+        shown.reads("D", 2, 0, 6, seconds=30)
+        assert len(lines) > before, "the line was never opened again"
+        shown.type("A", 3, 0, "7")
+        shown.reads("D", 3, 0, 7)
+        assert book.run(1, "print(ex.D[2, 0], ex.D[3, 0])") == "6 7"
+    finally:
+        context.close()
