@@ -285,6 +285,19 @@ class Instruction(Row):
         """Whether the two indices of a nibble must ascend: only for mma.sp::ordered_metadata (an H200 takes any order there too)."""
         return self.ordered
 
+    @property
+    def nibbles(self) -> dict[int, tuple[int, ...]]:
+        """Legal metadata nibbles and the groups that each keeps; none for dense instructions.
+
+        >>> from ptxlab import instruction
+        >>> sparse = "sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
+        >>> len(instruction(f"mma.sp::ordered_metadata.{sparse}").nibbles), len(instruction(f"mma.sp.{sparse}").nibbles)
+        (6, 12)
+        """
+        if self.structure is None:
+            return {}
+        return self.structure.nibbles if self.metadata_ordered else self.structure.unordered
+
     # -- doing it: these load the rooms below when called -----------------------------------------------------------------
 
     def emulate(

@@ -67,13 +67,12 @@ def _sparse(ins: Instruction, row: int, swizzle: int) -> list[dict[str, Any]]:
     structure = ins.structure
     if structure is None:
         return []
-    legal = structure.nibbles if ins.metadata_ordered else structure.unordered
     found = []
     for k in range(ins.k):
         chunk, inside = divmod(k, structure.chunk)
         group, offset = divmod(inside, structure.group)
         for slot in range(structure.keep):
-            nibbles = [nibble for nibble, kept in legal.items() if kept[slot] == group]
+            nibbles = [nibble for nibble, kept in ins.nibbles.items() if kept[slot] == group]
             if nibbles:
                 stored = (chunk * structure.keep + slot) * structure.group + offset
                 found.append({"k": k, "chunk": chunk, "nibble": _pattern(nibbles), "stored": stored, "a": _places(ins.a, row, stored, swizzle)})

@@ -85,8 +85,7 @@ def _choices(ins: Instruction) -> dict[str, Any]:
         unit = {1: "values", 2: "pairs"}[ins.structure.group]
         most = f"at most {ins.structure.keep} of {ins.structure.groups} {unit} are non-zero"
         said["sparsity"] = f"{ins.structure.title}: in every {ins.structure.chunk} columns of A {most}"
-        legal = ins.structure.nibbles if ins.metadata_ordered else ins.structure.unordered
-        said["nibbles"] = [f"0b{nibble:04b}" for nibble in sorted(legal)]
+        said["nibbles"] = [f"0b{nibble:04b}" for nibble in sorted(ins.nibbles)]
         said["selectors"] = list(ins.selectors)
     free = {name: values for name, values in ins.modifiers.items() if len(values) > 1 and name != "selector"}
     if free:

@@ -220,7 +220,7 @@ def metadata(ins: Instruction, nibbles: ArrayLike | None = None, selector: int =
         structure.positions(given, ins.metadata_ordered)
     rows = warp_rows(e, warp)
     lanes, elements = owners(e.layout, selector)
-    kept = structure.unordered if not ins.metadata_ordered else structure.nibbles
+    kept = ins.nibbles
     cells, hover = [], np.empty(e.shape, dtype=object)
     for row, chunk in np.ndindex(*e.shape):
         lane, place = int(lanes[row, chunk]), e.place(int(lanes[row, chunk]), int(elements[row, chunk]))

@@ -229,10 +229,9 @@ def sparse_where(ins: Instruction, row: int, column: int) -> dict[str, Any]:
             raise PtxlabError(f"{what} {found}: dense A is {ins.m}x{ins.k}, so {what}s go from 0 to {size - 1}")
     chunk, inside = divmod(column, structure.chunk)
     group, offset = divmod(inside, structure.group)
-    legal = structure.nibbles if ins.metadata_ordered else structure.unordered
     rows: list[tuple[Any, ...]] = []
     lanes: list[tuple[int | None, ...]] = []
-    for nibble, kept in sorted(legal.items()):
+    for nibble, kept in sorted(ins.nibbles.items()):
         columns = ", ".join(_span(chunk * structure.chunk + g * structure.group, structure.group) for g in kept)
         if group not in kept:
             rows.append((f"0b{nibble:04b}", columns, "-", "not stored: counts as 0", "", ""))

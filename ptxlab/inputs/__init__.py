@@ -114,11 +114,10 @@ def _with_noise(stream: Stream, operand: Operand, registers: NDArray[Any]) -> ND
 
 def _metadata(stream: Stream, ins: Instruction, count: int, selector: int) -> NDArray[Any]:
     """Random legal nibbles where the selected lanes speak, random bits in the registers of the others."""
-    structure, e = ins.structure, ins.e
-    if structure is None or e is None or e.layout is None:
+    e = ins.e
+    if e is None or e.layout is None:
         raise PtxlabError(f"{ins.mnemonic} has no metadata")
-    legal = structure.nibbles if ins.metadata_ordered else structure.unordered
-    registers = e.pack_codes(stream.pick(sorted(legal), (count, *e.shape)).astype(np.uint8))
+    registers = e.pack_codes(stream.pick(sorted(ins.nibbles), (count, *e.shape)).astype(np.uint8))
     speaking = np.unique(e.layout.scatter(selector) // e.layout.elements)
     silent = np.setdiff1d(np.arange(e.lanes), speaking)
     registers[:, silent] = stream.below(1 << 32, (count, len(silent), 1)).astype(np.uint32)

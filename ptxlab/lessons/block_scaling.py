@@ -9,7 +9,7 @@ import numpy as np
 
 from ..dtypes import dtype
 from ..mnemonic import instruction
-from .core import Unanswered, Unreadable, exercise, function_table, judge, whole
+from .core import Unanswered, Unreadable, exercise, function_table, judge, reals, whole
 
 INS = instruction("mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0")
 ROW, COL = 9, 37
@@ -19,19 +19,6 @@ BYTE_ID, THREAD_ID, K, N = 2, 3, 40, 5
 BLOCK = (0.9, -2.6, 0.1, 1.6)
 LARGEST = 6  # of e2m1; its exponent is 2
 TOP = 2
-
-
-def _numbers(answer: Any, count: int, form: str) -> tuple[float, ...]:
-    """The answer as `count` finite numbers, from lists, tuples, arrays or NumPy numbers."""
-    try:
-        found = [float(part) for part in np.asarray([*answer] if np.iterable(answer) else [answer], dtype=np.float64).ravel()]
-    except (TypeError, ValueError):
-        raise Unreadable(f"that is not a list of numbers; the answer takes the form {form}.") from None
-    if len(found) != count:
-        raise Unreadable(f"found {len(found)} numbers; the answer is {count}: {form}.")
-    if not all(map(math.isfinite, found)):
-        raise Unreadable(f"all of them are finite numbers: {form}.")
-    return tuple(found)
 
 
 def _block() -> int:
@@ -46,7 +33,7 @@ def _block() -> int:
     "d = ...",
 )
 def scaled_product(answer: Any) -> tuple[bool, str]:
-    (found,) = _numbers(answer, 1, "one number")
+    (found,) = reals(answer, "one number", 1)
     size = _block()
     products = [a * b for a, b in zip(FACTORS_A, FACTORS_B, strict=True)]
     expected = size * sum(products) + ADDED
@@ -194,7 +181,7 @@ def _quantised() -> tuple[float, tuple[float, ...]]:
     "quantised = ...  # (factor, q0, q1, q2, q3)",
 )
 def by_hand(answer: Any) -> tuple[bool, str]:
-    found = _numbers(answer, 5, "`(factor, q0, q1, q2, q3)`")
+    found = reals(answer, "`(factor, q0, q1, q2, q3)`", 5)
     factor, stored = _quantised()
     amax = max(map(abs, BLOCK))
     known = set(dtype("e2m1").decode(np.arange(16)).astype(float).tolist())

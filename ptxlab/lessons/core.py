@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-__all__ = ["Exercise", "Unanswered", "Unreadable", "Verdict", "call", "exercise", "function_table", "judge", "whole", "whole_set"]
+__all__ = ["Exercise", "Unanswered", "Unreadable", "Verdict", "call", "exercise", "function_table", "judge", "reals", "whole", "whole_set"]
 
 
 @dataclass(frozen=True)
@@ -155,6 +155,19 @@ def whole(answer: Any, count: int, form: str) -> tuple[int, ...]:
     if len(found) != count:
         many = "one whole number" if count == 1 else f"{count} whole numbers"
         raise Unreadable(f"found {len(found)} numbers; the answer is {many}: {form}.")
+    return found
+
+
+def reals(answer: Any, form: str, count: int | None = None) -> tuple[float, ...]:
+    """The answer as finite numbers, `count` of them where one is given: Python's, NumPy's, fractions, or text such as "0.25"."""
+    try:
+        found = tuple(float(part) for part in _parts(answer))
+    except (TypeError, ValueError):
+        found = (float("nan"),)
+    if not np.isfinite(found).all():
+        raise Unreadable(f"{answer!r} is not {'a number' if count == 1 else 'a list of numbers'}; the answer takes the form {form}.")
+    if count is not None and len(found) != count:
+        raise Unreadable(f"found {len(found)} numbers; the answer is {count}: {form}.")
     return found
 
 

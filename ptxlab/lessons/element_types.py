@@ -8,7 +8,7 @@ import numpy as np
 
 from ..dtypes import DType, dtype
 from ..mnemonic import instruction
-from .core import Unanswered, Unreadable, call, exercise, judge, whole, whole_set
+from .core import Unanswered, Unreadable, call, exercise, judge, reals, whole, whole_set
 
 S4 = instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
 PADDED = instruction("mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e2m1.e2m1.f32")
@@ -192,17 +192,6 @@ def padded(answer: Any) -> tuple[bool, str]:
     )
 
 
-def _real(answer: Any, form: str) -> float:
-    """The answer as one finite number: Python's, NumPy's, a fraction, or text such as "0.25"."""
-    try:
-        found = float(np.asarray(answer).item())
-    except (ValueError, TypeError):
-        raise Unreadable(f"{answer!r} is not a number; the answer takes the form {form}.") from None
-    if not np.isfinite(found):
-        raise Unreadable(f"{answer!r} is not a finite number; the answer takes the form {form}.")
-    return found
-
-
 @exercise(
     "02.7",
     "A kernel writes the number 1 as `f16`, which is `0x3C00`, but the instruction says `bf16`. **Which number does the tensor core see?** "
@@ -210,7 +199,7 @@ def _real(answer: Any, form: str) -> float:
     "seen = ...",
 )
 def mistaken(answer: Any) -> tuple[bool, str]:
-    found = _real(answer, "one number, for example `2**-3`")
+    (found,) = reals(answer, "one number, for example `2**-3`", 1)
     bf16, f16 = dtype("bf16"), dtype("f16")
     (code,) = f16.encode([1.0])
     expected = float(bf16.decode(code))
@@ -251,7 +240,7 @@ def _decoded(function: Any, code: int, kind: DType) -> float:
         raise Unanswered
     if found is None:
         raise Unreadable(f"called with {shown} the function returned nothing; is the `return` missing?")
-    return _real(found, "`value(code, e, m)` gives a number")
+    return reals(found, "`value(code, e, m)` gives a number", 1)[0]
 
 
 @exercise(

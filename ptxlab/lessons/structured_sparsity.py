@@ -9,7 +9,7 @@ import numpy as np
 from ..catalog import products
 from ..dtypes import dtype
 from ..sparsity import STRUCTURES
-from .core import Unanswered, Unreadable, exercise, judge, whole, whole_set
+from .core import Unanswered, Unreadable, exercise, judge, reals, whole, whole_set
 
 TWO, ONE, PAIRS = STRUCTURES["2:4"], STRUCTURES["1:2"], STRUCTURES["4:8"]
 ROW = (1, 0, 2, 0, 0, 0, 3, 4, 5, 6, 0, 0, 7, 1, 0, 2, 0, 0, 0, 8, 1, 2, 3, 4)
@@ -22,17 +22,6 @@ ROWS = (
 )
 CHUNK = (3, -1, 2, 2, 0, 3, -2, 1)
 SPARSE = (0, 5, 0, 7, 0, 0, 0, 3, 0, 0, 0, 0, 2, 0, 0, -1)
-
-
-def _numbers(answer: Any, form: str) -> list[float]:
-    """The answer as a list of finite numbers, however many."""
-    try:
-        found = np.asarray(answer, dtype=np.float64).ravel()
-    except (ValueError, TypeError):
-        raise Unreadable(f"{answer!r} is not a list of numbers; the answer takes the form {form}.") from None
-    if not np.isfinite(found).all():
-        raise Unreadable(f"{answer!r} is not a list of numbers; the answer takes the form {form}.")
-    return [float(number) for number in found]
 
 
 @exercise(
@@ -125,7 +114,7 @@ def structures(answer: Any) -> tuple[bool, str]:
     "pruned = ...  # eight numbers",
 )
 def prune_pairs(answer: Any) -> tuple[bool, str]:
-    found = _numbers(answer, "eight numbers")
+    found = list(reals(answer, "eight numbers"))
     if len(found) != len(CHUNK):
         hint = " Those may be the stored ones; a pruned chunk keeps its zeros." if len(found) == 4 else ""
         raise Unreadable(f"found {len(found)} numbers; the pruned chunk has eight.{hint}")
@@ -157,7 +146,7 @@ def prune_pairs(answer: Any) -> tuple[bool, str]:
     "stored = ...  # eight numbers",
 )
 def stored_half(answer: Any) -> tuple[bool, str]:
-    found = _numbers(answer, "eight numbers")
+    found = list(reals(answer, "eight numbers"))
     row = np.array([SPARSE])
     expected = TWO.compress(row)[0][0].tolist()
     chunks = row.reshape(-1, 4)
@@ -265,7 +254,7 @@ def pruner(answer: Any) -> tuple[bool, str]:
             raise Unanswered
         if given is None:
             raise Unreadable(f"called with {list(chunk)} the function returned nothing; is the `return` missing?")
-        found = _numbers(given, "`prune(chunk)` gives four numbers")
+        found = list(reals(given, "`prune(chunk)` gives four numbers"))
         best = float(np.square(np.sort(np.abs(chunk))[2:]).sum())
         fits = len(found) == 4 and all(a in (0, b) for a, b in zip(found, chunk, strict=True))
         if fits and not TWO.violations([found]).any() and sum(np.square(found)) == best:

@@ -88,9 +88,7 @@ def _untouched(old: Bench, first: Bench, name: str) -> bool:
 
 def _legal(ins: Instruction, nibbles: Codes) -> NDArray[np.bool_]:
     """Which nibbles the instruction takes."""
-    if ins.structure is None:
-        return np.zeros(nibbles.shape, dtype=np.bool_)
-    return np.isin(nibbles, list(ins.structure.nibbles if ins.metadata_ordered else ins.structure.unordered))
+    return np.isin(nibbles, list(ins.nibbles))
 
 
 # -- matrices -------------------------------------------------------------------------------------------------------------

@@ -326,9 +326,9 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
             self._sent, self._took = {}, ""
             self._push()
 
-    def _result(self) -> Result:
+    def _result(self, chips: Sequence[str]) -> Result:
         bench, start = self.bench, time.perf_counter()
-        if bench.chip not in self._chips() or bench.against not in (None, *self._chips()):
+        if bench.chip not in chips or bench.against not in (None, *chips):
             raise PtxlabError("the GPU is not there: D is by the emulator")
         if GPU not in (bench.chip, bench.against) or bench.has_result(GPU):
             return bench.result()
@@ -338,9 +338,9 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
 
     def _push(self) -> None:
         """Send what changed, and only that."""
-        bench, view = self.bench, self.view
+        bench, view, chips = self.bench, self.view, self._chips()
         try:
-            result = self._result()
+            result = self._result(chips)
         except PtxlabError as error:  # the GPU failed: say so and go back to the model
             bench.chip, bench.against = bench.chips[0], None
             view.problem, result = str(error), bench.result()
@@ -348,7 +348,7 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
         changed = [name for name, parts in made.items() if not identical(parts, self._sent.get(name))]
         self._sent = made
         with view.hold_sync():
-            view.tools = tools(bench, self._chips(), took=self._took)
+            view.tools = tools(bench, chips, took=self._took)
             if "about" in changed:
                 view.about = about(bench)
             for name in MATRICES:

@@ -121,5 +121,4 @@ def undefined(ins: Instruction, nibbles: NDArray[Any], sentence: str) -> PtxlabE
     """The refusal of metadata in which some nibbles mean nothing."""
     if ins.structure is None:
         return PtxlabError(sentence)
-    legal = ins.structure.nibbles if ins.metadata_ordered else ins.structure.unordered
-    return Refused(sentence, "E", [(row, chunk, chunk) for row, chunk in np.argwhere(~np.isin(nibbles, list(legal)))])
+    return Refused(sentence, "E", [(row, chunk, chunk) for row, chunk in np.argwhere(~np.isin(nibbles, list(ins.nibbles)))])

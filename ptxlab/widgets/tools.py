@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import gpu
 from ..arithmetic import ARCHITECTURES
-from .bench import Bench
+from .bench import GPU, Bench
 from .view import LOOKS
 
 __all__ = ["tools"]
@@ -21,7 +21,7 @@ def tools(bench: Bench, chips: Sequence[str], working: str = "", took: str = "")
     >>> found["chips"][0], found["options"][0]["options"]
     (['sm_90 Hopper', 'sm_90'], [['0', 0], ['1', 1]])
     """
-    ins, there = bench.ins, gpu.available(bench.ins)
+    ins, there = bench.ins, GPU in chips
     return {
         "looks": [{"trait": trait, **look} for trait, look in LOOKS.items()],
         "chips": [[" ".join(word for word in (chip, ARCHITECTURES.get(chip)) if word), chip] for chip in chips],
