@@ -8,6 +8,7 @@ import sys
 import xml.etree.ElementTree as ET
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -189,6 +190,21 @@ def test_matrix(shape: tuple[int, int], lettered: bool, rng: np.random.Generator
     assert figures.matrix(np.abs(values)).data[0].zmid is None
     with pytest.raises(PtxlabError, match="it takes numbers"):
         figures.matrix(values[0])
+
+
+@pytest.mark.parametrize("make", [lambda: figures.fragment(S4, "C"), lambda: figures.matrix([[1, -2]])], ids=["fragment", "matrix"])
+def test_a_notebook_gets_a_style_for_dark_themes_that_touches_no_other_figure(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The style asks for a class that Plotly makes of the `uid` of a trace; only what is shown has it, not the figure itself."""
+    display, renderers = pytest.importorskip("IPython.display"), pytest.importorskip("plotly.io").renderers
+    monkeypatch.setattr(renderers, "default", "plotly_mimetype")
+    said: list[Any] = []
+    monkeypatch.setattr(display, "display", lambda *what, **_: said.extend(what))
+    figure = make()
+    figure._ipython_display_()
+    (own,) = set(re.findall(r":has\(\.trace(\w+)\)", said[0].data))
+    shown = said[1]["application/vnd.plotly.v1+json"]
+    assert [trace["uid"] for trace in shown["data"] if trace.get("uid")] == [own]
+    assert not any(trace.uid for trace in figure.data)
 
 
 def test_html_is_one_file_that_works_offline(tmp_path: Path) -> None:

@@ -31,7 +31,9 @@ def plotly() -> Any:
 def chart(picture: Picture) -> Any:
     """The picture as a plotly Figure, at its natural size in pixels."""
     go, drawing = plotly(), draw(picture)
-    figure = go.Figure()
+    from .shown import Chart
+
+    figure = Chart()
     for panel in drawing.panels:
         figure.add_trace(_colours(go, panel))
     for width, colour, points in _outlines(drawing):
@@ -147,6 +149,8 @@ def _words(go: Any, drawing: Drawing) -> Any:
 def heat(values: np.ndarray[Any, Any], title: str, axes: tuple[str, str], centred: bool) -> Any:
     """A matrix of numbers as a heat map, with the numbers where they fit: sequential, or about zero from blue to vermilion."""
     go = plotly()
+    from .shown import Chart
+
     rows, columns = values.shape
     longest = max((len(f"{value:.5g}") for value in values.ravel().tolist()), default=1) if values.size <= 1024 else 0
     size = next((size for size in (11, 10, 9) if longest and 0.605 * size * longest + 6 <= min(52, _ROOM // columns)), None)
@@ -155,7 +159,7 @@ def heat(values: np.ndarray[Any, Any], title: str, axes: tuple[str, str], centre
     scale = [(0.0, low), (0.5, palette.PAPER), (1.0, high)] if centred else [(0.0, "#F4F6F8"), (1.0, low)]
     finite = np.abs(values[np.isfinite(values)]) if values.size else values
     limit = float(finite.max()) if finite.size else 1.0
-    figure = go.Figure(
+    figure = Chart(
         go.Heatmap(
             z=values,
             colorscale=scale,

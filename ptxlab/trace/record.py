@@ -149,9 +149,9 @@ class Trace:
 
     @property
     def last_place(self) -> Fraction | None:
-        """The worth of the last bit of D's format, in which errors are told; None where D is not finite."""
+        """The worth of the last bit of D's format, in which errors are told; None where D is zero or not finite."""
         kind = dtype(self.steps[-1].kind)
-        if not isinstance(self.value, Fraction) or not kind.is_float:
+        if not isinstance(self.value, Fraction) or not self.value or not kind.is_float:
             return None
         field = self.code >> kind.fraction_bits & ((1 << kind.exponent_bits) - 1)
         return Fraction(2) ** (max(field, 1) - kind.bias - kind.fraction_bits)
