@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import copy
+import re
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,7 @@ def assignment(lesson: lessons.Lesson, *, solved: bool) -> Any:
     cells = []
     for cell in notebook.cells:
         cells.append(copy.deepcopy(cell))
+        cells[-1].source = re.sub(r"\[(`[\w-]+`)\]\([\w-]+\.ipynb\)", r"\1", cells[-1].source)  # the other lessons are not beside it
         for exercise in lesson.exercises:
             if cell.source == exercise.cell:
                 name = exercise.name.replace(".", "-")

@@ -79,11 +79,12 @@ def test_functions_that_raise_or_return_nothing() -> None:
     assert "TypeError" in lessons.check("00.2", lambda row: row).text
 
 
-def test_verdict_renders_as_text_and_markdown() -> None:
+def test_verdict_renders_as_text_markdown_and_html() -> None:
     verdict = lessons.check("00.3", 4)
     assert repr(verdict).startswith("✗ 00.3 not quite: ")
     assert "`" not in repr(verdict)
     assert verdict._repr_markdown_().startswith("> **✗ 00.3 not quite.** ")
+    assert "<strong>✗ 00.3 not quite.</strong> That is the number of <em>registers</em>" in verdict._repr_html_()
     assert isinstance(verdict, Verdict)
     assert isinstance(lessons.exercise("00.3"), Exercise)
     assert lessons.exercise("00.3")._repr_markdown_().startswith("### ✎ Exercise 00.3")
@@ -119,6 +120,11 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "new" / "progress.json"
 
 
+def test_marks_of_a_text_become_those_of_the_page_and_nothing_else_does() -> None:
+    shown = Verdict("00.1", "right", "`a < b` in *two* steps: 4 * groupID and 2**m, 3 * 2^-24.")._repr_html_()
+    assert "<code>a &lt; b</code> in <em>two</em> steps: 4 * groupID and 2**m, 3 * 2^-24.</div>" in shown
+
+
 def test_progress_survives_the_kernel(kept: Path) -> None:
     assert ptxlab.progress().done == 0 and not kept.exists()
     lessons.check("00.3", ...)
@@ -135,7 +141,8 @@ def test_progress_survives_the_kernel(kept: Path) -> None:
     assert re.search(r"00-start-here +1/4  · · ✓ ·", said.stdout)
     assert said.stdout == f"{ptxlab.progress()}\n"
     shown = ptxlab.progress()._repr_html_()
-    assert shown.count("✓") == 1 and all(lesson.file in shown for lesson in lessons.LESSONS if lesson.exercises)
+    assert all(f'<a href="{lesson.file}.ipynb">' in shown for lesson in lessons.LESSONS if lesson.exercises)
+    assert shown.count("✓") == 1
     lessons.forget()
     assert ptxlab.progress().done == 0
 

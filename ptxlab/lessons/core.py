@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -10,6 +11,10 @@ from typing import Any, Literal
 import numpy as np
 
 __all__ = ["Exercise", "Unanswered", "Unreadable", "Verdict", "call", "exercise", "function_table", "judge", "reals", "whole", "whole_set"]
+
+
+_LOOKS = {"right": ("✓", "right", "0, 158, 115"), "wrong": ("✗", "not quite", "213, 94, 0"), "not yet": ("…", "not yet", "122, 122, 122")}
+_PANEL = "border-left: 4px solid rgb({0}); background: rgba({0}, 0.1); padding: 8px 12px; margin: 4px 0; max-width: 60em; line-height: 1.5"
 
 
 @dataclass(frozen=True)
@@ -30,7 +35,7 @@ class Verdict:
 
     @property
     def _heading(self) -> str:
-        sign, word = {"right": ("✓", "right"), "wrong": ("✗", "not quite"), "not yet": ("…", "not yet")}[self.state]
+        sign, word, _ = _LOOKS[self.state]
         return f"{sign} {self.exercise} {word}"
 
     def __repr__(self) -> str:
@@ -38,6 +43,11 @@ class Verdict:
 
     def _repr_markdown_(self) -> str:
         return f"> **{self._heading}.** {self.text}"
+
+    def _repr_html_(self) -> str:
+        text = re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(self.text, quote=False))
+        text = re.sub(r"(?<![\w*])\*(\w(?:[^*<>]*\w['’]?)?)\*(?![\w*])", r"<em>\1</em>", text)
+        return f'<div style="{_PANEL.format(_LOOKS[self.state][2])}"><strong>{html.escape(self._heading)}.</strong> {text}</div>'
 
 
 @dataclass(frozen=True)

@@ -134,9 +134,10 @@ class Progress:
                 f'<span title="{html.escape(found.name)}: {self.states[found.name]}">{sign}</span>'
                 for found, sign in zip(lesson.exercises, signs, strict=True)
             )
-            cells = (html.escape(lesson.file), html.escape(lesson.question), f"{signs.count('✓')} of {len(signs)}", bar, marks)
+            link = f'<a href="{lesson.file}.ipynb">{lesson.file}</a>'
+            cells = (link, html.escape(lesson.question), f"{lesson.minutes} min", f"{signs.count('✓')} of {len(signs)}", bar, marks)
             rows.append("<tr>" + "".join(f'<td style="text-align:left">{cell}</td>' for cell in cells) + "</tr>")
-        head = "".join(f'<th style="text-align:left">{word}</th>' for word in ("lesson", "question", "done", "", "exercises"))
+        head = "".join(f'<th style="text-align:left">{word}</th>' for word in ("lesson", "question", "time", "done", "", "exercises"))
         return f"<table><caption>{self.done} of {len(self.states)} exercises done</caption><tr>{head}</tr>{''.join(rows)}</table>"
 
 
