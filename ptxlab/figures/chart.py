@@ -16,7 +16,7 @@ from .drawing import MONO, SANS, Drawing, Panel, draw, fill
 __all__ = ["carrier", "chart", "heat", "picture_of", "plotly"]
 
 _NEEDLESS = ["select2d", "lasso2d", "zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "autoScale2d"]  # buttons; a camera and a way back stay
-_ROOM = 830  # for the cells of a matrix, on a page of 1000 pixels
+_ROOM = 678  # for the cells of a matrix, on a page of 848 pixels
 _ANCHOR = {"start": "middle right", "middle": "middle center", "end": "middle left"}
 
 
@@ -175,7 +175,7 @@ def heat(values: np.ndarray[Any, Any], title: str, axes: tuple[str, str], centre
     across = min(52, _ROOM // columns) if text else min(max(_ROOM // columns, 3), 22)
     figure.update_layout(
         title={"text": title, "font": {"size": 15}, "x": 0, "xref": "paper", "y": 1, "yref": "container", "yanchor": "top", "pad": {"t": 14}},
-        width=max(columns * across + 170, min(9.5 * len(title) + 40, 1000)),
+        width=max(columns * across + 170, min(9.5 * len(title) + 40, 848)),
         height=rows * (26 if text else max(min(across, 14), 6)) + 130,
         margin={"l": 60, "r": 20, "t": 100, "b": 20},
         modebar={"remove": _NEEDLESS},

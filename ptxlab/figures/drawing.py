@@ -22,7 +22,7 @@ _BOLD, _PLAIN = 0.68, 0.54  # letters of the widest of the sans-serif fonts, on 
 _SIZES = range(12, 8, -1)  # of text, from the usual to the smallest
 _MARGIN, _GAP, _BUTTONS = 18.0, 34.0, 70.0  # the buttons are Plotly's, right of the title
 _SLIDE, _TALL = 1400 - 2 * _MARGIN, 900  # of a product: small text, but all of it in one picture
-_ROOM = 1000 - 2 * _MARGIN  # what an output of JupyterLab shows of a picture in a window of 1280 pixels, and some air
+_ROOM = 848 - 2 * _MARGIN  # what an output of JupyterLab shows in a window of 1280 pixels with the list of files open
 
 
 @dataclass(frozen=True)
@@ -191,7 +191,10 @@ def _wrapped(text: str, letters: int) -> list[str]:
 
 
 def _fold(grids: tuple[Grid, ...]) -> tuple[list[_Line], int]:
-    """The lines of grids, and the size of their text: the largest at which they fit, or, if 10 is still too large, at which few are folded."""
+    """The lines of grids, and the size of their text: the largest at which they fit, or, if 10 is still too large, at which few are folded.
+
+    What fits at no size, because it cannot be folded, is set in the smallest.
+    """
     groups: list[list[Grid]] = []
     for grid in grids:
         if grid.below or not groups:
@@ -201,9 +204,12 @@ def _fold(grids: tuple[Grid, ...]) -> tuple[list[_Line], int]:
         lines = [[(grid, _measure(grid, size)) for grid in group] for group in groups]
         if max(_line_width(line) for line in lines) <= _ROOM:
             return lines, size
-    least = len(_folded(groups, _SIZES[-1]))
-    size = next(size for size in _SIZES if size == _SIZES[-1] or len(_folded(groups, size)) == least)
-    return _folded(groups, size), size
+    smallest = _folded(groups, _SIZES[-1])
+    for size in _SIZES:
+        lines = _folded(groups, size)
+        if len(lines) == len(smallest) and max(_line_width(line) for line in lines) <= _ROOM:
+            return lines, size
+    return smallest, _SIZES[-1]
 
 
 def _folded(groups: list[list[Grid]], size: int) -> list[_Line]:

@@ -48,6 +48,7 @@ def scaled_product(answer: Any) -> tuple[bool, str]:
             found in (INS.k * sum(FACTORS_A) * sum(FACTORS_B) + ADDED, size * sum(FACTORS_A) * sum(FACTORS_B) + ADDED),
             "Block 0 of the row meets only block 0 of the column: the factors of different blocks never meet.",
         ),
+        (found == sum(products) + ADDED, "Those are one product of each block and C. How many products has a block?"),
         (found == INS.k * sum(products) + ADDED, "Each pair of factors belongs to one block, which is half of the columns, not to all of them."),
         (found == size * (sum(FACTORS_A) + sum(FACTORS_B)) + ADDED, "The two factors of a product are multiplied with each other, not added."),
         otherwise=f"Take one block at a time: {size} products, each of them the product of two elements and two factors. Then add C.",
@@ -73,8 +74,8 @@ def factor_bytes(answer: Any) -> tuple[bool, str]:
         (found == (power, exponent + bias), "The first is right. In the second you have the exponent field; it does not stand in the lowest bits."),
         (found[0] == power, "The first is right. For `ue4m3` add its bias to the exponent and shift the field above the three fraction bits."),
         (found[0] == 127 - exponent, "The factor is below 1, so its exponent is negative: the field is smaller than the bias."),
+        (found[0] in (exponent, exponent & 0xFF), "A negative exponent is stored neither with a minus nor in two's complement: a bias is added."),
         (found[1] == small, "The second is right. A byte of `ue8m0` is the exponent plus 127, and nothing else."),
-        (found[0] == exponent & 0xFF, "Exponents are not stored in two's complement: a bias is added."),
         otherwise=f"Write {FACTOR:g} as a power of two. The exponent plus the bias is the exponent field; a power of two has fraction 0.",
     )
 
@@ -100,6 +101,7 @@ def place_a(answer: Any) -> tuple[bool, str]:
             "That lane speaks for the row eight higher. Within a quad one lane has the upper row, its neighbour the lower.",
         ),
         (found[0] in (right.lane + 2, upper.lane + 2), "Those lanes speak when thread-id-a is 1; here it is 0."),
+        (found[1] in (right.low, right.high), "That is the number of a bit. A register has four bytes, 0 to 3; byte 0 is the lowest."),
         (found == (right.lane, right.element + 2), "Those bytes are read when byte-id-a is 2; here it is 0."),
         (found[0] == right.lane, "The lane is right. The lowest byte scales the first block of the row."),
         (found[0] > 31, "There are 32 lanes, 0 to 31: rows 8 to 15 have the quads of rows 0 to 7."),
@@ -124,6 +126,7 @@ def place_b(answer: Any) -> tuple[bool, str]:
         found == expected,
         f"thread-id-b {THREAD_ID} picks the last lane of the quad of column {N}, byte-id-b {BYTE_ID} its upper two bytes, and row {K} is in block "
         f"{block}: the second of the two.",
+        (found[1] in (right.low, right.high), "That is the number of a bit. A register has four bytes, and byte 0 is the lowest."),
         (found[0] == right.lane - 1, "That is the lane for thread-id 2. The first of the two selectors is the byte-id, the second the thread-id."),
         (found == (right.lane, block), "The lane is right. That byte is read with byte-id 0; here byte-id-b chooses the upper two bytes."),
         (found == (right.lane, BYTE_ID), f"The lane is right, and so is the pair of bytes. Which of the two belongs to row {K}?"),
@@ -193,6 +196,7 @@ def by_hand(answer: Any) -> tuple[bool, str]:
         f"The largest size is {amax:g}; over {factor:g} that is {amax / factor:g}, which is between 4 and 8. The others over {factor:g} are rounded to the "
         "nearest of 0, 0.5, 1, 1.5, 2, 3, 4, 6. What comes back is each stored value times the factor.",
         (found[0] == 1 / factor, "Elements are *divided* by the factor when they are stored, and the hardware multiplies: yours is the inverse."),
+        (found[0] == math.log2(factor), "That is the exponent of the factor. The factor itself is 2 to that power."),
         (abs(found[0] - amax / LARGEST) < 0.01, "That is amax / 6, the rule for `ue4m3`. `ue8m0` holds powers of two only."),
         (found[0] == factor * 2**TOP, "That factor brings the largest to between 1 and 2. The task asks for 4 to 8, so that most of e2m1 is used."),
         (found[0] != factor, f"The factor is a power of two with 4 <= {amax:g} / factor < 8. Yours is not: try its neighbours."),
@@ -260,7 +264,8 @@ def scale_byte(answer: Any) -> tuple[bool, str]:
             (not 0 <= found <= 254, f"{about} you gave {found}, which is no factor: bytes go from 0 to 254 (255 means NaN)."),
             (
                 found == expected - 1,
-                f"{about} the factor is too small by half: the largest comes out at 8 or more. Round the logarithm down, exactly.",
+                f"{about} the factor is too small by half: the largest comes out at 8 or more. "
+                "The rule counts from 4, the highest power of two in e2m1, not from 6.",
             ),
             (found == expected + 1, f"{about} the factor is twice too large: the largest comes out below 4. Round the logarithm down, not up."),
             otherwise=f"{about} you gave {found}. Take the exponent of the largest size, subtract 2 for e2m1, add the bias 127.",

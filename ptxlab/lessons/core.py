@@ -138,7 +138,8 @@ def _number(value: Any, form: str) -> int:
         try:
             return int(value.replace("_", ""), 0)
         except ValueError:
-            raise Unreadable(f"{value!r} is not a whole number; the answer takes the form {form}.") from None
+            named = "element" in form and re.fullmatch(r"[A-Za-z](\d+)", value.strip())
+            raise Unreadable(f"{value!r} is not a whole number; {f'write {named[1]}' if named else f'the answer takes the form {form}'}.") from None
     try:
         number = np.asarray(value).item()
         if isinstance(number, (int, float)) and number == int(number):

@@ -100,7 +100,7 @@ LESSONS: tuple[Lesson, ...] = (
             "say which bits of a register tf32 reads",
             "encode 1:2 metadata by hand",
             "find stored tf32 elements and their nibbles",
-        ), 30,
+        ), 35,
     ),
     Lesson(
         "07", "other-sparse-shapes", "How much is left to learn of sparse mma?",
@@ -157,7 +157,7 @@ LESSONS: tuple[Lesson, ...] = (
             "read the machine code behind a PTX instruction",
             "tell native, split and emulated forms apart",
             "say what a cubin is, what a target is, and what the letters a and f at its end mean",
-        ), 30,
+        ), 40,
     ),
     Lesson(
         "14", "on-a-real-gpu", "Do you believe the emulator?",
@@ -165,7 +165,7 @@ LESSONS: tuple[Lesson, ...] = (
             "compile and launch a tensor-core kernel from Python",
             "compare emulator and GPU bit for bit",
             "find a fragment layout yourself by one-hot probes",
-        ), 35,
+        ), 40,
     ),
     Lesson(
         "", "atlas", "Every instruction, browsable",

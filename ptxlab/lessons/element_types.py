@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from ..dtypes import DType, dtype
 from ..mnemonic import instruction
-from .core import Unanswered, Unreadable, call, exercise, judge, reals, whole, whole_set
+from .core import Unanswered, Unreadable, exercise, judge, reals, whole, whole_set
 
 S4 = instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
 PADDED = instruction("mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e2m1.e2m1.f32")
@@ -61,6 +62,7 @@ def overflow(answer: Any) -> tuple[bool, str]:
         "Without it the 32 bits wrap round, as integers do on every processor; `.satfinite` stops at the largest value.",
         (found == expected[::-1], "The other way round: `.satfinite` is the one that stops at the end of the range."),
         (found[0] == s32.maximum + ADDED, "The true sum does not fit into 32 bits. What do the lowest 32 bits of it mean as a signed number?"),
+        (found[0] == s32.minimum, f"The smallest value is where one step leads from the largest. Here {ADDED} are added."),
         (abs(found[0] - wrapped) == 1, f"Off by one: the step from the largest to the smallest value is one step of the {ADDED}."),
         (found[0] == wrapped, "The first is right. `.satfinite` clamps the result to the range of `s32`."),
         (found[1] == s32.maximum, "The second is right. Without the clamp the sum goes round: one above the largest is the smallest."),
@@ -123,7 +125,7 @@ def nan_codes(answer: Any) -> tuple[bool, str]:
             "Those are the NaN codes of `e5m2`. Find the grey cell in the picture of `e4m3`.",
         ),
         (bool(found) and found < expected, "That one is NaN. But there is a second: what may the sign bit be?"),
-        (any(not 0 <= code < 256 for code in found), "A code of `e4m3` has eight bits."),
+        (any(not 0 <= code < 256 for code in found), "A code of `e4m3` has eight bits: two hexadecimal digits behind the `0x`, and no minus."),
         (bool(found & expected), "There are numbers among them. Only one cell of the picture is grey, and there are two signs."),
         otherwise="The grey cell is in the row of the largest exponent. Write its exponent and its fraction in binary, and put a sign before them.",
     )
@@ -131,31 +133,38 @@ def nan_codes(answer: Any) -> tuple[bool, str]:
 
 @exercise(
     "02.5",
-    "The sixteen codes of `e2m1` are one sign bit, two exponent bits, one fraction bit. **Complete the function that gives twice the value of a code** "
-    "(twice, so that 0.5 becomes a whole number). The bias is 1, and exponent 0 means: no hidden one.",
-    "def twice(code):\n    return ...",
+    "**Which numbers are the codes `0b0000` to `0b0111` of `e2m1`?** One sign bit, which is 0 here, two exponent bits, one fraction bit. The bias is 1.",
+    "values = ...  # eight numbers",
 )
 def e2m1(answer: Any) -> tuple[bool, str]:
-    form = "`twice(code)` gives a whole number"
-    found = [call(answer, code, form=form) for code in range(16)]
-    expected = [int(2 * value) for value in dtype("e2m1").decode(np.arange(16)).tolist()]
-    wrong = [code for code in range(16) if found[code] != expected[code]]
-    where = f"code 0b{wrong[0]:04b}" if wrong else ""
+    form = "eight numbers, code `0b0000` first"
+    try:
+        endless = not np.isfinite(np.asarray(answer, dtype=float)).all() and np.size(answer) == 8
+    except (TypeError, ValueError):
+        endless = False
+    if endless:
+        return False, "In `e2m1` every code is a number: there is no infinity and no NaN. Use the two formulas for all eight."
+    found = reals(answer, form, 8)
+    expected = tuple(dtype("e2m1").decode(np.arange(8)).tolist())
+    wrong = [code for code in range(8) if found[code] != expected[code]]
+    where = f"`0b{wrong[0]:04b}`" if wrong else ""
+    steps = {after - before for before, after in pairwise(found)}
     return judge(
         not wrong,
-        "0, 0.5, 1, 1.5, 2, 3, 4, 6 and their negatives: that is all e2m1 has. No infinity, no NaN.",
-        (found == list(range(16)), "You took the code for the value. Split it: sign, two exponent bits, one fraction bit."),
-        (found == [int(number / 2) for number in expected], "Those are the values themselves, cut to whole numbers. Twice the value is asked for."),
+        "That is all that e2m1 has, with the same eight below zero. The steps grow: halves up to 2, then ones, then a two.",
+        (found == tuple(range(8)), "You took the code for the number. Split it: two exponent bits, one fraction bit."),
         (
-            found[2:8] == expected[2:8] and found[:2] != expected[:2],
-            "The normal numbers are right. With exponent 0 the value is the fraction alone, on the scale of exponent 1.",
+            found[2:] == expected[2:],
+            "The last six are right. The first two have exponent field 0: no hidden one there, and the power of two is that of exponent field 1.",
         ),
-        (found[:8] == expected[:8], "The positive half is right. The highest bit is the sign; nothing else changes."),
+        (len(steps) == 1, "Your steps are all alike, as with integers. In a float each exponent doubles the step."),
+        (found == tuple(2 * number for number in expected), "All are twice too large. Did you subtract the bias?"),
+        (found == tuple(number / 2 for number in expected), "All are half of what they should be. The bias is 1, not 2."),
         (
-            found[:2] == expected[:2],
-            f"The first two are right; {where} is the first that is not. A normal number is (1 + fraction / 2) * 2^(exponent - 1).",
+            all(found[code] == expected[code] for code in range(2, 8, 2)),
+            "Those with fraction 1 go wrong among the last six. There is one fraction bit: what does it count, as three count eighths?",
         ),
-        otherwise=f"{where} is the first that is wrong. The exponent is `code >> 1 & 3`, its bias is 1, the fraction `code & 1` counts a half.",
+        otherwise=f"{where} is the first that is wrong. Which exponent field has it, which fraction, and which of the two formulas is for it?",
     )
 
 
@@ -187,6 +196,10 @@ def padded(answer: Any) -> tuple[bool, str]:
             "The sign belongs to the four bits of the element, not to the top of the byte: up there is padding.",
         ),
         (found > 0xFFFFFFFF, "A register has 32 bits: eight hexadecimal digits."),
+        (
+            len(missed := [i for i in range(4) if found >> width * i & 0xFF != codes[i] << padding]) < 3 and found & 0xC3C3C3C3 == 0,
+            f"Places and order are right, but look up {' and '.join(str(FOUR[i]) for i in missed)} in the table of `e2m1` again.",
+        ),
         otherwise="Encode each number as four bits (the table of `e2m1` is above), put two zeros before and two behind, "
         "and write the bytes from right to left.",
     )

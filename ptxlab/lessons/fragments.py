@@ -149,7 +149,7 @@ def rows_b(answer: Any) -> tuple[bool, str]:
         f"threadID_in_group is 6 % 4 = 2, so the run begins at 2 * 8, and register 1 lies 32 rows lower. All are in column groupID = {column}.",
         (
             found == frozenset(row for _, row, _ in INS.b.holds(6, 0)),
-            "Those are the rows of register 0, Figure 94 of the ISA. Register 1 is in the other figure.",
+            "Those are the rows of register 0, in the first of the manual's two figures of B. Register 1 is in the other.",
         ),
         (
             found == frozenset(range(6 * 8 % 64, 6 * 8 % 64 + 8)),

@@ -248,7 +248,7 @@ def count_split(answer: Any) -> tuple[bool, str]:
 
 @exercise(
     "13.3",
-    f"Register `a0` of lane {LANE} holds eight `u4` elements of one row of A. The first `IMMA` gets what is left after `& 0x{LOW:08X}`. "
+    f"Register 0 of A (`%a0`) in lane {LANE} holds eight `u4` elements of one row. The first `IMMA` gets what is left after `& 0x{LOW:08X}`. "
     "**Which columns of A are these?**",
     "columns = ...  # a list of columns of the 16 x 64 matrix A",
 )
@@ -271,7 +271,7 @@ def masked_columns(answer: Any) -> tuple[bool, str]:
             bool(found) and found <= expected,
             "Those are right, but there are more: how many bytes has a register, and how many elements are left in each?",
         ),
-        otherwise=f"Two steps: which columns does lane {LANE} hold in a0 (eight neighbours), and which elements have low bits in every byte?",
+        otherwise=f"Two steps: which columns does lane {LANE} hold in register 0 (eight neighbours), and which of them lie in the low half of a byte?",
     )
 
 
@@ -297,6 +297,10 @@ def emulate_u4(answer: Any) -> tuple[bool, str]:
         (
             bool((found == low + high + 2 * c).all()),
             "All products are there, but C was added twice: let one of the two begin at zero, or pass its D on.",
+        ),
+        (
+            bool((found == 2 * low + c).all()),
+            "Both products are those of the low halves. In Python `a & mask >> 4` shifts the mask, not what is left after it: set brackets.",
         ),
         (
             bool((found == low + c + U8.emulate(a & HIGH, b & HIGH, zero)).all()),

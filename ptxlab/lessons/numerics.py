@@ -150,8 +150,8 @@ def in_steps(answer: Any) -> tuple[bool, str]:
 
 @exercise(
     "12.5",
-    "**Make an input on which sm_80 and sm_90 differ**, for `mma.m16n8k8` with f16. There K is one step on both, so only the 24 and 25 places are left. "
-    "Give a row of A and a column of B, eight numbers each (fewer are filled up with zeros), and C. Any that works is right.",
+    "**Make an input on which sm_80 and sm_90 differ, and neither gives 0**, for `mma.m16n8k8` with f16. There K is one step on both, so only the "
+    "24 and 25 places are left. Give a row of A and a column of B, eight numbers each (fewer are filled up with zeros), and C. Any that works is right.",
     "inputs = ...  # (row of A, column of B, C), e.g. ([1, 2], [3, 4], 0)",
 )
 def two_chips(answer: Any) -> tuple[bool, str]:
@@ -166,7 +166,7 @@ def two_chips(answer: Any) -> tuple[bool, str]:
         raise Unreadable(f"a row of A and a column of B have at most {SHORT.k} numbers, and C is one: {form}.")
     if not all(np.isfinite(part).all() for part in (a, b, c)):
         raise Unreadable("finite numbers, please: with infinities and NaN the two chips agree.")
-    size = max(a.size, b.size)
+    size, uneven = max(a.size, b.size), a.size != b.size
     a, b = (np.pad(part, (0, size - part.size)) for part in (a, b))
     with np.errstate(over="ignore"):
         kept = [np.float64(part.astype(np.float16)) for part in (a, b)]
@@ -175,16 +175,23 @@ def two_chips(answer: Any) -> tuple[bool, str]:
         return False, "One of those numbers is too large for f16, which ends at 65504. Large products come from two factors."
     new, old = (_d(SHORT, a, b, float(c.item()), chip) for chip in ("sm_90", "sm_80"))
     lost = bool(((np.array(kept[0]) == 0) & (a != 0)).any() or ((np.array(kept[1]) == 0) & (b != 0)).any())
-    terms = [abs(x * y) for x, y in zip(*kept, strict=True) if x * y] + [abs(float(c.item()))] * bool(c.item())
-    spread = math.log2(max(terms) / min(terms)) if terms else 0.0
+    terms = [(x * y, _exponent(x) + _exponent(y)) for x, y in zip(*kept, strict=True) if x * y]
+    terms += [(float(c.item()), _exponent(float(c.item())))] * bool(c.item())
+    tops = [place for _, place in terms] or [0]
+    ours, theirs = ([_placed(value, max(tops) - _fused_of(chip).fraction_bits, "cut") for value, _ in terms] for chip in ("sm_90", "sm_80"))
     return judge(
-        new != old,
+        new != old and bool(new) and bool(old),
         f"sm_90 gives {new!r}, sm_80 gives {old!r}: a term reaches down to the one place that Hopper keeps and Ampere cuts, "
         "and what is left of the sum shows it.",
+        (new != old, "They differ, but one of them is 0, as in the table. Let something of middle size be left when the large terms have cancelled."),
         (lost, "f16 is not that small: one of your numbers became 0. Below 2^-24 it has nothing; a tiny product comes from two small factors."),
+        (uneven, "They agree. Your row and your column are not equally long: the missing numbers are zeros, and so are their products."),
         (len(terms) < 2, "With a single term nothing is aligned to anything: a difference needs a large term and a small one."),
-        (spread < 23, "All terms lie close together, and both chips keep all of them. Put more places between the largest and the smallest."),
-        (spread >= 26, "The smallest term is lost on both chips. Come closer: there is exactly one place that one keeps and the other cuts."),
+        (
+            theirs == [value for value, _ in terms],
+            "Both chips keep every bit of all your terms. Put more places between the largest and the smallest.",
+        ),
+        (ours == theirs, "The smallest term is lost on both chips. Come closer: there is exactly one place that one keeps and the other cuts."),
         otherwise="The places are right, but it does not show in D: the result is cut to 24 significant bits. "
         "Let the large terms cancel, or cross a power of two downward.",
     )
@@ -213,6 +220,7 @@ def stuck(answer: Any) -> tuple[bool, str]:
             "It never comes near the largest f16. At which size are neighbouring numbers so far apart that 16 is only half a step?",
         ),
         (found in (expected / 2, expected / 4), "There neighbours are at most 16 apart, so 16 more is still a number."),
+        (found == expected - 16, "16 more is still an f16 number: the loop goes on from there."),
         (found == 2**24, "That is where float32 would get stuck with ones added singly. Here the result is f16."),
         (found == expected + 16, "That sum is no f16 number: it is a tie between two of them."),
         otherwise="Between 2^e and 2^(e+1) the f16 numbers are 2^(e-10) apart. For which e is 16 only half of that?",
@@ -236,16 +244,19 @@ def _fused(
     last: str = "cut",
     normal: bool = False,
     with_c: bool = True,
+    whole_c: bool = False,
     zeros: bool = False,
+    fraction: int = 23,
+    from_top: bool = False,
 ) -> float:
-    """The fused step, and the variants of it that one may take it for: `how` the terms are cut, `last` how the result is."""
+    """The fused step, and the variants of it that one may take it for: `how` the terms are cut, `last` how the result is, and where."""
     products = [x * y for x, y in zip(a, b, strict=True)]
     tops = [_exponent(p) if normal else _exponent(x) + _exponent(y) for x, y, p in zip(a, b, products, strict=True) if p or zeros]
     tops += [_exponent(c)] if (c or zeros) and (with_c or not tops) else []
     if not tops:
         return 0.0
-    total = math.fsum(_placed(term, max(tops) - bits, how) for term in (c, *products))
-    return _placed(total, _exponent(total) - 23, last) if total else 0.0
+    total = math.fsum([c if whole_c else _placed(c, max(tops) - bits, how), *(_placed(term, max(tops) - bits, how) for term in products)])
+    return _placed(total, (max(tops) if from_top else _exponent(total)) - fraction, last) if total else 0.0
 
 
 def _placed(x: float, place: int, how: str) -> float:
@@ -264,6 +275,13 @@ _VARIANTS: dict[str, dict[str, Any]] = {
     "Negative terms come out too far from zero: `floor` goes down, but the cut goes *toward zero*, for both signs.": {"how": "floor"},
     "The result is rounded to nearest. On a tensor core an f32 result is cut toward zero, too.": {"last": "nearest"},
     "The sum of the cut terms is right, but it has too many bits: D is a float32, cut to 23 bits of fraction.": {"last": "exact"},
+    "You add exactly and round to nearest. First the terms are cut, each of them; and at the end the sum is cut, too.": {
+        "how": "exact",
+        "last": "nearest",
+    },
+    "You keep 24 bits of fraction at the end. A float32 has 23, and the 1 before them.": {"fraction": 24},
+    "The last cut is counted from the exponent of the *sum*. It may be smaller than the largest of the terms, or larger.": {"from_top": True},
+    "C is a term like the others: it is cut, too.": {"whole_c": True},
     "That is the sum of Ampere: 24 places. sm_90 keeps one more.": {"bits": 24},
     "You keep 23 places, as float32 does. The alignment of sm_90 keeps 25.": {"bits": 23},
     "You normalised the products: 1.5 * 1.5 = 2.25 counts with exponent 0 + 0, the sum of its *factors'* exponents, not with 1.": {"normal": True},
@@ -316,6 +334,10 @@ def fused_sum(answer: Any) -> tuple[bool, str]:
         (all(mine == -right for mine, right in zip(given, expected, strict=True)), f"The sign is exchanged. ({about}.)"),
         (given == [_chain_of(*case) for case in cases], f"That is a chain of float32 additions. A tensor core adds all terms at once. ({about}.)"),
         (given[0] != 0, "With nothing but zeros the sum is 0."),
+        (
+            bool(np.allclose(given, [_fused(*case, how="exact", last="exact") for case in cases], rtol=1e-12, atol=0)),
+            f"That is the exact sum. The tensor core cuts: first each term, 25 places below the largest exponent, then the sum. ({about}.)",
+        ),
         otherwise=f"{about}; print the terms, the largest exponent and what each cut leaves, and compare with `ins.trace`.",
     )
 

@@ -18,6 +18,7 @@ PADDED = instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kin
 HALF = instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32")
 INT4 = instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
 AT, COL = 13, 45
+_COUNTED = "The first two are right. For the third, count the values that the selector may have: where only 0 is legal, that is also a value."
 
 
 @cache
@@ -47,6 +48,7 @@ def predict(answer: Any) -> tuple[bool, str]:
         "of all lanes, so there is nothing to select.",
         (found == as_s4, "That is `m16n8k64` with s4. The shape is the same, but every element is twice as wide."),
         (found[0] == 2 * expected[0], "That is all of A. Only half of it is stored."),
+        (found[:2] == expected[:2] and not found[2], _COUNTED),
         (
             found[:2] == expected[:2],
             "The registers are right. The structure is 2:4: how many chunks has a row, how many nibbles has A, and how many lanes does it take to hold them?",
@@ -72,6 +74,7 @@ def unseen(answer: Any) -> tuple[bool, str]:
         f"K x bits / 128 = {k} x {bits} / 128 registers, of A and of B. Twice the chunks of `m16n8k32`, so all four lanes must speak and one selector is left.",
         (found == known, "That is `m16n8k32`. K is twice as large here."),
         (found == (BYTES.a.registers, BYTES.b.registers, len(BYTES.selectors)), "That is `m16n8k64` with s8. An f16 has twice as many bits."),
+        (found[:2] == expected[:2] and not found[2], _COUNTED),
         (found[:2] == expected[:2], "The registers are right. With twice as many chunks as in `m16n8k32`, how many lanes of each four must speak?"),
         (found[0] == 2 * expected[0], "That would be all of A. Only half is stored."),
         (found[2] == expected[2], "The selectors are right. How many registers has `m16n8k32`, and what happens to them when K doubles?"),
@@ -82,7 +85,7 @@ def unseen(answer: Any) -> tuple[bool, str]:
 @exercise(
     "07.3",
     f"`m16n8k64` with s8. `A[{AT}][{COL}]` is not zero (row and column of the **full** A). **Which lane stores it, and in which register, 0 to 3?**",
-    "place = ...  # (lane, register)",
+    "place = ...  # (lane, register), the register as a number from 0 to 3",
 )
 def where_a(answer: Any) -> tuple[bool, str]:
     found = whole(answer, 2, "`(lane, register)`")
@@ -94,10 +97,10 @@ def where_a(answer: Any) -> tuple[bool, str]:
     return judge(
         found == (right.lane, right.register),
         f"Eight columns of the full A for each lane: column {COL} is {COL - 32} in the right half, so threadID_in_group is {COL % 32 // 8}. "
-        f"Right half and lower rows: the last register.",
+        f"Right half and row groupID + 8: the last register.",
         (found == (above.lane, above.register), "The lane is right, but that register holds the row eight higher."),
         (found == (left.lane, left.register), "The lane is right, but that register holds columns 0 to 31."),
-        (found == (both.lane, both.register), "The lane is right, but that register holds the upper rows and the left half of the columns."),
+        (found == (both.lane, both.register), "The lane is right, but that register holds row groupID and the left half of the columns."),
         (
             found[0] == unhalved,
             f"groupID is right. But you took {COL} for a *stored* column: a lane answers for eight columns of the full A and stores four.",
@@ -125,6 +128,7 @@ def where_e(answer: Any) -> tuple[bool, str]:
     return judge(
         found == (right.lane, right.low, right.high),
         f"Column {COL} is in chunk {chunk}, one of chunks 8 to 15: T2 and T3 have them. Row {AT} is groupID + 8: the second of the two.",
+        (found == (right.lane, right.high, right.low), "Lane and bits are right; write the lowest bit before the highest."),
         (found == (above.lane, above.low, above.high), "Everything fits, but for the row eight higher."),
         (
             found[0] in (left.lane, value),
@@ -140,7 +144,7 @@ def where_e(answer: Any) -> tuple[bool, str]:
         (found[0] > 31, "Rows 8 to 15 share the lanes of rows 0 to 7."),
         (
             found[1:] == (right.low, right.high),
-            "The bits are right. T0 and T1 have chunks 0 to 7, T2 and T3 the others; which of the two has the lower row?",
+            "The bits are right. T0 and T1 have chunks 0 to 7, T2 and T3 the others; which of the two has row groupID + 8?",
         ),
         otherwise="A chunk is four columns wide, and all four lanes of the group speak: "
         "T0 and T1 for chunks 0 to 7 of their rows, T2 and T3 for chunks 8 to 15.",
@@ -165,6 +169,7 @@ def padded(answer: Any) -> tuple[bool, str]:
             "Pair-wise 4:8 is for elements that are packed two in a byte. Here each has its own byte, and a part of a chunk is a byte.",
         ),
         (found[0] == as_s4[0], "How many elements fit into a register, if each takes a byte?"),
+        (found[:2] == expected[:2] and not found[2], _COUNTED),
         (found[:2] == expected[:2], "The first two are right. Count the chunks of a row, and then the lanes that their nibbles need."),
         otherwise="Take the width of the container, 8 bits, wherever a rule says *bits*.",
     )
@@ -201,8 +206,16 @@ def first_column(answer: Any) -> tuple[bool, str]:
         ),
         (all(found[at] == int(2 * _columns(at[0])[at[1], at[2]]) for at in asked), "Close: firstcol is the same for all elements of one register."),
         (
-            all(found[at] == first(at[0], at[1], at[2] % (64 // at[0])) for at in asked),
+            all(found[at] == first(*at) for at in asked if at[1] < 4),
+            f"{where} Lanes 0 to 3 are right in every shape. The next four lanes hold the next row, and begin at column 0 again.",
+        ),
+        (
+            all(at[2] >= 64 // at[0] for at in wrong),
             f"{where} The first two registers of every shape are right. Where does the next pair of registers begin?",
+        ),
+        (
+            all(at[2] >= 32 // at[0] for at in wrong),
+            f"{where} The first register of every lane is right. The second one has the *same* columns, eight rows lower.",
         ),
         (len({at[0] for at in wrong}) < 4, f"{where} For some widths it is right: what changes with the number of elements in a register?"),
         otherwise=f"{where} Begin with s8: four elements in a register out of eight columns, so T0 has columns 0 to 7, T1 columns 8 to 15.",
@@ -244,6 +257,15 @@ def speaker(answer: Any) -> tuple[bool, str]:
         (
             all(found[at] == right[(*at[:4], 0)] for at in asked),
             f"{where} With selector 0 everything is right. The selector moves by as many lanes as speak together.",
+        ),
+        (all(at[2] >= 8 and found[at] > 31 for at in wrong), f"{where} There are 32 lanes: rows 8 to 15 share those of rows 0 to 7."),
+        (
+            set(failing) <= {at for at in shapes() if at[0] < 16 and len(shapes()[at].selectors) == 1},
+            f"{where} Only the long shapes with narrow elements are wrong. There a row has sixteen chunks, and one lane has room for eight.",
+        ),
+        (
+            set(failing) <= {at for at in shapes() if at[0] >= 16 and len(shapes()[at].selectors) == 2},
+            f"{where} Only the long shapes with 16 bits and more are wrong. There a row has eight chunks, and a lane has four of each of its two rows.",
         ),
         (
             bool(failing) and all(bits < 16 for bits, _ in failing),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -99,8 +100,8 @@ def operand_number(answer: Any) -> tuple[bool, str]:
         (found == expected + 1, "The numbers begin with %0, not with %1."),
         (found == a + 1, "Those that are written come first: D has numbers as well."),
         (found == expected - 1, "That is `b[0]`: b is counted from 0."),
-        (found == d + 1, "That is where A stands. The order is D, A, B, C, as in PTX."),
-        (found == d + a + F16.c.registers + 1, "C comes last: the order is D, A, B, C, as in PTX."),
+        (found in range(d, d + a), "That is where A stands. The order is D, A, B, C, as in PTX."),
+        (found in range(d + a + b, d + a + b + F16.c.registers), "C comes last: the order is D, A, B, C, as in PTX."),
         (found == 1, "That is its number within B. Before it stand D and A, with all their registers."),
         otherwise="Count the registers: D first, then A, then B, each as many as the type and the shape need, beginning with 0.",
     )
@@ -112,7 +113,7 @@ def operand_number(answer: Any) -> tuple[bool, str]:
     "blocks = ...",
 )
 def blocks(answer: Any) -> tuple[bool, str]:
-    (found,) = whole(answer, 1, "a number of blocks")
+    (found,) = whole(math.ceil(answer) if isinstance(answer, float) and math.isfinite(answer) else answer, 1, "a number of blocks")
     warps = THREADS // INS.lanes
     return judge(
         found == -(-MMAS // warps),
@@ -136,6 +137,7 @@ def different(answer: Any) -> tuple[bool, str]:
     cases = (
         ("two equal arrays", [1.0, 2.0], [1.0, 2.0]),
         ("1 and 2 in one place", [1.0, 2.0], [1.0, 1.0]),
+        ("1.25 and 1.5", [1.25, 1.0], [1.5, 1.0]),
         ("NaN and the same NaN", [nan, 1.0], [nan, 1.0]),
         ("0 and -0", [0.0, 1.0], [-0.0, 1.0]),
         ("two NaN with other bits", [nan, 1.0], [other, 1.0]),
@@ -152,11 +154,15 @@ def different(answer: Any) -> tuple[bool, str]:
             return judge(
                 False,
                 "",
+                (
+                    name.startswith("1.25") and found == 0,
+                    f"{say}A conversion to whole numbers makes both of them 1. Do not convert: look at the same memory as another type.",
+                ),
                 (name.startswith("NaN and"), f"{say}NaN is not equal to itself as a *number*, though its bits are the same. Compare the bits."),
                 (name.startswith("0 and"), f"{say}As *numbers* they are equal, but the sign bit differs. Compare the bits."),
                 (name.startswith("two NaN"), f"{say}Both are NaN, but they have other bits, and a chip has a NaN of its own: 0x7FFFFFFF."),
                 (name.startswith("1 and the next"), f"{say}They differ in the last bit, and that one counts: close is not the same."),
-                (name == "a matrix", f"{say}Count elements, not rows."),
+                (name == "a matrix", f"{say}Count every element that differs: not rows, and not only whether there is one."),
                 otherwise=f"{say}Look at the same memory as whole numbers, `x.view(np.uint32)`, and count where they differ.",
             )
     return True, "A view gives the bits as whole numbers, and these know neither NaN nor two zeros. So does every comparison in ptxlab's tests."
@@ -164,7 +170,7 @@ def different(answer: Any) -> tuple[bool, str]:
 
 @exercise(
     "14.4",
-    "For the probe above, column 0 of B held 1 to 32, one number for each k. With `s4` that does not fit: B holds -8 to 7, and k goes to 64. But B has "
+    "For the probe above, column 0 of B held 1 to 32, one number for each k. With `s4` that does not fit: B holds -8 to 7, and k goes up to 63. But B has "
     f"{S4.n} columns. **Write `row_of_b(k)`**, {S4.n} numbers for row k of B, so that the answer tells every k from all others, and from no answer at all.",
     "def row_of_b(k):\n    return ...",
 )

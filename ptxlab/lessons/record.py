@@ -16,8 +16,9 @@ from .course import LESSONS, Lesson
 
 __all__ = ["Progress", "file", "forget", "progress", "record"]
 
-_FRAME = "display:inline-block;width:120px;height:8px;border:1px solid #8a8a8a;border-radius:4px"
+_FRAME = "display:inline-block;width:80px;height:8px;border:1px solid #8a8a8a;border-radius:4px"
 _FILL = "display:block;width:{:.0f}%;height:100%;border-radius:4px;background:#0072B2"
+_WRAPS = ("white-space:nowrap", "", *4 * ("white-space:nowrap",))  # only the question may take two lines
 _SIGNS = {"right": "✓", "wrong": "✗", "not yet": "·"}
 
 
@@ -136,7 +137,9 @@ class Progress:
             )
             link = f'<a href="{lesson.file}.ipynb">{lesson.file}</a>'
             cells = (link, html.escape(lesson.question), f"{lesson.minutes} min", f"{signs.count('✓')} of {len(signs)}", bar, marks)
-            rows.append("<tr>" + "".join(f'<td style="text-align:left">{cell}</td>' for cell in cells) + "</tr>")
+            rows.append(
+                "<tr>" + "".join(f'<td style="text-align:left;{wrap}">{cell}</td>' for wrap, cell in zip(_WRAPS, cells, strict=True)) + "</tr>"
+            )
         head = "".join(f'<th style="text-align:left">{word}</th>' for word in ("lesson", "question", "time", "done", "", "exercises"))
         return f"<table><caption>{self.done} of {len(self.states)} exercises done</caption><tr>{head}</tr>{''.join(rows)}</table>"
 

@@ -10,7 +10,7 @@ from ..catalog import products
 from ..memory import Tile
 from ..mnemonic import instruction
 from ..sparsity import STRUCTURES
-from .core import call, exercise, function_table, judge, whole, whole_set
+from .core import exercise, function_table, judge, whole, whole_set
 
 INS = instruction("wgmma.mma_async.sp.sync.aligned.m64n16k64.f32.e4m3.e4m3")
 QUADS = STRUCTURES["2:4"]
@@ -19,6 +19,7 @@ A_ROW, A_COL, NIBBLE = 37, 42, 0b1110
 E_ROW, E_CHUNK = 45, 10
 B_ROW, B_COL = 20, 11
 N_ASKED = (8, 24, 40, 48, 56, 256)
+SPARE = 100
 
 
 @exercise(
@@ -72,23 +73,25 @@ def where_d(answer: Any) -> tuple[bool, str]:
 
 @exercise(
     "10.3",
-    "**Write the function** that gives the 32-bit registers of D in every lane, for an N and for the bits of an element of D "
-    "(32 for f32 and s32, 16 for f16: two share a register).",
-    "def registers(n, bits):\n    return ...",
+    f"A kernel can spare {SPARE} registers of every lane for D, with elements of 32 bits. **What is the largest N it can take for `e4m3`, and for `s8`?**",
+    "largest = ...  # (N for e4m3, N for s8)",
 )
-def d_registers(answer: Any) -> tuple[bool, str]:
-    form = "`registers(n, bits)` gives a number of registers"
-    rows = {(row.n, row.d.dtype.bits): row.d.registers for row in products("wgmma.sp")}
-    found = {given: call(answer, *given, form=form) for given in rows}
-    n, bits = next((given for given in rows if found[given] != rows[given]), (0, 0))
+def largest_n(answer: Any) -> tuple[bool, str]:
+    found = whole(answer, 2, "`(N for e4m3, N for s8)`")
+    rows = [row for row in products("wgmma.sp") if row.k == INS.k and row.d.dtype.bits == 32]
+    legal = {kind: {row.n for row in rows if row.a_type == kind} for kind in ("e4m3", "s8")}
+    fit = {kind: max(row.n for row in rows if row.a_type == kind and row.d.registers <= SPARE) for kind in legal}
+    expected = fit["e4m3"], fit["s8"]
     return judge(
-        found == rows,
-        f"64 x N elements over 128 lanes. At N = 256, f32, that is {rows[256, 32]}: half of the 255 registers that a thread can have at all.",
-        (found == {given: 4 * count for given, count in rows.items()}, "You shared D among 32 lanes; a warpgroup has 128."),
-        (found == {given: 128 * count for given, count in rows.items()}, "That is the whole of D, in registers. Each lane holds its share."),
-        (all(found[given] == rows[given] for given in rows if given[1] == 32), "Right for 32 bits. Two f16 share a register."),
-        (all(found[given] == rows[n, 32] * 2 for given in rows for n in [given[0]] if given[1] == 16), "The other way round: f32 is the wide one."),
-        otherwise=f"Look at N = {n} with {bits} bits: 64 x {n} elements, shared among 128 lanes; how many of a lane's elements fit into 32 bits?",
+        found == expected,
+        f"64 x N elements over 128 lanes are N/2 registers: N may be {2 * SPARE}. FP8 takes every multiple of 8, the integers beyond 32 only multiples of 16.",
+        (found == expected[::-1], "The other way round: which of the two types is the choosy one?"),
+        (found == (expected[0], expected[0]), "Right for `e4m3`. The integers do not take every multiple of 8."),
+        (found[0] > expected[0] and found[0] in legal["e4m3"], f"With that N, D takes {found[0] // 2} registers of every lane."),
+        (found[0] not in legal["e4m3"], "Not every number is an N: FP8 takes multiples of 8, up to 256."),
+        (found[0] < expected[0], "For `e4m3` N may be larger. D has 64 x N elements, and 128 lanes share them: how many are in one lane?"),
+        (found[1] not in legal["s8"], "Right for `e4m3`. But `s8` does not take that N: look at exercise 10.1."),
+        otherwise="Right for `e4m3`. Which N of `s8` are near it? Look at exercise 10.1.",
     )
 
 
@@ -170,7 +173,7 @@ def speaker(answer: Any) -> tuple[bool, str]:
         (not (table != expected % 32).any(), "Right inside each warp. The lanes of the warpgroup count on from warp to warp."),
         (
             not (table != group + 2 * lower + right).any(),
-            "The two bits have changed places: T0 and T1 have the two *rows*, the pairs (T0, T1) and (T2, T3) the two halves of a row.",
+            "The two bits have changed places: the first and second lane of a group have the two *rows*, the third and fourth the other half of them.",
         ),
         (not (table != group + lower).any(), f"Look at {first}: the right half of a row, from chunk 8 on, is with the other two lanes of the four."),
         (not (table != group + 2 * right).any(), f"Look at {first}: row groupID + 8 is with the odd lanes."),

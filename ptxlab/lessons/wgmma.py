@@ -10,7 +10,7 @@ from ..catalog import products
 from ..describe.picture import Cell, Grid, Header, Picture, bits
 from ..memory import SWIZZLES, Tile
 from ..mnemonic import instruction
-from .core import call, exercise, function_table, judge, whole
+from .core import exercise, function_table, judge, whole
 
 INS = instruction("wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16")
 WIDE = instruction("wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16")
@@ -19,6 +19,7 @@ LANE = 77
 KINDS = ("tf32", "bf16", "e5m2", "b1")
 CORE = 128  # bytes of a core matrix: 8 rows of 16
 ADDRESS = 0x1400
+PIECES = ((6, 1), (13, 3))  # (row, piece)
 SWIZZLED = Tile.of(FP8.b, 64)
 SWIZZLED_AT = 0x2C00
 FOUND = SWIZZLED.descriptor(SWIZZLED_AT)
@@ -87,7 +88,8 @@ def rows_of_lane(answer: Any) -> tuple[bool, str]:
         ),
         (upper in found, "The upper row is right. How far below does a lane of mma have its second row?"),
         (lower in found, "The lower row is right. How far above it is the other one?"),
-        (any(row > 63 for row in found), "D has 64 rows."),
+        (LANE // 32 * 16 + LANE % 32 in found, "The warp is right. But inside it you took the lane as the row: four lanes share a row."),
+        (any(row > 63 for row in found), "D has 64 rows; which of the four warps has this lane?"),
         otherwise="First the warp (lane // 32) and its 16 rows, then groupID of the lane inside its warp, then the row eight below.",
     )
 
@@ -134,10 +136,8 @@ def depth(answer: Any) -> tuple[bool, str]:
         "32 bytes in each row, whatever the type: half the bits, twice the depth.",
         (found == expected[::-1], "The other way round: the wider the element, the fewer fit into 32 bytes."),
         (found == tuple(k * 2 for k in expected), "Twice as deep is the *sparse* form, which stores half of its A."),
-        (
-            found == tuple(32 // max(1, b // 8) for b in sizes.values()),
-            "The bytes are right where an element has whole bytes. Of single bits, how many are 32 bytes?",
-        ),
+        (found[:-1] == expected[:-1], "All but b1: how many single bits are 32 bytes?"),
+        (found == tuple(k // 2 for k in expected), "That is 16 bytes, half of a row."),
         (found[1:] == expected[1:], "All but tf32: it has 19 bits of its own, but in memory and in registers it stands in 32."),
         (found == tuple(32 // b for b in sizes.values()), "You divided 32 *bits*. A row of A has 32 bytes."),
         otherwise="Divide the 32 bytes of a row by the size of an element. How many bits are 32 bytes?",
@@ -174,6 +174,10 @@ def encode(answer: Any) -> tuple[bool, str]:
             "Those are bytes. Every field counts in units of 16 bytes: the last hexadecimal digit is dropped.",
         ),
         (
+            found == ADDRESS >> 4 | leading << 16 | stride << 32,
+            "The start address is right. The two offsets are right in bytes, but they too count units of 16 bytes.",
+        ),
+        (
             found == Tile.of(WIDE.b).descriptor(ADDRESS),
             "That is the order of the picture above, along k first. Here the core matrices go along n first: how far is it to the neighbour along k?",
         ),
@@ -194,37 +198,39 @@ def encode(answer: Any) -> tuple[bool, str]:
 
 @exercise(
     "09.5",
-    "Rows of 64 bytes have four pieces. **Write the function for the 64-byte swizzle:** in which of the four places does piece `piece` of row `row` lie? "
-    "The rule is the same: bits 4 and up of the byte address are XORed with bits 7 and up, here two of them. "
-    "Mind that **two** rows of 64 bytes fill 128.",
-    "def place(row, piece):\n    return ...",
+    "Now the 64-byte swizzle. Rows of 64 bytes have four pieces, and **two** rows fill 128 bytes. Two bits are XORed: bits 4 and 5 of the byte address "
+    f"with bits 7 and 8. **In which of its row's four places does piece {PIECES[0][1]} of row {PIECES[0][0]} lie, and in which piece {PIECES[1][1]} of row "
+    f"{PIECES[1][0]}?**",
+    "places = ...  # (first, second), each from 0 to 3",
 )
 def swizzled_place(answer: Any) -> tuple[bool, str]:
+    found = whole(answer, len(PIECES), "two places, each from 0 to 3")
     tile = Tile(bits=16, rows=16, k=32, swizzle=64)
-    form = "`place(row, piece)` gives a place from 0 to 3"
-    table = np.array([[call(answer, row, piece, form=form) for piece in range(4)] for row in range(16)])
-    expected = tile.offsets[:, :: tile.piece] // 16 % 4
-    row, piece = np.indices(table.shape)
-    wrong = np.argwhere(table != expected)
-    first = f"row {wrong[0][0]}, piece {wrong[0][1]}" if len(wrong) else ""
+    expected = tuple(int(tile.offset(row, piece * tile.piece)) // 16 % 4 for row, piece in PIECES)
     return judge(
-        not len(wrong),
-        "Two rows share a value, four values share the pieces, and after eight rows the pattern repeats: "
-        "512 bytes, which is why such a tile begins at a multiple of 512.",
-        (not (table != piece).any(), "That is no swizzle at all: every piece stays at home."),
-        (not (table != (piece ^ row)).any(), f"Look at {first}: there are only four places, and two rows share what they are XORed with."),
-        (not (table != (piece ^ row % 4)).any(), f"Look at {first}. That changes with every row. How many rows fit into 128 bytes?"),
-        (not (table != (piece ^ row // 4 % 2)).any(), "That is the 32-byte swizzle, where four rows fill 128 bytes."),
+        found == expected,
+        "Two rows share what they are XORed with, and after eight rows the pattern repeats: 512 bytes, which is why such a tile begins at a multiple of 512.",
+        (found == tuple(piece for _, piece in PIECES), "That is no swizzle at all: every piece stays at home."),
+        (found == expected[::-1], "Right numbers, wrong order."),
         (
-            not (table != (piece ^ row // 2)).any(),
-            f"Right for the first eight rows. Look at {first}: only two bits of the row are used, then it begins again.",
+            found == tuple(piece ^ row % 4 for row, piece in PIECES),
+            "That changes with every row. But two rows of 64 bytes share bits 7 and 8 of the address.",
         ),
         (
-            not (table != (piece + row // 2) % 4).any(),
-            f"The rows are paired rightly, but you turn the pieces round in a circle. Look at {first}: XOR exchanges them.",
+            found == tuple(piece ^ row // 4 % 2 for row, piece in PIECES),
+            "That is the 32-byte swizzle, where four rows fill 128 bytes and one bit is XORed.",
         ),
-        (bool((table > 3).any()) or bool((table < 0).any()), "There are only four places, 0 to 3."),
-        otherwise=f"Look at {first}. Write the byte address row * 64 + piece * 16 in binary: bits 7 and 8 are XORed into bits 4 and 5.",
+        (
+            found == tuple((piece + row // 2) % 4 for row, piece in PIECES),
+            "The rows are paired rightly, but you turned the pieces round in a circle. XOR exchanges them.",
+        ),
+        (any(not 0 <= place < 4 for place in found), "There are only four places, 0 to 3: of the row's number, too, only two bits are used."),
+        (
+            found[0] == expected[0],
+            "The first is right. For the second, write row * 64 + piece * 16 in binary and mark bits 4, 5, 7 and 8; bit 9 plays no part.",
+        ),
+        (found[1] == expected[1], "The second is right. For the first, write row * 64 + piece * 16 in binary and mark bits 4, 5, 7 and 8."),
+        otherwise="Write the byte address row * 64 + piece * 16 in binary: bits 7 and 8 are XORed into bits 4 and 5, and these two are the place.",
     )
 
 
@@ -247,9 +253,14 @@ def read_descriptor(answer: Any) -> tuple[bool, str]:
         (found[0] != SWIZZLED_AT, "Look at the lowest 14 bits for the address, and mind the unit. Bit 16 belongs to the next field already."),
         (found[1] == SWIZZLED.stride >> 4, "The address is right. The stride field, too, counts units of 16 bytes."),
         (found[1] == SWIZZLED.leading, "The address is right. What you read next is the leading offset, bits 16 to 29; the stride begins at bit 32."),
+        (
+            found[1] == int(f"{SWIZZLED.stride >> 4:x}") * 16,
+            "The address is right. The digits of the stride are hexadecimal, as all of the descriptor: what number is `0x20`?",
+        ),
         (found[1] != SWIZZLED.stride, "The address is right. The stride is in bits 32 to 45, in units of 16 bytes."),
         (found[2] == code, f"Address and stride are right. {code} is the code; which width does it stand for?"),
-        otherwise="Address and stride are right. The swizzle code is in bits 62 and 63, and the codes do not ascend with the width: look at the table.",
+        otherwise="Address and stride are right. The swizzle code is in bits 62 and 63, and the codes do not ascend with the width: "
+        "look them up under the picture of the descriptor.",
     )
 
 
@@ -291,5 +302,9 @@ def waited(answer: Any) -> tuple[bool, str]:
         (found == (expected[1], expected[1]), "Safe, but for one of them not the earliest: how many groups may be pending after `wait_group 1`?"),
         (found == (expected[0], expected[0]), "After `wait_group 1` one group may still be pending. Which?"),
         (any(not 0 <= line < len(PROGRAM) for line in found), f"The lines are numbered 0 to {len(PROGRAM) - 1}."),
+        (
+            any("wait_group" not in line for line in (PROGRAM[n][0] for n in found if 0 <= n < len(PROGRAM))),
+            "Only a `wait_group` waits. Starting a product or committing a group returns at once.",
+        ),
         otherwise="A result may be read after a `wait_group` that waits for its group. `wait_group N` leaves the N youngest groups pending.",
     )

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from ..mnemonic import instruction
-from .core import call, exercise, judge, whole, whole_set
+from .core import call, exercise, judge, whole
 
 S4 = instruction("wmma.mma.sync.aligned.row.col.m8n8k32.s32.s4.s4.s32")
 XOR = instruction("wmma.mma.xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32")
 AND = instruction("wmma.mma.and.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32")
-LDM = (16, 32, 48, 64, 100, 128)
+WIDTH, LINE = 100, 3
 ROW, COL = 3, 77
 ONES = 40
 WORD = (3, -1, 7, 0, -8, 1, 2, -3)
@@ -34,10 +34,9 @@ def storage(answer: Any) -> tuple[bool, str]:
         f"8 x 128 bits over 32 lanes; {XOR.a.elements_per_register} of them make one `unsigned`.",
         (found == (total, total // 32), "That is the whole matrix. A fragment is what one of the 32 lanes holds."),
         (found == expected[::-1], "Right numbers, wrong order: elements are the single bits."),
-        (
-            found == (expected[0], expected[0]),
-            "`num_elements` is right. But bits are not stored one by one: the document gives how many share a storage element.",
-        ),
+        (found == (XOR.k, XOR.k // 32), "That is a whole row of A. How many lanes share a row?"),
+        (found == (expected[0], expected[0]), "`num_elements` is right. But bits are not stored one by one: many share a storage element."),
+        (found[0] == total, "All those elements are the whole matrix. A fragment is what one of the 32 lanes holds."),
         (found[0] == expected[0], "`num_elements` is right. How many bits fit into one `unsigned`?"),
         (found == (S4.a.elements_per_register, S4.a.registers), "Those are the counts of the s4 fragment, 8 x 32 elements of four bits."),
         otherwise="Divide the 8 x 128 bits of A among 32 lanes, then by the bits of one storage element.",
@@ -50,7 +49,7 @@ def storage(answer: Any) -> tuple[bool, str]:
     "word = ...",
 )
 def packed(answer: Any) -> tuple[bool, str]:
-    (found,) = whole(answer, 1, "one number of 32 bits")
+    (found,) = whole(answer, 1, "`0x...`, one number of 32 bits")
     codes = [value & 15 for value in WORD]
     expected = sum(code << 4 * at for at, code in enumerate(codes))
     magnitude = sum((abs(v) & 7 | (8 if v < 0 else 0)) << 4 * at for at, v in enumerate(WORD))
@@ -77,34 +76,42 @@ def packed(answer: Any) -> tuple[bool, str]:
 
 @exercise(
     "08.3",
-    f"**Which of {', '.join(map(str, LDM[:-1]))} and {LDM[-1]} are legal values of `ldm` for `s4`?** (`ldm` counts elements.)",
-    "legal = ...  # a list",
+    f"A matrix of `s4` has rows of {WIDTH} elements. You may leave room at the end of each row. **What is the smallest legal `ldm`, and at which 32-bit "
+    f"word of the buffer does row {LINE} then begin?** (Rows and words count from 0.)",
+    "padded = ...  # (ldm, word)",
 )
 def leading(answer: Any) -> tuple[bool, str]:
-    found = whole_set(answer, "a list of numbers")
-    expected = frozenset(ldm for ldm in LDM if ldm * S4.a.dtype.bits % 128 == 0)
+    found = whole(answer, 2, "`(ldm, word)`")
+    step, share = 128 // S4.a.dtype.bits, S4.a.elements_per_register
+    ldm = -(-WIDTH // step) * step
+    expected = ldm, LINE * ldm // share
     return judge(
         found == expected,
-        "Multiples of 32 elements of four bits: rows begin every 16 bytes.",
+        f"{step} elements of four bits are 16 bytes, and {ldm} is the next multiple of {step}; {LINE} rows of {ldm // share} words come before row {LINE}.",
+        (found == expected[::-1], "Right numbers, wrong order: `ldm` first."),
+        (found[0] == WIDTH, "Then the next row would begin in the middle of 16 bytes. Which multiple must `ldm` be?"),
+        (found[0] % 128 == 0 and found[0] > ldm, "That is legal, but not the smallest: did you take the rule of `b1`?"),
+        (found[0] % step == 0 and found[0] > ldm, "That is legal, but not the smallest."),
+        (found[0] % step == 0 and found[0] < WIDTH, f"Then rows would overlap: they have {WIDTH} elements."),
         (
-            found == frozenset(ldm for ldm in LDM if ldm % 16 == 0),
-            "Those are multiples of 16 *elements*. 16 *bytes* are more elements than that when an element has four bits.",
+            found[0] % 16 == 0 and found[0] != ldm,
+            "That is a multiple of 16 *elements*. 16 *bytes* are more elements than that when an element has four bits.",
         ),
+        (found[0] % share == 0 and found[0] != ldm, "With that, rows begin at whole words. They must begin at multiples of 16 bytes."),
+        (found[0] != ldm, f"`ldm` for `s4` must be a multiple of {step}: rows begin at multiples of 16 bytes."),
+        (found[1] == LINE * ldm, "`ldm` is right. Where row 3 begins you counted in elements; how many of them share a word?"),
+        (found[1] == LINE * ldm // 2, "`ldm` is right. Where row 3 begins you counted in bytes; a word has four."),
         (
-            found == frozenset(ldm for ldm in LDM if ldm % 128 == 0),
-            "That is the rule for b1. An s4 element has four bits, so fewer of them fill 16 bytes.",
+            found[1] in (expected[1] + ldm // share, expected[1] - ldm // share),
+            "`ldm` is right. The word is that of a neighbouring row: row 0 begins at word 0.",
         ),
-        (bool(found) and found < expected, "Those are legal, but not they alone: every multiple counts."),
-        (found == frozenset(LDM), "Not all: a row must begin at a multiple of 16 bytes."),
-        (not found <= frozenset(LDM), "Choose from the numbers of the task."),
-        otherwise="Rows must begin at multiples of 16 bytes. How many s4 elements are 16 bytes?",
+        otherwise="`ldm` is right. How many words does a row take, and how many rows come before this one?",
     )
 
 
 @exercise(
     "08.4",
-    f"On the chips that have been looked at, b1 fragments lie as in the picture. **Which lane holds bit "
-    f"`A[{ROW}][{COL}]`, and as which bit of its register?**",
+    f"b1 fragments lie as in the picture. **Which lane holds bit `A[{ROW}][{COL}]`, and as which bit of its register?**",
     "place = ...  # (lane, bit)",
 )
 def where_bit(answer: Any) -> tuple[bool, str]:
@@ -113,10 +120,15 @@ def where_bit(answer: Any) -> tuple[bool, str]:
     return judge(
         found == (right.lane, right.low),
         f"Four lanes share row {ROW}, each with 32 columns; column {COL} is bit {right.low} of the third of them.",
+        (found == (right.low, right.lane), "Right numbers, wrong order: the lane first."),
         (found == (right.lane, 31 - right.low), "The lane is right. You counted bits from the top; the first column is the lowest bit."),
         (found == (right.lane, COL), "The lane is right. A register has bits 0 to 31: count from the lane's own first column."),
         (found[0] == right.lane, "The lane is right. Count from the lane's own first column; the first is bit 0."),
-        (found[1] == right.low, "The bit is right. Four lanes share each row."),
+        (
+            found[1] == right.low and found[0] // 4 == ROW,
+            "The bit is right, and so are the four lanes of the row. Which of the four has this column?",
+        ),
+        (found[1] == right.low, "The bit is right. But the lane is not one of this row: four lanes share each row, beginning with lanes 0 to 3."),
         otherwise="A lane holds 32 neighbouring bits of a row, so four lanes share a row: lanes 0 to 3 row 0, lanes 4 to 7 row 1.",
     )
 
@@ -188,7 +200,7 @@ def xor_from_and(answer: Any) -> tuple[bool, str]:
         (given == [x + y for x, y, *_ in counts], "That counts the bits that are set in both twice, although they do not differ."),
         (given == [abs(x - y) for x, y, *_ in counts], "Two vectors can have equally many ones and still differ everywhere."),
         (given[0] != right[0], "Try two equal vectors: ones_a, ones_b and both are the same number, and nothing differs."),
-        (given[2] != right[2], "Try a vector without ones: both is 0, and the others differ wherever b is set."),
+        (given[2] != right[2], "Try an a without ones: both is 0, and the two differ wherever b is set."),
         otherwise="How many bits are set in a but not in b? And the other way round?",
     )
 
@@ -207,6 +219,18 @@ def other_shape(answer: Any) -> tuple[bool, str]:
         (found == (expected[1], expected[0], expected[2]), "A and B have changed places: m8n32k16 has a *low* A and a *wide* B."),
         (found == (2, 2, 8), "That is m16n16k16. Here A has 8 rows and B 32 columns."),
         (found == tuple(4 * n for n in expected[:2]) + expected[2:], "Those are elements. Four elements of 8 bits share a register."),
+        (
+            found == tuple(op.shape[0] * op.shape[1] for op in (S8.a, S8.b, S8.d)),
+            "Those are the elements of the whole matrices. 32 lanes share them.",
+        ),
         (found[:2] == expected[:2], "A and B are right. Elements of D have 32 bits, one to a register."),
+        (
+            found[::2] == expected[::2],
+            "A and D are right. B has 16 x 32 elements: how many of them are a lane's, and how many of those share a register?",
+        ),
+        (
+            found[1:] == expected[1:],
+            "B and D are right. A has 8 x 16 elements: how many of them are a lane's, and how many of those share a register?",
+        ),
         otherwise="Elements of the matrix, divided by 32 lanes, divided by the elements in one register: four of `s8`, one of `s32`.",
     )
