@@ -74,7 +74,7 @@ def _shown(name: str, value: Any, style: Style) -> list[str]:
         return list(value)
     if name == "ptx":
         value = _abridged(value)
-    apart = isinstance(value, list) and name in ("modifiers", "arithmetic", "note")
+    apart = isinstance(value, list) and name in ("modifiers", "emulator", "arithmetic", "note")
     said = value if apart else [" ".join(map(str, value)) or "-"] if isinstance(value, list) else [str(value)]
     width = max(style.width - _NAMES - 3, 40) if style.width else 0
     return [line for text in said for line in (textwrap.wrap(text, width, break_long_words=False) if width else [text])] or ["-"]

@@ -32,15 +32,15 @@ def evidence(ins: Instruction) -> list[str]:
     return [f"{', '.join(chips)}: {said}" for said, chips in known.items()] or ["no model of its arithmetic"]
 
 
-def _model(ins: Instruction) -> str | None:
-    """The chip and rule that `emulate` follows without being told."""
+def _model(ins: Instruction) -> list[str] | None:
+    """The chip that `emulate` follows without being told, and its rule in words."""
     from ..emulator import chip_of
 
     try:
         model = chip_of(ins)
     except PtxlabError:
         return None
-    return f"{model.chip}, {model.rule} ({model.evidence})"
+    return [f"{model.chip} ({model.evidence})", *(f"{name}: {said}" for name, said in model.facts.items())]
 
 
 def facts(ins: Form, target: str | None = None, *, run: bool = False) -> dict[str, Any]:

@@ -155,7 +155,7 @@ def heat(values: np.ndarray[Any, Any], title: str, axes: tuple[str, str], centre
     longest = max((len(f"{value:.5g}") for value in values.ravel().tolist()), default=1) if values.size <= 1024 else 0
     size = next((size for size in (11, 10, 9) if longest and 0.605 * size * longest + 6 <= min(52, _ROOM // columns)), None)
     text = size is not None
-    low, high = "#0072B2", "#D55E00"
+    low, high = (palette.mix(dict(palette.HUES)[hue], palette.STRENGTHS[-1]) for hue in ("blue", "vermilion"))  # numbers can be read on all of them
     scale = [(0.0, low), (0.5, palette.PAPER), (1.0, high)] if centred else [(0.0, "#F4F6F8"), (1.0, low)]
     finite = np.abs(values[np.isfinite(values)]) if values.size else values
     limit = float(finite.max()) if finite.size else 1.0
@@ -167,7 +167,7 @@ def heat(values: np.ndarray[Any, Any], title: str, axes: tuple[str, str], centre
             xgap=int(text),
             ygap=int(text),
             texttemplate="%{z:.5~g}" if text else None,
-            textfont={"family": MONO, "size": size or 11},
+            textfont={"family": MONO, "size": size or 11, "color": palette.INK},
             hovertemplate=f"{axes[0]} %{{y}}, {axes[1]} %{{x}}: %{{z}}<extra></extra>",
             colorbar={"thickness": 12, "outlinewidth": 0},
         )

@@ -6,10 +6,17 @@ import plotly.graph_objects as go
 
 __all__ = ["Chart"]
 
-# Plotly takes colours only as numbers, so a figure cannot ask for those of the page: where that is dark, lightness is turned over and hues are kept.
+# Plotly takes colours only as numbers, so a figure cannot ask for those of the page. Where that is dark, lightness is turned over and hues are kept,
+# paper lets the page through, and so do the cells, by as much as text on the strongest of them needs to be read.
 _OURS = "ptxlab"  # the `uid` of a trace that shows nothing; Plotly makes a class of it, and the style leaves other figures of the page alone
 _THEMES = '[data-jp-theme-light="false"], .vscode-dark, [theme="dark"]'  # JupyterLab and Notebook 7, VS Code, Colab
-_DARK = f"<style>:is({_THEMES}) .js-plotly-plot:has(.trace{_OURS}) .svg-container {{ filter: invert(0.93) hue-rotate(180deg); }}</style>"
+_RULES = {
+    "svg-container": "filter: invert(0.95) hue-rotate(180deg)",
+    "main-svg": "background: transparent !important",
+    "bg": "fill-opacity: 0 !important",
+    "heatmaplayer image": "opacity: 0.65 !important",
+}
+_DARK = "".join(f":is({_THEMES}) .js-plotly-plot:has(.trace{_OURS}) .{part} {{ {rule}; }}\n" for part, rule in _RULES.items())
 
 
 class Chart(go.Figure):  # type: ignore[misc]
@@ -22,7 +29,7 @@ class Chart(go.Figure):  # type: ignore[misc]
     def _ipython_display_(self) -> None:
         from IPython.display import HTML, display
 
-        display(HTML(_DARK))  # type: ignore[no-untyped-call]
+        display(HTML(f"<style>{_DARK}</style>"))  # type: ignore[no-untyped-call]
         shown = go.Figure(self)
         shown.add_trace(go.Scatter(x=[None], y=[None], mode="lines", hoverinfo="skip", showlegend=False, uid=_OURS))
         shown._ipython_display_()

@@ -160,12 +160,15 @@ def _parts(answer: Any) -> Iterable[Any]:
     return flat
 
 
+def _count(many: int, what: str = "number") -> str:
+    return f"one {what}" if many == 1 else f"{many or 'no'} {what}s"
+
+
 def whole(answer: Any, count: int, form: str) -> tuple[int, ...]:
     """The answer as `count` whole numbers, from lists, tuples, arrays, NumPy numbers or text such as "0x1F"."""
     found = tuple(_number(part, form) for part in _parts(answer))
     if len(found) != count:
-        many = "one whole number" if count == 1 else f"{count} whole numbers"
-        raise Unreadable(f"found {len(found)} numbers; the answer is {many}: {form}.")
+        raise Unreadable(f"found {_count(len(found))}; the answer is {_count(count, 'whole number')}: {form}.")
     return found
 
 
@@ -178,7 +181,7 @@ def reals(answer: Any, form: str, count: int | None = None) -> tuple[float, ...]
     if not np.isfinite(found).all():
         raise Unreadable(f"{answer!r} is not {'a number' if count == 1 else 'a list of numbers'}; the answer takes the form {form}.")
     if count is not None and len(found) != count:
-        raise Unreadable(f"found {len(found)} numbers; the answer is {count}: {form}.")
+        raise Unreadable(f"found {_count(len(found))}; the answer is {_count(count)}: {form}.")
     return found
 
 

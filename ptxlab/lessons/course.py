@@ -76,7 +76,7 @@ LESSONS: tuple[Lesson, ...] = (
             "tell 2:4, 1:2 and pair-wise 4:8 structure apart, and say which type wants which",
             "prune and compress a row by hand",
             "measure what pruning costs, and say what makes it cheaper",
-        ), 35,
+        ), 40,
     ),
     Lesson(
         "04", "metadata-and-selector", "How do four bits say which half is missing?",
@@ -84,7 +84,7 @@ LESSONS: tuple[Lesson, ...] = (
             "encode and decode metadata nibbles for every structure",
             "find the lane and the bits that hold a nibble, for every selector",
             "say what happens to metadata that nobody reads",
-        ), 35,
+        ), 40,
     ),
     Lesson(
         "05", "sparse-mma-m16n8k64-s4", "How can half of A be missing?",
@@ -171,6 +171,6 @@ LESSONS: tuple[Lesson, ...] = (
         "", "atlas", "Every instruction, browsable",
         (
             "find any matrix instruction, its layout and its legality in seconds",
-        ), 10,
+        ), 15,
     ),
 )  # fmt: skip

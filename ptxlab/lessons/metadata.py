@@ -144,6 +144,7 @@ def find_nibble(answer: Any) -> tuple[bool, str]:
             found[0] in [place.lane for place in held if place != right],
             "That lane is in the right group of four, but it is read with another selector.",
         ),
+        (found == (right.lane, right.high, right.low), "Lane and bits are right; give the lowest bit first, then the highest."),
         (found == (above.lane, above.low, above.high), "The lane is right. Those bits are of the row eight higher."),
         (
             found == (right.lane, 31 - right.high, 31 - right.low),
@@ -221,6 +222,18 @@ def write_map(answer: Any) -> tuple[bool, str]:
         (
             is_map(lambda r, c, s: (r % 8 * 4 + 2 * (c // 4) + s, right(r, c, s)[1])),
             f"{where} The two lanes that speak together are neighbours: T0 and T1, or T2 and T3.",
+        ),
+        (
+            is_map(lambda r, c, s: (r % 8 * 4 + 2 * s + c % 2, c // 2 * 4 + r // 8 * 16)),
+            f"{where} Chunks do not take turns: the first lane of the pair has chunks 0 to 3, the second chunks 4 to 7.",
+        ),
+        (
+            is_map(lambda r, c, s: (r // 2 * 4 + 2 * s + c // 4, c % 4 * 4 + r % 2 * 16)),
+            f"{where} The two rows of a lane are not neighbours: they are eight apart.",
+        ),
+        (
+            is_map(lambda r, c, s: (right(r, c, s)[0], right(r, c, s)[1] // 4)),
+            f"{where} You counted nibbles; asked is the bit, and a nibble has four.",
         ),
         (
             all(given[0] == right(*at)[0] for at, given in zip(asked, found, strict=True)),

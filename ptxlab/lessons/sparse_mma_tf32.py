@@ -37,6 +37,7 @@ def truncated(answer: Any) -> tuple[bool, str]:
         (found == rounded, "That is the nearest tf32, as `pack` would give it. But here nobody rounds: the lower 13 bits are simply not read."),
         (found == RAW, "That needs 11 fraction bits; tf32 has 10."),
         (found == 1.0, "10 fraction bits reach down to 2**-10."),
+        (found == seen - 1, "That is a part of the fraction alone. The 1 in front of it belongs to the value."),
         otherwise="Write the fraction in binary. The tensor core reads its first 10 bits and ignores the rest.",
     )
 

@@ -181,6 +181,7 @@ def speaker(answer: Any) -> tuple[bool, str]:
             not (table // 4 != expected // 4).any(),
             f"The group of four is always right. Look at {first}: which of the two rows, and which half of it?",
         ),
+        (not (table[:16] != expected[:16]).any(), f"Right for the first warp. Look at {first}: count rows and lanes from the beginning of the warp."),
         (not (table[:8] != expected[:8]).any(), f"Right for the first eight rows. Look at {first}."),
         otherwise=f"Look at {first}. First the warp (row // 16), then groupID (row modulo 8), then two bits: lower row or not, right half or not.",
     )

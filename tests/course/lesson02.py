@@ -8,13 +8,6 @@ from typing import Any
 import numpy as np
 
 
-def twice(code: int) -> int:
-    """Twice the value of an e2m1 code."""
-    exponent, fraction = code >> 1 & 3, code & 1
-    size = fraction if exponent == 0 else (2 + fraction) << (exponent - 1)
-    return -size if code & 8 else size
-
-
 def value(code: int, e: int, m: int, hidden: bool = True, least: int = 1, more: int = 0) -> float:
     """The number of a code of sign, e exponent and m fraction bits; the last three make typical mistakes."""
     exponent, fraction = code >> m & (1 << e) - 1, code & (1 << m) - 1
@@ -34,7 +27,7 @@ SOLUTIONS: dict[str, str] = {
     "02.2": "(-2147483600, 2147483647)",
     "02.3": "0b11011010",
     "02.4": "[0x7F, 0xFF]",
-    "02.5": "(-1 if code & 8 else 1) * (code & 1 if code >> 1 & 3 == 0 else (2 + (code & 1)) << (code >> 1 & 3) - 1)",
+    "02.5": "[0, 0.5, 1, 1.5, 2, 3, 4, 6]",
     "02.6": "0x041C2C08",
     "02.7": "2**-7",
     "02.8": "(-1) ** (code >> e + m) * ((code % 2**m / 2**m) + (code >> m & 2**e - 1 > 0)) * 2.0 ** (max(code >> m & 2**e - 1, 1) - 2 ** (e - 1) + 1)",
@@ -46,7 +39,11 @@ RIGHT: dict[str, list[Any]] = {
     "02.2": [(-2147483600, 2**31 - 1), [np.int64(-2147483600), np.int32(2**31 - 1)]],
     "02.3": [0xDA, 218, "0xDA", "0b1101_1010", np.uint8(218)],
     "02.4": [[0x7F, 0xFF], {255, 127}, (0xFF, 0x7F), ["0x7F", "0xFF"], np.array([127, 255])],
-    "02.5": [twice, lambda code: np.float32(twice(code))],
+    "02.5": [
+        (0, 0.5, 1, 1.5, 2, 3, 4, 6),
+        np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6], dtype=np.float32),
+        [Fraction(n, 2) for n in (0, 1, 2, 3, 4, 6, 8, 12)],
+    ],
     "02.6": [0x041C2C08, "0x041C2C08", "0x41c2c08", np.uint32(0x041C2C08)],
     "02.7": [2**-7, 0.0078125, Fraction(1, 128), np.float16(2**-7), "0.0078125"],
     "02.8": [value, exact, lambda code, e, m: np.float64(value(code, e, m))],
@@ -67,6 +64,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         ((2**31 - 1, -2147483600), "other way round"),
         ((2**31 + 48, 2**31 - 1), "does not fit"),
         ((-2147483601, 2**31 - 1), "Off by one"),
+        ((-(2**31), 2**31 - 1), "one step leads"),
         ((-2147483600, 0), "first is right"),
         ((0, 2**31 - 1), "second is right"),
         ((0, 0), "lowest 32 bits"),
@@ -90,15 +88,19 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         ([0x7E, 0x7F], "numbers among them"),
         ([15, 7], "largest exponent"),
         ([0x17F], "eight bits"),
+        ([127, -1], "no minus"),
     ],
     "02.5": [
-        (lambda code: code, "code for the value"),
-        (lambda code: 0, "first that is wrong"),
-        (lambda code: int(twice(code) / 2), "Twice"),
-        (lambda code: twice(code) / 2, "twice"),
-        (lambda code: twice(code) if code & 7 > 1 else (1 + code % 2 / 2) * 1 // 1, "normal numbers"),
-        (lambda code: twice(code & 7), "positive half"),
-        (lambda code: twice(code) if code & 7 < 4 else 1, "first two are right"),
+        ([0, 1, 2, 3, 4, 5, 6, 7], "code for the number"),
+        ([0.5, 0.75, 1, 1.5, 2, 3, 4, 6], "no hidden one"),
+        ([0, 0.25, 1, 1.5, 2, 3, 4, 6], "power of two"),
+        ([0, 0.5, 1, 1.5, 2, 2.5, 3, 3.5], "all alike"),
+        ([0, 1, 2, 3, 4, 6, 8, 12], "subtract the bias"),
+        ([0, 0.25, 0.5, 0.75, 1, 1.5, 2, 3], "not 2"),
+        ([0, 0.5, 1, 1.125, 2, 2.25, 4, 4.5], "one fraction bit"),
+        ([0, 0.5, 1, 1.5, 2, 3, float("inf"), float("nan")], "every code is a number"),
+        ([0, 0.5, 1, 1.5, 2, 3, 8, 12], "0b0110"),
+        ([0, 0.5, 1], "eight numbers"),
     ],
     "02.6": [
         (0x01070B02, "bottom"),
@@ -108,6 +110,8 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         (0x041C0C08, "minus"),
         (0x041C8C08, "padding"),
         (0x041C2C0800, "32 bits"),
+        (0x04182C08, "look up 6 in"),
+        (0x08182C08, "look up 6 and 0.5 in"),
         (1, "four bits"),
     ],
     "02.7": [
@@ -139,6 +143,7 @@ SECRET: dict[str, str] = {
     "02.2": r"2147483600",
     "02.3": r"(?i)0xda|1101_?1010|\b218\b|\b1011\b",
     "02.4": r"(?i)0x7f|0xff|\b127\b|\b255\b",
+    "02.5": r"\b1\.5\b|0\.5",
     "02.6": r"(?i)41c2c08",
     "02.7": r"2\*\*-7|0\.0078|1/128",
 }

@@ -56,6 +56,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
     "03.1": [
         ([3, 4, 5], "At most"),
         ([1, 2, 3, 5], "border"),
+        ([1, 2, 5], "border"),
         ([4, 6], "from 1"),
         ([12, 20], "columns"),
         ([5], "as well"),
@@ -88,11 +89,13 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         ([0, 5, 0, 7, 0, 0, 0, 3, 0, 0, 0, 0, 2, 0, 0, -1], "row itself"),
         ([5, 7], "Four chunks"),
         ([0, 0, 0, 0, 0, 0, 2, 0], "every other"),
+        ([0, 5, 0, 0, 0, 0, 2, 0], "first two"),
         ([7, 5, 0, 3, 0, 0, 2, -1], "another order"),
         ([5, 7, 0, 3, 0, 0, 2, 1], "chunk to chunk"),
     ],
     "03.5": [
         ((8, 4, 4), "elements"),
+        ((8, 4, 2), "elements"),
         ((32, 16, 8), "pair"),
         ((32, 16, 2), "two pairs are named"),
         ((32, 16, 6), "from 0 to 3"),
@@ -111,6 +114,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         (lambda chunk: [n if i in np.argsort(chunk)[2:] else 0 for i, n in enumerate(chunk)], "negative"),
         (lambda chunk: [*chunk[:2], 0, 0], "first two"),
         (lambda chunk: [0, *chunk[1:3], 0], "larger numbers"),
+        (lambda chunk: [n if n == max(chunk) else 0 for n in chunk], "Two may stay"),
         (lambda chunk: None, "return"),
     ],
 }

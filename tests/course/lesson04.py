@@ -72,6 +72,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
     "04.4": [
         ((16, 20, 23), "another selector"),
         ((19, 4, 7), "eight higher"),
+        ((19, 23, 20), "lowest bit first"),
         ((19, 8, 11), "counted from the top"),
         ((19, 24, 27), "lane is right"),
         ((51, 20, 23), "32 lanes"),
@@ -92,10 +93,13 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         (lambda r, c, s: (place(r, c, s)[0], place((r + 8) % 16, c, s)[1]), "swapped"),
         (lambda r, c, s: (place(r, c, s)[0], c % 4 * 4), "upper half"),
         (lambda r, c, s: (r % 8 * 4 + 2 * (c // 4) + s, place(r, c, s)[1]), "neighbours"),
+        (lambda r, c, s: (r % 8 * 4 + 2 * s + c % 2, c // 2 * 4 + r // 8 * 16), "take turns"),
+        (lambda r, c, s: (r // 2 * 4 + 2 * s + c // 4, c % 4 * 4 + r % 2 * 16), "eight apart"),
+        (lambda r, c, s: (place(r, c, s)[0], place(r, c, s)[1] // 4), "counted nibbles"),
         (lambda r, c, s: (place(r, c, s)[0], c * 4), "Every lane is right"),
         (lambda r, c, s: (r * 4 + s, place(r, c, s)[1]), "Every bit is right"),
         (lambda r, c, s: (0, 0), "by hand"),
-        (lambda r, c, s: 7, "found 1 numbers"),
+        (lambda r, c, s: 7, "found one number"),
     ],
 }
 

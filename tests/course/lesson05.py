@@ -14,6 +14,11 @@ def gathered(chunk: list[int]) -> int:
     return first | second << 2
 
 
+def written(row: Any, one: Any = gathered) -> int:
+    """E of a row of 64, from a function for one chunk."""
+    return sum(one(row[8 * chunk : 8 * chunk + 8]) << 4 * chunk for chunk in range(8))
+
+
 def spare_last(chunk: list[int]) -> int:
     """As `gathered`, but with the last free pair in a free place."""
     pairs = [p for p in range(4) if chunk[2 * p] or chunk[2 * p + 1]]
@@ -24,54 +29,88 @@ def spare_last(chunk: list[int]) -> int:
 #: What a reader would write in the place of the `...`.
 SOLUTIONS: dict[str, str] = {
     "05.1": "0b1101",
-    "05.2": "(lambda free: min(free[:2]) | max(free[:2]) << 2)(sorted(range(4), key=lambda pair: not any(chunk[2 * pair : 2 * pair + 2])))",
-    "05.3": "29",
-    "05.4": "[2, 3, 6, 7]",
-    "05.5": "(15, 24, 27)",
+    "05.2": "29",
+    "05.3": "[2, 3, 6, 7]",
+    "05.4": "(15, 24, 27)",
+    "05.5": "sum((lambda keep: min(keep) | max(keep) << 2)(sorted(range(4), key=lambda pair: not any(row[8 * chunk + 2 * pair :][:2]))[:2]) << 4 * chunk "
+    "for chunk in range(8))",
 }
 
 #: Right answers, in all forms that a reader might give them.
 RIGHT: dict[str, list[Any]] = {
     "05.1": [0b1101, 13, "0b1101", np.uint8(13)],
-    "05.2": [gathered, spare_last],
-    "05.3": [29, np.array(29)],
-    "05.4": [[2, 3, 6, 7], {7, 6, 3, 2}, (2, 3, 6, 7), np.array([2, 3, 6, 7])],
-    "05.5": [(15, 24, 27)],
+    "05.2": [29, np.array(29)],
+    "05.3": [[2, 3, 6, 7], {7, 6, 3, 2}, (2, 3, 6, 7), np.array([2, 3, 6, 7])],
+    "05.4": [(15, 24, 27)],
+    "05.5": [
+        written,
+        lambda row: written(row, spare_last),
+        lambda row: np.uint32(written(list(row))),
+        lambda row: hex(written(row)),
+        lambda row: np.array(written(row), dtype=np.uint32).view(np.int32),
+    ],
 }
 
 #: Wrong answers, with a word of the hint that fits the misconception.
 WRONG: dict[str, list[tuple[Any, str]]] = {
-    "05.1": [(0b0111, "low"), (0b1010, "one bit each"), (77, "pairs"), (0b1111, "equal"), (0b0100, "other pairs"), (0b0010, "four pairs")],
-    "05.2": [
-        (lambda chunk: 0, "equal"),
-        (lambda chunk: 99, "more than four bits"),
-        (lambda chunk: (gathered(chunk) & 3) << 2 | gathered(chunk) >> 2, "descend"),
-        (lambda chunk: gathered([v if chunk[i - i % 2] and chunk[i - i % 2 + 1] else 0 for i, v in enumerate(chunk)]), "one zero in it"),
-        (lambda chunk: 0b0100, "does not keep all"),
+    "05.1": [
+        (0b0111, "low"),
+        (0b1010, "one bit each"),
+        (77, "pairs"),
+        (1010, "Begin it with"),
+        (0b1111, "equal"),
+        (0b0100, "other pairs"),
+        (0b0010, "four pairs"),
     ],
-    "05.3": [(13, "stored column"), (26, "Twice"), (31, "second pair"), (24, "chunk is right"), (0, "Four stored columns")],
-    "05.4": [
+    "05.2": [
+        (13, "stored column"),
+        (26, "Twice"),
+        (31, "second pair"),
+        (27, "counts *pairs*"),
+        (28, "pair is right"),
+        (24, "chunk is right"),
+        (0, "Four stored columns"),
+    ],
+    "05.3": [
         ([0, 1, 4, 5], "selector 0"),
         ([2, 3], "not they alone"),
+        ([2, 6], "two of every four"),
+        ([3, 7], "two of every four"),
         ([4, 5, 6, 7], "within every group"),
         ([1, 3, 5, 7], "odd"),
         ([2, 3, 6, 7, 10], "lanes 0 to 7"),
         ([0], "T2 and T3"),
     ],
-    "05.5": [
+    "05.4": [
         ((13, 24, 27), "selector is 0"),
         ((14, 24, 27), "eight higher"),
         ((15, 4, 7), "from the top"),
+        ((15, 27, 24), "lowest bit before"),
         ((15, 8, 11), "lane is right"),
         ((31, 24, 27), "bits are right"),
         ((45, 0, 3), "32 lanes"),
         ((0, 0, 3), "groupID"),
+    ],
+    "05.5": [
+        (lambda row: 0, "equal"),
+        (lambda row: 2**32 - 1, "equal"),
+        (lambda row: 2**40, "32 bits"),
+        (lambda row: gathered(row[:8]), "nothing else"),
+        (lambda row: written(row[::-1].reshape(8, 8)[:, ::-1].ravel()), "turned round"),
+        (lambda row: written(row, lambda chunk: (gathered(chunk) & 3) << 2 | gathered(chunk) >> 2), "descend"),
+        (lambda row: written(np.repeat(row.reshape(32, 2).all(axis=1), 2)), "one zero in it"),
+        (lambda row: 0x44444444, "does not keep all"),
+        (
+            lambda row: written(row, lambda chunk: (lambda kept: kept[0] | kept[1] << 2)([p for p in range(4) if any(chunk[2 * p :][:2])])),
+            "fewer than two",
+        ),
+        (lambda row: row.nothing, "raised AttributeError"),
     ],
 }
 
 #: What no hint may contain: the answer, or the part of it that is not in the task.
 SECRET: dict[str, str] = {
     "05.1": r"1101|\b13\b",
-    "05.3": r"\b29\b",
-    "05.5": r"\b15\b(?! share)|\b24\b|\b27\b",
+    "05.2": r"\b29\b",
+    "05.4": r"\b15\b(?! share)|\b24\b|\b27\b",
 }

@@ -13,19 +13,13 @@ def by_parts(row: int, col: int) -> int:
     return warp * 32 + group * 4 + thread
 
 
-def by_bits(row: int, piece: int) -> int:
-    """The 64-byte swizzle on the byte address: bits 7 and 8 into bits 4 and 5."""
-    at = row * 64 + piece * 16
-    return (at ^ (at >> 7 & 3) << 4) // 16 % 4
-
-
 #: What a reader would write in the place of the `...`.
 SOLUTIONS: dict[str, str] = {
     "09.1": "(35, 43)",
     "09.2": "row // 16 * 32 + row % 8 * 4 + col % 8 // 2",
     "09.3": "(8, 16, 32, 256)",
     "09.4": "0x0000_0008_0040_0140",
-    "09.5": "piece ^ (row // 2 % 4)",
+    "09.5": "(2, 1)",
     "09.6": "(0x2C00, 512, 64)",
     "09.7": "(5, 6)",
 }
@@ -36,7 +30,7 @@ RIGHT: dict[str, list[Any]] = {
     "09.2": [by_parts, lambda row, col: np.int64(by_parts(row, col)), lambda row, col: (row >> 4 << 5) | (row & 7) << 2 | (col & 7) >> 1],
     "09.3": [(8, 16, 32, 256), [8, 16, 32, 256]],
     "09.4": [0x800400140, "0x0000000800400140", np.uint64(0x800400140), 0x140 | 64 << 16 | 8 << 32],
-    "09.5": [by_bits, lambda row, piece: piece ^ (row >> 1 & 3), lambda row, piece: np.uint8(by_bits(row, piece))],
+    "09.5": [(2, 1), [2, 1], np.array([2, 1])],
     "09.6": [(0x2C00, 512, 64), ("0x2c00", 0x200, 64), (11264, 512, 64)],
     "09.7": [(5, 6), [5, 6]],
 }
@@ -50,6 +44,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         ((35, 51), "upper row is right"),
         ((27, 43), "lower row is right"),
         ((77, 85), "64 rows"),
+        ((45, 53), "took the lane as the row"),
         ((0, 8), "First the warp"),
     ],
     "09.2": [
@@ -64,6 +59,8 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         ((256, 32, 16, 8), "other way round"),
         ((16, 32, 64, 512), "sparse"),
         ((8, 16, 32, 32), "single bits"),
+        ((8, 16, 32, 64), "All but b1"),
+        ((4, 8, 16, 128), "16 bytes"),
         ((13, 16, 32, 256), "tf32"),
         ((1, 2, 4, 32), "32 *bits*"),
         ((1, 1, 1, 1), "Divide"),
@@ -71,6 +68,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
     "09.4": [
         (0x4000080140, "changed places"),
         (0x1400 | 1024 << 16 | 128 << 32, "16 bytes"),
+        (0x8004000140, "right in bytes"),
         (0x1000080140, "along k first"),
         (0x140 | 64 << 14 | 8 << 28, "shoulder"),
         (0x4000000800400140, "swizzle"),
@@ -80,14 +78,16 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         (0x800400140 | 1 << 49, "All other bits"),
     ],
     "09.5": [
-        (lambda row, piece: piece, "at home"),
-        (lambda row, piece: piece ^ row, "only four places"),
-        (lambda row, piece: piece ^ row % 4, "with every row"),
-        (lambda row, piece: piece ^ row // 4 % 2, "32-byte"),
-        (lambda row, piece: piece ^ row // 2, "only two bits"),
-        (lambda row, piece: (piece + row // 2) % 4, "circle"),
-        (lambda row, piece: row * 64 + piece * 16, "0 to 3"),
-        (lambda row, piece: 0, "in binary"),
+        ((1, 3), "at home"),
+        ((1, 2), "order"),
+        ((3, 2), "with every row"),
+        ((0, 2), "32-byte"),
+        ((0, 1), "circle"),
+        ((7, 14), "0 to 3"),
+        ((2, 5), "two bits are used"),
+        ((2, 3), "first is right"),
+        ((3, 1), "second is right"),
+        ((0, 0), "in binary"),
     ],
     "09.6": [
         ((0x2C0, 32, 64), "as they stand"),
@@ -95,6 +95,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         ((0x102C0, 512, 64), "lowest 14 bits"),
         ((0x2C00, 32, 64), "too, counts"),
         ((0x2C00, 16, 64), "leading offset"),
+        ((0x2C00, 320, 64), "hexadecimal"),
         ((0x2C00, 1024, 64), "bits 32 to 45"),
         ((0x2C00, 512, 2), "code"),
         ((0x2C00, 512, 128), "do not ascend"),
@@ -106,7 +107,8 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         ((6, 6), "Safe"),
         ((5, 5), "still be pending"),
         ((7, 8), "numbered"),
-        ((0, 0), "youngest"),
+        ((4, 6), "Only a `wait_group`"),
+        ((0, 0), "Only a `wait_group`"),
     ],
 }
 
@@ -115,7 +117,7 @@ SECRET: dict[str, str] = {
     "09.1": r"\b35\b|\b43\b",
     "09.3": r"\b8, 16\b|\b256\b",
     "09.4": r"(?i)800400140|0x140|0x40\b|\b1024\b",
-    "09.5": r"//|piece \^|>>",
+    "09.5": r"\b2, 1\b|//|>>",
     "09.6": r"(?i)2c00|11264|\b512\b|\b64\b",
     "09.7": r"line 5|line 6",
 }

@@ -17,7 +17,7 @@ def speaks(row: int, chunk: int) -> int:
 SOLUTIONS: dict[str, str] = {
     "10.1": "[8, 24, 48, 256]",
     "10.2": "(84, 5)",
-    "10.3": "n * bits // 64",
+    "10.3": "(200, 192)",
     "10.4": "(20, 85)",
     "10.5": "(87, 8, 11)",
     "10.6": "row // 16 * 32 + row % 8 * 4 + row % 16 // 8 + chunk // 8 * 2",
@@ -28,7 +28,7 @@ SOLUTIONS: dict[str, str] = {
 RIGHT: dict[str, list[Any]] = {
     "10.1": [[8, 24, 48, 256], (256, 48, 24, 8)],
     "10.2": [(84, 5)],
-    "10.3": [lambda n, bits: n * bits // 64, lambda n, bits: 64 * n / 128 / (32 // bits), lambda n, bits: np.int32(n // 2 if bits == 32 else n // 4)],
+    "10.3": [(200, 192), [200, 192], np.array([200, 192])],
     "10.4": [(20, 85)],
     "10.5": [(87, 8, 11)],
     "10.6": [speaks, lambda row, chunk: np.int64(speaks(row, chunk))],
@@ -47,11 +47,14 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         ((85, 5), "group of four"),
     ],
     "10.3": [
-        (lambda n, bits: n * bits // 16, "32 lanes"),
-        (lambda n, bits: 2 * n * bits, "whole of D"),
-        (lambda n, bits: n // 2, "Two f16"),
-        (lambda n, bits: n if bits == 16 else n // 4, "other way round"),
-        (lambda n, bits: 1, "Look at N"),
+        ((192, 200), "other way round"),
+        ((200, 200), "every multiple of 8"),
+        ((256, 256), "registers of every lane"),
+        ((100, 96), "Not every number"),
+        ((96, 96), "may be larger"),
+        ((48, 48), "128 lanes share"),
+        ((200, 184), "does not take that N"),
+        ((200, 176), "near it"),
     ],
     "10.4": [
         ((21, 85), "nibble decides"),
@@ -77,6 +80,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         (lambda row, chunk: row // 16 * 32 + row % 8 * 4 + chunk // 8 * 2, "odd lanes"),
         (lambda row, chunk: row // 16 * 32 + row % 8 * 4 + chunk % 4, "group of four"),
         (lambda row, chunk: row * 4 + chunk // 8 * 2, "first eight rows"),
+        (lambda row, chunk: row // 16 * 32 + row % 8 * 4 + row // 8 + chunk // 8 * 2, "first warp"),
         (lambda row, chunk: 0, "First the warp"),
     ],
     "10.7": [
@@ -94,6 +98,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
 #: What no hint may contain: the answer, or the part of it that is not in the task.
 SECRET: dict[str, str] = {
     "10.2": r"\b84\b|\b5\b",
+    "10.3": r"\b200\b|\b192\b",
     "10.4": r"\b20\b|\b85\b",
     "10.5": r"\b87\b|\b11\b",
     "10.6": r"\* 32|\* 4|>>",

@@ -33,7 +33,7 @@ SOLUTIONS: dict[str, str] = {
     "11.4": "(23, 3)",
     "11.5": "row % 8 * 4 + 2 * thread_id + row // 8",
     "11.6": "(0.5, 2, -6, 0, 3)",
-    "11.7": "int(np.frexp(np.abs(block).max())[1]) - 3 + 127",
+    "11.7": "math.frexp(max(map(abs, block)))[1] - 1 - 2 + 127",
 }
 
 #: Right answers, in all forms that a reader might give them.
@@ -56,6 +56,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         (64 * 12 + 100, "half of the columns"),
         (32 * 14.5 + 100, "not added"),
         (12 * 132, "C has no factor"),
+        (112, "How many products"),
         (64, "one block at a time"),
     ],
     "11.2": [
@@ -65,6 +66,8 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         ((129, 40), "negative"),
         ((126, 40), "second is right"),
         ((0xFE, 0xFE), "two's complement"),
+        ((0xFE, 40), "two's complement"),
+        ((-2, 5), "neither with a minus"),
         ((2, 2), "power of two"),
     ],
     "11.3": [
@@ -72,6 +75,8 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         ((7, 1), "thread-id-a is 1"),
         ((5, 3), "byte-id-a is 2"),
         ((5, 0), "first block"),
+        ((5, 8), "number of a bit"),
+        ((5, 15), "number of a bit"),
         ((37, 1), "32 lanes"),
         ((9, 1), "byte is right"),
         ((0, 0), "groupID"),
@@ -81,6 +86,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         ((23, 1), "upper two bytes"),
         ((23, 2), "Which of the two"),
         ((23, 0), "first byte of the pair"),
+        ((23, 24), "number of a bit"),
         ((20, 3), "one column"),
         ((40, 3), "32 lanes"),
         ((11, 3), "byte is right"),
@@ -98,6 +104,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         ((2, 2, -6, 0, 3), "inverse"),
         ((2.6 / 6, 2, -6, 0, 3), "powers of two only"),
         ((0.25, 4, -6, 0.5, 6), "neighbours"),
+        ((-1, 2, -6, 0, 3), "exponent of the factor"),
         ((0.5, 1, -3, 0, 1.5), "come *back*"),
         ((0.5, 1.8, -5.2, 0.2, 3.2), "no value of e2m1"),
         ((0.5, 2, 6, 0, 3), "has a sign"),
@@ -111,6 +118,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         (lambda block: math.frexp(max(block))[1] - 3 + 127, "negative element"),
         (lambda block: math.ceil(math.log2(max(map(abs, block)))) - 2 + 127, "not up"),
         (lambda block: byte_by_frexp(block) - 1, "too small"),
+        (lambda block: math.floor(math.log2(max(map(abs, block)) / 6)) + 127, "not from 6"),
         (lambda block: 300, "255 means NaN"),
         (lambda block: math.log2(-1), "ValueError"),
         (lambda block: None, "return"),

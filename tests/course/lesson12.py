@@ -53,6 +53,20 @@ def with_zeros(c: float, a: list[float], b: list[float]) -> float:
     return cut(total, exponent(total) - 23) if total else 0.0
 
 
+def exact(c: float, a: list[float], b: list[float]) -> float:
+    return c + sum(x * y for x, y in zip(a, b, strict=True))
+
+
+def last_cut(c: float, a: list[float], b: list[float], fraction: int, of_sum: bool = True, c_too: bool = True) -> float:
+    """The rule with another last cut, or with C left whole."""
+    tops = [exponent(x) + exponent(y) for x, y in zip(a, b, strict=True) if x * y != 0] + [exponent(c) for _ in range(c != 0)]
+    if not tops:
+        return 0.0
+    total = cut(c, max(tops) - 25) if c_too else c
+    total += sum(cut(x * y, max(tops) - 25) for x, y in zip(a, b, strict=True))
+    return cut(total, (exponent(total) if of_sum else max(tops)) - fraction) if total else 0.0
+
+
 def added_exactly(c: float, a: list[float], b: list[float]) -> float:
     total = float(sum((Fraction(x) * Fraction(y) for x, y in zip(a, b, strict=True)), Fraction(c)))
     return cut(total, exponent(total) - 23) if total else 0.0
@@ -64,7 +78,7 @@ SOLUTIONS: dict[str, str] = {
     "12.2": "0x3F800001",
     "12.3": "(26, 25)",
     "12.4": "(2**24 + 2, 2**24)",
-    "12.5": "([1, -1, 2**-12], [1, 1, 2**-13], 0)",
+    "12.5": "([1, -1, 2**-10, 2**-12], [1, 1, 2**-10, 2**-13], 0)",
     "12.6": "32768",
     "12.7": "(lambda terms, top: (lambda s: cut(s, exponent(s) - 23) if s else 0.0)(sum(cut(t, top - 25) for t in terms)))("
     "[c, *(x * y for x, y in zip(a, b))], max([exponent(x) + exponent(y) for x, y in zip(a, b) if x * y] + [exponent(c)] * (c != 0), default=0))",
@@ -77,9 +91,9 @@ RIGHT: dict[str, list[Any]] = {
     "12.3": [(26, 25), [26, 25], np.array([26, 25])],
     "12.4": [(16777218, 16777216), (2.0**24 + 2, 2.0**24)],
     "12.5": [
-        ([1, -1, 2**-12], [1, 1, 2**-13], 0),
+        ([1, -1, 2**-10, 2**-12], [1, 1, 2**-10, 2**-13], 0),
         [np.array([128, -1.0]), np.array([256, 1 + 2**-10]), np.float32(0)],  # crosses a power of two downward
-        ([1, 2**-12, 0, 0, 0, 0, 0, 0], [-1, 2**-13, 0, 0, 0, 0, 0, 0], 1.0),  # C cancels
+        ([1, 2**-12, 0, 0, 0, 0, 0, 1], [-1, 2**-13, 0, 0, 0, 0, 0, 2**-9], 1.0),  # C cancels
     ],
     "12.6": [32768, 2**15, np.float16(32768), "0x8000"],
     "12.7": [fused, fused_by_fractions],
@@ -124,7 +138,10 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         ((2, 2), "carry"),
     ],
     "12.5": [
-        (([1, 2], [3, 4], 0), "close together"),
+        (([1, 2], [3, 4], 0), "keep every bit"),
+        (([1, -1, 2**-12], [1, 1, 2**-13], 0), "as in the table"),
+        (([1, -1, 2**-12], [1, 1, 2**-12], 0), "keep every bit"),
+        (([1, -1, 2**-12], [1, 1], 0), "equally long"),
         (([1], [1], 0), "single term"),
         (([1, -1, 2**-30], [1, 1, 1], 0), "became 0"),
         (([1, -1, 2**-14], [1, 1, 2**-14], 0), "lost on both"),
@@ -141,11 +158,17 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         (16384, "at most 16 apart"),
         (2**24, "float32"),
         (32784, "tie"),
+        (32752, "goes on"),
         (5000, "2^(e-10)"),
     ],
     "12.7": [
         (chain, "chain of float32"),
         (added_exactly, "cut first"),
+        (exact, "exact sum"),
+        (lambda c, a, b: float(np.float32(exact(c, a, b))), "round to nearest"),
+        (lambda c, a, b: last_cut(c, a, b, 24), "24 bits of fraction"),
+        (lambda c, a, b: last_cut(c, a, b, 23, of_sum=False), "exponent of the *sum*"),
+        (lambda c, a, b: last_cut(c, a, b, 23, c_too=False), "C is a term"),
         (normalised, "normalised"),
         (with_zeros, "A zero must not"),
         (lambda c, a, b: fused(c, a, b, 24), "Ampere"),

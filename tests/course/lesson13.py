@@ -84,6 +84,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         (lambda a, b, c: U8.emulate(a & M, b & M, _zero(c)) + U8.emulate(a >> 4 & M, b >> 4 & M, _zero(c)), "C is not"),
         (lambda a, b, c: U8.emulate(a & M, b & M, c) + U8.emulate(a >> 4 & M, b >> 4 & M, c), "twice"),
         (lambda a, b, c: U8.emulate(a & M, b & M, c) + U8.emulate(a & 0xF0F0F0F0, b & 0xF0F0F0F0, _zero(c)), "shifted down"),
+        (lambda a, b, c: U8.emulate(a & M, b & M, c) + U8.emulate(a & 0xF0F0F0F0 >> 4, b & 0xF0F0F0F0 >> 4, _zero(c)), "shifts the mask"),
         (lambda a, b, c: U8.emulate(a & M, b & M, c) + U8.emulate(a >> 4, b >> 4, _zero(c)), "Mask again"),
         (lambda a, b, c: U8.emulate(a, b, c), "as they are"),
         (lambda a, b, c: c, "Split A and B alike"),

@@ -82,15 +82,32 @@ RIGHT: dict[str, list[Any]] = {
 
 #: Wrong answers, with a word of the hint that fits the misconception.
 WRONG: dict[str, list[tuple[Any, str]]] = {
-    "14.1": [(10, "begin with %0"), (5, "D has numbers"), (8, "counted from 0"), (13, "C comes last"), (1, "within B"), (99, "Count the registers")],
-    "14.2": [(1000, "one warp"), (8, "each thread"), (4000, "other way round"), (32, "as a warp has lanes"), (7, "32 lanes")],
+    "14.1": [
+        (10, "begin with %0"),
+        (5, "D has numbers"),
+        (8, "counted from 0"),
+        (7, "where A stands"),
+        (13, "C comes last"),
+        (1, "within B"),
+        (99, "Count the registers"),
+    ],
+    "14.2": [
+        (1000, "one warp"),
+        (8, "each thread"),
+        (4000, "other way round"),
+        (32, "as a warp has lanes"),
+        (1000 / 32, "as a warp has lanes"),
+        (7, "32 lanes"),
+    ],
     "14.3": [
         (lambda x, y: (x != y).sum(), "NaN is not equal to itself"),
         (lambda x, y: (~((x == y) | (np.isnan(x) & np.isnan(y)))).sum(), "sign bit"),
         (lambda x, y: ((np.signbit(x) != np.signbit(y)) | ~((x == y) | np.isnan(x))).sum(), "0x7FFFFFFF"),
         (lambda x, y: 0, "1 and 2"),
+        (lambda x, y: (x.astype(np.int64) != y.astype(np.int64)).sum(), "conversion"),
         (lambda x, y: (x.view(np.uint32) >> 1 != y.view(np.uint32) >> 1).sum(), "last bit"),
         (lambda x, y: (x.view(np.uint32) != y.view(np.uint32)).any(axis=-1).sum(), "not rows"),
+        (lambda x, y: (x.view(np.uint32) != y.view(np.uint32)).any(), "not only whether"),
         (lambda x, y: None, "return"),
     ],
     "14.4": [

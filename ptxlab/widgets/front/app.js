@@ -85,14 +85,18 @@ export class App {
     for (const name of ["trace", "tracing"]) this.model.on(`change:${name}`, () => { this.why.update(); this.stepper.update(); });
     this.sizes = new ResizeObserver(() => { // also the first call: only now is the view in the page, with its styles
       if (!this.panes.length) this.refresh();
-      else if (Math.abs(this.root.clientWidth - this.known) > 1) this.layout();
+      else if (Math.abs(this.root.clientWidth - this.known) > 1) {
+        if (!this.known) this.refresh(); // it was hidden, and the theme may be another now
+        this.layout();
+      }
     });
     this.sizes.observe(this.root);
-    this.theme = new MutationObserver(() => this.refresh());
-    this.theme.observe(document.body, { attributes: true, attributeFilter: ["class", "data-jp-theme-light", "data-jp-theme-name"] });
+    this.root.addEventListener("transitionend", (event) => { // a theme's colours arrive after its name, so it is they that are watched
+      if (event.target === this.root && event.propertyName === "color") this.refresh();
+    });
   }
 
-  stop() { this.stepper.pause(); this.sizes?.disconnect(); this.theme?.disconnect(); this.model.off(); }
+  stop() { this.stepper.pause(); this.sizes?.disconnect(); this.model.off(); }
 
   refresh() {
     const about = this.model.get("about");

@@ -131,8 +131,10 @@ export function drawEdges(pane, context) {
   if (above > 0) fade(0, -1);
   if (after > 0) fade(1, 0);
   if (before > 0) fade(-1, 0);
-  if (below > 0) say(`▾ ${below} more rows`, left + width / 2, top + height - 6, "center");
-  if (above > 0) say(`▴ ${above} more rows`, left + width / 2, top + 6, "center");
+  /** @param {number} count */
+  const rows = (count) => `${count} more row${count === 1 ? "" : "s"}`;
+  if (below > 0) say(`▾ ${rows(below)}`, left + width / 2, top + height - 6, "center");
+  if (above > 0) say(`▴ ${rows(above)}`, left + width / 2, top + 6, "center");
   if (after > 0) say(`${after} more ▸`, left + width, top + height / 2, "right");
   if (before > 0) say(`◂ ${before} more`, left, top + height / 2, "left");
 }
