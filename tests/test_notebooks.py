@@ -66,6 +66,7 @@ def test_form(name: str) -> None:
         assert cell.outputs == []
         assert cell.execution_count is None
         assert len(cell.source.splitlines()) <= 12, cell.source
+        assert max(map(len, cell.source.splitlines())) <= 104, cell.source  # what a page of 848 pixels shows
         assert "assert " not in cell.source
 
 

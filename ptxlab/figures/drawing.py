@@ -125,7 +125,7 @@ def draw(picture: Picture) -> Drawing:
 
 def _headed(out: Drawing, picture: Picture, wide: float) -> tuple[float, float]:
     """Write title and subtitle over grids of that width; gives the width of all, and where the first grid may begin."""
-    heading = min(15.0, _ROOM / (_BOLD * len(picture.title)))
+    heading = min(15.0, (_ROOM - _BUTTONS) / (_BOLD * len(picture.title)))
     wide = max(min(_BOLD * heading * len(picture.title) + _BUTTONS, _ROOM), wide)
     out.words.append(Word(_MARGIN, _MARGIN + 8, picture.title, heading, anchor="start", bold=True, mono=False))
     said = _wrapped(picture.subtitle, int(wide / (_PLAIN * 12)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+import textwrap
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -204,7 +205,7 @@ def call(function: Any, *arguments: Any, form: str) -> int:
     """One whole number from a reader's function, or a word about why there is none."""
     if not callable(function):
         raise Unreadable(f"this one asks for a function: {form}.")
-    shown = ", ".join(map(str, arguments))
+    shown = ", ".join(textwrap.shorten(str(argument), 60, placeholder=" ...") for argument in arguments)
     try:
         value = function(*arguments)
     except Exception as error:  # the reader's own code may raise anything
