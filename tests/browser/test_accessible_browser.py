@@ -42,11 +42,13 @@ def book(lab: Any, page: Any) -> Any:
 @pytest.fixture
 def dark(page: Any) -> Iterator[Any]:
     """What the dark theme of JupyterLab changes, and back afterwards: its colours, and the word on the body that it is dark."""
+
     def switch(light: str, rules: str) -> None:
         page.evaluate("text => { document.getElementById('dark')?.remove(); document.body.dataset.jpThemeLight = text }", light)
         page.wait_for_timeout(100)  # a theme's rules arrive after its name
         page.evaluate(
-            "text => { const rules = document.createElement('style'); rules.id = 'dark'; rules.textContent = text; document.head.append(rules); }", rules
+            "text => { const rules = document.createElement('style'); rules.id = 'dark'; rules.textContent = text; document.head.append(rules); }",
+            rules,
         )
         page.wait_for_function("dark => document.querySelector('.ptx-explorer').classList.contains('dark') === dark", arg=light == "false")
 
