@@ -46,6 +46,7 @@ export class App {
     this.drawing = false;
     this.shown = this.sized = "";
     this.dark = false;
+    this.colour = ""; // of the page's text, by which a change of theme is noticed
     this.unfolded = false;
     this.scroll = { m: 0, n: 0, kx: 0, ky: 0 };
     this.root = make("div", "ptx-explorer", el, { "data-lm-suppress-shortcuts": "true" });
@@ -85,18 +86,19 @@ export class App {
     for (const name of ["trace", "tracing"]) this.model.on(`change:${name}`, () => { this.why.update(); this.stepper.update(); });
     this.sizes = new ResizeObserver(() => { // also the first call: only now is the view in the page, with its styles
       if (!this.panes.length) this.refresh();
-      else if (Math.abs(this.root.clientWidth - this.known) > 1) {
-        if (!this.known) this.refresh(); // it was hidden, and the theme may be another now
-        this.layout();
-      }
+      else if (Math.abs(this.root.clientWidth - this.known) > 1) this.layout();
     });
     this.sizes.observe(this.root);
-    this.root.addEventListener("transitionend", (event) => { // a theme's colours arrive after its name, so it is they that are watched
-      if (event.target === this.root && event.propertyName === "color") this.refresh();
-    });
+    // A theme's colours arrive before or after its name, and what is out of sight has no transitions: all three are watched.
+    const follow = () => { if (this.panes.length && getComputedStyle(this.root).color !== this.colour) this.refresh(); };
+    for (const event of ["transitionend", "transitioncancel"]) this.root.addEventListener(event, follow);
+    this.theme = new MutationObserver(follow);
+    this.theme.observe(document.body, { attributes: true, attributeFilter: ["class", "data-jp-theme-light", "data-jp-theme-name"] });
+    this.sight = new IntersectionObserver(follow);
+    this.sight.observe(this.root);
   }
 
-  stop() { this.stepper.pause(); this.sizes?.disconnect(); this.model.off(); }
+  stop() { this.stepper.pause(); this.sizes?.disconnect(); this.theme?.disconnect(); this.sight?.disconnect(); this.model.off(); }
 
   refresh() {
     const about = this.model.get("about");

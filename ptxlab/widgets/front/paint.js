@@ -11,7 +11,8 @@ export const warpColours = (app, warp) => app.colours[WARPS[warp]];
 /** @param {App} app */
 export function readTheme(app) {
   const style = getComputedStyle(app.root);
-  const [red, green, blue] = (style.color.match(/[\d.]+/g) ?? []).map(Number);
+  app.colour = style.color;
+  const [red, green, blue] = (app.colour.match(/[\d.]+/g) ?? []).map(Number);
   app.dark = red + green + blue > 384;
   app.root.classList.toggle("dark", app.dark);
   /** @param {string} name */
