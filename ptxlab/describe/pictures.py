@@ -224,7 +224,7 @@ def metadata(ins: Instruction, nibbles: ArrayLike | None = None, selector: int =
     cells, hover = [], np.empty(e.shape, dtype=object)
     for row, chunk in np.ndindex(*e.shape):
         lane, place = int(lanes[row, chunk]), e.place(int(lanes[row, chunk]), int(elements[row, chunk]))
-        lines = [f"T{lane}: {bits(place.low, place.high)}"] if e.shape[1] <= 8 else [f"T{lane}:", bits(place.low, place.high)]
+        lines = [f"T{lane}: {bits(place.low, place.high)}"]
         said = [f"row {row}, chunk {chunk}: columns {chunk * structure.chunk}..{(chunk + 1) * structure.chunk - 1} of A"]
         said.append(f"lane {lane}, bits {bits(place.low, place.high)} of E, selector {selector}")
         if given is not None:

@@ -128,7 +128,7 @@ LESSONS: tuple[Lesson, ...] = (
         ), 40,
     ),
     Lesson(
-        "10", "sparse-wgmma-m64nNk64", "A warpgroup with half of A",
+        "10", "sparse-wgmma-m64nNk64", "What does a warpgroup do with half of A?",
         (
             "find stored elements of sparse A and their metadata in a warpgroup",
             "say how N decides the registers of D, and K who brings the metadata",

@@ -30,7 +30,8 @@ _BLOCK = 128  # four warps, four tiles
 _KERNEL = """\
 {head}
 // {title}: D = {formula}. One warp for each tile.
-// A is row-major and B column-major, {per} elements in one {word}, the first in the lowest bits; lda, ldb, ldc count elements.
+// A is row-major and B column-major, {per} elements in one {word}, the first in the lowest bits.
+// lda, ldb and ldc count elements.
 extern "C" __global__ void {name}(const {word} *A, const {word} *B, const int *C, int *D,
                                     unsigned lda, unsigned ldb, unsigned ldc, unsigned tiles)
 {{
