@@ -94,8 +94,8 @@ export class Pane {
     }
     const [main] = parts;
     if (main?.differ) {
-      const sides = main.by.join(" and ");
-      make("em", main.count ? "bad" : "", this.caption).textContent = main.count ? `${sides} differ in ${main.count} cell${main.count > 1 ? "s" : ""}` : `${sides} agree`;
+      const title = `${main.by.join(" and ")} ${main.count ? `differ in ${main.count} cell${main.count > 1 ? "s" : ""}` : "agree"}`;
+      make("em", main.count ? "bad" : "", this.caption, { title }).textContent = main.count ? `${main.count} differ${main.count > 1 ? "" : "s"}` : "all agree";
     }
     this.offerAll(main);
   }
