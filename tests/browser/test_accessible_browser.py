@@ -39,18 +39,33 @@ def book(lab: Any, page: Any) -> Any:
     return opened
 
 
+#: JupyterLab hides the page for less than a frame while it puts another theme into it.
+SWITCH = """async ([light, text]) => {
+  const rules = Object.assign(document.createElement('style'), { id: 'dark', textContent: text });
+  const place = document.querySelector('.ptx-explorer').parentElement;
+  place.style.display = 'none';
+  document.getElementById('dark')?.remove();
+  document.head.append(rules);
+  document.body.dataset.jpThemeLight = light;
+  for (let i = 0; i < 3; i += 1) await Promise.resolve();
+  place.style.display = '';
+}"""
+#: Whether the cells of D are drawn in the colours of that theme.
+SHADE = """dark => {
+  const { data } = document.querySelector('[data-pane=D] canvas').getContext('2d').getImageData(30, 30, 60, 60);
+  const seen = data.filter((_, i) => i % 4 < 3 && data[i - i % 4 + 3] > 200);
+  return seen.length > 0 && (seen.reduce((sum, value) => sum + value, 0) / seen.length < 128) === dark;
+}"""
+
+
 @pytest.fixture
 def dark(page: Any) -> Iterator[Any]:
     """What the dark theme of JupyterLab changes, and back afterwards: its colours, and the word on the body that it is dark."""
 
     def switch(light: str, rules: str) -> None:
-        page.evaluate("text => { document.getElementById('dark')?.remove(); document.body.dataset.jpThemeLight = text }", light)
-        page.wait_for_timeout(100)  # a theme's rules arrive after its name
-        page.evaluate(
-            "text => { const rules = document.createElement('style'); rules.id = 'dark'; rules.textContent = text; document.head.append(rules); }",
-            rules,
-        )
+        page.evaluate(SWITCH, [light, rules])
         page.wait_for_function("dark => document.querySelector('.ptx-explorer').classList.contains('dark') === dark", arg=light == "false")
+        page.wait_for_function(SHADE, arg=light == "false")
 
     yield lambda: switch(
         "false",

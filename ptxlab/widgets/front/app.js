@@ -158,7 +158,11 @@ export class App {
 
   layout() {
     this.known = this.root.clientWidth;
-    if (!this.about.matrices || !this.known) return;
+    if (!this.about.matrices) return;
+    if (!this.known) { // hidden; if only for a moment, as while a theme loads, nobody would tell of its end
+      requestAnimationFrame(() => { if (this.root.clientWidth) this.layout(); });
+      return;
+    }
     arrange(this);
     this.settle();
     this.placeInput();
