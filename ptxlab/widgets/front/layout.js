@@ -36,8 +36,8 @@ export function arrange(app) {
   else if (k * kx <= 0.5 * room) nx = (room - k * kx) / n;
   else [kx, nx] = [room / (k + n), room / (k + n)];
   kx = Math.max(kx, left / k);
-  const least = (app.known - TWO_COLUMNS - GUTTER.left - GAP) / n; // at which registers beside B stand in two columns
-  if (nx > needN && left && least >= needN) nx = Math.min(nx, least);
+  const narrow = (app.known - TWO_COLUMNS - GUTTER.left - GAP) / n; // the widest at which registers beside B stand in two columns
+  if (nx > needN && left && narrow >= needN) nx = Math.min(nx, narrow);
   if (need <= room) kx = Math.max(kx, Math.min(44, (room - n * nx) / k));
   nx = Math.max(2, n * needN <= 0.4 * room ? nx : Math.min(nx, (room - k * kx) / n));
   [kx, nx] = [Math.max(2, fine(zoomed(kx, a * 1.5))), Math.max(2, fine(zoomed(nx, needN * 1.4)))];
