@@ -26,7 +26,7 @@ OPTIONAL = {
     "anywidget": {"widgets"},
     "ipywidgets": {"widgets"},
     "traitlets": {"widgets"},
-    "IPython": {"widgets", "lessons"},
+    "IPython": {"figures", "lessons", "widgets"},
     "tqdm": {"bar"},
     "numba": {"arithmetic"},
 }
