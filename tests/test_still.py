@@ -123,9 +123,8 @@ def test_every_trait_of_the_view_is_saved(tmp_path: Path) -> None:
     assert {"about", "A", "E", "lane", "colour_by", "trace"} <= wanted == set(saved["state"])
     assert (saved["state"]["lane"], saved["state"]["colour_by"], saved["state"]["zoom"]) == (7, "value", 150)
     assert saved["state"]["problem"] == ""
-    assert {"label", "colour_by", "show_c", "zoom"} == {look["trait"] for look in saved["state"]["tools"]["looks"]} and saved["state"]["tools"][
-        "still"
-    ]
+    tools = saved["state"]["tools"]
+    assert {"label", "colour_by", "show_c", "zoom"} == {look["trait"] for look in tools["looks"]} and tools["still"]
 
 
 def test_reasons(tmp_path: Path) -> None:

@@ -11,12 +11,13 @@ import numpy as np
 from .. import palette
 from ..describe.picture import Picture
 from ..errors import PtxlabError
-from .drawing import MONO, SANS, Drawing, Panel, draw, fill
+from .drawing import MONO, PAGE, SANS, Drawing, Panel, draw, fill
 
 __all__ = ["carrier", "chart", "heat", "picture_of", "plotly"]
 
 _NEEDLESS = ["select2d", "lasso2d", "zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "autoScale2d"]  # buttons; a camera and a way back stay
-_ROOM = 678  # for the cells of a matrix, on a page of 848 pixels
+_BESIDE = 170  # pixels of a heat map that are no cells
+_ROOM = PAGE - _BESIDE
 _ANCHOR = {"start": "middle right", "middle": "middle center", "end": "middle left"}
 
 
@@ -28,12 +29,18 @@ def plotly() -> Any:
         raise PtxlabError('figures need plotly, which is not installed; pip install "ptxlab[lab]"') from None
 
 
+def _figure(*traces: Any) -> Any:
+    """A figure that knows how to show itself in a notebook."""
+    plotly()  # says what to install, where it is not
+    from .shown import Chart
+
+    return Chart(traces)
+
+
 def chart(picture: Picture) -> Any:
     """The picture as a plotly Figure, at its natural size in pixels."""
     go, drawing = plotly(), draw(picture)
-    from .shown import Chart
-
-    figure = Chart()
+    figure = _figure()
     for panel in drawing.panels:
         figure.add_trace(_colours(go, panel))
     for width, colour, points in _outlines(drawing):
@@ -149,8 +156,6 @@ def _words(go: Any, drawing: Drawing) -> Any:
 def heat(values: np.ndarray[Any, Any], title: str, axes: tuple[str, str], centred: bool) -> Any:
     """A matrix of numbers as a heat map, with the numbers where they fit: sequential, or about zero from blue to vermilion."""
     go = plotly()
-    from .shown import Chart
-
     rows, columns = values.shape
     longest = max((len(f"{value:.5g}") for value in values.ravel().tolist()), default=1) if values.size <= 1024 else 0
     size = next((size for size in (11, 10, 9) if longest and 0.605 * size * longest + 6 <= min(52, _ROOM // columns)), None)
@@ -159,7 +164,7 @@ def heat(values: np.ndarray[Any, Any], title: str, axes: tuple[str, str], centre
     scale = [(0.0, low), (0.5, palette.PAPER), (1.0, high)] if centred else [(0.0, "#F4F6F8"), (1.0, low)]
     finite = np.abs(values[np.isfinite(values)]) if values.size else values
     limit = float(finite.max()) if finite.size else 1.0
-    figure = Chart(
+    figure = _figure(
         go.Heatmap(
             z=values,
             colorscale=scale,
@@ -175,7 +180,7 @@ def heat(values: np.ndarray[Any, Any], title: str, axes: tuple[str, str], centre
     across = min(52, _ROOM // columns) if text else min(max(_ROOM // columns, 3), 22)
     figure.update_layout(
         title={"text": title, "font": {"size": 15}, "x": 0, "xref": "paper", "y": 1, "yref": "container", "yanchor": "top", "pad": {"t": 14}},
-        width=max(columns * across + 170, min(9.5 * len(title) + 40, 848)),
+        width=max(columns * across + _BESIDE, min(9.5 * len(title) + 40, PAGE)),
         height=rows * (26 if text else max(min(across, 14), 6)) + 130,
         margin={"l": 60, "r": 20, "t": 100, "b": 20},
         modebar={"remove": _NEEDLESS},

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from .. import palette
 from ..describe.picture import Cell, Grid, Picture, Role
 
-__all__ = ["MONO", "SANS", "Drawing", "Panel", "Word", "draw", "fill", "ink", "paint"]
+__all__ = ["MONO", "PAGE", "SANS", "Drawing", "Panel", "Word", "draw", "fill", "ink", "paint"]
 
 MONO = "DejaVu Sans Mono, Menlo, Consolas, Liberation Mono, monospace"
 SANS = "Inter, Helvetica Neue, Arial, DejaVu Sans, sans-serif"
@@ -22,7 +22,8 @@ _BOLD, _PLAIN = 0.68, 0.54  # letters of the widest of the sans-serif fonts, on 
 _SIZES = range(12, 8, -1)  # of text, from the usual to the smallest
 _MARGIN, _GAP, _BUTTONS = 18.0, 34.0, 70.0  # the buttons are Plotly's, right of the title
 _SLIDE, _TALL = 1400 - 2 * _MARGIN, 900  # of a product: small text, but all of it in one picture
-_ROOM = 848 - 2 * _MARGIN  # what an output of JupyterLab shows in a window of 1280 pixels with the list of files open
+PAGE = 848  # what an output of JupyterLab shows in a window of 1280 pixels with the list of files open
+_ROOM = PAGE - 2 * _MARGIN
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..dtypes import dtype
 from ..mnemonic import instruction
-from .core import Unanswered, Unreadable, exercise, function_table, judge, reals, whole
+from .core import ask, exercise, function_table, judge, reals, whole
 
 INS = instruction("mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0")
 ROW, COL = 9, 37
@@ -233,20 +233,11 @@ def _blocks() -> list[list[float]]:
 )
 def scale_byte(answer: Any) -> tuple[bool, str]:
     form = "`scale_byte(block)` gives a byte"
-    if not callable(answer):
-        raise Unreadable(f"this one asks for a function: {form}.")
     for block in _blocks():
         amax = max(map(abs, block))
         about = f"For a block whose largest size is {amax:g}"
         expected = math.frexp(amax)[1] - 1 - TOP + 127
-        try:
-            value = answer(list(block))
-        except Exception as error:  # the reader's own code may raise anything
-            raise Unreadable(f"{about} the function raised {type(error).__name__}: {error}.") from None
-        if value is ...:
-            raise Unanswered
-        if value is None:
-            raise Unreadable(f"{about} the function returned nothing; is the `return` missing?")
+        value = ask(answer, list(block), form=form, about=about)
         if isinstance(value, (int, float, np.number)) and 0 < value == 2.0 ** (expected - 127):
             return False, f"{about} you gave the factor itself. Asked for is its byte: the exponent plus 127."
         (found,) = whole(value, 1, form)

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-__all__ = ["Exercise", "Unanswered", "Unreadable", "Verdict", "call", "exercise", "function_table", "judge", "reals", "whole", "whole_set"]
+__all__ = ["Exercise", "Unanswered", "Unreadable", "Verdict", "ask", "call", "exercise", "function_table", "judge", "reals", "whole", "whole_set"]
 
 
 _LOOKS = {"right": ("✓", "right", "0, 158, 115"), "wrong": ("✗", "not quite", "213, 94, 0"), "not yet": ("…", "not yet", "122, 122, 122")}
@@ -201,16 +201,22 @@ def function_table(function: Any, *sizes: int, form: str) -> np.ndarray[Any, np.
     return table
 
 
-def call(function: Any, *arguments: Any, form: str) -> int:
-    """One whole number from a reader's function, or a word about why there is none."""
+def ask(function: Any, *arguments: Any, form: str, about: str = "") -> Any:
+    """What a reader's function gives, or a word about why that is nothing; `about` begins it where the arguments would not say enough."""
     if not callable(function):
         raise Unreadable(f"this one asks for a function: {form}.")
     shown = ", ".join(textwrap.shorten(str(argument), 60, placeholder=" ...") for argument in arguments)
+    about = about or f"called with ({shown})"
     try:
         value = function(*arguments)
     except Exception as error:  # the reader's own code may raise anything
-        raise Unreadable(f"called with ({shown}) the function raised {type(error).__name__}: {error}.") from None
+        raise Unreadable(f"{about} the function raised {type(error).__name__}: {error}.") from None
     _refuse_open(value)
     if value is None:
-        raise Unreadable(f"called with ({shown}) the function returned nothing; is the `return` missing?")
-    return _number(value, form)
+        raise Unreadable(f"{about} the function returned nothing; is the `return` missing?")
+    return value
+
+
+def call(function: Any, *arguments: Any, form: str) -> int:
+    """One whole number from a reader's function."""
+    return _number(ask(function, *arguments, form=form), form)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..dtypes import DType, dtype
 from ..mnemonic import instruction
-from .core import Unanswered, Unreadable, exercise, judge, reals, whole, whole_set
+from .core import ask, exercise, judge, reals, whole, whole_set
 
 S4 = instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
 PADDED = instruction("mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e2m1.e2m1.f32")
@@ -242,18 +242,9 @@ _ASKED = (("e2m1", 1), ("e2m3", 1), ("e3m2", 1), ("e4m3", 1), ("e5m2", 1), ("f16
 
 
 def _decoded(function: Any, code: int, kind: DType) -> float:
-    if not callable(function):
-        raise Unreadable("this one asks for a function: `value(code, e, m)` gives a number.")
-    shown = f"({code:#x}, {kind.exponent_bits}, {kind.fraction_bits})"
-    try:
-        found = function(code, kind.exponent_bits, kind.fraction_bits)
-    except Exception as error:  # the reader's own code may raise anything
-        raise Unreadable(f"called with {shown} the function raised {type(error).__name__}: {error}.") from None
-    if found is ...:
-        raise Unanswered
-    if found is None:
-        raise Unreadable(f"called with {shown} the function returned nothing; is the `return` missing?")
-    return reals(found, "`value(code, e, m)` gives a number", 1)[0]
+    form, fields = "`value(code, e, m)` gives a number", (kind.exponent_bits, kind.fraction_bits)
+    found = ask(function, code, *fields, form=form, about=f"called with ({code:#x}, {fields[0]}, {fields[1]})")
+    return reals(found, form, 1)[0]
 
 
 @exercise(

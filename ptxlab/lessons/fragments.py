@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..mnemonic import instruction
 from ..operand import Operand, Place
-from .core import Unanswered, Unreadable, exercise, function_table, judge, whole, whole_set
+from .core import ask, exercise, function_table, judge, whole, whole_set
 
 INS = instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
 FP8 = instruction("mma.sync.aligned.m16n8k32.row.col.f16.e4m3.e4m3.f16")
@@ -28,17 +28,7 @@ def _places(answer: Any, operand: Operand, form: str) -> NDArray[np.int64]:
     """(row, column) that a reader's function gives for every lane and element of an operand: [lanes, elements, 2]."""
     table = operand.coords() * 0
     for lane, i in np.ndindex(table.shape[:2]):
-        if not callable(answer):
-            raise Unreadable(f"this one asks for a function: {form}.")
-        try:
-            value = answer(lane, i)
-        except Exception as error:  # the reader's own code may raise anything
-            raise Unreadable(f"called with ({lane}, {i}) the function raised {type(error).__name__}: {error}.") from None
-        if value is None:
-            raise Unreadable(f"called with ({lane}, {i}) the function returned nothing; is the `return` missing?")
-        if value is ... or (isinstance(value, (tuple, list)) and any(part is ... for part in value)):
-            raise Unanswered
-        table[lane, i] = whole(value, 2, form)
+        table[lane, i] = whole(ask(answer, lane, i, form=form), 2, form)
     return table
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..mnemonic import instruction
 from ..sparsity import STRUCTURES
-from .core import call, exercise, judge, whole, whole_set
+from .core import ask, exercise, judge, whole, whole_set
 
 #: One instruction for each way in which the nibbles are dealt out to the lanes.
 ONE = instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
@@ -21,18 +21,6 @@ ROW = (0, 5, 0, 7, 1, 0, 0, 2, 0, 0, 3, 4, 6, 8, 0, 0)
 PAIR_NIBBLE, PAIR_CHUNK = 0b1100, 2
 AT, CHUNK, SELECTOR = 12, 1, 3
 LANE, LOW = 5, 8
-
-
-def several(function: Any, *arguments: Any, count: int, form: str) -> tuple[int, ...]:
-    """`count` whole numbers from a reader's function, which may give them as tuple, list or array."""
-    given: list[Any] = []
-
-    def keep(*values: Any) -> Any:
-        given.append(function(*values))
-        return given[-1] if given[-1] is None or given[-1] is ... else 0
-
-    call(keep if callable(function) else function, *arguments, form=form)
-    return whole(given[-1], count, form)
 
 
 def _word(nibbles: list[int]) -> int:
@@ -197,7 +185,7 @@ def write_map(answer: Any) -> tuple[bool, str]:
     form = "`place(row, chunk, selector)` gives `(lane, lowest bit)`"
     e, narrow = TWO_WIDE.operand("E"), TWO_NARROW.operand("E")
     asked = list(np.ndindex(*e.shape, len(TWO_WIDE.selectors)))
-    found = [several(answer, *at, count=2, form=form) for at in asked]
+    found = [whole(ask(answer, *at, form=form), 2, form) for at in asked]
 
     def is_map(take: Any) -> bool:
         return all(given == tuple(take(*at)) for given, at in zip(found, asked, strict=True))

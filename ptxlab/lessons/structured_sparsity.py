@@ -9,7 +9,7 @@ import numpy as np
 from ..catalog import products
 from ..dtypes import dtype
 from ..sparsity import STRUCTURES
-from .core import Unanswered, Unreadable, exercise, judge, reals, whole, whole_set
+from .core import Unreadable, ask, exercise, judge, reals, whole, whole_set
 
 TWO, ONE, PAIRS = STRUCTURES["2:4"], STRUCTURES["1:2"], STRUCTURES["4:8"]
 ROW = (1, 0, 2, 0, 0, 0, 3, 4, 5, 6, 0, 0, 7, 1, 0, 2, 0, 0, 0, 8, 1, 2, 3, 4)
@@ -247,18 +247,9 @@ _CHUNKS = (
     "def prune(chunk):\n    return ...",
 )
 def pruner(answer: Any) -> tuple[bool, str]:
-    if not callable(answer):
-        raise Unreadable("this one asks for a function: `prune(chunk)` gives four numbers.")
+    form = "`prune(chunk)` gives four numbers"
     for chunk in _CHUNKS:
-        try:
-            given = answer(list(chunk))
-        except Exception as error:  # the reader's own code may raise anything
-            raise Unreadable(f"called with {list(chunk)} the function raised {type(error).__name__}: {error}.") from None
-        if given is ... or (isinstance(given, (list, tuple)) and any(part is ... for part in given)):
-            raise Unanswered
-        if given is None:
-            raise Unreadable(f"called with {list(chunk)} the function returned nothing; is the `return` missing?")
-        found = list(reals(given, "`prune(chunk)` gives four numbers"))
+        found = list(reals(ask(answer, list(chunk), form=form, about=f"called with {list(chunk)}"), form))
         best = float(np.square(np.sort(np.abs(chunk))[2:]).sum())
         fits = len(found) == 4 and all(a in (0, b) for a, b in zip(found, chunk, strict=True))
         if fits and not TWO.violations([found]).any() and sum(np.square(found)) == best:

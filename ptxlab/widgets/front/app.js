@@ -46,7 +46,6 @@ export class App {
     this.drawing = false;
     this.shown = this.sized = "";
     this.dark = false;
-    this.colour = ""; // of the page's text, by which a change of theme is noticed
     this.unfolded = false;
     this.scroll = { m: 0, n: 0, kx: 0, ky: 0 };
     this.root = make("div", "ptx-explorer", el, { "data-lm-suppress-shortcuts": "true" });
@@ -85,20 +84,15 @@ export class App {
     this.model.on("msg:custom", (message) => this.bar.hand(message));
     for (const name of ["trace", "tracing"]) this.model.on(`change:${name}`, () => { this.why.update(); this.stepper.update(); });
     this.sizes = new ResizeObserver(() => { // also the first call: only now is the view in the page, with its styles
-      if (!this.panes.length) this.refresh();
+      if (!this.known) this.refresh(); // or it was hidden, and the theme may be another now
       else if (Math.abs(this.root.clientWidth - this.known) > 1) this.layout();
     });
     this.sizes.observe(this.root);
-    // A theme's colours arrive before or after its name, and what is out of sight has no transitions: all three are watched.
-    const follow = () => { if (this.panes.length && getComputedStyle(this.root).color !== this.colour) this.refresh(); };
-    for (const event of ["transitionend", "transitioncancel"]) this.root.addEventListener(event, follow);
-    this.theme = new MutationObserver(follow);
+    this.theme = new MutationObserver(() => this.refresh());
     this.theme.observe(document.body, { attributes: true, attributeFilter: ["class", "data-jp-theme-light", "data-jp-theme-name"] });
-    this.sight = new IntersectionObserver(follow);
-    this.sight.observe(this.root);
   }
 
-  stop() { this.stepper.pause(); this.sizes?.disconnect(); this.theme?.disconnect(); this.sight?.disconnect(); this.model.off(); }
+  stop() { this.stepper.pause(); this.sizes?.disconnect(); this.theme?.disconnect(); this.model.off(); }
 
   refresh() {
     const about = this.model.get("about");
@@ -124,7 +118,7 @@ export class App {
     this.labelled = label;
     this.widest = this.chars().map((letters, index) => Math.max(letters, this.widest[index])); // cells widen for a longer number, and stay so
     const sizes = `${panes} ${this.shownLanes().length} ${this.model.get("zoom")} ${this.dark} ${label} ${this.widest}`;
-    if (sizes !== this.sized) this.layout();
+    if (sizes !== this.sized || !this.known) this.layout();
     else for (const pane of this.panes) { pane.say(); pane.draw(); }
     [this.shown, this.sized] = [panes, sizes];
     this.stepper.update();
@@ -160,7 +154,7 @@ export class App {
     this.known = this.root.clientWidth;
     if (!this.about.matrices) return;
     if (!this.known) { // hidden; if only for a moment, as while a theme loads, nobody would tell of its end
-      requestAnimationFrame(() => { if (this.root.clientWidth) this.layout(); });
+      requestAnimationFrame(() => { if (this.root.clientWidth) this.refresh(); });
       return;
     }
     arrange(this);

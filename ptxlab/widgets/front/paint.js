@@ -11,8 +11,7 @@ export const warpColours = (app, warp) => app.colours[WARPS[warp]];
 /** @param {App} app */
 export function readTheme(app) {
   const style = getComputedStyle(app.root);
-  app.colour = style.color;
-  const [red, green, blue] = (app.colour.match(/[\d.]+/g) ?? []).map(Number);
+  const [red, green, blue] = (style.color.match(/[\d.]+/g) ?? []).map(Number);
   app.dark = red + green + blue > 384;
   app.root.classList.toggle("dark", app.dark);
   /** @param {string} name */
