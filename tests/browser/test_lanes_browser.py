@@ -200,6 +200,7 @@ def test_scale_factors_at_their_blocks(screen: Lanes, page: Any) -> None:
 
     # and part of each step of the dot product
     page.mouse.click(*screen.middle("D", 3, 0))
+    page.wait_for_selector(".ptx-walk-said:text('D[3][0] = 112 from C')")  # its steps have come from Python
     page.get_by_label("summand", exact=True).focus()
     for _ in range(4):
         page.keyboard.press("ArrowRight")
