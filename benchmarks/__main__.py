@@ -23,7 +23,9 @@ def processor() -> str:
         lines = subprocess.run(["lscpu"], capture_output=True, text=True, check=True).stdout.splitlines()
     except (OSError, subprocess.CalledProcessError):
         return platform.machine()
-    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("Model name")), platform.machine())
+    return next(
+        (line.split(":", 1)[1].strip() for line in lines if line.startswith("Model name")), platform.machine()
+    )
 
 
 def versions() -> dict[str, str]:
@@ -39,17 +41,28 @@ def versions() -> dict[str, str]:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--batch", type=int, default=4096)
-    parser.add_argument("--record", action="store_true", help=f"write {RESULTS.name}, from which `make docs` makes the README's table")
+    parser.add_argument(
+        "--record",
+        action="store_true",
+        help=f"write {RESULTS.name}, from which `make docs` makes the README's table",
+    )
     args = parser.parse_args()
     machine: dict[str, Any] = {
         "processor": processor(),
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
     }
     print(machine, versions())
-    found = {"machine": machine, "versions": versions(), "emulate": emulate.measure(args.batch), "matmul": matmul.measure()}
+    found = {
+        "machine": machine,
+        "versions": versions(),
+        "emulate": emulate.measure(args.batch),
+        "matmul": matmul.measure(),
+    }
     if args.record:
         kept = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-        RESULTS.write_text(json.dumps({**kept, **found}, indent=1) + "\n")  # what other benchmarks recorded stays
+        RESULTS.write_text(
+            json.dumps({**kept, **found}, indent=1) + "\n"
+        )  # what other benchmarks recorded stays
 
 
 if __name__ == "__main__":

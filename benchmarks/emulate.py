@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from ptxlab import Instruction, inputs, instruction
-from ptxlab.arithmetic import Fused
-from ptxlab.arithmetic.compiled import backend
-from ptxlab.emulator import chip_of
+from ptxlab import Instruction, instruction
+from ptxlab.numerics import Fused
+from ptxlab.numerics.compiled import backend
+from ptxlab.numerics.emulate import model_of
+from ptxlab.verify import inputs
 
 from . import scalar
 
@@ -56,8 +57,15 @@ def form(name: str, batch: int) -> dict[str, Any]:
     """Milliseconds of the matmul and of every backend on random bits and on moderate values (integers: random bits alone)."""
     ins = instruction(name)
     rng = np.random.default_rng(0)
-    A, B = rng.random((batch, ins.m, ins.k), dtype=np.float32), rng.random((batch, ins.k, ins.n), dtype=np.float32)
-    row: dict[str, Any] = {"instruction": name, "products": ins.m * ins.n * ins.k, "matmul": 1e3 * best(lambda: A @ B)}
+    A, B = (
+        rng.random((batch, ins.m, ins.k), dtype=np.float32),
+        rng.random((batch, ins.k, ins.n), dtype=np.float32),
+    )
+    row: dict[str, Any] = {
+        "instruction": name,
+        "products": ins.m * ins.n * ins.k,
+        "matmul": 1e3 * best(lambda: A @ B),
+    }
     for category in ("bits", "moderate"):
         if category in inputs.categories(ins):
             given = inputs.make(ins, category, batch)
@@ -69,14 +77,16 @@ def form(name: str, batch: int) -> dict[str, Any]:
 
 def plain_python(ins: Instruction, count: int = 8) -> float:
     """MMAs a second of the scalar simulator; its results are checked on the way."""
-    rule = chip_of(ins).rule
+    rule = model_of(ins).rule
     if not isinstance(rule, Fused):
         raise TypeError(f"{ins.mnemonic} is no fused sum")
     given = inputs.make(ins, "moderate", count)
     codes = [o.unpack_codes(x).tolist() for o, x in ((ins.a, given.a), (ins.b, given.b), (ins.c, given.c))]
     start = time.perf_counter()
     found = [
-        scalar.mma(a, b, c, (ins.a_type, ins.b_type, ins.c_type), rule.fraction_bits, rule.result_bits, rule.floor)
+        scalar.mma(
+            a, b, c, (ins.a_type, ins.b_type, ins.c_type), rule.fraction_bits, rule.result_bits, rule.floor
+        )
         for a, b, c in zip(*codes, strict=True)
     ]
     taken = time.perf_counter() - start
@@ -91,10 +101,14 @@ def measure(batch: int = 4096, tell: Callable[[str], None] = print) -> dict[str,
     for name in FORMS:
         row = form(name, batch)
         rows.append(row)
-        ratios = "  ".join(f"{key} {row[key] / row['matmul']:5.1f}x" for key in row if key.startswith(("numba", "numpy")))
+        ratios = "  ".join(
+            f"{key} {row[key] / row['matmul']:5.1f}x" for key in row if key.startswith(("numba", "numpy"))
+        )
         tell(f"  {ratios}  {name}")
     ins = instruction(FORMS[0])
     python = plain_python(ins)
     fastest = batch / rows[0][f"{backends()[0]} moderate"] * 1e3
-    tell(f"  {fastest / python:,.0f} times the MMAs a second of a simulator in plain Python ({fastest:,.0f} against {python:.1f})")
+    tell(
+        f"  {fastest / python:,.0f} times the MMAs a second of a simulator in plain Python ({fastest:,.0f} against {python:.1f})"
+    )
     return {"batch": batch, "forms": rows, "plain Python, MMAs a second": python}

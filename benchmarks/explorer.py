@@ -34,7 +34,7 @@ START = """import gc, tracemalloc, numpy as np, ptxlab
 ex = ptxlab.explore({name!r})
 ex.A, ex.B, ex.C = np.zeros(ex.A.shape), np.ones(ex.B.shape), np.zeros(ex.C.shape)
 ex"""
-MANY = """from ptxlab.widgets.history import STEPS
+MANY = """from ptxlab.explorer.history import STEPS
 edit = lambda i: ex.change(lambda bench: bench.set_cell("A", 0, 0, str(i % 2)))
 def size(): gc.collect(); return tracemalloc.get_traced_memory()[0]
 tracemalloc.start()
@@ -95,7 +95,11 @@ def spread(times: list[float]) -> tuple[float, float]:
 def table(rows: list[list[str]]) -> str:
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     return "\n".join(
-        "  ".join(cell.rjust(width) if at else cell.ljust(width) for at, (cell, width) in enumerate(zip(row, widths, strict=True))) for row in rows
+        "  ".join(
+            cell.rjust(width) if at else cell.ljust(width)
+            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in rows
     )
 
 
@@ -106,7 +110,9 @@ def pages() -> Iterator[tuple[Lab, Callable[[], Any]]]:
 
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         lab = Lab(Path(folder))
-        browser = playwright.chromium.launch(executable_path=chromium.find(), args=[*FLAGS, "--enable-precise-memory-info"])
+        browser = playwright.chromium.launch(
+            executable_path=chromium.find(), args=[*FLAGS, "--enable-precise-memory-info"]
+        )
 
         def fresh() -> Any:
             page = browser.new_context(viewport={"width": 1280, "height": 1400}).new_page()
@@ -132,7 +138,9 @@ def show(lab: Lab, page: Any, name: str) -> tuple[Book, Shown]:
 
 def first_paint(page: Any) -> float:
     """From the kernel's answer, which says that there is a widget, to the frame with its matrices."""
-    said = page.evaluate("() => [clock.painted, clock.messages.find(({ type }) => type === 'execute_result' || type === 'display_data').at]")
+    said = page.evaluate(
+        "() => [clock.painted, clock.messages.find(({ type }) => type === 'execute_result' || type === 'display_data').at]"
+    )
     return float(said[0] - said[1])
 
 
@@ -143,7 +151,9 @@ def hover(page: Any, shown: Shown, moves: int) -> list[float]:
     page.evaluate("() => { clock.hovers.length = 0; }")
     for move in range(moves):
         x, y = start["AD"[move % 2]]
-        page.mouse.move(x + move * 7 % (min(size["width"], 120) - 10), y + move * 11 % (min(size["height"], 200) - 10))
+        page.mouse.move(
+            x + move * 7 % (min(size["width"], 120) - 10), y + move * 11 % (min(size["height"], 200) - 10)
+        )
         page.wait_for_function("count => clock.hovers.length > count", arg=move, polling=4)
     return [float(found) for found in page.evaluate("() => clock.hovers")]
 
@@ -153,17 +163,23 @@ def edit(page: Any, shown: Shown, count: int) -> tuple[list[float], float, int, 
     arrived, received, sent = [], [], []
     page.mouse.click(*shown.middle("A", 0, 0))
     page.mouse.move(*shown.middle("D", 0, 0))
-    page.wait_for_function("node => node.textContent.startsWith('D[0][0]')", arg=shown.status.element_handle())
+    page.wait_for_function(
+        "node => node.textContent.startsWith('D[0][0]')", arg=shown.status.element_handle()
+    )
     for turn in range(count):
         page.wait_for_timeout(150)
-        page.evaluate("status => { clock.messages.length = 0; clock.await(status); }", shown.status.element_handle())
+        page.evaluate(
+            "status => { clock.messages.length = 0; clock.await(status); }", shown.status.element_handle()
+        )
         page.keyboard.type(str(1 + turn % 2))
         page.keyboard.press("Enter")
         page.wait_for_function("count => clock.edits.length > count", arg=turn, polling=4, timeout=30_000)
         page.wait_for_timeout(150)
         page.keyboard.press("ArrowUp")
         entered, messages = page.evaluate("() => [clock.entered, clock.messages]")
-        arrived.append(max((m for m in messages if m["type"] == "comm_msg"), key=lambda m: m["bytes"])["at"] - entered)
+        arrived.append(
+            max((m for m in messages if m["type"] == "comm_msg"), key=lambda m: m["bytes"])["at"] - entered
+        )
         received.append(sum(message["bytes"] for message in messages if message["type"] != "sent"))
         sent.append(sum(message["bytes"] for message in messages if message["type"] == "sent"))
     return (
@@ -196,7 +212,9 @@ def in_python(name: str, rounds: int = 20) -> tuple[float, str]:
 
 def counters(page: Any) -> dict[str, float]:
     """What lives in the page after its garbage has been collected: heap in kB, nodes (attached or not), listeners."""
-    page.evaluate("() => { for (const list of [clock.messages, clock.hovers, clock.edits]) list.length = 0; }")
+    page.evaluate(
+        "() => { for (const list of [clock.messages, clock.hovers, clock.edits]) list.length = 0; }"
+    )
     session = page.context.new_cdp_session(page)
     for _ in range(2):
         session.send("HeapProfiler.collectGarbage")
@@ -213,8 +231,15 @@ def many(lab: Lab, page: Any, name: str, count: int) -> list[list[str]]:
     """What edits leave behind: first made in Python, then typed in the page."""
     book, shown = show(lab, page, name)
 
-    def row(what: str, python: str, before: dict[str, float], after: dict[str, float], seconds: float) -> list[str]:
-        return [what, python, *(f"{after[key]:,.0f} ({after[key] - before[key]:+,.0f})" for key in before), f"{seconds:.0f} s"]
+    def row(
+        what: str, python: str, before: dict[str, float], after: dict[str, float], seconds: float
+    ) -> list[str]:
+        return [
+            what,
+            python,
+            *(f"{after[key]:,.0f} ({after[key] - before[key]:+,.0f})" for key in before),
+            f"{seconds:.0f} s",
+        ]
 
     def settled(value: int) -> dict[str, float]:
         """What is there once D has this value and the page has had no message for a while."""
@@ -232,7 +257,10 @@ def many(lab: Lab, page: Any, name: str, count: int) -> list[list[str]]:
     before, start = settled(1), time.perf_counter()
     grown = book.run(1, MANY.format(count=count), 300)
     after = settled((count - 1) % 2)
-    rows = [["", "Python B", *before, "time"], row(f"{count:,} edits by Python", f"{int(grown):+,}", before, after, time.perf_counter() - start)]
+    rows = [
+        ["", "Python B", *before, "time"],
+        row(f"{count:,} edits by Python", f"{int(grown):+,}", before, after, time.perf_counter() - start),
+    ]
     page.mouse.click(*shown.middle("A", 0, 0))
     typed(20)
     settled(2)
@@ -250,7 +278,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.explorer", description=__doc__)
     parser.add_argument("--moves", type=int, default=100, help="pointer moves for each instruction")
     parser.add_argument("--edits", type=int, default=15, help="timed edits for each instruction")
-    parser.add_argument("--many", type=int, default=1000, help="edits after which memory is compared; 0 leaves it out")
+    parser.add_argument(
+        "--many", type=int, default=1000, help="edits after which memory is compared; 0 leaves it out"
+    )
     parser.add_argument("--profile", action="store_true", help="also print where Python spends an edit")
     parser.add_argument("forms", nargs="*", default=list(FORMS), help="mnemonics")
     args = parser.parse_args()

@@ -62,7 +62,9 @@ class Student:
     def ask(self, path: str, data: Any = None, method: str | None = None) -> Any:
         body = None if data is None else data if isinstance(data, bytes) else json.dumps(data).encode()
         request = urllib.request.Request(f"{self.hub}{path}", body, method=method)
-        xsrf = [cookie.value for cookie in self.jar if cookie.name == "_xsrf" and path.startswith(cookie.path)]
+        xsrf = [
+            cookie.value for cookie in self.jar if cookie.name == "_xsrf" and path.startswith(cookie.path)
+        ]
         if xsrf:
             request.add_header("X-XSRFToken", str(xsrf[-1]))
         if isinstance(data, dict):
@@ -94,8 +96,12 @@ class Student:
 
         at = f"/user/{self.name}"
         kernel = self.ask(f"{at}/api/kernels", {"name": "python3"})["id"]
-        cookies = "; ".join(f"{cookie.name}={cookie.value}" for cookie in self.jar if f"{at}/api".startswith(cookie.path))
-        line = websocket.create_connection(f"{self.hub.replace('http', 'ws')}{at}/api/kernels/{kernel}/channels", cookie=cookies, timeout=180)
+        cookies = "; ".join(
+            f"{cookie.name}={cookie.value}" for cookie in self.jar if f"{at}/api".startswith(cookie.path)
+        )
+        line = websocket.create_connection(
+            f"{self.hub.replace('http', 'ws')}{at}/api/kernels/{kernel}/channels", cookie=cookies, timeout=180
+        )
         book = json.loads((NOTEBOOKS / f"{lesson}.ipynb").read_text(encoding="utf-8"))
         cells = ["".join(cell["source"]) for cell in book["cells"] if cell["cell_type"] == "code"]
         for source in cells:
@@ -105,9 +111,34 @@ class Student:
 
     def _execute(self, line: Any, source: str) -> None:
         name = secrets.token_hex(8)
-        head = {"msg_id": name, "msg_type": "execute_request", "username": self.name, "session": name, "version": "5.3", "date": ""}
-        content = {"code": source, "silent": False, "store_history": True, "user_expressions": {}, "allow_stdin": False, "stop_on_error": True}
-        line.send(json.dumps({"header": head, "parent_header": {}, "metadata": {}, "content": content, "channel": "shell", "buffers": []}))
+        head = {
+            "msg_id": name,
+            "msg_type": "execute_request",
+            "username": self.name,
+            "session": name,
+            "version": "5.3",
+            "date": "",
+        }
+        content = {
+            "code": source,
+            "silent": False,
+            "store_history": True,
+            "user_expressions": {},
+            "allow_stdin": False,
+            "stop_on_error": True,
+        }
+        line.send(
+            json.dumps(
+                {
+                    "header": head,
+                    "parent_header": {},
+                    "metadata": {},
+                    "content": content,
+                    "channel": "shell",
+                    "buffers": [],
+                }
+            )
+        )
         while True:
             got = line.recv()
             if isinstance(got, bytes):  # with buffers: what the widgets send
@@ -139,7 +170,11 @@ def memory(folder: Path, name: str) -> dict[str, float]:
             if (process / "cwd").resolve() != folder / name:
                 continue
             words = (process / "cmdline").read_bytes().decode().split("\0")
-            share = next(line for line in (process / "smaps_rollup").read_text().splitlines() if line.startswith("Pss:"))
+            share = next(
+                line
+                for line in (process / "smaps_rollup").read_text().splitlines()
+                if line.startswith("Pss:")
+            )
         except (OSError, StopIteration):
             continue
         found["kernel" if "ipykernel_launcher" in words else "server"] += int(share.split()[1]) / 1e3
@@ -147,11 +182,17 @@ def memory(folder: Path, name: str) -> dict[str, float]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.hub", description=str(__doc__).splitlines()[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.hub", description=str(__doc__).splitlines()[0]
+    )
     parser.add_argument("--students", type=int, nargs="+", default=[1, 4])
     parser.add_argument("--lesson", default="01-fragments")
     parser.add_argument("--proxy", default=shutil.which("configurable-http-proxy") or "")
-    parser.add_argument("--record", action="store_true", help="keep the figures in benchmarks/results.json, for docs/teaching.md")
+    parser.add_argument(
+        "--record",
+        action="store_true",
+        help="keep the figures in benchmarks/results.json, for docs/teaching.md",
+    )
     args = parser.parse_args()
     if not args.proxy:
         parser.error(
@@ -172,10 +213,14 @@ def held(count: int, lesson: str, proxy: str) -> dict[str, float]:
         for number in range(count):
             (folder / f"student{number}").mkdir()
         ports = {"port": free_port(), "hub": free_port(), "api": free_port()}
-        (folder / "jupyterhub_config.py").write_text(CONFIG.format(**ports, proxy=[proxy], homes=str(folder)), encoding="utf-8")
+        (folder / "jupyterhub_config.py").write_text(
+            CONFIG.format(**ports, proxy=[proxy], homes=str(folder)), encoding="utf-8"
+        )
         secret = {**os.environ, "CONFIGPROXY_AUTH_TOKEN": secrets.token_hex(16)}
         with (folder / "hub.log").open("w") as log:
-            hub = subprocess.Popen([sys.executable, "-m", "jupyterhub"], cwd=folder, stdout=log, stderr=log, env=secret)
+            hub = subprocess.Popen(
+                [sys.executable, "-m", "jupyterhub"], cwd=folder, stdout=log, stderr=log, env=secret
+            )
             try:
                 return attend(f"http://127.0.0.1:{ports['port']}", folder, count, lesson)
             except BaseException:

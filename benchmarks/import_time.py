@@ -34,7 +34,9 @@ def main() -> None:
     print(f"python -c pass   {empty:.3f} s")
     print(f"import numpy     {numpy:.3f} s")
     print(f"import ptxlab    {ptxlab:.3f} s")
-    print(f"over numpy       {ptxlab - numpy:.3f} s (goal: at most {GOAL} s), {(ptxlab - empty) / (numpy - empty):.2f} times import numpy")
+    print(
+        f"over numpy       {ptxlab - numpy:.3f} s (goal: at most {GOAL} s), {(ptxlab - empty) / (numpy - empty):.2f} times import numpy"
+    )
 
 
 if __name__ == "__main__":

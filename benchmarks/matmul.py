@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import ptxlab
-from ptxlab.arithmetic.compiled import backend
+from ptxlab.numerics.compiled import backend
 
 from .emulate import backends, best
 
@@ -42,7 +42,11 @@ print(peak, taken, found.nbytes + many.nbytes, same)
 
 def product(name: str, size: int = 512) -> dict[str, Any]:
     ins, rng = ptxlab.instruction(name), np.random.default_rng(0)
-    draw = (lambda: rng.normal(size=(size, size))) if ins.a.dtype.is_float else (lambda: rng.integers(-128, 128, (size, size)))
+    draw = (
+        (lambda: rng.normal(size=(size, size)))
+        if ins.a.dtype.is_float
+        else (lambda: rng.integers(-128, 128, (size, size)))
+    )
     A, B = draw(), draw()
     left, right = A.astype(np.float32), B.astype(np.float32)
     row: dict[str, Any] = {"instruction": name, "size": size, "matmul": best(lambda: left @ right)}
@@ -54,7 +58,9 @@ def product(name: str, size: int = 512) -> dict[str, Any]:
 
 def million() -> dict[str, Any]:
     """Peak memory of a fresh process that emulates a million MMAs, with its arrays."""
-    said = subprocess.run([sys.executable, "-c", MILLION], check=True, capture_output=True, text=True).stdout.split()
+    said = subprocess.run(
+        [sys.executable, "-c", MILLION], check=True, capture_output=True, text=True
+    ).stdout.split()
     if said[3] != "True":
         raise AssertionError("parts of the batch differ")
     return {"peak MB": int(said[0]) / 1e6, "seconds": float(said[1]), "arrays MB": int(said[2]) / 1e6}
@@ -66,10 +72,16 @@ def measure(tell: Callable[[str], None] = print) -> dict[str, Any]:
         row = product(name)
         rows.append(row)
         tell(
-            "  " + "  ".join(f"{with_} {row[with_]:.2f} s ({row[with_] / row['matmul']:.0f}x)" for with_ in backends()) + f"  512 x 512 x 512, {name}"
+            "  "
+            + "  ".join(
+                f"{with_} {row[with_]:.2f} s ({row[with_] / row['matmul']:.0f}x)" for with_ in backends()
+            )
+            + f"  512 x 512 x 512, {name}"
         )
     start = time.perf_counter()
     memory = million()
-    tell(f"  a million MMAs: {memory['seconds']:.1f} s, peak {memory['peak MB']:.0f} MB, of which arrays {memory['arrays MB']:.0f} MB")
+    tell(
+        f"  a million MMAs: {memory['seconds']:.1f} s, peak {memory['peak MB']:.0f} MB, of which arrays {memory['arrays MB']:.0f} MB"
+    )
     memory["with start"] = time.perf_counter() - start
     return {"products": rows, "million": memory}

@@ -1,4 +1,4 @@
-"""The fused dot product one element at a time, in Python's integers: plain, slow, and apart from ptxlab.arithmetic.
+"""The fused dot product one element at a time, in Python's integers: plain, slow, and apart from ptxlab.numerics.
 
 Simulators of tensor cores are commonly written this way; the benchmark compares with it, and the tests check against it.
 """
@@ -51,7 +51,13 @@ def parts(code: int, form: Format) -> Parts:
 
 
 def dot(
-    a: Sequence[int], b: Sequence[int], start: int, forms: tuple[Format, Format, Format], fraction_bits: int, result_bits: int, floor: int
+    a: Sequence[int],
+    b: Sequence[int],
+    start: int,
+    forms: tuple[Format, Format, Format],
+    fraction_bits: int,
+    result_bits: int,
+    floor: int,
 ) -> int:
     """One element of D for codes of a row of A, a column of B and an element of C, whose type is that of D."""
     a_form, b_form, c_form = forms
@@ -75,7 +81,10 @@ def dot(
     if len(infinite) == 2:
         return top_field << c_form.fraction_bits | ((1 << c_form.fraction_bits) - 1)
     if infinite:
-        return infinite.pop() << (c_form.exponent_bits + c_form.fraction_bits) | top_field << c_form.fraction_bits
+        return (
+            infinite.pop() << (c_form.exponent_bits + c_form.fraction_bits)
+            | top_field << c_form.fraction_bits
+        )
     last = max([floor, *(exponent for _, _, exponent, _ in terms)]) - fraction_bits
     total = 0
     for sign, significand, exponent, places in terms:
@@ -115,5 +124,9 @@ def mma(
     """Codes of D for codes of A [M][K], B [K][N] and C [M][N]; types of A, B, and of C and D."""
     forms = (FORMATS[types[0]], FORMATS[types[1]], FORMATS[types[2]])
     return [
-        [dot(row, [line[n] for line in b], c[m][n], forms, fraction_bits, result_bits, floor) for n in range(len(b[0]))] for m, row in enumerate(a)
+        [
+            dot(row, [line[n] for line in b], c[m][n], forms, fraction_bits, result_bits, floor)
+            for n in range(len(b[0]))
+        ]
+        for m, row in enumerate(a)
     ]

@@ -24,7 +24,9 @@ _LONG = 6  # lines of a constant's repr that are shown
 def build() -> Page:
     page = Page("api.html", "Python API", "Signature, description and example of every public name.")
     page.head(1, "Python API", listed=False)
-    page.add("<p>What <code>import ptxlab</code> gives comes first; the rooms behind it follow. All of this is read from the docstrings.</p>")
+    page.add(
+        "<p>What <code>import ptxlab</code> gives comes first; the rooms behind it follow. All of this is read from the docstrings.</p>"
+    )
     known: set[int] = set()
     page.head(2, code("ptxlab"))
     for name in ptxlab.__all__:
@@ -32,7 +34,9 @@ def build() -> Page:
     for room in _rooms():
         module = importlib.import_module(f"ptxlab.{room}")
         names = [
-            name for name in getattr(module, "__all__", ()) if id(getattr(module, name)) not in known and not inspect.ismodule(getattr(module, name))
+            name
+            for name in getattr(module, "__all__", ())
+            if id(getattr(module, name)) not in known and not inspect.ismodule(getattr(module, name))
         ]
         if names:
             page.head(2, code(f"ptxlab.{room}"))
@@ -43,7 +47,11 @@ def build() -> Page:
 
 
 def _rooms() -> list[str]:
-    return [found.name for found in pkgutil.iter_modules(ptxlab.__path__) if not found.name.startswith("_") and found.name != "cli"]
+    return [
+        found.name
+        for found in pkgutil.iter_modules(ptxlab.__path__)
+        if not found.name.startswith("_") and found.name != "cli"
+    ]
 
 
 def _name(page: Page, where: str, name: str, thing: Any, known: set[int]) -> None:
@@ -94,7 +102,11 @@ def _signature(name: str, thing: Any) -> str:
     def bare(note: Any) -> Any:
         return _Bare(note) if isinstance(note, str) else note
 
-    parameters = [p.replace(annotation=bare(p.annotation)) for p in found.parameters.values() if p.name != "self" and not p.name.startswith("_")]
+    parameters = [
+        p.replace(annotation=bare(p.annotation))
+        for p in found.parameters.values()
+        if p.name != "self" and not p.name.startswith("_")
+    ]
     try:
         found = found.replace(parameters=parameters, return_annotation=bare(found.return_annotation))
     except ValueError:  # a parameter without default after one with, once a private one is left out
@@ -135,13 +147,18 @@ def _members(kind: type) -> str:
             rows.append((name, _short_signature(inner), inspect.getdoc(inner) or ""))
     if not rows:
         return ""
-    shown = [f"<dt>{code(name)} <span>{escape(_clean(said))}</span></dt><dd>{prose(text)}</dd>" for name, said, text in rows]
+    shown = [
+        f"<dt>{code(name)} <span>{escape(_clean(said))}</span></dt><dd>{prose(text)}</dd>"
+        for name, said, text in rows
+    ]
     return f'<dl class="members">{"".join(shown)}</dl>'
 
 
 def _short_signature(function: Any) -> str:
     found = inspect.signature(function)
-    names = [p.replace(annotation=p.empty) for p in found.parameters.values() if p.name not in ("self", "cls")]
+    names = [
+        p.replace(annotation=p.empty) for p in found.parameters.values() if p.name not in ("self", "cls")
+    ]
     result = found.return_annotation
     return f"{found.replace(parameters=names, return_annotation=found.empty)}" + (
         f" -> {result}" if isinstance(result, str) and result != "None" else ""

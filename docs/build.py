@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ptxlab import catalog
-from ptxlab.catalog import FAMILIES
+from ptxlab.isa.catalog import FAMILIES
 
 from . import api, chips, command, elements, index, markdown, models
 from .family import FamilyPage

@@ -10,8 +10,8 @@ from html import escape
 from typing import Any, NamedTuple
 
 from ptxlab import Instruction, catalog
-from ptxlab.arithmetic import ARCHITECTURES, CHIPS
-from ptxlab.catalog import FAMILIES
+from ptxlab.isa.catalog import FAMILIES
+from ptxlab.isa.targets import CHIPS, GENERATIONS
 
 from .groups import Form, Group, groups, qualifiers
 from .page import Page, code, facts, link, slug, table
@@ -27,7 +27,7 @@ _WORDS = {
     "emulated": "arithmetic in ordinary instructions, around tensor-core instructions or without any",
     "plain": "ordinary loads and stores; of wmma.load and wmma.store, which no chip has",
 }
-_NAMES = {target: ARCHITECTURES[chip] for chip, target in CHIPS.items()}
+_NAMES = {target: GENERATIONS[chip] for chip, target in CHIPS.items()}
 
 
 class Finding(NamedTuple):
@@ -105,7 +105,11 @@ def _record() -> dict[Key, Run]:
 
 
 def build() -> Page:
-    page = Page(FILE, "What the chip runs", "Native or emulated? Every form on every generation, as CUDA's compiler translates it.")
+    page = Page(
+        FILE,
+        "What the chip runs",
+        "Native or emulated? Every form on every generation, as CUDA's compiler translates it.",
+    )
     page.head(1, "What the chip runs", listed=False)
     runs = _record()
     page.add(
@@ -149,13 +153,21 @@ def _findings(page: Page, runs: Mapping[Key, Run]) -> None:
     page.head(2, "What one would not expect")
     items = []
     for said, shown in FINDINGS:
-        lines = [line for form, targets in shown for line in (code(form), *(_evidence(target, runs[form, target]) for target in targets))]
+        lines = [
+            line
+            for form, targets in shown
+            for line in (code(form), *(_evidence(target, runs[form, target]) for target in targets))
+        ]
         items.append(f'<li>{escape(said)}<p class="used">{"<br>".join(lines)}</p></li>')
     page.add(f"<ul>{''.join(items)}</ul>")
 
 
 def _evidence(target: str, run: Run) -> str:
-    counts = str(run).partition(":")[2] if run.tensor else f"no tensor-core instruction{str(run).partition(':')[2]}"
+    counts = (
+        str(run).partition(":")[2]
+        if run.tensor
+        else f"no tensor-core instruction{str(run).partition(':')[2]}"
+    )
     return f"{target} {_badge(run.how)} {escape(counts.strip())}"
 
 
@@ -190,7 +202,10 @@ def _family(page: Page, family: str, runs: Mapping[Key, Run]) -> None:
         shape = link(code(group.shape or family), f"{slug(family)}.html#{group.anchor}")
         many = f"<br><small>N = {group.sizes[0]} to {group.sizes[-1]}</small>" if group.sizes else ""
         first = f'<th scope="rowgroup" rowspan="{len(rows)}">{shape}{many}</th>'
-        lines = [f"<tr>{first if at == 0 else ''}<td>{_label(members, group, tokens)}</td>{cells}</tr>" for at, (members, cells) in enumerate(rows)]
+        lines = [
+            f"<tr>{first if at == 0 else ''}<td>{_label(members, group, tokens)}</td>{cells}</tr>"
+            for at, (members, cells) in enumerate(rows)
+        ]
         bodies.append(f'<tbody id="{page.anchor(anchor(family, group))}">\n{chr(10).join(lines)}\n</tbody>')
     types = "A, B → D" if isinstance(forms[0], Instruction) else "type"
     heads = "".join(f'<th scope="col">{head}</th>' for head in ("shape", types, *map(_head, targets)))
@@ -204,10 +219,15 @@ def _rows(group: Group, targets: Sequence[str], runs: Mapping[Key, Run]) -> list
     """The forms of a group that run alike on every target, with their cells; equal neighbours are one cell."""
     alike: dict[Any, list[Form]] = {}
     for ins in group.forms:
-        alike.setdefault(tuple(_kind(ins, runs.get((ins.mnemonic, target))) for target in targets), []).append(ins)
+        alike.setdefault(
+            tuple(_kind(ins, runs.get((ins.mnemonic, target))) for target in targets), []
+        ).append(ins)
     found = []
     for members in alike.values():
-        cells = [_cell([(ins, runs[ins.mnemonic, target]) for ins in members if (ins.mnemonic, target) in runs]) for target in targets]
+        cells = [
+            _cell([(ins, runs[ins.mnemonic, target]) for ins in members if (ins.mnemonic, target) in runs])
+            for target in targets
+        ]
         html, at = "", 0
         while at < len(cells):
             wide = next((end for end in range(at, len(cells)) if cells[end] != cells[at]), len(cells)) - at
@@ -228,8 +248,12 @@ def _bare(ins: Form, run: Run) -> Counter[str]:
     found: Counter[str] = Counter()
     for opcode, count in run.tensor:
         if isinstance(ins, Instruction):
-            own = rf"\.{ins.a_type.upper()}\.{ins.b_type.upper()}(?=\.|$)" if ins.a.dtype.bits <= 8 else "(?!)"
-            opcode = re.sub(rf"{own}|\.(?:SAT|RZ|RM|RP)$|\.STEP\d$", "", opcode).replace(f"64x{ins.n}x", "64xNx")
+            own = (
+                rf"\.{ins.a_type.upper()}\.{ins.b_type.upper()}(?=\.|$)" if ins.a.dtype.bits <= 8 else "(?!)"
+            )
+            opcode = re.sub(rf"{own}|\.(?:SAT|RZ|RM|RP)$|\.STEP\d$", "", opcode).replace(
+                f"64x{ins.n}x", "64xNx"
+            )
         found[opcode] += count
     return found
 
@@ -240,7 +264,10 @@ def _cell(given: Sequence[tuple[Form, Run]]) -> str:
     whole = {run.tensor for _, run in given}
     ins, run = given[0]
     exact = len(whole) == 1 and len(run.tensor) == 1
-    tensor = " + ".join(f"{count}&nbsp;{_code(opcode)}" for opcode, count in (dict(run.tensor) if exact else _bare(ins, run)).items())
+    tensor = " + ".join(
+        f"{count}&nbsp;{_code(opcode)}"
+        for opcode, count in (dict(run.tensor) if exact else _bare(ins, run)).items()
+    )
     counts = sorted({one.others for _, one in given})
     spread = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
     others = "" if counts == [0] else f" + {spread} others" if tensor else f"{spread} others, no tensor core"
@@ -254,7 +281,11 @@ def _code(opcode: str) -> str:
 
 def _label(members: Sequence[Form], group: Group, tokens: Sequence[str]) -> str:
     """Types, and the qualifiers that tell these forms from the others of the group."""
-    own = [token for token in tokens if all(_has(ins, token) for ins in members) and not all(_has(ins, token) for ins in group.forms)]
+    own = [
+        token
+        for token in tokens
+        if all(_has(ins, token) for ins in members) and not all(_has(ins, token) for ins in group.forms)
+    ]
     count = f"{len(members)} form{'s' * (len(members) > 1)}"
     return f"{escape(_types(members, group))}<br><small>{', '.join([count, *(code(f'.{token}') for token in own)])}</small>"
 
@@ -267,12 +298,18 @@ def _types(members: Sequence[Form], group: Group) -> str:
     """``s8, u8 to s32`` where all pairs are there, ``s8 x u8`` where they are not."""
     products = [ins for ins in members if isinstance(ins, Instruction)]
     if not products:
-        return ", ".join(dict.fromkeys(kind for kind in group.inputs if any(_has(ins, kind) for ins in members)))
+        return ", ".join(
+            dict.fromkeys(kind for kind in group.inputs if any(_has(ins, kind) for ins in members))
+        )
     pairs = dict.fromkeys((ins.a_type, ins.b_type) for ins in products)
     left, right = (list(dict.fromkeys(pair[side] for pair in pairs)) for side in (0, 1))
     same = all(a == b for a, b in pairs) or (set(left) == set(right) and len(pairs) == len(left) * len(right))
-    some = f"other pairs of {', '.join(left)}" if len(pairs) > 4 else ", ".join(f"{a} × {b}" for a, b in pairs)
+    some = (
+        f"other pairs of {', '.join(left)}" if len(pairs) > 4 else ", ".join(f"{a} × {b}" for a, b in pairs)
+    )
     given = ", ".join(left) if same else some
-    results = dict.fromkeys(ins.d_type if ins.c_type == ins.d_type else f"{ins.d_type} (C {ins.c_type})" for ins in products)
+    results = dict.fromkeys(
+        ins.d_type if ins.c_type == ins.d_type else f"{ins.d_type} (C {ins.c_type})" for ins in products
+    )
     kinds = "".join(f"kind::{kind} " for kind in dict.fromkeys(ins.kind for ins in products) if kind)
     return f"{kinds}{given} → {', '.join(results)}"

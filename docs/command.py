@@ -18,13 +18,21 @@ from .page import Page, code, pre
 __all__ = ["ask", "build"]
 
 _SHOWN, _SLACK = 24, 8  # lines of an answer that are shown, and so many more before it is worth a cut
-_NOT_HERE = re.compile(r"ptxlab lab|--on |\bsass\b|completion|[|>]")  # what opens a window, needs a GPU, or is meant for a shell
+_NOT_HERE = re.compile(
+    r"ptxlab lab|--on |\bsass\b|completion|[|>]"
+)  # what opens a window, needs a GPU, or is meant for a shell
 
 
 def build() -> Page:
-    page = Page("command.html", "Command line", "The ten-second answer: the ptxlab command, its options and its answers.")
+    page = Page(
+        "command.html",
+        "Command line",
+        "The ten-second answer: the ptxlab command, its options and its answers.",
+    )
     page.head(1, "Command line", listed=False)
-    page.add("<p>One question, one answer. On a terminal it comes in the colours of the lanes; in a pipe it is plain.</p>")
+    page.add(
+        "<p>One question, one answer. On a terminal it comes in the colours of the lanes; in a pipe it is plain.</p>"
+    )
     text = ask("ptxlab --help")
     page.head(2, code("ptxlab"))
     page.add(pre(text, "Help of ptxlab"))
@@ -33,10 +41,17 @@ def build() -> Page:
         page.find(f"ptxlab {name}", "command", anchor)
         own = ask(f"ptxlab {name} --help")
         page.add(pre(own, f"Help of ptxlab {name}"))
-        examples = {command: about for command, about in [*_examples(text), *_examples(own)] if shlex.split(command)[1] == name}
+        examples = {
+            command: about
+            for command, about in [*_examples(text), *_examples(own)]
+            if shlex.split(command)[1] == name
+        }
         for command, about in examples.items():
             if not _NOT_HERE.search(command):
-                page.add(f'<p class="used">{escape(about[:1].upper() + about[1:])}:</p>' if about else "", _answer(command))
+                page.add(
+                    f'<p class="used">{escape(about[:1].upper() + about[1:])}:</p>' if about else "",
+                    _answer(command),
+                )
     return page
 
 

@@ -8,9 +8,9 @@ from html import escape
 import numpy as np
 
 from ptxlab import DTYPES, catalog
-from ptxlab.catalog import FAMILIES
-from ptxlab.describe import Cell, Grid, Header, Picture
-from ptxlab.dtypes import DType
+from ptxlab.isa.catalog import FAMILIES
+from ptxlab.isa.dtypes import DType
+from ptxlab.views import Cell, Grid, Header, Picture
 
 from .figure import figure
 from .page import Page, code, details, facts, table
@@ -24,7 +24,9 @@ _COLOURS = {"sign": 15, "exponent": 10, "fraction": 26, "value": 10, "unused": N
 def build() -> Page:
     page = Page("types.html", "Element types", "Bits, range and codes of every element type.")
     page.head(1, "Element types", listed=False)
-    page.add("<p>A <em>code</em> is the bit pattern of one element; a <em>value</em> is what it means. These are all types of the catalogue.</p>")
+    page.add(
+        "<p>A <em>code</em> is the bit pattern of one element; a <em>value</em> is what it means. These are all types of the catalogue.</p>"
+    )
     used = _users()
     rows = []
     for kind in DTYPES.values():
@@ -33,7 +35,14 @@ def build() -> Page:
         in_ = ", ".join(f"{family} ({count})" for family, count in used.get(kind.name, {}).items())
         name = f'<a href="#{kind.name}">{code(kind.name)}</a>'
         rows.append((name, str(kind.bits), parts, smallest, largest, escape(in_ or "-")))
-    heads = ("type", "bits", "sign + exponent + fraction", "smallest positive", "largest", "forms that use it")
+    heads = (
+        "type",
+        "bits",
+        "sign + exponent + fraction",
+        "smallest positive",
+        "largest",
+        "forms that use it",
+    )
     page.add(table(heads, rows, numbers=(1,), label="All element types"))
     for kind in DTYPES.values():
         _type(page, kind)
@@ -56,7 +65,9 @@ def _type(page: Page, kind: DType) -> None:
     anchor = page.head(2, code(kind.name), page.anchor(kind.name))
     page.find(kind.name, f"element type, {kind.bits} bits", anchor)
     smallest, largest = _extremes(kind)
-    page.add(figure(_fields(kind), escape(kind.note) or f"{kind.bits} bit{'s' * (kind.bits > 1)}, highest left"))
+    page.add(
+        figure(_fields(kind), escape(kind.note) or f"{kind.bits} bit{'s' * (kind.bits > 1)}, highest left")
+    )
     said: list[tuple[str, str]] = []
     if kind.is_float:
         said = [("largest", largest), ("smallest positive", smallest), ("exponent bias", str(kind.bias))]
@@ -64,7 +75,9 @@ def _type(page: Page, kind: DType) -> None:
             said.append(("smallest normal", _power(1 - kind.bias)))
         if kind.bits <= 16:
             values = _values(kind)
-            said.append(("infinities, NaNs", f"{int(np.isinf(values).sum())}, {int(np.isnan(values).sum())} codes"))
+            said.append(
+                ("infinities, NaNs", f"{int(np.isinf(values).sum())}, {int(np.isnan(values).sum())} codes")
+            )
         said.append(("one", code(f"0x{int(kind.encode([1.0])[0]):0{max(1, kind.bits // 4)}x}")))
     elif kind.kind == "int":
         said = [("range", f"{kind.minimum} .. {kind.maximum}")]
@@ -106,7 +119,13 @@ def _fields(kind: DType) -> Picture:
 
 
 def _short(name: str, size: int, bits: int) -> str:
-    return name[0] if size == 1 and bits > 1 and name != "unused" else "-" if name == "unused" and size < 4 else name
+    return (
+        name[0]
+        if size == 1 and bits > 1 and name != "unused"
+        else "-"
+        if name == "unused" and size < 4
+        else name
+    )
 
 
 def _values(kind: DType) -> np.ndarray:
@@ -123,7 +142,9 @@ def _codes(kind: DType) -> str:
         label = f"0x{first >> 4:x}_" if kind.bits > 4 else "0x_"
         rows.append([code(label), *(_value(float(v)) for v in values[first : first + 16])])
     heads = ("code", *(code(f"{low:x}") for low in range(min(16, len(values)))))
-    return table(heads, rows, numbers=range(1, 17), label=f"Values of all codes of {kind.name}", style="small")
+    return table(
+        heads, rows, numbers=range(1, 17), label=f"Values of all codes of {kind.name}", style="small"
+    )
 
 
 def _value(value: float) -> str:
@@ -150,7 +171,9 @@ def _extremes(kind: DType) -> tuple[str, str]:
         finite = values[np.isfinite(values) & (values > 0)]
         return _exact(float(finite.min())), _exact(float(finite.max()))
     bottom = 1 - kind.bias - kind.fraction_bits
-    return _power(bottom), f'<span class="number">(2 - 2<sup>-{kind.fraction_bits}</sup>)·2<sup>{kind.bias}</sup></span>'
+    return _power(
+        bottom
+    ), f'<span class="number">(2 - 2<sup>-{kind.fraction_bits}</sup>)·2<sup>{kind.bias}</sup></span>'
 
 
 def _exact(value: float) -> str:

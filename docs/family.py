@@ -8,10 +8,11 @@ from functools import partial
 from html import escape
 from typing import Any
 
-from ptxlab import TARGETS, PtxlabError, describe
-from ptxlab.layout import Layout
+from ptxlab import TARGETS, PtxlabError
+from ptxlab import views as describe
+from ptxlab.isa.layout import Layout
+from ptxlab.isa.operand import Operand
 from ptxlab.memory import SWIZZLES
-from ptxlab.operand import Operand
 
 from . import about, chips
 from .figure import figure
@@ -23,7 +24,20 @@ __all__ = ["FamilyPage", "family_file"]
 _SHOWN_REGISTERS = 8
 _SHOWN_FORMS = 6
 #: Facts that are told elsewhere on the page, or not as words.
-_TOLD = {"family", "shape", "lanes", "operands", "sparsity", "nibbles", "selectors", "modifiers", "targets", "missing on", "arithmetic", "ptx"}
+_TOLD = {
+    "family",
+    "shape",
+    "lanes",
+    "operands",
+    "sparsity",
+    "nibbles",
+    "selectors",
+    "modifiers",
+    "targets",
+    "missing on",
+    "arithmetic",
+    "ptx",
+}
 _CODE = {"c++": "As an asm statement in CUDA C++", "wmma": "With nvcuda::wmma"}
 
 
@@ -59,7 +73,9 @@ class FamilyPage:
         if page.about:
             page.add(f"<p>{escape(page.about)}</p>")
         if self.section:
-            page.add(f"<p>NVIDIA's text: {link('PTX ISA', about.MANUAL)}, section {escape(self.section)}.</p>")
+            page.add(
+                f"<p>NVIDIA's text: {link('PTX ISA', about.MANUAL)}, section {escape(self.section)}.</p>"
+            )
         self._forms()
         for group in self.groups:
             self._group(group)
@@ -67,7 +83,9 @@ class FamilyPage:
         for fragment in self.fragments:
             if fragment.role != role:
                 role = fragment.role
-                page.head(2, escape(role if role in ("Metadata E", "Block scales") else f"Fragments of {role}"))
+                page.head(
+                    2, escape(role if role in ("Metadata E", "Block scales") else f"Fragments of {role}")
+                )
                 if role == "Metadata E":
                     self._nibbles()
             self._fragment(fragment)
@@ -85,20 +103,33 @@ class FamilyPage:
             sizes = f"<br>N = {_sizes(group.sizes)}" if group.sizes else ""
             more = ", ".join(code(f".{token}") for token in qualifiers(group, self.forms))
             on = "<br>".join(dict.fromkeys(escape(targets(ins.targets)) for ins in group.forms))
-            kinds = (escape(", ".join(group.inputs)), *((escape(", ".join(group.outputs)),) if product else ()))
+            kinds = (
+                escape(", ".join(group.inputs)),
+                *((escape(", ".join(group.outputs)),) if product else ()),
+            )
             rows.append((link(shape, f"#{group.anchor}") + sizes, *kinds, more, str(len(group.forms)), on))
-        heads = ("shape", *(("A and B", "C and D") if product else ("type",)), "qualifiers", "forms", "targets")
+        heads = (
+            "shape",
+            *(("A and B", "C and D") if product else ("type",)),
+            "qualifiers",
+            "forms",
+            "targets",
+        )
         rows.append((*[""] * (len(heads) - 2), f"<strong>{len(self.forms)}</strong>", ""))
         page.add(table(heads, rows, numbers=(len(heads) - 2,), label="Forms"))
 
     def _group(self, group: Group) -> None:
         page, ins = self.page, group.example
-        title = " · ".join(code(part) if at == 0 else escape(part) for at, part in enumerate(group.title.split(" · ")))
+        title = " · ".join(
+            code(part) if at == 0 else escape(part) for at, part in enumerate(group.title.split(" · "))
+        )
         anchor = page.head(2, title, group.anchor)
         for form in group.forms:
             page.find(form.mnemonic, targets(form.targets), anchor)
         many = f", N = {_sizes(group.sizes)}" if group.sizes else ""
-        page.add(f"<p>{len(group.forms)} form{'s' * (len(group.forms) > 1)}{many}. Shown here: {code(ins.mnemonic)}</p>")
+        page.add(
+            f"<p>{len(group.forms)} form{'s' * (len(group.forms) > 1)}{many}. Shown here: {code(ins.mnemonic)}</p>"
+        )
         self._operands(group)
         said = self.attempt("facts", lambda: describe.facts(ins)) or {}
         page.add(facts(self._said(group, said)))
@@ -112,7 +143,9 @@ class FamilyPage:
         if kernel:
             page.add(details("CUDA C++ kernel around it", pre(kernel, "CUDA C++ kernel")))
         spelt = listed(code(form.mnemonic) for form in group.forms)
-        page.add(details(f"All {len(group.forms)} spellings", spelt) if len(group.forms) > _SHOWN_FORMS else spelt)
+        page.add(
+            details(f"All {len(group.forms)} spellings", spelt) if len(group.forms) > _SHOWN_FORMS else spelt
+        )
 
     def _operands(self, group: Group) -> None:
         rows = []
@@ -123,17 +156,32 @@ class FamilyPage:
             types = ", ".join(dict.fromkeys(str(op.dtype) for op in held) or fragment.types)
             held = held or [fragment.op]
             where = f"{held[0].lanes} lanes" if fragment.op.layout else "shared memory"
-            registers = " or ".join(str(count) for count in sorted({op.registers for op in held})) if fragment.op.layout else "-"
+            registers = (
+                " or ".join(str(count) for count in sorted({op.registers for op in held}))
+                if fragment.op.layout
+                else "-"
+            )
             size = link(f"{held[0].shape[0]}x{held[0].shape[1]}", f"#{self.anchors[id(fragment)]}")
             stored = ", as stored" if fragment.role == "A" and getattr(fragment.ins, "sparse", False) else ""
             variant = f" {code(fragment.variant)}" if fragment.variant else ""
             rows.append((escape(fragment.name), size + variant + stored, escape(types), where, registers))
         if rows:
-            self.page.add(table(("operand", "fragment", "types", "held by", "registers a lane"), rows, numbers=(4,), label="Operands"))
+            self.page.add(
+                table(
+                    ("operand", "fragment", "types", "held by", "registers a lane"),
+                    rows,
+                    numbers=(4,),
+                    label="Operands",
+                )
+            )
 
     def _of(self, fragment: Fragment, form: Form) -> list[Operand]:
         """The operands of a form that have this fragment."""
-        found = [op for op in getattr(form, "operands", {}).values() if isinstance(op, Operand) and op.name in fragment.names]
+        found = [
+            op
+            for op in getattr(form, "operands", {}).values()
+            if isinstance(op, Operand) and op.name in fragment.names
+        ]
         return [op for op in found if op.layout == fragment.op.layout or fragment.role == "Block scales"]
 
     def _said(self, group: Group, said: dict[str, Any]) -> list[tuple[str, str]]:
@@ -145,21 +193,33 @@ class FamilyPage:
             found.append(("selectors", ", ".join(code(value) for value in said["selectors"])))
         for name, values in (said.get("modifiers") or {}).items():
             means = about.MODIFIERS.get(name, "")
-            found.append((code(name), " or ".join(code(value) for value in values) + (f": {escape(means)}" if means else "")))
-        speakers = _speakers(getattr(ins, "speakers", ()))
-        if speakers:
-            found.append(("addresses", speakers))
+            found.append(
+                (
+                    code(name),
+                    " or ".join(code(value) for value in values) + (f": {escape(means)}" if means else ""),
+                )
+            )
+        address_lanes = _speakers(getattr(ins, "address_lanes", ()))
+        if address_lanes:
+            found.append(("addresses", address_lanes))
         sets = Counter(tuple(form.targets) for form in group.forms)
         for on, count in sets.items():
             of = f" ({count} of the forms)" if len(sets) > 1 else ""
             found.append(("targets", f'{escape(targets(on))}{of}<span class="chips">{_chips(on)}</span>'))
         evidence = said.get("arithmetic") or ()
         if evidence:
-            found.append(("arithmetic", f"{'<br>'.join(map(escape, evidence))} ({link('models', 'models.html')})"))
+            found.append(
+                ("arithmetic", f"{'<br>'.join(map(escape, evidence))} ({link('models', 'models.html')})")
+            )
         found.append(("machine code", chips.fact(self.family, group)))
         for name, value in said.items():
             if name not in _TOLD and name not in _CODE and value:
-                found.append((escape(name), escape(", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value))))
+                found.append(
+                    (
+                        escape(name),
+                        escape(", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)),
+                    )
+                )
         found.append(("on the command line", code(f"ptxlab show {ins.mnemonic}")))
         return found
 
@@ -173,7 +233,11 @@ class FamilyPage:
             kinds = "; ".join(f"{group.shape} {', '.join(group.inputs)}" for group in fragment.users)
         space = "" if op.layout else " in shared memory"
         variant = f" {code(fragment.variant)}" if fragment.variant else ""
-        page.head(3, f"{escape(fragment.name)} {op.shape[0]}x{op.shape[1]}{variant}{space} <small>{escape(kinds)}</small>", anchor)
+        page.head(
+            3,
+            f"{escape(fragment.name)} {op.shape[0]}x{op.shape[1]}{variant}{space} <small>{escape(kinds)}</small>",
+            anchor,
+        )
         used = ", ".join(link(escape(group.title), f"#{group.anchor}") for group in fragment.users)
         page.add(f'<p class="used">Used by {used}.</p>')
         if fragment.role == "Metadata E":
@@ -226,18 +290,29 @@ class FamilyPage:
 
     def _nibbles(self) -> None:
         """The legal nibbles of every sparsity in the family, in one table."""
-        structures = list(dict.fromkeys(ins.structure for ins in self.forms if getattr(ins, "structure", None)))
-        orders = [ordered for ordered in (True, False) if any(ins.metadata_ordered is ordered for ins in self.forms)]
+        structures = list(
+            dict.fromkeys(ins.structure for ins in self.forms if getattr(ins, "structure", None))
+        )
+        orders = [
+            ordered for ordered in (True, False) if any(ins.metadata_ordered is ordered for ins in self.forms)
+        ]
         for structure in structures:
             units = "pairs" if structure.group == 2 else "values"
             said = f"{structure.title}: of every {structure.groups} {units} in a row of A at most {structure.keep} may be non-zero."
             self.page.add(f"<p>{escape(said)}</p>")
-        self.page.add("<p>A nibble is two 2-bit indices, the first in the low bits. What each keeps of its chunk, and where it is legal:</p>")
+        self.page.add(
+            "<p>A nibble is two 2-bit indices, the first in the low bits. What each keeps of its chunk, and where it is legal:</p>"
+        )
         rows = []
         for nibble in sorted({nibble for structure in structures for nibble in structure.unordered}):
-            kept = [", ".join(_span(g * it.group, it.group) for g in it.unordered.get(nibble, ())) or "-" for it in structures]
+            kept = [
+                ", ".join(_span(g * it.group, it.group) for g in it.unordered.get(nibble, ())) or "-"
+                for it in structures
+            ]
             strict = any(nibble in it.nibbles for it in structures)
-            rows.append((code(f"0b{nibble:04b}"), *kept, *(_yes(strict or not ordered) for ordered in orders)))
+            rows.append(
+                (code(f"0b{nibble:04b}"), *kept, *(_yes(strict or not ordered) for ordered in orders))
+            )
         heads = ("nibble", *(f"{escape(it.title)} keeps columns" for it in structures))
         spelt = {True: code(".sp::ordered_metadata"), False: code(".sp")}
         self.page.add(table((*heads, *(spelt[ordered] for ordered in orders)), rows, label="Legal nibbles"))
@@ -247,7 +322,9 @@ class FamilyPage:
         if picture:
             self.page.add(figure(picture))
         for op in (fragment.ins.scale_a, fragment.ins.scale_b):
-            self.page.add(f'<p class="cute">{escape(op.name)} in CuTe: {code(op.layout.cute)} {escape(op.layout.signature)}</p>')
+            self.page.add(
+                f'<p class="cute">{escape(op.name)} in CuTe: {code(op.layout.cute)} {escape(op.layout.signature)}</p>'
+            )
 
     def _tile(self, fragment: Fragment) -> None:
         first = True
@@ -269,10 +346,14 @@ def _operand(form: Form, name: str) -> Operand | None:
 
 
 def _caption(op: Operand, fragment: Fragment, warp: int | None) -> str:
-    said = [f"{fragment.name} {op.shape[0]}x{op.shape[1]}: a cell is a run of neighbours in one lane, T&lt;lane&gt;:{{elements}}"]
+    said = [
+        f"{fragment.name} {op.shape[0]}x{op.shape[1]}: a cell is a run of neighbours in one lane, T&lt;lane&gt;:{{elements}}"
+    ]
     if warp is not None:
-        said.append(f"the rows of warp 0; the other {op.lanes // 32 - 1} warps hold the next rows in the same way")
-    if getattr(fragment.ins, "speakers", ()):
+        said.append(
+            f"the rows of warp 0; the other {op.lanes // 32 - 1} warps hold the next rows in the same way"
+        )
+    if getattr(fragment.ins, "address_lanes", ()):
         said.append("row r is the row in memory whose address lane r gives")
     if op.layout is not None and op.layout.copies > 1:
         said.append(f"every element is held {op.layout.copies} times, the figure shows the first holder")
@@ -309,10 +390,20 @@ def _register_table(op: Operand, kinds: Sequence[str]) -> str:
         rows.append([*row, *(code(_coordinates(op.name, [(r, c) for _, r, c in places])) for places in held)])
     left = op.registers - _SHOWN_REGISTERS
     more = f" The other {left} registers go on in the same way." if left > 0 else ""
-    wide = f"{op.registers} register{'s' * (op.registers != 1)} of {op.register_bits} bits a lane" + _container(op)
+    wide = (
+        f"{op.registers} register{'s' * (op.registers != 1)} of {op.register_bits} bits a lane"
+        + _container(op)
+    )
     head = f'<p class="registers">{escape(", ".join(kinds))}: {wide}.{more}</p>'
-    heads = ("register", "elements", "bits", *(f'<span class="lane l{lane}">lane {lane}</span>' for lane in lanes))
-    return head + table(heads, rows, numbers=(0,), label=f"Registers of lanes 0 to {lanes[-1]}", style="small")
+    heads = (
+        "register",
+        "elements",
+        "bits",
+        *(f'<span class="lane l{lane}">lane {lane}</span>' for lane in lanes),
+    )
+    return head + table(
+        heads, rows, numbers=(0,), label=f"Registers of lanes 0 to {lanes[-1]}", style="small"
+    )
 
 
 def _container(op: Operand) -> str:
@@ -330,7 +421,9 @@ def _coordinates(name: str, at: list[tuple[int, int]]) -> str:
     for row, column in at:
         last = runs[-1] if runs else []
         along = (row - last[-1][0], column - last[-1][1]) if last else ()
-        if along in ((0, 1), (1, 0)) and (len(last) < 2 or along == (last[1][0] - last[0][0], last[1][1] - last[0][1])):
+        if along in ((0, 1), (1, 0)) and (
+            len(last) < 2 or along == (last[1][0] - last[0][0], last[1][1] - last[0][1])
+        ):
             last.append((row, column))
         else:
             runs.append([(row, column)])
@@ -365,7 +458,10 @@ def _speakers(found: Sequence[Any]) -> str:
     by_matrix: dict[int, list[int]] = {}
     for speaker in found:
         by_matrix.setdefault(speaker.matrix, []).append(speaker.lane)
-    said = [f"lanes {_range(lanes[0], lanes[-1])} give the rows of matrix {matrix}" for matrix, lanes in by_matrix.items()]
+    said = [
+        f"lanes {_range(lanes[0], lanes[-1])} give the rows of matrix {matrix}"
+        for matrix, lanes in by_matrix.items()
+    ]
     return escape("; ".join(said))
 
 
@@ -374,4 +470,6 @@ def _yes(legal: bool) -> str:
 
 
 def _chips(found: Sequence[str]) -> str:
-    return "".join(f'<span class="chip{"" if target in found else " no"}">{target}</span>' for target in TARGETS)
+    return "".join(
+        f'<span class="chip{"" if target in found else " no"}">{target}</span>' for target in TARGETS
+    )

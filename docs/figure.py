@@ -1,12 +1,11 @@
-"""A picture of `ptxlab.describe` as inline SVG for the site: themed by the style sheet, its words said by the page around it."""
+"""A picture of `ptxlab.views` as inline SVG for the site: themed by the style sheet, its words said by the page around it."""
 
 from __future__ import annotations
 
 from html import escape
 
-from ptxlab import palette
-from ptxlab.describe import Cell, Grid, Header, Picture
-from ptxlab.figures.drawing import Drawing, Panel, Word, draw
+from ptxlab.views import Cell, Grid, Header, Picture, palette
+from ptxlab.views.figures.drawing import Drawing, Panel, Word, draw
 
 __all__ = ["figure", "lanes"]
 
@@ -33,7 +32,9 @@ def figure(picture: Picture, caption: str = "") -> str:
     said = caption or escape(picture.subtitle)
     label = f"Figure: {escape(picture.title)}"
     small = ' class="narrow"' if wide <= _NARROW else ""
-    drawn = f'<div class="scroll" tabindex="0" role="region" aria-label="{label}">{"".join(parts)}</svg></div>'
+    drawn = (
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{label}">{"".join(parts)}</svg></div>'
+    )
     return f"<figure{small}>{drawn}<figcaption>{said}</figcaption></figure>"
 
 
@@ -60,7 +61,12 @@ def _bounds(panels: list[Panel], words: list[Word]) -> tuple[float, float, float
         right.append(start + wide)
         top.append(word.y - 0.7 * word.size)
         bottom.append(word.y + 0.7 * word.size)
-    return round(min(left)) - _EDGE, round(min(top)) - _EDGE, round(max(right)) + _EDGE, round(max(bottom)) + _EDGE
+    return (
+        round(min(left)) - _EDGE,
+        round(min(top)) - _EDGE,
+        round(max(right)) + _EDGE,
+        round(max(bottom)) + _EDGE,
+    )
 
 
 def _cells(panel: Panel) -> list[str]:
@@ -101,12 +107,22 @@ def _lines(panel: Panel) -> list[str]:
 def _texts(words: list[Word]) -> list[str]:
     groups: dict[tuple[str, str, float], list[Word]] = {}
     for word in words:
-        ink = "word" if not word.mono else "dim" if word.colour == palette.DIM else "on" if word.colour == palette.INK else "off"
+        ink = (
+            "word"
+            if not word.mono
+            else "dim"
+            if word.colour == palette.DIM
+            else "on"
+            if word.colour == palette.INK
+            else "off"
+        )
         groups.setdefault((f"{ink}{' bold' * word.bold}", word.anchor, word.size), []).append(word)
     parts = []
     for (kind, anchor, size), some in groups.items():
         parts.append(f'<g class="{kind}" font-size="{size:g}" text-anchor="{anchor}">')
-        parts += [f'<text x="{word.x:g}" y="{word.y + 0.35 * size:g}">{escape(word.text)}</text>' for word in some]
+        parts += [
+            f'<text x="{word.x:g}" y="{word.y + 0.35 * size:g}">{escape(word.text)}</text>' for word in some
+        ]
         parts.append("</g>")
     return parts
 
@@ -116,8 +132,16 @@ def lanes() -> Picture:
     import numpy as np
 
     cells = tuple(Cell(lane % 4, lane // 4, 1, 1, (f"T{lane}",), lane) for lane in range(32))
-    hover = np.array([[f"lane {4 * group + thread}: group {group}, thread {thread}" for group in range(8)] for thread in range(4)], dtype=object)
+    hover = np.array(
+        [
+            [f"lane {4 * group + thread}: group {group}, thread {thread}" for group in range(8)]
+            for thread in range(4)
+        ],
+        dtype=object,
+    )
     threads = tuple(Header(thread, 1, (str(thread),)) for thread in range(4))
     groups = tuple(Header(group, 1, (f"{group}: {palette.HUES[group][0]}",)) for group in range(8))
     grid = Grid((4, 8), cells, hover, threads, groups, ("thread in group", "group"))
-    return Picture("The colours of the 32 lanes", "hue: group, lane / 4; shade: thread in the group, lane % 4", (grid,))
+    return Picture(
+        "The colours of the 32 lanes", "hue: group, lane / 4; shade: thread in the group, lane % 4", (grid,)
+    )

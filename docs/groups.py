@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ptxlab import DTYPES, TARGETS
-from ptxlab.operand import Operand
+from ptxlab.isa.operand import Operand
 
 from .page import slug
 
@@ -97,7 +97,17 @@ def _group(shape: str, members: list[Form], taken: set[str]) -> Group:
     count = 2
     while anchor in taken:
         anchor, count = f"{wanted}-{count}", count + 1
-    return Group(shape, title, anchor, tuple(members), min(samples, key=_plainness), samples, tuple(sizes), inputs, outputs)
+    return Group(
+        shape,
+        title,
+        anchor,
+        tuple(members),
+        min(samples, key=_plainness),
+        samples,
+        tuple(sizes),
+        inputs,
+        outputs,
+    )
 
 
 def _key(ins: Form, shape: str) -> tuple[Any, ...]:
@@ -134,14 +144,22 @@ def _outputs(ins: Form) -> tuple[str, ...]:
 def _named_types(ins: Form) -> tuple[str, ...]:
     """Types in the spelling of an instruction that has no product: `.b16`, `.b8x16.b6x16_p32`, `.f16`."""
     tokens = str(ins.mnemonic).split(".")
-    return tuple(dict.fromkeys(token for token in tokens if token in DTYPES or re.fullmatch(r"b\d+(x\d+\w*)?", token)))
+    return tuple(
+        dict.fromkeys(token for token in tokens if token in DTYPES or re.fullmatch(r"b\d+(x\d+\w*)?", token))
+    )
 
 
 def _plainness(ins: Form) -> tuple[Any, ...]:
     """Smallest for the form to show: without .satfinite, with ordered metadata, A and B of one type, .row.col, the largest count."""
     mixed = hasattr(ins, "a_type") and ins.a_type != ins.b_type
     plain = (getattr(ins, "a_layout", "row"), getattr(ins, "b_layout", "col")) == ("row", "col")
-    return bool(getattr(ins, "satfinite", False)), not getattr(ins, "ordered", False), mixed, not plain, -getattr(ins, "count", 0)
+    return (
+        bool(getattr(ins, "satfinite", False)),
+        not getattr(ins, "ordered", False),
+        mixed,
+        not plain,
+        -getattr(ins, "count", 0),
+    )
 
 
 def qualifiers(group: Group, family: Iterable[Form]) -> list[str]:
@@ -150,7 +168,11 @@ def qualifiers(group: Group, family: Iterable[Form]) -> list[str]:
     common = {token for token in said if all(token in _tokens(ins) for ins in family)}
     found = dict.fromkeys(token for ins in group.forms for token in _tokens(ins))
     types = {*DTYPES, *group.inputs}
-    return [token for token in found if token not in common and token not in types and not re.fullmatch(r"m\d+n\d+(k\d+)?", token)]
+    return [
+        token
+        for token in found
+        if token not in common and token not in types and not re.fullmatch(r"m\d+n\d+(k\d+)?", token)
+    ]
 
 
 def _tokens(ins: Form) -> list[str]:
@@ -165,7 +187,11 @@ def targets(found: Sequence[str]) -> str:
     if first is None:
         return ", ".join(found)
     later = TARGETS[TARGETS.index(first) :]
-    return f"{first} and later" if set(found) == set(later) and len(found) > 1 else ", ".join(target for target in TARGETS if target in found)
+    return (
+        f"{first} and later"
+        if set(found) == set(later) and len(found) > 1
+        else ", ".join(target for target in TARGETS if target in found)
+    )
 
 
 _ROLES = {"C": "C and D", "D": "C and D", "SFA": "Block scales", "SFB": "Block scales", "E": "Metadata E"}
@@ -190,13 +216,20 @@ def fragments(family: Sequence[Group]) -> list[Fragment]:
     _tell_apart(list(found.values()))
     order = list(dict.fromkeys(fragment.role for fragment in found.values()))
     last = {"Metadata E": 1, "Block scales": 2}
-    return sorted(found.values(), key=lambda it: (last.get(it.role, 0), order.index(it.role), it.op.layout is None))
+    return sorted(
+        found.values(), key=lambda it: (last.get(it.role, 0), order.index(it.role), it.op.layout is None)
+    )
 
 
 def _tell_apart(found: list[Fragment]) -> None:
     """Name the qualifier by which fragments of one size and the same types differ: `.row` or `.col`, `.trans`."""
     for one in found:
-        twins = [other for other in found if other is not one and (other.names, other.op.shape, other.types) == (one.names, one.op.shape, one.types)]
+        twins = [
+            other
+            for other in found
+            if other is not one
+            and (other.names, other.op.shape, other.types) == (one.names, one.op.shape, one.types)
+        ]
         others = [_traits(twin) for twin in twins]
         own = [trait for trait in _traits(one) if not all(trait in other for other in others)]
         one.variant = ", ".join(own[:2]) if twins and one.role != "Metadata E" else ""
@@ -205,7 +238,10 @@ def _tell_apart(found: list[Fragment]) -> None:
 def _traits(fragment: Fragment) -> list[str]:
     """Qualifiers that all forms with this fragment have; of the two layouts, the operand's own."""
     own = f"{fragment.role.lower()}_layout"
-    said = [[f".{getattr(ins, own)}"] if hasattr(ins, own) else [f".{token}" for token in _tokens(ins)] for ins in fragment.forms]
+    said = [
+        [f".{getattr(ins, own)}"] if hasattr(ins, own) else [f".{token}" for token in _tokens(ins)]
+        for ins in fragment.forms
+    ]
     return [trait for trait in dict.fromkeys(said[0]) if all(trait in other for other in said)]
 
 
@@ -214,7 +250,11 @@ def _fragment_key(ins: Form, role: str, op: Operand) -> tuple[Any, ...]:
         return role, ins.m, ins.k, ins.scale_vec
     if op.layout is None:
         return role, op.shape, op.dtype.bits
-    return (role, op.layout, ins.structure) if role in ("A", "Metadata E") and getattr(ins, "sparse", False) else (role, op.layout)
+    return (
+        (role, op.layout, ins.structure)
+        if role in ("A", "Metadata E") and getattr(ins, "sparse", False)
+        else (role, op.layout)
+    )
 
 
 def _operands(ins: Form) -> list[tuple[Form, Operand]]:
@@ -230,4 +270,9 @@ def _packing(op: Operand) -> tuple[Any, ...]:
     """What tells one way of filling registers from another."""
     if op.layout is None:
         return (op.dtype.bits,)
-    return op.dtype.bits, op.registers, op.register_bits, *(op.place(0, i)[2:] for i in range(min(2, op.layout.elements)))
+    return (
+        op.dtype.bits,
+        op.registers,
+        op.register_bits,
+        *(op.place(0, i)[2:] for i in range(min(2, op.layout.elements))),
+    )

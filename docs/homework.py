@@ -39,7 +39,14 @@ def marked(exercise: lessons.Exercise, *, solved: bool) -> str:
 
 def role(name: str, *, grade: bool) -> dict[str, Any]:
     """nbgrader's word on a cell: one to answer, or one that is locked and worth a point."""
-    said: dict[str, Any] = {"grade": grade, "grade_id": name, "locked": grade, "schema_version": 3, "solution": not grade, "task": False}
+    said: dict[str, Any] = {
+        "grade": grade,
+        "grade_id": name,
+        "locked": grade,
+        "schema_version": 3,
+        "solution": not grade,
+        "task": False,
+    }
     return {"nbgrader": said | ({"points": 1} if grade else {})}
 
 
@@ -49,13 +56,17 @@ def assignment(lesson: lessons.Lesson, *, solved: bool) -> Any:
     cells = []
     for cell in notebook.cells:
         cells.append(copy.deepcopy(cell))
-        cells[-1].source = re.sub(r"\[(`[\w-]+`)\]\([\w-]+\.ipynb\)", r"\1", cells[-1].source)  # the other lessons are not beside it
+        cells[-1].source = re.sub(
+            r"\[(`[\w-]+`)\]\([\w-]+\.ipynb\)", r"\1", cells[-1].source
+        )  # the other lessons are not beside it
         for exercise in lesson.exercises:
             if cell.source == exercise.cell:
                 name = exercise.name.replace(".", "-")
                 cells[-1].source = marked(exercise, solved=solved)
                 cells[-1].metadata = nbformat.from_dict(role(f"answer-{name}", grade=False))
-                point = nbformat.v4.new_code_cell(point_cell(exercise), id=f"grade-{name}", metadata=role(f"grade-{name}", grade=True))
+                point = nbformat.v4.new_code_cell(
+                    point_cell(exercise), id=f"grade-{name}", metadata=role(f"grade-{name}", grade=True)
+                )
                 cells.append(point)
     notebook.cells = cells
     nbformat.validate(notebook)
@@ -85,11 +96,15 @@ def write(folder: Path) -> list[Path]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m docs.homework", description="Write every lesson as an nbgrader assignment.")
+    parser = argparse.ArgumentParser(
+        prog="python -m docs.homework", description="Write every lesson as an nbgrader assignment."
+    )
     parser.add_argument("folder", nargs="?", default="homework", type=Path)
     folder = parser.parse_args().folder
     written = write(folder)
-    print(f"{len(written) // 2} lessons in {folder}/source (with solutions, for you) and {folder}/release (to hand out)")
+    print(
+        f"{len(written) // 2} lessons in {folder}/source (with solutions, for you) and {folder}/release (to hand out)"
+    )
 
 
 if __name__ == "__main__":

@@ -16,7 +16,12 @@ __all__ = ["build"]
 
 
 def build(families: Sequence[FamilyPage], others: Sequence[Page]) -> Page:
-    page = Page("index.html", "Start", "What a tensor core really does with your registers: every PTX matrix instruction, lane by lane.", "ptxlab")
+    page = Page(
+        "index.html",
+        "Start",
+        "What a tensor core really does with your registers: every PTX matrix instruction, lane by lane.",
+        "ptxlab",
+    )
     total = len(catalog())
     page.add('<div class="hero">')
     page.head(1, "What does a tensor core really do with your registers?", page.anchor("start"), listed=False)
@@ -29,12 +34,18 @@ def build(families: Sequence[FamilyPage], others: Sequence[Page]) -> Page:
     page.head(2, "Instructions")
     rows = []
     for it in families:
-        shapes = ", ".join(code(shape) for shape in dict.fromkeys(group.shape for group in it.groups) if shape)
+        shapes = ", ".join(
+            code(shape) for shape in dict.fromkeys(group.shape for group in it.groups) if shape
+        )
         kinds = ", ".join(dict.fromkeys(kind for group in it.groups for kind in group.inputs))
         on = targets(list(dict.fromkeys(target for ins in it.forms for target in ins.targets)))
-        rows.append((link(code(it.family), it.page.file), shapes, escape(kinds), str(len(it.forms)), escape(on)))
+        rows.append(
+            (link(code(it.family), it.page.file), shapes, escape(kinds), str(len(it.forms)), escape(on))
+        )
     rows.append(("", "", "", f"<strong>{sum(len(it.forms) for it in families)}</strong>", ""))
-    page.add(table(("family", "shapes", "element types", "forms", "targets"), rows, numbers=(3,), label="Families"))
+    page.add(
+        table(("family", "shapes", "element types", "forms", "targets"), rows, numbers=(3,), label="Families")
+    )
     page.head(2, "Pages")
     page.add(listed(f"{link(escape(other.title), other.file)}: {escape(other.about)}" for other in others))
     page.head(2, "How to read the figures")

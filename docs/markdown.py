@@ -19,7 +19,9 @@ __all__ = ["build", "pages"]
 
 def pages(folder: Path) -> list[Callable[[], Page]]:
     """What makes the pages of a folder's Markdown files, in the order of their names."""
-    return [partial(build, path.stem, path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.md"))]
+    return [
+        partial(build, path.stem, path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.md"))
+    ]
 
 
 def build(name: str, text: str) -> Page:
@@ -43,8 +45,12 @@ def build(name: str, text: str) -> Page:
         def link(self, text: str, url: str, title: str | None = None) -> str:
             return str(super().link(text, re.sub(r"^([\w-]+)\.md(?=#|$)", r"\1.html", url), title))
 
-    html = str(mistune.create_markdown(renderer=Renderer(escape=True), plugins=["table", "strikethrough"])(text))
-    html = html.replace("<table>", '<div class="scroll" tabindex="0"><table>').replace("</table>", "</table></div>")
+    html = str(
+        mistune.create_markdown(renderer=Renderer(escape=True), plugins=["table", "strikethrough"])(text)
+    )
+    html = html.replace("<table>", '<div class="scroll" tabindex="0"><table>').replace(
+        "</table>", "</table></div>"
+    )
     first = re.search(r"<p>(.*?)</p>", html, flags=re.S)
     page.about = plain(first[1]).replace("\n", " ") if first else ""
     for heading in page.headings:

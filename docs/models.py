@@ -10,8 +10,8 @@ from html import escape
 import numpy as np
 
 import ptxlab
-from ptxlab import arithmetic
-from ptxlab.catalog import FAMILIES
+from ptxlab import numerics as arithmetic
+from ptxlab.isa.catalog import FAMILIES
 
 from .docstrings import prose
 from .family import family_file
@@ -27,22 +27,34 @@ _EVIDENCE = {
 
 
 def build() -> Page:
-    page = Page("models.html", "Models of the arithmetic", "What every chip does with sums and rounding, and how that is known.")
+    page = Page(
+        "models.html",
+        "Models of the arithmetic",
+        "What every chip does with sums and rounding, and how that is known.",
+    )
     page.head(1, "Models of the arithmetic", listed=False)
     page.add(
         "<p>Integer and bit instructions are exact, wrapped or clamped. For floating point the PTX ISA leaves the order of additions and the rounding "
         "open; ptxlab states them for every chip as a row of data, and says how it is known.</p>"
     )
     page.head(2, "Evidence")
-    page.add('<dl class="facts">' + "".join(f"<div><dt>{_badge(name)}</dt><dd>{said}</dd></div>" for name, said in _EVIDENCE.items()) + "</dl>")
+    page.add(
+        '<dl class="facts">'
+        + "".join(f"<div><dt>{_badge(name)}</dt><dd>{said}</dd></div>" for name, said in _EVIDENCE.items())
+        + "</dl>"
+    )
     page.head(2, "All models")
     chips = dict.fromkeys(model.chip for model in ptxlab.models())
     for chip in chips:
-        anchor = page.head(3, f"{code(chip)} <small>{arithmetic.ARCHITECTURES[chip]}</small>", short=chip)
+        anchor = page.head(3, f"{code(chip)} <small>{arithmetic.GENERATIONS[chip]}</small>", short=chip)
         page.find(chip, "model of the arithmetic", anchor)
         told = zip(ptxlab.models(), arithmetic.model_rows(), strict=True)
         rows = [_row(model, said["only"]) for model, said in told if model.chip == chip]
-        page.add(table(("A and B", "families", "only", "rule", "evidence", "source"), rows, label=f"Models of {chip}"))
+        page.add(
+            table(
+                ("A and B", "families", "only", "rule", "evidence", "source"), rows, label=f"Models of {chip}"
+            )
+        )
     _example(page)
     page.head(2, "The rules")
     for kind in _rules():
@@ -70,7 +82,11 @@ def _example(page: Page) -> None:
         rows.append((str(small), _beyond_one(exact), *(_beyond_one(value) for value in given)))
     page.add(
         table(
-            ("j", "exact sum", *(f"D on {code(chip)}<br><small>{arithmetic.ARCHITECTURES[chip]}</small>" for chip in chips)),
+            (
+                "j",
+                "exact sum",
+                *(f"D on {code(chip)}<br><small>{arithmetic.GENERATIONS[chip]}</small>" for chip in chips),
+            ),
             rows,
             numbers=(0,),
             label="Eight small products beside a one",
@@ -104,9 +120,19 @@ def _badge(evidence: str) -> str:
 
 
 def _row(model: arithmetic.Model, only: str) -> tuple[str, ...]:
-    families = ", ".join(link(code(family), family_file(family)) if family in FAMILIES else code(family) for family in model.families)
+    families = ", ".join(
+        link(code(family), family_file(family)) if family in FAMILIES else code(family)
+        for family in model.families
+    )
     count = f"<br><small>{model.mmas:,} MMAs a form</small>" if model.mmas else ""
-    return escape(", ".join(model.inputs)), families, escape(only), _rule(model.rule), _badge(model.evidence) + count, escape(model.source)
+    return (
+        escape(", ".join(model.inputs)),
+        families,
+        escape(only),
+        _rule(model.rule),
+        _badge(model.evidence) + count,
+        escape(model.source),
+    )
 
 
 def _rule(rule: object) -> str:
@@ -114,6 +140,8 @@ def _rule(rule: object) -> str:
     if not dataclasses.is_dataclass(rule):
         return escape(str(rule))
     name = type(rule).__name__
-    values = [f"{key.replace('_', ' ')} {_rule(value)}" for key, value in vars(rule).items() if value is not None]
+    values = [
+        f"{key.replace('_', ' ')} {_rule(value)}" for key, value in vars(rule).items() if value is not None
+    ]
     inside = f" ({', '.join(values)})" if values else ""
     return f"{link(escape(name), f'#rule-{slug(name)}')}{inside}"

@@ -8,7 +8,20 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import NamedTuple
 
-__all__ = ["Heading", "Hit", "Page", "code", "details", "facts", "link", "listed", "plain", "pre", "slug", "table"]
+__all__ = [
+    "Heading",
+    "Hit",
+    "Page",
+    "code",
+    "details",
+    "facts",
+    "link",
+    "listed",
+    "plain",
+    "pre",
+    "slug",
+    "table",
+]
 
 
 class Heading(NamedTuple):
@@ -103,19 +116,32 @@ def listed(items: Iterable[str]) -> str:
 
 def facts(pairs: Iterable[tuple[str, str]]) -> str:
     """Names and what is said of them, side by side."""
-    return '<dl class="facts">' + "".join(f"<div><dt>{name}</dt><dd>{said}</dd></div>" for name, said in pairs) + "</dl>"
+    return (
+        '<dl class="facts">'
+        + "".join(f"<div><dt>{name}</dt><dd>{said}</dd></div>" for name, said in pairs)
+        + "</dl>"
+    )
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: Sequence[int] = (), label: str = "", style: str = "") -> str:
+def table(
+    columns: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    numbers: Sequence[int] = (),
+    label: str = "",
+    style: str = "",
+) -> str:
     """A table that scrolls sideways where the screen is narrow; `numbers` are the columns set flush right. Cells are HTML."""
 
     def cell(at: int, html: str) -> str:
         return f'<td class="n">{html}</td>' if at in numbers else f"<td>{html}</td>"
 
-    heads = "".join(f'<th scope="col"{" class=n" if at in numbers else ""}>{head}</th>' for at, head in enumerate(columns))
-    body = "\n".join("<tr>" + "".join(cell(at, html) for at, html in enumerate(row)) + "</tr>" for row in rows)
+    heads = "".join(
+        f'<th scope="col"{" class=n" if at in numbers else ""}>{head}</th>' for at, head in enumerate(columns)
+    )
+    body = "\n".join(
+        "<tr>" + "".join(cell(at, html) for at, html in enumerate(row)) + "</tr>" for row in rows
+    )
     named = f' aria-label="{escape(label)}"' if label else ""
     kind = f' class="{style}"' if style else ""
-    return (
-        f'<div class="scroll" tabindex="0" role="region"{named}><table{kind}><thead><tr>{heads}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div>'
-    )
+    return f'<div class="scroll" tabindex="0" role="region"{named}><table{kind}><thead><tr>{heads}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div>'

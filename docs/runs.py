@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from ptxlab import Instruction, catalog, gpu
-from ptxlab.arithmetic import CHIPS
-from ptxlab.bar import bar
-from ptxlab.sass import Sass, survey
+from ptxlab._util.progress import bar
+from ptxlab.gpu.sass import Sass, survey
+from ptxlab.isa.targets import CHIPS
 
 __all__ = ["FILE", "TARGETS", "Key", "Run", "compiler", "main", "read", "record", "run_of", "write"]
 
@@ -45,7 +45,9 @@ class Run:
     around: tuple[tuple[str, int], ...] = ()
 
     def __str__(self) -> str:
-        parts = [" + ".join(f"{count} {opcode}" for opcode, count in some) for some in (self.tensor, self.around)]
+        parts = [
+            " + ".join(f"{count} {opcode}" for opcode, count in some) for some in (self.tensor, self.around)
+        ]
         text = " | ".join(parts) if self.around else parts[0]
         return f"{self.how}: {text.strip()}" if text else self.how
 
@@ -89,7 +91,11 @@ def write(runs: Mapping[Key, Run], version: str) -> str:
     """The text of the file: forms that behave alike together, targets that run the same on one line."""
     forms: dict[tuple[str, ...], str] = {}  # pieces of a mnemonic -> what is said of it
     for ins in catalog():
-        said = {target: _swapped(str(runs[ins.mnemonic, target]), ins, back=False) for target in TARGETS if (ins.mnemonic, target) in runs}
+        said = {
+            target: _swapped(str(runs[ins.mnemonic, target]), ins, back=False)
+            for target in TARGETS
+            if (ins.mnemonic, target) in runs
+        }
         alike = {text: [target for target in said if said[target] == text] for text in said.values()}
         forms[_pieces(ins.mnemonic)] = "\n".join(f"  {' '.join(on)}: {text}" for text, on in alike.items())
     folded = [f"{''.join(map(_braced, pieces))}\n{text}\n" for pieces, text in _folded(forms)]
@@ -109,7 +115,10 @@ def _folded(forms: Mapping[tuple[str, ...], str]) -> Iterator[tuple[tuple[tuple[
         for pieces, text in lines:
             own = pieces[at] if at < len(pieces) else ()
             merged.setdefault((pieces[:at], pieces[at + 1 :], text, bool(own)), {}).update(dict.fromkeys(own))
-        lines = [((*before, *((tuple(own),) if there else ()), *after), text) for (before, after, text, there), own in merged.items()]
+        lines = [
+            ((*before, *((tuple(own),) if there else ()), *after), text)
+            for (before, after, text, there), own in merged.items()
+        ]
     yield from lines
 
 
@@ -142,7 +151,9 @@ def read(text: str | None = None) -> dict[Key, Run]:
     """The record: every form and target of the file, in its order."""
     known = {ins.mnemonic: ins for ins in catalog()}
     runs: dict[Key, Run] = {}
-    for block in re.sub(r"^#.*\n", "", FILE.read_text(encoding="utf-8") if text is None else text, flags=re.M).split("\n\n"):
+    for block in re.sub(
+        r"^#.*\n", "", FILE.read_text(encoding="utf-8") if text is None else text, flags=re.M
+    ).split("\n\n"):
         forms, *lines = block.strip().splitlines() or [""]
         for mnemonic in _expanded(forms) if forms else ():
             for line in lines:
@@ -161,7 +172,9 @@ def compiler() -> str:
 def _expanded(forms: str) -> Iterable[str]:
     pieces = re.split(r"\{(.*?)\}", forms)
     choices = [piece.split(",") if at % 2 else [piece] for at, piece in enumerate(pieces)]
-    return map("".join, product(*([number for choice in some for number in _numbers(choice)] for some in choices)))
+    return map(
+        "".join, product(*([number for choice in some for number in _numbers(choice)] for some in choices))
+    )
 
 
 def _numbers(choice: str) -> Iterable[str]:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
-from ptxlab import __version__, palette
+from ptxlab import __version__
+from ptxlab.views import palette
 
 from .page import Page
 
@@ -73,17 +74,23 @@ def _contents(page: Page, pages: Sequence[Page]) -> str:
 
 
 def _headings(page: Page) -> str:
-    items = [f'<li class="h{level}"><a href="#{anchor}">{escape(text)}</a></li>' for level, anchor, text in page.headings if level <= 3]
+    items = [
+        f'<li class="h{level}"><a href="#{anchor}">{escape(text)}</a></li>'
+        for level, anchor, text in page.headings
+        if level <= 3
+    ]
     return f"<ul>{''.join(items)}</ul>" if items else ""
 
 
 def style() -> str:
     """The style sheet, with the colours of the lanes from the palette."""
-    lanes = "\n".join(f".l{lane} {{ fill: {colour}; background: {colour}; }}" for lane, colour in enumerate(palette.LANES))
+    lanes = "\n".join(
+        f".l{lane} {{ fill: {colour}; background: {colour}; }}" for lane, colour in enumerate(palette.LANES)
+    )
     hues = "\n".join(f"  --{name}: {colour};" for name, colour in palette.HUES)
     inks = f"  --on-lane: {palette.INK};\n  --off-lane: {palette.PAPER};\n  --rule: {palette.RULE};"
     text = (ASSETS / "site.css").read_text(encoding="utf-8")
-    return f":root {{\n{hues}\n{inks}\n}}\n{text}\n/* lanes, from ptxlab.palette */\n{lanes}\n"
+    return f":root {{\n{hues}\n{inks}\n}}\n{text}\n/* lanes, from ptxlab.views.palette */\n{lanes}\n"
 
 
 def script(pages: Sequence[Page]) -> str:
@@ -92,9 +99,23 @@ def script(pages: Sequence[Page]) -> str:
     anchors: dict[str, int] = {}
     rows = []
     for at, page in enumerate(pages):
-        rows.append([page.title, abouts.setdefault("page", len(abouts)), at, anchors.setdefault("main", len(anchors))])
+        rows.append(
+            [page.title, abouts.setdefault("page", len(abouts)), at, anchors.setdefault("main", len(anchors))]
+        )
         for hit in page.hits:
-            rows.append([hit.name, abouts.setdefault(hit.about, len(abouts)), at, anchors.setdefault(hit.anchor, len(anchors))])
-    data = {"pages": [page.file for page in pages], "abouts": list(abouts), "anchors": list(anchors), "rows": rows}
+            rows.append(
+                [
+                    hit.name,
+                    abouts.setdefault(hit.about, len(abouts)),
+                    at,
+                    anchors.setdefault(hit.anchor, len(anchors)),
+                ]
+            )
+    data = {
+        "pages": [page.file for page in pages],
+        "abouts": list(abouts),
+        "anchors": list(anchors),
+        "rows": rows,
+    }
     listed = json.dumps(data, separators=(",", ":"), ensure_ascii=False).replace("],[", "],\n[")
     return f"const INDEX = {listed};\n{(ASSETS / 'search.js').read_text(encoding='utf-8')}"

@@ -5,36 +5,46 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from .catalog import catalog
-from .dtypes import DTYPES, dtype
 from .errors import PtxlabError
-from .instruction import TARGETS, Instruction
-from .mnemonic import instruction
+from .instruction import Instruction, Transfer, catalog, instruction
+from .isa.dtypes import DTYPES, dtype
+from .isa.targets import TARGETS
 
 if TYPE_CHECKING:
-    from .arithmetic import models
-    from .lessons import progress
-    from .tiles import matmul
-    from .widgets import explore
+    from .course import progress
+    from .explorer import explore
+    from .kernels.matmul import matmul
+    from .numerics import models
+    from .verify.hunt import hunt
 
-__version__ = "0.1.0"
-__all__ = ["DTYPES", "TARGETS", "Instruction", "PtxlabError", "catalog", "dtype", "explore", "instruction", "matmul", "models", "progress"]
+__version__ = "0.2.0.dev0"
+__all__ = [
+    "DTYPES", "TARGETS", "Instruction", "PtxlabError", "Transfer", "catalog", "dtype", "explore", "hunt", "instruction", "matmul", "models",
+    "progress",
+]  # fmt: skip
 
-#: Names that load their room when first used, so that `import ptxlab` needs NumPy and ml_dtypes only.
-_LATE = {"explore": "widgets", "matmul": "tiles", "models": "arithmetic", "progress": "lessons"}
-_ROOMS = (
-    "arithmetic", "bar", "describe", "emulator", "figures", "gpu", "hunt", "inputs", "kernel", "lessons", "memory", "moves", "palette", "parallel",
-    "sass", "sparsity", "tiles", "trace", "widgets", "wmma",
-)  # fmt: skip
+#: Functions that load their package when first used, so that `import ptxlab` needs NumPy and ml_dtypes only.
+_FUNCTIONS = {
+    "explore": "explorer",
+    "hunt": "verify.hunt",
+    "matmul": "kernels.matmul",
+    "models": "numerics",
+    "progress": "course",
+}
+#: Modules for users, and where they live.
+_MODULES = {
+    "figures": "views.figures", "gpu": "gpu", "inputs": "verify.inputs", "lessons": "course", "memory": "memory",
+    "sparsity": "isa.sparsity", "views": "views", "wmma": "wmma",
+}  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
-    if name in _LATE:
-        return getattr(importlib.import_module(f".{_LATE[name]}", __name__), name)
-    if name in _ROOMS:
-        return importlib.import_module(f".{name}", __name__)
+    if name in _FUNCTIONS:
+        return getattr(importlib.import_module(f".{_FUNCTIONS[name]}", __name__), name)
+    if name in _MODULES:
+        return importlib.import_module(f".{_MODULES[name]}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, *_ROOMS, "__version__"})
+    return sorted({*__all__, *_MODULES, "__version__"})

@@ -9,8 +9,13 @@ import sys
 from pathlib import Path
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-APPLICATIONS = ("/Applications/Google Chrome.app/Contents/MacOS/Google Chrome", "/Applications/Chromium.app/Contents/MacOS/Chromium")
-REMEDY = "install Chromium or Google Chrome, run `playwright install chromium`, or name one in PTXLAB_CHROMIUM"
+APPLICATIONS = (
+    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+    "/Applications/Chromium.app/Contents/MacOS/Chromium",
+)
+REMEDY = (
+    "install Chromium or Google Chrome, run `playwright install chromium`, or name one in PTXLAB_CHROMIUM"
+)
 
 
 def find() -> str | None:
@@ -38,8 +43,13 @@ def install() -> None:
     if shutil.which("apt-get") is None or os.geteuid() != 0:
         return
     quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    for command in (["update", "-qq"], ["install", "-qq", "-y", "--no-install-recommends", "chromium", "fonts-dejavu-core"]):
-        if subprocess.run(["apt-get", *command], env=quiet, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=False).returncode:
+    for command in (
+        ["update", "-qq"],
+        ["install", "-qq", "-y", "--no-install-recommends", "chromium", "fonts-dejavu-core"],
+    ):
+        if subprocess.run(
+            ["apt-get", *command], env=quiet, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=False
+        ).returncode:
             return
 
 
@@ -51,7 +61,10 @@ def main() -> int:
     if path:
         print(f"browser tests use {path}")
         return 0
-    print(f"no Chromium: the browser tests will {'fail' if os.environ.get('CI') else 'skip'}; {REMEDY}", file=sys.stderr)
+    print(
+        f"no Chromium: the browser tests will {'fail' if os.environ.get('CI') else 'skip'}; {REMEDY}",
+        file=sys.stderr,
+    )
     return 1 if os.environ.get("CI") else 0
 
 

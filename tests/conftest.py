@@ -8,9 +8,13 @@ import tempfile
 from pathlib import Path
 
 os.environ["PTXLAB_PROGRESS"] = f"{tempfile.mkdtemp()}/progress.json"  # not the reader's own
-os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(Path(__file__).parent / "quick"), os.environ.get("PYTHONPATH")]))
+os.environ["PYTHONPATH"] = os.pathsep.join(
+    filter(None, [str(Path(__file__).parent / "quick"), os.environ.get("PYTHONPATH")])
+)
 sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy: two workers with a thread for every core get into each other's way
+os.environ.setdefault(
+    "OPENBLAS_NUM_THREADS", "1"
+)  # before NumPy: two workers with a thread for every core get into each other's way
 
 import hypothesis  # noqa: E402
 import numpy as np  # noqa: E402

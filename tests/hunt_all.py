@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from ptxlab import PtxlabError, gpu, instruction
-from ptxlab.catalog import products
-from ptxlab.hunt import hunt
+from ptxlab.instruction import mma_instructions
+from ptxlab.verify.hunt import hunt
 
 SMALL = 64 * 16  # elements of D of the forms that are hunted without --all
 GRACE = 20.0  # seconds that a worker may go on after the time limit
@@ -30,8 +30,12 @@ GRACE = 20.0  # seconds that a worker may go on after the time limit
 
 def forms(family: str | None, target: str, every: bool) -> list[str]:
     """Mnemonics of the forms to hunt, those with the most products in front."""
-    chosen = [ins for ins in products(family, target) if every or ins.d.shape[0] * ins.d.shape[1] <= SMALL]
-    cost = {ins: ins.d.shape[0] * ins.n * ins.k * (12 if ins.a_type == "f64" else 1) for ins in chosen}  # f64 is emulated step by step
+    chosen = [
+        ins for ins in mma_instructions(family, target) if every or ins.d.shape[0] * ins.d.shape[1] <= SMALL
+    ]
+    cost = {
+        ins: ins.d.shape[0] * ins.n * ins.k * (12 if ins.a_type == "f64" else 1) for ins in chosen
+    }  # f64 is emulated step by step
     return [ins.mnemonic for ins in sorted(chosen, key=lambda ins: -cost[ins])]
 
 
@@ -97,7 +101,11 @@ def hunt_all(
                     continue
                 worker.name = todo.pop()
                 worker.pipe.send((worker.name, {**options, "seconds": left}))
-            ready = wait([worker.pipe for worker in workers], timeout=max(end + GRACE - time.monotonic(), 0)) if workers else []
+            ready = (
+                wait([worker.pipe for worker in workers], timeout=max(end + GRACE - time.monotonic(), 0))
+                if workers
+                else []
+            )
             if workers and not ready:
                 for worker in workers:
                     results[worker.name] = {"error": "stopped at the time limit"}
@@ -135,7 +143,11 @@ def _line(name: str, result: dict[str, Any]) -> str:
     if "error" in result:
         return f"{name}: FAILED, {result['error']}"
     said = f"{result['mmas']:,} MMAs, {len(result['categories'])} categories, seed {result['seed']}, {result['seconds']} s"
-    return f"{name}: {said}\n{result['difference']}" if result["differences"] else f"{name}: no difference in {said}"
+    return (
+        f"{name}: {said}\n{result['difference']}"
+        if result["differences"]
+        else f"{name}: no difference in {said}"
+    )
 
 
 def main(words: list[str] | None = None) -> int:
@@ -156,7 +168,9 @@ def main(words: list[str] | None = None) -> int:
     for name in ("PTXLAB_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "NUMBA_NUM_THREADS"):
         os.environ.setdefault(name, "1")  # the workers have the cores
     names = forms(args.family, target, args.all)
-    print(f"{gpu.status()}: {len(names)} forms, {args.mmas:,} MMAs each, {args.processes} processes", flush=True)
+    print(
+        f"{gpu.status()}: {len(names)} forms, {args.mmas:,} MMAs each, {args.processes} processes", flush=True
+    )
 
     def say(line: str) -> None:
         print(line, flush=True)
@@ -166,7 +180,9 @@ def main(words: list[str] | None = None) -> int:
     whole = [r for r in results.values() if r.get("mmas", 0) >= args.mmas]
     wrong = [name for name, r in results.items() if "error" in r or r["differences"]]
     compared = sum(r.get("mmas", 0) for r in results.values())
-    print(f"{len(whole)} of {len(names)} forms compared in full, {compared:,} MMAs in all; {len(wrong)} with a difference or a failure")
+    print(
+        f"{len(whole)} of {len(names)} forms compared in full, {compared:,} MMAs in all; {len(wrong)} with a difference or a failure"
+    )
     return int(bool(wrong) or len(whole) < len(names))
 
 

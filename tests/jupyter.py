@@ -17,7 +17,11 @@ __all__ = ["FLAGS", "Book", "Lab", "Shown"]
 
 TOKEN = "ptxlab"
 SETTINGS = {
-    "apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False, "doNotDisturbMode": True},
+    "apputils-extension/notification": {
+        "fetchNews": "false",
+        "checkForUpdates": False,
+        "doNotDisturbMode": True,
+    },
     "notebook-extension/tracker": {"windowingMode": "none", "recordTiming": False},
 }
 FLAGS = [
@@ -40,10 +44,27 @@ class Lab:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
         self.address = f"http://127.0.0.1:{port}"
-        folders = {"JUPYTER_CONFIG_DIR": "config", "JUPYTER_DATA_DIR": "data", "JUPYTER_RUNTIME_DIR": "runtime"}
+        folders = {
+            "JUPYTER_CONFIG_DIR": "config",
+            "JUPYTER_DATA_DIR": "data",
+            "JUPYTER_RUNTIME_DIR": "runtime",
+        }
         folders |= {"JUPYTERLAB_SETTINGS_DIR": "settings", "JUPYTERLAB_WORKSPACES_DIR": "workspaces"}
-        command = [sys.executable, "-m", "jupyter", "lab", "--no-browser", "--allow-root", "--ServerApp.ip=127.0.0.1", f"--ServerApp.port={port}"]
-        command += ["--ServerApp.port_retries=0", f"--IdentityProvider.token={TOKEN}", f"--ServerApp.root_dir={self.notebooks}"]
+        command = [
+            sys.executable,
+            "-m",
+            "jupyter",
+            "lab",
+            "--no-browser",
+            "--allow-root",
+            "--ServerApp.ip=127.0.0.1",
+            f"--ServerApp.port={port}",
+        ]
+        command += [
+            "--ServerApp.port_retries=0",
+            f"--IdentityProvider.token={TOKEN}",
+            f"--ServerApp.root_dir={self.notebooks}",
+        ]
         self._log = (folder / "lab.log").open("w")
         environment = {**os.environ, **{name: str(folder / value) for name, value in folders.items()}}
         self._server = subprocess.Popen(command, env=environment, stdout=self._log, stderr=subprocess.STDOUT)
@@ -72,7 +93,9 @@ class Lab:
         """Put a notebook where the server finds it."""
         import nbformat  # absent where only the GPU tests run
 
-        book = nbformat.v4.new_notebook(metadata={"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}})
+        book = nbformat.v4.new_notebook(
+            metadata={"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+        )
         book.cells = [nbformat.v4.new_code_cell(cell) for cell in cells]
         nbformat.write(book, self.notebooks / f"{name}.ipynb")
 
@@ -98,12 +121,18 @@ class Book:
         self.lab, self.page, self.name = lab, page, name
 
     def kernels(self) -> list[dict[str, Any]]:
-        return [session["kernel"] for session in self.lab.ask("/api/sessions") if session["path"] == f"{self.name}.ipynb"]
+        return [
+            session["kernel"]
+            for session in self.lab.ask("/api/sessions")
+            if session["path"] == f"{self.name}.ipynb"
+        ]
 
     def restart(self) -> None:
         """Restart the kernel by the button; JupyterLab would keep a dead channel for widgets if it were done behind its back."""
         self.page.locator("[data-jp-item-name=restart] :is(jp-button, button)").first.click()
-        with self.page.expect_response(lambda answer: answer.url.split("?")[0].endswith("/restart"), timeout=60_000):
+        with self.page.expect_response(
+            lambda answer: answer.url.split("?")[0].endswith("/restart"), timeout=60_000
+        ):
             self.page.locator(".jp-Dialog .jp-mod-accept").click()
         self.until_idle()
 
@@ -112,7 +141,12 @@ class Book:
         while time.monotonic() < end:
             kernels = self.kernels()
             busy = self.page.locator(".jp-InputPrompt", has_text="[*]").count()
-            if kernels and kernels[0]["execution_state"] == "idle" and kernels[0]["connections"] > 0 and not busy:
+            if (
+                kernels
+                and kernels[0]["execution_state"] == "idle"
+                and kernels[0]["connections"] > 0
+                and not busy
+            ):
                 return
             self.page.wait_for_timeout(100)
         raise TimeoutError(f"the kernel of {self.name} is not idle after {seconds} s")
@@ -146,7 +180,9 @@ class Shown:
 
     def middle(self, name: str, row: int, column: int) -> tuple[float, float]:
         self.root.locator(f"[data-pane={name}]").scroll_into_view_if_needed()
-        box = self.root.evaluate("(root, [name, row, column]) => root.cellRect(name, row, column)", [name, row, column])
+        box = self.root.evaluate(
+            "(root, [name, row, column]) => root.cellRect(name, row, column)", [name, row, column]
+        )
         return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
 
     def type(self, name: str, row: int, column: int, text: str) -> None:

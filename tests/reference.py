@@ -1,4 +1,4 @@
-"""The tensor core one number at a time, in exact fractions: slow, plain, and written apart from ptxlab.arithmetic, of which it knows the names of the rules."""
+"""The tensor core one number at a time, in exact fractions: slow, plain, and written apart from ptxlab.numerics, of which it knows the names of the rules."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import math
 from fractions import Fraction
 
 from ptxlab import Instruction
-from ptxlab.arithmetic import ByWay, Chain, Fused, Rule, Scalar
+from ptxlab.numerics import ByWay, Chain, Fused, Rule, Scalar
 
 Term = tuple[Fraction, int]  # exact value, exponent as the hardware sees it
 
 
-def decode(code: int, exponent_bits: int, fraction_bits: int, *, ieee: bool = True, ignored: int = 0) -> tuple[Fraction | float, int]:
+def decode(
+    code: int, exponent_bits: int, fraction_bits: int, *, ieee: bool = True, ignored: int = 0
+) -> tuple[Fraction | float, int]:
     """(value, exponent) of a float code; infinities and NaN as floats. `ieee`: the top exponent is for infinity and NaN."""
     code >>= ignored
     fraction = code & ((1 << fraction_bits) - 1)
@@ -145,13 +147,21 @@ def converted(code: int, kind: str, to: str) -> int:
 
 
 def stepped(
-    products: list[tuple[int, int]], c: int, types: tuple[str, str, str], result: str, bits: tuple[int, int], floor: int, depth: int | None
+    products: list[tuple[int, int]],
+    c: int,
+    types: tuple[str, str, str],
+    result: str,
+    bits: tuple[int, int],
+    floor: int,
+    depth: int | None,
 ) -> int:
     """Steps of `depth` products, k ascending, the result of one being C of the next; in f32 where the types of C and D differ."""
     inner = types[2] if types[2] == result else "f32"
     code = c if inner == types[2] else converted(c, types[2], inner)
     for k in range(0, len(products), depth or len(products)):
-        code = fused(products[k : k + (depth or len(products))], code, (types[0], types[1], inner), *bits, floor)
+        code = fused(
+            products[k : k + (depth or len(products))], code, (types[0], types[1], inner), *bits, floor
+        )
     return code if inner == result else converted(code, inner, result)
 
 
@@ -169,14 +179,26 @@ def by_way_of_f16(products: list[tuple[int, int]], c: int, types: tuple[str, str
     accumulator = types[2]
     total = 0
     for half in (0, 1):
-        pairs = [(as_f16(a, types[0]), as_f16(b, types[1])) for k, (a, b) in enumerate(products) if k // 2 % 2 == half]
+        pairs = [
+            (as_f16(a, types[0]), as_f16(b, types[1]))
+            for k, (a, b) in enumerate(products)
+            if k // 2 % 2 == half
+        ]
         total = fused(pairs, total, ("f16", "f16", accumulator), 25, 23)
     (x, _), (y, _) = decode(total, **FORMATS[accumulator]), decode(c, **FORMATS[accumulator])
     if isinstance(x, float) or isinstance(y, float):
-        odd = float(x) + float(y) if x == x and y == y and (isinstance(x, float) and isinstance(y, float)) else x if isinstance(x, float) else y
+        odd = (
+            float(x) + float(y)
+            if x == x and y == y and (isinstance(x, float) and isinstance(y, float))
+            else x
+            if isinstance(x, float)
+            else y
+        )
         if odd != odd or x != x or y != y:
             return 0x7FFF if accumulator == "f16" else 0x7FFFFFFF
-        return (0x7C00 if accumulator == "f16" else 0x7F800000) | (odd < 0) << (15 if accumulator == "f16" else 31)
+        return (0x7C00 if accumulator == "f16" else 0x7F800000) | (odd < 0) << (
+            15 if accumulator == "f16" else 31
+        )
     return nearest(x + y, accumulator)
 
 
@@ -192,7 +214,12 @@ def to_f64(value: Fraction, rounding: str | None, zero: int) -> int:
     sign, size = (value < 0) << 63, abs(value)
     grid = Fraction(2) ** (max(exponent_of(size), -1022) - 52)
     units, rest = divmod(size, grid)
-    away = {None: 2 * rest > grid or (2 * rest == grid and units % 2 == 1), "rz": False, "rm": rest > 0 and value < 0, "rp": rest > 0 and value > 0}
+    away = {
+        None: 2 * rest > grid or (2 * rest == grid and units % 2 == 1),
+        "rz": False,
+        "rm": rest > 0 and value < 0,
+        "rp": rest > 0 and value > 0,
+    }
     rounded = (units + away[rounding]) * grid
     if rounded > LARGEST:
         outward = {None: True, "rz": False, "rm": value < 0, "rp": value > 0}[rounding]
@@ -237,7 +264,9 @@ def _f32(value: Fraction | float, negative: bool) -> tuple[Fraction | float, boo
 
 def _add(x: tuple[Fraction | float, bool], y: tuple[Fraction | float, bool]) -> tuple[Fraction | float, bool]:
     if isinstance(x[0], float) or isinstance(y[0], float):
-        return _f32((x[0] if isinstance(x[0], float) else 0.0) + (y[0] if isinstance(y[0], float) else 0.0), False)
+        return _f32(
+            (x[0] if isinstance(x[0], float) else 0.0) + (y[0] if isinstance(y[0], float) else 0.0), False
+        )
     return _f32(x[0] + y[0], x[1] and y[1] and x[0] == 0 and y[0] == 0)
 
 
@@ -270,7 +299,9 @@ def scalar_f32(products: list[tuple[int, int]], c: int, types: tuple[str, str, s
 # -- which of them a rule asks for --------------------------------------------------------------------------------------
 
 
-def wanted(ins: Instruction, rule: Rule, pairs: list[tuple[int, int]], c: int, scales: tuple[int, int] | None = None) -> int:
+def wanted(
+    ins: Instruction, rule: Rule, pairs: list[tuple[int, int]], c: int, scales: tuple[int, int] | None = None
+) -> int:
     """Code of D for pairs of codes, the code of C and, where it has them, the codes of the scales."""
     types = (ins.a_type, ins.b_type, ins.c_type)
     if isinstance(rule, Chain):
@@ -283,4 +314,6 @@ def wanted(ins: Instruction, rule: Rule, pairs: list[tuple[int, int]], c: int, s
     if scales is not None:
         assert rule.depth is None and ins.c_type == ins.d_type
         return fused(pairs, c, types, rule.fraction_bits, rule.result_bits, rule.floor, scales)
-    return stepped(pairs, c, types, ins.d_type, (rule.fraction_bits, rule.result_bits), rule.floor, rule.depth)
+    return stepped(
+        pairs, c, types, ins.d_type, (rule.fraction_bits, rule.result_bits), rule.floor, rule.depth
+    )

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-bars = importlib.import_module("ptxlab.bar")
+bars = importlib.import_module("ptxlab._util.progress")
 bar = bars.bar
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -24,7 +24,9 @@ class Terminal(io.StringIO):
 @pytest.fixture
 def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
     stream = Terminal()
-    monkeypatch.setattr(bars, "sys", types.SimpleNamespace(stderr=stream, modules=sys.modules))  # pytest puts its own into sys
+    monkeypatch.setattr(
+        bars, "sys", types.SimpleNamespace(stderr=stream, modules=sys.modules)
+    )  # pytest puts its own into sys
     monkeypatch.setattr(bars, "_DELAY", 0.0)
     monkeypatch.setattr(bars, "_PACE", 0.0)
     return stream
@@ -44,7 +46,10 @@ def walk(show: bool | None = None) -> None:
 
 def test_counter_where_tqdm_is_missing(terminal: Terminal, without_tqdm: None) -> None:
     walk()
-    assert terminal.getvalue().split("\r")[1:3] == ["40 of 100 MMAs (40 %)  bits", "100 of 100 MMAs (100 %)  zeros"]
+    assert terminal.getvalue().split("\r")[1:3] == [
+        "40 of 100 MMAs (40 %)  bits",
+        "100 of 100 MMAs (100 %)  zeros",
+    ]
     assert terminal.getvalue().endswith("\n")
 
 
@@ -70,7 +75,9 @@ def test_silent_on_request_and_where_nobody_looks(
 
 
 @pytest.mark.parametrize("missing", [False, True])
-def test_quick_work_shows_nothing(terminal: Terminal, missing: bool, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_quick_work_shows_nothing(
+    terminal: Terminal, missing: bool, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if missing:
         request.getfixturevalue("without_tqdm")
     monkeypatch.setattr(bars, "_DELAY", 60.0)
@@ -79,7 +86,9 @@ def test_quick_work_shows_nothing(terminal: Terminal, missing: bool, request: py
 
 
 @pytest.mark.parametrize("missing", [False, True])
-def test_an_interrupt_passes_and_the_bar_closes(terminal: Terminal, missing: bool, request: pytest.FixtureRequest) -> None:
+def test_an_interrupt_passes_and_the_bar_closes(
+    terminal: Terminal, missing: bool, request: pytest.FixtureRequest
+) -> None:
     if missing:
         request.getfixturevalue("without_tqdm")
 
@@ -115,6 +124,10 @@ def test_widget_in_a_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_nothing_is_loaded_before_use() -> None:
-    script = "import sys, ptxlab.bar; assert not {'tqdm', 'IPython', 'ipywidgets'} & set(sys.modules)"
-    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
+    script = (
+        "import sys, ptxlab._util.progress; assert not {'tqdm', 'IPython', 'ipywidgets'} & set(sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr

@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 
 import ptxlab
 from ptxlab import DTYPES, PtxlabError
-from ptxlab.catalog import products
-from ptxlab.widgets.bench import Bench
-from ptxlab.widgets.cells import continued
-from ptxlab.widgets.refused import Broken, Refused, keeping
-from ptxlab.widgets.typed import cells, holds, parse, reach
+from ptxlab.explorer.cells import continued
+from ptxlab.explorer.parse_cell import cells, holds, parse, reach
+from ptxlab.explorer.refusals import Broken, Refused, keeping
+from ptxlab.explorer.state import Bench
+from ptxlab.instruction import mma_instructions
 
 pytest.importorskip("traitlets")
 
-from ptxlab.widgets.live import edit_of
+from ptxlab.explorer.traits import edit_of
 
 DENSE = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
 PAIRS = "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"  # 4:8, in pairs
@@ -82,12 +82,18 @@ def test_taken(kind: str, text: str) -> None:
         assert np.signbit(value)
 
 
-@pytest.mark.parametrize(("kind", "text"), [(kind, text) for kind, texts in REFUSED.items() for text in texts])
+@pytest.mark.parametrize(
+    ("kind", "text"), [(kind, text) for kind, texts in REFUSED.items() for text in texts]
+)
 def test_refused(kind: str, text: str) -> None:
     with pytest.raises(PtxlabError) as error:
         parse(DTYPES[kind], text)
     assert REFUSED[kind][text] in str(error.value)
-    assert text in str(error.value) or str(float(text)) in str(error.value) or str(int(float(text))) in str(error.value)
+    assert (
+        text in str(error.value)
+        or str(float(text)) in str(error.value)
+        or str(int(float(text))) in str(error.value)
+    )
 
 
 @pytest.mark.parametrize("text", ["abc", "0b", "0x", "1,5", "1 2", "=A1", "", "1_0", '"', "--1"])
@@ -97,7 +103,10 @@ def test_no_number(kind: str, text: str) -> None:
     with pytest.raises(PtxlabError) as error:
         parse(DTYPES[kind], text)
     said = str(error.value)
-    assert said.startswith(f"found {text!r}; {kind} takes a number such as 1") and "or a raw code such as 0x" in said
+    assert (
+        said.startswith(f"found {text!r}; {kind} takes a number such as 1")
+        and "or a raw code such as 0x" in said
+    )
     assert ("with a point and no comma" in said) is ("," in text)
 
 
@@ -147,18 +156,28 @@ def test_quotes_that_do_not_end(text: str) -> None:
 @given(st.data())
 def test_what_was_copied_pastes_back(data: st.DataObject) -> None:
     """Any block, as text of its values, pasted elsewhere gives the same codes there and changes nothing else."""
-    mnemonic, name = data.draw(st.sampled_from([(DENSE, "A"), (DENSE, "C"), (F16, "A"), (F16, "C"), (NVF4, "SFA"), (NVF4, "B"), (MXF4, "SFB")]))
+    mnemonic, name = data.draw(
+        st.sampled_from(
+            [(DENSE, "A"), (DENSE, "C"), (F16, "A"), (F16, "C"), (NVF4, "SFA"), (NVF4, "B"), (MXF4, "SFB")]
+        )
+    )
     made = Bench(ptxlab.instruction(mnemonic))
     made.fill(name, "random")
     rows, columns = made.operand(name).shape
     high, wide = data.draw(st.integers(1, min(4, rows))), data.draw(st.integers(1, min(4, columns)))
-    (row, column), (to_row, to_column) = ((data.draw(st.integers(0, rows - high)), data.draw(st.integers(0, columns - wide))) for _ in range(2))
+    (row, column), (to_row, to_column) = (
+        (data.draw(st.integers(0, rows - high)), data.draw(st.integers(0, columns - wide))) for _ in range(2)
+    )
     before = made.codes(name).copy()
     block = made.values(name)[row : row + high, column : column + wide]
     line = data.draw(st.sampled_from(["\n", "\r\n"]))
-    text = line.join("\t".join(str(value) for value in cells) for cells in block) + data.draw(st.sampled_from(["", line]))
+    text = line.join("\t".join(str(value) for value in cells) for cells in block) + data.draw(
+        st.sampled_from(["", line])
+    )
     made.paste(name, to_row, to_column, text)
-    before[to_row : to_row + high, to_column : to_column + wide] = before[row : row + high, column : column + wide].copy()
+    before[to_row : to_row + high, to_column : to_column + wide] = before[
+        row : row + high, column : column + wide
+    ].copy()
     np.testing.assert_array_equal(made.codes(name), before)
 
 
@@ -171,7 +190,9 @@ def test_over_a_range() -> None:
     np.testing.assert_array_equal(made.values("A")[:4, 1:5], np.tile([[1, 2], [3, 4]], (2, 2)))
     made.fill("A", "zeros")
     made.paste("A", 0, 0, "1\t2", 2, 2)
-    np.testing.assert_array_equal(made.values("A")[:4, :4], [[1, 2, 0, 0], [1, 2, 0, 0], [1, 2, 0, 0], [0, 0, 0, 0]])
+    np.testing.assert_array_equal(
+        made.values("A")[:4, :4], [[1, 2, 0, 0], [1, 2, 0, 0], [1, 2, 0, 0], [0, 0, 0, 0]]
+    )
     made.paste("A", 0, 0, "5\t\t6", 0, 2)
     assert made.values("A")[0, :4].tolist() == [5, 2, 6, 0]
     assert "reaches over the edge" in str(refused(made, lambda: made.paste("A", 15, 63, "1\t2")))
@@ -184,12 +205,18 @@ def test_a_refused_text_says_where_and_is_not_lost() -> None:
     assert str(error) == "A[3][4]: found 9; s4 holds -8..7"
     assert (error.offer["spots"], error.offer["text"], error.offer["prune"]) == ([[3, 4, 4]], "", "")
     error = refused(made, lambda: made.set_cell("B", 5, 6, "abc"), Refused)
-    assert (error.offer["name"], error.offer["spots"], error.offer["text"], error.offer["cell"]) == ("B", [[5, 6, 6]], "abc", [5, 6])
+    assert (error.offer["name"], error.offer["spots"], error.offer["text"], error.offer["cell"]) == (
+        "B",
+        [[5, 6, 6]],
+        "abc",
+        [5, 6],
+    )
     assert "it cannot be written" in str(refused(made, lambda: made.clear("D", 0, 0, 1, 1)))
 
 
 @pytest.mark.parametrize(
-    ("mnemonic", "name", "start"), [(DENSE, "A", 0), (F16, "C", 0), (NVF4, "SFA", 1), (MXF4, "SFB", 1), (HALF, "E", 4), (HALF, "A", 0)]
+    ("mnemonic", "name", "start"),
+    [(DENSE, "A", 0), (F16, "C", 0), (NVF4, "SFA", 1), (MXF4, "SFB", 1), (HALF, "E", 4), (HALF, "A", 0)],
 )
 def test_clear(mnemonic: str, name: str, start: int) -> None:
     """Cells go back to what they had at the start, also where there is no zero; those around stay."""
@@ -211,13 +238,24 @@ S8 = DTYPES["s8"]
 def test_series_go_on(first: int, step: int, length: int, count: int, forward: bool) -> None:
     """Down, right, up and left: what a fill leaves behind is one arithmetic progression, or one pattern."""
     line = [first + step * place for place in range(length)]
-    made, at = Bench(ptxlab.instruction("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32")), 0 if forward else 16 - length
+    made, at = (
+        Bench(ptxlab.instruction("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32")),
+        0 if forward else 16 - length,
+    )
     to = length + count - 1 if forward else 16 - length - count
-    whole = np.array([line[0] + step * place for place in (range(length + count) if forward else range(-count, length))])
-    turned = np.array([line[place % length] for place in (range(length + count) if forward else range(-count, length))])
+    whole = np.array(
+        [line[0] + step * place for place in (range(length + count) if forward else range(-count, length))]
+    )
+    turned = np.array(
+        [line[place % length] for place in (range(length + count) if forward else range(-count, length))]
+    )
     for upright, series in product((True, False), (True, False)):
         made.fill("A", "zeros")
-        block = "\n".join(str(number) for number in line) if upright else "\t".join(str(number) for number in line)
+        block = (
+            "\n".join(str(number) for number in line)
+            if upright
+            else "\t".join(str(number) for number in line)
+        )
         low, high = (at, at + length - 1)
         if upright:
             made.paste("A", at, 5, block)
@@ -253,9 +291,24 @@ def test_continued(kind: str, line: str, series: bool, found: str) -> None:
     [
         (DENSE, "A", "5\n6", "A[3][0]: the series comes to 8; s4 holds -8..7"),
         (NVF4, "A", "3\n4", "A[2][0]: the series comes to 5, which e2m1 does not have; the nearest is 4"),
-        (F16, "A", "2047\n2048", "A[2][0]: the series comes to 2049, which f16 does not have; the nearest is 2048"),
-        (F16, "A", "32000\n64000", "A[2][0]: the series comes to 96000; f16 holds -65504..65504, inf and nan"),
-        (MXF4, "SFA", "1\n2", "SFA[2][0]: the series comes to 3, which ue8m0 does not have; the nearest is 4"),
+        (
+            F16,
+            "A",
+            "2047\n2048",
+            "A[2][0]: the series comes to 2049, which f16 does not have; the nearest is 2048",
+        ),
+        (
+            F16,
+            "A",
+            "32000\n64000",
+            "A[2][0]: the series comes to 96000; f16 holds -65504..65504, inf and nan",
+        ),
+        (
+            MXF4,
+            "SFA",
+            "1\n2",
+            "SFA[2][0]: the series comes to 3, which ue8m0 does not have; the nearest is 4",
+        ),
         (NVF4, "SFA", "1\n0", "SFA[2][0]: the series comes to -1; ue4m3 holds 0..448 and nan, no sign"),
     ],
 )
@@ -271,15 +324,21 @@ def test_a_series_that_the_type_cannot_hold(mnemonic: str, name: str, block: str
 def test_a_series_upwards_says_the_right_cell() -> None:
     made = bench(DENSE)
     made.paste("A", 10, 3, "-6\t1\n-5\t1")
-    assert str(refused(made, lambda: made.extend("A", 11, 4, 10, 3, 2, 3, True))).startswith("A[7][3]: the series comes to -9")
+    assert str(refused(made, lambda: made.extend("A", 11, 4, 10, 3, 2, 3, True))).startswith(
+        "A[7][3]: the series comes to -9"
+    )
     made.paste("A", 4, 60, "6\t5")
-    assert str(refused(made, lambda: made.extend("A", 4, 60, 4, 61, 4, 57, True))).startswith("A[4][58]: the series comes to 8")
+    assert str(refused(made, lambda: made.extend("A", 4, 60, 4, 61, 4, 57, True))).startswith(
+        "A[4][58]: the series comes to 8"
+    )
 
 
 def test_a_fill_goes_one_way() -> None:
     made = bench(DENSE)
     for to in ((0, 0), (5, 5)):
-        assert "a fill goes up, down, left or right" in str(refused(made, lambda to=to: made.extend("A", 0, 0, 1, 1, *to, True)))
+        assert "a fill goes up, down, left or right" in str(
+            refused(made, lambda to=to: made.extend("A", 0, 0, 1, 1, *to, True))
+        )
     assert "does not exist" in str(refused(made, lambda: made.extend("A", 0, 0, 1, 1, 16, 0, True)))
 
 
@@ -303,13 +362,19 @@ def test_broken_chunk(mnemonic: str) -> None:
     chunk, group, keep = structure.chunk, structure.group, structure.keep
     first = 2 * chunk
     full = [str(place + 2) for place in range(keep)]
-    made.paste("A", 3, first, ("\t" * group).join(full))  # one in each of the first groups: as many as are kept
+    made.paste(
+        "A", 3, first, ("\t" * group).join(full)
+    )  # one in each of the first groups: as many as are kept
     before = made.values("A").copy()
     column = first + keep * group
     error = refused(made, lambda: made.set_cell("A", 3, column, "1"), Broken)
     assert error.spots == [(3, first, first + chunk - 1)]
     assert f"row 3, columns {first}..{first + chunk - 1}" in str(error) and "\n" not in str(error)
-    assert (error.offer["prune"], error.offer["text"], error.offer["cell"]) == ("Prune this chunk", "1", [3, column])
+    assert (error.offer["prune"], error.offer["text"], error.offer["cell"]) == (
+        "Prune this chunk",
+        "1",
+        [3, column],
+    )
     made.prune(error)
     before[3, column] = 1
     before[3, first] = 0  # the smallest of the others
@@ -334,11 +399,17 @@ def test_pruning_always_mends(mnemonic: str, seed: int, full: float) -> None:
     assert (after[after != 0] == values[after != 0]).all()
     wide = np.repeat(broken, structure.chunk, axis=1)
     assert (after == values)[~wide].all()
-    np.testing.assert_array_equal(kind.decode(keeping(ins, kind.encode(values))).astype(int), np.where(wide, ins.prune(values), values))
+    np.testing.assert_array_equal(
+        kind.decode(keeping(ins, kind.encode(values))).astype(int), np.where(wide, ins.prune(values), values)
+    )
     for row, chunk in np.argwhere(broken):
         at = slice(chunk * structure.chunk, (chunk + 1) * structure.chunk)
-        groups = [set(np.arange(structure.group) + structure.group * group) for group in range(structure.groups)]
-        wanted = [group for group in groups if any(typed[row, at][cell] and values[row, at][cell] for cell in group)]
+        groups = [
+            set(np.arange(structure.group) + structure.group * group) for group in range(structure.groups)
+        ]
+        wanted = [
+            group for group in groups if any(typed[row, at][cell] and values[row, at][cell] for cell in group)
+        ]
         kept = [group for group in groups if any(after[row, at][cell] for cell in group)]
         assert sum(group in kept for group in wanted) == min(len(wanted), structure.keep)
 
@@ -353,13 +424,18 @@ def test_any_edit_of_sparse_a_is_taken_or_can_be_pruned(data: st.DataObject) -> 
         high, wide = data.draw(st.integers(1, 3)), data.draw(st.integers(1, 6))
         row, column = data.draw(st.integers(0, 12)), data.draw(st.integers(0, 9))
         numbers = data.draw(st.lists(st.integers(0, 6), min_size=high * wide, max_size=high * wide))
-        text = "\n".join("\t".join(str(number) for number in numbers[place : place + wide]) for place in range(0, high * wide, wide))
+        text = "\n".join(
+            "\t".join(str(number) for number in numbers[place : place + wide])
+            for place in range(0, high * wide, wide)
+        )
         try:
             made.paste("A", row, column, text)
         except Broken as error:
             made.prune(error)
         assert not structure.violations(made.values("A")).any()
-        np.testing.assert_array_equal(made.values("D"), made.ins(made.values("A"), made.values("B"), made.values("C")))
+        np.testing.assert_array_equal(
+            made.values("D"), made.ins(made.values("A"), made.values("B"), made.values("C"))
+        )
 
 
 def test_many_chunks() -> None:
@@ -384,7 +460,9 @@ def test_a_fill_that_breaks_the_structure_is_offered() -> None:
 def test_from_python_it_is_an_error_as_ever() -> None:
     made = bench(HALF)
     error = refused(made, lambda: made.set_values("A", np.ones((16, 16))))
-    assert isinstance(error, PtxlabError) and str(error).startswith("A: row 0, columns 0..3: 4 of the 4 values are non-zero")
+    assert isinstance(error, PtxlabError) and str(error).startswith(
+        "A: row 0, columns 0..3: 4 of the 4 values are non-zero"
+    )
 
 
 @pytest.mark.parametrize("how", ["cell", "register", "bit"])
@@ -403,7 +481,9 @@ def test_illegal_nibble(how: str) -> None:
     }
     error = refused(made, edits[how], Refused)
     assert (error.name, error.spots, error.offer["prune"]) == ("E", [(5, 2, 2)], "")
-    assert "metadata of row 5, chunk 2: nibble 0b0000 is undefined for 2:4 sparsity; legal are 0b0100" in str(error)
+    assert "metadata of row 5, chunk 2: nibble 0b0000 is undefined for 2:4 sparsity; legal are 0b0100" in str(
+        error
+    )
 
 
 # -- the explorer and what the page may ask -------------------------------------------------------------------------------
@@ -497,7 +577,7 @@ def test_undo_with_nothing_to_undo_still_drops(explorer: Any) -> None:
 def test_every_sparse_form_can_be_mended() -> None:
     """One of every structure and type of A."""
     seen = {}
-    for ins in products():
+    for ins in mma_instructions():
         if ins.sparse and ins.n <= 24:
             seen.setdefault((ins.structure, ins.a.dtype, ins.family), ins)
     assert len(seen) > 12

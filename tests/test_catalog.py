@@ -6,11 +6,12 @@ import pytest
 
 import ptxlab
 from ptxlab import TARGETS, Instruction, PtxlabError, catalog
-from ptxlab.catalog import FAMILIES, products
-from ptxlab.moves import Move
+from ptxlab.instruction import mma_instructions
+from ptxlab.isa.catalog import FAMILIES
+from ptxlab.isa.transfer import TransferForm
 from tests import assembler
 
-ROWS = products()
+ROWS = mma_instructions()
 EVERY = catalog()
 
 
@@ -19,12 +20,17 @@ def test_supports_is_what_the_assembler_says(target: str) -> None:
     """Every form, taken or refused for its target."""
     refused = assembler.refused([assembler.line(ins) for ins in ROWS], target)
     assert {ROWS[i].mnemonic for i in refused} == {ins.mnemonic for ins in ROWS if not ins.supports(target)}
-    assert all(".target" in what or "for architecture" in what for what in refused.values()), "for the target, not for a misspelling"
+    assert all(".target" in what or "for architecture" in what for what in refused.values()), (
+        "for the target, not for a misspelling"
+    )
 
 
-@pytest.mark.parametrize("target", ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100a", "sm_103a", "sm_120a", "sm_121a"])
+@pytest.mark.parametrize(
+    "target",
+    ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100a", "sm_103a", "sm_120a", "sm_121a"],
+)
 def test_supported_rows_assemble_to_the_end(target: str) -> None:
-    rows = [ins for ins in products(target=target) if ins.lanes == 32 or ins.n in (8, 24, 256)]
+    rows = [ins for ins in mma_instructions(target=target) if ins.lanes == 32 or ins.n in (8, 24, 256)]
     rows += [ins.a_from("shared") for ins in rows if ins.lanes == 128]
     assert rows
     assert assembler.refused([assembler.line(ins) for ins in rows], target) == {}
@@ -34,13 +40,15 @@ def test_rows_are_distinct_and_of_their_family() -> None:
     assert len({ins.mnemonic for ins in EVERY}) == len(EVERY)
     assert [ins.family for ins in EVERY] == sorted((ins.family for ins in EVERY), key=FAMILIES.index)
     assert tuple(ins for family in FAMILIES for ins in catalog(family)) == EVERY
-    assert EVERY[: len(ROWS)] == ROWS and all(isinstance(move, Move) for move in EVERY[len(ROWS) :])
+    assert EVERY[: len(ROWS)] == ROWS and all(isinstance(move, TransferForm) for move in EVERY[len(ROWS) :])
 
 
 def test_selection() -> None:
     assert {ins.family for ins in catalog("wgmma.sp", "sm_90a")} == {"wgmma.sp"}
     assert catalog("wgmma.sp", "sm_90") == ()
-    with pytest.raises(PtxlabError, match=r"^unknown family 'wgmma\.dense'; there are mma, mma\.sp, wmma, wgmma, "):
+    with pytest.raises(
+        PtxlabError, match=r"^unknown family 'wgmma\.dense'; there are mma, mma\.sp, wmma, wgmma, "
+    ):
         catalog("wgmma.dense")
     with pytest.raises(PtxlabError, match="^unknown target 'sm_91'; known are sm_75, .*sm_121a$"):
         catalog(target="sm_91")
@@ -50,11 +58,19 @@ def test_selection() -> None:
 
 @pytest.mark.parametrize("ins", [ins for ins in ROWS if ins.n in (8, 24, 256)], ids=str)
 def test_operands_have_the_shapes_of_the_product(ins: Instruction) -> None:
-    half, stack = 2 if ins.sparse else 1, 4 if ".m8n8k4" in ins.mnemonic and ".f16.f16." in ins.mnemonic else 1
+    half, stack = (
+        2 if ins.sparse else 1,
+        4 if ".m8n8k4" in ins.mnemonic and ".f16.f16." in ins.mnemonic else 1,
+    )
     assert (ins.a.shape, ins.a_dense.shape) == ((stack * ins.m, ins.k // half), (stack * ins.m, ins.k))
     assert ins.b.shape == (ins.k, stack * ins.n)
     assert ins.c.shape == ins.d.shape == (stack * ins.m, ins.n)
-    assert (ins.a.dtype.name, ins.b.dtype.name, ins.c.dtype.name, ins.d.dtype.name) == (ins.a_type, ins.b_type, ins.c_type, ins.d_type)
+    assert (ins.a.dtype.name, ins.b.dtype.name, ins.c.dtype.name, ins.d.dtype.name) == (
+        ins.a_type,
+        ins.b_type,
+        ins.c_type,
+        ins.d_type,
+    )
     assert (ins.e is not None) == ins.sparse == (ins.selectors != ())
     for operand in ins.operands.values():
         if operand.layout is not None:
@@ -71,38 +87,100 @@ def test_selectors_are_the_manuals() -> None:
         ("m16n8k32", 8): pair, ("m16n8k64", 4): pair, ("m16n8k64", 8): every, ("m16n8k128", 4): every,
     }  # fmt: skip
     found: dict[tuple[str, int], set[tuple[int, ...]]] = {}
-    for ins in products("mma.sp"):
+    for ins in mma_instructions("mma.sp"):
         found.setdefault((ins.shape, ins.a.width), set()).add(ins.selectors)
     assert found == {key: {selectors} for key, selectors in manual.items()}
-    assert {(ins.k, ins.selectors) for ins in products("wgmma.sp")} == {(16, pair), (32, pair), (64, every)}
+    assert {(ins.k, ins.selectors) for ins in mma_instructions("wgmma.sp")} == {
+        (16, pair),
+        (32, pair),
+        (64, every),
+    }
 
 
 def test_the_manuals_syntax_multiplied_out() -> None:
     """Every form of the syntax blocks of mma, mma.sp, wmma.mma, wgmma.mma_async and wgmma.mma_async.sp that 9.0's assembler has, written down again."""
-    sats, fp8, f8f6f4, int8, int4 = ("", ".satfinite"), ("e4m3", "e5m2"), ("e4m3", "e5m2", "e3m2", "e2m3", "e2m1"), ("s8", "u8"), ("s4", "u4")
-    orders, variants, rounds = [f"{a}.{b}" for a in ("row", "col") for b in ("row", "col")], ("sp", "sp::ordered_metadata"), ("", "rz", "rm", "rp")
-    mma = [f"m8n8k4.{o}.{d}.f16.f16.{c}" for o in orders for d, c in (("f16", "f16"), ("f32", "f16"), ("f32", "f32"))]
+    sats, fp8, f8f6f4, int8, int4 = (
+        ("", ".satfinite"),
+        ("e4m3", "e5m2"),
+        ("e4m3", "e5m2", "e3m2", "e2m3", "e2m1"),
+        ("s8", "u8"),
+        ("s4", "u4"),
+    )
+    orders, variants, rounds = (
+        [f"{a}.{b}" for a in ("row", "col") for b in ("row", "col")],
+        ("sp", "sp::ordered_metadata"),
+        ("", "rz", "rm", "rp"),
+    )
+    mma = [
+        f"m8n8k4.{o}.{d}.f16.f16.{c}"
+        for o in orders
+        for d, c in (("f16", "f16"), ("f32", "f16"), ("f32", "f32"))
+    ]
     mma += [f"m16n8k{k}.row.col.{d}.f16.f16.{d}" for k in (8, 16) for d in ("f16", "f32")]
-    mma += [f"m16n8k{k}.row.col.f32.{t}.{t}.f32" for k, t in ((4, "tf32"), (8, "tf32"), (8, "bf16"), (16, "bf16"))]
-    mma += [f"m16n8k{k}.row.col.{d}.{a}.{b}.{d}" for k in (16, 32) for d in ("f16", "f32") for a in fp8 for b in fp8]
-    mma += [f"m16n8k32.row.col.kind::f8f6f4.{d}.{a}.{b}.{d}" for d in ("f16", "f32") for a in f8f6f4 for b in f8f6f4]
+    mma += [
+        f"m16n8k{k}.row.col.f32.{t}.{t}.f32" for k, t in ((4, "tf32"), (8, "tf32"), (8, "bf16"), (16, "bf16"))
+    ]
+    mma += [
+        f"m16n8k{k}.row.col.{d}.{a}.{b}.{d}"
+        for k in (16, 32)
+        for d in ("f16", "f32")
+        for a in fp8
+        for b in fp8
+    ]
+    mma += [
+        f"m16n8k32.row.col.kind::f8f6f4.{d}.{a}.{b}.{d}"
+        for d in ("f16", "f32")
+        for a in f8f6f4
+        for b in f8f6f4
+    ]
     mx = [f"kind::mxf8f6f4.block_scale.scale_vec::1X.f32.{a}.{b}.f32.ue8m0" for a in f8f6f4 for b in f8f6f4]
-    fours = (("mxf4", 2, "ue8m0"), ("mxf4nvf4", 2, "ue8m0"), ("mxf4nvf4", 4, "ue4m3"))  # 4X with ue8m0 is PTX ISA 9.1
-    fp4 = [f"kind::{kind}.block_scale.scale_vec::{vec}X.f32.e2m1.e2m1.f32.{scale}" for kind, vec, scale in fours]
+    fours = (
+        ("mxf4", 2, "ue8m0"),
+        ("mxf4nvf4", 2, "ue8m0"),
+        ("mxf4nvf4", 4, "ue4m3"),
+    )  # 4X with ue8m0 is PTX ISA 9.1
+    fp4 = [
+        f"kind::{kind}.block_scale.scale_vec::{vec}X.f32.e2m1.e2m1.f32.{scale}" for kind, vec, scale in fours
+    ]
     mma += [f"m16n8k32.row.col.{x}" for x in mx] + [f"m16n8k64.row.col.{x}" for x in fp4]
-    mma += [f"{s}.row.col.f64.f64.f64.f64{r and '.' + r}" for s in ("m8n8k4", "m16n8k4", "m16n8k8", "m16n8k16") for r in rounds]
-    for shapes, types in ((("m8n8k16", "m16n8k16", "m16n8k32"), int8), (("m8n8k32", "m16n8k32", "m16n8k64"), int4)):
-        mma += [f"{s}.row.col{sat}.s32.{a}.{b}.s32" for s in shapes for sat in sats for a in types for b in types]
-    mma += [f"{s}.row.col.s32.b1.b1.s32.{op}.popc" for s in ("m8n8k128", "m16n8k128", "m16n8k256") for op in ("xor", "and")]
+    mma += [
+        f"{s}.row.col.f64.f64.f64.f64{r and '.' + r}"
+        for s in ("m8n8k4", "m16n8k4", "m16n8k8", "m16n8k16")
+        for r in rounds
+    ]
+    for shapes, types in (
+        (("m8n8k16", "m16n8k16", "m16n8k32"), int8),
+        (("m8n8k32", "m16n8k32", "m16n8k64"), int4),
+    ):
+        mma += [
+            f"{s}.row.col{sat}.s32.{a}.{b}.s32" for s in shapes for sat in sats for a in types for b in types
+        ]
+    mma += [
+        f"{s}.row.col.s32.b1.b1.s32.{op}.popc"
+        for s in ("m8n8k128", "m16n8k128", "m16n8k256")
+        for op in ("xor", "and")
+    ]
     listed = {f"mma.sync.aligned.{form}" for form in mma}
 
     sp = [f"m16n8k{k}.row.col.{d}.f16.f16.{d}" for k in (16, 32) for d in ("f16", "f32")]
-    sp += [f"m16n8k{k}.row.col.f32.{t}.{t}.f32" for k, t in ((16, "bf16"), (32, "bf16"), (8, "tf32"), (16, "tf32"))]
+    sp += [
+        f"m16n8k{k}.row.col.f32.{t}.{t}.f32"
+        for k, t in ((16, "bf16"), (32, "bf16"), (8, "tf32"), (16, "tf32"))
+    ]
     sp += [f"m16n8k64.row.col.f32.{a}.{b}.f32" for a in fp8 for b in fp8]
     for shapes, types in ((("m16n8k32", "m16n8k64"), int8), (("m16n8k64", "m16n8k128"), int4)):
-        sp += [f"{s}.row.col{sat}.s32.{a}.{b}.s32" for s in shapes for sat in sats for a in types for b in types]
-    ordered = [f"m16n8k64.row.col.kind::f8f6f4.{d}.{a}.{b}.{d}" for d in ("f16", "f32") for a in f8f6f4 for b in f8f6f4]
-    ordered += [f"m16n8k64.row.col.f16.{a}.{b}.f16" for a in fp8 for b in fp8]  # promised in the target notes only
+        sp += [
+            f"{s}.row.col{sat}.s32.{a}.{b}.s32" for s in shapes for sat in sats for a in types for b in types
+        ]
+    ordered = [
+        f"m16n8k64.row.col.kind::f8f6f4.{d}.{a}.{b}.{d}"
+        for d in ("f16", "f32")
+        for a in f8f6f4
+        for b in f8f6f4
+    ]
+    ordered += [
+        f"m16n8k64.row.col.f16.{a}.{b}.f16" for a in fp8 for b in fp8
+    ]  # promised in the target notes only
     ordered += [f"m16n8k64.row.col.{x}" for x in mx] + [f"m16n8k128.row.col.{x}" for x in fp4]
     listed |= {f"mma.{variant}.sync.aligned.{form}" for variant in variants for form in sp}
     listed |= {f"mma.sp::ordered_metadata.sync.aligned.{form}" for form in ordered}
@@ -110,7 +188,9 @@ def test_the_manuals_syntax_multiplied_out() -> None:
     large = ("m16n16k16", "m8n32k16", "m32n8k16")
     wmma = [f"{o}.{s}.{d}.{c}" for o in orders for s in large for d in ("f16", "f32") for c in ("f16", "f32")]
     wmma += [f"{o}.{s}.s32.{t}.{t}.s32{sat}" for o in orders for s in large for t in int8 for sat in sats]
-    wmma += [f"{o}.{s}.f32.bf16.bf16.f32" for o in orders for s in large] + [f"{o}.m16n16k8.f32.tf32.tf32.f32" for o in orders]
+    wmma += [f"{o}.{s}.f32.bf16.bf16.f32" for o in orders for s in large] + [
+        f"{o}.m16n16k8.f32.tf32.tf32.f32" for o in orders
+    ]
     wmma += [f"{o}.m8n8k4{r and '.' + r}.f64.f64.f64.f64" for o in orders for r in rounds]
     wmma += [f"row.col.m8n8k32.s32.{t}.{t}.s32{sat}" for t in int4 for sat in sats]
     listed |= {f"wmma.mma.sync.aligned.{form}" for form in wmma}
@@ -118,10 +198,26 @@ def test_the_manuals_syntax_multiplied_out() -> None:
 
     every_n, integer_n = range(8, 257, 8), [n for n in range(8, 257, 8) if n <= 32 or n % 16 == 0]
     for name, deep in (("wgmma.mma_async", 1), ("wgmma.mma_async.sp", 2)):
-        forms = [f"m64n{n}k{16 * deep}.{d}" for n in every_n for d in ("f16.f16.f16", "f32.f16.f16", "f32.bf16.bf16")]
+        forms = [
+            f"m64n{n}k{16 * deep}.{d}"
+            for n in every_n
+            for d in ("f16.f16.f16", "f32.f16.f16", "f32.bf16.bf16")
+        ]
         forms += [f"m64n{n}k{8 * deep}.f32.tf32.tf32" for n in every_n]
-        forms += [f"m64n{n}k{32 * deep}.{d}.{a}.{b}" for n in every_n for d in ("f16", "f32") for a in fp8 for b in fp8]
-        forms += [f"m64n{n}k{32 * deep}{sat}.s32.{a}.{b}" for n in integer_n for sat in sats for a in int8 for b in int8]
+        forms += [
+            f"m64n{n}k{32 * deep}.{d}.{a}.{b}"
+            for n in every_n
+            for d in ("f16", "f32")
+            for a in fp8
+            for b in fp8
+        ]
+        forms += [
+            f"m64n{n}k{32 * deep}{sat}.s32.{a}.{b}"
+            for n in integer_n
+            for sat in sats
+            for a in int8
+            for b in int8
+        ]
         forms += [f"m64n{n}k256.s32.b1.b1.and.popc" for n in integer_n] if deep == 1 else []
         listed |= {f"{name}.sync.aligned.{form}" for form in forms}
     assert {ins.mnemonic for ins in ROWS} == listed

@@ -19,11 +19,11 @@ import pytest
 
 import ptxlab
 from ptxlab import PtxlabError
-from ptxlab.catalog import products
 from ptxlab.cli import act, app, complete, main
 from ptxlab.cli.names import find
 from ptxlab.cli.render import Style, as_text
-from ptxlab.describe import Table
+from ptxlab.instruction import mma_instructions
+from ptxlab.views import Table
 
 S4 = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
 SP_S4 = "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
@@ -73,7 +73,9 @@ def test_list(said, refused) -> None:
 
 def test_list_counts(said) -> None:
     table = json.loads(said("list", "--count", "--json"))
-    assert {row["family"]: row["all"] for row in table[:-1]} == {f: len(ptxlab.catalog(f)) for f in {i.family for i in ptxlab.catalog()}}
+    assert {row["family"]: row["all"] for row in table[:-1]} == {
+        f: len(ptxlab.catalog(f)) for f in {i.family for i in ptxlab.catalog()}
+    }
     assert (table[-1]["family"], table[-1]["all"]) == ("all", len(ptxlab.catalog()))
     assert table[0]["b1"] == sum(ins.a_type == "b1" for ins in ptxlab.catalog("mma"))
     assert said("list", "--count").splitlines()[-1].split()[-1] == str(len(ptxlab.catalog()))
@@ -89,7 +91,15 @@ def test_list_on_a_terminal_has_headings_and_a_total(said, monkeypatch: pytest.M
 
 def test_show(said) -> None:
     text = said("show", SP_S4, "--no-sass")
-    for part in (SP_S4, "4:8 pair-wise", "0b0100", "measured", "missing on  sm_75", "asm volatile(", '"=r"(d[3])'):
+    for part in (
+        SP_S4,
+        "4:8 pair-wise",
+        "0b0100",
+        "measured",
+        "missing on  sm_75",
+        "asm volatile(",
+        '"=r"(d[3])',
+    ):
         assert part in text
     assert re.search(r"A +16x32 +s4 +2 +32 ", text)
     assert "chip runs" not in text
@@ -97,7 +107,14 @@ def test_show(said) -> None:
     assert facts["instruction"] == WGMMA
     assert facts["targets"] == ["sm_90a"]
     assert facts["modifiers"]["imm_scale_a"] == [1, -1]
-    assert facts["operands"][1] == {"operand": "B", "shape": "64x24", "type": "e4m3", "registers": "-", "lanes": "-", "layout": "in shared memory"}
+    assert facts["operands"][1] == {
+        "operand": "B",
+        "shape": "64x24",
+        "type": "e4m3",
+        "registers": "-",
+        "lanes": "-",
+        "layout": "in shared memory",
+    }
     assert "wmma::mma_sync(d, a, b, c, false);" in said("show", "wmma.m8n8k32.s4", "--no-sass")
     long = said("show", "wgmma.m64n256k16.f32.f16", "--no-sass")
     assert "{%d0, %d1, ..., %d127}" in long
@@ -105,7 +122,7 @@ def test_show(said) -> None:
 
 
 def test_show_says_what_the_chip_runs_or_what_to_install(said, monkeypatch: pytest.MonkeyPatch) -> None:
-    sass = pytest.importorskip("ptxlab.sass")
+    sass = pytest.importorskip("ptxlab.gpu.sass")
     asked: list[str] = []
 
     def machine(ins: ptxlab.Instruction, target: str) -> str:
@@ -116,7 +133,9 @@ def test_show_says_what_the_chip_runs_or_what_to_install(said, monkeypatch: pyte
 
     monkeypatch.setattr(sass, "sass", machine)
     assert "chip runs   sm_90a, native: 1 TEST\n" in said("show", S4)
-    assert "chip runs   sm_80: nvdisasm is not installed: pip install it\n" in said("show", S4, "--target", "sm_80")
+    assert "chip runs   sm_80: nvdisasm is not installed: pip install it\n" in said(
+        "show", S4, "--target", "sm_80"
+    )
     assert "chip runs   sm_75: nothing, it lacks the instruction\n" in said("show", S4, "--target", "sm_75")
     assert asked == ["sm_90a", "sm_80"]
 
@@ -133,10 +152,19 @@ def test_where_sparse(said) -> None:
     text = said("where", SP_S4, "A", "9", "37")
     assert "chunk 4 (columns 32..39), group 2 (columns 36..37)" in text
     places = {r["nibble"]: r for r in json.loads(said("where", SP_S4, "A", "9", "37", "--json"))["places"]}
-    assert {nibble for nibble, place in places.items() if place["lane"] == 6} == {"0b1000", "0b1001", "0b1110"}
+    assert {nibble for nibble, place in places.items() if place["lane"] == 6} == {
+        "0b1000",
+        "0b1001",
+        "0b1110",
+    }
     assert places["0b1001"]["element"] == "a11"
     assert (places["0b1110"]["element"], places["0b1110"]["bits"]) == ("a9", "[7..4]")
-    assert said("where", SP_S4, "A", "9", "18", "--stored").splitlines()[-1].split() == ["6", "a10", "1", "[11..8]"]
+    assert said("where", SP_S4, "A", "9", "18", "--stored").splitlines()[-1].split() == [
+        "6",
+        "a10",
+        "1",
+        "[11..8]",
+    ]
 
 
 def test_where_says_which_selector_reads_a_copy(said) -> None:
@@ -149,7 +177,9 @@ def test_where_explains_an_element_of_d(said) -> None:
     lines = said("where", S4, "D", "9", "3", "--explain").splitlines()
     assert lines[1].strip() == "D[9][3] = C[9][3] + sum over k of A[9][k] * B[k][3]"
     assert lines[-64:][37].split() == ["37", "T4", "a29", "3", "[23..20]", "T12", "b13", "1", "[23..20]"]
-    assert json.loads(said("where", S4, "C", "9", "3", "--explain", "--json"))["d"] == [{"lane": 5, "element": "d3", "register": 3, "bits": [0, 31]}]
+    assert json.loads(said("where", S4, "C", "9", "3", "--explain", "--json"))["d"] == [
+        {"lane": 5, "element": "d3", "register": 3, "bits": [0, 31]}
+    ]
     sparse = said("where", SP_S4, "D", "9", "3", "--explain")
     assert "nibbles of this row" in sparse and "0b1x01" in sparse
     assert "B byte" in said("where", WGMMA, "D", "9", "3", "--explain")
@@ -158,7 +188,13 @@ def test_where_explains_an_element_of_d(said) -> None:
 def test_cute(said) -> None:
     assert said("cute", S4, "C") == "((4,8),(2,2)):((32,1),(16,8))  // (T32,V4) -> (16,8)\n"
     rows = json.loads(said("cute", WGMMA, "--json"))["operands"]
-    assert [(row["operand"], row["cute"] == "-") for row in rows] == [("A", False), ("B", True), ("C", False), ("D", False), ("E", False)]
+    assert [(row["operand"], row["cute"] == "-") for row in rows] == [
+        ("A", False),
+        ("B", True),
+        ("C", False),
+        ("D", False),
+        ("E", False),
+    ]
 
 
 def test_holds(said) -> None:
@@ -170,22 +206,39 @@ def test_holds(said) -> None:
 def test_layout_in_every_form(said) -> None:
     table = said("layout", S4, "A").splitlines()
     assert table[3].split() == ["m\\k", *(f"{i}..{i + 7}" for i in range(0, 64, 8))]
-    assert table[4 + 9].split()[1:6] == ["T4:{a8..a15}", "T5:{a8..a15}", "T6:{a8..a15}", "T7:{a8..a15}", "T4:{a24..a31}"]
+    assert table[4 + 9].split()[1:6] == [
+        "T4:{a8..a15}",
+        "T5:{a8..a15}",
+        "T6:{a8..a15}",
+        "T7:{a8..a15}",
+        "T4:{a24..a31}",
+    ]
     rows = list(csv.DictReader(io.StringIO(said("layout", S4, "C", "--csv"))))
     for row in rows:
         lane, i = int(row["lane"]), int(row["element"])
         assert (int(row["row"]), int(row["column"])) == (lane // 4 + 8 * (i // 2), lane % 4 * 2 + i % 2)
     assert len(rows) == 128
     assert len(json.loads(said("layout", S4, "C", "--json"))["elements"]) == 128
-    assert said("layout", S4, "C", "--markdown").splitlines()[2] == "| 0 | T0:{c0,c1} | T1:{c0,c1} | T2:{c0,c1} | T3:{c0,c1} |"
+    assert (
+        said("layout", S4, "C", "--markdown").splitlines()[2]
+        == "| 0 | T0:{c0,c1} | T1:{c0,c1} | T2:{c0,c1} | T3:{c0,c1} |"
+    )
     assert said("layout", S4, "C", "--cute") == "((4,8),(2,2)):((32,1),(16,8))  // (T32,V4) -> (16,8)\n"
-    assert said("layout", S4, "C", "--formula").splitlines()[-2:] == ["row = groupID + ((i >> 1) * 8)", "col = (threadID_in_group * 2) + (i & 0x1)"]
+    assert said("layout", S4, "C", "--formula").splitlines()[-2:] == [
+        "row = groupID + ((i >> 1) * 8)",
+        "col = (threadID_in_group * 2) + (i & 0x1)",
+    ]
     assert "T0:{a4..a7}" in said("layout", SP_S4, "A", "--dense")
     assert ET.fromstring(said("layout", S4, "A", "--svg", "--lane", "5")).tag.endswith("svg")
     assert "0x0490" in said("layout", WGMMA, "B")
-    bytes_ = [int(row["byte offset"]) for row in csv.DictReader(io.StringIO(said("layout", WGMMA, "B", "--csv")))]
+    bytes_ = [
+        int(row["byte offset"]) for row in csv.DictReader(io.StringIO(said("layout", WGMMA, "B", "--csv")))
+    ]
     assert sorted(bytes_) == list(range(64 * 24))
-    assert said("layout", "wmma.m16n16k16.f32.f16", "A").splitlines()[-1] == "every element is held twice: a(i) again as a(i + 8)"
+    assert (
+        said("layout", "wmma.m16n16k16.f32.f16", "A").splitlines()[-1]
+        == "every element is held twice: a(i) again as a(i + 8)"
+    )
 
 
 def test_metadata(said) -> None:
@@ -213,7 +266,11 @@ def test_run_on_the_emulator_repeats_for_a_seed(said) -> None:
 
 
 def test_every_kind_of_row_runs_on_the_emulator(said) -> None:
-    kinds = {(i.family, i.k, i.a_type, i.d_type, i.kind, i.scale_vec, i.a_layout): i for i in products() if i.lanes == 32 or i.n == 24}
+    kinds = {
+        (i.family, i.k, i.a_type, i.d_type, i.kind, i.scale_vec, i.a_layout): i
+        for i in mma_instructions()
+        if i.lanes == 32 or i.n == 24
+    }
     for ins in kinds.values():
         assert "D of the first, from the emulator:" in said("run", ins.mnemonic)
 
@@ -223,7 +280,9 @@ def test_run_on_both_counts_differing_bits(said, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(act.gpu, "available", lambda ins=None: True)
     monkeypatch.setattr(act.gpu, "status", lambda ins=None: "a GPU for the test is ready")
     monkeypatch.setattr(act.gpu, "device_target", lambda: "sm_80")
-    monkeypatch.setattr(ptxlab.Instruction, "run", lambda self, *args, **options: self.emulate(*args, **options) ^ 4)
+    monkeypatch.setattr(
+        ptxlab.Instruction, "run", lambda self, *args, **options: self.emulate(*args, **options) ^ 4
+    )
     text = said("run", S4, "--on", "both", "--batch", "10")
     assert "emulator and GPU differ in 1280 of 40960 bits of D (10 instructions)" in text
     assert "a GPU for the test is ready" in text
@@ -273,13 +332,18 @@ def test_run_on_both_for_real(said, name: str) -> None:
         (("list", "--shape", "m16n8k65"), "no instruction has the shape 'm16n8k65'; did you mean m16n8k64"),
         (("list", "--shape", "large"), "a shape is spelt m16n8k64"),
         (("show", "mma.m16n8k64.f16"), "did you mean mma.m16n8k16.f16 or mma.m16n8k8.f16"),
-        (("show", "mma.m16n8k46.s4"), "no instruction is called 'mma.m16n8k46.s4'; did you mean mma.m16n8k64.s4?"),
+        (
+            ("show", "mma.m16n8k46.s4"),
+            "no instruction is called 'mma.m16n8k46.s4'; did you mean mma.m16n8k64.s4?",
+        ),
         (("show", "mm.m16n8k64.s4"), "did you mean mma.m16n8k64.s4?"),
         (("show", S4.replace("s4.s4", "s4.s9")), "nearest legal"),
         (("show", "mma.m16n8k64.e2m1"), "could be any of"),
     ],
 )
-def test_what_does_not_exist_is_refused_in_one_sentence(refused, words: tuple[str, ...], sentence: str) -> None:
+def test_what_does_not_exist_is_refused_in_one_sentence(
+    refused, words: tuple[str, ...], sentence: str
+) -> None:
     assert sentence in refused(*words)
 
 
@@ -288,13 +352,19 @@ def test_what_does_not_exist_is_refused_in_one_sentence(refused, words: tuple[st
     [
         (("where", S4, "A", "x", "0"), "invalid int value: 'x'"),
         (("holds", S4, "A"), "required: --lane"),
-        (("run", S4, "--on", "moon"), "invalid choice: --on 'moon'; there are emulator, gpu, both; see ptxlab run --help"),
+        (
+            ("run", S4, "--on", "moon"),
+            "invalid choice: --on 'moon'; there are emulator, gpu, both; see ptxlab run --help",
+        ),
         (("run", S4, "--on", "emulato"), "did you mean emulator? see ptxlab run --help"),
         (("dance",), "invalid choice: command 'dance'"),
         (("shwo",), "invalid choice: command 'shwo'; did you mean show? see ptxlab --help"),
         (("completion", "tcsh"), "invalid choice: shell 'tcsh'"),
         (("show", S4, "--wide"), "unrecognized arguments: --wide"),
-        (("list", "--famly", "wmma"), "unrecognized arguments: --famly wmma; did you mean --family? see ptxlab list --help"),
+        (
+            ("list", "--famly", "wmma"),
+            "unrecognized arguments: --famly wmma; did you mean --family? see ptxlab list --help",
+        ),
         (("--wide",), "unrecognized arguments: --wide"),
         (("list", "--sparse", "--dense"), "not allowed with argument"),
     ],
@@ -311,7 +381,10 @@ def test_wrong_usage_is_refused_in_one_sentence(refused, words: tuple[str, ...],
         ("mma.m16n8k64.u4.s4.satfinite", "mma.sync.aligned.m16n8k64.row.col.satfinite.s32.u4.s4.s32"),
         ("mma.sp.m16n8k64.s4", SP_S4),
         ("mma.sp.m16n8k16.tf32", TF32),
-        ("m16n8k64.mxf4", "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0"),
+        (
+            "m16n8k64.mxf4",
+            "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0",
+        ),
         ("wmma.b1.and", "wmma.mma.and.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32"),
         ("wgmma.sp.m64n24k64.f32.e4m3", WGMMA),
         ("wgmma.sp.m64n24k64.f16.e4m3.e5m2", "wgmma.mma_async.sp.sync.aligned.m64n24k64.f16.e4m3.e5m2"),
@@ -336,7 +409,15 @@ def test_short_names_never_change_what_is_said() -> None:
     """Every full spelling means itself; no short name reaches a sparse form, another type or another shape than it names."""
     for ins in ptxlab.catalog():
         assert find(ins.mnemonic) is ins
-    for short in ("wgmma.m64n24k16.f32.e4m3", "mma.m16n8k64.s8", "wmma.b1", "mma.m8n8k64.s4", "mma.u4.s4.s4", "", "."):
+    for short in (
+        "wgmma.m64n24k16.f32.e4m3",
+        "mma.m16n8k64.s8",
+        "wmma.b1",
+        "mma.m8n8k64.s4",
+        "mma.u4.s4.s4",
+        "",
+        ".",
+    ):
         with pytest.raises(PtxlabError):
             find(short)
 
@@ -345,13 +426,30 @@ def test_version_help_and_no_command(said) -> None:
     assert said("-V") == f"ptxlab {ptxlab.__version__}\n"
     assert "examples:" in said("--help")
     assert "examples:" in said()
-    for command in ("list", "show", "where", "holds", "layout", "metadata", "cute", "ptx", "sass", "run", "lab", "completion"):
+    for command in (
+        "list",
+        "show",
+        "where",
+        "holds",
+        "layout",
+        "metadata",
+        "cute",
+        "ptx",
+        "sass",
+        "run",
+        "lab",
+        "completion",
+    ):
         assert re.search(rf"^    {command} +\w", said("--help"), re.MULTILINE)
         assert said(command, "--help").startswith(f"usage: ptxlab {command}")
         assert re.search(rf"^examples:\n(.*\n)*?.*ptxlab {command}\b", said(command, "--help"), re.MULTILINE)
 
 
-EXAMPLES = [line for text in (app._EXAMPLES, *app.EXAMPLES.values()) for line in re.findall(r"^  (ptxlab .*)", text, re.MULTILINE)]
+EXAMPLES = [
+    line
+    for text in (app._EXAMPLES, *app.EXAMPLES.values())
+    for line in re.findall(r"^  (ptxlab .*)", text, re.MULTILINE)
+]
 
 
 @pytest.mark.parametrize("line", EXAMPLES)
@@ -368,7 +466,9 @@ def test_every_example_in_the_help_works(line: str, said) -> None:
 # -- every row of the catalogue -------------------------------------------------------------------------------------------
 
 ROWS = [ins for ins in ptxlab.catalog() if getattr(ins, "lanes", 32) == 32 or ins.n in (8, 24, 256)]
-GROUPS = [ROWS[i : i + 40] for i in range(0, len(ROWS), 40)]  # one test for each row would take longer to set up than to run
+GROUPS = [
+    ROWS[i : i + 40] for i in range(0, len(ROWS), 40)
+]  # one test for each row would take longer to set up than to run
 
 
 @pytest.mark.parametrize("rows", GROUPS, ids=lambda rows: rows[0].mnemonic)
@@ -388,10 +488,20 @@ def test_where_and_holds_agree_for_every_row(rows: list[ptxlab.Instruction], sai
         for name, op in ins.operands.items():
             row, column = op.shape[0] - 1, op.shape[1] // 2
             stored = ("--stored",) if getattr(ins, "sparse", False) and name == "A" else ()
-            places = json.loads(said("where", ins.mnemonic, name, str(row), str(column), "--json", *stored))["places"]
+            places = json.loads(said("where", ins.mnemonic, name, str(row), str(column), "--json", *stored))[
+                "places"
+            ]
             assert len(places) == (op.layout.copies if op.layout else 1)
             for place in places[:2] if op.layout else ():
-                words = ("holds", ins.mnemonic, name, "--lane", str(place["lane"]), "--register", str(place["register"]))
+                words = (
+                    "holds",
+                    ins.mnemonic,
+                    name,
+                    "--lane",
+                    str(place["lane"]),
+                    "--register",
+                    str(place["register"]),
+                )
                 assert [place["register"], place["bits"], place["element"], row, column] in [
                     list(held.values()) for held in json.loads(said(*words, "--json"))["elements"]
                 ]
@@ -424,7 +534,10 @@ SPARSE = [ins for ins in ROWS if getattr(ins, "sparse", False)]
 def test_metadata_of_every_sparse_row(said) -> None:
     for ins in {(i.shape, i.e.layout, i.ordered): i for i in SPARSE}.values():
         for selector in ins.selectors:
-            assert len(said("metadata", ins.mnemonic, "--selector", str(selector), "--csv").splitlines()) == 1 + ins.m
+            assert (
+                len(said("metadata", ins.mnemonic, "--selector", str(selector), "--csv").splitlines())
+                == 1 + ins.m
+            )
 
 
 # -- completion -------------------------------------------------------------------------------------------------------------
@@ -472,7 +585,9 @@ def test_bash_completes(line: str, words: list[str], said, tmp_path: Path) -> No
     stub.chmod(0o755)
     commands = f'. "{tmp_path}/script"; COMP_LINE={shlex.quote(line)}; COMP_POINT=${{#COMP_LINE}}; _ptxlab; printf "%s\\n" "${{COMPREPLY[@]}}"'
     path = {**os.environ, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
-    done = subprocess.run(["bash", "--norc", "-uc", commands], env=path, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["bash", "--norc", "-uc", commands], env=path, capture_output=True, text=True, check=True
+    )
     assert done.stdout.split() == words
 
 
@@ -504,7 +619,9 @@ def test_wide_tables_fold_to_the_terminal() -> None:
 
 
 def command(*words: str, **options: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "ptxlab", *words], capture_output=True, text=True, check=False, **options)
+    return subprocess.run(
+        [sys.executable, "-m", "ptxlab", *words], capture_output=True, text=True, check=False, **options
+    )
 
 
 def test_as_a_process() -> None:
@@ -529,7 +646,12 @@ def seconds(cache: Path, *words: str) -> float:
     resource = pytest.importorskip("resource")
     settings = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run([sys.executable, *words], stdout=subprocess.DEVNULL, check=True, env={**settings, "PYTHONPYCACHEPREFIX": str(cache)})
+    subprocess.run(
+        [sys.executable, *words],
+        stdout=subprocess.DEVNULL,
+        check=True,
+        env={**settings, "PYTHONPYCACHEPREFIX": str(cache)},
+    )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
@@ -543,8 +665,12 @@ def test_list_is_quick(tmp_path: Path) -> None:
 # -- the notebooks ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("user", "passed"), [(1000, ["--no-browser"]), (0, ["--no-browser", "--allow-root"])])
-def test_lab_starts_jupyterlab_on_the_notebooks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, user: int, passed: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("user", "passed"), [(1000, ["--no-browser"]), (0, ["--no-browser", "--allow-root"])]
+)
+def test_lab_starts_jupyterlab_on_the_notebooks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, user: int, passed: list[str]
+) -> None:
     (tmp_path / "notebooks").mkdir()
     (tmp_path / "notebooks" / "00.ipynb").write_text("{}")
     calls: list[list[str]] = []
@@ -577,7 +703,9 @@ def test_trace_of_made_inputs(said) -> None:
     code = ins.d.unpack_codes(ins.emulate(given.a, given.b, given.c))[0, 3, 5]
     assert f"\n  inputs: {'ptxlab.inputs.make(ins, {!r}, 1, seed=2)'.format('exponents')}\n" in text
     assert f"0x{code:08x} (f32)" in text and "float32" in text
-    told = json.loads(said("trace", ins.mnemonic, "3", "5", "--category", "exponents", "--seed", "2", "--json"))
+    told = json.loads(
+        said("trace", ins.mnemonic, "3", "5", "--category", "exponents", "--seed", "2", "--json")
+    )
     assert int(told["code"], 16) == code and told["inputs"].endswith("seed=2)")
     picture = ET.fromstring(said("trace", ins.mnemonic, "3", "5", "--svg"))
     assert any("seed=0" in (node.text or "") for node in picture.iter())
@@ -590,7 +718,9 @@ def test_trace_of_files_and_other_chips(said, tmp_path: Path) -> None:
         np.save(tmp_path / f"{letter}.npy", matrix)
     files = [word for letter in "abc" for word in (f"--{letter}", str(tmp_path / f"{letter}.npy"))]
     text = said("trace", SP_S4, "9", "3", *files, "--model", "sm_80")
-    assert text.startswith(f"D[9][3] = {A[9].sum() + 5} of {SP_S4}, sm_80\n  inputs: A from a.npy, B from b.npy, C from c.npy\n")
+    assert text.startswith(
+        f"D[9][3] = {A[9].sum() + 5} of {SP_S4}, sm_80\n  inputs: A from a.npy, B from b.npy, C from c.npy\n"
+    )
 
 
 def test_trace_refuses(refused, tmp_path: Path) -> None:

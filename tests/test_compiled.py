@@ -10,21 +10,23 @@ import numpy as np
 import pytest
 
 import ptxlab
-from ptxlab import inputs
-from ptxlab.arithmetic import Fused
-from ptxlab.arithmetic.compiled import backend
-from ptxlab.catalog import products
-from ptxlab.emulator import chip_of
-from ptxlab.parallel import part_of, spread, threads
+from ptxlab._util.parallel import part_of, spread, threads
+from ptxlab.instruction import mma_instructions
+from ptxlab.numerics import Fused
+from ptxlab.numerics.compiled import backend
+from ptxlab.numerics.emulate import model_of
+from ptxlab.verify import inputs
 
 
 def one_of_each() -> list[ptxlab.Instruction]:
     """A form for every family, pair of input types, accumulators, kind and K that has a fused step; the smallest of those that differ in N."""
     found: dict[tuple[object, ...], ptxlab.Instruction] = {}
-    for ins in sorted(products(), key=lambda ins: ins.n):
-        rule = chip_of(ins).rule
+    for ins in sorted(mma_instructions(), key=lambda ins: ins.n):
+        rule = model_of(ins).rule
         if isinstance(getattr(rule, "step", rule), Fused):
-            found.setdefault((ins.family, ins.a_type, ins.b_type, ins.c_type, ins.d_type, ins.kind, ins.m, ins.k), ins)
+            found.setdefault(
+                (ins.family, ins.a_type, ins.b_type, ins.c_type, ins.d_type, ins.kind, ins.m, ins.k), ins
+            )
     return list(found.values())
 
 
@@ -49,12 +51,18 @@ def test_every_type_is_among_them():
     assert any(ins.sparse for ins in FORMS)
 
 
-@pytest.mark.parametrize("name", ["mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"])
+@pytest.mark.parametrize(
+    "name",
+    ["mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"],
+)
 def test_batches_in_any_shape_and_number_of_threads(name, monkeypatch):
     ins = ptxlab.instruction(name)
     given = inputs.make(ins, "bits", 24)
     one_by_one = np.array([ins.emulate(a, b, c) for a, b, c in zip(given.a, given.b, given.c, strict=True)])
-    monkeypatch.setattr("ptxlab.emulator._AT_ONCE", {"exact": 5 * ins.m * ins.n * ins.k, "rounded": 5 * ins.m * ins.n * ins.k})
+    monkeypatch.setattr(
+        "ptxlab.numerics.emulate._AT_ONCE",
+        {"exact": 5 * ins.m * ins.n * ins.k, "rounded": 5 * ins.m * ins.n * ins.k},
+    )
     for count in ("1", "2", "7"):
         monkeypatch.setenv("PTXLAB_THREADS", count)
         assert (ins.emulate(given.a, given.b, given.c) == one_by_one).all()
@@ -70,7 +78,9 @@ def test_batches_in_any_shape_and_number_of_threads(name, monkeypatch):
 def test_parts_of_a_batch(own):
     batch, part = (2, 3, 4), slice(5, 17)
     registers = np.arange(int(np.prod(own)) * 6).reshape(*own, 3, 2)
-    assert np.array_equal(part_of(registers, batch, part), np.broadcast_to(registers, (*batch, 3, 2)).reshape(-1, 3, 2)[part])
+    assert np.array_equal(
+        part_of(registers, batch, part), np.broadcast_to(registers, (*batch, 3, 2)).reshape(-1, 3, 2)[part]
+    )
 
 
 def test_a_large_batch_takes_little_memory_beside_its_result():
@@ -97,22 +107,36 @@ def test_an_error_in_a_thread_comes_out(monkeypatch):
     with pytest.raises(ptxlab.PtxlabError, match="the fourth"):
         spread(work, range(100))
     monkeypatch.setenv("PTXLAB_THREADS", "many")
-    with pytest.raises(ptxlab.PtxlabError, match="PTXLAB_THREADS: found 'many'; it takes a number of threads, 1 or more"):
+    with pytest.raises(
+        ptxlab.PtxlabError, match="PTXLAB_THREADS: found 'many'; it takes a number of threads, 1 or more"
+    ):
         threads()
 
 
 def test_backends_have_names(monkeypatch):
-    with pytest.raises(ptxlab.PtxlabError, match="unknown backend 'fortran'; there are numpy"), backend("fortran"):
-        pass
-    monkeypatch.setattr("ptxlab.arithmetic.compiled._loop", lambda: None)
     with (
-        pytest.raises(ptxlab.PtxlabError, match='numba is not installed, or does not fit this NumPy: pip install "ptxlab\\[fast\\]"'),
+        pytest.raises(ptxlab.PtxlabError, match="unknown backend 'fortran'; there are numpy"),
+        backend("fortran"),
+    ):
+        pass
+    monkeypatch.setattr("ptxlab.numerics.compiled._loop", lambda: None)
+    with (
+        pytest.raises(
+            ptxlab.PtxlabError,
+            match='numba is not installed, or does not fit this NumPy: pip install "ptxlab\\[fast\\]"',
+        ),
         backend("numba"),
     ):
         pass
 
 
-@pytest.mark.parametrize("trouble", [ImportError("Numba needs NumPy 2.4 or less"), RuntimeError("cannot cache function: no locator available")])
+@pytest.mark.parametrize(
+    "trouble",
+    [
+        ImportError("Numba needs NumPy 2.4 or less"),
+        RuntimeError("cannot cache function: no locator available"),
+    ],
+)
 def test_a_numba_that_does_not_load_is_done_without(trouble):
     """In a fresh interpreter, where importing numba fails in one of the ways that it does."""
     code = f"""
@@ -125,6 +149,9 @@ sys.meta_path.insert(0, Trouble())
 import ptxlab
 ins = ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
 given = ptxlab.inputs.make(ins, "moderate", 600)
-print(ins.emulate(given.a, given.b, given.c).shape, ptxlab.arithmetic.compiled._loop())
+print(ins.emulate(given.a, given.b, given.c).shape, ptxlab.numerics.compiled._loop())
 """
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "(600, 32, 4) None\n"
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+        == "(600, 32, 4) None\n"
+    )

@@ -11,24 +11,25 @@ import numpy as np
 import pytest
 
 import ptxlab
-from ptxlab import PtxlabError, describe
-from ptxlab.catalog import products
-from ptxlab.describe.picture import names
+from ptxlab import PtxlabError
+from ptxlab import views as describe
+from ptxlab.instruction import mma_instructions
 from ptxlab.memory import Tile
+from ptxlab.views.picture import names
 
 S4 = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
 SP_S4 = ptxlab.instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
 SP_TF32 = ptxlab.instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32")
 B1 = ptxlab.instruction("wmma.mma.xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32")
 WGMMA = ptxlab.instruction("wgmma.mma_async.sp.sync.aligned.m64n24k64.f32.e4m3.e4m3")
-SCALED = list({(ins.kind, ins.scale_vec): ins for ins in products("mma") if ins.scale_vec}.values())
+SCALED = list({(ins.kind, ins.scale_vec): ins for ins in mma_instructions("mma") if ins.scale_vec}.values())
 SPARSE = [SP_S4, ptxlab.instruction(SP_S4.mnemonic.replace("::ordered_metadata", "")), SP_TF32, WGMMA]
 
 #: One instruction for every set of layouts.
 ONE_EACH = list(
     {
         (i.family, i.m, i.n, i.k, i.a.dtype.bits, i.d_type, i.scale_vec): i
-        for i in products()
+        for i in mma_instructions()
         if i.n in (8, 24) or i.lanes == 32 or (i.n == 256 and i.a_type == "e4m3")
     }.values()
 )
@@ -71,13 +72,20 @@ FRAGMENTS = [
 ]
 
 
-@pytest.mark.parametrize(("ins", "name", "count", "formula"), FRAGMENTS, ids=lambda v: v if isinstance(v, str) else None)
-def test_fragment_cells_are_where_the_manual_puts_them(ins: ptxlab.Instruction, name: str, count: int, formula: Formula) -> None:
+@pytest.mark.parametrize(
+    ("ins", "name", "count", "formula"), FRAGMENTS, ids=lambda v: v if isinstance(v, str) else None
+)
+def test_fragment_cells_are_where_the_manual_puts_them(
+    ins: ptxlab.Instruction, name: str, count: int, formula: Formula
+) -> None:
     (grid,) = describe.fragment(ins, name, label="elements").grids
     bits = {"s4": 4, "b1": 1, "s32": 32, "f32": 32}[str(ins.operand(name).dtype)]
     prefix = name.lower()
     owner = {
-        (r, c): cell for cell in grid.cells for r in range(cell.row, cell.row + cell.height) for c in range(cell.column, cell.column + cell.width)
+        (r, c): cell
+        for cell in grid.cells
+        for r in range(cell.row, cell.row + cell.height)
+        for c in range(cell.column, cell.column + cell.width)
     }
     for lane in range(ins.lanes):
         for i in range(count):
@@ -91,7 +99,10 @@ def test_fragment_cells_are_where_the_manual_puts_them(ins: ptxlab.Instruction, 
             assert i - int(label[2]) == (row - cell.row) + (column - cell.column)
             low = i * bits % 32
             where = f"[{low}]" if bits == 1 else f"[{low + bits - 1}..{low}]"
-            assert grid.hover[row, column] == f"{name}[{row}][{column}]\nlane {lane}, element {prefix}{i}\nregister {i * bits // 32}, bits {where}"
+            assert (
+                grid.hover[row, column]
+                == f"{name}[{row}][{column}]\nlane {lane}, element {prefix}{i}\nregister {i * bits // 32}, bits {where}"
+            )
 
 
 @pytest.mark.parametrize("ins", ONE_EACH, ids=str)
@@ -146,12 +157,16 @@ def test_focus_on_a_lane() -> None:
 
 
 @pytest.mark.parametrize("ins", SPARSE, ids=str)
-def test_metadata_labels_point_at_the_bits_that_hold_the_nibble(ins: ptxlab.Instruction, rng: np.random.Generator) -> None:
+def test_metadata_labels_point_at_the_bits_that_hold_the_nibble(
+    ins: ptxlab.Instruction, rng: np.random.Generator
+) -> None:
     """Write a nibble where the label says, and the operand reads it back at that row and chunk under that selector."""
     for selector in ins.selectors:
         grid = describe.metadata(ins, selector=selector).grids[0]
         for cell in rng.permutation(np.array(grid.cells, dtype=object))[:24]:
-            lane, high, low = (int(n) for n in re.fullmatch(r"T(\d+): \[(\d+)\.\.(\d+)\]", cell.text).groups())
+            lane, high, low = (
+                int(n) for n in re.fullmatch(r"T(\d+): \[(\d+)\.\.(\d+)\]", cell.text).groups()
+            )
             assert high == low + 3
             registers = np.zeros((ins.lanes, 1), dtype=np.uint32)
             registers[lane, 0] = np.uint32(0xB << low)
@@ -163,7 +178,10 @@ def test_metadata_labels_point_at_the_bits_that_hold_the_nibble(ins: ptxlab.Inst
 @pytest.mark.parametrize("warp", range(4))
 def test_one_warp_of_a_warpgroup(warp: int) -> None:
     """PTX ISA, "Register Fragments for wgmma": each of the four warps has 16 rows of A and D, and 32 of the 128 lanes."""
-    for picture, columns in ((describe.fragment(WGMMA, "D", warp=warp), 24), (describe.metadata(WGMMA, warp=warp), 16)):
+    for picture, columns in (
+        (describe.fragment(WGMMA, "D", warp=warp), 24),
+        (describe.metadata(WGMMA, warp=warp), 16),
+    ):
         (grid,) = picture.grids
         assert grid.shape == (16, columns)
         assert {cell.lane for cell in grid.cells} == set(range(32 * warp, 32 * warp + 32))
@@ -225,25 +243,42 @@ def test_scales_follow_the_byte_and_thread_selectors(ins: ptxlab.Instruction) ->
     vec = ins.scale_vec
     for byte in {1: (0, 1, 2, 3), 2: (0, 2), 4: (0,)}[vec]:
         for thread in range(4):
-            a, _, b, _ = describe.scales(ins, byte_id_a=byte, thread_id_a=thread % 2, byte_id_b=byte, thread_id_b=thread).grids
+            a, _, b, _ = describe.scales(
+                ins, byte_id_a=byte, thread_id_a=thread % 2, byte_id_b=byte, thread_id_b=thread
+            ).grids
             for row, block in np.ndindex(16, vec):
                 lane = 4 * (row % 8) + 2 * (thread % 2) + row // 8
                 assert a.at(row, block).text == f"T{lane}: [{8 * (byte + block) + 7}..{8 * (byte + block)}]"
             for block, column in np.ndindex(vec, 8):
-                assert b.at(block, column).text == f"T{4 * column + thread}: [{8 * (byte + block) + 7}..{8 * (byte + block)}]"
+                assert (
+                    b.at(block, column).text
+                    == f"T{4 * column + thread}: [{8 * (byte + block) + 7}..{8 * (byte + block)}]"
+                )
 
 
 @pytest.mark.parametrize(
     ("ins", "name"),
-    [(S4, "A"), (S4, "C"), (SP_TF32, "A"), (B1, "B"), (WGMMA, "A"), (next(ins for ins in SCALED if ins.kind == "mxf4"), "B"), (SCALED[-1], "SFA")],
+    [
+        (S4, "A"),
+        (S4, "C"),
+        (SP_TF32, "A"),
+        (B1, "B"),
+        (WGMMA, "A"),
+        (next(ins for ins in SCALED if ins.kind == "mxf4"), "B"),
+        (SCALED[-1], "SFA"),
+    ],
 )
-def test_registers_of_a_lane_as_bit_fields(ins: ptxlab.Instruction, name: str, rng: np.random.Generator) -> None:
+def test_registers_of_a_lane_as_bit_fields(
+    ins: ptxlab.Instruction, name: str, rng: np.random.Generator
+) -> None:
     op = ins.operand(name)
     registers = rng.integers(0, 1 << 32, (op.lanes, op.registers), dtype=np.uint32)
     (grid,) = describe.lane(ins, name, 6, registers).grids
     for cell in grid.cells:
         field = f"{int(registers[6, cell.row]):032b}"[cell.column : cell.column + cell.width]
-        shown = next(line for line in cell.lines[1:] if set(line) <= set("01 ") and not line.startswith(op.name)).replace(" ", "")
+        shown = next(
+            line for line in cell.lines[1:] if set(line) <= set("01 ") and not line.startswith(op.name)
+        ).replace(" ", "")
         assert field.endswith(shown)
         assert len(field) - len(shown) == (1 if str(op.dtype) == "ue4m3" else 0)
         element = int(cell.lines[0].removeprefix(op.name.lower()))
@@ -272,7 +307,9 @@ def test_where_a_dense_element_goes(ins: ptxlab.Instruction, rng: np.random.Gene
     stored, nibbles = ins.compress(A)
     registers, e = ins.a.pack(stored), ins.e.pack_codes(nibbles)
     codes = ins.a.dtype.encode(A)
-    for row, column in zip(rng.integers(0, ins.m, 40).tolist(), rng.integers(0, ins.k, 40).tolist(), strict=True):
+    for row, column in zip(
+        rng.integers(0, ins.m, 40).tolist(), rng.integers(0, ins.k, 40).tolist(), strict=True
+    ):
         found = describe.sparse_where(ins, row, column)
         nibble = found["nibble"].records()[0]
         value = code_at(e, nibble["lane"], nibble["register"], nibble["bits"])
@@ -299,7 +336,9 @@ def test_where_in_shared_memory(byte: int, swizzle: int) -> None:
     assert grid.at(13, 2).text == f"0x{512 + 2 * 128 + 5 * 16:04x}"
 
 
-@pytest.mark.parametrize(("swizzle", "transposed"), [(0, False), (32, False), (0, True), (32, True), (128, True)])
+@pytest.mark.parametrize(
+    ("swizzle", "transposed"), [(0, False), (32, False), (0, True), (32, True), (128, True)]
+)
 def test_where_in_a_tile_of_halves(swizzle: int, transposed: bool, rng: np.random.Generator) -> None:
     """Store random codes; the bytes at the offset named are the element's."""
     b = ptxlab.instruction("wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16").b
@@ -336,7 +375,9 @@ def test_forms_count_by_family() -> None:
     assert sum(describe.forms()[1].values()) == len(ptxlab.catalog())
     assert describe.forms("mma", kind="s32", shape="m16n8k64", sparse=False)[1] == {"mma": 8}
     assert {ins.family for ins in describe.forms(sparse=True)[0]} == {"mma.sp", "wgmma.sp"}
-    assert [row[-1] for row in describe.counts(describe.forms("wmma")[0]).rows] == [len(ptxlab.catalog("wmma"))] * 2
+    assert [row[-1] for row in describe.counts(describe.forms("wmma")[0]).rows] == [
+        len(ptxlab.catalog("wmma"))
+    ] * 2
 
 
 @pytest.mark.parametrize("ins", ONE_EACH, ids=str)
@@ -356,7 +397,9 @@ def test_facts_name_every_operand_target_and_evidence(ins: ptxlab.Instruction) -
 
 def test_facts_of_a_move_say_who_gives_the_address() -> None:
     facts = describe.facts(ptxlab.instruction("ldmatrix.sync.aligned.m8n8.x2.b16"))
-    assert facts["address"] == "lane r of 0..15 gives that of row r of R, a multiple of 16; 8 rows are a matrix"
+    assert (
+        facts["address"] == "lane r of 0..15 gives that of row r of R, a multiple of 16; 8 rows are a matrix"
+    )
     assert "arithmetic" not in facts
     load = describe.facts(ptxlab.instruction("wmma.load.b.sync.aligned.col.m16n16k16.f16"))
     assert "16 columns of 16 elements" in load["address"]
@@ -370,7 +413,11 @@ def fetch(ins: ptxlab.Instruction, name: str, codes: np.ndarray, places: list[di
     op = ins.operand(name)
     if op.layout is not None:
         held = op.pack_codes(codes)
-        return {int(held[p["lane"], p["register"]]) >> p["bits"][0] & ((1 << (p["bits"][1] - p["bits"][0] + 1)) - 1) for p in places}
+        return {
+            int(held[p["lane"], p["register"]]) >> p["bits"][0]
+            & ((1 << (p["bits"][1] - p["bits"][0] + 1)) - 1)
+            for p in places
+        }
     memory = Tile.of(op).store(codes.T if name == "B" else codes)
     (place,) = places
     if op.dtype.bits == 1:
@@ -383,7 +430,9 @@ def fits(nibble: int, pattern: str) -> bool:
 
 
 @pytest.mark.parametrize("ins", [ins for ins in ONE_EACH if ins.n < 256], ids=str)
-def test_the_places_that_explain_names_hold_the_factors(ins: ptxlab.Instruction, rng: np.random.Generator) -> None:
+def test_the_places_that_explain_names_hold_the_factors(
+    ins: ptxlab.Instruction, rng: np.random.Generator
+) -> None:
     """Random zeros and ones: the products of what is found in the places named add up to the matrix product."""
     A = rng.integers(0, 2, ins.a_dense.shape)
     B, C = rng.integers(0, 2, ins.b.shape), rng.integers(0, 2, ins.c.shape)
@@ -408,11 +457,16 @@ def test_the_places_that_explain_names_hold_the_factors(ins: ptxlab.Instruction,
             if not fits(nibble, term["nibble"]):
                 continue
         (left,), (right,) = fetch(ins, "A", a, term["a"]), fetch(ins, "B", b, term["b"])
-        x, y = ins.a.dtype.decode(np.uint64(left).astype(ins.a.dtype.code_type)), ins.b.dtype.decode(np.uint64(right).astype(ins.b.dtype.code_type))
+        x, y = (
+            ins.a.dtype.decode(np.uint64(left).astype(ins.a.dtype.code_type)),
+            ins.b.dtype.decode(np.uint64(right).astype(ins.b.dtype.code_type)),
+        )
         total += int(x) ^ int(y) if ins.bit_op == "xor" else int(x) * int(y)
         seen.add(term["k"])
     assert len(seen) == ins.a.shape[1]
-    columns = slice(row // 8 * 8, row // 8 * 8 + 8) if B.shape[1] > ins.n else slice(None)  # the quad pairs of mma.m8n8k4
+    columns = (
+        slice(row // 8 * 8, row // 8 * 8 + 8) if B.shape[1] > ins.n else slice(None)
+    )  # the quad pairs of mma.m8n8k4
     right = A[row] ^ B[:, columns][:, col] if ins.bit_op == "xor" else A[row] * B[:, columns][:, col]
     assert total == right.sum()
     (held,) = fetch(ins, "C", c, found["c"])
@@ -427,7 +481,10 @@ def test_explain_names_every_block_scale() -> None:
     ins = next(ins for ins in SCALED if ins.scale_vec == 2)
     found = describe.explain(ins, 9, 3)
     assert [entry["k"] for entry in found["scale_a"]] == [[0, 31], [32, 63]]
-    assert {place["lane"] for entry in found["scale_a"] for place in entry["places"]} == {5, 7}  # row 9: lane 4 * 1 + 1, thread-id 0 and 1
+    assert {place["lane"] for entry in found["scale_a"] for place in entry["places"]} == {
+        5,
+        7,
+    }  # row 9: lane 4 * 1 + 1, thread-id 0 and 1
     assert {place["lane"] for entry in found["scale_b"] for place in entry["places"]} == {12, 13, 14, 15}
     assert "SFA[9][k / 32]" in found["formula"]
 
@@ -448,7 +505,10 @@ def test_an_element_that_is_held_twice_is_explained_twice() -> None:
         (lambda: describe.fragment(S4, "A", dense=True), "dense=True: only A of a sparse instruction"),
         (lambda: describe.fragment(S4, "A", lane=32), "lane 32 does not exist"),
         (lambda: describe.fragment(S4, "A", label="x"), "label='x'"),
-        (lambda: describe.fragment(WGMMA, "D", warp=4), "warp=4: D is held by 128 lanes, which are warps 0, 1, 2, 3"),
+        (
+            lambda: describe.fragment(WGMMA, "D", warp=4),
+            "warp=4: D is held by 128 lanes, which are warps 0, 1, 2, 3",
+        ),
         (lambda: describe.fragment(S4, "A", warp=1), "warp=1: A is held by 32 lanes, which are warp 0"),
         (lambda: describe.fragment(WGMMA, "B", warp=0), "warp=0: B of .* lives in shared memory"),
         (lambda: describe.metadata(WGMMA, warp=-1), "warp=-1"),
@@ -459,8 +519,14 @@ def test_an_element_that_is_held_twice_is_explained_twice() -> None:
         (lambda: describe.metadata(SP_S4, np.zeros((16, 4))), r"found shape \(16, 4\)"),
         (lambda: describe.metadata(SP_S4, np.zeros((16, 8), int)), "nibble 0b0000 is undefined"),
         (lambda: describe.scales(S4), "no block scales"),
-        (lambda: describe.scales(next(ins for ins in SCALED if ins.scale_vec == 2), byte_id_a=1), "byte_id_a=1"),
-        (lambda: describe.lane(S4, "A", 0, np.zeros((32, 3), np.uint32)), r"found registers of shape \(32, 3\)"),
+        (
+            lambda: describe.scales(next(ins for ins in SCALED if ins.scale_vec == 2), byte_id_a=1),
+            "byte_id_a=1",
+        ),
+        (
+            lambda: describe.lane(S4, "A", 0, np.zeros((32, 3), np.uint32)),
+            r"found registers of shape \(32, 3\)",
+        ),
         (lambda: describe.sparse_where(S4, 0, 0), "is dense"),
         (lambda: describe.sparse_where(SP_S4, 0, 64), "column 64: dense A is 16x64"),
         (lambda: describe.where(WGMMA, "B", 64, 0), "row 64: B is 64x24"),
@@ -485,30 +551,43 @@ def test_names() -> None:
 # -- aligned bits of a trace ------------------------------------------------------------------------------------------
 
 TRACED = {
-    "f16": ("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", ("moderate", "exponents", "cancellation", "special", "bottom", "zeros", "overflow")),
-    "f16 to f16": ("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16", ("moderate", "subnormals", "overflow")),
+    "f16": (
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
+        ("moderate", "exponents", "cancellation", "special", "bottom", "zeros", "overflow"),
+    ),
+    "f16 to f16": (
+        "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16",
+        ("moderate", "subnormals", "overflow"),
+    ),
     "fp8": ("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32", ("moderate", "special")),
     "wgmma": ("wgmma.mma_async.sp.sync.aligned.m64n256k64.f32.e4m3.e4m3", ("moderate",)),
     "tf32 in two": ("wmma.mma.sync.aligned.row.col.m16n16k8.f32.tf32.tf32.f32", ("moderate", "exponents")),
-    "f64": ("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64", ("moderate", "exponents", "cancellation", "bits")),
+    "f64": (
+        "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64",
+        ("moderate", "exponents", "cancellation", "bits"),
+    ),
     "m8n8k4": ("mma.sync.aligned.m8n8k4.row.col.f16.f16.f16.f16", ("moderate", "exponents")),
     "s8": ("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32", ("bits", "edges")),
     "b1": ("mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc", ("bits",)),
 }
 
 
-def traced(name: str, category: str, seed: int) -> tuple[ptxlab.trace.Trace, describe.Picture]:
+def traced(name: str, category: str, seed: int) -> tuple[ptxlab.numerics.trace.Trace, describe.Picture]:
     ins = ptxlab.instruction(name)
     given = [None if each is None else each[0] for each in ptxlab.inputs.make(ins, category, 1, seed)]
-    found = ptxlab.trace.of_registers(ins, *given[:4], ins.d.shape[0] - 1, 1)
+    found = ptxlab.numerics.trace.of_registers(ins, *given[:4], ins.d.shape[0] - 1, 1)
     return found, describe.trace(found)
 
 
 def written(grid: describe.Grid, row: int, low: int, roles: set[str]) -> Fraction:
     """The number that the digits of a row spell, where the cut stands before the power `low`."""
     cut = grid.column_rules[0][0]
-    digits = [cell for cell in grid.cells if cell.row == row and cell.role in roles and cell.text in ("0", "1")]
-    return sum((int(cell.text) * Fraction(2) ** (low + cut - 1 - cell.column) for cell in digits), Fraction(0))
+    digits = [
+        cell for cell in grid.cells if cell.row == row and cell.role in roles and cell.text in ("0", "1")
+    ]
+    return sum(
+        (int(cell.text) * Fraction(2) ** (low + cut - 1 - cell.column) for cell in digits), Fraction(0)
+    )
 
 
 @pytest.mark.parametrize("form", TRACED)
@@ -522,9 +601,15 @@ def test_a_trace_is_drawn_with_the_bits_that_it_has(form: str) -> None:
             assert grid.shape[1] <= 1 + 56 + 8 + 1
             if not floats:
                 rows = {
-                    row: "".join(cell.text for cell in sorted(grid.cells, key=lambda c: c.column) if cell.row == row) for row in range(grid.shape[0])
+                    row: "".join(
+                        cell.text for cell in sorted(grid.cells, key=lambda c: c.column) if cell.row == row
+                    )
+                    for row in range(grid.shape[0])
                 }
-                assert rows[grid.shape[0] - 1] == f"{step.code:032b}" and rows[0][-32:] == f"{int(step.terms[0].value) & 0xFFFFFFFF:032b}"
+                assert (
+                    rows[grid.shape[0] - 1] == f"{step.code:032b}"
+                    and rows[0][-32:] == f"{int(step.terms[0].value) & 0xFFFFFFFF:032b}"
+                )
                 assert rows[grid.shape[0] - 2][-32:] == f"{int(step.total) & 0xFFFFFFFF:032b}"
             elif step.grain is not None and isinstance(step.total, Fraction):
                 if sum(term.value == 0 for term in step.terms) > 2:
@@ -544,7 +629,13 @@ def test_what_lies_far_behind_the_cut_takes_no_columns() -> None:
     grid = describe.trace(ins.trace(A, np.ones((8, 8)), None, 0, 0)).grids[0]
     assert grid.shape[1] < 45
     assert [cell.text for cell in grid.cells if cell.row == 2 and cell.role == "lost"] == ["from 2^-100"]
-    assert [head.text.split("\N{NO-BREAK SPACE}")[0] for head in grid.rows][3:] == ["6", "sum", "D", "exact", "float32"]
+    assert [head.text.split("\N{NO-BREAK SPACE}")[0] for head in grid.rows][3:] == [
+        "6",
+        "sum",
+        "D",
+        "exact",
+        "float32",
+    ]
 
 
 @pytest.mark.parametrize("seed", range(6))

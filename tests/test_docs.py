@@ -18,7 +18,7 @@ from docs import chips, markdown
 from docs.build import build
 from docs.page import Page
 from docs.shell import wrap
-from ptxlab.catalog import FAMILIES
+from ptxlab.isa.catalog import FAMILIES
 
 VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
 ELSEWHERE = ("https://docs.nvidia.com/",)
@@ -42,7 +42,9 @@ class Document(HTMLParser):
         self.feed(self.text)
         self.close()
         self.faults += [f"<{tag}> is not closed" for tag in self.open]
-        self.faults += [f"id {name} is there {count} times" for name, count in Counter(self.ids).items() if count > 1]
+        self.faults += [
+            f"id {name} is there {count} times" for name, count in Counter(self.ids).items() if count > 1
+        ]
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given = dict(attrs)
@@ -54,7 +56,9 @@ class Document(HTMLParser):
             self.links.append(str(given["href"]))
         elif tag == "link":
             self.loads.append(str(given["href"]))
-        self.loads += [str(given[name]) for name in ("src", "srcset", "data", "poster", "action") if name in given]
+        self.loads += [
+            str(given[name]) for name in ("src", "srcset", "data", "poster", "action") if name in given
+        ]
         if re.fullmatch("h[1-6]", tag):
             self.headings.append((tag, str(given.get("id", ""))))
         if tag not in VOID:
@@ -88,7 +92,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
     said: list[str] = []
     left_out = build(folder, say=said.append)
     pages = {path.name: Document(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.html"))}
-    listed = re.match(r"const INDEX = (.*?);\n// ", (folder / "search.js").read_text(encoding="utf-8"), flags=re.S)
+    listed = re.match(
+        r"const INDEX = (.*?);\n// ", (folder / "search.js").read_text(encoding="utf-8"), flags=re.S
+    )
     assert listed
     return Site(folder, pages, json.loads(listed[1]), left_out, said)
 
@@ -101,12 +107,17 @@ def test_every_family_has_its_page_and_the_first_page_leads_to_all(site: Site) -
         page = site.pages[f"{family.replace('.', '-')}.html"]
         assert page.headings[0] == ("h1", family.replace(".", "-"))
     assert set(site.pages) <= {"index.html", *first.links}
-    assert f"{len(ptxlab.catalog()):,}" in "".join(first.words) or str(len(ptxlab.catalog())) in "".join(first.words)
+    assert f"{len(ptxlab.catalog()):,}" in "".join(first.words) or str(len(ptxlab.catalog())) in "".join(
+        first.words
+    )
 
 
 def test_every_form_is_found_and_shown(site: Site) -> None:
     """The search leads to the section whose list of spellings has the mnemonic."""
-    rows = {name: (site.index["pages"][page], site.index["anchors"][anchor]) for name, _, page, anchor in site.index["rows"]}
+    rows = {
+        name: (site.index["pages"][page], site.index["anchors"][anchor])
+        for name, _, page, anchor in site.index["rows"]
+    }
     shown = {name: set(page.words) for name, page in site.pages.items()}
     for ins in ptxlab.catalog():
         file, anchor = rows[ins.mnemonic]
@@ -133,7 +144,10 @@ def test_links_lead_somewhere_and_nothing_is_loaded_from_elsewhere(site: Site) -
             other = site.pages[file or name]
             assert not anchor or unquote(anchor) in other.ids, f"{name}: {target}"
     for name in ("site.css", "search.js"):
-        assert not re.search(r"https?:|//[a-z]|@import|url\(|fetch|XMLHttp|import\(", (site.folder / name).read_text(encoding="utf-8")), name
+        assert not re.search(
+            r"https?:|//[a-z]|@import|url\(|fetch|XMLHttp|import\(",
+            (site.folder / name).read_text(encoding="utf-8"),
+        ), name
 
 
 def test_pages_are_whole(site: Site) -> None:
@@ -153,7 +167,12 @@ def test_nothing_is_left_out_and_the_site_stays_small(site: Site) -> None:
 @pytest.mark.parametrize("family", FAMILIES)
 def test_figures_say_what_the_layouts_say(site: Site, family: str) -> None:
     """What the figures tell of an element when pointed at, against the coordinates of the catalogue's layouts."""
-    layouts = {(op.name, op.layout) for ins in ptxlab.catalog(family) for op in ins.operands.values() if op.layout is not None}
+    layouts = {
+        (op.name, op.layout)
+        for ins in ptxlab.catalog(family)
+        for op in ins.operands.values()
+        if op.layout is not None
+    }
     known = {
         (name, row, column, lane, element)
         for name, layout in layouts
@@ -161,7 +180,9 @@ def test_figures_say_what_the_layouts_say(site: Site, family: str) -> None:
         for element, (row, column) in enumerate(held)
     }
     text = (site.folder / f"{family.replace('.', '-')}.html").read_text(encoding="utf-8")
-    told = re.findall(r"<title>(?:stored )?([A-Z])\[(\d+)\]\[(\d+)\].*?\nlane (\d+), element [a-z](\d+)", text)
+    told = re.findall(
+        r"<title>(?:stored )?([A-Z])\[(\d+)\]\[(\d+)\].*?\nlane (\d+), element [a-z](\d+)", text
+    )
     places = {(name, *map(int, numbers)) for name, *numbers in told}
     assert len(places) >= 32
     assert places <= known
@@ -170,7 +191,11 @@ def test_figures_say_what_the_layouts_say(site: Site, family: str) -> None:
 def test_tiles_have_every_offset_once(site: Site) -> None:
     """In a figure of shared memory every 16-byte piece has an offset of its own."""
     figures = [
-        found for name in site.pages for found in re.findall(r"<figure.*?</figure>", (site.folder / name).read_text(encoding="utf-8"), flags=re.S)
+        found
+        for name in site.pages
+        for found in re.findall(
+            r"<figure.*?</figure>", (site.folder / name).read_text(encoding="utf-8"), flags=re.S
+        )
     ]
     tiles = [found for figure in figures if (found := re.findall(r">0x([0-9a-f]{4})</text>", figure))]
     assert tiles
@@ -190,7 +215,10 @@ def test_what_the_chips_run_is_shown(site: Site) -> None:
     assert {f"chips.html#{name}" for name in rows} <= linked
     plain = {name: re.sub(r"<[^>]*>", "", row).replace("&nbsp;", " ") for name, row in rows.items()}
     assert "-native 1 HMMA.16816.F32" in plain["mma-m16n8k16-f16-bf16"]
-    assert "native 1 QMMA.16832.F32emulated 2 HMMA.16816.F32 + 16 othersnative 1 QMMA.16832.F32" in plain["mma-m16n8k32-e4m3-e5m2"]
+    assert (
+        "native 1 QMMA.16832.F32emulated 2 HMMA.16816.F32 + 16 othersnative 1 QMMA.16832.F32"
+        in plain["mma-m16n8k32-e4m3-e5m2"]
+    )
     assert "split 4 HMMA.884.F32.F32emulated 84 to 113 others, no tensor core" in plain["mma-m8n8k4-f16"]
     assert "native 1 HGMMA.64xNx16.F32" in plain["wgmma-m64nnk16-f16-bf16"]
     for _, shown in chips.FINDINGS:
@@ -212,7 +240,9 @@ def test_a_site_is_the_same_every_time(site: Site, tmp_path: Path) -> None:
     family = FAMILIES[-1]
     build(tmp_path, [family], say=lambda line: None)
     name = f"{family.replace('.', '-')}.html"
-    one, other = ((folder / name).read_text(encoding="utf-8").partition("<nav")[0] for folder in (site.folder, tmp_path))
+    one, other = (
+        (folder / name).read_text(encoding="utf-8").partition("<nav")[0] for folder in (site.folder, tmp_path)
+    )
     assert one == other
 
 

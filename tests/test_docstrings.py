@@ -41,11 +41,15 @@ SHOWN = {
     "instruction": ("Instruction",),
     "layout": ("Layout",),
     "memory": ("Tile",),
-    "moves": ("Move",),
+    "moves": ("TransferForm",),
     "operand": ("Operand",),
     "sparsity": ("Structure",),
 }
-TOLD = {"arithmetic": ("ByWay", "Chain", "Fused", "Model", "Scalar"), "instruction": ("Modifiers",), "widgets": ("Explorer",)}
+TOLD = {
+    "arithmetic": ("ByWay", "Chain", "Fused", "Model", "Scalar"),
+    "instruction": ("Modifiers",),
+    "widgets": ("Explorer",),
+}
 
 
 @dataclass(frozen=True)
@@ -108,7 +112,11 @@ def public() -> Iterator[Name]:
     seen = set()
     for label, thing in offered():
         bare = inspect.unwrap(thing) if callable(thing) else thing
-        if (inspect.isfunction(bare) or inspect.isclass(bare)) and bare.__module__.startswith("ptxlab") and bare not in seen:
+        if (
+            (inspect.isfunction(bare) or inspect.isclass(bare))
+            and bare.__module__.startswith("ptxlab")
+            and bare not in seen
+        ):
             seen.add(bare)
             yield Name(label, bare.__module__, written(thing), example=True)
     for rooms, example in ((SHOWN, True), (TOLD, False)):
@@ -145,10 +153,14 @@ def examples() -> Iterator[doctest.DocTest]:
             if test.examples:
                 seen.add(test.docstring)
                 yield test
-    for name in NAMES:  # what doctest does not look into, depending on Python's version: cached properties, wrapped functions
+    for name in (
+        NAMES
+    ):  # what doctest does not look into, depending on Python's version: cached properties, wrapped functions
         if ">>>" in name.doc and name.doc not in seen:
             module = importlib.import_module(name.module)
-            yield doctest.DocTestParser().get_doctest(name.doc, dict(vars(module)), name.label, module.__file__, None)
+            yield doctest.DocTestParser().get_doctest(
+                name.doc, dict(vars(module)), name.label, module.__file__, None
+            )
 
 
 NAMES = tuple(public())
@@ -159,7 +171,12 @@ def test_the_names_are_those_of_the_package() -> None:
     """The lists above reach what they are meant to reach."""
     labels = [name.label for name in NAMES]
     assert len(labels) == len(set(labels)) > 250
-    assert {"ptxlab.explore", "ptxlab.fragments.metadata", "ptxlab.instruction.Instruction.__call__", "ptxlab.layout.Layout.T"} <= set(labels)
+    assert {
+        "ptxlab.explore",
+        "ptxlab.isa.fragments.metadata",
+        "ptxlab.instruction.Instruction.__call__",
+        "ptxlab.isa.layout.Layout.T",
+    } <= set(labels)
     assert "ptxlab.DTYPES" not in labels
 
 
@@ -187,5 +204,7 @@ def test_examples_are_true(test: doctest.DocTest, tmp_path: Path, monkeypatch: p
 
 def test_only_a_gpu_excuses_an_example() -> None:
     """What is skipped is not known to be true: only the room of the GPU may show what a machine without one cannot."""
-    skipped = [test.name for test in EXAMPLES if any(doctest.SKIP in example.options for example in test.examples)]
+    skipped = [
+        test.name for test in EXAMPLES if any(doctest.SKIP in example.options for example in test.examples)
+    ]
     assert all(name.startswith("ptxlab.gpu.") for name in skipped), skipped

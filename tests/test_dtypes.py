@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ptxlab import DTYPES, PtxlabError, dtype
-from ptxlab.dtypes import DType
+from ptxlab.isa.dtypes import DType
 
 NAN, INF = "nan", "inf"
 #: (sign bits, exponent bits, fraction bits, bias): IEEE 754-2019; OCP 8-bit Floating Point 1.0; OCP Microscaling Formats 1.0.
@@ -31,7 +31,15 @@ FLOATS = {
 }
 IEEE = {"e5m2", "f16", "bf16", "f32"}  # an exponent of all ones means infinity or NaN
 NARROW_FLOATS = ("e2m1", "e2m3", "e3m2", "e4m3", "e5m2", "ue4m3", "f16", "bf16")
-INTEGERS = {"b1": (0, 1), "b4": (0, 15), "u4": (0, 15), "s4": (-8, 7), "u8": (0, 255), "s8": (-128, 127), "s32": (-(2**31), 2**31 - 1)}
+INTEGERS = {
+    "b1": (0, 1),
+    "b4": (0, 15),
+    "u4": (0, 15),
+    "s4": (-8, 7),
+    "u8": (0, 255),
+    "s8": (-128, 127),
+    "s32": (-(2**31), 2**31 - 1),
+}
 NARROW = [name for name, kind in DTYPES.items() if kind.bits <= 16]
 
 
@@ -87,7 +95,9 @@ def test_decode_every_code(name: str) -> None:
 def test_decode_every_integer_code(name: str) -> None:
     low, high = INTEGERS[name]
     bits = dtype(name).bits
-    assert dtype(name).decode(np.arange(1 << bits)).tolist() == [code if code <= high else code - 2**bits for code in range(1 << bits)]
+    assert dtype(name).decode(np.arange(1 << bits)).tolist() == [
+        code if code <= high else code - 2**bits for code in range(1 << bits)
+    ]
     assert (dtype(name).minimum, dtype(name).maximum) == (low, high)
 
 
@@ -140,7 +150,9 @@ def test_ue8m0_rounds_to_powers_of_two() -> None:
     kind = dtype("ue8m0")
     for code in range(254):
         low = math.ldexp(1.0, code - 127)
-        assert kind.encode([math.nextafter(1.5 * low, 0.0), math.nextafter(1.5 * low, math.inf)]).tolist() == [code, code + 1]
+        assert kind.encode(
+            [math.nextafter(1.5 * low, 0.0), math.nextafter(1.5 * low, math.inf)]
+        ).tolist() == [code, code + 1]
 
 
 def nearest_tf32(value: float) -> float:
@@ -158,7 +170,12 @@ def nearest_tf32(value: float) -> float:
     return math.copysign(math.inf if rounded >= Fraction(2) ** 128 else float(rounded), value)
 
 
-@given(st.floats(width=64) | st.floats(-4, 4) | st.floats(min_value=-1e-37, max_value=1e-37) | st.floats(width=32))
+@given(
+    st.floats(width=64)
+    | st.floats(-4, 4)
+    | st.floats(min_value=-1e-37, max_value=1e-37)
+    | st.floats(width=32)
+)
 def test_tf32_rounds_once(value: float) -> None:
     code = int(dtype("tf32").encode(value))
     found = float(dtype("tf32").decode(code))
@@ -193,7 +210,10 @@ def _nan(code: int) -> bool:
 
 
 @given(
-    st.integers(0, 2**32 - 1) | st.sampled_from([0, 1, 0x7FFFFF, 0x800000, 0x7F7FFFFF, 0x7F800000, 0x80000000, 0x80000001, 0xFF800000, 0x7FC00000])
+    st.integers(0, 2**32 - 1)
+    | st.sampled_from(
+        [0, 1, 0x7FFFFF, 0x800000, 0x7F7FFFFF, 0x7F800000, 0x80000000, 0x80000001, 0xFF800000, 0x7FC00000]
+    )
 )
 def test_f32_codes(code: int) -> None:
     value = dtype("f32").decode(np.uint32(code))
@@ -234,7 +254,10 @@ def test_integers_at_and_beyond_their_range(name: str, as_type: type[np.generic]
     kind = dtype(name)
     assert kind.decode(kind.encode(np.array([low, high], dtype=as_type))).tolist() == [low, high]
     for beyond in (beyond_low, beyond_high):
-        with pytest.raises(PtxlabError, match=rf"^element 1: found {beyond}; {name} holds {INTEGERS[name][0]}\.\.{INTEGERS[name][1]}$"):
+        with pytest.raises(
+            PtxlabError,
+            match=rf"^element 1: found {beyond}; {name} holds {INTEGERS[name][0]}\.\.{INTEGERS[name][1]}$",
+        ):
             kind.encode(np.array([0, beyond], dtype=as_type))
 
 
@@ -250,8 +273,16 @@ def test_integers_at_and_beyond_their_range(name: str, as_type: type[np.generic]
         ("b1", [2], "element 0: found 2; b1 holds 0..1"),
         ("s8", ["x"], "s8 needs numbers, found an array of <U1"),
         ("e4m3", [1j], "e4m3 needs numbers, found an array of complex128"),
-        ("e2m1", [math.nan], "element 0: found nan; e2m1 has no NaN, it holds 0, 0.5, 1, 1.5, 2, 3, 4, 6 and their negatives"),
-        ("e3m2", [[math.nan]], "row 0, column 0: found nan; e3m2 has no NaN, it holds 0, 0.0625, 0.125 ... 24, 28 and their negatives"),
+        (
+            "e2m1",
+            [math.nan],
+            "element 0: found nan; e2m1 has no NaN, it holds 0, 0.5, 1, 1.5, 2, 3, 4, 6 and their negatives",
+        ),
+        (
+            "e3m2",
+            [[math.nan]],
+            "row 0, column 0: found nan; e3m2 has no NaN, it holds 0, 0.0625, 0.125 ... 24, 28 and their negatives",
+        ),
         ("ue8m0", [0.0], "element 0: found 0; ue8m0 holds powers of two from 2^-127 to 2^127"),
         ("ue8m0", [1, -2], "element 1: found -2; ue8m0 holds powers of two from 2^-127 to 2^127"),
         ("ue4m3", [-0.5], "element 0: found -0.5; ue4m3 holds 0..448, no sign"),

@@ -14,12 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ptxlab
-from ptxlab import PtxlabError
-from ptxlab.catalog import products
-from ptxlab.instruction import Instruction
-from ptxlab.widgets.bench import Bench, Result, parse
-from ptxlab.widgets.module import script, style
-from ptxlab.widgets.walk import walk
+from ptxlab import Instruction, PtxlabError
+from ptxlab.explorer.module import script, style
+from ptxlab.explorer.state import Bench, Result, parse
+from ptxlab.explorer.stepper import walk
+from ptxlab.instruction import mma_instructions
 
 DENSE = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
 SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
@@ -29,7 +28,7 @@ NVF4 = "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::
 MXF4 = "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0"
 
 #: Every form, but of wgmma's many N only the smallest, one that is no power of two, and the largest.
-FORMS = [ins for ins in products() if not ins.family.startswith("wgmma") or ins.n in (8, 24, 256)]
+FORMS = [ins for ins in mma_instructions() if not ins.family.startswith("wgmma") or ins.n in (8, 24, 256)]
 SMALL = [ins for ins in FORMS if ins.n <= 24]
 
 
@@ -90,7 +89,9 @@ def test_registers_and_matrices_are_one_state(ins: Instruction) -> None:
     for operand in ins.operands.values():
         if operand.name in ("D", "E") or operand.layout is None:
             continue
-        registers = random.integers(0, 1 << 32, (operand.lanes, operand.registers), dtype=np.uint32).astype(operand.register_type)
+        registers = random.integers(0, 1 << 32, (operand.lanes, operand.registers), dtype=np.uint32).astype(
+            operand.register_type
+        )
         bench.set_registers(operand.name, registers)
         np.testing.assert_array_equal(bench.registers(operand.name), registers)
         shown = "stored" if operand.name == "A" and ins.sparse else operand.name
@@ -108,7 +109,9 @@ def test_fields_rebuild_the_register(ins: Instruction) -> None:
             assert len(rows) == operand.registers
             for text, fields in rows:
                 assert sum(int(field.bits, 2) << field.low for field in fields) == int(text, 16)
-                assert [field.low for field in fields] == sorted((field.low for field in fields), reverse=True)
+                assert [field.low for field in fields] == sorted(
+                    (field.low for field in fields), reverse=True
+                )
 
 
 # -- typing ---------------------------------------------------------------------------------------------------------------
@@ -174,7 +177,11 @@ def test_paste_is_all_or_nothing() -> None:
     bench.paste("B", 62, 5, "1\t2\t3\r\n4\t\t0x7\r\n")
     np.testing.assert_array_equal(bench.values("B")[62:, 5:], [[1, 2, 3], [4, 0, 7]])
     refused(bench, "B[63][6]: found 'x'", lambda: bench.paste("B", 62, 5, "7\t7\n7\tx"))
-    refused(bench, "a block of 1x4 cells at B[0][5] reaches over the edge; B is 64x8", lambda: bench.paste("B", 0, 5, "1\t2\t3\t4"))
+    refused(
+        bench,
+        "a block of 1x4 cells at B[0][5] reaches over the edge; B is 64x8",
+        lambda: bench.paste("B", 0, 5, "1\t2\t3\t4"),
+    )
 
 
 def test_registers_typed() -> None:
@@ -192,7 +199,11 @@ def test_registers_typed() -> None:
     refused(bench, "bit 32 does not exist", lambda: bench.flip("A", 0, 0, 32))
     refused(bench, "D is the result", lambda: bench.set_register("D", 0, 0, "0"))
     refused(bench, "has no operand 'E'", lambda: bench.set_register("E", 0, 0, "0"))
-    refused(bench, "it takes [..., 32 lanes, 4 registers]", lambda: bench.set_registers("A", np.zeros((32, 5), np.uint32)))
+    refused(
+        bench,
+        "it takes [..., 32 lanes, 4 registers]",
+        lambda: bench.set_registers("A", np.zeros((32, 5), np.uint32)),
+    )
 
 
 def test_ignored_bits_of_tf32_stay() -> None:
@@ -262,7 +273,9 @@ def test_selector_picks_the_copy() -> None:
     assert bench.options == {"selector": 0}
     bench.fill("A", "random")
     metadata = bench.registers("E")
-    speaker = {selector: int(ins.e.layout.scatter(selector)[0, 0]) // ins.e.layout.elements for selector in (0, 1)}  # type: ignore[union-attr]
+    speaker = {
+        selector: int(ins.e.layout.scatter(selector)[0, 0]) // ins.e.layout.elements for selector in (0, 1)
+    }  # type: ignore[union-attr]
     metadata[speaker[1]] ^= 0b1010  # the other nibble of row 0, chunk 0
     bench.set_registers("E", metadata)
     before = bench.codes("E")[0, 0]
@@ -339,14 +352,16 @@ def test_gpu_and_model_agree(mnemonic: str) -> None:
 
 def test_import_is_light() -> None:
     """Neither the package nor the bench needs Jupyter."""
-    code = "import sys, ptxlab.widgets.bench; sys.exit(any(m in sys.modules for m in ('ipywidgets', 'anywidget', 'traitlets', 'plotly')))"
+    code = "import sys, ptxlab.explorer.state; sys.exit(any(m in sys.modules for m in ('ipywidgets', 'anywidget', 'traitlets', 'plotly')))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ipywidgets", None)
-    monkeypatch.delitem(sys.modules, "ptxlab.widgets.explorer", raising=False)
-    with pytest.raises(PtxlabError, match=r'needs ipywidgets, which is not installed: pip install "ptxlab\[lab\]"'):
+    monkeypatch.delitem(sys.modules, "ptxlab.explorer.explorer", raising=False)
+    with pytest.raises(
+        PtxlabError, match=r'needs ipywidgets, which is not installed: pip install "ptxlab\[lab\]"'
+    ):
         ptxlab.explore(DENSE)
 
 
@@ -418,24 +433,44 @@ def test_fill_and_switch(explorer: Any) -> None:
     tools = explorer.view.tools
     assert tools["fills"]["B"] == list(explorer.bench.fills("B")) and "D" not in tools["fills"]
     assert ("GPU" in [chip for _, chip in tools["chips"]]) is ptxlab.gpu.available(explorer.instruction)
-    assert tools["gpu"] == {"there": ptxlab.gpu.available(explorer.instruction), "says": ptxlab.gpu.status(explorer.instruction), "busy": False}
-    explorer._on_message(None, {"do": "choose", "mnemonic": "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "space": "register"}, None)
+    assert tools["gpu"] == {
+        "there": ptxlab.gpu.available(explorer.instruction),
+        "says": ptxlab.gpu.status(explorer.instruction),
+        "busy": False,
+    }
+    explorer._on_message(
+        None,
+        {
+            "do": "choose",
+            "mnemonic": "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
+            "space": "register",
+        },
+        None,
+    )
     assert explorer.instruction.k == 16
     explorer._on_message(None, {"do": "choose", "mnemonic": "mma.sync.m1", "space": "register"}, None)
     assert explorer.instruction.k == 16 and "mma.sync.m1" in explorer.view.problem
 
 
-@pytest.mark.parametrize("ins", [*SMALL, *(ins.a_from("shared") for ins in SMALL if ins.family == "wgmma.sp" and ins.n == 8)], ids=repr)
+@pytest.mark.parametrize(
+    "ins",
+    [*SMALL, *(ins.a_from("shared") for ins in SMALL if ins.family == "wgmma.sp" and ins.n == 8)],
+    ids=repr,
+)
 def test_every_instruction_opens_and_can_be_switched_to(ins: Instruction, explorer_of_all: Any) -> None:
     explorer_of_all.instruction = ins
     about = explorer_of_all.view.about
     assert about["mnemonic"] == ins.mnemonic
     for matrix, info in about["matrices"].items():
         operand = explorer_of_all.bench.operand(matrix)
-        np.testing.assert_array_equal(on_screen(explorer_of_all, matrix), operand.dtype.decode(explorer_of_all.bench.codes(matrix)))
+        np.testing.assert_array_equal(
+            on_screen(explorer_of_all, matrix), operand.dtype.decode(explorer_of_all.bench.codes(matrix))
+        )
         assert sum(length for _, length in info["parts"]) == operand.dtype.bits
         if operand.layout is not None:
-            lane, element = (np.frombuffer(info[key], np.int16).reshape(operand.shape) for key in ("lane", "element_map"))
+            lane, element = (
+                np.frombuffer(info[key], np.int16).reshape(operand.shape) for key in ("lane", "element_map")
+            )
             row, column = operand.shape[0] - 1, operand.shape[1] // 2
             assert (int(lane[row, column]), int(element[row, column])) in operand.layout.holders(row, column)
 
@@ -459,7 +494,10 @@ def test_switching_keeps_what_fits(explorer: Any) -> None:
 
 def luminance(colour: str) -> float:
     """Relative luminance of WCAG 2, written down again."""
-    red, green, blue = ((c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4) for c in (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)))
+    red, green, blue = (
+        (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4)
+        for c in (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
+    )
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
@@ -470,7 +508,9 @@ def contrast(one: str, other: str) -> float:
 
 def over(colour: str, part: float, paper: str) -> str:
     """What the screen shows of a colour of this opacity on paper."""
-    mixed = (round(part * int(colour[i : i + 2], 16) + (1 - part) * int(paper[i : i + 2], 16)) for i in (1, 3, 5))
+    mixed = (
+        round(part * int(colour[i : i + 2], 16) + (1 - part) * int(paper[i : i + 2], 16)) for i in (1, 3, 5)
+    )
     return "#" + "".join(f"{channel:02x}" for channel in mixed)
 
 
@@ -479,7 +519,11 @@ def test_every_cell_can_be_read(explorer: Any, theme: str, papers: list[str]) ->
     """Text on every cell has the contrast that WCAG 2 asks of small text; #111111 is the paper of JupyterLab's dark theme."""
     sheet = style()
     rules = sheet[sheet.index(".ptx-explorer.dark") :] if theme == "dark" else sheet
-    ink = {name: found[1] for name in ("ink", "faint", "plain") if (found := re.search(rf"--ptx-{name}: (#[0-9a-f]{{6}});", rules))}
+    ink = {
+        name: found[1]
+        for name in ("ink", "faint", "plain")
+        if (found := re.search(rf"--ptx-{name}: (#[0-9a-f]{{6}});", rules))
+    }
     colours = explorer.view.about["colours"][theme]
     assert len({fill for fill, _ in colours}) == 32
     assert min(contrast(fill, text) for fill, text in colours) >= 4.5
@@ -493,7 +537,15 @@ def test_every_cell_can_be_read(explorer: Any, theme: str, papers: list[str]) ->
 
 def test_the_view_trusts_no_text() -> None:
     """Data reaches the page as text only, and nothing is fetched from elsewhere."""
-    for word in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "import ", "http"):
+    for word in (
+        "innerHTML",
+        "outerHTML",
+        "insertAdjacentHTML",
+        "document.write",
+        "eval(",
+        "import ",
+        "http",
+    ):
         assert word not in script()
     assert "url(" not in style()
 
@@ -522,12 +574,19 @@ def test_a_trace_is_sent_only_where_it_is_looked_at() -> None:
     assert ex.view.trace["title"] == f"D[9][3] = {ex.D[9, 3]} of {DENSE}"
     json.dumps(ex.view.trace)
 
-    ex.view.selected = {"name": "A", "row": 9, "column": 2}  # A is edited next: the trace stays with the cell of D
+    ex.view.selected = {
+        "name": "A",
+        "row": 9,
+        "column": 2,
+    }  # A is edited next: the trace stays with the cell of D
     ex.A = np.zeros((16, 64))
     assert ex.view.trace["title"] == f"D[9][3] = 0 of {DENSE}"
     (grid,) = ex.view.trace["grids"]
     rows, columns = grid["size"]
-    assert all(0 <= row < rows and 0 <= column <= column + width - 1 < columns for row, column, width, *_ in grid["cells"])
+    assert all(
+        0 <= row < rows and 0 <= column <= column + width - 1 < columns
+        for row, column, width, *_ in grid["cells"]
+    )
     ex.instruction = TF32
     assert ex.view.trace == {}
 
@@ -545,16 +604,41 @@ def test_steps_of_an_integer_dot_product() -> None:
     sums = 100 + np.cumsum(a * b)
     assert sent["other"] == 3
     assert sent["stops"][0] == [None, None, "sum", "C[9][3] = 100, sum so far 100"]
-    said = [[k, k, "sum", f"k = {k}: A[9][{k}] · B[{k}][3] = {a[k]} · {b[k]} = {a[k] * b[k]}, sum so far {sums[k]}"] for k in range(64)]
+    said = [
+        [
+            k,
+            k,
+            "sum",
+            f"k = {k}: A[9][{k}] · B[{k}][3] = {a[k]} · {b[k]} = {a[k] * b[k]}, sum so far {sums[k]}",
+        ]
+        for k in range(64)
+    ]
     assert sent["stops"][1:-1] == said
-    assert sent["stops"][-1] == [None, None, "sum", f"D[9][3] = {sums[-1]}, exact: 0x{sums[-1] & 0xFFFFFFFF:08x}"]
+    assert sent["stops"][-1] == [
+        None,
+        None,
+        "sum",
+        f"D[9][3] = {sums[-1]}, exact: 0x{sums[-1] & 0xFFFFFFFF:08x}",
+    ]
 
 
 def test_steps_of_a_sparse_dot_product_are_those_of_the_stored_elements() -> None:
     ex = ptxlab.explore(SPARSE)
     ex.view.selected = {"name": "D", "row": 5, "column": 2}
-    keeps = {0b0100: (0, 1), 0b1000: (0, 2), 0b1100: (0, 3), 0b1001: (1, 2), 0b1101: (1, 3), 0b1110: (2, 3)}  # pairs of a chunk of 8
-    expected = [8 * chunk + 2 * pair + half for chunk, code in enumerate(ex.metadata[5]) for pair in keeps[int(code)] for half in (0, 1)]
+    keeps = {
+        0b0100: (0, 1),
+        0b1000: (0, 2),
+        0b1100: (0, 3),
+        0b1001: (1, 2),
+        0b1101: (1, 3),
+        0b1110: (2, 3),
+    }  # pairs of a chunk of 8
+    expected = [
+        8 * chunk + 2 * pair + half
+        for chunk, code in enumerate(ex.metadata[5])
+        for pair in keeps[int(code)]
+        for half in (0, 1)
+    ]
     assert [stop[0] for stop in ex.view.trace["walk"]["stops"] if stop[0] is not None] == expected
 
 
@@ -565,7 +649,11 @@ def test_steps_end_with_the_code_of_d(ins: Instruction) -> None:
     steps = walk(ins, bench.trace(row, column))
     code = int(bench.codes("D")[row, column])
     last = steps["stops"][-1]
-    assert last[:2] == [None, None] and last[3].startswith(f"D[{row}][{column}] = ") and last[3].endswith(f": 0x{code:0{ins.d.dtype.bits // 4}x}")
+    assert (
+        last[:2] == [None, None]
+        and last[3].startswith(f"D[{row}][{column}] = ")
+        and last[3].endswith(f": 0x{code:0{ins.d.dtype.bits // 4}x}")
+    )
     spans = [range(first, end + 1) for first, end, *_ in steps["stops"] if first is not None]
     covered = {k for span in spans for k in span}
     assert ins.k // 2 <= len(covered) <= ins.k if ins.sparse else covered == set(range(ins.k))
@@ -575,6 +663,10 @@ def test_steps_end_with_the_code_of_d(ins: Instruction) -> None:
 
 def test_a_cut_is_told_where_it_happens() -> None:
     mnemonic = "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32"
-    ex = ptxlab.explore(mnemonic, A=np.eye(16, 8) * 2.0**-14, B=np.full((8, 8), 2.0**-3), C=np.full((16, 8), 1024))
+    ex = ptxlab.explore(
+        mnemonic, A=np.eye(16, 8) * 2.0**-14, B=np.full((8, 8), 2.0**-3), C=np.full((16, 8), 1024)
+    )
     ex.view.selected = {"name": "D", "row": 0, "column": 0}
-    assert ex.view.trace["walk"]["stops"][1][3].endswith("= 6.10352e-05 · 0.125 = 7.62939453e-06, of which 0 is kept, sum so far 1024")
+    assert ex.view.trace["walk"]["stops"][1][3].endswith(
+        "= 6.10352e-05 · 0.125 = 7.62939453e-06, of which 0 is kept, sum so far 1024"
+    )

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import ptxlab
-from ptxlab.catalog import products
-from ptxlab.dtypes import DTYPES, DType, dtype
-from ptxlab.instruction import Instruction
-from ptxlab.widgets.bench import Bench
-from ptxlab.widgets.carry import carried, fitted
+from ptxlab import Instruction
+from ptxlab.explorer.migrate import carried, fitted
+from ptxlab.explorer.state import Bench
+from ptxlab.instruction import mma_instructions
+from ptxlab.isa.dtypes import DTYPES, DType, dtype
 
 DENSE = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
 BYTES = "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"
@@ -27,7 +27,11 @@ WIDE = "wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16"
 
 #: One form of every family, shape, types and kind: of those with many N a narrow and a wide one.
 FORMS = [
-    *{(i.family, i.m, i.k, i.a_type, i.b_type, i.d_type, i.c_type, i.kind, i.scale_vec, i.ordered): i for i in products() if i.n <= 32}.values(),
+    *{
+        (i.family, i.m, i.k, i.a_type, i.b_type, i.d_type, i.c_type, i.kind, i.scale_vec, i.ordered): i
+        for i in mma_instructions()
+        if i.n <= 32
+    }.values(),
     ptxlab.instruction(WIDE).a_from("shared"),
     ptxlab.instruction("wgmma.mma_async.sp.sync.aligned.m64n64k32.f32.f16.f16").a_from("shared"),
 ]
@@ -65,7 +69,11 @@ def messy(ins: Instruction, seed: int) -> Bench:
     made, generator = Bench(ins, seed), np.random.default_rng(seed)
     for name in ("A", "B", "C"):
         kind, shape = made.operand(name).dtype, made.operand(name).shape
-        numbers = np.where(generator.random(shape) < 0.3, 0, generator.integers(-40, 41, shape) * 2.0 ** generator.integers(-3, 3, shape))
+        numbers = np.where(
+            generator.random(shape) < 0.3,
+            0,
+            generator.integers(-40, 41, shape) * 2.0 ** generator.integers(-3, 3, shape),
+        )
         values = kind.decode(fitted(kind, numbers))
         made.set_values(name, ins.prune(values) if name == "A" and ins.sparse else values)
     for name in ("SFA", "SFB"):
@@ -76,15 +84,27 @@ def messy(ins: Instruction, seed: int) -> Bench:
     return made
 
 
-@pytest.mark.parametrize(("one", "other"), PAIRS, ids=lambda ins: f"{ins.family}-{ins.shape}-{ins.d_type}.{ins.a_type}.{ins.b_type}")
+@pytest.mark.parametrize(
+    ("one", "other"),
+    PAIRS,
+    ids=lambda ins: f"{ins.family}-{ins.shape}-{ins.d_type}.{ins.a_type}.{ins.b_type}",
+)
 def test_what_the_new_type_has_stays_in_the_common_block(one: Instruction, other: Instruction) -> None:
     old, new = messy(one, 1), Bench(other)
     said = carried(old, new)
-    alone = one.products != other.products  # four stacked products meet a single one: the first of them counts
+    alone = (
+        one.products != other.products
+    )  # four stacked products meet a single one: the first of them counts
     for name, lines in (("A", ("m", "k")), ("B", ("k", "n")), ("C", ("m", "n"))):
-        sizes = [tuple(getattr(ins, line) for line in lines) if alone else b.operand(name).shape for ins, b in ((one, old), (other, new))]
+        sizes = [
+            tuple(getattr(ins, line) for line in lines) if alone else b.operand(name).shape
+            for ins, b in ((one, old), (other, new))
+        ]
         rows, columns = np.min(sizes, axis=0)
-        before, after = old.values(name)[:rows, :columns].astype(np.float64), new.values(name)[:rows, :columns].astype(np.float64)
+        before, after = (
+            old.values(name)[:rows, :columns].astype(np.float64),
+            new.values(name)[:rows, :columns].astype(np.float64),
+        )
         kind = new.operand(name).dtype
         expected = kind.decode(fitted(kind, before)).astype(np.float64)
         assert (expected == before)[holds(kind, before)].all()
@@ -105,7 +125,9 @@ def test_what_the_new_type_has_stays_in_the_common_block(one: Instruction, other
     assert all(len(sentence) < 110 for sentence in said)
 
 
-@pytest.mark.parametrize("ins", FORMS[::9], ids=lambda ins: f"{ins.family}-{ins.shape}-{ins.d_type}.{ins.a_type}.{ins.b_type}")
+@pytest.mark.parametrize(
+    "ins", FORMS[::9], ids=lambda ins: f"{ins.family}-{ins.shape}-{ins.d_type}.{ins.a_type}.{ins.b_type}"
+)
 def test_all_of_it_comes_back(ins: Instruction) -> None:
     """To the same instruction every bit is carried, and nothing is said."""
     old, new = messy(ins, 2), Bench(ins, 9)
@@ -113,7 +135,12 @@ def test_all_of_it_comes_back(ins: Instruction) -> None:
     for name, operand in ins.operands.items():
         if operand.layout is not None and name not in ("D", "E"):
             like = old.registers(name)
-            old.set_registers(name, random_bits.integers(0, np.iinfo(like.dtype).max, like.shape, dtype=np.uint64, endpoint=True).astype(like.dtype))
+            old.set_registers(
+                name,
+                random_bits.integers(
+                    0, np.iinfo(like.dtype).max, like.shape, dtype=np.uint64, endpoint=True
+                ).astype(like.dtype),
+            )
     assert carried(old, new) == []
     assert new.options == old.options
     assert all(np.array_equal(new.registers(name), old.registers(name)) for name in ins.operands)
@@ -128,7 +155,9 @@ def test_the_nearest_number(kind: DType) -> None:
     with np.errstate(invalid="ignore"):
         every = kind.decode(np.arange(1 << kind.bits)).astype(np.float64)
     finite = np.unique(every[np.isfinite(every)])
-    values = np.concatenate([np.random.default_rng(0).normal(0, scale, 60) for scale in (1e-6, 0.1, 3, 200, 1e5, 1e39)])
+    values = np.concatenate(
+        [np.random.default_rng(0).normal(0, scale, 60) for scale in (1e-6, 0.1, 3, 200, 1e5, 1e39)]
+    )
     found = kind.decode(fitted(kind, values)).astype(np.float64)
     low = finite[np.clip(np.searchsorted(finite, values, "right") - 1, 0, None)]
     high = finite[np.clip(np.searchsorted(finite, values), None, len(finite) - 1)]
@@ -142,7 +171,11 @@ def test_the_nearest_number(kind: DType) -> None:
 
 
 def test_wide_types_do_not_overflow() -> None:
-    for name, most in (("f32", float(np.finfo(np.float32).max)), ("tf32", (2 - 2**-10) * 2.0**127), ("s32", 2**31 - 1)):
+    for name, most in (
+        ("f32", float(np.finfo(np.float32).max)),
+        ("tf32", (2 - 2**-10) * 2.0**127),
+        ("s32", 2**31 - 1),
+    ):
         assert dtype(name).decode(fitted(dtype(name), np.array([1e300]))).astype(np.float64)[0] == most
 
 
@@ -153,7 +186,11 @@ def test_smaller_integers() -> None:
     old, new = bench(BYTES), bench(DENSE)
     old.set_values("A", np.full((16, 32), 9))
     old.set_values("B", np.eye(32, 8))
-    assert carried(old, new) == ["A: 512 values brought into -8..7 of s4", "A: columns 32..63 are new and zero", "B: rows 32..63 are new and zero"]
+    assert carried(old, new) == [
+        "A: 512 values brought into -8..7 of s4",
+        "A: columns 32..63 are new and zero",
+        "B: rows 32..63 are new and zero",
+    ]
     assert new.values("A")[:, :32].min() == 7 and not new.values("A")[:, 32:].any()
     assert np.array_equal(new.values("D"), 7 * np.ones((16, 8)))
 
@@ -199,7 +236,10 @@ def test_metadata_stays_where_it_can() -> None:
 def test_the_first_of_four_products() -> None:
     old, new = touched(QUADS), bench(HALF)
     said = carried(old, new)
-    assert "A: rows 8..31 do not fit and are left out" in said and "B: columns 8..31 do not fit and are left out" in said
+    assert (
+        "A: rows 8..31 do not fit and are left out" in said
+        and "B: columns 8..31 do not fit and are left out" in said
+    )
     assert np.array_equal(new.values("D")[:8], old.values("D")[:8])
     again = bench(QUADS)
     carried(new, again)
@@ -238,7 +278,9 @@ def test_scale_factors_follow_k() -> None:
 
     new.set_cell("SFA", 5, 1, "8")
     back = bench(MXF4)
-    assert carried(new, back) == ["SFA: 1 of 32 scale factors are not what they were"] and back.values("SFA")[5].tolist() == [2, 4]
+    assert carried(new, back) == ["SFA: 1 of 32 scale factors are not what they were"] and back.values("SFA")[
+        5
+    ].tolist() == [2, 4]
     assert "SFA: this instruction has no block scales" in carried(new, bench(DENSE))
 
 
@@ -247,7 +289,10 @@ def test_modifiers_and_chips() -> None:
     old.set_option("selector", 1)
     old.chip, old.against = "sm_80", "sm_89"
     said = carried(old, new)
-    assert "selector is 0 again: this instruction does not take 1" in said and (new.chip, new.against) == ("sm_80", "sm_89")
+    assert "selector is 0 again: this instruction does not take 1" in said and (new.chip, new.against) == (
+        "sm_80",
+        "sm_89",
+    )
     group = bench(WIDE)
     said = carried(old, group)
     assert "D is by sm_90: sm_80 has no model of this instruction" in said and group.against is None

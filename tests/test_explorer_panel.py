@@ -10,18 +10,26 @@ import pytest
 from numpy.typing import NDArray
 
 import ptxlab
-from ptxlab import PtxlabError, describe
-from ptxlab.catalog import products
-from ptxlab.describe.picture import bits
-from ptxlab.instruction import Instruction
-from ptxlab.widgets.bench import Bench
-from ptxlab.widgets.walk import walk
-from ptxlab.widgets.wire import about, held
+from ptxlab import Instruction, PtxlabError
+from ptxlab import views as describe
+from ptxlab.explorer.protocol import about, held
+from ptxlab.explorer.state import Bench
+from ptxlab.explorer.stepper import walk
+from ptxlab.instruction import mma_instructions
+from ptxlab.views.picture import bits
 
-EVERY = products()
+EVERY = mma_instructions()
 QUAD = "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32"
-SAMPLE = list({(ins.family, ins.a_type, ins.scale_vec, ins.products): ins for ins in EVERY if ins.n <= 24}.values())  # one of each kind
-WARPGROUP = list({(ins.family, ins.a_type, ins.n): ins for ins in EVERY if ins.family.startswith("wgmma") and ins.n in (8, 40)}.values())
+SAMPLE = list(
+    {(ins.family, ins.a_type, ins.scale_vec, ins.mma_count): ins for ins in EVERY if ins.n <= 24}.values()
+)  # one of each kind
+WARPGROUP = list(
+    {
+        (ins.family, ins.a_type, ins.n): ins
+        for ins in EVERY
+        if ins.family.startswith("wgmma") and ins.n in (8, 40)
+    }.values()
+)
 
 
 def bench_of(ins: Instruction) -> Bench:
@@ -34,7 +42,11 @@ def read(sent: dict[str, Any], key: str) -> NDArray[np.int16]:
 
 def some(operand: Any, rng: np.random.Generator, count: int = 6) -> list[tuple[int, int]]:
     rows, columns = operand.shape
-    return [(0, 0), (rows - 1, columns - 1), *((int(rng.integers(rows)), int(rng.integers(columns))) for _ in range(count))]
+    return [
+        (0, 0),
+        (rows - 1, columns - 1),
+        *((int(rng.integers(rows)), int(rng.integers(columns))) for _ in range(count)),
+    ]
 
 
 @pytest.mark.parametrize("ins", SAMPLE, ids=lambda ins: ins.mnemonic)
@@ -51,13 +63,24 @@ def test_registers_of_a_lane(ins: Instruction, rng: np.random.Generator) -> None
                 for record in describe.holds(ins, name, lane, index).records()
             ]
             found = [
-                (f"{name.lower()}{field['element']}", field["row"], field["column"], bits(field["low"], field["low"] + len(field["bits"]) - 1))
+                (
+                    f"{name.lower()}{field['element']}",
+                    field["row"],
+                    field["column"],
+                    bits(field["low"], field["low"] + len(field["bits"]) - 1),
+                )
                 for field in register["fields"]
             ]
             assert found[::-1] == expected
             assert int(register["hex"], 16) == bench.registers(name)[lane, index]
-            values = operand.dtype.decode(np.array([int(field["bits"], 2) for field in register["fields"]], dtype=operand.dtype.code_type))
-            np.testing.assert_array_equal([float(field["text"]) for field in register["fields"]], values.astype(np.float64))
+            values = operand.dtype.decode(
+                np.array(
+                    [int(field["bits"], 2) for field in register["fields"]], dtype=operand.dtype.code_type
+                )
+            )
+            np.testing.assert_array_equal(
+                [float(field["text"]) for field in register["fields"]], values.astype(np.float64)
+            )
 
 
 @pytest.mark.parametrize("ins", SAMPLE, ids=lambda ins: ins.mnemonic)
@@ -119,8 +142,15 @@ def test_four_products() -> None:
         hit = ins.d.unpack(ins.emulate(a, ins.b.pack(b), c)) != 0
         assert (columns[hit] == column).all() and hit.sum() == (columns == column).sum() == 8
     # PTX ISA, "Matrix Fragments for mma.m8n8k4 with .f16": computation 1 is by threads 0-3 and 16-19
-    assert sent["lanes_of"] == [[*range(4 * pair, 4 * pair + 4), *range(4 * pair + 16, 4 * pair + 20)] for pair in range(4)]
-    assert {name: matrix["products"]["along"] for name, matrix in sent["matrices"].items()} == {"A": "rows", "B": "columns", "C": "rows", "D": "rows"}
+    assert sent["lanes_of"] == [
+        [*range(4 * pair, 4 * pair + 4), *range(4 * pair + 16, 4 * pair + 20)] for pair in range(4)
+    ]
+    assert {name: matrix["products"]["along"] for name, matrix in sent["matrices"].items()} == {
+        "A": "rows",
+        "B": "columns",
+        "C": "rows",
+        "D": "rows",
+    }
     one = about(bench_of(ptxlab.instruction("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64")))
     assert "column_of_b" not in one and "products" not in one["matrices"]["A"]
 
@@ -132,7 +162,12 @@ def test_elements_that_are_held_twice_say_so() -> None:
 
 
 @pytest.mark.parametrize(
-    "ins", [next(ins for ins in EVERY if ins.scale_vec == vec and ins.sparse == sparse) for vec in (1, 2, 4) for sparse in (0, 1)]
+    "ins",
+    [
+        next(ins for ins in EVERY if ins.scale_vec == vec and ins.sparse == sparse)
+        for vec in (1, 2, 4)
+        for sparse in (0, 1)
+    ],
 )
 def test_scale_factors_in_the_dot_product(ins: Instruction) -> None:
     """Each summand names the two factors of its block, and what it says multiplies to what it gives."""
@@ -150,7 +185,9 @@ def test_scale_factors_in_the_dot_product(ins: Instruction) -> None:
         assert f"SFA[{row}][{block}] · SFB[{block}][{column}]" in text
         assert f"{sfa[row, block]:g} · {sfb[block, column]:g}" in text
         ks = np.arange(first, last + 1)
-        value = float(a[row, ks].astype(float) @ b[ks, column].astype(float) * sfa[row, block] * sfb[block, column])
+        value = float(
+            a[row, ks].astype(float) @ b[ks, column].astype(float) * sfa[row, block] * sfb[block, column]
+        )
         total += value
         assert text.endswith(f"= {value:g}, sum so far {total:g}")
     assert total == bench.values("D")[row, column]
@@ -186,7 +223,9 @@ def test_lanes_that_are_refused(explorer: Any, lanes: list[int]) -> None:
     assert explorer.lanes == [0]
 
 
-@pytest.mark.parametrize("value", [[32], [0, 0], [1.5], ["1"], [True], "12", 3, None, [0, 1, 2, 3, 4], {"0": 1}])
+@pytest.mark.parametrize(
+    "value", [[32], [0, 0], [1.5], ["1"], [True], "12", 3, None, [0, 1, 2, 3, 4], {"0": 1}]
+)
 def test_a_page_pins_no_lane_that_is_not_there(explorer: Any, value: Any) -> None:
     explorer.view.set_state({"pinned": [6]})
     explorer.view.set_state({"pinned": value})

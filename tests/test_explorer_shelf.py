@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 
 import ptxlab
-from ptxlab.catalog import products
-from ptxlab.instruction import Instruction
-from ptxlab.row import TARGETS
-from ptxlab.widgets.shelf import architecture, shelf, words
+from ptxlab import Instruction
+from ptxlab.explorer.picker import architecture, shelf, words
+from ptxlab.instruction import mma_instructions
+from ptxlab.isa.targets import TARGETS
 
 FRONT = Path(ptxlab.__file__).parent / "widgets" / "front"
-BY_NAME = {ins.mnemonic: ins for ins in products()}
+BY_NAME = {ins.mnemonic: ins for ins in mma_instructions()}
 
 
 def rows() -> Iterator[tuple[str, dict[str, Any]]]:
@@ -38,7 +38,9 @@ def rows() -> Iterator[tuple[str, dict[str, Any]]]:
 
 def test_it_is_the_catalogue_and_small() -> None:
     names = [mnemonic for mnemonic, _ in rows()]
-    assert Counter(names) == Counter(ins.mnemonic for ins in products()) and shelf()["count"] == len(names)
+    assert Counter(names) == Counter(ins.mnemonic for ins in mma_instructions()) and shelf()["count"] == len(
+        names
+    )
     assert len(json.dumps(shelf())) < 80_000
     assert shelf() is shelf()
 
@@ -46,7 +48,12 @@ def test_it_is_the_catalogue_and_small() -> None:
 def test_every_row_agrees_with_its_instruction() -> None:
     for mnemonic, said in rows():
         ins = BY_NAME[mnemonic]
-        assert said["family"] == ins.family and said["shape"] == ins.shape and said["n"] == ins.n and said["lanes"] == ins.lanes
+        assert (
+            said["family"] == ins.family
+            and said["shape"] == ins.shape
+            and said["n"] == ins.n
+            and said["lanes"] == ins.lanes
+        )
         assert said["types"] == f"{ins.d_type}.{ins.a_type}.{ins.b_type}.{ins.c_type}"
         assert said["targets"] == tuple(target for target in TARGETS if ins.supports(target))
         assert said["shared"] == (ins.family in ("wgmma", "wgmma.sp"))
@@ -62,15 +69,19 @@ def test_the_columns_tell_all_instructions_apart() -> None:
 def test_qualifiers_stand_in_the_mnemonic() -> None:
     for mnemonic, said in rows():
         for word in said["qualifiers"].split():
-            assert word == "plain" or re.search(rf"[.:]{re.escape(word)}(?=[.:]|$)", mnemonic) or word in mnemonic, (mnemonic, word)
+            assert (
+                word == "plain"
+                or re.search(rf"[.:]{re.escape(word)}(?=[.:]|$)", mnemonic)
+                or word in mnemonic
+            ), (mnemonic, word)
         if said["qualifiers"] == "plain":
             assert not re.search(r"satfinite|kind|::|popc|\.r[zmp]\b", mnemonic)
 
 
 def test_architectures() -> None:
-    from ptxlab.arithmetic import ARCHITECTURES
+    from ptxlab.isa.targets import GENERATIONS
 
-    for chip, name in ARCHITECTURES.items():
+    for chip, name in GENERATIONS.items():
         if chip in TARGETS:
             assert architecture(chip) in name
     assert {architecture(target) for target in TARGETS} == {"Turing", "Ampere", "Ada", "Hopper", "Blackwell"}
@@ -100,14 +111,14 @@ EVERYDAY: dict[str, Callable[[Instruction], bool]] = {
     "nvfp4": lambda ins: ins.scale_type == "ue4m3",
     "saturating": lambda ins: ins.satfinite,
     "mixed": lambda ins: ins.a_type != ins.b_type,
-    "volta": lambda ins: ins.products == 4,
+    "volta": lambda ins: ins.mma_count == 4,
 }
 
 
 @pytest.mark.parametrize("word", EVERYDAY)
 def test_everyday_words(word: str) -> None:
-    found = [ins for ins in products() if word in words(ins)]
-    assert found == [ins for ins in products() if EVERYDAY[word](ins)]
+    found = [ins for ins in mma_instructions() if word in words(ins)]
+    assert found == [ins for ins in mma_instructions() if EVERYDAY[word](ins)]
 
 
 # -- the search of the page, run by node --------------------------------------------------------------------------------------
@@ -116,7 +127,9 @@ QUERIES: dict[str, Callable[[Instruction], bool]] = {
     "": lambda ins: True,
     "m16n8k64 s4 sparse": lambda ins: ins.shape == "m16n8k64" and has("s4")(ins) and ins.sparse,
     "SPARSE   s4, m16n8k64": lambda ins: ins.shape == "m16n8k64" and has("s4")(ins) and ins.sparse,
-    "f16 wmma": lambda ins: ins.family == "wmma" and "f16" in (ins.d_type, ins.c_type),  # and no bf16, which is f32.bf16.bf16.f32
+    "f16 wmma": lambda ins: (
+        ins.family == "wmma" and "f16" in (ins.d_type, ins.c_type)
+    ),  # and no bf16, which is f32.bf16.bf16.f32
     "n8 wgmma": lambda ins: ins.n == 8 and ins.lanes == 128,  # and no n80
     "m64n2": lambda ins: ins.m == 64 and str(ins.n).startswith("2"),
     "k64": lambda ins: ins.k == 64,
@@ -134,7 +147,9 @@ QUERIES: dict[str, Callable[[Instruction], bool]] = {
     "1:2 tf32": lambda ins: ins.sparse and ins.a_type == "tf32",
     "banana": lambda ins: False,
     "<b>": lambda ins: False,
-    "wgmma.mma_async.sp.sync.aligned.m64n256k64.s32.s8.s8": lambda ins: ins.shape == "m64n256k64" and ins.mnemonic.endswith("64.s32.s8.s8"),
+    "wgmma.mma_async.sp.sync.aligned.m64n256k64.s32.s8.s8": lambda ins: (
+        ins.shape == "m64n256k64" and ins.mnemonic.endswith("64.s32.s8.s8")
+    ),
 }
 
 
@@ -143,8 +158,12 @@ def run(script: str) -> Any:
     if node is None:
         pytest.skip("node is not installed; tests/browser/test_picker_browser.py searches as well")
     source = re.sub(r"^export ", "", (FRONT / "finder.js").read_text(encoding="utf-8"), flags=re.M)
-    text = f"{source}\nconst finder = new Finder({json.dumps(shelf())});\nconsole.log(JSON.stringify({script}));"
-    done = subprocess.run([node, "--input-type=module"], input=text, capture_output=True, text=True, check=False, timeout=60)
+    text = (
+        f"{source}\nconst finder = new Finder({json.dumps(shelf())});\nconsole.log(JSON.stringify({script}));"
+    )
+    done = subprocess.run(
+        [node, "--input-type=module"], input=text, capture_output=True, text=True, check=False, timeout=60
+    )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -152,13 +171,15 @@ def run(script: str) -> Any:
 @pytest.fixture(scope="module")
 def searched() -> dict[str, list[str]]:
     named = "((found) => finder.items.filter((_, index) => found[index]).map(({ mnemonic }) => mnemonic))(finder.search(text).found)"
-    found: dict[str, list[str]] = run(f"Object.fromEntries({json.dumps(list(QUERIES))}.map((text) => [text, {named}]))")
+    found: dict[str, list[str]] = run(
+        f"Object.fromEntries({json.dumps(list(QUERIES))}.map((text) => [text, {named}]))"
+    )
     return found
 
 
 @pytest.mark.parametrize("text", QUERIES)
 def test_search(text: str, searched: dict[str, list[str]]) -> None:
-    assert sorted(searched[text]) == sorted(ins.mnemonic for ins in products() if QUERIES[text](ins))
+    assert sorted(searched[text]) == sorted(ins.mnemonic for ins in mma_instructions() if QUERIES[text](ins))
 
 
 def test_columns_count_and_narrow() -> None:
@@ -184,11 +205,16 @@ def test_columns_count_and_narrow() -> None:
           };
         })()"""
     )
-    assert dict(found["families"]) == Counter(ins.family for ins in products())
-    assert dict(found["shapes"]) == Counter(ins.shape for ins in products("mma"))
-    assert dict(found["old"]) == {family: len(products(family, "sm_75")) for family in ("mma", "mma.sp", "wmma", "wgmma", "wgmma.sp")}
+    assert dict(found["families"]) == Counter(ins.family for ins in mma_instructions())
+    assert dict(found["shapes"]) == Counter(ins.shape for ins in mma_instructions("mma"))
+    assert dict(found["old"]) == {
+        family: len(mma_instructions(family, "sm_75"))
+        for family in ("mma", "mma.sp", "wmma", "wgmma", "wgmma.sp")
+    }
     assert found["sparse"] == ["mma.sp", "m16n8k64", "s32.s4.s4.s32", None]
     assert found["wmma"] == ["wmma", None, "s32.s4.s4.s32", None]  # it has no m16n8k64
-    assert found["matches"] == [f"mma.sync.aligned.m16n8k64.row.col{sat}.s32.s4.s4.s32" for sat in ("", ".satfinite")]
-    assert found["targets"] == [len(products(target=target)) for target in TARGETS]
-    assert dict(map(tuple, found["n"])) == Counter(ins.n for ins in products() if ins.lanes == 128)
+    assert found["matches"] == [
+        f"mma.sync.aligned.m16n8k64.row.col{sat}.s32.s4.s4.s32" for sat in ("", ".satfinite")
+    ]
+    assert found["targets"] == [len(mma_instructions(target=target)) for target in TARGETS]
+    assert dict(map(tuple, found["n"])) == Counter(ins.n for ins in mma_instructions() if ins.lanes == 128)

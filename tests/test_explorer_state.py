@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 
 import ptxlab
-from ptxlab import PtxlabError
-from ptxlab.arithmetic import ARCHITECTURES, has
-from ptxlab.catalog import products
-from ptxlab.instruction import Instruction
-from ptxlab.widgets import recipe
-from ptxlab.widgets.bench import Bench
-from ptxlab.widgets.history import STEPS
-from ptxlab.widgets.link import opened, shared
+from ptxlab import Instruction, PtxlabError
+from ptxlab.explorer import python_code as recipe
+from ptxlab.explorer.history import STEPS
+from ptxlab.explorer.link import opened, shared
+from ptxlab.explorer.state import Bench
+from ptxlab.instruction import mma_instructions
+from ptxlab.isa.targets import GENERATIONS
+from ptxlab.numerics import has
 
 pytest.importorskip("anywidget")
 
@@ -36,11 +36,20 @@ WMMA = "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32"
 KINDS = [DENSE, HALF, SPARSE, TF32, WGMMA, LARGE, NVF4, F64, QUADS, WMMA]
 
 #: One form of every family, shape and type of A and D: of those with many N the smallest.
-SAMPLE = list({(ins.family, ins.m, ins.k, ins.a_type, ins.d_type, ins.kind): ins for ins in sorted(products(), key=lambda ins: -ins.n)}.values())[::3]
+SAMPLE = list(
+    {
+        (ins.family, ins.m, ins.k, ins.a_type, ins.d_type, ins.kind): ins
+        for ins in sorted(mma_instructions(), key=lambda ins: -ins.n)
+    }.values()
+)[::3]
 
 
 def shown(bench: Bench) -> tuple[Any, ...]:
-    return bench.ins, bench.options, {name: registers.tobytes() for name, registers in bench.state.held.items()}
+    return (
+        bench.ins,
+        bench.options,
+        {name: registers.tobytes() for name, registers in bench.state.held.items()},
+    )
 
 
 def wild(ins: Instruction, seed: int = 3) -> Bench:
@@ -50,7 +59,9 @@ def wild(ins: Instruction, seed: int = 3) -> Bench:
         if name not in ("D", "E"):
             like = bench.state.held[name]
             most = (1 << operand.dtype.bits) - 1 if operand.layout is None else np.iinfo(like.dtype).max
-            bench.set_registers(name, random.integers(0, most, like.shape, dtype=np.uint64, endpoint=True).astype(like.dtype))
+            bench.set_registers(
+                name, random.integers(0, most, like.shape, dtype=np.uint64, endpoint=True).astype(like.dtype)
+            )
     for name, legal in ins.modifiers.items():
         if name in bench.options:
             bench.set_option(name, legal[-1])
@@ -154,7 +165,12 @@ def test_code_runs_and_gives_the_same(ins: Instruction) -> None:
 @pytest.mark.parametrize("mnemonic", KINDS)
 def test_code_finds_the_formulas(mnemonic: str) -> None:
     bench = Bench(ptxlab.instruction(mnemonic))
-    for how, word in (("zeros", "np.zeros"), ("ones", "np.ones"), ("identity", "np.eye"), ("counting", "np.arange")):
+    for how, word in (
+        ("zeros", "np.zeros"),
+        ("ones", "np.ones"),
+        ("identity", "np.eye"),
+        ("counting", "np.arange"),
+    ):
         bench.fill("B", how)
         assert f"\nB = {word}" in runs(bench)
     bench.fill("C", "random")
@@ -201,7 +217,13 @@ def test_a_link_keeps_every_bit(ins: Instruction) -> None:
 def test_a_link_opens_the_same_screen() -> None:
     ex = ptxlab.explore(WGMMA.replace("e5m2", "e4m3"))
     ex.instruction = ptxlab.instruction(WGMMA).a_from("shared")
-    ex.selection, ex.lane, ex.view.colour_by, ex.view.show_c, ex.view.zoom = ("D", 63, 7), 77, "value", True, 150
+    ex.selection, ex.lane, ex.view.colour_by, ex.view.show_c, ex.view.zoom = (
+        ("D", 63, 7),
+        77,
+        "value",
+        True,
+        150,
+    )
     ex.change(lambda bench: bench.set_option("imm_scale_a", -1))
     again = ptxlab.explore(f"  {ex.link}\n")
     assert shown(again.bench) == shown(ex.bench)
@@ -219,7 +241,15 @@ def packed(head: Any, body: bytes = b"") -> str:
     return "ptxlab:a" + base64.urlsafe_b64encode(zlib.compress(text + b"\n" + body)).decode().rstrip("=")
 
 
-HEAD = {"instruction": DENSE, "a": "register", "options": {}, "chip": "sm_90", "against": None, "seed": 0, "look": {}}
+HEAD = {
+    "instruction": DENSE,
+    "a": "register",
+    "options": {},
+    "chip": "sm_90",
+    "against": None,
+    "seed": 0,
+    "look": {},
+}
 BODY = bytes(32 * 4 * 4 + 32 * 2 * 4 + 32 * 4 * 4)
 
 
@@ -272,7 +302,9 @@ def test_observers_are_told_old_and_new() -> None:
     ex.lane = 5
     assert told == []
     ex.selection = {"name": "D", "row": 9, "column": 3}
-    assert [(change.name, change.old, change.new) for change in told] == [("selection", {}, {"name": "D", "row": 9, "column": 3})]
+    assert [(change.name, change.old, change.new) for change in told] == [
+        ("selection", {}, {"name": "D", "row": 9, "column": 3})
+    ]
     told.clear()
     ex.instruction = DENSE
     assert {"metadata", "selection", "registers"} <= {change.name for change in told}
@@ -367,7 +399,9 @@ def test_two_chips_side_by_side() -> None:
     ex = ptxlab.explore(HALF)
     ins = ex.instruction
     assert ex.chip == "sm_90" and ex.against is None and not ex.differ.any()
-    assert {chip for _, chip in ex.view.tools["chips"]} - {"GPU"} == {chip for chip in ARCHITECTURES if has(ins, chip)}
+    assert {chip for _, chip in ex.view.tools["chips"]} - {"GPU"} == {
+        chip for chip in GENERATIONS if has(ins, chip)
+    }
     rng = np.random.default_rng(1)
     ex.A, ex.B, ex.C = rng.normal(size=(16, 16)), rng.normal(size=(16, 8)), rng.normal(size=(16, 8)) * 1000
     ex.against = "sm_80"
@@ -403,8 +437,15 @@ def test_the_gpu_that_fails_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Instruction, "run", fails)
     ex = ptxlab.explore(DENSE)
     ex.against = "GPU"
-    assert (ex.view.problem, ex.chip, ex.against, ex.view.tools["against"]) == ("the GPU fell off the bus", "sm_90", None, "")
-    monkeypatch.setattr(Instruction, "run", lambda self, *given, **options: self.emulate(*given, **options) ^ np.uint32(1))
+    assert (ex.view.problem, ex.chip, ex.against, ex.view.tools["against"]) == (
+        "the GPU fell off the bus",
+        "sm_90",
+        None,
+        "",
+    )
+    monkeypatch.setattr(
+        Instruction, "run", lambda self, *given, **options: self.emulate(*given, **options) ^ np.uint32(1)
+    )
     ex.chip, ex.against = "GPU", "sm_90"
     assert ex.differ.all() and ex.view.D["by"] == ["GPU", "sm_90"]
 
@@ -457,7 +498,15 @@ def test_bad_state_from_the_page_is_not_taken(state: Any, quiet: Any) -> None:
 
 
 def test_good_state_from_the_page_is_taken(quiet: Any) -> None:
-    quiet.view.set_state({"lane": 4, "selected": {"name": "D", "row": 9, "column": 3}, "zoom": 150, "colour_by": "value", "tracing": True})
+    quiet.view.set_state(
+        {
+            "lane": 4,
+            "selected": {"name": "D", "row": 9, "column": 3},
+            "zoom": 150,
+            "colour_by": "value",
+            "tracing": True,
+        }
+    )
     assert (quiet.lane, quiet.selection["row"], quiet.view.zoom, quiet.view.colour_by) == (4, 9, 150, "value")
     assert quiet.view.trace["title"].startswith("D[9][3]")
 
@@ -465,7 +514,12 @@ def test_good_state_from_the_page_is_taken(quiet: Any) -> None:
 def test_nothing_of_the_widgets_is_overridden_unawares(quiet: Any) -> None:
     """The names of ours, private ones too, are none of ipywidgets' own; and what JupyterLab asks of a widget it gets."""
     kind = type(quiet)
-    inherited = {name for base in kind.__mro__[1:] for name, thing in vars(base).items() if callable(thing) or isinstance(thing, property)}
+    inherited = {
+        name
+        for base in kind.__mro__[1:]
+        for name, thing in vars(base).items()
+        if callable(thing) or isinstance(thing, property)
+    }
     own = {name for name in {*vars(kind), *vars(quiet)} if not name.startswith("__")}
     assert own & inherited == set()
     assert repr(quiet).startswith("Explorer(")
@@ -480,12 +534,20 @@ def test_the_gpu_button_says_what_it_does(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(ptxlab.gpu, "device_target", lambda: "sm_80")
     monkeypatch.setattr(ptxlab.gpu, "model", lambda ins: "sm_80")
     monkeypatch.setattr(ptxlab.gpu, "compile", lambda source, target, **options: ran.append(target))
-    monkeypatch.setattr(Instruction, "run", lambda self, *given, **options: (ran.append("run"), self.emulate(*given, **options, model="sm_80"))[1])
+    monkeypatch.setattr(
+        Instruction,
+        "run",
+        lambda self, *given, **options: (ran.append("run"), self.emulate(*given, **options, model="sm_80"))[
+            1
+        ],
+    )
     ex = ptxlab.explore(HALF)
     rng = np.random.default_rng(1)
     ex.A, ex.B, ex.C = rng.normal(size=(16, 16)), rng.normal(size=(16, 8)), rng.normal(size=(16, 8)) * 1000
     said: list[tuple[str, bool]] = []
-    ex.view.observe(lambda change: said.append((change.new["gpu"]["says"], change.new["gpu"]["busy"])), "tools")
+    ex.view.observe(
+        lambda change: said.append((change.new["gpu"]["says"], change.new["gpu"]["busy"])), "tools"
+    )
     ex._on_message(None, {"do": "gpu"}, None)
     assert said[:2] == [("compiling for sm_80 …", True), ("running on sm_80 …", True)]
     assert said[-1][0].startswith("the GPU took ") and not said[-1][1]
@@ -499,7 +561,9 @@ def test_the_gpu_button_says_what_it_does(monkeypatch: pytest.MonkeyPatch) -> No
         ex.run()
 
 
-@pytest.mark.parametrize("mnemonic", [HALF, SPARSE, NVF4, "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"])
+@pytest.mark.parametrize(
+    "mnemonic", [HALF, SPARSE, NVF4, "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"]
+)
 def test_a_selection_chooses_its_lane(mnemonic: str) -> None:
     """As a click does: of several holders the one that is read; a cell that no lane holds leaves the lane."""
     ex = ptxlab.explore(mnemonic)
@@ -515,5 +579,10 @@ def test_a_selection_chooses_its_lane(mnemonic: str) -> None:
         for column in range(ins.k):
             ex.lane = 31
             ex.selection = "A", 4, column
-            lanes = {place.lane for at in range(ins.a.shape[1]) if ex.bench.positions()[4, at] == column for place in ins.a.where(4, at)}
+            lanes = {
+                place.lane
+                for at in range(ins.a.shape[1])
+                if ex.bench.positions()[4, at] == column
+                for place in ins.a.where(4, at)
+            }
             assert ({ex.lane} if kept[column] else {31}) == (lanes or {31})

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ptxlab
-from ptxlab.widgets.wire import difference
+from ptxlab.explorer.protocol import difference
 
 pytest.importorskip("anywidget")
 from ipywidgets.widgets.widget import _put_buffers, _remove_buffers
@@ -36,7 +36,10 @@ def patched(old: Any, change: dict[str, Any]) -> Any:
     if "parts" in change:
         return {**old, **{name: patched(old[name], part) for name, part in change["parts"].items()}}
     if isinstance(change["at"], list):
-        return [change["to"][change["at"].index(index)] if index in change["at"] else item for index, item in enumerate(old)]
+        return [
+            change["to"][change["at"].index(index)] if index in change["at"] else item
+            for index, item in enumerate(old)
+        ]
     found = bytearray(old)
     for index in range(0, len(change["at"]), 4):
         place = 4 * int.from_bytes(change["at"][index : index + 4], "little")
@@ -98,7 +101,9 @@ def edits(ex: Any) -> list[Any]:
         lambda: setattr(ex, "against", None),
     ]
     if "E" in bench.names:
-        found.append(lambda: ex.change(lambda bench: bench.set_values("A", np.eye(rows, columns))))  # other nibbles
+        found.append(
+            lambda: ex.change(lambda bench: bench.set_values("A", np.eye(rows, columns)))
+        )  # other nibbles
     if "SFA" in bench.names:
         found.append(lambda: ex.change(lambda bench: bench.set_cell("SFA", 3, 1, "2")))
     return found
@@ -118,7 +123,10 @@ def test_a_page_has_what_python_has(kind: str) -> None:
     assert page.has_it_all()
 
 
-@pytest.mark.parametrize(("kind", "most"), [("dense", 3_000), ("sparse", 4_000), ("f64", 2_500), ("wide", 20_000), ("wide sparse", 20_000)])
+@pytest.mark.parametrize(
+    ("kind", "most"),
+    [("dense", 3_000), ("sparse", 4_000), ("f64", 2_500), ("wide", 20_000), ("wide sparse", 20_000)],
+)
 def test_one_cell_is_few_bytes(kind: str, most: int) -> None:
     ex = ptxlab.explore(KINDS[kind])
     ex.A, ex.C = np.zeros(ex.A.shape), np.zeros(ex.C.shape)

@@ -14,9 +14,11 @@ import numpy as np
 import pytest
 
 import ptxlab
-from ptxlab import PtxlabError, describe, figures, palette
-from ptxlab.catalog import products
-from ptxlab.figures.drawing import draw, fill, ink
+from ptxlab import PtxlabError, figures
+from ptxlab import views as describe
+from ptxlab.instruction import mma_instructions
+from ptxlab.views import palette
+from ptxlab.views.figures.drawing import draw, fill, ink
 
 S4 = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
 SP_S4 = ptxlab.instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
@@ -26,7 +28,7 @@ WGMMA = ptxlab.instruction("wgmma.mma_async.sp.sync.aligned.m64n24k64.f32.e4m3.e
 LARGE = ptxlab.instruction("wgmma.mma_async.sp.sync.aligned.m64n256k64.f32.e4m3.e4m3")
 F16 = ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
 F64 = ptxlab.instruction("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64")
-SCALED = next(ins for ins in products("mma") if ins.scale_vec == 4)
+SCALED = next(ins for ins in mma_instructions("mma") if ins.scale_vec == 4)
 
 PICTURES = {
     "A s4": describe.fragment(S4, "A"),
@@ -48,9 +50,15 @@ PICTURES = {
     "B wgmma": describe.fragment(WGMMA, "B", swizzle=128),
     "scales": describe.scales(SCALED),
     "lane": describe.lane(S4, "A", 5, np.zeros((32, 4), np.uint32)),
-    "trace f16": describe.trace(F16.trace(np.full((16, 16), 0.1), np.full((16, 8), 3), np.full((16, 8), 2.0**-30), 0, 0)),
-    "trace s4": describe.trace(S4.trace(np.full((16, 64), 7), np.full((64, 8), 7), np.full((16, 8), 2**31 - 1), 0, 0)),
-    "trace f64": describe.trace(F64.trace(np.full((8, 4), 0.1), np.full((4, 8), -3), np.full((8, 8), 2.0**-300), 7, 7)),
+    "trace f16": describe.trace(
+        F16.trace(np.full((16, 16), 0.1), np.full((16, 8), 3), np.full((16, 8), 2.0**-30), 0, 0)
+    ),
+    "trace s4": describe.trace(
+        S4.trace(np.full((16, 64), 7), np.full((64, 8), 7), np.full((16, 8), 2**31 - 1), 0, 0)
+    ),
+    "trace f64": describe.trace(
+        F64.trace(np.full((8, 4), 0.1), np.full((4, 8), -3), np.full((8, 8), 2.0**-300), 7, 7)
+    ),
     "values s4": describe.values(S4, "A", np.tile(np.arange(-8, 8), (16, 4))),
     "values sparse tf32": describe.values(SP_TF32, "A", np.tile([0, -1 / 3], (16, 8)), lane=5),
     "values D wgmma, one warp": describe.values(WGMMA, "D", np.arange(64 * 24).reshape(64, 24), warp=1),
@@ -65,7 +73,15 @@ def picture(request: pytest.FixtureRequest) -> describe.Picture:
 
 
 #: Hues of the bits of a trace; what is lost or rounded off is grey.
-ROLES = {"kept": "sky", "lost": "grey", "rounded": "grey", "sum": "orange", "result": "green", "exponent": "yellow", "odd": "purple"}
+ROLES = {
+    "kept": "sky",
+    "lost": "grey",
+    "rounded": "grey",
+    "sum": "orange",
+    "result": "green",
+    "exponent": "yellow",
+    "odd": "purple",
+}
 
 
 def labels(picture: describe.Picture) -> list[str]:
@@ -98,7 +114,9 @@ def test_plotly_gets_the_colours_hover_texts_and_labels_of_the_picture(picture: 
 
 def test_labels_fit_their_cells_and_the_picture_a_page(picture: describe.Picture) -> None:
     drawing = draw(picture)
-    assert drawing.width <= (880 if picture is PICTURES["trace f64"] else 848)  # 53 bits and a margin cannot be folded
+    assert drawing.width <= (
+        880 if picture is PICTURES["trace f64"] else 848
+    )  # 53 bits and a margin cannot be folded
     assert all(word.size >= 9 for word in drawing.words)
     for panel in drawing.panels:
         for cell in panel.grid.cells:
@@ -108,7 +126,12 @@ def test_labels_fit_their_cells_and_the_picture_a_page(picture: describe.Picture
         assert panel.x[-1] <= drawing.width
         assert panel.y[-1] <= drawing.height
     for word in drawing.words:
-        wide = len(word.text) * word.size * (0.6 if word.mono else 0.55) * {"start": 1, "middle": 0.5, "end": 0}[word.anchor]
+        wide = (
+            len(word.text)
+            * word.size
+            * (0.6 if word.mono else 0.55)
+            * {"start": 1, "middle": 0.5, "end": 0}[word.anchor]
+        )
         assert 0 <= word.x <= word.x + wide <= drawing.width, word.text
         assert 0 <= word.y <= drawing.height
 
@@ -150,12 +173,34 @@ def test_svg_is_well_formed_and_says_the_same(picture: describe.Picture) -> None
     assert Counter(labels(picture)) <= Counter(texts)
     titles = [title.text for title in root.iter(f"{space}title")]
     assert titles[0] == picture.title
-    assert Counter(titles[1:]) == Counter(grid.hover[cell.row, cell.column] for grid in picture.grids for cell in grid.cells if cell.role != "blank")
+    assert Counter(titles[1:]) == Counter(
+        grid.hover[cell.row, cell.column]
+        for grid in picture.grids
+        for cell in grid.cells
+        if cell.role != "blank"
+    )
 
 
 def test_the_bits_of_a_trace_can_be_read_on_their_colours() -> None:
-    cells = [cell for name, picture in PICTURES.items() if name.startswith("trace") for grid in picture.grids for cell in grid.cells]
-    assert {cell.role for cell in cells} >= {"sign", "kept", "lost", "sum", "rounded", "result", "exact", "other", "exponent", "blank"}
+    cells = [
+        cell
+        for name, picture in PICTURES.items()
+        if name.startswith("trace")
+        for grid in picture.grids
+        for cell in grid.cells
+    ]
+    assert {cell.role for cell in cells} >= {
+        "sign",
+        "kept",
+        "lost",
+        "sum",
+        "rounded",
+        "result",
+        "exact",
+        "other",
+        "exponent",
+        "blank",
+    }
     assert min(palette.contrast(ink(cell), fill(cell)) for cell in cells) >= 4.5
 
 
@@ -165,7 +210,9 @@ def test_the_cut_is_a_line_that_svg_and_plotly_draw() -> None:
     (at, first, stop), *_ = grid.column_rules
     x, top, bottom = (float(each) for each in (panel.x[at], panel.y[first], panel.y[stop]))
     assert f'd="M{x:g} {top:g}V{bottom:g}"' in figures.svg(picture)
-    lines = [trace for trace in figures.chart(picture).data if trace.type == "scatter" and trace.mode == "lines"]
+    lines = [
+        trace for trace in figures.chart(picture).data if trace.type == "scatter" and trace.mode == "lines"
+    ]
     assert any({(x, top), (x, bottom)} <= set(zip(line.x, line.y, strict=True)) for line in lines)
 
 
@@ -180,7 +227,9 @@ def test_public_figures() -> None:
     assert figures.scales(SCALED, thread_id_b=2).data[2].name.endswith("thread-id 2")
 
 
-@pytest.mark.parametrize(("shape", "lettered"), [((16, 8), True), ((16, 24), True), ((16, 64), False), ((64, 256), False)])
+@pytest.mark.parametrize(
+    ("shape", "lettered"), [((16, 8), True), ((16, 24), True), ((16, 64), False), ((64, 256), False)]
+)
 def test_matrix(shape: tuple[int, int], lettered: bool, rng: np.random.Generator) -> None:
     values = rng.integers(-9, 9, shape)
     figure = figures.matrix(values, "D")
@@ -194,8 +243,12 @@ def test_matrix(shape: tuple[int, int], lettered: bool, rng: np.random.Generator
         figures.matrix(values[0])
 
 
-@pytest.mark.parametrize("make", [lambda: figures.fragment(S4, "C"), lambda: figures.matrix([[1, -2]])], ids=["fragment", "matrix"])
-def test_a_notebook_gets_a_style_for_dark_themes_that_touches_no_other_figure(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "make", [lambda: figures.fragment(S4, "C"), lambda: figures.matrix([[1, -2]])], ids=["fragment", "matrix"]
+)
+def test_a_notebook_gets_a_style_for_dark_themes_that_touches_no_other_figure(
+    make: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The style asks for a class that Plotly makes of the `uid` of a trace; only what is shown has it, not the figure itself."""
     display, renderers = pytest.importorskip("IPython.display"), pytest.importorskip("plotly.io").renderers
     monkeypatch.setattr(renderers, "default", "plotly_mimetype")
@@ -217,12 +270,16 @@ def test_html_is_one_file_that_works_offline(tmp_path: Path) -> None:
     assert "<script src=" not in text.replace("'", '"')
 
 
-def test_svg_of_a_figure_is_our_own_unless_the_figure_was_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_svg_of_a_figure_is_our_own_unless_the_figure_was_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     picture, figure = describe.fragment(S4, "C"), figures.fragment(S4, "C")
     for what in (picture, figure):
         assert figures.save(what, tmp_path / "c.svg").read_text(encoding="utf-8") == figures.svg(picture)
     written = []
-    monkeypatch.setattr(type(figure), "write_image", lambda self, to, scale: written.append((self, to.name, scale)))
+    monkeypatch.setattr(
+        type(figure), "write_image", lambda self, to, scale: written.append((self, to.name, scale))
+    )
     figure.update_layout(paper_bgcolor="black")
     figures.save(figure, tmp_path / "c.svg")
     figures.save(figures.matrix([[1, 2]]), tmp_path / "d.png")
@@ -236,11 +293,18 @@ def test_pdf_has_one_page_of_lines_and_letters_and_png_two_pixels_for_one(
     monkeypatch.setenv("BROWSER_PATH", chromium_path)
     drawing = draw(describe.fragment(S4, "C"))
     page = figures.save(figures.fragment(S4, "C"), tmp_path / "c.pdf").read_bytes()
-    assert len(re.findall(rb"/Type /Page\b", page)) == 1 and b"/Subtype /Image" not in page and b"/ToUnicode" in page
+    assert (
+        len(re.findall(rb"/Type /Page\b", page)) == 1
+        and b"/Subtype /Image" not in page
+        and b"/ToUnicode" in page
+    )
     (box,) = re.findall(rb"/MediaBox \[0 0 ([\d.]+) ([\d.]+)\]", page)
     assert [float(points) / 0.75 for points in box] == pytest.approx([drawing.width, drawing.height], abs=1)
     image = figures.save(describe.fragment(S4, "C"), tmp_path / "c.png").read_bytes()
-    assert image.startswith(b"\x89PNG") and struct.unpack(">II", image[16:24]) == (2 * drawing.width, 2 * drawing.height)
+    assert image.startswith(b"\x89PNG") and struct.unpack(">II", image[16:24]) == (
+        2 * drawing.width,
+        2 * drawing.height,
+    )
 
 
 def test_save_says_what_is_wrong(tmp_path: Path) -> None:
@@ -254,7 +318,9 @@ def test_save_says_what_is_wrong(tmp_path: Path) -> None:
         def write_image(self, *args: object, **options: object) -> None:
             raise RuntimeError("Chrome not found\nand more")
 
-    with pytest.raises(PtxlabError, match=r"c\.png could not be written \(Chrome not found\); it needs kaleido"):
+    with pytest.raises(
+        PtxlabError, match=r"c\.png could not be written \(Chrome not found\); it needs kaleido"
+    ):
         figures.save(Broken(), tmp_path / "c.png")
 
 
@@ -270,9 +336,21 @@ def test_without_plotly_a_sentence_and_the_svg(monkeypatch: pytest.MonkeyPatch) 
 #: Machado, Oliveira and Fernandes 2009, severity 1.0, on linear RGB.
 SIGHT = {
     "full": np.eye(3),
-    "protanopia": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
-    "deuteranopia": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
-    "tritanopia": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]],
+    "protanopia": [
+        [0.152286, 1.052583, -0.204868],
+        [0.114503, 0.786281, 0.099216],
+        [-0.003882, -0.048116, 1.051998],
+    ],
+    "deuteranopia": [
+        [0.367322, 0.860646, -0.227968],
+        [0.280085, 0.672501, 0.047413],
+        [-0.011820, 0.042940, 0.968881],
+    ],
+    "tritanopia": [
+        [1.255528, -0.076749, -0.178779],
+        [-0.078411, 0.930809, 0.147602],
+        [0.004733, 0.691367, 0.303900],
+    ],
 }
 
 
@@ -285,7 +363,13 @@ def lab(colour: str, sight: str) -> np.ndarray:
     value = np.array([int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)])
     linear = np.where(value <= 0.04045, value / 12.92, ((value + 0.055) / 1.055) ** 2.4)
     seen = np.clip(np.asarray(SIGHT[sight]) @ linear, 0, 1)
-    to_xyz = np.array([[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.0721750], [0.0193339, 0.1191920, 0.9503041]])
+    to_xyz = np.array(
+        [
+            [0.4124564, 0.3575761, 0.1804375],
+            [0.2126729, 0.7151522, 0.0721750],
+            [0.0193339, 0.1191920, 0.9503041],
+        ]
+    )
     x = to_xyz @ seen / np.array([0.95047, 1, 1.08883])
     f = np.where(x > 216 / 24389, np.cbrt(x), (24389 / 27 * x + 16) / 116)
     return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
@@ -298,15 +382,24 @@ def test_neighbouring_groups_and_shades_can_be_told_apart(sight: str) -> None:
         below = (lane + 4) % 32
         assert np.linalg.norm(seen[lane] - seen[below]) > 5 * JUST_NOTICEABLE, f"lanes {lane} and {below}"
         if lane % 4 < 3:
-            assert np.linalg.norm(seen[lane] - seen[lane + 1]) > JUST_NOTICEABLE, f"lanes {lane} and {lane + 1}"
+            assert np.linalg.norm(seen[lane] - seen[lane + 1]) > JUST_NOTICEABLE, (
+                f"lanes {lane} and {lane + 1}"
+            )
 
 
 @pytest.mark.parametrize("sight", SIGHT)
 def test_signs_and_sizes_of_a_map_of_values_can_be_told_apart(sight: str) -> None:
-    low, zero, high = (lab(fill(describe.Cell(0, 0, 1, 1, (), heat=heat)), sight) for heat in (-0.5, 0.0, 0.5))
-    assert min(np.linalg.norm(low - zero), np.linalg.norm(high - zero), np.linalg.norm(low - high)) > 5 * JUST_NOTICEABLE
+    low, zero, high = (
+        lab(fill(describe.Cell(0, 0, 1, 1, (), heat=heat)), sight) for heat in (-0.5, 0.0, 0.5)
+    )
+    assert (
+        min(np.linalg.norm(low - zero), np.linalg.norm(high - zero), np.linalg.norm(low - high))
+        > 5 * JUST_NOTICEABLE
+    )
     light = [lab(fill(describe.Cell(0, 0, 1, 1, (), heat=i / 16)), sight)[0] for i in range(-16, 17)]
-    assert (np.diff(light[:17]) > 0).all() and (np.diff(light[16:]) < 0).all()  # also in grey: the darker the larger
+    assert (np.diff(light[:17]) > 0).all() and (
+        np.diff(light[16:]) < 0
+    ).all()  # also in grey: the darker the larger
 
 
 def test_text_is_readable_on_every_colour() -> None:

@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 
 import ptxlab
-from ptxlab import PtxlabError, describe, figures, palette
-from ptxlab.catalog import products
-from ptxlab.describe.values import number
-from ptxlab.figures.drawing import draw
-from ptxlab.instruction import Instruction
+from ptxlab import Instruction, PtxlabError, figures
+from ptxlab import views as describe
+from ptxlab.instruction import mma_instructions
+from ptxlab.views import palette
+from ptxlab.views.figures.drawing import draw
+from ptxlab.views.values import number
 
 S4 = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
 SP_S4 = ptxlab.instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
@@ -25,9 +26,11 @@ QUADS = ptxlab.instruction("mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32")
 F64 = ptxlab.instruction("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64")
 B1 = ptxlab.instruction("wmma.mma.xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32")
 WGMMA = ptxlab.instruction("wgmma.mma_async.sp.sync.aligned.m64n24k64.f32.e4m3.e4m3")
-SCALED = next(ins for ins in products("mma") if ins.scale_vec == 4)
+SCALED = next(ins for ins in mma_instructions("mma") if ins.scale_vec == 4)
 ALL = [S4, SP_S4, SP_TF32, F16, QUADS, F64, B1, WGMMA, SCALED]
-MATRICES = [(ins, name) for ins in ALL for name in ("A", "stored", "B", "C", "D") if ins.sparse or name != "stored"]
+MATRICES = [
+    (ins, name) for ins in ALL for name in ("A", "stored", "B", "C", "D") if ins.sparse or name != "stored"
+]
 
 
 def matrix(ins: Instruction, name: str, rng: np.random.Generator) -> np.ndarray:
@@ -41,8 +44,14 @@ def factors(ins: Instruction, rng: np.random.Generator) -> tuple[np.ndarray, np.
     return matrix(ins, "A", rng), matrix(ins, "B", rng)
 
 
-@pytest.mark.parametrize(("ins", "name"), MATRICES, ids=lambda value: value if isinstance(value, str) else value.shape + value.family)
-def test_every_number_stands_at_the_lane_that_holds_it(ins: Instruction, name: str, rng: np.random.Generator) -> None:
+@pytest.mark.parametrize(
+    ("ins", "name"),
+    MATRICES,
+    ids=lambda value: value if isinstance(value, str) else value.shape + value.family,
+)
+def test_every_number_stands_at_the_lane_that_holds_it(
+    ins: Instruction, name: str, rng: np.random.Generator
+) -> None:
     given = matrix(ins, name, rng)
     (grid,) = describe.values(ins, name, given, colour="lane").grids
     stored = ins.a if name in ("A", "stored") else ins.operand(name)
@@ -53,7 +62,9 @@ def test_every_number_stands_at_the_lane_that_holds_it(ins: Instruction, name: s
     cells = {(cell.row, cell.column): cell for cell in grid.cells}
     for row, column in [(0, 0), (1, 3), *(tuple(at) for at in rng.integers(0, given.shape, (40, 2)))]:
         cell, said = cells[row, column], grid.hover[row, column]
-        assert said.startswith(f"{'stored ' * (name == 'stored')}{stored.name}[{row}][{column}] = {given[row, column]}, code 0x")
+        assert said.startswith(
+            f"{'stored ' * (name == 'stored')}{stored.name}[{row}][{column}] = {given[row, column]}, code 0x"
+        )
         if stored.layout is None:
             assert cell.lane is None and "in shared memory" in said
         elif ins.sparse and name == "A" and (row, column) not in columns:
@@ -62,7 +73,10 @@ def test_every_number_stands_at_the_lane_that_holds_it(ins: Instruction, name: s
         else:
             place = stored.where(row, columns.get((row, column), column))[0]
             assert cell.lane == place.lane
-            assert f"lane {place.lane}, element {stored.name.lower()}{place.element}\nregister {place.register}, bits [" in said
+            assert (
+                f"lane {place.lane}, element {stored.name.lower()}{place.element}\nregister {place.register}, bits ["
+                in said
+            )
             assert cell.text in (str(given[row, column]), "")
 
 
@@ -74,9 +88,17 @@ def test_what_stands_in_the_cells_and_what_the_colours_say(rng: np.random.Genera
     assert binary.at(7, 7).text == "1101"
     (held,) = describe.values(F16, "A", given, shown="lane", colour="register").grids
     assert held.at(9, 3).text == "T5:a3"
-    assert [held.at(row, column).lane for row, column in ((0, 0), (8, 0), (0, 8), (8, 8))] == [1, 5, 9, 13]  # registers 0 to 3: a hue each
+    assert [held.at(row, column).lane for row, column in ((0, 0), (8, 0), (0, 8), (8, 8))] == [
+        1,
+        5,
+        9,
+        13,
+    ]  # registers 0 to 3: a hue each
     (warps,) = describe.values(WGMMA, "D", np.zeros((64, 24)), colour="warp").grids
-    assert len({warps.at(row, 0).lane for row in (0, 16, 32, 48)}) == 4 and warps.at(0, 0).lane == warps.at(15, 23).lane
+    assert (
+        len({warps.at(row, 0).lane for row in (0, 16, 32, 48)}) == 4
+        and warps.at(0, 0).lane == warps.at(15, 23).lane
+    )
     (heated,) = describe.values(F64, "C", [[-4, 0, 2, 1, 0, 0, 0, 0]] * 8, colour="value").grids
     assert [heated.at(0, column).heat for column in range(4)] == [-1, 0, 0.5, 0.25]
     (plain,) = describe.values(F16, "A", given, colour="nothing").grids
@@ -87,10 +109,16 @@ def test_registers_and_codes_show_the_same_as_their_matrix(rng: np.random.Genera
     given = matrix(SP_S4, "A", rng)
     stored, nibbles = SP_S4.compress(given)
     whole = describe.values(SP_S4, "A", given)
-    for same in ({"codes": SP_S4.a.dtype.encode(given)}, {"registers": SP_S4.a.pack(stored), "nibbles": nibbles}):
+    for same in (
+        {"codes": SP_S4.a.dtype.encode(given)},
+        {"registers": SP_S4.a.pack(stored), "nibbles": nibbles},
+    ):
         again = describe.values(SP_S4, "A", **same)
         assert again.grids[0].cells == whole.grids[0].cells and again.subtitle == whole.subtitle
-    assert describe.values(SP_S4, "stored", registers=SP_S4.a.pack(stored)).grids[0].cells == describe.values(SP_S4, "stored", stored).grids[0].cells
+    assert (
+        describe.values(SP_S4, "stored", registers=SP_S4.a.pack(stored)).grids[0].cells
+        == describe.values(SP_S4, "stored", stored).grids[0].cells
+    )
     assert describe.values(SP_S4, "E", nibbles).title == describe.metadata(SP_S4, nibbles).title
 
 
@@ -119,11 +147,20 @@ def test_marked_cells_a_lane_in_the_focus_and_one_warp() -> None:
     [
         ({"matrix": np.zeros((16, 32))}, r"A: found shape \(16, 32\); it takes \[..., 16, 64\]"),
         ({}, "values of A: found nothing; it takes one of matrix, codes, registers"),
-        ({"matrix": np.zeros((16, 64)), "shown": "octal"}, "shown='octal': it is one of value, hex, binary, lane"),
-        ({"matrix": np.zeros((16, 64)), "colour": "blue"}, "colour='blue': it is one of auto, lane, register"),
+        (
+            {"matrix": np.zeros((16, 64)), "shown": "octal"},
+            "shown='octal': it is one of value, hex, binary, lane",
+        ),
+        (
+            {"matrix": np.zeros((16, 64)), "colour": "blue"},
+            "colour='blue': it is one of auto, lane, register",
+        ),
         ({"matrix": np.zeros((16, 64)), "lane": 32}, "lane 32 does not exist"),
         ({"matrix": np.ones((16, 64))}, "4 of the 4 pairs are non-zero"),
-        ({"registers": np.zeros((32, 2), np.uint32)}, "hold its stored half: ask for 'stored', or give the nibbles too"),
+        (
+            {"registers": np.zeros((32, 2), np.uint32)},
+            "hold its stored half: ask for 'stored', or give the nibbles too",
+        ),
         ({"matrix": np.zeros((16, 64)), "marked": [[True]]}, r"marked: found shape \(1, 1\)"),
     ],
 )
@@ -136,7 +173,9 @@ def test_values_say_what_is_wrong(options: dict[str, object], said: str) -> None
 
 
 @pytest.mark.parametrize("ins", [S4, SP_S4, SP_TF32, F16, SCALED], ids=lambda ins: ins.shape + ins.family)
-def test_the_product_shows_what_is_multiplied_and_what_comes_out(ins: Instruction, rng: np.random.Generator) -> None:
+def test_the_product_shows_what_is_multiplied_and_what_comes_out(
+    ins: Instruction, rng: np.random.Generator
+) -> None:
     A, B = factors(ins, rng)
     grids = {re.split(r" \d+x", grid.title)[0]: grid for grid in describe.product(ins, A, B).grids}
     assert grids["D"].spot == (1, 1) and grids["B"].spot == (0, 1) and grids["A"].spot == (1, 0)
@@ -147,15 +186,21 @@ def test_the_product_shows_what_is_multiplied_and_what_comes_out(ins: Instructio
         assert grids["B"].at(row, column).text == str(B[row, column])
     if ins.sparse:
         stored, nibbles = ins.compress(A)
-        for row, column in rng.integers(0, stored.shape, (20, 2)):  # two columns of dense A wide: chunk stands over chunk
+        for row, column in rng.integers(
+            0, stored.shape, (20, 2)
+        ):  # two columns of dense A wide: chunk stands over chunk
             assert grids["stored A"].at(row, 2 * column).text == str(stored[row, column])
         width = ins.k // nibbles.shape[1]
-        assert [grids["metadata E"].at(0, chunk * width).text for chunk in range(ins.k // width)] == [f"{nibble:04b}" for nibble in nibbles[0]]
+        assert [grids["metadata E"].at(0, chunk * width).text for chunk in range(ins.k // width)] == [
+            f"{nibble:04b}" for nibble in nibbles[0]
+        ]
     if ins.scale_a is not None:
         assert grids["scales of A"].at(3, 17).text == "1" and grids["scales of B"].shape == B.shape
 
 
-@pytest.mark.parametrize("ins", [S4, SP_TF32, QUADS, SCALED, WGMMA, B1], ids=lambda ins: ins.shape + ins.family)
+@pytest.mark.parametrize(
+    "ins", [S4, SP_TF32, QUADS, SCALED, WGMMA, B1], ids=lambda ins: ins.shape + ins.family
+)
 def test_rows_and_columns_of_the_product_stand_in_line(ins: Instruction, rng: np.random.Generator) -> None:
     drawing = draw(describe.product(ins, *factors(ins, rng), np.zeros(ins.c.shape)))
     at = {panel.grid.title.split()[0]: panel for panel in drawing.panels}
@@ -166,7 +211,9 @@ def test_rows_and_columns_of_the_product_stand_in_line(ins: Instruction, rng: np
         assert (at["stored"].x == at["A"].x).all() and (at["metadata"].x == at["A"].x).all()
         assert at["stored"].y[-1] < at["metadata"].y[0] < at["metadata"].y[-1] < at["A"].y[0]
     boxes = [(panel.x[0], panel.y[0], panel.x[-1], panel.y[-1]) for panel in drawing.panels]
-    assert all(a[2] < b[0] or b[2] < a[0] or a[3] < b[1] or b[3] < a[1] for a in boxes for b in boxes if a != b)
+    assert all(
+        a[2] < b[0] or b[2] < a[0] or a[3] < b[1] or b[3] < a[1] for a in boxes for b in boxes if a != b
+    )
     for word in drawing.words:
         wide = len(word.text) * word.size * (0.6 if word.mono else 0.55)
         left = word.x - wide * {"start": 0, "middle": 0.5, "end": 1}[word.anchor]
@@ -180,7 +227,9 @@ def test_four_products_stand_on_a_diagonal(rng: np.random.Generator) -> None:
     for i in range(4):
         block = slice(8 * i, 8 * i + 8)
         exact = A[block] @ B[:, block]
-        assert [[d.at(8 * i + row, 8 * i + column).text for column in range(8)] for row in range(8)] == [[str(each) for each in row] for row in exact]
+        assert [[d.at(8 * i + row, 8 * i + column).text for column in range(8)] for row in range(8)] == [
+            [str(each) for each in row] for row in exact
+        ]
         assert d.at(8 * i, (8 * i + 8) % 32).role == "blank"
 
 
@@ -190,7 +239,9 @@ def test_the_product_without_numbers_says_who_holds_what() -> None:
     assert grids["lanes"].at(1, 1).text == "T5"
     assert {cell.text.split(":")[0] for cell in grids["B"].cells if cell.state == "mark"} == {"T5"}
     shared = describe.product(ptxlab.instruction("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16")).grids
-    assert [cell.text for grid in shared for cell in grid.cells if "shared" in cell.text] == ["B: in shared memory"]
+    assert [cell.text for grid in shared for cell in grid.cells if "shared" in cell.text] == [
+        "B: in shared memory"
+    ]
 
 
 def test_what_is_too_large_for_letters_is_a_map_of_its_values(rng: np.random.Generator) -> None:
@@ -199,13 +250,20 @@ def test_what_is_too_large_for_letters_is_a_map_of_its_values(rng: np.random.Gen
     root = ET.fromstring(figures.svg(picture))
     space = "{http://www.w3.org/2000/svg}"
     fills = Counter(path.get("fill") for path in root.iter(f"{space}path") if path.get("fill"))
-    assert 10 < sum(fills.values()) <= 5 * 34  # a path for each colour of a matrix, not a rectangle for each element
+    assert (
+        10 < sum(fills.values()) <= 5 * 34
+    )  # a path for each colour of a matrix, not a rectangle for each element
     heat = figures.chart(picture).data[0]
     assert heat.text[0, 0].startswith("stored A[0][0] = ")
-    assert describe.product(S4, *factors(S4, rng), shown="lane").subtitle == describe.product(S4).subtitle  # holders one by one have no room
+    assert (
+        describe.product(S4, *factors(S4, rng), shown="lane").subtitle == describe.product(S4).subtitle
+    )  # holders one by one have no room
 
 
-@pytest.mark.parametrize(("A", "B", "said"), [(np.zeros((16, 64)), None, "found only A"), (None, np.zeros((64, 8)), "found only B")])
+@pytest.mark.parametrize(
+    ("A", "B", "said"),
+    [(np.zeros((16, 64)), None, "found only A"), (None, np.zeros((64, 8)), "found only B")],
+)
 def test_a_product_needs_both_factors(A: np.ndarray | None, B: np.ndarray | None, said: str) -> None:
     with pytest.raises(PtxlabError, match=said):
         describe.product(S4, A, B)
@@ -232,12 +290,26 @@ def test_numbers_are_short(value: float, said: str) -> None:
 
 def test_a_picture_in_a_notebook_takes_paper_and_ink_from_the_theme_and_a_file_does_not() -> None:
     trace = F16.trace(np.full((16, 16), 0.1), np.full((16, 8), 3), np.full((16, 8), 2.0**-30), 0, 0)
-    for shown, text in ((trace._repr_html_(), trace.svg()), (describe.fragment(S4, "A")._repr_html_(), figures.svg(describe.fragment(S4, "A")))):
-        assert f'fill="var(--jp-layout-color0, {palette.PAPER})"' in shown and f'stroke="var(--jp-content-font-color0, {palette.INK})"' in shown
+    for shown, text in (
+        (trace._repr_html_(), trace.svg()),
+        (describe.fragment(S4, "A")._repr_html_(), figures.svg(describe.fragment(S4, "A"))),
+    ):
+        assert (
+            f'fill="var(--jp-layout-color0, {palette.PAPER})"' in shown
+            and f'stroke="var(--jp-content-font-color0, {palette.INK})"' in shown
+        )
         assert "var(" not in text
         root = ET.fromstring(shown)
-        words = [word for word in root.iter("{http://www.w3.org/2000/svg}text") if word.get("fill", "").startswith("#")]
-        assert {word.get("fill") for word in words} <= {palette.INK, palette.PAPER, palette.mix(palette.INK, 0.78)}  # on cells of full colour only
+        words = [
+            word
+            for word in root.iter("{http://www.w3.org/2000/svg}text")
+            if word.get("fill", "").startswith("#")
+        ]
+        assert {word.get("fill") for word in words} <= {
+            palette.INK,
+            palette.PAPER,
+            palette.mix(palette.INK, 0.78),
+        }  # on cells of full colour only
 
 
 @pytest.mark.parametrize(
@@ -250,7 +322,11 @@ def test_a_picture_in_a_notebook_takes_paper_and_ink_from_the_theme_and_a_file_d
         ("stored", {"matrix": np.zeros((16, 32))}, f"Stored A of {SP_S4.mnemonic}"),
         ("metadata", {"selector": 1}, f"Metadata E of {SP_S4.mnemonic}"),
         ("lane", {"lane": 7}, f"Lane 7 of {SP_S4.mnemonic}"),
-        ("trace", {"A": np.zeros((16, 64)), "B": np.zeros((64, 8)), "row": 2, "col": 1}, f"D[2][1] = 0 of {SP_S4.mnemonic}"),
+        (
+            "trace",
+            {"A": np.zeros((16, 64)), "B": np.zeros((64, 8)), "row": 2, "col": 1},
+            f"D[2][1] = 0 of {SP_S4.mnemonic}",
+        ),
     ],
 )
 def test_an_instruction_draws_what_is_asked_for(what: str, options: dict[str, object], title: str) -> None:
@@ -258,7 +334,10 @@ def test_an_instruction_draws_what_is_asked_for(what: str, options: dict[str, ob
 
 
 def test_an_instruction_says_what_it_can_draw() -> None:
-    with pytest.raises(PtxlabError, match=r"no figure 'E' of .*; there are product, A, B, C, D, stored, metadata, lane, trace"):
+    with pytest.raises(
+        PtxlabError,
+        match=r"no figure 'E' of .*; there are product, A, B, C, D, stored, metadata, lane, trace",
+    ):
         SP_S4.figure("E")
     assert SCALED.figure("scales", thread_id_a=1).layout.meta["title"].startswith("Block scales")
 
@@ -266,7 +345,10 @@ def test_an_instruction_says_what_it_can_draw() -> None:
 def test_scales_and_registers_show_their_values(rng: np.random.Generator) -> None:
     scales = 2.0 ** rng.integers(-2, 3, SCALED.scale_a.shape)
     grid = describe.scales(SCALED, scales).grids[0]
-    assert all(float(grid.at(row, column).lines[-1]) == scales[row, column] for row, column in np.ndindex(scales.shape))
+    assert all(
+        float(grid.at(row, column).lines[-1]) == scales[row, column]
+        for row, column in np.ndindex(scales.shape)
+    )
     given = matrix(S4, "A", rng)
     grids = {grid.title[0]: grid for grid in describe.registers(S4, 9, {"A": S4.a.pack(given)}).grids}
     for place, row, column in S4.a.holds(9):
@@ -282,8 +364,8 @@ def test_scales_and_registers_show_their_values(rng: np.random.Generator) -> Non
 @pytest.mark.parametrize("ins", [SP_S4, SCALED, QUADS, WGMMA], ids=lambda ins: ins.shape + ins.family)
 def test_everything_on_the_bench_can_be_drawn(ins: Instruction) -> None:
     pytest.importorskip("anywidget")
-    from ptxlab.widgets.bench import Bench
-    from ptxlab.widgets.pictures import picture, pictures
+    from ptxlab.explorer.pictures import picture, pictures
+    from ptxlab.explorer.state import Bench
 
     bench = Bench(ins)
     for what in pictures(bench):
@@ -293,7 +375,10 @@ def test_everything_on_the_bench_can_be_drawn(ins: Instruction) -> None:
     for name in names:
         (grid,) = picture(bench, name).grids
         values = bench.values(name)
-        assert all(f" = {number(values[at], 9)}, code" in grid.hover[at] for at in ((0, 0), (3, 2), (values.shape[0] - 1, values.shape[1] - 1)))
+        assert all(
+            f" = {number(values[at], 9)}, code" in grid.hover[at]
+            for at in ((0, 0), (3, 2), (values.shape[0] - 1, values.shape[1] - 1))
+        )
 
 
 def test_the_explorer_draws_what_is_chosen_as_it_is_shown() -> None:
@@ -308,14 +393,16 @@ def test_the_explorer_draws_what_is_chosen_as_it_is_shown() -> None:
     assert ex.figure("lane").layout.meta["title"].startswith("Lane 9 of")
     ex.selection = "D", 4, 2
     assert ex.figure("trace").layout.meta["title"].startswith("D[4][2] = ")
-    with pytest.raises(PtxlabError, match="no figure 'F'; there are product, A, stored, metadata, B, C, D, lane, trace"):
+    with pytest.raises(
+        PtxlabError, match="no figure 'F'; there are product, A, stored, metadata, B, C, D, lane, trace"
+    ):
         ex.figure("F")
 
 
 def test_cells_that_differ_between_two_chips_are_outlined() -> None:
     pytest.importorskip("anywidget")
-    from ptxlab.widgets.bench import Bench
-    from ptxlab.widgets.pictures import picture
+    from ptxlab.explorer.pictures import picture
+    from ptxlab.explorer.state import Bench
 
     bench = Bench(F16)
     bench.set_values("A", np.full((16, 16), 0.1))

@@ -7,11 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ptxlab.arithmetic import fma
+from ptxlab.numerics import fma
 from tests import reference
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
-near_bottom = st.builds(lambda f, e: float(np.ldexp(f, e)), st.floats(-1, 1, allow_subnormal=False), st.integers(-560, -500))
+near_bottom = st.builds(
+    lambda f, e: float(np.ldexp(f, e)), st.floats(-1, 1, allow_subnormal=False), st.integers(-560, -500)
+)
 
 
 def code(value: float) -> int:
@@ -20,7 +22,12 @@ def code(value: float) -> int:
 
 @pytest.mark.parametrize("rounding", [None, "rz", "rm", "rp"])
 @settings(max_examples=150, deadline=None)
-@given(a=finite | near_bottom, b=finite | near_bottom, c=finite | near_bottom, cancel=st.sampled_from(["no", "exact", "nearly"]))
+@given(
+    a=finite | near_bottom,
+    b=finite | near_bottom,
+    c=finite | near_bottom,
+    cancel=st.sampled_from(["no", "exact", "nearly"]),
+)
 def test_fma_is_rounded_once(rounding: str | None, a: float, b: float, c: float, cancel: str) -> None:
     if cancel != "no":
         with np.errstate(over="ignore"):
@@ -36,4 +43,6 @@ def test_fma_where_something_is_not_finite() -> None:
     inf, nan = np.inf, np.nan
     assert float(fma(inf, 2.0, 1.0)) == inf
     assert float(fma(1e300, 1e300, -inf)) == -inf  # the product is finite
-    assert np.isnan(fma(np.array([inf, inf, nan, 1.0]), np.array([0.0, 1.0, 1.0, 1.0]), np.array([1.0, -inf, 1.0, nan]))).all()
+    assert np.isnan(
+        fma(np.array([inf, inf, nan, 1.0]), np.array([0.0, 1.0, 1.0, 1.0]), np.array([1.0, -inf, 1.0, nan]))
+    ).all()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import ptxlab
-from ptxlab.widgets import module
+from ptxlab.explorer import module
 
 FRONT = Path(ptxlab.__file__).parent / "widgets" / "front"
 FILES = sorted(FRONT.glob("*.js"))
@@ -21,14 +21,18 @@ def test_every_module_says_what_it_is_and_stays_small(file: Path) -> None:
     text = file.read_text(encoding="utf-8")
     assert text.startswith("// ") and text.count("\n") < 450
     for names, other in re.findall(r'^import \{ (.*) \} from "\./(\w+)\.js";$', text, flags=re.M):
-        exported = re.findall(r"^export (?:async )?(?:const|function|class) (\w+)", (FRONT / f"{other}.js").read_text(encoding="utf-8"), flags=re.M)
+        exported = re.findall(
+            r"^export (?:async )?(?:const|function|class) (\w+)",
+            (FRONT / f"{other}.js").read_text(encoding="utf-8"),
+            flags=re.M,
+        )
         body = re.sub(r"^import .*$", "", text, flags=re.M)
         for name in names.split(", "):
             assert name in exported, f"{file.name} imports {name}, which {other}.js does not export"
             assert re.search(rf"\b{name}\b", body), f"{file.name} imports {name} and does not use it"
-    assert text.count("\nimport ") == len(re.findall(r'^import \{ .* \} from "\./\w+\.js";$', text, flags=re.M)), (
-        "an import that the joining does not know"
-    )
+    assert text.count("\nimport ") == len(
+        re.findall(r'^import \{ .* \} from "\./\w+\.js";$', text, flags=re.M)
+    ), "an import that the joining does not know"
 
 
 def test_names_of_modules_do_not_meet() -> None:
@@ -36,7 +40,11 @@ def test_names_of_modules_do_not_meet() -> None:
     found = [
         name
         for file in FILES
-        for name in re.findall(r"^(?:export )?(?:async )?(?:const|let|function|class) (\w+)", file.read_text(encoding="utf-8"), flags=re.M)
+        for name in re.findall(
+            r"^(?:export )?(?:async )?(?:const|let|function|class) (\w+)",
+            file.read_text(encoding="utf-8"),
+            flags=re.M,
+        )
     ]
     assert len(found) == len(set(found))
 
@@ -45,5 +53,11 @@ def test_the_joined_module_parses() -> None:
     node = shutil.which("node")
     if node is None:
         pytest.skip("node is not installed; the browser tests load the module as well")
-    done = subprocess.run([node, "--input-type=module", "--check"], input=module.script(), capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [node, "--input-type=module", "--check"],
+        input=module.script(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr

@@ -7,8 +7,8 @@ import json
 import numpy as np
 import pytest
 
-from ptxlab import inputs
-from ptxlab.emulator import chip_of
+from ptxlab.numerics.emulate import model_of
+from ptxlab.verify import inputs
 from tests import golden
 from tests.golden import hunted
 
@@ -17,14 +17,20 @@ GROUPS = golden.groups()
 
 
 def test_every_form_is_recorded() -> None:
-    forms = {ins.mnemonic: {name for name, _, _ in golden.variants(ins)} for group in GROUPS.values() for ins in group}
+    forms = {
+        ins.mnemonic: {name for name, _, _ in golden.variants(ins)}
+        for group in GROUPS.values()
+        for ins in group
+    }
     assert {name: set(rows) - {"extra"} for name, rows in DIGESTS.items()} == forms
     for group in GROUPS.values():
         if group[0].n == 8 or group[0].lanes == 32:
             assert len(inputs.categories(group[0])) * golden.count(group[0]) >= 1000
         for ins in group:
             rows = DIGESTS[ins.mnemonic]
-            assert all(len(row) == len(inputs.categories(ins)) for name, row in rows.items() if name != "extra")
+            assert all(
+                len(row) == len(inputs.categories(ins)) for name, row in rows.items() if name != "extra"
+            )
             assert len(rows.get("extra", [])) == len(list(golden.further(ins)))
 
 
@@ -44,15 +50,22 @@ def test_emulator_equals_the_h200(name: str) -> None:
                 what = f"{ins} {variant} {category}"
                 sample = f"{ins.mnemonic}|{variant}|{category}"
                 if sample in RESULTS:
-                    np.testing.assert_array_equal(registers[: len(RESULTS[sample])], RESULTS[sample], err_msg=what)
+                    np.testing.assert_array_equal(
+                        registers[: len(RESULTS[sample])], RESULTS[sample], err_msg=what
+                    )
                 assert found == DIGESTS[ins.mnemonic][variant][seen[selector]], what
         seen[selector] += 1
 
 
-@pytest.mark.parametrize("name", [name for name, group in GROUPS.items() if "extra" in DIGESTS[group[0].mnemonic]])
+@pytest.mark.parametrize(
+    "name", [name for name, group in GROUPS.items() if "extra" in DIGESTS[group[0].mnemonic]]
+)
 def test_the_corners_too(name: str) -> None:
     ins = GROUPS[name][0]
-    found = {category: golden.digest(ins.emulate(part.a, part.b, part.c, part.e)) for category, part in golden.further(ins)}
+    found = {
+        category: golden.digest(ins.emulate(part.a, part.b, part.c, part.e))
+        for category, part in golden.further(ins)
+    }
     for form in GROUPS[name]:
         assert dict(zip(found, DIGESTS[form.mnemonic]["extra"], strict=True)) == found, form
 
@@ -63,7 +76,7 @@ def test_every_form_was_hunted() -> None:
     assert set(runs) == set(DIGESTS)
     for group in GROUPS.values():
         for ins in group:
-            assert sum(mmas for mmas, _ in runs[ins.mnemonic]) >= chip_of(ins, "sm_90").mmas >= 100_000, ins
+            assert sum(mmas for mmas, _ in runs[ins.mnemonic]) >= model_of(ins, "sm_90").mmas >= 100_000, ins
 
 
 def test_recorded_columns_are_shared() -> None:
@@ -72,4 +85,9 @@ def test_recorded_columns_are_shared() -> None:
         if len(group) > 1:
             wide = inputs.make(group[-1], "bits", 2, 7)
             narrow = inputs.make(group[0], "bits", 2, 7)
-            assert all(np.array_equal(x, y) for x, y in zip(narrow[:4], golden.narrowed(wide, group[-1], group[0])["register"][:4], strict=True))
+            assert all(
+                np.array_equal(x, y)
+                for x, y in zip(
+                    narrow[:4], golden.narrowed(wide, group[-1], group[0])["register"][:4], strict=True
+                )
+            )

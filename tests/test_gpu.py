@@ -8,9 +8,10 @@ import secrets
 import numpy as np
 import pytest
 
-from ptxlab import Instruction, gpu, inputs, instruction
-from ptxlab.catalog import products
-from ptxlab.instruction import Modifiers
+from ptxlab import Instruction, gpu, instruction
+from ptxlab.instruction import mma_instructions
+from ptxlab.isa.modifiers import Modifiers
+from ptxlab.verify import inputs
 from tests import golden
 from tests.golden.record import compile_all
 
@@ -41,7 +42,9 @@ def test_gpu_equals_emulator(name: str) -> None:
                 if chosen == selector:
                     part = parts[form.a_space]
                     differing = np.sum(form.run(part.a, part.b, part.c, part.e, selector=selector) != wanted)
-                    assert differing == 0, f"{form!r} {category} selector {selector}: {differing} of {wanted.size} registers; PTXLAB_SEED={SEED}"
+                    assert differing == 0, (
+                        f"{form!r} {category} selector {selector}: {differing} of {wanted.size} registers; PTXLAB_SEED={SEED}"
+                    )
 
 
 MODIFIED = [
@@ -68,13 +71,18 @@ def test_wgmma_modifiers(form: str, modifiers: dict[str, int], space: str) -> No
     for category in inputs.categories(ins):
         given = inputs.make(ins, category, 100, SEED, modifiers.get("selector", 0))
         registers = (given.a, given.b, given.c, given.e)
-        assert np.array_equal(ins.run(*registers, **modifiers), ins.emulate(*registers, **modifiers)), (category, SEED)
+        assert np.array_equal(ins.run(*registers, **modifiers), ins.emulate(*registers, **modifiers)), (
+            category,
+            SEED,
+        )
 
 
 TILES = [
     (form, space, swizzle, a, b)
     for form in ("sync.aligned.m64n64k16.f32.f16.f16", "sp.sync.aligned.m64n64k32.f32.bf16.bf16")
-    for space, swizzle, a, b in [(s, w, a, b) for s in ("register", "shared") for w in (0, 32, 64, 128) for a in (0, 1) for b in (0, 1)]
+    for space, swizzle, a, b in [
+        (s, w, a, b) for s in ("register", "shared") for w in (0, 32, 64, 128) for a in (0, 1) for b in (0, 1)
+    ]
     if space == "shared" or not a
     if not (swizzle == 32 and ".sp" in f".{form}" and not b)  # a row of 64 bytes does not fit
 ] + [
@@ -117,7 +125,15 @@ def probe_metadata(ins: Instruction, selector: int) -> dict[tuple[int, int], tup
     second = np.arange(ins.k) % structure.chunk >= structure.chunk // 2
     bits = [np.ones(ins.k, dtype=int)] + [chunk >> i & 1 for i in range(7)]
     B = np.stack(bits, axis=1) * second[:, None]
-    D = ins.d.unpack(ins.run(ins.a.pack(np.ones(ins.a.shape)), ins.b.pack(B), ins.c.pack(np.zeros(ins.c.shape)), registers, selector=selector))
+    D = ins.d.unpack(
+        ins.run(
+            ins.a.pack(np.ones(ins.a.shape)),
+            ins.b.pack(B),
+            ins.c.pack(np.zeros(ins.c.shape)),
+            registers,
+            selector=selector,
+        )
+    )
     found = {}
     for probe, flip in enumerate(flips):
         rows = np.flatnonzero(D[probe, :, 0])
@@ -127,7 +143,11 @@ def probe_metadata(ins: Instruction, selector: int) -> dict[tuple[int, int], tup
     return found
 
 
-SPARSE = {(ins.family, ins.shape, ins.a.width, ins.ordered): ins.mnemonic for ins in products(target="sm_90a") if ins.sparse and ins.n == 8}
+SPARSE = {
+    (ins.family, ins.shape, ins.a.width, ins.ordered): ins.mnemonic
+    for ins in mma_instructions(target="sm_90a")
+    if ins.sparse and ins.n == 8
+}
 PROBED = list(SPARSE.values())
 
 
@@ -137,14 +157,18 @@ def test_metadata_layout_is_found_by_probing(name: str) -> None:
     assert ins.e is not None and ins.e.layout is not None
     for selector in ins.selectors:
         at = ins.e.layout.scatter(selector)
-        stated = {divmod(int(at[row, chunk]), 8): (row, chunk) for row in range(at.shape[0]) for chunk in range(at.shape[1])}
+        stated = {
+            divmod(int(at[row, chunk]), 8): (row, chunk)
+            for row in range(at.shape[0])
+            for chunk in range(at.shape[1])
+        }
         assert probe_metadata(ins, selector) == stated
 
 
 #: One form for every pair of fragments.
 FRAGMENTS = {
     (ins.family, ins.shape, ins.a.layout, ins.b.layout, ins.a_type): ins
-    for ins in products(target="sm_90a")
+    for ins in mma_instructions(target="sm_90a")
     if not ins.sparse and not ins.satfinite and (ins.lanes == 32 or ins.n == 8)
 }
 
@@ -176,9 +200,11 @@ def test_fragments_are_found_by_probing(ins: Instruction, operand: str) -> None:
     k = sum(against(np.arange(ins.k) >> bit & 1).any(axis=(1, 2)).astype(int) << bit for bit in range(8))
     shown = against(np.ones(ins.k, dtype=int))
     spoke = shown.any(axis=(1, 2))
-    assert set(np.flatnonzero(spoke)) == set(probed.layout.scatter(0).ravel()), "the first copy of an element is read, and no other"
+    assert set(np.flatnonzero(spoke)) == set(probed.layout.scatter(0).ravel()), (
+        "the first copy of an element is read, and no other"
+    )
     line = shown.any(axis=2 if operand == "A" else 1).argmax(axis=1)
-    if ins.products > 1 and operand == "B":  # the rows of D tell the quad pair
+    if ins.mma_count > 1 and operand == "B":  # the rows of D tell the quad pair
         line += shown.any(axis=2).argmax(axis=1) // 8 * 8
     found = np.stack([line, k] if operand == "A" else [k, line], axis=1)
     assert np.array_equal(found[spoke], probed.layout.coords().reshape(-1, 2)[spoke])
@@ -204,7 +230,7 @@ def test_batch_axes_and_broadcasting() -> None:
 
 
 def test_instruction_that_the_device_lacks() -> None:
-    ins = products("mma", "sm_120a")[-1]
+    ins = mma_instructions("mma", "sm_120a")[-1]
     if gpu.available(ins):
         pytest.skip("this device has it")
     given = inputs.make(ins, "bits", 1)

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from ptxlab import PtxlabError, catalog, gpu
-from ptxlab.catalog.moves import rows, wmma_rows
-from ptxlab.moves import Move
-from ptxlab.moves.kernels import IMAGE_BYTES, source
+from ptxlab.gpu.codegen.transfer import IMAGE_BYTES, source
+from ptxlab.isa.catalog.transfer import rows, wmma_rows
+from ptxlab.isa.transfer import TransferForm
 
 pytestmark = pytest.mark.gpu
 
@@ -24,28 +24,32 @@ ROWS = [move for move in rows() if move.supports(TARGET)]
 WMMA = [move for move in wmma_rows(catalog("wmma")) if move.supports(TARGET)]
 
 
-def variants(move: Move) -> list[Move]:
+def variants(move: TransferForm) -> list[TransferForm]:
     return [move.in_space(space) for space in (None, *move.spaces)]
 
 
 @lru_cache(maxsize=None)
 def together(space: str | None) -> str:
     """The kernels of one state space in one source: the compiler is started once for all of them."""
-    return source([variant for move in (*ROWS, *WMMA) for variant in variants(move) if variant.space == space])
+    return source(
+        [variant for move in (*ROWS, *WMMA) for variant in variants(move) if variant.space == space]
+    )
 
 
-def differing(move: Move, *given: np.ndarray, **options: int) -> int:
+def differing(move: TransferForm, *given: np.ndarray, **options: int) -> int:
     """How many bytes or registers the GPU and the emulator do not agree on, in any state space."""
     here, wrong = move.emulate(*given, **options), 0
     for variant in variants(move):
         there = variant.run(*given, code=together(variant.space), **options)
         assert (there.shape, there.dtype) == (here.shape, here.dtype)
-        wrong += int(np.sum(np.ascontiguousarray(there).view(np.uint8) != np.ascontiguousarray(here).view(np.uint8)))
+        wrong += int(
+            np.sum(np.ascontiguousarray(there).view(np.uint8) != np.ascontiguousarray(here).view(np.uint8))
+        )
     return wrong
 
 
 @pytest.mark.parametrize("move", [move for move in ROWS if move.family == "ldmatrix"], ids=str)
-def test_ldmatrix(move: Move) -> None:
+def test_ldmatrix(move: TransferForm) -> None:
     """Rows anywhere, also one row several times; lanes that are not heard have other addresses."""
     rng = np.random.default_rng(SEED)
     memory = rng.integers(0, 256, (256, 4080), dtype=np.uint8)
@@ -56,7 +60,7 @@ def test_ldmatrix(move: Move) -> None:
 
 
 @pytest.mark.parametrize("move", [move for move in ROWS if move.family == "stmatrix"], ids=str)
-def test_stmatrix(move: Move) -> None:
+def test_stmatrix(move: TransferForm) -> None:
     rng = np.random.default_rng(SEED)
     memory = rng.integers(0, 256, (256, 1000), dtype=np.uint8)
     registers = rng.integers(0, 1 << 32, (256, 32, move.operand("R").registers), dtype=np.uint32)
@@ -66,13 +70,13 @@ def test_stmatrix(move: Move) -> None:
 
 
 @pytest.mark.parametrize("move", [move for move in ROWS if move.family == "movmatrix"], ids=str)
-def test_movmatrix(move: Move) -> None:
+def test_movmatrix(move: TransferForm) -> None:
     registers = np.random.default_rng(SEED).integers(0, 1 << 32, (8, 64, 32, 1), dtype=np.uint32)
     assert differing(move, registers) == 0, f"PTXLAB_SEED={SEED}"
 
 
 @pytest.mark.parametrize("move", WMMA, ids=str)
-def test_wmma(move: Move) -> None:
+def test_wmma(move: TransferForm) -> None:
     """Tight and with gaps, from the start of memory and from further on: every fragment as the chip really holds it."""
     rng = np.random.default_rng(SEED)
     (operand,) = move.operands.values()
@@ -83,7 +87,9 @@ def test_wmma(move: Move) -> None:
         memory = rng.integers(0, 256, (16, offset + count * stride * operand.dtype.bits // 8), dtype=np.uint8)
         given = [memory]
         if move.family == "wmma.store":
-            registers = rng.integers(0, 1 << operand.register_bits, (16, 32, operand.registers), dtype=operand.register_type)
+            registers = rng.integers(
+                0, 1 << operand.register_bits, (16, 32, operand.registers), dtype=operand.register_type
+            )
             given = [registers, memory]
         wrong = differing(move, *given, stride=stride, offset=offset)
         assert wrong == 0, f"stride {stride}, offset {offset}; PTXLAB_SEED={SEED}"
@@ -102,4 +108,8 @@ def test_what_cannot_run_says_so() -> None:
 
 def test_empty_batch() -> None:
     move = ROWS[0]
-    assert move.run(np.zeros((0, 256), dtype=np.uint8), move.addresses()).shape == (0, 32, move.operand("R").registers)
+    assert move.run(np.zeros((0, 256), dtype=np.uint8), move.addresses()).shape == (
+        0,
+        32,
+        move.operand("R").registers,
+    )

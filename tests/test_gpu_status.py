@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from ptxlab import PtxlabError, gpu, inputs, instruction
+from ptxlab import PtxlabError, gpu, instruction
+from ptxlab.verify import inputs
 
 WGMMA = instruction("wgmma.mma_async.sp.sync.aligned.m64n8k64.f32.e4m3.e4m3")
 
@@ -19,8 +20,17 @@ class Code(IntEnum):
     CUDA_ERROR_NO_DEVICE = 100
 
 
-def driver(*, init: int = 0, count: int = 1, version: int = 13000, capability: tuple[int, int] = (9, 0), name: bytes = b"NVIDIA H200") -> Any:
-    attributes = SimpleNamespace(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR=0, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR=1)
+def driver(
+    *,
+    init: int = 0,
+    count: int = 1,
+    version: int = 13000,
+    capability: tuple[int, int] = (9, 0),
+    name: bytes = b"NVIDIA H200",
+) -> Any:
+    attributes = SimpleNamespace(
+        CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR=0, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR=1
+    )
     return SimpleNamespace(
         CUdevice_attribute=attributes,
         cuInit=lambda _: (Code(init),),
@@ -81,7 +91,10 @@ def test_status_is_one_sentence(machine: Any, played: Any, ins: Any, sentence: s
     assert gpu.available(ins) == said.endswith("is ready")
 
 
-@pytest.mark.parametrize(("capability", "chip"), [((9, 0), "sm_90"), ((8, 0), "sm_80"), ((8, 6), "sm_86"), ((8, 7), "sm_80"), ((12, 1), "sm_120")])
+@pytest.mark.parametrize(
+    ("capability", "chip"),
+    [((9, 0), "sm_90"), ((8, 0), "sm_80"), ((8, 6), "sm_86"), ((8, 7), "sm_80"), ((12, 1), "sm_120")],
+)
 def test_what_a_gpu_is_compared_with(machine: Any, capability: tuple[int, int], chip: str) -> None:
     """An A100's results are those of its own model, not of the one that `emulate` takes by default."""
     machine(driver(capability=capability))

@@ -9,11 +9,11 @@ import pytest
 
 import ptxlab
 from ptxlab import gpu, wmma
-from ptxlab.catalog import products
+from ptxlab.instruction import mma_instructions
 
 pytestmark = pytest.mark.gpu
 
-FORMS = [ins for ins in products("wmma") if ins.a_type in ("s4", "u4", "b1")]
+FORMS = [ins for ins in mma_instructions("wmma") if ins.a_type in ("s4", "u4", "b1")]
 LAYOUTS = tuple(wmma.layout_t)
 TILES = 1024
 S32 = np.iinfo(np.int32)
@@ -61,7 +61,9 @@ def plain(ins: ptxlab.Instruction, A: np.ndarray, B: np.ndarray, C: np.ndarray) 
 @pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.name)
 @pytest.mark.parametrize("wide", [False, True], ids=["tight", "wide"])
 @pytest.mark.parametrize("face", ["cpp", "ptx"])
-def test_faces_agree(ins: ptxlab.Instruction, layout: Any, wide: bool, face: Any, rng: np.random.Generator) -> None:
+def test_faces_agree(
+    ins: ptxlab.Instruction, layout: Any, wide: bool, face: Any, rng: np.random.Generator
+) -> None:
     needs(ins, wmma.cpp_source(ins, layout=layout) if face == "cpp" else "")
     A, B, C = operands(ins, rng)
     strides = {"lda": 3 * ins.k, "ldb": 2 * ins.k, "ldc": 20} if wide else {}
@@ -76,19 +78,26 @@ def test_faces_agree(ins: ptxlab.Instruction, layout: Any, wide: bool, face: Any
 
 @pytest.mark.parametrize("ins", FORMS, ids=str)
 @pytest.mark.parametrize("face", ["cpp", "ptx"])
-def test_gaps_between_lines_are_not_read(ins: ptxlab.Instruction, face: Any, rng: np.random.Generator) -> None:
+def test_gaps_between_lines_are_not_read(
+    ins: ptxlab.Instruction, face: Any, rng: np.random.Generator
+) -> None:
     """Every word of the buffers random, the gaps too; D of the face and of the mirror from the same memory."""
     needs(ins, wmma.cpp_source(ins) if face == "cpp" else "")
     lda, ldb, ldc = 2 * ins.k, 4 * ins.k, 12
     per = ins.a.elements_per_register
-    a, b, c = (rng.integers(0, 1 << 32, (257, size), dtype=np.uint32) for size in (8 * lda // per, 8 * ldb // per, 8 * ldc))
+    a, b, c = (
+        rng.integers(0, 1 << 32, (257, size), dtype=np.uint32)
+        for size in (8 * lda // per, 8 * ldb // per, 8 * ldc)
+    )
     c = c.view(np.int32)
     A = wmma.unpack_matrix(a, (8, ins.k), ins.a_type, lda).astype(np.int64)
     B = wmma.unpack_matrix(b, (ins.k, 8), ins.b_type, ldb, "col_major").astype(np.int64)
     C = wmma.unpack_matrix(c, (8, 8), "s32", ldc).astype(np.int64)
     for where in ("mirror", face):
         d = wmma.run_buffers(ins, a, b, c, lda, ldb, ldc, face=where)
-        np.testing.assert_array_equal(wmma.unpack_matrix(d, (8, 8), "s32", ldc), plain(ins, A, B, C), err_msg=where)
+        np.testing.assert_array_equal(
+            wmma.unpack_matrix(d, (8, 8), "s32", ldc), plain(ins, A, B, C), err_msg=where
+        )
 
 
 LANES = """\
@@ -139,4 +148,6 @@ def test_x_is_what_a_thread_sees(kind: str, layout: Any, rng: np.random.Generato
         wmma.load_matrix_sync(loaded[2], c, ldc, layout)
         for frag in filled:
             wmma.fill_fragment(frag, fill)
-        np.testing.assert_array_equal(seen, np.concatenate([frag.registers for frag in loaded + filled], axis=1))
+        np.testing.assert_array_equal(
+            seen, np.concatenate([frag.registers for frag in loaded + filled], axis=1)
+        )

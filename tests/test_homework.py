@@ -42,13 +42,21 @@ def cells(folder: Path, part: str, lesson: lessons.Lesson) -> dict[str, Any]:
 def test_every_exercise_is_a_point(folder: Path, lesson: lessons.Lesson) -> None:
     for part in ("source", "release"):
         found = cells(folder, part, lesson)
-        assert list(found) == [name for exercise in lesson.exercises for name in (f"answer-{plain(exercise)}", f"grade-{plain(exercise)}")]
+        assert list(found) == [
+            name
+            for exercise in lesson.exercises
+            for name in (f"answer-{plain(exercise)}", f"grade-{plain(exercise)}")
+        ]
         for name, cell in found.items():
             said = cell.metadata.nbgrader
-            assert (said.solution, said.grade, said.locked, said.get("points")) == ((True, False, False, None), (False, True, True, 1))[
-                name.startswith("grade")
-            ]
-    assert homework.point_cell(lesson.exercises[0]) == cells(folder, "release", lesson)[f"grade-{plain(lesson.exercises[0])}"].source
+            assert (said.solution, said.grade, said.locked, said.get("points")) == (
+                (True, False, False, None),
+                (False, True, True, 1),
+            )[name.startswith("grade")]
+    assert (
+        homework.point_cell(lesson.exercises[0])
+        == cells(folder, "release", lesson)[f"grade-{plain(lesson.exercises[0])}"].source
+    )
 
 
 @pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.file)
@@ -56,7 +64,10 @@ def test_solutions_are_kept_apart(folder: Path, lesson: lessons.Lesson) -> None:
     """The release is the source with what stands between the marks taken out, as nbgrader does it."""
     source, release = cells(folder, "source", lesson), cells(folder, "release", lesson)
     for exercise in lesson.exercises:
-        solved, open_ = source[f"answer-{plain(exercise)}"].source, release[f"answer-{plain(exercise)}"].source
+        solved, open_ = (
+            source[f"answer-{plain(exercise)}"].source,
+            release[f"answer-{plain(exercise)}"].source,
+        )
         assert SOLUTIONS[exercise.name] in solved and "SOLUTION" not in open_ and open_ == exercise.cell
         taken = re.sub(r"### BEGIN SOLUTION\n.*?### END SOLUTION\n", "", solved, flags=re.S)
         assert re.sub(r"\n+", "\n", open_) == taken

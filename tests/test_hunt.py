@@ -13,12 +13,14 @@ import numpy as np
 import pytest
 
 import ptxlab
-from ptxlab import Instruction, PtxlabError, emulator, gpu, inputs, instruction
-from ptxlab.arithmetic import ByWay, Chain, Fused, Model, Scalar
-from ptxlab.catalog import products
+from ptxlab import Instruction, PtxlabError, gpu, instruction
 from ptxlab.cli import main
-from ptxlab.hunt import Report, hunt, search, settings
-from ptxlab.instruction import Modifiers
+from ptxlab.instruction import mma_instructions
+from ptxlab.isa.modifiers import Modifiers
+from ptxlab.numerics import ByWay, Chain, Fused, Model, Scalar
+from ptxlab.numerics import emulate as emulator
+from ptxlab.verify import inputs
+from ptxlab.verify.hunt import Report, hunt, search, settings
 from tests import hunt_all
 
 F16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -26,7 +28,18 @@ S4 = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
 Faulty = Callable[..., Any]
 
 
-def emulate(ins: Instruction, a: Any, b: Any, c: Any, e: Any = None, *, scale_a: Any, scale_b: Any, modifiers: Modifiers, swizzle: int) -> Any:
+def emulate(
+    ins: Instruction,
+    a: Any,
+    b: Any,
+    c: Any,
+    e: Any = None,
+    *,
+    scale_a: Any,
+    scale_b: Any,
+    modifiers: Modifiers,
+    swizzle: int,
+) -> Any:
     return emulator.emulate(ins, a, b, c, e, scale_a=scale_a, scale_b=scale_b, modifiers=modifiers)
 
 
@@ -35,7 +48,7 @@ def emulate(ins: Instruction, a: Any, b: Any, c: Any, e: Any = None, *, scale_a:
 
 def other_rule(change: Callable[[Any], Any]) -> Faulty:
     """A machine whose arithmetic is that of the model with one number changed."""
-    real = emulator.chip_of
+    real = emulator.model_of
 
     def chip(ins: Instruction, model: str | None = None) -> Model:
         found = real(ins, model)
@@ -43,7 +56,7 @@ def other_rule(change: Callable[[Any], Any]) -> Faulty:
 
     def faulty(*args: Any, **options: Any) -> Any:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(emulator, "chip_of", chip)
+            patch.setattr(emulator, "model_of", chip)
             return emulate(*args, **options)
 
     return faulty
@@ -69,8 +82,12 @@ def other_nans(rule: Any) -> Any:
 def no_subnormals(ins: Instruction, a: Any, *rest: Any, **options: Any) -> Any:
     """Subnormal elements of A count as zero."""
     kind, codes = ins.a.dtype, ins.a.unpack_codes(a)
-    field = codes.astype(np.int64) >> (kind.ignored_bits + kind.fraction_bits) & ((1 << kind.exponent_bits) - 1)
-    return emulate(ins, ins.a.pack_codes(np.where(field == 0, 0, codes).astype(kind.code_type)), *rest, **options)
+    field = codes.astype(np.int64) >> (kind.ignored_bits + kind.fraction_bits) & (
+        (1 << kind.exponent_bits) - 1
+    )
+    return emulate(
+        ins, ins.a.pack_codes(np.where(field == 0, 0, codes).astype(kind.code_type)), *rest, **options
+    )
 
 
 def minus_zero(ins: Instruction, a: Any, b: Any, c: Any, *rest: Any, **options: Any) -> Any:
@@ -145,10 +162,16 @@ PLANTED = [
     Planted(F16, other_rule(one_bit_less), 4),
     Planted("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", other_rule(one_bit_less), 4),
     Planted("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e5m2.f32", other_rule(one_bit_less), 4),
-    Planted("mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f16.f16.f16.f16", other_rule(lambda rule: replace(rule, fraction_bits=8)), 4),
+    Planted(
+        "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f16.f16.f16.f16",
+        other_rule(lambda rule: replace(rule, fraction_bits=8)),
+        4,
+    ),
     Planted("wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16", other_rule(one_bit_less), 4),
     Planted("wgmma.mma_async.sp.sync.aligned.m64n8k64.f32.e4m3.e5m2", other_rule(one_bit_less), 4),
-    Planted("mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32", other_rule(other_scalar), 5),  # four products of -0, and C
+    Planted(
+        "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32", other_rule(other_scalar), 5
+    ),  # four products of -0, and C
     Planted("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64", other_rule(other_nans), 3),
     Planted("wmma.mma.sync.aligned.row.col.m16n16k8.f32.tf32.tf32.f32", no_subnormals, 2),
     Planted("mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32", no_subnormals, 2),
@@ -158,12 +181,20 @@ PLANTED = [
     Planted("wgmma.mma_async.sync.aligned.m64n8k32.satfinite.s32.u8.s8", no_clamp, 3),
     Planted("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32", wrong_nibble, 2),
     Planted("mma.sp.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32", wrong_nibble, 2),
-    Planted("mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32", wrong_lanes, 6, ("selector",), packed=True),
+    Planted(
+        "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32",
+        wrong_lanes,
+        6,
+        ("selector",),
+        packed=True,
+    ),
     Planted("wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32", second_copy, 2, packed=True),
     Planted("wgmma.mma_async.sync.aligned.m64n8k16.f16.f16.f16", no_negation, 2, ("imm_scale_a",)),
     Planted(S4, seven_for_minus_eight, 2),
     Planted("mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.xor.popc", neighbour, 1),
-    Planted(next(ins.mnemonic for ins in products("mma", "sm_120a") if ins.scale_vec == 2), lost_scale, 2),
+    Planted(
+        next(ins.mnemonic for ins in mma_instructions("mma", "sm_120a") if ins.scale_vec == 2), lost_scale, 2
+    ),
 ]
 
 
@@ -191,12 +222,26 @@ def check_test(report: Report, fault: Faulty, monkeypatch: pytest.MonkeyPatch) -
         test()
 
     def as_faulty(
-        self: Instruction, a: Any, b: Any, c: Any, e: Any = None, *, selector: int = 0, scale_a: Any = None, scale_b: Any = None, **rest: Any
+        self: Instruction,
+        a: Any,
+        b: Any,
+        c: Any,
+        e: Any = None,
+        *,
+        selector: int = 0,
+        scale_a: Any = None,
+        scale_b: Any = None,
+        **rest: Any,
     ):
         with monkeypatch.context() as patch:
             patch.undo()
             given = (x if x is None else x[None] for x in (a, b, c, e))
-            how = {"scale_a": scale_a, "scale_b": scale_b, "modifiers": Modifiers(selector=selector, **rest), "swizzle": 0}
+            how = {
+                "scale_a": scale_a,
+                "scale_b": scale_b,
+                "modifiers": Modifiers(selector=selector, **rest),
+                "swizzle": 0,
+            }
             return fault(self, *given, **how)[0]
 
     monkeypatch.setattr(Instruction, "emulate", as_faulty)
@@ -211,9 +256,9 @@ def test_a_smallest_case_is_the_one_a_person_would_write() -> None:
     assert (report.difference.row, report.difference.col) == (0, 0)
     subnormal = hunt(instruction(F16), mmas=2000, seed=5, runner=no_subnormals).difference
     assert subnormal is not None
-    assert {line.split("= ")[1] for line in subnormal.operands()} <= {f"0x{1 << bit:04x}  # {2.0 ** (bit - 24):.9g}" for bit in range(10)} | {
-        "0x3c00  # 1"
-    }
+    assert {line.split("= ")[1] for line in subnormal.operands()} <= {
+        f"0x{1 << bit:04x}  # {2.0 ** (bit - 24):.9g}" for bit in range(10)
+    } | {"0x3c00  # 1"}
 
 
 def test_a_report_has_the_trace_of_the_emulator() -> None:
@@ -254,7 +299,9 @@ def test_a_hunt_goes_through_all_categories_and_settings(form: str) -> None:
     assert sum(size for _, _, size, _ in plan) == 20_000
     share = {name: sum(size for category, _, size, _ in plan if category == name) for name in every}
     assert max(share.values()) - min(share.values()) < len(every)
-    assert {(category, setting) for category, setting, _, _ in plan} == {(name, setting) for name in every for setting in settings(ins)}
+    assert {(category, setting) for category, setting, _, _ in plan} == {
+        (name, setting) for name in every for setting in settings(ins)
+    }
     report = hunt(ins, mmas=300, runner=emulate)
     assert (report.found, report.mmas, report.categories) == (False, 300, every)
     assert str(report).startswith(f"{form}: no difference in 300 MMAs")
@@ -262,7 +309,7 @@ def test_a_hunt_goes_through_all_categories_and_settings(form: str) -> None:
 
 def test_settings_are_legal_and_spread() -> None:
     """Every value that a modifier can have is among the settings of a form, and both signs of A times B."""
-    for ins in products():
+    for ins in mma_instructions():
         if ins.lanes == 128 and ins.n not in (8, 24):
             continue
         found = settings(ins)
@@ -274,7 +321,9 @@ def test_settings_are_legal_and_spread() -> None:
             assert {setting.ins.a_space for setting in found} == {"register", "shared"}
             assert len({setting.swizzle for setting in found}) >= 2
             if ins.a.dtype.is_float:
-                assert {setting.modifiers.imm_scale_a * setting.modifiers.imm_scale_b for setting in found} == {1, -1}
+                assert {
+                    setting.modifiers.imm_scale_a * setting.modifiers.imm_scale_b for setting in found
+                } == {1, -1}
 
 
 def test_one_chip_against_another() -> None:
@@ -340,7 +389,13 @@ def test_an_interrupt_stops_a_hunt_but_keeps_what_was_shrunk() -> None:
 
 # -- inputs beyond the recorded ones --------------------------------------------------------------------------------------
 
-KINDS = list({(i.family, i.a_type, i.c_type, i.kind, i.scale_vec, i.bit_op, i.products): i for i in products() if i.lanes == 32 or i.n == 8}.values())
+KINDS = list(
+    {
+        (i.family, i.a_type, i.c_type, i.kind, i.scale_vec, i.bit_op, i.products): i
+        for i in mma_instructions()
+        if i.lanes == 32 or i.n == 8
+    }.values()
+)
 
 
 def test_extra_inputs_are_legal_for_every_kind_of_row() -> None:
@@ -351,10 +406,19 @@ def test_extra_inputs_are_legal_for_every_kind_of_row() -> None:
             d = ins.emulate(given.a, given.b, given.c, given.e, selector=selector, **given.scales)
             assert d.shape == (2, ins.d.lanes, ins.d.registers)
             again = inputs.make(ins, category, 2, 3, selector, quick=quick)
-            assert all((x is None and y is None) or np.array_equal(x, y) for x, y in zip(given, again, strict=True))
+            assert all(
+                (x is None and y is None) or np.array_equal(x, y) for x, y in zip(given, again, strict=True)
+            )
 
 
-@pytest.mark.parametrize("form", [F16, "mma.sp.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32"])
+@pytest.mark.parametrize(
+    "form",
+    [
+        F16,
+        "mma.sp.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32",
+        "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32",
+    ],
+)
 def test_countered_products_leave_almost_nothing(form: str) -> None:
     ins = instruction(form)
     given = inputs.make(ins, "countered", 50, 1, quick=True)
@@ -365,25 +429,40 @@ def test_countered_products_leave_almost_nothing(form: str) -> None:
     assert 0.02 < (d == 0).mean() < 0.9
 
 
-@pytest.mark.parametrize("form", [F16, "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64"])
+@pytest.mark.parametrize(
+    "form",
+    [
+        F16,
+        "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32",
+        "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64",
+    ],
+)
 def test_wide_inputs_have_most_exponents_and_stay_finite(form: str) -> None:
     ins = instruction(form)
     given = inputs.make(ins, "wide", 400, 1, quick=True)
     for operand, registers in ((ins.a, given.a), (ins.b, given.b)):
         kind = operand.dtype
         fields = operand.unpack_codes(registers) >> kind.code_type(kind.fraction_bits + kind.ignored_bits)
-        assert len(np.unique(fields & kind.code_type((1 << kind.exponent_bits) - 1))) > 0.5 * (1 << kind.exponent_bits)
+        assert len(np.unique(fields & kind.code_type((1 << kind.exponent_bits) - 1))) > 0.5 * (
+            1 << kind.exponent_bits
+        )
     with np.errstate(over="ignore"):
         assert np.isfinite(ins.d.unpack(ins.emulate(given.a, given.b, given.c))).mean() > 0.99
 
 
 def test_brink_is_at_the_ends_of_s32() -> None:
-    for form in (S4, "mma.sp.sync.aligned.m16n8k64.row.col.s32.u8.s8.s32", "mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.xor.popc"):
+    for form in (
+        S4,
+        "mma.sp.sync.aligned.m16n8k64.row.col.s32.u8.s8.s32",
+        "mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.xor.popc",
+    ):
         ins = instruction(form)
         given = inputs.make(ins, "brink", 20, 1)
         d = ins.d.unpack(ins.emulate(given.a, given.b, given.c, given.e)).astype(np.int64)
         gap = np.minimum(np.abs(d - 0x7FFFFFFF), np.abs(d + 0x80000000))
-        assert gap.max() <= 2 and {-0x80000000, -0x7FFFFFFF, 0x7FFFFFFE, 0x7FFFFFFF} <= set(d.ravel().tolist())
+        assert gap.max() <= 2 and {-0x80000000, -0x7FFFFFFF, 0x7FFFFFFE, 0x7FFFFFFF} <= set(
+            d.ravel().tolist()
+        )
 
 
 def test_payloads_are_many() -> None:
@@ -397,7 +476,7 @@ def test_payloads_are_many() -> None:
 
 
 def test_every_chance_of_the_quick_stream_is_fair() -> None:
-    from ptxlab.inputs.stream import Quick, Stream
+    from ptxlab.verify.inputs.stream import Quick, Stream
 
     for kind in (Stream, Quick):
         stream = kind("fair", 1)
@@ -412,8 +491,27 @@ def test_every_chance_of_the_quick_stream_is_fair() -> None:
 
 
 def test_command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    assert main(["hunt", "mma.m16n8k64.s4", "--against", "sm_80", "--mmas", "100", "--seed", "3", "--category", "bits"]) == 0
-    assert "no difference in 100 MMAs between the model of sm_90 and the model of sm_80 (1 category, seed 3," in capsys.readouterr().out
+    assert (
+        main(
+            [
+                "hunt",
+                "mma.m16n8k64.s4",
+                "--against",
+                "sm_80",
+                "--mmas",
+                "100",
+                "--seed",
+                "3",
+                "--category",
+                "bits",
+            ]
+        )
+        == 0
+    )
+    assert (
+        "no difference in 100 MMAs between the model of sm_90 and the model of sm_80 (1 category, seed 3,"
+        in capsys.readouterr().out
+    )
     assert main(["hunt", "movmatrix"]) == 1
     assert "no arithmetic to hunt in" in capsys.readouterr().err
     monkeypatch.setattr(gpu, "available", lambda ins=None: False)
@@ -458,16 +556,22 @@ def test_many_at_once_survive_a_failure() -> None:
     assert (result["mmas"], result["seed"], result["differences"]) == (50, 3, 0)
     assert "no difference in 50 MMAs, 5 categories, seed 3" in hunt_all._line(S4, result)
     names = hunt_all.forms(None, "sm_90a", every=False)
-    assert len(names) > 300 and len(hunt_all.forms(None, "sm_90a", every=True)) == len(products(target="sm_90a"))
+    assert len(names) > 300 and len(hunt_all.forms(None, "sm_90a", every=True)) == len(
+        mma_instructions(target="sm_90a")
+    )
 
 
-def test_many_at_once_report(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_at_once_report(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(gpu, "device_target", lambda: "sm_90a")
-    monkeypatch.setattr(hunt_all, "hunt_all", lambda names, *rest, **options: {name: quiet(name, {}) for name in names})
+    monkeypatch.setattr(
+        hunt_all, "hunt_all", lambda names, *rest, **options: {name: quiet(name, {}) for name in names}
+    )
     file = tmp_path / "report.json"
     words = ["--family", "mma.sp", "--report", str(file)]
     assert hunt_all.main([*words, "--mmas", "5"]) == 0
-    assert set(json.loads(file.read_text())) == {ins.mnemonic for ins in products("mma.sp", "sm_90a")}
+    assert set(json.loads(file.read_text())) == {ins.mnemonic for ins in mma_instructions("mma.sp", "sm_90a")}
     assert hunt_all.main([*words, "--mmas", "6"]) == 1, "not compared in full"
     assert "0 of " in capsys.readouterr().out
 

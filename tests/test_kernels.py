@@ -9,13 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ptxlab import TARGETS, Instruction, PtxlabError, gpu, instruction, kernel
-from ptxlab.catalog import products
-from ptxlab.instruction import Modifiers
+from ptxlab import TARGETS, Instruction, PtxlabError, gpu, instruction
+from ptxlab.gpu import codegen as kernel
+from ptxlab.instruction import mma_instructions
+from ptxlab.isa.modifiers import Modifiers
 from ptxlab.memory import SWIZZLES, Tile
 
-WARP = [ins for ins in products() if ins.lanes == 32]
-WARPGROUP = [ins for ins in products() if ins.lanes == 128]
+WARP = [ins for ins in mma_instructions() if ins.lanes == 32]
+WARPGROUP = [ins for ins in mma_instructions() if ins.lanes == 128]
 SPACES = ("register", "shared")
 
 #: Every warp-level form compiles for the first of these that has it; newer targets take many times as long.
@@ -65,7 +66,9 @@ def test_warp_modifiers_compile() -> None:
 @pytest.mark.parametrize("n", [8, 24])
 def test_warpgroup_kernels_compile(n: int) -> None:
     """Every type, dense and sparse, both spaces of A."""
-    assert compiles([kernel.source(ins.a_from(space)) for ins in WARPGROUP if ins.n == n for space in SPACES], "sm_90a")
+    assert compiles(
+        [kernel.source(ins.a_from(space)) for ins in WARPGROUP if ins.n == n for space in SPACES], "sm_90a"
+    )
 
 
 def test_wide_warpgroup_kernels_compile() -> None:
@@ -81,14 +84,23 @@ def test_wide_warpgroup_kernels_compile() -> None:
 
 
 TYPED = ["f16.f16.f16", "f32.bf16.bf16", "f32.tf32.tf32", "f32.e4m3.e5m2", "s32.s8.u8", "s32.b1.b1.and.popc"]
-FORMS = [ins for name in TYPED for ins in WARPGROUP if ins.n == 64 and ins.mnemonic.endswith(f".{name}") and not ins.satfinite]
+FORMS = [
+    ins
+    for name in TYPED
+    for ins in WARPGROUP
+    if ins.n == 64 and ins.mnemonic.endswith(f".{name}") and not ins.satfinite
+]
 
 
 def tiles(ins: Instruction, chosen: Modifiers, swizzle: int) -> dict[str, Tile] | None:
     """The tiles of a kernel, or None where the swizzle does not fit."""
     try:
         given = {"A": chosen.imm_trans_a, "B": chosen.imm_trans_b}
-        return {name: Tile.of(ins.operand(name), swizzle, trans) for name, trans in given.items() if ins.operand(name).space == "shared"}
+        return {
+            name: Tile.of(ins.operand(name), swizzle, trans)
+            for name, trans in given.items()
+            if ins.operand(name).space == "shared"
+        }
     except PtxlabError:
         return None
 
@@ -96,7 +108,11 @@ def tiles(ins: Instruction, chosen: Modifiers, swizzle: int) -> dict[str, Tile] 
 @pytest.mark.parametrize("ins", FORMS, ids=str)
 def test_warpgroup_modifiers_and_swizzles_compile(ins: Instruction) -> None:
     forms = [(ins.a_from(space), swizzle) for space, swizzle in product(SPACES, SWIZZLES)]
-    cases = [(form, chosen, swizzle) for form, swizzle in forms for chosen in modifiers(form)[:: 1 if swizzle == 128 else 3]]
+    cases = [
+        (form, chosen, swizzle)
+        for form, swizzle in forms
+        for chosen in modifiers(form)[:: 1 if swizzle == 128 else 3]
+    ]
     assert compiles([kernel.source(*case) for case in cases if tiles(*case) is not None], "sm_90a")
 
 
@@ -106,15 +122,26 @@ def test_tiles_are_filled_where_their_elements_belong(ins: Instruction) -> None:
     form = ins.a_from("shared")
     for swizzle, chosen in product(SWIZZLES, modifiers(form)):
         for name, tile in (tiles(form, chosen, swizzle) or {}).items():
-            (loop,) = [part for part in kernel.source(form, chosen, swizzle).split("for (int j = ") if f" {name}[i * " in part]
-            said = {what: re.search(rf"\b{what} = ([^,;]+)[,;]", loop)[1].replace("/", "//") for what in ("row", "k", "at")}
+            (loop,) = [
+                part
+                for part in kernel.source(form, chosen, swizzle).split("for (int j = ")
+                if f" {name}[i * " in part
+            ]
+            said = {
+                what: re.search(rf"\b{what} = ([^,;]+)[,;]", loop)[1].replace("/", "//")
+                for what in ("row", "k", "at")
+            }
             names = {"j": np.arange(int(re.search(r"j < (\d+)", loop)[1])), "bit": 0}
             for what, expression in said.items():
                 names[what] = eval(expression, {}, names)
             if exchange := re.search(r"at \^= (.+);", loop):
                 names["at"] = names["at"] ^ eval(exchange[1], {}, names)
             row, k = names["row"], names["k"]
-            assert len({*zip(row.tolist(), k.tolist(), strict=True)}) == len(row) == tile.rows * tile.k // max(8 // tile.bits, 1)
+            assert (
+                len({*zip(row.tolist(), k.tolist(), strict=True)})
+                == len(row)
+                == tile.rows * tile.k // max(8 // tile.bits, 1)
+            )
             np.testing.assert_array_equal(names["at"], tile.offset(row, k))
             read = eval(re.search(rf" {name}\[i \* \d+ \+ (.+?)\]", loop)[1], {}, names)
             np.testing.assert_array_equal(read, row * tile.k + k if name == "A" else k * tile.rows + row)
@@ -122,7 +149,9 @@ def test_tiles_are_filled_where_their_elements_belong(ins: Instruction) -> None:
 
 def test_a_swizzle_that_does_not_fit_is_refused() -> None:
     f16 = instruction("wgmma.mma_async.sync.aligned.m64n24k16.f32.f16.f16")
-    with pytest.raises(PtxlabError, match="24 elements along M or N: MN-major with a 32-byte swizzle takes multiples of 16"):
+    with pytest.raises(
+        PtxlabError, match="24 elements along M or N: MN-major with a 32-byte swizzle takes multiples of 16"
+    ):
         kernel.source(f16, Modifiers(imm_trans_b=1), 32)
     with pytest.raises(PtxlabError, match="swizzle=64: mma.*nothing to swizzle"):
         kernel.source(WARP[0], None, 64)
@@ -136,8 +165,16 @@ TAILS = [
     ("wgmma.mma_async.sync.aligned.m64n8k32.f16.e4m3.e5m2", "scale_d, 1, 1;", "scale_d, 1, 1;"),
     ("wgmma.mma_async.sync.aligned.m64n8k32.s32.u8.s8", "scale_d;", "scale_d;"),
     ("wgmma.mma_async.sync.aligned.m64n8k256.s32.b1.b1.and.popc", "scale_d;", "scale_d;"),
-    ("wgmma.mma_async.sp.sync.aligned.m64n8k32.f16.f16.f16", "%e, 0, scale_d, 1, 1, 0;", "%e, 0, scale_d, 1, 1, 0, 0;"),
-    ("wgmma.mma_async.sp.sync.aligned.m64n8k16.f32.tf32.tf32", "%e, 0, scale_d, 1, 1;", "%e, 0, scale_d, 1, 1;"),
+    (
+        "wgmma.mma_async.sp.sync.aligned.m64n8k32.f16.f16.f16",
+        "%e, 0, scale_d, 1, 1, 0;",
+        "%e, 0, scale_d, 1, 1, 0, 0;",
+    ),
+    (
+        "wgmma.mma_async.sp.sync.aligned.m64n8k16.f32.tf32.tf32",
+        "%e, 0, scale_d, 1, 1;",
+        "%e, 0, scale_d, 1, 1;",
+    ),
     ("wgmma.mma_async.sp.sync.aligned.m64n8k64.s32.s8.s8", "%e, 0, scale_d;", "%e, 0, scale_d;"),
 ]
 
@@ -159,7 +196,12 @@ def test_immediates_stand_in_the_isas_order() -> None:
 
 def test_f64_has_registers_of_64_bits() -> None:
     source = instruction("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64").kernel
-    for name in ("const unsigned long long* A", "const unsigned long long* B", "unsigned long long* D", "unsigned long long d[2]"):
+    for name in (
+        "const unsigned long long* A",
+        "const unsigned long long* B",
+        "unsigned long long* D",
+        "unsigned long long d[2]",
+    ):
         assert name in source
     assert '"=l"(d[0])' in source and '"l"(a[0])' in source and '"r"' not in source
 
@@ -171,8 +213,14 @@ LACKING = [
     ("wmma.mma.and.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32", "sm_75"),
     ("wgmma.mma_async.sp.sync.aligned.m64n8k64.f32.e4m3.e4m3", "sm_90"),
     ("wgmma.mma_async.sp.sync.aligned.m64n8k64.f32.e4m3.e4m3", "sm_100a"),
-    ("mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0", "sm_90a"),
-    ("mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3", "sm_100a"),
+    (
+        "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0",
+        "sm_90a",
+    ),
+    (
+        "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3",
+        "sm_100a",
+    ),
 ]
 
 
@@ -184,7 +232,7 @@ def test_other_targets_refuse(name: str, target: str) -> None:
         gpu.compile(ins.kernel, target, cache=False)
 
 
-@pytest.mark.parametrize("ins", [ins for ins in products() if ins.n <= 16], ids=str)
+@pytest.mark.parametrize("ins", [ins for ins in mma_instructions() if ins.n <= 16], ids=str)
 def test_source_holds_the_instruction_once(ins: Instruction) -> None:
     asm = re.findall(rf'"({re.escape(ins.mnemonic)} [^"]*;)', ins.kernel)
     assert len(asm) == 1
@@ -213,7 +261,9 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 SOURCE = 'extern "C" __global__ void nothing(int* p) { *p = 1; }'
 
 
-def test_cache_is_used_and_a_damaged_entry_is_not_trusted(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cache_is_used_and_a_damaged_entry_is_not_trusted(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     compiled = []
     real = gpu._nvrtc
     monkeypatch.setattr(gpu, "_nvrtc", lambda *args: compiled.append(args) or real(*args))
@@ -221,7 +271,12 @@ def test_cache_is_used_and_a_damaged_entry_is_not_trusted(cache: Path, monkeypat
     assert gpu.compile(SOURCE, "sm_80") == first
     assert len(compiled) == 1
     (entry,) = cache.iterdir()
-    for damage in (entry.read_bytes()[:-1], b"", b"junk" + entry.read_bytes()[4:], entry.read_bytes()[:-1] + b"?"):
+    for damage in (
+        entry.read_bytes()[:-1],
+        b"",
+        b"junk" + entry.read_bytes()[4:],
+        entry.read_bytes()[:-1] + b"?",
+    ):
         entry.write_bytes(damage)
         assert gpu.compile(SOURCE, "sm_80") == first
     assert len(compiled) == 5

@@ -12,16 +12,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ptxlab import Instruction, PtxlabError, instruction
-from ptxlab.catalog import catalog, products
-from ptxlab.layout import Layout, Mode, fragment
+from ptxlab.instruction import mma_instructions
+from ptxlab.isa.catalog import catalog
+from ptxlab.isa.layout import Layout, Mode, fragment
 
-DENSE = [ins for ins in products("mma") if ins.shape == "m16n8k64"]
-SPARSE_4 = [ins for ins in products("mma.sp") if ins.shape == "m16n8k64" and ins.a.width == 4]
+DENSE = [ins for ins in mma_instructions("mma") if ins.shape == "m16n8k64"]
+SPARSE_4 = [ins for ins in mma_instructions("mma.sp") if ins.shape == "m16n8k64" and ins.a.width == 4]
 SPARSE_TF32 = instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32")
-WMMA_4 = [ins for ins in products("wmma") if ins.shape == "m8n8k32"]
-WMMA_1 = [ins for ins in products("wmma") if ins.shape == "m8n8k128"]
-WGMMA = [ins for ins in products("wgmma.sp") if ins.shape.endswith("k64")]
-_DISTINCT = {operand.layout for ins in catalog() for operand in (*ins.operands.values(), getattr(ins, "a_dense", None)) if operand and operand.layout}
+WMMA_4 = [ins for ins in mma_instructions("wmma") if ins.shape == "m8n8k32"]
+WMMA_1 = [ins for ins in mma_instructions("wmma") if ins.shape == "m8n8k128"]
+WGMMA = [ins for ins in mma_instructions("wgmma.sp") if ins.shape.endswith("k64")]
+_DISTINCT = {
+    operand.layout
+    for ins in catalog()
+    for operand in (*ins.operands.values(), getattr(ins, "a_dense", None))
+    if operand and operand.layout
+}
 LAYOUTS = sorted(_DISTINCT, key=lambda layout: (layout.signature, layout.cute))
 
 Formula = Callable[[int, int], tuple[int, int]]
@@ -32,7 +38,12 @@ def holds(layout: Layout | None, formula: Formula) -> None:
     assert layout is not None
     coords = layout.coords()
     assert coords.shape == (layout.lanes, layout.elements, 2)
-    wrong = [(lane, i) for lane in range(layout.lanes) for i in range(layout.elements) if tuple(coords[lane, i].tolist()) != formula(lane, i)]
+    wrong = [
+        (lane, i)
+        for lane in range(layout.lanes)
+        for i in range(layout.elements)
+        if tuple(coords[lane, i].tolist()) != formula(lane, i)
+    ]
     assert not wrong, f"(lane, element) {wrong[:4]}"
 
 
@@ -72,7 +83,11 @@ def test_the_modes_that_the_design_prints() -> None:
     assert (a.lane, a.element) == (((4, 0, 8), (8, 1, 0)), ((8, 0, 1), (2, 8, 0), (2, 0, 32)))
     assert (b.lane, b.element) == (((4, 8, 0), (8, 0, 1)), ((8, 1, 0), (2, 32, 0)))
     assert (c.lane, c.element) == (((4, 0, 2), (8, 1, 0)), ((2, 0, 1), (2, 8, 0)))
-    assert (a.signature, b.signature, c.signature) == ("(T32,V32) -> (16,64)", "(T32,V16) -> (64,8)", "(T32,V4) -> (16,8)")
+    assert (a.signature, b.signature, c.signature) == (
+        "(T32,V32) -> (16,64)",
+        "(T32,V16) -> (64,8)",
+        "(T32,V4) -> (16,8)",
+    )
 
 
 # -- sparse A: 9.7.14.6.2.7 (m16n8k64, s4/u4) and 9.7.14.6.2.3 (m16n8k16, tf32) ---------------------------------------------
@@ -90,7 +105,9 @@ def test_sparse_m16n8k64(ins: Instruction) -> None:
             assert stored[lane, i, 0] == (group if 0 <= i < 8 else group + 8)
             assert first <= 2 * stored[lane, i, 1] <= first + 15
         for register, row in ((0, group), (1, group + 8)):
-            assert meant[lane, 16 * register : 16 * register + 16].tolist() == [[row, col] for col in range(first, first + 16)]
+            assert meant[lane, 16 * register : 16 * register + 16].tolist() == [
+                [row, col] for col in range(first, first + 16)
+            ]
     holds(ins.b.layout, b_16864)
     holds(ins.c.layout, c_16x8)
 
@@ -116,7 +133,10 @@ def test_the_selector_picks_thread_pairs(ins: Instruction) -> None:
     for copy in ins.selectors:
         speaking = ins.e.layout.scatter(copy) // ins.e.layout.elements
         for group in range(8):
-            assert set(speaking[[group, group + 8]].ravel().tolist()) == {4 * group + 2 * copy, 4 * group + 2 * copy + 1}
+            assert set(speaking[[group, group + 8]].ravel().tolist()) == {
+                4 * group + 2 * copy,
+                4 * group + 2 * copy + 1,
+            }
 
 
 # -- 9.7.14.5.4 (m8n8k32) and 9.7.14.5.5 (m8n8k128) ---------------------------------------------------------------------
@@ -139,31 +159,49 @@ def test_sub_byte_8x8(rows: list[Instruction], run: int) -> None:
 def test_wgmma_accumulator(n: int) -> None:
     """Each of the four warps has 16 rows, laid out as in mma's 16x8, eight columns after eight columns."""
     ins = next(ins for ins in WGMMA if ins.n == n)
-    holds(ins.d.layout, lambda lane, i: (16 * (lane // 32) + c_16x8(lane % 32, i % 4)[0], 8 * (i // 4) + c_16x8(lane % 32, i % 4)[1]))
+    holds(
+        ins.d.layout,
+        lambda lane, i: (
+            16 * (lane // 32) + c_16x8(lane % 32, i % 4)[0],
+            8 * (i // 4) + c_16x8(lane % 32, i % 4)[1],
+        ),
+    )
 
 
 def test_wgmma_stored_a() -> None:
     """Four 8-bit elements a register, four registers: rows g and g + 8, stored columns 4t.. and 16 + 4t.. (Figure 179)."""
     for ins in WGMMA[:8]:
         assert ins.a.registers == 4
-        holds(ins.a.layout, lambda lane, i: (16 * (lane // 32) + lane % 32 // 4 + 8 * (i // 4 % 2), 4 * (lane % 4) + i % 4 + 16 * (i // 8)))
+        holds(
+            ins.a.layout,
+            lambda lane, i: (
+                16 * (lane // 32) + lane % 32 // 4 + 8 * (i // 4 % 2),
+                4 * (lane % 4) + i % 4 + 16 * (i // 8),
+            ),
+        )
         assert (ins.b.layout, ins.b.space, ins.b.registers) == (None, "shared", 0)
 
 
 # -- block scales: 9.7.14.3, "Block Scaling for mma.sync" ----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("ins", [ins for ins in products("mma") if ins.scale_vec], ids=str)
+@pytest.mark.parametrize("ins", [ins for ins in mma_instructions("mma") if ins.scale_vec], ids=str)
 def test_block_scales_sit_in_the_lanes_and_bytes_that_can_be_selected(ins: Instruction) -> None:
     vec, starts = ins.scale_vec, {1: (0, 1, 2, 3), 2: (0, 2), 4: (0,)}[ins.scale_vec]
     for row in range(16):
         for block in range(vec):
             holders = set(ins.scale_a.layout.holders(row, block))
-            assert holders == {(4 * (row % 8) + row // 8 + 2 * thread_id, byte_id + block) for thread_id in (0, 1) for byte_id in starts}
+            assert holders == {
+                (4 * (row % 8) + row // 8 + 2 * thread_id, byte_id + block)
+                for thread_id in (0, 1)
+                for byte_id in starts
+            }
     for column in range(8):
         for block in range(vec):
             holders = set(ins.scale_b.layout.holders(block, column))
-            assert holders == {(4 * column + thread_id, byte_id + block) for thread_id in range(4) for byte_id in starts}
+            assert holders == {
+                (4 * column + thread_id, byte_id + block) for thread_id in range(4) for byte_id in starts
+            }
 
 
 # -- CuTe -----------------------------------------------------------------------------------------------------------------
@@ -244,7 +282,9 @@ def test_outside_the_matrix(row: int, col: int, sentence: str) -> None:
 
 
 def test_a_copy_that_is_not_there() -> None:
-    with pytest.raises(PtxlabError, match="^copy 1: every element is held 1 times, so copy goes from 0 to 0$"):
+    with pytest.raises(
+        PtxlabError, match="^copy 1: every element is held 1 times, so copy goes from 0 to 0$"
+    ):
         fragment(16, 8, 2).scatter(1)
 
 
@@ -254,9 +294,15 @@ def test_a_copy_that_is_not_there() -> None:
 @given(st.data())
 def test_a_wrong_declaration_names_the_element(data: st.DataObject) -> None:
     """One step of one mode changed: then some element is outside, unowned or owned twice, and the error names one such."""
-    layout = data.draw(st.sampled_from([layout for layout in LAYOUTS if layout.lanes * layout.elements <= 2048]))
+    layout = data.draw(
+        st.sampled_from([layout for layout in LAYOUTS if layout.lanes * layout.elements <= 2048])
+    )
     modes = [list(mode) for mode in layout.lane + layout.element]
-    which, step, change = data.draw(st.integers(0, len(modes) - 1)), data.draw(st.integers(1, 2)), data.draw(st.sampled_from([-1, 1, 2, 3]))
+    which, step, change = (
+        data.draw(st.integers(0, len(modes) - 1)),
+        data.draw(st.integers(1, 2)),
+        data.draw(st.sampled_from([-1, 1, 2, 3])),
+    )
     modes[which][step] += change
     built: list[Mode] = [(size, row, column) for size, row, column in modes]
     lane, element = tuple(built[: len(layout.lane)]), tuple(built[len(layout.lane) :])
@@ -267,7 +313,11 @@ def test_a_wrong_declaration_names_the_element(data: st.DataObject) -> None:
             row = column = 0
             for index, part in ((i, lane), (j, element)):
                 for size, down, right in part:
-                    row, column, index = row + index % size * down, column + index % size * right, index // size
+                    row, column, index = (
+                        row + index % size * down,
+                        column + index % size * right,
+                        index // size,
+                    )
             if 0 <= row < layout.shape[0] and 0 <= column < layout.shape[1]:
                 counts[row, column] += 1
             else:
@@ -278,11 +328,15 @@ def test_a_wrong_declaration_names_the_element(data: st.DataObject) -> None:
         return
     with pytest.raises(PtxlabError) as error:
         Layout(layout.shape, lane, element)
-    found = re.search(r"lane (\d+), element (\d+) falls on row (-?\d+), column (-?\d+), outside", str(error.value))
+    found = re.search(
+        r"lane (\d+), element (\d+) falls on row (-?\d+), column (-?\d+), outside", str(error.value)
+    )
     if found:
         assert tuple(int(x) for x in found.groups()) in outside
     else:
-        found = re.search(r"row (\d+), column (\d+) is held (\d+) times, its broadcasts allow (\d+)$", str(error.value))
+        found = re.search(
+            r"row (\d+), column (\d+) is held (\d+) times, its broadcasts allow (\d+)$", str(error.value)
+        )
         assert found and not outside
         row, column, times, allowed = (int(x) for x in found.groups())
         assert (counts[row, column], copies) == (times, allowed) and times != allowed
@@ -290,11 +344,17 @@ def test_a_wrong_declaration_names_the_element(data: st.DataObject) -> None:
 
 def test_wrong_declarations_in_words() -> None:
     good = fragment(16, 8, 2)
-    with pytest.raises(PtxlabError, match="^layout of 16x8: lane 0, element 2 falls on row 16, column 0, outside the matrix$"):
+    with pytest.raises(
+        PtxlabError, match="^layout of 16x8: lane 0, element 2 falls on row 16, column 0, outside the matrix$"
+    ):
         Layout((16, 8), good.lane, ((2, 0, 1), (2, 16, 0)))
-    with pytest.raises(PtxlabError, match="^layout of 16x8: row 1, column 0 is held 2 times, its broadcasts allow 1$"):
+    with pytest.raises(
+        PtxlabError, match="^layout of 16x8: row 1, column 0 is held 2 times, its broadcasts allow 1$"
+    ):
         Layout((16, 8), good.lane, ((2, 0, 1), (2, 1, 0)))
-    with pytest.raises(PtxlabError, match="^layout of 16x16: row 0, column 8 is held 0 times, its broadcasts allow 1$"):
+    with pytest.raises(
+        PtxlabError, match="^layout of 16x16: row 0, column 8 is held 0 times, its broadcasts allow 1$"
+    ):
         Layout((16, 16), good.lane, good.element)
 
 
@@ -304,7 +364,12 @@ def test_transposing_twice_is_the_same() -> None:
         assert layout.T.coords()[..., ::-1].tolist() == layout.coords().tolist()
 
 
-FORMULAS = {operand.layout: f"{ins.mnemonic} {name}" for ins in catalog() for name, operand in ins.operands.items() if operand.layout}
+FORMULAS = {
+    operand.layout: f"{ins.mnemonic} {name}"
+    for ins in catalog()
+    for name, operand in ins.operands.items()
+    if operand.layout
+}
 
 
 @pytest.mark.parametrize("layout", FORMULAS, ids=FORMULAS.values())

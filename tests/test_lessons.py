@@ -13,7 +13,7 @@ import pytest
 
 import ptxlab
 from ptxlab import PtxlabError, lessons
-from ptxlab.lessons import EXERCISES, Exercise, Verdict
+from ptxlab.course import EXERCISES, Exercise, Verdict
 from tests.course import RIGHT, SECRET, WRONG
 
 
@@ -55,7 +55,16 @@ def test_unanswered(name: str) -> None:
 
 @pytest.mark.parametrize("name", EXERCISES)
 def test_nonsense_is_answered_with_the_form(name: str) -> None:
-    for answer in (None, "many", 1.5, object(), (1, 2, 3, 4, 5, 6, 7, "x"), {"a": 1}, float("nan"), float("inf")):
+    for answer in (
+        None,
+        "many",
+        1.5,
+        object(),
+        (1, 2, 3, 4, 5, 6, 7, "x"),
+        {"a": 1},
+        float("nan"),
+        float("inf"),
+    ):
         verdict = lessons.check(name, answer)
         assert verdict.state == "wrong"
         assert verdict.text
@@ -84,7 +93,9 @@ def test_verdict_renders_as_text_markdown_and_html() -> None:
     assert repr(verdict).startswith("✗ 00.3 not quite: ")
     assert "`" not in repr(verdict)
     assert verdict._repr_markdown_().startswith("> **✗ 00.3 not quite.** ")
-    assert "<strong>✗ 00.3 not quite.</strong> That is the number of <em>registers</em>" in verdict._repr_html_()
+    assert (
+        "<strong>✗ 00.3 not quite.</strong> That is the number of <em>registers</em>" in verdict._repr_html_()
+    )
     assert isinstance(verdict, Verdict)
     assert isinstance(lessons.exercise("00.3"), Exercise)
     assert lessons.exercise("00.3")._repr_markdown_().startswith("### ✎ Exercise 00.3")
@@ -135,7 +146,12 @@ def test_progress_survives_the_kernel(kept: Path) -> None:
     assert (ptxlab.progress().states["00.3"], ptxlab.progress().tries["00.3"]) == ("right", 2)
     code = "import ptxlab; print(ptxlab.progress())"
     said = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, encoding="utf-8", check=True, env={**os.environ, "PYTHONIOENCODING": "utf-8"}
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=True,
+        env={**os.environ, "PYTHONIOENCODING": "utf-8"},
     )
     assert said.stdout.startswith(f"1 of {len(EXERCISES)} exercises done")
     assert re.search(r"00-start-here +1/4  · · ✓ ·", said.stdout)
@@ -148,7 +164,15 @@ def test_progress_survives_the_kernel(kept: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "content", ["", "[]", "{", '{"00.1": 5}', '{"00.1": {"state": "done", "tries": 1}}', '{"77.7": {"state": "right", "tries": 1}}']
+    "content",
+    [
+        "",
+        "[]",
+        "{",
+        '{"00.1": 5}',
+        '{"00.1": {"state": "done", "tries": 1}}',
+        '{"77.7": {"state": "right", "tries": 1}}',
+    ],
 )
 def test_a_damaged_file_is_a_new_beginning(kept: Path, content: str) -> None:
     kept.parent.mkdir()

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ptxlab import Instruction, PtxlabError, instruction
-from ptxlab.catalog import products
+from ptxlab.instruction import mma_instructions
 from ptxlab.memory import SWIZZLES, Tile
 
 
@@ -29,11 +29,17 @@ TILES = list(_tiles())
 def decode(descriptor: int) -> tuple[int, int, int, int]:
     """Address, leading and stride byte offset, swizzle in bytes. PTX ISA, "Matrix Descriptor Format"."""
     fields = [(descriptor >> low & 0x3FFF) << 4 for low in (0, 16, 32)]
-    assert descriptor == sum(field >> 4 << low for field, low in zip(fields, (0, 16, 32), strict=True)) | descriptor >> 62 << 62
+    assert (
+        descriptor
+        == sum(field >> 4 << low for field, low in zip(fields, (0, 16, 32), strict=True))
+        | descriptor >> 62 << 62
+    )
     return fields[0], fields[1], fields[2], {0: 0, 1: 128, 2: 64, 3: 32}[descriptor >> 62]
 
 
-def canonical(descriptor: int, bits: int, major: str) -> tuple[list[tuple[int, int]], list[tuple[int, int]], int]:
+def canonical(
+    descriptor: int, bits: int, major: str
+) -> tuple[list[tuple[int, int]], list[tuple[int, int]], int]:
     """PTX ISA, "Strides", table of canonical layouts: digits of the row and of k as (size, step in bits; size 0 for the last one),
     and the bits B of Swizzle<B,4,3>, from nothing but what the hardware is told."""
     _, leading, stride, swizzle = decode(descriptor)
@@ -44,7 +50,11 @@ def canonical(descriptor: int, bits: int, major: str) -> tuple[list[tuple[int, i
         return [(8, w * 128), (0, sbo)], [(t, bits), (0, 128 if swizzle else lbo)], w.bit_length() - 1
     if not swizzle:  # ((T,1,m),(8,k)) : ((1,T,SBO),(1T,LBO))
         return [(t, bits), (0, sbo)], [(8, 128), (0, lbo)], 0
-    return [(t, bits), (w, 128), (0, lbo)], [(8, w * 128), (0, sbo)], w.bit_length() - 1  # ((T,w,m),(8,k)) : ((1,T,LBO),(wT,SBO))
+    return (
+        [(t, bits), (w, 128), (0, lbo)],
+        [(8, w * 128), (0, sbo)],
+        w.bit_length() - 1,
+    )  # ((T,w,m),(8,k)) : ((1,T,LBO),(wT,SBO))
 
 
 def walk(index: int, digits: list[tuple[int, int]]) -> int:
@@ -62,7 +72,9 @@ def test_canonical_layout(tile: Tile) -> None:
     for row, k in np.ndindex(expected.shape):
         byte, bit = divmod(walk(row, rows) + walk(k, ks), 8)
         assert bit == (k % 8 if tile.bits == 1 else 0)
-        expected[row, k] = byte ^ (byte & ((1 << b) - 1) << 7) >> 3  # Swizzle<b,4,3>: b bits at 7 are XORed into those at 4
+        expected[row, k] = (
+            byte ^ (byte & ((1 << b) - 1) << 7) >> 3
+        )  # Swizzle<b,4,3>: b bits at 7 are XORed into those at 4
     np.testing.assert_array_equal(tile.offsets, expected)
     places, times = np.unique(expected, return_counts=True)
     assert (times == max(8 // tile.bits, 1)).all(), "elements overlap"
@@ -90,7 +102,9 @@ def test_cute_string_of_a_swizzled_k_major_tile() -> None:
 
 @pytest.mark.parametrize("tile", TILES, ids=str)
 def test_store_and_load(tile: Tile, rng: np.random.Generator) -> None:
-    codes = rng.integers(0, 1 << tile.bits, (3, tile.rows, tile.k), dtype=np.uint64).astype({1: "u1", 8: "u1", 16: "u2", 32: "u4"}[tile.bits])
+    codes = rng.integers(0, 1 << tile.bits, (3, tile.rows, tile.k), dtype=np.uint64).astype(
+        {1: "u1", 8: "u1", 16: "u2", 32: "u4"}[tile.bits]
+    )
     memory = tile.store(codes)
     assert memory.dtype == np.uint8 and memory.shape == (3, tile.size)
     np.testing.assert_array_equal(tile.load(memory), codes)
@@ -123,7 +137,7 @@ def test_tiles_of_operands() -> None:
     assert Tile.of(dense.a, 32) == Tile(16, 64, 16, "K", 32)
 
 
-WGMMA = [ins for family in ("wgmma", "wgmma.sp") for ins in products(family) if ins.n in (8, 256)]
+WGMMA = [ins for family in ("wgmma", "wgmma.sp") for ins in mma_instructions(family) if ins.n in (8, 256)]
 
 
 @pytest.mark.parametrize("ins", WGMMA, ids=str)
@@ -151,17 +165,35 @@ B_TF32 = instruction("wgmma.mma_async.sync.aligned.m64n24k8.f32.tf32.tf32").b
         (lambda: Tile(8, 7, 64), "core matrices are 8 rows of 16 bytes"),
         (lambda: Tile(16, 8, 4), "core matrices are 8 rows of 16 bytes"),
         (lambda: Tile(16, 8, 32, swizzle=32), "rows of 64 bytes do not fit a 32-byte swizzle"),
-        (lambda: Tile.of(B_F16, 128, True), "24 elements along M or N: MN-major with a 128-byte swizzle takes multiples of 64 elements of 16 bits"),
-        (lambda: Tile(16, 4, 16, "MN"), "4 elements along M or N: MN-major without swizzle takes multiples of 8 elements"),
+        (
+            lambda: Tile.of(B_F16, 128, True),
+            "24 elements along M or N: MN-major with a 128-byte swizzle takes multiples of 64 elements of 16 bits",
+        ),
+        (
+            lambda: Tile(16, 4, 16, "MN"),
+            "4 elements along M or N: MN-major without swizzle takes multiples of 8 elements",
+        ),
         (lambda: Tile(16, 64, 12, "MN"), "K = 12: core matrices are 8 deep in K"),
         (lambda: Tile(1, 256, 256, "MN"), "single bits lie K-major"),
         (lambda: Tile.of(B_TF32, 0, True), "operand B is tf32: wgmma transposes f16 and bf16 only"),
         (lambda: Tile(8, 8, 64).descriptor(8), "shared-memory address 8: this tile needs a multiple of 16"),
-        (lambda: Tile(8, 8, 64).store(np.zeros((64, 8))), r"codes of shape \(64, 8\): this tile takes \[..., 8, 64\]"),
-        (lambda: Tile(1, 8, 256).store(np.full((8, 256), 2)), "codes of 1 bits are unsigned integers below 2\\^1"),
+        (
+            lambda: Tile(8, 8, 64).store(np.zeros((64, 8))),
+            r"codes of shape \(64, 8\): this tile takes \[..., 8, 64\]",
+        ),
+        (
+            lambda: Tile(1, 8, 256).store(np.full((8, 256), 2)),
+            "codes of 1 bits are unsigned integers below 2\\^1",
+        ),
         (lambda: Tile(8, 8, 64).store(np.zeros((8, 64))), "found others in an array of float64"),
-        (lambda: Tile(8, 8, 64).load(np.zeros(64)), r"memory of shape \(64,\): this tile takes \[..., 512\] bytes"),
-        (lambda: Tile.of(instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32").b), "operand B lives in registers"),
+        (
+            lambda: Tile(8, 8, 64).load(np.zeros(64)),
+            r"memory of shape \(64,\): this tile takes \[..., 512\] bytes",
+        ),
+        (
+            lambda: Tile.of(instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32").b),
+            "operand B lives in registers",
+        ),
     ],
 )
 def test_refusals(make: object, sentence: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ptxlab import Instruction, PtxlabError, catalog, instruction
-from ptxlab.catalog import FAMILIES
+from ptxlab.isa.catalog import FAMILIES
 from tests import assembler
 
 MMA = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
@@ -43,7 +43,11 @@ OTHER_SPELLINGS = [
         "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0",
         "sm_120a",
     ),
-    ("wgmma.mma_async.sp.sync.aligned.m64n8k64.s32.s8.u8.satfinite", "wgmma.mma_async.sp.sync.aligned.m64n8k64.satfinite.s32.s8.u8", "sm_90a"),
+    (
+        "wgmma.mma_async.sp.sync.aligned.m64n8k64.s32.s8.u8.satfinite",
+        "wgmma.mma_async.sp.sync.aligned.m64n8k64.satfinite.s32.s8.u8",
+        "sm_90a",
+    ),
 ]
 
 
@@ -57,15 +61,30 @@ def test_other_spellings_that_the_assembler_takes(other: str, mnemonic: str, tar
 #: spelling, the words that the refusal must have, a legal row to borrow the operand list from, a target that has the row
 #: (None where the assembler is lax about the order in which the manual's syntax has the qualifiers)
 ILLEGAL = [
-    ("wmma.mma.sync.aligned.row.col.m8n8k32.s32.s4.u4.s32", ["u4"], "wmma.mma.sync.aligned.row.col.m8n8k32.s32.s4.s4.s32", "sm_80"),
-    ("wgmma.mma_async.sp.sync.aligned.m64n40k64.s32.s8.s8", ["m64n40k64"], "wgmma.mma_async.sp.sync.aligned.m64n40k64.f32.e4m3.e4m3", "sm_90a"),
+    (
+        "wmma.mma.sync.aligned.row.col.m8n8k32.s32.s4.u4.s32",
+        ["u4"],
+        "wmma.mma.sync.aligned.row.col.m8n8k32.s32.s4.s4.s32",
+        "sm_80",
+    ),
+    (
+        "wgmma.mma_async.sp.sync.aligned.m64n40k64.s32.s8.s8",
+        ["m64n40k64"],
+        "wgmma.mma_async.sp.sync.aligned.m64n40k64.f32.e4m3.e4m3",
+        "sm_90a",
+    ),
     (
         "wgmma.mma_async.sp.sync.aligned.m64n264k64.f32.e4m3.e4m3",
         ["m64n264k64"],
         "wgmma.mma_async.sp.sync.aligned.m64n256k64.f32.e4m3.e4m3",
         "sm_90a",
     ),
-    ("wgmma.mma_async.sp.sync.aligned.m64n8k64.f32.e4m3.s8", ["s8"], "wgmma.mma_async.sp.sync.aligned.m64n8k64.f32.e4m3.e4m3", "sm_90a"),
+    (
+        "wgmma.mma_async.sp.sync.aligned.m64n8k64.f32.e4m3.s8",
+        ["s8"],
+        "wgmma.mma_async.sp.sync.aligned.m64n8k64.f32.e4m3.e4m3",
+        "sm_90a",
+    ),
     (
         "wgmma.mma_async.sp.sync.aligned.m64n8k64.satfinite.f32.e4m3.e4m3",
         ["satfinite"],
@@ -119,7 +138,10 @@ def test_the_nearest_legal_spelling_is_offered() -> None:
         with pytest.raises(PtxlabError) as error:
             instruction(text)
         if "nearest legal: " in str(error.value):
-            assert any(near in {ins.mnemonic for ins in catalog()} for near in str(error.value).split("nearest legal: ")[1].split(", ")), text
+            assert any(
+                near in {ins.mnemonic for ins in catalog()}
+                for near in str(error.value).split("nearest legal: ")[1].split(", ")
+            ), text
         if text.startswith("mma.") and "kind" not in text:
             assert like in str(error.value), text
 
@@ -151,10 +173,22 @@ def test_the_name_says_all_but_where_a_lives() -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("mma.sync.aligned.m16n8k64.row.col.f32.f16.f16.f32", "m16n8k64 has no f16 form; f16 comes in m16n8k16, m16n8k8"),
-        ("mma.sp.sync.aligned.m16n8k8.row.col.s32.s4.s4.s32", "m16n8k8 has no s4 form; s4 comes in m16n8k64, m16n8k128"),
-        ("wgmma.mma_async.sp.sync.aligned.m64n40k64.s32.s8.s8", "m64n40k64 has no s8 form; s8 comes in m64n32k64, m64n48k64, m64n24k64"),
-        ("wmma.mma.sync.aligned.row.col.m16n16k16.s32.s4.s4.s32", "m16n16k16 has no s4 form; s4 comes in m8n8k32"),
+        (
+            "mma.sync.aligned.m16n8k64.row.col.f32.f16.f16.f32",
+            "m16n8k64 has no f16 form; f16 comes in m16n8k16, m16n8k8",
+        ),
+        (
+            "mma.sp.sync.aligned.m16n8k8.row.col.s32.s4.s4.s32",
+            "m16n8k8 has no s4 form; s4 comes in m16n8k64, m16n8k128",
+        ),
+        (
+            "wgmma.mma_async.sp.sync.aligned.m64n40k64.s32.s8.s8",
+            "m64n40k64 has no s8 form; s8 comes in m64n32k64, m64n48k64, m64n24k64",
+        ),
+        (
+            "wmma.mma.sync.aligned.row.col.m16n16k16.s32.s4.s4.s32",
+            "m16n16k16 has no s4 form; s4 comes in m8n8k32",
+        ),
     ],
 )
 def test_a_shape_that_its_type_has_not(text: str, sentence: str) -> None:
@@ -163,5 +197,8 @@ def test_a_shape_that_its_type_has_not(text: str, sentence: str) -> None:
 
 
 def test_the_nearest_n_comes_first() -> None:
-    with pytest.raises(PtxlabError, match=r"nearest legal: wgmma\.mma_async\.sp\.sync\.aligned\.m64n256k64\.f32\.e4m3\.e5m2, "):
+    with pytest.raises(
+        PtxlabError,
+        match=r"nearest legal: wgmma\.mma_async\.sp\.sync\.aligned\.m64n256k64\.f32\.e4m3\.e5m2, ",
+    ):
         instruction("wgmma.mma_async.sp.sync.aligned.m64n264k64.f32.e4m3.e5m2")

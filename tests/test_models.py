@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ptxlab import Instruction, PtxlabError, inputs, instruction, models
-from ptxlab.arithmetic import ARCHITECTURES, CHIPS, ByWay, Fused, has, model_for, model_rows
-from ptxlab.catalog import products
+from ptxlab import Instruction, PtxlabError, instruction, models
 from ptxlab.cli.app import main
+from ptxlab.instruction import mma_instructions
+from ptxlab.isa.targets import CHIPS, GENERATIONS
+from ptxlab.numerics import ByWay, Fused, has, model_for, model_rows
+from ptxlab.verify import inputs
 from tests import reference
 
 HALF = instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
@@ -36,20 +38,26 @@ def corner(ins: Instruction, chip: str, pairs: dict[int, tuple[float, float]], c
 
 def test_every_form_that_a_chip_has_is_modelled_and_every_other_is_refused() -> None:
     used = set()
-    for ins in products():
-        for chip in ARCHITECTURES:
+    for ins in mma_instructions():
+        for chip in GENERATIONS:
             if has(ins, chip):
                 used.add(model_for(ins, chip))
             else:
-                with pytest.raises(PtxlabError, match=f"model '{chip}'(: that chip lacks | has no arithmetic for )"):
+                with pytest.raises(
+                    PtxlabError, match=f"model '{chip}'(: that chip lacks | has no arithmetic for )"
+                ):
                     model_for(ins, chip)
     assert used == set(models())
 
 
 def test_chips() -> None:
-    assert CHIPS.keys() <= ARCHITECTURES.keys()
-    assert all(has(ins, chip) == ins.supports(target) for ins in products("mma") for chip, target in CHIPS.items())
-    volta = [ins for ins in products() if has(ins, "sm_70")]
+    assert CHIPS.keys() <= GENERATIONS.keys()
+    assert all(
+        has(ins, chip) == ins.supports(target)
+        for ins in mma_instructions("mma")
+        for chip, target in CHIPS.items()
+    )
+    volta = [ins for ins in mma_instructions() if has(ins, "sm_70")]
     assert {(ins.family, ins.a_type) for ins in volta} == {("mma", "f16"), ("wmma", "f16")}
     assert {ins.shape for ins in volta if ins.family == "mma"} == {"m8n8k4"}
     assert all(ins.supports("sm_75") for ins in volta)
@@ -61,7 +69,15 @@ def test_only_what_was_measured_has_a_count() -> None:
     assert {model.chip for model in models() if model.evidence == "measured"} == {"sm_90"}
     assert all((model.mmas >= 1000) == (model.evidence == "measured") for model in models())
     assert all(model.source and model.facts for model in models())
-    assert {model.architecture for model in models()} == {"Volta", "Turing", "Ampere", "Ada", "Hopper", "Blackwell", "RTX Blackwell"}
+    assert {model.generation for model in models()} == {
+        "Volta",
+        "Turing",
+        "Ampere",
+        "Ada",
+        "Hopper",
+        "Blackwell",
+        "RTX Blackwell",
+    }
 
 
 def test_words_follow_the_numbers() -> None:
@@ -79,7 +95,9 @@ def test_words_follow_the_numbers() -> None:
 def test_the_command_line_lists_them(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["models", "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)
-    assert [(row["chip"], row["evidence"], row["MMAs"]) for row in listed] == [(m.chip, m.evidence, m.mmas) for m in models()]
+    assert [(row["chip"], row["evidence"], row["MMAs"]) for row in listed] == [
+        (m.chip, m.evidence, m.mmas) for m in models()
+    ]
     assert main(["models", "--chip", "sm_89"]) == 0
     said = capsys.readouterr().out
     assert said.startswith("sm_89 (Ada)\n")
@@ -113,15 +131,29 @@ def named(case: dict[str, Any]) -> list[Instruction]:
     return found
 
 
-@pytest.mark.parametrize("case", PUBLISHED, ids=lambda case: f"{case['card']} {case['inputs']} {case['result']}")
+@pytest.mark.parametrize(
+    "case", PUBLISHED, ids=lambda case: f"{case['card']} {case['inputs']} {case['result']}"
+)
 def test_models_give_what_others_recorded(case: dict[str, Any]) -> None:
-    count = {"sm_70": 4, "sm_100": 16}.get(case["chip"], 8) if case["inputs"] in ("f16", "bf16") else {"tf32": 4}.get(case["inputs"], 32)
+    count = (
+        {"sm_70": 4, "sm_100": 16}.get(case["chip"], 8)
+        if case["inputs"] in ("f16", "bf16")
+        else {"tf32": 4}.get(case["inputs"], 32)
+    )
     for ins in named(case):
-        a, b, c = (np.zeros((len(case["rows"]), *o.shape), dtype=o.dtype.code_type) for o in (ins.a, ins.b, ins.c))
+        a, b, c = (
+            np.zeros((len(case["rows"]), *o.shape), dtype=o.dtype.code_type) for o in (ins.a, ins.b, ins.c)
+        )
         for i, (left, right, start, _) in enumerate(case["rows"]):
-            a[i, 0, :count], b[i, :count, 0], c[i, 0, 0] = apart(left, count), apart(right, count), int(start, 16)
+            a[i, 0, :count], b[i, :count, 0], c[i, 0, 0] = (
+                apart(left, count),
+                apart(right, count),
+                int(start, 16),
+            )
         d = ins.emulate(ins.a.pack_codes(a), ins.b.pack_codes(b), ins.c.pack_codes(c), model=case["chip"])
-        assert [f"{x:x}" for x in ins.d.unpack_codes(d)[:, 0, 0].tolist()] == [f"{int(row[3], 16):x}" for row in case["rows"]]
+        assert [f"{x:x}" for x in ins.d.unpack_codes(d)[:, 0, 0].tolist()] == [
+            f"{int(row[3], 16):x}" for row in case["rows"]
+        ]
 
 
 #: Fasi et al. 2021, "Features of the accumulator" and "Rounding modes": pairs of A and B, C, and D on a V100 and on a T4 and an A100.
@@ -138,15 +170,28 @@ PAPER: list[tuple[str, dict[int, tuple[float, float]], float, float, float]] = [
 ]
 
 
-@pytest.mark.parametrize(("pairs", "c", "volta", "later"), [row[1:] for row in PAPER], ids=[row[0] for row in PAPER])
-def test_examples_of_the_paper(pairs: dict[int, tuple[float, float]], c: float, volta: float, later: float) -> None:
+@pytest.mark.parametrize(
+    ("pairs", "c", "volta", "later"), [row[1:] for row in PAPER], ids=[row[0] for row in PAPER]
+)
+def test_examples_of_the_paper(
+    pairs: dict[int, tuple[float, float]], c: float, volta: float, later: float
+) -> None:
     assert corner(QUAD, "sm_70", pairs, c) == volta
-    assert [corner(ins, chip, pairs, c) for ins, chip in ((QUAD, "sm_75"), (SHORT, "sm_75"), (SHORT, "sm_80"), (HALF, "sm_86"))] == [later] * 4
+    assert [
+        corner(ins, chip, pairs, c)
+        for ins, chip in ((QUAD, "sm_75"), (SHORT, "sm_75"), (SHORT, "sm_80"), (HALF, "sm_86"))
+    ] == [later] * 4
 
 
 # -- the same inputs on two chips ---------------------------------------------------------------------------------------
 
-BITS = [(QUAD, "sm_70", 23), (SHORT, "sm_75", 24), (HALF, "sm_80", 24), (HALF, "sm_86", 24), (HALF, "sm_89", 24)]
+BITS = [
+    (QUAD, "sm_70", 23),
+    (SHORT, "sm_75", 24),
+    (HALF, "sm_80", 24),
+    (HALF, "sm_86", 24),
+    (HALF, "sm_89", 24),
+]
 BITS += [(HALF, chip, 25) for chip in ("sm_90", "sm_100", "sm_120")]
 
 
@@ -154,14 +199,18 @@ BITS += [(HALF, chip, 25) for chip in ("sm_90", "sm_100", "sm_120")]
 def test_bits_kept_below_the_largest(ins: Instruction, chip: str, kept: int) -> None:
     """1 - 2^-j: there is no exponent below the one's own, so that the bit at j is seen exactly where it is kept."""
     given = [corner(ins, chip, {0: (1, 1), 1: (2.0**-13, -(2.0 ** (13 - j)))}) for j in range(20, 28)]
-    assert given == [1.0 if j > kept else float(np.float32(1 - 2.0**-j)) if j <= 24 else 1 - 2.0**-24 for j in range(20, 28)]
+    assert given == [
+        1.0 if j > kept else float(np.float32(1 - 2.0**-j)) if j <= 24 else 1 - 2.0**-24
+        for j in range(20, 28)
+    ]
 
 
 def test_where_k_is_split() -> None:
     """2^24 + 1 + 1: a step that has both ones keeps them, a step that ends between them loses each."""
     lost, kept = 2.0**24, 2.0**24 + 2
     seen = {
-        chip: [corner(HALF, chip, {0: (1, 1), k: (1, 1)}, lost) for k in (1, 7, 8, 15)] for chip in ("sm_80", "sm_86", "sm_89", "sm_90", "sm_100")
+        chip: [corner(HALF, chip, {0: (1, 1), k: (1, 1)}, lost) for k in (1, 7, 8, 15)]
+        for chip in ("sm_80", "sm_86", "sm_89", "sm_90", "sm_100")
     }
     assert all(seen[chip] == [kept, kept, lost, lost] for chip in ("sm_80", "sm_86", "sm_89"))
     assert all(seen[chip] == [kept] * 4 for chip in ("sm_90", "sm_100"))
@@ -170,7 +219,9 @@ def test_where_k_is_split() -> None:
     tf32 = instruction("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32")
     loaded = instruction("wmma.mma.sync.aligned.row.col.m16n16k8.f32.tf32.tf32.f32")
     assert [corner(tf32, chip, {0: (1, 1), 4: (1, 1)}, lost) for chip in ("sm_80", "sm_90")] == [lost, kept]
-    assert [corner(loaded, chip, {0: (1, 1), 4: (1, 1)}, lost) for chip in ("sm_80", "sm_90", "sm_120")] == [lost] * 3
+    assert [corner(loaded, chip, {0: (1, 1), 4: (1, 1)}, lost) for chip in ("sm_80", "sm_90", "sm_120")] == [
+        lost
+    ] * 3
 
 
 def test_steps_go_up_in_k() -> None:
@@ -192,18 +243,39 @@ def test_fp8_by_three_ways() -> None:
     """Ada keeps 13 bits, in two steps; Hopper and Blackwell go through f16, and C is added last; RTX Blackwell keeps 25 bits."""
     ins = instruction("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32")
     ways = ("sm_89", "sm_90", "sm_100", "sm_120")
-    assert [corner(ins, chip, {0: (1, 1), 1: (2.0**-6, 2.0**-8)}) for chip in ways] == [1.0, *[1 + 2.0**-14] * 3]
+    assert [corner(ins, chip, {0: (1, 1), 1: (2.0**-6, 2.0**-8)}) for chip in ways] == [
+        1.0,
+        *[1 + 2.0**-14] * 3,
+    ]
     assert [corner(ins, chip, {0: (1, 1)}, 1 + 2.0**-14) for chip in ways] == [2.0, *[2 + 2.0**-14] * 3]
-    assert [corner(ins, chip, {0: (1, 1), 1: (1, 1)}, 2.0**24) for chip in ways] == [2.0**24, *[2.0**24 + 2] * 3]
-    assert [corner(ins, chip, {0: (1, 1), 1: (1, 0.5)}, 2.0**24 - 1) for chip in ways] == [2.0**24 - 2**10, *[2.0**24] * 3]
+    assert [corner(ins, chip, {0: (1, 1), 1: (1, 1)}, 2.0**24) for chip in ways] == [
+        2.0**24,
+        *[2.0**24 + 2] * 3,
+    ]
+    assert [corner(ins, chip, {0: (1, 1), 1: (1, 0.5)}, 2.0**24 - 1) for chip in ways] == [
+        2.0**24 - 2**10,
+        *[2.0**24] * 3,
+    ]
 
 
 def test_floor_of_the_exponent() -> None:
     """2^-149 - 2^-157, and in f16 2^-25 + 2^-45: the small term is kept where the grain is fine enough, and takes or gives the last bit."""
     tiny = {0: (2.0**-74, 2.0**-75), 1: (2.0**-78, -(2.0**-79))}
-    assert [corner(BRAIN, chip, tiny) for chip in ("sm_80", "sm_89", "sm_90", "sm_100", "sm_120")] == [2.0**-149, 2.0**-149, 0, 0, 0]
+    assert [corner(BRAIN, chip, tiny) for chip in ("sm_80", "sm_89", "sm_90", "sm_100", "sm_120")] == [
+        2.0**-149,
+        2.0**-149,
+        0,
+        0,
+        0,
+    ]
     tie = {0: (2.0**-12, 2.0**-13), 1: (2.0**-21, 2.0**-24)}
-    assert [corner(NARROW, chip, tie) for chip in ("sm_80", "sm_89", "sm_90", "sm_100", "sm_120")] == [0, 0, 2.0**-24, 2.0**-24, 2.0**-24]
+    assert [corner(NARROW, chip, tie) for chip in ("sm_80", "sm_89", "sm_90", "sm_100", "sm_120")] == [
+        0,
+        0,
+        2.0**-24,
+        2.0**-24,
+        2.0**-24,
+    ]
 
 
 # -- against the reference in exact fractions ---------------------------------------------------------------------------
@@ -225,7 +297,12 @@ SAMPLES = [
     "wmma.mma.sync.aligned.row.col.m16n16k8.f32.tf32.tf32.f32",
     "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64",
 ]
-ON_CHIPS = [(ins, chip) for ins in map(instruction, SAMPLES) for chip in ARCHITECTURES if has(ins, chip) and chip != "sm_90"]
+ON_CHIPS = [
+    (ins, chip)
+    for ins in map(instruction, SAMPLES)
+    for chip in GENERATIONS
+    if has(ins, chip) and chip != "sm_90"
+]
 
 
 @pytest.mark.parametrize(("ins", "chip"), ON_CHIPS, ids=[f"{chip} {ins.mnemonic}" for ins, chip in ON_CHIPS])
@@ -233,13 +310,15 @@ def test_floats_equal_the_scalar_reference(ins: Instruction, chip: str) -> None:
     for category in inputs.categories(ins):
         given = inputs.make(ins, category, 1, seed=8)
         d = ins.d.unpack_codes(ins.emulate(given.a, given.b, given.c, given.e, model=chip))[0]
-        a, b, c = (o.unpack_codes(x)[0].tolist() for o, x in ((ins.a, given.a), (ins.b, given.b), (ins.c, given.c)))
+        a, b, c = (
+            o.unpack_codes(x)[0].tolist() for o, x in ((ins.a, given.a), (ins.b, given.b), (ins.c, given.c))
+        )
         meets = np.broadcast_to(np.arange(ins.a.shape[1]), (1, *ins.a.shape))
         if ins.e is not None and ins.structure is not None:
             meets = ins.structure.positions(ins.e.unpack_codes(given.e), ins.metadata_ordered)
         for i in range(0, ins.d.shape[0], 5):
             for j in range(i % 3, ins.d.shape[1], 4):
-                at = j + i // 8 * 8 if ins.products > 1 else j
+                at = j + i // 8 * 8 if ins.mma_count > 1 else j
                 pairs = [(a[i][s], b[k][at]) for s, k in enumerate(meets[0, i].tolist())]
                 right = reference.wanted(ins, model_for(ins, chip).rule, pairs, c[i][j])
                 assert d[i, j] == right, f"{category} D[{i}][{j}]: 0x{d[i, j]:x}, reference 0x{right:x}"

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from ptxlab import TARGETS, PtxlabError, catalog, gpu, instruction
-from ptxlab.catalog.moves import rows, spellings, wmma_rows
-from ptxlab.moves import FAMILIES, Move
-from ptxlab.moves.kernels import name, source
+from ptxlab.gpu.codegen.transfer import name, source
+from ptxlab.isa.catalog.transfer import rows, spellings, wmma_rows
+from ptxlab.isa.transfer import FAMILIES, TransferForm
 from tests import assembler
 
 ROWS = list(rows())
@@ -22,7 +22,7 @@ STORES = [move for move in ROWS if move.family == "stmatrix"]
 (MOVMATRIX,) = (move for move in ROWS if move.family == "movmatrix")
 
 
-def row(text: str) -> Move:
+def row(text: str) -> TransferForm:
     return SPELT[text]
 
 
@@ -33,7 +33,7 @@ def vector(kind: str, count: int) -> str:
     return "{" + ", ".join(f"{kind}{i}" for i in range(count)) + "}"
 
 
-def wmma_registers(move: Move) -> str:
+def wmma_registers(move: TransferForm) -> str:
     """Registers of a wmma fragment as section "Matrix Fragments for WMMA" counts them."""
     m, n, k = (int(size) for size in move.shape.replace("n", "m").replace("k", "m").split("m")[1:])
     bits = {"f16": 16, "bf16": 16, "s8": 8, "u8": 8, "s4": 4, "u4": 4, "b1": 1, "f64": 64}.get(move.type, 32)
@@ -43,11 +43,13 @@ def wmma_registers(move: Move) -> str:
     return vector({"f64": "g", "f32": "f"}.get(move.type, "a"), elements * bits // max(bits, 32) // 32)
 
 
-def line(move: Move) -> str:
+def line(move: TransferForm) -> str:
     """The instruction with an operand list counted out from the manual's words, in a scope with registers of its own."""
     if move.family == "movmatrix":
         return f"{move.mnemonic} a0, a1;"
-    held = wmma_registers(move) if move.wmma else vector("a", move.count * (2 if move.shape == "m16n16" else 1))
+    held = (
+        wmma_registers(move) if move.wmma else vector("a", move.count * (2 if move.shape == "m16n16" else 1))
+    )
     parts = [held, "[da]"]
     if "st" in move.family:
         parts.reverse()
@@ -58,8 +60,12 @@ def line(move: Move) -> str:
 def test_supports_is_what_the_assembler_says(target: str) -> None:
     every = [*ROWS, *WMMA]
     refused = assembler.refused([line(move) for move in every], target)
-    assert {every[i].mnemonic for i in refused} == {move.mnemonic for move in every if not move.supports(target)}
-    assert all(".target" in what or "for architecture" in what for what in refused.values()), "for the target, not for a misspelling"
+    assert {every[i].mnemonic for i in refused} == {
+        move.mnemonic for move in every if not move.supports(target)
+    }
+    assert all(".target" in what or "for architecture" in what for what in refused.values()), (
+        "for the target, not for a misspelling"
+    )
 
 
 @pytest.mark.parametrize("target", ["sm_75", "sm_90a", "sm_100a", "sm_121a"])
@@ -96,11 +102,17 @@ def test_forms_of_wmma_that_the_manual_lists() -> None:
     """Multiplied out again from the syntax of wmma.load and wmma.store."""
     big, both = ("m16n16k16", "m8n32k16", "m32n8k16"), ("row", "col")
     listed = {f"{x}.{lay}.{s}.{t}" for x, lay, s, t in product("ab", both, big, ("f16", "s8", "u8", "bf16"))}
-    listed |= {f"{x}.{lay}.m16n16k8.tf32" for x, lay in product("ab", both)} | {f"{x}.{lay}.m8n8k4.f64" for x, lay in product("ab", both)}
+    listed |= {f"{x}.{lay}.m16n16k8.tf32" for x, lay in product("ab", both)} | {
+        f"{x}.{lay}.m8n8k4.f64" for x, lay in product("ab", both)
+    }
     for shape, types in (("m8n8k32", ("s4", "u4")), ("m8n8k128", ("b1",))):
         listed |= {f"{x}.{shape}.{t}" for x, t in product(("a.row", "b.col"), types)}
     accumulators = {f"{lay}.{s}.{t}" for lay, s, t in product(both, big, ("f16", "f32", "s32"))}
-    accumulators |= {f"{lay}.{s}.{t}" for lay in both for s, t in (("m16n16k8", "f32"), ("m8n8k4", "f64"), ("m8n8k32", "s32"), ("m8n8k128", "s32"))}
+    accumulators |= {
+        f"{lay}.{s}.{t}"
+        for lay in both
+        for s, t in (("m16n16k8", "f32"), ("m8n8k4", "f64"), ("m8n8k32", "s32"), ("m8n8k128", "s32"))
+    }
     listed = {f"wmma.load.{form}" for form in listed} | {f"wmma.load.c.{form}" for form in accumulators}
     listed |= {f"wmma.store.d.{form}" for form in accumulators}
     assert {move.mnemonic.replace(".sync.aligned", "") for move in WMMA} == listed
@@ -130,7 +142,7 @@ def element(data: bytes, position: int, bits: int) -> int:
     return int.from_bytes(data, "little") >> position * bits & (1 << bits) - 1
 
 
-def reference_load(move: Move, memory: bytes, addresses: list[int]) -> list[list[int]]:
+def reference_load(move: TransferForm, memory: bytes, addresses: list[int]) -> list[list[int]]:
     """Registers of every lane, by the manual's words on ldmatrix.
 
     8x8: lane 4g + t holds columns 2t, 2t + 1 of row g, of the column-major matrix with .trans; the next matrix is in the next register.
@@ -142,10 +154,16 @@ def reference_load(move: Move, memory: bytes, addresses: list[int]) -> list[list
         group, thread = lane >> 2, lane & 3
         held = []
         for matrix in range(move.count):
-            lines = range(16 * matrix, 16 * matrix + 16) if move.shape == "m16n16" else range(8 * matrix, 8 * matrix + 8)
+            lines = (
+                range(16 * matrix, 16 * matrix + 16)
+                if move.shape == "m16n16"
+                else range(8 * matrix, 8 * matrix + 8)
+            )
             data = [memory[addresses[i] : addresses[i] + 16] for i in lines]
             if move.shape == "m8n8":
-                places = [[(2 * thread + i, group) if move.trans else (group, 2 * thread + i) for i in range(2)]]
+                places = [
+                    [(2 * thread + i, group) if move.trans else (group, 2 * thread + i) for i in range(2)]
+                ]
             elif move.shape == "m16n16":
                 places = [[(4 * thread + i, group + 8 * half) for i in range(4)] for half in range(2)]
             else:
@@ -158,10 +176,10 @@ def reference_load(move: Move, memory: bytes, addresses: list[int]) -> list[list
 
 
 @pytest.mark.parametrize("move", LOADS, ids=str)
-def test_ldmatrix_by_the_manual(move: Move, rng: np.random.Generator) -> None:
+def test_ldmatrix_by_the_manual(move: TransferForm, rng: np.random.Generator) -> None:
     memory = rng.integers(0, 256, (3, 2048), dtype=np.uint8)
     addresses = 16 * rng.integers(0, 128, (3, 32))
-    addresses[:, len(move.speakers) :] = 7  # nobody looks there
+    addresses[:, len(move.address_lanes) :] = 7  # nobody looks there
     wanted = [reference_load(move, m.tobytes(), a.tolist()) for m, a in zip(memory, addresses, strict=True)]
     assert np.array_equal(move.emulate(memory, addresses), wanted)
 
@@ -170,7 +188,10 @@ def test_six_and_four_bits_in_eight() -> None:
     """16 elements, packed from the lowest bit of the row on, then 32 or 64 bits of padding; each becomes the low bits of a byte."""
     six = sum(i * 3 + 1 << 6 * i for i in range(16)) | 0xFFFFFFFF << 96
     four = sum(15 - i << 4 * i for i in range(16)) | 0xFFFFFFFFFFFFFFFF << 64
-    for bits, whole, values in ((6, six, [i * 3 + 1 for i in range(16)]), (4, four, [15 - i for i in range(16)])):
+    for bits, whole, values in (
+        (6, six, [i * 3 + 1 for i in range(16)]),
+        (4, four, [15 - i for i in range(16)]),
+    ):
         move = row(f"ldmatrix.sync.aligned.m8n16.x1.b8x16.b{bits}x16_p{128 - 16 * bits}")
         memory = np.frombuffer(whole.to_bytes(16, "little") * 8, dtype=np.uint8)
         registers = move.emulate(memory, move.addresses())
@@ -180,7 +201,10 @@ def test_six_and_four_bits_in_eight() -> None:
 
 def tile(codes: np.ndarray, pitch: int, bits: int) -> np.ndarray:
     """A matrix of codes by rows, as bytes in memory with `pitch` bytes from row to row."""
-    rows_of = [sum(int(code) << bits * i for i, code in enumerate(line_of)).to_bytes(pitch, "little") for line_of in codes]
+    rows_of = [
+        sum(int(code) << bits * i for i, code in enumerate(line_of)).to_bytes(pitch, "little")
+        for line_of in codes
+    ]
     return np.frombuffer(b"".join(rows_of), dtype=np.uint8)
 
 
@@ -189,30 +213,47 @@ def test_ldmatrix_makes_the_fragments_of_mma(rng: np.random.Generator) -> None:
     ins = instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
     A, B = rng.integers(0, 1 << 16, (16, 16)), rng.integers(0, 1 << 16, (16, 8))
     lane = np.arange(32)
-    corners = lane % 16 * 48 + lane // 16 * 16  # a row of A at 48 bytes; matrices: up left, down left, up right, down right
-    assert np.array_equal(row("ldmatrix.sync.aligned.m8n8.x4.shared.b16").emulate(tile(A, 48, 16), corners), ins.a.pack_codes(A))
+    corners = (
+        lane % 16 * 48 + lane // 16 * 16
+    )  # a row of A at 48 bytes; matrices: up left, down left, up right, down right
+    assert np.array_equal(
+        row("ldmatrix.sync.aligned.m8n8.x4.shared.b16").emulate(tile(A, 48, 16), corners), ins.a.pack_codes(A)
+    )
     trans = row("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16")
     assert np.array_equal(trans.emulate(tile(B, 16, 16), trans.addresses()), ins.b.pack_codes(B))
     plain = row("ldmatrix.sync.aligned.m8n8.x2.shared.b16")
-    assert np.array_equal(plain.emulate(tile(B.T, 32, 16), lane % 8 * 32 + lane // 8 % 2 * 16), ins.b.pack_codes(B))
+    assert np.array_equal(
+        plain.emulate(tile(B.T, 32, 16), lane % 8 * 32 + lane // 8 % 2 * 16), ins.b.pack_codes(B)
+    )
     small = instruction("mma.sync.aligned.m16n8k32.row.col.s32.s8.u8.s32")
     A8 = rng.integers(0, 256, (16, 32))
     corners = lane % 16 * 32 + lane // 16 * 16
-    assert np.array_equal(row("ldmatrix.sync.aligned.m8n8.x4.b16").emulate(tile(A8, 32, 8), corners), small.a.pack_codes(A8))
+    assert np.array_equal(
+        row("ldmatrix.sync.aligned.m8n8.x4.b16").emulate(tile(A8, 32, 8), corners), small.a.pack_codes(A8)
+    )
 
 
-@pytest.mark.parametrize(("kind", "source_format", "shift"), [("e3m2", "b6x16_p32", 0), ("e2m3", "b6x16_p32", 0), ("e2m1", "b4x16_p64", 2)])
-def test_packed_formats_feed_f8f6f4(kind: str, source_format: str, shift: int, rng: np.random.Generator) -> None:
+@pytest.mark.parametrize(
+    ("kind", "source_format", "shift"),
+    [("e3m2", "b6x16_p32", 0), ("e2m3", "b6x16_p32", 0), ("e2m1", "b4x16_p64", 2)],
+)
+def test_packed_formats_feed_f8f6f4(
+    kind: str, source_format: str, shift: int, rng: np.random.Generator
+) -> None:
     """6-bit elements come as kind::f8f6f4 wants them; e2m1 lies in the middle of its byte there, so it is shifted by two bits first."""
     ins = instruction(f"mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.{kind}.{kind}.f32")
     bits = int(source_format[1])
     A = rng.integers(0, 1 << bits, (16, 32))
     halves = np.concatenate([A[:, :16], A[:, 16:]])  # 16 elements are one row of ldmatrix
     move = row(f"ldmatrix.sync.aligned.m8n16.x4.b8x16.{source_format}")
-    assert np.array_equal(move.emulate(tile(halves, 16, bits), move.addresses()) << shift, ins.a.pack_codes(A))
+    assert np.array_equal(
+        move.emulate(tile(halves, 16, bits), move.addresses()) << shift, ins.a.pack_codes(A)
+    )
     B = rng.integers(0, 1 << bits, (32, 8))
     move = row(f"ldmatrix.sync.aligned.m16n16.x2.trans.b8x16.{source_format}")
-    wide = np.concatenate([B, rng.integers(0, 1 << bits, (32, 8))], axis=1)  # two B side by side: 32 rows of 16
+    wide = np.concatenate(
+        [B, rng.integers(0, 1 << bits, (32, 8))], axis=1
+    )  # two B side by side: 32 rows of 16
     registers = move.emulate(tile(wide, 16, bits), move.addresses()) << shift
     for second, codes in enumerate((wide[:, :8], wide[:, 8:])):
         assert np.array_equal(registers[:, second::2], ins.b.pack_codes(codes))
@@ -221,7 +262,7 @@ def test_packed_formats_feed_f8f6f4(kind: str, source_format: str, shift: int, r
 # -- stmatrix, movmatrix ------------------------------------------------------------------------------------------------------
 
 
-def reference_store(move: Move, registers: np.ndarray, addresses: list[int], memory: bytes) -> bytes:
+def reference_store(move: TransferForm, registers: np.ndarray, addresses: list[int], memory: bytes) -> bytes:
     """stmatrix by the manual's words; 16x8 in 8 bits (always .trans): lane 4g + t holds columns 2t, 2t + 1 of rows g, then g + 8."""
     result = bytearray(memory)
     for lane, held in enumerate(registers.tolist()):
@@ -240,19 +281,21 @@ def reference_store(move: Move, registers: np.ndarray, addresses: list[int], mem
 
 
 @pytest.mark.parametrize("move", STORES, ids=str)
-def test_stmatrix_by_the_manual(move: Move, rng: np.random.Generator) -> None:
+def test_stmatrix_by_the_manual(move: TransferForm, rng: np.random.Generator) -> None:
     memory = rng.integers(0, 256, (3, 2048), dtype=np.uint8)
     addresses = np.stack([16 * rng.permutation(128)[:32] for _ in range(3)])
     registers = rng.integers(0, 1 << 32, (3, 32, move.count), dtype=np.uint32)
     before = memory.copy()
     stored = move.emulate(registers, addresses, memory)
     for i in range(3):
-        assert stored[i].tobytes() == reference_store(move, registers[i], addresses[i].tolist(), memory[i].tobytes())
+        assert stored[i].tobytes() == reference_store(
+            move, registers[i], addresses[i].tolist(), memory[i].tobytes()
+        )
     assert np.array_equal(memory, before)
 
 
 @pytest.mark.parametrize("move", [move for move in STORES if move.type == "b16"], ids=str)
-def test_ldmatrix_reads_what_stmatrix_stored(move: Move, rng: np.random.Generator) -> None:
+def test_ldmatrix_reads_what_stmatrix_stored(move: TransferForm, rng: np.random.Generator) -> None:
     addresses = 16 * rng.permutation(64)[:32]
     registers = rng.integers(0, 1 << 32, (5, 32, move.count), dtype=np.uint32)
     memory = move.emulate(registers, addresses, np.zeros(1024, dtype=np.uint8))
@@ -262,9 +305,14 @@ def test_ldmatrix_reads_what_stmatrix_stored(move: Move, rng: np.random.Generato
 
 def test_ldmatrix_reads_what_8_bit_stmatrix_stored(rng: np.random.Generator) -> None:
     """Not the same fragments: m16n8 is an accumulator's, m16n16 a multiplicand's. The matrices in memory are the same."""
-    store, load = row("stmatrix.sync.aligned.m16n8.x2.trans.b8"), row("ldmatrix.sync.aligned.m16n16.x1.trans.b8")
+    store, load = (
+        row("stmatrix.sync.aligned.m16n8.x2.trans.b8"),
+        row("ldmatrix.sync.aligned.m16n16.x1.trans.b8"),
+    )
     codes = rng.integers(0, 256, (16, 16))
-    memory = store.emulate(store.operand("r").pack_codes(codes), store.addresses(), np.zeros(256, dtype=np.uint8))
+    memory = store.emulate(
+        store.operand("r").pack_codes(codes), store.addresses(), np.zeros(256, dtype=np.uint8)
+    )
     assert np.array_equal(memory.reshape(16, 16), codes)
     assert np.array_equal(load.operand("R").unpack_codes(load.emulate(memory, load.addresses())), codes)
     ins = instruction("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32")
@@ -279,29 +327,40 @@ def test_movmatrix_by_the_manual(rng: np.random.Generator) -> None:
         group, thread = lane >> 2, lane & 3
         for i in range(2):  # row 2t + i, column g of the source: lane 4 (2t + i) + g / 2, half g % 2
             source_lane = 4 * (2 * thread + i) + group // 2
-            assert np.array_equal(d[..., lane, 0] >> 16 * i & 0xFFFF, a[..., source_lane, 0] >> 16 * (group % 2) & 0xFFFF)
+            assert np.array_equal(
+                d[..., lane, 0] >> 16 * i & 0xFFFF, a[..., source_lane, 0] >> 16 * (group % 2) & 0xFFFF
+            )
     A, D = MOVMATRIX.operand("a"), MOVMATRIX.operand("d")
     assert np.array_equal(D.unpack_codes(d), np.swapaxes(A.unpack_codes(a), -1, -2))
     assert np.array_equal(MOVMATRIX.emulate(d), a)
-    stored = row("stmatrix.sync.aligned.m8n8.x1.b16").emulate(a, np.arange(32) % 8 * 16, np.zeros(128, dtype=np.uint8))
-    assert np.array_equal(row("ldmatrix.sync.aligned.m8n8.x1.trans.b16").emulate(stored, np.arange(32) % 8 * 16), d)
+    stored = row("stmatrix.sync.aligned.m8n8.x1.b16").emulate(
+        a, np.arange(32) % 8 * 16, np.zeros(128, dtype=np.uint8)
+    )
+    assert np.array_equal(
+        row("ldmatrix.sync.aligned.m8n8.x1.trans.b16").emulate(stored, np.arange(32) % 8 * 16), d
+    )
 
 
 # -- wmma ---------------------------------------------------------------------------------------------------------------------
 
 
-def lines_of(move: Move, data: bytes, stride: int, offset: int) -> np.ndarray:
+def lines_of(move: TransferForm, data: bytes, stride: int, offset: int) -> np.ndarray:
     """The matrix in memory, element by element: [rows, columns] of codes."""
     operand = next(iter(move.operands.values()))
     bits, (height, width) = operand.dtype.bits, operand.shape
     whole = int.from_bytes(data[offset:], "little")
-    at = [[(r * stride + c if move.layout == "row" else c * stride + r) for c in range(width)] for r in range(height)]
-    return np.array([[whole >> bits * place & (1 << bits) - 1 for place in places] for places in at], dtype=np.uint64)
+    at = [
+        [(r * stride + c if move.layout == "row" else c * stride + r) for c in range(width)]
+        for r in range(height)
+    ]
+    return np.array(
+        [[whole >> bits * place & (1 << bits) - 1 for place in places] for places in at], dtype=np.uint64
+    )
 
 
 @pytest.mark.parametrize("move", WMMA, ids=str)
 @pytest.mark.parametrize("wide", [0, 1, 3])
-def test_wmma_moves_the_matrix(move: Move, wide: int, rng: np.random.Generator) -> None:
+def test_wmma_moves_the_matrix(move: TransferForm, wide: int, rng: np.random.Generator) -> None:
     """Every element from where stride and layout put it into every place that holds it; a store touches nothing else."""
     operand = next(iter(move.operands.values()))
     count, length = move.lines
@@ -316,15 +375,19 @@ def test_wmma_moves_the_matrix(move: Move, wide: int, rng: np.random.Generator) 
         if not wide:
             assert np.array_equal(move.emulate(memory), registers)
         return
-    given = rng.integers(0, 1 << operand.dtype.bits, operand.shape, dtype=np.uint64).astype(operand.dtype.code_type)
+    given = rng.integers(0, 1 << operand.dtype.bits, operand.shape, dtype=np.uint64).astype(
+        operand.dtype.code_type
+    )
     stored = move.emulate(operand.pack_codes(given), memory, stride=stride, offset=offset)
     assert np.array_equal(lines_of(move, stored.tobytes(), stride, offset), given)
-    back = move.emulate(operand.pack_codes(codes.astype(operand.dtype.code_type)), stored, stride=stride, offset=offset)
+    back = move.emulate(
+        operand.pack_codes(codes.astype(operand.dtype.code_type)), stored, stride=stride, offset=offset
+    )
     assert np.array_equal(back, memory), "the gaps kept their bytes"
 
 
 @pytest.mark.parametrize("move", [move for move in WMMA if move.matrix in ("c", "d")], ids=str)
-def test_loads_and_stores_of_accumulators_share_the_fragment(move: Move) -> None:
+def test_loads_and_stores_of_accumulators_share_the_fragment(move: TransferForm) -> None:
     other = row(move.mnemonic.replace("load.c", "?.d").replace("store.d", "load.c").replace("?", "store"))
     (mine,), (theirs,) = move.operands.values(), other.operands.values()
     assert mine.layout == theirs.layout
@@ -353,7 +416,9 @@ def test_default_strides() -> None:
         matrix = "cd" if move.matrix in ("c", "d") else move.matrix
         assert move.lines[1] == table[move.shape, matrix, move.layout]
         assert move.addresses(64)[0] == 64
-        assert np.diff(move.addresses(0)).tolist() == [move.lines[1] * next(iter(move.operands.values())).dtype.bits // 8] * (move.lines[0] - 1)
+        assert np.diff(move.addresses(0)).tolist() == [
+            move.lines[1] * next(iter(move.operands.values())).dtype.bits // 8
+        ] * (move.lines[0] - 1)
 
 
 def test_alignment_of_wmma() -> None:
@@ -374,11 +439,17 @@ def test_lanes_that_supply_addresses() -> None:
     """The manual's table for 8-row matrices, and 16 lanes for each 16-row one."""
     for move in ROWS:
         each = 16 if move.shape == "m16n16" else 8
-        expected = [(lane, lane // each, lane % each) for lane in range(each * move.count)] if move is not MOVMATRIX else []
-        assert [tuple(speaker) for speaker in move.speakers] == expected
+        expected = (
+            [(lane, lane // each, lane % each) for lane in range(each * move.count)]
+            if move is not MOVMATRIX
+            else []
+        )
+        assert [tuple(speaker) for speaker in move.address_lanes] == expected
         if expected:
             assert move.operand("R").shape[0] == len(expected)
-            assert move.addresses(32, 48)[: len(expected)].tolist() == [32 + 48 * lane for lane, *_ in expected]
+            assert move.addresses(32, 48)[: len(expected)].tolist() == [
+                32 + 48 * lane for lane, *_ in expected
+            ]
             assert move.addresses(32, 48).shape == (32,)
 
 
@@ -390,22 +461,37 @@ BYTES = np.zeros(1024, dtype=np.uint8)
 ZERO = np.zeros(32, dtype=int)
 AT = np.arange(32) * 16
 REFUSALS: list[tuple[Any, str]] = [
-    (lambda: X2.emulate(BYTES, AT + 4 * (np.arange(32) == 5)), r"^address 84 of lane 5: it must be a multiple of 16$"),
+    (
+        lambda: X2.emulate(BYTES, AT + 4 * (np.arange(32) == 5)),
+        r"^address 84 of lane 5: it must be a multiple of 16$",
+    ),
     (
         lambda: X2.emulate(BYTES, AT + 1024 * (np.arange(32) == 9)),
         r"^address 1168 of lane 9: its row of 16 bytes lies outside of the memory of 1024 bytes",
     ),
     (lambda: X2.emulate(BYTES, AT - 16), r"^address -16 of lane 0: .* outside"),
-    (lambda: X2.emulate(BYTES, AT[:16]), r"^addresses: found int64 of shape \(16,\); it takes whole numbers \[\.\.\., 32 lanes\]"),
+    (
+        lambda: X2.emulate(BYTES, AT[:16]),
+        r"^addresses: found int64 of shape \(16,\); it takes whole numbers \[\.\.\., 32 lanes\]",
+    ),
     (lambda: X2.emulate(BYTES, AT / 2), "^addresses: found float64"),
     (lambda: X2.emulate(BYTES), r"takes memory, addresses, found 1 array$"),
     (lambda: X2.emulate(np.zeros(4, dtype=bool), AT), "^memory: found bool"),
     (lambda: X2.emulate(BYTES, AT, stride=3), "has no stride and no offset"),
-    (lambda: ST.emulate(np.zeros((32, 4), np.uint32), AT * (np.arange(32) != 7), BYTES), "^lanes 0 and 7 store to the same address 0: .* undefined"),
+    (
+        lambda: ST.emulate(np.zeros((32, 4), np.uint32), AT * (np.arange(32) != 7), BYTES),
+        "^lanes 0 and 7 store to the same address 0: .* undefined",
+    ),
     (lambda: ST.emulate(np.zeros((32, 2), np.uint32), AT, BYTES), r"^R: found registers of shape \(32, 2\)"),
-    (lambda: ST.emulate(np.zeros((3, 32, 4), np.uint32), AT, np.zeros((2, 1024), np.uint8)), "which do not broadcast"),
+    (
+        lambda: ST.emulate(np.zeros((3, 32, 4), np.uint32), AT, np.zeros((2, 1024), np.uint8)),
+        "which do not broadcast",
+    ),
     (lambda: LA.emulate(BYTES, stride=15), "stride=15 is shorter than a row of 16 elements"),
-    (lambda: LA.emulate(BYTES, stride=24), "stride=24; rows start at multiples of 32 bytes, so it must be a multiple of 16 elements"),
+    (
+        lambda: LA.emulate(BYTES, stride=24),
+        "stride=24; rows start at multiples of 32 bytes, so it must be a multiple of 16 elements",
+    ),
     (lambda: LA.emulate(BYTES, offset=16), "offset=16; rows start at multiples of 32 bytes"),
     (lambda: LA.emulate(BYTES[:512], stride=32), "row 15 ends at byte 992; the memory has 512"),
     (lambda: LA.emulate(BYTES, stride=16.0), "stride=16.0 is no whole number"),
@@ -413,15 +499,24 @@ REFUSALS: list[tuple[Any, str]] = [
     (lambda: MOVMATRIX.addresses(), "stays in registers: it takes no address"),
     (lambda: MOVMATRIX.alignment, "nothing to align"),
     (lambda: X2.operand("A"), r"has no operand 'A'; it has R$"),
-    (lambda: X2.in_space("global"), r"^ldmatrix in \.global: it takes \.shared, \.shared::cta, no state space"),
+    (
+        lambda: X2.in_space("global"),
+        r"^ldmatrix in \.global: it takes \.shared, \.shared::cta, no state space",
+    ),
     (lambda: MOVMATRIX.in_space("shared"), r"^movmatrix in \.shared: it takes no state space"),
     (lambda: X2.supports("sm_91"), "^unknown target 'sm_91'"),
-    (lambda: Move("ldmatrix", "m16n16", "b8", TARGETS, 4, True), "4 matrices of 16 rows need 64 addresses; a warp has 32 lanes"),
-    (lambda: Move("ldmatrix", "m8n8", "b8", TARGETS), "a row of 8 elements of b8 is not 16 bytes"),
-    (lambda: Move("ldmatrix", "m8n16", "b8", TARGETS, source="b5x16_p48"), "the formats are b6x16_p32, b4x16_p64"),
-    (lambda: Move("ldmatrix", "m8n8", "b16", ("sm_1",)), r"targets \['sm_1'\]"),
-    (lambda: Move("wmma.load", "m8n8k32", "s4", TARGETS), "matrix, layout and fragment belong to"),
-    (lambda: Move("prmt", "m8n8", "b16", TARGETS), "^family 'prmt': there are ldmatrix"),  # type: ignore[arg-type]
+    (
+        lambda: TransferForm("ldmatrix", "m16n16", "b8", TARGETS, 4, True),
+        "4 matrices of 16 rows need 64 addresses; a warp has 32 lanes",
+    ),
+    (lambda: TransferForm("ldmatrix", "m8n8", "b8", TARGETS), "a row of 8 elements of b8 is not 16 bytes"),
+    (
+        lambda: TransferForm("ldmatrix", "m8n16", "b8", TARGETS, source="b5x16_p48"),
+        "the formats are b6x16_p32, b4x16_p64",
+    ),
+    (lambda: TransferForm("ldmatrix", "m8n8", "b16", ("sm_1",)), r"targets \['sm_1'\]"),
+    (lambda: TransferForm("wmma.load", "m8n8k32", "s4", TARGETS), "matrix, layout and fragment belong to"),
+    (lambda: TransferForm("prmt", "m8n8", "b16", TARGETS), "^family 'prmt': there are ldmatrix"),  # type: ignore[arg-type]
 ]
 
 
@@ -439,7 +534,9 @@ def test_batches_broadcast(rng: np.random.Generator) -> None:
     assert np.array_equal(registers[1, 2], X2.emulate(memory[1, 0], addresses[2]))
     words = memory.view(np.float16)
     assert np.array_equal(X2.emulate(words, addresses), registers)
-    stored = ST.emulate(rng.integers(0, 1 << 32, (3, 32, 4), dtype=np.uint32), 16 * rng.permutation(64)[:32], words)
+    stored = ST.emulate(
+        rng.integers(0, 1 << 32, (3, 32, 4), dtype=np.uint32), 16 * rng.permutation(64)[:32], words
+    )
     assert (stored.shape, stored.dtype) == ((2, 3, 512), np.dtype(np.float16))
 
 
@@ -451,7 +548,10 @@ def test_kernels_compile(target: str) -> None:
     """Every row for some target, its state space another one for each row; one module."""
     some = WMMA if target in ("sm_75", "sm_90a") else WMMA[::5]
     every = [move for move in (*ROWS, *some) if move.supports(target)]
-    chosen = [move.in_space([None, *move.spaces][(i + len(target)) % (1 + len(move.spaces))]) for i, move in enumerate(every)]
+    chosen = [
+        move.in_space([None, *move.spaces][(i + len(target)) % (1 + len(move.spaces))])
+        for i, move in enumerate(every)
+    ]
     assert gpu.compile(source(chosen), target, cache=False).startswith(b"\x7fELF")
 
 
@@ -463,11 +563,24 @@ def test_sources_hold_their_instruction_once() -> None:
     assert len({name(move) for move in SPELT.values()}) == len(set(SPELT.values()))
 
 
-SIZES = {"const uint4*": 1, "uint4*": 1, "const unsigned int*": 4, "unsigned int*": 4, "const unsigned long long*": 8, "unsigned long long*": 8}
+SIZES = {
+    "const uint4*": 1,
+    "uint4*": 1,
+    "const unsigned int*": 4,
+    "unsigned int*": 4,
+    "const unsigned long long*": 8,
+    "unsigned long long*": 8,
+}
 
 
-@pytest.mark.parametrize("move", [ROWS[0], STORES[-1], MOVMATRIX, WMMA[0], WMMA[-1], row("wmma.store.d.sync.aligned.row.m8n8k4.f64")], ids=str)
-def test_arguments_are_those_of_the_kernel(move: Move, monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator) -> None:
+@pytest.mark.parametrize(
+    "move",
+    [ROWS[0], STORES[-1], MOVMATRIX, WMMA[0], WMMA[-1], row("wmma.store.d.sync.aligned.row.m8n8k4.f64")],
+    ids=str,
+)
+def test_arguments_are_those_of_the_kernel(
+    move: TransferForm, monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
+) -> None:
     """A launch that only looks: every pointer gets an array of its words, every int a number, in the kernel's order."""
     seen: list[Any] = []
 
@@ -476,7 +589,9 @@ def test_arguments_are_those_of_the_kernel(move: Move, monkeypatch: pytest.Monke
         for parameter, argument in zip(declared, arguments, strict=True):
             kind, _, called = parameter.strip().rpartition(" ")
             array = getattr(argument, "array", argument)
-            assert isinstance(argument, gpu.Out) == (called in ({"result"} if "st" in move.family else {"R", "D"}))
+            assert isinstance(argument, gpu.Out) == (
+                called in ({"result"} if "st" in move.family else {"R", "D"})
+            )
             assert array.dtype.itemsize == SIZES.get(kind, 4)
             assert array.ndim == 0 if kind in ("int", "unsigned int") else len(array) == 3
             seen.append(called)
@@ -485,7 +600,9 @@ def test_arguments_are_those_of_the_kernel(move: Move, monkeypatch: pytest.Monke
     monkeypatch.setattr(gpu, "launch", look)
     operand = next(iter(move.operands.values()))
     given = {
-        "registers": rng.integers(0, 1 << 32, (3, 32, operand.registers), dtype=np.uint32).astype(operand.register_type),
+        "registers": rng.integers(0, 1 << 32, (3, 32, operand.registers), dtype=np.uint32).astype(
+            operand.register_type
+        ),
         "addresses": np.arange(32) * 16,
         "memory": np.zeros((3, 2040), dtype=np.uint8),
     }
@@ -495,8 +612,14 @@ def test_arguments_are_those_of_the_kernel(move: Move, monkeypatch: pytest.Monke
 
 
 def test_ptx_lines() -> None:
-    assert row("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16").ptx == "ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%r0, %r1}, [%p];"
-    assert row("stmatrix.sync.aligned.m16n8.x1.trans.b8").ptx == "stmatrix.sync.aligned.m16n8.x1.trans.b8 [%p], {%r0};"
+    assert (
+        row("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16").ptx
+        == "ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%r0, %r1}, [%p];"
+    )
+    assert (
+        row("stmatrix.sync.aligned.m16n8.x1.trans.b8").ptx
+        == "stmatrix.sync.aligned.m16n8.x1.trans.b8 [%p], {%r0};"
+    )
     assert MOVMATRIX.ptx == "movmatrix.sync.aligned.m8n8.trans.b16 %d0, %a0;"
     assert L4.ptx == "wmma.load.a.sync.aligned.row.m8n8k32.s4 {%a0}, [%p], %stride;"
     store = row("wmma.store.d.sync.aligned.col.m8n8k4.shared::cta.f64")

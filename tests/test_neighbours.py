@@ -12,12 +12,12 @@ from zlib import crc32
 import pytest
 
 from ptxlab import Instruction, PtxlabError, catalog, instruction
-from ptxlab.catalog.laxities import LAXITIES, ORDER, SELECTORS, Laxity
-from ptxlab.instruction import Modifiers
-from ptxlab.mnemonic import _lax as laxity
-from ptxlab.mnemonic import _meant as meant
-from ptxlab.mnemonic import _spellings as spellings
-from ptxlab.moves import Move
+from ptxlab.isa.modifiers import Modifiers
+from ptxlab.isa.parse import _lax as laxity
+from ptxlab.isa.parse import _meant as meant
+from ptxlab.isa.parse import _spellings as spellings
+from ptxlab.isa.quirks import LAXITIES, ORDER, SELECTORS, Laxity
+from ptxlab.isa.transfer import TransferForm
 from tests import assembler
 from tests.test_moves import line as move_line
 
@@ -30,8 +30,12 @@ def words(text: str) -> list[str]:
 
 #: Words that the assembler knows, by what they may replace. One that it does not know would end its reading of the module.
 VOCABULARY = [
-    words("b1 s2 u2 s4 u4 e2m1 e3m2 e2m3 s8 u8 b8 e4m3 e5m2 f16 bf16 tf32 f64 s16 b16 f32 s32 u32 b32 f16x2 bf16x2 ue8m0 ue4m3"),
-    words("m8n8k4 m8n8k16 m8n8k32 m8n8k64 m8n8k128 m8n32k16 m16n8k4 m16n8k8 m16n8k16 m16n8k32 m16n8k64 m16n8k128 m16n8k256 m16n16k8 m16n16k16")
+    words(
+        "b1 s2 u2 s4 u4 e2m1 e3m2 e2m3 s8 u8 b8 e4m3 e5m2 f16 bf16 tf32 f64 s16 b16 f32 s32 u32 b32 f16x2 bf16x2 ue8m0 ue4m3"
+    ),
+    words(
+        "m8n8k4 m8n8k16 m8n8k32 m8n8k64 m8n8k128 m8n32k16 m16n8k4 m16n8k8 m16n8k16 m16n8k32 m16n8k64 m16n8k128 m16n8k256 m16n16k8 m16n16k16"
+    )
     + words("m32n8k16 m64n8k8 m64n8k16 m64n8k32 m64n8k64 m64n8k256 m64n40k32 m64n40k64"),
     words("m8n8 m16n16 m8n16 m16n8"),
     words("row col"),
@@ -44,19 +48,29 @@ VOCABULARY = [
     words("sp sp::ordered_metadata"),
     words("shared shared::cta shared::cluster global local"),
 ]
-ADDED = words("satfinite trans x2 xor rz kind::f8f6f4 kind::mxf8f6f4 block_scale scale_vec::2X ue8m0 s4 b6x16_p32 sync shared v4 pred")
+ADDED = words(
+    "satfinite trans x2 xor rz kind::f8f6f4 kind::mxf8f6f4 block_scale scale_vec::2X ue8m0 s4 b6x16_p32 sync shared v4 pred"
+)
 #: Every so many-th is tried; 1 tries them all, 230,000 lines in half a minute.
 SHARE = 5
 #: On these ptxas 13.0 ends with a segmentation fault, and nvJitLink would take the tests along.
 DEADLY = re.compile(r"wmma\.mma\..*m8n8k(32|128)(\.\w+)*?\.f(16|32)\.f(16|32)$")
-REFUSED = "mma.sync.aligned.m16n8k8.row.col.f32.f16.bf16.f32 {f0, f1, f2, f3}, {a0, a1}, {b0}, {f0, f1, f2, f3};"
+REFUSED = (
+    "mma.sync.aligned.m16n8k8.row.col.f32.f16.bf16.f32 {f0, f1, f2, f3}, {a0, a1}, {b0}, {f0, f1, f2, f3};"
+)
 
 
 @lru_cache(maxsize=None)
-def line(row: Instruction | Move) -> str:
+def line(row: Instruction | TransferForm) -> str:
     if isinstance(row, Instruction):
         return assembler.line(row)
-    return move_line(row).replace("{ .reg .f64 g<2>; ", "").removesuffix(" }").replace("g0", "w0").replace("g1", "w1")
+    return (
+        move_line(row)
+        .replace("{ .reg .f64 g<2>; ", "")
+        .removesuffix(" }")
+        .replace("g0", "w0")
+        .replace("g1", "w1")
+    )
 
 
 def changed(tokens: list[str]) -> Iterator[list[str]]:
@@ -87,13 +101,17 @@ def counted(name: str) -> str | None:
         return None
     m, n, k = map(int, shape.groups())
     d, a, b, c = (*types, types[0])[:4]
-    return assembler.line(SimpleNamespace(mnemonic=name, m=m, n=n, k=k, d_type=d, a_type=a, b_type=b, c_type=c, a_space="register"))  # type: ignore[arg-type]
+    return assembler.line(
+        SimpleNamespace(
+            mnemonic=name, m=m, n=n, k=k, d_type=d, a_type=a, b_type=b, c_type=c, a_space="register"
+        )
+    )  # type: ignore[arg-type]
 
 
-def kind_of(row: Instruction | Move) -> tuple[object, ...]:
+def kind_of(row: Instruction | TransferForm) -> tuple[object, ...]:
     """One row speaks for all of a kind: signedness, rounding and the many N of wgmma change nothing."""
     shape = "" if row.family.startswith("wgmma") else row.shape
-    if isinstance(row, Move):
+    if isinstance(row, TransferForm):
         return row.family, shape, row.type[-2:], row.trans, row.source, row.matrix
     bits = row.a_type if row.a.dtype.is_float else row.a.dtype.bits
     return row.family, shape, bits, row.d_type, row.kind, row.satfinite, row.ordered, row.rounding is None
@@ -107,10 +125,19 @@ def neighbours(target: str) -> dict[str, list[str]]:
         operands = line(row).split(" ", 1)[1]
         for tokens in changed(row.mnemonic.split(".")):
             name = ".".join(tokens)
-            if crc32(name.encode()) % SHARE or name in spellings() or DEADLY.match(name) or tokens.count("row") + tokens.count("col") > 2:
+            if (
+                crc32(name.encode()) % SHARE
+                or name in spellings()
+                or DEADLY.match(name)
+                or tokens.count("row") + tokens.count("col") > 2
+            ):
                 continue
             tried = found.setdefault(name, [])
-            tried += [text for text in (f"{name} {operands}", counted(name)) if text is not None and text not in tried]
+            tried += [
+                text
+                for text in (f"{name} {operands}", counted(name))
+                if text is not None and text not in tried
+            ]
     return found
 
 
@@ -126,7 +153,10 @@ def takes(text: str, target: str) -> bool:
         return False
 
 
-@pytest.mark.parametrize(("target", "least"), [("sm_75", 1500), ("sm_80", 4000), ("sm_90a", 6000), ("sm_100a", 5000), ("sm_120a", 7000)])
+@pytest.mark.parametrize(
+    ("target", "least"),
+    [("sm_75", 1500), ("sm_80", 4000), ("sm_90a", 6000), ("sm_100a", 5000), ("sm_120a", 7000)],
+)
 def test_what_the_assembler_takes_is_in_the_catalogue_or_a_known_laxity(target: str, least: int) -> None:
     tried = [(name, text) for name, texts in neighbours(target).items() for text in texts]
     assert len(neighbours(target)) > least
@@ -136,7 +166,12 @@ def test_what_the_assembler_takes_is_in_the_catalogue_or_a_known_laxity(target: 
         refused = assembler.refused([text for _, text in part] + [REFUSED], target)
         assert len(part) in refused, "it read to the end"
         passed += [it for i, it in enumerate(part) if i not in refused]
-    told = {name for name, _ in passed if laxity(name, name.split(".")) and (not lax(name) or any(target in row.targets for row in lax(name)))}
+    told = {
+        name
+        for name, _ in passed
+        if laxity(name, name.split("."))
+        and (not lax(name) or any(target in row.targets for row in lax(name)))
+    }
     unknown = [name for name, text in passed if name not in told and takes(text, target)]
     assert unknown == []
     assert told, "the assembler is lax somewhere"
@@ -154,7 +189,9 @@ def test_refusals_name_the_fault_and_legal_spellings(target: str) -> None:
         said = refusal(name)
         assert said.startswith(f"'{name}': ") and "\n" not in said, said
         near = said.split("; nearest legal: ")[1].split(", ")
-        assert len(near) == 3 and all(instruction(it).mnemonic == it or it in spellings() for it in near), said
+        assert len(near) == 3 and all(instruction(it).mnemonic == it or it in spellings() for it in near), (
+            said
+        )
         assert ("the assembler takes" in said) == bool(lax(name) or "manual's order" in said), said
 
 
@@ -182,24 +219,39 @@ def test_the_example_is_refused_with_the_reason(row: Laxity) -> None:
 
 def test_selectors_that_the_assembler_takes_and_the_manual_has_not() -> None:
     """Of all sparse rows the assembler is lax with one; ptxlab has the manual's selectors everywhere."""
-    rows = [ins for family in ("mma.sp", "wgmma.sp") for ins in catalog(family) if ins.lanes == 32 or ins.n == 8]
+    rows = [
+        ins for family in ("mma.sp", "wgmma.sp") for ins in catalog(family) if ins.lanes == 32 or ins.n == 8
+    ]
     assert all(isinstance(ins, Instruction) for ins in rows)
     found: dict[str, set[int]] = {}
     for target in ("sm_90a", "sm_120a"):
-        lines = [(ins, s, line(ins).replace("e, 0", f"e, {s}")) for ins in rows if ins.supports(target) for s in range(5)]
+        lines = [
+            (ins, s, line(ins).replace("e, 0", f"e, {s}"))
+            for ins in rows
+            if ins.supports(target)
+            for s in range(5)
+        ]
         refused = assembler.refused([text for _, _, text in lines], target)
         for i, (ins, selector, _) in enumerate(lines):
             if i not in refused:
                 found.setdefault(ins.mnemonic, set()).add(selector)
     laxer = {name for name, selectors in found.items() if selectors != set(instruction(name).selectors)}
-    assert laxer == {f"mma.{sp}.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32" for sp in ("sp", "sp::ordered_metadata")}
+    assert laxer == {
+        f"mma.{sp}.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32" for sp in ("sp", "sp::ordered_metadata")
+    }
     assert all(found[name] == {0, 1, 2, 3} for name in laxer)
     with pytest.raises(PtxlabError, match=r"^selector=2: mma\.sp\..* takes 0, 1"):
         Modifiers(selector=2).check(instruction(mnemonic(SELECTORS)))
 
 
 def test_laxities_say_where() -> None:
-    assert {row.where for row in LAXITIES} >= {"every target", "sm_80 and later", "sm_75 to sm_89", "sm_90a", "sm_100a, sm_110a"}
+    assert {row.where for row in LAXITIES} >= {
+        "every target",
+        "sm_80 and later",
+        "sm_75 to sm_89",
+        "sm_90a",
+        "sm_100a, sm_110a",
+    }
     assert len({row.title for row in LAXITIES}) == len(LAXITIES)
 
 
@@ -207,20 +259,25 @@ def test_laxities_say_where() -> None:
 
 
 def table() -> list[str]:
-    rows = [f"| {row.title} | {row.emits} | {row.where} | {row.why} |" for row in (*LAXITIES, ORDER, SELECTORS)]
+    rows = [
+        f"| {row.title} | {row.emits} | {row.where} | {row.why} |" for row in (*LAXITIES, ORDER, SELECTORS)
+    ]
     return ["| spelling | the assembler | targets | ptxlab refuses, since |", "|---|---|---|---|", *rows]
 
 
 def test_the_page_has_the_table_of_the_data() -> None:
     """`print("\\n".join(table()))` renews it."""
     text = PAGE.read_text(encoding="utf-8")
-    assert [line for line in text.split("## Where the manual")[0].splitlines() if line.startswith("|")] == table()
+    assert [
+        line for line in text.split("## Where the manual")[0].splitlines() if line.startswith("|")
+    ] == table()
 
 
 def test_the_page_names_legal_spellings_where_it_says_legal() -> None:
     """Every whole spelling of the second part is one that ptxlab has."""
     named = re.findall(
-        r"`((?:mma|wmma|wgmma|ldmatrix|stmatrix)\.[\w:.]*\.[\w:.]*sync[\w:.]*)`", PAGE.read_text(encoding="utf-8").split("## Where the manual")[1]
+        r"`((?:mma|wmma|wgmma|ldmatrix|stmatrix)\.[\w:.]*\.[\w:.]*sync[\w:.]*)`",
+        PAGE.read_text(encoding="utf-8").split("## Where the manual")[1],
     )
     assert len(named) >= 5
     assert all(instruction(name) for name in named)
@@ -243,9 +300,18 @@ LOAD = "ldmatrix.sync.aligned.m8n8.x4.trans.shared::cta.b16"
         ("mma.\n  sync.\n  aligned.m16n8k64.row.col.s32.s4.s4.s32", MMA),
         ("ldmatrix.sync.aligned.m8n8.x4.trans.shared :: cta.b16 {%0, %1, %2, %3}, [%4 + 16];", LOAD),
         (f"{LOAD}[%rd1];", LOAD),
-        ("wmma.mma.sync.aligned.m16n16k16.row.col.f32.f32", "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32"),
-        ("wmma.load.a.sync.aligned.m16n16k16.global.row.f16", "wmma.load.a.sync.aligned.row.m16n16k16.global.f16"),
-        ("wmma.mma.xor.popc.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32", "wmma.mma.xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32"),
+        (
+            "wmma.mma.sync.aligned.m16n16k16.row.col.f32.f32",
+            "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32",
+        ),
+        (
+            "wmma.load.a.sync.aligned.m16n16k16.global.row.f16",
+            "wmma.load.a.sync.aligned.row.m16n16k16.global.f16",
+        ),
+        (
+            "wmma.mma.xor.popc.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32",
+            "wmma.mma.xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32",
+        ),
     ],
 )
 def test_spellings_that_are_taken(text: str, name: str) -> None:

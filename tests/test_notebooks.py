@@ -43,7 +43,11 @@ def test_first_cell_is_the_same_everywhere() -> None:
     first = {code(read(name))[0].source for name in NAMES}
     assert len(first) == 1
     (source,) = first
-    assert re.search(r"^try:\n    import ptxlab\nexcept ImportError:\n    %pip install -q \"ptxlab\[lab\] @ git\+https://", source, re.M)
+    assert re.search(
+        r"^try:\n    import ptxlab\nexcept ImportError:\n    %pip install -q \"ptxlab\[lab\] @ git\+https://",
+        source,
+        re.M,
+    )
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -125,7 +129,11 @@ def executed(request: pytest.FixtureRequest) -> Any:
         answered.append(again)
     notebook.cells += answered
     nbclient.NotebookClient(
-        notebook, timeout=120, kernel_name="python3", store_widget_state=False, resources={"metadata": {"path": str(FOLDER)}}
+        notebook,
+        timeout=120,
+        kernel_name="python3",
+        store_widget_state=False,
+        resources={"metadata": {"path": str(FOLDER)}},
     ).execute()
     return request.param, notebook
 
@@ -157,7 +165,9 @@ def test_runs(executed: Any) -> None:
 
 def test_every_comparison_holds(executed: Any) -> None:
     """Whatever a notebook prints as a comparison is true."""
-    printed = [output.text for cell in code(executed[1]) for output in cell.outputs if output.output_type == "stream"]
+    printed = [
+        output.text for cell in code(executed[1]) for output in cell.outputs if output.output_type == "stream"
+    ]
     assert printed
     assert not any(re.search(r"\bFalse\b", text) for text in printed)
 

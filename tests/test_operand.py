@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from ptxlab import Instruction, PtxlabError, instruction
-from ptxlab.catalog import products
-from ptxlab.operand import Operand
+from ptxlab.instruction import mma_instructions
+from ptxlab.isa.operand import Operand
 
 S4 = instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
 TF32 = instruction("mma.sp.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32")
@@ -19,7 +19,7 @@ WGMMA = instruction("wgmma.mma_async.sp.sync.aligned.m64n24k64.f16.e4m3.e5m2")
 def _distinct() -> list[Operand]:
     """Every operand of the catalogue that differs from the others in type or layout; of wgmma's sizes a few."""
     found = {}
-    for ins in products():
+    for ins in mma_instructions():
         if ins.lanes == 128 and ins.n not in (8, 24, 64):
             continue
         for operand in (*ins.operands.values(), ins.a_from("shared").a if ins.lanes == 128 else ins.a):
@@ -39,9 +39,16 @@ def name(operand: Operand) -> str:
 def slowly(operand: Operand, codes: np.ndarray) -> list[list[int]]:
     """Elements fill a register from its low bits upwards, in the order of their index."""
     assert operand.layout
-    small, large = {"b1": 1, "b4": 4, "s4": 4, "u4": 4}, {"f16": 16, "bf16": 16, "f32": 32, "s32": 32, "tf32": 32, "f64": 64}
-    bits = (small | large).get(operand.dtype.name, 4 if operand.dtype.name == "e2m1" and not operand.container else 8)
-    skip = 2 if operand.dtype.name == "e2m1" and operand.container else 0  # e2m1 lies in the middle of its byte
+    small, large = (
+        {"b1": 1, "b4": 4, "s4": 4, "u4": 4},
+        {"f16": 16, "bf16": 16, "f32": 32, "s32": 32, "tf32": 32, "f64": 64},
+    )
+    bits = (small | large).get(
+        operand.dtype.name, 4 if operand.dtype.name == "e2m1" and not operand.container else 8
+    )
+    skip = (
+        2 if operand.dtype.name == "e2m1" and operand.container else 0
+    )  # e2m1 lies in the middle of its byte
     size = max(32, bits)
     coords = operand.layout.coords().tolist()
     registers = [[0] * (len(coords[0]) * bits // size) for _ in coords]
@@ -52,14 +59,19 @@ def slowly(operand: Operand, codes: np.ndarray) -> list[list[int]]:
 
 
 def random_codes(operand: Operand, rng: np.random.Generator, *batch: int) -> np.ndarray:
-    return rng.integers(0, (1 << operand.dtype.bits) - 1, (*batch, *operand.shape), dtype=np.uint64, endpoint=True).astype(operand.dtype.code_type)
+    return rng.integers(
+        0, (1 << operand.dtype.bits) - 1, (*batch, *operand.shape), dtype=np.uint64, endpoint=True
+    ).astype(operand.dtype.code_type)
 
 
 @pytest.mark.parametrize("operand", IN_REGISTERS, ids=name)
 def test_pack_codes_places_every_element(operand: Operand, rng: np.random.Generator) -> None:
     codes = random_codes(operand, rng, 2)
     registers = operand.pack_codes(codes)
-    assert (registers.shape, registers.dtype) == ((2, operand.lanes, operand.registers), np.uint64 if operand.dtype.name == "f64" else np.uint32)
+    assert (registers.shape, registers.dtype) == (
+        (2, operand.lanes, operand.registers),
+        np.uint64 if operand.dtype.name == "f64" else np.uint32,
+    )
     assert registers[1].tolist() == slowly(operand, codes[1])
     assert np.array_equal(operand.unpack_codes(registers), codes)
     assert operand.unpack_codes(registers).dtype == operand.dtype.code_type
@@ -72,11 +84,21 @@ def test_pack_codes_places_every_element(operand: Operand, rng: np.random.Genera
 def test_unpack_reads_what_registers_hold(operand: Operand, rng: np.random.Generator) -> None:
     assert operand.layout
     size = 64 if operand.dtype.name == "f64" else 32
-    registers = rng.integers(0, 2**size - 1, (operand.lanes, operand.registers), dtype=np.uint64, endpoint=True).astype(f"uint{size}")
+    registers = rng.integers(
+        0, 2**size - 1, (operand.lanes, operand.registers), dtype=np.uint64, endpoint=True
+    ).astype(f"uint{size}")
     codes = operand.unpack_codes(registers)
-    for row, column in ((0, 0), (operand.shape[0] - 1, operand.shape[1] - 1), (operand.shape[0] // 2, operand.shape[1] // 3)):
+    for row, column in (
+        (0, 0),
+        (operand.shape[0] - 1, operand.shape[1] - 1),
+        (operand.shape[0] // 2, operand.shape[1] // 3),
+    ):
         place = operand.where(row, column)[0]
-        assert codes[row, column] == int(registers[place.lane, place.register]) >> place.low & (1 << (place.high - place.low + 1)) - 1
+        assert (
+            codes[row, column]
+            == int(registers[place.lane, place.register]) >> place.low
+            & (1 << (place.high - place.low + 1)) - 1
+        )
     if operand.layout.copies == 1 and not operand.container:
         assert np.array_equal(operand.pack_codes(codes), registers), "no bit of a register is unowned"
 
@@ -97,17 +119,23 @@ def test_values_round_trip(operand: Operand, rng: np.random.Generator) -> None:
 @pytest.mark.parametrize("operand", IN_MEMORY, ids=name)
 def test_in_shared_memory_codes_stay_a_matrix(operand: Operand, rng: np.random.Generator) -> None:
     codes = random_codes(operand, rng, 2)
-    assert np.array_equal(operand.pack_codes(codes), codes) and np.array_equal(operand.unpack_codes(codes), codes)
+    assert np.array_equal(operand.pack_codes(codes), codes) and np.array_equal(
+        operand.unpack_codes(codes), codes
+    )
     assert (operand.lanes, operand.registers, operand.space) == (0, 0, "shared")
     for ask in (lambda: operand.where(0, 0), lambda: operand.place(0, 0), lambda: list(operand.holds(0))):
-        with pytest.raises(PtxlabError, match=f"^operand {operand.name} lives in shared memory: no lane holds it"):
+        with pytest.raises(
+            PtxlabError, match=f"^operand {operand.name} lives in shared memory: no lane holds it"
+        ):
             ask()
 
 
 def test_where_and_holds_by_the_manual() -> None:
     """A[9][37] of dense m16n8k64: groupID 1, threadID_in_group 0, row + 8 and column + 32, so a29, in the fourth register."""
     assert S4.a.where(9, 37) == [(4, 29, 3, 20, 23)]
-    assert [(place.element, row, column) for place, row, column in S4.a.holds(5, 1)] == [(8 + i, 9, 8 + i) for i in range(8)]
+    assert [(place.element, row, column) for place, row, column in S4.a.holds(5, 1)] == [
+        (8 + i, 9, 8 + i) for i in range(8)
+    ]
     assert len(list(S4.a.holds(5))) == 32
     assert S4.a.describe() == "A 16x64 s4, 4 registers in each of 32 lanes"
     assert WGMMA.b.describe() == "B 64x24 e5m2, in shared memory"
@@ -128,24 +156,84 @@ def test_holds_and_where_agree(operand: Operand) -> None:
         (S4, "b", lambda o: o.pack(np.zeros(64)), "B: found shape (64,); it takes [..., 64, 8]"),
         (S4, "a", lambda o: o.pack(np.full((16, 64), 8)), "A: row 0, column 0: found 8; s4 holds -8..7"),
         (S4, "a", lambda o: o.pack(np.eye(16, 64, 3) * 99), "A: row 0, column 3: found 99; s4 holds -8..7"),
-        (S4, "a", lambda o: o.pack(np.full((16, 64), 0.5)), "A: row 0, column 0: found 0.5; s4 holds whole numbers -8..7"),
+        (
+            S4,
+            "a",
+            lambda o: o.pack(np.full((16, 64), 0.5)),
+            "A: row 0, column 0: found 0.5; s4 holds whole numbers -8..7",
+        ),
         (S4, "a", lambda o: o.pack(np.full((16, 64), "x")), "A: s4 needs numbers, found an array of <U1"),
-        (S4, "a", lambda o: o.pack_codes(np.full((16, 64), 16)), "A: row 0, column 0: code 16 does not fit the 4 bits of s4"),
-        (S4, "a", lambda o: o.pack_codes(np.full((16, 64), -1)), "A: row 0, column 0: code -1 does not fit the 4 bits of s4"),
-        (S4, "a", lambda o: o.pack_codes(np.zeros((16, 64))), "A: codes are unsigned integers, found float64; pack takes values"),
-        (S4, "a", lambda o: o.unpack(np.zeros((31, 4), np.uint32)), "A: found registers of shape (31, 4); it takes [..., 32 lanes, 4 registers]"),
-        (S4, "a", lambda o: o.unpack(np.zeros((32, 2), np.uint32)), "A: found registers of shape (32, 2); it takes [..., 32 lanes, 4 registers]"),
-        (S4, "a", lambda o: o.unpack(np.zeros((32, 4))), "A: registers are 32-bit unsigned integers, found float64; pack makes them from values"),
-        (S4, "a", lambda o: o.unpack(np.full((32, 4), 2**32)), "A: lane 0, register 0: 4294967296 does not fit 32 bits"),
+        (
+            S4,
+            "a",
+            lambda o: o.pack_codes(np.full((16, 64), 16)),
+            "A: row 0, column 0: code 16 does not fit the 4 bits of s4",
+        ),
+        (
+            S4,
+            "a",
+            lambda o: o.pack_codes(np.full((16, 64), -1)),
+            "A: row 0, column 0: code -1 does not fit the 4 bits of s4",
+        ),
+        (
+            S4,
+            "a",
+            lambda o: o.pack_codes(np.zeros((16, 64))),
+            "A: codes are unsigned integers, found float64; pack takes values",
+        ),
+        (
+            S4,
+            "a",
+            lambda o: o.unpack(np.zeros((31, 4), np.uint32)),
+            "A: found registers of shape (31, 4); it takes [..., 32 lanes, 4 registers]",
+        ),
+        (
+            S4,
+            "a",
+            lambda o: o.unpack(np.zeros((32, 2), np.uint32)),
+            "A: found registers of shape (32, 2); it takes [..., 32 lanes, 4 registers]",
+        ),
+        (
+            S4,
+            "a",
+            lambda o: o.unpack(np.zeros((32, 4))),
+            "A: registers are 32-bit unsigned integers, found float64; pack makes them from values",
+        ),
+        (
+            S4,
+            "a",
+            lambda o: o.unpack(np.full((32, 4), 2**32)),
+            "A: lane 0, register 0: 4294967296 does not fit 32 bits",
+        ),
         (S4, "a", lambda o: o.unpack(np.full((32, 4), -1)), "A: lane 0, register 0: -1 does not fit 32 bits"),
         (S4, "a", lambda o: o.place(32, 0), "operand A: lane 32 does not exist; lanes go from 0 to 31"),
         (S4, "a", lambda o: o.place(0, 32), "operand A: element 32 does not exist; elements go from 0 to 31"),
         (S4, "a", lambda o: list(o.holds(-1)), "operand A: lane -1 does not exist; lanes go from 0 to 31"),
-        (S4, "a", lambda o: list(o.holds(0, 4)), "operand A: register 4 does not exist; a lane holds registers 0 to 3"),
+        (
+            S4,
+            "a",
+            lambda o: list(o.holds(0, 4)),
+            "operand A: register 4 does not exist; a lane holds registers 0 to 3",
+        ),
         (S4, "c", lambda o: o.where(16, 0), "row 16: the matrix is 16x8, so rows go from 0 to 15"),
-        (WGMMA, "a", lambda o: o.unpack(np.zeros((32, 4), np.uint32)), "A: found registers of shape (32, 4); it takes [..., 128 lanes, 4 registers]"),
-        (WGMMA, "b", lambda o: o.unpack(np.zeros((24, 64), np.uint8)), "B: found shape (24, 64); it takes [..., 64, 24]"),
-        (WGMMA, "b", lambda o: o.pack_codes(np.full((64, 24), 256)), "B: row 0, column 0: code 256 does not fit the 8 bits of e5m2"),
+        (
+            WGMMA,
+            "a",
+            lambda o: o.unpack(np.zeros((32, 4), np.uint32)),
+            "A: found registers of shape (32, 4); it takes [..., 128 lanes, 4 registers]",
+        ),
+        (
+            WGMMA,
+            "b",
+            lambda o: o.unpack(np.zeros((24, 64), np.uint8)),
+            "B: found shape (24, 64); it takes [..., 64, 24]",
+        ),
+        (
+            WGMMA,
+            "b",
+            lambda o: o.pack_codes(np.full((64, 24), 256)),
+            "B: row 0, column 0: code 256 does not fit the 8 bits of e5m2",
+        ),
     ],
 )
 def test_refusals(ins: Instruction, letter: str, do: Callable[[Operand], object], sentence: str) -> None:
@@ -157,7 +245,12 @@ def test_refusals(ins: Instruction, letter: str, do: Callable[[Operand], object]
 def test_registers_may_come_as_signed_or_wide_integers() -> None:
     registers = S4.a.pack(np.full((16, 64), -1))
     assert (registers == 0xFFFFFFFF).all()
-    for other in (registers.view(np.int32), registers.astype(np.uint64), registers.astype(np.int64), registers.tolist()):
+    for other in (
+        registers.view(np.int32),
+        registers.astype(np.uint64),
+        registers.astype(np.int64),
+        registers.tolist(),
+    ):
         assert np.array_equal(S4.a.unpack(other), np.full((16, 64), -1))
 
 
@@ -169,14 +262,21 @@ def test_pack_rounds_to_nearest_even() -> None:
 
 
 def test_a_wrong_operand_cannot_be_built() -> None:
-    with pytest.raises(PtxlabError, match="^operand A: a register operand needs a layout, a shared-memory operand has none$"):
+    with pytest.raises(
+        PtxlabError, match="^operand A: a register operand needs a layout, a shared-memory operand has none$"
+    ):
         Operand("A", S4.a.dtype, (16, 64), None)
-    with pytest.raises(PtxlabError, match=r"^operand A: layout \(T32,V32\) -> \(16,64\) does not fill registers of a \(64, 16\) matrix of s4$"):
+    with pytest.raises(
+        PtxlabError,
+        match=r"^operand A: layout \(T32,V32\) -> \(16,64\) does not fill registers of a \(64, 16\) matrix of s4$",
+    ):
         Operand("A", S4.a.dtype, (64, 16), S4.a.layout)
 
 
 @pytest.mark.parametrize("operand", OPERANDS, ids=name)
 def test_an_empty_batch_is_a_batch(operand: Operand) -> None:
-    registers = operand.pack(np.zeros((0, 2, *operand.shape)) if operand.dtype.name != "ue8m0" else np.ones((0, 2, *operand.shape)))
+    registers = operand.pack(
+        np.zeros((0, 2, *operand.shape)) if operand.dtype.name != "ue8m0" else np.ones((0, 2, *operand.shape))
+    )
     assert registers.shape[:2] == (0, 2)
     assert operand.unpack(registers).shape == (0, 2, *operand.shape)

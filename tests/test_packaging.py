@@ -29,7 +29,13 @@ OPTIONAL_MODULES = ("anywidget", "ipywidgets", "plotly", "traitlets", "cuda")
 
 def files() -> list[Path]:
     """Everything that is or would be committed."""
-    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=False)
+    listed = subprocess.run(
+        ["git", "ls-files", "-co", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if listed.returncode:
         pytest.skip("no git checkout")
     return [ROOT / name for name in listed.stdout.splitlines() if (ROOT / name).is_file()]
@@ -64,11 +70,20 @@ def test_extras() -> None:
     assert "ptxlab[lab,cuda13,fast]" in extras["test"]
     for name, suffix in (("cuda12", "-cu12"), ("cuda13", "")):
         packages = {requirement(line)[0] for line in extras[name]}
-        assert {"cuda-bindings", "cuda-core", f"nvidia-cuda-nvrtc{suffix}", f"nvidia-nvjitlink{suffix}", f"nvidia-cuda-runtime{suffix}"} <= packages
+        assert {
+            "cuda-bindings",
+            "cuda-core",
+            f"nvidia-cuda-nvrtc{suffix}",
+            f"nvidia-nvjitlink{suffix}",
+            f"nvidia-cuda-runtime{suffix}",
+        } <= packages
 
 
 def test_the_version_is_written_once() -> None:
-    assert PROJECT["project"]["dynamic"] == ["version"] and PROJECT["tool"]["hatch"]["version"]["path"] == "ptxlab/__init__.py"
+    assert (
+        PROJECT["project"]["dynamic"] == ["version"]
+        and PROJECT["tool"]["hatch"]["version"]["path"] == "ptxlab/__init__.py"
+    )
     assert re.fullmatch(r"\d+\.\d+\.\d+", ptxlab.__version__)
     assert f"## [{ptxlab.__version__}]" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     try:
@@ -96,14 +111,23 @@ def environment() -> tuple[dict[str, str], list[str]]:
     yaml = pytest.importorskip("yaml")
     listed = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))
     assert listed["channels"][0] == "conda-forge"
-    packages = {name: versions for name, _, versions in (line.partition(" ") for line in listed["dependencies"] if isinstance(line, str))}
+    packages = {
+        name: versions
+        for name, _, versions in (
+            line.partition(" ") for line in listed["dependencies"] if isinstance(line, str)
+        )
+    }
     return packages, next(line["pip"] for line in listed["dependencies"] if isinstance(line, dict))
 
 
 def test_environment_equals_pyproject() -> None:
     packages, pip = environment()
     extras = PROJECT["project"]["optional-dependencies"]
-    lines = [*PROJECT["project"]["dependencies"], *extras["lab"], *(line for line in extras["cuda13"] if line.startswith("cuda-bindings"))]
+    lines = [
+        *PROJECT["project"]["dependencies"],
+        *extras["lab"],
+        *(line for line in extras["cuda13"] if line.startswith("cuda-bindings")),
+    ]
     wanted = {CONDA.get(name, name): versions for name, versions in map(requirement, lines)}
     wanted |= {"python": PROJECT["project"]["requires-python"], "pip": ""}
     assert packages == wanted
@@ -114,7 +138,9 @@ def test_environment_parses_as_conda_specs() -> None:
     rattler = pytest.importorskip("rattler")
     for name, versions in environment()[0].items():
         spec = rattler.MatchSpec(f"{name} {versions}".strip())
-        assert spec.name is not None and name in str(spec.name.normalized if hasattr(spec.name, "normalized") else spec.name)
+        assert spec.name is not None and name in str(
+            spec.name.normalized if hasattr(spec.name, "normalized") else spec.name
+        )
         assert bool(versions) == (spec.version is not None)
 
 
@@ -123,16 +149,22 @@ def test_environment_parses_as_conda_specs() -> None:
 
 def test_make_help_lists_the_targets() -> None:
     phony = re.search(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.M)
-    said = subprocess.run(["make", "--no-print-directory", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    said = subprocess.run(
+        ["make", "--no-print-directory", "help"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
     assert phony and set(re.findall(r"^  make (\w+)", said, flags=re.M)) == set(phony[1].split())
 
 
 def test_ci_runs_make_test() -> None:
     script = ROOT / ".ci" / "run"
-    assert os.access(script, os.X_OK) and re.search(r"^exec make test$", script.read_text(encoding="utf-8"), flags=re.M)
+    assert os.access(script, os.X_OK) and re.search(
+        r"^exec make test$", script.read_text(encoding="utf-8"), flags=re.M
+    )
 
 
-def test_no_browser_is_said_clearly(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_browser_is_said_clearly(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setenv("PTXLAB_CHROMIUM", "no-such-browser")
     monkeypatch.setattr(chromium, "install", lambda: None)
     for in_ci, code, word in (("", 0, "skip"), ("true", 1, "fail")):
@@ -175,7 +207,10 @@ def test_the_source_is_one() -> None:
     owner = SOURCE.removeprefix("https://github.com/")
     for path in files():
         said = text(path) or ""
-        for found in re.findall(r"(?:github\.com|mybinder\.org/v2/gh|colab\.research\.google\.com/github)/([\w.-]+/ptxlab)\b", said):
+        for found in re.findall(
+            r"(?:github\.com|mybinder\.org/v2/gh|colab\.research\.google\.com/github)/([\w.-]+/ptxlab)\b",
+            said,
+        ):
             assert found == owner, path
 
 
@@ -185,7 +220,9 @@ def test_notebooks_are_stripped() -> None:
     for path in notebooks:
         notebook = json.loads(path.read_text(encoding="utf-8"))
         for cell in notebook["cells"]:
-            assert not cell.get("outputs") and cell.get("execution_count") is None, f"{path.name}: run nbstripout"
+            assert not cell.get("outputs") and cell.get("execution_count") is None, (
+                f"{path.name}: run nbstripout"
+            )
         assert "widgets" not in notebook["metadata"], path.name
 
 
@@ -194,10 +231,14 @@ def test_every_notebook_can_install_ptxlab() -> None:
     for path in (ROOT / "notebooks").glob("*.ipynb"):
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
         first = "".join(next(cell["source"] for cell in cells if cell["cell_type"] == "code"))
-        assert "import ptxlab" in first and "except ImportError" in first and f"@ git+{SOURCE}" in first, path.name
+        assert "import ptxlab" in first and "except ImportError" in first and f"@ git+{SOURCE}" in first, (
+            path.name
+        )
 
 
-LOCKS = re.compile(r"(uv|poetry|pdm|Pipfile|conda|pixi|package|yarn|pnpm)[.-]?lock|pylock.*\.toml|pnpm-lock", re.I)
+LOCKS = re.compile(
+    r"(uv|poetry|pdm|Pipfile|conda|pixi|package|yarn|pnpm)[.-]?lock|pylock.*\.toml|pnpm-lock", re.I
+)
 MACHINES = r"(?<![\w.])/(work|tmp|root|home/\w+|Users/\w+)/"
 REGISTRIES = r"\bpypi\.org|pythonhosted\.org|anaconda\.(com|org)|registry\.npmjs|\b(artifactory|nexus)\b"
 PLACES = re.compile(f"{MACHINES}|{REGISTRIES}", re.I)

@@ -74,7 +74,9 @@ def test_a_room_imports_only_from_rooms_above(file: Path) -> None:
     for name in imports(tree(file), file, deep=False):
         if name.startswith("ptxlab."):
             other = name.split(".")[1]
-            assert other == "__version__" or ORDER.index(other) <= own, f"{ids(file)} imports {name}, which stands below it"
+            assert other == "__version__" or ORDER.index(other) <= own, (
+                f"{ids(file)} imports {name}, which stands below it"
+            )
 
 
 @pytest.mark.parametrize("file", FILES, ids=ids)
@@ -87,7 +89,9 @@ def test_optional_packages_stay_in_their_rooms(file: Path) -> None:
 def test_exercises_know_nothing_of_widgets() -> None:
     for file in FILES:
         if room(file) == "lessons":
-            assert not [name for name in imports(tree(file), file, deep=True) if name.startswith("ptxlab.widgets")], ids(file)
+            assert not [
+                name for name in imports(tree(file), file, deep=True) if name.startswith("ptxlab.explorer")
+            ], ids(file)
 
 
 @pytest.mark.parametrize("file", FILES, ids=ids)
@@ -96,7 +100,13 @@ def test_every_file_says_what_it_is_and_stays_small(file: Path) -> None:
     assert ast.get_docstring(module), "no docstring"
     assert len(file.read_text(encoding="utf-8").splitlines()) <= 450, "split it into a folder"
     if (file.parent == PACKAGE and file.name != "__main__.py") or file.name == "__init__.py":
-        assigned = [target.id for node in module.body if isinstance(node, ast.Assign) for target in node.targets if isinstance(target, ast.Name)]
+        assigned = [
+            target.id
+            for node in module.body
+            if isinstance(node, ast.Assign)
+            for target in node.targets
+            if isinstance(target, ast.Name)
+        ]
         assert "__all__" in assigned, "a room says what it offers"
 
 
@@ -111,7 +121,9 @@ import numpy as np
 ins(np.ones((16, 64)), np.ones((64, 8)))
 print(json.dumps([first, sorted(sys.modules)]))
 """
-    said = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    said = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
     first, used = ({name.split(".")[0] for name in names} for names in json.loads(said))
     heavy = {*OPTIONAL, "jupyterlab", "notebook", "nbformat", "matplotlib", "pandas"}
     assert not first & heavy and not used & heavy
@@ -140,6 +152,8 @@ for ask in (lambda: ptxlab.explore(ptxlab.catalog()[0]), lambda: ptxlab.gpu.devi
         raise SystemExit("a missing package went unnoticed")
 print(ptxlab.gpu.status())
 """
-    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert "not installed" in done.stdout

@@ -12,17 +12,20 @@ import pytest
 import ptxlab
 from docs import chips, runs
 from ptxlab import PtxlabError, gpu
-from ptxlab.arithmetic import CHIPS, ByWay, Chain, Fused, Scalar, chip_with, model_for
-from ptxlab.catalog import products
-from ptxlab.dtypes import DTYPES
-from ptxlab.lessons import machine_code
-from ptxlab.sass import sass, survey
+from ptxlab.course import machine_code
+from ptxlab.gpu.sass import sass, survey
+from ptxlab.instruction import mma_instructions
+from ptxlab.isa.dtypes import DTYPES
+from ptxlab.isa.targets import CHIPS, chip_of_target
+from ptxlab.numerics import ByWay, Chain, Fused, Scalar, model_for
 
 RECORD = runs.read()
 
 
 def test_every_form_and_target_is_there_and_no_other() -> None:
-    assert set(RECORD) == {(ins.mnemonic, target) for target in CHIPS.values() for ins in ptxlab.catalog(target=target)}
+    assert set(RECORD) == {
+        (ins.mnemonic, target) for target in CHIPS.values() for ins in ptxlab.catalog(target=target)
+    }
 
 
 def test_the_file_is_what_would_be_written() -> None:
@@ -33,8 +36,12 @@ def test_a_line_stands_for_all_its_forms() -> None:
     form = "wgmma.mma_async.sync.aligned.m64n{8..32..8,48}k32.s32.{s8,u8}.u8"
     found = runs.read(f"{form}\n  sm_90a: native: 1 IGMMA.64xNx32.A.B\n  sm_80 sm_89: emulated: | 2 FFMA\n")
     assert len(found) == 5 * 2 * 3
-    assert found["wgmma.mma_async.sync.aligned.m64n24k32.s32.s8.u8", "sm_90a"] == runs.Run("native", (("IGMMA.64x24x32.S8.U8", 1),))
-    assert found["wgmma.mma_async.sync.aligned.m64n48k32.s32.u8.u8", "sm_89"] == runs.Run("emulated", (), (("FFMA", 2),))
+    assert found["wgmma.mma_async.sync.aligned.m64n24k32.s32.s8.u8", "sm_90a"] == runs.Run(
+        "native", (("IGMMA.64x24x32.S8.U8", 1),)
+    )
+    assert found["wgmma.mma_async.sync.aligned.m64n48k32.s32.u8.u8", "sm_89"] == runs.Run(
+        "emulated", (), (("FFMA", 2),)
+    )
 
 
 # -- the compiler as witness ------------------------------------------------------------------------------------------------
@@ -63,15 +70,25 @@ def test_the_compiler_still_says_so(tools: None) -> None:
 
 @pytest.mark.parametrize(
     ("target", "like"),
-    {"sm_86": "sm_80", "sm_87": "sm_80", "sm_88": "sm_80", "sm_103a": "sm_100a", "sm_110a": "sm_100a", "sm_121a": "sm_120a"}.items(),
+    {
+        "sm_86": "sm_80",
+        "sm_87": "sm_80",
+        "sm_88": "sm_80",
+        "sm_103a": "sm_100a",
+        "sm_110a": "sm_100a",
+        "sm_121a": "sm_120a",
+    }.items(),
 )
 def test_one_target_stands_for_its_generation(target: str, like: str, tools: None) -> None:
-    assert chip_with(target) in (chip_with(like), "sm_86")
+    assert chip_of_target(target) in (chip_of_target(like), "sm_86")
     rows = ptxlab.catalog(target=target)
     assert {ins.mnemonic for ins in rows} == {ins.mnemonic for ins in ptxlab.catalog(target=like)}
     for ins, found in zip(rows[::31], survey(rows[::31], target), strict=True):
         recorded = RECORD[ins.mnemonic, like]
-        assert (found.how, tuple(sorted(found.tensor.items()))) == (recorded.how, tuple(sorted(recorded.tensor))), ins.mnemonic
+        assert (found.how, tuple(sorted(found.tensor.items()))) == (
+            recorded.how,
+            tuple(sorted(recorded.tensor)),
+        ), ins.mnemonic
 
 
 def test_4_bit_mma_on_hopper_takes_some_230_instructions(tools: None) -> None:
@@ -83,11 +100,25 @@ def test_4_bit_mma_on_hopper_takes_some_230_instructions(tools: None) -> None:
 
 #: PTX -> target -> what runs, as seen on the machine that the results of tests/golden are from and on an A100's target.
 KNOWN = {
-    "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32": {"sm_80": "native: 1 IMMA.16864.S4.S4", "sm_90a": "emulated: 2 IMMA.16832.S8.S8 |"},
-    "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc": {"sm_80": "native: 1 BMMA", "sm_90a": "native: 1 BMMA.168256.AND.POPC"},
-    "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.xor.popc": {"sm_80": "native: 1 BMMA", "sm_90a": "emulated: 2 BMMA.168256.AND.POPC |"},
-    "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32": {"sm_90a": "emulated: 2 HMMA.16816.F32 | 12 F2FP + 4 FADD"},
-    "mma.sp.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32": {"sm_80": "native: 1 HMMA", "sm_90a": "native: 1 HMMA"},
+    "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32": {
+        "sm_80": "native: 1 IMMA.16864.S4.S4",
+        "sm_90a": "emulated: 2 IMMA.16832.S8.S8 |",
+    },
+    "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc": {
+        "sm_80": "native: 1 BMMA",
+        "sm_90a": "native: 1 BMMA.168256.AND.POPC",
+    },
+    "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.xor.popc": {
+        "sm_80": "native: 1 BMMA",
+        "sm_90a": "emulated: 2 BMMA.168256.AND.POPC |",
+    },
+    "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32": {
+        "sm_90a": "emulated: 2 HMMA.16816.F32 | 12 F2FP + 4 FADD"
+    },
+    "mma.sp.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32": {
+        "sm_80": "native: 1 HMMA",
+        "sm_90a": "native: 1 HMMA",
+    },
 }
 
 
@@ -99,7 +130,11 @@ def test_what_is_known_is_recorded(mnemonic: str) -> None:
 
 def _how(target: str, **wanted: Any) -> Counter[str]:
     """How those forms of a target run whose attributes are among the wanted ones."""
-    rows = [ins for ins in products(target=target) if all(getattr(ins, name) in values for name, values in wanted.items())]
+    rows = [
+        ins
+        for ins in mma_instructions(target=target)
+        if all(getattr(ins, name) in values for name, values in wanted.items())
+    ]
     return Counter(RECORD[ins.mnemonic, target].how for ins in rows)
 
 
@@ -110,39 +145,68 @@ SYNC = ("mma", "mma.sp")
 def test_findings_hold_for_all_forms_that_they_speak_of() -> None:
     """The sentences of the page, each over the catalogue."""
     fp8, plain = ("e4m3", "e5m2"), (None,)
-    for target, how in {"sm_89": "native", "sm_90a": "emulated", "sm_100a": "emulated", "sm_120a": "native"}.items():
+    for target, how in {
+        "sm_89": "native",
+        "sm_90a": "emulated",
+        "sm_100a": "emulated",
+        "sm_120a": "native",
+    }.items():
         assert set(_how(target, family=SYNC, a_type=fp8, kind=plain)) == {how}, f"FP8 on {target}"
     assert set(_how("sm_100a", kind=("f8f6f4",))) == {"emulated"}
     assert set(_how("sm_120a", kind=("f8f6f4", "mxf8f6f4", "mxf4", "mxf4nvf4"))) == {"native"}
     for target in CHIPS.values():
         old = target in ("sm_75", "sm_80", "sm_89")
-        assert set(_how(target, a_type=("s4", "u4"))) == {"native" if old else "emulated"}, f"4 bits on {target}"
+        assert set(_how(target, a_type=("s4", "u4"))) == {"native" if old else "emulated"}, (
+            f"4 bits on {target}"
+        )
         assert set(_how(target, bit_op=("xor",))) == {"native" if old else "emulated"}, f"xor on {target}"
-        assert set(_how(target, shape=("m8n8k4",), a_type=("f16",))) == {"split" if target == "sm_75" else "emulated"}
+        assert set(_how(target, shape=("m8n8k4",), a_type=("f16",))) == {
+            "split" if target == "sm_75" else "emulated"
+        }
     assert set(_how("sm_90a", bit_op=("and",))) == {"native"}
     for target in BLACKWELLS:
         assert set(_how(target, bit_op=("and",))) == {"emulated"}
-        assert not any("BMMA" in opcode for (_, on), run in RECORD.items() if on == target for opcode, _ in run.tensor)
+        assert not any(
+            "BMMA" in opcode for (_, on), run in RECORD.items() if on == target for opcode, _ in run.tensor
+        )
         assert set(_how(target, a_type=("f64",), m=(16,))) == {"split"}
-        assert {opcode for ins in products("mma", target) if ins.shape == "m8n8k16" for opcode, _ in RECORD[ins.mnemonic, target].tensor} == {
-            f"IMMA.16816.{a}.{b}{sat}" for a in ("S8", "U8") for b in ("S8", "U8") for sat in ("", ".SAT")
-        }
+        assert {
+            opcode
+            for ins in mma_instructions("mma", target)
+            if ins.shape == "m8n8k16"
+            for opcode, _ in RECORD[ins.mnemonic, target].tensor
+        } == {f"IMMA.16816.{a}.{b}{sat}" for a in ("S8", "U8") for b in ("S8", "U8") for sat in ("", ".SAT")}
         for ordered, how in ((False, "emulated"), (True, "native")):
-            assert set(_how(target, family=("mma.sp",), a_type=("f16", "s8", "u8"), ordered=(ordered,), kind=plain)) == {how}
-            assert set(_how(target, family=("mma.sp",), a_type=("bf16", "tf32"), ordered=(ordered,))) == {"native"}
-        for ins in products("mma.sp", target):
-            if not ins.ordered and (ins.a_type in ("s4", "u4") or (ins.a_type in fp8 and target == "sm_100a")):
+            assert set(
+                _how(target, family=("mma.sp",), a_type=("f16", "s8", "u8"), ordered=(ordered,), kind=plain)
+            ) == {how}
+            assert set(_how(target, family=("mma.sp",), a_type=("bf16", "tf32"), ordered=(ordered,))) == {
+                "native"
+            }
+        for ins in mma_instructions("mma.sp", target):
+            if not ins.ordered and (
+                ins.a_type in ("s4", "u4") or (ins.a_type in fp8 and target == "sm_100a")
+            ):
                 other = ins.mnemonic.replace("mma.sp", "mma.sp::ordered_metadata")
-                assert RECORD[ins.mnemonic, target] == RECORD[other, target], f"{ins.mnemonic}: the order is paid for in either spelling"
+                assert RECORD[ins.mnemonic, target] == RECORD[other, target], (
+                    f"{ins.mnemonic}: the order is paid for in either spelling"
+                )
     assert set(_how("sm_90a", a_type=("f64",))) == {"native"}
     assert set(_how("sm_90a", family=("wgmma", "wgmma.sp"))) == {"native"}
-    signed, unsigned = (RECORD[f"mma.sync.aligned.m16n8k64.row.col.s32.{kind}.{kind}.s32", "sm_90a"].others for kind in ("s4", "u4"))
+    signed, unsigned = (
+        RECORD[f"mma.sync.aligned.m16n8k64.row.col.s32.{kind}.{kind}.s32", "sm_90a"].others
+        for kind in ("s4", "u4")
+    )
     assert round(signed / unsigned) == 8
 
 
 def test_no_tensor_core_means_m8n8k4() -> None:
     """The only products without any tensor-core instruction."""
-    lacking = {(mnemonic, target) for (mnemonic, target), run in RECORD.items() if not run.tensor and run.how != "plain"}
+    lacking = {
+        (mnemonic, target)
+        for (mnemonic, target), run in RECORD.items()
+        if not run.tensor and run.how != "plain"
+    }
     assert {ptxlab.instruction(mnemonic).shape for mnemonic, _ in lacking} == {"m8n8k4"}
     assert {target for _, target in lacking} == set(CHIPS.values()) - {"sm_75"}
 
@@ -150,10 +214,14 @@ def test_no_tensor_core_means_m8n8k4() -> None:
 def test_what_is_emulated_is_emulated_alike() -> None:
     """The same arithmetic on floats wherever m8n8k4 or dense FP8 is emulated: what is measured on sm_90 speaks for the others."""
     floats = {"FFMA", "FADD", "FMUL", "HADD2", "F2FP"}
-    for ins in products("mma"):
+    for ins in mma_instructions("mma"):
         if ins.a_type in ("f16", "e4m3", "e5m2") and ins.supports("sm_90a"):
             found = [RECORD[ins.mnemonic, target] for target in CHIPS.values() if ins.supports(target)]
-            kinds = {(run.tensor, frozenset(item for item in run.around if item[0] in floats)) for run in found if run.how == "emulated"}
+            kinds = {
+                (run.tensor, frozenset(item for item in run.around if item[0] in floats))
+                for run in found
+                if run.how == "emulated"
+            }
             assert len(kinds) <= 1, ins.mnemonic
 
 
@@ -177,7 +245,7 @@ def _depth(opcode: str) -> int:
 def test_the_model_follows_the_machine_code(chip: str) -> None:
     """What multiplies decides on the rule: nothing of the tensor core, f16 in place of FP8, or the type itself; and no step is wider than it."""
     target, checked = CHIPS[chip], 0
-    for ins in products(target=target):
+    for ins in mma_instructions(target=target):
         run = RECORD[ins.mnemonic, target]
         try:
             rule = model_for(ins, chip).rule
@@ -195,23 +263,33 @@ def test_the_model_follows_the_machine_code(chip: str) -> None:
             assert isinstance(rule, Chain) and units == {"D"}, ins.mnemonic
         elif ins.a.dtype.bits <= 8 and units == {"H"}:
             assert isinstance(rule, ByWay) and rule.via == "f16", ins.mnemonic
-            assert [(count, _depth(opcode)) for opcode, count in run.tensor] == [(2, ins.k // 2)], ins.mnemonic
+            assert [(count, _depth(opcode)) for opcode, count in run.tensor] == [(2, ins.k // 2)], (
+                ins.mnemonic
+            )
         else:
-            assert isinstance(rule, Fused) and units <= ({"H"} if ins.a.dtype.bits > 8 else {"Q", "O"}), ins.mnemonic
+            assert isinstance(rule, Fused) and units <= ({"H"} if ins.a.dtype.bits > 8 else {"Q", "O"}), (
+                ins.mnemonic
+            )
             products_of_a_step = min(rule.depth or ins.k, ins.a.shape[1])
-            assert products_of_a_step <= min(_depth(opcode) for opcode, _ in run.tensor) // (2 if ins.sparse else 1), ins.mnemonic
+            assert products_of_a_step <= min(_depth(opcode) for opcode, _ in run.tensor) // (
+                2 if ins.sparse else 1
+            ), ins.mnemonic
     assert checked
 
 
 def test_on_hopper_emulated_floats_have_a_rule_that_says_so() -> None:
     """Conversions of C or D alone are no other way to multiply: there the step stays fused."""
     seen: Counter[str] = Counter()
-    for ins in products(target="sm_90a"):
+    for ins in mma_instructions(target="sm_90a"):
         run, rule = RECORD[ins.mnemonic, "sm_90a"], model_for(ins, "sm_90").rule
         if not DTYPES[ins.a_type].is_float:
             assert rule == "exact", ins.mnemonic
             continue
-        converted = ins.c_type != ins.d_type and {opcode for opcode, _ in run.around} <= {"F2FP", "HADD2"} and run.tensor
+        converted = (
+            ins.c_type != ins.d_type
+            and {opcode for opcode, _ in run.around} <= {"F2FP", "HADD2"}
+            and run.tensor
+        )
         emulated = run.how == "emulated" and not converted
         assert isinstance(rule, ByWay | Scalar if emulated else Fused | Chain), ins.mnemonic
         seen[f"{run.how}{' but for C or D' if converted else ''}: {type(rule).__name__}"] += 1

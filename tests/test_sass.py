@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 
 import ptxlab
-from ptxlab import PtxlabError, gpu, sass, wmma
+from ptxlab import PtxlabError, gpu, wmma
 from ptxlab.cli import main
 from ptxlab.cli.names import find
-from ptxlab.instruction import Modifiers
+from ptxlab.gpu import sass
+from ptxlab.isa.modifiers import Modifiers
 
 S4 = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
 
@@ -60,11 +61,23 @@ def test_a_listing_is_counted() -> None:
 
 
 STATEMENTS = {
-    S4: ['"=r"(d[3])', '"r"(a[3])', '"r"(b[1])', '"r"(c[3])', "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %11, %12, %13};"],
+    S4: [
+        '"=r"(d[3])',
+        '"r"(a[3])',
+        '"r"(b[1])',
+        '"r"(c[3])',
+        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %11, %12, %13};",
+    ],
     "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32": ['"=f"(d[3])', '"r"(a[3])', '"f"(c[3])'],
     "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64": ['"=d"(d[1])', '"d"(a[0])', '"d"(b[0])', '"d"(c[1])'],
     "mma.sp.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16": ['"=r"(d[1])', '"r"(e)', "%8, 0;"],
-    "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16": ['"+f"(d[3])', '"l"(b_desc)', "setp.ne.b32 scale_d, %9, 0;", '"r"(1)', "wgmma.wait_group"],
+    "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16": [
+        '"+f"(d[3])',
+        '"l"(b_desc)',
+        "setp.ne.b32 scale_d, %9, 0;",
+        '"r"(1)',
+        "wgmma.wait_group",
+    ],
     "ldmatrix.sync.aligned.m8n8.x2.b16": ['"=r"(r[1])', '"l"(p)', ': "memory"'],
     "stmatrix.sync.aligned.m8n8.x2.b16": [":\n", "[%0], {%1, %2};", '"l"(p)', '"r"(r[1])'],
     "wmma.store.d.sync.aligned.row.m16n16k16.f32": ['"l"(p)', '"f"(d[7])', '"r"(stride)'],
@@ -80,7 +93,10 @@ def test_constraints_are_those_of_the_types(name: str) -> None:
 
 def test_declarations_name_what_the_statement_uses() -> None:
     assert sass.declarations(find("mma.m16n8k16.f32.f16")) == "float d[4], c[4]; unsigned int a[4], b[2];"
-    assert sass.declarations(find("wgmma.m64n8k16.f32.f16")) == "float d[4]; unsigned int a[4]; unsigned long long b_desc;"
+    assert (
+        sass.declarations(find("wgmma.m64n8k16.f32.f16"))
+        == "float d[4]; unsigned int a[4]; unsigned long long b_desc;"
+    )
 
 
 def test_modifiers_are_constants_of_the_statement() -> None:
@@ -99,7 +115,9 @@ def test_a_target_that_lacks_it_is_refused() -> None:
         sass.sass(find("mma.sp.m16n8k64.s4"), "sm_80", Modifiers(selector=5))
 
 
-def test_without_a_disassembler_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_a_disassembler_it_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("PTXLAB_CACHE", str(tmp_path))
     monkeypatch.setitem(sys.modules, "cuda.pathfinder", None)
     monkeypatch.setattr(gpu.shutil, "which", lambda name: None)
@@ -126,7 +144,9 @@ def tools(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 
 @pytest.fixture(scope="module")
-def read(tools: None, tmp_path_factory: pytest.TempPathFactory) -> Callable[[list[Any], str], list[sass.Sass]]:
+def read(
+    tools: None, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[list[Any], str], list[sass.Sass]]:
     """Many instructions for one target, in one compilation and one disassembly."""
 
     def many(rows: list[Any], target: str) -> list[sass.Sass]:
@@ -185,7 +205,9 @@ def test_what_the_chips_run(target: str, read: Any) -> None:
 def test_fp8_on_hopper_is_unpacked_multiplied_and_added(read: Any) -> None:
     (found,) = read([find("mma.m16n8k32.f32.e4m3")], "sm_90a")
     assert sum(count for name, count in found.arithmetic.items() if name.startswith("F2FP")) == 12
-    assert {name: count for name, count in found.arithmetic.items() if not name.startswith("F2FP")} == {"FADD": 4}
+    assert {name: count for name, count in found.arithmetic.items() if not name.startswith("F2FP")} == {
+        "FADD": 4
+    }
 
 
 def test_quad_pairs_exchange_their_registers(read: Any) -> None:
@@ -197,7 +219,10 @@ def test_quad_pairs_exchange_their_registers(read: Any) -> None:
 
 def test_blackwell_sorts_metadata_that_need_not_be_ordered(read: Any) -> None:
     """The chip wants ascending indices: plain .sp costs what .sp::ordered_metadata does not."""
-    plain, ordered = (ptxlab.instruction(f"mma.sp{how}.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32") for how in ("", "::ordered_metadata"))
+    plain, ordered = (
+        ptxlab.instruction(f"mma.sp{how}.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32")
+        for how in ("", "::ordered_metadata")
+    )
     one, other = read([plain, ordered], "sm_100a")
     assert (one.how, other.how) == ("emulated", "native")
     assert [it.native for it in read([plain, ordered], "sm_90a")] == [True, True]
@@ -219,21 +244,29 @@ def test_every_kind_of_row_compiles_as_a_statement(target: str, read: Any) -> No
         if not isinstance(ins, ptxlab.Instruction):
             kinds.setdefault((ins.family, ins.type, ins.matrix, ins.source), ins)
         elif ins.lanes == 32 or ins.n == 8:
-            kinds.setdefault((ins.family, ins.shape, ins.a.dtype, ins.d_type, ins.kind, ins.scale_vec, ins.bit_op), ins)
+            kinds.setdefault(
+                (ins.family, ins.shape, ins.a.dtype, ins.d_type, ins.kind, ins.scale_vec, ins.bit_op), ins
+            )
     found = read(list(kinds.values()), target)
     assert {it.how for it in found} == {"native", "split", "emulated", "plain"}
-    asynchronous = [it for ins, it in zip(kinds.values(), found, strict=True) if ins.family.startswith("wgmma")]
+    asynchronous = [
+        it for ins, it in zip(kinds.values(), found, strict=True) if ins.family.startswith("wgmma")
+    ]
     assert all(it.native for it in asynchronous)
     scaled = [it for ins, it in zip(kinds.values(), found, strict=True) if getattr(ins, "kind", None)]
     assert all(it.native for it in scaled)
 
 
-def test_a_survey_says_what_each_says_alone(tools: None, read: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_survey_says_what_each_says_alone(
+    tools: None, read: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """Kernels that call a helper share a module here; each still has its own."""
     monkeypatch.setenv("PTXLAB_CACHE", str(tmp_path))
     rows = [find(name) for name in ("mma.m8n8k32.s4", "mma.m8n8k32.u4", "stmatrix.m8n8.x2.b16")]
     together = list(sass.survey(iter(rows), "sm_90a", at_a_time=2))
-    assert [(it.tensor, it.arithmetic, it.rest) for it in together] == [(it.tensor, it.arithmetic, it.rest) for it in map(sass.sass, rows)]
+    assert [(it.tensor, it.arithmetic, it.rest) for it in together] == [
+        (it.tensor, it.arithmetic, it.rest) for it in map(sass.sass, rows)
+    ]
     assert {it.target for it in together} == {"sm_90a"}
     with pytest.raises(PtxlabError, match="sm_75 lacks"):
         list(sass.survey(rows, "sm_75"))
@@ -253,7 +286,9 @@ def test_nonsense_is_no_machine_code(tools: None, monkeypatch: pytest.MonkeyPatc
         gpu.disassemble(b"nonsense")
 
 
-def test_the_command(tools: None, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_command(
+    tools: None, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("PTXLAB_CACHE", str(tmp_path))
 
     def said(*words: str) -> str:
@@ -272,9 +307,11 @@ def test_the_command(tools: None, capsys: pytest.CaptureFixture[str], monkeypatc
         ["sm_100a", "emulated:"],
         ["sm_120a", "native:"],
     ]
-    assert "chip runs   sm_80, native: 1 IMMA.16864.S4.S4" in said("show", "mma.m16n8k64.s4", "--target", "sm_80")
+    assert "chip runs   sm_80, native: 1 IMMA.16864.S4.S4" in said(
+        "show", "mma.m16n8k64.s4", "--target", "sm_80"
+    )
 
 
 def test_the_room_needs_no_cuda() -> None:
-    script = "import sys; import ptxlab.sass; assert not [name for name in sys.modules if name.split('.')[0] == 'cuda']"
+    script = "import sys; import ptxlab.gpu.sass; assert not [name for name in sys.modules if name.split('.')[0] == 'cuda']"
     subprocess.run([sys.executable, "-c", script], check=True)

@@ -13,7 +13,7 @@ from hypothesis.extra import numpy as npst
 from numpy.typing import NDArray
 
 from ptxlab import PtxlabError, instruction
-from ptxlab.sparsity import STRUCTURES, Structure
+from ptxlab.isa.sparsity import STRUCTURES, Structure
 
 #: PTX ISA, "Sparse matrix storage": chunk width, elements that stay together, how many of them at most; the meaningful indices.
 MANUAL = {
@@ -30,7 +30,10 @@ def structured(draw: st.DrawFn, name: str) -> NDArray[Any]:
     chunk, group, keep, _ = MANUAL[name]
     batch = draw(st.sampled_from([(), (), (2,), (2, 1, 3), (0,)]))
     rows, chunks = draw(st.integers(1, 4)), draw(st.integers(1, 4))
-    kind, shape = draw(st.sampled_from([np.int8, np.float32, np.uint8])), (*batch, rows, chunks, chunk // group, group)
+    kind, shape = (
+        draw(st.sampled_from([np.int8, np.float32, np.uint8])),
+        (*batch, rows, chunks, chunk // group, group),
+    )
     values = draw(npst.arrays(kind, shape, elements=st.integers(0, 7)))
     kept = np.zeros(values.shape[:-1], dtype=bool)
     for at in np.ndindex(*values.shape[:-2]):
@@ -48,7 +51,9 @@ def by_hand(name: str, stored: NDArray[Any], nibbles: NDArray[Any]) -> NDArray[A
         indices = [{0b0100: 0, 0b1110: 1}[nibble]] if name == "1:2" else [nibble & 3, nibble >> 2]
         for slot, index in enumerate(indices):
             for i in range(group):
-                dense[row, position * chunk + index * group + i] = stored[row, position * keep * group + slot * group + i]
+                dense[row, position * chunk + index * group + i] = stored[
+                    row, position * keep * group + slot * group + i
+                ]
     return dense
 
 
@@ -59,7 +64,10 @@ def test_expand_undoes_compress(name: str, data: st.DataObject) -> None:
     structure = STRUCTURES[name]
     stored, nibbles = structure.compress(matrix)
     assert (stored.dtype, nibbles.dtype) == (matrix.dtype, np.uint8)
-    assert stored.shape == (*matrix.shape[:-1], matrix.shape[-1] // 2) and nibbles.shape == (*matrix.shape[:-1], matrix.shape[-1] // structure.chunk)
+    assert stored.shape == (*matrix.shape[:-1], matrix.shape[-1] // 2) and nibbles.shape == (
+        *matrix.shape[:-1],
+        matrix.shape[-1] // structure.chunk,
+    )
     assert set(np.unique(nibbles).tolist()) <= MANUAL[name][3]
     assert np.array_equal(structure.expand(stored, nibbles), matrix)
     assert not structure.violations(matrix).any() and structure.diagnose(matrix) == []
@@ -84,7 +92,9 @@ def test_plain_sp_takes_the_indices_in_any_order(name: str) -> None:
     assert set(structure.unordered) == reverse
     stored = np.arange(1, structure.keep * structure.group + 1)[None]
     for nibble in reverse:
-        assert np.array_equal(structure.expand(stored, [[nibble]], ordered=False), by_hand(name, stored, np.array([[nibble]])))
+        assert np.array_equal(
+            structure.expand(stored, [[nibble]], ordered=False), by_hand(name, stored, np.array([[nibble]]))
+        )
         if nibble not in MANUAL[name][3]:
             with pytest.raises(PtxlabError, match=f"nibble 0b{nibble:04b} is undefined"):
                 structure.expand(stored, [[nibble]])
@@ -107,13 +117,25 @@ def test_violations_in_words() -> None:
     """The sentences are the ones that STRUCTURES promises to students: row, columns, count, rule."""
     matrix = np.zeros((16, 64), dtype=int)
     matrix[3, [8, 10, 15]] = 1
-    assert STRUCTURES["4:8"].diagnose(matrix) == ["row 3, columns 8..15: 3 of the 4 pairs are non-zero; 4:8 pair-wise sparsity keeps at most 2"]
+    assert STRUCTURES["4:8"].diagnose(matrix) == [
+        "row 3, columns 8..15: 3 of the 4 pairs are non-zero; 4:8 pair-wise sparsity keeps at most 2"
+    ]
     with pytest.raises(PtxlabError) as error:
         instruction("mma.sp.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32").compress(matrix)
-    assert str(error.value) == "row 3, columns 8..15: 3 of the 4 pairs are non-zero; 4:8 pair-wise sparsity keeps at most 2"
-    assert STRUCTURES["2:4"].diagnose([[1, 1, 0, 1]]) == ["row 0, columns 0..3: 3 of the 4 values are non-zero; 2:4 sparsity keeps at most 2"]
-    assert STRUCTURES["1:2"].diagnose([[0, 1, 1, 1]]) == ["row 0, columns 2..3: 2 of the 2 values are non-zero; 1:2 sparsity keeps at most 1"]
-    with pytest.raises(PtxlabError, match=r"^matrix \[1\], row 0, columns 0\.\.1: 2 of the 2 values are non-zero; .* \(and 1 more chunk\)$"):
+    assert (
+        str(error.value)
+        == "row 3, columns 8..15: 3 of the 4 pairs are non-zero; 4:8 pair-wise sparsity keeps at most 2"
+    )
+    assert STRUCTURES["2:4"].diagnose([[1, 1, 0, 1]]) == [
+        "row 0, columns 0..3: 3 of the 4 values are non-zero; 2:4 sparsity keeps at most 2"
+    ]
+    assert STRUCTURES["1:2"].diagnose([[0, 1, 1, 1]]) == [
+        "row 0, columns 2..3: 2 of the 2 values are non-zero; 1:2 sparsity keeps at most 1"
+    ]
+    with pytest.raises(
+        PtxlabError,
+        match=r"^matrix \[1\], row 0, columns 0\.\.1: 2 of the 2 values are non-zero; .* \(and 1 more chunk\)$",
+    ):
         STRUCTURES["1:2"].compress([[[0, 1, 0, 0]], [[1, 1, 1, 1]]])
 
 
@@ -144,7 +166,10 @@ def test_prune_is_the_nearest_and_changes_nothing_twice(name: str, data: st.Data
     assert ((pruned == matrix) | (pruned == 0)).all()
     for row in range(2):
         groups = [tuple(range(i, i + group)) for i in range(0, chunk, group)]
-        lost = [sum(int(matrix[row, i]) ** 2 for g in groups if g not in kept for i in g) for kept in combinations(groups, keep)]
+        lost = [
+            sum(int(matrix[row, i]) ** 2 for g in groups if g not in kept for i in g)
+            for kept in combinations(groups, keep)
+        ]
         assert sum((matrix[row].astype(int) - pruned[row]) ** 2) == min(lost)
 
 
@@ -158,11 +183,19 @@ def test_zero_may_be_told() -> None:
 
 
 def test_shapes_that_do_not_fit() -> None:
-    with pytest.raises(PtxlabError, match=r"^matrix of shape \(2, 6\): 2:4 sparsity needs \[\.\.\., rows, columns\] with columns a multiple of 4$"):
+    with pytest.raises(
+        PtxlabError,
+        match=r"^matrix of shape \(2, 6\): 2:4 sparsity needs \[\.\.\., rows, columns\] with columns a multiple of 4$",
+    ):
         STRUCTURES["2:4"].compress(np.zeros((2, 6)))
-    with pytest.raises(PtxlabError, match=r"^stored half of shape \(2, 3\) with nibbles of shape \(2, 2\): 2:4 needs 2 stored columns a nibble$"):
+    with pytest.raises(
+        PtxlabError,
+        match=r"^stored half of shape \(2, 3\) with nibbles of shape \(2, 2\): 2:4 needs 2 stored columns a nibble$",
+    ):
         STRUCTURES["2:4"].expand(np.zeros((2, 3)), np.full((2, 2), 4))
-    with pytest.raises(PtxlabError, match="^structure 3:4: a chunk of 4 must hold twice the 3 groups of 1 that are kept$"):
+    with pytest.raises(
+        PtxlabError, match="^structure 3:4: a chunk of 4 must hold twice the 3 groups of 1 that are kept$"
+    ):
         Structure("3:4", 4, 1, 3)
     with pytest.raises(PtxlabError, match=r"^A: found shape \(64, 16\); it takes \[\.\.\., 16, 64\]$"):
         instruction("mma.sp.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32").compress(np.zeros((64, 16)))

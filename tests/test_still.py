@@ -19,7 +19,7 @@ from ptxlab import PtxlabError
 
 pytest.importorskip("anywidget")
 
-from ptxlab.widgets import still
+from ptxlab.explorer import static_html as still
 
 SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
 SCALED = "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3"
@@ -95,16 +95,22 @@ def test_the_page_holds_what_the_bench_has(mnemonic: str, tmp_path: Path) -> Non
         if operand.layout is None:
             assert found["count"] == 0
             continue
-        assert [[int(word, 16) for word in lane] for lane in found["own"]["hex"]] == ex.registers[name].tolist()
+        assert [[int(word, 16) for word in lane] for lane in found["own"]["hex"]] == ex.registers[
+            name
+        ].tolist()
         coords = operand.layout.coords()
         fields = found["fields"]
         for lane in range(ins.lanes):
             cells = {
                 element: (row, column)
-                for elements, rows, columns in zip(fields["element"][lane], fields["row"][lane], fields["column"][lane], strict=True)
+                for elements, rows, columns in zip(
+                    fields["element"][lane], fields["row"][lane], fields["column"][lane], strict=True
+                )
                 for element, row, column in zip(elements, rows, columns, strict=True)
             }
-            assert [cells[element] for element in range(len(cells))] == [tuple(cell) for cell in coords[lane].tolist()]
+            assert [cells[element] for element in range(len(cells))] == [
+                tuple(cell) for cell in coords[lane].tolist()
+            ]
 
 
 def test_every_trait_of_the_view_is_saved(tmp_path: Path) -> None:
@@ -112,7 +118,9 @@ def test_every_trait_of_the_view_is_saved(tmp_path: Path) -> None:
     ex.lane = 7
     ex.view.colour_by, ex.view.zoom, ex.view.problem = "value", 150, "found '</script>'"
     _, saved = read(ex.save_html(tmp_path / "x.html"))
-    wanted = {name for name in type(ex.view).__mro__[1].class_trait_names(sync=True) if not name.startswith("_")}
+    wanted = {
+        name for name in type(ex.view).__mro__[1].class_trait_names(sync=True) if not name.startswith("_")
+    }
     wanted -= {
         "layout",
         "tabbable",
@@ -124,7 +132,9 @@ def test_every_trait_of_the_view_is_saved(tmp_path: Path) -> None:
     assert (saved["state"]["lane"], saved["state"]["colour_by"], saved["state"]["zoom"]) == (7, "value", 150)
     assert saved["state"]["problem"] == ""
     tools = saved["state"]["tools"]
-    assert {"label", "colour_by", "show_c", "zoom"} == {look["trait"] for look in tools["looks"]} and tools["still"]
+    assert {"label", "colour_by", "show_c", "zoom"} == {look["trait"] for look in tools["looks"]} and tools[
+        "still"
+    ]
 
 
 def test_reasons(tmp_path: Path) -> None:
@@ -134,7 +144,9 @@ def test_reasons(tmp_path: Path) -> None:
     _, saved = read(ex.save_html(tmp_path / "x.html"))
     trace = saved["state"]["trace"]
     assert (trace["row"], trace["column"]) == (9, 5) and trace["grids"] and trace["notes"]
-    assert [(found["row"], found["column"]) for found in saved["reasons"]] == [(row, column) for row in range(16) for column in range(8)]
+    assert [(found["row"], found["column"]) for found in saved["reasons"]] == [
+        (row, column) for row in range(16) for column in range(8)
+    ]
     assert "D[9][5]" in saved["others"]
 
 
@@ -153,7 +165,19 @@ def test_it_asks_nobody(tmp_path: Path) -> None:
     path = ptxlab.explore(SPARSE).save_html(tmp_path / "x.html")
     page, _ = read(path)
     data = page.scripts["application/json"]
-    for word in ("http:", "https:", "//cdn", "@import", "url(", "fetch(", "XMLHttpRequest", "WebSocket", "import(", "eval(", "innerHTML"):
+    for word in (
+        "http:",
+        "https:",
+        "//cdn",
+        "@import",
+        "url(",
+        "fetch(",
+        "XMLHttpRequest",
+        "WebSocket",
+        "import(",
+        "eval(",
+        "innerHTML",
+    ):
         assert word not in path.read_text(encoding="utf-8").replace(data, ""), word
     script = page.scripts["module"]
     assert not re.search(r"^import\b", script, flags=re.M)
@@ -161,10 +185,19 @@ def test_it_asks_nobody(tmp_path: Path) -> None:
     assert page.policy.startswith("default-src 'none'; ") and f"script-src 'sha256-{digest}';" in page.policy
 
 
-@pytest.mark.parametrize("text", ["</script><img src=x onerror=alert(1)>", "<!--<script>", "a & b \u2028 \"c\" 'd' $title ${saved} </title>"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "</script><img src=x onerror=alert(1)>",
+        "<!--<script>",
+        "a & b \u2028 \"c\" 'd' $title ${saved} </title>",
+    ],
+)
 def test_text_stays_text(text: str, tmp_path: Path) -> None:
     plain, _ = read(still.write(tmp_path / "plain.html", "", "name", {}))
-    page, saved = read(still.write(tmp_path / "x.html", text, "name", {"notes": [text], "long": [text] * 100}))
+    page, saved = read(
+        still.write(tmp_path / "x.html", text, "name", {"notes": [text], "long": [text] * 100})
+    )
     assert (plain.title, plain.heading) == ("name", "") and page.title == page.heading == text
     assert saved == {"notes": [text], "long": [text] * 100}
     assert page.tags == plain.tags

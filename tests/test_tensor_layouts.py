@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ptxlab import Instruction, PtxlabError, instruction
-from ptxlab.layout import Layout
+from ptxlab.isa.layout import Layout
 
 tensor_layouts = pytest.importorskip("tensor_layouts", reason="tensor-layouts is not installed")
 
@@ -52,9 +52,15 @@ def test_fragments_are_those_of_cutlass(name: str) -> None:
     assert isinstance(ins, Instruction)
     ins = ins.a_from("shared") if name.endswith("_SS") else ins
     b = ins.b.layout.T if ins.b.layout is not None else None
-    for operand, layout, theirs in (("A", ins.a.layout, atom.a_layout), ("B", b, atom.b_layout), ("C", ins.c.layout, atom.c_layout)):
+    for operand, layout, theirs in (
+        ("A", ins.a.layout, atom.a_layout),
+        ("B", b, atom.b_layout),
+        ("C", ins.c.layout, atom.c_layout),
+    ):
         if (name, operand) == MALFORMED:
-            assert len({theirs(lane, i) for lane in range(32) for i in range(8)}) < 256, "it has been mended: compare it"
+            assert len({theirs(lane, i) for lane in range(32) for i in range(8)}) < 256, (
+                "it has been mended: compare it"
+            )
         elif layout is not None:
             assert same(layout, theirs), f"{operand}: {layout.cute}, there {theirs}"
 
@@ -62,7 +68,11 @@ def test_fragments_are_those_of_cutlass(name: str) -> None:
 def quad_pair_atoms() -> list[Any]:
     from tensor_layouts import atoms_nv
 
-    return [atom for atom in vars(atoms_nv).values() if type(atom).__name__ == "MMAAtom" and "m8n8k4" in atom.ptx and "f16" in atom.ptx]
+    return [
+        atom
+        for atom in vars(atoms_nv).values()
+        if type(atom).__name__ == "MMAAtom" and "m8n8k4" in atom.ptx and "f16" in atom.ptx
+    ]
 
 
 @pytest.mark.parametrize("atom", quad_pair_atoms(), ids=lambda atom: str(atom.name))
@@ -74,7 +84,11 @@ def test_quad_pairs_are_those_of_cutlass(atom: Any) -> None:
         for thread in range(8):
             for i in range(coords.shape[1]):
                 row, column = coords[atom.thr_id(thread), i].tolist()
-                assert theirs(thread, i) == (column + 8 * row if operand.name == "B" else row + 8 * column), (operand.name, thread, i)
+                assert theirs(thread, i) == (column + 8 * row if operand.name == "B" else row + 8 * column), (
+                    operand.name,
+                    thread,
+                    i,
+                )
 
 
 def test_the_layout_means_the_same() -> None:

@@ -25,7 +25,9 @@ NAMES = (
 )
 
 
-def problem(name: str, m: int = 37, n: int = 19, k: int = 150) -> tuple[ptxlab.Instruction, np.ndarray, np.ndarray, np.ndarray]:
+def problem(
+    name: str, m: int = 37, n: int = 19, k: int = 150
+) -> tuple[ptxlab.Instruction, np.ndarray, np.ndarray, np.ndarray]:
     """Values that the instruction takes, A with its structure, in a size that no tile divides."""
     ins, rng = ptxlab.instruction(name), np.random.default_rng(len(name))
 
@@ -44,7 +46,10 @@ def problem(name: str, m: int = 37, n: int = 19, k: int = 150) -> tuple[ptxlab.I
 def by_tiles(ins, A, B, C):
     """The plain loop over K, one tile and one instruction at a time."""
     tall = ins.d.shape[0]
-    m, n, k = (-(-size // tile) * tile for size, tile in ((A.shape[0], tall), (B.shape[1], ins.n), (A.shape[1], ins.k)))
+    m, n, k = (
+        -(-size // tile) * tile
+        for size, tile in ((A.shape[0], tall), (B.shape[1], ins.n), (A.shape[1], ins.k))
+    )
     a, b, c = np.zeros((m, k)), np.zeros((k, n)), np.zeros((m, n))
     a[: A.shape[0], : A.shape[1]], b[: B.shape[0], : B.shape[1]], c[: C.shape[0], : C.shape[1]] = A, B, C
     d = np.zeros((m, n), dtype=ins.d.dtype.value_type)
@@ -52,7 +57,7 @@ def by_tiles(ins, A, B, C):
         for j in range(0, n, ins.n):
             running = c[i : i + tall, j : j + ins.n]
             for s in range(0, k, ins.k):
-                right = np.tile(b[s : s + ins.k, j : j + ins.n], (1, ins.products))
+                right = np.tile(b[s : s + ins.k, j : j + ins.n], (1, ins.mma_count))
                 running = ins(a[i : i + tall, s : s + ins.k], right, running)
             d[i : i + tall, j : j + ins.n] = running
     return d[: A.shape[0], : B.shape[1]]
@@ -104,8 +109,14 @@ def test_two_chips_or_one_step_too_many():
         ({"A": np.ones((3, 4, 5))}, "A: found shape (3, 4, 5); it takes a matrix [rows, columns]"),
         ({"B": np.ones((17, 8))}, "A 16x16 and B 17x8: A needs as many columns as B has rows"),
         ({"C": np.ones((8, 16))}, "C is 8x16; A 16x16 times B 16x8 needs 16x8"),
-        ({"scale_a": np.ones((16, 1))}, "scale_a: mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 has no block scales"),
-        ({"instruction": None}, "instruction is missing: say which one computes the tiles, e.g. mma.sync.aligned.m16n8k16"),
+        (
+            {"scale_a": np.ones((16, 1))},
+            "scale_a: mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 has no block scales",
+        ),
+        (
+            {"instruction": None},
+            "instruction is missing: say which one computes the tiles, e.g. mma.sync.aligned.m16n8k16",
+        ),
         ({"on": "moon"}, "on='moon': it runs on 'emulator' or on 'gpu'"),
         ({"on": "gpu", "model": "sm_80"}, "model='sm_80': a GPU is what it is; models are for on='emulator'"),
         (
@@ -123,7 +134,12 @@ def test_two_chips_or_one_step_too_many():
     ],
 )
 def test_bad_input_gets_one_sentence(change, said):
-    given = {"A": np.ones((16, 16)), "B": np.ones((16, 8)), "instruction": "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", **change}
+    given = {
+        "A": np.ones((16, 16)),
+        "B": np.ones((16, 8)),
+        "instruction": "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
+        **change,
+    }
     with pytest.raises(ptxlab.PtxlabError) as error:
         ptxlab.matmul(**given)
     assert said in str(error.value)
@@ -150,4 +166,7 @@ def test_the_gpu_gives_the_same_bits(name):
     ins, A, B, C = problem(name, 150, 70, 600)
     if not gpu.available(ins):
         pytest.skip("no GPU that has it")
-    assert ptxlab.matmul(A, B, C, instruction=ins, on="gpu").tobytes() == ptxlab.matmul(A, B, C, instruction=ins).tobytes()
+    assert (
+        ptxlab.matmul(A, B, C, instruction=ins, on="gpu").tobytes()
+        == ptxlab.matmul(A, B, C, instruction=ins).tobytes()
+    )

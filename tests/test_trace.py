@@ -9,16 +9,32 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from ptxlab import Instruction, PtxlabError, arithmetic, inputs, instruction
-from ptxlab.catalog import products
-from ptxlab.emulator import chip_of
-from ptxlab.trace import of_registers, trace
+from ptxlab import Instruction, PtxlabError, instruction
+from ptxlab import numerics as arithmetic
+from ptxlab.instruction import mma_instructions
+from ptxlab.numerics.emulate import model_of
+from ptxlab.numerics.trace import of_registers, trace
+from ptxlab.verify import inputs
 
 #: One form for every rule, type and shape; layouts in memory and N make no difference.
 FORMS = list(
     {
-        (i.family, i.k, i.m, i.a_type, i.b_type, i.c_type, i.d_type, i.kind, i.scale_vec, i.rounding, i.bit_op, i.satfinite, i.ordered): i
-        for i in reversed(products())
+        (
+            i.family,
+            i.k,
+            i.m,
+            i.a_type,
+            i.b_type,
+            i.c_type,
+            i.d_type,
+            i.kind,
+            i.scale_vec,
+            i.rounding,
+            i.bit_op,
+            i.satfinite,
+            i.ordered,
+        ): i
+        for i in reversed(mma_instructions())
         if i.n <= 32
     }.values()
 )
@@ -32,7 +48,12 @@ def test_a_trace_ends_in_the_bits_of_d(ins: Instruction) -> None:
         with np.errstate(invalid="ignore"):
             A, B, C = ins.a.unpack(given.a)[0], ins.b.unpack(given.b)[0], ins.c.unpack(given.c)[0]
             scales = {
-                n: o.unpack(x)[0] for n, o, x in (("scale_a", ins.scale_a, given.scale_a), ("scale_b", ins.scale_b, given.scale_b)) if o is not None
+                n: o.unpack(x)[0]
+                for n, o, x in (
+                    ("scale_a", ins.scale_a, given.scale_a),
+                    ("scale_b", ins.scale_b, given.scale_b),
+                )
+                if o is not None
             }
             if ins.e is not None:  # as matrices are stored, which may be another order than the inputs had
                 A = ins.expand(A, ins.e.unpack_codes(given.e)[0])
@@ -43,7 +64,9 @@ def test_a_trace_ends_in_the_bits_of_d(ins: Instruction) -> None:
         d = ins.d.unpack_codes(ins.emulate(given.a, given.b, given.c, given.e, **given.scales))[0]
         for row, col in ((0, 0), (ins.d.shape[0] - 3, ins.d.shape[1] - 2)):
             found = trace(ins, A, B, C, row, col, **scales)
-            assert found.code == d[row, col], f"{category} D[{row}][{col}]: 0x{found.code:x}, emulator 0x{d[row, col]:x}\n{found}"
+            assert found.code == d[row, col], (
+                f"{category} D[{row}][{col}]: 0x{found.code:x}, emulator 0x{d[row, col]:x}\n{found}"
+            )
             compared += 1
             for step in found.steps:
                 if step.grain is not None and isinstance(step.total, Fraction):
@@ -82,7 +105,10 @@ def test_terms_carry_sign_significand_exponent_and_factors() -> None:
         x, y = (np.frexp(float(v)) for v in (A[3, k], B[k, 5]))  # fractions in [0.5, 1)
         assert term.factors == (Fraction(float(A[3, k])), Fraction(float(B[k, 5])))
         assert term.exponent == x[1] + y[1] - 2 and term.sign == np.sign(x[0] * y[0])
-        assert term.significand == Fraction(float(abs(4 * x[0] * y[0]))) and term.value == term.sign * term.significand * Fraction(2) ** term.exponent
+        assert (
+            term.significand == Fraction(float(abs(4 * x[0] * y[0])))
+            and term.value == term.sign * term.significand * Fraction(2) ** term.exponent
+        )
         kept, lost = step.bits(term)
         assert Fraction(int(kept, 2)) * Fraction(2) ** step.grain == abs(term.kept)
         assert Fraction(int(lost or "0", 2), 1 << len(lost)) * Fraction(2) ** step.grain == abs(term.lost)
@@ -95,7 +121,10 @@ def test_integers_have_partial_sums_and_the_wrap_or_clamp(satfinite: bool) -> No
     C = np.full((16, 8), 2**31 - 1)
     for row in range(16):
         (step,) = ins.trace(A[:16], B[:, :8], C, row, 2).steps
-        assert [int(each) for each in step.partial_sums] == [2**31 - 1, *(2**31 - 1 + np.cumsum(A[row] * B[:, 2]))]
+        assert [int(each) for each in step.partial_sums] == [
+            2**31 - 1,
+            *(2**31 - 1 + np.cumsum(A[row] * B[:, 2])),
+        ]
         over = step.total > 2**31 - 1
         assert step.change == (0 if not over else 2**31 - 1 - step.total if satfinite else -(2**32))
         assert f"{step.partial_sums[7]}" in str(ins.trace(A[:16], B[:, :8], C, row, 2))
@@ -108,16 +137,26 @@ def test_m8n8k4_shows_every_fused_multiply_add() -> None:
     a, b = A[9, :4].astype(np.float64), B[:4, 11].astype(np.float64)
     total, said = np.float64(0), []
     for k in range(4):
-        total = np.float64(np.float32(a[k] * b[k] + total))  # of such numbers float64 holds the exact sum, or rounds it far below float32
+        total = np.float64(
+            np.float32(a[k] * b[k] + total)
+        )  # of such numbers float64 holds the exact sum, or rounds it far below float32
         said.append(float(total))
     assert [float(step.value) for step in found.steps[:4]] == said
-    assert [step.name for step in found.steps] == ["product in f32, k 0", *(f"fused multiply-add in f32, k {k}" for k in (1, 2, 3)), "addition of C"]
+    assert [step.name for step in found.steps] == [
+        "product in f32, k 0",
+        *(f"fused multiply-add in f32, k {k}" for k in (1, 2, 3)),
+        "addition of C",
+    ]
 
 
 @pytest.mark.parametrize("ins", FORMS[::9], ids=str)
 def test_registers_as_emulate_reads_them(ins: Instruction) -> None:
     """Payloads of NaN, metadata in any order and modifiers, which matrices of values do not carry."""
-    changed = {name: legal[-1] for name, legal in ins.modifiers.items() if len(legal) > 1 and not name.startswith("imm_trans")}
+    changed = {
+        name: legal[-1]
+        for name, legal in ins.modifiers.items()
+        if len(legal) > 1 and not name.startswith("imm_trans")
+    }
     for options in ({}, changed):
         given = inputs.make(ins, inputs.categories(ins)[0], 1, seed=9, selector=options.get("selector", 0))
         registers = [None if each is None else each[0] for each in given]
@@ -136,7 +175,12 @@ def test_as_plain_data() -> None:
     found = json.loads(json.dumps(ins.trace(A, np.ones((8, 8)), None, 0, 0).as_dict()))
     assert (found["code"], found["exact"], found["error"]) == ("0x44800000", "67108863/65536", "1/65536")
     term = found["steps"][0]["terms"][2]
-    assert (term["sign"], term["exponent"], term["lost"], term["lost_bits"]) == (-1, -14, "-1/65536", "1")  # subnormal in f16
+    assert (term["sign"], term["exponent"], term["lost"], term["lost_bits"]) == (
+        -1,
+        -14,
+        "-1/65536",
+        "1",
+    )  # subnormal in f16
 
 
 def test_a_notebook_shows_it_without_plotly(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,7 +196,7 @@ def test_other_chips() -> None:
     for ins in FORMS:
         for chip in arithmetic.CHIPS:
             try:
-                rule = chip_of(ins, chip).rule
+                rule = model_of(ins, chip).rule
             except PtxlabError:
                 continue
             seen.setdefault((chip, ins.family, str(rule)), ins)

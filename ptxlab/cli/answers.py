@@ -8,12 +8,13 @@ import sys
 import textwrap
 from typing import Any
 
-from .. import describe
-from ..describe import Form
-from ..describe.pictures import Label
+from .. import views as describe
 from ..errors import PtxlabError, listing
-from ..instruction import Instruction
-from ..operand import Operand
+from ..gpu.codegen import ptx_line, source
+from ..isa.form import Form
+from ..isa.mma import MmaForm
+from ..isa.operand import Operand
+from ..views.pictures import Label
 from .names import find, find_operand
 from .render import Style, as_csv, as_json, as_markdown, as_text
 
@@ -38,7 +39,10 @@ def list_(args: argparse.Namespace, style: Style) -> str:
         return "\n".join(ins.mnemonic for ins in found)
     lines = []
     for family, count in counts.items():
-        lines += [style.bold(f"{family} ({count})"), *(f"  {ins.mnemonic}" for ins in found if ins.family == family)]
+        lines += [
+            style.bold(f"{family} ({count})"),
+            *(f"  {ins.mnemonic}" for ins in found if ins.family == family),
+        ]
     return "\n".join([*lines, style.dim(total)])
 
 
@@ -77,7 +81,11 @@ def _shown(name: str, value: Any, style: Style) -> list[str]:
     apart = isinstance(value, list) and name in ("modifiers", "emulator", "arithmetic", "note")
     said = value if apart else [" ".join(map(str, value)) or "-"] if isinstance(value, list) else [str(value)]
     width = max(style.width - _NAMES - 3, 40) if style.width else 0
-    return [line for text in said for line in (textwrap.wrap(text, width, break_long_words=False) if width else [text])] or ["-"]
+    return [
+        line
+        for text in said
+        for line in (textwrap.wrap(text, width, break_long_words=False) if width else [text])
+    ] or ["-"]
 
 
 def _abridged(line: str) -> str:
@@ -106,7 +114,9 @@ def where(args: argparse.Namespace, style: Style) -> str:
 
 def _explain(ins: Form, name: str, args: argparse.Namespace, style: Style) -> str:
     if name not in ("C", "D"):
-        raise PtxlabError(f"--explain is for an element of D (or C, which goes into it), found {name}; without it the place of {name} is shown")
+        raise PtxlabError(
+            f"--explain is for an element of D (or C, which goes into it), found {name}; without it the place of {name} is shown"
+        )
     found = describe.explain(ins, args.row, args.column, swizzle=args.swizzle, transposed=args.transposed)
     if args.json:
         return as_json(found)
@@ -115,16 +125,24 @@ def _explain(ins: Form, name: str, args: argparse.Namespace, style: Style) -> st
     for what in ("D", "C"):
         table = describe.where(ins, what, args.row, args.column)
         lines += [f"  {what}[{args.row}][{args.column}]:", as_text(table, style, "    "), ""]
-    titles = {"e": "  nibbles of this row in the metadata E:", "scale_a": "  scales of A, SFA:", "scale_b": "  scales of B, SFB:"}
+    titles = {
+        "e": "  nibbles of this row in the metadata E:",
+        "scale_a": "  scales of A, SFA:",
+        "scale_b": "  scales of B, SFB:",
+    }
     for key, title in titles.items():
         if key in tables:
             lines += [title, as_text(tables[key], style, "    "), ""]
-    lines.append("  products; a line for each nibble that stores column k of A (x: any bit):" if "e" in tables else "  products:")
+    lines.append(
+        "  products; a line for each nibble that stores column k of A (x: any bit):"
+        if "e" in tables
+        else "  products:"
+    )
     return "\n".join([*lines, as_text(tables["terms"], style, "    ")])
 
 
 def _sparse_where(ins: Form, args: argparse.Namespace, style: Style, element: str) -> str:
-    if not isinstance(ins, Instruction):
+    if not isinstance(ins, MmaForm):
         raise PtxlabError(f"{ins.mnemonic} has no sparse A")
     found = describe.sparse_where(ins, args.row, args.column)
     if args.json:
@@ -152,7 +170,9 @@ def holds(args: argparse.Namespace, style: Style) -> str:
     op = find_operand(ins, args.operand)
     table = describe.holds(ins, op.name, args.lane, args.register)
     if args.json:
-        return as_json({"instruction": ins.mnemonic, "operand": op.name, "lane": args.lane, "elements": table})
+        return as_json(
+            {"instruction": ins.mnemonic, "operand": op.name, "lane": args.lane, "elements": table}
+        )
     head = style.lane(args.lane, f"lane {args.lane}")
     how = ", by stored coordinates" if getattr(ins, "sparse", False) and op.name == "A" else ""
     return f"{head} of {ins.mnemonic}\n  {style.dim(op.describe() + how)}\n{as_text(table, style, '  ')}"
@@ -163,21 +183,33 @@ def layout(args: argparse.Namespace, style: Style) -> str:
     op = find_operand(ins, args.operand)
     if args.form in ("csv", "json", "cute", "formula"):
         if args.dense:
-            raise PtxlabError(f"--dense is for the table, --markdown and --svg; --{args.form} gives the elements that are stored")
+            raise PtxlabError(
+                f"--dense is for the table, --markdown and --svg; --{args.form} gives the elements that are stored"
+            )
         if args.form in ("cute", "formula"):
             return _map(ins, op, args.form)
         table = describe.layout(op, args.swizzle, args.transposed)
         if args.form == "csv":
             return as_csv(table)
         size = {"dtype": str(op.dtype), "shape": op.shape, "lanes": op.lanes, "registers": op.registers}
-        return as_json({"instruction": ins.mnemonic, "operand": op.name, **size, "cute": op.layout.cute if op.layout else None, "elements": table})
+        return as_json(
+            {
+                "instruction": ins.mnemonic,
+                "operand": op.name,
+                **size,
+                "cute": op.layout.cute if op.layout else None,
+                "elements": table,
+            }
+        )
     if op.layout is None and args.form != "svg":
         table = describe.offsets(op, args.swizzle, args.transposed)
         head = f"{style.bold(f'{op.name} of {ins.mnemonic}')}\n{style.dim(op.describe() + '; byte offsets in its tile')}"
         return as_markdown(table) if args.form else f"{head}\n\n{as_text(table, style)}"
     label: Label = "auto" if args.form == "svg" else "elements"
     drawn: Any = ins
-    picture = describe.fragment(drawn, op.name, dense=args.dense, lane=args.lane, label=label, swizzle=args.swizzle)
+    picture = describe.fragment(
+        drawn, op.name, dense=args.dense, lane=args.lane, label=label, swizzle=args.swizzle
+    )
     again = "" if args.form else describe.held_again(op)
     return _picture(picture, args.form, style) + (f"\n\n{again}" if again else "")
 
@@ -189,22 +221,31 @@ def _map(ins: Form, op: Operand, form: str) -> str:
 
 def _picture(picture: describe.Picture, form: str | None, style: Style) -> str:
     if form == "svg":
-        from ..figures.svg import svg
+        from ..views.figures.svg import svg
 
         return svg(picture).rstrip("\n")
-    tables = [describe.grid(picture, i) for i, it in enumerate(picture.grids) if it.axes != ("group", "thread")]
+    tables = [
+        describe.grid(picture, i) for i, it in enumerate(picture.grids) if it.axes != ("group", "thread")
+    ]
     if form == "markdown":
         return "\n\n".join(as_markdown(table) for table in tables)
-    return "\n\n".join([f"{style.bold(picture.title)}\n{style.dim(picture.subtitle)}", *(as_text(table, style) for table in tables)])
+    return "\n\n".join(
+        [
+            f"{style.bold(picture.title)}\n{style.dim(picture.subtitle)}",
+            *(as_text(table, style) for table in tables),
+        ]
+    )
 
 
 def metadata(args: argparse.Namespace, style: Style) -> str:
     ins = find(args.instruction)
-    if not isinstance(ins, Instruction) or not ins.sparse:
+    if not isinstance(ins, MmaForm) or not ins.sparse:
         raise PtxlabError(f"{ins.mnemonic} is dense: it has no metadata; sparse forms are spelt .sp")
     picture = describe.metadata(ins, selector=args.selector)
     if args.form == "json":
-        return as_json({"instruction": ins.mnemonic, "selector": args.selector, "nibbles": describe.grid(picture)})
+        return as_json(
+            {"instruction": ins.mnemonic, "selector": args.selector, "nibbles": describe.grid(picture)}
+        )
     if args.form == "csv":
         return as_csv(describe.grid(picture))
     return _picture(picture, args.form, style)
@@ -223,23 +264,30 @@ def cute(args: argparse.Namespace, style: Style) -> str:
 def ptx(args: argparse.Namespace, style: Style) -> str:
     ins = find(args.instruction)
     if args.shared_a:
-        if not isinstance(ins, Instruction):
+        if not isinstance(ins, MmaForm):
             raise PtxlabError(f"--shared-a: {ins.mnemonic} has no A; only wgmma takes A from shared memory")
         ins = ins.a_from("shared")
     if args.cpp:
         return "\n".join(describe.cpp(ins)["c++"])
-    return ins.kernel.rstrip("\n") if args.kernel else ins.ptx
+    return source(ins).rstrip("\n") if args.kernel else ptx_line(ins)
 
 
 def models(args: argparse.Namespace, style: Style) -> str:
-    from ..arithmetic import ARCHITECTURES, model_rows
-    from ..arithmetic import models as all_models
+    from ..isa.targets import GENERATIONS
+    from ..numerics import model_rows
+    from ..numerics import models as all_models
 
-    if args.chip is not None and args.chip not in ARCHITECTURES:
-        raise PtxlabError(f"unknown chip {args.chip!r}; there are {listing(ARCHITECTURES)}")
-    found = [(model, row) for model, row in zip(all_models(), model_rows(), strict=True) if args.chip in (None, model.chip)]
+    if args.chip is not None and args.chip not in GENERATIONS:
+        raise PtxlabError(f"unknown chip {args.chip!r}; there are {listing(GENERATIONS)}")
+    found = [
+        (model, row)
+        for model, row in zip(all_models(), model_rows(), strict=True)
+        if args.chip in (None, model.chip)
+    ]
     if args.json:
-        return as_json([{**row, "chip": model.chip, "rule": model.facts, "MMAs": model.mmas} for model, row in found])
+        return as_json(
+            [{**row, "chip": model.chip, "rule": model.facts, "MMAs": model.mmas} for model, row in found]
+        )
     lines: list[str] = []
     for model, row in found:
         if style.bold(row["chip"]) not in lines:
@@ -252,8 +300,8 @@ def models(args: argparse.Namespace, style: Style) -> str:
 
 
 def sass(args: argparse.Namespace, style: Style) -> str:
-    from ..arithmetic import CHIPS
-    from ..sass import sass as machine_code
+    from ..gpu.sass import sass as machine_code
+    from ..isa.targets import CHIPS
 
     ins = find(args.instruction)
     targets = [args.target or describe.target_of(ins)]
@@ -261,11 +309,23 @@ def sass(args: argparse.Namespace, style: Style) -> str:
         targets = [target for target in CHIPS.values() if ins.supports(target)] or list(ins.targets)
     found = [machine_code(ins, target) for target in targets]
     if args.json:
-        one = [{"target": it.target, "native": it.native, "tensor": it.tensor, "arithmetic": it.arithmetic, "rest": it.rest} for it in found]
+        one = [
+            {
+                "target": it.target,
+                "native": it.native,
+                "tensor": it.tensor,
+                "arithmetic": it.arithmetic,
+                "rest": it.rest,
+            }
+            for it in found
+        ]
         listed = {} if args.all else {"listing": found[0].listing.splitlines()}
         return as_json({"instruction": ins.mnemonic, **listed, "targets": one})
     if args.all:
         return f"{style.bold(ins.mnemonic)}\n" + "\n".join(f"  {it.target.ljust(8)} {it}" for it in found)
     (only,) = found
-    lines = [style.bold(line) if any(f" {opcode} " in line for opcode in only.tensor) else line for line in only.listing.splitlines()]
+    lines = [
+        style.bold(line) if any(f" {opcode} " in line for opcode in only.tensor) else line
+        for line in only.listing.splitlines()
+    ]
     return "\n".join([f"{style.bold(ins.mnemonic)} for {only.target}", f"  {only}", "", *lines])

@@ -11,8 +11,8 @@ from functools import lru_cache
 from typing import Any, NoReturn
 
 from .. import __version__
-from ..catalog import FAMILIES
 from ..errors import PtxlabError, listing
+from ..isa.catalog import FAMILIES
 from . import answers, complete
 from .names import find, meant
 from .render import Style
@@ -95,7 +95,7 @@ EXAMPLES: dict[str, str] = {
 
 
 def _run(args: argparse.Namespace, style: Style) -> str:
-    from . import act  # with it comes all that runs instructions
+    from . import act
 
     return act.run(find(args.instruction), args.on, args.seed, args.batch, args.selector, style)
 
@@ -137,17 +137,33 @@ class _Parser(argparse.ArgumentParser):
 @lru_cache(maxsize=1)
 def parser() -> argparse.ArgumentParser:
     """The whole command line."""
-    top = _Parser(prog="ptxlab", description="PTX matrix instructions: who holds what, in which bits, and what comes out.", epilog=_EXAMPLES)
+    top = _Parser(
+        prog="ptxlab",
+        description="PTX matrix instructions: who holds what, in which bits, and what comes out.",
+        epilog=_EXAMPLES,
+    )
     top.formatter_class = argparse.RawDescriptionHelpFormatter
     top.add_argument("-V", "--version", action="version", version=f"ptxlab {__version__}")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", parser_class=_Parser)
 
-    def command(name: str, handler: Callable[..., Any], about: str, *, instruction: bool = True, json: bool = False) -> argparse.ArgumentParser:
+    def command(
+        name: str, handler: Callable[..., Any], about: str, *, instruction: bool = True, json: bool = False
+    ) -> argparse.ArgumentParser:
         examples = f"examples:\n{EXAMPLES[name]}\n"
-        sub = commands.add_parser(name, help=about, description=about, epilog=examples, formatter_class=argparse.RawDescriptionHelpFormatter)
+        sub = commands.add_parser(
+            name,
+            help=about,
+            description=about,
+            epilog=examples,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
         sub.set_defaults(handler=handler, parser=sub)
         if instruction:
-            sub.add_argument("instruction", metavar="INSTRUCTION", help="PTX mnemonic, or a short name such as mma.m16n8k64.s4")
+            sub.add_argument(
+                "instruction",
+                metavar="INSTRUCTION",
+                help="PTX mnemonic, or a short name such as mma.m16n8k64.s4",
+            )
         if json:
             sub.add_argument("--json", action="store_true", help="the same as JSON")
         return sub
@@ -155,7 +171,9 @@ def parser() -> argparse.ArgumentParser:
     sub = command("list", answers.list_, "the instructions that ptxlab knows", instruction=False, json=True)
     sub.add_argument("--family", metavar="FAMILY", help=listing(FAMILIES))
     sub.add_argument("--target", metavar="TARGET", help="only those that a target has, e.g. sm_90a")
-    sub.add_argument("--type", metavar="TYPE", help="only those with this element type for A, B or D, e.g. s4")
+    sub.add_argument(
+        "--type", metavar="TYPE", help="only those with this element type for A, B or D, e.g. s4"
+    )
     sub.add_argument("--shape", metavar="SHAPE", help="only those of this shape, e.g. m16n8k64 or 'm64n*k64'")
     only = sub.add_mutually_exclusive_group()
     only.add_argument("--sparse", action="store_true", help="only those with a sparse A")
@@ -163,15 +181,33 @@ def parser() -> argparse.ArgumentParser:
     sub.add_argument("--count", action="store_true", help="only how many: by family and type of A")
 
     sub = command("show", answers.show, "all about one instruction", json=True)
-    sub.add_argument("--target", metavar="TARGET", help="the chip whose machine code is looked at (sm_90a where it has the instruction)")
-    sub.add_argument("--no-sass", action="store_true", help="without looking at the machine code, which takes a second at first")
+    sub.add_argument(
+        "--target",
+        metavar="TARGET",
+        help="the chip whose machine code is looked at (sm_90a where it has the instruction)",
+    )
+    sub.add_argument(
+        "--no-sass",
+        action="store_true",
+        help="without looking at the machine code, which takes a second at first",
+    )
 
     sub = command("where", answers.where, "which lane holds an element, and in which bits", json=True)
-    sub.add_argument("operand", metavar="OPERAND", help="A, B, C, D, E (metadata), SFA, SFB (block scales), R (ldmatrix, stmatrix)")
+    sub.add_argument(
+        "operand",
+        metavar="OPERAND",
+        help="A, B, C, D, E (metadata), SFA, SFB (block scales), R (ldmatrix, stmatrix)",
+    )
     sub.add_argument("row", type=int)
     sub.add_argument("column", type=int)
-    sub.add_argument("--explain", action="store_true", help="D: also every register of A, B, C, E and scales that goes into the element")
-    sub.add_argument("--stored", action="store_true", help="sparse A: the coordinates are those of the stored half")
+    sub.add_argument(
+        "--explain",
+        action="store_true",
+        help="D: also every register of A, B, C, E and scales that goes into the element",
+    )
+    sub.add_argument(
+        "--stored", action="store_true", help="sparse A: the coordinates are those of the stored half"
+    )
     _swizzle(sub)
 
     sub = command("holds", answers.holds, "what a lane holds", json=True)
@@ -181,7 +217,9 @@ def parser() -> argparse.ArgumentParser:
 
     sub = command("layout", answers.layout, "the fragment layout of an operand")
     sub.add_argument("operand", metavar="OPERAND")
-    sub.add_argument("--dense", action="store_true", help="sparse A as it is meant instead of as it is stored")
+    sub.add_argument(
+        "--dense", action="store_true", help="sparse A as it is meant instead of as it is stored"
+    )
     sub.add_argument("--lane", type=int, help="put one lane in the focus of --svg")
     _swizzle(sub)
     _forms(sub, ("csv", "markdown", "json", "svg", "cute", "formula"))
@@ -199,11 +237,21 @@ def parser() -> argparse.ArgumentParser:
     how.add_argument("--kernel", action="store_true", help="the CUDA C++ source that `run` compiles")
     sub.add_argument("--shared-a", action="store_true", help="wgmma: A from shared memory")
 
-    sub = command("sass", answers.sass, "the machine code that the compiler makes of it; needs no GPU", json=True)
-    sub.add_argument("--target", metavar="TARGET", help="sm_90a where it has the instruction, else the first that has")
+    sub = command(
+        "sass", answers.sass, "the machine code that the compiler makes of it; needs no GPU", json=True
+    )
+    sub.add_argument(
+        "--target", metavar="TARGET", help="sm_90a where it has the instruction, else the first that has"
+    )
     sub.add_argument("--all", action="store_true", help="one line for each generation of chips")
 
-    sub = command("models", answers.models, "the arithmetic of every chip, and how it is known", instruction=False, json=True)
+    sub = command(
+        "models",
+        answers.models,
+        "the arithmetic of every chip, and how it is known",
+        instruction=False,
+        json=True,
+    )
     sub.add_argument("--chip", metavar="CHIP", help="only those of one chip, e.g. sm_80")
 
     sub = command("run", _run, "run it on random registers")
@@ -212,32 +260,64 @@ def parser() -> argparse.ArgumentParser:
     sub.add_argument("--batch", type=int, default=1, help="how many independent ones")
     sub.add_argument("--selector", type=int, default=0, help="sparsity selector")
 
-    sub = command("hunt", _hunt, "look for registers on which the emulator and the GPU disagree, and print the smallest as a test")
+    sub = command(
+        "hunt",
+        _hunt,
+        "look for registers on which the emulator and the GPU disagree, and print the smallest as a test",
+    )
     sub.add_argument("--mmas", type=int, default=100_000, metavar="N", help="how many to compare (100000)")
     sub.add_argument("--seed", type=int, metavar="N", help="repeat a hunt; a fresh one otherwise")
-    sub.add_argument("--category", action="append", metavar="NAME", help="only this kind of inputs; may be given again")
+    sub.add_argument(
+        "--category", action="append", metavar="NAME", help="only this kind of inputs; may be given again"
+    )
     sub.add_argument("--model", metavar="CHIP", help="the emulator's model, e.g. sm_90 (that of the GPU)")
     sub.add_argument("--against", metavar="CHIP", help="the model of another chip in the place of the GPU")
 
-    sub = command("trace", _trace, "why an element of D has its bits: products, alignment, what is lost, sum, rounding")
+    sub = command(
+        "trace", _trace, "why an element of D has its bits: products, alignment, what is lost, sum, rounding"
+    )
     sub.add_argument("row", type=int)
     sub.add_argument("column", type=int)
-    sub.add_argument("--category", metavar="NAME", help="kind of inputs: bits, moderate, exponents, cancellation ... (moderate; bits for integers)")
+    sub.add_argument(
+        "--category",
+        metavar="NAME",
+        help="kind of inputs: bits, moderate, exponents, cancellation ... (moderate; bits for integers)",
+    )
     sub.add_argument("--seed", type=int, default=0, help="of the inputs")
     sub.add_argument("--model", metavar="CHIP", help="the chip whose arithmetic is followed, e.g. sm_80")
     for name, more in (("a", "; dense for a sparse instruction"), ("b", ""), ("c", "")):
-        sub.add_argument(f"--{name}", metavar="FILE.npy", help=f"{name.upper()} from a file that np.save wrote{more}")
+        sub.add_argument(
+            f"--{name}", metavar="FILE.npy", help=f"{name.upper()} from a file that np.save wrote{more}"
+        )
     _forms(sub, ("json", "svg"))
 
-    command("lab", _lab, "open JupyterLab on the notebooks; further options are passed on to jupyter lab", instruction=False)
-    sub = command("completion", _completion, "a script that completes commands, options and instructions in a shell", instruction=False)
+    command(
+        "lab",
+        _lab,
+        "open JupyterLab on the notebooks; further options are passed on to jupyter lab",
+        instruction=False,
+    )
+    sub = command(
+        "completion",
+        _completion,
+        "a script that completes commands, options and instructions in a shell",
+        instruction=False,
+    )
     sub.add_argument("shell", choices=complete.SHELLS)
     return top
 
 
 def _swizzle(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("--swizzle", type=int, default=0, metavar="BYTES", help="operand in shared memory: swizzle (0, 32, 64, 128)")
-    sub.add_argument("--transposed", action="store_true", help="f16 and bf16 in shared memory: MN-major instead of K-major")
+    sub.add_argument(
+        "--swizzle",
+        type=int,
+        default=0,
+        metavar="BYTES",
+        help="operand in shared memory: swizzle (0, 32, 64, 128)",
+    )
+    sub.add_argument(
+        "--transposed", action="store_true", help="f16 and bf16 in shared memory: MN-major instead of K-major"
+    )
 
 
 def _forms(sub: argparse.ArgumentParser, names: Sequence[str]) -> None:
@@ -248,7 +328,9 @@ def _forms(sub: argparse.ArgumentParser, names: Sequence[str]) -> None:
 
 def _unknown(sub: argparse.ArgumentParser, rest: list[str]) -> NoReturn:
     options = [option for action in sub._actions for option in action.option_strings]
-    hint = next((said for word in rest if word.startswith("-") and (said := meant(word.split("=")[0], options))), "")
+    hint = next(
+        (said for word in rest if word.startswith("-") and (said := meant(word.split("=")[0], options))), ""
+    )
     sub.error(f"unrecognized arguments: {' '.join(rest)}{hint}")
 
 

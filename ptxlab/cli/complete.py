@@ -6,10 +6,11 @@ import argparse
 import re
 from typing import Any
 
-from ..catalog import FAMILIES, catalog
-from ..describe import Form
-from ..dtypes import DTYPES
-from ..instruction import TARGETS, Instruction
+from ..isa.catalog import FAMILIES, catalog
+from ..isa.dtypes import DTYPES
+from ..isa.form import Form
+from ..isa.mma import MmaForm
+from ..isa.targets import TARGETS
 
 __all__ = ["HIDDEN", "INSTALL", "SHELLS", "script", "words"]
 
@@ -26,29 +27,53 @@ _OPERANDS = ("A", "B", "C", "D", "E", "SFA", "SFB", "R")
 def words() -> str:
     """Every mnemonic, and the short names that say shape and type; one a line."""
     every = catalog()
-    return "\n".join([*dict.fromkeys(name for ins in every if (name := _short(ins))), *(ins.mnemonic for ins in every)])
+    return "\n".join(
+        [*dict.fromkeys(name for ins in every if (name := _short(ins))), *(ins.mnemonic for ins in every)]
+    )
 
 
 def _short(ins: Form) -> str | None:
     """``mma.m16n8k64.s4``; with the accumulator's type where A is a float: ``mma.m16n8k16.f32.f16``."""
-    if not isinstance(ins, Instruction) or ins.a_type != ins.b_type or ins.c_type != ins.d_type or ins.kind:
+    if not isinstance(ins, MmaForm) or ins.a_type != ins.b_type or ins.c_type != ins.d_type or ins.kind:
         return None
-    parts = [ins.family, ins.shape, *([ins.d_type] if ins.d_type != "s32" else []), ins.a_type, *([ins.bit_op] if ins.bit_op else [])]
+    parts = [
+        ins.family,
+        ins.shape,
+        *([ins.d_type] if ins.d_type != "s32" else []),
+        ins.a_type,
+        *([ins.bit_op] if ins.bit_op else []),
+    ]
     return ".".join(parts)
 
 
 def _tables(parser: argparse.ArgumentParser) -> dict[str, dict[str, Any]]:
     """Options, their values and the positional arguments of every command, as the parser has them."""
-    values = {"--family": FAMILIES, "--target": TARGETS, "--type": tuple(DTYPES), "--swizzle": ("0", "32", "64", "128")}
+    values = {
+        "--family": FAMILIES,
+        "--target": TARGETS,
+        "--type": tuple(DTYPES),
+        "--swizzle": ("0", "32", "64", "128"),
+    }
     (commands,) = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
     found: dict[str, dict[str, Any]] = {}
     about = {choice.dest: choice.help or "" for choice in commands._choices_actions}
     for name, sub in commands.choices.items():
-        options = {option: action for action in sub._actions for option in action.option_strings if option.startswith("--")}
-        takes = {option: tuple(action.choices or values.get(option, ())) for option, action in options.items() if action.nargs is None}
+        options = {
+            option: action
+            for action in sub._actions
+            for option in action.option_strings
+            if option.startswith("--")
+        }
+        takes = {
+            option: tuple(action.choices or values.get(option, ()))
+            for option, action in options.items()
+            if action.nargs is None
+        }
         found[name] = {
             "about": re.sub(r"[^\w ,.]", "", about[name]),
-            "options": {option: re.sub(r"[^\w ,.*-]", "", action.help or "") for option, action in options.items()},
+            "options": {
+                option: re.sub(r"[^\w ,.*-]", "", action.help or "") for option, action in options.items()
+            },
             "values": takes,
             "positional": [action.dest for action in sub._actions if not action.option_strings],
         }
@@ -72,7 +97,9 @@ def _cases(tables: dict[str, dict[str, Any]], indent: str) -> str:
 
 
 def _value_cases(tables: dict[str, dict[str, Any]], indent: str) -> str:
-    known = {option: values for table in tables.values() for option, values in table["values"].items() if values}
+    known = {
+        option: values for table in tables.values() for option, values in table["values"].items() if values
+    }
     return "\n".join(f'{indent}{option}) words="{" ".join(values)}" ;;' for option, values in known.items())
 
 
@@ -157,7 +184,12 @@ compdef _ptxlab ptxlab"""
 
 
 def _filled(text: str, tables: dict[str, dict[str, Any]], values: str) -> str:
-    parts = {"CASES": _cases(tables, " " * 8), "VALUES": values, "COMMANDS": " ".join(tables), "HIDDEN": HIDDEN}
+    parts = {
+        "CASES": _cases(tables, " " * 8),
+        "VALUES": values,
+        "COMMANDS": " ".join(tables),
+        "HIDDEN": HIDDEN,
+    }
     parts |= {"OPERANDS": " ".join(_OPERANDS), "SHELLS": " ".join(SHELLS)}
     return re.sub("@([A-Z]+)@", lambda found: parts[found[1]], text)
 
@@ -191,7 +223,11 @@ def _fish(tables: dict[str, dict[str, Any]]) -> str:
             more = "" if values is None else f" -x -a '{' '.join(values)}'" if values else " -x"
             lines.append(f"complete -c ptxlab -n '{inside}' -l {option[2:]}{more} -d '{about}'")
         for at, what in enumerate(table["positional"]):
-            words = {"instruction": "(__ptxlab_names)", "operand": " ".join(_OPERANDS), "shell": " ".join(SHELLS)}.get(what)
+            words = {
+                "instruction": "(__ptxlab_names)",
+                "operand": " ".join(_OPERANDS),
+                "shell": " ".join(SHELLS),
+            }.get(what)
             if words:
                 lines.append(f"complete -c ptxlab -n '{inside}; and __ptxlab_at {at}' -a '{words}'")
     return "\n".join(lines)

@@ -11,8 +11,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from .. import palette
-from ..describe import Table
+from ..views import Table, palette
 
 __all__ = ["Style", "as_csv", "as_json", "as_markdown", "as_text"]
 
@@ -48,9 +47,17 @@ class Style:
 def as_text(table: Table, style: Style, indent: str = "", *, fold: bool = True) -> str:
     """Aligned columns; a table wider than the terminal is cut into bands of columns, each with the first column again (`fold`)."""
     cells = [[str(value) for value in row] for row in table.rows]
-    widths = [max(len(head), *(len(row[i]) for row in cells)) if cells else len(head) for i, head in enumerate(table.columns)]
-    right = [all(isinstance(row[i], int) or row[i] in ("", "-") for row in table.rows) for i in range(len(widths))]
-    return "\n\n".join(_band(table, cells, widths, right, band, style, indent) for band in _bands(widths, style.width if fold else 0, len(indent)))
+    widths = [
+        max(len(head), *(len(row[i]) for row in cells)) if cells else len(head)
+        for i, head in enumerate(table.columns)
+    ]
+    right = [
+        all(isinstance(row[i], int) or row[i] in ("", "-") for row in table.rows) for i in range(len(widths))
+    ]
+    return "\n\n".join(
+        _band(table, cells, widths, right, band, style, indent)
+        for band in _bands(widths, style.width if fold else 0, len(indent))
+    )
 
 
 def _bands(widths: Sequence[int], limit: int, used: int) -> list[list[int]]:
@@ -66,7 +73,15 @@ def _bands(widths: Sequence[int], limit: int, used: int) -> list[list[int]]:
     return bands
 
 
-def _band(table: Table, cells: list[list[str]], widths: list[int], right: list[bool], band: list[int], style: Style, indent: str) -> str:
+def _band(
+    table: Table,
+    cells: list[list[str]],
+    widths: list[int],
+    right: list[bool],
+    band: list[int],
+    style: Style,
+    indent: str,
+) -> str:
     def fit(text: str, i: int) -> str:
         return text.rjust(widths[i]) if right[i] else text.ljust(widths[i])
 
@@ -82,7 +97,9 @@ def as_markdown(table: Table) -> str:
     def line(values: Sequence[Any]) -> str:
         return "| " + " | ".join(str(value).replace("|", "\\|") for value in values) + " |"
 
-    return "\n".join([line(table.columns), line(["---"] * len(table.columns)), *(line(row) for row in table.rows)])
+    return "\n".join(
+        [line(table.columns), line(["---"] * len(table.columns)), *(line(row) for row in table.rows)]
+    )
 
 
 def as_csv(table: Table) -> str:

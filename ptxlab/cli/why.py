@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import describe, inputs
+from .. import views as describe
 from ..errors import PtxlabError
-from ..instruction import Instruction
-from ..trace import Trace, of_registers
+from ..isa.mma import MmaForm
+from ..numerics.trace import Trace
+from ..numerics.trace import trace as trace_of
+from ..verify import inputs
+from ..views.trace import text
 from .names import find
 from .render import Style, as_json
 
@@ -22,37 +26,45 @@ __all__ = ["trace"]
 def trace(args: argparse.Namespace, style: Style) -> str:
     """The trace as text, JSON or SVG."""
     ins = find(args.instruction)
-    if not isinstance(ins, Instruction):
-        raise PtxlabError(f"{ins.mnemonic} moves a matrix: nothing is computed, so there is nothing to trace; `ptxlab where` says where it goes")
+    if not isinstance(ins, MmaForm):
+        raise PtxlabError(
+            f"{ins.mnemonic} moves a matrix: nothing is computed, so there is nothing to trace; `ptxlab where` says where it goes"
+        )
     found, given = _traced(ins, args)
     if args.form == "json":
         return as_json({"inputs": given.removeprefix("inputs: "), **found.as_dict()})
     if args.form == "svg":
-        from ..figures.svg import svg
+        from ..views.figures.svg import svg
 
         return svg(describe.trace(found, given)).rstrip("\n")
-    head, *rest = str(found).splitlines()
+    head, *rest = text(found).splitlines()
     return "\n".join([style.bold(head), style.dim(f"  {given}"), *(_dimmed(line, style) for line in rest)])
 
 
-def _traced(ins: Instruction, args: argparse.Namespace) -> tuple[Trace, str]:
+def _traced(ins: MmaForm, args: argparse.Namespace) -> tuple[Trace, str]:
     """The trace, and in words what went in."""
     category = args.category or ("moderate" if ins.a.dtype.is_float else "bits")
-    made = inputs.make(ins, category, 1, args.seed)
-    a, b, c, e = made.a[0], made.b[0], made.c[0], None if made.e is None else made.e[0]
+    operands = inputs.make(ins, category, 1, args.seed).item(0)
     if args.a is not None:
         matrix = _matrix(args.a)
-        if ins.sparse and ins.e is not None:
+        if ins.e is not None:
             matrix, nibbles = ins.compress(matrix)
-            e = ins.e.pack_codes(nibbles)
-        a = ins.a.pack(matrix)
-    b = b if args.b is None else ins.b.pack(_matrix(args.b))
-    c = c if args.c is None else ins.c.pack(_matrix(args.c))
-    files = [f"{name} from {Path(path).name}" for name, path in (("A", args.a), ("B", args.b), ("C", args.c)) if path is not None]
-    scales = {name: each[0] for name, each in made.scales.items() if each is not None}
-    found = of_registers(ins, a, b, c, e, args.row, args.column, model=args.model, **scales)
+            operands = replace(operands, e=ins.e.pack_codes(nibbles))
+        operands = replace(operands, a=ins.a.pack(matrix))
+    if args.b is not None:
+        operands = replace(operands, b=ins.b.pack(_matrix(args.b)))
+    if args.c is not None:
+        operands = replace(operands, c=ins.c.pack(_matrix(args.c)))
+    files = [
+        f"{name} from {Path(path).name}"
+        for name, path in (("A", args.a), ("B", args.b), ("C", args.c))
+        if path is not None
+    ]
+    found = trace_of(operands, args.row, args.column, model=args.model)
     drawn = f"ptxlab.inputs.make(ins, {category!r}, 1, seed={args.seed})"
-    return found, f"inputs: {', '.join(files)}{', the rest ' * bool(files)}{drawn}" if len(files) < 3 else f"inputs: {', '.join(files)}"
+    return found, f"inputs: {', '.join(files)}{', the rest ' * bool(files)}{drawn}" if len(
+        files
+    ) < 3 else f"inputs: {', '.join(files)}"
 
 
 def _matrix(path: str) -> NDArray[Any]:

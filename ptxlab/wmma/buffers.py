@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..dtypes import DType
 from ..errors import PtxlabError, listing
+from ..isa.dtypes import DType
 from .fragments import accumulator, element_type, fragment, layout_t, memory_layout, said
 
 __all__ = ["line_step", "line_up", "load_matrix_sync", "pack_matrix", "store_matrix_sync", "unpack_matrix"]
@@ -39,9 +39,13 @@ def _check_ldm(ldm: Any, kind: DType, length: int, where: str) -> int:
         raise PtxlabError(f"{where}: ldm={ldm!r}; it is a whole number of elements")
     step = line_step(kind)
     if ldm % step:
-        raise PtxlabError(f"{where}: ldm={ldm}; for {kind} it must be a multiple of {step} elements (16 bytes)")
+        raise PtxlabError(
+            f"{where}: ldm={ldm}; for {kind} it must be a multiple of {step} elements (16 bytes)"
+        )
     if ldm < length:
-        raise PtxlabError(f"{where}: ldm={ldm} is shorter than a line of {length} elements; it must be {line_up(length, kind)} or more")
+        raise PtxlabError(
+            f"{where}: ldm={ldm} is shorter than a line of {length} elements; it must be {line_up(length, kind)} or more"
+        )
     return int(ldm)
 
 
@@ -56,7 +60,9 @@ def _columns(layout: Any) -> bool:
 # -- values <-> buffers -----------------------------------------------------------------------------------------------
 
 
-def pack_matrix(matrix: ArrayLike, type: Any, ldm: int | None = None, layout: Any = "row_major") -> NDArray[Any]:
+def pack_matrix(
+    matrix: ArrayLike, type: Any, ldm: int | None = None, layout: Any = "row_major"
+) -> NDArray[Any]:
     """Values [..., rows, columns] -> a flat buffer [..., words] of C++'s storage type; gaps between lines are 0.
 
     >>> [hex(word) for word in pack_matrix([[1, 2, 3, -1] + 28 * [0]], "s4")]
@@ -75,7 +81,9 @@ def pack_matrix(matrix: ArrayLike, type: Any, ldm: int | None = None, layout: An
     return _join(spread.reshape(*lines.shape[:-2], -1), kind)
 
 
-def unpack_matrix(buffer: ArrayLike, shape: tuple[int, int], type: Any, ldm: int | None = None, layout: Any = "row_major") -> NDArray[Any]:
+def unpack_matrix(
+    buffer: ArrayLike, shape: tuple[int, int], type: Any, ldm: int | None = None, layout: Any = "row_major"
+) -> NDArray[Any]:
     """A flat buffer [..., words] -> values [..., rows, columns].
 
     >>> unpack_matrix(np.array([0xF321, 0, 0, 0], dtype=np.uint32), (1, 5), "s4", 32)
@@ -96,7 +104,9 @@ def _join(codes: NDArray[Any], kind: DType) -> NDArray[Any]:
     """Codes in the order of memory -> words of the storage type."""
     words = np.dtype("<i4" if kind.signed else "<u4")
     per = 32 // kind.bits
-    parts = codes.reshape(*codes.shape[:-1], -1, per).astype("<u4") << (np.arange(per, dtype=np.uint32) * kind.bits)
+    parts = codes.reshape(*codes.shape[:-1], -1, per).astype("<u4") << (
+        np.arange(per, dtype=np.uint32) * kind.bits
+    )
     return np.asarray(np.bitwise_or.reduce(parts, axis=-1)).astype("<u4").view(words)
 
 
@@ -105,7 +115,9 @@ def _split(buffer: NDArray[Any], kind: DType, where: str) -> NDArray[Any]:
     legal = _PACKED if kind.bits < 8 else (np.dtype(np.int32),)
     if buffer.dtype not in legal:
         what = "packed elements" if kind.bits < 8 else "accumulators"
-        raise PtxlabError(f"{where}: found a buffer of {buffer.dtype}; {what} of {kind} lie in {listing(legal)}")
+        raise PtxlabError(
+            f"{where}: found a buffer of {buffer.dtype}; {what} of {kind} lie in {listing(legal)}"
+        )
     if kind.bits == 32:
         return buffer.view(np.uint32)
     data = buffer.view(np.uint8)
@@ -122,7 +134,9 @@ def _addresses(count: int, length: int, ldm: int) -> NDArray[np.int64]:
 def _check_size(found: int, count: int, length: int, ldm: int, kind: DType, where: str) -> None:
     needed = (count - 1) * ldm + length
     if found < needed:
-        raise PtxlabError(f"{where}: the buffer ends after {found} elements of {kind}; {count} lines of {length} with ldm={ldm} need {needed}")
+        raise PtxlabError(
+            f"{where}: the buffer ends after {found} elements of {kind}; {count} lines of {length} with ldm={ldm} need {needed}"
+        )
 
 
 # -- fragments <-> buffers --------------------------------------------------------------------------------------------
@@ -164,7 +178,9 @@ def store_matrix_sync(buffer: NDArray[Any], frag: fragment, ldm: int, layout: An
     if not flat.flags.writeable:
         raise PtxlabError(f"{where}: the buffer is read-only; give one that may be written")
     if frag.undefined:
-        raise PtxlabError(f"{where}: the accumulator was never filled, loaded or computed, so C++ leaves its content undefined")
+        raise PtxlabError(
+            f"{where}: the accumulator was never filled, loaded or computed, so C++ leaves its content undefined"
+        )
     values = frag.matrix
     flat[_addresses(count, length, ldm)] = values.T if columns else values
 
@@ -179,7 +195,9 @@ def _lines(frag: fragment, layout: Any, where: str) -> tuple[DType, bool, int, i
         columns = memory_layout(layout) is layout_t.mem_col_major
     else:
         if layout is not None:
-            raise PtxlabError(f"{where}: {frag.use} has its layout in its type ({frag.layout}); leave the argument out")
+            raise PtxlabError(
+                f"{where}: {frag.use} has its layout in its type ({frag.layout}); leave the argument out"
+            )
         columns = _columns(frag.layout)
     shape = frag.operand.shape
     return frag.operand.dtype, columns, *(shape[::-1] if columns else shape)
@@ -188,9 +206,13 @@ def _lines(frag: fragment, layout: Any, where: str) -> tuple[DType, bool, int, i
 def _pointer(buffer: Any, kind: DType, ldm: int, where: str) -> NDArray[Any]:
     """The buffer as a flat array, where it can stand for a pointer."""
     if not isinstance(buffer, np.ndarray):
-        raise PtxlabError(f"{where}: found {type(buffer).__name__} as buffer; it takes a NumPy array, and wmma.pack_matrix makes one from values")
+        raise PtxlabError(
+            f"{where}: found {type(buffer).__name__} as buffer; it takes a NumPy array, and wmma.pack_matrix makes one from values"
+        )
     if not buffer.flags.c_contiguous:
-        raise PtxlabError(f"{where}: found a strided view; a pointer has no strides, give the flat buffer from its first element on and a larger ldm")
+        raise PtxlabError(
+            f"{where}: found a strided view; a pointer has no strides, give the flat buffer from its first element on and a larger ldm"
+        )
     row = buffer.shape[-1] * buffer.dtype.itemsize * 8 // kind.bits if buffer.ndim > 1 else ldm
     if row != ldm:
         found = f"a row of the {buffer.dtype} buffer of shape {buffer.shape} holds {row} packed elements of {kind}"
@@ -198,7 +220,9 @@ def _pointer(buffer: Any, kind: DType, ldm: int, where: str) -> NDArray[Any]:
     offset = buffer.ctypes.data - _owner(buffer).ctypes.data
     if offset % _POINTER_BYTES:
         found = f"the buffer starts {offset} bytes into its array"
-        raise PtxlabError(f"{where}: {found}; the pointer must be 256-bit aligned, at a multiple of {_POINTER_BYTES} bytes")
+        raise PtxlabError(
+            f"{where}: {found}; the pointer must be 256-bit aligned, at a multiple of {_POINTER_BYTES} bytes"
+        )
     return buffer.reshape(-1)
 
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ..errors import PtxlabError
-from ..instruction import TARGETS, Instruction
+from ..isa.mma import MmaForm
+from ..isa.targets import TARGETS
 from .fragments import row
 
 __all__ = ["Deprecation", "MachineCode", "deprecation", "machine_code"]
@@ -35,7 +36,11 @@ _GENERATIONS: dict[str, dict[str, _Form]] = {
     "sm_90": {
         "s4": _Form("IMMA.8816.S8.S8", 2, _UNPACKED),
         "u4": _Form("IMMA.8816.U8.U8", 2, _UNPACKED),
-        "xor": _Form("BMMA.88128.AND.POPC", 2, "A with the complement of B, the complement of A with B, and both counts are added to C"),
+        "xor": _Form(
+            "BMMA.88128.AND.POPC",
+            2,
+            "A with the complement of B, the complement of A with B, and both counts are added to C",
+        ),
         "and": _Form("BMMA.88128.AND.POPC", 1),
     },
     "sm_100": {
@@ -83,7 +88,7 @@ class Deprecation:
     (True, 'sm_90', 'IMMA.8832.S4.S4', 'IMMA.8816.S8.S8')
     """
 
-    instruction: Instruction
+    instruction: MmaForm
     deprecated: bool
     removal: str
     before: MachineCode
@@ -99,7 +104,7 @@ class Deprecation:
         return f"{name} is deprecated in the CUDA guide, to be removed in {self.removal}; it still compiles for it: {runs}"
 
 
-def _form(ins: Instruction) -> str:
+def _form(ins: MmaForm) -> str:
     return ins.bit_op or ins.a_type
 
 
@@ -112,7 +117,9 @@ def machine_code(given: Any, target: str, op: Any = None, satf: bool = False) ->
     ins = row(given, op, satf)
     if not ins.supports(target):
         raise PtxlabError(f"{target} lacks {ins.mnemonic}; it needs {ins.targets[0]} or higher")
-    first = max((name for name in _GENERATIONS if TARGETS.index(name) <= TARGETS.index(target)), key=TARGETS.index)
+    first = max(
+        (name for name in _GENERATIONS if TARGETS.index(name) <= TARGETS.index(target)), key=TARGETS.index
+    )
     opcode, count, how = _GENERATIONS[first][_form(ins)]
     if ins.satfinite:
         opcode, how = (f"{opcode}.SAT", "") if not how else (opcode, f"{how}, which also clamp the sum")
@@ -126,4 +133,6 @@ def deprecation(given: Any, op: Any = None, satf: bool = False) -> Deprecation:
     b1 with bmmaBitOpAND is not deprecated: sm_90 runs 1 BMMA.88128.AND.POPC, as sm_80 does
     """
     ins = row(given, op, satf)
-    return Deprecation(ins, _form(ins) in _DEPRECATED, _REMOVAL, machine_code(ins, "sm_80"), machine_code(ins, _REMOVAL))
+    return Deprecation(
+        ins, _form(ins) in _DEPRECATED, _REMOVAL, machine_code(ins, "sm_80"), machine_code(ins, _REMOVAL)
+    )

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..catalog import products
-from ..dtypes import DType, dtype
 from ..errors import PtxlabError, listing
-from ..instruction import Instruction
-from ..mnemonic import instruction
-from ..operand import Operand
+from ..isa.catalog import mma_forms
+from ..isa.dtypes import DType, dtype
+from ..isa.mma import MmaForm
+from ..isa.operand import Operand
+from ..isa.parse import parse_mma
 
 __all__ = ["ElementType", "StorageType", "Tag", "experimental", "fragment", "layout_t", "row", "said"]
 
@@ -136,7 +136,14 @@ bmmaAccumulateOpPOPC = bmmaAccumulateOp.bmmaAccumulateOpPOPC
 
 _INT = ElementType("s32", "int")
 _SUB_BYTE = {kind.name: kind for kind in (precision.s4, precision.u4, precision.b1)}
-_TYPES: dict[Any, ElementType] = {**_SUB_BYTE, "s32": _INT, "int": _INT, int: _INT, np.int32: _INT, np.dtype(np.int32): _INT}
+_TYPES: dict[Any, ElementType] = {
+    **_SUB_BYTE,
+    "s32": _INT,
+    "int": _INT,
+    int: _INT,
+    np.int32: _INT,
+    np.dtype(np.int32): _INT,
+}
 
 #: C++ leaves a fragment undefined; here every storage element holds this until something is written.
 UNDEFINED = 0xDEADBEEF
@@ -156,7 +163,9 @@ def element_type(given: Any) -> ElementType:
     try:
         return _TYPES[given]
     except (KeyError, TypeError):
-        raise PtxlabError(f"type {given!r}: sub-byte wmma has s4, u4 and b1 (wmma.precision) for A and B, int for accumulators") from None
+        raise PtxlabError(
+            f"type {given!r}: sub-byte wmma has s4, u4 and b1 (wmma.precision) for A and B, int for accumulators"
+        ) from None
 
 
 def tag(given: Any, kind: dict[str, Tag], what: str) -> Tag:
@@ -172,27 +181,33 @@ def memory_layout(given: Any) -> layout_t:
     if isinstance(given, str) and given in layout_t.__members__:
         return layout_t[given]
     if not isinstance(given, layout_t):
-        raise PtxlabError(f"layout {said(given)}: an accumulator lies in memory as mem_row_major or mem_col_major")
+        raise PtxlabError(
+            f"layout {said(given)}: an accumulator lies in memory as mem_row_major or mem_col_major"
+        )
     return given
 
 
-def rows() -> tuple[Instruction, ...]:
+def rows() -> tuple[MmaForm, ...]:
     """The sub-byte rows of the catalogue."""
-    return tuple(ins for ins in products("wmma") if ins.a.dtype.bits < 8)
+    return tuple(ins for ins in mma_forms("wmma") if ins.a.dtype.bits < 8)
 
 
-def row(given: Any, op: Any = None, satf: bool = False) -> Instruction:
+def row(given: Any, op: Any = None, satf: bool = False) -> MmaForm:
     """The PTX instruction that a type with its bit operation or saturation stands for; an instruction or its text stays itself.
 
     >>> row("b1", bmmaBitOpAND).mnemonic
     'wmma.mma.and.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32'
     """
-    if isinstance(given, Instruction) or (isinstance(given, str) and given.startswith("wmma.")):
-        ins = instruction(given)
+    if isinstance(given, MmaForm) or (isinstance(given, str) and given.startswith("wmma.")):
+        ins = parse_mma(given)
         if ins not in rows():
-            raise PtxlabError(f"{ins.mnemonic} is no sub-byte wmma: those are m8n8k32 of s4 and u4, m8n8k128 of b1")
+            raise PtxlabError(
+                f"{ins.mnemonic} is no sub-byte wmma: those are m8n8k32 of s4 and u4, m8n8k128 of b1"
+            )
         if (op is not None and bit_op(op) != ins.bit_op) or (satf and not ins.satfinite):
-            raise PtxlabError(f"op={said(op)}, satf={satf}: {ins.mnemonic} says otherwise; leave them out where an instruction is given")
+            raise PtxlabError(
+                f"op={said(op)}, satf={satf}: {ins.mnemonic} says otherwise; leave them out where an instruction is given"
+            )
         return ins
     kind = element_type(given)
     if kind is _INT:
@@ -203,7 +218,11 @@ def row(given: Any, op: Any = None, satf: bool = False) -> Instruction:
     if bits and satf:
         raise PtxlabError("satf=True: bmma_sync has no saturation, .satfinite exists for s4 and u4 only")
     wanted = bit_op(bmmaBitOpXOR if op is None else op) if bits else None
-    return next(ins for ins in rows() if ins.a_type == kind.name and ins.bit_op == wanted and ins.satfinite == bool(satf))
+    return next(
+        ins
+        for ins in rows()
+        if ins.a_type == kind.name and ins.bit_op == wanted and ins.satfinite == bool(satf)
+    )
 
 
 def bit_op(given: Any) -> str:
@@ -224,7 +243,9 @@ class fragment:
     (32, 1, 'unsigned')
     """
 
-    def __init__(self, use: Tag | str, m: int, n: int, k: int, type: Any, layout: Tag | str | None = None) -> None:
+    def __init__(
+        self, use: Tag | str, m: int, n: int, k: int, type: Any, layout: Tag | str | None = None
+    ) -> None:
         self.use = tag(use, _USES, "use")
         self.element_type = element_type(type)
         self.m, self.n, self.k = m, n, k
@@ -234,7 +255,7 @@ class fragment:
         self.operand: Operand = {matrix_a: ins.a, matrix_b: ins.b, accumulator: ins.c}[self.use]
         self._registers = np.full((self.operand.lanes, self.operand.registers), UNDEFINED, dtype=np.uint32)
 
-    def _row(self) -> Instruction:
+    def _row(self) -> MmaForm:
         """Any instruction of this shape and type: all of them share their fragments."""
         kind, shape = self.element_type, self.shape
         if (self.use is accumulator) != (kind is _INT):
@@ -244,15 +265,21 @@ class fragment:
         for ins in fits:
             if ins.shape == shape:
                 return ins
-        raise PtxlabError(f"{shape} has no {kind.name} form; {kind.name} comes in {listing(dict.fromkeys(ins.shape for ins in fits))}")
+        raise PtxlabError(
+            f"{shape} has no {kind.name} form; {kind.name} comes in {listing(dict.fromkeys(ins.shape for ins in fits))}"
+        )
 
     def _check_layout(self) -> None:
         right = {matrix_a: row_major, matrix_b: col_major, accumulator: None}[self.use]
         if right is None and self.layout is not None:
-            raise PtxlabError(f"accumulator with {self.layout}: its type has no layout; load and store take mem_row_major or mem_col_major")
+            raise PtxlabError(
+                f"accumulator with {self.layout}: its type has no layout; load and store take mem_row_major or mem_col_major"
+            )
         if self.layout is not right:
             found = f"{self.use} of {self.element_type.name} with {self.layout or 'no layout'}"
-            raise PtxlabError(f"{found}: it must be {right}; sub-byte A is always row_major and B always col_major")
+            raise PtxlabError(
+                f"{found}: it must be {right}; sub-byte A is always row_major and B always col_major"
+            )
 
     @property
     def shape(self) -> str:

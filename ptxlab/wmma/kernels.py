@@ -12,10 +12,22 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import PtxlabError, listing
-from ..instruction import Instruction
-from ..operand import Operand
+from ..isa.mma import MmaForm
+from ..isa.operand import Operand
 from .buffers import line_up, load_matrix_sync, pack_matrix, store_matrix_sync, unpack_matrix
-from .fragments import accumulator, bmmaBitOp, col_major, fragment, layout_t, matrix_a, matrix_b, mem_row_major, memory_layout, row, row_major
+from .fragments import (
+    accumulator,
+    bmmaBitOp,
+    col_major,
+    fragment,
+    layout_t,
+    matrix_a,
+    matrix_b,
+    mem_row_major,
+    memory_layout,
+    row,
+    row_major,
+)
 from .operations import bmma_sync, mma_sync
 
 __all__ = ["NAMES", "cpp_source", "ptx_lines", "ptx_triple", "run", "run_buffers"]
@@ -58,20 +70,22 @@ _CPP = """\
     wmma::store_matrix_sync(D, d, ldc, wmma::{layout});"""
 
 
-def _fragments(ins: Instruction) -> tuple[fragment, fragment, fragment]:
+def _fragments(ins: MmaForm) -> tuple[fragment, fragment, fragment]:
     size = ins.m, ins.n, ins.k
     a, b = fragment(matrix_a, *size, ins.a_type, row_major), fragment(matrix_b, *size, ins.b_type, col_major)
     return a, b, fragment(accumulator, *size, ins.c_type)
 
 
-def _bit_op(ins: Instruction) -> str:
+def _bit_op(ins: MmaForm) -> str:
     return f"bmmaBitOp{ins.bit_op.upper()}" if ins.bit_op else ""
 
 
-def _kernel(ins: Instruction, name: str, head: str, body: str, layout: layout_t) -> str:
+def _kernel(ins: MmaForm, name: str, head: str, body: str, layout: layout_t) -> str:
     return _KERNEL.format(
         head=head,
-        title=f"{ins.shape} {ins.a_type}" + (f" with {_bit_op(ins)}" if ins.bit_op else "") + (", saturating" if ins.satfinite else ""),
+        title=f"{ins.shape} {ins.a_type}"
+        + (f" with {_bit_op(ins)}" if ins.bit_op else "")
+        + (", saturating" if ins.satfinite else ""),
         formula=f"popc(A {ins.bit_op} B) + C" if ins.bit_op else "A B + C",
         per=ins.a.elements_per_register,
         word=_fragments(ins)[0].storage_element_type.cpp,
@@ -98,7 +112,9 @@ def cpp_source(ins_or_type: Any, op: Any = None, satf: bool = False, *, layout: 
     return _kernel(ins, NAMES["cpp"], "#include <mma.h>\n\nusing namespace nvcuda;\n", body, layout)
 
 
-def ptx_lines(ins_or_type: Any, op: Any = None, satf: bool = False, *, layout: Any = mem_row_major) -> dict[str, str]:
+def ptx_lines(
+    ins_or_type: Any, op: Any = None, satf: bool = False, *, layout: Any = mem_row_major
+) -> dict[str, str]:
     """The five PTX instructions in their order: three loads, the wmma.mma and the store, registers named as in the manual.
 
     >>> ptx_lines("s4")["load.a"]
@@ -128,7 +144,9 @@ def ptx_triple(ins_or_type: Any, op: Any = None, satf: bool = False, *, layout: 
     5
     """
     ins, layout = row(ins_or_type, op, satf), memory_layout(layout)
-    declared = ", ".join(f"{operand.name.lower()}[{operand.registers}]" for operand in (ins.a, ins.b, ins.c, ins.d))
+    declared = ", ".join(
+        f"{operand.name.lower()}[{operand.registers}]" for operand in (ins.a, ins.b, ins.c, ins.d)
+    )
     body = [f"    unsigned {declared};", ""]
     body += [_asm(line) for line in ptx_lines(ins, layout=layout).values()]
     return _kernel(ins, NAMES["ptx"], "", "\n".join(body), layout).lstrip()
@@ -188,18 +206,26 @@ def run(
     try:
         batch = np.broadcast_shapes(*(matrix.shape[:-2] for matrix in given))
     except ValueError:
-        raise PtxlabError(f"A, B and C have batches {listing(matrix.shape[:-2] for matrix in given)}, which do not broadcast") from None
-    tiles = [np.broadcast_to(matrix, batch + matrix.shape[-2:]).reshape(-1, *matrix.shape[-2:]) for matrix in given]
+        raise PtxlabError(
+            f"A, B and C have batches {listing(matrix.shape[:-2] for matrix in given)}, which do not broadcast"
+        ) from None
+    tiles = [
+        np.broadcast_to(matrix, batch + matrix.shape[-2:]).reshape(-1, *matrix.shape[-2:]) for matrix in given
+    ]
     orders = (row_major, col_major, layout)
     strides = [
-        line_up(op.shape[axis], op.dtype) if ld is None else ld for op, axis, ld in zip(_inputs(ins), _along(layout), (lda, ldb, ldc), strict=True)
+        line_up(op.shape[axis], op.dtype) if ld is None else ld
+        for op, axis, ld in zip(_inputs(ins), _along(layout), (lda, ldb, ldc), strict=True)
     ]
-    a, b, c = (pack_matrix(tile, op.dtype, ld, order) for tile, op, ld, order in zip(tiles, _inputs(ins), strides, orders, strict=True))
+    a, b, c = (
+        pack_matrix(tile, op.dtype, ld, order)
+        for tile, op, ld, order in zip(tiles, _inputs(ins), strides, orders, strict=True)
+    )
     d = run_buffers(ins, a, b, c, *strides, face=face, layout=layout)
     return unpack_matrix(d, ins.d.shape, ins.d_type, strides[2], layout).reshape(*batch, *ins.d.shape)
 
 
-def _inputs(ins: Instruction) -> tuple[Operand, Operand, Operand]:
+def _inputs(ins: MmaForm) -> tuple[Operand, Operand, Operand]:
     return ins.a, ins.b, ins.c
 
 
@@ -231,10 +257,14 @@ def run_buffers(
     ins, layout = row(ins_or_type, op, satf), memory_layout(layout)
     if face not in get_args(Face):
         raise PtxlabError(f"face={face!r}: there are {listing(get_args(Face))}")
-    for name, buffer, op_, axis, ld in zip("abc", (a, b, c), _inputs(ins), _along(layout), (lda, ldb, ldc), strict=True):
+    for name, buffer, op_, axis, ld in zip(
+        "abc", (a, b, c), _inputs(ins), _along(layout), (lda, ldb, ldc), strict=True
+    ):
         right = len(a), op_.shape[1 - axis] * ld // op_.elements_per_register
         if buffer.shape != right or buffer.dtype.itemsize != 4:
-            raise PtxlabError(f"{name}: found {buffer.dtype} of shape {buffer.shape}; tiles with this stride take 32-bit words of shape {right}")
+            raise PtxlabError(
+                f"{name}: found {buffer.dtype} of shape {buffer.shape}; tiles with this stride take 32-bit words of shape {right}"
+            )
     strides, d = (lda, ldb, ldc), np.zeros_like(c)
     if face == "mirror":
         for tile in range(len(a)):
@@ -244,7 +274,9 @@ def run_buffers(
     return d
 
 
-def _mirror(ins: Instruction, tile: tuple[NDArray[Any], ...], strides: tuple[int, int, int], layout: layout_t) -> None:
+def _mirror(
+    ins: MmaForm, tile: tuple[NDArray[Any], ...], strides: tuple[int, int, int], layout: layout_t
+) -> None:
     a, b, c = _fragments(ins)
     load_matrix_sync(a, tile[0], strides[0])
     load_matrix_sync(b, tile[1], strides[1])
@@ -256,7 +288,14 @@ def _mirror(ins: Instruction, tile: tuple[NDArray[Any], ...], strides: tuple[int
     store_matrix_sync(tile[3], c, strides[2], layout)
 
 
-def _launch(ins: Instruction, face: str, inputs: list[NDArray[Any]], d: NDArray[Any], strides: tuple[int, int, int], layout: layout_t) -> None:
+def _launch(
+    ins: MmaForm,
+    face: str,
+    inputs: list[NDArray[Any]],
+    d: NDArray[Any],
+    strides: tuple[int, int, int],
+    layout: layout_t,
+) -> None:
     from .. import gpu
 
     if not gpu.available(ins):
@@ -264,4 +303,6 @@ def _launch(ins: Instruction, face: str, inputs: list[NDArray[Any]], d: NDArray[
     source = (cpp_source if face == "cpp" else ptx_triple)(ins, layout=layout)
     tiles = len(d)
     arguments = [*inputs, gpu.Out(d), *(np.uint32(stride) for stride in (*strides, tiles))]
-    gpu.launch(source, NAMES[face], arguments, grid=-(-tiles * 32 // _BLOCK), block=_BLOCK, include_mma=face == "cpp")
+    gpu.launch(
+        source, NAMES[face], arguments, grid=-(-tiles * 32 // _BLOCK), block=_BLOCK, include_mma=face == "cpp"
+    )

@@ -47,7 +47,9 @@ def page(browser: Any) -> Iterator[Any]:
     context.grant_permissions(["clipboard-read", "clipboard-write"])
     opened = context.new_page()
     errors: list[str] = []
-    opened.on("pageerror", lambda error: None if _of_notebook(error) else errors.append(error.stack or str(error)))
+    opened.on(
+        "pageerror", lambda error: None if _of_notebook(error) else errors.append(error.stack or str(error))
+    )
     yield opened
     context.close()
     assert not errors

@@ -12,7 +12,9 @@ import ptxlab
 
 pytestmark = pytest.mark.browser
 
-AXE = Path(__file__).parents[2] / ".venv" / "front" / "node_modules" / "axe-core" / "axe.min.js"  # what `python -m tests.front` installs
+AXE = (
+    Path(__file__).parents[2] / ".venv" / "front" / "node_modules" / "axe-core" / "axe.min.js"
+)  # what `python -m tests.front` installs
 DENSE = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 FORMS = {
     "dense": DENSE,
@@ -33,7 +35,9 @@ FOCUS = """() => {
 
 @pytest.fixture(scope="module")
 def book(lab: Any, page: Any) -> Any:
-    opened = lab.open(page, "accessible", [f"import numpy as np, ptxlab\nex = ptxlab.explore({DENSE!r})\nex", "pass"])
+    opened = lab.open(
+        page, "accessible", [f"import numpy as np, ptxlab\nex = ptxlab.explore({DENSE!r})\nex", "pass"]
+    )
     opened.run(0)
     page.wait_for_selector(".ptx-explorer [data-pane=A] canvas", timeout=30_000)
     return opened
@@ -64,7 +68,10 @@ def dark(page: Any) -> Iterator[Any]:
 
     def switch(light: str, rules: str) -> None:
         page.evaluate(SWITCH, [light, rules])
-        page.wait_for_function("dark => document.querySelector('.ptx-explorer').classList.contains('dark') === dark", arg=light == "false")
+        page.wait_for_function(
+            "dark => document.querySelector('.ptx-explorer').classList.contains('dark') === dark",
+            arg=light == "false",
+        )
         page.wait_for_function(SHADE, arg=light == "false")
 
     yield lambda: switch(
@@ -85,12 +92,16 @@ def complaints(page: Any) -> list[str]:
     return list(found[1])
 
 
-@pytest.mark.skipif(not AXE.exists(), reason="axe-core is installed by python -m tests.front, which needs npm")
+@pytest.mark.skipif(
+    not AXE.exists(), reason="axe-core is installed by python -m tests.front, which needs npm"
+)
 @pytest.mark.parametrize("form", FORMS)
 def test_axe_has_nothing_to_say(book: Any, page: Any, dark: Any, form: str) -> None:
     """Roles, names and contrasts as axe-core knows them; with the reason open, and the picker; light and dark."""
     book.run(1, f"ex.instruction = {FORMS[form]!r}; ex.view.tracing = True; ex.selection = 'D', 1, 2")
-    page.wait_for_function("name => document.querySelector('.ptx-mnemonic').innerText === name", arg=FORMS[form])
+    page.wait_for_function(
+        "name => document.querySelector('.ptx-mnemonic').innerText === name", arg=FORMS[form]
+    )
     page.wait_for_selector(".ptx-why-cell")
     assert complaints(page) == []
     if form != "sparse":  # one form is enough for the picker and the dark
@@ -106,7 +117,9 @@ def test_axe_has_nothing_to_say(book: Any, page: Any, dark: Any, form: str) -> N
 def test_tab_reaches_all_parts_and_leaves(book: Any, page: Any) -> None:
     """Tab goes through head, bar, lanes, registers, every matrix, the steps and the reason, says what each is, shows where it is, and leads out."""
     book.run(1, f"ex.instruction = {FORMS['sparse']!r}; ex.selection = 'D', 1, 2; ex.view.tracing = False")
-    page.wait_for_function("name => document.querySelector('.ptx-mnemonic').innerText === name", arg=FORMS["sparse"])
+    page.wait_for_function(
+        "name => document.querySelector('.ptx-mnemonic').innerText === name", arg=FORMS["sparse"]
+    )
     page.locator(".ptx-head button").nth(1).focus()
     page.keyboard.press("Shift+Tab")
     seen: list[dict[str, Any]] = [page.evaluate(FOCUS)]
@@ -118,31 +131,54 @@ def test_tab_reaches_all_parts_and_leaves(book: Any, page: Any) -> None:
     assert not seen.pop()["inside"], "the focus does not leave the explorer"
     assert [stop for stop in seen if not stop["said"]] == []
     assert [stop for stop in seen if not stop["ring"]] == []
-    parts = list(dict.fromkeys(stop["part"].split()[0] if "pane" not in stop["part"] else stop["part"] for stop in seen))
-    assert {"ptx-head", "ptx-bar", "ptx-panel", "pane A", "pane B", "pane D", "pane stored", "ptx-walk", "ptx-why"} <= set(parts)
+    parts = list(
+        dict.fromkeys(
+            stop["part"].split()[0] if "pane" not in stop["part"] else stop["part"] for stop in seen
+        )
+    )
+    assert {
+        "ptx-head",
+        "ptx-bar",
+        "ptx-panel",
+        "pane A",
+        "pane B",
+        "pane D",
+        "pane stored",
+        "ptx-walk",
+        "ptx-why",
+    } <= set(parts)
 
 
 def test_all_of_it_by_keyboard(book: Any, page: Any) -> None:
     """Another instruction, a number in A, its lane's register, the reason of a cell of D, and back: no mouse."""
     python = lambda code: book.run(1, code)  # noqa: E731
-    python(f"ex.instruction = {DENSE!r}; ex.A = np.zeros((16, 16)); ex.B = np.ones((16, 8)); ex.C = np.zeros((16, 8)); ex.view.tracing = False")
+    python(
+        f"ex.instruction = {DENSE!r}; ex.A = np.zeros((16, 16)); ex.B = np.ones((16, 8)); ex.C = np.zeros((16, 8)); ex.view.tracing = False"
+    )
     page.wait_for_function("name => document.querySelector('.ptx-mnemonic').innerText === name", arg=DENSE)
     page.locator("[data-pane=A] .ptx-cell").focus()
     for key in ("Control+Home", "ArrowDown", "ArrowRight", "ArrowRight"):
         page.keyboard.press(key)
     page.keyboard.type("2.5")
     page.keyboard.press("Enter")
-    page.wait_for_function("() => document.querySelector('.ptx-explorer [data-pane=A] .ptx-cell').getAttribute('aria-label').startsWith('A[2][2]')")
+    page.wait_for_function(
+        "() => document.querySelector('.ptx-explorer [data-pane=A] .ptx-cell').getAttribute('aria-label').startsWith('A[2][2]')"
+    )
     assert python("print(ex.A[1, 2], ex.D[1, 0])") == "2.5 2.5"
     place = ptxlab.instruction(DENSE).a.where(1, 2)[0]
     page.locator("[data-pane=A] .ptx-cell").focus()
     page.keyboard.press("ArrowUp")
-    page.wait_for_function("lane => document.querySelector('.ptx-lane[aria-pressed=true]').innerText === String(lane)", arg=place.lane)
+    page.wait_for_function(
+        "lane => document.querySelector('.ptx-lane[aria-pressed=true]').innerText === String(lane)",
+        arg=place.lane,
+    )
     box = page.locator(f".ptx-hex[data-operand=A][data-register='{place.register}']").first
     box.focus()
     page.keyboard.type("0x40004000")
     page.keyboard.press("Enter")
-    page.wait_for_function("() => document.querySelector('[data-testid=status]').innerText.startsWith('A[1][2] = 2 ')")
+    page.wait_for_function(
+        "() => document.querySelector('[data-testid=status]').innerText.startsWith('A[1][2] = 2 ')"
+    )
     assert python("print(ex.A[1, 2], ex.A[1, 3], ex.D[1, 0])") == "2.0 2.0 4.0"
     page.locator("[data-pane=D] .ptx-cell").focus()
     page.keyboard.press("Control+Home")

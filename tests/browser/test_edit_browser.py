@@ -38,7 +38,9 @@ class Sheet(Shown):
 
     def start(self, mnemonic: str) -> None:
         self.python(f"start({mnemonic!r})")
-        self.page.wait_for_function("name => document.querySelector('.ptx-mnemonic').textContent === name", arg=mnemonic)
+        self.page.wait_for_function(
+            "name => document.querySelector('.ptx-mnemonic').textContent === name", arg=mnemonic
+        )
         self.page.wait_for_timeout(200)
 
     def python(self, code: str) -> str:
@@ -232,7 +234,10 @@ def test_keys_that_travel(sheet: Sheet) -> None:
     sheet.click("B", 3, 3)
 
     def at(row: int, column: int) -> None:
-        sheet.page.wait_for_function("start => document.activeElement.getAttribute('aria-label')?.startsWith(start)", arg=f"B[{row}][{column}] ")
+        sheet.page.wait_for_function(
+            "start => document.activeElement.getAttribute('aria-label')?.startsWith(start)",
+            arg=f"B[{row}][{column}] ",
+        )
 
     for keys, row, column in [
         ("Control+ArrowDown", 63, 3), ("Control+ArrowRight", 63, 7), ("Control+Home", 0, 0), ("Control+End", 63, 7), ("Home", 63, 0),
@@ -264,17 +269,28 @@ def test_offer_by_mouse(sheet: Sheet) -> None:
     sheet.reads("A", 3, 9, 3)
     sheet.type("A", 3, 10, "1.5")
     said = sheet.offered()
-    assert said.startswith("A: row 3, columns 8..11: 3 of the 4 values are non-zero; 2:4 sparsity keeps at most 2")
+    assert said.startswith(
+        "A: row 3, columns 8..11: 3 of the 4 values are non-zero; 2:4 sparsity keeps at most 2"
+    )
     assert "2 3 1.5 0 → 0 3 1.5 0" in said
     sheet.picture("edit_offer")
     alert = sheet.root.locator("[role=alert]").first
     assert "row 3, columns 8..11" in alert.inner_text() and alert.bounding_box()["width"] <= 1
-    assert sheet.offer.get_by_role("button").all_inner_texts() == ["Prune this chunk", "Edit again", "Keep as it was"]
+    assert sheet.offer.get_by_role("button").all_inner_texts() == [
+        "Prune this chunk",
+        "Edit again",
+        "Keep as it was",
+    ]
 
     # it stands clear of its chunk, inside the view
     box, root = sheet.offer.bounding_box(), sheet.root.bounding_box()
     _, y = sheet.middle("A", 3, 10)
-    assert box["y"] + box["height"] < y and box["x"] >= root["x"] and box["x"] + box["width"] <= root["x"] + root["width"] and box["y"] >= root["y"]
+    assert (
+        box["y"] + box["height"] < y
+        and box["x"] >= root["x"]
+        and box["x"] + box["width"] <= root["x"] + root["width"]
+        and box["y"] >= root["y"]
+    )
 
     sheet.offer.get_by_role("button", name="Prune this chunk").click()
     sheet.offer.wait_for(state="detached")

@@ -27,14 +27,19 @@ class Screen:
         page.wait_for_selector(".ptx-explorer [data-pane=A] canvas", timeout=30_000)
 
     def middle(self, name: str, row: int, column: int) -> tuple[float, float]:
-        self.page.locator(f".ptx-explorer [data-pane={'stored' if name == 'E' else name}]").scroll_into_view_if_needed()
-        box = self.page.evaluate("([n, r, c]) => document.querySelector('.ptx-explorer').cellRect(n, r, c)", [name, row, column])
+        self.page.locator(
+            f".ptx-explorer [data-pane={'stored' if name == 'E' else name}]"
+        ).scroll_into_view_if_needed()
+        box = self.page.evaluate(
+            "([n, r, c]) => document.querySelector('.ptx-explorer').cellRect(n, r, c)", [name, row, column]
+        )
         return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
 
     def hover(self, name: str, row: int, column: int) -> str:
         self.page.mouse.move(*self.middle(name, row, column))
         self.page.wait_for_function(
-            "start => document.querySelector('.ptx-status').innerText.startsWith(start)", arg=f"{label(name)}[{row}][{column}]"
+            "start => document.querySelector('.ptx-status').innerText.startsWith(start)",
+            arg=f"{label(name)}[{row}][{column}]",
         )
         return str(self.page.locator(".ptx-status").inner_text())
 
@@ -50,13 +55,21 @@ class Screen:
         """Wait until the cell shows this value."""
         self.hover(name, row, column)
         start = f"{label(name)}[{row}][{column}] = {value} ·"
-        self.page.wait_for_function("start => document.querySelector('.ptx-status').innerText.startsWith(start)", arg=start, timeout=10_000)
+        self.page.wait_for_function(
+            "start => document.querySelector('.ptx-status').innerText.startsWith(start)",
+            arg=start,
+            timeout=10_000,
+        )
 
     def register(self, operand: str, index: int) -> Any:
         return self.page.locator(f".ptx-hex[data-operand={operand}][data-register='{index}']")
 
     def problem(self, part: str) -> str:
-        self.page.wait_for_function("part => document.querySelector('.ptx-problem').innerText.includes(part)", arg=part, timeout=10_000)
+        self.page.wait_for_function(
+            "part => document.querySelector('.ptx-problem').innerText.includes(part)",
+            arg=part,
+            timeout=10_000,
+        )
         return str(self.page.locator(".ptx-problem").inner_text())
 
 
@@ -67,7 +80,9 @@ def label(name: str) -> str:
 @pytest.fixture(scope="module")
 def book(lab: Any, page: Any) -> Any:
     """A notebook whose first cell shows an explorer; its second is free for Python."""
-    opened = lab.open(page, "explorer", [f"import numpy as np, ptxlab\nex = ptxlab.explore({DENSE!r})\nex", "pass"])
+    opened = lab.open(
+        page, "explorer", [f"import numpy as np, ptxlab\nex = ptxlab.explore({DENSE!r})\nex", "pass"]
+    )
     opened.run(0)
     return opened
 
@@ -84,7 +99,9 @@ def screen(book: Any, page: Any) -> Screen:
 
 
 def start(python: Any, page: Any, mnemonic: str, b: str) -> None:
-    python(f"ex.instruction = {mnemonic!r}; ex.C = np.zeros(ex.C.shape); ex.B = {b}; ex.A = np.zeros(ex.A.shape)")
+    python(
+        f"ex.instruction = {mnemonic!r}; ex.C = np.zeros(ex.C.shape); ex.B = {b}; ex.A = np.zeros(ex.A.shape)"
+    )
     page.wait_for_function("name => document.querySelector('.ptx-mnemonic').innerText === name", arg=mnemonic)
 
 
@@ -97,12 +114,20 @@ def test_dense(screen: Screen, python: Any, page: Any) -> None:
     screen.type("A", 9, 37, "-3")
     screen.reads("A", 9, 37, -3)
     said = screen.hover("A", 9, 37)
-    assert said == f"A[9][37] = -3 · lane 4 · element a{place.element} · register 3, bits {place.high}..{place.low} · code 0xd"
+    assert (
+        said
+        == f"A[9][37] = -3 · lane 4 · element a{place.element} · register 3, bits {place.high}..{place.low} · code 0xd"
+    )
     expected = f"0x{0xD << place.low:08x}"
-    page.wait_for_function("([box, hex]) => box.value === hex", arg=[screen.register("A", 3).element_handle(), expected])
+    page.wait_for_function(
+        "([box, hex]) => box.value === hex", arg=[screen.register("A", 3).element_handle(), expected]
+    )
     assert page.locator(".ptx-lane[aria-pressed=true]").inner_text() == "4"
     screen.reads("D", 9, 0, -3)
-    assert python('print(ex.A[9, 37], hex(ex.registers["A"][4, 3]), ex.D[9, 0])') == f"-3 {hex(0xD << place.low)} -3"
+    assert (
+        python('print(ex.A[9, 37], hex(ex.registers["A"][4, 3]), ex.D[9, 0])')
+        == f"-3 {hex(0xD << place.low)} -3"
+    )
 
     # a register, typed: eight cells of A and D follow
     screen.register("A", 3).fill("0x11111111")
@@ -150,7 +175,10 @@ def test_paste_and_refusal(screen: Screen, python: Any, page: Any) -> None:
     page.get_by_role("button", name="show C", exact=True).click()
 
     # what Python writes shows on the screen
-    assert python("print(ex.A[0:2, 0:3].tolist(), ex.C[0, 0], ex.D[0, 0]); ex.A = np.full((16, 64), 2)") == "[[1, 2, 3], [4, 5, 6]] 100 106"
+    assert (
+        python("print(ex.A[0:2, 0:3].tolist(), ex.C[0, 0], ex.D[0, 0]); ex.A = np.full((16, 64), 2)")
+        == "[[1, 2, 3], [4, 5, 6]] 100 106"
+    )
     screen.reads("A", 15, 63, 2)
     screen.reads("D", 0, 0, 228)
 
@@ -158,7 +186,24 @@ def test_paste_and_refusal(screen: Screen, python: Any, page: Any) -> None:
 def test_keyboard(screen: Screen, python: Any, page: Any) -> None:
     start(python, page, DENSE, "np.ones((64, 8))")
     screen.click("A", 2, 5)
-    for key in ("1", "Tab", "2", "Tab", "3", "Enter", "ArrowLeft", "4", "Enter", "ArrowUp", "ArrowLeft", "5", "Escape", "Enter", "6", "Enter"):
+    for key in (
+        "1",
+        "Tab",
+        "2",
+        "Tab",
+        "3",
+        "Enter",
+        "ArrowLeft",
+        "4",
+        "Enter",
+        "ArrowUp",
+        "ArrowLeft",
+        "5",
+        "Escape",
+        "Enter",
+        "6",
+        "Enter",
+    ):
         page.keyboard.press(key)
     screen.reads("A", 3, 5, 6)
     assert python("print(ex.A[2:4, 5:8].tolist())") == "[[1, 2, 3], [6, 4, 0]]"
@@ -181,7 +226,10 @@ def test_sparse(screen: Screen, python: Any, page: Any) -> None:
     assert "stored at [3][2]" in screen.hover("A", 3, 5)
     assert "not stored: nibble 0b1110" in screen.hover("A", 3, 4)
     screen.type("A", 3, 4, "2")
-    assert screen.problem("row 3") == "A: row 3, columns 4..5: 2 of the 2 values are non-zero; 1:2 sparsity keeps at most 1"
+    assert (
+        screen.problem("row 3")
+        == "A: row 3, columns 4..5: 2 of the 2 values are non-zero; 1:2 sparsity keeps at most 1"
+    )
     screen.reads("A", 3, 4, 0)
     screen.type("E", 3, 2, "0b0000")
     assert "legal are 0b0100, 0b1110" in screen.problem("metadata of row 3, chunk 2")
@@ -280,7 +328,12 @@ def show(python: Any, page: Any, mnemonic: str) -> None:
 
 
 def boxes(page: Any, selector: str) -> list[dict[str, float]]:
-    return list(page.evaluate("s => [...document.querySelectorAll(s)].map((node) => node.getBoundingClientRect().toJSON())", selector))
+    return list(
+        page.evaluate(
+            "s => [...document.querySelectorAll(s)].map((node) => node.getBoundingClientRect().toJSON())",
+            selector,
+        )
+    )
 
 
 @pytest.mark.parametrize("mnemonic", SHAPES)
@@ -291,7 +344,9 @@ def test_nothing_runs_together(screen: Screen, python: Any, page: Any, narrow: A
         narrow(width)
         for headings in page.evaluate("() => document.querySelector('.ptx-explorer').headings()"):
             assert headings
-            ends = sorted((each["middle"] - each["width"] / 2, each["middle"] + each["width"] / 2) for each in headings)
+            ends = sorted(
+                (each["middle"] - each["width"] / 2, each["middle"] + each["width"] / 2) for each in headings
+            )
             assert all(right + 2 <= left for (_, right), (left, _) in itertools.pairwise(ends))
         rows = [box["top"] for box in boxes(page, ".ptx-lane")]
         assert sorted(rows.count(row) for row in set(rows)) in ([32], [8, 8, 8, 8])
@@ -325,7 +380,12 @@ def test_all_64_rows(screen: Screen, python: Any, page: Any, mnemonic: str) -> N
     for name in ("A", "stored", "D"):
         scroller = page.locator(f"[data-pane={name}] .ptx-scroller")
         assert scroller.evaluate("node => node.scrollHeight <= node.clientHeight + 1")
-        first, last = (page.evaluate("([n, r]) => document.querySelector('.ptx-explorer').cellRect(n, r, 0)", [name, row]) for row in (0, 63))
+        first, last = (
+            page.evaluate(
+                "([n, r]) => document.querySelector('.ptx-explorer').cellRect(n, r, 0)", [name, row]
+            )
+            for row in (0, 63)
+        )
         assert last["y"] + last["height"] - first["y"] <= scroller.bounding_box()["height"]
 
 
@@ -336,12 +396,16 @@ def test_why_a_cell_of_d_has_its_bits(screen: Screen, python: Any, page: Any) ->
     fold, body = page.locator(".ptx-why-fold"), page.locator(".ptx-why-body")
     assert fold.inner_text() == "▸ Why these bits? Choose a cell of D"
     screen.click("D", 0, 0)
-    page.wait_for_function("node => node.innerText === '▸ Why D[0][0] = 1024 has these bits'", arg=fold.element_handle())
+    page.wait_for_function(
+        "node => node.innerText === '▸ Why D[0][0] = 1024 has these bits'", arg=fold.element_handle()
+    )
     assert body.is_hidden() and fold.get_attribute("aria-expanded") == "false"
     fold.focus()
     page.keyboard.press("Enter")
     page.wait_for_selector(".ptx-why-cell.lost")
-    assert page.locator(".ptx-why-cell.lost").all_inner_texts() == ["1"]  # 2^-16 stands behind the cut at 2^-15
+    assert page.locator(".ptx-why-cell.lost").all_inner_texts() == [
+        "1"
+    ]  # 2^-16 stands behind the cut at 2^-15
     assert "0x44800000" in body.inner_text() and fold.get_attribute("aria-expanded") == "true"
 
     # the cut is a line between the last kept bit and the lost one
@@ -353,7 +417,9 @@ def test_why_a_cell_of_d_has_its_bits(screen: Screen, python: Any, page: Any) ->
     screen.hover("D", 5, 5)
     assert body.inner_text() == before
     screen.type("A", 0, 1, "1")
-    page.wait_for_function("node => node.innerText.startsWith('▾ Why D[0][0] = 1025 ')", arg=fold.element_handle())
+    page.wait_for_function(
+        "node => node.innerText.startsWith('▾ Why D[0][0] = 1025 ')", arg=fold.element_handle()
+    )
     page.wait_for_function("node => !node.querySelector('.lost')", arg=body.element_handle())
 
     # the largest instruction, in a narrow column: nothing hangs over its edge
@@ -361,7 +427,9 @@ def test_why_a_cell_of_d_has_its_bits(screen: Screen, python: Any, page: Any) ->
     python("ex.layout.width = '700px'; ex.A = np.full((64, 16), 0.1)")
     screen.click("D", 1, 2)
     page.wait_for_function("node => node.querySelectorAll('.kept').length > 100", arg=body.element_handle())
-    assert page.evaluate("() => { const b = document.querySelector('.ptx-why-body'); return b.scrollWidth <= b.clientWidth + 1; }")
+    assert page.evaluate(
+        "() => { const b = document.querySelector('.ptx-why-body'); return b.scrollWidth <= b.clientWidth + 1; }"
+    )
     python("ex.layout.width = None; ex.view.tracing = False")
 
 
@@ -379,7 +447,9 @@ RECORD = """() => {
 def written(page: Any) -> Iterator[Any]:
     """What is written on the canvases from now on, as a set; each call starts anew."""
     page.evaluate(RECORD)
-    yield lambda: set(page.evaluate("() => { const found = window.written; window.written = []; return found; }"))
+    yield lambda: set(
+        page.evaluate("() => { const found = window.written; window.written = []; return found; }")
+    )
     page.evaluate("() => window.forget()")
 
 
@@ -389,7 +459,9 @@ def test_labels(screen: Screen, python: Any, page: Any, written: Any) -> None:
     python("ex.A = np.full((16, 8), -1.5); ex.B = np.full((8, 8), 0.25); ex.C = np.zeros((16, 8))")
 
     def drawn(words: set[str]) -> None:
-        page.wait_for_function("words => words.every((word) => window.written.includes(word))", arg=sorted(words), timeout=10_000)
+        page.wait_for_function(
+            "words => words.every((word) => window.written.includes(word))", arg=sorted(words), timeout=10_000
+        )
         written()
 
     page.wait_for_timeout(200)
@@ -400,12 +472,18 @@ def test_labels(screen: Screen, python: Any, page: Any, written: Any) -> None:
     high = page.evaluate("() => document.querySelector('.ptx-explorer').cellRect('D', 0, 0)")["height"]
     pick.select_option("binary")
     drawn({"10111110", "00110100", "11000000", "01000000"})
-    assert page.evaluate("() => document.querySelector('.ptx-explorer').cellRect('D', 0, 0)")["height"] > high  # a byte in each line
+    assert (
+        page.evaluate("() => document.querySelector('.ptx-explorer').cellRect('D', 0, 0)")["height"] > high
+    )  # a byte in each line
     pick.select_option("lane·element")
     ins = ptxlab.instruction(F16)
     said = set()
     for operand, letter in ((ins.a, "a"), (ins.b, "b"), (ins.d, "d")):
-        places = [operand.where(row, column)[0] for row in range(operand.shape[0]) for column in range(operand.shape[1])]
+        places = [
+            operand.where(row, column)[0]
+            for row in range(operand.shape[0])
+            for column in range(operand.shape[1])
+        ]
         said |= {f"{place.lane}·{letter}{place.element}" for place in places}
     drawn(said)
     pick.select_option("value")
@@ -418,7 +496,10 @@ def test_stepping_through_the_dot_product(screen: Screen, python: Any, page: Any
     strip, said = page.locator(".ptx-walk"), page.locator(".ptx-walk-said")
     assert strip.is_hidden()
     screen.click("D", 9, 3)
-    page.wait_for_function("node => node.innerText === 'D[9][3] = 13 from C and 8 products: play, or drag'", arg=said.element_handle())
+    page.wait_for_function(
+        "node => node.innerText === 'D[9][3] = 13 from C and 8 products: play, or drag'",
+        arg=said.element_handle(),
+    )
 
     # the keyboard: C, then products; Escape goes back
     page.get_by_label("summand", exact=True).focus()
@@ -442,10 +523,17 @@ def test_stepping_through_the_dot_product(screen: Screen, python: Any, page: Any
     page.wait_for_timeout(400)
     assert strip.get_attribute("data-at") == at
     screen.type("A", 9, 0, "2")
-    page.wait_for_function("node => node.innerText.includes('sum so far ') && !node.innerText.includes('sum so far 4')", arg=said.element_handle())
+    page.wait_for_function(
+        "node => node.innerText.includes('sum so far ') && !node.innerText.includes('sum so far 4')",
+        arg=said.element_handle(),
+    )
     assert strip.get_attribute("data-at") == at
     page.get_by_role("button", name="play the dot product").click()
-    page.wait_for_function("node => node.innerText === 'D[9][3] = 17.5, exact: 0x418c0000'", arg=said.element_handle(), timeout=10_000)
+    page.wait_for_function(
+        "node => node.innerText === 'D[9][3] = 17.5, exact: 0x418c0000'",
+        arg=said.element_handle(),
+        timeout=10_000,
+    )
     page.get_by_role("button", name="play the dot product").wait_for()
 
 
@@ -463,16 +551,25 @@ def test_lanes_of_a_row(screen: Screen, python: Any, page: Any) -> None:
     ins = ptxlab.instruction(F16)
 
     def outlined() -> set[int]:
-        return {int(each) for each in page.evaluate("() => [...document.querySelectorAll('.ptx-lane.holds')].map((node) => node.dataset.lane)")}
+        return {
+            int(each)
+            for each in page.evaluate(
+                "() => [...document.querySelectorAll('.ptx-lane.holds')].map((node) => node.dataset.lane)"
+            )
+        }
 
     x, y = screen.middle("A", 5, 0)
     left = page.locator("[data-pane=A] .ptx-scroller").bounding_box()["x"]
     page.mouse.move(left - 10, y)
-    page.wait_for_function("() => document.querySelector('.ptx-status').innerText === 'row 5 of A is held by lanes 20..23'")
+    page.wait_for_function(
+        "() => document.querySelector('.ptx-status').innerText === 'row 5 of A is held by lanes 20..23'"
+    )
     assert outlined() == {place.lane for column in range(8) for place in ins.a.where(5, column)}
     x, y = screen.middle("B", 0, 6)
     page.mouse.move(x, page.locator("[data-pane=B] .ptx-scroller").bounding_box()["y"] - 5)
-    page.wait_for_function("() => document.querySelector('.ptx-status').innerText.startsWith('column 6 of B')")
+    page.wait_for_function(
+        "() => document.querySelector('.ptx-status').innerText.startsWith('column 6 of B')"
+    )
     assert outlined() == {place.lane for row in range(8) for place in ins.b.where(row, 6)}
     screen.click("D", 12, 1)
     page.mouse.move(5, 5)
@@ -487,7 +584,9 @@ def test_lanes_of_a_row(screen: Screen, python: Any, page: Any) -> None:
 def test_lens_and_warps(screen: Screen, python: Any, page: Any, written: Any) -> None:
     """Where cells are pixels, a lens shows those around the pointer with their labels."""
     show(python, page, "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16")
-    python("ex.B = np.tile(np.arange(256) % 200, (16, 1)); A = np.zeros((64, 16)); A[:, 0] = 1; ex.A = A; ex.view.colour_by = 'warp'")
+    python(
+        "ex.B = np.tile(np.arange(256) % 200, (16, 1)); A = np.zeros((64, 16)); A[:, 0] = 1; ex.A = A; ex.view.colour_by = 'warp'"
+    )
     page.wait_for_timeout(300)
     assert {f"warp {warp}" for warp in range(4)} <= written()
     screen.hover("D", 20, 100)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import ptxlab
-from ptxlab import describe
+from ptxlab import views as describe
 from tests.jupyter import Book, Shown
 
 pytestmark = pytest.mark.browser
@@ -40,7 +40,9 @@ class Lanes(Shown):
 
     def start(self, mnemonic: str) -> None:
         self.python(f"ex.instruction = {mnemonic!r}; ex.lanes = [0]; ex.B = np.ones(ex.B.shape)")
-        self.page.wait_for_function("name => document.querySelector('.ptx-mnemonic').textContent === name", arg=mnemonic)
+        self.page.wait_for_function(
+            "name => document.querySelector('.ptx-mnemonic').textContent === name", arg=mnemonic
+        )
         self.page.wait_for_timeout(200)
 
     def middle(self, name: str, row: int, column: int) -> tuple[float, float]:
@@ -59,12 +61,18 @@ class Lanes(Shown):
         return str(self.status.text_content()).split(" · ")
 
     def says(self, start: str) -> None:
-        self.page.wait_for_function("([node, start]) => node.textContent.startsWith(start)", arg=[self.status.element_handle(), start])
+        self.page.wait_for_function(
+            "([node, start]) => node.textContent.startsWith(start)", arg=[self.status.element_handle(), start]
+        )
 
     def lit(self, name: str, row: int, column: int) -> bool:
         """Whether a cell is shaded, as one that belongs to what is pointed at."""
         box = self.rect(name, row, column)
-        return bool(self.page.evaluate(LIT, [PANES.get(name, name), box["x"] + box["width"] / 2, box["y"] + box["height"] / 2]))
+        return bool(
+            self.page.evaluate(
+                LIT, [PANES.get(name, name), box["x"] + box["width"] / 2, box["y"] + box["height"] / 2]
+            )
+        )
 
     def lane(self, lane: int) -> Any:
         return self.root.locator(f".ptx-lane[data-lane='{lane}']")
@@ -77,15 +85,22 @@ class Lanes(Shown):
         )
 
     def hex(self, operand: str, register: int, lane: int) -> Any:
-        return self.root.locator(f".ptx-hex[data-operand={operand}][data-register='{register}'][data-lane='{lane}']")
+        return self.root.locator(
+            f".ptx-hex[data-operand={operand}][data-register='{register}'][data-lane='{lane}']"
+        )
 
     def holds(self, operand: str, register: int, lane: int, text: str) -> None:
-        self.page.wait_for_function("([box, text]) => box.value === text", arg=[self.hex(operand, register, lane).element_handle(), text])
+        self.page.wait_for_function(
+            "([box, text]) => box.value === text",
+            arg=[self.hex(operand, register, lane).element_handle(), text],
+        )
 
 
 @pytest.fixture(scope="module")
 def book(lab: Any, page: Any) -> Book:
-    opened: Book = lab.open(page, "lanes", [f"import numpy as np, ptxlab\nex = ptxlab.explore({F16!r})\nex", "pass"])
+    opened: Book = lab.open(
+        page, "lanes", [f"import numpy as np, ptxlab\nex = ptxlab.explore({F16!r})\nex", "pass"]
+    )
     opened.run(0)
     return opened
 
@@ -102,14 +117,19 @@ def test_pinned_by_mouse_and_keyboard(screen: Lanes, page: Any) -> None:
     screen.columns(5, 9)
     assert screen.python("print(ex.lane, ex.lanes)") == "5 [5, 9]"
     for lane in (5, 9):
-        assert screen.hex("A", 2, lane).input_value() == screen.python(f"print('0x%08x' % ex.registers['A'][{lane}, 2])")
+        assert screen.hex("A", 2, lane).input_value() == screen.python(
+            f"print('0x%08x' % ex.registers['A'][{lane}, 2])"
+        )
 
     # the keyboard: Space pins the lane in focus, an arrow leads on
     screen.lane(5).focus()
     page.keyboard.press(" ")
     page.keyboard.press("ArrowRight")
     screen.columns(6, 9, 5)
-    assert screen.lane(9).get_attribute("aria-label") == "lane 9, pinned" and screen.lane(6).get_attribute("aria-label") == "lane 6"
+    assert (
+        screen.lane(9).get_attribute("aria-label") == "lane 9, pinned"
+        and screen.lane(6).get_attribute("aria-label") == "lane 6"
+    )
     page.wait_for_function("() => document.activeElement.dataset.lane === '6'")
 
     # a cell chooses its lane; the pinned stay; a heading chooses its lane
@@ -135,7 +155,10 @@ def test_edits_in_a_pinned_lane(screen: Lanes, page: Any) -> None:
     box.press("Enter")
     screen.holds("A", 0, 9, "0x40003c00")
     (_, row, column), (_, _, after) = ins.a.holds(9, 0)
-    assert screen.python(f"print(ex.A[{row}, {column}], ex.A[{row}, {after}], ex.D[{row}, 0], ex.A.sum())") == "1.0 2.0 3.0 3.0"
+    assert (
+        screen.python(f"print(ex.A[{row}, {column}], ex.A[{row}, {after}], ex.D[{row}, 0], ex.A.sum())")
+        == "1.0 2.0 3.0 3.0"
+    )
     screen.holds("A", 0, 5, "0x00000000")
 
     # an element, and a bit, of a lane that is not the chosen one
@@ -150,7 +173,9 @@ def test_edits_in_a_pinned_lane(screen: Lanes, page: Any) -> None:
     # a refusal names the lane; pointing at a field finds its cell
     box.fill("0xyz")
     box.press("Enter")
-    page.wait_for_function("() => document.querySelector('.ptx-problem').innerText.startsWith('A, lane 9, register 0: ')")
+    page.wait_for_function(
+        "() => document.querySelector('.ptx-problem').innerText.startsWith('A, lane 9, register 0: ')"
+    )
     screen.holds("A", 0, 9, "0xb800bc00")
     page.locator("[data-operand=B] .ptx-register").nth(1).locator("[data-element=b0]").hover()
     (_, row, column), *_ = ins.b.holds(5, 0)
@@ -177,20 +202,41 @@ def test_scale_factors_at_their_blocks(screen: Lanes, page: Any) -> None:
     ins = ptxlab.instruction(SCALED)
     said = screen.point("SFA", 3, 2)
     (place,) = [each for each in ins.operands["SFA"].where(3, 2) if each.lane == 12]
-    assert said[:4] == ["SFA[3][2] = 1", "lane 12", "element sfa2", f"register 0, bits {place.high}..{place.low}, byte 2"]
+    assert said[:4] == [
+        "SFA[3][2] = 1",
+        "lane 12",
+        "element sfa2",
+        f"register 0, bits {place.high}..{place.low}, byte 2",
+    ]
     assert said[5:] == ["scales A[3][32..47]", "one of 2 copies, read with byte-id 0, thread-id 0"]
-    assert [screen.lit("A", 3, k) for k in (31, 32, 47, 48)] == [False, True, True, False] and not screen.lit("A", 4, 40)
+    assert [screen.lit("A", 3, k) for k in (31, 32, 47, 48)] == [False, True, True, False] and not screen.lit(
+        "A", 4, 40
+    )
     first, factor, before = screen.rect("A", 3, 32), screen.rect("SFA", 3, 2), screen.rect("A", 3, 31)
-    assert before["x"] + before["width"] <= factor["x"] < factor["x"] + factor["width"] <= first["x"] + 1  # it stands before its block
+    assert (
+        before["x"] + before["width"] <= factor["x"] < factor["x"] + factor["width"] <= first["x"] + 1
+    )  # it stands before its block
 
     said = screen.point("B", 20, 5)
     assert said[-1] == "scaled by SFB[1][5] = 1"
-    assert [screen.lit("B", k, 5) for k in (15, 16, 31)] == [False, True, True] and screen.lit("SFB", 1, 5) and not screen.lit("SFB", 0, 5)
+    assert (
+        [screen.lit("B", k, 5) for k in (15, 16, 31)] == [False, True, True]
+        and screen.lit("SFB", 1, 5)
+        and not screen.lit("SFB", 0, 5)
+    )
     factor, above = screen.rect("SFB", 1, 5), screen.rect("B", 15, 5)
-    assert above["y"] + above["height"] <= factor["y"] and factor["y"] + factor["height"] <= screen.rect("B", 16, 5)["y"]
+    assert (
+        above["y"] + above["height"] <= factor["y"]
+        and factor["y"] + factor["height"] <= screen.rect("B", 16, 5)["y"]
+    )
 
     screen.point("D", 9, 3)
-    assert screen.lit("SFA", 9, 0) and screen.lit("SFA", 9, 3) and screen.lit("SFB", 0, 3) and not screen.lit("SFA", 8, 0)
+    assert (
+        screen.lit("SFA", 9, 0)
+        and screen.lit("SFA", 9, 3)
+        and screen.lit("SFB", 0, 3)
+        and not screen.lit("SFA", 8, 0)
+    )
 
     # a factor is a cell like any other
     was = float(screen.python("ex.A = np.ones((16, 64)); ex.B = np.ones((64, 8)); print(ex.D[3, 0])"))
@@ -204,7 +250,10 @@ def test_scale_factors_at_their_blocks(screen: Lanes, page: Any) -> None:
     page.get_by_label("summand", exact=True).focus()
     for _ in range(4):
         page.keyboard.press("ArrowRight")
-    assert page.locator(".ptx-walk-said").inner_text() == "products of k 32..47, times SFA[3][2] · SFB[2][0] (4 · 1) = 64, sum so far 96"
+    assert (
+        page.locator(".ptx-walk-said").inner_text()
+        == "products of k 32..47, times SFA[3][2] · SFB[2][0] (4 · 1) = 64, sum so far 96"
+    )
 
 
 def test_four_products(screen: Lanes, page: Any) -> None:
@@ -214,7 +263,11 @@ def test_four_products(screen: Lanes, page: Any) -> None:
     assert [screen.lit("A", row, 0) for row in (1, 9, 17, 25)] == [False, False, True, False]
     for row in (1, 9, 17, 25):  # where its row of A and its column of B meet
         cell, a, b = screen.rect("D", row, 3), screen.rect("A", row, 0), screen.rect("B", 0, row // 8 * 8 + 3)
-        assert abs(cell["x"] - b["x"]) < 1 and abs(cell["width"] - b["width"]) < 1 and abs(cell["y"] - a["y"]) < 1
+        assert (
+            abs(cell["x"] - b["x"]) < 1
+            and abs(cell["width"] - b["width"]) < 1
+            and abs(cell["y"] - a["y"]) < 1
+        )
     screen.python("ex.A = np.zeros((32, 4)); ex.B = np.tile(np.arange(32), (4, 1))")
     screen.type("A", 17, 2, "1")
     screen.reads("D", 17, 3, 19)
@@ -222,7 +275,9 @@ def test_four_products(screen: Lanes, page: Any) -> None:
     page.mouse.move(5, 5)
     page.keyboard.press("Shift+Space")
     screen.says("row 25 of D is held by lanes 13, 15")
-    assert page.evaluate("() => document.querySelector('.ptx-explorer').scrollWidth <= document.querySelector('.ptx-explorer').clientWidth")
+    assert page.evaluate(
+        "() => document.querySelector('.ptx-explorer').scrollWidth <= document.querySelector('.ptx-explorer').clientWidth"
+    )
 
 
 def test_places_in_shared_memory(screen: Lanes, page: Any) -> None:
@@ -235,7 +290,9 @@ def test_places_in_shared_memory(screen: Lanes, page: Any) -> None:
             byte = place["byte offset"]
             expected = f"in shared memory, byte {byte} (0x{byte:03x}) · core matrix {place['core matrix']}, row {place['row in it']}"
             screen.point("B", row, column)
-            screen.says(f"B[{row}][{column}] = 1 · {expected} · {'MN' if transposed else 'K'}-major, no swizzle")
+            screen.says(
+                f"B[{row}][{column}] = 1 · {expected} · {'MN' if transposed else 'K'}-major, no swizzle"
+            )
 
     # who holds a row: lanes of a warp among four
     _, y = screen.middle("D", 37, 0)
@@ -253,9 +310,15 @@ def test_places_of_sparse_elements(screen: Lanes, page: Any) -> None:
     (nibble,) = [place for copy, place in enumerate(ins.operands["E"].where(3, 1)) if copy == 0]
     where = f"lane {nibble.lane}, register {nibble.register}, bits {nibble.high}..{nibble.low}"
     assert screen.point("A", 3, 14)[-1] == f"nibble 0b1101 in {where}"
-    assert screen.point("A", 3, 9)[1:] == ["not stored: nibble 0b1101 keeps others of chunk 1", f"that nibble is in {where}"]
+    assert screen.point("A", 3, 9)[1:] == [
+        "not stored: nibble 0b1101 keeps others of chunk 1",
+        f"that nibble is in {where}",
+    ]
     said = screen.point("E", 3, 1)
-    assert said[1:3] == ["keeps columns 10, 11, 14, 15 of chunk 1", f"lane {nibble.lane}"] and said[-1] == "one of 2 copies, read with selector 0"
+    assert (
+        said[1:3] == ["keeps columns 10, 11, 14, 15 of chunk 1", f"lane {nibble.lane}"]
+        and said[-1] == "one of 2 copies, read with selector 0"
+    )
     _, y = screen.middle("stored", 3, 0)
     page.mouse.move(page.locator("[data-pane=stored] .ptx-scroller").bounding_box()["x"] - 10, y)
     lanes = sorted({place.lane for column in range(32) for place in ins.a.where(3, column)})

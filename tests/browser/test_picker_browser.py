@@ -45,12 +45,16 @@ class Picking:
         return [str(node.get_attribute("data-mnemonic")) for node in self.matches.all()]
 
     def shows(self, mnemonic: str) -> None:
-        self.page.wait_for_function("name => document.querySelector('.ptx-mnemonic').innerText === name", arg=mnemonic, timeout=10_000)
+        self.page.wait_for_function(
+            "name => document.querySelector('.ptx-mnemonic').innerText === name", arg=mnemonic, timeout=10_000
+        )
 
 
 @pytest.fixture(scope="module")
 def book(lab: Any, page: Any) -> Any:
-    opened = lab.open(page, "picker", [f"import numpy as np, ptxlab\nex = ptxlab.explore({DENSE!r})\nex", "pass"])
+    opened = lab.open(
+        page, "picker", [f"import numpy as np, ptxlab\nex = ptxlab.explore({DENSE!r})\nex", "pass"]
+    )
     opened.run(0)
     page.wait_for_selector(".ptx-explorer [data-pane=A] canvas", timeout=30_000)
     return opened
@@ -70,7 +74,9 @@ def picking(book: Any, page: Any) -> Iterator[Picking]:
 
 
 def start(python: Any, picking: Picking) -> None:
-    python(f"ex.instruction = {DENSE!r}; ex.A = np.tile([0, 0, 3, 4, 0, 0, 5, 0], (16, 8)); ex.B = np.ones((64, 8))")
+    python(
+        f"ex.instruction = {DENSE!r}; ex.A = np.tile([0, 0, 3, 4, 0, 0, 5, 0], (16, 8)); ex.B = np.ones((64, 8))"
+    )
     picking.shows(DENSE)
 
 
@@ -141,7 +147,9 @@ def test_columns_by_mouse(picking: Picking, python: Any, page: Any) -> None:
     assert picking.option("N", "40").get_attribute("aria-disabled") == "true"
     picking.matches.first.click()
     picking.shows(SHARED)
-    said = python("print(ex.instruction, ex.instruction.a_space, ex.A[:17, :8].sum(), ex.A.shape, int(ex.B[:32, :8].min()), ex.D[0, 0])")
+    said = python(
+        "print(ex.instruction, ex.instruction.a_space, ex.A[:17, :8].sum(), ex.A.shape, int(ex.B[:32, :8].min()), ex.D[0, 0])"
+    )
     assert said == f"{SHARED} shared 192 (64, 32) 1 48"
     picking.open()
     assert picking.matches.first.get_attribute("aria-current") == "true"
@@ -195,7 +203,9 @@ def test_nothing_is_cut_off(picking: Picking, python: Any, page: Any) -> None:
             page.wait_for_timeout(300)
             picking.open()
             page.keyboard.type("wgmma")
-            box, root, product = (page.locator(each).bounding_box() for each in (".ptx-picker", ".ptx-explorer", ".ptx-product"))
+            box, root, product = (
+                page.locator(each).bounding_box() for each in (".ptx-picker", ".ptx-explorer", ".ptx-product")
+            )
             assert box["x"] >= root["x"] - 1 and box["x"] + box["width"] <= root["x"] + root["width"] + 1
             assert product["y"] >= box["y"] + box["height"]
             parts = "'.ptx-columns, .ptx-more, .ptx-matches, .ptx-find'"

@@ -28,7 +28,11 @@ def book(lab: Any, page: Any) -> Book:
 
 
 def count(page: Any, number: int) -> None:
-    page.wait_for_function("number => document.querySelectorAll('.ptx-explorer [data-pane=D]').length === number", arg=number, timeout=60_000)
+    page.wait_for_function(
+        "number => document.querySelectorAll('.ptx-explorer [data-pane=D]').length === number",
+        arg=number,
+        timeout=60_000,
+    )
 
 
 def test_two_views_stay_in_step(book: Book, page: Any) -> None:
@@ -67,13 +71,17 @@ def test_narrow_and_back(book: Book, page: Any) -> None:
     wide = shown.root.bounding_box()["width"]
     fits = "root => root.scrollWidth <= root.clientWidth + 1"
     page.set_viewport_size({"width": 700, "height": whole["height"]})
-    page.wait_for_function("([root, wide]) => root.clientWidth < wide - 300", arg=[shown.root.element_handle(), wide])
+    page.wait_for_function(
+        "([root, wide]) => root.clientWidth < wide - 300", arg=[shown.root.element_handle(), wide]
+    )
     page.wait_for_timeout(200)
     narrow = shown.root.evaluate(fits), shown.drawn()
     shown.type("A", 2, 2, "6")
     shown.reads("D", 2, 0, "6")
     page.set_viewport_size(whole)
-    page.wait_for_function("([root, wide]) => Math.abs(root.clientWidth - wide) < 2", arg=[shown.root.element_handle(), wide])
+    page.wait_for_function(
+        "([root, wide]) => Math.abs(root.clientWidth - wide) < 2", arg=[shown.root.element_handle(), wide]
+    )
     assert narrow == (True, True) and shown.root.evaluate(fits)
     shown.reads("D", 2, 0, "6")
 
@@ -87,7 +95,9 @@ def test_kernel_restart(book: Book, page: Any) -> None:
     shown.reads("D", 5, 0, "2")
     shown.type("A", 5, 6, "3")
     assert shown.drawn()
-    book.run(1, "pass")  # prompts count from 1 again; the first cell shows a new number only if another ran before it
+    book.run(
+        1, "pass"
+    )  # prompts count from 1 again; the first cell shows a new number only if another ran before it
     book.run(0)
     count(page, 2)
     again = Shown(page, 1)

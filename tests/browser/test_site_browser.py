@@ -24,7 +24,9 @@ def test_the_site_from_disk(browser: Any, tmp_path: Path) -> None:
     page.goto((tmp_path / "index.html").as_uri())
     page.keyboard.press("/")
     page.keyboard.type("m16n8k64 s4 mma")
-    assert page.locator("#hits a code").first.inner_text() == "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
+    assert (
+        page.locator("#hits a code").first.inner_text() == "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
+    )
     page.keyboard.press("Enter")
     page.wait_for_url("**/mma.html#m16n8k64-s4-u4")
     cell = page.locator("figure svg g[data-t='5'] rect").first

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import ptxlab
-from ptxlab.widgets.wire import held
+from ptxlab.explorer.protocol import held
 
 pytestmark = pytest.mark.browser
 
@@ -32,7 +32,9 @@ def saved(request: pytest.FixtureRequest, page: Any, tmp_path: Path) -> Iterator
     complaints: list[str] = []
     asked: list[str] = []
     listen = {
-        "console": lambda message: complaints.append(message.text) if message.type in ("error", "warning") else None,
+        "console": lambda message: (
+            complaints.append(message.text) if message.type in ("error", "warning") else None
+        ),
         "request": lambda wish: asked.append(wish.url),
     }
     for event, call in listen.items():
@@ -49,7 +51,9 @@ def saved(request: pytest.FixtureRequest, page: Any, tmp_path: Path) -> Iterator
 
 def at(page: Any, name: str, row: int, column: int) -> tuple[float, float]:
     page.locator(f"[data-pane={name}]").scroll_into_view_if_needed()
-    box = page.evaluate("([n, r, c]) => document.querySelector('.ptx-explorer').cellRect(n, r, c)", [name, row, column])
+    box = page.evaluate(
+        "([n, r, c]) => document.querySelector('.ptx-explorer').cellRect(n, r, c)", [name, row, column]
+    )
     return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
 
 
@@ -58,7 +62,9 @@ def hexes(page: Any) -> list[str]:
 
 
 def pixels(page: Any, name: str) -> str:
-    return str(page.evaluate("name => document.querySelector(`[data-pane=${name}] canvas`).toDataURL()", name))
+    return str(
+        page.evaluate("name => document.querySelector(`[data-pane=${name}] canvas`).toDataURL()", name)
+    )
 
 
 def test_saved(saved: Any, page: Any) -> None:
@@ -71,7 +77,10 @@ def test_saved(saved: Any, page: Any) -> None:
     place = operand.where(3, 5)[0]
     page.mouse.move(*at(page, name, 3, 5))
     page.wait_for_function(f"() => ({SAID})().includes('[3][5] =')")
-    assert f"lane {place.lane} · element a{place.element} · register {place.register}, bits {place.high}..{place.low}" in page.evaluate(SAID)
+    assert (
+        f"lane {place.lane} · element a{place.element} · register {place.register}, bits {place.high}..{place.low}"
+        in page.evaluate(SAID)
+    )
 
     # lanes: their registers, for all of them what the kernel would have sent
     before = hexes(page)
@@ -80,7 +89,9 @@ def test_saved(saved: Any, page: Any) -> None:
     page.wait_for_function("() => document.querySelector('.ptx-lane-title b').innerText === 'Lane 17'")
     assert before != hexes(page) == [f"0x{word:08x}" for word in ex.registers["A"][17][: len(before)]]
     for lane in range(3, ins.lanes, ins.lanes // 4):
-        assert page.evaluate(f"lane => {{ {MODEL}.set('lane', lane); return {MODEL}.get('held'); }}", lane) == {str(lane): held(ex.bench, lane)}
+        assert page.evaluate(
+            f"lane => {{ {MODEL}.set('lane', lane); return {MODEL}.get('held'); }}", lane
+        ) == {str(lane): held(ex.bench, lane)}
 
     # colours, zoom, C
     looks = [pixels(page, "A")]
@@ -91,7 +102,9 @@ def test_saved(saved: Any, page: Any) -> None:
     assert len(set(looks)) == 3
     wide = page.locator("[data-pane=D] .ptx-space").evaluate("node => node.offsetWidth")
     page.get_by_label("larger cells").click(click_count=4)
-    page.wait_for_function("wide => document.querySelector('[data-pane=D] .ptx-space').offsetWidth > wide", arg=wide)
+    page.wait_for_function(
+        "wide => document.querySelector('[data-pane=D] .ptx-space').offsetWidth > wide", arg=wide
+    )
     page.locator("[data-trait=zoom]").click()
     page.get_by_role("button", name="show C").click()
     page.wait_for_selector("[data-pane=C] canvas")
@@ -104,7 +117,9 @@ def test_saved(saved: Any, page: Any) -> None:
     page.mouse.click(*at(page, "D", 0, 0))
     page.wait_for_function("() => document.querySelector('.ptx-why-body').innerText.includes('only')")
     assert page.locator(".ptx-why-cell").count() == 0
-    assert page.locator("[data-testid=walk]").is_visible() == (ins.n == 8), "dot products of all cells of a small D"
+    assert page.locator("[data-testid=walk]").is_visible() == (ins.n == 8), (
+        "dot products of all cells of a small D"
+    )
     page.mouse.click(*at(page, "D", 1, 2))
     page.wait_for_selector(".ptx-why-cell")
     page.get_by_role("button", name="play the dot product").click()
@@ -147,7 +162,9 @@ def test_theme(browser: Any, tmp_path: Path, scheme: Any) -> None:
     other = "dark" if scheme == "light" else "light"
     assert page.evaluate(dark) == papers[scheme]
     page.emulate_media(color_scheme=other)
-    page.wait_for_function(f"wanted => JSON.stringify(({dark})()) === JSON.stringify(wanted)", arg=papers[other])
+    page.wait_for_function(
+        f"wanted => JSON.stringify(({dark})()) === JSON.stringify(wanted)", arg=papers[other]
+    )
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "the page scrolls sideways"
     assert page.locator("h1").is_hidden()
     context.close()

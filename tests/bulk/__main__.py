@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from ptxlab import gpu, kernel
-from ptxlab.arithmetic import Fused
-from ptxlab.catalog import products
-from ptxlab.emulator import chip_of
-from ptxlab.instruction import Instruction
+from ptxlab import Instruction, gpu
+from ptxlab.gpu import codegen as kernel
+from ptxlab.instruction import mma_instructions
+from ptxlab.numerics import Fused
+from ptxlab.numerics.emulate import model_of
 
 from .device import TARGET, Device
 from .pools import TILES, Pool, prepared
@@ -52,19 +52,31 @@ class Batch:
     """So many MMAs of one form and one category, on the GPU: what goes in, and what the instruction gave."""
 
     def __init__(self, device: Device, ins: Instruction, given: Pool, count: int, seed: int) -> None:
-        self.device, self.ins, self.given, self.count, self.seed = device, ins, given, np.int32(count), np.uint32(seed % (1 << 32))
+        self.device, self.ins, self.given, self.count, self.seed = (
+            device,
+            ins,
+            given,
+            np.int32(count),
+            np.uint32(seed % (1 << 32)),
+        )
         self.judging, self.columns = judge_source(ins), np.uint32(len(given.b))
         coords = ins.c.coords().reshape(-1, 2)
         places = (coords[:, 0] * 512 + coords[:, 1]).astype(np.int32)
         self.c_pool = device.put(given.c)
         b, c, self.d = (
             device.empty(count * size)
-            for size in (ins.k * ins.n * given.b.itemsize, len(coords) * given.c.itemsize, len(coords) * ins.d.dtype.code_type().itemsize)
+            for size in (
+                ins.k * ins.n * given.b.itemsize,
+                len(coords) * given.c.itemsize,
+                len(coords) * ins.d.dtype.code_type().itemsize,
+            )
         )
         self._gather("gather_b", device.put(given.b), b, np.int32(ins.n), self.columns)
         self._gather("gather_c", self.c_pool, c, device.put(places), np.int32(len(coords)), self.columns)
         self.inputs = [self._tiles(given.a), b, c, *([] if given.e is None else [self._tiles(given.e)])]
-        device.launch(kernel.source(ins), kernel.NAME, min(count, 8192), 128, *self.inputs, self.d, self.count)
+        device.launch(
+            kernel.source(ins), kernel.NAME, min(count, 8192), 128, *self.inputs, self.d, self.count
+        )
 
     def _gather(self, name: str, *arguments: int | np.generic) -> None:
         self.device.launch(self.judging, name, 8192, 256, *arguments, self.seed, self.count)
@@ -76,28 +88,52 @@ class Batch:
 
     def differing(self, fault: int = 0) -> int:
         """Elements of D that the judge would have otherwise; with a fault, one that counts that many bits too many, or adds that much."""
-        rule = chip_of(self.ins, "sm_90").rule
+        rule = model_of(self.ins, "sm_90").rule
         fused = rule if isinstance(rule, Fused) else Fused(0, 0, 0)
         point = self.ins.a.dtype.fraction_bits + self.ins.b.dtype.fraction_bits
         where = self.ins.d.layout.scatter(0).astype(np.int32)  # type: ignore[union-attr]
         found = self.device.put(np.array([0, ~np.uint64(0)], dtype=np.uint64))
         opened = (self.device.put(self.given.a_open), self.device.put(self.given.b_open), self.c_pool)
         sizes = (np.int32(self.ins.n), np.uint32(TILES), self.columns, self.seed, self.count)
-        numbers = (np.int32(x) for x in (fused.fraction_bits + fault, fused.result_bits, fused.floor, point, self.ins.satfinite))
-        self.device.launch(self.judging, "judge", 16384, 256, *opened, self.d, self.device.put(where), found, *sizes, *numbers)
+        numbers = (
+            np.int32(x)
+            for x in (fused.fraction_bits + fault, fused.result_bits, fused.floor, point, self.ins.satfinite)
+        )
+        self.device.launch(
+            self.judging,
+            "judge",
+            16384,
+            256,
+            *opened,
+            self.d,
+            self.device.put(where),
+            found,
+            *sizes,
+            *numbers,
+        )
         return int(self.device.get(found, np.empty(2, dtype=np.uint64))[0])
 
     def differing_from_emulate(self) -> int:
         """Registers of the first few MMAs in which `emulate` differs."""
         ins, few = self.ins, min(int(self.count), CHECKED)
-        shapes = [(ins.a.lanes, ins.a.registers), (ins.k, ins.n), (ins.c.lanes, ins.c.registers), (ins.a.lanes, 1)]
+        shapes = [
+            (ins.a.lanes, ins.a.registers),
+            (ins.k, ins.n),
+            (ins.c.lanes, ins.c.registers),
+            (ins.a.lanes, 1),
+        ]
         kinds = [np.uint32, self.given.b.dtype.type, np.uint32, np.uint32]
-        back = [self.device.get(x, np.empty((few, *shape), dtype=kind)) for x, shape, kind in zip(self.inputs, shapes, kinds, strict=False)]
+        back = [
+            self.device.get(x, np.empty((few, *shape), dtype=kind))
+            for x, shape, kind in zip(self.inputs, shapes, kinds, strict=False)
+        ]
         got = self.device.get(self.d, np.empty((few, ins.d.lanes, ins.d.registers), dtype=np.uint32))
         return int((ins.emulate(*back, model="sm_90") != got).sum())
 
 
-def judge_form(device: Device, ins: Instruction, pools: dict[str, Pool], mmas: int, seed: int) -> dict[str, Any]:
+def judge_form(
+    device: Device, ins: Instruction, pools: dict[str, Pool], mmas: int, seed: int
+) -> dict[str, Any]:
     """Every category of one form: how many MMAs ran, and how many elements of D differ from the judge or from `emulate`."""
     result = dict.fromkeys(("mmas", "elements", "differing", "emulated", "emulate_differs", "faults_seen"), 0)
     count = -(-mmas // len(pools))
@@ -131,7 +167,9 @@ def main() -> int:
     parser.add_argument("--report", type=Path, default=None, help="where to write the counts as JSON")
     args = parser.parse_args()
     started = time.monotonic()
-    every = sorted((*products("wgmma", TARGET), *products("wgmma.sp", TARGET)), key=lambda ins: ins.n)
+    every = sorted(
+        (*mma_instructions("wgmma", TARGET), *mma_instructions("wgmma.sp", TARGET)), key=lambda ins: ins.n
+    )
     forms = [ins for ins in every if args.only in ins.mnemonic]
     groups: dict[tuple[Any, ...], list[Instruction]] = {}
     for ins in forms:
@@ -141,7 +179,8 @@ def main() -> int:
     workers = ProcessPoolExecutor(max(1, (os.cpu_count() or 2) - 2))
     pools = {key: workers.submit(prepared, smallest[key], args.seed) for key in groups}
     kernels: dict[tuple[Any, ...], list[Future[int]]] = {
-        key: [workers.submit(compiled, group[first : first + 4]) for first in range(0, len(group), 4)] for key, group in groups.items()
+        key: [workers.submit(compiled, group[first : first + 4]) for first in range(0, len(group), 4)]
+        for key, group in groups.items()
     }
     device, bad = Device(), 0
     print(f"{len(forms)} forms, {args.mmas:,} MMAs each, seed {args.seed}, {device.name}", flush=True)
@@ -161,14 +200,22 @@ def main() -> int:
                 bad += wrong
                 report["forms"][ins.mnemonic] = found
                 if wrong or ins is group[-1]:
-                    print(f"{time.monotonic() - started:6.1f} s  {'WRONG ' if wrong else ''}{ins.mnemonic}  {found}", flush=True)
+                    print(
+                        f"{time.monotonic() - started:6.1f} s  {'WRONG ' if wrong else ''}{ins.mnemonic}  {found}",
+                        flush=True,
+                    )
     except TimeoutError:
         print(f"stopped after {args.seconds} s")
     finally:
         workers.shutdown(wait=False, cancel_futures=True)
         done = report["forms"].values()
-        total = {name: sum(found[name] for found in done) for name in ("mmas", "elements", "differing", "emulated", "emulate_differs")}
-        print(f"{len(report['forms'])} of {len(forms)} forms, {bad} wrong; {total}; {time.monotonic() - started:.0f} s")
+        total = {
+            name: sum(found[name] for found in done)
+            for name in ("mmas", "elements", "differing", "emulated", "emulate_differs")
+        }
+        print(
+            f"{len(report['forms'])} of {len(forms)} forms, {bad} wrong; {total}; {time.monotonic() - started:.0f} s"
+        )
         if args.report is not None:
             args.report.write_text(json.dumps({**report, "total": total}, indent=1))
     return 1 if bad or len(report["forms"]) < len(forms) else 0

@@ -49,5 +49,8 @@ class Device:
         slots = [np.array([x], dtype=np.uint64 if isinstance(x, int) else x.dtype) for x in arguments]
         pointers = np.array([slot.ctypes.data for slot in slots], dtype=np.uint64)
         function = gpu._function(source, name, TARGET, False)
-        gpu._call(self.driver.cuLaunchKernel(function, grid, 1, 1, block, 1, 1, 0, 0, pointers.ctypes.data, 0), f"launching {name}")
+        gpu._call(
+            self.driver.cuLaunchKernel(function, grid, 1, 1, block, 1, 1, 0, 0, pointers.ctypes.data, 0),
+            f"launching {name}",
+        )
         gpu._call(self.driver.cuCtxSynchronize(), f"running {name}")

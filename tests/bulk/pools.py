@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ptxlab import inputs
-from ptxlab.dtypes import DType
-from ptxlab.instruction import Instruction
+from ptxlab import Instruction
+from ptxlab.isa.dtypes import DType
+from ptxlab.verify import inputs
 
 Array = NDArray[Any]
 TILES = 512  # of A in a pool
@@ -21,9 +21,15 @@ def opened(codes: Array, kind: DType, absent: Array | None = None) -> Array:
     if not kind.is_float:
         return kind.decode(codes).astype(np.int32)
     bits = codes.astype(np.int64) >> kind.ignored_bits
-    fraction, field = bits & (1 << kind.fraction_bits) - 1, bits >> kind.fraction_bits & (1 << kind.exponent_bits) - 1
+    fraction, field = (
+        bits & (1 << kind.fraction_bits) - 1,
+        bits >> kind.fraction_bits & (1 << kind.exponent_bits) - 1,
+    )
     negative = bits >> kind.fraction_bits + kind.exponent_bits & 1
-    significand, highest = np.where(field > 0, fraction | 1 << kind.fraction_bits, fraction), field == (1 << kind.exponent_bits) - 1
+    significand, highest = (
+        np.where(field > 0, fraction | 1 << kind.fraction_bits, fraction),
+        field == (1 << kind.exponent_bits) - 1,
+    )
     what = np.where(significand == 0, 1, 0)
     odd = highest & (fraction == 7) if kind.name == "e4m3" else highest
     what = np.where(odd, np.where((fraction == 0) & highest, 2, 3), what)
@@ -52,7 +58,10 @@ def pool(ins: Instruction, category: str, seed: int) -> Pool:
     if ins.structure is not None and ins.e is not None and given.e is not None:
         nibbles = ins.e.unpack_codes(given.e)
         positions = ins.structure.positions(nibbles, ins.metadata_ordered)
-        dense, absent = np.zeros((*codes.shape[:-1], ins.k), dtype=codes.dtype), np.ones((*codes.shape[:-1], ins.k), dtype=np.bool_)
+        dense, absent = (
+            np.zeros((*codes.shape[:-1], ins.k), dtype=codes.dtype),
+            np.ones((*codes.shape[:-1], ins.k), dtype=np.bool_),
+        )
         np.put_along_axis(dense, positions, codes, axis=-1)
         np.put_along_axis(absent, positions, False, axis=-1)
         codes = dense

@@ -19,7 +19,13 @@ RIGHT: dict[str, list[Any]] = {
     "00.1": [(5, 3), [5, 3], np.array([5, 3]), (np.int64(5), np.uint8(3))],
     "00.2": [lambda row, col: row % 8 * 4 + col // 2, lambda row, col: np.int32(4 * (row & 7) + (col >> 1))],
     "00.3": [32, 32.0, np.int16(32), [32], "32"],
-    "00.4": [0xF7654321, "0xF7654321", np.uint32(0xF7654321), 0xF7654321 - 2**32, np.int32(0xF7654321 - 2**32)],
+    "00.4": [
+        0xF7654321,
+        "0xF7654321",
+        np.uint32(0xF7654321),
+        0xF7654321 - 2**32,
+        np.int32(0xF7654321 - 2**32),
+    ],
 }
 
 #: Wrong answers, with a word of the hint that fits the misconception.
@@ -38,7 +44,13 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         (lambda row, col: min(row, 7) * 4 + col // 2, "upper eight rows are right"),
         (lambda row, col: 0, "first cell that goes wrong"),
     ],
-    "00.3": [(4, "registers"), (8, "one"), (1024, "whole matrix"), (16, "another operand"), (7, "share them out")],
+    "00.3": [
+        (4, "registers"),
+        (8, "one"),
+        (1024, "whole matrix"),
+        (16, "another operand"),
+        (7, "share them out"),
+    ],
     "00.4": [
         (0x1234567F, "lowest bits"),
         (0x97654321, "two's complement"),

@@ -29,11 +29,25 @@ SOLUTIONS: dict[str, str] = {
 RIGHT: dict[str, list[Any]] = {
     "01.1": [(4, 29), [4, 29], np.array([[4, 29]])],
     "01.2": [(3, 20, 23), [3, 20, 23]],
-    "01.3": [lambda lane, i: lane // 4 + 8 * (i // 8 % 2), lambda lane, i: (lane >> 2) if (0 <= i < 8 or 16 <= i < 24) else (lane >> 2) + 8],
+    "01.3": [
+        lambda lane, i: lane // 4 + 8 * (i // 8 % 2),
+        lambda lane, i: (lane >> 2) if (0 <= i < 8 or 16 <= i < 24) else (lane >> 2) + 8,
+    ],
     "01.4": [range(48, 56), list(range(48, 56)), {*range(48, 56)}, np.arange(55, 47, -1)],
     "01.5": [(4, 2, 2), [4, 2, 2], np.array([4, 2, 2]), (4.0, "2", np.uint8(2))],
-    "01.6": [half, lambda lane, i: list(half(lane, i)), lambda lane, i: np.array(half(lane, i)), lambda lane, i: tuple(map(np.int8, half(lane, i)))],
-    "01.7": [range(32, 64), list(range(32, 64)), {*range(32, 64)}, np.arange(32, 64), [range(32, 40), range(40, 64)]],
+    "01.6": [
+        half,
+        lambda lane, i: list(half(lane, i)),
+        lambda lane, i: np.array(half(lane, i)),
+        lambda lane, i: tuple(map(np.int8, half(lane, i))),
+    ],
+    "01.7": [
+        range(32, 64),
+        list(range(32, 64)),
+        {*range(32, 64)},
+        np.arange(32, 64),
+        [range(32, 40), range(40, 64)],
+    ],
     "01.8": [(2, 7, 4), [2, 7, 4], np.array([2, 7, 4])],
 }
 
@@ -62,7 +76,12 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         (lambda lane, i: lane // 4 + 8 * (1 - i // 8 % 2), "exchanged"),
         (lambda lane, i: lane % 8 + 8 * (i // 8 % 2), "groupID is not"),
     ],
-    "01.4": [(range(16, 24), "register 0"), ([48], "eight different rows"), (range(49, 57), "Off by one"), (range(8), "threadID_in_group")],
+    "01.4": [
+        (range(16, 24), "register 0"),
+        ([48], "eight different rows"),
+        (range(49, 57), "Off by one"),
+        (range(8), "threadID_in_group"),
+    ],
     "01.5": [
         ((16, 8, 4), "elements"),
         ((4, 2, 4), "register of its own"),

@@ -35,7 +35,11 @@ SOLUTIONS: dict[str, str] = {
 
 #: Right answers, in all forms that a reader might give them.
 RIGHT: dict[str, list[Any]] = {
-    "02.1": [(1, -7, -4, 3, 7, -1, 0, -8), np.array([1, -7, -4, 3, 7, -1, 0, -8]), [1.0, -7.0, -4.0, 3.0, 7.0, -1.0, 0.0, -8.0]],
+    "02.1": [
+        (1, -7, -4, 3, 7, -1, 0, -8),
+        np.array([1, -7, -4, 3, 7, -1, 0, -8]),
+        [1.0, -7.0, -4.0, 3.0, 7.0, -1.0, 0.0, -8.0],
+    ],
     "02.2": [(-2147483600, 2**31 - 1), [np.int64(-2147483600), np.int32(2**31 - 1)]],
     "02.3": [0xDA, 218, "0xDA", "0b1101_1010", np.uint8(218)],
     "02.4": [[0x7F, 0xFF], {255, 127}, (0xFF, 0x7F), ["0x7F", "0xFF"], np.array([127, 255])],
@@ -130,7 +134,10 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         (lambda code, e, m: value(code, e, m, hidden=False, least=0), "hidden one"),
         (lambda code, e, m: value(code, e, m, least=0), "half"),
         (lambda code, e, m: value(code, e, m, more=1), "half"),
-        (lambda code, e, m: value(code, e, m) if code >> m & 2**e - 1 == 0 else value(code, e, m, more=1), "bias"),
+        (
+            lambda code, e, m: value(code, e, m) if code >> m & 2**e - 1 == 0 else value(code, e, m, more=1),
+            "bias",
+        ),
         (lambda code, e, m: value(code, e, m) if code & 2**m - 1 == 0 else 0, "1 / 2**m"),
         (lambda code, e, m: 5, "Cut it"),
         (lambda code, e: 0, "TypeError"),

@@ -38,7 +38,10 @@ RIGHT: dict[str, list[Any]] = {
         place,
         lambda row, chunk, selector: list(place(row, chunk, selector)),
         lambda row, chunk, selector: np.array(place(row, chunk, selector)),
-        lambda row, chunk, selector: (((row & 7) << 2 | selector << 1 | chunk >> 2), 4 * (chunk & 3) | (row & 8) << 1),
+        lambda row, chunk, selector: (
+            ((row & 7) << 2 | selector << 1 | chunk >> 2),
+            4 * (chunk & 3) | (row & 8) << 1,
+        ),
     ],
 }
 

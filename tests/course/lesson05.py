@@ -97,11 +97,19 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         (lambda row: 2**40, "32 bits"),
         (lambda row: gathered(row[:8]), "nothing else"),
         (lambda row: written(row[::-1].reshape(8, 8)[:, ::-1].ravel()), "turned round"),
-        (lambda row: written(row, lambda chunk: (gathered(chunk) & 3) << 2 | gathered(chunk) >> 2), "descend"),
+        (
+            lambda row: written(row, lambda chunk: (gathered(chunk) & 3) << 2 | gathered(chunk) >> 2),
+            "descend",
+        ),
         (lambda row: written(np.repeat(row.reshape(32, 2).all(axis=1), 2)), "one zero in it"),
         (lambda row: 0x44444444, "does not keep all"),
         (
-            lambda row: written(row, lambda chunk: (lambda kept: kept[0] | kept[1] << 2)([p for p in range(4) if any(chunk[2 * p :][:2])])),
+            lambda row: written(
+                row,
+                lambda chunk: (lambda kept: kept[0] | kept[1] << 2)(
+                    [p for p in range(4) if any(chunk[2 * p :][:2])]
+                ),
+            ),
             "fewer than two",
         ),
         (lambda row: row.nothing, "raised AttributeError"),

@@ -26,7 +26,13 @@ RIGHT: dict[str, list[Any]] = {
 
 #: Wrong answers, with a word of the hint that fits the misconception.
 WRONG: dict[str, list[tuple[Any, str]]] = {
-    "06.1": [(1 + 2**-9, "nobody rounds"), (1 + 2**-10 + 2**-11, "11 fraction bits"), (1.0, "reach down"), (2**-10, "1 in front"), (2.0, "binary")],
+    "06.1": [
+        (1 + 2**-9, "nobody rounds"),
+        (1 + 2**-10 + 2**-11, "11 fraction bits"),
+        (1.0, "reach down"),
+        (2**-10, "1 in front"),
+        (2.0, "binary"),
+    ],
     "06.2": [
         (0xE4EE, "*lowest* bits"),
         (0x44E4, "exchanged"),

@@ -53,7 +53,11 @@ RIGHT: dict[str, list[Any]] = {
     "07.4": [(23, 12, 15), [23, 12, 15]],
     "07.5": [(4, 4, 1), (4.0, 4.0, 1.0)],
     "07.6": [first_column, lambda bits, lane, i: np.int64(first_column(bits, lane, i))],
-    "07.7": [speaker, lambda *at: np.array(speaker(*at)), lambda bits, k, row, column, selector: speaker(bits, k, row, column, selector)],
+    "07.7": [
+        speaker,
+        lambda *at: np.array(speaker(*at)),
+        lambda bits, k, row, column, selector: speaker(bits, k, row, column, selector),
+    ],
 }
 
 #: Wrong answers, with a word of the hint that fits the misconception.
@@ -106,7 +110,10 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         (lambda bits, lane, i: first_column(bits, lane, i) // 2, "stored"),
         (lambda bits, lane, i: lane % 4 * (64 // bits), "next pair"),
         (lambda bits, lane, i: lane % 4 * (64 // bits) + i // (64 // bits) * (64 // bits), "next pair"),
-        (lambda bits, lane, i: lane % 4 * (64 // bits) + i // (32 // bits) * (256 // bits), "eight rows lower"),
+        (
+            lambda bits, lane, i: lane % 4 * (64 // bits) + i // (32 // bits) * (256 // bits),
+            "eight rows lower",
+        ),
         (lambda bits, lane, i: lane * (64 // bits) + i // (64 // bits) * (256 // bits), "column 0 again"),
         (lambda bits, lane, i: lane * (64 // bits), "column 0 again"),
         (lambda bits, lane, i: lane % 4 * 8 + i // 8 * 32, "some widths"),
@@ -116,11 +123,22 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
     "07.7": [
         (lambda bits, k, row, column, selector: speaker(bits, k, row, column, 0), "selector 0"),
         (lambda bits, k, row, column, selector: row * 4 + speaker(bits, k, 0, column, selector), "32 lanes"),
-        (lambda bits, k, row, column, selector: speaker(bits, k, row, column * (bits >= 16), selector), "sixteen chunks"),
-        (lambda bits, k, row, column, selector: speaker(bits, k, row, column * (bits < 16), selector), "eight chunks"),
+        (
+            lambda bits, k, row, column, selector: speaker(bits, k, row, column * (bits >= 16), selector),
+            "sixteen chunks",
+        ),
+        (
+            lambda bits, k, row, column, selector: speaker(bits, k, row, column * (bits < 16), selector),
+            "eight chunks",
+        ),
         (as_wide, "16 bits and more are right"),
         (as_narrow, "Narrow elements are right"),
-        (lambda bits, k, row, column, selector: speaker(bits, k, row, column, selector) if k != 8 and k != 128 else 0, "shapes are right"),
+        (
+            lambda bits, k, row, column, selector: (
+                speaker(bits, k, row, column, selector) if k != 8 and k != 128 else 0
+            ),
+            "shapes are right",
+        ),
         (lambda bits, k, row, column, selector: -1, "First the chunk"),
     ],
 }

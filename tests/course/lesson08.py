@@ -21,7 +21,12 @@ SOLUTIONS: dict[str, str] = {
 #: Right answers, in all forms that a reader might give them.
 RIGHT: dict[str, list[Any]] = {
     "08.1": [(32, 1)],
-    "08.2": [0xD21807F3, "0xd21807f3", np.uint32(0xD21807F3), np.array(0xD21807F3, dtype=np.uint32).view(np.int32)],
+    "08.2": [
+        0xD21807F3,
+        "0xd21807f3",
+        np.uint32(0xD21807F3),
+        np.array(0xD21807F3, dtype=np.uint32).view(np.int32),
+    ],
     "08.3": [(128, 48), [128, 48], np.array([128, 48])],
     "08.4": [(14, 13)],
     "08.5": [(88, 40)],
@@ -100,7 +105,10 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         (lambda ones_a, ones_b, both: abs(ones_a - ones_b), "equally many"),
         (lambda ones_a, ones_b, both: both, "two equal vectors"),
         (lambda ones_a, ones_b, both: 0, "without ones"),
-        (lambda ones_a, ones_b, both: ones_a + ones_b - 2 * both if both == 0 or ones_a == both else 1, "in a but not in b"),
+        (
+            lambda ones_a, ones_b, both: ones_a + ones_b - 2 * both if both == 0 or ones_a == both else 1,
+            "in a but not in b",
+        ),
     ],
     "08.8": [
         ((4, 1, 8), "changed places"),

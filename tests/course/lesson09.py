@@ -27,7 +27,11 @@ SOLUTIONS: dict[str, str] = {
 #: Right answers, in all forms that a reader might give them.
 RIGHT: dict[str, list[Any]] = {
     "09.1": [(35, 43), [43, 35], np.array([35, 43])],
-    "09.2": [by_parts, lambda row, col: np.int64(by_parts(row, col)), lambda row, col: (row >> 4 << 5) | (row & 7) << 2 | (col & 7) >> 1],
+    "09.2": [
+        by_parts,
+        lambda row, col: np.int64(by_parts(row, col)),
+        lambda row, col: (row >> 4 << 5) | (row & 7) << 2 | (col & 7) >> 1,
+    ],
     "09.3": [(8, 16, 32, 256), [8, 16, 32, 256]],
     "09.4": [0x800400140, "0x0000000800400140", np.uint64(0x800400140), 0x140 | 64 << 16 | 8 << 32],
     "09.5": [(2, 1), [2, 1], np.array([2, 1])],

@@ -37,7 +37,13 @@ RIGHT: dict[str, list[Any]] = {
 
 #: Wrong answers, with a word of the hint that fits the misconception.
 WRONG: dict[str, list[tuple[Any, str]]] = {
-    "10.1": [([8, 24, 40, 48, 56, 256], "FP8"), ([48, 256], "one more kind"), ([8, 16], "Choose"), ([8, 256], "there are more"), ([40], "catalog")],
+    "10.1": [
+        ([8, 24, 40, 48, 56, 256], "FP8"),
+        ([48, 256], "one more kind"),
+        ([8, 16], "Choose"),
+        ([8, 256], "there are more"),
+        ([40], "catalog"),
+    ],
     "10.2": [
         ((20, 5), "inside its warp"),
         ((84, 7), "eight rows lower"),

@@ -19,7 +19,9 @@ def cut(x: float, place: int) -> float:
 
 def fused(c: float, a: list[float], b: list[float], bits: int = 25) -> float:
     """As the task says it."""
-    tops = [exponent(x) + exponent(y) for x, y in zip(a, b, strict=True) if x * y != 0] + [exponent(c) for _ in range(c != 0)]
+    tops = [exponent(x) + exponent(y) for x, y in zip(a, b, strict=True) if x * y != 0] + [
+        exponent(c) for _ in range(c != 0)
+    ]
     if not tops:
         return 0
     total = sum(cut(term, max(tops) - bits) for term in [c, *(x * y for x, y in zip(a, b, strict=True))])
@@ -28,7 +30,10 @@ def fused(c: float, a: list[float], b: list[float], bits: int = 25) -> float:
 
 def fused_by_fractions(c: float, a: list[float], b: list[float]) -> np.float32:
     """The same with exact fractions and integers."""
-    terms = [(Fraction(c), exponent(c)), *((Fraction(x) * Fraction(y), exponent(x) + exponent(y)) for x, y in zip(a, b, strict=True))]
+    terms = [
+        (Fraction(c), exponent(c)),
+        *((Fraction(x) * Fraction(y), exponent(x) + exponent(y)) for x, y in zip(a, b, strict=True)),
+    ]
     top = max((place for value, place in terms if value), default=0)
     units = sum(int(value * Fraction(2) ** (25 - top)) for value, _ in terms)
     spare = max(0, abs(units).bit_length() - 24)
@@ -57,9 +62,13 @@ def exact(c: float, a: list[float], b: list[float]) -> float:
     return c + sum(x * y for x, y in zip(a, b, strict=True))
 
 
-def last_cut(c: float, a: list[float], b: list[float], fraction: int, of_sum: bool = True, c_too: bool = True) -> float:
+def last_cut(
+    c: float, a: list[float], b: list[float], fraction: int, of_sum: bool = True, c_too: bool = True
+) -> float:
     """The rule with another last cut, or with C left whole."""
-    tops = [exponent(x) + exponent(y) for x, y in zip(a, b, strict=True) if x * y != 0] + [exponent(c) for _ in range(c != 0)]
+    tops = [exponent(x) + exponent(y) for x, y in zip(a, b, strict=True) if x * y != 0] + [
+        exponent(c) for _ in range(c != 0)
+    ]
     if not tops:
         return 0.0
     total = cut(c, max(tops) - 25) if c_too else c
@@ -92,7 +101,11 @@ RIGHT: dict[str, list[Any]] = {
     "12.4": [(16777218, 16777216), (2.0**24 + 2, 2.0**24)],
     "12.5": [
         ([1, -1, 2**-10, 2**-12], [1, 1, 2**-10, 2**-13], 0),
-        [np.array([128, -1.0]), np.array([256, 1 + 2**-10]), np.float32(0)],  # crosses a power of two downward
+        [
+            np.array([128, -1.0]),
+            np.array([256, 1 + 2**-10]),
+            np.float32(0),
+        ],  # crosses a power of two downward
         ([1, 2**-12, 0, 0, 0, 0, 0, 1], [-1, 2**-13, 0, 0, 0, 0, 0, 2**-9], 1.0),  # C cancels
     ],
     "12.6": [32768, 2**15, np.float16(32768), "0x8000"],

@@ -8,7 +8,7 @@ import numpy as np
 
 import ptxlab
 from docs import runs
-from ptxlab.lessons import machine_code
+from ptxlab.course import machine_code
 
 U4 = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.u4.u4.s32")
 U8 = ptxlab.instruction("mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32")
@@ -30,7 +30,9 @@ def added(a: Any, b: Any, c: Any) -> Any:
 
 def by_matrices(a: Any, b: Any, c: Any) -> Any:
     """Without the 8-bit instruction: signed numbers are fine, too."""
-    return U4.d.pack(U4.a.unpack(a).astype(int) @ U4.b.unpack(b).astype(int) + U4.c.unpack(c)).astype(np.int64)
+    return U4.d.pack(U4.a.unpack(a).astype(int) @ U4.b.unpack(b).astype(int) + U4.c.unpack(c)).astype(
+        np.int64
+    )
 
 
 def _zero(c: Any) -> Any:
@@ -68,7 +70,13 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         (2, "within C"),
         (99, "D, A, B, C"),
     ],
-    "13.2": [(2, "one direction"), (1, "m16, n8, k8"), (8, "all three"), (16, "single matrices"), (3, "boxes")],
+    "13.2": [
+        (2, "one direction"),
+        (1, "m16, n8, k8"),
+        (8, "all three"),
+        (16, "single matrices"),
+        (3, "boxes"),
+    ],
     "13.3": [
         ([9, 11, 13, 15], "others"),
         ([8, 9, 10, 11], "middle"),
@@ -81,10 +89,23 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
     "13.4": [
         (lambda a, b, c: U8.emulate(a & M, b & M, c), "low halves alone"),
         (lambda a, b, c: U8.emulate(a >> 4 & M, b >> 4 & M, c), "high halves alone"),
-        (lambda a, b, c: U8.emulate(a & M, b & M, _zero(c)) + U8.emulate(a >> 4 & M, b >> 4 & M, _zero(c)), "C is not"),
+        (
+            lambda a, b, c: U8.emulate(a & M, b & M, _zero(c)) + U8.emulate(a >> 4 & M, b >> 4 & M, _zero(c)),
+            "C is not",
+        ),
         (lambda a, b, c: U8.emulate(a & M, b & M, c) + U8.emulate(a >> 4 & M, b >> 4 & M, c), "twice"),
-        (lambda a, b, c: U8.emulate(a & M, b & M, c) + U8.emulate(a & 0xF0F0F0F0, b & 0xF0F0F0F0, _zero(c)), "shifted down"),
-        (lambda a, b, c: U8.emulate(a & M, b & M, c) + U8.emulate(a & 0xF0F0F0F0 >> 4, b & 0xF0F0F0F0 >> 4, _zero(c)), "shifts the mask"),
+        (
+            lambda a, b, c: (
+                U8.emulate(a & M, b & M, c) + U8.emulate(a & 0xF0F0F0F0, b & 0xF0F0F0F0, _zero(c))
+            ),
+            "shifted down",
+        ),
+        (
+            lambda a, b, c: (
+                U8.emulate(a & M, b & M, c) + U8.emulate(a & 0xF0F0F0F0 >> 4, b & 0xF0F0F0F0 >> 4, _zero(c))
+            ),
+            "shifts the mask",
+        ),
         (lambda a, b, c: U8.emulate(a & M, b & M, c) + U8.emulate(a >> 4, b >> 4, _zero(c)), "Mask again"),
         (lambda a, b, c: U8.emulate(a, b, c), "as they are"),
         (lambda a, b, c: c, "Split A and B alike"),

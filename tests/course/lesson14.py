@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import ptxlab
-from ptxlab.lessons.real_gpu import COL, ROW, Machine, mystery
+from ptxlab.course.real_gpu import COL, ROW, Machine, mystery
 
 INS = ptxlab.instruction("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32")
 ZERO = np.zeros((32, 4), dtype=np.uint32)
@@ -70,7 +70,10 @@ SOLUTIONS: dict[str, str] = {
 RIGHT: dict[str, list[Any]] = {
     "14.1": [9, "%9", np.int32(9)],
     "14.2": [250, 250.0, "250"],
-    "14.3": [_bits, lambda x, y: sum(p.tobytes() != q.tobytes() for p, q in zip(x.ravel(), y.ravel(), strict=True))],
+    "14.3": [
+        _bits,
+        lambda x, y: sum(p.tobytes() != q.tobytes() for p, q in zip(x.ravel(), y.ravel(), strict=True)),
+    ],
     "14.4": [
         lambda k: [k % 8, k // 8, 1, 0, 0, 0, 0, 0],
         lambda k: (np.array([k + 1] * 8) >> np.arange(8)) & 1,

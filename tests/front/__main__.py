@@ -22,7 +22,18 @@ def installed(folder: Path) -> bool:
         print("front: not checked, npm is not installed")
         return False
     folder.mkdir(parents=True, exist_ok=True)
-    command = [npm, "install", "--prefix", str(folder), "--no-save", "--no-package-lock", "--no-audit", "--no-fund", "--silent", *TOOLS]
+    command = [
+        npm,
+        "install",
+        "--prefix",
+        str(folder),
+        "--no-save",
+        "--no-package-lock",
+        "--no-audit",
+        "--no-fund",
+        "--silent",
+        *TOOLS,
+    ]
     try:
         subprocess.run(command, check=True, timeout=120)
     except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
@@ -38,7 +49,11 @@ def main() -> int:
     tools = folder / "node_modules" / ".bin"
     shutil.copy(HERE / "eslint.config.mjs", folder)  # it imports what stands there
     types = subprocess.run([tools / "tsc", "-p", HERE / "tsconfig.json"], check=False).returncode
-    lint = subprocess.run([tools / "eslint", "-c", folder / "eslint.config.mjs", *sorted(FRONT.glob("*.js"))], cwd=ROOT, check=False).returncode
+    lint = subprocess.run(
+        [tools / "eslint", "-c", folder / "eslint.config.mjs", *sorted(FRONT.glob("*.js"))],
+        cwd=ROOT,
+        check=False,
+    ).returncode
     print("front: types and lint hold" if not types and not lint else "front: see above")
     return int(bool(types or lint))
 

@@ -1,7 +1,7 @@
 """Results of a real H200, and the inputs they belong to: the emulator is held to them where there is no GPU.
 
 `digests.json` has, for every form that sm_90a has, a digest of all result registers of every category of inputs, and under "extra" those
-of the corners; `samples.npz` has the first few results in full, so that a difference can be looked at. Inputs come from `ptxlab.inputs` by their seed.
+of the corners; `samples.npz` has the first few results in full, so that a difference can be looked at. Inputs come from `ptxlab.verify.inputs` by their seed.
 Recorded by ``python -m tests.golden.record`` on the GPU.
 """
 
@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from ptxlab import Instruction, inputs
-from ptxlab.catalog import products
+from ptxlab import Instruction
+from ptxlab.instruction import mma_instructions
+from ptxlab.verify import inputs
 
 FOLDER = Path(__file__).parent
 SEED = 2026
@@ -35,7 +36,7 @@ def groups() -> dict[str, list[Instruction]]:
     """Forms of the sm_90a catalogue that share their inputs: wgmma's N from 16 on are columns of the widest one, which comes last;
     WMMA's layouts in memory make no difference in registers."""
     found: dict[str, list[Instruction]] = {}
-    for ins in products(target="sm_90a"):
+    for ins in mma_instructions(target="sm_90a"):
         key = ins.mnemonic
         if ins.lanes == 128 and ins.n > 8:
             key = key.replace(f"n{ins.n}k", "nNk")
@@ -79,7 +80,9 @@ def narrowed(given: inputs.Registers, widest: Instruction, ins: Instruction) -> 
 
 
 def digest(registers: np.ndarray[Any, Any]) -> str:
-    return hashlib.sha256(np.ascontiguousarray(registers, dtype=f"<u{registers.dtype.itemsize}").tobytes()).hexdigest()[:16]
+    return hashlib.sha256(
+        np.ascontiguousarray(registers, dtype=f"<u{registers.dtype.itemsize}").tobytes()
+    ).hexdigest()[:16]
 
 
 def load() -> tuple[dict[str, dict[str, list[str]]], Any]:

@@ -16,7 +16,9 @@ def entries(report: dict[str, Any]) -> dict[str, list[int]]:
     """Mnemonic -> [MMAs, seed] of one report; a difference or a failure ends it here."""
     found = {}
     for name, row in report.get("forms", report).items():
-        wrong = {key: row[key] for key in ("error", "differences", "differing", "emulate_differs") if row.get(key)}
+        wrong = {
+            key: row[key] for key in ("error", "differences", "differing", "emulate_differs") if row.get(key)
+        }
         if wrong:
             sys.exit(f"{name}: {wrong}")
         found[name] = [row["mmas"], row.get("seed", report.get("seed"))]
@@ -28,7 +30,10 @@ def main() -> None:
     for path in sys.argv[1:]:
         for name, entry in entries(json.loads(Path(path).read_text())).items():
             runs.setdefault(name, []).append(entry)
-    lines = [f"{json.dumps(name)}: {json.dumps(rows, separators=(',', ':'))}" for name, rows in sorted(runs.items())]
+    lines = [
+        f"{json.dumps(name)}: {json.dumps(rows, separators=(',', ':'))}"
+        for name, rows in sorted(runs.items())
+    ]
     FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n")
     counts = [sum(row[0] for row in rows) for rows in runs.values()]
     print(f"{len(runs)} forms, {sum(counts):,} MMAs, at least {min(counts):,} each")

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from ptxlab import Instruction, gpu, kernel
-from ptxlab.instruction import Modifiers
+from ptxlab import Instruction, gpu
+from ptxlab.gpu import codegen as kernel
+from ptxlab.isa.modifiers import Modifiers
 
 from . import FOLDER, SAMPLES, SEED, cases, digest, further, groups, load, narrowed, variants
 
@@ -26,7 +27,12 @@ def _compile(job: tuple[str, str]) -> None:
 def compile_all(chosen: Iterable[list[Instruction]]) -> None:
     """Fill the kernel cache for these groups, on all cores: the compiler takes most of the time of a first run."""
     target = gpu.device_target()
-    jobs = [(kernel.source(ins, Modifiers(selector=selector)), target) for group in chosen for form in group for _, ins, selector in variants(form)]
+    jobs = [
+        (kernel.source(ins, Modifiers(selector=selector)), target)
+        for group in chosen
+        for form in group
+        for _, ins, selector in variants(form)
+    ]
     with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
         list(pool.map(_compile, jobs, chunksize=8))
 
@@ -64,7 +70,9 @@ def main() -> None:
         if found:
             digests[ins.mnemonic]["extra"] = found
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER
-    lines = [f"{json.dumps(name)}: {json.dumps(rows, separators=(',', ':'))}" for name, rows in digests.items()]
+    lines = [
+        f"{json.dumps(name)}: {json.dumps(rows, separators=(',', ':'))}" for name, rows in digests.items()
+    ]
     (folder / "digests.json").write_text("{\n" + ",\n".join(lines) + "\n}\n")
     np.savez_compressed(folder / "samples.npz", **samples)
 

@@ -1,0 +1,1 @@
+"""Helpers that know nothing of PTX: progress bars, threads, files."""

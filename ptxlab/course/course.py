@@ -1,0 +1,184 @@
+"""The lessons, in the order in which they are taken: what each asks, what one can do afterwards, how long it takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .core import Exercise
+
+__all__ = ["LESSONS", "Lesson"]
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """One notebook of the course.
+
+    >>> from ptxlab import lessons
+    >>> lessons.LESSONS[0].file, len(lessons.LESSONS[0].exercises)
+    ('00-start-here', 4)
+    """
+
+    number: str
+    slug: str
+    question: str
+    goals: tuple[str, ...]  # "You will be able to ..."
+    minutes: int
+
+    @property
+    def file(self) -> str:
+        """Name of the notebook, without its ending."""
+        return f"{self.number}-{self.slug}" if self.number else self.slug
+
+    @property
+    def exercises(self) -> tuple[Exercise, ...]:
+        """Its exercises, in order."""
+        from . import EXERCISES
+
+        return tuple(
+            found for name, found in EXERCISES.items() if self.number and name.startswith(f"{self.number}.")
+        )
+
+    @property
+    def promise(self) -> str:
+        """What stands in the first cell of the notebook, in Markdown."""
+        return "\n".join(
+            [
+                f"**After this lesson you can** (about {self.minutes} minutes):",
+                "",
+                *(f"- {goal}" for goal in self.goals),
+            ]
+        )
+
+
+LESSONS: tuple[Lesson, ...] = (
+    Lesson(
+        "00", "start-here", "What does a tensor core do with your registers?",
+        (
+            "say what a lane, a register and a fragment are",
+            "find the lane that holds an element of D",
+            "read a register as the elements in it",
+        ), 20,
+    ),
+    Lesson(
+        "01", "fragments", "One instruction, 32 lanes: who holds what?",
+        (
+            "read any fragment layout in the PTX manual: formula, table and picture",
+            "find an element of A, B, C or D in lane, register and bits, for every dense shape",
+            "say how shape and element type decide the number of registers",
+        ), 40,
+    ),
+    Lesson(
+        "02", "element-types", "What number is 0x3C?",
+        (
+            "read and write s4, u4, b1, FP8, FP6, FP4, tf32, bf16 and f16 by hand",
+            "pack elements into a register in the right order",
+            "say which types stand in a larger container, and where the padding is",
+            "say what happens to bits that are read as another type",
+        ), 40,
+    ),
+    Lesson(
+        "03", "structured-sparsity", "How much of a matrix can you throw away?",
+        (
+            "tell 2:4, 1:2 and pair-wise 4:8 structure apart, and say which type wants which",
+            "prune and compress a row by hand",
+            "measure what pruning costs, and say what makes it cheaper",
+        ), 40,
+    ),
+    Lesson(
+        "04", "metadata-and-selector", "How do four bits say which half is missing?",
+        (
+            "encode and decode metadata nibbles for every structure",
+            "find the lane and the bits that hold a nibble, for every selector",
+            "say what happens to metadata that nobody reads",
+        ), 40,
+    ),
+    Lesson(
+        "05", "sparse-mma-m16n8k64-s4", "How can half of A be missing?",
+        (
+            "encode and decode 4:8 metadata by hand",
+            "say which lanes' metadata is read, and in which bits",
+            "tell stored from logical columns",
+        ), 35,
+    ),
+    Lesson(
+        "06", "sparse-mma-m16n8k16-tf32", "What is left of a float32 number in a tensor core?",
+        (
+            "say which bits of a register tf32 reads",
+            "encode 1:2 metadata by hand",
+            "find stored tf32 elements and their nibbles",
+        ), 35,
+    ),
+    Lesson(
+        "07", "other-sparse-shapes", "How much is left to learn of sparse mma?",
+        (
+            "carry what you know to every sparse mma shape",
+            "say how type and K decide structure, registers and selectors",
+            "write the map of every sparse fragment yourself",
+        ), 40,
+    ),
+    Lesson(
+        "08", "wmma-sub-byte", "How do you multiply with single bits?",
+        (
+            "count the elements of a sub-byte fragment",
+            "say which leading dimensions are legal",
+            "compute a product of ±1 from one XOR and a count",
+            "read the C++ interface and the PTX behind it, and say which other shapes WMMA has",
+        ), 40,
+    ),
+    Lesson(
+        "09", "wgmma", "What if 128 threads act as one?",
+        (
+            "find an element of D in a warpgroup",
+            "write a shared-memory descriptor by hand",
+            "say what is asynchronous, and what must be waited for",
+        ), 40,
+    ),
+    Lesson(
+        "10", "sparse-wgmma-m64nNk64", "What does a warpgroup do with half of A?",
+        (
+            "find stored elements of sparse A and their metadata in a warpgroup",
+            "say how N decides the registers of D, and K who brings the metadata",
+            "compute the address of an element in a tile",
+        ), 35,
+    ),
+    Lesson(
+        "11", "block-scaling", "Sixteen values share one byte: where is it?",
+        (
+            "quantise a block by hand: largest size, factor, round",
+            "find the lane and byte that hold a scale factor",
+            "say what a scale factor does to the product",
+        ), 40,
+    ),
+    Lesson(
+        "12", "numerics", "Why is your GPU's sum not NumPy's?",
+        (
+            "predict a tensor core's rounding from its trace",
+            "make an input on which two chips differ",
+            "say what is exact, what is cut and what is rounded",
+        ), 40,
+    ),
+    Lesson(
+        "13", "what-the-chip-runs", "Which instruction does the chip really run?",
+        (
+            "read the machine code behind a PTX instruction",
+            "tell native, split and emulated forms apart",
+            "say what a cubin is, what a target is, and what the letters a and f at its end mean",
+        ), 40,
+    ),
+    Lesson(
+        "14", "on-a-real-gpu", "Do you believe the emulator?",
+        (
+            "compile and launch a tensor-core kernel from Python",
+            "compare emulator and GPU bit for bit",
+            "find a fragment layout yourself by one-hot probes",
+        ), 40,
+    ),
+    Lesson(
+        "", "atlas", "Every instruction, browsable",
+        (
+            "find any matrix instruction, its layout and its legality in seconds",
+        ), 15,
+    ),
+)  # fmt: skip

@@ -1,0 +1,401 @@
+"""Exercises of lesson 02: element types, their bits, containers and packing."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from ..instruction import mma_instruction
+from ..isa.dtypes import DType, dtype
+from .core import ask, exercise, judge, reals, whole, whole_set
+
+S4 = mma_instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
+PADDED = mma_instruction("mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e2m1.e2m1.f32")
+REGISTER = 0x80F73C91
+NUMBER = -20
+ADDED = 49
+FOUR = (1, -1.5, 6, 0.5)
+
+
+@exercise(
+    "02.1",
+    f"A register of A holds `0x{REGISTER:08X}`, and the instruction says `s4`. **Which eight numbers are they?** First element first.",
+    "numbers = ...  # eight numbers",
+)
+def read_s4(answer: Any) -> tuple[bool, str]:
+    found = whole(answer, 8, "eight numbers, first element first")
+    codes = S4.a.split(np.full((S4.lanes, S4.a.registers), REGISTER, dtype=np.uint32))[0, :8]
+    values = tuple(dtype("s4").decode(codes).tolist())
+    unsigned = tuple(codes.tolist())
+    sign_and_size = tuple(int(code & 7) * (-1 if code > 7 else 1) for code in codes)
+    bytewise = tuple(values[i ^ 1] for i in range(8))
+    return judge(
+        found == values,
+        "One hexadecimal digit is one element, read from the right; a digit from 8 on has the top bit set and stands for 16 less.",
+        (
+            found == values[::-1],
+            "All eight are right, but you began on the left. The first element sits in the lowest bits: the rightmost digit.",
+        ),
+        (
+            found in (unsigned, unsigned[::-1]),
+            "That is what `u4` would say. `s4` is signed: a code from 8 on stands for a negative number.",
+        ),
+        (
+            found in (sign_and_size, sign_and_size[::-1]),
+            "You took the top bit for a minus sign and the rest for the size, as floats do. Integers are in two's complement: subtract 16 instead.",
+        ),
+        (
+            found == bytewise,
+            "Inside each byte the two elements are exchanged: the low four bits come first there, too.",
+        ),
+        (
+            any(not -8 <= number <= 7 for number in found),
+            "`s4` holds -8 to 7. A hexadecimal digit from 8 on is that digit minus 16.",
+        ),
+        otherwise="Take the hexadecimal digits from right to left, one for each element, and subtract 16 from those that are 8 or more.",
+    )
+
+
+@exercise(
+    "02.2",
+    f"`C[0][0]` is the largest `s32`, {dtype('s32').maximum}, and A and B are such that `(A B)[0][0]` is {ADDED}. "
+    "**What is `D[0][0]` without and with `.satfinite`?**",
+    "results = ...  # (without, with .satfinite)",
+)
+def overflow(answer: Any) -> tuple[bool, str]:
+    found = whole(answer, 2, "`(without, with .satfinite)`")
+    s32 = dtype("s32")
+    wrapped = int(s32.decode((s32.maximum + ADDED) & 0xFFFFFFFF))
+    expected = (wrapped, s32.maximum)
+    return judge(
+        found == expected,
+        "Without it the 32 bits wrap round, as integers do on every processor; `.satfinite` stops at the largest value.",
+        (
+            found == expected[::-1],
+            "The other way round: `.satfinite` is the one that stops at the end of the range.",
+        ),
+        (
+            found[0] == s32.maximum + ADDED,
+            "The true sum does not fit into 32 bits. What do the lowest 32 bits of it mean as a signed number?",
+        ),
+        (
+            found[0] == s32.minimum,
+            f"The smallest value is where one step leads from the largest. Here {ADDED} are added.",
+        ),
+        (
+            abs(found[0] - wrapped) == 1,
+            f"Off by one: the step from the largest to the smallest value is one step of the {ADDED}.",
+        ),
+        (found[0] == wrapped, "The first is right. `.satfinite` clamps the result to the range of `s32`."),
+        (
+            found[1] == s32.maximum,
+            "The second is right. Without the clamp the sum goes round: one above the largest is the smallest.",
+        ),
+        otherwise="Without `.satfinite` only the lowest 32 bits of the sum are kept; with it the sum is clamped to the range of `s32`.",
+    )
+
+
+@exercise(
+    "02.3",
+    f"**Encode {NUMBER} as `e4m3` by hand:** one sign bit, four exponent bits with bias 7, three fraction bits. "
+    "Begin with 20 = 1.25 · 2^4. Give the byte, as `0b........` or `0x..`.",
+    "code = ...",
+)
+def encode_e4m3(answer: Any) -> tuple[bool, str]:
+    (found,) = whole(answer, 1, "a byte, `0b........` or `0x..`")
+    e4m3 = dtype("e4m3")
+    expected = int(e4m3.encode([NUMBER])[0])
+    exponent, fraction = expected >> 3 & 15, expected & 7
+    return judge(
+        found == expected,
+        f"Sign 1; exponent 4 + {e4m3.bias} = {exponent} = {exponent:04b}; 1.25 is 1 + 2/8, and of that only the 2 is written: {fraction:03b}.",
+        (found == expected & 0x7F, "Size and exponent are right, but that is +20: the sign is the top bit."),
+        (found == NUMBER, "That is the number itself; asked for is the byte that stands for it."),
+        (
+            found == int(dtype("e5m2").encode([NUMBER])[0]),
+            "That is the byte for `e5m2`, which has five exponent bits. `e4m3` has four, with bias 7.",
+        ),
+        (
+            found == NUMBER & 0xFF,
+            "That is -20 as `s8`, in two's complement. A float has a sign bit, and the rest is the size.",
+        ),
+        (
+            found == 0x100 - (expected & 0x7F),
+            "A negative float is not the complement of the positive one: only the sign bit is set.",
+        ),
+        (
+            found == (0x80 | 4 << 3 | fraction),
+            "The exponent field holds the exponent *plus the bias*, so that small numbers have exponents, too.",
+        ),
+        (
+            found & 0x87 == expected & 0x87,
+            "Sign and fraction are right. The exponent field is 4 plus the bias; the bias of `e4m3` is 7.",
+        ),
+        (
+            found & 0xF8 == expected & 0xF8,
+            "Sign and exponent are right. Of 1.25 the leading 1 is not written; the rest counts eighths.",
+        ),
+        otherwise="Write the three fields one after the other: sign (1 bit), exponent plus 7 (4 bits), eighths behind the leading 1 (3 bits).",
+    )
+
+
+@exercise(
+    "02.4",
+    "In the picture of `e4m3` one cell is grey: it is NaN, *not a number*. **Which bytes are NaN?** "
+    "Give all of them; the picture shows only one of the two signs.",
+    "codes = ...  # a list of bytes",
+)
+def nan_codes(answer: Any) -> tuple[bool, str]:
+    found = whole_set(answer, "a list of bytes, `[0x.., ...]`")
+    e4m3 = dtype("e4m3")
+    expected = frozenset(np.flatnonzero(np.isnan(e4m3.decode(np.arange(256)))).tolist())
+    top = frozenset(code for code in range(256) if code >> 3 & 15 == 15)
+    other = dtype("e5m2").decode(np.arange(256))
+    return judge(
+        found == expected,
+        "All exponent and all fraction bits are set, with either sign. The other codes of the top exponent are numbers, up to 448: "
+        "that is why e4m3 has no infinity.",
+        (
+            found == top,
+            "In IEEE types the whole row of the top exponent is infinity and NaN. Look at the picture: `e4m3` uses that row for numbers, all but one cell.",
+        ),
+        (
+            found < top and bool(found) and all(code & 7 == 0 for code in found),
+            "Those would be the infinities of an IEEE type. In `e4m3` they are numbers.",
+        ),
+        (
+            found == frozenset(np.flatnonzero(np.isnan(other)).tolist()),
+            "Those are the NaN codes of `e5m2`. Find the grey cell in the picture of `e4m3`.",
+        ),
+        (
+            bool(found) and found < expected,
+            "That one is NaN. But there is a second: what may the sign bit be?",
+        ),
+        (
+            any(not 0 <= code < 256 for code in found),
+            "A code of `e4m3` has eight bits: two hexadecimal digits behind the `0x`, and no minus.",
+        ),
+        (
+            bool(found & expected),
+            "There are numbers among them. Only one cell of the picture is grey, and there are two signs.",
+        ),
+        otherwise="The grey cell is in the row of the largest exponent. Write its exponent and its fraction in binary, and put a sign before them.",
+    )
+
+
+@exercise(
+    "02.5",
+    "**Which numbers are the codes `0b0000` to `0b0111` of `e2m1`?** One sign bit, which is 0 here, two exponent bits, one fraction bit. The bias is 1.",
+    "values = ...  # eight numbers",
+)
+def e2m1(answer: Any) -> tuple[bool, str]:
+    form = "eight numbers, code `0b0000` first"
+    try:
+        endless = not np.isfinite(np.asarray(answer, dtype=float)).all() and np.size(answer) == 8
+    except (TypeError, ValueError):
+        endless = False
+    if endless:
+        return (
+            False,
+            "In `e2m1` every code is a number: there is no infinity and no NaN. Use the two formulas for all eight.",
+        )
+    found = reals(answer, form, 8)
+    expected = tuple(dtype("e2m1").decode(np.arange(8)).tolist())
+    wrong = [code for code in range(8) if found[code] != expected[code]]
+    where = f"`0b{wrong[0]:04b}`" if wrong else ""
+    steps = {after - before for before, after in pairwise(found)}
+    return judge(
+        not wrong,
+        "That is all that e2m1 has, with the same eight below zero. The steps grow: halves up to 2, then ones, then a two.",
+        (
+            found == tuple(range(8)),
+            "You took the code for the number. Split it: two exponent bits, one fraction bit.",
+        ),
+        (
+            found[2:] == expected[2:],
+            "The last six are right. The first two have exponent field 0: no hidden one there, and the power of two is that of exponent field 1.",
+        ),
+        (
+            len(steps) == 1,
+            "Your steps are all alike, as with integers. In a float each exponent doubles the step.",
+        ),
+        (
+            found == tuple(2 * number for number in expected),
+            "All are twice too large. Did you subtract the bias?",
+        ),
+        (
+            found == tuple(number / 2 for number in expected),
+            "All are half of what they should be. The bias is 1, not 2.",
+        ),
+        (
+            all(found[code] == expected[code] for code in range(2, 8, 2)),
+            "Those with fraction 1 go wrong among the last six. There is one fraction bit: what does it count, as three count eighths?",
+        ),
+        otherwise=f"{where} is the first that is wrong. Which exponent field has it, which fraction, and which of the two formulas is for it?",
+    )
+
+
+@exercise(
+    "02.6",
+    f"**Write the register that holds {', '.join(map(str, FOUR))} as `e2m1` for `kind::f8f6f4`** (first element first), as `0x........`. "
+    "Padding bits are 0.",
+    "register = ...",
+)
+def padded(answer: Any) -> tuple[bool, str]:
+    (found,) = whole(answer, 1, "one 32-bit number, `0x........`")
+    codes = [int(code) for code in dtype("e2m1").encode(FOUR)]
+    width, padding = PADDED.a.width, PADDED.a.padding
+
+    def laid(step: int, below: int, order: int = 1) -> int:
+        return sum(code << step * i + below for i, code in enumerate(codes[::order]))
+
+    expected = int(PADDED.a.join(np.array(codes, dtype=np.uint8))[0])
+    return judge(
+        found == expected,
+        "Each code is moved up by two: two bits of padding below it, two above. The first element is the lowest byte.",
+        (
+            found == laid(width, 0),
+            "One byte for each element, good. But an `e2m1` does not sit at the bottom of its byte: see the figure.",
+        ),
+        (
+            found == laid(width, 2 * padding),
+            "One byte for each element, good. But an `e2m1` does not sit at the top of its byte: see the figure.",
+        ),
+        (
+            found in (laid(4, 0), laid(4, 0, -1)),
+            "That is how `kind::mxf4` packs them, without padding. Here every element has a byte of its own.",
+        ),
+        (
+            found == laid(width, padding, -1),
+            "The bytes are right, but their order is not: the first element takes the lowest byte.",
+        ),
+        (
+            found == expected & ~(0b1000 << width + padding),
+            "The minus of the second number is missing: its sign is the top one of its *four* bits.",
+        ),
+        (
+            found == expected & ~(0b1000 << width + padding) | 0x80 << width,
+            "The sign belongs to the four bits of the element, not to the top of the byte: up there is padding.",
+        ),
+        (found > 0xFFFFFFFF, "A register has 32 bits: eight hexadecimal digits."),
+        (
+            len(missed := [i for i in range(4) if found >> width * i & 0xFF != codes[i] << padding]) < 3
+            and found & 0xC3C3C3C3 == 0,
+            f"Places and order are right, but look up {' and '.join(str(FOUR[i]) for i in missed)} in the table of `e2m1` again.",
+        ),
+        otherwise="Encode each number as four bits (the table of `e2m1` is above), put two zeros before and two behind, "
+        "and write the bytes from right to left.",
+    )
+
+
+@exercise(
+    "02.7",
+    "A kernel writes the number 1 as `f16`, which is `0x3C00`, but the instruction says `bf16`. **Which number does the tensor core see?** "
+    "(You may write it as `2**-3`.)",
+    "seen = ...",
+)
+def mistaken(answer: Any) -> tuple[bool, str]:
+    (found,) = reals(answer, "one number, for example `2**-3`", 1)
+    bf16, f16 = dtype("bf16"), dtype("f16")
+    (code,) = f16.encode([1.0])
+    expected = float(bf16.decode(code))
+    field = int(code) >> bf16.fraction_bits
+    return judge(
+        found == expected,
+        f"As bf16 the eight bits behind the sign are the exponent: {field}, less the bias {bf16.bias}. No error, no NaN: "
+        "just a number that is 128 times too small.",
+        (found == 1, "The bits stay, but `bf16` cuts them elsewhere: eight exponent bits instead of five."),
+        (
+            found == float(f16.decode(bf16.encode([1.0])[0])),
+            "That is the opposite mistake: the 1 of `bf16`, read as `f16`. Here the bits are `0x3C00`, and they are read as `bf16`.",
+        ),
+        (found == field - bf16.bias, "That is the exponent. Which power of two is it?"),
+        (
+            found == field or found == 2.0**field,
+            "The exponent field is right; the bias has still to be subtracted.",
+        ),
+        (
+            found == 2.0 ** (field - f16.bias),
+            "The exponent field is right, but you subtracted the bias of `f16`. Eight exponent bits have another one.",
+        ),
+        (
+            found == 2.0 ** -(field - bf16.bias),
+            "The size of the exponent is right, its sign is not: is the field above or below the bias?",
+        ),
+        otherwise="Write 0x3C00 as 16 bits: one sign, then *eight* exponent bits, then seven fraction bits. What is the exponent less the bias 127?",
+    )
+
+
+#: Types whose finite codes a decoder of sign, exponent and fraction must get right, and every how many-th code of them is asked.
+_ASKED = (("e2m1", 1), ("e2m3", 1), ("e3m2", 1), ("e4m3", 1), ("e5m2", 1), ("f16", 97), ("bf16", 97))
+
+
+def _decoded(function: Any, code: int, kind: DType) -> float:
+    form, fields = "`value(code, e, m)` gives a number", (kind.exponent_bits, kind.fraction_bits)
+    found = ask(
+        function, code, *fields, form=form, about=f"called with ({code:#x}, {fields[0]}, {fields[1]})"
+    )
+    return reals(found, form, 1)[0]
+
+
+@exercise(
+    "02.8",
+    "**Write one decoder for all of them:** `value(code, e, m)` gives the number that a code with one sign bit, "
+    "`e` exponent bits and `m` fraction bits stands for. "
+    "The bias is `2**(e - 1) - 1`. You need not care about infinity and NaN. It is tried with e2m1, e2m3, e3m2, e4m3, e5m2, f16 and bf16.",
+    "def value(code, e, m):\n    return ...",
+)
+def decoder(answer: Any) -> tuple[bool, str]:
+    for name, step in _ASKED:
+        kind = dtype(name)
+        codes = np.arange(0, 1 << kind.bits, step)
+        finite = np.isfinite(kind.decode(codes))
+        for code, expected in zip(codes[finite].tolist(), kind.decode(codes[finite]).tolist(), strict=True):
+            found = _decoded(answer, code, kind)
+            if found == expected:
+                continue
+            where = f"`value({code:#x}, {kind.exponent_bits}, {kind.fraction_bits})`, a code of {name},"
+            exponent, fraction = (
+                code >> kind.fraction_bits & ((1 << kind.exponent_bits) - 1),
+                code & ((1 << kind.fraction_bits) - 1),
+            )
+            return judge(
+                False,
+                "",
+                (found == -expected, f"{where} has the wrong sign. The sign is bit e + m, counted from 0."),
+                (
+                    exponent == 0
+                    and found
+                    == 2.0**-kind.bias
+                    * (1 + fraction / 2**kind.fraction_bits)
+                    * (1 if expected >= 0 else -1),
+                    f"{where} goes wrong: its exponent field is 0, so there is no hidden one.",
+                ),
+                (
+                    exponent == 0 and abs(found) == abs(expected) / 2,
+                    f"{where} is half of what it should be: exponent 0 is on the scale of exponent 1, so that the steps go on evenly.",
+                ),
+                (
+                    expected != 0 and found / expected in (2.0, 0.5),
+                    f"{where} is wrong by a factor of two: look at the bias. It is one less than a power of two.",
+                ),
+                (
+                    expected != 0
+                    and exponent > 0
+                    and abs(found) < abs(expected)
+                    and found == abs(found)
+                    and fraction == 0,
+                    f"{where} is too small. Did you add the hidden one?",
+                ),
+                (
+                    fraction != 0,
+                    f"{where} goes wrong, and it has a fraction: that counts in steps of 1 / 2**m.",
+                ),
+                otherwise=f"{where} goes wrong. Cut it: fraction = the low m bits, exponent = the e bits above, sign = the bit above those.",
+            )
+    return (
+        True,
+        "One rule reads them all; the types differ in e, in m, and in what they do with the largest exponent. tf32 is the same with e = 8, m = 10.",
+    )

@@ -1,0 +1,358 @@
+"""Exercises of lesson 01: how to read a fragment layout; dense mma.m16n8k64 in depth, then every other dense shape."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..instruction import mma_instruction
+from ..isa.operand import Operand, Place
+from .core import ask, exercise, function_table, judge, whole, whole_set
+
+INS = mma_instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
+FP8 = mma_instruction("mma.sync.aligned.m16n8k32.row.col.f16.e4m3.e4m3.f16")
+HALF = mma_instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+BITS = mma_instruction("mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc")
+QUADS = mma_instruction("mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32")
+ROW, COL = 9, 37
+LANE, ELEMENT = 25, 6  # of the accumulator of QUADS
+
+
+def _place(operand: Operand, row: int, col: int) -> Place:
+    return operand.where(row, col)[0]
+
+
+def _places(answer: Any, operand: Operand, form: str) -> NDArray[np.int64]:
+    """(row, column) that a reader's function gives for every lane and element of an operand: [lanes, elements, 2]."""
+    table = operand.coords() * 0
+    for lane, i in np.ndindex(table.shape[:2]):
+        table[lane, i] = whole(ask(answer, lane, i, form=form), 2, form)
+    return table
+
+
+@exercise(
+    "01.1",
+    f"**Which lane holds `A[{ROW}][{COL}]`, and which of its 32 elements a0 ... a31 is it?** The picture names the run; you find the place in it.",
+    "place = ...  # (lane, element)",
+)
+def where_a(answer: Any) -> tuple[bool, str]:
+    found = whole(answer, 2, "`(lane, element)`")
+    right = _place(INS.a, ROW, COL)
+    lane, element = right.lane, right.element
+    return judge(
+        found == (lane, element),
+        f"Row {ROW} is groupID 1 plus 8, column {COL} is 32 + 5: both halves are the upper ones, so the element is 16 + 8 + 5.",
+        (
+            found == (lane, _place(INS.a, ROW - 8, COL).element),
+            "The lane is right, and so is the column. But your element lies eight rows higher.",
+        ),
+        (
+            found == (lane, _place(INS.a, ROW, COL - 32).element),
+            "The lane and the row are right. But your element lies in columns 0 to 31; a lane holds columns of both halves.",
+        ),
+        (
+            found == (lane, _place(INS.a, ROW - 8, COL - 32).element),
+            "The lane is right. But your element is eight rows too high and 32 columns too far left.",
+        ),
+        (
+            found[0] == lane,
+            "The lane is right. Build the element from three digits: the column within a run of eight, upper or lower rows, left or right columns.",
+        ),
+        (
+            found[0] >= 32,
+            "There are 32 lanes, 0 to 31: groupID goes from 0 to 7, so rows 8 to 15 have the lanes of rows 0 to 7.",
+        ),
+        (
+            found[0] in ((ROW % 8) * 4 + 1, (ROW % 8) * 4 + COL // 8),
+            "groupID is right. For threadID_in_group, take 32 away from the column first, then count runs of eight.",
+        ),
+        otherwise="Begin with groupID = row % 8: lanes 4 * groupID to 4 * groupID + 3 share the row. Which of the four has the column?",
+    )
+
+
+@exercise(
+    "01.2",
+    f"**In which register of that lane is `A[{ROW}][{COL}]`, and in which bits?** Registers count from 0, bit 0 is the lowest.",
+    "bits = ...  # (register, lowest bit, highest bit)",
+)
+def bits_a(answer: Any) -> tuple[bool, str]:
+    found = whole(answer, 3, "`(register, lowest bit, highest bit)`")
+    right = _place(INS.a, ROW, COL)
+    expected = (right.register, right.low, right.high)
+    upside = (right.register, 31 - right.high, 31 - right.low)
+    return judge(
+        found == expected,
+        f"a{right.element} is element {right.element % 8} of register {right.register}, and every element before it takes four bits.",
+        (
+            found in (upside, (upside[0], upside[2], upside[1])),
+            'You counted elements from the top of the register. The ISA lists elements "low to high": the first sits in the lowest bits.',
+        ),
+        (found == (expected[0], expected[2], expected[1]), "Right bits, but give the lowest first."),
+        (
+            found == (expected[0], right.low, right.low + 4),
+            "Almost: four bits from the lowest one on; the highest of them belongs to the element, the one after it does not.",
+        ),
+        (
+            found[1:] == expected[1:],
+            "The bits are right. Eight elements fill a register; which register comes to the element's number?",
+        ),
+        (
+            found[0] == expected[0],
+            "The register is right. Within it, how many elements come before this one, at four bits each?",
+        ),
+        (found[0] >= INS.a.registers, f"A lane has registers 0 to {INS.a.registers - 1} for A."),
+        otherwise="Divide the element's number by the eight elements of a register: the quotient is the register, the remainder the place in it.",
+    )
+
+
+@exercise(
+    "01.3",
+    "Now the third way, the formula. Follow one lane through the picture: a0 to a7 are in the upper half, a8 to a15 eight rows lower, a16 to a23 ...? "
+    "**Write the row formula of A:** for `lane` 0 to 31 and element number `i` 0 to 31, the row of a_i.",
+    "def row_of(lane, i):\n    return ...",
+)
+def row_of(answer: Any) -> tuple[bool, str]:
+    found = function_table(answer, INS.lanes, 32, form="`row_of(lane, i)` gives a row")
+    expected = INS.a.coords()[..., 0]
+    lanes, elements = np.indices(expected.shape)
+    wrong = np.argwhere(found != expected)
+    where = f"lane {wrong[0][0]}, a{wrong[0][1]}" if len(wrong) else ""
+    return judge(
+        not len(wrong),
+        "Right for all 1,024 elements. Bit 3 of i alone decides the half: `lane // 4 + 8 * (i // 8 % 2)` says the same as the ISA's condition.",
+        (
+            bool((found == lanes // 4).all()),
+            f"groupID is right, but every lane holds rows of both halves; the first wrong one is {where}.",
+        ),
+        (
+            bool((found == lanes // 4 + 8 * (elements >= 8)).all()),
+            f"Right for a0 to a15. But the lower half does not go on for ever: look at {where}.",
+        ),
+        (
+            bool((found == lanes // 4 + 8 * (elements >= 16)).all()),
+            f"You changed rows halfway through the elements. That is where the *columns* jump; the rows change more often. First wrong: {where}.",
+        ),
+        (
+            bool((found[:, 8:16] == expected[:, 0:8]).all() and (found[:, 0:8] == expected[:, 8:16]).all()),
+            "Upper and lower half are exchanged.",
+        ),
+        (
+            bool((found // 8 == expected // 8).all()),
+            f"The halves are right; groupID is not. How many lanes share a row? First wrong: {where}.",
+        ),
+        otherwise=f"The first wrong one is {where}. groupID is `lane >> 2`; the elements go eight in the upper half, eight in the lower, and again.",
+    )
+
+
+@exercise(
+    "01.4",
+    "Lane 6 has two registers of B. **Which rows of B are in its register 1?** Give all eight.",
+    "rows = ...  # a list of eight row numbers",
+)
+def rows_b(answer: Any) -> tuple[bool, str]:
+    found = whole_set(answer, "a list of row numbers")
+    expected = frozenset(row for _, row, _ in INS.b.holds(6, 1))
+    column = next(col for _, _, col in INS.b.holds(6, 1))
+    return judge(
+        found == expected,
+        f"threadID_in_group is 6 % 4 = 2, so the run begins at 2 * 8, and register 1 lies 32 rows lower. All are in column groupID = {column}.",
+        (
+            found == frozenset(row for _, row, _ in INS.b.holds(6, 0)),
+            "Those are the rows of register 0, in the first of the manual's two figures of B. Register 1 is in the other.",
+        ),
+        (
+            found == frozenset(range(6 * 8 % 64, 6 * 8 % 64 + 8)),
+            "The run does not begin at 8 times the lane: only threadID_in_group = lane % 4 moves down the rows, groupID moves along the columns.",
+        ),
+        (
+            len(found) != len(expected),
+            "A register of B holds eight elements, all of one column: eight different rows.",
+        ),
+        (
+            expected == frozenset(row + 1 for row in found)
+            or expected == frozenset(row - 1 for row in found),
+            "Off by one: rows count from 0.",
+        ),
+        otherwise="Take threadID_in_group = lane % 4, then the formula for b_i with i from 8 to 15.",
+    )
+
+
+@exercise(
+    "01.5",
+    "Another instruction: `mma.m16n8k32` with `.e4m3` in A and B (an 8-bit float) and `.f16` in C and D (16 bits). "
+    "**How many registers of A, of B and of C does a lane hold?** Count elements first, then bits.",
+    "registers = ...  # (of A, of B, of C)",
+)
+def registers(answer: Any) -> tuple[bool, str]:
+    found = whole(answer, 3, "`(of A, of B, of C)`")
+    operands = (FP8.a, FP8.b, FP8.c)
+    expected = tuple(each.registers for each in operands)
+    elements = tuple(each.registers * each.elements_per_register for each in operands)
+    wide, narrow = (*expected[:2], elements[2]), tuple(-(-each.registers // 2) for each in operands)
+    return judge(
+        found == expected,
+        f"A lane holds {elements[0]}, {elements[1]} and {elements[2]} elements; four 8-bit ones or two 16-bit ones share a register.",
+        (
+            found == elements,
+            "Those are the *elements* that a lane holds. How many of them share one register of 32 bits?",
+        ),
+        (
+            found == wide,
+            "A and B are right. You gave each element of C a register of its own, but here C has 16-bit elements.",
+        ),
+        (
+            found[:2] == narrow[:2],
+            "You packed eight elements into a register, as with `s4`. Here an element of A or B has 8 bits.",
+        ),
+        (found[:2] == expected[:2], "A and B are right. C is 16 x 8, and its elements have 16 bits."),
+        (
+            found == expected[::-1] or found == (expected[1], expected[0], expected[2]),
+            "Right numbers, other order: A first, then B, then C.",
+        ),
+        (
+            found in tuple(tuple(total // share for total in (512, 256, 128)) for share in (1, 4, 8)),
+            "That is for the whole matrix. Thirty-two lanes share it.",
+        ),
+        otherwise="For each matrix: rows times columns over 32 lanes gives the elements of a lane; times the bits of one, over 32, gives registers.",
+    )
+
+
+@exercise(
+    "01.6",
+    "From the picture alone, **write the function that gives row and column of a_i for A of `mma.m16n8k16` with `.f16`.** "
+    "`lane` goes from 0 to 31, `i` from 0 to 7.",
+    "def place(lane, i):\n    return ...  # (row, column)",
+)
+def place(answer: Any) -> tuple[bool, str]:
+    found = _places(answer, HALF.a, "`place(lane, i)` gives `(row, column)`")
+    expected = HALF.a.coords()
+    lanes, elements = np.indices(expected.shape[:2])
+    wrong = np.argwhere((found != expected).any(axis=-1))
+    where = f"lane {wrong[0][0]}, a{wrong[0][1]}" if len(wrong) else ""
+    rows, columns = (bool((found[..., axis] == expected[..., axis]).all()) for axis in (0, 1))
+    swapped = found[:, [0, 1, 4, 5, 2, 3, 6, 7]]
+    return judge(
+        not len(wrong),
+        "Right for all 256 elements. Two neighbours, then eight rows lower, then eight columns to the right: the way of `m16n8k64` with another run.",
+        (
+            bool((found == expected[..., ::-1]).all()),
+            "Both are right, in the wrong order: the row comes first.",
+        ),
+        (
+            bool((swapped == expected).all()),
+            f"You go right before you go down. In the picture, where is a2 of lane 0, and where is a4? First wrong: {where}.",
+        ),
+        (
+            rows and bool((found[..., 1] == lanes % 4 * 2 + elements % 2).all()),
+            f"The rows are right. But all your columns lie in the left half; the first wrong one is {where}.",
+        ),
+        (
+            rows and bool((found[..., 1] >= 16).any()),
+            "The rows are right, but a column of yours is beyond 15. Only one bit of i is the place in a run.",
+        ),
+        (
+            rows,
+            f"The rows are right. A run has two elements here, and lanes 0 to 3 stand side by side; the first wrong column is at {where}.",
+        ),
+        (
+            columns and bool((found[..., 0] == lanes // 4).all()),
+            f"The columns are right. But your rows stay in the upper half; the first wrong one is {where}.",
+        ),
+        (
+            columns,
+            f"The columns are right. The first wrong row is at {where}: which elements of a lane lie eight rows lower?",
+        ),
+        otherwise=f"The first wrong one is {where}. Follow one lane through the picture and write down row and column of a0 to a7.",
+    )
+
+
+@exercise(
+    "01.7",
+    "The formula above, as the manual prints it, has a mistake; the picture does not. **For which i does the formula give a wrong column?**",
+    "elements = ...  # all such i, e.g. range(10, 20)",
+)
+def misprint(answer: Any) -> tuple[bool, str]:
+    found = whole_set(answer, "all such i, as a range or a list")
+    lane, i = np.arange(32)[:, None], np.arange(128)
+    printed = lane % 4 * 32 + np.where(i < 64, i, (i & 0x1F) + 128)
+    expected = frozenset(np.flatnonzero((printed != BITS.a.coords()[..., 1]).any(axis=0)).tolist())
+    first, last = min(expected), max(expected)
+    return judge(
+        found == expected,
+        "In the rows below, i no longer begins at 0, and nothing takes the excess away: the second line has `& 0x1F` for that, the first lacks it. "
+        "Taken at its word, it leaves some elements of A to nobody and gives others to two lanes.",
+        (
+            not found,
+            "There are some. Put lane 0 and every i into the formula; a lane's run must begin again in each register.",
+        ),
+        (found < expected, "Those are wrong, but not they alone: take all elements of the register."),
+        (
+            found == frozenset(range(64)),
+            "Half of those are right: where i is itself the place in its register, nothing needs to be taken away.",
+        ),
+        (
+            min(found, default=0) > last,
+            "There the formula has its `& 0x1F`, and is right. The mistake is in the other line.",
+        ),
+        (
+            max(found, default=first) < first,
+            "In the first register i is the place in the register, so the formula is right there.",
+        ),
+        (
+            found > expected,
+            "All wrong ones are among those, but some of yours are right: try one against the picture.",
+        ),
+        (
+            bool(found & expected),
+            "Some of those are wrong indeed. Registers begin at a multiple of their number of elements; check both ends.",
+        ),
+        otherwise="Compare the two lines for the column: what does the second do with i that the first does not, and when does it matter?",
+    )
+
+
+@exercise(
+    "01.8",
+    f"A formula without a picture. **Lane {LANE} holds c{ELEMENT}: in which of the four products (count from 0), "
+    "and in which row and column of its 8 x 8 C?**",
+    "at = ...  # (product, row, column)",
+)
+def quads(answer: Any) -> tuple[bool, str]:
+    found = whole(answer, 3, "`(product, row, column)`")
+    stacked, col = (int(each) for each in QUADS.c.coords()[LANE, ELEMENT])
+    expected = product, row, col = stacked // QUADS.m, stacked % QUADS.m, col
+    return judge(
+        found == expected,
+        f"Lane {LANE} is in the high group, so four rows lower; the masks keep bits where they are, so each adds 1, 2 or 4 or nothing.",
+        (
+            found == (product, row - 4, col),
+            "Nearly: X is right, but lane and X are not all; what does the formula say from lane 16 on?",
+        ),
+        (
+            found == (product + 1, row, col),
+            "Right, but the manual counts its computations from 1; count from 0.",
+        ),
+        (
+            found == (LANE // 4, row, col),
+            "Row and column are right. That is groupID; here two groups of four lanes, 16 apart, work on one product.",
+        ),
+        (
+            found == (product, stacked, col),
+            "That is the row in the picture of all four, one below the other. Count rows within the product.",
+        ),
+        (found[1:] == (col, row), "Row and column are exchanged."),
+        (
+            found[1:] in ((row - 1, col), (row, 1), (row - 1, 1)),
+            "A mask such as `i & 0b10` gives 0 or 2, not 0 or 1: the bit stays where it is.",
+        ),
+        (
+            found[1:] == (row, col),
+            "Row and column are right. Which product do lanes 8 to 11 and 24 to 27 work on?",
+        ),
+        (
+            found[0] == product,
+            "The product is right. Write the lane and i in binary, then go through the masks one by one.",
+        ),
+        otherwise="Begin with the table of computations, then write lane and i in binary and go through the masks.",
+    )

@@ -1,0 +1,450 @@
+"""Exercises of lesson 13: what a chip runs for a PTX instruction, and the machine code that the lesson reads."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import PtxlabError, listing
+from ..gpu.sass import NAME, Sass, read
+from ..instruction import mma_instruction, mma_instructions
+from ..isa.targets import CHIPS, GENERATIONS
+from ..views.picture import Cell, Grid, Header, Picture
+from .core import Unanswered, Unreadable, exercise, judge, whole, whole_set
+
+S4 = mma_instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
+U4 = mma_instruction("mma.sync.aligned.m16n8k64.row.col.s32.u4.u4.s32")
+U8 = mma_instruction("mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32")
+WMMA = mma_instruction("wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32")
+LANE = 5
+LOW, HIGH = 0x0F0F0F0F, 0xF0F0F0F0  # the masks of Hopper's u4
+NAMED = ("sm_80", "sm_90", "sm_90a", "sm_100a", "sm_120a")
+
+#: Of docs/runs.txt, which has all forms: what CUDA 13.0's compiler makes of those that the lesson shows.
+RUNS = """\
+mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32
+  sm_80 sm_89 sm_90a sm_100a sm_120a: native: 1 HMMA.16816.F32
+
+mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32
+  sm_80 sm_89: native: 1 IMMA.16864.S4.S4
+  sm_90a sm_100a sm_120a: emulated: 2 IMMA.16832.S8.S8 | 90 LOP3 + 48 SHF + 36 IMAD + 4 IADD3
+
+mma.sync.aligned.m16n8k64.row.col.s32.u4.u4.s32
+  sm_80 sm_89: native: 1 IMMA.16864.U4.U4
+  sm_90a sm_100a sm_120a: emulated: 2 IMMA.16832.U8.U8 | 12 LOP3 + 6 SHF + 4 IADD3
+
+mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32
+  sm_89 sm_120a: native: 1 QMMA.16832.F32.E4M3.E4M3
+  sm_90a sm_100a: emulated: 2 HMMA.16816.F32 | 12 F2FP + 4 FADD
+
+wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32
+  sm_75: split: 4 HMMA.1688.F32
+  sm_80 sm_89 sm_90a sm_100a sm_120a: split: 2 HMMA.16816.F32
+
+mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32
+  sm_75: split: 1 HMMA.884.F32.F32.STEP0 + 1 HMMA.884.F32.F32.STEP1 + 1 HMMA.884.F32.F32.STEP2 + 1 HMMA.884.F32.F32.STEP3
+  sm_80 sm_89 sm_90a sm_100a sm_120a: emulated: | 32 FFMA + 24 HADD2 + 12 SHFL + 8 FADD + 5 IADD3 + 3 LOP3
+
+mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc
+  sm_80 sm_89 sm_90a: native: 1 BMMA.168256.AND.POPC
+  sm_100a sm_120a: emulated: 8 IMMA.16832.U8.U8 | 24 LOP3 + 24 MOVM + 18 SHF
+
+mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.xor.popc
+  sm_80 sm_89: native: 1 BMMA.168256.XOR.POPC
+  sm_90a: emulated: 2 BMMA.168256.AND.POPC | 6 LOP3 + 4 IADD3
+  sm_100a sm_120a: emulated: 8 IMMA.16832.U8.U8 | 30 LOP3 + 24 MOVM + 18 SHF + 4 IADD3
+
+mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64
+  sm_90a: native: 1 DMMA.16x8x16
+  sm_100a sm_120a: split: 8 DMMA.8x8x4
+
+mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32
+  sm_80 sm_89 sm_90a: native: 1 HMMA.SP.16832.F32
+  sm_100a sm_120a: emulated: 1 HMMA.SP.16832.F32 | 16 LOP3 + 9 SHF + 8 SEL + 6 IMAD + 6 SHFL + 4 PRMT
+
+wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e4m3
+  sm_90a: native: 1 QGMMA.64x8x32.F32.E4M3.E4M3
+
+mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0
+  sm_120a: native: 1 OMMA.SF.16864.F32.E2M1.E2M1.E8
+"""
+
+#: Of these the exercise hides the first word.
+JUDGED = (
+    ("mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc", "sm_90a"),
+    ("mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.xor.popc", "sm_90a"),
+    ("mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64", "sm_100a"),
+    ("mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32", "sm_100a"),
+    (
+        "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0",
+        "sm_120a",
+    ),
+)
+
+
+# -- what is kept -----------------------------------------------------------------------------------------------------
+
+
+def runs() -> dict[tuple[str, str], str]:
+    """What the lesson's forms become, by mnemonic and target, as CUDA 13.0 translates them.
+
+    >>> runs()["wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32", "sm_75"]
+    'split: 4 HMMA.1688.F32'
+    """
+    found = {}
+    for block in RUNS.strip().split("\n\n"):
+        mnemonic, *lines = block.splitlines()
+        for line in lines:
+            targets, _, said = line.strip().partition(": ")
+            found.update({(mnemonic, target): said for target in targets.split()})
+    return found
+
+
+def kept(ins: Any, target: str) -> Sass:
+    """The machine code of an instruction as CUDA 13.0 made it, for those whose listing came with the lesson; `ins.sass(target)` makes any.
+
+    >>> str(kept(S4, "sm_80"))
+    'native: 1 IMMA.16864.S4.S4'
+    """
+    there = _listings()
+    key = mma_instruction(ins).mnemonic, target
+    if key not in there:
+        raise PtxlabError(
+            f"no listing of {key[0]} for {target} came with this lesson; there are {listing(map(' for '.join, there))}"
+        )
+    return read(f".text.{NAME}:\n{there[key]}", target)
+
+
+@lru_cache(maxsize=1)
+def _listings() -> dict[tuple[str, str], str]:
+    text = files(__package__).joinpath("machine_code.txt").read_text(encoding="utf-8")
+    return {
+        (name, target): code.rstrip()
+        for name, target, code in re.findall(r"^# (\S+) (sm_\w+)\n(.*?)(?=\n\n|\Z)", text, flags=re.M | re.S)
+    }
+
+
+def table() -> Picture:
+    """What every form of the lesson becomes on every generation: blue is native, white split, red emulated, grey not there.
+
+    >>> table().grids[0].at(1, 3).lines
+    ('emulated', '2 IMMA + 178')
+    """
+    known, targets = runs(), list(CHIPS.values())
+    forms = list(dict.fromkeys(mnemonic for mnemonic, _ in known))
+    cells, hover = [], np.full((len(forms), len(targets)), "", dtype=object)
+    for row, form in enumerate(forms):
+        for column, target in enumerate(targets):
+            said = known.get((form, target))
+            hover[row, column] = f"{form}\n{target}: {said or 'lacks it'}"
+            if said is None:
+                cells.append(Cell(row, column, 1, 1, ("-",)))
+            else:
+                how = said.split(":")[0]
+                cells.append(
+                    Cell(
+                        row,
+                        column,
+                        1,
+                        1,
+                        (how, _brief(said)),
+                        heat={"native": -0.375, "split": 0.0, "emulated": 0.375}[how],
+                    )
+                )
+    heads = tuple(
+        Header(at, 1, (target, GENERATIONS[chip])) for at, (chip, target) in enumerate(CHIPS.items())
+    )
+    lines = tuple(Header(at, 1, (_short(form),)) for at, form in enumerate(forms))
+    grid = Grid(hover.shape, tuple(cells), hover, lines, heads)
+    return Picture(
+        "What the chip runs",
+        "the tensor-core instructions, and after the plus how many others compute (CUDA 13.0)",
+        (grid,),
+    )
+
+
+def _brief(said: str) -> str:
+    """``2 IMMA + 178``: tensor-core instructions by their first word, and the number of the others."""
+    tensor, _, around = said.partition(": ")[2].partition("|")
+    counts: dict[str, int] = {}
+    for number, word in re.findall(r"(\d+) (\w+)", tensor):
+        counts[word] = counts.get(word, 0) + int(number)
+    others = sum(int(number) for number in re.findall(r"(\d+) \w+", around))
+    parts = [f"{number} {word}" for word, number in counts.items()] + ([str(others)] if others else [])
+    return " + ".join(parts)
+
+
+def _short(mnemonic: str) -> str:
+    """``mma m16n8k64 s4``: what tells the lesson's forms apart."""
+    ins = mma_instruction(mnemonic)
+    words = [ins.family, ins.shape, ins.a_type, ins.bit_op or "", ins.kind or ""]
+    return " ".join(word for word in words if word)
+
+
+def _counts(mnemonic: str, target: str) -> str:
+    """What is recorded, without the word before the colon."""
+    return runs()[mnemonic, target].partition(": ")[2].replace("| ", "and ")
+
+
+# -- reading answers --------------------------------------------------------------------------------------------------
+
+
+def _texts(answer: Any, form: str) -> list[str]:
+    """The answer as words in lower case."""
+    parts = (
+        [answer]
+        if isinstance(answer, str)
+        else list(answer)
+        if isinstance(answer, Iterable) and not isinstance(answer, dict)
+        else None
+    )
+    if parts is None or not all(isinstance(part, str) for part in parts):
+        raise Unreadable(f"the answer takes the form {form}.")
+    return [str(part).strip().lower() for part in parts]
+
+
+def _registers(function: Any, a: NDArray[Any], b: NDArray[Any], c: NDArray[Any]) -> NDArray[np.uint32]:
+    """What a reader's function makes of registers, as registers of D."""
+    form = "`hopper(a, b, c)` gives the registers of D, an array of shape (32, 4)"
+    if not callable(function):
+        raise Unreadable(f"this one asks for a function: {form}.")
+    try:
+        value = function(a.copy(), b.copy(), c.copy())
+    except Exception as error:  # the reader's own code may raise anything
+        raise Unreadable(f"the function raised {type(error).__name__}: {error}.") from None
+    if value is ...:
+        raise Unanswered
+    found = np.asarray(value)
+    if found.dtype.kind not in "iu" or found.shape != c.shape:
+        raise Unreadable(
+            f"found {'nothing' if value is None else f'{found.dtype} of shape {found.shape}'}; {form}, whole numbers."
+        )
+    return (found.astype(np.int64) & 0xFFFFFFFF).astype(np.uint32)
+
+
+# -- exercises --------------------------------------------------------------------------------------------------------
+
+
+@exercise(
+    "13.1",
+    "Look at the `IMMA` line of the listing for sm_80. The chip's registers are `R0`, `R1`, ... "
+    "**In which of them does `c2` of C lie**, the third of the four registers of C that PTX calls `%c0` to `%c3`?",
+    "register = ...  # 7 for R7",
+)
+def find_register(answer: Any) -> tuple[bool, str]:
+    text = answer.strip().upper().removeprefix("R") if isinstance(answer, str) else answer
+    (found,) = whole(text, 1, "the number of a register: 7 for R7")
+    line = re.search(r"IMMA\S* R(\d+), R(\d+)\S*, R(\d+)\S*, R(\d+)", kept(S4, "sm_80").listing)
+    d, _, b, c = map(int, line.groups()) if line else (0, 0, 0, 0)
+    return judge(
+        found == c + 2,
+        f"The last operand is C, and R{c} names the first of {S4.c.registers} neighbours: c0 in R{c}, c1 in R{c + 1}, c2 in R{c + 2}.",
+        (
+            found == c,
+            "That is where C begins. The line names the first register of an operand, and the others follow it.",
+        ),
+        (found == c + 3, "One too far: the first register that is named holds c0, not c1."),
+        (found == c + 1, "That is c1: the first register that is named holds c0."),
+        (
+            found in range(d, d + 4),
+            "Those registers are D (and, before the instruction, A): the first two operands. C is named last.",
+        ),
+        (found in range(b, b + 2), "Those registers are B, the third operand. C is named last."),
+        (
+            found == 2,
+            "That is the number within C. In the machine code operands lie anywhere; the line says where each begins.",
+        ),
+        otherwise="The operands stand in the order D, A, B, C, as in PTX, and each is named by its first register alone.",
+    )
+
+
+@exercise(
+    "13.2",
+    f"On Turing (sm_75) the largest instruction for f16 is `HMMA.1688`. **How many of them does `wmma` with {WMMA.shape} become there?** "
+    "Predict it from the digits.",
+    "count = ...",
+)
+def count_split(answer: Any) -> tuple[bool, str]:
+    (found,) = whole(answer, 1, "a number of instructions")
+    recorded = re.search(r"(\d+) HMMA", runs()[WMMA.mnemonic, "sm_75"])
+    expected = int(recorded[1]) if recorded else 0
+    return judge(
+        found == expected,
+        f"m16n8k8 is half of n and half of k: 2 times 2. {WMMA.m * WMMA.n * WMMA.k} products, and {16 * 8 * 8} in each.",
+        (
+            found == 2,
+            "That halves one direction alone. Compare both n and k of 1688 with those of the shape.",
+        ),
+        (found == 1, "Then m, n and k would have to be those of the shape. Read 1688 as m16, n8, k8."),
+        (found == 8, "You halved all three directions. m is 16 in both."),
+        (found == 16, "Do not count single matrices of 8 x 8: one HMMA.1688 takes m16, n8 and k8 at once."),
+        otherwise="Read 1688 as m16, n8, k8. How many such boxes fill a box of 16 x 16 x 16?",
+    )
+
+
+@exercise(
+    "13.3",
+    f"Register 0 of A (`%a0`) in lane {LANE} holds eight `u4` elements of one row. The first `IMMA` gets what is left after `& 0x{LOW:08X}`. "
+    "**Which columns of A are these?**",
+    "columns = ...  # a list of columns of the 16 x 64 matrix A",
+)
+def masked_columns(answer: Any) -> tuple[bool, str]:
+    found = whole_set(answer, "a list of columns from 0 to 63")
+    held = [(place.low, col) for place, _, col in U4.a.holds(LANE, 0)]
+    expected = frozenset(col for low, col in held if LOW >> low & 0xF)
+    every = frozenset(col for _, col in held)
+    elements = frozenset(low // 4 for low, _ in held if LOW >> low & 0xF)
+    return judge(
+        found == expected,
+        "The mask keeps the low four bits of every byte, and the first of two neighbours lies low: every other column, the even ones. "
+        "The odd ones go to the second IMMA.",
+        (
+            found == every - expected,
+            "Those are the others: they are shifted down and go to the second IMMA. In a byte the first element lies low.",
+        ),
+        (
+            found == frozenset(sorted(every)[:4]),
+            "The mask does not cut the register in the middle. Look at one byte of it: which half is kept?",
+        ),
+        (
+            found == frozenset(sorted(every)[4:]),
+            "The mask does not cut the register in the middle. Look at one byte of it: which half is kept?",
+        ),
+        (found == every, "That is all that the register holds. Half of it is masked away."),
+        (
+            found == elements,
+            f"Those are the numbers of the elements in the register. In which column does lane {LANE} begin?",
+        ),
+        (
+            bool(found) and found <= expected,
+            "Those are right, but there are more: how many bytes has a register, and how many elements are left in each?",
+        ),
+        otherwise=f"Two steps: which columns does lane {LANE} hold in register 0 (eight neighbours), and which of them lie in the low half of a byte?",
+    )
+
+
+@exercise(
+    "13.4",
+    "**Write Hopper's `mma.m16n8k64.u4` yourself:** given the registers of A, B and C of the 4-bit instruction, give those of D, with nothing but "
+    "`u8.emulate(a, b, c)`, masks and shifts.",
+    "def hopper(a, b, c):\n    return ...",
+)
+def emulate_u4(answer: Any) -> tuple[bool, str]:
+    rng = np.random.default_rng(13)
+    a, b = (
+        rng.integers(0, 1 << 32, (32, count), dtype=np.uint32) for count in (U4.a.registers, U4.b.registers)
+    )
+    c, zero = rng.integers(0, 1 << 16, (32, 4), dtype=np.uint32), np.zeros((32, 4), dtype=np.uint32)
+    expected, found = U4.emulate(a, b, c), _registers(answer, a, b, c)
+    low, high = U8.emulate(a & LOW, b & LOW, zero), U8.emulate(a >> 4 & LOW, b >> 4 & LOW, zero)
+    return judge(
+        bool(
+            (found == expected).all()
+            and (_registers(answer, a ^ LOW, b, zero) == U4.emulate(a ^ LOW, b, zero)).all()
+        ),
+        "Even columns of A meet even rows of B, odd ones odd ones. That it is another order of k than the manual's does no harm: a sum has no order, "
+        "as long as it is exact.",
+        (
+            bool((found == low + c).all()),
+            "Those are the products of the low halves alone. Where are the other elements?",
+        ),
+        (
+            bool((found == high + c).all()),
+            "Those are the products of the high halves alone. Where are the other elements?",
+        ),
+        (bool((found == low + high).all()), "All products are there, but C is not."),
+        (
+            bool((found == low + high + 2 * c).all()),
+            "All products are there, but C was added twice: let one of the two begin at zero, or pass its D on.",
+        ),
+        (
+            bool((found == 2 * low + c).all()),
+            "Both products are those of the low halves. In Python `a & mask >> 4` shifts the mask, not what is left after it: set brackets.",
+        ),
+        (
+            bool((found == low + c + U8.emulate(a & HIGH, b & HIGH, zero)).all()),
+            "The high halves were not shifted down: an element there counts 16 times as much, and a product 256 times.",
+        ),
+        (
+            bool((found == low + c + U8.emulate(a >> 4, b >> 4, zero)).all()),
+            "After the shift a byte still has its neighbour's bits on top. Mask again.",
+        ),
+        (
+            bool((found == U8.emulate(a, b, c)).all()),
+            "That takes the registers as they are: two elements in a byte become one number. Take them apart first.",
+        ),
+        otherwise=f"D[0][0] should be {int(U4.d.unpack(expected)[0, 0])}, found {int(U4.d.unpack(found)[0, 0])}. Split A and B alike: once the low half "
+        "of every byte, once the high half shifted down; two products, and C once.",
+    )
+
+
+@exercise(
+    "13.5",
+    "**Native, split or emulated?** Here is what five kernels have, without the word. Give the five words.\n\n"
+    + "\n".join(
+        f"{at}. `{form}` for {target}: {_counts(form, target)}" for at, (form, target) in enumerate(JUDGED, 1)
+    ),
+    'words = ...  # five words: "native", "split" or "emulated"',
+)
+def classify(answer: Any) -> tuple[bool, str]:
+    form = 'five words, each "native", "split" or "emulated"'
+    found = _texts(answer, form)
+    known = {"native", "split", "emulated"}
+    if len(found) != len(JUDGED) or not set(found) <= known:
+        raise Unreadable(f"found {listing(found)}; the answer is {form}.")
+    expected = [runs()[key].split(":")[0] for key in JUDGED]
+    wrong = [at for at, (mine, right) in enumerate(zip(found, expected, strict=True)) if mine != right]
+    first = wrong[0] if wrong else 0
+    said = f"Look at line {first + 1}: "
+    return judge(
+        not wrong,
+        "One tensor-core instruction alone is native, several alone are split, and as soon as ordinary arithmetic stands beside them it is emulated, "
+        "even around a single one.",
+        (
+            first == 3 and found[3] == "native",
+            f"{said}there is one tensor-core instruction, but something computes around it as well.",
+        ),
+        (
+            first == 1 and found[1] == "split",
+            f"{said}there are several, but not they alone: what are the instructions after the word and?",
+        ),
+        (first == 2 and found[2] == "emulated", f"{said}nothing but tensor-core instructions stands there."),
+        (first == 2 and found[2] == "native", f"{said}count the tensor-core instructions: one, or several?"),
+        (first in (0, 4), f"{said}one instruction, and nothing beside it."),
+        otherwise=f"{said}two questions. How many tensor-core instructions are there? Does anything else compute?",
+    )
+
+
+@exercise(
+    "13.6",
+    f"**Which of the targets {', '.join(f'`{name}`' for name in NAMED)} have `wgmma`?** Think of what the letters at their ends mean.",
+    'targets = ...  # a list of names such as "sm_80"',
+)
+def wgmma_targets(answer: Any) -> tuple[bool, str]:
+    found = set(_texts(answer, f"a list of names out of {', '.join(NAMED)}"))
+    if not found <= set(NAMED):
+        raise Unreadable(
+            f"found {listing(sorted(found - set(NAMED)))}; the answer is a list of names out of {', '.join(NAMED)}."
+        )
+    expected = {name for name in NAMED if mma_instructions("wgmma", name)}
+    return judge(
+        found == expected,
+        "wgmma is an architecture-specific feature of Hopper: it is there with the letter a alone, and no later chip has it.",
+        (
+            "sm_90" in found and expected < found,
+            "The plain target of Hopper promises only what all later chips will have too. Is wgmma such a thing?",
+        ),
+        (
+            bool({"sm_100a", "sm_120a"} & found),
+            "A letter a means: of this chip alone. So what one chip has with its a, the next one need not have.",
+        ),
+        ("sm_80" in found, "wgmma came with Hopper; sm_80 is Ampere."),
+        (not found, "One of them does: where did lessons 09 and 10 run?"),
+        otherwise="The plain target of Hopper promises only what all later chips will have too. Is wgmma such a thing?",
+    )

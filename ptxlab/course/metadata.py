@@ -1,0 +1,288 @@
+"""Exercises of lesson 04: the metadata of sparse A, and the sparsity selector."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..instruction import mma_instruction
+from ..isa.sparsity import STRUCTURES
+from .core import ask, exercise, judge, whole, whole_set
+
+#: One instruction for each way in which the nibbles are dealt out to the lanes.
+ONE = mma_instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+TWO_WIDE = mma_instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32")
+TWO_NARROW = mma_instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32")
+FOURS, PAIRS = STRUCTURES["2:4"], STRUCTURES["4:8"]
+
+KEPT_NIBBLE, KEPT_CHUNK = 0b1001, 2
+ROW = (0, 5, 0, 7, 1, 0, 0, 2, 0, 0, 3, 4, 6, 8, 0, 0)
+PAIR_NIBBLE, PAIR_CHUNK = 0b1100, 2
+AT, CHUNK, SELECTOR = 12, 1, 3
+LANE, LOW = 5, 8
+
+
+def _word(nibbles: list[int]) -> int:
+    return sum(nibble << 4 * at for at, nibble in enumerate(nibbles))
+
+
+@exercise(
+    "04.1",
+    f"A row of a 2:4 matrix has the nibble `0b{KEPT_NIBBLE:04b}` in chunk {KEPT_CHUNK}. **Which two columns of A does it keep?**",
+    "kept = ...  # a list of two column numbers",
+)
+def kept_columns(answer: Any) -> tuple[bool, str]:
+    found = whole_set(answer, "a list of two columns")
+    first = FOURS.nibbles[KEPT_NIBBLE]
+    start = KEPT_CHUNK * FOURS.chunk
+    expected = frozenset(start + part for part in first)
+    marked = [bit for bit in range(4) if KEPT_NIBBLE >> bit & 1]
+    return judge(
+        found == expected,
+        f"The low two bits say {first[0]}, the high two say {first[1]}, and chunk {KEPT_CHUNK} begins at column {start}.",
+        (
+            found == frozenset(first),
+            "Those are the two indices. They count inside the chunk: where in the row does this chunk begin?",
+        ),
+        (
+            found
+            in (
+                frozenset(start + bit for bit in marked),
+                frozenset(start + 3 - bit for bit in marked),
+                frozenset(marked),
+            ),
+            "You took each of the four bits for one column. A nibble is no mask: it holds two numbers of two bits.",
+        ),
+        (
+            found == frozenset(start - 4 + part for part in first),
+            "That is the chunk before it: chunks are counted from 0.",
+        ),
+        (len(found) != 2, "A nibble of 2:4 keeps two columns."),
+        (
+            all(start <= col < start + 4 for col in found),
+            "The right chunk. Split the nibble into low two bits and high two, and read each as a number.",
+        ),
+        otherwise="A chunk is four columns wide. Split the nibble into two numbers of two bits: they count columns inside the chunk.",
+    )
+
+
+@exercise(
+    "04.2",
+    f"Row 0 of A is `{list(ROW)}`. **Which 16 bits describe it?** Chunk 0 is in the lowest four bits. (Hexadecimal is handy: `0x....`)",
+    "bits = ...",
+)
+def row_of_nibbles(answer: Any) -> tuple[bool, str]:
+    (found,) = whole(answer, 1, "a number of 16 bits, such as `0x1234`")
+    nibbles = [int(nibble) for nibble in FOURS.compress([ROW])[1][0]]
+    indices = [FOURS.nibbles[nibble] for nibble in nibbles]
+    masks = [sum(1 << part for part in kept) for kept in indices]
+    return judge(
+        found == _word(nibbles),
+        "One hexadecimal digit for each chunk, and chunk 0 is the last digit.",
+        (
+            found == _word(nibbles[::-1]),
+            "Every nibble is right, but they stand the other way round: chunk 0 has the lowest bits, the last digit.",
+        ),
+        (
+            found == _word([high | low << 2 for low, high in indices]),
+            "In every nibble the two indices are swapped: the index of the first kept element is in the low two bits.",
+        ),
+        (
+            found in (_word(masks), _word([int(f"{mask:04b}"[::-1], 2) for mask in masks])),
+            "That marks the kept columns with one bit each. A nibble holds two *indices* of two bits.",
+        ),
+        (found >= 1 << 16, "Four chunks of four bits are 16 bits; that is more."),
+        (
+            any((found >> 4 * at & 15) in (0, 5, 10, 15) for at in range(4)),
+            f"The nibble of chunk {next((at for at in range(4) if (found >> 4 * at & 15) in (0, 5, 10, 15)), 0)} names one column twice.",
+        ),
+        otherwise=f"Chunk {next((at for at in range(4) if found >> 4 * at & 15 != nibbles[at]), 0)} is the first whose nibble is not right. "
+        "Number its four columns 0 to 3: which two are kept?",
+    )
+
+
+@exercise(
+    "04.3",
+    f"Now 4:8, pair-wise: chunk {PAIR_CHUNK} of a row has the nibble `0b{PAIR_NIBBLE:04b}`. **Which columns of A are kept?**",
+    "kept = ...  # a list of column numbers",
+)
+def kept_pairs(answer: Any) -> tuple[bool, str]:
+    found = whole_set(answer, "a list of columns")
+    start = PAIR_CHUNK * PAIRS.chunk
+    parts = PAIRS.nibbles[PAIR_NIBBLE]
+    expected = frozenset(start + 2 * part + i for part in parts for i in range(2))
+    return judge(
+        found == expected,
+        f"The indices {parts[0]} and {parts[1]} count *pairs*, and the chunk of eight begins at column {start}.",
+        (
+            found == frozenset(start + part for part in parts),
+            "The indices count pairs here, not single columns, and a pair is kept whole.",
+        ),
+        (
+            found == frozenset(start + 2 * part for part in parts),
+            "Those are the first columns of the two pairs. A pair is kept whole.",
+        ),
+        (
+            found == frozenset(2 * part + i for part in parts for i in range(2)),
+            "Right inside the chunk. But where does this chunk begin?",
+        ),
+        (
+            found == frozenset(4 * PAIR_CHUNK + 2 * part + i for part in parts for i in range(2)),
+            "A chunk of 4:8 is eight columns wide, not four.",
+        ),
+        (len(found) != len(expected), "Half of the eight columns are kept."),
+        otherwise="Eight columns make a chunk, two columns a part. The nibble names two of the four parts.",
+    )
+
+
+@exercise(
+    "04.4",
+    f"`m16n8k16` with f16: **which lane's metadata register holds the nibble of row {AT}, chunk {CHUNK}, and in which bits**, "
+    f"when the sparsity selector is **{SELECTOR}**?",
+    "place = ...  # (lane, lowest bit, highest bit)",
+)
+def find_nibble(answer: Any) -> tuple[bool, str]:
+    found = whole(answer, 3, "`(lane, lowest bit, highest bit)`")
+    held = ONE.operand("E").where(AT, CHUNK)
+    right = held[SELECTOR]
+    above = ONE.operand("E").where(AT - 8, CHUNK)[SELECTOR]
+    expected = (right.lane, right.low, right.high)
+    return judge(
+        found == expected,
+        f"groupID is {AT % 8}, and selector {SELECTOR} lets T{SELECTOR} of its four lanes speak. Row {AT} is groupID + 8: upper half of the register.",
+        (
+            found[0] in [place.lane for place in held if place != right],
+            "That lane is in the right group of four, but it is read with another selector.",
+        ),
+        (
+            found == (right.lane, right.high, right.low),
+            "Lane and bits are right; give the lowest bit first, then the highest.",
+        ),
+        (
+            found == (above.lane, above.low, above.high),
+            "The lane is right. Those bits are of the row eight higher.",
+        ),
+        (
+            found == (right.lane, 31 - right.high, 31 - right.low),
+            "The lane is right. You counted from the top; the first nibble is in the lowest bits.",
+        ),
+        (
+            found[0] == right.lane,
+            "The lane is right. First come the four nibbles of row groupID, then the four of row groupID + 8.",
+        ),
+        (found[0] > 31, "There are 32 lanes; rows 8 to 15 share those of rows 0 to 7."),
+        (
+            found[1:] == expected[1:],
+            "The bits are right. groupID = row % 8, a group is four lanes, and the selector is the number of the lane in it.",
+        ),
+        otherwise="groupID = row % 8 gives four lanes, the selector one of them; the chunk and the row's half give the bits.",
+    )
+
+
+@exercise(
+    "04.5",
+    f"`m16n8k32` with s8, selector 0. Look into lane {LANE}: **which row of A, and which first column, does the nibble in bits "
+    f"{LOW + 3} to {LOW} of its metadata register describe?**",
+    "chunk = ...  # (row, first column of the chunk)",
+)
+def what_is_described(answer: Any) -> tuple[bool, str]:
+    found = whole(answer, 2, "`(row, first column)`")
+    row, chunk = (int(at) for at in TWO_NARROW.operand("E").coords()[LANE, LOW // 4])
+    expected = (row, chunk * FOURS.chunk)
+    wide_row, wide_chunk = (int(at) for at in TWO_WIDE.operand("E").coords()[LANE, LOW // 4])
+    return judge(
+        found == expected,
+        f"Lane {LANE} is T1 of group {LANE // 4}: row groupID + 8. Its nibbles are the eight chunks of that row, "
+        f"and bits {LOW + 3} to {LOW} are the third of them.",
+        (
+            found == (wide_row, wide_chunk * FOURS.chunk),
+            "That is how f16 deals them out. With narrower elements a lane has all chunks of *one* row.",
+        ),
+        (
+            found == (row - 8, chunk * FOURS.chunk),
+            "The chunk is right. But this lane is the second of its pair: which of the two rows is its own?",
+        ),
+        (
+            found == (row, chunk),
+            "The row is right, and that is the number of the chunk. Asked is the first *column*: a chunk is four columns wide.",
+        ),
+        (found == (row, chunk * 8), "The row is right. A chunk of 2:4 is four columns wide."),
+        (
+            found[0] == row,
+            "The row is right. Four bits for each chunk, chunk 0 in the lowest: which chunk begins at that bit?",
+        ),
+        otherwise="In a group of four lanes T0 has row groupID and T1 has row groupID + 8, with selector 0. A register holds eight nibbles, chunk 0 lowest.",
+    )
+
+
+@exercise(
+    "04.6",
+    "**Write the map** of `m16n8k32` with f16: `place(row, chunk, selector)` gives the lane and the lowest bit of the nibble, for rows 0 to 15, "
+    "chunks 0 to 7 and selectors 0 and 1.",
+    "def place(row, chunk, selector):\n    return ...  # (lane, lowest bit)",
+)
+def write_map(answer: Any) -> tuple[bool, str]:
+    form = "`place(row, chunk, selector)` gives `(lane, lowest bit)`"
+    e, narrow = TWO_WIDE.operand("E"), TWO_NARROW.operand("E")
+    asked = list(np.ndindex(*e.shape, len(TWO_WIDE.selectors)))
+    found = [whole(ask(answer, *at, form=form), 2, form) for at in asked]
+
+    def is_map(take: Any) -> bool:
+        return all(given == tuple(take(*at)) for given, at in zip(found, asked, strict=True))
+
+    def stated(operand: Any) -> Any:
+        return lambda row, chunk, selector: (
+            operand.where(row, chunk)[selector].lane,
+            operand.where(row, chunk)[selector].low,
+        )
+
+    right = stated(e)
+    wrong = [(at, given) for at, given in zip(asked, found, strict=True) if given != right(*at)]
+    (row, chunk, selector), given = wrong[0] if wrong else ((0, 0, 0), (0, 0))
+    where = f"`place({row}, {chunk}, {selector})` gives {given}, which is not right."
+    return judge(
+        not wrong,
+        "The group from the row, the pair from the selector, the lane of the pair from the chunk, the half of the register from the row: all 256 are right.",
+        (
+            is_map(stated(narrow)),
+            "That is the map of s8, where each lane of the pair has one row. With f16 each lane has four chunks of *both* rows.",
+        ),
+        (
+            is_map(lambda r, c, s: (right(r, c, 1 - s)[0], right(r, c, s)[1])),
+            "The bits are right; the selector chooses the other pair of lanes.",
+        ),
+        (
+            is_map(lambda r, c, s: (right(r, c, s)[0], right((r + 8) % 16, c, s)[1])),
+            "The lanes are right; the halves of the register are swapped.",
+        ),
+        (
+            is_map(lambda r, c, s: (right(r, c, s)[0], right(r, c, s)[1] % 16)),
+            f"{where} The lanes are right, but rows 8 to 15 go to the upper half.",
+        ),
+        (
+            is_map(lambda r, c, s: (r % 8 * 4 + 2 * (c // 4) + s, right(r, c, s)[1])),
+            f"{where} The two lanes that speak together are neighbours: T0 and T1, or T2 and T3.",
+        ),
+        (
+            is_map(lambda r, c, s: (r % 8 * 4 + 2 * s + c % 2, c // 2 * 4 + r // 8 * 16)),
+            f"{where} Chunks do not take turns: the first lane of the pair has chunks 0 to 3, the second chunks 4 to 7.",
+        ),
+        (
+            is_map(lambda r, c, s: (r // 2 * 4 + 2 * s + c // 4, c % 4 * 4 + r % 2 * 16)),
+            f"{where} The two rows of a lane are not neighbours: they are eight apart.",
+        ),
+        (
+            is_map(lambda r, c, s: (right(r, c, s)[0], right(r, c, s)[1] // 4)),
+            f"{where} You counted nibbles; asked is the bit, and a nibble has four.",
+        ),
+        (
+            all(given[0] == right(*at)[0] for at, given in zip(asked, found, strict=True)),
+            f"{where} Every lane is right. The bits: four nibbles of row groupID, then four of row groupID + 8.",
+        ),
+        (
+            all(given[1] == right(*at)[1] for at, given in zip(asked, found, strict=True)),
+            f"{where} Every bit is right. The lane: four times groupID, plus the pair that the selector chooses, plus the chunk's lane in it.",
+        ),
+        otherwise=f"{where} Look it up in the figure, and try it by hand first.",
+    )

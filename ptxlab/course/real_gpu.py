@@ -1,0 +1,352 @@
+"""Exercises of lesson 14: a kernel from Python, bits compared, and machines whose layouts must be found by asking them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .. import gpu
+from ..gpu.sass import statement
+from ..instruction import mma_instruction
+from ..isa.operand import Operand
+from .core import Unanswered, Unreadable, call, exercise, judge, whole
+
+INS = mma_instruction("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32")
+F16 = mma_instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+S4 = mma_instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
+MMAS, THREADS = 1000, 128
+ROW, COL = 9, 5
+
+
+# -- machines whose layouts nobody wrote down -------------------------------------------------------------------------
+
+
+class Machine:
+    """It multiplies as mma.m16n8k32 with s8 does, registers in and registers out, but one of its fragments lies in another order.
+
+    >>> strange, c = Machine("D", seed=1), np.zeros((32, 4), dtype=np.uint32)
+    >>> bool((strange(np.zeros((32, 4), dtype=np.uint32), np.zeros((32, 2), dtype=np.uint32), c) == c).all())
+    True
+    """
+
+    def __init__(self, which: str, seed: int) -> None:
+        self._which = which
+        self._order = _mixed(INS.operand(which), seed)
+
+    def __call__(self, a: ArrayLike, b: ArrayLike, c: ArrayLike) -> NDArray[Any]:
+        """D of A, B and C, on the GPU where there is one; any batch axes before."""
+        do = INS.run if gpu.available(INS) else INS.emulate
+        if self._which == "A":
+            return do(self._usual(INS.a, a), b, c)
+        d = do(a, b, self._usual(INS.c, c))
+        codes = INS.d.unpack_codes(d)
+        return INS.d.join(codes[..., self._order[..., 0], self._order[..., 1]])
+
+    def __repr__(self) -> str:
+        return f"<a machine with another layout of {self._which}>"
+
+    def _usual(self, operand: Operand, registers: ArrayLike) -> NDArray[Any]:
+        """The registers as the instruction wants them."""
+        held = operand.split(operand.check_registers(registers))
+        codes = np.zeros((*held.shape[:-2], *operand.shape), dtype=held.dtype)
+        codes[..., self._order[..., 0], self._order[..., 1]] = held
+        return operand.pack_codes(codes)
+
+
+def _mixed(operand: Operand, seed: int) -> NDArray[np.int64]:
+    """Row and column of every lane and element: the bits of their numbers, exchanged and some added to others (without carry)."""
+    rows, columns = operand.shape
+    bits = (rows * columns).bit_length() - 1
+    rng = np.random.default_rng(seed)
+    spots = np.arange(rows * columns)
+    parts = [spots >> int(at) & 1 for at in rng.permutation(bits)]
+    for at in range(1, bits, 2):
+        parts[at] = parts[at] ^ parts[at - 1]
+    found = sum((part << at for at, part in enumerate(parts)), np.zeros_like(spots))
+    coords = np.stack(np.divmod(found, columns), axis=-1)
+    return coords.reshape(operand.lanes, -1, 2)
+
+
+def mystery() -> Machine:
+    """The machine of the exercises: only B, C and D lie as the manual says.
+
+    >>> mystery()
+    <a machine with another layout of A>
+    """
+    return Machine("A", seed=28)
+
+
+# -- exercises --------------------------------------------------------------------------------------------------------
+
+
+@exercise(
+    "14.1",
+    "An `asm` statement numbers its operands: first those that are written, then those that are read, in the order of the list. "
+    f"**Which number has `b[1]` in the statement of `mma.{F16.shape}` with f16 and f32?** Predict it, without looking at it below.",
+    "number = ...  # 7 for %7",
+)
+def operand_number(answer: Any) -> tuple[bool, str]:
+    text = answer.strip().removeprefix("%") if isinstance(answer, str) else answer
+    (found,) = whole(text, 1, "the number of an operand: 7 for %7")
+    d, a, b = F16.d.registers, F16.a.registers, F16.b.registers
+    expected = d + a + 1
+    right = f"%{expected}" in statement(F16)
+    return judge(
+        right and found == expected,
+        f"%0 to %{d - 1} are D, the next {a} are A, then comes B, {b} registers of it.",
+        (found == expected + 1, "The numbers begin with %0, not with %1."),
+        (found == a + 1, "Those that are written come first: D has numbers as well."),
+        (found == expected - 1, "That is `b[0]`: b is counted from 0."),
+        (found in range(d, d + a), "That is where A stands. The order is D, A, B, C, as in PTX."),
+        (
+            found in range(d + a + b, d + a + b + F16.c.registers),
+            "C comes last: the order is D, A, B, C, as in PTX.",
+        ),
+        (found == 1, "That is its number within B. Before it stand D and A, with all their registers."),
+        otherwise="Count the registers: D first, then A, then B, each as many as the type and the shape need, beginning with 0.",
+    )
+
+
+@exercise(
+    "14.2",
+    f"In the kernel one **warp** does one MMA. **How many blocks of {THREADS} threads do {MMAS:,} MMAs need**, so that each warp does exactly one?",
+    "blocks = ...",
+)
+def blocks(answer: Any) -> tuple[bool, str]:
+    (found,) = whole(
+        math.ceil(answer) if isinstance(answer, float) and math.isfinite(answer) else answer,
+        1,
+        "a number of blocks",
+    )
+    warps = THREADS // INS.lanes
+    return judge(
+        found == -(-MMAS // warps),
+        f"{THREADS} threads are {warps} warps of {INS.lanes} lanes, so a block does {warps} MMAs.",
+        (found == MMAS, "Then a block would be one warp. How many warps are 128 threads?"),
+        (
+            found == -(-MMAS // THREADS),
+            "That is one MMA for each thread. But all lanes of a warp do one MMA together.",
+        ),
+        (
+            found == MMAS * warps,
+            "The other way round: a block has several warps, so fewer blocks than MMAs are needed.",
+        ),
+        (
+            found == -(-MMAS // INS.lanes),
+            "That gives each block as many MMAs as a warp has lanes. How many warps has a block?",
+        ),
+        otherwise="A warp has 32 lanes. How many warps are in a block, and so how many MMAs does a block do?",
+    )
+
+
+@exercise(
+    "14.3",
+    "**Write the comparison:** given two arrays of `float32`, how many of their elements differ *in their bits*?",
+    "def different(x, y):\n    return ...",
+)
+def different(answer: Any) -> tuple[bool, str]:
+    form = "`different(x, y)` gives a number of elements"
+    nan, other = (np.array([code], dtype=np.uint32).view(np.float32)[0] for code in (0x7FFFFFFF, 0x7FC00000))
+    cases = (
+        ("two equal arrays", [1.0, 2.0], [1.0, 2.0]),
+        ("1 and 2 in one place", [1.0, 2.0], [1.0, 1.0]),
+        ("1.25 and 1.5", [1.25, 1.0], [1.5, 1.0]),
+        ("NaN and the same NaN", [nan, 1.0], [nan, 1.0]),
+        ("0 and -0", [0.0, 1.0], [-0.0, 1.0]),
+        ("two NaN with other bits", [nan, 1.0], [other, 1.0]),
+        ("1 and the next number after it", [1.0, 1.0], [np.nextafter(np.float32(1), np.float32(2)), 1.0]),
+        ("a matrix", [[1.0, 2.0], [3.0, 4.0]], [[0.0, 0.0], [3.0, 4.0]]),
+    )
+    for name, left, right in cases:
+        x, y = np.array(left, dtype=np.float32), np.array(right, dtype=np.float32)
+        expected = int((x.view(np.uint32) != y.view(np.uint32)).sum())
+        with np.errstate(all="ignore"):
+            found = call(answer, x, y, form=form)
+        if found != expected:
+            say = f"For {name} you gave {found}. "
+            return judge(
+                False,
+                "",
+                (
+                    name.startswith("1.25") and found == 0,
+                    f"{say}A conversion to whole numbers makes both of them 1. Do not convert: look at the same memory as another type.",
+                ),
+                (
+                    name.startswith("NaN and"),
+                    f"{say}NaN is not equal to itself as a *number*, though its bits are the same. Compare the bits.",
+                ),
+                (
+                    name.startswith("0 and"),
+                    f"{say}As *numbers* they are equal, but the sign bit differs. Compare the bits.",
+                ),
+                (
+                    name.startswith("two NaN"),
+                    f"{say}Both are NaN, but they have other bits, and a chip has a NaN of its own: 0x7FFFFFFF.",
+                ),
+                (
+                    name.startswith("1 and the next"),
+                    f"{say}They differ in the last bit, and that one counts: close is not the same.",
+                ),
+                (
+                    name == "a matrix",
+                    f"{say}Count every element that differs: not rows, and not only whether there is one.",
+                ),
+                otherwise=f"{say}Look at the same memory as whole numbers, `x.view(np.uint32)`, and count where they differ.",
+            )
+    return (
+        True,
+        "A view gives the bits as whole numbers, and these know neither NaN nor two zeros. So does every comparison in ptxlab's tests.",
+    )
+
+
+@exercise(
+    "14.4",
+    "For the probe above, column 0 of B held 1 to 32, one number for each k. With `s4` that does not fit: B holds -8 to 7, and k goes up to 63. But B has "
+    f"{S4.n} columns. **Write `row_of_b(k)`**, {S4.n} numbers for row k of B, so that the answer tells every k from all others, and from no answer at all.",
+    "def row_of_b(k):\n    return ...",
+)
+def design(answer: Any) -> tuple[bool, str]:
+    form = f"`row_of_b(k)` gives {S4.n} whole numbers from -8 to 7"
+    if not callable(answer):
+        raise Unreadable(f"this one asks for a function: {form}.")
+    rows = []
+    for k in range(S4.k):
+        try:
+            value = answer(k)
+        except Exception as error:  # the reader's own code may raise anything
+            raise Unreadable(f"row_of_b({k}) raised {type(error).__name__}: {error}.") from None
+        if value is ...:
+            raise Unanswered
+        rows.append(whole(() if value is None else value, S4.n, form))
+    table = np.array(rows)
+    same = {row: [k for k, other in enumerate(rows) if other == row] for row in rows}
+    double = next((ks for ks in same.values() if len(ks) > 1), None)
+    outside = np.argwhere((table < -8) | (table > 7))
+    empty = [k for k in range(S4.k) if not table[k].any()]
+    return judge(
+        double is None and not len(outside) and not empty,
+        "Every k has a row of its own, so the row of D that lights up spells k. With 8 columns of 16 values there is room for far more than 64.",
+        (
+            bool(len(outside)),
+            f"Row {outside[0][0] if len(outside) else 0} has a number that `s4` cannot hold, -8 to 7. Use more columns, and smaller numbers in each.",
+        ),
+        (
+            double is not None and len(double) == S4.k,
+            "All rows are the same: D will say that something was there, but not which k.",
+        ),
+        (
+            double is not None,
+            f"Rows {double[0] if double else 0} and {double[1] if double else 0} are the same: these two k give the same answer. "
+            "One column alone tells 16 values apart; let a second one count the rest.",
+        ),
+        otherwise=f"All rows are different, but row {empty[0] if empty else 0} is all zero: its answer looks like no answer.",
+    )
+
+
+@exercise(
+    "14.5",
+    f"**Which lane of `mystery` holds A[{ROW}][{COL}], and as which element?** (Element e of A is byte e % 4 of register e // 4.) "
+    "Its B, C and D are those that you know.",
+    "place = ...  # (lane, element)",
+)
+def find_in_mystery(answer: Any) -> tuple[bool, str]:
+    found = whole(answer, 2, "`(lane, element)`")
+    order = mystery()._order
+    expected = tuple(int(at) for at in np.argwhere((order == (ROW, COL)).all(axis=-1))[0])
+    usual = INS.a.where(ROW, COL)[0]
+    real = tuple(order[found].tolist()) if 0 <= found[0] < INS.lanes and 0 <= found[1] < 16 else None
+    return judge(
+        found == expected,
+        "No manual has it, and you found it: one slot at a time, the row from where D lights up, the column from how bright it is.",
+        (
+            found == (usual.lane, usual.element),
+            "That is where the instruction of the manual has it. This machine was not built after the manual: ask it.",
+        ),
+        (found == expected[::-1], "Both numbers are right, but the lane comes first."),
+        (real is None, "Lanes go from 0 to 31, elements from 0 to 15."),
+        (
+            real == (ROW, COL - 1),
+            "That slot holds the column before it. B had k + 1 in row k: what do you take off?",
+        ),
+        (
+            real == (ROW, COL + 1),
+            "That slot holds the column after it. B had k + 1 in row k: did you take it off twice?",
+        ),
+        (
+            found[0] == expected[0],
+            "The lane is right, the element is not. Is number 16 * lane + element of the batch the one that you read?",
+        ),
+        otherwise=f"That slot holds A[{real[0] if real else 0}][{real[1] if real else 0}]. Send the same questions to `mystery`, and look for the slot whose "
+        f"answer is in row {ROW} and says column {COL}.",
+    )
+
+
+@exercise(
+    "14.6",
+    "Some machines have another layout of **D** (and of C, which lies as D does), while A and B are those that you know. "
+    "**Write `probe(machine)`**, which finds it: a table [lane][register] of (row, column), of shape (32, 4, 2). "
+    "One call of `machine(a, b, c)` is enough, if every element of D is another number.",
+    "def probe(machine):\n    return ...",
+)
+def probe(answer: Any) -> tuple[bool, str]:
+    form = "`probe(machine)` gives a table of whole numbers of shape (32, 4, 2)"
+    if not callable(answer):
+        raise Unreadable(f"this one asks for a function: {form}.")
+    for seed in (3, 5, 8):
+        machine = Machine("D", seed)
+        found = _table(answer, machine, form)
+        expected, usual = machine._order, INS.d.coords()
+        wrong = np.argwhere((found != expected).any(axis=-1))
+        if not len(wrong):
+            continue
+        lane, register = (int(at) for at in wrong[0])
+        say = f"Lane {lane}, register {register}: "
+        return judge(
+            False,
+            "",
+            (
+                bool((found == usual).all()),
+                "That is the layout of the manual, whatever the machine does. If you numbered C: it comes out where it went in, and tells nothing. "
+                "Let the product do it.",
+            ),
+            (bool((found == expected[..., ::-1]).all()), f"{say}row and column are exchanged."),
+            (
+                bool((found[..., 0] == expected[..., 0]).all()),
+                f"{say}the rows are right, the columns are not. Are all numbers in D different?",
+            ),
+            (
+                bool((found[..., 1] == expected[..., 1]).all()),
+                f"{say}the columns are right, the rows are not. Are all numbers in D different?",
+            ),
+            (
+                bool((found >= 0).all() and (found[..., 0] < INS.m).all() and (found[..., 1] < INS.n).all()),
+                f"{say}you gave {tuple(found[lane, register].tolist())}, which another register holds. What number does D have there, and whose is it?",
+            ),
+            otherwise=f"{say}you gave {tuple(found[lane, register].tolist())}, but D has {INS.m} rows and {INS.n} columns.",
+        )
+    return (
+        True,
+        "One launch: A and B are chosen so that D[row][column] spells its own row and column, and each register says which one it holds.",
+    )
+
+
+def _table(function: Any, machine: Machine, form: str) -> NDArray[np.int64]:
+    """What a reader's function finds."""
+    try:
+        value = function(machine)
+    except Exception as error:  # the reader's own code may raise anything
+        raise Unreadable(f"the function raised {type(error).__name__}: {error}.") from None
+    if value is ...:
+        raise Unanswered
+    try:
+        found = np.asarray(value)
+        if found.shape == (INS.lanes, INS.d.registers, 2) and (
+            found.dtype.kind in "iu" or (found == np.round(found)).all()
+        ):
+            return found.astype(np.int64)
+    except (ValueError, TypeError):
+        raise Unreadable(f"what came back is no table; {form}.") from None
+    raise Unreadable(f"found {'nothing' if value is None else f'shape {found.shape}'}; {form}.")

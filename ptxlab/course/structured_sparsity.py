@@ -1,0 +1,341 @@
+"""Exercises of lesson 03: structured sparsity, pruning and compression."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..isa.catalog import mma_forms
+from ..isa.dtypes import dtype
+from ..isa.sparsity import STRUCTURES
+from .core import Unreadable, ask, exercise, judge, reals, whole, whole_set
+
+TWO, ONE, PAIRS = STRUCTURES["2:4"], STRUCTURES["1:2"], STRUCTURES["4:8"]
+ROW = (1, 0, 2, 0, 0, 0, 3, 4, 5, 6, 0, 0, 7, 1, 0, 2, 0, 0, 0, 8, 1, 2, 3, 4)
+ROWS = (
+    (1, 0, 0, 2, 3, 0, 0, 4),
+    (0, 0, 5, 6, 0, 0, 7, 8),
+    (1, 2, 3, 4, 0, 0, 0, 0),
+    (0, 5, 0, 0, 6, 0, 0, 0),
+    (1, 2, 0, 3, 0, 0, 0, 4),
+)
+CHUNK = (3, -1, 2, 2, 0, 3, -2, 1)
+SPARSE = (0, 5, 0, 7, 0, 0, 0, 3, 0, 0, 0, 0, 2, 0, 0, -1)
+
+
+@exercise(
+    "03.1",
+    f"A row of A begins with `{list(ROW)}`. **Which of its chunks 0 to {len(ROW) // 4 - 1} break the 2:4 structure?**",
+    "chunks = ...  # a list of chunk numbers",
+)
+def broken(answer: Any) -> tuple[bool, str]:
+    found = whole_set(answer, "a list of chunk numbers")
+    row = np.array([ROW])
+    expected = frozenset(np.flatnonzero(TWO.violations(row)[0]).tolist())
+    few = frozenset(np.flatnonzero((row.reshape(-1, 4) != 0).sum(axis=1) < 2).tolist())
+    full = frozenset(np.flatnonzero((row.reshape(-1, 4) != 0).sum(axis=1) == 4).tolist())
+    across = frozenset((1, 2))  # a run of four non-zeros, two on each side
+    return judge(
+        found == expected,
+        "Three or four non-zeros in a chunk are too many. One, or none, is fine, and a run of four across the border of two chunks is, too.",
+        (
+            found == expected | few,
+            "You also named a chunk with fewer than two non-zeros. *At most* two are allowed; fewer do no harm.",
+        ),
+        (
+            bool(found & across),
+            "Chunks begin at columns 0, 4, 8 and so on. A run of non-zeros across such a border breaks nothing, "
+            "if each side has at most two of them.",
+        ),
+        (
+            found == frozenset(chunk + 1 for chunk in expected),
+            "The right ones, counted from 1. Chunks count from 0, as everything does here.",
+        ),
+        (
+            found == frozenset(4 * chunk for chunk in expected),
+            "Those are the columns where the chunks begin. Asked for are the chunks' own numbers.",
+        ),
+        (found == full, "That one is full. But three non-zeros of four are too many as well."),
+        (bool(found) and found < expected, "Those break it, but they are not all."),
+        (
+            any(not 0 <= chunk < len(ROW) // 4 for chunk in found),
+            f"There are chunks 0 to {len(ROW) // 4 - 1}.",
+        ),
+        otherwise="Cut the row into fours, and count the non-zeros in each four. More than two break the structure.",
+    )
+
+
+def _fits(answer: Any) -> dict[str, frozenset[int]]:
+    """Rows by structure, from a dict or from three lists."""
+    form = '`{"1:2": [rows], "2:4": [rows], "4:8": [rows]}`'
+    names = [ONE.name, TWO.name, PAIRS.name]
+    if isinstance(answer, dict):
+        given = {str(name).split()[0]: rows for name, rows in answer.items() if str(name).strip()}
+        if set(given) != set(names):
+            raise Unreadable(f"the answer has a list of rows for each of {', '.join(names)}: {form}.")
+        lists = [given[name] for name in names]
+    else:
+        lists = list(answer) if isinstance(answer, (list, tuple)) else []
+        if len(lists) != len(names) or any(isinstance(rows, (str, int, float)) for rows in lists):
+            raise Unreadable(f"the answer has a list of rows for each of {', '.join(names)}: {form}.")
+    return {name: whole_set(rows, form) for name, rows in zip(names, lists, strict=True)}
+
+
+@exercise(
+    "03.2",
+    "Five rows of eight columns:\n\n```\n"
+    + "\n".join(f"row {i}:  {'  '.join(map(str, row))}" for i, row in enumerate(ROWS))
+    + "\n```\n\n"
+    "**Which rows have which structure?** A row can have several, or none.",
+    'fits = ...  # {"1:2": [rows], "2:4": [rows], "4:8": [rows]}',
+)
+def structures(answer: Any) -> tuple[bool, str]:
+    found = _fits(answer)
+    expected = {
+        each.name: frozenset(np.flatnonzero(~each.violations(np.array(ROWS)).any(axis=1)).tolist())
+        for each in (ONE, TWO, PAIRS)
+    }
+    zeros, half = 3, frozenset(i for i, row in enumerate(ROWS) if np.count_nonzero(row) == 4)
+    right = [name for name in expected if found[name] == expected[name]]
+    return judge(
+        found == expected,
+        "What is 1:2 is also 2:4: one of each two makes two of four. 4:8 is a rule of its own: it may fill four neighbours, which 2:4 may not, "
+        "and it may not touch four pairs, which 1:2 may.",
+        (
+            any(zeros in expected[name] - found[name] for name in expected),
+            f"Row {zeros} has only two non-zeros. Fewer than allowed is allowed: check it again under each rule.",
+        ),
+        (
+            any(found[name] == half for name in found),
+            "Four of eight are non-zero in several of them, but that alone is not enough: 2:4 looks at *each four* by itself, "
+            "1:2 at each two, and 4:8 at pairs.",
+        ),
+        (
+            bool(found[PAIRS.name] - expected[PAIRS.name]),
+            "4:8 is counted in *pairs*: columns 0 and 1, 2 and 3, and so on. A pair with one non-zero is a non-zero pair, and two pairs may be.",
+        ),
+        (
+            bool(found[TWO.name] - expected[TWO.name]),
+            "For 2:4 cut the eight columns into two fours. Each of them may have two non-zeros, not more.",
+        ),
+        (
+            bool(found[ONE.name] - expected[ONE.name]),
+            "For 1:2 cut the eight columns into four twos. Each of them may have one non-zero.",
+        ),
+        otherwise=f"{' and '.join(right) or 'None of the three'} {'is' if len(right) < 2 else 'are'} right. In the others rows are missing: "
+        "a structure says *at most*, and where the non-zeros of a chunk sit does not matter.",
+    )
+
+
+@exercise(
+    "03.3",
+    f"**Prune the chunk `{list(CHUNK)}` to 4:8 pair-wise**, so that the squares of what is lost add up to as little as possible. Give all eight numbers.",
+    "pruned = ...  # eight numbers",
+)
+def prune_pairs(answer: Any) -> tuple[bool, str]:
+    found = list(reals(answer, "eight numbers"))
+    if len(found) != len(CHUNK):
+        hint = " Those may be the stored ones; a pruned chunk keeps its zeros." if len(found) == 4 else ""
+        raise Unreadable(f"found {len(found)} numbers; the pruned chunk has eight.{hint}")
+    expected = PAIRS.prune([CHUNK])[0].tolist()
+    pairs = np.reshape(CHUNK, (4, 2))
+    by_sum = np.sort(np.argsort(-np.abs(pairs).sum(axis=1), kind="stable")[:2])
+    summed = np.where(np.isin(np.arange(4), by_sum)[:, None], pairs, 0).ravel().tolist()
+    changed = [a for a, b in zip(found, CHUNK, strict=True) if a not in (0, b)]
+    split = any(
+        (a == 0) != (b == 0) and x != 0 != y
+        for a, b, x, y in zip(found[::2], found[1::2], CHUNK[::2], CHUNK[1::2], strict=True)
+    )
+    return judge(
+        found == expected,
+        "The pairs weigh 10, 8, 9 and 5: the two heaviest stay, whole. Both a pair of middling numbers and the small partner of a large one can be in the way.",
+        (bool(changed), f"Pruning only sets numbers to 0; {changed[0] if changed else 0:g} is new."),
+        (
+            found == list(map(float, summed)),
+            "You added up the sizes. The squares count: (3, -1) weighs 9 + 1.",
+        ),
+        (
+            found == TWO.prune([CHUNK])[0].tolist(),
+            "That is 2:4: two of each four. Here whole *pairs* stay or go.",
+        ),
+        (split, "You took a pair apart. In 4:8 a pair stays whole or goes whole, its small partner with it."),
+        (bool(PAIRS.violations([found]).any()), "More than two pairs are left. Two of the four may stay."),
+        (
+            sum(np.square(found)) < sum(np.square(expected)),
+            "That has the structure, but loses more than it must. Weigh each pair: the sum of its two squares.",
+        ),
+        otherwise="Weigh each of the four pairs by the sum of its squares, keep the two heaviest, and set the others to 0.",
+    )
+
+
+@exercise(
+    "03.4",
+    f"The row `{list(SPARSE)}` is 2:4. **What is its stored half?** Values stay in the order of their columns.",
+    "stored = ...  # eight numbers",
+)
+def stored_half(answer: Any) -> tuple[bool, str]:
+    found = list(reals(answer, "eight numbers"))
+    row = np.array([SPARSE])
+    expected = TWO.compress(row)[0][0].tolist()
+    chunks = row.reshape(-1, 4)
+    front = [number for chunk in chunks.tolist() for number in ([n for n in chunk if n] + [0, 0])[:2]]
+    return judge(
+        found == expected,
+        "Two places for each chunk, needed or not. In the second chunk a zero is stored before the 3: the 3 is the last of its four, "
+        "so no other can stand behind it.",
+        (
+            found == [n for n in SPARSE if n],
+            "Only the non-zeros: then nobody could tell where a chunk begins. Every chunk has *two* places, full or not.",
+        ),
+        (
+            found == front,
+            "The free place of the second chunk is on the wrong side. Which columns can stand behind the last one? The stored pair keeps the order of columns.",
+        ),
+        (found == list(SPARSE), "That is the row itself. The stored half has eight numbers."),
+        (
+            len(found) != len(expected),
+            f"Found {len(found)} numbers. Four chunks with two places each: eight.",
+        ),
+        (
+            found == chunks[:, :2].ravel().tolist(),
+            "Those are the first two of every four. Stored are the two that are *needed*: here numbers got lost.",
+        ),
+        (
+            found == list(SPARSE[::2]) or found == list(SPARSE[1::2]),
+            "Not every other column: from each chunk those two columns that are needed.",
+        ),
+        (
+            sorted(found) == sorted(expected),
+            "The right numbers, in another order. Chunk after chunk, and in each the order of its columns.",
+        ),
+        otherwise="Go from chunk to chunk, and take two columns from each: the non-zero ones, and where there are fewer, zeros.",
+    )
+
+
+@exercise(
+    "03.5",
+    "A chunk of eight `s4` elements is 4:8 pair-wise. **How many bits does it take dense, how many are stored of it, "
+    "and how many bits say which pairs they were?**",
+    "bits = ...  # (dense, stored, metadata)",
+)
+def bits(answer: Any) -> tuple[bool, str]:
+    found = whole(answer, 3, "`(dense, stored, metadata)`")
+    each = dtype("s4").bits
+    expected = (PAIRS.chunk * each, PAIRS.keep * PAIRS.group * each, 4)
+    return judge(
+        found == expected,
+        f"Two of four pairs, two bits for each of their two indices. Together {sum(expected[1:])} of {expected[0]} bits, "
+        f"{100 * sum(expected[1:]) / expected[0]:g} %: a little more than half.",
+        (
+            found[:2] == (PAIRS.chunk, PAIRS.keep * PAIRS.group),
+            "Dense and stored are counted in elements; an `s4` element has four bits.",
+        ),
+        (
+            found[:2] == expected[:2] and found[2] == 8,
+            "Dense and stored are right. An index names a *pair*, not an element: there are two of them.",
+        ),
+        (
+            found[:2] == expected[:2] and found[2] == 2,
+            "Dense and stored are right. To name one of four pairs takes two bits, and two pairs are named.",
+        ),
+        (
+            found[:2] == expected[:2],
+            "Dense and stored are right. How many bits does a number from 0 to 3 take, and how many such numbers are needed?",
+        ),
+        (
+            found[0] == expected[0],
+            "Dense is right. Stored are two pairs: how many elements, and how many bits?",
+        ),
+        otherwise="Dense: eight elements of four bits. Stored: two pairs. Metadata: two numbers from 0 to 3.",
+    )
+
+
+@exercise(
+    "03.6",
+    "`e2m1` comes with 2:4 and with 4:8. **What is K in each case?** Ask the catalogue: "
+    '`ptxlab.catalog("mma.sp")` gives instructions with `.a_type`, `.k`, `.kind` and `.structure.name`.',
+    "depths = ...  # (K with 2:4, K with 4:8)",
+)
+def twice_listed(answer: Any) -> tuple[bool, str]:
+    found = whole(answer, 2, "`(K with 2:4, K with 4:8)`")
+    forms = [ins for ins in mma_forms("mma.sp") if ins.a_type == "e2m1" and ins.structure is not None]
+    expected = tuple(next(ins.k for ins in forms if ins.structure == each) for each in (TWO, PAIRS))
+    return judge(
+        found == expected,
+        "With `kind::f8f6f4` and `kind::mxf8f6f4` each element has a byte of its own, so it is treated like any other byte: 2:4. With `kind::mxf4` two "
+        "share a byte, and that byte stays or goes as a whole: twice the K, and pairs.",
+        (
+            found == expected[::-1],
+            "The other way round. Which of the two packs more elements into a register?",
+        ),
+        (found == tuple(k // 2 for k in expected), "Those are the K of the dense forms. Ask for `mma.sp`."),
+        (found[0] == expected[0], "The first is right. Look at the forms with `kind::mxf4`."),
+        (found[1] == expected[1], "The second is right. Look at the forms with `kind::f8f6f4`."),
+        otherwise='Try `{(i.kind, i.k, i.structure.name) for i in ptxlab.catalog("mma.sp") if i.a_type == "e2m1"}`.',
+    )
+
+
+#: Chunks that a pruner must get right: signs, ties, zeros, few.
+_CHUNKS = (
+    (1, 5, 2, 7),
+    (-5, 1, 2, -7),
+    (3, -4, 0, 0),
+    (0, 0, 0, 9),
+    (0, 0, 0, 0),
+    (2, 2, 2, 2),
+    (-1, -2, -3, -4),
+    (0.5, -0.25, 8, 0.125),
+    (6, -6, 1, 6),
+)
+
+
+@exercise(
+    "03.7",
+    "**Write the pruner:** `prune(chunk)` takes a list of four numbers and returns four, with 0 in the place of all but the two largest in size. "
+    "Where two are equally large, keep whichever you like.",
+    "def prune(chunk):\n    return ...",
+)
+def pruner(answer: Any) -> tuple[bool, str]:
+    form = "`prune(chunk)` gives four numbers"
+    for chunk in _CHUNKS:
+        found = list(reals(ask(answer, list(chunk), form=form, about=f"called with {list(chunk)}"), form))
+        best = float(np.square(np.sort(np.abs(chunk))[2:]).sum())
+        fits = len(found) == 4 and all(a in (0, b) for a, b in zip(found, chunk, strict=True))
+        if fits and not TWO.violations([found]).any() and sum(np.square(found)) == best:
+            continue
+        where = f"For `{list(chunk)}` you gave `{[int(n) if n == int(n) else n for n in found]}`"
+        if len(found) != 4:
+            stored = "those are stored values. A pruned chunk has four places still, two of them 0."
+            return (
+                False,
+                f"{where}: {stored if len(found) == 2 else 'four numbers are needed, one for each place.'}",
+            )
+        upwards = np.argsort(chunk, kind="stable")
+        return judge(
+            False,
+            "",
+            (
+                not fits and set(found) <= {0.0, *map(float, chunk)},
+                f"{where}: each number stays in its own place, or becomes 0.",
+            ),
+            (not fits, f"{where}: a number stays as it is, with its sign, or becomes 0."),
+            (
+                bool(TWO.violations([found]).any()),
+                f"{where}: more than two are left. Think of ties: several may be as large as the second largest.",
+            ),
+            (
+                found == [n if i in upwards[2:] else 0 for i, n in enumerate(chunk)],
+                f"{where}: a large negative number counts as much as a positive one.",
+            ),
+            (found == [*chunk[:2], 0, 0], f"{where}: the first two are not always the largest two."),
+            (
+                np.count_nonzero(found) == 1 < np.count_nonzero(chunk),
+                f"{where}: only one is left. Two may stay.",
+            ),
+            otherwise=f"{where}: larger numbers were lost than needed. Rank the four by their size without the sign.",
+        )
+    return (
+        True,
+        "That is all `ins.prune` does for 2:4, chunk by chunk. Which of two equal numbers stays is free: the loss is the same.",
+    )

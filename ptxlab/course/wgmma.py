@@ -1,0 +1,380 @@
+"""Exercises of lesson 09: wgmma, its warpgroup, its tiles and their descriptors, and what is waited for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..instruction import mma_instruction
+from ..isa.catalog import mma_forms
+from ..memory import SWIZZLES, Tile
+from ..views.picture import Cell, Grid, Header, Picture, bits
+from .core import exercise, function_table, judge, whole
+
+INS = mma_instruction("wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16")
+WIDE = mma_instruction("wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16")
+FP8 = mma_instruction("wgmma.mma_async.sync.aligned.m64n32k32.f32.e4m3.e4m3")
+LANE = 77
+KINDS = ("tf32", "bf16", "e5m2", "b1")
+CORE = 128  # bytes of a core matrix: 8 rows of 16
+ADDRESS = 0x1400
+PIECES = ((6, 1), (13, 3))  # (row, piece)
+SWIZZLED = Tile.of(FP8.b, 64)
+SWIZZLED_AT = 0x2C00
+FOUND = SWIZZLED.descriptor(SWIZZLED_AT)
+#: Fields of a matrix descriptor as (name, lowest bit, bits). PTX ISA, "Matrix Descriptor Format".
+FIELDS = (
+    ("swizzle code", 62, 2),
+    ("", 52, 10),
+    ("base offset", 49, 3),
+    ("", 46, 3),
+    ("stride / 16", 32, 14),
+    ("", 30, 2),
+    ("leading / 16", 16, 14),
+    ("", 14, 2),
+    ("address / 16", 0, 14),
+)
+#: A program, line by line: what is issued, and which of its two results that concerns.
+PROGRAM = (
+    ("wgmma.fence.sync.aligned;", ""),
+    ("wgmma.mma_async ... {d0, ..., d7}, ...;", "first"),
+    ("wgmma.commit_group.sync.aligned;", ""),
+    ("wgmma.mma_async ... {d8, ..., d15}, ...;", "second"),
+    ("wgmma.commit_group.sync.aligned;", ""),
+    ("wgmma.wait_group.sync.aligned 1;", ""),
+    ("wgmma.wait_group.sync.aligned 0;", ""),
+)
+
+
+def descriptor(number: int) -> Picture:
+    """A 64-bit matrix descriptor with its fields, bit 63 on the left.
+
+    >>> [cell.text for cell in descriptor(0x0000_0010_0008_0040).grids[0].cells if cell.lane is not None]
+    ['0', '0', '0x10', '0x8', '0x40']
+    """
+    values = [number >> low & (1 << size) - 1 for _, low, size in FIELDS]
+    cells = tuple(
+        Cell(0, at, 1, 1, (hex(v) if v else "0",), 4 * at if FIELDS[at][0] else None)
+        for at, v in enumerate(values)
+    )
+    heads = tuple(
+        Header(at, 1, (name, bits(low, low + size - 1))) for at, (name, low, size) in enumerate(FIELDS)
+    )
+    hover = np.array(
+        [[f"{name or 'unused'}: bits {bits(low, low + size - 1)}" for name, low, size in FIELDS]],
+        dtype=object,
+    )
+    grid = Grid((1, len(FIELDS)), cells, hover, (Header(0, 1, ("",)),), heads)
+    return Picture(f"Matrix descriptor 0x{number:016x}", "its fields, the highest bits on the left", (grid,))
+
+
+@exercise(
+    "09.1",
+    f"A lane of a warpgroup holds elements of **two rows** of D. **Which two rows does lane {LANE} hold?**",
+    "rows = ...  # (upper, lower)",
+)
+def rows_of_lane(answer: Any) -> tuple[bool, str]:
+    found = whole(answer, 2, "`(upper, lower)`, two row numbers")
+    upper, lower = sorted({row for _, row, _ in INS.d.holds(LANE)})
+    inside = LANE % 32 // 4
+    return judge(
+        sorted(found) == [upper, lower],
+        f"Lane {LANE} is lane {LANE % 32} of warp {LANE // 32}, which begins at row {LANE // 32 * 16}; its groupID is {inside}, "
+        f"and the other row lies eight lower.",
+        (
+            sorted(found) == [inside, inside + 8],
+            "Right inside a warp. But which of the four warps is this lane in, and at which row does that warp begin?",
+        ),
+        (
+            sorted(found) == [LANE // 4, LANE // 4 + 8],
+            "You divided the lane number by four all the way up. A warp has 16 rows but eight groups of four lanes.",
+        ),
+        (
+            upper in found and found[0] != found[1] and upper + 1 in found,
+            "The upper row is right. The other one is not the next row: the pattern of mma begins again later.",
+        ),
+        (upper in found, "The upper row is right. How far below does a lane of mma have its second row?"),
+        (lower in found, "The lower row is right. How far above it is the other one?"),
+        (
+            LANE // 32 * 16 + LANE % 32 in found,
+            "The warp is right. But inside it you took the lane as the row: four lanes share a row.",
+        ),
+        (any(row > 63 for row in found), "D has 64 rows; which of the four warps has this lane?"),
+        otherwise="First the warp (lane // 32) and its 16 rows, then groupID of the lane inside its warp, then the row eight below.",
+    )
+
+
+@exercise(
+    "09.2",
+    "**Write the function** that finds the lane (0 to 127) which holds `D[row][col]`. It is the same for every N.",
+    "def lane(row, col):\n    return ...",
+)
+def lane_of(answer: Any) -> tuple[bool, str]:
+    table = function_table(answer, INS.m, INS.n, form="`lane(row, col)` gives a lane from 0 to 127")
+    expected = np.array([[INS.d.where(r, c)[0].lane for c in range(INS.n)] for r in range(INS.m)])
+    wrong = np.argwhere(table != expected)
+    first = f"D[{wrong[0][0]}][{wrong[0][1]}]" if len(wrong) else ""
+    return judge(
+        not len(wrong),
+        "32 lanes for each 16 rows, four for each row, one for each two columns; and after eight rows or eight columns it begins again.",
+        (
+            not (table != expected % 32).any(),
+            "Right inside each warp. The lanes of a warpgroup count on: 32 to 63 belong to the second warp.",
+        ),
+        (
+            not (table[:16] != expected[:16]).any(),
+            f"Right for the first warp. Look at {first}: which warp has that row?",
+        ),
+        (
+            not (table[:8] != expected[:8]).any(),
+            f"Right for the first eight rows. Look at {first}: eight rows lower the same lanes begin again.",
+        ),
+        (
+            not (table[:8, :8] != expected[:8, :8]).any(),
+            f"Right for the first eight columns. Look at {first}: eight columns further the same lanes begin again.",
+        ),
+        (table[0, :4].tolist() == [0, 1, 2, 3], f"Look at {first}: a lane holds two neighbouring columns."),
+        otherwise=f"Look at {first}. Inside 16 rows and 8 columns it is the accumulator of `mma.m16n8`: "
+        "groupID is the row modulo 8, and two columns go to a lane.",
+    )
+
+
+@exercise(
+    "09.3",
+    f"**What is K in `m64nNkK` for {', '.join(f'`{kind}`' for kind in KINDS[:-1])} and `{KINDS[-1]}`?** You need no table: "
+    "in each of them a row of A is 32 bytes long.",
+    f"depths = ...  # ({', '.join(KINDS)})",
+)
+def depth(answer: Any) -> tuple[bool, str]:
+    found = whole(answer, len(KINDS), f"`({', '.join(KINDS)})`")
+    rows = {kind: next(row for row in mma_forms("wgmma") if row.a_type == kind) for kind in KINDS}
+    expected = tuple(row.k for row in rows.values())
+    sizes = {kind: row.a.dtype.bits for kind, row in rows.items()}
+    return judge(
+        found == expected,
+        "32 bytes in each row, whatever the type: half the bits, twice the depth.",
+        (found == expected[::-1], "The other way round: the wider the element, the fewer fit into 32 bytes."),
+        (
+            found == tuple(k * 2 for k in expected),
+            "Twice as deep is the *sparse* form, which stores half of its A.",
+        ),
+        (found[:-1] == expected[:-1], "All but b1: how many single bits are 32 bytes?"),
+        (found == tuple(k // 2 for k in expected), "That is 16 bytes, half of a row."),
+        (
+            found[1:] == expected[1:],
+            "All but tf32: it has 19 bits of its own, but in memory and in registers it stands in 32.",
+        ),
+        (found == tuple(32 // b for b in sizes.values()), "You divided 32 *bits*. A row of A has 32 bytes."),
+        otherwise="Divide the 32 bytes of a row by the size of an element. How many bits are 32 bytes?",
+    )
+
+
+@exercise(
+    "09.4",
+    f"B of `{WIDE.shape}` with f16 lies in shared memory at address `0x{ADDRESS:x}`, K-major, without swizzle. This time the core matrices are put down "
+    f"**along n first**: the {WIDE.n // 8} core matrices with k 0 to 7 one after another, then the {WIDE.n // 8} with k 8 to 15, 128 bytes each. "
+    "**Encode the descriptor by hand.** (Hexadecimal is easiest: `0x...`)",
+    "descriptor = ...",
+)
+def encode(answer: Any) -> tuple[bool, str]:
+    (found,) = whole(answer, 1, "one number of 64 bits")
+    leading, stride = WIDE.n // 8 * CORE, CORE
+
+    def packed(address: int, lead: int, step: int, code: int = 0) -> int:
+        return address >> 4 | lead >> 4 << 16 | step >> 4 << 32 | code << 62
+
+    expected = packed(ADDRESS, leading, stride)
+    start, lead, step = found & 0x3FFF, found >> 16 & 0x3FFF, found >> 32 & 0x3FFF
+    return judge(
+        found == expected,
+        f"Start 0x{start:x}, leading 0x{lead:x}, stride 0x{step:x}, all in units of 16 bytes: "
+        f"along k the next core matrix is {leading} bytes away, along n {stride}.",
+        (
+            found == packed(ADDRESS, stride, leading),
+            "All fields are well made, but the two offsets have changed places. "
+            "In a K-major tile *leading* steps along k, *stride* from eight columns n to the next eight.",
+        ),
+        (
+            found == ADDRESS | leading << 16 | stride << 32,
+            "Those are bytes. Every field counts in units of 16 bytes: the last hexadecimal digit is dropped.",
+        ),
+        (
+            found == ADDRESS >> 4 | leading << 16 | stride << 32,
+            "The start address is right. The two offsets are right in bytes, but they too count units of 16 bytes.",
+        ),
+        (
+            found == Tile.of(WIDE.b).descriptor(ADDRESS),
+            "That is the order of the picture above, along k first. Here the core matrices go along n first: how far is it to the neighbour along k?",
+        ),
+        (
+            found == ADDRESS >> 4 | leading >> 4 << 14 | stride >> 4 << 28,
+            "The fields have 14 bits, but they do not stand shoulder to shoulder: they begin at bits 0, 16 and 32.",
+        ),
+        (found >> 62 != 0, "Bits 62 and 63 are the swizzle, and there is none."),
+        (start != ADDRESS >> 4, "Look at the lowest 14 bits: the start address, in units of 16 bytes."),
+        (
+            lead != leading >> 4,
+            "The start address is right. Look at bits 16 to 29: how many bytes from one core matrix to its neighbour along k?",
+        ),
+        (
+            step != stride >> 4,
+            "Start and leading offset are right. Look at bits 32 to 45: how many bytes from one core matrix to its neighbour along n?",
+        ),
+        otherwise="The three fields are right. All other bits are 0.",
+    )
+
+
+@exercise(
+    "09.5",
+    "Now the 64-byte swizzle. Rows of 64 bytes have four pieces, and **two** rows fill 128 bytes. Two bits are XORed: bits 4 and 5 of the byte address "
+    f"with bits 7 and 8. **In which of its row's four places does piece {PIECES[0][1]} of row {PIECES[0][0]} lie, and in which piece {PIECES[1][1]} of row "
+    f"{PIECES[1][0]}?**",
+    "places = ...  # (first, second), each from 0 to 3",
+)
+def swizzled_place(answer: Any) -> tuple[bool, str]:
+    found = whole(answer, len(PIECES), "two places, each from 0 to 3")
+    tile = Tile(bits=16, rows=16, k=32, swizzle=64)
+    expected = tuple(int(tile.offset(row, piece * tile.piece)) // 16 % 4 for row, piece in PIECES)
+    return judge(
+        found == expected,
+        "Two rows share what they are XORed with, and after eight rows the pattern repeats: 512 bytes, which is why such a tile begins at a multiple of 512.",
+        (
+            found == tuple(piece for _, piece in PIECES),
+            "That is no swizzle at all: every piece stays at home.",
+        ),
+        (found == expected[::-1], "Right numbers, wrong order."),
+        (
+            found == tuple(piece ^ row % 4 for row, piece in PIECES),
+            "That changes with every row. But two rows of 64 bytes share bits 7 and 8 of the address.",
+        ),
+        (
+            found == tuple(piece ^ row // 4 % 2 for row, piece in PIECES),
+            "That is the 32-byte swizzle, where four rows fill 128 bytes and one bit is XORed.",
+        ),
+        (
+            found == tuple((piece + row // 2) % 4 for row, piece in PIECES),
+            "The rows are paired rightly, but you turned the pieces round in a circle. XOR exchanges them.",
+        ),
+        (
+            any(not 0 <= place < 4 for place in found),
+            "There are only four places, 0 to 3: of the row's number, too, only two bits are used.",
+        ),
+        (
+            found[0] == expected[0],
+            "The first is right. For the second, write row * 64 + piece * 16 in binary and mark bits 4, 5, 7 and 8; bit 9 plays no part.",
+        ),
+        (
+            found[1] == expected[1],
+            "The second is right. For the first, write row * 64 + piece * 16 in binary and mark bits 4, 5, 7 and 8.",
+        ),
+        otherwise="Write the byte address row * 64 + piece * 16 in binary: bits 7 and 8 are XORed into bits 4 and 5, and these two are the place.",
+    )
+
+
+@exercise(
+    "09.6",
+    f"In a debugger you find the descriptor `0x{FOUND:016x}` of a K-major tile. **At which byte address does the tile begin, how many bytes is "
+    "its stride dimension byte offset, and how many bytes wide is its swizzle?**",
+    "read = ...  # (address, stride, swizzle), all in bytes",
+)
+def read_descriptor(answer: Any) -> tuple[bool, str]:
+    found = whole(answer, 3, "`(address, stride, swizzle)`, all in bytes")
+    expected = SWIZZLED_AT, SWIZZLED.stride, SWIZZLED.swizzle
+    code = SWIZZLES[SWIZZLED.swizzle]
+    return judge(
+        found == expected,
+        f"Swizzle code {code} is {SWIZZLED.swizzle} bytes; eight rows of {SWIZZLED.swizzle} bytes are the stride. "
+        "The leading offset, 1, is not used when a K-major tile is swizzled.",
+        (
+            found[:2] == (SWIZZLED_AT >> 4, SWIZZLED.stride >> 4),
+            "You read the fields as they stand. They count units of 16 bytes.",
+        ),
+        (found[0] == SWIZZLED_AT >> 4, "The address field counts units of 16 bytes."),
+        (
+            found[0] != SWIZZLED_AT,
+            "Look at the lowest 14 bits for the address, and mind the unit. Bit 16 belongs to the next field already.",
+        ),
+        (
+            found[1] == SWIZZLED.stride >> 4,
+            "The address is right. The stride field, too, counts units of 16 bytes.",
+        ),
+        (
+            found[1] == SWIZZLED.leading,
+            "The address is right. What you read next is the leading offset, bits 16 to 29; the stride begins at bit 32.",
+        ),
+        (
+            found[1] == int(f"{SWIZZLED.stride >> 4:x}") * 16,
+            "The address is right. The digits of the stride are hexadecimal, as all of the descriptor: what number is `0x20`?",
+        ),
+        (
+            found[1] != SWIZZLED.stride,
+            "The address is right. The stride is in bits 32 to 45, in units of 16 bytes.",
+        ),
+        (
+            found[2] == code,
+            f"Address and stride are right. {code} is the code; which width does it stand for?",
+        ),
+        otherwise="Address and stride are right. The swizzle code is in bits 62 and 63, and the codes do not ascend with the width: "
+        "look them up under the picture of the descriptor.",
+    )
+
+
+def _readable(program: tuple[tuple[str, str], ...] = PROGRAM) -> dict[str, int]:
+    """The first line after which each result may be read: issued, committed into a group, and that group waited for."""
+    open_now: list[str] = []
+    groups: list[list[str]] = []
+    done: dict[str, int] = {}
+    for number, (line, result) in enumerate(program):
+        if result:
+            open_now.append(result)
+        elif "commit_group" in line:
+            groups, open_now = [*groups, open_now], []
+        elif "wait_group" in line:
+            pending = int(line.rstrip(";").split()[-1])
+            for group in groups[: len(groups) - pending]:
+                for name in group:
+                    done.setdefault(name, number)
+    return done
+
+
+@exercise(
+    "09.7",
+    "A kernel runs these lines:\n\n```\n"
+    + "\n".join(f"{number}  {line}" for number, (line, _) in enumerate(PROGRAM))
+    + "\n```\n\n"
+    "**After which line, at the earliest, may it read d0 to d7, and after which d8 to d15?**",
+    "lines = ...  # (line for d0 to d7, line for d8 to d15)",
+)
+def waited(answer: Any) -> tuple[bool, str]:
+    found = whole(answer, 2, "two line numbers")
+    done = _readable()
+    expected = done["first"], done["second"]
+    issued = tuple(number for number, (_, result) in enumerate(PROGRAM) if result)
+    return judge(
+        found == expected,
+        "`wait_group 1` lets the youngest group be pending and waits for all older ones; `wait_group 0` waits for every group.",
+        (
+            found == expected[::-1],
+            "The other way round: groups finish in the order in which they were committed, the oldest first.",
+        ),
+        (
+            found == issued,
+            "That is when the work is *issued*. The instruction is asynchronous: it returns at once.",
+        ),
+        (found == tuple(n + 1 for n in issued), "`commit_group` closes a group, it does not wait for it."),
+        (
+            found == (expected[1], expected[1]),
+            "Safe, but for one of them not the earliest: how many groups may be pending after `wait_group 1`?",
+        ),
+        (found == (expected[0], expected[0]), "After `wait_group 1` one group may still be pending. Which?"),
+        (
+            any(not 0 <= line < len(PROGRAM) for line in found),
+            f"The lines are numbered 0 to {len(PROGRAM) - 1}.",
+        ),
+        (
+            any("wait_group" not in line for line in (PROGRAM[n][0] for n in found if 0 <= n < len(PROGRAM))),
+            "Only a `wait_group` waits. Starting a product or committing a group returns at once.",
+        ),
+        otherwise="A result may be read after a `wait_group` that waits for its group. `wait_group N` leaves the N youngest groups pending.",
+    )

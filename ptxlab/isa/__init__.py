@@ -1,0 +1,1 @@
+"""What the PTX ISA says, as data: element types, layouts, operands, instructions, targets, and the catalogue of every legal form."""

@@ -1,0 +1,134 @@
+"""Rows of mma and mma.sp. PTX ISA 9.0, "Multiply-and-Accumulate Instruction: mma" and "... mma.sp / mma.sp::ordered_metadata"."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+
+from ..mma import MmaForm
+from ..targets import SM_75, SM_80, SM_89, SM_90, SM_100A, SM_120A, SM_120A_WITHOUT_F
+
+__all__ = ["dense", "sparse"]
+
+INT4 = ("s4", "u4")
+INT8 = ("s8", "u8")
+FP8 = ("e4m3", "e5m2")
+F8F6F4 = (*FP8, "e3m2", "e2m3", "e2m1")
+PLAIN_OR_SAT = (False, True)
+SP_OR_ORDERED = (False, True)
+ROUNDINGS = (None, "rz", "rm", "rp")  # .rn is what nothing means
+LAYOUTS = ("row", "col")
+
+#: D and C of mma.m8n8k4: f16 results need f16 accumulators.
+_QUAD_PAIR_ACCUMULATORS = (("f16", "f16"), ("f32", "f16"), ("f32", "f32"))
+#: type -> accumulators, and k with targets; C has the type of D.
+_FLOAT_MMA = {
+    "f16": (("f16", "f32"), {8: SM_75, 16: SM_80}),
+    "bf16": (("f32",), {8: SM_80, 16: SM_80}),
+    "tf32": (("f32",), {4: SM_80, 8: SM_80}),
+}
+#: Shapes (m, k), all with n = 8, and the targets that have them.
+_DOUBLE_MMA = {(8, 4): SM_80, (16, 4): SM_90, (16, 8): SM_90, (16, 16): SM_90}
+_INTEGER_MMA = (
+    (INT8, {(8, 16): SM_75, (16, 16): SM_80, (16, 32): SM_80}),
+    (INT4, {(8, 32): SM_75, (16, 32): SM_80, (16, 64): SM_80}),
+)
+_BIT_MMA = {(8, 128): SM_75, (16, 128): SM_80, (16, 256): SM_80}
+_INTEGER_SP = ((INT8, (32, 64)), (INT4, (64, 128)))
+_FLOAT_SP = {"f16": (("f16", "f32"), (16, 32)), "bf16": (("f32",), (16, 32)), "tf32": (("f32",), (8, 16))}
+
+#: kind, scale_vec, scale type. ue8m0 with 4X is PTX ISA 9.1.
+BLOCK_SCALES = (("mxf4", 2, "ue8m0"), ("mxf4nvf4", 2, "ue8m0"), ("mxf4nvf4", 4, "ue4m3"))
+
+
+def _f8f6f4_targets(a: str, b: str, sparse_f16: bool = False) -> tuple[str, ...]:
+    """kind::f8f6f4 over FP8 alone is what the plain instruction also does, and the assembler takes it for sm_100a and family targets."""
+    return SM_100A if a in FP8 and b in FP8 and not sparse_f16 else SM_120A
+
+
+def dense() -> Iterator[MmaForm]:
+    for a_layout, b_layout, (d, c) in product(LAYOUTS, LAYOUTS, _QUAD_PAIR_ACCUMULATORS):
+        yield MmaForm("mma", 8, 8, 4, d, "f16", "f16", c, SM_75, a_layout=a_layout, b_layout=b_layout)  # type: ignore[arg-type]
+    for kind, (accumulators, shapes) in _FLOAT_MMA.items():
+        for (k, targets), d in product(shapes.items(), accumulators):
+            yield MmaForm("mma", 16, 8, k, d, kind, kind, d, targets)
+    for ((m, k), targets), rounding in product(_DOUBLE_MMA.items(), ROUNDINGS):
+        yield MmaForm("mma", m, 8, k, "f64", "f64", "f64", "f64", targets, rounding=rounding)  # type: ignore[arg-type]
+    for k, d, a, b in product((16, 32), ("f16", "f32"), FP8, FP8):
+        yield MmaForm("mma", 16, 8, k, d, a, b, d, SM_89)
+    for d, a, b in product(("f16", "f32"), F8F6F4, F8F6F4):
+        yield MmaForm("mma", 16, 8, 32, d, a, b, d, _f8f6f4_targets(a, b), kind="f8f6f4")
+    for types, integer_shapes in _INTEGER_MMA:
+        for ((m, k), targets), a, b, sat in product(integer_shapes.items(), types, types, PLAIN_OR_SAT):
+            yield MmaForm("mma", m, 8, k, "s32", a, b, "s32", targets, satfinite=sat)
+    for (m, k), targets in _BIT_MMA.items():
+        yield MmaForm("mma", m, 8, k, "s32", "b1", "b1", "s32", targets, bit_op="xor")
+        yield MmaForm("mma", m, 8, k, "s32", "b1", "b1", "s32", SM_80, bit_op="and")
+    for a, b in product(F8F6F4, F8F6F4):
+        yield MmaForm(
+            "mma", 16, 8, 32, "f32", a, b, "f32", SM_120A, kind="mxf8f6f4", scale_vec=1, scale_type="ue8m0"
+        )
+    for block, vec, scale in BLOCK_SCALES:
+        yield MmaForm(
+            "mma",
+            16,
+            8,
+            64,
+            "f32",
+            "e2m1",
+            "e2m1",
+            "f32",
+            SM_120A,
+            kind=block,
+            scale_vec=vec,
+            scale_type=scale,
+        )
+
+
+def sparse() -> Iterator[MmaForm]:
+    for kind, (accumulators, depths) in _FLOAT_SP.items():
+        for k, d, ordered in product(depths, accumulators, SP_OR_ORDERED):
+            yield MmaForm("mma.sp", 16, 8, k, d, kind, kind, d, SM_80, ordered=ordered)
+    for ordered, a, b in product(SP_OR_ORDERED, FP8, FP8):
+        yield MmaForm("mma.sp", 16, 8, 64, "f32", a, b, "f32", SM_89, ordered=ordered)
+    for a, b in product(FP8, FP8):
+        yield MmaForm("mma.sp", 16, 8, 64, "f16", a, b, "f16", SM_120A, ordered=True)
+    for d, a, b in product(("f16", "f32"), F8F6F4, F8F6F4):
+        yield MmaForm(
+            "mma.sp", 16, 8, 64, d, a, b, d, _f8f6f4_targets(a, b, d == "f16"), ordered=True, kind="f8f6f4"
+        )
+    for types, depths in _INTEGER_SP:
+        for k, ordered, a, b, sat in product(depths, SP_OR_ORDERED, types, types, PLAIN_OR_SAT):
+            yield MmaForm("mma.sp", 16, 8, k, "s32", a, b, "s32", SM_80, satfinite=sat, ordered=ordered)
+    for a, b in product(F8F6F4, F8F6F4):
+        yield MmaForm(
+            "mma.sp",
+            16,
+            8,
+            64,
+            "f32",
+            a,
+            b,
+            "f32",
+            SM_120A,
+            ordered=True,
+            kind="mxf8f6f4",
+            scale_vec=1,
+            scale_type="ue8m0",
+        )
+    for block, vec, scale in BLOCK_SCALES:
+        yield MmaForm(
+            "mma.sp",
+            16,
+            8,
+            128,
+            "f32",
+            "e2m1",
+            "e2m1",
+            "f32",
+            SM_120A_WITHOUT_F,
+            ordered=True,
+            kind=block,
+            scale_vec=vec,
+            scale_type=scale,
+        )

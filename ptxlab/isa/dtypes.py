@@ -1,0 +1,313 @@
+"""Element types: how many bits, which values, and the codes that stand for them.
+
+A *code* is the bit pattern of one element as an unsigned integer; a *value* is what it means. Every type of
+PTX's matrix instructions is one entry of `DTYPES`; the arithmetic of the narrow floats is that of ml_dtypes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import PtxlabError, listing
+
+__all__ = ["DTYPES", "DType", "dtype"]
+
+Codes = NDArray[Any]
+Values = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class DType:
+    """One element type in PTX's spelling.
+
+    >>> dtype("s4").encode([-1, 7])
+    array([15,  7], dtype=uint8)
+    >>> dtype("e4m3").decode([0x38, 0x7E])
+    array([  1., 448.], dtype=float32)
+    """
+
+    name: str
+    bits: int
+    kind: Literal["int", "float", "bits"]
+    signed: bool
+    value_type: type[np.generic] = field(repr=False)
+    exponent_bits: int = 0
+    fraction_bits: int = 0
+    note: str = ""
+    _number: Any = field(
+        default=None, repr=False, compare=False
+    )  # the ml_dtypes or NumPy type of the same format
+
+    def __post_init__(self) -> None:
+        if (
+            self.kind == "float"
+            and not 0 < self.signed + self.exponent_bits + self.fraction_bits <= self.bits
+        ):
+            raise PtxlabError(
+                f"{self.name}: sign, {self.exponent_bits} exponent and {self.fraction_bits} fraction bits exceed {self.bits} bits"
+            )
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def code_type(self) -> type[np.unsignedinteger[Any]]:
+        """The NumPy type that holds one code.
+
+        >>> dtype("s4").code_type, dtype("f64").code_type
+        (<class 'numpy.uint8'>, <class 'numpy.uint64'>)
+        """
+        return {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}[max(8, self.bits)]  # type: ignore[return-value]
+
+    @property
+    def is_float(self) -> bool:
+        """Whether its values are floating point.
+
+        >>> dtype("tf32").is_float, dtype("s4").is_float
+        (True, False)
+        """
+        return self.kind == "float"
+
+    @property
+    def bias(self) -> int:
+        """Exponent bias of a float type.
+
+        >>> dtype("f16").bias, dtype("e4m3").bias
+        (15, 7)
+        """
+        return (1 << (self.exponent_bits - 1)) - 1
+
+    @property
+    def ignored_bits(self) -> int:
+        """Low bits of the code that the hardware does not read (13 for tf32).
+
+        >>> dtype("tf32").ignored_bits
+        13
+        """
+        return (
+            self.bits - (self.signed + self.exponent_bits + self.fraction_bits) if self.name == "tf32" else 0
+        )
+
+    @property
+    def minimum(self) -> int:
+        """Smallest integer value; only for integer types.
+
+        >>> dtype("s4").minimum
+        -8
+        """
+        return -(1 << (self.bits - 1)) if self.signed else 0
+
+    @property
+    def maximum(self) -> int:
+        """Largest integer value; only for integer types.
+
+        >>> dtype("s4").maximum
+        7
+        """
+        return (1 << (self.bits - self.signed)) - 1
+
+    @cached_property
+    def _table(self) -> Values:
+        """Values of all codes, for types of at most 16 bits."""
+        codes = np.arange(1 << self.bits, dtype=np.uint32)
+        if self.kind != "float":
+            wide = codes.astype(np.int64)
+            return np.where(wide > self.maximum, wide - (1 << self.bits), wide).astype(self.value_type)
+        raw = codes.astype(self.code_type)
+        if self.name == "ue4m3":  # e4m3 without its sign bit, which the hardware ignores
+            raw &= np.uint8(0x7F)
+        with np.errstate(invalid="ignore"):
+            return np.asarray(raw.view(self._number).astype(self.value_type))
+
+    def decode(self, codes: ArrayLike) -> Values:
+        """Values that these codes stand for. Bits above the element's own are ignored.
+
+        >>> dtype("s4").decode([7, 8, 15])
+        array([ 7, -8, -1], dtype=int8)
+        """
+        codes = np.asarray(codes)
+        if self.bits <= 16:
+            return np.asarray(self._table[codes.astype(np.uint32) & np.uint32((1 << self.bits) - 1)])
+        raw = np.ascontiguousarray(codes, dtype=self.code_type)
+        if self.ignored_bits:
+            raw = raw & self.code_type(~((1 << self.ignored_bits) - 1) & 0xFFFFFFFF)
+        return raw.view(self.value_type).reshape(codes.shape)
+
+    def encode(self, values: ArrayLike) -> Codes:
+        """Codes of these values: floats round to nearest even, integers out of range are refused.
+
+        >>> [hex(code) for code in dtype("f16").encode([1, 65504, 65520])]   # the last rounds to infinity
+        ['0x3c00', '0x7bff', '0x7c00']
+        """
+        values = np.asarray(values)
+        if values.dtype.kind not in "iufb" and values.dtype not in _ML_TYPES:
+            raise PtxlabError(f"{self.name} needs numbers, found an array of {values.dtype}")
+        if self.kind == "float":
+            return self._encode_float(values)
+        return self._encode_integer(values)
+
+    def _encode_integer(self, values: Values) -> Codes:
+        if values.dtype.kind not in "iub":
+            values = values.astype(np.float64)
+            odd = ~np.isfinite(values) | (values != np.rint(values))
+            if odd.any():
+                raise PtxlabError(
+                    f"{_place(odd)}found {_show(values[odd][0])}; {self.name} holds whole numbers {self.minimum}..{self.maximum}"
+                )
+        bad = (values < self.minimum) | (values > self.maximum)
+        if bad.any():
+            raise PtxlabError(
+                f"{_place(bad)}found {_show(values[bad][0])}; {self.name} holds {self.minimum}..{self.maximum}"
+            )
+        return (values.astype(np.int64) & ((1 << self.bits) - 1)).astype(self.code_type)
+
+    def _encode_float(self, values: Values) -> Codes:
+        with np.errstate(invalid="ignore"):  # a signalling NaN
+            wide = values.astype(np.float64)
+        if not self.signed:
+            bad = np.signbit(wide) & ~np.isnan(wide) & ((wide != 0) | (self.name == "ue8m0"))
+            if self.name == "ue8m0":
+                bad |= wide == 0
+            if bad.any():
+                kept = "powers of two from 2^-127 to 2^127" if self.name == "ue8m0" else "0..448, no sign"
+                raise PtxlabError(f"{_place(bad)}found {_show(wide[bad][0])}; {self.name} holds {kept}")
+        if self.name in _WITHOUT_NAN and np.isnan(wide).any():
+            raise PtxlabError(
+                f"{_place(np.isnan(wide))}found nan; {self.name} has no NaN, it holds {_WITHOUT_NAN[self.name]} and their negatives"
+            )
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            if self.name == "tf32":
+                return _round_tf32(wide).view(np.uint32).reshape(values.shape)
+            if self.name == "ue8m0":
+                return _round_ue8m0(wide)
+            number = (
+                wide if self._number in (np.float16, np.float32, np.float64) else _round_to_odd(wide)
+            ).astype(self._number)
+        return np.ascontiguousarray(number).view(self.code_type).reshape(values.shape)
+
+
+def _round_ue8m0(wide: NDArray[np.float64]) -> NDArray[np.uint8]:
+    """Nearest power of two, halfway upwards; ml_dtypes rounds everything above 2^-127 up to 2^-126."""
+    half, exponent = np.frexp(wide)  # wide = half * 2^exponent, half in [0.5, 1)
+    code = np.maximum(exponent + 126 + (half >= 0.75), 0)
+    return np.where(np.isfinite(wide) & (code < 255), code, 255).astype(np.uint8)
+
+
+def _round_to_odd(wide: NDArray[np.float64]) -> NDArray[np.float32]:
+    """float32 in which a lost remainder leaves the last bit set: ml_dtypes rounds by way of float32, and must not round twice."""
+    near = wide.astype(np.float32)
+    even = (near.view(np.uint32) & 1) == 0
+    odd = np.nextafter(near, np.where(wide > near, np.inf, -np.inf).astype(np.float32))
+    return np.where(np.isfinite(near) & even & (near != wide), odd, near)
+
+
+def _round_tf32(wide: NDArray[np.float64]) -> NDArray[np.float32]:
+    """Nearest value with 10 fraction bits (ties to even), as float32; from float64, so that nothing rounds twice."""
+    _, exponent = np.frexp(wide)
+    step = np.ldexp(1.0, np.maximum(exponent - 1, -126) - 10)
+    finite = np.isfinite(wide)
+    rounded = np.where(finite, np.rint(np.where(finite, wide, 0.0) / step) * step, wide)
+    return np.ascontiguousarray(rounded, dtype=np.float32)
+
+
+def _place(mask: NDArray[np.bool_]) -> str:
+    """Where the first offending element sits, in the words of its array."""
+    at = [int(i) for i in np.argwhere(mask)[0]] if mask.ndim else []
+    if len(at) >= 2:
+        batch = f"matrix {at[:-2]}, " if len(at) > 2 else ""
+        return f"{batch}row {at[-2]}, column {at[-1]}: "
+    return f"element {at[0]}: " if at else ""
+
+
+def _show(value: object) -> str:
+    number = float(value)  # type: ignore[arg-type]
+    return str(int(number)) if number.is_integer() else f"{number:g}"
+
+
+def _integer(name: str, bits: int, signed: bool, value: type[np.generic], note: str = "") -> DType:
+    return DType(name, bits, "int", signed, value, note=note)
+
+
+def _float(
+    name: str,
+    bits: int,
+    e: int,
+    f: int,
+    number: Any,
+    value: type[np.generic] = np.float32,
+    *,
+    signed: bool = True,
+    note: str = "",
+) -> DType:
+    return DType(name, bits, "float", signed, value, e, f, note, number)
+
+
+_TYPES = (
+    DType("b1", 1, "bits", False, np.uint8, note="one bit"),
+    DType("b4", 4, "bits", False, np.uint8, note="one metadata nibble: two 2-bit indices"),
+    _integer("u4", 4, False, np.uint8),
+    _integer("s4", 4, True, np.int8, note="two's complement"),
+    _integer("u8", 8, False, np.uint8),
+    _integer("s8", 8, True, np.int8, note="two's complement"),
+    _integer("s32", 32, True, np.int32, note="two's complement"),
+    _float("e2m1", 4, 2, 1, ml_dtypes.float4_e2m1fn, note="no infinity, no NaN"),
+    _float("e2m3", 6, 2, 3, ml_dtypes.float6_e2m3fn, note="no infinity, no NaN"),
+    _float("e3m2", 6, 3, 2, ml_dtypes.float6_e3m2fn, note="no infinity, no NaN"),
+    _float("e4m3", 8, 4, 3, ml_dtypes.float8_e4m3fn, note="no infinity; NaN is S.1111.111"),
+    _float("e5m2", 8, 5, 2, ml_dtypes.float8_e5m2),
+    _float(
+        "ue8m0",
+        8,
+        8,
+        0,
+        ml_dtypes.float8_e8m0fnu,
+        signed=False,
+        note="a power of two, 2^(code - 127); NaN is 255",
+    ),
+    _float(
+        "ue4m3",
+        8,
+        4,
+        3,
+        ml_dtypes.float8_e4m3fn,
+        signed=False,
+        note="e4m3 without a sign; the top bit is ignored",
+    ),
+    _float("f16", 16, 5, 10, np.float16, np.float16),
+    _float("bf16", 16, 8, 7, ml_dtypes.bfloat16, note="the upper half of a float32"),
+    _float("tf32", 32, 8, 10, None, note="the upper 19 bits of a float32; the lower 13 are ignored"),
+    _float("f32", 32, 8, 23, np.float32),
+    _float("f64", 64, 11, 52, np.float64, np.float64),
+)
+
+#: Float types that have neither NaN nor infinity, and what they hold.
+_WITHOUT_NAN = {
+    "e2m1": "0, 0.5, 1, 1.5, 2, 3, 4, 6",
+    "e2m3": "0, 0.125, 0.25 ... 7, 7.5",
+    "e3m2": "0, 0.0625, 0.125 ... 24, 28",
+}
+
+#: Every element type by its PTX name.
+DTYPES: dict[str, DType] = {t.name: t for t in _TYPES}
+
+_ML_TYPES = {np.dtype(t._number) for t in _TYPES if t._number is not None}
+
+
+def dtype(name: str | DType) -> DType:
+    """The element type of that name.
+
+    >>> dtype("tf32").ignored_bits
+    13
+    """
+    if isinstance(name, DType):
+        return name
+    try:
+        return DTYPES[name.removeprefix(".")]
+    except KeyError:
+        raise PtxlabError(f"unknown element type {name!r}; there are {listing(DTYPES, 20)}") from None

@@ -1,0 +1,95 @@
+"""What every entry of the catalogue has, whether it multiplies matrices or transfers them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from functools import cached_property
+
+from ..errors import PtxlabError, listing
+from .operand import Operand
+from .targets import TARGETS, check_target
+
+__all__ = ["Form"]
+
+
+class Form(ABC):
+    """One legal form of a PTX matrix instruction: its mnemonic, its operands, and the targets that have it.
+
+    Two forms are equal if PTX cannot tell them apart.
+
+    >>> import ptxlab
+    >>> form = ptxlab.instruction("movmatrix.sync.aligned.m8n8.trans.b16")
+    >>> isinstance(form, Form), form.supports("sm_75"), form.operand("d").shape
+    (True, True, (8, 8))
+    """
+
+    family: str
+    targets: tuple[str, ...]
+
+    @property
+    @abstractmethod
+    def shape(self) -> str:
+        """``m16n8k64``, ``m8n8``."""
+
+    @property
+    @abstractmethod
+    def mnemonic(self) -> str:
+        """The instruction in PTX's spelling, without its operand list."""
+
+    @property
+    @abstractmethod
+    def lanes(self) -> int:
+        """Lanes that execute it together: 32 for a warp, 128 for a warpgroup."""
+
+    @property
+    @abstractmethod
+    def operands(self) -> dict[str, Operand]:
+        """Its matrix operands by name."""
+
+    @property
+    def sparse(self) -> bool:
+        """Whether A is structured sparse."""
+        return False
+
+    @property
+    def selectors(self) -> tuple[int, ...]:
+        """Legal sparsity selectors; () for a dense instruction."""
+        return ()
+
+    @cached_property
+    def _identity(self) -> tuple[str, ...]:
+        """What PTX tells forms apart by."""
+        return (self.mnemonic,)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Form) and self._identity == other._identity
+
+    def __hash__(self) -> int:
+        return hash(self._identity)
+
+    def __str__(self) -> str:
+        return self.mnemonic
+
+    def __repr__(self) -> str:
+        return f"<{self.mnemonic}>"
+
+    def supports(self, target: str) -> bool:
+        """Whether the assembler accepts this instruction for a target; an unknown target is an error."""
+        return check_target(target) in self.targets
+
+    def operand(self, name: str) -> Operand:
+        """The operand of that name, in either case."""
+        try:
+            return self.operands[name.upper()]
+        except KeyError:
+            raise PtxlabError(
+                f"{self.mnemonic} has no operand {name!r}; it has {listing(self.operands)}"
+            ) from None
+
+    def check_targets(self) -> None:
+        """Refuse a form without targets, or with one that does not exist."""
+        unknown = set(self.targets) - set(TARGETS)
+        if unknown or not self.targets:
+            raise PtxlabError(
+                f"{self.mnemonic}: targets {sorted(unknown) or 'missing'}; known are {listing(TARGETS, 30)}"
+            )

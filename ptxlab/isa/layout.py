@@ -1,0 +1,315 @@
+"""Fragment layouts: which lane holds which element of a matrix, as data.
+
+A layout is a mixed-radix counter. A *mode* ``(size, row step, column step)`` is one digit; the lane index is
+counted off by the lane modes and the element index by the element modes, fastest digit first, and each digit
+moves by its steps. A mode with both steps 0 is a broadcast: the same element is held more than once.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import PtxlabError
+
+__all__ = ["Layout", "Mode", "fragment"]
+
+Mode = tuple[int, int, int]
+
+
+def _steps(modes: Sequence[Mode]) -> NDArray[np.int64]:
+    """Row and column of every value of the counter: [product of sizes, 2]."""
+    at = np.zeros((1, 2), dtype=np.int64)
+    for size, row, column in modes:
+        digit = np.arange(size)[:, None, None] * np.array([row, column])
+        at = (digit + at).reshape(-1, 2)
+    return at
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A map (lane, element) -> (row, column) over a matrix of the given shape.
+
+    >>> c = Layout((16, 8), lane=((4, 0, 2), (8, 1, 0)), element=((2, 0, 1), (2, 8, 0)))   # (T32,V4) -> (M16,N8)
+    >>> c.coords()[5, 3].tolist()
+    [9, 3]
+    >>> c.locate(9, 3)
+    (5, 3)
+    >>> c.cute
+    '((4,8),(2,2)):((32,1),(16,8))'
+    """
+
+    shape: tuple[int, int]
+    lane: tuple[Mode, ...]
+    element: tuple[Mode, ...]
+
+    def __post_init__(self) -> None:
+        coords = self.coords().reshape(-1, 2)
+        outside = ((coords < 0) | (coords >= self.shape)).any(axis=1)
+        if outside.any():
+            lane, element = divmod(int(np.argmax(outside)), self.elements)
+            row, column = coords[np.argmax(outside)]
+            raise PtxlabError(
+                f"layout of {self._size}: lane {lane}, element {element} falls on row {row}, column {column}, outside the matrix"
+            )
+        held = np.bincount(
+            coords[:, 0] * self.shape[1] + coords[:, 1], minlength=self.shape[0] * self.shape[1]
+        )
+        wrong = held != self.copies
+        if wrong.any():
+            row, column = divmod(int(np.argmax(wrong)), self.shape[1])
+            raise PtxlabError(
+                f"layout of {self._size}: row {row}, column {column} is held {held[row * self.shape[1] + column]} times, its broadcasts allow {self.copies}"
+            )
+
+    @property
+    def _size(self) -> str:
+        return f"{self.shape[0]}x{self.shape[1]}"
+
+    @cached_property
+    def lanes(self) -> int:
+        """How many lanes take part: 32 for a warp, 128 for a warpgroup.
+
+        >>> fragment(16, 8, 2).lanes, fragment(64, 8, 2, warps=4).lanes
+        (32, 128)
+        """
+        return int(np.prod([size for size, _, _ in self.lane], dtype=np.int64))
+
+    @cached_property
+    def elements(self) -> int:
+        """How many elements one lane holds.
+
+        >>> fragment(16, 8, 2).elements
+        4
+        """
+        return int(np.prod([size for size, _, _ in self.element], dtype=np.int64))
+
+    @cached_property
+    def copies(self) -> int:
+        """How often every element is held: 1, or more where a mode broadcasts.
+
+        >>> Layout((8, 4), lane=((4, 0, 1), (8, 1, 0)), element=((2, 0, 0),)).copies
+        2
+        """
+        return int(
+            np.prod(
+                [size for size, row, column in self.lane + self.element if row == column == 0], dtype=np.int64
+            )
+        )
+
+    def coords(self) -> NDArray[np.int64]:
+        """Row and column of every element of every lane: int array [lanes, elements, 2].
+
+        >>> fragment(16, 8, 2).coords()[5].tolist()
+        [[1, 2], [1, 3], [9, 2], [9, 3]]
+        """
+        return self._coords.copy()
+
+    @cached_property
+    def _coords(self) -> NDArray[np.int64]:
+        return _steps(self.lane)[:, None, :] + _steps(self.element)[None, :, :]
+
+    @cached_property
+    def gather(self) -> NDArray[np.int64]:
+        """Row-major index of the matrix element at each (lane, element): [lanes, elements].
+
+        >>> fragment(16, 8, 2).gather[5]
+        array([10, 11, 74, 75])
+        """
+        return self._coords[..., 0] * self.shape[1] + self._coords[..., 1]
+
+    @cached_property
+    def _holders(self) -> NDArray[np.int64]:
+        """lane * elements + element of every holder of each matrix element, in ascending order: [rows * columns, copies]."""
+        order = np.argsort(self.gather.ravel(), kind="stable")
+        return order.reshape(-1, self.copies)
+
+    def scatter(self, copy: int = 0) -> NDArray[np.int64]:
+        """lane * elements + element that holds each matrix element: [rows, columns]; `copy` counts holders by lane, then element.
+
+        >>> divmod(int(fragment(16, 8, 2).scatter()[9, 3]), 4)   # lane 5, element 3
+        (5, 3)
+        """
+        if not 0 <= copy < self.copies:
+            raise PtxlabError(
+                f"copy {copy}: every element is held {self.copies} times, so copy goes from 0 to {self.copies - 1}"
+            )
+        return self._holders[:, copy].reshape(self.shape)
+
+    def locate(self, row: int, col: int) -> tuple[int, int]:
+        """The (lane, element) that holds this row and column; the lowest lane where several do.
+
+        >>> fragment(16, 8, 2).locate(9, 3)
+        (5, 3)
+        """
+        for name, found, size in (("row", row, self.shape[0]), ("column", col, self.shape[1])):
+            if not 0 <= found < size:
+                raise PtxlabError(
+                    f"{name} {found}: the matrix is {self._size}, so {name}s go from 0 to {size - 1}"
+                )
+        lane, element = divmod(int(self._holders[row * self.shape[1] + col, 0]), self.elements)
+        return lane, element
+
+    def holders(self, row: int, col: int) -> list[tuple[int, int]]:
+        """Every (lane, element) that holds this row and column.
+
+        >>> Layout((8, 4), lane=((4, 0, 1), (8, 1, 0)), element=((2, 0, 0),)).holders(1, 0)
+        [(4, 0), (4, 1)]
+        """
+        self.locate(row, col)
+        return [divmod(int(at), self.elements) for at in self._holders[row * self.shape[1] + col]]
+
+    @cached_property
+    def T(self) -> Layout:
+        """The same lanes over the transposed matrix, e.g. B as CUTLASS writes it, (N,K) instead of (K,N).
+
+        >>> fragment(8, 16, 4).T.coords()[1].tolist()   # B of m16n8k16 with s8: lane 1 holds four of column 0
+        [[4, 0], [5, 0], [6, 0], [7, 0]]
+        """
+        flip = (
+            tuple((size, column, row) for size, row, column in self.lane),
+            tuple((size, column, row) for size, row, column in self.element),
+        )
+        return Layout((self.shape[1], self.shape[0]), *flip)
+
+    @property
+    def cute(self) -> str:
+        """The layout as CuTe's ``(lane, element) -> row + rows * column`` string.
+
+        >>> fragment(16, 8, 2).cute
+        '((4,8),(2,2)):((32,1),(16,8))'
+        """
+        parts = [_cute(modes, self.shape[0]) for modes in (self.lane, self.element)]
+        return f"({parts[0][0]},{parts[1][0]}):({parts[0][1]},{parts[1][1]})"
+
+    def to_tensor_layouts(self) -> Any:
+        """The same as a `tensor_layouts.Layout`, for that package's layout algebra; (lane, element) -> row + rows * column.
+
+        >>> fragment(16, 8, 2).to_tensor_layouts()(5, 3)   # row 9, column 3
+        57
+        """
+        try:
+            from tensor_layouts import Layout as Handed
+        except ImportError:
+            raise PtxlabError(
+                "to_tensor_layouts() needs the package tensor-layouts: pip install tensor-layouts"
+            ) from None
+        shape, stride = (ast.literal_eval(part) for part in self.cute.split(":"))
+        return Handed(shape, stride)
+
+    def formula(self) -> str:
+        """Row and column in the manual's style, from the lane and the element's index i; generated from the modes.
+
+        >>> print(fragment(16, 8, 2).formula())
+        groupID           = lane >> 2
+        threadID_in_group = lane & 0x3
+        row = groupID + ((i >> 1) * 8)
+        col = (threadID_in_group * 2) + (i & 0x1)
+        """
+        terms: tuple[list[str], list[str]] = ([], [])
+        named = {}
+        for counter, modes in (("lane", self.lane), ("i", self.element)):
+            for place, digit, steps in _digits(counter, modes):
+                if counter == "lane" and place in _LANE_DIGITS and any(steps):
+                    named[_LANE_DIGITS[place]] = digit
+                    digit = _LANE_DIGITS[place]
+                for axis, step in enumerate(steps):
+                    if step:
+                        terms[axis].append(_inner(digit) if step == 1 else f"({_inner(digit)} * {step})")
+        wide = max(map(len, named), default=0)
+        lines = [f"{name:<{wide}} = {named[name]}" for name in _LANE_DIGITS.values() if name in named]
+        return "\n".join(
+            [
+                *lines,
+                *(
+                    f"{what} = {' + '.join(axis) or '0'}"
+                    for what, axis in zip(("row", "col"), terms, strict=True)
+                ),
+            ]
+        )
+
+    @property
+    def signature(self) -> str:
+        """The sizes of the map, as in the comment above a CuTe atom: ``(T32,V4) -> (16,8)``.
+
+        >>> fragment(16, 8, 2).signature
+        '(T32,V4) -> (16,8)'
+        """
+        return f"(T{self.lanes},V{self.elements}) -> ({self.shape[0]},{self.shape[1]})"
+
+
+#: Digits of the lane's index that the manual has a name for: (stride, size) -> name.
+_LANE_DIGITS = {(4, 8): "groupID", (1, 4): "threadID_in_group", (32, 4): "warpID"}
+
+
+def _digits(counter: str, modes: Sequence[Mode]) -> list[tuple[tuple[int, int], str, tuple[int, int]]]:
+    """Every digit of a mixed-radix counter: ((stride, size), its expression, (row step, column step))."""
+    digits, stride, total = [], 1, int(np.prod([size for size, _, _ in modes], dtype=np.int64))
+    for size, row, column in modes:
+        digit = (
+            counter
+            if stride == 1
+            else f"{counter} >> {stride.bit_length() - 1}"
+            if stride & stride - 1 == 0
+            else f"{counter} // {stride}"
+        )
+        if stride * size < total:
+            digit = (
+                f"{_inner(digit)} & 0x{size - 1:X}" if size & size - 1 == 0 else f"{_inner(digit)} % {size}"
+            )
+        digits.append(((stride, size), digit, (row, column)))
+        stride *= size
+    return digits
+
+
+def _inner(digit: str) -> str:
+    """In parentheses where it is more than a name."""
+    return f"({digit})" if " " in digit else digit
+
+
+def _cute(modes: Sequence[Mode], rows: int) -> tuple[str, str]:
+    sizes = [str(size) for size, _, _ in modes] or ["1"]
+    strides = [str(row + rows * column) for _, row, column in modes] or ["0"]
+    if len(sizes) == 1:
+        return sizes[0], strides[0]
+    return f"({','.join(sizes)})", f"({','.join(strides)})"
+
+
+def fragment(rows: int, columns: int, run: int, tall: int = 16, warps: int = 1) -> Layout:
+    """The family that nearly all fragments belong to: 8 rows of 4 lanes, each holding `run` neighbours of a row.
+
+    Lanes 0..3 share row 0, lanes 4..7 row 1, and so on; what is left of the matrix repeats this 8 x 4*run block,
+    first down to `tall` rows, then to the right, then further down. Each of a warpgroup's four warps takes 16 rows.
+
+    >>> fragment(16, 64, 8).cute                                   # A of m16n8k64 with s4
+    '((4,8),(8,2,2)):((128,1),(16,8,512))'
+    """
+    tall = min(rows, tall)
+    lane: list[Mode] = [(4, 0, run), (8, 1, 0), (warps, 16, 0)]
+    element: list[Mode] = [
+        (run, 0, 1),
+        (tall // 8, 8, 0),
+        (columns // (4 * run), 0, 4 * run),
+        (rows // (tall * warps), tall, 0),
+    ]
+    return Layout((rows, columns), _merged(lane), _merged(element))
+
+
+def _merged(modes: Sequence[Mode]) -> tuple[Mode, ...]:
+    """Without modes of size 1, and with one mode for two that count on in the same steps."""
+    kept: list[Mode] = []
+    for size, row, column in modes:
+        if size == 1:
+            continue
+        last = kept[-1] if kept else (0, 0, 0)
+        if kept and (row, column) == (last[0] * last[1], last[0] * last[2]):
+            kept[-1] = (last[0] * size, last[1], last[2])
+        else:
+            kept.append((size, row, column))
+    return tuple(kept)

@@ -1,0 +1,373 @@
+"""An instruction is a row of data: shape, types, qualifiers, targets. Its operands derive from the row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import PtxlabError, listing
+from . import fragments
+from .dtypes import dtype
+from .form import Form
+from .modifiers import Modifiers
+from .operand import Operand
+from .sparsity import STRUCTURES, Structure
+
+__all__ = ["MmaForm", "Modifiers"]
+
+#: Where an element narrower than its 8-bit container sits: kind::f8f6f4 and kind::mxf8f6f4 pad it on top, and e2m1 also below.
+_PADDING = {"e2m1": 2}
+
+_WMMA_NOTE = "observed on sm_90; the ISA leaves WMMA fragments open"
+_STACK_NOTE = "the matrices of four independent products, one for each quad pair of lanes"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MmaForm(Form):
+    """One form of mma, mma.sp, wmma, wgmma or wgmma.sp: a row of the catalogue, and the operands that follow from it.
+
+    >>> from ptxlab.isa.parse import parse_mma
+    >>> form = parse_mma("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
+    >>> form.shape, form.lanes, form.structure.title, form.selectors
+    ('m16n8k64', 32, '4:8 pair-wise', (0, 1))
+    >>> {name: operand.registers for name, operand in form.operands.items()}
+    {'A': 2, 'B': 2, 'C': 4, 'D': 4, 'E': 1}
+    """
+
+    family: Literal["mma", "mma.sp", "wmma", "wgmma", "wgmma.sp"]
+    m: int
+    n: int
+    k: int
+    d_type: str
+    a_type: str
+    b_type: str
+    c_type: str
+    targets: tuple[str, ...]
+    satfinite: bool = False
+    ordered: bool = False  # mma.sp::ordered_metadata
+    bit_op: Literal["xor", "and"] | None = None
+    kind: str | None = None
+    scale_vec: int | None = None
+    scale_type: str | None = None
+    a_layout: Literal["row", "col"] = "row"
+    b_layout: Literal["row", "col"] = "col"
+    rounding: Literal["rz", "rm", "rp"] | None = None  # of f64; to nearest even where nothing is said
+    a_space: Literal["register", "shared"] = "register"
+
+    @classmethod
+    def of(cls, form: MmaForm) -> Self:
+        """The same form as an instance of this class."""
+        return cls(**{field.name: getattr(form, field.name) for field in fields(form)})
+
+    def __post_init__(self) -> None:
+        for operand in self.operands.values():
+            if operand.layout is not None and operand.lanes != self.lanes:
+                raise PtxlabError(
+                    f"{self.mnemonic}: operand {operand.name} is spread over {operand.lanes} lanes, not {self.lanes}"
+                )
+        if self.a_space == "shared" and not self.family.startswith("wgmma"):
+            raise PtxlabError(f"{self.mnemonic}: only wgmma takes A from shared memory")
+        self.check_targets()
+
+    @cached_property
+    def _identity(self) -> tuple[str, ...]:
+        return (self.mnemonic, self.a_space)
+
+    def __repr__(self) -> str:
+        return (
+            f"<{self.mnemonic}>" if self.a_space == "register" else f"<{self.mnemonic}, A in shared memory>"
+        )
+
+    # -- the row in words ---------------------------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> str:
+        """``m16n8k64``."""
+        return f"m{self.m}n{self.n}k{self.k}"
+
+    @property
+    def sparse(self) -> bool:
+        """Whether A is structured sparse."""
+        return self.family.endswith(".sp")
+
+    @property
+    def lanes(self) -> int:
+        """Lanes that execute it together: 32, or 128 for a warpgroup."""
+        return 128 if self.family.startswith("wgmma") else 32
+
+    @property
+    def mma_count(self) -> int:
+        """How many independent products it computes: 1, or 4 for mma.m8n8k4 with f16, whose operands are stacked matrices."""
+        return 4 if self.family == "mma" and self.shape == "m8n8k4" and self.a_type == "f16" else 1
+
+    def column_of_b(self, row: int, col: int) -> int:
+        """The column of B that goes into D[row][col]: its own, or, of stacked matrices, that of its product.
+
+        >>> import ptxlab
+        >>> ptxlab.instruction("mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32").column_of_b(17, 3)
+        19
+        """
+        return row // self.m * self.n + col if self.mma_count > 1 else col
+
+    @property
+    def mnemonic(self) -> str:
+        """The instruction in PTX's spelling, without its operand list."""
+        types = f".{self.d_type}.{self.a_type}.{self.b_type}"
+        sat = ".satfinite" if self.satfinite else ""
+        op = f".{self.bit_op}.popc" if self.bit_op else ""
+        rounding = f".{self.rounding}" if self.rounding else ""
+        order = f".{self.a_layout}.{self.b_layout}"
+        if self.family == "wmma":
+            types = f".{self.d_type}.{self.c_type}" if self.a_type == "f16" else f"{types}.{self.c_type}"
+            return f"wmma.mma{op}.sync.aligned{order}.{self.shape}{rounding}{types}{sat}"
+        if self.family.startswith("wgmma"):
+            sp = ".sp" if self.sparse else ""
+            return f"wgmma.mma_async{sp}.sync.aligned.{self.shape}{sat}{types}{op}"
+        sp = (".sp::ordered_metadata" if self.ordered else ".sp") if self.sparse else ""
+        kind = f".kind::{self.kind}" if self.kind else ""
+        scale = f".block_scale.scale_vec::{self.scale_vec}X" if self.scale_vec else ""
+        stype = f".{self.scale_type}" if self.scale_type else ""
+        return f"mma{sp}.sync.aligned.{self.shape}{order}{kind}{scale}{sat}{types}.{self.c_type}{stype}{rounding}{op}"
+
+    def a_from(self, space: Literal["register", "shared"]) -> Self:
+        """The same instruction with A in registers or, for wgmma, in shared memory behind a descriptor."""
+        return replace(self, a_space=space)
+
+    # -- operands -----------------------------------------------------------------------------------------------------
+
+    @property
+    def structure(self) -> Structure | None:
+        """The sparsity that A must have, or None for a dense instruction."""
+        if not self.sparse:
+            return None
+        if self.kind in ("f8f6f4", "mxf8f6f4"):  # whatever the type, a container is a byte
+            return STRUCTURES["2:4"]
+        return STRUCTURES[{4: "4:8", 32: "1:2"}.get(dtype(self.a_type).bits, "2:4")]
+
+    @cached_property
+    def a(self) -> Operand:
+        """Multiplicand A as it is stored: the half that is kept, for sparse instructions."""
+        return self._multiplicand("A", self.a_type, self.m, self.k // (2 if self.sparse else 1), self.a_space)
+
+    @cached_property
+    def a_dense(self) -> Operand:
+        """Multiplicand A as it is meant: for sparse instructions every lane answers for twice the columns it stores."""
+        if not self.sparse:
+            return self.a
+        if self.a.layout is None:
+            return self._multiplicand("A", self.a_type, self.m, self.k, self.a_space)
+        layout = fragments.block(self.m, self.k, 2 * self.a.elements_per_register, 16, self.lanes // 32)
+        return replace(self.a, shape=(self.m, self.k), layout=layout)
+
+    @cached_property
+    def b(self) -> Operand:
+        """Multiplicand B; wgmma reads it from shared memory."""
+        return self._multiplicand(
+            "B", self.b_type, self.n, self.k, "shared" if self.family.startswith("wgmma") else "register"
+        )
+
+    def _multiplicand(
+        self, name: str, kind: str, lines: int, depth: int, space: Literal["register", "shared"]
+    ) -> Operand:
+        """A of so many rows, or B of so many columns, K deep."""
+        shape, axes = ((lines, depth), ("m", "k")) if name == "A" else ((depth, lines), ("k", "n"))
+        element = dtype(kind)
+        if space == "shared":
+            return Operand(name, element, shape, None, "shared", axes)
+        container, padding = (
+            (8, _PADDING.get(kind, 0)) if self.kind in ("f8f6f4", "mxf8f6f4") and element.bits < 8 else (0, 0)
+        )
+        run = max(1, 32 // (container or element.bits))
+        if self.mma_count > 1:
+            layout = fragments.quad_pairs(name, self.a_layout if name == "A" else self.b_layout)
+            return Operand(name, element, layout.shape, layout, axes=axes, note=_STACK_NOTE)
+        if self.family == "wmma":
+            held = 16 if kind == "f16" else 0
+            return Operand(
+                name,
+                element,
+                shape,
+                fragments.wmma(name, self.m, self.n, self.k, run, held),
+                axes=axes,
+                note=_WMMA_NOTE,
+            )
+        layout = fragments.block(lines, depth, run, 16, self.lanes // 32)
+        note = "each element in a byte of its own" if container else ""
+        return Operand(
+            name,
+            element,
+            shape,
+            layout if name == "A" else layout.T,
+            "register",
+            axes,
+            container,
+            padding,
+            note,
+        )
+
+    @cached_property
+    def c(self) -> Operand:
+        """Accumulator C. For wgmma it is D before the instruction."""
+        return self._accumulator("C", self.c_type)
+
+    @cached_property
+    def d(self) -> Operand:
+        """Result D."""
+        return self._accumulator("D", self.d_type)
+
+    def _accumulator(self, name: str, kind: str) -> Operand:
+        if self.mma_count > 1:
+            layout = fragments.quad_pairs(name, "row", wide=kind == "f32")
+        elif self.family == "wmma":
+            layout = fragments.wmma(name, self.m, self.n, self.k, 2)
+        else:
+            layout = fragments.block(self.m, self.n, 2, 16, self.lanes // 32)
+        note = _STACK_NOTE if self.mma_count > 1 else _WMMA_NOTE if self.family == "wmma" else ""
+        return Operand(name, dtype(kind), layout.shape, layout, axes=("m", "n"), note=note)
+
+    @cached_property
+    def e(self) -> Operand | None:
+        """Sparsity metadata, one nibble for every row and chunk of A; None for a dense instruction."""
+        if self.structure is None:
+            return None
+        chunks = self.k // self.structure.chunk
+        wide = dtype(self.a_type).bits >= 16
+        return Operand(
+            "E", dtype("b4"), (self.m, chunks), fragments.metadata(self.m, chunks, wide), axes=("m", "chunk")
+        )
+
+    @cached_property
+    def scale_a(self) -> Operand | None:
+        """Block scales of A, or None."""
+        if self.scale_vec is None or self.scale_type is None:
+            return None
+        return Operand(
+            "SFA",
+            dtype(self.scale_type),
+            (self.m, self.scale_vec),
+            fragments.scales(self.scale_vec)[0],
+            axes=("m", "block"),
+        )
+
+    @cached_property
+    def scale_b(self) -> Operand | None:
+        """Block scales of B, or None."""
+        if self.scale_vec is None or self.scale_type is None:
+            return None
+        return Operand(
+            "SFB",
+            dtype(self.scale_type),
+            (self.scale_vec, self.n),
+            fragments.scales(self.scale_vec)[1],
+            axes=("block", "n"),
+        )
+
+    @property
+    def operands(self) -> dict[str, Operand]:
+        """All matrix operands by name: A, B, C, D, and E, SFA, SFB where the instruction has them."""
+        every = (self.a, self.b, self.c, self.d, self.e, self.scale_a, self.scale_b)
+        return {operand.name: operand for operand in every if operand is not None}
+
+    @cached_property
+    def inputs(self) -> dict[str, Operand]:
+        """The operands that it reads, by the argument that takes them: a, b, c, and e, scale_a, scale_b where it has them."""
+        every = {
+            "a": self.a,
+            "b": self.b,
+            "c": self.c,
+            "e": self.e,
+            "scale_a": self.scale_a,
+            "scale_b": self.scale_b,
+        }
+        return {name: operand for name, operand in every.items() if operand is not None}
+
+    # -- operands that are no matrices ----------------------------------------------------------------------------------
+
+    @property
+    def selectors(self) -> tuple[int, ...]:
+        """Legal sparsity selectors; () for a dense instruction."""
+        return tuple(range(self.e.layout.copies)) if self.e and self.e.layout else ()
+
+    @property
+    def modifiers(self) -> dict[str, tuple[Any, ...]]:
+        """Legal values of every modifier (see `Modifiers`)."""
+        legal: dict[str, tuple[Any, ...]] = {f.name: (f.default,) for f in fields(Modifiers)}
+        if self.sparse:
+            legal["selector"] = self.selectors
+        if self.family.startswith("wgmma"):
+            legal["scale_d"] = (True, False)
+            legal["swizzle"] = (0, 32, 64, 128)
+            if self.a.dtype.is_float:
+                legal["imm_scale_a"] = legal["imm_scale_b"] = (1, -1)
+            if self.a.dtype.bits == 16:  # only matrices in shared memory can be transposed
+                legal["imm_trans_a"], legal["imm_trans_b"] = (
+                    (0, 1) if self.a_space == "shared" else (0,),
+                    (0, 1),
+                )
+        if self.scale_vec is not None:
+            legal["byte_id_a"] = legal["byte_id_b"] = {1: (0, 1, 2, 3), 2: (0, 2), 4: (0,)}[self.scale_vec]
+            legal["thread_id_a"], legal["thread_id_b"] = (0, 1), (0, 1, 2, 3)
+        return legal
+
+    def check_modifiers(self, modifiers: Modifiers) -> Modifiers:
+        """Return the modifiers, or refuse the first that this instruction does not take."""
+        for name, legal in self.modifiers.items():
+            value = getattr(modifiers, name)
+            if value not in legal:
+                default = getattr(Modifiers, name)
+                if legal == (default,):
+                    raise PtxlabError(f"{name}={value!r}: {self.mnemonic} takes only {default!r}")
+                raise PtxlabError(
+                    f"{name}={value!r}: {self.mnemonic} takes {listing(legal)}{self._selector_quirk(value, name)}"
+                )
+        return modifiers
+
+    def _selector_quirk(self, value: int, name: str) -> str:
+        """What to add where the assembler accepts selectors that the manual does not have (`isa.quirks.SELECTORS`)."""
+        types = (self.family, self.shape, self.a_type, self.d_type)
+        if name == "selector" and value in (2, 3) and types == ("mma.sp", "m16n8k32", "f16", "f32"):
+            return "; the assembler takes 2 and 3 as well, the manual has no such lanes"
+        return ""
+
+    # -- sparsity -----------------------------------------------------------------------------------------------------
+
+    def _structured(self) -> Structure:
+        if self.structure is None:
+            raise PtxlabError(
+                f"{self.mnemonic} is dense: it has no sparsity to compress; sparse forms are spelt .sp"
+            )
+        return self.structure
+
+    def compress(self, A: ArrayLike) -> tuple[NDArray[Any], NDArray[np.uint8]]:
+        """Dense structured-sparse A -> (stored half, one nibble for every row and chunk)."""
+        return self._structured().compress(self.a_dense.check_matrix(A))
+
+    def expand(self, stored: ArrayLike, nibbles: ArrayLike) -> NDArray[Any]:
+        """The inverse of `compress`."""
+        return self._structured().expand(stored, nibbles, self.metadata_ordered)
+
+    def prune(self, A: ArrayLike) -> NDArray[Any]:
+        """The nearest matrix that has the structure: the largest groups of every chunk stay, the others become 0."""
+        return self._structured().prune(self.a_dense.check_matrix(A))
+
+    @property
+    def metadata_ordered(self) -> bool:
+        """Whether the two indices of a nibble must ascend: only for mma.sp::ordered_metadata (an H200 takes any order there too)."""
+        return self.ordered
+
+    @property
+    def nibbles(self) -> dict[int, tuple[int, ...]]:
+        """Legal metadata nibbles and the groups that each keeps; none for dense instructions.
+
+        >>> from ptxlab import instruction
+        >>> sparse = "sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
+        >>> len(instruction(f"mma.sp::ordered_metadata.{sparse}").nibbles), len(instruction(f"mma.sp.{sparse}").nibbles)
+        (6, 12)
+        """
+        if self.structure is None:
+            return {}
+        return self.structure.nibbles if self.metadata_ordered else self.structure.unordered

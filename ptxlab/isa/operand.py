@@ -1,0 +1,402 @@
+"""One operand of an instruction: a matrix, its element type, and the registers of every lane that hold it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import PtxlabError
+from .dtypes import DType
+from .layout import Layout
+
+__all__ = ["Operand", "Place"]
+
+
+@lru_cache(maxsize=64)
+def _openings(bits: int, table: bytes, kind: str) -> NDArray[Any]:
+    """What every half-word (or byte, for single bits) of packed codes opens to: [65536 or 256, elements in it]."""
+    width = 16 if bits > 1 else 8
+    values = np.frombuffer(table, dtype=kind)
+    words = np.arange(1 << width, dtype=np.uint32)[:, None] >> np.arange(0, width, bits, dtype=np.uint32)
+    return np.asarray(values[words & np.uint32((1 << bits) - 1)])
+
+
+class Place(NamedTuple):
+    """Where one element sits: lane, element index, register, and its lowest and highest bit there.
+
+    >>> import ptxlab
+    >>> ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32").a.where(9, 37)
+    [Place(lane=4, element=29, register=3, low=20, high=23)]
+    """
+
+    lane: int
+    element: int
+    register: int
+    low: int
+    high: int
+
+
+@dataclass(frozen=True)
+class Operand:
+    """A matrix operand: values <-> codes <-> registers.
+
+    Operands in shared memory (B of wgmma) have no lanes: `layout` is None, and `pack` gives the matrix of codes.
+
+    >>> import ptxlab
+    >>> a = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32").a
+    >>> a.describe()
+    'A 16x64 s4, 4 registers in each of 32 lanes'
+    >>> a.lanes, a.registers, a.elements_per_register
+    (32, 4, 8)
+    >>> a.register_bits, a.register_type, a.width
+    (32, <class 'numpy.uint32'>, 4)
+    >>> a.dtype.name, a.shape, a.layout.cute
+    ('s4', (16, 64), '((4,8),(8,2,2)):((128,1),(16,8,512))')
+    """
+
+    name: str
+    dtype: DType
+    shape: tuple[int, int]
+    layout: Layout | None
+    space: Literal["register", "shared"] = "register"
+    axes: tuple[str, str] = ("row", "column")
+    container: int = 0  # bits that an element takes up in a register, where they are more than its own
+    padding: int = 0  # of which so many lie below it
+    note: str = ""  # what one should know of this layout, e.g. that the ISA does not promise it
+
+    def __post_init__(self) -> None:
+        if self.container and self.padding + self.dtype.bits > self.container:
+            raise PtxlabError(
+                f"operand {self.name}: {self.dtype} above {self.padding} bits of padding does not fit {self.container} bits"
+            )
+        if (self.layout is None) != (self.space == "shared"):
+            raise PtxlabError(
+                f"operand {self.name}: a register operand needs a layout, a shared-memory operand has none"
+            )
+        if self.layout is not None and (
+            self.layout.shape != self.shape or self.layout.elements * self.width % self.register_bits
+        ):
+            raise PtxlabError(
+                f"operand {self.name}: layout {self.layout.signature} does not fill registers of a {self.shape} matrix of {self.dtype}"
+            )
+
+    @property
+    def register_bits(self) -> int:
+        """32, or 64 for f64."""
+        return max(32, self.dtype.bits)
+
+    @property
+    def width(self) -> int:
+        """Bits from one element of a register to the next: the element's own, or its container's (8 for kind::f8f6f4)."""
+        return self.container or self.dtype.bits
+
+    @property
+    def elements_per_register(self) -> int:
+        """How many elements share a register: 8 for s4, 1 for f32."""
+        return self.register_bits // self.width
+
+    @property
+    def lanes(self) -> int:
+        """Lanes that hold it: 32, or 128 for a warpgroup; 0 for one in shared memory."""
+        return self.layout.lanes if self.layout else 0
+
+    @property
+    def registers(self) -> int:
+        """Registers a lane holds of this operand; 0 for one in shared memory."""
+        return self.layout.elements // self.elements_per_register if self.layout else 0
+
+    @property
+    def register_type(self) -> type[np.unsignedinteger[Any]]:
+        """The NumPy type of its registers: uint32, or uint64 for f64."""
+        return np.uint64 if self.register_bits == 64 else np.uint32
+
+    def describe(self) -> str:
+        """``A 16x64 s4, 4 registers in each of 32 lanes``."""
+        size = f"{self.name} {self.shape[0]}x{self.shape[1]} {self.dtype}"
+        if not self.layout:
+            return f"{size}, in shared memory"
+        return f"{size}, {self.registers} register{'s' * (self.registers != 1)} in each of {self.lanes} lanes"
+
+    # -- where things are ------------------------------------------------------------------------------------------
+
+    def coords(self) -> NDArray[np.int64]:
+        """Row and column of every element of every lane: int array [lanes, elements, 2].
+
+        >>> import ptxlab
+        >>> ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32").c.coords()[5].tolist()
+        [[1, 2], [1, 3], [9, 2], [9, 3]]
+        """
+        return self._needs_lanes().coords()
+
+    def place(self, lane: int, element: int) -> Place:
+        """Register and bits of an element of a lane.
+
+        >>> import ptxlab
+        >>> ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32").a.place(lane=4, element=29)
+        Place(lane=4, element=29, register=3, low=20, high=23)
+        """
+        layout = self._needs_lanes()
+        for what, found, size in (("lane", lane, layout.lanes), ("element", element, layout.elements)):
+            if not 0 <= found < size:
+                raise PtxlabError(
+                    f"operand {self.name}: {what} {found} does not exist; {what}s go from 0 to {size - 1}"
+                )
+        register, slot = divmod(element, self.elements_per_register)
+        low = slot * self.width + self.padding
+        return Place(lane, element, register, low, low + self.dtype.bits - 1)
+
+    def where(self, row: int, col: int) -> list[Place]:
+        """Every place that holds this row and column, lowest lane first.
+
+        >>> import ptxlab
+        >>> ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32").a.where(9, 37)
+        [Place(lane=4, element=29, register=3, low=20, high=23)]
+        """
+        return [self.place(lane, element) for lane, element in self._needs_lanes().holders(row, col)]
+
+    def holds(self, lane: int, register: int | None = None) -> Iterator[tuple[Place, int, int]]:
+        """(place, row, column) of the elements in a lane, or in one register of it.
+
+        >>> import ptxlab
+        >>> b = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32").b
+        >>> [(place.low, row, column) for place, row, column in b.holds(lane=5, register=1)][:3]   # lowest bit, row and column
+        [(0, 40, 1), (4, 41, 1), (8, 42, 1)]
+        """
+        layout = self._needs_lanes()
+        self.place(lane, 0)
+        if register is not None and not 0 <= register < self.registers:
+            raise PtxlabError(
+                f"operand {self.name}: register {register} does not exist; a lane holds registers 0 to {self.registers - 1}"
+            )
+        for element, (row, column) in enumerate(layout.coords()[lane].tolist()):
+            place = self.place(lane, element)
+            if register in (None, place.register):
+                yield place, row, column
+
+    def _needs_lanes(self) -> Layout:
+        if self.layout is None:
+            raise PtxlabError(
+                f"operand {self.name} lives in shared memory: no lane holds it; see ptxlab.memory for its addresses"
+            )
+        return self.layout
+
+    # -- matrix <-> registers ---------------------------------------------------------------------------------------
+
+    def pack(self, matrix: ArrayLike) -> NDArray[Any]:
+        """Values [..., rows, columns] -> registers [..., lanes, registers].
+
+        >>> import ptxlab
+        >>> a = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32").a
+        >>> [hex(register) for register in a.pack(np.tile(np.arange(8), (16, 8)))[5]]   # element 0 in the lowest bits
+        ['0x76543210', '0x76543210', '0x76543210', '0x76543210']
+        """
+        matrix = self.check_matrix(matrix)
+        try:
+            codes = self.dtype.encode(matrix)
+        except PtxlabError as error:
+            raise PtxlabError(f"{self.name}: {error}") from None
+        return self.pack_codes(codes)
+
+    def unpack(self, registers: ArrayLike, copy: int = 0) -> NDArray[Any]:
+        """Registers [..., lanes, registers] -> values [..., rows, columns].
+
+        >>> import ptxlab
+        >>> a = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32").a
+        >>> a.unpack(np.full((32, 4), 0x76543210))[9, 32:41]
+        array([0, 1, 2, 3, 4, 5, 6, 7, 0], dtype=int8)
+        """
+        return self.dtype.decode(self.unpack_codes(registers, copy))
+
+    def pack_codes(self, codes: ArrayLike) -> NDArray[Any]:
+        """Element codes [..., rows, columns] -> registers [..., lanes, registers].
+
+        >>> import ptxlab
+        >>> a = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32").a
+        >>> hex(a.pack_codes(np.full((16, 64), 0xF))[0, 0])   # the code of -1
+        '0xffffffff'
+        """
+        codes = self._codes(codes)
+        if self.layout is None:
+            return codes
+        held = np.take(
+            codes.reshape(*codes.shape[:-2], self.shape[0] * self.shape[1]), self.layout.gather, axis=-1
+        )
+        return self.join(held)
+
+    def unpack_codes(self, registers: ArrayLike, copy: int = 0) -> NDArray[Any]:
+        """Registers [..., lanes, registers] -> element codes [..., rows, columns].
+
+        Where the layout holds elements several times, `copy` says which holder is read, counted by lane and element.
+
+        >>> import ptxlab
+        >>> e = ptxlab.instruction("mma.sp.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32").e
+        >>> registers = np.where(np.arange(32)[:, None] % 4 < 2, 0x44444444, 0xEEEEEEEE)
+        >>> [hex(e.unpack_codes(registers, copy=selector)[0, 0]) for selector in (0, 1)]
+        ['0x4', '0xe']
+        """
+        return self._spread(
+            registers,
+            copy,
+            np.arange(1 << self.dtype.bits).astype(self.dtype.code_type) if self.dtype.bits <= 8 else None,
+        )
+
+    def unpack_as(self, registers: ArrayLike, number: type[np.generic], copy: int = 0) -> NDArray[Any]:
+        """Registers -> values of that NumPy type, for element types of at most 8 bits; what the emulator multiplies.
+
+        >>> import ptxlab
+        >>> a = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32").a
+        >>> a.unpack_as(np.full((32, 4), 0xFFFFFFFF), np.float32)[0, :3]
+        array([-1., -1., -1.], dtype=float32)
+        """
+        if self.dtype.bits == 8 and not self.dtype.is_float:
+            return self.unpack_codes(registers, copy).view(self.dtype.value_type).astype(number, copy=False)
+        values = self.dtype.decode(np.arange(1 << self.dtype.bits))
+        if self.dtype.is_float:
+            return self._spread(registers, copy, values.astype(number))
+        return self._spread(registers, copy, values).astype(number, copy=False)
+
+    def _spread(self, registers: ArrayLike, copy: int, table: NDArray[Any] | None) -> NDArray[Any]:
+        """Registers -> matrix of table[code]; without a table, of codes."""
+        if self.layout is None:
+            codes = self._codes(registers)
+            return codes if table is None or table.dtype == codes.dtype else np.asarray(table[codes])
+        registers = self.check_registers(registers)
+        runs = self._runs(copy) if table is not None and self.width == self.dtype.bits else None
+        if table is None or runs is None:
+            held = self.split(registers)
+            codes = np.take(
+                held.reshape(*held.shape[:-2], self.lanes * self.layout.elements),
+                self.layout.scatter(copy),
+                axis=-1,
+            )
+            return codes if table is None else np.asarray(table[codes])
+        order, transposed = runs
+        ordered = np.take(
+            registers.reshape(*registers.shape[:-2], self.lanes * self.registers), order, axis=-1
+        )
+        if self.dtype.bits == 8:
+            opened = ordered.view(np.uint8) if table.dtype == np.uint8 else table[ordered.view(np.uint8)]
+        else:
+            openings = _openings(self.dtype.bits, table.tobytes(), table.dtype.str)
+            opened = np.take(openings, ordered.view(np.uint16 if len(openings) > 256 else np.uint8), axis=0)
+        matrix = opened.reshape(*registers.shape[:-2], *(self.shape[::-1] if transposed else self.shape))
+        return np.swapaxes(matrix, -1, -2) if transposed else matrix
+
+    @lru_cache(maxsize=None)  # noqa: B019 - operands live as long as the catalogue
+    def _runs(self, copy: int) -> tuple[NDArray[np.int64], bool] | None:
+        """Registers in the order of the matrix, where each holds neighbours of a row or (True) of a column: whole registers
+        can then be put in place before they are opened. Index into [lanes * registers]; None where they hold no neighbours.
+        """
+        at, size = self._needs_lanes().scatter(copy), self.elements_per_register
+        for matrix, transposed in ((at, False), (at.T, True)):
+            if matrix.shape[1] % size == 0:
+                runs = matrix.reshape(matrix.shape[0], -1, size)
+                if (np.diff(runs, axis=-1) == 1).all() and not (runs[..., 0] % size).any():
+                    return runs[..., 0] // size, transposed
+        return None
+
+    def join(self, held: NDArray[Any]) -> NDArray[Any]:
+        """Codes by lane and element [..., lanes, elements] -> registers; the first element is in the lowest bits.
+
+        >>> import ptxlab
+        >>> a = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32").a
+        >>> hex(a.join(np.tile(np.arange(16), (32, 2)))[0, 1])   # elements 8..15
+        '0xfedcba98'
+        """
+        if self.dtype.bits == self.width >= 8:
+            return np.ascontiguousarray(held, dtype=self.dtype.code_type).view(self.register_type)
+        parts = held.reshape(
+            *held.shape[:-1], held.shape[-1] // self.elements_per_register, self.elements_per_register
+        ).astype(self.register_type)
+        return np.asarray(np.bitwise_or.reduce(parts << self._shifts, axis=-1))
+
+    def split(self, registers: NDArray[Any]) -> NDArray[Any]:
+        """Registers -> codes by lane and element [..., lanes, elements].
+
+        >>> import ptxlab
+        >>> a = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32").a
+        >>> a.split(np.full((32, 4), 0xFEDCBA98, dtype=np.uint32))[0, :8]
+        array([ 8,  9, 10, 11, 12, 13, 14, 15], dtype=uint8)
+        """
+        if self.dtype.bits == self.width >= 8:  # elements are what memory holds, one after the other
+            return np.ascontiguousarray(registers).view(self.dtype.code_type)
+        mask = self.register_type((1 << self.dtype.bits) - 1)
+        parts = (registers[..., None] >> self._shifts) & mask
+        return np.asarray(
+            parts.reshape(*registers.shape[:-1], registers.shape[-1] * self.elements_per_register).astype(
+                self.dtype.code_type
+            )
+        )
+
+    @cached_property
+    def _shifts(self) -> NDArray[Any]:
+        return (np.arange(self.elements_per_register) * self.width + self.padding).astype(self.register_type)
+
+    # -- checks -----------------------------------------------------------------------------------------------------
+
+    def check_matrix(self, matrix: ArrayLike) -> NDArray[Any]:
+        """The matrix as an array [..., rows, columns], or an error that says which shape it takes.
+
+        >>> import ptxlab
+        >>> ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32").a.check_matrix(np.zeros((16, 32)))
+        Traceback (most recent call last):
+            ...
+        ptxlab.errors.PtxlabError: A: found shape (16, 32); it takes [..., 16, 64]
+        """
+        matrix = np.asarray(matrix)
+        if matrix.shape[-2:] != self.shape:
+            raise PtxlabError(
+                f"{self.name}: found shape {matrix.shape}; it takes [..., {self.shape[0]}, {self.shape[1]}]"
+            )
+        return matrix
+
+    def _codes(self, codes: ArrayLike) -> NDArray[Any]:
+        codes = self.check_matrix(codes)
+        if codes.dtype.kind not in "iu":
+            raise PtxlabError(
+                f"{self.name}: codes are unsigned integers, found {codes.dtype}; pack takes values"
+            )
+        if codes.dtype != self.dtype.code_type or self.dtype.bits < 8:
+            bad = (codes < 0) | (codes > (1 << self.dtype.bits) - 1)
+            if bad.any():
+                row, column = np.argwhere(bad)[0][-2:]
+                raise PtxlabError(
+                    f"{self.name}: row {row}, column {column}: code {codes[bad][0]} does not fit the {self.dtype.bits} bits of {self.dtype}"
+                )
+        return codes.astype(self.dtype.code_type, copy=False)
+
+    def check_registers(self, registers: ArrayLike) -> NDArray[Any]:
+        """The registers as unsigned integers of their width, or an error that says what is wrong with them.
+
+        >>> import ptxlab
+        >>> a = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32").a
+        >>> a.check_registers(np.full((32, 4), -1, dtype=np.int32))[0]
+        array([4294967295, 4294967295, 4294967295, 4294967295], dtype=uint32)
+        """
+        found = np.asarray(registers)
+        if self.layout is None:
+            return self._codes(found)
+        if found.shape[-2:] != (self.lanes, self.registers):
+            raise PtxlabError(
+                f"{self.name}: found registers of shape {found.shape}; it takes [..., {self.lanes} lanes, {self.registers} registers]"
+            )
+        if found.dtype.kind not in "iu":
+            raise PtxlabError(
+                f"{self.name}: registers are {self.register_bits}-bit unsigned integers, found {found.dtype}; pack makes them from values"
+            )
+        if found.dtype == self.register_type:
+            return found
+        if found.dtype.kind == "i" and found.dtype.itemsize * 8 == self.register_bits:
+            return found.view(self.register_type)
+        bad = (found < 0) | (found > np.iinfo(self.register_type).max)
+        if bad.any():
+            lane, register = np.argwhere(bad)[0][-2:]
+            raise PtxlabError(
+                f"{self.name}: lane {lane}, register {register}: {found[bad][0]} does not fit {self.register_bits} bits"
+            )
+        return found.astype(self.register_type)

@@ -1,0 +1,160 @@
+"""Everything one instruction reads, as one object: registers, codes in shared memory, modifiers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import PtxlabError, listing
+from .mma import MmaForm
+from .modifiers import Modifiers
+
+__all__ = ["Operands"]
+
+
+@dataclass(frozen=True)
+class Operands:
+    """The inputs of one instruction, or of a batch: registers [..., lanes, registers], element codes for shared memory.
+
+    `Operands.of` checks what it is given; batch axes broadcast.
+
+    >>> import ptxlab
+    >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+    >>> operands = Operands.of(ins, np.zeros((7, 32, 4), np.uint32), np.zeros((32, 2), np.uint32), np.zeros((32, 4), np.uint32))
+    >>> operands.batch, list(operands.arrays)
+    ((7,), ['A', 'B', 'C'])
+    """
+
+    ins: MmaForm
+    a: NDArray[Any]
+    b: NDArray[Any]
+    c: NDArray[Any]
+    e: NDArray[Any] | None = None
+    scale_a: NDArray[Any] | None = None
+    scale_b: NDArray[Any] | None = None
+    modifiers: Modifiers = Modifiers()
+
+    @classmethod
+    def of(
+        cls,
+        ins: MmaForm,
+        a: ArrayLike,
+        b: ArrayLike,
+        c: ArrayLike,
+        e: ArrayLike | None = None,
+        scale_a: ArrayLike | None = None,
+        scale_b: ArrayLike | None = None,
+        modifiers: Modifiers | None = None,
+    ) -> Operands:
+        """Check every array against its operand, and the modifiers against the instruction."""
+        checked = {}
+        arguments = {"a": a, "b": b, "c": c, "e": e, "scale_a": scale_a, "scale_b": scale_b}
+        for name, array in arguments.items():
+            operand = ins.inputs.get(name)
+            if operand is None:
+                if array is not None:
+                    raise PtxlabError(
+                        f"{name}: {ins.mnemonic} has no such operand; it has {listing(ins.operands)}"
+                    )
+                continue
+            if array is None:
+                raise PtxlabError(f"{name} is missing: {ins.mnemonic} needs {operand.describe()}")
+            checked[name] = operand.check_registers(array)
+        operands = cls(ins, **checked, modifiers=ins.check_modifiers(modifiers or Modifiers()))
+        operands.batch  # noqa: B018 - arrays that do not broadcast are an error here
+        return operands
+
+    @classmethod
+    def from_matrices(
+        cls,
+        ins: MmaForm,
+        A: ArrayLike,
+        B: ArrayLike,
+        C: ArrayLike | None = None,
+        scale_a: ArrayLike | None = None,
+        scale_b: ArrayLike | None = None,
+        modifiers: Modifiers | None = None,
+    ) -> Operands:
+        """Pack whole matrices of values: sparse A is given dense and compressed, C left out is 0, scales left out are 1.
+
+        >>> import ptxlab
+        >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+        >>> hex(Operands.from_matrices(ins, np.ones((16, 16)), np.ones((16, 8))).a[0, 0])
+        '0x3c003c00'
+        """
+        e = None
+        if ins.e is not None:
+            A, nibbles = ins.compress(A)
+            e = ins.e.pack_codes(nibbles)
+        C = np.zeros(ins.c.shape, dtype=ins.c.dtype.value_type) if C is None else C
+        scales = {}
+        for name, operand, values in (("scale_a", ins.scale_a, scale_a), ("scale_b", ins.scale_b, scale_b)):
+            if operand is not None:
+                scales[name] = operand.pack(np.ones(operand.shape) if values is None else values)
+            elif values is not None:
+                raise PtxlabError(f"{name}: {ins.mnemonic} has no block scales")
+        return cls.of(ins, ins.a.pack(A), ins.b.pack(B), ins.c.pack(C), e, **scales, modifiers=modifiers)
+
+    @property
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The arrays by operand name, in the order A, B, C, E, SFA, SFB; only those the instruction has."""
+        named = {operand.name: getattr(self, name) for name, operand in self.ins.inputs.items()}
+        return {name: array for name, array in named.items() if array is not None}
+
+    @property
+    def batch(self) -> tuple[int, ...]:
+        """The common batch shape."""
+        shapes = [array.shape[:-2] for array in self.arrays.values()]
+        try:
+            return np.broadcast_shapes(*shapes)
+        except ValueError:
+            found = listing(f"{name} {shape}" for name, shape in zip(self.arrays, shapes, strict=True))
+            raise PtxlabError(f"batch axes do not broadcast: {found}") from None
+
+    @property
+    def count(self) -> int:
+        """How many instructions the batch holds."""
+        return int(np.prod(self.batch, dtype=np.int64))
+
+    def part(self, start: int, stop: int) -> Operands:
+        """Instructions start to stop of the flattened batch; arrays that broadcast along all of it stay as they are."""
+        batch = self.batch
+        return self._map(lambda array: _part(array, batch, start, stop))
+
+    def item(self, index: int) -> Operands:
+        """One instruction of the flattened batch, without batch axes."""
+        batch = self.batch
+        return self._map(
+            lambda array: np.broadcast_to(array, batch + array.shape[-2:]).reshape(-1, *array.shape[-2:])[
+                index
+            ]
+        )
+
+    def _map(self, change: Callable[[NDArray[Any]], NDArray[Any]]) -> Operands:
+        return replace(
+            self,
+            a=change(self.a),
+            b=change(self.b),
+            c=change(self.c),
+            e=None if self.e is None else change(self.e),
+            scale_a=None if self.scale_a is None else change(self.scale_a),
+            scale_b=None if self.scale_b is None else change(self.scale_b),
+        )
+
+
+def _part(array: NDArray[Any], batch: tuple[int, ...], start: int, stop: int) -> NDArray[Any]:
+    """Rows of the flattened batch, without a copy of everything that broadcasting would repeat."""
+    own = array.shape[:-2]
+    if own == batch:
+        return array.reshape(-1, *array.shape[-2:])[start:stop]
+    if not own:
+        return np.broadcast_to(array, (stop - start, *array.shape))
+    indices = np.unravel_index(np.arange(start, stop), batch)[len(batch) - len(own) :]
+    chosen = tuple(
+        index if size > 1 else np.zeros_like(index) for index, size in zip(indices, own, strict=True)
+    )
+    return np.asarray(array[chosen])

@@ -1,0 +1,259 @@
+"""Structured sparsity: which zeros are allowed, what is stored, and the metadata nibbles that say where it was.
+
+A row of A is cut into chunks, a chunk into *groups* of neighbouring elements; at most `keep` groups of a chunk may be
+non-zero. The stored half holds `keep` groups of every chunk, and one 4-bit nibble a chunk says which
+(PTX ISA, "Sparse matrix storage").
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import combinations, permutations
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import PtxlabError, listing
+
+__all__ = ["STRUCTURES", "Structure"]
+
+
+@dataclass(frozen=True)
+class Structure:
+    """One granularity of structured sparsity.
+
+    >>> STRUCTURES["2:4"].compress([[0, 5, 0, 7]])
+    (array([[5, 7]]), array([[13]], dtype=uint8))
+    """
+
+    name: str
+    chunk: int
+    group: int
+    keep: int
+
+    def __post_init__(self) -> None:
+        if self.chunk != 2 * self.keep * self.group:
+            raise PtxlabError(
+                f"structure {self.name}: a chunk of {self.chunk} must hold twice the {self.keep} groups of {self.group} that are kept"
+            )
+
+    @property
+    def groups(self) -> int:
+        """Groups in a chunk.
+
+        >>> STRUCTURES["2:4"].groups, STRUCTURES["4:8"].groups
+        (4, 4)
+        """
+        return self.chunk // self.group
+
+    @cached_property
+    def nibbles(self) -> dict[int, tuple[int, ...]]:
+        """Ordered nibble -> the groups it keeps. A nibble is two 2-bit indices, the first in the low bits.
+
+        >>> [(f"{nibble:04b}", groups) for nibble, groups in STRUCTURES["2:4"].nibbles.items()][:3]
+        [('0100', (0, 1)), ('1000', (0, 2)), ('1100', (0, 3))]
+        """
+        kept = combinations(range(self.groups), self.keep)
+        return {self._nibble(groups): groups for groups in kept}
+
+    @cached_property
+    def unordered(self) -> dict[int, tuple[int, ...]]:
+        """Nibble -> groups where the indices may come in any order, as plain `.sp` allows.
+
+        >>> len(STRUCTURES["2:4"].nibbles), len(STRUCTURES["2:4"].unordered)
+        (6, 12)
+        """
+        return {self._nibble(groups): groups for groups in permutations(range(self.groups), self.keep)}
+
+    def _nibble(self, groups: Any) -> Any:
+        """The nibble of the groups that are kept: numbers, or arrays of them."""
+        if (
+            self.groups == 2
+        ):  # 1:2 counts in halves of an element, so that one of two is two of four: 0b0100 or 0b1110
+            groups = (2 * groups[0], 2 * groups[0] + 1)
+        return groups[0] | groups[1] << 2
+
+    @lru_cache(maxsize=None)  # noqa: B019 - there are three structures
+    def _lookup(self, ordered: bool) -> NDArray[np.int8]:
+        """Groups kept by each of the 16 nibbles, -1 where the nibble is not legal: [16, keep]."""
+        table = np.full((16, self.keep), -1, dtype=np.int8)
+        for nibble, groups in (self.nibbles if ordered else self.unordered).items():
+            table[nibble] = groups
+        return table
+
+    def _grouped(self, matrix: ArrayLike) -> NDArray[Any]:
+        """[..., rows, columns] -> [..., rows, chunks, groups, group]."""
+        matrix = np.asarray(matrix)
+        if matrix.ndim < 2 or matrix.shape[-1] % self.chunk:
+            raise PtxlabError(
+                f"matrix of shape {matrix.shape}: {self.name} sparsity needs [..., rows, columns] with columns a multiple of {self.chunk}"
+            )
+        return matrix.reshape(*matrix.shape[:-1], matrix.shape[-1] // self.chunk, self.groups, self.group)
+
+    def violations(self, matrix: ArrayLike, zero: NDArray[np.bool_] | None = None) -> NDArray[np.bool_]:
+        """Chunks that break the structure: bool [..., rows, chunks].
+
+        >>> STRUCTURES["2:4"].violations([[0, 5, 0, 7, 1, 2, 3, 0]])
+        array([[False,  True]])
+        """
+        return np.asarray(self._occupied(matrix, zero).sum(axis=-1) > self.keep)
+
+    def _occupied(self, matrix: ArrayLike, zero: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
+        full = np.asarray(matrix) != 0 if zero is None else ~zero
+        return np.asarray(self._grouped(full).any(axis=-1))
+
+    def diagnose(self, matrix: ArrayLike, zero: NDArray[np.bool_] | None = None) -> list[str]:
+        """A sentence for every chunk that breaks the structure.
+
+        >>> STRUCTURES["2:4"].diagnose([[0, 5, 0, 7, 1, 2, 3, 0]])
+        ['row 0, columns 4..7: 3 of the 4 values are non-zero; 2:4 sparsity keeps at most 2']
+        """
+        count = self._occupied(matrix, zero).sum(axis=-1)
+        what = "values" if self.group == 1 else {2: "pairs"}.get(self.group, f"groups of {self.group}")
+        said = []
+        for at in np.argwhere(count > self.keep):
+            where = f"matrix {[int(i) for i in at[:-2]]}, " if len(at) > 2 else ""
+            first = int(at[-1]) * self.chunk
+            said.append(
+                f"{where}row {at[-2]}, columns {first}..{first + self.chunk - 1}: {count[tuple(at)]} of the {self.groups} {what} are non-zero; "
+                f"{self.title} sparsity keeps at most {self.keep}"
+            )
+        return said
+
+    @property
+    def title(self) -> str:
+        """Its name, with what a group is where that is more than one element.
+
+        >>> STRUCTURES["4:8"].title
+        '4:8 pair-wise'
+        """
+        return f"{self.name} pair-wise" if self.group == 2 else self.name
+
+    def compress(
+        self, matrix: ArrayLike, zero: NDArray[np.bool_] | None = None
+    ) -> tuple[NDArray[Any], NDArray[np.uint8]]:
+        """Split a structured matrix [..., rows, columns] into its stored half and one ordered nibble a chunk.
+
+        Where a chunk has fewer non-zero groups than are kept, the first all-zero ones fill the places. `zero` says
+        which elements count as zero, for matrices of codes; otherwise those equal to 0 do.
+
+        >>> stored, nibbles = STRUCTURES["2:4"].compress([[0, 5, 0, 7]])
+        >>> stored, f"{nibbles[0, 0]:04b}"   # columns 1 and 3
+        (array([[5, 7]]), '1101')
+        """
+        occupied = self._occupied(matrix, zero)
+        broken = occupied.sum(axis=-1) > self.keep
+        if broken.any():
+            said = self.diagnose(matrix, zero)
+            raise PtxlabError(
+                said[0]
+                + (
+                    f" (and {len(said) - 1} more chunk{'s' if len(said) > 2 else ''})"
+                    if len(said) > 1
+                    else ""
+                )
+            )
+        kept = np.sort(np.argsort(~occupied, axis=-1, kind="stable")[..., : self.keep], axis=-1)
+        stored = np.take_along_axis(self._grouped(matrix), kept[..., None], axis=-2)
+        return stored.reshape(*stored.shape[:-3], np.asarray(matrix).shape[-1] // 2), self._nibble(
+            np.moveaxis(kept, -1, 0)
+        ).astype(np.uint8)
+
+    def groups_of(self, nibbles: ArrayLike, ordered: bool = True) -> NDArray[np.int64]:
+        """Groups of its chunk that every nibble keeps: int [..., rows, chunks, keep].
+
+        >>> STRUCTURES["2:4"].groups_of([[0b1101, 0b0100]]).tolist()
+        [[[1, 3], [0, 1]]]
+        """
+        return np.asarray(self._lookup(ordered)[self._legal(nibbles, ordered)].astype(np.int64))
+
+    def _legal(self, nibbles: ArrayLike, ordered: bool) -> NDArray[Any]:
+        nibbles = np.asarray(nibbles)
+        legal = sorted(self.nibbles if ordered else self.unordered)
+        bad = (np.uint16(sum(1 << nibble for nibble in legal)) >> nibbles & np.uint16(1)) == 0
+        if bad.any():
+            at = tuple(int(i) for i in np.argwhere(bad)[0])
+            raise PtxlabError(
+                f"metadata of row {at[-2]}, chunk {at[-1]}: nibble 0b{int(nibbles[at]):04b} is undefined for {self.title} sparsity; "
+                f"legal are {listing(f'0b{nibble:04b}' for nibble in legal)}"
+            )
+        return nibbles
+
+    def positions(self, nibbles: ArrayLike, ordered: bool = True) -> NDArray[np.int64]:
+        """Column of A that every stored column came from: int [..., rows, stored columns].
+
+        >>> STRUCTURES["2:4"].positions([[0b1101, 0b0100]])
+        array([[1, 3, 4, 5]])
+        """
+        nibbles = self._legal(nibbles, ordered)
+        inside = self._lookup(ordered).astype(np.int64)[..., None] * self.group + np.arange(self.group)
+        columns = inside.reshape(16, self.keep * self.group)[nibbles]
+        columns += np.arange(nibbles.shape[-1])[:, None] * self.chunk
+        return np.asarray(columns.reshape(*nibbles.shape[:-1], nibbles.shape[-1] * self.keep * self.group))
+
+    def expand(self, stored: ArrayLike, nibbles: ArrayLike, ordered: bool = True) -> NDArray[Any]:
+        """The dense matrix [..., rows, columns] that a stored half and its nibbles stand for.
+
+        >>> STRUCTURES["2:4"].expand([[5, 7]], [[0b1101]])
+        array([[0, 5, 0, 7]])
+        """
+        stored, nibbles = np.asarray(stored), np.asarray(nibbles)
+        if (
+            stored.ndim < 2
+            or nibbles.ndim < 2
+            or stored.shape[-1] != nibbles.shape[-1] * self.keep * self.group
+            or stored.shape[-2] != nibbles.shape[-2]
+        ):
+            raise PtxlabError(
+                f"stored half of shape {stored.shape} with nibbles of shape {nibbles.shape}: {self.name} needs {self.keep * self.group} stored columns a nibble"
+            )
+        nibbles = self._legal(nibbles, ordered)
+        size = self.group * stored.itemsize
+        if size * self.groups in (
+            4,
+            8,
+        ):  # a chunk is one number, in which the groups are shifted to their places
+            kept = np.ascontiguousarray(stored).view(f"u{size * self.keep}").astype(f"u{size * self.groups}")
+            number, bits = kept.dtype.type, 8 * size
+            chunks = number(0)
+            for slot in range(self.keep):
+                group = (nibbles >> np.uint8(2 * slot) & np.uint8(3)) // np.uint8(4 // self.groups)
+                part = kept >> number(bits * slot) & number((1 << bits) - 1)
+                chunks = chunks | part << group.astype(number) * number(bits)
+            return np.asarray(chunks.view(stored.dtype).reshape(*chunks.shape[:-1], stored.shape[-1] * 2))
+        batch = np.broadcast_shapes(stored.shape[:-1], nibbles.shape[:-1])
+        dense = np.zeros((*batch, stored.shape[-1] * 2), dtype=stored.dtype)
+        np.put_along_axis(
+            dense,
+            np.broadcast_to(self.positions(nibbles, ordered), (*batch, stored.shape[-1])),
+            stored,
+            axis=-1,
+        )
+        return dense
+
+    def prune(self, matrix: ArrayLike) -> NDArray[Any]:
+        """The nearest structured matrix (least squares): in every chunk the largest groups stay, the rest become 0.
+
+        >>> STRUCTURES["2:4"].prune([[1, -5, 2, 7]])
+        array([[ 0, -5,  0,  7]])
+        """
+        grouped = self._grouped(matrix)
+        with np.errstate(over="ignore", invalid="ignore"):
+            weight = (grouped.astype(np.float64) ** 2).sum(axis=-1)
+        weight = np.where(np.isnan(weight), np.inf, weight)
+        rank = np.argsort(np.argsort(-weight, axis=-1, kind="stable"), axis=-1, kind="stable")
+        kept = np.where((rank < self.keep)[..., None], grouped, np.zeros((), dtype=grouped.dtype))
+        return np.asarray(kept).reshape(np.asarray(matrix).shape)
+
+
+#: The granularities of the PTX ISA: by name.
+STRUCTURES: dict[str, Structure] = {
+    s.name: s
+    for s in (
+        Structure("2:4", chunk=4, group=1, keep=2),
+        Structure("1:2", chunk=2, group=1, keep=1),
+        Structure("4:8", chunk=8, group=2, keep=2),
+    )
+}

@@ -1,0 +1,83 @@
+"""Targets of the assembler, the generations behind them, and NVIDIA's names for both."""
+
+from __future__ import annotations
+
+from ..errors import PtxlabError, listing
+
+__all__ = [
+    "CHIPS", "GENERATIONS", "SM_75", "SM_80", "SM_89", "SM_90", "SM_90A", "SM_100A", "SM_120A", "SM_120A_WITHOUT_F", "TARGETS", "check_target",
+    "chip_of_target", "generation",
+]  # fmt: skip
+
+#: Every target of PTX ISA 9.0 that ptxlab knows, in the assembler's spelling.
+TARGETS: tuple[str, ...] = (
+    "sm_75", "sm_80", "sm_86", "sm_87", "sm_88", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_100a", "sm_100f", "sm_103", "sm_103a",
+    "sm_110", "sm_110a", "sm_120", "sm_120a", "sm_120f", "sm_121", "sm_121a",
+)  # fmt: skip
+
+
+def _since(first: str) -> tuple[str, ...]:
+    return TARGETS[TARGETS.index(first) :]
+
+
+# Sets of targets that catalogue rows name.
+SM_75, SM_80, SM_89, SM_90 = (_since(first) for first in ("sm_75", "sm_80", "sm_89", "sm_90"))
+SM_90A = ("sm_90a",)
+SM_100A = ("sm_100a", "sm_100f", "sm_103a", "sm_110a", "sm_120a", "sm_120f", "sm_121a")
+SM_120A = ("sm_120a", "sm_120f", "sm_121a")  # the ISA names the a-targets; the assembler also takes sm_120f
+SM_120A_WITHOUT_F = ("sm_120a", "sm_121a")
+
+#: The generation of each chip, in NVIDIA's words; a chip is what `model=` names.
+GENERATIONS: dict[str, str] = {
+    "sm_70": "Volta", "sm_75": "Turing", "sm_80": "Ampere", "sm_86": "Ampere", "sm_89": "Ada", "sm_90": "Hopper", "sm_100": "Blackwell",
+    "sm_120": "RTX Blackwell",
+}  # fmt: skip
+
+#: For each generation since Turing one chip, and the target that has all of its instructions.
+CHIPS: dict[str, str] = {
+    "sm_75": "sm_75",
+    "sm_80": "sm_80",
+    "sm_89": "sm_89",
+    "sm_90": "sm_90a",
+    "sm_100": "sm_100a",
+    "sm_120": "sm_120a",
+}
+
+#: Chips for which the compiler emits the machine code of another chip.
+_COMPILED_AS = {
+    "sm_87": "sm_80",
+    "sm_88": "sm_80",
+    "sm_103": "sm_100",
+    "sm_110": "sm_100",
+    "sm_121": "sm_120",
+}
+
+
+def check_target(target: str) -> str:
+    """Return the target, or raise an error that lists the known ones.
+
+    >>> check_target("sm_90a")
+    'sm_90a'
+    """
+    if target not in TARGETS:
+        raise PtxlabError(f"unknown target {target!r}; known are {listing(TARGETS, 30)}")
+    return target
+
+
+def chip_of_target(target: str) -> str | None:
+    """The chip whose arithmetic a target has; None if nothing is known about it.
+
+    >>> chip_of_target("sm_90a"), chip_of_target("sm_86"), chip_of_target("sm_121a"), chip_of_target("sm_52")
+    ('sm_90', 'sm_86', 'sm_120', None)
+    """
+    chip = target.rstrip("af")
+    return chip if chip in GENERATIONS else _COMPILED_AS.get(chip)
+
+
+def generation(target: str) -> str:
+    """NVIDIA's name for the generation of a target; empty if there is none.
+
+    >>> generation("sm_121a"), generation("sm_87")
+    ('RTX Blackwell', 'Ampere')
+    """
+    return GENERATIONS.get(chip_of_target(target) or "", "")

@@ -1,0 +1,349 @@
+"""A row of the catalogue that moves a matrix between memory and registers, or across the registers of a warp."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Literal, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import PtxlabError, listing
+from .dtypes import DType, dtype
+from .form import Form
+from .layout import Layout, fragment
+from .operand import Operand
+
+__all__ = ["FAMILIES", "ROW_BYTES", "SPACES", "TransferForm", "AddressLane"]
+
+Family = Literal["ldmatrix", "stmatrix", "movmatrix", "wmma.load", "wmma.store"]
+
+FAMILIES: tuple[str, ...] = ("ldmatrix", "stmatrix", "movmatrix", "wmma.load", "wmma.store")
+
+#: State spaces that a family may name; without one the address is generic.
+SPACES: dict[str, tuple[str, ...]] = {
+    "ldmatrix": ("shared", "shared::cta"),
+    "stmatrix": ("shared", "shared::cta"),
+    "movmatrix": (),
+    "wmma.load": ("global", "shared", "shared::cta"),
+    "wmma.store": ("global", "shared", "shared::cta"),
+}
+
+#: Bytes of a row of ldmatrix and stmatrix, which is also what its address must be a multiple of.
+ROW_BYTES = 16
+
+#: Bits of an element in the packed source formats, whose 16 elements lie at the start of a row; the rest is padding. They come
+#: out in the low bits of their bytes ("Optional Decompression"; CUTLASS, mma_traits_sm120.hpp, says so of both).
+_SOURCES = {"b6x16_p32": 6, "b4x16_p64": 4}
+_NOTES = {
+    "b6x16_p32": "elements lie in the low 6 bits of their bytes, where kind::f8f6f4 takes e3m2 and e2m3",
+    "b4x16_p64": "elements lie in the low 4 bits of their bytes; kind::f8f6f4 takes e2m1 from the middle, so shift registers left by 2",
+}
+
+_SECTIONS = {
+    "ldmatrix": "9.7.14.5.15. Warp-level matrix load instruction: ldmatrix",
+    "stmatrix": "9.7.14.5.16. Warp-level matrix store instruction: stmatrix",
+    "movmatrix": "9.7.14.5.17. Warp-level matrix transpose instruction: movmatrix",
+    "wmma.load": "9.7.14.4.3. Warp-level Matrix Load Instruction: wmma.load",
+    "wmma.store": "9.7.14.4.4. Warp-level Matrix Store Instruction: wmma.store",
+}
+
+#: What emulate and run take, by position.
+_INPUTS = {
+    "ldmatrix": ("memory", "addresses"),
+    "stmatrix": ("registers", "addresses", "memory"),
+    "movmatrix": ("registers",),
+    "wmma.load": ("memory",),
+    "wmma.store": ("registers", "memory"),
+}
+
+
+#: Elements of no type: these instructions do not look inside.
+_BITS = {
+    size: DType(
+        f"b{size}", size, "bits", False, np.uint16 if size > 8 else np.uint8, note=f"{size} bits of any type"
+    )
+    for size in (4, 6, 8, 16)
+}
+
+
+class AddressLane(NamedTuple):
+    """A lane that supplies an address: that of a row of one of the matrices.
+
+    >>> import ptxlab
+    >>> ptxlab.instruction("ldmatrix.sync.aligned.m8n8.x4.b16").address_lanes[9]   # lane 9 gives the address of row 1 of the second matrix
+    AddressLane(lane=9, matrix=1, row=1)
+    """
+
+    lane: int
+    matrix: int
+    row: int
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TransferForm(Form):
+    """One instruction that moves a matrix, in PTX's terms; `ptxlab.instruction(text)` gives them as well.
+
+    The matrices of ldmatrix and stmatrix are stacked as they lie in memory: row r of the operand is the row whose address
+    lane r supplies, whatever `.trans` then does with it.
+
+    >>> from ptxlab.isa.catalog.transfer import rows
+    >>> move = [row for row in rows() if row.trans][0]
+    >>> move.mnemonic, move.address_lanes[3]
+    ('ldmatrix.sync.aligned.m8n8.x1.trans.b16', AddressLane(lane=3, matrix=0, row=3))
+    >>> move.operand("R").where(3, 5)
+    [Place(lane=21, element=1, register=0, low=16, high=31)]
+    >>> move.lanes, move.sparse, move.selectors, move.wmma, move.supports("sm_75"), move.inputs
+    (32, False, (), False, True, ('memory', 'addresses'))
+    >>> list(move.operands), move.carried.describe()
+    (['R'], 'R 8x8 b16, 1 register in each of 32 lanes')
+    >>> move.spaces, move.alignment, move.section
+    (('shared', 'shared::cta'), 16, '9.7.14.5.15. Warp-level matrix load instruction: ldmatrix')
+    >>> move.ptx, "__global__" in move.kernel
+    ('ldmatrix.sync.aligned.m8n8.x1.trans.b16 {%r0}, [%p];', True)
+    """
+
+    family: Family
+    dimensions: str  # m8n8, or the shape of the wmma.mma that the fragment is for
+    type: str
+    targets: tuple[str, ...]
+    count: int = 1
+    trans: bool = False
+    source: str | None = None  # .b6x16_p32 or .b4x16_p64, unpacked into .b8x16
+    space: str | None = None
+    matrix: Literal["a", "b", "c", "d"] | None = None
+    layout: Literal["row", "col"] | None = None  # of a wmma matrix in memory
+    fragment: Operand | None = None  # of a wmma matrix in registers
+
+    @classmethod
+    def of(cls, form: TransferForm) -> Self:
+        """The same form as an instance of this class."""
+        return cls(**{field.name: getattr(form, field.name) for field in fields(form)})
+
+    def __post_init__(self) -> None:
+        if self.family not in FAMILIES:
+            raise PtxlabError(f"family {self.family!r}: there are {listing(FAMILIES)}")
+        if self.space is not None and self.space not in SPACES[self.family]:
+            raise PtxlabError(
+                f"{self.family} in .{self.space}: it takes {listing([*(f'.{s}' for s in SPACES[self.family]), 'no state space'])}"
+            )
+        self.check_targets()
+        if self.wmma != (self.fragment is not None) or self.wmma != (
+            self.layout is not None and self.matrix is not None
+        ):
+            raise PtxlabError(
+                f"{self.mnemonic}: matrix, layout and fragment belong to wmma.load and wmma.store, to both of them"
+            )
+        if not self.wmma:
+            self._check_rows()
+        if any(operand.lanes != self.lanes for operand in self.operands.values()):
+            raise PtxlabError(
+                f"{self.mnemonic}: its fragment is spread over {self.fragment and self.fragment.lanes} lanes, not {self.lanes}"
+            )
+
+    def _check_rows(self) -> None:
+        rows, columns = self._memory_shape
+        if rows * self.count > self.lanes:
+            raise PtxlabError(
+                f"{self.mnemonic}: {self.count} matrices of {rows} rows need {rows * self.count} addresses; a warp has {self.lanes} lanes"
+            )
+        if columns * self._element.bits != 8 * ROW_BYTES and self.source is None:
+            raise PtxlabError(
+                f"{self.mnemonic}: a row of {columns} elements of {self.type} is not {ROW_BYTES} bytes"
+            )
+        if self.source is not None and (
+            self.source not in _SOURCES or columns != ROW_BYTES or self.type != "b8"
+        ):
+            raise PtxlabError(
+                f"{self.mnemonic}: {self.source} unpacks 16 elements of a row into b8; the formats are {listing(_SOURCES)}"
+            )
+
+    # -- the row in words ---------------------------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> str:
+        """``m8n8``, or that of the wmma.mma whose fragment it loads or stores."""
+        return self.dimensions
+
+    @property
+    def wmma(self) -> bool:
+        """Whether it loads or stores a fragment of wmma."""
+        return self.family.startswith("wmma")
+
+    @property
+    def mnemonic(self) -> str:
+        """The instruction in PTX's spelling, without its operand list."""
+        space = f".{self.space}" if self.space else ""
+        if self.wmma:
+            return f"{self.family}.{self.matrix}.sync.aligned.{self.layout}.{self.shape}{space}.{self.type}"
+        num = "" if self.family == "movmatrix" else f".x{self.count}"
+        kind = f"b8x16.{self.source}" if self.source else self.type
+        return f"{self.family}.sync.aligned.{self.shape}{num}{'.trans' if self.trans else ''}{space}.{kind}"
+
+    @property
+    def section(self) -> str:
+        """Where PTX ISA 9.0 describes it."""
+        return _SECTIONS[self.family]
+
+    @property
+    def lanes(self) -> int:
+        """A warp executes it together."""
+        return 32
+
+    @property
+    def spaces(self) -> tuple[str, ...]:
+        """State spaces that it may name."""
+        return SPACES[self.family]
+
+    def in_space(self, space: str | None) -> Self:
+        """The same instruction with that state space in its name; None for generic addresses.
+
+        >>> from ptxlab.isa.catalog.transfer import rows
+        >>> next(rows()).in_space("shared::cta").mnemonic
+        'ldmatrix.sync.aligned.m8n8.x1.shared::cta.b16'
+        """
+        return replace(self, space=space)
+
+    # -- operands -----------------------------------------------------------------------------------------------------
+
+    @property
+    def _element(self) -> DType:
+        return dtype(self.type) if self.wmma else _BITS[int(self.type[1:])]
+
+    @property
+    def _matrix_shape(self) -> tuple[int, int]:
+        m, n = (int(size) for size in re.findall(r"\d+", self.shape)[:2])
+        return m, n
+
+    @property
+    def _memory_shape(self) -> tuple[int, int]:
+        """Rows and columns of one matrix as it lies in memory."""
+        m, n = self._matrix_shape
+        return (n, m) if self.trans else (m, n)
+
+    @cached_property
+    def operands(self) -> dict[str, Operand]:
+        """The matrix in registers by name: R of ldmatrix and stmatrix, A and D of movmatrix, the wmma matrix itself."""
+        if self.fragment is not None:
+            return {self.fragment.name: self.fragment}
+        m, n = self._matrix_shape
+        # A row is spread over four lanes in all of them; m16n16, m8n16 and m16n8, pictures in the manual, as CUTLASS's
+        # copy_traits_sm100.hpp has them.
+        one = fragment(m, n, n // 4)
+        if self.family == "movmatrix":
+            return {name: Operand(name, self._element, (m, n), one) for name in "AD"}
+        one = one.T if self.trans else one
+        rows, columns = one.shape
+        stack = ((self.count, rows, 0),) if self.count > 1 else ()
+        stacked = Layout((rows * self.count, columns), one.lane, (*one.element, *stack))
+        if self.source is None:
+            return {"R": Operand("R", self._element, stacked.shape, stacked)}
+        return {
+            "R": Operand(
+                "R",
+                _BITS[_SOURCES[self.source]],
+                stacked.shape,
+                stacked,
+                container=8,
+                note=_NOTES[self.source],
+            )
+        }
+
+    @property
+    def carried(self) -> Operand:
+        """What the registers given or returned hold; for movmatrix both sides have this shape."""
+        return next(iter(self.operands.values()))
+
+    # -- memory -------------------------------------------------------------------------------------------------------
+
+    @property
+    def address_lanes(self) -> tuple[AddressLane, ...]:
+        """Lanes whose addresses ldmatrix and stmatrix read, and the row of which matrix each is; the other lanes' are ignored
+        (sm_75 alone wants valid ones there too). Lane r speaks for row r of the operand.
+        """
+        if self.family not in ("ldmatrix", "stmatrix"):
+            return ()
+        rows, _ = self._memory_shape
+        return tuple(AddressLane(lane, *divmod(lane, rows)) for lane in range(rows * self.count))
+
+    @property
+    def lines(self) -> tuple[int, int]:
+        """How many rows (columns, for .col) of a wmma matrix lie in memory, and how many elements long each is: the default stride.
+
+        >>> import ptxlab
+        >>> ptxlab.instruction("wmma.load.a.sync.aligned.col.m32n8k16.f16").lines   # 16 columns of 32
+        (16, 32)
+        """
+        rows, columns = self.carried.shape
+        return (columns, rows) if self.layout == "col" else (rows, columns)
+
+    @property
+    def alignment(self) -> int:
+        """Bytes that every row's address is a multiple of; of wmma, also the stride in bytes.
+
+        For wmma that is the size of a lane's fragment ("Matrix Storage for WMMA"), except where the manual's own default stride is
+        shorter: f16 A of m8n32k16 by columns, B of m32n8k16 by rows. From shared memory A and B come through LDSM, the machine's
+        ldmatrix, and an H200 stops at rows that are not a multiple of 16 bytes apart, though the manual asks for 4 or 8 of some.
+        """
+        if self.family == "movmatrix":
+            raise PtxlabError(f"{self.mnemonic} stays in registers: there is nothing to align")
+        if not self.wmma:
+            return ROW_BYTES
+        held = self.carried
+        stated = min(held.registers * held.register_bits, self.lines[1] * held.dtype.bits) // 8
+        along_k = (held.name, self.layout) in (("A", "row"), ("B", "col"))
+        by_rows = (
+            held.name in "AB"
+            and self.space != "global"
+            and (held.dtype.bits == 16 or (along_k and held.dtype.bits < 16))
+        )
+        return max(stated, ROW_BYTES) if by_rows else stated
+
+    def addresses(self, offset: int = 0, stride: int | None = None) -> NDArray[np.int64]:
+        """Byte addresses of rows that lie `stride` apart from `offset` on.
+
+        ldmatrix, stmatrix: what each lane supplies, [32]; stride counts bytes (16 when left out), and lanes that are not needed
+        repeat the lower ones, as the manual advises for sm_75. wmma: where each row (column) begins; stride counts elements.
+
+        >>> from ptxlab.isa.catalog.transfer import rows
+        >>> next(rows()).addresses(stride=64)[:9].tolist()
+        [0, 64, 128, 192, 256, 320, 384, 448, 0]
+        """
+        if self.wmma:
+            return self._line_starts(offset, stride)
+        if not self.address_lanes:
+            raise PtxlabError(f"{self.mnemonic} stays in registers: it takes no address")
+        return offset + np.arange(self.lanes) % len(self.address_lanes) * (
+            ROW_BYTES if stride is None else stride
+        )
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """What `emulate` and `run` take, by position."""
+        return _INPUTS[self.family]
+
+    def _line_starts(self, offset: int, stride: int | None) -> NDArray[np.int64]:
+        """Byte at which each row (column, for .col) of a wmma matrix begins, by the rules of "Matrix Storage for WMMA"."""
+        count, length = self.lines
+        kind, unit = self.carried.dtype, self.alignment
+        stride = length if stride is None else stride
+        line = "row" if self.layout == "row" else "column"
+        for name, value in (("stride", stride), ("offset", offset)):
+            if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+                raise PtxlabError(f"{self.mnemonic}: {name}={value!r} is not a whole number")
+        if stride < length:
+            raise PtxlabError(
+                f"{self.mnemonic}: stride={stride} is shorter than a {line} of {length} elements; below that the result is undefined"
+            )
+        if stride * kind.bits % (8 * unit):
+            step = 8 * unit // kind.bits
+            raise PtxlabError(
+                f"{self.mnemonic}: stride={stride}; {line}s start at multiples of {unit} bytes, so it must be a multiple of {step} elements"
+            )
+        if offset % unit or offset < 0:
+            raise PtxlabError(
+                f"{self.mnemonic}: offset={offset}; {line}s start at multiples of {unit} bytes from the start of memory"
+            )
+        return np.asarray(offset + np.arange(count) * (stride * kind.bits // 8), dtype=np.int64)

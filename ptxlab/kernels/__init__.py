@@ -1,0 +1,1 @@
+"""Whole kernels: products of large matrices, computed as a kernel computes them."""

@@ -1,0 +1,109 @@
+"""The fused dot product as one loop that numba compiles: for batches large enough to be worth it, where numba is installed.
+
+The same numbers as `fused`, which needs NumPy alone. Every term is a float64 that holds it exactly, as there; what is not finite is
+found with bit masks over k instead of sums.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import PtxlabError, listing
+from ..isa.dtypes import DType
+from .models import Fused
+
+__all__ = ["backend", "fused_codes", "serves"]
+
+Array = NDArray[Any]
+
+_WORTH = (
+    1 << 19
+)  # products: less takes NumPy some 20 ms, and a first call with numba some seconds to load or compile
+_chosen: str | None = None
+
+
+@contextmanager
+def backend(name: str) -> Iterator[None]:
+    """Inside the block fused sums are counted by "numpy" or by "numba", however large they are; both give the same bits.
+
+    >>> import ptxlab
+    >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+    >>> with backend("numpy"):
+    ...     float(ins(np.ones((16, 16)), np.ones((16, 8)))[0, 0])
+    16.0
+    """
+    global _chosen
+    if name not in ("numpy", "numba"):
+        raise PtxlabError(f"unknown backend {name!r}; there are {listing(('numpy', 'numba'))}")
+    if name == "numba" and _loop() is None:
+        raise PtxlabError('numba is not installed, or does not fit this NumPy: pip install "ptxlab[fast]"')
+    before, _chosen = _chosen, name
+    try:
+        yield
+    finally:
+        _chosen = before
+
+
+@lru_cache(maxsize=1)
+def _loop() -> Any:
+    """The module that numba compiles; None where numba is missing, does not fit this NumPy, or finds no place for what it compiled."""
+    try:
+        from . import loop
+    except (ImportError, RuntimeError):
+        return None
+    return loop
+
+
+def serves(kinds: tuple[DType, DType, DType, DType], products: int, depth: int) -> bool:
+    """Whether the compiled loop takes a product of that many scalar products with K = depth.
+
+    >>> from ptxlab.isa.dtypes import dtype
+    >>> serves((dtype("f16"), dtype("f16"), dtype("f32"), dtype("f32")), products=100, depth=16)   # too little to compile for
+    False
+    """
+    fits = depth <= 64 and kinds[3].name in ("f16", "f32") and all(kind.bits <= 32 for kind in kinds)
+    return fits and (_chosen == "numba" or (_chosen is None and products >= _WORTH)) and _loop() is not None
+
+
+def fused_codes(
+    a: Array, b: Array, c: Array, stored: Array | None, kinds: tuple[DType, DType, DType, DType], rule: Fused
+) -> Array:
+    """Codes of D for codes a [count, M, K], b [count, K, N], c [count, M, N]; see `fused.fused_dot`."""
+    loop, d = _loop(), np.empty(c.shape, dtype=np.uint32)
+    a, b, c = (np.ascontiguousarray(x, dtype=np.uint32) for x in (a, b, c))
+    there = np.zeros((0, 0, 0), dtype=np.bool_) if stored is None else np.ascontiguousarray(stored)
+    nearest = kinds[3].name == "f16"
+    kept = kinds[3].fraction_bits if nearest else rule.result_bits
+    forms, scales = tuple(_form(kind) for kind in kinds), tuple(_scales(kind) for kind in kinds[:3])
+    loop.fill(
+        a, b, c, there, d, forms, scales, rule.fraction_bits, rule.floor, kept, nearest, _powers(loop.LOWEST)
+    )
+    return d.astype(kinds[3].code_type, copy=False)
+
+
+def _form(kind: DType) -> tuple[int, int, int, int, int]:
+    """Exponent bits, fraction bits, bias, ignored low bits; 2 where the highest exponent is for infinities and NaN, 1 where one code is NaN."""
+    special = {"e4m3": 1, "e2m1": 0, "e2m3": 0, "e3m2": 0}.get(kind.name, 2)
+    return kind.exponent_bits, kind.fraction_bits, kind.bias, kind.ignored_bits, special
+
+
+@lru_cache(maxsize=None)
+def _scales(kind: DType) -> Array:
+    """What a significand is worth, by the exponent field; 0 where that means infinity or NaN."""
+    field = np.maximum(np.arange(1 << kind.exponent_bits), 1)
+    scales = np.ldexp(1.0, field - kind.bias - kind.fraction_bits)
+    if _form(kind)[4] == 2:
+        scales[-1] = 0.0
+    return np.asarray(scales)
+
+
+@lru_cache(maxsize=1)
+def _powers(lowest: int) -> Array:
+    """2.0 ** lowest and on."""
+    return np.ldexp(1.0, np.arange(lowest, 1024))

@@ -1,0 +1,432 @@
+"""What each chip does, as rows of data with their evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from ..errors import PtxlabError, listing
+from ..isa.mma import MmaForm
+from ..isa.targets import CHIPS, GENERATIONS
+
+__all__ = ["ByWay", "Chain", "Fused", "Model", "Rule", "Scalar", "has", "model_for", "model_rows", "models"]
+
+
+@dataclass(frozen=True)
+class Fused:
+    """How a chip adds products to C in one step.
+
+    Products are exact. They and C are aligned to the largest exponent among the non-zero ones (the sum of the factors'
+    exponents, not normalised; never below `floor`), cut toward zero `fraction_bits` below it, and summed exactly. The sum is cut
+    to `result_bits` of fraction for f32, or rounded to nearest even for f16. A zero result is +0, NaN is 0x7fffffff or 0x7fff.
+    With a `depth`, K is cut into steps of so many products, and the result of one step is C of the next; of a sparse
+    instruction the stored products count.
+
+    >>> import ptxlab
+    >>> from ptxlab.numerics.emulate import model_of
+    >>> model_of(ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")).rule
+    Fused(fraction_bits=25, result_bits=23, floor=-133, depth=None)
+    """
+
+    fraction_bits: int
+    result_bits: int
+    floor: int
+    depth: int | None = None
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """The rule in words."""
+        cut = "" if self.result_bits == 23 else f" to {self.result_bits} bits of fraction"
+        return {
+            "alignment": f"exact products and C, cut toward zero {self.fraction_bits} bits below the largest exponent",
+            "floor": f"the largest exponent counts as {self.floor} at least",
+            "steps": "one"
+            if self.depth is None
+            else f"of {self.depth} products, k ascending; the result of one is C of the next",
+            "rounding": f"f32 toward zero{cut}, f16 to nearest even",
+            **_PLAIN,
+        }
+
+
+@dataclass(frozen=True)
+class ByWay:
+    """What the compiler makes of an instruction that a chip lacks: FP8 mma.sync on sm_90 and sm_100, as their machine code shows.
+
+    Elements become f16 (`via`); the lower pairs of every register go through one fused step from zero, the upper pairs through a
+    second; C is added by an ordinary addition, to nearest even.
+
+    >>> import ptxlab
+    >>> from ptxlab.numerics.emulate import model_of
+    >>> model_of(ptxlab.instruction("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32")).rule
+    ByWay(via='f16', step=Fused(fraction_bits=25, result_bits=23, floor=-133, depth=None))
+    """
+
+    via: str
+    step: Fused
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """The rule in words."""
+        return {
+            "conversion": f"A and B become {self.via}",
+            **self.step.facts,
+            "steps": "two from zero: k with k mod 4 of 0 or 1, then the others; then C is added to nearest even",
+        }
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """What the compiler makes of mma.m8n8k4 on chips after Turing: ordinary f32 instructions, no tensor core.
+
+    Each group of k is a chain of fused multiply-adds that begins with its first product (`from_zero`: with that product plus 0, which
+    has no sign when it is zero); C plus the first group, plus the next, each to nearest even; f16 results are rounded at the end.
+
+    >>> import ptxlab
+    >>> from ptxlab.numerics.emulate import model_of
+    >>> model_of(ptxlab.instruction("mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32")).rule
+    Scalar(groups=((0, 1, 2, 3),), from_zero=True)
+    """
+
+    groups: tuple[tuple[int, ...], ...]
+    from_zero: bool
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """The rule in words."""
+        chains = " and ".join(f"k {', '.join(map(str, group))}" for group in self.groups)
+        return {
+            "conversion": "A, B and C become f32",
+            "steps": f"no tensor core: a chain of fused multiply-adds over {chains}, added to C one after the other",
+            "rounding": "every operation to nearest even, f16 results once more",
+            "zero": "as IEEE 754 adds",
+            "NaN": _PLAIN["NaN"],
+        }
+
+
+@dataclass(frozen=True)
+class Chain:
+    """f64: one fused multiply-add after the other, from C, k ascending, each rounded in the mode that the instruction names.
+
+    A NaN keeps its payload; where several meet, the first of `nans` counts: the element of a, of b, or the sum so far, c.
+
+    >>> import ptxlab
+    >>> from ptxlab.numerics.emulate import model_of
+    >>> model_of(ptxlab.instruction("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64")).rule
+    Chain(nans='bca')
+    """
+
+    nans: str = "bca"
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """The rule in words."""
+        return {
+            "steps": "one fused multiply-add after the other, from C, k ascending",
+            "rounding": "each in the mode that the instruction names",
+            "zero": "as IEEE 754 adds",
+            "NaN": f"keeps its payload, made quiet; of several the first of {', '.join(self.nans)}; 0xfff8000000000000 where none was given",
+        }
+
+
+Rule = Fused | ByWay | Scalar | Chain | Literal["exact"]
+Evidence = Literal["measured", "published", "assumed"]
+
+_PLAIN = {"zero": "+0", "NaN": "0x7fffffff, in f16 0x7fff"}
+_EXACT = {
+    "steps": "all products at once, exactly",
+    "rounding": "wrapped to 32 bits, or clamped with .satfinite",
+}
+
+
+@dataclass(frozen=True)
+class Model:
+    """What one chip does with one class of inputs, and how that is known.
+
+    >>> import ptxlab
+    >>> model = model_for(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"), "sm_90")
+    >>> model.rule, model.evidence, model.mmas > 0
+    ('exact', 'measured', True)
+    >>> model_for(ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"), "sm_80").facts["steps"]
+    'of 8 products, k ascending; the result of one is C of the next'
+    """
+
+    chip: str
+    inputs: tuple[str, ...]  # types of A and B
+    families: tuple[str, ...]
+    rule: Rule
+    evidence: Evidence
+    source: str
+    shapes: tuple[str, ...] = ()  # only these; () is all
+    results: tuple[str, ...] = ()  # only these types of D; () is all
+    kinds: tuple[str, ...] = ()  # only these `.kind::`; () is all
+    accumulators: tuple[str, ...] = ()  # only these types of C; () is all
+    mmas: int = 0  # of each form, compared with a GPU here, bit for bit
+
+    def fits(self, ins: MmaForm) -> bool:
+        """Whether it speaks of this instruction."""
+        among = (
+            (ins.shape, self.shapes),
+            (ins.d_type, self.results),
+            (ins.kind, self.kinds),
+            (ins.c_type, self.accumulators),
+        )
+        types = ins.a_type in self.inputs and ins.b_type in self.inputs
+        return (
+            types and ins.family in self.families and all(not names or name in names for name, names in among)
+        )
+
+    @property
+    def generation(self) -> str:
+        """NVIDIA's name for the chip's generation."""
+        return GENERATIONS[self.chip]
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """The rule in words: conversion, alignment, floor of the exponent, steps over K, rounding, zero, NaN; only those that it has."""
+        return dict(_EXACT) if self.rule == "exact" else self.rule.facts
+
+
+_INTEGERS = ("b1", "s4", "u4", "s8", "u8")
+_HALVES = ("f16", "bf16")
+_FLOATS = (*_HALVES, "tf32")
+_FP8 = ("e4m3", "e5m2")
+_F8F4 = (*_FP8, "e2m1")
+_F8F6F4 = (*_F8F4, "e3m2", "e2m3")
+_SYNC = ("mma", "mma.sp")
+_WARP = (*_SYNC, "wmma")
+_GROUP = ("wgmma", "wgmma.sp")
+
+#: MMAs of each form that were compared with an H200; tests/golden/hunted.json has the count of every form.
+_MMAS = 100_000
+
+_F32_TO_F16 = 112  # from the smallest exponent of f32, -126, to that of f16, -14
+
+_H200 = "hunted and recorded on an H200 with CUDA 13.0: tests/golden"
+_ISA = "PTX ISA 9.0: integer results are exact, wrapped or clamped"
+_MMA_SIM = "MMA-Sim 2025, arXiv 2511.10909"
+_KHATTAK = "Khattak and Mikaitis 2025, arXiv 2512.07004 with MATLAB-tensor-core"
+_FASI = "Fasi et al. 2021, doi 10.7717/peerj-cs.330"
+_AS_DENSE = "as the dense form, in steps of as many stored products"
+_AS_90 = "machine code of CUDA 13.0, which is that of sm_90"
+
+
+def _scalar(chip: str, evidence: Evidence, source: str, mmas: int = 0) -> Iterator[Model]:
+    """mma.m8n8k4 after Turing."""
+    for result, rule in (("f32", Scalar(((0, 1, 2, 3),), True)), ("f16", Scalar(((0, 1), (2, 3)), False))):
+        yield Model(
+            chip, ("f16",), ("mma",), rule, evidence, source, shapes=("m8n8k4",), results=(result,), mmas=mmas
+        )
+
+
+def _halves(
+    chip: str,
+    inputs: tuple[str, ...],
+    families: tuple[str, ...],
+    step: Fused,
+    evidence: Evidence,
+    source: str,
+) -> Iterator[Model]:
+    """f16 and bf16; where the step itself ends in f16, its floor lies as far below that type's exponents as below those of f32."""
+    narrow = replace(step, floor=step.floor + _F32_TO_F16)
+    yield Model(chip, ("f16",), families, narrow, evidence, source, results=("f16",), accumulators=("f16",))
+    yield Model(chip, inputs, families, step, evidence, source)
+
+
+def _floats(chip: str, step: Fused, source: str) -> Iterator[Model]:
+    """f16, bf16, tf32 and f64 of a chip; of tf32, half as many products make a step."""
+    half = step if step.depth is None else replace(step, depth=step.depth // 2)
+    yield from _halves(chip, _HALVES, ("mma", "wmma"), step, "published", source)
+    yield Model(
+        chip,
+        ("tf32",),
+        ("wmma",),
+        replace(step, depth=4),
+        "published",
+        f"{source}; K as the compiler splits it",
+    )
+    yield Model(chip, ("tf32",), ("mma",), half, "published", source)
+    yield from _halves(chip, _HALVES, ("mma.sp",), step, "assumed", _AS_DENSE)
+    yield Model(chip, ("tf32",), ("mma.sp",), half, "assumed", _AS_DENSE)
+    yield Model(
+        chip,
+        ("f64",),
+        ("mma", "wmma"),
+        Chain(),
+        "published",
+        f"{_MMA_SIM}; {_FASI}, of an A100; NaN as on sm_90",
+    )
+
+
+def _hopper() -> Iterator[Model]:
+    """All of it measured."""
+
+    def row(inputs: tuple[str, ...], families: tuple[str, ...], rule: Rule) -> Model:
+        return Model("sm_90", inputs, families, rule, "measured", _H200, mmas=_MMAS)
+
+    def ending_in_f16(model: Model) -> Model:
+        return replace(
+            model,
+            results=("f16",),
+            accumulators=("f16",),
+            source=f"{_H200}; its floor was first published by {_KHATTAK}",
+        )
+
+    yield from _scalar("sm_90", "measured", _H200, _MMAS)
+    yield ending_in_f16(row(("f16",), (*_WARP, *_GROUP), Fused(25, 23, -133 + _F32_TO_F16)))
+    yield row(("tf32",), ("wmma",), Fused(25, 23, -133, depth=4))
+    yield row(_FLOATS, (*_WARP, *_GROUP), Fused(25, 23, -133))
+    yield row(("f64",), ("mma", "wmma"), Chain())
+    yield ending_in_f16(row(_FP8, _SYNC, ByWay("f16", Fused(25, 23, -133 + _F32_TO_F16))))
+    yield row(_FP8, _SYNC, ByWay("f16", Fused(25, 23, -133)))
+    yield row(_FP8, _GROUP, Fused(13, 13, -133))
+    yield row(_INTEGERS, (*_WARP, *_GROUP), "exact")
+
+
+def _all() -> Iterator[Model]:
+    volta, turing, ampere, hopper = (
+        Fused(23, 23, -131, depth=4),
+        Fused(24, 23, -132, depth=8),
+        Fused(24, 23, -132, depth=8),
+        Fused(25, 23, -133),
+    )
+    yield from _halves(
+        "sm_70", ("f16",), ("mma", "wmma"), volta, "published", f"{_KHATTAK}, of a V100; {_MMA_SIM}; {_FASI}"
+    )
+    yield from _halves(
+        "sm_75",
+        ("f16",),
+        ("mma", "wmma"),
+        turing,
+        "published",
+        f"{_MMA_SIM}; {_FASI}, of a T4; floor as on sm_80",
+    )
+    cards = {
+        "sm_80": (ampere, "an A100"),
+        "sm_86": (ampere, "an A2"),
+        "sm_89": (ampere, "an L40S"),
+        "sm_100": (hopper, "a B200"),
+    }
+    for chip, (step, card) in {**cards, "sm_120": (hopper, "an RTX PRO 6000")}.items():
+        yield from _scalar(chip, "assumed", _AS_90)
+        yield from _floats(chip, step, f"{_KHATTAK}, of {card}; {_MMA_SIM}")
+    yield Model(
+        "sm_89",
+        _FP8,
+        ("mma",),
+        Fused(13, 13, -132, depth=16),
+        "published",
+        f"{_KHATTAK}, of an L40S; {_MMA_SIM}",
+    )
+    yield Model("sm_89", _FP8, ("mma.sp",), Fused(13, 13, -132, depth=16), "assumed", _AS_DENSE)
+    yield from _hopper()
+    by_way = f"{_AS_90}; {_KHATTAK}, of a B200"
+    yield Model(
+        "sm_100",
+        _FP8,
+        ("mma",),
+        ByWay("f16", Fused(25, 23, -133 + _F32_TO_F16)),
+        "published",
+        by_way,
+        results=("f16",),
+    )
+    yield Model("sm_100", _FP8, ("mma",), ByWay("f16", Fused(25, 23, -133)), "published", by_way)
+    yield Model("sm_100", _FP8, ("mma.sp",), ByWay("f16", Fused(25, 23, -133)), "assumed", _AS_90)
+    fp4 = ("mxf4", "mxf4nvf4")
+    yield Model("sm_120", ("e2m1",), ("mma",), Fused(35, 23, -126), "published", _MMA_SIM, kinds=fp4)
+    yield Model(
+        "sm_120", ("e2m1",), ("mma.sp",), Fused(35, 23, -126), "assumed", "as the dense form", kinds=fp4
+    )
+    for kinds, floor in ((("mxf8f6f4",), -126), ((), -133)):
+        rule = Fused(25, 23, floor)
+        yield Model("sm_120", _F8F4, ("mma",), rule, "published", _MMA_SIM, kinds=kinds)
+        yield Model(
+            "sm_120",
+            _F8F6F4,
+            ("mma",),
+            rule,
+            "assumed",
+            f"as {_MMA_SIM} has e4m3, e5m2 and e2m1",
+            kinds=kinds,
+        )
+        yield Model("sm_120", _F8F6F4, ("mma.sp",), rule, "assumed", "as the dense form", kinds=kinds)
+    for chip in GENERATIONS:
+        if chip not in ("sm_70", "sm_90"):  # the one has none, the other's are measured
+            yield Model(
+                chip, _INTEGERS, _WARP if chip != "sm_75" else ("mma", "wmma"), "exact", "published", _ISA
+            )
+
+
+#: By chip; the first that fits an instruction counts.
+_MODELS: tuple[Model, ...] = tuple(sorted(_all(), key=lambda model: list(GENERATIONS).index(model.chip)))
+
+
+def models() -> tuple[Model, ...]:
+    """Every model with its evidence: measured here, published elsewhere, or assumed.
+
+    >>> {m.evidence for m in models() if m.chip == "sm_90"}
+    {'measured'}
+    """
+    return _MODELS
+
+
+def model_rows() -> list[dict[str, str]]:
+    """The models as plain text, one row each: chip, A and B, families, what else it is confined to, rule, evidence, count, source.
+
+    >>> model_rows()[0]["chip"], model_rows()[0]["A and B"], model_rows()[0]["evidence"]
+    ('sm_70 (Volta)', 'f16', 'published')
+    """
+    return [
+        {
+            "chip": f"{model.chip} ({model.generation})",
+            "A and B": ", ".join(model.inputs),
+            "families": ", ".join(model.families),
+            "only": _only(model),
+            "rule": "; ".join(f"{name}: {said}" for name, said in model.facts.items()),
+            "evidence": model.evidence,
+            "MMAs": f"{model.mmas:,}" if model.mmas else "",
+            "source": model.source,
+        }
+        for model in _MODELS
+    ]
+
+
+def _only(model: Model) -> str:
+    said = ((model.shapes, ""), (model.results, "D "), (model.accumulators, "C "), (model.kinds, "kind::"))
+    return ", ".join(f"{prefix}{name}" for names, prefix in said for name in names)
+
+
+def has(ins: MmaForm, chip: str) -> bool:
+    """Whether a chip that `model=` names has the instruction.
+
+    >>> import ptxlab
+    >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32")
+    >>> [chip for chip in GENERATIONS if has(ins, chip)][:2]
+    ['sm_75', 'sm_80']
+    """
+    if chip not in GENERATIONS:
+        raise PtxlabError(f"unknown model {chip!r}; there are {listing(GENERATIONS)}")
+    if chip == "sm_70":  # PTX ISA 9.0, "Target ISA Notes" of mma and wmma.mma
+        return ins.a_type == "f16" and (ins.family == "wmma" or (ins.family, ins.shape) == ("mma", "m8n8k4"))
+    return ins.supports(CHIPS.get(chip, chip))
+
+
+def model_for(ins: MmaForm, chip: str) -> Model:
+    """The model of a chip for an instruction.
+
+    >>> import ptxlab
+    >>> model_for(ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"), "sm_90").rule
+    Fused(fraction_bits=25, result_bits=23, floor=-133, depth=None)
+    """
+    there = has(ins, chip)
+    found = next((model for model in _MODELS if model.chip == chip and model.fits(ins)), None)
+    if found is None:
+        others = dict.fromkeys(model.chip for model in _MODELS if model.fits(ins) and has(ins, model.chip))
+        raise PtxlabError(
+            f"model {chip!r} has no arithmetic for {ins.family} with {ins.a_type}; {listing(others)} has it"
+        )
+    if not there:
+        raise PtxlabError(
+            f"model {chip!r}: that chip lacks {ins.mnemonic}; targets that have it: {listing(ins.targets, 4)}"
+        )
+    return found

@@ -1,0 +1,173 @@
+"""Fused multiply-adds, one after the other: f64 on its tensor core, and what stands in for mma.m8n8k4."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..isa.dtypes import DType, dtype
+from .models import Scalar
+
+__all__ = ["chained_dot", "fma", "fma_f32", "scalar_dot"]
+
+Array = NDArray[Any]
+
+_QUIET = np.uint64(0x0008000000000000)  # the bit that makes a NaN quiet
+_INVALID = np.uint64(0xFFF8000000000000)  # what inf - inf gives
+_FAR = 120  # powers of two: an addend that much smaller is a sticky bit and no more
+
+
+def _two_sum(x: Array, y: Array) -> tuple[Array, Array]:
+    """x + y as a rounded sum and what it lost, exactly (Knuth)."""
+    total = x + y
+    back = total - x
+    return total, (x - (total - back)) + (y - back)
+
+
+def _two_product(x: Array, y: Array) -> tuple[Array, Array]:
+    """x * y as a rounded product and what it lost, exactly (Dekker), for factors of moderate size."""
+
+    def halves(v: Array) -> tuple[Array, Array]:
+        wide = v * 134217729.0  # 2^27 + 1
+        high = wide - (wide - v)
+        return high, v - high
+
+    product = x * y
+    (xh, xl), (yh, yl) = halves(x), halves(y)
+    return product, ((xh * yh - product) + xh * yl + xl * yh) + xl * yl
+
+
+def _to_odd(total: Array, lost: Array) -> Array:
+    """A sum whose last bit is set where something was lost, so that it can be rounded once more without harm."""
+    even = (total.view(np.uint64) & np.uint64(1)) == 0
+    return np.where(
+        (lost != 0) & even & np.isfinite(total),
+        np.nextafter(total, np.where(lost > 0, np.inf, -np.inf)),
+        total,
+    )
+
+
+def fma(a: Array, b: Array, c: Array, rounding: str | None = None) -> Array:
+    """a * b + c in float64, rounded once: to nearest even, or toward zero (rz), down (rm), up (rp).
+
+    NumPy has none. The product and the sum are split without error (Boldo and Melquiond 2008) in a range where nothing
+    overflows; what is left is rounded to the grid of the result, which subnormals make coarser.
+
+    >>> x = 1 + 2.0**-30
+    >>> float(fma(x, x, -1 - 2.0**-29)) == 2.0**-60   # x * x, rounded first, would leave 0
+    True
+    """
+    a, b, c = np.broadcast_arrays(*(np.asarray(x, dtype=np.float64) for x in (a, b, c)))
+    with np.errstate(all="ignore"):
+        product = a * b
+        zero = (a == 0) | (b == 0)
+        odd = ~(np.isfinite(a) & np.isfinite(b) & np.isfinite(c))
+        unsigned = -0.0 if rounding == "rm" else 0.0  # what x - x gives
+        plain = np.where(np.isfinite(a) & np.isfinite(b) & ~np.isfinite(c), c, product + c)
+        plain = np.where(zero & ~odd & (c == 0) & (np.signbit(product) != np.signbit(c)), unsigned, plain)
+        plain = np.where(zero & ~odd & (c != 0), c, plain)
+
+        (ma, ea), (mb, eb), (mc, ec) = np.frexp(a), np.frexp(b), np.frexp(c)
+        shift = np.where(c == 0, 0, ec - (ea + eb))
+        base = ea + eb + np.maximum(shift - _FAR, 0)
+        high, low = _two_product(ma, mb)
+        near, far = _two_sum(np.ldexp(mc, np.clip(shift, -_FAR, _FAR)), low)
+        total, lost = _two_sum(high, near)
+        total, rest = _two_sum(total, _to_odd(*_two_sum(far, lost)))
+        rounded = _on_grid(total, rest, base, rounding)
+        rounded = np.where(total == 0, unsigned, rounded)
+    return np.where(zero | odd, plain, rounded)
+
+
+def _on_grid(total: Array, rest: Array, base: Array, rounding: str | None) -> Array:
+    """(total + rest) * 2^base, rounded to float64; |rest| is at most half a unit of total's last place."""
+    negative, size, rest = np.signbit(total), np.abs(total), np.copysign(1.0, total) * rest
+    fraction, exponent = np.frexp(size)
+    exponent = exponent - ((fraction == 0.5) & (rest < 0))
+    grid = np.maximum(exponent - 53, -1074 - base)
+    near = np.minimum(grid, 200)  # a grid that coarse is coarser than anything
+    whole = np.floor(np.ldexp(size, -near))
+    part, tail = _two_sum(np.ldexp(size, -near) - whole, np.ldexp(rest, -near))
+
+    def above(limit: Array | float) -> Array:
+        """1, 0 or -1: part + tail compared with a limit."""
+        return np.where(part == limit, np.sign(tail), np.sign(part - limit))
+
+    carry = np.where(above(0.0) < 0, -1.0, np.where(above(1.0) >= 0, 1.0, 0.0))
+    whole = whole + carry
+    inexact, half = above(carry) != 0, above(carry + 0.5)
+    away = {
+        None: (half > 0) | ((half == 0) & (np.mod(whole, 2) == 1)),
+        "rz": np.zeros_like(inexact),
+        "rm": inexact & negative,
+        "rp": inexact & ~negative,
+    }[rounding]
+    value = np.ldexp(whole + away, grid + base)
+    if rounding is not None:  # what is too large becomes infinite only in the direction of rounding
+        outward = {"rz": np.zeros_like(negative), "rm": negative, "rp": ~negative}[rounding]
+        value = np.where(np.isinf(value) & ~outward, np.finfo(np.float64).max, value)
+    return np.asarray(np.where(negative, -value, value))
+
+
+def chained_dot(a: Array, b: Array, c: Array, rounding: str | None, nans: str) -> Array:
+    """Codes of D for f64 codes a [..., M, K], b [..., K, N], c [..., M, N].
+
+    A NaN keeps its payload and becomes quiet; of several the first in the order of `nans` counts.
+
+    >>> f64 = dtype("f64")
+    >>> f64.decode(chained_dot(f64.encode([[1, 2]]), f64.encode([[3], [4]]), f64.encode([[0.5]]), None, "bca"))
+    array([[11.5]])
+    """
+    kind = dtype("f64")
+    left, right, total = kind.decode(a), kind.decode(b), kind.decode(c)
+    codes = c
+    for k in range(a.shape[-1]):
+        total = fma(left[..., :, k, None], right[..., None, k, :], total, rounding)
+        odd = np.isnan(total)
+        if odd.any():
+            found = {"a": a[..., :, k, None], "b": b[..., None, k, :], "c": codes}
+            codes = np.broadcast_to(_INVALID, total.shape)
+            for name in reversed(nans):
+                codes = np.where(np.isnan(found[name].view(np.float64)), found[name] | _QUIET, codes)
+            codes = np.where(odd, codes, np.ascontiguousarray(total).view(np.uint64))
+            total = codes.view(np.float64)
+        else:
+            codes = np.ascontiguousarray(total).view(np.uint64)
+    return codes
+
+
+def fma_f32(a: Array, b: Array, c: Array) -> Array:
+    """float32 a * b + c, rounded once, for factors whose product float64 holds exactly.
+
+    >>> one = np.float32([1])
+    >>> float(fma_f32(one + np.float32(2**-12), one + np.float32(2**-12), -one)[0]) == 2**-11 + 2**-24
+    True
+    """
+    wide = _to_odd(*_two_sum(a.astype(np.float64) * b.astype(np.float64), c.astype(np.float64)))
+    return wide.astype(np.float32)
+
+
+def scalar_dot(a: Array, b: Array, c: Array, kinds: tuple[DType, DType, DType, DType], rule: Scalar) -> Array:
+    """Codes of D for f16 codes a [..., M, K], b [..., K, N] and f16 or f32 codes c, in f32 arithmetic.
+
+    >>> f16, f32 = dtype("f16"), dtype("f32")
+    >>> a, b, c = f16.encode([[1, 2, 3, 4]]), f16.encode([[1], [1], [1], [1]]), f32.encode([[0.5]])
+    >>> f32.decode(scalar_dot(a, b, c, (f16, f16, f32, f32), Scalar(((0, 1, 2, 3),), from_zero=True)))
+    array([[10.5]], dtype=float32)
+    """
+    d_kind = kinds[3]
+    with np.errstate(all="ignore"):
+        left, right = (kind.decode(x).astype(np.float32) for x, kind in ((a, kinds[0]), (b, kinds[1])))
+        total = kinds[2].decode(c).astype(np.float32)
+        for group in rule.groups:
+            chain = left[..., :, group[0], None] * right[..., None, group[0], :]
+            if rule.from_zero:
+                chain = chain + np.float32(0)
+            for k in group[1:]:
+                chain = fma_f32(left[..., :, k, None], right[..., None, k, :], chain)
+            total = total + chain
+        if d_kind.name == "f16":
+            return np.where(np.isnan(total), np.uint16(0x7FFF), total.astype(np.float16).view(np.uint16))
+    return np.where(np.isnan(total), np.uint32(0x7FFFFFFF), total.view(np.uint32))

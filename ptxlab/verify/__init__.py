@@ -1,0 +1,1 @@
+"""Inputs that expose differences between emulator and GPU, and the search for them."""

@@ -1,0 +1,99 @@
+"""The colours: one hue for each of the 8 lane groups, one shade for each of the 4 threads in a group. Plain data, no imports.
+
+The hues are those of Okabe and Ito (Color Universal Design, 2008), which stay apart under every common colour-blindness, with
+grey in the place of black. Neighbouring groups meet in neighbouring rows (7 and 0 as well); of all orders this one keeps them
+furthest apart for every kind of sight.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "DIM",
+    "HUES",
+    "INK",
+    "LANES",
+    "MARK",
+    "PAPER",
+    "RULE",
+    "SILENT",
+    "contrast",
+    "lane_colour",
+    "mix",
+    "text_colour",
+]
+
+#: Names and full strength of the 8 hues, by lane group.
+HUES: tuple[tuple[str, str], ...] = (
+    ("blue", "#0072B2"),
+    ("grey", "#7A7A7A"),
+    ("sky", "#56B4E9"),
+    ("vermilion", "#D55E00"),
+    ("purple", "#CC79A7"),
+    ("yellow", "#F0E442"),
+    ("green", "#009E73"),
+    ("orange", "#E69F00"),
+)
+#: How much of the hue is in the shade of thread 0..3 of a group; the rest is white.
+STRENGTHS: tuple[float, ...] = (0.34, 0.50, 0.66, 0.82)
+
+INK = "#1A1A1A"  # text and outlines on paper
+PAPER = "#FFFFFF"
+RULE = "#8A8A8A"  # thin lines
+DIM = "#6B6B6B"  # text of what is not in the focus
+SILENT = "#EFEFEF"  # a cell whose lane says nothing
+MARK = "#B00060"  # what differs, what is chosen
+
+
+def mix(colour: str, part: float, other: str = PAPER) -> str:
+    """`part` of the colour and the rest of the other, as ``#RRGGBB``.
+
+    >>> mix("#0072B2", 0.5)
+    '#80B8D8'
+    """
+    return "#" + "".join(
+        f"{round(part * a + (1 - part) * b):02X}" for a, b in zip(_rgb(colour), _rgb(other), strict=True)
+    )
+
+
+def _rgb(colour: str) -> tuple[int, int, int]:
+    return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)
+
+
+def _luminance(colour: str) -> float:
+    linear = [
+        c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4
+        for c in (channel / 255 for channel in _rgb(colour))
+    ]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    """Contrast ratio of WCAG 2, from 1 to 21; 4.5 is enough for small text.
+
+    >>> round(contrast("#000000", "#FFFFFF"))
+    21
+    """
+    low, high = sorted((_luminance(one), _luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def text_colour(background: str) -> str:
+    """Ink or paper, whichever reads better on this background.
+
+    >>> text_colour("#F0E442"), text_colour("#0072B2")
+    ('#1A1A1A', '#FFFFFF')
+    """
+    return max((INK, PAPER), key=lambda text: contrast(text, background))
+
+
+#: Colour of lanes 0..31; the lanes of a warpgroup's further warps repeat them.
+LANES: tuple[str, ...] = tuple(mix(hue, strength) for _, hue in HUES for strength in STRENGTHS)
+
+
+def lane_colour(lane: int) -> str:
+    """Background of a lane's cells; a warpgroup repeats the colours in every warp.
+
+    >>> lane_colour(5), lane_colour(37)
+    ('#BCBCBC', '#BCBCBC')
+    """
+    return LANES[lane % 32]
