@@ -13,8 +13,9 @@ import pytest
 import ptxlab
 from ptxlab import PtxlabError
 from ptxlab import views as describe
-from ptxlab.instruction import mma_instructions
+from ptxlab.instruction import mma_instruction, mma_instructions
 from ptxlab.memory import Tile
+from ptxlab.numerics.trace import Trace, trace
 from ptxlab.views.picture import names
 
 S4 = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
@@ -572,10 +573,10 @@ TRACED = {
 }
 
 
-def traced(name: str, category: str, seed: int) -> tuple[ptxlab.numerics.trace.Trace, describe.Picture]:
-    ins = ptxlab.instruction(name)
-    given = [None if each is None else each[0] for each in ptxlab.inputs.make(ins, category, 1, seed)]
-    found = ptxlab.numerics.trace.of_registers(ins, *given[:4], ins.d.shape[0] - 1, 1)
+def traced(name: str, category: str, seed: int) -> tuple[Trace, describe.Picture]:
+    ins = mma_instruction(name)
+    operands = ptxlab.inputs.make(ins, category, 1, seed).item(0)
+    found = trace(operands, ins.d.shape[0] - 1, 1)
     return found, describe.trace(found)
 
 
