@@ -12,6 +12,7 @@ import numpy as np
 import ptxlab
 from ptxlab import numerics as arithmetic
 from ptxlab.isa.catalog import FAMILIES
+from ptxlab.views import model_table
 
 from .docstrings import prose
 from .family import family_file
@@ -48,7 +49,7 @@ def build() -> Page:
     for chip in chips:
         anchor = page.head(3, f"{code(chip)} <small>{arithmetic.GENERATIONS[chip]}</small>", short=chip)
         page.find(chip, "model of the arithmetic", anchor)
-        told = zip(ptxlab.models(), arithmetic.model_rows(), strict=True)
+        told = zip(ptxlab.models(), model_table().records(), strict=True)
         rows = [_row(model, said["only"]) for model, said in told if model.chip == chip]
         page.add(
             table(

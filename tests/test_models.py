@@ -13,8 +13,9 @@ from ptxlab import Instruction, PtxlabError, instruction, models
 from ptxlab.cli.app import main
 from ptxlab.instruction import mma_instructions
 from ptxlab.isa.targets import CHIPS, GENERATIONS
-from ptxlab.numerics import ByWay, Fused, has, model_for, model_rows
+from ptxlab.numerics import ByWay, Fused, has, model_for
 from ptxlab.verify import inputs
+from ptxlab.views import model_table, rule_words
 from tests import reference
 
 HALF = instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
@@ -68,7 +69,7 @@ def test_chips() -> None:
 def test_only_what_was_measured_has_a_count() -> None:
     assert {model.chip for model in models() if model.evidence == "measured"} == {"sm_90"}
     assert all((model.mmas >= 1000) == (model.evidence == "measured") for model in models())
-    assert all(model.source and model.facts for model in models())
+    assert all(model.source and rule_words(model.rule) for model in models())
     assert {model.generation for model in models()} == {
         "Volta",
         "Turing",
@@ -81,14 +82,15 @@ def test_only_what_was_measured_has_a_count() -> None:
 
 
 def test_words_follow_the_numbers() -> None:
-    for model, row in zip(models(), model_rows(), strict=True):
+    for model, row in zip(models(), model_table().records(), strict=True):
+        words = rule_words(model.rule)
         step = model.rule.step if isinstance(model.rule, ByWay) else model.rule
         if isinstance(step, Fused):
-            assert f"{step.fraction_bits} bits below" in model.facts["alignment"]
-            assert str(step.floor) in model.facts["floor"]
-            assert isinstance(model.rule, ByWay) or str(step.depth or "one") in model.facts["steps"]
-            assert ("13 bits" in model.facts["rounding"]) == (step.result_bits == 13)
-        assert all(said in row["rule"] for said in model.facts.values())
+            assert f"{step.fraction_bits} bits below" in words["alignment"]
+            assert str(step.floor) in words["floor"]
+            assert isinstance(model.rule, ByWay) or str(step.depth or "one") in words["steps"]
+            assert ("13 bits" in words["rounding"]) == (step.result_bits == 13)
+        assert all(text in row["rule"] for text in words.values())
         assert row["chip"].startswith(model.chip)
 
 
@@ -101,7 +103,7 @@ def test_the_command_line_lists_them(capsys: pytest.CaptureFixture[str]) -> None
     assert main(["models", "--chip", "sm_89"]) == 0
     said = capsys.readouterr().out
     assert said.startswith("sm_89 (Ada)\n")
-    assert "f32 toward zero to 13 bits of fraction" in said
+    assert "f32 is truncated toward zero to 13 bits of fraction" in said
     assert main(["models", "--chip", "sm_1"]) == 1
 
 

@@ -274,19 +274,26 @@ def ptx(args: argparse.Namespace, style: Style) -> str:
 
 def models(args: argparse.Namespace, style: Style) -> str:
     from ..isa.targets import GENERATIONS
-    from ..numerics import model_rows
     from ..numerics import models as all_models
 
     if args.chip is not None and args.chip not in GENERATIONS:
         raise PtxlabError(f"unknown chip {args.chip!r}; there are {listing(GENERATIONS)}")
     found = [
         (model, row)
-        for model, row in zip(all_models(), model_rows(), strict=True)
+        for model, row in zip(all_models(), describe.model_table().records(), strict=True)
         if args.chip in (None, model.chip)
     ]
     if args.json:
         return as_json(
-            [{**row, "chip": model.chip, "rule": model.facts, "MMAs": model.mmas} for model, row in found]
+            [
+                {
+                    **row,
+                    "chip": model.chip,
+                    "rule": describe.rule_words(model.rule),
+                    "MMAs": model.mmas,
+                }
+                for model, row in found
+            ]
         )
     lines: list[str] = []
     for model, row in found:
@@ -294,7 +301,8 @@ def models(args: argparse.Namespace, style: Style) -> str:
             lines.append(style.bold(row["chip"]))
         counted = f", {row['MMAs']} MMAs of each form" if model.mmas else ""
         lines.append("  " + "; ".join(row[name] for name in ("A and B", "families", "only") if row[name]))
-        lines += [f"    {style.dim(name.ljust(_NAMES))} {said}" for name, said in model.facts.items()]
+        words = describe.rule_words(model.rule)
+        lines += [f"    {style.dim(topic.ljust(_NAMES))} {text}" for topic, text in words.items()]
         lines.append(f"    {style.dim(model.evidence.ljust(_NAMES))} {row['source']}{counted}")
     return "\n".join(lines)
 

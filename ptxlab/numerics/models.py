@@ -10,7 +10,7 @@ from ..errors import PtxlabError, listing
 from ..isa.mma import MmaForm
 from ..isa.targets import CHIPS, GENERATIONS
 
-__all__ = ["ByWay", "Chain", "Fused", "Model", "Rule", "Scalar", "has", "model_for", "model_rows", "models"]
+__all__ = ["ByWay", "Chain", "Fused", "Model", "Rule", "Scalar", "has", "model_for", "models"]
 
 
 @dataclass(frozen=True)
@@ -34,20 +34,6 @@ class Fused:
     floor: int
     depth: int | None = None
 
-    @property
-    def facts(self) -> dict[str, str]:
-        """The rule in words."""
-        cut = "" if self.result_bits == 23 else f" to {self.result_bits} bits of fraction"
-        return {
-            "alignment": f"exact products and C, cut toward zero {self.fraction_bits} bits below the largest exponent",
-            "floor": f"the largest exponent counts as {self.floor} at least",
-            "steps": "one"
-            if self.depth is None
-            else f"of {self.depth} products, k ascending; the result of one is C of the next",
-            "rounding": f"f32 toward zero{cut}, f16 to nearest even",
-            **_PLAIN,
-        }
-
 
 @dataclass(frozen=True)
 class ByWay:
@@ -64,15 +50,6 @@ class ByWay:
 
     via: str
     step: Fused
-
-    @property
-    def facts(self) -> dict[str, str]:
-        """The rule in words."""
-        return {
-            "conversion": f"A and B become {self.via}",
-            **self.step.facts,
-            "steps": "two from zero: k with k mod 4 of 0 or 1, then the others; then C is added to nearest even",
-        }
 
 
 @dataclass(frozen=True)
@@ -91,18 +68,6 @@ class Scalar:
     groups: tuple[tuple[int, ...], ...]
     from_zero: bool
 
-    @property
-    def facts(self) -> dict[str, str]:
-        """The rule in words."""
-        chains = " and ".join(f"k {', '.join(map(str, group))}" for group in self.groups)
-        return {
-            "conversion": "A, B and C become f32",
-            "steps": f"no tensor core: a chain of fused multiply-adds over {chains}, added to C one after the other",
-            "rounding": "every operation to nearest even, f16 results once more",
-            "zero": "as IEEE 754 adds",
-            "NaN": _PLAIN["NaN"],
-        }
-
 
 @dataclass(frozen=True)
 class Chain:
@@ -118,25 +83,9 @@ class Chain:
 
     nans: str = "bca"
 
-    @property
-    def facts(self) -> dict[str, str]:
-        """The rule in words."""
-        return {
-            "steps": "one fused multiply-add after the other, from C, k ascending",
-            "rounding": "each in the mode that the instruction names",
-            "zero": "as IEEE 754 adds",
-            "NaN": f"keeps its payload, made quiet; of several the first of {', '.join(self.nans)}; 0xfff8000000000000 where none was given",
-        }
-
 
 Rule = Fused | ByWay | Scalar | Chain | Literal["exact"]
 Evidence = Literal["measured", "published", "assumed"]
-
-_PLAIN = {"zero": "+0", "NaN": "0x7fffffff, in f16 0x7fff"}
-_EXACT = {
-    "steps": "all products at once, exactly",
-    "rounding": "wrapped to 32 bits, or clamped with .satfinite",
-}
 
 
 @dataclass(frozen=True)
@@ -147,8 +96,6 @@ class Model:
     >>> model = model_for(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"), "sm_90")
     >>> model.rule, model.evidence, model.mmas > 0
     ('exact', 'measured', True)
-    >>> model_for(ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"), "sm_80").facts["steps"]
-    'of 8 products, k ascending; the result of one is C of the next'
     """
 
     chip: str
@@ -180,11 +127,6 @@ class Model:
     def generation(self) -> str:
         """NVIDIA's name for the chip's generation."""
         return GENERATIONS[self.chip]
-
-    @property
-    def facts(self) -> dict[str, str]:
-        """The rule in words: conversion, alignment, floor of the exponent, steps over K, rounding, zero, NaN; only those that it has."""
-        return dict(_EXACT) if self.rule == "exact" else self.rule.facts
 
 
 _INTEGERS = ("b1", "s4", "u4", "s8", "u8")
@@ -368,32 +310,6 @@ def models() -> tuple[Model, ...]:
     {'measured'}
     """
     return _MODELS
-
-
-def model_rows() -> list[dict[str, str]]:
-    """The models as plain text, one row each: chip, A and B, families, what else it is confined to, rule, evidence, count, source.
-
-    >>> model_rows()[0]["chip"], model_rows()[0]["A and B"], model_rows()[0]["evidence"]
-    ('sm_70 (Volta)', 'f16', 'published')
-    """
-    return [
-        {
-            "chip": f"{model.chip} ({model.generation})",
-            "A and B": ", ".join(model.inputs),
-            "families": ", ".join(model.families),
-            "only": _only(model),
-            "rule": "; ".join(f"{name}: {said}" for name, said in model.facts.items()),
-            "evidence": model.evidence,
-            "MMAs": f"{model.mmas:,}" if model.mmas else "",
-            "source": model.source,
-        }
-        for model in _MODELS
-    ]
-
-
-def _only(model: Model) -> str:
-    said = ((model.shapes, ""), (model.results, "D "), (model.accumulators, "C "), (model.kinds, "kind::"))
-    return ", ".join(f"{prefix}{name}" for names, prefix in said for name in names)
 
 
 def has(ins: MmaForm, chip: str) -> bool:

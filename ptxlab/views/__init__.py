@@ -3,6 +3,7 @@
 from .bits import trace
 from .explain import explain, terms
 from .facts import cpp, cute, evidence, facts, machine, target_of
+from .models import model_table, rule_words
 from .picture import Cell, Grid, Header, Picture
 from .pictures import fragment, lane, metadata, registers, scales, tile
 from .product import product
@@ -23,6 +24,6 @@ from .values import values
 
 __all__ = [
     "Cell", "Grid", "Header", "Picture", "Table", "counts", "cpp", "cute", "evidence", "explain", "facts", "forms", "fragment", "grid",
-    "held_again", "holds", "lane", "layout", "machine", "metadata", "offsets", "product", "registers", "scales", "sparse_where", "target_of", "terms",
+    "held_again", "holds", "lane", "layout", "machine", "metadata", "model_table", "offsets", "product", "registers", "rule_words", "scales", "sparse_where", "target_of", "terms",
     "tile", "trace", "types", "values", "where",
 ]  # fmt: skip

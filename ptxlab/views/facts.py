@@ -11,6 +11,7 @@ from ..isa.form import Form
 from ..isa.mma import MmaForm
 from ..isa.targets import TARGETS
 from ..isa.transfer import TransferForm
+from .models import rule_words
 from .tables import Table, held_again
 
 __all__ = ["cpp", "cute", "evidence", "facts", "machine", "target_of"]
@@ -44,7 +45,10 @@ def _model(ins: MmaForm) -> list[str] | None:
         model = model_of(ins)
     except PtxlabError:
         return None
-    return [f"{model.chip} ({model.evidence})", *(f"{name}: {said}" for name, said in model.facts.items())]
+    return [
+        f"{model.chip} ({model.evidence})",
+        *(f"{name}: {said}" for name, said in rule_words(model.rule).items()),
+    ]
 
 
 def facts(ins: Form, target: str | None = None, *, run: bool = False) -> dict[str, Any]:

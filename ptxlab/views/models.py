@@ -1,0 +1,124 @@
+"""The arithmetic models in words: each rule as short phrases, and all models as one table."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+
+from ..numerics import ByWay, Chain, Fused, Model, Rule, Scalar, models
+from .tables import Table
+
+__all__ = ["model_table", "rule_words"]
+
+_EXACT = {
+    "steps": "all products at once, exactly",
+    "rounding": "wrapped to 32 bits, or clamped with .satfinite",
+}
+_NAN = "0x7fffffff in f32, 0x7fff in f16"
+
+
+def rule_words(rule: Rule) -> dict[str, str]:
+    """An arithmetic rule in words, by topic.
+
+    The topics are conversion, alignment, floor (of the exponent), steps (over K), rounding, zero and NaN;
+    a rule has those that apply to it.
+
+    >>> import ptxlab
+    >>> ampere = next(model for model in ptxlab.models() if model.chip == "sm_80" and "bf16" in model.inputs)
+    >>> rule_words(ampere.rule)["steps"]
+    'steps of 8 products, k ascending; the result of one step is C of the next'
+    """
+    return dict(_EXACT) if rule == "exact" else _words(rule)
+
+
+@singledispatch
+def _words(rule: object) -> dict[str, str]:
+    raise TypeError(f"{type(rule).__name__} has no words; register them in ptxlab.views.models")
+
+
+@_words.register
+def _(rule: Fused) -> dict[str, str]:
+    steps = "one step over all of K"
+    if rule.depth is not None:
+        steps = f"steps of {rule.depth} products, k ascending; the result of one step is C of the next"
+    f32 = "f32 is truncated toward zero"
+    if rule.result_bits != 23:
+        f32 = f"{f32} to {rule.result_bits} bits of fraction"
+    below = f"{rule.fraction_bits} bits below the largest exponent"
+    return {
+        "alignment": f"products are exact; products and C are truncated {below}",
+        "floor": f"the largest exponent counts as at least {rule.floor}",
+        "steps": steps,
+        "rounding": f"{f32}, f16 is rounded to nearest even",
+        "zero": "+0",
+        "NaN": _NAN,
+    }
+
+
+@_words.register
+def _(rule: ByWay) -> dict[str, str]:
+    halves = "k with k mod 4 = 0 or 1, then the others"
+    return {
+        "conversion": f"A and B are converted to {rule.via}",
+        **_words(rule.step),
+        "steps": f"two, starting from zero: {halves}; then C is added, rounded to nearest even",
+    }
+
+
+@_words.register
+def _(rule: Scalar) -> dict[str, str]:
+    chains = " and another over ".join(f"k {', '.join(map(str, group))}" for group in rule.groups)
+    added = "it is added to C" if len(rule.groups) == 1 else "each is added to C in turn"
+    return {
+        "conversion": "A, B and C are converted to f32",
+        "steps": f"no tensor core: a chain of fused multiply-adds over {chains}; {added}",
+        "rounding": "every operation to nearest even; an f16 result is rounded once more",
+        "zero": "as in IEEE 754",
+        "NaN": _NAN,
+    }
+
+
+@_words.register
+def _(rule: Chain) -> dict[str, str]:
+    order = ", ".join(rule.nans)
+    return {
+        "steps": "one fused multiply-add after another, starting from C, k ascending",
+        "rounding": "each operation in the rounding mode that the instruction names",
+        "zero": "as in IEEE 754",
+        "NaN": f"keeps its payload and becomes quiet; of several, the first in the order {order} counts; "
+        "0xfff8000000000000 where no input is NaN",
+    }
+
+
+def model_table() -> Table:
+    """Every model in one row, with its evidence and the number of MMAs that were compared with a GPU.
+
+    >>> row = model_table().records()[0]
+    >>> row["chip"], row["A and B"], row["evidence"]
+    ('sm_70 (Volta)', 'f16', 'published')
+    """
+    columns = ("chip", "A and B", "families", "only", "rule", "evidence", "MMAs", "source")
+    return Table(columns, tuple(_row(model) for model in models()))
+
+
+def _row(model: Model) -> tuple[str, ...]:
+    return (
+        f"{model.chip} ({model.generation})",
+        ", ".join(model.inputs),
+        ", ".join(model.families),
+        _restrictions(model),
+        "; ".join(f"{topic}: {words}" for topic, words in rule_words(model.rule).items()),
+        model.evidence,
+        f"{model.mmas:,}" if model.mmas else "",
+        model.source,
+    )
+
+
+def _restrictions(model: Model) -> str:
+    """What the model is confined to, beyond input types and families: ``m8n8k4, D f16``."""
+    lists = (
+        (model.shapes, ""),
+        (model.results, "D "),
+        (model.accumulators, "C "),
+        (model.kinds, "kind::"),
+    )
+    return ", ".join(f"{prefix}{name}" for names, prefix in lists for name in names)
