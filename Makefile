@@ -23,7 +23,7 @@ test: $(VENV)/test.stamp browser lint types  ## create the environment and run r
 lint: $(VENV)/test.stamp  ## ruff: rules and format; TypeScript and ESLint over the explorer, where npm is
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
-	$(RUN) -m tests.front
+	$(RUN) -m tools.check_javascript
 
 types: $(VENV)/test.stamp  ## mypy, strict on the library
 	$(RUN) -m mypy
@@ -33,17 +33,17 @@ format: $(VENV)/test.stamp  ## put code into the house format
 	$(RUN) -m ruff format .
 
 docs: $(VENV)/test.stamp  ## write the README's table and answers anew, and build the reference into site/
-	$(RUN) -m tests.readme
+	$(RUN) -m tools.readme
 	$(RUN) -m docs.build
 
 chips: $(VENV)/test.stamp  ## compile the whole catalogue for every chip and record what runs, for the reference (minutes, no GPU)
-	$(RUN) -m docs.runs
+	$(RUN) -m tools.record_sass
 
 homework: $(VENV)/test.stamp  ## write every lesson as an nbgrader assignment, with solutions and without, into homework/
-	$(RUN) -m docs.homework
+	$(RUN) -m tools.homework
 
 browser: $(VENV)/test.stamp  ## find Chromium for the browser tests, or install it where apt-get can
-	$(RUN) tests/chromium.py
+	$(RUN) -m tools.chromium
 
 clean:  ## remove the environment and caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist site homework

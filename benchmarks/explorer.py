@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import ptxlab
-from tests import chromium
 from tests.jupyter import FLAGS, Book, Lab, Shown
+from tools import chromium
 
 FORMS = {  # the goal for an edit, in ms
     "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32": 100,

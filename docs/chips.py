@@ -15,7 +15,7 @@ from ptxlab.isa.targets import CHIPS, GENERATIONS
 
 from .groups import Form, Group, groups, qualifiers
 from .page import Page, code, facts, link, slug, table
-from .runs import TARGETS, Key, Run, compiler, read
+from tools.record_sass import TARGETS, Key, Run, compiler, read
 
 __all__ = ["FINDINGS", "Finding", "anchor", "build", "fact"]
 

@@ -20,7 +20,7 @@ import hypothesis  # noqa: E402
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 
-from tests import chromium  # noqa: E402
+from tools import chromium  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
 

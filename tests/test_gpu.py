@@ -12,8 +12,8 @@ from ptxlab import Instruction, gpu, instruction
 from ptxlab.instruction import mma_instructions
 from ptxlab.isa.modifiers import Modifiers
 from ptxlab.verify import inputs
-from tests import golden
-from tests.golden.record import compile_all
+from tools import golden
+from tools.record_golden import compile_all
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not gpu.available(), reason=gpu.status())]
 

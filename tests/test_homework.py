@@ -13,7 +13,7 @@ from tests.course import SOLUTIONS
 
 nbformat = pytest.importorskip("nbformat")
 
-from docs import homework  # noqa: E402
+from tools import homework  # noqa: E402
 
 LESSONS = [lesson for lesson in lessons.LESSONS if lesson.exercises]
 

@@ -21,7 +21,7 @@ from ptxlab.numerics import ByWay, Chain, Fused, Model, Scalar
 from ptxlab.numerics import emulate as emulator
 from ptxlab.verify import inputs
 from ptxlab.verify.hunt import Report, hunt, search, settings
-from tests import hunt_all
+from tools import hunt_all
 
 F16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 S4 = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"

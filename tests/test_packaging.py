@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import ptxlab
-from tests import chromium, readme
+from tools import chromium, readme
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))

@@ -26,7 +26,7 @@ LANE = 5
 LOW, HIGH = 0x0F0F0F0F, 0xF0F0F0F0  # the masks of Hopper's u4
 NAMED = ("sm_80", "sm_90", "sm_90a", "sm_100a", "sm_120a")
 
-#: Of docs/runs.txt, which has all forms: what CUDA 13.0's compiler makes of those that the lesson shows.
+#: Of tools/data/sass.txt, which has all forms: what CUDA 13.0's compiler makes of those that the lesson shows.
 RUNS = """\
 mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32
   sm_80 sm_89 sm_90a sm_100a sm_120a: native: 1 HMMA.16816.F32

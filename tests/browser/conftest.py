@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests import chromium
 from tests.jupyter import FLAGS, Lab
+from tools import chromium
 
 ARTIFACTS = Path(__file__).parents[2] / "artifacts" / "browser"
 

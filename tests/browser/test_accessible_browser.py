@@ -14,7 +14,7 @@ pytestmark = pytest.mark.browser
 
 AXE = (
     Path(__file__).parents[2] / ".venv" / "front" / "node_modules" / "axe-core" / "axe.min.js"
-)  # what `python -m tests.front` installs
+)  # what `python -m tools.check_javascript` installs
 DENSE = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 FORMS = {
     "dense": DENSE,
@@ -93,7 +93,7 @@ def complaints(page: Any) -> list[str]:
 
 
 @pytest.mark.skipif(
-    not AXE.exists(), reason="axe-core is installed by python -m tests.front, which needs npm"
+    not AXE.exists(), reason="axe-core is installed by python -m tools.check_javascript, which needs npm"
 )
 @pytest.mark.parametrize("form", FORMS)
 def test_axe_has_nothing_to_say(book: Any, page: Any, dark: Any, form: str) -> None:

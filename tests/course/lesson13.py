@@ -1,4 +1,4 @@
-"""Answers to the exercises of lesson 13: read from the record of all forms, docs/runs.txt, and from the ISA's formulas."""
+"""Answers to the exercises of lesson 13: read from the record of all forms, tools/data/sass.txt, and from the ISA's formulas."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 import ptxlab
-from docs import runs
 from ptxlab.course import machine_code
+from tools import record_sass as runs
 
 U4 = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.u4.u4.s32")
 U8 = ptxlab.instruction("mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32")

@@ -10,14 +10,16 @@ from typing import Any
 import pytest
 
 import ptxlab
-from docs import chips, runs
-from ptxlab import PtxlabError, gpu
+from docs import chips
+from ptxlab import PtxlabError
 from ptxlab.course import machine_code
+from ptxlab.gpu import device
 from ptxlab.gpu.sass import sass, survey
 from ptxlab.instruction import mma_instructions
 from ptxlab.isa.dtypes import DTYPES
 from ptxlab.isa.targets import CHIPS, chip_of_target
 from ptxlab.numerics import ByWay, Chain, Fused, Scalar, model_for
+from tools import record_sass as runs
 
 RECORD = runs.read()
 
@@ -51,8 +53,8 @@ def test_a_line_stands_for_all_its_forms() -> None:
 def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PTXLAB_CACHE", str(tmp_path))
     try:
-        version = gpu._compiler_version()
-        gpu._nvdisasm()
+        version = device._compiler_version()
+        device._nvdisasm()
     except PtxlabError as error:
         pytest.skip(str(error))
     if f"{version[0]}.{version[1]}" != runs.compiler():

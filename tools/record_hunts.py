@@ -1,4 +1,4 @@
-"""How many MMAs of every form were compared on an H200: ``python -m tests.golden.hunted REPORT...`` from those of tests.hunt_all and tests.bulk."""
+"""How many MMAs of every form were compared on an H200: ``python -m tools.record_hunts REPORT...`` from those of tools.hunt_all and tools.hunt_wgmma."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from . import FOLDER
+from .golden import FOLDER
 
 FILE = FOLDER / "hunted.json"
 

@@ -1,4 +1,4 @@
-"""Install TypeScript, ESLint and axe-core (for the browser tests) beside the environment, once, and run the first two over ptxlab/widgets/front."""
+"""Install TypeScript, ESLint and axe-core (for the browser tests) beside the environment, once, and run the first two over ptxlab/explorer/front."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
-FRONT = ROOT / "ptxlab" / "widgets" / "front"
+FRONT = ROOT / "ptxlab" / "explorer" / "front"
 TOOLS = ("typescript@5.9.3", "eslint@9.39.1", "@eslint/js@9.39.1", "globals@16.5.0", "axe-core@4.11.0")
 
 

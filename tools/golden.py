@@ -1,8 +1,8 @@
-"""Results of a real H200, and the inputs they belong to: the emulator is held to them where there is no GPU.
+"""Golden results of an H200 (tests/golden) and the inputs they belong to: the emulator must reproduce them without a GPU.
 
-`digests.json` has, for every form that sm_90a has, a digest of all result registers of every category of inputs, and under "extra" those
-of the corners; `samples.npz` has the first few results in full, so that a difference can be looked at. Inputs come from `ptxlab.verify.inputs` by their seed.
-Recorded by ``python -m tests.golden.record`` on the GPU.
+For every form that sm_90a has, `digests.json` holds a digest of all result registers for each category of inputs, and under
+"extra" one for each corner case; `samples.npz` holds the first results in full, so that a difference can be inspected.
+`ptxlab.verify.inputs` makes the inputs from a seed. ``python -m tools.record_golden`` records them on the GPU.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,10 @@ import numpy as np
 
 from ptxlab import Instruction
 from ptxlab.instruction import mma_instructions
+from ptxlab.isa.operands import Operands
 from ptxlab.verify import inputs
 
-FOLDER = Path(__file__).parent
+FOLDER = Path(__file__).resolve().parent.parent / "tests" / "golden"
 SEED = 2026
 SAMPLES = 1  # results of each category kept in full
 
@@ -56,7 +58,7 @@ def variants(ins: Instruction) -> Iterator[tuple[str, Instruction, int]]:
             yield str(selector), ins, selector
 
 
-def cases(group: list[Instruction], seed: int, times: int = 1) -> Iterator[tuple[str, int, inputs.Registers]]:
+def cases(group: list[Instruction], seed: int, times: int = 1) -> Iterator[tuple[str, int, Operands]]:
     """(category, selector, registers for the widest of the group), with so many times the usual number of MMAs."""
     widest = group[-1]
     for category in inputs.categories(widest):
@@ -64,19 +66,19 @@ def cases(group: list[Instruction], seed: int, times: int = 1) -> Iterator[tuple
             yield category, selector, inputs.make(widest, category, times * count(widest), seed, selector)
 
 
-def further(ins: Instruction) -> Iterator[tuple[str, inputs.Registers]]:
+def further(ins: Instruction) -> Iterator[tuple[str, Operands]]:
     """(category, registers) of the corners that `inputs.extra` aims at: a few of each, for all forms but the larger ones of wgmma."""
     if ins.n == 8 or ins.lanes == 32:
         for category in inputs.extra(ins):
             yield category, inputs.make(ins, category, FEW, SEED)
 
 
-def narrowed(given: inputs.Registers, widest: Instruction, ins: Instruction) -> dict[str, inputs.Registers]:
+def narrowed(given: Operands, widest: Instruction, ins: Instruction) -> dict[str, Operands]:
     """The same inputs for a form with fewer columns, by the place of A."""
     if ins.n != widest.n:
         c = ins.c.pack_codes(widest.c.unpack_codes(given.c)[..., : ins.n])
-        given = given._replace(b=given.b[..., : ins.n], c=c)
-    return {"register": given, "shared": given._replace(a=ins.a.unpack_codes(given.a))}
+        given = replace(given, b=given.b[..., : ins.n], c=c)
+    return {"register": given, "shared": replace(given, a=ins.a.unpack_codes(given.a))}
 
 
 def digest(registers: np.ndarray[Any, Any]) -> str:

@@ -1,4 +1,4 @@
-"""python -m docs.homework [FOLDER]: every lesson as an nbgrader assignment.
+"""python -m tools.homework [FOLDER]: every lesson as an nbgrader assignment.
 
 `source/` has the model solutions between nbgrader's marks and is for the teacher's eyes; `release/` is what students get. Each exercise is a cell to
 answer, with its check and hints, and a locked cell worth one point. `nbgrader generate_assignment` makes the same release from `source/`.
@@ -97,7 +97,7 @@ def write(folder: Path) -> list[Path]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(
-        prog="python -m docs.homework", description="Write every lesson as an nbgrader assignment."
+        prog="python -m tools.homework", description="Write every lesson as an nbgrader assignment."
     )
     parser.add_argument("folder", nargs="?", default="homework", type=Path)
     folder = parser.parse_args().folder

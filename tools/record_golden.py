@@ -1,4 +1,4 @@
-"""Record what the GPU gives: ``python -m tests.golden.record [FOLDER]`` where an H200 is; nothing here looks at the emulator."""
+"""Record what the GPU gives: ``python -m tools.record_golden [FOLDER]`` where an H200 is; nothing here looks at the emulator."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ptxlab import Instruction, gpu
 from ptxlab.gpu import codegen as kernel
 from ptxlab.isa.modifiers import Modifiers
 
-from . import FOLDER, SAMPLES, SEED, cases, digest, further, groups, load, narrowed, variants
+from .golden import FOLDER, SAMPLES, SEED, cases, digest, further, groups, load, narrowed, variants
 
 
 def _compile(job: tuple[str, str]) -> None:

@@ -1,4 +1,4 @@
-"""Hunt over every form that the GPU has, in many processes: ``python -m tests.hunt_all [--family F] [--mmas N] [--processes P] [--seconds S]``.
+"""Hunt over every form that the GPU has, in many processes: ``python -m tools.hunt_all [--family F] [--mmas N] [--processes P] [--seconds S]``.
 
 Forms with much work come first. One line is printed for each form as it is done, and all is written as JSON to ``--report``. A worker that
 fails is reported and replaced; at the time limit what was compared until then counts.
@@ -151,7 +151,7 @@ def _line(name: str, result: dict[str, Any]) -> str:
 
 
 def main(words: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.hunt_all", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tools.hunt_all", description=__doc__)
     parser.add_argument("--family")
     parser.add_argument("--mmas", type=int, default=100_000)
     parser.add_argument("--processes", type=int, default=os.cpu_count())

@@ -1,4 +1,4 @@
-"""python -m tests.bulk [--mmas 100000] [--only TEXT] [--seed N] [--seconds 500] [--report FILE]"""
+"""python -m tools.hunt_wgmma [--mmas 100000] [--only TEXT] [--seed N] [--seconds 500] [--report FILE]"""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def compiled(names: list[Instruction]) -> int:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.bulk", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tools.hunt_wgmma", description=__doc__)
     parser.add_argument("--mmas", type=int, default=100_000, help="MMAs of every form")
     parser.add_argument("--only", default="", help="forms whose mnemonic contains this")
     parser.add_argument("--seed", type=int, default=secrets.randbelow(1 << 31))

@@ -1,4 +1,4 @@
-"""What the chips run, recorded in runs.txt: ``python -m docs.runs`` compiles the whole catalogue for every chip anew, without a GPU."""
+"""What the chips run, recorded in data/sass.txt: ``python -m tools.record_sass`` compiles the whole catalogue for every chip anew, without a GPU."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from ptxlab import Instruction, catalog, gpu
+from ptxlab import Instruction, catalog
 from ptxlab._util.progress import bar
+from ptxlab.gpu import device
 from ptxlab.gpu.sass import Sass, survey
 from ptxlab.isa.targets import CHIPS
 
 __all__ = ["FILE", "TARGETS", "Key", "Run", "compiler", "main", "read", "record", "run_of", "write"]
 
-FILE = Path(__file__).with_name("runs.txt")
+FILE = Path(__file__).with_name("data") / "sass.txt"
 #: One target for every generation.
 TARGETS: tuple[str, ...] = tuple(CHIPS.values())
 
@@ -205,7 +206,7 @@ def record(targets: Sequence[str] = TARGETS) -> dict[Key, Run]:
 
 
 def main() -> int:
-    major, minor = gpu._compiler_version()
+    major, minor = device._compiler_version()
     runs = record()
     FILE.write_text(write(runs, f"{major}.{minor}"), encoding="utf-8")
     print(f"{len(runs):,} kernels of {len({mnemonic for mnemonic, _ in runs}):,} forms: {FILE.name}")
