@@ -23,6 +23,8 @@ from ptxlab.cli import act, app, complete, main
 from ptxlab.cli.names import find
 from ptxlab.cli.render import Style, as_text
 from ptxlab.instruction import mma_instructions
+from ptxlab.isa.catalog import catalog
+from ptxlab.numerics.emulate import emulate
 from ptxlab.views import Table
 
 S4 = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
@@ -280,9 +282,7 @@ def test_run_on_both_counts_differing_bits(said, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(act.gpu, "available", lambda ins=None: True)
     monkeypatch.setattr(act.gpu, "status", lambda ins=None: "a GPU for the test is ready")
     monkeypatch.setattr(act.gpu, "device_target", lambda: "sm_80")
-    monkeypatch.setattr(
-        ptxlab.Instruction, "run", lambda self, *args, **options: self.emulate(*args, **options) ^ 4
-    )
+    monkeypatch.setattr(act.gpu, "run", lambda operands: emulate(operands, model="sm_80") ^ 4)
     text = said("run", S4, "--on", "both", "--batch", "10")
     assert "emulator and GPU differ in 1280 of 40960 bits of D (10 instructions)" in text
     assert "a GPU for the test is ready" in text
@@ -407,8 +407,8 @@ def test_short_names(short: str, full: str) -> None:
 
 def test_short_names_never_change_what_is_said() -> None:
     """Every full spelling means itself; no short name reaches a sparse form, another type or another shape than it names."""
-    for ins in ptxlab.catalog():
-        assert find(ins.mnemonic) is ins
+    for form in catalog():
+        assert find(form.mnemonic) is form
     for short in (
         "wgmma.m64n24k16.f32.e4m3",
         "mma.m16n8k64.s8",
@@ -463,7 +463,7 @@ def test_every_example_in_the_help_works(line: str, said) -> None:
         assert said(*words)
 
 
-# -- every row of the catalogue -------------------------------------------------------------------------------------------
+# -- every row of the catalogue ------------------------------
 
 ROWS = [ins for ins in ptxlab.catalog() if getattr(ins, "lanes", 32) == 32 or ins.n in (8, 24, 256)]
 GROUPS = [
@@ -540,7 +540,7 @@ def test_metadata_of_every_sparse_row(said) -> None:
             )
 
 
-# -- completion -------------------------------------------------------------------------------------------------------------
+# -- completion ------------------------------
 
 
 def test_completed_names_are_instructions(said) -> None:
@@ -591,7 +591,7 @@ def test_bash_completes(line: str, words: list[str], said, tmp_path: Path) -> No
     assert done.stdout.split() == words
 
 
-# -- terminal or pipe -----------------------------------------------------------------------------------------------------
+# -- terminal or pipe ------------------------------
 
 
 def test_colour_only_on_a_terminal(said, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -662,7 +662,7 @@ def test_list_is_quick(tmp_path: Path) -> None:
     assert min(seconds(tmp_path, "-m", "ptxlab", "list") for _ in range(4)) < 0.25 + 1.5 * numpy
 
 
-# -- the notebooks ----------------------------------------------------------------------------------------------------------
+# -- the notebooks ------------------------------
 
 
 @pytest.mark.parametrize(
@@ -692,7 +692,7 @@ def test_lab_says_what_is_missing(refused, tmp_path: Path, monkeypatch: pytest.M
     assert 'pip install "ptxlab[lab]"' in refused("lab")
 
 
-# -- trace --------------------------------------------------------------------------------------------------------------
+# -- trace ------------------------------
 
 
 def test_trace_of_made_inputs(said) -> None:
@@ -700,7 +700,7 @@ def test_trace_of_made_inputs(said) -> None:
     text = said("trace", "mma.m16n8k16.f32.f16", "3", "5", "--category", "exponents", "--seed", "2")
     ins = find("mma.m16n8k16.f32.f16")
     given = ptxlab.inputs.make(ins, "exponents", 1, seed=2)
-    code = ins.d.unpack_codes(ins.emulate(given.a, given.b, given.c))[0, 3, 5]
+    code = ins.d.unpack_codes(emulate(given))[0, 3, 5]
     assert f"\n  inputs: {'ptxlab.inputs.make(ins, {!r}, 1, seed=2)'.format('exponents')}\n" in text
     assert f"0x{code:08x} (f32)" in text and "float32" in text
     told = json.loads(

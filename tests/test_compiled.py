@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import ptxlab
-from ptxlab._util.parallel import part_of, spread, threads
+from ptxlab._util.threads import for_each, thread_count
 from ptxlab.instruction import mma_instructions
 from ptxlab.numerics import Fused
 from ptxlab.numerics.compiled import backend
@@ -93,7 +93,7 @@ def test_a_large_batch_takes_little_memory_beside_its_result():
     found = ins.emulate(given.a, many, given.c)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < found.nbytes + 40e6 * threads()
+    assert peak < found.nbytes + 40e6 * thread_count()
     assert (found == found[0]).all()
 
 
@@ -105,12 +105,12 @@ def test_an_error_in_a_thread_comes_out(monkeypatch):
             raise ptxlab.PtxlabError("the fourth")
 
     with pytest.raises(ptxlab.PtxlabError, match="the fourth"):
-        spread(work, range(100))
+        for_each(work, range(100))
     monkeypatch.setenv("PTXLAB_THREADS", "many")
     with pytest.raises(
         ptxlab.PtxlabError, match="PTXLAB_THREADS: found 'many'; it takes a number of threads, 1 or more"
     ):
-        threads()
+        thread_count()
 
 
 def test_backends_have_names(monkeypatch):

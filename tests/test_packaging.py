@@ -55,12 +55,12 @@ def requirement(line: str) -> tuple[str, str]:
     return found[1], found[2].strip()
 
 
-# -- pyproject.toml -------------------------------------------------------------------------------------------------------
+# -- pyproject.toml ------------------------------
 
 
-def test_dependencies_are_numpy_and_ml_dtypes_only() -> None:
+def test_dependencies_are_few() -> None:
     wanted = dict(requirement(line) for line in PROJECT["project"]["dependencies"])
-    assert set(wanted) == {"numpy", "ml_dtypes"}
+    assert set(wanted) == {"numpy", "ml_dtypes", "platformdirs"}
     assert all(versions.startswith(">=") for versions in wanted.values())
 
 
@@ -84,8 +84,14 @@ def test_the_version_is_written_once() -> None:
         PROJECT["project"]["dynamic"] == ["version"]
         and PROJECT["tool"]["hatch"]["version"]["path"] == "ptxlab/__init__.py"
     )
-    assert re.fullmatch(r"\d+\.\d+\.\d+", ptxlab.__version__)
-    assert f"## [{ptxlab.__version__}]" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    version = re.fullmatch(r"(\d+\.\d+\.\d+)(\.dev0)?", ptxlab.__version__)
+    assert version
+    first = re.search(r"^## \[(.*?)\] (.*)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), flags=re.M)
+    assert first and first[1] == version[1]
+    if version[2]:
+        assert first[2] == "(unreleased)"
+    else:
+        assert re.fullmatch(r"\(\d{4}-\d{2}-\d{2}\)", first[2])
     try:
         installed = importlib.metadata.version("ptxlab")
     except importlib.metadata.PackageNotFoundError:
@@ -104,7 +110,7 @@ def test_what_ships_is_code_what_the_widget_serves_and_listings() -> None:
     assert (ROOT / "ptxlab" / "py.typed").exists(), "without it nobody's type checker reads the hints"
 
 
-# -- environment.yml --------------------------------------------------------------------------------------------------------
+# -- environment.yml ------------------------------
 
 
 def environment() -> tuple[dict[str, str], list[str]]:
@@ -144,7 +150,7 @@ def test_environment_parses_as_conda_specs() -> None:
         assert bool(versions) == (spec.version is not None)
 
 
-# -- the two commands -------------------------------------------------------------------------------------------------------
+# -- the two commands ------------------------------
 
 
 def test_make_help_lists_the_targets() -> None:
@@ -173,7 +179,7 @@ def test_no_browser_is_said_clearly(
         assert f"no Chromium: the browser tests will {word}; install" in capsys.readouterr().err
 
 
-# -- documents ----------------------------------------------------------------------------------------------------------------
+# -- documents ------------------------------
 
 
 def test_readme_shows_what_the_catalogue_and_the_command_say() -> None:
@@ -199,7 +205,7 @@ def test_links_lead_somewhere(document: str) -> None:
             assert target.startswith("https://") or (ROOT / target).exists(), f"{document} links to {target}"
 
 
-# -- the repository -------------------------------------------------------------------------------------------------------------
+# -- the repository ------------------------------
 
 
 def test_the_source_is_one() -> None:

@@ -1,1 +1,3 @@
-"""Helpers that know nothing of PTX: progress bars, threads, files."""
+"""Helpers that know nothing of PTX: files and user folders, progress bars, threads."""
+
+__all__: list[str] = []

@@ -1,6 +1,7 @@
-"""A progress bar for what takes long: tqdm's, as a widget in a notebook and as text on a terminal; a counter where tqdm is missing.
+"""A progress bar for long tasks: tqdm's, as a widget in a notebook and as text on a terminal.
 
-Nothing is shown where nobody looks (standard error is no terminal), nor in the first half second.
+Without tqdm, one line counts. Nothing is shown where nobody looks (standard error is not a terminal), nor in the
+first half second.
 """
 
 from __future__ import annotations
@@ -10,36 +11,40 @@ import importlib
 import importlib.util
 import sys
 import time
-from collections.abc import Iterator
-from typing import Any, Protocol
+from collections.abc import Callable, Iterator
+from typing import Protocol
 
 __all__ = ["Tick", "bar"]
 
 _DELAY = 0.5  # seconds before a bar shows at all
-_PACE = 0.1  # seconds between two lines of the counter
+_PACE = 0.1  # seconds between two updates of the counter
 
 
 class Tick(Protocol):
-    """What `bar` gives: call it with how many are done more, and perhaps with a word on what is being done now.
-
-    >>> def work(tick: Tick) -> None:
-    ...     tick(2, "the second half")
-    >>> with bar(2, "things") as tick:
-    ...     work(tick)
-    """
+    """What `bar` returns: call it with how many more are done, and optionally a note on the current step."""
 
     def __call__(self, count: int = 1, /, note: str | None = None) -> None: ...
 
 
+class _Line(Protocol):
+    """What `bar` uses of tqdm; `_Counter` has the same."""
+
+    def set_description_str(self, desc: str, refresh: bool = True) -> None: ...
+
+    def update(self, n: int) -> object: ...
+
+    def close(self) -> None: ...
+
+
 @contextlib.contextmanager
 def bar(total: int, unit: str, *, show: bool | None = None) -> Iterator[Tick]:
-    """A bar over `total` of something, to be moved by calling what it gives; it closes whatever happens inside.
+    """A progress bar over `total` units. It closes when the block ends, also on an error or an interrupt.
 
-    `show`: None decides by itself, False is silent, True shows it at once, wherever standard error goes.
+    With `show=None` it appears in notebooks and terminals only; False hides it, True shows it at once.
 
     >>> with bar(10_000, "MMAs", show=False) as tick:
     ...     for _ in range(10):
-    ...         tick(1000)
+    ...         tick(1000, note="moderate inputs")
     """
     notebook = _in_notebook()
     if show is None:
@@ -50,12 +55,7 @@ def bar(total: int, unit: str, *, show: bool | None = None) -> Iterator[Tick]:
     if not show:
         yield lambda count=1, /, note=None: None
         return
-    drawn = _tqdm(notebook)
-    line: Any = (
-        _Counter(total, unit, delay)
-        if drawn is None
-        else drawn(total=total, unit=f" {unit}", unit_scale=True, delay=delay, file=sys.stderr)
-    )
+    line = _line(total, unit, delay, notebook)
 
     def tick(count: int = 1, /, note: str | None = None) -> None:
         if note is not None:
@@ -69,45 +69,56 @@ def bar(total: int, unit: str, *, show: bool | None = None) -> Iterator[Tick]:
 
 
 def _in_notebook() -> bool:
-    """Whether a notebook's kernel runs this: only it has loaded IPython with a shell of that kind."""
+    """Whether a notebook's kernel runs this process: only then is IPython loaded with such a shell."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None and hasattr(ipython, "get_ipython") else None
     return type(shell).__name__ in ("ZMQInteractiveShell", "Shell")  # the latter is Colab's
 
 
-def _tqdm(notebook: bool) -> Any:
-    """tqdm's class for this place; None without tqdm. `tqdm.auto` would choose as well, but warns about what it does not find."""
+def _line(total: int, unit: str, delay: float, notebook: bool) -> _Line:
+    """tqdm's bar for a notebook or a terminal, or a counter without tqdm.
+
+    `tqdm.auto` would choose between the two as well, but it warns where ipywidgets is missing.
+    """
     if importlib.util.find_spec("tqdm") is None:
-        return None
-    if notebook and importlib.util.find_spec("ipywidgets") is not None:
-        return importlib.import_module("tqdm.notebook").tqdm
-    return importlib.import_module("tqdm.std").tqdm
+        return _Counter(total, unit, delay)
+    widget = notebook and importlib.util.find_spec("ipywidgets") is not None
+    make: Callable[..., _Line] = importlib.import_module("tqdm.notebook" if widget else "tqdm.std").tqdm
+    return make(total=total, unit=f" {unit}", unit_scale=True, delay=delay, file=sys.stderr)
 
 
 class _Counter:
-    """One line that counts, with as much of tqdm's face as `bar` needs."""
+    """One line that counts, with the methods of tqdm that `bar` calls."""
 
     def __init__(self, total: int, unit: str, delay: float) -> None:
-        self._total, self._unit, self._done, self._note, self._written = total, unit, 0, "", 0
+        self._total = total
+        self._unit = unit
+        self._done = 0
+        self._note = ""
+        self._width = 0  # of the line on the terminal; 0 before the first
         self._next = time.monotonic() + delay
 
-    def set_description_str(self, note: str, refresh: bool = True) -> None:
-        self._note = note
+    def set_description_str(self, desc: str, refresh: bool = True) -> None:
+        self._note = desc
 
-    def update(self, count: int) -> None:
-        self._done += count
+    def update(self, n: int) -> None:
+        self._done += n
         if time.monotonic() >= self._next:
             self._write()
 
     def _write(self) -> None:
-        share = f" ({100 * self._done // self._total} %)" if self._total else ""
-        said = f"{self._done:,} of {self._total:,} {self._unit}{share}{'  ' * bool(self._note)}{self._note}"
-        sys.stderr.write(f"\r{said.ljust(self._written)}")
+        text = f"{self._done:,} of {self._total:,} {self._unit}"
+        if self._total:
+            text += f" ({100 * self._done // self._total} %)"
+        if self._note:
+            text += f"  {self._note}"
+        sys.stderr.write(f"\r{text.ljust(self._width)}")
         sys.stderr.flush()
-        self._written, self._next = len(said), time.monotonic() + _PACE
+        self._width = len(text)
+        self._next = time.monotonic() + _PACE
 
     def close(self) -> None:
-        if self._written:
+        if self._width:
             self._write()
             sys.stderr.write("\n")
             sys.stderr.flush()

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import html
 import json
 import os
-import sys
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from .._util.files import data_folder, write_atomically
 from .core import Verdict
 from .course import LESSONS, Lesson
 
@@ -23,26 +23,15 @@ _SIGNS = {"right": "✓", "wrong": "✗", "not yet": "·"}
 
 
 def file() -> Path:
-    """Where it is kept; the variable PTXLAB_PROGRESS names another file.
+    """The file that keeps the progress; the variable PTXLAB_PROGRESS names another one.
 
     >>> from unittest import mock
     >>> with mock.patch.dict(os.environ, PTXLAB_PROGRESS="mine.json"):
     ...     print(file())
     mine.json
     """
-    if chosen := os.environ.get("PTXLAB_PROGRESS"):
-        return Path(chosen)
-    if sys.platform == "win32":
-        return (
-            Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
-            / "ptxlab"
-            / "progress.json"
-        )
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Application Support" / "ptxlab" / "progress.json"
-    return (
-        Path(os.environ.get("XDG_DATA_HOME", Path.home() / ".local" / "share")) / "ptxlab" / "progress.json"
-    )
+    chosen = os.environ.get("PTXLAB_PROGRESS")
+    return Path(chosen) if chosen else data_folder() / "progress.json"
 
 
 def _kept() -> dict[str, dict[str, Any]]:
@@ -88,15 +77,9 @@ def forget() -> None:
 
 
 def _write(kept: dict[str, dict[str, Any]]) -> None:
-    """Written aside and moved into place, so that two notebooks at once never leave half a file."""
-    to = file()
-    try:
-        to.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", dir=to.parent, delete=False, encoding="utf-8") as part:
-            json.dump(kept, part, indent=1, sort_keys=True)
-        Path(part.name).replace(to)
-    except OSError:
-        pass
+    """Two notebooks at once never leave half a file; a folder that cannot be written to is no error."""
+    with contextlib.suppress(OSError):
+        write_atomically(file(), json.dumps(kept, indent=1, sort_keys=True))
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import numerics
-from .._util.parallel import spread
+from .._util.threads import for_each
 from ..errors import PtxlabError
 from ..isa.mma import MmaForm
 from ..isa.operands import Operands
@@ -41,7 +41,7 @@ def emulate(operands: Operands, *, model: str | None = None) -> NDArray[Any]:
         last = min(first + step, count)
         out[first:last] = _emulate(operands.part(first, last), rule)
 
-    spread(work, range(0, count, step))
+    for_each(work, range(0, count, step))
     return out.reshape(*operands.batch, *out.shape[1:])
 
 
