@@ -6,13 +6,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from .errors import PtxlabError
-from .instruction import Instruction, Transfer, catalog, instruction
+from .instruction import Instruction, Transfer, catalog, explore, instruction
 from .isa.dtypes import DTYPES, dtype
 from .isa.targets import TARGETS
 
 if TYPE_CHECKING:
     from .course import progress
-    from .explorer import explore
     from .kernels.matmul import matmul
     from .numerics import models
     from .verify.hunt import hunt
@@ -25,7 +24,6 @@ __all__ = [
 
 #: Functions that load their package when first used, so that `import ptxlab` needs NumPy and ml_dtypes only.
 _FUNCTIONS = {
-    "explore": "explorer",
     "hunt": "verify.hunt",
     "matmul": "kernels.matmul",
     "models": "numerics",

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .gpu.sass import Sass
     from .views.trace import TraceView
 
-__all__ = ["Instruction", "Transfer", "catalog", "instruction", "mma_instruction", "mma_instructions"]
+__all__ = ["Instruction", "Transfer", "catalog", "explore", "instruction", "mma_instruction", "mma_instructions"]
 
 
 class Instruction(MmaForm):
@@ -275,3 +275,20 @@ def mma_instructions(family: str | None = None, target: str | None = None) -> tu
     {4, 6}
     """
     return tuple(_instruction(form) for form in _catalog.mma_forms(family, target))
+
+
+def explore(ins: Instruction | str, **options: Any) -> Explorer:
+    """The Explorer widget on an instruction, or on a link that somebody sent (`ex.link`): edit matrices and registers, see D.
+
+    `A`, `B`, `C` are its first matrices; `seed` is that of its random fills.
+
+    >>> import numpy as np
+    >>> ex = explore("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32", A=np.ones((16, 64)), B=np.ones((64, 8)))
+    >>> int(ex.D[0, 0])
+    64
+    >>> bool((explore(ex.link).D == ex.D).all())
+    True
+    """
+    from .explorer import explore
+
+    return explore(ins, form_class=Instruction, **options)

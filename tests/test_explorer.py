@@ -19,6 +19,8 @@ from ptxlab.explorer.module import script, style
 from ptxlab.explorer.state import Bench, Result, parse
 from ptxlab.explorer.stepper import walk
 from ptxlab.instruction import mma_instructions
+from ptxlab.isa.operands import Operands
+from ptxlab.numerics.emulate import emulate
 
 DENSE = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
 SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
@@ -325,12 +327,12 @@ def test_differences() -> None:
 def test_gpu_beside_the_model(monkeypatch: pytest.MonkeyPatch, chips: Any) -> None:
     """With a stand-in for the GPU that is wrong in one register, exactly that cell differs."""
 
-    def wrong(self: Instruction, *given: Any, **options: Any) -> Any:
-        d = self.emulate(*given, **options)
+    def wrong(operands: Operands) -> Any:
+        d = emulate(operands)
         d[7, 1] ^= np.uint32(1)
         return d
 
-    monkeypatch.setattr(Instruction, "run", wrong)
+    monkeypatch.setattr(ptxlab.gpu, "run", wrong)
     bench = Bench(ptxlab.instruction(DENSE))
     result = bench.result(*chips)
     expected = [bench.ins.d.layout.coords()[7, 1].tolist()] if None not in chips else []  # type: ignore[union-attr]

@@ -93,7 +93,7 @@ def test_what_the_new_type_has_stays_in_the_common_block(one: Instruction, other
     old, new = messy(one, 1), Bench(other)
     said = carried(old, new)
     alone = (
-        one.products != other.products
+        one.mma_count != other.mma_count
     )  # four stacked products meet a single one: the first of them counts
     for name, lines in (("A", ("m", "k")), ("B", ("k", "n")), ("C", ("m", "n"))):
         sizes = [

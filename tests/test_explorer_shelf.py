@@ -19,7 +19,7 @@ from ptxlab.explorer.picker import architecture, shelf, words
 from ptxlab.instruction import mma_instructions
 from ptxlab.isa.targets import TARGETS
 
-FRONT = Path(ptxlab.__file__).parent / "widgets" / "front"
+FRONT = Path(ptxlab.__file__).parent / "explorer" / "front"
 BY_NAME = {ins.mnemonic: ins for ins in mma_instructions()}
 
 

@@ -19,7 +19,9 @@ from ptxlab.explorer.link import opened, shared
 from ptxlab.explorer.state import Bench
 from ptxlab.instruction import mma_instructions
 from ptxlab.isa.targets import GENERATIONS
+from ptxlab.isa.operands import Operands
 from ptxlab.numerics import has
+from ptxlab.numerics.emulate import emulate
 
 pytest.importorskip("anywidget")
 
@@ -431,10 +433,10 @@ def test_two_chips_side_by_side() -> None:
 def test_the_gpu_that_fails_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ptxlab.gpu, "available", lambda ins=None: True)
 
-    def fails(self: Instruction, *given: Any, **options: Any) -> Any:
+    def fails(operands: Operands) -> Any:
         raise PtxlabError("the GPU fell off the bus")
 
-    monkeypatch.setattr(Instruction, "run", fails)
+    monkeypatch.setattr(ptxlab.gpu, "run", fails)
     ex = ptxlab.explore(DENSE)
     ex.against = "GPU"
     assert (ex.view.problem, ex.chip, ex.against, ex.view.tools["against"]) == (
@@ -443,9 +445,7 @@ def test_the_gpu_that_fails_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
         None,
         "",
     )
-    monkeypatch.setattr(
-        Instruction, "run", lambda self, *given, **options: self.emulate(*given, **options) ^ np.uint32(1)
-    )
+    monkeypatch.setattr(ptxlab.gpu, "run", lambda operands: emulate(operands) ^ np.uint32(1))
     ex.chip, ex.against = "GPU", "sm_90"
     assert ex.differ.all() and ex.view.D["by"] == ["GPU", "sm_90"]
 
@@ -534,13 +534,12 @@ def test_the_gpu_button_says_what_it_does(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(ptxlab.gpu, "device_target", lambda: "sm_80")
     monkeypatch.setattr(ptxlab.gpu, "model", lambda ins: "sm_80")
     monkeypatch.setattr(ptxlab.gpu, "compile", lambda source, target, **options: ran.append(target))
-    monkeypatch.setattr(
-        Instruction,
-        "run",
-        lambda self, *given, **options: (ran.append("run"), self.emulate(*given, **options, model="sm_80"))[
-            1
-        ],
-    )
+
+    def run(operands: Operands) -> Any:
+        ran.append("run")
+        return emulate(operands, model="sm_80")
+
+    monkeypatch.setattr(ptxlab.gpu, "run", run)
     ex = ptxlab.explore(HALF)
     rng = np.random.default_rng(1)
     ex.A, ex.B, ex.C = rng.normal(size=(16, 16)), rng.normal(size=(16, 8)), rng.normal(size=(16, 8)) * 1000

@@ -12,7 +12,7 @@ import pytest
 import ptxlab
 from ptxlab.explorer import module
 
-FRONT = Path(ptxlab.__file__).parent / "widgets" / "front"
+FRONT = Path(ptxlab.__file__).parent / "explorer" / "front"
 FILES = sorted(FRONT.glob("*.js"))
 
 

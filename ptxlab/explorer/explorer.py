@@ -93,10 +93,15 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
         B: ArrayLike | None = None,
         C: ArrayLike | None = None,
         seed: int = 0,
+        form_class: type[MmaForm] = MmaForm,
     ) -> None:
-        self.bench, look = (
-            opened(ins) if isinstance(ins, str) and is_link(ins) else (Bench(parse_mma(ins), seed), {})
-        )
+        self._form_class = type(ins) if isinstance(ins, MmaForm) else form_class
+        look: dict[str, Any] = {}
+        if isinstance(ins, str) and is_link(ins):
+            self.bench, look = opened(ins)
+            self.bench.ins = self._as_given(self.bench.ins)
+        else:
+            self.bench = Bench(self._as_given(ins), seed)
         for name, given in (("A", A), ("B", B), ("C", C)):
             if given is not None:
                 self.bench.set_values(name, given)
@@ -146,9 +151,14 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
         """The instruction on the bench; assign another to change it. Matrices that fit it stay."""
         return self.bench.ins
 
+    def _as_given(self, ins: MmaForm | str) -> MmaForm:
+        """The instruction as an instance of the class that the explorer was opened with."""
+        form = ins if isinstance(ins, MmaForm) else parse_mma(ins)
+        return form if isinstance(form, self._form_class) else self._form_class.of(form)
+
     @instruction.setter
     def instruction(self, ins: MmaForm | str) -> None:
-        old, self.bench = self.bench, Bench(parse_mma(ins), self._seed)
+        old, self.bench = self.bench, Bench(self._as_given(ins), self._seed)
         said = carried(old, self.bench, self._chips())
         self.bench.history = History()
         self._say()
