@@ -47,10 +47,10 @@ PROGRAM = (
 )
 
 
-def descriptor(number: int) -> Picture:
+def descriptor_picture(number: int) -> Picture:
     """A 64-bit matrix descriptor with its fields, bit 63 on the left.
 
-    >>> [cell.text for cell in descriptor(0x0000_0010_0008_0040).grids[0].cells if cell.lane is not None]
+    >>> [cell.text for cell in descriptor_picture(0x0000_0010_0008_0040).grids[0].cells if cell.lane is not None]
     ['0', '0', '0x10', '0x8', '0x40']
     """
     values = [number >> low & (1 << size) - 1 for _, low, size in FIELDS]
