@@ -12,6 +12,7 @@ import pytest
 import ptxlab
 from ptxlab._util.threads import for_each, thread_count
 from ptxlab.instruction import mma_instructions
+from ptxlab.isa.operands import Operands
 from ptxlab.numerics import Fused
 from ptxlab.numerics.compiled import backend
 from ptxlab.numerics.emulate import model_of
@@ -39,9 +40,13 @@ def test_numba_gives_what_numpy_gives(ins):
     for category in inputs.categories(ins):
         given = inputs.make(ins, category, 3, seed=5)
         with backend("numpy"):
-            plain = ins.emulate(given.a, given.b, given.c, given.e, **given.scales)
+            plain = ins.emulate(
+                given.a, given.b, given.c, given.e, scale_a=given.scale_a, scale_b=given.scale_b
+            )
         with backend("numba"):
-            compiled = ins.emulate(given.a, given.b, given.c, given.e, **given.scales)
+            compiled = ins.emulate(
+                given.a, given.b, given.c, given.e, scale_a=given.scale_a, scale_b=given.scale_b
+            )
         assert (plain == compiled).all(), category
 
 
@@ -76,11 +81,15 @@ def test_batches_in_any_shape_and_number_of_threads(name, monkeypatch):
 
 @pytest.mark.parametrize("own", [(), (1,), (4,), (1, 4), (3, 1), (3, 4), (2, 1, 4), (2, 3, 4)])
 def test_parts_of_a_batch(own):
-    batch, part = (2, 3, 4), slice(5, 17)
-    registers = np.arange(int(np.prod(own)) * 6).reshape(*own, 3, 2)
-    assert np.array_equal(
-        part_of(registers, batch, part), np.broadcast_to(registers, (*batch, 3, 2)).reshape(-1, 3, 2)[part]
-    )
+    ins = ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+    batch, start, stop = (2, 3, 4), 5, 17
+    a = np.arange(int(np.prod(own)) * 128, dtype=np.uint32).reshape(*own, 32, 4)
+    b, c = np.zeros((*batch, 32, 2), dtype=np.uint32), np.zeros((32, 4), dtype=np.uint32)
+    operands = Operands.of(ins, a, b, c)
+    assert operands.batch == batch and operands.count == 24
+    flat = np.broadcast_to(a, (*batch, 32, 4)).reshape(-1, 32, 4)
+    assert np.array_equal(operands.part(start, stop).a, flat[start:stop])
+    assert np.array_equal(operands.item(start).a, flat[start])
 
 
 def test_a_large_batch_takes_little_memory_beside_its_result():

@@ -11,6 +11,7 @@ import pytest
 import ptxlab
 from ptxlab import Instruction, PtxlabError, instruction, models
 from ptxlab.instruction import mma_instructions
+from ptxlab.isa.operands import Operands
 from ptxlab.numerics.emulate import model_of
 from ptxlab.verify import inputs
 from tests import reference
@@ -29,7 +30,7 @@ FLOAT = [ins for ins in ONE_OF_EACH if ins.a.dtype.is_float and ins.kind not in 
 SCALED = [ins for ins in SMALL if ins.kind in ("mxf4", "mxf4nvf4")]
 
 
-def codes(ins: Instruction, given: inputs.Registers, selector: int = 0) -> tuple[Any, Any, Any, Any]:
+def codes(ins: Instruction, given: Operands, selector: int = 0) -> tuple[Any, Any, Any, Any]:
     """Codes of A, B, C as lists of lists, and which row of B every column of A meets."""
     a, b, c = ins.a.unpack_codes(given.a), ins.b.unpack_codes(given.b), ins.c.unpack_codes(given.c)
     if ins.e is None or ins.structure is None:
@@ -44,7 +45,9 @@ def test_floats_equal_the_scalar_reference(ins: Instruction) -> None:
     rows, columns = ins.d.shape
     for category in inputs.categories(ins):
         given = inputs.make(ins, category, 1, seed=3)
-        d = ins.d.unpack_codes(ins.emulate(given.a, given.b, given.c, given.e, **given.scales))[0]
+        d = ins.d.unpack_codes(
+            ins.emulate(given.a, given.b, given.c, given.e, scale_a=given.scale_a, scale_b=given.scale_b)
+        )[0]
         (a,), (b,), (c,), (meets,) = codes(ins, given)
         sa, sb = (
             o and o.unpack_codes(x)[0].tolist()
@@ -96,7 +99,11 @@ def test_block_scaled_equals_the_published_algorithm(ins: Instruction) -> None:
             continue
         given = inputs.make(ins, "moderate", 1, seed=11)
         chosen_a, chosen_b = scales_as_the_manual_selects(ins, given, **ids)
-        d = ins.d.unpack_codes(ins.emulate(given.a, given.b, given.c, given.e, **given.scales, **ids))[0]
+        d = ins.d.unpack_codes(
+            ins.emulate(
+                given.a, given.b, given.c, given.e, scale_a=given.scale_a, scale_b=given.scale_b, **ids
+            )
+        )[0]
         (a,), (b,), (c,), (meets,) = codes(ins, given)
         for i in range(0, 16, 3):
             for j in range(8):
@@ -106,7 +113,7 @@ def test_block_scaled_equals_the_published_algorithm(ins: Instruction) -> None:
 
 def scales_as_the_manual_selects(
     ins: Instruction,
-    given: inputs.Registers,
+    given: Operands,
     byte_id_a: int = 0,
     thread_id_a: int = 0,
     byte_id_b: int = 0,
@@ -254,10 +261,14 @@ ZERO = {
     for ins in (DENSE, SPARSE, FP4)
 }
 
+ONE = np.full((32, 1), 0x7F7F7F7F, dtype=np.uint32)  # block scales of 1
 REFUSED = [
     (lambda: DENSE.emulate(*ZERO[DENSE], model="sm_99"), "unknown model 'sm_99'; there are sm_70"),
     (lambda: DENSE.emulate(*ZERO[DENSE], model="sm_75"), "model 'sm_75': that chip lacks mma.sync"),
-    (lambda: FP4.emulate(*ZERO[FP4], model="sm_90"), "no arithmetic for mma with e2m1; sm_120"),
+    (
+        lambda: FP4.emulate(*ZERO[FP4], scale_a=ONE, scale_b=ONE, model="sm_90"),
+        "no arithmetic for mma with e2m1; sm_120",
+    ),
     (lambda: DENSE.emulate(*ZERO[DENSE], selector=1), "selector=1: mma.sync.* takes only 0"),
     (
         lambda: SPARSE.emulate(*ZERO[SPARSE], np.zeros((32, 1), np.uint32), selector=2),

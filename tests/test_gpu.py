@@ -235,4 +235,4 @@ def test_instruction_that_the_device_lacks() -> None:
         pytest.skip("this device has it")
     given = inputs.make(ins, "bits", 1)
     with pytest.raises(ValueError, match="the emulator does it anyway"):
-        ins.run(given.a, given.b, given.c, **given.scales)
+        ins.run(given.a, given.b, given.c, scale_a=given.scale_a, scale_b=given.scale_b)

@@ -241,7 +241,7 @@ def test_selectors_that_the_assembler_takes_and_the_manual_has_not() -> None:
     }
     assert all(found[name] == {0, 1, 2, 3} for name in laxer)
     with pytest.raises(PtxlabError, match=r"^selector=2: mma\.sp\..* takes 0, 1"):
-        Modifiers(selector=2).check(instruction(mnemonic(SELECTORS)))
+        instruction(mnemonic(SELECTORS)).check_modifiers(Modifiers(selector=2))
 
 
 def test_laxities_say_where() -> None:

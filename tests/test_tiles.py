@@ -155,7 +155,7 @@ def test_a_bar_shows_and_an_interrupt_passes(capsys, monkeypatch):
     def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(ptxlab.Instruction, "emulate", stop)
+    monkeypatch.setattr("ptxlab.kernels.matmul.emulate", stop)
     with pytest.raises(KeyboardInterrupt):
         ptxlab.matmul(A, B, C, instruction=ins)
 

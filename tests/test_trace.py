@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from ptxlab import Instruction, PtxlabError, instruction
-from ptxlab import numerics as arithmetic
 from ptxlab.instruction import mma_instructions
-from ptxlab.numerics.emulate import model_of
-from ptxlab.numerics.trace import of_registers, trace
+from ptxlab.isa.modifiers import Modifiers
+from ptxlab.isa.targets import CHIPS
+from ptxlab.numerics.emulate import emulate, model_of
+from ptxlab.numerics.trace import trace
 from ptxlab.verify import inputs
 
 #: One form for every rule, type and shape; layouts in memory and N make no difference.
@@ -58,12 +60,12 @@ def test_a_trace_ends_in_the_bits_of_d(ins: Instruction) -> None:
             if ins.e is not None:  # as matrices are stored, which may be another order than the inputs had
                 A = ins.expand(A, ins.e.unpack_codes(given.e)[0])
                 stored, nibbles = ins.compress(A)
-                given = given._replace(a=ins.a.pack(stored)[None], e=ins.e.pack_codes(nibbles)[None])
+                given = replace(given, a=ins.a.pack(stored)[None], e=ins.e.pack_codes(nibbles)[None])
         if ins.a_type == "f64" and any(np.isnan(x).any() for x in (A, B, C)):
             continue  # values do not carry a NaN's payload
-        d = ins.d.unpack_codes(ins.emulate(given.a, given.b, given.c, given.e, **given.scales))[0]
+        d = ins.d.unpack_codes(emulate(given))[0]
         for row, col in ((0, 0), (ins.d.shape[0] - 3, ins.d.shape[1] - 2)):
-            found = trace(ins, A, B, C, row, col, **scales)
+            found = ins.trace(A, B, C, row, col, **scales)
             assert found.code == d[row, col], (
                 f"{category} D[{row}][{col}]: 0x{found.code:x}, emulator 0x{d[row, col]:x}\n{found}"
             )
@@ -159,13 +161,12 @@ def test_registers_as_emulate_reads_them(ins: Instruction) -> None:
     }
     for options in ({}, changed):
         given = inputs.make(ins, inputs.categories(ins)[0], 1, seed=9, selector=options.get("selector", 0))
-        registers = [None if each is None else each[0] for each in given]
-        scales = dict(zip(("scale_a", "scale_b"), registers[4:], strict=True))
-        d = ins.d.unpack_codes(ins.emulate(*registers[:4], **scales, **options))
+        operands = replace(given, modifiers=Modifiers(**options))
+        d = ins.d.unpack_codes(emulate(operands))[0]
         row, col = ins.d.shape[0] - 3, ins.d.shape[1] - 2
-        assert of_registers(ins, *registers[:4], row, col, **scales, **options).code == d[row, col]
+        assert trace(operands.item(0), row, col).code == d[row, col]
     with pytest.raises(PtxlabError, match=r"a trace is of one .*, found a batch of shape \(1,\)"):
-        of_registers(ins, *given[:4], 0, 0, scale_a=given.scale_a, scale_b=given.scale_b)
+        trace(operands, 0, 0)
 
 
 def test_as_plain_data() -> None:
@@ -194,17 +195,16 @@ def test_other_chips() -> None:
     """Every rule of every chip, whatever its depth, floor and conversions."""
     seen = {}
     for ins in FORMS:
-        for chip in arithmetic.CHIPS:
+        for chip in CHIPS:
             try:
                 rule = model_of(ins, chip).rule
             except PtxlabError:
                 continue
             seen.setdefault((chip, ins.family, str(rule)), ins)
-    assert {chip for chip, _, _ in seen} == set(arithmetic.CHIPS)
+    assert {chip for chip, _, _ in seen} == set(CHIPS)
     for (chip, _, _), ins in seen.items():
         for category in inputs.categories(ins)[1:3]:
-            given = [None if each is None else each[0] for each in inputs.make(ins, category, 1, seed=10)]
-            scales = dict(zip(("scale_a", "scale_b"), given[4:], strict=True))
-            d = ins.d.unpack_codes(ins.emulate(*given[:4], **scales, model=chip))
-            found = of_registers(ins, *given[:4], 3, 2, **scales, model=chip)
+            operands = inputs.make(ins, category, 1, seed=10).item(0)
+            d = ins.d.unpack_codes(emulate(operands, model=chip))
+            found = trace(operands, 3, 2, model=chip)
             assert (found.chip, found.code) == (chip, d[3, 2]), f"{chip} {category}\n{found}"

@@ -78,7 +78,11 @@ def narrowed(given: Operands, widest: Instruction, ins: Instruction) -> dict[str
     if ins.n != widest.n:
         c = ins.c.pack_codes(widest.c.unpack_codes(given.c)[..., : ins.n])
         given = replace(given, b=given.b[..., : ins.n], c=c)
-    return {"register": given, "shared": replace(given, a=ins.a.unpack_codes(given.a))}
+    given = replace(given, ins=ins)
+    shared = (
+        replace(given, ins=ins.a_from("shared"), a=ins.a.unpack_codes(given.a)) if ins.lanes == 128 else given
+    )
+    return {"register": given, "shared": shared}
 
 
 def digest(registers: np.ndarray[Any, Any]) -> str:
