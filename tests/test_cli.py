@@ -19,9 +19,9 @@ import pytest
 
 import ptxlab
 from ptxlab import PtxlabError
-from ptxlab.cli import act, app, complete, main
-from ptxlab.cli.names import find
-from ptxlab.cli.render import Style, as_text
+from ptxlab.cli import completion, compute, main, parser
+from ptxlab.cli.instruction_names import find
+from ptxlab.cli.output import Style, as_text
 from ptxlab.instruction import mma_instructions
 from ptxlab.isa.catalog import catalog
 from ptxlab.numerics.emulate import emulate
@@ -48,7 +48,7 @@ def said(capsys: pytest.CaptureFixture[str]):
 
 @pytest.fixture
 def refused(capsys: pytest.CaptureFixture[str]):
-    """Runs a command that must be refused and gives the one sentence; 1: there is no answer, 2: no such question."""
+    """Runs a command that must fail and gives its one sentence; code 1: no answer, code 2: wrong usage."""
 
     def run(*words: str, code: int = 1) -> str:
         found = main(words)
@@ -150,7 +150,7 @@ def test_where_dense(said) -> None:
 
 
 def test_where_sparse(said) -> None:
-    """Row 9 is group 1; columns 32..47 are lane 6's, columns 32..39 its a8..a11, and column 37 in pair 2 of 4."""
+    """Row 9 is group 1; columns 32..47 are lane 6's, columns 32..39 its a8..a11; column 37 is in pair 2."""
     text = said("where", SP_S4, "A", "9", "37")
     assert "chunk 4 (columns 32..39), group 2 (columns 36..37)" in text
     places = {r["nibble"]: r for r in json.loads(said("where", SP_S4, "A", "9", "37", "--json"))["places"]}
@@ -279,18 +279,18 @@ def test_every_kind_of_row_runs_on_the_emulator(said) -> None:
 
 def test_run_on_both_counts_differing_bits(said, monkeypatch: pytest.MonkeyPatch) -> None:
     """With a GPU that flips one bit of every D register."""
-    monkeypatch.setattr(act.gpu, "available", lambda ins=None: True)
-    monkeypatch.setattr(act.gpu, "status", lambda ins=None: "a GPU for the test is ready")
-    monkeypatch.setattr(act.gpu, "device_target", lambda: "sm_80")
-    monkeypatch.setattr(act.gpu, "run", lambda operands: emulate(operands, model="sm_80") ^ 4)
+    monkeypatch.setattr(compute.gpu, "available", lambda ins=None: True)
+    monkeypatch.setattr(compute.gpu, "status", lambda ins=None: "a GPU for the test is ready")
+    monkeypatch.setattr(compute.gpu, "device_target", lambda: "sm_80")
+    monkeypatch.setattr(compute.gpu, "run", lambda operands: emulate(operands, model="sm_80") ^ 4)
     text = said("run", S4, "--on", "both", "--batch", "10")
     assert "emulator and GPU differ in 1280 of 40960 bits of D (10 instructions)" in text
     assert "a GPU for the test is ready" in text
 
 
 def test_run_without_a_gpu(said, refused, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(act.gpu, "available", lambda ins=None: False)
-    monkeypatch.setattr(act.gpu, "status", lambda ins=None: "no GPU here")
+    monkeypatch.setattr(compute.gpu, "available", lambda ins=None: False)
+    monkeypatch.setattr(compute.gpu, "status", lambda ins=None: "no GPU here")
     assert refused("run", S4, "--on", "gpu") == "ptxlab: no GPU here\n"
     assert "the GPU did not take part" in said("run", S4, "--on", "both")
 
@@ -406,7 +406,7 @@ def test_short_names(short: str, full: str) -> None:
 
 
 def test_short_names_never_change_what_is_said() -> None:
-    """Every full spelling means itself; no short name reaches a sparse form, another type or another shape than it names."""
+    """A full spelling means itself; no short name gives a sparse form, another type or another shape."""
     for form in catalog():
         assert find(form.mnemonic) is form
     for short in (
@@ -447,7 +447,7 @@ def test_version_help_and_no_command(said) -> None:
 
 EXAMPLES = [
     line
-    for text in (app._EXAMPLES, *app.EXAMPLES.values())
+    for text in (parser.OVERVIEW, *parser.EXAMPLES.values())
     for line in re.findall(r"^  (ptxlab .*)", text, re.MULTILINE)
 ]
 
@@ -552,7 +552,7 @@ def test_completed_names_are_instructions(said) -> None:
         assert find(name).shape in name
 
 
-@pytest.mark.parametrize("shell", complete.SHELLS)
+@pytest.mark.parametrize("shell", completion.SHELLS)
 def test_completion_scripts_know_every_command_and_option(shell: str, said, tmp_path: Path) -> None:
     text = said("completion", shell)
     for word in ("--explain", "--family", "sm_90a", "metadata", "SFA", "emulator", "__complete"):
@@ -561,6 +561,11 @@ def test_completion_scripts_know_every_command_and_option(shell: str, said, tmp_
         file = tmp_path / "script"
         file.write_text(text)
         subprocess.run([shell, "-n", str(file)], check=True)
+
+
+def test_completion_says_what_to_install(refused, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "shtab", None)
+    assert 'pip install "ptxlab[completion]"' in refused("completion", "bash")
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="no bash")
@@ -583,7 +588,13 @@ def test_bash_completes(line: str, words: list[str], said, tmp_path: Path) -> No
     stub = tmp_path / "bin" / "ptxlab"
     stub.write_text(f'#!/bin/sh\ncat "{tmp_path}/names"\n')
     stub.chmod(0o755)
-    commands = f'. "{tmp_path}/script"; COMP_LINE={shlex.quote(line)}; COMP_POINT=${{#COMP_LINE}}; _ptxlab; printf "%s\\n" "${{COMPREPLY[@]}}"'
+    commands = f"""
+        . "{tmp_path}/script"
+        COMP_LINE={shlex.quote(line)}
+        COMP_POINT=${{#COMP_LINE}}
+        _ptxlab
+        printf "%s\\n" "${{COMPREPLY[@]}}"
+    """
     path = {**os.environ, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
     done = subprocess.run(
         ["bash", "--norc", "-uc", commands], env=path, capture_output=True, text=True, check=True
@@ -660,36 +671,6 @@ def test_list_is_quick(tmp_path: Path) -> None:
     """Half a second on a plain machine; here measured against what importing NumPy alone takes."""
     numpy = min(seconds(tmp_path, "-c", "import numpy") for _ in range(3))
     assert min(seconds(tmp_path, "-m", "ptxlab", "list") for _ in range(4)) < 0.25 + 1.5 * numpy
-
-
-# -- the notebooks ------------------------------
-
-
-@pytest.mark.parametrize(
-    ("user", "passed"), [(1000, ["--no-browser"]), (0, ["--no-browser", "--allow-root"])]
-)
-def test_lab_starts_jupyterlab_on_the_notebooks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, user: int, passed: list[str]
-) -> None:
-    (tmp_path / "notebooks").mkdir()
-    (tmp_path / "notebooks" / "00.ipynb").write_text("{}")
-    calls: list[list[str]] = []
-    monkeypatch.setattr(act, "__file__", str(tmp_path / "ptxlab" / "cli" / "act.py"))
-    monkeypatch.setattr(act.subprocess, "call", lambda words: calls.append(words) or 0)
-    monkeypatch.setattr(act.importlib.util, "find_spec", lambda name: object())
-    monkeypatch.setattr(act.os, "geteuid", lambda: user)
-    assert main(["lab", "--no-browser"]) == 0
-    assert calls == [[sys.executable, "-m", "jupyterlab", str(tmp_path / "notebooks"), *passed]]
-
-
-def test_lab_says_what_is_missing(refused, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(act, "__file__", str(tmp_path / "ptxlab" / "cli" / "act.py"))
-    monkeypatch.chdir(tmp_path)
-    assert "no notebooks found" in refused("lab")
-    (tmp_path / "notebooks").mkdir()
-    (tmp_path / "notebooks" / "00.ipynb").write_text("{}")
-    monkeypatch.setattr(act.importlib.util, "find_spec", lambda name: None)
-    assert 'pip install "ptxlab[lab]"' in refused("lab")
 
 
 # -- trace ------------------------------

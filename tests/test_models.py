@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from ptxlab import Instruction, PtxlabError, instruction, models
-from ptxlab.cli.app import main
+from ptxlab.cli import main
 from ptxlab.instruction import mma_instructions
 from ptxlab.isa.targets import CHIPS, GENERATIONS
 from ptxlab.numerics import ByWay, Fused, has, model_for

@@ -66,8 +66,8 @@ def test_dependencies_are_few() -> None:
 
 def test_extras() -> None:
     extras = PROJECT["project"]["optional-dependencies"]
-    assert set(extras) == {"lab", "fast", "cuda12", "cuda13", "test"}
-    assert "ptxlab[lab,cuda13,fast]" in extras["test"]
+    assert set(extras) == {"lab", "fast", "completion", "cuda12", "cuda13", "test"}
+    assert "ptxlab[lab,cuda13,fast,completion]" in extras["test"]
     for name, suffix in (("cuda12", "-cu12"), ("cuda13", "")):
         packages = {requirement(line)[0] for line in extras[name]}
         assert {

@@ -14,7 +14,7 @@ import pytest
 import ptxlab
 from ptxlab import PtxlabError, gpu, wmma
 from ptxlab.cli import main
-from ptxlab.cli.names import find
+from ptxlab.cli.instruction_names import find
 from ptxlab.gpu import sass
 from ptxlab.isa.modifiers import Modifiers
 

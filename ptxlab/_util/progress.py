@@ -1,7 +1,7 @@
 """A progress bar for long tasks: tqdm's, as a widget in a notebook and as text on a terminal.
 
-Without tqdm, one line counts. Nothing is shown where nobody looks (standard error is not a terminal), nor in the
-first half second.
+Without tqdm, one line counts. Nothing is shown where nobody looks (standard error is not a terminal), nor
+in the first half second.
 """
 
 from __future__ import annotations

@@ -1,0 +1,102 @@
+"""Scripts that complete commands in a shell, made by shtab from the parser.
+
+Commands, options and their values are in the script; the names of the instructions are asked for once.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from ..errors import PtxlabError
+from ..isa.catalog import FAMILIES, catalog
+from ..isa.dtypes import DTYPES
+from ..isa.targets import GENERATIONS, TARGETS
+from .instruction_names import short_name
+
+__all__ = ["INSTALL", "NAMES_COMMAND", "SHELLS", "instruction_names", "script"]
+
+SHELLS = ("bash", "zsh", "fish")
+NAMES_COMMAND = "__complete"  # not in the help: the scripts call it
+INSTALL = """\
+  eval "$(ptxlab completion bash)"    in ~/.bashrc
+  eval "$(ptxlab completion zsh)"     in ~/.zshrc, after compinit
+  ptxlab completion fish > ~/.config/fish/completions/ptxlab.fish"""
+
+#: Values of arguments by their names. The parser does not list them as choices: the commands themselves know
+#: better what to say about a wrong one.
+_VALUES = {
+    "family": FAMILIES,
+    "target": TARGETS,
+    "type": tuple(DTYPES),
+    "swizzle": ("0", "32", "64", "128"),
+    "operand": ("A", "B", "C", "D", "E", "SFA", "SFB", "R"),
+    "chip": tuple(GENERATIONS),
+    "model": tuple(GENERATIONS),
+    "against": tuple(GENERATIONS),
+}
+
+#: How each shell gets the names of the instructions, and keeps them.
+_NAMES = {
+    "bash": "_ptxlab_instructions",
+    "zsh": "_ptxlab_instructions",
+    "fish": "(_ptxlab_instructions)",
+}
+_NAMES_FUNCTION = {
+    "bash": f"""\
+_ptxlab_instructions() {{
+    [[ -n ${{_ptxlab_names-}} ]] || _ptxlab_names="$("${{COMP_WORDS[0]}}" {NAMES_COMMAND} 2>/dev/null)"
+    compgen -W "$_ptxlab_names" -- "$1"
+}}""",
+    "zsh": f"""\
+_ptxlab_instructions() {{
+    (( $#_ptxlab_names )) || typeset -ga _ptxlab_names=("${{(@f)$(ptxlab {NAMES_COMMAND} 2>/dev/null)}}")
+    compadd -a _ptxlab_names
+}}""",
+    "fish": f"""\
+function _ptxlab_instructions
+    set -q _ptxlab_names; or set -g _ptxlab_names (ptxlab {NAMES_COMMAND} 2>/dev/null)
+    printf '%s\\n' $_ptxlab_names
+end""",
+}
+
+#: bash splits words at colons, which mnemonics contain (`sp::ordered_metadata`). This joins them before
+#: shtab's function sees them, and removes what stands before the last colon from the results.
+_BASH_COLONS = """
+_ptxlab() {
+    local line="${COMP_LINE:0:COMP_POINT}" head index COMP_CWORD
+    local current="${line##*[[:space:]]}"
+    local -a COMP_WORDS
+    read -ra COMP_WORDS <<< "${line%"$current"}"
+    COMP_CWORD=${#COMP_WORDS[@]}
+    COMP_WORDS+=("$current")
+    _shtab_ptxlab
+    if [[ $current == *:* && $COMP_WORDBREAKS == *:* ]]; then
+        head="${current%"${current##*:}"}"
+        for index in "${!COMPREPLY[@]}"; do COMPREPLY[index]="${COMPREPLY[index]#"$head"}"; done
+    fi
+}
+complete -o bashdefault -F _ptxlab ptxlab"""
+
+
+def instruction_names() -> list[str]:
+    """Every short name and every mnemonic."""
+    forms = catalog()
+    short_names = dict.fromkeys(name for form in forms if (name := short_name(form)))
+    return [*short_names, *(form.mnemonic for form in forms)]
+
+
+def script(shell: str, parser: argparse.ArgumentParser) -> str:
+    """The completion script for a shell. The parser is marked for shtab; do not parse with it afterwards."""
+    try:
+        import shtab
+    except ImportError:
+        raise PtxlabError('shell completion needs shtab: pip install "ptxlab[completion]"') from None
+    (commands,) = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
+    for command in commands.choices.values():
+        for action in command._actions:
+            if action.dest == "instruction":
+                vars(action)["complete"] = _NAMES  # the attribute that shtab reads
+            elif action.dest in _VALUES:
+                action.choices = _VALUES[action.dest]
+    text = shtab.complete(parser, shell, preamble=_NAMES_FUNCTION[shell])
+    return text + _BASH_COLONS if shell == "bash" else text

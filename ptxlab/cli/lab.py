@@ -1,0 +1,159 @@
+"""`ptxlab lab`: the reader's own copy of the notebooks, and JupyterLab on it.
+
+What the reader changed is never overwritten. A manifest in the folder keeps the hash of each notebook as it
+was copied: a file with another hash has been changed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from .._util.files import write_atomically
+from ..errors import PtxlabError
+from .output import Style
+
+__all__ = ["FOLDER", "Copied", "copy_notebooks", "lab", "notebooks"]
+
+FOLDER = "ptxlab-notebooks"
+MANIFEST = ".ptxlab-notebooks.json"
+
+
+def notebooks() -> Path:
+    """The folder of the original notebooks: in the installed package, or at the top of a source checkout."""
+    package = Path(__file__).resolve().parents[1]
+    folders = [package / "notebooks"]
+    if (package.parent / "pyproject.toml").exists():
+        folders.append(package.parent / "notebooks")
+    for folder in folders:
+        if any(folder.glob("*.ipynb")):
+            return folder
+    raise PtxlabError(
+        "this installation of ptxlab has no notebooks; "
+        'install it again: pip install --force-reinstall "ptxlab[lab]"'
+    )
+
+
+@dataclass
+class Copied:
+    """What `copy_notebooks` did, by file name."""
+
+    new: list[str] = field(default_factory=list)
+    replaced: list[str] = field(default_factory=list)
+    beside: list[str] = field(default_factory=list)  # new versions beside notebooks that the reader changed
+    outdated: list[str] = field(default_factory=list)  # a newer version exists; `update` would bring it
+
+    def __str__(self) -> str:
+        parts = []
+        if self.new:
+            parts.append(f"{_count(self.new)} copied")
+        if self.replaced:
+            parts.append(f"{_count(self.replaced)} replaced by a newer version")
+        if self.beside:
+            parts.append(f"newer versions put beside the notebooks you changed: {', '.join(self.beside)}")
+        if self.outdated:
+            parts.append(f"{_count(self.outdated)} with a newer version: `ptxlab lab --update` brings it")
+        return "; ".join(parts) or "all notebooks are up to date"
+
+
+def _count(names: list[str]) -> str:
+    return "1 notebook" if len(names) == 1 else f"{len(names)} notebooks"
+
+
+def copy_notebooks(source: Path, folder: Path, *, update: bool = False) -> Copied:
+    """Copy the notebooks that the folder lacks; with `update` also bring newer versions of the others.
+
+    A copy that the reader has not changed is replaced. Beside a changed one, the new version is written under
+    another name, such as ``05-sparse-mma-m16n8k64-s4.new.ipynb``.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise PtxlabError(f"{folder} is a file; name a folder with --to")
+    manifest = _read_manifest(folder)
+    copied = Copied()
+    try:
+        for original in sorted(source.glob("*.ipynb")):
+            _copy(original, folder, manifest, update, copied)
+        write_atomically(folder / MANIFEST, json.dumps(manifest, indent=1, sort_keys=True) + "\n")
+    except OSError as error:
+        raise PtxlabError(f"{folder}: the notebooks cannot be copied there ({error})") from None
+    return copied
+
+
+def _copy(original: Path, folder: Path, manifest: dict[str, str], update: bool, copied: Copied) -> None:
+    content = original.read_bytes()
+    latest = _hash(content)
+    name = original.name
+    copy = folder / name
+    if not copy.exists():
+        write_atomically(copy, content)
+        manifest[name] = latest
+        copied.new.append(name)
+        return
+    current = _hash(copy.read_bytes())
+    if current == latest:
+        manifest[name] = latest
+    elif manifest.get(name) == latest:
+        return  # changed by the reader, who has had this version
+    elif not update:
+        copied.outdated.append(name)
+    elif current == manifest.get(name):
+        write_atomically(copy, content)
+        manifest[name] = latest
+        copied.replaced.append(name)
+    else:
+        beside = _free_name(original, folder, manifest)
+        write_atomically(folder / beside, content)
+        manifest[name] = manifest[beside] = latest
+        copied.beside.append(beside)
+
+
+def _free_name(original: Path, folder: Path, manifest: dict[str, str]) -> str:
+    """A name for the new version: free, or of an earlier new version that the reader has not changed."""
+    number = 1
+    while True:
+        name = f"{original.stem}.new.ipynb" if number == 1 else f"{original.stem}.new-{number}.ipynb"
+        path = folder / name
+        if not path.exists() or _hash(path.read_bytes()) == manifest.get(name):
+            return name
+        number += 1
+
+
+def _hash(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _read_manifest(folder: Path) -> dict[str, str]:
+    """Hashes by file name. Without a manifest, or with a damaged one, every notebook counts as changed."""
+    try:
+        hashes = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    if not isinstance(hashes, dict):
+        return {}
+    return {name: value for name, value in hashes.items() if isinstance(value, str)}
+
+
+def lab(args: argparse.Namespace, style: Style) -> int:
+    """Copy the notebooks and start JupyterLab on the copies; returns when JupyterLab ends."""
+    if not args.copy_only and importlib.util.find_spec("jupyterlab") is None:
+        raise PtxlabError('JupyterLab is not installed: pip install "ptxlab[lab]"')
+    folder = Path(args.to)
+    copied = copy_notebooks(notebooks(), folder, update=args.update)
+    print(f"{folder.resolve()}: {copied}", flush=True)
+    if args.copy_only:
+        return 0
+    options = list(args.jupyter_options)
+    is_root = hasattr(os, "geteuid") and os.geteuid() == 0  # as in many containers
+    if is_root and "--allow-root" not in options:
+        options.append("--allow-root")
+    try:
+        return subprocess.call([sys.executable, "-m", "jupyterlab", str(folder), *options])
+    except KeyboardInterrupt:
+        return 0

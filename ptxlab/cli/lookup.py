@@ -1,0 +1,367 @@
+"""Commands that look something up: list, show, where, holds, layout, metadata, cute, ptx, sass, models.
+
+Each takes the parsed arguments, asks `ptxlab.views` for tables or pictures, and returns the text to print.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import textwrap
+from typing import Any
+
+from .. import views
+from ..errors import PtxlabError, listing
+from ..gpu import sass as sass_of
+from ..gpu.codegen import ptx_line, source
+from ..isa.form import Form
+from ..isa.mma import MmaForm
+from ..isa.operand import Operand
+from ..isa.targets import CHIPS, GENERATIONS
+from ..numerics import models as all_models
+from ..views.pictures import Label
+from .instruction_names import find, find_operand
+from .output import Style, as_csv, as_json, as_markdown, as_text
+
+__all__ = ["cute", "holds", "layout", "list_", "metadata", "models", "ptx", "sass", "show", "where"]
+
+_NAME_WIDTH = 11  # of the names of facts in the first column
+_SHOWN_REGISTERS = 8  # a longer list of registers is abridged in `show`
+
+
+def list_(args: argparse.Namespace, style: Style) -> str:
+    sparse = args.sparse if args.sparse or args.dense else None
+    forms, counts = views.forms(args.family, args.target, args.type, args.shape, sparse)
+    if args.json:
+        return as_json(views.counts(forms) if args.count else [form.mnemonic for form in forms])
+    if not forms:
+        raise PtxlabError("no instruction fits; `ptxlab list --count` shows what there is")
+    if args.count:
+        return as_text(views.counts(forms), style)
+    total = "1 instruction" if len(forms) == 1 else f"{len(forms)} instructions"
+    if not style.terminal:
+        if sys.stderr.isatty():
+            print(total, file=sys.stderr)
+        return "\n".join(form.mnemonic for form in forms)
+    lines = []
+    for family, count in counts.items():
+        lines.append(style.bold(f"{family} ({count})"))
+        lines += [f"  {form.mnemonic}" for form in forms if form.family == family]
+    return "\n".join([*lines, style.dim(total)])
+
+
+# -- show ------------------------------
+
+
+def show(args: argparse.Namespace, style: Style) -> str:
+    form = find(args.instruction)
+    if args.target is not None:
+        form.supports(args.target)  # refuses a target that does not exist
+    facts = views.facts(form, args.target, run=not args.no_sass)
+    if args.json:
+        return as_json({"instruction": form.mnemonic, **facts})
+    lines = [style.bold(form.mnemonic)]
+    abridged = False
+    for name, value in facts.items():
+        for number, line in enumerate(_fact_lines(name, value, style)):
+            text = _abridge(line) if name == "c++" else line
+            abridged = abridged or ", ..., " in text
+            label = name if number == 0 else ""
+            lines.append(f"  {style.dim(label.ljust(_NAME_WIDTH))} {text}".rstrip())
+    if abridged:
+        lines.append(style.dim(f"  {'':{_NAME_WIDTH}} (`ptxlab ptx` prints it in full, with --cpp as C++)"))
+    return "\n".join(lines)
+
+
+def _fact_lines(name: str, value: Any, style: Style) -> list[str]:
+    """A fact as lines that fit the terminal; code keeps its lines."""
+    if isinstance(value, views.Table):
+        return as_text(value, style, fold=False).splitlines()
+    if name in ("c++", "wmma"):
+        return list(value)
+    if isinstance(value, dict):
+        texts = [f"{key} {' or '.join(map(str, legal))}" for key, legal in value.items()]
+    elif isinstance(value, list):
+        texts = [str(item) for item in value]
+    else:
+        texts = [_abridge(str(value)) if name == "ptx" else str(value)]
+    if name not in ("modifiers", "emulator", "arithmetic", "note"):
+        texts = [" ".join(texts)]
+    if style.width:
+        width = max(style.width - _NAME_WIDTH - 3, 40)
+        texts = [line for text in texts for line in textwrap.wrap(text, width, break_long_words=False)]
+    return [text or "-" for text in texts] or ["-"]
+
+
+def _abridge(line: str) -> str:
+    """Long lists of registers by their first two and their last."""
+    for item, before, after in ((r"%\w+", r"(?<=\{)", r"(?=\})"), (r'"[=+]?\w"\(\w+\[\d+\]\)', "", "")):
+        pattern = rf"{before}({item}, {item}), (?:{item}, ){{{_SHOWN_REGISTERS},}}({item}){after}"
+        line = re.sub(pattern, r"\1, ..., \2", line)
+    return line
+
+
+# -- where and holds ------------------------------
+
+
+def where(args: argparse.Namespace, style: Style) -> str:
+    form = find(args.instruction)
+    name = find_operand(form, args.operand).name
+    element = f"{name}[{args.row}][{args.column}]"
+    if args.explain:
+        return _explain(form, name, args, style)
+    sparse = form.sparse and name == "A"
+    if sparse and not args.stored:
+        return _where_dense(form, args, style, element)
+    table = views.where(form, name, args.row, args.column, args.swizzle, args.transposed)
+    if args.json:
+        return as_json({"instruction": form.mnemonic, "element": element, "places": table})
+    title = style.bold(f"stored {element}" if sparse else element)
+    operand = style.dim(form.operand(name).describe())
+    return f"{title} of {form.mnemonic}\n  {operand}\n{as_text(table, style, '  ')}"
+
+
+def _explain(form: Form, name: str, args: argparse.Namespace, style: Style) -> str:
+    if name not in ("C", "D"):
+        raise PtxlabError(
+            f"--explain is for an element of D (or of C, which goes into it), found {name}; "
+            f"without --explain the place of {name}[{args.row}][{args.column}] is shown"
+        )
+    explanation = views.explain(form, args.row, args.column, swizzle=args.swizzle, transposed=args.transposed)
+    if args.json:
+        return as_json(explanation)
+    tables = views.terms(explanation)
+    lines = [f"{style.bold(explanation['element'])} of {form.mnemonic}", f"  {explanation['formula']}", ""]
+    for operand in ("D", "C"):
+        table = views.where(form, operand, args.row, args.column)
+        lines += [f"  {operand}[{args.row}][{args.column}]:", as_text(table, style, "    "), ""]
+    titles = {
+        "e": "  nibbles of this row in the metadata E:",
+        "scale_a": "  scales of A, SFA:",
+        "scale_b": "  scales of B, SFB:",
+    }
+    for key, title in titles.items():
+        if key in tables:
+            lines += [title, as_text(tables[key], style, "    "), ""]
+    if "e" in tables:
+        lines.append("  products; a line for each nibble that stores column k of A (x: any bit):")
+    else:
+        lines.append("  products:")
+    return "\n".join([*lines, as_text(tables["terms"], style, "    ")])
+
+
+def _where_dense(form: Form, args: argparse.Namespace, style: Style, element: str) -> str:
+    """An element of the logical (dense) A of a sparse instruction: where it is depends on the nibble."""
+    if not isinstance(form, MmaForm):
+        raise PtxlabError(f"{form.mnemonic} has no sparse A")
+    places = views.sparse_where(form, args.row, args.column)
+    if args.json:
+        return as_json({"instruction": form.mnemonic, "element": element, **places})
+    (low, high), (first, last) = places["columns"], places["group_columns"]
+    group = f"column {first}" if first == last else f"columns {first}..{last}"
+    dense, stored = ("x".join(map(str, places[key])) for key in ("dense", "stored"))
+    note = f"dense A is {dense}, of which {stored} is stored; --stored takes stored coordinates"
+    return "\n".join(
+        [
+            f"{style.bold(element)} of {form.mnemonic}",
+            f"  {style.dim(note)}",
+            f"  chunk {places['chunk']} (columns {low}..{high}), group {places['group']} ({group})",
+            "",
+            "  its nibble in the metadata E:",
+            as_text(places["nibble"], style, "    "),
+            "",
+            f"  {element} is, for each legal nibble:",
+            as_text(places["places"], style, "    "),
+        ]
+    )
+
+
+def holds(args: argparse.Namespace, style: Style) -> str:
+    form = find(args.instruction)
+    operand = find_operand(form, args.operand)
+    table = views.holds(form, operand.name, args.lane, args.register)
+    if args.json:
+        return as_json(
+            {"instruction": form.mnemonic, "operand": operand.name, "lane": args.lane, "elements": table}
+        )
+    title = style.lane(args.lane, f"lane {args.lane}")
+    note = operand.describe()
+    if form.sparse and operand.name == "A":
+        note += ", by stored coordinates"
+    return f"{title} of {form.mnemonic}\n  {style.dim(note)}\n{as_text(table, style, '  ')}"
+
+
+# -- layouts ------------------------------
+
+
+def layout(args: argparse.Namespace, style: Style) -> str:
+    form = find(args.instruction)
+    operand = find_operand(form, args.operand)
+    if args.format in ("csv", "json", "cute", "formula"):
+        if args.dense:
+            raise PtxlabError(
+                f"--dense is for the table, --markdown and --svg; --{args.format} gives the stored elements"
+            )
+        if args.format in ("cute", "formula"):
+            return _notation(form, operand, args.format)
+        return _elements(form, operand, args)
+    if operand.layout is None and args.format != "svg":
+        table = views.offsets(operand, args.swizzle, args.transposed)
+        if args.format == "markdown":
+            return as_markdown(table)
+        title = style.bold(f"{operand.name} of {form.mnemonic}")
+        note = style.dim(f"{operand.describe()}; byte offsets in its tile")
+        return f"{title}\n{note}\n\n{as_text(table, style)}"
+    label: Label = "auto" if args.format == "svg" else "elements"
+    drawn: Any = form
+    picture = views.fragment(
+        drawn, operand.name, dense=args.dense, lane=args.lane, label=label, swizzle=args.swizzle
+    )
+    text = _picture_text(picture, args.format, style)
+    copies = "" if args.format else views.held_again(operand)
+    return f"{text}\n\n{copies}" if copies else text
+
+
+def _elements(form: Form, operand: Operand, args: argparse.Namespace) -> str:
+    table = views.layout(operand, args.swizzle, args.transposed)
+    if args.format == "csv":
+        return as_csv(table)
+    return as_json(
+        {
+            "instruction": form.mnemonic,
+            "operand": operand.name,
+            "dtype": str(operand.dtype),
+            "shape": operand.shape,
+            "lanes": operand.lanes,
+            "registers": operand.registers,
+            "cute": operand.layout.cute if operand.layout else None,
+            "elements": table,
+        }
+    )
+
+
+def _notation(form: Form, operand: Operand, notation: str) -> str:
+    ((_, strides, sizes),) = views.cute(form, operand.name).rows  # refuses an operand in shared memory
+    if notation == "formula" and operand.layout is not None:
+        return operand.layout.formula()
+    return f"{strides}  // {sizes}"
+
+
+def _picture_text(picture: views.Picture, format: str | None, style: Style) -> str:
+    if format == "svg":
+        from ..views.figures.svg import svg
+
+        return svg(picture).rstrip("\n")
+    tables = [
+        views.grid(picture, index)
+        for index, grid in enumerate(picture.grids)
+        if grid.axes != ("group", "thread")
+    ]
+    if format == "markdown":
+        return "\n\n".join(as_markdown(table) for table in tables)
+    title = f"{style.bold(picture.title)}\n{style.dim(picture.subtitle)}"
+    return "\n\n".join([title, *(as_text(table, style) for table in tables)])
+
+
+def metadata(args: argparse.Namespace, style: Style) -> str:
+    form = find(args.instruction)
+    if not isinstance(form, MmaForm) or not form.sparse:
+        raise PtxlabError(f"{form.mnemonic} is dense: it has no metadata; sparse forms are spelt .sp")
+    picture = views.metadata(form, selector=args.selector)
+    if args.format == "json":
+        nibbles = views.grid(picture)
+        return as_json({"instruction": form.mnemonic, "selector": args.selector, "nibbles": nibbles})
+    if args.format == "csv":
+        return as_csv(views.grid(picture))
+    return _picture_text(picture, args.format, style)
+
+
+def cute(args: argparse.Namespace, style: Style) -> str:
+    form = find(args.instruction)
+    table = views.cute(form, find_operand(form, args.operand).name if args.operand else None)
+    if args.json:
+        return as_json({"instruction": form.mnemonic, "operands": table})
+    if args.operand:
+        ((_, strides, sizes),) = table.rows
+        return f"{strides}  // {sizes}"
+    return as_text(table, style)
+
+
+# -- code ------------------------------
+
+
+def ptx(args: argparse.Namespace, style: Style) -> str:
+    form = find(args.instruction)
+    if args.shared_a:
+        if not isinstance(form, MmaForm):
+            raise PtxlabError(f"--shared-a: {form.mnemonic} has no A; only wgmma takes A from shared memory")
+        form = form.a_from("shared")
+    if args.cpp:
+        return "\n".join(views.cpp(form)["c++"])
+    return source(form).rstrip("\n") if args.kernel else ptx_line(form)
+
+
+def sass(args: argparse.Namespace, style: Style) -> str:
+    form = find(args.instruction)
+    if args.all:
+        return _sass_of_all(form, args, style)
+    code = sass_of.sass(form, args.target or views.target_of(form))
+    lines = code.listing.splitlines()
+    if args.json:
+        return as_json({"instruction": form.mnemonic, "listing": lines, "targets": [_sass_facts(code)]})
+    shown = [
+        style.bold(line) if any(f" {opcode} " in line for opcode in code.tensor) else line for line in lines
+    ]
+    return "\n".join([f"{style.bold(form.mnemonic)} for {code.target}", f"  {code}", "", *shown])
+
+
+def _sass_of_all(form: Form, args: argparse.Namespace, style: Style) -> str:
+    targets = [target for target in CHIPS.values() if form.supports(target)] or list(form.targets)
+    codes = [sass_of.sass(form, target) for target in targets]
+    if args.json:
+        return as_json({"instruction": form.mnemonic, "targets": [_sass_facts(code) for code in codes]})
+    return "\n".join([style.bold(form.mnemonic), *(f"  {code.target:<8} {code}" for code in codes)])
+
+
+def _sass_facts(code: sass_of.Sass) -> dict[str, object]:
+    return {
+        "target": code.target,
+        "native": code.native,
+        "tensor": code.tensor,
+        "arithmetic": code.arithmetic,
+        "rest": code.rest,
+    }
+
+
+# -- arithmetic ------------------------------
+
+
+def models(args: argparse.Namespace, style: Style) -> str:
+    if args.chip is not None and args.chip not in GENERATIONS:
+        raise PtxlabError(f"unknown chip {args.chip!r}; there are {listing(GENERATIONS)}")
+    rows = [
+        (model, row)
+        for model, row in zip(all_models(), views.model_table().records(), strict=True)
+        if args.chip in (None, model.chip)
+    ]
+    if args.json:
+        return as_json(
+            [
+                {**row, "chip": model.chip, "rule": views.rule_words(model.rule), "MMAs": model.mmas}
+                for model, row in rows
+            ]
+        )
+    lines: list[str] = []
+    for model, row in rows:
+        title = style.bold(row["chip"])
+        if title not in lines:
+            lines.append(title)
+        lines.append("  " + "; ".join(row[name] for name in ("A and B", "families", "only") if row[name]))
+        for topic, text in views.rule_words(model.rule).items():
+            lines.append(f"    {style.dim(topic.ljust(_NAME_WIDTH))} {text}")
+        evidence = row["source"]
+        if model.mmas:
+            evidence += f", {row['MMAs']} MMAs of each form"
+        lines.append(f"    {style.dim(model.evidence.ljust(_NAME_WIDTH))} {evidence}")
+    return "\n".join(lines)

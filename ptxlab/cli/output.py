@@ -1,0 +1,115 @@
+"""Tables as text: with colours on a terminal and without them in a pipe, as Markdown, CSV or JSON."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+
+from ..views import Table, palette
+
+__all__ = ["Style", "as_csv", "as_json", "as_markdown", "as_text"]
+
+
+class Style:
+    """Colours and width of the terminal; no colours where the output is not a terminal or NO_COLOR is set."""
+
+    def __init__(self, colour: bool | None = None) -> None:
+        self.terminal = sys.stdout.isatty()
+        if colour is None:
+            colour = self.terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+        self.colour = colour
+        self.width = shutil.get_terminal_size().columns if self.terminal else 0  # 0: no limit
+        self._true_colour = os.environ.get("COLORTERM") in ("truecolor", "24bit")
+
+    def bold(self, text: str) -> str:
+        return f"\x1b[1m{text}\x1b[0m" if self.colour else text
+
+    def dim(self, text: str) -> str:
+        return f"\x1b[2m{text}\x1b[0m" if self.colour else text
+
+    def lane(self, lane: int | None, text: str) -> str:
+        """Text on the background colour of a lane."""
+        if not self.colour or lane is None:
+            return text
+        colour = palette.lane_colour(lane)
+        red, green, blue = (int(colour[start : start + 2], 16) for start in (1, 3, 5))
+        if self._true_colour:
+            return f"\x1b[48;2;{red};{green};{blue}m\x1b[38;2;26;26;26m{text}\x1b[0m"
+        cube = 16 + 36 * round(red / 51) + 6 * round(green / 51) + round(blue / 51)
+        return f"\x1b[48;5;{cube}m\x1b[38;5;16m{text}\x1b[0m"
+
+
+def as_text(table: Table, style: Style, indent: str = "", *, fold: bool = True) -> str:
+    """Aligned columns; `fold` cuts a table wider than the terminal into parts, each with the first column."""
+    cells = [[str(value) for value in row] for row in table.rows]
+    widths = [max([len(head), *(len(row[i]) for row in cells)]) for i, head in enumerate(table.columns)]
+    numeric = [
+        all(isinstance(row[i], int) or row[i] in ("", "-") for row in table.rows)
+        for i in range(len(table.columns))
+    ]
+
+    def aligned(text: str, column: int) -> str:
+        return text.rjust(widths[column]) if numeric[column] else text.ljust(widths[column])
+
+    def part(columns: list[int]) -> str:
+        head = "  ".join(aligned(table.columns[column], column) for column in columns)
+        lines = [indent + style.bold(head.rstrip())]
+        for number, row in enumerate(cells):
+            lanes = table.lanes[number] if table.lanes else ()
+            texts = [
+                style.lane(lanes[column] if column < len(lanes) else None, aligned(row[column], column))
+                for column in columns
+            ]
+            lines.append((indent + "  ".join(texts)).rstrip())
+        return "\n".join(lines)
+
+    limit = style.width - len(indent) if fold and style.width else None
+    return "\n\n".join(part(columns) for columns in _fold(widths, limit))
+
+
+def _fold(widths: Sequence[int], limit: int | None) -> list[list[int]]:
+    """The columns of each part, at most `limit` wide together; every part begins with the first column."""
+    if limit is None or sum(widths) + 2 * (len(widths) - 1) <= limit:
+        return [list(range(len(widths)))]
+    parts = [[0]]
+    left = limit - widths[0]
+    for column, width in enumerate(widths[1:], 1):
+        left -= width + 2
+        if left < 0 and len(parts[-1]) > 1:
+            parts.append([0])
+            left = limit - widths[0] - width - 2
+        parts[-1].append(column)
+    return parts
+
+
+def as_markdown(table: Table) -> str:
+    def line(values: Sequence[object]) -> str:
+        return "| " + " | ".join(str(value).replace("|", "\\|") for value in values) + " |"
+
+    rule = line(["---" for _ in table.columns])
+    return "\n".join([line(table.columns), rule, *(line(row) for row in table.rows)])
+
+
+def as_csv(table: Table) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(table.columns)
+    writer.writerows(table.rows)
+    return text.getvalue().rstrip("\n")
+
+
+def as_json(data: object) -> str:
+    return json.dumps(data, indent=2, default=_plain)
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Table):
+        return value.records()
+    if hasattr(value, "tolist"):  # NumPy's arrays and numbers
+        return value.tolist()
+    raise TypeError(f"{type(value).__name__} has no JSON form")

@@ -1,0 +1,374 @@
+"""The commands with their arguments and help. Wrong usage is answered in one sentence, with a suggestion."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Callable, Sequence
+from typing import NoReturn, TypeAlias
+
+from .. import __version__
+from ..errors import listing
+from ..isa.catalog import FAMILIES
+from . import completion, compute, lab, lookup
+from .instruction_names import suggestion
+from .output import Style
+
+__all__ = ["EXAMPLES", "OVERVIEW", "Handler", "build", "parse"]
+
+#: What runs a command: it returns the text to print, or an exit code where it has printed by itself.
+Handler: TypeAlias = Callable[[argparse.Namespace, Style], str | int]
+
+OVERVIEW = """\
+examples:
+  ptxlab list --family wmma                      every form of a family
+  ptxlab show mma.m16n8k64.s4                    all about it; a short name will do
+  ptxlab where mma.m16n8k64.s4 A 9 37            lane, register and bits of A[9][37]
+  ptxlab where mma.sp.m16n8k64.s4 A 9 37         the same for a sparse A
+  ptxlab where mma.m16n8k64.s4 D 9 3 --explain   everything that goes into D[9][3]
+  ptxlab holds mma.m16n8k64.s4 B --lane 5        what lane 5 holds of B
+  ptxlab layout mma.m16n8k64.s4 A --svg > a.svg  the layout as a picture
+  ptxlab sass mma.m16n8k64.s4 --target sm_80     the machine code of that chip
+  ptxlab trace mma.m16n8k16.f32.f16 3 5          why D[3][5] has its bits
+  ptxlab run mma.sp.m16n8k16.tf32 --on both      emulator against GPU, bit for bit
+
+exit codes: 0 success, 1 the request cannot be answered (one sentence says why), 2 wrong usage
+"""
+
+#: Examples below the help of each command; a test runs them.
+EXAMPLES = {
+    "list": """\
+  ptxlab list --count                        how many, by family and type
+  ptxlab list --target sm_75 --type s4       the s4 instructions of a T4
+  ptxlab list --shape 'm64n*k64' --sparse    a shape with every N
+  ptxlab list --family wgmma | head -3       one name per line in a pipe""",
+    "show": """\
+  ptxlab show mma.m16n8k64.s4
+  ptxlab show mma.m16n8k64.s4 --target sm_80    with the machine code of that chip
+  ptxlab show wmma.m8n8k32.s4 --json""",
+    "where": """\
+  ptxlab where mma.m16n8k64.s4 A 9 37
+  ptxlab where mma.sp.m16n8k16.tf32 E 0 0              a metadata nibble
+  ptxlab where mma.m16n8k64.s4 D 9 3 --explain         everything that goes into it
+  ptxlab where wgmma.sp.m64n24k64.f32.e4m3 B 37 13     a byte of shared memory""",
+    "holds": """\
+  ptxlab holds mma.m16n8k64.s4 A --lane 5
+  ptxlab holds mma.m16n8k64.s4 A --lane 5 --register 1""",
+    "layout": """\
+  ptxlab layout mma.m16n8k64.s4 C
+  ptxlab layout mma.m16n8k64.s4 C --formula            as the manual writes it
+  ptxlab layout mma.sp.m16n8k64.s4 A --dense --markdown
+  ptxlab layout mma.m16n8k64.s4 A --csv > a.csv        one line per element""",
+    "metadata": """\
+  ptxlab metadata mma.sp.m16n8k16.tf32 --selector 1
+  ptxlab metadata mma.sp.m16n8k64.s4 --svg > e.svg""",
+    "cute": """\
+  ptxlab cute mma.m16n8k64.s4
+  ptxlab cute mma.m16n8k64.s4 A""",
+    "ptx": """\
+  ptxlab ptx mma.m16n8k64.s4                 the PTX instruction with its registers
+  ptxlab ptx mma.m16n8k64.s4 --cpp           as an asm statement
+  ptxlab ptx mma.m16n8k64.s4 --kernel        the kernel that `run` compiles""",
+    "sass": """\
+  ptxlab sass mma.m16n8k64.s4 --target sm_90a
+  ptxlab sass mma.m16n8k64.s4 --all          one line for each generation of chips""",
+    "models": """\
+  ptxlab models --chip sm_80                 how an A100 adds and rounds
+  ptxlab models --json""",
+    "trace": """\
+  ptxlab trace mma.m16n8k16.f32.f16 3 5
+  ptxlab trace mma.m16n8k64.s4 6 7 --category edges       sums that wrap around
+  ptxlab trace mma.m16n8k16.f32.f16 3 5 --category exponents --seed 2
+  ptxlab trace mma.m16n8k32.f32.e4m3 0 0 --svg > why.svg  as a picture""",
+    "run": """\
+  ptxlab run mma.m16n8k64.s4 --seed 3
+  ptxlab run mma.sp.m16n8k16.tf32 --on both --batch 1000""",
+    "hunt": """\
+  ptxlab hunt mma.m16n8k16.f32.f16                     on a GPU: 100,000 MMAs
+  ptxlab hunt mma.m16n8k16.f32.f16 --category bottom --mmas 1000000
+  ptxlab hunt mma.m16n8k64.s4 --against sm_80 --mmas 1000    two models, no GPU""",
+    "lab": """\
+  ptxlab lab                        into the folder ptxlab-notebooks
+  ptxlab lab --to course            into another folder
+  ptxlab lab --update               after an update of ptxlab
+  ptxlab lab --no-browser --port 9999    with options of jupyter lab""",
+    "completion": completion.INSTALL,
+}
+
+
+class _Parser(argparse.ArgumentParser):
+    """Reports wrong usage in one sentence, without the usage block, and suggests what was meant."""
+
+    def error(self, message: str) -> NoReturn:
+        choice = re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message)
+        if choice is not None:
+            known = re.findall(r"[\w-]+", choice[2])
+            argument = "command" if self.prog == "ptxlab" else message.split(":")[0].removeprefix("argument ")
+            remedy = suggestion(choice[1], known) or f"; there are {listing(known, 20)}"
+            message = f"invalid choice: {argument} {choice[1]!r}{remedy}"
+        stop = "" if message.endswith("?") else ";"
+        self.exit(2, f"{self.prog}: {message}{stop} see {self.prog} --help\n")
+
+
+class _Commands:
+    """Adds commands to a parser, each with its help, its examples and the arguments that many share."""
+
+    def __init__(self, parser: argparse.ArgumentParser) -> None:
+        self._commands = parser.add_subparsers(title="commands", metavar="COMMAND", parser_class=_Parser)
+
+    def add(
+        self, name: str, handler: Handler, summary: str, *, instruction: bool = True, json: bool = False
+    ) -> argparse.ArgumentParser:
+        command = self._commands.add_parser(
+            name,
+            help=summary,
+            description=summary,
+            epilog=f"examples:\n{EXAMPLES[name]}\n",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        command.set_defaults(handler=handler, command=command)
+        if instruction:
+            command.add_argument(
+                "instruction",
+                metavar="INSTRUCTION",
+                help="PTX mnemonic, or a short name such as mma.m16n8k64.s4",
+            )
+        if json:
+            command.add_argument("--json", action="store_true", help="print JSON")
+        return command
+
+
+def build() -> argparse.ArgumentParser:
+    """The parser of the whole command line."""
+    parser = _Parser(
+        prog="ptxlab",
+        description="PTX matrix instructions: which lane holds what, in which bits, and what comes out.",
+        epilog=OVERVIEW,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("-V", "--version", action="version", version=f"ptxlab {__version__}")
+    commands = _Commands(parser)
+    _add_lookups(commands)
+    _add_computations(commands)
+    _add_tools(commands)
+    return parser
+
+
+def _add_lookups(commands: _Commands) -> None:
+    """Commands that read off what is declared about an instruction."""
+    command = commands.add(
+        "list", lookup.list_, "list the instructions that ptxlab knows", instruction=False, json=True
+    )
+    command.add_argument("--family", metavar="FAMILY", help=f"one of {listing(FAMILIES)}")
+    command.add_argument("--target", metavar="TARGET", help="only what this target has, e.g. sm_90a")
+    command.add_argument("--type", metavar="TYPE", help="only this element type of A, B or D, e.g. s4")
+    command.add_argument("--shape", metavar="SHAPE", help="only this shape, e.g. m16n8k64 or 'm64n*k64'")
+    structure = command.add_mutually_exclusive_group()
+    structure.add_argument("--sparse", action="store_true", help="only instructions with a sparse A")
+    structure.add_argument("--dense", action="store_true", help="only instructions with a dense A")
+    command.add_argument("--count", action="store_true", help="only count them, by family and type of A")
+
+    command = commands.add("show", lookup.show, "show everything about one instruction", json=True)
+    command.add_argument(
+        "--target",
+        metavar="TARGET",
+        help="the chip whose machine code is shown (default: sm_90a, or the first that has the instruction)",
+    )
+    command.add_argument(
+        "--no-sass",
+        action="store_true",
+        help="leave out the machine code, which takes a second the first time",
+    )
+
+    command = commands.add("where", lookup.where, "say which lane holds an element, in which bits", json=True)
+    command.add_argument(
+        "operand",
+        metavar="OPERAND",
+        help="A, B, C, D, E (metadata), SFA, SFB (block scales), R (ldmatrix, stmatrix)",
+    )
+    command.add_argument("row", type=int)
+    command.add_argument("column", type=int)
+    command.add_argument(
+        "--explain",
+        action="store_true",
+        help="for D: also every register of A, B, C, E and the scales that goes into the element",
+    )
+    command.add_argument(
+        "--stored",
+        action="store_true",
+        help="for a sparse A: row and column are those of the compressed matrix",
+    )
+    _add_shared_memory(command)
+
+    command = commands.add("holds", lookup.holds, "list the elements that a lane holds", json=True)
+    command.add_argument("operand", metavar="OPERAND")
+    command.add_argument("--lane", type=int, required=True)
+    command.add_argument("--register", type=int)
+
+    command = commands.add("layout", lookup.layout, "show the fragment layout of an operand")
+    command.add_argument("operand", metavar="OPERAND")
+    command.add_argument(
+        "--dense", action="store_true", help="for a sparse A: the logical (dense) matrix, not the compressed"
+    )
+    command.add_argument("--lane", type=int, help="highlight this lane in --svg")
+    _add_shared_memory(command)
+    _add_formats(command, ("csv", "markdown", "json", "svg", "cute", "formula"))
+
+    command = commands.add(
+        "metadata", lookup.metadata, "show which bits of which lane describe each chunk of a sparse A"
+    )
+    command.add_argument("--selector", type=int, default=0, help="sparsity selector (default: 0)")
+    _add_formats(command, ("csv", "markdown", "json", "svg"))
+
+    command = commands.add(
+        "cute", lookup.cute, "print the layouts in CuTe's notation, of all operands or one", json=True
+    )
+    command.add_argument("operand", metavar="OPERAND", nargs="?")
+
+    command = commands.add("ptx", lookup.ptx, "print the PTX instruction, or CUDA C++ that contains it")
+    source = command.add_mutually_exclusive_group()
+    source.add_argument("--cpp", action="store_true", help="as an asm statement of CUDA C++")
+    source.add_argument("--kernel", action="store_true", help="the CUDA C++ kernel that `run` compiles")
+    command.add_argument("--shared-a", action="store_true", help="for wgmma: A comes from shared memory")
+
+    command = commands.add(
+        "sass", lookup.sass, "print the machine code that the compiler makes of it; needs no GPU", json=True
+    )
+    command.add_argument(
+        "--target",
+        metavar="TARGET",
+        help="the chip (default: sm_90a, or the first that has the instruction)",
+    )
+    command.add_argument("--all", action="store_true", help="one line for each generation of chips")
+
+    command = commands.add(
+        "models",
+        lookup.models,
+        "describe the arithmetic of every chip, and how it is known",
+        instruction=False,
+        json=True,
+    )
+    command.add_argument("--chip", metavar="CHIP", help="only this chip, e.g. sm_80")
+
+
+def _add_computations(commands: _Commands) -> None:
+    """Commands that compute with registers."""
+    command = commands.add("run", compute.run, "run it on random registers")
+    command.add_argument("--on", choices=("emulator", "gpu", "both"), default="emulator")
+    command.add_argument("--seed", type=int, default=0, help="of the random registers (default: 0)")
+    command.add_argument("--batch", type=int, default=1, help="number of independent MMAs (default: 1)")
+    command.add_argument("--selector", type=int, default=0, help="sparsity selector (default: 0)")
+
+    command = commands.add(
+        "hunt",
+        compute.hunt,
+        "look for registers on which emulator and GPU disagree, and print the smallest as a test",
+    )
+    command.add_argument(
+        "--mmas", type=int, default=100_000, metavar="N", help="number of MMAs to compare (default: 100000)"
+    )
+    command.add_argument("--seed", type=int, metavar="N", help="repeat an earlier hunt (default: a new seed)")
+    command.add_argument(
+        "--category", action="append", metavar="NAME", help="only this category of inputs; can be repeated"
+    )
+    command.add_argument(
+        "--model", metavar="CHIP", help="the emulator's model, e.g. sm_90 (default: the model of the GPU)"
+    )
+    command.add_argument("--against", metavar="CHIP", help="compare with this chip's model, not with a GPU")
+
+    command = commands.add(
+        "trace",
+        compute.trace,
+        "explain the bits of an element of D: products, alignment, lost bits, sum, rounding",
+    )
+    command.add_argument("row", type=int)
+    command.add_argument("column", type=int)
+    command.add_argument(
+        "--category",
+        metavar="NAME",
+        help="category of inputs, e.g. bits, moderate, exponents (default: moderate; bits for integers)",
+    )
+    command.add_argument("--seed", type=int, default=0, help="of the inputs (default: 0)")
+    command.add_argument("--model", metavar="CHIP", help="the chip whose arithmetic is traced, e.g. sm_80")
+    command.add_argument("--a", metavar="FILE.npy", help="A from a file written by np.save; a dense matrix")
+    command.add_argument("--b", metavar="FILE.npy", help="B from a file written by np.save")
+    command.add_argument("--c", metavar="FILE.npy", help="C from a file written by np.save")
+    _add_formats(command, ("json", "svg"))
+
+
+def _add_tools(commands: _Commands) -> None:
+    command = commands.add(
+        "lab",
+        lab.lab,
+        "copy the notebooks into a folder and open JupyterLab there; other options go to jupyter lab",
+        instruction=False,
+    )
+    command.allow_abbrev = False  # else an option for jupyter lab could be taken for one of these
+    command.add_argument(
+        "--to", metavar="FOLDER", default=lab.FOLDER, help="the folder of your copies (default: %(default)s)"
+    )
+    command.add_argument(
+        "--update",
+        action="store_true",
+        help="replace copies by newer versions; a new version of a notebook you changed is put beside it",
+    )
+    command.add_argument("--copy-only", action="store_true", help="do not open JupyterLab")
+
+    command = commands.add(
+        "completion",
+        _completion,
+        "print a script that completes commands, options and instructions in a shell",
+        instruction=False,
+    )
+    command.add_argument("shell", choices=completion.SHELLS)
+
+
+def _completion(args: argparse.Namespace, style: Style) -> str:
+    return completion.script(args.shell, build())
+
+
+def _add_shared_memory(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--swizzle",
+        type=int,
+        default=0,
+        metavar="BYTES",
+        help="for an operand in shared memory: swizzle mode (0, 32, 64, 128)",
+    )
+    command.add_argument(
+        "--transposed",
+        action="store_true",
+        help="for f16 and bf16 in shared memory: MN-major instead of K-major",
+    )
+
+
+def _add_formats(command: argparse.ArgumentParser, names: Sequence[str]) -> None:
+    group = command.add_mutually_exclusive_group()
+    for name in names:
+        group.add_argument(f"--{name}", dest="format", action="store_const", const=name)
+
+
+def parse(words: Sequence[str]) -> argparse.Namespace:
+    """The arguments of one command; leaves with SystemExit on wrong usage, as argparse does.
+
+    The result has `handler`, which runs the command; options that `lab` passes on are in `jupyter_options`.
+    """
+    parser = build()
+    args, unknown = parser.parse_known_args(words)
+    if not hasattr(args, "handler"):
+        if unknown:
+            _refuse(parser, unknown)
+        parser.print_help()
+        parser.exit()
+    if args.handler is lab.lab:
+        args.jupyter_options = [word for word in unknown if word != "--"]
+    elif unknown:
+        _refuse(args.command, unknown)
+    return args
+
+
+def _refuse(parser: argparse.ArgumentParser, unknown: list[str]) -> NoReturn:
+    options = [option for action in parser._actions for option in action.option_strings]
+    suggestions = [suggestion(word.split("=")[0], options) for word in unknown if word.startswith("-")]
+    remedy = next((text for text in suggestions if text), "")
+    parser.error(f"unrecognized arguments: {' '.join(unknown)}{remedy}")
