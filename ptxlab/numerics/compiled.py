@@ -9,18 +9,26 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PtxlabError, listing
 from ..isa.dtypes import DType
-from .models import Fused
 
-__all__ = ["backend", "fused_codes", "serves"]
+__all__ = ["Alignment", "backend", "fused_codes", "serves"]
 
 Array = NDArray[Any]
+
+
+class Alignment(NamedTuple):
+    """The numbers of one fused step: see `rules.Fused`."""
+
+    fraction_bits: int
+    result_bits: int
+    floor: int
+
 
 _WORTH = (
     1 << 19
@@ -72,17 +80,33 @@ def serves(kinds: tuple[DType, DType, DType, DType], products: int, depth: int) 
 
 
 def fused_codes(
-    a: Array, b: Array, c: Array, stored: Array | None, kinds: tuple[DType, DType, DType, DType], rule: Fused
+    a: Array,
+    b: Array,
+    c: Array,
+    stored: Array | None,
+    kinds: tuple[DType, DType, DType, DType],
+    alignment: Alignment,
 ) -> Array:
     """Codes of D for codes a [count, M, K], b [count, K, N], c [count, M, N]; see `fused.fused_dot`."""
     loop, d = _loop(), np.empty(c.shape, dtype=np.uint32)
     a, b, c = (np.ascontiguousarray(x, dtype=np.uint32) for x in (a, b, c))
     there = np.zeros((0, 0, 0), dtype=np.bool_) if stored is None else np.ascontiguousarray(stored)
     nearest = kinds[3].name == "f16"
-    kept = kinds[3].fraction_bits if nearest else rule.result_bits
+    kept = kinds[3].fraction_bits if nearest else alignment.result_bits
     forms, scales = tuple(_form(kind) for kind in kinds), tuple(_scales(kind) for kind in kinds[:3])
     loop.fill(
-        a, b, c, there, d, forms, scales, rule.fraction_bits, rule.floor, kept, nearest, _powers(loop.LOWEST)
+        a,
+        b,
+        c,
+        there,
+        d,
+        forms,
+        scales,
+        alignment.fraction_bits,
+        alignment.floor,
+        kept,
+        nearest,
+        _powers(loop.LOWEST),
     )
     return d.astype(kinds[3].code_type, copy=False)
 

@@ -9,82 +9,11 @@ from typing import Literal
 from ..errors import PtxlabError, listing
 from ..isa.mma import MmaForm
 from ..isa.targets import CHIPS, GENERATIONS
+from .rules import EmulatedThroughF16, Exact, FmaChain, FmaGroups, Fused, Rule
 
-__all__ = ["ByWay", "Chain", "Fused", "Model", "Rule", "Scalar", "has", "model_for", "models"]
-
-
-@dataclass(frozen=True)
-class Fused:
-    """How a chip adds products to C in one step.
-
-    Products are exact. They and C are aligned to the largest exponent among the non-zero ones (the sum of the factors'
-    exponents, not normalised; never below `floor`), cut toward zero `fraction_bits` below it, and summed exactly. The sum is cut
-    to `result_bits` of fraction for f32, or rounded to nearest even for f16. A zero result is +0, NaN is 0x7fffffff or 0x7fff.
-    With a `depth`, K is cut into steps of so many products, and the result of one step is C of the next; of a sparse
-    instruction the stored products count.
-
-    >>> import ptxlab
-    >>> from ptxlab.numerics.emulate import model_of
-    >>> model_of(ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")).rule
-    Fused(fraction_bits=25, result_bits=23, floor=-133, depth=None)
-    """
-
-    fraction_bits: int
-    result_bits: int
-    floor: int
-    depth: int | None = None
+__all__ = ["Evidence", "Model", "has", "model_for", "models"]
 
 
-@dataclass(frozen=True)
-class ByWay:
-    """What the compiler makes of an instruction that a chip lacks: FP8 mma.sync on sm_90 and sm_100, as their machine code shows.
-
-    Elements become f16 (`via`); the lower pairs of every register go through one fused step from zero, the upper pairs through a
-    second; C is added by an ordinary addition, to nearest even.
-
-    >>> import ptxlab
-    >>> from ptxlab.numerics.emulate import model_of
-    >>> model_of(ptxlab.instruction("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32")).rule
-    ByWay(via='f16', step=Fused(fraction_bits=25, result_bits=23, floor=-133, depth=None))
-    """
-
-    via: str
-    step: Fused
-
-
-@dataclass(frozen=True)
-class Scalar:
-    """What the compiler makes of mma.m8n8k4 on chips after Turing: ordinary f32 instructions, no tensor core.
-
-    Each group of k is a chain of fused multiply-adds that begins with its first product (`from_zero`: with that product plus 0, which
-    has no sign when it is zero); C plus the first group, plus the next, each to nearest even; f16 results are rounded at the end.
-
-    >>> import ptxlab
-    >>> from ptxlab.numerics.emulate import model_of
-    >>> model_of(ptxlab.instruction("mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32")).rule
-    Scalar(groups=((0, 1, 2, 3),), from_zero=True)
-    """
-
-    groups: tuple[tuple[int, ...], ...]
-    from_zero: bool
-
-
-@dataclass(frozen=True)
-class Chain:
-    """f64: one fused multiply-add after the other, from C, k ascending, each rounded in the mode that the instruction names.
-
-    A NaN keeps its payload; where several meet, the first of `nans` counts: the element of a, of b, or the sum so far, c.
-
-    >>> import ptxlab
-    >>> from ptxlab.numerics.emulate import model_of
-    >>> model_of(ptxlab.instruction("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64")).rule
-    Chain(nans='bca')
-    """
-
-    nans: str = "bca"
-
-
-Rule = Fused | ByWay | Scalar | Chain | Literal["exact"]
 Evidence = Literal["measured", "published", "assumed"]
 
 
@@ -95,7 +24,7 @@ class Model:
     >>> import ptxlab
     >>> model = model_for(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"), "sm_90")
     >>> model.rule, model.evidence, model.mmas > 0
-    ('exact', 'measured', True)
+    (Exact(), 'measured', True)
     """
 
     chip: str
@@ -155,7 +84,10 @@ _AS_90 = "machine code of CUDA 13.0, which is that of sm_90"
 
 def _scalar(chip: str, evidence: Evidence, source: str, mmas: int = 0) -> Iterator[Model]:
     """mma.m8n8k4 after Turing."""
-    for result, rule in (("f32", Scalar(((0, 1, 2, 3),), True)), ("f16", Scalar(((0, 1), (2, 3)), False))):
+    for result, rule in (
+        ("f32", FmaGroups(((0, 1, 2, 3),), True)),
+        ("f16", FmaGroups(((0, 1), (2, 3)), False)),
+    ):
         yield Model(
             chip, ("f16",), ("mma",), rule, evidence, source, shapes=("m8n8k4",), results=(result,), mmas=mmas
         )
@@ -194,7 +126,7 @@ def _floats(chip: str, step: Fused, source: str) -> Iterator[Model]:
         chip,
         ("f64",),
         ("mma", "wmma"),
-        Chain(),
+        FmaChain(),
         "published",
         f"{_MMA_SIM}; {_FASI}, of an A100; NaN as on sm_90",
     )
@@ -218,11 +150,11 @@ def _hopper() -> Iterator[Model]:
     yield ending_in_f16(row(("f16",), (*_WARP, *_GROUP), Fused(25, 23, -133 + _F32_TO_F16)))
     yield row(("tf32",), ("wmma",), Fused(25, 23, -133, depth=4))
     yield row(_FLOATS, (*_WARP, *_GROUP), Fused(25, 23, -133))
-    yield row(("f64",), ("mma", "wmma"), Chain())
-    yield ending_in_f16(row(_FP8, _SYNC, ByWay("f16", Fused(25, 23, -133 + _F32_TO_F16))))
-    yield row(_FP8, _SYNC, ByWay("f16", Fused(25, 23, -133)))
+    yield row(("f64",), ("mma", "wmma"), FmaChain())
+    yield ending_in_f16(row(_FP8, _SYNC, EmulatedThroughF16(Fused(25, 23, -133 + _F32_TO_F16))))
+    yield row(_FP8, _SYNC, EmulatedThroughF16(Fused(25, 23, -133)))
     yield row(_FP8, _GROUP, Fused(13, 13, -133))
-    yield row(_INTEGERS, (*_WARP, *_GROUP), "exact")
+    yield row(_INTEGERS, (*_WARP, *_GROUP), Exact())
 
 
 def _all() -> Iterator[Model]:
@@ -267,13 +199,13 @@ def _all() -> Iterator[Model]:
         "sm_100",
         _FP8,
         ("mma",),
-        ByWay("f16", Fused(25, 23, -133 + _F32_TO_F16)),
+        EmulatedThroughF16(Fused(25, 23, -133 + _F32_TO_F16)),
         "published",
         by_way,
         results=("f16",),
     )
-    yield Model("sm_100", _FP8, ("mma",), ByWay("f16", Fused(25, 23, -133)), "published", by_way)
-    yield Model("sm_100", _FP8, ("mma.sp",), ByWay("f16", Fused(25, 23, -133)), "assumed", _AS_90)
+    yield Model("sm_100", _FP8, ("mma",), EmulatedThroughF16(Fused(25, 23, -133)), "published", by_way)
+    yield Model("sm_100", _FP8, ("mma.sp",), EmulatedThroughF16(Fused(25, 23, -133)), "assumed", _AS_90)
     fp4 = ("mxf4", "mxf4nvf4")
     yield Model("sm_120", ("e2m1",), ("mma",), Fused(35, 23, -126), "published", _MMA_SIM, kinds=fp4)
     yield Model(
@@ -295,7 +227,7 @@ def _all() -> Iterator[Model]:
     for chip in GENERATIONS:
         if chip not in ("sm_70", "sm_90"):  # the one has none, the other's are measured
             yield Model(
-                chip, _INTEGERS, _WARP if chip != "sm_75" else ("mma", "wmma"), "exact", "published", _ISA
+                chip, _INTEGERS, _WARP if chip != "sm_75" else ("mma", "wmma"), Exact(), "published", _ISA
             )
 
 

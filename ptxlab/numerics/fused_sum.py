@@ -1,8 +1,7 @@
-"""The fused dot product with its alignment and rounding, and exact integers."""
+"""The fused dot product: exact products and C, aligned, truncated, summed and rounded in one step, over whole batches."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -10,18 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..isa.dtypes import DType, dtype
-from .compiled import fused_codes, serves
-from .models import ByWay, Fused
+from .compiled import Alignment, fused_codes, serves
 
-__all__ = ["block_scaled_dot", "converted", "dot_by_way", "fused_dot", "integer_add", "rounded"]
+__all__ = ["Alignment", "block_scaled_dot", "convert_codes", "fused_dot", "round_sum"]
 
 Array = NDArray[Any]
 
 _ABSENT = -4096  # exponent of a zero: it takes no part in the alignment
 _BLOCK = 1 << 15  # elements of D worked on at a time, so that what is read again is still in cache
-
-
-# -- floats -------------------------------------------------------------------------------------------------------------
 
 
 @lru_cache(maxsize=None)
@@ -61,70 +56,52 @@ def _power(exponent: Array) -> Array:
     return (field << 52).view(np.float64)
 
 
-Kinds = tuple[DType, DType, DType, DType]
+#: Of A, B, C and D.
+DTypes = tuple[DType, DType, DType, DType]
 
 
 def fused_dot(
     a: Array,
     b: Array,
     c: Array,
-    kinds: Kinds,
-    rule: Fused,
+    dtypes: DTypes,
+    alignment: Alignment,
     stored: Array | None = None,
     scales: tuple[Array, Array] | None = None,
 ) -> Array:
-    """Codes of D for codes a [..., M, K], b [..., K, N], c [..., M, N].
+    """Codes of D for codes a [..., M, K], b [..., K, N], c [..., M, N], in one step; C and D have one type.
 
-    `stored` [..., M, K] says which elements of A there are; the others make no products. `scales` are ue8m0 codes for the rows of
-    A [..., M, 1] and the columns of B [..., 1, N]: powers of two that every product is multiplied with.
+    `stored` [..., M, K] says which elements of A exist; the others make no products. `scales` are ue8m0 codes for the
+    rows of A [..., M, 1] and the columns of B [..., 1, N]: powers of two that multiply every product.
 
     >>> f16, f32 = dtype("f16"), dtype("f32")
     >>> a, b, c = f16.encode([[1, 1]]), f16.encode([[1], [1]]), f32.encode([[2**24]])
-    >>> int(f32.decode(fused_dot(a, b, c, (f16, f16, f32, f32), Fused(25, 23, -133)))[0, 0])   # added one by one in f32, both would be lost
+    >>> d = fused_dot(a, b, c, (f16, f16, f32, f32), Alignment(fraction_bits=25, result_bits=23, floor=-133))
+    >>> int(f32.decode(d)[0, 0])   # added one by one in f32, both would be lost
     16777218
     """
-    c_kind, d_kind = kinds[2], kinds[3]
-    if (
-        c_kind.name != d_kind.name
-    ):  # the step itself is in f32: C is widened before it, or D narrowed after it
-        if c_kind.name == "f16":
-            return fused_dot(
-                a, b, converted(c, c_kind, d_kind), (*kinds[:2], d_kind, d_kind), rule, stored, scales
-            )
-        return converted(
-            fused_dot(a, b, c, (*kinds[:2], c_kind, c_kind), rule, stored, scales), c_kind, d_kind
-        )
-    depth = rule.depth and (
-        rule.depth if stored is None else 2 * rule.depth
-    )  # of a sparse A half of the columns are stored
-    if depth and depth < a.shape[-1]:
-        for k in range(0, a.shape[-1], depth):
-            part = slice(k, k + depth)
-            there = None if stored is None else stored[..., part]
-            c = fused_dot(a[..., part], b[..., part, :], c, kinds, replace(rule, depth=None), there, scales)
-        return c
-    given = (a, b, c, stored, *(scales or (None, None)))
-    batch = np.broadcast_shapes(*(x.shape[:-2] for x in given if x is not None))
+    arrays = (a, b, c, stored, *(scales or (None, None)))
+    batch = np.broadcast_shapes(*(x.shape[:-2] for x in arrays if x is not None))
     flat: list[Any] = [
         None if x is None else np.broadcast_to(x, batch + x.shape[-2:]).reshape(-1, *x.shape[-2:])
-        for x in given
+        for x in arrays
     ]
     shape = (*batch, *c.shape[-2:])
-    if scales is None and serves(kinds, int(np.prod(shape, dtype=np.int64)) * a.shape[-1], b.shape[-2]):
-        return fused_codes(flat[0], flat[1], flat[2], flat[3], kinds, rule).reshape(shape)
-    out = np.empty((int(np.prod(batch, dtype=np.int64)), *c.shape[-2:]), dtype=kinds[3].code_type)
+    if scales is None and serves(dtypes, int(np.prod(shape, dtype=np.int64)) * a.shape[-1], b.shape[-2]):
+        return fused_codes(flat[0], flat[1], flat[2], flat[3], dtypes, alignment).reshape(shape)
+    out = np.empty((int(np.prod(batch, dtype=np.int64)), *c.shape[-2:]), dtype=dtypes[3].code_type)
     at_a_time = max(1, _BLOCK // max(1, out[:1].size))
     for first in range(0, len(out), at_a_time):
         part = slice(first, first + at_a_time)
-        given_part: list[Any] = [None if x is None else x[part] for x in flat]
-        out[part] = _fused_block(kinds, rule, *given_part)
+        parts: list[Any] = [None if x is None else x[part] for x in flat]
+        out[part] = _fused_block(dtypes, rule, *parts)
     return out.reshape(shape)
 
 
-def converted(codes: Array, kind: DType, to: DType) -> Array:
+def convert_codes(codes: Array, kind: DType, to: DType) -> Array:
     """Codes of one float type as codes of another, to nearest even.
 
-    >>> hex(converted(dtype("f32").encode([0.1]), dtype("f32"), dtype("f16"))[0])
+    >>> hex(convert_codes(dtype("f32").encode([0.1]), dtype("f32"), dtype("f16"))[0])
     '0x2e66'
     """
     with np.errstate(invalid="ignore", over="ignore"):
@@ -133,8 +110,8 @@ def converted(codes: Array, kind: DType, to: DType) -> Array:
 
 
 def _fused_block(
-    kinds: Kinds,
-    rule: Fused,
+    dtypes: DTypes,
+    alignment: Alignment,
     a: Array,
     b: Array,
     c: Array,
@@ -151,7 +128,7 @@ def _fused_block(
         return np.moveaxis(x, -1, 0) if by_count else x
 
     (a_value, a_exp), (b_value, b_exp), (c_value, c_exp) = (
-        _split(turned(x), kind) for x, kind in zip((a, b, c), kinds, strict=False)
+        _split(turned(x), kind) for x, kind in zip((a, b, c), dtypes, strict=False)
     )
     if scale_a is not None and scale_b is not None:
         (sa_value, sa_exp), (sb_value, sb_exp) = (
@@ -176,23 +153,25 @@ def _fused_block(
     else:  # [count, M, K], [count, K, N] -> terms [count, M, N]
         a_value, a_exp = (np.moveaxis(x, -1, 0)[..., None] for x in (a_value, a_exp))
         b_value, b_exp = (np.moveaxis(x, 1, 0)[:, :, None] for x in (b_value, b_exp))
-    value = back(_aligned_sums(a_value, a_exp, b_value, b_exp, c_value, c_exp, rule))
-    return rounded(value if odd is None else np.where(odd == 0, value, odd), kinds[3], rule.result_bits)
+    value = back(_aligned_sums(a_value, a_exp, b_value, b_exp, c_value, c_exp, alignment))
+    return round_sum(
+        value if odd is None else np.where(odd == 0, value, odd), dtypes[3], alignment.result_bits
+    )
 
 
 def _aligned_sums(
-    a: Array, a_exp: Array, b: Array, b_exp: Array, c: Array, c_exp: Array, rule: Fused
+    a: Array, a_exp: Array, b: Array, b_exp: Array, c: Array, c_exp: Array, alignment: Alignment
 ) -> Array:
     """c plus the products a[k] b[k] of finite values, each term cut where the largest of its sum says."""
     top, summed, product = (
-        np.maximum(c_exp, np.int16(rule.floor)),
+        np.maximum(c_exp, np.int16(alignment.floor)),
         np.empty(c_exp.shape, dtype=np.int16),
         np.empty(c.shape),
     )
     for x, y in zip(a_exp, b_exp, strict=True):
         np.add(x, y, out=summed)
         np.maximum(top, summed, out=top)
-    scale = _power(rule.fraction_bits - top)
+    scale = _power(alignment.fraction_bits - top)
     with np.errstate(over="ignore", under="ignore"):
         total = np.trunc(c * scale)
         for x, y in zip(a, b, strict=True):
@@ -231,43 +210,10 @@ def _odd(a: Array, b: Array, stored: Array | None) -> Array:
     return np.where((invalid > 0) | both, np.nan, np.where(every > 0, np.copysign(np.inf, signed), 0.0))
 
 
-def dot_by_way(
-    a: Array, b: Array, c: Array, kinds: Kinds, rule: ByWay, upper: Array, stored: Array | None = None
-) -> Array:
-    """As `fused_dot`, by the compiler's way; `upper` [..., M, K] says which elements of A come from upper pairs of their registers.
-
-    >>> e4m3, f32 = dtype("e4m3"), dtype("f32")
-    >>> a, b, c = e4m3.encode([[1, 2, 3, 4]]), e4m3.encode([[1], [1], [1], [1]]), f32.encode([[0.5]])
-    >>> f32.decode(dot_by_way(a, b, c, (e4m3, e4m3, f32, f32), ByWay("f16", Fused(25, 23, -133)), np.array([0, 0, 1, 1], bool)))
-    array([[10.5]], dtype=float32)
-    """
-    via, d_kind = dtype(rule.via), kinds[3]
-    a, b = (_as(via.name, kind.name)[x] for x, kind in ((a, kinds[0]), (b, kinds[1])))
-    total: Array = np.zeros((a.shape[-2], b.shape[-1]), dtype=d_kind.code_type)
-    for half in (~upper, upper):
-        if stored is None:
-            total = fused_dot(a[..., half], b[..., half, :], total, (via, via, d_kind, d_kind), rule.step)
-        else:
-            total = fused_dot(
-                np.where(half, a, 0), b, total, (via, via, d_kind, d_kind), rule.step, stored & half
-            )
-    with np.errstate(invalid="ignore", over="ignore"):
-        added = d_kind.decode(total) + d_kind.decode(c)
-    nan = d_kind.code_type(0x7FFF if d_kind.bits == 16 else 0x7FFFFFFF)
-    return np.where(np.isnan(added), nan, added.view(d_kind.code_type))
-
-
-@lru_cache(maxsize=None)
-def _as(to: str, name: str) -> Array:
-    """Every code of a small type as a code of another that holds its value."""
-    with np.errstate(invalid="ignore"):
-        return dtype(to).encode(dtype(name).decode(np.arange(1 << dtype(name).bits)))
-
-
-def rounded(value: Array, kind: DType, result_bits: int) -> Array:
+def round_sum(value: Array, kind: DType, result_bits: int) -> Array:
     """Exact values -> codes of f32, cut to `result_bits` of fraction, or of f16, to nearest even: how a fused step ends.
 
-    >>> [hex(code) for code in rounded(np.array([1 + 2.0**-14, -(2.0**-200)]), dtype("f32"), 13)]
+    >>> [hex(code) for code in round_sum(np.array([1 + 2.0**-14, -(2.0**-200)]), dtype("f32"), 13)]
     ['0x3f800000', '0x0']
     """
     nan = np.isnan(value)
@@ -284,27 +230,36 @@ def rounded(value: Array, kind: DType, result_bits: int) -> Array:
 
 
 def block_scaled_dot(
-    a: Array, b: Array, c: Array, scale_a: Array, scale_b: Array, kinds: Kinds, rule: Fused, group: int = 16
+    a: Array,
+    b: Array,
+    c: Array,
+    scales: tuple[Array, Array],
+    scale_type: DType,
+    alignment: Alignment,
+    group: int = 16,
 ) -> Array:
     """Codes of D for e2m1 codes a [..., M, K], b [..., K, N], f32 codes c, and scale codes [..., M, V], [..., V, N].
 
-    Sums of 16 products are exact; each, times the significands of its two scales, is one term, aligned by the scales' exponents.
-    `group` columns of A make such a sum: 16, or 32 where half of them are zeros that a sparse instruction does not store.
+    Sums of 16 products are exact; each, times the significands of its two scales, is one term, aligned by the scales'
+    exponents. `group` columns of A make such a sum: 16, or 32 where half of them are zeros that a sparse instruction
+    does not store.
 
-    >>> e2m1, f32, scale = dtype("e2m1"), dtype("f32"), dtype("ue8m0")
-    >>> a, b = e2m1.encode(np.ones((1, 32))), e2m1.encode(np.ones((32, 1)))
-    >>> d = block_scaled_dot(a, b, f32.encode([[0]]), scale.encode([[4]]), scale.encode([[0.5]]), (e2m1, e2m1, f32, scale), Fused(35, 23, -133))
-    >>> f32.decode(d)   # 32 * 4 * 0.5
+    >>> e2m1, f32, ue8m0 = dtype("e2m1"), dtype("f32"), dtype("ue8m0")
+    >>> a, b, c = e2m1.encode(np.ones((1, 32))), e2m1.encode(np.ones((32, 1))), f32.encode([[0]])
+    >>> scales = ue8m0.encode([[4]]), ue8m0.encode([[0.5]])
+    >>> f32.decode(block_scaled_dot(a, b, c, scales, ue8m0, Alignment(35, 23, -133)))   # 32 * 4 * 0.5
     array([[64.]], dtype=float32)
     """
-    a_value, b_value = kinds[0].decode(a).astype(np.float64), kinds[1].decode(b).astype(np.float64)
-    c_value, c_exp = _split(c, kinds[2])
-    (sa_value, sa_exp), (sb_value, sb_exp) = _split(scale_a, kinds[3]), _split(scale_b, kinds[3])
+    e2m1, f32 = dtype("e2m1"), dtype("f32")
+    scale_a, scale_b = scales
+    a_value, b_value = e2m1.decode(a).astype(np.float64), e2m1.decode(b).astype(np.float64)
+    c_value, c_exp = _split(c, f32)
+    (sa_value, sa_exp), (sb_value, sb_exp) = _split(scale_a, scale_type), _split(scale_b, scale_type)
     blocks, vectors = a.shape[-1] // group, scale_a.shape[-1]
-    top = np.maximum(c_exp, rule.floor)
+    top = np.maximum(c_exp, alignment.floor)
     for v in range(vectors):
         top = np.maximum(top, sa_exp[..., v, None] + sb_exp[..., None, v, :])
-    scale = _power(rule.fraction_bits - top)
+    scale = _power(alignment.fraction_bits - top)
     with np.errstate(invalid="ignore", over="ignore", under="ignore"):
         odd = np.where(np.isfinite(c_value), 0.0, c_value)
         total = np.trunc(np.where(np.isfinite(c_value), c_value, 0.0) * scale)
@@ -316,20 +271,4 @@ def block_scaled_dot(
                 a_value[..., part] @ b_value[..., part, :] * np.where(np.isnan(factor), 0.0, factor) * scale
             )
         value = np.where(odd == 0, total / scale, odd)
-    return rounded(value, kinds[2], rule.result_bits)
-
-
-# -- integers -----------------------------------------------------------------------------------------------------------
-
-
-def integer_add(products: Array, c: Array, satfinite: bool) -> Array:
-    """Exact sums of products plus s32 codes c -> s32 codes, wrapped or clamped.
-
-    >>> products, c = np.array([5, 5]), np.array([1, 0x7FFFFFFF], dtype=np.uint32)
-    >>> [hex(code) for code in integer_add(products, c, satfinite=False)], hex(integer_add(products, c, satfinite=True)[1])
-    (['0x6', '0x80000004'], '0x7fffffff')
-    """
-    if not satfinite:
-        return products.astype(np.int32).view(np.uint32) + c
-    total = products.astype(np.int64) + c.view(np.int32)
-    return np.clip(total, -(1 << 31), (1 << 31) - 1).astype(np.int32).view(np.uint32)
+    return round_sum(value, f32, alignment.result_bits)

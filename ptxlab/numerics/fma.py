@@ -1,4 +1,4 @@
-"""Fused multiply-adds, one after the other: f64 on its tensor core, and what stands in for mma.m8n8k4."""
+"""Fused multiply-adds over arrays, which NumPy does not have: float64 in every rounding mode, and float32."""
 
 from __future__ import annotations
 
@@ -7,15 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..isa.dtypes import DType, dtype
-from .models import Scalar
-
-__all__ = ["chained_dot", "fma", "fma_f32", "scalar_dot"]
+__all__ = ["fma", "fma_f32"]
 
 Array = NDArray[Any]
 
-_QUIET = np.uint64(0x0008000000000000)  # the bit that makes a NaN quiet
-_INVALID = np.uint64(0xFFF8000000000000)  # what inf - inf gives
 _FAR = 120  # powers of two: an addend that much smaller is a sticky bit and no more
 
 
@@ -111,33 +106,6 @@ def _on_grid(total: Array, rest: Array, base: Array, rounding: str | None) -> Ar
     return np.asarray(np.where(negative, -value, value))
 
 
-def chained_dot(a: Array, b: Array, c: Array, rounding: str | None, nans: str) -> Array:
-    """Codes of D for f64 codes a [..., M, K], b [..., K, N], c [..., M, N].
-
-    A NaN keeps its payload and becomes quiet; of several the first in the order of `nans` counts.
-
-    >>> f64 = dtype("f64")
-    >>> f64.decode(chained_dot(f64.encode([[1, 2]]), f64.encode([[3], [4]]), f64.encode([[0.5]]), None, "bca"))
-    array([[11.5]])
-    """
-    kind = dtype("f64")
-    left, right, total = kind.decode(a), kind.decode(b), kind.decode(c)
-    codes = c
-    for k in range(a.shape[-1]):
-        total = fma(left[..., :, k, None], right[..., None, k, :], total, rounding)
-        odd = np.isnan(total)
-        if odd.any():
-            found = {"a": a[..., :, k, None], "b": b[..., None, k, :], "c": codes}
-            codes = np.broadcast_to(_INVALID, total.shape)
-            for name in reversed(nans):
-                codes = np.where(np.isnan(found[name].view(np.float64)), found[name] | _QUIET, codes)
-            codes = np.where(odd, codes, np.ascontiguousarray(total).view(np.uint64))
-            total = codes.view(np.float64)
-        else:
-            codes = np.ascontiguousarray(total).view(np.uint64)
-    return codes
-
-
 def fma_f32(a: Array, b: Array, c: Array) -> Array:
     """float32 a * b + c, rounded once, for factors whose product float64 holds exactly.
 
@@ -147,27 +115,3 @@ def fma_f32(a: Array, b: Array, c: Array) -> Array:
     """
     wide = _to_odd(*_two_sum(a.astype(np.float64) * b.astype(np.float64), c.astype(np.float64)))
     return wide.astype(np.float32)
-
-
-def scalar_dot(a: Array, b: Array, c: Array, kinds: tuple[DType, DType, DType, DType], rule: Scalar) -> Array:
-    """Codes of D for f16 codes a [..., M, K], b [..., K, N] and f16 or f32 codes c, in f32 arithmetic.
-
-    >>> f16, f32 = dtype("f16"), dtype("f32")
-    >>> a, b, c = f16.encode([[1, 2, 3, 4]]), f16.encode([[1], [1], [1], [1]]), f32.encode([[0.5]])
-    >>> f32.decode(scalar_dot(a, b, c, (f16, f16, f32, f32), Scalar(((0, 1, 2, 3),), from_zero=True)))
-    array([[10.5]], dtype=float32)
-    """
-    d_kind = kinds[3]
-    with np.errstate(all="ignore"):
-        left, right = (kind.decode(x).astype(np.float32) for x, kind in ((a, kinds[0]), (b, kinds[1])))
-        total = kinds[2].decode(c).astype(np.float32)
-        for group in rule.groups:
-            chain = left[..., :, group[0], None] * right[..., None, group[0], :]
-            if rule.from_zero:
-                chain = chain + np.float32(0)
-            for k in group[1:]:
-                chain = fma_f32(left[..., :, k, None], right[..., None, k, :], chain)
-            total = total + chain
-        if d_kind.name == "f16":
-            return np.where(np.isnan(total), np.uint16(0x7FFF), total.astype(np.float16).view(np.uint16))
-    return np.where(np.isnan(total), np.uint32(0x7FFFFFFF), total.view(np.uint32))

@@ -1,0 +1,164 @@
+"""What goes into one element of D: the codes of its factors and of C."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import PtxlabError
+from ..isa.dtypes import DType
+from ..isa.mma import MmaForm
+from ..isa.operands import Operands
+from .fma import fma_f32
+from .steps import Number, Product, add_up, aligned_number, multiply, number
+
+__all__ = ["Element", "Pair", "nibbles_of", "scales_of"]
+
+
+class Pair(NamedTuple):
+    """The codes of the two factors of a product."""
+
+    k: int
+    a: int
+    b: int
+
+
+@dataclass(frozen=True)
+class Element:
+    """The inputs of D[row][column]: pairs of factors in the order in which A is stored, C, and block scales.
+
+    `column_of_b` differs from `column` for the four stacked MMAs of m8n8k4. `scales` has value and exponent of the scales
+    of A's blocks, then of B's.
+    """
+
+    ins: MmaForm
+    row: int
+    column_of_b: int
+    pairs: list[Pair]
+    c_code: int
+    scales: list[tuple[Number, int | None]]
+
+    @classmethod
+    def of(cls, operands: Operands, row: int, column: int) -> Element:
+        """The inputs of one element of one instruction."""
+        ins, modifiers = operands.ins, operands.modifiers
+        if operands.batch:
+            raise PtxlabError(f"a trace is of one {ins.mnemonic}, found a batch of shape {operands.batch}")
+        a, b, c = (
+            ins.a.unpack_codes(operands.a),
+            ins.b.unpack_codes(operands.b),
+            ins.c.unpack_codes(operands.c),
+        )
+        if modifiers.imm_scale_a * modifiers.imm_scale_b < 0:
+            a = a ^ ins.a.dtype.code_type(1 << (ins.a.dtype.bits - 1))
+        scales: list[tuple[Number, int | None]] = []
+        codes = scales_of(operands)
+        if codes is not None and ins.scale_a is not None:
+            of_element = (*codes[0][row], *codes[1][:, column])
+            scales = [aligned_number(int(code), ins.scale_a.dtype) for code in of_element]
+        positions: Sequence[int] = range(ins.k)
+        nibbles = nibbles_of(operands)
+        if ins.structure is not None and nibbles is not None:
+            positions = ins.structure.positions(nibbles, ins.metadata_ordered)[row].tolist()
+        column_of_b = ins.column_of_b(row, column)
+        pairs = [Pair(k, int(x), int(b[k, column_of_b])) for k, x in zip(positions, a[row], strict=True)]
+        c_code = int(c[row, column]) if modifiers.scale_d else 0
+        return cls(ins, row, column_of_b, pairs, c_code, scales)
+
+    @property
+    def c(self) -> Number:
+        """The value of C."""
+        return number(self.c_code, self.ins.c_type)
+
+    def product(
+        self, index: int, dtypes: tuple[DType, DType] | None = None, codes: tuple[int, int] | None = None
+    ) -> Product:
+        """The product of that index; of other types and codes where a compiler converts its factors first."""
+        pair = self.pairs[index]
+        a_type, b_type = dtypes or (self.ins.a.dtype, self.ins.b.dtype)
+        a_code, b_code = codes or (pair.a, pair.b)
+        (x, x_exponent), (y, y_exponent) = aligned_number(a_code, a_type), aligned_number(b_code, b_type)
+        place = (pair.k,), self.row, self.column_of_b
+        if self.ins.bit_op == "xor":
+            return Product("product", Fraction(pair.a ^ pair.b), None, (x, y), None, *place)
+        exponent = None if x_exponent is None or y_exponent is None else x_exponent + y_exponent
+        places = a_type.fraction_bits + b_type.fraction_bits
+        return self._scaled(index, Product("product", multiply(x, y), exponent, (x, y), places, *place))
+
+    def block_sums(self, size: int) -> list[Product]:
+        """Block-scaled e2m1: exact sums of `size` products, times the scales of their block, aligned by the scales' exponents."""
+        sums = []
+        for first in range(0, len(self.pairs), size):
+            block = self.pairs[first : first + size]
+            plain = add_up(
+                multiply(number(pair.a, self.ins.a_type), number(pair.b, self.ins.b_type)) for pair in block
+            )
+            places = self.ins.a.dtype.fraction_bits + self.ins.b.dtype.fraction_bits
+            k = tuple(pair.k for pair in block)
+            sums.append(self._scaled(first, Product("block", plain, 0, None, places, k)))
+        return sums
+
+    def _scaled(self, index: int, product: Product) -> Product:
+        """Times the scales of the block that it is in."""
+        if not self.scales or self.ins.scale_a is None:
+            return product
+        blocks = len(self.scales) // 2
+        block = index * blocks // len(self.pairs)
+        for scale, shift in (self.scales[block], self.scales[blocks + block]):
+            exponent = None if product.exponent is None or shift is None else product.exponent + shift
+            places = (product.places or 0) + self.ins.scale_a.dtype.fraction_bits
+            product = replace(product, value=multiply(product.value, scale), exponent=exponent, places=places)
+        return product
+
+    @cached_property
+    def products(self) -> list[Product]:
+        """All of them, in the order in which A is stored."""
+        return [self.product(index) for index in range(len(self.pairs))]
+
+    def fma32(self) -> float | None:
+        """A chain of float32 FMAs from C, k ascending: what ordinary code would compute."""
+        ins = self.ins
+        if not ins.a.dtype.is_float or ins.a_type == "f64" or self.scales:
+            return None
+        with np.errstate(all="ignore"):
+            total = np.asarray(ins.c.dtype.decode([self.c_code])).astype(np.float32)
+            for pair in sorted(self.pairs):
+                x = np.asarray(ins.a.dtype.decode([pair.a])).astype(np.float32)
+                y = np.asarray(ins.b.dtype.decode([pair.b])).astype(np.float32)
+                total = fma_f32(x, y, total)
+        return float(total[0])
+
+
+def nibbles_of(operands: Operands) -> NDArray[Any] | None:
+    """The metadata nibbles that the selector chooses; None for a dense instruction."""
+    if operands.ins.e is None or operands.e is None:
+        return None
+    return operands.ins.e.unpack_codes(operands.e, operands.modifiers.selector)
+
+
+def scales_of(operands: Operands) -> tuple[NDArray[Any], NDArray[Any]] | None:
+    """Codes of the block scales that the modifiers choose; None without block scales.
+
+    >>> from ptxlab.isa.parse import parse_mma
+    >>> kind = "kind::mxf4.block_scale.scale_vec::2X"
+    >>> ins = parse_mma(f"mma.sync.aligned.m16n8k64.row.col.{kind}.f32.e2m1.e2m1.f32.ue8m0")
+    >>> operands = Operands.from_matrices(ins, np.zeros((16, 64)), np.zeros((64, 8)))   # scales of 1
+    >>> hex(scales_of(operands)[0][0, 0])
+    '0x7f'
+    """
+    ins, modifiers = operands.ins, operands.modifiers
+    if ins.scale_vec is None or ins.scale_a is None or ins.scale_b is None:
+        return None
+    if operands.scale_a is None or operands.scale_b is None:
+        return None
+    copy_a = modifiers.thread_id_a * (4 // ins.scale_vec) + modifiers.byte_id_a // ins.scale_vec
+    copy_b = modifiers.thread_id_b * (4 // ins.scale_vec) + modifiers.byte_id_b // ins.scale_vec
+    return ins.scale_a.unpack_codes(operands.scale_a, copy_a), ins.scale_b.unpack_codes(
+        operands.scale_b, copy_b
+    )

@@ -1,0 +1,69 @@
+"""What every rule has, and the element codes that rules work on."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...isa.operands import Operands
+from ..element import Element, nibbles_of, scales_of
+from ..steps import Step
+
+__all__ = ["Codes", "Rule"]
+
+Array = NDArray[Any]
+
+
+class Rule(ABC):
+    """How a chip computes D from A, B and C, to the last bit."""
+
+    @abstractmethod
+    def dot(self, operands: Operands) -> Array:
+        """Codes of D [count, rows, columns] for a batch [count, lanes, registers]."""
+
+    @abstractmethod
+    def trace(self, element: Element) -> list[Step]:
+        """The same for one element of D, step by step and exactly."""
+
+
+@dataclass(frozen=True)
+class Codes:
+    """The element codes of a batch: A [count, M, K], B [count, K, N], C [count, M, N].
+
+    Modifiers are applied: imm-scale negates A, scale-d = 0 clears C. The four MMAs of m8n8k4 are an axis of their own.
+    """
+
+    a: Array
+    b: Array
+    c: Array
+    nibbles: Array | None
+    scales: tuple[Array, Array] | None
+
+    @classmethod
+    def of(cls, operands: Operands) -> Codes:
+        """Unpack the registers."""
+        ins, modifiers = operands.ins, operands.modifiers
+        a, b, c = (
+            ins.a.unpack_codes(operands.a),
+            ins.b.unpack_codes(operands.b),
+            ins.c.unpack_codes(operands.c),
+        )
+        if not modifiers.scale_d:
+            c = np.zeros_like(c)
+        if modifiers.imm_scale_a * modifiers.imm_scale_b < 0:  # negating A or B negates every product
+            a = a ^ ins.a.dtype.code_type(1 << (ins.a.dtype.bits - 1))
+        codes = cls(a, b, c, nibbles_of(operands), scales_of(operands))
+        return codes if ins.mma_count == 1 else codes._apart()
+
+    def _apart(self) -> Codes:
+        """Four matrices stacked below each other (B: side by side) -> an axis of four before the matrix."""
+
+        def apart(stacked: Array) -> Array:
+            return stacked.reshape(*stacked.shape[:-2], 4, stacked.shape[-2] // 4, stacked.shape[-1])
+
+        b = np.swapaxes(apart(np.swapaxes(self.b, -1, -2)), -1, -2)
+        return replace(self, a=apart(self.a), b=b, c=apart(self.c))

@@ -1,0 +1,70 @@
+"""Integers and bits: exact products and sums."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...isa.operands import Operands
+from ..element import Element, nibbles_of
+from ..steps import Step, Term, add_up
+from .base import Array, Rule
+
+__all__ = ["Exact", "add_to_s32"]
+
+
+@dataclass(frozen=True)
+class Exact(Rule):
+    """All products are summed exactly; the result wraps to 32 bits, or is clamped with `.satfinite`.
+
+    >>> import ptxlab
+    >>> from ptxlab.numerics.emulate import model_of
+    >>> model_of(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")).rule
+    Exact()
+    """
+
+    def dot(self, operands: Operands) -> Array:
+        """See `Rule.dot`. Sums of products fit float32 exactly: at most 64 * 255 * 255 < 2^24."""
+        ins = operands.ins
+        b = ins.b.unpack_as(operands.b, np.float32)
+        nibbles = nibbles_of(operands)
+        if ins.structure is not None and nibbles is not None:
+            stored = ins.a.unpack_as(operands.a, ins.a.dtype.value_type)
+            a = ins.structure.expand(stored, nibbles, ins.metadata_ordered).astype(np.float32)
+        else:
+            a = ins.a.unpack_as(operands.a, np.float32)
+        products = a @ b
+        if ins.bit_op == "xor":
+            products = a.sum(axis=-1, keepdims=True) + b.sum(axis=-2, keepdims=True) - 2 * products
+        c = ins.c.unpack_codes(operands.c)
+        if not operands.modifiers.scale_d:
+            c = np.zeros_like(c)
+        return add_to_s32(products, c, ins.satfinite)
+
+    def trace(self, element: Element) -> list[Step]:
+        """See `Rule.trace`."""
+        ins = element.ins
+        terms = (
+            Term("C", element.c, None, element.c),
+            *(product.unaligned() for product in element.products),
+        )
+        total = add_up([term.value for term in terms])
+        products = np.array([int(total - element.c)], dtype=np.float64)
+        code = int(add_to_s32(products, np.array([element.c_code], dtype=np.uint32), ins.satfinite)[0])
+        return [Step("integer sum", terms, None, 0, total, "satfinite" if ins.satfinite else "wrap", code, "s32")]
+
+
+def add_to_s32(products: Array, c: Array, satfinite: bool) -> Array:
+    """Exact sums of products plus s32 codes c -> s32 codes, wrapped or clamped.
+
+    >>> products, c = np.array([5, 5]), np.array([1, 0x7FFFFFFF], dtype=np.uint32)
+    >>> [hex(code) for code in add_to_s32(products, c, satfinite=False)]
+    ['0x6', '0x80000004']
+    >>> hex(add_to_s32(products, c, satfinite=True)[1])
+    '0x7fffffff'
+    """
+    if not satfinite:
+        return products.astype(np.int32).view(np.uint32) + c
+    total = products.astype(np.int64) + c.view(np.int32)
+    return np.clip(total, -(1 << 31), (1 << 31) - 1).astype(np.int32).view(np.uint32)

@@ -1,0 +1,133 @@
+"""The tensor core's own rule: products and C are aligned, truncated and summed in one step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from ...isa.dtypes import DType, dtype
+from ...isa.operands import Operands
+from ..element import Element
+from ..fused_sum import Alignment, block_scaled_dot, convert_codes, fused_dot, round_sum
+from ..steps import Product, Step, Term, add_up, convert, convert_step, result_lsb, stored_product
+from .base import Array, Codes, Rule
+
+__all__ = ["Fused", "aligned_step"]
+
+
+@dataclass(frozen=True)
+class Fused(Rule):
+    """How a chip adds products to C in one step.
+
+    Products are exact. They and C are aligned to the largest exponent among the non-zero ones (the sum of the factors'
+    exponents, not normalised; never below `floor`), truncated `fraction_bits` below it, and summed exactly. The sum is
+    truncated to `result_bits` of fraction for f32, or rounded to nearest even for f16. A zero result is +0, NaN is
+    0x7fffffff or 0x7fff. With a `depth`, K is cut into steps of that many products, and the result of one step is C
+    of the next; of a sparse instruction the stored products count.
+
+    >>> import ptxlab
+    >>> from ptxlab.numerics.emulate import model_of
+    >>> model_of(ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")).rule
+    Fused(fraction_bits=25, result_bits=23, floor=-133, depth=None)
+    """
+
+    fraction_bits: int
+    result_bits: int
+    floor: int
+    depth: int | None = None
+
+    @property
+    def alignment(self) -> Alignment:
+        """The numbers of one step."""
+        return Alignment(self.fraction_bits, self.result_bits, self.floor)
+
+    # -- a batch ------------------------------------------------------------------------------------------------------
+
+    def dot(self, operands: Operands) -> Array:
+        """See `Rule.dot`."""
+        ins, codes = operands.ins, Codes.of(operands)
+        a, stored = codes.a, None
+        if ins.structure is not None and codes.nibbles is not None:
+            a = ins.structure.expand(codes.a, codes.nibbles, ins.metadata_ordered)
+            ones = np.ones(codes.a.shape, dtype=np.uint8)
+            stored = ins.structure.expand(ones, codes.nibbles, ins.metadata_ordered) > 0
+        if ins.kind in ("mxf4", "mxf4nvf4") and codes.scales is not None and ins.scale_a is not None:
+            group = 32 if ins.sparse else 16
+            return block_scaled_dot(
+                a, codes.b, codes.c, codes.scales, ins.scale_a.dtype, self.alignment, group
+            )
+        inner = dtype("f32") if ins.c_type != ins.d_type else ins.d.dtype  # the steps themselves are in f32
+        total = codes.c if ins.c_type == inner.name else convert_codes(codes.c, ins.c.dtype, inner)
+        dtypes = (ins.a.dtype, ins.b.dtype, inner, inner)
+        columns = a.shape[-1]
+        depth = columns
+        if self.depth is not None:
+            depth = self.depth if stored is None else 2 * self.depth  # half of A's columns are stored
+        for k in range(0, columns, depth):
+            part = slice(k, k + depth)
+            there = None if stored is None else stored[..., part]
+            total = fused_dot(
+                a[..., part], codes.b[..., part, :], total, dtypes, self.alignment, there, codes.scales
+            )
+        d_codes = total if ins.d_type == inner.name else convert_codes(total, inner, ins.d.dtype)
+        return d_codes.reshape(*d_codes.shape[:-3], *ins.d.shape) if ins.mma_count > 1 else d_codes
+
+    # -- one element --------------------------------------------------------------------------------------------------
+
+    def trace(self, element: Element) -> list[Step]:
+        """See `Rule.trace`."""
+        ins = element.ins
+        if ins.kind in ("mxf4", "mxf4nvf4"):
+            c = stored_product("C", element.c_code, ins.c.dtype)
+            return [aligned_step(c, element.block_sums(16), self.alignment, ins.d.dtype)]
+        inner = dtype("f32") if ins.c_type != ins.d_type else ins.d.dtype
+        so_far = stored_product("C", convert(element.c_code, ins.c.dtype, inner), inner)
+        steps: list[Step] = []
+        products = element.products
+        depth = self.depth or len(products)
+        for first in range(0, len(products), depth):
+            steps.append(aligned_step(so_far, products[first : first + depth], self.alignment, inner))
+            so_far = stored_product("sum", steps[-1].code, inner)
+        if inner.name != ins.d_type:
+            steps.append(convert_step(steps[-1].code, inner, ins.d.dtype))
+        return steps
+
+
+def aligned_step(
+    so_far: Product,
+    products: list[Product],
+    alignment: Alignment,
+    result: DType,
+    converted_to: str | None = None,
+) -> Step:
+    """One fused step: C or the sum so far, and products, into a result of that type."""
+    summands = [so_far, *products]
+    exponents = [each.exponent for each in summands if each.exponent is not None and each.value]
+    top = max([alignment.floor, *exponents])
+    grain = top - alignment.fraction_bits
+    unit = Fraction(2) ** grain
+    terms: list[Term] = []
+    for each in summands:
+        kept = each.value
+        if isinstance(each.value, Fraction):
+            kept = Fraction(int(each.value / unit)) * unit
+        terms.append(each.aligned(kept))
+    total = add_up([term.kept for term in terms])
+    code = int(round_sum(np.array([float(total)]), result, alignment.result_bits)[0])
+    to_f16 = result.name == "f16"
+    bits = result.fraction_bits if to_f16 else alignment.result_bits
+    return Step(
+        "fused sum",
+        tuple(terms),
+        top,
+        grain,
+        total,
+        "rn" if to_f16 else "rz",
+        code,
+        result.name,
+        result_lsb(total, result, bits),
+        result_bits=bits,
+        converted_to=converted_to,
+    )

@@ -1,0 +1,360 @@
+"""How one element of D came about, as data: terms, steps, and the whole trace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from itertools import accumulate
+from typing import Any, Literal
+
+import numpy as np
+
+from ..isa.dtypes import DType, dtype
+from .fused_sum import convert_codes
+
+__all__ = [
+    "Number", "Operation", "Product", "Role", "Rounding", "Step", "Term", "Trace", "add_step", "add_up", "aligned_number", "convert",
+    "convert_step", "leading", "multiply", "number", "result_lsb", "stored_product", "stored_term", "unaligned_step",
+]  # fmt: skip
+
+Number = Fraction | float  #: exact, or an infinity or NaN
+
+#: What a term is: C, the zero that a sum starts from, the sum so far, a product of A and B, the scaled sum of a block of
+#: products, or the sum of a group of products that was computed apart.
+Role = Literal["C", "zero", "sum", "product", "block", "group"]
+#: What a step does.
+Operation = Literal["integer sum", "fused sum", "multiply", "fma", "add", "convert"]
+#: PTX's rounding modifiers, and what happens to integers: they wrap, or .satfinite clamps them.
+Rounding = Literal["rn", "rz", "rm", "rp", "wrap", "satfinite"]
+
+
+@dataclass(frozen=True)
+class Term:
+    """One summand of a step.
+
+    `value` is exact. `exponent` is the one it is aligned by: for a product the sum of its factors' exponents, which is
+    not normalised; None for what takes no part in the alignment (a zero, an infinity, NaN). `kept` is what truncation
+    leaves of it. A product has its `factors`, its `k`, and the `row` of A and `column` of B it comes from; `places` is
+    how many bits of its significand stand behind the point. Blocks and groups have the `k` of all their products.
+
+    >>> term = Term("product", Fraction(-11, 4), 1, kept=Fraction(-5, 2), k=(3,), row=0, column=5)
+    >>> term.sign, term.significand, term.exponent, term.lost
+    (-1, Fraction(11, 8), 1, Fraction(-1, 4))
+    """
+
+    role: Role
+    value: Number
+    exponent: int | None
+    kept: Number
+    factors: tuple[Number, Number] | None = None
+    places: int | None = None
+    k: tuple[int, ...] = ()
+    row: int | None = None
+    column: int | None = None
+
+    @property
+    def lost(self) -> Fraction:
+        """What truncation cuts off."""
+        if isinstance(self.value, Fraction) and isinstance(self.kept, Fraction):
+            return self.value - self.kept
+        return Fraction(0)
+
+    @property
+    def sign(self) -> int:
+        """-1, 0 or 1; 0 for NaN as well."""
+        return int(self.value > 0) - int(self.value < 0)
+
+    @property
+    def significand(self) -> Fraction | None:
+        """|value| over 2^exponent: below 2 for C, below 4 for a product."""
+        if isinstance(self.value, Fraction) and self.exponent is not None:
+            return abs(self.value) / Fraction(2) ** self.exponent
+        return None
+
+
+@dataclass(frozen=True)
+class Product:
+    """A term before its alignment; the fields mean what they mean in `Term`."""
+
+    role: Role
+    value: Number
+    exponent: int | None
+    factors: tuple[Number, Number] | None = None
+    places: int | None = None
+    k: tuple[int, ...] = ()
+    row: int | None = None
+    column: int | None = None
+
+    def aligned(self, kept: Number) -> Term:
+        """The term that truncation leaves."""
+        return Term(
+            self.role,
+            self.value,
+            self.exponent,
+            kept,
+            self.factors,
+            self.places,
+            self.k,
+            self.row,
+            self.column,
+        )
+
+    def unaligned(self) -> Term:
+        """A term of which nothing is cut off."""
+        return self.aligned(self.value)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One operation of the hardware: its terms, the exponent they are aligned to, the sum, and the result.
+
+    `top` is the exponent that terms are aligned to and `grain` that of the last bit kept of them; None where nothing is
+    aligned. `last` is the exponent of the last bit that the result keeps of the sum, None for integers and for a sum that
+    is zero or not finite; `result_bits` says how many fraction bits a fused sum keeps. `converted_to` names the
+    type that the factors were converted to first.
+
+    >>> step = Step("fused sum", (), 3, -22, Fraction(9), "rz", 0x41100000, "f32", last=-20, result_bits=23)
+    >>> step.grain, step.value, step.change
+    (-22, Fraction(9, 1), Fraction(0, 1))
+    """
+
+    operation: Operation
+    terms: tuple[Term, ...]
+    top: int | None
+    grain: int | None
+    total: Number
+    rounding: Rounding
+    code: int
+    dtype: str
+    last: int | None = None
+    result_bits: int | None = None
+    converted_to: str | None = None
+
+    @property
+    def k(self) -> tuple[int, ...]:
+        """The k of all products that go into this step."""
+        return tuple(k for term in self.terms for k in term.k)
+
+    @property
+    def value(self) -> Number:
+        """What the code stands for."""
+        return number(self.code, self.dtype)
+
+    @property
+    def code_text(self) -> str:
+        """The code in hexadecimal."""
+        return f"0x{self.code:0{dtype(self.dtype).bits // 4}x}"
+
+    @property
+    def change(self) -> Fraction | None:
+        """What rounding, the wrap or the clamp adds to the sum; None where that is no number."""
+        value, total = self.value, self.total
+        return value - total if isinstance(value, Fraction) and isinstance(total, Fraction) else None
+
+    @property
+    def partial_sums(self) -> tuple[Number, ...]:
+        """Sums of what is kept, after each term."""
+        return tuple(
+            accumulate((term.kept for term in self.terms), lambda so_far, kept: add_up((so_far, kept)))
+        )
+
+    def bits(self, term: Term) -> tuple[str, str]:
+        """Its size in binary: what is kept, from 2^(top + 1) down to the last bit, and all that is lost.
+
+        >>> term = Term("C", Fraction(21, 8), 1, kept=Fraction(5, 2))
+        >>> Step("fused sum", (term,), 1, -1, Fraction(5, 2), "rz", 0x40200000, "f32").bits(term)
+        ('0101', '01')
+        """
+        if not isinstance(term.value, Fraction) or self.top is None or self.grain is None:
+            return "", ""
+        units = abs(term.value) / Fraction(2) ** self.grain
+        behind = units.denominator.bit_length() - 1
+        lost = f"{units.numerator & ((1 << behind) - 1):0{behind}b}" if behind else ""
+        return f"{int(units):0{self.top + 2 - self.grain}b}", lost
+
+
+@dataclass(frozen=True)
+class Trace:
+    """How one element of D came about, step by step, beside what exact arithmetic and a chain of float32 FMAs would have given.
+
+    >>> import numpy as np, ptxlab
+    >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32")
+    >>> A, B = np.zeros((16, 8)), np.ones((8, 8))
+    >>> A[0, :2] = 1024, 2.0**-16
+    >>> found = ins.trace(A, B, None, 0, 0)
+    >>> float(found.value), float(found.exact), float(found.error)   # 2^-16 lies 26 places below 2^10
+    (1024.0, 1024.000015258789, -1.52587890625e-05)
+    """
+
+    instruction: str
+    chip: str
+    row: int
+    col: int
+    steps: tuple[Step, ...]
+    code: int
+    value: Number
+    exact: Number
+    fma32: float | None
+
+    @property
+    def error(self) -> Fraction | None:
+        """D minus the exact result; None where one of them is not finite."""
+        return (
+            self.value - self.exact
+            if isinstance(self.value, Fraction) and isinstance(self.exact, Fraction)
+            else None
+        )
+
+    @property
+    def fma32_error(self) -> Fraction | None:
+        """The same for the chain of float32 FMAs."""
+        finite = self.fma32 is not None and np.isfinite(self.fma32) and isinstance(self.exact, Fraction)
+        return Fraction(self.fma32 or 0.0) - Fraction(self.exact) if finite else None
+
+    @property
+    def last_place(self) -> Fraction | None:
+        """The worth of the last bit of D's format, in which errors are told; None where D is zero or not finite."""
+        result = dtype(self.steps[-1].dtype)
+        if not isinstance(self.value, Fraction) or not self.value or not result.is_float:
+            return None
+        field = self.code >> result.fraction_bits & ((1 << result.exponent_bits) - 1)
+        return Fraction(2) ** (max(field, 1) - result.bias - result.fraction_bits)
+
+    def as_dict(self) -> dict[str, Any]:
+        """All of it as plain data for JSON: exact numbers as text, ``-11/4``, codes in hexadecimal.
+
+        >>> import ptxlab
+        >>> ins = ptxlab.instruction("mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32")
+        >>> found = ins.trace([[2] * 16] * 8, [[3] * 8] * 16, None, 0, 0).as_dict()
+        >>> found["code"], found["steps"][0]["partial_sums"][-1]
+        ('0x00000060', '96')
+        """
+        return {
+            "instruction": self.instruction, "chip": self.chip, "row": self.row, "col": self.col,
+            "code": self.steps[-1].code_text, "value": str(self.value), "exact": str(self.exact),
+            "error": None if self.error is None else str(self.error), "fma32": None if self.fma32 is None else str(self.fma32),
+            "steps": [_step(step) for step in self.steps],
+        }  # fmt: skip
+
+
+def _step(step: Step) -> dict[str, Any]:
+    return {
+        "operation": step.operation, "top": step.top, "grain": step.grain, "terms": [_term(step, term) for term in step.terms],
+        "partial_sums": [str(each) for each in step.partial_sums], "sum": str(step.total), "rounding": step.rounding,
+        "result_bits": step.result_bits, "converted_to": step.converted_to, "last": step.last, "code": step.code_text,
+        "type": step.dtype,
+    }  # fmt: skip
+
+
+def _term(step: Step, term: Term) -> dict[str, Any]:
+    kept_bits, lost_bits = step.bits(term)
+    return {
+        "role": term.role, "k": list(term.k), "row": term.row, "column": term.column,
+        "factors": None if term.factors is None else [str(factor) for factor in term.factors],
+        "value": str(term.value), "sign": term.sign, "exponent": term.exponent,
+        "significand": None if term.significand is None else str(term.significand),
+        "kept": str(term.kept), "kept_bits": kept_bits, "lost": str(term.lost), "lost_bits": lost_bits,
+    }  # fmt: skip
+
+
+# -- parts of a trace -------------------------------------------------------------------------------------------------
+
+
+def stored_product(role: Role, code: int, kind: DType) -> Product:
+    """A number that stands in a register, as a summand that can be aligned."""
+    return Product(role, *aligned_number(code, kind), None, kind.fraction_bits)
+
+
+def stored_term(role: Role, code: int, kind: DType, k: tuple[int, ...] = ()) -> Term:
+    """A number that stands in a register, as a term of which nothing is cut off."""
+    value, exponent = aligned_number(code, kind)
+    return Term(role, value, exponent, value, None, kind.fraction_bits, k)
+
+
+def unaligned_step(
+    operation: Operation, terms: tuple[Term, ...], rounding: Rounding, code: int, result: DType
+) -> Step:
+    """A step that rounds the exact sum once."""
+    total = add_up(term.value for term in terms)
+    last = result_lsb(total, result, result.fraction_bits)
+    return Step(operation, terms, None, None, total, rounding, code, result.name, last)
+
+
+def add_step(terms: tuple[Term, Term], codes: tuple[int, int], result: DType) -> Step:
+    """An ordinary addition of two codes, rounded to nearest even."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        first, second = (np.asarray(result.decode([code])) for code in codes)
+        total = np.asarray(first + second)
+    nan = (1 << result.bits - 1) - 1
+    code = nan if np.isnan(total[0]) else int(total.view(result.code_type)[0])
+    return unaligned_step("add", terms, "rn", code, result)
+
+
+def convert_step(code: int, kind: DType, to: DType) -> Step:
+    """A conversion of the sum to another type."""
+    return unaligned_step("convert", (stored_term("sum", code, kind),), "rn", convert(code, kind, to), to)
+
+
+def convert(code: int, kind: DType, to: DType) -> int:
+    """One code of a float type as a code of another, rounded to nearest even."""
+    return code if kind.name == to.name else int(convert_codes(np.array([code]), kind, to)[0])
+
+
+def result_lsb(total: Number, kind: DType, bits: int) -> int | None:
+    """The exponent of the last bit that a result with so many fraction bits keeps of a sum."""
+    if not isinstance(total, Fraction) or not total:
+        return None
+    return max(leading(total), 1 - kind.bias) - bits
+
+
+# -- numbers ----------------------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=1 << 16)
+def number(code: int, kind: str) -> Number:
+    """The exact value of a code."""
+    with np.errstate(invalid="ignore"):
+        value = dtype(kind).decode([code])[0]
+    if not dtype(kind).is_float:
+        return Fraction(int(value))
+    return Fraction(float(value)) if np.isfinite(value) else float(value)
+
+
+def aligned_number(code: int, kind: DType) -> tuple[Number, int | None]:
+    """Exact value and the exponent that it is aligned by: None for integers, zeros and what is not finite."""
+    value = number(code, kind.name)
+    if not kind.is_float or not isinstance(value, Fraction) or value == 0:
+        return value, None
+    field = code >> (kind.fraction_bits + kind.ignored_bits) & ((1 << kind.exponent_bits) - 1)
+    lowest = 0 if kind.fraction_bits == 0 else 1  # ue8m0 has no subnormals
+    return value, max(field, lowest) - kind.bias
+
+
+def multiply(x: Number, y: Number) -> Number:
+    """The exact product, or the infinity or NaN that it is."""
+    if isinstance(x, Fraction) and isinstance(y, Fraction):
+        return x * y
+    signs = [float((v > 0) - (v < 0)) if v == v else np.nan for v in (x, y)]
+    return float(signs[0] * signs[1] * np.inf)
+
+
+def add_up(values: Iterable[Number]) -> Number:
+    """The exact sum; an infinity or NaN where one of them is not finite."""
+    values = list(values)
+    not_finite = [value for value in values if isinstance(value, float)]
+    if not_finite:
+        return float(sum(not_finite))
+    return sum((value for value in values if isinstance(value, Fraction)), Fraction(0))
+
+
+def leading(value: Fraction) -> int:
+    """The power of two of the highest bit of a number that is not zero.
+
+    >>> leading(Fraction(-11, 4)), leading(Fraction(1, 3))
+    (1, -2)
+    """
+    size = abs(value)
+    guess = size.numerator.bit_length() - size.denominator.bit_length()
+    return guess if size >= Fraction(2) ** guess else guess - 1

@@ -1,0 +1,38 @@
+"""Why D has these bits: the products, their alignment, what is cut off, the sum and its rounding, as plain data."""
+
+from __future__ import annotations
+
+from ..errors import PtxlabError
+from ..isa.operands import Operands
+from .element import Element
+from .emulate import model_of
+from .steps import Step, Term, Trace, add_up, number
+
+__all__ = ["Step", "Term", "Trace", "trace"]
+
+
+def trace(operands: Operands, row: int, col: int, *, model: str | None = None) -> Trace:
+    """How D[row][col] of one instruction came about, bit for bit as `emulate` computes it; see `Instruction.trace`.
+
+    >>> import numpy as np
+    >>> from ptxlab.isa.parse import parse_mma
+    >>> ins = parse_mma("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32")
+    >>> operands = Operands.from_matrices(ins, np.full((16, 32), -3), np.full((32, 8), 2))
+    >>> trace(operands, 4, 5).value
+    Fraction(-192, 1)
+    """
+    ins = operands.ins
+    rows, columns = ins.d.shape
+    for name, index, size in (("row", row, rows), ("col", col, columns)):
+        if not 0 <= index < size:
+            raise PtxlabError(
+                f"{name}={index}: D of {ins.mnemonic} is {rows}x{columns}, so it goes from 0 to {size - 1}"
+            )
+    chip_model = model_of(ins, model)
+    element = Element.of(operands, row, col)
+    steps = tuple(chip_model.rule.trace(element))
+    exact = add_up([element.c, *(product.value for product in element.products)])
+    code = steps[-1].code
+    return Trace(
+        ins.mnemonic, chip_model.chip, row, col, steps, code, number(code, ins.d_type), exact, element.fma32()
+    )
