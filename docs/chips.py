@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 from ptxlab import Instruction, catalog
 from ptxlab.isa.catalog import FAMILIES
 from ptxlab.isa.targets import CHIPS, GENERATIONS
+from tools.record_sass import TARGETS, Key, Run, compiler, read
 
 from .groups import Form, Group, groups, qualifiers
 from .page import Page, code, facts, link, slug, table
-from tools.record_sass import TARGETS, Key, Run, compiler, read
 
 __all__ = ["FINDINGS", "Finding", "anchor", "build", "fact"]
 

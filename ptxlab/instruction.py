@@ -26,13 +26,21 @@ if TYPE_CHECKING:
     from .gpu.sass import Sass
     from .views.trace import TraceView
 
-__all__ = ["Instruction", "Transfer", "catalog", "explore", "instruction", "mma_instruction", "mma_instructions"]
+__all__ = [
+    "Instruction",
+    "Transfer",
+    "catalog",
+    "explore",
+    "instruction",
+    "mma_instruction",
+    "mma_instructions",
+]
 
 
 class Instruction(MmaForm):
     """An instruction that multiplies matrices; get one with `ptxlab.instruction(text)` or from `ptxlab.catalog()`.
 
-    >>> import ptxlab
+    >>> import numpy as np, ptxlab
     >>> ins = ptxlab.instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
     >>> A = ins.prune(np.tile(np.arange(8), (16, 8)))   # 4:8 sparsity: pairs of 4, 5, 6, 7 stay
     >>> stored, nibbles = ins.compress(A)
@@ -106,7 +114,7 @@ class Instruction(MmaForm):
     ) -> NDArray[Any]:
         """D = A B + C for whole matrices of values. A sparse instruction takes dense A and compresses it.
 
-        >>> import ptxlab
+        >>> import numpy as np, ptxlab
         >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
         >>> ins(np.ones((16, 64)), np.ones((64, 8)))[0, :3]
         array([64, 64, 64], dtype=int32)
@@ -139,7 +147,7 @@ class Instruction(MmaForm):
     ) -> TraceView:
         """Why D[row][col] has its bits: products, alignment, what is cut off, sum and rounding. Print it, or read its data.
 
-        >>> import ptxlab
+        >>> import numpy as np, ptxlab
         >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
         >>> trace = ins.trace(np.full((16, 16), 0.1), np.full((16, 8), 3), None, 0, 0)
         >>> trace.steps[0].top, trace.steps[0].grain, hex(trace.code)   # 25 fraction bits are kept below the largest exponent
@@ -190,7 +198,7 @@ class Instruction(MmaForm):
 class Transfer(TransferForm):
     """An instruction that transfers a matrix: ldmatrix, stmatrix, movmatrix, wmma.load or wmma.store.
 
-    >>> import ptxlab
+    >>> import numpy as np, ptxlab
     >>> ldmatrix = ptxlab.instruction("ldmatrix.sync.aligned.m8n8.x1.b16")
     >>> memory = np.arange(64, dtype=np.uint16)
     >>> [hex(register) for register in ldmatrix.emulate(memory, ldmatrix.addresses())[:5, 0]]

@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 
 from ptxlab import Instruction
-from ptxlab.numerics import ByWay, Chain, Fused, Rule, Scalar
+from ptxlab.numerics import EmulatedThroughF16, FmaChain, FmaGroups, Fused, Rule
 
 Term = tuple[Fraction, int]  # exact value, exponent as the hardware sees it
 
@@ -304,11 +304,11 @@ def wanted(
 ) -> int:
     """Code of D for pairs of codes, the code of C and, where it has them, the codes of the scales."""
     types = (ins.a_type, ins.b_type, ins.c_type)
-    if isinstance(rule, Chain):
+    if isinstance(rule, FmaChain):
         return chain_f64(pairs, c, ins.rounding)
-    if isinstance(rule, Scalar):
+    if isinstance(rule, FmaGroups):
         return scalar_f32(pairs, c, types, ins.d_type)
-    if isinstance(rule, ByWay):
+    if isinstance(rule, EmulatedThroughF16):
         return by_way_of_f16(pairs, c, types)
     assert isinstance(rule, Fused)
     if scales is not None:

@@ -46,7 +46,7 @@ SHOWN = {
     "sparsity": ("Structure",),
 }
 TOLD = {
-    "arithmetic": ("ByWay", "Chain", "Fused", "Model", "Scalar"),
+    "arithmetic": ("EmulatedThroughF16", "Chain", "Fused", "Model", "Scalar"),
     "instruction": ("Modifiers",),
     "widgets": ("Explorer",),
 }

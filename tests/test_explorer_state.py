@@ -18,8 +18,8 @@ from ptxlab.explorer.history import STEPS
 from ptxlab.explorer.link import opened, shared
 from ptxlab.explorer.state import Bench
 from ptxlab.instruction import mma_instructions
-from ptxlab.isa.targets import GENERATIONS
 from ptxlab.isa.operands import Operands
+from ptxlab.isa.targets import GENERATIONS
 from ptxlab.numerics import has
 from ptxlab.numerics.emulate import emulate
 

@@ -18,7 +18,7 @@ from ptxlab.cli import main
 from ptxlab.instruction import mma_instructions
 from ptxlab.isa.modifiers import Modifiers
 from ptxlab.isa.operands import Operands
-from ptxlab.numerics import ByWay, Chain, Fused, Model, Scalar
+from ptxlab.numerics import EmulatedThroughF16, FmaChain, FmaGroups, Fused, Model
 from ptxlab.numerics import emulate as emulator
 from ptxlab.verify import inputs
 from ptxlab.verify.hunt import Report, hunt, search, settings
@@ -53,19 +53,19 @@ def other_rule(change: Callable[[Any], Any]) -> Faulty:
 
 
 def one_bit_less(rule: Any) -> Any:
-    if isinstance(rule, ByWay):
+    if isinstance(rule, EmulatedThroughF16):
         return replace(rule, step=one_bit_less(rule.step))
     assert isinstance(rule, Fused)
     return replace(rule, fraction_bits=rule.fraction_bits - 1)
 
 
 def other_scalar(rule: Any) -> Any:
-    assert isinstance(rule, Scalar)
+    assert isinstance(rule, FmaGroups)
     return replace(rule, from_zero=not rule.from_zero)
 
 
 def other_nans(rule: Any) -> Any:
-    assert isinstance(rule, Chain)
+    assert isinstance(rule, FmaChain)
     return replace(rule, nans="abc")
 
 

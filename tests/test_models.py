@@ -13,7 +13,7 @@ from ptxlab import Instruction, PtxlabError, instruction, models
 from ptxlab.cli import main
 from ptxlab.instruction import mma_instructions
 from ptxlab.isa.targets import CHIPS, GENERATIONS
-from ptxlab.numerics import ByWay, Fused, has, model_for
+from ptxlab.numerics import EmulatedThroughF16, Fused, has, model_for
 from ptxlab.verify import inputs
 from ptxlab.views import model_table, rule_words
 from tests import reference
@@ -84,11 +84,11 @@ def test_only_what_was_measured_has_a_count() -> None:
 def test_words_follow_the_numbers() -> None:
     for model, row in zip(models(), model_table().records(), strict=True):
         words = rule_words(model.rule)
-        step = model.rule.step if isinstance(model.rule, ByWay) else model.rule
+        step = model.rule.step if isinstance(model.rule, EmulatedThroughF16) else model.rule
         if isinstance(step, Fused):
             assert f"{step.fraction_bits} bits below" in words["alignment"]
             assert str(step.floor) in words["floor"]
-            assert isinstance(model.rule, ByWay) or str(step.depth or "one") in words["steps"]
+            assert isinstance(model.rule, EmulatedThroughF16) or str(step.depth or "one") in words["steps"]
             assert ("13 bits" in words["rounding"]) == (step.result_bits == 13)
         assert all(text in row["rule"] for text in words.values())
         assert row["chip"].startswith(model.chip)

@@ -18,7 +18,7 @@ from ptxlab.gpu.sass import sass, survey
 from ptxlab.instruction import mma_instructions
 from ptxlab.isa.dtypes import DTYPES
 from ptxlab.isa.targets import CHIPS, chip_of_target
-from ptxlab.numerics import ByWay, Chain, Fused, Scalar, model_for
+from ptxlab.numerics import EmulatedThroughF16, Exact, FmaChain, FmaGroups, Fused, model_for
 from tools import record_sass as runs
 
 RECORD = runs.read()
@@ -257,14 +257,14 @@ def test_the_model_follows_the_machine_code(chip: str) -> None:
         checked += 1
         units = {opcode[0] for opcode, _ in run.tensor}
         if not DTYPES[ins.a_type].is_float:
-            assert rule == "exact" and units <= {"I", "B"}, ins.mnemonic
+            assert isinstance(rule, Exact) and units <= {"I", "B"}, ins.mnemonic
             continue
         if not units:
-            assert isinstance(rule, Scalar), ins.mnemonic
+            assert isinstance(rule, FmaGroups), ins.mnemonic
         elif ins.a_type == "f64":
-            assert isinstance(rule, Chain) and units == {"D"}, ins.mnemonic
+            assert isinstance(rule, FmaChain) and units == {"D"}, ins.mnemonic
         elif ins.a.dtype.bits <= 8 and units == {"H"}:
-            assert isinstance(rule, ByWay) and rule.via == "f16", ins.mnemonic
+            assert isinstance(rule, EmulatedThroughF16), ins.mnemonic
             assert [(count, _depth(opcode)) for opcode, count in run.tensor] == [(2, ins.k // 2)], (
                 ins.mnemonic
             )
@@ -285,7 +285,7 @@ def test_on_hopper_emulated_floats_have_a_rule_that_says_so() -> None:
     for ins in mma_instructions(target="sm_90a"):
         run, rule = RECORD[ins.mnemonic, "sm_90a"], model_for(ins, "sm_90").rule
         if not DTYPES[ins.a_type].is_float:
-            assert rule == "exact", ins.mnemonic
+            assert isinstance(rule, Exact), ins.mnemonic
             continue
         converted = (
             ins.c_type != ins.d_type
@@ -293,10 +293,12 @@ def test_on_hopper_emulated_floats_have_a_rule_that_says_so() -> None:
             and run.tensor
         )
         emulated = run.how == "emulated" and not converted
-        assert isinstance(rule, ByWay | Scalar if emulated else Fused | Chain), ins.mnemonic
+        assert isinstance(rule, EmulatedThroughF16 | FmaGroups if emulated else Fused | FmaChain), (
+            ins.mnemonic
+        )
         seen[f"{run.how}{' but for C or D' if converted else ''}: {type(rule).__name__}"] += 1
     assert set(seen) == {
-        "native: Fused", "native: Chain", "split: Fused", "emulated but for C or D: Fused", "emulated: ByWay", "emulated: Scalar"
+        "native: Fused", "native: FmaChain", "split: Fused", "emulated but for C or D: Fused", "emulated: EmulatedThroughF16", "emulated: FmaGroups"
     }  # fmt: skip
 
 

@@ -17,6 +17,7 @@ from ptxlab.isa.targets import CHIPS
 from ptxlab.numerics.emulate import emulate, model_of
 from ptxlab.numerics.trace import trace
 from ptxlab.verify import inputs
+from ptxlab.views.trace import step_name
 
 #: One form for every rule, type and shape; layouts in memory and N make no difference.
 FORMS = list(
@@ -144,7 +145,7 @@ def test_m8n8k4_shows_every_fused_multiply_add() -> None:
         )  # of such numbers float64 holds the exact sum, or rounds it far below float32
         said.append(float(total))
     assert [float(step.value) for step in found.steps[:4]] == said
-    assert [step.name for step in found.steps] == [
+    assert [step_name(step, found) for step in found.steps] == [
         "product in f32, k 0",
         *(f"fused multiply-add in f32, k {k}" for k in (1, 2, 3)),
         "addition of C",

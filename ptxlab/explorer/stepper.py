@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from numpy.typing import NDArray
 
 from ..isa.mma import MmaForm
-from ..numerics.trace import Step, Term, Trace
-from ..numerics.trace.record import Number, said
+from ..numerics.steps import Number, Step, Term, Trace
+from ..views.trace import decimal, rounding_words, step_name, term_name
 
 __all__ = ["walk"]
 
-_PRODUCT = re.compile(r"A\[(\d+)\]\[(\d+)\] B\[\d+\]\[(\d+)\]")
-_BLOCK = re.compile(r"(?:sum of )?k (\d+)\.\.(\d+)")
-_CARRIED = re.compile(r"zero|sum so far|sum as \w+")  # what a step takes over from the one before it
+#: What a step takes over from the one before it.
+_TAKEN_OVER = ("zero", "sum")
 
 
 def walk(
@@ -36,36 +34,29 @@ def walk(
     stops: list[list[Any]] = []
     for step in found.steps:
         for term, total in zip(step.terms, step.partial_sums, strict=True):
-            if not _CARRIED.fullmatch(term.name):
+            if term.role not in _TAKEN_OVER:
                 stops.append(
                     [
                         *_span(term),
-                        step.name,
-                        f"{_summand(ins, found, term, scales)}, sum so far {said(total)}",
+                        step_name(step, found),
+                        f"{_summand(ins, found, term, scales)}, sum so far {decimal(total)}",
                     ]
                 )
         if step is found.steps[-1] or step.change != 0:
-            stops.append([None, None, step.name, _end(found, step)])
+            stops.append([None, None, step_name(step, found), _end(found, step)])
     where = f"[{found.row}][{found.col}]"
-    names = [term.name for step in found.steps for term in step.terms]
-    products = sum(_PRODUCT.fullmatch(name) is not None for name in names)
-    parts = (
-        f"{products} products"
-        if products
-        else f"{sum(_BLOCK.fullmatch(name) is not None for name in names)} blocks of products"
-    )
+    roles = [term.role for step in found.steps for term in step.terms]
+    products = roles.count("product")
+    parts = f"{products} products" if products else f"{roles.count('block')} blocks of products"
     return {
         "other": ins.column_of_b(found.row, found.col),
-        "about": f"D{where} = {said(found.value)} from C and {parts}: play, or drag",
+        "about": f"D{where} = {decimal(found.value)} from C and {parts}: play, or drag",
         "stops": stops,
     }
 
 
 def _span(term: Term) -> tuple[int | None, int | None]:
-    product, block = _PRODUCT.fullmatch(term.name), _BLOCK.fullmatch(term.name)
-    if product:
-        return int(product[2]), int(product[2])
-    return (int(block[1]), int(block[2])) if block else (None, None)
+    return (term.k[0], term.k[-1]) if term.k else (None, None)
 
 
 def _scaled_by(
@@ -86,28 +77,31 @@ def _scaled_by(
 
 def _summand(ins: MmaForm, found: Trace, term: Term, scales: tuple[NDArray[Any], NDArray[Any]] | None) -> str:
     kept = (
-        "" if term.kept == term.value or term.value != term.value else f", of which {said(term.kept)} is kept"
+        ""
+        if term.kept == term.value or term.value != term.value
+        else f", of which {decimal(term.kept)} is kept"
     )
-    product = _PRODUCT.fullmatch(term.name)
-    if not product or term.factors is None:
-        name = f"C[{found.row}][{found.col}]" if term.name == "C" else term.name
+    if term.role != "product" or term.factors is None:
+        name = f"C[{found.row}][{found.col}]" if term.role == "C" else term_name(term)
         first, _ = _span(term)
         if ins.scale_vec and first is not None:
             names, numbers = _scaled_by(ins, found, first, scales)
             name = f"products of {name}, times {names}" + (f" ({numbers})" if numbers != names else "")
-        return f"{name} = {said(term.value)}{kept}"
-    row, k, column = product.groups()
+        return f"{name} = {decimal(term.value)}{kept}"
+    row, k, column = term.row, term.k[0], term.column
     sign = {"xor": "xor", "and": "and"}.get(ins.bit_op or "", "·")
-    names, numbers = (f" · {each}" if each else "" for each in _scaled_by(ins, found, int(k), scales))
+    names, numbers = (f" · {each}" if each else "" for each in _scaled_by(ins, found, k, scales))
     factors = f"{_factor(term.factors[0])} {sign} {_factor(term.factors[1])}{numbers}"
-    return f"k = {k}: A[{row}][{k}] {sign} B[{k}][{column}]{names} = {factors} = {said(term.value)}{kept}"
+    return f"k = {k}: A[{row}][{k}] {sign} B[{k}][{column}]{names} = {factors} = {decimal(term.value)}{kept}"
 
 
 def _factor(value: Number) -> str:
-    return said(value, 6)
+    return decimal(value, 6)
 
 
 def _end(found: Trace, step: Step) -> str:
-    how = "exact" if step.change == 0 else step.rounding
-    name = f"D[{found.row}][{found.col}]" if step is found.steps[-1] else f"result of “{step.name}”"
-    return f"{name} = {said(step.value)}, {how}: {step.code_text}"
+    how = "exact" if step.change == 0 else rounding_words(step)
+    name = (
+        f"D[{found.row}][{found.col}]" if step is found.steps[-1] else f"result of “{step_name(step, found)}”"
+    )
+    return f"{name} = {decimal(step.value)}, {how}: {step.code_text}"

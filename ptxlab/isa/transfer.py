@@ -89,20 +89,14 @@ class TransferForm(Form):
     The matrices of ldmatrix and stmatrix are stacked as they lie in memory: row r of the operand is the row whose address
     lane r supplies, whatever `.trans` then does with it.
 
-    >>> from ptxlab.isa.catalog.transfer import rows
-    >>> move = [row for row in rows() if row.trans][0]
-    >>> move.mnemonic, move.address_lanes[3]
-    ('ldmatrix.sync.aligned.m8n8.x1.trans.b16', AddressLane(lane=3, matrix=0, row=3))
-    >>> move.operand("R").where(3, 5)
+    >>> from ptxlab.isa.parse import parse
+    >>> form = parse("ldmatrix.sync.aligned.m8n8.x1.trans.b16")
+    >>> form.address_lanes[3]   # lane 3 supplies the address of row 3
+    AddressLane(lane=3, matrix=0, row=3)
+    >>> form.operand("R").where(3, 5)   # row 3, column 5 ends up in lane 21
     [Place(lane=21, element=1, register=0, low=16, high=31)]
-    >>> move.lanes, move.sparse, move.selectors, move.wmma, move.supports("sm_75"), move.inputs
-    (32, False, (), False, True, ('memory', 'addresses'))
-    >>> list(move.operands), move.carried.describe()
-    (['R'], 'R 8x8 b16, 1 register in each of 32 lanes')
-    >>> move.spaces, move.alignment, move.section
-    (('shared', 'shared::cta'), 16, '9.7.14.5.15. Warp-level matrix load instruction: ldmatrix')
-    >>> move.ptx, "__global__" in move.kernel
-    ('ldmatrix.sync.aligned.m8n8.x1.trans.b16 {%r0}, [%p];', True)
+    >>> form.inputs, form.spaces, form.alignment
+    (('memory', 'addresses'), ('shared', 'shared::cta'), 16)
     """
 
     family: Family

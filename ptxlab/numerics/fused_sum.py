@@ -94,7 +94,7 @@ def fused_dot(
     for first in range(0, len(out), at_a_time):
         part = slice(first, first + at_a_time)
         parts: list[Any] = [None if x is None else x[part] for x in flat]
-        out[part] = _fused_block(dtypes, rule, *parts)
+        out[part] = _fused_block(dtypes, alignment, *parts)
     return out.reshape(shape)
 
 

@@ -10,9 +10,9 @@ from itertools import groupby
 import numpy as np
 
 from ..isa.dtypes import DType, dtype
-from ..numerics.trace.record import Number, Step, Term, Trace, leading, said
+from ..numerics.steps import Number, Step, Term, Trace, leading
 from .picture import Cell, Grid, Header, Picture, Role
-from .trace import comparison
+from .trace import comparison, decimal, rounding_words, step_name, term_name
 
 __all__ = ["trace"]
 
@@ -38,25 +38,25 @@ def trace(found: Trace, note: str = "") -> Picture:
     final = found.steps[-1]
     grids = []
     for number, step in enumerate(found.steps, 1):
-        title = f"{f'{number}. ' * many}{_title(step)}"
+        title = f"{f'{number}. ' * many}{_title(step, found)}"
         grids.append(
             _integers(step, title)
-            if step.kind == "s32"
+            if step.dtype == "s32"
             else _floats(step, title, found if step is final else None)
         )
-    if final.kind != "s32":
-        grids.append(_code(final.code, dtype(final.kind), final.code_text))
+    if final.dtype != "s32":
+        grids.append(_code(final.code, dtype(final.dtype), final.code_text))
     said_of = {"exact": "exact", "error": f"error of D[{found.row}][{found.col}]", "float32": "float32"}
     parts = [f"{said_of[name]}: {what.replace('   (a', ' (a')}" for name, what in comparison(found)]
     return Picture(
-        f"D[{found.row}][{found.col}] = {said(found.value)} of {found.instruction}",
+        f"D[{found.row}][{found.col}] = {decimal(found.value)} of {found.instruction}",
         "; ".join([f"{found.chip}, {final.code_text}", *parts, *([note] if note else []), _legend(found)]),
         _in_line(grids),
     )
 
 
 def _legend(found: Trace) -> str:
-    if found.steps[-1].kind == "s32":
+    if found.steps[-1].dtype == "s32":
         return "orange: the sum after each row, in two's complement, green: D"
     marked = ", framed: not as in the exact result" if found.error else ""
     return f"blue: kept, grey: lost behind the cut or rounded off, orange: sum, green: result{marked}"
@@ -75,12 +75,12 @@ def _in_line(grids: list[Grid]) -> tuple[Grid, ...]:
     return tuple(replace(grid, below=True, rows=padded(grid)) for grid in grids)
 
 
-def _title(step: Step) -> str:
-    if step.kind == "s32":
-        return f"sum = {said(step.total)}, {f'{step.rounding}: {said(step.value)}' if step.change else 'fits s32'}"
+def _title(step: Step, found: Trace) -> str:
+    if step.dtype == "s32":
+        return f"sum = {decimal(step.total)}, {f'{rounding_words(step)}: {decimal(step.value)}' if step.change else 'fits s32'}"
     if step.top is None or step.grain is None:
-        return f"{step.name}: sum rounded {step.rounding}"
-    return f"{step.name}: aligned to 2^{step.top}, cut below 2^{step.grain}, sum {'rounded ' * step.rounding.startswith('to')}{step.rounding}"
+        return f"{step_name(step, found)}: sum {rounding_words(step)}"
+    return f"{step_name(step, found)}: aligned to 2^{step.top}, cut below 2^{step.grain}, sum {rounding_words(step)}"
 
 
 # -- lines of bits ----------------------------------------------------------------------------------------------------
@@ -119,24 +119,31 @@ def _lowest(value: Fraction) -> int:
 
 def _term(term: Term, step: Step) -> _Line:
     if not isinstance(term.value, Fraction) or not term.value:
-        return _Line(term.name, term.value, "kept", about=_about(term))
+        return _Line(term_name(term), term.value, "kept", about=_about(term))
     first = leading(term.value) if term.exponent is None else max(term.exponent, leading(term.value))
     last = _lowest(term.value)
     if term.exponent is not None and term.places is not None:
         last = min(last, term.exponent - term.places)
     return _Line(
-        term.name, term.value, "kept", first, last, step.grain, about=_about(term), exponent=term.exponent
+        term_name(term),
+        term.value,
+        "kept",
+        first,
+        last,
+        step.grain,
+        about=_about(term),
+        exponent=term.exponent,
     )
 
 
 def _about(term: Term) -> str:
     """All about a term, for the pointer."""
-    factors = "" if term.factors is None else f" = {said(term.factors[0])} * {said(term.factors[1])}"
-    parts = [f"{term.name}{factors} = {said(term.value)}"]
+    factors = "" if term.factors is None else f" = {decimal(term.factors[0])} * {decimal(term.factors[1])}"
+    parts = [f"{term_name(term)}{factors} = {decimal(term.value)}"]
     if term.significand is not None:
-        parts.append(f"exponent {term.exponent}, significand {said(term.significand)}")
+        parts.append(f"exponent {term.exponent}, significand {decimal(term.significand)}")
     if term.lost:
-        parts.append(f"kept {said(term.kept)}, lost {said(term.lost)}")
+        parts.append(f"kept {decimal(term.kept)}, lost {decimal(term.lost)}")
     return "\n".join(parts)
 
 
@@ -152,7 +159,7 @@ def _zeros(terms: Sequence[Term]) -> list[list[Term]]:
 def _results(step: Step, found: Trace | None) -> list[_Line]:
     """The sum, the result, and after the last step what it is compared with."""
     lines = [_whole("sum", step.total, "sum", step.grain, step.last)]
-    kind, value = dtype(step.kind), step.value
+    kind, value = dtype(step.dtype), step.value
     least = _last_place(value, kind) if isinstance(value, Fraction) and value else step.last
     lines.append(_whole(f"D {step.code_text}" if found else "result", value, "result", least, None))
     if found is None:
@@ -171,7 +178,7 @@ def _whole(
     name: str, value: Number, role: Role, low: int | None, cut: int | None, longer: bool = False
 ) -> _Line:
     """A number with its own bits, down to the power `low` at least; further where it goes on."""
-    about = f"{name} = {said(value)}"
+    about = f"{name} = {decimal(value)}"
     if not isinstance(value, Fraction) or not value:
         return _Line(name, value, role, about=about)
     last = _lowest(value)
@@ -314,7 +321,7 @@ def _labels(lines: Sequence[_Line]) -> tuple[Header, ...]:
     rows = [
         (
             line.name,
-            said(line.value, 7 if line.role == "kept" else 9),
+            decimal(line.value, 7 if line.role == "kept" else 9),
             "" if line.exponent is None else f"2^{line.exponent}",
         )
         for line in lines
@@ -358,24 +365,22 @@ def _integers(step: Step, title: str) -> Grid:
     while len(products) > each * _ROWS:
         each *= 2
     top = max(31, *((~each if each < 0 else each).bit_length() for each in sums))
-    rows, abouts = [(first.name, said(first.value), said(first.value))], [_about(first)]
+    rows, abouts = [(term_name(first), decimal(first.value), decimal(first.value))], [_about(first)]
     for at in range(0, len(products), each):
         group = products[at : at + each]
-        name = (
-            group[0].name if each == 1 else f"{group[0].name} ..{group[-1].name.split('[')[-2].rstrip(']')}"
-        )
+        name = term_name(group[0]) if each == 1 else f"{term_name(group[0])} ..{group[-1].k[0]}"
         rows.append(
             (
                 name,
-                said(sum((Fraction(term.value) for term in group), Fraction(0))),
-                said(step.partial_sums[at + each]),
+                decimal(sum((Fraction(term.value) for term in group), Fraction(0))),
+                decimal(step.partial_sums[at + each]),
             )
         )
         abouts.append(
             _about(group[0]) if each == 1 else f"{rows[-1][0]}: {each} products, {rows[-1][1]} in all"
         )
     shown = [sums[0], *sums[each::each]]
-    clamped = step.rounding.startswith("clamped")
+    clamped = step.rounding == "satfinite"
     columns: Columns = list(range(top, -1, -1))
     cells = [
         Cell(
@@ -390,8 +395,8 @@ def _integers(step: Step, title: str) -> Grid:
         for power in range(top, -1, -1)
     ]
     down = len(rows)
-    rows.append((f"D {step.code_text}", "", said(step.value)))
-    abouts.append(f"D = {said(step.value)}")
+    rows.append((f"D {step.code_text}", "", decimal(step.value)))
+    abouts.append(f"D = {decimal(step.value)}")
     cells += [
         Cell(down, top - power, 1, 1, (str(step.code >> power & 1),), role="result")
         for power in range(31, -1, -1)

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from functools import singledispatch
 
-from ..numerics import ByWay, Chain, Fused, Model, Rule, Scalar, models
+from ..numerics import EmulatedThroughF16, Exact, FmaChain, FmaGroups, Fused, Model, Rule, models
 from .tables import Table
 
 __all__ = ["model_table", "rule_words"]
 
-_EXACT = {
-    "steps": "all products at once, exactly",
-    "rounding": "wrapped to 32 bits, or clamped with .satfinite",
-}
 _NAN = "0x7fffffff in f32, 0x7fff in f16"
 
 
@@ -27,12 +23,20 @@ def rule_words(rule: Rule) -> dict[str, str]:
     >>> rule_words(ampere.rule)["steps"]
     'steps of 8 products, k ascending; the result of one step is C of the next'
     """
-    return dict(_EXACT) if rule == "exact" else _words(rule)
+    return _words(rule)
 
 
 @singledispatch
 def _words(rule: object) -> dict[str, str]:
     raise TypeError(f"{type(rule).__name__} has no words; register them in ptxlab.views.models")
+
+
+@_words.register
+def _(rule: Exact) -> dict[str, str]:
+    return {
+        "steps": "all products at once, exactly",
+        "rounding": "wrapped to 32 bits, or clamped with .satfinite",
+    }
 
 
 @_words.register
@@ -55,17 +59,17 @@ def _(rule: Fused) -> dict[str, str]:
 
 
 @_words.register
-def _(rule: ByWay) -> dict[str, str]:
+def _(rule: EmulatedThroughF16) -> dict[str, str]:
     halves = "k with k mod 4 = 0 or 1, then the others"
     return {
-        "conversion": f"A and B are converted to {rule.via}",
+        "conversion": "A and B are converted to f16",
         **_words(rule.step),
         "steps": f"two, starting from zero: {halves}; then C is added, rounded to nearest even",
     }
 
 
 @_words.register
-def _(rule: Scalar) -> dict[str, str]:
+def _(rule: FmaGroups) -> dict[str, str]:
     chains = " and another over ".join(f"k {', '.join(map(str, group))}" for group in rule.groups)
     added = "it is added to C" if len(rule.groups) == 1 else "each is added to C in turn"
     return {
@@ -78,7 +82,7 @@ def _(rule: Scalar) -> dict[str, str]:
 
 
 @_words.register
-def _(rule: Chain) -> dict[str, str]:
+def _(rule: FmaChain) -> dict[str, str]:
     order = ", ".join(rule.nans)
     return {
         "steps": "one fused multiply-add after another, starting from C, k ascending",

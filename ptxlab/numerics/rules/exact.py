@@ -52,7 +52,9 @@ class Exact(Rule):
         total = add_up([term.value for term in terms])
         products = np.array([int(total - element.c)], dtype=np.float64)
         code = int(add_to_s32(products, np.array([element.c_code], dtype=np.uint32), ins.satfinite)[0])
-        return [Step("integer sum", terms, None, 0, total, "satfinite" if ins.satfinite else "wrap", code, "s32")]
+        return [
+            Step("integer sum", terms, None, 0, total, "satfinite" if ins.satfinite else "wrap", code, "s32")
+        ]
 
 
 def add_to_s32(products: Array, c: Array, satfinite: bool) -> Array:
