@@ -1,3 +1,1 @@
 """Helpers that know nothing of PTX: files and user folders, progress bars, threads."""
-
-__all__: list[str] = []

@@ -1,6 +1,5 @@
 """Shared memory: tiles of matrices, swizzles, matrix descriptors."""
 
-from __future__ import annotations
+from .tile import SWIZZLES, Digits, Tile
 
-from .tile import *  # noqa: F403
-from .tile import __all__ as __all__
+__all__ = ["SWIZZLES", "Digits", "Tile"]
