@@ -221,9 +221,9 @@ class Transfer(TransferForm):
         self, *arguments: ArrayLike, stride: int | None = None, offset: int = 0, code: str | None = None
     ) -> NDArray[Any]:
         """The same as `emulate`, on the GPU. `code` is a source that has this kernel among others, to compile many at once."""
-        from .gpu.transfer import run
+        from .gpu import run_transfer
 
-        return run(self, arguments, stride, offset, code)
+        return run_transfer(self, arguments, stride, offset, code)
 
     @property
     def kernel(self) -> str:

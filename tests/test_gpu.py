@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import secrets
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from ptxlab import Instruction, gpu, instruction
-from ptxlab.instruction import mma_instructions
+from ptxlab import Instruction, gpu
+from ptxlab.gpu import launcher
+from ptxlab.instruction import mma_instruction, mma_instructions
 from ptxlab.isa.modifiers import Modifiers
+from ptxlab.numerics.emulate import emulate
 from ptxlab.verify import inputs
 from tools import golden
 from tools.record_golden import compile_all
@@ -33,18 +36,19 @@ def test_gpu_equals_emulator(name: str) -> None:
     """wgmma's N share their inputs, so the widest is emulated once and the others are held to its first columns."""
     group = GROUPS[name]
     widest = group[-1]
-    for category, selector, given in golden.cases(group, SEED, TIMES):
-        codes = widest.d.unpack_codes(widest.emulate(given.a, given.b, given.c, given.e, selector=selector))
+    for category, selector, operands in golden.cases(group, SEED, TIMES):
+        registers = (operands.a, operands.b, operands.c, operands.e)
+        codes = widest.d.unpack_codes(widest.emulate(*registers, selector=selector))
         for ins in group:
             wanted = ins.d.pack_codes(codes[..., : ins.n])
-            parts = golden.narrowed(given, widest, ins)
+            parts = golden.narrowed(operands, widest, ins)
             for _, form, chosen in golden.variants(ins):
                 if chosen == selector:
                     part = parts[form.a_space]
-                    differing = np.sum(form.run(part.a, part.b, part.c, part.e, selector=selector) != wanted)
-                    assert differing == 0, (
-                        f"{form!r} {category} selector {selector}: {differing} of {wanted.size} registers; PTXLAB_SEED={SEED}"
-                    )
+                    d = form.run(part.a, part.b, part.c, part.e, selector=selector)
+                    differing = np.sum(d != wanted)
+                    where = f"{form!r} {category} selector {selector}; PTXLAB_SEED={SEED}"
+                    assert differing == 0, f"{differing} of {wanted.size} registers of {where}"
 
 
 MODIFIED = [
@@ -67,14 +71,12 @@ MODIFIED = [
 @pytest.mark.parametrize("space", ["register", "shared"])
 @pytest.mark.parametrize(("form", "modifiers"), MODIFIED)
 def test_wgmma_modifiers(form: str, modifiers: dict[str, int], space: str) -> None:
-    ins = instruction(f"wgmma.mma_async.{form}").a_from(space)
+    ins = mma_instruction(f"wgmma.mma_async.{form}").a_from(space)
     for category in inputs.categories(ins):
-        given = inputs.make(ins, category, 100, SEED, modifiers.get("selector", 0))
-        registers = (given.a, given.b, given.c, given.e)
-        assert np.array_equal(ins.run(*registers, **modifiers), ins.emulate(*registers, **modifiers)), (
-            category,
-            SEED,
-        )
+        operands = inputs.make(ins, category, 100, SEED, modifiers.get("selector", 0))
+        registers = (operands.a, operands.b, operands.c, operands.e)
+        same = np.array_equal(ins.run(*registers, **modifiers), ins.emulate(*registers, **modifiers))
+        assert same, (category, SEED)
 
 
 TILES = [
@@ -101,18 +103,17 @@ TILES = [
 @pytest.mark.parametrize(("form", "space", "swizzle", "trans_a", "trans_b"), TILES)
 def test_wgmma_tiles(form: str, space: str, swizzle: int, trans_a: int, trans_b: int) -> None:
     """However the tiles lie in shared memory, D is the same."""
-    ins = instruction(f"wgmma.mma_async.{form}").a_from(space)
-    given = inputs.make(ins, "bits", 50, SEED)
-    modifiers = Modifiers(imm_trans_a=trans_a, imm_trans_b=trans_b)
-    d = gpu.run(ins, given.a, given.b, given.c, given.e, swizzle=swizzle, modifiers=modifiers)
-    assert np.array_equal(d, ins.emulate(given.a, given.b, given.c, given.e))
+    ins = mma_instruction(f"wgmma.mma_async.{form}").a_from(space)
+    operands = inputs.make(ins, "bits", 50, SEED)
+    modifiers = Modifiers(imm_trans_a=trans_a, imm_trans_b=trans_b, swizzle=swizzle)
+    assert np.array_equal(gpu.run(replace(operands, modifiers=modifiers)), emulate(operands))
 
 
 def probe_metadata(ins: Instruction, selector: int) -> dict[tuple[int, int], tuple[int, int]]:
-    """(lane, nibble) -> (row, chunk), by experiment: every lane's every nibble in turn points elsewhere, and D shows where.
+    """(lane, nibble) -> (row, chunk), by experiment: each nibble in turn points elsewhere, and D shows where.
 
-    All of A is 1. All nibbles say "the first half of the chunk", where B is 0; one says "the second half", where B holds the
-    number of the chunk in binary, a bit a column.
+    All of A is 1. All nibbles select the first half of the chunk, where B is 0; one selects the second half, where B
+    holds the number of the chunk in binary, a bit a column.
     """
     structure, e = ins.structure, ins.e
     assert structure is not None and e is not None
@@ -134,13 +135,13 @@ def probe_metadata(ins: Instruction, selector: int) -> dict[tuple[int, int], tup
             selector=selector,
         )
     )
-    found = {}
+    places = {}
     for probe, flip in enumerate(flips):
         rows = np.flatnonzero(D[probe, :, 0])
         if len(rows):
             assert len(rows) == 1, f"{flip} changes rows {rows}"
-            found[flip] = int(rows[0]), sum(int(D[probe, rows[0], 1 + i] != 0) << i for i in range(7))
-    return found
+            places[flip] = int(rows[0]), sum(int(D[probe, rows[0], 1 + i] != 0) << i for i in range(7))
+    return places
 
 
 SPARSE = {
@@ -153,7 +154,7 @@ PROBED = list(SPARSE.values())
 
 @pytest.mark.parametrize("name", PROBED)
 def test_metadata_layout_is_found_by_probing(name: str) -> None:
-    ins = instruction(name)
+    ins = mma_instruction(name)
     assert ins.e is not None and ins.e.layout is not None
     for selector in ins.selectors:
         at = ins.e.layout.scatter(selector)
@@ -184,7 +185,7 @@ def product_of(ins: Instruction, a: np.ndarray, b: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("ins", FRAGMENTS.values(), ids=str)
 @pytest.mark.parametrize("operand", ["A", "B"])
 def test_fragments_are_found_by_probing(ins: Instruction, operand: str) -> None:
-    """One element of one lane is 1, the other multiplicand holds a bit of k: D shows the row (or column) and the k of that element."""
+    """One element of one lane is 1, the other operand holds a bit of k: D shows row (or column) and k of the element."""
     probed, other = (ins.a, ins.b) if operand == "A" else (ins.b, ins.a)
     if probed.layout is None:
         pytest.skip("B of wgmma has no fragment")
@@ -212,27 +213,25 @@ def test_fragments_are_found_by_probing(ins: Instruction, operand: str) -> None:
 
 def test_cache_survives_damage(tmp_path: os.PathLike[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PTXLAB_CACHE", str(tmp_path))
-    ins = instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
-    given = inputs.make(ins, "bits", 3, SEED)
-    wanted = ins.emulate(given.a, given.b, given.c)
+    ins = mma_instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
+    operands = inputs.make(ins, "bits", 3, SEED)
     for _ in range(2):
-        gpu._function.cache_clear()
-        assert np.array_equal(ins.run(given.a, given.b, given.c), wanted)
+        launcher.load_kernel.cache_clear()
+        assert np.array_equal(gpu.run(operands), emulate(operands))
         for file in gpu.cache_folder().iterdir():
             file.write_bytes(file.read_bytes()[:-100] + bytes(100))
 
 
 def test_batch_axes_and_broadcasting() -> None:
-    ins = instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
-    given = inputs.make(ins, "bits", 6, SEED)
-    a, b = given.a.reshape(2, 3, 32, 4), given.b[:3]
-    assert np.array_equal(ins.run(a, b, given.c[0]), ins.emulate(a, b, given.c[0]))
+    ins = mma_instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
+    operands = inputs.make(ins, "bits", 6, SEED)
+    a, b, c = operands.a.reshape(2, 3, 32, 4), operands.b[:3], operands.c[0]
+    assert np.array_equal(ins.run(a, b, c), ins.emulate(a, b, c))
 
 
 def test_instruction_that_the_device_lacks() -> None:
     ins = mma_instructions("mma", "sm_120a")[-1]
     if gpu.available(ins):
         pytest.skip("this device has it")
-    given = inputs.make(ins, "bits", 1)
     with pytest.raises(ValueError, match="the emulator does it anyway"):
-        ins.run(given.a, given.b, given.c, scale_a=given.scale_a, scale_b=given.scale_b)
+        gpu.run(inputs.make(ins, "bits", 1))

@@ -1,18 +1,22 @@
-"""What `gpu.status()` says on machines that this one is not: played by a driver that answers as told."""
+"""What `gpu.status()` says on other machines: modules that stand in for CUDA for Python answer as told."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from enum import IntEnum
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
-from ptxlab import PtxlabError, gpu, instruction
+from ptxlab import PtxlabError, gpu
+from ptxlab.gpu import compiler, device
+from ptxlab.instruction import mma_instruction
+from ptxlab.numerics.emulate import emulate
 from ptxlab.verify import inputs
 
-WGMMA = instruction("wgmma.mma_async.sp.sync.aligned.m64n8k64.f32.e4m3.e4m3")
+WGMMA = mma_instruction("wgmma.mma_async.sp.sync.aligned.m64n8k64.f32.e4m3.e4m3")
 
 
 class Code(IntEnum):
@@ -20,95 +24,114 @@ class Code(IntEnum):
     CUDA_ERROR_NO_DEVICE = 100
 
 
-def driver(
-    *,
-    init: int = 0,
-    count: int = 1,
-    version: int = 13000,
-    capability: tuple[int, int] = (9, 0),
-    name: bytes = b"NVIDIA H200",
-) -> Any:
-    attributes = SimpleNamespace(
-        CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR=0, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR=1
-    )
-    return SimpleNamespace(
-        CUdevice_attribute=attributes,
-        cuInit=lambda _: (Code(init),),
-        cuDeviceGetCount=lambda: (0, count),
-        cuDriverGetVersion=lambda: (0, version),
-        cuDeviceGet=lambda _: (0, "device"),
-        cuDeviceGetAttribute=lambda which, _: (0, capability[which]),
-        cuDeviceGetName=lambda *_: (0, name + b"\0"),
-        cuDevicePrimaryCtxRetain=lambda _: (0, "context"),
-    )
+class Machine(NamedTuple):
+    """What the modules of CUDA for Python answer on it."""
+
+    init: int = 0
+    count: int = 1
+    version: int = 13000
+    capability: tuple[int, int] = (9, 0)
+    name: str = "NVIDIA H200"
+    library: bool = True
+
+    def modules(self) -> dict[str, Any]:
+        capability = SimpleNamespace(major=self.capability[0], minor=self.capability[1])
+        devices = [SimpleNamespace(name=self.name, compute_capability=capability)] * self.count
+        return {
+            "cuda.bindings.driver": SimpleNamespace(
+                cuInit=self.start, cuDriverGetVersion=lambda: (Code(0), self.version)
+            ),
+            "cuda.bindings.nvrtc": SimpleNamespace(nvrtcVersion=lambda: (Code(0), 13, 0)),
+            "cuda.core": SimpleNamespace(Device=SimpleNamespace(get_all_devices=lambda: tuple(devices))),
+        }
+
+    def start(self, _: int) -> tuple[Code]:
+        if not self.library:
+            raise RuntimeError("libcuda.so.1: cannot open shared object file")
+        return (Code(self.init),)
 
 
 @pytest.fixture
-def machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """Call it with a driver to be on a machine that has it."""
-    nvrtc = SimpleNamespace(nvrtcVersion=lambda: (0, 13, 0))
+def become(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Machine | None], None]]:
+    """Call it with a machine to be there; None lacks CUDA for Python."""
+    cached = (device._first_gpu, compiler.compiler_version)
 
-    def become(played: Any) -> None:
-        def bindings(name: str) -> Any:
-            if played is None:
-                raise PtxlabError("CUDA for Python is not installed")
-            return nvrtc if name == "nvrtc" else played
+    def be(machine: Machine | None) -> None:
+        names = ("cuda.bindings.driver", "cuda.bindings.nvrtc", "cuda.core")
+        modules = machine.modules() if machine else dict.fromkeys(names)
+        for name, module in modules.items():
+            monkeypatch.setitem(sys.modules, name, module)
+        for function in cached:
+            function.cache_clear()
 
-        monkeypatch.setattr(gpu, "_bindings", bindings)
-        for cached in (gpu._device, gpu._compiler_version):
-            cached.cache_clear()
-
-    yield become
-    for cached in (gpu._device, gpu._compiler_version):
-        cached.cache_clear()
+    yield be
+    for function in cached:
+        function.cache_clear()
 
 
-def broken(_: int) -> Any:
-    raise RuntimeError("libcuda.so.1: cannot open shared object file")
-
-
-SAID = [
-    (driver(), None, "NVIDIA H200 (sm_90a) is ready"),
-    (driver(capability=(8, 6), name=b"RTX A4000"), None, "RTX A4000 (sm_86) is ready"),
-    (driver(init=100), None, "the NVIDIA driver does not start (CUDA_ERROR_NO_DEVICE); the emulator"),
-    (driver(count=0), None, "the NVIDIA driver sees no GPU; the emulator"),
-    (driver(version=12040), None, "the driver knows CUDA 12.4, NVRTC is 13.0: pip install"),
-    (SimpleNamespace(cuInit=broken), None, "no NVIDIA driver found on this machine; the emulator"),
+SENTENCES = [
+    (Machine(), None, "NVIDIA H200 (sm_90a) is ready"),
+    (Machine(capability=(8, 6), name="RTX A4000"), None, "RTX A4000 (sm_86) is ready"),
+    (Machine(init=100), None, "the NVIDIA driver does not start (CUDA_ERROR_NO_DEVICE); the emulator"),
+    (Machine(count=0), None, "the NVIDIA driver sees no GPU; the emulator"),
+    (Machine(version=12040), None, "the driver knows CUDA 12.4, NVRTC is 13.0: pip install"),
+    (Machine(library=False), None, "no NVIDIA driver found on this machine; the emulator"),
     (
-        driver(capability=(7, 5), name=b"Tesla T4"),
+        Machine(capability=(7, 5), name="Tesla T4"),
         WGMMA,
         f"Tesla T4 is sm_75, which lacks {WGMMA.mnemonic}: sm_90a has it; the emulator does it anyway",
     ),
 ]
 
 
-@pytest.mark.parametrize(("played", "ins", "sentence"), SAID, ids=[sentence[:40] for *_, sentence in SAID])
-def test_status_is_one_sentence(machine: Any, played: Any, ins: Any, sentence: str) -> None:
-    machine(played)
-    said = gpu.status(ins)
-    assert said.startswith(sentence)
-    assert "\n" not in said
-    assert gpu.available(ins) == said.endswith("is ready")
+@pytest.mark.parametrize(
+    ("machine", "ins", "sentence"), SENTENCES, ids=[sentence[:40] for *_, sentence in SENTENCES]
+)
+def test_status_is_one_sentence(become: Any, machine: Machine, ins: Any, sentence: str) -> None:
+    become(machine)
+    status = gpu.status(ins)
+    assert status.startswith(sentence)
+    assert "\n" not in status
+    assert gpu.available(ins) == status.endswith("is ready")
+
+
+def test_name_and_target_are_data(become: Any) -> None:
+    become(Machine(capability=(12, 0), name="NVIDIA GeForce RTX 5090"))
+    assert (gpu.device_name(), gpu.device_target()) == ("NVIDIA GeForce RTX 5090", "sm_120a")
+    become(Machine(count=0))
+    with pytest.raises(PtxlabError, match="sees no GPU"):
+        gpu.device_name()
 
 
 @pytest.mark.parametrize(
     ("capability", "chip"),
     [((9, 0), "sm_90"), ((8, 0), "sm_80"), ((8, 6), "sm_86"), ((8, 7), "sm_80"), ((12, 1), "sm_120")],
 )
-def test_what_a_gpu_is_compared_with(machine: Any, capability: tuple[int, int], chip: str) -> None:
+def test_what_a_gpu_is_compared_with(become: Any, capability: tuple[int, int], chip: str) -> None:
     """An A100's results are those of its own model, not of the one that `emulate` takes by default."""
-    machine(driver(capability=capability))
-    ins = instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+    become(Machine(capability=capability))
+    ins = mma_instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
     assert gpu.model(ins) == chip
     assert gpu.model(WGMMA) == ("sm_90" if capability == (9, 0) else None)
-    given = inputs.make(ins, "moderate", 50)
-    own = ins.emulate(given.a, given.b, given.c, model=gpu.model(ins))
-    assert (own == ins.emulate(given.a, given.b, given.c)).all() == (chip in ("sm_90", "sm_120"))
+    operands = inputs.make(ins, "moderate", 50)
+    own = emulate(operands, model=gpu.model(ins))
+    assert (own == emulate(operands)).all() == (chip in ("sm_90", "sm_120"))
 
 
-def test_without_the_bindings(machine: Any) -> None:
-    machine(None)
-    assert gpu.status() == "CUDA for Python is not installed"
+def test_without_cuda_for_python(become: Any) -> None:
+    become(None)
+    assert gpu.status().startswith("CUDA for Python is not installed: pip install")
     assert not gpu.available()
     with pytest.raises(PtxlabError, match="not installed"):
         gpu.device_target()
+    with pytest.raises(PtxlabError, match="not installed"):
+        gpu.compile("__global__ void nothing() {}", "sm_80")
+
+
+def test_without_nvrtc(become: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing() -> None:
+        raise RuntimeError("libnvrtc.so.13: cannot open shared object file")
+
+    become(Machine())
+    monkeypatch.setitem(sys.modules, "cuda.bindings.nvrtc", SimpleNamespace(nvrtcVersion=missing))
+    assert gpu.status().startswith("NVRTC, CUDA's run-time compiler, is not installed: pip install")

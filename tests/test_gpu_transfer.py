@@ -1,4 +1,4 @@
-"""On a GPU: ldmatrix, stmatrix, movmatrix, wmma.load and wmma.store against the emulator, with random memory, addresses and strides."""
+"""On a GPU: ldmatrix, stmatrix, movmatrix, wmma.load and wmma.store against the emulator, with random memory."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from functools import lru_cache
 import numpy as np
 import pytest
 
-from ptxlab import PtxlabError, catalog, gpu
-from ptxlab.gpu.codegen.transfer import IMAGE_BYTES, source
+from ptxlab import PtxlabError, Transfer, gpu
+from ptxlab.gpu.codegen.transfer import SHARED_BYTES, source
+from ptxlab.instruction import mma_instructions
 from ptxlab.isa.catalog.transfer import rows, wmma_rows
-from ptxlab.isa.transfer import TransferForm
 
 pytestmark = pytest.mark.gpu
 
@@ -20,27 +20,27 @@ SEED = int(os.environ.get("PTXLAB_SEED", secrets.randbits(31)))
 TARGET = gpu.device_target() if gpu.available() else "sm_90a"
 
 
-ROWS = [move for move in rows() if move.supports(TARGET)]
-WMMA = [move for move in wmma_rows(catalog("wmma")) if move.supports(TARGET)]
+ROWS = [Transfer.of(form) for form in rows() if form.supports(TARGET)]
+WMMA = [Transfer.of(form) for form in wmma_rows(mma_instructions("wmma")) if form.supports(TARGET)]
 
 
-def variants(move: TransferForm) -> list[TransferForm]:
-    return [move.in_space(space) for space in (None, *move.spaces)]
+def variants(form: Transfer) -> list[Transfer]:
+    return [form.in_space(space) for space in (None, *form.spaces)]
 
 
 @lru_cache(maxsize=None)
 def together(space: str | None) -> str:
     """The kernels of one state space in one source: the compiler is started once for all of them."""
     return source(
-        [variant for move in (*ROWS, *WMMA) for variant in variants(move) if variant.space == space]
+        [variant for form in (*ROWS, *WMMA) for variant in variants(form) if variant.space == space]
     )
 
 
-def differing(move: TransferForm, *given: np.ndarray, **options: int) -> int:
+def differing(form: Transfer, *arrays: np.ndarray, **options: int) -> int:
     """How many bytes or registers the GPU and the emulator do not agree on, in any state space."""
-    here, wrong = move.emulate(*given, **options), 0
-    for variant in variants(move):
-        there = variant.run(*given, code=together(variant.space), **options)
+    here, wrong = form.emulate(*arrays, **options), 0
+    for variant in variants(form):
+        there = variant.run(*arrays, code=together(variant.space), **options)
         assert (there.shape, there.dtype) == (here.shape, here.dtype)
         wrong += int(
             np.sum(np.ascontiguousarray(there).view(np.uint8) != np.ascontiguousarray(here).view(np.uint8))
@@ -48,68 +48,68 @@ def differing(move: TransferForm, *given: np.ndarray, **options: int) -> int:
     return wrong
 
 
-@pytest.mark.parametrize("move", [move for move in ROWS if move.family == "ldmatrix"], ids=str)
-def test_ldmatrix(move: TransferForm) -> None:
-    """Rows anywhere, also one row several times; lanes that are not heard have other addresses."""
+@pytest.mark.parametrize("form", [form for form in ROWS if form.family == "ldmatrix"], ids=str)
+def test_ldmatrix(form: Transfer) -> None:
+    """Rows anywhere, also one row several times; lanes whose address is ignored have other addresses."""
     rng = np.random.default_rng(SEED)
     memory = rng.integers(0, 256, (256, 4080), dtype=np.uint8)
     addresses = 16 * rng.integers(0, 255, (256, 32))
-    assert differing(move, memory, addresses) == 0, f"PTXLAB_SEED={SEED}"
-    assert differing(move, memory[:1], addresses.reshape(4, 64, 32)) == 0
-    assert differing(move, memory[0], move.addresses(64, 48)) == 0
+    assert differing(form, memory, addresses) == 0, f"PTXLAB_SEED={SEED}"
+    assert differing(form, memory[:1], addresses.reshape(4, 64, 32)) == 0
+    assert differing(form, memory[0], form.addresses(64, 48)) == 0
 
 
-@pytest.mark.parametrize("move", [move for move in ROWS if move.family == "stmatrix"], ids=str)
-def test_stmatrix(move: TransferForm) -> None:
+@pytest.mark.parametrize("form", [form for form in ROWS if form.family == "stmatrix"], ids=str)
+def test_stmatrix(form: Transfer) -> None:
     rng = np.random.default_rng(SEED)
     memory = rng.integers(0, 256, (256, 1000), dtype=np.uint8)
-    registers = rng.integers(0, 1 << 32, (256, 32, move.operand("R").registers), dtype=np.uint32)
+    registers = rng.integers(0, 1 << 32, (256, 32, form.operand("R").registers), dtype=np.uint32)
     addresses = 16 * rng.permuted(np.broadcast_to(np.arange(62), (256, 62)), axis=1)[:, :32]
-    assert differing(move, registers, addresses, memory) == 0, f"PTXLAB_SEED={SEED}"
-    assert differing(move, registers, addresses[0], memory[1].view(np.float16)[:496]) == 0
+    assert differing(form, registers, addresses, memory) == 0, f"PTXLAB_SEED={SEED}"
+    assert differing(form, registers, addresses[0], memory[1].view(np.float16)[:496]) == 0
 
 
-@pytest.mark.parametrize("move", [move for move in ROWS if move.family == "movmatrix"], ids=str)
-def test_movmatrix(move: TransferForm) -> None:
+@pytest.mark.parametrize("form", [form for form in ROWS if form.family == "movmatrix"], ids=str)
+def test_movmatrix(form: Transfer) -> None:
     registers = np.random.default_rng(SEED).integers(0, 1 << 32, (8, 64, 32, 1), dtype=np.uint32)
-    assert differing(move, registers) == 0, f"PTXLAB_SEED={SEED}"
+    assert differing(form, registers) == 0, f"PTXLAB_SEED={SEED}"
 
 
-@pytest.mark.parametrize("move", WMMA, ids=str)
-def test_wmma(move: TransferForm) -> None:
+@pytest.mark.parametrize("form", WMMA, ids=str)
+def test_wmma(form: Transfer) -> None:
     """Tight and with gaps, from the start of memory and from further on: every fragment as the chip really holds it."""
     rng = np.random.default_rng(SEED)
-    (operand,) = move.operands.values()
-    count, length = move.lines
-    step = 8 * move.alignment // operand.dtype.bits
-    for wide, offset in ((0, 0), (1, move.alignment), (2, 0), (5, 3 * move.alignment)):
+    (operand,) = form.operands.values()
+    count, length = form.lines
+    step = 8 * form.alignment // operand.dtype.bits
+    for wide, offset in ((0, 0), (1, form.alignment), (2, 0), (5, 3 * form.alignment)):
         stride = length + wide * step
         memory = rng.integers(0, 256, (16, offset + count * stride * operand.dtype.bits // 8), dtype=np.uint8)
-        given = [memory]
-        if move.family == "wmma.store":
+        arrays = [memory]
+        if form.family == "wmma.store":
             registers = rng.integers(
                 0, 1 << operand.register_bits, (16, 32, operand.registers), dtype=operand.register_type
             )
-            given = [registers, memory]
-        wrong = differing(move, *given, stride=stride, offset=offset)
+            arrays = [registers, memory]
+        wrong = differing(form, *arrays, stride=stride, offset=offset)
         assert wrong == 0, f"stride {stride}, offset {offset}; PTXLAB_SEED={SEED}"
         if not wide:
-            assert differing(move, *given) == 0, "the default stride"
+            assert differing(form, *arrays) == 0, "the default stride"
 
 
 def test_what_cannot_run_says_so() -> None:
-    lacking = [move for move in rows() if not move.supports(TARGET)]
-    for move in lacking:
+    lacking = [Transfer.of(form) for form in rows() if not form.supports(TARGET)]
+    for form in lacking:
         with pytest.raises(PtxlabError, match="the emulator does it anyway"):
-            move.run(np.zeros(1024, dtype=np.uint8), move.addresses())
-    with pytest.raises(PtxlabError, match=f"{IMAGE_BYTES} bytes of shared memory"):
-        ROWS[0].run(np.zeros(IMAGE_BYTES + 1, dtype=np.uint8), ROWS[0].addresses())
+            form.run(np.zeros(1024, dtype=np.uint8), form.addresses())
+    with pytest.raises(PtxlabError, match=f"{SHARED_BYTES} bytes of shared memory"):
+        ROWS[0].run(np.zeros(SHARED_BYTES + 1, dtype=np.uint8), ROWS[0].addresses())
 
 
 def test_empty_batch() -> None:
-    move = ROWS[0]
-    assert move.run(np.zeros((0, 256), dtype=np.uint8), move.addresses()).shape == (
+    form = ROWS[0]
+    assert form.run(np.zeros((0, 256), dtype=np.uint8), form.addresses()).shape == (
         0,
         32,
-        move.operand("R").registers,
+        form.operand("R").registers,
     )

@@ -1,8 +1,9 @@
-"""Kernels compile for the targets that have their instruction, and for no other; the cache keeps what it was given."""
+"""Kernels compile for the targets that have their instruction, and for no other; the cache keeps them."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from itertools import groupby, product
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 
 from ptxlab import TARGETS, Instruction, PtxlabError, gpu, instruction
 from ptxlab.gpu import codegen as kernel
+from ptxlab.gpu import compiler
 from ptxlab.instruction import mma_instructions
 from ptxlab.isa.modifiers import Modifiers
 from ptxlab.memory import SWIZZLES, Tile
@@ -24,8 +26,10 @@ HOMES = ("sm_80", "sm_75", "sm_90a", "sm_120a", *TARGETS)
 
 
 def modifiers(ins: Instruction) -> list[Modifiers]:
-    """The plain form, and every other value of every modifier that is part of the source."""
-    others = [(name, value) for name, legal in ins.modifiers.items() for value in legal[1:]]
+    """The plain form, and every other value of every modifier that is part of the source; swizzles come on top."""
+    others = [
+        (name, value) for name, legal in ins.modifiers.items() for value in legal[1:] if name != "swizzle"
+    ]
     return [Modifiers(), *(Modifiers(**{name: value}) for name, value in others)]
 
 
@@ -92,13 +96,13 @@ FORMS = [
 ]
 
 
-def tiles(ins: Instruction, chosen: Modifiers, swizzle: int) -> dict[str, Tile] | None:
+def tiles(ins: Instruction, chosen: Modifiers) -> dict[str, Tile] | None:
     """The tiles of a kernel, or None where the swizzle does not fit."""
+    transposed = {"A": chosen.imm_trans_a, "B": chosen.imm_trans_b}
     try:
-        given = {"A": chosen.imm_trans_a, "B": chosen.imm_trans_b}
         return {
-            name: Tile.of(ins.operand(name), swizzle, trans)
-            for name, trans in given.items()
+            name: Tile.of(ins.operand(name), chosen.swizzle, trans)
+            for name, trans in transposed.items()
             if ins.operand(name).space == "shared"
         }
     except PtxlabError:
@@ -109,7 +113,7 @@ def tiles(ins: Instruction, chosen: Modifiers, swizzle: int) -> dict[str, Tile] 
 def test_warpgroup_modifiers_and_swizzles_compile(ins: Instruction) -> None:
     forms = [(ins.a_from(space), swizzle) for space, swizzle in product(SPACES, SWIZZLES)]
     cases = [
-        (form, chosen, swizzle)
+        (form, replace(chosen, swizzle=swizzle))
         for form, swizzle in forms
         for chosen in modifiers(form)[:: 1 if swizzle == 128 else 3]
     ]
@@ -120,20 +124,18 @@ def test_warpgroup_modifiers_and_swizzles_compile(ins: Instruction) -> None:
 def test_tiles_are_filled_where_their_elements_belong(ins: Instruction) -> None:
     """The loops that fill shared memory, evaluated: every element of the row-major matrix goes where `Tile` has it."""
     form = ins.a_from("shared")
-    for swizzle, chosen in product(SWIZZLES, modifiers(form)):
-        for name, tile in (tiles(form, chosen, swizzle) or {}).items():
-            (loop,) = [
-                part
-                for part in kernel.source(form, chosen, swizzle).split("for (int j = ")
-                if f" {name}[i * " in part
-            ]
-            said = {
-                what: re.search(rf"\b{what} = ([^,;]+)[,;]", loop)[1].replace("/", "//")
-                for what in ("row", "k", "at")
+    for swizzle, plain in product(SWIZZLES, modifiers(form)):
+        chosen = replace(plain, swizzle=swizzle)
+        for name, tile in (tiles(form, chosen) or {}).items():
+            loops = kernel.source(form, chosen).split("for (int j = ")
+            (loop,) = [part for part in loops if f" {name}[i * " in part]
+            expressions = {
+                variable: re.search(rf"\b{variable} = ([^,;]+)[,;]", loop)[1].replace("/", "//")
+                for variable in ("row", "k", "at")
             }
             names = {"j": np.arange(int(re.search(r"j < (\d+)", loop)[1])), "bit": 0}
-            for what, expression in said.items():
-                names[what] = eval(expression, {}, names)
+            for variable, expression in expressions.items():
+                names[variable] = eval(expression, {}, names)
             if exchange := re.search(r"at \^= (.+);", loop):
                 names["at"] = names["at"] ^ eval(exchange[1], {}, names)
             row, k = names["row"], names["k"]
@@ -152,12 +154,13 @@ def test_a_swizzle_that_does_not_fit_is_refused() -> None:
     with pytest.raises(
         PtxlabError, match="24 elements along M or N: MN-major with a 32-byte swizzle takes multiples of 16"
     ):
-        kernel.source(f16, Modifiers(imm_trans_b=1), 32)
-    with pytest.raises(PtxlabError, match="swizzle=64: mma.*nothing to swizzle"):
-        kernel.source(WARP[0], None, 64)
+        kernel.source(f16, Modifiers(imm_trans_b=1, swizzle=32))
+    with pytest.raises(PtxlabError, match="swizzle=64: mma.*takes only 0"):
+        kernel.source(WARP[0], Modifiers(swizzle=64))
 
 
-#: PTX ISA, "wgmma.mma_async" and "wgmma.mma_async.sp", Syntax: what follows b-desc, for A in registers and behind a descriptor.
+#: PTX ISA, "wgmma.mma_async" and "wgmma.mma_async.sp", Syntax: what follows b-desc, for A in registers and
+#: behind a descriptor.
 TAILS = [
     ("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16", "scale_d, 1, 1, 0;", "scale_d, 1, 1, 0, 0;"),
     ("wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16", "scale_d, 1, 1, 0;", "scale_d, 1, 1, 0, 0;"),
@@ -238,7 +241,7 @@ def test_source_holds_the_instruction_once(ins: Instruction) -> None:
     assert len(asm) == 1
     operands = asm[0].removeprefix(ins.mnemonic)
     assert operands.count("{") == ins.ptx.removeprefix(ins.mnemonic).count("{")
-    for operand in kernel.inputs(ins):
+    for operand in ins.inputs.values():
         assert f"* {operand.name}," in ins.kernel
 
 
@@ -265,8 +268,8 @@ def test_cache_is_used_and_a_damaged_entry_is_not_trusted(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     compiled = []
-    real = gpu._nvrtc
-    monkeypatch.setattr(gpu, "_nvrtc", lambda *args: compiled.append(args) or real(*args))
+    real = compiler._compile_with_nvrtc
+    monkeypatch.setattr(compiler, "_compile_with_nvrtc", lambda *args: compiled.append(args) or real(*args))
     first = gpu.compile(SOURCE, "sm_80")
     assert gpu.compile(SOURCE, "sm_80") == first
     assert len(compiled) == 1
@@ -302,9 +305,9 @@ def test_status_without_a_gpu() -> None:
     if gpu.available():
         pytest.skip("a GPU is there")
     ins = instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
-    said = gpu.status(ins)
-    assert "\n" not in said
-    assert "emulator" in said
+    sentence = gpu.status(ins)
+    assert "\n" not in sentence
+    assert "emulator" in sentence
     zeros = [np.zeros((32, operand.registers), dtype=np.uint32) for operand in (ins.a, ins.b, ins.c)]
     with pytest.raises(PtxlabError, match="emulator"):
         ins.run(*zeros)

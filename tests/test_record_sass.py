@@ -11,10 +11,9 @@ import pytest
 
 import ptxlab
 from docs import chips
-from ptxlab import PtxlabError
+from ptxlab import PtxlabError, gpu
 from ptxlab.course import machine_code
-from ptxlab.gpu import device
-from ptxlab.gpu.sass import sass, survey
+from ptxlab.gpu.sass import nvdisasm, sass, survey
 from ptxlab.instruction import mma_instructions
 from ptxlab.isa.dtypes import DTYPES
 from ptxlab.isa.targets import CHIPS, chip_of_target
@@ -53,8 +52,8 @@ def test_a_line_stands_for_all_its_forms() -> None:
 def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PTXLAB_CACHE", str(tmp_path))
     try:
-        version = device._compiler_version()
-        device._nvdisasm()
+        version = gpu.compiler_version()
+        nvdisasm()
     except PtxlabError as error:
         pytest.skip(str(error))
     if f"{version[0]}.{version[1]}" != runs.compiler():

@@ -1,4 +1,4 @@
-"""ldmatrix, stmatrix, movmatrix, wmma.load and wmma.store: their maps written down again, and the assembler's word on every form."""
+"""ldmatrix, stmatrix, movmatrix, wmma.load and wmma.store: their maps written again, and the assembler on each form."""
 
 from __future__ import annotations
 
@@ -8,21 +8,23 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ptxlab import TARGETS, PtxlabError, catalog, gpu, instruction
-from ptxlab.gpu.codegen.transfer import name, source
+from ptxlab import TARGETS, PtxlabError, Transfer, gpu, instruction
+from ptxlab.gpu import device, runner
+from ptxlab.gpu.codegen.transfer import kernel_name, source
+from ptxlab.instruction import mma_instructions
 from ptxlab.isa.catalog.transfer import rows, spellings, wmma_rows
-from ptxlab.isa.transfer import FAMILIES, TransferForm
+from ptxlab.isa.transfer import FAMILIES
 from tests import assembler
 
-ROWS = list(rows())
-WMMA = list(wmma_rows(catalog("wmma")))
-SPELT = {text: move for row in (*ROWS, *WMMA) for text, move in spellings(row)}
-LOADS = [move for move in ROWS if move.family == "ldmatrix"]
-STORES = [move for move in ROWS if move.family == "stmatrix"]
-(MOVMATRIX,) = (move for move in ROWS if move.family == "movmatrix")
+ROWS = [Transfer.of(form) for form in rows()]
+WMMA = [Transfer.of(form) for form in wmma_rows(mma_instructions("wmma"))]
+SPELT = {text: Transfer.of(form) for row in (*ROWS, *WMMA) for text, form in spellings(row)}
+LOADS = [form for form in ROWS if form.family == "ldmatrix"]
+STORES = [form for form in ROWS if form.family == "stmatrix"]
+(MOVMATRIX,) = (form for form in ROWS if form.family == "movmatrix")
 
 
-def row(text: str) -> TransferForm:
+def row(text: str) -> Transfer:
     return SPELT[text]
 
 
@@ -33,35 +35,35 @@ def vector(kind: str, count: int) -> str:
     return "{" + ", ".join(f"{kind}{i}" for i in range(count)) + "}"
 
 
-def wmma_registers(move: TransferForm) -> str:
+def wmma_registers(form: Transfer) -> str:
     """Registers of a wmma fragment as section "Matrix Fragments for WMMA" counts them."""
-    m, n, k = (int(size) for size in move.shape.replace("n", "m").replace("k", "m").split("m")[1:])
-    bits = {"f16": 16, "bf16": 16, "s8": 8, "u8": 8, "s4": 4, "u4": 4, "b1": 1, "f64": 64}.get(move.type, 32)
-    elements = {"a": m * k, "b": k * n}.get(str(move.matrix), m * n)
-    if move.type == "f16" and move.matrix in ("a", "b"):
+    m, n, k = (int(size) for size in form.shape.replace("n", "m").replace("k", "m").split("m")[1:])
+    bits = {"f16": 16, "bf16": 16, "s8": 8, "u8": 8, "s4": 4, "u4": 4, "b1": 1, "f64": 64}.get(form.type, 32)
+    elements = {"a": m * k, "b": k * n}.get(str(form.matrix), m * n)
+    if form.type == "f16" and form.matrix in ("a", "b"):
         return vector("a", 8)  # whatever the shape: "a vector expression of eight .f16x2 registers"
-    return vector({"f64": "g", "f32": "f"}.get(move.type, "a"), elements * bits // max(bits, 32) // 32)
+    return vector({"f64": "g", "f32": "f"}.get(form.type, "a"), elements * bits // max(bits, 32) // 32)
 
 
-def line(move: TransferForm) -> str:
+def line(form: Transfer) -> str:
     """The instruction with an operand list counted out from the manual's words, in a scope with registers of its own."""
-    if move.family == "movmatrix":
-        return f"{move.mnemonic} a0, a1;"
+    if form.family == "movmatrix":
+        return f"{form.mnemonic} a0, a1;"
     held = (
-        wmma_registers(move) if move.wmma else vector("a", move.count * (2 if move.shape == "m16n16" else 1))
+        wmma_registers(form) if form.wmma else vector("a", form.count * (2 if form.shape == "m16n16" else 1))
     )
     parts = [held, "[da]"]
-    if "st" in move.family:
+    if "st" in form.family:
         parts.reverse()
-    return "{ .reg .f64 g<2>; " + f"{move.mnemonic} {', '.join(parts)}{', e' if move.wmma else ''}; }}"
+    return "{ .reg .f64 g<2>; " + f"{form.mnemonic} {', '.join(parts)}{', e' if form.wmma else ''}; }}"
 
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_supports_is_what_the_assembler_says(target: str) -> None:
     every = [*ROWS, *WMMA]
-    refused = assembler.refused([line(move) for move in every], target)
+    refused = assembler.refused([line(form) for form in every], target)
     assert {every[i].mnemonic for i in refused} == {
-        move.mnemonic for move in every if not move.supports(target)
+        form.mnemonic for form in every if not form.supports(target)
     }
     assert all(".target" in what or "for architecture" in what for what in refused.values()), (
         "for the target, not for a misspelling"
@@ -71,7 +73,7 @@ def test_supports_is_what_the_assembler_says(target: str) -> None:
 @pytest.mark.parametrize("target", ["sm_75", "sm_90a", "sm_100a", "sm_121a"])
 def test_every_spelling_assembles_to_the_end(target: str) -> None:
     """The assembler's first pass takes more than its second can translate."""
-    lines = [line(move).replace(move.mnemonic, text) for text, move in SPELT.items() if move.supports(target)]
+    lines = [line(form).replace(form.mnemonic, text) for text, form in SPELT.items() if form.supports(target)]
     assert len(lines) > 300
     assert assembler.refused(lines, target) == {}
 
@@ -95,7 +97,7 @@ def test_the_catalogue_is_whole(family: str, target: str) -> None:
     made = forms(family)
     refused = assembler.refused([text for _, text in made], target)
     taken = {text for i, (text, _) in enumerate(made) if i not in refused}
-    assert taken == {text for text, move in SPELT.items() if move.family == family and move.supports(target)}
+    assert taken == {text for text, form in SPELT.items() if form.family == family and form.supports(target)}
 
 
 def test_forms_of_wmma_that_the_manual_lists() -> None:
@@ -115,22 +117,22 @@ def test_forms_of_wmma_that_the_manual_lists() -> None:
     }
     listed = {f"wmma.load.{form}" for form in listed} | {f"wmma.load.c.{form}" for form in accumulators}
     listed |= {f"wmma.store.d.{form}" for form in accumulators}
-    assert {move.mnemonic.replace(".sync.aligned", "") for move in WMMA} == listed
+    assert {form.mnemonic.replace(".sync.aligned", "") for form in WMMA} == listed
     assert len(WMMA) == len(listed)
 
 
 def test_rows_are_distinct_and_say_where_they_come_from() -> None:
-    assert len({move.mnemonic for move in (*ROWS, *WMMA)}) == len(ROWS) + len(WMMA)
-    assert {move.family for move in (*ROWS, *WMMA)} == set(FAMILIES)
-    for move in (*ROWS, *WMMA):
-        assert move.section.endswith(move.family)
-        assert (move.lanes, move.sparse, move.selectors, move.space) == (32, False, (), None)
-        assert str(move) == move.mnemonic
-        assert repr(move) == f"<{move.mnemonic}>"
-        assert move.ptx.startswith(f"{move.mnemonic} ")
-        for variant in (move.in_space(space) for space in move.spaces):
-            assert row(variant.mnemonic) == variant != move
-            assert variant.in_space(None) == move
+    assert len({form.mnemonic for form in (*ROWS, *WMMA)}) == len(ROWS) + len(WMMA)
+    assert {form.family for form in (*ROWS, *WMMA)} == set(FAMILIES)
+    for form in (*ROWS, *WMMA):
+        assert form.section.endswith(form.family)
+        assert (form.lanes, form.sparse, form.selectors, form.space) == (32, False, (), None)
+        assert str(form) == form.mnemonic
+        assert repr(form) == f"<{form.mnemonic}>"
+        assert form.ptx.startswith(f"{form.mnemonic} ")
+        for variant in (form.in_space(space) for space in form.spaces):
+            assert row(variant.mnemonic) == variant != form
+            assert variant.in_space(None) == form
             assert f".{variant.space}." in variant.mnemonic
 
 
@@ -142,29 +144,29 @@ def element(data: bytes, position: int, bits: int) -> int:
     return int.from_bytes(data, "little") >> position * bits & (1 << bits) - 1
 
 
-def reference_load(move: TransferForm, memory: bytes, addresses: list[int]) -> list[list[int]]:
+def reference_load(form: Transfer, memory: bytes, addresses: list[int]) -> list[list[int]]:
     """Registers of every lane, by the manual's words on ldmatrix.
 
     8x8: lane 4g + t holds columns 2t, 2t + 1 of row g, of the column-major matrix with .trans; the next matrix is in the next register.
     16x16 (always .trans): columns 4t .. 4t + 3 of rows g and g + 8, in two registers. 8x16: columns 4t .. 4t + 3 of row g.
     """
-    bits = {"b16": 16, "b8": 8}[move.type] if move.source is None else int(move.source[1])
+    bits = {"b16": 16, "b8": 8}[form.type] if form.source is None else int(form.source[1])
     registers = []
     for lane in range(32):
         group, thread = lane >> 2, lane & 3
         held = []
-        for matrix in range(move.count):
+        for matrix in range(form.count):
             lines = (
                 range(16 * matrix, 16 * matrix + 16)
-                if move.shape == "m16n16"
+                if form.shape == "m16n16"
                 else range(8 * matrix, 8 * matrix + 8)
             )
             data = [memory[addresses[i] : addresses[i] + 16] for i in lines]
-            if move.shape == "m8n8":
+            if form.shape == "m8n8":
                 places = [
-                    [(2 * thread + i, group) if move.trans else (group, 2 * thread + i) for i in range(2)]
+                    [(2 * thread + i, group) if form.trans else (group, 2 * thread + i) for i in range(2)]
                 ]
-            elif move.shape == "m16n16":
+            elif form.shape == "m16n16":
                 places = [[(4 * thread + i, group + 8 * half) for i in range(4)] for half in range(2)]
             else:
                 places = [[(group, 4 * thread + i) for i in range(4)]]
@@ -175,13 +177,13 @@ def reference_load(move: TransferForm, memory: bytes, addresses: list[int]) -> l
     return registers
 
 
-@pytest.mark.parametrize("move", LOADS, ids=str)
-def test_ldmatrix_by_the_manual(move: TransferForm, rng: np.random.Generator) -> None:
+@pytest.mark.parametrize("form", LOADS, ids=str)
+def test_ldmatrix_by_the_manual(form: Transfer, rng: np.random.Generator) -> None:
     memory = rng.integers(0, 256, (3, 2048), dtype=np.uint8)
     addresses = 16 * rng.integers(0, 128, (3, 32))
-    addresses[:, len(move.address_lanes) :] = 7  # nobody looks there
-    wanted = [reference_load(move, m.tobytes(), a.tolist()) for m, a in zip(memory, addresses, strict=True)]
-    assert np.array_equal(move.emulate(memory, addresses), wanted)
+    addresses[:, len(form.address_lanes) :] = 7  # nobody looks there
+    wanted = [reference_load(form, m.tobytes(), a.tolist()) for m, a in zip(memory, addresses, strict=True)]
+    assert np.array_equal(form.emulate(memory, addresses), wanted)
 
 
 def test_six_and_four_bits_in_eight() -> None:
@@ -192,9 +194,9 @@ def test_six_and_four_bits_in_eight() -> None:
         (6, six, [i * 3 + 1 for i in range(16)]),
         (4, four, [15 - i for i in range(16)]),
     ):
-        move = row(f"ldmatrix.sync.aligned.m8n16.x1.b8x16.b{bits}x16_p{128 - 16 * bits}")
+        form = row(f"ldmatrix.sync.aligned.m8n16.x1.b8x16.b{bits}x16_p{128 - 16 * bits}")
         memory = np.frombuffer(whole.to_bytes(16, "little") * 8, dtype=np.uint8)
-        registers = move.emulate(memory, move.addresses())
+        registers = form.emulate(memory, form.addresses())
         assert registers.dtype == np.uint32
         assert np.ascontiguousarray(registers[:4]).view(np.uint8).ravel().tolist() == values
 
@@ -245,16 +247,16 @@ def test_packed_formats_feed_f8f6f4(
     bits = int(source_format[1])
     A = rng.integers(0, 1 << bits, (16, 32))
     halves = np.concatenate([A[:, :16], A[:, 16:]])  # 16 elements are one row of ldmatrix
-    move = row(f"ldmatrix.sync.aligned.m8n16.x4.b8x16.{source_format}")
+    form = row(f"ldmatrix.sync.aligned.m8n16.x4.b8x16.{source_format}")
     assert np.array_equal(
-        move.emulate(tile(halves, 16, bits), move.addresses()) << shift, ins.a.pack_codes(A)
+        form.emulate(tile(halves, 16, bits), form.addresses()) << shift, ins.a.pack_codes(A)
     )
     B = rng.integers(0, 1 << bits, (32, 8))
-    move = row(f"ldmatrix.sync.aligned.m16n16.x2.trans.b8x16.{source_format}")
+    form = row(f"ldmatrix.sync.aligned.m16n16.x2.trans.b8x16.{source_format}")
     wide = np.concatenate(
         [B, rng.integers(0, 1 << bits, (32, 8))], axis=1
     )  # two B side by side: 32 rows of 16
-    registers = move.emulate(tile(wide, 16, bits), move.addresses()) << shift
+    registers = form.emulate(tile(wide, 16, bits), form.addresses()) << shift
     for second, codes in enumerate((wide[:, :8], wide[:, 8:])):
         assert np.array_equal(registers[:, second::2], ins.b.pack_codes(codes))
 
@@ -262,15 +264,15 @@ def test_packed_formats_feed_f8f6f4(
 # -- stmatrix, movmatrix ------------------------------------------------------------------------------------------------------
 
 
-def reference_store(move: TransferForm, registers: np.ndarray, addresses: list[int], memory: bytes) -> bytes:
+def reference_store(form: Transfer, registers: np.ndarray, addresses: list[int], memory: bytes) -> bytes:
     """stmatrix by the manual's words; 16x8 in 8 bits (always .trans): lane 4g + t holds columns 2t, 2t + 1 of rows g, then g + 8."""
     result = bytearray(memory)
     for lane, held in enumerate(registers.tolist()):
         group, thread = lane >> 2, lane & 3
         for matrix, register in enumerate(held):
-            for i in range(2 if move.type == "b16" else 4):
-                if move.type == "b16":
-                    r, c = (2 * thread + i, group) if move.trans else (group, 2 * thread + i)
+            for i in range(2 if form.type == "b16" else 4):
+                if form.type == "b16":
+                    r, c = (2 * thread + i, group) if form.trans else (group, 2 * thread + i)
                     data = (register >> 16 * i & 0xFFFF).to_bytes(2, "little")
                 else:
                     r, c = 2 * thread + i % 2, group + 8 * (i // 2)
@@ -280,27 +282,27 @@ def reference_store(move: TransferForm, registers: np.ndarray, addresses: list[i
     return bytes(result)
 
 
-@pytest.mark.parametrize("move", STORES, ids=str)
-def test_stmatrix_by_the_manual(move: TransferForm, rng: np.random.Generator) -> None:
+@pytest.mark.parametrize("form", STORES, ids=str)
+def test_stmatrix_by_the_manual(form: Transfer, rng: np.random.Generator) -> None:
     memory = rng.integers(0, 256, (3, 2048), dtype=np.uint8)
     addresses = np.stack([16 * rng.permutation(128)[:32] for _ in range(3)])
-    registers = rng.integers(0, 1 << 32, (3, 32, move.count), dtype=np.uint32)
+    registers = rng.integers(0, 1 << 32, (3, 32, form.count), dtype=np.uint32)
     before = memory.copy()
-    stored = move.emulate(registers, addresses, memory)
+    stored = form.emulate(registers, addresses, memory)
     for i in range(3):
         assert stored[i].tobytes() == reference_store(
-            move, registers[i], addresses[i].tolist(), memory[i].tobytes()
+            form, registers[i], addresses[i].tolist(), memory[i].tobytes()
         )
     assert np.array_equal(memory, before)
 
 
-@pytest.mark.parametrize("move", [move for move in STORES if move.type == "b16"], ids=str)
-def test_ldmatrix_reads_what_stmatrix_stored(move: TransferForm, rng: np.random.Generator) -> None:
+@pytest.mark.parametrize("form", [form for form in STORES if form.type == "b16"], ids=str)
+def test_ldmatrix_reads_what_stmatrix_stored(form: Transfer, rng: np.random.Generator) -> None:
     addresses = 16 * rng.permutation(64)[:32]
-    registers = rng.integers(0, 1 << 32, (5, 32, move.count), dtype=np.uint32)
-    memory = move.emulate(registers, addresses, np.zeros(1024, dtype=np.uint8))
+    registers = rng.integers(0, 1 << 32, (5, 32, form.count), dtype=np.uint32)
+    memory = form.emulate(registers, addresses, np.zeros(1024, dtype=np.uint8))
     assert memory.shape == (5, 1024)
-    assert np.array_equal(row(move.mnemonic.replace("st", "ld", 1)).emulate(memory, addresses), registers)
+    assert np.array_equal(row(form.mnemonic.replace("st", "ld", 1)).emulate(memory, addresses), registers)
 
 
 def test_ldmatrix_reads_what_8_bit_stmatrix_stored(rng: np.random.Generator) -> None:
@@ -344,13 +346,13 @@ def test_movmatrix_by_the_manual(rng: np.random.Generator) -> None:
 # -- wmma ---------------------------------------------------------------------------------------------------------------------
 
 
-def lines_of(move: TransferForm, data: bytes, stride: int, offset: int) -> np.ndarray:
+def lines_of(form: Transfer, data: bytes, stride: int, offset: int) -> np.ndarray:
     """The matrix in memory, element by element: [rows, columns] of codes."""
-    operand = next(iter(move.operands.values()))
+    operand = next(iter(form.operands.values()))
     bits, (height, width) = operand.dtype.bits, operand.shape
     whole = int.from_bytes(data[offset:], "little")
     at = [
-        [(r * stride + c if move.layout == "row" else c * stride + r) for c in range(width)]
+        [(r * stride + c if form.layout == "row" else c * stride + r) for c in range(width)]
         for r in range(height)
     ]
     return np.array(
@@ -358,38 +360,38 @@ def lines_of(move: TransferForm, data: bytes, stride: int, offset: int) -> np.nd
     )
 
 
-@pytest.mark.parametrize("move", WMMA, ids=str)
+@pytest.mark.parametrize("form", WMMA, ids=str)
 @pytest.mark.parametrize("wide", [0, 1, 3])
-def test_wmma_moves_the_matrix(move: TransferForm, wide: int, rng: np.random.Generator) -> None:
+def test_wmma_moves_the_matrix(form: Transfer, wide: int, rng: np.random.Generator) -> None:
     """Every element from where stride and layout put it into every place that holds it; a store touches nothing else."""
-    operand = next(iter(move.operands.values()))
-    count, length = move.lines
-    step = 8 * move.alignment // operand.dtype.bits
-    stride, offset = length + wide * step, wide * move.alignment
+    operand = next(iter(form.operands.values()))
+    count, length = form.lines
+    step = 8 * form.alignment // operand.dtype.bits
+    stride, offset = length + wide * step, wide * form.alignment
     memory = rng.integers(0, 256, offset + count * stride * operand.dtype.bits // 8 + 8, dtype=np.uint8)
-    codes = lines_of(move, memory.tobytes(), stride, offset)
-    if move.family == "wmma.load":
-        registers = move.emulate(memory, stride=stride, offset=offset)
+    codes = lines_of(form, memory.tobytes(), stride, offset)
+    if form.family == "wmma.load":
+        registers = form.emulate(memory, stride=stride, offset=offset)
         for copy in range(operand.layout.copies):
             assert np.array_equal(operand.unpack_codes(registers, copy), codes)
         if not wide:
-            assert np.array_equal(move.emulate(memory), registers)
+            assert np.array_equal(form.emulate(memory), registers)
         return
     given = rng.integers(0, 1 << operand.dtype.bits, operand.shape, dtype=np.uint64).astype(
         operand.dtype.code_type
     )
-    stored = move.emulate(operand.pack_codes(given), memory, stride=stride, offset=offset)
-    assert np.array_equal(lines_of(move, stored.tobytes(), stride, offset), given)
-    back = move.emulate(
+    stored = form.emulate(operand.pack_codes(given), memory, stride=stride, offset=offset)
+    assert np.array_equal(lines_of(form, stored.tobytes(), stride, offset), given)
+    back = form.emulate(
         operand.pack_codes(codes.astype(operand.dtype.code_type)), stored, stride=stride, offset=offset
     )
     assert np.array_equal(back, memory), "the gaps kept their bytes"
 
 
-@pytest.mark.parametrize("move", [move for move in WMMA if move.matrix in ("c", "d")], ids=str)
-def test_loads_and_stores_of_accumulators_share_the_fragment(move: TransferForm) -> None:
-    other = row(move.mnemonic.replace("load.c", "?.d").replace("store.d", "load.c").replace("?", "store"))
-    (mine,), (theirs,) = move.operands.values(), other.operands.values()
+@pytest.mark.parametrize("form", [form for form in WMMA if form.matrix in ("c", "d")], ids=str)
+def test_loads_and_stores_of_accumulators_share_the_fragment(form: Transfer) -> None:
+    other = row(form.mnemonic.replace("load.c", "?.d").replace("store.d", "load.c").replace("?", "store"))
+    (mine,), (theirs,) = form.operands.values(), other.operands.values()
     assert mine.layout == theirs.layout
     assert {mine.name, theirs.name} == {"C", "D"}
 
@@ -412,22 +414,22 @@ def test_default_strides() -> None:
         m, n, k = shape.split("x")
         for key, number in zip(product(("a", "b", "cd"), ("row", "col")), numbers, strict=True):
             table[f"m{m}n{n}k{k}", *key] = int(number)
-    for move in WMMA:
-        matrix = "cd" if move.matrix in ("c", "d") else move.matrix
-        assert move.lines[1] == table[move.shape, matrix, move.layout]
-        assert move.addresses(64)[0] == 64
-        assert np.diff(move.addresses(0)).tolist() == [
-            move.lines[1] * next(iter(move.operands.values())).dtype.bits // 8
-        ] * (move.lines[0] - 1)
+    for form in WMMA:
+        matrix = "cd" if form.matrix in ("c", "d") else form.matrix
+        assert form.lines[1] == table[form.shape, matrix, form.layout]
+        assert form.addresses(64)[0] == 64
+        assert np.diff(form.addresses(0)).tolist() == [
+            form.lines[1] * next(iter(form.operands.values())).dtype.bits // 8
+        ] * (form.lines[0] - 1)
 
 
 def test_alignment_of_wmma() -> None:
     """The manual's example: eight .f16x2 registers are 32 bytes; p and 2 * stride are multiples of that."""
-    move = row("wmma.load.a.sync.aligned.row.m16n16k16.f16")
-    assert move.alignment == 32
+    form = row("wmma.load.a.sync.aligned.row.m16n16k16.f16")
+    assert form.alignment == 32
     memory = np.arange(16 * 40, dtype=np.float16)
-    registers = move.emulate(memory, stride=32, offset=64)
-    assert np.array_equal(move.operand("A").unpack(registers), memory[32:].reshape(-1, 32)[:16, :16])
+    registers = form.emulate(memory, stride=32, offset=64)
+    assert np.array_equal(form.operand("A").unpack(registers), memory[32:].reshape(-1, 32)[:16, :16])
     short = row("wmma.load.a.sync.aligned.col.m8n32k16.f16")
     assert short.alignment == 16, "its default stride is half a fragment"
 
@@ -437,20 +439,20 @@ def test_alignment_of_wmma() -> None:
 
 def test_lanes_that_supply_addresses() -> None:
     """The manual's table for 8-row matrices, and 16 lanes for each 16-row one."""
-    for move in ROWS:
-        each = 16 if move.shape == "m16n16" else 8
+    for form in ROWS:
+        each = 16 if form.shape == "m16n16" else 8
         expected = (
-            [(lane, lane // each, lane % each) for lane in range(each * move.count)]
-            if move is not MOVMATRIX
+            [(lane, lane // each, lane % each) for lane in range(each * form.count)]
+            if form is not MOVMATRIX
             else []
         )
-        assert [tuple(speaker) for speaker in move.address_lanes] == expected
+        assert [tuple(speaker) for speaker in form.address_lanes] == expected
         if expected:
-            assert move.operand("R").shape[0] == len(expected)
-            assert move.addresses(32, 48)[: len(expected)].tolist() == [
+            assert form.operand("R").shape[0] == len(expected)
+            assert form.addresses(32, 48)[: len(expected)].tolist() == [
                 32 + 48 * lane for lane, *_ in expected
             ]
-            assert move.addresses(32, 48).shape == (32,)
+            assert form.addresses(32, 48).shape == (32,)
 
 
 X2 = row("ldmatrix.sync.aligned.m8n8.x2.b16")
@@ -494,7 +496,7 @@ REFUSALS: list[tuple[Any, str]] = [
     ),
     (lambda: LA.emulate(BYTES, offset=16), "offset=16; rows start at multiples of 32 bytes"),
     (lambda: LA.emulate(BYTES[:512], stride=32), "row 15 ends at byte 992; the memory has 512"),
-    (lambda: LA.emulate(BYTES, stride=16.0), "stride=16.0 is no whole number"),
+    (lambda: LA.emulate(BYTES, stride=16.0), "stride=16.0 is not a whole number"),
     (lambda: L4.emulate(np.zeros(64, dtype=np.float32)), "elements of 4 bits are packed into whole numbers"),
     (lambda: MOVMATRIX.addresses(), "stays in registers: it takes no address"),
     (lambda: MOVMATRIX.alignment, "nothing to align"),
@@ -506,17 +508,17 @@ REFUSALS: list[tuple[Any, str]] = [
     (lambda: MOVMATRIX.in_space("shared"), r"^movmatrix in \.shared: it takes no state space"),
     (lambda: X2.supports("sm_91"), "^unknown target 'sm_91'"),
     (
-        lambda: TransferForm("ldmatrix", "m16n16", "b8", TARGETS, 4, True),
+        lambda: Transfer("ldmatrix", "m16n16", "b8", TARGETS, 4, True),
         "4 matrices of 16 rows need 64 addresses; a warp has 32 lanes",
     ),
-    (lambda: TransferForm("ldmatrix", "m8n8", "b8", TARGETS), "a row of 8 elements of b8 is not 16 bytes"),
+    (lambda: Transfer("ldmatrix", "m8n8", "b8", TARGETS), "a row of 8 elements of b8 is not 16 bytes"),
     (
-        lambda: TransferForm("ldmatrix", "m8n16", "b8", TARGETS, source="b5x16_p48"),
+        lambda: Transfer("ldmatrix", "m8n16", "b8", TARGETS, source="b5x16_p48"),
         "the formats are b6x16_p32, b4x16_p64",
     ),
-    (lambda: TransferForm("ldmatrix", "m8n8", "b16", ("sm_1",)), r"targets \['sm_1'\]"),
-    (lambda: TransferForm("wmma.load", "m8n8k32", "s4", TARGETS), "matrix, layout and fragment belong to"),
-    (lambda: TransferForm("prmt", "m8n8", "b16", TARGETS), "^family 'prmt': there are ldmatrix"),  # type: ignore[arg-type]
+    (lambda: Transfer("ldmatrix", "m8n8", "b16", ("sm_1",)), r"targets \['sm_1'\]"),
+    (lambda: Transfer("wmma.load", "m8n8k32", "s4", TARGETS), "matrix, layout and fragment belong to"),
+    (lambda: Transfer("prmt", "m8n8", "b16", TARGETS), "^family 'prmt': there are ldmatrix"),  # type: ignore[arg-type]
 ]
 
 
@@ -547,20 +549,20 @@ def test_batches_broadcast(rng: np.random.Generator) -> None:
 def test_kernels_compile(target: str) -> None:
     """Every row for some target, its state space another one for each row; one module."""
     some = WMMA if target in ("sm_75", "sm_90a") else WMMA[::5]
-    every = [move for move in (*ROWS, *some) if move.supports(target)]
+    every = [form for form in (*ROWS, *some) if form.supports(target)]
     chosen = [
-        move.in_space([None, *move.spaces][(i + len(target)) % (1 + len(move.spaces))])
-        for i, move in enumerate(every)
+        form.in_space([None, *form.spaces][(i + len(target)) % (1 + len(form.spaces))])
+        for i, form in enumerate(every)
     ]
     assert gpu.compile(source(chosen), target, cache=False).startswith(b"\x7fELF")
 
 
 def test_sources_hold_their_instruction_once() -> None:
-    for move in SPELT.values():
-        assert move.kernel.count(f'"{move.mnemonic} ') == 1
-        assert f"void __launch_bounds__(32) {name(move)}(" in move.kernel
-        assert f"// {move.ptx}" in move.kernel
-    assert len({name(move) for move in SPELT.values()}) == len(set(SPELT.values()))
+    for form in SPELT.values():
+        assert form.kernel.count(f'"{form.mnemonic} ') == 1
+        assert f"void __launch_bounds__(32) {kernel_name(form)}(" in form.kernel
+        assert f"// {form.ptx}" in form.kernel
+    assert len({kernel_name(form) for form in SPELT.values()}) == len(set(SPELT.values()))
 
 
 SIZES = {
@@ -574,12 +576,12 @@ SIZES = {
 
 
 @pytest.mark.parametrize(
-    "move",
+    "form",
     [ROWS[0], STORES[-1], MOVMATRIX, WMMA[0], WMMA[-1], row("wmma.store.d.sync.aligned.row.m8n8k4.f64")],
     ids=str,
 )
 def test_arguments_are_those_of_the_kernel(
-    move: TransferForm, monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
+    form: Transfer, monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
 ) -> None:
     """A launch that only looks: every pointer gets an array of its words, every int a number, in the kernel's order."""
     seen: list[Any] = []
@@ -590,24 +592,23 @@ def test_arguments_are_those_of_the_kernel(
             kind, _, called = parameter.strip().rpartition(" ")
             array = getattr(argument, "array", argument)
             assert isinstance(argument, gpu.Out) == (
-                called in ({"result"} if "st" in move.family else {"R", "D"})
+                called in ({"result"} if "st" in form.family else {"R", "D"})
             )
             assert array.dtype.itemsize == SIZES.get(kind, 4)
             assert array.ndim == 0 if kind in ("int", "unsigned int") else len(array) == 3
             seen.append(called)
 
-    monkeypatch.setattr(gpu, "device_target", lambda: move.targets[-1])
-    monkeypatch.setattr(gpu, "launch", look)
-    operand = next(iter(move.operands.values()))
-    given = {
-        "registers": rng.integers(0, 1 << 32, (3, 32, operand.registers), dtype=np.uint32).astype(
-            operand.register_type
-        ),
+    monkeypatch.setattr(device, "_first_gpu", lambda: device.Gpu("a GPU", form.targets[-1]))
+    monkeypatch.setattr(runner, "launch", look)
+    operand = next(iter(form.operands.values()))
+    registers = rng.integers(0, 1 << 32, (3, 32, operand.registers), dtype=np.uint32)
+    by_name = {
+        "registers": registers.astype(operand.register_type),
         "addresses": np.arange(32) * 16,
         "memory": np.zeros((3, 2040), dtype=np.uint8),
     }
-    arrays = [given[called] for called in move.inputs]
-    assert move.run(*arrays).shape == move.emulate(*arrays).shape
+    arrays = [by_name[called] for called in form.inputs]
+    assert form.run(*arrays).shape == form.emulate(*arrays).shape
     assert seen[-1] == "count"
 
 

@@ -736,7 +736,7 @@ def test_machine_code_is_as_told(face: str, target: str, nvrtc: None, tmp_path: 
     tool = pathfinder.find_nvidia_binary_utility("nvdisasm")
     if tool is None:
         pytest.skip("no nvdisasm; pip install nvidia-cuda-nvdisasm")
-    if gpu._compiler_version() < (13, 0):
+    if gpu.compiler_version() < (13, 0):
         pytest.skip("the table is that of CUDA 13.0")
     file = tmp_path / "kernels.cubin"
     file.write_bytes(cubin(face, target))

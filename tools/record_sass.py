@@ -11,9 +11,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from ptxlab import Instruction, catalog
+from ptxlab import Instruction, catalog, gpu
 from ptxlab._util.progress import bar
-from ptxlab.gpu import device
 from ptxlab.gpu.sass import Sass, survey
 from ptxlab.isa.targets import CHIPS
 
@@ -61,7 +60,7 @@ class Run:
 def run_of(found: Sass) -> Run:
     """What is kept of the machine code; around a move there are addresses alone."""
     around: Counter[str] = Counter()
-    for opcode, count in ({} if found.moves else found.arithmetic).items():
+    for opcode, count in ({} if found.transfer else found.arithmetic).items():
         around[opcode.split(".")[0]] += count
     return Run(found.how, _sorted(found.tensor), _sorted(around))
 
@@ -206,7 +205,7 @@ def record(targets: Sequence[str] = TARGETS) -> dict[Key, Run]:
 
 
 def main() -> int:
-    major, minor = device._compiler_version()
+    major, minor = gpu.compiler_version()
     runs = record()
     FILE.write_text(write(runs, f"{major}.{minor}"), encoding="utf-8")
     print(f"{len(runs):,} kernels of {len({mnemonic for mnemonic, _ in runs}):,} forms: {FILE.name}")

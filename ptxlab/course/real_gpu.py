@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import gpu
-from ..gpu.sass import statement
+from ..gpu.codegen import statement
 from ..instruction import mma_instruction
 from ..isa.operand import Operand
 from .core import Unanswered, Unreadable, call, exercise, judge, whole

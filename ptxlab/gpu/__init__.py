@@ -1,29 +1,29 @@
-"""The GPU: what is there, NVRTC, a cache of compiled kernels, launches. Only this package imports `cuda`."""
+"""The GPU: what is there, NVRTC, a cache of compiled kernels, launches. Only this package imports `cuda`.
+
+Compiling and disassembling work without a GPU. Where there is none, `status()` says why in one sentence.
+"""
 
 from __future__ import annotations
 
-from .device import (
-    Out,
-    available,
-    cache_folder,
-    compile,
-    device_target,
-    disassemble,
-    launch,
-    model,
-    run,
-    status,
-)
+from .cache import cache_folder
+from .compiler import compile, compiler_version
+from .device import available, device_name, device_target, model, status
+from .launcher import Out, launch
+from .runner import run, run_transfer
+from .sass import disassemble
 
 __all__ = [
     "Out",
     "available",
     "cache_folder",
     "compile",
+    "compiler_version",
+    "device_name",
     "device_target",
     "disassemble",
     "launch",
     "model",
     "run",
+    "run_transfer",
     "status",
 ]

@@ -1,4 +1,4 @@
-"""What the moving instructions do, on arrays: bytes of memory and addresses <-> registers."""
+"""What ldmatrix, stmatrix, movmatrix, wmma.load and wmma.store do, on arrays: bytes of memory <-> registers."""
 
 from __future__ import annotations
 
@@ -12,62 +12,134 @@ from numpy.typing import ArrayLike, NDArray
 from ..errors import PtxlabError, listing
 from ..isa.transfer import ROW_BYTES, TransferForm
 
-__all__ = ["Given", "check", "emulate"]
+__all__ = ["TransferInputs", "emulate"]
 
 
-@dataclass
-class Given:
-    """Checked inputs, their batch axes made one: instruction i works on registers[i], addresses[i] and memory[of[i]]."""
+@dataclass(frozen=True)
+class TransferInputs:
+    """What a transfer, or a batch of them, reads: checked, and with its batch axes flattened into one.
+
+    Transfer i reads registers[i], the rows of memory at row_addresses[i], and memory[memory_index[i]]; memory that all
+    transfers share is there once. What an instruction does not take has no elements.
+    """
 
     batch: tuple[int, ...]
     registers: NDArray[Any]
-    addresses: NDArray[np.int64]
+    row_addresses: NDArray[np.int64]
     memory: NDArray[np.uint8]
-    of: NDArray[np.int64]
-    memory_type: np.dtype[Any]
-    stride: int
+    memory_index: NDArray[np.int64]
+    memory_dtype: np.dtype[Any]  # of the elements in which the memory was passed
+    stride: int  # of wmma, in elements
+
+    @classmethod
+    def of(
+        cls, form: TransferForm, arrays: Sequence[ArrayLike], stride: int | None = None, offset: int = 0
+    ) -> TransferInputs:
+        """Check the arrays that `form.inputs` names, in their order."""
+        if len(arrays) != len(form.inputs):
+            noun = "array" if len(arrays) == 1 else "arrays"
+            raise PtxlabError(f"{form.mnemonic} takes {listing(form.inputs)}, found {len(arrays)} {noun}")
+        if not form.wmma and (stride is not None or offset):
+            raise PtxlabError(
+                f"{form.mnemonic} has no stride and no offset: those belong to wmma.load and wmma.store"
+            )
+        by_name = dict(zip(form.inputs, arrays, strict=True))
+        registers: NDArray[Any] = np.zeros((0, 0), dtype=np.uint32)
+        memory = np.zeros(0, dtype=np.uint8)
+        memory_dtype: np.dtype[Any] = memory.dtype
+        row_addresses = np.zeros(0, dtype=np.int64)
+        if "registers" in by_name:
+            registers = form.carried.check_registers(by_name["registers"])
+        if "memory" in by_name:
+            memory, memory_dtype = _memory_bytes(form, by_name["memory"])
+        if "addresses" in by_name:
+            row_addresses = _row_addresses(form, by_name["addresses"], memory.shape[-1])
+        if form.wmma:
+            row_addresses = form.addresses(offset, stride)
+            _check_last_row(form, row_addresses, memory.shape[-1])
+            stride = form.lines[1] if stride is None else stride
+        batches = [registers.shape[:-2], row_addresses.shape[:-1], memory.shape[:-1]]
+        try:
+            batch = np.broadcast_shapes(*batches)
+        except ValueError:
+            raise PtxlabError(
+                f"{listing(form.inputs)} have batches {listing(batches)}, which do not broadcast"
+            ) from None
+        count, memories = (int(np.prod(shape, dtype=np.int64)) for shape in (batch, memory.shape[:-1]))
+        return cls(
+            batch=batch,
+            registers=_flattened(registers, batch, count, 2),
+            row_addresses=_flattened(row_addresses, batch, count, 1),
+            memory=memory.reshape(memories, memory.shape[-1]),
+            memory_index=_flattened(np.arange(memories).reshape(memory.shape[:-1]), batch, count, 0),
+            memory_dtype=memory_dtype,
+            stride=stride or 0,
+        )
 
     @property
     def count(self) -> int:
-        return len(self.of)
+        """How many transfers the batch holds."""
+        return len(self.memory_index)
 
-    def rows(self, width: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Index of every byte of every row in memory, [count, rows, width]."""
-        return np.arange(self.count)[:, None, None], self.addresses[:, :, None] + np.arange(width)
+    @property
+    def memory_size(self) -> int:
+        """Bytes of the memory that one transfer reads or writes."""
+        return int(self.memory.shape[-1])
 
-    def stored(self, memory: NDArray[np.uint8]) -> NDArray[Any]:
-        """Memory [count, size] in the shape and type in which it was given."""
-        return (
-            np.ascontiguousarray(memory)
-            .view(self.memory_type)
-            .reshape(*self.batch, memory.shape[-1] // self.memory_type.itemsize)
-        )
+    def row_bytes(self, width: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Indices of the first `width` bytes of every row: transfer and byte, broadcast to [count, rows, width]."""
+        return np.arange(self.count)[:, None, None], self.row_addresses[:, :, None] + np.arange(width)
 
+    def registers_result(self, registers: NDArray[Any]) -> NDArray[Any]:
+        """Registers [count, lanes, registers] with the batch axes of the inputs."""
+        return registers.reshape(*self.batch, *registers.shape[1:])
 
-def emulate(move: TransferForm, arrays: Sequence[ArrayLike], stride: int | None, offset: int) -> NDArray[Any]:
-    """The instruction on arrays; see `TransferForm.emulate`."""
-    given = check(move, arrays, stride, offset)
-    operand = move.carried
-    if move.family == "movmatrix":
-        turned = np.swapaxes(operand.unpack_codes(given.registers), -1, -2)
-        return move.operand("D").pack_codes(turned).reshape(*given.batch, *given.registers.shape[1:])
-    turn = move.layout == "col"
-    shape = operand.shape[::-1] if turn else operand.shape
-    width = shape[1] * operand.dtype.bits // 8
-    if move.inputs[0] == "memory":
-        where, at = given.rows(width)
-        codes = _open(given.memory[given.of[where], at], operand.dtype.bits, shape[1])
-        registers = operand.pack_codes(
-            (np.swapaxes(codes, -1, -2) if turn else codes).astype(operand.dtype.code_type)
-        )
-        return registers.reshape(*given.batch, *registers.shape[1:])
-    codes = operand.unpack_codes(given.registers)
-    memory = given.memory[given.of]
-    memory[given.rows(width)] = _close(np.swapaxes(codes, -1, -2) if turn else codes, operand.dtype.bits)
-    return given.stored(memory)
+    def memory_result(self, memory: NDArray[np.uint8]) -> NDArray[Any]:
+        """Bytes [count, size] with the batch axes and the element type of the memory that was passed."""
+        elements = memory.shape[-1] // self.memory_dtype.itemsize
+        return np.ascontiguousarray(memory).view(self.memory_dtype).reshape(*self.batch, elements)
 
 
-def _open(data: NDArray[np.uint8], bits: int, count: int) -> NDArray[Any]:
+def _flattened(array: NDArray[Any], batch: tuple[int, ...], count: int, own_axes: int) -> NDArray[Any]:
+    """An array with its batch axes broadcast and made one; its last `own_axes` axes stay."""
+    own_shape = array.shape[array.ndim - own_axes :]
+    return np.broadcast_to(array, batch + own_shape).reshape(count, *own_shape)
+
+
+def emulate(form: TransferForm, arrays: Sequence[ArrayLike], stride: int | None, offset: int) -> NDArray[Any]:
+    """The instruction on arrays; see `Transfer.emulate`."""
+    inputs = TransferInputs.of(form, arrays, stride, offset)
+    if form.family == "movmatrix":
+        transposed = np.swapaxes(form.carried.unpack_codes(inputs.registers), -1, -2)
+        return inputs.registers_result(form.operand("D").pack_codes(transposed))
+    return _store(form, inputs) if "registers" in form.inputs else _load(form, inputs)
+
+
+def _load(form: TransferForm, inputs: TransferInputs) -> NDArray[Any]:
+    """Memory -> registers."""
+    operand = form.carried
+    length = form.lines[1]
+    transfer, byte = inputs.row_bytes(length * operand.dtype.bits // 8)
+    codes = _unpack_row(inputs.memory[inputs.memory_index[transfer], byte], operand.dtype.bits, length)
+    codes = _by_rows(form, codes).astype(operand.dtype.code_type)
+    return inputs.registers_result(operand.pack_codes(codes))
+
+
+def _store(form: TransferForm, inputs: TransferInputs) -> NDArray[Any]:
+    """Registers -> a copy of the memory with the rows written."""
+    operand = form.carried
+    codes = _by_rows(form, operand.unpack_codes(inputs.registers))
+    memory = inputs.memory[inputs.memory_index]
+    memory[inputs.row_bytes(form.lines[1] * operand.dtype.bits // 8)] = _pack_row(codes, operand.dtype.bits)
+    return inputs.memory_result(memory)
+
+
+def _by_rows(form: TransferForm, codes: NDArray[Any]) -> NDArray[Any]:
+    """A matrix as it lies in memory <-> as the operand has it: transposed where wmma's layout is .col."""
+    return np.swapaxes(codes, -1, -2) if form.layout == "col" else codes
+
+
+def _unpack_row(data: NDArray[np.uint8], bits: int, count: int) -> NDArray[Any]:
     """The first `count` elements of rows of bytes; the first is in the lowest bits."""
     if bits >= 8:
         return np.ascontiguousarray(data).view(f"<u{bits // 8}")[..., :count]
@@ -75,8 +147,8 @@ def _open(data: NDArray[np.uint8], bits: int, count: int) -> NDArray[Any]:
     return np.asarray(single.reshape(*data.shape[:-1], count, bits) @ (1 << np.arange(bits)).astype(np.uint8))
 
 
-def _close(codes: NDArray[Any], bits: int) -> NDArray[np.uint8]:
-    """The inverse of `_open`, for elements that fill whole bytes each or together."""
+def _pack_row(codes: NDArray[Any], bits: int) -> NDArray[np.uint8]:
+    """The inverse of `_unpack_row`, for elements that fill whole bytes each or together."""
     if bits >= 8:
         return np.ascontiguousarray(codes.astype(f"<u{bits // 8}")).view(np.uint8)
     single = codes[..., None] >> np.arange(bits, dtype=np.uint8) & 1
@@ -86,110 +158,61 @@ def _close(codes: NDArray[Any], bits: int) -> NDArray[np.uint8]:
 # -- checks -----------------------------------------------------------------------------------------------------------
 
 
-def check(move: TransferForm, arrays: Sequence[ArrayLike], stride: int | None, offset: int) -> Given:
-    """The inputs of one of these instructions in a common form, or an error that says what is wrong with them."""
-    if len(arrays) != len(move.inputs):
+def _memory_bytes(form: TransferForm, memory: ArrayLike) -> tuple[NDArray[np.uint8], np.dtype[Any]]:
+    """Memory as bytes [..., size], and the type of the elements in which it was passed."""
+    array = np.asarray(memory)
+    bits = form.carried.dtype.bits
+    kinds = "iu" if bits < 8 else "iufV"
+    if array.ndim == 0 or array.dtype.names or array.dtype.kind not in kinds:
+        right = "bytes, or elements as they lie there"
+        if bits < 8:
+            right = f"elements of {bits} bits are packed into whole numbers"
         raise PtxlabError(
-            f"{move.mnemonic} takes {listing(move.inputs)}, found {len(arrays)} array{'s' * (len(arrays) != 1)}"
+            f"memory: found {array.dtype} of shape {array.shape}; it takes an array [..., size] of {right}"
         )
-    if not move.wmma and (stride is not None or offset):
-        raise PtxlabError(
-            f"{move.mnemonic} has no stride and no offset: those belong to wmma.load and wmma.store"
-        )
-    parts = dict(zip(move.inputs, arrays, strict=True))
-    registers = (
-        move.carried.check_registers(parts["registers"])
-        if "registers" in parts
-        else np.zeros((0, 0), dtype=np.uint32)
-    )
-    data, kind = (
-        _memory(move, parts["memory"])
-        if "memory" in parts
-        else (np.zeros(0, dtype=np.uint8), np.dtype(np.uint8))
-    )
-    rows = (
-        _addresses(move, parts["addresses"], data.shape[-1])
-        if "addresses" in parts
-        else np.zeros(0, dtype=np.int64)
-    )
-    if move.wmma:
-        rows = move.addresses(offset, stride)
-        _check_lines(move, rows, data.shape[-1])
-    axes = [registers.shape[:-2], rows.shape[:-1], data.shape[:-1]]
-    try:
-        batch = np.broadcast_shapes(*axes)
-    except ValueError:
-        raise PtxlabError(
-            f"{listing(move.inputs)} have batches {listing(axes)}, which do not broadcast"
-        ) from None
-    count, memories = (int(np.prod(shape, dtype=np.int64)) for shape in (batch, data.shape[:-1]))
-    return Given(
-        batch,
-        np.broadcast_to(registers, batch + registers.shape[-2:]).reshape(count, *registers.shape[-2:]),
-        np.broadcast_to(rows, batch + rows.shape[-1:]).reshape(count, rows.shape[-1]),
-        data.reshape(memories, data.shape[-1]),
-        np.broadcast_to(np.arange(memories).reshape(data.shape[:-1]), batch).reshape(count),
-        kind,
-        (move.lines[1] if stride is None else stride) if move.wmma else 0,
-    )
+    return np.ascontiguousarray(array).view(np.uint8), array.dtype
 
 
-def _memory(move: TransferForm, memory: ArrayLike) -> tuple[NDArray[np.uint8], np.dtype[Any]]:
-    """Memory as bytes [..., size], and the type in which it was given."""
-    found = np.asarray(memory)
-    bits = move.carried.dtype.bits
-    if found.ndim == 0 or found.dtype.names or found.dtype.kind not in ("iu" if bits < 8 else "iufV"):
-        right = (
-            f"elements of {bits} bits are packed into whole numbers"
-            if bits < 8
-            else "bytes, or elements as they lie there"
-        )
+def _row_addresses(form: TransferForm, addresses: ArrayLike, size: int) -> NDArray[np.int64]:
+    """The addresses of the lanes that supply one, [..., rows]."""
+    array = np.asarray(addresses)
+    if array.dtype.kind not in "iu" or array.shape[-1:] != (form.lanes,):
         raise PtxlabError(
-            f"memory: found {found.dtype} of shape {found.shape}; it takes an array [..., size] of {right}"
+            f"addresses: found {array.dtype} of shape {array.shape}; "
+            f"it takes whole numbers [..., {form.lanes} lanes]"
         )
-    return np.ascontiguousarray(found).view(np.uint8), found.dtype
-
-
-def _addresses(move: TransferForm, addresses: ArrayLike, size: int) -> NDArray[np.int64]:
-    """The addresses of the lanes that are heard, [..., rows]."""
-    found = np.asarray(addresses)
-    if found.dtype.kind not in "iu" or found.shape[-1:] != (move.lanes,):
-        raise PtxlabError(
-            f"addresses: found {found.dtype} of shape {found.shape}; it takes whole numbers [..., {move.lanes} lanes]"
-        )
-    heard = found[..., : len(move.address_lanes)].astype(np.int64)
-    for wrong, right in (
-        (heard % ROW_BYTES != 0, f"it must be a multiple of {ROW_BYTES}"),
-        (
-            (heard < 0) | (heard + ROW_BYTES > size),
-            f"its row of {ROW_BYTES} bytes lies outside of the memory of {size} bytes",
-        ),
+    rows = array[..., : len(form.address_lanes)].astype(np.int64)
+    outside = f"its row of {ROW_BYTES} bytes lies outside of the memory of {size} bytes"
+    for wrong, sentence in (
+        (rows % ROW_BYTES != 0, f"it must be a multiple of {ROW_BYTES}"),
+        ((rows < 0) | (rows + ROW_BYTES > size), outside),
     ):
         if wrong.any():
             lane = np.argwhere(wrong)[0][-1]
-            raise PtxlabError(f"address {heard[wrong][0]} of lane {lane}: {right}")
-    if move.family == "stmatrix":
-        _check_apart(heard)
-    return heard
+            raise PtxlabError(f"address {rows[wrong][0]} of lane {lane}: {sentence}")
+    if form.family == "stmatrix":
+        _check_distinct(rows)
+    return rows
 
 
-def _check_apart(heard: NDArray[np.int64]) -> None:
-    """Two rows stored to one place: the ISA does not say which stays."""
-    order = np.argsort(heard, axis=-1, kind="stable")
-    same = np.diff(np.take_along_axis(heard, order, axis=-1), axis=-1) == 0
+def _check_distinct(rows: NDArray[np.int64]) -> None:
+    """If two rows are stored to one address, the ISA does not say which stays."""
+    order = np.argsort(rows, axis=-1, kind="stable")
+    same = np.diff(np.take_along_axis(rows, order, axis=-1), axis=-1) == 0
     if same.any():
-        at = tuple(np.argwhere(same)[0])
-        lanes = sorted(order[at[:-1]][at[-1] : at[-1] + 2].tolist())
-        place = heard[at[:-1]][lanes[0]]
+        *transfer, position = np.argwhere(same)[0]
+        at = tuple(transfer)
+        first, second = sorted(order[at][position : position + 2].tolist())
         raise PtxlabError(
-            f"lanes {lanes[0]} and {lanes[1]} store to the same address {place}: which row stays there is undefined"
+            f"lanes {first} and {second} store to the same address {rows[at][first]}: "
+            "which row stays there is undefined"
         )
 
 
-def _check_lines(move: TransferForm, starts: NDArray[np.int64], size: int) -> None:
-    needed = int(starts[-1]) + move.lines[1] * move.carried.dtype.bits // 8
-    if needed > size:
-        line = "row" if move.layout == "row" else "column"
+def _check_last_row(form: TransferForm, starts: NDArray[np.int64], size: int) -> None:
+    end = int(starts[-1]) + form.lines[1] * form.carried.dtype.bits // 8
+    if end > size:
+        line = "row" if form.layout == "row" else "column"
         raise PtxlabError(
-            f"{move.mnemonic}: {line} {len(starts) - 1} ends at byte {needed}; the memory has {size}"
+            f"{form.mnemonic}: {line} {len(starts) - 1} ends at byte {end}; the memory has {size}"
         )

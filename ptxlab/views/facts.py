@@ -152,7 +152,7 @@ def cpp(ins: Form) -> dict[str, list[str]]:
     >>> cpp(ptxlab.instruction("wmma.mma.and.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32"))["wmma"][0]
     'wmma::fragment<wmma::matrix_a, 8, 8, 128, wmma::experimental::precision::b1, wmma::row_major> a;'
     """
-    from ..gpu.sass import declarations, statement
+    from ..gpu.codegen import declarations, statement
 
     said = {"c++": [declarations(ins), *statement(ins).splitlines()]}
     if ins.family == "wmma":

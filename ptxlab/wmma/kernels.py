@@ -11,7 +11,9 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .. import gpu
 from ..errors import PtxlabError, listing
+from ..gpu.launcher import Argument
 from ..isa.mma import MmaForm
 from ..isa.operand import Operand
 from .buffers import line_up, load_matrix_sync, pack_matrix, store_matrix_sync, unpack_matrix
@@ -296,13 +298,12 @@ def _launch(
     strides: tuple[int, int, int],
     layout: layout_t,
 ) -> None:
-    from .. import gpu
-
     if not gpu.available(ins):
         raise PtxlabError(f"{gpu.status(ins)}; face='mirror' runs here")
     source = (cpp_source if face == "cpp" else ptx_triple)(ins, layout=layout)
     tiles = len(d)
-    arguments = [*inputs, gpu.Out(d), *(np.uint32(stride) for stride in (*strides, tiles))]
+    arguments: list[Argument] = [*inputs, gpu.Out(d)]
+    arguments += [np.uint32(number) for number in (*strides, tiles)]
     gpu.launch(
         source, NAMES[face], arguments, grid=-(-tiles * 32 // _BLOCK), block=_BLOCK, include_mma=face == "cpp"
     )

@@ -1,56 +1,67 @@
-"""The few calls of the driver that keep arrays on the GPU."""
+"""Arrays that stay on the GPU from one launch to the next, through cuda.core."""
 
 from __future__ import annotations
 
 import sys
 from typing import Any
 
+import cuda.core
 import numpy as np
 from numpy.typing import NDArray
 
 from ptxlab import gpu
+from ptxlab.gpu.launcher import load_kernel
 
 Array = NDArray[Any]
 TARGET = "sm_90a"
 
 
 class Device:
-    """Arrays that stay on the GPU, and kernels over them."""
+    """Arrays on the GPU, and kernels over them."""
 
     def __init__(self) -> None:
-        self.driver = gpu._bindings("driver")
-        context, target, self.name = gpu._device()
-        if target != TARGET:
-            sys.exit(f"this runs on {TARGET}; found {self.name}, {target}")
-        gpu._call(self.driver.cuCtxSetCurrent(context), "entering the context")
-        self.held: list[Any] = []
+        self.name = gpu.device_name()
+        if gpu.device_target() != TARGET:
+            sys.exit(f"this runs on {TARGET}; found {self.name}, {gpu.device_target()}")
+        self.device = cuda.core.Device(0)
+        self.device.set_current()
+        self.stream = self.device.default_stream
+        self.buffers: dict[int, cuda.core.Buffer] = {}
 
     def empty(self, size: int) -> int:
-        pointer = gpu._call(self.driver.cuMemAlloc(max(size, 4)), f"taking {size} bytes")
-        self.held.append(pointer)
-        return int(pointer)
+        """The address of so many bytes."""
+        buffer = self.device.allocate(max(size, 4), stream=self.stream)
+        self.buffers[int(buffer.handle)] = buffer
+        return int(buffer.handle)
 
     def put(self, array: Array) -> int:
+        """The address of a copy of the array."""
         array = np.ascontiguousarray(array)
-        pointer = self.empty(array.nbytes)
-        gpu._call(self.driver.cuMemcpyHtoD(pointer, array.ctypes.data, array.nbytes), "copying to the GPU")
-        return pointer
+        address = self.empty(array.nbytes)
+        self._view(address, array).copy_from(self._host(array), stream=self.stream)
+        return address
 
-    def get(self, pointer: int, array: Array) -> Array:
-        gpu._call(self.driver.cuMemcpyDtoH(array.ctypes.data, pointer, array.nbytes), "copying from the GPU")
+    def get(self, address: int, array: Array) -> Array:
+        """Fill the array from an address."""
+        self._view(address, array).copy_to(self._host(array), stream=self.stream)
+        self.stream.sync()
         return array
 
+    @staticmethod
+    def _view(address: int, array: Array) -> cuda.core.Buffer:
+        return cuda.core.Buffer.from_handle(address, array.nbytes)
+
+    @staticmethod
+    def _host(array: Array) -> cuda.core.Buffer:
+        return cuda.core.Buffer.from_handle(array.ctypes.data, array.nbytes, owner=array)
+
     def free(self) -> None:
-        for pointer in self.held:
-            self.driver.cuMemFree(pointer)
-        self.held.clear()
+        for buffer in self.buffers.values():
+            buffer.close(self.stream)
+        self.buffers.clear()
 
     def launch(self, source: str, name: str, grid: int, block: int, *arguments: int | np.generic) -> None:
-        slots = [np.array([x], dtype=np.uint64 if isinstance(x, int) else x.dtype) for x in arguments]
-        pointers = np.array([slot.ctypes.data for slot in slots], dtype=np.uint64)
-        function = gpu._function(source, name, TARGET, False)
-        gpu._call(
-            self.driver.cuLaunchKernel(function, grid, 1, 1, block, 1, 1, 0, 0, pointers.ctypes.data, 0),
-            f"launching {name}",
-        )
-        gpu._call(self.driver.cuCtxSynchronize(), f"running {name}")
+        """Run a kernel and wait for it; a Python int is an address."""
+        kernel = load_kernel(source, name, TARGET)
+        cuda.core.launch(self.stream, cuda.core.LaunchConfig(grid=grid, block=block), kernel, *arguments)
+        self.stream.sync()

@@ -6,7 +6,8 @@ from itertools import count
 
 from ...isa.mma import MmaForm
 from ...isa.modifiers import Modifiers
-from . import text
+from . import cpp
+from .ptx import with_names
 
 __all__ = ["source"]
 
@@ -21,11 +22,11 @@ extern "C" __global__ void {name}(
     const int warps = gridDim.x * (blockDim.x / 32);
     for (long long i = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32; i < count; i += warps) {{
 {loads}
-        {word} d[{d}];
+        {word} d[{registers}];
         asm volatile(
             "{line}"
-            : {outs}
-            : {ins});
+            : {outputs}
+            : {inputs});
 {stores}
     }}
 }}
@@ -35,23 +36,22 @@ extern "C" __global__ void {name}(
 def source(ins: MmaForm, modifiers: Modifiers) -> str:
     """The kernel of a warp-level instruction."""
     numbers = count()
-    names = {"D": [f"%{next(numbers)}" for _ in range(ins.d.registers)]}
-    reads = []
-    for operand in text.inputs(ins):
-        names[operand.name] = [f"%{next(numbers)}" for _ in range(operand.registers)]
-        reads += [
-            f'"{text.constraint(operand)}"({operand.name.lower()}[{r}])' for r in range(operand.registers)
-        ]
+    names = {"d": [f"%{next(numbers)}" for _ in range(ins.d.registers)]}
+    inputs = []
+    for operand in ins.inputs.values():
+        name = operand.name.lower()
+        names[name] = [f"%{next(numbers)}" for _ in range(operand.registers)]
+        inputs += [f'"{cpp.constraint(operand)}"({name}[{r}])' for r in range(operand.registers)]
     return _WARP.format(
         mnemonic=ins.mnemonic,
-        title=text.title(ins),
-        name=text.NAME,
-        parameters=text.parameters(ins),
-        loads="\n".join(text.pointer(operand) for operand in text.inputs(ins)),
-        word=text.register_word(ins.d),
-        d=ins.d.registers,
-        line=f"{ins.mnemonic} {text.operand_list(ins, modifiers, names)};",
-        outs=", ".join(f'"={text.constraint(ins.d)}"(d[{r}])' for r in range(ins.d.registers)),
-        ins=", ".join(reads),
-        stores=text.stores(ins),
+        title=cpp.title(ins),
+        name=cpp.NAME,
+        parameters=cpp.parameters(ins),
+        loads="\n".join(cpp.pointer(operand) for operand in ins.inputs.values()),
+        word=cpp.register_word(ins.d),
+        registers=ins.d.registers,
+        line=with_names(ins, modifiers, names),
+        outputs=", ".join(f'"={cpp.constraint(ins.d)}"(d[{r}])' for r in range(ins.d.registers)),
+        inputs=", ".join(inputs),
+        stores=cpp.stores(ins),
     )

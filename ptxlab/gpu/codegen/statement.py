@@ -1,0 +1,137 @@
+"""An instruction as one writes it in CUDA C++: the asm statement, its declarations, and the smallest kernel around it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import count
+
+from ...isa.form import Form
+from ...isa.modifiers import Modifiers
+from .ptx import AsmOperand, asm_operands, with_names
+
+__all__ = ["declarations", "smallest_kernel", "statement"]
+
+_CPP_TYPES = {"f": "float", "d": "double", "r": "unsigned int", "l": "unsigned long long"}
+_REGISTER_STEP = 256  # bytes from one register of a lane to the next in the memory of the smallest kernel
+_LANE_STEP = 8
+_INDENT = "\n" + " " * len("asm volatile(")
+
+
+def declarations(form: Form) -> str:
+    """The registers that the statement names, as C++ declares them.
+
+    >>> import ptxlab
+    >>> declarations(ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"))
+    'float d[4], c[4]; unsigned int a[4], b[2];'
+    """
+    return " ".join(_declared(asm_operands(form)))
+
+
+def statement(form: Form, modifiers: Modifiers | None = None) -> str:
+    """The instruction as an asm statement with its constraints.
+
+    >>> import ptxlab
+    >>> print(statement(ptxlab.instruction("mma.sync.aligned.m8n8k32.row.col.s32.s4.s4.s32")))
+    asm volatile("mma.sync.aligned.m8n8k32.row.col.s32.s4.s4.s32 "
+                 "{%0, %1}, {%2}, {%3}, {%4, %5};"
+                 : "=r"(d[0]), "=r"(d[1])
+                 : "r"(a[0]),
+                   "r"(b[0]),
+                   "r"(c[0]), "r"(c[1]));
+    """
+    operands = asm_operands(form)
+    numbers = count()
+    names = {operand.name: [f"%{next(numbers)}" for _ in operand.registers] for operand in operands}
+    line = with_names(form, modifiers, names).removeprefix(form.mnemonic).lstrip()
+    outputs = [operand for operand in operands if operand.written]
+    inputs = [_constraints(operand, "") for operand in operands if not operand.written]
+    if _asynchronous(form):
+        scale_d = int(modifiers.scale_d) if modifiers else 1
+        asm = _asm(
+            [
+                '"{ .reg .pred scale_d; "',
+                f'"setp.ne.b32 scale_d, %{next(numbers)}, 0; "',
+                f'"{form.mnemonic} "',
+                f'"{line} }}"',
+            ],
+            [_constraints(operand, "+") for operand in outputs],
+            [*inputs, f'"r"({scale_d})'],
+            memory=False,
+        )
+        return "\n".join(
+            [
+                _wgmma("fence.sync.aligned"),
+                asm,
+                _wgmma("commit_group.sync.aligned"),
+                _wgmma("wait_group.sync.aligned 0"),
+            ]
+        )
+    return _asm(
+        [f'"{form.mnemonic} "', f'"{line}"'],
+        [_constraints(operand, "=") for operand in outputs],
+        inputs,
+        memory=any(operand.address for operand in operands),
+    )
+
+
+def _asynchronous(form: Form) -> bool:
+    return form.family.startswith("wgmma")
+
+
+def _wgmma(operation: str) -> str:
+    return f'asm volatile("wgmma.{operation};" ::: "memory");'
+
+
+def _asm(text: list[str], outputs: list[str], inputs: list[str], *, memory: bool) -> str:
+    parts = [*text, _clause(outputs), _clause(inputs)]
+    if memory:
+        parts.append(': "memory"')
+    return f"asm volatile({_INDENT.join(parts)});"
+
+
+def _clause(lines: list[str]) -> str:
+    return f": {f',{_INDENT}  '.join(lines)}".rstrip()
+
+
+def _constraints(operand: AsmOperand, sign: str) -> str:
+    return ", ".join(f'"{sign}{operand.constraint}"({register})' for register in operand.registers)
+
+
+def smallest_kernel(form: Form, modifiers: Modifiers | None = None, *, name: str) -> str:
+    """Load, the one instruction, store. A lane computes one address and finds its registers 256 bytes apart.
+
+    >>> import ptxlab
+    >>> movmatrix = ptxlab.instruction("movmatrix.sync.aligned.m8n8.trans.b16")
+    >>> smallest_kernel(movmatrix, name="kernel").splitlines()[4]
+    '    a[0] = *(unsigned int*)(memory + 256);'
+    """
+    operands = asm_operands(form)
+    parameters = ["char* memory"]
+    parameters += [
+        f"{_CPP_TYPES[operand.constraint]} {operand.name}" for operand in operands if operand.address
+    ]
+    loads, stores = [], []
+    offsets = count(step=_REGISTER_STEP)
+    for operand in operands:
+        for register in operand.registers:
+            place = f"*({_CPP_TYPES[operand.constraint]}*)(memory + {next(offsets)})"
+            if operand.address:
+                continue
+            if operand.written:
+                stores.append(f"{place} = {register};")
+            if not operand.written or _asynchronous(form):  # wgmma accumulates into what it writes
+                loads.append(f"{register} = {place};")
+    own_lane = [f"memory += {_LANE_STEP} * threadIdx.x;"] if loads else []
+    declared = _declared(operand for operand in operands if not operand.address)
+    lines = [*own_lane, *declared, *loads, *statement(form, modifiers).splitlines(), *stores]
+    body = "\n".join(f"    {line}" for line in lines)
+    return f'extern "C" __global__ void {name}({", ".join(parameters)})\n{{\n{body}\n}}\n'
+
+
+def _declared(operands: Iterable[AsmOperand]) -> list[str]:
+    """``unsigned int a[4], b[2];`` and so on, types in the order of their first register."""
+    variables: dict[str, list[str]] = {}
+    for operand in operands:
+        array = operand.name if operand.length is None else f"{operand.name}[{operand.length}]"
+        variables.setdefault(_CPP_TYPES[operand.constraint], []).append(array)
+    return [f"{cpp_type} {', '.join(arrays)};" for cpp_type, arrays in variables.items()]

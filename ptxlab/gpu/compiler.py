@@ -1,0 +1,102 @@
+"""CUDA C++ to machine code: NVRTC through `cuda.core.Program`, its headers, and the cache. Needs no GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from ..errors import PtxlabError
+from ..isa.targets import check_target
+from .cache import key_of, read_entry, write_entry
+from .cuda_python import INSTALL, load
+
+__all__ = ["compile", "compiler_version"]
+
+_SOURCE_NAME = "ptxlab.cu"  # as NVRTC's messages call the source
+
+
+@lru_cache(maxsize=1)
+def compiler_version() -> tuple[int, int]:
+    """The version of NVRTC, e.g. (13, 0); an error says what to install where there is none."""
+    # cuda.core has no name for NVRTC's version.
+    nvrtc = load("cuda.bindings.nvrtc")
+    try:
+        code, major, minor = nvrtc.nvrtcVersion()
+    except (
+        Exception
+    ):  # the library itself is missing; the type of the error depends on the version of the bindings
+        raise PtxlabError(f"NVRTC, CUDA's run-time compiler, is not installed: {INSTALL}") from None
+    if int(code) != 0:
+        raise PtxlabError(f"NVRTC does not tell its version ({code.name}): {INSTALL}")
+    return int(major), int(minor)
+
+
+def compile(source: str, target: str, *, include_mma: bool = False, cache: bool = True) -> bytes:
+    """CUDA C++ -> CUBIN for a target, through NVRTC and the cache; needs no GPU.
+
+    `include_mma` lets the source include <mma.h>. With `cache=False` nothing is read from the cache or kept there.
+
+    >>> compile("__global__ void nothing() {}", "sm_90a")[1:4]
+    b'ELF'
+    """
+    check_target(target)
+    major, minor = compiler_version()
+    entry = f"{key_of(source, target, str(include_mma), str(major), str(minor))}.cubin"
+    cubin = read_entry(entry) if cache else None
+    if cubin is None:
+        cubin = _compile_with_nvrtc(source, target, include_mma)
+        if cache:
+            write_entry(entry, cubin)
+    return cubin
+
+
+def _compile_with_nvrtc(source: str, target: str, include_mma: bool) -> bytes:
+    core = load("cuda.core")
+    options = core.ProgramOptions(
+        name=_SOURCE_NAME,
+        arch=target,  # without it cuda.core asks the driver
+        std="c++17",
+        device_as_default_execution_space=True,
+        include_path=list(_header_folders()) if include_mma else None,
+    )
+    program = core.Program(source, "c++", options)
+    try:
+        return bytes(program.compile("cubin").code)
+    except Exception as error:  # cuda.core has no public name for its NVRTCError
+        raise PtxlabError(f"NVRTC does not compile this for {target}:\n{_log(program) or error}") from None
+    finally:
+        program.close()
+
+
+def _log(program: Any) -> str:
+    """What NVRTC wrote about a program. cuda.core hands its log out only after a success."""
+    nvrtc = load("cuda.bindings.nvrtc")
+    code, size = nvrtc.nvrtcGetProgramLogSize(program.handle)
+    if int(code) != 0:
+        return ""
+    log = bytearray(size)  # not bytes: NVRTC writes into it
+    nvrtc.nvrtcGetProgramLog(program.handle, log)
+    return bytes(log).rstrip(b"\0").decode(errors="replace").strip()
+
+
+@lru_cache(maxsize=1)
+def _header_folders() -> tuple[str, ...]:
+    """Folders with <mma.h> and what it includes."""
+    try:
+        from cuda.pathfinder import find_nvidia_header_directory
+    except ImportError:
+        raise PtxlabError(f"the CUDA headers cannot be found: {INSTALL}") from None
+    folders = [find_nvidia_header_directory(name) for name in ("cudart", "cccl")]
+    if not _has_mma(folders):  # CUDA 12 keeps crt/ with nvcc
+        folders.append(find_nvidia_header_directory("nvcc"))
+    if not _has_mma(folders):
+        raise PtxlabError(
+            f"<mma.h> is not installed (package nvidia-cuda-crt): {INSTALL}; inline PTX needs no header"
+        )
+    return tuple(folder for folder in folders if folder)
+
+
+def _has_mma(folders: Sequence[str | None]) -> bool:
+    return any((Path(folder) / "crt" / "mma.h").exists() for folder in folders if folder)

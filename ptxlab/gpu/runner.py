@@ -1,0 +1,128 @@
+"""One instruction on the GPU, many times at once: registers in, registers out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import PtxlabError
+from ..isa.operands import Operands
+from ..isa.transfer import ROW_BYTES, TransferForm
+from ..numerics.transfer import TransferInputs
+from . import codegen
+from .codegen import transfer as transfer_code
+from .codegen.ptx import stores
+from .device import check_device
+from .launcher import Argument, Out, launch
+
+__all__ = ["run", "run_transfer"]
+
+_MMA_BYTES = 1 << 30  # device memory that one launch may take
+_TRANSFER_BYTES = 1 << 28
+_MOST_BLOCKS = 4096
+_MEMORY_UNIT = 32  # bytes to which each transfer's memory is padded, so that the next one's is aligned
+
+
+def run(operands: Operands) -> NDArray[Any]:
+    """Registers of D from the instruction itself, in as few launches as memory allows; see `Instruction.run`.
+
+    >>> import ptxlab
+    >>> from ptxlab.verify import inputs
+    >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+    >>> operands = inputs.make(ins, "exponents", count=100)
+    >>> (run(operands) == ptxlab.numerics.emulate.emulate(operands)).all()   # doctest: +SKIP
+    True
+    """
+    ins = operands.ins
+    check_device(ins)
+    count = operands.count
+    d = np.empty((count, ins.d.lanes, ins.d.registers), dtype=ins.d.register_type)
+    source = codegen.source(ins, operands.modifiers)
+    each = sum(array.shape[-2] * array.shape[-1] * array.itemsize for array in (*operands.arrays.values(), d))
+    step = max(1, _MMA_BYTES // each)
+    for first in range(0, count, step):
+        last = min(first + step, count)
+        part = last - first
+        blocks = part if ins.lanes == 128 else -(-part // 4)
+        arguments: list[Argument] = [*operands.part(first, last).arrays.values()]
+        arguments += [Out(d[first:last]), np.int32(part)]
+        launch(source, codegen.NAME, arguments, grid=min(blocks, _MOST_BLOCKS), block=128)
+    return d.reshape(operands.batch + d.shape[1:])
+
+
+def run_transfer(
+    form: TransferForm,
+    arrays: Sequence[ArrayLike],
+    stride: int | None = None,
+    offset: int = 0,
+    source: str | None = None,
+) -> NDArray[Any]:
+    """ldmatrix, stmatrix, movmatrix, wmma.load or wmma.store on the GPU; see `Transfer.run`."""
+    check_device(form)
+    inputs = TransferInputs.of(form, arrays, stride, offset)
+    size = -(-inputs.memory_size // _MEMORY_UNIT) * _MEMORY_UNIT
+    if transfer_code.in_shared(form) and size > transfer_code.SHARED_BYTES:
+        raise PtxlabError(
+            f"memory of {inputs.memory_size} bytes: the kernel of {form.mnemonic} has "
+            f"{transfer_code.SHARED_BYTES} bytes of shared memory"
+        )
+    writes_memory = stores(form)
+    operand = form.carried
+    result: NDArray[Any]
+    if writes_memory:
+        result = np.empty((inputs.count, size), dtype=np.uint8)
+    else:
+        result = np.empty((inputs.count, 32, operand.registers), dtype=operand.register_type)
+    addresses = _lane_addresses(form, inputs, arrays[1]) if form.address_lanes else None
+    step = max(1, _TRANSFER_BYTES // max(size, result[:1].nbytes, 1))
+    for first in range(0, inputs.count, step):
+        part = slice(first, min(first + step, inputs.count))
+        count = part.stop - part.start
+        arguments = _arguments(form, inputs, addresses, part, Out(result[part]), size)
+        if form.wmma:
+            arguments += [np.uint32(inputs.stride), np.uint32(offset)]
+        launch(
+            source or transfer_code.source([form]),
+            transfer_code.kernel_name(form),
+            [*arguments, np.int32(count)],
+            grid=min(count, _MOST_BLOCKS),
+            block=32,
+        )
+    if writes_memory:
+        return inputs.memory_result(result[:, : inputs.memory_size])
+    return inputs.registers_result(result)
+
+
+def _lane_addresses(form: TransferForm, inputs: TransferInputs, addresses: ArrayLike) -> NDArray[np.uint32]:
+    """What every lane supplies. Lanes whose address is ignored keep it if it is legal.
+
+    Otherwise they repeat a lower lane's, since sm_75 wants valid addresses there as well.
+    """
+    lanes = np.broadcast_to(addresses, (*inputs.batch, form.lanes)).reshape(inputs.count, form.lanes)
+    lower = lanes[:, np.arange(form.lanes) % len(form.address_lanes)]
+    legal = (lanes >= 0) & (lanes % ROW_BYTES == 0) & (lanes + ROW_BYTES <= inputs.memory_size)
+    return np.where(legal, lanes, lower).astype(np.uint32)
+
+
+def _arguments(
+    form: TransferForm,
+    inputs: TransferInputs,
+    addresses: NDArray[np.uint32] | None,
+    part: slice,
+    result: Out,
+    size: int,
+) -> list[Argument]:
+    """The arguments of one launch in the order of the kernel's parameters; memory sizes count units of 16 bytes."""
+    if form.family == "movmatrix":
+        return [inputs.registers[part], result]
+    memory = np.zeros((part.stop - part.start, size), dtype=np.uint8)
+    memory[:, : inputs.memory_size] = inputs.memory[inputs.memory_index[part]]
+    arguments: list[Argument] = [memory]
+    if addresses is not None:
+        arguments.append(addresses[part])
+    if stores(form):
+        arguments.append(inputs.registers[part])
+    return [*arguments, result, np.int32(size // 16)]
