@@ -21,6 +21,7 @@ from .device import device_target
 __all__ = ["Argument", "Out", "launch", "load_kernel"]
 
 _LONGEST_PAUSE = 1e-3  # seconds between two looks at a running kernel
+_UNSIGNED: dict[int, type[np.unsignedinteger[Any]]] = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
 @dataclass
@@ -119,10 +120,9 @@ def _errors_told(action: str) -> Iterator[None]:
 
 def _by_value(scalar: np.generic) -> np.generic:
     """A scalar as cuda.core takes it: its bits as a whole number, so that bfloat16 and other types pass as well."""
-    unsigned = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
-    if scalar.itemsize not in unsigned:
+    if scalar.itemsize not in _UNSIGNED:
         raise PtxlabError(f"a scalar of {scalar.itemsize} bytes: kernels take scalars of 1, 2, 4 or 8 bytes")
-    return unsigned[scalar.itemsize](int.from_bytes(scalar.tobytes(), sys.byteorder))
+    return _UNSIGNED[scalar.itemsize](int.from_bytes(scalar.tobytes(), sys.byteorder))
 
 
 def _contiguous(argument: NDArray[Any] | Out) -> NDArray[Any]:
