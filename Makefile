@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 RUN := $(BIN)/python
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test lint types format docs chips homework browser clean
+.PHONY: help lab test check lint types format docs chips homework browser release clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*  ## /\1	/p' $(firstword $(MAKEFILE_LIST)) | while IFS='	' read -r name text; do printf '  make %-8s %s\n' "$$name" "$$text"; done
@@ -20,9 +20,13 @@ test: $(VENV)/test.stamp browser lint types  ## create the environment and run r
 	$(RUN) -m pytest -n $(JOBS) --dist loadfile -m "not browser" $(TEST_ARGS)
 	$(RUN) -m pytest -n $(JOBS) --dist loadfile -m browser $(TEST_ARGS)
 
-lint: $(VENV)/test.stamp  ## ruff: rules and format; TypeScript and ESLint over the explorer, where npm is
+check: $(VENV)/test.stamp lint types  ## what answers in 90 seconds: the linters, the type checker and the quick tests
+	$(RUN) -m pytest -q -n $(JOBS) --dist loadfile -m "not slow and not browser" $(TEST_ARGS)
+
+lint: $(VENV)/test.stamp  ## ruff, the order of imports between packages; TypeScript and ESLint over the Explorer, where npm is
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
+	$(BIN)/lint-imports --no-logo --no-cache
 	$(RUN) -m tools.check_javascript
 
 types: $(VENV)/test.stamp  ## mypy, strict on the library
@@ -45,6 +49,12 @@ homework: $(VENV)/test.stamp  ## write every lesson as an nbgrader assignment, w
 browser: $(VENV)/test.stamp  ## find Chromium for the browser tests, or install it where apt-get can
 	$(RUN) -m tools.chromium
 
+release: $(VENV)/release.stamp  ## build the sdist and the wheel, check them, and run the quick tests from each
+	rm -rf dist
+	$(RUN) -m build --no-isolation
+	$(RUN) -m twine check --strict dist/*
+	$(RUN) -m tools.check_release
+
 clean:  ## remove the environment and caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist site homework
 
@@ -61,6 +71,7 @@ endif
 
 $(VENV)/lab.stamp: EXTRAS = lab,cuda13
 $(VENV)/test.stamp: EXTRAS = test
+$(VENV)/release.stamp: EXTRAS = test,release
 $(VENV)/%.stamp: pyproject.toml | $(BIN)/python
 ifneq ($(UV),)
 	$(UV) pip install --quiet --python $(RUN) -e ".[$(EXTRAS)]"

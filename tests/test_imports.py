@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
+import ptxlab
+
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGE = ROOT / "ptxlab"
+PACKAGE = Path(ptxlab.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
 CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
     "contracts"

@@ -16,13 +16,13 @@ from typing import Any
 import pytest
 
 import ptxlab
-from tools import chromium, readme
+from tools import address, chromium, readme
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 SOURCE = PROJECT["project"]["urls"]["Repository"]
 
-#: conda-forge's names where they are not the ones of pip; cuda-python consists of cuda-bindings and cuda-core.
+#: conda-forge's names where they differ from pip's; cuda-python consists of cuda-bindings and cuda-core.
 CONDA = {"kaleido": "python-kaleido", "cuda-bindings": "cuda-python"}
 OPTIONAL_MODULES = ("anywidget", "ipywidgets", "plotly", "traitlets", "cuda")
 
@@ -66,7 +66,7 @@ def test_dependencies_are_few() -> None:
 
 def test_extras() -> None:
     extras = PROJECT["project"]["optional-dependencies"]
-    assert set(extras) == {"lab", "fast", "completion", "cuda12", "cuda13", "test"}
+    assert set(extras) == {"lab", "fast", "completion", "release", "cuda12", "cuda13", "test"}
     assert "ptxlab[lab,cuda13,fast,completion]" in extras["test"]
     for name, suffix in (("cuda12", "-cu12"), ("cuda13", "")):
         packages = {requirement(line)[0] for line in extras[name]}
@@ -107,7 +107,8 @@ def test_the_command_exists() -> None:
 def test_what_ships_is_code_what_the_widget_serves_and_listings() -> None:
     shipped = {path.suffix for path in files() if path.is_relative_to(ROOT / "ptxlab")}
     assert shipped <= {".py", ".js", ".ts", ".css", ".typed", ".txt"}
-    assert (ROOT / "ptxlab" / "py.typed").exists(), "without it nobody's type checker reads the hints"
+    typed = Path(ptxlab.__file__).parent / "py.typed"
+    assert typed.exists(), "without it nobody's type checker reads the hints"
 
 
 # -- environment.yml ------------------------------
@@ -208,16 +209,35 @@ def test_links_lead_somewhere(document: str) -> None:
 # -- the repository ------------------------------
 
 
-def test_the_source_is_one() -> None:
-    """pyproject.toml says where ptxlab comes from; whoever repeats it says the same."""
-    owner = SOURCE.removeprefix("https://github.com/")
+def test_the_address_of_the_repository_is_stated_once() -> None:
+    """In pyproject.toml; `python -m tools.address` writes it into the install lines and links."""
+    assert address.changes() == {}, "run `python -m tools.address`"
     for path in files():
-        said = text(path) or ""
-        for found in re.findall(
+        content = text(path) or ""
+        for owner_and_name in re.findall(
             r"(?:github\.com|mybinder\.org/v2/gh|colab\.research\.google\.com/github)/([\w.-]+/ptxlab)\b",
-            said,
+            content,
         ):
-            assert found == owner, path
+            if path.name != "address.py":
+                assert owner_and_name == SOURCE.removeprefix("https://github.com/"), path
+
+
+def test_a_fork_rewrites_every_address() -> None:
+    fork = "https://github.com/somebody/tensor-cores"
+    for path in address.documents():
+        content = path.read_text(encoding="utf-8")
+        rewritten = address.rewrite(content, fork, SOURCE)
+        owner_and_name = SOURCE.removeprefix("https://github.com/")
+        assert owner_and_name not in rewritten, path
+        assert rewritten.count("somebody/tensor-cores") == content.count(owner_and_name)
+        assert address.rewrite(rewritten, SOURCE, fork) == content
+
+
+def test_an_address_that_colab_cannot_open(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text('[project.urls]\nRepository = "https://example.org/a/b"\n')
+    monkeypatch.setattr(address, "ROOT", tmp_path)
+    with pytest.raises(ValueError, match="Colab and Binder need https://github.com/OWNER/NAME"):
+        address.address()
 
 
 def test_notebooks_are_stripped() -> None:

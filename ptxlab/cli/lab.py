@@ -141,7 +141,7 @@ def _read_manifest(folder: Path) -> dict[str, str]:
 
 
 def lab(args: argparse.Namespace, style: Style) -> int:
-    """Copy the notebooks and start JupyterLab on the copies; returns when JupyterLab ends."""
+    """Copy the notebooks and start JupyterLab on the copies."""
     if not args.copy_only and importlib.util.find_spec("jupyterlab") is None:
         raise PtxlabError('JupyterLab is not installed: pip install "ptxlab[lab]"')
     folder = Path(args.to)
@@ -153,7 +153,11 @@ def lab(args: argparse.Namespace, style: Style) -> int:
     is_root = hasattr(os, "geteuid") and os.geteuid() == 0  # as in many containers
     if is_root and "--allow-root" not in options:
         options.append("--allow-root")
-    try:
-        return subprocess.call([sys.executable, "-m", "jupyterlab", str(folder), *options])
-    except KeyboardInterrupt:
-        return 0
+    return _start([sys.executable, "-m", "jupyterlab", str(folder), *options])
+
+
+def _start(command: list[str]) -> int:
+    """Run the command in place of this process, so that signals reach it; on Windows, run it and wait."""
+    if os.name == "posix":
+        os.execv(command[0], command)
+    return subprocess.call(command)

@@ -161,7 +161,7 @@ def _where_dense(form: Form, args: argparse.Namespace, style: Style, element: st
     (low, high), (first, last) = places["columns"], places["group_columns"]
     group = f"column {first}" if first == last else f"columns {first}..{last}"
     dense, stored = ("x".join(map(str, places[key])) for key in ("dense", "stored"))
-    note = f"dense A is {dense}, of which {stored} is stored; --stored takes stored coordinates"
+    note = f"dense A is {dense}, {stored} of it is stored; --stored takes stored coordinates"
     return "\n".join(
         [
             f"{style.bold(element)} of {form.mnemonic}",
