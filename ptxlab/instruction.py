@@ -1,8 +1,8 @@
 """The instructions that users hold: a form of the ISA with everything that can be done with it.
 
-The forms themselves (`ptxlab.isa`) only say what PTX says. The methods here load the package that does the work
-when they are called, so `import ptxlab` needs NumPy and ml_dtypes alone. This module and `ptxlab/__init__.py` are the
-only ones that import upwards.
+The forms themselves (`ptxlab.isa`) only say what PTX says. The methods here load the package that does the
+work when they are called, so `import ptxlab` needs NumPy and ml_dtypes alone. This module and
+`ptxlab/__init__.py` are the only ones that import upwards.
 """
 
 from __future__ import annotations
@@ -38,14 +38,17 @@ __all__ = [
 
 
 class Instruction(MmaForm):
-    """An instruction that multiplies matrices; get one with `ptxlab.instruction(text)` or from `ptxlab.catalog()`.
+    """An instruction that multiplies matrices.
+
+    Get one with `ptxlab.instruction(text)` or from `ptxlab.catalog()`.
 
     >>> import numpy as np, ptxlab
     >>> ins = ptxlab.instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
     >>> A = ins.prune(np.tile(np.arange(8), (16, 8)))   # 4:8 sparsity: pairs of 4, 5, 6, 7 stay
     >>> stored, nibbles = ins.compress(A)
-    >>> registers = ins.a.pack(stored), ins.b.pack(np.ones((64, 8))), ins.c.pack(np.zeros((16, 8))), ins.e.pack_codes(nibbles)
-    >>> ins.d.unpack(ins.emulate(*registers))[0, :2]   # 8 * (4 + 5 + 6 + 7)
+    >>> B, C = np.ones((64, 8)), np.zeros((16, 8))
+    >>> d = ins.emulate(ins.a.pack(stored), ins.b.pack(B), ins.c.pack(C), ins.e.pack_codes(nibbles))
+    >>> ins.d.unpack(d)[0, :2]   # 8 * (4 + 5 + 6 + 7)
     array([176, 176], dtype=int32)
     >>> ins(A, np.ones((64, 8)))[0, :2]   # the same from whole matrices
     array([176, 176], dtype=int32)
@@ -63,10 +66,12 @@ class Instruction(MmaForm):
         model: str | None = None,
         **modifiers: int | bool,
     ) -> NDArray[Any]:
-        """Registers of D from registers of A, B, C, bit for bit as the chip `model` computes them; any batch axes.
+        """Registers of D from registers of A, B, C, bit for bit as the chip `model` computes them.
 
-        Without a model it is "sm_90" if that chip has the instruction. Modifiers (`selector`, `scale_d`, ...) are
-        those of `ptxlab.isa.modifiers.Modifiers`.
+        Any batch axes.
+
+        Without a model it is "sm_90" if that chip has the instruction. Modifiers (`selector`, `scale_d`, ...)
+        are those of `ptxlab.isa.modifiers.Modifiers`.
         """
         from .numerics.emulate import emulate
 
@@ -145,12 +150,14 @@ class Instruction(MmaForm):
         model: str | None = None,
         **modifiers: int | bool,
     ) -> TraceView:
-        """Why D[row][col] has its bits: products, alignment, what is cut off, sum and rounding. Print it, or read its data.
+        """Why D[row][col] has its bits: products, alignment, what is cut off, sum and rounding.
+
+        Print it, or read its data.
 
         >>> import numpy as np, ptxlab
         >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
         >>> trace = ins.trace(np.full((16, 16), 0.1), np.full((16, 8), 3), None, 0, 0)
-        >>> trace.steps[0].top, trace.steps[0].grain, hex(trace.code)   # 25 fraction bits are kept below the largest exponent
+        >>> trace.steps[0].top, trace.steps[0].grain, hex(trace.code)   # 25 bits are kept below 2^-3
         (-3, -28, '0x40999000')
         """
         from .numerics.trace import trace
@@ -160,8 +167,9 @@ class Instruction(MmaForm):
         return TraceView.of(trace(operands, row, col, model=model))
 
     def figure(self, what: str = "product", **options: Any) -> Any:
-        """A Plotly figure of "product", "A", "B", "C", "D", "stored", "metadata", "scales", "lane" or "trace".
+        """A Plotly figure of the product, of an operand, of the metadata or scales, of a lane, or of a trace.
 
+        `what` is "product", "A", "B", "C", "D", "stored", "metadata", "scales", "lane" or "trace";
         `ptxlab.figures.figure` lists the options.
         """
         from .views.figures import figure
@@ -176,7 +184,10 @@ class Instruction(MmaForm):
 
     @property
     def kernel(self) -> str:
-        """CUDA C++ source of the kernel that `run` compiles: lanes load registers, the one instruction runs, lanes store."""
+        """CUDA C++ source of the kernel that `run` compiles.
+
+        Lanes load registers, the one instruction runs, lanes store.
+        """
         from .gpu.codegen import source
 
         return source(self)
@@ -208,10 +219,11 @@ class Transfer(TransferForm):
     def emulate(self, *arguments: ArrayLike, stride: int | None = None, offset: int = 0) -> NDArray[Any]:
         """What the instruction does, with any leading batch axes; `inputs` names its arguments.
 
-        ldmatrix (memory, addresses) -> registers; stmatrix (registers, addresses, memory) -> memory; movmatrix
-        (registers) -> registers; wmma.load (memory) -> registers and wmma.store (registers, memory) -> memory, whose
-        matrix starts at the byte `offset` with `stride` elements from one row (column) to the next. Memory is an
-        array [..., size] of bytes, or of elements as they lie there; addresses are bytes from its start, [..., 32].
+        ldmatrix (memory, addresses) -> registers; stmatrix (registers, addresses, memory) -> memory;
+        movmatrix (registers) -> registers; wmma.load (memory) -> registers and wmma.store (registers, memory)
+        -> memory, whose matrix starts at the byte `offset` with `stride` elements from one row (column) to
+        the next. Memory is an array [..., size] of bytes, or of elements as they lie there; addresses are
+        bytes from its start, [..., 32].
         """
         from .numerics.transfer import emulate
 
@@ -220,14 +232,20 @@ class Transfer(TransferForm):
     def run(
         self, *arguments: ArrayLike, stride: int | None = None, offset: int = 0, code: str | None = None
     ) -> NDArray[Any]:
-        """The same as `emulate`, on the GPU. `code` is a source that has this kernel among others, to compile many at once."""
+        """The same as `emulate`, on the GPU.
+
+        `code` is a source that has this kernel among others, to compile many at once.
+        """
         from .gpu import run_transfer
 
         return run_transfer(self, arguments, stride, offset, code)
 
     @property
     def kernel(self) -> str:
-        """CUDA C++ source of the kernel that `run` compiles: memory is filled, the one instruction runs, the result is stored."""
+        """CUDA C++ source of the kernel that `run` compiles.
+
+        Memory is filled, the one instruction runs, the result is stored.
+        """
         from .gpu.codegen import source
 
         return source(self)
@@ -286,12 +304,15 @@ def mma_instructions(family: str | None = None, target: str | None = None) -> tu
 
 
 def explore(ins: Instruction | str, **options: Any) -> Explorer:
-    """The Explorer widget on an instruction, or on a link that somebody sent (`ex.link`): edit matrices and registers, see D.
+    """The Explorer widget on an instruction, or on a link that somebody sent (`ex.link`).
+
+    Edit matrices and registers, see D.
 
     `A`, `B`, `C` are its first matrices; `seed` is that of its random fills.
 
     >>> import numpy as np
-    >>> ex = explore("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32", A=np.ones((16, 64)), B=np.ones((64, 8)))
+    >>> name = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
+    >>> ex = explore(name, A=np.ones((16, 64)), B=np.ones((64, 8)))
     >>> int(ex.D[0, 0])
     64
     >>> bool((explore(ex.link).D == ex.D).all())

@@ -13,10 +13,10 @@ import pytest
 
 from ptxlab import Instruction, PtxlabError, catalog, instruction
 from ptxlab.isa.modifiers import Modifiers
-from ptxlab.isa.parse import _lax as laxity
+from ptxlab.isa.parse import _quirk_of as quirk_of
 from ptxlab.isa.parse import _meant as meant
 from ptxlab.isa.parse import _spellings as spellings
-from ptxlab.isa.quirks import LAXITIES, ORDER, SELECTORS, Laxity
+from ptxlab.isa.quirks import QUIRKS, ORDER, SELECTORS, Quirk
 from ptxlab.isa.transfer import TransferForm
 from tests import assembler
 from tests.test_moves import line as move_line
@@ -141,8 +141,8 @@ def neighbours(target: str) -> dict[str, list[str]]:
     return found
 
 
-def lax(name: str) -> list[Laxity]:
-    return [row for row in LAXITIES if row.fault_of(name, meant)]
+def quirks(name: str) -> list[Quirk]:
+    return [row for row in QUIRKS if row.fault_of(name, meant)]
 
 
 def takes(text: str, target: str) -> bool:
@@ -157,7 +157,7 @@ def takes(text: str, target: str) -> bool:
     ("target", "least"),
     [("sm_75", 1500), ("sm_80", 4000), ("sm_90a", 6000), ("sm_100a", 5000), ("sm_120a", 7000)],
 )
-def test_what_the_assembler_takes_is_in_the_catalogue_or_a_known_laxity(target: str, least: int) -> None:
+def test_what_the_assembler_takes_is_in_the_catalogue_or_a_known_quirk(target: str, least: int) -> None:
     tried = [(name, text) for name, texts in neighbours(target).items() for text in texts]
     assert len(neighbours(target)) > least
     passed = []
@@ -169,8 +169,8 @@ def test_what_the_assembler_takes_is_in_the_catalogue_or_a_known_laxity(target: 
     told = {
         name
         for name, _ in passed
-        if laxity(name, name.split("."))
-        and (not lax(name) or any(target in row.targets for row in lax(name)))
+        if quirk_of(name, name.split("."))
+        and (not quirks(name) or any(target in row.targets for row in quirks(name)))
     }
     unknown = [name for name, text in passed if name not in told and takes(text, target)]
     assert unknown == []
@@ -192,27 +192,27 @@ def test_refusals_name_the_fault_and_legal_spellings(target: str) -> None:
         assert len(near) == 3 and all(instruction(it).mnemonic == it or it in spellings() for it in near), (
             said
         )
-        assert ("the assembler takes" in said) == bool(lax(name) or "manual's order" in said), said
+        assert ("the assembler takes" in said) == bool(quirks(name) or "manual's order" in said), said
 
 
-# -- the laxities themselves ---------------------------------------------------------------------------------------------
+# -- the quirks themselves ---------------------------------------------------------------------------------------------
 
 
-def mnemonic(row: Laxity) -> str:
+def mnemonic(row: Quirk) -> str:
     return row.example.split(" ")[0]
 
 
-@pytest.mark.parametrize("row", [*LAXITIES, ORDER, SELECTORS], ids=lambda row: row.title)
-def test_the_assembler_takes_the_example(row: Laxity) -> None:
+@pytest.mark.parametrize("row", [*QUIRKS, ORDER, SELECTORS], ids=lambda row: row.title)
+def test_the_assembler_takes_the_example(row: Quirk) -> None:
     """A later assembler that refuses it makes the row false."""
     for target in dict.fromkeys((row.targets[0], row.targets[-1])):
         assert assembler.refused([row.example], target) == {}, target
 
 
-@pytest.mark.parametrize("row", [*LAXITIES, ORDER], ids=lambda row: row.title)
-def test_the_example_is_refused_with_the_reason(row: Laxity) -> None:
+@pytest.mark.parametrize("row", [*QUIRKS, ORDER], ids=lambda row: row.title)
+def test_the_example_is_refused_with_the_reason(row: Quirk) -> None:
     said = refusal(row.example)
-    assert row is ORDER or lax(mnemonic(row))[0] is row
+    assert row is ORDER or quirks(mnemonic(row))[0] is row
     assert "the assembler takes" in said and (row is ORDER or row.emits in said), said
     assert all(instruction(near) for near in said.split("; nearest legal: ")[1].split(", "))
 
@@ -244,24 +244,22 @@ def test_selectors_that_the_assembler_takes_and_the_manual_has_not() -> None:
         instruction(mnemonic(SELECTORS)).check_modifiers(Modifiers(selector=2))
 
 
-def test_laxities_say_where() -> None:
-    assert {row.where for row in LAXITIES} >= {
+def test_quirks_say_where() -> None:
+    assert {row.where for row in QUIRKS} >= {
         "every target",
         "sm_80 and later",
         "sm_75 to sm_89",
         "sm_90a",
         "sm_100a, sm_110a",
     }
-    assert len({row.title for row in LAXITIES}) == len(LAXITIES)
+    assert len({row.title for row in QUIRKS}) == len(QUIRKS)
 
 
 # -- the page ------------------------------------------------------------------------------------------------------------
 
 
 def table() -> list[str]:
-    rows = [
-        f"| {row.title} | {row.emits} | {row.where} | {row.why} |" for row in (*LAXITIES, ORDER, SELECTORS)
-    ]
+    rows = [f"| {row.title} | {row.emits} | {row.where} | {row.why} |" for row in (*QUIRKS, ORDER, SELECTORS)]
     return ["| spelling | the assembler | targets | ptxlab refuses, since |", "|---|---|---|---|", *rows]
 
 

@@ -1,1 +1,4 @@
-"""What the PTX ISA says, as data: element types, layouts, operands, instructions, targets, and the catalogue of every legal form."""
+"""What the PTX ISA says, as data.
+
+Element types, layouts, operands, instructions, targets, and the catalogue of every legal form.
+"""

@@ -50,7 +50,8 @@ class DType:
             and not 0 < self.signed + self.exponent_bits + self.fraction_bits <= self.bits
         ):
             raise PtxlabError(
-                f"{self.name}: sign, {self.exponent_bits} exponent and {self.fraction_bits} fraction bits exceed {self.bits} bits"
+                f"{self.name}: sign, {self.exponent_bits} exponent and {self.fraction_bits} fraction bits "
+                f"exceed {self.bits} bits"
             )
 
     def __str__(self) -> str:
@@ -158,12 +159,14 @@ class DType:
             odd = ~np.isfinite(values) | (values != np.rint(values))
             if odd.any():
                 raise PtxlabError(
-                    f"{_place(odd)}found {_show(values[odd][0])}; {self.name} holds whole numbers {self.minimum}..{self.maximum}"
+                    f"{_place(odd)}found {_show(values[odd][0])}; {self.name} holds whole numbers "
+                    f"{self.minimum}..{self.maximum}"
                 )
         bad = (values < self.minimum) | (values > self.maximum)
         if bad.any():
             raise PtxlabError(
-                f"{_place(bad)}found {_show(values[bad][0])}; {self.name} holds {self.minimum}..{self.maximum}"
+                f"{_place(bad)}found {_show(values[bad][0])}; {self.name} holds "
+                f"{self.minimum}..{self.maximum}"
             )
         return (values.astype(np.int64) & ((1 << self.bits) - 1)).astype(self.code_type)
 
@@ -179,7 +182,8 @@ class DType:
                 raise PtxlabError(f"{_place(bad)}found {_show(wide[bad][0])}; {self.name} holds {kept}")
         if self.name in _WITHOUT_NAN and np.isnan(wide).any():
             raise PtxlabError(
-                f"{_place(np.isnan(wide))}found nan; {self.name} has no NaN, it holds {_WITHOUT_NAN[self.name]} and their negatives"
+                f"{_place(np.isnan(wide))}found nan; {self.name} has no NaN, it holds "
+                f"{_WITHOUT_NAN[self.name]} and their negatives"
             )
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             if self.name == "tf32":
@@ -200,7 +204,10 @@ def _round_ue8m0(wide: NDArray[np.float64]) -> NDArray[np.uint8]:
 
 
 def _round_to_odd(wide: NDArray[np.float64]) -> NDArray[np.float32]:
-    """float32 in which a lost remainder leaves the last bit set: ml_dtypes rounds by way of float32, and must not round twice."""
+    """float32 in which a lost remainder leaves the last bit set.
+
+    Ml_dtypes rounds by way of float32, and must not round twice.
+    """
     near = wide.astype(np.float32)
     even = (near.view(np.uint32) & 1) == 0
     odd = np.nextafter(near, np.where(wide > near, np.inf, -np.inf).astype(np.float32))
@@ -208,7 +215,10 @@ def _round_to_odd(wide: NDArray[np.float64]) -> NDArray[np.float32]:
 
 
 def _round_tf32(wide: NDArray[np.float64]) -> NDArray[np.float32]:
-    """Nearest value with 10 fraction bits (ties to even), as float32; from float64, so that nothing rounds twice."""
+    """Nearest value with 10 fraction bits (ties to even), as float32.
+
+    From float64, so that nothing rounds twice.
+    """
     _, exponent = np.frexp(wide)
     step = np.ldexp(1.0, np.maximum(exponent - 1, -126) - 10)
     finite = np.isfinite(wide)

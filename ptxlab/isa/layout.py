@@ -36,7 +36,8 @@ def _steps(modes: Sequence[Mode]) -> NDArray[np.int64]:
 class Layout:
     """A map (lane, element) -> (row, column) over a matrix of the given shape.
 
-    >>> c = Layout((16, 8), lane=((4, 0, 2), (8, 1, 0)), element=((2, 0, 1), (2, 8, 0)))   # (T32,V4) -> (M16,N8)
+    >>> # (T32,V4) -> (M16,N8)
+    >>> c = Layout((16, 8), lane=((4, 0, 2), (8, 1, 0)), element=((2, 0, 1), (2, 8, 0)))
     >>> c.coords()[5, 3].tolist()
     [9, 3]
     >>> c.locate(9, 3)
@@ -56,16 +57,18 @@ class Layout:
             lane, element = divmod(int(np.argmax(outside)), self.elements)
             row, column = coords[np.argmax(outside)]
             raise PtxlabError(
-                f"layout of {self._size}: lane {lane}, element {element} falls on row {row}, column {column}, outside the matrix"
+                f"layout of {self._size}: lane {lane}, element {element} falls on row {row}, column "
+                f"{column}, outside the matrix"
             )
-        held = np.bincount(
+        counts = np.bincount(
             coords[:, 0] * self.shape[1] + coords[:, 1], minlength=self.shape[0] * self.shape[1]
         )
-        wrong = held != self.copies
+        wrong = counts != self.copies
         if wrong.any():
             row, column = divmod(int(np.argmax(wrong)), self.shape[1])
             raise PtxlabError(
-                f"layout of {self._size}: row {row}, column {column} is held {held[row * self.shape[1] + column]} times, its broadcasts allow {self.copies}"
+                f"layout of {self._size}: row {row}, column {column} is held "
+                f"{counts[row * self.shape[1] + column]} times, its broadcasts allow {self.copies}"
             )
 
     @property
@@ -126,19 +129,25 @@ class Layout:
 
     @cached_property
     def _holders(self) -> NDArray[np.int64]:
-        """lane * elements + element of every holder of each matrix element, in ascending order: [rows * columns, copies]."""
+        """lane * elements + element of every holder of each matrix element, in ascending order.
+
+        [rows * columns, copies].
+        """
         order = np.argsort(self.gather.ravel(), kind="stable")
         return order.reshape(-1, self.copies)
 
     def scatter(self, copy: int = 0) -> NDArray[np.int64]:
-        """lane * elements + element that holds each matrix element: [rows, columns]; `copy` counts holders by lane, then element.
+        """lane * elements + element that holds each matrix element: [rows, columns].
+
+        `copy` counts holders by lane, then element.
 
         >>> divmod(int(fragment(16, 8, 2).scatter()[9, 3]), 4)   # lane 5, element 3
         (5, 3)
         """
         if not 0 <= copy < self.copies:
             raise PtxlabError(
-                f"copy {copy}: every element is held {self.copies} times, so copy goes from 0 to {self.copies - 1}"
+                f"copy {copy}: every element is held {self.copies} times, so copy goes from 0 to "
+                f"{self.copies - 1}"
             )
         return self._holders[:, copy].reshape(self.shape)
 
@@ -148,10 +157,10 @@ class Layout:
         >>> fragment(16, 8, 2).locate(9, 3)
         (5, 3)
         """
-        for name, found, size in (("row", row, self.shape[0]), ("column", col, self.shape[1])):
-            if not 0 <= found < size:
+        for name, index, size in (("row", row, self.shape[0]), ("column", col, self.shape[1])):
+            if not 0 <= index < size:
                 raise PtxlabError(
-                    f"{name} {found}: the matrix is {self._size}, so {name}s go from 0 to {size - 1}"
+                    f"{name} {index}: the matrix is {self._size}, so {name}s go from 0 to {size - 1}"
                 )
         lane, element = divmod(int(self._holders[row * self.shape[1] + col, 0]), self.elements)
         return lane, element
@@ -189,22 +198,26 @@ class Layout:
         return f"({parts[0][0]},{parts[1][0]}):({parts[0][1]},{parts[1][1]})"
 
     def to_tensor_layouts(self) -> Any:
-        """The same as a `tensor_layouts.Layout`, for that package's layout algebra; (lane, element) -> row + rows * column.
+        """The same as a `tensor_layouts.Layout`, for that package's layout algebra.
+
+        (lane, element) -> row + rows * column.
 
         >>> fragment(16, 8, 2).to_tensor_layouts()(5, 3)   # row 9, column 3
         57
         """
         try:
-            from tensor_layouts import Layout as Handed
+            from tensor_layouts import Layout as TensorLayout
         except ImportError:
             raise PtxlabError(
                 "to_tensor_layouts() needs the package tensor-layouts: pip install tensor-layouts"
             ) from None
         shape, stride = (ast.literal_eval(part) for part in self.cute.split(":"))
-        return Handed(shape, stride)
+        return TensorLayout(shape, stride)
 
     def formula(self) -> str:
-        """Row and column in the manual's style, from the lane and the element's index i; generated from the modes.
+        """Row and column in the manual's style, from the lane and the element's index i.
+
+        Generated from the modes.
 
         >>> print(fragment(16, 8, 2).formula())
         groupID           = lane >> 2
@@ -222,17 +235,11 @@ class Layout:
                 for axis, step in enumerate(steps):
                     if step:
                         terms[axis].append(_inner(digit) if step == 1 else f"({_inner(digit)} * {step})")
-        wide = max(map(len, named), default=0)
-        lines = [f"{name:<{wide}} = {named[name]}" for name in _LANE_DIGITS.values() if name in named]
-        return "\n".join(
-            [
-                *lines,
-                *(
-                    f"{what} = {' + '.join(axis) or '0'}"
-                    for what, axis in zip(("row", "col"), terms, strict=True)
-                ),
-            ]
-        )
+        width = max(map(len, named), default=0)
+        lines = [f"{name:<{width}} = {named[name]}" for name in _LANE_DIGITS.values() if name in named]
+        for name, axis_terms in zip(("row", "col"), terms, strict=True):
+            lines.append(f"{name} = {' + '.join(axis_terms) or '0'}")
+        return "\n".join(lines)
 
     @property
     def signature(self) -> str:
@@ -252,17 +259,14 @@ def _digits(counter: str, modes: Sequence[Mode]) -> list[tuple[tuple[int, int], 
     """Every digit of a mixed-radix counter: ((stride, size), its expression, (row step, column step))."""
     digits, stride, total = [], 1, int(np.prod([size for size, _, _ in modes], dtype=np.int64))
     for size, row, column in modes:
-        digit = (
-            counter
-            if stride == 1
-            else f"{counter} >> {stride.bit_length() - 1}"
-            if stride & stride - 1 == 0
-            else f"{counter} // {stride}"
-        )
+        digit = counter
+        if stride > 1:
+            power_of_two = stride & stride - 1 == 0
+            digit = f"{counter} >> {stride.bit_length() - 1}" if power_of_two else f"{counter} // {stride}"
         if stride * size < total:
-            digit = (
-                f"{_inner(digit)} & 0x{size - 1:X}" if size & size - 1 == 0 else f"{_inner(digit)} % {size}"
-            )
+            power_of_two = size & size - 1 == 0
+            remainder = f"& 0x{size - 1:X}" if power_of_two else f"% {size}"
+            digit = f"{_inner(digit)} {remainder}"
         digits.append(((stride, size), digit, (row, column)))
         stride *= size
     return digits
@@ -282,10 +286,13 @@ def _cute(modes: Sequence[Mode], rows: int) -> tuple[str, str]:
 
 
 def fragment(rows: int, columns: int, run: int, tall: int = 16, warps: int = 1) -> Layout:
-    """The family that nearly all fragments belong to: 8 rows of 4 lanes, each holding `run` neighbours of a row.
+    """The family that nearly all fragments belong to.
 
-    Lanes 0..3 share row 0, lanes 4..7 row 1, and so on; what is left of the matrix repeats this 8 x 4*run block,
-    first down to `tall` rows, then to the right, then further down. Each of a warpgroup's four warps takes 16 rows.
+    8 rows of 4 lanes, each holding `run` neighbours of a row.
+
+    Lanes 0..3 share row 0, lanes 4..7 row 1, and so on; what is left of the matrix repeats this 8 x 4*run
+    block, first down to `tall` rows, then to the right, then further down. Each of a warpgroup's four warps
+    takes 16 rows.
 
     >>> fragment(16, 64, 8).cute                                   # A of m16n8k64 with s4
     '((4,8),(8,2,2)):((128,1),(16,8,512))'

@@ -17,18 +17,21 @@ from .modifiers import Modifiers
 from .operand import Operand
 from .sparsity import STRUCTURES, Structure
 
-__all__ = ["MmaForm", "Modifiers"]
+__all__ = ["MmaForm"]
 
-#: Where an element narrower than its 8-bit container sits: kind::f8f6f4 and kind::mxf8f6f4 pad it on top, and e2m1 also below.
+#: Where an element narrower than its 8-bit container sits: kind::f8f6f4 and kind::mxf8f6f4 pad it on top, and
+#: e2m1 also below.
 _PADDING = {"e2m1": 2}
 
-_WMMA_NOTE = "observed on sm_90; the ISA leaves WMMA fragments open"
+_WMMA_NOTE = "observed on sm_90; the ISA leaves WMMA fragments unspecified"
 _STACK_NOTE = "the matrices of four independent products, one for each quad pair of lanes"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MmaForm(Form):
-    """One form of mma, mma.sp, wmma, wgmma or wgmma.sp: a row of the catalogue, and the operands that follow from it.
+    """One form of mma, mma.sp, wmma, wgmma or wgmma.sp.
+
+    A row of the catalogue, and the operands that follow from it.
 
     >>> from ptxlab.isa.parse import parse_mma
     >>> form = parse_mma("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
@@ -67,7 +70,8 @@ class MmaForm(Form):
         for operand in self.operands.values():
             if operand.layout is not None and operand.lanes != self.lanes:
                 raise PtxlabError(
-                    f"{self.mnemonic}: operand {operand.name} is spread over {operand.lanes} lanes, not {self.lanes}"
+                    f"{self.mnemonic}: operand {operand.name} is spread over {operand.lanes} lanes, not "
+                    f"{self.lanes}"
                 )
         if self.a_space == "shared" and not self.family.startswith("wgmma"):
             raise PtxlabError(f"{self.mnemonic}: only wgmma takes A from shared memory")
@@ -82,7 +86,7 @@ class MmaForm(Form):
             f"<{self.mnemonic}>" if self.a_space == "register" else f"<{self.mnemonic}, A in shared memory>"
         )
 
-    # -- the row in words ---------------------------------------------------------------------------------------------
+    # -- the form in PTX's words -----------------------------------------------------------------------------
 
     @property
     def shape(self) -> str:
@@ -101,7 +105,10 @@ class MmaForm(Form):
 
     @property
     def mma_count(self) -> int:
-        """How many independent products it computes: 1, or 4 for mma.m8n8k4 with f16, whose operands are stacked matrices."""
+        """How many independent products it computes.
+
+        1, or 4 for mma.m8n8k4 with f16, whose operands are stacked matrices.
+        """
         return 4 if self.family == "mma" and self.shape == "m8n8k4" and self.a_type == "f16" else 1
 
     def column_of_b(self, row: int, col: int) -> int:
@@ -127,17 +134,20 @@ class MmaForm(Form):
         if self.family.startswith("wgmma"):
             sp = ".sp" if self.sparse else ""
             return f"wgmma.mma_async{sp}.sync.aligned.{self.shape}{sat}{types}{op}"
-        sp = (".sp::ordered_metadata" if self.ordered else ".sp") if self.sparse else ""
+        sp = ""
+        if self.sparse:
+            sp = ".sp::ordered_metadata" if self.ordered else ".sp"
         kind = f".kind::{self.kind}" if self.kind else ""
         scale = f".block_scale.scale_vec::{self.scale_vec}X" if self.scale_vec else ""
         stype = f".{self.scale_type}" if self.scale_type else ""
-        return f"mma{sp}.sync.aligned.{self.shape}{order}{kind}{scale}{sat}{types}.{self.c_type}{stype}{rounding}{op}"
+        types = f"{types}.{self.c_type}{stype}"
+        return f"mma{sp}.sync.aligned.{self.shape}{order}{kind}{scale}{sat}{types}{rounding}{op}"
 
     def a_from(self, space: Literal["register", "shared"]) -> Self:
         """The same instruction with A in registers or, for wgmma, in shared memory behind a descriptor."""
         return replace(self, a_space=space)
 
-    # -- operands -----------------------------------------------------------------------------------------------------
+    # -- operands --------------------------------------------------------------------------------------------
 
     @property
     def structure(self) -> Structure | None:
@@ -150,12 +160,12 @@ class MmaForm(Form):
 
     @cached_property
     def a(self) -> Operand:
-        """Multiplicand A as it is stored: the half that is kept, for sparse instructions."""
+        """Multiplicand A; for a sparse instruction the compressed A, half as wide."""
         return self._multiplicand("A", self.a_type, self.m, self.k // (2 if self.sparse else 1), self.a_space)
 
     @cached_property
     def a_dense(self) -> Operand:
-        """Multiplicand A as it is meant: for sparse instructions every lane answers for twice the columns it stores."""
+        """Logical (dense) A: for a sparse instruction a lane covers twice the columns it stores."""
         if not self.sparse:
             return self.a
         if self.a.layout is None:
@@ -178,20 +188,20 @@ class MmaForm(Form):
         element = dtype(kind)
         if space == "shared":
             return Operand(name, element, shape, None, "shared", axes)
-        container, padding = (
-            (8, _PADDING.get(kind, 0)) if self.kind in ("f8f6f4", "mxf8f6f4") and element.bits < 8 else (0, 0)
-        )
+        container, padding = 0, 0
+        if self.kind in ("f8f6f4", "mxf8f6f4") and element.bits < 8:
+            container, padding = 8, _PADDING.get(kind, 0)
         run = max(1, 32 // (container or element.bits))
         if self.mma_count > 1:
             layout = fragments.quad_pairs(name, self.a_layout if name == "A" else self.b_layout)
             return Operand(name, element, layout.shape, layout, axes=axes, note=_STACK_NOTE)
         if self.family == "wmma":
-            held = 16 if kind == "f16" else 0
+            room = 16 if kind == "f16" else 0
             return Operand(
                 name,
                 element,
                 shape,
-                fragments.wmma(name, self.m, self.n, self.k, run, held),
+                fragments.wmma(name, self.m, self.n, self.k, run, room),
                 axes=axes,
                 note=_WMMA_NOTE,
             )
@@ -226,7 +236,11 @@ class MmaForm(Form):
             layout = fragments.wmma(name, self.m, self.n, self.k, 2)
         else:
             layout = fragments.block(self.m, self.n, 2, 16, self.lanes // 32)
-        note = _STACK_NOTE if self.mma_count > 1 else _WMMA_NOTE if self.family == "wmma" else ""
+        note = ""
+        if self.mma_count > 1:
+            note = _STACK_NOTE
+        elif self.family == "wmma":
+            note = _WMMA_NOTE
         return Operand(name, dtype(kind), layout.shape, layout, axes=("m", "n"), note=note)
 
     @cached_property
@@ -274,7 +288,10 @@ class MmaForm(Form):
 
     @cached_property
     def inputs(self) -> dict[str, Operand]:
-        """The operands that it reads, by the argument that takes them: a, b, c, and e, scale_a, scale_b where it has them."""
+        """The operands that it reads, by the argument that takes them.
+
+        A, b, c, and e, scale_a, scale_b where it has them.
+        """
         every = {
             "a": self.a,
             "b": self.b,
@@ -285,7 +302,7 @@ class MmaForm(Form):
         }
         return {name: operand for name, operand in every.items() if operand is not None}
 
-    # -- operands that are no matrices ----------------------------------------------------------------------------------
+    # -- operands that are not matrices ----------------------------------------------------------------------
 
     @property
     def selectors(self) -> tuple[int, ...]:
@@ -304,10 +321,8 @@ class MmaForm(Form):
             if self.a.dtype.is_float:
                 legal["imm_scale_a"] = legal["imm_scale_b"] = (1, -1)
             if self.a.dtype.bits == 16:  # only matrices in shared memory can be transposed
-                legal["imm_trans_a"], legal["imm_trans_b"] = (
-                    (0, 1) if self.a_space == "shared" else (0,),
-                    (0, 1),
-                )
+                legal["imm_trans_a"] = (0, 1) if self.a_space == "shared" else (0,)
+                legal["imm_trans_b"] = (0, 1)
         if self.scale_vec is not None:
             legal["byte_id_a"] = legal["byte_id_b"] = {1: (0, 1, 2, 3), 2: (0, 2), 4: (0,)}[self.scale_vec]
             legal["thread_id_a"], legal["thread_id_b"] = (0, 1), (0, 1, 2, 3)
@@ -322,18 +337,19 @@ class MmaForm(Form):
                 if legal == (default,):
                     raise PtxlabError(f"{name}={value!r}: {self.mnemonic} takes only {default!r}")
                 raise PtxlabError(
-                    f"{name}={value!r}: {self.mnemonic} takes {listing(legal)}{self._selector_quirk(value, name)}"
+                    f"{name}={value!r}: {self.mnemonic} takes "
+                    f"{listing(legal)}{self._selector_quirk(value, name)}"
                 )
         return modifiers
 
     def _selector_quirk(self, value: int, name: str) -> str:
-        """What to add where the assembler accepts selectors that the manual does not have (`isa.quirks.SELECTORS`)."""
+        """What to add where the assembler accepts more selectors than the manual (`quirks.SELECTORS`)."""
         types = (self.family, self.shape, self.a_type, self.d_type)
         if name == "selector" and value in (2, 3) and types == ("mma.sp", "m16n8k32", "f16", "f32"):
             return "; the assembler takes 2 and 3 as well, the manual has no such lanes"
         return ""
 
-    # -- sparsity -----------------------------------------------------------------------------------------------------
+    # -- sparsity --------------------------------------------------------------------------------------------
 
     def _structured(self) -> Structure:
         if self.structure is None:
@@ -351,12 +367,18 @@ class MmaForm(Form):
         return self._structured().expand(stored, nibbles, self.metadata_ordered)
 
     def prune(self, A: ArrayLike) -> NDArray[Any]:
-        """The nearest matrix that has the structure: the largest groups of every chunk stay, the others become 0."""
+        """The nearest matrix that has the structure.
+
+        The largest groups of every chunk stay, the others become 0.
+        """
         return self._structured().prune(self.a_dense.check_matrix(A))
 
     @property
     def metadata_ordered(self) -> bool:
-        """Whether the two indices of a nibble must ascend: only for mma.sp::ordered_metadata (an H200 takes any order there too)."""
+        """Whether the two indices of a nibble must ascend.
+
+        Only for mma.sp::ordered_metadata (an H200 takes any order there too).
+        """
         return self.ordered
 
     @property
@@ -365,8 +387,10 @@ class MmaForm(Form):
 
         >>> from ptxlab import instruction
         >>> sparse = "sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
-        >>> len(instruction(f"mma.sp::ordered_metadata.{sparse}").nibbles), len(instruction(f"mma.sp.{sparse}").nibbles)
-        (6, 12)
+        >>> len(instruction(f"mma.sp::ordered_metadata.{sparse}").nibbles)
+        6
+        >>> len(instruction(f"mma.sp.{sparse}").nibbles)   # indices in any order
+        12
         """
         if self.structure is None:
             return {}

@@ -12,7 +12,9 @@ __all__ = ["Modifiers"]
 
 @dataclass(frozen=True)
 class Modifiers:
-    """Sparsity selector, wgmma's scales, transposes and swizzle, and the selectors of block scales; the defaults mean "left out".
+    """Sparsity selector, wgmma's scales, transposes and swizzle, and the selectors of block scales.
+
+    The defaults mean "left out".
 
     >>> Modifiers(selector=1) == Modifiers(selector=1, scale_d=True, imm_scale_a=1)
     True
@@ -32,11 +34,15 @@ class Modifiers:
 
     @classmethod
     def from_keywords(cls, keywords: dict[str, Any]) -> Modifiers:
-        """The modifiers of a call, e.g. ``{"selector": 1}``; an unknown name is an error that lists the known ones."""
+        """The modifiers of a call, e.g. ``{"selector": 1}``.
+
+        An unknown name is an error that lists the known ones.
+        """
         known = sorted(field.name for field in fields(cls))
         unknown = sorted(set(keywords) - set(known))
         if unknown:
             raise PtxlabError(
-                f"unknown argument {unknown[0]!r}; besides a, b, c, e, scale_a, scale_b there are {listing(known)}"
+                f"unknown argument {unknown[0]!r}; besides a, b, c, e, scale_a, scale_b there are "
+                f"{listing(known)}"
             )
         return cls(**keywords)

@@ -18,8 +18,11 @@ __all__ = ["Operand", "Place"]
 
 
 @lru_cache(maxsize=64)
-def _openings(bits: int, table: bytes, kind: str) -> NDArray[Any]:
-    """What every half-word (or byte, for single bits) of packed codes opens to: [65536 or 256, elements in it]."""
+def _unpacked(bits: int, table: bytes, kind: str) -> NDArray[Any]:
+    """What every half-word (or byte, for single bits) of packed codes opens to.
+
+    [65536 or 256, elements in it].
+    """
     width = 16 if bits > 1 else 8
     values = np.frombuffer(table, dtype=kind)
     words = np.arange(1 << width, dtype=np.uint32)[:, None] >> np.arange(0, width, bits, dtype=np.uint32)
@@ -45,7 +48,8 @@ class Place(NamedTuple):
 class Operand:
     """A matrix operand: values <-> codes <-> registers.
 
-    Operands in shared memory (B of wgmma) have no lanes: `layout` is None, and `pack` gives the matrix of codes.
+    Operands in shared memory (B of wgmma) have no lanes: `layout` is None, and `pack` gives the matrix of
+    codes.
 
     >>> import ptxlab
     >>> a = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32").a
@@ -72,7 +76,8 @@ class Operand:
     def __post_init__(self) -> None:
         if self.container and self.padding + self.dtype.bits > self.container:
             raise PtxlabError(
-                f"operand {self.name}: {self.dtype} above {self.padding} bits of padding does not fit {self.container} bits"
+                f"operand {self.name}: {self.dtype} above {self.padding} bits of padding does not fit "
+                f"{self.container} bits"
             )
         if (self.layout is None) != (self.space == "shared"):
             raise PtxlabError(
@@ -82,7 +87,8 @@ class Operand:
             self.layout.shape != self.shape or self.layout.elements * self.width % self.register_bits
         ):
             raise PtxlabError(
-                f"operand {self.name}: layout {self.layout.signature} does not fill registers of a {self.shape} matrix of {self.dtype}"
+                f"operand {self.name}: layout {self.layout.signature} does not fill registers of a "
+                f"{self.shape} matrix of {self.dtype}"
             )
 
     @property
@@ -92,7 +98,10 @@ class Operand:
 
     @property
     def width(self) -> int:
-        """Bits from one element of a register to the next: the element's own, or its container's (8 for kind::f8f6f4)."""
+        """Bits from one element of a register to the next.
+
+        The element's own, or its container's (8 for kind::f8f6f4).
+        """
         return self.container or self.dtype.bits
 
     @property
@@ -120,9 +129,10 @@ class Operand:
         size = f"{self.name} {self.shape[0]}x{self.shape[1]} {self.dtype}"
         if not self.layout:
             return f"{size}, in shared memory"
-        return f"{size}, {self.registers} register{'s' * (self.registers != 1)} in each of {self.lanes} lanes"
+        plural = "" if self.registers == 1 else "s"
+        return f"{size}, {self.registers} register{plural} in each of {self.lanes} lanes"
 
-    # -- where things are ------------------------------------------------------------------------------------------
+    # -- where things are ------------------------------------------------------------------------------------
 
     def coords(self) -> NDArray[np.int64]:
         """Row and column of every element of every lane: int array [lanes, elements, 2].
@@ -141,10 +151,10 @@ class Operand:
         Place(lane=4, element=29, register=3, low=20, high=23)
         """
         layout = self._needs_lanes()
-        for what, found, size in (("lane", lane, layout.lanes), ("element", element, layout.elements)):
-            if not 0 <= found < size:
+        for what, index, size in (("lane", lane, layout.lanes), ("element", element, layout.elements)):
+            if not 0 <= index < size:
                 raise PtxlabError(
-                    f"operand {self.name}: {what} {found} does not exist; {what}s go from 0 to {size - 1}"
+                    f"operand {self.name}: {what} {index} does not exist; {what}s go from 0 to {size - 1}"
                 )
         register, slot = divmod(element, self.elements_per_register)
         low = slot * self.width + self.padding
@@ -164,14 +174,15 @@ class Operand:
 
         >>> import ptxlab
         >>> b = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32").b
-        >>> [(place.low, row, column) for place, row, column in b.holds(lane=5, register=1)][:3]   # lowest bit, row and column
+        >>> [(place.low, row, column) for place, row, column in b.holds(lane=5, register=1)][:3]
         [(0, 40, 1), (4, 41, 1), (8, 42, 1)]
         """
         layout = self._needs_lanes()
         self.place(lane, 0)
         if register is not None and not 0 <= register < self.registers:
             raise PtxlabError(
-                f"operand {self.name}: register {register} does not exist; a lane holds registers 0 to {self.registers - 1}"
+                f"operand {self.name}: register {register} does not exist; a lane holds registers 0 to "
+                f"{self.registers - 1}"
             )
         for element, (row, column) in enumerate(layout.coords()[lane].tolist()):
             place = self.place(lane, element)
@@ -181,18 +192,19 @@ class Operand:
     def _needs_lanes(self) -> Layout:
         if self.layout is None:
             raise PtxlabError(
-                f"operand {self.name} lives in shared memory: no lane holds it; see ptxlab.memory for its addresses"
+                f"operand {self.name} lives in shared memory: no lane holds it; see ptxlab.memory for its "
+                f"addresses"
             )
         return self.layout
 
-    # -- matrix <-> registers ---------------------------------------------------------------------------------------
+    # -- matrix <-> registers --------------------------------------------------------------------------------
 
     def pack(self, matrix: ArrayLike) -> NDArray[Any]:
         """Values [..., rows, columns] -> registers [..., lanes, registers].
 
         >>> import ptxlab
         >>> a = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32").a
-        >>> [hex(register) for register in a.pack(np.tile(np.arange(8), (16, 8)))[5]]   # element 0 in the lowest bits
+        >>> [hex(register) for register in a.pack(np.tile(np.arange(8), (16, 8)))[5]]
         ['0x76543210', '0x76543210', '0x76543210', '0x76543210']
         """
         matrix = self.check_matrix(matrix)
@@ -223,15 +235,16 @@ class Operand:
         codes = self._codes(codes)
         if self.layout is None:
             return codes
-        held = np.take(
+        by_lane = np.take(
             codes.reshape(*codes.shape[:-2], self.shape[0] * self.shape[1]), self.layout.gather, axis=-1
         )
-        return self.join(held)
+        return self.join(by_lane)
 
     def unpack_codes(self, registers: ArrayLike, copy: int = 0) -> NDArray[Any]:
         """Registers [..., lanes, registers] -> element codes [..., rows, columns].
 
-        Where the layout holds elements several times, `copy` says which holder is read, counted by lane and element.
+        Where the layout holds elements several times, `copy` says which holder is read, counted by lane and
+        element.
 
         >>> import ptxlab
         >>> e = ptxlab.instruction("mma.sp.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32").e
@@ -246,7 +259,9 @@ class Operand:
         )
 
     def unpack_as(self, registers: ArrayLike, number: type[np.generic], copy: int = 0) -> NDArray[Any]:
-        """Registers -> values of that NumPy type, for element types of at most 8 bits; what the emulator multiplies.
+        """Registers -> values of that NumPy type, for element types of at most 8 bits.
+
+        What the emulator multiplies.
 
         >>> import ptxlab
         >>> a = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32").a
@@ -268,9 +283,9 @@ class Operand:
         registers = self.check_registers(registers)
         runs = self._runs(copy) if table is not None and self.width == self.dtype.bits else None
         if table is None or runs is None:
-            held = self.split(registers)
+            by_lane = self.split(registers)
             codes = np.take(
-                held.reshape(*held.shape[:-2], self.lanes * self.layout.elements),
+                by_lane.reshape(*by_lane.shape[:-2], self.lanes * self.layout.elements),
                 self.layout.scatter(copy),
                 axis=-1,
             )
@@ -282,15 +297,17 @@ class Operand:
         if self.dtype.bits == 8:
             opened = ordered.view(np.uint8) if table.dtype == np.uint8 else table[ordered.view(np.uint8)]
         else:
-            openings = _openings(self.dtype.bits, table.tobytes(), table.dtype.str)
-            opened = np.take(openings, ordered.view(np.uint16 if len(openings) > 256 else np.uint8), axis=0)
+            unpacked = _unpacked(self.dtype.bits, table.tobytes(), table.dtype.str)
+            opened = np.take(unpacked, ordered.view(np.uint16 if len(unpacked) > 256 else np.uint8), axis=0)
         matrix = opened.reshape(*registers.shape[:-2], *(self.shape[::-1] if transposed else self.shape))
         return np.swapaxes(matrix, -1, -2) if transposed else matrix
 
     @lru_cache(maxsize=None)  # noqa: B019 - operands live as long as the catalogue
     def _runs(self, copy: int) -> tuple[NDArray[np.int64], bool] | None:
-        """Registers in the order of the matrix, where each holds neighbours of a row or (True) of a column: whole registers
-        can then be put in place before they are opened. Index into [lanes * registers]; None where they hold no neighbours.
+        """The registers in the order of the matrix, if each holds neighbours of a row or (True) of a column.
+
+        Then whole registers can be put in place before they are unpacked. Index into [lanes * registers];
+        None if registers do not hold neighbours.
         """
         at, size = self._needs_lanes().scatter(copy), self.elements_per_register
         for matrix, transposed in ((at, False), (at.T, True)):
@@ -300,8 +317,10 @@ class Operand:
                     return runs[..., 0] // size, transposed
         return None
 
-    def join(self, held: NDArray[Any]) -> NDArray[Any]:
-        """Codes by lane and element [..., lanes, elements] -> registers; the first element is in the lowest bits.
+    def join(self, by_lane: NDArray[Any]) -> NDArray[Any]:
+        """Codes by lane and element [..., lanes, elements] -> registers.
+
+        The first element is in the lowest bits.
 
         >>> import ptxlab
         >>> a = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32").a
@@ -309,9 +328,9 @@ class Operand:
         '0xfedcba98'
         """
         if self.dtype.bits == self.width >= 8:
-            return np.ascontiguousarray(held, dtype=self.dtype.code_type).view(self.register_type)
-        parts = held.reshape(
-            *held.shape[:-1], held.shape[-1] // self.elements_per_register, self.elements_per_register
+            return np.ascontiguousarray(by_lane, dtype=self.dtype.code_type).view(self.register_type)
+        parts = by_lane.reshape(
+            *by_lane.shape[:-1], by_lane.shape[-1] // self.elements_per_register, self.elements_per_register
         ).astype(self.register_type)
         return np.asarray(np.bitwise_or.reduce(parts << self._shifts, axis=-1))
 
@@ -337,13 +356,14 @@ class Operand:
     def _shifts(self) -> NDArray[Any]:
         return (np.arange(self.elements_per_register) * self.width + self.padding).astype(self.register_type)
 
-    # -- checks -----------------------------------------------------------------------------------------------------
+    # -- checks ----------------------------------------------------------------------------------------------
 
     def check_matrix(self, matrix: ArrayLike) -> NDArray[Any]:
         """The matrix as an array [..., rows, columns], or an error that says which shape it takes.
 
         >>> import ptxlab
-        >>> ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32").a.check_matrix(np.zeros((16, 32)))
+        >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
+        >>> ins.a.check_matrix(np.zeros((16, 32)))
         Traceback (most recent call last):
             ...
         ptxlab.errors.PtxlabError: A: found shape (16, 32); it takes [..., 16, 64]
@@ -366,7 +386,8 @@ class Operand:
             if bad.any():
                 row, column = np.argwhere(bad)[0][-2:]
                 raise PtxlabError(
-                    f"{self.name}: row {row}, column {column}: code {codes[bad][0]} does not fit the {self.dtype.bits} bits of {self.dtype}"
+                    f"{self.name}: row {row}, column {column}: code {codes[bad][0]} does not fit the "
+                    f"{self.dtype.bits} bits of {self.dtype}"
                 )
         return codes.astype(self.dtype.code_type, copy=False)
 
@@ -378,25 +399,28 @@ class Operand:
         >>> a.check_registers(np.full((32, 4), -1, dtype=np.int32))[0]
         array([4294967295, 4294967295, 4294967295, 4294967295], dtype=uint32)
         """
-        found = np.asarray(registers)
+        array = np.asarray(registers)
         if self.layout is None:
-            return self._codes(found)
-        if found.shape[-2:] != (self.lanes, self.registers):
+            return self._codes(array)
+        if array.shape[-2:] != (self.lanes, self.registers):
             raise PtxlabError(
-                f"{self.name}: found registers of shape {found.shape}; it takes [..., {self.lanes} lanes, {self.registers} registers]"
+                f"{self.name}: found registers of shape {array.shape}; it takes [..., {self.lanes} lanes, "
+                f"{self.registers} registers]"
             )
-        if found.dtype.kind not in "iu":
+        if array.dtype.kind not in "iu":
             raise PtxlabError(
-                f"{self.name}: registers are {self.register_bits}-bit unsigned integers, found {found.dtype}; pack makes them from values"
+                f"{self.name}: registers are {self.register_bits}-bit unsigned integers, found "
+                f"{array.dtype}; pack makes them from values"
             )
-        if found.dtype == self.register_type:
-            return found
-        if found.dtype.kind == "i" and found.dtype.itemsize * 8 == self.register_bits:
-            return found.view(self.register_type)
-        bad = (found < 0) | (found > np.iinfo(self.register_type).max)
+        if array.dtype == self.register_type:
+            return array
+        if array.dtype.kind == "i" and array.dtype.itemsize * 8 == self.register_bits:
+            return array.view(self.register_type)
+        bad = (array < 0) | (array > np.iinfo(self.register_type).max)
         if bad.any():
             lane, register = np.argwhere(bad)[0][-2:]
             raise PtxlabError(
-                f"{self.name}: lane {lane}, register {register}: {found[bad][0]} does not fit {self.register_bits} bits"
+                f"{self.name}: lane {lane}, register {register}: {array[bad][0]} does not fit "
+                f"{self.register_bits} bits"
             )
-        return found.astype(self.register_type)
+        return array.astype(self.register_type)

@@ -18,13 +18,16 @@ __all__ = ["Operands"]
 
 @dataclass(frozen=True)
 class Operands:
-    """The inputs of one instruction, or of a batch: registers [..., lanes, registers], element codes for shared memory.
+    """The inputs of one instruction, or of a batch.
+
+    Registers [..., lanes, registers], element codes for shared memory.
 
     `Operands.of` checks what it is given; batch axes broadcast.
 
     >>> import ptxlab
     >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
-    >>> operands = Operands.of(ins, np.zeros((7, 32, 4), np.uint32), np.zeros((32, 2), np.uint32), np.zeros((32, 4), np.uint32))
+    >>> a, b, c = (np.zeros(shape, np.uint32) for shape in ((7, 32, 4), (32, 2), (32, 4)))
+    >>> operands = Operands.of(ins, a, b, c)
     >>> operands.batch, list(operands.arrays)
     ((7,), ['A', 'B', 'C'])
     """
@@ -36,7 +39,7 @@ class Operands:
     e: NDArray[Any] | None = None
     scale_a: NDArray[Any] | None = None
     scale_b: NDArray[Any] | None = None
-    modifiers: Modifiers = Modifiers()
+    modifiers: Modifiers = Modifiers()  # noqa: RUF009 - frozen
 
     @classmethod
     def of(
@@ -79,7 +82,9 @@ class Operands:
         scale_b: ArrayLike | None = None,
         modifiers: Modifiers | None = None,
     ) -> Operands:
-        """Pack whole matrices of values: sparse A is given dense and compressed, C left out is 0, scales left out are 1.
+        """Pack whole matrices of values.
+
+        Sparse A is given dense and compressed, C left out is 0, scales left out are 1.
 
         >>> import ptxlab
         >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
@@ -121,7 +126,10 @@ class Operands:
         return int(np.prod(self.batch, dtype=np.int64))
 
     def part(self, start: int, stop: int) -> Operands:
-        """Instructions start to stop of the flattened batch; arrays that broadcast along all of it stay as they are."""
+        """Instructions start to stop of the flattened batch.
+
+        Arrays that broadcast along all of it stay as they are.
+        """
         batch = self.batch
         return self._map(lambda array: _part(array, batch, start, stop))
 

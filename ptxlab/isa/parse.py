@@ -1,4 +1,4 @@
-"""PTX text -> instruction, and a refusal that names the qualifier at fault and the spellings that would be right."""
+"""PTX text -> form, or an error that names the qualifier at fault and the spellings that would be right."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from .catalog.transfer import spellings as transfer_spellings
 from .dtypes import DTYPES
 from .form import Form
 from .mma import MmaForm
-from .quirks import LAXITIES
+from .quirks import QUIRKS
 from .transfer import TransferForm
 
 __all__ = ["parse", "parse_mma"]
 
 #: Legal in PTX ISA 9.1 and later, unknown to 9.0's assembler.
+_NVF4_4X = "row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue8m0"
 _LATER = {
-    "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue8m0": "9.1",
-    "mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue8m0": "9.1",
+    f"mma.sync.aligned.m16n8k64.{_NVF4_4X}": "9.1",
+    f"mma.sp::ordered_metadata.sync.aligned.m16n8k128.{_NVF4_4X}": "9.1",
 }
 
 
@@ -55,7 +56,10 @@ def _spellings() -> dict[str, MmaForm | TransferForm]:
 
 
 def _normal(text: str) -> str:
-    """The mnemonic alone: white space around dots gone; guard predicate, operand list and comments cut off."""
+    """The mnemonic alone: white space around dots gone.
+
+    Guard predicate, operand list and comments cut off.
+    """
     text = re.sub(r"//[^\n]*|/\*.*?\*/", " ", text, flags=re.DOTALL).strip()
     text = re.sub(r"^@\s*!?\s*%?\w+\s+", "", text)
     text = re.sub(r"\s*(\.|::)\s*", r"\1", text)
@@ -72,7 +76,8 @@ def parse(text: str | Form) -> MmaForm | TransferForm:
         return text
     if not isinstance(text, str):
         raise PtxlabError(
-            f"an instruction is named by its PTX text, found {type(text).__name__}; e.g. {next(iter(_spellings()))!r}"
+            f"an instruction is named by its PTX text, found {type(text).__name__}; e.g. "
+            f"{next(iter(_spellings()))!r}"
         )
     name = _normal(text)
     if name in _spellings():
@@ -83,16 +88,12 @@ def parse(text: str | Form) -> MmaForm | TransferForm:
 def parse_mma(text: str | Form) -> MmaForm:
     """As `parse`, for instructions that multiply matrices; ldmatrix and the other transfers are an error.
 
-    >>> parse_mma("movmatrix.sync.aligned.m8n8.trans.b16")
-    Traceback (most recent call last):
-        ...
-    ptxlab.errors.PtxlabError: movmatrix.sync.aligned.m8n8.trans.b16 transfers a matrix; an instruction that multiplies is needed here
+    >>> parse_mma("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32").k
+    16
     """
     form = parse(text)
     if not isinstance(form, MmaForm):
-        raise PtxlabError(
-            f"{form.mnemonic} transfers a matrix; an instruction that multiplies is needed here"
-        )
+        raise PtxlabError(f"{form.mnemonic} transfers a matrix; this needs one that multiplies")
     return form
 
 
@@ -120,18 +121,22 @@ def _refusal(name: str) -> str:
     if cased is not None:
         return f"{name!r}: PTX tells upper case from lower; this is spelt {cased}"
     found = _tokens(name)
-    lax = _lax(name, found)
+    quirk = _quirk_of(name, found)
     near = _nearest(found)
-    if lax is None:
+    if quirk is None:
         return f"{name!r}: {_fault(name, found, near[0])}; nearest legal: {listing(near)}"
-    said, meant = lax
+    reason, meant = quirk
     if meant is not None:
         near = [meant, *(other for other in near if other != meant)][:3]
-    return f"{name!r}: {said}; nearest legal: {listing(near)}"
+    return f"{name!r}: {reason}; nearest legal: {listing(near)}"
 
 
 def _fault(name: str, found: list[str], nearest: str) -> str:
-    """What is wrong: shape and type that do not go together, a word that no instruction has, or the first difference from the nearest."""
+    """What is wrong.
+
+    Shape and type that do not go together, a word that no instruction has, or the first difference from the
+    nearest.
+    """
     without = _shape_without_type(found)
     if without is not None:
         return without
@@ -147,16 +152,20 @@ def _fault(name: str, found: list[str], nearest: str) -> str:
     return f".{is_} does not fit here" if is_ else f".{right} is missing after .{found[low - 1]}"
 
 
-def _lax(name: str, found: list[str]) -> tuple[str, str | None] | None:
-    """What is wrong, what the assembler makes of it all the same, and the spelling that is meant; None where the assembler refuses too."""
+def _quirk_of(name: str, found: list[str]) -> tuple[str, str | None] | None:
+    """What is wrong, what the assembler makes of it all the same, and the spelling that is meant.
+
+    None where the assembler refuses too.
+    """
     right = _meant(name)
     if right is not None:
         moved = next(token for token, other in zip(_tokens(right), found, strict=True) if token != other)
         return (
-            f".{moved} stands elsewhere in the manual's order; the assembler takes any order, ptxlab the manual's",
+            f".{moved} stands elsewhere in the manual's order; the assembler takes any order, ptxlab the "
+            f"manual's",
             right,
         )
-    for row in LAXITIES:
+    for row in QUIRKS:
         fault = row.fault_of(name, _meant)
         if fault is not None:
             said, meant = fault
@@ -206,7 +215,10 @@ _KEEPING = (
 
 
 def _nearest(found: list[str]) -> list[str]:
-    """The three most alike; only those that share most words are compared letter by letter, which keeps a refusal quick."""
+    """The three most alike.
+
+    Only those that share most words are compared letter by letter, which keeps a refusal quick.
+    """
     every, words = _canonical(), set(found)
     alike = nlargest(
         200,
@@ -220,7 +232,10 @@ def _nearest(found: list[str]) -> list[str]:
 
 
 def _shape_without_type(found: list[str]) -> str | None:
-    """``m16n8k64 has no f16 form; f16 comes in m16n8k8, m16n8k16``, where shape and types are known but do not go together."""
+    """``m16n8k64 has no f16 form.
+
+    F16 comes in m16n8k8, m16n8k16``, where shape and types are known but do not go together.
+    """
     sparse = any(token in ("sp", "sp::ordered_metadata") for token in found)
     shape = _shape(found)
     types = [token for token in found if token in DTYPES]

@@ -1,6 +1,9 @@
-"""What the assembler of CUDA 13.0 takes although PTX ISA 9.0 has no such form, with what it then emits; ptxlab refuses all of it.
+"""What the assembler of CUDA 13.0 takes although PTX ISA 9.0 has no such form, with what it then emits.
 
-Found by assembling more than ten million lines around the catalogue; the machine code is what nvdisasm shows of kernels that store the result.
+Ptxlab refuses all of it.
+
+Found by assembling more than ten million lines around the catalogue; the machine code is what nvdisasm shows
+of kernels that store the result.
 """
 
 from __future__ import annotations
@@ -11,14 +14,14 @@ from dataclasses import dataclass
 
 from .targets import SM_75, SM_80, SM_90, SM_90A, SM_100A, TARGETS
 
-__all__ = ["LAXITIES", "ORDER", "SELECTORS", "Laxity"]
+__all__ = ["ORDER", "QUIRKS", "SELECTORS", "Quirk"]
 
 
 @dataclass(frozen=True)
-class Laxity:
+class Quirk:
     """One class of spellings that the assembler takes and the manual does not have.
 
-    >>> counts = next(row for row in LAXITIES if ".x8" in row.example)
+    >>> counts = next(row for row in QUIRKS if ".x8" in row.example)
     >>> right = "ldmatrix.sync.aligned.m8n8.x1.b16"
     >>> counts.fault_of("ldmatrix.sync.aligned.m8n8.x8.b16", {right: right}.get)
     ('.x8 is no count', 'ldmatrix.sync.aligned.m8n8.x1.b16')
@@ -35,7 +38,9 @@ class Laxity:
     of: tuple[str, ...] = ("",)  # how the mnemonic begins
 
     def fault_of(self, name: str, legal: Callable[[str], str | None]) -> tuple[str, str | None] | None:
-        """What is wrong with that spelling and what it stands for, None where nothing legal; None where this row does not speak.
+        """What is wrong with that spelling, and the legal spelling it stands for.
+
+        None if this quirk is not it.
 
         `legal` gives the legal spelling of the same qualifiers, whatever their order.
         """
@@ -69,7 +74,8 @@ def _vector(letter: str, count: int) -> str:
 def _line(mnemonic: str, *operands: str | int) -> str:
     """A line of PTX; numbers stand for so many registers, of C for D, of A, of B, of C."""
     letters = iter("cabc")
-    return f"{mnemonic} {', '.join(_vector(next(letters), it) if isinstance(it, int) else it for it in operands)};"
+    texts = [_vector(next(letters), each) if isinstance(each, int) else each for each in operands]
+    return f"{mnemonic} {', '.join(texts)};"
 
 
 _ORDERS = r"(?:row|col)\.(?:row|col)"
@@ -79,26 +85,26 @@ _NOTHING = "emits nothing at all: D keeps what it held"
 _DROPPED = "drops it: the code is that of the spelling without"
 
 
-def _rows() -> Iterator[Laxity]:
-    yield Laxity(
+def _rows() -> Iterator[Quirk]:
+    yield Quirk(
         title="`mma.m8n8k4` with bf16 or tf32",
         pattern=rf"^mma\.sync\.aligned\.m8n8k4\.{_ORDERS}\.f32\.(bf16|tf32)\.\1\.f32$",
         fault=r"m8n8k4 has no \1 form",
         emits=_NOTHING,
-        why="the four quad-pair products exist for f16 alone",
+        why="the four quad-pair products exist for f16 only",
         targets=SM_80,
         example=_line("mma.sync.aligned.m8n8k4.row.col.f32.bf16.bf16.f32", 8, 2, 2, 8),
     )
-    yield Laxity(
+    yield Quirk(
         title="`wmma` f64 at m16n16k16 or m16n16k8",
         pattern=rf"^wmma\.mma\.sync\.aligned\.{_ORDERS}\.(m16n16k16|m16n16k8)(?:\.r[nzmp])?\.f64\.f64\.f64\.f64$",
         fault=r"\1 has no f64 form",
         emits=_NOTHING,
-        why="f64 comes in m8n8k4 alone",
+        why="f64 comes in m8n8k4 only",
         targets=SM_80,
         example=_line("wmma.mma.sync.aligned.row.col.m16n16k16.f64.f64.f64.f64", *(_vector("w", 8),) * 4),
     )
-    yield Laxity(
+    yield Quirk(
         title="`wmma` s8 or u8 with accumulators u32, at m16n16k16 or m32n8k16",
         pattern=r"(?<=^wmma\.mma\.sync\.aligned\.)(.*\.(?:m16n16k16|m32n8k16)\.s32\.([su]8)\.\2)\.u32",
         meant=r"\1.s32",
@@ -108,25 +114,25 @@ def _rows() -> Iterator[Laxity]:
         targets=SM_75,
         example=_line("wmma.mma.sync.aligned.row.col.m16n16k16.s32.s8.s8.u32", 8, 2, 2, 8),
     )
-    yield Laxity(
+    yield Quirk(
         title="`wmma` s4 or u4 at the shapes of f16, tf32 and f64",
         pattern=rf"^wmma\.mma(?:\.(?:xor|and|or))?\.sync\.aligned\.{_ORDERS}\.({_BIG}|m8n8k4|m16n16k8)\.s32\.([su]4)\.\2\.s32(?:\.satfinite)?$",
         fault=r"\1 has no \2 form",
         emits="emits one IMMA.8832 over the first registers; the other registers of D keep what they held",
-        why="4-bit types come in m8n8k32 alone; number of registers, layouts and bit operation go unchecked",
+        why="4-bit types come in m8n8k32 only; number of registers, layouts and bit operation go unchecked",
         targets=tuple(target for target in SM_75 if target not in SM_90),
         example=_line("wmma.mma.sync.aligned.row.col.m16n16k16.s32.s4.s4.s32", 8, 2, 2, 8),
     )
-    yield Laxity(
+    yield Quirk(
         title="`wmma` b1 at those shapes, with a bit operation but no `.popc`",
         pattern=rf"^wmma\.mma\.(?:xor|and)\.sync\.aligned\.{_ORDERS}\.({_BIG}|m8n8k4|m16n16k8)\.s32\.b1\.b1\.s32$",
         fault=r"\1 has no b1 form, and .popc is missing",
-        emits="emits the code of m8n8k128 (BMMA.88128.AND.POPC, or IMMA over bits taken apart) over the first registers",
-        why="b1 comes in m8n8k128 alone",
+        emits="emits the code of m8n8k128 (BMMA.88128.AND.POPC, or IMMA on single bits) for some registers",
+        why="b1 comes in m8n8k128 only",
         targets=SM_90,
         example=_line("wmma.mma.xor.sync.aligned.row.col.m16n16k16.s32.b1.b1.s32", 8, 1, 1, 8),
     )
-    yield Laxity(
+    yield Quirk(
         title="`wmma.load.c` and `wmma.store.d` of f32 at m8n8k32 or m8n8k128",
         pattern=r"(?<=^wmma\.)((?:load\.c|store\.d)\..*m8n8k(?:32|128).*)\.f32$",
         meant=r"\1.s32",
@@ -136,12 +142,12 @@ def _rows() -> Iterator[Laxity]:
         targets=SM_75,
         example=_line("wmma.load.c.sync.aligned.row.m8n8k32.f32", 2, "[da]", "e"),
     )
-    yield Laxity(
+    yield Quirk(
         title="4-bit `mma` with a bit operation",
         pattern=r"^(?=.*\.[su]4\.)(?!.*satfinite)(.*?)\.(xor|and|or)(?:\.popc)?(?=\.|$)",
         meant=r"\1",
         of=("mma.sync", "mma.xor", "mma.and", "mma.or"),
-        fault=r".\2 is of b1 alone",
+        fault=r".\2 exists for b1 only",
         emits="multiplies and adds all the same, by the code of the spelling without",
         why="the result is no population count",
         targets=SM_75,
@@ -159,7 +165,7 @@ def _rows() -> Iterator[Laxity]:
             ("sm_100a", "sm_110a"),
         ),
     ):
-        yield Laxity(
+        yield Quirk(
             title=title,
             pattern=rf"\.(kind::(?:{kinds}))(?=\.|$)",
             meant="",
@@ -172,7 +178,7 @@ def _rows() -> Iterator[Laxity]:
                 f"mma.sync.aligned.m16n8k32.row.col.kind::{kinds.split('|')[0]}.f32.e4m3.e4m3.f32", 4, 4, 2, 4
             ),
         )
-    yield Laxity(
+    yield Quirk(
         title="`ldmatrix` and `stmatrix` with `.x8` to `.x128`",
         pattern=r"(?<=matrix)(.*)(\.x(?:8|16|32|64|128))(?=\.)",
         meant=r"\1.x1",
@@ -182,18 +188,18 @@ def _rows() -> Iterator[Laxity]:
         targets=SM_75,
         example=_line("ldmatrix.sync.aligned.m8n8.x8.b16", 1, "[da]"),
     )
-    yield Laxity(
+    yield Quirk(
         title="a packed format (`.b8x16`, `.b6x16_p32`, `.b4x16_p64`) outside `ldmatrix`",
         pattern=r"\.(b8x16|b6x16_p32|b4x16_p64)(?=\.|$)",
         meant="",
         of=("mma", "wmma", "wgmma", "stmatrix", "movmatrix"),
-        fault=r".\1 is of ldmatrix alone",
+        fault=r".\1 exists for ldmatrix only",
         emits=_DROPPED,
         why="nothing is unpacked",
         targets=SM_75,
         example=_line("mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32.b6x16_p32", 2, 1, 1, 2),
     )
-    yield Laxity(
+    yield Quirk(
         title="`.row` or `.col` in `wgmma`, `ldmatrix`, `stmatrix`, `movmatrix`",
         pattern=r"\.(row|col)(?=\.|$)",
         meant="",
@@ -204,7 +210,7 @@ def _rows() -> Iterator[Laxity]:
         targets=SM_75,
         example=_line("ldmatrix.sync.aligned.m8n8.x1.col.b16", 1, "[da]"),
     )
-    yield Laxity(
+    yield Quirk(
         title="`wgmma` without `.aligned`",
         pattern=r"(?<=^wgmma\.mma_async)((?:\.sp)?\.sync)(?!.*\.aligned)",
         meant=r"\1.aligned",
@@ -214,7 +220,7 @@ def _rows() -> Iterator[Laxity]:
         targets=SM_90A,
         example="wgmma.mma_async.sync.m64n8k32.s32.s8.s8 {c0, c1, c2, c3}, da, db, p;",
     )
-    yield Laxity(
+    yield Quirk(
         title="`.sync` or `.satfinite` said twice",
         pattern=r"\.(sync|satfinite)(?=\.(?:.*\.)?\1(?:\.|$))",
         meant="",
@@ -224,7 +230,7 @@ def _rows() -> Iterator[Laxity]:
         targets=SM_75,
         example=_line("mma.sync.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32", 2, 1, 1, 2),
     )
-    yield Laxity(
+    yield Quirk(
         title="one type too many (b1, s2, u2, s4, u4, tf32, bf16x2, in some places)",
         pattern=r"\.(b1|[su]2|[su]4|tf32|bf16x2)(?=\.|$)",
         meant="",
@@ -235,7 +241,7 @@ def _rows() -> Iterator[Laxity]:
         targets=SM_75,
         example=_line("mma.sync.aligned.m8n8k4.row.col.f16.f16.f16.f16.s4", 4, 2, 2, 4),
     )
-    yield Laxity(
+    yield Quirk(
         title="`.v2`, `.v4`, `.v8` where so many registers stand; `.pred` in `wmma.mma`",
         pattern=r"\.(v[248]|pred)(?=\.|$)",
         meant="",
@@ -248,25 +254,28 @@ def _rows() -> Iterator[Laxity]:
     )
 
 
-#: Every class that a pattern knows; what the assembler emits is the same for all its targets that have the legal form.
-LAXITIES: tuple[Laxity, ...] = tuple(_rows())
+#: Every class that a pattern knows; what the assembler emits is the same for all its targets that have the
+#: legal form.
+QUIRKS: tuple[Quirk, ...] = tuple(_rows())
 
 #: Qualifiers in another order: the parser knows the ISA's alone.
-ORDER = Laxity(
+ORDER = Quirk(
     title="qualifiers in another order",
     fault="the manual's order is another",
-    emits="reads qualifiers in any order, as long as types, layouts, bit operation and .popc, target and source format keep theirs",
+    emits="reads qualifiers in any order, as long as types, layouts, bit operation and .popc, target and "
+    "source format keep theirs",
     why="one instruction has one name",
     targets=SM_75,
     example=_line("mma.aligned.sync.row.col.m8n8k16.s32.s8.s8.s32", 2, 1, 1, 2),
 )
 
 #: Sparsity selectors are operands, no qualifiers: `Instruction.selectors` has the manual's.
-SELECTORS = Laxity(
+SELECTORS = Quirk(
     title="selectors 2 and 3 of `mma.sp` m16n8k32 with f16 and results f32",
-    fault="selector 2 does not exist: pairs of lanes speak, 0 or 1",
+    fault="selector 2 does not exist: a pair of lanes supplies metadata, 0 or 1",
     emits="puts it into HMMA.SP.16832.F32 as it is (operand 0x2 or 0x3)",
     why="two lanes of four hold the metadata, so there are two choices",
     targets=SM_80,
-    example="mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 {f0, f1, f2, f3}, {a0, a1, a2, a3}, {b0, b1, b2, b3}, {f0, f1, f2, f3}, e, 2;",
+    example="mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 "
+    "{f0, f1, f2, f3}, {a0, a1, a2, a3}, {b0, b1, b2, b3}, {f0, f1, f2, f3}, e, 2;",
 )

@@ -1,8 +1,10 @@
-"""Structured sparsity: which zeros are allowed, what is stored, and the metadata nibbles that say where it was.
+"""Structured sparsity.
 
-A row of A is cut into chunks, a chunk into *groups* of neighbouring elements; at most `keep` groups of a chunk may be
-non-zero. The stored half holds `keep` groups of every chunk, and one 4-bit nibble a chunk says which
-(PTX ISA, "Sparse matrix storage").
+Which zeros are allowed, what is stored, and the metadata nibbles that say where it was.
+
+A row of A is cut into chunks, a chunk into *groups* of neighbouring elements; at most `keep` groups of a
+chunk may be non-zero. The stored half holds `keep` groups of every chunk, and one 4-bit nibble a chunk says
+which (PTX ISA, "Sparse matrix storage").
 """
 
 from __future__ import annotations
@@ -36,7 +38,8 @@ class Structure:
     def __post_init__(self) -> None:
         if self.chunk != 2 * self.keep * self.group:
             raise PtxlabError(
-                f"structure {self.name}: a chunk of {self.chunk} must hold twice the {self.keep} groups of {self.group} that are kept"
+                f"structure {self.name}: a chunk of {self.chunk} must hold twice the {self.keep} groups of "
+                f"{self.group} that are kept"
             )
 
     @property
@@ -88,7 +91,8 @@ class Structure:
         matrix = np.asarray(matrix)
         if matrix.ndim < 2 or matrix.shape[-1] % self.chunk:
             raise PtxlabError(
-                f"matrix of shape {matrix.shape}: {self.name} sparsity needs [..., rows, columns] with columns a multiple of {self.chunk}"
+                f"matrix of shape {matrix.shape}: {self.name} sparsity needs [..., rows, columns] with "
+                f"columns a multiple of {self.chunk}"
             )
         return matrix.reshape(*matrix.shape[:-1], matrix.shape[-1] // self.chunk, self.groups, self.group)
 
@@ -117,7 +121,8 @@ class Structure:
             where = f"matrix {[int(i) for i in at[:-2]]}, " if len(at) > 2 else ""
             first = int(at[-1]) * self.chunk
             said.append(
-                f"{where}row {at[-2]}, columns {first}..{first + self.chunk - 1}: {count[tuple(at)]} of the {self.groups} {what} are non-zero; "
+                f"{where}row {at[-2]}, columns {first}..{first + self.chunk - 1}: {count[tuple(at)]} of the "
+                f"{self.groups} {what} are non-zero; "
                 f"{self.title} sparsity keeps at most {self.keep}"
             )
         return said
@@ -136,8 +141,8 @@ class Structure:
     ) -> tuple[NDArray[Any], NDArray[np.uint8]]:
         """Split a structured matrix [..., rows, columns] into its stored half and one ordered nibble a chunk.
 
-        Where a chunk has fewer non-zero groups than are kept, the first all-zero ones fill the places. `zero` says
-        which elements count as zero, for matrices of codes; otherwise those equal to 0 do.
+        Where a chunk has fewer non-zero groups than are kept, the first all-zero ones fill the places. `zero`
+        says which elements count as zero, for matrices of codes; otherwise those equal to 0 do.
 
         >>> stored, nibbles = STRUCTURES["2:4"].compress([[0, 5, 0, 7]])
         >>> stored, f"{nibbles[0, 0]:04b}"   # columns 1 and 3
@@ -176,7 +181,8 @@ class Structure:
         if bad.any():
             at = tuple(int(i) for i in np.argwhere(bad)[0])
             raise PtxlabError(
-                f"metadata of row {at[-2]}, chunk {at[-1]}: nibble 0b{int(nibbles[at]):04b} is undefined for {self.title} sparsity; "
+                f"metadata of row {at[-2]}, chunk {at[-1]}: nibble 0b{int(nibbles[at]):04b} is undefined "
+                f"for {self.title} sparsity; "
                 f"legal are {listing(f'0b{nibble:04b}' for nibble in legal)}"
             )
         return nibbles
@@ -207,7 +213,8 @@ class Structure:
             or stored.shape[-2] != nibbles.shape[-2]
         ):
             raise PtxlabError(
-                f"stored half of shape {stored.shape} with nibbles of shape {nibbles.shape}: {self.name} needs {self.keep * self.group} stored columns a nibble"
+                f"stored half of shape {stored.shape} with nibbles of shape {nibbles.shape}: {self.name} "
+                f"needs {self.keep * self.group} stored columns a nibble"
             )
         nibbles = self._legal(nibbles, ordered)
         size = self.group * stored.itemsize
@@ -234,7 +241,9 @@ class Structure:
         return dense
 
     def prune(self, matrix: ArrayLike) -> NDArray[Any]:
-        """The nearest structured matrix (least squares): in every chunk the largest groups stay, the rest become 0.
+        """The nearest structured matrix (least squares).
+
+        In every chunk the largest groups stay, the rest become 0.
 
         >>> STRUCTURES["2:4"].prune([[1, -5, 2, 7]])
         array([[ 0, -5,  0,  7]])

@@ -5,14 +5,14 @@ from __future__ import annotations
 from ..errors import PtxlabError, listing
 
 __all__ = [
-    "CHIPS", "GENERATIONS", "SM_75", "SM_80", "SM_89", "SM_90", "SM_90A", "SM_100A", "SM_120A", "SM_120A_WITHOUT_F", "TARGETS", "check_target",
-    "chip_of_target", "generation",
+    "CHIPS", "GENERATIONS", "SM_75", "SM_80", "SM_89", "SM_90", "SM_90A", "SM_100A", "SM_120A",
+    "SM_120A_WITHOUT_F", "TARGETS", "check_target", "chip_of_target", "generation",
 ]  # fmt: skip
 
 #: Every target of PTX ISA 9.0 that ptxlab knows, in the assembler's spelling.
 TARGETS: tuple[str, ...] = (
-    "sm_75", "sm_80", "sm_86", "sm_87", "sm_88", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_100a", "sm_100f", "sm_103", "sm_103a",
-    "sm_110", "sm_110a", "sm_120", "sm_120a", "sm_120f", "sm_121", "sm_121a",
+    "sm_75", "sm_80", "sm_86", "sm_87", "sm_88", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_100a", "sm_100f",
+    "sm_103", "sm_103a", "sm_110", "sm_110a", "sm_120", "sm_120a", "sm_120f", "sm_121", "sm_121a",
 )  # fmt: skip
 
 
@@ -29,8 +29,8 @@ SM_120A_WITHOUT_F = ("sm_120a", "sm_121a")
 
 #: The generation of each chip, in NVIDIA's words; a chip is what `model=` names.
 GENERATIONS: dict[str, str] = {
-    "sm_70": "Volta", "sm_75": "Turing", "sm_80": "Ampere", "sm_86": "Ampere", "sm_89": "Ada", "sm_90": "Hopper", "sm_100": "Blackwell",
-    "sm_120": "RTX Blackwell",
+    "sm_70": "Volta", "sm_75": "Turing", "sm_80": "Ampere", "sm_86": "Ampere", "sm_89": "Ada",
+    "sm_90": "Hopper", "sm_100": "Blackwell", "sm_120": "RTX Blackwell",
 }  # fmt: skip
 
 #: For each generation since Turing one chip, and the target that has all of its instructions.

@@ -1,4 +1,4 @@
-"""A row of the catalogue that moves a matrix between memory and registers, or across the registers of a warp."""
+"""Instructions that transfer a matrix between memory and registers, or across the registers of a warp."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .form import Form
 from .layout import Layout, fragment
 from .operand import Operand
 
-__all__ = ["FAMILIES", "ROW_BYTES", "SPACES", "TransferForm", "AddressLane"]
+__all__ = ["FAMILIES", "ROW_BYTES", "SPACES", "AddressLane", "TransferForm"]
 
 Family = Literal["ldmatrix", "stmatrix", "movmatrix", "wmma.load", "wmma.store"]
 
@@ -34,12 +34,14 @@ SPACES: dict[str, tuple[str, ...]] = {
 #: Bytes of a row of ldmatrix and stmatrix, which is also what its address must be a multiple of.
 ROW_BYTES = 16
 
-#: Bits of an element in the packed source formats, whose 16 elements lie at the start of a row; the rest is padding. They come
-#: out in the low bits of their bytes ("Optional Decompression"; CUTLASS, mma_traits_sm120.hpp, says so of both).
+#: Bits of an element in the packed source formats, whose 16 elements lie at the start of a row; the rest is
+#: padding. They come out in the low bits of their bytes ("Optional Decompression"; CUTLASS,
+#: mma_traits_sm120.hpp, says so of both).
 _SOURCES = {"b6x16_p32": 6, "b4x16_p64": 4}
 _NOTES = {
     "b6x16_p32": "elements lie in the low 6 bits of their bytes, where kind::f8f6f4 takes e3m2 and e2m3",
-    "b4x16_p64": "elements lie in the low 4 bits of their bytes; kind::f8f6f4 takes e2m1 from the middle, so shift registers left by 2",
+    "b4x16_p64": "elements lie in the low 4 bits of their bytes; kind::f8f6f4 takes e2m1 from the middle, "
+    "so shift registers left by 2",
 }
 
 _SECTIONS = {
@@ -73,7 +75,7 @@ class AddressLane(NamedTuple):
     """A lane that supplies an address: that of a row of one of the matrices.
 
     >>> import ptxlab
-    >>> ptxlab.instruction("ldmatrix.sync.aligned.m8n8.x4.b16").address_lanes[9]   # lane 9 gives the address of row 1 of the second matrix
+    >>> ptxlab.instruction("ldmatrix.sync.aligned.m8n8.x4.b16").address_lanes[9]   # its row 1
     AddressLane(lane=9, matrix=1, row=1)
     """
 
@@ -86,8 +88,8 @@ class AddressLane(NamedTuple):
 class TransferForm(Form):
     """One instruction that moves a matrix, in PTX's terms; `ptxlab.instruction(text)` gives them as well.
 
-    The matrices of ldmatrix and stmatrix are stacked as they lie in memory: row r of the operand is the row whose address
-    lane r supplies, whatever `.trans` then does with it.
+    The matrices of ldmatrix and stmatrix are stacked as they lie in memory: row r of the operand is the row
+    whose address lane r supplies, whatever `.trans` then does with it.
 
     >>> from ptxlab.isa.parse import parse
     >>> form = parse("ldmatrix.sync.aligned.m8n8.x1.trans.b16")
@@ -121,27 +123,31 @@ class TransferForm(Form):
             raise PtxlabError(f"family {self.family!r}: there are {listing(FAMILIES)}")
         if self.space is not None and self.space not in SPACES[self.family]:
             raise PtxlabError(
-                f"{self.family} in .{self.space}: it takes {listing([*(f'.{s}' for s in SPACES[self.family]), 'no state space'])}"
+                f"{self.family} in .{self.space}: it takes "
+                f"{listing([*(f'.{s}' for s in SPACES[self.family]), 'no state space'])}"
             )
         self.check_targets()
         if self.wmma != (self.fragment is not None) or self.wmma != (
             self.layout is not None and self.matrix is not None
         ):
             raise PtxlabError(
-                f"{self.mnemonic}: matrix, layout and fragment belong to wmma.load and wmma.store, to both of them"
+                f"{self.mnemonic}: matrix, layout and fragment belong to wmma.load and wmma.store, to both "
+                f"of them"
             )
         if not self.wmma:
             self._check_rows()
         if any(operand.lanes != self.lanes for operand in self.operands.values()):
             raise PtxlabError(
-                f"{self.mnemonic}: its fragment is spread over {self.fragment and self.fragment.lanes} lanes, not {self.lanes}"
+                f"{self.mnemonic}: its fragment is spread over {self.fragment and self.fragment.lanes} "
+                f"lanes, not {self.lanes}"
             )
 
     def _check_rows(self) -> None:
         rows, columns = self._memory_shape
         if rows * self.count > self.lanes:
             raise PtxlabError(
-                f"{self.mnemonic}: {self.count} matrices of {rows} rows need {rows * self.count} addresses; a warp has {self.lanes} lanes"
+                f"{self.mnemonic}: {self.count} matrices of {rows} rows need {rows * self.count} addresses; "
+                f"a warp has {self.lanes} lanes"
             )
         if columns * self._element.bits != 8 * ROW_BYTES and self.source is None:
             raise PtxlabError(
@@ -151,10 +157,11 @@ class TransferForm(Form):
             self.source not in _SOURCES or columns != ROW_BYTES or self.type != "b8"
         ):
             raise PtxlabError(
-                f"{self.mnemonic}: {self.source} unpacks 16 elements of a row into b8; the formats are {listing(_SOURCES)}"
+                f"{self.mnemonic}: {self.source} unpacks 16 elements of a row into b8; the formats are "
+                f"{listing(_SOURCES)}"
             )
 
-    # -- the row in words ---------------------------------------------------------------------------------------------
+    # -- the form in PTX's words -----------------------------------------------------------------------------
 
     @property
     def shape(self) -> str:
@@ -200,7 +207,7 @@ class TransferForm(Form):
         """
         return replace(self, space=space)
 
-    # -- operands -----------------------------------------------------------------------------------------------------
+    # -- operands --------------------------------------------------------------------------------------------
 
     @property
     def _element(self) -> DType:
@@ -219,12 +226,15 @@ class TransferForm(Form):
 
     @cached_property
     def operands(self) -> dict[str, Operand]:
-        """The matrix in registers by name: R of ldmatrix and stmatrix, A and D of movmatrix, the wmma matrix itself."""
+        """The matrix in registers by name.
+
+        R of ldmatrix and stmatrix, A and D of movmatrix, the wmma matrix itself.
+        """
         if self.fragment is not None:
             return {self.fragment.name: self.fragment}
         m, n = self._matrix_shape
-        # A row is spread over four lanes in all of them; m16n16, m8n16 and m16n8, pictures in the manual, as CUTLASS's
-        # copy_traits_sm100.hpp has them.
+        # A row is spread over four lanes in all of them; m16n16, m8n16 and m16n8, pictures in the manual, as
+        # CUTLASS's copy_traits_sm100.hpp has them.
         one = fragment(m, n, n // 4)
         if self.family == "movmatrix":
             return {name: Operand(name, self._element, (m, n), one) for name in "AD"}
@@ -250,12 +260,14 @@ class TransferForm(Form):
         """What the registers given or returned hold; for movmatrix both sides have this shape."""
         return next(iter(self.operands.values()))
 
-    # -- memory -------------------------------------------------------------------------------------------------------
+    # -- memory ----------------------------------------------------------------------------------------------
 
     @property
     def address_lanes(self) -> tuple[AddressLane, ...]:
-        """Lanes whose addresses ldmatrix and stmatrix read, and the row of which matrix each is; the other lanes' are ignored
-        (sm_75 alone wants valid ones there too). Lane r speaks for row r of the operand.
+        """The lanes whose addresses ldmatrix and stmatrix read, and the matrix and row of each.
+
+        Lane r supplies the address of row r of the operand. The other lanes' addresses are ignored; only
+        sm_75 needs valid ones there too.
         """
         if self.family not in ("ldmatrix", "stmatrix"):
             return ()
@@ -264,7 +276,7 @@ class TransferForm(Form):
 
     @property
     def lines(self) -> tuple[int, int]:
-        """How many rows (columns, for .col) of a wmma matrix lie in memory, and how many elements long each is: the default stride.
+        """Rows (columns, for .col) of a wmma matrix in memory, and the elements in each: the default stride.
 
         >>> import ptxlab
         >>> ptxlab.instruction("wmma.load.a.sync.aligned.col.m32n8k16.f16").lines   # 16 columns of 32
@@ -277,9 +289,10 @@ class TransferForm(Form):
     def alignment(self) -> int:
         """Bytes that every row's address is a multiple of; of wmma, also the stride in bytes.
 
-        For wmma that is the size of a lane's fragment ("Matrix Storage for WMMA"), except where the manual's own default stride is
-        shorter: f16 A of m8n32k16 by columns, B of m32n8k16 by rows. From shared memory A and B come through LDSM, the machine's
-        ldmatrix, and an H200 stops at rows that are not a multiple of 16 bytes apart, though the manual asks for 4 or 8 of some.
+        For wmma that is the size of a lane's fragment ("Matrix Storage for WMMA"), except where the manual's
+        own default stride is shorter: f16 A of m8n32k16 by columns, B of m32n8k16 by rows. From shared memory
+        A and B come through LDSM, the machine's ldmatrix, and an H200 stops at rows that are not a multiple
+        of 16 bytes apart, though the manual asks for 4 or 8 of some.
         """
         if self.family == "movmatrix":
             raise PtxlabError(f"{self.mnemonic} stays in registers: there is nothing to align")
@@ -298,8 +311,9 @@ class TransferForm(Form):
     def addresses(self, offset: int = 0, stride: int | None = None) -> NDArray[np.int64]:
         """Byte addresses of rows that lie `stride` apart from `offset` on.
 
-        ldmatrix, stmatrix: what each lane supplies, [32]; stride counts bytes (16 when left out), and lanes that are not needed
-        repeat the lower ones, as the manual advises for sm_75. wmma: where each row (column) begins; stride counts elements.
+        ldmatrix, stmatrix: what each lane supplies, [32]; stride counts bytes (16 when left out), and lanes
+        that are not needed repeat the lower ones, as the manual advises for sm_75. wmma: where each row
+        (column) begins; stride counts elements.
 
         >>> from ptxlab.isa.catalog.transfer import rows
         >>> next(rows()).addresses(stride=64)[:9].tolist()
@@ -319,7 +333,10 @@ class TransferForm(Form):
         return _INPUTS[self.family]
 
     def _line_starts(self, offset: int, stride: int | None) -> NDArray[np.int64]:
-        """Byte at which each row (column, for .col) of a wmma matrix begins, by the rules of "Matrix Storage for WMMA"."""
+        """Byte at which each row (column, for .col) of a wmma matrix begins.
+
+        PTX ISA, "Matrix Storage for WMMA".
+        """
         count, length = self.lines
         kind, unit = self.carried.dtype, self.alignment
         stride = length if stride is None else stride
@@ -329,15 +346,18 @@ class TransferForm(Form):
                 raise PtxlabError(f"{self.mnemonic}: {name}={value!r} is not a whole number")
         if stride < length:
             raise PtxlabError(
-                f"{self.mnemonic}: stride={stride} is shorter than a {line} of {length} elements; below that the result is undefined"
+                f"{self.mnemonic}: stride={stride} is shorter than a {line} of {length} elements; below "
+                f"that the result is undefined"
             )
         if stride * kind.bits % (8 * unit):
             step = 8 * unit // kind.bits
             raise PtxlabError(
-                f"{self.mnemonic}: stride={stride}; {line}s start at multiples of {unit} bytes, so it must be a multiple of {step} elements"
+                f"{self.mnemonic}: stride={stride}; {line}s start at multiples of {unit} bytes, so it must "
+                f"be a multiple of {step} elements"
             )
         if offset % unit or offset < 0:
             raise PtxlabError(
-                f"{self.mnemonic}: offset={offset}; {line}s start at multiples of {unit} bytes from the start of memory"
+                f"{self.mnemonic}: offset={offset}; {line}s start at multiples of {unit} bytes from the "
+                f"start of memory"
             )
         return np.asarray(offset + np.arange(count) * (stride * kind.bits // 8), dtype=np.int64)

@@ -1,4 +1,7 @@
-"""The arithmetic of the tensor core: rules, the models that say which chip follows which rule, the emulator, traces."""
+"""The arithmetic of the tensor core.
+
+Rules, the models that say which chip follows which rule, the emulator, traces.
+"""
 
 from __future__ import annotations
 
@@ -6,5 +9,6 @@ from .models import Model, has, model_for, models
 from .rules import EmulatedThroughF16, Exact, FmaChain, FmaGroups, Fused, Rule
 
 __all__ = [
-    "EmulatedThroughF16", "Exact", "FmaChain", "FmaGroups", "Fused", "Model", "Rule", "has", "model_for", "models",
+    "EmulatedThroughF16", "Exact", "FmaChain", "FmaGroups", "Fused", "Model", "Rule", "has", "model_for",
+    "models",
 ]  # fmt: skip

@@ -1,7 +1,9 @@
-"""The fused dot product as one loop that numba compiles: for batches large enough to be worth it, where numba is installed.
+"""The fused dot product as one loop that numba compiles.
 
-The same numbers as `fused`, which needs NumPy alone. Every term is a float64 that holds it exactly, as there; what is not finite is
-found with bit masks over k instead of sums.
+For batches large enough to be worth it, where numba is installed.
+
+The same numbers as `fused`, which needs NumPy alone. Every term is a float64 that holds it exactly, as there;
+what is not finite is found with bit masks over k instead of sums.
 """
 
 from __future__ import annotations
@@ -38,7 +40,9 @@ _chosen: str | None = None
 
 @contextmanager
 def backend(name: str) -> Iterator[None]:
-    """Inside the block fused sums are counted by "numpy" or by "numba", however large they are; both give the same bits.
+    """Inside the block fused sums are counted by "numpy" or by "numba", however large they are.
+
+    Both give the same bits.
 
     >>> import ptxlab
     >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
@@ -60,7 +64,10 @@ def backend(name: str) -> Iterator[None]:
 
 @lru_cache(maxsize=1)
 def _loop() -> Any:
-    """The module that numba compiles; None where numba is missing, does not fit this NumPy, or finds no place for what it compiled."""
+    """The module that numba compiles.
+
+    None where numba is missing, does not fit this NumPy, or finds no place for what it compiled.
+    """
     try:
         from . import loop
     except (ImportError, RuntimeError):
@@ -72,7 +79,8 @@ def serves(kinds: tuple[DType, DType, DType, DType], products: int, depth: int) 
     """Whether the compiled loop takes a product of that many scalar products with K = depth.
 
     >>> from ptxlab.isa.dtypes import dtype
-    >>> serves((dtype("f16"), dtype("f16"), dtype("f32"), dtype("f32")), products=100, depth=16)   # too little to compile for
+    >>> dtypes = dtype("f16"), dtype("f16"), dtype("f32"), dtype("f32")
+    >>> serves(dtypes, products=100, depth=16)   # too little to compile for
     False
     """
     fits = depth <= 64 and kinds[3].name in ("f16", "f32") and all(kind.bits <= 32 for kind in kinds)
@@ -112,7 +120,10 @@ def fused_codes(
 
 
 def _form(kind: DType) -> tuple[int, int, int, int, int]:
-    """Exponent bits, fraction bits, bias, ignored low bits; 2 where the highest exponent is for infinities and NaN, 1 where one code is NaN."""
+    """Exponent bits, fraction bits, bias, ignored low bits.
+
+    2 where the highest exponent is for infinities and NaN, 1 where one code is NaN.
+    """
     special = {"e4m3": 1, "e2m1": 0, "e2m3": 0, "e3m2": 0}.get(kind.name, 2)
     return kind.exponent_bits, kind.fraction_bits, kind.bias, kind.ignored_bits, special
 

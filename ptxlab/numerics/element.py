@@ -33,8 +33,8 @@ class Pair(NamedTuple):
 class Element:
     """The inputs of D[row][column]: pairs of factors in the order in which A is stored, C, and block scales.
 
-    `column_of_b` differs from `column` for the four stacked MMAs of m8n8k4. `scales` has value and exponent of the scales
-    of A's blocks, then of B's.
+    `column_of_b` differs from `column` for the four stacked MMAs of m8n8k4. `scales` has value and exponent
+    of the scales of A's blocks, then of B's.
     """
 
     ins: MmaForm
@@ -92,7 +92,10 @@ class Element:
         return self._scaled(index, Product("product", multiply(x, y), exponent, (x, y), places, *place))
 
     def block_sums(self, size: int) -> list[Product]:
-        """Block-scaled e2m1: exact sums of `size` products, times the scales of their block, aligned by the scales' exponents."""
+        """Block-scaled e2m1.
+
+        Exact sums of `size` products, times the scales of their block, aligned by the scales' exponents.
+        """
         sums = []
         for first in range(0, len(self.pairs), size):
             block = self.pairs[first : first + size]

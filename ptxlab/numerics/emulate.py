@@ -16,7 +16,8 @@ from .rules import Exact
 
 __all__ = ["emulate", "model_of"]
 
-#: Products that a thread works on at once: few enough to stay in its cache, and a large batch takes no more memory than a small one.
+#: Products that a thread works on at once: few enough to stay in its cache, and a large batch takes no more
+#: memory than a small one.
 _AT_ONCE = {"exact": 1 << 23, "rounded": 1 << 20}
 
 
@@ -48,7 +49,9 @@ def emulate(operands: Operands, *, model: str | None = None) -> NDArray[Any]:
 
 
 def model_of(ins: MmaForm, model: str | None = None) -> Model:
-    """The model that `emulate` uses: that of the named chip, or sm_90's, or that of a chip that has the instruction.
+    """The model that `emulate` uses.
+
+    That of the named chip, or sm_90's, or that of a chip that has the instruction.
 
     >>> import ptxlab
     >>> model = model_of(ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"))

@@ -35,7 +35,7 @@ def _two_product(x: Array, y: Array) -> tuple[Array, Array]:
 
 
 def _to_odd(total: Array, lost: Array) -> Array:
-    """A sum whose last bit is set where something was lost, so that it can be rounded once more without harm."""
+    """A sum rounded to odd: the last bit is set where something was lost, so that rounding again is safe."""
     even = (total.view(np.uint64) & np.uint64(1)) == 0
     return np.where(
         (lost != 0) & even & np.isfinite(total),
@@ -47,8 +47,8 @@ def _to_odd(total: Array, lost: Array) -> Array:
 def fma(a: Array, b: Array, c: Array, rounding: str | None = None) -> Array:
     """a * b + c in float64, rounded once: to nearest even, or toward zero (rz), down (rm), up (rp).
 
-    NumPy has none. The product and the sum are split without error (Boldo and Melquiond 2008) in a range where nothing
-    overflows; what is left is rounded to the grid of the result, which subnormals make coarser.
+    NumPy has none. The product and the sum are split without error (Boldo and Melquiond 2008) in a range
+    where nothing overflows; what is left is rounded to the grid of the result, which subnormals make coarser.
 
     >>> x = 1 + 2.0**-30
     >>> float(fma(x, x, -1 - 2.0**-29)) == 2.0**-60   # x * x, rounded first, would leave 0

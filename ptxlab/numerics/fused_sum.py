@@ -1,4 +1,7 @@
-"""The fused dot product: exact products and C, aligned, truncated, summed and rounded in one step, over whole batches."""
+"""The fused dot product.
+
+Exact products and C, aligned, truncated, summed and rounded in one step, over whole batches.
+"""
 
 from __future__ import annotations
 
@@ -71,8 +74,8 @@ def fused_dot(
 ) -> Array:
     """Codes of D for codes a [..., M, K], b [..., K, N], c [..., M, N], in one step; C and D have one type.
 
-    `stored` [..., M, K] says which elements of A exist; the others make no products. `scales` are ue8m0 codes for the
-    rows of A [..., M, 1] and the columns of B [..., 1, N]: powers of two that multiply every product.
+    `stored` [..., M, K] says which elements of A exist; the others make no products. `scales` are ue8m0 codes
+    for the rows of A [..., M, 1] and the columns of B [..., 1, N]: powers of two that multiply every product.
 
     >>> f16, f32 = dtype("f16"), dtype("f32")
     >>> a, b, c = f16.encode([[1, 1]]), f16.encode([[1], [1]]), f32.encode([[2**24]])
@@ -184,7 +187,9 @@ def _aligned_sums(
 
 
 def _odd(a: Array, b: Array, stored: Array | None) -> Array:
-    """What products that are not finite add up to: 0 where all are, an infinity, or NaN. Counted by matrix products of signs.
+    """What products that are not finite add up to: 0 where all are, an infinity, or NaN.
+
+    Counted by matrix products of signs.
 
     `stored` says which elements of A there are: a zero that is not stored makes no NaN of an infinity.
     """
@@ -211,7 +216,9 @@ def _odd(a: Array, b: Array, stored: Array | None) -> Array:
 
 
 def round_sum(value: Array, kind: DType, result_bits: int) -> Array:
-    """Exact values -> codes of f32, cut to `result_bits` of fraction, or of f16, to nearest even: how a fused step ends.
+    """Exact values -> codes of f32, cut to `result_bits` of fraction, or of f16, to nearest even.
+
+    How a fused step ends.
 
     >>> [hex(code) for code in round_sum(np.array([1 + 2.0**-14, -(2.0**-200)]), dtype("f32"), 13)]
     ['0x3f800000', '0x0']
@@ -238,11 +245,11 @@ def block_scaled_dot(
     alignment: Alignment,
     group: int = 16,
 ) -> Array:
-    """Codes of D for e2m1 codes a [..., M, K], b [..., K, N], f32 codes c, and scale codes [..., M, V], [..., V, N].
+    """Codes of D for e2m1 codes a [..., M, K], b [..., K, N], f32 codes c, and scale codes.
 
-    Sums of 16 products are exact; each, times the significands of its two scales, is one term, aligned by the scales'
-    exponents. `group` columns of A make such a sum: 16, or 32 where half of them are zeros that a sparse instruction
-    does not store.
+    Scales are [..., M, V] and [..., V, N]. Sums of 16 products are exact; each, times the significands of its
+    two scales, is one term, aligned by the scales' exponents. `group` columns of A make such a sum: 16, or 32
+    where half of them are zeros that a sparse instruction does not store.
 
     >>> e2m1, f32, ue8m0 = dtype("e2m1"), dtype("f32"), dtype("ue8m0")
     >>> a, b, c = e2m1.encode(np.ones((1, 32))), e2m1.encode(np.ones((32, 1))), f32.encode([[0]])

@@ -1,4 +1,7 @@
-"""What numba compiles; imported only where it is wanted. Numba keeps the result on disk, so that a machine compiles it once."""
+"""What numba compiles; imported only where it is wanted.
+
+Numba keeps the result on disk, so that a machine compiles it once.
+"""
 
 # mypy: ignore-errors
 # numba infers the types; annotations would only repeat what it checks at compile time.
@@ -16,7 +19,10 @@ LOWEST = -1022  # powers[i] is 2 ** (i + LOWEST)
 
 @njit(cache=True)
 def opened(code, form, scale):
-    """Value, exponent, sign, and 1 (infinite), 2 (NaN), 4 (zero) or 0 of a code; what is not finite has the value 0."""
+    """Value, exponent, sign, and 1 (infinite), 2 (NaN), 4 (zero) or 0 of a code.
+
+    What is not finite has the value 0.
+    """
     exponent_bits, fraction_bits, bias, ignored, special = form
     code = np.int64(code) >> ignored
     field = code >> fraction_bits & ((1 << exponent_bits) - 1)
@@ -36,7 +42,10 @@ def opened(code, form, scale):
 
 @njit(cache=True)
 def code_of(value, form, kept, nearest):
-    """Code of a finite float64, cut to `kept` bits of fraction or rounded to nearest even; a zero has no sign."""
+    """Code of a finite float64, cut to `kept` bits of fraction or rounded to nearest even.
+
+    A zero has no sign.
+    """
     exponent_bits, fraction_bits, bias = form[0], form[1], form[2]
     bits = np.float64(value).view(np.int64)
     exponent = (bits >> 52 & 2047) - 1023
@@ -57,7 +66,10 @@ def code_of(value, form, kept, nearest):
 
 @njit(cache=True)
 def odd_code(a_masks, b_masks, stored, negative, kind, d_form):
-    """Code of an infinity or NaN that a sum comes to, or -1 where it is finite; negative and kind are those of C."""
+    """Code of an infinity or NaN that a sum comes to, or -1 where it is finite.
+
+    Negative and kind are those of C.
+    """
     none = np.uint64(0)
     a_negative, a_inf, a_nan, a_zero = a_masks
     b_negative, b_inf, b_nan, b_zero = b_masks[0], b_masks[1], b_masks[2], b_masks[3]
@@ -75,7 +87,9 @@ def odd_code(a_masks, b_masks, stored, negative, kind, d_form):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def fill(a, b, c, there, d, forms, scales, fraction_bits, floor, kept, nearest, powers):
-    """Fill d with codes for codes a [count, M, K], b [count, K, N], c [count, M, N]; forms and scales are those of `compiled`.
+    """Fill d with codes for codes a [count, M, K], b [count, K, N], c [count, M, N].
+
+    Forms and scales are those of `compiled`.
 
     `there` [count, M, K] says which elements of A are stored; empty where all are.
     """

@@ -101,7 +101,11 @@ def _halves(
     evidence: Evidence,
     source: str,
 ) -> Iterator[Model]:
-    """f16 and bf16; where the step itself ends in f16, its floor lies as far below that type's exponents as below those of f32."""
+    """f16 and bf16.
+
+    Where the step itself ends in f16, its floor lies as far below that type's exponents as below those of
+    f32.
+    """
     narrow = replace(step, floor=step.floor + _F32_TO_F16)
     yield Model(chip, ("f16",), families, narrow, evidence, source, results=("f16",), accumulators=("f16",))
     yield Model(chip, inputs, families, step, evidence, source)

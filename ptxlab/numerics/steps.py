@@ -15,14 +15,15 @@ from ..isa.dtypes import DType, dtype
 from .fused_sum import convert_codes
 
 __all__ = [
-    "Number", "Operation", "Product", "Role", "Rounding", "Step", "Term", "Trace", "add_step", "add_up", "aligned_number", "convert",
-    "convert_step", "leading", "multiply", "number", "result_lsb", "stored_product", "stored_term", "unaligned_step",
+    "Number", "Operation", "Product", "Role", "Rounding", "Step", "Term", "Trace", "add_step", "add_up",
+    "aligned_number", "convert", "convert_step", "leading", "multiply", "number", "result_lsb",
+    "stored_product", "stored_term", "unaligned_step",
 ]  # fmt: skip
 
 Number = Fraction | float  #: exact, or an infinity or NaN
 
-#: What a term is: C, the zero that a sum starts from, the sum so far, a product of A and B, the scaled sum of a block of
-#: products, or the sum of a group of products that was computed apart.
+#: What a term is: C, the zero that a sum starts from, the sum so far, a product of A and B, the scaled sum of
+#: a block of products, or the sum of a group of products that was computed apart.
 Role = Literal["C", "zero", "sum", "product", "block", "group"]
 #: What a step does.
 Operation = Literal["integer sum", "fused sum", "multiply", "fma", "add", "convert"]
@@ -34,10 +35,11 @@ Rounding = Literal["rn", "rz", "rm", "rp", "wrap", "satfinite"]
 class Term:
     """One summand of a step.
 
-    `value` is exact. `exponent` is the one it is aligned by: for a product the sum of its factors' exponents, which is
-    not normalised; None for what takes no part in the alignment (a zero, an infinity, NaN). `kept` is what truncation
-    leaves of it. A product has its `factors`, its `k`, and the `row` of A and `column` of B it comes from; `places` is
-    how many bits of its significand stand behind the point. Blocks and groups have the `k` of all their products.
+    `value` is exact. `exponent` is the one it is aligned by: for a product the sum of its factors' exponents,
+    which is not normalised; None for what takes no part in the alignment (a zero, an infinity, NaN). `kept`
+    is what truncation leaves of it. A product has its `factors`, its `k`, and the `row` of A and `column` of
+    B it comes from; `places` is how many bits of its significand stand behind the point. Blocks and groups
+    have the `k` of all their products.
 
     >>> term = Term("product", Fraction(-11, 4), 1, kept=Fraction(-5, 2), k=(3,), row=0, column=5)
     >>> term.sign, term.significand, term.exponent, term.lost
@@ -110,10 +112,10 @@ class Product:
 class Step:
     """One operation of the hardware: its terms, the exponent they are aligned to, the sum, and the result.
 
-    `top` is the exponent that terms are aligned to and `grain` that of the last bit kept of them; None where nothing is
-    aligned. `last` is the exponent of the last bit that the result keeps of the sum, None for integers and for a sum that
-    is zero or not finite; `result_bits` says how many fraction bits a fused sum keeps. `converted_to` names the
-    type that the factors were converted to first.
+    `top` is the exponent that terms are aligned to and `grain` that of the last bit kept of them; None where
+    nothing is aligned. `last` is the exponent of the last bit that the result keeps of the sum, None for
+    integers and for a sum that is zero or not finite; `result_bits` says how many fraction bits a fused sum
+    keeps. `converted_to` names the type that the factors were converted to first.
 
     >>> step = Step("fused sum", (), 3, -22, Fraction(9), "rz", 0x41100000, "f32", last=-20, result_bits=23)
     >>> step.grain, step.value, step.change
@@ -177,7 +179,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Trace:
-    """How one element of D came about, step by step, beside what exact arithmetic and a chain of float32 FMAs would have given.
+    """How one element of D came about, beside what exact arithmetic and a chain of float32 FMAs would give.
 
     >>> import numpy as np, ptxlab
     >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32")
@@ -215,7 +217,10 @@ class Trace:
 
     @property
     def last_place(self) -> Fraction | None:
-        """The worth of the last bit of D's format, in which errors are told; None where D is zero or not finite."""
+        """The worth of the last bit of D's format, in which errors are told.
+
+        None where D is zero or not finite.
+        """
         result = dtype(self.steps[-1].dtype)
         if not isinstance(self.value, Fraction) or not self.value or not result.is_float:
             return None
@@ -232,20 +237,34 @@ class Trace:
         ('0x00000060', '96')
         """
         return {
-            "instruction": self.instruction, "chip": self.chip, "row": self.row, "col": self.col,
-            "code": self.steps[-1].code_text, "value": str(self.value), "exact": str(self.exact),
-            "error": None if self.error is None else str(self.error), "fma32": None if self.fma32 is None else str(self.fma32),
+            "instruction": self.instruction,
+            "chip": self.chip,
+            "row": self.row,
+            "col": self.col,
+            "code": self.steps[-1].code_text,
+            "value": str(self.value),
+            "exact": str(self.exact),
+            "error": None if self.error is None else str(self.error),
+            "fma32": None if self.fma32 is None else str(self.fma32),
             "steps": [_step(step) for step in self.steps],
-        }  # fmt: skip
+        }
 
 
 def _step(step: Step) -> dict[str, Any]:
     return {
-        "operation": step.operation, "top": step.top, "grain": step.grain, "terms": [_term(step, term) for term in step.terms],
-        "partial_sums": [str(each) for each in step.partial_sums], "sum": str(step.total), "rounding": step.rounding,
-        "result_bits": step.result_bits, "converted_to": step.converted_to, "last": step.last, "code": step.code_text,
+        "operation": step.operation,
+        "top": step.top,
+        "grain": step.grain,
+        "terms": [_term(step, term) for term in step.terms],
+        "partial_sums": [str(each) for each in step.partial_sums],
+        "sum": str(step.total),
+        "rounding": step.rounding,
+        "result_bits": step.result_bits,
+        "converted_to": step.converted_to,
+        "last": step.last,
+        "code": step.code_text,
         "type": step.dtype,
-    }  # fmt: skip
+    }
 
 
 def _term(step: Step, term: Term) -> dict[str, Any]:
@@ -259,7 +278,7 @@ def _term(step: Step, term: Term) -> dict[str, Any]:
     }  # fmt: skip
 
 
-# -- parts of a trace -------------------------------------------------------------------------------------------------
+# -- parts of a trace ----------------------------------------------------------------------------------------
 
 
 def stored_product(role: Role, code: int, kind: DType) -> Product:
@@ -309,7 +328,7 @@ def result_lsb(total: Number, kind: DType, bits: int) -> int | None:
     return max(leading(total), 1 - kind.bias) - bits
 
 
-# -- numbers ----------------------------------------------------------------------------------------------------------
+# -- numbers -------------------------------------------------------------------------------------------------
 
 
 @lru_cache(maxsize=1 << 16)

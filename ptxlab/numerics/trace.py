@@ -1,4 +1,7 @@
-"""Why D has these bits: the products, their alignment, what is cut off, the sum and its rounding, as plain data."""
+"""Why D has these bits.
+
+The products, their alignment, what is cut off, the sum and its rounding, as plain data.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,9 @@ __all__ = ["Step", "Term", "Trace", "trace"]
 
 
 def trace(operands: Operands, row: int, col: int, *, model: str | None = None) -> Trace:
-    """How D[row][col] of one instruction came about, bit for bit as `emulate` computes it; see `Instruction.trace`.
+    """How D[row][col] of one instruction came about, bit for bit as `emulate` computes it.
+
+    See `Instruction.trace`.
 
     >>> import numpy as np
     >>> from ptxlab.isa.parse import parse_mma

@@ -1,6 +1,9 @@
-"""The rows: every legal form of every instruction, by family, with the targets that the assembler takes it for.
+"""The rows.
 
-PTX ISA 9.0 (CUDA 13.0), sections "Warp-level matrix instructions" and "Asynchronous warpgroup-level matrix instructions".
+Every legal form of every instruction, by family, with the targets that the assembler takes it for.
+
+PTX ISA 9.0 (CUDA 13.0), sections "Warp-level matrix instructions" and "Asynchronous warpgroup-level matrix
+instructions".
 """
 
 from __future__ import annotations

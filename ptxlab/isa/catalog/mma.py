@@ -1,9 +1,13 @@
-"""Rows of mma and mma.sp. PTX ISA 9.0, "Multiply-and-Accumulate Instruction: mma" and "... mma.sp / mma.sp::ordered_metadata"."""
+"""Rows of mma and mma.sp. PTX ISA 9.0, "Multiply-and-Accumulate Instruction: mma" and "...
+
+mma.sp / mma.sp::ordered_metadata".
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import product
+from typing import Literal
 
 from ..mma import MmaForm
 from ..targets import SM_75, SM_80, SM_89, SM_90, SM_100A, SM_120A, SM_120A_WITHOUT_F
@@ -16,8 +20,8 @@ FP8 = ("e4m3", "e5m2")
 F8F6F4 = (*FP8, "e3m2", "e2m3", "e2m1")
 PLAIN_OR_SAT = (False, True)
 SP_OR_ORDERED = (False, True)
-ROUNDINGS = (None, "rz", "rm", "rp")  # .rn is what nothing means
-LAYOUTS = ("row", "col")
+ROUNDINGS: tuple[Literal["rz", "rm", "rp"] | None, ...] = (None, "rz", "rm", "rp")  # None is .rn, the default
+LAYOUTS: tuple[Literal["row", "col"], ...] = ("row", "col")
 
 #: D and C of mma.m8n8k4: f16 results need f16 accumulators.
 _QUAD_PAIR_ACCUMULATORS = (("f16", "f16"), ("f32", "f16"), ("f32", "f32"))
@@ -42,18 +46,18 @@ BLOCK_SCALES = (("mxf4", 2, "ue8m0"), ("mxf4nvf4", 2, "ue8m0"), ("mxf4nvf4", 4, 
 
 
 def _f8f6f4_targets(a: str, b: str, sparse_f16: bool = False) -> tuple[str, ...]:
-    """kind::f8f6f4 over FP8 alone is what the plain instruction also does, and the assembler takes it for sm_100a and family targets."""
+    """kind::f8f6f4 over FP8 alone equals the plain instruction; sm_100a and family targets have it too."""
     return SM_100A if a in FP8 and b in FP8 and not sparse_f16 else SM_120A
 
 
 def dense() -> Iterator[MmaForm]:
     for a_layout, b_layout, (d, c) in product(LAYOUTS, LAYOUTS, _QUAD_PAIR_ACCUMULATORS):
-        yield MmaForm("mma", 8, 8, 4, d, "f16", "f16", c, SM_75, a_layout=a_layout, b_layout=b_layout)  # type: ignore[arg-type]
+        yield MmaForm("mma", 8, 8, 4, d, "f16", "f16", c, SM_75, a_layout=a_layout, b_layout=b_layout)
     for kind, (accumulators, shapes) in _FLOAT_MMA.items():
         for (k, targets), d in product(shapes.items(), accumulators):
             yield MmaForm("mma", 16, 8, k, d, kind, kind, d, targets)
     for ((m, k), targets), rounding in product(_DOUBLE_MMA.items(), ROUNDINGS):
-        yield MmaForm("mma", m, 8, k, "f64", "f64", "f64", "f64", targets, rounding=rounding)  # type: ignore[arg-type]
+        yield MmaForm("mma", m, 8, k, "f64", "f64", "f64", "f64", targets, rounding=rounding)
     for k, d, a, b in product((16, 32), ("f16", "f32"), FP8, FP8):
         yield MmaForm("mma", 16, 8, k, d, a, b, d, SM_89)
     for d, a, b in product(("f16", "f32"), F8F6F4, F8F6F4):

@@ -1,20 +1,21 @@
-"""The rows of ldmatrix, stmatrix and movmatrix, and those of wmma.load and wmma.store, which follow from wmma.mma.
+"""The forms of ldmatrix, stmatrix and movmatrix, and of wmma.load and wmma.store, which follow from wmma.mma.
 
-PTX ISA 9.0, sections "Warp-level matrix load / store / transpose instruction" and "wmma.load", "wmma.store". The state space is no
-part of a row: `TransferForm.in_space` gives the variants.
+PTX ISA 9.0, "Warp-level matrix load / store / transpose instruction", "wmma.load" and "wmma.store". The state
+space is not part of a row: `TransferForm.in_space` gives the variants.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import product
-from typing import Any, cast
+from typing import Literal, NamedTuple
 
 from ...errors import PtxlabError
 from ..mma import MmaForm
 from ..operand import Operand
 from ..targets import SM_75, SM_90, SM_100A, TARGETS
 from ..transfer import TransferForm
+from .mma import LAYOUTS
 
 __all__ = ["rows", "spellings", "wmma_rows"]
 
@@ -39,38 +40,58 @@ def rows() -> Iterator[TransferForm]:
 
 
 def wmma_rows(wmma: Iterable[MmaForm]) -> Iterator[TransferForm]:
-    """Loads of A, B and C and the store of D for these wmma.mma, each once; targets are those of all that share the matrix."""
-    found: dict[tuple[str, str, str, str], tuple[Operand, set[str]]] = {}
+    """Loads of A, B and C and the store of D for these wmma.mma, each once.
+
+    A target has a load or store if it has any wmma.mma that uses the matrix.
+    """
+    fragments: dict[_Fragment, tuple[Operand, set[str]]] = {}
     for ins in wmma:
         for matrix, layout, operand in _matrices(ins):
-            key = matrix, layout, ins.shape, operand.dtype.name
-            known, targets = found.setdefault(key, (operand, set()))
+            fragment = _Fragment(matrix, layout, ins.shape, operand.dtype.name)
+            known, targets = fragments.setdefault(fragment, (operand, set()))
             if known != operand:
                 raise PtxlabError(
-                    f"{ins.mnemonic} spreads {operand.name} otherwise than another wmma.mma of the same shape and type"
+                    f"{ins.mnemonic} spreads {operand.name} differently from another wmma.mma of this shape "
+                    f"and type"
                 )
             targets.update(ins.targets)
-    for (matrix, layout, shape, kind), (operand, targets) in sorted(
-        found.items(), key=lambda item: item[0][0]
-    ):
-        family: Any = "wmma.store" if matrix == "d" else "wmma.load"
-        named = tuple(target for target in TARGETS if target in targets)
+    for fragment, (operand, targets) in sorted(fragments.items(), key=lambda item: item[0].matrix):
         yield TransferForm(
-            family, shape, kind, named, matrix=cast(Any, matrix), layout=cast(Any, layout), fragment=operand
+            "wmma.store" if fragment.matrix == "d" else "wmma.load",
+            fragment.shape,
+            fragment.type,
+            tuple(target for target in TARGETS if target in targets),
+            matrix=fragment.matrix,
+            layout=fragment.layout,
+            fragment=operand,
         )
 
 
-def _matrices(ins: MmaForm) -> Iterator[tuple[str, str, Operand]]:
+class _Fragment(NamedTuple):
+    """What a wmma.load or wmma.store names."""
+
+    matrix: Literal["a", "b", "c", "d"]
+    layout: Literal["row", "col"]
+    shape: str
+    type: str
+
+
+def _matrices(
+    ins: MmaForm,
+) -> Iterator[tuple[Literal["a", "b", "c", "d"], Literal["row", "col"], Operand]]:
     """(matrix, layout in memory, operand); accumulators come in either layout."""
     yield "a", ins.a_layout, ins.a
     yield "b", ins.b_layout, ins.b
-    for layout in ("row", "col"):
+    for layout in LAYOUTS:
         yield "c", layout, ins.c
         yield "d", layout, ins.d
 
 
 def spellings(move: TransferForm) -> Iterator[tuple[str, TransferForm]]:
-    """Every legal spelling of a row, with each state space; the examples of the manual write wmma's shape before its layout."""
+    """Every legal spelling of a row, with each state space.
+
+    The examples of the manual write wmma's shape before its layout.
+    """
     for space in (None, *move.spaces):
         variant = move.in_space(space)
         yield variant.mnemonic, variant

@@ -1,4 +1,7 @@
-"""Rows of wgmma.mma_async and wgmma.mma_async.sp. PTX ISA 9.0, "Asynchronous warpgroup-level matrix instructions"."""
+"""Rows of wgmma.mma_async and wgmma.mma_async.sp.
+
+PTX ISA 9.0, "Asynchronous warpgroup-level matrix instructions".
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,8 @@ from .mma import FP8, INT8, PLAIN_OR_SAT
 __all__ = ["N_INTEGER", "N", "dense", "sparse"]
 
 N = tuple(range(8, 257, 8))
-#: The manual's list for dense s8 ends at 224; the assembler takes 240 and 256, which the other integer forms also have.
+#: The manual's list for dense s8 ends at 224; the assembler takes 240 and 256, which the other integer forms
+#: also have.
 N_INTEGER = (8, 16, 24, 32, *range(48, 257, 16))
 
 #: type -> results, and k of the dense form; the sparse one is twice as deep.

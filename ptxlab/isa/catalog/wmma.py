@@ -11,21 +11,42 @@ from .mma import INT4, INT8, LAYOUTS, PLAIN_OR_SAT, ROUNDINGS
 
 __all__ = ["rows"]
 
+_ORDERS = tuple(product(LAYOUTS, LAYOUTS))
 _SHAPES = ((16, 16, 16), (32, 8, 16), (8, 32, 16))
 
 
 def rows() -> Iterator[MmaForm]:
-    orders = [{"a_layout": a, "b_layout": b} for a, b in product(LAYOUTS, LAYOUTS)]
-    for shape, order, d, c in product(_SHAPES, orders, ("f16", "f32"), ("f16", "f32")):
-        yield MmaForm("wmma", *shape, d, "f16", "f16", c, SM_75, **order)  # type: ignore[arg-type]
-    for shape, order in product(_SHAPES, orders):
-        yield MmaForm("wmma", *shape, "f32", "bf16", "bf16", "f32", SM_80, **order)  # type: ignore[arg-type]
-    for order in orders:
-        yield MmaForm("wmma", 16, 16, 8, "f32", "tf32", "tf32", "f32", SM_80, **order)  # type: ignore[arg-type]
-    for order, rounding in product(orders, ROUNDINGS):
-        yield MmaForm("wmma", 8, 8, 4, "f64", "f64", "f64", "f64", SM_80, rounding=rounding, **order)  # type: ignore[arg-type]
-    for shape, order, ab, sat in product(_SHAPES, orders, INT8, PLAIN_OR_SAT):  # no mixed pairs
-        yield MmaForm("wmma", *shape, "s32", ab, ab, "s32", SM_75, satfinite=sat, **order)  # type: ignore[arg-type]
+    for shape, (a_layout, b_layout), d, c in product(_SHAPES, _ORDERS, ("f16", "f32"), ("f16", "f32")):
+        yield MmaForm("wmma", *shape, d, "f16", "f16", c, SM_75, a_layout=a_layout, b_layout=b_layout)
+    for shape, (a_layout, b_layout) in product(_SHAPES, _ORDERS):
+        yield MmaForm(
+            "wmma", *shape, "f32", "bf16", "bf16", "f32", SM_80, a_layout=a_layout, b_layout=b_layout
+        )
+    for a_layout, b_layout in _ORDERS:
+        yield MmaForm(
+            "wmma", 16, 16, 8, "f32", "tf32", "tf32", "f32", SM_80, a_layout=a_layout, b_layout=b_layout
+        )
+    for (a_layout, b_layout), rounding in product(_ORDERS, ROUNDINGS):
+        yield MmaForm(
+            "wmma",
+            8,
+            8,
+            4,
+            "f64",
+            "f64",
+            "f64",
+            "f64",
+            SM_80,
+            rounding=rounding,
+            a_layout=a_layout,
+            b_layout=b_layout,
+        )
+    for shape, (a_layout, b_layout), ab, sat in product(
+        _SHAPES, _ORDERS, INT8, PLAIN_OR_SAT
+    ):  # no mixed pairs
+        yield MmaForm(
+            "wmma", *shape, "s32", ab, ab, "s32", SM_75, satfinite=sat, a_layout=a_layout, b_layout=b_layout
+        )
     for ab, sat in product(INT4, PLAIN_OR_SAT):
         yield MmaForm("wmma", 8, 8, 32, "s32", ab, ab, "s32", SM_75, satfinite=sat)
     yield MmaForm("wmma", 8, 8, 128, "s32", "b1", "b1", "s32", SM_75, bit_op="xor")

@@ -1,7 +1,9 @@
-"""The rules of arithmetic that chips follow. Each rule is one class in one module, with its `dot` and its `trace`.
+"""The rules of arithmetic that chips follow.
 
-PTX leaves the accumulation order and the rounding of floats open; `ptxlab.numerics.models` says which chip follows which
-rule for which instruction, and how that is known.
+Each rule is one class in one module, with its `dot` and its `trace`.
+
+PTX leaves the accumulation order and the rounding of floats open; `ptxlab.numerics.models` says which chip
+follows which rule for which instruction, and how that is known.
 """
 
 from __future__ import annotations

@@ -34,7 +34,8 @@ class Rule(ABC):
 class Codes:
     """The element codes of a batch: A [count, M, K], B [count, K, N], C [count, M, N].
 
-    Modifiers are applied: imm-scale negates A, scale-d = 0 clears C. The four MMAs of m8n8k4 are an axis of their own.
+    Modifiers are applied: imm-scale negates A, scale-d = 0 clears C. The four MMAs of m8n8k4 are an axis of
+    their own.
     """
 
     a: Array

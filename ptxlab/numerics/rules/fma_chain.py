@@ -23,8 +23,8 @@ _INVALID = np.uint64(0xFFF8000000000000)  # what inf - inf gives
 class FmaChain(Rule):
     """f64: one fused multiply-add after another, from C, k ascending, each rounded in the instruction's mode.
 
-    A NaN keeps its payload and becomes quiet; where several meet, the first of `nans` counts: the element of a,
-    of b, or the sum so far, c.
+    A NaN keeps its payload and becomes quiet; where several meet, the first of `nans` counts: the element of
+    a, of b, or the sum so far, c.
 
     >>> import ptxlab
     >>> from ptxlab.numerics.emulate import model_of

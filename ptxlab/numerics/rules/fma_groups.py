@@ -20,9 +20,9 @@ __all__ = ["FmaGroups"]
 class FmaGroups(Rule):
     """What the compiler makes of mma.m8n8k4 on chips after Turing: ordinary f32 instructions, no tensor core.
 
-    Each group of k is a chain of fused multiply-adds that begins with its first product (`from_zero`: with that
-    product plus 0, which has no sign when it is zero). C plus the first group, plus the next, each rounded to nearest
-    even; f16 results are rounded at the end.
+    Each group of k is a chain of fused multiply-adds that begins with its first product (`from_zero`: with
+    that product plus 0, which has no sign when it is zero). C plus the first group, plus the next, each
+    rounded to nearest even; f16 results are rounded at the end.
 
     >>> import ptxlab
     >>> from ptxlab.numerics.emulate import model_of

@@ -21,11 +21,11 @@ __all__ = ["Fused", "aligned_step"]
 class Fused(Rule):
     """How a chip adds products to C in one step.
 
-    Products are exact. They and C are aligned to the largest exponent among the non-zero ones (the sum of the factors'
-    exponents, not normalised; never below `floor`), truncated `fraction_bits` below it, and summed exactly. The sum is
-    truncated to `result_bits` of fraction for f32, or rounded to nearest even for f16. A zero result is +0, NaN is
-    0x7fffffff or 0x7fff. With a `depth`, K is cut into steps of that many products, and the result of one step is C
-    of the next; of a sparse instruction the stored products count.
+    Products are exact. They and C are aligned to the largest exponent among the non-zero ones (the sum of the
+    factors' exponents, not normalised; never below `floor`), truncated `fraction_bits` below it, and summed
+    exactly. The sum is truncated to `result_bits` of fraction for f32, or rounded to nearest even for f16. A
+    zero result is +0, NaN is 0x7fffffff or 0x7fff. With a `depth`, K is cut into steps of that many products,
+    and the result of one step is C of the next; of a sparse instruction the stored products count.
 
     >>> import ptxlab
     >>> from ptxlab.numerics.emulate import model_of
@@ -43,7 +43,7 @@ class Fused(Rule):
         """The numbers of one step."""
         return Alignment(self.fraction_bits, self.result_bits, self.floor)
 
-    # -- a batch ------------------------------------------------------------------------------------------------------
+    # -- a batch ---------------------------------------------------------------------------------------------
 
     def dot(self, operands: Operands) -> Array:
         """See `Rule.dot`."""
@@ -74,7 +74,7 @@ class Fused(Rule):
         d_codes = total if ins.d_type == inner.name else convert_codes(total, inner, ins.d.dtype)
         return d_codes.reshape(*d_codes.shape[:-3], *ins.d.shape) if ins.mma_count > 1 else d_codes
 
-    # -- one element --------------------------------------------------------------------------------------------------
+    # -- one element -----------------------------------------------------------------------------------------
 
     def trace(self, element: Element) -> list[Step]:
         """See `Rule.trace`."""

@@ -22,8 +22,8 @@ __all__ = ["EmulatedThroughF16"]
 class EmulatedThroughF16(Rule):
     """What the compiler makes of FP8 mma.sync on sm_90 and sm_100, as their machine code shows.
 
-    Elements are converted to f16. The lower pair of every register goes through one fused step from zero, the upper
-    pair through a second; C is added by an ordinary addition, rounded to nearest even.
+    Elements are converted to f16. The lower pair of every register goes through one fused step from zero, the
+    upper pair through a second; C is added by an ordinary addition, rounded to nearest even.
 
     >>> import ptxlab
     >>> from ptxlab.numerics.emulate import model_of
