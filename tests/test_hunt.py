@@ -271,7 +271,7 @@ def test_a_seed_repeats_a_hunt_and_a_fresh_one_does_not() -> None:
 @pytest.mark.parametrize("form", [F16, S4, "wgmma.mma_async.sp.sync.aligned.m64n16k32.f32.f16.f16"])
 def test_a_hunt_goes_through_all_categories_and_settings(form: str) -> None:
     ins = instruction(form)
-    every = (*inputs.categories(ins), *inputs.extra(ins))
+    every = (*inputs.categories(ins), *inputs.directed_categories(ins))
     plan = list(search._plan(ins, every, 20_000))
     assert sum(size for _, _, size, _ in plan) == 20_000
     share = {name: sum(size for category, _, size, _ in plan if category == name) for name in every}
@@ -379,7 +379,7 @@ KINDS = list(
 def test_extra_inputs_are_legal_for_every_kind_of_row() -> None:
     for number, ins in enumerate(KINDS):
         selector, quick = (*ins.selectors, 0)[0], number % 3 > 0
-        for category in inputs.extra(ins):
+        for category in inputs.directed_categories(ins):
             given = inputs.make(ins, category, 2, 3, selector, quick=quick)
             d = emulate(given)
             assert d.shape == (2, ins.d.lanes, ins.d.registers)
@@ -395,9 +395,9 @@ def test_extra_inputs_are_legal_for_every_kind_of_row() -> None:
         "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32",
     ],
 )
-def test_countered_products_leave_almost_nothing(form: str) -> None:
+def test_a_cancelling_c_leaves_almost_nothing(form: str) -> None:
     ins = instruction(form)
-    given = inputs.make(ins, "countered", 50, 1, quick=True)
+    given = inputs.make(ins, "cancelling_c", 50, 1, quick=True)
     c, d = ins.c.unpack(given.c), ins.d.unpack(ins.emulate(given.a, given.b, given.c, given.e))
     with np.errstate(over="ignore", invalid="ignore"):
         left = np.abs(d) < np.abs(c.astype(np.float64)) * 2.0**-12
@@ -426,14 +426,14 @@ def test_wide_inputs_have_most_exponents_and_stay_finite(form: str) -> None:
         assert np.isfinite(ins.d.unpack(ins.emulate(given.a, given.b, given.c))).mean() > 0.99
 
 
-def test_brink_is_at_the_ends_of_s32() -> None:
+def test_the_overflow_edge_is_at_the_ends_of_s32() -> None:
     for form in (
         S4,
         "mma.sp.sync.aligned.m16n8k64.row.col.s32.u8.s8.s32",
         "mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.xor.popc",
     ):
         ins = instruction(form)
-        given = inputs.make(ins, "brink", 20, 1)
+        given = inputs.make(ins, "overflow_edge", 20, 1)
         d = ins.d.unpack(ins.emulate(given.a, given.b, given.c, given.e)).astype(np.int64)
         gap = np.minimum(np.abs(d - 0x7FFFFFFF), np.abs(d + 0x80000000))
         assert gap.max() <= 2 and {-0x80000000, -0x7FFFFFFF, 0x7FFFFFFE, 0x7FFFFFFF} <= set(
@@ -441,9 +441,9 @@ def test_brink_is_at_the_ends_of_s32() -> None:
         )
 
 
-def test_payloads_are_many() -> None:
+def test_nan_payloads_are_many() -> None:
     ins = instruction("mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64")
-    given = inputs.make(ins, "payloads", 50, 1)
+    given = inputs.make(ins, "nan_payloads", 50, 1)
     for operand, registers in ((ins.a, given.a), (ins.c, given.c)):
         codes = operand.unpack_codes(registers)
         values = operand.unpack(registers)
@@ -452,9 +452,9 @@ def test_payloads_are_many() -> None:
 
 
 def test_every_chance_of_the_quick_stream_is_fair() -> None:
-    from ptxlab.verify.inputs.stream import Quick, Stream
+    from ptxlab.verify.inputs.stream import QuickStream, Stream
 
-    for kind in (Stream, Quick):
+    for kind in (Stream, QuickStream):
         stream = kind("fair", 1)
         assert abs(stream.chance(30, (100_000,)).mean() - 0.3) < 0.01
         assert abs(stream.below(7, (100_000,)).mean() - 3) < 0.05

@@ -67,9 +67,9 @@ def cases(group: list[Instruction], seed: int, times: int = 1) -> Iterator[tuple
 
 
 def further(ins: Instruction) -> Iterator[tuple[str, Operands]]:
-    """(category, registers) of the corners that `inputs.extra` aims at: a few of each, for all forms but the larger ones of wgmma."""
+    """(category, registers) of the corners that `inputs.directed_categories` aims at: a few of each, for all forms but the larger ones of wgmma."""
     if ins.n == 8 or ins.lanes == 32:
-        for category in inputs.extra(ins):
+        for category in inputs.directed_categories(ins):
             yield category, inputs.make(ins, category, FEW, SEED)
 
 

@@ -71,4 +71,7 @@ def pool(ins: Instruction, category: str, seed: int) -> Pool:
 
 
 def prepared(ins: Instruction, seed: int) -> dict[str, Pool]:
-    return {category: pool(ins, category, seed) for category in (*inputs.categories(ins), *inputs.extra(ins))}
+    return {
+        category: pool(ins, category, seed)
+        for category in (*inputs.categories(ins), *inputs.directed_categories(ins))
+    }

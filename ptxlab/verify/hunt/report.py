@@ -90,7 +90,7 @@ class Report:
     >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
     >>> report = hunt(ins, mmas=500, seed=1, against="sm_80")
     >>> report.found, report.mmas, report.categories
-    (False, 500, ('bits', 'extremes', 'halves', 'edges', 'brink'))
+    (False, 500, ('bits', 'extremes', 'halves', 'edges', 'overflow_edge'))
     >>> print(str(report).split(" in ")[0])
     mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32: no difference
     """

@@ -109,7 +109,7 @@ def _model(chip: str | None) -> Runner:
 
 
 def _chosen(ins: MmaForm, categories: Sequence[str] | None) -> tuple[str, ...]:
-    every = (*inputs.categories(ins), *inputs.extra(ins))
+    every = (*inputs.categories(ins), *inputs.directed_categories(ins))
     if categories is None:
         return every
     unknown = [name for name in categories if name not in every]

@@ -1,6 +1,7 @@
-"""Inputs that find differences: random and directed registers for any instruction, the same for a seed on every machine.
+"""Test inputs for any instruction: random and directed registers, the same for a seed on every machine.
 
-Drawn from Philox's raw stream, which NumPy keeps stable, so that recorded results need only the seed of their inputs.
+What the categories are is said in `sampling` (those that golden results are recorded for) and in `directed`
+(those that hunts use as well).
 """
 
 from __future__ import annotations
@@ -15,41 +16,39 @@ from ...isa.mma import MmaForm
 from ...isa.modifiers import Modifiers
 from ...isa.operand import Operand
 from ...isa.operands import Operands
-from . import directed, draws
-from .stream import Quick, Stream
+from . import directed, sampling
+from .stream import QuickStream, Stream
 
-__all__ = ["categories", "extra", "make"]
+__all__ = ["categories", "directed_categories", "make"]
 
-_INTEGER = ("bits", "extremes", "halves", "edges")
-_FLOAT = (
-    "bits",
-    "moderate",
-    "exponents",
-    "subnormals",
-    "cancellation",
-    "special",
-    "bottom",
-    "zeros",
-    "overflow",
-)
+#: A category's name is part of the key of its random streams, and golden results are recorded for what these
+#: streams give. Categories that were renamed keep their first name as the key, so that their bits stay.
+_STREAM_KEYS = {
+    "mostly_zero": "few",
+    "underflow": "abyss",
+    "overflow_edge": "brink",
+    "nan_payloads": "payloads",
+    "cancelling_c": "countered",
+    "sticky": "faint",
+}
 
 
 def categories(ins: MmaForm) -> tuple[str, ...]:
-    """Names of the kinds of inputs for this instruction that recorded results have.
+    """Categories of inputs for this instruction, those that golden results are recorded for.
 
     >>> import ptxlab
     >>> categories(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"))
     ('bits', 'extremes', 'halves', 'edges')
     """
-    return _FLOAT if ins.a.dtype.is_float else _INTEGER
+    return sampling.FLOAT if ins.a.dtype.is_float else sampling.INTEGER
 
 
-def extra(ins: MmaForm) -> tuple[str, ...]:
-    """Names of further kinds of inputs, for hunts: no recorded results are keyed by them.
+def directed_categories(ins: MmaForm) -> tuple[str, ...]:
+    """Further categories, aimed at corners of the arithmetic.
 
     >>> import ptxlab
-    >>> extra(ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"))
-    ('wide', 'few', 'abyss', 'ties', 'brink', 'payloads', 'countered', 'faint')
+    >>> directed_categories(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"))
+    ('overflow_edge',)
     """
     return directed.FLOAT if ins.a.dtype.is_float else directed.INTEGER
 
@@ -59,70 +58,77 @@ def make(
 ) -> Operands:
     """The operands of `count` instructions, of that category.
 
-    The key of the streams leaves out N and the spelling, and B and C are drawn column by column: instructions that
-    differ in N alone get the same columns. `quick` draws several times as fast from another stream, in which they do not.
+    Instructions that differ only in N get the same columns of B and C. `quick` uses a stream that is several
+    times as fast, in which they do not.
 
     >>> import ptxlab
     >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
     >>> np.unique(ins.a.unpack(make(ins, "extremes", count=1).a))
     array([-8, -1,  0,  1,  7], dtype=int8)
     """
-    if category not in (*categories(ins), *extra(ins)):
-        raise PtxlabError(
-            f"unknown category {category!r}; {ins.mnemonic} has {listing((*categories(ins), *extra(ins)), 20)}"
-        )
-    stream = Quick if quick else Stream
-    key = (ins.family, ins.m, ins.k, ins.a_type, ins.b_type, ins.d_type, ins.bit_op, category, count, seed)
-    (depth, columns), (rows, across) = ins.b.shape, ins.c.shape
-    a = _multiplicand(stream("A", *key), ins, ins.a, category, (count, *ins.a.shape))
-    b = np.moveaxis(_multiplicand(stream("B", *key), ins, ins.b, category, (columns, count, depth)), 0, -1)
-    e = _metadata(stream("E", *key), ins, count, selector) if ins.e is not None else None
+    known = (*categories(ins), *directed_categories(ins))
+    if category not in known:
+        raise PtxlabError(f"unknown category {category!r}; {ins.mnemonic} has {listing(known, 20)}")
+    new_stream = QuickStream if quick else Stream
+    # The key leaves out N, and B and C are sampled column by column: so columns do not depend on N.
+    types = (ins.a_type, ins.b_type, ins.d_type)
+    name = _STREAM_KEYS.get(category, category)
+    key = (ins.family, ins.m, ins.k, *types, ins.bit_op, name, count, seed)
+    (depth, b_columns), (rows, columns) = ins.b.shape, ins.c.shape
+    a = _multiplicand(new_stream("A", *key), ins, ins.a, category, (count, *ins.a.shape))
+    b = _multiplicand(new_stream("B", *key), ins, ins.b, category, (b_columns, count, depth))
+    b = np.moveaxis(b, 0, -1)
+    e = nibbles = None
+    if ins.e is not None:
+        e = _metadata(new_stream("E", *key), ins, count, selector)
+        nibbles = ins.e.unpack_codes(e, selector)
     if category in categories(ins):
-        c = np.moveaxis(draws.accumulator(stream("C", *key), ins, category, (across, count, rows)), 0, -1)
+        c = sampling.accumulator(new_stream("C", *key), ins, category, (columns, count, rows))
+        c = np.moveaxis(c, 0, -1)
     else:
-        nibbles = ins.e.unpack_codes(e, selector) if ins.e is not None and e is not None else None
-        c = directed.accumulator(stream("C", *key), ins, category, (count, rows, across), a, b, nibbles)
-    scales = {
-        name: operand.pack_codes(
-            draws.scale(stream(operand.name, *key), operand.dtype, (count, *operand.shape))
-        )
-        for name, operand in ins.inputs.items()
-        if name.startswith("scale")
-    }
-    packed_a, packed_b = (
-        _with_noise(stream("copies", o.name, *key), o, o.pack_codes(x)) for o, x in ((ins.a, a), (ins.b, b))
-    )
+        c = directed.accumulator(new_stream("C", *key), ins, category, (count, rows, columns), a, b, nibbles)
+    scales = {}
+    for argument in ("scale_a", "scale_b"):
+        if argument in ins.inputs:
+            operand = ins.inputs[argument]
+            codes = sampling.scale(new_stream(operand.name, *key), operand.dtype, (count, *operand.shape))
+            scales[argument] = operand.pack_codes(codes)
     return Operands(
-        ins, packed_a, packed_b, ins.c.pack_codes(c), e, **scales, modifiers=Modifiers(selector=selector)
+        ins,
+        a=_fill_copies(new_stream("copies", ins.a.name, *key), ins.a, ins.a.pack_codes(a)),
+        b=_fill_copies(new_stream("copies", ins.b.name, *key), ins.b, ins.b.pack_codes(b)),
+        c=ins.c.pack_codes(c),
+        e=e,
+        **scales,
+        modifiers=Modifiers(selector=selector),
     )
 
 
 def _multiplicand(
     stream: Stream, ins: MmaForm, operand: Operand, category: str, shape: tuple[int, ...]
 ) -> NDArray[Any]:
-    if category in extra(ins):
-        return directed.multiplicand(stream, ins, operand, category, shape)
-    draw = draws.float_multiplicand if operand.dtype.is_float else draws.integer_multiplicand
-    return draw(stream, operand, category, shape)
+    if category in categories(ins):
+        return sampling.multiplicand(stream, operand, category, shape)
+    return directed.multiplicand(stream, ins, operand, category, shape)
 
 
-def _with_noise(stream: Stream, operand: Operand, registers: NDArray[Any]) -> NDArray[Any]:
-    """Random bits where an operand holds its elements again (WMMA with f16): only the first copy is read."""
+def _fill_copies(stream: Stream, operand: Operand, registers: NDArray[Any]) -> NDArray[Any]:
+    """Random bits in all copies of an element but the first, the only one that is read (f16 of WMMA)."""
     if operand.layout is None or operand.layout.copies == 1:
         return registers
-    held = operand.split(registers).reshape(len(registers), -1)
-    silent = np.setdiff1d(np.arange(held.shape[1]), operand.layout.scatter(0))
-    held[:, silent] = stream.codes(operand.dtype, (len(registers), len(silent)))
-    return operand.join(held.reshape(len(registers), operand.lanes, -1))
+    elements = operand.split(registers).reshape(len(registers), -1)
+    unread = np.setdiff1d(np.arange(elements.shape[1]), operand.layout.scatter(0))
+    elements[:, unread] = stream.codes(operand.dtype, (len(registers), len(unread)))
+    return operand.join(elements.reshape(len(registers), operand.lanes, -1))
 
 
 def _metadata(stream: Stream, ins: MmaForm, count: int, selector: int) -> NDArray[Any]:
-    """Random legal nibbles where the selected lanes speak, random bits in the registers of the others."""
+    """Random legal nibbles in the lanes that the selector names, random bits in the others."""
     e = ins.e
     if e is None or e.layout is None:
         raise PtxlabError(f"{ins.mnemonic} has no metadata")
     registers = e.pack_codes(stream.pick(sorted(ins.nibbles), (count, *e.shape)).astype(np.uint8))
-    speaking = np.unique(e.layout.scatter(selector) // e.layout.elements)
-    silent = np.setdiff1d(np.arange(e.lanes), speaking)
-    registers[:, silent] = stream.below(1 << 32, (count, len(silent), 1)).astype(np.uint32)
+    metadata_lanes = np.unique(e.layout.scatter(selector) // e.layout.elements)
+    other_lanes = np.setdiff1d(np.arange(e.lanes), metadata_lanes)
+    registers[:, other_lanes] = stream.below(1 << 32, (count, len(other_lanes), 1)).astype(np.uint32)
     return registers

@@ -1,8 +1,23 @@
-"""Inputs for hunts beyond those that recorded results are keyed by: the corners where models of the arithmetic have been wrong."""
+"""Codes aimed at the corners in which models of the arithmetic have been wrong; hunts use them.
+
+Floats
+    wide           every exponent, and yet no overflow: in half of the MMAs A is large where B is small
+    mostly_zero    almost all elements are zero
+    underflow      products at the bottom of the range and far below it
+    ties           sums halfway between two results
+    overflow_edge  results at the largest finite number
+    nan_payloads   NaN with many payloads, infinities, -0
+    cancelling_c   C is the opposite of the sum of the products, or nearly
+    sticky         the smallest result or half of it, and products so small that they may not count
+
+Integers
+    overflow_edge  sums at the ends of s32 and just beyond
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,103 +25,173 @@ from numpy.typing import NDArray
 from ...isa.dtypes import DType
 from ...isa.mma import MmaForm
 from ...isa.operand import Operand
-from . import draws
+from . import sampling
 from .stream import Stream
 
 __all__ = ["FLOAT", "INTEGER", "accumulator", "multiplicand"]
 
-#: wide: all exponents, yet no overflow; in half of the MMAs A is large and B small, or the reverse. few: almost all elements are zeros.
-#: abyss: products at the bottom of the range and far below. ties: sums halfway between two results. brink: results at the largest
-#: finite number. payloads: NaN of many kinds, infinities, -0. countered: C against the sum of the products, or nearly. faint: the smallest
-#: result or half of it, and products so far below that they may not count.
-FLOAT = ("wide", "few", "abyss", "ties", "brink", "payloads", "countered", "faint")
-#: brink: sums at the ends of s32 and just beyond.
-INTEGER = ("brink",)
+FLOAT = (
+    "wide",
+    "mostly_zero",
+    "underflow",
+    "ties",
+    "overflow_edge",
+    "nan_payloads",
+    "cancelling_c",
+    "sticky",
+)
+INTEGER = ("overflow_edge",)
+
+
+class _Floats(NamedTuple):
+    """Random floats in parts: sign bit, exponent field, fraction, and the bits below it that are ignored."""
+
+    sign: NDArray[Any]
+    exponent: NDArray[Any]
+    fraction: NDArray[Any]
+    ignored: NDArray[Any] | None = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.sign.shape
+
+
+# -- A and B ---------------------------------------------------------------------------------------------
 
 
 def multiplicand(
     stream: Stream, ins: MmaForm, operand: Operand, category: str, shape: tuple[int, ...]
 ) -> NDArray[Any]:
     """Codes of A or B, K last."""
-    kind = operand.dtype
-    if not kind.is_float:
-        return draws.integer_multiplicand(
-            stream, operand, "extremes" if stream.chance(50, (1,))[0] else "bits", shape
-        )
-    bias, top = kind.bias, (1 << kind.exponent_bits) - 1
-    raw = stream.raw(1 + kind.fraction_bits + kind.ignored_bits, shape)
-    sign, fraction, noise = (
-        raw & 1,
-        raw >> 1 & ((1 << kind.fraction_bits) - 1),
-        raw >> (1 + kind.fraction_bits),
+    dtype = operand.dtype
+    if not dtype.is_float:
+        like = "extremes" if stream.chance(50, (1,))[0] else "bits"
+        return sampling.integer_multiplicand(stream, operand, like, shape)
+    raw = stream.bits(1 + dtype.fraction_bits + dtype.ignored_bits, shape)
+    floats = _Floats(
+        sign=raw & 1,
+        exponent=stream.between(dtype.bias - 3, dtype.bias + 3, shape),
+        fraction=raw >> 1 & ((1 << dtype.fraction_bits) - 1),
+        ignored=raw >> (1 + dtype.fraction_bits),
     )
-    field = stream.between(bias - 3, bias + 3, shape)
-    if category == "wide":
-        index = (
-            np.arange(shape[0])[:, None, None] if operand.name == "A" else np.arange(shape[1])[:, None]
-        )  # of the MMA: both know it
-        shift = np.where(index % 2, index * 37 % bias - bias // 2, 0) * (1 if operand.name == "A" else -1)
-        reach = np.where(index % 2, bias // 5, bias // 2 - 1)
-        field = bias + shift + (stream.below(1 << 16, shape) * (2 * reach + 1) >> 16) - reach
-    elif category == "few":
-        field = np.where(stream.chance(85, shape), 0, stream.between(0, top, shape))
-        fraction = np.where((field == 0) & stream.chance(95, shape), 0, fraction)
-    elif category == "abyss":
-        field = stream.between(0, max(bias // 4, 1), shape)
-        field = np.where(stream.chance(20, shape), 0, field)
-    elif category == "ties":
-        fraction = fraction & (3 << max(kind.fraction_bits - 2, 0))
-    elif category == "brink":
-        result = ins.c.dtype
-        field = bias + (result.bias - result.fraction_bits) // 2 + stream.between(-2, 2, shape)
-    elif category == "countered":
-        wide = stream.chance(50, (shape[0], 1, 1))
-        field = np.where(wide, stream.between(bias - bias // 2, bias + max(bias // 2 - 3, 1), shape), field)
-    elif category == "faint":
-        result, first = (
-            ins.c.dtype,
-            np.arange(shape[-1]) < (1 if operand.name == "A" else 4),
-        )  # a sparse A's first may meet any of four
-        tie = (
-            result.name == "f16"
-        )  # f32 is cut: there it is a whole unit, and less when something is taken from it
-        half = (1 - result.bias - result.fraction_bits - tie + (operand.name == "A")) // 2
-        below = stream.between(9, 13, shape) if tie else stream.between(3, 7, shape)
-        field = bias + half - np.where(first, 0, below)
-        short = fraction & (1 << kind.fraction_bits - 1) if kind.fraction_bits else fraction
-        fraction = np.where(first, short, fraction & -fraction)  # few bits, so that sums fall on ties
-        gone = stream.chance(85, shape) & ~first if operand.name == "A" else np.zeros(shape, dtype=np.bool_)
-        field, fraction = _below_normal(kind, np.where(gone, -99, field), fraction)
-    codes = draws.compose(kind, sign, field, fraction, noise)
-    if category == "payloads":
-        odd = stream.chance(max(40 // shape[-1], 1), shape)
-        codes = np.where(odd, _special(stream, kind, shape), codes).astype(kind.code_type)
+    if category in _MULTIPLICANDS:
+        floats = _MULTIPLICANDS[category](stream, ins, operand, floats)
+    codes = sampling.compose(dtype, *floats)
+    if category == "nan_payloads":
+        replaced = stream.chance(max(40 // shape[-1], 1), shape)
+        codes = np.where(replaced, _nan_payloads(stream, dtype, shape), codes).astype(dtype.code_type)
     return codes
 
 
-def _below_normal(
-    kind: DType, field: NDArray[Any], fraction: NDArray[Any]
+def _wide(stream: Stream, ins: MmaForm, operand: Operand, floats: _Floats) -> _Floats:
+    shape, bias = floats.shape, operand.dtype.bias
+    # the number of the MMA, by which A and B agree on how far they are moved apart
+    if operand.name == "A":
+        index, direction = np.arange(shape[0])[:, None, None], 1
+    else:
+        index, direction = np.arange(shape[1])[:, None], -1
+    is_shifted = index % 2
+    shift = np.where(is_shifted, index * 37 % bias - bias // 2, 0) * direction
+    reach = np.where(is_shifted, bias // 5, bias // 2 - 1)
+    offset = (stream.below(1 << 16, shape) * (2 * reach + 1) >> 16) - reach
+    return floats._replace(exponent=bias + shift + offset)
+
+
+def _mostly_zero(stream: Stream, ins: MmaForm, operand: Operand, floats: _Floats) -> _Floats:
+    shape, top = floats.shape, (1 << operand.dtype.exponent_bits) - 1
+    exponent = np.where(stream.chance(85, shape), 0, stream.between(0, top, shape))
+    fraction = np.where((exponent == 0) & stream.chance(95, shape), 0, floats.fraction)
+    return floats._replace(exponent=exponent, fraction=fraction)
+
+
+def _underflow(stream: Stream, ins: MmaForm, operand: Operand, floats: _Floats) -> _Floats:
+    exponent = stream.between(0, max(operand.dtype.bias // 4, 1), floats.shape)
+    return floats._replace(exponent=np.where(stream.chance(20, floats.shape), 0, exponent))
+
+
+def _ties(stream: Stream, ins: MmaForm, operand: Operand, floats: _Floats) -> _Floats:
+    """Fractions of two bits, so that sums have few bits too."""
+    return floats._replace(fraction=floats.fraction & (3 << max(operand.dtype.fraction_bits - 2, 0)))
+
+
+def _overflow_edge(stream: Stream, ins: MmaForm, operand: Operand, floats: _Floats) -> _Floats:
+    """Products as large as the last bits of the largest result."""
+    result = ins.c.dtype
+    centre = operand.dtype.bias + (result.bias - result.fraction_bits) // 2
+    return floats._replace(exponent=centre + stream.between(-2, 2, floats.shape))
+
+
+def _cancelling_c(stream: Stream, ins: MmaForm, operand: Operand, floats: _Floats) -> _Floats:
+    """Half of the MMAs have a wide range of exponents."""
+    shape, bias = floats.shape, operand.dtype.bias
+    is_wide = stream.chance(50, (shape[0], 1, 1))
+    wide = stream.between(bias - bias // 2, bias + max(bias // 2 - 3, 1), shape)
+    return floats._replace(exponent=np.where(is_wide, wide, floats.exponent))
+
+
+def _sticky(stream: Stream, ins: MmaForm, operand: Operand, floats: _Floats) -> _Floats:
+    """The first product is the last bit of a subnormal result, or half of it; most others are far below.
+
+    Half of it where the result is rounded to nearest (f16): a product far below then decides about a tie. f32
+    is truncated: there it decides whether a whole unit is reached.
+    """
+    dtype, result, shape = operand.dtype, ins.c.dtype, floats.shape
+    is_a, to_nearest = operand.name == "A", result.name == "f16"
+    product = 1 - result.bias - result.fraction_bits
+    if to_nearest:
+        product -= 1
+    factor = (product + 1) // 2 if is_a else product // 2
+    # the first stored element of a sparse A may meet any of four rows of B
+    is_first = np.arange(shape[-1]) < (1 if is_a else 4)
+    distance = stream.between(9, 13, shape) if to_nearest else stream.between(3, 7, shape)
+    exponent = dtype.bias + factor - np.where(is_first, 0, distance)
+    first_fraction = floats.fraction
+    if dtype.fraction_bits:
+        first_fraction = first_fraction & (1 << dtype.fraction_bits - 1)
+    lowest_bit = floats.fraction & -floats.fraction  # few bits, so that sums fall on ties
+    fraction = np.where(is_first, first_fraction, lowest_bit)
+    if is_a:
+        is_zero = stream.chance(85, shape) & ~is_first
+        exponent = np.where(is_zero, -99, exponent)
+    exponent, fraction = _as_subnormal(dtype, exponent, fraction)
+    return floats._replace(exponent=exponent, fraction=fraction)
+
+
+#: How a category changes the multiplicands; those not named have exponents around 1.
+_MULTIPLICANDS: dict[str, Callable[[Stream, MmaForm, Operand, _Floats], _Floats]] = {
+    "wide": _wide,
+    "mostly_zero": _mostly_zero,
+    "underflow": _underflow,
+    "ties": _ties,
+    "overflow_edge": _overflow_edge,
+    "cancelling_c": _cancelling_c,
+    "sticky": _sticky,
+}
+
+
+def _as_subnormal(
+    dtype: DType, exponent: NDArray[Any], fraction: NDArray[Any]
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Field and fraction of numbers whose exponent field would be 0 or less: subnormal."""
-    shift = np.clip(1 - field, 0, kind.fraction_bits + 2)
-    small = (fraction | 1 << kind.fraction_bits) >> shift
-    return np.where(field < 1, 0, field), np.where(field < 1, small, fraction)
+    """Exponent field and fraction, where the field would be 0 or less: that number as a subnormal."""
+    shift = np.clip(1 - exponent, 0, dtype.fraction_bits + 2)
+    significand = (fraction | 1 << dtype.fraction_bits) >> shift
+    return np.where(exponent < 1, 0, exponent), np.where(exponent < 1, significand, fraction)
 
 
-def _special(stream: Stream, kind: DType, shape: tuple[int, ...]) -> NDArray[Any]:
-    """NaN with one bit, with random bits or with none (an infinity, where the type has one), and zeros, of both signs."""
-    fraction = np.where(
-        stream.chance(40, shape),
-        1 << stream.below(max(kind.fraction_bits, 1), shape),
-        stream.raw(kind.fraction_bits, shape),
-    )
+def _nan_payloads(stream: Stream, dtype: DType, shape: tuple[int, ...]) -> NDArray[Any]:
+    """NaN with one bit or random bits of payload, infinities where the type has them, zeros of both signs."""
+    has_one_bit = stream.chance(40, shape)
+    one_bit = 1 << stream.below(max(dtype.fraction_bits, 1), shape)
+    fraction = np.where(has_one_bit, one_bit, stream.bits(dtype.fraction_bits, shape))
     fraction = np.where(stream.chance(25, shape), 0, fraction)
-    field = np.where(stream.chance(15, shape), 0, (1 << kind.exponent_bits) - 1)
-    fraction = np.where(field == 0, 0, fraction)
-    sign = stream.below(2, shape) if kind.signed else np.zeros(shape, dtype=np.int64)
-    return np.asarray(
-        ((sign << kind.exponent_bits | field) << kind.fraction_bits | fraction) << kind.ignored_bits
-    ).astype(kind.code_type)
+    exponent = np.where(stream.chance(15, shape), 0, (1 << dtype.exponent_bits) - 1)
+    fraction = np.where(exponent == 0, 0, fraction)
+    sign = stream.below(2, shape) if dtype.signed else np.zeros(shape, dtype=np.int64)
+    code = (sign << dtype.exponent_bits | exponent) << dtype.fraction_bits | fraction
+    return np.asarray(code << dtype.ignored_bits).astype(dtype.code_type)
+
+
+# -- C ---------------------------------------------------------------------------------------------------
 
 
 def accumulator(
@@ -118,71 +203,109 @@ def accumulator(
     b: NDArray[Any],
     nibbles: NDArray[Any] | None,
 ) -> NDArray[Any]:
-    """Codes of C; what A and B are is known, since C may be aimed at their product. Shape [..., M, N]."""
-    kind = ins.c.dtype
-    if not kind.is_float:
+    """Codes of C [..., M, N]. The codes of A and B are known: C may be aimed at their product."""
+    dtype = ins.c.dtype
+    if not dtype.is_float:
         total = _product(ins, a, b, nibbles).astype(np.int64)
         edge = np.where(stream.chance(50, shape), 0x7FFFFFFF, 0x80000000)
         return ((edge - total + stream.between(-2, 2, shape)) & 0xFFFFFFFF).astype(np.uint32)
-    bias, top = kind.bias, (1 << kind.exponent_bits) - 1
-    raw = stream.raw(1 + kind.fraction_bits, shape)
-    sign, fraction = raw & 1, raw >> 1
-    if category == "countered":
-        return _against(stream, kind, _product(ins, a, b, nibbles))
-    field = stream.between(bias - 6, bias + 6, shape)
-    if category == "wide":
-        reach = ins.a.dtype.bias // 2 + ins.b.dtype.bias // 2
-        field = stream.between(max(bias - reach - 4, 0), min(bias + reach, top - 1), shape)
-    elif category == "few":
-        field = stream.between(0, top, shape)
-        empty = stream.chance(50, shape)
-        field, fraction = np.where(empty, 0, field), np.where(empty, 0, fraction)
-    elif category == "abyss":
-        field = stream.between(-2, 2, shape)  # half of them are clipped to 0
-        fraction = np.where(
-            stream.chance(40, shape),
-            0,
-            np.where(stream.chance(40, shape), 1 << stream.below(kind.fraction_bits, shape), fraction),
-        )
-    elif category == "ties":
-        field = stream.between(bias - 2, bias + kind.fraction_bits + 4, shape)
-        fraction = np.where(stream.chance(50, shape), fraction & 3, fraction)
-    elif category == "faint":
-        field, fraction = np.zeros(shape, dtype=np.int64), stream.below(3, shape)
-    elif category == "brink":
-        field = np.full(shape, top - 1)
-        fraction = (1 << kind.fraction_bits) - 1 - stream.below(8, shape)
-    codes = draws.compose(kind, sign, field, fraction)
-    if category == "payloads":
-        codes = np.where(stream.chance(20, shape), _special(stream, kind, shape), codes).astype(
-            kind.code_type
-        )
+    raw = stream.bits(1 + dtype.fraction_bits, shape)
+    if category == "cancelling_c":
+        return _opposite(stream, dtype, _product(ins, a, b, nibbles))
+    near_one = stream.between(dtype.bias - 6, dtype.bias + 6, shape)
+    floats = _Floats(sign=raw & 1, exponent=near_one, fraction=raw >> 1)
+    if category in _ACCUMULATORS:
+        floats = _ACCUMULATORS[category](stream, ins, floats)
+    codes = sampling.compose(dtype, *floats)
+    if category == "nan_payloads":
+        replaced = stream.chance(20, shape)
+        codes = np.where(replaced, _nan_payloads(stream, dtype, shape), codes).astype(dtype.code_type)
     return codes
 
 
-def _against(stream: Stream, kind: DType, total: NDArray[np.float64]) -> NDArray[Any]:
+def _wide_c(stream: Stream, ins: MmaForm, floats: _Floats) -> _Floats:
+    """As far from 1 as products are."""
+    bias, top = ins.c.dtype.bias, (1 << ins.c.dtype.exponent_bits) - 1
+    reach = ins.a.dtype.bias // 2 + ins.b.dtype.bias // 2
+    exponent = stream.between(max(bias - reach - 4, 0), min(bias + reach, top - 1), floats.shape)
+    return floats._replace(exponent=exponent)
+
+
+def _mostly_zero_c(stream: Stream, ins: MmaForm, floats: _Floats) -> _Floats:
+    exponent = stream.between(0, (1 << ins.c.dtype.exponent_bits) - 1, floats.shape)
+    is_zero = stream.chance(50, floats.shape)
+    return floats._replace(
+        exponent=np.where(is_zero, 0, exponent), fraction=np.where(is_zero, 0, floats.fraction)
+    )
+
+
+def _underflow_c(stream: Stream, ins: MmaForm, floats: _Floats) -> _Floats:
+    """Half of them are subnormal, since their exponents are clipped to 0; many have one bit or none."""
+    shape = floats.shape
+    exponent = stream.between(-2, 2, shape)
+    is_power, has_one_bit = stream.chance(40, shape), stream.chance(40, shape)
+    one_bit = 1 << stream.below(ins.c.dtype.fraction_bits, shape)
+    fraction = np.where(is_power, 0, np.where(has_one_bit, one_bit, floats.fraction))
+    return floats._replace(exponent=exponent, fraction=fraction)
+
+
+def _ties_c(stream: Stream, ins: MmaForm, floats: _Floats) -> _Floats:
+    """Up to so large that the products are half of the last bit."""
+    dtype, shape = ins.c.dtype, floats.shape
+    exponent = stream.between(dtype.bias - 2, dtype.bias + dtype.fraction_bits + 4, shape)
+    fraction = np.where(stream.chance(50, shape), floats.fraction & 3, floats.fraction)
+    return floats._replace(exponent=exponent, fraction=fraction)
+
+
+def _overflow_edge_c(stream: Stream, ins: MmaForm, floats: _Floats) -> _Floats:
+    """The largest finite number and its neighbours."""
+    dtype, shape = ins.c.dtype, floats.shape
+    fraction = (1 << dtype.fraction_bits) - 1 - stream.below(8, shape)
+    return floats._replace(exponent=np.full(shape, (1 << dtype.exponent_bits) - 2), fraction=fraction)
+
+
+def _sticky_c(stream: Stream, ins: MmaForm, floats: _Floats) -> _Floats:
+    """0, 1 or 2 units of the last place of a subnormal."""
+    exponent = np.zeros(floats.shape, dtype=np.int64)
+    return floats._replace(exponent=exponent, fraction=stream.below(3, floats.shape))
+
+
+#: How a category changes C; those not named have exponents around 1.
+_ACCUMULATORS: dict[str, Callable[[Stream, MmaForm, _Floats], _Floats]] = {
+    "wide": _wide_c,
+    "mostly_zero": _mostly_zero_c,
+    "underflow": _underflow_c,
+    "ties": _ties_c,
+    "overflow_edge": _overflow_edge_c,
+    "sticky": _sticky_c,
+}
+
+
+def _opposite(stream: Stream, dtype: DType, total: NDArray[np.float64]) -> NDArray[Any]:
     """Codes of the opposite of the sum, most of them off by a few units in the last place."""
     with np.errstate(all="ignore"):
-        codes = kind.encode(-np.where(np.isnan(total), 1.0, total)).astype(np.uint64)
-    slip = np.where(stream.chance(30, total.shape), 0, stream.between(-3, 3, total.shape))
-    magnitude = (np.uint64(1) << np.uint64(kind.bits - 1)) - np.uint64(1)
-    largest = ((1 << kind.exponent_bits) - 1 << kind.fraction_bits) - 1
-    moved = np.clip((codes & magnitude).astype(np.int64) + slip, 0, largest).astype(np.uint64)
-    return np.asarray((codes & ~magnitude) | moved).astype(kind.code_type)
+        codes = dtype.encode(-np.where(np.isnan(total), 1.0, total)).astype(np.uint64)
+    is_exact = stream.chance(30, total.shape)
+    units = np.where(is_exact, 0, stream.between(-3, 3, total.shape))
+    magnitude_mask = (np.uint64(1) << np.uint64(dtype.bits - 1)) - np.uint64(1)
+    largest = ((1 << dtype.exponent_bits) - 1 << dtype.fraction_bits) - 1
+    magnitude = np.clip((codes & magnitude_mask).astype(np.int64) + units, 0, largest).astype(np.uint64)
+    return np.asarray((codes & ~magnitude_mask) | magnitude).astype(dtype.code_type)
 
 
 def _product(
     ins: MmaForm, a: NDArray[Any], b: NDArray[Any], nibbles: NDArray[Any] | None
 ) -> NDArray[np.float64]:
-    """A B in float64 (exact for integers), sparse A expanded; four products for stacked operands."""
+    """A B in float64, exact for integers: sparse A expanded, stacked operands multiplied one by one."""
     with np.errstate(all="ignore"):
-        left, right = (o.dtype.decode(x).astype(np.float64) for o, x in ((ins.a, a), (ins.b, b)))
+        left = ins.a.dtype.decode(a).astype(np.float64)
+        right = ins.b.dtype.decode(b).astype(np.float64)
         if ins.structure is not None and nibbles is not None:
             left = ins.structure.expand(left, nibbles, ins.metadata_ordered)
         if ins.mma_count > 1:
-            size = ins.mma_count
-            left = left.reshape(*left.shape[:-2], size, left.shape[-2] // size, left.shape[-1])
-            right = np.moveaxis(right.reshape(*right.shape[:-1], size, right.shape[-1] // size), -2, -3)
+            count = ins.mma_count
+            left = left.reshape(*left.shape[:-2], count, left.shape[-2] // count, left.shape[-1])
+            right = np.moveaxis(right.reshape(*right.shape[:-1], count, right.shape[-1] // count), -2, -3)
             stacked = left @ right
             return stacked.reshape(*stacked.shape[:-3], *ins.c.shape)
         total = left @ right

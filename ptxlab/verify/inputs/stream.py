@@ -1,4 +1,4 @@
-"""Where the random numbers come from: raw streams of bits that NumPy keeps stable."""
+"""Random numbers from raw generator output, which NumPy keeps the same from version to version."""
 
 from __future__ import annotations
 
@@ -6,96 +6,102 @@ import zlib
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from ...isa.dtypes import DType
 
-__all__ = ["Quick", "Stream"]
+__all__ = ["QuickStream", "Stream"]
 
 
 class Stream:
-    """Random numbers from Philox's raw 64-bit draws only. Every draw has a stream of its own, so that a larger first axis only adds to a smaller one."""
+    """Random numbers made from the raw 64-bit output of Philox.
+
+    Every call starts a generator of its own, keyed by the stream's key and the number of the call. An array
+    with a larger first axis therefore begins with the numbers of a smaller one.
+    """
 
     def __init__(self, *key: object) -> None:
         self._key = key
-        self._draws = 0
+        self._calls = 0
 
-    def _raw(self, shape: tuple[int, ...]) -> NDArray[np.uint64]:
-        self._draws += 1
-        stream = np.random.Philox(key=zlib.crc32(repr((self._draws, *self._key)).encode()))
-        drawn = stream.random_raw(int(np.prod(shape, dtype=np.int64))).reshape(shape)
-        drawn >>= np.uint64(16)
-        return drawn
+    def _words(self, shape: tuple[int, ...]) -> NDArray[np.uint64]:
+        """48 random bits for each element."""
+        self._calls += 1
+        generator = np.random.Philox(key=zlib.crc32(repr((self._calls, *self._key)).encode()))
+        words = generator.random_raw(int(np.prod(shape, dtype=np.int64))).reshape(shape)
+        words >>= np.uint64(16)
+        return words
 
     def below(self, limit: int, shape: tuple[int, ...]) -> NDArray[np.int64]:
-        drawn = self._raw(shape)
+        """Integers 0 ... limit - 1."""
+        words = self._words(shape)
         if limit & (limit - 1):
-            drawn %= np.uint64(limit)
+            words %= np.uint64(limit)
         else:
-            drawn &= np.uint64(limit - 1)
-        return drawn.view(np.int64)
+            words &= np.uint64(limit - 1)
+        return words.view(np.int64)
 
-    def raw(self, bits: int, shape: tuple[int, ...]) -> NDArray[np.int64]:
-        """So many random bits, to be cut into sign, fraction and noise; 64 of them from two draws, since one has 48."""
-        return (
-            self.below(1 << bits, shape)
-            if bits < 64
-            else (self._raw(shape) << np.uint64(32) ^ self._raw(shape)).view(np.int64)
-        )
+    def bits(self, count: int, shape: tuple[int, ...]) -> NDArray[np.int64]:
+        """Random bits, `count` for each element; 64 are put together from two words, since one has 48."""
+        if count < 64:
+            return self.below(1 << count, shape)
+        return (self._words(shape) << np.uint64(32) ^ self._words(shape)).view(np.int64)
 
-    def codes(self, kind: DType, shape: tuple[int, ...]) -> NDArray[Any]:
-        """Random bits."""
-        return self.raw(kind.bits, shape).astype(kind.code_type)
+    def codes(self, dtype: DType, shape: tuple[int, ...]) -> NDArray[Any]:
+        """Codes of an element type, every bit random."""
+        return self.bits(dtype.bits, shape).astype(dtype.code_type)
 
     def between(self, low: int, high: int, shape: tuple[int, ...]) -> NDArray[np.int64]:
-        """Whole numbers low..high, both included."""
-        drawn = self.below(max(high - low + 1, 1), shape)
-        drawn += low
-        return drawn
+        """Integers low ... high, both included."""
+        numbers = self.below(max(high - low + 1, 1), shape)
+        numbers += low
+        return numbers
 
     def chance(self, percent: int, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+        """True with this probability."""
         return self.below(100, shape) < percent
 
     def pick(self, values: Any, shape: tuple[int, ...]) -> NDArray[Any]:
+        """Elements of `values`, each equally likely."""
         values = np.asarray(values)
         return np.asarray(np.take(values, self.below(len(values), shape)))
 
 
-class Quick(Stream):
-    """The same from SFC64, every bit of it used: several times as fast. What comes of it depends on the number drawn as well."""
+class QuickStream(Stream):
+    """The same from one SFC64 generator, all of whose bits are used: several times as fast.
+
+    Its numbers depend on the shape of every array that was asked for before.
+    """
 
     def __init__(self, *key: object) -> None:
         super().__init__(*key)
-        self._source = np.random.SFC64(zlib.crc32(repr(key).encode()))
+        self._generator = np.random.SFC64(zlib.crc32(repr(key).encode()))
 
-    def _words(self, kind: Any, shape: tuple[int, ...]) -> NDArray[Any]:
+    def _elements(self, dtype: DTypeLike, shape: tuple[int, ...]) -> NDArray[Any]:
+        """Random bits as an array of this NumPy type."""
         count = int(np.prod(shape, dtype=np.int64))
-        return np.asarray(
-            self._source.random_raw(-(-count * np.dtype(kind).itemsize // 8))
-            .view(kind)[:count]
-            .reshape(shape)
-        )
+        words = self._generator.random_raw(-(-count * np.dtype(dtype).itemsize // 8))
+        return np.asarray(words.view(dtype)[:count].reshape(shape))
 
     def below(self, limit: int, shape: tuple[int, ...]) -> NDArray[np.int64]:
         if limit > 1 << 32:
-            return (self._words(np.uint64, shape) % np.uint64(limit)).view(np.int64)
-        drawn = self._words(np.uint32, shape).astype(
-            np.uint64
-        )  # a multiplication instead of a division; the bias is below 2^-24
-        drawn *= np.uint64(limit)
-        drawn >>= np.uint64(32)
-        return drawn.view(np.int64)
+            return (self._elements(np.uint64, shape) % np.uint64(limit)).view(np.int64)
+        # a multiplication instead of a division; the bias is below 2^-24
+        numbers = self._elements(np.uint32, shape).astype(np.uint64)
+        numbers *= np.uint64(limit)
+        numbers >>= np.uint64(32)
+        return numbers.view(np.int64)
 
-    def raw(self, bits: int, shape: tuple[int, ...]) -> NDArray[np.int64]:
-        if bits == 64:
-            return np.asarray(self._words(np.int64, shape))
-        drawn = self._words(np.uint32 if bits <= 32 else np.uint64, shape).astype(np.int64)
-        drawn &= (1 << bits) - 1
-        return drawn
+    def bits(self, count: int, shape: tuple[int, ...]) -> NDArray[np.int64]:
+        if count == 64:
+            return np.asarray(self._elements(np.int64, shape))
+        numbers = self._elements(np.uint32 if count <= 32 else np.uint64, shape).astype(np.int64)
+        numbers &= (1 << count) - 1
+        return numbers
 
-    def codes(self, kind: DType, shape: tuple[int, ...]) -> NDArray[Any]:
-        drawn = self._words(kind.code_type, shape)
-        return np.asarray(drawn & kind.code_type((1 << kind.bits) - 1))
+    def codes(self, dtype: DType, shape: tuple[int, ...]) -> NDArray[Any]:
+        codes = self._elements(dtype.code_type, shape)
+        return np.asarray(codes & dtype.code_type((1 << dtype.bits) - 1))
 
     def chance(self, percent: int, shape: tuple[int, ...]) -> NDArray[np.bool_]:
-        return np.asarray(self._words(np.uint8, shape) < percent * 256 // 100)
+        return np.asarray(self._elements(np.uint8, shape) < percent * 256 // 100)
