@@ -1,1 +1,1 @@
-"""What ptxlab costs, always beside what one would use instead, in one run on one machine: `python -m benchmarks`."""
+"""How fast ptxlab is, beside what one would use instead on the same machine: `python -m benchmarks`."""

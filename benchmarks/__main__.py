@@ -1,4 +1,4 @@
-"""python -m benchmarks [--batch 4096] [--record]: print all; with --record also keep it for the README's table."""
+"""Measure emulation and matmul and print the times; with --record keep them for the documentation."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import platform
+import subprocess
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,6 @@ RESULTS = Path(__file__).with_name("results.json")
 
 def processor() -> str:
     """The processor's name, where Linux tells it."""
-    import subprocess
-
     try:
         lines = subprocess.run(["lscpu"], capture_output=True, text=True, check=True).stdout.splitlines()
     except (OSError, subprocess.CalledProcessError):
@@ -29,13 +28,13 @@ def processor() -> str:
 
 
 def versions() -> dict[str, str]:
-    found = {"python": platform.python_version()}
+    installed = {"python": platform.python_version()}
     for name in ("numpy", "ml_dtypes", "numba"):
         try:
-            found[name] = version(name)
+            installed[name] = version(name)
         except PackageNotFoundError:
             continue
-    return found
+    return installed
 
 
 def main() -> None:
@@ -44,7 +43,7 @@ def main() -> None:
     parser.add_argument(
         "--record",
         action="store_true",
-        help=f"write {RESULTS.name}, from which `make docs` makes the README's table",
+        help=f"write {RESULTS.name}, from which `make docs` takes its figures",
     )
     args = parser.parse_args()
     machine: dict[str, Any] = {
@@ -52,17 +51,16 @@ def main() -> None:
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
     }
     print(machine, versions())
-    found = {
+    results = {
         "machine": machine,
         "versions": versions(),
         "emulate": emulate.measure(args.batch),
         "matmul": matmul.measure(),
     }
     if args.record:
-        kept = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-        RESULTS.write_text(
-            json.dumps({**kept, **found}, indent=1) + "\n"
-        )  # what other benchmarks recorded stays
+        recorded = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+        recorded.update(results)  # what other benchmarks recorded stays
+        RESULTS.write_text(json.dumps(recorded, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,21 +1,24 @@
-"""Emulation from registers against a float32 np.matmul of the same shapes: what a user would write instead, without the bits.
+"""Emulation from registers against a float32 np.matmul of the same shapes, what one would write instead.
 
-Compiled by numba where it is installed, and by NumPy alone; and, for the first form, a simulator in plain Python.
+Each form is measured with numba where it is installed and with NumPy alone, the first form also with a
+simulator in plain Python.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
-from ptxlab import Instruction, instruction
+from ptxlab import Instruction
+from ptxlab.instruction import mma_instruction
 from ptxlab.numerics import Fused
 from ptxlab.numerics.compiled import backend
-from ptxlab.numerics.emulate import model_of
+from ptxlab.numerics.emulate import emulate, model_of
 from ptxlab.verify import inputs
 
 from . import scalar
@@ -53,25 +56,23 @@ def backends() -> list[str]:
     return ["numba", "numpy"] if find_spec("numba") is not None else ["numpy"]
 
 
-def form(name: str, batch: int) -> dict[str, Any]:
-    """Milliseconds of the matmul and of every backend on random bits and on moderate values (integers: random bits alone)."""
-    ins = instruction(name)
+def form(mnemonic: str, batch: int) -> dict[str, Any]:
+    """Milliseconds of the matmul, and of each backend on random bits and, for floats, on moderate values."""
+    ins = mma_instruction(mnemonic)
     rng = np.random.default_rng(0)
-    A, B = (
-        rng.random((batch, ins.m, ins.k), dtype=np.float32),
-        rng.random((batch, ins.k, ins.n), dtype=np.float32),
-    )
+    A = rng.random((batch, ins.m, ins.k), dtype=np.float32)
+    B = rng.random((batch, ins.k, ins.n), dtype=np.float32)
     row: dict[str, Any] = {
-        "instruction": name,
+        "instruction": mnemonic,
         "products": ins.m * ins.n * ins.k,
         "matmul": 1e3 * best(lambda: A @ B),
     }
     for category in ("bits", "moderate"):
         if category in inputs.categories(ins):
-            given = inputs.make(ins, category, batch)
-            for with_ in backends():
-                with backend(with_):
-                    row[f"{with_} {category}"] = 1e3 * best(lambda g=given: ins.emulate(g.a, g.b, g.c, g.e))
+            operands = inputs.make(ins, category, batch)
+            for name in backends():
+                with backend(name):
+                    row[f"{name} {category}"] = 1e3 * best(partial(emulate, operands))
     return row
 
 
@@ -79,18 +80,22 @@ def plain_python(ins: Instruction, count: int = 8) -> float:
     """MMAs a second of the scalar simulator; its results are checked on the way."""
     rule = model_of(ins).rule
     if not isinstance(rule, Fused):
-        raise TypeError(f"{ins.mnemonic} is no fused sum")
-    given = inputs.make(ins, "moderate", count)
-    codes = [o.unpack_codes(x).tolist() for o, x in ((ins.a, given.a), (ins.b, given.b), (ins.c, given.c))]
+        raise TypeError(f"{ins.mnemonic} is not a fused sum")
+    operands = inputs.make(ins, "moderate", count)
+    codes = [
+        ins.a.unpack_codes(operands.a).tolist(),
+        ins.b.unpack_codes(operands.b).tolist(),
+        ins.c.unpack_codes(operands.c).tolist(),
+    ]
     start = time.perf_counter()
-    found = [
+    results = [
         scalar.mma(
             a, b, c, (ins.a_type, ins.b_type, ins.c_type), rule.fraction_bits, rule.result_bits, rule.floor
         )
         for a, b, c in zip(*codes, strict=True)
     ]
     taken = time.perf_counter() - start
-    if not np.array_equal(found, ins.d.unpack_codes(ins.emulate(given.a, given.b, given.c))):
+    if not np.array_equal(results, ins.d.unpack_codes(emulate(operands))):
         raise AssertionError("the scalar simulator and the emulator disagree")
     return count / taken
 
@@ -98,17 +103,17 @@ def plain_python(ins: Instruction, count: int = 8) -> float:
 def measure(batch: int = 4096, tell: Callable[[str], None] = print) -> dict[str, Any]:
     tell(f"batch of {batch} MMAs; times a float32 matmul of the same batch")
     rows = []
-    for name in FORMS:
-        row = form(name, batch)
+    for mnemonic in FORMS:
+        row = form(mnemonic, batch)
         rows.append(row)
         ratios = "  ".join(
             f"{key} {row[key] / row['matmul']:5.1f}x" for key in row if key.startswith(("numba", "numpy"))
         )
-        tell(f"  {ratios}  {name}")
-    ins = instruction(FORMS[0])
-    python = plain_python(ins)
+        tell(f"  {ratios}  {mnemonic}")
+    python = plain_python(mma_instruction(FORMS[0]))
     fastest = batch / rows[0][f"{backends()[0]} moderate"] * 1e3
     tell(
-        f"  {fastest / python:,.0f} times the MMAs a second of a simulator in plain Python ({fastest:,.0f} against {python:.1f})"
+        f"  {fastest / python:,.0f} times the MMAs per second of a simulator in plain Python "
+        f"({fastest:,.0f} against {python:.1f})"
     )
     return {"batch": batch, "forms": rows, "plain Python, MMAs a second": python}

@@ -1,7 +1,7 @@
-"""python -m benchmarks.hub: a JupyterHub on loopback, several students at once through a lesson; memory and time of each.
+"""Several students at once take a lesson on a JupyterHub on loopback; time and memory of each.
 
-It needs jupyterhub (pip install jupyterhub) and its proxy (npm install configurable-http-proxy, found on PATH or named by --proxy). The hub lives in a
-folder of its own and ends with the script; its users log in with any password.
+It needs jupyterhub (pip install jupyterhub) and its proxy (npm install configurable-http-proxy, found on PATH
+or named by --proxy). The hub lives in a folder of its own and ends with the script; any password logs in.
 """
 
 from __future__ import annotations
@@ -60,7 +60,9 @@ class Student:
         self.problem = ""
 
     def ask(self, path: str, data: Any = None, method: str | None = None) -> Any:
-        body = None if data is None else data if isinstance(data, bytes) else json.dumps(data).encode()
+        body = data
+        if data is not None and not isinstance(data, bytes):
+            body = json.dumps(data).encode()
         request = urllib.request.Request(f"{self.hub}{path}", body, method=method)
         xsrf = [
             cookie.value for cookie in self.jar if cookie.name == "_xsrf" and path.startswith(cookie.path)
@@ -140,31 +142,31 @@ class Student:
             )
         )
         while True:
-            got = line.recv()
-            if isinstance(got, bytes):  # with buffers: what the widgets send
+            text = line.recv()
+            if isinstance(text, bytes):  # with buffers: what the widgets send
                 continue
-            said = json.loads(got)
-            if said.get("parent_header", {}).get("msg_id") != name:
+            message = json.loads(text)
+            if message.get("parent_header", {}).get("msg_id") != name:
                 continue
-            if said["msg_type"] == "error":
-                raise RuntimeError(f"{said['content']['ename']}: {said['content']['evalue']}")
-            if said["msg_type"] == "status" and said["content"]["execution_state"] == "idle":
+            if message["msg_type"] == "error":
+                raise RuntimeError(f"{message['content']['ename']}: {message['content']['evalue']}")
+            if message["msg_type"] == "status" and message["content"]["execution_state"] == "idle":
                 return
 
     def attend(self, lesson: str, gate: threading.Barrier) -> None:
         try:
             gate.wait()
-            for what, do in (("log in", self.log_in), ("lesson", lambda: self.run(lesson))):
+            for name, task in (("log in", self.log_in), ("lesson", lambda: self.run(lesson))):
                 start = time.perf_counter()
-                do()
-                self.took[what] = time.perf_counter() - start
+                task()
+                self.took[name] = time.perf_counter() - start
         except Exception as error:  # told in the table
             self.problem = f"{type(error).__name__}: {error}"
 
 
 def memory(folder: Path, name: str) -> dict[str, float]:
-    """Megabytes of a student's server and kernels: what is theirs alone, with their share of what is common (PSS)."""
-    found = {"server": 0.0, "kernel": 0.0}
+    """Megabytes of a student's server and kernels, with their share of memory that is shared (PSS)."""
+    megabytes = {"server": 0.0, "kernel": 0.0}
     for process in Path("/proc").glob("[0-9]*"):
         try:
             if (process / "cwd").resolve() != folder / name:
@@ -177,8 +179,8 @@ def memory(folder: Path, name: str) -> dict[str, float]:
             )
         except (OSError, StopIteration):
             continue
-        found["kernel" if "ipykernel_launcher" in words else "server"] += int(share.split()[1]) / 1e3
-    return found
+        megabytes["kernel" if "ipykernel_launcher" in words else "server"] += int(share.split()[1]) / 1e3
+    return megabytes
 
 
 def main() -> int:
@@ -196,17 +198,18 @@ def main() -> int:
     args = parser.parse_args()
     if not args.proxy:
         parser.error(
-            "configurable-http-proxy is not on PATH: npm install configurable-http-proxy, then --proxy node_modules/.bin/configurable-http-proxy"
+            "configurable-http-proxy is not on PATH: npm install configurable-http-proxy, "
+            "then --proxy node_modules/.bin/configurable-http-proxy"
         )
-    runs = [held(count, args.lesson, args.proxy) for count in args.students]
+    runs = [hold(count, args.lesson, args.proxy) for count in args.students]
     if args.record:
-        kept = json.loads(RESULTS.read_text(encoding="utf-8"))
-        kept["hub"] = {"lesson": args.lesson, "cores": os.cpu_count(), "runs": runs}
-        RESULTS.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+        recorded = json.loads(RESULTS.read_text(encoding="utf-8"))
+        recorded["hub"] = {"lesson": args.lesson, "cores": os.cpu_count(), "runs": runs}
+        RESULTS.write_text(json.dumps(recorded, indent=1) + "\n", encoding="utf-8")
     return 0
 
 
-def held(count: int, lesson: str, proxy: str) -> dict[str, float]:
+def hold(count: int, lesson: str, proxy: str) -> dict[str, float]:
     """A hub of its own for so many students."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary).resolve()
@@ -256,10 +259,9 @@ def attend(hub: str, folder: Path, count: int, lesson: str) -> dict[str, float]:
         row = {**student.took, **memory(folder, student.name)}
         row["both"] = row["server"] + row["kernel"]
         rows.append(row)
-        print(
-            f"{student.name:<10} {row['log in']:>9.1f} {row['lesson']:>9.1f} {row['server']:>8.0f} {row['kernel']:>8.0f} {row['both']:>8.0f}",
-            flush=True,
-        )
+        seconds = f"{row['log in']:>9.1f} {row['lesson']:>9.1f}"
+        megabytes = f"{row['server']:>8.0f} {row['kernel']:>8.0f} {row['both']:>8.0f}"
+        print(f"{student.name:<10} {seconds} {megabytes}", flush=True)
     return {"students": count, **{name: round(sum(row[name] for row in rows) / count, 1) for name in rows[0]}}
 
 

@@ -1,4 +1,4 @@
-"""A 512 x 512 x 512 product through tiles of one instruction, against np.matmul; and a million MMAs in little memory."""
+"""A 512 x 512 x 512 product through tiles of one instruction, against np.matmul; memory of a million MMAs."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 import ptxlab
+from ptxlab.instruction import mma_instruction
 from ptxlab.numerics.compiled import backend
 
 from .emulate import backends, best
@@ -40,48 +41,40 @@ print(peak, taken, found.nbytes + many.nbytes, same)
 """
 
 
-def product(name: str, size: int = 512) -> dict[str, Any]:
-    ins, rng = ptxlab.instruction(name), np.random.default_rng(0)
-    draw = (
-        (lambda: rng.normal(size=(size, size)))
-        if ins.a.dtype.is_float
-        else (lambda: rng.integers(-128, 128, (size, size)))
-    )
-    A, B = draw(), draw()
+def product(mnemonic: str, size: int = 512) -> dict[str, Any]:
+    ins = mma_instruction(mnemonic)
+    rng = np.random.default_rng(0)
+    if ins.a.dtype.is_float:
+        A, B = rng.normal(size=(2, size, size))
+    else:
+        A, B = rng.integers(-128, 128, (2, size, size))
     left, right = A.astype(np.float32), B.astype(np.float32)
-    row: dict[str, Any] = {"instruction": name, "size": size, "matmul": best(lambda: left @ right)}
-    for with_ in backends():
-        with backend(with_):
-            row[with_] = best(lambda: ptxlab.matmul(A, B, instruction=ins, show=False), 1.0)
+    row: dict[str, Any] = {"instruction": mnemonic, "size": size, "matmul": best(lambda: left @ right)}
+    for name in backends():
+        with backend(name):
+            row[name] = best(lambda: ptxlab.matmul(A, B, instruction=ins, show=False), 1.0)
     return row
 
 
 def million() -> dict[str, Any]:
     """Peak memory of a fresh process that emulates a million MMAs, with its arrays."""
-    said = subprocess.run(
-        [sys.executable, "-c", MILLION], check=True, capture_output=True, text=True
-    ).stdout.split()
-    if said[3] != "True":
+    done = subprocess.run([sys.executable, "-c", MILLION], check=True, capture_output=True, text=True)
+    peak, seconds, arrays, same = done.stdout.split()
+    if same != "True":
         raise AssertionError("parts of the batch differ")
-    return {"peak MB": int(said[0]) / 1e6, "seconds": float(said[1]), "arrays MB": int(said[2]) / 1e6}
+    return {"peak MB": int(peak) / 1e6, "seconds": float(seconds), "arrays MB": int(arrays) / 1e6}
 
 
 def measure(tell: Callable[[str], None] = print) -> dict[str, Any]:
     rows = []
-    for name in FORMS:
-        row = product(name)
+    for mnemonic in FORMS:
+        row = product(mnemonic)
         rows.append(row)
-        tell(
-            "  "
-            + "  ".join(
-                f"{with_} {row[with_]:.2f} s ({row[with_] / row['matmul']:.0f}x)" for with_ in backends()
-            )
-            + f"  512 x 512 x 512, {name}"
-        )
+        times = [f"{name} {row[name]:.2f} s ({row[name] / row['matmul']:.0f}x)" for name in backends()]
+        tell(f"  {'  '.join(times)}  512 x 512 x 512, {mnemonic}")
     start = time.perf_counter()
     memory = million()
-    tell(
-        f"  a million MMAs: {memory['seconds']:.1f} s, peak {memory['peak MB']:.0f} MB, of which arrays {memory['arrays MB']:.0f} MB"
-    )
+    megabytes = f"peak {memory['peak MB']:.0f} MB, of which arrays {memory['arrays MB']:.0f} MB"
+    tell(f"  a million MMAs: {memory['seconds']:.1f} s, {megabytes}")
     memory["with start"] = time.perf_counter() - start
     return {"products": rows, "million": memory}

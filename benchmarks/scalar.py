@@ -1,6 +1,7 @@
-"""The fused dot product one element at a time, in Python's integers: plain, slow, and apart from ptxlab.numerics.
+"""The fused dot product one element at a time, in Python's integers: apart from ptxlab.numerics.
 
-Simulators of tensor cores are commonly written this way; the benchmark compares with it, and the tests check against it.
+Simulators of tensor cores are commonly written this way; the benchmark compares with it, and the tests check
+against it.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ __all__ = ["FORMATS", "Format", "mma"]
 
 
 class Format(NamedTuple):
-    """A float type: its exponent and fraction bits, low bits that are ignored, and what its highest exponent is for."""
+    """A float type: exponent and fraction bits, ignored low bits, what its highest exponent stands for."""
 
     exponent_bits: int
     fraction_bits: int
@@ -59,7 +60,7 @@ def dot(
     result_bits: int,
     floor: int,
 ) -> int:
-    """One element of D for codes of a row of A, a column of B and an element of C, whose type is that of D."""
+    """One element of D for codes of a row of A, a column of B and an element of C, of the type of D."""
     a_form, b_form, c_form = forms
     point = a_form.fraction_bits + b_form.fraction_bits
     c = parts(start, c_form)

@@ -1,4 +1,4 @@
-"""JupyterLab on loopback with its own settings, and Chromium's flags: for the browser tests and the benchmark of the explorer."""
+"""JupyterLab on loopback with its own settings, and Chromium's flags: for browser tests and benchmarks."""
 
 from __future__ import annotations
 
@@ -25,9 +25,15 @@ SETTINGS = {
     "notebook-extension/tracker": {"windowingMode": "none", "recordTiming": False},
 }
 FLAGS = [
-    "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking", "--disable-component-update", "--disable-sync",
-    "--no-first-run", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
-]  # fmt: skip
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+]
 
 
 class Lab:
@@ -128,7 +134,7 @@ class Book:
         ]
 
     def restart(self) -> None:
-        """Restart the kernel by the button; JupyterLab would keep a dead channel for widgets if it were done behind its back."""
+        """Restart the kernel by the button: otherwise JupyterLab would keep a dead channel for widgets."""
         self.page.locator("[data-jp-item-name=restart] :is(jp-button, button)").first.click()
         with self.page.expect_response(
             lambda answer: answer.url.split("?")[0].endswith("/restart"), timeout=60_000
@@ -161,7 +167,10 @@ class Book:
             self.page.keyboard.insert_text(code)
         self.page.keyboard.press("Control+Enter")
         self.page.wait_for_function(
-            "([cell, before]) => { const now = cell.querySelector('.jp-InputPrompt').innerText; return now !== before && !now.includes('*'); }",
+            """([cell, before]) => {
+              const now = cell.querySelector('.jp-InputPrompt').innerText;
+              return now !== before && !now.includes('*');
+            }""",
             arg=[cell.element_handle(), before],
             timeout=seconds * 1000,
         )
