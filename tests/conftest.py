@@ -1,4 +1,4 @@
-"""Fixtures and the rules of skipping that all tests share."""
+"""Fixtures that all tests share, and when tests marked gpu or browser are skipped."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import sys
 import tempfile
 from pathlib import Path
 
-os.environ["PTXLAB_PROGRESS"] = f"{tempfile.mkdtemp()}/progress.json"  # not the reader's own
+os.environ["PTXLAB_PROGRESS"] = f"{tempfile.mkdtemp()}/progress.json"  # not that of whoever runs the tests
+# The processes that tests start, and this one, do without a package that takes two seconds to import.
 os.environ["PYTHONPATH"] = os.pathsep.join(
-    filter(None, [str(Path(__file__).parent / "quick"), os.environ.get("PYTHONPATH")])
+    filter(None, [str(Path(__file__).parent / "subprocess_startup"), os.environ.get("PYTHONPATH")])
 )
 sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
-os.environ.setdefault(
-    "OPENBLAS_NUM_THREADS", "1"
-)  # before NumPy: two workers with a thread for every core get into each other's way
+# Before NumPy is imported: two workers with a thread for every core would get in each other's way.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import hypothesis  # noqa: E402
 import numpy as np  # noqa: E402
