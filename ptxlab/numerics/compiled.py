@@ -81,7 +81,8 @@ def serves(dtypes: tuple[DType, DType, DType, DType], products: int, depth: int)
     >>> serves(dtypes, products=100, depth=16)   # too little to compile for
     False
     """
-    fits = depth <= 64 and dtypes[3].name in ("f16", "f32") and all(float_type.bits <= 32 for float_type in dtypes)
+    narrow = all(float_type.bits <= 32 for float_type in dtypes)
+    fits = depth <= 64 and dtypes[3].name in ("f16", "f32") and narrow
     return fits and (_chosen == "numba" or (_chosen is None and products >= _WORTH)) and _loop() is not None
 
 
