@@ -36,11 +36,11 @@ format: $(VENV)/test.stamp  ## put code into the house format
 	$(RUN) -m ruff check --fix .
 	$(RUN) -m ruff format .
 
-docs: $(VENV)/test.stamp  ## write the README's table and answers anew, and build the reference into site/
+docs: $(VENV)/docs.stamp  ## update the README's table and answers, execute the notebooks and build the site into site/ (minutes)
 	$(RUN) -m tools.readme
-	$(RUN) -m docs.build
+	$(RUN) -m tools.site
 
-chips: $(VENV)/test.stamp  ## compile the whole catalogue for every chip and record what runs, for the reference (minutes, no GPU)
+chips: $(VENV)/test.stamp  ## compile every instruction for every chip and record the machine code for the reference (minutes, no GPU)
 	$(RUN) -m tools.record_sass
 
 homework: $(VENV)/test.stamp  ## write every lesson as an nbgrader assignment, with solutions and without, into homework/
@@ -71,6 +71,7 @@ endif
 
 $(VENV)/lab.stamp: EXTRAS = lab,cuda13
 $(VENV)/test.stamp: EXTRAS = test
+$(VENV)/docs.stamp: EXTRAS = docs
 $(VENV)/release.stamp: EXTRAS = test,release
 $(VENV)/%.stamp: pyproject.toml | $(BIN)/python
 ifneq ($(UV),)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import importlib
 import importlib.metadata
 import json
@@ -16,7 +15,7 @@ from typing import Any
 import pytest
 
 import ptxlab
-from tools import address, chromium, readme
+from tools import address, chromium
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -178,32 +177,6 @@ def test_no_browser_is_said_clearly(
         monkeypatch.setenv("CI", in_ci)
         assert chromium.main() == code
         assert f"no Chromium: the browser tests will {word}; install" in capsys.readouterr().err
-
-
-# -- documents ------------------------------
-
-
-def test_readme_shows_what_the_catalogue_and_the_command_say() -> None:
-    said = readme.README.read_text(encoding="utf-8")
-    assert "<!-- instructions -->" in said and said.count("$ ptxlab ") >= 3
-    assert readme.render(said) == said, "run `make docs`"
-    teaching = readme.TEACHING.read_text(encoding="utf-8")
-    assert "<!-- lessons -->" in teaching and "<!-- hub -->" in teaching
-    assert readme.render(teaching) == teaching, "run `make docs`"
-    assert "fifteen lessons" in said and sum(bool(lesson.exercises) for lesson in readme.LESSONS) == 15
-
-
-@pytest.mark.filterwarnings("default")
-def test_readme_examples() -> None:
-    result = doctest.testfile(str(readme.README), module_relative=False)
-    assert result.attempted >= 10 and result.failed == 0
-
-
-@pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/teaching.md"])
-def test_links_lead_somewhere(document: str) -> None:
-    for target in re.findall(r"\]\(([^)#]+)\)", (ROOT / document).read_text(encoding="utf-8")):
-        if target != "site/index.html":  # what `make docs` builds; tests/test_docs.py does
-            assert target.startswith("https://") or (ROOT / target).exists(), f"{document} links to {target}"
 
 
 # -- the repository ------------------------------

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 import ptxlab
-from docs import chips
 from ptxlab import PtxlabError, gpu
 from ptxlab.course import machine_code
 from ptxlab.gpu.sass import nvdisasm, sass, survey
@@ -19,6 +18,7 @@ from ptxlab.isa.dtypes import DTYPES
 from ptxlab.isa.targets import CHIPS, chip_of_target
 from ptxlab.numerics import EmulatedThroughF16, Exact, FmaChain, FmaGroups, Fused, model_for
 from tools import record_sass as runs
+from tools.site import machine_code as machine_code_page
 
 RECORD = runs.read()
 
@@ -227,7 +227,7 @@ def test_what_is_emulated_is_emulated_alike() -> None:
 
 
 def test_findings_name_forms_that_their_targets_have() -> None:
-    for said, shown in chips.FINDINGS:
+    for said, shown in machine_code_page.FINDINGS:
         assert said and shown
         assert all((mnemonic, target) in RECORD for mnemonic, targets in shown for target in targets)
 

@@ -1,40 +1,102 @@
-"""The reference site in a real browser, from disk."""
+"""The documentation site, built without executing the notebooks, in a real browser."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
 
-from docs.build import build
+from tools.check_links import broken_links
+from tools.site.build import build
 
 pytestmark = pytest.mark.browser
 
 
-def test_the_site_from_disk(browser: Any, tmp_path: Path) -> None:
-    """Search by keyboard, from a file, with every request counted; then a lane that lights up, in a narrow window in the dark."""
-    build(tmp_path, ["mma"], say=lambda line: None)
-    context = browser.new_context(viewport={"width": 600, "height": 900}, color_scheme="dark")
-    page = context.new_page()
-    asked: list[str] = []
-    wrong: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
-    page.on("pageerror", lambda error: wrong.append(str(error)))
-    page.goto((tmp_path / "index.html").as_uri())
-    page.keyboard.press("/")
-    page.keyboard.type("m16n8k64 s4 mma")
-    assert (
-        page.locator("#hits a code").first.inner_text() == "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
-    )
-    page.keyboard.press("Enter")
-    page.wait_for_url("**/mma.html#m16n8k64-s4-u4")
-    cell = page.locator("figure svg g[data-t='5'] rect").first
-    cell.scroll_into_view_if_needed()
-    cell.hover()
-    assert page.locator("figure svg.lit g.here").first.get_attribute("data-t") == "5"
+class Quiet(SimpleHTTPRequestHandler):
+    """Serves files without a line in the log for each."""
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The whole site; a warning of Sphinx is an error."""
+    folder = tmp_path_factory.mktemp("site")
+    assert build(folder, execute=False) == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def address(site: Path) -> Iterator[str]:
+    """Where the site is served."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=site))
+    thread = Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+@pytest.fixture
+def visit(address: str, page: Any) -> Iterator[Any]:
+    """Open a page of the site by its name; afterwards no error was logged, and no request went elsewhere."""
+    requests: list[str] = []
+    messages: list[str] = []
+    page.on("request", lambda request: requests.append(request.url))
+    page.on("console", lambda message: messages.append(f"{message.type}: {message.text}"))
+
+    def opened(name: str) -> Any:
+        page.goto(address + name)
+        return page
+
+    yield opened
+    assert requests and all(url.startswith((address, "data:", "blob:")) for url in requests)
+    assert not [message for message in messages if message.startswith("error")]
+
+
+def test_links_lead_somewhere(site: Path) -> None:
+    assert broken_links(site) == []
+
+
+def test_start_page(visit: Any) -> None:
+    page = visit("index.html")
+    assert page.locator("h1").inner_text().startswith("ptxlab")
+    assert page.locator("img.hero-picture").evaluate("image => image.naturalWidth") > 500
+    page.locator("a", has_text="Course").first.click()
+    page.wait_for_url("**/course/index.html")
+
+
+def test_a_lesson(visit: Any) -> None:
+    page = visit("course/00-start-here.html")
+    assert "where is the matrix" in page.locator("h1").inner_text()
+    assert any("lessons.check" in text for text in page.locator(".cell_input").all_inner_texts())
+    assert not page.get_by_text("kernel.install").count(), "the cell that prepares the kernel is hidden"
+    page.get_by_role("link", name="01 Fifty-eight pictures, one rule").first.click()
+    page.wait_for_url("**/course/01-fragments.html")
+
+
+def test_a_reference_page_follows_the_theme(visit: Any) -> None:
+    page = visit("reference/mma.html")
+    cell = page.locator(".ptx-picture svg rect title", has_text="lane 5, element").first
+    assert "register" in str(cell.text_content())
+    paper = page.locator(".ptx-picture svg > rect").first
+    light = paper.evaluate("paper => getComputedStyle(paper).fill")
+    page.evaluate("document.documentElement.dataset.theme = 'dark'")
+    assert light == "rgb(255, 255, 255)"
+    assert paper.evaluate("paper => getComputedStyle(paper).fill") != light
+    assert page.evaluate("document.body.dataset.jpThemeLight") == "false"
+    page.set_viewport_size({"width": 600, "height": 900})
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "the page scrolls sideways"
-    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(22, 24, 27)"
-    context.close()
-    assert asked and all(url.startswith("file:") for url in asked)
-    assert not wrong
+    page.set_viewport_size({"width": 1280, "height": 1400})
+
+
+def test_search(visit: Any) -> None:
+    page = visit("search.html?q=m16n8k64+selector")
+    page.locator("#search-results li a[href*='reference/mma-sp.html']").first.wait_for()

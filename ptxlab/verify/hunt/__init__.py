@@ -1,9 +1,8 @@
-"""The search for inputs on which the emulator and the GPU give different results."""
+"""The search for counterexamples: random and directed registers through the emulator and the GPU, until they disagree."""
 
 from __future__ import annotations
 
-from .case import Case, Configuration
-from .report import Difference, Element, Report
-from .search import configurations, hunt
+from .report import Difference, Report
+from .search import hunt, settings
 
-__all__ = ["Case", "Configuration", "Difference", "Element", "Report", "configurations", "hunt"]
+__all__ = ["Difference", "Report", "hunt", "settings"]

@@ -1,0 +1,88 @@
+"""Sphinx configuration; `make docs` (python -m tools.site) adds the generated pages, then runs Sphinx."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from sphinx.application import Sphinx
+
+import ptxlab
+
+ROOT = Path(ptxlab.__file__).resolve().parent.parent
+PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+REPOSITORY: str = PROJECT["urls"]["Repository"]
+
+project = "ptxlab"
+author = PROJECT["authors"][0]["name"]
+project_copyright = author
+release = version = ptxlab.__version__
+
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx_design"]
+exclude_patterns = ["_build"]
+suppress_warnings = ["config.cache"]
+
+# Text
+myst_enable_extensions = ["colon_fence", "deflist"]
+myst_heading_anchors = 3
+myst_links_external_new_tab = False
+default_role = "code"  # docstrings put names between single backticks
+highlight_language = "none"
+pygments_style = "friendly"
+
+# Notebooks. Nothing is asked of the network: no widget manager and no MathJax from a CDN.
+nb_execution_mode = "force"
+nb_execution_timeout = 300
+nb_execution_raise_on_error = True
+nb_merge_streams = True
+nb_ipywidgets_js: dict[str, dict[str, str]] = {}
+
+# API
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+autodoc_typehints_format = "short"
+autodoc_preserve_defaults = True
+python_use_unqualified_type_names = True
+python_display_short_literal_types = True
+python_maximum_signature_line_length = 90
+add_module_names = False
+toc_object_entries_show_parents = "hide"
+
+# Pages
+html_theme = "pydata_sphinx_theme"
+html_title = "ptxlab"
+html_static_path = ["_static"]
+html_logo = html_favicon = "_static/logo.svg"
+html_extra_path = ["_extra"]
+html_css_files = ["site.css"]
+html_js_files = ["site.js"]
+html_copy_source = False
+html_show_sourcelink = False
+html_theme_options = {
+    "logo": {"text": "ptxlab"},
+    "icon_links": [{"name": "Repository", "url": REPOSITORY, "icon": "fa-brands fa-github"}],
+    "navbar_align": "left",
+    "navigation_with_keys": False,
+    "show_toc_level": 2,
+    "show_prev_next": True,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": ["sphinx-version"],
+    "pygments_light_style": "friendly",
+    "pygments_dark_style": "github-dark",
+}
+html_context = {"default_mode": "auto"}
+html_sidebars = {"index": [], "teaching": []}
+
+#: Classes that users do not construct: their signature, a row of the catalogue, would only distract.
+_MADE_BY_PTXLAB = {"ptxlab.instruction.Instruction", "ptxlab.instruction.Transfer"}
+
+
+def _signature(app: Sphinx, what: str, name: str, *rest: object) -> tuple[str, str | None] | None:
+    return ("", None) if name in _MADE_BY_PTXLAB else None
+
+
+def setup(app: Sphinx) -> None:
+    """Called by Sphinx."""
+    app.connect("autodoc-process-signature", _signature)

@@ -1,0 +1,72 @@
+"""python -m tools.check_links FOLDER: links, anchors and loaded files of a built site that do not exist; no network is used."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+__all__ = ["broken_links"]
+
+#: Attributes by which a page loads a file, by tag.
+_LOADS = {"script": "src", "img": "src", "iframe": "src", "link": "href", "source": "src", "form": "action"}
+
+
+class _Page(HTMLParser):
+    """The anchors of a page, its links, and the files that it loads."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.anchors: set[str] = set()
+        self.links: list[str] = []
+        self.loads: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = {name: value or "" for name, value in attrs}
+        self.anchors |= {values[name] for name in ("id", "name") if name in values}
+        if tag == "a" and "href" in values:
+            self.links.append(values["href"])
+        elif _LOADS.get(tag) in values and values.get("rel") != "canonical":
+            self.loads.append(values[_LOADS[tag]])
+
+
+def broken_links(folder: Path) -> list[str]:
+    """One sentence for each link, anchor or file that is missing, and for each file that is loaded from elsewhere."""
+    paths = (
+        path for path in sorted(folder.rglob("*.html")) if "_static" not in path.parts
+    )  # the theme's templates
+    texts = {path: path.read_text(encoding="utf-8") for path in paths}
+    pages = {path.resolve(): _Page(text) for path, text in texts.items()}
+    problems = []
+    for path, page in pages.items():
+        name = path.relative_to(folder.resolve())
+        for target in page.loads:
+            if urlsplit(target).scheme or target.startswith("//"):
+                problems.append(f"{name} loads {target} from elsewhere")
+        for target in dict.fromkeys([*page.links, *page.loads]):
+            parts = urlsplit(target)
+            if parts.scheme or parts.netloc:
+                continue
+            file = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            if not file.is_file():
+                problems.append(f"{name} links to {target}, which does not exist")
+            elif parts.fragment and file in pages and unquote(parts.fragment) not in pages[file].anchors:
+                problems.append(f"{name} links to {target}, which has no such anchor")
+    return problems
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tools.check_links", description=__doc__)
+    parser.add_argument("folder", type=Path)
+    problems = broken_links(parser.parse_args().folder)
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
