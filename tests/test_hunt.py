@@ -1,4 +1,4 @@
-"""Hunts with planted faults: they are found, shrunk to the smallest case, and written as a test that tells the two apart."""
+"""Hunts with planted faults: each is found, reduced to the smallest case, and written as a test."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import ptxlab
-from ptxlab import Instruction, PtxlabError, gpu, instruction
+from ptxlab import DTYPES, Instruction, PtxlabError, gpu, instruction
 from ptxlab.cli import main
 from ptxlab.instruction import mma_instructions
 from ptxlab.isa.modifiers import Modifiers
@@ -21,7 +21,9 @@ from ptxlab.isa.operands import Operands
 from ptxlab.numerics import EmulatedThroughF16, FmaChain, FmaGroups, Fused, Model
 from ptxlab.numerics import emulate as emulator
 from ptxlab.verify import inputs
-from ptxlab.verify.hunt import Report, hunt, search, settings
+from ptxlab.verify.hunt import Report, configurations, hunt, search
+from ptxlab.verify.hunt.simpler import complexity, simpler_codes
+from ptxlab.verify.inputs.stream import QuickStream, Stream
 from tools import hunt_all
 
 F16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -33,20 +35,20 @@ def emulate(operands: Operands) -> Any:
     return emulator.emulate(operands)
 
 
-# -- faults -------------------------------------------------------------------------------------------------------------
+# -- faults ----------------------------------------------------------------------------------------------
 
 
 def other_rule(change: Callable[[Any], Any]) -> Faulty:
     """A machine whose arithmetic is that of the model with one number changed."""
-    real = emulator.model_of
+    real_model_of = emulator.model_of
 
-    def chip(ins: Instruction, model: str | None = None) -> Model:
-        found = real(ins, model)
-        return replace(found, rule=change(found.rule))
+    def changed_model_of(ins: Instruction, model: str | None = None) -> Model:
+        real = real_model_of(ins, model)
+        return replace(real, rule=change(real.rule))
 
     def faulty(operands: Operands) -> Any:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(emulator, "model_of", chip)
+            patch.setattr(emulator, "model_of", changed_model_of)
             return emulate(operands)
 
     return faulty
@@ -72,10 +74,11 @@ def other_nans(rule: Any) -> Any:
 def no_subnormals(operands: Operands) -> Any:
     """Subnormal elements of A count as zero."""
     a = operands.ins.a
-    kind, codes = a.dtype, a.unpack_codes(operands.a)
-    exponents = codes.astype(np.int64) >> (kind.ignored_bits + kind.fraction_bits)
-    subnormal = exponents & ((1 << kind.exponent_bits) - 1) == 0
-    return emulate(replace(operands, a=a.pack_codes(np.where(subnormal, 0, codes).astype(kind.code_type))))
+    dtype, codes = a.dtype, a.unpack_codes(operands.a)
+    exponents = codes.astype(np.int64) >> (dtype.ignored_bits + dtype.fraction_bits)
+    is_subnormal = exponents & ((1 << dtype.exponent_bits) - 1) == 0
+    flushed = np.where(is_subnormal, 0, codes).astype(dtype.code_type)
+    return emulate(replace(operands, a=a.pack_codes(flushed)))
 
 
 def minus_zero(operands: Operands) -> Any:
@@ -98,7 +101,7 @@ def wrong_nibble(operands: Operands) -> Any:
 
 
 def wrong_lanes(operands: Operands) -> Any:
-    """The selector is ignored: metadata come from other lanes, whose registers hold noise."""
+    """The selector is ignored: metadata come from other lanes, whose registers hold random bits."""
     ins = operands.ins
     nibbles = ins.e.unpack_codes(operands.e, 0)
     nibbles = np.where(np.isin(nibbles, list(ins.structure.nibbles)), nibbles, 0b1110)
@@ -106,7 +109,7 @@ def wrong_lanes(operands: Operands) -> Any:
 
 
 def second_copy(operands: Operands) -> Any:
-    """WMMA's f16 fragments hold A twice: the half that nobody reads is read."""
+    """WMMA's f16 fragments hold A twice: the second copy is read instead of the first."""
     a = operands.ins.a
     return emulate(replace(operands, a=a.pack_codes(a.unpack_codes(operands.a, 1))))
 
@@ -124,7 +127,7 @@ def seven_for_minus_eight(operands: Operands) -> Any:
 
 
 def neighbour(operands: Operands) -> Any:
-    """D[0][1] is wrong where D[0][0] is odd: what goes into the one element does not show it."""
+    """D[0][1] is wrong where D[0][0] is odd, so its own row and column alone do not show it."""
     d = operands.ins.d
     codes = d.unpack_codes(emulate(operands))
     codes[..., 0, 1] ^= codes[..., 0, 0] & 1
@@ -140,13 +143,13 @@ def lost_scale(operands: Operands) -> Any:
 
 @dataclass(frozen=True)
 class Planted:
-    """A form, its fault, how many elements of A, B and C the smallest case may have, and what must be among the settings."""
+    """An instruction, its fault, and what the smallest case may have: elements of A, B and C, modifiers."""
 
     form: str
     fault: Faulty
-    cells: int
-    settings: tuple[str, ...] = ()
-    packed: bool = False
+    elements: int
+    modifiers: tuple[str, ...] = ()
+    in_registers: bool = False
 
     def __str__(self) -> str:
         return f"{self.fault.__name__} {self.form}"
@@ -163,9 +166,8 @@ PLANTED = [
     ),
     Planted("wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16", other_rule(one_bit_less), 4),
     Planted("wgmma.mma_async.sp.sync.aligned.m64n8k64.f32.e4m3.e5m2", other_rule(one_bit_less), 4),
-    Planted(
-        "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32", other_rule(other_scalar), 5
-    ),  # four products of -0, and C
+    # four products of -0, and C
+    Planted("mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32", other_rule(other_scalar), 5),
     Planted("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64", other_rule(other_nans), 3),
     Planted("wmma.mma.sync.aligned.row.col.m16n16k8.f32.tf32.tf32.f32", no_subnormals, 2),
     Planted("mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32", no_subnormals, 2),
@@ -180,9 +182,9 @@ PLANTED = [
         wrong_lanes,
         6,
         ("selector",),
-        packed=True,
+        in_registers=True,
     ),
-    Planted("wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32", second_copy, 2, packed=True),
+    Planted("wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32", second_copy, 2, in_registers=True),
     Planted("wgmma.mma_async.sync.aligned.m64n8k16.f16.f16.f16", no_negation, 2, ("imm_scale_a",)),
     Planted(S4, seven_for_minus_eight, 2),
     Planted("mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.xor.popc", neighbour, 1),
@@ -196,19 +198,19 @@ PLANTED = [
 def test_a_planted_fault_is_found_and_shrunk(planted: Planted, monkeypatch: pytest.MonkeyPatch) -> None:
     ins = instruction(planted.form)
     report = hunt(ins, mmas=6000, seed=11, runner=planted.fault)
-    found = report.difference
-    assert found is not None
-    assert found.emulator != found.machine
-    assert sum(np.count_nonzero(found.case.cells[name]) for name in "abc") <= planted.cells
-    assert set(found.settings()) == set(planted.settings)
-    assert found.case.packed == planted.packed
-    assert found.launches < 150
-    assert f"D[{found.row}][{found.col}] differs" in str(report)
+    difference = report.difference
+    assert difference is not None
+    assert difference.emulator != difference.machine
+    assert sum(np.count_nonzero(difference.case.codes[name]) for name in "abc") <= planted.elements
+    assert set(difference.modifiers) == set(planted.modifiers)
+    assert difference.case.in_registers == planted.in_registers
+    assert difference.launches < 150
+    assert f"D[{difference.row}][{difference.col}] differs" in str(report)
     check_test(report, planted.fault, monkeypatch)
 
 
 def check_test(report: Report, fault: Faulty, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The printed test fails with the emulator as it is, and passes where that does what the faulty machine does."""
+    """The written test fails with the emulator as it is, and passes where it does what the machine does."""
     scope: dict[str, Any] = {}
     exec(compile(report.as_test(), "printed", "exec"), scope)
     (test,) = (value for name, value in scope.items() if name.startswith("test_"))
@@ -229,12 +231,12 @@ def check_test(report: Report, fault: Faulty, monkeypatch: pytest.MonkeyPatch) -
 def test_a_smallest_case_is_the_one_a_person_would_write() -> None:
     report = hunt(instruction(S4), mmas=2000, seed=5, runner=seven_for_minus_eight)
     assert report.difference is not None
-    found = report.difference.operands()
-    assert found == ["A[0][0] = 0x8  # -8", "B[0][0] = 0x1  # 1"]
+    elements = [str(element) for element in report.difference.elements]
+    assert elements == ["A[0][0] = 0x8  # -8", "B[0][0] = 0x1  # 1"]
     assert (report.difference.row, report.difference.col) == (0, 0)
     subnormal = hunt(instruction(F16), mmas=2000, seed=5, runner=no_subnormals).difference
     assert subnormal is not None
-    assert {line.split("= ")[1] for line in subnormal.operands()} <= {
+    assert {line.split("= ")[1] for line in map(str, subnormal.elements)} <= {
         f"0x{1 << bit:04x}  # {2.0 ** (bit - 24):.9g}" for bit in range(10)
     } | {"0x3c00  # 1"}
 
@@ -246,67 +248,66 @@ def test_a_report_has_the_trace_of_the_emulator() -> None:
     assert trace.code == report.difference.emulator
 
 
-# -- how it goes --------------------------------------------------------------------------------------------------------
+# -- the course of a hunt --------------------------------------------------------------------------------
 
 
 def test_a_seed_repeats_a_hunt_and_a_fresh_one_does_not() -> None:
-    def seen(seed: int | None) -> tuple[int, list[bytes]]:
-        drawn: list[bytes] = []
+    def seed_and_inputs(seed: int | None) -> tuple[int, list[bytes]]:
+        inputs_of_a: list[bytes] = []
 
-        def looking(operands: Operands) -> Any:
-            drawn.append(operands.a.tobytes())
+        def watching(operands: Operands) -> Any:
+            inputs_of_a.append(operands.a.tobytes())
             return emulate(operands)
 
-        return hunt(instruction(S4), mmas=100, seed=seed, runner=looking).seed, drawn
+        return hunt(instruction(S4), mmas=100, seed=seed, runner=watching).seed, inputs_of_a
 
-    assert seen(7) == seen(7)
-    assert seen(7)[1] != seen(8)[1]
-    first, second = seen(None), seen(None)
+    assert seed_and_inputs(7) == seed_and_inputs(7)
+    assert seed_and_inputs(7)[1] != seed_and_inputs(8)[1]
+    first, second = seed_and_inputs(None), seed_and_inputs(None)
     assert first[0] != second[0] and first[1] != second[1]
-    assert seen(first[0]) == first
+    assert seed_and_inputs(first[0]) == first
     reports = [hunt(instruction(F16), mmas=3000, seed=4, runner=no_subnormals) for _ in range(2)]
     assert reports[0].as_test() == reports[1].as_test()
 
 
 @pytest.mark.parametrize("form", [F16, S4, "wgmma.mma_async.sp.sync.aligned.m64n16k32.f32.f16.f16"])
-def test_a_hunt_goes_through_all_categories_and_settings(form: str) -> None:
+def test_a_hunt_goes_through_all_categories_and_configurations(form: str) -> None:
     ins = instruction(form)
-    every = (*inputs.categories(ins), *inputs.directed_categories(ins))
-    plan = list(search._plan(ins, every, 20_000))
-    assert sum(size for _, _, size, _ in plan) == 20_000
-    share = {name: sum(size for category, _, size, _ in plan if category == name) for name in every}
-    assert max(share.values()) - min(share.values()) < len(every)
-    assert {(category, setting) for category, setting, _, _ in plan} == {
-        (name, setting) for name in every for setting in settings(ins)
+    categories = (*inputs.categories(ins), *inputs.directed_categories(ins))
+    plan = list(search._plan(ins, categories, 20_000))
+    assert sum(chunk.size for chunk in plan) == 20_000
+    share = {name: sum(chunk.size for chunk in plan if chunk.category == name) for name in categories}
+    assert max(share.values()) - min(share.values()) < len(categories)
+    assert {(chunk.category, chunk.configuration) for chunk in plan} == {
+        (name, configuration) for name in categories for configuration in configurations(ins)
     }
     report = hunt(ins, mmas=300, runner=emulate)
-    assert (report.found, report.mmas, report.categories) == (False, 300, every)
+    assert (report.found, report.mmas, report.categories) == (False, 300, categories)
     assert str(report).startswith(f"{form}: no difference in 300 MMAs")
 
 
-def test_settings_are_legal_and_spread() -> None:
-    """Every value that a modifier can have is among the settings of a form, and both signs of A times B."""
+def test_configurations_are_legal_and_spread() -> None:
+    """Every value that a modifier can have is among the configurations, and both signs of A times B."""
     for ins in mma_instructions():
         if ins.lanes == 128 and ins.n not in (8, 24):
             continue
-        found = settings(ins)
-        assert found[0] == (ins, Modifiers()) and len(found) <= max(8, len(ins.selectors))
-        assert all(setting.legal for setting in found)
+        chosen = configurations(ins)
+        assert chosen[0] == (ins, Modifiers()) and len(chosen) <= max(8, len(ins.selectors))
+        assert all(configuration.legal for configuration in chosen)
+        used = [configuration.modifiers for configuration in chosen]
         for name, values in (ins.a_from("shared") if ins.lanes == 128 else ins).modifiers.items():
             if name != "swizzle":  # not every tile takes every swizzle
-                assert {getattr(setting.modifiers, name) for setting in found} == set(values), (ins, name)
+                assert {getattr(modifiers, name) for modifiers in used} == set(values), (ins, name)
         if ins.lanes == 128:
-            assert {setting.ins.a_space for setting in found} == {"register", "shared"}
-            assert len({setting.modifiers.swizzle for setting in found}) >= 2
+            assert {configuration.ins.a_space for configuration in chosen} == {"register", "shared"}
+            assert len({modifiers.swizzle for modifiers in used}) >= 2
             if ins.a.dtype.is_float:
-                assert {
-                    setting.modifiers.imm_scale_a * setting.modifiers.imm_scale_b for setting in found
-                } == {1, -1}
+                assert {modifiers.imm_scale_a * modifiers.imm_scale_b for modifiers in used} == {1, -1}
 
 
 def test_one_chip_against_another() -> None:
-    found = hunt(instruction(S4), mmas=500, against="sm_80")
-    assert not found.found and "the model of sm_80" in str(found)
+    report = hunt(instruction(S4), mmas=500, against="sm_80")
+    assert not report.found and "the model of sm_80" in str(report)
 
 
 def test_refusals(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -341,50 +342,49 @@ def test_time_limit() -> None:
 def test_an_interrupt_stops_a_hunt_but_keeps_what_was_shrunk() -> None:
     calls = []
 
-    def tired(*args: Any, **options: Any) -> Any:
+    def interrupted_at_the_fourth_call(operands: Operands) -> Any:
         calls.append(1)
-        if len(calls) > limit:
+        if len(calls) > 3:
             raise KeyboardInterrupt
-        return no_subnormals(*args, **options) if faulty else emulate(*args, **options)
+        return emulate(operands)
 
-    limit, faulty = 3, False
     with pytest.raises(KeyboardInterrupt):
-        hunt(instruction(F16), mmas=20_000, runner=tired)
+        hunt(instruction(F16), mmas=20_000, runner=interrupted_at_the_fourth_call)
     calls.clear()
-    limit, faulty = 6, True
 
-    def resting(*args: Any, **options: Any) -> Any:
-        """Interrupted once, in the middle of the shrinking."""
+    def interrupted_while_shrinking(operands: Operands) -> Any:
         calls.append(1)
-        if len(calls) == limit:
+        if len(calls) == 6:
             raise KeyboardInterrupt
-        return no_subnormals(*args, **options)
+        return no_subnormals(operands)
 
-    report = hunt(instruction(F16), mmas=3000, seed=3, categories=["subnormals"], runner=resting)
-    assert report.difference is not None and len(calls) == limit + 1
+    report = hunt(
+        instruction(F16), mmas=3000, seed=3, categories=["subnormals"], runner=interrupted_while_shrinking
+    )
+    assert report.difference is not None and len(calls) == 7
     assert report.difference.emulator != report.difference.machine
 
 
-# -- inputs beyond the recorded ones --------------------------------------------------------------------------------------
+# -- directed inputs -------------------------------------------------------------------------------------
 
-KINDS = list(
+#: One instruction for everything that directed inputs depend on.
+ONE_OF_EACH = list(
     {
-        (i.family, i.a_type, i.c_type, i.kind, i.scale_vec, i.bit_op, i.mma_count): i
-        for i in mma_instructions()
-        if i.lanes == 32 or i.n == 8
+        (ins.family, ins.a_type, ins.c_type, ins.kind, ins.scale_vec, ins.bit_op, ins.mma_count): ins
+        for ins in mma_instructions()
+        if ins.lanes == 32 or ins.n == 8
     }.values()
 )
 
 
-def test_extra_inputs_are_legal_for_every_kind_of_row() -> None:
-    for number, ins in enumerate(KINDS):
+def test_directed_inputs_are_legal() -> None:
+    for number, ins in enumerate(ONE_OF_EACH):
         selector, quick = (*ins.selectors, 0)[0], number % 3 > 0
         for category in inputs.directed_categories(ins):
-            given = inputs.make(ins, category, 2, 3, selector, quick=quick)
-            d = emulate(given)
-            assert d.shape == (2, ins.d.lanes, ins.d.registers)
+            operands = inputs.make(ins, category, 2, 3, selector, quick=quick)
+            assert emulate(operands).shape == (2, ins.d.lanes, ins.d.registers)
             again = inputs.make(ins, category, 2, 3, selector, quick=quick)
-            assert all(np.array_equal(array, again.arrays[name]) for name, array in given.arrays.items())
+            assert all(np.array_equal(array, again.arrays[name]) for name, array in operands.arrays.items())
 
 
 @pytest.mark.parametrize(
@@ -397,11 +397,11 @@ def test_extra_inputs_are_legal_for_every_kind_of_row() -> None:
 )
 def test_a_cancelling_c_leaves_almost_nothing(form: str) -> None:
     ins = instruction(form)
-    given = inputs.make(ins, "cancelling_c", 50, 1, quick=True)
-    c, d = ins.c.unpack(given.c), ins.d.unpack(ins.emulate(given.a, given.b, given.c, given.e))
+    operands = inputs.make(ins, "cancelling_c", 50, 1, quick=True)
+    c, d = ins.c.unpack(operands.c), ins.d.unpack(emulate(operands))
     with np.errstate(over="ignore", invalid="ignore"):
-        left = np.abs(d) < np.abs(c.astype(np.float64)) * 2.0**-12
-    assert left.mean() > 0.5
+        has_cancelled = np.abs(d) < np.abs(c.astype(np.float64)) * 2.0**-12
+    assert has_cancelled.mean() > 0.5
     assert 0.02 < (d == 0).mean() < 0.9
 
 
@@ -415,15 +415,14 @@ def test_a_cancelling_c_leaves_almost_nothing(form: str) -> None:
 )
 def test_wide_inputs_have_most_exponents_and_stay_finite(form: str) -> None:
     ins = instruction(form)
-    given = inputs.make(ins, "wide", 400, 1, quick=True)
-    for operand, registers in ((ins.a, given.a), (ins.b, given.b)):
-        kind = operand.dtype
-        fields = operand.unpack_codes(registers) >> kind.code_type(kind.fraction_bits + kind.ignored_bits)
-        assert len(np.unique(fields & kind.code_type((1 << kind.exponent_bits) - 1))) > 0.5 * (
-            1 << kind.exponent_bits
-        )
+    operands = inputs.make(ins, "wide", 400, 1, quick=True)
+    for operand, registers in ((ins.a, operands.a), (ins.b, operands.b)):
+        dtype = operand.dtype
+        shifted = operand.unpack_codes(registers) >> dtype.code_type(dtype.fraction_bits + dtype.ignored_bits)
+        exponents = np.unique(shifted & dtype.code_type((1 << dtype.exponent_bits) - 1))
+        assert len(exponents) > 0.5 * (1 << dtype.exponent_bits)
     with np.errstate(over="ignore"):
-        assert np.isfinite(ins.d.unpack(ins.emulate(given.a, given.b, given.c))).mean() > 0.99
+        assert np.isfinite(ins.d.unpack(emulate(operands))).mean() > 0.99
 
 
 def test_the_overflow_edge_is_at_the_ends_of_s32() -> None:
@@ -433,29 +432,25 @@ def test_the_overflow_edge_is_at_the_ends_of_s32() -> None:
         "mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.xor.popc",
     ):
         ins = instruction(form)
-        given = inputs.make(ins, "overflow_edge", 20, 1)
-        d = ins.d.unpack(ins.emulate(given.a, given.b, given.c, given.e)).astype(np.int64)
-        gap = np.minimum(np.abs(d - 0x7FFFFFFF), np.abs(d + 0x80000000))
-        assert gap.max() <= 2 and {-0x80000000, -0x7FFFFFFF, 0x7FFFFFFE, 0x7FFFFFFF} <= set(
-            d.ravel().tolist()
-        )
+        d = ins.d.unpack(emulate(inputs.make(ins, "overflow_edge", 20, 1))).astype(np.int64)
+        distance = np.minimum(np.abs(d - 0x7FFFFFFF), np.abs(d + 0x80000000))
+        assert distance.max() <= 2
+        assert {-0x80000000, -0x7FFFFFFF, 0x7FFFFFFE, 0x7FFFFFFF} <= set(d.ravel().tolist())
 
 
 def test_nan_payloads_are_many() -> None:
     ins = instruction("mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64")
-    given = inputs.make(ins, "nan_payloads", 50, 1)
-    for operand, registers in ((ins.a, given.a), (ins.c, given.c)):
+    operands = inputs.make(ins, "nan_payloads", 50, 1)
+    for operand, registers in ((ins.a, operands.a), (ins.c, operands.c)):
         codes = operand.unpack_codes(registers)
         values = operand.unpack(registers)
         assert len(np.unique(codes[np.isnan(values)])) > 100
         assert np.isposinf(values).any() and np.isneginf(values).any() and (codes == 1 << 63).any()
 
 
-def test_every_chance_of_the_quick_stream_is_fair() -> None:
-    from ptxlab.verify.inputs.stream import QuickStream, Stream
-
-    for kind in (Stream, QuickStream):
-        stream = kind("fair", 1)
+def test_both_streams_are_fair() -> None:
+    for make_stream in (Stream, QuickStream):
+        stream = make_stream("fair", 1)
         assert abs(stream.chance(30, (100_000,)).mean() - 0.3) < 0.01
         assert abs(stream.below(7, (100_000,)).mean() - 3) < 0.05
         assert set(np.unique(stream.between(-2, 2, (1000,)))) == {-2, -1, 0, 1, 2}
@@ -463,31 +458,27 @@ def test_every_chance_of_the_quick_stream_is_fair() -> None:
         assert stream.codes(ptxlab.dtype("s4"), (1000,)).max() == 15
 
 
-# -- the command, and many at once ----------------------------------------------------------------------------------------
+# -- simpler codes ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [name for name, dtype in DTYPES.items() if dtype.bits <= 8])
+def test_simpler_codes_are_codes_of_the_type(name: str) -> None:
+    dtype = DTYPES[name]
+    for code in range(1 << dtype.bits):
+        for simpler in simpler_codes(dtype, code):
+            assert 0 <= simpler < 1 << dtype.bits, f"0x{code:x}"
+            assert complexity(dtype, simpler) < complexity(dtype, code)
+
+
+# -- the command, and many hunts at once -----------------------------------------------------------------
 
 
 def test_command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    assert (
-        main(
-            [
-                "hunt",
-                "mma.m16n8k64.s4",
-                "--against",
-                "sm_80",
-                "--mmas",
-                "100",
-                "--seed",
-                "3",
-                "--category",
-                "bits",
-            ]
-        )
-        == 0
-    )
-    assert (
-        "no difference in 100 MMAs between the model of sm_90 and the model of sm_80 (1 category, seed 3,"
-        in capsys.readouterr().out
-    )
+    options = "--against sm_80 --mmas 100 --seed 3 --category bits"
+    assert main(["hunt", "mma.m16n8k64.s4", *options.split()]) == 0
+    printed = capsys.readouterr().out
+    assert "no difference in 100 MMAs between the model of sm_90 and the model of sm_80" in printed
+    assert "(1 category, seed 3," in printed
     assert main(["hunt", "movmatrix"]) == 1
     assert "no arithmetic to hunt in" in capsys.readouterr().err
     monkeypatch.setattr(gpu, "available", lambda ins=None: False)
@@ -499,20 +490,20 @@ def test_command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(gpu, "status", lambda ins=None: "a GPU for the test is ready")
     monkeypatch.setattr(gpu, "run", seven_for_minus_eight)
     assert main(["hunt", "mma.m16n8k64.s4", "--mmas", "500"]) == 1
-    out = capsys.readouterr().out
-    assert "a GPU for the test  0xfffffff9" in out or "a GPU for the test  0x00000007" in out
-    assert "def test_mma_sync_aligned_m16n8k64_row_col_s32_s4_s4_s32_" in out
+    printed = capsys.readouterr().out
+    assert any(f"a GPU for the test  {code}" in printed for code in ("0xfffffff9", "0x00000007"))
+    assert "def test_mma_sync_aligned_m16n8k64_row_col_s32_s4_s4_s32_" in printed
 
-    def stopped(*args: Any, **options: Any) -> Any:
+    def interrupted(operands: Operands) -> Any:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(gpu, "run", stopped)
+    monkeypatch.setattr(gpu, "run", interrupted)
     assert main(["hunt", "mma.m16n8k64.s4"]) == 130
     assert "stopped" in capsys.readouterr().err
 
 
-def quiet(name: str, options: dict[str, Any]) -> dict[str, Any]:
-    """What a worker does in the test of many at once."""
+def work(name: str, options: dict[str, Any]) -> dict[str, Any]:
+    """What a worker process does in the test of many hunts at once."""
     if name == "dies":
         os._exit(3)
     if name == "errs":
@@ -521,20 +512,19 @@ def quiet(name: str, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_many_at_once_survive_a_failure() -> None:
-    said: list[str] = []
-    found = hunt_all.hunt_all(["one", "dies", "two", "errs", "three"], 2, 60, {}, do=quiet, say=said.append)
-    assert found["dies"] == {"error": "the worker ended with exit code 3"}
-    assert found["errs"] == {"error": "PtxlabError: out of order"}
-    assert all(found[name]["mmas"] == 5 for name in ("one", "two", "three"))
-    assert len(said) == 5
-    assert hunt_all.hunt_all(["one"], 1, 0, {}, do=quiet) == {}
+    printed: list[str] = []
+    names = ["one", "dies", "two", "errs", "three"]
+    results = hunt_all.hunt_all(names, 2, 60, {}, do=work, say=printed.append)
+    assert results["dies"] == {"error": "the worker ended with exit code 3"}
+    assert results["errs"] == {"error": "PtxlabError: out of order"}
+    assert all(results[name]["mmas"] == 5 for name in ("one", "two", "three"))
+    assert len(printed) == 5
+    assert hunt_all.hunt_all(["one"], 1, 0, {}, do=work) == {}
     result = hunt_all.one(S4, {"mmas": 50, "seed": 3, "seconds": 60.0, "against": "sm_80"})
     assert (result["mmas"], result["seed"], result["differences"]) == (50, 3, 0)
     assert "no difference in 50 MMAs, 5 categories, seed 3" in hunt_all._line(S4, result)
-    names = hunt_all.forms(None, "sm_90a", every=False)
-    assert len(names) > 300 and len(hunt_all.forms(None, "sm_90a", every=True)) == len(
-        mma_instructions(target="sm_90a")
-    )
+    assert len(hunt_all.forms(None, "sm_90a", every=False)) > 300
+    assert len(hunt_all.forms(None, "sm_90a", every=True)) == len(mma_instructions(target="sm_90a"))
 
 
 def test_many_at_once_report(
@@ -542,20 +532,29 @@ def test_many_at_once_report(
 ) -> None:
     monkeypatch.setattr(gpu, "device_target", lambda: "sm_90a")
     monkeypatch.setattr(
-        hunt_all, "hunt_all", lambda names, *rest, **options: {name: quiet(name, {}) for name in names}
+        hunt_all, "hunt_all", lambda names, *rest, **options: {name: work(name, {}) for name in names}
     )
     file = tmp_path / "report.json"
-    words = ["--family", "mma.sp", "--report", str(file)]
-    assert hunt_all.main([*words, "--mmas", "5"]) == 0
+    options = ["--family", "mma.sp", "--report", str(file)]
+    assert hunt_all.main([*options, "--mmas", "5"]) == 0
     assert set(json.loads(file.read_text())) == {ins.mnemonic for ins in mma_instructions("mma.sp", "sm_90a")}
-    assert hunt_all.main([*words, "--mmas", "6"]) == 1, "not compared in full"
+    assert hunt_all.main([*options, "--mmas", "6"]) == 1, "not compared in full"
     assert "0 of " in capsys.readouterr().out
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("form", [F16, S4, "mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32",
-                                  "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32", "mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64",
-                                  "wgmma.mma_async.sync.aligned.m64n16k16.f16.f16.f16", "wgmma.mma_async.sp.sync.aligned.m64n8k64.f32.e4m3.e5m2"])  # fmt: skip
+@pytest.mark.parametrize(
+    "form",
+    [
+        F16,
+        S4,
+        "mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32",
+        "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32",
+        "mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64",
+        "wgmma.mma_async.sync.aligned.m64n16k16.f16.f16.f16",
+        "wgmma.mma_async.sp.sync.aligned.m64n8k64.f32.e4m3.e5m2",
+    ],
+)
 def test_the_gpu_agrees(form: str) -> None:
     ins = instruction(form)
     if not gpu.available(ins):

@@ -208,7 +208,9 @@ def _add_lookups(commands: _Commands) -> None:
     command = commands.add("layout", lookup.layout, "show the fragment layout of an operand")
     command.add_argument("operand", metavar="OPERAND")
     command.add_argument(
-        "--dense", action="store_true", help="for a sparse A: the logical (dense) matrix, not the compressed"
+        "--dense",
+        action="store_true",
+        help="for a sparse A: the logical (dense) matrix, not the compressed one",
     )
     command.add_argument("--lane", type=int, help="highlight this lane in --svg")
     _add_shared_memory(command)
@@ -232,7 +234,7 @@ def _add_lookups(commands: _Commands) -> None:
     command.add_argument("--shared-a", action="store_true", help="for wgmma: A comes from shared memory")
 
     command = commands.add(
-        "sass", lookup.sass, "print the machine code that the compiler makes of it; needs no GPU", json=True
+        "sass", lookup.sass, "print the machine code of an instruction; needs no GPU", json=True
     )
     command.add_argument(
         "--target",
@@ -253,7 +255,7 @@ def _add_lookups(commands: _Commands) -> None:
 
 def _add_computations(commands: _Commands) -> None:
     """Commands that compute with registers."""
-    command = commands.add("run", compute.run, "run it on random registers")
+    command = commands.add("run", compute.run, "run an instruction on random registers")
     command.add_argument("--on", choices=("emulator", "gpu", "both"), default="emulator")
     command.add_argument("--seed", type=int, default=0, help="of the random registers (default: 0)")
     command.add_argument("--batch", type=int, default=1, help="number of independent MMAs (default: 1)")
@@ -312,7 +314,7 @@ def _add_tools(commands: _Commands) -> None:
         action="store_true",
         help="replace copies by newer versions; a new version of a notebook you changed is put beside it",
     )
-    command.add_argument("--copy-only", action="store_true", help="do not open JupyterLab")
+    command.add_argument("--copy-only", action="store_true", help="copy, but do not open JupyterLab")
 
     command = commands.add(
         "completion",
@@ -342,10 +344,20 @@ def _add_shared_memory(command: argparse.ArgumentParser) -> None:
     )
 
 
+_FORMATS = {
+    "csv": "a table for other programs",
+    "markdown": "a table for documents",
+    "json": "print JSON",
+    "svg": "a picture",
+    "cute": "the layout in CuTe's notation",
+    "formula": "row and column as formulas of lane and element",
+}
+
+
 def _add_formats(command: argparse.ArgumentParser, names: Sequence[str]) -> None:
     group = command.add_mutually_exclusive_group()
     for name in names:
-        group.add_argument(f"--{name}", dest="format", action="store_const", const=name)
+        group.add_argument(f"--{name}", dest="format", action="store_const", const=name, help=_FORMATS[name])
 
 
 def parse(words: Sequence[str]) -> argparse.Namespace:

@@ -181,22 +181,22 @@ class MmaForm(Form):
         )
 
     def _multiplicand(
-        self, name: str, kind: str, lines: int, depth: int, space: Literal["register", "shared"]
+        self, name: str, type_name: str, lines: int, depth: int, space: Literal["register", "shared"]
     ) -> Operand:
         """A of so many rows, or B of so many columns, K deep."""
         shape, axes = ((lines, depth), ("m", "k")) if name == "A" else ((depth, lines), ("k", "n"))
-        element = dtype(kind)
+        element = dtype(type_name)
         if space == "shared":
             return Operand(name, element, shape, None, "shared", axes)
         container, padding = 0, 0
         if self.kind in ("f8f6f4", "mxf8f6f4") and element.bits < 8:
-            container, padding = 8, _PADDING.get(kind, 0)
+            container, padding = 8, _PADDING.get(type_name, 0)
         run = max(1, 32 // (container or element.bits))
         if self.mma_count > 1:
             layout = fragments.quad_pairs(name, self.a_layout if name == "A" else self.b_layout)
             return Operand(name, element, layout.shape, layout, axes=axes, note=_STACK_NOTE)
         if self.family == "wmma":
-            room = 16 if kind == "f16" else 0
+            room = 16 if type_name == "f16" else 0
             return Operand(
                 name,
                 element,
@@ -229,9 +229,9 @@ class MmaForm(Form):
         """Result D."""
         return self._accumulator("D", self.d_type)
 
-    def _accumulator(self, name: str, kind: str) -> Operand:
+    def _accumulator(self, name: str, type_name: str) -> Operand:
         if self.mma_count > 1:
-            layout = fragments.quad_pairs(name, "row", wide=kind == "f32")
+            layout = fragments.quad_pairs(name, "row", wide=type_name == "f32")
         elif self.family == "wmma":
             layout = fragments.wmma(name, self.m, self.n, self.k, 2)
         else:
@@ -241,7 +241,7 @@ class MmaForm(Form):
             note = _STACK_NOTE
         elif self.family == "wmma":
             note = _WMMA_NOTE
-        return Operand(name, dtype(kind), layout.shape, layout, axes=("m", "n"), note=note)
+        return Operand(name, dtype(type_name), layout.shape, layout, axes=("m", "n"), note=note)
 
     @cached_property
     def e(self) -> Operand | None:

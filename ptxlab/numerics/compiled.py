@@ -1,9 +1,7 @@
-"""The fused dot product as one loop that numba compiles.
+"""The fused dot product as one loop that numba compiles, for large batches where numba is installed.
 
-For batches large enough to be worth it, where numba is installed.
-
-The same numbers as `fused`, which needs NumPy alone. Every term is a float64 that holds it exactly, as there;
-what is not finite is found with bit masks over k instead of sums.
+It gives the same bits as `fused_sum`, which needs only NumPy. Here, too, every term is a float64 that holds
+it exactly; infinities and NaN are found with bit masks over k instead of sums.
 """
 
 from __future__ import annotations
@@ -32,17 +30,17 @@ class Alignment(NamedTuple):
     floor: int
 
 
-_WORTH = (
-    1 << 19
-)  # products: less takes NumPy some 20 ms, and a first call with numba some seconds to load or compile
+#: Products from which numba is worth it: fewer take NumPy some 20 ms, and numba's first call takes seconds to
+#: compile.
+_WORTH = 1 << 19
 _chosen: str | None = None
 
 
 @contextmanager
 def backend(name: str) -> Iterator[None]:
-    """Inside the block fused sums are counted by "numpy" or by "numba", however large they are.
+    """Inside the block, fused sums are computed by "numpy" or by "numba", whatever their size.
 
-    Both give the same bits.
+    The bits are the same.
 
     >>> import ptxlab
     >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
@@ -75,7 +73,7 @@ def _loop() -> Any:
     return loop
 
 
-def serves(kinds: tuple[DType, DType, DType, DType], products: int, depth: int) -> bool:
+def serves(dtypes: tuple[DType, DType, DType, DType], products: int, depth: int) -> bool:
     """Whether the compiled loop takes a product of that many scalar products with K = depth.
 
     >>> from ptxlab.isa.dtypes import dtype
@@ -83,7 +81,8 @@ def serves(kinds: tuple[DType, DType, DType, DType], products: int, depth: int) 
     >>> serves(dtypes, products=100, depth=16)   # too little to compile for
     False
     """
-    fits = depth <= 64 and kinds[3].name in ("f16", "f32") and all(kind.bits <= 32 for kind in kinds)
+    narrow = all(float_type.bits <= 32 for float_type in dtypes)
+    fits = depth <= 64 and dtypes[3].name in ("f16", "f32") and narrow
     return fits and (_chosen == "numba" or (_chosen is None and products >= _WORTH)) and _loop() is not None
 
 
@@ -92,16 +91,19 @@ def fused_codes(
     b: Array,
     c: Array,
     stored: Array | None,
-    kinds: tuple[DType, DType, DType, DType],
+    dtypes: tuple[DType, DType, DType, DType],
     alignment: Alignment,
 ) -> Array:
     """Codes of D for codes a [count, M, K], b [count, K, N], c [count, M, N]; see `fused.fused_dot`."""
     loop, d = _loop(), np.empty(c.shape, dtype=np.uint32)
     a, b, c = (np.ascontiguousarray(x, dtype=np.uint32) for x in (a, b, c))
     there = np.zeros((0, 0, 0), dtype=np.bool_) if stored is None else np.ascontiguousarray(stored)
-    nearest = kinds[3].name == "f16"
-    kept = kinds[3].fraction_bits if nearest else alignment.result_bits
-    forms, scales = tuple(_form(kind) for kind in kinds), tuple(_scales(kind) for kind in kinds[:3])
+    nearest = dtypes[3].name == "f16"
+    kept = dtypes[3].fraction_bits if nearest else alignment.result_bits
+    forms, scales = (
+        tuple(_form(float_type) for float_type in dtypes),
+        tuple(_scales(float_type) for float_type in dtypes[:3]),
+    )
     loop.fill(
         a,
         b,
@@ -116,24 +118,30 @@ def fused_codes(
         nearest,
         _powers(loop.LOWEST),
     )
-    return d.astype(kinds[3].code_type, copy=False)
+    return d.astype(dtypes[3].code_type, copy=False)
 
 
-def _form(kind: DType) -> tuple[int, int, int, int, int]:
+def _form(float_type: DType) -> tuple[int, int, int, int, int]:
     """Exponent bits, fraction bits, bias, ignored low bits.
 
     2 where the highest exponent is for infinities and NaN, 1 where one code is NaN.
     """
-    special = {"e4m3": 1, "e2m1": 0, "e2m3": 0, "e3m2": 0}.get(kind.name, 2)
-    return kind.exponent_bits, kind.fraction_bits, kind.bias, kind.ignored_bits, special
+    special = {"e4m3": 1, "e2m1": 0, "e2m3": 0, "e3m2": 0}.get(float_type.name, 2)
+    return (
+        float_type.exponent_bits,
+        float_type.fraction_bits,
+        float_type.bias,
+        float_type.ignored_bits,
+        special,
+    )
 
 
 @lru_cache(maxsize=None)
-def _scales(kind: DType) -> Array:
+def _scales(float_type: DType) -> Array:
     """What a significand is worth, by the exponent field; 0 where that means infinity or NaN."""
-    field = np.maximum(np.arange(1 << kind.exponent_bits), 1)
-    scales = np.ldexp(1.0, field - kind.bias - kind.fraction_bits)
-    if _form(kind)[4] == 2:
+    field = np.maximum(np.arange(1 << float_type.exponent_bits), 1)
+    scales = np.ldexp(1.0, field - float_type.bias - float_type.fraction_bits)
+    if _form(float_type)[4] == 2:
         scales[-1] = 0.0
     return np.asarray(scales)
 

@@ -25,30 +25,32 @@ _BLOCK = 1 << 15  # elements of D worked on at a time, so that what is read agai
 @lru_cache(maxsize=None)
 def _table(name: str) -> tuple[Array, Array]:
     """Value and exponent of every code of a type of at most 8 bits."""
-    kind = dtype(name)
-    codes = np.arange(1 << kind.bits)
-    field = codes >> kind.fraction_bits & ((1 << kind.exponent_bits) - 1)
+    float_type = dtype(name)
+    codes = np.arange(1 << float_type.bits)
+    field = codes >> float_type.fraction_bits & ((1 << float_type.exponent_bits) - 1)
     with np.errstate(invalid="ignore"):
-        values = kind.decode(codes).astype(np.float64)
-    lowest = 0 if kind.fraction_bits == 0 else 1  # ue8m0 has no subnormals
-    return values, np.where(values == 0, _ABSENT, np.maximum(field, lowest) - kind.bias).astype(np.int16)
+        values = float_type.decode(codes).astype(np.float64)
+    lowest = 0 if float_type.fraction_bits == 0 else 1  # ue8m0 has no subnormals
+    return values, np.where(values == 0, _ABSENT, np.maximum(field, lowest) - float_type.bias).astype(
+        np.int16
+    )
 
 
-def _split(codes: Array, kind: DType) -> tuple[Array, Array]:
+def _split(codes: Array, float_type: DType) -> tuple[Array, Array]:
     """Codes -> (values as float64, exponents); the exponent of a subnormal is that of the smallest normal."""
-    if kind.bits <= 8:
-        values, exponents = _table(kind.name)
+    if float_type.bits <= 8:
+        values, exponents = _table(float_type.name)
         return values[codes], exponents[codes]
     with np.errstate(invalid="ignore"):  # a signalling NaN
-        if kind.name == "f16":
+        if float_type.name == "f16":
             values = np.ascontiguousarray(codes).view(np.float16).astype(np.float64)
-        elif kind.name == "bf16":
+        elif float_type.name == "bf16":
             values = (codes.astype(np.uint32) << np.uint32(16)).view(np.float32).astype(np.float64)
         else:
-            values = kind.decode(codes).astype(np.float64)
-    low = codes.dtype.type(kind.fraction_bits + kind.ignored_bits)
-    field = (codes >> low & codes.dtype.type((1 << kind.exponent_bits) - 1)).astype(np.int16)
-    exponents = np.maximum(field, np.int16(1)) - np.int16(kind.bias)
+            values = float_type.decode(codes).astype(np.float64)
+    low = codes.dtype.type(float_type.fraction_bits + float_type.ignored_bits)
+    field = (codes >> low & codes.dtype.type((1 << float_type.exponent_bits) - 1)).astype(np.int16)
+    exponents = np.maximum(field, np.int16(1)) - np.int16(float_type.bias)
     exponents[values == 0] = _ABSENT
     return values, exponents
 
@@ -101,14 +103,14 @@ def fused_dot(
     return out.reshape(shape)
 
 
-def convert_codes(codes: Array, kind: DType, to: DType) -> Array:
+def convert_codes(codes: Array, float_type: DType, to: DType) -> Array:
     """Codes of one float type as codes of another, to nearest even.
 
     >>> hex(convert_codes(dtype("f32").encode([0.1]), dtype("f32"), dtype("f16"))[0])
     '0x2e66'
     """
     with np.errstate(invalid="ignore", over="ignore"):
-        values = kind.decode(codes)
+        values = float_type.decode(codes)
         return np.where(np.isnan(values), to.code_type((1 << to.bits - 1) - 1), to.encode(values))
 
 
@@ -131,22 +133,18 @@ def _fused_block(
         return np.moveaxis(x, -1, 0) if by_count else x
 
     (a_value, a_exp), (b_value, b_exp), (c_value, c_exp) = (
-        _split(turned(x), kind) for x, kind in zip((a, b, c), dtypes, strict=False)
+        _split(turned(x), each) for x, each in zip((a, b, c), dtypes, strict=False)
     )
     if scale_a is not None and scale_b is not None:
         (sa_value, sa_exp), (sb_value, sb_exp) = (
             _split(turned(x), dtype("ue8m0")) for x in (scale_a, scale_b)
         )
-        a_value, a_exp, b_value, b_exp = (
-            a_value * sa_value,
-            a_exp + sa_exp,
-            b_value * sb_value,
-            b_exp + sb_exp,
-        )
-    odd = None
+        a_value, a_exp = a_value * sa_value, a_exp + sa_exp
+        b_value, b_exp = b_value * sb_value, b_exp + sb_exp
+    special = None  # infinities and NaN
     if not all(np.isfinite(x).all() for x in (a_value, b_value, c_value)):
         with np.errstate(invalid="ignore"):
-            odd = _odd(back(a_value), back(b_value), stored) + np.where(
+            special = _special(back(a_value), back(b_value), stored) + np.where(
                 np.isfinite(back(c_value)), 0.0, back(c_value)
             )
         a_value, b_value, c_value = (np.where(np.isfinite(x), x, 0.0) for x in (a_value, b_value, c_value))
@@ -158,19 +156,17 @@ def _fused_block(
         b_value, b_exp = (np.moveaxis(x, 1, 0)[:, :, None] for x in (b_value, b_exp))
     value = back(_aligned_sums(a_value, a_exp, b_value, b_exp, c_value, c_exp, alignment))
     return round_sum(
-        value if odd is None else np.where(odd == 0, value, odd), dtypes[3], alignment.result_bits
+        value if special is None else np.where(special == 0, value, special), dtypes[3], alignment.result_bits
     )
 
 
 def _aligned_sums(
     a: Array, a_exp: Array, b: Array, b_exp: Array, c: Array, c_exp: Array, alignment: Alignment
 ) -> Array:
-    """c plus the products a[k] b[k] of finite values, each term cut where the largest of its sum says."""
-    top, summed, product = (
-        np.maximum(c_exp, np.int16(alignment.floor)),
-        np.empty(c_exp.shape, dtype=np.int16),
-        np.empty(c.shape),
-    )
+    """c plus the products a[k] b[k] of finite values, each truncated relative to the largest term."""
+    top = np.maximum(c_exp, np.int16(alignment.floor))
+    summed = np.empty(c_exp.shape, dtype=np.int16)
+    product = np.empty(c.shape)
     for x, y in zip(a_exp, b_exp, strict=True):
         np.add(x, y, out=summed)
         np.maximum(top, summed, out=top)
@@ -186,12 +182,11 @@ def _aligned_sums(
     return np.asarray(total)
 
 
-def _odd(a: Array, b: Array, stored: Array | None) -> Array:
-    """What products that are not finite add up to: 0 where all are, an infinity, or NaN.
+def _special(a: Array, b: Array, stored: Array | None) -> Array:
+    """What products that are not finite add up to: 0 where all are finite, an infinity, or NaN.
 
-    Counted by matrix products of signs.
-
-    `stored` says which elements of A there are: a zero that is not stored makes no NaN of an infinity.
+    They are counted by matrix products of signs. `stored` says which elements of A exist: a zero that is not
+    stored times infinity is not NaN.
     """
 
     def parts(x: Array) -> tuple[Array, Array, Array, Array]:
@@ -215,7 +210,7 @@ def _odd(a: Array, b: Array, stored: Array | None) -> Array:
     return np.where((invalid > 0) | both, np.nan, np.where(every > 0, np.copysign(np.inf, signed), 0.0))
 
 
-def round_sum(value: Array, kind: DType, result_bits: int) -> Array:
+def round_sum(value: Array, float_type: DType, result_bits: int) -> Array:
     """Exact values -> codes of f32, cut to `result_bits` of fraction, or of f16, to nearest even.
 
     How a fused step ends.
@@ -225,7 +220,7 @@ def round_sum(value: Array, kind: DType, result_bits: int) -> Array:
     """
     nan = np.isnan(value)
     with np.errstate(invalid="ignore", over="ignore", under="ignore"):
-        if kind.name == "f16":
+        if float_type.name == "f16":
             codes = (value.astype(np.float16) + np.float16(0)).view(np.uint16)  # + 0: a zero has no sign
             return np.where(nan, np.uint16(0x7FFF), codes)
         _, exponent = np.frexp(value)

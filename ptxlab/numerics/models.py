@@ -40,7 +40,7 @@ class Model:
     mmas: int = 0  # of each form, compared with a GPU here, bit for bit
 
     def fits(self, ins: MmaForm) -> bool:
-        """Whether it speaks of this instruction."""
+        """Whether it covers this instruction."""
         among = (
             (ins.shape, self.shapes),
             (ins.d_type, self.results),
@@ -66,23 +66,23 @@ _F8F4 = (*_FP8, "e2m1")
 _F8F6F4 = (*_F8F4, "e3m2", "e2m3")
 _SYNC = ("mma", "mma.sp")
 _WARP = (*_SYNC, "wmma")
-_GROUP = ("wgmma", "wgmma.sp")
+_WARPGROUP = ("wgmma", "wgmma.sp")
 
 #: MMAs of each form that were compared with an H200; tests/golden/hunted.json has the count of every form.
 _MMAS = 100_000
 
 _F32_TO_F16 = 112  # from the smallest exponent of f32, -126, to that of f16, -14
 
-_H200 = "hunted and recorded on an H200 with CUDA 13.0: tests/golden"
+_H200 = "compared with an H200 and recorded, CUDA 13.0: tests/golden"
 _ISA = "PTX ISA 9.0: integer results are exact, wrapped or clamped"
 _MMA_SIM = "MMA-Sim 2025, arXiv 2511.10909"
 _KHATTAK = "Khattak and Mikaitis 2025, arXiv 2512.07004 with MATLAB-tensor-core"
 _FASI = "Fasi et al. 2021, doi 10.7717/peerj-cs.330"
-_AS_DENSE = "as the dense form, in steps of as many stored products"
-_AS_90 = "machine code of CUDA 13.0, which is that of sm_90"
+_AS_DENSE = "as the dense form, in steps of the same number of stored products"
+_AS_90 = "machine code of CUDA 13.0, the same as for sm_90"
 
 
-def _scalar(chip: str, evidence: Evidence, source: str, mmas: int = 0) -> Iterator[Model]:
+def _m8n8k4(chip: str, evidence: Evidence, source: str, mmas: int = 0) -> Iterator[Model]:
     """mma.m8n8k4 after Turing."""
     for result, rule in (
         ("f32", FmaGroups(((0, 1, 2, 3),), True)),
@@ -103,8 +103,7 @@ def _halves(
 ) -> Iterator[Model]:
     """f16 and bf16.
 
-    Where the step itself ends in f16, its floor lies as far below that type's exponents as below those of
-    f32.
+    A step that ends in f16 has its floor as far below f16's exponents as otherwise below f32's.
     """
     narrow = replace(step, floor=step.floor + _F32_TO_F16)
     yield Model(chip, ("f16",), families, narrow, evidence, source, results=("f16",), accumulators=("f16",))
@@ -112,7 +111,7 @@ def _halves(
 
 
 def _floats(chip: str, step: Fused, source: str) -> Iterator[Model]:
-    """f16, bf16, tf32 and f64 of a chip; of tf32, half as many products make a step."""
+    """f16, bf16, tf32 and f64 of a chip; with tf32 a step takes half as many products."""
     half = step if step.depth is None else replace(step, depth=step.depth // 2)
     yield from _halves(chip, _HALVES, ("mma", "wmma"), step, "published", source)
     yield Model(
@@ -150,15 +149,15 @@ def _hopper() -> Iterator[Model]:
             source=f"{_H200}; its floor was first published by {_KHATTAK}",
         )
 
-    yield from _scalar("sm_90", "measured", _H200, _MMAS)
-    yield ending_in_f16(row(("f16",), (*_WARP, *_GROUP), Fused(25, 23, -133 + _F32_TO_F16)))
+    yield from _m8n8k4("sm_90", "measured", _H200, _MMAS)
+    yield ending_in_f16(row(("f16",), (*_WARP, *_WARPGROUP), Fused(25, 23, -133 + _F32_TO_F16)))
     yield row(("tf32",), ("wmma",), Fused(25, 23, -133, depth=4))
-    yield row(_FLOATS, (*_WARP, *_GROUP), Fused(25, 23, -133))
+    yield row(_FLOATS, (*_WARP, *_WARPGROUP), Fused(25, 23, -133))
     yield row(("f64",), ("mma", "wmma"), FmaChain())
     yield ending_in_f16(row(_FP8, _SYNC, EmulatedThroughF16(Fused(25, 23, -133 + _F32_TO_F16))))
     yield row(_FP8, _SYNC, EmulatedThroughF16(Fused(25, 23, -133)))
-    yield row(_FP8, _GROUP, Fused(13, 13, -133))
-    yield row(_INTEGERS, (*_WARP, *_GROUP), Exact())
+    yield row(_FP8, _WARPGROUP, Fused(13, 13, -133))
+    yield row(_INTEGERS, (*_WARP, *_WARPGROUP), Exact())
 
 
 def _all() -> Iterator[Model]:
@@ -186,7 +185,7 @@ def _all() -> Iterator[Model]:
         "sm_100": (hopper, "a B200"),
     }
     for chip, (step, card) in {**cards, "sm_120": (hopper, "an RTX PRO 6000")}.items():
-        yield from _scalar(chip, "assumed", _AS_90)
+        yield from _m8n8k4(chip, "assumed", _AS_90)
         yield from _floats(chip, step, f"{_KHATTAK}, of {card}; {_MMA_SIM}")
     yield Model(
         "sm_89",

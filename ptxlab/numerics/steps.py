@@ -281,15 +281,15 @@ def _term(step: Step, term: Term) -> dict[str, Any]:
 # -- parts of a trace ----------------------------------------------------------------------------------------
 
 
-def stored_product(role: Role, code: int, kind: DType) -> Product:
+def stored_product(role: Role, code: int, float_type: DType) -> Product:
     """A number that stands in a register, as a summand that can be aligned."""
-    return Product(role, *aligned_number(code, kind), None, kind.fraction_bits)
+    return Product(role, *aligned_number(code, float_type), None, float_type.fraction_bits)
 
 
-def stored_term(role: Role, code: int, kind: DType, k: tuple[int, ...] = ()) -> Term:
+def stored_term(role: Role, code: int, float_type: DType, k: tuple[int, ...] = ()) -> Term:
     """A number that stands in a register, as a term of which nothing is cut off."""
-    value, exponent = aligned_number(code, kind)
-    return Term(role, value, exponent, value, None, kind.fraction_bits, k)
+    value, exponent = aligned_number(code, float_type)
+    return Term(role, value, exponent, value, None, float_type.fraction_bits, k)
 
 
 def unaligned_step(
@@ -311,44 +311,48 @@ def add_step(terms: tuple[Term, Term], codes: tuple[int, int], result: DType) ->
     return unaligned_step("add", terms, "rn", code, result)
 
 
-def convert_step(code: int, kind: DType, to: DType) -> Step:
+def convert_step(code: int, float_type: DType, to: DType) -> Step:
     """A conversion of the sum to another type."""
-    return unaligned_step("convert", (stored_term("sum", code, kind),), "rn", convert(code, kind, to), to)
+    return unaligned_step(
+        "convert", (stored_term("sum", code, float_type),), "rn", convert(code, float_type, to), to
+    )
 
 
-def convert(code: int, kind: DType, to: DType) -> int:
+def convert(code: int, float_type: DType, to: DType) -> int:
     """One code of a float type as a code of another, rounded to nearest even."""
-    return code if kind.name == to.name else int(convert_codes(np.array([code]), kind, to)[0])
+    return code if float_type.name == to.name else int(convert_codes(np.array([code]), float_type, to)[0])
 
 
-def result_lsb(total: Number, kind: DType, bits: int) -> int | None:
+def result_lsb(total: Number, float_type: DType, bits: int) -> int | None:
     """The exponent of the last bit that a result with so many fraction bits keeps of a sum."""
     if not isinstance(total, Fraction) or not total:
         return None
-    return max(leading(total), 1 - kind.bias) - bits
+    return max(leading(total), 1 - float_type.bias) - bits
 
 
 # -- numbers -------------------------------------------------------------------------------------------------
 
 
 @lru_cache(maxsize=1 << 16)
-def number(code: int, kind: str) -> Number:
+def number(code: int, type_name: str) -> Number:
     """The exact value of a code."""
     with np.errstate(invalid="ignore"):
-        value = dtype(kind).decode([code])[0]
-    if not dtype(kind).is_float:
+        value = dtype(type_name).decode([code])[0]
+    if not dtype(type_name).is_float:
         return Fraction(int(value))
     return Fraction(float(value)) if np.isfinite(value) else float(value)
 
 
-def aligned_number(code: int, kind: DType) -> tuple[Number, int | None]:
+def aligned_number(code: int, float_type: DType) -> tuple[Number, int | None]:
     """Exact value and the exponent that it is aligned by: None for integers, zeros and what is not finite."""
-    value = number(code, kind.name)
-    if not kind.is_float or not isinstance(value, Fraction) or value == 0:
+    value = number(code, float_type.name)
+    if not float_type.is_float or not isinstance(value, Fraction) or value == 0:
         return value, None
-    field = code >> (kind.fraction_bits + kind.ignored_bits) & ((1 << kind.exponent_bits) - 1)
-    lowest = 0 if kind.fraction_bits == 0 else 1  # ue8m0 has no subnormals
-    return value, max(field, lowest) - kind.bias
+    field = code >> (float_type.fraction_bits + float_type.ignored_bits) & (
+        (1 << float_type.exponent_bits) - 1
+    )
+    lowest = 0 if float_type.fraction_bits == 0 else 1  # ue8m0 has no subnormals
+    return value, max(field, lowest) - float_type.bias
 
 
 def multiply(x: Number, y: Number) -> Number:

@@ -1,4 +1,7 @@
-"""What ldmatrix, stmatrix, movmatrix, wmma.load and wmma.store do, on arrays: bytes of memory <-> registers."""
+"""What ldmatrix, stmatrix, movmatrix, wmma.load and wmma.store do, on arrays.
+
+Bytes of memory <-> registers.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +22,8 @@ __all__ = ["TransferInputs", "emulate"]
 class TransferInputs:
     """What a transfer, or a batch of them, reads: checked, and with its batch axes flattened into one.
 
-    Transfer i reads registers[i], the rows of memory at row_addresses[i], and memory[memory_index[i]]; memory that all
-    transfers share is there once. What an instruction does not take has no elements.
+    Transfer i reads registers[i], the rows of memory at row_addresses[i], and memory[memory_index[i]]; memory
+    that all transfers share is there once. What an instruction does not take has no elements.
     """
 
     batch: tuple[int, ...]
@@ -87,7 +90,10 @@ class TransferInputs:
         return int(self.memory.shape[-1])
 
     def row_bytes(self, width: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Indices of the first `width` bytes of every row: transfer and byte, broadcast to [count, rows, width]."""
+        """Indices of the first `width` bytes of every row.
+
+        Transfer and byte, broadcast to [count, rows, width].
+        """
         return np.arange(self.count)[:, None, None], self.row_addresses[:, :, None] + np.arange(width)
 
     def registers_result(self, registers: NDArray[Any]) -> NDArray[Any]:
@@ -155,7 +161,7 @@ def _pack_row(codes: NDArray[Any], bits: int) -> NDArray[np.uint8]:
     return np.packbits(single.reshape(*codes.shape[:-1], -1), axis=-1, bitorder="little")
 
 
-# -- checks -----------------------------------------------------------------------------------------------------------
+# -- checks --------------------------------------------------------------------------------------------------
 
 
 def _memory_bytes(form: TransferForm, memory: ArrayLike) -> tuple[NDArray[np.uint8], np.dtype[Any]]:

@@ -1,1 +1,1 @@
-"""Inputs that expose differences between emulator and GPU, and the search for them."""
+"""Inputs on which emulator and GPU may differ, and the search for such differences."""

@@ -1,8 +1,9 @@
-"""The search for counterexamples: random and directed registers through the emulator and the GPU, until they disagree."""
+"""The search for inputs on which the emulator and the GPU give different results."""
 
 from __future__ import annotations
 
-from .report import Difference, Report
-from .search import hunt, settings
+from .case import Case, Configuration
+from .report import Difference, Element, Report
+from .search import configurations, hunt
 
-__all__ = ["Difference", "Report", "hunt", "settings"]
+__all__ = ["Case", "Configuration", "Difference", "Element", "Report", "configurations", "hunt"]

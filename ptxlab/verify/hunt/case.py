@@ -1,8 +1,8 @@
-"""One multiplication as matrices of codes, many of them side by side, and the two that are asked what it gives."""
+"""One MMA whose result is in question, and the comparison of the two sides that compute it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -14,27 +14,32 @@ from ...isa.mma import MmaForm
 from ...isa.modifiers import Modifiers
 from ...isa.operands import Operands
 from ...memory import Tile
-from .simpler import simplest_nibble
 
-__all__ = ["Case", "Judge", "Runner", "Setting", "room"]
+__all__ = ["Case", "Cell", "Comparator", "Configuration", "Runner", "batch_size"]
 
-_PRODUCTS, _ELEMENTS = (
-    1 << 24,
-    1 << 22,
-)  # in one go: products for the emulator, elements of A, B and C for memory
+_PRODUCTS = 1 << 24  # that the emulator computes in one batch
+_ELEMENTS = 1 << 22  # of all inputs of one batch, for the memory that they take
+_MMAS = 8192  # at most, in one batch
 
-Arrays = Mapping[str, NDArray[Any]]
+#: Element codes (or registers) by the argument that takes them: "a", "b", "c", "e", "scale_a", "scale_b".
+Codes = Mapping[str, NDArray[Any]]
+
+#: A place in the inputs: argument, row, column.
+Cell = tuple[str, int, int]
+
+#: What computes D: `gpu.run`, the emulator, or any other function of the operands.
+Runner = Callable[[Operands], NDArray[Any]]
 
 
-class Setting(NamedTuple):
-    """How an instruction is run: where A is, and its modifiers."""
+class Configuration(NamedTuple):
+    """How an instruction is issued: the form, which says where A is, and the modifiers."""
 
     ins: MmaForm
     modifiers: Modifiers
 
     @property
     def legal(self) -> bool:
-        """Whether the instruction takes the modifiers, and its tiles the swizzle."""
+        """Whether the instruction takes the modifiers, and its tiles in shared memory the swizzle."""
         transposed = {"A": self.modifiers.imm_trans_a, "B": self.modifiers.imm_trans_b}
         try:
             self.ins.check_modifiers(self.modifiers)
@@ -46,112 +51,129 @@ class Setting(NamedTuple):
         return True
 
 
-#: What runs an instruction: `gpu.run`, or another that takes the same.
-Runner = Callable[[Operands], NDArray[Any]]
-
-
-def room(ins: MmaForm) -> int:
-    """How many MMAs of it are made and compared in one go."""
+def batch_size(ins: MmaForm) -> int:
+    """How many MMAs are made and compared in one batch."""
     elements = sum(operand.shape[0] * operand.shape[1] for operand in ins.inputs.values())
-    return max(min(_PRODUCTS // (ins.d.shape[0] * ins.n * ins.k), _ELEMENTS // elements, 8192), 1)
+    products = ins.d.shape[0] * ins.n * ins.k
+    return max(min(_PRODUCTS // products, _ELEMENTS // elements, _MMAS), 1)
 
 
 @dataclass(frozen=True)
 class Case:
-    """One MMA and the element of its D that is looked at.
+    """One MMA, and the element of D on which the two sides differ.
 
-    `cells` has the codes of every operand as a matrix [rows, columns]; or, where `packed`, registers [lanes, registers]: a difference
-    may come of bits that no matrix has, such as those of lanes that the selector leaves out.
+    `codes` holds the element codes of every input, [rows, columns]; with `in_registers` it holds registers,
+    [lanes, registers] instead: a difference may come from bits that are in no matrix, such as those of lanes
+    that the sparsity selector leaves out.
     """
 
-    setting: Setting
+    configuration: Configuration
     row: int
     col: int
-    cells: Arrays
-    packed: bool = False
+    codes: Codes
+    in_registers: bool = False
 
-    def column_of_b(self) -> int:
-        """Column of B that meets this element."""
-        return self.setting.ins.column_of_b(self.row, self.col)
+    @property
+    def ins(self) -> MmaForm:
+        return self.configuration.ins
 
-    def usual(self, name: str) -> int:
-        """What an operand is filled with where nothing is needed: zeros, the simplest nibbles, scales of 1."""
-        ins = self.setting.ins
-        operand = ins.inputs[name]
-        if name == "e":
-            nibble = simplest_nibble(ins)
-            return int(operand.pack_codes(np.full(operand.shape, nibble))[0, 0]) if self.packed else nibble
-        one = int(operand.dtype.encode(1)) if name.startswith("scale") else 0
-        return int(operand.pack_codes(np.full(operand.shape, one))[0, 0]) if one and self.packed else one
+    @property
+    def b_column(self) -> int:
+        """The column of B that goes into this element of D."""
+        return self.ins.column_of_b(self.row, self.col)
 
-    def with_cells(self, changes: Mapping[tuple[str, int, int], int]) -> Case:
-        """The same with other codes in these places."""
-        cells = {name: array.copy() for name, array in self.cells.items()}
-        for (name, row, col), code in changes.items():
-            cells[name][row, col] = code
-        return replace(self, cells=cells)
+    def code(self, cell: Cell) -> int:
+        """The code in one place."""
+        argument, row, col = cell
+        return int(self.codes[argument][row, col])
 
-    def operands(self, batch: Arrays | None = None) -> Operands:
-        """What the instruction reads, of this case or of a batch of its kind."""
-        cells = self.cells if batch is None else batch
-        ins = self.setting.ins
-        registers = {
-            name: cells[name] if self.packed else operand.pack_codes(cells[name])
-            for name, operand in ins.inputs.items()
-        }
-        return Operands(ins, **registers, modifiers=self.setting.modifiers)
+    def default(self, argument: str) -> int:
+        """The code that fills an input where nothing else is needed: 0, the first nibble, a scale of 1."""
+        operand = self.ins.inputs[argument]
+        code = 0
+        if argument == "e" and self.ins.structure is not None:
+            code = min(self.ins.structure.nibbles)
+        elif argument in ("scale_a", "scale_b"):
+            code = int(operand.dtype.encode(1))
+        if code and self.in_registers:
+            return int(operand.pack_codes(np.full(operand.shape, code))[0, 0])
+        return code
 
-    def codes_of(self, name: str) -> NDArray[Any]:
-        """Codes of an operand, also where the case is packed."""
-        operand, copy = self.setting.ins.inputs[name], self.setting.modifiers.selector if name == "e" else 0
-        return operand.unpack_codes(self.cells[name], copy) if self.packed else self.cells[name]
+    def changed_cells(self, argument: str) -> list[Cell]:
+        """Places in which an input differs from its default."""
+        places = np.argwhere(self.codes[argument] != self.default(argument))
+        return [(argument, row, col) for row, col in places.tolist()]
+
+    def with_codes(self, changes: Mapping[Cell, int]) -> Case:
+        """The same case with other codes in these places."""
+        codes = {argument: array.copy() for argument, array in self.codes.items()}
+        for (argument, row, col), code in changes.items():
+            codes[argument][row, col] = code
+        return replace(self, codes=codes)
+
+    def operands(self, batch: Codes | None = None) -> Operands:
+        """What the instruction reads: this case, or a batch of codes that replaces its own."""
+        codes = self.codes if batch is None else batch
+        registers = {}
+        for argument, operand in self.ins.inputs.items():
+            packed = codes[argument] if self.in_registers else operand.pack_codes(codes[argument])
+            registers[argument] = packed
+        return Operands(self.ins, **registers, modifiers=self.configuration.modifiers)
+
+    def element_codes(self, argument: str) -> NDArray[Any]:
+        """The element codes of an input, [rows, columns], also where the case is held in registers."""
+        if not self.in_registers:
+            return self.codes[argument]
+        copy = self.configuration.modifiers.selector if argument == "e" else 0
+        return self.ins.inputs[argument].unpack_codes(self.codes[argument], copy)
 
     def positions(self) -> NDArray[np.int64]:
-        """Which k each stored column of this row of A meets."""
-        ins = self.setting.ins
-        if ins.structure is None:
-            return np.arange(ins.a.shape[1])
-        return np.asarray(
-            ins.structure.positions(self.codes_of("e")[self.row : self.row + 1], ins.metadata_ordered)[0]
-        )
+        """The k of every stored element in this row of A."""
+        if self.ins.structure is None:
+            return np.arange(self.ins.a.shape[1])
+        nibbles = self.element_codes("e")[self.row : self.row + 1]
+        return np.asarray(self.ins.structure.positions(nibbles, self.ins.metadata_ordered)[0])
 
 
-class Judge:
-    """Asks the emulator and the runner, and counts how often."""
+class Comparator:
+    """Runs operands through the emulator and through the machine, and counts the launches."""
 
-    def __init__(self, emulate: Runner, run: Runner) -> None:
-        self._emulate, self._run = emulate, run
+    def __init__(self, emulator: Runner, machine: Runner) -> None:
+        self._emulator, self._machine = emulator, machine
         self.launches = 0
 
-    def registers(self, operands: Operands) -> tuple[NDArray[Any], NDArray[Any]]:
-        """D of both, for a batch."""
+    def run(self, operands: Operands) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Registers of D from the emulator and from the machine."""
         self.launches += 1
-        return np.asarray(self._emulate(operands)), np.asarray(self._run(operands))
+        return np.asarray(self._emulator(operands)), np.asarray(self._machine(operands))
 
     def element(self, case: Case) -> tuple[int, int]:
-        """Codes of the element, from the emulator and from the runner."""
-        emulated, run = self._codes(case, {name: array[None] for name, array in case.cells.items()})
-        return int(emulated[0]), int(run[0])
+        """The codes that the emulator and the machine give for the element of the case."""
+        batch = {argument: array[None] for argument, array in case.codes.items()}
+        emulator, machine = self._elements(case, batch)
+        return int(emulator[0]), int(machine[0])
 
-    def differ(self, case: Case, batch: Arrays) -> NDArray[np.bool_]:
-        """For every member of a batch, whether the two still disagree about the element."""
-        count, step = len(batch["c"]), room(case.setting.ins)
-        parts = [
-            self._codes(case, {name: array[first : first + step] for name, array in batch.items()})
-            for first in range(0, count, step)
-        ]
-        return (
-            np.concatenate([emulated != run for emulated, run in parts]) if parts else np.zeros(0, dtype=bool)
-        )
+    def differs(self, case: Case) -> bool:
+        """Whether the two disagree about the element of the case."""
+        return self.which_differ([case])[0]
 
-    def any_of(self, cases: list[Case]) -> list[bool]:
-        """The same for cases of one setting."""
+    def which_differ(self, cases: Sequence[Case]) -> list[bool]:
+        """The same for several cases that differ only in their codes, in as few launches as possible."""
         if not cases:
             return []
-        batch = {name: np.stack([case.cells[name] for case in cases]) for name in cases[0].cells}
-        return [bool(found) for found in self.differ(cases[0], batch)]
+        step = batch_size(cases[0].ins)
+        differ: list[bool] = []
+        for first in range(0, len(cases), step):
+            part = cases[first : first + step]
+            batch = {name: np.stack([case.codes[name] for case in part]) for name in part[0].codes}
+            emulator, machine = self._elements(part[0], batch)
+            differ += (emulator != machine).tolist()
+        return differ
 
-    def _codes(self, case: Case, batch: Arrays) -> tuple[NDArray[Any], NDArray[Any]]:
-        emulated, run = self.registers(case.operands(batch))
-        d = case.setting.ins.d
-        return d.unpack_codes(emulated)[:, case.row, case.col], d.unpack_codes(run)[:, case.row, case.col]
+    def _elements(self, case: Case, batch: Codes) -> tuple[NDArray[Any], NDArray[Any]]:
+        emulator, machine = self.run(case.operands(batch))
+        d = case.ins.d
+        return (
+            d.unpack_codes(emulator)[:, case.row, case.col],
+            d.unpack_codes(machine)[:, case.row, case.col],
+        )

@@ -1,13 +1,12 @@
-"""What a hunt came to: how much was compared, or the smallest case on which two disagree, in words and as a test."""
+"""The outcome of a hunt: how much was compared, or the smallest case on which the two sides differ."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...errors import PtxlabError
 from ...isa.dtypes import DType
@@ -16,26 +15,48 @@ from ...isa.modifiers import Modifiers
 from ...numerics.trace import Trace, trace
 from .case import Case
 
-__all__ = ["Difference", "Report"]
+__all__ = ["Difference", "Element", "Report"]
+
+
+class Element(NamedTuple):
+    """One element of a case, or one register of it: the operand's name, the place, and what is there."""
+
+    operand: str
+    row: int
+    col: int
+    bits: int
+    code: int
+    value: float | int | None = None  # None for metadata and for registers
+
+    @property
+    def hexadecimal(self) -> str:
+        """The code as it is written in C and Python."""
+        return _hexadecimal(self.code, self.bits)
+
+    def __str__(self) -> str:
+        note = "" if self.value is None else f"  # {_number(self.value, self.bits)}"
+        return f"{self.operand}[{self.row}][{self.col}] = {self.hexadecimal}{note}"
 
 
 @dataclass(frozen=True)
 class Difference:
     """An element of D about which the emulator and the machine disagree, in the smallest case that was found.
 
-    `case` has the codes of the operands, `row` and `col` say which element of D it is; `index` counts the MMAs before it.
+    `emulator` and `machine` are the two codes; `index` counts the MMAs that agreed before.
 
     >>> import ptxlab
     >>> from ptxlab.verify.hunt import hunt
     >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32")
-    >>> def no_minus_one(operands):   # a machine that takes the s8 -1 for 0
+    >>> def reads_minus_one_as_zero(operands):
     ...     codes = ins.a.unpack_codes(operands.a)
-    ...     return ins.emulate(ins.a.pack_codes(np.where(codes == 0xFF, 0, codes)), operands.b, operands.c)
-    >>> found = hunt(ins, mmas=100, seed=1, runner=no_minus_one).difference
-    >>> found.row, found.col, hex(found.emulator), hex(found.machine)
+    ...     a = ins.a.pack_codes(np.where(codes == 0xFF, 0, codes))
+    ...     return ins.emulate(a, operands.b, operands.c)
+    >>> difference = hunt(ins, mmas=100, seed=1, runner=reads_minus_one_as_zero).difference
+    >>> print(*difference.elements, sep="\\n")
+    A[0][0] = 0xff  # -1
+    B[0][0] = 0x01  # 1
+    >>> difference.row, difference.col, hex(difference.emulator), hex(difference.machine)
     (0, 0, '0xffffffff', '0x0')
-    >>> found.operands()
-    ['A[0][0] = 0xff  # -1', 'B[0][0] = 0x01  # 1']
     """
 
     case: Case
@@ -53,32 +74,26 @@ class Difference:
     def col(self) -> int:
         return self.case.col
 
-    def operands(self, spell: str = "{name}[{row}][{col}]") -> list[str]:
-        """Every element that is not zero, with its code and value."""
-        said = []
-        for name, operand in self.case.setting.ins.inputs.items():
-            array, packed = self.case.cells[name], self.case.packed and operand.layout is not None
-            digits = -(-(operand.register_bits if packed else operand.dtype.bits) // 4)
-            for row, col in np.argwhere(array != self.case.usual(name)).tolist():
-                code = int(array[row, col])
-                value = "" if packed or name == "e" else f"  # {_value(operand.dtype, code)}"
-                said.append(
-                    f"{spell.format(name=_NAMES[name], row=row, col=col)} = 0x{code:0{digits}x}{value}"
-                )
-        return said
+    @property
+    def elements(self) -> list[Element]:
+        """What the case has besides defaults (zeros, the first nibble, scales of 1)."""
+        elements = []
+        for argument, operand in self.case.ins.inputs.items():
+            is_register = self.case.in_registers and operand.layout is not None
+            bits = operand.register_bits if is_register else operand.dtype.bits
+            for cell in self.case.changed_cells(argument):
+                _, row, col = cell
+                code = self.case.code(cell)
+                value = None if is_register or argument == "e" else _value(operand.dtype, code)
+                elements.append(Element(operand.name, row, col, bits, code, value))
+        return elements
 
-    def settings(self) -> dict[str, Any]:
-        """Modifiers that differ from their defaults."""
-        modifiers, usual = self.case.setting.modifiers, Modifiers()
-        return {name: value for name, value in vars(modifiers).items() if value != getattr(usual, name)}
-
-
-_NAMES = {"a": "A", "b": "B", "c": "C", "e": "E", "scale_a": "SFA", "scale_b": "SFB"}
-
-
-def _value(kind: DType, code: int) -> str:
-    value = kind.decode(np.array([code], dtype=kind.code_type))[0]
-    return f"{float(value):.{17 if kind.bits == 64 else 9}g}" if kind.is_float else str(int(value))
+    @property
+    def modifiers(self) -> dict[str, Any]:
+        """Modifiers that differ from their defaults, by name."""
+        defaults = vars(Modifiers())
+        modifiers = vars(self.case.configuration.modifiers)
+        return {name: value for name, value in modifiers.items() if value != defaults[name]}
 
 
 @dataclass(frozen=True)
@@ -91,8 +106,6 @@ class Report:
     >>> report = hunt(ins, mmas=500, seed=1, against="sm_80")
     >>> report.found, report.mmas, report.categories
     (False, 500, ('bits', 'extremes', 'halves', 'edges', 'overflow_edge'))
-    >>> print(str(report).split(" in ")[0])
-    mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32: no difference
     """
 
     instruction: MmaForm
@@ -111,47 +124,55 @@ class Report:
         return self.difference is not None
 
     def __str__(self) -> str:
-        what = f"{len(self.categories)} {'category' if len(self.categories) == 1 else 'categories'}, seed {self.seed}, {self.seconds:.1f} s"
         if self.difference is None:
-            mmas = f"{self.mmas:,} MMA{'s' * (self.mmas != 1)}"
-            return f"{self.instruction.mnemonic}: no difference in {mmas} between the model of {self.chip} and {self.machine} ({what})"
-        found = self.difference
-        kind = self.instruction.d.dtype
-        sides = {self.machine: found.machine, f"emulator ({self.chip})": found.emulator}
-        wide = max(map(len, sides))
-        lines = [
-            f"{self.instruction.mnemonic}: D[{found.row}][{found.col}] differs",
-            *(
-                f"  {side:<{wide}}  0x{code:0{kind.bits // 4}x}  {_value(kind, code)}"
-                for side, code in sides.items()
-            ),
-            f"  found in MMA {found.index:,}, category {found.category}, seed {self.seed}; made as small as this in {found.launches} launches:",
-            *(f"  {line.replace('  #', '   ')}" for line in found.operands() or ["all elements are 0"]),
-        ]
-        lines += [f"  {name} = {value}" for name, value in found.settings().items()]
-        if found.case.setting.ins.a_space == "shared":
+            categories = _counted(len(self.categories), "category", "categories")
+            return (
+                f"{self.instruction.mnemonic}: no difference in {_counted(self.mmas, 'MMA', 'MMAs')} between "
+                f"the model of {self.chip} and {self.machine} "
+                f"({categories}, seed {self.seed}, {self.seconds:.1f} s)"
+            )
+        difference, dtype = self.difference, self.instruction.d.dtype
+        codes = {self.machine: difference.machine, f"emulator ({self.chip})": difference.emulator}
+        width = max(map(len, codes))
+        lines = [f"{self.instruction.mnemonic}: D[{difference.row}][{difference.col}] differs"]
+        for side, code in codes.items():
+            number = _number(_value(dtype, code), dtype.bits)
+            lines.append(f"  {side:<{width}}  {_hexadecimal(code, dtype.bits)}  {number}")
+        lines.append(
+            f"  found in MMA {difference.index:,}, category {difference.category}, seed {self.seed}; "
+            f"reduced in {difference.launches} launches to:"
+        )
+        for element in difference.elements:
+            place = f"{element.operand}[{element.row}][{element.col}]"
+            number = "" if element.value is None else f"    {_number(element.value, element.bits)}"
+            lines.append(f"  {place} = {element.hexadecimal}{number}")
+        if not difference.elements:
+            lines.append("  all elements are 0")
+        lines += [f"  {name} = {value}" for name, value in difference.modifiers.items()]
+        if difference.case.ins.a_space == "shared":
             lines.append("  A in shared memory")
         return "\n".join(lines)
 
     def trace(self) -> Trace | None:
-        """How the emulator comes to its code (see `Instruction.trace`); None where nothing was found."""
+        """How the emulator arrives at its code (see `Instruction.trace`); None where nothing was found."""
         if self.difference is None:
             return None
         case = self.difference.case
         return trace(case.operands(), case.row, case.col, model=self.model)
 
     def as_test(self) -> str:
-        """The difference as a pytest function that passes where the emulator gives the machine's code; it stands alone.
+        """The difference as a pytest function, which passes once the emulator gives the machine's code.
 
         >>> import ptxlab
         >>> from ptxlab.verify.hunt import hunt
         >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32")
-        >>> def no_minus_one(operands):   # a machine that takes the s8 -1 for 0
+        >>> def reads_minus_one_as_zero(operands):
         ...     codes = ins.a.unpack_codes(operands.a)
-        ...     return ins.emulate(ins.a.pack_codes(np.where(codes == 0xFF, 0, codes)), operands.b, operands.c)
-        >>> print(hunt(ins, mmas=100, seed=1, runner=no_minus_one).as_test().split("None:")[1])
+        ...     a = ins.a.pack_codes(np.where(codes == 0xFF, 0, codes))
+        ...     return ins.emulate(a, operands.b, operands.c)
+        >>> print(hunt(ins, mmas=100, seed=1, runner=reads_minus_one_as_zero).as_test().split("None:")[1])
         <BLANKLINE>
-            \"\"\"What no_minus_one gave: found by ptxlab hunt, category bits, seed 1.\"\"\"
+            \"\"\"What reads_minus_one_as_zero gave: found by ptxlab hunt, category bits, seed 1.\"\"\"
             ins = ptxlab.instruction("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32")
             A = np.zeros(ins.a.shape, dtype=np.uint8)
             B = np.zeros(ins.b.shape, dtype=np.uint8)
@@ -159,59 +180,87 @@ class Report:
             A[0, 0] = 0xff  # -1
             B[0, 0] = 0x01  # 1
             d = ins.emulate(ins.a.pack_codes(A), ins.b.pack_codes(B), ins.c.pack_codes(C))
-            assert ins.d.unpack_codes(d)[0, 0] == 0x00000000  # 0; the emulator (sm_90) gave 0xffffffff, -1
+            # the emulator (sm_90) gave 0xffffffff, -1
+            assert ins.d.unpack_codes(d)[0, 0] == 0x00000000  # 0
         <BLANKLINE>
         """
-        found = self.difference
-        if found is None:
-            raise PtxlabError(
-                f"{self.instruction.mnemonic}: no difference was found, so there is nothing to write a test of"
-            )
-        ins, case, kind = found.case.setting.ins, found.case, self.instruction.d.dtype
-        digits = kind.bits // 4
+        difference = self.difference
+        if difference is None:
+            raise PtxlabError(f"{self.instruction.mnemonic}: no difference was found to write a test of")
+        case, ins, dtype = difference.case, difference.case.ins, self.instruction.d.dtype
+        mnemonic = re.sub("[^a-z0-9]+", "_", self.instruction.mnemonic.lower())
+        in_memory = '.a_from("shared")' if ins.a_space == "shared" else ""
+        body = [
+            f'"""What {self.machine} gave: found by ptxlab hunt, category {difference.category}, '
+            f'seed {self.seed}."""',
+            f'ins = ptxlab.instruction("{ins.mnemonic}"){in_memory}',
+        ]
+        body += [f"{operand.name} = {_filled(case, name)}" for name, operand in ins.inputs.items()]
+        for element in difference.elements:
+            note = "" if element.value is None else f"  # {_number(element.value, element.bits)}"
+            body.append(f"{element.operand}[{element.row}, {element.col}] = {element.hexadecimal}{note}")
+        emulated = _hexadecimal(difference.emulator, dtype.bits)
+        emulated_value = _number(_value(dtype, difference.emulator), dtype.bits)
+        measured = _hexadecimal(difference.machine, dtype.bits)
+        measured_value = _number(_value(dtype, difference.machine), dtype.bits)
+        body += [
+            f"d = ins.emulate({', '.join(self._arguments(difference))})",
+            f"# the emulator ({self.chip}) gave {emulated}, {emulated_value}",
+            f"assert ins.d.unpack_codes(d)[{difference.row}, {difference.col}] == "
+            f"{measured}  # {measured_value}",
+        ]
         lines = [
             "import numpy as np",
             "",
             "import ptxlab",
             "",
             "",
-            f"def test_{re.sub('[^a-z0-9]+', '_', self.instruction.mnemonic.lower())}_{self.seed}_{found.index}() -> None:",
-            f'    """What {self.machine} gave: found by ptxlab hunt, category {found.category}, seed {self.seed}."""',
-            f'    ins = ptxlab.instruction("{ins.mnemonic}")'
-            + ('.a_from("shared")' if ins.a_space == "shared" else ""),
+            f"def test_{mnemonic}_{self.seed}_{difference.index}() -> None:",
+            *(f"    {line}" for line in body),
         ]
-        lines += [f"    {_NAMES[name]} = {_empty(case, name)}" for name in ins.inputs]
-        lines += [f"    {line}" for line in found.operands("{name}[{row}, {col}]")]
-        passed = [
-            f"{_NAMES[name]}" if case.packed else f"ins.{name}.pack_codes({_NAMES[name]})"
-            for name in ins.inputs
-        ]
-        passed = [
-            f"{name}={text}" if name.startswith("scale") else text
-            for name, text in zip(ins.inputs, passed, strict=True)
-        ]
-        passed += [f"{name}={value!r}" for name, value in found.settings().items() if name != "swizzle"]
-        passed += [f"model={self.model!r}"] if self.model else []
-        seen = (
-            f"the emulator ({self.chip}) gave 0x{found.emulator:0{digits}x}, {_value(kind, found.emulator)}"
-        )
-        lines.append(f"    d = ins.emulate({', '.join(passed)})")
-        where = f"{found.row}, {found.col}"
-        lines.append(
-            f"    assert ins.d.unpack_codes(d)[{where}] == 0x{found.machine:0{digits}x}  # {_value(kind, found.machine)}; {seen}"
-        )
         return "\n".join(lines) + "\n"
 
+    def _arguments(self, difference: Difference) -> list[str]:
+        """The arguments of `ins.emulate` in the test."""
+        arguments = []
+        for argument, operand in difference.case.ins.inputs.items():
+            text = operand.name
+            if not difference.case.in_registers:
+                text = f"ins.{argument}.pack_codes({operand.name})"
+            arguments.append(f"{argument}={text}" if argument in ("scale_a", "scale_b") else text)
+        arguments += [f"{name}={value!r}" for name, value in difference.modifiers.items()]
+        if self.model:
+            arguments.append(f"model={self.model!r}")
+        return arguments
 
-def _empty(case: Case, name: str) -> str:
-    """The array that the elements are put into."""
-    array: NDArray[Any] = case.cells[name]
-    operand = case.setting.ins.inputs[name]
-    fill = case.usual(name)
-    shape = (
-        f"({operand.lanes}, {operand.registers})"
-        if case.packed and operand.layout is not None
-        else f"ins.{name}.shape"
-    )
-    kind = f"np.{array.dtype.name}"
-    return f"np.full({shape}, 0x{fill:x}, dtype={kind})" if fill else f"np.zeros({shape}, dtype={kind})"
+
+def _filled(case: Case, argument: str) -> str:
+    """The expression that makes an array of defaults, for the test."""
+    operand, default = case.ins.inputs[argument], case.default(argument)
+    shape = f"ins.{argument}.shape"
+    if case.in_registers and operand.layout is not None:
+        shape = f"({operand.lanes}, {operand.registers})"
+    dtype = f"np.{case.codes[argument].dtype.name}"
+    if default:
+        return f"np.full({shape}, 0x{default:x}, dtype={dtype})"
+    return f"np.zeros({shape}, dtype={dtype})"
+
+
+def _value(dtype: DType, code: int) -> float | int:
+    value = dtype.decode(np.array([code], dtype=dtype.code_type))[0]
+    return float(value) if dtype.is_float else int(value)
+
+
+def _number(value: float | int, bits: int) -> str:
+    """A value in as many digits as tell it from its neighbours."""
+    if isinstance(value, int):
+        return str(value)
+    return f"{value:.17g}" if bits == 64 else f"{value:.9g}"
+
+
+def _hexadecimal(code: int, bits: int) -> str:
+    return f"0x{code:0{-(-bits // 4)}x}"
+
+
+def _counted(count: int, singular: str, plural: str) -> str:
+    return f"{count:,} {singular if count == 1 else plural}"

@@ -1,4 +1,4 @@
-"""The hunt itself: category after category, chunk after chunk, until the two disagree or enough has been compared."""
+"""The hunt itself: category by category, until the two sides differ or enough is compared."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import secrets
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import count as counting
-from typing import Any
+from itertools import count
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,13 +21,13 @@ from ...isa.modifiers import Modifiers
 from ...isa.operands import Operands
 from ...numerics import emulate as emulator
 from .. import inputs
-from .case import Case, Judge, Runner, Setting, room
+from .case import Case, Comparator, Configuration, Runner, batch_size
 from .report import Difference, Report
 from .shrink import shrink
 
-__all__ = ["hunt", "settings"]
+__all__ = ["configurations", "hunt"]
 
-_SETTINGS = 8  # ways to run an instruction that has several modifiers; each is a kernel of its own
+_CONFIGURATIONS = 8  # of an instruction that has several modifiers; each is a kernel of its own
 
 
 def hunt(
@@ -42,65 +42,66 @@ def hunt(
     seconds: float | None = None,
     show: bool | None = None,
 ) -> Report:
-    """Look for registers on which the emulator and the GPU disagree; the first is shrunk to the smallest case.
+    """Search for inputs on which the emulator and the GPU differ, and reduce the first to a small case.
 
-    All categories of `ptxlab.verify.inputs` get the same share of `mmas`, with every selector and a spread of the other modifiers in turn. The
-    seed is fresh unless given. `against` names a chip whose model takes the place of the GPU, and shows where two chips differ;
-    `runner` is any other that takes what `ptxlab.gpu.run` takes. After `seconds` it stops with what was compared until then.
+    Every category of `ptxlab.inputs` gets the same share of `mmas`, with all selectors and a selection of the
+    other modifiers. Without a `seed`, each hunt has a new one. `against` names a chip whose model takes the
+    place of the GPU, which shows where two chips differ; `runner` is any function that takes the operands
+    and gives the registers of D. After `seconds` the hunt ends with what it has compared.
 
     >>> import ptxlab
     >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
     >>> hunt(ins, mmas=1000, against="sm_80").found
     False
     """
-    judge, machine, model = _sides(ins, model, against, runner)
+    comparator, machine, model = _two_sides(ins, model, against, runner)
     chip = emulator.model_of(ins, model).chip
-    chosen = _chosen(ins, categories)
+    categories = _checked(ins, categories)
     if mmas < 1:
         raise PtxlabError(f"mmas={mmas}: compare at least one")
     seed = secrets.randbits(31) if seed is None else seed
-    start, done = time.monotonic(), 0
+    start, compared = time.monotonic(), 0
     difference = None
     with bar(mmas, "MMAs", show=show) as tick:
-        for category, setting, size, part in _plan(ins, chosen, mmas):
+        for chunk in _plan(ins, categories, mmas):
             if seconds is not None and time.monotonic() - start > seconds:
                 break
-            found = _compare(judge, setting, category, size, seed + (part << 64))
-            if found is not None:
-                index, case = found
-                tick(index + 1, f"{category}: a difference, shrinking")
-                difference = _smallest(judge, case, category, done + index)
-                done += index + 1
+            first = _first_difference(comparator, chunk, seed)
+            if first is not None:
+                index, case = first
+                tick(index + 1, f"{chunk.category}: a difference, shrinking")
+                difference = _shrunk(comparator, case, chunk.category, compared + index)
+                compared += index + 1
                 break
-            done += size
-            tick(size, category)
-    return Report(ins, chip, machine, seed, chosen, done, time.monotonic() - start, model, difference)
+            compared += chunk.size
+            tick(chunk.size, chunk.category)
+    elapsed = time.monotonic() - start
+    return Report(ins, chip, machine, seed, categories, compared, elapsed, model, difference)
 
 
-def _sides(
+def _two_sides(
     ins: MmaForm, model: str | None, against: str | None, runner: Runner | None
-) -> tuple[Judge, str, str | None]:
-    """The judge of emulator and machine, the machine's name, and the emulator's model where it must be named."""
+) -> tuple[Comparator, str, str | None]:
+    """The comparator, the machine's name, and the emulator's model where it must be named."""
     if runner is not None and against is not None:
         raise PtxlabError("either `runner` or `against` takes the place of the GPU, not both")
     if against is not None:
         emulator.model_of(ins, against)
-        return Judge(_model(model), _model(against)), f"the model of {against}", model
+        return Comparator(_model(model), _model(against)), f"the model of {against}", model
     if runner is not None:
-        return Judge(_model(model), runner), getattr(runner, "__name__", "the runner"), model
+        return Comparator(_model(model), runner), getattr(runner, "__name__", "the runner"), model
     if not gpu.available(ins):
         raise PtxlabError(
-            f"a hunt compares with a GPU: {gpu.status(ins)}; `against` (--against CHIP) compares two chips' models without one"
+            f"a hunt compares with a GPU: {gpu.status(ins)}; "
+            "`against` (--against CHIP) compares the models of two chips without one"
         )
-    if model is None and emulator.model_of(ins).chip != gpu.model(
-        ins
-    ):  # otherwise it is what `emulate` takes anyway
+    if model is None and emulator.model_of(ins).chip != gpu.model(ins):
         model = gpu.model(ins)
-    return Judge(_model(model), gpu.run), gpu.status(ins).removesuffix(" is ready"), model
+    return Comparator(_model(model), gpu.run), gpu.status(ins).removesuffix(" is ready"), model
 
 
 def _model(chip: str | None) -> Runner:
-    """The emulator with that model, in the shape of `gpu.run`."""
+    """The emulator with the model of a chip."""
 
     def emulate(operands: Operands) -> NDArray[Any]:
         return emulator.emulate(operands, model=chip)
@@ -108,96 +109,112 @@ def _model(chip: str | None) -> Runner:
     return emulate
 
 
-def _chosen(ins: MmaForm, categories: Sequence[str] | None) -> tuple[str, ...]:
-    every = (*inputs.categories(ins), *inputs.directed_categories(ins))
+def _checked(ins: MmaForm, categories: Sequence[str] | None) -> tuple[str, ...]:
+    """The categories to go through, each once; all of them without a choice."""
+    known = (*inputs.categories(ins), *inputs.directed_categories(ins))
     if categories is None:
-        return every
-    unknown = [name for name in categories if name not in every]
-    if unknown or not categories:
-        raise PtxlabError(
-            f"unknown category {(unknown or [''])[0]!r}; {ins.mnemonic} has {listing(every, 20)}"
-        )
+        return known
+    unknown = [category for category in categories if category not in known]
+    if not categories:
+        unknown = [""]
+    if unknown:
+        raise PtxlabError(f"unknown category {unknown[0]!r}; {ins.mnemonic} has {listing(known, 20)}")
     return tuple(dict.fromkeys(categories))
 
 
-def _plan(ins: MmaForm, categories: Sequence[str], mmas: int) -> Iterator[tuple[str, Setting, int, int]]:
-    """(category, setting, how many, number of the part): all categories in turn, in chunks, each chunk with the next setting."""
-    ways = settings(ins)
+class _Chunk(NamedTuple):
+    """MMAs that are compared together; `number` counts the chunks of a category."""
+
+    category: str
+    configuration: Configuration
+    size: int
+    number: int
+
+
+def _plan(ins: MmaForm, categories: Sequence[str], mmas: int) -> Iterator[_Chunk]:
+    """Chunks of all categories in turn, each with the next configuration."""
+    choices = configurations(ins)
     share = -(-mmas // len(categories))
-    step = max(min(room(ins), -(-share // len(ways))), 1)
+    step = max(min(batch_size(ins), -(-share // len(choices))), 1)
     left = mmas
-    for part in counting():
-        for at, category in enumerate(categories):
-            size = min(step, share - part * step, left)
+    for number in count():
+        for index, category in enumerate(categories):
+            size = min(step, share - number * step, left)
             if size > 0:
-                yield category, ways[(part + at) % len(ways)], size, part
+                yield _Chunk(category, choices[(number + index) % len(choices)], size, number)
                 left -= size
-        if part * step >= share or left <= 0:
+        if number * step >= share or left <= 0:
             return
 
 
-def settings(ins: MmaForm) -> list[Setting]:
-    """Ways to run it: all selectors, or a spread over selectors, scales, transposes, swizzles and places of A; the first is the plain one.
+def configurations(ins: MmaForm) -> list[Configuration]:
+    """Ways to issue the instruction, the default first.
+
+    All selectors, or for wgmma and block scales a selection that has every value of every modifier.
 
     >>> import ptxlab
-    >>> [setting.modifiers.selector for setting in settings(ptxlab.instruction("mma.sp.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"))]
+    >>> ins = ptxlab.instruction("mma.sp.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
+    >>> [configuration.modifiers.selector for configuration in configurations(ins)]
     [0, 1]
-    >>> len(settings(ptxlab.instruction("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16")))
-    8
     """
-    group = ins.lanes == 128
-    forms = [ins, ins.a_from("shared")] if group and ins.a_space == "register" else [ins]
+    is_warpgroup = ins.lanes == 128
+    forms = [ins]
+    if is_warpgroup and ins.a_space == "register":
+        forms.append(ins.a_from("shared"))
     options: dict[str, tuple[Any, ...]] = {
         name: values for name, values in forms[-1].modifiers.items() if len(values) > 1
     }
     if "scale_d" in options:
-        options["scale_d"] = (True, True, True, False)  # without C there is less to be wrong
-    if not options and not group:
-        return [Setting(ins, Modifiers())]
-    if list(options) == ["selector"] and not group:
-        return [Setting(ins, Modifiers(selector=selector)) for selector in ins.selectors]
-    spread = {name: _spread(name, values) for name, values in options.items()}
-    found = [Setting(ins, Modifiers())]
-    for way in range(1, _SETTINGS):
-        form = forms[way % len(forms)]
-        picked = {name: values[way] for name, values in spread.items() if values[way] in form.modifiers[name]}
-        swizzles = (picked.pop("swizzle", 0), *form.modifiers["swizzle"])
-        tried = (Setting(form, Modifiers(**picked, swizzle=swizzle)) for swizzle in swizzles)
-        found.append(next(setting for setting in tried if setting.legal))
-    return list(dict.fromkeys(found))
+        options["scale_d"] = (True, True, True, False)  # without C less can go wrong
+    if not is_warpgroup and not options:
+        return [Configuration(ins, Modifiers())]
+    if not is_warpgroup and list(options) == ["selector"]:
+        return [Configuration(ins, Modifiers(selector=selector)) for selector in ins.selectors]
+    shuffled = {name: _shuffled(name, values) for name, values in options.items()}
+    chosen = [Configuration(ins, Modifiers())]
+    for number in range(1, _CONFIGURATIONS):
+        form = forms[number % len(forms)]
+        modifiers = {
+            name: values[number]
+            for name, values in shuffled.items()
+            if values[number] in form.modifiers[name]
+        }
+        swizzles = (modifiers.pop("swizzle", 0), *form.modifiers["swizzle"])
+        candidates = (Configuration(form, Modifiers(**modifiers, swizzle=swizzle)) for swizzle in swizzles)
+        chosen.append(next(candidate for candidate in candidates if candidate.legal))
+    return list(dict.fromkeys(chosen))
 
 
-def _spread(name: str, values: Sequence[Any]) -> list[Any]:
-    """The values, each equally often, in an order of its own; the first stays the first."""
-    rest = [
-        (hashlib.sha256(f"{name} {way}".encode()).digest(), values[way % len(values)])
-        for way in range(1, _SETTINGS)
+def _shuffled(name: str, values: Sequence[Any]) -> list[Any]:
+    """A value for every configuration: each equally often, in an order of its own, the default first."""
+    keyed = [
+        (hashlib.sha256(f"{name} {number}".encode()).digest(), values[number % len(values)])
+        for number in range(1, _CONFIGURATIONS)
     ]
-    return [values[0], *(value for _, value in sorted(rest, key=lambda pair: pair[0]))]
+    return [values[0], *(value for _, value in sorted(keyed, key=lambda pair: pair[0]))]
 
 
-def _compare(judge: Judge, setting: Setting, category: str, size: int, seed: int) -> tuple[int, Case] | None:
-    """The first MMA of a chunk on which the two disagree, with the first element of D that differs."""
-    ins, modifiers = setting
-    operands = replace(
-        inputs.make(ins, category, size, seed, modifiers.selector, quick=True), modifiers=modifiers
-    )
-    emulated, run = judge.registers(operands)
-    if np.array_equal(emulated, run):
+def _first_difference(comparator: Comparator, chunk: _Chunk, seed: int) -> tuple[int, Case] | None:
+    """The first MMA of a chunk on which the two sides differ, with the first element of D that does."""
+    ins, modifiers = chunk.configuration
+    chunk_seed = seed + (chunk.number << 64)
+    operands = inputs.make(ins, chunk.category, chunk.size, chunk_seed, modifiers.selector, quick=True)
+    operands = replace(operands, modifiers=modifiers)
+    emulated, measured = comparator.run(operands)
+    if np.array_equal(emulated, measured):
         return None
-    index = int((emulated != run).any(axis=(1, 2)).argmax())
-    registers = {name: getattr(operands, name)[index] for name in ins.inputs}
-    row, col = (
-        int(at)
-        for at in np.argwhere(ins.d.unpack_codes(emulated[index]) != ins.d.unpack_codes(run[index]))[0]
-    )
-    packed = Case(setting, row, col, registers, packed=True)
-    case = Case(setting, row, col, {name: packed.codes_of(name).copy() for name in registers})
-    return index, case if judge.any_of([case])[0] else packed
+    index = int((emulated != measured).any(axis=(1, 2)).argmax())
+    registers = {argument: getattr(operands, argument)[index] for argument in ins.inputs}
+    differs = ins.d.unpack_codes(emulated[index]) != ins.d.unpack_codes(measured[index])
+    row, col = np.argwhere(differs)[0].tolist()
+    in_registers = Case(chunk.configuration, row, col, registers, in_registers=True)
+    codes = {argument: in_registers.element_codes(argument).copy() for argument in registers}
+    case = Case(chunk.configuration, row, col, codes)
+    return index, case if comparator.differs(case) else in_registers
 
 
-def _smallest(judge: Judge, case: Case, category: str, index: int) -> Difference:
-    before = judge.launches
-    small = shrink(case, judge)
-    emulated, run = judge.element(small)
-    return Difference(small, emulated, run, category, index, judge.launches - before)
+def _shrunk(comparator: Comparator, case: Case, category: str, index: int) -> Difference:
+    before = comparator.launches
+    smallest = shrink(case, comparator)
+    emulated, measured = comparator.element(smallest)
+    return Difference(smallest, emulated, measured, category, index, comparator.launches - before)

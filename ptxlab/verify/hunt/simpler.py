@@ -1,106 +1,130 @@
-"""What is simpler than a code, and by how much."""
+"""Which codes are simpler than others: what a search for the smallest case tries in place of a code."""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from ...isa.dtypes import DType
-from ...isa.mma import MmaForm
 
-__all__ = ["joined", "parts", "simpler", "simplest_nibble", "weight"]
+__all__ = ["FloatParts", "complexity", "is_normal", "simpler_codes"]
 
-
-def simplest_nibble(ins: MmaForm) -> int:
-    """The metadata that keeps the first groups."""
-    return min(ins.structure.nibbles) if ins.structure is not None else 0
+#: Complexity of the largest and of the smallest integer of a type, where these are large: an accumulator at
+#: the end of its range tells more than one nearby.
+_END_OF_RANGE = 1000
 
 
-def parts(kind: DType, code: int) -> tuple[int, int, int, int]:
-    """Sign, exponent field, fraction, ignored bits."""
-    low = kind.ignored_bits
-    kept = code >> low
-    field = kept >> kind.fraction_bits & ((1 << kind.exponent_bits) - 1)
-    sign = kept >> (kind.fraction_bits + kind.exponent_bits) & 1
-    return sign, field, kept & ((1 << kind.fraction_bits) - 1), code & ((1 << low) - 1)
+class FloatParts(NamedTuple):
+    """A float code in parts: sign bit, exponent field, fraction, ignored bits.
+
+    >>> from ptxlab import dtype
+    >>> FloatParts.of(dtype("f16"), 0xC100)   # -2.5
+    FloatParts(sign=1, exponent=16, fraction=256, ignored=0)
+    """
+
+    sign: int
+    exponent: int
+    fraction: int
+    ignored: int = 0
+
+    @classmethod
+    def of(cls, dtype: DType, code: int) -> FloatParts:
+        kept = code >> dtype.ignored_bits
+        return cls(
+            sign=kept >> (dtype.fraction_bits + dtype.exponent_bits) & 1,
+            exponent=kept >> dtype.fraction_bits & ((1 << dtype.exponent_bits) - 1),
+            fraction=kept & ((1 << dtype.fraction_bits) - 1),
+            ignored=code & ((1 << dtype.ignored_bits) - 1),
+        )
+
+    def code(self, dtype: DType) -> int:
+        kept = (self.sign << dtype.exponent_bits | self.exponent) << dtype.fraction_bits | self.fraction
+        return kept << dtype.ignored_bits | self.ignored
 
 
-def joined(kind: DType, sign: int, field: int, fraction: int, ignored: int = 0) -> int:
-    """The inverse of `parts`."""
-    return (
-        (sign << kind.exponent_bits | field) << kind.fraction_bits | fraction
-    ) << kind.ignored_bits | ignored
+def is_normal(dtype: DType, *exponents: int) -> bool:
+    """Whether all exponent fields are those of normal numbers."""
+    return all(0 < exponent < (1 << dtype.exponent_bits) - 1 for exponent in exponents)
 
 
-_END = 1000  # the weight of the largest and the smallest integer, where these are large: an accumulator at its end says more than one nearby
+def complexity(dtype: DType, code: int) -> int:
+    """0 for zero, otherwise more for everything that makes a number less plain.
 
+    Of a float: every bit of the fraction, the distance of the exponent from 0, a sign. Of an integer: the
+    distance from 0 or from the end of the range, a sign.
 
-def _whole(kind: DType, code: int) -> int:
-    return code - (1 << kind.bits) if kind.signed and code >> (kind.bits - 1) else code
-
-
-def _end(kind: DType, value: int) -> int:
-    return kind.minimum if value < 0 else kind.maximum
-
-
-def weight(kind: DType, code: int) -> int:
-    """0 for zero; more for every bit of the fraction, for the distance of the exponent from 0 or of an integer from 0 or its end, for a sign."""
+    >>> from ptxlab import dtype
+    >>> [complexity(dtype("f16"), code) for code in (0x0000, 0x3C00, 0x4000, 0x4200)]   # 0, 1, 2, 3
+    [0, 1, 3, 7]
+    """
     if code == 0:
         return 0
-    if not kind.is_float:
-        value = _whole(kind, code)
-        return min(2 * abs(value), _END + 2 * abs(_end(kind, value) - value)) + (value < 0)
-    sign, field, fraction, ignored = parts(kind, code)
-    return 1 + sign + 4 * fraction.bit_count() + 2 * abs(field - kind.bias) + ignored.bit_count()
+    if dtype.is_float:
+        sign, exponent, fraction, ignored = FloatParts.of(dtype, code)
+        distance = abs(exponent - dtype.bias)
+        return 1 + sign + 4 * fraction.bit_count() + 2 * distance + ignored.bit_count()
+    value = _integer(dtype, code)
+    from_end = _END_OF_RANGE + 2 * abs(_end_of_range(dtype, value) - value)
+    return min(2 * abs(value), from_end) + (1 if value < 0 else 0)
 
 
-def simpler(kind: DType, code: int) -> list[int]:
-    """Codes of less weight that are worth a trial."""
-    found = _of_float(kind, code) if kind.is_float else _of_integer(kind, code)
-    own = weight(kind, code)
-    return [other for other in dict.fromkeys(found) if weight(kind, other) < own]
+def simpler_codes(dtype: DType, code: int) -> list[int]:
+    """Codes of less complexity that are worth a trial."""
+    candidates = _float_candidates(dtype, code) if dtype.is_float else _integer_candidates(dtype, code)
+    limit = complexity(dtype, code)
+    return [candidate for candidate in dict.fromkeys(candidates) if complexity(dtype, candidate) < limit]
 
 
-def _of_integer(kind: DType, code: int) -> list[int]:
-    mask = (1 << kind.bits) - 1
-    value = _whole(kind, code)
-    sign = -1 if value < 0 else 1
-    size, end = abs(value), _end(kind, value)
+def _integer(dtype: DType, code: int) -> int:
+    """The value of an integer code."""
+    is_negative = dtype.signed and code >> (dtype.bits - 1)
+    return code - (1 << dtype.bits) if is_negative else code
+
+
+def _end_of_range(dtype: DType, value: int) -> int:
+    return dtype.minimum if value < 0 else dtype.maximum
+
+
+def _integer_candidates(dtype: DType, code: int) -> list[int]:
+    value = _integer(dtype, code)
+    sign, magnitude, end = (-1 if value < 0 else 1), abs(value), _end_of_range(dtype, value)
     values = [
         0,
         1,
         -1,
         -value,
-        sign * (size // 2),
-        sign * (size // 16),
-        sign * (size - 1),
-        sign * (1 << max(size.bit_length() - 1, 0)),
-        size & -size,
+        sign * (magnitude // 2),
+        sign * (magnitude // 16),
+        sign * (magnitude - 1),
+        sign * (1 << max(magnitude.bit_length() - 1, 0)),
+        magnitude & -magnitude,
+        end,
+        end - (end - value) // 2,
+        value + sign,
     ]
-    values += [end, end - (end - value) // 2, value + sign]
-    return [v & mask for v in values if kind.minimum <= v <= kind.maximum]
+    mask = (1 << dtype.bits) - 1
+    return [candidate & mask for candidate in values if dtype.minimum <= candidate <= dtype.maximum]
 
 
-def _of_float(kind: DType, code: int) -> list[int]:
-    sign, field, fraction, ignored = parts(kind, code)
-    width, bias = kind.fraction_bits, kind.bias
-    found = [
-        0,
-        joined(kind, 0, bias, 0),
-        joined(kind, 0, field, fraction, ignored),
-        joined(kind, sign, field, fraction),
-    ]
-    lowest, highest = fraction & -fraction, 1 << max(fraction.bit_length() - 1, 0)
-    half = fraction >> (width // 2) << (width // 2)
+def _float_candidates(dtype: DType, code: int) -> list[int]:
+    parts = FloatParts.of(dtype, code)
+    fraction, exponent = parts.fraction, parts.exponent
+    candidates = [FloatParts(0, dtype.bias, 0), parts._replace(sign=0), parts._replace(ignored=0)]
+    lowest_bit, highest_bit = fraction & -fraction, 1 << max(fraction.bit_length() - 1, 0)
+    half = dtype.fraction_bits // 2
     fractions = {
         0,
-        fraction & ~lowest,
-        fraction & ~highest,
-        half,
-        fraction & highest,
-        lowest,
-        fraction & ((1 << width // 2) - 1),
+        fraction & ~lowest_bit,
+        fraction & ~highest_bit,
+        fraction >> half << half,
+        fraction & highest_bit,
+        lowest_bit,
+        fraction & ((1 << half) - 1),
     }
-    found += [joined(kind, sign, field, other, ignored) for other in fractions]
-    toward = 1 if field < bias else -1
-    gap = abs(field - bias)
-    for step in {1, 2, gap // 8, gap // 4, gap // 2, gap * 3 // 4, gap}:
-        found += [joined(kind, sign, field + toward * step, other, 0) for other in (fraction, 0)]
-    return found
+    candidates += [parts._replace(fraction=other) for other in fractions]
+    direction = 1 if exponent < dtype.bias else -1
+    distance = abs(exponent - dtype.bias)
+    for step in {1, 2, distance // 8, distance // 4, distance // 2, distance * 3 // 4, distance}:
+        nearer = exponent + direction * step
+        if nearer >= 0:
+            candidates += [FloatParts(parts.sign, nearer, other) for other in (fraction, 0)]
+    return [0, *(candidate.code(dtype) for candidate in candidates)]

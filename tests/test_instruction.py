@@ -1,0 +1,99 @@
+"""The façade: what users hold and call. Forms say what PTX says, instructions add the verbs."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+
+import numpy as np
+import pytest
+
+import ptxlab
+from ptxlab import Instruction, PtxlabError, Transfer, gpu, instruction
+from ptxlab.instruction import mma_instruction, mma_instructions
+from ptxlab.isa import catalog
+from ptxlab.isa.form import Form
+from ptxlab.isa.modifiers import Modifiers
+from ptxlab.isa.operands import Operands
+
+F16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"
+WGMMA = "wgmma.mma_async.sp.sync.aligned.m64n16k32.f32.f16.f16"
+LDMATRIX = "ldmatrix.sync.aligned.m8n8.x4.b16"
+
+
+def test_a_small_surface() -> None:
+    assert len(ptxlab.__all__) <= 22
+    for name in ptxlab.__all__:
+        assert inspect.getdoc(getattr(ptxlab, name)) or name in ("DTYPES", "TARGETS")
+
+
+@pytest.mark.parametrize("name", ["figures", "gpu", "lessons", "memory"])
+def test_modules_for_users_keep_their_names(name: str) -> None:
+    module = importlib.import_module(f"ptxlab.{name}")
+    assert getattr(ptxlab, name) is module
+    assert module.__doc__ and module.__all__
+
+
+def test_the_catalogue_gives_instructions_and_transfers() -> None:
+    entries = ptxlab.catalog()
+    assert {type(entry) for entry in entries} == {Instruction, Transfer}
+    assert all(isinstance(entry, Form) for entry in entries)
+    assert entries == catalog.catalog(), "a form and its instruction are equal"
+    assert len(set(entries) | set(catalog.catalog())) == len(entries)
+    assert tuple(entry for entry in entries if isinstance(entry, Instruction)) == mma_instructions()
+
+
+def test_an_instruction_is_found_once() -> None:
+    assert instruction(F16) is instruction(f"{F16} {{%0, %1}};")
+    assert instruction(catalog.mma_forms("mma")[0]) is ptxlab.catalog("mma")[0]
+    shared = mma_instruction(WGMMA).a_from("shared")
+    assert isinstance(shared, Instruction) and shared != instruction(WGMMA)
+    assert instruction(shared) == shared
+
+
+def test_a_transfer_does_not_pretend_to_multiply() -> None:
+    ldmatrix = instruction(LDMATRIX)
+    assert isinstance(ldmatrix, Transfer)
+    for name in ("m", "n", "k", "a", "b", "c", "d", "structure"):
+        assert not hasattr(ldmatrix, name)
+    with pytest.raises(PtxlabError, match="transfers a matrix"):
+        mma_instruction(LDMATRIX)
+
+
+def test_every_modifier_goes_into_emulate_run_and_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+    ins = mma_instruction(WGMMA).a_from("shared")
+    chosen = {name: values[-1] for name, values in ins.modifiers.items() if len(values) > 1}
+    assert set(chosen) >= {"selector", "scale_d", "imm_scale_a", "imm_trans_a", "imm_trans_b", "swizzle"}
+    rng = np.random.default_rng(7)
+    A, B, C = (rng.normal(size=operand.shape) for operand in (ins.a_dense, ins.b, ins.c))
+    A = ins.prune(A)
+    received: list[Operands] = []
+
+    def run(operands: Operands) -> np.ndarray:
+        received.append(operands)
+        return np.zeros((ins.d.lanes, ins.d.registers), dtype=np.uint32)
+
+    monkeypatch.setattr(gpu, "run", run)
+    ins(A, B, C, on="gpu", **chosen)
+    operands = received[0]
+    arrays = (operands.a, operands.b, operands.c, operands.e)
+    ins.run(*arrays, **chosen)
+    assert received[1].modifiers == received[0].modifiers == Modifiers(**chosen)
+    d = ins.emulate(*arrays, **chosen)
+    np.testing.assert_array_equal(ins.d.unpack(d), ins(A, B, C, **chosen))
+    assert ins.trace(A, B, C, 40, 5, **chosen).code == ins.d.unpack_codes(d)[40, 5]
+
+
+def test_an_unknown_modifier_gets_a_sentence() -> None:
+    ins = mma_instruction(SPARSE)
+    zeros = [np.zeros((o.lanes, o.registers), dtype=np.uint32) for o in (ins.a, ins.b, ins.c)]
+    for call in (ins.emulate, ins.run):
+        with pytest.raises(PtxlabError, match="unknown argument 'selektor'; .* selector"):
+            call(*zeros, zeros[0], selektor=1)
+        with pytest.raises(PtxlabError, match="selector=2: .* takes 0, 1"):
+            call(*zeros, ins.e.pack_codes(np.full(ins.e.shape, 4)), selector=2)
+        with pytest.raises(PtxlabError, match="swizzle=128: .* takes only 0"):
+            call(*zeros, ins.e.pack_codes(np.full(ins.e.shape, 4)), swizzle=128)
+    with pytest.raises(PtxlabError, match="batch axes do not broadcast: A .*2.*, B .*3"):
+        mma_instruction(F16).emulate(np.zeros((2, 32, 4), int), np.zeros((3, 32, 2), int), np.zeros((32, 4), int))
