@@ -35,7 +35,7 @@ ex = ptxlab.explore({name!r})
 ex.A, ex.B, ex.C = np.zeros(ex.A.shape), np.ones(ex.B.shape), np.zeros(ex.C.shape)
 ex"""
 MANY = """from ptxlab.explorer.history import STEPS
-edit = lambda i: ex.change(lambda bench: bench.set_cell("A", 0, 0, str(i % 2)))
+edit = lambda i: ex.apply(SetCell("A", 0, 0, str(i % 2)))
 def size(): gc.collect(); return tracemalloc.get_traced_memory()[0]
 tracemalloc.start()
 for i in range(STEPS): edit(i)  # until the steps to undo are as many as are kept
@@ -196,7 +196,7 @@ def in_python(name: str, rounds: int = 20) -> tuple[float, str]:
     ex.A = 0 * ex.A
 
     def work(turn: int) -> None:
-        ex.change(lambda bench: bench.set_cell("A", 0, 0, str(turn % 2)))
+        ex.apply(SetCell("A", 0, 0, str(turn % 2)))
 
     work(1)
     start = time.perf_counter()

@@ -1,4 +1,4 @@
-"""The bench behind the explorer, and the explorer without a browser."""
+"""The state behind the explorer, and the explorer without a browser."""
 
 from __future__ import annotations
 
@@ -15,9 +15,24 @@ from hypothesis import strategies as st
 
 import ptxlab
 from ptxlab import Instruction, PtxlabError
-from ptxlab.explorer.module import script, style
-from ptxlab.explorer.state import Bench, Result, parse
-from ptxlab.explorer.stepper import walk
+from ptxlab.explorer.bundle import script, style
+from ptxlab.explorer.edits import (
+    FillMatrix,
+    FlipBit,
+    Paste,
+    SetCell,
+    SetCodes,
+    SetOption,
+    SetRegister,
+    SetRegisters,
+    SetValues,
+)
+from ptxlab.explorer.fills import PATTERNS, patterns
+from ptxlab.explorer.parse_cell import parse
+from ptxlab.explorer.protocol import register_fields
+from ptxlab.explorer.results import Comparison
+from ptxlab.explorer.state import ExplorerState
+from ptxlab.explorer.stepper import dot_product_steps
 from ptxlab.instruction import mma_instructions
 from ptxlab.isa.operands import Operands
 from ptxlab.numerics.emulate import emulate
@@ -38,40 +53,40 @@ def name(ins: Instruction) -> str:
     return ins.mnemonic
 
 
-def snapshot(bench: Bench) -> dict[str, bytes]:
-    held = {each: bench.registers(each).tobytes() for each in bench.ins.operands}
-    return held | {"options": json.dumps(bench.options).encode()}
+def snapshot(state: ExplorerState) -> dict[str, bytes]:
+    registers = {each: state.registers(each).tobytes() for each in state.ins.operands}
+    return registers | {"options": json.dumps(state.matrices.options).encode()}
 
 
-def refused(bench: Bench, part: str, edit: Any) -> None:
+def refused(state: ExplorerState, part: str, edit: Any) -> None:
     """The edit raises a sentence with this part in it, and nothing has changed."""
-    before = snapshot(bench)
+    before = snapshot(state)
     with pytest.raises(PtxlabError) as error:
         edit()
     assert part in str(error.value)
     assert "\n" not in str(error.value)
-    assert snapshot(bench) == before
+    assert snapshot(state) == before
 
 
-# -- the whole catalogue ------------------------------------------------------------------------------------------------
+# -- the whole catalogue ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("ins", FORMS, ids=name)
 def test_opens_with_the_product(ins: Instruction) -> None:
-    """D on the bench is what the instruction gives for the matrices that the bench shows."""
-    bench = Bench(ins)
-    D = ins(bench.values("A"), bench.values("B"), bench.values("C"))
-    np.testing.assert_array_equal(bench.values("D"), D)
+    """D is what the instruction computes for the matrices that the Explorer shows."""
+    state = ExplorerState(ins)
+    D = ins(state.values("A"), state.values("B"), state.values("C"))
+    np.testing.assert_array_equal(state.values("D"), D)
     assert np.count_nonzero(D) > 0
 
 
 @pytest.mark.parametrize("ins", SMALL[::3], ids=name)
 def test_every_fill_of_every_matrix(ins: Instruction) -> None:
-    bench = Bench(ins)
-    for matrix in bench.names:
-        for how in bench.fills(matrix):
-            bench.fill(matrix, how)
-            shown = bench.values(matrix)
+    state = ExplorerState(ins)
+    for matrix in state.matrices.names:
+        for how in patterns(matrix, state.matrices.operand(matrix).dtype):
+            FillMatrix(matrix, how).apply(state)
+            shown = state.values(matrix)
             if how == "one-hot":
                 assert (np.count_nonzero(shown), shown[0, 0]) == (1, 1)
             if how == "zeros":
@@ -80,34 +95,34 @@ def test_every_fill_of_every_matrix(ins: Instruction) -> None:
                 np.testing.assert_array_equal(shown, np.eye(*shown.shape))
             if matrix == "A" and ins.structure is not None:
                 assert not ins.structure.violations(shown).any()
-    refused(bench, "it is the result", lambda: bench.fill("D", "zeros"))
-    refused(bench, "it takes zeros, ones", lambda: bench.fill("A", "sevens"))
+    refused(state, "it is the result", lambda: FillMatrix("D", "zeros").apply(state))
+    refused(state, "it takes zeros, ones", lambda: FillMatrix("A", "sevens").apply(state))
 
 
 @pytest.mark.parametrize("ins", SMALL, ids=name)
 def test_registers_and_matrices_are_one_state(ins: Instruction) -> None:
     """Random bits in every register show as the operand's own unpacking; writing the shown codes back changes nothing."""
-    bench, random = Bench(ins), np.random.default_rng(1)
+    state, random = ExplorerState(ins), np.random.default_rng(1)
     for operand in ins.operands.values():
         if operand.name in ("D", "E") or operand.layout is None:
             continue
         registers = random.integers(0, 1 << 32, (operand.lanes, operand.registers), dtype=np.uint32).astype(
             operand.register_type
         )
-        bench.set_registers(operand.name, registers)
-        np.testing.assert_array_equal(bench.registers(operand.name), registers)
+        SetRegisters(operand.name, registers).apply(state)
+        np.testing.assert_array_equal(state.registers(operand.name), registers)
         shown = "stored" if operand.name == "A" and ins.sparse else operand.name
-        np.testing.assert_array_equal(bench.codes(shown), operand.unpack_codes(registers))
-        bench.set_codes(shown, bench.codes(shown))
-        np.testing.assert_array_equal(bench.registers(operand.name), registers)
+        np.testing.assert_array_equal(state.codes(shown), operand.unpack_codes(registers))
+        SetCodes(shown, state.codes(shown)).apply(state)
+        np.testing.assert_array_equal(state.registers(operand.name), registers)
 
 
 @pytest.mark.parametrize("ins", SMALL, ids=name)
 def test_fields_rebuild_the_register(ins: Instruction) -> None:
-    bench = Bench(ins)
+    state = ExplorerState(ins)
     for operand in ins.operands.values():
         for lane in (0, ins.lanes - 1):
-            rows = bench.fields(operand.name, lane)
+            rows = register_fields(state, operand.name, lane)
             assert len(rows) == operand.registers
             for text, fields in rows:
                 assert sum(int(field.bits, 2) << field.low for field in fields) == int(text, 16)
@@ -116,7 +131,7 @@ def test_fields_rebuild_the_register(ins: Instruction) -> None:
                 )
 
 
-# -- typing ---------------------------------------------------------------------------------------------------------------
+# -- typing ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -160,167 +175,167 @@ def test_any_text_is_a_code_or_a_sentence(text: str, kind: str) -> None:
 
 
 def test_a_cell_is_where_the_layout_says() -> None:
-    bench = Bench(ptxlab.instruction(DENSE))
-    bench.fill("A", "zeros")
-    bench.set_cell("A", 9, 37, "-3")
-    registers = bench.registers("A")
+    state = ExplorerState(ptxlab.instruction(DENSE))
+    FillMatrix("A", "zeros").apply(state)
+    SetCell("A", 9, 37, "-3").apply(state)
+    registers = state.registers("A")
     lane, register, shift = 4, 3, 20  # row 9 = group 1 + 8, column 37 = 32 + 5: lane 4, a29
     assert registers[lane, register] == 0xD << shift
     assert np.count_nonzero(registers) == 1
-    refused(bench, "A[0][1]: found 9; s4 holds -8..7", lambda: bench.set_cell("A", 0, 1, "9"))
-    refused(bench, "A[16][0] does not exist; A is 16x64", lambda: bench.set_cell("A", 16, 0, "1"))
-    refused(bench, "D is the result", lambda: bench.set_cell("D", 0, 0, "1"))
-    refused(bench, "has no matrix 'E'; it has A, B, C, D", lambda: bench.set_cell("E", 0, 0, "1"))
+    refused(state, "A[0][1]: found 9; s4 holds -8..7", lambda: SetCell("A", 0, 1, "9").apply(state))
+    refused(state, "A[16][0] does not exist; A is 16x64", lambda: SetCell("A", 16, 0, "1").apply(state))
+    refused(state, "D is the result", lambda: SetCell("D", 0, 0, "1").apply(state))
+    refused(state, "has no matrix 'E'; it has A, B, C, D", lambda: SetCell("E", 0, 0, "1").apply(state))
 
 
 def test_paste_is_all_or_nothing() -> None:
-    bench = Bench(ptxlab.instruction(DENSE))
-    bench.fill("B", "zeros")
-    bench.paste("B", 62, 5, "1\t2\t3\r\n4\t\t0x7\r\n")
-    np.testing.assert_array_equal(bench.values("B")[62:, 5:], [[1, 2, 3], [4, 0, 7]])
-    refused(bench, "B[63][6]: found 'x'", lambda: bench.paste("B", 62, 5, "7\t7\n7\tx"))
+    state = ExplorerState(ptxlab.instruction(DENSE))
+    FillMatrix("B", "zeros").apply(state)
+    Paste("B", 62, 5, "1\t2\t3\r\n4\t\t0x7\r\n").apply(state)
+    np.testing.assert_array_equal(state.values("B")[62:, 5:], [[1, 2, 3], [4, 0, 7]])
+    refused(state, "B[63][6]: found 'x'", lambda: Paste("B", 62, 5, "7\t7\n7\tx").apply(state))
     refused(
-        bench,
-        "a block of 1x4 cells at B[0][5] reaches over the edge; B is 64x8",
-        lambda: bench.paste("B", 0, 5, "1\t2\t3\t4"),
+        state,
+        "a block of 1x4 cells does not fit at B[0][5]; B is 64x8",
+        lambda: Paste("B", 0, 5, "1\t2\t3\t4").apply(state),
     )
 
 
 def test_registers_typed() -> None:
-    bench = Bench(ptxlab.instruction(DENSE))
-    bench.set_register("A", 4, 3, "0xD00000")
-    assert bench.values("A")[9, 37] == -3
-    bench.flip("A", 4, 3, 23)
-    assert bench.values("A")[9, 37] == 5
-    bench.set_register("A", 4, 3, "dead_beef")
-    assert bench.registers("A")[4, 3] == 0xDEADBEEF
-    refused(bench, "A, lane 4, register 3: found '0xyz'", lambda: bench.set_register("A", 4, 3, "0xyz"))
-    refused(bench, "does not fit the 32 bits", lambda: bench.set_register("A", 4, 3, "1ffffffff"))
-    refused(bench, "lane 32 does not exist", lambda: bench.set_register("A", 32, 0, "0"))
-    refused(bench, "register 4 does not exist", lambda: bench.set_register("A", 0, 4, "0"))
-    refused(bench, "bit 32 does not exist", lambda: bench.flip("A", 0, 0, 32))
-    refused(bench, "D is the result", lambda: bench.set_register("D", 0, 0, "0"))
-    refused(bench, "has no operand 'E'", lambda: bench.set_register("E", 0, 0, "0"))
+    state = ExplorerState(ptxlab.instruction(DENSE))
+    SetRegister("A", 4, 3, "0xD00000").apply(state)
+    assert state.values("A")[9, 37] == -3
+    FlipBit("A", 4, 3, 23).apply(state)
+    assert state.values("A")[9, 37] == 5
+    SetRegister("A", 4, 3, "dead_beef").apply(state)
+    assert state.registers("A")[4, 3] == 0xDEADBEEF
+    refused(state, "A, lane 4, register 3: found '0xyz'", lambda: SetRegister("A", 4, 3, "0xyz").apply(state))
+    refused(state, "does not fit the 32 bits", lambda: SetRegister("A", 4, 3, "1ffffffff").apply(state))
+    refused(state, "lane 32 does not exist", lambda: SetRegister("A", 32, 0, "0").apply(state))
+    refused(state, "register 4 does not exist", lambda: SetRegister("A", 0, 4, "0").apply(state))
+    refused(state, "bit 32 does not exist", lambda: FlipBit("A", 0, 0, 32).apply(state))
+    refused(state, "D is the result", lambda: SetRegister("D", 0, 0, "0").apply(state))
+    refused(state, "has no operand 'E'", lambda: SetRegister("E", 0, 0, "0").apply(state))
     refused(
-        bench,
+        state,
         "it takes [..., 32 lanes, 4 registers]",
-        lambda: bench.set_registers("A", np.zeros((32, 5), np.uint32)),
+        lambda: SetRegisters("A", np.zeros((32, 5), np.uint32)).apply(state),
     )
 
 
 def test_ignored_bits_of_tf32_stay() -> None:
-    bench = Bench(ptxlab.instruction(TF32))
-    bench.set_register("A", 0, 0, "0x3f801fff")
-    assert bench.values("stored")[0, 0] == 1
-    bench.set_cell("stored", 8, 0, "2")
-    bench.set_cell("B", 0, 0, "3")
-    assert bench.registers("A")[0, 0] == 0x3F801FFF
+    state = ExplorerState(ptxlab.instruction(TF32))
+    SetRegister("A", 0, 0, "0x3f801fff").apply(state)
+    assert state.values("stored")[0, 0] == 1
+    SetCell("stored", 8, 0, "2").apply(state)
+    SetCell("B", 0, 0, "3").apply(state)
+    assert state.registers("A")[0, 0] == 0x3F801FFF
 
 
-# -- sparsity -------------------------------------------------------------------------------------------------------------
+# -- sparsity --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("mnemonic", [SPARSE, TF32, WGMMA])
 def test_dense_edits_recompress(mnemonic: str) -> None:
     ins = ptxlab.instruction(mnemonic)
-    bench = Bench(ins)
+    state = ExplorerState(ins)
     assert ins.structure is not None
-    bench.fill("A", "zeros")
+    FillMatrix("A", "zeros").apply(state)
     last = ins.structure.chunk - 1
-    bench.set_cell("A", 3, last, "1")
-    stored, nibbles = ins.compress(bench.values("A"))
-    np.testing.assert_array_equal(bench.codes("E")[3], nibbles[3])
-    np.testing.assert_array_equal(bench.values("stored")[3], stored[3])
-    assert bench.positions()[3, np.flatnonzero(stored[3])[0]] == last
+    SetCell("A", 3, last, "1").apply(state)
+    stored, nibbles = ins.compress(state.values("A"))
+    np.testing.assert_array_equal(state.codes("E")[3], nibbles[3])
+    np.testing.assert_array_equal(state.values("stored")[3], stored[3])
+    assert state.matrices.stored_columns()[3, np.flatnonzero(stored[3])[0]] == last
 
 
 def test_untouched_chunks_keep_their_nibbles() -> None:
-    bench = Bench(ptxlab.instruction(SPARSE))
-    bench.fill("A", "zeros")
-    bench.set_cell("E", 0, 0, "0b1110")
-    bench.set_cell("A", 5, 9, "1")
-    assert bench.codes("E")[0, 0] == 0b1110
-    bench.set_cell("A", 0, 4, "2")  # 0b1110 keeps pairs 2 and 3: columns 4..7
-    assert bench.codes("E")[0, 0] == 0b1110
-    bench.set_cell("A", 0, 0, "2")
-    assert bench.codes("E")[0, 0] == 0b1000
-    assert bench.values("A")[0, [0, 4]].tolist() == [2, 2]
+    state = ExplorerState(ptxlab.instruction(SPARSE))
+    FillMatrix("A", "zeros").apply(state)
+    SetCell("E", 0, 0, "0b1110").apply(state)
+    SetCell("A", 5, 9, "1").apply(state)
+    assert state.codes("E")[0, 0] == 0b1110
+    SetCell("A", 0, 4, "2").apply(state)  # 0b1110 keeps pairs 2 and 3: columns 4..7
+    assert state.codes("E")[0, 0] == 0b1110
+    SetCell("A", 0, 0, "2").apply(state)
+    assert state.codes("E")[0, 0] == 0b1000
+    assert state.values("A")[0, [0, 4]].tolist() == [2, 2]
 
 
 def test_broken_structure_is_told() -> None:
-    bench = Bench(ptxlab.instruction(SPARSE))
-    bench.fill("A", "zeros")
-    bench.paste("A", 3, 8, "1\t0\t1")
+    state = ExplorerState(ptxlab.instruction(SPARSE))
+    FillMatrix("A", "zeros").apply(state)
+    Paste("A", 3, 8, "1\t0\t1").apply(state)
     told = "A: row 3, columns 8..15: 3 of the 4 pairs are non-zero; 4:8 pair-wise sparsity keeps at most 2"
-    refused(bench, told, lambda: bench.set_cell("A", 3, 12, "1"))
-    refused(bench, "nibble 0b0000 is undefined", lambda: bench.set_cell("E", 0, 0, "0"))
-    refused(bench, "nibble 0b0000 is undefined", lambda: bench.set_register("E", 0, 0, "0"))
-    refused(bench, "(16, 64)", lambda: bench.set_values("A", np.zeros((16, 32))))
+    refused(state, told, lambda: SetCell("A", 3, 12, "1").apply(state))
+    refused(state, "nibble 0b0000 is undefined", lambda: SetCell("E", 0, 0, "0").apply(state))
+    refused(state, "nibble 0b0000 is undefined", lambda: SetRegister("E", 0, 0, "0").apply(state))
+    refused(state, "(16, 64)", lambda: SetValues("A", np.zeros((16, 32))).apply(state))
 
 
 def test_negative_zero_is_kept_where_there_is_room() -> None:
-    bench = Bench(ptxlab.instruction(WGMMA))
-    bench.fill("A", "zeros")
-    bench.set_cell("A", 0, 3, "0x80")
-    assert bench.codes("A")[0, 3] == 0x80
-    bench.paste("A", 0, 0, "1\t1")
-    assert bench.values("A")[0, :4].tolist() == [1, 1, 0, 0]
+    state = ExplorerState(ptxlab.instruction(WGMMA))
+    FillMatrix("A", "zeros").apply(state)
+    SetCell("A", 0, 3, "0x80").apply(state)
+    assert state.codes("A")[0, 3] == 0x80
+    Paste("A", 0, 0, "1\t1").apply(state)
+    assert state.values("A")[0, :4].tolist() == [1, 1, 0, 0]
 
 
 def test_selector_picks_the_copy() -> None:
     """Selector 1 of tf32 reads other lanes: metadata typed there counts, and only there."""
     ins = ptxlab.instruction(TF32)
-    bench = Bench(ins)
+    state = ExplorerState(ins)
     assert ins.e is not None
-    assert bench.options == {"selector": 0}
-    bench.fill("A", "random")
-    metadata = bench.registers("E")
+    assert state.matrices.options == {"selector": 0}
+    FillMatrix("A", "random").apply(state)
+    metadata = state.registers("E")
     speaker = {
         selector: int(ins.e.layout.scatter(selector)[0, 0]) // ins.e.layout.elements for selector in (0, 1)
     }  # type: ignore[union-attr]
     metadata[speaker[1]] ^= 0b1010  # the other nibble of row 0, chunk 0
-    bench.set_registers("E", metadata)
-    before = bench.codes("E")[0, 0]
-    bench.set_option("selector", 1)
-    assert bench.codes("E")[0, 0] == before ^ 0b1010
-    refused(bench, "selector=2", lambda: bench.set_option("selector", 2))
-    bench.set_cell("E", 5, 0, "0b1110")
-    assert bench.registers("E")[speaker[0]] != bench.registers("E")[speaker[1]]
+    SetRegisters("E", metadata).apply(state)
+    before = state.codes("E")[0, 0]
+    SetOption("selector", 1).apply(state)
+    assert state.codes("E")[0, 0] == before ^ 0b1010
+    refused(state, "selector=2", lambda: SetOption("selector", 2).apply(state))
+    SetCell("E", 5, 0, "0b1110").apply(state)
+    assert state.registers("E")[speaker[0]] != state.registers("E")[speaker[1]]
 
 
-# -- scales, modifiers, the GPU --------------------------------------------------------------------------------------------
+# -- scales, modifiers, the GPU --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("mnemonic", [NVF4, MXF4])
 def test_scales(mnemonic: str) -> None:
-    bench = Bench(ptxlab.instruction(mnemonic))
-    before = bench.values("D")
-    bench.set_values("SFA", np.full(bench.operand("SFA").shape, 2))
-    np.testing.assert_array_equal(bench.values("D"), 2 * before)
-    bench.set_values("SFB", np.full(bench.operand("SFB").shape, 4))
-    np.testing.assert_array_equal(bench.values("D"), 8 * before)
-    refused(bench, "SFA[0][0]: found -1", lambda: bench.set_cell("SFA", 0, 0, "-1"))
+    state = ExplorerState(ptxlab.instruction(mnemonic))
+    before = state.values("D")
+    SetValues("SFA", np.full(state.matrices.operand("SFA").shape, 2)).apply(state)
+    np.testing.assert_array_equal(state.values("D"), 2 * before)
+    SetValues("SFB", np.full(state.matrices.operand("SFB").shape, 4)).apply(state)
+    np.testing.assert_array_equal(state.values("D"), 8 * before)
+    refused(state, "SFA[0][0]: found -1", lambda: SetCell("SFA", 0, 0, "-1").apply(state))
 
 
 def test_modifiers_of_wgmma() -> None:
-    bench = Bench(ptxlab.instruction(WGMMA))
-    bench.set_values("C", np.ones((64, 8)))
-    product = bench.values("D") - 1
-    bench.set_option("imm_scale_a", -1)
-    np.testing.assert_array_equal(bench.values("D"), 1 - product)
-    bench.set_option("scale_d", False)
-    np.testing.assert_array_equal(bench.values("D"), -product)
-    refused(bench, "no choice of 'selector'", lambda: bench.set_option("selector", 0))
+    state = ExplorerState(ptxlab.instruction(WGMMA))
+    SetValues("C", np.ones((64, 8))).apply(state)
+    product = state.values("D") - 1
+    SetOption("imm_scale_a", -1).apply(state)
+    np.testing.assert_array_equal(state.values("D"), 1 - product)
+    SetOption("scale_d", False).apply(state)
+    np.testing.assert_array_equal(state.values("D"), -product)
+    refused(state, "no option 'selector'", lambda: SetOption("selector", 0).apply(state))
 
 
 def test_differences() -> None:
     codes = np.arange(6).reshape(2, 3)
-    assert not Result(codes).differ.any()
-    assert not Result(codes, codes.copy()).differ.any()
+    assert not Comparison(codes).differ.any()
+    assert not Comparison(codes, codes.copy()).differ.any()
     other = codes.copy()
     other[1, 2] = 9
-    assert np.argwhere(Result(codes, other).differ).tolist() == [[1, 2]]
-    np.testing.assert_array_equal(Result(codes, other).codes, codes)
+    assert np.argwhere(Comparison(codes, other).differ).tolist() == [[1, 2]]
+    np.testing.assert_array_equal(Comparison(codes, other).codes, codes)
 
 
 @pytest.mark.parametrize("chips", [("GPU", None), ("GPU", "sm_90"), ("sm_90", "GPU")])
@@ -333,11 +348,11 @@ def test_gpu_beside_the_model(monkeypatch: pytest.MonkeyPatch, chips: Any) -> No
         return d
 
     monkeypatch.setattr(ptxlab.gpu, "run", wrong)
-    bench = Bench(ptxlab.instruction(DENSE))
-    result = bench.result(*chips)
-    expected = [bench.ins.d.layout.coords()[7, 1].tolist()] if None not in chips else []  # type: ignore[union-attr]
+    state = ExplorerState(ptxlab.instruction(DENSE))
+    result = state.comparison(*chips)
+    expected = [state.ins.d.layout.coords()[7, 1].tolist()] if None not in chips else []  # type: ignore[union-attr]
     assert np.argwhere(result.differ).tolist() == expected
-    assert (result.codes != bench.result().codes).sum() == (chips[0] == "GPU")
+    assert (result.codes != state.comparison().codes).sum() == (chips[0] == "GPU")
 
 
 @pytest.mark.gpu
@@ -346,21 +361,21 @@ def test_gpu_and_model_agree(mnemonic: str) -> None:
     ins = ptxlab.instruction(mnemonic)
     if not ptxlab.gpu.available(ins):
         pytest.skip(ptxlab.gpu.status(ins))
-    assert not Bench(ins).result(ptxlab.gpu.model(ins), "GPU").differ.any()
+    assert not ExplorerState(ins).result(ptxlab.gpu.model(ins), "GPU").differ.any()
 
 
-# -- the widget -------------------------------------------------------------------------------------------------------------
+# -- the widget ------------------------------------------------------------------------------------------
 
 
 def test_import_is_light() -> None:
-    """Neither the package nor the bench needs Jupyter."""
+    """Neither the package nor its state needs Jupyter."""
     code = "import sys, ptxlab.explorer.state; sys.exit(any(m in sys.modules for m in ('ipywidgets', 'anywidget', 'traitlets', 'plotly')))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ipywidgets", None)
-    monkeypatch.delitem(sys.modules, "ptxlab.explorer.explorer", raising=False)
+    monkeypatch.delitem(sys.modules, "ptxlab.explorer.widget", raising=False)
     with pytest.raises(
         PtxlabError, match=r'needs ipywidgets, which is not installed: pip install "ptxlab\[lab\]"'
     ):
@@ -399,7 +414,7 @@ def test_read_and_write_from_the_next_cell(explorer: Any) -> None:
 
 def on_screen(explorer: Any, matrix: str) -> Any:
     """What the browser would decode from the bytes that travel."""
-    info, sent = explorer.view.about["matrices"][matrix], getattr(explorer.view, matrix)
+    info, sent = explorer.view.instruction["matrices"][matrix], getattr(explorer.view, matrix)
     kind = (np.float64 if info["bits"] == 64 else np.float32) if info["kind"] == "float" else np.int32
     return np.frombuffer(sent["values"], kind).reshape(info["rows"], info["columns"])
 
@@ -410,47 +425,51 @@ def test_messages_from_the_screen(explorer: Any) -> None:
     def send(**message: Any) -> None:
         explorer._on_message(view, message, [])
 
-    send(do="paste", name="A", row=9, column=37, text="-3")
+    send(type="paste", name="A", row=9, column=37, text="-3")
     assert on_screen(explorer, "A")[9, 37] == -3
     assert on_screen(explorer, "D")[9].tolist() == [-3] * 8
     view.lane = 4
-    assert view.held["4"]["A"][3]["hex"] == "0x00d00000"
-    send(do="set_register", name="A", lane=4, register=3, text="0x700000")
+    assert view.lane_registers["4"]["A"][3]["hex"] == "0x00d00000"
+    send(type="set_register", name="A", lane=4, register=3, text="0x700000")
     assert on_screen(explorer, "A")[9, 37] == 7
-    send(do="flip", name="A", lane=4, register=3, bit=20)
+    send(type="flip_bit", name="A", lane=4, register=3, bit=20)
     assert explorer.A[9, 37] == 6
-    send(do="paste", name="A", row=0, column=0, text="many")
+    send(type="paste", name="A", row=0, column=0, text="many")
     assert view.problem.startswith("A[0][0]: found 'many'")
     assert explorer.A[9, 37] == 6
     send(do="set_option", name="selector", value=1)
-    send(do="paste", name="A")
+    send(type="paste", name="A")
     assert explorer.A[9, 37] == 6
-    send(do="paste", name="A", row=0, column=0, text="1")
+    send(type="paste", name="A", row=0, column=0, text="1")
     assert (view.problem, explorer.A[0, 0]) == ("", 1)
 
 
 def test_fill_and_switch(explorer: Any) -> None:
-    explorer._on_message(None, {"do": "fill", "name": "B", "how": "one-hot", "row": 3, "column": 2}, None)
+    explorer._on_message(
+        None, {"type": "fill_matrix", "name": "B", "pattern": "one-hot", "row": 3, "column": 2}, None
+    )
     assert np.argwhere(explorer.B).tolist() == [[3, 2]]
-    tools = explorer.view.tools
-    assert tools["fills"]["B"] == list(explorer.bench.fills("B")) and "D" not in tools["fills"]
-    assert ("GPU" in [chip for _, chip in tools["chips"]]) is ptxlab.gpu.available(explorer.instruction)
-    assert tools["gpu"] == {
-        "there": ptxlab.gpu.available(explorer.instruction),
-        "says": ptxlab.gpu.status(explorer.instruction),
+    toolbar = explorer.view.toolbar
+    assert toolbar["patterns"]["B"] == list(PATTERNS) and "D" not in toolbar["patterns"]
+    assert ("GPU" in [chip for _, chip in toolbar["chips"]]) is ptxlab.gpu.available(explorer.instruction)
+    assert toolbar["gpu"] == {
+        "available": ptxlab.gpu.available(explorer.instruction),
+        "status": ptxlab.gpu.status(explorer.instruction),
         "busy": False,
     }
     explorer._on_message(
         None,
         {
-            "do": "choose",
+            "type": "choose_instruction",
             "mnemonic": "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
-            "space": "register",
+            "a_space": "register",
         },
         None,
     )
     assert explorer.instruction.k == 16
-    explorer._on_message(None, {"do": "choose", "mnemonic": "mma.sync.m1", "space": "register"}, None)
+    explorer._on_message(
+        None, {"type": "choose_instruction", "mnemonic": "mma.sync.m1", "a_space": "register"}, None
+    )
     assert explorer.instruction.k == 16 and "mma.sync.m1" in explorer.view.problem
 
 
@@ -461,12 +480,12 @@ def test_fill_and_switch(explorer: Any) -> None:
 )
 def test_every_instruction_opens_and_can_be_switched_to(ins: Instruction, explorer_of_all: Any) -> None:
     explorer_of_all.instruction = ins
-    about = explorer_of_all.view.about
+    about = explorer_of_all.view.instruction
     assert about["mnemonic"] == ins.mnemonic
     for matrix, info in about["matrices"].items():
-        operand = explorer_of_all.bench.operand(matrix)
+        operand = explorer_of_all.state.matrices.operand(matrix)
         np.testing.assert_array_equal(
-            on_screen(explorer_of_all, matrix), operand.dtype.decode(explorer_of_all.bench.codes(matrix))
+            on_screen(explorer_of_all, matrix), operand.dtype.decode(explorer_of_all.state.codes(matrix))
         )
         assert sum(length for _, length in info["parts"]) == operand.dtype.bits
         if operand.layout is not None:
@@ -526,7 +545,7 @@ def test_every_cell_can_be_read(explorer: Any, theme: str, papers: list[str]) ->
         for name in ("ink", "faint", "plain")
         if (found := re.search(rf"--ptx-{name}: (#[0-9a-f]{{6}});", rules))
     }
-    colours = explorer.view.about["colours"][theme]
+    colours = explorer.view.instruction["colours"][theme]
     assert len({fill for fill, _ in colours}) == 32
     assert min(contrast(fill, text) for fill, text in colours) >= 4.5
     assert contrast(ink["plain"], ink["ink"]) >= 4.5
@@ -552,17 +571,17 @@ def test_the_view_trusts_no_text() -> None:
     assert "url(" not in style()
 
 
-# -- why a cell of D has its bits -----------------------------------------------------------------------------------------
+# -- why a cell of D has its bits ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("ins", FORMS[::7], ids=name)
-def test_the_bench_traces_what_it_shows(ins: Instruction) -> None:
-    bench = Bench(ins)
+def test_the_state_traces_what_it_shows(ins: Instruction) -> None:
+    state = ExplorerState(ins)
     for option, legal in ins.modifiers.items():
-        if option in bench.options and not option.startswith("imm_trans"):
-            bench.set_option(option, legal[-1])
+        if option in state.matrices.options and not option.startswith("imm_trans"):
+            SetOption(option, legal[-1]).apply(state)
     row, column = ins.d.shape[0] - 1, ins.d.shape[1] // 2
-    assert bench.trace(row, column).code == bench.codes("D")[row, column]
+    assert state.trace(row, column).code == state.codes("D")[row, column]
 
 
 def test_a_trace_is_sent_only_where_it_is_looked_at() -> None:
@@ -571,7 +590,10 @@ def test_a_trace_is_sent_only_where_it_is_looked_at() -> None:
     ex.view.selected = {"name": "A", "row": 1, "column": 2}
     assert ex.view.trace == {}
     ex.view.selected = {"name": "D", "row": 9, "column": 3}
-    assert {key: ex.view.trace[key] for key in ex.view.trace if key != "walk"} == {"row": 9, "column": 3}
+    assert {key: ex.view.trace[key] for key in ex.view.trace if key != "dot_product"} == {
+        "row": 9,
+        "column": 3,
+    }
     ex.view.tracing = True
     assert ex.view.trace["title"] == f"D[9][3] = {ex.D[9, 3]} of {DENSE}"
     json.dumps(ex.view.trace)
@@ -593,7 +615,7 @@ def test_a_trace_is_sent_only_where_it_is_looked_at() -> None:
     assert ex.view.trace == {}
 
 
-# -- the dot product, step by step ----------------------------------------------------------------------------------------
+# -- the dot product, step by step -----------------------------------------------------------------------
 
 
 def test_steps_of_an_integer_dot_product() -> None:
@@ -601,11 +623,11 @@ def test_steps_of_an_integer_dot_product() -> None:
     ex = ptxlab.explore(DENSE)
     ex.C = np.full((16, 8), 100)
     ex.view.selected = {"name": "D", "row": 9, "column": 3}
-    sent = ex.view.trace["walk"]
+    sent = ex.view.trace["dot_product"]
     a, b = ex.A[9], ex.B[:, 3]
     sums = 100 + np.cumsum(a * b)
-    assert sent["other"] == 3
-    assert sent["stops"][0] == [None, None, "sum", "C[9][3] = 100, sum so far 100"]
+    assert sent["column_of_b"] == 3
+    assert sent["steps"][0] == [None, None, "sum", "C[9][3] = 100, sum so far 100"]
     said = [
         [
             k,
@@ -615,8 +637,8 @@ def test_steps_of_an_integer_dot_product() -> None:
         ]
         for k in range(64)
     ]
-    assert sent["stops"][1:-1] == said
-    assert sent["stops"][-1] == [
+    assert sent["steps"][1:-1] == said
+    assert sent["steps"][-1] == [
         None,
         None,
         "sum",
@@ -641,25 +663,25 @@ def test_steps_of_a_sparse_dot_product_are_those_of_the_stored_elements() -> Non
         for pair in keeps[int(code)]
         for half in (0, 1)
     ]
-    assert [stop[0] for stop in ex.view.trace["walk"]["stops"] if stop[0] is not None] == expected
+    assert [stop[0] for stop in ex.view.trace["dot_product"]["steps"] if stop[0] is not None] == expected
 
 
 @pytest.mark.parametrize("ins", FORMS[::9], ids=name)
 def test_steps_end_with_the_code_of_d(ins: Instruction) -> None:
-    bench = Bench(ins)
+    state = ExplorerState(ins)
     row, column = ins.d.shape[0] - 1, ins.d.shape[1] // 2
-    steps = walk(ins, bench.trace(row, column))
-    code = int(bench.codes("D")[row, column])
-    last = steps["stops"][-1]
+    steps = dot_product_steps(state, state.trace(row, column))
+    code = int(state.codes("D")[row, column])
+    last = steps["steps"][-1]
     assert (
         last[:2] == [None, None]
         and last[3].startswith(f"D[{row}][{column}] = ")
         and last[3].endswith(f": 0x{code:0{ins.d.dtype.bits // 4}x}")
     )
-    spans = [range(first, end + 1) for first, end, *_ in steps["stops"] if first is not None]
+    spans = [range(first, end + 1) for first, end, *_ in steps["steps"] if first is not None]
     covered = {k for span in spans for k in span}
     assert ins.k // 2 <= len(covered) <= ins.k if ins.sparse else covered == set(range(ins.k))
-    assert 0 <= steps["other"] < ins.b.shape[1]
+    assert 0 <= steps["column_of_b"] < ins.b.shape[1]
     json.dumps(steps)
 
 
@@ -669,6 +691,6 @@ def test_a_cut_is_told_where_it_happens() -> None:
         mnemonic, A=np.eye(16, 8) * 2.0**-14, B=np.full((8, 8), 2.0**-3), C=np.full((16, 8), 1024)
     )
     ex.view.selected = {"name": "D", "row": 0, "column": 0}
-    assert ex.view.trace["walk"]["stops"][1][3].endswith(
+    assert ex.view.trace["dot_product"]["steps"][1][3].endswith(
         "= 6.10352e-05 · 0.125 = 7.62939453e-06, of which 0 is kept, sum so far 1024"
     )

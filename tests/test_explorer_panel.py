@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 import ptxlab
 from ptxlab import Instruction, PtxlabError
 from ptxlab import views as describe
-from ptxlab.explorer.protocol import about, held
-from ptxlab.explorer.state import Bench
-from ptxlab.explorer.stepper import walk
+from ptxlab.explorer.edits import SetOption, SetRegister, SetValues
+from ptxlab.explorer.protocol import instruction_info, lane_registers
+from ptxlab.explorer.state import ExplorerState
+from ptxlab.explorer.stepper import dot_product_steps
 from ptxlab.instruction import mma_instructions
 from ptxlab.views.picture import bits
 
@@ -32,8 +33,8 @@ WARPGROUP = list(
 )
 
 
-def bench_of(ins: Instruction) -> Bench:
-    return Bench(ins, seed=1)
+def state_of(ins: Instruction) -> ExplorerState:
+    return ExplorerState(ins, seed=1)
 
 
 def read(sent: dict[str, Any], key: str) -> NDArray[np.int16]:
@@ -52,9 +53,9 @@ def some(operand: Any, rng: np.random.Generator, count: int = 6) -> list[tuple[i
 @pytest.mark.parametrize("ins", SAMPLE, ids=lambda ins: ins.mnemonic)
 def test_registers_of_a_lane(ins: Instruction, rng: np.random.Generator) -> None:
     """Every field is the element that `describe.holds` names, and the fields together are the register."""
-    bench = bench_of(ins)
+    state = state_of(ins)
     lane = int(rng.integers(ins.lanes))
-    for name, registers in held(bench, lane).items():
+    for name, registers in lane_registers(state, lane).items():
         operand = ins.operands[name]
         assert len(registers) == operand.registers
         for index, register in enumerate(registers):
@@ -72,7 +73,7 @@ def test_registers_of_a_lane(ins: Instruction, rng: np.random.Generator) -> None
                 for field in register["fields"]
             ]
             assert found[::-1] == expected
-            assert int(register["hex"], 16) == bench.registers(name)[lane, index]
+            assert int(register["hex"], 16) == state.registers(name)[lane, index]
             values = operand.dtype.decode(
                 np.array(
                     [int(field["bits"], 2) for field in register["fields"]], dtype=operand.dtype.code_type
@@ -86,17 +87,19 @@ def test_registers_of_a_lane(ins: Instruction, rng: np.random.Generator) -> None
 @pytest.mark.parametrize("ins", SAMPLE, ids=lambda ins: ins.mnemonic)
 def test_who_holds_a_cell(ins: Instruction, rng: np.random.Generator) -> None:
     """Lane, element, register and bits of a cell are those of `describe.where`, of the copy that the selectors choose."""
-    bench = bench_of(ins)
+    state = state_of(ins)
     for name, legal in ins.modifiers.items():
-        if name in bench.options and name != "scale_d":
-            bench.set_option(name, legal[int(rng.integers(len(legal)))])
-    said = about(bench)["matrices"]
+        if name in state.matrices.options and name != "scale_d":
+            SetOption(name, legal[int(rng.integers(len(legal)))]).apply(state)
+    said = instruction_info(state)["matrices"]
     for name, sent in said.items():
-        operand = bench.operand(name)
+        operand = state.matrices.operand(name)
         if operand.layout is None or (name == "A" and ins.sparse):
             continue
         for row, column in some(operand, rng):
-            record = describe.where(ins, sent["operand"], row, column).records()[bench.copy_of(name)]
+            record = describe.where(ins, sent["operand"], row, column).records()[
+                state.matrices.copy_index(name)
+            ]
             low = int(read(sent, "low")[row, column])
             assert record["lane"] == read(sent, "lane")[row, column]
             assert record["element"] == f"{sent['element']}{read(sent, 'element_map')[row, column]}"
@@ -110,17 +113,17 @@ def test_who_holds_a_cell(ins: Instruction, rng: np.random.Generator) -> None:
 def test_place_in_shared_memory(ins: Instruction, rng: np.random.Generator) -> None:
     """Byte, core matrix and row of operands in shared memory, K-major and transposed, against `describe.where`."""
     for form in (ins, ins.a_from("shared")):
-        bench = bench_of(form)
-        turns = [name for name in ("imm_trans_a", "imm_trans_b") if name in bench.options]
+        state = state_of(form)
+        turns = [name for name in ("imm_trans_a", "imm_trans_b") if name in state.matrices.options]
         for values in itertools.product((0, 1), repeat=len(turns)):
             for name, value in zip(turns, values, strict=True):
-                bench.set_option(name, value)
-            said = about(bench)["matrices"]
+                SetOption(name, value).apply(state)
+            said = instruction_info(state)["matrices"]
             shared = {name: sent for name, sent in said.items() if "byte" in sent}
             assert set(shared) == {"B", *(["stored" if form.sparse else "A"] if form is not ins else [])}
             for sent in shared.values():
                 letter = sent["operand"]
-                transposed = bool(bench.options.get(f"imm_trans_{letter.lower()}", 0))
+                transposed = bool(state.matrices.options.get(f"imm_trans_{letter.lower()}", 0))
                 assert sent["memory"] == f"{'MN' if transposed else 'K'}-major, no swizzle"
                 for row, column in some(form.operands[letter], rng):
                     (record,) = describe.where(form, letter, row, column, transposed=transposed).records()
@@ -133,7 +136,7 @@ def test_place_in_shared_memory(ins: Instruction, rng: np.random.Generator) -> N
 def test_four_products() -> None:
     """The column of B behind a cell of D by what changes it; the lanes of a product as the manual has them."""
     ins = ptxlab.instruction(QUAD)
-    sent = about(bench_of(ins))
+    sent = instruction_info(state_of(ins))
     columns = np.frombuffer(sent["column_of_b"], dtype=np.int16).reshape(ins.d.shape)
     a, c = ins.a.pack(np.ones(ins.a.shape)), ins.c.pack(np.zeros(ins.c.shape))
     for column in range(ins.b.shape[1]):
@@ -142,7 +145,7 @@ def test_four_products() -> None:
         hit = ins.d.unpack(ins.emulate(a, ins.b.pack(b), c)) != 0
         assert (columns[hit] == column).all() and hit.sum() == (columns == column).sum() == 8
     # PTX ISA, "Matrix Fragments for mma.m8n8k4 with .f16": computation 1 is by threads 0-3 and 16-19
-    assert sent["lanes_of"] == [
+    assert sent["lanes_of_product"] == [
         [*range(4 * pair, 4 * pair + 4), *range(4 * pair + 16, 4 * pair + 20)] for pair in range(4)
     ]
     assert {name: matrix["products"]["along"] for name, matrix in sent["matrices"].items()} == {
@@ -151,12 +154,14 @@ def test_four_products() -> None:
         "C": "rows",
         "D": "rows",
     }
-    one = about(bench_of(ptxlab.instruction("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64")))
+    one = instruction_info(state_of(ptxlab.instruction("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64")))
     assert "column_of_b" not in one and "products" not in one["matrices"]["A"]
 
 
 def test_elements_that_are_held_twice_say_so() -> None:
-    said = about(bench_of(ptxlab.instruction("wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32")))["matrices"]
+    said = instruction_info(state_of(ptxlab.instruction("wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32")))[
+        "matrices"
+    ]
     assert said["A"]["note"].startswith("every element is held twice: a(i) again as a(i + 8); ")
     assert "twice" not in said["D"]["note"]
 
@@ -171,14 +176,14 @@ def test_elements_that_are_held_twice_say_so() -> None:
 )
 def test_scale_factors_in_the_dot_product(ins: Instruction) -> None:
     """Each summand names the two factors of its block, and what it says multiplies to what it gives."""
-    bench = bench_of(ins)
+    state = state_of(ins)
     for name in ("SFA", "SFB"):
-        shape = bench.operand(name).shape
-        bench.set_values(name, 2.0 ** (np.arange(shape[0] * shape[1]).reshape(shape) % 3))
-    a, b, (sfa, sfb) = bench.values("A"), bench.values("B"), bench.scales or (np.zeros(0), np.zeros(0))
+        shape = state.matrices.operand(name).shape
+        SetValues(name, 2.0 ** (np.arange(shape[0] * shape[1]).reshape(shape) % 3)).apply(state)
+    a, b, sfa, sfb = (state.values(name) for name in ("A", "B", "SFA", "SFB"))
     row, column, width = 3, 2, ins.k // (ins.scale_vec or 1)
     total = 0.0
-    for first, last, _, text in walk(ins, bench.trace(row, column), bench.scales)["stops"]:
+    for first, last, _, text in dot_product_steps(state, state.trace(row, column))["steps"]:
         if first is None:
             continue
         block = first // width
@@ -190,10 +195,10 @@ def test_scale_factors_in_the_dot_product(ins: Instruction) -> None:
         )
         total += value
         assert text.endswith(f"= {value:g}, sum so far {total:g}")
-    assert total == bench.values("D")[row, column]
+    assert total == state.values("D")[row, column]
 
 
-# -- several lanes side by side -------------------------------------------------------------------------------------------
+# -- several lanes side by side --------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -203,22 +208,24 @@ def explorer() -> Any:
 
 def test_lanes_side_by_side(explorer: Any) -> None:
     view = explorer.view
-    assert explorer.lanes == [0] and list(view.held) == ["0"]
+    assert explorer.lanes == [0] and list(view.lane_registers) == ["0"]
     explorer.lanes = [3, 5, 9]
-    assert explorer.lanes == [3, 5, 9] and explorer.lane == 3 and view.held.keys() == {"3", "5", "9"}
+    assert (
+        explorer.lanes == [3, 5, 9] and explorer.lane == 3 and view.lane_registers.keys() == {"3", "5", "9"}
+    )
     explorer.lane = 7  # the pinned stay
-    assert explorer.lanes == [7, 3, 5, 9] and view.held.keys() == {"3", "5", "7", "9"}
+    assert explorer.lanes == [7, 3, 5, 9] and view.lane_registers.keys() == {"3", "5", "7", "9"}
     for lane in explorer.lanes:
-        assert view.held[str(lane)] == held(explorer.bench, lane)
-    explorer.change(lambda bench: bench.set_register("A", 9, 2, "0x3c003c00"))
-    assert view.held["9"]["A"][2]["hex"] == "0x3c003c00"
+        assert view.lane_registers[str(lane)] == lane_registers(explorer.state, lane)
+    explorer.apply(SetRegister("A", 9, 2, "0x3c003c00"))
+    assert view.lane_registers["9"]["A"][2]["hex"] == "0x3c003c00"
     explorer.lanes = [4]
-    assert explorer.lanes == [4] and view.pinned == [] and list(view.held) == ["4"]
+    assert explorer.lanes == [4] and view.pinned == [] and list(view.lane_registers) == ["4"]
 
 
 @pytest.mark.parametrize("lanes", [[], [32], [-1], [1, 1], [0, 1, 2, 3, 4]])
 def test_lanes_that_are_refused(explorer: Any, lanes: list[int]) -> None:
-    with pytest.raises(PtxlabError, match="up to 4 different ones stand side by side, from 0 to 31"):
+    with pytest.raises(PtxlabError, match="up to 4 different lanes can be shown side by side, from 0 to 31"):
         explorer.lanes = lanes
     assert explorer.lanes == [0]
 
@@ -236,6 +243,6 @@ def test_another_instruction_and_a_link_keep_the_lanes(explorer: Any) -> None:
     explorer.instruction = "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16"
     explorer.lanes = [100, 5]
     again = ptxlab.explore(explorer.link)
-    assert again.lanes == [100, 5] and again.view.held.keys() == {"5", "100"}
+    assert again.lanes == [100, 5] and again.view.lane_registers.keys() == {"5", "100"}
     explorer.instruction = "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32"
-    assert explorer.lanes == [31, 5] and explorer.view.held.keys() == {"31", "5"}
+    assert explorer.lanes == [31, 5] and explorer.view.lane_registers.keys() == {"31", "5"}

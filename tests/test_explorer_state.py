@@ -13,10 +13,9 @@ import pytest
 
 import ptxlab
 from ptxlab import Instruction, PtxlabError
-from ptxlab.explorer import python_code as recipe
-from ptxlab.explorer.history import STEPS
-from ptxlab.explorer.link import opened, shared
-from ptxlab.explorer.state import Bench
+from ptxlab.explorer.edits import FillMatrix, SetCell, SetOption, SetRegister, SetRegisters, SetValues
+from ptxlab.explorer.export import open_link, python_code, share_link
+from ptxlab.explorer.state import UNDO_LIMIT, ExplorerState
 from ptxlab.instruction import mma_instructions
 from ptxlab.isa.operands import Operands
 from ptxlab.isa.targets import GENERATIONS
@@ -46,31 +45,31 @@ SAMPLE = list(
 )[::3]
 
 
-def shown(bench: Bench) -> tuple[Any, ...]:
+def shown(state: ExplorerState) -> tuple[Any, ...]:
     return (
-        bench.ins,
-        bench.options,
-        {name: registers.tobytes() for name, registers in bench.state.held.items()},
+        state.ins,
+        state.matrices.options,
+        {name: registers.tobytes() for name, registers in state.operands.arrays.items()},
     )
 
 
-def wild(ins: Instruction, seed: int = 3) -> Bench:
-    """A bench with random bits in every register that takes any, NaNs and padding among them, and the last legal options."""
-    bench, random = Bench(ins), np.random.default_rng(seed)
+def wild(ins: Instruction, seed: int = 3) -> ExplorerState:
+    """A state with random bits in every register that takes any, NaNs and padding among them, and the last legal options."""
+    state, random = ExplorerState(ins), np.random.default_rng(seed)
     for name, operand in ins.operands.items():
         if name not in ("D", "E"):
-            like = bench.state.held[name]
+            like = state.operands.arrays[name]
             most = (1 << operand.dtype.bits) - 1 if operand.layout is None else np.iinfo(like.dtype).max
-            bench.set_registers(
+            SetRegisters(
                 name, random.integers(0, most, like.shape, dtype=np.uint64, endpoint=True).astype(like.dtype)
-            )
+            ).apply(state)
     for name, legal in ins.modifiers.items():
-        if name in bench.options:
-            bench.set_option(name, legal[-1])
-    return bench
+        if name in state.matrices.options:
+            SetOption(name, legal[-1]).apply(state)
+    return state
 
 
-# -- undo and redo --------------------------------------------------------------------------------------------------------
+# -- undo and redo ---------------------------------------------------------------------------------------
 
 
 def test_every_kind_of_edit_is_one_step() -> None:
@@ -81,117 +80,117 @@ def test_every_kind_of_edit_is_one_step() -> None:
         ex._on_message(ex.view, message, [])
 
     edits: list[Any] = [
-        lambda: send(do="paste", name="B", row=0, column=0, text="9"),
-        lambda: send(do="paste", name="B", row=0, column=0, text="5\t6\n7\t8"),
-        lambda: send(do="set_register", name="A", lane=4, register=1, text="0x40000000"),
-        lambda: send(do="flip", name="C", lane=4, register=1, bit=30),
+        lambda: send(type="paste", name="B", row=0, column=0, text="9"),
+        lambda: send(type="paste", name="B", row=0, column=0, text="5\t6\n7\t8"),
+        lambda: send(type="set_register", name="A", lane=4, register=1, text="0x40000000"),
+        lambda: send(type="flip_bit", name="C", lane=4, register=1, bit=30),
         lambda: setattr(ex, "C", np.full((16, 8), 2.5)),
         lambda: ex.registers.__setitem__("B", registers),
         lambda: setattr(ex, "registers", {"B": registers + 1, "C": ex.registers["C"] + 1}),
-        lambda: send(do="option", name="selector", place=1),
-        lambda: send(do="fill", name="A", how="ones", row=0, column=0),
-        lambda: ex.change(lambda bench: (bench.fill("A", "zeros"), bench.fill("B", "identity"))),
+        lambda: send(type="set_option", name="selector", value=1),
+        lambda: send(type="fill_matrix", name="A", pattern="ones", row=0, column=0),
+        lambda: ex.apply(FillMatrix("A", "zeros"), FillMatrix("B", "identity")),
     ]
-    assert (ex.view.tools["undo"], ex.view.tools["redo"]) == (False, False)
-    seen = [shown(ex.bench)]
+    assert (ex.view.toolbar["undo"], ex.view.toolbar["redo"]) == (False, False)
+    seen = [shown(ex.state)]
     results = [ex.D.tobytes()]
     for edit in edits:
         edit()
-        seen.append(shown(ex.bench))
+        seen.append(shown(ex.state))
         results.append(ex.D.tobytes())
     assert all(one != other for one, other in pairwise(seen))
     for step in reversed(range(len(edits))):
-        ex._on_message(ex.view, {"do": "undo"}, [])
-        assert (shown(ex.bench), ex.D.tobytes()) == (seen[step], results[step])
-        assert ex.view.tools["options"][0]["value"] == ex.bench.options["selector"]
-    assert (ex.view.tools["undo"], ex.view.tools["redo"]) == (False, True)
+        ex._on_message(ex.view, {"type": "undo"}, [])
+        assert (shown(ex.state), ex.D.tobytes()) == (seen[step], results[step])
+        assert ex.view.toolbar["options"][0]["value"] == ex.state.matrices.options["selector"]
+    assert (ex.view.toolbar["undo"], ex.view.toolbar["redo"]) == (False, True)
     ex.undo()
-    assert shown(ex.bench) == seen[0]
+    assert shown(ex.state) == seen[0]
     for step in range(1, len(seen)):
         ex.redo()
-        assert shown(ex.bench) == seen[step]
+        assert shown(ex.state) == seen[step]
     ex.redo()
-    assert (ex.view.tools["undo"], ex.view.tools["redo"], shown(ex.bench)) == (True, False, seen[-1])
+    assert (ex.view.toolbar["undo"], ex.view.toolbar["redo"], shown(ex.state)) == (True, False, seen[-1])
     ex.undo()
     ex.C = np.zeros((16, 8))
-    assert not ex.view.tools["redo"]
+    assert not ex.view.toolbar["redo"]
 
 
 def test_refused_and_empty_edits_are_no_steps() -> None:
     ex = ptxlab.explore(DENSE, A=np.zeros((16, 64)))
-    before = shown(ex.bench)
+    before = shown(ex.state)
     ex.A = ex.A
-    ex._on_message(ex.view, {"do": "paste", "name": "A", "row": 0, "column": 0, "text": "99"}, [])
+    ex._on_message(ex.view, {"type": "paste", "name": "A", "row": 0, "column": 0, "text": "99"}, [])
     with pytest.raises(PtxlabError, match="s4 holds"):
-        ex.change(lambda bench: (bench.fill("B", "ones"), bench.set_cell("A", 0, 0, "8")))
-    assert shown(ex.bench) == before
-    assert not ex.view.tools["undo"]
+        ex.apply(FillMatrix("B", "ones"), SetCell("A", 0, 0, "8"))
+    assert shown(ex.state) == before
+    assert not ex.view.toolbar["undo"]
     ex.B = np.ones((64, 8))
     ex.instruction = SPARSE
-    assert (ex.view.tools["undo"], ex.view.tools["redo"]) == (False, False)
+    assert (ex.view.toolbar["undo"], ex.view.toolbar["redo"]) == (False, False)
 
 
 def test_history_is_bounded_and_shares_what_did_not_change() -> None:
-    bench = Bench(ptxlab.instruction(DENSE))
-    for step in range(STEPS + 20):
-        bench.set_cell("C", 0, 0, str(step + 1))
-    assert len(bench.history.past) == STEPS
-    assert len({id(state.held["A"]) for state in bench.history.past}) == 1
-    while bench.undo():
+    state = ExplorerState(ptxlab.instruction(DENSE))
+    for step in range(UNDO_LIMIT + 20):
+        SetCell("C", 0, 0, str(step + 1)).apply(state)
+    assert len(state.history.past) == UNDO_LIMIT
+    assert len({id(operands.a) for operands in state.history.past}) == 1
+    while state.undo():
         pass
-    assert bench.values("C")[0, 0] == 20
+    assert state.values("C")[0, 0] == 20
 
 
-# -- code -------------------------------------------------------------------------------------------------------------------
+# -- code ------------------------------------------------------------------------------------------------
 
 
-def runs(bench: Bench) -> str:
-    """The text, after it gave the D of the bench bit for bit and every register of it."""
-    text = recipe.code(bench)
+def runs(state: ExplorerState) -> str:
+    """The text, after it gave the D of the state bit for bit and every register of it."""
+    text = python_code(state)
     names: dict[str, Any] = {}
     exec(compile(text, "code", "exec"), names)
-    np.testing.assert_array_equal(bench.ins.d.unpack_codes(names["d"]), bench.result().codes)
+    np.testing.assert_array_equal(state.ins.d.unpack_codes(names["d"]), state.comparison().codes)
     for name, argument in (("A", "a"), ("B", "b"), ("C", "c"), ("E", "e")):
-        if name in bench.state.held:
-            np.testing.assert_array_equal(names[argument], bench.state.held[name])
+        if name in state.operands.arrays:
+            np.testing.assert_array_equal(names[argument], state.operands.arrays[name])
     return text
 
 
 @pytest.mark.parametrize("ins", SAMPLE, ids=repr)
 def test_code_runs_and_gives_the_same(ins: Instruction) -> None:
-    bench = Bench(ins, seed=7)
-    assert "default_rng(7)" in runs(bench)
+    state = ExplorerState(ins, seed=7)
+    assert "default_rng(7)" in runs(state)
     runs(wild(ins))
 
 
 @pytest.mark.parametrize("mnemonic", KINDS)
 def test_code_finds_the_formulas(mnemonic: str) -> None:
-    bench = Bench(ptxlab.instruction(mnemonic))
+    state = ExplorerState(ptxlab.instruction(mnemonic))
     for how, word in (
         ("zeros", "np.zeros"),
         ("ones", "np.ones"),
         ("identity", "np.eye"),
         ("counting", "np.arange"),
     ):
-        bench.fill("B", how)
-        assert f"\nB = {word}" in runs(bench)
-    bench.fill("C", "random")
-    bench.fill("A", "zeros")
-    bench.set_cell("A", 1, 2, "1")
-    runs(bench)
+        FillMatrix("B", how).apply(state)
+        assert f"\nB = {word}" in runs(state)
+    FillMatrix("C", "random").apply(state)
+    FillMatrix("A", "zeros").apply(state)
+    SetCell("A", 1, 2, "1").apply(state)
+    runs(state)
 
 
 def test_code_keeps_signs_and_payloads() -> None:
-    bench = Bench(ptxlab.instruction(F64))
-    bench.set_register("A", 0, 0, "0x7ff8000000001234")
-    bench.set_register("B", 5, 0, "0x8000000000000000")
-    assert "0x7ff8000000001234" in runs(bench)
-    half = Bench(ptxlab.instruction(HALF))
-    half.set_values("A", np.full((16, 16), -0.0))
-    half.set_values("C", np.full((16, 8), -np.inf))
+    state = ExplorerState(ptxlab.instruction(F64))
+    SetRegister("A", 0, 0, "0x7ff8000000001234").apply(state)
+    SetRegister("B", 5, 0, "0x8000000000000000").apply(state)
+    assert "0x7ff8000000001234" in runs(state)
+    half = ExplorerState(ptxlab.instruction(HALF))
+    SetValues("A", np.full((16, 16), -0.0)).apply(half)
+    SetValues("C", np.full((16, 8), -np.inf)).apply(half)
     assert "-np.inf" in runs(half)
-    half.fill("A", "zeros")
-    assert half.state.held["A"].sum() == 0 and "A = np.zeros" in runs(half)
+    FillMatrix("A", "zeros").apply(half)
+    assert half.operands.arrays["A"].sum() == 0 and "A = np.zeros" in runs(half)
 
 
 def test_code_of_the_screen() -> None:
@@ -202,18 +201,18 @@ def test_code_of_the_screen() -> None:
     np.testing.assert_array_equal(names["D"], ex.D)
     assert 'model="sm_80"' in ex.code()
     shared_a = ptxlab.instruction(WGMMA).a_from("shared")
-    assert '.a_from("shared")' in runs(Bench(shared_a))
+    assert '.a_from("shared")' in runs(ExplorerState(shared_a))
 
 
-# -- links ------------------------------------------------------------------------------------------------------------------
+# -- links -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("ins", SAMPLE, ids=repr)
 def test_a_link_keeps_every_bit(ins: Instruction) -> None:
-    bench = wild(ins)
-    again, look = opened(shared(bench, {"lane": 3}))
-    assert shown(again) == shown(bench)
-    assert (look, again.chip, again.history.past) == ({"lane": 3}, bench.chip, ())
+    state = wild(ins)
+    again, look = open_link(share_link(state, {"lane": 3}))
+    assert shown(again) == shown(state)
+    assert (look, again.results.chip, again.history.past) == ({"lane": 3}, state.results.chip, ())
 
 
 def test_a_link_opens_the_same_screen() -> None:
@@ -226,9 +225,9 @@ def test_a_link_opens_the_same_screen() -> None:
         True,
         150,
     )
-    ex.change(lambda bench: bench.set_option("imm_scale_a", -1))
+    ex.apply(SetOption("imm_scale_a", -1))
     again = ptxlab.explore(f"  {ex.link}\n")
-    assert shown(again.bench) == shown(ex.bench)
+    assert shown(again.state) == shown(ex.state)
     assert again.instruction.a_space == "shared"
     assert (again.lane, again.selection, again.view.colour_by, again.view.show_c, again.view.zoom) == (
         77, {"name": "D", "row": 63, "column": 7}, "value", True, 150,
@@ -262,7 +261,7 @@ BODY = bytes(32 * 4 * 4 + 32 * 2 * 4 + 32 * 4 * 4)
         packed(HEAD, BODY + b"x"), packed({**HEAD, "instruction": "fma.rn.f32"}, BODY), packed({**HEAD, "instruction": 5}, BODY),
         packed({**HEAD, "a": "moon"}, BODY), packed({**HEAD, "options": {"selector": 3}}, BODY), packed({**HEAD, "options": 3}, BODY),
         packed({**HEAD, "look": 3}, BODY), packed({**HEAD, "look": {"lane": 99}}, BODY), packed({**HEAD, "look": {"lane": "x"}}, BODY),
-        packed({**HEAD, "look": {"about": {}}}, BODY), packed({**HEAD, "look": {"colour_by": "mood"}}, BODY), packed({**HEAD, "look": {"zoom": 9}}, BODY),
+        packed({**HEAD, "look": {"instruction": {}}}, BODY), packed({**HEAD, "look": {"colour_by": "mood"}}, BODY), packed({**HEAD, "look": {"zoom": 9}}, BODY),
         packed({**HEAD, "look": {"selected": {"name": "D"}}}, BODY), packed({**HEAD, "seed": "x"}, BODY), packed({**HEAD, "chip": []}, BODY)[:-9],
         packed({**HEAD, "options": {"__class__": 1}}, BODY), packed(b"[" * 100_000), packed({**HEAD, "seed": -1}, BODY),
     ],
@@ -279,13 +278,13 @@ def test_a_good_link_by_hand_and_every_cut_of_one() -> None:
     link = ptxlab.explore(SPARSE).link
     for end in range(8, len(link) - 1, 37):
         with pytest.raises(PtxlabError, match="damaged"):
-            opened(link[:end])
+            open_link(link[:end])
     changed = link[:300] + ("A" if link[300] != "A" else "B") + link[301:]
     with pytest.raises(PtxlabError, match="damaged"):
-        opened(changed)
+        open_link(changed)
 
 
-# -- observing ----------------------------------------------------------------------------------------------------------------
+# -- observing -------------------------------------------------------------------------------------------
 
 
 def test_observers_are_told_old_and_new() -> None:
@@ -346,7 +345,7 @@ def test_selection() -> None:
     assert ex.selection == {}
 
 
-# -- what is sent -------------------------------------------------------------------------------------------------------------
+# -- what is sent ----------------------------------------------------------------------------------------
 
 
 def sent_by(ex: Any, do: Any) -> dict[str, int]:
@@ -369,19 +368,19 @@ def sent_by(ex: Any, do: Any) -> dict[str, int]:
 @pytest.mark.parametrize(
     ("edit", "names"),
     [
-        (lambda ex: ex.change(lambda bench: bench.set_cell("C", 0, 0, "5")), {"C", "D", "held"}),
-        (lambda ex: ex.change(lambda bench: bench.set_cell("C", 15, 7, "5")), {"C", "D"}),
-        (lambda ex: ex.change(lambda bench: bench.set_cell("B", 63, 7, "5")), {"B", "D"}),
-        (lambda ex: setattr(ex, "A", np.zeros((16, 64))), {"A", "stored", "E", "D", "held"}),
+        (lambda ex: ex.apply(SetCell("C", 0, 0, "5")), {"C", "D", "lane_registers"}),
+        (lambda ex: ex.apply(SetCell("C", 15, 7, "5")), {"C", "D"}),
+        (lambda ex: ex.apply(SetCell("B", 63, 7, "5")), {"B", "D"}),
+        (lambda ex: setattr(ex, "A", np.zeros((16, 64))), {"A", "stored", "E", "D", "lane_registers"}),
         (lambda ex: setattr(ex, "B", ex.B), set()),
-        (lambda ex: setattr(ex, "lane", 9), {"lane", "held"}),
+        (lambda ex: setattr(ex, "lane", 9), {"lane", "lane_registers"}),
         (lambda ex: ex.redo(), set()),
-        (lambda ex: setattr(ex, "against", "sm_80"), {"D", "tools"}),
+        (lambda ex: setattr(ex, "against", "sm_80"), {"D", "toolbar"}),
     ],
 )
 def test_only_what_changed_is_sent(edit: Any, names: set[str]) -> None:
     ex = ptxlab.explore(SPARSE)
-    ex.change(lambda bench: bench.fill("B", "ones"))
+    ex.apply(FillMatrix("B", "ones"))
     count = sent_by(ex, lambda: edit(ex))
     assert set(count) - {"selected"} == names
     assert set(count.values()) <= {1}
@@ -389,11 +388,11 @@ def test_only_what_changed_is_sent(edit: Any, names: set[str]) -> None:
 
 def test_undo_sends_what_it_changes() -> None:
     ex = ptxlab.explore(DENSE)
-    ex.change(lambda bench: bench.set_cell("B", 63, 7, "5" if ex.B[63, 7] != 5 else "4"))
-    assert set(sent_by(ex, ex.undo)) == {"B", "D", "tools"}  # the bar: nothing to undo, something to redo
+    ex.apply(SetCell("B", 63, 7, "5" if ex.B[63, 7] != 5 else "4"))
+    assert set(sent_by(ex, ex.undo)) == {"B", "D", "toolbar"}  # the bar: nothing to undo, something to redo
 
 
-# -- two chips ----------------------------------------------------------------------------------------------------------------
+# -- two chips -------------------------------------------------------------------------------------------
 
 
 def test_two_chips_side_by_side() -> None:
@@ -401,7 +400,7 @@ def test_two_chips_side_by_side() -> None:
     ex = ptxlab.explore(HALF)
     ins = ex.instruction
     assert ex.chip == "sm_90" and ex.against is None and not ex.differ.any()
-    assert {chip for _, chip in ex.view.tools["chips"]} - {"GPU"} == {
+    assert {chip for _, chip in ex.view.toolbar["chips"]} - {"GPU"} == {
         chip for chip in GENERATIONS if has(ins, chip)
     }
     rng = np.random.default_rng(1)
@@ -414,15 +413,15 @@ def test_two_chips_side_by_side() -> None:
     sent = ex.view.D
     np.testing.assert_array_equal(np.frombuffer(sent["codes"], np.uint32).reshape(16, 8), hopper)
     np.testing.assert_array_equal(np.frombuffer(sent["other_codes"], np.uint32).reshape(16, 8), ampere)
-    assert sent["count"] == ex.differ.sum() and sent["by"] == ["sm_90", "sm_80"]
-    ex._on_message(None, {"do": "chips", "chip": "sm_80", "against": "sm_80"}, None)
+    assert sent["differ_count"] == ex.differ.sum() and sent["chips"] == ["sm_90", "sm_80"]
+    ex._on_message(None, {"type": "set_chips", "chip": "sm_80", "against": "sm_80"}, None)
     np.testing.assert_array_equal(ex.D, ins.d.unpack(ins.emulate(*registers, model="sm_80")))
     np.testing.assert_array_equal(ex.registers["D"], ins.emulate(*registers, model="sm_80"))
-    assert (ex.chip, ex.view.D["count"]) == ("sm_80", 0)
-    ex._on_message(None, {"do": "chips", "chip": "sm_80", "against": ""}, None)
+    assert (ex.chip, ex.view.D["differ_count"]) == ("sm_80", 0)
+    ex._on_message(None, {"type": "set_chips", "chip": "sm_80", "against": None}, None)
     assert ex.against is None and "differ" not in ex.view.D
     ex.view.tracing, ex.selection = True, ("D", 0, 0)
-    assert ex.bench.trace(0, 0).code == ampere[0, 0]
+    assert ex.state.trace(0, 0).code == ampere[0, 0]
     for bad in ("sm_70", "moon", 5):
         with pytest.raises(PtxlabError, match="takes sm_90, sm_80"):
             ex.chip = bad
@@ -439,30 +438,30 @@ def test_the_gpu_that_fails_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ptxlab.gpu, "run", fails)
     ex = ptxlab.explore(DENSE)
     ex.against = "GPU"
-    assert (ex.view.problem, ex.chip, ex.against, ex.view.tools["against"]) == (
+    assert (ex.view.problem, ex.chip, ex.against, ex.view.toolbar["against"]) == (
         "the GPU fell off the bus",
         "sm_90",
         None,
-        "",
+        None,
     )
     monkeypatch.setattr(ptxlab.gpu, "run", lambda operands: emulate(operands) ^ np.uint32(1))
     ex.chip, ex.against = "GPU", "sm_90"
-    assert ex.differ.all() and ex.view.D["by"] == ["GPU", "sm_90"]
+    assert ex.differ.all() and ex.view.D["chips"] == ["GPU", "sm_90"]
 
 
-# -- what a page may send -----------------------------------------------------------------------------------------------------
+# -- what a page may send --------------------------------------------------------------------------------
 
-CELL = {"do": "paste", "name": "A", "row": 0, "column": 0, "text": "1"}
-REGISTER = {"do": "set_register", "name": "A", "lane": 0, "register": 0, "text": "0"}
-FLIP = {"do": "flip", "name": "A", "lane": 0, "register": 0, "bit": 0}
+CELL = {"type": "paste", "name": "A", "row": 0, "column": 0, "text": "1"}
+REGISTER = {"type": "set_register", "name": "A", "lane": 0, "register": 0, "text": "0"}
+FLIP = {"type": "flip_bit", "name": "A", "lane": 0, "register": 0, "bit": 0}
 ODD: list[Any] = [None, [], {}, "x", -1, 10**30, 1.5, float("nan"), True, "", "9" * 5000, {"a": 1}]
 
 
 @pytest.mark.parametrize(
     "message",
     [
-        None, 5, "paste", [], {}, {"do": None}, {"do": []}, {"do": "restore"}, {"do": "__init__"}, {"do": "fill", "name": "A", "how": "ones"},
-        {"do": "set_option", "name": "selector", "value": 1}, {"do": "paste"}, {**CELL, "row": 16}, {**CELL, "column": 64}, {**CELL, "name": "D"},
+        None, 5, "paste", [], {}, {"type": None}, {"type": []}, {"type": "restore"}, {"type": "__init__"}, {"type": "fill_matrix", "name": "A", "pattern": "ones"},
+        {"type": "set_option", "name": "selector", "value": 1}, {"type": "paste"}, {**CELL, "row": 16}, {**CELL, "column": 64}, {**CELL, "name": "D"},
         {**CELL, "text": "1\t" * 99}, {**CELL, "text": "x" * 3_000_000}, {**CELL, "text": "\x00"}, {**CELL, "text": "1e999"},
         {**CELL, "text": "0x" + "f" * 999},
         {**REGISTER, "lane": 32}, {**REGISTER, "text": "f" * 9}, {**REGISTER, "name": "stored"}, {**FLIP, "bit": 32}, {**FLIP, "register": 4},
@@ -470,10 +469,10 @@ ODD: list[Any] = [None, [], {}, "x", -1, 10**30, 1.5, float("nan"), True, "", "9
     ],
 )  # fmt: skip
 def test_bad_messages_change_nothing(message: Any, quiet: Any) -> None:
-    before = shown(quiet.bench)
+    before = shown(quiet.state)
     quiet._on_message(quiet.view, message, [])
-    assert shown(quiet.bench) == before
-    assert not quiet.bench.history.past
+    assert shown(quiet.state) == before
+    assert not quiet.state.history.past
     assert len(quiet.view.problem) < 6000
 
 
@@ -488,7 +487,7 @@ def quiet() -> Any:
         None, [], {"lane": 99}, {"lane": -1}, {"lane": "4"}, {"lane": None}, {"lane": True}, {"selected": {"name": "D"}}, {"selected": 5},
         {"selected": {"name": "D", "row": "x", "column": 0}}, {"selected": {"name": "D", "row": 99, "column": 0}},
         {"selected": {"name": "Q", "row": 0, "column": 0}}, {"zoom": 10**9}, {"zoom": "big"}, {"colour_by": "mood"}, {"colour_by": []},
-        {"show_c": "yes"}, {"tracing": 5}, {"about": {}}, {"A": {}}, {"problem": "x"}, {"held": 1}, {"nothing": 1}, {"_esm": "alert(1)"}, {"trace": {}},
+        {"show_c": "yes"}, {"tracing": 5}, {"instruction": {}}, {"A": {}}, {"problem": "x"}, {"lane_registers": 1}, {"nothing": 1}, {"_esm": "alert(1)"}, {"trace": {}},
     ],
 )  # fmt: skip
 def test_bad_state_from_the_page_is_not_taken(state: Any, quiet: Any) -> None:
@@ -545,9 +544,9 @@ def test_the_gpu_button_says_what_it_does(monkeypatch: pytest.MonkeyPatch) -> No
     ex.A, ex.B, ex.C = rng.normal(size=(16, 16)), rng.normal(size=(16, 8)), rng.normal(size=(16, 8)) * 1000
     said: list[tuple[str, bool]] = []
     ex.view.observe(
-        lambda change: said.append((change.new["gpu"]["says"], change.new["gpu"]["busy"])), "tools"
+        lambda change: said.append((change.new["gpu"]["status"], change.new["gpu"]["busy"])), "toolbar"
     )
-    ex._on_message(None, {"do": "gpu"}, None)
+    ex._on_message(None, {"type": "run_on_gpu"}, None)
     assert said[:2] == [("compiling for sm_80 …", True), ("running on sm_80 …", True)]
     assert said[-1][0].startswith("the GPU took ") and not said[-1][1]
     assert (ex.chip, ex.against, ex.differ.sum(), ran) == ("sm_80", "GPU", 0, ["sm_80", "run"])
@@ -581,7 +580,7 @@ def test_a_selection_chooses_its_lane(mnemonic: str) -> None:
             lanes = {
                 place.lane
                 for at in range(ins.a.shape[1])
-                if ex.bench.positions()[4, at] == column
+                if ex.state.matrices.stored_columns()[4, at] == column
                 for place in ins.a.where(4, at)
             }
             assert ({ex.lane} if kept[column] else {31}) == (lanes or {31})

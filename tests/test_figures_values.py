@@ -364,17 +364,17 @@ def test_scales_and_registers_show_their_values(rng: np.random.Generator) -> Non
 @pytest.mark.parametrize("ins", [SP_S4, SCALED, QUADS, WGMMA], ids=lambda ins: ins.shape + ins.family)
 def test_everything_on_the_bench_can_be_drawn(ins: Instruction) -> None:
     pytest.importorskip("anywidget")
-    from ptxlab.explorer.pictures import picture, pictures
-    from ptxlab.explorer.state import Bench
+    from ptxlab.explorer.export import figure_names, picture
+    from ptxlab.explorer.state import ExplorerState
 
-    bench = Bench(ins)
-    for what in pictures(bench):
-        drawn = picture(bench, what, at=5, cell=(1, 2))
+    state = ExplorerState(ins)
+    for what in figure_names(state):
+        drawn = picture(state, what, chosen_lane=5, cell=(1, 2))
         assert drawn.grids and ins.mnemonic in drawn.title
-    names = {name for name in bench.names if name not in ("E", "SFA", "SFB")}
+    names = {name for name in state.matrices.names if name not in ("E", "SFA", "SFB")}
     for name in names:
-        (grid,) = picture(bench, name).grids
-        values = bench.values(name)
+        (grid,) = picture(state, name).grids
+        values = state.values(name)
         assert all(
             f" = {number(values[at], 9)}, code" in grid.hover[at]
             for at in ((0, 0), (3, 2), (values.shape[0] - 1, values.shape[1] - 1))
@@ -401,21 +401,22 @@ def test_the_explorer_draws_what_is_chosen_as_it_is_shown() -> None:
 
 def test_cells_that_differ_between_two_chips_are_outlined() -> None:
     pytest.importorskip("anywidget")
-    from ptxlab.explorer.pictures import picture
-    from ptxlab.explorer.state import Bench
+    from ptxlab.explorer.export import picture
+    from ptxlab.explorer.edits import SetValues
+    from ptxlab.explorer.state import ExplorerState
 
-    bench = Bench(F16)
-    bench.set_values("A", np.full((16, 16), 0.1))
-    bench.set_values("B", np.full((16, 8), 0.1))
-    bench.set_values("C", np.full((16, 8), 1000))
-    bench.against = "sm_80"
-    assert bench.result().differ.any()
+    state = ExplorerState(F16)
+    SetValues("A", np.full((16, 16), 0.1)).apply(state)
+    SetValues("B", np.full((16, 8), 0.1)).apply(state)
+    SetValues("C", np.full((16, 8), 1000)).apply(state)
+    state.results.against = "sm_80"
+    assert state.comparison().differ.any()
     for what in ("D", "product"):
-        (grid,) = (grid for grid in picture(bench, what).grids if what == "D" or grid.title.startswith("D"))
+        (grid,) = (grid for grid in picture(state, what).grids if what == "D" or grid.title.startswith("D"))
         marked = np.zeros(grid.shape, dtype=bool)
         for cell in grid.cells:
             marked[cell.row, cell.column] = cell.state == "mark"
-        assert (marked == bench.result().differ).all()
+        assert (marked == state.comparison().differ).all()
 
 
 def test_a_part_of_a_grid_has_only_its_own_rules() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import ptxlab
-from ptxlab.explorer import module
+from ptxlab.explorer import bundle
 
 FRONT = Path(ptxlab.__file__).parent / "explorer" / "front"
 FILES = sorted(FRONT.glob("*.js"))
@@ -55,7 +55,7 @@ def test_the_joined_module_parses() -> None:
         pytest.skip("node is not installed; the browser tests load the module as well")
     done = subprocess.run(
         [node, "--input-type=module", "--check"],
-        input=module.script(),
+        input=bundle.script(),
         capture_output=True,
         text=True,
         check=False,

@@ -1,4 +1,4 @@
-"""The face of ptxlab in a notebook: one widget, and the plain state behind it."""
+"""The Explorer: one notebook widget, the state behind it, and the edits that change it."""
 
 from __future__ import annotations
 
@@ -7,38 +7,28 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import PtxlabError
 from ..isa.mma import MmaForm
-from .state import Bench
+from .state import ExplorerState
 
 if TYPE_CHECKING:
-    from .explorer import Explorer
+    from .widget import Explorer
 
-__all__ = ["Bench", "Explorer", "explore"]
+__all__ = ["Explorer", "ExplorerState", "explore"]
 
 
 def __getattr__(name: str) -> Any:
     if name != "Explorer":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
-        return importlib.import_module(".explorer", __name__).Explorer
+        return importlib.import_module(".widget", __name__).Explorer
     except ImportError as error:
         if (error.name or "").startswith("ptxlab"):
             raise
         raise PtxlabError(
-            f'the explorer needs {error.name}, which is not installed: pip install "ptxlab[lab]"'
+            f'the Explorer needs {error.name}, which is not installed: pip install "ptxlab[lab]"'
         ) from None
 
 
 def explore(ins: MmaForm | str, **options: Any) -> Explorer:
-    """The widget on an instruction, or on a link that somebody sent (`ex.link`): edit matrices and registers, see D.
-
-    `A`, `B`, `C` give its first matrices; `seed` that of its random fills.
-
-    >>> import numpy as np
-    >>> ex = explore("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32", A=np.ones((16, 64)), B=np.ones((64, 8)))
-    >>> int(ex.D[0, 0])
-    64
-    >>> bool((explore(ex.link).D == ex.D).all())
-    True
-    """
+    """The widget on an instruction or on a link. Users call `ptxlab.explore`, whose instructions have methods."""
     widget: Explorer = __getattr__("Explorer")(ins, **options)
     return widget

@@ -1,4 +1,4 @@
-"""What a typed text stands for: the code of an element, the content of a register, the cells of a spreadsheet."""
+"""What typed text means: the code of an element, the content of a register, the cells of a spreadsheet."""
 
 from __future__ import annotations
 
@@ -14,16 +14,24 @@ import numpy as np
 from ..errors import PtxlabError
 from ..isa.dtypes import DType
 
-__all__ = ["cells", "holds", "parse", "parse_register", "reach", "written"]
+__all__ = [
+    "ValueRange",
+    "format_value",
+    "parse",
+    "parse_cells",
+    "parse_register",
+    "range_words",
+    "value_range",
+]
 
-_RAW = re.compile(r"0(x[0-9a-f_]+|b[01_]+)")
-_ENDLESS = re.compile(r"[+-]?inf(inity)?")
+_RAW_CODE = re.compile(r"0(x[0-9a-f_]+|b[01_]+)")
+_INFINITY = re.compile(r"[+-]?inf(inity)?")
 
 
-def parse(kind: DType, text: str) -> int:
-    """The code that a typed text stands for: a number, or a raw code in ``0x`` or ``0b`` spelling.
+def parse(dtype: DType, text: str) -> int:
+    """The code that a typed text means: a number, or a raw code spelled ``0x`` or ``0b``.
 
-    A float rounds to nearest even as everywhere; one beyond the largest of its type is refused, for it would become another number.
+    A float rounds to nearest even, as everywhere; beyond the largest value of its type it is refused.
 
     >>> from ptxlab import dtype
     >>> parse(dtype("s4"), "-3"), parse(dtype("s4"), "0xd")
@@ -34,33 +42,39 @@ def parse(kind: DType, text: str) -> int:
     ptxlab.errors.PtxlabError: found 1e9; f16 holds -65504..65504, inf and nan
     """
     word = text.strip().replace("\u2212", "-").lower()
-    if _RAW.fullmatch(word):
-        code = int(word.replace("_", ""), 0) if word.strip("0xb_") else 0
-        if code >= 1 << kind.bits:
-            bits = "1 bit" if kind.bits == 1 else f"{kind.bits} bits"
-            raise PtxlabError(
-                f"code {word:.40} does not fit the {bits} of {kind}; the largest is 0x{(1 << kind.bits) - 1:x}"
-            )
-        return code
+    if _RAW_CODE.fullmatch(word):
+        return _parse_raw_code(dtype, word)
+    integer = not dtype.is_float and re.fullmatch(r"[+-]?[0-9]{1,18}", word) is not None
     try:
-        whole = not kind.is_float and re.fullmatch(r"[+-]?[0-9]{1,18}", word) is not None
-        number: float = int(word) if whole else float(word)
-        if not whole and "_" in word:
+        number: float = int(word) if integer else float(word)
+        if not integer and "_" in word:
             raise ValueError
     except ValueError:
-        such = f"a number such as {'1.5' if kind.is_float else '1'}{', with a point and no comma' * (',' in word)}"
+        example = "1.5" if dtype.is_float else "1"
+        comma = ", with a point and no comma" if "," in word else ""
         raise PtxlabError(
-            f"found {text.strip()[:40]!r}; {kind} takes {such}, or a raw code such as 0x{(1 << kind.bits) - 1:x}"
+            f"found {text.strip()[:40]!r}; {dtype} takes a number such as {example}{comma}, "
+            f"or a raw code such as 0x{(1 << dtype.bits) - 1:x}"
         ) from None
-    least, most, infinite, _ = reach(kind)
-    beyond = math.isinf(number) and not (infinite and _ENDLESS.fullmatch(word))
-    if kind.is_float and (beyond or (math.isfinite(number) and not least <= number <= most)):
-        raise PtxlabError(f"found {word:.40}; {kind} holds {holds(kind)}")
-    return int(np.ravel(kind.encode(number if kind.signed or number else 0))[0])
+    least, most, infinite, _ = value_range(dtype)
+    overflows = math.isinf(number) and not (infinite and _INFINITY.fullmatch(word))
+    if dtype.is_float and (overflows or (math.isfinite(number) and not least <= number <= most)):
+        raise PtxlabError(f"found {word:.40}; {dtype} holds {range_words(dtype)}")
+    return int(np.ravel(dtype.encode(number if dtype.signed or number else 0))[0])
 
 
-class Reach(NamedTuple):
-    """Least and largest finite value of a type, and whether it has infinities and NaN."""
+def _parse_raw_code(dtype: DType, word: str) -> int:
+    code = int(word.replace("_", ""), 0) if word.strip("0xb_") else 0
+    if code >= 1 << dtype.bits:
+        bits = "1 bit" if dtype.bits == 1 else f"{dtype.bits} bits"
+        raise PtxlabError(
+            f"code {word:.40} does not fit the {bits} of {dtype}; the largest is 0x{(1 << dtype.bits) - 1:x}"
+        )
+    return code
+
+
+class ValueRange(NamedTuple):
+    """Smallest and largest finite value of a type, and whether it has infinities and NaN."""
 
     least: float
     most: float
@@ -69,52 +83,58 @@ class Reach(NamedTuple):
 
 
 @lru_cache(maxsize=None)
-def reach(kind: DType) -> Reach:
-    """What numbers a type has.
+def value_range(dtype: DType) -> ValueRange:
+    """The values that a type has.
 
     >>> from ptxlab import dtype
-    >>> reach(dtype("e4m3"))
-    Reach(least=-448.0, most=448.0, infinite=False, nan=True)
+    >>> value_range(dtype("e4m3"))
+    ValueRange(least=-448.0, most=448.0, infinite=False, nan=True)
     """
-    if not kind.is_float:
-        return Reach(kind.minimum, kind.maximum, False, False)
-    if kind.bits > 16:
-        most = float(np.ldexp(2.0 - 2.0**-kind.fraction_bits, kind.bias))
-        return Reach(-most, most, True, True)
+    if not dtype.is_float:
+        return ValueRange(dtype.minimum, dtype.maximum, False, False)
+    if dtype.bits > 16:
+        most = float(np.ldexp(2.0 - 2.0**-dtype.fraction_bits, dtype.bias))
+        return ValueRange(-most, most, True, True)
     with np.errstate(invalid="ignore"):  # signalling NaNs
-        values = kind.decode(np.arange(1 << kind.bits)).astype(np.float64)
+        values = dtype.decode(np.arange(1 << dtype.bits)).astype(np.float64)
     finite = values[np.isfinite(values)]
-    return Reach(
+    return ValueRange(
         float(finite.min()), float(finite.max()), bool(np.isinf(values).any()), bool(np.isnan(values).any())
     )
 
 
-def holds(kind: DType) -> str:
-    """The numbers of a type, in words.
+def range_words(dtype: DType) -> str:
+    """The values of a type in words.
 
     >>> from ptxlab import dtype
-    >>> holds(dtype("s4")), holds(dtype("e2m1")), holds(dtype("e4m3"))
+    >>> range_words(dtype("s4")), range_words(dtype("e2m1")), range_words(dtype("e4m3"))
     ('-8..7', '-6..6', '-448..448 and nan')
     """
-    if kind.name == "ue8m0":
+    if dtype.name == "ue8m0":
         return "powers of two from 2^-127 to 2^127, and nan"
-    least, most, infinite, _ = reach(kind)
-    if not kind.is_float:
+    least, most, infinite, _ = value_range(dtype)
+    if not dtype.is_float:
         return f"{least}..{most}"
-    special = ", inf and nan" if infinite else " and nan" if kind.bits >= 8 else ""
-    special += "" if kind.signed else ", no sign"
-    return f"{least:g}..{most:g}{special}"
+    special = ""
+    if infinite:
+        special = ", inf and nan"
+    elif dtype.bits >= 8:
+        special = " and nan"
+    sign = "" if dtype.signed else ", no sign"
+    return f"{least:g}..{most:g}{special}{sign}"
 
 
-def written(value: Any) -> str:
-    """A value as one would type it: whole numbers in full, others by the fewest digits that tell them from their neighbours.
+def format_value(value: Any) -> str:
+    """A value as one would type it: integers in full, others by the fewest digits that identify them.
 
-    >>> written(np.float16(2048)), written(np.float16(0.1)), written(np.int8(-3)), written(np.float32("nan"))
-    ('2048', '0.1', '-3', 'nan')
+    >>> format_value(np.float16(2048)), format_value(np.float16(0.1)), format_value(np.float32("nan"))
+    ('2048', '0.1', 'nan')
     """
     number = float(value)
-    whole = number.is_integer() and abs(number) < 1e7 and (number != 0 or math.copysign(1, number) > 0)
-    return str(int(number)) if whole else str(value).removesuffix(".0")
+    negative_zero = number == 0 and math.copysign(1, number) < 0
+    if number.is_integer() and abs(number) < 1e7 and not negative_zero:
+        return str(int(number))
+    return str(value).removesuffix(".0")
 
 
 def parse_register(text: str, bits: int) -> int:
@@ -133,10 +153,12 @@ def parse_register(text: str, bits: int) -> int:
     return content
 
 
-def cells(text: str) -> list[list[str]]:
-    r"""The cells of a block as spreadsheets copy it: a line for a row, tabs between cells, quotes around those with a tab or a line of their own.
+def parse_cells(text: str) -> list[list[str]]:
+    r"""The cells of a block as spreadsheets copy it: a line for each row, tabs between cells.
 
-    >>> cells('1\t2\r\n"3"\t\r\n')
+    Cells that contain a tab or a line break of their own are in quotation marks.
+
+    >>> parse_cells('1\t2\r\n"3"\t\r\n')
     [['1', '2'], ['3', '']]
     """
     lines = io.StringIO(text.replace("\r\n", "\n").replace("\r", "\n"))

@@ -1,80 +1,71 @@
-"""Every instruction that multiplies, as the picker of the explorer wants it: compact, with the words that people look for.
+"""Every instruction that multiplies, as the picker needs it: compact, with the words that people search for.
 
-Instructions that differ in N alone (wgmma has up to 32 of them) are one *form*. A form is a line of small numbers: the places of
-its family, shape, types, qualifiers and targets in the lists beside it.
+Instructions that differ only in N (wgmma has up to 32 of them) share one row. A row is a list of small
+numbers: indices of its family, shape, types, qualifiers and targets in the lists beside it.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
 from ..isa.catalog import mma_forms
 from ..isa.mma import MmaForm
-from ..isa.targets import TARGETS
+from ..isa.targets import TARGETS, generation
 
-__all__ = ["architecture", "shelf", "words"]
-
-#: The first target of every architecture.
-_GENERATIONS = {"Turing": 75, "Ampere": 80, "Ada": 89, "Hopper": 90, "Blackwell": 100}
+__all__ = ["everyday_words", "picker_index"]
 
 #: What people call an element type.
-_TYPES = {
-    "f16": ("half", "fp16"), "bf16": ("bfloat", "bfloat16"), "tf32": ("tensorfloat", "tensorfloat32"), "f64": ("double", "fp64"),
-    "e4m3": ("fp8", "float8"), "e5m2": ("fp8", "float8"), "e3m2": ("fp6", "float6"), "e2m3": ("fp6", "float6"), "e2m1": ("fp4", "float4"),
-    "s8": ("int8", "integer"), "u8": ("int8", "uint8", "integer"), "s4": ("int4", "integer"), "u4": ("int4", "uint4", "integer"),
+_TYPE_WORDS = {
+    "f16": ("half", "fp16"), "bf16": ("bfloat", "bfloat16"), "tf32": ("tensorfloat", "tensorfloat32"),
+    "f64": ("double", "fp64"), "e4m3": ("fp8", "float8"), "e5m2": ("fp8", "float8"),
+    "e3m2": ("fp6", "float6"), "e2m3": ("fp6", "float6"), "e2m1": ("fp4", "float4"), "s8": ("int8", "integer"),
+    "u8": ("int8", "uint8", "integer"), "s4": ("int4", "integer"), "u4": ("int4", "uint4", "integer"),
     "b1": ("binary", "bits", "int1"),
 }  # fmt: skip
 
-#: What people call the machines that have a target.
-_MACHINES = {
-    "sm_75": ("t4",), "sm_80": ("a100",), "sm_86": ("a10", "3090"), "sm_87": ("orin",), "sm_89": ("l4", "l40", "4090"), "sm_90a": ("h100", "h200"),
-    "sm_100a": ("b200",), "sm_103a": ("b300",), "sm_110a": ("thor",), "sm_120a": ("5090",), "sm_121a": ("spark",),
+#: What people call the GPUs of a target.
+_GPU_WORDS = {
+    "sm_75": ("t4",), "sm_80": ("a100",), "sm_86": ("a10", "3090"), "sm_87": ("orin",),
+    "sm_89": ("l4", "l40", "4090"), "sm_90a": ("h100", "h200"), "sm_100a": ("b200",), "sm_103a": ("b300",),
+    "sm_110a": ("thor",), "sm_120a": ("5090",), "sm_121a": ("spark",),
 }  # fmt: skip
 
-_ROUNDINGS = {"rz": ("toward", "zero"), "rm": ("down",), "rp": ("up",)}
+_ROUNDING_WORDS = {"rz": ("toward", "zero"), "rm": ("down",), "rp": ("up",)}
 
 
-def architecture(target: str) -> str:
-    """NVIDIA's name for the generation of a target.
-
-    >>> architecture("sm_90a"), architecture("sm_86"), architecture("sm_121")
-    ('Hopper', 'Ampere', 'Blackwell')
-    """
-    number = int(re.sub(r"\D", "", target))
-    return [name for name, first in _GENERATIONS.items() if number >= first][-1]
-
-
-def words(ins: MmaForm) -> tuple[str, ...]:
-    """Everyday words that fit an instruction, beside those of its mnemonic, its targets and their architectures.
+def everyday_words(ins: MmaForm) -> tuple[str, ...]:
+    """Words that describe an instruction, besides those of its mnemonic, its targets and their generations.
 
     >>> import ptxlab
-    >>> words(ptxlab.instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.u4.s32"))
+    >>> everyday_words(ptxlab.instruction("mma.sp.sync.aligned.m16n8k64.row.col.s32.s4.u4.s32"))
     ('sparse', '4:8', 'warp', 'int4', 'integer', 'uint4', 'mixed')
     """
-    return tuple(dict.fromkeys(word for word, _ in _words(ins)))
+    return tuple(dict.fromkeys(word for word, _ in _words_with_parts(ins)))
 
 
-def _words(ins: MmaForm) -> Iterator[tuple[str, str]]:
+def _words_with_parts(ins: MmaForm) -> Iterator[tuple[str, str]]:
     """Everyday words, each with the part of the mnemonic that it stands for, or ""."""
-    for word in ("dense",) if ins.structure is None else ("sparse", ins.structure.name):
-        yield word, ""
+    if ins.structure is None:
+        yield "dense", ""
+    else:
+        yield "sparse", ""
+        yield ins.structure.name, ""
     yield ("warpgroup", "wgmma") if ins.lanes == 128 else ("warp", "")
-    for kind in (ins.a_type, ins.b_type):
-        yield from ((word, kind) for word in _TYPES[kind])
-    if ins.mma_count > 1:
-        yield from (("volta", ins.shape), ("quadpair", ins.shape))  # as it was made for
+    for dtype in (ins.a_type, ins.b_type):
+        yield from ((word, dtype) for word in _TYPE_WORDS[dtype])
+    if ins.mma_count > 1:  # made for Volta
+        yield "volta", ins.shape
+        yield "quadpair", ins.shape
     if ins.scale_vec is not None:
-        yield from (("block", "block_scale"), ("scaled", "block_scale"))
+        yield "block", "block_scale"
+        yield "scaled", "block_scale"
         if ins.scale_type == "ue4m3":
             yield "nvfp4", "ue4m3"
         else:
-            yield from (
-                ("microscaling", "block_scale"),
-                *((f"mx{_TYPES[kind][0]}", kind) for kind in (ins.a_type, ins.b_type)),
-            )
+            yield "microscaling", "block_scale"
+            yield from ((f"mx{_TYPE_WORDS[dtype][0]}", dtype) for dtype in (ins.a_type, ins.b_type))
     if ins.satfinite:
         yield "saturating", "satfinite"
     if ins.a_type != ins.b_type:
@@ -82,112 +73,117 @@ def _words(ins: MmaForm) -> Iterator[tuple[str, str]]:
     if ins.family.startswith("wgmma"):
         yield "asynchronous", "mma_async"
     if ins.rounding:
-        yield from ((word, ins.rounding) for word in _ROUNDINGS[ins.rounding])
+        yield from ((word, ins.rounding) for word in _ROUNDING_WORDS[ins.rounding])
 
 
-def _stands() -> dict[str, list[str]]:
+def _parts_of_words() -> dict[str, list[str]]:
     """The parts of mnemonics that everyday words stand for."""
-    found: dict[str, dict[str, None]] = {}
+    parts: dict[str, dict[str, None]] = {}
     for ins in mma_forms():
-        for word, part in _words(ins):
+        for word, part in _words_with_parts(ins):
             if part:
-                found.setdefault(word, {})[part] = None
-    return {word: list(parts) for word, parts in found.items()}
+                parts.setdefault(word, {})[part] = None
+    return {word: list(each) for word, each in parts.items()}
 
 
 @lru_cache(maxsize=1)
-def _layouts() -> dict[tuple[str, str, str], int]:
-    """How many layouts of A and B there are of a family, shape and types."""
-    found: dict[tuple[str, str, str], set[tuple[str, str]]] = {}
+def _layout_counts() -> dict[tuple[str, str, str], int]:
+    """How many layouts of A and B a family has for a shape and types."""
+    layouts: dict[tuple[str, str, str], set[tuple[str, str]]] = {}
     for ins in mma_forms():
-        found.setdefault((ins.family, ins.shape, _types(ins)), set()).add((ins.a_layout, ins.b_layout))
-    return {key: len(layouts) for key, layouts in found.items()}
+        layouts.setdefault((ins.family, ins.shape, _types(ins)), set()).add((ins.a_layout, ins.b_layout))
+    return {key: len(each) for key, each in layouts.items()}
 
 
 def _qualifiers(ins: MmaForm) -> str:
-    """What the mnemonic says beside family, shape and types: ``kind::mxf4 2X ue8m0``; of the layouts only where there is a choice."""
-    said = [f"{ins.a_layout}.{ins.b_layout}"] * (_layouts()[ins.family, ins.shape, _types(ins)] > 1)
-    said += ["sp::ordered_metadata"] * ins.ordered
-    said += [f"kind::{ins.kind}"] * (ins.kind is not None)
-    said += [f"{ins.scale_vec}X {ins.scale_type}"] * (ins.scale_vec is not None)
-    said += [word for word in (ins.bit_op, ins.rounding) if word] + ["satfinite"] * ins.satfinite
-    return " ".join(said) or "plain"
+    """What the mnemonic has besides family, shape and types; layouts only if there is a choice."""
+    words = []
+    if _layout_counts()[ins.family, ins.shape, _types(ins)] > 1:
+        words.append(f"{ins.a_layout}.{ins.b_layout}")
+    if ins.ordered:
+        words.append("sp::ordered_metadata")
+    if ins.kind is not None:
+        words.append(f"kind::{ins.kind}")
+    if ins.scale_vec is not None:
+        words.append(f"{ins.scale_vec}X {ins.scale_type}")
+    words += [word for word in (ins.bit_op, ins.rounding) if word]
+    if ins.satfinite:
+        words.append("satfinite")
+    return " ".join(words) or "plain"
 
 
 def _types(ins: MmaForm) -> str:
     return f"{ins.d_type}.{ins.a_type}.{ins.b_type}.{ins.c_type}"
 
 
-def _among(targets: tuple[str, ...]) -> str:
+def _target_words(targets: tuple[str, ...]) -> str:
     """A set of targets in few words: ``sm_80 and later``."""
     if len(targets) > 1 and targets == TARGETS[TARGETS.index(targets[0]) :]:
         return f"{targets[0]} and later"
     return ", ".join(targets) if len(targets) < 3 else f"{targets[0]} and {len(targets) - 1} more"
 
 
-class _Names:
-    """A list that gives everything its place, each thing once."""
+class _Indices:
+    """Gives every different thing an index, in the order of first use."""
 
     def __init__(self) -> None:
-        self.places: dict[Any, int] = {}
+        self.things: dict[Any, int] = {}
 
     def __call__(self, thing: Any) -> int:
-        return self.places.setdefault(thing, len(self.places))
+        return self.things.setdefault(thing, len(self.things))
 
 
 @lru_cache(maxsize=1)
-def shelf() -> dict[str, Any]:
-    """The whole catalogue of products: lists of names, and one line of places in them for every form.
+def picker_index() -> dict[str, Any]:
+    """The whole catalogue of instructions that multiply: lists of names, and a row of indices for each.
 
-    A line is [mnemonic with ``nN`` where N varies, family, shape, types, qualifiers, set of targets, set of Ns, set of words, whether A may
-    come from shared memory, lanes].
+    A row is [mnemonic with ``nN`` where N varies, family, shape, types, qualifiers, set of targets, set of N,
+    set of words, whether A may come from shared memory, lanes].
 
-    >>> found = shelf()
-    >>> found["count"], found["families"], len(found["forms"])
+    >>> index = picker_index()
+    >>> index["count"], index["families"], len(index["rows"])
     (1562, ['mma', 'mma.sp', 'wmma', 'wgmma', 'wgmma.sp'], 529)
-    >>> found["forms"][-1][0], found["ns"][found["forms"][-1][6]][:3]
+    >>> index["rows"][-1][0], index["n_sets"][index["rows"][-1][6]][:3]
     ('wgmma.mma_async.sp.sync.aligned.m64nNk64.satfinite.s32.u8.u8', [8, 16, 24])
     """
     forms: dict[tuple[str, str], list[MmaForm]] = {}
     for ins in mma_forms():
-        many = ins.family.startswith("wgmma")
-        shape = f"m{ins.m}nNk{ins.k}" if many else ins.shape
+        shape = f"m{ins.m}nNk{ins.k}" if ins.family.startswith("wgmma") else ins.shape
         forms.setdefault((ins.mnemonic.replace(ins.shape, shape), shape), []).append(ins)
-    families, shapes, types, qualifiers, targets, ns, said = (_Names() for _ in range(7))
-    for _, shape in sorted(
-        {((rows[0].m, rows[0].n, rows[0].k), shape) for (_, shape), rows in forms.items()}
-    ):
+    families, shapes, types, qualifiers, target_sets, n_sets, word_sets = (_Indices() for _ in range(7))
+    sizes = {((group[0].m, group[0].n, group[0].k), shape) for (_, shape), group in forms.items()}
+    for _, shape in sorted(sizes):  # listed by size
         shapes(shape)
-    lines = []
-    for (mnemonic, shape), rows in forms.items():
-        ins = rows[0]
-        line = [
-            mnemonic,
-            families(ins.family),
-            shapes(shape),
-            types(_types(ins)),
-            qualifiers(_qualifiers(ins)),
-            targets(ins.targets),
-        ]
-        lines.append(
+    rows = []
+    for (mnemonic, shape), group in forms.items():
+        ins = group[0]
+        rows.append(
             [
-                *line,
-                ns(tuple(row.n for row in rows)),
-                said(words(ins)),
+                mnemonic,
+                families(ins.family),
+                shapes(shape),
+                types(_types(ins)),
+                qualifiers(_qualifiers(ins)),
+                target_sets(ins.targets),
+                n_sets(tuple(form.n for form in group)),
+                word_sets(everyday_words(ins)),
                 int(ins.family.startswith("wgmma")),
                 ins.lanes,
             ]
         )
     return {
         "count": len(mma_forms()),
-        "families": list(families.places),
-        "shapes": list(shapes.places),
-        "types": list(types.places),
-        "qualifiers": list(qualifiers.places),
-        "targets": [[target, architecture(target), list(_MACHINES.get(target, ()))] for target in TARGETS],
-        "among": [[_among(each), [TARGETS.index(target) for target in each]] for each in targets.places],
-        "ns": [list(each) for each in ns.places],
-        "words": [list(each) for each in said.places],
-        "stands": _stands(),
-        "forms": lines,
+        "families": list(families.things),
+        "shapes": list(shapes.things),
+        "types": list(types.things),
+        "qualifiers": list(qualifiers.things),
+        "targets": [[target, generation(target), list(_GPU_WORDS.get(target, ()))] for target in TARGETS],
+        "target_sets": [
+            [_target_words(targets), [TARGETS.index(target) for target in targets]]
+            for targets in target_sets.things
+        ],
+        "n_sets": [list(sizes) for sizes in n_sets.things],
+        "word_sets": [list(words) for words in word_sets.things],
+        "parts_of_words": _parts_of_words(),
+        "rows": rows,
     }

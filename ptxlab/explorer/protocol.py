@@ -1,67 +1,232 @@
-"""What travels to the browser: matrices as bytes, and what is fixed for an instruction."""
+"""What travels between Python and the page: messages from it, matrices and everything it draws to it.
+
+Matrices travel as bytes, whole once and then by what changed. `MESSAGES` is the one list of messages;
+front/messages.d.ts is written from it (`python -m tools.explorer_messages`), and a test holds the two equal.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import re
+import types
+import typing
+from dataclasses import Field, dataclass, fields
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import gpu
+from ..errors import PtxlabError, listing
 from ..isa.dtypes import DType
 from ..isa.operand import Operand
+from ..isa.targets import GENERATIONS
 from ..memory import Tile
 from ..views import Picture, palette
 from ..views.tables import held_again, selected_by
-from .state import Bench, Result
+from . import edits
+from .fills import patterns
+from .parse_cell import format_value
+from .results import GPU, Comparison
+from .state import ExplorerState
 
-__all__ = ["about", "compared", "difference", "drawn", "held", "identical", "made_of", "wire"]
+__all__ = [
+    "DISPLAY_CONTROLS", "MESSAGES", "Export", "RegisterField", "Request", "RequestPickerIndex",
+    "ResendMatrices", "RunOnGpu", "comparison_bytes", "decode_message", "delta", "instruction_info",
+    "is_same", "lane_registers", "matrix_bytes", "picture_data", "register_fields", "sources", "toolbar",
+    "typescript",
+]  # fmt: skip
 
-_DARK_PAPER = "#1C1C1C"
+
+# -- messages from the page ------------------------------------------------------------------------------
 
 
-def compared(bench: Bench, result: Result) -> dict[str, Any]:
-    """D as bytes; beside it, where there are two, the other's values and codes, which cells differ, how many, and whose they are."""
-    sent = wire(bench, "D", result.codes)
-    if result.other is None:
-        return sent
-    other = wire(bench, "D", result.other)
-    sent |= {
+@dataclass(frozen=True)
+class Request:
+    """What the page asks the widget for; it changes no operands."""
+
+
+@dataclass(frozen=True)
+class RequestPickerIndex(Request):
+    """Send the instructions that the picker lists."""
+
+
+@dataclass(frozen=True)
+class RunOnGpu(Request):
+    """Run the instruction on the GPU and compare D with the model."""
+
+
+@dataclass(frozen=True)
+class Export(Request):
+    """Send the state as Python code, as a link, or as a page."""
+
+    format: Literal["code", "link", "page"]
+
+
+@dataclass(frozen=True)
+class ResendMatrices(Request):
+    """Send matrices and registers whole: the page missed a change."""
+
+
+#: Every message that the page may send, by the type it carries.
+MESSAGES: dict[str, type[edits.Edit | Request]] = {
+    re.sub(r"(?<!^)(?=[A-Z])", "_", message.__name__).lower(): message
+    for message in (
+        edits.SetCell, edits.Paste, edits.ClearCells, edits.ExtendCells, edits.FillMatrix, edits.PruneChunks,
+        edits.DismissRefusal, edits.SetRegister, edits.FlipBit, edits.SetOption, edits.SetChips,
+        edits.ChooseInstruction, edits.Undo, edits.Redo,
+        RequestPickerIndex, RunOnGpu, Export, ResendMatrices,
+    )
+}  # fmt: skip
+
+_LONGEST_TEXT = 1 << 21  # letters in one message: several times the largest matrix
+_LARGEST_NUMBER = 1 << 31
+
+
+def decode_message(message: object) -> edits.Edit | Request:
+    """The edit or request that a page sent, or a `PtxlabError` that says what is wrong with it.
+
+    >>> decode_message({"type": "flip_bit", "name": "A", "lane": 4, "register": 3, "bit": 20})
+    FlipBit(name='A', lane=4, register=3, bit=20)
+    >>> decode_message({"type": "flip_bit", "name": "A", "lane": "4", "register": 3, "bit": 20})
+    Traceback (most recent call last):
+        ...
+    ptxlab.errors.PtxlabError: message flip_bit: lane is '4', not an integer
+    """
+    if not isinstance(message, dict) or not isinstance(message.get("type"), str):
+        raise PtxlabError("the page sent no message: a message is an object with a type")
+    kind = message["type"]
+    if kind not in MESSAGES:
+        raise PtxlabError(f"unknown message {kind!r:.40}; the page sends {listing(MESSAGES, 30)}")
+    known = {field.name: field for field in fields(MESSAGES[kind])}
+    content = {name: value for name, value in message.items() if name != "type"}
+    unknown = [name for name in content if name not in known]
+    if unknown:
+        allowed = listing(known) or "no fields"
+        raise PtxlabError(f"message {kind}: unknown field {unknown[0]!r:.40}; it takes {allowed}")
+    hints = typing.get_type_hints(MESSAGES[kind])
+    missing = [
+        name for name, field in known.items() if name not in content and not _is_optional(field, hints)
+    ]
+    if missing:
+        raise PtxlabError(f"message {kind}: {missing[0]} is missing")
+    for name, value in content.items():
+        if not _has_type(value, hints[name]):
+            raise PtxlabError(f"message {kind}: {name} is {value!r:.40}, not {_type_words(hints[name])}")
+    return MESSAGES[kind](**content)
+
+
+def _is_optional(field: Field[Any], hints: dict[str, Any]) -> bool:
+    """Whether a message may leave a field out: only what has None as its default."""
+    return field.default is None and types.NoneType in typing.get_args(hints[field.name])
+
+
+def _has_type(value: object, hint: Any) -> bool:
+    """Whether a decoded JSON value is of a type, within the limits of a sensible message."""
+    if typing.get_origin(hint) is Literal:
+        return type(value) is str and value in typing.get_args(hint)
+    allowed = typing.get_args(hint) or (hint,)
+    if type(value) not in allowed:
+        return False
+    if isinstance(value, str):
+        return len(value) <= _LONGEST_TEXT
+    return not isinstance(value, int) or abs(value) <= _LARGEST_NUMBER
+
+
+_TYPE_WORDS = {int: "an integer", str: "a text", bool: "true or false", types.NoneType: "null"}
+_TYPESCRIPT = {int: "number", str: "string", bool: "boolean", types.NoneType: "null"}
+
+
+def _type_words(hint: Any) -> str:
+    if typing.get_origin(hint) is Literal:
+        return " or ".join(repr(value) for value in typing.get_args(hint))
+    return " or ".join(_TYPE_WORDS[each] for each in typing.get_args(hint) or (hint,))
+
+
+def typescript() -> str:
+    """front/messages.d.ts: a type for every message, for the checker of the JavaScript.
+
+    >>> print(typescript().splitlines()[-1])
+      | { type: "resend_matrices" };
+    """
+    lines = [
+        "// Messages from the page to Python. Written from ptxlab/explorer/protocol.py (MESSAGES) by",
+        "// python -m tools.explorer_messages; do not edit.",
+        "",
+        "type Message =",
+    ]
+    for kind, message in MESSAGES.items():
+        hints = typing.get_type_hints(message, include_extras=True)
+        members = [f'type: "{kind}"', *(_member(field, hints) for field in fields(message))]
+        lines.append(f"  | {{ {'; '.join(members)} }}")
+    return "\n".join(lines) + ";\n"
+
+
+def _member(field: Field[Any], hints: dict[str, Any]) -> str:
+    name, hint = field.name, hints[field.name]
+    if _is_optional(field, hints):
+        name += "?"
+    if typing.get_origin(hint) is typing.Annotated:
+        return f"{name}: {hint.__metadata__[0]}"
+    if typing.get_origin(hint) is Literal:
+        return f"{name}: " + " | ".join(f'"{value}"' for value in typing.get_args(hint))
+    return f"{name}: " + " | ".join(_TYPESCRIPT[each] for each in typing.get_args(hint) or (hint,))
+
+
+# -- matrices --------------------------------------------------------------------------------------------
+
+
+def matrix_bytes(state: ExplorerState, name: str, codes: NDArray[Any] | None = None) -> dict[str, Any]:
+    """A matrix as bytes: values (float32 or int32) and codes (uint32); float64 and uint64 for f64.
+
+    For sparse A also where each element is in the other form: dense A in the compressed one, and back.
+    """
+    if name not in state.matrices.names:
+        return {}
+    operand = state.matrices.operand(name)
+    codes = state.codes(name) if codes is None else codes
+    value_type: type[np.generic] = np.int32
+    if operand.dtype.is_float:
+        value_type = np.float64 if operand.dtype.bits == 64 else np.float32
+    code_type = np.uint64 if operand.dtype.bits == 64 else np.uint32
+    data: dict[str, Any] = {
+        "values": operand.dtype.decode(codes).astype(value_type).tobytes(),
+        "codes": codes.astype(code_type).tobytes(),
+    }
+    if state.ins.sparse and name in ("A", "stored"):
+        columns = state.matrices.stored_columns()
+        if name == "stored":
+            data["counterpart"] = columns.astype(np.int32).tobytes()
+        else:
+            indices = np.full(operand.shape, -1, dtype=np.int32)
+            np.put_along_axis(indices, columns, np.arange(columns.size).reshape(columns.shape), axis=1)
+            data["counterpart"] = indices.tobytes()
+    return data
+
+
+def comparison_bytes(state: ExplorerState, comparison: Comparison) -> dict[str, Any]:
+    """D as bytes; where it is compared, also the other's values and codes, and which cells differ."""
+    data = matrix_bytes(state, "D", comparison.codes)
+    if comparison.other is None:
+        return data
+    other = matrix_bytes(state, "D", comparison.other)
+    return {
+        **data,
         "other_values": other["values"],
         "other_codes": other["codes"],
-        "by": [bench.chip, bench.against],
+        "chips": [state.results.chip, state.results.against],
+        "differ": comparison.differ.astype(np.uint8).tobytes(),
+        "differ_count": int(comparison.differ.sum()),
     }
-    return {**sent, "differ": result.differ.astype(np.uint8).tobytes(), "count": int(result.differ.sum())}
 
 
-def wire(bench: Bench, name: str, codes: NDArray[Any] | None = None) -> dict[str, Any]:
-    """A matrix as bytes: values (float32 or int32), codes (uint32; float64 and uint64 for f64), and for sparse A where each side of it is kept."""
-    if name not in bench.names:
-        return {}
-    operand = bench.operand(name)
-    codes = bench.codes(name) if codes is None else codes
-    wide = operand.dtype.bits == 64
-    values = operand.dtype.decode(codes).astype(
-        (np.float64 if wide else np.float32) if operand.dtype.is_float else np.int32
-    )
-    sent: dict[str, Any] = {
-        "values": values.tobytes(),
-        "codes": codes.astype(np.uint64 if wide else np.uint32).tobytes(),
-    }
-    if bench.ins.sparse and name in ("A", "stored"):
-        positions = bench.positions()
-        home = np.full(operand.shape if name == "A" else bench.operand("A").shape, -1, dtype=np.int32)
-        np.put_along_axis(home, positions, np.arange(positions.size).reshape(positions.shape), axis=1)
-        sent["home"] = home.tobytes() if name == "A" else positions.astype(np.int32).tobytes()
-    return sent
+def delta(old: Any, new: Any) -> dict[str, Any] | None:
+    """How to make the new from the old; None where most of it changed.
 
+    Parts by their name; 32-bit words of bytes and items of lists by their index.
 
-def difference(old: Any, new: Any) -> dict[str, Any] | None:
-    """How to make the new from the old: parts by their name, words of bytes and items of lists by their index. None where little stayed.
-
-    >>> difference({"codes": bytes(64), "count": 1}, {"codes": bytes(60) + b"\\7\\0\\0\\0", "count": 2})
+    >>> delta({"codes": bytes(64), "count": 1}, {"codes": bytes(60) + b"\\7\\0\\0\\0", "count": 2})
     {'parts': {'codes': {'at': b'\\x0f\\x00\\x00\\x00', 'to': b'\\x07\\x00\\x00\\x00'}, 'count': {'new': 2}}}
-    >>> difference({"A": ["a", "b", "c"]}, {"A": ["a", "x", "c"]})
+    >>> delta({"A": ["a", "b", "c"]}, {"A": ["a", "x", "c"]})
     {'parts': {'A': {'at': [1], 'to': ['x']}}}
     """
     if type(old) is not type(new):
@@ -69,174 +234,334 @@ def difference(old: Any, new: Any) -> dict[str, Any] | None:
     if isinstance(new, dict):
         if old.keys() != new.keys():
             return None
-        return {
-            "parts": {
-                name: difference(old[name], part) or {"new": part}
-                for name, part in new.items()
-                if old[name] != part
-            }
-        }
+        changed = {name: part for name, part in new.items() if old[name] != part}
+        return {"parts": {name: delta(old[name], part) or {"new": part} for name, part in changed.items()}}
     if not isinstance(new, bytes | list) or len(old) != len(new) or (isinstance(new, bytes) and len(new) % 4):
         return None
     if isinstance(new, list):
-        places = [index for index, (one, other) in enumerate(zip(old, new, strict=True)) if one != other]
-        return {"at": places, "to": [new[index] for index in places]}
+        indices = [
+            index for index, (before, after) in enumerate(zip(old, new, strict=True)) if before != after
+        ]
+        return {"at": indices, "to": [new[index] for index in indices]}
     words = np.frombuffer(new, np.uint32)
     at = np.flatnonzero(words != np.frombuffer(old, np.uint32))
-    return (
-        {"at": at.astype(np.uint32).tobytes(), "to": words[at].tobytes()}
-        if 2 * at.size < words.size
-        else None
-    )
+    if 2 * at.size >= words.size:
+        return None
+    return {"at": at.astype(np.uint32).tobytes(), "to": words[at].tobytes()}
 
 
-def made_of(bench: Bench, result: Result) -> dict[str, tuple[Any, ...]]:
-    """What everything on the screen is made of. The arrays are never written, so that the same array is the same content."""
-    held, options = bench.state.held, bench.options
-    sparse = (held["A"], held.get("E"), options)
-    parts: dict[str, tuple[Any, ...]] = {name: (held.get(name), options) for name in ("E", "SFA", "SFB")}
-    parts |= {
+def sources(state: ExplorerState, comparison: Comparison) -> dict[str, tuple[Any, ...]]:
+    """The objects that each part of the screen is computed from: where they are the same, nothing changed.
+
+    Arrays of operands are never written, so the same array has the same content.
+    """
+    arrays, modifiers = state.operands.arrays, state.operands.modifiers
+    sparse = (arrays["A"], arrays.get("E"), modifiers)
+    return {
         "A": sparse,
         "stored": sparse,
-        "B": (held["B"],),
-        "C": (held["C"],),
-        "D": (result.codes, result.other, bench.against),
+        "B": (arrays["B"],),
+        "C": (arrays["C"],),
+        "D": (comparison.codes, comparison.other, state.results.against),
+        "E": (arrays.get("E"), modifiers),
+        "SFA": (arrays.get("SFA"), modifiers),
+        "SFB": (arrays.get("SFB"), modifiers),
+        "instruction": (state.ins, modifiers),
     }
-    return {**parts, "about": (bench, options)}
 
 
-def identical(one: tuple[Any, ...], other: tuple[Any, ...] | None) -> bool:
-    """Whether two things are made of the same."""
-    return (
-        other is not None and len(one) == len(other) and all(x is y for x, y in zip(one, other, strict=True))
-    )
+def is_same(one: tuple[Any, ...], other: tuple[Any, ...] | None) -> bool:
+    """Whether two things are computed from the same objects."""
+    if other is None or len(one) != len(other):
+        return False
+    return all(mine is yours for mine, yours in zip(one, other, strict=True))
 
 
-def held(bench: Bench, lane: int) -> dict[str, Any]:
-    """Registers of a lane, each in hex and with the elements in it."""
-    rows = {name: bench.fields(name, lane) for name in bench.ins.operands}
+# -- registers -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class RegisterField:
+    """One element inside a register of a lane."""
+
+    element: int
+    row: int
+    column: int
+    low: int
+    bits: str
+    text: str
+
+
+def register_fields(state: ExplorerState, name: str, lane: int) -> list[tuple[str, list[RegisterField]]]:
+    """The registers of a lane in hexadecimal, each with its elements from the highest bits down.
+
+    >>> import ptxlab
+    >>> state = ExplorerState(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"))
+    >>> edits.SetCell("A", 9, 37, "-3").apply(state)
+    >>> register_fields(state, "A", lane=4)[3][1][2]   # the third field from the top of register 3
+    RegisterField(element=29, row=9, column=37, low=20, bits='1101', text='-3')
+    """
+    operand = state.ins.operands[name]
+    if operand.layout is None:
+        return []
+    operand.place(lane, 0)
+    registers = state.registers(name)[lane]
+    codes = operand.split(registers[None])[0]
+    values = operand.dtype.decode(codes)
+    rows: list[tuple[str, list[RegisterField]]] = [
+        (f"0x{int(register):0{operand.register_bits // 4}x}", []) for register in registers
+    ]
+    for (place, row, column), code, value in zip(operand.holds(lane), codes, values, strict=True):
+        bits = f"{int(code):0{operand.dtype.bits}b}"
+        field = RegisterField(place.element, row, column, place.low, bits, format_value(value))
+        rows[place.register][1].insert(0, field)
+    return rows
+
+
+def lane_registers(state: ExplorerState, lane: int) -> dict[str, Any]:
+    """Registers of a lane by operand, each in hexadecimal and with the elements in it."""
     return {
-        name: [{"hex": text, "fields": [dict(vars(field)) for field in fields]} for text, fields in found]
-        for name, found in rows.items()
+        name: [
+            {"hex": text, "fields": [dict(vars(field)) for field in elements]}
+            for text, elements in register_fields(state, name, lane)
+        ]
+        for name in state.ins.operands
     }
 
 
-def drawn(picture: Picture) -> dict[str, Any]:
-    """A picture of bits as plain lists: its notes, and of every grid the headings, cells and rules."""
-    grids = [
-        {
-            "title": grid.title, "size": list(grid.shape), "axes": list(grid.axes),
-            "rows": [[head.start, head.text] for head in grid.rows],
-            "columns": [[head.start, head.size, head.text] for head in grid.columns],
-            "cells": [
-                [cell.row, cell.column, cell.width, cell.text, f"{cell.role} {cell.state}", str(grid.hover[cell.row, cell.column])]
-                for cell in grid.cells
-                if cell.role != "blank" and cell.text
-            ],
-            "row_rules": list(grid.row_rules), "column_rules": [list(rule) for rule in grid.column_rules],
-        }
-        for grid in picture.grids
-    ]  # fmt: skip
-    return {"title": picture.title, "notes": picture.subtitle.split("; "), "grids": grids}
+# -- the instruction -------------------------------------------------------------------------------------
+
+_DARK_PAPER = "#1C1C1C"
 
 
-def about(bench: Bench) -> dict[str, Any]:
-    """What is fixed for an instruction: sizes, types, which lane, element, register and bit holds each cell, colours."""
-    ins, structure = bench.ins, bench.ins.structure
+def instruction_info(state: ExplorerState) -> dict[str, Any]:
+    """What is fixed for an instruction: sizes, types, the lane, register and bits of each cell, colours."""
+    ins, structure = state.ins, state.ins.structure
     return {
         "mnemonic": ins.mnemonic,
-        "m": ins.m, "n": ins.n, "k": ins.k, "lanes": ins.lanes, "products": ins.mma_count,
+        "m": ins.m,
+        "n": ins.n,
+        "k": ins.k,
+        "lanes": ins.lanes,
+        "mma_count": ins.mma_count,
         "chunk": structure.chunk if structure else 0,
         "kept": structure.keep * structure.group if structure else 0,
-        "blocks": ins.scale_vec or 0,
-        **_stacked(bench),
-        "matrices": {name: _describe(bench, name) for name in bench.names},
+        "scale_blocks": ins.scale_vec or 0,
+        **_stacked_products(state),
+        "matrices": {name: _matrix_info(state, name) for name in state.matrices.names},
         "registers": {name: operand.registers for name, operand in ins.operands.items() if operand.registers},
-        "colours": {"light": _colours(palette.PAPER, palette.INK, 4.5), "dark": _colours(_DARK_PAPER, "#000000", 5)},
-    }  # fmt: skip
-
-
-def _describe(bench: Bench, name: str) -> dict[str, Any]:
-    operand = bench.operand(name)
-    label = {"stored": "stored A", "E": "metadata"}.get(name, name)
-    said: dict[str, Any] = {
-        "label": label, "rows": operand.shape[0], "columns": operand.shape[1], "type": operand.dtype.name, "kind": operand.dtype.kind,
-        "bits": operand.dtype.bits, "element": "a" if name == "stored" else name.lower(), "operand": "A" if name == "stored" else name,
-        "editable": name != "D", "parts": _parts(operand.dtype), "note": operand.note,
-    }  # fmt: skip
-    if bench.ins.mma_count > 1:
-        said["products"] = {"count": bench.ins.mma_count, "along": "columns" if name == "B" else "rows"}
-    if operand.layout is None:
-        dense = name == "A" and bench.ins.sparse  # which is nowhere: its stored half is
-        return {
-            **said,
-            "note": "in shared memory, held by no lane",
-            **({} if dense else _in_memory(operand, bench.options)),
-        }
-    said["note"] = _note(bench, name, operand)
-    lane, element = np.divmod(operand.layout.scatter(bench.copy_of(name)), operand.layout.elements)
-    places = [operand.place(0, index) for index in range(operand.layout.elements)]
-    maps = {"lane": lane, "element_map": element}
-    maps["register_map"] = np.array([place.register for place in places])[element]
-    maps["low"] = np.array([place.low for place in places])[element]
-    return {**said, **{key: value.astype(np.int16).tobytes() for key, value in maps.items()}}
-
-
-def _note(bench: Bench, name: str, operand: Operand) -> str:
-    """Which of several copies is read, or where the others are."""
-    copies = operand.layout.copies if operand.layout else 1
-    for how in selected_by(bench.ins, operand, bench.copy_of(name)):
-        return f"one of {copies} copies, read with {how}" if copies > 1 else f"read with {how}"
-    return "; ".join(each for each in (held_again(operand), operand.note) if each)
-
-
-def _in_memory(operand: Operand, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Where every element of a tile in shared memory is, as wgmma reads it without a swizzle: byte, core matrix (8 rows of 16 bytes), row in it."""
-    if operand.space != "shared":
-        return {}
-    transposed = options.get(f"imm_trans_{operand.name.lower()}", 0)
-    tile = Tile.of(operand, transposed=transposed)
-    byte = tile.offsets if operand.axes[0] == "m" else tile.offsets.T
-    maps = {"byte": byte, "core": byte // 128, "line": byte % 128 // 16}
-    if tile.bits < 8:
-        along = np.arange(tile.k) * tile.bits % 8
-        maps["low"] = np.broadcast_to(along if operand.axes[0] == "m" else along[:, None], operand.shape)
-    return {
-        "memory": f"{tile.major}-major, no swizzle",
-        **{key: value.astype(np.int16).tobytes() for key, value in maps.items()},
+        "colours": {
+            "light": _lane_colours(palette.PAPER, palette.INK, 4.5),
+            "dark": _lane_colours(_DARK_PAPER, "#000000", 5),
+        },
     }
 
 
-def _stacked(bench: Bench) -> dict[str, Any]:
-    """Of several products, stacked: the column of B that goes into each cell of D (else it is the cell's own), and the lanes of each product."""
-    ins, layout = bench.ins, bench.ins.d.layout
+def _matrix_info(state: ExplorerState, name: str) -> dict[str, Any]:
+    ins, operand = state.ins, state.matrices.operand(name)
+    info: dict[str, Any] = {
+        "label": {"stored": "compressed A", "E": "metadata"}.get(name, name),
+        "rows": operand.shape[0],
+        "columns": operand.shape[1],
+        "type": operand.dtype.name,
+        "kind": operand.dtype.kind,
+        "bits": operand.dtype.bits,
+        "element": "a" if name == "stored" else name.lower(),
+        "operand": "A" if name == "stored" else name,
+        "editable": name != "D",
+        "parts": _bit_parts(operand.dtype),
+        "note": operand.note,
+    }
+    if ins.mma_count > 1:
+        info["products"] = {"count": ins.mma_count, "along": "columns" if name == "B" else "rows"}
+    if operand.layout is None:
+        info["note"] = "in shared memory, held by no lane"
+        is_dense_a = name == "A" and ins.sparse  # only its compressed half is anywhere
+        return info if is_dense_a else info | _shared_memory_info(state, operand)
+    info["note"] = _note(state, name, operand)
+    elements = operand.layout.elements
+    lane, element = np.divmod(operand.layout.scatter(state.matrices.copy_index(name)), elements)
+    places = [operand.place(0, index) for index in range(elements)]
+    maps = {
+        "lane": lane,
+        "element_map": element,
+        "register_map": np.array([place.register for place in places])[element],
+        "low": np.array([place.low for place in places])[element],
+    }
+    return info | {key: array.astype(np.int16).tobytes() for key, array in maps.items()}
+
+
+def _note(state: ExplorerState, name: str, operand: Operand) -> str:
+    """Which of several copies is read, or where the others are."""
+    copies = operand.layout.copies if operand.layout else 1
+    for selector in selected_by(state.ins, operand, state.matrices.copy_index(name)):
+        return f"one of {copies} copies, read with {selector}" if copies > 1 else f"read with {selector}"
+    return "; ".join(note for note in (held_again(operand), operand.note) if note)
+
+
+def _shared_memory_info(state: ExplorerState, operand: Operand) -> dict[str, Any]:
+    """Where every element of a tile in shared memory is without a swizzle: byte, core matrix, row in it."""
+    if operand.space != "shared":
+        return {}
+    modifiers = state.operands.modifiers
+    transposed = modifiers.imm_trans_a if operand.name == "A" else modifiers.imm_trans_b
+    tile = Tile.of(operand, transposed=transposed)
+    m_first = operand.axes[0] == "m"
+    byte = tile.offsets if m_first else tile.offsets.T
+    maps = {"byte": byte, "core": byte // 128, "line": byte % 128 // 16}
+    if tile.bits < 8:
+        low = np.arange(tile.k) * tile.bits % 8
+        maps["low"] = np.broadcast_to(low if m_first else low[:, None], operand.shape)
+    return {
+        "memory": f"{tile.major}-major, no swizzle",
+        **{key: array.astype(np.int16).tobytes() for key, array in maps.items()},
+    }
+
+
+def _stacked_products(state: ExplorerState) -> dict[str, Any]:
+    """For several stacked products: the column of B behind each cell of D, and the lanes of each product."""
+    ins, layout = state.ins, state.ins.d.layout
     if ins.mma_count == 1 or layout is None:
         return {}
     rows, columns = ins.d.shape
-    found = np.array([[ins.column_of_b(row, column) for column in range(columns)] for row in range(rows)])
+    column_of_b = [[ins.column_of_b(row, column) for column in range(columns)] for row in range(rows)]
     lanes = layout.scatter() // layout.elements
     return {
-        "column_of_b": found.astype(np.int16).tobytes(),
-        "lanes_of": [np.unique(part).tolist() for part in np.split(lanes, ins.mma_count)],
+        "column_of_b": np.array(column_of_b, dtype=np.int16).tobytes(),
+        "lanes_of_product": [np.unique(part).tolist() for part in np.split(lanes, ins.mma_count)],
     }
 
 
-def _parts(kind: DType) -> list[tuple[str, int]]:
-    """What the bits of a code are, from the highest down, for the picture of a register."""
-    if not kind.is_float:
-        return [("value", kind.bits)]
-    parts = [("sign", int(kind.signed)), ("exponent", kind.exponent_bits), ("fraction", kind.fraction_bits)]
-    ignored = ("ignored", kind.bits - sum(length for _, length in parts))
-    parts = [*parts, ignored] if kind.ignored_bits else [ignored, *parts]
+def _bit_parts(dtype: DType) -> list[tuple[str, int]]:
+    """What the bits of a code are, from the highest down: role and count."""
+    if not dtype.is_float:
+        return [("value", dtype.bits)]
+    parts = [
+        ("sign", int(dtype.signed)),
+        ("exponent", dtype.exponent_bits),
+        ("fraction", dtype.fraction_bits),
+    ]
+    ignored = ("ignored", dtype.bits - sum(length for _, length in parts))
+    parts = [*parts, ignored] if dtype.ignored_bits else [ignored, *parts]
     return [part for part in parts if part[1]]
 
 
-def _colours(paper: str, ink: str, least: float) -> list[list[str]]:
-    """Background and text of lanes 0..31 on this paper. A shade too middling for any text is taken down until it reads."""
+def _lane_colours(paper: str, ink: str, least_contrast: float) -> list[list[str]]:
+    """Background and text of lanes 0..31; a shade in the middle is weakened until text on it is readable."""
 
     def shade(hue: str, strength: float) -> list[str]:
         fill = palette.mix(hue, strength, paper)
         text = max((ink, palette.PAPER), key=lambda text: palette.contrast(text, fill))
-        return [fill, text] if palette.contrast(fill, text) >= least else shade(hue, strength - 0.01)
+        if palette.contrast(fill, text) >= least_contrast:
+            return [fill, text]
+        return shade(hue, strength - 0.01)
 
     return [shade(hue, strength) for _, hue in palette.HUES for strength in palette.STRENGTHS]
+
+
+# -- the toolbar -----------------------------------------------------------------------------------------
+
+#: How things are shown, which changes no number: the view's trait, and the control that sets it.
+DISPLAY_CONTROLS: dict[str, dict[str, Any]] = {
+    "label": {
+        "label": "Show",
+        "hint": "What the cells show",
+        "options": [["value", "value"], ["hex code", "hex"], ["binary", "binary"], ["lane·element", "lane"]],
+    },
+    "colour_by": {
+        "label": "Colour by",
+        "hint": "What the colours mean",
+        "options": [
+            ["lane", "lane"],
+            ["register", "register"],
+            ["warp", "warp"],
+            ["value", "value"],
+            ["none", "nothing"],
+        ],
+    },
+    "show_c": {
+        "label": "Show C",
+        "hint": "Show the matrix and the registers of the accumulator C, which is added to the product",
+    },
+    "zoom": {
+        "label": "Zoom",
+        "hint": "Cell size; Ctrl + mouse wheel zooms too",
+        "range": {"min": 50, "max": 400, "step": 25},
+    },
+}
+
+
+def toolbar(
+    state: ExplorerState, chips: tuple[str, ...], working: str = "", gpu_time: str = ""
+) -> dict[str, Any]:
+    """Everything in the toolbar: chips, fill patterns, modifiers, undo, and what is chosen.
+
+    `working` is what the GPU is doing now, `gpu_time` how long its last run took.
+    """
+    results, ins = state.results, state.ins
+    fill_patterns = {
+        name: list(patterns(name, state.matrices.operand(name).dtype)) for name in state.matrices.names
+    }
+    gpu_available = GPU in chips
+    gpu_status = working or (gpu_time if gpu_available else "") or gpu.status(ins)
+    return {
+        "controls": [{"trait": trait, **control} for trait, control in DISPLAY_CONTROLS.items()],
+        "chips": [[_chip_label(chip), chip] for chip in chips],
+        "chip": results.chip,
+        "against": results.against,
+        "patterns": {name: allowed for name, allowed in fill_patterns.items() if allowed},
+        "options": [
+            _option(name, ins.modifiers[name], value) for name, value in state.matrices.options.items()
+        ],
+        "undo": bool(state.history.past),
+        "redo": bool(state.history.future),
+        "gpu": {"available": gpu_available, "status": gpu_status, "busy": bool(working)},
+    }
+
+
+def _chip_label(chip: str) -> str:
+    generation = GENERATIONS.get(chip)
+    return f"{chip} {generation}" if generation else chip
+
+
+def _option(name: str, legal: tuple[Any, ...], value: Any) -> dict[str, Any]:
+    """A modifier with its legal values."""
+    return {
+        "name": name,
+        "label": name.replace("_", "-"),
+        "options": [[str(each).lower(), each] for each in legal],
+        "value": value,
+    }
+
+
+# -- the trace -------------------------------------------------------------------------------------------
+
+
+def picture_data(picture: Picture) -> dict[str, Any]:
+    """A picture of bits as plain lists: its notes, and for every grid the headings, cells and rules."""
+    grids = []
+    for grid in picture.grids:
+        cells = [cell for cell in grid.cells if cell.role != "blank" and cell.text]
+        grids.append(
+            {
+                "title": grid.title,
+                "size": list(grid.shape),
+                "axes": list(grid.axes),
+                "rows": [[head.start, head.text] for head in grid.rows],
+                "columns": [[head.start, head.size, head.text] for head in grid.columns],
+                "cells": [
+                    [
+                        cell.row,
+                        cell.column,
+                        cell.width,
+                        cell.text,
+                        f"{cell.role} {cell.state}",
+                        str(grid.hover[cell.row, cell.column]),
+                    ]
+                    for cell in cells
+                ],
+                "row_rules": list(grid.row_rules),
+                "column_rules": [list(rule) for rule in grid.column_rules],
+            }
+        )
+    return {"title": picture.title, "notes": picture.subtitle.split("; "), "grids": grids}

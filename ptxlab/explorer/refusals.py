@@ -1,4 +1,4 @@
-"""Edits that are refused: where, why, and what could be done instead. Dense A of a sparse instruction, which is where it happens most."""
+"""Refused edits: where, why, and what could be done instead. Most break the structure of sparse A."""
 
 from __future__ import annotations
 
@@ -10,97 +10,96 @@ from numpy.typing import NDArray
 
 from ..errors import PtxlabError
 from ..isa.mma import MmaForm
-from .parse_cell import written
+from .parse_cell import format_value
 
-__all__ = ["Broken", "Refused", "compressed", "keeping", "undefined"]
+__all__ = ["BrokenStructure", "RefusedEdit", "compress_dense_a", "prune_broken_chunks", "undefined_metadata"]
 
 
-class Refused(PtxlabError):
-    """A refused edit, with the cells at fault: each (row, first column, last column).
+class RefusedEdit(PtxlabError):
+    """A refused edit with the cells at fault, each as (row, first column, last column).
 
-    >>> Refused("A[0][1]: found 9; s4 holds -8..7", "A", [(0, 1, 1)], "9").offer["spots"]
+    >>> RefusedEdit("A[0][1]: found 9; s4 holds -8..7", "A", [(0, 1, 1)], "9").serialised["cells"]
     [[0, 1, 1]]
     """
 
     def __init__(
-        self, sentence: str, name: str, spots: Iterable[tuple[int, int, int]], text: str = ""
+        self, sentence: str, name: str, cells: Iterable[tuple[int, int, int]], text: str = ""
     ) -> None:
         super().__init__(sentence)
         self.name = name
-        self.spots = [tuple(int(index) for index in spot) for spot in spots]
+        self.cells = [(int(row), int(first), int(last)) for row, first, last in cells]
         self.text = text  # as it was typed into one cell,
-        self.cell: tuple[int, ...] = ()  # and into which
+        self.typed_at: tuple[int, ...] = ()  # and the row and column of that cell
 
     @property
-    def offer(self) -> dict[str, Any]:
+    def serialised(self) -> dict[str, Any]:
         """What the page shows at the cells: the sentence, and what can be done."""
-        spots = [list(spot) for spot in self.spots]
         return {
             "name": self.name,
             "sentence": str(self),
-            "spots": spots,
+            "cells": [list(cell) for cell in self.cells],
             "text": self.text,
-            "cell": list(self.cell),
+            "typed_at": list(self.typed_at),
             "prune": "",
-            "then": "",
+            "preview": "",
         }
 
 
-class Broken(Refused):
-    """An edit that would break the structure of sparse A: the codes it would have made, and the same pruned so that the structure holds."""
+class BrokenStructure(RefusedEdit):
+    """An edit that breaks the structure of sparse A: the codes that were asked for, and the same pruned."""
 
     def __init__(
         self,
         sentence: str,
-        spots: Iterable[tuple[int, int, int]],
+        cells: Iterable[tuple[int, int, int]],
         codes: NDArray[Any],
         pruned: NDArray[Any],
-        then: str,
-        text: str = "",
+        preview: str,
     ) -> None:
-        super().__init__(sentence, "A", spots, text)
-        self.codes, self.pruned, self.then = codes, pruned, then
+        super().__init__(sentence, "A", cells)
+        self.codes, self.pruned, self.preview = codes, pruned, preview
 
     @property
-    def offer(self) -> dict[str, Any]:
-        """With the words of the button that prunes, and what pruning makes of the first chunk."""
-        count = len(self.spots)
-        return {
-            **super().offer,
-            "prune": "Prune this chunk" if count == 1 else f"Prune all {count} chunks",
-            "then": self.then,
-        }
+    def serialised(self) -> dict[str, Any]:
+        """With the text of the button that prunes, and a preview of what pruning does to the first chunk."""
+        count = len(self.cells)
+        button = "Prune this chunk" if count == 1 else f"Prune all {count} chunks"
+        return {**super().serialised, "prune": button, "preview": self.preview}
 
 
-def compressed(
+def compress_dense_a(
     ins: MmaForm,
     codes: NDArray[Any],
-    before: NDArray[Any] | None = None,
+    nibbles_before: NDArray[Any] | None = None,
     typed: NDArray[np.bool_] | None = None,
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Stored half and nibbles of dense A; refused where its structure breaks. Chunks that the nibbles `before` can still tell keep them."""
-    structure, kind = ins.structure, ins.a.dtype
+    """Compressed A and its metadata, or `BrokenStructure`. Earlier nibbles stay where they still fit."""
+    structure, dtype = ins.structure, ins.a.dtype
     if structure is None:
-        raise PtxlabError(f"{ins.mnemonic} is dense: A is stored as it is")
+        raise PtxlabError(f"{ins.mnemonic} is dense: A is not compressed")
     try:  # a negative zero, or a zero with ignored bits set, is kept where there is room for it
         stored, nibbles = structure.compress(codes, codes == 0)
     except PtxlabError:
         try:
-            stored, nibbles = structure.compress(codes, kind.decode(codes) == 0)
+            stored, nibbles = structure.compress(codes, dtype.decode(codes) == 0)
         except PtxlabError as error:
-            raise _broken(ins, codes, typed, str(error)) from None
-    if before is None:
+            raise _broken_structure(ins, codes, typed, str(error)) from None
+    if nibbles_before is None:
         return stored, nibbles
-    kept = np.take_along_axis(codes, structure.positions(before, ins.metadata_ordered), axis=1)
-    told = (ins.expand(kept, before) == codes).reshape(*before.shape, structure.chunk).all(axis=-1)
-    width = structure.keep * structure.group
-    return np.where(np.repeat(told, width, axis=1), kept, stored), np.where(told, before, nibbles)
+    columns = structure.positions(nibbles_before, ins.metadata_ordered)
+    stored_before = np.take_along_axis(codes, columns, axis=1)
+    equal = ins.expand(stored_before, nibbles_before) == codes
+    described = equal.reshape(*nibbles_before.shape, structure.chunk).all(axis=-1)
+    described_elements = np.repeat(described, structure.keep * structure.group, axis=1)
+    return np.where(described_elements, stored_before, stored), np.where(described, nibbles_before, nibbles)
 
 
-def keeping(ins: MmaForm, codes: NDArray[Any], typed: NDArray[np.bool_] | None = None) -> NDArray[Any]:
-    """Codes of dense A in which every chunk that broke the structure holds it again.
+def prune_broken_chunks(
+    ins: MmaForm, codes: NDArray[Any], typed: NDArray[np.bool_] | None = None
+) -> NDArray[Any]:
+    """Codes of dense A with every chunk that breaks the structure pruned; the other chunks stay.
 
-    What was typed stays first, then the largest groups, as `ins.prune` chooses them; chunks that were whole stay as they are.
+    What was typed is kept first, then the largest groups, as `ins.prune` chooses them.
 
     >>> import ptxlab
     >>> ins = ptxlab.instruction("mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
@@ -108,52 +107,49 @@ def keeping(ins: MmaForm, codes: NDArray[Any], typed: NDArray[np.bool_] | None =
     >>> values[0, :4] = 1, 5, 0, 7
     >>> typed = np.zeros((16, 16), dtype=bool)
     >>> typed[0, 0] = True
-    >>> ins.a.dtype.decode(keeping(ins, ins.a.dtype.encode(values), typed))[0, :4].tolist()
+    >>> ins.a.dtype.decode(prune_broken_chunks(ins, ins.a.dtype.encode(values), typed))[0, :4].tolist()
     [1.0, 0.0, 0.0, 7.0]
     """
     structure = ins.structure
     if structure is None:
         return codes
     values = ins.a.dtype.decode(codes).astype(np.float64)
-    shape = (codes.shape[0], -1, structure.groups, structure.group)
-    chosen = np.zeros(values.shape, dtype=np.bool_) if typed is None else typed & (values != 0)
+    by_group = (codes.shape[0], -1, structure.groups, structure.group)
+    preferred = np.zeros(values.shape, dtype=np.bool_)
+    if typed is not None:
+        preferred = typed & (values != 0)
     with np.errstate(over="ignore", invalid="ignore"):
-        weight = (values.reshape(shape) ** 2).sum(axis=-1)
+        weight = (values.reshape(by_group) ** 2).sum(axis=-1)
     weight = np.where(np.isnan(weight), np.inf, weight)
-    order = np.lexsort((-weight, ~chosen.reshape(shape).any(axis=-1)), axis=-1)
+    order = np.lexsort((-weight, ~preferred.reshape(by_group).any(axis=-1)), axis=-1)
     kept = np.zeros(weight.shape, dtype=np.bool_)
     np.put_along_axis(kept, order[..., : structure.keep], True, axis=-1)
     kept |= ~structure.violations(values)[..., None]
-    return np.where(
-        np.repeat(kept, structure.group, axis=-1).reshape(codes.shape), codes, codes.dtype.type(0)
-    )
+    kept_elements = np.repeat(kept, structure.group, axis=-1).reshape(codes.shape)
+    return np.where(kept_elements, codes, codes.dtype.type(0))
 
 
-def _broken(ins: MmaForm, codes: NDArray[Any], typed: NDArray[np.bool_] | None, sentence: str) -> PtxlabError:
-    """The refusal of a dense A that breaks the structure."""
-    structure, kind = ins.structure, ins.a.dtype
+def _broken_structure(
+    ins: MmaForm, codes: NDArray[Any], typed: NDArray[np.bool_] | None, sentence: str
+) -> PtxlabError:
+    structure, dtype = ins.structure, ins.a.dtype
     if structure is None:
         return PtxlabError(sentence)
-    wide = structure.chunk
-    spots = [
-        (row, chunk * wide, chunk * wide + wide - 1)
-        for row, chunk in np.argwhere(structure.violations(kind.decode(codes)))
-    ]
-    pruned = keeping(ins, codes, typed)
-    row, first, last = spots[0]
-    words = [
-        " ".join(written(value) for value in kind.decode(made[row, first : last + 1]))
-        for made in (codes, pruned)
-    ]
-    return Broken(f"A: {sentence}", spots, codes, pruned, f"{words[0]} → {words[1]}")
+    width = structure.chunk
+    broken = np.argwhere(structure.violations(dtype.decode(codes)))
+    cells = [(row, chunk * width, chunk * width + width - 1) for row, chunk in broken]
+    pruned = prune_broken_chunks(ins, codes, typed)
+    row, first, last = cells[0]
+    before, after = (
+        " ".join(format_value(value) for value in dtype.decode(matrix[row, first : last + 1]))
+        for matrix in (codes, pruned)
+    )
+    return BrokenStructure(f"A: {sentence}", cells, codes, pruned, f"{before} → {after}")
 
 
-def undefined(ins: MmaForm, nibbles: NDArray[Any], sentence: str) -> PtxlabError:
-    """The refusal of metadata in which some nibbles mean nothing."""
+def undefined_metadata(ins: MmaForm, nibbles: NDArray[Any], sentence: str) -> PtxlabError:
+    """The refusal of metadata with undefined nibbles."""
     if ins.structure is None:
         return PtxlabError(sentence)
-    return Refused(
-        sentence,
-        "E",
-        [(row, chunk, chunk) for row, chunk in np.argwhere(~np.isin(nibbles, list(ins.nibbles)))],
-    )
+    undefined = np.argwhere(~np.isin(nibbles, list(ins.nibbles)))
+    return RefusedEdit(sentence, "E", [(row, chunk, chunk) for row, chunk in undefined])

@@ -1,6 +1,6 @@
-"""A saved page: the explorer's view in one file that needs no kernel and no network.
+"""The Explorer's view in one HTML file that needs no kernel and no network.
 
-Bytes travel as in a notebook, deflated and in base64; the registers of all lanes as columns, which deflate well.
+Bytes are deflated and in base64; the registers of all lanes are stored by column, which deflates well.
 """
 
 from __future__ import annotations
@@ -10,25 +10,27 @@ import hashlib
 import html
 import json
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import anywidget
 
 from .. import __version__
 from ..errors import PtxlabError
-from .module import script, source, style
-from .protocol import held
-from .state import GPU
+from .bundle import script, source, style
+from .protocol import lane_registers
+from .results import GPU
+from .state import ExplorerState
+from .view import View
 
-if TYPE_CHECKING:
-    from .explorer import Explorer
+__all__ = ["check_path", "columns", "save_page", "write_page"]
 
-__all__ = ["columns", "save", "target", "write"]
-
-POLICY = "default-src 'none'; script-src 'sha256-{}'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+POLICY = (
+    "default-src 'none'; script-src 'sha256-{}'; style-src 'unsafe-inline'; "
+    "base-uri 'none'; form-action 'none'"
+)
 FRAME = Template("""\
 <!doctype html>
 <html lang="en">
@@ -43,145 +45,165 @@ FRAME = Template("""\
 <body>
 <main id="page">
 <h1>$heading</h1>
-<noscript>This page draws with JavaScript, which is switched off here.</noscript>
+<noscript>This page needs JavaScript, which is switched off.</noscript>
 </main>
 <script type="application/json" id="saved">$saved</script>
 <script type="module">$script</script>
 </body>
 </html>
 """)
-CELLS, MMA_FAMILIES = 1024, 1 << 15  # up to which the dot products of all cells of D are saved, for stepping
+_MOST_CELLS, _MOST_PRODUCTS = 1024, 1 << 15  # of a D whose dot products are all saved, for stepping
 
 
-def save(
-    ex: Explorer, path: str | Path, title: str, reason: Callable[..., dict[str, Any]], chosen: tuple[int, int]
+class TraceData(Protocol):
+    """What the page shows about a cell of D: its dot product, and the picture of its bits."""
+
+    def __call__(self, row: int, column: int, *, with_picture: bool) -> dict[str, Any]: ...
+
+
+def save_page(
+    path: str | Path,
+    title: str,
+    state: ExplorerState,
+    view: View,
+    link: str,
+    trace_data: TraceData,
+    cell: tuple[int, int],
 ) -> Path:
-    """Write the explorer's view: all lanes, the dot products of a small D, and the aligned bits of the chosen cell of D."""
-    to, view, ins = target(path), ex.view, ex.instruction
-    own = [
+    """Write the view: all lanes, the dot products of a small D, and the aligned bits of one cell of D."""
+    target, ins = check_path(path), state.ins
+    inherited = anywidget.AnyWidget.class_traits()
+    names = [
         name
         for name in view.class_traits(sync=True)
-        if name not in anywidget.AnyWidget.class_traits() and not name.startswith("_")
+        if name not in inherited
+        and name not in ("lane_registers", "picker_index")
+        and not name.startswith("_")
     ]
     rows, width = ins.d.shape
-    small = rows * width <= CELLS and rows * width * ins.k <= MMA_FAMILIES
-    cells = [(row, column) for row in range(rows) for column in range(width)] if small else []
-    options = [f"{name.replace('_', '-')} {str(value).lower()}" for name, value in ex.bench.options.items()]
-    saved = {
-        "notes": [f"Saved with ptxlab {__version__}", _whose(ex), *options],
-        "code": f'import ptxlab\nptxlab.explore("{ex.link}")',
-        "state": {name: getattr(view, name) for name in own if name not in ("held", "catalogue")}
-        | {
-            "problem": "",
-            "offer": {},
-            "note": "",
-            "trace": reason(*chosen, picture=True),
-            "tools": {**view.tools, "still": True},
-        },
-        "lanes": columns([held(ex.bench, lane) for lane in range(ins.lanes)]),
-        "reasons": [reason(row, column, picture=False) for row, column in cells],
-        "refusal": f'this page was saved: open it in a notebook to edit, e.g. ptxlab.explore("{ins.mnemonic}")',
-        "others": f"{'The bits' if cells else 'Bits and steps'} of D[{chosen[0]}][{chosen[1]}] only were saved: other cells need the emulator, in a notebook",
-    }
-    return write(to, title, ins.mnemonic, saved)
-
-
-def _whose(ex: Explorer) -> str:
-    """Where D is from: the page cannot compute it anew."""
-    said = [
-        "the GPU" if chip == GPU else f"the emulator ({chip})"
-        for chip in (ex.bench.chip, ex.bench.against)
-        if chip is not None
+    is_small = rows * width <= _MOST_CELLS and rows * width * ins.k <= _MOST_PRODUCTS
+    cells = [(row, column) for row in range(rows) for column in range(width)] if is_small else []
+    options = [
+        f"{name.replace('_', '-')} {str(value).lower()}" for name, value in state.matrices.options.items()
     ]
-    return f"D as {' and '.join(said)} gave it"
+    what_is_saved = "bits" if cells else "bits and steps"
+    saved = {
+        "notes": [f"Saved with ptxlab {__version__}", _provenance(state), *options],
+        "code": f'import ptxlab\nptxlab.explore("{link}")',
+        "state": {
+            **{name: getattr(view, name) for name in names},
+            "problem": "",
+            "refusal": {},
+            "notice": "",
+            "trace": trace_data(*cell, with_picture=True),
+            "toolbar": {**view.toolbar, "static": True},
+        },
+        "lanes": columns([lane_registers(state, lane) for lane in range(ins.lanes)]),
+        "traces": [trace_data(row, column, with_picture=False) for row, column in cells],
+        "refusal": f'this page cannot be edited: open it in a notebook with ptxlab.explore("{ins.mnemonic}")',
+        "not_saved": f"This page has only the {what_is_saved} of D[{cell[0]}][{cell[1]}]; "
+        "for other cells open it in a notebook",
+    }
+    return write_page(target, title, ins.mnemonic, saved)
 
 
-def target(path: str | Path) -> Path:
+def _provenance(state: ExplorerState) -> str:
+    """Where D is from: the page cannot compute it again."""
+    chips = [chip for chip in (state.results.chip, state.results.against) if chip is not None]
+    names = ["the GPU" if chip == GPU else f"the emulator ({chip})" for chip in chips]
+    return f"D computed by {' and '.join(names)}"
+
+
+def check_path(path: str | Path) -> Path:
     """Where a page may be written.
 
-    >>> target("d.pdf")
+    >>> check_path("d.pdf")
     Traceback (most recent call last):
         ...
     ptxlab.errors.PtxlabError: d.pdf: a page is written as .html, found '.pdf'
     """
-    to = Path(path)
-    if to.suffix.lower() not in (".html", ".htm"):
-        raise PtxlabError(f"{to.name}: a page is written as .html, found {to.suffix or 'no suffix'!r}")
-    if not to.parent.is_dir():
-        raise PtxlabError(f"{to}: the folder {to.parent} does not exist")
-    return to
+    target = Path(path)
+    if target.suffix.lower() not in (".html", ".htm"):
+        raise PtxlabError(
+            f"{target.name}: a page is written as .html, found {target.suffix or 'no suffix'!r}"
+        )
+    if not target.parent.is_dir():
+        raise PtxlabError(f"{target}: the folder {target.parent} does not exist")
+    return target
 
 
 def columns(lanes: Sequence[Mapping[str, Sequence[Mapping[str, Any]]]]) -> dict[str, Any]:
-    """Registers of all lanes turned over: for every operand and every part of a register or element, a list [lane][register][element].
+    """Registers of all lanes by column: for every part of a register a list [lane][register][element].
 
-    >>> columns([{"A": [{"hex": "0x1", "fields": [{"text": "1"}]}]}, {"A": [{"hex": "0x2", "fields": [{"text": "2"}]}]}])
+    >>> lane0 = {"A": [{"hex": "0x1", "fields": [{"text": "1"}]}]}
+    >>> lane1 = {"A": [{"hex": "0x2", "fields": [{"text": "2"}]}]}
+    >>> columns([lane0, lane1])
     {'A': {'count': 1, 'own': {'hex': [['0x1'], ['0x2']]}, 'fields': {'text': [[['1']], [['2']]]}}}
     """
-    turned: dict[str, Any] = {}
-    for name, first in lanes[0].items():
-        parts = [key for key in first[0] if key != "fields"] if first else []
-        inner = list(first[0]["fields"][0]) if first and first[0]["fields"] else []
-        turned[name] = {
-            "count": len(first),
-            "own": {key: [[register[key] for register in lane[name]] for lane in lanes] for key in parts},
+    by_operand: dict[str, Any] = {}
+    for name, registers in lanes[0].items():
+        own_keys = [key for key in registers[0] if key != "fields"] if registers else []
+        field_keys = list(registers[0]["fields"][0]) if registers and registers[0]["fields"] else []
+        by_operand[name] = {
+            "count": len(registers),
+            "own": {key: [[register[key] for register in lane[name]] for lane in lanes] for key in own_keys},
             "fields": {
                 key: [
                     [[field[key] for field in register["fields"]] for register in lane[name]]
                     for lane in lanes
                 ]
-                for key in inner
+                for key in field_keys
             },
         }
-    return turned
+    return by_operand
 
 
-def write(path: str | Path, title: str, name: str, saved: Mapping[str, Any]) -> Path:
-    """Write the page: `saved` is what front/still.js opens, bytes and long parts in it still plain. Without a title, a name stands in the window's."""
-    to = target(path)
-    code = script("still")
+def write_page(path: str | Path, title: str, name: str, saved: Mapping[str, Any]) -> Path:
+    """Write the page; front/static.js opens what is `saved`. The window shows the name if there is no title."""
+    target = check_path(path)
+    code = script("static")
     page = FRAME.substitute(
         policy=POLICY.format(base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()),
         generator=f"ptxlab {__version__}",
         title=html.escape(title or name),
         heading=html.escape(title),
-        style=style() + source("still.css"),
-        saved=_inert(json.dumps(_packed(saved), separators=(",", ":"), allow_nan=False)),
+        style=style() + source("static.css"),
+        saved=_escape_json(json.dumps(_pack(saved), separators=(",", ":"), allow_nan=False)),
         script=code,
     )
     try:
-        to.write_bytes(page.encode())
+        target.write_bytes(page.encode())
     except OSError as error:
-        raise PtxlabError(f"{to}: the page could not be written ({error.strerror or error})") from None
-    return to
+        raise PtxlabError(f"{target}: the page could not be written ({error.strerror or error})") from None
+    return target
 
 
-def _inert(text: str) -> str:
-    """JSON that no reader of HTML mistakes for a tag or a comment."""
+def _escape_json(text: str) -> str:
+    """JSON in which HTML finds no tag and no comment."""
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def _packed(value: Any) -> Any:
-    """Bytes, and whatever would be long as JSON, deflated."""
+def _pack(value: Any) -> Any:
+    """Deflate bytes, and everything that would be long as JSON."""
     if isinstance(value, bytes | memoryview):
-        return {"deflated": _deflated(bytes(value))}
+        return {"deflated": _deflate(bytes(value))}
     if not isinstance(value, dict | list | tuple):
         return value
-    if not _has_bytes(value):
+    if not _contains_bytes(value):
         text = json.dumps(value, separators=(",", ":"), allow_nan=False)
-        return value if len(text) < 2000 else {"deflated": _deflated(text.encode()), "json": True}
+        return value if len(text) < 2000 else {"deflated": _deflate(text.encode()), "json": True}
     if isinstance(value, dict):
-        return {key: _packed(inner) for key, inner in value.items()}
-    return [_packed(inner) for inner in value]
+        return {key: _pack(inner) for key, inner in value.items()}
+    return [_pack(inner) for inner in value]
 
 
-def _has_bytes(value: Any) -> bool:
+def _contains_bytes(value: Any) -> bool:
     if isinstance(value, dict):
-        return any(map(_has_bytes, value.values()))
-    return isinstance(value, bytes | memoryview) or (
-        isinstance(value, list | tuple) and any(map(_has_bytes, value))
-    )
+        return any(_contains_bytes(inner) for inner in value.values())
+    if isinstance(value, list | tuple):
+        return any(_contains_bytes(inner) for inner in value)
+    return isinstance(value, bytes | memoryview)
 
 
-def _deflated(raw: bytes) -> str:
+def _deflate(raw: bytes) -> str:
     return base64.b64encode(zlib.compress(raw, 9)).decode()

@@ -1,107 +1,94 @@
-"""The dot product of a cell of D, one summand after the other, as sentences that the explorer steps through."""
+"""The dot product of a cell of D, summand by summand, as sentences that the Explorer steps through."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from numpy.typing import NDArray
-
-from ..isa.mma import MmaForm
 from ..numerics.steps import Number, Step, Term, Trace
 from ..views.trace import decimal, rounding_words, step_name, term_name
+from .state import ExplorerState
 
-__all__ = ["walk"]
+__all__ = ["dot_product_steps"]
 
-#: What a step takes over from the one before it.
+#: What an operation takes over from the one before it.
 _TAKEN_OVER = ("zero", "sum")
 
 
-def walk(
-    ins: MmaForm, found: Trace, scales: tuple[NDArray[Any], NDArray[Any]] | None = None
-) -> dict[str, Any]:
-    """The column of B, what it is all about, and the stops: [first k, last k, step of the hardware, sentence]; no k for C and roundings.
+def dot_product_steps(state: ExplorerState, trace: Trace) -> dict[str, Any]:
+    """The column of B, a summary, and the steps: [first k, last k, operation of the hardware, sentence].
 
-    `scales` are the values of the block scales SFA and SFB.
+    There is no k for C and for roundings.
 
     >>> import numpy as np, ptxlab
-    >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32")
-    >>> stops = walk(ins, ins.trace(np.full((16, 8), 0.5), np.full((8, 8), 3), np.ones((16, 8)), 9, 3))["stops"]
-    >>> stops[2]
+    >>> from ptxlab.explorer.edits import SetValues
+    >>> state = ExplorerState(ptxlab.instruction("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32"))
+    >>> for name, value in (("A", 0.5), ("B", 3), ("C", 1)):
+    ...     SetValues(name, np.full(state.matrices.operand(name).shape, value)).apply(state)
+    >>> steps = dot_product_steps(state, state.trace(9, 3))["steps"]
+    >>> steps[2]
     [1, 1, 'fused sum', 'k = 1: A[9][1] · B[1][3] = 0.5 · 3 = 1.5, sum so far 4']
-    >>> stops[-1]
+    >>> steps[-1]
     [None, None, 'fused sum', 'D[9][3] = 13, exact: 0x41500000']
     """
-    stops: list[list[Any]] = []
-    for step in found.steps:
+    steps: list[list[Any]] = []
+    for step in trace.steps:
+        operation = step_name(step, trace)
         for term, total in zip(step.terms, step.partial_sums, strict=True):
             if term.role not in _TAKEN_OVER:
-                stops.append(
-                    [
-                        *_span(term),
-                        step_name(step, found),
-                        f"{_summand(ins, found, term, scales)}, sum so far {decimal(total)}",
-                    ]
-                )
-        if step is found.steps[-1] or step.change != 0:
-            stops.append([None, None, step_name(step, found), _end(found, step)])
-    where = f"[{found.row}][{found.col}]"
-    roles = [term.role for step in found.steps for term in step.terms]
+                sentence = f"{_summand(state, trace, term)}, sum so far {decimal(total)}"
+                steps.append([*_k_range(term), operation, sentence])
+        if step is trace.steps[-1] or step.change != 0:
+            steps.append([None, None, operation, _rounding(trace, step)])
+    roles = [term.role for step in trace.steps for term in step.terms]
     products = roles.count("product")
     parts = f"{products} products" if products else f"{roles.count('block')} blocks of products"
     return {
-        "other": ins.column_of_b(found.row, found.col),
-        "about": f"D{where} = {decimal(found.value)} from C and {parts}: play, or drag",
-        "stops": stops,
+        "column_of_b": state.ins.column_of_b(trace.row, trace.col),
+        "summary": f"D[{trace.row}][{trace.col}] = {decimal(trace.value)} from C and {parts}; play or drag",
+        "steps": steps,
     }
 
 
-def _span(term: Term) -> tuple[int | None, int | None]:
+def _k_range(term: Term) -> tuple[int | None, int | None]:
     return (term.k[0], term.k[-1]) if term.k else (None, None)
 
 
-def _scaled_by(
-    ins: MmaForm, found: Trace, k: int, scales: tuple[NDArray[Any], NDArray[Any]] | None
-) -> tuple[str, str]:
-    """The two factors of a block, by name and by value; nothing where there are none."""
+def _scale_factors(state: ExplorerState, trace: Trace, k: int) -> tuple[str, str]:
+    """The two scale factors of a block, by name and by value; nothing where there are none."""
+    ins = state.ins
     if not ins.scale_vec:
         return "", ""
     block = k // (ins.k // ins.scale_vec)
-    names = f"SFA[{found.row}][{block}] · SFB[{block}][{found.col}]"
-    return (
-        names,
-        names
-        if scales is None
-        else f"{float(scales[0][found.row, block]):g} · {float(scales[1][block, found.col]):g}",
-    )
+    names = f"SFA[{trace.row}][{block}] · SFB[{block}][{trace.col}]"
+    scale_a, scale_b = state.values("SFA")[trace.row, block], state.values("SFB")[block, trace.col]
+    return names, f"{float(scale_a):g} · {float(scale_b):g}"
 
 
-def _summand(ins: MmaForm, found: Trace, term: Term, scales: tuple[NDArray[Any], NDArray[Any]] | None) -> str:
-    kept = (
-        ""
-        if term.kept == term.value or term.value != term.value
-        else f", of which {decimal(term.kept)} is kept"
-    )
+def _summand(state: ExplorerState, trace: Trace, term: Term) -> str:
+    kept = ""
+    if term.kept != term.value and term.value == term.value:
+        kept = f", of which {decimal(term.kept)} is kept"
     if term.role != "product" or term.factors is None:
-        name = f"C[{found.row}][{found.col}]" if term.role == "C" else term_name(term)
-        first, _ = _span(term)
-        if ins.scale_vec and first is not None:
-            names, numbers = _scaled_by(ins, found, first, scales)
-            name = f"products of {name}, times {names}" + (f" ({numbers})" if numbers != names else "")
+        name = f"C[{trace.row}][{trace.col}]" if term.role == "C" else term_name(term)
+        if state.ins.scale_vec and term.k:
+            names, numbers = _scale_factors(state, trace, term.k[0])
+            name = f"products of {name}, times {names} ({numbers})"
         return f"{name} = {decimal(term.value)}{kept}"
-    row, k, column = term.row, term.k[0], term.column
-    sign = {"xor": "xor", "and": "and"}.get(ins.bit_op or "", "·")
-    names, numbers = (f" · {each}" if each else "" for each in _scaled_by(ins, found, k, scales))
-    factors = f"{_factor(term.factors[0])} {sign} {_factor(term.factors[1])}{numbers}"
-    return f"k = {k}: A[{row}][{k}] {sign} B[{k}][{column}]{names} = {factors} = {decimal(term.value)}{kept}"
+    k, (factor_a, factor_b) = term.k[0], term.factors
+    operator = {"xor": "xor", "and": "and"}.get(state.ins.bit_op or "", "·")
+    names, numbers = (f" · {each}" if each else "" for each in _scale_factors(state, trace, k))
+    elements = f"A[{term.row}][{k}] {operator} B[{k}][{term.column}]{names}"
+    factors = f"{_factor(factor_a)} {operator} {_factor(factor_b)}{numbers}"
+    return f"k = {k}: {elements} = {factors} = {decimal(term.value)}{kept}"
 
 
 def _factor(value: Number) -> str:
     return decimal(value, 6)
 
 
-def _end(found: Trace, step: Step) -> str:
+def _rounding(trace: Trace, step: Step) -> str:
     how = "exact" if step.change == 0 else rounding_words(step)
-    name = (
-        f"D[{found.row}][{found.col}]" if step is found.steps[-1] else f"result of “{step_name(step, found)}”"
-    )
+    name = f"D[{trace.row}][{trace.col}]"
+    if step is not trace.steps[-1]:
+        name = f"result of “{step_name(step, trace)}”"
     return f"{name} = {decimal(step.value)}, {how}: {step.code_text}"

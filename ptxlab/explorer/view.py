@@ -1,57 +1,36 @@
-"""What the browser draws, as traits; from a page it takes only what a page can have chosen."""
+"""What the browser draws, as traits; from a page it takes only values that a page can have chosen."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import anywidget
+import numpy as np
 import traitlets
 
 from ..errors import PtxlabError
-from .module import script, style
-from .protocol import difference
-from .traits import place
+from .bundle import script, style
+from .protocol import DISPLAY_CONTROLS, delta
 
-__all__ = ["LOOKS", "MATRICES", "PINS", "View"]
+__all__ = ["MATRICES", "MAX_PINNED", "SHAREABLE", "View", "parse_selection"]
 
-PINS = 4  # lanes that can be pinned
+MAX_PINNED = 4  # lanes beside the chosen one
 MATRICES = ("A", "stored", "B", "C", "D", "E", "SFA", "SFB")
-_LARGE = (*MATRICES, "held")  # of these a page gets what changed
-
-#: How it is shown, which says nothing of the numbers: the trait, and the control that sets it. A saved page has these too.
-LOOKS: dict[str, dict[str, Any]] = {
-    "label": {
-        "said": "Show", "hint": "What stands in the cells",
-        "options": [["value", "value"], ["hex code", "hex"], ["binary", "binary"], ["lane·element", "lane"]],
-    },
-    "colour_by": {
-        "said": "Colour by", "hint": "What the colours say",
-        "options": [[each, each] for each in ("lane", "register", "warp", "value", "nothing")],
-    },
-    "show_c": {"said": "show C", "hint": "Show the accumulator C, which is added to the product: its matrix and its registers"},
-    "zoom": {"said": "Zoom", "hint": "Size of the cells; Ctrl and the wheel do it too", "range": {"min": 50, "max": 400, "step": 25}},
-}  # fmt: skip
+SHAREABLE = ("lane", "pinned", "selected", *DISPLAY_CONTROLS)  # traits that a link carries
+_SENT_AS_DELTA = (*MATRICES, "lane_registers")
+_PYTHON_ONLY = (
+    *_SENT_AS_DELTA, "instruction", "problem", "refusal", "notice", "trace", "toolbar", "picker_index"
+)  # fmt: skip
 
 
 class View(anywidget.AnyWidget):
-    """What the browser draws. Matrices travel as bytes; `about` (sizes, types, lane maps) once for each instruction."""
+    """The model of the page. Matrices travel as bytes, `instruction` (sizes, types, lane maps) once for each."""
 
     _esm = script()
     _css = style()
-    _ours = (
-        "about",
-        *MATRICES,
-        "held",
-        "problem",
-        "offer",
-        "note",
-        "trace",
-        "tools",
-        "catalogue",
-    )  # only Python writes these
 
-    about = traitlets.Dict().tag(sync=True)
+    instruction = traitlets.Dict().tag(sync=True)
     A = traitlets.Dict().tag(sync=True)
     stored = traitlets.Dict().tag(sync=True)
     B = traitlets.Dict().tag(sync=True)
@@ -60,111 +39,123 @@ class View(anywidget.AnyWidget):
     E = traitlets.Dict().tag(sync=True)
     SFA = traitlets.Dict().tag(sync=True)
     SFB = traitlets.Dict().tag(sync=True)
-    held = traitlets.Dict().tag(sync=True)  # registers of the lanes that are shown, by lane
+    lane_registers = traitlets.Dict().tag(sync=True)  # of the lanes that are shown, by lane
     lane = traitlets.Int(0).tag(sync=True)
-    pinned = traitlets.List(traitlets.Int()).tag(
-        sync=True
-    )  # lanes whose registers stand beside those of the chosen one
+    pinned = traitlets.List(traitlets.Int()).tag(sync=True)  # lanes shown beside the chosen one
     selected = traitlets.Dict().tag(sync=True)  # {name, row, column}
     colour_by = traitlets.Unicode("lane").tag(sync=True)
-    label = traitlets.Unicode("value").tag(sync=True)  # what stands in a cell: value, hex, binary, lane
+    label = traitlets.Unicode("value").tag(sync=True)  # what cells show: value, hex, binary, lane
     show_c = traitlets.Bool(False).tag(sync=True)
     zoom = traitlets.Int(100).tag(sync=True)
     problem = traitlets.Unicode("").tag(sync=True)
-    offer = traitlets.Dict().tag(
-        sync=True
-    )  # of the edit that was refused: the cells at fault, the sentence, what can be done; {} for none
-    note = traitlets.Unicode("").tag(sync=True)  # what happened, where it is no problem
-    tools = traitlets.Dict().tag(sync=True)  # what the bar above the picture offers, and what is chosen there
-    catalogue = traitlets.Dict().tag(sync=True)  # of the picker; empty until it is first opened
-    tracing = traitlets.Bool(False).tag(
-        sync=True
-    )  # whether the panel below says why a cell of D has its bits
+    refusal = traitlets.Dict().tag(sync=True)  # of the last edit: cells at fault, sentence, what to do; or {}
+    notice = traitlets.Unicode("").tag(sync=True)  # what changed, where it is no problem
+    toolbar = traitlets.Dict().tag(sync=True)  # what can be chosen above the matrices, and what is chosen
+    picker_index = traitlets.Dict().tag(sync=True)  # empty until the picker is first opened
+    tracing = traitlets.Bool(False).tag(sync=True)  # whether the bits of a cell of D are explained below
     trace = traitlets.Dict().tag(
         sync=True
-    )  # for the cell of D that was chosen last: {row, column, walk}, and where `tracing` the picture
+    )  # of the cell of D that was chosen last: see `_trace` in widget.py
 
-    def __init__(self, **given: Any) -> None:
-        self._latest: dict[str, tuple[int, Any]] = {}  # what is large: how often it was sent, and what
-        self._brief = False
-        super().__init__(**given)
-        self.on_msg(self._on_lost)
+    def __init__(self, **traits: Any) -> None:
+        self._latest: dict[str, tuple[int, Any]] = {}  # per large trait: how often it was sent, and what
+        self._allow_delta = False
+        super().__init__(**traits)
 
-    def _on_lost(self, _: Any, message: Any, __: Any) -> None:
-        """A page lacks what a difference was from."""
-        if message == {"do": "whole"}:
-            self._latest = {name: (count, None) for name, (count, _) in self._latest.items()}
-            self.send_state(_LARGE)
+    def resend(self) -> None:
+        """Send matrices and registers whole, to a page that missed a change."""
+        self._latest = {name: (count, None) for name, (count, _) in self._latest.items()}
+        self.send_state(_SENT_AS_DELTA)
 
     def send_state(self, key: str | Iterable[str] | None = None) -> None:
-        """Send traits to the page; those that are large by what changed in them, unless all are asked for."""
-        self._brief = key is not None
+        """Send traits to the page; large ones by what changed in them, unless all traits are asked for."""
+        self._allow_delta = key is not None
         try:
             super().send_state(key)
         finally:
-            self._brief = False
+            self._allow_delta = False
 
     def get_state(
         self, key: str | Iterable[str] | None = None, drop_defaults: bool = False
     ) -> dict[str, Any]:
-        """What travels. What is large has a stamp, by which a page knows whether it has what a difference is from."""
+        """What travels. Large traits carry a version, so that a page knows whether it can apply a change."""
         state: dict[str, Any] = super().get_state(key, drop_defaults)
-        for name in state.keys() & set(_LARGE):
+        for name in state.keys() & set(_SENT_AS_DELTA):
             new = state[name]
-            count, last = self._latest.get(name, (0, None))
-            found = difference(last, new) if self._brief and last is not new else None
-            stamp = count + (last is not new)
-            self._latest[name] = stamp, new
-            state[name] = (
-                {**new, "stamp": stamp} if found is None else {**found, "since": count, "stamp": stamp}
-            )
+            version, last = self._latest.get(name, (0, None))
+            change = delta(last, new) if self._allow_delta and last is not new else None
+            next_version = version if last is new else version + 1
+            self._latest[name] = next_version, new
+            if change is None:
+                state[name] = {**new, "version": next_version}
+            else:
+                state[name] = {**change, "since": version, "version": next_version}
         return state
 
-    def takes(self, name: str, value: Any) -> bool:
-        """Whether a trait may have this value."""
-        if name.startswith("_") or name in self._ours or name not in self.traits():
+    def accepts(self, name: str, value: Any) -> bool:
+        """Whether a page, or a link, may set a trait to this value."""
+        if name.startswith("_") or name in _PYTHON_ONLY or name not in self.traits():
             return False
-        about: dict[str, Any] = self.about
+        control = DISPLAY_CONTROLS.get(name, {})
+        if name == "lane":
+            return type(value) is int and 0 <= value < self.instruction.get("lanes", 1)
+        if name == "pinned":
+            return self._accepts_pinned(value)
+        if "range" in control and type(value) is not int:
+            return False
+        if "range" in control and not control["range"]["min"] <= value <= control["range"]["max"]:
+            return False
+        if "options" in control and value not in [option for _, option in control["options"]]:
+            return False
         try:
-            if name == "lane":
-                return type(value) is int and 0 <= value < about.get("lanes", 1)
-            if name == "pinned":
-                return (
-                    type(value) is list
-                    and len(value) <= PINS
-                    and all(self.takes("lane", lane) for lane in value)
-                    and len(set(value)) == len(value)
-                )
-            look = LOOKS.get(name, {})
-            if "range" in look and not (
-                type(value) is int and look["range"]["min"] <= value <= look["range"]["max"]
-            ):
-                return False
-            if "options" in look and value not in [option for _, option in look["options"]]:
-                return False
             if name == "selected":
-                place(
-                    value,
-                    {
-                        each: (said["rows"], said["columns"])
-                        for each, said in about.get("matrices", {}).items()
-                    },
+                matrices = self.instruction.get("matrices", {})
+                parse_selection(
+                    value, {each: (info["rows"], info["columns"]) for each, info in matrices.items()}
                 )
             self.traits()[name]._validate(self, value)
         except (PtxlabError, traitlets.TraitError):
             return False
         return True
 
+    def _accepts_pinned(self, value: Any) -> bool:
+        if type(value) is not list or len(value) > MAX_PINNED:
+            return False
+        return all(self.accepts("lane", lane) for lane in value) and len(set(value)) == len(value)
+
     def set_state(self, sync_data: Any) -> None:
-        """What the page sends."""
+        """Take what the page sends; what it may not set is sent back as it is."""
         if not isinstance(sync_data, dict):
             return
-        good = {
+        accepted = {
             name: value
             for name, value in sync_data.items()
-            if name == "_view_count" or self.takes(name, value)
+            if name == "_view_count" or self.accepts(name, value)
         }
-        super().set_state(good)
-        bad = [name for name in sync_data if name not in good and name in self.keys]
-        if bad:
-            self.send_state(bad)
+        super().set_state(accepted)
+        refused = [name for name in sync_data if name not in accepted and name in self.keys]
+        if refused:
+            self.send_state(refused)
+
+
+def parse_selection(selection: Any, shapes: Mapping[str, tuple[int, int]]) -> dict[str, Any]:
+    """A cell as the view has it, from ``("D", 9, 3)`` or a dict of name, row and column; {} for None."""
+    if selection is None or (isinstance(selection, Mapping) and not selection):
+        return {}
+    expected = 'it takes a cell such as ("D", 9, 3), or None'
+    if isinstance(selection, Mapping):
+        selection = [selection.get("name"), selection.get("row"), selection.get("column")]
+    if not isinstance(selection, list | tuple) or len(selection) != 3:
+        raise PtxlabError(f"selection: found {selection!r:.80}; {expected}")
+    name, row, column = selection
+    integers = all(
+        isinstance(index, int | np.integer) and not isinstance(index, bool) for index in (row, column)
+    )
+    if not isinstance(name, str) or not integers:
+        raise PtxlabError(f"selection: found {selection!r:.80}; {expected}")
+    if name not in shapes:
+        raise PtxlabError(f"selection: there is no matrix {name!r:.40}; there are {', '.join(shapes)}")
+    rows, columns = shapes[name]
+    if not (0 <= row < rows and 0 <= column < columns):
+        raise PtxlabError(f"selection: {name}[{row}][{column}] does not exist; {name} is {rows}x{columns}")
+    return {"name": name, "row": int(row), "column": int(column)}

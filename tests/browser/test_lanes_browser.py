@@ -284,7 +284,7 @@ def test_places_in_shared_memory(screen: Lanes, page: Any) -> None:
     screen.start(WGMMA)
     ins = ptxlab.instruction(WGMMA)
     for transposed in (0, 1):
-        screen.python(f"ex.change(lambda bench: bench.set_option('imm_trans_b', {transposed}))")
+        screen.python(f"ex.apply(SetOption('imm_trans_b', {transposed}))")
         for row, column in ((0, 0), (3, 9), (15, 63)):
             (place,) = describe.where(ins, "B", row, column, transposed=bool(transposed)).records()
             byte = place["byte offset"]

@@ -122,7 +122,7 @@ def living(page: Any) -> Callable[[], dict[str, int]]:
 
 
 def test_edits_leave_nothing_behind(book: Book, page: Any, living: Callable[[], dict[str, int]]) -> None:
-    edits = "for i in range({}): ex.change(lambda bench: bench.set_cell('A', 0, 0, str(i % 2)))"
+    edits = "for i in range({}): ex.apply(SetCell('A', 0, 0, str(i % 2)))"
     shown = Shown(page)
     book.run(1, edits.format(20))
     shown.reads("D", 0, 0, "1")

@@ -91,7 +91,7 @@ def test_saved(saved: Any, page: Any) -> None:
     for lane in range(3, ins.lanes, ins.lanes // 4):
         assert page.evaluate(
             f"lane => {{ {MODEL}.set('lane', lane); return {MODEL}.get('held'); }}", lane
-        ) == {str(lane): held(ex.bench, lane)}
+        ) == {str(lane): held(ex.state, lane)}
 
     # colours, zoom, C
     looks = [pixels(page, "A")]

@@ -15,7 +15,7 @@ DENSE = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
 START = f"""import numpy as np, ptxlab
 ex = ptxlab.explore({DENSE!r})
 ex.A, ex.B, ex.C = np.zeros((16, 64)), np.ones((64, 8)), np.zeros((16, 8))
-for value in "123": ex.change(lambda bench: bench.set_cell("A", 0, 0, value))
+for value in "123": ex.apply(SetCell("A", 0, 0, value))
 ex"""
 
 
@@ -32,7 +32,7 @@ def test_differences(lab: Any, page: Any) -> None:
     second.type("A", 1, 0, "5")
     second.reads("D", 1, 1, 5)
     first.reads("D", 1, 2, 5)
-    book.run(1, 'ex.change(lambda bench: bench.set_cell("A", 15, 63, "-8"))')
+    book.run(1, 'ex.apply(SetCell("A", 15, 63, "-8"))')
     second.reads("D", 15, 7, -8)
     first.reads("D", 15, 0, -8)
     with page.expect_response(lambda answer: answer.request.method == "PUT" and "wire.ipynb" in answer.url):
@@ -63,7 +63,7 @@ def test_a_lost_connection(lab: Any, browser: Any) -> None:
         book.run(0)
         shown = Shown(page)
         shown.reads("D", 0, 0, 3)
-        change = 'lambda: ex.change(lambda bench: bench.set_cell("A", 2, 0, "6"))'
+        change = 'lambda: ex.apply(SetCell("A", 2, 0, "6"))'
         book.run(1, f"import asyncio; asyncio.get_event_loop().call_later(2, {change})")
         before = len(lines)
         for line in lines:

@@ -1,23 +1,23 @@
-// The whole view: it draws what Python sends and sends back what is typed.
-// Which lane holds what, what a code means and what D is are all decided in Python.
+// The whole view: it draws what Python sends, and sends messages for what is typed.
+// Which lane holds what, what a code means and what D is: all of that is decided in Python.
 
-import { make, clamp, write } from "./text.js";
-import { MATRICES, readMatrix, editText, lanesOf, block } from "./matrix.js";
-import { describe, describeLine } from "./say.js";
-import { bands } from "./bands.js";
+import { make, clamp, write } from "./util.js";
+import { MATRICES, readMatrix, editText, lanesOf, blockText } from "./matrix.js";
+import { describe, describeLine } from "./describe.js";
+import { relatedCells } from "./related.js";
 import { labelSize } from "./label.js";
 import { FADE } from "./edges.js";
-import { painter, readTheme } from "./paint.js";
+import { painter, readTheme } from "./colours.js";
 import { arrange } from "./layout.js";
-import { Bar } from "./bar.js";
+import { Toolbar } from "./toolbar.js";
 import { Picker } from "./picker.js";
 import { Pane } from "./pane.js";
-import { Head } from "./head.js";
-import { Tip } from "./tip.js";
+import { Header } from "./header.js";
+import { Tooltip } from "./tooltip.js";
 import { Stepper } from "./stepper.js";
 import { Panel } from "./panel.js";
 import { shownLanes } from "./lanes.js";
-import { Why } from "./why.js";
+import { TracePanel } from "./trace.js";
 
 /** @type {{ [name in Name]?: Name[] }} */
 const INSIDE = { A: ["SFA"], B: ["SFB"], stored: ["E"] }; // what stands between the cells of a matrix
@@ -28,7 +28,7 @@ export class App {
   /** @param {Model} model @param {HTMLElement} el */
   constructor(model, el) {
     this.model = model;
-    this.about = /** @type {About} */ ({}); // until Python sent it
+    this.instruction = /** @type {InstructionInfo} */ ({}); // until Python sent it
     this.matrices = /** @type {Matrices} */ ({});
     this.lane = 0;
     this.hovered = /** @type {Hovered | null} */ (null);
@@ -42,26 +42,26 @@ export class App {
     this.ratio = 1;
     this.look = this.labelled = "";
     this.widest = [1, 1, 1, 1];
-    this.known = 0; // the width that all is laid out for
+    this.layoutWidth = 0; // the width that everything is laid out for
     this.drawing = false;
-    this.shown = this.sized = "";
+    this.paneKey = this.layoutKey = ""; // what the panes and the layout were made for
     this.dark = false;
     this.unfolded = false;
     this.scroll = { m: 0, n: 0, kx: 0, ky: 0 };
     this.root = make("div", "ptx-explorer", el, { "data-lm-suppress-shortcuts": "true" });
-    this.head = new Head(this, this.root);
+    this.header = new Header(this, this.root);
     this.picker = new Picker(this, make("div", "ptx-picker-place", this.root));
-    this.bar = new Bar(this, this.root);
+    this.toolbar = new Toolbar(this, this.root);
     this.grid = make("div", "ptx-product", this.root);
     this.quadrant = make("div", "ptx-quadrant", this.grid);
     this.panel = new Panel(this, this.quadrant);
     this.problem = make("div", "ptx-problem", this.quadrant, { role: "alert", "data-testid": "problem" });
     this.status = make("div", "ptx-status", this.quadrant, { "aria-live": "polite", "data-testid": "status" });
     this.stepper = new Stepper(this, this.root);
-    this.why = new Why(this, this.root);
-    this.tip = new Tip(this, this.root);
+    this.tracePanel = new TracePanel(this, this.root);
+    this.tooltip = new Tooltip(this, this.root);
     const place = (/** @type {string} */ className) => make("div", className, this.grid);
-    const [above, left, right, below, beside] = ["ptx-above", "ptx-left", "ptx-right", "ptx-below", "ptx-beside"].map(place);
+    const [above, left, right, below, beside] = ["ptx-above", "ptx-left", "ptx-right", "ptx-below", "ptx-c-place"].map(place);
     /** @type {Record<string, HTMLElement>} */
     this.places = { SFB: above, B: above, SFA: left, A: left, D: right, stored: below, C: beside };
     Object.assign(this.root, { cellRect: this.cellRect.bind(this), headings: () => this.panes.map((pane) => pane.headings()) });
@@ -76,16 +76,16 @@ export class App {
       pending = true;
       queueMicrotask(() => { pending = false; this.refresh(); });
     };
-    for (const name of ["about", "held", "lane", "pinned", "colour_by", "label", "show_c", "zoom", "problem", ...MATRICES]) this.model.on(`change:${name}`, later);
-    this.model.on("change:selected", () => this.adopt());
-    for (const name of ["tools", "note", "colour_by", "label", "show_c", "zoom"]) this.model.on(`change:${name}`, () => this.bar.update());
-    this.model.on("change:offer", () => this.drawOver());
-    this.model.on("change:catalogue", () => this.picker.update());
-    this.model.on("msg:custom", (message) => this.bar.hand(message));
-    for (const name of ["trace", "tracing"]) this.model.on(`change:${name}`, () => { this.why.update(); this.stepper.update(); });
+    for (const name of ["instruction", "lane_registers", "lane", "pinned", "colour_by", "label", "show_c", "zoom", "problem", ...MATRICES]) this.model.on(`change:${name}`, later);
+    this.model.on("change:selected", () => this.followSelection());
+    for (const name of ["toolbar", "notice", "colour_by", "label", "show_c", "zoom"]) this.model.on(`change:${name}`, () => this.toolbar.update());
+    this.model.on("change:refusal", () => this.drawOver());
+    this.model.on("change:picker_index", () => this.picker.update());
+    this.model.on("msg:custom", (message) => this.toolbar.receiveExport(message));
+    for (const name of ["trace", "tracing"]) this.model.on(`change:${name}`, () => { this.tracePanel.update(); this.stepper.update(); });
     this.sizes = new ResizeObserver(() => { // also the first call: only now is the view in the page, with its styles
-      if (!this.known) this.refresh(); // or it was hidden, and the theme may be another now
-      else if (Math.abs(this.root.clientWidth - this.known) > 1) this.layout();
+      if (!this.layoutWidth) this.refresh(); // or it was hidden, and the theme may be another now
+      else if (Math.abs(this.root.clientWidth - this.layoutWidth) > 1) this.layout();
     });
     this.sizes.observe(this.root);
     this.theme = new MutationObserver(() => this.refresh());
@@ -95,35 +95,35 @@ export class App {
   stop() { this.stepper.pause(); this.sizes?.disconnect(); this.theme?.disconnect(); this.model.off(); }
 
   refresh() {
-    const about = this.model.get("about");
-    if (!about?.matrices) return;
-    this.about = about;
+    const instruction = this.model.get("instruction");
+    if (!instruction?.matrices) return;
+    this.instruction = instruction;
     if (!this.root.isConnected) return;
     this.lane = this.model.get("lane");
-    for (const name of MATRICES) Object.assign(this.matrices, { [name]: readMatrix(this.model, about, name, this.matrices[name]) });
-    if (MATRICES.some((name) => about.matrices[name] && !this.matrices[name])) return; // they are on their way
-    const chosen = this.selection && this.matrices[this.selection.name];
-    if (this.selection && (!chosen || this.range().bottom >= chosen.rows || this.range().right >= chosen.columns)) this.selection = null;
+    for (const name of MATRICES) Object.assign(this.matrices, { [name]: readMatrix(this.model, instruction, name, this.matrices[name]) });
+    if (MATRICES.some((name) => instruction.matrices[name] && !this.matrices[name])) return; // they are on their way
+    const selected = this.selection && this.matrices[this.selection.name];
+    if (this.selection && (!selected || this.range().bottom >= selected.rows || this.range().right >= selected.columns)) this.selection = null;
     readTheme(this);
-    this.head.show(this.about.mnemonic);
-    this.bar.update();
+    this.header.show(this.instruction.mnemonic);
+    this.toolbar.update();
     write(this.problem, this.model.get("problem"));
     this.panel.update();
-    this.why.update();
+    this.tracePanel.update();
     const shown = /** @type {Name[]} */ (["B", "A", "D", "stored", ...(this.model.get("show_c") ? ["C"] : [])]).filter((name) => this.matrices[name]);
-    const panes = `${this.about.mnemonic} ${this.matrices.A.note} ${shown}`;
+    const panes = `${this.instruction.mnemonic} ${this.matrices.A.note} ${shown}`;
     const label = this.model.get("label");
-    if (panes !== this.shown || label !== this.labelled) this.widest = [1, 1, 1, 1];
-    if (panes !== this.shown) this.build(shown);
+    if (panes !== this.paneKey || label !== this.labelled) this.widest = [1, 1, 1, 1];
+    if (panes !== this.paneKey) this.build(shown);
     this.labelled = label;
-    this.widest = this.chars().map((letters, index) => Math.max(letters, this.widest[index])); // cells widen for a longer number, and stay so
+    this.widest = this.letterCounts().map((letters, index) => Math.max(letters, this.widest[index])); // cells widen for a longer number, and stay so
     const sizes = `${panes} ${this.shownLanes().length} ${this.model.get("zoom")} ${this.dark} ${label} ${this.widest}`;
-    if (sizes !== this.sized || !this.known) this.layout();
-    else for (const pane of this.panes) { pane.say(); pane.draw(); }
-    [this.shown, this.sized] = [panes, sizes];
+    if (sizes !== this.layoutKey || !this.layoutWidth) this.layout();
+    else for (const pane of this.panes) { pane.updateCaption(); pane.draw(); }
+    [this.paneKey, this.layoutKey] = [panes, sizes];
     this.stepper.update();
-    this.adopt();
-    this.tell();
+    this.followSelection();
+    this.updateStatus();
   }
 
   /** @param {Name[]} shown */
@@ -135,7 +135,7 @@ export class App {
     this.panes = shown.map((name) => new Pane(this, this.places[name], [name, ...(INSIDE[name] ?? [])], axes[name]));
   }
 
-  chars() {
+  letterCounts() {
     const { A, B, C, D } = this.matrices;
     return [A, B, D, C].map((matrix) => this.labelSize(matrix).letters);
   }
@@ -143,26 +143,26 @@ export class App {
   // Letters and lines of a matrix's labels, measured once for what is on the screen.
   /** @param {Matrix} matrix @returns {LabelSize} */
   labelSize(matrix) {
-    const known = this.measured.get(matrix);
-    if (known) return known;
+    const cached = this.measured.get(matrix);
+    if (cached) return cached;
     const size = labelSize(this.matrices, matrix, this.model.get("label"));
     this.measured.set(matrix, size);
     return size;
   }
 
   layout() {
-    this.known = this.root.clientWidth;
-    if (!this.about.matrices) return;
-    if (!this.known) { // hidden; if only for a moment, as while a theme loads, nobody would tell of its end
+    this.layoutWidth = this.root.clientWidth;
+    if (!this.instruction.matrices) return;
+    if (!this.layoutWidth) { // hidden; if only for a moment, as while a theme loads, nobody would tell of its end
       requestAnimationFrame(() => { if (this.root.clientWidth) this.refresh(); });
       return;
     }
     arrange(this);
-    this.settle();
+    this.syncScroll();
     this.placeInput();
   }
 
-  settle() {
+  syncScroll() {
     for (const pane of this.panes) {
       const [x, y] = pane.axes;
       if (x) pane.scroller.scrollLeft = this.scroll[x];
@@ -185,14 +185,14 @@ export class App {
     const [wide, high] = [find("A").total.width, find("B").total.height];
     if (this.scroll.kx !== before.kx) this.scroll.ky = Math.min((this.scroll.kx / wide) * high, Math.max(0, find("B").total.height - find("B").height));
     else if (this.scroll.ky !== before.ky) this.scroll.kx = Math.min((this.scroll.ky / high) * wide, Math.max(0, find("A").total.width - find("A").width));
-    this.settle();
+    this.syncScroll();
   }
 
   // What a cell looks like: [background, text] of a cell by its index.
   /** @param {Matrix} matrix @returns {Painter} */
   painter(matrix) {
-    const known = this.painters.get(matrix);
-    if (known) return known;
+    const cached = this.painters.get(matrix);
+    if (cached) return cached;
     const paint = painter(this, matrix);
     this.painters.set(matrix, paint);
     return paint;
@@ -208,28 +208,28 @@ export class App {
     const same = JSON.stringify(hit) === JSON.stringify(this.hovered);
     this.hovered = hit;
     if (!same) {
-      this.tell();
+      this.updateStatus();
       this.drawOver();
     }
     if (event && hit?.name) this.showTip(event, hit);
-    else this.tip.hide();
+    else this.tooltip.hide();
   }
 
   /** @param {MouseEvent} event @param {Cell} hit */
   showTip(event, hit) {
     const small = hit.name !== "E" && !this.paneOf(hit.name)?.layer(hit.name).digits;
-    this.tip.show(event, describe(this.matrices, this.about, hit).split(" · "), small ? hit : null);
+    this.tooltip.show(event, describe(this.matrices, this.instruction, hit).split(" · "), small ? hit : null);
   }
 
   // -- rows and columns: which lanes hold one --
 
   /** @param {Line | null} line @param {MouseEvent} [event] */
   hoverLine(line, event) {
-    if (line && event) this.tip.show(event, [describeLine(this.matrices, line)]);
+    if (line && event) this.tooltip.show(event, [describeLine(this.matrices, line)]);
     if (JSON.stringify(line) === JSON.stringify(this.line)) return;
-    if (!line) this.tip.hide();
+    if (!line) this.tooltip.hide();
     this.line = line;
-    this.tell();
+    this.updateStatus();
     this.drawOver();
   }
 
@@ -258,7 +258,7 @@ export class App {
     return matrix?.lane ? matrix.lane[this.hovered.row * matrix.columns + this.hovered.column] : -1;
   }
 
-  bands() { return bands(this.matrices, this.about, this.hovered); }
+  related() { return relatedCells(this.matrices, this.instruction, this.hovered); }
 
   // Once for an event, however often it is asked for: not with the next frame, for until then there is time to draw.
   drawOver() {
@@ -267,7 +267,7 @@ export class App {
     queueMicrotask(() => {
       this.drawing = false;
       for (const pane of this.panes) pane.drawOver();
-      this.tip.draw();
+      this.tooltip.draw();
     });
   }
 
@@ -283,7 +283,7 @@ export class App {
     }
   }
 
-  tell() {
+  updateStatus() {
     const line = this.shownLine();
     this.panel.outline(line && lanesOf(this.matrices, line));
     if (line && (this.line || !this.hovered?.name)) {
@@ -292,8 +292,8 @@ export class App {
     }
     const at = this.hovered?.name ? this.hovered : this.selection;
     write(this.status, at && this.matrices[at.name]
-      ? describe(this.matrices, this.about, at)
-      : this.model.get("hint") ?? "Point at a cell to see who holds it; click to choose it; type to change it.");
+      ? describe(this.matrices, this.instruction, at)
+      : this.model.get("hint") ?? "Point at a cell to see which lane holds it; click to select it; type to change it.");
   }
 
   // Choosing a cell chooses its lane, except when Enter or Tab moves on: the edited lane stays in view.
@@ -303,23 +303,23 @@ export class App {
     const matrix = this.matrices[selection.name];
     const at = selection.row * matrix.columns + selection.column;
     this.model.set("selected", { name: selection.name, row: selection.row, column: selection.column });
-    this.bar.follow(selection.name);
+    this.toolbar.follow(selection.name);
     if (follow && matrix.lane && matrix.lane[at] !== this.lane) this.chooseLane(matrix.lane[at]);
     else { this.model.save_changes(); this.panel.drawRegisters(); }
     this.placeInput(focus);
-    this.tell();
+    this.updateStatus();
     this.drawOver();
   }
 
-  // A cell that was chosen elsewhere: from Python, or in another view.
-  adopt() {
+  // A cell that was selected elsewhere: from Python, or in another view.
+  followSelection() {
     const selected = this.model.get("selected");
     if (!selected?.name || !this.matrices[selected.name]) return;
     const { name, row, column } = selected;
     if (this.selection?.name === name && this.selection.row === row && this.selection.column === column) return;
     this.selection = { name, row, column };
     this.placeInput();
-    this.tell();
+    this.updateStatus();
     this.drawOver();
   }
 
@@ -335,7 +335,7 @@ export class App {
       scroller.scrollLeft = clamp(scroller.scrollLeft, x + width - pane.width + FADE, x - FADE);
       scroller.scrollTop = clamp(scroller.scrollTop, y + height - pane.height + FADE, y - FADE);
     }
-    pane.input.setAttribute("aria-label", describe(this.matrices, this.about, selection));
+    pane.input.setAttribute("aria-label", describe(this.matrices, this.instruction, selection));
   }
 
   /** @param {number} down @param {number} right */
@@ -358,7 +358,7 @@ export class App {
   selectedText() {
     const range = this.range();
     const matrix = this.matrices[range.name];
-    return block(range, (row, column) => editText(matrix, row * matrix.columns + column));
+    return blockText(range, (row, column) => editText(matrix, row * matrix.columns + column));
   }
 
   shownLanes() { return shownLanes(this.lane, this.model.get("pinned") ?? []); }
@@ -375,13 +375,13 @@ export class App {
     this.model.save_changes();
   }
 
-  // Where the kernel is gone (restarted, or closed) what was typed is said, so that it can be typed again.
+  // If the kernel is gone (restarted or closed), what was typed is shown, so that it can be typed again.
   /** @param {Message} message */
   send(message) {
     try {
       this.model.send(message);
     } catch {
-      this.problem.textContent = `the kernel does not know this view any more: run its cell again${"text" in message ? `; typed was ${message.text}` : ""}`;
+      this.problem.textContent = `the kernel no longer has this Explorer: run its cell again${"text" in message ? `; you typed ${message.text}` : ""}`;
     }
   }
 

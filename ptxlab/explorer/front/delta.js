@@ -1,5 +1,5 @@
-// Python sends what is large whole once, then what changed in it. Here the model gets the whole again, so that
-// views, also those that open later, and a saved notebook read nothing else.
+// Python sends large traits whole once, then what changed in them. Here the model gets the whole again, so that
+// views (also those that open later) and saved notebooks read nothing else.
 
 import { MATRICES } from "./matrix.js";
 
@@ -11,29 +11,29 @@ const words = (view) => new Uint32Array(view.buffer.slice(view.byteOffset, view.
 function patched(old, { at, to, parts }) {
   if (parts) return { ...old, ...Object.fromEntries(Object.entries(parts).map(([name, part]) => [name, "new" in part ? part.new : patched(old[name], part)])) };
   if (Array.isArray(at)) return Object.assign([...old], Object.fromEntries(at.map((place, index) => [place, to[index]])));
-  const [found, contents] = [words(old), words(to)];
-  words(at).forEach((place, index) => { found[place] = contents[index]; });
-  return new DataView(found.buffer);
+  const [patchedWords, contents] = [words(old), words(to)];
+  words(at).forEach((place, index) => { patchedWords[place] = contents[index]; });
+  return new DataView(patchedWords.buffer);
 }
 
 /** @param {Model} model */
-export function follow(model) {
-  const known = /** @type {Record<string, any>} */ ({});
-  /** @param {Name | "held"} name */
+export function followDeltas(model) {
+  const latest = /** @type {Record<string, any>} */ ({});
+  /** @param {Name | "lane_registers"} name */
   const take = (name) => {
     const sent = /** @type {Record<string, any>} */ (model.get(name));
     if (sent?.since !== undefined) {
-      if (known[name]?.stamp !== sent.since) { // a message was lost, or came before this module
-        model.send({ do: "whole" });
+      if (latest[name]?.version !== sent.since) { // a message was lost, or came before this module
+        model.send({ type: "resend_matrices" });
         return;
       }
-      const { stamp, ...change } = { ...sent };
+      const { version, ...change } = { ...sent };
       for (const key of Object.keys(sent)) delete sent[key];
-      Object.assign(sent, patched(known[name], /** @type {Change} */ (change)), { stamp });
+      Object.assign(sent, patched(latest[name], /** @type {Change} */ (change)), { version });
     }
-    known[name] = sent;
+    latest[name] = sent;
   };
-  for (const name of /** @type {(Name | "held")[]} */ ([...MATRICES, "held"])) {
+  for (const name of /** @type {(Name | "lane_registers")[]} */ ([...MATRICES, "lane_registers"])) {
     model.on(`change:${name}`, () => take(name));
     take(name);
   }

@@ -1,11 +1,11 @@
 // What a pane looks like: its cells, and over them outlines of lanes, of what belongs together, of what is chosen.
 
-import { binary, clamp } from "./text.js";
+import { binary, clamp } from "./util.js";
 import { largest, cellsOf, changedCells, differing } from "./matrix.js";
 import { LETTER, cellLines, roomFor } from "./label.js";
 import { GUTTER, drawEdges, drawHeadings } from "./edges.js";
-import { filledRange } from "./fill.js";
-import { nameProducts } from "./blocks.js";
+import { filledRange } from "./fill_handle.js";
+import { drawProductNames } from "./layout.js";
 
 // Visible cells of a layer: call(row, column, index, x, y, width) in canvas pixels.
 /** @param {Pane} pane @param {Layer} layer @param {DrawCell} call */
@@ -58,7 +58,7 @@ export function drawPane(pane) {
   const context = contextOf(pane, pane.base, !kept);
   clipToCells(pane, context);
   layers.forEach((layer, index) => drawLayer(pane, context, layer, changes[index]));
-  if (!kept) nameProducts(pane, context);
+  if (!kept) drawProductNames(pane, context);
   context.restore();
   if (!kept) drawHeadings(pane, context);
 }
@@ -90,7 +90,7 @@ function drawLayer(pane, context, layer, some) {
   /** @type {DrawCell} */
   const drawCell = (row, column, index, x, y, width) => {
     const [fill, text] = paint(index);
-    const ghost = matrix.home && layer.name === "A" && matrix.home[index] < 0;
+    const ghost = matrix.counterpart && layer.name === "A" && matrix.counterpart[index] < 0;
     const faint = ghost || (!digits && !aside && matrix.values[index] === 0);
     const strength = grey ? 0.12 + 0.75 * Math.min(1, Math.abs(matrix.values[index]) / grey) : faint ? 0.22 : aside ? 0.4 : 1;
     context.globalAlpha = strength;
@@ -135,18 +135,18 @@ function marksOf(pane) {
   const { app } = pane;
   const { hovered, selection } = app;
   const here = (/** @type {Mark} */ mark) => pane.has(mark.name);
-  const held = pane.layers.some(({ name }) => app.matrices[name].lane);
-  const offer = app.model.get("offer");
+  const inLanes = pane.layers.some(({ name }) => app.matrices[name].lane);
+  const refusal = app.model.get("refusal");
   return {
-    lanes: held ? app.shownLanes() : [],
-    lane: held ? app.hoveredLane() : -1,
-    bands: app.bands().filter(here),
+    lanes: inLanes ? app.shownLanes() : [],
+    lane: inLanes ? app.hoveredLane() : -1,
+    related: app.related().filter(here),
     steps: app.stepper.marks().filter(here),
     hovered: hovered?.name && here(hovered) ? hovered : null,
-    chosen: selection && here(selection) ? app.range() : null,
+    selected: selection && here(selection) ? app.range() : null,
     focused: document.activeElement === pane.input,
     filling: pane.filling?.to && filledRange(app, pane.filling.to),
-    spots: offer?.name && pane.has(offer.name) ? offer.spots.map(([row, column, column2]) => ({ name: offer.name, row, column, column2 })) : [],
+    refused: refusal?.name && pane.has(refusal.name) ? refusal.cells.map(([row, column, column2]) => ({ name: refusal.name, row, column, column2 })) : [],
     differing: pane.layers.map(({ name }) => app.matrices[name]).map((matrix) => (matrix.differ ? differing(matrix) : [])),
   };
 }
@@ -161,14 +161,14 @@ export function drawMarks(pane) {
   pane.marked = marked;
   const context = contextOf(pane, pane.over);
   clipToCells(pane, context);
-  const { lane, hovered, chosen } = marks;
+  const { lane, hovered, selected } = marks;
   spotlight(pane, context, lane);
   for (const layer of pane.layers) {
     const matrix = app.matrices[layer.name];
     if (matrix.lane) {
-      const held = matrix.lane;
+      const laneOf = matrix.lane;
       const lanes = lane < 0 || marks.lanes.some((each) => each.lane === lane) ? marks.lanes : [...marks.lanes, { lane, line: 0.75, dash: [] }];
-      for (const { lane: by, line, dash } of lanes) outlineCells(pane, context, layer, cellsOf(matrix, by), (index) => held[index] === by, app.ink.text, line, dash);
+      for (const { lane: by, line, dash } of lanes) outlineCells(pane, context, layer, cellsOf(matrix, by), (index) => laneOf[index] === by, app.ink.text, line, dash);
     }
     if (matrix.differ) {
       const { differ } = matrix;
@@ -176,21 +176,21 @@ export function drawMarks(pane) {
     }
   }
   context.translate(GUTTER.left - pane.scroller.scrollLeft, GUTTER.top - pane.scroller.scrollTop);
-  for (const band of marks.bands) boxAround(pane, context, band, app.ink.brand, 1.5, 0.1);
+  for (const cells of marks.related) boxAround(pane, context, cells, app.ink.brand, 1.5, 0.1);
   for (const mark of marks.steps) {
     boxAround(pane, context, mark, app.ink.paper, 5, 0);
     boxAround(pane, context, mark, app.ink.brand, 3, pane.layer(mark.name).digits ? 0 : 0.5);
   }
   if (hovered) boxAround(pane, context, hovered, app.ink.text, 2, 0);
-  if (chosen) {
-    const { name, top, left, bottom, right } = chosen;
+  if (selected) {
+    const { name, top, left, bottom, right } = selected;
     const wide = { name, row: top, column: left, row2: bottom, column2: right };
     boxAround(pane, context, wide, app.ink.brand, marks.focused ? 2.25 : 1.25, top !== bottom || left !== right ? 0.14 : 0);
     if (marks.filling) boxAround(pane, context, { name, ...marks.filling }, app.ink.brand, 1.5, 0.07, [5, 3]);
   }
-  for (const spot of marks.spots) {
-    boxAround(pane, context, spot, app.ink.paper, 4.5, 0);
-    boxAround(pane, context, spot, app.ink.bad, 2.25, 0.12, [4, 3]);
+  for (const cells of marks.refused) {
+    boxAround(pane, context, cells, app.ink.paper, 4.5, 0);
+    boxAround(pane, context, cells, app.ink.bad, 2.25, 0.12, [4, 3]);
   }
   context.restore();
   drawEdges(pane, context);

@@ -1,8 +1,8 @@
-// What stands around a pane: column headings, and the edges behind which there is more.
+// Around a pane: headings, and edges that show that there is more to scroll to.
 
-import { step } from "./text.js";
+import { step } from "./util.js";
 import { LETTER } from "./label.js";
-import { warpColours } from "./paint.js";
+import { warpColours } from "./colours.js";
 
 export const GUTTER = { left: 26, top: 15 };
 export const FADE = 22; // height of the shade at an edge behind which there is more
@@ -14,7 +14,7 @@ export function headings(pane) {
   /** @param {string | number} text */
   const wide = (text) => String(text).length * 9 * LETTER;
   const chunked = pane.layers.find((layer) => layer.name === "E");
-  const found = /** @type {{ text: string, middle: number, width: number }[]} */ ([]);
+  const texts = /** @type {{ text: string, middle: number, width: number }[]} */ ([]);
   for (const layer of pane.layers) {
     const { columns } = app.matrices[layer.name];
     const last = wide(layer.name === "E" ? `ch${columns - 1}` : columns - 1);
@@ -32,10 +32,10 @@ export function headings(pane) {
       const half = Math.min(layer.width, 40) / 2;
       const middle = pane.x(layer, column) + (chunked && layer === chunked ? Math.max(half - 2, wide(text) / 2) : half);
       const count = layer.shift ? app.matrices[layer.name].products?.count ?? 1 : 1;
-      for (let product = 0; product < count; product += 1) found.push({ text, middle: middle + (layer.shift?.(product * layer.down.per) ?? 0), width: wide(text) });
+      for (let product = 0; product < count; product += 1) texts.push({ text, middle: middle + (layer.shift?.(product * layer.down.per) ?? 0), width: wide(text) });
     }
   }
-  return found;
+  return texts;
 }
 
 // Row and column numbers; a bar for each warp's rows where warps are told apart by colour.
@@ -45,7 +45,7 @@ export function drawHeadings(pane, context) {
   const matrix = app.matrices[pane.layers[0].name];
   const { scrollLeft, scrollTop } = pane.scroller;
   const { lane } = matrix;
-  const warps = app.model.get("colour_by") === "warp" && app.about.lanes > 32 && lane && matrix.columns;
+  const warps = app.model.get("colour_by") === "warp" && app.instruction.lanes > 32 && lane && matrix.columns;
   /** @param {number} row */
   const warpOf = (row) => (lane ? Math.floor(lane[row * matrix.columns] / 32) : 0);
   context.textBaseline = "middle";
@@ -117,7 +117,7 @@ export function drawEdges(pane, context) {
     context.globalAlpha = 1;
   };
   /** @param {string} text @param {number} x @param {number} y @param {"left" | "center" | "right"} align */
-  const say = (text, x, y, align) => {
+  const drawText = (text, x, y, align) => {
     context.font = `10px ${app.ink.mono}`;
     context.textAlign = align;
     context.textBaseline = "middle";
@@ -133,8 +133,8 @@ export function drawEdges(pane, context) {
   if (before > 0) fade(-1, 0);
   /** @param {number} count */
   const rows = (count) => `${count} more row${count === 1 ? "" : "s"}`;
-  if (below > 0) say(`▾ ${rows(below)}`, left + width / 2, top + height - 6, "center");
-  if (above > 0) say(`▴ ${rows(above)}`, left + width / 2, top + 6, "center");
-  if (after > 0) say(`${after} more ▸`, left + width, top + height / 2, "right");
-  if (before > 0) say(`◂ ${before} more`, left, top + height / 2, "left");
+  if (below > 0) drawText(`▾ ${rows(below)}`, left + width / 2, top + height - 6, "center");
+  if (above > 0) drawText(`▴ ${rows(above)}`, left + width / 2, top + 6, "center");
+  if (after > 0) drawText(`${after} more ▸`, left + width, top + height / 2, "right");
+  if (before > 0) drawText(`◂ ${before} more`, left, top + height / 2, "left");
 }

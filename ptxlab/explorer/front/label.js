@@ -1,6 +1,6 @@
 // What stands in a cell: its value, its code in hexadecimal or binary, or who holds it.
 
-import { binary } from "./text.js";
+import { binary } from "./util.js";
 import { cellText, longest, holderOf } from "./matrix.js";
 
 export const LETTER = 0.602; // width of a letter of the monospaced font, in its size

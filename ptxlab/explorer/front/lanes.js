@@ -1,8 +1,8 @@
 // The grid of lanes: one is chosen, others can be pinned beside it.
 
-import { make, clamp, write, attribute } from "./text.js";
+import { make, clamp, write, attribute } from "./util.js";
 
-const PINS = 4; // lanes that can be pinned
+const MAX_PINNED = 4; // lanes beside the chosen one
 const DASHES = [[4, 2], [1.5, 1.5], [6, 2, 1.5, 2], [3, 4]]; // their outlines in the panes
 
 // The lanes whose registers are shown, and how each is outlined: the chosen one, and those that are pinned.
@@ -17,7 +17,7 @@ export function shownLanes(lane, pinned) {
 // The pinned lanes with one more, or one less; of too many the oldest goes.
 /** @param {number[]} pinned @param {number} lane */
 export function pinnedWith(pinned, lane) {
-  return pinned.includes(lane) ? pinned.filter((each) => each !== lane) : [...pinned, lane].slice(-PINS);
+  return pinned.includes(lane) ? pinned.filter((each) => each !== lane) : [...pinned, lane].slice(-MAX_PINNED);
 }
 
 export class Lanes {
@@ -29,7 +29,7 @@ export class Lanes {
     this.title = make("div", "ptx-lane-title", parent);
     this.name = make("b", "", this.title);
     this.group = make("span", "", this.title);
-    this.pin = make("button", "ptx-pin", this.title, { title: "Keep this lane in view and choose another beside it; on a lane: Ctrl+click, or Space" });
+    this.pin = make("button", "ptx-pin", this.title, { title: "Keep this lane in view beside the next one you choose (on a lane: Ctrl+click or Space)" });
     this.pin.addEventListener("click", () => this.toggle(app.lane));
     this.warps = make("div", "ptx-warps", parent, { role: "group", "aria-label": "warp" });
     this.node = make("div", "ptx-lanes", parent, { role: "group", "aria-label": "lane" });
@@ -68,7 +68,7 @@ export class Lanes {
     const by = /** @type {Record<string, number>} */ ({ ArrowLeft: -1, ArrowRight: 1, ArrowUp: -across, ArrowDown: across })[event.key];
     if (!by) return;
     event.preventDefault();
-    const to = clamp(app.lane + by, 0, app.about.lanes - 1);
+    const to = clamp(app.lane + by, 0, app.instruction.lanes - 1);
     if (to === app.lane) return;
     this.following = true;
     app.chooseLane(to);
@@ -76,14 +76,14 @@ export class Lanes {
 
   update() {
     const { app, pinned } = this;
-    const { lane, about } = app;
+    const { lane, instruction } = app;
     const warp = Math.floor(lane / 32);
     write(this.name, `Lane ${lane}`);
-    write(this.group, `${about.lanes > 32 ? `warp ${warp}, ` : ""}group ${Math.floor((lane % 32) / 4)}, thread ${lane % 4} of it`);
+    write(this.group, `${instruction.lanes > 32 ? `warp ${warp}, ` : ""}group ${Math.floor((lane % 32) / 4)}, thread ${lane % 4}`);
     write(this.pin, pinned.includes(lane) ? "pinned" : "pin");
     attribute(this.pin, "aria-pressed", pinned.includes(lane));
     attribute(this.pin, "aria-label", `${pinned.includes(lane) ? "unpin" : "pin"} lane ${lane}`);
-    const key = `${about.lanes} ${warp} ${app.dark}`;
+    const key = `${instruction.lanes} ${warp} ${app.dark}`;
     if (key !== this.key) this.build(warp);
     this.key = key;
     for (const button of this.node.querySelectorAll("button")) {
@@ -104,7 +104,7 @@ export class Lanes {
   build(warp) {
     const { app } = this;
     this.warps.replaceChildren();
-    for (let each = 0; app.about.lanes > 32 && each < app.about.lanes / 32; each += 1) {
+    for (let each = 0; app.instruction.lanes > 32 && each < app.instruction.lanes / 32; each += 1) {
       const button = make("button", "ptx-warp", this.warps, { "aria-pressed": String(each === warp), "data-warp": each });
       button.textContent = `warp ${each}`;
       button.addEventListener("click", () => app.chooseLane(each * 32 + (app.lane % 32)));
@@ -127,9 +127,9 @@ export class Lanes {
   // Lanes that hold the row or column in question, and the warps they are in.
   /** @param {number[] | null} lanes */
   outline(lanes) {
-    const held = new Set(lanes ?? []);
-    for (const button of this.node.querySelectorAll("button")) button.classList.toggle("holds", held.has(Number(button.dataset.lane)));
-    const warps = new Set([...held].map((lane) => String(Math.floor(lane / 32))));
+    const holders = new Set(lanes ?? []);
+    for (const button of this.node.querySelectorAll("button")) button.classList.toggle("holds", holders.has(Number(button.dataset.lane)));
+    const warps = new Set([...holders].map((lane) => String(Math.floor(lane / 32))));
     for (const button of this.warps.querySelectorAll("button")) button.classList.toggle("holds", warps.has(button.dataset.warp ?? ""));
   }
 }

@@ -1,9 +1,9 @@
 // How large a cell is: digits where they fit, else pixels; the whole product as wide as the page at 100 %.
 
-import { clamp } from "./text.js";
+import { clamp } from "./util.js";
 import { roomFor } from "./label.js";
 import { GUTTER } from "./edges.js";
-import { extraOf, layersOfA, layersOfB, layersOfD } from "./blocks.js";
+import { productName } from "./describe.js";
 
 const GAP = 14;
 const PANEL = 440; // least width of the quadrant that holds lanes and registers
@@ -11,11 +11,11 @@ const TWO_COLUMNS = 850; // width at which registers stand in two columns
 
 /** @param {App} app */
 export function arrange(app) {
-  const { k, chunk, kept } = app.about;
+  const { k, chunk, kept } = app.instruction;
   const [m, n] = [app.matrices.A.rows, app.matrices.B.columns]; // of all products, where there are several
   const parts = extraOf(app);
-  const left = app.about.products > 1 ? 0 : PANEL - GUTTER.left - parts.alongA; // where lanes and registers stand above all, they ask nothing of A
-  app.grid.classList.toggle("ptx-stacked", app.about.products > 1);
+  const left = app.instruction.mma_count > 1 ? 0 : PANEL - GUTTER.left - parts.alongA; // where lanes and registers stand above all, they ask nothing of A
+  app.grid.classList.toggle("ptx-stacked", app.instruction.mma_count > 1);
   const percent = app.model.get("zoom");
   /** @param {number} size */
   const fine = (size) => Math.floor(size * 4) / 4;
@@ -26,7 +26,7 @@ export function arrange(app) {
   };
   const [a, b, d, c] = app.widest.map((letters) => letters * 5.6 + 4);
   const needN = Math.max(b, d, app.model.get("show_c") ? c : 0, app.matrices.SFB ? app.labelSize(app.matrices.SFB).letters * 5.6 + 4 : 0);
-  const room = app.known - 2 * GUTTER.left - GAP - parts.alongA - parts.between - 12;
+  const room = app.layoutWidth - 2 * GUTTER.left - GAP - parts.alongA - parts.between - 12;
   let [kx, nx] = [a, needN];
   const need = k * kx + n * nx;
   if (need <= room) {
@@ -36,7 +36,7 @@ export function arrange(app) {
   else if (k * kx <= 0.5 * room) nx = (room - k * kx) / n;
   else [kx, nx] = [room / (k + n), room / (k + n)];
   kx = Math.max(kx, left / k);
-  const narrow = (app.known - TWO_COLUMNS - GUTTER.left - GAP) / n; // the widest at which registers beside B stand in two columns
+  const narrow = (app.layoutWidth - TWO_COLUMNS - GUTTER.left - GAP) / n; // the widest at which registers beside B stand in two columns
   if (nx > needN && left && narrow >= needN) nx = Math.min(nx, narrow);
   if (need <= room) kx = Math.max(kx, Math.min(44, (room - n * nx) / k));
   nx = Math.max(2, n * needN <= 0.4 * room ? nx : Math.min(nx, (room - k * kx) / n));
@@ -58,7 +58,7 @@ export function arrange(app) {
     viewN = Math.min(viewN, room - viewK);
   }
   [viewN, viewK] = [viewN + parts.between, viewK + parts.alongA];
-  app.grid.style.gridTemplateColumns = `minmax(0, ${Math.floor(app.known - viewN - GUTTER.left - GAP - 10)}px) max-content`;
+  app.grid.style.gridTemplateColumns = `minmax(0, ${Math.floor(app.layoutWidth - viewN - GUTTER.left - GAP - 10)}px) max-content`;
   const beside = app.panel.node.offsetHeight; // B is as high as what stands left of it, so that A and D follow at once
   const tallB = lines("B", nx);
   const rowK = Math.max(tallB > 13 ? tallB : 0, Math.round(zoomed(clamp(Math.floor(beside / k), nx >= 8 ? 11 : 5, 18), 16)));
@@ -76,5 +76,90 @@ export function arrange(app) {
       const width = (period - nibble - (period > 20 ? 3 : 0)) / kept;
       pane.arrange([{ name, per: kept, period, offset: nibble, width }, { name: "E", per: 1, period, offset: 0, width: nibble }], rowM, viewK, viewM);
     } else pane.arrange(layersOfD(app, name, nx, rowM), rowM, viewN, viewM);
+  }
+}
+
+// -- matrices in parts: blocks with a scale factor each, and the products of an instruction that computes several --
+
+const TAG = 15; // height of a row of scale factors
+const BETWEEN = 8; // pixels between two products
+
+// What the parts take beside the cells themselves: along k in A and B, along m and n.
+/** @param {App} app @returns {Extra} */
+function extraOf(app) {
+  /** @type {AnyMatrices} */
+  const { SFA, SFB } = app.matrices;
+  const products = app.instruction.mma_count;
+  const letters = SFA ? app.labelSize(SFA).letters : 0;
+  const tag = SFA ? Math.max(22, letters * 5.6 + 6) : 0;
+  return {
+    tag,
+    alongA: SFA ? SFA.columns * tag : 0,
+    downB: SFB ? SFB.rows * TAG : 0,
+    between: products > 1 ? products * BETWEEN : 0,
+  };
+}
+
+// A with the factor of each block of a row before it; of several products with a gap between them.
+/** @param {App} app @param {number} width @param {number} row @param {Extra} parts @returns {Plan[]} */
+function layersOfA(app, width, row, { tag }) {
+  /** @type {AnyMatrices} */
+  const { A, SFA } = app.matrices;
+  if (A.products) return [{ name: "A", per: A.columns, period: A.columns * width, offset: 0, width, down: stacked(A.rows / A.products.count, row) }];
+  if (!SFA) return [{ name: "A", per: A.columns, period: A.columns * width, offset: 0, width }];
+  const per = A.columns / SFA.columns;
+  const period = per * width + tag;
+  return [{ name: "A", per, period, offset: tag, width }, { name: "SFA", per: 1, period, offset: 0, width: tag - 3 }];
+}
+
+// B with the factor of each block of a column above it; of several products beside each other.
+/** @param {App} app @param {number} width @param {number} row @returns {Plan[]} */
+function layersOfB(app, width, row) {
+  /** @type {AnyMatrices} */
+  const { B, SFB } = app.matrices;
+  const across = { per: B.columns, period: B.columns * width, offset: 0, width };
+  if (B.products) return [{ name: "B", ...across, per: B.columns / B.products.count, period: across.period / B.products.count + BETWEEN }];
+  if (!SFB) return [{ name: "B", ...across }];
+  const per = B.rows / SFB.rows;
+  const period = per * row + TAG;
+  return [{ name: "B", ...across, down: { per, period, offset: TAG, size: row } }, { name: "SFB", ...across, down: { per: 1, period, offset: 0, size: TAG - 2 } }];
+}
+
+// C or D. Of several products each stands where its rows of A and its columns of B meet.
+/** @param {App} app @param {Name} name @param {number} width @param {number} row @returns {Plan[]} */
+function layersOfD(app, name, width, row) {
+  const matrix = app.matrices[name];
+  const across = { name, per: matrix.columns, period: matrix.columns * width, offset: 0, width };
+  if (!matrix.products) return [across];
+  const { count } = matrix.products;
+  const [each, aside] = [matrix.rows / count, matrix.columns * width + BETWEEN];
+  return [{ ...across, down: stacked(each, row), shift: (at) => Math.floor(at / each) * aside, wide: count * aside }];
+}
+
+/** @param {number} per @param {number} size @returns {Along} */
+function stacked(per, size) {
+  return { per, period: per * size + BETWEEN, offset: 0, size };
+}
+
+// The quad pair and lanes of each product, beside it.
+/** @param {Pane} pane @param {CanvasRenderingContext2D} context */
+export function drawProductNames(pane, context) {
+  const { app } = pane;
+  const [layer] = pane.layers;
+  const { products, rows, columns } = app.matrices[layer.name];
+  if (!layer.shift || !products) return;
+  const { scrollLeft, scrollTop } = pane.scroller;
+  context.font = `10px ${app.ink.mono}`;
+  context.textBaseline = "middle";
+  context.fillStyle = app.ink.faint;
+  for (let product = 0; product < products.count; product += 1) {
+    const row = (product * rows) / products.count;
+    const last = product === products.count - 1;
+    const x = last ? pane.x(layer, 0, 0, row) - 8 : pane.x(layer, columns - 1, 1, row) + 8;
+    const y = GUTTER.top - scrollTop + pane.y(layer, row) + layer.down.size / 2;
+    context.textAlign = last ? "right" : "left";
+    productName(app.instruction, product).split(", lanes ").forEach((line, index) => {
+      context.fillText(index ? `lanes ${line}` : line, GUTTER.left - scrollLeft + x, y + index * 13);
+    });
   }
 }

@@ -1,6 +1,6 @@
 // One object for every matrix, as Python described and sent it.
 
-import { typed, short, exact, binary } from "./text.js";
+import { typed, short, exact, binary } from "./util.js";
 
 /** @type {Name[]} */
 export const MATRICES = ["A", "stored", "B", "C", "D", "E", "SFA", "SFB"];
@@ -10,22 +10,22 @@ const maps = new WeakMap(); // who holds the cells: fixed for an instruction, so
 
 /** @param {MatrixInfo} info @returns {Maps} */
 function mapsOf(info) {
-  const known = maps.get(info);
-  if (known) return known;
+  const cached = maps.get(info);
+  if (cached) return cached;
   const [lane, elementOf, registerOf, low] = [info.lane, info.element_map, info.register_map, info.low].map((view) => typed(Int16Array, view));
   const [byte, core, line] = [info.byte, info.core, info.line].map((view) => typed(Int16Array, view));
-  const found = /** @type {Maps} */ ({ lane, elementOf, registerOf, low, byte, core, line });
-  maps.set(info, found);
-  return found;
+  const read = /** @type {Maps} */ ({ lane, elementOf, registerOf, low, byte, core, line });
+  maps.set(info, read);
+  return read;
 }
 
-// The one that is known, where Python sent no other.
-/** @param {Model} model @param {About} about @param {Name} name @param {Matrix | null} known @returns {Matrix | null} */
-export function readMatrix(model, about, name, known = null) {
-  const info = about.matrices?.[name];
+// A matrix as Python sent it; the earlier object if nothing changed.
+/** @param {Model} model @param {InstructionInfo} instruction @param {Name} name @param {Matrix | null} earlier @returns {Matrix | null} */
+export function readMatrix(model, instruction, name, earlier = null) {
+  const info = instruction.matrices?.[name];
   const sent = model.get(name);
   if (!info || !sent?.values) return null;
-  if (known?.sent === sent && known.info === info) return known;
+  if (earlier?.sent === sent && earlier.info === info) return earlier;
   /** @type {ArrayKind<Values>} */
   const Values = info.kind !== "float" ? Int32Array : info.bits === 64 ? Float64Array : Float32Array;
   /** @type {ArrayKind<Codes>} */
@@ -40,10 +40,10 @@ export function readMatrix(model, about, name, known = null) {
     codes: typed(Codes, sent.codes),
     otherValues: typed(Values, sent.other_values),
     otherCodes: typed(Codes, sent.other_codes),
-    by: sent.by?.map((side) => (side === "gpu" ? "GPU" : side)),
-    home: typed(Int32Array, sent.home),
+    chips: sent.chips,
+    counterpart: typed(Int32Array, sent.counterpart),
     differ: typed(Uint8Array, sent.differ),
-    count: sent.count,
+    differCount: sent.differ_count,
   });
 }
 
@@ -71,7 +71,7 @@ export function longest(matrix) {
 // The matrix and index whose lane holds a cell: for a dense A of a sparse instruction its stored half, -1 where it is not stored.
 /** @param {Pick<Matrices, "stored">} matrices @param {Matrix} matrix @param {number} index @returns {[Matrix, number]} */
 export function holderOf(matrices, matrix, index) {
-  return matrix.name === "A" && matrix.home ? [matrices.stored, matrix.home[index]] : [matrix, index];
+  return matrix.name === "A" && matrix.counterpart ? [matrices.stored, matrix.counterpart[index]] : [matrix, index];
 }
 
 /** @param {Matrix} matrix */
@@ -98,11 +98,11 @@ export function cellsOf(matrix, lane) {
 // Indices of the cells in which a matrix is not what it was.
 /** @param {Matrix} before @param {Matrix} matrix */
 export function changedCells(before, matrix) {
-  const found = /** @type {number[]} */ ([]);
-  if (before === matrix) return found;
-  const { codes, home } = matrix;
-  for (let index = 0; index < codes.length; index += 1) if (codes[index] !== before.codes[index] || home?.[index] !== before.home?.[index]) found.push(index);
-  return found;
+  const changed = /** @type {number[]} */ ([]);
+  if (before === matrix) return changed;
+  const { codes, counterpart } = matrix;
+  for (let index = 0; index < codes.length; index += 1) if (codes[index] !== before.codes[index] || counterpart?.[index] !== before.counterpart?.[index]) changed.push(index);
+  return changed;
 }
 
 /** @param {Matrix & Compared} matrix */
@@ -116,19 +116,19 @@ export function differing(matrix) {
 export function lanesOf(matrices, { name, row, column }) {
   const matrix = matrices[name];
   if (!holderOf(matrices, matrix, 0)[0].lane) return null;
-  const found = /** @type {Set<number>} */ (new Set());
+  const lanes = /** @type {Set<number>} */ (new Set());
   const [count, step] = row === undefined ? [matrix.rows, matrix.columns] : [matrix.columns, 1];
   const start = row === undefined ? column : row * matrix.columns;
   for (let each = 0; each < count; each += 1) {
     const [holder, at] = holderOf(matrices, matrix, start + each * step);
-    if (at >= 0 && holder.lane) found.add(holder.lane[at]);
+    if (at >= 0 && holder.lane) lanes.add(holder.lane[at]);
   }
-  return [...found].sort((one, other) => one - other);
+  return [...lanes].sort((first, second) => first - second);
 }
 
 // A rectangle of cells as a spreadsheet copies it: tabs between columns, a line for every row.
 /** @param {CellRange} range @param {(row: number, column: number) => string} text */
-export function block({ top, left, bottom, right }, text) {
+export function blockText({ top, left, bottom, right }, text) {
   const lines = [];
   for (let row = top; row <= bottom; row += 1) {
     const words = [];

@@ -1,12 +1,12 @@
 // A pane: one or two matrices on a canvas, with a scroller and an input above it.
 
-import { make, clamp } from "./text.js";
-import { describe } from "./say.js";
+import { make, clamp } from "./util.js";
+import { describe } from "./describe.js";
 import { GUTTER, headings } from "./edges.js";
 import { drawPane, drawMarks } from "./draw.js";
-import { makeHandle, placeHandle } from "./fill.js";
-import { showOffer } from "./offer.js";
-import { listen } from "./keys.js";
+import { makeHandle, placeHandle } from "./fill_handle.js";
+import { showRefusal } from "./refusal.js";
+import { listenToPane } from "./input.js";
 
 // Which index stands at so many pixels, where every `per` of them begin a new period.
 /** @param {Along & { count: number }} along @param {number} pixels @param {boolean} sharp */
@@ -29,7 +29,7 @@ export class Pane {
     this.total = { width: 0, height: 0 };
     this.width = 0;
     this.height = 0;
-    this.said = this.drawn = this.marked = ""; // what the caption and the canvases show
+    this.captionKey = this.drawn = this.marked = ""; // what the caption and the canvases show
     this.painted = /** @type {Matrix[]} */ ([]);
     this.at = { x: 0, y: 0 };
     this.foldable = this.dragging = false;
@@ -43,10 +43,10 @@ export class Pane {
     this.input = make("input", "ptx-cell", this.space, { type: "text", spellcheck: "false", autocomplete: "off", "data-matrix": names[0] });
     this.handle = makeHandle(this);
     this.filling = /** @type {Filling | null} */ (null);
-    this.left = /** @type {Mark | null} */ (null); // what was chosen when the focus left
-    this.offer = /** @type {HTMLElement | null} */ (null);
-    this.offered = /** @type {Offer | null} */ (null);
-    listen(this);
+    this.left = /** @type {Mark | null} */ (null); // what was selected when the focus left
+    this.refusalBox = /** @type {HTMLElement | null} */ (null);
+    this.shownRefusal = /** @type {Refusal | null} */ (null);
+    listenToPane(this);
   }
 
   get editing() { return this.input.classList.contains("editing"); }
@@ -74,18 +74,18 @@ export class Pane {
       canvas.height = Math.round((GUTTER.top + this.height) * app.ratio);
       canvas.style.cssText = `width:${GUTTER.left + this.width}px;height:${GUTTER.top + this.height}px`;
     }
-    this.drawn = this.marked = ""; // a canvas that is given a size is empty
-    this.say();
+    this.drawn = this.marked = ""; // resizing a canvas clears it
+    this.updateCaption();
   }
 
-  say() {
+  updateCaption() {
     const { app } = this;
     const parts = this.names.map((name) => app.matrices[name]).filter(Boolean);
     const here = app.selection && this.names.includes(app.selection.name) ? app.selection : null;
-    this.input.setAttribute("aria-label", here ? describe(app.matrices, app.about, here) : `${parts.map(({ label }) => label).join(" and ")}, cell`);
-    const said = JSON.stringify([parts.map(({ label, type, rows, columns, count, by }) => [label, type, rows, columns, count, by]), this.total, this.height, app.unfolded]);
-    if (said === this.said) return;
-    this.said = said;
+    this.input.setAttribute("aria-label", here ? describe(app.matrices, app.instruction, here) : `${parts.map(({ label }) => label).join(" and ")}, cell`);
+    const key = JSON.stringify([parts.map(({ label, type, rows, columns, differCount, chips }) => [label, type, rows, columns, differCount, chips]), this.total, this.height, app.unfolded]);
+    if (key === this.captionKey) return;
+    this.captionKey = key;
     this.caption.replaceChildren();
     for (const matrix of parts) {
       make("b", "", this.caption).textContent = matrix.label;
@@ -94,22 +94,22 @@ export class Pane {
     }
     const [main] = parts;
     if (main?.differ) {
-      const title = `${main.by.join(" and ")} ${main.count ? `differ in ${main.count} cell${main.count > 1 ? "s" : ""}` : "agree"}`;
-      make("em", main.count ? "bad" : "", this.caption, { title }).textContent = main.count ? `${main.count} differ${main.count > 1 ? "" : "s"}` : "all agree";
+      const title = `${main.chips.join(" and ")} ${main.differCount ? `differ in ${main.differCount} cell${main.differCount > 1 ? "s" : ""}` : "agree"}`;
+      make("em", main.differCount ? "bad" : "", this.caption, { title }).textContent = main.differCount ? `${main.differCount} differ${main.differCount > 1 ? "" : "s"}` : "all agree";
     }
-    this.offerAll(main);
+    this.addShowAll(main);
   }
 
   // A pane that is too high shows some of its rows; a button here shows them all.
   /** @param {Matrix | undefined} matrix */
-  offerAll(matrix) {
+  addShowAll(matrix) {
     const { app } = this;
     const folded = this.total.height > this.height + 1;
     if (!matrix || !(folded || (app.unfolded && this.foldable))) return;
     this.foldable = true;
-    const button = make("button", "ptx-all", this.caption, { "aria-label": folded ? `all ${matrix.rows} rows of ${matrix.label}` : `fewer rows of ${matrix.label}` });
+    const button = make("button", "ptx-show-all", this.caption, { "aria-label": folded ? `show all ${matrix.rows} rows of ${matrix.label}` : `show fewer rows of ${matrix.label}` });
     button.textContent = folded ? "all" : "fewer";
-    button.title = folded ? `${this.rowsIn(this.height)} of ${matrix.rows} rows are in view: scroll, or show them all` : "Show as many rows as the page has room for";
+    button.title = folded ? `${this.rowsIn(this.height)} of ${matrix.rows} rows are visible: scroll, or show all` : "Show only as many rows as fit";
     button.addEventListener("click", () => { app.unfolded = !app.unfolded; app.layout(); });
   }
 
@@ -189,7 +189,7 @@ export class Pane {
     if (!this.layers.length) return;
     drawMarks(this);
     placeHandle(this);
-    showOffer(this);
+    showRefusal(this);
   }
 
   headings() { return headings(this); }

@@ -1,6 +1,6 @@
 // Lanes and registers: those of the chosen lane in full, or those of several lanes side by side.
 
-import { make, clamp, write, attribute } from "./text.js";
+import { make, clamp, write, attribute } from "./util.js";
 import { Lanes } from "./lanes.js";
 import { drawRegister } from "./register.js";
 
@@ -13,7 +13,7 @@ export class Panel {
     /** @type {Record<string, number>} */
     this.pages = {};
     this.built = "";
-    /** @type {((held: Traits["held"], lanes: number[]) => void)[]} */
+    /** @type {((registers: Traits["lane_registers"], lanes: number[]) => void)[]} */
     this.lines = [];
     this.node = make("section", "ptx-panel", parent, { "aria-label": "lanes and registers" });
     this.lanes = new Lanes(app, this.node);
@@ -31,23 +31,23 @@ export class Panel {
   // Registers keep their nodes while only their content changes, so that what is being typed in one of them stays.
   drawRegisters() {
     const { app } = this;
-    const held = app.model.get("held");
+    const byLane = app.model.get("lane_registers");
     const lanes = app.shownLanes().map(({ lane }) => lane);
-    if (!lanes.every((lane) => held[lane])) return; // they are on their way
+    if (!lanes.every((lane) => byLane[lane])) return; // they are on their way
     /** @param {Name} name */
-    const wanted = (name) => held[lanes[0]][name]?.length && (name !== "C" || app.model.get("show_c"));
-    const shown = /** @type {[Name, number][]} */ (Object.entries(app.about.registers)).filter(([name]) => wanted(name)).map(([name, count]) => {
+    const wanted = (name) => byLane[lanes[0]][name]?.length && (name !== "C" || app.model.get("show_c"));
+    const shown = /** @type {[Name, number][]} */ (Object.entries(app.instruction.registers)).filter(([name]) => wanted(name)).map(([name, count]) => {
       const page = count > 8 ? clamp(this.pages[name] ?? 0, 0, Math.ceil(count / PAGE) - 1) : 0;
       return { name, count, page, from: page * PAGE, to: count > 8 ? Math.min(count, (page + 1) * PAGE) : count };
     });
-    const key = JSON.stringify([app.about.mnemonic, shown, lanes.length, app.dark]);
-    if (key !== this.built) this.build(shown, held[lanes[0]], lanes.length);
+    const key = JSON.stringify([app.instruction.mnemonic, shown, lanes.length, app.dark]);
+    if (key !== this.built) this.build(shown, byLane[lanes[0]], lanes.length);
     this.built = key;
-    for (const line of this.lines) line(held, lanes);
+    for (const line of this.lines) line(byLane, lanes);
   }
 
-  /** @param {Block[]} shown @param {Registers} held @param {number} columns */
-  build(shown, held, columns) {
+  /** @param {Block[]} shown @param {Registers} registers @param {number} columns */
+  build(shown, registers, columns) {
     const { app } = this;
     this.lines = [];
     this.registers.replaceChildren();
@@ -55,15 +55,15 @@ export class Panel {
     this.registers.style.setProperty("--lanes", String(columns));
     this.registers.style.setProperty("--groups", columns > 3 ? "1" : "2"); // that stand beside each other where there is room
     const floats = shown.filter(({ name }) => app.matrices[name].kind === "float"); // whose values are longer
-    const least = floats.some(({ name }) => held[name][0].fields.length === 8) ? 164 : floats.length ? 118 : 96;
+    const least = floats.some(({ name }) => registers[name][0].fields.length === 8) ? 164 : floats.length ? 118 : 96;
     this.registers.style.setProperty("--least", `${least}px`);
-    const groups = app.about.registers.B ? [["A", "E", "SFA", "C"], ["B", "SFB", "D"]] : [["A", "E"], ["C", "D"]];
+    const groups = app.instruction.registers.B ? [["A", "E", "SFA", "C"], ["B", "SFB", "D"]] : [["A", "E"], ["C", "D"]];
     for (const group of groups) {
       const blocks = shown.filter(({ name }) => group.includes(name));
       if (!blocks.length) continue;
       const place = make("div", columns > 1 ? "ptx-side" : "", this.registers);
       if (columns > 1) this.drawHeads(place, columns, group === groups[0]);
-      for (const block of blocks) this.drawBlock(place, block, held[block.name], columns);
+      for (const block of blocks) this.drawBlock(place, block, registers[block.name], columns);
     }
   }
 
@@ -97,8 +97,8 @@ export class Panel {
     this.lines.push((_, lanes) => heads.forEach((head, index) => head(lanes[index])));
   }
 
-  /** @param {HTMLElement} place @param {Block} block @param {Register[]} held @param {number} columns */
-  drawBlock(place, { name, count, page, from, to }, held, columns) {
+  /** @param {HTMLElement} place @param {Block} block @param {Register[]} registers @param {number} columns */
+  drawBlock(place, { name, count, page, from, to }, registers, columns) {
     const { app } = this;
     const matrix = app.matrices[name === "A" && app.matrices.stored ? "stored" : name];
     const block = make("section", "ptx-block", place, { "data-operand": name, "aria-label": `registers of ${name}` });
@@ -108,9 +108,9 @@ export class Panel {
     if (count > 8) this.pager(head, { name, count, page, from, to });
     for (let register = from; register < to; register += 1) {
       if (columns > 1) make("label", "", block).textContent = String(register);
-      const about = { name, register, matrix, count: held[register].fields.length, small: columns > 1 };
-      const shows = Array.from({ length: columns }, () => drawRegister(app, block, about));
-      this.lines.push((now, lanes) => shows.forEach((show, index) => show(now[lanes[index]][name][register], lanes[index])));
+      const info = { name, register, matrix, count: registers[register].fields.length, small: columns > 1 };
+      const updates = Array.from({ length: columns }, () => drawRegister(app, block, info));
+      this.lines.push((now, lanes) => updates.forEach((update, index) => update(now[lanes[index]][name][register], lanes[index])));
     }
   }
 
@@ -118,7 +118,7 @@ export class Panel {
   pager(head, { name, count, page, from, to }) {
     /** @param {string} text @param {string} label @param {number} by */
     const turn = (text, label, by) => {
-      const button = make("button", "ptx-turn", head, { "aria-label": label });
+      const button = make("button", "ptx-page-button", head, { "aria-label": label });
       button.textContent = text;
       button.addEventListener("click", () => {
         this.pages[name] = clamp(page + by, 0, Math.ceil(count / PAGE) - 1);

@@ -1,7 +1,7 @@
 // The picker: every instruction by words or by family, shape, types, qualifiers and target. It opens under the mnemonic.
 
-import { make, clamp } from "./text.js";
-import { COLUMNS, Finder, breaking, marksIn } from "./finder.js";
+import { make, clamp } from "./util.js";
+import { COLUMNS, Search, appendBreakable, marksIn } from "./search.js";
 
 /** @type {Record<string, string>} */
 const HEADINGS = { family: "family", shape: "shape", types: "types D.A.B.C", qualifiers: "qualifiers", target: "target" };
@@ -28,44 +28,44 @@ class Options {
     this.list.addEventListener("keydown", (event) => this.press(event));
   }
 
-  // `given`: {value, text, more, count, chosen, present} of every option, in order.
-  /** @param {Said<T>[]} given @param {(value: T | null) => void} take */
-  show(given, take) {
+  // `options`: {value, text, more, count, chosen, current} of each, in order.
+  /** @param {PickerOption<T>[]} options @param {(value: T | null) => void} take */
+  show(options, take) {
     this.take = take;
-    const values = JSON.stringify(given.map(({ value }) => value));
-    if (values !== this.values) this.build(given);
+    const values = JSON.stringify(options.map(({ value }) => value));
+    if (values !== this.values) this.build(options);
     this.values = values;
-    given.forEach((said, index) => {
+    options.forEach((shown, index) => {
       const option = this.options[index];
-      Object.assign(option, said);
-      option.node.setAttribute("aria-selected", String(said.chosen));
-      option.node.setAttribute("aria-disabled", String(!said.count));
-      option.node.toggleAttribute("data-present", said.present);
-      option.number.textContent = said.count ? said.count.toLocaleString("en") : "";
-      option.node.title = `${said.text}${said.more ? ` (${said.more})` : ""}: ${said.count ? counted(said.count, "instruction") : "nothing that is looked for"}${said.present ? "; the present one" : ""}`;
+      Object.assign(option, shown);
+      option.node.setAttribute("aria-selected", String(shown.chosen));
+      option.node.setAttribute("aria-disabled", String(!shown.count));
+      option.node.toggleAttribute("data-current", shown.current);
+      option.number.textContent = shown.count ? shown.count.toLocaleString("en") : "";
+      option.node.title = `${shown.text}${shown.more ? ` (${shown.more})` : ""}: ${shown.count ? counted(shown.count, "instruction") : "no match"}${shown.current ? "; current" : ""}`;
     });
     const stop = this.options.find((option) => option.node === option.node.ownerDocument.activeElement) ?? this.rest();
     for (const option of this.options) option.node.tabIndex = option === stop ? 0 : -1;
   }
 
-  /** @param {Said<T>[]} given */
-  build(given) {
+  /** @param {PickerOption<T>[]} options */
+  build(options) {
     this.list.replaceChildren();
-    this.options = given.map((said) => {
-      const node = make("div", "ptx-option", this.list, { role: "option", "data-value": said.text });
-      make("span", "ptx-option-name", node).textContent = said.text;
-      if (said.more) make("span", "ptx-option-more", node).textContent = said.more;
+    this.options = options.map((shown) => {
+      const node = make("div", "ptx-option", this.list, { role: "option", "data-value": shown.text });
+      make("span", "ptx-option-name", node).textContent = shown.text;
+      if (shown.more) make("span", "ptx-option-more", node).textContent = shown.more;
       const number = make("span", "ptx-option-count", node, { "aria-hidden": "true" });
-      const option = { ...said, node, number };
+      const option = { ...shown, node, number };
       node.addEventListener("click", () => this.pick(option));
       return option;
     });
   }
 
-  // Where the focus enters: at what is chosen, else at the present instruction's, else at the first that leads somewhere.
+  // Where the focus enters: at what is chosen, else at the current instruction's, else at the first that leads somewhere.
   rest() {
     const open = this.options.filter(({ count }) => count);
-    return this.options.find(({ chosen }) => chosen) ?? open.find(({ present }) => present) ?? open[0] ?? this.options[0];
+    return this.options.find(({ chosen }) => chosen) ?? open.find(({ current }) => current) ?? open[0] ?? this.options[0];
   }
 
   /** @param {OptionNode<T>} option */
@@ -128,7 +128,7 @@ export class Picker {
   constructor(app, parent) {
     this.app = app;
     this.id = `ptx-picker-${(Picker.made += 1)}`;
-    this.finder = /** @type {Finder | null} */ (null);
+    this.search = /** @type {Search | null} */ (null);
     this.choice = this.nothing();
     this.active = 0; // the line that Enter takes
     this.lines = /** @type {Match[]} */ ([]);
@@ -137,26 +137,26 @@ export class Picker {
     this.scrolled = false;
     this.node = make("section", "ptx-picker", null, { id: this.id, role: "search", "aria-label": "choose an instruction" });
     this.node.hidden = true;
-    const top = make("div", "ptx-find", this.node);
+    const top = make("div", "ptx-search-row", this.node);
     this.input = make("input", "ptx-search", top, {
       type: "text", placeholder: "m16n8k64 s4 sparse", spellcheck: "false", autocomplete: "off", autocapitalize: "off", role: "combobox", "aria-autocomplete": "list",
       "aria-expanded": "true", "aria-controls": `${this.id}-matches`, "aria-label": "search by shape, types and words such as sparse, fp8, hopper",
     });
-    this.said = make("span", "ptx-found", top, { role: "status" });
+    this.count = make("span", "ptx-count", top, { role: "status" });
     this.reset = make("button", "ptx-copy", top, { type: "button" });
     this.reset.textContent = "clear";
-    const shut = make("button", "ptx-copy ptx-shut", top, { type: "button", "aria-label": "close the picker", title: "close (Escape)" });
+    const shut = make("button", "ptx-copy ptx-close", top, { type: "button", "aria-label": "close the picker", title: "close (Escape)" });
     shut.textContent = "✕";
     const columns = make("div", "ptx-columns", this.node);
     this.columns = [...COLUMNS, "target"].map((name) => /** @type {Options<number>} */ (new Options(this, columns, name, HEADINGS[name])));
-    this.more = make("div", "ptx-more", this.node);
+    this.more = make("div", "ptx-wgmma", this.node);
     this.sizes = /** @type {Options<number>} */ (new Options(this, this.more, "n", "N", 16));
     this.spaces = /** @type {Options<Space>} */ (new Options(this, this.more, "space", "A in", 2));
     this.list = make("div", "ptx-matches", this.node, { id: `${this.id}-matches`, role: "listbox", tabindex: "0", "aria-label": "instructions that match" });
-    this.rest = make("div", "ptx-rest", this.node);
-    if (app.model.get("tools")?.still || app.model.get("catalogue") === undefined) return; // saved pages have no other instruction
+    this.rest = make("div", "ptx-help", this.node);
+    if (app.model.get("toolbar")?.static || app.model.get("picker_index") === undefined) return; // static pages have no other instruction
     parent.append(this.node);
-    app.head.offer(this, this.id);
+    app.header.addChangeButton(this, this.id);
     app.root.addEventListener("keydown", (event) => this.shortcut(event));
     this.input.addEventListener("input", () => { this.active = 0; this.draw(); this.reveal(); });
     this.input.addEventListener("keydown", (event) => this.steer(event));
@@ -181,17 +181,17 @@ export class Picker {
   get opened() { return !this.node.hidden; }
 
   open() {
-    const { change } = this.app.head;
+    const { change } = this.app.header;
     if (!change) return;
     if (!this.opened) {
       const focused = /** @type {HTMLElement | null} */ (/** @type {Document | ShadowRoot} */ (this.app.root.getRootNode()).activeElement);
-      this.before = this.app.root.contains(focused) && focused !== this.app.head.text ? focused : null;
+      this.before = this.app.root.contains(focused) && focused !== this.app.header.text ? focused : null;
       this.node.hidden = false;
       change.setAttribute("aria-expanded", "true");
       this.clear();
       this.input.value = "";
-      this.space = this.app.about?.registers?.A ? "register" : "shared";
-      if (!this.app.model.get("catalogue")?.forms) this.app.send({ do: "catalogue" });
+      this.space = this.app.instruction?.registers?.A ? "register" : "shared";
+      if (!this.app.model.get("picker_index")?.rows) this.app.send({ type: "request_picker_index" });
       this.update();
       this.reveal();
     }
@@ -200,7 +200,7 @@ export class Picker {
   }
 
   close() {
-    const { change } = this.app.head;
+    const { change } = this.app.header;
     if (!this.opened || !change) return;
     this.node.hidden = true;
     change.setAttribute("aria-expanded", "false");
@@ -230,39 +230,39 @@ export class Picker {
 
   update() {
     if (!this.opened) return;
-    const shelf = this.app.model.get("catalogue");
-    if (!shelf?.forms) {
-      this.said.textContent = "asking for the catalogue …";
+    const index = this.app.model.get("picker_index");
+    if (!index?.rows) {
+      this.count.textContent = "loading the catalogue …";
       return;
     }
-    const first = this.finder?.shelf !== shelf;
-    if (first) this.finder = new Finder(shelf);
+    const first = this.search?.index !== index;
+    if (first) this.search = new Search(index);
     this.draw();
     if (first) this.reveal();
   }
 
-  get present() { return this.finder?.items[this.finder.named.get(this.app.about.mnemonic) ?? -1] ?? null; }
+  get current() { return this.search?.items[this.search.byMnemonic.get(this.app.instruction.mnemonic) ?? -1] ?? null; }
 
   draw() {
-    const { finder, choice, present } = this;
-    if (!finder) return;
-    const { words, found } = finder.search(this.input.value);
-    const { targets } = finder.shelf;
+    const { search, choice, current } = this;
+    if (!search) return;
+    const { words, matching } = search.search(this.input.value);
+    const { targets } = search.index;
     COLUMNS.forEach((_, column) => {
-      const given = finder.options(column, choice, found).map(([value, count]) => ({
-        value, count, text: finder.names[column][value], chosen: choice.at[column] === value, present: present?.at[column] === value,
+      const options = search.options(column, choice, matching).map(([value, count]) => ({
+        value, count, text: search.names[column][value], chosen: choice.at[column] === value, current: current?.at[column] === value,
       }));
-      this.columns[column].show(given, (value) => this.narrow(finder.choose(choice, column, value, found), column));
+      this.columns[column].show(options, (value) => this.narrow(search.choose(choice, column, value, matching), column));
     });
-    const given = finder.targetOptions(choice, found).map(([value, count]) => ({
-      value, count, text: targets[value][0], more: targets[value][1], chosen: choice.target === value, present: false,
+    const options = search.targetOptions(choice, matching).map(([value, count]) => ({
+      value, count, text: targets[value][0], more: targets[value][1], chosen: choice.target === value, current: false,
     }));
-    this.columns[COLUMNS.length].show(given, (value) => this.narrow({ ...choice, target: value }));
-    const matches = finder.matches(choice, found);
-    this.drawMore(finder, matches, found);
+    this.columns[COLUMNS.length].show(options, (value) => this.narrow({ ...choice, target: value }));
+    const matches = search.matches(choice, matching);
+    this.drawMore(search, matches, matching);
     const asked = words.length > 0 || choice.at.some((each) => each !== null) || choice.target !== null;
     this.reset.hidden = !asked;
-    this.drawMatches(finder, matches, words, asked);
+    this.drawMatches(search, matches, words, asked);
   }
 
   // After a choice in a column, those to its right show what is left.
@@ -277,92 +277,92 @@ export class Picker {
   reveal(from = 0) { for (const column of this.columns.slice(from)) column.reveal(); }
 
   // N, and where A is: for warpgroup instructions.
-  /** @param {Finder} finder @param {Item[]} matches @param {boolean[]} found */
-  drawMore(finder, matches, found) {
-    const { choice, present } = this;
+  /** @param {Search} search @param {Item[]} matches @param {boolean[]} matching */
+  drawMore(search, matches, matching) {
+    const { choice, current } = this;
     const wide = matches.length > 0 && matches.every(({ many }) => many);
     this.more.hidden = !wide;
     if (!wide) return;
-    const sizes = finder.sizes(choice, found).map(([value, count]) => ({ value, count, text: String(value), chosen: choice.n === value, present: present !== null && present.many && present.n === value }));
+    const sizes = search.sizes(choice, matching).map(([value, count]) => ({ value, count, text: String(value), chosen: choice.n === value, current: current !== null && current.many && current.n === value }));
     this.sizes.show(sizes, (n) => this.narrow({ ...choice, n }));
-    const space = this.app.about?.registers?.A ? "register" : "shared";
+    const space = this.app.instruction?.registers?.A ? "register" : "shared";
     const spaces = /** @type {[Space, string][]} */ ([["register", "registers"], ["shared", "shared memory"]]).map(([value, text]) => ({
-      value, text, count: matches.length, chosen: this.space === value, present: Boolean(present?.many) && space === value,
+      value, text, count: matches.length, chosen: this.space === value, current: Boolean(current?.many) && space === value,
     }));
     this.spaces.show(spaces, (value) => { this.space = value ?? this.space; this.draw(); });
   }
 
-  /** @param {Finder} finder @param {Item[]} matches @param {Sought[]} words @param {boolean} asked */
-  drawMatches(finder, matches, words, asked) {
-    const { present } = this;
+  /** @param {Search} search @param {Item[]} matches @param {SearchWord[]} words @param {boolean} asked */
+  drawMatches(search, matches, words, asked) {
+    const { current } = this;
     const text = this.input.value.trim().toLowerCase();
-    let lines = finder.lines(matches, this.choice.n ?? present?.n ?? 8);
-    if (present && !words.length) lines = lines.map((line) => ({ ...line, like: finder.likeness(line.item, present) })).sort((one, other) => other.like - one.like);
-    lines.sort((one, other) => Number(other.item.mnemonic === text) - Number(one.item.mnemonic === text));
-    this.said.textContent = asked ? `${matches.length.toLocaleString("en")} of ${counted(finder.items.length, "instruction")} match` : counted(finder.items.length, "instruction");
+    let lines = search.lines(matches, this.choice.n ?? current?.n ?? 8);
+    if (current && !words.length) lines = lines.map((line) => ({ ...line, like: search.likeness(line.item, current) })).sort((first, second) => second.like - first.like);
+    lines.sort((first, second) => Number(second.item.mnemonic === text) - Number(first.item.mnemonic === text));
+    this.count.textContent = asked ? `${matches.length.toLocaleString("en")} of ${counted(search.items.length, "instruction")} match` : counted(search.items.length, "instruction");
     this.lines = lines.slice(0, DRAWN);
     this.active = clamp(this.active, 0, Math.max(0, this.lines.length - 1));
     this.list.replaceChildren();
     if (this.scrolled) this.list.scrollTop = 0; // asking for it would lay all out
     this.scrolled = false;
-    this.lines.forEach((line, index) => this.drawLine(finder, line, index, words));
+    this.lines.forEach((line, index) => this.drawLine(search, line, index, words));
     this.list.hidden = !lines.length;
     this.rest.textContent = this.restText(matches, lines, words);
     this.light(this.active > 0);
   }
 
-  /** @param {Item[]} matches @param {Match[]} lines @param {Sought[]} words */
+  /** @param {Item[]} matches @param {Match[]} lines @param {SearchWord[]} words */
   restText(matches, lines, words) {
     if (!matches.length) {
       const unknown = words.filter(({ fits }) => !fits.size).map(({ word }) => word);
       if (unknown.length) return `No instruction has ${unknown.join(" or ")}.`;
-      return "Nothing matches all of it: take back a choice in a column, or a word.";
+      return "Nothing matches: remove a choice in a column, or a word.";
     }
     const hidden = lines.slice(DRAWN).reduce((sum, { items }) => sum + items.length, 0);
-    return `${hidden ? `and ${hidden.toLocaleString("en")} more · ` : ""}↑ ↓ move, Enter takes the marked one, Tab goes to the columns, Escape closes`;
+    return `${hidden ? `and ${hidden.toLocaleString("en")} more · ` : ""}↑ ↓ to move, Enter to choose, Tab for the columns, Escape to close`;
   }
 
-  /** @param {Finder} finder @param {Match} line @param {number} index @param {Sought[]} words */
-  drawLine(finder, { item, items }, index, words) {
-    const { shelf } = finder;
+  /** @param {Search} search @param {Match} line @param {number} index @param {SearchWord[]} words */
+  drawLine(search, { item, items }, index, words) {
+    const { index: data } = search;
     const node = make("div", "ptx-match", this.list, { role: "option", id: `${this.id}-match-${index}`, "data-mnemonic": item.mnemonic });
     const name = make("code", "ptx-match-name", node);
     let seen = this.mark(name, item.mnemonic, words);
     const tags = make("span", "ptx-match-tags", node);
-    if (item === this.present) {
+    if (item === this.current) {
       node.setAttribute("aria-current", "true");
-      make("span", "ptx-tag ptx-tag-present", tags).textContent = "present";
+      make("span", "ptx-tag ptx-tag-current", tags).textContent = "current";
     }
     if (items.length > 1) make("span", "ptx-tag", tags).textContent = `N ${items[0].n} … ${items[items.length - 1].n}`;
-    const everyday = shelf.words[item.words];
+    const everyday = data.word_sets[item.wordSet];
     const facts = [ // each with the words that speak of it
-      [everyday[0] === "sparse" ? `sparse ${everyday[1]}` : "dense"], [`${item.lanes} lanes`, "warp", "warpgroup"], [shelf.among[item.among][0], ...finder.people[item.among]],
+      [everyday[0] === "sparse" ? `sparse ${everyday[1]}` : "dense"], [`${item.lanes} lanes`, "warp", "warpgroup"], [data.target_sets[item.targetSet][0], ...search.targetWords[item.targetSet]],
     ];
     for (const [place, [fact, ...spoken]] of facts.entries()) {
       const part = make("span", place === 1 ? "ptx-match-fact ptx-match-lanes" : "ptx-match-fact", node);
       const left = words.filter(({ word }) => !seen.has(word));
       seen = new Set([...seen, ...this.mark(part, fact, left, spoken)]);
     }
-    node.title = shelf.among[item.among][1].map((place) => shelf.targets[place][0]).join(", ");
+    node.title = data.target_sets[item.targetSet][1].map((place) => data.targets[place][0]).join(", ");
     for (const { word, known } of words) { // an everyday word that stands nowhere in the line
-      const why = seen.has(word) ? null : known.find((each) => finder.vocabulary.get(each)?.has(finder.named.get(item.mnemonic) ?? -1));
-      if (why) make("mark", "ptx-tag", tags).textContent = why;
+      const reason = seen.has(word) ? null : known.find((each) => search.vocabulary.get(each)?.has(search.byMnemonic.get(item.mnemonic) ?? -1));
+      if (reason) make("mark", "ptx-tag", tags).textContent = reason;
     }
-    node.addEventListener("click", () => this.take(index));
+    node.addEventListener("click", () => this.choose(index));
     node.addEventListener("pointermove", () => { if (this.active !== index) { this.active = index; this.light(false); } });
   }
 
-  /** @param {Element} node @param {string} text @param {Sought[]} words @param {string[]} whole */
+  /** @param {Element} node @param {string} text @param {SearchWord[]} words @param {string[]} whole */
   mark(node, text, words, whole = []) {
-    const { ranges, seen } = marksIn(text, words, this.finder?.shelf.stands ?? {}, whole);
+    const { ranges, seen } = marksIn(text, words, this.search?.index.parts_of_words ?? {}, whole);
     let at = 0;
     for (const [start, end] of ranges) {
       if (end <= at) continue;
-      breaking(node, text.slice(at, Math.max(at, start)));
-      breaking(make("mark", "", node), text.slice(Math.max(at, start), end));
+      appendBreakable(node, text.slice(at, Math.max(at, start)));
+      appendBreakable(make("mark", "", node), text.slice(Math.max(at, start), end));
       at = end;
     }
-    breaking(node, text.slice(at));
+    appendBreakable(node, text.slice(at));
     return seen;
   }
 
@@ -386,7 +386,7 @@ export class Picker {
     /** @type {Record<string, number>} */
     const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: 8, PageUp: -8 };
     if (event.key in steps) this.active = clamp(this.active + steps[event.key], 0, Math.max(0, this.lines.length - 1));
-    else if (event.key === "Enter") this.take(this.active);
+    else if (event.key === "Enter") this.choose(this.active);
     else return;
     event.preventDefault();
     if (this.opened) this.light();
@@ -409,12 +409,12 @@ export class Picker {
   }
 
   /** @param {number} index */
-  take(index) {
+  choose(index) {
     const item = this.lines[index]?.item;
     if (!item) return;
     const space = item.shared ? this.space : "register";
     this.before = null;
     this.close();
-    this.app.send({ do: "choose", mnemonic: item.mnemonic, space });
+    this.app.send({ type: "choose_instruction", mnemonic: item.mnemonic, a_space: space });
   }
 }

@@ -1,15 +1,15 @@
-// One register of one lane: hexadecimal, the bits of every element, their values. All of it can be edited, but for D.
+// One register of one lane: hexadecimal, the bits of every element, their values. All of it can be edited, except in D.
 
-import { make, attribute } from "./text.js";
+import { make, attribute } from "./util.js";
 
 const WHERE = /** @type {const} */ (["element", "row", "column", "low"]);
 
 // Draws one and returns what shows a content of it: {hex, fields}, of a lane.
-/** @param {App} app @param {HTMLElement} parent @param {RegisterInfo} about @returns {(content: Register, lane: number) => void} */
+/** @param {App} app @param {HTMLElement} parent @param {RegisterInfo} info @returns {(content: Register, lane: number) => void} */
 export function drawRegister(app, parent, { name, register, matrix, count, small }) {
   const line = make("div", small ? "ptx-register small" : "ptx-register", parent);
   if (!small) make("label", "", line).textContent = String(register);
-  const hexes = box(line, "ptx-hex", name, (text, /** @type {number} */ lane) => app.send({ do: "set_register", name, lane, register, text }));
+  const hexes = box(line, "ptx-hex", name, (text, /** @type {number} */ lane) => app.send({ type: "set_register", name, lane, register, text }));
   Object.assign(hexes.node.dataset, { operand: name, register });
   const strip = make("div", `ptx-fields of-${count}`, line);
   const parts = Array.from({ length: count }, () => drawField(app, strip, { name, register, matrix, count, small }));
@@ -21,7 +21,7 @@ export function drawRegister(app, parent, { name, register, matrix, count, small
 }
 
 // One element: its bits (a click turns one over), its value, and the cell it is.
-/** @param {App} app @param {HTMLElement} strip @param {RegisterInfo} about @returns {(field: Field, lane: number) => void} */
+/** @param {App} app @param {HTMLElement} strip @param {RegisterInfo} info @returns {(field: Field, lane: number) => void} */
 function drawField(app, strip, { name, register, matrix, count, small }) {
   let [cell, holder] = /** @type {[Cell | null, number]} */ ([null, 0]);
   const node = make("div", "ptx-field", strip);
@@ -32,9 +32,9 @@ function drawField(app, strip, { name, register, matrix, count, small }) {
   const bits = matrix.parts.flatMap(([role, length]) => Array.from({ length }, () => make("span", `ptx-bit ${role}`, row)));
   row.addEventListener("click", (event) => {
     const { bit } = /** @type {HTMLElement} */ (event.target).dataset;
-    if (bit && name !== "D") app.send({ do: "flip", name, lane: holder, register, bit: Number(bit) });
+    if (bit && name !== "D") app.send({ type: "flip_bit", name, lane: holder, register, bit: Number(bit) });
   });
-  const value = valued ? box(node, "ptx-value", name, (text, /** @type {Cell} */ at) => app.send({ do: "paste", ...at, text })) : null;
+  const value = valued ? box(node, "ptx-value", name, (text, /** @type {Cell} */ at) => app.send({ type: "set_cell", ...at, text })) : null;
   const label = count > 8 || small ? null : make("div", "ptx-where", node);
   const names = label && { element: make("b", "", label), place: make("span", "", label) };
   let known = { bits: "", low: -1, element: -1, row: -1, column: -1, text: "" };

@@ -1,6 +1,6 @@
 // The dot product of the chosen cell of D, one summand after the other. Products and sums are Python's.
 
-import { make } from "./text.js";
+import { make } from "./util.js";
 
 const PACE = 250; // milliseconds a summand
 
@@ -8,16 +8,16 @@ export class Stepper {
   /** @param {App} app @param {HTMLElement} parent */
   constructor(app, parent) {
     this.app = app;
-    this.stops = /** @type {Stop[]} */ ([]);
+    this.steps = /** @type {SumStep[]} */ ([]);
     this.trace = /** @type {Sent<Trace> | null} */ (null);
     this.at = 0;
     this.timer = 0;
     this.cell = "";
-    this.node = make("section", "ptx-walk", parent, { "aria-label": "the dot product, step by step", "data-testid": "walk" });
+    this.node = make("section", "ptx-stepper", parent, { "aria-label": "the dot product, step by step", "data-testid": "stepper" });
     this.button = make("button", "ptx-play", this.node);
-    this.slider = make("input", "ptx-scrub", this.node, { type: "range", min: "0", step: "1", "aria-label": "summand" });
-    this.said = make("output", "ptx-walk-said", this.node);
-    this.step = make("span", "ptx-walk-step", this.node);
+    this.slider = make("input", "ptx-slider", this.node, { type: "range", min: "0", step: "1", "aria-label": "summand" });
+    this.text = make("output", "ptx-stepper-text", this.node);
+    this.operation = make("span", "ptx-stepper-step", this.node);
     this.button.addEventListener("click", () => (this.timer ? this.pause() : this.play()));
     this.slider.addEventListener("input", () => { this.pause(); this.go(Number(this.slider.value)); });
     this.slider.addEventListener("keydown", (event) => {
@@ -25,84 +25,84 @@ export class Stepper {
       if (event.key === "Escape") { this.pause(); this.go(0); }
       if (event.key === " " || event.key === "Enter") { event.preventDefault(); this.button.click(); }
     });
-    this.face();
+    this.updateButton();
   }
 
   update() {
     const trace = this.app.model.get("trace");
-    const walk = trace?.walk;
-    const cell = walk ? `${this.app.about?.mnemonic} ${trace.row} ${trace.column}` : "";
-    this.node.hidden = !walk;
-    [this.trace, this.stops] = [trace, walk?.stops ?? []];
+    const dotProduct = trace?.dot_product;
+    const cell = dotProduct ? `${this.app.instruction?.mnemonic} ${trace.row} ${trace.column}` : "";
+    this.node.hidden = !dotProduct;
+    [this.trace, this.steps] = [trace, dotProduct?.steps ?? []];
     if (cell !== this.cell) {
       this.cell = cell;
       this.pause();
       this.at = 0;
     }
-    this.slider.max = String(this.stops.length);
-    this.go(Math.min(this.at, this.stops.length), false);
+    this.slider.max = String(this.steps.length);
+    this.go(Math.min(this.at, this.steps.length), false);
   }
 
-  face() {
+  updateButton() {
     this.button.textContent = this.timer ? "❚❚" : "▶";
     this.button.setAttribute("aria-label", this.timer ? "pause" : "play the dot product");
-    this.said.setAttribute("aria-live", this.timer ? "off" : "polite");
+    this.text.setAttribute("aria-live", this.timer ? "off" : "polite");
   }
 
   play() {
-    if (this.at >= this.stops.length) this.at = 0;
+    if (this.at >= this.steps.length) this.at = 0;
     this.timer = window.setInterval(() => {
       this.go(this.at + 1);
-      if (this.at >= this.stops.length) this.pause();
+      if (this.at >= this.steps.length) this.pause();
     }, PACE);
     this.go(this.at + 1);
-    this.face();
+    this.updateButton();
   }
 
   pause() {
     window.clearInterval(this.timer);
     this.timer = 0;
-    this.face();
+    this.updateButton();
   }
 
   /** @param {number} at */
   go(at, follow = true) {
     this.at = at;
     this.slider.value = String(at);
-    const stop = this.stops[at - 1];
-    const text = stop ? stop[3] : this.trace?.walk?.about ?? "";
-    this.said.textContent = text;
-    this.step.textContent = stop ? stop[2] : "";
+    const step = this.steps[at - 1];
+    const text = step ? step[3] : this.trace?.dot_product?.summary ?? "";
+    this.text.textContent = text;
+    this.operation.textContent = step ? step[2] : "";
     this.slider.setAttribute("aria-valuetext", text);
     this.node.dataset.at = String(at);
     if (follow) this.app.reveal(this.marks());
     this.app.drawOver();
   }
 
-  // Where a stop is in the panes: cells of A and B, the stored cells and nibbles of a sparse A; C, or the cell of D itself.
+  // Where a step is in the panes: cells of A and B, the stored cells and nibbles of a sparse A; C, or the cell of D itself.
   /** @returns {Mark[]} */
   marks() {
-    const stop = this.stops[this.at - 1];
+    const step = this.steps[this.at - 1];
     const { trace } = this;
-    if (!stop || !trace?.walk) return [];
-    const { row, column, walk } = trace;
-    const [first, last, , text] = stop;
+    if (!step || !trace?.dot_product) return [];
+    const { row, column, dot_product: { column_of_b: columnOfB } } = trace;
+    const [first, last, , text] = step;
     /** @type {Mark} */
     const cell = { name: "D", row, column };
     if (first === null) return text.startsWith("C[") ? [cell, { name: "C", row, column }] : [cell];
     /** @type {Mark[]} */
-    const found = [{ name: "A", row, column: first, column2: last }, { name: "B", row: first, row2: last, column: walk.other }, cell];
-    /** @type {Given} */
+    const marks = [{ name: "A", row, column: first, column2: last }, { name: "B", row: first, row2: last, column: columnOfB }, cell];
+    /** @type {AnyMatrices} */
     const { A, SFA, stored } = this.app.matrices;
     if (SFA) {
       const block = Math.floor((first * SFA.columns) / A.columns);
-      found.push({ name: "SFA", row, column: block }, { name: "SFB", row: block, column: walk.other });
+      marks.push({ name: "SFA", row, column: block }, { name: "SFB", row: block, column: columnOfB });
     }
-    if (!stored) return found;
-    const homes = [];
-    for (let k = first; k <= last; k += 1) if (A.home && A.home[row * A.columns + k] >= 0) homes.push(A.home[row * A.columns + k] % stored.columns);
+    if (!stored) return marks;
+    const columns = [];
+    for (let k = first; k <= last; k += 1) if (A.counterpart && A.counterpart[row * A.columns + k] >= 0) columns.push(A.counterpart[row * A.columns + k] % stored.columns);
     /** @param {number} k */
-    const chunk = (k) => Math.floor(k / this.app.about.chunk);
-    return [...found, { name: "stored", row, column: Math.min(...homes), column2: Math.max(...homes) }, { name: "E", row, column: chunk(first), column2: chunk(last) }];
+    const chunk = (k) => Math.floor(k / this.app.instruction.chunk);
+    return [...marks, { name: "stored", row, column: Math.min(...columns), column2: Math.max(...columns) }, { name: "E", row, column: chunk(first), column2: chunk(last) }];
   }
 }

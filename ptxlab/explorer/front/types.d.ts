@@ -1,14 +1,13 @@
 // What travels between Python and the page, and what the modules hand each other: for the type checker and for readers. Nothing loads this file.
 
 type App = import("./app.js").App;
-type Bar = import("./bar.js").Bar;
-type Head = import("./head.js").Head;
+type Header = import("./header.js").Header;
 type Pane = import("./pane.js").Pane;
 type Picker = import("./picker.js").Picker;
 
 // -- the model --
 
-/** A dict of Python, which is empty where there is nothing to say. */
+/** A dict of Python, which is empty where there is nothing to show. */
 type Sent<T> = T | { [key in keyof T]?: undefined };
 
 type Name = "A" | "stored" | "B" | "C" | "D" | "E" | "SFA" | "SFB";
@@ -16,8 +15,8 @@ type Label = "value" | "hex" | "binary" | "lane";
 
 /** The traits of the view: view.py. */
 interface Traits extends Record<Name, Sent<SentMatrix>> {
-  about: Sent<About>;
-  held: Record<number, Registers>;
+  instruction: Sent<InstructionInfo>;
+  lane_registers: Record<number, Registers>;
   lane: number;
   pinned: number[];
   selected: Sent<Cell>;
@@ -26,16 +25,16 @@ interface Traits extends Record<Name, Sent<SentMatrix>> {
   show_c: boolean;
   zoom: number;
   problem: string;
-  offer: Sent<Offer>;
-  note: string;
-  tools: Sent<Tools>;
-  catalogue: Sent<Catalogue> | undefined;
+  refusal: Sent<Refusal>;
+  notice: string;
+  toolbar: Sent<ToolbarData>;
+  picker_index: Sent<PickerIndex> | undefined;
   tracing: boolean;
   trace: Sent<Trace>;
   hint: string | undefined;
 }
 
-/** Of anywidget's model what is used; a saved page has its own. */
+/** The part of anywidget's model that is used; a static page has its own. */
 interface Model {
   get<K extends keyof Traits>(name: K): Traits[K];
   set<K extends keyof Traits>(name: K, value: Traits[K]): void;
@@ -46,24 +45,10 @@ interface Model {
 }
 
 /** Of "msg:custom" the message matters, of changes nothing. */
-type Listener = { event: string; call: (message: Handed) => void };
+type Listener = { event: string; call: (message: ExportAnswer) => void };
 
-/** What the page asks of Python: live.py. */
-type Message =
-  | { do: "undo" | "redo" | "prune" | "drop" | "catalogue" | "gpu" | "whole" }
-  | ({ do: "paste"; text: string } & Mark)
-  | ({ do: "clear" } & Required<Mark>)
-  | ({ do: "extend"; series: boolean } & Required<Mark> & Corner)
-  | { do: "set_register"; name: Name; lane: number; register: number; text: string }
-  | { do: "flip"; name: Name; lane: number; register: number; bit: number }
-  | ({ do: "fill"; how: string } & Cell)
-  | { do: "option"; name: string; place: number }
-  | { do: "chips"; chip: string; against: string }
-  | { do: "choose"; mnemonic: string; space: Space }
-  | { do: "export"; what: string };
-
-/** What Python answers when it is asked for a text or a page. */
-type Handed = { export?: string; text?: string; name?: string };
+/** The answer to an `export` message. */
+type ExportAnswer = { export?: string; text?: string; name?: string };
 
 /** How to make what is large from what was there: by index, or by name. */
 type Change = { at: DataView | number[]; to: any; parts?: undefined } | { at?: undefined; to?: undefined; parts: Record<string, Change | { new: unknown }> };
@@ -83,22 +68,22 @@ type Line = { name: Name; row: number; column?: undefined } | { name: Name; row?
 type Hovered = (Cell & { lane?: undefined }) | { lane: number; name?: undefined };
 type Place = { x: number; y: number; width: number; height: number };
 
-// -- an instruction and its matrices: wire.py --
+// -- an instruction and its matrices: protocol.py --
 
 type Colour = [background: string, text: string];
 
-interface About {
+interface InstructionInfo {
   mnemonic: string;
   m: number;
   n: number;
   k: number;
   lanes: number;
-  products: number;
+  mma_count: number;
   chunk: number;
   kept: number;
-  blocks: number;
+  scale_blocks: number;
   column_of_b?: DataView;
-  lanes_of?: number[][];
+  lanes_of_product?: number[][];
   matrices: Partial<Record<Name, MatrixInfo>>;
   registers: Partial<Record<Name, number>>;
   colours: { light: Colour[]; dark: Colour[] };
@@ -128,12 +113,12 @@ type MatrixInfo = Basics & { [map in "lane" | "element_map" | "register_map" | "
 interface SentMatrix {
   values: DataView;
   codes: DataView;
-  home?: DataView;
+  counterpart?: DataView;
   other_values?: DataView;
   other_codes?: DataView;
-  by?: string[];
+  chips?: string[];
   differ?: DataView;
-  count?: number;
+  differ_count?: number;
 }
 
 type Values = Int32Array | Float32Array | Float64Array;
@@ -147,8 +132,8 @@ type Nowhere = { lane: null; elementOf: null; registerOf: null; low: null; byte:
 type Maps = (InLanes | InMemory | Nowhere) & { byLane?: number[][] };
 
 /** D of two, and where they differ; or of one. */
-type Compared = { differ: Uint8Array; by: string[]; count: number; otherValues: Values; otherCodes: Codes };
-type Alone = { differ: null; by?: undefined; count?: undefined; otherValues: null; otherCodes: null };
+type Compared = { differ: Uint8Array; chips: string[]; differCount: number; otherValues: Values; otherCodes: Codes };
+type Alone = { differ: null; chips?: undefined; differCount?: undefined; otherValues: null; otherCodes: null };
 
 interface Content {
   name: Name;
@@ -156,20 +141,20 @@ interface Content {
   sent: SentMatrix;
   values: Values;
   codes: Codes;
-  home: Int32Array | null; // of sparse A: where each cell of one side is on the other
+  counterpart: Int32Array | null; // of sparse A: where each cell of one form is in the other, dense or compressed
   largest?: number;
   differing?: number[];
 }
 
 type Matrix = Basics & Content & Maps & (Compared | Alone);
-type Stored = Matrix & { home: Int32Array };
+type Stored = Matrix & { counterpart: Int32Array };
 type Nibbles = Matrix & InLanes;
 
-/** By name. Only matrices that the instruction has are asked for; who asks which it has, asks `Given`. */
+/** By name. Code that does not know which matrices the instruction has uses `AnyMatrices`. */
 interface Matrices extends Record<Name, Matrix> { stored: Stored; E: Nibbles }
-type Given = { A: Matrix; B: Matrix; C: Matrix; D: Matrix } & ({ stored: Stored; E: Nibbles } | { stored: null; E: null }) & ({ SFA: Matrix; SFB: Matrix } | { SFA: null; SFB: null });
+type AnyMatrices = { A: Matrix; B: Matrix; C: Matrix; D: Matrix } & ({ stored: Stored; E: Nibbles } | { stored: null; E: null }) & ({ SFA: Matrix; SFB: Matrix } | { SFA: null; SFB: null });
 
-/** An element in a register of a lane: bench.py. */
+/** An element in a register of a lane: protocol.py. */
 type Field = { element: number; row: number; column: number; low: number; bits: string; text: string };
 type Register = { hex: string; fields: Field[] };
 /** By operand, of those that the instruction has. */
@@ -205,43 +190,43 @@ type LabelSize = { letters: number; lines: number };
 
 type DrawCell = (row: number, column: number, index: number, x: number, y: number, width: number) => void;
 
-// -- the bar: tools.py --
+// -- the toolbar: protocol.py --
 
 type Choice<T> = [text: string, value: T];
-type Look = { said: string; hint: string } & (
+type DisplayControl = { label: string; hint: string } & (
   | { trait: "label" | "colour_by"; options: Choice<Label | Traits["colour_by"]>[]; range?: undefined }
   | { trait: "zoom"; options?: undefined; range: { min: number; max: number; step: number } }
   | { trait: "show_c"; options?: undefined; range?: undefined }
 );
 
-interface Tools {
-  looks: Look[];
+interface ToolbarData {
+  controls: DisplayControl[];
   chips: Choice<string>[];
   chip: string;
-  against: string;
-  fills: { [name in Name]?: string[] };
-  options: { name: string; said: string; options: Choice<number>[]; value: number }[];
+  against: string | null;
+  patterns: { [name in Name]?: string[] };
+  options: { name: string; label: string; options: Choice<number | boolean>[]; value: number | boolean }[];
   undo: boolean;
   redo: boolean;
-  gpu: { there: boolean; says: string; busy: boolean };
-  still?: boolean;
+  gpu: { available: boolean; status: string; busy: boolean };
+  static?: boolean;
 }
 
-/** What was refused: refused.py. */
-interface Offer {
+/** A refused edit: refusals.py. */
+interface Refusal {
   name: Name;
   sentence: string;
-  spots: [row: number, first: number, last: number][];
+  cells: [row: number, first: number, last: number][];
   text: string;
-  cell: number[];
+  typed_at: number[];
   prune: string;
-  then: string;
+  preview: string;
 }
 
-// -- why a cell of D has its bits: walk.py and wire.py --
+// -- why a cell of D has its bits: stepper.py and protocol.py --
 
-type Stop = [first: number, last: number, step: string, text: string] | [first: null, last: null, step: string, text: string];
-type Walk = { other: number; about: string; stops: Stop[] };
+type SumStep = [first: number, last: number, operation: string, text: string] | [first: null, last: null, operation: string, text: string];
+type DotProduct = { column_of_b: number; summary: string; steps: SumStep[] };
 
 interface Grid {
   title: string;
@@ -255,49 +240,49 @@ interface Grid {
 }
 
 type Picture = { title: string; notes: string[]; grids: Grid[] };
-type Trace = { row: number; column: number; walk?: Walk } & Sent<Picture>;
+type Trace = { row: number; column: number; dot_product?: DotProduct } & Sent<Picture>;
 
-// -- the picker: shelf.py --
+// -- the picker: picker.py --
 
 type Space = "register" | "shared";
-type Form = [mnemonic: string, family: number, shape: number, types: number, qualifiers: number, among: number, ns: number, words: number, shared: number, lanes: number];
+type PickerRow = [mnemonic: string, family: number, shape: number, types: number, qualifiers: number, targetSet: number, nSet: number, wordSet: number, shared: number, lanes: number];
 
-interface Catalogue {
+interface PickerIndex {
   count: number;
   families: string[];
   shapes: string[];
   types: string[];
   qualifiers: string[];
-  targets: [target: string, architecture: string, machines: string[]][];
-  among: [said: string, targets: number[]][];
-  ns: number[][];
-  words: string[][];
-  stands: Record<string, string[]>;
-  forms: Form[];
+  targets: [target: string, generation: string, gpus: string[]][];
+  target_sets: [text: string, targets: number[]][];
+  n_sets: number[][];
+  word_sets: string[][];
+  parts_of_words: Record<string, string[]>;
+  rows: PickerRow[];
 }
 
-/** An instruction of the catalogue: the places of its family, shape, types and qualifiers. */
-type Item = { form: number; n: number; many: boolean; mnemonic: string; at: number[]; among: number; words: number; shared: boolean; lanes: number };
+/** An instruction of the catalogue: the indices of its family, shape, types and qualifiers. */
+type Item = { row: number; n: number; many: boolean; mnemonic: string; at: number[]; targetSet: number; wordSet: number; shared: boolean; lanes: number };
 /** What is chosen in the picker; null for all. */
 type Choices = { at: (number | null)[]; target: number | null; n: number | null };
-/** A word that was looked for, and how it was understood. */
-type Sought = { word: string; level: number; known: string[]; fits: Set<number> };
+/** A word of the search, and how it was understood. */
+type SearchWord = { word: string; level: number; known: string[]; fits: Set<number> };
 type Match = { item: Item; items: Item[]; like?: number };
 /** An option of a list. */
-type Said<T> = { value: T; text: string; more?: string; count: number; chosen: boolean; present: boolean };
+type PickerOption<T> = { value: T; text: string; more?: string; count: number; chosen: boolean; current: boolean };
 
-type OptionNode<T> = Said<T> & { node: HTMLElement; number: HTMLElement };
+type OptionNode<T> = PickerOption<T> & { node: HTMLElement; number: HTMLElement };
 
-// -- a saved page: still.py --
+// -- a static page: static_html.py --
 
 /** Of all lanes at once: [lane][register], and of elements [lane][register][element]. */
 type Columns = { count: number; own: Record<string, string[][]>; fields: Record<string, (string | number)[][][]> };
-interface Saved {
+interface SavedPage {
   notes: string[];
   code: string;
   state: Traits;
   lanes: { [operand in Name]?: Columns };
-  reasons: Sent<Trace>[];
+  traces: Sent<Trace>[];
   refusal: string;
-  others: string;
+  not_saved: string;
 }

@@ -1,4 +1,4 @@
-"""The front end as one module, joined from the small ones in `front/` when it is first wanted: no build step, nothing generated to keep."""
+"""The front end as one ES module, joined from the files in `front/` when first needed: no build step."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..errors import PtxlabError
 __all__ = ["script", "source", "style"]
 
 _FRONT = Path(__file__).parent / "front"
-_STYLES = ("base", "bar", "picker", "panes", "panel", "why", "tip", "edit")
+_STYLES = ("base", "toolbar", "picker", "panes", "panel", "trace", "tooltip", "edit")
 _IMPORT = re.compile(r'^import \{[^}]*\} from "\./(\w+)\.js";\n', re.MULTILINE)
 
 
@@ -22,7 +22,7 @@ def source(file: str) -> str:
 
 @lru_cache
 def script(first: str = "main") -> str:
-    """A module and all that it imports in one, each after those that it imports; it exports what the first exports.
+    """A module joined with all that it imports, dependencies first; it exports what that module exports.
 
     >>> script().count("\\nexport "), "import " in script()
     (1, False)

@@ -1,26 +1,26 @@
-// What is said of a cell, a row or a column: in the line below the registers, in the tip, and to screen readers.
+// A cell, a row or a column in words: for the line below the registers, the tooltip, and screen readers.
 
-import { hex, binary } from "./text.js";
+import { hex, binary } from "./util.js";
 import { cellText, editText, holderOf, lanesOf } from "./matrix.js";
 
-// "4..7, 36": lanes in a row are drawn together.
+// "4..7, 36": consecutive lanes are joined.
 /** @param {number[]} lanes */
 function runs(lanes) {
-  const found = /** @type {[number, number][]} */ ([]);
+  const ranges = /** @type {[number, number][]} */ ([]);
   for (const lane of lanes) {
-    const last = found.at(-1);
+    const last = ranges.at(-1);
     if (last && last[1] === lane - 1) last[1] = lane;
-    else found.push([lane, lane]);
+    else ranges.push([lane, lane]);
   }
-  return found.map(([first, last]) => (last > first ? `${first}..${last}` : first)).join(", ");
+  return ranges.map(([first, last]) => (last > first ? `${first}..${last}` : first)).join(", ");
 }
 
 /** @param {Matrices} matrices @param {Line} line */
 export function describeLine(matrices, line) {
   const matrix = matrices[line.name];
-  const said = line.row === undefined ? `column ${line.column} of ${matrix.label}` : `row ${line.row} of ${matrix.label}`;
+  const name = line.row === undefined ? `column ${line.column} of ${matrix.label}` : `row ${line.row} of ${matrix.label}`;
   const lanes = lanesOf(matrices, line);
-  return lanes ? `${said} is held by lane${lanes.length > 1 ? "s" : ""} ${runs(lanes)}` : `${said}: ${matrix.note}`;
+  return lanes ? `${name} is held by lane${lanes.length > 1 ? "s" : ""} ${runs(lanes)}` : `${name}: ${matrix.note}`;
 }
 
 // Which of several products a cell belongs to.
@@ -29,8 +29,8 @@ export function productOf({ rows, columns }, { along, count }, row, column) {
   return Math.floor((along === "rows" ? row / rows : column / columns) * count);
 }
 
-/** @param {About} about @param {number} product */
-export const nameOfProduct = (about, product) => `quad pair ${product}, lanes ${runs(about.lanes_of?.[product] ?? [])}`;
+/** @param {InstructionInfo} instruction @param {number} product */
+export const productName = (instruction, product) => `quad pair ${product}, lanes ${runs(instruction.lanes_of_product?.[product] ?? [])}`;
 
 /** @param {number} first @param {number} last */
 const span = (first, last) => (last > first ? `${first}..${last}` : `${first}`);
@@ -40,7 +40,7 @@ function bitsOf(low, bits, at) { return bits === 1 ? `bit ${low[at]}` : `bits ${
 
 // Where an element is: lane, element, register and bits; or its place in shared memory.
 /** @param {Matrix} matrix @param {number} at */
-function whereHeld(matrix, at) {
+function place(matrix, at) {
   if (matrix.byte) {
     const bit = matrix.low ? `, ${bitsOf(matrix.low, matrix.bits, at)}` : "";
     return [`in shared memory, byte ${matrix.byte[at]} (${hex(matrix.byte[at], 12)})${bit}`, `core matrix ${matrix.core[at]}, row ${matrix.line[at]}`, matrix.memory ?? ""];
@@ -61,12 +61,12 @@ function nibbleOf({ E }, row, chunk) {
 /** @param {Matrices} matrices @param {number} row @param {number} chunk */
 function kept({ E, stored }, row, chunk) {
   const each = stored.columns / E.columns;
-  const columns = Array.from(stored.home.slice(row * stored.columns + chunk * each, row * stored.columns + (chunk + 1) * each));
+  const columns = Array.from(stored.counterpart.slice(row * stored.columns + chunk * each, row * stored.columns + (chunk + 1) * each));
   return `keeps column${columns.length > 1 ? "s" : ""} ${columns.join(", ")} of chunk ${chunk}`;
 }
 
 // A cell and its block's scale factor, either way.
-/** @param {Given} matrices @param {Name} name @param {number} row @param {number} column */
+/** @param {AnyMatrices} matrices @param {Name} name @param {number} row @param {number} column */
 function scaled({ A, B, SFA, SFB }, name, row, column) {
   if (!SFA) return [];
   const long = A.columns / SFA.columns;
@@ -80,27 +80,27 @@ function scaled({ A, B, SFA, SFB }, name, row, column) {
   return name === "SFB" ? [`scales ${B.label}[${range(row)}][${column}]`] : [];
 }
 
-/** @param {Matrices} matrices @param {About} about @param {Cell} cell */
-export function describe(matrices, about, { name, row, column }) {
+/** @param {Matrices} matrices @param {InstructionInfo} instruction @param {Cell} cell */
+export function describe(matrices, instruction, { name, row, column }) {
   const matrix = matrices[name];
   const index = row * matrix.columns + column;
-  const said = [`${matrix.label}[${row}][${column}] = ${editText(matrix, index)}`];
+  const parts = [`${matrix.label}[${row}][${column}] = ${editText(matrix, index)}`];
   const [holder, at] = holderOf(matrices, matrix, index);
-  const sparse = name === "A" && matrix.home;
+  const sparse = name === "A" && matrix.counterpart;
   const chunk = matrices.E && Math.floor((column * matrices.E.columns) / matrix.columns);
   if (at < 0) {
-    const [nibble, place] = nibbleOf(matrices, row, chunk);
-    return [...said, `not stored: ${nibble} keeps others of chunk ${chunk}`, `that nibble is in ${place}`, ...scaled(matrices, name, row, column)].join(" · ");
+    const [nibble, where] = nibbleOf(matrices, row, chunk);
+    return [...parts, `not stored: ${nibble} keeps other columns of chunk ${chunk}`, `the nibble is in ${where}`, ...scaled(matrices, name, row, column)].join(" · ");
   }
-  if (sparse) said.push(`stored at [${row}][${at % holder.columns}]`);
-  if (name === "stored") said.push(`stands for A[${row}][${matrices.stored.home[index]}]`);
-  if (name === "E") said.push(kept(matrices, row, column));
-  said.push(...whereHeld(holder, at));
-  if (name !== "E") said.push(`code ${hex(holder.codes[at], holder.bits)}`);
-  said.push(...scaled(matrices, name, row, column));
-  if (sparse || name === "stored") said.push(nibbleOf(matrices, row, chunk).join(" in "));
-  if (matrix.products) said.push(nameOfProduct(about, productOf(matrix, matrix.products, row, column)));
-  else if (holder.lane && holder.note) said.push(holder.note);
-  if (matrix.differ?.[index]) said.push(`${matrix.by[1]} gives ${cellText({ ...matrix, values: matrix.otherValues }, index, 9)}, code ${hex(matrix.otherCodes[index], matrix.bits)}`);
-  return said.join(" · ");
+  if (sparse) parts.push(`compressed at [${row}][${at % holder.columns}]`);
+  if (name === "stored") parts.push(`is A[${row}][${matrices.stored.counterpart[index]}]`);
+  if (name === "E") parts.push(kept(matrices, row, column));
+  parts.push(...place(holder, at));
+  if (name !== "E") parts.push(`code ${hex(holder.codes[at], holder.bits)}`);
+  parts.push(...scaled(matrices, name, row, column));
+  if (sparse || name === "stored") parts.push(nibbleOf(matrices, row, chunk).join(" in "));
+  if (matrix.products) parts.push(productName(instruction, productOf(matrix, matrix.products, row, column)));
+  else if (holder.lane && holder.note) parts.push(holder.note);
+  if (matrix.differ?.[index]) parts.push(`${matrix.chips[1]} gives ${cellText({ ...matrix, values: matrix.otherValues }, index, 9)}, code ${hex(matrix.otherCodes[index], matrix.bits)}`);
+  return parts.join(" · ");
 }

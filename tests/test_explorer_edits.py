@@ -13,15 +13,24 @@ from hypothesis import strategies as st
 
 import ptxlab
 from ptxlab import DTYPES, PtxlabError
-from ptxlab.explorer.cells import continued
-from ptxlab.explorer.parse_cell import cells, holds, parse, reach
-from ptxlab.explorer.refusals import Broken, Refused, keeping
-from ptxlab.explorer.state import Bench
+from ptxlab.explorer.edits import (
+    ClearCells,
+    Edit,
+    ExtendCells,
+    FillMatrix,
+    FlipBit,
+    Paste,
+    PruneChunks,
+    SetCell,
+    SetRegister,
+    SetValues,
+    continue_cells,
+)
+from ptxlab.explorer.parse_cell import parse, parse_cells, range_words, value_range
+from ptxlab.explorer.protocol import decode_message
+from ptxlab.explorer.refusals import BrokenStructure, RefusedEdit, prune_broken_chunks
+from ptxlab.explorer.state import ExplorerState
 from ptxlab.instruction import mma_instructions
-
-pytest.importorskip("traitlets")
-
-from ptxlab.explorer.traits import edit_of
 
 DENSE = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
 PAIRS = "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"  # 4:8, in pairs
@@ -33,24 +42,30 @@ MXF4 = "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f
 QUICK = settings(max_examples=40, deadline=None)
 
 
-def bench(mnemonic: str, **matrices: Any) -> Bench:
-    made = Bench(ptxlab.instruction(mnemonic))
+def state_of(mnemonic: str, **matrices: Any) -> ExplorerState:
+    state = ExplorerState(ptxlab.instruction(mnemonic))
     for name in ("A", "B", "C"):
-        made.set_values(name, matrices.get(name, np.zeros(made.operand(name).shape)))
-    return made
+        SetValues(name, matrices.get(name, np.zeros(state.matrices.operand(name).shape))).apply(state)
+    return state
 
 
-def refused(made: Bench, edit: Any, kind: type[PtxlabError] = PtxlabError) -> Any:
+def prune(state: ExplorerState, error: RefusedEdit) -> None:
+    """Take the offer of a refusal."""
+    state.refusal = error
+    PruneChunks().apply(state)
+
+
+def refused(state: ExplorerState, edit: Any, kind: type[PtxlabError] = PtxlabError) -> Any:
     """The refusal of an edit, which changed nothing and is no step."""
-    before, history = made.state, made.history
+    before, history = state.operands, state.history
     with pytest.raises(kind) as error:
         edit()
-    assert made.state.held is before.held and made.history is history
+    assert state.operands is before and state.history is history
     assert "\n" not in str(error.value)
     return error.value
 
 
-# -- what is typed ------------------------------------------------------------------------------------------------------
+# -- what is typed ---------------------------------------------------------------------------------------
 
 #: For every type: texts it takes with the value they stand for, and texts it refuses with a part of the sentence.
 TAKEN = {
@@ -117,7 +132,7 @@ def test_every_type_is_tried() -> None:
 @pytest.mark.parametrize("kind", DTYPES.values(), ids=str)
 def test_reach(kind: Any) -> None:
     """Its ends are values of the type, and there is none beyond them."""
-    least, most, infinite, nan = reach(kind)
+    least, most, infinite, nan = value_range(kind)
     for end in (least, most):
         assert float(kind.decode(kind.encode(float(end)))) == end
     codes = (
@@ -130,10 +145,10 @@ def test_reach(kind: Any) -> None:
     finite = values[np.isfinite(values)]
     assert (least <= finite).all() and (finite <= most).all()
     assert kind.bits > 16 or (infinite, nan) == (np.isinf(values).any(), np.isnan(values).any())
-    assert ("nan" in holds(kind)) is bool(kind.is_float and kind.bits >= 8)
+    assert ("nan" in range_words(kind)) is bool(kind.is_float and kind.bits >= 8)
 
 
-# -- copied and pasted ----------------------------------------------------------------------------------------------------
+# -- copied and pasted -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -144,12 +159,14 @@ def test_reach(kind: Any) -> None:
     ],
 )  # fmt: skip
 def test_cells_of_a_spreadsheet(text: str, found: list[list[str]]) -> None:
-    assert cells(text) == found
+    assert parse_cells(text) == found
 
 
 @pytest.mark.parametrize("text", ['"1', '1\t"2\n3', '"1"2'])
 def test_quotes_that_do_not_end(text: str) -> None:
-    assert "ends with one" in str(refused(made := bench(DENSE), lambda: made.paste("A", 0, 0, text)))
+    assert "ends with one" in str(
+        refused(state := state_of(DENSE), lambda: Paste("A", 0, 0, text).apply(state))
+    )
 
 
 @QUICK
@@ -161,57 +178,66 @@ def test_what_was_copied_pastes_back(data: st.DataObject) -> None:
             [(DENSE, "A"), (DENSE, "C"), (F16, "A"), (F16, "C"), (NVF4, "SFA"), (NVF4, "B"), (MXF4, "SFB")]
         )
     )
-    made = Bench(ptxlab.instruction(mnemonic))
-    made.fill(name, "random")
-    rows, columns = made.operand(name).shape
+    state = ExplorerState(ptxlab.instruction(mnemonic))
+    FillMatrix(name, "random").apply(state)
+    rows, columns = state.matrices.operand(name).shape
     high, wide = data.draw(st.integers(1, min(4, rows))), data.draw(st.integers(1, min(4, columns)))
     (row, column), (to_row, to_column) = (
         (data.draw(st.integers(0, rows - high)), data.draw(st.integers(0, columns - wide))) for _ in range(2)
     )
-    before = made.codes(name).copy()
-    block = made.values(name)[row : row + high, column : column + wide]
+    before = state.codes(name).copy()
+    block = state.values(name)[row : row + high, column : column + wide]
     line = data.draw(st.sampled_from(["\n", "\r\n"]))
     text = line.join("\t".join(str(value) for value in cells) for cells in block) + data.draw(
         st.sampled_from(["", line])
     )
-    made.paste(name, to_row, to_column, text)
+    Paste(name, to_row, to_column, text).apply(state)
     before[to_row : to_row + high, to_column : to_column + wide] = before[
         row : row + high, column : column + wide
     ].copy()
-    np.testing.assert_array_equal(made.codes(name), before)
+    np.testing.assert_array_equal(state.codes(name), before)
 
 
 def test_over_a_range() -> None:
     """One value fills it, a block that fits it several times is repeated, one that does not is pasted once."""
-    made = bench(DENSE)
-    made.paste("A", 1, 1, "7", 3, 4)
-    assert (made.values("A")[1:4, 1:5] == 7).all() and made.values("A").sum() == 7 * 12
-    made.paste("A", 3, 4, "1\t2\n3\t4\n", 0, 1)  # the corners in any order
-    np.testing.assert_array_equal(made.values("A")[:4, 1:5], np.tile([[1, 2], [3, 4]], (2, 2)))
-    made.fill("A", "zeros")
-    made.paste("A", 0, 0, "1\t2", 2, 2)
+    state = state_of(DENSE)
+    Paste("A", 1, 1, "7", 3, 4).apply(state)
+    assert (state.values("A")[1:4, 1:5] == 7).all() and state.values("A").sum() == 7 * 12
+    Paste("A", 3, 4, "1\t2\n3\t4\n", 0, 1).apply(state)  # the corners in any order
+    np.testing.assert_array_equal(state.values("A")[:4, 1:5], np.tile([[1, 2], [3, 4]], (2, 2)))
+    FillMatrix("A", "zeros").apply(state)
+    Paste("A", 0, 0, "1\t2", 2, 2).apply(state)
     np.testing.assert_array_equal(
-        made.values("A")[:4, :4], [[1, 2, 0, 0], [1, 2, 0, 0], [1, 2, 0, 0], [0, 0, 0, 0]]
+        state.values("A")[:4, :4], [[1, 2, 0, 0], [1, 2, 0, 0], [1, 2, 0, 0], [0, 0, 0, 0]]
     )
-    made.paste("A", 0, 0, "5\t\t6", 0, 2)
-    assert made.values("A")[0, :4].tolist() == [5, 2, 6, 0]
-    assert "reaches over the edge" in str(refused(made, lambda: made.paste("A", 15, 63, "1\t2")))
-    assert "A[16][0] does not exist" in str(refused(made, lambda: made.paste("A", 0, 0, "1", 16, 0)))
+    Paste("A", 0, 0, "5\t\t6", 0, 2).apply(state)
+    assert state.values("A")[0, :4].tolist() == [5, 2, 6, 0]
+    assert "does not fit at A[15][63]" in str(refused(state, lambda: Paste("A", 15, 63, "1\t2").apply(state)))
+    assert "A[16][0] does not exist" in str(refused(state, lambda: Paste("A", 0, 0, "1", 16, 0).apply(state)))
 
 
 def test_a_refused_text_says_where_and_is_not_lost() -> None:
-    made = bench(DENSE)
-    error = refused(made, lambda: made.paste("A", 2, 3, "1\t2\n3\t9"), Refused)
+    state = state_of(DENSE)
+    error = refused(state, lambda: Paste("A", 2, 3, "1\t2\n3\t9").apply(state), RefusedEdit)
     assert str(error) == "A[3][4]: found 9; s4 holds -8..7"
-    assert (error.offer["spots"], error.offer["text"], error.offer["prune"]) == ([[3, 4, 4]], "", "")
-    error = refused(made, lambda: made.set_cell("B", 5, 6, "abc"), Refused)
-    assert (error.offer["name"], error.offer["spots"], error.offer["text"], error.offer["cell"]) == (
+    assert (error.serialised["cells"], error.serialised["text"], error.serialised["prune"]) == (
+        [[3, 4, 4]],
+        "",
+        "",
+    )
+    error = refused(state, lambda: SetCell("B", 5, 6, "abc").apply(state), RefusedEdit)
+    assert (
+        error.serialised["name"],
+        error.serialised["cells"],
+        error.serialised["text"],
+        error.serialised["typed_at"],
+    ) == (
         "B",
         [[5, 6, 6]],
         "abc",
         [5, 6],
     )
-    assert "it cannot be written" in str(refused(made, lambda: made.clear("D", 0, 0, 1, 1)))
+    assert "cannot be changed" in str(refused(state, lambda: ClearCells("D", 0, 0, 1, 1).apply(state)))
 
 
 @pytest.mark.parametrize(
@@ -220,15 +246,15 @@ def test_a_refused_text_says_where_and_is_not_lost() -> None:
 )
 def test_clear(mnemonic: str, name: str, start: int) -> None:
     """Cells go back to what they had at the start, also where there is no zero; those around stay."""
-    made = Bench(ptxlab.instruction(mnemonic))
-    made.fill(name, "random")
-    before = made.values(name).copy()
-    made.clear(name, 1, 1, 0, 0)
+    state = ExplorerState(ptxlab.instruction(mnemonic))
+    FillMatrix(name, "random").apply(state)
+    before = state.values(name).copy()
+    ClearCells(name, 1, 1, 0, 0).apply(state)
     before[:2, :2] = start
-    np.testing.assert_array_equal(made.values(name), before)
+    np.testing.assert_array_equal(state.values(name), before)
 
 
-# -- filled on ------------------------------------------------------------------------------------------------------------
+# -- filled on -------------------------------------------------------------------------------------------
 
 S8 = DTYPES["s8"]
 
@@ -238,8 +264,8 @@ S8 = DTYPES["s8"]
 def test_series_go_on(first: int, step: int, length: int, count: int, forward: bool) -> None:
     """Down, right, up and left: what a fill leaves behind is one arithmetic progression, or one pattern."""
     line = [first + step * place for place in range(length)]
-    made, at = (
-        Bench(ptxlab.instruction("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32")),
+    state, at = (
+        ExplorerState(ptxlab.instruction("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32")),
         0 if forward else 16 - length,
     )
     to = length + count - 1 if forward else 16 - length - count
@@ -250,7 +276,7 @@ def test_series_go_on(first: int, step: int, length: int, count: int, forward: b
         [line[place % length] for place in (range(length + count) if forward else range(-count, length))]
     )
     for upright, series in product((True, False), (True, False)):
-        made.fill("A", "zeros")
+        FillMatrix("A", "zeros").apply(state)
         block = (
             "\n".join(str(number) for number in line)
             if upright
@@ -258,16 +284,16 @@ def test_series_go_on(first: int, step: int, length: int, count: int, forward: b
         )
         low, high = (at, at + length - 1)
         if upright:
-            made.paste("A", at, 5, block)
-            made.extend("A", low, 5, high, 5, to, 5, series)
-            got = made.values("A")[:, 5]
+            Paste("A", at, 5, block).apply(state)
+            ExtendCells("A", low, 5, high, 5, to, 5, series).apply(state)
+            got = state.values("A")[:, 5]
         else:
-            made.paste("A", 5, at, block)
-            made.extend("A", 5, low, 5, high, 5, to, series)
-            got = made.values("A")[5, :16]
+            Paste("A", 5, at, block).apply(state)
+            ExtendCells("A", 5, low, 5, high, 5, to, series).apply(state)
+            got = state.values("A")[5, :16]
         span = slice(0, length + count) if forward else slice(16 - length - count, 16)
         np.testing.assert_array_equal(got[span], whole if series else turned)
-        assert np.count_nonzero(made.values("A")) == np.count_nonzero(whole if series else turned)
+        assert np.count_nonzero(state.values("A")) == np.count_nonzero(whole if series else turned)
 
 
 @pytest.mark.parametrize(
@@ -283,105 +309,107 @@ def test_series_go_on(first: int, step: int, length: int, count: int, forward: b
 def test_continued(kind: str, line: str, series: bool, found: str) -> None:
     codes = [parse(DTYPES[kind], word) for word in line.split()]
     expected = [parse(DTYPES[kind], word) for word in found.split()]
-    assert list(continued(DTYPES[kind], codes, len(expected), series)) == expected
+    assert list(continue_cells(DTYPES[kind], codes, len(expected), series)) == expected
 
 
 @pytest.mark.parametrize(
     ("mnemonic", "name", "block", "sentence"),
     [
-        (DENSE, "A", "5\n6", "A[3][0]: the series comes to 8; s4 holds -8..7"),
-        (NVF4, "A", "3\n4", "A[2][0]: the series comes to 5, which e2m1 does not have; the nearest is 4"),
+        (DENSE, "A", "5\n6", "A[3][0]: the series reaches 8; s4 holds -8..7"),
+        (NVF4, "A", "3\n4", "A[2][0]: the series reaches 5, which e2m1 does not have; the nearest is 4"),
         (
             F16,
             "A",
             "2047\n2048",
-            "A[2][0]: the series comes to 2049, which f16 does not have; the nearest is 2048",
+            "A[2][0]: the series reaches 2049, which f16 does not have; the nearest is 2048",
         ),
         (
             F16,
             "A",
             "32000\n64000",
-            "A[2][0]: the series comes to 96000; f16 holds -65504..65504, inf and nan",
+            "A[2][0]: the series reaches 96000; f16 holds -65504..65504, inf and nan",
         ),
         (
             MXF4,
             "SFA",
             "1\n2",
-            "SFA[2][0]: the series comes to 3, which ue8m0 does not have; the nearest is 4",
+            "SFA[2][0]: the series reaches 3, which ue8m0 does not have; the nearest is 4",
         ),
-        (NVF4, "SFA", "1\n0", "SFA[2][0]: the series comes to -1; ue4m3 holds 0..448 and nan, no sign"),
+        (NVF4, "SFA", "1\n0", "SFA[2][0]: the series reaches -1; ue4m3 holds 0..448 and nan, no sign"),
     ],
 )
 def test_a_series_that_the_type_cannot_hold(mnemonic: str, name: str, block: str, sentence: str) -> None:
-    made = bench(mnemonic)
-    made.paste(name, 0, 0, block)
-    error = refused(made, lambda: made.extend(name, 0, 0, 1, 0, 15, 0, True), Refused)
+    state = state_of(mnemonic)
+    Paste(name, 0, 0, block).apply(state)
+    error = refused(state, lambda: ExtendCells(name, 0, 0, 1, 0, 15, 0, True).apply(state), RefusedEdit)
     assert str(error) == sentence
-    made.extend(name, 0, 0, 1, 0, 15, 0, False)
-    np.testing.assert_array_equal(made.codes(name)[2:, 0], np.tile(made.codes(name)[:2, 0], 7))
+    ExtendCells(name, 0, 0, 1, 0, 15, 0, False).apply(state)
+    np.testing.assert_array_equal(state.codes(name)[2:, 0], np.tile(state.codes(name)[:2, 0], 7))
 
 
 def test_a_series_upwards_says_the_right_cell() -> None:
-    made = bench(DENSE)
-    made.paste("A", 10, 3, "-6\t1\n-5\t1")
-    assert str(refused(made, lambda: made.extend("A", 11, 4, 10, 3, 2, 3, True))).startswith(
-        "A[7][3]: the series comes to -9"
+    state = state_of(DENSE)
+    Paste("A", 10, 3, "-6\t1\n-5\t1").apply(state)
+    assert str(refused(state, lambda: ExtendCells("A", 11, 4, 10, 3, 2, 3, True).apply(state))).startswith(
+        "A[7][3]: the series reaches -9"
     )
-    made.paste("A", 4, 60, "6\t5")
-    assert str(refused(made, lambda: made.extend("A", 4, 60, 4, 61, 4, 57, True))).startswith(
-        "A[4][58]: the series comes to 8"
+    Paste("A", 4, 60, "6\t5").apply(state)
+    assert str(refused(state, lambda: ExtendCells("A", 4, 60, 4, 61, 4, 57, True).apply(state))).startswith(
+        "A[4][58]: the series reaches 8"
     )
 
 
 def test_a_fill_goes_one_way() -> None:
-    made = bench(DENSE)
+    state = state_of(DENSE)
     for to in ((0, 0), (5, 5)):
-        assert "a fill goes up, down, left or right" in str(
-            refused(made, lambda to=to: made.extend("A", 0, 0, 1, 1, *to, True))
+        assert "fill up, down, left or right" in str(
+            refused(state, lambda to=to: ExtendCells("A", 0, 0, 1, 1, *to, True).apply(state))
         )
-    assert "does not exist" in str(refused(made, lambda: made.extend("A", 0, 0, 1, 1, 16, 0, True)))
+    assert "does not exist" in str(
+        refused(state, lambda: ExtendCells("A", 0, 0, 1, 1, 16, 0, True).apply(state))
+    )
 
 
 def test_copies_keep_every_bit() -> None:
     """NaN with a payload, negative zero and the bits that tf32 ignores are copied as they are."""
-    made = Bench(ptxlab.instruction("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"))
-    made.paste("A", 0, 0, "0x7fc00123\t0x80000001\t0x3f800001")
-    made.extend("A", 0, 0, 0, 2, 15, 0, False)
-    assert (made.codes("A")[:, :3] == [0x7FC00123, 0x80000001, 0x3F800001]).all()
+    state = ExplorerState(ptxlab.instruction("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"))
+    Paste("A", 0, 0, "0x7fc00123\t0x80000001\t0x3f800001").apply(state)
+    ExtendCells("A", 0, 0, 0, 2, 15, 0, False).apply(state)
+    assert (state.codes("A")[:, :3] == [0x7FC00123, 0x80000001, 0x3F800001]).all()
 
 
-# -- sparse A -------------------------------------------------------------------------------------------------------------
+# -- sparse A --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("mnemonic", [PAIRS, HALF, TF32])
 def test_broken_chunk(mnemonic: str) -> None:
     """The refusal names the chunk and offers to prune it: what was typed stays, then the largest; undo takes it back at once."""
-    made = bench(mnemonic)
-    structure = made.ins.structure
+    state = state_of(mnemonic)
+    structure = state.ins.structure
     assert structure is not None
     chunk, group, keep = structure.chunk, structure.group, structure.keep
     first = 2 * chunk
     full = [str(place + 2) for place in range(keep)]
-    made.paste(
-        "A", 3, first, ("\t" * group).join(full)
+    Paste("A", 3, first, ("\t" * group).join(full)).apply(
+        state
     )  # one in each of the first groups: as many as are kept
-    before = made.values("A").copy()
+    before = state.values("A").copy()
     column = first + keep * group
-    error = refused(made, lambda: made.set_cell("A", 3, column, "1"), Broken)
-    assert error.spots == [(3, first, first + chunk - 1)]
+    error = refused(state, lambda: SetCell("A", 3, column, "1").apply(state), BrokenStructure)
+    assert error.cells == [(3, first, first + chunk - 1)]
     assert f"row 3, columns {first}..{first + chunk - 1}" in str(error) and "\n" not in str(error)
-    assert (error.offer["prune"], error.offer["text"], error.offer["cell"]) == (
+    assert (error.serialised["prune"], error.serialised["text"], error.serialised["typed_at"]) == (
         "Prune this chunk",
         "1",
         [3, column],
     )
-    made.prune(error)
+    prune(state, error)
     before[3, column] = 1
     before[3, first] = 0  # the smallest of the others
-    np.testing.assert_array_equal(made.values("A"), before)
-    made.undo()
+    np.testing.assert_array_equal(state.values("A"), before)
+    state.undo()
     before[3, column], before[3, first] = 0, 2
-    np.testing.assert_array_equal(made.values("A"), before)
+    np.testing.assert_array_equal(state.values("A"), before)
 
 
 @QUICK
@@ -393,14 +421,15 @@ def test_pruning_always_mends(mnemonic: str, seed: int, full: float) -> None:
     assert structure is not None
     values = random.integers(-7, 8, ins.a_dense.shape) * (random.random(ins.a_dense.shape) < full)
     typed = random.random(values.shape) < 0.2
-    after = kind.decode(keeping(ins, kind.encode(values), typed)).astype(int)
+    after = kind.decode(prune_broken_chunks(ins, kind.encode(values), typed)).astype(int)
     broken = structure.violations(values)
     assert not structure.violations(after).any()
     assert (after[after != 0] == values[after != 0]).all()
     wide = np.repeat(broken, structure.chunk, axis=1)
     assert (after == values)[~wide].all()
     np.testing.assert_array_equal(
-        kind.decode(keeping(ins, kind.encode(values))).astype(int), np.where(wide, ins.prune(values), values)
+        kind.decode(prune_broken_chunks(ins, kind.encode(values))).astype(int),
+        np.where(wide, ins.prune(values), values),
     )
     for row, chunk in np.argwhere(broken):
         at = slice(chunk * structure.chunk, (chunk + 1) * structure.chunk)
@@ -417,8 +446,8 @@ def test_pruning_always_mends(mnemonic: str, seed: int, full: float) -> None:
 @QUICK
 @given(st.data())
 def test_any_edit_of_sparse_a_is_taken_or_can_be_pruned(data: st.DataObject) -> None:
-    made = bench(data.draw(st.sampled_from([PAIRS, HALF, TF32])))
-    structure = made.ins.structure
+    state = state_of(data.draw(st.sampled_from([PAIRS, HALF, TF32])))
+    structure = state.ins.structure
     assert structure is not None
     for _ in range(4):
         high, wide = data.draw(st.integers(1, 3)), data.draw(st.integers(1, 6))
@@ -429,37 +458,37 @@ def test_any_edit_of_sparse_a_is_taken_or_can_be_pruned(data: st.DataObject) -> 
             for place in range(0, high * wide, wide)
         )
         try:
-            made.paste("A", row, column, text)
-        except Broken as error:
-            made.prune(error)
-        assert not structure.violations(made.values("A")).any()
+            Paste("A", row, column, text).apply(state)
+        except BrokenStructure as error:
+            prune(state, error)
+        assert not structure.violations(state.values("A")).any()
         np.testing.assert_array_equal(
-            made.values("D"), made.ins(made.values("A"), made.values("B"), made.values("C"))
+            state.values("D"), state.ins(state.values("A"), state.values("B"), state.values("C"))
         )
 
 
 def test_many_chunks() -> None:
-    made = bench(HALF)
-    error = refused(made, lambda: made.paste("A", 0, 0, "\t".join("1" * 16), 2, 15), Broken)
-    assert len(error.spots) == 12 and error.offer["prune"] == "Prune all 12 chunks"
-    assert error.offer["then"] == "1 1 1 1 → 1 1 0 0"
+    state = state_of(HALF)
+    error = refused(state, lambda: Paste("A", 0, 0, "\t".join("1" * 16), 2, 15).apply(state), BrokenStructure)
+    assert len(error.cells) == 12 and error.serialised["prune"] == "Prune all 12 chunks"
+    assert error.serialised["preview"] == "1 1 1 1 → 1 1 0 0"
     assert str(error).endswith("(and 11 more chunks)")
-    made.prune(error)
-    np.testing.assert_array_equal(made.values("A")[:3], np.tile([1, 1, 0, 0], (3, 4)))
+    prune(state, error)
+    np.testing.assert_array_equal(state.values("A")[:3], np.tile([1, 1, 0, 0], (3, 4)))
 
 
 def test_a_fill_that_breaks_the_structure_is_offered() -> None:
-    made = bench(HALF)
-    made.paste("A", 0, 0, "3\t4")
-    error = refused(made, lambda: made.extend("A", 0, 0, 0, 1, 0, 3, True), Broken)
-    assert error.spots == [(0, 0, 3)]
-    made.prune(error)
-    assert made.values("A")[0, :4].tolist() == [0, 0, 5, 6]
+    state = state_of(HALF)
+    Paste("A", 0, 0, "3\t4").apply(state)
+    error = refused(state, lambda: ExtendCells("A", 0, 0, 0, 1, 0, 3, True).apply(state), BrokenStructure)
+    assert error.cells == [(0, 0, 3)]
+    prune(state, error)
+    assert state.values("A")[0, :4].tolist() == [0, 0, 5, 6]
 
 
 def test_from_python_it_is_an_error_as_ever() -> None:
-    made = bench(HALF)
-    error = refused(made, lambda: made.set_values("A", np.ones((16, 16))))
+    state = state_of(HALF)
+    error = refused(state, lambda: SetValues("A", np.ones((16, 16))).apply(state))
     assert isinstance(error, PtxlabError) and str(error).startswith(
         "A: row 0, columns 0..3: 4 of the 4 values are non-zero"
     )
@@ -467,43 +496,49 @@ def test_from_python_it_is_an_error_as_ever() -> None:
 
 @pytest.mark.parametrize("how", ["cell", "register", "bit"])
 def test_illegal_nibble(how: str) -> None:
-    """Refused where it was typed: in the matrix, in a register, or as one bit of it."""
-    made = bench(HALF)
-    layout = made.ins.operands["E"].layout
+    """RefusedEdit where it was typed: in the matrix, in a register, or as one bit of it."""
+    state = state_of(HALF)
+    layout = state.ins.operands["E"].layout
     assert layout is not None
     lane, element = layout.locate(5, 2)
-    place = made.ins.operands["E"].place(lane, element)
-    content = int(made.registers("E")[lane, place.register])
+    place = state.ins.operands["E"].place(lane, element)
+    content = int(state.registers("E")[lane, place.register])
     edits = {
-        "cell": lambda: made.set_cell("E", 5, 2, "0b0000"),
-        "register": lambda: made.set_register("E", lane, place.register, hex(content & ~(0xF << place.low))),
-        "bit": lambda: made.flip("E", lane, place.register, place.low + 2),
+        "cell": lambda: SetCell("E", 5, 2, "0b0000").apply(state),
+        "register": lambda: SetRegister("E", lane, place.register, hex(content & ~(0xF << place.low))).apply(
+            state
+        ),
+        "bit": lambda: FlipBit("E", lane, place.register, place.low + 2).apply(state),
     }
-    error = refused(made, edits[how], Refused)
-    assert (error.name, error.spots, error.offer["prune"]) == ("E", [(5, 2, 2)], "")
+    error = refused(state, edits[how], RefusedEdit)
+    assert (error.name, error.cells, error.serialised["prune"]) == ("E", [(5, 2, 2)], "")
     assert "metadata of row 5, chunk 2: nibble 0b0000 is undefined for 2:4 sparsity; legal are 0b0100" in str(
         error
     )
 
 
-# -- the explorer and what the page may ask -------------------------------------------------------------------------------
+# -- the explorer and what the page may ask --------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("message", "taken"),
     [
-        ({"do": "paste", "name": "A", "row": 0, "column": 0, "text": "1"}, True),
-        ({"do": "paste", "name": "A", "row": 0, "column": 0, "text": "1", "row2": 2, "column2": 3}, True),
-        ({"do": "paste", "name": "A", "row": 0, "column": 0, "text": "1", "row2": "2", "column2": 3}, False),
-        ({"do": "paste", "name": "A", "row": None, "column": 0, "text": "1"}, False),
-        ({"do": "extend", "name": "A", "row": 0, "column": 0, "row2": 1, "column2": 0, "to_row": 5, "to_column": 0, "series": True}, True),
-        ({"do": "extend", "name": "A", "row": 0, "column": 0, "row2": 1, "column2": 0, "to_row": 5, "to_column": 0, "series": 1}, False),
-        ({"do": "clear", "name": "A", "row": 0, "column": 0, "row2": 1, "column2": True}, False),
-        ({"do": "prune"}, True), ({"do": "drop"}, True), ({"do": "_write"}, False), ({"do": "restore"}, False),
+        ({"type": "paste", "name": "A", "row": 0, "column": 0, "text": "1"}, True),
+        ({"type": "paste", "name": "A", "row": 0, "column": 0, "text": "1", "row2": 2, "column2": 3}, True),
+        ({"type": "paste", "name": "A", "row": 0, "column": 0, "text": "1", "row2": "2", "column2": 3}, False),
+        ({"type": "paste", "name": "A", "row": None, "column": 0, "text": "1"}, False),
+        ({"type": "extend_cells", "name": "A", "row": 0, "column": 0, "row2": 1, "column2": 0, "to_row": 5, "to_column": 0, "series": True}, True),
+        ({"type": "extend_cells", "name": "A", "row": 0, "column": 0, "row2": 1, "column2": 0, "to_row": 5, "to_column": 0, "series": 1}, False),
+        ({"type": "clear_cells", "name": "A", "row": 0, "column": 0, "row2": 1, "column2": True}, False),
+        ({"type": "prune_chunks"}, True), ({"type": "dismiss_refusal"}, True), ({"type": "_write"}, False), ({"type": "restore"}, False),
     ],
 )  # fmt: skip
 def test_messages(message: Any, taken: bool) -> None:
-    assert (edit_of(message) is not None) is taken
+    if taken:
+        assert isinstance(decode_message(message), Edit)
+    else:
+        with pytest.raises(PtxlabError, match="message"):
+            decode_message(message)
 
 
 @pytest.fixture
@@ -511,67 +546,67 @@ def explorer() -> Any:
     return ptxlab.explore(HALF, A=np.zeros((16, 16)), B=np.ones((16, 8)), C=np.zeros((16, 8)))
 
 
-def say(ex: Any, do: str, **more: Any) -> None:
-    ex._on_message(None, {"do": do, **more}, None)
+def send(ex: Any, message_type: str, **fields: Any) -> None:
+    ex._on_message(None, {"type": message_type, **fields}, None)
 
 
 def offer(ex: Any) -> None:
     """An edit from the page that breaks the structure of row 3."""
-    say(ex, "paste", name="A", row=3, column=8, text="2\t3")
-    say(ex, "paste", name="A", row=3, column=10, text="1")
-    assert ex.view.offer["spots"] == [[3, 8, 11]] and ex.view.problem == ex.view.offer["sentence"]
+    send(ex, "paste", name="A", row=3, column=8, text="2\t3")
+    send(ex, "paste", name="A", row=3, column=10, text="1")
+    assert ex.view.refusal["cells"] == [[3, 8, 11]] and ex.view.problem == ex.view.refusal["sentence"]
     assert ex.A[3, 8:12].tolist() == [2, 3, 0, 0]
 
 
 def test_offer_taken(explorer: Any) -> None:
     offer(explorer)
-    say(explorer, "prune")
+    send(explorer, "prune_chunks")
     assert explorer.A[3, 8:12].tolist() == [0, 3, 1, 0] and explorer.D[3, 0] == 4
-    assert explorer.view.offer == {} and explorer.view.problem == ""
+    assert explorer.view.refusal == {} and explorer.view.problem == ""
     explorer.undo()
     assert explorer.A[3, 8:12].tolist() == [2, 3, 0, 0]
-    say(explorer, "prune")  # nothing is offered any more
+    send(explorer, "prune_chunks")  # nothing is offered any more
     assert explorer.A[3, 8:12].tolist() == [2, 3, 0, 0]
 
 
-@pytest.mark.parametrize("how", ["drop", "edit", "undo", "instruction", "python"])
+@pytest.mark.parametrize("how", ["dismiss_refusal", "edit", "undo", "instruction", "python"])
 def test_offer_dropped(explorer: Any, how: str) -> None:
     offer(explorer)
     if how == "edit":
-        say(explorer, "paste", name="B", row=0, column=0, text="5")
+        send(explorer, "paste", name="B", row=0, column=0, text="5")
     elif how == "instruction":
         explorer.instruction = F16
     elif how == "python":
         explorer.C = np.ones((16, 8))
     else:
-        say(explorer, how)
-    assert explorer.view.offer == {} and explorer.view.problem == ""
+        send(explorer, how)
+    assert explorer.view.refusal == {} and explorer.view.problem == ""
     before = explorer.A.copy()
-    say(explorer, "prune")
+    send(explorer, "prune_chunks")
     np.testing.assert_array_equal(explorer.A, before)
 
 
 def test_offer_replaced_and_not_writable_by_a_page(explorer: Any) -> None:
     offer(explorer)
-    say(explorer, "paste", name="B", row=2, column=1, text="abc")
-    assert explorer.view.offer["name"] == "B" and explorer.view.offer["text"] == "abc"
-    say(explorer, "set_register", name="A", lane=0, register=0, text="xyz")
-    assert explorer.view.offer == {} and "hexadecimal" in explorer.view.problem
+    send(explorer, "paste", name="B", row=2, column=1, text="abc")
+    assert explorer.view.refusal["name"] == "B" and explorer.view.refusal["text"] == "abc"
+    send(explorer, "set_register", name="A", lane=0, register=0, text="xyz")
+    assert explorer.view.refusal == {} and "hexadecimal" in explorer.view.problem
     explorer.view.set_state({"offer": {"sentence": "<b>"}})
-    assert explorer.view.offer == {}
+    assert explorer.view.refusal == {}
 
 
 def test_python_raises_and_offers_nothing(explorer: Any) -> None:
     with pytest.raises(PtxlabError, match="2:4 sparsity keeps at most 2"):
         explorer.A = np.ones((16, 16))
-    assert explorer.view.offer == {} and explorer.view.problem == ""
+    assert explorer.view.refusal == {} and explorer.view.problem == ""
 
 
 def test_undo_with_nothing_to_undo_still_drops(explorer: Any) -> None:
-    say(explorer, "paste", name="B", row=2, column=1, text="abc")
-    assert explorer.view.offer
+    send(explorer, "paste", name="B", row=2, column=1, text="abc")
+    assert explorer.view.refusal
     explorer.undo()
-    assert explorer.view.offer == {}
+    assert explorer.view.refusal == {}
 
 
 def test_every_sparse_form_can_be_mended() -> None:
@@ -582,10 +617,10 @@ def test_every_sparse_form_can_be_mended() -> None:
             seen.setdefault((ins.structure, ins.a.dtype, ins.family), ins)
     assert len(seen) > 12
     for ins in seen.values():
-        made = Bench(ins)
-        wide = made.operand("A").shape[1]
-        with pytest.raises(Broken) as error:
-            made.paste("A", 1, 0, "\t".join("1" * wide))
-        made.prune(error.value)
-        assert np.count_nonzero(made.values("A")[1]) == wide // 2
-        assert Fraction(len(error.value.spots), wide) == Fraction(1, ins.structure.chunk)  # type: ignore[union-attr]
+        state = ExplorerState(ins)
+        wide = state.matrices.operand("A").shape[1]
+        with pytest.raises(BrokenStructure) as error:
+            Paste("A", 1, 0, "\t".join("1" * wide)).apply(state)
+        prune(state, error.value)
+        assert np.count_nonzero(state.values("A")[1]) == wide // 2
+        assert Fraction(len(error.value.cells), wide) == Fraction(1, ins.structure.chunk)  # type: ignore[union-attr]

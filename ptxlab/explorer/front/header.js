@@ -1,13 +1,13 @@
 // The mnemonic, a button that copies it, and one that opens the picker.
 
-import { make, copyText } from "./text.js";
-import { breaking } from "./finder.js";
+import { make, copyText } from "./util.js";
+import { appendBreakable } from "./search.js";
 
-export class Head {
+export class Header {
   /** @param {App} app @param {HTMLElement} parent */
   constructor(app, parent) {
     this.app = app;
-    this.node = make("div", "ptx-head", parent);
+    this.node = make("div", "ptx-header", parent);
     this.text = make("code", "ptx-mnemonic", this.node);
     this.button = make("button", "ptx-copy", this.node, { type: "button", "aria-label": "copy the mnemonic", "aria-live": "polite" });
     this.button.textContent = "copy";
@@ -16,14 +16,14 @@ export class Head {
     this.timer = 0;
   }
 
-  // The picker asks for its button: saved pages have none.
+  // The picker adds its button: static pages have none.
   /** @param {Picker} picker @param {string} id */
-  offer(picker, id) {
+  addChangeButton(picker, id) {
     const change = make("button", "ptx-copy ptx-change", this.node, { type: "button", "aria-expanded": "false", "aria-controls": id, title: "choose another instruction ( / )" });
     change.textContent = "change";
     change.addEventListener("click", () => picker.toggle());
     this.change = change;
-    this.text.classList.add("ptx-opens");
+    this.text.classList.add("ptx-clickable");
     this.text.title = "choose another instruction";
     this.text.addEventListener("click", () => { if (getSelection()?.isCollapsed ?? true) picker.open(); }); // and not after a part of it was selected
   }
@@ -32,7 +32,7 @@ export class Head {
   show(mnemonic) {
     if (this.text.textContent === mnemonic) return;
     this.text.replaceChildren();
-    breaking(this.text, mnemonic);
+    appendBreakable(this.text, mnemonic);
     this.app.picker?.update();
   }
 

@@ -1,6 +1,6 @@
 // Colours: those of the theme, and what a cell looks like by its lane, register, warp or value.
 
-import { clamp } from "./text.js";
+import { clamp } from "./util.js";
 import { largest } from "./matrix.js";
 
 const WARPS = [1, 29, 25, 17]; // blue, orange, green, purple among the colours of the lanes
@@ -17,7 +17,7 @@ export function readTheme(app) {
   /** @param {string} name */
   const own = (name) => getComputedStyle(app.root).getPropertyValue(name).trim();
   app.ink = { text: own("--ptx-ink"), faint: own("--ptx-faint"), paper: own("--ptx-paper"), brand: own("--ptx-brand"), bad: own("--ptx-bad"), plain: own("--ptx-plain"), mono: own("--ptx-mono") };
-  app.colours = app.about.colours[app.dark ? "dark" : "light"];
+  app.colours = app.instruction.colours[app.dark ? "dark" : "light"];
   app.ratio = window.devicePixelRatio || 1;
   const look = [app.model.get("colour_by"), app.model.get("label"), app.dark, app.ratio, ...Object.values(app.ink)].join();
   if (look !== app.look) [app.look, app.painters, app.measured] = [look, new WeakMap(), new WeakMap()];

@@ -1,42 +1,42 @@
-// The fill handle: a small square at the corner of what is chosen. Dragging it fills on; Ctrl+D and Ctrl+R fill inside a range.
-// Which numbers come is decided in Python.
+// The fill handle: a small square at the corner of the selection. Dragging it extends the cells; Ctrl+D and Ctrl+R fill inside a range.
+// Python decides which numbers come.
 
-import { make } from "./text.js";
+import { make } from "./util.js";
 
 const HANDLE = 9;
 const KEYS = /** @type {const} */ (["keydown", "keyup"]);
 
 /** @param {Pane} pane */
 export function makeHandle(pane) {
-  const node = make("div", "ptx-handle", pane.space, { "aria-hidden": "true", title: "Drag to fill; double-click fills down to the last row; Ctrl copies a series, or counts on from one cell" });
+  const node = make("div", "ptx-handle", pane.space, { "aria-hidden": "true", title: "Drag to fill; double-click to fill down to the last row; Ctrl copies a series, or counts from one cell" });
   /** @param {MouseEvent | KeyboardEvent} event */
-  const held = (event) => event.ctrlKey || event.metaKey || event.altKey;
+  const withCtrl = (event) => event.ctrlKey || event.metaKey || event.altKey;
   /** @param {boolean} other @param {Corner | null} [to] */
   const update = (other, to = pane.filling?.to ?? null) => {
     pane.filling = { other, to };
-    if (to) pane.app.status.textContent = announceFill(pane.app, to, other);
-    else pane.app.tell();
+    if (to) pane.app.status.textContent = fillWords(pane.app, to, other);
+    else pane.app.updateStatus();
     pane.drawOver();
   };
   /** @param {KeyboardEvent} event */
   const key = (event) => {
     if (event.key === "Escape") { event.preventDefault(); event.stopPropagation(); stop(); }
-    else if (pane.filling) update(held(event));
+    else if (pane.filling) update(withCtrl(event));
   };
   const stop = () => {
-    const done = pane.filling;
+    const finished = pane.filling;
     pane.filling = null;
     for (const type of KEYS) window.removeEventListener(type, key, true);
-    pane.app.tell();
+    pane.app.updateStatus();
     pane.drawOver();
-    return done;
+    return finished;
   };
   node.addEventListener("pointerdown", (event) => {
     if (event.button !== 0 || event.shiftKey) return; // with Shift the range grows to the cell below the handle
     event.preventDefault();
     event.stopPropagation();
     node.setPointerCapture(event.pointerId);
-    pane.filling = { to: null, other: held(event) };
+    pane.filling = { to: null, other: withCtrl(event) };
     for (const type of KEYS) window.addEventListener(type, key, true);
   });
   node.addEventListener("pointermove", (event) => {
@@ -44,19 +44,19 @@ export function makeHandle(pane) {
     event.stopPropagation();
     pane.app.hover(null);
     const to = fillTarget(pane, event);
-    update(held(event), to);
+    update(withCtrl(event), to);
     if (to) pane.app.reveal([{ name: pane.app.range().name, row: to.to_row, column: to.to_column }]);
   });
   node.addEventListener("pointercancel", () => { if (pane.filling) stop(); });
   node.addEventListener("pointerup", () => {
-    const done = pane.filling && stop();
-    if (done?.to) extendTo(pane.app, done.to, done.other);
+    const finished = pane.filling && stop();
+    if (finished?.to) extendTo(pane.app, finished.to, finished.other);
   });
   node.addEventListener("dblclick", (event) => {
     event.stopPropagation();
     const { name, bottom, left } = pane.app.range();
     const { rows } = pane.app.matrices[name];
-    if (bottom < rows - 1) extendTo(pane.app, { to_row: rows - 1, to_column: left }, held(event));
+    if (bottom < rows - 1) extendTo(pane.app, { to_row: rows - 1, to_column: left }, withCtrl(event));
   });
   return node;
 }
@@ -66,7 +66,7 @@ export function makeHandle(pane) {
 export function placeHandle(pane) {
   const { app, handle } = pane;
   const name = app.selection?.name;
-  const there = name && pane.has(name) && app.matrices[name].editable && !pane.editing && !app.model.get("tools")?.still;
+  const there = name && pane.has(name) && app.matrices[name].editable && !pane.editing && !app.model.get("toolbar")?.static;
   const box = there ? boxOf(pane, app.range()) : null;
   const shown = box !== null && box.right - box.left >= 12 && box.bottom - box.top >= 10;
   handle.hidden = !shown;
@@ -99,24 +99,24 @@ function fillTarget(pane, event) {
 /** @param {CellRange} range @param {Corner} to */
 const alongSeveral = ({ top, left, bottom, right }, { to_row: row }) => (row < top || row > bottom ? bottom > top : right > left);
 
-// The range with what comes to it.
+// The range with the cells that are added to it.
 /** @param {App} app @param {Corner} to */
 export function filledRange(app, { to_row: row, to_column: column }) {
   const { top, left, bottom, right } = app.range();
   return { row: Math.min(top, row), column: Math.min(left, column), row2: Math.max(bottom, row), column2: Math.max(right, column) };
 }
 
-// What will come, said while the handle is dragged.
+// What will be filled in, in words, while the handle is dragged.
 /** @param {App} app @param {Corner} to @param {boolean} other */
-function announceFill(app, to, other) {
+function fillWords(app, to, other) {
   const { name, top, left, bottom, right } = app.range();
   const { label } = app.matrices[name];
   const all = filledRange(app, to);
   /** @param {number} first @param {number} last */
   const span = (first, last) => `[${first === last ? first : `${first}..${last}`}]`;
   const [from, over] = [`${label}${span(top, bottom)}${span(left, right)}`, `fill ${label}${span(all.row, all.row2)}${span(all.column, all.column2)}`];
-  if (alongSeveral(app.range(), to)) return other ? `${over}: ${from} is repeated · without Ctrl equal steps go on` : `${over}: equal steps of ${from} go on, anything else is repeated · with Ctrl all of it is repeated`;
-  return other ? `${over}: ${from} counts on by 1 · without Ctrl it is repeated` : `${over}: ${from} is repeated · with Ctrl it counts on by 1`;
+  if (alongSeveral(app.range(), to)) return other ? `${over}: repeat ${from} · without Ctrl: continue its equal steps` : `${over}: continue the equal steps of ${from}, otherwise repeat it · with Ctrl: repeat it`;
+  return other ? `${over}: count from ${from} in steps of 1 · without Ctrl: copy it` : `${over}: copy ${from} · with Ctrl: count from it in steps of 1`;
 }
 
 /** @param {App} app @param {Corner} to @param {boolean} other */
@@ -124,7 +124,7 @@ function extendTo(app, to, other) {
   const { name, top, left, bottom, right } = app.range();
   const series = alongSeveral(app.range(), to) !== other;
   const all = filledRange(app, to);
-  app.send({ do: "extend", name, row: top, column: left, row2: bottom, column2: right, ...to, series });
+  app.send({ type: "extend_cells", name, row: top, column: left, row2: bottom, column2: right, ...to, series });
   app.select({ name, ...all }, true, false);
 }
 
@@ -136,5 +136,5 @@ export function fillWithin(app, down) {
   const from = first === last ? first - 1 : first;
   if (from < 0) return;
   const source = down ? { row: from, row2: from, column: left, column2: right } : { row: top, row2: bottom, column: from, column2: from };
-  app.send({ do: "extend", name, ...source, to_row: down ? last : top, to_column: down ? left : last, series: false });
+  app.send({ type: "extend_cells", name, ...source, to_row: down ? last : top, to_column: down ? left : last, series: false });
 }

@@ -1,4 +1,4 @@
-"""The saved page, read as a file: what it holds is what the bench has, it asks nobody for anything, and text in it stays text."""
+"""The static page, read as a file: it has what the state has, loads nothing, and text in it stays text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ptxlab import PtxlabError
 
 pytest.importorskip("anywidget")
 
-from ptxlab.explorer import static_html as still
+from ptxlab.explorer import static_html
 
 SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
 SCALED = "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3"
@@ -125,29 +125,28 @@ def test_every_trait_of_the_view_is_saved(tmp_path: Path) -> None:
         "layout",
         "tabbable",
         "tooltip",
-        "held",
-        "catalogue",
+        "lane_registers",
+        "picker_index",
     }  # ipywidgets' own, what is put together for each lane, what only a notebook offers
-    assert {"about", "A", "E", "lane", "colour_by", "trace"} <= wanted == set(saved["state"])
+    assert {"instruction", "A", "E", "lane", "colour_by", "trace"} <= wanted == set(saved["state"])
     assert (saved["state"]["lane"], saved["state"]["colour_by"], saved["state"]["zoom"]) == (7, "value", 150)
     assert saved["state"]["problem"] == ""
-    tools = saved["state"]["tools"]
-    assert {"label", "colour_by", "show_c", "zoom"} == {look["trait"] for look in tools["looks"]} and tools[
-        "still"
-    ]
+    toolbar = saved["state"]["toolbar"]
+    assert {"label", "colour_by", "show_c", "zoom"} == {control["trait"] for control in toolbar["controls"]}
+    assert toolbar["static"]
 
 
-def test_reasons(tmp_path: Path) -> None:
+def test_traces(tmp_path: Path) -> None:
     """The bits of one cell; the dot products of all cells where D is small."""
     ex = ptxlab.explore(SCALED)
     ex.view.selected = {"name": "D", "row": 9, "column": 5}
     _, saved = read(ex.save_html(tmp_path / "x.html"))
     trace = saved["state"]["trace"]
     assert (trace["row"], trace["column"]) == (9, 5) and trace["grids"] and trace["notes"]
-    assert [(found["row"], found["column"]) for found in saved["reasons"]] == [
+    assert [(trace["row"], trace["column"]) for trace in saved["traces"]] == [
         (row, column) for row in range(16) for column in range(8)
     ]
-    assert "D[9][5]" in saved["others"]
+    assert "D[9][5]" in saved["not_saved"]
 
 
 def test_the_way_back_to_a_notebook(tmp_path: Path) -> None:
@@ -158,7 +157,7 @@ def test_the_way_back_to_a_notebook(tmp_path: Path) -> None:
     exec(saved["code"].replace("ptxlab.explore", "again = ptxlab.explore"), found)
     np.testing.assert_array_equal(found["again"].D, ex.D)
     assert found["again"].lane == 9
-    assert "D as the emulator (" in saved["notes"][1]
+    assert "D computed by the emulator (" in saved["notes"][1]
 
 
 def test_it_asks_nobody(tmp_path: Path) -> None:
@@ -194,9 +193,9 @@ def test_it_asks_nobody(tmp_path: Path) -> None:
     ],
 )
 def test_text_stays_text(text: str, tmp_path: Path) -> None:
-    plain, _ = read(still.write(tmp_path / "plain.html", "", "name", {}))
+    plain, _ = read(static_html.write_page(tmp_path / "plain.html", "", "name", {}))
     page, saved = read(
-        still.write(tmp_path / "x.html", text, "name", {"notes": [text], "long": [text] * 100})
+        static_html.write_page(tmp_path / "x.html", text, "name", {"notes": [text], "long": [text] * 100})
     )
     assert (plain.title, plain.heading) == ("name", "") and page.title == page.heading == text
     assert saved == {"notes": [text], "long": [text] * 100}
@@ -215,9 +214,9 @@ def test_refused_paths(tmp_path: Path) -> None:
     }
     for name, part in wrong.items():
         with pytest.raises(PtxlabError, match=re.escape(part)) as error:
-            still.write(tmp_path / name, "", "name", {})
+            static_html.write_page(tmp_path / name, "", "name", {})
         assert "\n" not in str(error.value)
     with pytest.raises(PtxlabError, match="x.pdf: a page is written as .html"):
         ptxlab.explore(SPARSE).save_html("x.pdf")
     assert [path.name for path in tmp_path.iterdir()] == ["folder.html"]
-    assert still.target(str(tmp_path / "x.HTML")) == tmp_path / "x.HTML"
+    assert static_html.check_path(str(tmp_path / "x.HTML")) == tmp_path / "x.HTML"

@@ -1,4 +1,4 @@
-// Finding instructions in the catalogue that Python sent: by words in any order, and by column.
+// Searching the instructions that Python sent: by words in any order, and by column.
 
 export const COLUMNS = ["family", "shape", "types", "qualifiers"];
 
@@ -17,26 +17,29 @@ function partsOf(mnemonic) {
   return [...parts, ...parts.filter((part) => /^m\d+n\d+k\d+$/.test(part)).flatMap((shape) => [shape.slice(shape.indexOf("n")), shape.slice(shape.indexOf("k"))])];
 }
 
-export class Finder {
-  /** @param {Catalogue} shelf */
-  constructor(shelf) {
-    this.shelf = shelf;
-    this.names = [shelf.families, shelf.shapes, shelf.types, shelf.qualifiers];
+export class Search {
+  /** @param {PickerIndex} index */
+  constructor(index) {
+    this.index = index;
+    this.names = [index.families, index.shapes, index.types, index.qualifiers];
     /** @type {Item[]} */
-    this.items = shelf.forms.flatMap(([mnemonic, family, shape, types, qualifiers, among, ns, words, shared, lanes], form) => {
+    this.items = index.rows.flatMap(([mnemonic, family, shape, types, qualifiers, targetSet, nSet, wordSet, shared, lanes], row) => {
       const many = mnemonic.includes("nNk");
-      return shelf.ns[ns].map((n) => ({
-        form, n, many, mnemonic: many ? mnemonic.replace("nNk", `n${n}k`) : mnemonic, at: [family, shape, types, qualifiers], among, words, shared: Boolean(shared), lanes,
+      return index.n_sets[nSet].map((n) => ({
+        row, n, many, mnemonic: many ? mnemonic.replace("nNk", `n${n}k`) : mnemonic, at: [family, shape, types, qualifiers], targetSet, wordSet, shared: Boolean(shared), lanes,
       }));
     });
-    this.named = new Map(this.items.map((item, index) => [item.mnemonic, index]));
-    this.targets = shelf.among.map(([, places]) => new Set(places));
-    this.people = shelf.among.map(([, places]) => places.flatMap((place) => { const [target, age, machines] = shelf.targets[place]; return [target, age.toLowerCase(), ...machines]; }));
+    this.byMnemonic = new Map(this.items.map((item, index) => [item.mnemonic, index]));
+    this.targets = index.target_sets.map(([, places]) => new Set(places));
+    this.targetWords = index.target_sets.map(([, places]) => places.flatMap((place) => {
+      const [target, generation, gpus] = index.targets[place];
+      return [target, ...generation.toLowerCase().split(" "), ...gpus];
+    }));
     this.vocabulary = /** @type {Map<string, Set<number>>} */ (new Map());
-    this.items.forEach((item, index) => {
-      for (const word of [...partsOf(item.mnemonic), ...shelf.words[item.words], ...this.people[item.among]]) {
+    this.items.forEach((item, place) => {
+      for (const word of [...partsOf(item.mnemonic), ...index.word_sets[item.wordSet], ...this.targetWords[item.targetSet]]) {
         const key = word.toLowerCase();
-        this.vocabulary.set(key, (this.vocabulary.get(key) ?? new Set()).add(index));
+        this.vocabulary.set(key, (this.vocabulary.get(key) ?? new Set()).add(place));
       }
     });
   }
@@ -45,11 +48,11 @@ export class Finder {
   /** @param {string} text */
   search(text) {
     const words = text.toLowerCase().split(/[\s,;]+/).filter(Boolean).map((word) => this.understand(word));
-    const found = this.items.map((_, index) => words.every(({ fits }) => fits.has(index)));
-    return { words, found };
+    const matching = this.items.map((_, index) => words.every(({ fits }) => fits.has(index)));
+    return { words, matching };
   }
 
-  /** @param {string} word @returns {Sought} */
+  /** @param {string} word @returns {SearchWord} */
   understand(word) {
     for (const [level, fit] of LEVELS.entries()) {
       const known = [...this.vocabulary.keys()].filter((each) => fit(each, word));
@@ -60,7 +63,7 @@ export class Finder {
   }
 
   /** @param {Item} item @param {number | null} target */
-  has(item, target) { return target === null || this.targets[item.among].has(target); }
+  has(item, target) { return target === null || this.targets[item.targetSet].has(target); }
 
   // Whether an item is among those chosen in the columns left of one; N belongs to the shape.
   /** @param {Item} item @param {Omit<Choices, "target">} choice @param {number} column */
@@ -68,41 +71,41 @@ export class Finder {
     return COLUMNS.every((_, each) => each >= column || choice.at[each] === null || choice.at[each] === item.at[each]) && (column < 2 || choice.n === null || !item.many || choice.n === item.n);
   }
 
-  // The options of a column: all that the choices to its left leave, with the count of instructions that are found there.
-  /** @param {number} column @param {Choices} choice @param {boolean[]} found @returns {[value: number, count: number][]} */
-  options(column, choice, found) {
+  // The options of a column: all that the choices to its left leave, with the count of instructions that match there.
+  /** @param {number} column @param {Choices} choice @param {boolean[]} matching @returns {[value: number, count: number][]} */
+  options(column, choice, matching) {
     const counts = /** @type {Map<number, number>} */ (new Map());
     this.items.forEach((item, index) => {
       if (!this.within(item, choice, column)) return;
       const value = item.at[column];
-      counts.set(value, (counts.get(value) ?? 0) + Number(found[index] && this.has(item, choice.target)));
+      counts.set(value, (counts.get(value) ?? 0) + Number(matching[index] && this.has(item, choice.target)));
     });
-    return [...counts].sort(([one], [other]) => one - other);
+    return [...counts].sort(([first], [second]) => first - second);
   }
 
   // The same for targets, which all choices narrow, and for N, which all but itself do.
-  /** @param {Choices} choice @param {boolean[]} found @returns {[value: number, count: number][]} */
-  targetOptions(choice, found) {
-    const matches = this.matches({ ...choice, target: null }, found);
-    return this.shelf.targets.map((_, target) => [target, matches.filter((item) => this.has(item, target)).length]);
+  /** @param {Choices} choice @param {boolean[]} matching @returns {[value: number, count: number][]} */
+  targetOptions(choice, matching) {
+    const matches = this.matches({ ...choice, target: null }, matching);
+    return this.index.targets.map((_, target) => [target, matches.filter((item) => this.has(item, target)).length]);
   }
 
-  /** @param {Choices} choice @param {boolean[]} found @returns {[value: number, count: number][]} */
-  sizes(choice, found) {
-    const all = [...new Set(this.shelf.ns.filter((ns) => ns.length > 1).flat())].sort((one, other) => one - other);
-    const matches = this.matches({ ...choice, n: null }, found).filter((item) => item.many);
+  /** @param {Choices} choice @param {boolean[]} matching @returns {[value: number, count: number][]} */
+  sizes(choice, matching) {
+    const all = [...new Set(this.index.n_sets.filter((ns) => ns.length > 1).flat())].sort((first, second) => first - second);
+    const matches = this.matches({ ...choice, n: null }, matching).filter((item) => item.many);
     return all.map((n) => [n, matches.filter((item) => item.n === n).length]);
   }
 
-  /** @param {Choices} choice @param {boolean[]} found */
-  matches(choice, found) { return this.items.filter((item, index) => found[index] && this.within(item, choice, COLUMNS.length) && this.has(item, choice.target)); }
+  /** @param {Choices} choice @param {boolean[]} matching */
+  matches(choice, matching) { return this.items.filter((item, index) => matching[index] && this.within(item, choice, COLUMNS.length) && this.has(item, choice.target)); }
 
   // A choice in a column; what was chosen to its right stays where something is left of it.
-  /** @param {Choices} choice @param {number} column @param {number | null} value @param {boolean[]} found @returns {Choices} */
-  choose(choice, column, value, found) {
+  /** @param {Choices} choice @param {number} column @param {number | null} value @param {boolean[]} matching @returns {Choices} */
+  choose(choice, column, value, matching) {
     const next = { ...choice, at: choice.at.map((each, index) => (index === column ? value : each)) };
     /** @param {Choices["at"]} at @param {number | null} n */
-    const left = (at, n) => this.items.some((item, index) => found[index] && this.has(item, next.target) && this.within(item, { at, n }, COLUMNS.length));
+    const left = (at, n) => this.items.some((item, index) => matching[index] && this.has(item, next.target) && this.within(item, { at, n }, COLUMNS.length));
     const kept = next.at.map((each, index) => (index > column ? null : each));
     const n = left(kept, next.n) && kept[1] !== null ? next.n : null;
     for (let index = column + 1; index < COLUMNS.length; index += 1) {
@@ -112,12 +115,12 @@ export class Finder {
     return { ...next, at: kept, n };
   }
 
-  // One line for each form: of those that differ in N alone the one nearest to a wish.
-  /** @param {Item[]} matches @param {number} wish @returns {Match[]} */
-  lines(matches, wish) {
-    const forms = /** @type {Map<number, Item[]>} */ (new Map());
-    for (const item of matches) forms.set(item.form, [...(forms.get(item.form) ?? []), item]);
-    return [...forms.values()].map((items) => ({ items, item: items.reduce((best, each) => (Math.abs(each.n - wish) < Math.abs(best.n - wish) ? each : best)) }));
+  // One line for each row: of instructions that differ only in N the one nearest to a wanted N.
+  /** @param {Item[]} matches @param {number} wantedN @returns {Match[]} */
+  lines(matches, wantedN) {
+    const rows = /** @type {Map<number, Item[]>} */ (new Map());
+    for (const item of matches) rows.set(item.row, [...(rows.get(item.row) ?? []), item]);
+    return [...rows.values()].map((items) => ({ items, item: items.reduce((best, each) => (Math.abs(each.n - wantedN) < Math.abs(best.n - wantedN) ? each : best)) }));
   }
 
   /** @param {Item} item @param {Item} other */
@@ -125,14 +128,14 @@ export class Finder {
 }
 
 // What is marked for a word that was looked for: itself, and what everyday words stand for; a text that a word speaks of whole is `whole`.
-/** @param {string} text @param {Sought[]} words @param {Record<string, string[]>} stands @param {string[]} whole */
-export function marksIn(text, words, stands, whole = []) {
+/** @param {string} text @param {SearchWord[]} words @param {Record<string, string[]>} partsOfWords @param {string[]} whole */
+export function marksIn(text, words, partsOfWords, whole = []) {
   const low = text.toLowerCase();
   const ranges = /** @type {number[][]} */ ([]);
   const seen = /** @type {Set<string>} */ (new Set());
   for (const { word, level, known } of words) {
     /** @type {[part: string, strict: number][]} */
-    const sought = [[word, level], ...known.flatMap((each) => (stands[each] ?? []).map((part) => /** @type {[string, number]} */ ([part, 0])))];
+    const sought = [[word, level], ...known.flatMap((each) => (partsOfWords[each] ?? []).map((part) => /** @type {[string, number]} */ ([part, 0])))];
     for (const [part, strict] of sought) {
       for (let at = low.indexOf(part); at >= 0; at = low.indexOf(part, at + 1)) {
         const [before, after] = [low[at - 1] ?? "", low[at + part.length] ?? ""];
@@ -147,13 +150,13 @@ export function marksIn(text, words, stands, whole = []) {
       seen.add(word);
     }
   }
-  ranges.sort(([one], [other]) => one - other);
+  ranges.sort(([first], [second]) => first - second);
   return { ranges, seen };
 }
 
 // A text that breaks after its dots, and only there.
 /** @param {Element} node @param {string} text */
-export function breaking(node, text) {
+export function appendBreakable(node, text) {
   (text.match(/[^.]*\.|[^.]+$/g) ?? []).forEach((part, index) => {
     if (index) node.append(document.createElement("wbr"));
     node.append(part);

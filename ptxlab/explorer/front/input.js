@@ -1,14 +1,14 @@
-// Pointer, keyboard and clipboard on a pane: choosing cells, typing into them, copying and pasting.
+// Pointer, keyboard and clipboard on a pane: selecting cells, typing into them, copying and pasting.
 
 import { editText } from "./matrix.js";
-import { fillWithin } from "./fill.js";
+import { fillWithin } from "./fill_handle.js";
 
 /** @type {Record<string, [number, number]>} */
 const ARROWS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
 const FAR = 1e6; // beyond every edge
 
 /** @param {Pane} pane */
-export function listen(pane) {
+export function listenToPane(pane) {
   const { app, scroller, frame } = pane;
   scroller.addEventListener("scroll", () => app.scrolled(pane));
   scroller.addEventListener("pointermove", (event) => {
@@ -79,19 +79,19 @@ function listenToInput(pane) {
     if (text === undefined || (pane.editing && !/[\t\n]/.test(text))) return;
     event.preventDefault();
     stopTyping(pane);
-    app.send({ do: "paste", ...chosenRange(app), text });
+    app.send({ type: "paste", ...selectedRange(app), text });
   });
 }
 
-// The range that is chosen, as Python takes it.
+// The selected range, as Python takes it.
 /** @param {App} app @returns {Required<Mark>} */
-function chosenRange(app) {
+function selectedRange(app) {
   const { name, top, left, bottom, right } = app.range();
   return { name, row: top, column: left, row2: bottom, column2: right };
 }
 
 /** @param {Pane} pane */
-function clearCells(pane) { pane.app.send({ do: "clear", ...chosenRange(pane.app) }); }
+function clearCells(pane) { pane.app.send({ type: "clear_cells", ...selectedRange(pane.app) }); }
 
 // -- typing --
 
@@ -103,7 +103,7 @@ function beginTyping(pane) {
   pane.drawOver();
 }
 
-// Opens the chosen cell with what is in it, or with a text that was refused.
+// Opens the selected cell with what is in it, or with a text that was refused.
 /** @param {Pane} pane @param {string | null} text */
 export function openEditor(pane, text = null) {
   const { app } = pane;
@@ -129,7 +129,7 @@ function commitTyping(pane) {
   const text = pane.input.value.trim();
   stopTyping(pane);
   const { selection } = pane.app; // none where another instruction came in the meantime
-  if (text && selection) pane.app.send({ do: "paste", name: selection.name, row: selection.row, column: selection.column, text });
+  if (text && selection) pane.app.send({ type: "set_cell", name: selection.name, row: selection.row, column: selection.column, text });
 }
 
 // -- keys: true for those that are used up --
@@ -154,7 +154,7 @@ function keyOnCells(pane, event) {
   const letter = ctrl && !event.altKey ? event.key.toLowerCase() : "";
   const move = movement(pane, event.key, ctrl);
   const { name, row, column } = app.selection;
-  if (letter === "z" || letter === "y") app.send({ do: event.shiftKey || letter === "y" ? "redo" : "undo" });
+  if (letter === "z" || letter === "y") app.send({ type: event.shiftKey || letter === "y" ? "redo" : "undo" });
   else if (letter === "a") app.select({ name, row: 0, column: 0, row2: app.matrices[name].rows - 1, column2: app.matrices[name].columns - 1 }, true, false);
   else if (letter === "d" || letter === "r") fillWithin(app, letter === "d");
   else if (move) app.move(...move, event.shiftKey);
@@ -162,7 +162,7 @@ function keyOnCells(pane, event) {
   else if (event.key === " " && (event.shiftKey || ctrl)) app.selectLine(event.shiftKey ? { name, row } : { name, column }); // as in a spreadsheet: the whole row, or column
   else if (event.key === "Delete" || event.key === "Backspace") clearCells(pane);
   else if (event.key === "Escape") {
-    if (app.model.get("offer")?.sentence) app.send({ do: "drop" });
+    if (app.model.get("refusal")?.sentence) app.send({ type: "dismiss_refusal" });
     else app.select({ name, row, column });
   } else return false; // Tab among them, which leaves the matrix
   return true;

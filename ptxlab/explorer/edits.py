@@ -1,0 +1,485 @@
+"""Every change of the Explorer's state: one frozen dataclass each, with `apply(state)`.
+
+An edit is made whole or refused with a `PtxlabError`, the state as it was. Those that the page can send are
+listed in `ptxlab.explorer.protocol.MESSAGES`; the last few take arrays and come from Python only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import Annotated, Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import PtxlabError, listing
+from ..isa.dtypes import DType
+from ..isa.mma import MmaForm
+from ..isa.operand import Operand
+from ..isa.parse import parse_mma
+from .fills import fill_values, patterns
+from .matrices import Matrices, start_code
+from .migrate import migrate_operands
+from .parse_cell import format_value, parse, parse_cells, parse_register, range_words, value_range
+from .refusals import BrokenStructure, RefusedEdit
+from .state import ExplorerState
+
+__all__ = [
+    "ChooseInstruction", "ClearCells", "DismissRefusal", "Edit", "ExtendCells", "FillMatrix", "FlipBit",
+    "Paste", "PruneChunks", "Redo", "SetCell", "SetChips", "SetCodes", "SetOption", "SetRegister",
+    "SetRegisters", "SetValues", "Undo", "change_instruction", "continue_cells",
+]  # fmt: skip
+
+#: A matrix (A, stored, B, ...) or an operand with registers; the second argument is its type on the page.
+MatrixName = Annotated[str, "Name"]
+
+
+@dataclass(frozen=True)
+class Edit:
+    """A change of the state."""
+
+    def apply(self, state: ExplorerState) -> None:
+        """Make the change, or raise and leave the state as it was."""
+        raise NotImplementedError
+
+
+# -- cells, as in a spreadsheet --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SetCell(Edit):
+    """Write one cell from typed text.
+
+    >>> import ptxlab
+    >>> state = ExplorerState(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"))
+    >>> SetCell("A", 0, 1, "9").apply(state)
+    Traceback (most recent call last):
+        ...
+    ptxlab.explorer.refusals.RefusedEdit: A[0][1]: found 9; s4 holds -8..7
+    """
+
+    name: MatrixName
+    row: int
+    column: int
+    text: str
+
+    def apply(self, state: ExplorerState) -> None:
+        Paste(self.name, self.row, self.column, self.text).apply(state)
+
+
+@dataclass(frozen=True)
+class Paste(Edit):
+    """Write a block of cells from tab-separated text; empty cells stay as they are.
+
+    Over a range that is a multiple of the block in size, the block is repeated.
+    """
+
+    name: MatrixName
+    row: int
+    column: int
+    text: str
+    row2: int | None = None
+    column2: int | None = None
+
+    def apply(self, state: ExplorerState) -> None:
+        try:
+            block = _paste(state.matrices, self)
+            state.commit(state.matrices.with_codes(self.name, block.codes, typed=block.written))
+        except RefusedEdit as error:
+            if not {"\t", "\n", "\r"} & set(self.text):
+                error.text, error.typed_at = self.text, (self.row, self.column)
+            raise
+
+
+@dataclass(frozen=True)
+class ClearCells(Edit):
+    """Write into a range what its cells start with."""
+
+    name: MatrixName
+    row: int
+    column: int
+    row2: int
+    column2: int
+
+    def apply(self, state: ExplorerState) -> None:
+        _check_writable(self.name)
+        block = _block(state.matrices, self.name)
+        cells = _range(state.matrices, self.name, self.row, self.column, self.row2, self.column2)
+        block.codes[cells.slices] = start_code(state.matrices.operand(self.name))
+        block.written[cells.slices] = True
+        state.commit(state.matrices.with_codes(self.name, block.codes, typed=block.written))
+
+
+@dataclass(frozen=True)
+class ExtendCells(Edit):
+    """Extend a range to a row or column beyond it, as the fill handle does: by copies, or by equal steps."""
+
+    name: MatrixName
+    row: int
+    column: int
+    row2: int
+    column2: int
+    to_row: int
+    to_column: int
+    series: bool
+
+    def apply(self, state: ExplorerState) -> None:
+        _check_writable(self.name)
+        block = _extend(state.matrices, self)
+        state.commit(state.matrices.with_codes(self.name, block.codes, typed=block.written))
+
+
+@dataclass(frozen=True)
+class FillMatrix(Edit):
+    """Fill a whole matrix; sparse A is pruned. one-hot puts its 1 at `row`, `column`."""
+
+    name: MatrixName
+    pattern: str
+    row: int = 0
+    column: int = 0
+
+    def apply(self, state: ExplorerState) -> None:
+        ins, operand = state.ins, state.matrices.operand(self.name)
+        known = patterns(self.name, operand.dtype)
+        if self.pattern not in known:
+            allowed = listing(known) or "nothing: it is the result"
+            raise PtxlabError(f"{self.name} cannot be filled with {self.pattern!r:.40}; it takes {allowed}")
+        if self.name == "E" and ins.structure is not None:
+            nibbles = state.random.choice(list(ins.structure.nibbles), operand.shape)
+            SetCodes("E", nibbles).apply(state)
+            return
+        values = fill_values(operand, self.pattern, state.random, self.row, self.column)
+        if self.name == "A" and ins.sparse:
+            values = ins.prune(values)
+        SetValues(self.name, values).apply(state)
+
+
+@dataclass(frozen=True)
+class PruneChunks(Edit):
+    """Make the edit that was refused last, pruned so that A keeps its structure."""
+
+    def apply(self, state: ExplorerState) -> None:
+        if isinstance(state.refusal, BrokenStructure):
+            state.commit(state.matrices.with_codes("A", state.refusal.pruned))
+        state.refusal = None
+
+
+@dataclass(frozen=True)
+class DismissRefusal(Edit):
+    """Leave everything as it is after a refused edit."""
+
+    def apply(self, state: ExplorerState) -> None:
+        state.refusal = None
+
+
+# -- registers -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SetRegister(Edit):
+    """Write one register of one lane from typed hexadecimal."""
+
+    name: MatrixName
+    lane: int
+    register: int
+    text: str
+
+    def apply(self, state: ExplorerState) -> None:
+        operand = state.ins.operand(self.name)
+        _check_register(operand, self.lane, self.register)
+        try:
+            content = parse_register(self.text, operand.register_bits)
+        except PtxlabError as error:
+            raise PtxlabError(f"{self.name}, lane {self.lane}, register {self.register}: {error}") from None
+        registers = state.registers(self.name)
+        registers[self.lane, self.register] = content
+        SetRegisters(self.name, registers).apply(state)
+
+
+@dataclass(frozen=True)
+class FlipBit(Edit):
+    """Invert one bit of one register."""
+
+    name: MatrixName
+    lane: int
+    register: int
+    bit: int
+
+    def apply(self, state: ExplorerState) -> None:
+        operand = state.ins.operand(self.name)
+        _check_register(operand, self.lane, self.register)
+        if not 0 <= self.bit < operand.register_bits:
+            raise PtxlabError(
+                f"{self.name}, lane {self.lane}, register {self.register}: bit {self.bit} does not exist; "
+                f"bits go from 0 to {operand.register_bits - 1}"
+            )
+        registers = state.registers(self.name)
+        registers[self.lane, self.register] ^= operand.register_type(1 << self.bit)
+        SetRegisters(self.name, registers).apply(state)
+
+
+def _check_register(operand: Operand, lane: int, register: int) -> None:
+    """Refuse a lane or register that does not exist."""
+    next(operand.holds(lane, register), None)
+
+
+# -- modifiers, chips, the instruction -------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SetOption(Edit):
+    """Set a modifier: selector, scale_d, imm_scale_a ..."""
+
+    name: str
+    value: int | bool
+
+    def apply(self, state: ExplorerState) -> None:
+        state.commit(state.matrices.with_option(self.name, self.value))
+
+
+@dataclass(frozen=True)
+class SetChips(Edit):
+    """Choose whose D is shown, and whose it is compared with."""
+
+    chip: str
+    against: str | None
+
+    def apply(self, state: ExplorerState) -> None:
+        state.results.choose(self.chip, self.against)
+
+
+@dataclass(frozen=True)
+class ChooseInstruction(Edit):
+    """Go on with another instruction; what fits it stays, and `state.notices` says what changed."""
+
+    mnemonic: str
+    a_space: Literal["register", "shared"] = "register"
+
+    def apply(self, state: ExplorerState) -> None:
+        form = parse_mma(self.mnemonic)
+        if form.family.startswith("wgmma"):
+            form = form.a_from(self.a_space)
+        change_instruction(state, type(state.ins).of(form))
+
+
+def change_instruction(state: ExplorerState, ins: MmaForm) -> None:
+    """Go on with another instruction, keeping what fits it."""
+    other = ExplorerState(ins, state.seed)
+    state.replace_instruction(other, tuple(migrate_operands(state, other)))
+
+
+@dataclass(frozen=True)
+class Undo(Edit):
+    """Take back the last edit, if there is one."""
+
+    def apply(self, state: ExplorerState) -> None:
+        state.undo()
+
+
+@dataclass(frozen=True)
+class Redo(Edit):
+    """Take back the last undo, if there is one."""
+
+    def apply(self, state: ExplorerState) -> None:
+        state.redo()
+
+
+# -- from Python only ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class SetValues(Edit):
+    """Write a whole matrix of values; dense A of a sparse instruction is compressed afresh."""
+
+    name: str
+    values: ArrayLike
+
+    def apply(self, state: ExplorerState) -> None:
+        operand, values = state.matrices.operand(self.name), np.asarray(self.values)
+        if values.shape != operand.shape:
+            rows, columns = operand.shape
+            raise PtxlabError(f"{self.name}: found shape {values.shape}; it takes ({rows}, {columns})")
+        try:
+            codes = operand.dtype.encode(values)
+        except PtxlabError as error:
+            raise PtxlabError(f"{self.name}: {error}") from None
+        SetCodes(self.name, codes).apply(state)
+
+
+@dataclass(frozen=True, eq=False)
+class SetCodes(Edit):
+    """Write a whole matrix of codes; dense A of a sparse instruction is compressed afresh."""
+
+    name: str
+    codes: ArrayLike
+
+    def apply(self, state: ExplorerState) -> None:
+        codes = np.asarray(self.codes)
+        state.commit(state.matrices.with_codes(self.name, codes, keep_metadata=False))
+
+
+@dataclass(frozen=True, eq=False)
+class SetRegisters(Edit):
+    """Write all registers of an operand."""
+
+    name: str
+    registers: ArrayLike
+
+    def apply(self, state: ExplorerState) -> None:
+        state.commit(state.matrices.with_registers(self.name, self.registers))
+
+
+# -- blocks of cells -------------------------------------------------------------------------------------
+
+
+class _Range(NamedTuple):
+    top: int
+    left: int
+    bottom: int
+    right: int
+
+    @property
+    def slices(self) -> tuple[slice, slice]:
+        return slice(self.top, self.bottom + 1), slice(self.left, self.right + 1)
+
+
+class _Block(NamedTuple):
+    """The codes of a matrix to be changed, and which of them the edit has written."""
+
+    codes: NDArray[Any]
+    written: NDArray[np.bool_]
+
+
+def _check_writable(name: str) -> None:
+    if name == "D":
+        raise PtxlabError("D is the result and cannot be changed; change A, B or C")
+
+
+def _block(matrices: Matrices, name: str) -> _Block:
+    codes = matrices.codes(name).copy()
+    return _Block(codes, np.zeros(codes.shape, dtype=np.bool_))
+
+
+def _range(
+    matrices: Matrices, name: str, row: int, column: int, row2: int | None = None, column2: int | None = None
+) -> _Range:
+    """A range of cells by two of its corners, which must exist."""
+    rows, columns = matrices.operand(name).shape
+    row2 = row if row2 is None else row2
+    column2 = column if column2 is None else column2
+    for corner_row, corner_column in ((row, column), (row2, column2)):
+        if not (0 <= corner_row < rows and 0 <= corner_column < columns):
+            raise PtxlabError(
+                f"{name}[{corner_row}][{corner_column}] does not exist; {name} is {rows}x{columns}"
+            )
+    return _Range(min(row, row2), min(column, column2), max(row, row2), max(column, column2))
+
+
+def _repeats(size: int, block_size: int) -> int:
+    return size // block_size if size % block_size == 0 else 1
+
+
+def _paste(matrices: Matrices, edit: Paste) -> _Block:
+    """A block of text from a cell on, repeated over a range that it fits several times."""
+    name, words = edit.name, parse_cells(edit.text)
+    height, width = len(words), max(len(line) for line in words)
+    top, left, bottom, right = _range(matrices, name, edit.row, edit.column, edit.row2, edit.column2)
+    down, across = _repeats(bottom - top + 1, height), _repeats(right - left + 1, width)
+    rows, columns = matrices.operand(name).shape
+    if top + height > rows or left + width > columns:
+        raise PtxlabError(
+            f"a block of {height}x{width} cells does not fit at {name}[{top}][{left}]; "
+            f"{name} is {rows}x{columns}"
+        )
+    _check_writable(name)
+    dtype, block = matrices.operand(name).dtype, _block(matrices, name)
+    for line_index, line in enumerate(words):
+        for word_index, word in enumerate(line):
+            if not word.strip():
+                continue
+            row, column = top + line_index, left + word_index
+            cells = slice(row, top + down * height, height), slice(column, left + across * width, width)
+            try:
+                block.codes[cells] = parse(dtype, word)
+            except PtxlabError as error:
+                raise RefusedEdit(
+                    f"{name}[{row}][{column}]: {error}", name, [(row, column, column)]
+                ) from None
+            block.written[cells] = True
+    return block
+
+
+def _extend(matrices: Matrices, edit: ExtendCells) -> _Block:
+    """A range continued up to a row above or below it, or to a column beside it."""
+    name = edit.name
+    top, left, bottom, right = _range(matrices, name, edit.row, edit.column, edit.row2, edit.column2)
+    _range(matrices, name, edit.to_row, edit.to_column)
+    vertical = not top <= edit.to_row <= bottom
+    if vertical == (not left <= edit.to_column <= right):
+        raise PtxlabError(
+            f"{name}[{edit.to_row}][{edit.to_column}]: fill up, down, left or right "
+            f"from {name}[{top}..{bottom}][{left}..{right}]"
+        )
+    dtype, block = matrices.operand(name).dtype, _block(matrices, name)
+    # Written along the first axis, forwards: the matrix is transposed or reversed for the other directions.
+    grid, written = (block.codes, block.written) if vertical else (block.codes.T, block.written.T)
+    first, last, to = (top, bottom, edit.to_row) if vertical else (left, right, edit.to_column)
+    forward, size = to > last, grid.shape[0]
+    if not forward:
+        grid, written = grid[::-1], written[::-1]
+        first, last, to = size - 1 - last, size - 1 - first, size - 1 - to
+    for line in range(left, right + 1) if vertical else range(top, bottom + 1):
+        at = last
+        source = grid[first : last + 1, line]
+        try:
+            for code in continue_cells(dtype, source, to - last, edit.series, 1 if forward else -1):
+                at += 1
+                grid[at, line] = code
+        except PtxlabError as error:
+            along = at + 1 if forward else size - 2 - at
+            row, column = (along, line) if vertical else (line, along)
+            raise RefusedEdit(f"{name}[{row}][{column}]: {error}", name, [(row, column, column)]) from None
+        written[last + 1 : to + 1, line] = True
+    return block
+
+
+def continue_cells(
+    dtype: DType, codes: Sequence[int] | NDArray[Any], count: int, series: bool, step_of_one: int = 1
+) -> Iterator[int]:
+    """The codes that follow: a series goes on in equal steps, others repeat. A single number steps by 1.
+
+    >>> from ptxlab import dtype
+    >>> s8 = dtype("s8")
+    >>> list(continue_cells(s8, [1, 3], 3, True)), list(continue_cells(s8, [1, 3], 3, False))
+    ([5, 7, 9], [1, 3, 1])
+    """
+    values = dtype.decode(np.asarray(codes))
+    numbers: list[Fraction] = []
+    if series and np.isfinite(values).all():
+        numbers = [Fraction(format_value(value)) for value in values]
+    steps = {after - before for before, after in pairwise(numbers)} or {Fraction(step_of_one)}
+    step = steps.pop() if numbers and len(steps) == 1 else Fraction(0)
+    exact = all(number == Fraction(float(value)) for number, value in zip(numbers, values, strict=False))
+    for index in range(count):
+        if step:
+            yield _series_code(dtype, numbers[-1] + (index + 1) * step, exact)
+        else:
+            yield int(codes[index % len(codes)])
+
+
+def _series_code(dtype: DType, number: Fraction, exact: bool) -> int:
+    """The code of a number of a series; if the series is exact, of that very number."""
+    least, most, *_ = value_range(dtype)
+    shown = str(number) if number.denominator == 1 else f"{float(number):.9g}"
+    if not least <= number <= most:
+        raise PtxlabError(f"the series reaches {shown}; {dtype} holds {range_words(dtype)}")
+    code = int(dtype.encode(float(number)))
+    nearest = dtype.decode(code)
+    if exact and Fraction(float(nearest)) != number:
+        raise PtxlabError(
+            f"the series reaches {shown}, which {dtype} does not have; the nearest is {format_value(nearest)}"
+        )
+    return code

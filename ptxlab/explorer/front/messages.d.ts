@@ -1,0 +1,22 @@
+// Messages from the page to Python. Written from ptxlab/explorer/protocol.py (MESSAGES) by
+// python -m tools.explorer_messages; do not edit.
+
+type Message =
+  | { type: "set_cell"; name: Name; row: number; column: number; text: string }
+  | { type: "paste"; name: Name; row: number; column: number; text: string; row2?: number | null; column2?: number | null }
+  | { type: "clear_cells"; name: Name; row: number; column: number; row2: number; column2: number }
+  | { type: "extend_cells"; name: Name; row: number; column: number; row2: number; column2: number; to_row: number; to_column: number; series: boolean }
+  | { type: "fill_matrix"; name: Name; pattern: string; row: number; column: number }
+  | { type: "prune_chunks" }
+  | { type: "dismiss_refusal" }
+  | { type: "set_register"; name: Name; lane: number; register: number; text: string }
+  | { type: "flip_bit"; name: Name; lane: number; register: number; bit: number }
+  | { type: "set_option"; name: string; value: number | boolean }
+  | { type: "set_chips"; chip: string; against: string | null }
+  | { type: "choose_instruction"; mnemonic: string; a_space: "register" | "shared" }
+  | { type: "undo" }
+  | { type: "redo" }
+  | { type: "request_picker_index" }
+  | { type: "run_on_gpu" }
+  | { type: "export"; format: "code" | "link" | "page" }
+  | { type: "resend_matrices" };

@@ -1,0 +1,74 @@
+// A refused edit, shown at the cells at fault: the sentence, and what can be done instead.
+
+import { make } from "./util.js";
+import { GUTTER } from "./edges.js";
+import { openEditor } from "./input.js";
+
+// The box belongs to the pane of the matrix and comes after its cells, so that Tab leads from the cell to the buttons.
+/** @param {Pane} pane */
+export function showRefusal(pane) {
+  const { app } = pane;
+  const refusal = app.model.get("refusal");
+  const here = refusal?.sentence && pane.has(refusal.name) ? refusal : null;
+  const fresh = here !== pane.shownRefusal;
+  if (fresh) {
+    pane.shownRefusal = here;
+    pane.refusalBox?.remove();
+    pane.refusalBox = here && refusalBox(pane, here);
+    if (here) app.reveal([{ name: here.name, row: here.cells[0][0], column: here.cells[0][1] }]);
+  }
+  if (!here || !pane.refusalBox) return;
+  placeRefusal(pane, pane.refusalBox, here);
+  if (fresh) pane.refusalBox.scrollIntoView({ block: "nearest", inline: "nearest" });
+}
+
+/** @param {Pane} pane @param {Refusal} refusal */
+function refusalBox(pane, refusal) {
+  const { app } = pane;
+  const node = make("div", "ptx-refusal", pane.frame, { role: "group", "aria-label": "edit refused" });
+  make("p", "", node).textContent = refusal.sentence;
+  if (refusal.preview) make("p", "ptx-refusal-preview", node).textContent = refusal.preview;
+  const row = make("div", "ptx-refusal-row", node);
+  /** @param {string} text @param {string} hint @param {() => void} act */
+  const button = (text, hint, act) => {
+    const made = make("button", "", row, { type: "button", title: hint });
+    made.textContent = text;
+    made.addEventListener("click", () => { pane.input.focus({ preventScroll: true }); act(); });
+    return made;
+  };
+  const dismiss = () => app.send({ type: "dismiss_refusal" });
+  if (refusal.prune) button(refusal.prune, "Keep what you typed, then the largest values; the rest becomes 0", () => app.send({ type: "prune_chunks" })).classList.add("first");
+  if (refusal.text) {
+    button("Edit again", `Open the cell with ${refusal.text}`, () => {
+      dismiss();
+      app.select({ name: refusal.name, row: refusal.typed_at[0], column: refusal.typed_at[1] });
+      openEditor(pane, refusal.text);
+    });
+  }
+  button("Discard", "Keep the cells as they were (Escape)", dismiss);
+  node.addEventListener("keydown", (event) => {
+    event.stopPropagation();
+    if (event.key !== "Escape") return;
+    event.preventDefault();
+    pane.input.focus({ preventScroll: true });
+    dismiss();
+  });
+  return node;
+}
+
+// Above the cells at fault, so that the cell below, where Enter leads, stays in view; below them where there is no room. Never over the edge of the view.
+/** @param {Pane} pane @param {HTMLElement} node @param {Refusal} refusal */
+function placeRefusal(pane, node, refusal) {
+  const { app, scroller } = pane;
+  const [row, first, last] = refusal.cells[0];
+  const [from, to] = [pane.rect(refusal.name, row, first), pane.rect(refusal.name, row, last)];
+  const [root, frame] = [app.root.getBoundingClientRect(), pane.frame.getBoundingClientRect()];
+  const [wide, high] = [node.offsetWidth, node.offsetHeight];
+  /** @param {number} value @param {number} most */
+  const inside = (value, most) => Math.max(0, Math.min(value, most));
+  const y = GUTTER.top + inside(from.y - scroller.scrollTop, pane.height - from.height);
+  const x = GUTTER.left + inside((from.x + to.x + to.width) / 2 - scroller.scrollLeft, pane.width) - wide / 2;
+  const above = frame.top - root.top + y - high - 8 >= 0;
+  node.style.left = `${Math.max(4, Math.min(frame.left - root.left + x, root.width - wide - 4)) - frame.left + root.left}px`;
+  node.style.top = `${above ? y - high - 7 : y + from.height + 7}px`;
+}

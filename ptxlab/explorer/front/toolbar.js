@@ -1,0 +1,217 @@
+// The toolbar above the matrices: undo, fills, what is shown and how, the chip that computes D, and exports.
+// Python sends what can be chosen (`toolbar`); choices go back as messages, or as traits if they only change the display.
+
+import { make, copyText, write } from "./util.js";
+
+/** @type {[format: "code" | "link" | "page", text: string, hint: string][]} */
+const EXPORTS = [
+  ["code", "Copy Python", "Copy Python code that computes what is on the screen"],
+  ["link", "Copy link", "Copy a text that ptxlab.explore(...) opens"],
+  ["page", "Save page", "Save this as an HTML page that needs no notebook"],
+];
+
+export class Toolbar {
+  /** @param {App} app @param {HTMLElement} parent */
+  constructor(app, parent) {
+    this.app = app;
+    this.built = "";
+    this.updates = /** @type {((toolbar: ToolbarData) => void)[]} */ ([]);
+    this.target = /** @type {Name} */ ("A");
+    this.pattern = "random";
+    this.exportGroup = /** @type {HTMLElement | null} */ (null);
+    this.node = make("div", "ptx-toolbar", parent, { role: "toolbar", "aria-label": "Explorer toolbar" });
+    this.notice = make("div", "ptx-notice", parent, { role: "status", "data-testid": "notice" });
+  }
+
+  // What there is to choose, once there is anything.
+  get data() { return /** @type {ToolbarData} */ (this.app.model.get("toolbar")); }
+
+  update() {
+    const { model } = this.app;
+    const toolbar = model.get("toolbar");
+    if (!toolbar?.controls) return;
+    const key = JSON.stringify([toolbar.static, toolbar.chips, toolbar.patterns, toolbar.options.map(({ name, options }) => [name, options])]);
+    if (key !== this.built) this.build(toolbar);
+    this.built = key;
+    for (const update of this.updates) update(toolbar);
+    write(this.notice, model.get("notice") ?? "");
+  }
+
+  // Nodes are made anew only where there is something else to choose, so that the focus stays.
+  /** @param {ToolbarData} toolbar */
+  build(toolbar) {
+    this.updates = [];
+    this.node.replaceChildren();
+    if (!toolbar.static) {
+      const edit = this.group("edit");
+      this.button(edit, "↶", "Undo (Ctrl+Z)", { type: "undo" }, ({ undo }) => undo, "ptx-icon");
+      this.button(edit, "↷", "Redo (Ctrl+Shift+Z)", { type: "redo" }, ({ redo }) => redo, "ptx-icon");
+      this.fills(this.group("fill"));
+    }
+    const display = this.group("display");
+    for (const each of toolbar.controls) this.control(display, each);
+    const result = this.group("result");
+    if (!toolbar.static) this.chips(result);
+    for (const { name } of toolbar.options) this.option(result, name);
+    if (toolbar.static) return;
+    this.gpu(result);
+    this.exportGroup?.remove();
+    this.exportGroup = make("div", "ptx-toolbar ptx-export", this.app.header.node, { role: "group", "aria-label": "export" });
+    for (const [format, text, hint] of EXPORTS) {
+      const button = this.button(this.exportGroup, text, hint, { type: "export", format });
+      button.dataset.export = format;
+    }
+  }
+
+  /** @param {string} name */
+  group(name) { return make("div", "ptx-toolbar", this.node, { role: "group", "aria-label": name }); }
+
+  /** @param {HTMLElement} parent @param {string} text @param {string} hint @param {Message} message @param {((toolbar: ToolbarData) => boolean) | null} enabled */
+  button(parent, text, hint, message, enabled = null, classes = "") {
+    const node = make("button", `ptx-tool ${classes}`, parent, { type: "button", title: hint });
+    if (classes) node.setAttribute("aria-label", hint);
+    node.textContent = text;
+    node.addEventListener("click", () => this.app.send(message));
+    if (enabled) this.updates.push((toolbar) => { node.disabled = !enabled(toolbar); });
+    return node;
+  }
+
+  // A label and a choice. `options` and `value` are asked for with every change of what Python offers.
+  /** @template T @param {HTMLElement} parent @param {string} label @param {string} hint @param {{ options: (toolbar: ToolbarData) => Choice<T>[], value: (toolbar: ToolbarData) => T, choose: (value: T) => void }} how */
+  choice(parent, label, hint, { options, value, choose }) {
+    const box = make("label", "ptx-choice", parent);
+    make("span", "", box).textContent = label;
+    const node = make("select", "", box, { title: hint, "aria-label": label });
+    let drawn = "";
+    node.addEventListener("change", () => choose(options(this.data)[node.selectedIndex][1]));
+    this.updates.push((toolbar) => {
+      const available = options(toolbar);
+      const key = JSON.stringify(available);
+      if (key !== drawn) {
+        drawn = key;
+        node.replaceChildren();
+        for (const [text] of available) make("option", "", node).textContent = text;
+      }
+      const place = available.findIndex(([, each]) => each === value(toolbar));
+      if (node.selectedIndex !== place) node.selectedIndex = place;
+    });
+    return node;
+  }
+
+  /** @param {HTMLElement} parent @param {DisplayControl} control */
+  control(parent, { trait, label, hint, options, range }) {
+    const { model } = this.app;
+    const set = (/** @type {Traits[DisplayControl["trait"]]} */ value) => { model.set(trait, value); model.save_changes(); };
+    if (options) {
+      this.choice(parent, label, hint, { options: () => options, value: () => model.get(trait), choose: set }).dataset.trait = trait;
+    } else if (range) {
+      const box = make("span", "ptx-zoom", parent, { role: "group", "aria-label": hint, title: hint });
+      /** @param {string} text @param {string} name @param {number} by */
+      const step = (text, name, by) => {
+        const node = make("button", "ptx-tool ptx-icon", box, { type: "button", "aria-label": name });
+        node.textContent = text;
+        node.addEventListener("click", () => set(Math.min(range.max, Math.max(range.min, model.get(trait) + by))));
+        this.updates.push(() => { node.disabled = by < 0 ? model.get(trait) <= range.min : model.get(trait) >= range.max; });
+      };
+      step("−", "smaller cells", -range.step);
+      const now = make("button", "ptx-tool ptx-percent", box, { type: "button", "aria-label": "fit cells to the page", "data-trait": trait });
+      now.addEventListener("click", () => set(100));
+      this.updates.push(() => write(now, `${model.get(trait)} %`));
+      step("+", "larger cells", range.step);
+    } else {
+      const node = make("button", "ptx-tool", parent, { type: "button", title: hint, "data-trait": trait });
+      node.textContent = label;
+      node.addEventListener("click", () => set(!model.get(trait)));
+      this.updates.push(() => node.setAttribute("aria-pressed", String(model.get(trait))));
+    }
+  }
+
+  /** @param {HTMLElement} parent */
+  fills(parent) {
+    const { app } = this;
+    const target = this.choice(parent, "Fill", "Matrix to fill", {
+      options: ({ patterns }) => /** @type {Name[]} */ (Object.keys(patterns)).map((name) => [app.matrices[name]?.label ?? name, name]),
+      value: ({ patterns }) => (this.target in patterns ? this.target : "A"),
+      choose: (name) => { this.target = name; this.update(); },
+    });
+    target.dataset.tool = "fill";
+    const legal = (/** @type {ToolbarData} */ { patterns }) => patterns[this.target] ?? patterns.A ?? [];
+    const pattern = this.choice(parent, "with", "What to fill it with", {
+      options: (toolbar) => legal(toolbar).map((each) => [each, each]),
+      value: (toolbar) => (legal(toolbar).includes(this.pattern) ? this.pattern : legal(toolbar).at(-1) ?? ""),
+      choose: (each) => { this.pattern = each; this.update(); },
+    });
+    pattern.dataset.tool = "pattern";
+    const go = make("button", "ptx-tool", parent, { type: "button", title: "Fill the matrix; one-hot puts its 1 at the selected cell", "data-tool": "go" });
+    go.textContent = "Fill";
+    go.addEventListener("click", () => {
+      const name = target.value && this.target in this.data.patterns ? this.target : "A";
+      const at = app.selection?.name === name ? app.selection : { row: 0, column: 0 };
+      app.send({ type: "fill_matrix", name, pattern: pattern.value, row: at.row, column: at.column });
+    });
+  }
+
+  // A matrix that is chosen in the picture is the one to fill.
+  /** @param {Name} name */
+  follow(name) {
+    const toolbar = this.app.model.get("toolbar");
+    if (!toolbar?.patterns?.[name] || name === this.target) return;
+    this.target = name;
+    this.update();
+  }
+
+  /** @param {HTMLElement} parent */
+  chips(parent) {
+    const { app } = this;
+    const send = (/** @type {"chip" | "against"} */ which) => (/** @type {string | null} */ value) => {
+      const { chip, against } = this.data;
+      app.send({ type: "set_chips", chip, against, [which]: value });
+    };
+    this.choice(parent, "Chip", "The chip whose model computes D, or the GPU", { options: (toolbar) => toolbar.chips, value: (toolbar) => toolbar.chip, choose: send("chip") }).dataset.tool = "chip";
+    this.choice(parent, "Compare with", "Another chip: cells of D that differ are marked", {
+      options: (toolbar) => [["none", null], ...toolbar.chips], value: (toolbar) => toolbar.against, choose: send("against"),
+    }).dataset.tool = "against";
+  }
+
+  /** @param {HTMLElement} parent @param {string} name */
+  option(parent, name) {
+    const optionOf = (/** @type {ToolbarData} */ { options }) => /** @type {ToolbarData["options"][0]} */ (options.find((each) => each.name === name));
+    const { label } = optionOf(this.data);
+    const node = this.choice(parent, label, `the instruction's ${label}`, {
+      options: (toolbar) => optionOf(toolbar).options,
+      value: (toolbar) => optionOf(toolbar).value,
+      choose: (value) => this.app.send({ type: "set_option", name, value }),
+    });
+    node.dataset.option = name;
+    this.updates.push((toolbar) => { node.disabled = Boolean(toolbar.static); });
+  }
+
+  /** @param {HTMLElement} parent */
+  gpu(parent) {
+    const node = this.button(parent, "Run on the GPU", "Compute D on the GPU too, and mark where it differs", { type: "run_on_gpu" }, ({ gpu }) => gpu.available && !gpu.busy);
+    node.dataset.tool = "gpu";
+    const status = make("span", "ptx-gpu", parent, { role: "status" });
+    this.updates.push(({ gpu }) => {
+      write(status, gpu.available ? gpu.status : "no GPU: emulated");
+      status.title = gpu.status;
+      node.classList.toggle("busy", gpu.busy);
+      node.title = gpu.available ? "Compute D on the GPU too, and mark where it differs" : gpu.status;
+    });
+  }
+
+  // What a button asked for: a text for the clipboard, or a page to save.
+  /** @param {ExportAnswer} message */
+  async receiveExport({ export: format, text, name }) {
+    const button = this.exportGroup?.querySelector(`[data-export="${CSS.escape(format ?? "")}"]`);
+    if (!button || typeof text !== "string") return;
+    const label = button.textContent;
+    let done = "saved";
+    if (format === "page") {
+      const link = make("a", "", null, { download: name ?? "", href: URL.createObjectURL(new Blob([text], { type: "text/html" })) });
+      link.click();
+      setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+    } else done = (await copyText(text)) ? "copied" : "not copied";
+    button.textContent = done;
+    window.setTimeout(() => { button.textContent = label; }, 1600);
+  }
+}

@@ -1,0 +1,106 @@
+// What is under the pointer, in words beside it; with a magnifier where cells are too small to read.
+
+import { make, write, clamp } from "./util.js";
+import { LETTER, cellLines } from "./label.js";
+
+const LINES = 10;
+const LETTER_SIZE = 11; // in the magnifier
+const MARGIN = { left: 24, top: 14 };
+
+export class Tooltip {
+  /** @param {App} app @param {HTMLElement} parent */
+  constructor(app, parent) {
+    this.app = app;
+    this.node = make("div", "ptx-tooltip", parent, { "aria-hidden": "true" });
+    this.lens = make("canvas", "ptx-lens");
+    this.lines = /** @type {HTMLElement[]} */ ([make("b", "", this.node)]);
+    this.at = /** @type {{ x: number, y: number, small: Cell | null } | null} */ (null);
+  }
+
+  // Its lines now; the lens and its place when all else is drawn, so that the page is measured once.
+  /** @param {MouseEvent} event @param {string[]} lines @param {Cell | null} small */
+  show(event, lines, small = null) {
+    const shownLines = lines.slice(0, LINES);
+    while (this.lines.length < shownLines.length) this.lines.push(make("span", "", this.node));
+    while (this.lines.length > shownLines.length) this.lines.pop()?.remove();
+    shownLines.forEach((line, index) => write(this.lines[index], line));
+    if (small && !this.lens.isConnected) this.node.prepend(this.lens);
+    else if (!small) this.lens.remove();
+    this.node.classList.add("on");
+    this.at = { x: event.clientX, y: event.clientY, small };
+    this.app.drawOver();
+  }
+
+  hide() {
+    this.at = null;
+    this.node.classList.remove("on");
+  }
+
+  draw() {
+    if (!this.at) return;
+    if (this.at.small) drawLens(this.app, this.lens, this.at.small);
+    const box = this.app.root.getBoundingClientRect();
+    const [wide, high] = [this.node.offsetWidth, this.node.offsetHeight];
+    const [x, y] = [this.at.x - box.left, this.at.y - box.top];
+    this.node.style.left = `${x + 16 + wide > box.width ? x - wide - 12 : x + 16}px`;
+    this.node.style.top = `${y + 14 + high > box.height ? Math.max(0, y - high - 12) : y + 14}px`;
+    this.at = null;
+  }
+}
+
+// The cells around the pointer, large, in the colours of the pane.
+/** @param {App} app @param {HTMLCanvasElement} canvas @param {Cell} cell */
+function drawLens(app, canvas, { name, row, column }) {
+  const matrix = app.matrices[name];
+  const label = app.model.get("label");
+  const { letters, lines } = app.labelSize(matrix);
+  const width = Math.ceil(letters * LETTER_SIZE * LETTER + 7);
+  const height = lines * (LETTER_SIZE + 1) + 5;
+  const across = Math.min(matrix.columns, width * 7 <= 330 ? 7 : 5);
+  const down = Math.min(matrix.rows, 5);
+  const first = clamp(row - 2, 0, matrix.rows - down);
+  const from = clamp(column - Math.floor(across / 2), 0, matrix.columns - across);
+  const [wide, high] = [MARGIN.left + across * width, MARGIN.top + down * height];
+  const size = [Math.round(wide * app.ratio), Math.round(high * app.ratio)];
+  if (canvas.width !== size[0] || canvas.height !== size[1]) {
+    [canvas.width, canvas.height] = size;
+    canvas.style.cssText = `width:${wide}px;height:${high}px`;
+  }
+  const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+  context.setTransform(app.ratio, 0, 0, app.ratio, 0, 0);
+  context.clearRect(0, 0, wide, high);
+  context.textBaseline = "middle";
+  const paint = app.painter(matrix);
+  for (let r = first; r < first + down; r += 1) {
+    const y = MARGIN.top + (r - first) * height;
+    drawLensHeading(context, app, r, r === row, MARGIN.left - 4, y + height / 2, "right");
+    for (let c = from; c < from + across; c += 1) {
+      const x = MARGIN.left + (c - from) * width;
+      const index = r * matrix.columns + c;
+      const [fill, text] = paint(index);
+      if (r === first) drawLensHeading(context, app, c, c === column, x + width / 2, MARGIN.top - 7, "center");
+      const ghost = matrix.name === "A" && matrix.counterpart && matrix.counterpart[index] < 0;
+      context.globalAlpha = ghost ? 0.22 : 1;
+      context.fillStyle = fill;
+      context.fillRect(x, y, width - 1, height - 1);
+      context.globalAlpha = 1;
+      context.font = `${LETTER_SIZE}px ${app.ink.mono}`;
+      context.textAlign = "center";
+      context.fillStyle = ghost ? app.ink.faint : text;
+      cellLines(app.matrices, matrix, index, label).forEach((word, line) => {
+        context.fillText(word, x + (width - 1) / 2, y + 3 + (line + 0.5) * (LETTER_SIZE + 1), width - 3);
+      });
+    }
+  }
+  context.strokeStyle = app.ink.text;
+  context.lineWidth = 2;
+  context.strokeRect(MARGIN.left + (column - from) * width - 0.5, MARGIN.top + (row - first) * height - 0.5, width, height);
+}
+
+/** @param {CanvasRenderingContext2D} context @param {App} app @param {number} text @param {boolean} here @param {number} x @param {number} y @param {CanvasTextAlign} align */
+function drawLensHeading(context, app, text, here, x, y, align) {
+  context.font = `${here ? "bold " : ""}9px ${app.ink.mono}`;
+  context.textAlign = align;
+  context.fillStyle = here ? app.ink.text : app.ink.faint;
+  context.fillText(String(text), x, y);
+}

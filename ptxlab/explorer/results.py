@@ -1,0 +1,128 @@
+"""D for the operands on the screen: by the model of a chip or by the GPU, compared with another, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import gpu
+from ..errors import PtxlabError, listing
+from ..isa.mma import MmaForm
+from ..isa.operands import Operands
+from ..isa.targets import GENERATIONS
+from ..numerics import has
+from ..numerics.emulate import emulate, model_of
+from ..numerics.steps import Trace
+from ..numerics.trace import trace
+
+__all__ = ["GPU", "Comparison", "Results"]
+
+GPU = "GPU"  # listed beside the names of chips
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Codes of D by one chip and by another; None where there is nothing to compare with."""
+
+    codes: NDArray[Any]
+    other: NDArray[Any] | None = None
+
+    @property
+    def differ(self) -> NDArray[np.bool_]:
+        """Cells whose bits are not the same; all False without a second result."""
+        if self.other is None:
+            return np.zeros(self.codes.shape, dtype=np.bool_)
+        return np.asarray(self.codes != self.other)
+
+
+class Results:
+    """Who computes D, who it is compared with, and the results for the latest operands.
+
+    >>> import ptxlab
+    >>> results = Results(ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"))
+    >>> results.chip, results.against
+    ('sm_90', None)
+    >>> results.choose("sm_80", against="sm_90")
+    """
+
+    def __init__(self, ins: MmaForm) -> None:
+        self.ins = ins
+        first = model_of(ins).chip
+        others = (chip for chip in GENERATIONS if chip != first and _has_model(ins, chip))
+        self.models: tuple[str, ...] = (first, *others)  # chips with a model; `emulate` uses the first
+        self.chip = first  # whose D is shown: one of `available`
+        self.against: str | None = None
+        self._operands: Operands | None = None  # those that the results below belong to
+        self._codes: dict[str, NDArray[Any]] = {}
+
+    @property
+    def available(self) -> tuple[str, ...]:
+        """What can compute D: the models, and the GPU if it has the instruction."""
+        return (*self.models, GPU) if gpu.available(self.ins) else self.models
+
+    @property
+    def model(self) -> str:
+        """The chip whose model explains D; where the GPU is shown, the one it is compared with."""
+        chosen = (self.chip, self.against, self.models[0])
+        return next(chip for chip in chosen if chip is not None and chip != GPU)
+
+    def choose(self, chip: str, against: str | None = None) -> None:
+        """Show D of a chip, or of "GPU", and compare it with another."""
+        available = self.available
+        for name in (chip, against):
+            if name is not None and name not in available:
+                raise PtxlabError(f"found chip {name!r:.40}; {self.ins.mnemonic} takes {listing(available)}")
+        self.chip, self.against = chip, against
+
+    def reset_chips(self) -> None:
+        """Show D of the first model, compared with nothing."""
+        self.chip, self.against = self.models[0], None
+
+    def compute(self, operands: Operands) -> None:
+        """Compute D for new operands by the model; if it fails, the earlier results stay."""
+        model = self.model
+        codes = self._run(operands, model)
+        self._operands, self._codes = operands, {model: codes}
+
+    def codes(self, operands: Operands, chip: str | None = None) -> NDArray[Any]:
+        """Codes of D by a chip, computed once for the same operands."""
+        chip = chip or self.chip
+        if operands is not self._operands:
+            self._operands, self._codes = operands, {}
+        if chip not in self._codes:
+            self._codes[chip] = self._run(operands, chip)
+        return self._codes[chip]
+
+    def has(self, operands: Operands, chip: str) -> bool:
+        """Whether D by this chip is known for these operands."""
+        return operands is self._operands and chip in self._codes
+
+    def forget(self, chip: str) -> None:
+        """Compute D by this chip again when it is next needed."""
+        self._codes.pop(chip, None)
+
+    def comparison(
+        self, operands: Operands, chip: str | None = None, against: str | None = None
+    ) -> Comparison:
+        """D by two chips; those that are chosen unless others are named."""
+        against = against or self.against
+        codes = self.codes(operands, chip)
+        return Comparison(codes, None if against is None else self.codes(operands, against))
+
+    def trace(self, operands: Operands, row: int, column: int) -> Trace:
+        """Why D[row][column] has its bits, by the model of a chip."""
+        return trace(operands, row, column, model=self.model)
+
+    def _run(self, operands: Operands, chip: str) -> NDArray[Any]:
+        registers = gpu.run(operands) if chip == GPU else emulate(operands, model=chip)
+        return self.ins.d.unpack_codes(registers)
+
+
+def _has_model(ins: MmaForm, chip: str) -> bool:
+    try:
+        return has(ins, chip) and model_of(ins, chip).chip == chip
+    except PtxlabError:
+        return False

@@ -1,0 +1,525 @@
+"""The Explorer widget: its state as traits for Python, and one view that draws it and sends back messages."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import ipywidgets
+import numpy as np
+import traitlets
+from numpy.typing import ArrayLike, NDArray
+
+from .. import gpu, views
+from ..errors import PtxlabError
+from ..gpu import codegen
+from ..isa.mma import MmaForm
+from ..isa.parse import parse_mma
+from ..views.figures.chart import chart
+from .edits import (
+    Edit,
+    Redo,
+    SetChips,
+    SetRegisters,
+    SetValues,
+    Undo,
+    change_instruction,
+)
+from .export import figure_of_selection, gpu_note, is_link, open_link, picture, python_code, share_link
+from .picker import picker_index
+from .protocol import (
+    Export,
+    Request,
+    RequestPickerIndex,
+    ResendMatrices,
+    RunOnGpu,
+    comparison_bytes,
+    decode_message,
+    instruction_info,
+    is_same,
+    lane_registers,
+    matrix_bytes,
+    picture_data,
+    sources,
+    toolbar,
+)
+from .refusals import RefusedEdit
+from .results import GPU, Comparison
+from .state import ExplorerState, History
+from .static_html import save_page
+from .stepper import dot_product_steps
+from .view import MATRICES, MAX_PINNED, SHAREABLE, View, parse_selection
+
+__all__ = ["Explorer"]
+
+
+# -- traits that are read from the state -----------------------------------------------------------------
+
+
+class StateTrait(traitlets.TraitType[Any, Any]):
+    """A trait without a value of its own: it is read from the state, and written by an edit of it."""
+
+    def __init__(
+        self, read: Callable[[Any], Any], write: Callable[[Any, Any], None] | None, doc: str
+    ) -> None:
+        super().__init__(help=doc)
+        self.__doc__ = doc
+        self._read, self._write = read, write
+
+    def subclass_init(self, cls: type[Any]) -> None:
+        """There is no default to prepare."""
+
+    def get(self, obj: Any, cls: type[Any] | None = None) -> Any:
+        return self._read(obj)
+
+    def set(self, obj: Any, value: Any) -> None:
+        if self._write is None:
+            raise AttributeError(f"{self.name} is the result: it cannot be changed")
+        self._write(obj, value)
+
+
+class MatrixTrait(StateTrait):
+    """A matrix of the state by its values; metadata by its nibbles."""
+
+    def __init__(self, matrix: str, doc: str) -> None:
+        def read(ex: Explorer) -> NDArray[Any]:
+            return _read_only(ex.state.codes(matrix) if matrix == "E" else ex.state.values(matrix))
+
+        def write(ex: Explorer, values: ArrayLike) -> None:
+            ex.apply(SetValues(matrix, values))
+
+        super().__init__(read, None if matrix == "D" else write, doc)
+        self.matrix = matrix
+
+
+class Registers(Mapping[str, NDArray[Any]]):
+    """``ex.registers["A"]``: uint32 [lanes, registers], to read and to assign."""
+
+    def __init__(self, owner: Explorer) -> None:
+        self._owner = owner
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        return _read_only(self._owner.state.registers(name))
+
+    def __setitem__(self, name: str, registers: ArrayLike) -> None:
+        self._owner.apply(SetRegisters(name, registers))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._owner.instruction.operands)
+
+    def __len__(self) -> int:
+        return len(self._owner.instruction.operands)
+
+
+def _read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """A copy that cannot be written, so that ``ex.A[0, 0] = 1`` fails instead of changing nothing."""
+    array = array.copy()
+    array.flags.writeable = False
+    return array
+
+
+def _equal_bits(one: Any, other: Any) -> bool:
+    """Whether two values of a trait are the same, bit for bit."""
+    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
+        same_type = one.shape == other.shape and one.dtype == other.dtype
+        return same_type and one.tobytes() == other.tobytes()
+    return type(one) is type(other) and one == other
+
+
+# -- the widget ------------------------------------------------------------------------------------------
+
+
+class Explorer(ipywidgets.VBox):  # type: ignore[misc]
+    """Edit A, B, C or the registers of a lane; D follows. Get one with ``ptxlab.explore(ins)``.
+
+    Everything on the screen can be read and assigned from the next cell: ``ex.A``, ``ex.B``, ``ex.C``,
+    ``ex.metadata``, ``ex.registers["A"]``, ``ex.selection``; ``ex.D`` can be read. Assign whole matrices: the
+    arrays that are read are copies. All of these are traits: ``ex.observe(handler, "D")`` calls the handler
+    with the old and the new D whenever it changes.
+
+    >>> from ptxlab.explorer.edits import SetRegister
+    >>> ex = Explorer("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
+    >>> ex.A, ex.B = np.zeros((16, 64)), np.ones((64, 8))
+    >>> ex.apply(SetRegister("A", lane=0, register=0, text="0x77777777"))
+    >>> ex.D[:2, 0].tolist()   # 8 * 7 in row 0
+    [56, 0]
+    >>> ex.observe(lambda change: print(change.name, change.old[0, 0], "->", change.new[0, 0]), "D")
+    >>> ex.undo()
+    D 56 -> 0
+    """
+
+    A = MatrixTrait(
+        "A", "Values of A; for sparse instructions the dense matrix, which must have their structure."
+    )
+    B = MatrixTrait("B", "Values of B.")
+    C = MatrixTrait("C", "Values of C.")
+    metadata = MatrixTrait("E", "The metadata nibbles of a sparse instruction, [rows, chunks].")
+    scale_a = MatrixTrait("SFA", "Block scales of A.")
+    scale_b = MatrixTrait("SFB", "Block scales of B.")
+    D = MatrixTrait("D", "Values of the result; it can be read and observed.")
+    registers = StateTrait(
+        lambda ex: ex._registers,
+        lambda ex, registers: ex.apply(*(SetRegisters(name, array) for name, array in registers.items())),
+        'Registers by operand: ``ex.registers["A"]``.',
+    )
+    selection = StateTrait(
+        lambda ex: dict(ex.view.selected),
+        lambda ex, selection: ex._select(selection),
+        'The selected cell; assign ``("D", 9, 3)`` to select one.',
+    )
+
+    def __init__(
+        self,
+        ins: MmaForm | str,
+        *,
+        A: ArrayLike | None = None,
+        B: ArrayLike | None = None,
+        C: ArrayLike | None = None,
+        seed: int = 0,
+        form_class: type[MmaForm] = MmaForm,
+    ) -> None:
+        self._form_class = type(ins) if isinstance(ins, MmaForm) else form_class
+        shared_traits: Mapping[str, Any] = {}
+        if isinstance(ins, str) and is_link(ins):
+            self.state, shared_traits = open_link(ins, self._form_class)
+        else:
+            self.state = ExplorerState(self._form(ins), seed)
+        for name, values in (("A", A), ("B", B), ("C", C)):
+            if values is not None:
+                SetValues(name, values).apply(self.state)
+        self.state.history = History()
+        self._registers = Registers(self)
+        self._sent: dict[str, tuple[Any, ...]] = {}  # the sources of each matrix as it was last sent
+        self._observed: dict[str, Any] = {"selection": {}}  # what observers were told last
+        self._shown: MmaForm | None = None  # the instruction that the view shows
+        self._gpu_time = ""
+        self._traced_cell: tuple[int, int] | None = None
+        self.view = View()
+        super().__init__([self.view])
+        self.view.on_msg(self._on_message)
+        self.view.observe(lambda _: self._show_lanes(), ["lane", "pinned"])
+        self.view.observe(self._on_selected, "selected")
+        self.view.observe(lambda _: self._show_trace(), "tracing")
+        self._show()
+        self._restore_view(shared_traits)
+
+    # -- from the next cell -------------------------------------------------------------------------------
+
+    @property
+    def instruction(self) -> MmaForm:
+        """The instruction; assign another one, and the matrices that fit it stay."""
+        return self.state.ins
+
+    @instruction.setter
+    def instruction(self, ins: MmaForm | str) -> None:
+        change_instruction(self.state, self._form(ins))
+        self._show()
+
+    @property
+    def chip(self) -> str:
+        """The chip whose D is shown, such as "sm_90", or "GPU"; assign another that has the instruction."""
+        return self.state.results.chip
+
+    @chip.setter
+    def chip(self, chip: str) -> None:
+        self.apply(SetChips(chip, self.against))
+
+    @property
+    def against(self) -> str | None:
+        """The chip, or "GPU", that D is compared with; None for none."""
+        return self.state.results.against
+
+    @against.setter
+    def against(self, chip: str | None) -> None:
+        self.apply(SetChips(self.chip, chip))
+
+    @property
+    def differ(self) -> NDArray[np.bool_]:
+        """Cells of D where the two chips differ; all False if D is not compared."""
+        return self.state.comparison().differ
+
+    @property
+    def lane(self) -> int:
+        """The chosen lane."""
+        return int(self.view.lane)
+
+    @lane.setter
+    def lane(self, lane: int) -> None:
+        if not 0 <= lane < self.instruction.lanes:
+            raise PtxlabError(f"lane {lane} does not exist; lanes go from 0 to {self.instruction.lanes - 1}")
+        self.view.lane = lane
+
+    @property
+    def lanes(self) -> list[int]:
+        """The lanes whose registers are shown side by side; assign up to four, the first is the chosen one.
+
+        >>> ex = Explorer("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+        >>> ex.lanes = [0, 5, 9]
+        >>> ex.lane = 7
+        >>> ex.lanes
+        [7, 0, 5, 9]
+        """
+        lane, pinned = self.lane, [int(each) for each in self.view.pinned]
+        return pinned if lane in pinned else [lane, *pinned]
+
+    @lanes.setter
+    def lanes(self, lanes: Sequence[int]) -> None:
+        chosen = [int(lane) for lane in lanes]
+        if not chosen or not self.view.accepts("pinned", chosen):
+            raise PtxlabError(
+                f"lanes {chosen}: up to {MAX_PINNED} different lanes can be shown side by side, "
+                f"from 0 to {self.instruction.lanes - 1}"
+            )
+        with self.view.hold_sync():
+            self.view.lane, self.view.pinned = chosen[0], chosen if len(chosen) > 1 else []
+
+    def apply(self, *edits: Edit) -> None:
+        """Make edits (`ptxlab.explorer.edits`), several as one undo step; if one is refused, none is made."""
+        if len(edits) == 1:
+            edits[0].apply(self.state)
+        else:
+            with self.state.one_step():
+                for edit in edits:
+                    edit.apply(self.state)
+        self.state.refusal = None
+        self._show()
+
+    def undo(self) -> None:
+        """Take back the last edit, if there is one."""
+        self.apply(Undo())
+
+    def redo(self) -> None:
+        """Take back the last undo, if there is one."""
+        self.apply(Redo())
+
+    def run(self) -> None:
+        """Run the instruction on the GPU too, and mark where D differs from the model of its chip."""
+        ins, results = self.instruction, self.state.results
+        if not gpu.available(ins):
+            raise PtxlabError(gpu.status(ins))
+        target, chips = gpu.device_target(), results.available
+        self.view.toolbar = toolbar(self.state, chips, f"compiling for {target} …")
+        gpu.compile(codegen.source(ins, self.state.operands.modifiers), target)
+        self.view.toolbar = toolbar(self.state, chips, f"running on {target} …")
+        results.forget(GPU)
+        self.apply(SetChips(gpu.model(ins) or results.model, GPU))
+
+    # -- export -------------------------------------------------------------------------------------------
+
+    def code(self) -> str:
+        """Python that computes the D on the screen, without a notebook: ``exec(ex.code())``."""
+        return python_code(self.state)
+
+    @property
+    def link(self) -> str:
+        """Everything as a text to send to somebody: ``ptxlab.explore(link)`` opens it again."""
+        return share_link(self.state, {name: getattr(self.view, name) for name in SHAREABLE})
+
+    def save_html(self, path: str | Path, title: str = "") -> Path:
+        """Write what is on the screen as one HTML file that needs no kernel and no network, read-only.
+
+        >>> import tempfile
+        >>> ex = Explorer("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     ex.save_html(f"{folder}/m16n8k16.html").name
+        'm16n8k16.html'
+        """
+        cell = self._traced_cell or (0, 0)
+        return save_page(path, title, self.state, self.view, self.link, self._trace, cell)
+
+    def figure(self, what: str | None = None, **options: Any) -> Any:
+        """A Plotly figure of what is selected on the screen, or of what is named.
+
+        Names are "product", "A", "stored", "metadata", "B", "C", "D", "scales", "lane", "trace".
+        `ptxlab.figures.save(ex.figure("A"), "a.pdf")` writes it for papers: .svg, .pdf, .png, .html.
+
+        >>> ex = Explorer("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+        >>> ex.selection = "D", 9, 3
+        >>> ex.figure().layout.meta["title"], ex.figure("trace").layout.meta["title"].split(" = ")[0]
+        ('D of mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32', 'D[9][3]')
+        """
+        view = self.view
+        display = {"label": view.label, "colour": view.colour_by, "show_c": view.show_c}
+        name = what or figure_of_selection(view.selected)
+        cell = self._traced_cell or (0, 0)
+        return chart(picture(self.state, name, chosen_lane=view.lane, cell=cell, display=display, **options))
+
+    # -- from the page ------------------------------------------------------------------------------------
+
+    def _on_message(self, _: Any, content: Any, __: Any) -> None:
+        """Do what the page asks for; if it is refused, show why."""
+        try:
+            message = decode_message(content)
+            if isinstance(message, Edit):
+                self.apply(message)
+            else:
+                self._answer(message)
+        except PtxlabError as error:
+            self.state.refusal = error if isinstance(error, RefusedEdit) else None
+            self._show_problem(str(error))
+
+    def _answer(self, request: Request) -> None:
+        if isinstance(request, RequestPickerIndex):
+            self.view.picker_index = picker_index()
+        elif isinstance(request, ResendMatrices):
+            self.view.resend()
+        elif isinstance(request, RunOnGpu):
+            self.run()
+        elif isinstance(request, Export):
+            file_name = f"{self.instruction.mnemonic.replace('::', '-')}.html"
+            text = self._export(request.format)
+            self.view.send({"export": request.format, "text": text, "name": file_name})
+
+    def _export(self, format: str) -> str:
+        if format == "code":
+            return self.code()
+        if format == "link":
+            return self.link
+        with tempfile.TemporaryDirectory() as folder:
+            return self.save_html(Path(folder) / "page.html").read_text(encoding="utf-8")
+
+    def _on_selected(self, change: Any) -> None:
+        if change.new.get("name") == "D":
+            self._traced_cell = int(change.new["row"]), int(change.new["column"])
+            self._show_trace()
+        self._notify("selection", dict(change.new))
+
+    def _select(self, selection: Any) -> None:
+        """Select a cell and, as a click does, the lane that holds it."""
+        matrices = self.state.matrices
+        cell = parse_selection(selection, {name: matrices.operand(name).shape for name in matrices.names})
+        lane = matrices.lane_of(**cell) if cell else None
+        with self.view.hold_sync():
+            if lane is not None:
+                self.view.lane = lane
+            self.view.selected = cell
+
+    def _restore_view(self, shared_traits: Mapping[str, Any]) -> None:
+        """Show the lanes, selection and colours that a link carries."""
+        for name, value in shared_traits.items():
+            if name not in SHAREABLE or not self.view.accepts(name, value):
+                raise PtxlabError(f"this link sets {name}={value!r:.60}, which the Explorer does not know")
+            setattr(self.view, name, value)
+
+    def _form(self, ins: MmaForm | str) -> MmaForm:
+        """The instruction as an instance of the class that the Explorer was opened with."""
+        form = ins if isinstance(ins, MmaForm) else parse_mma(ins)
+        return form if isinstance(form, self._form_class) else self._form_class.of(form)
+
+    # -- to the page --------------------------------------------------------------------------------------
+
+    def _show(self) -> None:
+        """Send what changed, and only that."""
+        self._show_problem("")
+        new_instruction = self._shown is not self.instruction
+        with self.view.hold_sync():
+            if new_instruction:
+                self._reset_view()
+            chips = self.state.results.available
+            comparison = self._comparison(chips)
+            new_sources = sources(self.state, comparison)
+            changed = [
+                name for name, parts in new_sources.items() if not is_same(parts, self._sent.get(name))
+            ]
+            self._sent = new_sources
+            self.view.toolbar = toolbar(self.state, chips, gpu_time=self._gpu_time)
+            self.view.notice = "; ".join(self.state.notices)
+            if "instruction" in changed:
+                self.view.instruction = instruction_info(self.state)
+            for name in MATRICES:
+                if name in changed:
+                    setattr(self.view, name, self._matrix_bytes(name, comparison))
+            self._show_lanes()
+            self._show_trace()
+        self._notify_matrices(changed)
+
+    def _matrix_bytes(self, name: str, comparison: Comparison) -> dict[str, Any]:
+        if name == "D":
+            return comparison_bytes(self.state, comparison)
+        return matrix_bytes(self.state, name)
+
+    def _reset_view(self) -> None:
+        lanes = self.instruction.lanes
+        self.view.lane = min(self.view.lane, lanes - 1)
+        self.view.pinned = [lane for lane in self.view.pinned if lane < lanes]
+        self.view.selected = {}
+        self._traced_cell, self._gpu_time = None, ""
+        self._sent = {}
+        self._shown = self.instruction
+
+    def _comparison(self, chips: Sequence[str]) -> Comparison:
+        """D by the chosen chips; if the GPU fails, by the first model, and the problem is shown."""
+        results = self.state.results
+        try:
+            if results.chip not in chips or results.against not in (None, *chips):
+                raise PtxlabError("there is no GPU: D is computed by the emulator")
+            uses_gpu = GPU in (results.chip, results.against)
+            runs_now = uses_gpu and not results.has(self.state.operands, GPU)
+            start = time.perf_counter()
+            comparison = self.state.comparison()
+            if runs_now:
+                milliseconds = (time.perf_counter() - start) * 1e3
+                self._gpu_time = f"the GPU took {milliseconds:.1f} ms, copies included"
+            return comparison
+        except PtxlabError as error:
+            results.reset_chips()
+            self.view.problem = str(error)
+            return self.state.comparison()
+
+    def _show_problem(self, problem: str) -> None:
+        """Show why an edit was refused, where, and what can be done instead; "" if all is well."""
+        refusal = self.state.refusal
+        with self.view.hold_sync():
+            self.view.problem = problem
+            self.view.refusal = {} if refusal is None else refusal.serialised
+
+    def _show_lanes(self) -> None:
+        self.view.lane_registers = {
+            str(lane): lane_registers(self.state, lane)
+            for lane in self.lanes
+            if lane < self.instruction.lanes
+        }
+
+    def _show_trace(self) -> None:
+        """Show why the cell of D that was selected last has its bits; the picture only if it is open."""
+        if self._traced_cell is None:
+            self.view.trace = {}
+        else:
+            self.view.trace = self._trace(*self._traced_cell, with_picture=self.view.tracing)
+
+    def _trace(self, row: int, column: int, *, with_picture: bool) -> dict[str, Any]:
+        trace = self.state.trace(row, column)
+        data: dict[str, Any] = {
+            "row": row,
+            "column": column,
+            "dot_product": dot_product_steps(self.state, trace),
+        }
+        if with_picture:
+            data |= picture_data(views.trace(trace, gpu_note(self.state, trace)))
+        return data
+
+    # -- to observers -------------------------------------------------------------------------------------
+
+    def _notify_matrices(self, changed: Sequence[str]) -> None:
+        names = self.state.matrices.names
+        for name, trait in self.traits().items():
+            if isinstance(trait, MatrixTrait) and trait.matrix in changed:
+                self._notify(name, getattr(self, name) if trait.matrix in names else None)
+        arrays = self.state.operands.arrays
+        if not is_same(tuple(arrays.values()), tuple(self._observed.get("registers", {}).values())):
+            self._notify("registers", arrays)
+
+    def _notify(self, name: str, new: Any) -> None:
+        """Tell the observers of a trait, if it changed."""
+        is_first, old = name not in self._observed, self._observed.get(name)
+        self._observed[name] = new
+        if name == "registers":
+            old = {operand: _read_only(registers) for operand, registers in (old or {}).items()}
+            new = self._registers
+        elif _equal_bits(old, new):
+            return
+        if not is_first:
+            self.notify_change(traitlets.Bunch(name=name, old=old, new=new, owner=self, type="change"))

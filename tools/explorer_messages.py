@@ -1,0 +1,13 @@
+"""Write the types of the Explorer's messages for its JavaScript: `python -m tools.explorer_messages`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ptxlab import explorer
+from ptxlab.explorer.protocol import typescript
+
+if __name__ == "__main__":
+    path = Path(explorer.__file__).parent / "front" / "messages.d.ts"
+    path.write_text(typescript(), encoding="utf-8")
+    print(f"wrote {path}")
