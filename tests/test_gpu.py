@@ -1,4 +1,4 @@
-"""On a GPU: every form against the emulator with fresh random registers, and the layouts found anew by probing."""
+"""On a GPU: every form against the emulator with fresh random registers, and layouts found by probing."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def kernels() -> None:
 
 @pytest.mark.parametrize("name", GROUPS)
 def test_gpu_equals_emulator(name: str) -> None:
-    """wgmma's N share their inputs, so the widest is emulated once and the others are held to its first columns."""
+    """wgmma's N share their inputs: the widest is emulated once, the others must equal its first columns."""
     group = GROUPS[name]
     widest = group[-1]
     for category, selector, operands in golden.cases(group, SEED, TIMES):
@@ -112,8 +112,8 @@ def test_wgmma_tiles(form: str, space: str, swizzle: int, trans_a: int, trans_b:
 def probe_metadata(ins: Instruction, selector: int) -> dict[tuple[int, int], tuple[int, int]]:
     """(lane, nibble) -> (row, chunk), by experiment: each nibble in turn points elsewhere, and D shows where.
 
-    All of A is 1. All nibbles select the first half of the chunk, where B is 0; one selects the second half, where B
-    holds the number of the chunk in binary, a bit a column.
+    All of A is 1. All nibbles select the first half of the chunk, where B is 0; one selects the second half,
+    where B holds the number of the chunk in binary, a bit a column.
     """
     structure, e = ins.structure, ins.e
     assert structure is not None and e is not None
@@ -185,7 +185,7 @@ def product_of(ins: Instruction, a: np.ndarray, b: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("ins", FRAGMENTS.values(), ids=str)
 @pytest.mark.parametrize("operand", ["A", "B"])
 def test_fragments_are_found_by_probing(ins: Instruction, operand: str) -> None:
-    """One element of one lane is 1, the other operand holds a bit of k: D shows row (or column) and k of the element."""
+    """One element is 1, the other operand holds a bit of k: D shows the element's row (or column) and k."""
     probed, other = (ins.a, ins.b) if operand == "A" else (ins.b, ins.a)
     if probed.layout is None:
         pytest.skip("B of wgmma has no fragment")

@@ -1,4 +1,4 @@
-"""Launches: what happens to arguments, memory and errors. A stand-in for cuda.core plays the GPU where there is none."""
+"""Launches: what happens to arguments, memory and errors. Without a GPU a stand-in for cuda.core plays it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ extern "C" __global__ void add(const float* x, const float* y, float* z, float f
 }
 """
 
-# -- a GPU that is played ---------------------------------------------------------------------------------------------
+# -- a GPU that is played --------------------------------------------------------------------------------
 
 
 class Buffer:
@@ -209,7 +209,7 @@ def test_what_a_kernel_cannot_take(play: Any) -> None:
     assert played.open_buffers == []
 
 
-# -- a GPU that is there ----------------------------------------------------------------------------------------------
+# -- a GPU that is there --------------------------------------------------------------------------------
 
 
 @pytest.mark.gpu
@@ -237,10 +237,12 @@ def test_threads_launch_side_by_side() -> None:
 
 
 ECHO = """\
-extern "C" __global__ void echo(signed char a, unsigned short b, int c, unsigned long long d, unsigned short e,
-                                double f, bool g, unsigned short h, unsigned long long* out)
+typedef unsigned long long word;
+extern "C" __global__ void echo(signed char a, unsigned short b, int c, word d, unsigned short e, double f,
+                                bool g, unsigned short h, word* out)
 {
-    out[0] = a; out[1] = b; out[2] = c; out[3] = d; out[4] = e; out[5] = __double_as_longlong(f); out[6] = g; out[7] = h;
+    const word passed[] = {(word)a, b, (word)c, d, e, (word)__double_as_longlong(f), g, h};
+    for (int i = 0; i < 8; ++i) out[i] = passed[i];
 }
 """
 
@@ -309,9 +311,9 @@ def test_a_kernel_that_faults(tmp_path: Path) -> None:
         """
         import numpy as np
         from ptxlab import PtxlabError, gpu
-        out = np.zeros(1, dtype=np.int32)
+        FAULT = 'extern "C" __global__ void f(int* p) { p[1ll << 40] = 1; }'
         try:
-            gpu.launch('extern "C" __global__ void f(int* p) { p[1ll << 40] = 1; }', "f", [gpu.Out(out)], grid=1, block=1)
+            gpu.launch(FAULT, "f", [gpu.Out(np.zeros(1, dtype=np.int32))], grid=1, block=1)
         except PtxlabError as error:
             print(error)
         """,

@@ -1,4 +1,4 @@
-"""On a GPU: ldmatrix, stmatrix, movmatrix, wmma.load and wmma.store against the emulator, with random memory."""
+"""On a GPU: ldmatrix, stmatrix, movmatrix, wmma.load, wmma.store against the emulator, on random memory."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_movmatrix(form: Transfer) -> None:
 
 @pytest.mark.parametrize("form", WMMA, ids=str)
 def test_wmma(form: Transfer) -> None:
-    """Tight and with gaps, from the start of memory and from further on: every fragment as the chip really holds it."""
+    """Tight and with gaps, from the start of memory and further on: every fragment as the chip holds it."""
     rng = np.random.default_rng(SEED)
     (operand,) = form.operands.values()
     count, length = form.lines

@@ -1,4 +1,4 @@
-"""Sub-byte WMMA on the GPU: the C++ API, the PTX triple and the mirror give the same bits, through the same memory."""
+"""Sub-byte WMMA on the GPU: the C++ API, the PTX instructions and the mirror give the same bits."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_faces_agree(
 def test_gaps_between_lines_are_not_read(
     ins: ptxlab.Instruction, face: Any, rng: np.random.Generator
 ) -> None:
-    """Every word of the buffers random, the gaps too; D of the face and of the mirror from the same memory."""
+    """Every word of the buffers is random, the gaps too; the GPU and the mirror read the same memory."""
     needs(ins, wmma.cpp_source(ins) if face == "cpp" else "")
     lda, ldb, ldc = 2 * ins.k, 4 * ins.k, 12
     per = ins.a.elements_per_register
@@ -103,7 +103,8 @@ def test_gaps_between_lines_are_not_read(
 LANES = """\
 #include <mma.h>
 using namespace nvcuda;
-extern "C" __global__ void lanes(const unsigned *A, const unsigned *B, const int *C, unsigned *X, unsigned lda, unsigned ldb, unsigned ldc, int fill)
+extern "C" __global__ void lanes(const unsigned *A, const unsigned *B, const int *C, unsigned *X,
+                                 unsigned lda, unsigned ldb, unsigned ldc, int fill)
 {{
     {a} a, fa;
     {b} b, fb;
@@ -124,8 +125,8 @@ extern "C" __global__ void lanes(const unsigned *A, const unsigned *B, const int
 @pytest.mark.parametrize("kind", ["s4", "u4", "b1"])
 @pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.name)
 def test_x_is_what_a_thread_sees(kind: str, layout: Any, rng: np.random.Generator) -> None:
-    """`fragment.x[lane]` of the mirror against ``frag.x`` of every thread: the layout, which the ISA leaves open, and fill_fragment."""
-    k = wmma.row(kind).k
+    """`fragment.x[lane]` is ``frag.x`` of every thread: the layout, which the ISA leaves open."""
+    k = wmma.form(kind).k
     size = 8, 8, k
 
     def make() -> list[wmma.fragment]:
@@ -138,7 +139,7 @@ def test_x_is_what_a_thread_sees(kind: str, layout: Any, rng: np.random.Generato
     a, b = (rng.integers(0, 1 << 32, 8 * 2 * k // per, dtype=np.uint32) for _ in range(2))
     c = rng.integers(S32.min, S32.max, 8 * ldc, dtype=np.int32)
     source = LANES.format(a=loaded[0].cpp, b=loaded[1].cpp, c=loaded[2].cpp, layout=layout.name)
-    needs(wmma.row(kind), source)
+    needs(wmma.form(kind), source)
     for fill in {"s4": (-8, -3, 7), "u4": (0, 5, 15), "b1": (0, 1)}[kind]:
         seen = np.zeros((32, 8), dtype=np.uint32)
         arguments = [a, b, c, gpu.Out(seen), *(np.uint32(ld) for ld in (2 * k, 2 * k, ldc)), np.int32(fill)]

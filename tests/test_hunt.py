@@ -487,11 +487,11 @@ def test_command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyP
     assert capsys.readouterr().err.startswith("ptxlab: a hunt compares with a GPU: no GPU here;")
     monkeypatch.setattr(gpu, "available", lambda ins=None: True)
     monkeypatch.setattr(gpu, "device_target", lambda: "sm_90a")
-    monkeypatch.setattr(gpu, "status", lambda ins=None: "a GPU for the test is ready")
+    monkeypatch.setattr(gpu, "device_name", lambda: "a GPU for the test")
     monkeypatch.setattr(gpu, "run", seven_for_minus_eight)
     assert main(["hunt", "mma.m16n8k64.s4", "--mmas", "500"]) == 1
     printed = capsys.readouterr().out
-    assert any(f"a GPU for the test  {code}" in printed for code in ("0xfffffff9", "0x00000007"))
+    assert any(f"a GPU for the test (sm_90a)  {code}" in printed for code in ("0xfffffff9", "0x00000007"))
     assert "def test_mma_sync_aligned_m16n8k64_row_col_s32_s4_s4_s32_" in printed
 
     def interrupted(operands: Operands) -> Any:

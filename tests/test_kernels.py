@@ -26,7 +26,7 @@ HOMES = ("sm_80", "sm_75", "sm_90a", "sm_120a", *TARGETS)
 
 
 def modifiers(ins: Instruction) -> list[Modifiers]:
-    """The plain form, and every other value of every modifier that is part of the source; swizzles come on top."""
+    """The plain form, and every other value of every modifier in the source; swizzles come on top."""
     others = [
         (name, value) for name, legal in ins.modifiers.items() for value in legal[1:] if name != "swizzle"
     ]
@@ -54,7 +54,7 @@ def test_every_warp_kernel_compiles(target: str) -> None:
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_every_target_compiles_some(target: str) -> None:
-    """A sample that is another one for every target; whether it takes the rest is asked of the assembler in test_catalog."""
+    """Another sample for every target; test_catalog asks the assembler about the rest."""
     there = [ins for ins in WARP if ins.supports(target)]
     assert compiles([kernel.source(ins) for ins in there[TARGETS.index(target) :: 25]], target)
 
@@ -76,7 +76,7 @@ def test_warpgroup_kernels_compile(n: int) -> None:
 
 
 def test_wide_warpgroup_kernels_compile() -> None:
-    """N = 256 has most registers and the largest tiles; and a form of every other N, another one each time."""
+    """N = 256 has most registers and the largest tiles; of every other N there is one form."""
     plain = [ins for ins in WARPGROUP if ins.a_type == ins.b_type and not ins.satfinite]
     widest = [ins.a_from(SPACES[i % 2]) for i, ins in enumerate(ins for ins in plain if ins.n == 256)]
     assert compiles([kernel.source(ins) for ins in widest], "sm_90a")
@@ -122,7 +122,7 @@ def test_warpgroup_modifiers_and_swizzles_compile(ins: Instruction) -> None:
 
 @pytest.mark.parametrize("ins", FORMS, ids=str)
 def test_tiles_are_filled_where_their_elements_belong(ins: Instruction) -> None:
-    """The loops that fill shared memory, evaluated: every element of the row-major matrix goes where `Tile` has it."""
+    """The loops that fill shared memory, evaluated: every element goes where `Tile` has it."""
     form = ins.a_from("shared")
     for swizzle, plain in product(SWIZZLES, modifiers(form)):
         chosen = replace(plain, swizzle=swizzle)
@@ -252,7 +252,7 @@ def test_selector_is_part_of_the_source() -> None:
         kernel.source(ins, Modifiers(selector=2))
 
 
-# -- the cache ----------------------------------------------------------------------------------------------------------
+# -- the cache --------------------------------------------------------------------------------
 
 
 @pytest.fixture

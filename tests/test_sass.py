@@ -1,4 +1,4 @@
-"""The machine code of instructions: how a listing is read, and what CUDA 13.0's compiler makes of each form."""
+"""The machine code of instructions: how a listing is read, and what CUDA 13.0 makes of each form."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_without_a_disassembler_it_says_what_to_install(
         sass.nvdisasm.cache_clear()
 
 
-# -- the compiler as witness ------------------------------------------------------------------------------------------
+# -- the compiler as witness --------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -211,7 +211,7 @@ def test_fp8_on_hopper_is_unpacked_multiplied_and_added(read: Any) -> None:
 
 
 def test_quad_pairs_exchange_their_registers(read: Any) -> None:
-    """mma.m8n8k4 after Turing: shuffles and ordinary arithmetic. They vanish where the compiler takes all lanes to hold the same."""
+    """mma.m8n8k4 after Turing: shuffles and arithmetic, unless all lanes provably hold the same."""
     (found,) = read([find("mma.m8n8k4.f32.f16")], "sm_90a")
     opcodes = {name.split(".")[0] for name in found.arithmetic}
     assert {"SHFL", "FFMA", "HADD2"} <= opcodes
@@ -313,5 +313,7 @@ def test_the_command(
 
 
 def test_the_module_needs_no_cuda() -> None:
-    script = "import sys; import ptxlab.gpu.sass; assert not any(name.split('.')[0] == 'cuda' for name in sys.modules)"
+    script = (
+        "import sys, ptxlab.gpu.sass; assert not any(name.split('.')[0] == 'cuda' for name in sys.modules)"
+    )
     subprocess.run([sys.executable, "-c", script], check=True)

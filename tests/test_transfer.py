@@ -1,4 +1,4 @@
-"""ldmatrix, stmatrix, movmatrix, wmma.load and wmma.store: their maps written again, and the assembler on each form."""
+"""ldmatrix, stmatrix, movmatrix, wmma.load, wmma.store: by the manual's words, and by the assembler."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def row(text: str) -> Transfer:
     return SPELT[text]
 
 
-# -- the assembler's word -----------------------------------------------------------------------------------------------
+# -- the assembler's word --------------------------------------------------------------------------------
 
 
 def vector(kind: str, count: int) -> str:
@@ -46,7 +46,7 @@ def wmma_registers(form: Transfer) -> str:
 
 
 def line(form: Transfer) -> str:
-    """The instruction with an operand list counted out from the manual's words, in a scope with registers of its own."""
+    """The instruction with operands counted from the manual's words, in a scope with its own registers."""
     if form.family == "movmatrix":
         return f"{form.mnemonic} a0, a1;"
     held = (
@@ -93,7 +93,7 @@ def forms(family: str) -> list[tuple[str, str]]:
 @pytest.mark.parametrize("target", ["sm_75", "sm_80", "sm_90", "sm_100a", "sm_120a"])
 @pytest.mark.parametrize("family", ["ldmatrix", "stmatrix"])
 def test_the_catalogue_is_whole(family: str, target: str) -> None:
-    """Of all combinations of shape, count, .trans, state space and format, the catalogue has those that the assembler takes."""
+    """Of all combinations of qualifiers, the catalogue has those that the assembler takes."""
     made = forms(family)
     refused = assembler.refused([text for _, text in made], target)
     taken = {text for i, (text, _) in enumerate(made) if i not in refused}
@@ -136,7 +136,7 @@ def test_rows_are_distinct_and_say_where_they_come_from() -> None:
             assert f".{variant.space}." in variant.mnemonic
 
 
-# -- ldmatrix -------------------------------------------------------------------------------------------------------------
+# -- ldmatrix --------------------------------------------------------------------------------
 
 
 def element(data: bytes, position: int, bits: int) -> int:
@@ -147,8 +147,9 @@ def element(data: bytes, position: int, bits: int) -> int:
 def reference_load(form: Transfer, memory: bytes, addresses: list[int]) -> list[list[int]]:
     """Registers of every lane, by the manual's words on ldmatrix.
 
-    8x8: lane 4g + t holds columns 2t, 2t + 1 of row g, of the column-major matrix with .trans; the next matrix is in the next register.
-    16x16 (always .trans): columns 4t .. 4t + 3 of rows g and g + 8, in two registers. 8x16: columns 4t .. 4t + 3 of row g.
+    8x8: lane 4g + t holds columns 2t, 2t + 1 of row g, of the column-major matrix with .trans; the next
+    matrix is in the next register. 8x16: columns 4t .. 4t + 3 of row g. 16x16 (always .trans): columns
+    4t .. 4t + 3 of rows g and g + 8, in two registers.
     """
     bits = {"b16": 16, "b8": 8}[form.type] if form.source is None else int(form.source[1])
     registers = []
@@ -187,7 +188,7 @@ def test_ldmatrix_by_the_manual(form: Transfer, rng: np.random.Generator) -> Non
 
 
 def test_six_and_four_bits_in_eight() -> None:
-    """16 elements, packed from the lowest bit of the row on, then 32 or 64 bits of padding; each becomes the low bits of a byte."""
+    """16 elements, packed from the row's lowest bit on, then padding; each becomes the low bits of a byte."""
     six = sum(i * 3 + 1 << 6 * i for i in range(16)) | 0xFFFFFFFF << 96
     four = sum(15 - i << 4 * i for i in range(16)) | 0xFFFFFFFFFFFFFFFF << 64
     for bits, whole, values in (
@@ -211,7 +212,7 @@ def tile(codes: np.ndarray, pitch: int, bits: int) -> np.ndarray:
 
 
 def test_ldmatrix_makes_the_fragments_of_mma(rng: np.random.Generator) -> None:
-    """The usual tiles: A of m16n8k16 with x4, B (K by N in memory) with x2.trans, B by columns with x2, and 8-bit A as if it were 16-bit."""
+    """A of m16n8k16 with x4, B with x2.trans, B by columns with x2, and 8-bit A as if it were 16-bit."""
     ins = instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
     A, B = rng.integers(0, 1 << 16, (16, 16)), rng.integers(0, 1 << 16, (16, 8))
     lane = np.arange(32)
@@ -242,7 +243,7 @@ def test_ldmatrix_makes_the_fragments_of_mma(rng: np.random.Generator) -> None:
 def test_packed_formats_feed_f8f6f4(
     kind: str, source_format: str, shift: int, rng: np.random.Generator
 ) -> None:
-    """6-bit elements come as kind::f8f6f4 wants them; e2m1 lies in the middle of its byte there, so it is shifted by two bits first."""
+    """6-bit elements come as kind::f8f6f4 takes them; e2m1 lies two bits higher in its byte there."""
     ins = instruction(f"mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.{kind}.{kind}.f32")
     bits = int(source_format[1])
     A = rng.integers(0, 1 << bits, (16, 32))
@@ -261,11 +262,14 @@ def test_packed_formats_feed_f8f6f4(
         assert np.array_equal(registers[:, second::2], ins.b.pack_codes(codes))
 
 
-# -- stmatrix, movmatrix ------------------------------------------------------------------------------------------------------
+# -- stmatrix, movmatrix --------------------------------------------------------------------------------
 
 
 def reference_store(form: Transfer, registers: np.ndarray, addresses: list[int], memory: bytes) -> bytes:
-    """stmatrix by the manual's words; 16x8 in 8 bits (always .trans): lane 4g + t holds columns 2t, 2t + 1 of rows g, then g + 8."""
+    """stmatrix by the manual's words.
+
+    16x8 in 8 bits (always .trans): lane 4g + t holds columns 2t, 2t + 1 of row g, then of row g + 8.
+    """
     result = bytearray(memory)
     for lane, held in enumerate(registers.tolist()):
         group, thread = lane >> 2, lane & 3
@@ -306,7 +310,7 @@ def test_ldmatrix_reads_what_stmatrix_stored(form: Transfer, rng: np.random.Gene
 
 
 def test_ldmatrix_reads_what_8_bit_stmatrix_stored(rng: np.random.Generator) -> None:
-    """Not the same fragments: m16n8 is an accumulator's, m16n16 a multiplicand's. The matrices in memory are the same."""
+    """The fragments differ (m16n8 is an accumulator's, m16n16 that of A or B), the memory does not."""
     store, load = (
         row("stmatrix.sync.aligned.m16n8.x2.trans.b8"),
         row("ldmatrix.sync.aligned.m16n16.x1.trans.b8"),
@@ -343,7 +347,7 @@ def test_movmatrix_by_the_manual(rng: np.random.Generator) -> None:
     )
 
 
-# -- wmma ---------------------------------------------------------------------------------------------------------------------
+# -- wmma --------------------------------------------------------------------------------
 
 
 def lines_of(form: Transfer, data: bytes, stride: int, offset: int) -> np.ndarray:
@@ -363,7 +367,7 @@ def lines_of(form: Transfer, data: bytes, stride: int, offset: int) -> np.ndarra
 @pytest.mark.parametrize("form", WMMA, ids=str)
 @pytest.mark.parametrize("wide", [0, 1, 3])
 def test_wmma_moves_the_matrix(form: Transfer, wide: int, rng: np.random.Generator) -> None:
-    """Every element from where stride and layout put it into every place that holds it; a store touches nothing else."""
+    """Every element goes from its place in memory to all lanes that hold it; a store touches no more."""
     operand = next(iter(form.operands.values()))
     count, length = form.lines
     step = 8 * form.alignment // operand.dtype.bits
@@ -434,7 +438,7 @@ def test_alignment_of_wmma() -> None:
     assert short.alignment == 16, "its default stride is half a fragment"
 
 
-# -- addresses and refusals ---------------------------------------------------------------------------------------------------------
+# -- addresses and refusals --------------------------------------------------------------------------------
 
 
 def test_lanes_that_supply_addresses() -> None:
@@ -542,7 +546,7 @@ def test_batches_broadcast(rng: np.random.Generator) -> None:
     assert (stored.shape, stored.dtype) == ((2, 3, 512), np.dtype(np.float16))
 
 
-# -- kernels --------------------------------------------------------------------------------------------------------------------
+# -- kernels --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("target", ["sm_75", "sm_90a", "sm_100a", "sm_120a"])
@@ -583,7 +587,7 @@ SIZES = {
 def test_arguments_are_those_of_the_kernel(
     form: Transfer, monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
 ) -> None:
-    """A launch that only looks: every pointer gets an array of its words, every int a number, in the kernel's order."""
+    """A launch that only looks: pointers get arrays of their words, ints get numbers, in order."""
     seen: list[Any] = []
 
     def look(code: str, kernel: str, arguments: list[Any], **sizes: int) -> None:

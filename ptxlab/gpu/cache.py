@@ -1,8 +1,8 @@
 """Compiled kernels and their listings, kept on disk.
 
-cuda.core has a cache of its own (`cuda.core.utils.FileStreamProgramCache`). It stores bare machine code, so a damaged
-file would be loaded, it raises an error on a read-only disk, and it takes no include path. Entries here carry a
-digest: a damaged one counts as missing.
+cuda.core has a cache of its own (`cuda.core.utils.FileStreamProgramCache`). It stores bare machine code, so a
+damaged file would be loaded; it raises an error on a read-only disk; and it takes no include path. Entries
+here carry a digest, and a damaged one counts as missing.
 """
 
 from __future__ import annotations

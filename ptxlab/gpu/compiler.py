@@ -36,7 +36,7 @@ def compiler_version() -> tuple[int, int]:
 def compile(source: str, target: str, *, include_mma: bool = False, cache: bool = True) -> bytes:
     """CUDA C++ -> CUBIN for a target, through NVRTC and the cache; needs no GPU.
 
-    `include_mma` lets the source include <mma.h>. With `cache=False` nothing is read from the cache or kept there.
+    `include_mma` lets the source include <mma.h>. With `cache=False` the cache is neither read nor written.
 
     >>> compile("__global__ void nothing() {}", "sm_90a")[1:4]
     b'ELF'

@@ -1,4 +1,4 @@
-"""The GPU of this machine: whether there is one, its name, its target, and the model that describes its arithmetic."""
+"""The GPU of this machine: whether there is one, its name, its target, and the model of its arithmetic."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def check_device(ins: Form | None = None) -> Gpu:
 
 
 def model(ins: MmaForm) -> str | None:
-    """The `model` with which `emulate` gives what `run` gives on this GPU; None without a GPU or a model of it."""
+    """The `model` with which `emulate` gives what this GPU gives; None without a GPU or a model of it."""
     if not available(ins):
         return None
     chip = chip_of_target(device_target())

@@ -1,4 +1,4 @@
-"""A kernel on the GPU: compiled, loaded and launched through cuda.core, with NumPy arrays as its arguments."""
+"""A kernel on the GPU: compiled, loaded and launched through cuda.core, with NumPy arrays as arguments."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def _errors_told(action: str) -> Iterator[None]:
 
 
 def _by_value(scalar: np.generic) -> np.generic:
-    """A scalar as cuda.core takes it: its bits as a whole number, so that bfloat16 and other types pass as well."""
+    """A scalar as cuda.core takes it: its bits as an integer, so that bfloat16 and others pass too."""
     if scalar.itemsize not in _UNSIGNED:
         raise PtxlabError(f"a scalar of {scalar.itemsize} bytes: kernels take scalars of 1, 2, 4 or 8 bytes")
     return _UNSIGNED[scalar.itemsize](int.from_bytes(scalar.tobytes(), sys.byteorder))

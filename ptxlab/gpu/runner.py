@@ -115,7 +115,7 @@ def _arguments(
     result: Out,
     size: int,
 ) -> list[Argument]:
-    """The arguments of one launch in the order of the kernel's parameters; memory sizes count units of 16 bytes."""
+    """The arguments of one launch in the order of the kernel's parameters; sizes count units of 16 bytes."""
     if form.family == "movmatrix":
         return [inputs.registers[part], result]
     memory = np.zeros((part.stop - part.start, size), dtype=np.uint8)

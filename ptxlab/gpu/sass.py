@@ -1,4 +1,4 @@
-"""What a chip really runs: the machine code (SASS) that CUDA's compiler makes of an instruction. Needs no GPU."""
+"""What a chip really runs: the machine code (SASS) that CUDA's compiler makes of an instruction."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ _TENSOR = re.compile(r"(?:[HIBDQO]G?MMA|UTC\w+)(?=\.|$)")
 _TRANSFERS = re.compile(r"(?:LDSM|STSM|MOVM)(?=\.|$)")
 #: What brings operands in and out, or waits; everything else computes.
 _PLAIN_OPCODES = (
-    "LDG LDS LDC LD LDL ULDC LDCU STG STS ST STL MOV(?:\\d\\w*)? UMOV(?:\\d\\w*)? S2R S2UR CS2R CS2UR R2UR UR2R "
-    "NOP EXIT RET BRA CALL WARPSYNC WARPGROUP WARPGROUPSET DEPBAR BAR FENCE MEMBAR ERRBAR CCTL BSSY BSYNC ACQBULK "
-    "UCGABAR_ARV SYNCS UTMACMDFLUSH ENDCOLLECTIVE IMAD\\.MOV IMAD\\.U32"
+    r"LDG LDS LDC LD LDL ULDC LDCU STG STS ST STL MOV(?:\d\w*)? UMOV(?:\d\w*)? S2R S2UR CS2R CS2UR R2UR "
+    r"UR2R NOP EXIT RET BRA CALL WARPSYNC WARPGROUP WARPGROUPSET DEPBAR BAR FENCE MEMBAR ERRBAR CCTL BSSY "
+    r"BSYNC ACQBULK UCGABAR_ARV SYNCS UTMACMDFLUSH ENDCOLLECTIVE IMAD\.MOV IMAD\.U32"
 )
 _PLAIN = re.compile(rf"(?:{'|'.join(_PLAIN_OPCODES.split())})(?=\.|$)")
 #: A line of nvdisasm: address, predicate, opcode, operands.
@@ -61,12 +61,12 @@ class Sass:
 
     @property
     def native(self) -> bool:
-        """Whether the chip has the instruction itself: one tensor-core instruction, and no arithmetic around it."""
+        """Whether the chip has it: one tensor-core instruction, no arithmetic beside it."""
         return sum(self.tensor.values()) == 1 and (self.transfer or not self.arithmetic)
 
     @property
     def how(self) -> str:
-        """ "native", "split" into several tensor-core instructions, "emulated" by arithmetic, or "plain" loads and stores."""
+        """native, split (more than one), emulated (with arithmetic) or plain (loads and stores)."""
         if self.native:
             return "native"
         if self.transfer:
@@ -121,7 +121,7 @@ def survey(forms: Iterable[Form], target: str, at_a_time: int = 48) -> Iterator[
 
 
 def _compiled(kernels: dict[str, Form], target: str, modifiers: Modifiers | None = None) -> Iterator[Sass]:
-    """The machine code of kernels, each with a name and an instruction, in one compilation and one disassembly."""
+    """The machine code of kernels, each with its name and instruction: one compilation, one disassembly."""
     for form in kernels.values():
         if not form.supports(target):
             raise PtxlabError(

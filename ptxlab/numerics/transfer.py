@@ -1,7 +1,4 @@
-"""What ldmatrix, stmatrix, movmatrix, wmma.load and wmma.store do, on arrays.
-
-Bytes of memory <-> registers.
-"""
+"""What ldmatrix, stmatrix, movmatrix, wmma.load and wmma.store do to arrays of memory and registers."""
 
 from __future__ import annotations
 
@@ -22,8 +19,8 @@ __all__ = ["TransferInputs", "emulate"]
 class TransferInputs:
     """What a transfer, or a batch of them, reads: checked, and with its batch axes flattened into one.
 
-    Transfer i reads registers[i], the rows of memory at row_addresses[i], and memory[memory_index[i]]; memory
-    that all transfers share is there once. What an instruction does not take has no elements.
+    Transfer i reads registers[i] and the rows at row_addresses[i] of memory[memory_index[i]]. Memory that all
+    transfers share is there once. What an instruction does not take has no elements.
     """
 
     batch: tuple[int, ...]
@@ -90,10 +87,7 @@ class TransferInputs:
         return int(self.memory.shape[-1])
 
     def row_bytes(self, width: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Indices of the first `width` bytes of every row.
-
-        Transfer and byte, broadcast to [count, rows, width].
-        """
+        """Indices of the first `width` bytes of every row: (transfer, byte), as [count, rows, width]."""
         return np.arange(self.count)[:, None, None], self.row_addresses[:, :, None] + np.arange(width)
 
     def registers_result(self, registers: NDArray[Any]) -> NDArray[Any]:

@@ -155,7 +155,7 @@ def cpp(ins: Form) -> dict[str, list[str]]:
     from ..gpu.codegen import declarations, statement
 
     said = {"c++": [declarations(ins), *statement(ins).splitlines()]}
-    if ins.family == "wmma":
+    if isinstance(ins, MmaForm) and ins.family == "wmma":
         from ..wmma import cpp_source
 
         try:

@@ -1,6 +1,6 @@
 """`nvcuda::wmma` for sub-byte types, in Python: the same names, the same rules, on NumPy buffers.
 
-It stands for both faces of sub-byte WMMA, the C++ API and the PTX triple wmma.load / wmma.mma / wmma.store:
+It mirrors the C++ API; `cpp_source` and `ptx_triple` give the same computation as kernels, in C++ and in PTX:
 
 >>> import numpy as np
 >>> from ptxlab import wmma
@@ -19,9 +19,11 @@ It stands for both faces of sub-byte WMMA, the C++ API and the PTX triple wmma.l
 
 from __future__ import annotations
 
-from .buffers import load_matrix_sync, pack_matrix, store_matrix_sync, unpack_matrix
 from .chips import Deprecation, MachineCode, deprecation, machine_code
-from .fragments import (
+from .fragments import bmma_sync, fill_fragment, fragment, mma_sync
+from .kernels import NAMES, cpp_source, ptx_lines, ptx_triple, run, run_buffers
+from .memory import load_matrix_sync, pack_matrix, store_matrix_sync, unpack_matrix
+from .types import (
     ElementType,
     StorageType,
     Tag,
@@ -33,18 +35,15 @@ from .fragments import (
     bmmaBitOpXOR,
     col_major,
     experimental,
-    fragment,
+    form,
     layout_t,
     matrix_a,
     matrix_b,
     mem_col_major,
     mem_row_major,
     precision,
-    row,
     row_major,
 )
-from .kernels import NAMES, cpp_source, ptx_lines, ptx_triple, run, run_buffers
-from .operations import bmma_sync, fill_fragment, mma_sync
 
 __all__ = [
     "NAMES",
@@ -65,6 +64,7 @@ __all__ = [
     "deprecation",
     "experimental",
     "fill_fragment",
+    "form",
     "fragment",
     "layout_t",
     "load_matrix_sync",
@@ -78,7 +78,6 @@ __all__ = [
     "precision",
     "ptx_lines",
     "ptx_triple",
-    "row",
     "row_major",
     "run",
     "run_buffers",

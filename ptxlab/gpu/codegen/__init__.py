@@ -14,9 +14,9 @@ __all__ = ["NAME", "declarations", "ptx_line", "source", "statement"]
 
 
 def source(form: Form, modifiers: Modifiers | None = None) -> str:
-    """The kernel: lanes load their registers, the instruction runs, lanes store theirs; one launch for a whole batch.
+    """The kernel: lanes load their registers, the instruction runs, lanes store theirs, for a whole batch.
 
-    Selectors, immediate scales and transposes are constants of the instruction, so they are part of the source.
+    Selectors, immediate scales and transposes are constants of the instruction, hence part of the source.
 
     >>> import ptxlab
     >>> text = source(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"))

@@ -21,7 +21,7 @@ Constraint = Literal["f", "d", "r", "l"]
 
 @dataclass(frozen=True)
 class AsmOperand:
-    """One operand of the instruction: the registers behind it, under the manual's names, and how C++ passes them.
+    """One operand of the instruction: its registers under the manual's names, and how C++ passes them.
 
     >>> import ptxlab
     >>> asm_operands(ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"))[0].registers
@@ -50,7 +50,7 @@ class AsmOperand:
 
 
 def mma_form(form: Form) -> MmaForm:
-    """The form itself if it multiplies matrices; ptxlab has no other kernels than those of mma and of transfers."""
+    """The form itself if it multiplies matrices; any other that is not a transfer has no kernel here."""
     if not isinstance(form, MmaForm):
         raise PtxlabError(f"{form.mnemonic}: ptxlab generates no kernel for it")
     return form
@@ -116,7 +116,7 @@ def _constraint(operand: Operand) -> Constraint:
 
 
 def with_names(form: Form, modifiers: Modifiers | None, names: Mapping[str, Sequence[str]]) -> str:
-    """The instruction with these names for the registers of each operand, e.g. the numbers of an asm statement."""
+    """The instruction with these names for the registers of each operand, e.g. those of an asm statement."""
     if isinstance(form, TransferForm):
         parts = _transfer_parts(form, names)
     else:

@@ -1,4 +1,4 @@
-"""An instruction as one writes it in CUDA C++: the asm statement, its declarations, and the smallest kernel around it."""
+"""An instruction in CUDA C++: the asm statement, its declarations, and the smallest kernel around it."""
 
 from __future__ import annotations
 

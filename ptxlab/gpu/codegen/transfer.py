@@ -47,7 +47,7 @@ def kernel_name(form: TransferForm) -> str:
 
 
 def in_shared(form: TransferForm) -> bool:
-    """Whether the kernel keeps the memory in shared memory; generic addresses of wmma point to global memory here."""
+    """Whether the memory is shared memory; generic addresses of wmma point to global memory here."""
     return form.family in ("ldmatrix", "stmatrix") or (form.space or "").startswith("shared")
 
 

@@ -47,7 +47,7 @@ extern "C" __global__ void __launch_bounds__(128) {name}(
 
 
 def source(ins: MmaForm, modifiers: Modifiers) -> str:
-    """The kernel of wgmma: tiles are filled from row-major matrices of codes, MN-major where imm-trans says so."""
+    """The kernel of wgmma. Tiles are filled from row-major codes, and are MN-major if imm-trans says so."""
     ins.check_modifiers(modifiers)
     numbers = count()
     names = {"d": [f"%{next(numbers)}" for _ in range(ins.d.registers)]}

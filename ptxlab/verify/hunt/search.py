@@ -97,7 +97,7 @@ def _two_sides(
         )
     if model is None and emulator.model_of(ins).chip != gpu.model(ins):
         model = gpu.model(ins)
-    return Comparator(_model(model), gpu.run), gpu.status(ins).removesuffix(" is ready"), model
+    return Comparator(_model(model), gpu.run), f"{gpu.device_name()} ({gpu.device_target()})", model
 
 
 def _model(chip: str | None) -> Runner:
