@@ -1,8 +1,8 @@
-"""Shared-memory tiles against the ISA's canonical layouts, evaluated anew, and the descriptor's bit fields."""
+"""Shared-memory tiles against the ISA's canonical layouts and the bit fields of the descriptor."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import product
 
 import numpy as np
@@ -14,7 +14,7 @@ from ptxlab.memory import SWIZZLES, Tile
 
 
 def _tiles() -> Iterator[Tile]:
-    """K-major tiles as deep as wgmma reads them, dense and sparse, and MN-major ones, wherever they are legal."""
+    """K-major tiles as deep as wgmma reads them, dense and sparse, and all legal MN-major ones."""
     for bits, rows, depth, swizzle in product((1, 8, 16, 32), (8, 24, 64, 128), (32, 64), SWIZZLES):
         if not swizzle or swizzle >= depth:
             yield Tile(bits, rows, depth * 8 // bits, "K", swizzle)
@@ -28,20 +28,19 @@ TILES = list(_tiles())
 
 def decode(descriptor: int) -> tuple[int, int, int, int]:
     """Address, leading and stride byte offset, swizzle in bytes. PTX ISA, "Matrix Descriptor Format"."""
-    fields = [(descriptor >> low & 0x3FFF) << 4 for low in (0, 16, 32)]
-    assert (
-        descriptor
-        == sum(field >> 4 << low for field, low in zip(fields, (0, 16, 32), strict=True))
-        | descriptor >> 62 << 62
-    )
-    return fields[0], fields[1], fields[2], {0: 0, 1: 128, 2: 64, 3: 32}[descriptor >> 62]
+    address, leading, stride = ((descriptor >> low & 0x3FFF) << 4 for low in (0, 16, 32))
+    fields = address >> 4 | leading >> 4 << 16 | stride >> 4 << 32 | descriptor >> 62 << 62
+    assert descriptor == fields, "all other bits are 0"
+    return address, leading, stride, {0: 0, 1: 128, 2: 64, 3: 32}[descriptor >> 62]
 
 
 def canonical(
     descriptor: int, bits: int, major: str
 ) -> tuple[list[tuple[int, int]], list[tuple[int, int]], int]:
-    """PTX ISA, "Strides", table of canonical layouts: digits of the row and of k as (size, step in bits; size 0 for the last one),
-    and the bits B of Swizzle<B,4,3>, from nothing but what the hardware is told."""
+    """PTX ISA, "Strides", table of canonical layouts, from nothing but what the hardware is told.
+
+    The modes of the row and of k as (size, stride in bits), size 0 for the last one; the B of Swizzle<B,4,3>.
+    """
     _, leading, stride, swizzle = decode(descriptor)
     t = 128 // bits
     lbo, sbo = 8 * leading, 8 * stride
@@ -50,35 +49,32 @@ def canonical(
         return [(8, w * 128), (0, sbo)], [(t, bits), (0, 128 if swizzle else lbo)], w.bit_length() - 1
     if not swizzle:  # ((T,1,m),(8,k)) : ((1,T,SBO),(1T,LBO))
         return [(t, bits), (0, sbo)], [(8, 128), (0, lbo)], 0
-    return (
-        [(t, bits), (w, 128), (0, lbo)],
-        [(8, w * 128), (0, sbo)],
-        w.bit_length() - 1,
-    )  # ((T,w,m),(8,k)) : ((1,T,LBO),(wT,SBO))
+    # ((T,w,m),(8,k)) : ((1,T,LBO),(wT,SBO))
+    return [(t, bits), (w, 128), (0, lbo)], [(8, w * 128), (0, sbo)], w.bit_length() - 1
 
 
-def walk(index: int, digits: list[tuple[int, int]]) -> int:
-    at = 0
-    for size, step in digits:
-        index, digit = divmod(index, size) if size else (0, index)
-        at += digit * step
-    return at
+def bit_offset(index: int, modes: list[tuple[int, int]]) -> int:
+    """Where an index ends up that goes through these modes, fastest first."""
+    offset = 0
+    for size, stride in modes:
+        index, position = divmod(index, size) if size else (0, index)
+        offset += position * stride
+    return offset
 
 
 @pytest.mark.parametrize("tile", TILES, ids=str)
 def test_canonical_layout(tile: Tile) -> None:
-    rows, ks, b = canonical(tile.descriptor(), tile.bits, tile.major)
+    row_modes, k_modes, b = canonical(tile.descriptor(), tile.bits, tile.major)
     expected = np.empty((tile.rows, tile.k), dtype=np.int64)
     for row, k in np.ndindex(expected.shape):
-        byte, bit = divmod(walk(row, rows) + walk(k, ks), 8)
+        byte, bit = divmod(bit_offset(row, row_modes) + bit_offset(k, k_modes), 8)
         assert bit == (k % 8 if tile.bits == 1 else 0)
-        expected[row, k] = (
-            byte ^ (byte & ((1 << b) - 1) << 7) >> 3
-        )  # Swizzle<b,4,3>: b bits at 7 are XORed into those at 4
+        # Swizzle<b,4,3>: b bits from bit 7 on are XORed into those from bit 4 on
+        expected[row, k] = byte ^ (byte & ((1 << b) - 1) << 7) >> 3
     np.testing.assert_array_equal(tile.offsets, expected)
-    places, times = np.unique(expected, return_counts=True)
-    assert (times == max(8 // tile.bits, 1)).all(), "elements overlap"
-    assert places[-1] < tile.size
+    offsets, elements = np.unique(expected, return_counts=True)
+    assert (elements == max(8 // tile.bits, 1)).all(), "elements overlap"
+    assert offsets[-1] < tile.size
     assert tile.size % tile.alignment == 0 or not tile.swizzle
 
 
@@ -102,18 +98,18 @@ def test_cute_string_of_a_swizzled_k_major_tile() -> None:
 
 @pytest.mark.parametrize("tile", TILES, ids=str)
 def test_store_and_load(tile: Tile, rng: np.random.Generator) -> None:
-    codes = rng.integers(0, 1 << tile.bits, (3, tile.rows, tile.k), dtype=np.uint64).astype(
-        {1: "u1", 8: "u1", 16: "u2", 32: "u4"}[tile.bits]
-    )
+    code_type = {1: "u1", 8: "u1", 16: "u2", 32: "u4"}[tile.bits]
+    codes = rng.integers(0, 1 << tile.bits, (3, tile.rows, tile.k), dtype=np.uint64).astype(code_type)
     memory = tile.store(codes)
     assert memory.dtype == np.uint8 and memory.shape == (3, tile.size)
     np.testing.assert_array_equal(tile.load(memory), codes)
     row, k = tile.rows - 3, tile.k - 5
-    at = int(tile.offset(row, k))
+    offset = int(tile.offset(row, k))
     if tile.bits == 1:
-        assert memory[1, at] >> k % 8 & 1 == codes[1, row, k]
-    else:  # little-endian, as the GPU has it
-        assert int.from_bytes(memory[1, at : at + tile.bits // 8].tobytes(), "little") == codes[1, row, k]
+        assert memory[1, offset] >> k % 8 & 1 == codes[1, row, k]
+    else:  # little-endian, as on the GPU
+        content = memory[1, offset : offset + tile.bits // 8].tobytes()
+        assert int.from_bytes(content, "little") == codes[1, row, k]
 
 
 def test_descriptor_fields() -> None:
@@ -142,7 +138,7 @@ WGMMA = [ins for family in ("wgmma", "wgmma.sp") for ins in mma_instructions(fam
 
 @pytest.mark.parametrize("ins", WGMMA, ids=str)
 def test_every_form_has_its_tiles(ins: Instruction) -> None:
-    """One wgmma reads 32 bytes of K, of B twice that when A is sparse; whatever the swizzle, two tiles fit the 48 KiB a kernel has."""
+    """One wgmma reads 32 bytes of K, of B twice that if A is sparse; two tiles fit the 48 KiB of a kernel."""
     form = ins.a_from("shared")
     a, b = Tile.of(form.a), Tile.of(form.b)
     assert (a.rows, a.row_bytes, b.rows, b.row_bytes) == (64, 32, form.n, 64 if form.sparse else 32)
@@ -167,14 +163,15 @@ B_TF32 = instruction("wgmma.mma_async.sync.aligned.m64n24k8.f32.tf32.tf32").b
         (lambda: Tile(16, 8, 32, swizzle=32), "rows of 64 bytes do not fit a 32-byte swizzle"),
         (
             lambda: Tile.of(B_F16, 128, True),
-            "24 elements along M or N: MN-major with a 128-byte swizzle takes multiples of 64 elements of 16 bits",
+            "24 elements along M or N: MN-major with a 128-byte swizzle takes multiples of 64 "
+            "elements of 16 bits",
         ),
         (
             lambda: Tile(16, 4, 16, "MN"),
             "4 elements along M or N: MN-major without swizzle takes multiples of 8 elements",
         ),
         (lambda: Tile(16, 64, 12, "MN"), "K = 12: core matrices are 8 deep in K"),
-        (lambda: Tile(1, 256, 256, "MN"), "single bits lie K-major"),
+        (lambda: Tile(1, 256, 256, "MN"), "single bits are K-major"),
         (lambda: Tile.of(B_TF32, 0, True), "operand B is tf32: wgmma transposes f16 and bf16 only"),
         (lambda: Tile(8, 8, 64).descriptor(8), "shared-memory address 8: this tile needs a multiple of 16"),
         (
@@ -192,10 +189,10 @@ B_TF32 = instruction("wgmma.mma_async.sync.aligned.m64n24k8.f32.tf32.tf32").b
         ),
         (
             lambda: Tile.of(instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32").b),
-            "operand B lives in registers",
+            "operand B is in registers",
         ),
     ],
 )
-def test_refusals(make: object, sentence: str) -> None:
+def test_refusals(make: Callable[[], object], sentence: str) -> None:
     with pytest.raises(PtxlabError, match=sentence):
-        make()  # type: ignore[operator]
+        make()

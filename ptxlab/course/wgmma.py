@@ -235,7 +235,7 @@ def encode(answer: Any) -> tuple[bool, str]:
 def swizzled_place(answer: Any) -> tuple[bool, str]:
     found = whole(answer, len(PIECES), "two places, each from 0 to 3")
     tile = Tile(bits=16, rows=16, k=32, swizzle=64)
-    expected = tuple(int(tile.offset(row, piece * tile.piece)) // 16 % 4 for row, piece in PIECES)
+    expected = tuple(int(tile.offset(row, piece * tile.core_width)) // 16 % 4 for row, piece in PIECES)
     return judge(
         found == expected,
         "Two rows share what they are XORed with, and after eight rows the pattern repeats: 512 bytes, which is why such a tile begins at a multiple of 512.",

@@ -1,5 +1,8 @@
-"""Shared memory: tiles of matrices, swizzles, matrix descriptors."""
+"""Shared memory: tiles of matrices, their swizzles, and the descriptors by which wgmma finds them."""
 
-from .tile import SWIZZLES, Digits, Tile
+from __future__ import annotations
 
-__all__ = ["SWIZZLES", "Digits", "Tile"]
+from .descriptors import SWIZZLES, encode_descriptor
+from .tile import Modes, Tile
+
+__all__ = ["SWIZZLES", "Modes", "Tile", "encode_descriptor"]

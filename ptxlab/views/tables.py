@@ -184,7 +184,7 @@ def in_memory(op: Operand, row: int, column: int, swizzle: int = 0, transposed: 
 def _core(tile: Tile, outer: int, along: int) -> tuple[int, int, int]:
     """Number of the core matrix (8 rows of 16 bytes), row in it, and element in that."""
     line, at, length = (along, outer, tile.rows) if tile.major == "MN" else (outer, along, tile.k)
-    return line // 8 * (length // tile.piece) + at // tile.piece, line % 8, at % tile.piece
+    return line // 8 * (length // tile.core_width) + at // tile.core_width, line % 8, at % tile.core_width
 
 
 def offsets(op: Operand, swizzle: int = 0, transposed: bool = False) -> Table:
@@ -197,10 +197,10 @@ def offsets(op: Operand, swizzle: int = 0, transposed: bool = False) -> Table:
     it = Tile.of(op, swizzle, transposed)
     outer = next(axis for axis in op.axes if axis != "k")
     line, piece, lines, length = ("k", outer, it.k, it.rows) if transposed else (outer, "k", it.rows, it.k)
-    heads = (line, *(f"{piece} {at}..{at + it.piece - 1}" for at in range(0, length, it.piece)))
+    heads = (line, *(f"{piece} {at}..{at + it.core_width - 1}" for at in range(0, length, it.core_width)))
     rows, cores = [], []
     for number in range(lines):
-        places = [(at, number) if transposed else (number, at) for at in range(0, length, it.piece)]
+        places = [(at, number) if transposed else (number, at) for at in range(0, length, it.core_width)]
         rows.append((number, *(f"0x{int(it.offset(*place)):04x}" for place in places)))
         cores.append((None, *(_core(it, *place)[0] % 32 for place in places)))
     return Table(heads, tuple(rows), tuple(cores))

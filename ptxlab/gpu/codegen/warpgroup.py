@@ -7,7 +7,7 @@ from itertools import count
 from ...isa.mma import MmaForm
 from ...isa.modifiers import Modifiers
 from ...isa.operand import Operand
-from ...memory import Digits, Tile
+from ...memory import Modes, Tile
 from . import cpp
 from .ptx import with_names
 
@@ -89,11 +89,11 @@ def source(ins: MmaForm, modifiers: Modifiers) -> str:
     )
 
 
-def _index_terms(index: str, digits: Digits) -> list[str]:
-    """An index through its digits as C++ terms: ``row % 8 * 16``, ``row / 8 * 512``."""
+def _index_terms(index: str, modes: Modes) -> list[str]:
+    """An index through its modes as C++ terms: ``row % 8 * 16``, ``row / 8 * 512``."""
     terms = []
     below = 1
-    used = [digit for digit in digits if digit[0] > 1]
+    used = [mode for mode in modes if mode[0] > 1]
     for number, (size, step) in enumerate(used):
         term = index
         if below > 1:
@@ -109,7 +109,7 @@ def _index_terms(index: str, digits: Digits) -> list[str]:
 
 def _byte_offset(tile: Tile) -> str:
     """Where element (row, k) lies in the tile before swizzling, as a C++ expression in bytes."""
-    rows, ks = tile.digits
+    rows, ks = tile.modes
     elements = " + ".join(_index_terms("row", rows) + _index_terms("k", ks))
     if tile.bits == 8:
         return elements
