@@ -6,6 +6,7 @@ UV     ?= $(shell command -v uv 2>/dev/null)
 
 BIN := $(VENV)/bin
 RUN := $(BIN)/python
+PYTEST = $(RUN) -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .PHONY: help lab test check lint types format docs chips homework browser release clean
@@ -17,11 +18,11 @@ lab: $(VENV)/lab.stamp  ## create the environment and open JupyterLab on noteboo
 	$(RUN) -m jupyterlab --notebook-dir=notebooks $(if $(filter 0,$(shell id -u)),--allow-root) $(LAB_ARGS)  # in a container one is root
 
 test: $(VENV)/test.stamp browser lint types  ## create the environment and run ruff, mypy and the whole test suite
-	$(RUN) -m pytest -n $(JOBS) --dist loadfile -m "not browser" $(TEST_ARGS)
-	$(RUN) -m pytest -n $(JOBS) --dist loadfile -m browser $(TEST_ARGS)
+	$(PYTEST) -m "not browser" $(TEST_ARGS)
+	$(PYTEST) -m browser $(TEST_ARGS)
 
 check: $(VENV)/test.stamp lint types  ## what answers in 90 seconds: the linters, the type checker and the quick tests
-	$(RUN) -m pytest -q -n $(JOBS) --dist loadfile -m "not slow and not browser" $(TEST_ARGS)
+	$(PYTEST) -q -m "not slow and not browser" $(TEST_ARGS)
 
 lint: $(VENV)/test.stamp  ## ruff, the order of imports between packages; TypeScript and ESLint over the Explorer, where npm is
 	$(RUN) -m ruff check .

@@ -39,6 +39,12 @@ def _needed(item: pytest.Item) -> str | None:
     return None
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Slow tests first: with several workers, none is left alone with a long one at the end."""
+    slow_files = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: (item.get_closest_marker("notebook") is None, item.path not in slow_files))
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Tests marked gpu or browser skip, and say why; in CI a missing browser is a failure."""
     if not {"gpu", "browser"} & {mark.name for mark in item.iter_markers()}:

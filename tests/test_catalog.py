@@ -15,6 +15,7 @@ ROWS = mma_instructions()
 EVERY = catalog()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", TARGETS)
 def test_supports_is_what_the_assembler_says(target: str) -> None:
     """Every form, taken or refused for its target."""
@@ -25,6 +26,7 @@ def test_supports_is_what_the_assembler_says(target: str) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "target",
     ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100a", "sm_103a", "sm_120a", "sm_121a"],

@@ -465,12 +465,13 @@ def test_every_example_in_the_help_works(line: str, said) -> None:
 
 # -- every row of the catalogue ------------------------------
 
-ROWS = [ins for ins in ptxlab.catalog() if getattr(ins, "lanes", 32) == 32 or ins.n in (8, 24, 256)]
+ROWS = [ins for ins in ptxlab.catalog() if ins.lanes == 32 or ins.n in (8, 24, 256)]
 GROUPS = [
     ROWS[i : i + 40] for i in range(0, len(ROWS), 40)
 ]  # one test for each row would take longer to set up than to run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", GROUPS, ids=lambda rows: rows[0].mnemonic)
 def test_every_row_is_shown(rows: list[ptxlab.Instruction], said) -> None:
     for ins in rows:
@@ -481,32 +482,36 @@ def test_every_row_is_shown(rows: list[ptxlab.Instruction], said) -> None:
         assert said("cute", ins.mnemonic).count("\n") == 1 + len(ins.operands)
 
 
-@pytest.mark.parametrize("rows", GROUPS, ids=lambda rows: rows[0].mnemonic)
-def test_where_and_holds_agree_for_every_row(rows: list[ptxlab.Instruction], said) -> None:
+def operands_that_differ() -> dict[tuple[object, ...], tuple[ptxlab.Instruction | ptxlab.Transfer, str]]:
+    """An instruction for each family, operand, layout and type; `where` and `holds` depend on nothing else."""
+    return {
+        (form.family, form.sparse, name, op.shape, op.layout, op.dtype, op.space): (form, name)
+        for form in ROWS
+        for name, op in form.operands.items()
+    }
+
+
+@pytest.mark.slow
+def test_where_and_holds_agree_for_every_operand(said) -> None:
     """Every place that `where` names for an element, `holds` lists for that lane and register."""
-    for ins in rows:
-        for name, op in ins.operands.items():
-            row, column = op.shape[0] - 1, op.shape[1] // 2
-            stored = ("--stored",) if getattr(ins, "sparse", False) and name == "A" else ()
-            places = json.loads(said("where", ins.mnemonic, name, str(row), str(column), "--json", *stored))[
-                "places"
-            ]
-            assert len(places) == (op.layout.copies if op.layout else 1)
-            for place in places[:2] if op.layout else ():
-                words = (
-                    "holds",
-                    ins.mnemonic,
-                    name,
-                    "--lane",
-                    str(place["lane"]),
-                    "--register",
-                    str(place["register"]),
-                )
-                assert [place["register"], place["bits"], place["element"], row, column] in [
-                    list(held.values()) for held in json.loads(said(*words, "--json"))["elements"]
-                ]
+    for form, name in operands_that_differ().values():
+        op = form.operands[name]
+        row, column = op.shape[0] - 1, op.shape[1] // 2
+        words = ["where", form.mnemonic, name, str(row), str(column), "--json"]
+        if form.sparse and name == "A":
+            words.append("--stored")
+        places = json.loads(said(*words))["places"]
+        assert len(places) == (op.layout.copies if op.layout else 1)
+        if op.layout is None:
+            continue
+        for place in places[:2]:
+            lane, register = str(place["lane"]), str(place["register"])
+            words = ["holds", form.mnemonic, name, "--lane", lane, "--register", register, "--json"]
+            elements = [list(element.values()) for element in json.loads(said(*words))["elements"]]
+            assert [place["register"], place["bits"], place["element"], row, column] in elements
 
 
+@pytest.mark.slow
 def test_every_layout_is_drawn(said) -> None:
     """Each layout once: the table, and every element of it in the CSV."""
     drawn = set()
@@ -528,7 +533,7 @@ def test_every_layout_is_drawn(said) -> None:
     assert len(drawn) > 100
 
 
-SPARSE = [ins for ins in ROWS if getattr(ins, "sparse", False)]
+SPARSE = [ins for ins in ROWS if ins.sparse]
 
 
 def test_metadata_of_every_sparse_row(said) -> None:
@@ -667,6 +672,7 @@ def seconds(cache: Path, *words: str) -> float:
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
+@pytest.mark.slow
 def test_list_is_quick(tmp_path: Path) -> None:
     """Half a second on a plain machine; here measured against what importing NumPy alone takes."""
     numpy = min(seconds(tmp_path, "-c", "import numpy") for _ in range(3))

@@ -34,6 +34,7 @@ def one_of_each() -> list[ptxlab.Instruction]:
 FORMS = one_of_each()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ins", FORMS, ids=str)
 def test_numba_gives_what_numpy_gives(ins):
     pytest.importorskip("numba")

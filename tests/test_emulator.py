@@ -40,6 +40,7 @@ def codes(ins: Instruction, given: Operands, selector: int = 0) -> tuple[Any, An
     return a.tolist(), b.tolist(), c.tolist(), meets.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ins", FLOAT, ids=str)
 def test_floats_equal_the_scalar_reference(ins: Instruction) -> None:
     rows, columns = ins.d.shape

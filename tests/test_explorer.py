@@ -164,6 +164,7 @@ def test_refused_text(kind: str, text: str, part: str) -> None:
         parse(ptxlab.dtype(kind), text)
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(st.text(max_size=12), st.sampled_from(sorted(ptxlab.DTYPES)))
 def test_any_text_is_a_code_or_a_sentence(text: str, kind: str) -> None:
@@ -473,6 +474,7 @@ def test_fill_and_switch(explorer: Any) -> None:
     assert explorer.instruction.k == 16 and "mma.sync.m1" in explorer.view.problem
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "ins",
     [*SMALL, *(ins.a_from("shared") for ins in SMALL if ins.family == "wgmma.sp" and ins.n == 8)],

@@ -80,6 +80,7 @@ def read(path: Path) -> tuple[Reader, Any]:
     return page, inflate(json.loads(page.scripts["application/json"]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mnemonic", FORMS)
 def test_the_page_holds_what_the_bench_has(mnemonic: str, tmp_path: Path) -> None:
     ex = ptxlab.explore(mnemonic, seed=3)

@@ -15,6 +15,7 @@ DIGESTS, RESULTS = golden.load()
 GROUPS = golden.groups()
 
 
+@pytest.mark.slow
 def test_every_form_is_recorded() -> None:
     forms = {
         ins.mnemonic: {name for name, _, _ in golden.variants(ins)}
@@ -33,6 +34,7 @@ def test_every_form_is_recorded() -> None:
             assert len(rows.get("extra", [])) == len(list(golden.further(ins)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", GROUPS)
 def test_emulator_equals_the_h200(name: str) -> None:
     group = GROUPS[name]

@@ -194,6 +194,7 @@ PLANTED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("planted", PLANTED, ids=str)
 def test_a_planted_fault_is_found_and_shrunk(planted: Planted, monkeypatch: pytest.MonkeyPatch) -> None:
     ins = instruction(planted.form)
@@ -511,6 +512,7 @@ def work(name: str, options: dict[str, Any]) -> dict[str, Any]:
     return {"mmas": 5, "categories": ["bits"], "seed": 1, "seconds": 0.1, "differences": 0}
 
 
+@pytest.mark.slow
 def test_many_at_once_survive_a_failure() -> None:
     printed: list[str] = []
     names = ["one", "dies", "two", "errs", "three"]

@@ -47,11 +47,13 @@ def home(ins: Instruction) -> str:
     return next(target for target in HOMES if ins.supports(target))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", sorted({home(ins) for ins in WARP}))
 def test_every_warp_kernel_compiles(target: str) -> None:
     assert compiles([kernel.source(ins) for ins in WARP if home(ins) == target], target)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", TARGETS)
 def test_every_target_compiles_some(target: str) -> None:
     """Another sample for every target; test_catalog asks the assembler about the rest."""
@@ -59,6 +61,7 @@ def test_every_target_compiles_some(target: str) -> None:
     assert compiles([kernel.source(ins) for ins in there[TARGETS.index(target) :: 25]], target)
 
 
+@pytest.mark.slow
 def test_warp_modifiers_compile() -> None:
     """Selectors and block-scale selectors: one form for each set of legal values."""
     chosen = {str(ins.modifiers): ins for ins in WARP if len(modifiers(ins)) > 1}
@@ -67,6 +70,7 @@ def test_warp_modifiers_compile() -> None:
         assert compiles([kernel.source(ins, each) for ins in forms for each in modifiers(ins)], target)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [8, 24])
 def test_warpgroup_kernels_compile(n: int) -> None:
     """Every type, dense and sparse, both spaces of A."""
@@ -75,6 +79,7 @@ def test_warpgroup_kernels_compile(n: int) -> None:
     )
 
 
+@pytest.mark.slow
 def test_wide_warpgroup_kernels_compile() -> None:
     """N = 256 has most registers and the largest tiles; of every other N there is one form."""
     plain = [ins for ins in WARPGROUP if ins.a_type == ins.b_type and not ins.satfinite]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -207,16 +209,27 @@ def test_block_scales_sit_in_the_lanes_and_bytes_that_can_be_selected(ins: Instr
 # -- CuTe -----------------------------------------------------------------------------------------------------------------
 
 
+@lru_cache(maxsize=None)
+def _parts(text: str) -> tuple[Any, Any]:
+    shape, stride = (ast.literal_eval(part) for part in text.split(":"))
+    return shape, stride
+
+
+@lru_cache(maxsize=None)
+def _size(shape: int | tuple[int, ...]) -> int:
+    return int(np.prod(shape))
+
+
 def cute(text: str, *indices: int) -> int:
     """CuTe's rule for `shape:stride`: an index runs through its shape leftmost fastest, each digit moves by its stride."""
-    shape, stride = (ast.literal_eval(part) for part in text.split(":"))
+    shape, stride = _parts(text)
 
     def offset(index: int, shape: object, stride: object) -> int:
         if isinstance(shape, int) and isinstance(stride, int):
             return index * stride
         total = 0
         for part, step in zip(shape, stride, strict=True):  # type: ignore[call-overload]
-            size = int(np.prod(part))
+            size = _size(part)
             total += offset(index % size, part, step)
             index //= size
         return total
@@ -358,6 +371,7 @@ def test_wrong_declarations_in_words() -> None:
         Layout((16, 16), good.lane, good.element)
 
 
+@pytest.mark.slow
 def test_transposing_twice_is_the_same() -> None:
     for layout in LAYOUTS:
         assert layout == layout.T.T

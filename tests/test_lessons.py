@@ -22,6 +22,7 @@ def test_every_exercise_is_covered() -> None:
     assert list(EXERCISES) == sorted(EXERCISES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EXERCISES)
 def test_right_answers(name: str) -> None:
     for answer in RIGHT[name]:
@@ -31,6 +32,7 @@ def test_right_answers(name: str) -> None:
         assert len(verdict.text) > 20, "a right answer is told why it is right"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EXERCISES)
 def test_wrong_answers_get_the_hint_that_fits(name: str) -> None:
     said = []

@@ -62,6 +62,7 @@ def bit_offset(index: int, modes: list[tuple[int, int]]) -> int:
     return offset
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tile", TILES, ids=str)
 def test_canonical_layout(tile: Tile) -> None:
     row_modes, k_modes, b = canonical(tile.descriptor(), tile.bits, tile.major)

@@ -307,6 +307,7 @@ ON_CHIPS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("ins", "chip"), ON_CHIPS, ids=[f"{chip} {ins.mnemonic}" for ins, chip in ON_CHIPS])
 def test_floats_equal_the_scalar_reference(ins: Instruction, chip: str) -> None:
     for category in inputs.categories(ins):

@@ -19,7 +19,7 @@ from ptxlab.isa.parse import _spellings as spellings
 from ptxlab.isa.quirks import QUIRKS, ORDER, SELECTORS, Quirk
 from ptxlab.isa.transfer import TransferForm
 from tests import assembler
-from tests.test_moves import line as move_line
+from tests.test_transfer import line as move_line
 
 PAGE = Path(__file__).parent.parent / "docs" / "assembler.md"
 
@@ -153,6 +153,7 @@ def takes(text: str, target: str) -> bool:
         return False
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("target", "least"),
     [("sm_75", 1500), ("sm_80", 4000), ("sm_90a", 6000), ("sm_100a", 5000), ("sm_120a", 7000)],
@@ -183,6 +184,7 @@ def refusal(name: str) -> str:
     return str(error.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["sm_75", "sm_90a", "sm_120a"])
 def test_refusals_name_the_fault_and_legal_spellings(target: str) -> None:
     for name in list(neighbours(target))[::20]:
@@ -202,6 +204,7 @@ def mnemonic(row: Quirk) -> str:
     return row.example.split(" ")[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", [*QUIRKS, ORDER, SELECTORS], ids=lambda row: row.title)
 def test_the_assembler_takes_the_example(row: Quirk) -> None:
     """A later assembler that refuses it makes the row false."""

@@ -150,6 +150,7 @@ def _verdicts(notebook: Any, again: bool) -> dict[str, str]:
     return said
 
 
+@pytest.mark.slow
 def test_runs(executed: Any) -> None:
     """No cell raised or warned; the unanswered exercises say so, the answered ones are right."""
     name, notebook = executed
@@ -163,6 +164,7 @@ def test_runs(executed: Any) -> None:
     assert all(f"✓ {exercise} right" in said for exercise, said in after.items()), after
 
 
+@pytest.mark.slow
 def test_every_comparison_holds(executed: Any) -> None:
     """Whatever a notebook prints as a comparison is true."""
     printed = [

@@ -60,6 +60,7 @@ def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.skip(f"what is recorded is CUDA {runs.compiler()}'s, found {version[0]}.{version[1]}")
 
 
+@pytest.mark.slow
 def test_the_compiler_still_says_so(tools: None) -> None:
     """A spread over the families and all targets."""
     for target in CHIPS.values():
@@ -69,6 +70,7 @@ def test_the_compiler_still_says_so(tools: None) -> None:
             assert runs.run_of(found) == RECORD[ins.mnemonic, target], (ins.mnemonic, target)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("target", "like"),
     {
@@ -92,6 +94,7 @@ def test_one_target_stands_for_its_generation(target: str, like: str, tools: Non
         ), ins.mnemonic
 
 
+@pytest.mark.slow
 def test_4_bit_mma_on_hopper_takes_some_230_instructions(tools: None) -> None:
     found = sass(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"), "sm_90a")
     assert 210 <= found.rest + sum(found.tensor.values()) <= 240

@@ -21,6 +21,7 @@ FORMS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ins", FORMS.values(), ids=str)
 def test_one_element_at_a_time(ins):
     rule = model_of(ins).rule

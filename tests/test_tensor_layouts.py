@@ -45,6 +45,7 @@ def test_there_are_atoms_to_compare_with() -> None:
     assert len(ATOMS) >= 20 and "mma" in families
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ATOMS)
 def test_fragments_are_those_of_cutlass(name: str) -> None:
     atom: Any = ATOMS[name]

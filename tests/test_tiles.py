@@ -63,6 +63,7 @@ def by_tiles(ins, A, B, C):
     return d[: A.shape[0], : B.shape[1]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_the_same_as_one_tile_at_a_time(name):
     ins, A, B, C = problem(name)

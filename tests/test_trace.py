@@ -43,6 +43,7 @@ FORMS = list(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ins", FORMS, ids=str)
 def test_a_trace_ends_in_the_bits_of_d(ins: Instruction) -> None:
     compared = 0

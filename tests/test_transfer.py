@@ -58,6 +58,7 @@ def line(form: Transfer) -> str:
     return "{ .reg .f64 g<2>; " + f"{form.mnemonic} {', '.join(parts)}{', e' if form.wmma else ''}; }}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", TARGETS)
 def test_supports_is_what_the_assembler_says(target: str) -> None:
     every = [*ROWS, *WMMA]
@@ -70,6 +71,7 @@ def test_supports_is_what_the_assembler_says(target: str) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["sm_75", "sm_90a", "sm_100a", "sm_121a"])
 def test_every_spelling_assembles_to_the_end(target: str) -> None:
     """The assembler's first pass takes more than its second can translate."""

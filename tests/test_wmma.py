@@ -706,6 +706,7 @@ def cubin(face: str, target: str) -> bytes:
     return gpu.compile(joined(face, target)[1], target, include_mma=face == "cpp", cache=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("face", ["cpp", "ptx"])
 def test_kernels_compile(face: str, target: str, nvrtc: None) -> None:

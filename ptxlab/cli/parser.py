@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import NoReturn, TypeAlias
 
 from .. import __version__
@@ -360,12 +361,17 @@ def _add_formats(command: argparse.ArgumentParser, names: Sequence[str]) -> None
         group.add_argument(f"--{name}", dest="format", action="store_const", const=name, help=_FORMATS[name])
 
 
+@lru_cache(maxsize=1)
+def _parser() -> argparse.ArgumentParser:
+    return build()
+
+
 def parse(words: Sequence[str]) -> argparse.Namespace:
     """The arguments of one command; leaves with SystemExit on wrong usage, as argparse does.
 
     The result has `handler`, which runs the command; options that `lab` passes on are in `jupyter_options`.
     """
-    parser = build()
+    parser = _parser()
     args, unknown = parser.parse_known_args(words)
     if not hasattr(args, "handler"):
         if unknown:
