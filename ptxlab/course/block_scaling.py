@@ -30,8 +30,7 @@ def _block() -> int:
 
 @exercise(
     "11.1",
-    f"All elements of A and B are 1. The factors of row {ROW} of A are {FACTORS_A[0]:g} and {FACTORS_A[1]:g}, those of column 3 of B are "
-    f"{FACTORS_B[0]:g} and {FACTORS_B[1]:g}, and `C[{ROW}][3]` is {ADDED:g}. **What is `D[{ROW}][3]`?**",
+    f"All elements of A and B are 1. The factors of row {ROW} of A are {FACTORS_A[0]:g} and {FACTORS_A[1]:g}, those of column 3 of B are {FACTORS_B[0]:g} and {FACTORS_B[1]:g}, and `C[{ROW}][3]` is {ADDED:g}. **What is `D[{ROW}][3]`?**",
     "d = ...",
 )
 def scaled_product(answer: Any) -> tuple[bool, str]:
@@ -41,8 +40,7 @@ def scaled_product(answer: Any) -> tuple[bool, str]:
     expected = size * sum(products) + ADDED
     return judge(
         found == expected,
-        f"In block 0 every product is 1 * {FACTORS_A[0]:g} * 1 * {FACTORS_B[0]:g}, in block 1 it is 1 * {FACTORS_A[1]:g} * 1 * {FACTORS_B[1]:g}; "
-        f"{size} of each, and C is added as it is.",
+        f"In block 0 every product is 1 * {FACTORS_A[0]:g} * 1 * {FACTORS_B[0]:g}, in block 1 it is 1 * {FACTORS_A[1]:g} * 1 * {FACTORS_B[1]:g}; {size} of each, and C is added as it is.",
         (found == expected - ADDED, "The product is right. C is still to be added."),
         (found == sum(products) * (size + ADDED), "C has no factor: only A and B are scaled."),
         (found == size * sum(FACTORS_A) + ADDED, "That has the factors of A alone. B has factors too."),
@@ -72,8 +70,7 @@ def scaled_product(answer: Any) -> tuple[bool, str]:
 
 @exercise(
     "11.2",
-    f"**Which byte is the factor {FACTOR:g} as `ue8m0`, and which as `ue4m3`?** The bias of `ue8m0` is 127; `ue4m3` is `e4m3` without "
-    "its sign: four exponent bits with bias 7, then three fraction bits.",
+    f"**Which byte is the factor {FACTOR:g} as `ue8m0`, and which as `ue4m3`?** The bias of `ue8m0` is 127; `ue4m3` is `e4m3` without its sign: four exponent bits with bias 7, then three fraction bits.",
     "codes = ...  # (ue8m0, ue4m3); 0x.. is fine",
 )
 def factor_bytes(answer: Any) -> tuple[bool, str]:
@@ -83,8 +80,7 @@ def factor_bytes(answer: Any) -> tuple[bool, str]:
     bias = dtype("ue4m3").bias
     return judge(
         found == (power, small),
-        f"{FACTOR:g} is 2^{exponent}. `ue8m0` is nothing but an exponent: {exponent} + 127. In `ue4m3` the exponent field is {exponent} + 7, "
-        "and it stands above three fraction bits, which are zero.",
+        f"{FACTOR:g} is 2^{exponent}. `ue8m0` is nothing but an exponent: {exponent} + 127. In `ue4m3` the exponent field is {exponent} + 7, and it stands above three fraction bits, which are zero.",
         (found == (small, power), "Both bytes are right, but in the other order."),
         (
             found == (power, exponent + bias),
@@ -112,8 +108,7 @@ def factor_bytes(answer: Any) -> tuple[bool, str]:
 
 @exercise(
     "11.3",
-    f"With `scale_vec::2X` every row of `A` has two scale factors, one for columns 0 to 31 and one for columns 32 to 63. "
-    f"**Which lane gives the factor of `A[{ROW}][{COL}]`, and in which byte of its register**, when byte-id-a and thread-id-a are both 0?",
+    f"With `scale_vec::2X` every row of `A` has two scale factors, one for columns 0 to 31 and one for columns 32 to 63. **Which lane gives the factor of `A[{ROW}][{COL}]`, and in which byte of its register**, when byte-id-a and thread-id-a are both 0?",
     "place = ...  # (lane, byte)",
 )
 def place_a(answer: Any) -> tuple[bool, str]:
@@ -124,8 +119,7 @@ def place_a(answer: Any) -> tuple[bool, str]:
     expected = (right.lane, right.element)
     return judge(
         found == expected,
-        f"In the quad of groupID {ROW % 8} the first lane speaks for row {ROW % 8} and the second for row {ROW}; block "
-        f"{block} is byte {right.element}.",
+        f"In the quad of groupID {ROW % 8} the first lane speaks for row {ROW % 8} and the second for row {ROW}; block {block} is byte {right.element}.",
         (
             found == (upper.lane, upper.element),
             "That lane speaks for the row eight higher. Within a quad one lane has the upper row, its neighbour the lower.",
@@ -151,8 +145,7 @@ def place_a(answer: Any) -> tuple[bool, str]:
 
 @exercise(
     "11.4",
-    f"An example in the manual ends in `scaleBData, {{{BYTE_ID}, {THREAD_ID}}}`, again with `scale_vec::2X`. "
-    f"**Which lane gives the factor of `B[{K}][{N}]`, and in which byte?**",
+    f"An example in the manual ends in `scaleBData, {{{BYTE_ID}, {THREAD_ID}}}`, again with `scale_vec::2X`. **Which lane gives the factor of `B[{K}][{N}]`, and in which byte?**",
     "place = ...  # (lane, byte)",
 )
 def place_b(answer: Any) -> tuple[bool, str]:
@@ -163,8 +156,7 @@ def place_b(answer: Any) -> tuple[bool, str]:
     expected = (right.lane, right.element)
     return judge(
         found == expected,
-        f"thread-id-b {THREAD_ID} picks the last lane of the quad of column {N}, byte-id-b {BYTE_ID} its upper two bytes, and row {K} is in block "
-        f"{block}: the second of the two.",
+        f"thread-id-b {THREAD_ID} picks the last lane of the quad of column {N}, byte-id-b {BYTE_ID} its upper two bytes, and row {K} is in block {block}: the second of the two.",
         (
             found[1] in (right.low, right.high),
             "That is the number of a bit. A register has four bytes, and byte 0 is the lowest.",
@@ -244,8 +236,7 @@ def _quantised() -> tuple[float, tuple[float, ...]]:
 
 @exercise(
     "11.6",
-    f"**Quantise a block by hand:** its first four elements are `{list(BLOCK)}`, and no other is larger in size. The factor is the power of two for which the "
-    "largest size, divided by it, is at least 4 and below 8. Give the factor and the four stored `e2m1` values.",
+    f"**Quantise a block by hand:** its first four elements are `{list(BLOCK)}`, and no other is larger in size. The factor is the power of two for which the largest size, divided by it, is at least 4 and below 8. Give the factor and the four stored `e2m1` values.",
     "quantised = ...  # (factor, q0, q1, q2, q3)",
 )
 def by_hand(answer: Any) -> tuple[bool, str]:
@@ -258,8 +249,7 @@ def by_hand(answer: Any) -> tuple[bool, str]:
     apart = [i for i, (mine, right) in enumerate(zip(found[1:], stored, strict=True)) if mine != right]
     return judge(
         found == (factor, *stored),
-        f"The largest size is {amax:g}; over {factor:g} that is {amax / factor:g}, which is between 4 and 8. The others over {factor:g} are rounded to the "
-        "nearest of 0, 0.5, 1, 1.5, 2, 3, 4, 6. What comes back is each stored value times the factor.",
+        f"The largest size is {amax:g}; over {factor:g} that is {amax / factor:g}, which is between 4 and 8. The others over {factor:g} are rounded to the nearest of 0, 0.5, 1, 1.5, 2, 3, 4, 6. What comes back is each stored value times the factor.",
         (
             found[0] == 1 / factor,
             "Elements are *divided* by the factor when they are stored, and the hardware multiplies: yours is the inverse.",
@@ -310,8 +300,7 @@ def _blocks() -> list[list[float]]:
 
 @exercise(
     "11.7",
-    "**Write it as a function:** given a block of 32 numbers, not all of them zero, return the `ue8m0` byte of its factor by the same rule: the largest size, "
-    "divided by the factor, is at least 4 and below 8. (`math.frexp` gives an exact exponent: `frexp(x)[1] - 1` is the e of x = 1.... * 2^e.)",
+    "**Write it as a function:** given a block of 32 numbers, not all of them zero, return the `ue8m0` byte of its factor by the same rule: the largest size, divided by the factor, is at least 4 and below 8. (`math.frexp` gives an exact exponent: `frexp(x)[1] - 1` is the e of x = 1.... * 2^e.)",
     "def scale_byte(block):\n    return ...",
 )
 def scale_byte(answer: Any) -> tuple[bool, str]:
@@ -347,8 +336,7 @@ def scale_byte(answer: Any) -> tuple[bool, str]:
             ),
             (
                 found == expected - 1,
-                f"{about} the factor is too small by half: the largest comes out at 8 or more. "
-                "The rule counts from 4, the highest power of two in e2m1, not from 6.",
+                f"{about} the factor is too small by half: the largest comes out at 8 or more. The rule counts from 4, the highest power of two in e2m1, not from 6.",
             ),
             (
                 found == expected + 1,

@@ -74,24 +74,24 @@ LESSONS: tuple[Lesson, ...] = (
         (
             "read and write s4, u4, b1, FP8, FP6, FP4, tf32, bf16 and f16 by hand",
             "pack elements into a register in the right order",
-            "say which types stand in a larger container, and where the padding is",
-            "say what happens to bits that are read as another type",
+            "say which types are stored in a larger container, and where the padding is",
+            "say what happens when bits are read as the wrong type",
         ), 40,
     ),
     Lesson(
         "03", "structured-sparsity", "How much of a matrix can you throw away?",
         (
-            "tell 2:4, 1:2 and pair-wise 4:8 structure apart, and say which type wants which",
+            "tell 2:4, 1:2 and pair-wise 4:8 structures apart, and say which type uses which",
             "prune and compress a row by hand",
             "measure what pruning costs, and say what makes it cheaper",
         ), 40,
     ),
     Lesson(
-        "04", "metadata-and-selector", "How do four bits say which half is missing?",
+        "04", "metadata-and-selector", "How do four bits record which half is missing?",
         (
             "encode and decode metadata nibbles for every structure",
             "find the lane and the bits that hold a nibble, for every selector",
-            "say what happens to metadata that nobody reads",
+            "say what happens to metadata that is not read",
         ), 40,
     ),
     Lesson(
@@ -99,7 +99,7 @@ LESSONS: tuple[Lesson, ...] = (
         (
             "encode and decode 4:8 metadata by hand",
             "say which lanes' metadata is read, and in which bits",
-            "tell stored from logical columns",
+            "translate between columns of compressed A and columns of logical A",
         ), 35,
     ),
     Lesson(

@@ -21,7 +21,7 @@ FOUR = (1, -1.5, 6, 0.5)
 
 @exercise(
     "02.1",
-    f"A register of A holds `0x{REGISTER:08X}`, and the instruction says `s4`. **Which eight numbers are they?** First element first.",
+    f"A register of A holds `0x{REGISTER:08X}`, and the type of A is `s4`. **Which eight numbers are in it?** First element first.",
     "numbers = ...  # eight numbers",
 )
 def read_s4(answer: Any) -> tuple[bool, str]:
@@ -33,26 +33,26 @@ def read_s4(answer: Any) -> tuple[bool, str]:
     bytewise = tuple(values[i ^ 1] for i in range(8))
     return judge(
         found == values,
-        "One hexadecimal digit is one element, read from the right; a digit from 8 on has the top bit set and stands for 16 less.",
+        "One hexadecimal digit is one element, read from the right. A digit of 8 or more has its top bit set and stands for that digit minus 16.",
         (
             found == values[::-1],
-            "All eight are right, but you began on the left. The first element sits in the lowest bits: the rightmost digit.",
+            "All eight are right, but you began on the left. The first element is in the lowest bits: the rightmost digit.",
         ),
         (
             found in (unsigned, unsigned[::-1]),
-            "That is what `u4` would say. `s4` is signed: a code from 8 on stands for a negative number.",
+            "Those are the numbers as `u4`. `s4` is signed: a code of 8 or more stands for a negative number.",
         ),
         (
             found in (sign_and_size, sign_and_size[::-1]),
-            "You took the top bit for a minus sign and the rest for the size, as floats do. Integers are in two's complement: subtract 16 instead.",
+            "You read the top bit as a minus sign and the rest as the magnitude, as in a float. Integers are in two's complement: subtract 16 instead.",
         ),
         (
             found == bytewise,
-            "Inside each byte the two elements are exchanged: the low four bits come first there, too.",
+            "The two elements of each byte are exchanged: within a byte, too, the low four bits come first.",
         ),
         (
             any(not -8 <= number <= 7 for number in found),
-            "`s4` holds -8 to 7. A hexadecimal digit from 8 on is that digit minus 16.",
+            "`s4` holds -8 to 7. A hexadecimal digit of 8 or more stands for that digit minus 16.",
         ),
         otherwise="Take the hexadecimal digits from right to left, one for each element, and subtract 16 from those that are 8 or more.",
     )
@@ -60,8 +60,7 @@ def read_s4(answer: Any) -> tuple[bool, str]:
 
 @exercise(
     "02.2",
-    f"`C[0][0]` is the largest `s32`, {dtype('s32').maximum}, and A and B are such that `(A B)[0][0]` is {ADDED}. "
-    "**What is `D[0][0]` without and with `.satfinite`?**",
+    f"`C[0][0]` is the largest `s32`, {dtype('s32').maximum}, and `(A B)[0][0]` is {ADDED}. **What is `D[0][0]` without and with `.satfinite`?**",
     "results = ...  # (without, with .satfinite)",
 )
 def overflow(answer: Any) -> tuple[bool, str]:
@@ -71,18 +70,18 @@ def overflow(answer: Any) -> tuple[bool, str]:
     expected = (wrapped, s32.maximum)
     return judge(
         found == expected,
-        "Without it the 32 bits wrap round, as integers do on every processor; `.satfinite` stops at the largest value.",
+        "Without it the 32-bit sum wraps around; `.satfinite` stops at the largest value.",
         (
             found == expected[::-1],
-            "The other way round: `.satfinite` is the one that stops at the end of the range.",
+            "It is the other way round: `.satfinite` stops at the end of the range.",
         ),
         (
             found[0] == s32.maximum + ADDED,
-            "The true sum does not fit into 32 bits. What do the lowest 32 bits of it mean as a signed number?",
+            "The true sum does not fit into 32 bits. Which signed number are its lowest 32 bits?",
         ),
         (
             found[0] == s32.minimum,
-            f"The smallest value is where one step leads from the largest. Here {ADDED} are added.",
+            f"From the largest value, one step leads to the smallest. Here {ADDED} is added.",
         ),
         (
             abs(found[0] - wrapped) == 1,
@@ -91,7 +90,7 @@ def overflow(answer: Any) -> tuple[bool, str]:
         (found[0] == wrapped, "The first is right. `.satfinite` clamps the result to the range of `s32`."),
         (
             found[1] == s32.maximum,
-            "The second is right. Without the clamp the sum goes round: one above the largest is the smallest.",
+            "The second is right. Without the clamp the sum wraps around: one above the largest value comes the smallest.",
         ),
         otherwise="Without `.satfinite` only the lowest 32 bits of the sum are kept; with it the sum is clamped to the range of `s32`.",
     )
@@ -99,8 +98,7 @@ def overflow(answer: Any) -> tuple[bool, str]:
 
 @exercise(
     "02.3",
-    f"**Encode {NUMBER} as `e4m3` by hand:** one sign bit, four exponent bits with bias 7, three fraction bits. "
-    "Begin with 20 = 1.25 · 2^4. Give the byte, as `0b........` or `0x..`.",
+    f"**Encode {NUMBER} as `e4m3` by hand:** one sign bit, four exponent bits with bias 7, three fraction bits. Start from 20 = 1.25 · 2^4. Give the byte as `0b........` or `0x..`.",
     "code = ...",
 )
 def encode_e4m3(answer: Any) -> tuple[bool, str]:
@@ -110,16 +108,16 @@ def encode_e4m3(answer: Any) -> tuple[bool, str]:
     exponent, fraction = expected >> 3 & 15, expected & 7
     return judge(
         found == expected,
-        f"Sign 1; exponent 4 + {e4m3.bias} = {exponent} = {exponent:04b}; 1.25 is 1 + 2/8, and of that only the 2 is written: {fraction:03b}.",
-        (found == expected & 0x7F, "Size and exponent are right, but that is +20: the sign is the top bit."),
-        (found == NUMBER, "That is the number itself; asked for is the byte that stands for it."),
+        f"Sign 1; exponent 4 + {e4m3.bias} = {exponent} = {exponent:04b}; 1.25 is 1 + 2/8, and only the 2 is stored: {fraction:03b}.",
+        (found == expected & 0x7F, "Exponent and fraction are right, but that is +20: the sign is the top bit."),
+        (found == NUMBER, "That is the number itself; give the byte that encodes it."),
         (
             found == int(dtype("e5m2").encode([NUMBER])[0]),
             "That is the byte for `e5m2`, which has five exponent bits. `e4m3` has four, with bias 7.",
         ),
         (
             found == NUMBER & 0xFF,
-            "That is -20 as `s8`, in two's complement. A float has a sign bit, and the rest is the size.",
+            "That is -20 as `s8`, in two's complement. A float has a sign bit, and the rest is the magnitude.",
         ),
         (
             found == 0x100 - (expected & 0x7F),
@@ -127,7 +125,7 @@ def encode_e4m3(answer: Any) -> tuple[bool, str]:
         ),
         (
             found == (0x80 | 4 << 3 | fraction),
-            "The exponent field holds the exponent *plus the bias*, so that small numbers have exponents, too.",
+            "The exponent field holds the exponent *plus the bias*, so that it can also express negative exponents.",
         ),
         (
             found & 0x87 == expected & 0x87,
@@ -135,16 +133,15 @@ def encode_e4m3(answer: Any) -> tuple[bool, str]:
         ),
         (
             found & 0xF8 == expected & 0xF8,
-            "Sign and exponent are right. Of 1.25 the leading 1 is not written; the rest counts eighths.",
+            "Sign and exponent are right. The leading 1 of 1.25 is not stored; the fraction field counts the eighths after it.",
         ),
-        otherwise="Write the three fields one after the other: sign (1 bit), exponent plus 7 (4 bits), eighths behind the leading 1 (3 bits).",
+        otherwise="Write the three fields one after the other: sign (1 bit), exponent plus 7 (4 bits), eighths after the leading 1 (3 bits).",
     )
 
 
 @exercise(
     "02.4",
-    "In the picture of `e4m3` one cell is grey: it is NaN, *not a number*. **Which bytes are NaN?** "
-    "Give all of them; the picture shows only one of the two signs.",
+    "In the picture of `e4m3` one cell is grey: it is NaN, *not a number*. **Which bytes are NaN?** Give all of them; the picture shows only the positive sign.",
     "codes = ...  # a list of bytes",
 )
 def nan_codes(answer: Any) -> tuple[bool, str]:
@@ -155,11 +152,10 @@ def nan_codes(answer: Any) -> tuple[bool, str]:
     other = dtype("e5m2").decode(np.arange(256))
     return judge(
         found == expected,
-        "All exponent and all fraction bits are set, with either sign. The other codes of the top exponent are numbers, up to 448: "
-        "that is why e4m3 has no infinity.",
+        "All exponent and fraction bits are set, with either sign. The other codes with the top exponent are numbers, up to 448: that is why e4m3 has no infinity.",
         (
             found == top,
-            "In IEEE types the whole row of the top exponent is infinity and NaN. Look at the picture: `e4m3` uses that row for numbers, all but one cell.",
+            "In IEEE types the whole row of the top exponent is infinity and NaN. Look at the picture: `e4m3` uses all but one cell of that row for numbers.",
         ),
         (
             found < top and bool(found) and all(code & 7 == 0 for code in found),
@@ -171,23 +167,23 @@ def nan_codes(answer: Any) -> tuple[bool, str]:
         ),
         (
             bool(found) and found < expected,
-            "That one is NaN. But there is a second: what may the sign bit be?",
+            "That one is NaN, but there is a second one: what values can the sign bit have?",
         ),
         (
             any(not 0 <= code < 256 for code in found),
-            "A code of `e4m3` has eight bits: two hexadecimal digits behind the `0x`, and no minus.",
+            "A code of `e4m3` has eight bits: two hexadecimal digits after the `0x`, and no minus.",
         ),
         (
             bool(found & expected),
-            "There are numbers among them. Only one cell of the picture is grey, and there are two signs.",
+            "There are ordinary numbers among them. Only one cell of the picture is grey, and there are two signs.",
         ),
-        otherwise="The grey cell is in the row of the largest exponent. Write its exponent and its fraction in binary, and put a sign before them.",
+        otherwise="The grey cell is in the row of the largest exponent. Write its exponent and its fraction in binary, and put the sign bit in front.",
     )
 
 
 @exercise(
     "02.5",
-    "**Which numbers are the codes `0b0000` to `0b0111` of `e2m1`?** One sign bit, which is 0 here, two exponent bits, one fraction bit. The bias is 1.",
+    "**Which numbers do the codes `0b0000` to `0b0111` of `e2m1` stand for?** There are one sign bit (0 here), two exponent bits and one fraction bit. The bias is 1.",
     "values = ...  # eight numbers",
 )
 def e2m1(answer: Any) -> tuple[bool, str]:
@@ -208,22 +204,22 @@ def e2m1(answer: Any) -> tuple[bool, str]:
     steps = {after - before for before, after in pairwise(found)}
     return judge(
         not wrong,
-        "That is all that e2m1 has, with the same eight below zero. The steps grow: halves up to 2, then ones, then a two.",
+        "Those are all the magnitudes of e2m1; the other eight codes are their negatives. The steps grow: halves up to 2, then 1, then 2.",
         (
             found == tuple(range(8)),
-            "You took the code for the number. Split it: two exponent bits, one fraction bit.",
+            "You took the code for the number. Split it into two exponent bits and one fraction bit.",
         ),
         (
             found[2:] == expected[2:],
-            "The last six are right. The first two have exponent field 0: no hidden one there, and the power of two is that of exponent field 1.",
+            "The last six are right. The first two have exponent field 0: there is no hidden one, and the power of two is the same as for exponent field 1.",
         ),
         (
             len(steps) == 1,
-            "Your steps are all alike, as with integers. In a float each exponent doubles the step.",
+            "Your steps are all alike, as with integers. In a float the step doubles with each exponent.",
         ),
         (
             found == tuple(2 * number for number in expected),
-            "All are twice too large. Did you subtract the bias?",
+            "All are twice as large as they should be. Did you subtract the bias?",
         ),
         (
             found == tuple(number / 2 for number in expected),
@@ -231,16 +227,15 @@ def e2m1(answer: Any) -> tuple[bool, str]:
         ),
         (
             all(found[code] == expected[code] for code in range(2, 8, 2)),
-            "Those with fraction 1 go wrong among the last six. There is one fraction bit: what does it count, as three count eighths?",
+            "Among the last six, those with fraction 1 are wrong. Three fraction bits count eighths; what does one fraction bit count?",
         ),
-        otherwise=f"{where} is the first that is wrong. Which exponent field has it, which fraction, and which of the two formulas is for it?",
+        otherwise=f"{where} is the first that is wrong. What are its exponent field and its fraction, and which of the two formulas applies?",
     )
 
 
 @exercise(
     "02.6",
-    f"**Write the register that holds {', '.join(map(str, FOUR))} as `e2m1` for `kind::f8f6f4`** (first element first), as `0x........`. "
-    "Padding bits are 0.",
+    f"**Write the register that holds {', '.join(map(str, FOUR))} as `e2m1` for `kind::f8f6f4`** (first element first), as `0x........`. Padding bits are 0.",
     "register = ...",
 )
 def padded(answer: Any) -> tuple[bool, str]:
@@ -254,14 +249,14 @@ def padded(answer: Any) -> tuple[bool, str]:
     expected = int(PADDED.a.join(np.array(codes, dtype=np.uint8))[0])
     return judge(
         found == expected,
-        "Each code is moved up by two: two bits of padding below it, two above. The first element is the lowest byte.",
+        "Each code is shifted up by two, with two bits of padding below it and two above. The first element is in the lowest byte.",
         (
             found == laid(width, 0),
-            "One byte for each element, good. But an `e2m1` does not sit at the bottom of its byte: see the figure.",
+            "One byte for each element is right, but an `e2m1` is not at the bottom of its byte: see the figure.",
         ),
         (
             found == laid(width, 2 * padding),
-            "One byte for each element, good. But an `e2m1` does not sit at the top of its byte: see the figure.",
+            "One byte for each element is right, but an `e2m1` is not at the top of its byte: see the figure.",
         ),
         (
             found in (laid(4, 0), laid(4, 0, -1)),
@@ -269,31 +264,29 @@ def padded(answer: Any) -> tuple[bool, str]:
         ),
         (
             found == laid(width, padding, -1),
-            "The bytes are right, but their order is not: the first element takes the lowest byte.",
+            "The bytes are right, but their order is not: the first element is in the lowest byte.",
         ),
         (
             found == expected & ~(0b1000 << width + padding),
-            "The minus of the second number is missing: its sign is the top one of its *four* bits.",
+            "The minus sign of the second number is missing: it is the top one of its *four* bits.",
         ),
         (
             found == expected & ~(0b1000 << width + padding) | 0x80 << width,
-            "The sign belongs to the four bits of the element, not to the top of the byte: up there is padding.",
+            "The sign is one of the element's four bits, not the top bit of the byte: that is padding.",
         ),
         (found > 0xFFFFFFFF, "A register has 32 bits: eight hexadecimal digits."),
         (
             len(missed := [i for i in range(4) if found >> width * i & 0xFF != codes[i] << padding]) < 3
             and found & 0xC3C3C3C3 == 0,
-            f"Places and order are right, but look up {' and '.join(str(FOUR[i]) for i in missed)} in the table of `e2m1` again.",
+            f"Positions and order are right, but look up {' and '.join(str(FOUR[i]) for i in missed)} in the table of `e2m1` again.",
         ),
-        otherwise="Encode each number as four bits (the table of `e2m1` is above), put two zeros before and two behind, "
-        "and write the bytes from right to left.",
+        otherwise="Encode each number as four bits (the table of `e2m1` is above), put two zeros before and two after, and write the bytes from right to left.",
     )
 
 
 @exercise(
     "02.7",
-    "A kernel writes the number 1 as `f16`, which is `0x3C00`, but the instruction says `bf16`. **Which number does the tensor core see?** "
-    "(You may write it as `2**-3`.)",
+    "A kernel writes the number 1 as `f16`, which is `0x3C00`, but the instruction's type is `bf16`. **Which number does the tensor core see?** (You can write it in the form `2**-3`.)",
     "seen = ...",
 )
 def mistaken(answer: Any) -> tuple[bool, str]:
@@ -304,36 +297,35 @@ def mistaken(answer: Any) -> tuple[bool, str]:
     field = int(code) >> bf16.fraction_bits
     return judge(
         found == expected,
-        f"As bf16 the eight bits behind the sign are the exponent: {field}, less the bias {bf16.bias}. No error, no NaN: "
-        "just a number that is 128 times too small.",
-        (found == 1, "The bits stay, but `bf16` cuts them elsewhere: eight exponent bits instead of five."),
+        f"In bf16 the eight bits after the sign are the exponent field: {field}, minus the bias {bf16.bias}. No error, no NaN: just a number that is 128 times too small.",
+        (found == 1, "The bits stay the same, but `bf16` divides them elsewhere: eight exponent bits instead of five."),
         (
             found == float(f16.decode(bf16.encode([1.0])[0])),
-            "That is the opposite mistake: the 1 of `bf16`, read as `f16`. Here the bits are `0x3C00`, and they are read as `bf16`.",
+            "That is the opposite mistake: 1 as `bf16`, read as `f16`. Here the bits are `0x3C00`, and they are read as `bf16`.",
         ),
         (found == field - bf16.bias, "That is the exponent. Which power of two is it?"),
         (
             found == field or found == 2.0**field,
-            "The exponent field is right; the bias has still to be subtracted.",
+            "The exponent field is right, but you still have to subtract the bias.",
         ),
         (
             found == 2.0 ** (field - f16.bias),
-            "The exponent field is right, but you subtracted the bias of `f16`. Eight exponent bits have another one.",
+            "The exponent field is right, but you subtracted the bias of `f16`. Eight exponent bits have a different bias.",
         ),
         (
             found == 2.0 ** -(field - bf16.bias),
-            "The size of the exponent is right, its sign is not: is the field above or below the bias?",
+            "The magnitude of the exponent is right, but its sign is not: is the field above or below the bias?",
         ),
-        otherwise="Write 0x3C00 as 16 bits: one sign, then *eight* exponent bits, then seven fraction bits. What is the exponent less the bias 127?",
+        otherwise="Write 0x3C00 as 16 bits: one sign, then *eight* exponent bits, then seven fraction bits. What is the exponent field minus the bias 127?",
     )
 
 
-#: Types whose finite codes a decoder of sign, exponent and fraction must get right, and every how many-th code of them is asked.
-_ASKED = (("e2m1", 1), ("e2m3", 1), ("e3m2", 1), ("e4m3", 1), ("e5m2", 1), ("f16", 97), ("bf16", 97))
+#: Types that a decoder of sign, exponent and fraction must get right, and the step between the codes that are tried.
+_DECODED = (("e2m1", 1), ("e2m3", 1), ("e3m2", 1), ("e4m3", 1), ("e5m2", 1), ("f16", 97), ("bf16", 97))
 
 
 def _decoded(function: Any, code: int, kind: DType) -> float:
-    form, fields = "`value(code, e, m)` gives a number", (kind.exponent_bits, kind.fraction_bits)
+    form, fields = "`value(code, e, m)` returns a number", (kind.exponent_bits, kind.fraction_bits)
     found = ask(
         function, code, *fields, form=form, about=f"called with ({code:#x}, {fields[0]}, {fields[1]})"
     )
@@ -342,13 +334,11 @@ def _decoded(function: Any, code: int, kind: DType) -> float:
 
 @exercise(
     "02.8",
-    "**Write one decoder for all of them:** `value(code, e, m)` gives the number that a code with one sign bit, "
-    "`e` exponent bits and `m` fraction bits stands for. "
-    "The bias is `2**(e - 1) - 1`. You need not care about infinity and NaN. It is tried with e2m1, e2m3, e3m2, e4m3, e5m2, f16 and bf16.",
+    "**Write one decoder for all of them:** `value(code, e, m)` returns the number that a code with one sign bit, `e` exponent bits and `m` fraction bits stands for. The bias is `2**(e - 1) - 1`. You can ignore infinity and NaN. The check tries e2m1, e2m3, e3m2, e4m3, e5m2, f16 and bf16.",
     "def value(code, e, m):\n    return ...",
 )
 def decoder(answer: Any) -> tuple[bool, str]:
-    for name, step in _ASKED:
+    for name, step in _DECODED:
         kind = dtype(name)
         codes = np.arange(0, 1 << kind.bits, step)
         finite = np.isfinite(kind.decode(codes))
@@ -371,15 +361,15 @@ def decoder(answer: Any) -> tuple[bool, str]:
                     == 2.0**-kind.bias
                     * (1 + fraction / 2**kind.fraction_bits)
                     * (1 if expected >= 0 else -1),
-                    f"{where} goes wrong: its exponent field is 0, so there is no hidden one.",
+                    f"{where} is wrong: its exponent field is 0, so there is no hidden one.",
                 ),
                 (
                     exponent == 0 and abs(found) == abs(expected) / 2,
-                    f"{where} is half of what it should be: exponent 0 is on the scale of exponent 1, so that the steps go on evenly.",
+                    f"{where} is half of what it should be: exponent field 0 uses the same power of two as exponent field 1, so the steps stay even.",
                 ),
                 (
                     expected != 0 and found / expected in (2.0, 0.5),
-                    f"{where} is wrong by a factor of two: look at the bias. It is one less than a power of two.",
+                    f"{where} is wrong by a factor of two: check the bias. It is one less than a power of two.",
                 ),
                 (
                     expected != 0
@@ -391,11 +381,11 @@ def decoder(answer: Any) -> tuple[bool, str]:
                 ),
                 (
                     fraction != 0,
-                    f"{where} goes wrong, and it has a fraction: that counts in steps of 1 / 2**m.",
+                    f"{where} is wrong, and it has a fraction: the fraction counts steps of 1 / 2**m.",
                 ),
-                otherwise=f"{where} goes wrong. Cut it: fraction = the low m bits, exponent = the e bits above, sign = the bit above those.",
+                otherwise=f"{where} is wrong. Cut it into fields: fraction = the low m bits, exponent = the e bits above, sign = the bit above those.",
             )
     return (
         True,
-        "One rule reads them all; the types differ in e, in m, and in what they do with the largest exponent. tf32 is the same with e = 8, m = 10.",
+        "One rule decodes them all. The types differ in e, in m, and in how they use the largest exponent. tf32 is the same with e = 8, m = 10.",
     )

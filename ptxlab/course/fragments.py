@@ -1,4 +1,4 @@
-"""Exercises of lesson 01: how to read a fragment layout; dense mma.m16n8k64 in depth, then every other dense shape."""
+"""Exercises of lesson 01: how to read a fragment layout; dense mma.m16n8k64, then every other dense shape."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _place(operand: Operand, row: int, col: int) -> Place:
 
 
 def _places(answer: Any, operand: Operand, form: str) -> NDArray[np.int64]:
-    """(row, column) that a reader's function gives for every lane and element of an operand: [lanes, elements, 2]."""
+    """(row, column) that a reader's function returns for every lane and element: [lanes, elements, 2]."""
     table = operand.coords() * 0
     for lane, i in np.ndindex(table.shape[:2]):
         table[lane, i] = whole(ask(answer, lane, i, form=form), 2, form)
@@ -34,7 +34,7 @@ def _places(answer: Any, operand: Operand, form: str) -> NDArray[np.int64]:
 
 @exercise(
     "01.1",
-    f"**Which lane holds `A[{ROW}][{COL}]`, and which of its 32 elements a0 ... a31 is it?** The picture names the run; you find the place in it.",
+    f"**Which lane holds `A[{ROW}][{COL}]`, and which of its 32 elements a0 ... a31 is it?** The picture names the run; find the position in it.",
     "place = ...  # (lane, element)",
 )
 def where_a(answer: Any) -> tuple[bool, str]:
@@ -43,38 +43,38 @@ def where_a(answer: Any) -> tuple[bool, str]:
     lane, element = right.lane, right.element
     return judge(
         found == (lane, element),
-        f"Row {ROW} is groupID 1 plus 8, column {COL} is 32 + 5: both halves are the upper ones, so the element is 16 + 8 + 5.",
+        f"Row {ROW} is groupID 1 plus 8, and column {COL} is 32 + 5: the lower half of the rows and the right half of the columns, so the element is 16 + 8 + 5.",
         (
             found == (lane, _place(INS.a, ROW - 8, COL).element),
-            "The lane is right, and so is the column. But your element lies eight rows higher.",
+            "The lane and the column are right, but your element is eight rows higher.",
         ),
         (
             found == (lane, _place(INS.a, ROW, COL - 32).element),
-            "The lane and the row are right. But your element lies in columns 0 to 31; a lane holds columns of both halves.",
+            "The lane and the row are right, but your element is in columns 0 to 31. A lane holds columns of both halves.",
         ),
         (
             found == (lane, _place(INS.a, ROW - 8, COL - 32).element),
-            "The lane is right. But your element is eight rows too high and 32 columns too far left.",
+            "The lane is right, but your element is eight rows too high and 32 columns too far left.",
         ),
         (
             found[0] == lane,
-            "The lane is right. Build the element from three digits: the column within a run of eight, upper or lower rows, left or right columns.",
+            "The lane is right. The element number has three parts: the position in the run of eight, upper or lower rows, left or right columns.",
         ),
         (
             found[0] >= 32,
-            "There are 32 lanes, 0 to 31: groupID goes from 0 to 7, so rows 8 to 15 have the lanes of rows 0 to 7.",
+            "There are 32 lanes, 0 to 31: groupID goes from 0 to 7, so rows 8 to 15 are held by the same lanes as rows 0 to 7.",
         ),
         (
             found[0] in ((ROW % 8) * 4 + 1, (ROW % 8) * 4 + COL // 8),
-            "groupID is right. For threadID_in_group, take 32 away from the column first, then count runs of eight.",
+            "groupID is right. For threadID_in_group, first subtract 32 from the column, then count runs of eight.",
         ),
-        otherwise="Begin with groupID = row % 8: lanes 4 * groupID to 4 * groupID + 3 share the row. Which of the four has the column?",
+        otherwise="Start with groupID = row % 8: lanes 4 * groupID to 4 * groupID + 3 share the row. Which of the four holds the column?",
     )
 
 
 @exercise(
     "01.2",
-    f"**In which register of that lane is `A[{ROW}][{COL}]`, and in which bits?** Registers count from 0, bit 0 is the lowest.",
+    f"**Which register of that lane holds `A[{ROW}][{COL}]`, and in which bits?** Registers are numbered from 0, and bit 0 is the lowest.",
     "bits = ...  # (register, lowest bit, highest bit)",
 )
 def bits_a(answer: Any) -> tuple[bool, str]:
@@ -87,68 +87,67 @@ def bits_a(answer: Any) -> tuple[bool, str]:
         f"a{right.element} is element {right.element % 8} of register {right.register}, and every element before it takes four bits.",
         (
             found in (upside, (upside[0], upside[2], upside[1])),
-            'You counted elements from the top of the register. The ISA lists elements "low to high": the first sits in the lowest bits.',
+            'You counted elements from the top of the register. The PTX ISA lists elements "low to high": the first one is in the lowest bits.',
         ),
-        (found == (expected[0], expected[2], expected[1]), "Right bits, but give the lowest first."),
+        (found == (expected[0], expected[2], expected[1]), "The bits are right, but give the lowest first."),
         (
             found == (expected[0], right.low, right.low + 4),
-            "Almost: four bits from the lowest one on; the highest of them belongs to the element, the one after it does not.",
+            "Almost. An element has four bits, starting at the lowest one, and the highest bit is the last of these four.",
         ),
         (
             found[1:] == expected[1:],
-            "The bits are right. Eight elements fill a register; which register comes to the element's number?",
+            "The bits are right. Eight elements fill a register; which register holds this element number?",
         ),
         (
             found[0] == expected[0],
             "The register is right. Within it, how many elements come before this one, at four bits each?",
         ),
         (found[0] >= INS.a.registers, f"A lane has registers 0 to {INS.a.registers - 1} for A."),
-        otherwise="Divide the element's number by the eight elements of a register: the quotient is the register, the remainder the place in it.",
+        otherwise="Divide the element number by 8, the elements per register: the quotient is the register, the remainder the position in it.",
     )
 
 
 @exercise(
     "01.3",
-    "Now the third way, the formula. Follow one lane through the picture: a0 to a7 are in the upper half, a8 to a15 eight rows lower, a16 to a23 ...? "
-    "**Write the row formula of A:** for `lane` 0 to 31 and element number `i` 0 to 31, the row of a_i.",
+    "Now the third form, the formula. Follow one lane through the picture: a0 to a7 are in the upper half, a8 to a15 eight rows lower, a16 to a23 ...? **Write the row formula of A:** for `lane` 0 to 31 and element number `i` 0 to 31, return the row of a_i.",
     "def row_of(lane, i):\n    return ...",
 )
 def row_of(answer: Any) -> tuple[bool, str]:
-    found = function_table(answer, INS.lanes, 32, form="`row_of(lane, i)` gives a row")
+    found = function_table(answer, INS.lanes, 32, form="`row_of(lane, i)` returns a row")
     expected = INS.a.coords()[..., 0]
     lanes, elements = np.indices(expected.shape)
     wrong = np.argwhere(found != expected)
     where = f"lane {wrong[0][0]}, a{wrong[0][1]}" if len(wrong) else ""
     return judge(
         not len(wrong),
-        "Right for all 1,024 elements. Bit 3 of i alone decides the half: `lane // 4 + 8 * (i // 8 % 2)` says the same as the ISA's condition.",
+        "Right for all 1,024 elements. Bit 3 of i alone decides the half: `lane // 4 + 8 * (i // 8 % 2)` is equivalent to the manual's condition.",
         (
             bool((found == lanes // 4).all()),
-            f"groupID is right, but every lane holds rows of both halves; the first wrong one is {where}.",
+            f"groupID is right, but every lane holds rows of both halves; the first wrong element is {where}.",
         ),
         (
             bool((found == lanes // 4 + 8 * (elements >= 8)).all()),
-            f"Right for a0 to a15. But the lower half does not go on for ever: look at {where}.",
+            f"Right for a0 to a15. But the later elements are not all in the lower half: look at {where}.",
         ),
         (
             bool((found == lanes // 4 + 8 * (elements >= 16)).all()),
-            f"You changed rows halfway through the elements. That is where the *columns* jump; the rows change more often. First wrong: {where}.",
+            f"You changed rows halfway through the elements. That is where the *columns* change; the rows change more often. The first wrong element is {where}.",
         ),
         (
             bool((found[:, 8:16] == expected[:, 0:8]).all() and (found[:, 0:8] == expected[:, 8:16]).all()),
-            "Upper and lower half are exchanged.",
+            "The upper and lower halves are exchanged.",
         ),
         (
             bool((found // 8 == expected // 8).all()),
-            f"The halves are right; groupID is not. How many lanes share a row? First wrong: {where}.",
+            f"The halves are right; groupID is not. How many lanes share a row? The first wrong element is {where}.",
         ),
-        otherwise=f"The first wrong one is {where}. groupID is `lane >> 2`; the elements go eight in the upper half, eight in the lower, and again.",
+        otherwise=f"The first wrong element is {where}. groupID is `lane >> 2`. Eight elements are in the upper half, the next eight in the lower half, and so on.",
     )
 
 
 @exercise(
     "01.4",
-    "Lane 6 has two registers of B. **Which rows of B are in its register 1?** Give all eight.",
+    "Lane 6 has two registers of B. **Which rows of B does its register 1 hold?** Give all eight.",
     "rows = ...  # a list of eight row numbers",
 )
 def rows_b(answer: Any) -> tuple[bool, str]:
@@ -157,10 +156,10 @@ def rows_b(answer: Any) -> tuple[bool, str]:
     column = next(col for _, _, col in INS.b.holds(6, 1))
     return judge(
         found == expected,
-        f"threadID_in_group is 6 % 4 = 2, so the run begins at 2 * 8, and register 1 lies 32 rows lower. All are in column groupID = {column}.",
+        f"threadID_in_group is 6 % 4 = 2, so the run in register 0 begins at row 2 * 8, and the one in register 1 is 32 rows lower. All are in column groupID = {column}.",
         (
             found == frozenset(row for _, row, _ in INS.b.holds(6, 0)),
-            "Those are the rows of register 0, in the first of the manual's two figures of B. Register 1 is in the other.",
+            "Those are the rows of register 0, in the first of the manual's two figures for B. Register 1 is in the second.",
         ),
         (
             found == frozenset(range(6 * 8 % 64, 6 * 8 % 64 + 8)),
@@ -168,12 +167,12 @@ def rows_b(answer: Any) -> tuple[bool, str]:
         ),
         (
             len(found) != len(expected),
-            "A register of B holds eight elements, all of one column: eight different rows.",
+            "A register of B holds eight elements of one column: eight different rows.",
         ),
         (
             expected == frozenset(row + 1 for row in found)
             or expected == frozenset(row - 1 for row in found),
-            "Off by one: rows count from 0.",
+            "Off by one: rows are numbered from 0.",
         ),
         otherwise="Take threadID_in_group = lane % 4, then the formula for b_i with i from 8 to 15.",
     )
@@ -181,22 +180,21 @@ def rows_b(answer: Any) -> tuple[bool, str]:
 
 @exercise(
     "01.5",
-    "Another instruction: `mma.m16n8k32` with `.e4m3` in A and B (an 8-bit float) and `.f16` in C and D (16 bits). "
-    "**How many registers of A, of B and of C does a lane hold?** Count elements first, then bits.",
-    "registers = ...  # (of A, of B, of C)",
+    "Another instruction: `mma.m16n8k32` with `.e4m3` (an 8-bit float) in A and B, and `.f16` (16 bits) in C and D. **How many registers does a lane use for A, for B and for C?** Count elements first, then bits.",
+    "registers = ...  # (for A, for B, for C)",
 )
 def registers(answer: Any) -> tuple[bool, str]:
-    found = whole(answer, 3, "`(of A, of B, of C)`")
+    found = whole(answer, 3, "`(for A, for B, for C)`")
     operands = (FP8.a, FP8.b, FP8.c)
     expected = tuple(each.registers for each in operands)
     elements = tuple(each.registers * each.elements_per_register for each in operands)
     wide, narrow = (*expected[:2], elements[2]), tuple(-(-each.registers // 2) for each in operands)
     return judge(
         found == expected,
-        f"A lane holds {elements[0]}, {elements[1]} and {elements[2]} elements; four 8-bit ones or two 16-bit ones share a register.",
+        f"A lane holds {elements[0]}, {elements[1]} and {elements[2]} elements; four 8-bit elements or two 16-bit elements share a register.",
         (
             found == elements,
-            "Those are the *elements* that a lane holds. How many of them share one register of 32 bits?",
+            "Those are the numbers of *elements* in a lane. How many of them share one 32-bit register?",
         ),
         (
             found == wide,
@@ -209,24 +207,23 @@ def registers(answer: Any) -> tuple[bool, str]:
         (found[:2] == expected[:2], "A and B are right. C is 16 x 8, and its elements have 16 bits."),
         (
             found == expected[::-1] or found == (expected[1], expected[0], expected[2]),
-            "Right numbers, other order: A first, then B, then C.",
+            "The numbers are right, but in the wrong order: A first, then B, then C.",
         ),
         (
             found in tuple(tuple(total // share for total in (512, 256, 128)) for share in (1, 4, 8)),
-            "That is for the whole matrix. Thirty-two lanes share it.",
+            "Those are for the whole matrix. Thirty-two lanes share it.",
         ),
-        otherwise="For each matrix: rows times columns over 32 lanes gives the elements of a lane; times the bits of one, over 32, gives registers.",
+        otherwise="For each matrix: rows times columns, divided by 32 lanes, gives the elements per lane. Multiply by the bits per element and divide by 32 bits per register.",
     )
 
 
 @exercise(
     "01.6",
-    "From the picture alone, **write the function that gives row and column of a_i for A of `mma.m16n8k16` with `.f16`.** "
-    "`lane` goes from 0 to 31, `i` from 0 to 7.",
+    "From the picture alone, **write the function that returns the row and column of a_i for A of `mma.m16n8k16` with `.f16`.** `lane` goes from 0 to 31, `i` from 0 to 7.",
     "def place(lane, i):\n    return ...  # (row, column)",
 )
 def place(answer: Any) -> tuple[bool, str]:
-    found = _places(answer, HALF.a, "`place(lane, i)` gives `(row, column)`")
+    found = _places(answer, HALF.a, "`place(lane, i)` returns `(row, column)`")
     expected = HALF.a.coords()
     lanes, elements = np.indices(expected.shape[:2])
     wrong = np.argwhere((found != expected).any(axis=-1))
@@ -235,42 +232,42 @@ def place(answer: Any) -> tuple[bool, str]:
     swapped = found[:, [0, 1, 4, 5, 2, 3, 6, 7]]
     return judge(
         not len(wrong),
-        "Right for all 256 elements. Two neighbours, then eight rows lower, then eight columns to the right: the way of `m16n8k64` with another run.",
+        "Right for all 256 elements. Two adjacent elements, then eight rows lower, then eight columns to the right: the same steps as in `m16n8k64`, with a shorter run.",
         (
             bool((found == expected[..., ::-1]).all()),
-            "Both are right, in the wrong order: the row comes first.",
+            "Both numbers are right, but in the wrong order: the row comes first.",
         ),
         (
             bool((swapped == expected).all()),
-            f"You go right before you go down. In the picture, where is a2 of lane 0, and where is a4? First wrong: {where}.",
+            f"You go right before you go down. In the picture, where is a2 of lane 0, and where is a4? The first wrong element is {where}.",
         ),
         (
             rows and bool((found[..., 1] == lanes % 4 * 2 + elements % 2).all()),
-            f"The rows are right. But all your columns lie in the left half; the first wrong one is {where}.",
+            f"The rows are right, but all your columns are in the left half; the first wrong element is {where}.",
         ),
         (
             rows and bool((found[..., 1] >= 16).any()),
-            "The rows are right, but a column of yours is beyond 15. Only one bit of i is the place in a run.",
+            "The rows are right, but one of your columns is beyond 15. Only one bit of i is the position in a run.",
         ),
         (
             rows,
-            f"The rows are right. A run has two elements here, and lanes 0 to 3 stand side by side; the first wrong column is at {where}.",
+            f"The rows are right. A run has two elements here, and the runs of lanes 0 to 3 are side by side; the first wrong column is at {where}.",
         ),
         (
             columns and bool((found[..., 0] == lanes // 4).all()),
-            f"The columns are right. But your rows stay in the upper half; the first wrong one is {where}.",
+            f"The columns are right, but your rows stay in the upper half; the first wrong element is {where}.",
         ),
         (
             columns,
-            f"The columns are right. The first wrong row is at {where}: which elements of a lane lie eight rows lower?",
+            f"The columns are right. The first wrong row is at {where}: which elements of a lane are eight rows lower?",
         ),
-        otherwise=f"The first wrong one is {where}. Follow one lane through the picture and write down row and column of a0 to a7.",
+        otherwise=f"The first wrong element is {where}. Follow one lane through the picture and write down the row and column of a0 to a7.",
     )
 
 
 @exercise(
     "01.7",
-    "The formula above, as the manual prints it, has a mistake; the picture does not. **For which i does the formula give a wrong column?**",
+    "The formula above, as printed in the manual, has a mistake; the picture does not. **For which i does the formula give a wrong column?**",
     "elements = ...  # all such i, e.g. range(10, 20)",
 )
 def misprint(answer: Any) -> tuple[bool, str]:
@@ -281,32 +278,31 @@ def misprint(answer: Any) -> tuple[bool, str]:
     first, last = min(expected), max(expected)
     return judge(
         found == expected,
-        "In the rows below, i no longer begins at 0, and nothing takes the excess away: the second line has `& 0x1F` for that, the first lacks it. "
-        "Taken at its word, it leaves some elements of A to nobody and gives others to two lanes.",
+        "In the second register i no longer starts at 0, and nothing removes the excess: the second line has `& 0x1F` for that, the first line lacks it. Taken literally, the formula assigns some elements of A to no lane and others to two lanes.",
         (
             not found,
-            "There are some. Put lane 0 and every i into the formula; a lane's run must begin again in each register.",
+            "There are some. Evaluate the formula for lane 0 and every i; a lane's run must begin again in each register.",
         ),
-        (found < expected, "Those are wrong, but not they alone: take all elements of the register."),
+        (found < expected, "Those are wrong, but there are more: take all elements of the register."),
         (
             found == frozenset(range(64)),
-            "Half of those are right: where i is itself the place in its register, nothing needs to be taken away.",
+            "Half of those are correct in the manual: where i is itself the position in its register, the formula works.",
         ),
         (
             min(found, default=0) > last,
-            "There the formula has its `& 0x1F`, and is right. The mistake is in the other line.",
+            "There the formula has its `& 0x1F` and is right. The mistake is in the other line.",
         ),
         (
             max(found, default=first) < first,
-            "In the first register i is the place in the register, so the formula is right there.",
+            "In the first register i is the position in the register, so the formula is right there.",
         ),
         (
             found > expected,
-            "All wrong ones are among those, but some of yours are right: try one against the picture.",
+            "You have all the wrong ones, but for some of yours the formula is right: compare a few with the picture.",
         ),
         (
             bool(found & expected),
-            "Some of those are wrong indeed. Registers begin at a multiple of their number of elements; check both ends.",
+            "Some of those are wrong indeed. A register starts at a multiple of the number of elements per register; check both ends.",
         ),
         otherwise="Compare the two lines for the column: what does the second do with i that the first does not, and when does it matter?",
     )
@@ -314,8 +310,7 @@ def misprint(answer: Any) -> tuple[bool, str]:
 
 @exercise(
     "01.8",
-    f"A formula without a picture. **Lane {LANE} holds c{ELEMENT}: in which of the four products (count from 0), "
-    "and in which row and column of its 8 x 8 C?**",
+    f"A formula without a picture. **Lane {LANE} holds c{ELEMENT}: to which of the four products does it belong (counting from 0), and to which row and column of that product's 8 x 8 C?**",
     "at = ...  # (product, row, column)",
 )
 def quads(answer: Any) -> tuple[bool, str]:
@@ -324,14 +319,14 @@ def quads(answer: Any) -> tuple[bool, str]:
     expected = product, row, col = stacked // QUADS.m, stacked % QUADS.m, col
     return judge(
         found == expected,
-        f"Lane {LANE} is in the high group, so four rows lower; the masks keep bits where they are, so each adds 1, 2 or 4 or nothing.",
+        f"Lane {LANE} is not below 16, so four rows are added. The masks keep bits where they are, so each one adds 1, 2, 4 or nothing.",
         (
             found == (product, row - 4, col),
-            "Nearly: X is right, but lane and X are not all; what does the formula say from lane 16 on?",
+            "Nearly: X is right, but the row is not always X. What does the formula say from lane 16 on?",
         ),
         (
             found == (product + 1, row, col),
-            "Right, but the manual counts its computations from 1; count from 0.",
+            "Right, but you counted the products from 1, as the manual does; count from 0.",
         ),
         (
             found == (LANE // 4, row, col),
@@ -339,9 +334,9 @@ def quads(answer: Any) -> tuple[bool, str]:
         ),
         (
             found == (product, stacked, col),
-            "That is the row in the picture of all four, one below the other. Count rows within the product.",
+            "That is the row in the picture, where all four are stacked one below the other. Count rows within the product.",
         ),
-        (found[1:] == (col, row), "Row and column are exchanged."),
+        (found[1:] == (col, row), "The row and the column are exchanged."),
         (
             found[1:] in ((row - 1, col), (row, 1), (row - 1, 1)),
             "A mask such as `i & 0b10` gives 0 or 2, not 0 or 1: the bit stays where it is.",
@@ -354,5 +349,5 @@ def quads(answer: Any) -> tuple[bool, str]:
             found[0] == product,
             "The product is right. Write the lane and i in binary, then go through the masks one by one.",
         ),
-        otherwise="Begin with the table of computations, then write lane and i in binary and go through the masks.",
+        otherwise="Start with the table of products, then write the lane and i in binary and go through the masks.",
     )

@@ -233,8 +233,7 @@ def _registers(function: Any, a: NDArray[Any], b: NDArray[Any], c: NDArray[Any])
 
 @exercise(
     "13.1",
-    "Look at the `IMMA` line of the listing for sm_80. The chip's registers are `R0`, `R1`, ... "
-    "**In which of them does `c2` of C lie**, the third of the four registers of C that PTX calls `%c0` to `%c3`?",
+    "Look at the `IMMA` line of the listing for sm_80. The chip's registers are `R0`, `R1`, ... **In which of them does `c2` of C lie**, the third of the four registers of C that PTX calls `%c0` to `%c3`?",
     "register = ...  # 7 for R7",
 )
 def find_register(answer: Any) -> tuple[bool, str]:
@@ -266,8 +265,7 @@ def find_register(answer: Any) -> tuple[bool, str]:
 
 @exercise(
     "13.2",
-    f"On Turing (sm_75) the largest instruction for f16 is `HMMA.1688`. **How many of them does `wmma` with {WMMA.shape} become there?** "
-    "Predict it from the digits.",
+    f"On Turing (sm_75) the largest instruction for f16 is `HMMA.1688`. **How many of them does `wmma` with {WMMA.shape} become there?** Predict it from the digits.",
     "count = ...",
 )
 def count_split(answer: Any) -> tuple[bool, str]:
@@ -290,8 +288,7 @@ def count_split(answer: Any) -> tuple[bool, str]:
 
 @exercise(
     "13.3",
-    f"Register 0 of A (`%a0`) in lane {LANE} holds eight `u4` elements of one row. The first `IMMA` gets what is left after `& 0x{LOW:08X}`. "
-    "**Which columns of A are these?**",
+    f"Register 0 of A (`%a0`) in lane {LANE} holds eight `u4` elements of one row. The first `IMMA` gets what is left after `& 0x{LOW:08X}`. **Which columns of A are these?**",
     "columns = ...  # a list of columns of the 16 x 64 matrix A",
 )
 def masked_columns(answer: Any) -> tuple[bool, str]:
@@ -302,8 +299,7 @@ def masked_columns(answer: Any) -> tuple[bool, str]:
     elements = frozenset(low // 4 for low, _ in held if LOW >> low & 0xF)
     return judge(
         found == expected,
-        "The mask keeps the low four bits of every byte, and the first of two neighbours lies low: every other column, the even ones. "
-        "The odd ones go to the second IMMA.",
+        "The mask keeps the low four bits of every byte, and the first of two neighbours lies low: every other column, the even ones. The odd ones go to the second IMMA.",
         (
             found == every - expected,
             "Those are the others: they are shifted down and go to the second IMMA. In a byte the first element lies low.",
@@ -331,8 +327,7 @@ def masked_columns(answer: Any) -> tuple[bool, str]:
 
 @exercise(
     "13.4",
-    "**Write Hopper's `mma.m16n8k64.u4` yourself:** given the registers of A, B and C of the 4-bit instruction, give those of D, with nothing but "
-    "`u8.emulate(a, b, c)`, masks and shifts.",
+    "**Write Hopper's `mma.m16n8k64.u4` yourself:** given the registers of A, B and C of the 4-bit instruction, give those of D, with nothing but `u8.emulate(a, b, c)`, masks and shifts.",
     "def hopper(a, b, c):\n    return ...",
 )
 def emulate_u4(answer: Any) -> tuple[bool, str]:
@@ -348,8 +343,7 @@ def emulate_u4(answer: Any) -> tuple[bool, str]:
             (found == expected).all()
             and (_registers(answer, a ^ LOW, b, zero) == U4.emulate(a ^ LOW, b, zero)).all()
         ),
-        "Even columns of A meet even rows of B, odd ones odd ones. That it is another order of k than the manual's does no harm: a sum has no order, "
-        "as long as it is exact.",
+        "Even columns of A meet even rows of B, odd ones odd ones. That it is another order of k than the manual's does no harm: a sum has no order, as long as it is exact.",
         (
             bool((found == low + c).all()),
             "Those are the products of the low halves alone. Where are the other elements?",
@@ -379,8 +373,7 @@ def emulate_u4(answer: Any) -> tuple[bool, str]:
             bool((found == U8.emulate(a, b, c)).all()),
             "That takes the registers as they are: two elements in a byte become one number. Take them apart first.",
         ),
-        otherwise=f"D[0][0] should be {int(U4.d.unpack(expected)[0, 0])}, found {int(U4.d.unpack(found)[0, 0])}. Split A and B alike: once the low half "
-        "of every byte, once the high half shifted down; two products, and C once.",
+        otherwise=f"D[0][0] should be {int(U4.d.unpack(expected)[0, 0])}, found {int(U4.d.unpack(found)[0, 0])}. Split A and B alike: once the low half of every byte, once the high half shifted down; two products, and C once.",
     )
 
 
@@ -404,8 +397,7 @@ def classify(answer: Any) -> tuple[bool, str]:
     said = f"Look at line {first + 1}: "
     return judge(
         not wrong,
-        "One tensor-core instruction alone is native, several alone are split, and as soon as ordinary arithmetic stands beside them it is emulated, "
-        "even around a single one.",
+        "One tensor-core instruction alone is native, several alone are split, and as soon as ordinary arithmetic stands beside them it is emulated, even around a single one.",
         (
             first == 3 and found[3] == "native",
             f"{said}there is one tensor-core instruction, but something computes around it as well.",

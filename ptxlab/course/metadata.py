@@ -10,7 +10,7 @@ from ..instruction import mma_instruction
 from ..isa.sparsity import STRUCTURES
 from .core import ask, exercise, judge, whole, whole_set
 
-#: One instruction for each way in which the nibbles are dealt out to the lanes.
+#: One instruction for each way of distributing the nibbles over the lanes.
 ONE = mma_instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
 TWO_WIDE = mma_instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32")
 TWO_NARROW = mma_instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32")
@@ -40,10 +40,10 @@ def kept_columns(answer: Any) -> tuple[bool, str]:
     marked = [bit for bit in range(4) if KEPT_NIBBLE >> bit & 1]
     return judge(
         found == expected,
-        f"The low two bits say {first[0]}, the high two say {first[1]}, and chunk {KEPT_CHUNK} begins at column {start}.",
+        f"The low two bits are {first[0]}, the high two are {first[1]}, and chunk {KEPT_CHUNK} begins at column {start}.",
         (
             found == frozenset(first),
-            "Those are the two indices. They count inside the chunk: where in the row does this chunk begin?",
+            "Those are the two indices. They count columns inside the chunk: where in the row does this chunk begin?",
         ),
         (
             found
@@ -52,16 +52,16 @@ def kept_columns(answer: Any) -> tuple[bool, str]:
                 frozenset(start + 3 - bit for bit in marked),
                 frozenset(marked),
             ),
-            "You took each of the four bits for one column. A nibble is no mask: it holds two numbers of two bits.",
+            "You read each of the four bits as one column. A nibble is not a mask: it holds two numbers of two bits.",
         ),
         (
             found == frozenset(start - 4 + part for part in first),
-            "That is the chunk before it: chunks are counted from 0.",
+            "That is the chunk before it: chunks are numbered from 0.",
         ),
         (len(found) != 2, "A nibble of 2:4 keeps two columns."),
         (
             all(start <= col < start + 4 for col in found),
-            "The right chunk. Split the nibble into low two bits and high two, and read each as a number.",
+            "That is the right chunk. Split the nibble into the low two bits and the high two, and read each as a number.",
         ),
         otherwise="A chunk is four columns wide. Split the nibble into two numbers of two bits: they count columns inside the chunk.",
     )
@@ -69,7 +69,7 @@ def kept_columns(answer: Any) -> tuple[bool, str]:
 
 @exercise(
     "04.2",
-    f"Row 0 of A is `{list(ROW)}`. **Which 16 bits describe it?** Chunk 0 is in the lowest four bits. (Hexadecimal is handy: `0x....`)",
+    f"Row 0 of A is `{list(ROW)}`. **Which 16 bits of metadata describe it?** Chunk 0 is in the lowest four bits. (Hexadecimal is handy: `0x....`)",
     "bits = ...",
 )
 def row_of_nibbles(answer: Any) -> tuple[bool, str]:
@@ -82,7 +82,7 @@ def row_of_nibbles(answer: Any) -> tuple[bool, str]:
         "One hexadecimal digit for each chunk, and chunk 0 is the last digit.",
         (
             found == _word(nibbles[::-1]),
-            "Every nibble is right, but they stand the other way round: chunk 0 has the lowest bits, the last digit.",
+            "Every nibble is right, but they are the other way round: chunk 0 has the lowest bits, the last digit.",
         ),
         (
             found == _word([high | low << 2 for low, high in indices]),
@@ -92,13 +92,12 @@ def row_of_nibbles(answer: Any) -> tuple[bool, str]:
             found in (_word(masks), _word([int(f"{mask:04b}"[::-1], 2) for mask in masks])),
             "That marks the kept columns with one bit each. A nibble holds two *indices* of two bits.",
         ),
-        (found >= 1 << 16, "Four chunks of four bits are 16 bits; that is more."),
+        (found >= 1 << 16, "Four chunks of four bits make 16 bits; you gave more."),
         (
             any((found >> 4 * at & 15) in (0, 5, 10, 15) for at in range(4)),
             f"The nibble of chunk {next((at for at in range(4) if (found >> 4 * at & 15) in (0, 5, 10, 15)), 0)} names one column twice.",
         ),
-        otherwise=f"Chunk {next((at for at in range(4) if found >> 4 * at & 15 != nibbles[at]), 0)} is the first whose nibble is not right. "
-        "Number its four columns 0 to 3: which two are kept?",
+        otherwise=f"Chunk {next((at for at in range(4) if found >> 4 * at & 15 != nibbles[at]), 0)} is the first with a wrong nibble. Number its four columns 0 to 3: which two are kept?",
     )
 
 
@@ -117,29 +116,28 @@ def kept_pairs(answer: Any) -> tuple[bool, str]:
         f"The indices {parts[0]} and {parts[1]} count *pairs*, and the chunk of eight begins at column {start}.",
         (
             found == frozenset(start + part for part in parts),
-            "The indices count pairs here, not single columns, and a pair is kept whole.",
+            "Here the indices count pairs, not single columns, and a pair is kept as a whole.",
         ),
         (
             found == frozenset(start + 2 * part for part in parts),
-            "Those are the first columns of the two pairs. A pair is kept whole.",
+            "Those are the first columns of the two pairs. A pair is kept as a whole.",
         ),
         (
             found == frozenset(2 * part + i for part in parts for i in range(2)),
-            "Right inside the chunk. But where does this chunk begin?",
+            "That is right inside the chunk. But where does this chunk begin?",
         ),
         (
             found == frozenset(4 * PAIR_CHUNK + 2 * part + i for part in parts for i in range(2)),
             "A chunk of 4:8 is eight columns wide, not four.",
         ),
         (len(found) != len(expected), "Half of the eight columns are kept."),
-        otherwise="Eight columns make a chunk, two columns a part. The nibble names two of the four parts.",
+        otherwise="A chunk has eight columns and a part has two. The nibble names two of the four parts.",
     )
 
 
 @exercise(
     "04.4",
-    f"`m16n8k16` with f16: **which lane's metadata register holds the nibble of row {AT}, chunk {CHUNK}, and in which bits**, "
-    f"when the sparsity selector is **{SELECTOR}**?",
+    f"`m16n8k16` with f16: **which lane's metadata register holds the nibble of row {AT}, chunk {CHUNK}, and in which bits**, when the sparsity selector is **{SELECTOR}**?",
     "place = ...  # (lane, lowest bit, highest bit)",
 )
 def find_nibble(answer: Any) -> tuple[bool, str]:
@@ -150,10 +148,10 @@ def find_nibble(answer: Any) -> tuple[bool, str]:
     expected = (right.lane, right.low, right.high)
     return judge(
         found == expected,
-        f"groupID is {AT % 8}, and selector {SELECTOR} lets T{SELECTOR} of its four lanes speak. Row {AT} is groupID + 8: upper half of the register.",
+        f"groupID is {AT % 8}, and selector {SELECTOR} chooses T{SELECTOR} of its four lanes. Row {AT} is groupID + 8: the upper half of the register.",
         (
             found[0] in [place.lane for place in held if place != right],
-            "That lane is in the right group of four, but it is read with another selector.",
+            "That lane is in the right group of four, but it supplies the metadata with another selector.",
         ),
         (
             found == (right.lane, right.high, right.low),
@@ -161,7 +159,7 @@ def find_nibble(answer: Any) -> tuple[bool, str]:
         ),
         (
             found == (above.lane, above.low, above.high),
-            "The lane is right. Those bits are of the row eight higher.",
+            "The lane is right, but those bits belong to the row eight higher.",
         ),
         (
             found == (right.lane, 31 - right.high, 31 - right.low),
@@ -171,19 +169,18 @@ def find_nibble(answer: Any) -> tuple[bool, str]:
             found[0] == right.lane,
             "The lane is right. First come the four nibbles of row groupID, then the four of row groupID + 8.",
         ),
-        (found[0] > 31, "There are 32 lanes; rows 8 to 15 share those of rows 0 to 7."),
+        (found[0] > 31, "There are 32 lanes; rows 8 to 15 use the same lanes as rows 0 to 7."),
         (
             found[1:] == expected[1:],
-            "The bits are right. groupID = row % 8, a group is four lanes, and the selector is the number of the lane in it.",
+            "The bits are right. groupID = row % 8, a group is four lanes, and the selector is the number of the lane within the group.",
         ),
-        otherwise="groupID = row % 8 gives four lanes, the selector one of them; the chunk and the row's half give the bits.",
+        otherwise="groupID = row % 8 gives four lanes, and the selector chooses one of them. The chunk and the half of the rows give the bits.",
     )
 
 
 @exercise(
     "04.5",
-    f"`m16n8k32` with s8, selector 0. Look into lane {LANE}: **which row of A, and which first column, does the nibble in bits "
-    f"{LOW + 3} to {LOW} of its metadata register describe?**",
+    f"`m16n8k32` with s8, selector 0. Look at lane {LANE}: **which chunk does the nibble in bits {LOW + 3} to {LOW} of its metadata register describe? Give its row of A and its first column.**",
     "chunk = ...  # (row, first column of the chunk)",
 )
 def what_is_described(answer: Any) -> tuple[bool, str]:
@@ -193,37 +190,35 @@ def what_is_described(answer: Any) -> tuple[bool, str]:
     wide_row, wide_chunk = (int(at) for at in TWO_WIDE.operand("E").coords()[LANE, LOW // 4])
     return judge(
         found == expected,
-        f"Lane {LANE} is T1 of group {LANE // 4}: row groupID + 8. Its nibbles are the eight chunks of that row, "
-        f"and bits {LOW + 3} to {LOW} are the third of them.",
+        f"Lane {LANE} is T1 of group {LANE // 4}: row groupID + 8. Its register holds the nibbles of all eight chunks of that row, and bits {LOW + 3} to {LOW} are the third.",
         (
             found == (wide_row, wide_chunk * FOURS.chunk),
-            "That is how f16 deals them out. With narrower elements a lane has all chunks of *one* row.",
+            "That is the layout for f16. With narrower elements a lane has all chunks of *one* row.",
         ),
         (
             found == (row - 8, chunk * FOURS.chunk),
-            "The chunk is right. But this lane is the second of its pair: which of the two rows is its own?",
+            "The chunk is right. But this lane is the second of its pair: which of the two rows does it have?",
         ),
         (
             found == (row, chunk),
-            "The row is right, and that is the number of the chunk. Asked is the first *column*: a chunk is four columns wide.",
+            "The row is right, but that is the number of the chunk. Give its first *column*: a chunk is four columns wide.",
         ),
         (found == (row, chunk * 8), "The row is right. A chunk of 2:4 is four columns wide."),
         (
             found[0] == row,
-            "The row is right. Four bits for each chunk, chunk 0 in the lowest: which chunk begins at that bit?",
+            "The row is right. Each chunk has four bits, with chunk 0 in the lowest: which chunk begins at that bit?",
         ),
-        otherwise="In a group of four lanes T0 has row groupID and T1 has row groupID + 8, with selector 0. A register holds eight nibbles, chunk 0 lowest.",
+        otherwise="With selector 0, in each group of four lanes T0 has row groupID and T1 has row groupID + 8. A register holds eight nibbles, with chunk 0 in the lowest bits.",
     )
 
 
 @exercise(
     "04.6",
-    "**Write the map** of `m16n8k32` with f16: `place(row, chunk, selector)` gives the lane and the lowest bit of the nibble, for rows 0 to 15, "
-    "chunks 0 to 7 and selectors 0 and 1.",
+    "**Write the metadata layout** of `m16n8k32` with f16 as a function: `place(row, chunk, selector)` returns the lane and the lowest bit of the nibble, for rows 0 to 15, chunks 0 to 7 and selectors 0 and 1.",
     "def place(row, chunk, selector):\n    return ...  # (lane, lowest bit)",
 )
 def write_map(answer: Any) -> tuple[bool, str]:
-    form = "`place(row, chunk, selector)` gives `(lane, lowest bit)`"
+    form = "`place(row, chunk, selector)` returns `(lane, lowest bit)`"
     e, narrow = TWO_WIDE.operand("E"), TWO_NARROW.operand("E")
     asked = list(np.ndindex(*e.shape, len(TWO_WIDE.selectors)))
     found = [whole(ask(answer, *at, form=form), 2, form) for at in asked]
@@ -240,21 +235,21 @@ def write_map(answer: Any) -> tuple[bool, str]:
     right = stated(e)
     wrong = [(at, given) for at, given in zip(asked, found, strict=True) if given != right(*at)]
     (row, chunk, selector), given = wrong[0] if wrong else ((0, 0, 0), (0, 0))
-    where = f"`place({row}, {chunk}, {selector})` gives {given}, which is not right."
+    where = f"`place({row}, {chunk}, {selector})` returns {given}, which is not right."
     return judge(
         not wrong,
-        "The group from the row, the pair from the selector, the lane of the pair from the chunk, the half of the register from the row: all 256 are right.",
+        "The row gives the group and the half of the register, the selector gives the pair of lanes, and the chunk gives the lane within the pair: all 256 are right.",
         (
             is_map(stated(narrow)),
-            "That is the map of s8, where each lane of the pair has one row. With f16 each lane has four chunks of *both* rows.",
+            "That is the layout for s8, where each lane of the pair has one row. With f16 each lane has four chunks of *both* rows.",
         ),
         (
             is_map(lambda r, c, s: (right(r, c, 1 - s)[0], right(r, c, s)[1])),
-            "The bits are right; the selector chooses the other pair of lanes.",
+            "The bits are right, but the selector chooses the other pair of lanes.",
         ),
         (
             is_map(lambda r, c, s: (right(r, c, s)[0], right((r + 8) % 16, c, s)[1])),
-            "The lanes are right; the halves of the register are swapped.",
+            "The lanes are right, but the halves of the register are swapped.",
         ),
         (
             is_map(lambda r, c, s: (right(r, c, s)[0], right(r, c, s)[1] % 16)),
@@ -262,27 +257,27 @@ def write_map(answer: Any) -> tuple[bool, str]:
         ),
         (
             is_map(lambda r, c, s: (r % 8 * 4 + 2 * (c // 4) + s, right(r, c, s)[1])),
-            f"{where} The two lanes that speak together are neighbours: T0 and T1, or T2 and T3.",
+            f"{where} The two metadata lanes are neighbours: T0 and T1, or T2 and T3.",
         ),
         (
             is_map(lambda r, c, s: (r % 8 * 4 + 2 * s + c % 2, c // 2 * 4 + r // 8 * 16)),
-            f"{where} Chunks do not take turns: the first lane of the pair has chunks 0 to 3, the second chunks 4 to 7.",
+            f"{where} Chunks do not alternate between the lanes: the first lane of the pair has chunks 0 to 3, the second chunks 4 to 7.",
         ),
         (
             is_map(lambda r, c, s: (r // 2 * 4 + 2 * s + c // 4, c % 4 * 4 + r % 2 * 16)),
-            f"{where} The two rows of a lane are not neighbours: they are eight apart.",
+            f"{where} The two rows of a lane are not adjacent: they are eight apart.",
         ),
         (
             is_map(lambda r, c, s: (right(r, c, s)[0], right(r, c, s)[1] // 4)),
-            f"{where} You counted nibbles; asked is the bit, and a nibble has four.",
+            f"{where} You counted nibbles; give the bit, and a nibble has four bits.",
         ),
         (
             all(given[0] == right(*at)[0] for at, given in zip(asked, found, strict=True)),
-            f"{where} Every lane is right. The bits: four nibbles of row groupID, then four of row groupID + 8.",
+            f"{where} Every lane is right. The register holds four nibbles of row groupID, then four of row groupID + 8.",
         ),
         (
             all(given[1] == right(*at)[1] for at, given in zip(asked, found, strict=True)),
-            f"{where} Every bit is right. The lane: four times groupID, plus the pair that the selector chooses, plus the chunk's lane in it.",
+            f"{where} Every bit is right. The lane is four times groupID, plus two for the second pair if the selector chooses it, plus the chunk's lane within the pair.",
         ),
-        otherwise=f"{where} Look it up in the figure, and try it by hand first.",
+        otherwise=f"{where} Look it up in the figure, and work it out by hand first.",
     )

@@ -37,8 +37,7 @@ def _chain(terms: list[float]) -> float:
 
 @exercise(
     "12.1",
-    "C is 2^24 = 16777216, and three products are 1. **What is the sum in a chain of float32 additions that begins with C, and what is it on the tensor "
-    "core** (sm_90)? From 2^24 to 2^25 the float32 numbers are the even numbers.",
+    "C is 2^24 = 16777216, and three products are 1. **What is the sum in a chain of float32 additions that begins with C, and what is it on the tensor core** (sm_90)? From 2^24 to 2^25 the float32 numbers are the even numbers.",
     "sums = ...  # (chain of float32, tensor core)",
 )
 def large_and_small(answer: Any) -> tuple[bool, str]:
@@ -83,8 +82,7 @@ def last_bits(answer: Any) -> tuple[bool, str]:
     one = int(np.float32(1).view(np.uint32))
     return judge(
         found == expected,
-        "2^-24 lies within the 25 places that are kept below 2^0, so nothing is lost before the sum. "
-        "The sum is 1 plus one and a half last bits; the half is cut.",
+        "2^-24 lies within the 25 places that are kept below 2^0, so nothing is lost before the sum. The sum is 1 plus one and a half last bits; the half is cut.",
         (
             found == one,
             "None is lost: 25 places below the largest exponent are kept, and 2^-24 is one of them. What is three times a half?",
@@ -115,8 +113,7 @@ def _smallest_lost(chip: str) -> int:
 
 @exercise(
     "12.3",
-    "Three products are 1, -1 and 2^-j. The exact sum is 2^-j, but from some j on **D is 0**: the small product was cut away before 1 and -1 "
-    "met. **What is the smallest such j on sm_90 (25 places kept below the largest exponent), and on sm_80 (24 places)?**",
+    "Three products are 1, -1 and 2^-j. The exact sum is 2^-j, but from some j on **D is 0**: the small product was cut away before 1 and -1 met. **What is the smallest such j on sm_90 (25 places kept below the largest exponent), and on sm_80 (24 places)?**",
     "lost = ...  # (j on sm_90, j on sm_80)",
 )
 def smallest_lost(answer: Any) -> tuple[bool, str]:
@@ -125,8 +122,7 @@ def smallest_lost(answer: Any) -> tuple[bool, str]:
     kept = tuple(_fused_of(chip).fraction_bits for chip in ("sm_90", "sm_80"))
     return judge(
         found == expected,
-        f"The largest exponent is 0, so the last place that is kept is 2^-{kept[0]} on sm_90 and 2^-{kept[1]} on sm_80. "
-        "The next one is lost, though the sum itself would fit.",
+        f"The largest exponent is 0, so the last place that is kept is 2^-{kept[0]} on sm_90 and 2^-{kept[1]} on sm_80. The next one is lost, though the sum itself would fit.",
         (found == kept, "Those places are still kept. The first that is lost lies one lower."),
         (
             found == expected[::-1],
@@ -158,8 +154,7 @@ def _fused_of(chip: str) -> Fused:
 
 @exercise(
     "12.4",
-    "`mma.m16n8k16` with f16: one product, at k = 0, is 2^24; two others, at **k = 3 and k = 12**, are 1; the rest and C are 0. "
-    "**What is D on sm_90 and on sm_80?** sm_90 adds all 16 products in one step, sm_80 takes k 0 to 7 first and then k 8 to 15.",
+    "`mma.m16n8k16` with f16: one product, at k = 0, is 2^24; two others, at **k = 3 and k = 12**, are 1; the rest and C are 0. **What is D on sm_90 and on sm_80?** sm_90 adds all 16 products in one step, sm_80 takes k 0 to 7 first and then k 8 to 15.",
     "sums = ...  # (sm_90, sm_80)",
 )
 def in_steps(answer: Any) -> tuple[bool, str]:
@@ -171,8 +166,7 @@ def in_steps(answer: Any) -> tuple[bool, str]:
     exact = int(LARGE) + 2
     return judge(
         found == (one, two),
-        "In one step the two ones make a two, which float32 can hold. "
-        "In two steps each one meets 2^24 alone, makes an odd sum, and is cut at the end of its step.",
+        "In one step the two ones make a two, which float32 can hold. In two steps each one meets 2^24 alone, makes an odd sum, and is cut at the end of its step.",
         (found == (two, one), "The other way round: one step sees both ones together."),
         (
             found == (exact, exact),
@@ -194,8 +188,7 @@ def in_steps(answer: Any) -> tuple[bool, str]:
 
 @exercise(
     "12.5",
-    "**Make an input on which sm_80 and sm_90 differ, and neither gives 0**, for `mma.m16n8k8` with f16. There K is one step on both, so only the "
-    "24 and 25 places are left. Give a row of A and a column of B, eight numbers each (fewer are filled up with zeros), and C. Any that works is right.",
+    "**Make an input on which sm_80 and sm_90 differ, and neither gives 0**, for `mma.m16n8k8` with f16. There K is one step on both, so only the 24 and 25 places are left. Give a row of A and a column of B, eight numbers each (fewer are filled up with zeros), and C. Any that works is right.",
     "inputs = ...  # (row of A, column of B, C), e.g. ([1, 2], [3, 4], 0)",
 )
 def two_chips(answer: Any) -> tuple[bool, str]:
@@ -233,8 +226,7 @@ def two_chips(answer: Any) -> tuple[bool, str]:
     )
     return judge(
         new != old and bool(new) and bool(old),
-        f"sm_90 gives {new!r}, sm_80 gives {old!r}: a term reaches down to the one place that Hopper keeps and Ampere cuts, "
-        "and what is left of the sum shows it.",
+        f"sm_90 gives {new!r}, sm_80 gives {old!r}: a term reaches down to the one place that Hopper keeps and Ampere cuts, and what is left of the sum shows it.",
         (
             new != old,
             "They differ, but one of them is 0, as in the table. Let something of middle size be left when the large terms have cancelled.",
@@ -259,15 +251,13 @@ def two_chips(answer: Any) -> tuple[bool, str]:
             ours == theirs,
             "The smallest term is lost on both chips. Come closer: there is exactly one place that one keeps and the other cuts.",
         ),
-        otherwise="The places are right, but it does not show in D: the result is cut to 24 significant bits. "
-        "Let the large terms cancel, or cross a power of two downward.",
+        otherwise="The places are right, but it does not show in D: the result is cut to 24 significant bits. Let the large terms cancel, or cross a power of two downward.",
     )
 
 
 @exercise(
     "12.6",
-    "All elements of A and B are 1, and a kernel calls `mma.m16n8k16` with f16 accumulators again and again, D of one call being C of the next: "
-    "every call adds 16. **At which value does the sum stop growing?** An f16 number has 11 significant bits; the result is rounded to nearest even.",
+    "All elements of A and B are 1, and a kernel calls `mma.m16n8k16` with f16 accumulators again and again, D of one call being C of the next: every call adds 16. **At which value does the sum stop growing?** An f16 number has 11 significant bits; the result is rounded to nearest even.",
     "last = ...",
 )
 def stuck(answer: Any) -> tuple[bool, str]:
@@ -281,8 +271,7 @@ def stuck(answer: Any) -> tuple[bool, str]:
     significant = kind.fraction_bits + 1
     return judge(
         found == expected,
-        "From there on neighbours are 32 apart. Adding 16 makes a tie, and the tie goes to the even one: back. "
-        f"So the sum of ones is stuck, however long the loop runs. (f32 accumulators have {24 - significant} bits more.)",
+        f"From there on neighbours are 32 apart. Adding 16 makes a tie, and the tie goes to the even one: back. So the sum of ones is stuck, however long the loop runs. (f32 accumulators have {24 - significant} bits more.)",
         (
             found == 2**significant,
             "There a single 1 would be lost. But every call adds 16 at once, and adds them exactly.",
@@ -416,9 +405,7 @@ def _cases() -> list[tuple[float, list[float], list[float]]]:
 
 @exercise(
     "12.7",
-    "**Write the tensor core:** `fused_sum(c, a, b)` for a float `c` and two lists of four floats gives D of one step on sm_90. "
-    "With `cut` and `exponent` from above: find the largest exponent (of `c`, and for each product the *sum of its factors' exponents*; zeros do not "
-    "count), cut every term 25 places below it, add, and cut the sum 23 places below its own exponent. A sum of 0 is 0.",
+    "**Write the tensor core:** `fused_sum(c, a, b)` for a float `c` and two lists of four floats gives D of one step on sm_90. With `cut` and `exponent` from above: find the largest exponent (of `c`, and for each product the *sum of its factors' exponents*; zeros do not count), cut every term 25 places below it, add, and cut the sum 23 places below its own exponent. A sum of 0 is 0.",
     "def fused_sum(c, a, b):\n    return ...",
 )
 def fused_sum(answer: Any) -> tuple[bool, str]:

@@ -34,8 +34,7 @@ def _chunk(ins: Instruction) -> int:
 
 @exercise(
     "07.1",
-    "You know `m16n8k64` with s4 and `m16n8k16` with tf32. **Predict** `m16n8k64` with **s8**: how many registers does a lane hold of A, how many of B, "
-    "and how many selectors are legal?",
+    "You know `m16n8k64` with s4 and `m16n8k16` with tf32. **Predict** `m16n8k64` with **s8**: how many registers does a lane hold of A, how many of B, and how many selectors are legal?",
     "counts = ...  # (registers of A, registers of B, selectors)",
 )
 def predict(answer: Any) -> tuple[bool, str]:
@@ -44,8 +43,7 @@ def predict(answer: Any) -> tuple[bool, str]:
     as_s4 = (INT4.a.registers, INT4.b.registers, len(INT4.selectors))
     return judge(
         found == expected,
-        "Half of A is 16 x 32 bytes, B is 64 x 8 bytes: the same size, so the same number of registers. And 16 rows of 16 chunks fill the metadata "
-        "of all lanes, so there is nothing to select.",
+        "Half of A is 16 x 32 bytes, B is 64 x 8 bytes: the same size, so the same number of registers. And 16 rows of 16 chunks fill the metadata of all lanes, so there is nothing to select.",
         (
             found == as_s4,
             "That is `m16n8k64` with s4. The shape is the same, but every element is twice as wide.",
@@ -111,8 +109,7 @@ def where_a(answer: Any) -> tuple[bool, str]:
     dense16 = AT % 8 * 4 + COL // 16
     return judge(
         found == (right.lane, right.register),
-        f"Eight columns of the full A for each lane: column {COL} is {COL - 32} in the right half, so threadID_in_group is {COL % 32 // 8}. "
-        f"Right half and row groupID + 8: the last register.",
+        f"Eight columns of the full A for each lane: column {COL} is {COL - 32} in the right half, so threadID_in_group is {COL % 32 // 8}. Right half and row groupID + 8: the last register.",
         (
             found == (above.lane, above.register),
             "The lane is right, but that register holds the row eight higher.",
@@ -176,15 +173,13 @@ def where_e(answer: Any) -> tuple[bool, str]:
             found[1:] == (right.low, right.high),
             "The bits are right. T0 and T1 have chunks 0 to 7, T2 and T3 the others; which of the two has row groupID + 8?",
         ),
-        otherwise="A chunk is four columns wide, and all four lanes of the group speak: "
-        "T0 and T1 for chunks 0 to 7 of their rows, T2 and T3 for chunks 8 to 15.",
+        otherwise="A chunk is four columns wide, and all four lanes of the group speak: T0 and T1 for chunks 0 to 7 of their rows, T2 and T3 for chunks 8 to 15.",
     )
 
 
 @exercise(
     "07.5",
-    "`m16n8k64` with e2m1 and **`kind::f8f6f4`**: every element of four bits stands in a byte of its own. "
-    "**How many registers of A, how many columns has a chunk, how many selectors are legal?**",
+    "`m16n8k64` with e2m1 and **`kind::f8f6f4`**: every element of four bits stands in a byte of its own. **How many registers of A, how many columns has a chunk, how many selectors are legal?**",
     "counts = ...  # (registers of A, columns in a chunk, selectors)",
 )
 def padded(answer: Any) -> tuple[bool, str]:
@@ -213,8 +208,7 @@ def padded(answer: Any) -> tuple[bool, str]:
 
 @exercise(
     "07.6",
-    "**Write one formula for all fragments of A:** `first_column(bits, lane, i)` gives firstcol, the first column of the full A that a_i of that lane may "
-    "come from, when an element takes `bits` bits of a register: 4, 8, 16 or 32.",
+    "**Write one formula for all fragments of A:** `first_column(bits, lane, i)` gives firstcol, the first column of the full A that a_i of that lane may come from, when an element takes `bits` bits of a register: 4, 8, 16 or 32.",
     "def first_column(bits, lane, i):\n    return ...",
 )
 def first_column(answer: Any) -> tuple[bool, str]:
@@ -239,8 +233,7 @@ def first_column(answer: Any) -> tuple[bool, str]:
     where = f"The first wrong one is bits = {bits}, lane {lane}, a{i}."
     return judge(
         not wrong,
-        "One register holds 32 / bits stored elements out of twice as many columns. Four lanes beside each other, and after two registers "
-        "(row groupID and groupID + 8) it begins again further right. That is all eight sections of the manual.",
+        "One register holds 32 / bits stored elements out of twice as many columns. Four lanes beside each other, and after two registers (row groupID and groupID + 8) it begins again further right. That is all eight sections of the manual.",
         (
             all(found[at] == stored(*at) for at in asked),
             "Those are columns of the *stored* half. In the full A every register answers for twice as many.",
@@ -280,8 +273,7 @@ def _columns(bits: int) -> Any:
 
 @exercise(
     "07.7",
-    "**Write the map of the metadata for every sparse mma:** `speaker(bits, k, row, column, selector)` gives the lane whose metadata says what is kept around "
-    "`A[row][column]` (full A). `bits` is what an element takes up in its register.",
+    "**Write the map of the metadata for every sparse mma:** `speaker(bits, k, row, column, selector)` gives the lane whose metadata says what is kept around `A[row][column]` (full A). `bits` is what an element takes up in its register.",
     "def speaker(bits, k, row, column, selector):\n    return ...",
 )
 def speaker(answer: Any) -> tuple[bool, str]:
@@ -301,8 +293,7 @@ def speaker(answer: Any) -> tuple[bool, str]:
     where = f"`speaker{first}` gives {found.get(first, 0)}, which is not right."
     return judge(
         not wrong,
-        f"{len(shapes())} shapes, {len(asked):,} questions, all right. "
-        "Width gives the part, the part the chunk, the number of chunks the lanes that speak. You can read every metadata figure of the manual now.",
+        f"{len(shapes())} shapes, {len(asked):,} questions, all right. Width gives the part, the part the chunk, the number of chunks the lanes that speak. You can read every metadata figure of the manual now.",
         (
             all(found[at] == right[(*at[:4], 0)] for at in asked),
             f"{where} With selector 0 everything is right. The selector moves by as many lanes as speak together.",
@@ -329,8 +320,7 @@ def speaker(answer: Any) -> tuple[bool, str]:
         ),
         (
             len(failing) < len(shapes()),
-            f"{where} But {len(shapes()) - len(failing)} of {len(shapes())} shapes are right. "
-            "What is the width of a chunk here, and how many lanes of each four speak?",
+            f"{where} But {len(shapes()) - len(failing)} of {len(shapes())} shapes are right. What is the width of a chunk here, and how many lanes of each four speak?",
         ),
         otherwise=f"{where} First the chunk: four parts of 16 bits, or of 8 where elements are narrower. Then the group of four lanes: row % 8.",
     )

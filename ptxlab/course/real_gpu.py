@@ -84,8 +84,7 @@ def mystery() -> Machine:
 
 @exercise(
     "14.1",
-    "An `asm` statement numbers its operands: first those that are written, then those that are read, in the order of the list. "
-    f"**Which number has `b[1]` in the statement of `mma.{F16.shape}` with f16 and f32?** Predict it, without looking at it below.",
+    f"An `asm` statement numbers its operands: first those that are written, then those that are read, in the order of the list. **Which number has `b[1]` in the statement of `mma.{F16.shape}` with f16 and f32?** Predict it, without looking at it below.",
     "number = ...  # 7 for %7",
 )
 def operand_number(answer: Any) -> tuple[bool, str]:
@@ -204,8 +203,7 @@ def different(answer: Any) -> tuple[bool, str]:
 
 @exercise(
     "14.4",
-    "For the probe above, column 0 of B held 1 to 32, one number for each k. With `s4` that does not fit: B holds -8 to 7, and k goes up to 63. But B has "
-    f"{S4.n} columns. **Write `row_of_b(k)`**, {S4.n} numbers for row k of B, so that the answer tells every k from all others, and from no answer at all.",
+    f"For the probe above, column 0 of B held 1 to 32, one number for each k. With `s4` that does not fit: B holds -8 to 7, and k goes up to 63. But B has {S4.n} columns. **Write `row_of_b(k)`**, {S4.n} numbers for row k of B, so that the answer tells every k from all others, and from no answer at all.",
     "def row_of_b(k):\n    return ...",
 )
 def design(answer: Any) -> tuple[bool, str]:
@@ -239,8 +237,7 @@ def design(answer: Any) -> tuple[bool, str]:
         ),
         (
             double is not None,
-            f"Rows {double[0] if double else 0} and {double[1] if double else 0} are the same: these two k give the same answer. "
-            "One column alone tells 16 values apart; let a second one count the rest.",
+            f"Rows {double[0] if double else 0} and {double[1] if double else 0} are the same: these two k give the same answer. One column alone tells 16 values apart; let a second one count the rest.",
         ),
         otherwise=f"All rows are different, but row {empty[0] if empty else 0} is all zero: its answer looks like no answer.",
     )
@@ -248,8 +245,7 @@ def design(answer: Any) -> tuple[bool, str]:
 
 @exercise(
     "14.5",
-    f"**Which lane of `mystery` holds A[{ROW}][{COL}], and as which element?** (Element e of A is byte e % 4 of register e // 4.) "
-    "Its B, C and D are those that you know.",
+    f"**Which lane of `mystery` holds A[{ROW}][{COL}], and as which element?** (Element e of A is byte e % 4 of register e // 4.) Its B, C and D are those that you know.",
     "place = ...  # (lane, element)",
 )
 def find_in_mystery(answer: Any) -> tuple[bool, str]:
@@ -279,16 +275,13 @@ def find_in_mystery(answer: Any) -> tuple[bool, str]:
             found[0] == expected[0],
             "The lane is right, the element is not. Is number 16 * lane + element of the batch the one that you read?",
         ),
-        otherwise=f"That slot holds A[{real[0] if real else 0}][{real[1] if real else 0}]. Send the same questions to `mystery`, and look for the slot whose "
-        f"answer is in row {ROW} and says column {COL}.",
+        otherwise=f"That slot holds A[{real[0] if real else 0}][{real[1] if real else 0}]. Send the same questions to `mystery`, and look for the slot whose answer is in row {ROW} and says column {COL}.",
     )
 
 
 @exercise(
     "14.6",
-    "Some machines have another layout of **D** (and of C, which lies as D does), while A and B are those that you know. "
-    "**Write `probe(machine)`**, which finds it: a table [lane][register] of (row, column), of shape (32, 4, 2). "
-    "One call of `machine(a, b, c)` is enough, if every element of D is another number.",
+    "Some machines have another layout of **D** (and of C, which lies as D does), while A and B are those that you know. **Write `probe(machine)`**, which finds it: a table [lane][register] of (row, column), of shape (32, 4, 2). One call of `machine(a, b, c)` is enough, if every element of D is another number.",
     "def probe(machine):\n    return ...",
 )
 def probe(answer: Any) -> tuple[bool, str]:
@@ -309,8 +302,7 @@ def probe(answer: Any) -> tuple[bool, str]:
             "",
             (
                 bool((found == usual).all()),
-                "That is the layout of the manual, whatever the machine does. If you numbered C: it comes out where it went in, and tells nothing. "
-                "Let the product do it.",
+                "That is the layout of the manual, whatever the machine does. If you numbered C: it comes out where it went in, and tells nothing. Let the product do it.",
             ),
             (bool((found == expected[..., ::-1]).all()), f"{say}row and column are exchanged."),
             (

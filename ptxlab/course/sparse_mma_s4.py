@@ -38,7 +38,7 @@ def one_nibble(answer: Any) -> tuple[bool, str]:
         f"Pairs {first} and {second} are kept; the first index goes into the low two bits, the second into the high two.",
         (
             found == first << 2 | second,
-            "Both indices are right, but the first index belongs into the *low* two bits: low bits first, as everywhere.",
+            "Both indices are right, but the first index goes into the *low* two bits, as everywhere.",
         ),
         (
             found == mask or found == int(f"{mask:04b}"[::-1], 2),
@@ -46,25 +46,24 @@ def one_nibble(answer: Any) -> tuple[bool, str]:
         ),
         (
             _binary_digits(found),
-            "Python reads that as a decimal number. Begin it with `0b`: then the digits are bits.",
+            "Python reads that as a decimal number. Start it with `0b` to make the digits bits.",
         ),
         (found > 15, "A nibble has four bits: 0 to 15. Count pairs (0 to 3), not elements (0 to 7)."),
         (
             found in (0, 5, 10, 15),
-            "Both indices of that nibble are equal: that keeps one pair twice, and the ISA calls it undefined.",
+            "The indices of that nibble are equal: it names one pair twice, which the PTX ISA calls undefined.",
         ),
         (
             found in PAIRS.nibbles,
-            "A legal nibble, but it keeps other pairs. Number the four pairs 0 to 3 from the left: which two are not all zero?",
+            "That is a legal nibble, but it keeps other pairs. Number the four pairs 0 to 3 from the left: which two are non-zero?",
         ),
-        otherwise="Cut the chunk into four pairs, number them 0 to 3, and write the numbers of the two kept pairs as two bits each.",
+        otherwise="Divide the chunk into four pairs, number them 0 to 3, and write the numbers of the two kept pairs as two bits each.",
     )
 
 
 @exercise(
     "05.2",
-    f"Of another A: **stored column {STORED}** of some row belongs to a chunk whose nibble is `0b{NIBBLE:04b}`. "
-    "**Which column of the full A did it come from?**",
+    f"In another matrix, **column {STORED} of compressed A** belongs, in some row, to a chunk whose nibble is `0b{NIBBLE:04b}`. **Which column of logical (dense) A did it come from?**",
     "column = ...",
 )
 def logical_column(answer: Any) -> tuple[bool, str]:
@@ -75,39 +74,38 @@ def logical_column(answer: Any) -> tuple[bool, str]:
     expected = int(columns[STORED])
     return judge(
         found == expected,
-        f"Stored columns {chunk * kept} to {chunk * kept + kept - 1} are chunk {chunk}, columns {chunk * 8} to "
-        f"{chunk * 8 + 7} of A; the nibble keeps its pairs 2 and 3.",
+        f"Columns {chunk * kept} to {chunk * kept + kept - 1} of compressed A are chunk {chunk}, which is columns {chunk * 8} to {chunk * 8 + 7} of logical A; the nibble keeps pairs 2 and 3 of it.",
         (
             found == STORED,
-            "That is the stored column. The stored half is half as wide, so the full A must be found through the nibble.",
+            "That is the column of compressed A, which is half as wide. The nibble tells you the column of logical A.",
         ),
         (
             found == 2 * STORED,
-            "Twice the stored column is in the right chunk, but the nibble decides where in the chunk it was.",
+            "Doubling the column gives the right chunk, but the nibble decides the position within the chunk.",
         ),
         (
             found == int(columns[STORED + 2]),
-            "That is the second pair of the nibble. This stored column is in the first pair, and the first index is in the low bits.",
+            "That is the second pair of the nibble. This column belongs to the first pair, and the first index is in the low bits.",
         ),
         (
             found in (chunk * 8 + NIBBLE % 4, chunk * 8 + NIBBLE % 4 + STORED % 2),
-            "The chunk is right. But you counted columns with the index: an index counts *pairs*, and a pair has two columns.",
+            "The chunk is right, but you used the index to count columns: an index counts *pairs*, and a pair has two columns.",
         ),
         (
             found == expected - STORED % 2,
-            "The pair is right. A pair has two columns: is this stored column the first of them or the second?",
+            "The pair is right. A pair has two columns: is this the first of them or the second?",
         ),
         (
             found // 8 == chunk,
-            "The chunk is right. Four stored columns belong to it: two for the first index, two for the second.",
+            "The chunk is right. Four columns of compressed A belong to it: two for the first index, two for the second.",
         ),
-        otherwise="Four stored columns make a chunk of eight. Which chunk is it, and is it the first or the second pair that was kept?",
+        otherwise="Four columns of compressed A come from each chunk of eight. Which chunk is it, and does this column belong to the first or the second kept pair?",
     )
 
 
 @exercise(
     "05.3",
-    "With **selector 1**, the metadata of some lanes is never looked at. **Which of lanes 0 to 7 are read?**",
+    "With **selector 1**, some lanes supply metadata and the others are ignored. **Which of lanes 0 to 7 supply metadata?**",
     "lanes = ...  # a list of lane numbers below 8",
 )
 def address_lanes(answer: Any) -> tuple[bool, str]:
@@ -115,33 +113,32 @@ def address_lanes(answer: Any) -> tuple[bool, str]:
     expected = frozenset(INS.operand("E").where(row, 0)[1].lane for row in range(INS.m)) & frozenset(range(8))
     return judge(
         found == expected,
-        "In every four lanes the upper two speak. The lower two may hold anything at all.",
-        (found == frozenset(range(8)) - expected, "Those are read with selector 0."),
+        "In every group of four lanes, the upper two supply metadata. The lower two may hold anything.",
+        (found == frozenset(range(8)) - expected, "Those supply metadata with selector 0."),
         (
             found in ({lane for lane in expected if lane % 2 == 0}, {lane for lane in expected if lane % 2}),
-            "Those are read, but there are more. One lane holds one row, and four lanes share *two* rows: two of every four must speak.",
+            "Those do, but there are more. A metadata lane holds one row, and each group of four lanes has *two* rows: two of every four lanes are needed.",
         ),
         (
             found < expected and bool(found),
-            "Those are read, but not they alone: every group of four lanes has its own rows and its own address_lanes.",
+            "Those do, but there are more: every group of four lanes has its own rows and its own metadata lanes.",
         ),
         (
             found == frozenset(range(4, 8)),
-            "The selector does not choose a group of four, it chooses a pair within every group of four.",
+            "The selector does not choose a group of four; it chooses a pair within every group of four.",
         ),
         (
             found == frozenset(range(1, 8, 2)),
-            "Not the odd ones: the selector picks two neighbouring lanes of every four.",
+            "It is not the odd ones: the selector chooses two neighbouring lanes of every four.",
         ),
-        (any(lane > 7 for lane in found), "Only lanes 0 to 7 are asked for."),
-        otherwise="In every group of four lanes the selector chooses a pair: 0 the threads T0 and T1, 1 the threads T2 and T3.",
+        (any(lane > 7 for lane in found), "Give only lanes 0 to 7."),
+        otherwise="In every group of four lanes the selector chooses a pair: 0 means T0 and T1, 1 means T2 and T3.",
     )
 
 
 @exercise(
     "05.4",
-    f"**Which lane's metadata register holds the nibble of row {META_ROW}, chunk {META_CHUNK} (columns 48 to 55), and in which bits**, "
-    "when the sparsity selector is **1**?",
+    f"**Which lane's metadata register holds the nibble of row {META_ROW}, chunk {META_CHUNK} (columns 48 to 55), and in which bits**, when the sparsity selector is **1**?",
     "place = ...  # (lane, lowest bit, highest bit)",
 )
 def nibble_place(answer: Any) -> tuple[bool, str]:
@@ -151,19 +148,18 @@ def nibble_place(answer: Any) -> tuple[bool, str]:
     expected = (right.lane, right.low, right.high)
     return judge(
         found == expected,
-        f"groupID is {META_ROW % 8}; selector 1 lets T2 and T3 of its four lanes speak, the second of them for row groupID + 8. "
-        f"Its register holds the eight nibbles of that row, and chunk {META_CHUNK} has {META_CHUNK} before it.",
+        f"groupID is {META_ROW % 8}. Selector 1 chooses T2 and T3 of its four lanes, and the second of them has row groupID + 8. Its register holds the eight nibbles of that row, and {META_CHUNK} of them come before chunk {META_CHUNK}.",
         (
             found == (right.lane, right.high, right.low),
             "Lane and bits are right; write the lowest bit before the highest.",
         ),
         (
             found == (other.lane, right.low, right.high),
-            "The bits are right, but that lane speaks when the selector is 0.",
+            "The bits are right, but that lane supplies the nibble when the selector is 0.",
         ),
         (
             found == (above.lane, above.low, above.high),
-            "Everything fits, but for the row eight higher: the two lanes of the pair share the two rows.",
+            "That is the right place for the row eight higher: each of the two lanes has one of the two rows.",
         ),
         (
             found == (right.lane, 31 - right.high, 31 - right.low),
@@ -171,26 +167,24 @@ def nibble_place(answer: Any) -> tuple[bool, str]:
         ),
         (
             found[0] == right.lane,
-            "The lane is right. Its register holds the eight nibbles of one row, chunk 0 in the lowest bits, four bits each.",
+            "The lane is right. Its register holds the eight nibbles of one row, four bits each, with chunk 0 in the lowest bits.",
         ),
-        (found[0] > 31, "There are 32 lanes; rows 8 to 15 share those of rows 0 to 7."),
+        (found[0] > 31, "There are 32 lanes; rows 8 to 15 share the lanes of rows 0 to 7."),
         (
             found[1:] == expected[1:],
             "The bits are right. Which pair of lanes does the selector choose, and which of the two has row groupID + 8?",
         ),
-        otherwise="groupID = row % 8 gives four lanes, the selector two of them, and the row (groupID or groupID + 8) one of those two.",
+        otherwise="groupID = row % 8 gives four lanes, the selector chooses two of them, and the row (groupID or groupID + 8) decides between these two.",
     )
 
 
 @exercise(
     "05.5",
-    "**Write the encoder:** `metadata(row)` gets a row of A, 64 numbers, in which at most two pairs of each chunk are not all zero. It gives "
-    "the register E that describes this row: eight nibbles in 32 bits. A pair such as `(0, 5)` is kept whole. Where a chunk needs fewer than two "
-    "pairs, keep any other with it. (Begin with a function for one chunk, and call it eight times.)",
+    "**Write the encoder:** `metadata(row)` gets a row of A, 64 numbers, with at most two non-zero pairs in each chunk. It returns the register E that describes this row: eight nibbles in 32 bits. A pair such as `(0, 5)` is kept as a whole. If a chunk has fewer than two non-zero pairs, keep any others to make two. (Start with a function for one chunk, and call it eight times.)",
     "def metadata(row):\n    return ...",
 )
 def encode(answer: Any) -> tuple[bool, str]:
-    form = "`metadata(row)` gives a number of 32 bits"
+    form = "`metadata(row)` returns a 32-bit number"
     for kept, pattern in _ROWS:
         row = np.zeros((len(kept), 4, 2), dtype=np.int64)
         for chunk, pairs in enumerate(kept):
@@ -200,7 +194,7 @@ def encode(answer: Any) -> tuple[bool, str]:
         except Unreadable as said:
             fewer = any(len(pairs) < 2 for pairs in kept)
             raise Unreadable(
-                f"{said} Here are chunks that need fewer than two pairs." if fewer else str(said)
+                f"{said} This row has chunks with fewer than two non-zero pairs." if fewer else str(said)
             ) from None
         found += 2**32 * (-(2**31) <= found < 0)  # the same bits, read as a signed number
         nibbles = [found >> 4 * chunk & 15 for chunk in range(len(kept))]
@@ -214,19 +208,19 @@ def encode(answer: Any) -> tuple[bool, str]:
             "",
             (
                 not 0 <= found < 2**32,
-                f"That gave {found:,}, which does not fit into 32 bits. Eight nibbles of four bits: are you counting elements, not pairs?",
+                f"Your function returned {found:,}, which does not fit into 32 bits. Eight nibbles have 32 bits: are you counting elements instead of pairs?",
             ),
             (
                 all(map(_keeps, reversed(nibbles), kept)),
-                "The nibbles are right, but their order is turned round: chunk 0 belongs in the lowest four bits.",
+                "The nibbles are right, but in reverse order: chunk 0 belongs in the lowest four bits.",
             ),
             (
                 good[0] and not any(nibbles[1:]),
-                "The nibble of chunk 0 is right, and nothing else is there. Each chunk has its own four bits, above those of the chunk before it.",
+                "The nibble of chunk 0 is right, but nothing else is there. Each chunk has its own four bits, above those of the chunk before.",
             ),
             (
                 nibble in (0, 5, 10, 15),
-                f"Chunk {chunk} is `{shown}` and got 0b{nibble:04b}, with two equal indices. Two different pairs must be named, even if they are all zero.",
+                f"Chunk {chunk} is `{shown}` and got 0b{nibble:04b}, with two equal indices. A nibble must name two different pairs, even if they are all zero.",
             ),
             (
                 nibble in PAIRS.unordered and nibble not in PAIRS.nibbles,
@@ -234,19 +228,19 @@ def encode(answer: Any) -> tuple[bool, str]:
             ),
             (
                 0 in pattern,
-                f"Chunk {chunk} is `{shown}`, and 0b{nibble:04b} drops a pair with one zero in it: a pair is dropped only when both are zero.",
+                f"Chunk {chunk} is `{shown}`, and 0b{nibble:04b} drops a pair with one zero in it: a pair may be dropped only if both of its elements are zero.",
             ),
-            otherwise=f"Chunk {chunk} is `{shown}`, and 0b{nibble:04b} does not keep all that is not zero.",
+            otherwise=f"Chunk {chunk} is `{shown}`, and 0b{nibble:04b} does not keep all non-zero pairs.",
         )
     return (
         True,
-        "Every row is kept. Where a pair was free you may have chosen another one than `ins.compress` does: both expand to the same A.",
+        "Your encoder keeps every non-zero pair. Where there was a choice, `ins.compress` may choose another pair than you do: both expand to the same A.",
     )
 
 
 _TWO = tuple(combinations(range(4), 2))
 _FEWER: tuple[tuple[int, ...], ...] = (*((pair,) for pair in range(4)), ())
-#: Rows that try the encoder: the pairs that each of eight chunks must keep, and what stands in those pairs.
+#: Rows that test the encoder: the pairs that each of eight chunks must keep, and the values of those pairs.
 _ROWS = [
     *(((*_TWO[2:], *_TWO[:4]), pattern) for pattern in ((3, 1), (0, 5), (-2, 0))),
     *((tuple(_FEWER[(at + step) % len(_FEWER)] for at in range(8)), (3, 1)) for step in range(3)),

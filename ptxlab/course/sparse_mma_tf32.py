@@ -94,8 +94,7 @@ def four_nibbles(answer: Any) -> tuple[bool, str]:
                 sum(bit << at for at, bit in enumerate(kept)),
                 sum(bit << at for at, bit in enumerate(reversed(kept))),
             ),
-            "One bit for each chunk would be enough, but the hardware counts in 16-bit halves: "
-            "an element is *two* neighbours out of four, so a chunk takes four bits.",
+            "One bit for each chunk would be enough, but the hardware counts in 16-bit halves: an element is *two* neighbours out of four, so a chunk takes four bits.",
         ),
         (
             found in (first, second),
@@ -105,8 +104,7 @@ def four_nibbles(answer: Any) -> tuple[bool, str]:
             set(parts) <= {first, second},
             "Both kinds of nibble are right. Go through the chunks once more: which of the two elements is not zero?",
         ),
-        otherwise="A tf32 element is two 16-bit halves. Number the four halves of a chunk 0 to 3 and name the two that are kept, the first in the low bits. "
-        "Do that for each of the four chunks.",
+        otherwise="A tf32 element is two 16-bit halves. Number the four halves of a chunk 0 to 3 and name the two that are kept, the first in the low bits. Do that for each of the four chunks.",
     )
 
 
@@ -124,9 +122,7 @@ def where_a(answer: Any) -> tuple[bool, str]:
     naive = INS.a.where(ROW, COL % 8)[0].lane
     return judge(
         found == expected,
-        f"Row {ROW} is groupID {ROW % 8} + 8, so it is a1 or a3. Column {COL} is in chunk {COL // 2}, the third of the right half: "
-        f"threadID_in_group {COL % 8 // 2}, "
-        "and of the two it is a3.",
+        f"Row {ROW} is groupID {ROW % 8} + 8, so it is a1 or a3. Column {COL} is in chunk {COL // 2}, the third of the right half: threadID_in_group {COL % 8 // 2}, and of the two it is a3.",
         (found == (stored.lane, above), "The lane is right, but that register holds the row eight higher."),
         (found == (stored.lane, left), "The lane is right, but that register holds columns 0 to 7."),
         (
@@ -144,8 +140,7 @@ def where_a(answer: Any) -> tuple[bool, str]:
 
 @exercise(
     "06.4",
-    "**Write the column formula of A:** `first_column(lane, i)` gives firstcol, the first of the two columns of the "
-    "full A that a_i of that lane may come from.",
+    "**Write the column formula of A:** `first_column(lane, i)` gives firstcol, the first of the two columns of the full A that a_i of that lane may come from.",
     "def first_column(lane, i):\n    return ...",
 )
 def first_column(answer: Any) -> tuple[bool, str]:
@@ -201,8 +196,7 @@ def nibble_place(answer: Any) -> tuple[bool, str]:
         ),
         (
             found[0] == INS.a.where(ROW, COL // 2)[0].lane,
-            "That lane has the metadata of chunks 0 to 3, and a chunk is two columns wide. (It is also the lane that stores the *value*: value and "
-            "position need not be in the same lane.)",
+            "That lane has the metadata of chunks 0 to 3, and a chunk is two columns wide. (It is also the lane that stores the *value*: value and position need not be in the same lane.)",
         ),
         (
             found[0] == right.lane and found[1] >= 16,

@@ -62,8 +62,7 @@ def where_d(answer: Any) -> tuple[bool, str]:
     warp = D_ROW // 16
     return judge(
         found == (right.lane, right.element),
-        f"Warp {warp} has rows {warp * 16} to {warp * 16 + 15}; inside it the row is {D_ROW % 16}, and columns 8 to 15 "
-        f"come after all elements of columns 0 to 7.",
+        f"Warp {warp} has rows {warp * 16} to {warp * 16 + 15}; inside it the row is {D_ROW % 16}, and columns 8 to 15 come after all elements of columns 0 to 7.",
         (
             found == (right.lane % 32, right.element),
             "That is the lane inside its warp. In the warpgroup lanes count from 0 to 127: which warp has this row?",
@@ -129,8 +128,7 @@ def largest_n(answer: Any) -> tuple[bool, str]:
 
 @exercise(
     "10.4",
-    f"`A[{A_ROW}][{A_COL}]` is not zero, and the nibble of its chunk is `0b{NIBBLE:04b}`. "
-    "**In which stored column is it kept, and by which of the 128 lanes?**",
+    f"`A[{A_ROW}][{A_COL}]` is not zero, and the nibble of its chunk is `0b{NIBBLE:04b}`. **In which stored column is it kept, and by which of the 128 lanes?**",
     "place = ...  # (stored column, lane)",
 )
 def where_a(answer: Any) -> tuple[bool, str]:
@@ -253,8 +251,7 @@ def speaker(answer: Any) -> tuple[bool, str]:
 
 @exercise(
     "10.7",
-    f"B lies in shared memory without swizzle, K-major: core matrices of 8 columns (n) by 16 bytes (k), one after the other along k, then along n. "
-    f"**At which byte offset is the byte of `B[{B_ROW}][{B_COL}]`** (k = {B_ROW}, n = {B_COL})?",
+    f"B lies in shared memory without swizzle, K-major: core matrices of 8 columns (n) by 16 bytes (k), one after the other along k, then along n. **At which byte offset is the byte of `B[{B_ROW}][{B_COL}]`** (k = {B_ROW}, n = {B_COL})?",
     "offset = ...",
 )
 def shared_b(answer: Any) -> tuple[bool, str]:
@@ -263,8 +260,7 @@ def shared_b(answer: Any) -> tuple[bool, str]:
     expected = int(tile.offset(B_COL, B_ROW))
     return judge(
         found == expected,
-        f"{tile.stride} bytes to the second group of eight columns, {tile.leading} to the second core matrix along k, "
-        f"then 16 bytes for each column inside it, then the byte.",
+        f"{tile.stride} bytes to the second group of eight columns, {tile.leading} to the second core matrix along k, then 16 bytes for each column inside it, then the byte.",
         (
             found == B_ROW * INS.n + B_COL,
             "That is row-major, as NumPy keeps it. wgmma wants core matrices of 128 bytes.",
@@ -287,6 +283,5 @@ def shared_b(answer: Any) -> tuple[bool, str]:
             "The place inside the core matrix is right. How many core matrices come before it?",
         ),
         (found // 128 == expected // 128, "The core matrix is right. Inside it, each column has 16 bytes."),
-        otherwise="Which core matrix is it (n // 8, k // 16), and where inside it (n % 8, k % 16)? A core matrix takes "
-        "128 bytes, and k has four of them.",
+        otherwise="Which core matrix is it (n // 8, k // 16), and where inside it (n % 8, k % 16)? A core matrix takes 128 bytes, and k has four of them.",
     )

@@ -25,64 +25,61 @@ def where_c(answer: Any) -> tuple[bool, str]:
     above = INS.c.where(1, 3)[0][:2]
     return judge(
         found == expected,
-        f"Row 9 is row 1 of the lower half, so the lanes are those of row 1, and each holds its lower-half elements "
-        f"after its upper-half ones: element {element}.",
+        f"Row 9 is row 1 of the lower half, so the same lanes hold it as row 1. Each lane's lower-half elements come after its upper-half ones, so this is element {element}.",
         (
             found == above,
-            "That is `C[1][3]`, eight rows higher. The same lane holds both, but not as the same element.",
+            "That is `C[1][3]`, eight rows above. The same lane holds both, but as different elements.",
         ),
         (found == expected[::-1], "Both numbers are right, in the wrong order: lane first, then element."),
         (
             found[0] == lane,
-            "The lane is right. Elements 0 and 1 are neighbours in the upper eight rows; where do 2 and 3 go?",
+            "The lane is right. Elements 0 and 1 are adjacent, in the upper eight rows. Where are 2 and 3?",
         ),
         (
             found[0] >= INS.lanes,
-            "There are only 32 lanes: after eight rows they are used up and the pattern repeats, eight rows lower.",
+            "There are only 32 lanes: eight rows use them up, and then the pattern repeats, eight rows lower.",
         ),
         (
             found[0] == 9,
-            "The lane is not the row: four lanes share a row, each with two neighbouring columns.",
+            "The lane is not the row number: four lanes share a row, and each holds two adjacent columns.",
         ),
-        otherwise="Lanes 0 to 3 share row 0, lanes 4 to 7 share row 1; each takes two neighbouring columns. After row 7 it begins again.",
+        otherwise="Lanes 0 to 3 share row 0, lanes 4 to 7 share row 1, and each holds two adjacent columns. After row 7 the pattern begins again.",
     )
 
 
 @exercise(
     "00.2",
-    "Now for all of C at once: **complete the function that gives the lane that holds `C[row][col]`.** "
-    "You need `//` (how often it fits) and `%` (what is left).",
+    "Now for all of C: **complete the function so that it returns the lane that holds `C[row][col]`.** You need `//` (integer division) and `%` (remainder).",
     "def lane_of(row, col):\n    return ...",
 )
 def lane_of(answer: Any) -> tuple[bool, str]:
-    found = function_table(answer, *INS.c.shape, form="`lane_of(row, col)` gives a lane")
+    found = function_table(answer, *INS.c.shape, form="`lane_of(row, col)` returns a lane")
     expected = np.array([[INS.c.where(row, col)[0].lane for col in range(INS.n)] for row in range(INS.m)])
     wrong = np.argwhere(found != expected)
     beyond = np.argwhere((found < 0) | (found >= INS.lanes))
     where, outside = (f"`C[{at[0][0]}][{at[0][1]}]`" if len(at) else "" for at in (wrong, beyond))
     return judge(
         not len(wrong),
-        "`row % 8` is what the ISA calls groupID and `col // 2` is threadID_in_group; the lane is four times the first plus the second.",
+        "`row % 8` is what the PTX ISA calls groupID and `col // 2` is threadID_in_group; the lane is 4 * groupID + threadID_in_group.",
         (
             len(beyond) > 0,
-            f"For {outside} your lane does not exist: a warp has lanes 0 to 31. What happens after row 7?",
+            f"For {outside} your function returns a lane that does not exist: a warp has lanes 0 to 31. What happens after row 7?",
         ),
         (
             bool((found[:8] == expected[:8]).all()),
-            f"The upper eight rows are right; {where} is the first that is not. The lower half repeats the upper one.",
+            f"The upper eight rows are right; {where} is the first cell that is not. The lower half repeats the upper one.",
         ),
         (
             bool((found[:, 0] == expected[:, 0]).all()),
-            f"The first column is right, so the row is treated well; {where} is the first that is not. How many columns does one lane take?",
+            f"The first column is right, so you handle the row correctly; {where} is the first cell that is wrong. How many columns does one lane hold?",
         ),
-        otherwise=f"The first cell that goes wrong is {where}. Hover over the picture: how many lanes to a row, how many columns to a lane?",
+        otherwise=f"The first cell that goes wrong is {where}. Point at cells of the picture: how many lanes share a row, and how many columns does a lane hold?",
     )
 
 
 @exercise(
     "00.3",
-    "A has 16 x 64 elements and a warp has 32 lanes; every element is held exactly once, and every lane holds equally many. "
-    "**How many elements of A does one lane hold?**",
+    "A has 16 x 64 elements and a warp has 32 lanes. Every element is in exactly one lane, and all lanes hold the same number of elements. **How many elements of A does one lane hold?**",
     "elements = ...",
 )
 def share(answer: Any) -> tuple[bool, str]:
@@ -90,29 +87,27 @@ def share(answer: Any) -> tuple[bool, str]:
     rows, columns = INS.a.shape
     return judge(
         found == INS.a.registers * INS.a.elements_per_register,
-        f"{rows} x {columns} elements over {INS.lanes} lanes; eight 4-bit elements fill a register, so they take {INS.a.registers} registers.",
+        f"{rows} x {columns} elements divided by {INS.lanes} lanes. Eight 4-bit elements fill a register, so a lane needs {INS.a.registers} registers for A.",
         (
             found == INS.a.registers,
-            "That is the number of *registers* a lane spends on A; each of them holds several elements.",
+            "That is the number of *registers* that a lane uses for A; each of them holds several elements.",
         ),
         (
             found == INS.a.elements_per_register,
-            "That is what fits into *one* register; a lane has several for A.",
+            "That is how many elements fit into *one* register; a lane has several registers for A.",
         ),
         (found == rows * columns, "That is the whole matrix. Divide it among the lanes."),
         (
             found in (INS.k * INS.n // INS.lanes, INS.m * INS.n // INS.lanes),
-            "That is another operand's share. A is the 16 x 64 one.",
+            "That is a lane's share of another operand. A is the 16 x 64 matrix.",
         ),
-        otherwise="Count the elements of A, then share them out evenly among the lanes of one warp.",
+        otherwise="Count the elements of A, then divide them evenly among the lanes of one warp.",
     )
 
 
 @exercise(
     "00.4",
-    "A register holds eight `s4` elements. The first one sits in the **lowest** four bits. "
-    f"**Write down the register that holds {', '.join(map(str, VALUES))}** (first element first) as a hexadecimal number `0x...`. "
-    "A negative `s4` is written in two's complement: its four bits are those of the value plus 16.",
+    f"A register holds eight `s4` elements. The first one is in the **lowest** four bits. **Write the register that holds {', '.join(map(str, VALUES))}** (first element first) as a hexadecimal number `0x...`. A negative `s4` is in two's complement: its four bits are the bits of the value plus 16.",
     "register = ...",
 )
 def nibbles(answer: Any) -> tuple[bool, str]:
@@ -126,18 +121,18 @@ def nibbles(answer: Any) -> tuple[bool, str]:
         f"One hexadecimal digit is one element. Read from the right: the rightmost digit is the first element, the leftmost `{minus}` is -1.",
         (
             found == _register(codes[::-1]),
-            "You wrote the elements as we read text, first one leftmost. In a register the first element takes the lowest bits.",
+            "You wrote the elements as we write text, with the first one on the left. In a register the first element takes the lowest bits.",
         ),
         (
             found in (_register([*codes[:-1], 9]), _register([*codes[:-1], 1])),
-            "All but -1 are right. In two's complement -1 is the pattern just below 0: 0 - 1 in four bits.",
+            "Everything but -1 is right. In two's complement, -1 is 0 - 1 in four bits.",
         ),
         (
             found == _register(np.array([c << 4 & 15 | c >> 4 for c in codes])),
             "An element keeps its four bits together.",
         ),
         (found > 0xFFFFFFFF, "That has more than eight hexadecimal digits; a register has 32 bits."),
-        otherwise="Take one hexadecimal digit for each element and begin at the right-hand end.",
+        otherwise="Write one hexadecimal digit for each element, starting at the right-hand end.",
     )
 
 

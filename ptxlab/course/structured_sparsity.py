@@ -38,31 +38,30 @@ def broken(answer: Any) -> tuple[bool, str]:
     across = frozenset((1, 2))  # a run of four non-zeros, two on each side
     return judge(
         found == expected,
-        "Three or four non-zeros in a chunk are too many. One, or none, is fine, and a run of four across the border of two chunks is, too.",
+        "Three or four non-zeros in a chunk are too many. One or none is fine, and so is a run of four across the border between two chunks.",
         (
             found == expected | few,
-            "You also named a chunk with fewer than two non-zeros. *At most* two are allowed; fewer do no harm.",
+            "You also named a chunk with fewer than two non-zeros. *At most* two are allowed; fewer are fine.",
         ),
         (
             bool(found & across),
-            "Chunks begin at columns 0, 4, 8 and so on. A run of non-zeros across such a border breaks nothing, "
-            "if each side has at most two of them.",
+            "Chunks begin at columns 0, 4, 8 and so on. A run of non-zeros across such a border is fine if each side has at most two of them.",
         ),
         (
             found == frozenset(chunk + 1 for chunk in expected),
-            "The right ones, counted from 1. Chunks count from 0, as everything does here.",
+            "Those are the right ones, counted from 1. Chunks are numbered from 0, like everything here.",
         ),
         (
             found == frozenset(4 * chunk for chunk in expected),
-            "Those are the columns where the chunks begin. Asked for are the chunks' own numbers.",
+            "Those are the columns where the chunks begin. Give the numbers of the chunks.",
         ),
-        (found == full, "That one is full. But three non-zeros of four are too many as well."),
-        (bool(found) and found < expected, "Those break it, but they are not all."),
+        (found == full, "That one is full. But three non-zeros are too many as well."),
+        (bool(found) and found < expected, "Those break it, but they are not all of them."),
         (
             any(not 0 <= chunk < len(ROW) // 4 for chunk in found),
             f"There are chunks 0 to {len(ROW) // 4 - 1}.",
         ),
-        otherwise="Cut the row into fours, and count the non-zeros in each four. More than two break the structure.",
+        otherwise="Divide the row into fours, and count the non-zeros in each. More than two break the structure.",
     )
 
 
@@ -86,8 +85,7 @@ def _fits(answer: Any) -> dict[str, frozenset[int]]:
     "03.2",
     "Five rows of eight columns:\n\n```\n"
     + "\n".join(f"row {i}:  {'  '.join(map(str, row))}" for i, row in enumerate(ROWS))
-    + "\n```\n\n"
-    "**Which rows have which structure?** A row can have several, or none.",
+    + "\n```\n\n**Which rows have which structure?** A row can have several, or none.",
     'fits = ...  # {"1:2": [rows], "2:4": [rows], "4:8": [rows]}',
 )
 def structures(answer: Any) -> tuple[bool, str]:
@@ -100,43 +98,40 @@ def structures(answer: Any) -> tuple[bool, str]:
     right = [name for name in expected if found[name] == expected[name]]
     return judge(
         found == expected,
-        "What is 1:2 is also 2:4: one of each two makes two of four. 4:8 is a rule of its own: it may fill four neighbours, which 2:4 may not, "
-        "and it may not touch four pairs, which 1:2 may.",
+        "A row that is 1:2 is also 2:4: one of every two makes at most two of four. 4:8 is different: it allows four adjacent non-zeros, which 2:4 does not, but not a non-zero in each of the four pairs, which 1:2 does.",
         (
             any(zeros in expected[name] - found[name] for name in expected),
-            f"Row {zeros} has only two non-zeros. Fewer than allowed is allowed: check it again under each rule.",
+            f"Row {zeros} has only two non-zeros. Fewer than the limit is allowed: check this row again for each structure.",
         ),
         (
             any(found[name] == half for name in found),
-            "Four of eight are non-zero in several of them, but that alone is not enough: 2:4 looks at *each four* by itself, "
-            "1:2 at each two, and 4:8 at pairs.",
+            "Several rows have four non-zeros in eight, but that alone is not enough: 2:4 looks at *each four* separately, 1:2 at each two, and 4:8 at pairs.",
         ),
         (
             bool(found[PAIRS.name] - expected[PAIRS.name]),
-            "4:8 is counted in *pairs*: columns 0 and 1, 2 and 3, and so on. A pair with one non-zero is a non-zero pair, and two pairs may be.",
+            "4:8 counts *pairs*: columns 0 and 1, 2 and 3, and so on. A pair with one non-zero counts as non-zero, and two pairs may be non-zero.",
         ),
         (
             bool(found[TWO.name] - expected[TWO.name]),
-            "For 2:4 cut the eight columns into two fours. Each of them may have two non-zeros, not more.",
+            "For 2:4, divide the eight columns into two fours. Each of them may have at most two non-zeros.",
         ),
         (
             bool(found[ONE.name] - expected[ONE.name]),
-            "For 1:2 cut the eight columns into four twos. Each of them may have one non-zero.",
+            "For 1:2, divide the eight columns into four twos. Each of them may have at most one non-zero.",
         ),
-        otherwise=f"{' and '.join(right) or 'None of the three'} {'is' if len(right) < 2 else 'are'} right. In the others rows are missing: "
-        "a structure says *at most*, and where the non-zeros of a chunk sit does not matter.",
+        otherwise=f"{' and '.join(right) or 'None of the three'} {'is' if len(right) < 2 else 'are'} right. In the others, rows are missing: a structure sets an *upper limit*, and the positions of the non-zeros within a chunk do not matter.",
     )
 
 
 @exercise(
     "03.3",
-    f"**Prune the chunk `{list(CHUNK)}` to 4:8 pair-wise**, so that the squares of what is lost add up to as little as possible. Give all eight numbers.",
+    f"**Prune the chunk `{list(CHUNK)}` to 4:8 pair-wise**, so that the sum of the lost squares is as small as possible. Give all eight numbers.",
     "pruned = ...  # eight numbers",
 )
 def prune_pairs(answer: Any) -> tuple[bool, str]:
     found = list(reals(answer, "eight numbers"))
     if len(found) != len(CHUNK):
-        hint = " Those may be the stored ones; a pruned chunk keeps its zeros." if len(found) == 4 else ""
+        hint = " A pruned chunk keeps its zeros; only a compressed one has four numbers." if len(found) == 4 else ""
         raise Unreadable(f"found {len(found)} numbers; the pruned chunk has eight.{hint}")
     expected = PAIRS.prune([CHUNK])[0].tolist()
     pairs = np.reshape(CHUNK, (4, 2))
@@ -149,29 +144,29 @@ def prune_pairs(answer: Any) -> tuple[bool, str]:
     )
     return judge(
         found == expected,
-        "The pairs weigh 10, 8, 9 and 5: the two heaviest stay, whole. Both a pair of middling numbers and the small partner of a large one can be in the way.",
+        "The sums of squares of the pairs are 10, 8, 9 and 5. The two pairs with the largest sums stay, each as a whole.",
         (bool(changed), f"Pruning only sets numbers to 0; {changed[0] if changed else 0:g} is new."),
         (
             found == list(map(float, summed)),
-            "You added up the sizes. The squares count: (3, -1) weighs 9 + 1.",
+            "You added up the magnitudes. The squares count: (3, -1) has the sum 9 + 1.",
         ),
         (
             found == TWO.prune([CHUNK])[0].tolist(),
-            "That is 2:4: two of each four. Here whole *pairs* stay or go.",
+            "That is 2:4: two of every four. Here whole *pairs* stay or go.",
         ),
-        (split, "You took a pair apart. In 4:8 a pair stays whole or goes whole, its small partner with it."),
+        (split, "You took a pair apart. In 4:8 a pair stays or goes as a whole."),
         (bool(PAIRS.violations([found]).any()), "More than two pairs are left. Two of the four may stay."),
         (
             sum(np.square(found)) < sum(np.square(expected)),
-            "That has the structure, but loses more than it must. Weigh each pair: the sum of its two squares.",
+            "That has the structure, but loses more than it must. Compare the pairs by the sum of their two squares.",
         ),
-        otherwise="Weigh each of the four pairs by the sum of its squares, keep the two heaviest, and set the others to 0.",
+        otherwise="Compute the sum of squares of each of the four pairs, keep the two pairs with the largest sums, and set the others to 0.",
     )
 
 
 @exercise(
     "03.4",
-    f"The row `{list(SPARSE)}` is 2:4. **What is its stored half?** Values stay in the order of their columns.",
+    f"The row `{list(SPARSE)}` is 2:4. **What is stored of it when it is compressed?** Values stay in the order of their columns.",
     "stored = ...  # eight numbers",
 )
 def stored_half(answer: Any) -> tuple[bool, str]:
@@ -182,79 +177,76 @@ def stored_half(answer: Any) -> tuple[bool, str]:
     front = [number for chunk in chunks.tolist() for number in ([n for n in chunk if n] + [0, 0])[:2]]
     return judge(
         found == expected,
-        "Two places for each chunk, needed or not. In the second chunk a zero is stored before the 3: the 3 is the last of its four, "
-        "so no other can stand behind it.",
+        "Each chunk stores two values, needed or not. In the second chunk a zero is stored before the 3: the 3 is in the last column of its four, so nothing can come after it.",
         (
             found == [n for n in SPARSE if n],
-            "Only the non-zeros: then nobody could tell where a chunk begins. Every chunk has *two* places, full or not.",
+            "Those are only the non-zeros; then there would be no telling where a chunk begins. Every chunk stores *two* values, zeros if need be.",
         ),
         (
             found == front,
-            "The free place of the second chunk is on the wrong side. Which columns can stand behind the last one? The stored pair keeps the order of columns.",
+            "The zero of the second chunk is on the wrong side. The stored pair keeps the order of columns: can any column come after the last one?",
         ),
-        (found == list(SPARSE), "That is the row itself. The stored half has eight numbers."),
+        (found == list(SPARSE), "That is the row itself. Compressed, it has eight numbers."),
         (
             len(found) != len(expected),
-            f"Found {len(found)} numbers. Four chunks with two places each: eight.",
+            f"Found {len(found)} numbers. Four chunks with two values each make eight.",
         ),
         (
             found == chunks[:, :2].ravel().tolist(),
-            "Those are the first two of every four. Stored are the two that are *needed*: here numbers got lost.",
+            "Those are the first two of every four, and non-zeros got lost. Store the two that are *needed*.",
         ),
         (
             found == list(SPARSE[::2]) or found == list(SPARSE[1::2]),
-            "Not every other column: from each chunk those two columns that are needed.",
+            "You took every other column. Take the two columns of each chunk that are needed.",
         ),
         (
             sorted(found) == sorted(expected),
-            "The right numbers, in another order. Chunk after chunk, and in each the order of its columns.",
+            "Those are the right numbers, but in another order. Go chunk by chunk, and keep the order of the columns in each.",
         ),
-        otherwise="Go from chunk to chunk, and take two columns from each: the non-zero ones, and where there are fewer, zeros.",
+        otherwise="Go from chunk to chunk, and take two columns from each: the non-zero ones, and zeros if there are fewer than two.",
     )
 
 
 @exercise(
     "03.5",
-    "A chunk of eight `s4` elements is 4:8 pair-wise. **How many bits does it take dense, how many are stored of it, "
-    "and how many bits say which pairs they were?**",
-    "bits = ...  # (dense, stored, metadata)",
+    "A chunk of eight `s4` elements is 4:8 pair-wise. **How many bits does it take when dense, how many when compressed, and how many bits of metadata record which pairs were kept?**",
+    "bits = ...  # (dense, compressed, metadata)",
 )
 def bits(answer: Any) -> tuple[bool, str]:
-    found = whole(answer, 3, "`(dense, stored, metadata)`")
+    found = whole(answer, 3, "`(dense, compressed, metadata)`")
     each = dtype("s4").bits
     expected = (PAIRS.chunk * each, PAIRS.keep * PAIRS.group * each, 4)
     return judge(
         found == expected,
-        f"Two of four pairs, two bits for each of their two indices. Together {sum(expected[1:])} of {expected[0]} bits, "
-        f"{100 * sum(expected[1:]) / expected[0]:g} %: a little more than half.",
+        f"Two of four pairs are kept, and each of their two indices takes two bits. Together that is {sum(expected[1:])} of {expected[0]} bits, {100 * sum(expected[1:]) / expected[0]:g} %: a little more than half.",
         (
             found[:2] == (PAIRS.chunk, PAIRS.keep * PAIRS.group),
-            "Dense and stored are counted in elements; an `s4` element has four bits.",
+            "Your first two numbers count elements; an `s4` element has four bits.",
         ),
         (
             found[:2] == expected[:2] and found[2] == 8,
-            "Dense and stored are right. An index names a *pair*, not an element: there are two of them.",
+            "The first two are right. An index names a *pair*, not an element, and two pairs are kept.",
         ),
         (
             found[:2] == expected[:2] and found[2] == 2,
-            "Dense and stored are right. To name one of four pairs takes two bits, and two pairs are named.",
+            "The first two are right. Naming one of four pairs takes two bits, and two pairs are named.",
         ),
         (
             found[:2] == expected[:2],
-            "Dense and stored are right. How many bits does a number from 0 to 3 take, and how many such numbers are needed?",
+            "The first two are right. How many bits does a number from 0 to 3 take, and how many such numbers are needed?",
         ),
         (
             found[0] == expected[0],
-            "Dense is right. Stored are two pairs: how many elements, and how many bits?",
+            "The first is right. The compressed chunk is two pairs: how many elements, and how many bits?",
         ),
-        otherwise="Dense: eight elements of four bits. Stored: two pairs. Metadata: two numbers from 0 to 3.",
+        otherwise="Dense: eight elements of four bits. Compressed: two pairs. Metadata: two numbers from 0 to 3.",
     )
 
 
 @exercise(
     "03.6",
-    "`e2m1` comes with 2:4 and with 4:8. **What is K in each case?** Ask the catalogue: "
-    '`ptxlab.catalog("mma.sp")` gives instructions with `.a_type`, `.k`, `.kind` and `.structure.name`.',
+    "`e2m1` comes with 2:4 and with 4:8. **What is K in each case?** Search the catalogue: "
+    '`ptxlab.catalog("mma.sp")` returns instructions with `.a_type`, `.k`, `.kind` and `.structure.name`.',
     "depths = ...  # (K with 2:4, K with 4:8)",
 )
 def twice_listed(answer: Any) -> tuple[bool, str]:
@@ -263,20 +255,19 @@ def twice_listed(answer: Any) -> tuple[bool, str]:
     expected = tuple(next(ins.k for ins in forms if ins.structure == each) for each in (TWO, PAIRS))
     return judge(
         found == expected,
-        "With `kind::f8f6f4` and `kind::mxf8f6f4` each element has a byte of its own, so it is treated like any other byte: 2:4. With `kind::mxf4` two "
-        "share a byte, and that byte stays or goes as a whole: twice the K, and pairs.",
+        "With `kind::f8f6f4` and `kind::mxf8f6f4` each element has its own byte, so it is treated like any other 8-bit element: 2:4. With `kind::mxf4` two elements share a byte, and that byte stays or goes as a whole: twice the K, and pairs.",
         (
             found == expected[::-1],
-            "The other way round. Which of the two packs more elements into a register?",
+            "It is the other way round. Which of the two packs more elements into a register?",
         ),
-        (found == tuple(k // 2 for k in expected), "Those are the K of the dense forms. Ask for `mma.sp`."),
+        (found == tuple(k // 2 for k in expected), "Those are the values of K for the dense forms. Look at `mma.sp`."),
         (found[0] == expected[0], "The first is right. Look at the forms with `kind::mxf4`."),
         (found[1] == expected[1], "The second is right. Look at the forms with `kind::f8f6f4`."),
         otherwise='Try `{(i.kind, i.k, i.structure.name) for i in ptxlab.catalog("mma.sp") if i.a_type == "e2m1"}`.',
     )
 
 
-#: Chunks that a pruner must get right: signs, ties, zeros, few.
+#: Chunks that a pruner must get right: signs, ties, zeros, fewer than two non-zeros.
 _CHUNKS = (
     (1, 5, 2, 7),
     (-5, 1, 2, -7),
@@ -292,24 +283,23 @@ _CHUNKS = (
 
 @exercise(
     "03.7",
-    "**Write the pruner:** `prune(chunk)` takes a list of four numbers and returns four, with 0 in the place of all but the two largest in size. "
-    "Where two are equally large, keep whichever you like.",
+    "**Write the pruner:** `prune(chunk)` takes a list of four numbers and returns four numbers, with all but the two of largest magnitude replaced by 0. If two are equally large, keep whichever you like.",
     "def prune(chunk):\n    return ...",
 )
 def pruner(answer: Any) -> tuple[bool, str]:
-    form = "`prune(chunk)` gives four numbers"
+    form = "`prune(chunk)` returns four numbers"
     for chunk in _CHUNKS:
         found = list(reals(ask(answer, list(chunk), form=form, about=f"called with {list(chunk)}"), form))
         best = float(np.square(np.sort(np.abs(chunk))[2:]).sum())
         fits = len(found) == 4 and all(a in (0, b) for a, b in zip(found, chunk, strict=True))
         if fits and not TWO.violations([found]).any() and sum(np.square(found)) == best:
             continue
-        where = f"For `{list(chunk)}` you gave `{[int(n) if n == int(n) else n for n in found]}`"
+        where = f"For `{list(chunk)}` your function returned `{[int(n) if n == int(n) else n for n in found]}`"
         if len(found) != 4:
-            stored = "those are stored values. A pruned chunk has four places still, two of them 0."
+            stored = "those are the stored values. A pruned chunk still has four numbers, at least two of them 0."
             return (
                 False,
-                f"{where}: {stored if len(found) == 2 else 'four numbers are needed, one for each place.'}",
+                f"{where}: {stored if len(found) == 2 else 'four numbers are needed, one for each column.'}",
             )
         upwards = np.argsort(chunk, kind="stable")
         return judge(
@@ -317,12 +307,12 @@ def pruner(answer: Any) -> tuple[bool, str]:
             "",
             (
                 not fits and set(found) <= {0.0, *map(float, chunk)},
-                f"{where}: each number stays in its own place, or becomes 0.",
+                f"{where}: each number stays in its own place or becomes 0.",
             ),
-            (not fits, f"{where}: a number stays as it is, with its sign, or becomes 0."),
+            (not fits, f"{where}: a number stays as it is, including its sign, or becomes 0."),
             (
                 bool(TWO.violations([found]).any()),
-                f"{where}: more than two are left. Think of ties: several may be as large as the second largest.",
+                f"{where}: more than two are left. Think of ties: several numbers may be as large as the second largest.",
             ),
             (
                 found == [n if i in upwards[2:] else 0 for i, n in enumerate(chunk)],
@@ -333,9 +323,9 @@ def pruner(answer: Any) -> tuple[bool, str]:
                 np.count_nonzero(found) == 1 < np.count_nonzero(chunk),
                 f"{where}: only one is left. Two may stay.",
             ),
-            otherwise=f"{where}: larger numbers were lost than needed. Rank the four by their size without the sign.",
+            otherwise=f"{where}: larger numbers were lost than necessary. Rank the four by absolute value.",
         )
     return (
         True,
-        "That is all `ins.prune` does for 2:4, chunk by chunk. Which of two equal numbers stays is free: the loss is the same.",
+        "That is all `ins.prune` does for 2:4, chunk by chunk. Which of two equal numbers stays does not matter: the loss is the same.",
     )

@@ -80,8 +80,7 @@ def rows_of_lane(answer: Any) -> tuple[bool, str]:
     inside = LANE % 32 // 4
     return judge(
         sorted(found) == [upper, lower],
-        f"Lane {LANE} is lane {LANE % 32} of warp {LANE // 32}, which begins at row {LANE // 32 * 16}; its groupID is {inside}, "
-        f"and the other row lies eight lower.",
+        f"Lane {LANE} is lane {LANE % 32} of warp {LANE // 32}, which begins at row {LANE // 32 * 16}; its groupID is {inside}, and the other row lies eight lower.",
         (
             sorted(found) == [inside, inside + 8],
             "Right inside a warp. But which of the four warps is this lane in, and at which row does that warp begin?",
@@ -135,15 +134,13 @@ def lane_of(answer: Any) -> tuple[bool, str]:
             f"Right for the first eight columns. Look at {first}: eight columns further the same lanes begin again.",
         ),
         (table[0, :4].tolist() == [0, 1, 2, 3], f"Look at {first}: a lane holds two neighbouring columns."),
-        otherwise=f"Look at {first}. Inside 16 rows and 8 columns it is the accumulator of `mma.m16n8`: "
-        "groupID is the row modulo 8, and two columns go to a lane.",
+        otherwise=f"Look at {first}. Inside 16 rows and 8 columns it is the accumulator of `mma.m16n8`: groupID is the row modulo 8, and two columns go to a lane.",
     )
 
 
 @exercise(
     "09.3",
-    f"**What is K in `m64nNkK` for {', '.join(f'`{kind}`' for kind in KINDS[:-1])} and `{KINDS[-1]}`?** You need no table: "
-    "in each of them a row of A is 32 bytes long.",
+    f"**What is K in `m64nNkK` for {', '.join(f'`{kind}`' for kind in KINDS[:-1])} and `{KINDS[-1]}`?** You need no table: in each of them a row of A is 32 bytes long.",
     f"depths = ...  # ({', '.join(KINDS)})",
 )
 def depth(answer: Any) -> tuple[bool, str]:
@@ -172,9 +169,7 @@ def depth(answer: Any) -> tuple[bool, str]:
 
 @exercise(
     "09.4",
-    f"B of `{WIDE.shape}` with f16 lies in shared memory at address `0x{ADDRESS:x}`, K-major, without swizzle. This time the core matrices are put down "
-    f"**along n first**: the {WIDE.n // 8} core matrices with k 0 to 7 one after another, then the {WIDE.n // 8} with k 8 to 15, 128 bytes each. "
-    "**Encode the descriptor by hand.** (Hexadecimal is easiest: `0x...`)",
+    f"B of `{WIDE.shape}` with f16 lies in shared memory at address `0x{ADDRESS:x}`, K-major, without swizzle. This time the core matrices are put down **along n first**: the {WIDE.n // 8} core matrices with k 0 to 7 one after another, then the {WIDE.n // 8} with k 8 to 15, 128 bytes each. **Encode the descriptor by hand.** (Hexadecimal is easiest: `0x...`)",
     "descriptor = ...",
 )
 def encode(answer: Any) -> tuple[bool, str]:
@@ -188,12 +183,10 @@ def encode(answer: Any) -> tuple[bool, str]:
     start, lead, step = found & 0x3FFF, found >> 16 & 0x3FFF, found >> 32 & 0x3FFF
     return judge(
         found == expected,
-        f"Start 0x{start:x}, leading 0x{lead:x}, stride 0x{step:x}, all in units of 16 bytes: "
-        f"along k the next core matrix is {leading} bytes away, along n {stride}.",
+        f"Start 0x{start:x}, leading 0x{lead:x}, stride 0x{step:x}, all in units of 16 bytes: along k the next core matrix is {leading} bytes away, along n {stride}.",
         (
             found == packed(ADDRESS, stride, leading),
-            "All fields are well made, but the two offsets have changed places. "
-            "In a K-major tile *leading* steps along k, *stride* from eight columns n to the next eight.",
+            "All fields are well made, but the two offsets have changed places. In a K-major tile *leading* steps along k, *stride* from eight columns n to the next eight.",
         ),
         (
             found == ADDRESS | leading << 16 | stride << 32,
@@ -227,9 +220,7 @@ def encode(answer: Any) -> tuple[bool, str]:
 
 @exercise(
     "09.5",
-    "Now the 64-byte swizzle. Rows of 64 bytes have four pieces, and **two** rows fill 128 bytes. Two bits are XORed: bits 4 and 5 of the byte address "
-    f"with bits 7 and 8. **In which of its row's four places does piece {PIECES[0][1]} of row {PIECES[0][0]} lie, and in which piece {PIECES[1][1]} of row "
-    f"{PIECES[1][0]}?**",
+    f"Now the 64-byte swizzle. Rows of 64 bytes have four pieces, and **two** rows fill 128 bytes. Two bits are XORed: bits 4 and 5 of the byte address with bits 7 and 8. **In which of its row's four places does piece {PIECES[0][1]} of row {PIECES[0][0]} lie, and in which piece {PIECES[1][1]} of row {PIECES[1][0]}?**",
     "places = ...  # (first, second), each from 0 to 3",
 )
 def swizzled_place(answer: Any) -> tuple[bool, str]:
@@ -274,8 +265,7 @@ def swizzled_place(answer: Any) -> tuple[bool, str]:
 
 @exercise(
     "09.6",
-    f"In a debugger you find the descriptor `0x{FOUND:016x}` of a K-major tile. **At which byte address does the tile begin, how many bytes is "
-    "its stride dimension byte offset, and how many bytes wide is its swizzle?**",
+    f"In a debugger you find the descriptor `0x{FOUND:016x}` of a K-major tile. **At which byte address does the tile begin, how many bytes is its stride dimension byte offset, and how many bytes wide is its swizzle?**",
     "read = ...  # (address, stride, swizzle), all in bytes",
 )
 def read_descriptor(answer: Any) -> tuple[bool, str]:
@@ -284,8 +274,7 @@ def read_descriptor(answer: Any) -> tuple[bool, str]:
     code = SWIZZLES[SWIZZLED.swizzle]
     return judge(
         found == expected,
-        f"Swizzle code {code} is {SWIZZLED.swizzle} bytes; eight rows of {SWIZZLED.swizzle} bytes are the stride. "
-        "The leading offset, 1, is not used when a K-major tile is swizzled.",
+        f"Swizzle code {code} is {SWIZZLED.swizzle} bytes; eight rows of {SWIZZLED.swizzle} bytes are the stride. The leading offset, 1, is not used when a K-major tile is swizzled.",
         (
             found[:2] == (SWIZZLED_AT >> 4, SWIZZLED.stride >> 4),
             "You read the fields as they stand. They count units of 16 bytes.",
@@ -315,8 +304,7 @@ def read_descriptor(answer: Any) -> tuple[bool, str]:
             found[2] == code,
             f"Address and stride are right. {code} is the code; which width does it stand for?",
         ),
-        otherwise="Address and stride are right. The swizzle code is in bits 62 and 63, and the codes do not ascend with the width: "
-        "look them up under the picture of the descriptor.",
+        otherwise="Address and stride are right. The swizzle code is in bits 62 and 63, and the codes do not ascend with the width: look them up under the picture of the descriptor.",
     )
 
 
@@ -342,8 +330,7 @@ def _readable(program: tuple[tuple[str, str], ...] = PROGRAM) -> dict[str, int]:
     "09.7",
     "A kernel runs these lines:\n\n```\n"
     + "\n".join(f"{number}  {line}" for number, (line, _) in enumerate(PROGRAM))
-    + "\n```\n\n"
-    "**After which line, at the earliest, may it read d0 to d7, and after which d8 to d15?**",
+    + "\n```\n\n**After which line, at the earliest, may it read d0 to d7, and after which d8 to d15?**",
     "lines = ...  # (line for d0 to d7, line for d8 to d15)",
 )
 def waited(answer: Any) -> tuple[bool, str]:

@@ -21,8 +21,7 @@ S8 = mma_instruction("wmma.mma.sync.aligned.row.col.m8n32k16.s32.s8.s8.s32")
 
 @exercise(
     "08.1",
-    "A fragment is **one lane's** share, and `num_storage_elements` counts the 32-bit words it is kept in. "
-    "**What are `num_elements` and `num_storage_elements` of a `matrix_a` fragment of type `b1` with shape 8 x 8 x 128?**",
+    "A fragment is **one lane's** share, and `num_storage_elements` counts the 32-bit words it is kept in. **What are `num_elements` and `num_storage_elements` of a `matrix_a` fragment of type `b1` with shape 8 x 8 x 128?**",
     "counts = ...  # (num_elements, num_storage_elements)",
 )
 def storage(answer: Any) -> tuple[bool, str]:
@@ -97,8 +96,7 @@ def packed(answer: Any) -> tuple[bool, str]:
 
 @exercise(
     "08.3",
-    f"A matrix of `s4` has rows of {WIDTH} elements. You may leave room at the end of each row. **What is the smallest legal `ldm`, and at which 32-bit "
-    f"word of the buffer does row {LINE} then begin?** (Rows and words count from 0.)",
+    f"A matrix of `s4` has rows of {WIDTH} elements. You may leave room at the end of each row. **What is the smallest legal `ldm`, and at which 32-bit word of the buffer does row {LINE} then begin?** (Rows and words count from 0.)",
     "padded = ...  # (ldm, word)",
 )
 def leading(answer: Any) -> tuple[bool, str]:
@@ -186,8 +184,7 @@ def where_bit(answer: Any) -> tuple[bool, str]:
 
 @exercise(
     "08.5",
-    f"All 128 bits of row 0 of A are 1. Column 0 of B has {ONES} ones. C is 0. **What is `D[0][0]` with `bmmaBitOpXOR`, "
-    f"and what with `bmmaBitOpAND`?**",
+    f"All 128 bits of row 0 of A are 1. Column 0 of B has {ONES} ones. C is 0. **What is `D[0][0]` with `bmmaBitOpXOR`, and what with `bmmaBitOpAND`?**",
     "results = ...  # (XOR, AND)",
 )
 def bits(answer: Any) -> tuple[bool, str]:
@@ -208,8 +205,7 @@ def bits(answer: Any) -> tuple[bool, str]:
 
 @exercise(
     "08.6",
-    "Let bit 1 stand for the weight +1 and bit 0 for -1. The tensor core gives `popc`, the number of places where two vectors of 128 bits differ. "
-    "**Complete the function that turns it into the dot product of the two +1/-1 vectors.**",
+    "Let bit 1 stand for the weight +1 and bit 0 for -1. The tensor core gives `popc`, the number of places where two vectors of 128 bits differ. **Complete the function that turns it into the dot product of the two +1/-1 vectors.**",
     "def dot(popc):\n    return ...",
 )
 def signs(answer: Any) -> tuple[bool, str]:
@@ -239,9 +235,7 @@ def signs(answer: Any) -> tuple[bool, str]:
 
 @exercise(
     "08.7",
-    "A chip that has AND but no XOR can still count differences. You are given three counts of two vectors of 128 bits: "
-    "`ones_a` and `ones_b`, the set bits of each, and `both`, "
-    "what AND and popc give. **Write the function that gives popc of their XOR.**",
+    "A chip that has AND but no XOR can still count differences. You are given three counts of two vectors of 128 bits: `ones_a` and `ones_b`, the set bits of each, and `both`, what AND and popc give. **Write the function that gives popc of their XOR.**",
     "def differences(ones_a, ones_b, both):\n    return ...",
 )
 def xor_from_and(answer: Any) -> tuple[bool, str]:

@@ -49,7 +49,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         (8, "one"),
         (1024, "whole matrix"),
         (16, "another operand"),
-        (7, "share them out"),
+        (7, "divide them evenly"),
     ],
     "00.4": [
         (0x1234567F, "lowest bits"),

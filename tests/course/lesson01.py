@@ -87,9 +87,9 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         ((4, 2, 4), "register of its own"),
         ((2, 1, 4), "as with"),
         ((4, 2, 1), "A and B are right"),
-        ((2, 4, 2), "other order"),
+        ((2, 4, 2), "wrong order"),
         ((128, 64, 32), "whole matrix"),
-        ((1, 2, 3), "over 32 lanes"),
+        ((1, 2, 3), "divided by 32 lanes"),
     ],
     "01.6": [
         (lambda lane, i: half(lane, i)[::-1], "row comes first"),
@@ -103,12 +103,12 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
     ],
     "01.7": [
         ([], "begin again"),
-        ([40], "not they alone"),
-        (range(33, 64), "not they alone"),
+        ([40], "there are more"),
+        (range(33, 64), "there are more"),
         (range(64), "Half of those"),
         (range(64, 128), "other line"),
         (range(32), "first register"),
-        (range(32, 65), "some of yours are right"),
+        (range(32, 65), "some of yours the formula is right"),
         (range(16, 48), "multiple"),
         ([0, 100], "Compare the two lines"),
     ],
@@ -121,7 +121,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         ((2, 6, 1), "stays where it is"),
         ((1, 7, 4), "lanes 8 to 11"),
         ((2, 0, 0), "in binary"),
-        ((0, 0, 0), "table of computations"),
+        ((0, 0, 0), "table of products"),
     ],
 }
 

@@ -49,7 +49,7 @@ RIGHT: dict[str, list[Any]] = {
 WRONG: dict[str, list[tuple[Any, str]]] = {
     "04.1": [
         ([1, 2], "inside the chunk"),
-        ([8, 11], "no mask"),
+        ([8, 11], "not a mask"),
         ([5, 6], "from 0"),
         ([9], "two columns"),
         ([8, 9], "right chunk"),
@@ -83,7 +83,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         ((0, 0, 3), "groupID"),
     ],
     "04.5": [
-        ((1, 24), "f16 deals"),
+        ((1, 24), "layout for f16"),
         ((1, 8), "second of its pair"),
         ((9, 2), "number of the chunk"),
         ((9, 16), "four columns wide"),
@@ -91,12 +91,12 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         ((5, 8), "T1 has row groupID + 8"),
     ],
     "04.6": [
-        (narrow, "map of s8"),
+        (narrow, "layout for s8"),
         (lambda r, c, s: (place(r, c, 1 - s)[0], place(r, c, s)[1]), "other pair"),
         (lambda r, c, s: (place(r, c, s)[0], place((r + 8) % 16, c, s)[1]), "swapped"),
         (lambda r, c, s: (place(r, c, s)[0], c % 4 * 4), "upper half"),
         (lambda r, c, s: (r % 8 * 4 + 2 * (c // 4) + s, place(r, c, s)[1]), "neighbours"),
-        (lambda r, c, s: (r % 8 * 4 + 2 * s + c % 2, c // 2 * 4 + r // 8 * 16), "take turns"),
+        (lambda r, c, s: (r % 8 * 4 + 2 * s + c % 2, c // 2 * 4 + r // 8 * 16), "alternate"),
         (lambda r, c, s: (r // 2 * 4 + 2 * s + c // 4, c % 4 * 4 + r % 2 * 16), "eight apart"),
         (lambda r, c, s: (place(r, c, s)[0], place(r, c, s)[1] // 4), "counted nibbles"),
         (lambda r, c, s: (place(r, c, s)[0], c * 4), "Every lane is right"),
