@@ -107,15 +107,15 @@ LESSONS: tuple[Lesson, ...] = (
         (
             "say which bits of a register tf32 reads",
             "encode 1:2 metadata by hand",
-            "find stored tf32 elements and their nibbles",
+            "find the stored tf32 elements and their nibbles",
         ), 35,
     ),
     Lesson(
-        "07", "other-sparse-shapes", "How much is left to learn of sparse mma?",
+        "07", "other-sparse-shapes", "How much is left to learn about sparse mma?",
         (
-            "carry what you know to every sparse mma shape",
-            "say how type and K decide structure, registers and selectors",
-            "write the map of every sparse fragment yourself",
+            "apply what you know to every sparse mma shape",
+            "say how type and K determine structure, registers and selectors",
+            "write down the layout of every sparse fragment yourself",
         ), 40,
     ),
     Lesson(

@@ -27,7 +27,7 @@ RIGHT: dict[str, list[Any]] = {
 #: Wrong answers, with a word of the hint that fits the misconception.
 WRONG: dict[str, list[tuple[Any, str]]] = {
     "06.1": [
-        (1 + 2**-9, "nobody rounds"),
+        (1 + 2**-9, "nothing is rounded"),
         (1 + 2**-10 + 2**-11, "11 fraction bits"),
         (1.0, "reach down"),
         (2**-10, "1 in front"),
@@ -37,7 +37,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         (0xE4EE, "*lowest* bits"),
         (0x44E4, "exchanged"),
         (0xBB1B, "low two bits"),
-        (1110111001001110, "Begin it with"),
+        (1110111001001110, "Start it with"),
         (0xEE4E0, "more than 16"),
         (0b1101, "One bit for each"),
         (0b1011, "One bit for each"),
@@ -54,7 +54,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         ((31, 3), "groupID"),
     ],
     "06.4": [
-        (lambda lane, i: lane % 4 + (4 if i >= 2 else 0), "stored"),
+        (lambda lane, i: lane % 4 + (4 if i >= 2 else 0), "compressed"),
         (lambda lane, i: lane % 4 * 2, "a0 is right"),
         (lambda lane, i: lane * 2, "four lanes share a row"),
         (lambda lane, i: 99, "steps by two"),

@@ -13,7 +13,7 @@ def first_column(bits: int, lane: int, i: int) -> int:
     return lane % 4 * 2 * run + i // (2 * run) * 8 * run
 
 
-def speaker(bits: int, k: int, row: int, column: int, selector: int) -> int:
+def metadata_lane(bits: int, k: int, row: int, column: int, selector: int) -> int:
     """Lane that holds the nibble, read off the ISA's figures."""
     part = 16 if bits >= 16 else 8
     chunk = column * bits // (4 * part)
@@ -30,7 +30,7 @@ def as_wide(bits: int, k: int, row: int, column: int, selector: int) -> int:
 
 def as_narrow(bits: int, k: int, row: int, column: int, selector: int) -> int:
     """As if every type dealt its nibbles out as s8 does."""
-    return speaker(bits, k, row, column, selector) if bits < 16 else row % 8 * 4 + selector * 2 + row // 8
+    return metadata_lane(bits, k, row, column, selector) if bits < 16 else row % 8 * 4 + selector * 2 + row // 8
 
 
 #: What a reader would write in the place of the `...`.
@@ -54,9 +54,9 @@ RIGHT: dict[str, list[Any]] = {
     "07.5": [(4, 4, 1), (4.0, 4.0, 1.0)],
     "07.6": [first_column, lambda bits, lane, i: np.int64(first_column(bits, lane, i))],
     "07.7": [
-        speaker,
-        lambda *at: np.array(speaker(*at)),
-        lambda bits, k, row, column, selector: speaker(bits, k, row, column, selector),
+        metadata_lane,
+        lambda *at: np.array(metadata_lane(*at)),
+        lambda bits, k, row, column, selector: metadata_lane(bits, k, row, column, selector),
     ],
 }
 
@@ -83,8 +83,8 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         ((21, 2), "eight higher"),
         ((21, 1), "columns 0 to 31"),
         ((21, 0), "left half of the columns"),
-        ((23, 3), "stored"),
-        ((22, 3), "rule of s4"),
+        ((23, 3), "compressed"),
+        ((22, 3), "rule for s4"),
         ((53, 3), "share the lanes"),
         ((0, 0), "firstcol"),
     ],
@@ -107,7 +107,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         ((8, 2, 1), "container"),
     ],
     "07.6": [
-        (lambda bits, lane, i: first_column(bits, lane, i) // 2, "stored"),
+        (lambda bits, lane, i: first_column(bits, lane, i) // 2, "compressed"),
         (lambda bits, lane, i: lane % 4 * (64 // bits), "next pair"),
         (lambda bits, lane, i: lane % 4 * (64 // bits) + i // (64 // bits) * (64 // bits), "next pair"),
         (
@@ -118,24 +118,24 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         (lambda bits, lane, i: lane * (64 // bits), "column 0 again"),
         (lambda bits, lane, i: lane % 4 * 8 + i // 8 * 32, "some widths"),
         (lambda bits, lane, i: first_column(bits, lane, i) + 2 * (i % (32 // bits)), "same for all elements"),
-        (lambda bits, lane, i: 999, "Begin with s8"),
+        (lambda bits, lane, i: 999, "Start with s8"),
     ],
     "07.7": [
-        (lambda bits, k, row, column, selector: speaker(bits, k, row, column, 0), "selector 0"),
-        (lambda bits, k, row, column, selector: row * 4 + speaker(bits, k, 0, column, selector), "32 lanes"),
+        (lambda bits, k, row, column, selector: metadata_lane(bits, k, row, column, 0), "selector 0"),
+        (lambda bits, k, row, column, selector: row * 4 + metadata_lane(bits, k, 0, column, selector), "32 lanes"),
         (
-            lambda bits, k, row, column, selector: speaker(bits, k, row, column * (bits >= 16), selector),
+            lambda bits, k, row, column, selector: metadata_lane(bits, k, row, column * (bits >= 16), selector),
             "sixteen chunks",
         ),
         (
-            lambda bits, k, row, column, selector: speaker(bits, k, row, column * (bits < 16), selector),
+            lambda bits, k, row, column, selector: metadata_lane(bits, k, row, column * (bits < 16), selector),
             "eight chunks",
         ),
         (as_wide, "16 bits and more are right"),
         (as_narrow, "Narrow elements are right"),
         (
             lambda bits, k, row, column, selector: (
-                speaker(bits, k, row, column, selector) if k != 8 and k != 128 else 0
+                metadata_lane(bits, k, row, column, selector) if k != 8 and k != 128 else 0
             ),
             "shapes are right",
         ),
