@@ -123,8 +123,8 @@ LESSONS: tuple[Lesson, ...] = (
         (
             "count the elements of a sub-byte fragment",
             "say which leading dimensions are legal",
-            "compute a product of ±1 from one XOR and a count",
-            "read the C++ interface and the PTX behind it, and say which other shapes WMMA has",
+            "compute a dot product of ±1 values with one XOR and a count",
+            "read the C++ API and the PTX behind it, and say which other shapes WMMA has",
         ), 40,
     ),
     Lesson(
@@ -132,7 +132,7 @@ LESSONS: tuple[Lesson, ...] = (
         (
             "find an element of D in a warpgroup",
             "write a shared-memory descriptor by hand",
-            "say what is asynchronous, and what must be waited for",
+            "say what is asynchronous, and what you must wait for",
         ), 40,
     ),
     Lesson(

@@ -1,4 +1,4 @@
-"""Exercises of lesson 09: wgmma, its warpgroup, its tiles and their descriptors, and what is waited for."""
+"""Exercises of lesson 09: wgmma, its warpgroup, its tiles and their descriptors, and what to wait for."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ FIELDS = (
     ("", 14, 2),
     ("address / 16", 0, 14),
 )
-#: A program, line by line: what is issued, and which of its two results that concerns.
+#: A program, line by line: the instruction, and which of the two results it computes.
 PROGRAM = (
     ("wgmma.fence.sync.aligned;", ""),
     ("wgmma.mma_async ... {d0, ..., d7}, ...;", "first"),
@@ -66,7 +66,7 @@ def descriptor_picture(number: int) -> Picture:
         dtype=object,
     )
     grid = Grid((1, len(FIELDS)), cells, hover, (Header(0, 1, ("",)),), heads)
-    return Picture(f"Matrix descriptor 0x{number:016x}", "its fields, the highest bits on the left", (grid,))
+    return Picture(f"Matrix descriptor 0x{number:016x}", "its fields, highest bits on the left", (grid,))
 
 
 @exercise(
@@ -80,46 +80,46 @@ def rows_of_lane(answer: Any) -> tuple[bool, str]:
     inside = LANE % 32 // 4
     return judge(
         sorted(found) == [upper, lower],
-        f"Lane {LANE} is lane {LANE % 32} of warp {LANE // 32}, which begins at row {LANE // 32 * 16}; its groupID is {inside}, and the other row lies eight lower.",
+        f"Lane {LANE} is lane {LANE % 32} of warp {LANE // 32}, which begins at row {LANE // 32 * 16}; its groupID is {inside}, and the other row is eight lower.",
         (
             sorted(found) == [inside, inside + 8],
-            "Right inside a warp. But which of the four warps is this lane in, and at which row does that warp begin?",
+            "That is right inside a warp. But which of the four warps is this lane in, and at which row does that warp begin?",
         ),
         (
             sorted(found) == [LANE // 4, LANE // 4 + 8],
-            "You divided the lane number by four all the way up. A warp has 16 rows but eight groups of four lanes.",
+            "You divided the lane number by four across all warps. But a warp has 16 rows and only eight groups of four lanes.",
         ),
         (
             upper in found and found[0] != found[1] and upper + 1 in found,
-            "The upper row is right. The other one is not the next row: the pattern of mma begins again later.",
+            "The upper row is right. The other one is not the next row: the pattern of mma repeats further down.",
         ),
-        (upper in found, "The upper row is right. How far below does a lane of mma have its second row?"),
+        (upper in found, "The upper row is right. In mma, how far below is a lane's second row?"),
         (lower in found, "The lower row is right. How far above it is the other one?"),
         (
             LANE // 32 * 16 + LANE % 32 in found,
-            "The warp is right. But inside it you took the lane as the row: four lanes share a row.",
+            "The warp is right. But inside it you used the lane as the row: four lanes share a row.",
         ),
         (any(row > 63 for row in found), "D has 64 rows; which of the four warps has this lane?"),
-        otherwise="First the warp (lane // 32) and its 16 rows, then groupID of the lane inside its warp, then the row eight below.",
+        otherwise="First find the warp (lane // 32) and its 16 rows, then the lane's groupID inside its warp, then the row eight below.",
     )
 
 
 @exercise(
     "09.2",
-    "**Write the function** that finds the lane (0 to 127) which holds `D[row][col]`. It is the same for every N.",
+    "**Write the function** that returns the lane (0 to 127) that holds `D[row][col]`. It is the same for every N.",
     "def lane(row, col):\n    return ...",
 )
 def lane_of(answer: Any) -> tuple[bool, str]:
-    table = function_table(answer, INS.m, INS.n, form="`lane(row, col)` gives a lane from 0 to 127")
+    table = function_table(answer, INS.m, INS.n, form="`lane(row, col)` returns a lane from 0 to 127")
     expected = np.array([[INS.d.where(r, c)[0].lane for c in range(INS.n)] for r in range(INS.m)])
     wrong = np.argwhere(table != expected)
     first = f"D[{wrong[0][0]}][{wrong[0][1]}]" if len(wrong) else ""
     return judge(
         not len(wrong),
-        "32 lanes for each 16 rows, four for each row, one for each two columns; and after eight rows or eight columns it begins again.",
+        "There are 32 lanes for every 16 rows, four for each row, and one for every two columns; after eight rows or eight columns the pattern repeats.",
         (
             not (table != expected % 32).any(),
-            "Right inside each warp. The lanes of a warpgroup count on: 32 to 63 belong to the second warp.",
+            "That is right inside each warp. The lanes of a warpgroup are numbered through: 32 to 63 belong to the second warp.",
         ),
         (
             not (table[:16] != expected[:16]).any(),
@@ -127,20 +127,20 @@ def lane_of(answer: Any) -> tuple[bool, str]:
         ),
         (
             not (table[:8] != expected[:8]).any(),
-            f"Right for the first eight rows. Look at {first}: eight rows lower the same lanes begin again.",
+            f"Right for the first eight rows. Look at {first}: eight rows lower, the same lanes appear again.",
         ),
         (
             not (table[:8, :8] != expected[:8, :8]).any(),
-            f"Right for the first eight columns. Look at {first}: eight columns further the same lanes begin again.",
+            f"Right for the first eight columns. Look at {first}: eight columns further, the same lanes appear again.",
         ),
-        (table[0, :4].tolist() == [0, 1, 2, 3], f"Look at {first}: a lane holds two neighbouring columns."),
-        otherwise=f"Look at {first}. Inside 16 rows and 8 columns it is the accumulator of `mma.m16n8`: groupID is the row modulo 8, and two columns go to a lane.",
+        (table[0, :4].tolist() == [0, 1, 2, 3], f"Look at {first}: a lane holds two adjacent columns."),
+        otherwise=f"Look at {first}. Inside 16 rows and 8 columns it is the accumulator of `mma.m16n8`: groupID is the row modulo 8, and each lane has two columns.",
     )
 
 
 @exercise(
     "09.3",
-    f"**What is K in `m64nNkK` for {', '.join(f'`{kind}`' for kind in KINDS[:-1])} and `{KINDS[-1]}`?** You need no table: in each of them a row of A is 32 bytes long.",
+    f"**What is K in `m64nNkK` for {', '.join(f'`{kind}`' for kind in KINDS[:-1])} and `{KINDS[-1]}`?** You don't need a table: for all of them a row of A is 32 bytes long.",
     f"depths = ...  # ({', '.join(KINDS)})",
 )
 def depth(answer: Any) -> tuple[bool, str]:
@@ -150,26 +150,26 @@ def depth(answer: Any) -> tuple[bool, str]:
     sizes = {kind: row.a.dtype.bits for kind, row in rows.items()}
     return judge(
         found == expected,
-        "32 bytes in each row, whatever the type: half the bits, twice the depth.",
-        (found == expected[::-1], "The other way round: the wider the element, the fewer fit into 32 bytes."),
+        "Each row has 32 bytes, whatever the type: half the bits per element, twice the K.",
+        (found == expected[::-1], "It is the other way round: the wider the element, the fewer fit into 32 bytes."),
         (
             found == tuple(k * 2 for k in expected),
-            "Twice as deep is the *sparse* form, which stores half of its A.",
+            "The *sparse* form has twice the K, because it stores only half of A.",
         ),
-        (found[:-1] == expected[:-1], "All but b1: how many single bits are 32 bytes?"),
-        (found == tuple(k // 2 for k in expected), "That is 16 bytes, half of a row."),
+        (found[:-1] == expected[:-1], "All but b1 are right: how many single bits are in 32 bytes?"),
+        (found == tuple(k // 2 for k in expected), "That is 16 bytes, half a row."),
         (
             found[1:] == expected[1:],
-            "All but tf32: it has 19 bits of its own, but in memory and in registers it stands in 32.",
+            "All but tf32 are right: it uses only 19 bits, but takes 32 in memory and in registers.",
         ),
         (found == tuple(32 // b for b in sizes.values()), "You divided 32 *bits*. A row of A has 32 bytes."),
-        otherwise="Divide the 32 bytes of a row by the size of an element. How many bits are 32 bytes?",
+        otherwise="Divide the 32 bytes of a row by the size of an element. How many bits are in 32 bytes?",
     )
 
 
 @exercise(
     "09.4",
-    f"B of `{WIDE.shape}` with f16 lies in shared memory at address `0x{ADDRESS:x}`, K-major, without swizzle. This time the core matrices are put down **along n first**: the {WIDE.n // 8} core matrices with k 0 to 7 one after another, then the {WIDE.n // 8} with k 8 to 15, 128 bytes each. **Encode the descriptor by hand.** (Hexadecimal is easiest: `0x...`)",
+    f"B of `{WIDE.shape}` with f16 is in shared memory at address `0x{ADDRESS:x}`, K-major, without swizzle. This time the core matrices are stored **along n first**: the {WIDE.n // 8} core matrices with k = 0 to 7 one after another, then the {WIDE.n // 8} with k = 8 to 15, 128 bytes each. **Encode the descriptor by hand.** (Hexadecimal is easiest: `0x...`)",
     "descriptor = ...",
 )
 def encode(answer: Any) -> tuple[bool, str]:
@@ -183,14 +183,14 @@ def encode(answer: Any) -> tuple[bool, str]:
     start, lead, step = found & 0x3FFF, found >> 16 & 0x3FFF, found >> 32 & 0x3FFF
     return judge(
         found == expected,
-        f"Start 0x{start:x}, leading 0x{lead:x}, stride 0x{step:x}, all in units of 16 bytes: along k the next core matrix is {leading} bytes away, along n {stride}.",
+        f"Start 0x{start:x}, leading 0x{lead:x}, stride 0x{step:x}, all in units of 16 bytes: the next core matrix is {leading} bytes away along k, and {stride} bytes away along n.",
         (
             found == packed(ADDRESS, stride, leading),
-            "All fields are well made, but the two offsets have changed places. In a K-major tile *leading* steps along k, *stride* from eight columns n to the next eight.",
+            "All values are right, but the two offsets are exchanged. In a K-major tile *leading* steps along k, and *stride* steps from eight columns n to the next eight.",
         ),
         (
             found == ADDRESS | leading << 16 | stride << 32,
-            "Those are bytes. Every field counts in units of 16 bytes: the last hexadecimal digit is dropped.",
+            "Those are bytes. Every field counts units of 16 bytes: the last hexadecimal digit is dropped.",
         ),
         (
             found == ADDRESS >> 4 | leading << 16 | stride << 32,
@@ -198,21 +198,21 @@ def encode(answer: Any) -> tuple[bool, str]:
         ),
         (
             found == Tile.of(WIDE.b).descriptor(ADDRESS),
-            "That is the order of the picture above, along k first. Here the core matrices go along n first: how far is it to the neighbour along k?",
+            "That is the order of the picture above, along k first. Here the core matrices go along n first: how far away is the neighbour along k?",
         ),
         (
             found == ADDRESS >> 4 | leading >> 4 << 14 | stride >> 4 << 28,
-            "The fields have 14 bits, but they do not stand shoulder to shoulder: they begin at bits 0, 16 and 32.",
+            "The fields have 14 bits, but they are not contiguous: they begin at bits 0, 16 and 32.",
         ),
         (found >> 62 != 0, "Bits 62 and 63 are the swizzle, and there is none."),
         (start != ADDRESS >> 4, "Look at the lowest 14 bits: the start address, in units of 16 bytes."),
         (
             lead != leading >> 4,
-            "The start address is right. Look at bits 16 to 29: how many bytes from one core matrix to its neighbour along k?",
+            "The start address is right. Look at bits 16 to 29: how many bytes is it from one core matrix to its neighbour along k?",
         ),
         (
             step != stride >> 4,
-            "Start and leading offset are right. Look at bits 32 to 45: how many bytes from one core matrix to its neighbour along n?",
+            "The start address and the leading offset are right. Look at bits 32 to 45: how many bytes is it from one core matrix to its neighbour along n?",
         ),
         otherwise="The three fields are right. All other bits are 0.",
     )
@@ -220,24 +220,24 @@ def encode(answer: Any) -> tuple[bool, str]:
 
 @exercise(
     "09.5",
-    f"Now the 64-byte swizzle. Rows of 64 bytes have four pieces, and **two** rows fill 128 bytes. Two bits are XORed: bits 4 and 5 of the byte address with bits 7 and 8. **In which of its row's four places does piece {PIECES[0][1]} of row {PIECES[0][0]} lie, and in which piece {PIECES[1][1]} of row {PIECES[1][0]}?**",
+    f"Now the 64-byte swizzle. Rows of 64 bytes have four pieces, and **two** rows fill 128 bytes. Two bits are XORed: bits 4 and 5 of the byte address with bits 7 and 8. **At which of the four positions in its row is piece {PIECES[0][1]} of row {PIECES[0][0]}? And piece {PIECES[1][1]} of row {PIECES[1][0]}?**",
     "places = ...  # (first, second), each from 0 to 3",
 )
 def swizzled_place(answer: Any) -> tuple[bool, str]:
-    found = whole(answer, len(PIECES), "two places, each from 0 to 3")
+    found = whole(answer, len(PIECES), "two positions, each from 0 to 3")
     tile = Tile(bits=16, rows=16, k=32, swizzle=64)
     expected = tuple(int(tile.offset(row, piece * tile.core_width)) // 16 % 4 for row, piece in PIECES)
     return judge(
         found == expected,
-        "Two rows share what they are XORed with, and after eight rows the pattern repeats: 512 bytes, which is why such a tile begins at a multiple of 512.",
+        "Each pair of rows is XORed with the same value, and after eight rows, that is 512 bytes, the pattern repeats. That is why such a tile begins at a multiple of 512.",
         (
             found == tuple(piece for _, piece in PIECES),
-            "That is no swizzle at all: every piece stays at home.",
+            "That is no swizzle at all: every piece stays where it was.",
         ),
-        (found == expected[::-1], "Right numbers, wrong order."),
+        (found == expected[::-1], "The numbers are right, but in the wrong order."),
         (
             found == tuple(piece ^ row % 4 for row, piece in PIECES),
-            "That changes with every row. But two rows of 64 bytes share bits 7 and 8 of the address.",
+            "Your pattern changes with every row. But two rows of 64 bytes share bits 7 and 8 of the address.",
         ),
         (
             found == tuple(piece ^ row // 4 % 2 for row, piece in PIECES),
@@ -245,27 +245,27 @@ def swizzled_place(answer: Any) -> tuple[bool, str]:
         ),
         (
             found == tuple((piece + row // 2) % 4 for row, piece in PIECES),
-            "The rows are paired rightly, but you turned the pieces round in a circle. XOR exchanges them.",
+            "The rows are paired correctly, but you rotated the pieces. XOR exchanges them.",
         ),
         (
             any(not 0 <= place < 4 for place in found),
-            "There are only four places, 0 to 3: of the row's number, too, only two bits are used.",
+            "There are only four positions, 0 to 3: only two bits of the row number are used.",
         ),
         (
             found[0] == expected[0],
-            "The first is right. For the second, write row * 64 + piece * 16 in binary and mark bits 4, 5, 7 and 8; bit 9 plays no part.",
+            "The first is right. For the second, write row * 64 + piece * 16 in binary and mark bits 4, 5, 7 and 8; bit 9 is not used.",
         ),
         (
             found[1] == expected[1],
             "The second is right. For the first, write row * 64 + piece * 16 in binary and mark bits 4, 5, 7 and 8.",
         ),
-        otherwise="Write the byte address row * 64 + piece * 16 in binary: bits 7 and 8 are XORed into bits 4 and 5, and these two are the place.",
+        otherwise="Write the byte address row * 64 + piece * 16 in binary: bits 7 and 8 are XORed into bits 4 and 5, and these two are the position.",
     )
 
 
 @exercise(
     "09.6",
-    f"In a debugger you find the descriptor `0x{FOUND:016x}` of a K-major tile. **At which byte address does the tile begin, how many bytes is its stride dimension byte offset, and how many bytes wide is its swizzle?**",
+    f"In a debugger you find the descriptor `0x{FOUND:016x}` of a K-major tile. **At which byte address does the tile begin, what is its stride dimension byte offset, and how many bytes wide is its swizzle?**",
     "read = ...  # (address, stride, swizzle), all in bytes",
 )
 def read_descriptor(answer: Any) -> tuple[bool, str]:
@@ -274,15 +274,15 @@ def read_descriptor(answer: Any) -> tuple[bool, str]:
     code = SWIZZLES[SWIZZLED.swizzle]
     return judge(
         found == expected,
-        f"Swizzle code {code} is {SWIZZLED.swizzle} bytes; eight rows of {SWIZZLED.swizzle} bytes are the stride. The leading offset, 1, is not used when a K-major tile is swizzled.",
+        f"Swizzle code {code} means {SWIZZLED.swizzle} bytes, and the stride is eight rows of {SWIZZLED.swizzle} bytes. The leading offset, 1, is not used when a K-major tile is swizzled.",
         (
             found[:2] == (SWIZZLED_AT >> 4, SWIZZLED.stride >> 4),
-            "You read the fields as they stand. They count units of 16 bytes.",
+            "Those are the raw fields. They count units of 16 bytes.",
         ),
         (found[0] == SWIZZLED_AT >> 4, "The address field counts units of 16 bytes."),
         (
             found[0] != SWIZZLED_AT,
-            "Look at the lowest 14 bits for the address, and mind the unit. Bit 16 belongs to the next field already.",
+            "The address is in the lowest 14 bits; remember the unit. Bit 16 already belongs to the next field.",
         ),
         (
             found[1] == SWIZZLED.stride >> 4,
@@ -290,11 +290,11 @@ def read_descriptor(answer: Any) -> tuple[bool, str]:
         ),
         (
             found[1] == SWIZZLED.leading,
-            "The address is right. What you read next is the leading offset, bits 16 to 29; the stride begins at bit 32.",
+            "The address is right. But you then read the leading offset, bits 16 to 29; the stride begins at bit 32.",
         ),
         (
             found[1] == int(f"{SWIZZLED.stride >> 4:x}") * 16,
-            "The address is right. The digits of the stride are hexadecimal, as all of the descriptor: what number is `0x20`?",
+            "The address is right. The digits of the stride are hexadecimal, like the whole descriptor: what number is `0x20`?",
         ),
         (
             found[1] != SWIZZLED.stride,
@@ -304,12 +304,12 @@ def read_descriptor(answer: Any) -> tuple[bool, str]:
             found[2] == code,
             f"Address and stride are right. {code} is the code; which width does it stand for?",
         ),
-        otherwise="Address and stride are right. The swizzle code is in bits 62 and 63, and the codes do not ascend with the width: look them up under the picture of the descriptor.",
+        otherwise="Address and stride are right. The swizzle code is in bits 62 and 63, and the codes do not increase with the width: look them up below the picture of the descriptor.",
     )
 
 
 def _readable(program: tuple[tuple[str, str], ...] = PROGRAM) -> dict[str, int]:
-    """The first line after which each result may be read: issued, committed into a group, and that group waited for."""
+    """The first line after which each result may be read: issued, committed to a group, and the group waited for."""
     open_now: list[str] = []
     groups: list[list[str]] = []
     done: dict[str, int] = {}
@@ -340,19 +340,19 @@ def waited(answer: Any) -> tuple[bool, str]:
     issued = tuple(number for number, (_, result) in enumerate(PROGRAM) if result)
     return judge(
         found == expected,
-        "`wait_group 1` lets the youngest group be pending and waits for all older ones; `wait_group 0` waits for every group.",
+        "`wait_group 1` allows the most recent group to be pending and waits for all older ones; `wait_group 0` waits for every group.",
         (
             found == expected[::-1],
-            "The other way round: groups finish in the order in which they were committed, the oldest first.",
+            "It is the other way round: groups are waited for in the order in which they were committed, the oldest first.",
         ),
         (
             found == issued,
             "That is when the work is *issued*. The instruction is asynchronous: it returns at once.",
         ),
-        (found == tuple(n + 1 for n in issued), "`commit_group` closes a group, it does not wait for it."),
+        (found == tuple(n + 1 for n in issued), "`commit_group` closes a group; it does not wait for it."),
         (
             found == (expected[1], expected[1]),
-            "Safe, but for one of them not the earliest: how many groups may be pending after `wait_group 1`?",
+            "Safe, but for one of them that is not the earliest: how many groups may be pending after `wait_group 1`?",
         ),
         (found == (expected[0], expected[0]), "After `wait_group 1` one group may still be pending. Which?"),
         (
@@ -363,5 +363,5 @@ def waited(answer: Any) -> tuple[bool, str]:
             any("wait_group" not in line for line in (PROGRAM[n][0] for n in found if 0 <= n < len(PROGRAM))),
             "Only a `wait_group` waits. Starting a product or committing a group returns at once.",
         ),
-        otherwise="A result may be read after a `wait_group` that waits for its group. `wait_group N` leaves the N youngest groups pending.",
+        otherwise="A result may be read after a `wait_group` that waits for its group. `wait_group N` may leave the N most recent groups pending.",
     )
