@@ -138,15 +138,15 @@ LESSONS: tuple[Lesson, ...] = (
     Lesson(
         "10", "sparse-wgmma-m64nNk64", "What does a warpgroup do with half of A?",
         (
-            "find stored elements of sparse A and their metadata in a warpgroup",
-            "say how N decides the registers of D, and K who brings the metadata",
+            "find the stored elements of sparse A and their metadata in a warpgroup",
+            "say how N determines the registers of D, and K the metadata lanes",
             "compute the address of an element in a tile",
         ), 35,
     ),
     Lesson(
         "11", "block-scaling", "Sixteen values share one byte: where is it?",
         (
-            "quantise a block by hand: largest size, factor, round",
+            "quantise a block by hand: largest magnitude, factor, rounding",
             "find the lane and byte that hold a scale factor",
             "say what a scale factor does to the product",
         ), 40,

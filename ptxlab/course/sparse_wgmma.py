@@ -36,16 +36,16 @@ def legal_n(answer: Any) -> tuple[bool, str]:
     }
     return judge(
         found == legal["s8"],
-        "Integers take 8, 16, 24, 32 and then multiples of 16; FP8 takes every multiple of 8.",
+        "Integers accept 8, 16, 24, 32 and then multiples of 16; FP8 accepts every multiple of 8.",
         (
             found == legal["e4m3"],
-            "All of them are legal for FP8. The integer forms have fewer: ask `ptxlab.catalog`.",
+            "All of them are legal for FP8. The integer forms have fewer: look at `ptxlab.catalog`.",
         ),
         (
             found == frozenset(n for n in N_ASKED if n % 16 == 0),
-            "Multiples of 16 are legal, but among the small N there is one more kind.",
+            "Multiples of 16 are legal, but there are more among the small values of N.",
         ),
-        (not found <= frozenset(N_ASKED), "Choose from the numbers of the task."),
+        (not found <= frozenset(N_ASKED), "Choose from the numbers in the task."),
         (bool(found) and found < legal["s8"], "Those are legal, but there are more."),
         otherwise="Look at `{i.n for i in ptxlab.catalog('wgmma.sp') if i.a_type == 's8'}`.",
     )
@@ -62,27 +62,27 @@ def where_d(answer: Any) -> tuple[bool, str]:
     warp = D_ROW // 16
     return judge(
         found == (right.lane, right.element),
-        f"Warp {warp} has rows {warp * 16} to {warp * 16 + 15}; inside it the row is {D_ROW % 16}, and columns 8 to 15 come after all elements of columns 0 to 7.",
+        f"Warp {warp} has rows {warp * 16} to {warp * 16 + 15}, and inside it the row is {D_ROW % 16}. A lane's elements of columns 8 to 15 come after those of columns 0 to 7.",
         (
             found == (right.lane % 32, right.element),
-            "That is the lane inside its warp. In the warpgroup lanes count from 0 to 127: which warp has this row?",
+            "That is the lane inside its warp. In a warpgroup lanes are numbered from 0 to 127: which warp has this row?",
         ),
-        (found == (right.lane, right.element + 2), "The lane is right. Your element lies eight rows lower."),
+        (found == (right.lane, right.element + 2), "The lane is right, but your element is eight rows lower."),
         (
             found == (right.lane, right.element - 4),
-            "The lane is right. Your element lies eight columns to the left.",
+            "The lane is right, but your element is eight columns to the left.",
         ),
         (
             found[0] == right.lane,
-            "The lane is right. Four elements cover 16 rows and 8 columns, as in mma; the next four lie 8 columns further right.",
+            "The lane is right. A lane's first four elements are in the first 8 columns, as in mma; the next four are 8 columns further right.",
         ),
         (
             found[0] // 32 != warp,
-            "Another warp: warp 0 has rows 0 to 15, warp 1 rows 16 to 31, and so on; warp w has lanes 32 w to 32 w + 31.",
+            "Another warp has this row: warp 0 has rows 0 to 15, warp 1 rows 16 to 31, and so on; warp w has lanes 32 w to 32 w + 31.",
         ),
         (
             found[0] // 4 == right.lane // 4,
-            "The warp and the group of four are right. Columns go two to a lane, and begin again after eight.",
+            "The warp and the group of four are right. Each lane has two columns, and after eight columns the pattern repeats.",
         ),
         otherwise="Find the warp (row // 16), then proceed as for the accumulator of an m16n8 mma with row % 16.",
     )
@@ -90,7 +90,7 @@ def where_d(answer: Any) -> tuple[bool, str]:
 
 @exercise(
     "10.3",
-    f"A kernel can spare {SPARE} registers of every lane for D, with elements of 32 bits. **What is the largest N it can take for `e4m3`, and for `s8`?**",
+    f"A kernel can use {SPARE} registers per lane for D, with 32-bit elements. **What is the largest N it can use for `e4m3`, and for `s8`?**",
     "largest = ...  # (N for e4m3, N for s8)",
 )
 def largest_n(answer: Any) -> tuple[bool, str]:
@@ -103,65 +103,65 @@ def largest_n(answer: Any) -> tuple[bool, str]:
     expected = fit["e4m3"], fit["s8"]
     return judge(
         found == expected,
-        f"64 x N elements over 128 lanes are N/2 registers: N may be {2 * SPARE}. FP8 takes every multiple of 8, the integers beyond 32 only multiples of 16.",
-        (found == expected[::-1], "The other way round: which of the two types is the choosy one?"),
+        f"64 x N elements in 128 lanes take N/2 registers, so N can be at most {2 * SPARE}. FP8 accepts every multiple of 8; above 32, the integers accept only multiples of 16.",
+        (found == expected[::-1], "It is the other way round: which of the two types accepts fewer values of N?"),
         (
             found == (expected[0], expected[0]),
-            "Right for `e4m3`. The integers do not take every multiple of 8.",
+            "Right for `e4m3`. The integers do not accept every multiple of 8.",
         ),
         (
             found[0] > expected[0] and found[0] in legal["e4m3"],
-            f"With that N, D takes {found[0] // 2} registers of every lane.",
+            f"With that N, D takes {found[0] // 2} registers in every lane.",
         ),
-        (found[0] not in legal["e4m3"], "Not every number is an N: FP8 takes multiples of 8, up to 256."),
+        (found[0] not in legal["e4m3"], "Not every number is a legal N: FP8 accepts multiples of 8, up to 256."),
         (
             found[0] < expected[0],
-            "For `e4m3` N may be larger. D has 64 x N elements, and 128 lanes share them: how many are in one lane?",
+            "For `e4m3`, N may be larger. D has 64 x N elements, and 128 lanes share them: how many are in one lane?",
         ),
         (
             found[1] not in legal["s8"],
-            "Right for `e4m3`. But `s8` does not take that N: look at exercise 10.1.",
+            "Right for `e4m3`. But `s8` does not accept that N: see exercise 10.1.",
         ),
-        otherwise="Right for `e4m3`. Which N of `s8` are near it? Look at exercise 10.1.",
+        otherwise="Right for `e4m3`. Which legal N of `s8` are near it? See exercise 10.1.",
     )
 
 
 @exercise(
     "10.4",
-    f"`A[{A_ROW}][{A_COL}]` is not zero, and the nibble of its chunk is `0b{NIBBLE:04b}`. **In which stored column is it kept, and by which of the 128 lanes?**",
-    "place = ...  # (stored column, lane)",
+    f"`A[{A_ROW}][{A_COL}]` is non-zero, and the nibble of its chunk is `0b{NIBBLE:04b}`. **In which column of compressed A is it stored, and in which of the 128 lanes?**",
+    "place = ...  # (column of compressed A, lane)",
 )
 def where_a(answer: Any) -> tuple[bool, str]:
-    found = whole(answer, 2, "`(stored column, lane)`")
+    found = whole(answer, 2, "`(column of compressed A, lane)`")
     columns = QUADS.positions(np.full((1, INS.k // 4), NIBBLE))[0]
     stored = int(np.flatnonzero(columns == A_COL)[0])
     right = INS.a.where(A_ROW, stored)[0]
     other = INS.a.where(A_ROW, A_COL // 2)[0]
     return judge(
         found == (stored, right.lane),
-        f"Chunk {A_COL // 4} keeps its elements 2 and 3, and this is the first of them; a lane stores four neighbouring columns.",
+        f"Chunk {A_COL // 4} keeps its elements 2 and 3, and this is the first of them; a lane stores four adjacent columns.",
         (
             found[0] == A_COL // 2,
-            "Half the column is a fair guess, but the nibble decides: is it the first or the second one kept of its chunk?",
+            "Half the column is a fair guess, but the nibble decides: is it the first or the second element kept in its chunk?",
         ),
-        (found[0] == A_COL, "That is the column of the full A. Only half of the columns are stored."),
+        (found[0] == A_COL, "That is the column of logical A. Compressed A has only half as many columns."),
         (
             found[0] == stored and found[1] == right.lane % 32,
-            "The stored column is right. The lane is right inside its warp: which warp has this row?",
+            "The column is right, and the lane is right inside its warp: which warp has this row?",
         ),
         (
             found[0] == stored and found[1] // 4 == right.lane // 4,
-            "The stored column is right, and so is the group of four. Four stored columns to a lane, and after 16 it begins again.",
+            "The column is right, and so is the group of four. Each lane has four columns of compressed A, and after 16 the pattern repeats.",
         ),
         (
             found[0] == stored,
-            "The stored column is right. Which warp has this row, and which of its lanes this column?",
+            "The column is right. Which warp has this row, and which of its lanes has this column?",
         ),
         (
             found[1] in (right.lane, other.lane),
-            "The lane is right. The chunk has two stored columns; which of them does the nibble give to this element?",
+            "The lane is right. Two columns of compressed A belong to the chunk; which of them does the nibble assign to this element?",
         ),
-        otherwise="A chunk is four columns wide and keeps two. Find the chunk, then its two stored columns, then ask the nibble which one it is.",
+        otherwise="A chunk is four columns wide and keeps two. Find the chunk and its two columns of compressed A, then use the nibble to choose between them.",
     )
 
 
@@ -180,26 +180,26 @@ def nibble_place(answer: Any) -> tuple[bool, str]:
     expected = (right.lane, right.low, right.high)
     return judge(
         found == expected,
-        f"Warp {E_ROW // 16}; inside it row {E_ROW % 16} is groupID {E_ROW % 8} plus 8: an odd lane; chunks 8 to 15: the upper pair of the four.",
+        f"The row is in warp {E_ROW // 16}. Inside it, row {E_ROW % 16} is groupID {E_ROW % 8} plus 8, which an odd lane has. Chunks 8 to 15 are in the upper pair of the four lanes.",
         (
             found == (right.lane % 32, right.low, right.high),
             "That is the lane inside its warp: add the lanes of the warps before it.",
         ),
         (
             found == (above.lane, above.low, above.high),
-            "Everything fits, but for the row eight higher: neighbouring lanes share the two rows.",
+            "That is the right place for the row eight higher: of two neighbouring lanes, each has one of the two rows.",
         ),
         (
             found == (left.lane, left.low, left.high),
-            "Everything fits, but for the chunk eight to the left: the lower pair of lanes has columns 0 to 31, the upper pair the rest.",
+            "That is the right place for the chunk eight to the left: the lower pair of lanes has columns 0 to 31, the upper pair has the rest.",
         ),
         (
             found[0] == right.lane,
-            "The lane is right. Its register holds eight nibbles of one row, its own first chunk in the lowest bits.",
+            "The lane is right. Its register holds eight nibbles of one row, with its own first chunk in the lowest bits.",
         ),
         (
             found[1:] == expected[1:],
-            "The bits are right. Warp from the row, group of four from row % 8, then the row half and the column half.",
+            "The bits are right. The row gives the warp, row % 8 gives the group of four, then come the half of the rows and the half of the columns.",
         ),
         otherwise="Find the warp that has the row, then the four lanes of its groupID: they share two rows and two halves of the columns.",
     )
@@ -207,12 +207,12 @@ def nibble_place(answer: Any) -> tuple[bool, str]:
 
 @exercise(
     "10.6",
-    "**Write the function** that finds the lane whose metadata register describes that chunk of that row, for any of the 64 rows and 16 chunks.",
-    "def speaker(row, chunk):\n    return ...",
+    "**Write the function** that returns the lane whose metadata register describes the given chunk of the given row, for each of the 64 rows and 16 chunks.",
+    "def metadata_lane(row, chunk):\n    return ...",
 )
-def speaker(answer: Any) -> tuple[bool, str]:
+def metadata_lane(answer: Any) -> tuple[bool, str]:
     table = function_table(
-        answer, INS.m, INS.k // QUADS.chunk, form="`speaker(row, chunk)` gives a lane from 0 to 127"
+        answer, INS.m, INS.k // QUADS.chunk, form="`metadata_lane(row, chunk)` returns a lane from 0 to 127"
     )
     metadata = INS.operand("E")
     expected = np.array([metadata.where(*at)[0].lane for at in np.ndindex(*table.shape)]).reshape(table.shape)
@@ -222,20 +222,20 @@ def speaker(answer: Any) -> tuple[bool, str]:
     first = "row {}, chunk {}".format(*wrong[0]) if len(wrong) else ""
     return judge(
         not len(wrong),
-        "The warp gives 32 lanes, the row modulo 8 four of them; bit 0 of the lane says which of the two rows, bit 1 which half of the row.",
+        "The warp gives 32 lanes, and the row modulo 8 gives four of them; bit 0 of the lane tells which of the two rows it has, bit 1 which half of the row.",
         (
             not (table != expected % 32).any(),
-            "Right inside each warp. The lanes of the warpgroup count on from warp to warp.",
+            "That is right inside each warp. The lanes of the warpgroup are numbered on from warp to warp.",
         ),
         (
             not (table != group + 2 * lower + right).any(),
-            "The two bits have changed places: the first and second lane of a group have the two *rows*, the third and fourth the other half of them.",
+            "The two bits are exchanged: the first and second lane of a group have the two *rows*, the third and fourth have the other half of these rows.",
         ),
         (
             not (table != group + lower).any(),
-            f"Look at {first}: the right half of a row, from chunk 8 on, is with the other two lanes of the four.",
+            f"Look at {first}: the other two lanes of the four have the right half of a row, from chunk 8 on.",
         ),
-        (not (table != group + 2 * right).any(), f"Look at {first}: row groupID + 8 is with the odd lanes."),
+        (not (table != group + 2 * right).any(), f"Look at {first}: the odd lanes have row groupID + 8."),
         (
             not (table // 4 != expected // 4).any(),
             f"The group of four is always right. Look at {first}: which of the two rows, and which half of it?",
@@ -245,13 +245,13 @@ def speaker(answer: Any) -> tuple[bool, str]:
             f"Right for the first warp. Look at {first}: count rows and lanes from the beginning of the warp.",
         ),
         (not (table[:8] != expected[:8]).any(), f"Right for the first eight rows. Look at {first}."),
-        otherwise=f"Look at {first}. First the warp (row // 16), then groupID (row modulo 8), then two bits: lower row or not, right half or not.",
+        otherwise=f"Look at {first}. First find the warp (row // 16), then groupID (row modulo 8), then two bits: lower row or not, right half or not.",
     )
 
 
 @exercise(
     "10.7",
-    f"B lies in shared memory without swizzle, K-major: core matrices of 8 columns (n) by 16 bytes (k), one after the other along k, then along n. **At which byte offset is the byte of `B[{B_ROW}][{B_COL}]`** (k = {B_ROW}, n = {B_COL})?",
+    f"B is in shared memory without swizzle, K-major: core matrices of 8 columns (n) by 16 bytes (k), one after another along k, then along n. **At which byte offset is `B[{B_ROW}][{B_COL}]`** (k = {B_ROW}, n = {B_COL})?",
     "offset = ...",
 )
 def shared_b(answer: Any) -> tuple[bool, str]:
@@ -260,28 +260,28 @@ def shared_b(answer: Any) -> tuple[bool, str]:
     expected = int(tile.offset(B_COL, B_ROW))
     return judge(
         found == expected,
-        f"{tile.stride} bytes to the second group of eight columns, {tile.leading} to the second core matrix along k, then 16 bytes for each column inside it, then the byte.",
+        f"It is {tile.stride} bytes to the second group of eight columns, {tile.leading} to the second core matrix along k, 16 for each column inside it, and then the byte within the column.",
         (
             found == B_ROW * INS.n + B_COL,
-            "That is row-major, as NumPy keeps it. wgmma wants core matrices of 128 bytes.",
+            "That is row-major, as in NumPy. wgmma uses core matrices of 128 bytes.",
         ),
         (
             found == B_COL * INS.k + B_ROW,
-            "That is K-major, but in one piece: here a column is cut into pieces of 16 bytes, and eight columns' pieces lie together.",
+            "That is K-major, but in one piece: here a column is divided into pieces of 16 bytes, and the pieces of eight columns are stored together.",
         ),
         (
             found == int(tile.offset(B_COL % 8, B_ROW)),
-            "Right inside the first eight columns; this one is in the second eight.",
+            "That would be right in the first eight columns; this one is in the second eight.",
         ),
         (
             found == expected - tile.leading,
-            "The place inside the core matrix is right; along k it is in the second one.",
+            "The position inside the core matrix is right; along k it is in the second one.",
         ),
         (found == B_ROW % 8 * 16 + B_ROW // 8 * tile.stride + B_COL, "You exchanged k and n."),
         (
             found % 128 == expected % 128,
-            "The place inside the core matrix is right. How many core matrices come before it?",
+            "The position inside the core matrix is right. How many core matrices come before it?",
         ),
         (found // 128 == expected // 128, "The core matrix is right. Inside it, each column has 16 bytes."),
-        otherwise="Which core matrix is it (n // 8, k // 16), and where inside it (n % 8, k % 16)? A core matrix takes 128 bytes, and k has four of them.",
+        otherwise="Which core matrix is it (n // 8, k // 16), and where inside it (n % 8, k % 16)? A core matrix takes 128 bytes, and there are four of them along k.",
     )

@@ -39,7 +39,7 @@ RIGHT: dict[str, list[Any]] = {
 WRONG: dict[str, list[tuple[Any, str]]] = {
     "10.1": [
         ([8, 24, 40, 48, 56, 256], "FP8"),
-        ([48, 256], "one more kind"),
+        ([48, 256], "among the small values"),
         ([8, 16], "Choose"),
         ([8, 256], "there are more"),
         ([40], "catalog"),
@@ -55,19 +55,19 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
     "10.3": [
         ((192, 200), "other way round"),
         ((200, 200), "every multiple of 8"),
-        ((256, 256), "registers of every lane"),
+        ((256, 256), "registers in every lane"),
         ((100, 96), "Not every number"),
         ((96, 96), "may be larger"),
         ((48, 48), "128 lanes share"),
-        ((200, 184), "does not take that N"),
+        ((200, 184), "does not accept that N"),
         ((200, 176), "near it"),
     ],
     "10.4": [
         ((21, 85), "nibble decides"),
-        ((42, 85), "full A"),
+        ((42, 85), "logical A"),
         ((20, 21), "inside its warp"),
         ((20, 84), "group of four"),
-        ((20, 3), "stored column is right"),
+        ((20, 3), "column is right"),
         ((22, 85), "lane is right"),
         ((0, 0), "four columns wide"),
     ],
@@ -81,13 +81,13 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
     ],
     "10.6": [
         (lambda row, chunk: speaks(row, chunk) % 32, "inside each warp"),
-        (lambda row, chunk: row // 16 * 32 + row % 8 * 4 + row % 16 // 8 * 2 + chunk // 8, "changed places"),
+        (lambda row, chunk: row // 16 * 32 + row % 8 * 4 + row % 16 // 8 * 2 + chunk // 8, "exchanged"),
         (lambda row, chunk: row // 16 * 32 + row % 8 * 4 + row % 16 // 8, "right half"),
         (lambda row, chunk: row // 16 * 32 + row % 8 * 4 + chunk // 8 * 2, "odd lanes"),
         (lambda row, chunk: row // 16 * 32 + row % 8 * 4 + chunk % 4, "group of four"),
         (lambda row, chunk: row * 4 + chunk // 8 * 2, "first eight rows"),
         (lambda row, chunk: row // 16 * 32 + row % 8 * 4 + row // 8 + chunk // 8 * 2, "first warp"),
-        (lambda row, chunk: 0, "First the warp"),
+        (lambda row, chunk: 0, "First find the warp"),
     ],
     "10.7": [
         (331, "row-major"),

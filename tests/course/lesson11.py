@@ -51,7 +51,7 @@ RIGHT: dict[str, list[Any]] = {
 WRONG: dict[str, list[tuple[Any, str]]] = {
     "11.1": [
         (384, "C is still"),
-        (32 * 4.5 + 100, "factors of A alone"),
+        (32 * 4.5 + 100, "only the factors of A"),
         (64 * 4.5 * 10 + 100, "different blocks"),
         (64 * 12 + 100, "half of the columns"),
         (32 * 14.5 + 100, "not added"),
@@ -60,7 +60,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         (64, "one block at a time"),
     ],
     "11.2": [
-        ((40, 125), "other order"),
+        ((40, 125), "wrong order"),
         ((125, 5), "exponent field"),
         ((125, 0x30), "shift the field"),
         ((129, 40), "negative"),
@@ -106,7 +106,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         ((0.25, 4, -6, 0.5, 6), "neighbours"),
         ((-1, 2, -6, 0, 3), "exponent of the factor"),
         ((0.5, 1, -3, 0, 1.5), "come *back*"),
-        ((0.5, 1.8, -5.2, 0.2, 3.2), "no value of e2m1"),
+        ((0.5, 1.8, -5.2, 0.2, 3.2), "not a value of e2m1"),
         ((0.5, 2, 6, 0, 3), "has a sign"),
         ((0.5, 2, -4, 0, 3), "element 1"),
         ((0.5, 2, -6, 0.5, 3), "nearest"),
