@@ -152,11 +152,11 @@ LESSONS: tuple[Lesson, ...] = (
         ), 40,
     ),
     Lesson(
-        "12", "numerics", "Why is your GPU's sum not NumPy's?",
+        "12", "numerics", "Why does your GPU's sum differ from NumPy's?",
         (
             "predict a tensor core's rounding from its trace",
-            "make an input on which two chips differ",
-            "say what is exact, what is cut and what is rounded",
+            "construct an input on which two chips differ",
+            "say what is exact, what is truncated and what is rounded",
         ), 40,
     ),
     Lesson(
@@ -164,7 +164,7 @@ LESSONS: tuple[Lesson, ...] = (
         (
             "read the machine code behind a PTX instruction",
             "tell native, split and emulated forms apart",
-            "say what a cubin is, what a target is, and what the letters a and f at its end mean",
+            "say what a cubin is, what a target is, and what the suffixes a and f mean",
         ), 40,
     ),
     Lesson(

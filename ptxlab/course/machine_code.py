@@ -1,4 +1,4 @@
-"""Exercises of lesson 13: what a chip runs for a PTX instruction, and the machine code that the lesson reads."""
+"""Exercises of lesson 13: what a chip runs for a PTX instruction, and the machine code that the lesson shows."""
 
 from __future__ import annotations
 
@@ -75,8 +75,8 @@ mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.
   sm_120a: native: 1 OMMA.SF.16864.F32.E2M1.E2M1.E8
 """
 
-#: Of these the exercise hides the first word.
-JUDGED = (
+#: The exercise hides the first word of these.
+CLASSIFIED = (
     ("mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc", "sm_90a"),
     ("mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.xor.popc", "sm_90a"),
     ("mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64", "sm_100a"),
@@ -210,10 +210,10 @@ def _texts(answer: Any, form: str) -> list[str]:
 
 
 def _registers(function: Any, a: NDArray[Any], b: NDArray[Any], c: NDArray[Any]) -> NDArray[np.uint32]:
-    """What a reader's function makes of registers, as registers of D."""
-    form = "`hopper(a, b, c)` gives the registers of D, an array of shape (32, 4)"
+    """The registers of D that a reader's function returns."""
+    form = "`hopper(a, b, c)` returns the registers of D, an integer array of shape (32, 4)"
     if not callable(function):
-        raise Unreadable(f"this one asks for a function: {form}.")
+        raise Unreadable(f"the answer is a function: {form}.")
     try:
         value = function(a.copy(), b.copy(), c.copy())
     except Exception as error:  # the reader's own code may raise anything
@@ -233,7 +233,7 @@ def _registers(function: Any, a: NDArray[Any], b: NDArray[Any], c: NDArray[Any])
 
 @exercise(
     "13.1",
-    "Look at the `IMMA` line of the listing for sm_80. The chip's registers are `R0`, `R1`, ... **In which of them does `c2` of C lie**, the third of the four registers of C that PTX calls `%c0` to `%c3`?",
+    "Look at the `IMMA` line of the listing for sm_80. The chip's registers are `R0`, `R1`, ... **Which of them holds `c2` of C**, the third of the four registers of C that PTX calls `%c0` to `%c3`?",
     "register = ...  # 7 for R7",
 )
 def find_register(answer: Any) -> tuple[bool, str]:
@@ -243,23 +243,23 @@ def find_register(answer: Any) -> tuple[bool, str]:
     d, _, b, c = map(int, line.groups()) if line else (0, 0, 0, 0)
     return judge(
         found == c + 2,
-        f"The last operand is C, and R{c} names the first of {S4.c.registers} neighbours: c0 in R{c}, c1 in R{c + 1}, c2 in R{c + 2}.",
+        f"The last operand is C, and R{c} is the first of {S4.c.registers} consecutive registers: c0 is in R{c}, c1 in R{c + 1}, c2 in R{c + 2}.",
         (
             found == c,
-            "That is where C begins. The line names the first register of an operand, and the others follow it.",
+            "That is where C begins. The line names the first register of an operand, and the others follow.",
         ),
-        (found == c + 3, "One too far: the first register that is named holds c0, not c1."),
-        (found == c + 1, "That is c1: the first register that is named holds c0."),
+        (found == c + 3, "One too far: the register in the listing holds c0, not c1."),
+        (found == c + 1, "That is c1: the register in the listing holds c0."),
         (
             found in range(d, d + 4),
-            "Those registers are D (and, before the instruction, A): the first two operands. C is named last.",
+            "Those registers are D (and, before the instruction, A): the first two operands. C is the last operand.",
         ),
-        (found in range(b, b + 2), "Those registers are B, the third operand. C is named last."),
+        (found in range(b, b + 2), "Those registers are B, the third operand. C is the last operand."),
         (
             found == 2,
-            "That is the number within C. In the machine code operands lie anywhere; the line says where each begins.",
+            "That is the number within C. In the machine code an operand can start at any register; the line tells where each one begins.",
         ),
-        otherwise="The operands stand in the order D, A, B, C, as in PTX, and each is named by its first register alone.",
+        otherwise="The operands are in the order D, A, B, C, as in PTX, and each is named only by its first register.",
     )
 
 
@@ -274,21 +274,21 @@ def count_split(answer: Any) -> tuple[bool, str]:
     expected = int(recorded[1]) if recorded else 0
     return judge(
         found == expected,
-        f"m16n8k8 is half of n and half of k: 2 times 2. {WMMA.m * WMMA.n * WMMA.k} products, and {16 * 8 * 8} in each.",
+        f"m16n8k8 has half of n and half of k: 2 times 2. There are {WMMA.m * WMMA.n * WMMA.k} products, {16 * 8 * 8} in each instruction.",
         (
             found == 2,
-            "That halves one direction alone. Compare both n and k of 1688 with those of the shape.",
+            "That halves only one dimension. Compare both n and k of 1688 with n and k of the shape.",
         ),
-        (found == 1, "Then m, n and k would have to be those of the shape. Read 1688 as m16, n8, k8."),
-        (found == 8, "You halved all three directions. m is 16 in both."),
-        (found == 16, "Do not count single matrices of 8 x 8: one HMMA.1688 takes m16, n8 and k8 at once."),
+        (found == 1, "Then m, n and k would have to match the shape. Read 1688 as m16, n8, k8."),
+        (found == 8, "You halved all three dimensions. m is 16 in both."),
+        (found == 16, "Do not count single 8 x 8 matrices: one HMMA.1688 covers m16, n8 and k8 at once."),
         otherwise="Read 1688 as m16, n8, k8. How many such boxes fill a box of 16 x 16 x 16?",
     )
 
 
 @exercise(
     "13.3",
-    f"Register 0 of A (`%a0`) in lane {LANE} holds eight `u4` elements of one row. The first `IMMA` gets what is left after `& 0x{LOW:08X}`. **Which columns of A are these?**",
+    f"Register 0 of A (`%a0`) in lane {LANE} holds eight `u4` elements of one row. The first `IMMA` gets what is left after `& 0x{LOW:08X}`. **Which columns of A are left?**",
     "columns = ...  # a list of columns of the 16 x 64 matrix A",
 )
 def masked_columns(answer: Any) -> tuple[bool, str]:
@@ -299,10 +299,10 @@ def masked_columns(answer: Any) -> tuple[bool, str]:
     elements = frozenset(low // 4 for low, _ in held if LOW >> low & 0xF)
     return judge(
         found == expected,
-        "The mask keeps the low four bits of every byte, and the first of two neighbours lies low: every other column, the even ones. The odd ones go to the second IMMA.",
+        "The mask keeps the low four bits of every byte, and the first of two adjacent elements is in the low bits: the even columns. The odd ones go to the second IMMA.",
         (
             found == every - expected,
-            "Those are the others: they are shifted down and go to the second IMMA. In a byte the first element lies low.",
+            "Those are the others: they are shifted down and go to the second IMMA. In a byte the first element is in the low bits.",
         ),
         (
             found == frozenset(sorted(every)[:4]),
@@ -315,19 +315,19 @@ def masked_columns(answer: Any) -> tuple[bool, str]:
         (found == every, "That is all that the register holds. Half of it is masked away."),
         (
             found == elements,
-            f"Those are the numbers of the elements in the register. In which column does lane {LANE} begin?",
+            f"Those are the numbers of the elements in the register. At which column does lane {LANE} begin?",
         ),
         (
             bool(found) and found <= expected,
-            "Those are right, but there are more: how many bytes has a register, and how many elements are left in each?",
+            "Those are right, but there are more: how many bytes does a register have, and how many elements are left in each?",
         ),
-        otherwise=f"Two steps: which columns does lane {LANE} hold in register 0 (eight neighbours), and which of them lie in the low half of a byte?",
+        otherwise=f"Two steps: which eight adjacent columns does lane {LANE} hold in register 0, and which of them are in the low half of a byte?",
     )
 
 
 @exercise(
     "13.4",
-    "**Write Hopper's `mma.m16n8k64.u4` yourself:** given the registers of A, B and C of the 4-bit instruction, give those of D, with nothing but `u8.emulate(a, b, c)`, masks and shifts.",
+    "**Write Hopper's `mma.m16n8k64.u4` yourself:** given the registers of A, B and C of the 4-bit instruction, return the registers of D, using only `u8.emulate(a, b, c)`, masks, shifts and additions.",
     "def hopper(a, b, c):\n    return ...",
 )
 def emulate_u4(answer: Any) -> tuple[bool, str]:
@@ -343,7 +343,7 @@ def emulate_u4(answer: Any) -> tuple[bool, str]:
             (found == expected).all()
             and (_registers(answer, a ^ LOW, b, zero) == U4.emulate(a ^ LOW, b, zero)).all()
         ),
-        "Even columns of A meet even rows of B, odd ones odd ones. That it is another order of k than the manual's does no harm: a sum has no order, as long as it is exact.",
+        "Even columns of A are multiplied by even rows of B, odd ones by odd ones. The order of k differs from the manual's, which does no harm: the order of a sum does not matter if it is exact.",
         (
             bool((found == low + c).all()),
             "Those are the products of the low halves alone. Where are the other elements?",
@@ -355,15 +355,15 @@ def emulate_u4(answer: Any) -> tuple[bool, str]:
         (bool((found == low + high).all()), "All products are there, but C is not."),
         (
             bool((found == low + high + 2 * c).all()),
-            "All products are there, but C was added twice: let one of the two begin at zero, or pass its D on.",
+            "All products are there, but C was added twice: let one of the two start from zero, or pass its D on.",
         ),
         (
             bool((found == 2 * low + c).all()),
-            "Both products are those of the low halves. In Python `a & mask >> 4` shifts the mask, not what is left after it: set brackets.",
+            "Both products use the low halves. In Python `a & mask >> 4` shifts the mask, not the result: add parentheses.",
         ),
         (
             bool((found == low + c + U8.emulate(a & HIGH, b & HIGH, zero)).all()),
-            "The high halves were not shifted down: an element there counts 16 times as much, and a product 256 times.",
+            "The high halves were not shifted down: an element then counts 16 times as much, and a product 256 times.",
         ),
         (
             bool((found == low + c + U8.emulate(a >> 4, b >> 4, zero)).all()),
@@ -371,15 +371,15 @@ def emulate_u4(answer: Any) -> tuple[bool, str]:
         ),
         (
             bool((found == U8.emulate(a, b, c)).all()),
-            "That takes the registers as they are: two elements in a byte become one number. Take them apart first.",
+            "That uses the registers as they are: two elements in a byte become one number. Separate them first.",
         ),
-        otherwise=f"D[0][0] should be {int(U4.d.unpack(expected)[0, 0])}, found {int(U4.d.unpack(found)[0, 0])}. Split A and B alike: once the low half of every byte, once the high half shifted down; two products, and C once.",
+        otherwise=f"D[0][0] should be {int(U4.d.unpack(expected)[0, 0])}, found {int(U4.d.unpack(found)[0, 0])}. Split A and B in the same way: once the low half of every byte, once the high half shifted down. Then compute two products, and add C once.",
     )
 
 
 @exercise(
     "13.5",
-    "**Native, split or emulated?** Here is what five kernels have, without the word. Give the five words.\n\n"
+    "**Native, split or emulated?** Here are the instructions of five kernels, without the verdict. Give the five words.\n\n"
     + "\n".join(
         f"{at}. `{form}` for {target}: {_counts(form, target)}" for at, (form, target) in enumerate(JUDGED, 1)
     ),
@@ -394,28 +394,29 @@ def classify(answer: Any) -> tuple[bool, str]:
     expected = [runs()[key].split(":")[0] for key in JUDGED]
     wrong = [at for at, (mine, right) in enumerate(zip(found, expected, strict=True)) if mine != right]
     first = wrong[0] if wrong else 0
+    first = wrong[0] if wrong else 0
     said = f"Look at line {first + 1}: "
     return judge(
         not wrong,
-        "One tensor-core instruction alone is native, several alone are split, and as soon as ordinary arithmetic stands beside them it is emulated, even around a single one.",
+        "One tensor-core instruction alone is native, and several alone are split. As soon as there is ordinary arithmetic it is emulated, even around a single tensor-core instruction.",
         (
             first == 3 and found[3] == "native",
-            f"{said}there is one tensor-core instruction, but something computes around it as well.",
+            f"{said}there is one tensor-core instruction, but also other arithmetic around it.",
         ),
         (
             first == 1 and found[1] == "split",
-            f"{said}there are several, but not they alone: what are the instructions after the word and?",
+            f"{said}there are several, but also other instructions: what comes after the word *and*?",
         ),
-        (first == 2 and found[2] == "emulated", f"{said}nothing but tensor-core instructions stands there."),
+        (first == 2 and found[2] == "emulated", f"{said}there is nothing but tensor-core instructions."),
         (first == 2 and found[2] == "native", f"{said}count the tensor-core instructions: one, or several?"),
-        (first in (0, 4), f"{said}one instruction, and nothing beside it."),
-        otherwise=f"{said}two questions. How many tensor-core instructions are there? Does anything else compute?",
+        (first in (0, 4), f"{said}there is one instruction, and nothing else."),
+        otherwise=f"{said}two questions. How many tensor-core instructions are there? Is there any other arithmetic?",
     )
 
 
 @exercise(
     "13.6",
-    f"**Which of the targets {', '.join(f'`{name}`' for name in NAMED)} have `wgmma`?** Think of what the letters at their ends mean.",
+    f"**Which of the targets {', '.join(f'`{name}`' for name in NAMED)} have `wgmma`?** Think of what the letter at the end means.",
     'targets = ...  # a list of names such as "sm_80"',
 )
 def wgmma_targets(answer: Any) -> tuple[bool, str]:
@@ -427,16 +428,16 @@ def wgmma_targets(answer: Any) -> tuple[bool, str]:
     expected = {name for name in NAMED if mma_instructions("wgmma", name)}
     return judge(
         found == expected,
-        "wgmma is an architecture-specific feature of Hopper: it is there with the letter a alone, and no later chip has it.",
+        "wgmma is an architecture-specific feature of Hopper: only the target with the letter a has it, and no later chip does.",
         (
             "sm_90" in found and expected < found,
             "The plain target of Hopper promises only what all later chips will have too. Is wgmma such a thing?",
         ),
         (
             bool({"sm_100a", "sm_120a"} & found),
-            "A letter a means: of this chip alone. So what one chip has with its a, the next one need not have.",
+            "The letter a means a feature of this chip alone. So the next chip need not have it.",
         ),
         ("sm_80" in found, "wgmma came with Hopper; sm_80 is Ampere."),
-        (not found, "One of them does: where did lessons 09 and 10 run?"),
+        (not found, "One of them does: for which target are lessons 09 and 10?"),
         otherwise="The plain target of Hopper promises only what all later chips will have too. Is wgmma such a thing?",
     )

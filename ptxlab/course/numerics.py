@@ -1,4 +1,4 @@
-"""Exercises of lesson 12: what a tensor core's sum keeps, cuts and rounds, and where two chips differ."""
+"""Exercises of lesson 12: what a tensor core's sum keeps, truncates and rounds, and where two chips differ."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _d(ins: Instruction, a: Any, b: Any, c: float, model: str = "sm_90") -> floa
 
 
 def _chain(terms: list[float]) -> float:
-    """A sum in float32, one after the other."""
+    """A sum in float32, one addition after another."""
     total = np.float32(0)
     for term in terms:
         total = total + np.float32(term)
@@ -37,7 +37,7 @@ def _chain(terms: list[float]) -> float:
 
 @exercise(
     "12.1",
-    "C is 2^24 = 16777216, and three products are 1. **What is the sum in a chain of float32 additions that begins with C, and what is it on the tensor core** (sm_90)? From 2^24 to 2^25 the float32 numbers are the even numbers.",
+    "C is 2^24 = 16777216, and three products are 1. **What is the sum in a chain of float32 additions that starts with C, and what is it on the tensor core** (sm_90)? From 2^24 to 2^25 the float32 numbers are the even integers.",
     "sums = ...  # (chain of float32, tensor core)",
 )
 def large_and_small(answer: Any) -> tuple[bool, str]:
@@ -46,12 +46,12 @@ def large_and_small(answer: Any) -> tuple[bool, str]:
     expected = int(_chain([LARGE] + [1.0] * ONES)), int(_d(SHORT, [1.0] * ONES, [1.0] * ONES, LARGE))
     return judge(
         found == expected,
-        "Every addition of the chain is a tie and goes back to 2^24. The tensor core adds all four terms exactly, and cuts the odd sum once, down.",
-        (found == expected[::-1], "Right numbers, but in the other order."),
-        (exact in found, f"{exact} is the exact sum, but it is odd: float32 has no odd numbers up there."),
+        "Every addition in the chain is a tie and goes back to 2^24. The tensor core adds all four terms exactly, and truncates the odd sum once.",
+        (found == expected[::-1], "The numbers are right, but in the wrong order."),
+        (exact in found, f"{exact} is the exact sum, but it is odd: float32 has no odd numbers in that range."),
         (
             found == (expected[0], exact + 1),
-            "The chain is right. You rounded the tensor core's sum to nearest even; its result is *cut*, toward zero.",
+            "The chain is right. You rounded the tensor core's sum to nearest even; its result is *truncated*, toward zero.",
         ),
         (
             found == (exact + 1, expected[1]),
@@ -59,19 +59,19 @@ def large_and_small(answer: Any) -> tuple[bool, str]:
         ),
         (
             found[0] == expected[0],
-            "The chain is right. The tensor core adds all terms before it makes the result a float32.",
+            "The chain is right. The tensor core adds all terms before it converts the result to float32.",
         ),
         (
             found[1] == expected[1],
             "The tensor core is right. In the chain, what is 2^24 + 1 after rounding to nearest even?",
         ),
-        otherwise="The chain rounds to nearest even after every addition. The tensor core adds everything first, and cuts once.",
+        otherwise="The chain rounds to nearest even after every addition. The tensor core adds everything first, and truncates once.",
     )
 
 
 @exercise(
     "12.2",
-    "C is 1, and three products are 2^-24: each is *half* of the last bit of 1 in float32. **Which bits has D** on sm_90? 1.0 is `0x3F800000`.",
+    "C is 1, and three products are 2^-24: each is *half* of the last bit of 1 in float32. **What are the bits of D** on sm_90? 1.0 is `0x3F800000`.",
     "bits = ...  # in hexadecimal",
 )
 def last_bits(answer: Any) -> tuple[bool, str]:
@@ -82,23 +82,23 @@ def last_bits(answer: Any) -> tuple[bool, str]:
     one = int(np.float32(1).view(np.uint32))
     return judge(
         found == expected,
-        "2^-24 lies within the 25 places that are kept below 2^0, so nothing is lost before the sum. The sum is 1 plus one and a half last bits; the half is cut.",
+        "2^-24 is within the 25 bits that are kept below 2^0, so nothing is lost before the sum. The sum is 1 plus one and a half times the last bit; the half is truncated.",
         (
             found == one,
-            "None is lost: 25 places below the largest exponent are kept, and 2^-24 is one of them. What is three times a half?",
+            "None is lost: 25 bits below the largest exponent are kept, and 2^-24 is one of them. What is three times a half?",
         ),
         (
             found == one + 2,
-            "You rounded: one and a half to the nearest even is two. The tensor core cuts instead.",
+            "You rounded: one and a half to nearest even is two. The tensor core truncates instead.",
         ),
         (found == one + 3, "Each product is half of the last bit, not a whole one."),
-        (found in (0x33800000, 0x34400000), "Those are the bits of what is added. D is about 1."),
+        (found in (0x33800000, 0x34400000), "Those are the bits of the number that is added. D is about 1."),
         (not 0 <= found < 1 << 32, "D has 32 bits."),
         (
             one < found < one + 64,
             "The sum is only a little above 1. Count in units of the last bit: how many halves are added?",
         ),
-        otherwise="Add exactly: 1 + 3 * 2^-24. The last bit of 1.0 in float32 is worth 2^-23; what does not fill a whole one is cut.",
+        otherwise="Add exactly: 1 + 3 * 2^-24. The last bit of 1.0 in float32 is worth 2^-23; anything less than that is truncated.",
     )
 
 
@@ -113,7 +113,7 @@ def _smallest_lost(chip: str) -> int:
 
 @exercise(
     "12.3",
-    "Three products are 1, -1 and 2^-j. The exact sum is 2^-j, but from some j on **D is 0**: the small product was cut away before 1 and -1 met. **What is the smallest such j on sm_90 (25 places kept below the largest exponent), and on sm_80 (24 places)?**",
+    "Three products are 1, -1 and 2^-j. The exact sum is 2^-j, but from some j on **D is 0**: the small product was truncated to zero before 1 and -1 cancelled. **What is the smallest such j on sm_90 (25 bits kept below the largest exponent), and on sm_80 (24 bits)?**",
     "lost = ...  # (j on sm_90, j on sm_80)",
 )
 def smallest_lost(answer: Any) -> tuple[bool, str]:
@@ -122,11 +122,11 @@ def smallest_lost(answer: Any) -> tuple[bool, str]:
     kept = tuple(_fused_of(chip).fraction_bits for chip in ("sm_90", "sm_80"))
     return judge(
         found == expected,
-        f"The largest exponent is 0, so the last place that is kept is 2^-{kept[0]} on sm_90 and 2^-{kept[1]} on sm_80. The next one is lost, though the sum itself would fit.",
-        (found == kept, "Those places are still kept. The first that is lost lies one lower."),
+        f"The largest exponent is 0, so the last bit that is kept is 2^-{kept[0]} on sm_90 and 2^-{kept[1]} on sm_80. The next one is lost, although the sum itself would fit.",
+        (found == kept, "Those bits are still kept. The first that is lost is one lower."),
         (
             found == expected[::-1],
-            "The other way round: Hopper keeps one place more than Ampere, so it loses later.",
+            "It is the other way round: Hopper keeps one bit more than Ampere, so it loses the product later.",
         ),
         (
             found == (expected[0] + 1, expected[1] + 1),
@@ -134,27 +134,27 @@ def smallest_lost(answer: Any) -> tuple[bool, str]:
         ),
         (
             24 in found and 23 in found,
-            "That would be float32's own 23 bits of fraction. The tensor core keeps a little more while it adds.",
+            "That would be the 23 fraction bits of float32. The tensor core keeps a little more while it adds.",
         ),
-        (abs(found[0] - found[1]) != 1, "The two chips differ by one place."),
+        (abs(found[0] - found[1]) != 1, "The two chips differ by one bit."),
         (
             all(j > 100 for j in found),
-            "Smallness alone is no problem: alone, 2^-j would be kept. It is the 1 beside it that pushes it out.",
+            "A small product by itself is no problem: alone, 2^-j would be kept. It is lost because of the 1 beside it.",
         ),
-        otherwise="The places are counted from the largest exponent, here that of 1 = 2^0: with n places kept, which power of two is the last?",
+        otherwise="Bits are counted from the largest exponent, here 0, since 1 = 2^0: if n bits are kept, which power of two is the last?",
     )
 
 
 def _fused_of(chip: str) -> Fused:
     rule = model_for(SHORT, chip).rule
     if not isinstance(rule, Fused):
-        raise PtxlabError(f"{SHORT.mnemonic} is no fused sum on {chip}")
+        raise PtxlabError(f"{SHORT.mnemonic} is not a fused sum on {chip}")
     return rule
 
 
 @exercise(
     "12.4",
-    "`mma.m16n8k16` with f16: one product, at k = 0, is 2^24; two others, at **k = 3 and k = 12**, are 1; the rest and C are 0. **What is D on sm_90 and on sm_80?** sm_90 adds all 16 products in one step, sm_80 takes k 0 to 7 first and then k 8 to 15.",
+    "In `mma.m16n8k16` with f16, the product at k = 0 is 2^24, the products at **k = 3 and k = 12** are 1, and the rest and C are 0. **What is D on sm_90 and on sm_80?** sm_90 adds all 16 products in one step; sm_80 first adds k = 0 to 7 and then k = 8 to 15.",
     "sums = ...  # (sm_90, sm_80)",
 )
 def in_steps(answer: Any) -> tuple[bool, str]:
@@ -166,29 +166,29 @@ def in_steps(answer: Any) -> tuple[bool, str]:
     exact = int(LARGE) + 2
     return judge(
         found == (one, two),
-        "In one step the two ones make a two, which float32 can hold. In two steps each one meets 2^24 alone, makes an odd sum, and is cut at the end of its step.",
-        (found == (two, one), "The other way round: one step sees both ones together."),
+        "In one step the two ones make 2, which float32 can hold up there. In two steps each 1 is added to 2^24 alone; the sum is odd and is truncated at the end of its step.",
+        (found == (two, one), "It is the other way round: one step adds both ones together."),
         (
             found == (exact, exact),
-            "On sm_80 the result of the first step is a float32 number before the second step begins.",
+            "On sm_80 the result of the first step is converted to float32 before the second step begins.",
         ),
-        (found == (two, two), "On sm_90 both ones are in the same step. Is their sum cut, too?"),
+        (found == (two, two), "On sm_90 both ones are in the same step. Is their sum truncated, too?"),
         (
             any(value % 2 for value in found),
-            "Above 2^24 float32 has only even numbers; results of steps are float32 numbers.",
+            "Above 2^24 float32 has only even numbers, and the result of each step is a float32 number.",
         ),
         (
             found[0] == one,
-            "sm_90 is right. For sm_80 do it in two steps, and cut the result of each to a float32.",
+            "sm_90 is right. For sm_80 do it in two steps, and truncate the result of each to float32.",
         ),
-        (found[1] == two, "sm_80 is right. sm_90 adds everything before it cuts."),
-        otherwise="Add what is in one step exactly, cut it to a float32 (even numbers up there), and carry that into the next step.",
+        (found[1] == two, "sm_80 is right. sm_90 adds everything before it truncates."),
+        otherwise="Add the terms of one step exactly, truncate the sum to float32 (even numbers in that range), and carry it into the next step.",
     )
 
 
 @exercise(
     "12.5",
-    "**Make an input on which sm_80 and sm_90 differ, and neither gives 0**, for `mma.m16n8k8` with f16. There K is one step on both, so only the 24 and 25 places are left. Give a row of A and a column of B, eight numbers each (fewer are filled up with zeros), and C. Any that works is right.",
+    "**Construct an input on which sm_80 and sm_90 differ, and neither gives 0**, for `mma.m16n8k8` with f16. There K is one step on both, so only the 24 and 25 bits make a difference. Give a row of A and a column of B, eight numbers each (fewer are padded with zeros), and C. Any input that works is right.",
     "inputs = ...  # (row of A, column of B, C), e.g. ([1, 2], [3, 4], 0)",
 )
 def two_chips(answer: Any) -> tuple[bool, str]:
@@ -198,13 +198,13 @@ def two_chips(answer: Any) -> tuple[bool, str]:
     try:
         a, b, c = (np.asarray(part, dtype=np.float64) for part in answer)
     except (TypeError, ValueError):
-        raise Unreadable(f"that has parts that are no numbers; the answer takes the form {form}.") from None
+        raise Unreadable(f"some parts are not numbers; the answer takes the form {form}.") from None
     if a.ndim != 1 or b.ndim != 1 or c.size != 1 or max(a.size, b.size) > SHORT.k:
         raise Unreadable(
             f"a row of A and a column of B have at most {SHORT.k} numbers, and C is one: {form}."
         )
     if not all(np.isfinite(part).all() for part in (a, b, c)):
-        raise Unreadable("finite numbers, please: with infinities and NaN the two chips agree.")
+        raise Unreadable("use finite numbers: with infinities and NaN the two chips agree.")
     size, uneven = max(a.size, b.size), a.size != b.size
     a, b = (np.pad(part, (0, size - part.size)) for part in (a, b))
     with np.errstate(over="ignore"):
@@ -213,7 +213,7 @@ def two_chips(answer: Any) -> tuple[bool, str]:
     if over:
         return (
             False,
-            "One of those numbers is too large for f16, which ends at 65504. Large products come from two factors.",
+            "One of those numbers is too large for f16, whose largest number is 65504. A large product can come from two smaller factors.",
         )
     new, old = (_d(SHORT, a, b, float(c.item()), chip) for chip in ("sm_90", "sm_80"))
     lost = bool(((np.array(kept[0]) == 0) & (a != 0)).any() or ((np.array(kept[1]) == 0) & (b != 0)).any())
@@ -226,38 +226,38 @@ def two_chips(answer: Any) -> tuple[bool, str]:
     )
     return judge(
         new != old and bool(new) and bool(old),
-        f"sm_90 gives {new!r}, sm_80 gives {old!r}: a term reaches down to the one place that Hopper keeps and Ampere cuts, and what is left of the sum shows it.",
+        f"sm_90 gives {new!r}, sm_80 gives {old!r}: a term reaches down to the one bit that Hopper keeps and Ampere truncates, and the rest of the sum is small enough to show it.",
         (
             new != old,
-            "They differ, but one of them is 0, as in the table. Let something of middle size be left when the large terms have cancelled.",
+            "They differ, but one of them is 0, as in the table. Add a term of medium size that is left after the large terms cancel.",
         ),
         (
             lost,
-            "f16 is not that small: one of your numbers became 0. Below 2^-24 it has nothing; a tiny product comes from two small factors.",
+            "f16 does not go that low: one of your numbers became 0. Its smallest number is 2^-24; a tiny product can come from two small factors.",
         ),
         (
             uneven,
-            "They agree. Your row and your column are not equally long: the missing numbers are zeros, and so are their products.",
+            "They agree. Your row and your column are not equally long: the missing numbers are zeros, so their products are zero, too.",
         ),
         (
             len(terms) < 2,
-            "With a single term nothing is aligned to anything: a difference needs a large term and a small one.",
+            "With a single term nothing needs to be aligned: you need a large term and a small one.",
         ),
         (
             theirs == [value for value, _ in terms],
-            "Both chips keep every bit of all your terms. Put more places between the largest and the smallest.",
+            "Both chips keep every bit of all your terms. Increase the distance between the largest and the smallest.",
         ),
         (
             ours == theirs,
-            "The smallest term is lost on both chips. Come closer: there is exactly one place that one keeps and the other cuts.",
+            "The smallest term is lost on both chips. Move it closer: there is exactly one bit that one chip keeps and the other truncates.",
         ),
-        otherwise="The places are right, but it does not show in D: the result is cut to 24 significant bits. Let the large terms cancel, or cross a power of two downward.",
+        otherwise="The bits are right, but the difference does not show in D: the result is truncated to 24 significant bits. Let the large terms cancel, or let the sum fall just below a power of two.",
     )
 
 
 @exercise(
     "12.6",
-    "All elements of A and B are 1, and a kernel calls `mma.m16n8k16` with f16 accumulators again and again, D of one call being C of the next: every call adds 16. **At which value does the sum stop growing?** An f16 number has 11 significant bits; the result is rounded to nearest even.",
+    "All elements of A and B are 1, and a kernel calls `mma.m16n8k16` with f16 accumulators again and again, using D of one call as C of the next. Every call adds 16. **At which value does the sum stop growing?** An f16 number has 11 significant bits; the result is rounded to nearest even.",
     "last = ...",
 )
 def stuck(answer: Any) -> tuple[bool, str]:
@@ -271,25 +271,25 @@ def stuck(answer: Any) -> tuple[bool, str]:
     significant = kind.fraction_bits + 1
     return judge(
         found == expected,
-        f"From there on neighbours are 32 apart. Adding 16 makes a tie, and the tie goes to the even one: back. So the sum of ones is stuck, however long the loop runs. (f32 accumulators have {24 - significant} bits more.)",
+        f"From there on, adjacent f16 numbers are 32 apart. Adding 16 makes a tie, and the tie goes back to the even one. So the sum is stuck, however long the loop runs. (f32 accumulators have {24 - significant} more bits.)",
         (
             found == 2**significant,
-            "There a single 1 would be lost. But every call adds 16 at once, and adds them exactly.",
+            "There a single 1 would be lost. But every call adds 16 ones at once, and adds them exactly.",
         ),
         (
             found in (2**16, 65504, 65520),
-            "It never comes near the largest f16. At which size are neighbouring numbers so far apart that 16 is only half a step?",
+            "It never comes near the largest f16. For which numbers are adjacent f16 values so far apart that 16 is only half a step?",
         ),
         (
             found in (expected / 2, expected / 4),
-            "There neighbours are at most 16 apart, so 16 more is still a number.",
+            "There adjacent f16 numbers are at most 16 apart, so adding 16 gives another f16 number.",
         ),
-        (found == expected - 16, "16 more is still an f16 number: the loop goes on from there."),
+        (found == expected - 16, "Adding 16 still gives an f16 number: the loop goes on from there."),
         (
             found == 2**24,
-            "That is where float32 would get stuck with ones added singly. Here the result is f16.",
+            "That is where float32 would get stuck if ones were added one at a time. Here the result is f16.",
         ),
-        (found == expected + 16, "That sum is no f16 number: it is a tie between two of them."),
+        (found == expected + 16, "That is not an f16 number: it is a tie between two of them."),
         otherwise="Between 2^e and 2^(e+1) the f16 numbers are 2^(e-10) apart. For which e is 16 only half of that?",
     )
 
@@ -316,7 +316,7 @@ def _fused(
     fraction: int = 23,
     from_top: bool = False,
 ) -> float:
-    """The fused step, and the variants of it that one may take it for: `how` the terms are cut, `last` how the result is, and where."""
+    """The fused step and plausible mistakes about it: `how` terms are truncated, `last` how the result is, and where."""
     products = [x * y for x, y in zip(a, b, strict=True)]
     tops = [
         _exponent(p) if normal else _exponent(x) + _exponent(y)
@@ -336,7 +336,7 @@ def _fused(
 
 
 def _placed(x: float, place: int, how: str) -> float:
-    """A number cut or rounded at a place."""
+    """A number truncated or rounded at a bit position."""
     unit = math.ldexp(1.0, place)
     units = x / unit
     return {"cut": math.trunc(units), "floor": math.floor(units), "nearest": round(units)}.get(
@@ -346,37 +346,37 @@ def _placed(x: float, place: int, how: str) -> float:
 
 #: Misconceptions, by the hint that goes with them.
 _VARIANTS: dict[str, dict[str, Any]] = {
-    "You add exactly and cut once at the end. The terms themselves are cut first, each of them, 25 places below the largest exponent.": {
+    "You add exactly and truncate once at the end. The terms themselves are truncated first, each of them, 25 bits below the largest exponent.": {
         "how": "exact"
     },
-    "You round every term to nearest. They are cut: what lies below the last place is dropped.": {
+    "You round every term to nearest. They are truncated: what is below the last bit is dropped.": {
         "how": "nearest"
     },
-    "Negative terms come out too far from zero: `floor` goes down, but the cut goes *toward zero*, for both signs.": {
+    "Negative terms come out too far from zero: `floor` rounds down, but truncation goes *toward zero*, for both signs.": {
         "how": "floor"
     },
-    "The result is rounded to nearest. On a tensor core an f32 result is cut toward zero, too.": {
+    "You round the result to nearest. On a tensor core an f32 result is truncated toward zero, too.": {
         "last": "nearest"
     },
-    "The sum of the cut terms is right, but it has too many bits: D is a float32, cut to 23 bits of fraction.": {
+    "The sum of the truncated terms is right, but it has too many bits: D is a float32, truncated to 23 fraction bits.": {
         "last": "exact"
     },
-    "You add exactly and round to nearest. First the terms are cut, each of them; and at the end the sum is cut, too.": {
+    "You add exactly and round to nearest. First each term is truncated, and at the end the sum is truncated, too.": {
         "how": "exact",
         "last": "nearest",
     },
-    "You keep 24 bits of fraction at the end. A float32 has 23, and the 1 before them.": {"fraction": 24},
-    "The last cut is counted from the exponent of the *sum*. It may be smaller than the largest of the terms, or larger.": {
+    "You keep 24 fraction bits at the end. A float32 has 23, and the 1 in front of them.": {"fraction": 24},
+    "The final truncation is counted from the exponent of the *sum*. It may be smaller or larger than the largest exponent of the terms.": {
         "from_top": True
     },
-    "C is a term like the others: it is cut, too.": {"whole_c": True},
-    "That is the sum of Ampere: 24 places. sm_90 keeps one more.": {"bits": 24},
-    "You keep 23 places, as float32 does. The alignment of sm_90 keeps 25.": {"bits": 23},
-    "You normalised the products: 1.5 * 1.5 = 2.25 counts with exponent 0 + 0, the sum of its *factors'* exponents, not with 1.": {
+    "C is a term like the others: it is truncated, too.": {"whole_c": True},
+    "That is the sum of Ampere: 24 bits. sm_90 keeps one more.": {"bits": 24},
+    "You keep 23 bits, as float32 does. The alignment of sm_90 keeps 25.": {"bits": 23},
+    "You normalised the products: 1.5 * 1.5 = 2.25 has exponent 0 + 0 here, the sum of its *factors'* exponents, not 1.": {
         "normal": True
     },
     "C takes part in the alignment: its exponent may be the largest.": {"with_c": False},
-    "A zero must not take part in the alignment: `exponent(0)` says -1, which may be the largest though nothing is there.": {
+    "A zero must not take part in the alignment: `exponent(0)` returns -1, which may be the largest although the term is zero.": {
         "zeros": True
     },
 }
@@ -397,7 +397,7 @@ def _cases() -> list[tuple[float, list[float], list[float]]]:
         )
         a[rng.random(4) < 0.1] = 0
         c = np.float32(rng.normal(0, 1) * 2.0 ** rng.integers(-10, 12)) if i % 4 else np.float32(0)
-        if i % 5 == 0:  # what is left after cancelling shows the last places
+        if i % 5 == 0:  # what is left after cancellation shows the last bits
             a[1], b[1] = -a[0], b[0]
         found.append((float(c), [float(x) for x in a], [float(x) for x in b]))
     return found
@@ -405,12 +405,12 @@ def _cases() -> list[tuple[float, list[float], list[float]]]:
 
 @exercise(
     "12.7",
-    "**Write the tensor core:** `fused_sum(c, a, b)` for a float `c` and two lists of four floats gives D of one step on sm_90. With `cut` and `exponent` from above: find the largest exponent (of `c`, and for each product the *sum of its factors' exponents*; zeros do not count), cut every term 25 places below it, add, and cut the sum 23 places below its own exponent. A sum of 0 is 0.",
+    "**Write the tensor core:** `fused_sum(c, a, b)`, for a float `c` and two lists of four floats, returns D of one step on sm_90. With `truncate` and `exponent` from above: find the largest exponent (of `c`, and for each product the *sum of its factors' exponents*; zeros do not count), truncate every term 25 bits below it, add, and truncate the sum 23 bits below its own exponent. A sum of 0 is 0.",
     "def fused_sum(c, a, b):\n    return ...",
 )
 def fused_sum(answer: Any) -> tuple[bool, str]:
     if not callable(answer):
-        raise Unreadable("this one asks for a function: `fused_sum(c, a, b)` gives a number.")
+        raise Unreadable("the answer is a function: `fused_sum(c, a, b)` returns a number.")
     cases = _cases()
     expected = _emulated(cases)
     given = [_ask(answer, *case) for case in cases]
@@ -418,7 +418,7 @@ def fused_sum(answer: Any) -> tuple[bool, str]:
     if not wrong:
         return (
             True,
-            f"The same bits as the emulator on {len(cases)} inputs, which gives those of an H200. You have written a tensor core.",
+            f"Your function gives the same bits as the emulator on {len(cases)} inputs, and the emulator gives the same bits as an H200. You have written a tensor core.",
         )
     first = wrong[0]
     c, a, b = cases[first]
@@ -432,22 +432,22 @@ def fused_sum(answer: Any) -> tuple[bool, str]:
         ),
         (
             all(mine == -right for mine, right in zip(given, expected, strict=True)),
-            f"The sign is exchanged. ({about}.)",
+            f"The sign is wrong. ({about}.)",
         ),
         (
             given == [_chain_of(*case) for case in cases],
             f"That is a chain of float32 additions. A tensor core adds all terms at once. ({about}.)",
         ),
-        (given[0] != 0, "With nothing but zeros the sum is 0."),
+        (given[0] != 0, "If all terms are zeros, the sum is 0."),
         (
             bool(
                 np.allclose(
                     given, [_fused(*case, how="exact", last="exact") for case in cases], rtol=1e-12, atol=0
                 )
             ),
-            f"That is the exact sum. The tensor core cuts: first each term, 25 places below the largest exponent, then the sum. ({about}.)",
+            f"That is the exact sum. The tensor core truncates: first each term, 25 bits below the largest exponent, then the sum. ({about}.)",
         ),
-        otherwise=f"{about}; print the terms, the largest exponent and what each cut leaves, and compare with `ins.trace`.",
+        otherwise=f"{about}. Print the terms, the largest exponent and the result of each truncation, and compare with `ins.trace`.",
     )
 
 
@@ -457,7 +457,7 @@ def _ask(function: Any, c: float, a: list[float], b: list[float]) -> float:
         value = function(c, list(a), list(b))
     except Exception as error:  # the reader's own code may raise anything
         zeros = (
-            " Zeros do not count for the largest exponent; here nothing else is left."
+            " Zeros do not count for the largest exponent, and here there is nothing else."
             if not any(a) and not c
             else ""
         )
@@ -469,7 +469,7 @@ def _ask(function: Any, c: float, a: list[float], b: list[float]) -> float:
     try:
         return float(value)
     except (TypeError, ValueError):
-        raise Unreadable(f"{shown} gave {value!r}, which is no number.") from None
+        raise Unreadable(f"{shown} returned {value!r}, which is not a number.") from None
 
 
 def _chain_of(c: float, a: list[float], b: list[float]) -> float:

@@ -13,7 +13,7 @@ def exponent(x: float) -> int:
     return math.frexp(x)[1] - 1
 
 
-def cut(x: float, place: int) -> float:
+def truncate(x: float, place: int) -> float:
     return math.trunc(x * 2.0**-place) * 2.0**place
 
 
@@ -24,8 +24,8 @@ def fused(c: float, a: list[float], b: list[float], bits: int = 25) -> float:
     ]
     if not tops:
         return 0
-    total = sum(cut(term, max(tops) - bits) for term in [c, *(x * y for x, y in zip(a, b, strict=True))])
-    return cut(total, exponent(total) - 23) if total else 0.0
+    total = sum(truncate(term, max(tops) - bits) for term in [c, *(x * y for x, y in zip(a, b, strict=True))])
+    return truncate(total, exponent(total) - 23) if total else 0.0
 
 
 def fused_by_fractions(c: float, a: list[float], b: list[float]) -> np.float32:
@@ -54,15 +54,15 @@ def normalised(c: float, a: list[float], b: list[float]) -> float:
 
 def with_zeros(c: float, a: list[float], b: list[float]) -> float:
     top = max(exponent(c), *(exponent(x) + exponent(y) for x, y in zip(a, b, strict=True)))
-    total = sum(cut(term, top - 25) for term in [c, *(x * y for x, y in zip(a, b, strict=True))])
-    return cut(total, exponent(total) - 23) if total else 0.0
+    total = sum(truncate(term, top - 25) for term in [c, *(x * y for x, y in zip(a, b, strict=True))])
+    return truncate(total, exponent(total) - 23) if total else 0.0
 
 
 def exact(c: float, a: list[float], b: list[float]) -> float:
     return c + sum(x * y for x, y in zip(a, b, strict=True))
 
 
-def last_cut(
+def last_truncation(
     c: float, a: list[float], b: list[float], fraction: int, of_sum: bool = True, c_too: bool = True
 ) -> float:
     """The rule with another last cut, or with C left whole."""
@@ -71,14 +71,14 @@ def last_cut(
     ]
     if not tops:
         return 0.0
-    total = cut(c, max(tops) - 25) if c_too else c
-    total += sum(cut(x * y, max(tops) - 25) for x, y in zip(a, b, strict=True))
-    return cut(total, (exponent(total) if of_sum else max(tops)) - fraction) if total else 0.0
+    total = truncate(c, max(tops) - 25) if c_too else c
+    total += sum(truncate(x * y, max(tops) - 25) for x, y in zip(a, b, strict=True))
+    return truncate(total, (exponent(total) if of_sum else max(tops)) - fraction) if total else 0.0
 
 
 def added_exactly(c: float, a: list[float], b: list[float]) -> float:
     total = float(sum((Fraction(x) * Fraction(y) for x, y in zip(a, b, strict=True)), Fraction(c)))
-    return cut(total, exponent(total) - 23) if total else 0.0
+    return truncate(total, exponent(total) - 23) if total else 0.0
 
 
 #: What a reader would write in the place of the `...`.
@@ -89,7 +89,7 @@ SOLUTIONS: dict[str, str] = {
     "12.4": "(2**24 + 2, 2**24)",
     "12.5": "([1, -1, 2**-10, 2**-12], [1, 1, 2**-10, 2**-13], 0)",
     "12.6": "32768",
-    "12.7": "(lambda terms, top: (lambda s: cut(s, exponent(s) - 23) if s else 0.0)(sum(cut(t, top - 25) for t in terms)))("
+    "12.7": "(lambda terms, top: (lambda s: truncate(s, exponent(s) - 23) if s else 0.0)(sum(truncate(t, top - 25) for t in terms)))("
     "[c, *(x * y for x, y in zip(a, b))], max([exponent(x) + exponent(y) for x, y in zip(a, b) if x * y] + [exponent(c)] * (c != 0), default=0))",
 }
 
@@ -115,13 +115,13 @@ RIGHT: dict[str, list[Any]] = {
 #: Wrong answers, with a word of the hint that fits the misconception.
 WRONG: dict[str, list[tuple[Any, str]]] = {
     "12.1": [
-        ((2**24 + 2, 2**24), "other order"),
+        ((2**24 + 2, 2**24), "wrong order"),
         ((2**24, 2**24 + 3), "odd"),
         ((2**24, 2**24 + 4), "nearest even"),
         ((2**24 + 4, 2**24 + 2), "after every addition"),
         ((2**24, 2**24), "chain is right"),
         ((2**24 + 2, 2**24 + 2), "core is right"),
-        ((0, 0), "cuts once"),
+        ((0, 0), "truncates once"),
     ],
     "12.2": [
         (0x3F800000, "None is lost"),
@@ -137,7 +137,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         ((25, 26), "other way round"),
         ((27, 26), "not the first"),
         ((24, 23), "23 bits"),
-        ((26, 26), "by one place"),
+        ((26, 26), "by one bit"),
         ((126, 125), "beside it"),
         ((11, 10), "largest exponent"),
     ],
@@ -162,7 +162,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         (([1e6], [1], 0), "65504"),
         (([1] * 9, [1] * 9, 0), "at most 8"),
         ((1, 2), "three parts"),
-        ((["x"], [1], 0), "no numbers"),
+        ((["x"], [1], 0), "not numbers"),
         (([float("inf")], [1], 0), "finite"),
     ],
     "12.6": [
@@ -176,22 +176,22 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
     ],
     "12.7": [
         (chain, "chain of float32"),
-        (added_exactly, "cut first"),
+        (added_exactly, "truncated first"),
         (exact, "exact sum"),
         (lambda c, a, b: float(np.float32(exact(c, a, b))), "round to nearest"),
-        (lambda c, a, b: last_cut(c, a, b, 24), "24 bits of fraction"),
-        (lambda c, a, b: last_cut(c, a, b, 23, of_sum=False), "exponent of the *sum*"),
-        (lambda c, a, b: last_cut(c, a, b, 23, c_too=False), "C is a term"),
+        (lambda c, a, b: last_truncation(c, a, b, 24), "24 fraction bits"),
+        (lambda c, a, b: last_truncation(c, a, b, 23, of_sum=False), "exponent of the *sum*"),
+        (lambda c, a, b: last_truncation(c, a, b, 23, c_too=False), "C is a term"),
         (normalised, "normalised"),
         (with_zeros, "A zero must not"),
         (lambda c, a, b: fused(c, a, b, 24), "Ampere"),
-        (lambda c, a, b: fused(c, a, b, 23), "23 places"),
+        (lambda c, a, b: fused(c, a, b, 23), "keep 23 bits"),
         (lambda c, a, b: -fused(c, a, b), "sign"),
         (lambda c, a, b: fused(c, a, b) + 1, "zeros"),
         (lambda c, a, b: 0.0, "trace"),
         (lambda c, a, b: math.log2(max(abs(x) for x in (c, *a))), "Zeros do not count"),
         (lambda c, a, b: None, "return"),
-        (lambda c, a, b: "x", "no number"),
+        (lambda c, a, b: "x", "not a number"),
     ],
 }
 
