@@ -306,9 +306,9 @@ def test_on_hopper_emulated_floats_have_a_rule_that_says_so() -> None:
 
 def test_the_lesson_shows_what_is_recorded() -> None:
     """Lesson 13 keeps a part of the record and some listings for readers without the tools."""
-    shown = machine_code.runs()
+    shown = {key: str(summary) for key, summary in machine_code.summaries().items()}
     assert shown == {key: str(run) for key, run in RECORD.items() if key[0] in {form for form, _ in shown}}
     listings = machine_code._listings()
     assert listings
     for form, target in listings:
-        assert runs.run_of(machine_code.kept(form, target)) == RECORD[form, target]
+        assert runs.run_of(machine_code.recorded(form, target)) == RECORD[form, target]

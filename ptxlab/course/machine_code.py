@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from ..errors import PtxlabError, listing
 from ..gpu.sass import NAME, Sass, read
 from ..instruction import mma_instruction, mma_instructions
+from ..isa.form import Form
 from ..isa.targets import CHIPS, GENERATIONS
 from ..views.picture import Cell, Grid, Header, Picture
 from .core import Unanswered, Unreadable, exercise, judge, whole, whole_set
@@ -24,6 +26,8 @@ U8 = mma_instruction("mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32")
 WMMA = mma_instruction("wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32")
 LANE = 5
 LOW, HIGH = 0x0F0F0F0F, 0xF0F0F0F0  # the masks of Hopper's u4
+#: The shade of each kind in the table of the lesson.
+_COLOURS: dict[Literal["native", "split", "emulated"], float] = {"native": -0.375, "split": 0.0, "emulated": 0.375}
 NAMED = ("sm_80", "sm_90", "sm_90a", "sm_100a", "sm_120a")
 
 #: Of tools/data/sass.txt, which has all forms: what CUDA 13.0's compiler makes of those that the lesson shows.
@@ -88,37 +92,86 @@ CLASSIFIED = (
 )
 
 
-# -- what is kept -----------------------------------------------------------------------------------------------------
+# -- what the lesson shows --------------------------------------------------------------------------------------------
 
 
-def runs() -> dict[tuple[str, str], str]:
-    """What the lesson's forms become, by mnemonic and target, as CUDA 13.0 translates them.
+@dataclass(frozen=True)
+class Summary:
+    """What a form becomes on a target: its tensor-core instructions and its other arithmetic, with their counts.
 
-    >>> runs()["wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32", "sm_75"]
+    >>> str(summaries()["wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32", "sm_75"])
     'split: 4 HMMA.1688.F32'
     """
-    found = {}
+
+    kind: Literal["native", "split", "emulated"]
+    tensor: tuple[tuple[int, str], ...]
+    arithmetic: tuple[tuple[int, str], ...]
+
+    @property
+    def counts(self) -> str:
+        """The counts as text, without the kind."""
+        tensor = " + ".join(f"{count} {opcode}" for count, opcode in self.tensor)
+        arithmetic = " + ".join(f"{count} {opcode}" for count, opcode in self.arithmetic)
+        return " | ".join(part for part in (tensor, arithmetic) if part)
+
+    @property
+    def brief(self) -> str:
+        """``2 IMMA + 178``: tensor-core instructions by their first word, and the number of the others."""
+        words: dict[str, int] = {}
+        for count, opcode in self.tensor:
+            word = opcode.partition(".")[0]
+            words[word] = words.get(word, 0) + count
+        parts = [f"{count} {word}" for word, count in words.items()]
+        if self.arithmetic:
+            parts.append(str(sum(count for count, _ in self.arithmetic)))
+        return " + ".join(parts)
+
+    def __str__(self) -> str:
+        separator = ": " if self.tensor else ": | "
+        return f"{self.kind}{separator}{self.counts}"
+
+
+@lru_cache(maxsize=1)
+def summaries() -> dict[tuple[str, str], Summary]:
+    """What the lesson's forms become with CUDA 13.0, by mnemonic and target."""
+    known = {}
     for block in RUNS.strip().split("\n\n"):
         mnemonic, *lines = block.splitlines()
         for line in lines:
-            targets, _, said = line.strip().partition(": ")
-            found.update({(mnemonic, target): said for target in targets.split()})
-    return found
+            targets, kind, counts = line.strip().split(":")
+            tensor, _, arithmetic = counts.partition("|")
+            summary = Summary(_kind(kind.strip()), _counted(tensor), _counted(arithmetic))
+            known.update({(mnemonic, target): summary for target in targets.split()})
+    return known
 
 
-def kept(ins: Any, target: str) -> Sass:
-    """The machine code of an instruction as CUDA 13.0 made it, for those whose listing came with the lesson; `ins.sass(target)` makes any.
+def _kind(word: str) -> Literal["native", "split", "emulated"]:
+    for kind in _COLOURS:
+        if kind == word:
+            return kind
+    raise PtxlabError(f"{word!r} is neither native, split nor emulated")
 
-    >>> str(kept(S4, "sm_80"))
+
+def _counted(text: str) -> tuple[tuple[int, str], ...]:
+    """``((2, 'IMMA.16832.S8.S8'),)`` from ``2 IMMA.16832.S8.S8``."""
+    pairs = (part.split() for part in text.split("+") if part.strip())
+    return tuple((int(count), opcode) for count, opcode in pairs)
+
+
+def recorded(ins: Form | str, target: str) -> Sass:
+    """The machine code of an instruction as CUDA 13.0 made it, if its listing comes with the lesson.
+
+    `ins.sass(target)` compiles any instruction, if the compiler is installed.
+
+    >>> str(recorded(S4, "sm_80"))
     'native: 1 IMMA.16864.S4.S4'
     """
-    there = _listings()
+    listings = _listings()
     key = mma_instruction(ins).mnemonic, target
-    if key not in there:
-        raise PtxlabError(
-            f"no listing of {key[0]} for {target} came with this lesson; there are {listing(map(' for '.join, there))}"
-        )
-    return read(f".text.{NAME}:\n{there[key]}", target)
+    if key not in listings:
+        there = listing(" for ".join(name) for name in listings)
+        raise PtxlabError(f"this lesson has no listing of {key[0]} for {target}; it has {there}")
+    return read(f".text.{NAME}:\n{listings[key]}", target)
 
 
 @lru_cache(maxsize=1)
@@ -131,53 +184,35 @@ def _listings() -> dict[tuple[str, str], str]:
 
 
 def table() -> Picture:
-    """What every form of the lesson becomes on every generation: blue is native, white split, red emulated, grey not there.
+    """What every form of the lesson becomes on every generation.
+
+    Blue is native, white is split, red is emulated, and grey means that the target lacks the form.
 
     >>> table().grids[0].at(1, 3).lines
     ('emulated', '2 IMMA + 178')
     """
-    known, targets = runs(), list(CHIPS.values())
+    known, targets = summaries(), list(CHIPS.values())
     forms = list(dict.fromkeys(mnemonic for mnemonic, _ in known))
     cells, hover = [], np.full((len(forms), len(targets)), "", dtype=object)
     for row, form in enumerate(forms):
         for column, target in enumerate(targets):
-            said = known.get((form, target))
-            hover[row, column] = f"{form}\n{target}: {said or 'lacks it'}"
-            if said is None:
+            summary = known.get((form, target))
+            hover[row, column] = f"{form}\n{target}: {summary or 'lacks it'}"
+            if summary is None:
                 cells.append(Cell(row, column, 1, 1, ("-",)))
             else:
-                how = said.split(":")[0]
-                cells.append(
-                    Cell(
-                        row,
-                        column,
-                        1,
-                        1,
-                        (how, _brief(said)),
-                        heat={"native": -0.375, "split": 0.0, "emulated": 0.375}[how],
-                    )
-                )
+                lines = (summary.kind, summary.brief)
+                cells.append(Cell(row, column, 1, 1, lines, heat=_COLOURS[summary.kind]))
     heads = tuple(
         Header(at, 1, (target, GENERATIONS[chip])) for at, (chip, target) in enumerate(CHIPS.items())
     )
-    lines = tuple(Header(at, 1, (_short(form),)) for at, form in enumerate(forms))
-    grid = Grid(hover.shape, tuple(cells), hover, lines, heads)
+    names = tuple(Header(at, 1, (_short(form),)) for at, form in enumerate(forms))
+    grid = Grid(hover.shape, tuple(cells), hover, names, heads)
     return Picture(
         "What the chip runs",
-        "the tensor-core instructions, and after the plus how many others compute (CUDA 13.0)",
+        "tensor-core instructions, and after the plus the number of other arithmetic instructions (CUDA 13.0)",
         (grid,),
     )
-
-
-def _brief(said: str) -> str:
-    """``2 IMMA + 178``: tensor-core instructions by their first word, and the number of the others."""
-    tensor, _, around = said.partition(": ")[2].partition("|")
-    counts: dict[str, int] = {}
-    for number, word in re.findall(r"(\d+) (\w+)", tensor):
-        counts[word] = counts.get(word, 0) + int(number)
-    others = sum(int(number) for number in re.findall(r"(\d+) \w+", around))
-    parts = [f"{number} {word}" for word, number in counts.items()] + ([str(others)] if others else [])
-    return " + ".join(parts)
 
 
 def _short(mnemonic: str) -> str:
@@ -188,8 +223,8 @@ def _short(mnemonic: str) -> str:
 
 
 def _counts(mnemonic: str, target: str) -> str:
-    """What is recorded, without the word before the colon."""
-    return runs()[mnemonic, target].partition(": ")[2].replace("| ", "and ")
+    """The recorded counts, without the kind, which the exercise asks for."""
+    return summaries()[mnemonic, target].counts.replace("| ", "and ")
 
 
 # -- reading answers --------------------------------------------------------------------------------------------------
@@ -197,16 +232,14 @@ def _counts(mnemonic: str, target: str) -> str:
 
 def _texts(answer: Any, form: str) -> list[str]:
     """The answer as words in lower case."""
-    parts = (
-        [answer]
-        if isinstance(answer, str)
-        else list(answer)
-        if isinstance(answer, Iterable) and not isinstance(answer, dict)
-        else None
-    )
-    if parts is None or not all(isinstance(part, str) for part in parts):
+    if isinstance(answer, str):
+        answer = [answer]
+    if not isinstance(answer, Iterable) or isinstance(answer, dict):
         raise Unreadable(f"the answer takes the form {form}.")
-    return [str(part).strip().lower() for part in parts]
+    words = list(answer)
+    if not all(isinstance(word, str) for word in words):
+        raise Unreadable(f"the answer takes the form {form}.")
+    return [word.strip().lower() for word in words]
 
 
 def _registers(function: Any, a: NDArray[Any], b: NDArray[Any], c: NDArray[Any]) -> NDArray[np.uint32]:
@@ -239,7 +272,7 @@ def _registers(function: Any, a: NDArray[Any], b: NDArray[Any], c: NDArray[Any])
 def find_register(answer: Any) -> tuple[bool, str]:
     text = answer.strip().upper().removeprefix("R") if isinstance(answer, str) else answer
     (found,) = whole(text, 1, "the number of a register: 7 for R7")
-    line = re.search(r"IMMA\S* R(\d+), R(\d+)\S*, R(\d+)\S*, R(\d+)", kept(S4, "sm_80").listing)
+    line = re.search(r"IMMA\S* R(\d+), R(\d+)\S*, R(\d+)\S*, R(\d+)", recorded(S4, "sm_80").listing)
     d, _, b, c = map(int, line.groups()) if line else (0, 0, 0, 0)
     return judge(
         found == c + 2,
@@ -270,8 +303,7 @@ def find_register(answer: Any) -> tuple[bool, str]:
 )
 def count_split(answer: Any) -> tuple[bool, str]:
     (found,) = whole(answer, 1, "a number of instructions")
-    recorded = re.search(r"(\d+) HMMA", runs()[WMMA.mnemonic, "sm_75"])
-    expected = int(recorded[1]) if recorded else 0
+    expected = sum(count for count, _ in summaries()[WMMA.mnemonic, "sm_75"].tensor)
     return judge(
         found == expected,
         f"m16n8k8 has half of n and half of k: 2 times 2. There are {WMMA.m * WMMA.n * WMMA.k} products, {16 * 8 * 8} in each instruction.",
@@ -381,7 +413,7 @@ def emulate_u4(answer: Any) -> tuple[bool, str]:
     "13.5",
     "**Native, split or emulated?** Here are the instructions of five kernels, without the verdict. Give the five words.\n\n"
     + "\n".join(
-        f"{at}. `{form}` for {target}: {_counts(form, target)}" for at, (form, target) in enumerate(JUDGED, 1)
+        f"{at}. `{form}` for {target}: {_counts(form, target)}" for at, (form, target) in enumerate(CLASSIFIED, 1)
     ),
     'words = ...  # five words: "native", "split" or "emulated"',
 )
@@ -389,9 +421,9 @@ def classify(answer: Any) -> tuple[bool, str]:
     form = 'five words, each "native", "split" or "emulated"'
     found = _texts(answer, form)
     known = {"native", "split", "emulated"}
-    if len(found) != len(JUDGED) or not set(found) <= known:
+    if len(found) != len(CLASSIFIED) or not set(found) <= known:
         raise Unreadable(f"found {listing(found)}; the answer is {form}.")
-    expected = [runs()[key].split(":")[0] for key in JUDGED]
+    expected = [summaries()[key].kind for key in CLASSIFIED]
     wrong = [at for at, (mine, right) in enumerate(zip(found, expected, strict=True)) if mine != right]
     first = wrong[0] if wrong else 0
     first = wrong[0] if wrong else 0

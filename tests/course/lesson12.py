@@ -136,7 +136,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         ((25, 24), "one lower"),
         ((25, 26), "other way round"),
         ((27, 26), "not the first"),
-        ((24, 23), "23 bits"),
+        ((24, 23), "23 fraction bits"),
         ((26, 26), "by one bit"),
         ((126, 125), "beside it"),
         ((11, 10), "largest exponent"),

@@ -14,7 +14,7 @@ U4 = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.u4.u4.s32")
 U8 = ptxlab.instruction("mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32")
 M = 0x0F0F0F0F
 _RECORD = runs.read()
-_WORDS = [_RECORD[key].how for key in machine_code.JUDGED]
+_WORDS = [_RECORD[key].how for key in machine_code.CLASSIFIED]
 
 
 def chained(a: Any, b: Any, c: Any) -> Any:
@@ -74,7 +74,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         (2, "only one dimension"),
         (1, "m16, n8, k8"),
         (8, "all three"),
-        (16, "single matrices"),
+        (16, "single 8 x 8 matrices"),
         (3, "boxes"),
     ],
     "13.3": [
