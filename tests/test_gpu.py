@@ -200,15 +200,15 @@ def test_fragments_are_found_by_probing(ins: Instruction, operand: str) -> None:
 
     k = sum(against(np.arange(ins.k) >> bit & 1).any(axis=(1, 2)).astype(int) << bit for bit in range(8))
     shown = against(np.ones(ins.k, dtype=int))
-    spoke = shown.any(axis=(1, 2))
-    assert set(np.flatnonzero(spoke)) == set(probed.layout.scatter(0).ravel()), (
+    visible = shown.any(axis=(1, 2))
+    assert set(np.flatnonzero(visible)) == set(probed.layout.scatter(0).ravel()), (
         "the first copy of an element is read, and no other"
     )
     line = shown.any(axis=2 if operand == "A" else 1).argmax(axis=1)
     if ins.mma_count > 1 and operand == "B":  # the rows of D tell the quad pair
         line += shown.any(axis=2).argmax(axis=1) // 8 * 8
-    found = np.stack([line, k] if operand == "A" else [k, line], axis=1)
-    assert np.array_equal(found[spoke], probed.layout.coords().reshape(-1, 2)[spoke])
+    places = np.stack([line, k] if operand == "A" else [k, line], axis=1)
+    assert np.array_equal(places[visible], probed.layout.coords().reshape(-1, 2)[visible])
 
 
 def test_cache_survives_damage(tmp_path: os.PathLike[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -49,13 +49,13 @@ $helper:
 
 def test_a_listing_is_counted() -> None:
     """Loads, moves, addresses before the first load, fillers and the padding after the end do not compute."""
-    found = sass.read(LISTING, "sm_90a")
-    assert found.tensor == {"IMMA.16832.S8.S8": 2}
-    assert found.arithmetic == {"LOP3.LUT": 1, "HFMA2.MMA": 1}
-    assert found.rest == 12
-    assert not found.native
-    assert found.listing.splitlines()[-1].endswith("RET.REL.NODEC R2 `(ptxlab_sass) ;")
-    assert str(found) == "emulated: 2 IMMA.16832.S8.S8, 2 around them (1 LOP3, 1 HFMA2)"
+    code = sass.read(LISTING, "sm_90a")
+    assert code.tensor == {"IMMA.16832.S8.S8": 2}
+    assert code.arithmetic == {"LOP3.LUT": 1, "HFMA2.MMA": 1}
+    assert code.rest == 12
+    assert not code.native
+    assert code.listing.splitlines()[-1].endswith("RET.REL.NODEC R2 `(ptxlab_sass) ;")
+    assert str(code) == "emulated: 2 IMMA.16832.S8.S8, 2 around them (1 LOP3, 1 HFMA2)"
     with pytest.raises(PtxlabError, match="no kernel other"):
         sass.read(LISTING, "sm_90a", "other")
 
@@ -197,23 +197,23 @@ RUNS: dict[str, list[tuple[str, dict[str, int], str]]] = {
 @pytest.mark.parametrize("target", RUNS)
 def test_what_the_chips_run(target: str, read: Any) -> None:
     rows = [find(name) for name, _, _ in RUNS[target]]
-    for (name, tensor, how), found in zip(RUNS[target], read(rows, target), strict=True):
-        assert (found.tensor, found.how) == (tensor, how), name
-        assert found.native == (how == "native")
+    for (name, tensor, how), code in zip(RUNS[target], read(rows, target), strict=True):
+        assert (code.tensor, code.how) == (tensor, how), name
+        assert code.native == (how == "native")
 
 
 def test_fp8_on_hopper_is_unpacked_multiplied_and_added(read: Any) -> None:
-    (found,) = read([find("mma.m16n8k32.f32.e4m3")], "sm_90a")
-    assert sum(count for name, count in found.arithmetic.items() if name.startswith("F2FP")) == 12
-    assert {name: count for name, count in found.arithmetic.items() if not name.startswith("F2FP")} == {
+    (code,) = read([find("mma.m16n8k32.f32.e4m3")], "sm_90a")
+    assert sum(count for name, count in code.arithmetic.items() if name.startswith("F2FP")) == 12
+    assert {name: count for name, count in code.arithmetic.items() if not name.startswith("F2FP")} == {
         "FADD": 4
     }
 
 
 def test_quad_pairs_exchange_their_registers(read: Any) -> None:
     """mma.m8n8k4 after Turing: shuffles and arithmetic, unless all lanes provably hold the same."""
-    (found,) = read([find("mma.m8n8k4.f32.f16")], "sm_90a")
-    opcodes = {name.split(".")[0] for name in found.arithmetic}
+    (code,) = read([find("mma.m8n8k4.f32.f16")], "sm_90a")
+    opcodes = {name.split(".")[0] for name in code.arithmetic}
     assert {"SHFL", "FFMA", "HADD2"} <= opcodes
 
 
@@ -223,17 +223,17 @@ def test_blackwell_sorts_metadata_that_need_not_be_ordered(read: Any) -> None:
         ptxlab.instruction(f"mma.sp{how}.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32")
         for how in ("", "::ordered_metadata")
     )
-    one, other = read([plain, ordered], "sm_100a")
-    assert (one.how, other.how) == ("emulated", "native")
-    assert [it.native for it in read([plain, ordered], "sm_90a")] == [True, True]
+    of_plain, of_ordered = read([plain, ordered], "sm_100a")
+    assert (of_plain.how, of_ordered.how) == ("emulated", "native")
+    assert [code.native for code in read([plain, ordered], "sm_90a")] == [True, True]
 
 
 @pytest.mark.parametrize("target", ["sm_80", "sm_90a", "sm_100a"])
 def test_sub_byte_wmma_is_as_its_table_tells(target: str, read: Any) -> None:
     rows = [ins for ins in ptxlab.catalog("wmma", target) if ins.a_type in ("s4", "u4", "b1")]
-    for ins, found in zip(rows, read(rows, target), strict=True):
-        told = wmma.machine_code(ins, target)
-        assert (found.tensor, found.native) == ({told.opcode: told.count}, told.native), ins.mnemonic
+    for ins, code in zip(rows, read(rows, target), strict=True):
+        stated = wmma.machine_code(ins, target)
+        assert (code.tensor, code.native) == ({stated.opcode: stated.count}, stated.native), ins.mnemonic
 
 
 @pytest.mark.parametrize("target", ["sm_90a", "sm_120a"])
@@ -247,14 +247,14 @@ def test_every_kind_of_row_compiles_as_a_statement(target: str, read: Any) -> No
             kinds.setdefault(
                 (ins.family, ins.shape, ins.a.dtype, ins.d_type, ins.kind, ins.scale_vec, ins.bit_op), ins
             )
-    found = read(list(kinds.values()), target)
-    assert {it.how for it in found} == {"native", "split", "emulated", "plain"}
+    codes = read(list(kinds.values()), target)
+    assert {code.how for code in codes} == {"native", "split", "emulated", "plain"}
     asynchronous = [
-        it for ins, it in zip(kinds.values(), found, strict=True) if ins.family.startswith("wgmma")
+        code for ins, code in zip(kinds.values(), codes, strict=True) if ins.family.startswith("wgmma")
     ]
-    assert all(it.native for it in asynchronous)
-    scaled = [it for ins, it in zip(kinds.values(), found, strict=True) if getattr(ins, "kind", None)]
-    assert all(it.native for it in scaled)
+    assert all(code.native for code in asynchronous)
+    scaled = [code for ins, code in zip(kinds.values(), codes, strict=True) if getattr(ins, "kind", None)]
+    assert all(code.native for code in scaled)
 
 
 def test_a_survey_says_what_each_says_alone(
@@ -264,10 +264,10 @@ def test_a_survey_says_what_each_says_alone(
     monkeypatch.setenv("PTXLAB_CACHE", str(tmp_path))
     rows = [find(name) for name in ("mma.m8n8k32.s4", "mma.m8n8k32.u4", "stmatrix.m8n8.x2.b16")]
     together = list(sass.survey(iter(rows), "sm_90a", at_a_time=2))
-    assert [(it.tensor, it.arithmetic, it.rest) for it in together] == [
-        (it.tensor, it.arithmetic, it.rest) for it in map(sass.sass, rows)
+    assert [(code.tensor, code.arithmetic, code.rest) for code in together] == [
+        (code.tensor, code.arithmetic, code.rest) for code in map(sass.sass, rows)
     ]
-    assert {it.target for it in together} == {"sm_90a"}
+    assert {code.target for code in together} == {"sm_90a"}
     with pytest.raises(PtxlabError, match="sm_75 lacks"):
         list(sass.survey(rows, "sm_75"))
 
@@ -291,23 +291,23 @@ def test_the_command(
 ) -> None:
     monkeypatch.setenv("PTXLAB_CACHE", str(tmp_path))
 
-    def said(*words: str) -> str:
+    def printed(*words: str) -> str:
         assert main(words) == 0
         return capsys.readouterr().out
 
-    text = said("sass", "mma.m16n8k64.s4", "--target", "sm_80")
+    text = printed("sass", "mma.m16n8k64.s4", "--target", "sm_80")
     assert text.splitlines()[:2] == [f"{S4} for sm_80", "  native: 1 IMMA.16864.S4.S4"]
     assert "IMMA.16864.S4.S4 R" in text
-    found = json.loads(said("sass", "mma.m16n8k64.s4", "--target", "sm_80", "--json"))
-    assert (found["targets"][0]["tensor"], found["targets"][0]["native"]) == ({"IMMA.16864.S4.S4": 1}, True)
-    lines = said("sass", "mma.m16n8k32.f32.e4m3", "--all").splitlines()
+    answer = json.loads(printed("sass", "mma.m16n8k64.s4", "--target", "sm_80", "--json"))
+    assert (answer["targets"][0]["tensor"], answer["targets"][0]["native"]) == ({"IMMA.16864.S4.S4": 1}, True)
+    lines = printed("sass", "mma.m16n8k32.f32.e4m3", "--all").splitlines()
     assert [line.split()[:2] for line in lines[1:]] == [
         ["sm_89", "native:"],
         ["sm_90a", "emulated:"],
         ["sm_100a", "emulated:"],
         ["sm_120a", "native:"],
     ]
-    assert "chip runs   sm_80, native: 1 IMMA.16864.S4.S4" in said(
+    assert "chip runs   sm_80, native: 1 IMMA.16864.S4.S4" in printed(
         "show", "mma.m16n8k64.s4", "--target", "sm_80"
     )
 

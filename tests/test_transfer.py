@@ -49,10 +49,10 @@ def line(form: Transfer) -> str:
     """The instruction with operands counted from the manual's words, in a scope with its own registers."""
     if form.family == "movmatrix":
         return f"{form.mnemonic} a0, a1;"
-    held = (
-        wmma_registers(form) if form.wmma else vector("a", form.count * (2 if form.shape == "m16n16" else 1))
-    )
-    parts = [held, "[da]"]
+    registers = vector("a", form.count * (2 if form.shape == "m16n16" else 1))
+    if form.wmma:
+        registers = wmma_registers(form)
+    parts = [registers, "[da]"]
     if "st" in form.family:
         parts.reverse()
     return "{ .reg .f64 g<2>; " + f"{form.mnemonic} {', '.join(parts)}{', e' if form.wmma else ''}; }}"
@@ -157,7 +157,7 @@ def reference_load(form: Transfer, memory: bytes, addresses: list[int]) -> list[
     registers = []
     for lane in range(32):
         group, thread = lane >> 2, lane & 3
-        held = []
+        of_lane = []
         for matrix in range(form.count):
             lines = (
                 range(16 * matrix, 16 * matrix + 16)
@@ -175,8 +175,10 @@ def reference_load(form: Transfer, memory: bytes, addresses: list[int]) -> list[
                 places = [[(group, 4 * thread + i) for i in range(4)]]
             for places_of in places:
                 width = 32 // len(places_of)
-                held.append(sum(element(data[r], c, bits) << width * i for i, (r, c) in enumerate(places_of)))
-        registers.append(held)
+                of_lane.append(
+                    sum(element(data[r], c, bits) << width * i for i, (r, c) in enumerate(places_of))
+                )
+        registers.append(of_lane)
     return registers
 
 
@@ -273,9 +275,9 @@ def reference_store(form: Transfer, registers: np.ndarray, addresses: list[int],
     16x8 in 8 bits (always .trans): lane 4g + t holds columns 2t, 2t + 1 of row g, then of row g + 8.
     """
     result = bytearray(memory)
-    for lane, held in enumerate(registers.tolist()):
+    for lane, of_lane in enumerate(registers.tolist()):
         group, thread = lane >> 2, lane & 3
-        for matrix, register in enumerate(held):
+        for matrix, register in enumerate(of_lane):
             for i in range(2 if form.type == "b16" else 4):
                 if form.type == "b16":
                     r, c = (2 * thread + i, group) if form.trans else (group, 2 * thread + i)
@@ -383,11 +385,10 @@ def test_wmma_moves_the_matrix(form: Transfer, wide: int, rng: np.random.Generat
         if not wide:
             assert np.array_equal(form.emulate(memory), registers)
         return
-    given = rng.integers(0, 1 << operand.dtype.bits, operand.shape, dtype=np.uint64).astype(
-        operand.dtype.code_type
-    )
-    stored = form.emulate(operand.pack_codes(given), memory, stride=stride, offset=offset)
-    assert np.array_equal(lines_of(form, stored.tobytes(), stride, offset), given)
+    random = rng.integers(0, 1 << operand.dtype.bits, operand.shape, dtype=np.uint64)
+    new_codes = random.astype(operand.dtype.code_type)
+    stored = form.emulate(operand.pack_codes(new_codes), memory, stride=stride, offset=offset)
+    assert np.array_equal(lines_of(form, stored.tobytes(), stride, offset), new_codes)
     back = form.emulate(
         operand.pack_codes(codes.astype(operand.dtype.code_type)), stored, stride=stride, offset=offset
     )
@@ -528,9 +529,9 @@ REFUSALS: list[tuple[Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("ask", "said"), REFUSALS)
-def test_refusals(ask: Any, said: str) -> None:
-    with pytest.raises(PtxlabError, match=said) as caught:
+@pytest.mark.parametrize(("ask", "sentence"), REFUSALS)
+def test_refusals(ask: Any, sentence: str) -> None:
+    with pytest.raises(PtxlabError, match=sentence) as caught:
         ask()
     assert "\n" not in str(caught.value)
 

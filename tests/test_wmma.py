@@ -184,9 +184,9 @@ def test_accumulators_go_to_memory_and_back(kind: str, layout: Any, rng: np.rand
         assert c.x[lane, i] == matrix[lane // 4, lane % 4 * 2 + i]
     out = np.full(8 * 20, 77, dtype=np.int32)
     wmma.store_matrix_sync(out, c, 20, layout)
-    held = out.reshape(8, 20)
-    assert (held[:, :8] == source[:, :8]).all()
-    assert (held[:, 8:] == 77).all(), "only the tile is written"
+    memory = out.reshape(8, 20)
+    assert (memory[:, :8] == source[:, :8]).all()
+    assert (memory[:, 8:] == 77).all(), "only the tile is written"
 
 
 def test_a_tile_may_lie_inside_a_larger_matrix(rng: np.random.Generator) -> None:
@@ -759,18 +759,18 @@ def test_machine_code_is_as_told(face: str, target: str, nvrtc: None, tmp_path: 
         re.findall(r"\.section\s+\.text\.(\w+),(.*?)(?=\.section\s|\Z)", listing, flags=re.DOTALL)
     )
     for name, ins in joined(face, target)[0].items():
-        found = Counter(re.findall(r"\b([IB]MMA\.[\w.]+)", sections[name]))
-        told = wmma.machine_code(ins, target)
-        assert found == {told.opcode: told.count}, ins.mnemonic
+        counts = Counter(re.findall(r"\b([IB]MMA\.[\w.]+)", sections[name]))
+        stated = wmma.machine_code(ins, target)
+        assert counts == {stated.opcode: stated.count}, ins.mnemonic
 
 
 @every_form
 def test_deprecation_is_the_guides(ins: ptxlab.Instruction) -> None:
     """The guide's list: u4, s4, and b1 with bmmaBitOpXOR."""
-    said = wmma.deprecation(ins)
-    assert said.deprecated == (ins.a_type in ("u4", "s4") or ins.bit_op == "xor")
-    assert said.removal == "sm_90"
-    assert said.before.native
-    assert said.instead.native == (not said.deprecated)
-    assert said.instead.opcode in str(said)
-    assert ("not deprecated" in str(said)) == (not said.deprecated)
+    deprecation = wmma.deprecation(ins)
+    assert deprecation.deprecated == (ins.a_type in ("u4", "s4") or ins.bit_op == "xor")
+    assert deprecation.removal == "sm_90"
+    assert deprecation.before.native
+    assert deprecation.instead.native == (not deprecation.deprecated)
+    assert deprecation.instead.opcode in str(deprecation)
+    assert ("not deprecated" in str(deprecation)) == (not deprecation.deprecated)

@@ -5,7 +5,7 @@ Both take the same arguments: tiles of A, B, C and D one after another in memory
 
 from __future__ import annotations
 
-import re
+from itertools import count
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -13,7 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import gpu
 from ..errors import PtxlabError, listing
+from ..gpu.codegen.ptx import AsmOperand, asm_operands, with_names
 from ..gpu.launcher import Argument
+from ..isa.catalog.transfer import wmma_rows
+from ..isa.form import Form
 from ..isa.mma import MmaForm
 from ..isa.operand import Operand
 from .fragments import bmma_sync, fragment, mma_sync
@@ -145,21 +148,8 @@ def ptx_lines(
     >>> ptx_lines("s4")["load.a"]
     'wmma.load.a.sync.aligned.row.m8n8k32.s4 {%a0}, [%pA], %lda;'
     """
-    ins = form(name, op, satf)
-    order = "col" if memory_layout(layout) else "row"
-    a, b, c, d = (_registers(operand) for operand in (ins.a, ins.b, ins.c, ins.d))
-    stem = "sync.aligned"
-    return {
-        "load.a": f"wmma.load.a.{stem}.row.{ins.shape}.{ins.a_type} {a}, [%pA], %lda;",
-        "load.b": f"wmma.load.b.{stem}.col.{ins.shape}.{ins.b_type} {b}, [%pB], %ldb;",
-        "load.c": f"wmma.load.c.{stem}.{order}.{ins.shape}.{ins.c_type} {c}, [%pC], %ldc;",
-        "mma": f"{ins.mnemonic} {d}, {a}, {b}, {c};",
-        "store.d": f"wmma.store.d.{stem}.{order}.{ins.shape}.{ins.d_type} [%pD], {d}, %ldc;",
-    }
-
-
-def _registers(operand: Operand) -> str:
-    return "{" + ", ".join(f"%{operand.name.lower()}{i}" for i in range(operand.registers)) + "}"
+    steps = _steps(form(name, op, satf), memory_layout(layout))
+    return {key: step.ptx for key, step in steps.items()}
 
 
 def ptx_triple(
@@ -176,34 +166,60 @@ def ptx_triple(
     """
     ins, order = form(name, op, satf), memory_layout(layout)
     arrays = [f"{operand.name.lower()}[{operand.registers}]" for operand in (ins.a, ins.b, ins.c, ins.d)]
-    body = [f"    unsigned {', '.join(arrays)};", ""]
-    body += [_asm(line) for line in ptx_lines(ins, layout=order).values()]
+    body = [f"    unsigned {', '.join(arrays)};", "", *(step.asm for step in _steps(ins, order).values())]
     return _kernel(ins, NAMES["ptx"], "", "\n".join(body), order).lstrip()
 
 
-def _asm(line: str) -> str:
-    """One instruction as an asm statement, its operands numbered in the order of the line."""
-    names = re.findall(r"%\w+", line)
-    written = 0 if line.startswith("wmma.store") else len(re.findall(r"%\w+", line[: line.index("}")]))
-    operands = [_cpp_operand(name) for name in names]
-    for number, name in enumerate(names):
-        line = line.replace(name, f"%{number}", 1)
-    parts = [
-        ", ".join(f'"={constraint}"({variable})' for constraint, variable in operands[:written]),
-        ", ".join(f'"{constraint}"({variable})' for constraint, variable in operands[written:]),
-    ]
-    if not line.startswith("wmma.mma"):
-        parts.append('"memory"')
-    return f'    asm volatile("{line}"\n                 : {" : ".join(parts)});'.replace(":  :", "::")
+class _Step(NamedTuple):
+    """One instruction of the kernel, and the kernel's parameters that it takes as address and stride."""
+
+    form: Form
+    pointer: str = ""
+    stride: str = ""
+
+    def _names(self, operand: AsmOperand) -> tuple[str, ...]:
+        """What C++ calls the registers of an operand: a[0], a[1]; A for its address, lda for its stride."""
+        return {"p": (self.pointer,), "stride": (self.stride,)}.get(operand.name, operand.registers)
+
+    @property
+    def ptx(self) -> str:
+        """The instruction, registers named as in the manual: %a0; %pA is its address, %lda its stride."""
+        names = {operand.name: operand.ptx_names for operand in asm_operands(self.form)}
+        return with_names(
+            self.form, None, names | {"p": [f"%p{self.pointer}"], "stride": [f"%{self.stride}"]}
+        )
+
+    @property
+    def asm(self) -> str:
+        """The instruction as an asm statement."""
+        numbers = count()
+        names: dict[str, list[str]] = {}
+        outputs, inputs = [], []
+        for operand in asm_operands(self.form):
+            variables = self._names(operand)
+            names[operand.name] = [f"%{next(numbers)}" for _ in variables]
+            if operand.written:
+                outputs += [f'"={operand.constraint}"({variable})' for variable in variables]
+            else:
+                inputs += [f'"{operand.constraint}"({variable})' for variable in variables]
+        clauses = f": {', '.join(outputs)} : " if outputs else ":: "
+        clauses += ", ".join(inputs)
+        if self.pointer:
+            clauses += ' : "memory"'
+        return f'    asm volatile("{with_names(self.form, None, names)}"\n                 {clauses});'
 
 
-def _cpp_operand(name: str) -> tuple[str, str]:
-    """Constraint and C++ expression: %pA is the pointer A, %lda the stride lda, %a0 the register a[0]."""
-    if name.startswith("%p"):
-        return "l", name[2:]
-    if name.startswith("%ld"):
-        return "r", name[1:]
-    return "r", f"{name[1]}[{name[2:]}]"
+def _steps(ins: MmaForm, layout: layout_t) -> dict[str, _Step]:
+    """The instructions of the kernel in their order."""
+    transfers = {(transfer.matrix, transfer.layout): transfer for transfer in wmma_rows([ins])}
+    order: Literal["row", "col"] = "col" if layout else "row"
+    return {
+        "load.a": _Step(transfers["a", "row"], "A", "lda"),
+        "load.b": _Step(transfers["b", "col"], "B", "ldb"),
+        "load.c": _Step(transfers["c", order], "C", "ldc"),
+        "mma": _Step(ins),
+        "store.d": _Step(transfers["d", order], "D", "ldc"),
+    }
 
 
 # -- running -------------------------------------------------------------------------------------------------
