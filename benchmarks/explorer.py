@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import ptxlab
+from ptxlab.explorer.edits import SetCell
 from tests.jupyter import FLAGS, Book, Lab, Shown
 from tools import chromium
 
@@ -34,11 +35,12 @@ START = """import gc, tracemalloc, numpy as np, ptxlab
 ex = ptxlab.explore({name!r})
 ex.A, ex.B, ex.C = np.zeros(ex.A.shape), np.ones(ex.B.shape), np.zeros(ex.C.shape)
 ex"""
-MANY = """from ptxlab.explorer.history import STEPS
+MANY = """from ptxlab.explorer.edits import SetCell
+from ptxlab.explorer.state import UNDO_LIMIT
 edit = lambda i: ex.apply(SetCell("A", 0, 0, str(i % 2)))
 def size(): gc.collect(); return tracemalloc.get_traced_memory()[0]
 tracemalloc.start()
-for i in range(STEPS): edit(i)  # until the steps to undo are as many as are kept
+for i in range(UNDO_LIMIT): edit(i)  # until the undo history is full
 before = size()
 for i in range({count}): edit(i)
 print(size() - before)"""

@@ -27,7 +27,7 @@ FOCUS = """() => {
   const style = getComputedStyle(node);
   const said = node.getAttribute('aria-label') || node.textContent || node.title;
   const pane = node.closest('[data-pane]')?.dataset.pane;
-  const part = node.closest('.ptx-head, .ptx-bar, .ptx-panel, .ptx-walk, .ptx-why');
+  const part = node.closest('.ptx-header, .ptx-toolbar, .ptx-panel, .ptx-stepper, .ptx-trace');
   return { inside: Boolean(node.closest('.ptx-explorer')), tag: node.tagName, said: said.trim(),
     ring: style.outlineStyle !== 'none' || node.matches('.ptx-cell'), part: pane ? `pane ${pane}` : part?.className ?? '' };
 }"""
@@ -102,7 +102,7 @@ def test_axe_has_nothing_to_say(book: Any, page: Any, dark: Any, form: str) -> N
     page.wait_for_function(
         "name => document.querySelector('.ptx-mnemonic').innerText === name", arg=FORMS[form]
     )
-    page.wait_for_selector(".ptx-why-cell")
+    page.wait_for_selector(".ptx-trace-cell")
     assert complaints(page) == []
     if form != "sparse":  # one form is enough for the picker and the dark
         return
@@ -120,7 +120,7 @@ def test_tab_reaches_all_parts_and_leaves(book: Any, page: Any) -> None:
     page.wait_for_function(
         "name => document.querySelector('.ptx-mnemonic').innerText === name", arg=FORMS["sparse"]
     )
-    page.locator(".ptx-head button").nth(1).focus()
+    page.locator(".ptx-header button").nth(1).focus()
     page.keyboard.press("Shift+Tab")
     seen: list[dict[str, Any]] = [page.evaluate(FOCUS)]
     for _ in range(150):
@@ -137,15 +137,15 @@ def test_tab_reaches_all_parts_and_leaves(book: Any, page: Any) -> None:
         )
     )
     assert {
-        "ptx-head",
-        "ptx-bar",
+        "ptx-header",
+        "ptx-toolbar",
         "ptx-panel",
         "pane A",
         "pane B",
         "pane D",
         "pane stored",
-        "ptx-walk",
-        "ptx-why",
+        "ptx-stepper",
+        "ptx-trace",
     } <= set(parts)
 
 
@@ -183,10 +183,10 @@ def test_all_of_it_by_keyboard(book: Any, page: Any) -> None:
     page.locator("[data-pane=D] .ptx-cell").focus()
     page.keyboard.press("Control+Home")
     page.keyboard.press("ArrowDown")
-    page.wait_for_function("() => document.querySelector('.ptx-why-fold').innerText.includes('D[1][0] = 4')")
-    page.locator(".ptx-why-fold").focus()
+    page.wait_for_function("() => document.querySelector('.ptx-trace-fold').innerText.includes('D[1][0] = 4')")
+    page.locator(".ptx-trace-fold").focus()
     page.keyboard.press("Enter")
-    page.wait_for_selector(".ptx-why-cell")
+    page.wait_for_selector(".ptx-trace-cell")
     page.locator("[data-pane=A] .ptx-cell").focus()
     page.keyboard.press("Control+z")
     assert python("print(ex.A[1, 2], ex.A[1, 3])") == "2.5 0.0"

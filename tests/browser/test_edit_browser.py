@@ -99,7 +99,7 @@ class Sheet(Shown):
 
     @property
     def offer(self) -> Any:
-        return self.root.locator(".ptx-offer")
+        return self.root.locator(".ptx-refusal")
 
     def offered(self) -> str:
         self.offer.wait_for(timeout=10_000)
@@ -121,7 +121,7 @@ def test_handle(sheet: Sheet) -> None:
     sheet.drag("A", 4, 1, keep=True)
     sheet.picture("edit_handle")
     said = sheet.status.inner_text()
-    assert said.startswith("fill A[1..4][1]: equal steps of A[1..2][1] go on") and "with Ctrl" in said
+    assert said.startswith("fill A[1..4][1]: continue the equal steps of A[1..2][1]") and "with Ctrl" in said
     sheet.drop()
     sheet.reads("A", 4, 1, 7)
     assert sheet.block(":6", "1") == [0, 1, 3, 5, 7, 0]
@@ -151,7 +151,7 @@ def test_handle(sheet: Sheet) -> None:
     sheet.drop()
     sheet.choose("A", 3, 1, 4, 1)
     sheet.drag("A", 8, 1)
-    assert "A[5][1]: the series comes to 9; s4 holds -8..7" in sheet.offered()
+    assert "A[5][1]: the series reaches 9; s4 holds -8..7" in sheet.offered()
     sheet.press("Escape")
     sheet.offer.wait_for(state="detached")
     assert sheet.block("4:15", "1") == [7, *[0] * 10] and sheet.block("11:", "20") == [0] * 5
@@ -279,7 +279,7 @@ def test_offer_by_mouse(sheet: Sheet) -> None:
     assert sheet.offer.get_by_role("button").all_inner_texts() == [
         "Prune this chunk",
         "Edit again",
-        "Keep as it was",
+        "Discard",
     ]
 
     # it stands clear of its chunk, inside the view
@@ -357,6 +357,6 @@ def test_offer_of_a_fill_and_of_metadata(sheet: Sheet) -> None:
     sheet.press("Enter")
     assert "metadata of row 5, chunk 2: nibble 0b0000 is undefined" in sheet.offered()
     sheet.picture("edit_offer_metadata")
-    assert sheet.offer.get_by_role("button").all_inner_texts() == ["Edit again", "Keep as it was"]
+    assert sheet.offer.get_by_role("button").all_inner_texts() == ["Edit again", "Discard"]
     sheet.press("Escape")
     sheet.offer.wait_for(state="detached")

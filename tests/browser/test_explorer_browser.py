@@ -74,7 +74,7 @@ class Screen:
 
 
 def label(name: str) -> str:
-    return {"stored": "stored A", "E": "metadata"}.get(name, name)
+    return {"stored": "compressed A", "E": "metadata"}.get(name, name)
 
 
 @pytest.fixture(scope="module")
@@ -167,12 +167,12 @@ def test_paste_and_refusal(screen: Screen, python: Any, page: Any) -> None:
     assert "hexadecimal" in screen.problem("register 0")
 
     # C, shown on demand; an edit that is taken ends the complaint
-    page.get_by_role("button", name="show C", exact=True).click()
+    page.get_by_role("button", name="Show C", exact=True).click()
     page.wait_for_selector("[data-pane=C] canvas")
     screen.type("C", 0, 0, "100")
     screen.reads("D", 0, 0, 106)
     assert page.locator(".ptx-problem").inner_text() == ""
-    page.get_by_role("button", name="show C", exact=True).click()
+    page.get_by_role("button", name="Show C", exact=True).click()
 
     # what Python writes shows on the screen
     assert (
@@ -223,7 +223,7 @@ def test_sparse(screen: Screen, python: Any, page: Any) -> None:
     screen.reads("A", 3, 5, 1.5)
     screen.reads("stored", 3, 2, 1.5)
     screen.reads("E", 3, 2, "0b1110")
-    assert "stored at [3][2]" in screen.hover("A", 3, 5)
+    assert "compressed at [3][2]" in screen.hover("A", 3, 5)
     assert "not stored: nibble 0b1110" in screen.hover("A", 3, 4)
     screen.type("A", 3, 4, "2")
     assert (
@@ -254,10 +254,10 @@ def test_warpgroup(screen: Screen, python: Any, page: Any) -> None:
 def test_bar(screen: Screen, python: Any, page: Any) -> None:
     """Fill, undo, modifiers, chips and the look, from the bar above the picture."""
     start(python, page, "mma.sp.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32", "np.ones((64, 8))")
-    bar = page.locator(".ptx-bar")
+    bar = page.locator(".ptx-toolbar")
     screen.click("B", 3, 2)
     assert bar.locator("[data-tool=fill]").input_value() == "B"
-    bar.locator("[data-tool=how]").select_option("one-hot")
+    bar.locator("[data-tool=pattern]").select_option("one-hot")
     bar.locator("[data-tool=go]").click()
     screen.reads("B", 3, 2, 1)
     assert python("print(ex.B.sum(), ex.B[3, 2])") == "1 1"
@@ -362,15 +362,15 @@ def test_one_screen(screen: Screen, python: Any, page: Any, narrow: Any) -> None
     """Registers, A and D of m16n8k64 share a window of 1280 x 900 with the controls; B shows some of its rows, or all."""
     show(python, page, DENSE)
     narrow(1280, 900)
-    page.locator(".ptx-head").evaluate("node => node.scrollIntoView()")
+    page.locator(".ptx-header").evaluate("node => node.scrollIntoView()")
     (view,) = boxes(page, ".jp-WindowedPanel-outer, .jp-Notebook")[:1]
-    for selector in (".ptx-head", ".ptx-lanes", ".ptx-registers", "[data-pane=A]", "[data-pane=D]"):
+    for selector in (".ptx-header", ".ptx-lanes", ".ptx-registers", "[data-pane=A]", "[data-pane=D]"):
         box = boxes(page, selector)[0]
         assert view["top"] - 1 <= box["top"] < box["bottom"] <= view["bottom"]
     high = boxes(page, "[data-pane=B]")[0]["height"]
-    page.get_by_role("button", name="all 64 rows of B").click()
+    page.get_by_role("button", name="show all 64 rows of B").click()
     assert boxes(page, "[data-pane=B]")[0]["height"] > 64 * 11 > high
-    page.get_by_role("button", name="fewer rows of B").click()
+    page.get_by_role("button", name="show fewer rows of B").click()
     assert boxes(page, "[data-pane=B]")[0]["height"] == high
 
 
@@ -393,8 +393,8 @@ def test_why_a_cell_of_d_has_its_bits(screen: Screen, python: Any, page: Any) ->
     """Choose a cell of D, unfold the panel by keyboard, read the bits; they follow when A is edited."""
     start(python, page, F16, "np.ones((8, 8))")
     python("A = np.zeros((16, 8)); A[0, :2] = 1024, 2.0**-16; ex.A = A")
-    fold, body = page.locator(".ptx-why-fold"), page.locator(".ptx-why-body")
-    assert fold.inner_text() == "▸ Why these bits? Choose a cell of D"
+    fold, body = page.locator(".ptx-trace-fold"), page.locator(".ptx-trace-body")
+    assert fold.inner_text() == "▸ Why these bits? Select a cell of D"
     screen.click("D", 0, 0)
     page.wait_for_function(
         "node => node.innerText === '▸ Why D[0][0] = 1024 has these bits'", arg=fold.element_handle()
@@ -402,14 +402,14 @@ def test_why_a_cell_of_d_has_its_bits(screen: Screen, python: Any, page: Any) ->
     assert body.is_hidden() and fold.get_attribute("aria-expanded") == "false"
     fold.focus()
     page.keyboard.press("Enter")
-    page.wait_for_selector(".ptx-why-cell.lost")
-    assert page.locator(".ptx-why-cell.lost").all_inner_texts() == [
+    page.wait_for_selector(".ptx-trace-cell.lost")
+    assert page.locator(".ptx-trace-cell.lost").all_inner_texts() == [
         "1"
     ]  # 2^-16 stands behind the cut at 2^-15
     assert "0x44800000" in body.inner_text() and fold.get_attribute("aria-expanded") == "true"
 
     # the cut is a line between the last kept bit and the lost one
-    boxes = [page.locator(which).first.bounding_box() for which in (".ptx-why-cut", ".ptx-why-cell.lost")]
+    boxes = [page.locator(which).first.bounding_box() for which in (".ptx-trace-cut", ".ptx-trace-cell.lost")]
     assert abs(boxes[0]["x"] - boxes[1]["x"]) <= 3
 
     # pointing at another cell of D changes nothing; an edit of A does
@@ -428,7 +428,7 @@ def test_why_a_cell_of_d_has_its_bits(screen: Screen, python: Any, page: Any) ->
     screen.click("D", 1, 2)
     page.wait_for_function("node => node.querySelectorAll('.kept').length > 100", arg=body.element_handle())
     assert page.evaluate(
-        "() => { const b = document.querySelector('.ptx-why-body'); return b.scrollWidth <= b.clientWidth + 1; }"
+        "() => { const b = document.querySelector('.ptx-trace-body'); return b.scrollWidth <= b.clientWidth + 1; }"
     )
     python("ex.layout.width = None; ex.view.tracing = False")
 
@@ -493,11 +493,11 @@ def test_labels(screen: Screen, python: Any, page: Any, written: Any) -> None:
 def test_stepping_through_the_dot_product(screen: Screen, python: Any, page: Any) -> None:
     show(python, page, F16)
     python("ex.A = np.full((16, 8), 0.5); ex.B = np.full((8, 8), 3); ex.C = np.ones((16, 8))")
-    strip, said = page.locator(".ptx-walk"), page.locator(".ptx-walk-said")
+    strip, said = page.locator(".ptx-stepper"), page.locator(".ptx-stepper-text")
     assert strip.is_hidden()
     screen.click("D", 9, 3)
     page.wait_for_function(
-        "node => node.innerText === 'D[9][3] = 13 from C and 8 products: play, or drag'",
+        "node => node.innerText === 'D[9][3] = 13 from C and 8 products; play or drag'",
         arg=said.element_handle(),
     )
 
@@ -508,7 +508,7 @@ def test_stepping_through_the_dot_product(screen: Screen, python: Any, page: Any
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowRight")
     assert said.inner_text() == "k = 1: A[9][1] · B[1][3] = 0.5 · 3 = 1.5, sum so far 4"
-    assert strip.locator(".ptx-walk-step").inner_text() == "fused sum"
+    assert strip.locator(".ptx-stepper-step").inner_text() == "fused sum"
     before = page.locator("[data-pane=B]").screenshot()
     page.keyboard.press("ArrowRight")
     assert page.locator("[data-pane=B]").screenshot() != before  # the mark moves on
@@ -590,12 +590,12 @@ def test_lens_and_warps(screen: Screen, python: Any, page: Any, written: Any) ->
     page.wait_for_timeout(300)
     assert {f"warp {warp}" for warp in range(4)} <= written()
     screen.hover("D", 20, 100)
-    page.wait_for_selector(".ptx-tip.on .ptx-lens")
+    page.wait_for_selector(".ptx-tooltip.on .ptx-lens")
     assert {str(value) for value in range(97, 104)} <= written()
     screen.hover("A", 20, 3)
     assert page.locator(".ptx-lens").count() == 0  # its numbers can be read as they are
     screen.hover("D", 63, 255)
-    tip, view = (page.locator(which).bounding_box() for which in (".ptx-tip", ".ptx-explorer"))
+    tip, view = (page.locator(which).bounding_box() for which in (".ptx-tooltip", ".ptx-explorer"))
     assert tip["y"] + tip["height"] <= view["y"] + view["height"] + 1  # turned up and left at the edge
     assert tip["x"] + tip["width"] <= view["x"] + view["width"] + 1
     python("ex.view.colour_by = 'lane'")

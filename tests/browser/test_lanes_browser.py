@@ -18,6 +18,10 @@ SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
 SCALED = "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3"
 QUAD = "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32"
 WGMMA = "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"
+CODE = f"""import numpy as np, ptxlab
+from ptxlab.explorer.edits import SetOption
+ex = ptxlab.explore({F16!r})
+ex"""
 PANES = {"SFA": "A", "SFB": "B", "E": "stored"}  # matrices that stand in the pane of another
 LIT = """([pane, x, y]) => {
   const canvas = document.querySelectorAll(`.ptx-explorer [data-pane=${pane}] canvas`)[1];
@@ -56,7 +60,7 @@ class Lanes(Shown):
     def point(self, name: str, row: int, column: int) -> list[str]:
         """Point at a cell; what is said of it."""
         self.page.mouse.move(*self.middle(name, row, column))
-        label = {"stored": "stored A", "E": "metadata"}.get(name, name)
+        label = {"stored": "compressed A", "E": "metadata"}.get(name, name)
         self.says(f"{label}[{row}][{column}] = ")
         return str(self.status.text_content()).split(" · ")
 
@@ -99,7 +103,7 @@ class Lanes(Shown):
 @pytest.fixture(scope="module")
 def book(lab: Any, page: Any) -> Book:
     opened: Book = lab.open(
-        page, "lanes", [f"import numpy as np, ptxlab\nex = ptxlab.explore({F16!r})\nex", "pass"]
+        page, "lanes", [CODE, "pass"]
     )
     opened.run(0)
     return opened
@@ -246,12 +250,12 @@ def test_scale_factors_at_their_blocks(screen: Lanes, page: Any) -> None:
 
     # and part of each step of the dot product
     page.mouse.click(*screen.middle("D", 3, 0))
-    page.wait_for_selector(".ptx-walk-said:text('D[3][0] = 112 from C')")  # its steps have come from Python
+    page.wait_for_selector(".ptx-stepper-text:text('D[3][0] = 112 from C')")  # its steps have come from Python
     page.get_by_label("summand", exact=True).focus()
     for _ in range(4):
         page.keyboard.press("ArrowRight")
     assert (
-        page.locator(".ptx-walk-said").inner_text()
+        page.locator(".ptx-stepper-text").inner_text()
         == "products of k 32..47, times SFA[3][2] · SFB[2][0] (4 · 1) = 64, sum so far 96"
     )
 
@@ -311,8 +315,8 @@ def test_places_of_sparse_elements(screen: Lanes, page: Any) -> None:
     where = f"lane {nibble.lane}, register {nibble.register}, bits {nibble.high}..{nibble.low}"
     assert screen.point("A", 3, 14)[-1] == f"nibble 0b1101 in {where}"
     assert screen.point("A", 3, 9)[1:] == [
-        "not stored: nibble 0b1101 keeps others of chunk 1",
-        f"that nibble is in {where}",
+        "not stored: nibble 0b1101 keeps other columns of chunk 1",
+        f"the nibble is in {where}",
     ]
     said = screen.point("E", 3, 1)
     assert (
@@ -322,7 +326,7 @@ def test_places_of_sparse_elements(screen: Lanes, page: Any) -> None:
     _, y = screen.middle("stored", 3, 0)
     page.mouse.move(page.locator("[data-pane=stored] .ptx-scroller").bounding_box()["x"] - 10, y)
     lanes = sorted({place.lane for column in range(32) for place in ins.a.where(3, column)})
-    screen.says(f"row 3 of stored A is held by lanes {lanes[0]}..{lanes[-1]}")
+    screen.says(f"row 3 of compressed A is held by lanes {lanes[0]}..{lanes[-1]}")
 
 
 def test_a_saved_page_pins_too(page: Any, tmp_path: Path) -> None:

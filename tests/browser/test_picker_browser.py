@@ -25,7 +25,7 @@ class Picking:
         self.search = self.root.get_by_role("combobox", name="search by shape")
         self.panel = self.root.get_by_role("search", name="choose an instruction")
         self.matches = self.panel.locator(".ptx-match")
-        self.said = self.panel.locator(".ptx-found")
+        self.said = self.panel.locator(".ptx-count")
 
     def open(self) -> None:
         self.change.click()
@@ -87,7 +87,7 @@ def test_by_keyboard_alone(picking: Picking, python: Any, page: Any) -> None:
     picking.ready()
     assert picking.search.evaluate("node => node === document.activeElement")
     assert "1,562 instructions" in picking.said.inner_text()
-    assert picking.names()[0] == DENSE and "present" in picking.matches.first.inner_text()
+    assert picking.names()[0] == DENSE and "current" in picking.matches.first.inner_text()
 
     page.keyboard.type("sparse s4 m16n8k64")
     assert picking.said.inner_text() == "12 of 1,562 instructions match"
@@ -161,7 +161,7 @@ def test_what_leads_nowhere_is_said(picking: Picking, python: Any, page: Any) ->
     start(python, picking)
     picking.open()
     page.keyboard.type("banana <img src=x>")
-    assert "banana" in picking.panel.locator(".ptx-rest").inner_text() and picking.matches.count() == 0
+    assert "banana" in picking.panel.locator(".ptx-help").inner_text() and picking.matches.count() == 0
     assert page.locator(".ptx-explorer img").count() == 0
     page.keyboard.press("Enter")
     picking.panel.get_by_role("button", name="clear").click()
@@ -186,7 +186,7 @@ def test_a_saved_page_has_no_picker(picking: Picking, python: Any, page: Any, bo
         saved.goto((book.lab.notebooks / "picker.html").as_uri())
         saved.wait_for_selector("[data-pane=A] canvas")
         assert saved.locator(".ptx-copy").first.inner_text() == "copy"
-        assert saved.locator(".ptx-change").count() == 0 and saved.locator(".ptx-opens").count() == 0
+        assert saved.locator(".ptx-change").count() == 0 and saved.locator(".ptx-clickable").count() == 0
         saved.locator(".ptx-mnemonic").click()
         assert saved.locator(".ptx-picker").is_hidden()
     finally:
@@ -208,7 +208,7 @@ def test_nothing_is_cut_off(picking: Picking, python: Any, page: Any) -> None:
             )
             assert box["x"] >= root["x"] - 1 and box["x"] + box["width"] <= root["x"] + root["width"] + 1
             assert product["y"] >= box["y"] + box["height"]
-            parts = "'.ptx-columns, .ptx-more, .ptx-matches, .ptx-find'"
+            parts = "'.ptx-columns, .ptx-wgmma, .ptx-matches, .ptx-search-row'"
             wide = f"node => [...node.querySelectorAll({parts})].filter((n) => n.scrollWidth > n.clientWidth + 1).length"
             assert picking.panel.evaluate(wide) == 0
             page.keyboard.press("Escape")

@@ -14,6 +14,7 @@ pytestmark = pytest.mark.browser
 NAME = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 CODE = f"""import numpy as np, ptxlab
 from IPython.display import display
+from ptxlab.explorer.edits import SetCell
 def new(): return ptxlab.explore({NAME!r}, A=np.zeros((16, 16)), B=np.ones((16, 8)), C=np.zeros((16, 8)))
 ex = new()
 display(ex); display(ex)"""

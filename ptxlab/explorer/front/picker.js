@@ -21,7 +21,7 @@ class Options {
     this.take = /** @type {(value: T | null) => void} */ (() => {});
     this.values = "";
     const id = `${picker.id}-${name}`;
-    this.node = make("div", `ptx-column ptx-of-${name}`, parent);
+    this.node = make("div", `ptx-column ptx-list-${name}`, parent);
     make("div", "ptx-column-name", this.node, { id }).textContent = heading;
     this.list = make("div", "ptx-options", this.node, { role: "listbox", "aria-labelledby": id });
     if (columns > 1) this.list.setAttribute("aria-orientation", "horizontal");

@@ -56,7 +56,7 @@ export class Toolbar {
     if (toolbar.static) return;
     this.gpu(result);
     this.exportGroup?.remove();
-    this.exportGroup = make("div", "ptx-toolbar ptx-export", this.app.header.node, { role: "group", "aria-label": "export" });
+    this.exportGroup = make("div", "ptx-tool-group ptx-export", this.app.header.node, { role: "group", "aria-label": "export" });
     for (const [format, text, hint] of EXPORTS) {
       const button = this.button(this.exportGroup, text, hint, { type: "export", format });
       button.dataset.export = format;
@@ -64,7 +64,7 @@ export class Toolbar {
   }
 
   /** @param {string} name */
-  group(name) { return make("div", "ptx-toolbar", this.node, { role: "group", "aria-label": name }); }
+  group(name) { return make("div", "ptx-tool-group", this.node, { role: "group", "aria-label": name }); }
 
   /** @param {HTMLElement} parent @param {string} text @param {string} hint @param {Message} message @param {((toolbar: ToolbarData) => boolean) | null} enabled */
   button(parent, text, hint, message, enabled = null, classes = "") {

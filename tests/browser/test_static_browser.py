@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import ptxlab
-from ptxlab.explorer.protocol import held
+from ptxlab.explorer.protocol import lane_registers
 
 pytestmark = pytest.mark.browser
 
@@ -19,7 +19,7 @@ FORMS = {
     "scaled": "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3",
 }
 SAID = "() => document.querySelector('.ptx-status').innerText"
-MODEL = "document.querySelector('.still-view').model"
+MODEL = "document.querySelector('.static-view').model"
 
 
 @pytest.fixture(params=FORMS)
@@ -90,8 +90,8 @@ def test_saved(saved: Any, page: Any) -> None:
     assert before != hexes(page) == [f"0x{word:08x}" for word in ex.registers["A"][17][: len(before)]]
     for lane in range(3, ins.lanes, ins.lanes // 4):
         assert page.evaluate(
-            f"lane => {{ {MODEL}.set('lane', lane); return {MODEL}.get('held'); }}", lane
-        ) == {str(lane): held(ex.state, lane)}
+            f"lane => {{ {MODEL}.set('lane', lane); return {MODEL}.get('lane_registers'); }}", lane
+        ) == {str(lane): lane_registers(ex.state, lane)}
 
     # colours, zoom, C
     looks = [pixels(page, "A")]
@@ -106,32 +106,32 @@ def test_saved(saved: Any, page: Any) -> None:
         "wide => document.querySelector('[data-pane=D] .ptx-space').offsetWidth > wide", arg=wide
     )
     page.locator("[data-trait=zoom]").click()
-    page.get_by_role("button", name="show C").click()
+    page.get_by_role("button", name="Show C").click()
     page.wait_for_selector("[data-pane=C] canvas")
-    page.get_by_role("button", name="show C").click()
+    page.get_by_role("button", name="Show C").click()
 
     # why: the saved cell has its bits, another says what it lacks
-    page.locator(".ptx-why-fold").click()
-    assert "D[1][2]" in page.locator(".ptx-why-fold").inner_text()
-    assert page.locator(".ptx-why-cell").count() > 20
+    page.locator(".ptx-trace-fold").click()
+    assert "D[1][2]" in page.locator(".ptx-trace-fold").inner_text()
+    assert page.locator(".ptx-trace-cell").count() > 20
     page.mouse.click(*at(page, "D", 0, 0))
-    page.wait_for_function("() => document.querySelector('.ptx-why-body').innerText.includes('only')")
-    assert page.locator(".ptx-why-cell").count() == 0
-    assert page.locator("[data-testid=walk]").is_visible() == (ins.n == 8), (
+    page.wait_for_function("() => document.querySelector('.ptx-trace-body').innerText.includes('only')")
+    assert page.locator(".ptx-trace-cell").count() == 0
+    assert page.locator("[data-testid=stepper]").is_visible() == (ins.n == 8), (
         "dot products of all cells of a small D"
     )
     page.mouse.click(*at(page, "D", 1, 2))
-    page.wait_for_selector(".ptx-why-cell")
+    page.wait_for_selector(".ptx-trace-cell")
     page.get_by_role("button", name="play the dot product").click()
-    page.wait_for_function("() => Number(document.querySelector('[data-testid=walk]').dataset.at) > 1")
+    page.wait_for_function("() => Number(document.querySelector('[data-testid=stepper]').dataset.at) > 1")
     page.get_by_role("button", name="pause").click()
-    page.locator(".ptx-why-fold").click()
+    page.locator(".ptx-trace-fold").click()
 
 
 def test_refused(saved: Any, page: Any) -> None:
     """Whatever is typed is refused with the way out; nothing changes."""
-    state = f"() => JSON.stringify(['held', 'lane', 'trace'].map((name) => {MODEL}.get(name)))"
-    remedy = f'this page was saved: open it in a notebook to edit, e.g. ptxlab.explore("{saved.instruction.mnemonic}")'
+    state = f"() => JSON.stringify(['lane_registers', 'lane', 'trace'].map((name) => {MODEL}.get(name)))"
+    remedy = f'this page cannot be edited: open it in a notebook with ptxlab.explore("{saved.instruction.mnemonic}")'
     page.mouse.click(*at(page, "A", 2, 3))
     before, look = page.evaluate(state), pixels(page, "A")
     page.keyboard.type("1")

@@ -13,6 +13,7 @@ pytestmark = pytest.mark.browser
 
 DENSE = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
 START = f"""import numpy as np, ptxlab
+from ptxlab.explorer.edits import SetCell
 ex = ptxlab.explore({DENSE!r})
 ex.A, ex.B, ex.C = np.zeros((16, 64)), np.ones((64, 8)), np.zeros((16, 8))
 for value in "123": ex.apply(SetCell("A", 0, 0, value))
@@ -20,7 +21,7 @@ ex"""
 
 
 def test_differences(lab: Any, page: Any) -> None:
-    book = lab.open(page, "wire", [START, "pass", "pass"])
+    book = lab.open(page, "protocol", [START, "pass", "pass"])
     book.run(0)
     first = Shown(page)
     first.reads("D", 0, 0, 3)  # three differences came before the page had loaded what puts them together
@@ -35,7 +36,7 @@ def test_differences(lab: Any, page: Any) -> None:
     book.run(1, 'ex.apply(SetCell("A", 15, 63, "-8"))')
     second.reads("D", 15, 7, -8)
     first.reads("D", 15, 0, -8)
-    with page.expect_response(lambda answer: answer.request.method == "PUT" and "wire.ipynb" in answer.url):
+    with page.expect_response(lambda answer: answer.request.method == "PUT" and "protocol.ipynb" in answer.url):
         page.locator("[data-jp-item-name=save] :is(jp-button, button)").first.click()
     page.reload()
     page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=60_000)
