@@ -1,1 +1,1 @@
-"""Whole kernels: products of large matrices, computed as a kernel computes them."""
+"""Whole kernels: products of large matrices, computed in the order of a real kernel."""

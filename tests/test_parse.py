@@ -1,4 +1,4 @@
-"""PTX text to instruction and back; tests/test_neighbours.py asks the assembler about all that is refused."""
+"""PTX text to instruction and back; tests/test_quirks.py asks the assembler about all that is refused."""
 
 from __future__ import annotations
 

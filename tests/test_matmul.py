@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 import ptxlab
-from ptxlab import gpu
+from ptxlab import Instruction, gpu
+from ptxlab.instruction import mma_instructions
+from ptxlab.isa.dtypes import DType
 
 NAMES = (
     "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
@@ -27,74 +31,82 @@ NAMES = (
 
 def problem(
     name: str, m: int = 37, n: int = 19, k: int = 150
-) -> tuple[ptxlab.Instruction, np.ndarray, np.ndarray, np.ndarray]:
-    """Values that the instruction takes, A with its structure, in a size that no tile divides."""
+) -> tuple[Instruction, np.ndarray, np.ndarray, np.ndarray]:
+    """Values that the instruction takes, A with its structure, in sizes that no tile divides."""
     ins, rng = ptxlab.instruction(name), np.random.default_rng(len(name))
 
-    def draw(kind, *shape):
-        if kind.is_float:
-            return kind.decode(kind.encode(rng.normal(size=shape) * 3)).astype(np.float64)
-        return rng.integers(kind.minimum, kind.maximum, shape, endpoint=True)
+    def random_values(dtype: DType, *shape: int) -> np.ndarray:
+        if dtype.is_float:
+            return dtype.decode(dtype.encode(rng.normal(size=shape) * 3)).astype(np.float64)
+        return rng.integers(dtype.minimum, dtype.maximum, shape, endpoint=True)
 
-    A, B, C = draw(ins.a.dtype, m, k), draw(ins.b.dtype, k, n), draw(ins.c.dtype, m, n)
+    A = random_values(ins.a.dtype, m, k)
+    B, C = random_values(ins.b.dtype, k, n), random_values(ins.c.dtype, m, n)
     if ins.structure is not None:
-        wide = -(-k // ins.structure.chunk) * ins.structure.chunk
-        A = ins.structure.prune(np.pad(A, ((0, 0), (0, wide - k))))[:, :k]
+        columns = -(-k // ins.structure.chunk) * ins.structure.chunk
+        A = ins.structure.prune(np.pad(A, ((0, 0), (0, columns - k))))[:, :k]
     return ins, A, B, C
 
 
-def by_tiles(ins, A, B, C):
+def padded(matrix: np.ndarray, rows: int, columns: int) -> np.ndarray:
+    """The matrix with zeros below and to the right, up to multiples of a tile's rows and columns."""
+    return np.pad(matrix, ((0, -matrix.shape[0] % rows), (0, -matrix.shape[1] % columns)))
+
+
+def by_tiles(ins: Instruction, A: np.ndarray, B: np.ndarray, C: np.ndarray) -> np.ndarray:
     """The plain loop over K, one tile and one instruction at a time."""
-    tall = ins.d.shape[0]
-    m, n, k = (
-        -(-size // tile) * tile
-        for size, tile in ((A.shape[0], tall), (B.shape[1], ins.n), (A.shape[1], ins.k))
-    )
-    a, b, c = np.zeros((m, k)), np.zeros((k, n)), np.zeros((m, n))
-    a[: A.shape[0], : A.shape[1]], b[: B.shape[0], : B.shape[1]], c[: C.shape[0], : C.shape[1]] = A, B, C
-    d = np.zeros((m, n), dtype=ins.d.dtype.value_type)
-    for i in range(0, m, tall):
-        for j in range(0, n, ins.n):
-            running = c[i : i + tall, j : j + ins.n]
-            for s in range(0, k, ins.k):
-                right = np.tile(b[s : s + ins.k, j : j + ins.n], (1, ins.mma_count))
-                running = ins(a[i : i + tall, s : s + ins.k], right, running)
-            d[i : i + tall, j : j + ins.n] = running
+    rows = ins.d.shape[0]
+    a, b, c = padded(A, rows, ins.k), padded(B, ins.k, ins.n), padded(C, rows, ins.n)
+    d = np.zeros(c.shape, dtype=ins.d.dtype.value_type)
+    for i in range(0, c.shape[0], rows):
+        for j in range(0, c.shape[1], ins.n):
+            accumulator = c[i : i + rows, j : j + ins.n]
+            for k in range(0, a.shape[1], ins.k):
+                right = np.tile(b[k : k + ins.k, j : j + ins.n], (1, ins.mma_count))
+                accumulator = ins(a[i : i + rows, k : k + ins.k], right, accumulator)
+            d[i : i + rows, j : j + ins.n] = accumulator
     return d[: A.shape[0], : B.shape[1]]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
-def test_the_same_as_one_tile_at_a_time(name):
+def test_the_same_as_one_tile_at_a_time(name: str) -> None:
     ins, A, B, C = problem(name)
-    found = ptxlab.matmul(A, B, C, instruction=ins)
-    assert found.dtype == ins.d.dtype.value_type
-    assert found.tobytes() == by_tiles(ins, A, B, C).tobytes()
+    D = ptxlab.matmul(A, B, C, instruction=ins)
+    assert D.dtype == ins.d.dtype.value_type
+    assert D.tobytes() == by_tiles(ins, A, B, C).tobytes()
 
 
 @pytest.mark.parametrize("shape", [(1, 1, 1), (16, 8, 16), (17, 9, 1), (200, 3, 40), (3, 200, 33)])
-def test_integers_of_any_size_are_exact(shape):
+def test_integers_of_any_size_are_exact(shape: tuple[int, int, int]) -> None:
     m, n, k = shape
     rng = np.random.default_rng(0)
     A, B, C = rng.integers(-128, 128, (m, k)), rng.integers(0, 256, (k, n)), rng.integers(-1000, 1000, (m, n))
-    found = ptxlab.matmul(A, B, C, instruction="mma.sync.aligned.m16n8k32.row.col.s32.s8.u8.s32")
-    assert (found == A @ B + C).all()
-    assert (ptxlab.matmul(A, B, instruction="mma.sync.aligned.m16n8k32.row.col.s32.s8.u8.s32") == A @ B).all()
+    ins = "mma.sync.aligned.m16n8k32.row.col.s32.s8.u8.s32"
+    assert (ptxlab.matmul(A, B, C, instruction=ins) == A @ B + C).all()
+    assert (ptxlab.matmul(A, B, instruction=ins) == A @ B).all()
 
 
-def test_block_scales_follow_their_blocks():
-    ins = next(i for i in ptxlab.catalog("mma") if i.kind == "mxf4" and i.scale_vec == 2)
+@pytest.mark.parametrize("shape", [(0, 3, 5), (4, 0, 5), (4, 3, 0)])
+def test_empty_matrices(shape: tuple[int, int, int]) -> None:
+    m, n, k = shape
+    C = np.ones((m, n))
+    assert np.array_equal(ptxlab.matmul(np.zeros((m, k)), np.zeros((k, n)), C, instruction=NAMES[0]), C)
+
+
+def test_block_scales_follow_their_blocks() -> None:
+    ins = next(ins for ins in mma_instructions("mma") if ins.kind == "mxf4" and ins.scale_vec == 2)
     A, B = np.ones((20, 160)), np.ones((160, 10))
     scale_a, scale_b = np.ones((20, 5)), np.ones((5, 10))
     scale_a[3], scale_b[:, 7] = 2.0 ** np.arange(5), 0.5
-    want = np.full((20, 10), 160.0)
-    want[3] = 32 * 31
-    want[:, 7] /= 2
-    assert (ptxlab.matmul(A, B, instruction=ins, scale_a=scale_a, scale_b=scale_b) == want).all()
+    expected = np.full((20, 10), 160.0)
+    expected[3] = 32 * 31
+    expected[:, 7] /= 2
+    assert (ptxlab.matmul(A, B, instruction=ins, scale_a=scale_a, scale_b=scale_b) == expected).all()
 
 
-def test_two_chips_or_one_step_too_many():
-    """The order of K is the loop's: 2^24 first hides ones that come later, one step at a time."""
+def test_each_step_over_k_rounds() -> None:
+    """2^24 hides ones that come later, one step at a time."""
     ins = ptxlab.instruction("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32")
     A, B = np.ones((16, 24)), np.zeros((24, 8))
     A[:, 0] = B[0] = 4096
@@ -105,7 +117,7 @@ def test_two_chips_or_one_step_too_many():
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "sentence"),
     [
         ({"A": np.ones((3, 4, 5))}, "A: found shape (3, 4, 5); it takes a matrix [rows, columns]"),
         ({"B": np.ones((17, 8))}, "A 16x16 and B 17x8: A needs as many columns as B has rows"),
@@ -119,7 +131,10 @@ def test_two_chips_or_one_step_too_many():
             "instruction is missing: say which one computes the tiles, e.g. mma.sync.aligned.m16n8k16",
         ),
         ({"on": "moon"}, "on='moon': it runs on 'emulator' or on 'gpu'"),
-        ({"on": "gpu", "model": "sm_80"}, "model='sm_80': a GPU is what it is; models are for on='emulator'"),
+        (
+            {"on": "gpu", "model": "sm_80"},
+            "model='sm_80': only the emulator (on='emulator') has models to choose from",
+        ),
         (
             {"instruction": "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f16"},
             "D of one step cannot be C of the next, since C is f16 and D is f32",
@@ -134,19 +149,21 @@ def test_two_chips_or_one_step_too_many():
         ),
     ],
 )
-def test_bad_input_gets_one_sentence(change, said):
-    given = {
+def test_bad_input_gets_one_sentence(change: dict[str, Any], sentence: str) -> None:
+    arguments = {
         "A": np.ones((16, 16)),
         "B": np.ones((16, 8)),
         "instruction": "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
         **change,
     }
     with pytest.raises(ptxlab.PtxlabError) as error:
-        ptxlab.matmul(**given)
-    assert said in str(error.value)
+        ptxlab.matmul(**arguments)
+    assert sentence in str(error.value)
 
 
-def test_a_bar_shows_and_an_interrupt_passes(capsys, monkeypatch):
+def test_a_bar_shows_and_an_interrupt_passes(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     ins, A, B, C = problem(NAMES[0])
     ptxlab.matmul(A, B, C, instruction=ins, show=True)
     assert "MMAs" in capsys.readouterr().err
@@ -163,11 +180,9 @@ def test_a_bar_shows_and_an_interrupt_passes(capsys, monkeypatch):
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", NAMES)
-def test_the_gpu_gives_the_same_bits(name):
+def test_the_gpu_gives_the_same_bits(name: str) -> None:
     ins, A, B, C = problem(name, 150, 70, 600)
     if not gpu.available(ins):
         pytest.skip("no GPU that has it")
-    assert (
-        ptxlab.matmul(A, B, C, instruction=ins, on="gpu").tobytes()
-        == ptxlab.matmul(A, B, C, instruction=ins).tobytes()
-    )
+    on_gpu = ptxlab.matmul(A, B, C, instruction=ins, on="gpu")
+    assert on_gpu.tobytes() == ptxlab.matmul(A, B, C, instruction=ins).tobytes()
