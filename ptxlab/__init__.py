@@ -31,7 +31,7 @@ _FUNCTIONS = {
 }
 #: Modules for users, and where they live.
 _MODULES = {
-    "figures": "views.figures", "gpu": "gpu", "inputs": "verify.inputs", "lessons": "lessons", "memory": "memory",
+    "figures": "figures", "gpu": "gpu", "inputs": "verify.inputs", "lessons": "lessons", "memory": "memory",
     "sparsity": "isa.sparsity", "views": "views", "wmma": "wmma",
 }  # fmt: skip
 

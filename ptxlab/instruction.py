@@ -24,7 +24,7 @@ from .isa.transfer import TransferForm
 if TYPE_CHECKING:
     from .explorer import Explorer
     from .gpu.sass import Sass
-    from .views.trace import TraceView
+    from .views import TraceView
 
 __all__ = [
     "Instruction",
@@ -161,7 +161,7 @@ class Instruction(MmaForm):
         (-3, -28, '0x40999000')
         """
         from .numerics.trace import trace
-        from .views.trace import TraceView
+        from .views import TraceView
 
         operands = Operands.from_matrices(self, A, B, C, scale_a, scale_b, Modifiers.from_keywords(modifiers))
         return TraceView.of(trace(operands, row, col, model=model))

@@ -1,22 +1,22 @@
-"""The plain data behind figures and command line, against formulas written down anew from the PTX ISA's text."""
+"""The data behind figures and command line, against formulas written down anew from the PTX ISA's text."""
 
 from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
 import ptxlab
-from ptxlab import PtxlabError
-from ptxlab import views as describe
+from ptxlab import PtxlabError, views
 from ptxlab.instruction import mma_instruction, mma_instructions
 from ptxlab.memory import Tile
 from ptxlab.numerics.trace import Trace, trace
-from ptxlab.views.picture import names
+from ptxlab.views.explain import BytePlace, RegisterPlace
+from ptxlab.views.labels import element_names
 
 S4 = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
 SP_S4 = ptxlab.instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
@@ -79,7 +79,7 @@ FRAGMENTS = [
 def test_fragment_cells_are_where_the_manual_puts_them(
     ins: ptxlab.Instruction, name: str, count: int, formula: Formula
 ) -> None:
-    (grid,) = describe.fragment(ins, name, label="elements").grids
+    (grid,) = views.fragment(ins, name, label="elements").grids
     bits = {"s4": 4, "b1": 1, "s32": 32, "f32": 32}[str(ins.operand(name).dtype)]
     prefix = name.lower()
     owner = {
@@ -100,16 +100,17 @@ def test_fragment_cells_are_where_the_manual_puts_them(
             assert i - int(label[2]) == (row - cell.row) + (column - cell.column)
             low = i * bits % 32
             where = f"[{low}]" if bits == 1 else f"[{low + bits - 1}..{low}]"
-            assert (
-                grid.hover[row, column]
-                == f"{name}[{row}][{column}]\nlane {lane}, element {prefix}{i}\nregister {i * bits // 32}, bits {where}"
-            )
+            assert grid.hover[row, column].splitlines() == [
+                f"{name}[{row}][{column}]",
+                f"lane {lane}, element {prefix}{i}",
+                f"register {i * bits // 32}, bits {where}",
+            ]
 
 
 @pytest.mark.parametrize("ins", ONE_EACH, ids=str)
 def test_every_operand_has_a_picture_that_tiles_its_matrix(ins: ptxlab.Instruction) -> None:
     for name, op in ins.operands.items():
-        grid = describe.fragment(ins, name).grids[0]
+        grid = views.fragment(ins, name).grids[0]
         if op.layout is not None and name not in ("SFA", "SFB"):
             assert grid.shape == op.shape
         assert sum(cell.height * cell.width for cell in grid.cells) == grid.shape[0] * grid.shape[1]
@@ -118,14 +119,14 @@ def test_every_operand_has_a_picture_that_tiles_its_matrix(ins: ptxlab.Instructi
 
 def test_a_large_operand_drops_its_labels_and_keeps_its_hover() -> None:
     large = ptxlab.instruction("wgmma.mma_async.sp.sync.aligned.m64n256k64.f32.e4m3.e4m3")
-    (grid,) = describe.fragment(large, "D").grids
-    assert not grid.lettered
+    (grid,) = views.fragment(large, "D").grids
+    assert not grid.labelled
     assert grid.hover[9, 37].startswith("D[9][37]\nlane 6, element d19\n")
-    assert describe.fragment(large, "D", label="lanes").grids[0].at(9, 37).text == "T6"
+    assert views.fragment(large, "D", label="lanes").grids[0].at(9, 37).text == "T6"
 
 
 def sparse_columns(ins: ptxlab.Instruction, lane: int, i: int) -> tuple[int, range]:
-    """Row, and columns of dense A among which stored element a_i lies: the seed documents' firstcol .. lastcol."""
+    """Row, and columns of dense A among which stored element a_i lies: firstcol .. lastcol of the manual."""
     group, thread = lane >> 2, lane % 4
     if ins.a_type == "s4":
         return group if i < 8 else group + 8, range(thread * 16, thread * 16 + 16)
@@ -135,7 +136,7 @@ def sparse_columns(ins: ptxlab.Instruction, lane: int, i: int) -> tuple[int, ran
 
 @pytest.mark.parametrize("ins", [SP_S4, SP_TF32], ids=str)
 def test_dense_a_of_a_sparse_instruction_names_the_lane_that_stores_it(ins: ptxlab.Instruction) -> None:
-    (grid,) = describe.fragment(ins, "A", dense=True).grids
+    (grid,) = views.fragment(ins, "A", dense=True).grids
     assert grid.shape == (ins.m, ins.k)
     for lane in range(32):
         for i in range(16 if ins.a_type == "s4" else 4):
@@ -152,7 +153,7 @@ def expanded(label: str) -> list[str]:
 
 
 def test_focus_on_a_lane() -> None:
-    (grid,) = describe.fragment(S4, "A", lane=5).grids
+    (grid,) = views.fragment(S4, "A", lane=5).grids
     assert {cell.lane for cell in grid.cells if cell.state == "mark"} == {5}
     assert {cell.state for cell in grid.cells if cell.lane != 5} == {"dim"}
 
@@ -161,9 +162,9 @@ def test_focus_on_a_lane() -> None:
 def test_metadata_labels_point_at_the_bits_that_hold_the_nibble(
     ins: ptxlab.Instruction, rng: np.random.Generator
 ) -> None:
-    """Write a nibble where the label says, and the operand reads it back at that row and chunk under that selector."""
+    """A nibble written where the label says is read back at that row and chunk under that selector."""
     for selector in ins.selectors:
-        grid = describe.metadata(ins, selector=selector).grids[0]
+        grid = views.metadata(ins, selector=selector).grids[0]
         for cell in rng.permutation(np.array(grid.cells, dtype=object))[:24]:
             lane, high, low = (
                 int(n) for n in re.fullmatch(r"T(\d+): \[(\d+)\.\.(\d+)\]", cell.text).groups()
@@ -178,10 +179,10 @@ def test_metadata_labels_point_at_the_bits_that_hold_the_nibble(
 
 @pytest.mark.parametrize("warp", range(4))
 def test_one_warp_of_a_warpgroup(warp: int) -> None:
-    """PTX ISA, "Register Fragments for wgmma": each of the four warps has 16 rows of A and D, and 32 of the 128 lanes."""
+    """PTX ISA, "Register Fragments for wgmma": each of four warps has 16 rows of A and D, and 32 lanes."""
     for picture, columns in (
-        (describe.fragment(WGMMA, "D", warp=warp), 24),
-        (describe.metadata(WGMMA, warp=warp), 16),
+        (views.fragment(WGMMA, "D", warp=warp), 24),
+        (views.metadata(WGMMA, warp=warp), 16),
     ):
         (grid,) = picture.grids
         assert grid.shape == (16, columns)
@@ -189,23 +190,26 @@ def test_one_warp_of_a_warpgroup(warp: int) -> None:
         assert [head.text for head in grid.rows] == [str(row) for row in range(16 * warp, 16 * warp + 16)]
         assert grid.row_rules == ()
         assert f"lanes {32 * warp}..{32 * warp + 31}, rows {16 * warp}..{16 * warp + 15}" in picture.subtitle
-    whole = describe.fragment(WGMMA, "A", dense=True).grids[0]
-    (part,) = describe.fragment(WGMMA, "A", dense=True, warp=warp).grids
+    whole = views.fragment(WGMMA, "A", dense=True).grids[0]
+    (part,) = views.fragment(WGMMA, "A", dense=True, warp=warp).grids
     assert (part.hover == whole.hover[16 * warp : 16 * warp + 16]).all()
-    assert part.lettered
-    assert not whole.lettered
-    assert describe.fragment(S4, "A", warp=0).grids[0].cells == describe.fragment(S4, "A").grids[0].cells
+    assert part.labelled
+    assert not whole.labelled
+    assert views.fragment(S4, "A", warp=0).grids[0].cells == views.fragment(S4, "A").grids[0].cells
 
 
 @pytest.mark.parametrize(("ins", "columns"), [(S4, 8), (WGMMA, 24)])
 def test_headings_without_labels_end_with_the_matrix(ins: ptxlab.Instruction, columns: int) -> None:
-    (grid,) = describe.fragment(ins, "D", label="none").grids
+    (grid,) = views.fragment(ins, "D", label="none").grids
     assert sum(head.size for head in grid.columns) == columns
     assert grid.columns[-1].text.endswith(f"..{columns - 1}")
 
 
 def measured(ins: ptxlab.Instruction, row: int, chunk: int) -> tuple[int, int]:
-    """Lane and nibble of a chunk, as an H200 answered: narrow types give a lane eight chunks of a row, tf32 four chunks of two rows."""
+    """Lane and nibble of a chunk, as measured on an H200.
+
+    With narrow types a lane has eight chunks of a row, with tf32 four chunks of two rows.
+    """
     group, lower, warp = row % 8, row // 8 % 2, row // 16
     if ins.a_type == "tf32":
         return 4 * group + chunk // 4, chunk % 4 + 4 * lower
@@ -214,7 +218,7 @@ def measured(ins: ptxlab.Instruction, row: int, chunk: int) -> tuple[int, int]:
 
 @pytest.mark.parametrize("ins", SPARSE, ids=str)
 def test_metadata_is_where_the_chip_reads_it(ins: ptxlab.Instruction) -> None:
-    grid = describe.metadata(ins).grids[0]
+    grid = views.metadata(ins).grids[0]
     for cell in grid.cells:
         lane, nibble = measured(ins, cell.row, cell.column)
         assert cell.text == f"T{lane}: [{4 * nibble + 3}..{4 * nibble}]"
@@ -222,9 +226,9 @@ def test_metadata_is_where_the_chip_reads_it(ins: ptxlab.Instruction) -> None:
 
 @pytest.mark.parametrize("ins", [SP_S4, SP_TF32], ids=str)
 def test_the_selector_picks_a_thread_pair_of_every_quad(ins: ptxlab.Instruction) -> None:
-    """PTX ISA, "Sparse matrix storage": a thread-pair of four consecutive threads contributes, which one the selector says."""
+    """PTX ISA, "Sparse matrix storage": a thread-pair of four threads contributes, chosen by the selector."""
     for selector in (0, 1):
-        grid, quads = describe.metadata(ins, selector=selector).grids
+        grid, quads = views.metadata(ins, selector=selector).grids
         assert {cell.lane % 4 for cell in grid.cells} == {2 * selector, 2 * selector + 1}
         assert {cell.lane for cell in quads.cells} - {None} == {cell.lane for cell in grid.cells}
 
@@ -232,19 +236,22 @@ def test_the_selector_picks_a_thread_pair_of_every_quad(ins: ptxlab.Instruction)
 def test_metadata_with_nibbles_says_what_they_keep() -> None:
     nibbles = np.full((16, 8), 0b0100)
     nibbles[3, 2] = 0b1101  # pairs 1 and 3 of columns 16..23
-    cell = describe.metadata(SP_S4, nibbles).grids[0].at(3, 2)
+    cell = views.metadata(SP_S4, nibbles).grids[0].at(3, 2)
     assert cell.lines[1:] == ("0b1101", "18-19,22-23")
     halves = np.full((16, 8), 0b1110)  # the second of two
-    assert describe.metadata(SP_TF32, halves).grids[0].at(0, 3).lines[1:] == ("0b1110", "7")
+    assert views.metadata(SP_TF32, halves).grids[0].at(0, 3).lines[1:] == ("0b1110", "7")
 
 
 @pytest.mark.parametrize("ins", SCALED, ids=str)
 def test_scales_follow_the_byte_and_thread_selectors(ins: ptxlab.Instruction) -> None:
-    """PTX ISA, "Block Scaling for mma.sync": thread-id-a picks a pair of each quad, thread-id-b one thread, byte-id the bytes."""
+    """PTX ISA, "Block Scaling for mma.sync".
+
+    thread-id-a picks a pair of each quad, thread-id-b one thread, byte-id the bytes.
+    """
     vec = ins.scale_vec
     for byte in {1: (0, 1, 2, 3), 2: (0, 2), 4: (0,)}[vec]:
         for thread in range(4):
-            a, _, b, _ = describe.scales(
+            a, _, b, _ = views.scales(
                 ins, byte_id_a=byte, thread_id_a=thread % 2, byte_id_b=byte, thread_id_b=thread
             ).grids
             for row, block in np.ndindex(16, vec):
@@ -274,7 +281,7 @@ def test_registers_of_a_lane_as_bit_fields(
 ) -> None:
     op = ins.operand(name)
     registers = rng.integers(0, 1 << 32, (op.lanes, op.registers), dtype=np.uint32)
-    (grid,) = describe.lane(ins, name, 6, registers).grids
+    (grid,) = views.lane(ins, name, 6, registers).grids
     for cell in grid.cells:
         field = f"{int(registers[6, cell.row]):032b}"[cell.column : cell.column + cell.width]
         shown = next(
@@ -285,13 +292,13 @@ def test_registers_of_a_lane_as_bit_fields(
         element = int(cell.lines[0].removeprefix(op.name.lower()))
         assert element == cell.row * (32 // op.width) + (31 - cell.column) // op.width
     assert [head.lines[1] for head in grid.rows] == [f"0x{int(register):08x}" for register in registers[6]]
-    assert describe.lane(ins, name, 6, registers[6]).grids[0].cells == grid.cells
+    assert views.lane(ins, name, 6, registers[6]).grids[0].cells == grid.cells
 
 
 def test_bit_fields_show_values() -> None:
     A = np.zeros((16, 64), dtype=np.int64)
     A[9, 37] = -3  # lane 4, a29
-    cell = describe.lane(S4, "A", 4, S4.a.pack(A)).grids[0].at(3, 31 - 23)
+    cell = views.lane(S4, "A", 4, S4.a.pack(A)).grids[0].at(3, 31 - 23)
     assert cell.lines == ("a29", "A[9][37]", "1101", "-3")
 
 
@@ -311,11 +318,11 @@ def test_where_a_dense_element_goes(ins: ptxlab.Instruction, rng: np.random.Gene
     for row, column in zip(
         rng.integers(0, ins.m, 40).tolist(), rng.integers(0, ins.k, 40).tolist(), strict=True
     ):
-        found = describe.sparse_where(ins, row, column)
-        nibble = found["nibble"].records()[0]
+        found = views.sparse_where(ins, row, column)
+        nibble = found.nibble.records()[0]
         value = code_at(e, nibble["lane"], nibble["register"], nibble["bits"])
-        assert value == nibbles[row, found["chunk"]]
-        place = next(r for r in found["places"].records() if r["nibble"] == f"0b{value:04b}")
+        assert value == nibbles[row, found.chunk]
+        place = next(r for r in found.places.records() if r["nibble"] == f"0b{value:04b}")
         if place["lane"] == "-":
             assert A[row, column] == 0
         else:
@@ -324,16 +331,19 @@ def test_where_a_dense_element_goes(ins: ptxlab.Instruction, rng: np.random.Gene
 
 @pytest.mark.parametrize(("byte", "swizzle"), [(0, 0), (0, 64), (0, 128)])
 def test_where_in_shared_memory(byte: int, swizzle: int) -> None:
-    """PTX ISA, "Shared Memory Matrix Layout": core matrices of 8 rows of 16 bytes; a swizzle XORs 16-byte pieces with the row."""
+    """PTX ISA, "Shared Memory Matrix Layout".
+
+    Core matrices have 8 rows of 16 bytes; a swizzle XORs 16-byte pieces with the row.
+    """
     k, n = 37, 13
-    (found,) = describe.where(WGMMA, "B", k, n, swizzle).records()
+    (found,) = views.where(WGMMA, "B", k, n, swizzle).records()
     if swizzle == 0:
         expected = (n // 8) * 512 + (k // 16) * 128 + (n % 8) * 16 + k % 16
     else:
         plain = n * swizzle + k
         expected = plain ^ ((plain >> 7) % (swizzle // 16)) << 4
     assert found["byte offset"] == expected + byte
-    (grid,) = describe.fragment(WGMMA, "B").grids
+    (grid,) = views.fragment(WGMMA, "B").grids
     assert grid.at(13, 2).text == f"0x{512 + 2 * 128 + 5 * 16:04x}"
 
 
@@ -345,18 +355,18 @@ def test_where_in_a_tile_of_halves(swizzle: int, transposed: bool, rng: np.rando
     b = ptxlab.instruction("wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16").b
     codes = rng.integers(0, 1 << 16, b.shape, dtype=np.uint16)
     memory = Tile.of(b, swizzle, transposed).store(codes.T)
-    table = describe.layout(b, swizzle, transposed).records()
+    table = views.layout(b, swizzle, transposed).records()
     assert len(table) == codes.size
     for record in table:
         at = record["byte offset"]
         assert memory[at : at + 2].view(np.uint16)[0] == codes[record["row"], record["column"]]
-    assert {int(cell, 16) for row in describe.offsets(b, swizzle, transposed).rows for cell in row[1:]} == {
+    assert {int(cell, 16) for row in views.offsets(b, swizzle, transposed).rows for cell in row[1:]} == {
         at // 16 * 16 for at in (record["byte offset"] for record in table)
     }
 
 
 def test_layout_rows_and_holds() -> None:
-    table = describe.layout(S4.b)
+    table = views.layout(S4.b)
     assert len(table.rows) == 32 * 16
     for record in table.records():
         assert (record["row"], record["column"]) == b_16864(record["lane"], record["element"])
@@ -365,25 +375,23 @@ def test_layout_rows_and_holds() -> None:
             record["element"] % 8 * 4,
             record["element"] % 8 * 4 + 3,
         )
-    held = describe.holds(S4, "B", 5, 1).records()
+    held = views.holds(S4, "B", 5, 1).records()
     assert [(r["k"], r["n"]) for r in held] == [b_16864(5, i) for i in range(8, 16)]
 
 
 def test_forms_count_by_family() -> None:
-    found, counts = describe.forms(kind="tf32")
-    assert {describe.types(ins)[0] for ins in found} == {"tf32"}
+    found, counts = views.forms(element_type="tf32")
+    assert {views.types(ins)[0] for ins in found} == {"tf32"}
     assert (counts["mma"], counts["mma.sp"], counts["wgmma"]) == (2, 4, 32)  # wgmma: one for each N
-    assert sum(describe.forms()[1].values()) == len(ptxlab.catalog())
-    assert describe.forms("mma", kind="s32", shape="m16n8k64", sparse=False)[1] == {"mma": 8}
-    assert {ins.family for ins in describe.forms(sparse=True)[0]} == {"mma.sp", "wgmma.sp"}
-    assert [row[-1] for row in describe.counts(describe.forms("wmma")[0]).rows] == [
-        len(ptxlab.catalog("wmma"))
-    ] * 2
+    assert sum(views.forms()[1].values()) == len(ptxlab.catalog())
+    assert views.forms("mma", element_type="s32", shape="m16n8k64", sparse=False)[1] == {"mma": 8}
+    assert {ins.family for ins in views.forms(sparse=True)[0]} == {"mma.sp", "wgmma.sp"}
+    assert [row[-1] for row in views.counts(views.forms("wmma")[0]).rows] == [len(ptxlab.catalog("wmma"))] * 2
 
 
 @pytest.mark.parametrize("ins", ONE_EACH, ids=str)
 def test_facts_name_every_operand_target_and_evidence(ins: ptxlab.Instruction) -> None:
-    facts = describe.facts(ins)
+    facts = views.facts(ins)
     assert [(r["operand"], r["type"], r["registers"]) for r in facts["operands"].records()] == [
         (name, str(op.dtype), op.registers or "-") for name, op in ins.operands.items()
     ]
@@ -397,33 +405,35 @@ def test_facts_name_every_operand_target_and_evidence(ins: ptxlab.Instruction) -
 
 
 def test_facts_of_a_move_say_who_gives_the_address() -> None:
-    facts = describe.facts(ptxlab.instruction("ldmatrix.sync.aligned.m8n8.x2.b16"))
+    facts = views.facts(ptxlab.instruction("ldmatrix.sync.aligned.m8n8.x2.b16"))
     assert (
         facts["address"] == "lane r of 0..15 gives that of row r of R, a multiple of 16; 8 rows are a matrix"
     )
     assert "arithmetic" not in facts
-    load = describe.facts(ptxlab.instruction("wmma.load.b.sync.aligned.col.m16n16k16.f16"))
+    load = views.facts(ptxlab.instruction("wmma.load.b.sync.aligned.col.m16n16k16.f16"))
     assert "16 columns of 16 elements" in load["address"]
 
 
-# -- what goes into an element of D ---------------------------------------------------------------------------------------
+# -- what goes into an element of D --------------------------------------------------------------------------
 
 
-def fetch(ins: ptxlab.Instruction, name: str, codes: np.ndarray, places: list[dict]) -> set[int]:
-    """What is in the bits that the answer names, of the operand packed into registers or stored to its tile."""
+def fetch(
+    ins: ptxlab.Instruction, name: str, codes: np.ndarray, places: Sequence[RegisterPlace | BytePlace]
+) -> set[int]:
+    """The contents of the bits that the answer names, in packed registers or in the stored tile."""
     op = ins.operand(name)
     if op.layout is not None:
         held = op.pack_codes(codes)
         return {
-            int(held[p["lane"], p["register"]]) >> p["bits"][0]
-            & ((1 << (p["bits"][1] - p["bits"][0] + 1)) - 1)
+            int(held[p.lane, p.register]) >> p.bits[0] & ((1 << (p.bits[1] - p.bits[0] + 1)) - 1)
             for p in places
         }
     memory = Tile.of(op).store(codes.T if name == "B" else codes)
     (place,) = places
     if op.dtype.bits == 1:
-        return {int(memory[place["byte"]]) >> int(place["bits"].strip("[]")) & 1}
-    return {int.from_bytes(memory[place["byte"] : place["byte"] + op.dtype.bits // 8].tobytes(), "little")}
+        assert place.bits[0] == place.bits[1]
+        return {int(memory[place.byte]) >> place.bits[0] & 1}
+    return {int.from_bytes(memory[place.byte : place.byte + op.dtype.bits // 8].tobytes(), "little")}
 
 
 def fits(nibble: int, pattern: str) -> bool:
@@ -434,7 +444,7 @@ def fits(nibble: int, pattern: str) -> bool:
 def test_the_places_that_explain_names_hold_the_factors(
     ins: ptxlab.Instruction, rng: np.random.Generator
 ) -> None:
-    """Random zeros and ones: the products of what is found in the places named add up to the matrix product."""
+    """Random zeros and ones: what the places named hold adds up to the matrix product."""
     A = rng.integers(0, 2, ins.a_dense.shape)
     B, C = rng.integers(0, 2, ins.b.shape), rng.integers(0, 2, ins.c.shape)
     nibbles = None
@@ -443,101 +453,101 @@ def test_the_places_that_explain_names_hold_the_factors(
         A = ins.prune(A)
         stored, nibbles = ins.compress(A)
     row, col = int(rng.integers(ins.d.shape[0])), int(rng.integers(ins.d.shape[1]))
-    found = describe.explain(ins, row, col)
+    found = views.explain(ins, row, col)
     a, b, c = (op.dtype.encode(values) for op, values in ((ins.a, stored), (ins.b, B), (ins.c, C)))
     total = 0
     seen = set()
-    for term in found["terms"]:
+    for term in found.terms:
         if nibbles is not None:
-            chunk = found["e"][term["chunk"]]
-            place = chunk["places"][0]
-            assert chunk["k"][0] <= term["k"] <= chunk["k"][1]
-            assert place.get("read with") == "selector 0"
+            chunk = found.e[term.chunk]
+            place = chunk.places[0]
+            assert chunk.k[0] <= term.k <= chunk.k[1]
+            assert place.read_with == "selector 0"
             (nibble,) = fetch(ins, "E", nibbles, [place])
-            assert nibble == nibbles[row, term["chunk"]]
-            if not fits(nibble, term["nibble"]):
+            assert nibble == nibbles[row, term.chunk]
+            if not fits(nibble, term.nibble):
                 continue
-        (left,), (right,) = fetch(ins, "A", a, term["a"]), fetch(ins, "B", b, term["b"])
+        (left,), (right,) = fetch(ins, "A", a, term.a), fetch(ins, "B", b, term.b)
         x, y = (
             ins.a.dtype.decode(np.uint64(left).astype(ins.a.dtype.code_type)),
             ins.b.dtype.decode(np.uint64(right).astype(ins.b.dtype.code_type)),
         )
         total += int(x) ^ int(y) if ins.bit_op == "xor" else int(x) * int(y)
-        seen.add(term["k"])
+        seen.add(term.k)
     assert len(seen) == ins.a.shape[1]
     columns = (
         slice(row // 8 * 8, row // 8 * 8 + 8) if B.shape[1] > ins.n else slice(None)
     )  # the quad pairs of mma.m8n8k4
     right = A[row] ^ B[:, columns][:, col] if ins.bit_op == "xor" else A[row] * B[:, columns][:, col]
     assert total == right.sum()
-    (held,) = fetch(ins, "C", c, found["c"])
+    (held,) = fetch(ins, "C", c, found.c)
     assert held == c[row, col]
-    assert len(found["d"]) == 1
-    described = describe.terms(found)
-    assert len(described["terms"].rows) >= len(found["terms"])
+    assert len(found.d) == 1
+    described = found.tables()
+    assert len(described["terms"].rows) >= len(found.terms)
     assert ("scale_a" in described) == (ins.scale_a is not None)
 
 
 def test_explain_names_every_block_scale() -> None:
     ins = next(ins for ins in SCALED if ins.scale_vec == 2)
-    found = describe.explain(ins, 9, 3)
-    assert [entry["k"] for entry in found["scale_a"]] == [[0, 31], [32, 63]]
-    assert {place["lane"] for entry in found["scale_a"] for place in entry["places"]} == {
+    found = views.explain(ins, 9, 3)
+    assert [entry.k for entry in found.scale_a] == [(0, 31), (32, 63)]
+    assert {place.lane for entry in found.scale_a for place in entry.places} == {
         5,
         7,
     }  # row 9: lane 4 * 1 + 1, thread-id 0 and 1
-    assert {place["lane"] for entry in found["scale_b"] for place in entry["places"]} == {12, 13, 14, 15}
-    assert "SFA[9][k / 32]" in found["formula"]
+    assert {place.lane for entry in found.scale_b for place in entry.places} == {12, 13, 14, 15}
+    assert "SFA[9][k / 32]" in found.formula
 
 
 def test_an_element_that_is_held_twice_is_explained_twice() -> None:
     ins = ptxlab.instruction("wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32")
-    found = describe.explain(ins, 0, 0)
-    assert [place["element"] for place in found["terms"][0]["a"]] == ["a0", "a8"]
-    assert len(describe.terms(found)["terms"].rows) == 32
-    assert describe.held_again(ins.a) == "every element is held twice: a(i) again as a(i + 8)"
-    assert describe.held_again(ins.c) == ""
+    found = views.explain(ins, 0, 0)
+    assert [place.element for place in found.terms[0].a] == ["a0", "a8"]
+    assert len(found.tables()["terms"].rows) == 32
+    assert views.copies_note(ins.a) == "every element is held twice: a(i) again as a(i + 8)"
+    assert views.copies_note(ins.c) == ""
 
 
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (lambda: describe.fragment(S4, "Q"), "has no operand 'Q'"),
-        (lambda: describe.fragment(S4, "A", dense=True), "dense=True: only A of a sparse instruction"),
-        (lambda: describe.fragment(S4, "A", lane=32), "lane 32 does not exist"),
-        (lambda: describe.fragment(S4, "A", label="x"), "label='x'"),
+        (lambda: views.fragment(S4, "Q"), "has no operand 'Q'"),
+        (lambda: views.fragment(S4, "A", dense=True), "dense=True: only A of a sparse instruction"),
+        (lambda: views.fragment(S4, "A", lane=32), "lane 32 does not exist"),
+        (lambda: views.fragment(S4, "A", label="x"), "label='x'"),
         (
-            lambda: describe.fragment(WGMMA, "D", warp=4),
+            lambda: views.fragment(WGMMA, "D", warp=4),
             "warp=4: D is held by 128 lanes, which are warps 0, 1, 2, 3",
         ),
-        (lambda: describe.fragment(S4, "A", warp=1), "warp=1: A is held by 32 lanes, which are warp 0"),
-        (lambda: describe.fragment(WGMMA, "B", warp=0), "warp=0: B of .* lives in shared memory"),
-        (lambda: describe.metadata(WGMMA, warp=-1), "warp=-1"),
-        (lambda: describe.fragment(S4, "A", swizzle=64), "nothing to swizzle"),
-        (lambda: describe.fragment(WGMMA, "B", swizzle=48), "swizzle of 48 bytes"),
-        (lambda: describe.metadata(S4), "is dense"),
-        (lambda: describe.metadata(SP_S4, selector=2), "selector=2"),
-        (lambda: describe.metadata(SP_S4, np.zeros((16, 4))), r"found shape \(16, 4\)"),
-        (lambda: describe.metadata(SP_S4, np.zeros((16, 8), int)), "nibble 0b0000 is undefined"),
-        (lambda: describe.scales(S4), "no block scales"),
+        (lambda: views.fragment(S4, "A", warp=1), "warp=1: A is held by 32 lanes, which are warp 0"),
+        (lambda: views.fragment(WGMMA, "B", warp=0), "warp=0: B of .* lives in shared memory"),
+        (lambda: views.metadata(WGMMA, warp=-1), "warp=-1"),
+        (lambda: views.fragment(S4, "A", swizzle=64), "nothing to swizzle"),
+        (lambda: views.fragment(WGMMA, "B", swizzle=48), "swizzle of 48 bytes"),
+        (lambda: views.metadata(S4), "is dense"),
+        (lambda: views.metadata(SP_S4, selector=2), "selector=2"),
+        (lambda: views.metadata(SP_S4, np.zeros((16, 4))), r"found shape \(16, 4\)"),
+        (lambda: views.metadata(SP_S4, np.zeros((16, 8), int)), "nibble 0b0000 is undefined"),
+        (lambda: views.scales(S4), "no block scales"),
         (
-            lambda: describe.scales(next(ins for ins in SCALED if ins.scale_vec == 2), byte_id_a=1),
+            lambda: views.scales(next(ins for ins in SCALED if ins.scale_vec == 2), byte_id_a=1),
             "byte_id_a=1",
         ),
         (
-            lambda: describe.lane(S4, "A", 0, np.zeros((32, 3), np.uint32)),
+            lambda: views.lane(S4, "A", 0, np.zeros((32, 3), np.uint32)),
             r"found registers of shape \(32, 3\)",
         ),
-        (lambda: describe.sparse_where(S4, 0, 0), "is dense"),
-        (lambda: describe.sparse_where(SP_S4, 0, 64), "column 64: dense A is 16x64"),
-        (lambda: describe.where(WGMMA, "B", 64, 0), "row 64: B is 64x24"),
-        (lambda: describe.holds(WGMMA, "B", 0), "lives in shared memory"),
-        (lambda: describe.cute(WGMMA, "B"), "lives in shared memory"),
-        (lambda: describe.explain(S4, 16, 0), "row 16: the matrix is 16x8"),
-        (lambda: describe.explain(ptxlab.catalog("movmatrix")[0], 0, 0), "nothing is computed"),
-        (lambda: describe.forms(shape="m1"), "no instruction has the shape"),
-        (lambda: describe.where(WGMMA, "B", 0, 0, transposed=True), "transposes f16 and bf16 only"),
-        (lambda: describe.forms(kind="s5"), "unknown element type"),
+        (lambda: views.sparse_where(S4, 0, 0), "is dense"),
+        (lambda: views.sparse_where(SP_S4, 0, 64), "column 64: dense A is 16x64"),
+        (lambda: views.where(WGMMA, "B", 64, 0), "row 64: B is 64x24"),
+        (lambda: views.holds(WGMMA, "B", 0), "lives in shared memory"),
+        (lambda: views.cute(WGMMA, "B"), "lives in shared memory"),
+        (lambda: views.explain(S4, 16, 0), "row 16: the matrix is 16x8"),
+        (lambda: views.explain(ptxlab.catalog("movmatrix")[0], 0, 0), "nothing is computed"),
+        (lambda: views.forms(shape="m1"), "no instruction has the shape"),
+        (lambda: views.where(WGMMA, "B", 0, 0, transposed=True), "transposes f16 and bf16 only"),
+        (lambda: views.forms(element_type="s5"), "unknown element type"),
     ],
 )
 def test_bad_requests_are_refused_in_a_sentence(call: Callable[[], object], said: str) -> None:
@@ -546,10 +556,10 @@ def test_bad_requests_are_refused_in_a_sentence(call: Callable[[], object], said
 
 
 def test_names() -> None:
-    assert [names("a", range(n)) for n in (1, 2, 3)] == ["{a0}", "{a0,a1}", "{a0..a2}"]
+    assert [element_names("a", range(n)) for n in (1, 2, 3)] == ["{a0}", "{a0,a1}", "{a0..a2}"]
 
 
-# -- aligned bits of a trace ------------------------------------------------------------------------------------------
+# -- aligned bits of a trace ---------------------------------------------------------------------------------
 
 TRACED = {
     "f16": (
@@ -573,14 +583,14 @@ TRACED = {
 }
 
 
-def traced(name: str, category: str, seed: int) -> tuple[Trace, describe.Picture]:
+def traced(name: str, category: str, seed: int) -> tuple[Trace, views.Picture]:
     ins = mma_instruction(name)
     operands = ptxlab.inputs.make(ins, category, 1, seed).item(0)
     found = trace(operands, ins.d.shape[0] - 1, 1)
-    return found, describe.trace(found)
+    return found, views.trace(found)
 
 
-def written(grid: describe.Grid, row: int, low: int, roles: set[str]) -> Fraction:
+def written(grid: views.Grid, row: int, low: int, roles: set[str]) -> Fraction:
     """The number that the digits of a row spell, where the cut stands before the power `low`."""
     cut = grid.column_rules[0][0]
     digits = [
@@ -596,7 +606,7 @@ def test_a_trace_is_drawn_with_the_bits_that_it_has(form: str) -> None:
     name, categories = TRACED[form]
     for category, seed in itertools.product(categories, range(3)):
         found, picture = traced(name, category, seed)
-        floats = found.steps[-1].kind != "s32"
+        floats = found.steps[-1].dtype != "s32"
         assert len(picture.grids) == len(found.steps) + floats
         for step, grid in zip(found.steps, picture.grids, strict=False):
             assert grid.shape[1] <= 1 + 56 + 8 + 1
@@ -627,7 +637,7 @@ def test_what_lies_far_behind_the_cut_takes_no_columns() -> None:
     ins = ptxlab.instruction("mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32")
     A = np.zeros((16, 8))
     A[0, :2] = 2.0**100, 2.0**-100
-    grid = describe.trace(ins.trace(A, np.ones((8, 8)), None, 0, 0)).grids[0]
+    grid = views.trace(ins.trace(A, np.ones((8, 8)), None, 0, 0)).grids[0]
     assert grid.shape[1] < 45
     assert [cell.text for cell in grid.cells if cell.row == 2 and cell.role == "lost"] == ["from 2^-100"]
     assert [head.text.split("\N{NO-BREAK SPACE}")[0] for head in grid.rows][3:] == [

@@ -17,7 +17,7 @@ from ptxlab.explorer.protocol import instruction_info, lane_registers
 from ptxlab.explorer.state import ExplorerState
 from ptxlab.explorer.stepper import dot_product_steps
 from ptxlab.instruction import mma_instructions
-from ptxlab.views.picture import bits
+from ptxlab.views.labels import bit_range
 
 EVERY = mma_instructions()
 QUAD = "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32"
@@ -68,7 +68,7 @@ def test_registers_of_a_lane(ins: Instruction, rng: np.random.Generator) -> None
                     f"{name.lower()}{field['element']}",
                     field["row"],
                     field["column"],
-                    bits(field["low"], field["low"] + len(field["bits"]) - 1),
+                    bit_range(field["low"], field["low"] + len(field["bits"]) - 1),
                 )
                 for field in register["fields"]
             ]
@@ -104,7 +104,7 @@ def test_who_holds_a_cell(ins: Instruction, rng: np.random.Generator) -> None:
             assert record["lane"] == read(sent, "lane")[row, column]
             assert record["element"] == f"{sent['element']}{read(sent, 'element_map')[row, column]}"
             assert record["register"] == read(sent, "register_map")[row, column]
-            assert record["bits"] == bits(low, low + sent["bits"] - 1)
+            assert record["bits"] == bit_range(low, low + sent["bits"] - 1)
             if "read with" in record:
                 assert sent["note"].endswith(f"read with {record['read with']}")
 
@@ -130,7 +130,7 @@ def test_place_in_shared_memory(ins: Instruction, rng: np.random.Generator) -> N
                     found = [int(read(sent, key)[row, column]) for key in ("byte", "core", "line")]
                     assert found == [record["byte offset"], record["core matrix"], record["row in it"]]
                     if sent["bits"] < 8:
-                        assert bits(*[int(read(sent, "low")[row, column])] * 2) == record["bits"]
+                        assert bit_range(*[int(read(sent, "low")[row, column])] * 2) == record["bits"]
 
 
 def test_four_products() -> None:

@@ -1,4 +1,4 @@
-"""Figures: what Plotly and SVG are given is what the description says; colours can be told apart; files are written."""
+"""Figures: Plotly and SVG get what the picture says; colours can be told apart; files are written."""
 
 from __future__ import annotations
 
@@ -14,11 +14,10 @@ import numpy as np
 import pytest
 
 import ptxlab
-from ptxlab import PtxlabError, figures
-from ptxlab import views as describe
+from ptxlab import PtxlabError, figures, views
 from ptxlab.instruction import mma_instructions
 from ptxlab.views import palette
-from ptxlab.views.figures.drawing import draw, fill, ink
+from ptxlab.views.drawing import fill, ink
 
 S4 = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
 SP_S4 = ptxlab.instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
@@ -31,44 +30,44 @@ F64 = ptxlab.instruction("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64")
 SCALED = next(ins for ins in mma_instructions("mma") if ins.scale_vec == 4)
 
 PICTURES = {
-    "A s4": describe.fragment(S4, "A"),
-    "B s4": describe.fragment(S4, "B", lane=5),
-    "C s4": describe.fragment(S4, "C"),
-    "stored A s4": describe.fragment(SP_S4, "A"),
-    "dense A s4": describe.fragment(SP_S4, "A", dense=True),
-    "dense A tf32": describe.fragment(SP_TF32, "A", dense=True),
-    "E tf32": describe.metadata(SP_TF32, np.full((16, 8), 0b1110), 1),
-    "A b1": describe.fragment(B1, "A"),
-    "D wgmma": describe.fragment(WGMMA, "D"),
-    "D wgmma, folded": describe.fragment(WGMMA, "D", label="elements", lane=42),
-    "D wgmma, one warp": describe.fragment(WGMMA, "D", warp=3),
-    "A wgmma, one warp": describe.fragment(WGMMA, "A", warp=1, dense=True),
-    "E wgmma": describe.metadata(WGMMA),
-    "E wgmma, one warp": describe.metadata(WGMMA, np.full((64, 16), 0b1110), warp=2),
-    "E s4": describe.metadata(SP_S4),
-    "D wgmma n256": describe.fragment(LARGE, "D", lane=77),
-    "B wgmma": describe.fragment(WGMMA, "B", swizzle=128),
-    "scales": describe.scales(SCALED),
-    "lane": describe.lane(S4, "A", 5, np.zeros((32, 4), np.uint32)),
-    "trace f16": describe.trace(
+    "A s4": views.fragment(S4, "A"),
+    "B s4": views.fragment(S4, "B", lane=5),
+    "C s4": views.fragment(S4, "C"),
+    "stored A s4": views.fragment(SP_S4, "A"),
+    "dense A s4": views.fragment(SP_S4, "A", dense=True),
+    "dense A tf32": views.fragment(SP_TF32, "A", dense=True),
+    "E tf32": views.metadata(SP_TF32, np.full((16, 8), 0b1110), 1),
+    "A b1": views.fragment(B1, "A"),
+    "D wgmma": views.fragment(WGMMA, "D"),
+    "D wgmma, folded": views.fragment(WGMMA, "D", label="elements", lane=42),
+    "D wgmma, one warp": views.fragment(WGMMA, "D", warp=3),
+    "A wgmma, one warp": views.fragment(WGMMA, "A", warp=1, dense=True),
+    "E wgmma": views.metadata(WGMMA),
+    "E wgmma, one warp": views.metadata(WGMMA, np.full((64, 16), 0b1110), warp=2),
+    "E s4": views.metadata(SP_S4),
+    "D wgmma n256": views.fragment(LARGE, "D", lane=77),
+    "B wgmma": views.fragment(WGMMA, "B", swizzle=128),
+    "scales": views.scales(SCALED),
+    "lane": views.lane(S4, "A", 5, np.zeros((32, 4), np.uint32)),
+    "trace f16": views.trace(
         F16.trace(np.full((16, 16), 0.1), np.full((16, 8), 3), np.full((16, 8), 2.0**-30), 0, 0)
     ),
-    "trace s4": describe.trace(
+    "trace s4": views.trace(
         S4.trace(np.full((16, 64), 7), np.full((64, 8), 7), np.full((16, 8), 2**31 - 1), 0, 0)
     ),
-    "trace f64": describe.trace(
+    "trace f64": views.trace(
         F64.trace(np.full((8, 4), 0.1), np.full((4, 8), -3), np.full((8, 8), 2.0**-300), 7, 7)
     ),
-    "values s4": describe.values(S4, "A", np.tile(np.arange(-8, 8), (16, 4))),
-    "values sparse tf32": describe.values(SP_TF32, "A", np.tile([0, -1 / 3], (16, 8)), lane=5),
-    "values D wgmma, one warp": describe.values(WGMMA, "D", np.arange(64 * 24).reshape(64, 24), warp=1),
-    "all of a lane": describe.registers(S4, 5),
-    "lane b1": describe.lane(B1, "A", 9, np.zeros((32, 1), np.uint32)),
+    "values s4": views.values(S4, "A", np.tile(np.arange(-8, 8), (16, 4))),
+    "values sparse tf32": views.values(SP_TF32, "A", np.tile([0, -1 / 3], (16, 8)), lane=5),
+    "values D wgmma, one warp": views.values(WGMMA, "D", np.arange(64 * 24).reshape(64, 24), warp=1),
+    "all of a lane": views.registers(S4, 5),
+    "lane b1": views.lane(B1, "A", 9, np.zeros((32, 1), np.uint32)),
 }
 
 
 @pytest.fixture(params=PICTURES, ids=str)
-def picture(request: pytest.FixtureRequest) -> describe.Picture:
+def picture(request: pytest.FixtureRequest) -> views.Picture:
     return PICTURES[request.param]
 
 
@@ -84,14 +83,14 @@ ROLES = {
 }
 
 
-def labels(picture: describe.Picture) -> list[str]:
+def labels(picture: views.Picture) -> list[str]:
     return [line for grid in picture.grids for cell in grid.cells for line in cell.lines]
 
 
-def test_plotly_gets_the_colours_hover_texts_and_labels_of_the_picture(picture: describe.Picture) -> None:
+def test_plotly_gets_the_colours_hover_texts_and_labels_of_the_picture(picture: views.Picture) -> None:
     figure = figures.chart(picture)
     heat = [trace for trace in figure.data if trace.type == "heatmap"]
-    bands = [panel.grid for panel in draw(picture).panels]
+    bands = [panel.grid for panel in picture.drawing().panels]
     assert len(heat) == len(bands) >= len(picture.grids)
     assert len(figure.data) <= len(heat) + 4
     assert not figure.layout.shapes
@@ -112,8 +111,8 @@ def test_plotly_gets_the_colours_hover_texts_and_labels_of_the_picture(picture: 
     assert sorted(set(labels(picture))) == sorted(set(words) & set(labels(picture)))
 
 
-def test_labels_fit_their_cells_and_the_picture_a_page(picture: describe.Picture) -> None:
-    drawing = draw(picture)
+def test_labels_fit_their_cells_and_the_picture_a_page(picture: views.Picture) -> None:
+    drawing = picture.drawing()
     assert drawing.width <= (
         880 if picture is PICTURES["trace f64"] else 848
     )  # 53 bits and a margin cannot be folded
@@ -136,15 +135,15 @@ def test_labels_fit_their_cells_and_the_picture_a_page(picture: describe.Picture
         assert 0 <= word.y <= drawing.height
 
 
-def test_the_subtitle_is_told_whole(picture: describe.Picture) -> None:
-    title, *words = [word for word in draw(picture).words if not word.mono]
-    told = [word.text for word in words if not word.bold]
-    assert title.text == picture.title
-    assert " ".join(told).replace(";", "").split() == picture.subtitle.replace(";", "").split()
+def test_the_subtitle_is_told_whole(picture: views.Picture) -> None:
+    words = picture.drawing().words
+    assert [word.text for word in words if word.role == "title"] == [picture.title]
+    lines = [word.text for word in words if word.role == "note"]
+    assert " ".join(lines).replace(";", "").split() == picture.subtitle.replace(";", "").split()
 
 
-def test_a_folded_grid_has_all_columns_once_in_order(picture: describe.Picture) -> None:
-    panels = iter(draw(picture).panels)
+def test_a_folded_grid_has_all_columns_once_in_order(picture: views.Picture) -> None:
+    panels = iter(picture.drawing().panels)
     for grid in picture.grids:
         bands = []
         while sum(band.shape[1] for band in bands) < grid.shape[1]:
@@ -156,16 +155,16 @@ def test_a_folded_grid_has_all_columns_once_in_order(picture: describe.Picture) 
 
 
 def test_what_is_wide_is_folded_below_one_another() -> None:
-    first, second = draw(PICTURES["D wgmma, folded"]).panels
+    first, second = PICTURES["D wgmma, folded"].drawing().panels
     assert first.y[-1] < second.y[0]
     assert first.grid.shape[1] + second.grid.shape[1] == 24
-    high, low = draw(PICTURES["lane b1"]).panels  # the two halves of a register of 32 elements
+    high, low = PICTURES["lane b1"].drawing().panels  # the two halves of a register of 32 elements
     assert high.grid.shape[1] == low.grid.shape[1] == 16
-    (whole,) = draw(PICTURES["A s4"]).panels
+    (whole,) = PICTURES["A s4"].drawing().panels
     assert whole.size < 12
 
 
-def test_svg_is_well_formed_and_says_the_same(picture: describe.Picture) -> None:
+def test_svg_is_well_formed_and_says_the_same(picture: views.Picture) -> None:
     root = ET.fromstring(figures.svg(picture))
     space = "{http://www.w3.org/2000/svg}"
     texts = [text.text for text in root.iter(f"{space}text")]
@@ -206,7 +205,7 @@ def test_the_bits_of_a_trace_can_be_read_on_their_colours() -> None:
 
 def test_the_cut_is_a_line_that_svg_and_plotly_draw() -> None:
     picture = PICTURES["trace f16"]
-    (panel, *_), grid = draw(picture).panels, picture.grids[0]
+    (panel, *_), grid = picture.drawing().panels, picture.grids[0]
     (at, first, stop), *_ = grid.column_rules
     x, top, bottom = (float(each) for each in (panel.x[at], panel.y[first], panel.y[stop]))
     assert f'd="M{x:g} {top:g}V{bottom:g}"' in figures.svg(picture)
@@ -249,7 +248,7 @@ def test_matrix(shape: tuple[int, int], lettered: bool, rng: np.random.Generator
 def test_a_notebook_gets_a_style_for_dark_themes_that_touches_no_other_figure(
     make: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The style asks for a class that Plotly makes of the `uid` of a trace; only what is shown has it, not the figure itself."""
+    """The style asks for a class that Plotly makes of a trace's `uid`; only what is shown has it."""
     display, renderers = pytest.importorskip("IPython.display"), pytest.importorskip("plotly.io").renderers
     monkeypatch.setattr(renderers, "default", "plotly_mimetype")
     said: list[Any] = []
@@ -273,7 +272,7 @@ def test_html_is_one_file_that_works_offline(tmp_path: Path) -> None:
 def test_svg_of_a_figure_is_our_own_unless_the_figure_was_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    picture, figure = describe.fragment(S4, "C"), figures.fragment(S4, "C")
+    picture, figure = views.fragment(S4, "C"), figures.fragment(S4, "C")
     for what in (picture, figure):
         assert figures.save(what, tmp_path / "c.svg").read_text(encoding="utf-8") == figures.svg(picture)
     written = []
@@ -291,7 +290,7 @@ def test_pdf_has_one_page_of_lines_and_letters_and_png_two_pixels_for_one(
     tmp_path: Path, chromium_path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("BROWSER_PATH", chromium_path)
-    drawing = draw(describe.fragment(S4, "C"))
+    drawing = views.fragment(S4, "C").drawing()
     page = figures.save(figures.fragment(S4, "C"), tmp_path / "c.pdf").read_bytes()
     assert (
         len(re.findall(rb"/Type /Page\b", page)) == 1
@@ -300,7 +299,7 @@ def test_pdf_has_one_page_of_lines_and_letters_and_png_two_pixels_for_one(
     )
     (box,) = re.findall(rb"/MediaBox \[0 0 ([\d.]+) ([\d.]+)\]", page)
     assert [float(points) / 0.75 for points in box] == pytest.approx([drawing.width, drawing.height], abs=1)
-    image = figures.save(describe.fragment(S4, "C"), tmp_path / "c.png").read_bytes()
+    image = figures.save(views.fragment(S4, "C"), tmp_path / "c.png").read_bytes()
     assert image.startswith(b"\x89PNG") and struct.unpack(">II", image[16:24]) == (
         2 * drawing.width,
         2 * drawing.height,
@@ -328,10 +327,10 @@ def test_without_plotly_a_sentence_and_the_svg(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setitem(sys.modules, "plotly.graph_objects", None)
     with pytest.raises(PtxlabError, match=r'figures need plotly.*pip install "ptxlab\[lab\]"'):
         figures.fragment(S4, "A")
-    assert figures.svg(describe.fragment(S4, "A")).startswith("<svg")
+    assert figures.svg(views.fragment(S4, "A")).startswith("<svg")
 
 
-# -- colours ------------------------------------------------------------------------------------------------------------
+# -- colours -------------------------------------------------------------------------------------------------
 
 #: Machado, Oliveira and Fernandes 2009, severity 1.0, on linear RGB.
 SIGHT = {
@@ -354,7 +353,8 @@ SIGHT = {
 }
 
 
-#: Difference in CIE L*a*b* that people just see (Mahy et al. 1994). The closest pair is yellow's two strongest shades under tritanopia, 3.0.
+#: Difference in CIE L*a*b* that people just see (Mahy et al. 1994). The closest pair, 3.0, is yellow's two
+#: strongest shades under tritanopia.
 JUST_NOTICEABLE = 2.3
 
 
@@ -389,14 +389,12 @@ def test_neighbouring_groups_and_shades_can_be_told_apart(sight: str) -> None:
 
 @pytest.mark.parametrize("sight", SIGHT)
 def test_signs_and_sizes_of_a_map_of_values_can_be_told_apart(sight: str) -> None:
-    low, zero, high = (
-        lab(fill(describe.Cell(0, 0, 1, 1, (), heat=heat)), sight) for heat in (-0.5, 0.0, 0.5)
-    )
+    low, zero, high = (lab(fill(views.Cell(0, 0, 1, 1, (), heat=heat)), sight) for heat in (-0.5, 0.0, 0.5))
     assert (
         min(np.linalg.norm(low - zero), np.linalg.norm(high - zero), np.linalg.norm(low - high))
         > 5 * JUST_NOTICEABLE
     )
-    light = [lab(fill(describe.Cell(0, 0, 1, 1, (), heat=i / 16)), sight)[0] for i in range(-16, 17)]
+    light = [lab(fill(views.Cell(0, 0, 1, 1, (), heat=i / 16)), sight)[0] for i in range(-16, 17)]
     assert (np.diff(light[:17]) > 0).all() and (
         np.diff(light[16:]) < 0
     ).all()  # also in grey: the darker the larger
@@ -404,7 +402,7 @@ def test_signs_and_sizes_of_a_map_of_values_can_be_told_apart(sight: str) -> Non
 
 def test_text_is_readable_on_every_colour() -> None:
     assert len(set(palette.LANES)) == 32
-    heats = [fill(describe.Cell(0, 0, 1, 1, (), heat=i / 16)) for i in range(-16, 17)]
+    heats = [fill(views.Cell(0, 0, 1, 1, (), heat=i / 16)) for i in range(-16, 17)]
     for colour in (*palette.LANES, *heats, palette.SILENT, palette.PAPER):
         assert palette.contrast(palette.text_colour(colour), colour) >= 4.5
     assert palette.contrast(palette.DIM, palette.SILENT) >= 4.5

@@ -1,8 +1,7 @@
-"""Pictures with numbers in them: every number at the lane that holds it, the product as it is computed, and all of it from the explorer."""
+"""Pictures with numbers: each at the lane that holds it, the matrix product, the same from the Explorer."""
 
 from __future__ import annotations
 
-import re
 import xml.etree.ElementTree as ET
 from collections import Counter
 from dataclasses import replace
@@ -11,12 +10,10 @@ import numpy as np
 import pytest
 
 import ptxlab
-from ptxlab import Instruction, PtxlabError, figures
-from ptxlab import views as describe
+from ptxlab import Instruction, PtxlabError, figures, views
 from ptxlab.instruction import mma_instructions
 from ptxlab.views import palette
-from ptxlab.views.figures.drawing import draw
-from ptxlab.views.values import number
+from ptxlab.views.matrix_pictures import number_text
 
 S4 = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
 SP_S4 = ptxlab.instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
@@ -53,7 +50,7 @@ def test_every_number_stands_at_the_lane_that_holds_it(
     ins: Instruction, name: str, rng: np.random.Generator
 ) -> None:
     given = matrix(ins, name, rng)
-    (grid,) = describe.values(ins, name, given, colour="lane").grids
+    (grid,) = views.values(ins, name, given, colour="lane").grids
     stored = ins.a if name in ("A", "stored") else ins.operand(name)
     columns = {}
     if ins.structure is not None and name == "A":  # where each of dense A is stored
@@ -62,9 +59,8 @@ def test_every_number_stands_at_the_lane_that_holds_it(
     cells = {(cell.row, cell.column): cell for cell in grid.cells}
     for row, column in [(0, 0), (1, 3), *(tuple(at) for at in rng.integers(0, given.shape, (40, 2)))]:
         cell, said = cells[row, column], grid.hover[row, column]
-        assert said.startswith(
-            f"{'stored ' * (name == 'stored')}{stored.name}[{row}][{column}] = {given[row, column]}, code 0x"
-        )
+        title = "compressed A" if name == "stored" else name
+        assert said.startswith(f"{title}[{row}][{column}] = {given[row, column]}, code 0x")
         if stored.layout is None:
             assert cell.lane is None and "in shared memory" in said
         elif ins.sparse and name == "A" and (row, column) not in columns:
@@ -73,20 +69,18 @@ def test_every_number_stands_at_the_lane_that_holds_it(
         else:
             place = stored.where(row, columns.get((row, column), column))[0]
             assert cell.lane == place.lane
-            assert (
-                f"lane {place.lane}, element {stored.name.lower()}{place.element}\nregister {place.register}, bits ["
-                in said
-            )
+            element = f"{stored.name.lower()}{place.element}"
+            assert f"lane {place.lane}, element {element}\nregister {place.register}, bits [" in said
             assert cell.text in (str(given[row, column]), "")
 
 
 def test_what_stands_in_the_cells_and_what_the_colours_say(rng: np.random.Generator) -> None:
     given = matrix(F16, "A", rng)
-    (hexadecimal,) = describe.values(F16, "A", given, shown="hex").grids
+    (hexadecimal,) = views.values(F16, "A", given, shown="hex").grids
     assert hexadecimal.at(3, 5).text == f"{np.float16(given[3, 5]).view(np.uint16):04x}"
-    (binary,) = describe.values(S4, "B", matrix(S4, "B", rng) * 0 - 3, shown="binary").grids
+    (binary,) = views.values(S4, "B", matrix(S4, "B", rng) * 0 - 3, shown="binary").grids
     assert binary.at(7, 7).text == "1101"
-    (held,) = describe.values(F16, "A", given, shown="lane", colour="register").grids
+    (held,) = views.values(F16, "A", given, shown="lane", colour="register").grids
     assert held.at(9, 3).text == "T5:a3"
     assert [held.at(row, column).lane for row, column in ((0, 0), (8, 0), (0, 8), (8, 8))] == [
         1,
@@ -94,40 +88,40 @@ def test_what_stands_in_the_cells_and_what_the_colours_say(rng: np.random.Genera
         9,
         13,
     ]  # registers 0 to 3: a hue each
-    (warps,) = describe.values(WGMMA, "D", np.zeros((64, 24)), colour="warp").grids
+    (warps,) = views.values(WGMMA, "D", np.zeros((64, 24)), colour="warp").grids
     assert (
         len({warps.at(row, 0).lane for row in (0, 16, 32, 48)}) == 4
         and warps.at(0, 0).lane == warps.at(15, 23).lane
     )
-    (heated,) = describe.values(F64, "C", [[-4, 0, 2, 1, 0, 0, 0, 0]] * 8, colour="value").grids
+    (heated,) = views.values(F64, "C", [[-4, 0, 2, 1, 0, 0, 0, 0]] * 8, colour="value").grids
     assert [heated.at(0, column).heat for column in range(4)] == [-1, 0, 0.5, 0.25]
-    (plain,) = describe.values(F16, "A", given, colour="nothing").grids
+    (plain,) = views.values(F16, "A", given, colour="nothing").grids
     assert {(cell.lane, cell.heat) for cell in plain.cells} == {(None, 0.0)}
 
 
 def test_registers_and_codes_show_the_same_as_their_matrix(rng: np.random.Generator) -> None:
     given = matrix(SP_S4, "A", rng)
     stored, nibbles = SP_S4.compress(given)
-    whole = describe.values(SP_S4, "A", given)
+    whole = views.values(SP_S4, "A", given)
     for same in (
         {"codes": SP_S4.a.dtype.encode(given)},
         {"registers": SP_S4.a.pack(stored), "nibbles": nibbles},
     ):
-        again = describe.values(SP_S4, "A", **same)
+        again = views.values(SP_S4, "A", **same)
         assert again.grids[0].cells == whole.grids[0].cells and again.subtitle == whole.subtitle
     assert (
-        describe.values(SP_S4, "stored", registers=SP_S4.a.pack(stored)).grids[0].cells
-        == describe.values(SP_S4, "stored", stored).grids[0].cells
+        views.values(SP_S4, "stored", registers=SP_S4.a.pack(stored)).grids[0].cells
+        == views.values(SP_S4, "stored", stored).grids[0].cells
     )
-    assert describe.values(SP_S4, "E", nibbles).title == describe.metadata(SP_S4, nibbles).title
+    assert views.values(SP_S4, "E", nibbles).title == views.metadata(SP_S4, nibbles).title
 
 
 def test_the_rows_say_in_words_which_lanes_hold_them(rng: np.random.Generator) -> None:
-    (a,) = describe.values(F16, "A", matrix(F16, "A", rng)).grids
-    (b,) = describe.values(F16, "B", matrix(F16, "B", rng)).grids
+    (a,) = views.values(F16, "A", matrix(F16, "A", rng)).grids
+    (b,) = views.values(F16, "B", matrix(F16, "B", rng)).grids
     assert a.rows[9].text.split("\N{NO-BREAK SPACE}") == ["T4..7", "", "9"]
     assert b.columns[3].lines == ("3", "T12", "..15")
-    (c,) = describe.values(QUADS, "C", np.zeros((32, 8))).grids
+    (c,) = views.values(QUADS, "C", np.zeros((32, 8))).grids
     assert c.rows[17].text == "T9,11\N{NO-BREAK SPACE}17"
 
 
@@ -135,10 +129,10 @@ def test_marked_cells_a_lane_in_the_focus_and_one_warp() -> None:
     zeros = np.zeros((64, 24))
     marked = zeros.astype(bool)
     marked[20, 3] = True
-    (grid,) = describe.values(WGMMA, "D", zeros, warp=1, marked=marked).grids
+    (grid,) = views.values(WGMMA, "D", zeros, warp=1, marked=marked).grids
     assert grid.shape == (16, 24)
     assert [(cell.row, cell.column) for cell in grid.cells if cell.state == "mark"] == [(4, 3)]
-    (grid,) = describe.values(WGMMA, "D", zeros, lane=42).grids
+    (grid,) = views.values(WGMMA, "D", zeros, lane=42).grids
     assert {cell.lane for cell in grid.cells if cell.state == "mark"} == {42}
 
 
@@ -166,10 +160,10 @@ def test_marked_cells_a_lane_in_the_focus_and_one_warp() -> None:
 )
 def test_values_say_what_is_wrong(options: dict[str, object], said: str) -> None:
     with pytest.raises(PtxlabError, match=said):
-        describe.values(SP_S4, "A", **options)
+        views.values(SP_S4, "A", **options)
 
 
-# -- the product --------------------------------------------------------------------------------------------------------
+# -- the product ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("ins", [S4, SP_S4, SP_TF32, F16, SCALED], ids=lambda ins: ins.shape + ins.family)
@@ -177,7 +171,7 @@ def test_the_product_shows_what_is_multiplied_and_what_comes_out(
     ins: Instruction, rng: np.random.Generator
 ) -> None:
     A, B = factors(ins, rng)
-    grids = {re.split(r" \d+x", grid.title)[0]: grid for grid in describe.product(ins, A, B).grids}
+    grids = {grid.name: grid for grid in views.product(ins, A, B).grids}
     assert grids["D"].spot == (1, 1) and grids["B"].spot == (0, 1) and grids["A"].spot == (1, 0)
     exact = A @ B
     for row, column in np.ndindex(exact.shape):
@@ -189,27 +183,27 @@ def test_the_product_shows_what_is_multiplied_and_what_comes_out(
         for row, column in rng.integers(
             0, stored.shape, (20, 2)
         ):  # two columns of dense A wide: chunk stands over chunk
-            assert grids["stored A"].at(row, 2 * column).text == str(stored[row, column])
+            assert grids["compressed A"].at(row, 2 * column).text == str(stored[row, column])
         width = ins.k // nibbles.shape[1]
-        assert [grids["metadata E"].at(0, chunk * width).text for chunk in range(ins.k // width)] == [
+        assert [grids["E"].at(0, chunk * width).text for chunk in range(ins.k // width)] == [
             f"{nibble:04b}" for nibble in nibbles[0]
         ]
     if ins.scale_a is not None:
-        assert grids["scales of A"].at(3, 17).text == "1" and grids["scales of B"].shape == B.shape
+        assert grids["SFA"].at(3, 17).text == "1" and grids["SFB"].shape == B.shape
 
 
 @pytest.mark.parametrize(
     "ins", [S4, SP_TF32, QUADS, SCALED, WGMMA, B1], ids=lambda ins: ins.shape + ins.family
 )
 def test_rows_and_columns_of_the_product_stand_in_line(ins: Instruction, rng: np.random.Generator) -> None:
-    drawing = draw(describe.product(ins, *factors(ins, rng), np.zeros(ins.c.shape)))
-    at = {panel.grid.title.split()[0]: panel for panel in drawing.panels}
+    drawing = views.product(ins, *factors(ins, rng), np.zeros(ins.c.shape)).drawing()
+    at = {panel.grid.name: panel for panel in drawing.panels}
     assert (at["A"].y == at["D"].y).all() and (at["C"].y == at["D"].y).all()
     assert (at["B"].x == at["D"].x).all()
     assert at["B"].y[-1] < at["D"].y[0] and at["A"].x[-1] < at["D"].x[0] < at["D"].x[-1] < at["C"].x[0]
     if ins.sparse:
-        assert (at["stored"].x == at["A"].x).all() and (at["metadata"].x == at["A"].x).all()
-        assert at["stored"].y[-1] < at["metadata"].y[0] < at["metadata"].y[-1] < at["A"].y[0]
+        assert (at["compressed A"].x == at["A"].x).all() and (at["E"].x == at["A"].x).all()
+        assert at["compressed A"].y[-1] < at["E"].y[0] < at["E"].y[-1] < at["A"].y[0]
     boxes = [(panel.x[0], panel.y[0], panel.x[-1], panel.y[-1]) for panel in drawing.panels]
     assert all(
         a[2] < b[0] or b[2] < a[0] or a[3] < b[1] or b[3] < a[1] for a in boxes for b in boxes if a != b
@@ -222,7 +216,7 @@ def test_rows_and_columns_of_the_product_stand_in_line(ins: Instruction, rng: np
 
 def test_four_products_stand_on_a_diagonal(rng: np.random.Generator) -> None:
     A, B = factors(QUADS, rng)
-    d = next(grid for grid in describe.product(QUADS, A, B).grids if grid.title.startswith("D"))
+    d = next(grid for grid in views.product(QUADS, A, B).grids if grid.name == "D")
     assert d.shape == (32, 32)
     for i in range(4):
         block = slice(8 * i, 8 * i + 8)
@@ -234,19 +228,19 @@ def test_four_products_stand_on_a_diagonal(rng: np.random.Generator) -> None:
 
 
 def test_the_product_without_numbers_says_who_holds_what() -> None:
-    grids = {grid.title.split()[0]: grid for grid in describe.product(SP_S4, lane=5).grids}
+    grids = {grid.name: grid for grid in views.product(SP_S4, lane=5).grids}
     assert grids["A"].at(9, 37).text == "T6:{a8..a11}" and grids["D"].at(9, 3).text == "T5:{d2,d3}"
     assert grids["lanes"].at(1, 1).text == "T5"
     assert {cell.text.split(":")[0] for cell in grids["B"].cells if cell.state == "mark"} == {"T5"}
-    shared = describe.product(ptxlab.instruction("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16")).grids
+    shared = views.product(ptxlab.instruction("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16")).grids
     assert [cell.text for grid in shared for cell in grid.cells if "shared" in cell.text] == [
         "B: in shared memory"
     ]
 
 
 def test_what_is_too_large_for_letters_is_a_map_of_its_values(rng: np.random.Generator) -> None:
-    picture = describe.product(WGMMA, *factors(WGMMA, rng))
-    assert not any(grid.lettered for grid in picture.grids) and "vermilion: above" in picture.subtitle
+    picture = views.product(WGMMA, *factors(WGMMA, rng))
+    assert not any(grid.labelled for grid in picture.grids) and "vermilion: above" in picture.subtitle
     root = ET.fromstring(figures.svg(picture))
     space = "{http://www.w3.org/2000/svg}"
     fills = Counter(path.get("fill") for path in root.iter(f"{space}path") if path.get("fill"))
@@ -254,9 +248,9 @@ def test_what_is_too_large_for_letters_is_a_map_of_its_values(rng: np.random.Gen
         10 < sum(fills.values()) <= 5 * 34
     )  # a path for each colour of a matrix, not a rectangle for each element
     heat = figures.chart(picture).data[0]
-    assert heat.text[0, 0].startswith("stored A[0][0] = ")
+    assert heat.text[0, 0].startswith("compressed A[0][0] = ")
     assert (
-        describe.product(S4, *factors(S4, rng), shown="lane").subtitle == describe.product(S4).subtitle
+        views.product(S4, *factors(S4, rng), shown="lane").subtitle == views.product(S4).subtitle
     )  # holders one by one have no room
 
 
@@ -266,7 +260,7 @@ def test_what_is_too_large_for_letters_is_a_map_of_its_values(rng: np.random.Gen
 )
 def test_a_product_needs_both_factors(A: np.ndarray | None, B: np.ndarray | None, said: str) -> None:
     with pytest.raises(PtxlabError, match=said):
-        describe.product(S4, A, B)
+        views.product(S4, A, B)
 
 
 @pytest.mark.parametrize(
@@ -282,17 +276,17 @@ def test_a_product_needs_both_factors(A: np.ndarray | None, B: np.ndarray | None
     ],
 )
 def test_numbers_are_short(value: float, said: str) -> None:
-    assert number(value) == said
+    assert number_text(value) == said
 
 
-# -- on pages -----------------------------------------------------------------------------------------------------------
+# -- on pages ------------------------------------------------------------------------------------------------
 
 
 def test_a_picture_in_a_notebook_takes_paper_and_ink_from_the_theme_and_a_file_does_not() -> None:
     trace = F16.trace(np.full((16, 16), 0.1), np.full((16, 8), 3), np.full((16, 8), 2.0**-30), 0, 0)
     for shown, text in (
         (trace._repr_html_(), trace.svg()),
-        (describe.fragment(S4, "A")._repr_html_(), figures.svg(describe.fragment(S4, "A"))),
+        (views.fragment(S4, "A")._repr_html_(), figures.svg(views.fragment(S4, "A"))),
     ):
         assert (
             f'fill="var(--jp-layout-color0, {palette.PAPER})"' in shown
@@ -319,7 +313,7 @@ def test_a_picture_in_a_notebook_takes_paper_and_ink_from_the_theme_and_a_file_d
         ("A", {}, f"A of {SP_S4.mnemonic}"),
         ("A", {"matrix": np.zeros((16, 64))}, f"A of {SP_S4.mnemonic}"),
         ("stored", {"lane": 3}, f"A of {SP_S4.mnemonic}"),
-        ("stored", {"matrix": np.zeros((16, 32))}, f"Stored A of {SP_S4.mnemonic}"),
+        ("stored", {"matrix": np.zeros((16, 32))}, f"Compressed A of {SP_S4.mnemonic}"),
         ("metadata", {"selector": 1}, f"Metadata E of {SP_S4.mnemonic}"),
         ("lane", {"lane": 7}, f"Lane 7 of {SP_S4.mnemonic}"),
         (
@@ -344,21 +338,21 @@ def test_an_instruction_says_what_it_can_draw() -> None:
 
 def test_scales_and_registers_show_their_values(rng: np.random.Generator) -> None:
     scales = 2.0 ** rng.integers(-2, 3, SCALED.scale_a.shape)
-    grid = describe.scales(SCALED, scales).grids[0]
+    grid = views.scales(SCALED, scales).grids[0]
     assert all(
         float(grid.at(row, column).lines[-1]) == scales[row, column]
         for row, column in np.ndindex(scales.shape)
     )
     given = matrix(S4, "A", rng)
-    grids = {grid.title[0]: grid for grid in describe.registers(S4, 9, {"A": S4.a.pack(given)}).grids}
+    grids = {grid.name: grid for grid in views.registers(S4, 9, {"A": S4.a.pack(given)}).grids}
     for place, row, column in S4.a.holds(9):
         assert grids["A"].at(place.register, 31 - place.high).lines[-1] == str(given[row, column])
-    long = describe.registers(ptxlab.instruction("wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16"), 3)
+    long = views.registers(ptxlab.instruction("wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16"), 3)
     assert all(grid.shape[0] <= 8 for grid in long.grids) and "B: in shared memory" in long.subtitle
-    assert [grid.title for grid in long.grids][-1] == "D: 128 registers, 0 to 7 of them"
+    assert [grid.title for grid in long.grids][-1] == "D: 128 registers, the first 8 shown"
 
 
-# -- from the explorer --------------------------------------------------------------------------------------------------
+# -- from the explorer ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("ins", [SP_S4, SCALED, QUADS, WGMMA], ids=lambda ins: ins.shape + ins.family)
@@ -376,7 +370,7 @@ def test_everything_on_the_bench_can_be_drawn(ins: Instruction) -> None:
         (grid,) = picture(state, name).grids
         values = state.values(name)
         assert all(
-            f" = {number(values[at], 9)}, code" in grid.hover[at]
+            f" = {number_text(values[at], 9)}, code" in grid.hover[at]
             for at in ((0, 0), (3, 2), (values.shape[0] - 1, values.shape[1] - 1))
         )
 
@@ -412,7 +406,7 @@ def test_cells_that_differ_between_two_chips_are_outlined() -> None:
     state.results.against = "sm_80"
     assert state.comparison().differ.any()
     for what in ("D", "product"):
-        (grid,) = (grid for grid in picture(state, what).grids if what == "D" or grid.title.startswith("D"))
+        (grid,) = (grid for grid in picture(state, what).grids if grid.name == "D")
         marked = np.zeros(grid.shape, dtype=bool)
         for cell in grid.cells:
             marked[cell.row, cell.column] = cell.state == "mark"
@@ -420,6 +414,6 @@ def test_cells_that_differ_between_two_chips_are_outlined() -> None:
 
 
 def test_a_part_of_a_grid_has_only_its_own_rules() -> None:
-    (grid,) = describe.values(WGMMA, "D", np.zeros((64, 24))).grids
+    (grid,) = views.values(WGMMA, "D", np.zeros((64, 24))).grids
     part = replace(grid, column_rules=((8, 0, 64), (16, 0, 10))).part(range(16, 32), range(4, 24))
     assert part.column_rules == ((4, 0, 16),)

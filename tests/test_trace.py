@@ -17,7 +17,7 @@ from ptxlab.isa.targets import CHIPS
 from ptxlab.numerics.emulate import emulate, model_of
 from ptxlab.numerics.trace import trace
 from ptxlab.verify import inputs
-from ptxlab.views.trace import step_name
+from ptxlab.views.trace_text import step_name
 
 #: One form for every rule, type and shape; layouts in memory and N make no difference.
 FORMS = list(

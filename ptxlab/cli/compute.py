@@ -19,7 +19,7 @@ from ..isa.operands import Operands
 from ..numerics.emulate import emulate
 from ..numerics.trace import trace as trace_element
 from ..verify import inputs
-from ..views.trace import text as trace_text
+from ..views.trace_text import text as trace_text
 from .instruction_names import find
 from .output import Style, as_json
 
@@ -111,9 +111,7 @@ def trace(args: argparse.Namespace, style: Style) -> str:
     if args.format == "json":
         return as_json({"inputs": origin, **result.as_dict()})
     if args.format == "svg":
-        from ..views.figures.svg import svg
-
-        return svg(views.trace(result, f"inputs: {origin}")).rstrip("\n")
+        return views.trace(result, f"inputs: {origin}").svg().rstrip("\n")
     title, *lines = trace_text(result).splitlines()
     head = [style.bold(title), style.dim(f"  inputs: {origin}")]
     return "\n".join([*head, *(_dim_lost_bits(line, style) for line in lines)])

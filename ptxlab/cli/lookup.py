@@ -20,7 +20,7 @@ from ..isa.mma import MmaForm
 from ..isa.operand import Operand
 from ..isa.targets import CHIPS, GENERATIONS
 from ..numerics import models as all_models
-from ..views.pictures import Label
+from ..views.fragment_pictures import Label
 from .instruction_names import find, find_operand
 from .output import Style, as_csv, as_json, as_markdown, as_text
 
@@ -130,9 +130,9 @@ def _explain(form: Form, name: str, args: argparse.Namespace, style: Style) -> s
         )
     explanation = views.explain(form, args.row, args.column, swizzle=args.swizzle, transposed=args.transposed)
     if args.json:
-        return as_json(explanation)
-    tables = views.terms(explanation)
-    lines = [f"{style.bold(explanation['element'])} of {form.mnemonic}", f"  {explanation['formula']}", ""]
+        return as_json(explanation.as_dict())
+    tables = explanation.tables()
+    lines = [f"{style.bold(explanation.element)} of {form.mnemonic}", f"  {explanation.formula}", ""]
     for operand in ("D", "C"):
         table = views.where(form, operand, args.row, args.column)
         lines += [f"  {operand}[{args.row}][{args.column}]:", as_text(table, style, "    "), ""]
@@ -157,22 +157,22 @@ def _where_dense(form: Form, args: argparse.Namespace, style: Style, element: st
         raise PtxlabError(f"{form.mnemonic} has no sparse A")
     places = views.sparse_where(form, args.row, args.column)
     if args.json:
-        return as_json({"instruction": form.mnemonic, "element": element, **places})
-    (low, high), (first, last) = places["columns"], places["group_columns"]
+        return as_json({"instruction": form.mnemonic, "element": element, **places.as_dict()})
+    (low, high), (first, last) = places.columns, places.group_columns
     group = f"column {first}" if first == last else f"columns {first}..{last}"
-    dense, stored = ("x".join(map(str, places[key])) for key in ("dense", "stored"))
+    dense, stored = ("x".join(map(str, shape)) for shape in (places.dense, places.stored))
     note = f"dense A is {dense}, {stored} of it is stored; --stored takes stored coordinates"
     return "\n".join(
         [
             f"{style.bold(element)} of {form.mnemonic}",
             f"  {style.dim(note)}",
-            f"  chunk {places['chunk']} (columns {low}..{high}), group {places['group']} ({group})",
+            f"  chunk {places.chunk} (columns {low}..{high}), group {places.group} ({group})",
             "",
             "  its nibble in the metadata E:",
-            as_text(places["nibble"], style, "    "),
+            as_text(places.nibble, style, "    "),
             "",
             f"  {element} is, for each legal nibble:",
-            as_text(places["places"], style, "    "),
+            as_text(places.places, style, "    "),
         ]
     )
 
@@ -214,12 +214,11 @@ def layout(args: argparse.Namespace, style: Style) -> str:
         note = style.dim(f"{operand.describe()}; byte offsets in its tile")
         return f"{title}\n{note}\n\n{as_text(table, style)}"
     label: Label = "auto" if args.format == "svg" else "elements"
-    drawn: Any = form
     picture = views.fragment(
-        drawn, operand.name, dense=args.dense, lane=args.lane, label=label, swizzle=args.swizzle
+        form, operand.name, dense=args.dense, lane=args.lane, label=label, swizzle=args.swizzle
     )
     text = _picture_text(picture, args.format, style)
-    copies = "" if args.format else views.held_again(operand)
+    copies = "" if args.format else views.copies_note(operand)
     return f"{text}\n\n{copies}" if copies else text
 
 
@@ -250,14 +249,8 @@ def _notation(form: Form, operand: Operand, notation: str) -> str:
 
 def _picture_text(picture: views.Picture, format: str | None, style: Style) -> str:
     if format == "svg":
-        from ..views.figures.svg import svg
-
-        return svg(picture).rstrip("\n")
-    tables = [
-        views.grid(picture, index)
-        for index, grid in enumerate(picture.grids)
-        if grid.axes != ("group", "thread")
-    ]
+        return picture.svg().rstrip("\n")
+    tables = [views.grid_table(grid) for grid in picture.grids if grid.name != "lanes"]
     if format == "markdown":
         return "\n\n".join(as_markdown(table) for table in tables)
     title = f"{style.bold(picture.title)}\n{style.dim(picture.subtitle)}"
@@ -270,10 +263,10 @@ def metadata(args: argparse.Namespace, style: Style) -> str:
         raise PtxlabError(f"{form.mnemonic} is dense: it has no metadata; sparse forms are spelt .sp")
     picture = views.metadata(form, selector=args.selector)
     if args.format == "json":
-        nibbles = views.grid(picture)
+        nibbles = views.grid_table(picture.grids[0])
         return as_json({"instruction": form.mnemonic, "selector": args.selector, "nibbles": nibbles})
     if args.format == "csv":
-        return as_csv(views.grid(picture))
+        return as_csv(views.grid_table(picture.grids[0]))
     return _picture_text(picture, args.format, style)
 
 

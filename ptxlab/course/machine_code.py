@@ -17,7 +17,7 @@ from ..gpu.sass import NAME, Sass, read
 from ..instruction import mma_instruction, mma_instructions
 from ..isa.form import Form
 from ..isa.targets import CHIPS, GENERATIONS
-from ..views.picture import Cell, Grid, Header, Picture
+from ..views import Cell, Grid, Header, Picture
 from .core import Unanswered, Unreadable, exercise, judge, whole, whole_set
 
 S4 = mma_instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
@@ -27,7 +27,11 @@ WMMA = mma_instruction("wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32")
 LANE = 5
 LOW, HIGH = 0x0F0F0F0F, 0xF0F0F0F0  # the masks of Hopper's u4
 #: The shade of each kind in the table of the lesson.
-_COLOURS: dict[Literal["native", "split", "emulated"], float] = {"native": -0.375, "split": 0.0, "emulated": 0.375}
+_COLOURS: dict[Literal["native", "split", "emulated"], float] = {
+    "native": -0.375,
+    "split": 0.0,
+    "emulated": 0.375,
+}
 NAMED = ("sm_80", "sm_90", "sm_90a", "sm_100a", "sm_120a")
 
 #: Of tools/data/sass.txt, which has all forms: what CUDA 13.0's compiler makes of those that the lesson shows.
@@ -210,7 +214,9 @@ def table() -> Picture:
     grid = Grid(hover.shape, tuple(cells), hover, names, heads)
     return Picture(
         "What the chip runs",
-        "tensor-core instructions, and after the plus the number of other arithmetic instructions (CUDA 13.0)",
+        (
+            "tensor-core instructions, and after the plus the number of other arithmetic instructions (CUDA 13.0)",
+        ),
         (grid,),
     )
 
@@ -413,7 +419,8 @@ def emulate_u4(answer: Any) -> tuple[bool, str]:
     "13.5",
     "**Native, split or emulated?** Here are the instructions of five kernels, without the verdict. Give the five words.\n\n"
     + "\n".join(
-        f"{at}. `{form}` for {target}: {_counts(form, target)}" for at, (form, target) in enumerate(CLASSIFIED, 1)
+        f"{at}. `{form}` for {target}: {_counts(form, target)}"
+        for at, (form, target) in enumerate(CLASSIFIED, 1)
     ),
     'words = ...  # five words: "native", "split" or "emulated"',
 )

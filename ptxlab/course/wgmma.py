@@ -9,7 +9,8 @@ import numpy as np
 from ..instruction import mma_instruction
 from ..isa.catalog import mma_forms
 from ..memory import SWIZZLES, Tile
-from ..views.picture import Cell, Grid, Header, Picture, bits
+from ..views import Cell, Grid, Header, Picture
+from ..views.labels import bit_range
 from .core import exercise, function_table, judge, whole
 
 INS = mma_instruction("wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16")
@@ -59,14 +60,14 @@ def descriptor_picture(number: int) -> Picture:
         for at, v in enumerate(values)
     )
     heads = tuple(
-        Header(at, 1, (name, bits(low, low + size - 1))) for at, (name, low, size) in enumerate(FIELDS)
+        Header(at, 1, (name, bit_range(low, low + size - 1))) for at, (name, low, size) in enumerate(FIELDS)
     )
     hover = np.array(
-        [[f"{name or 'unused'}: bits {bits(low, low + size - 1)}" for name, low, size in FIELDS]],
+        [[f"{name or 'unused'}: bits {bit_range(low, low + size - 1)}" for name, low, size in FIELDS]],
         dtype=object,
     )
     grid = Grid((1, len(FIELDS)), cells, hover, (Header(0, 1, ("",)),), heads)
-    return Picture(f"Matrix descriptor 0x{number:016x}", "its fields, highest bits on the left", (grid,))
+    return Picture(f"Matrix descriptor 0x{number:016x}", ("its fields, highest bits on the left",), (grid,))
 
 
 @exercise(
@@ -151,7 +152,10 @@ def depth(answer: Any) -> tuple[bool, str]:
     return judge(
         found == expected,
         "Each row has 32 bytes, whatever the type: half the bits per element, twice the K.",
-        (found == expected[::-1], "It is the other way round: the wider the element, the fewer fit into 32 bytes."),
+        (
+            found == expected[::-1],
+            "It is the other way round: the wider the element, the fewer fit into 32 bytes.",
+        ),
         (
             found == tuple(k * 2 for k in expected),
             "The *sparse* form has twice the K, because it stores only half of A.",

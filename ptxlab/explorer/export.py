@@ -20,7 +20,7 @@ from ..isa.mma import MmaForm
 from ..isa.operand import Operand
 from ..isa.parse import parse_mma
 from ..numerics.steps import Trace
-from ..views.picture import Picture
+from ..views import Picture
 from .fills import random_range
 from .matrices import option_names
 from .results import GPU

@@ -22,7 +22,7 @@ from ..isa.operand import Operand
 from ..isa.targets import GENERATIONS
 from ..memory import Tile
 from ..views import Picture, palette
-from ..views.tables import held_again, selected_by
+from ..views.places import copies_note, selected_by
 from . import edits
 from .fills import patterns
 from .parse_cell import format_value
@@ -394,9 +394,10 @@ def _matrix_info(state: ExplorerState, name: str) -> dict[str, Any]:
 def _note(state: ExplorerState, name: str, operand: Operand) -> str:
     """Which of several copies is read, or where the others are."""
     copies = operand.layout.copies if operand.layout else 1
-    for selector in selected_by(state.ins, operand, state.matrices.copy_index(name)):
+    selector = selected_by(state.ins, operand, state.matrices.copy_index(name))
+    if selector:
         return f"one of {copies} copies, read with {selector}" if copies > 1 else f"read with {selector}"
-    return "; ".join(note for note in (held_again(operand), operand.note) if note)
+    return "; ".join(note for note in (copies_note(operand), operand.note) if note)
 
 
 def _shared_memory_info(state: ExplorerState, operand: Operand) -> dict[str, Any]:
@@ -564,4 +565,4 @@ def picture_data(picture: Picture) -> dict[str, Any]:
                 "column_rules": [list(rule) for rule in grid.column_rules],
             }
         )
-    return {"title": picture.title, "notes": picture.subtitle.split("; "), "grids": grids}
+    return {"title": picture.title, "notes": list(picture.notes), "grids": grids}

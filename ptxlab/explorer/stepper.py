@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..numerics.steps import Number, Step, Term, Trace
-from ..views.trace import decimal, rounding_words, step_name, term_name
+from ..views.trace_text import decimal, rounding_words, step_name, term_name
 from .state import ExplorerState
 
 __all__ = ["dot_product_steps"]

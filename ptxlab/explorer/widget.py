@@ -18,7 +18,7 @@ from ..errors import PtxlabError
 from ..gpu import codegen
 from ..isa.mma import MmaForm
 from ..isa.parse import parse_mma
-from ..views.figures.chart import chart
+from ..views.figures import chart
 from .edits import (
     Edit,
     Redo,

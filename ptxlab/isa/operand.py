@@ -124,9 +124,9 @@ class Operand:
         """The NumPy type of its registers: uint32, or uint64 for f64."""
         return np.uint64 if self.register_bits == 64 else np.uint32
 
-    def describe(self) -> str:
-        """``A 16x64 s4, 4 registers in each of 32 lanes``."""
-        size = f"{self.name} {self.shape[0]}x{self.shape[1]} {self.dtype}"
+    def describe(self, name: str = "") -> str:
+        """``A 16x64 s4, 4 registers in each of 32 lanes``, or with another name."""
+        size = f"{name or self.name} {self.shape[0]}x{self.shape[1]} {self.dtype}"
         if not self.layout:
             return f"{size}, in shared memory"
         plural = "" if self.registers == 1 else "s"

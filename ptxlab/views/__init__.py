@@ -1,29 +1,62 @@
-"""Neutral descriptions of instructions and their layouts: plain data that figures, widgets and the command line render."""
+"""Instructions, layouts and traces as things to look at: tables, pictures, Plotly figures, SVG.
 
-from .bits import trace
-from .explain import explain, terms
-from .facts import cpp, cute, evidence, facts, machine, target_of
+First come plain data (`Table`, `Picture`), then whoever shows them: a notebook, the command line, the docs.
+
+>>> import ptxlab
+>>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
+>>> where(ins, "A", 9, 37).records()
+[{'lane': 4, 'element': 'a29', 'register': 3, 'bits': '[23..20]'}]
+>>> fragment(ins, "A").title
+'A of mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32'
+"""
+
+from .catalog_tables import counts, forms, types
+from .explain import Explanation, explain
+from .facts import cpp, cute, evidence, facts, machine_code, target_of
+from .fragment_pictures import fragment, lane, metadata, registers, scales, tile
+from .grid import Cell, Grid, Header
+from .matrix_pictures import values
 from .models import model_table, rule_words
-from .picture import Cell, Grid, Header, Picture
-from .pictures import fragment, lane, metadata, registers, scales, tile
-from .product import product
-from .tables import (
-    Table,
-    counts,
-    forms,
-    grid,
-    held_again,
-    holds,
-    layout,
-    offsets,
-    sparse_where,
-    types,
-    where,
-)
-from .values import values
+from .picture import Picture
+from .places import copies_note, holds, layout, offsets, sparse_where, where
+from .product_picture import product
+from .table import Table, grid_table
+from .trace_picture import TraceView, trace
 
 __all__ = [
-    "Cell", "Grid", "Header", "Picture", "Table", "counts", "cpp", "cute", "evidence", "explain", "facts", "forms", "fragment", "grid",
-    "held_again", "holds", "lane", "layout", "machine", "metadata", "model_table", "offsets", "product", "registers", "rule_words", "scales", "sparse_where", "target_of", "terms",
-    "tile", "trace", "types", "values", "where",
-]  # fmt: skip
+    "Cell",
+    "Explanation",
+    "Grid",
+    "Header",
+    "Picture",
+    "Table",
+    "TraceView",
+    "copies_note",
+    "counts",
+    "cpp",
+    "cute",
+    "evidence",
+    "explain",
+    "facts",
+    "forms",
+    "fragment",
+    "grid_table",
+    "holds",
+    "lane",
+    "layout",
+    "machine_code",
+    "metadata",
+    "model_table",
+    "offsets",
+    "product",
+    "registers",
+    "rule_words",
+    "scales",
+    "sparse_where",
+    "target_of",
+    "tile",
+    "trace",
+    "types",
+    "values",
+    "where",
+]

@@ -2,83 +2,213 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..errors import PtxlabError
 from ..isa.form import Form
 from ..isa.mma import MmaForm
 from ..isa.operand import Operand
-from .picture import bits
-from .tables import Table, in_memory, selected_by
+from .labels import bit_range
+from .places import memory_place, selected_by
+from .table import Table
 
-__all__ = ["explain", "terms"]
+__all__ = ["BytePlace", "Explanation", "RegisterPlace", "Selected", "Term", "explain"]
 
 
-def explain(ins: Form, row: int, col: int, *, swizzle: int = 0, transposed: bool = False) -> dict[str, Any]:
-    """Where the inputs of D[row][col] are, as plain data.
+@dataclass(frozen=True)
+class RegisterPlace:
+    """An element in a register: lane, name in the fragment, register, lowest and highest bit."""
 
-    ``terms`` has an entry for every product: ``k``, and the places of its factors in ``a`` and ``b``. Of a sparse instruction a
-    column k of A is stored in one place or another, or not at all: there is an entry for each, with the ``nibble`` that
-    makes it so (x: any bit) and the ``stored`` column. ``d`` and ``c`` are the places of the element itself, ``e`` those of the
-    nibbles by chunk, ``scale_a`` and ``scale_b`` those of the block scales. In shared memory a place is a ``byte`` of the tile, which
-    depends on `swizzle` and, for B, on `transposed`.
+    lane: int
+    element: str
+    register: int
+    bits: tuple[int, int]
+    read_with: str = ""  # the modifiers that make the instruction read this copy
+
+
+@dataclass(frozen=True)
+class BytePlace:
+    """An element in shared memory: its first byte in the tile and, if it is smaller than a byte, its bits."""
+
+    byte: int
+    bits: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True)
+class Term:
+    """One product of the sum: its k, and every place of its factors.
+
+    Of a sparse instruction a column k of A is stored in one place or another, or not at all: there is a term
+    for each place, with the `nibble` that makes it so (x: any bit) and the `stored` column.
+    """
+
+    k: int
+    a: tuple[RegisterPlace | BytePlace, ...]
+    b: tuple[RegisterPlace | BytePlace, ...]
+    chunk: int | None = None
+    nibble: str | None = None
+    stored: int | None = None
+
+
+@dataclass(frozen=True)
+class Selected:
+    """The nibble of a chunk, or the scale of a block: the first and last k that it covers, and its places."""
+
+    index: int
+    k: tuple[int, int]
+    places: tuple[RegisterPlace, ...]
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Where the inputs of one element of D are."""
+
+    instruction: str
+    row: int
+    column: int
+    formula: str
+    d: tuple[RegisterPlace, ...]
+    c: tuple[RegisterPlace, ...]
+    terms: tuple[Term, ...]
+    e: tuple[Selected, ...] = ()
+    scale_a: tuple[Selected, ...] = ()
+    scale_b: tuple[Selected, ...] = ()
+
+    @property
+    def element(self) -> str:
+        return f"D[{self.row}][{self.column}]"
+
+    def tables(self) -> dict[str, Table]:
+        """The terms, the nibbles and the scales as tables, by "terms", "e", "scale_a" and "scale_b".
+
+        >>> import ptxlab
+        >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
+        >>> explain(ins, 9, 3).tables()["terms"].rows[37]
+        (37, 'T4 a29', 3, '[23..20]', 'T12 b13', 1, '[23..20]')
+        """
+        tables = {"terms": _term_table(self.terms)}
+        for name, noun, entries in (
+            ("e", "chunk", self.e),
+            ("scale_a", "block", self.scale_a),
+            ("scale_b", "block", self.scale_b),
+        ):
+            if entries:
+                tables[name] = _selected_table(noun, entries)
+        return tables
+
+    def as_dict(self) -> dict[str, Any]:
+        """All of it as plain data for JSON; what the instruction does not have is left out."""
+        plain: dict[str, Any] = {
+            "instruction": self.instruction,
+            "element": self.element,
+            "d": [_place_dict(place) for place in self.d],
+            "c": [_place_dict(place) for place in self.c],
+            "formula": self.formula,
+            "terms": [_term_dict(term) for term in self.terms],
+        }
+        for name, noun, entries in (
+            ("e", "chunk", self.e),
+            ("scale_a", "block", self.scale_a),
+            ("scale_b", "block", self.scale_b),
+        ):
+            if entries:
+                plain[name] = [_selected_dict(noun, entry) for entry in entries]
+        return plain
+
+
+def _place_dict(place: RegisterPlace | BytePlace) -> dict[str, Any]:
+    if isinstance(place, BytePlace):
+        return {"byte": place.byte} if place.bits is None else {"byte": place.byte, "bits": list(place.bits)}
+    plain = {
+        "lane": place.lane,
+        "element": place.element,
+        "register": place.register,
+        "bits": list(place.bits),
+    }
+    return {**plain, "read with": place.read_with} if place.read_with else plain
+
+
+def _term_dict(term: Term) -> dict[str, Any]:
+    plain: dict[str, Any] = {"k": term.k}
+    if term.nibble is not None:
+        plain |= {"chunk": term.chunk, "nibble": term.nibble, "stored": term.stored}
+    plain["a"] = [_place_dict(place) for place in term.a]
+    plain["b"] = [_place_dict(place) for place in term.b]
+    return plain
+
+
+def _selected_dict(noun: str, entry: Selected) -> dict[str, Any]:
+    return {noun: entry.index, "k": list(entry.k), "places": [_place_dict(place) for place in entry.places]}
+
+
+def explain(ins: Form, row: int, col: int, *, swizzle: int = 0, transposed: bool = False) -> Explanation:
+    """Where the inputs of D[row][col] are.
+
+    In shared memory a place is a byte of the tile, which depends on `swizzle` and, for B, on `transposed`.
 
     >>> import ptxlab
-    >>> found = explain(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"), 9, 3)
-    >>> found["terms"][37]["a"], found["terms"][37]["b"]
-    ([{'lane': 4, 'element': 'a29', 'register': 3, 'bits': [20, 23]}], [{'lane': 12, 'element': 'b13', 'register': 1, 'bits': [20, 23]}])
+    >>> term = explain(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"), 9, 3).terms[37]
+    >>> term.a
+    (RegisterPlace(lane=4, element='a29', register=3, bits=(20, 23), read_with=''),)
     """
     if not isinstance(ins, MmaForm):
         raise PtxlabError(
-            f"{ins.mnemonic} moves a matrix: nothing is computed, so there is nothing to explain; `ptxlab where` says where it goes"
+            f"{ins.mnemonic} moves a matrix: nothing is computed, so there is nothing to explain; "
+            "`ptxlab where` says where its elements go"
         )
-    said: dict[str, Any] = {"instruction": ins.mnemonic, "element": f"D[{row}][{col}]"}
-    said["d"], said["c"] = _places(ins.d, row, col), _places(ins.c, row, col)
-    other = ins.column_of_b(row, col)
-    said["formula"] = _formula(ins, row, col, other)
-    if ins.structure is None:
-        pairs: list[dict[str, Any]] = [{"k": k, "a": _places(ins.a, row, k, swizzle)} for k in range(ins.k)]
-    else:
-        pairs = _sparse(ins, row, swizzle)
-        said["e"] = [_nibble(ins, row, chunk) for chunk in range(ins.k // ins.structure.chunk)]
-    said["terms"] = [{**pair, "b": _places(ins.b, pair["k"], other, swizzle, transposed)} for pair in pairs]
-    for name, op in (("scale_a", ins.scale_a), ("scale_b", ins.scale_b)):
-        if op is not None:
-            said[name] = _scales(ins, op, row, col)
-    return said
+    d = _register_places(ins.d, row, col)  # refuses an element that D does not have
+    b_column = ins.column_of_b(row, col)
+    terms = []
+    for term in _a_terms(ins, row, swizzle):
+        terms.append(replace(term, b=_places(ins.b, term.k, b_column, swizzle, transposed)))
+    return Explanation(
+        instruction=ins.mnemonic,
+        row=row,
+        column=col,
+        formula=_formula(ins, row, col, b_column),
+        d=d,
+        c=_register_places(ins.c, row, col),
+        terms=tuple(terms),
+        e=_nibbles(ins, row),
+        scale_a=_scales(ins, ins.scale_a, row, col),
+        scale_b=_scales(ins, ins.scale_b, row, col),
+    )
 
 
-def _formula(ins: MmaForm, row: int, col: int, other: int) -> str:
-    a, b = f"A[{row}][k]", f"B[k][{other}]"
+def _formula(ins: MmaForm, row: int, col: int, b_column: int) -> str:
+    a, b = f"A[{row}][k]", f"B[k][{b_column}]"
     if ins.scale_vec:
-        a, b = (
-            f"{a} * SFA[{row}][k / {ins.k // ins.scale_vec}]",
-            f"{b} * SFB[k / {ins.k // ins.scale_vec}][{col}]",
-        )
+        block = f"k / {ins.k // ins.scale_vec}"
+        a, b = f"{a} * SFA[{row}][{block}]", f"{b} * SFB[{block}][{col}]"
     product = f"popc({a} {ins.bit_op} {b})" if ins.bit_op else f"{a} * {b}"
     return f"D[{row}][{col}] = C[{row}][{col}] + sum over k of {product}"
 
 
 def _places(
     op: Operand, row: int, col: int, swizzle: int = 0, transposed: bool = False
-) -> list[dict[str, Any]]:
+) -> tuple[RegisterPlace | BytePlace, ...]:
     """Every place of an element: in registers, or its byte in shared memory."""
-    if op.layout is None:
-        found = in_memory(op, row, col, swizzle, transposed).records()[0]
-        return [{"byte": found["byte offset"], **({"bits": found["bits"]} if "bits" in found else {})}]
+    if op.layout is not None:
+        return _register_places(op, row, col)
+    place = memory_place(op, row, col, swizzle, transposed)
+    return (BytePlace(place.byte, place.bits),)
+
+
+def _register_places(op: Operand, row: int, col: int) -> tuple[RegisterPlace, ...]:
     prefix = op.name.lower()
-    return [
-        {"lane": p.lane, "element": f"{prefix}{p.element}", "register": p.register, "bits": [p.low, p.high]}
-        for p in op.where(row, col)
-    ]
+    return tuple(
+        RegisterPlace(place.lane, f"{prefix}{place.element}", place.register, (place.low, place.high))
+        for place in op.where(row, col)
+    )
 
 
-def _sparse(ins: MmaForm, row: int, swizzle: int) -> list[dict[str, Any]]:
-    """For every column k of dense A the places where it may be stored, and the nibbles that say so."""
+def _a_terms(ins: MmaForm, row: int, swizzle: int) -> list[Term]:
+    """For every k the places of A, without those of B; a sparse A has a term for each possible place."""
     structure = ins.structure
     if structure is None:
-        return []
-    found = []
+        return [Term(k, _places(ins.a, row, k, swizzle), ()) for k in range(ins.k)]
+    terms = []
     for k in range(ins.k):
         chunk, inside = divmod(k, structure.chunk)
         group, offset = divmod(inside, structure.group)
@@ -86,116 +216,96 @@ def _sparse(ins: MmaForm, row: int, swizzle: int) -> list[dict[str, Any]]:
             nibbles = [nibble for nibble, kept in ins.nibbles.items() if kept[slot] == group]
             if nibbles:
                 stored = (chunk * structure.keep + slot) * structure.group + offset
-                found.append(
-                    {
-                        "k": k,
-                        "chunk": chunk,
-                        "nibble": _pattern(nibbles),
-                        "stored": stored,
-                        "a": _places(ins.a, row, stored, swizzle),
-                    }
-                )
-    return found
+                places = _places(ins.a, row, stored, swizzle)
+                terms.append(Term(k, places, (), chunk, _common_bits(nibbles), stored))
+    return terms
 
 
-def _pattern(nibbles: list[int]) -> str:
+def _common_bits(nibbles: list[int]) -> str:
     """What nibbles have in common: ``0bxx10``."""
     digits = [f"{nibble:04b}" for nibble in nibbles]
     return "0b" + "".join(column[0] if len(set(column)) == 1 else "x" for column in zip(*digits, strict=True))
 
 
-def _nibble(ins: MmaForm, row: int, chunk: int) -> dict[str, Any]:
+def _nibbles(ins: MmaForm, row: int) -> tuple[Selected, ...]:
+    """The metadata nibbles of a row of A, chunk by chunk."""
     if ins.e is None or ins.structure is None:
-        return {}
-    places = _places(ins.e, row, chunk)
+        return ()
     width = ins.structure.chunk
-    return {
-        "chunk": chunk,
-        "k": [chunk * width, (chunk + 1) * width - 1],
-        "places": _named(ins, ins.e, places),
-    }
+    return tuple(
+        Selected(chunk, (chunk * width, (chunk + 1) * width - 1), _copies(ins, ins.e, row, chunk))
+        for chunk in range(ins.k // width)
+    )
 
 
-def _scales(ins: MmaForm, op: Operand, row: int, col: int) -> list[dict[str, Any]]:
-    vec = ins.scale_vec or 1
-    length = ins.k // vec
-    found = []
-    for block in range(vec):
+def _scales(ins: MmaForm, op: Operand | None, row: int, col: int) -> tuple[Selected, ...]:
+    """The scale factors of a row of A, or a column of B, block by block."""
+    if op is None or ins.scale_vec is None:
+        return ()
+    length = ins.k // ins.scale_vec
+    entries = []
+    for block in range(ins.scale_vec):
         at = (row, block) if op.axes[0] == "m" else (block, col)
-        found.append(
-            {
-                "block": block,
-                "k": [block * length, (block + 1) * length - 1],
-                "places": _named(ins, op, _places(op, *at)),
-            }
-        )
-    return found
+        k = (block * length, (block + 1) * length - 1)
+        entries.append(Selected(block, k, _copies(ins, op, *at)))
+    return tuple(entries)
 
 
-def _named(ins: MmaForm, op: Operand, places: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Copies, each with what makes the instruction read it."""
-    return [
-        {**place, **dict(zip(("read with",), selected_by(ins, op, copy), strict=False))}
-        for copy, place in enumerate(places)
-    ]
+def _copies(ins: MmaForm, op: Operand, row: int, col: int) -> tuple[RegisterPlace, ...]:
+    """Every copy of an element, with the modifiers that make the instruction read it."""
+    return tuple(
+        replace(place, read_with=selected_by(ins, op, copy))
+        for copy, place in enumerate(_register_places(op, row, col))
+    )
 
 
-def terms(found: dict[str, Any]) -> dict[str, Table]:
-    """The answer of `explain` as tables: the products, the nibbles, the scales.
-
-    >>> import ptxlab
-    >>> terms(explain(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"), 9, 3))["terms"].rows[37]
-    (37, 'T4 a29', 3, '[23..20]', 'T12 b13', 1, '[23..20]')
-    """
-    tables = {"terms": _products(found["terms"])}
-    for key, name in (("e", "chunk"), ("scale_a", "block"), ("scale_b", "block")):
-        if key in found:
-            tables[key] = _by_k(found[key], name)
-    return tables
+# -- tables
+# ----------------------------------------------------------------------------------------------------
 
 
-def _products(entries: list[dict[str, Any]]) -> Table:
-    extra = ("nibble", "stored") if "nibble" in entries[0] else ()
-    heads = [_heads(side.upper(), entries[0][side][0]) for side in "ab"]
-    rows: list[tuple[Any, ...]] = []
+def _term_table(terms: tuple[Term, ...]) -> Table:
+    """A line for every term; an element that is held twice takes two."""
+    first = terms[0]
+    columns = ["k"]
+    if first.nibble is not None:
+        columns += ["nibble", "stored"]
+    own, heads = len(columns), (_place_headings("A", first.a[0]), _place_headings("B", first.b[0]))
+    rows: list[tuple[int | str, ...]] = []
     lanes: list[tuple[int | None, ...]] = []
-    for entry in entries:
-        for copy in range(
-            max(len(entry["a"]), len(entry["b"]))
-        ):  # an element that is held twice takes two lines
-            cells: list[Any] = [
-                entry["k"] if copy == 0 else "",
-                *(entry[name] if copy == 0 else "" for name in extra),
-            ]
-            owners: list[int | None] = [None] * len(cells)
-            for side, head in zip("ab", heads, strict=True):
-                place = entry[side][copy] if copy < len(entry[side]) else None
-                cells += _cells(place) if place else [""] * len(head)
-                owners += [place.get("lane") if place else None, *[None] * (len(head) - 1)]
+    for term in terms:
+        start = [term.k] if term.nibble is None else [term.k, term.nibble, term.stored]
+        for copy in range(max(len(term.a), len(term.b))):
+            cells: list[Any] = start if copy == 0 else [""] * own
+            owners: list[int | None] = [None] * own
+            for places, head in zip((term.a, term.b), heads, strict=True):
+                place = places[copy] if copy < len(places) else None
+                cells = [*cells, *_place_cells(place, len(head))]
+                lane = place.lane if isinstance(place, RegisterPlace) else None
+                owners += [lane, *[None] * (len(head) - 1)]
             rows.append(tuple(cells))
             lanes.append(tuple(owners))
-    return Table(("k", *extra, *heads[0], *heads[1]), tuple(rows), tuple(lanes))
+    return Table((*columns, *heads[0], *heads[1]), tuple(rows), tuple(lanes))
 
 
-def _heads(name: str, place: dict[str, Any]) -> list[str]:
-    if "byte" in place:
-        return [f"{name} byte", *([f"{name} bits"] if "bits" in place else [])]
-    return [name, f"{name} reg", f"{name} bits"]
+def _place_headings(name: str, place: RegisterPlace | BytePlace) -> list[str]:
+    if isinstance(place, RegisterPlace):
+        return [name, f"{name} reg", f"{name} bits"]
+    return [f"{name} byte"] if place.bits is None else [f"{name} byte", f"{name} bits"]
 
 
-def _cells(place: dict[str, Any]) -> list[Any]:
-    if "byte" in place:
-        return [place["byte"], *([place["bits"]] if "bits" in place else [])]
-    return [f"T{place['lane']} {place['element']}", place["register"], bits(*place["bits"])]
+def _place_cells(place: RegisterPlace | BytePlace | None, count: int) -> list[int | str]:
+    if place is None:
+        return [""] * count
+    if isinstance(place, RegisterPlace):
+        return [f"T{place.lane} {place.element}", place.register, bit_range(*place.bits)]
+    return [place.byte] if place.bits is None else [place.byte, bit_range(*place.bits)]
 
 
-def _by_k(entries: list[dict[str, Any]], name: str) -> Table:
+def _selected_table(noun: str, entries: tuple[Selected, ...]) -> Table:
     rows, lanes = [], []
     for entry in entries:
-        for copy, place in enumerate(entry["places"]):
-            first = (entry[name], f"{entry['k'][0]}..{entry['k'][1]}") if copy == 0 else ("", "")
-            rows.append(
-                (*first, place["lane"], place["register"], bits(*place["bits"]), place.get("read with", ""))
-            )
-            lanes.append((None, None, place["lane"]))
-    return Table((name, "k", "lane", "register", "bits", "read with"), tuple(rows), tuple(lanes))
+        for copy, place in enumerate(entry.places):
+            index = (entry.index, f"{entry.k[0]}..{entry.k[1]}") if copy == 0 else ("", "")
+            rows.append((*index, place.lane, place.register, bit_range(*place.bits), place.read_with))
+            lanes.append((None, None, place.lane))
+    return Table((noun, "k", "lane", "register", "bits", "read with"), tuple(rows), tuple(lanes))

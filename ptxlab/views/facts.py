@@ -1,129 +1,160 @@
-"""All about one instruction: what `ptxlab show` says, as plain data."""
+"""All about one instruction: what `ptxlab show` prints, as plain data."""
 
 from __future__ import annotations
 
-import re
-from typing import Any
+from dataclasses import dataclass
 
 from ..errors import PtxlabError
-from ..gpu.codegen import ptx_line
+from ..gpu.codegen import declarations, ptx_line, statement
 from ..isa.form import Form
 from ..isa.mma import MmaForm
-from ..isa.targets import TARGETS
+from ..isa.targets import CHIPS, TARGETS
 from ..isa.transfer import TransferForm
+from ..numerics.emulate import model_of
 from .models import rule_words
-from .tables import Table, held_again
+from .places import copies_note
+from .table import Table
 
-__all__ = ["cpp", "cute", "evidence", "facts", "machine", "target_of"]
+__all__ = ["Evidence", "Fact", "cpp", "cute", "evidence", "facts", "machine_code", "target_of"]
 
+#: A fact is a text or a number, several of them, a table, or the values that each modifier takes.
+Fact = str | int | list[str] | list[int] | dict[str, list[int]] | Table
 
-def evidence(ins: MmaForm) -> list[str]:
-    """How the emulator's arithmetic is known: ``sm_90: measured (source)``, chips of one kind together.
-
-    >>> import ptxlab
-    >>> [said.split(" (")[0] for said in evidence(ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")) if "sm_90" in said]
-    ['sm_90: measured']
-    """
-    from ..isa.targets import CHIPS
-    from ..numerics.emulate import model_of
-
-    known: dict[str, list[str]] = {}
-    for chip in CHIPS:
-        try:
-            model = model_of(ins, chip)
-        except PtxlabError:  # the chip lacks the instruction, or nothing is known of its arithmetic
-            continue
-        known.setdefault(f"{model.evidence} ({model.source})", []).append(chip)
-    return [f"{', '.join(chips)}: {said}" for said, chips in known.items()] or ["no model of its arithmetic"]
+_NO_MODEL = "no model of its arithmetic"
 
 
-def _model(ins: MmaForm) -> list[str] | None:
-    """The chip that `emulate` follows without being told, and its rule in words."""
-    from ..numerics.emulate import model_of
+def facts(ins: Form, target: str | None = None, *, run: bool = False) -> dict[str, Fact]:
+    """Everything about an instruction by topic, in the order in which one asks.
 
-    try:
-        model = model_of(ins)
-    except PtxlabError:
-        return None
-    return [
-        f"{model.chip} ({model.evidence})",
-        *(f"{name}: {said}" for name, said in rule_words(model.rule).items()),
-    ]
-
-
-def facts(ins: Form, target: str | None = None, *, run: bool = False) -> dict[str, Any]:
-    """Everything about an instruction in words, in the order in which one asks.
-
-    With `run` also what the machine code of `target` has for it, where the tools to see that are installed.
+    With `run` also the machine code for `target`, where the tools to see it are installed.
 
     >>> import ptxlab
     >>> facts(ptxlab.instruction("mma.sp.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32"))["nibbles"]
     ['0b0100', '0b1110']
     """
-    said: dict[str, Any] = {
+    topics: dict[str, Fact] = {
         "family": ins.family,
         "shape": ins.shape,
         "lanes": max(op.lanes for op in ins.operands.values()),
+        "operands": _operand_table(ins),
     }
-    said["operands"] = _operands(ins)
     notes = list(dict.fromkeys(op.note for op in ins.operands.values() if op.note))
-    notes += [f"{op.name}: {again}" for op in ins.operands.values() if (again := held_again(op))]
+    notes += [f"{op.name}: {copies}" for op in ins.operands.values() if (copies := copies_note(op))]
     if notes:
-        said["note"] = notes
+        topics["note"] = notes
     if isinstance(ins, MmaForm):
-        said |= _choices(ins)
+        topics |= _mma_facts(ins)
     if isinstance(ins, TransferForm):
-        said |= _memory(ins)
-    said["targets"] = list(ins.targets)
-    said["missing on"] = [name for name in TARGETS if name not in ins.targets]
+        topics |= _memory_facts(ins)
+    topics["targets"] = list(ins.targets)
+    topics["missing on"] = [name for name in TARGETS if name not in ins.targets]
     if isinstance(ins, MmaForm):
-        said |= {"emulator": _model(ins) or "no model of its arithmetic", "arithmetic": evidence(ins)}
+        topics["emulator"] = _emulator_facts(ins) or _NO_MODEL
+        topics["arithmetic"] = [str(entry) for entry in evidence(ins)] or [_NO_MODEL]
     if run:
-        said["chip runs"] = machine(ins, target)
-    return said | {"ptx": ptx_line(ins), **cpp(ins)}
+        topics["chip runs"] = machine_code(ins, target)
+    return topics | {"ptx": ptx_line(ins), **cpp(ins)}
 
 
-def _operands(ins: Form) -> Table:
+def _operand_table(ins: Form) -> Table:
     rows = []
     for op in ins.operands.values():
-        size, where = f"{op.shape[0]}x{op.shape[1]}", op.layout.signature if op.layout else "in shared memory"
-        rows.append((op.name, size, str(op.dtype), op.registers or "-", op.lanes or "-", where))
+        size = f"{op.shape[0]}x{op.shape[1]}"
+        layout = op.layout.signature if op.layout else "in shared memory"
+        rows.append((op.name, size, str(op.dtype), op.registers or "-", op.lanes or "-", layout))
     return Table(("operand", "shape", "type", "registers", "lanes", "layout"), tuple(rows))
 
 
-def _choices(ins: MmaForm) -> dict[str, Any]:
-    """What is left to choose: sparsity, selectors, modifiers."""
-    said: dict[str, Any] = {}
+def _mma_facts(ins: MmaForm) -> dict[str, Fact]:
+    """Stacked MMAs, sparsity, and what is left to choose: selectors and other modifiers."""
+    topics: dict[str, Fact] = {}
     if ins.mma_count > 1:
-        said["products"] = (
-            f"{ins.mma_count}, stacked: rows {ins.m}q.. of A, C and D and columns {ins.n}q.. of B are those of quad pair q"
+        topics["MMAs"] = (
+            f"{ins.mma_count} independent ones, stacked: quad pair q has rows {ins.m}q.. of A, C and D "
+            f"and columns {ins.n}q.. of B"
         )
     if ins.structure is not None:
-        unit = {1: "values", 2: "pairs"}[ins.structure.group]
+        unit = "values" if ins.structure.group == 1 else "pairs"
         most = f"at most {ins.structure.keep} of {ins.structure.groups} {unit} are non-zero"
-        said["sparsity"] = f"{ins.structure.title}: in every {ins.structure.chunk} columns of A {most}"
-        said["nibbles"] = [f"0b{nibble:04b}" for nibble in sorted(ins.nibbles)]
-        said["selectors"] = list(ins.selectors)
-    free = {name: values for name, values in ins.modifiers.items() if len(values) > 1 and name != "selector"}
-    if free:
-        said["modifiers"] = {
-            name: [int(v) if isinstance(v, bool) else v for v in values] for name, values in free.items()
-        }
-    return said
+        topics["sparsity"] = f"{ins.structure.title}: in every {ins.structure.chunk} columns of A {most}"
+        topics["nibbles"] = [f"0b{nibble:04b}" for nibble in sorted(ins.nibbles)]
+        topics["selectors"] = list(ins.selectors)
+    modifiers = {
+        name: [int(value) for value in values]
+        for name, values in ins.modifiers.items()
+        if len(values) > 1 and name != "selector"
+    }
+    if modifiers:
+        topics["modifiers"] = modifiers
+    return topics
 
 
-def _memory(ins: TransferForm) -> dict[str, Any]:
-    """What an instruction that moves a matrix asks of memory."""
+def _memory_facts(ins: TransferForm) -> dict[str, Fact]:
+    """What a transfer asks of memory."""
     if ins.family == "movmatrix":
         return {}
     if ins.address_lanes:
         each = len(ins.address_lanes) // (ins.address_lanes[-1].matrix + 1)
-        gives = f"lane r of 0..{len(ins.address_lanes) - 1} gives that of row r of R, a multiple of {ins.alignment}; {each} rows are a matrix"
+        address = (
+            f"lane r of 0..{len(ins.address_lanes) - 1} gives that of row r of R, "
+            f"a multiple of {ins.alignment}; {each} rows are a matrix"
+        )
     else:
         count, length = ins.lines
         line = "row" if ins.layout == "row" else "column"
-        gives = f"one for all lanes, a multiple of {ins.alignment}: {count} {line}s of {length} elements; the stride counts elements from {line} to {line}"
-    return {"address": gives, "spaces": ["generic", *ins.spaces], "manual": ins.section}
+        address = (
+            f"one for all lanes, a multiple of {ins.alignment}: {count} {line}s of {length} elements; "
+            f"the stride counts elements from {line} to {line}"
+        )
+    return {"address": address, "spaces": ["generic", *ins.spaces], "manual": ins.section}
+
+
+# -- arithmetic
+# ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """How the arithmetic of some chips is known: measured here, published elsewhere, or assumed."""
+
+    chips: tuple[str, ...]
+    level: str
+    source: str
+
+    def __str__(self) -> str:
+        return f"{', '.join(self.chips)}: {self.level} ({self.source})"
+
+
+def evidence(ins: MmaForm) -> list[Evidence]:
+    """How the emulator's arithmetic is known, chips with the same evidence together.
+
+    >>> import ptxlab
+    >>> entries = evidence(ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"))
+    >>> [entry.level for entry in entries if "sm_90" in entry.chips]
+    ['measured']
+    """
+    chips: dict[tuple[str, str], list[str]] = {}
+    for chip in CHIPS:
+        try:
+            model = model_of(ins, chip)
+        except PtxlabError:  # the chip lacks the instruction, or nothing is known of its arithmetic
+            continue
+        chips.setdefault((model.evidence, model.source), []).append(chip)
+    return [Evidence(tuple(names), level, source) for (level, source), names in chips.items()]
+
+
+def _emulator_facts(ins: MmaForm) -> list[str]:
+    """The chip that `emulate` follows by default, and its rule in words."""
+    try:
+        model = model_of(ins)
+    except PtxlabError:
+        return []
+    words = rule_words(model.rule)
+    return [f"{model.chip} ({model.evidence})", *(f"{topic}: {text}" for topic, text in words.items())]
+
+
+# -- other notations
+# -------------------------------------------------------------------------------------------
 
 
 def cute(ins: Form, name: str | None = None) -> Table:
@@ -133,61 +164,52 @@ def cute(ins: Form, name: str | None = None) -> Table:
     >>> cute(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"), "C").rows
     (('C', '((4,8),(2,2)):((32,1),(16,8))', '(T32,V4) -> (16,8)'),)
     """
-    found = [ins.operand(name)] if name else list(ins.operands.values())
-    if name and found[0].layout is None:
-        raise PtxlabError(
-            f"{found[0].name} of {ins.mnemonic} lives in shared memory: it has no map from lanes; `ptxlab layout` shows its tile"
-        )
-    rows = (
-        (op.name, op.layout.cute, op.layout.signature) if op.layout else (op.name, "-", "in shared memory")
-        for op in found
-    )
+    operands = [ins.operand(name)] if name else list(ins.operands.values())
+    rows = []
+    for op in operands:
+        if op.layout is not None:
+            rows.append((op.name, op.layout.cute, op.layout.signature))
+        elif name is None:
+            rows.append((op.name, "-", "in shared memory"))
+        else:
+            raise PtxlabError(
+                f"{op.name} of {ins.mnemonic} lives in shared memory: it has no map from lanes; "
+                "`ptxlab layout` shows its tile"
+            )
     return Table(("operand", "cute", "map"), tuple(rows))
 
 
 def cpp(ins: Form) -> dict[str, list[str]]:
-    """The instruction in CUDA C++: as an asm statement, and where `nvcuda::wmma` has it as its call.
+    """The instruction in CUDA C++: as an asm statement and, where `nvcuda::wmma` has it, as its call.
 
     >>> import ptxlab
     >>> cpp(ptxlab.instruction("wmma.mma.and.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32"))["wmma"][0]
     'wmma::fragment<wmma::matrix_a, 8, 8, 128, wmma::experimental::precision::b1, wmma::row_major> a;'
     """
-    from ..gpu.codegen import declarations, statement
-
-    said = {"c++": [declarations(ins), *statement(ins).splitlines()]}
+    lines = {"c++": [declarations(ins), *statement(ins).splitlines()]}
     if isinstance(ins, MmaForm) and ins.family == "wmma":
-        from ..wmma import cpp_source
+        from ..wmma.kernels import cpp_statements  # loaded at use, so that the command line starts quickly
 
         try:
-            source = cpp_source(ins)
-        except PtxlabError:  # the mirror does not have every type
-            return said
-        said["wmma"] = [
-            line.strip()
-            for line in source.splitlines()
-            if re.match(r"\s+wmma::(fragment|b?mma_sync)\b", line)
-        ]
-    return said
+            lines["wmma"] = cpp_statements(ins)
+        except PtxlabError:  # `ptxlab.wmma` has the sub-byte types only
+            return lines
+    return lines
 
 
 def target_of(ins: Form) -> str:
-    """The target to look at when none is named: sm_90a, or the first that has the instruction.
-
-    >>> import ptxlab
-    >>> target_of(ptxlab.instruction("wmma.mma.and.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32"))
-    'sm_90a'
-    """
+    """The target to look at when none is named: sm_90a, or the first that has the instruction."""
     return "sm_90a" if ins.supports("sm_90a") else ins.targets[0]
 
 
-def machine(ins: Form, target: str | None = None) -> str:
-    """What the machine code for a target has in the instruction's place, or what to install to see it: one line.
+def machine_code(ins: Form, target: str | None = None) -> str:
+    """The machine code for a target in one line, or what to install to see it.
 
     >>> import ptxlab
-    >>> machine(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"), "sm_75")
+    >>> machine_code(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"), "sm_75")
     'sm_75: nothing, it lacks the instruction'
     """
-    from ..gpu.sass import sass
+    from ..gpu.sass import sass  # loaded at use, so that the command line starts quickly
 
     target = target or target_of(ins)
     if not ins.supports(target):
@@ -195,4 +217,4 @@ def machine(ins: Form, target: str | None = None) -> str:
     try:
         return f"{target}, {sass(ins, target)}"
     except PtxlabError as error:
-        return f"{target}: {str(error).splitlines()[0]}"
+        return f"{target}: {error}"

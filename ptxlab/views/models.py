@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import singledispatch
 
 from ..numerics import EmulatedThroughF16, Exact, FmaChain, FmaGroups, Fused, Model, Rule, models
-from .tables import Table
+from .table import Table
 
 __all__ = ["model_table", "rule_words"]
 

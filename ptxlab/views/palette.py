@@ -1,8 +1,8 @@
-"""The colours: one hue for each of the 8 lane groups, one shade for each of the 4 threads in a group. Plain data, no imports.
+"""The colours of lanes: a hue for each of the 8 groups of a warp, a shade for each of its 4 threads.
 
-The hues are those of Okabe and Ito (Color Universal Design, 2008), which stay apart under every common colour-blindness, with
-grey in the place of black. Neighbouring groups meet in neighbouring rows (7 and 0 as well); of all orders this one keeps them
-furthest apart for every kind of sight.
+The hues are those of Okabe and Ito (Color Universal Design, 2008), which stay apart under every common
+colour-blindness, with grey in the place of black. Neighbouring groups meet in neighbouring rows (7 and 0 as
+well); of all orders this one keeps them furthest apart for every kind of sight.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ from .types import (
     row_major,
 )
 
-__all__ = ["NAMES", "cpp_source", "ptx_lines", "ptx_triple", "run", "run_buffers"]
+__all__ = ["NAMES", "cpp_source", "cpp_statements", "ptx_lines", "ptx_triple", "run", "run_buffers"]
 
 #: How to run it: on the GPU through C++ or through PTX, or in Python through the functions of this package.
 Face = Literal["mirror", "cpp", "ptx"]
@@ -67,9 +67,7 @@ extern "C" __global__ void {name}(const {word} *A, const {word} *B, const int *C
 """
 
 _CPP = """\
-    {a} a;
-    {b} b;
-    {c} c, d;
+{declarations}
 
     wmma::load_matrix_sync(a, A, lda);
     wmma::load_matrix_sync(b, B, ldb);
@@ -125,13 +123,20 @@ def cpp_source(
     True
     """
     ins, order = form(name, op, satf), memory_layout(layout)
-    a, b, c = (frag.cpp for frag in _fragments(ins))
+    *declarations, call = cpp_statements(ins)
+    indented = "\n".join(f"    {line}" for line in declarations)
+    body = _CPP.format(declarations=indented, call=call, layout=order.name)
+    return _kernel(ins, NAMES["cpp"], "#include <mma.h>\n\nusing namespace nvcuda;\n", body, order)
+
+
+def cpp_statements(ins: MmaForm) -> list[str]:
+    """The fragments that a kernel with `nvcuda::wmma` declares, and then the call that multiplies them."""
+    a, b, c = (frag.cpp for frag in _fragments(form(ins)))
     call = f"wmma::mma_sync(d, a, b, c, {str(ins.satfinite).lower()});"
     if ins.bit_op:
         operations = (f"wmma::experimental::{_bit_op(ins)}", "wmma::experimental::bmmaAccumulateOpPOPC")
         call = f"wmma::bmma_sync(d, a, b, c, {', '.join(operations)});"
-    body = _CPP.format(a=a, b=b, c=c, call=call, layout=order.name)
-    return _kernel(ins, NAMES["cpp"], "#include <mma.h>\n\nusing namespace nvcuda;\n", body, order)
+    return [f"{a} a;", f"{b} b;", f"{c} c, d;", call]
 
 
 def ptx_lines(

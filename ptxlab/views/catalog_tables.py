@@ -1,0 +1,95 @@
+"""The catalogue searched and counted: what `ptxlab list` shows."""
+
+from __future__ import annotations
+
+import difflib
+import fnmatch
+from collections import Counter
+from collections.abc import Iterable
+
+from ..errors import PtxlabError, listing
+from ..isa.catalog import FAMILIES, catalog
+from ..isa.dtypes import dtype
+from ..isa.form import Form
+from ..isa.mma import MmaForm
+from ..isa.transfer import TransferForm
+from .table import Table
+
+__all__ = ["counts", "forms", "types"]
+
+_ORDER = ("f64", "tf32", "f16", "bf16", "e4m3", "e5m2", "e3m2", "e2m3", "e2m1", "s8", "u8", "s4", "u4", "b1")
+
+
+def forms(
+    family: str | None = None,
+    target: str | None = None,
+    element_type: str | None = None,
+    shape: str | None = None,
+    sparse: bool | None = None,
+) -> tuple[tuple[Form, ...], dict[str, int]]:
+    """The instructions that fit, and how many there are in each family.
+
+    `element_type` is one of A, B or D; `shape` may have a star: ``m64n*k64``; `sparse` keeps the sparse or
+    the dense.
+
+    >>> forms("wmma", element_type="b1")[1]
+    {'wmma': 2}
+    """
+    every: tuple[Form, ...] = catalog(family, target)
+    if element_type is not None and not any(element_type in types(ins) for ins in catalog()):
+        element_type = dtype(element_type).name  # refuses a type that does not exist
+    if shape is not None:
+        shape = shape.lower()
+        _check_shape(shape)
+    fitting = tuple(
+        ins
+        for ins in every
+        if (element_type is None or element_type in types(ins))
+        and (shape is None or fnmatch.fnmatchcase(ins.shape, shape))
+        and (sparse is None or sparse == (isinstance(ins, MmaForm) and ins.sparse))
+    )
+    counts = Counter(str(ins.family) for ins in fitting)
+    return fitting, {name: counts[name] for name in FAMILIES if counts[name]}
+
+
+def _check_shape(pattern: str) -> None:
+    shapes = dict.fromkeys(ins.shape for ins in catalog())
+    if not fnmatch.filter(shapes, pattern):
+        near = difflib.get_close_matches(pattern, shapes, 3, 0.5)
+        hint = f"did you mean {listing(near)}?" if near else "a shape is spelt m16n8k64"
+        raise PtxlabError(f"no instruction has the shape {pattern!r}; {hint}")
+
+
+def types(ins: Form) -> tuple[str, ...]:
+    """Element types of A, B and D; of a transfer, that in registers and that in memory.
+
+    >>> types(catalog("mma.sp")[0])
+    ('f16', 'f16', 'f16')
+    """
+    if isinstance(ins, MmaForm):
+        return ins.a_type, ins.b_type, ins.d_type
+    if isinstance(ins, TransferForm):
+        return tuple(name for name in (ins.type, ins.source) if name)
+    return ()
+
+
+def counts(instructions: Iterable[Form]) -> Table:
+    """How many instructions each family has for each type of A.
+
+    >>> counts(forms("wmma", element_type="b1")[0]).records()
+    [{'family': 'wmma', 'b1': 2, 'all': 2}, {'family': 'all', 'b1': 2, 'all': 2}]
+    """
+    number: Counter[tuple[str, str]] = Counter()
+    for ins in instructions:
+        number[str(ins.family), types(ins)[0] if types(ins) else "-"] += 1
+    families = [name for name in FAMILIES if any(family == name for family, _ in number)]
+    present = {name for _, name in number}
+    names = [name for name in _ORDER if name in present] + sorted(present - set(_ORDER))
+    rows = []
+    for family in families:
+        row = [number[family, name] for name in names]
+        rows.append((family, *(count or "" for count in row), sum(row)))
+    rows.append(
+        ("all", *(sum(number[family, name] for family in families) for name in names), number.total())
+    )
+    return Table(("family", *names, "all"), tuple(rows))

@@ -1,0 +1,440 @@
+"""A picture in pixels: rectangles, lines and words, computed once for SVG and Plotly alike."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import palette
+from .grid import Cell, Grid, Role
+
+__all__ = ["MONO", "PAGE", "SANS", "Drawing", "Panel", "Word", "draw", "fill", "ink", "paint"]
+
+MONO = "DejaVu Sans Mono, Menlo, Consolas, Liberation Mono, monospace"
+SANS = "Inter, Helvetica Neue, Arial, DejaVu Sans, sans-serif"
+PAGE = 848  # what an output of JupyterLab shows in a window of 1280 pixels with the file browser open
+
+_LETTER, _LINE = 0.605, 1.35  # width of a monospaced letter and height of a line, in font sizes
+_BOLD, _PLAIN = 0.68, 0.54  # average letters of the widest of the sans-serif fonts
+_SIZES = range(12, 8, -1)  # of text, from the usual to the smallest
+_TITLE, _GRID_TITLE, _NOTE = 15.0, 12.0, 12.0
+_MARGIN, _GAP, _BUTTONS = 18.0, 34.0, 70.0  # the buttons are Plotly's, right of the title
+_ROOM = PAGE - 2 * _MARGIN
+_SLIDE, _TALL = 1400 - 2 * _MARGIN, 900  # of a matrix product: small text, but all of it in one picture
+
+WordRole = Literal["title", "note", "grid title", "axis", "header", "label"]
+Anchor = Literal["start", "middle", "end"]
+
+
+@dataclass(frozen=True)
+class Word:
+    """One line of text; y is the middle of its height, x its left end, middle or right end.
+
+    `role` says what it is: the picture's title or one of its notes, or a grid's title, axis, heading or cell
+    label.
+    """
+
+    x: float
+    y: float
+    text: str
+    size: float
+    role: WordRole
+    colour: str = palette.INK
+    anchor: Anchor = "middle"
+    on: Cell | None = None  # the cell that it labels
+
+    @property
+    def bold(self) -> bool:
+        return self.role in ("title", "grid title") or (self.on is not None and self.on.state == "mark")
+
+    @property
+    def mono(self) -> bool:
+        """Whether it is set in a monospaced font; titles and notes are not."""
+        return self.role not in ("title", "note", "grid title")
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A grid with the pixel positions of its row and column edges and the size of its text."""
+
+    grid: Grid
+    x: NDArray[np.floating[Any]]
+    y: NDArray[np.floating[Any]]
+    size: float = _SIZES[0]
+
+    @property
+    def heated(self) -> bool:
+        """Whether it is a heat map: numbers as colours, without labels."""
+        return not self.grid.labelled and any(cell.heat is not None for cell in self.grid.cells)
+
+    @property
+    def frames(self) -> list[tuple[float, float, float, float]]:
+        """Left, top, width, height of the lines around it, or around its parts."""
+        boxes = self.grid.boxes
+        if self.grid.framed:
+            boxes = ((0, 0, *self.grid.shape),)
+        return [self.box(Cell(*box, ())) for box in boxes]
+
+    def box(self, cell: Cell) -> tuple[float, float, float, float]:
+        """Left, top, width, height of a cell."""
+        left, top = self.x[cell.column], self.y[cell.row]
+        right, bottom = self.x[cell.column + cell.width], self.y[cell.row + cell.height]
+        return float(left), float(top), float(right - left), float(bottom - top)
+
+
+@dataclass
+class Drawing:
+    """Everything that is to be seen, in pixels."""
+
+    title: str
+    notes: tuple[str, ...]
+    width: float = 0.0
+    height: float = 0.0
+    panels: list[Panel] = field(default_factory=list)
+    words: list[Word] = field(default_factory=list)
+
+    @property
+    def subtitle(self) -> str:
+        """The notes in one line."""
+        return "; ".join(self.notes)
+
+
+# -- colours
+# ---------------------------------------------------------------------------------------------------
+
+#: Hues of the roles of bits; a 1 has more of it than a 0.
+_ROLES: dict[Role, str] = {
+    "kept": "sky",
+    "lost": "grey",
+    "sum": "orange",
+    "rounded": "grey",
+    "result": "green",
+    "exponent": "yellow",
+    "odd": "purple",
+}
+_HUES = dict(palette.HUES)
+
+
+def paint(cell: Cell) -> tuple[str, float]:
+    """The colour of a cell, and how much of it is in its background; the rest is paper."""
+    if cell.role:
+        return _paint_bit(cell)
+    part = 0.18 if cell.state == "dim" else 1.0
+    if cell.heat is not None:
+        hue = "vermilion" if cell.heat > 0 else "blue"
+        return _HUES[hue], 0.82 * part * round(16 * abs(cell.heat)) / 16
+    if cell.lane is None:
+        return _HUES["grey"], 0.12
+    return palette.lane_colour(cell.lane), part
+
+
+def _paint_bit(cell: Cell) -> tuple[str, float]:
+    hue = _ROLES.get(cell.role)
+    if hue is None:
+        return palette.PAPER, 0.0
+    if cell.text != "1":
+        return _HUES[hue], 0.16
+    return _HUES[hue], 0.34 if hue == "grey" else 0.62
+
+
+def fill(cell: Cell) -> str:
+    """Background of a cell, on paper."""
+    return palette.mix(*paint(cell))
+
+
+def ink(cell: Cell) -> str:
+    """Text on a cell."""
+    if cell.role in ("lost", "rounded"):
+        return palette.mix(palette.INK, 0.78)
+    if not cell.role and (cell.state == "dim" or (cell.lane is None and cell.heat is None)):
+        return palette.DIM
+    return palette.text_colour(fill(cell))
+
+
+# -- placing
+# ---------------------------------------------------------------------------------------------------
+
+
+def draw(title: str, notes: Sequence[str], grids: Sequence[Grid]) -> Drawing:
+    """Place grids under a title, no wider than a page: what is too wide is set smaller, then folded."""
+    out = Drawing(title, tuple(notes))
+    if any(grid.spot is not None for grid in grids):
+        return _arrange(out, grids)
+    lines, size = _fold(grids)
+    width, bottom = _write_title(out, max(_line_width(line) for line in lines))
+    for line in lines:
+        titled = any(grid.title for grid, _ in line)
+        left, top = _MARGIN, bottom + _GAP * (1.5 if titled else 0.85)
+        for grid, measure in line:
+            bottom = max(bottom, _place(out, grid, measure, left, top, size))
+            left += measure.width + _GAP
+    out.width, out.height = float(np.ceil(width + 2 * _MARGIN)), float(np.ceil(bottom + _MARGIN))
+    return out
+
+
+def _write_title(out: Drawing, width: float) -> tuple[float, float]:
+    """Write title and notes over grids of that width; gives the width of all and the top of the grids."""
+    size = min(_TITLE, (_ROOM - _BUTTONS) / (_BOLD * len(out.title)))
+    width = max(min(_BOLD * size * len(out.title) + _BUTTONS, _ROOM), width)
+    out.words.append(Word(_MARGIN, _MARGIN + 8, out.title, size, "title", anchor="start"))
+    lines = _wrapped(out.notes, int(width / (_PLAIN * _NOTE)))
+    for i, line in enumerate(lines):
+        out.words.append(Word(_MARGIN, _MARGIN + 30 + 16 * i, line, _NOTE, "note", palette.DIM, "start"))
+    return width, _MARGIN + 22 + 16 * len(lines) - _GAP / 2
+
+
+def _wrapped(notes: Sequence[str], letters: int) -> list[str]:
+    """Lines of at most so many letters, broken between notes where that is possible."""
+    lines: list[str] = []
+    for note in notes:
+        if lines and len(lines[-1]) + len(note) + 3 <= letters:
+            lines[-1] += f"; {note}"
+        else:
+            lines += textwrap.wrap(note, letters)
+    return lines
+
+
+def _arrange(out: Drawing, grids: Sequence[Grid]) -> Drawing:
+    """Place grids by their spots, like the cells of a table; grids of one spot stand on each other."""
+    spots = [grid.spot or (0, 0) for grid in grids]
+    sizes = _SIZES if any(grid.labelled for grid in grids) else _SIZES[:1]
+    for size in sizes:
+        measures = _aligned(grids, spots, [_measure(grid, size) for grid in grids])
+        widths = {
+            column: max(m.width for m, spot in zip(measures, spots, strict=True) if spot[1] == column)
+            for _, column in spots
+        }
+        if sum(widths.values()) + _GAP * (len(widths) - 1) <= _SLIDE:
+            break
+    high = [m.above + m.down * grid.shape[0] for grid, m in zip(grids, measures, strict=True)]
+    heights = {
+        row: max(
+            sum(h + _GAP for h, s in zip(high, spots, strict=True) if s == spot)
+            for spot in spots
+            if spot[0] == row
+        )
+        for row, _ in spots
+    }
+    width, top = _write_title(out, sum(widths.values()) + _GAP * (len(widths) - 1))
+    top += _GAP / 2
+    for row in sorted(heights):
+        left, top = _MARGIN, top + heights[row]
+        for column in sorted(widths):
+            here = [i for i, spot in enumerate(spots) if spot == (row, column)]
+            y = top - sum(high[i] + _GAP for i in here) + _GAP
+            for i in here:
+                _place(out, grids[i], measures[i], left, y, size)
+                y += high[i] + _GAP
+            left += widths[column] + _GAP
+    out.width, out.height = float(np.ceil(width + 2 * _MARGIN)), float(np.ceil(top + _MARGIN))
+    return out
+
+
+def _aligned(grids: Sequence[Grid], spots: list[tuple[int, int]], measures: list[_Measure]) -> list[_Measure]:
+    """Measures that line up grids with equally many columns above, or rows beside, each other."""
+    maps = [(grid, spot) for grid, spot in zip(grids, spots, strict=True) if not grid.labelled]
+    square = _square(maps)
+    own = [
+        measure if grid.labelled else measure._replace(across=square, down=square)
+        for grid, measure in zip(grids, measures, strict=True)
+    ]
+    every = list(zip(grids, spots, own, strict=True))
+    aligned = []
+    for grid, spot, measure in every:
+        side = max(m.side for _, s, m in every if s[1] == spot[1])
+        across = max(
+            m.across for g, s, m in every if g.shape[1] == grid.shape[1] and (s[1] > 0) == (spot[1] > 0)
+        )
+        down = max(m.down for g, s, m in every if s[0] == spot[0] and g.shape[0] == grid.shape[0])
+        width = side + max(across * grid.shape[1], _title_width(grid))
+        aligned.append(_Measure(side, measure.above, across, down, width))
+    return aligned
+
+
+def _square(maps: list[tuple[Grid, tuple[int, int]]]) -> float:
+    """Pixels of a cell of heat maps in a table, so that all of them fit a slide."""
+    columns = sum({spot[1]: grid.shape[1] for grid, spot in maps}.values())
+    rows = max(
+        (sum(grid.shape[0] for grid, spot in maps if spot[1] == column) for _, (_, column) in maps),
+        default=1,
+    )
+    fitting = min(12.0, (_SLIDE - 160) // max(columns, 1), _TALL // rows)
+    return max(3.0, fitting, *(_headings_pitch(grid, _head_size(_SIZES[0])) for grid, _ in maps))
+
+
+def _fold(grids: Sequence[Grid]) -> tuple[list[_Line], int]:
+    """The lines of grids, and the size of their text.
+
+    It is the largest size at which they fit or, if 10 is still too large, at which few are folded. What fits
+    at no size, because it cannot be folded, is set in the smallest.
+    """
+    groups: list[list[Grid]] = []
+    for grid in grids:
+        if grid.new_line or not groups:
+            groups.append([])
+        groups[-1].append(grid)
+    for size in range(_SIZES[0], 9, -1):
+        lines = [[(grid, _measure(grid, size)) for grid in group] for group in groups]
+        if max(_line_width(line) for line in lines) <= _ROOM:
+            return lines, size
+    smallest = _folded(groups, _SIZES[-1])
+    for size in _SIZES:
+        lines = _folded(groups, size)
+        if len(lines) == len(smallest) and max(_line_width(line) for line in lines) <= _ROOM:
+            return lines, size
+    return smallest, _SIZES[-1]
+
+
+def _folded(groups: list[list[Grid]], size: int) -> list[_Line]:
+    """Lines that fit a page; the grids of one that does not stand below each other, in bands."""
+    lines: list[_Line] = []
+    for group in groups:
+        line = [(grid, _measure(grid, size)) for grid in group]
+        if _line_width(line) <= _ROOM:
+            lines.append(line)
+        else:
+            lines += [[band] for grid in group for band in _bands(grid, size)]
+    return lines
+
+
+def _line_width(line: _Line) -> float:
+    return sum(measure.width for _, measure in line) + _GAP * (len(line) - 1)
+
+
+def _bands(grid: Grid, size: int) -> _Line:
+    """A grid cut into as few bands of columns, of nearly one width, as fit a page."""
+    whole = _measure(grid, size)
+    room = _ROOM - whole.side
+    least = int(np.ceil(whole.across * grid.shape[1] / room))
+    at_rules: list[int] = []
+    if grid.density != "tight":
+        ruled = {column for column, _, _ in grid.column_rules} & set(grid.cuts)
+        at_rules = sorted({0, grid.shape[1], *ruled})
+    anywhere = list(grid.cuts)
+    tries = [(at_rules, least), (at_rules, least + 1)]
+    tries += [(anywhere, count) for count in range(least, len(anywhere))]
+    for cuts, count in tries:
+        edges = [0, grid.shape[1]]
+        if cuts:
+            wanted = np.linspace(0, grid.shape[1], count + 1)
+            edges = [cuts[i] for i in np.abs(np.subtract.outer(wanted, cuts)).argmin(axis=1)]
+        if max(stop - start for start, stop in pairwise(edges)) * whole.across <= room:
+            rows = range(grid.shape[0])
+            parts = [grid.part(rows, range(start, stop)) for start, stop in pairwise(edges) if start < stop]
+            return [(part, whole._replace(width=whole.side + whole.across * part.shape[1])) for part in parts]
+    return [(grid, whole)]
+
+
+class _Measure(NamedTuple):
+    """Pixels of a grid: its row headings, its column headings, the pitch of columns and rows, its width."""
+
+    side: float
+    above: float
+    across: float
+    down: float
+    width: float
+
+
+_Line = list[tuple[Grid, _Measure]]
+
+#: Room at the sides, and above and below, of a label, in font sizes.
+_PADDING = {"normal": (0.9, 0.75), "close": (0.7, 0.3), "tight": (0.4, 0.15)}
+
+
+def _measure(grid: Grid, size: float) -> _Measure:
+    head = _head_size(size)
+    rows, columns = grid.shape
+    side = (
+        max(*(_text_width(h.lines, head) for h in grid.rows), _text_width((grid.axes[0] + "  ",), head)) + 10
+    )
+    above = max(len(h.lines) for h in grid.columns) * head * _LINE + 6
+    if grid.axes[1]:
+        above += head * _LINE
+    if grid.labelled:
+        across, down = _cell_pitch(grid, size)
+    else:
+        across, down = min(max((_ROOM - side) // columns, 2), 16), min(max(480 // rows, 4), 16)
+    across = max(across, _headings_pitch(grid, head))
+    down = max(down, *(len(h.lines) * head * _LINE / h.size for h in grid.rows))
+    side, across, down = (float(np.ceil(pixels)) for pixels in (side, across, down))
+    if grid.density == "tight":
+        width = max(side + across * columns, _title_width(grid))
+    else:
+        width = side + max(across * columns, _title_width(grid))
+    return _Measure(side, above, across, down, width)
+
+
+def _cell_pitch(grid: Grid, size: float) -> tuple[float, float]:
+    """Pixels from column to column and from row to row that the labels of the cells need."""
+    sides, ends = _PADDING[grid.density]
+    across, down = 3.0, 3.0
+    for cell in grid.cells:
+        across = max(across, (_text_width(cell.lines, size) + sides * size) / cell.width)
+        down = max(down, (len(cell.lines) * size * _LINE + ends * size) / cell.height)
+    return across, down
+
+
+def _headings_pitch(grid: Grid, head: float) -> float:
+    """Pixels from column to column that the headings need."""
+    return float(np.ceil(max((_text_width(h.lines, head) + 5) / h.size for h in grid.columns)))
+
+
+def _head_size(size: float) -> float:
+    """Text size of the headings of a grid."""
+    return max(size - 1, _SIZES[-1])
+
+
+def _title_width(grid: Grid) -> float:
+    return _BOLD * _GRID_TITLE * len(grid.title)
+
+
+def _text_width(lines: tuple[str, ...], size: float) -> float:
+    return max((len(line) for line in lines), default=0) * size * _LETTER
+
+
+def _place(out: Drawing, grid: Grid, measure: _Measure, left: float, top: float, size: float) -> float:
+    """Add one grid at a corner; gives its lower edge."""
+    head = _head_size(size)
+    x0, y0 = float(round(left + measure.side)), float(round(top + measure.above))
+    x = x0 + measure.across * np.arange(grid.shape[1] + 1)
+    y = y0 + measure.down * np.arange(grid.shape[0] + 1)
+    panel = Panel(grid, x, y, size)
+    out.panels.append(panel)
+    if grid.title:
+        start = left if grid.density == "tight" else x0
+        out.words.append(Word(start, top - 10, grid.title, _GRID_TITLE, "grid title", anchor="start"))
+    if grid.axes[1]:
+        text, middle = f"{grid.axes[1]} →", top + head * _LINE / 2
+        out.words.append(Word(x0, middle, text, head, "axis", palette.DIM, "start"))
+    if grid.axes[0]:
+        text, middle = f"{grid.axes[0]} ↓", y0 - head * _LINE / 2 - 3
+        out.words.append(Word(x0 - 8, middle, text, head, "axis", palette.DIM, "end"))
+    for header in grid.columns:
+        middle = float(x[header.start] + x[header.start + header.size]) / 2
+        above = y0 - 3 - len(header.lines) * head * _LINE / 2
+        _write(out, header.lines, Word(middle, above, "", head, "header", palette.DIM, "middle"))
+    for header in grid.rows:
+        middle = float(y[header.start] + y[header.start + header.size]) / 2
+        _write(out, header.lines, Word(x0 - 8, middle, "", head, "header", palette.DIM, "end"))
+    for cell in grid.cells:
+        if cell.lines:
+            across, down, width, height = panel.box(cell)
+            centre = Word(across + width / 2, down + height / 2, "", size, "label", ink(cell), on=cell)
+            _write(out, cell.lines, centre)
+    return float(y[-1])
+
+
+def _write(out: Drawing, lines: tuple[str, ...], like: Word) -> None:
+    """Add lines of text below each other, around the middle of a word that says how they look."""
+    pitch = like.size * _LINE
+    first = like.y - (len(lines) - 1) * pitch / 2
+    for i, line in enumerate(lines):
+        out.words.append(
+            Word(like.x, first + i * pitch, line, like.size, like.role, like.colour, like.anchor, like.on)
+        )

@@ -1,0 +1,329 @@
+"""Plotly figures of pictures, and files of either; `ptxlab.figures` is this module for users.
+
+Plotly loads at the first figure; `picture.svg()`, `save(picture, "x.svg")` and `ptxlab layout --svg` draw the
+same pictures without it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..errors import PtxlabError, listing
+from ..isa.form import Form
+from ..isa.mma import MmaForm
+from ..isa.modifiers import Modifiers
+from ..isa.operands import Operands
+from ..numerics.steps import Trace
+from ..numerics.trace import trace as trace_operands
+from . import fragment_pictures, matrix_pictures, product_picture, trace_picture
+from .drawing import Drawing
+from .fragment_pictures import Label
+from .picture import Picture, require_plotly
+from .svg import svg_document
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+__all__ = [
+    "chart",
+    "figure",
+    "fragment",
+    "lane",
+    "matrix",
+    "metadata",
+    "product",
+    "save",
+    "scales",
+    "svg",
+    "trace",
+    "values",
+]
+
+
+def chart(picture: Picture) -> Figure:
+    """Any picture of `ptxlab.views` as a Plotly figure, at its natural size in pixels."""
+    return picture.figure()
+
+
+def svg(picture: Picture) -> str:
+    """Any picture of `ptxlab.views` as one SVG document, without Plotly."""
+    return picture.svg()
+
+
+def fragment(
+    ins: Form,
+    operand: str = "A",
+    *,
+    label: Label = "auto",
+    lane: int | None = None,
+    warp: int | None = None,
+    dense: bool = False,
+    swizzle: int = 0,
+) -> Figure:
+    """The fragment layout of an operand as the PTX manual draws it, coloured by lane; `lane` focuses on one.
+
+    `label` is "elements" (``T0:{a0..a7}``), "registers", "lanes" or "none"; "auto" drops labels that would
+    not fit. `warp` draws only the rows of one warp of a warpgroup. `dense` draws the logical (dense) A of a
+    sparse instruction instead of the compressed one. An operand in shared memory (B of wgmma) shows its tile,
+    with that swizzle.
+
+    >>> import ptxlab
+    >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
+    >>> fragment(ins, "C").data[0].text[9, 3]   # the tooltip there
+    'C[9][3]<br>lane 5, element c3<br>register 3, bits [31..0]'
+    """
+    return fragment_pictures.fragment(
+        ins, operand, label=label, lane=lane, warp=warp, dense=dense, swizzle=swizzle
+    ).figure()
+
+
+def metadata(
+    ins: MmaForm, nibbles: ArrayLike | None = None, selector: int = 0, *, warp: int | None = None
+) -> Figure:
+    """Which bits of which lane describe each chunk of a sparse A; with nibbles, also the columns they keep.
+
+    `warp` draws only the rows of one warp of a warpgroup.
+
+    >>> import ptxlab
+    >>> ins = ptxlab.instruction("mma.sp.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
+    >>> metadata(ins, selector=1).data[0].text[9, 3]
+    'row 9, chunk 3: columns 24..31 of A<br>lane 7, bits [15..12] of E, selector 1'
+    """
+    return fragment_pictures.metadata(ins, nibbles, selector, warp=warp).figure()
+
+
+def lane(ins: MmaForm, operand: str, lane: int, registers: ArrayLike | None = None) -> Figure:
+    """The registers of one lane as bit fields; with registers, the bits and the values they stand for.
+
+    >>> import ptxlab
+    >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
+    >>> lane(ins, "A", 4, [0, 0, 0, 0x00500000]).data[0].text[3, 10]
+    'a29 = A[9][37]<br>lane 4, register 3, bits [23..20]<br>0101 = 5'
+    """
+    return fragment_pictures.lane(ins, operand, lane, registers).figure()
+
+
+def scales(
+    ins: MmaForm, scale_a: ArrayLike | None = None, scale_b: ArrayLike | None = None, **selectors: int
+) -> Figure:
+    """Which byte of which lane scales each block; with scales, also their values.
+
+    The selectors are byte_id_a, thread_id_a, byte_id_b and thread_id_b.
+
+    >>> import ptxlab
+    >>> qualifiers = "kind::mxf4.block_scale.scale_vec::2X"
+    >>> ins = ptxlab.instruction(f"mma.sync.aligned.m16n8k64.row.col.{qualifiers}.f32.e2m1.e2m1.f32.ue8m0")
+    >>> scales(ins, thread_id_a=1).data[0].text[9, 0]
+    'scales A[9], k 0..31<br>lane 7, byte 0 (bits [7..0]) of scale-a-data'
+    """
+    return fragment_pictures.scales(ins, scale_a, scale_b, **selectors).figure()
+
+
+def trace(trace: Trace) -> Figure:
+    """Why an element of D has its bits: terms as rows, powers of two as columns, lost bits behind the cut.
+
+    Below the last step stand D, the exact result and what a chain of float32 FMAs gives; bits that differ
+    from the exact ones are framed.
+
+    >>> import numpy as np, ptxlab
+    >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+    >>> figure = trace(ins.trace(np.full((16, 16), 0.1), np.full((16, 8), 3), None, 0, 0))
+    >>> figure.layout.meta["title"]
+    'D[0][0] = 4.79882812 of mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32'
+    """
+    return trace_picture.trace(trace).figure()
+
+
+def matrix(
+    values: ArrayLike,
+    title: str = "",
+    *,
+    axes: tuple[str, str] = ("row", "column"),
+    centred: bool | None = None,
+) -> Figure:
+    """A matrix of numbers as a heat map, with the numbers where they fit; centred on zero if any is negative.
+
+    >>> matrix([[1, -2], [3, 4]], "D").data[0].z.tolist()
+    [[1.0, -2.0], [3.0, 4.0]]
+    """
+    array = np.asarray(values)
+    if array.ndim != 2 or array.dtype.kind not in "iufb":
+        raise PtxlabError(
+            f"matrix: found {array.dtype} of shape {array.shape}; it takes numbers [rows, columns]"
+        )
+    numbers = array.astype(np.float64)
+    if centred is None:
+        centred = bool((numbers < 0).any())
+    require_plotly()
+    from .plotly_figure import heat_map
+
+    return heat_map(numbers, title, axes, centred)
+
+
+def values(ins: MmaForm, operand: str, matrix: ArrayLike | None = None, **options: Any) -> Figure:
+    """A matrix of an instruction with its numbers in the cells, coloured by lane.
+
+    `registers=` or `codes=` may stand in place of the matrix. For sparse instructions "A" is the dense
+    matrix, with dots for what is not stored, and "stored" the compressed one. Options are those of
+    `ptxlab.views.values`: `shown` ("value", "hex", "binary", "lane"), `colour` ("lane", "register", "warp",
+    "value", "nothing"), `lane`, `warp`.
+
+    >>> import ptxlab
+    >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
+    >>> values(ins, "A", np.tile(np.arange(-8, 8), (16, 4))).data[1].text[9, 5]   # the second band: k 32..63
+    'A[9][37] = -3, code 0xd<br>lane 4, element a29<br>register 3, bits [23..20]'
+    """
+    return matrix_pictures.values(ins, operand, matrix, **options).figure()
+
+
+def product(
+    ins: MmaForm,
+    A: ArrayLike | None = None,
+    B: ArrayLike | None = None,
+    C: ArrayLike | None = None,
+    **options: Any,
+) -> Figure:
+    """The matrix product: A on the left, B above D, with their numbers; without matrices, their lanes.
+
+    A sparse A also shows what is stored of it. Options are those of `ptxlab.views.product`: `shown`, `colour`
+    and `lane` as in `values`, and what `emulate` takes.
+
+    >>> import ptxlab
+    >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+    >>> figure = product(ins, np.ones((16, 16)), np.eye(16, 8))
+    >>> [heat.name for heat in figure.data if heat.type == "heatmap"]
+    ['lanes', 'B 16x8 f16', 'A 16x16 f16', 'D 16x8 f32']
+    """
+    return product_picture.product(ins, A, B, C, **options).figure()
+
+
+def figure(ins: MmaForm, what: str = "product", **options: Any) -> Figure:
+    """The figure called "product", "A", "B", "C", "D", "stored", "metadata", "scales", "lane" or "trace".
+
+    A matrix with numbers is drawn as `values` does it, without them as `fragment` does; of a sparse
+    instruction "A" is the dense matrix. The other names stand for the functions here; "lane" takes `lane`,
+    and `held`, the registers of its operands by name.
+
+    >>> import ptxlab
+    >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
+    >>> figure(ins, "lane", lane=5).layout.meta["title"]
+    'Lane 5 of mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32'
+    """
+    return _picture(ins, what, options).figure()
+
+
+def _picture(ins: MmaForm, what: str, options: dict[str, Any]) -> Picture:
+    known = _figure_names(ins)
+    if what not in known:
+        raise PtxlabError(f"no figure {what!r} of {ins.mnemonic}; there are {listing(known)}")
+    match what:
+        case "product":
+            return product_picture.product(ins, **options)
+        case "metadata":
+            return fragment_pictures.metadata(ins, **options)
+        case "scales":
+            return fragment_pictures.scales(ins, **options)
+        case "lane":
+            return fragment_pictures.registers(ins, **{"lane": 0, **options})
+        case "trace":
+            return trace_picture.trace(_trace(ins, **{"C": None, **options}))
+    if {"matrix", "codes", "registers"} & options.keys():
+        return matrix_pictures.values(ins, what, **options)
+    if what == "stored":
+        return fragment_pictures.fragment(ins, "A", **options)
+    dense = what == "A" and ins.sparse and ins.a.layout is not None
+    return fragment_pictures.fragment(ins, what, dense=dense, **options)
+
+
+def _figure_names(ins: MmaForm) -> list[str]:
+    names = ["product", "A", "B", "C", "D"]
+    if ins.sparse:
+        names += ["stored", "metadata"]
+    if ins.scale_a is not None:
+        names.append("scales")
+    return [*names, "lane", "trace"]
+
+
+def _trace(
+    ins: MmaForm,
+    A: ArrayLike,
+    B: ArrayLike,
+    C: ArrayLike | None,
+    row: int,
+    col: int,
+    *,
+    scale_a: ArrayLike | None = None,
+    scale_b: ArrayLike | None = None,
+    model: str | None = None,
+    **modifiers: int | bool,
+) -> Trace:
+    operands = Operands.from_matrices(ins, A, B, C, scale_a, scale_b, Modifiers.from_keywords(modifiers))
+    return trace_operands(operands, row, col, model=model)
+
+
+# -- files
+# -----------------------------------------------------------------------------------------------------
+
+_SUFFIXES = (".html", ".svg", ".png", ".pdf")
+_REMEDY = (
+    "it needs kaleido (pip install kaleido) and Chromium or Chrome "
+    "(BROWSER_PATH names one that is not found); .html needs neither"
+)
+
+
+def save(figure: Picture | Figure, path: str | Path) -> Path:
+    """Write a figure, or a picture of `ptxlab.views`, as .svg, .pdf, .png or .html.
+
+    Pictures and unchanged figures of ptxlab are written as they are drawn: .svg needs nothing else, .pdf has
+    lines and letters, .png has two pixels for one. .pdf and .png go through kaleido and Chromium, and so does
+    the .svg of a figure that was changed or made elsewhere. .html is one file that works offline.
+
+    >>> import ptxlab
+    >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
+    >>> save(ptxlab.views.fragment(ins, "C"), "c.svg").read_text(encoding="utf-8")[:4]
+    '<svg'
+    """
+    file = Path(path)
+    suffix = file.suffix.lower()
+    if suffix not in _SUFFIXES:
+        ending = repr(file.suffix) if file.suffix else "no suffix"
+        raise PtxlabError(f"{file.name}: a figure is written as {listing(_SUFFIXES)}, found {ending}")
+    if not file.parent.is_dir():
+        raise PtxlabError(f"{file}: the folder {file.parent} does not exist")
+    drawing = _drawing(figure)
+    if drawing is not None and suffix == ".svg":
+        file.write_text(svg_document(drawing), encoding="utf-8")
+    elif suffix == ".html":
+        shown = figure.figure() if isinstance(figure, Picture) else figure
+        shown.write_html(file, include_plotlyjs=True, full_html=True, config={"displaylogo": False})
+    elif drawing is not None:
+        require_plotly()
+        from .plotly_figure import svg_carrier
+
+        _write_image(svg_carrier(drawing), file)
+    else:
+        _write_image(figure, file)
+    return file
+
+
+def _drawing(figure: Picture | Figure) -> Drawing | None:
+    """What a picture or a figure shows; None for a figure that was made elsewhere, or changed since."""
+    if isinstance(figure, Picture):
+        return figure.drawing()
+    require_plotly()
+    from .plotly_figure import Chart
+
+    return figure.drawing if isinstance(figure, Chart) and figure.unchanged else None
+
+
+def _write_image(figure: Figure, file: Path) -> None:
+    try:
+        figure.write_image(file, scale=2 if file.suffix.lower() == ".png" else 1)
+    except Exception as error:  # kaleido has its own for a missing package, a missing browser, one that fails
+        message = str(error).strip()
+        reason = message.splitlines()[0] if message else type(error).__name__
+        raise PtxlabError(f"{file.name} could not be written ({reason}); {_REMEDY}") from error

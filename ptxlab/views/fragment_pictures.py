@@ -1,0 +1,644 @@
+"""What the manual draws: fragments, shared-memory tiles, metadata, block scales, the registers of a lane."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import PtxlabError, listing
+from ..isa.dtypes import DType
+from ..isa.form import Form
+from ..isa.mma import MmaForm
+from ..isa.operand import Operand
+from ..isa.sparsity import Structure
+from ..memory import Tile
+from .grid import Cell, Grid, Header, State, headers
+from .labels import bit_range, counted, element_names, index_range, owners, runs
+from .picture import Picture
+
+__all__ = [
+    "LANE_COLOURS",
+    "Label",
+    "fragment",
+    "lane",
+    "lane_key",
+    "metadata",
+    "registers",
+    "scales",
+    "tile",
+    "warp_notes",
+    "warp_rows",
+]
+
+Label = Literal["auto", "elements", "registers", "lanes", "none"]
+#: How the colours of lanes are read.
+LANE_COLOURS = "hue: lane / 4, shade: lane % 4"
+
+_MOST_REGISTERS = 8  # of an operand that a picture of a lane shows
+_MOST_LABELS = 300  # with more, a picture no longer fits a screen; `warp` shows a quarter of a warpgroup's
+
+
+# -- fragments
+# -------------------------------------------------------------------------------------------------
+
+
+def fragment(
+    ins: Form,
+    name: str,
+    *,
+    label: Label = "auto",
+    lane: int | None = None,
+    warp: int | None = None,
+    dense: bool = False,
+    swizzle: int = 0,
+) -> Picture:
+    """The lane that holds each element of an operand: a cell for every run of neighbours in a lane.
+
+    `warp` shows the rows of one warp of a warpgroup. `dense` shows the logical (dense) A of a sparse
+    instruction, in which a lane covers twice the columns that it stores. An operand in shared memory shows
+    its tile, with that swizzle.
+
+    >>> import ptxlab
+    >>> picture = fragment(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"), "A")
+    >>> print(picture.grids[0].hover[9, 37])
+    A[9][37]
+    lane 4, element a29
+    register 3, bits [23..20]
+    """
+    if label not in get_args(Label):
+        raise PtxlabError(f"label={label!r}: a label is one of {listing(get_args(Label))}")
+    op = ins.operand(name)
+    if isinstance(ins, MmaForm) and op.name == "E":
+        return metadata(ins, warp=warp)
+    if isinstance(ins, MmaForm) and op.name in ("SFA", "SFB"):
+        return scales(ins)
+    if dense and not _is_compressed(ins, op):
+        raise PtxlabError(
+            f"dense=True: only A of a sparse instruction has a dense form of its own, "
+            f"found {op.name} of {ins.mnemonic}"
+        )
+    if op.layout is None:
+        if warp is not None:
+            raise PtxlabError(
+                f"warp={warp!r}: {op.name} of {ins.mnemonic} lives in shared memory, "
+                "where no warp has its own part"
+            )
+        return tile(ins, op, swizzle)
+    if swizzle:
+        raise PtxlabError(
+            f"swizzle={swizzle}: {op.name} of {ins.mnemonic} lives in registers; there is nothing to swizzle"
+        )
+    if lane is not None:
+        op.place(lane, 0)  # refuses a lane that does not exist
+    rows = warp_rows(op, warp)
+    if dense and isinstance(ins, MmaForm):
+        grid = _dense_grid(ins, label, lane, rows)
+    else:
+        grid = _fragment_grid(ins, op, label, lane, rows)
+    notes = (*_operand_notes(ins, op, dense), *warp_notes(rows, warp), LANE_COLOURS)
+    return Picture(f"{op.name} of {ins.mnemonic}", notes, (grid.part(rows, range(grid.shape[1])),))
+
+
+def _is_compressed(ins: Form, op: Operand) -> bool:
+    """Whether the operand is the A of a sparse instruction."""
+    return isinstance(ins, MmaForm) and ins.sparse and op.name == "A"
+
+
+def _fragment_grid(ins: Form, op: Operand, label: Label, lane: int | None, rows: range) -> Grid:
+    """All of an operand in registers, cell by cell of what a lane holds side by side."""
+    if op.layout is None:
+        raise PtxlabError(f"{op.name} of {ins.mnemonic} lives in shared memory: no lane holds it")
+    lanes, elements = owners(op.layout)
+    spans = runs(lanes, elements)
+    if label == "auto":
+        label = _fitting_label(len(spans), op.shape, rows)
+    cells = []
+    for row, column, height, width in spans:
+        owner, first = int(lanes[row, column]), int(elements[row, column])
+        lines = _cell_label(op, label, owner, range(first, first + max(height, width)))
+        cells.append(Cell(row, column, height, width, lines, owner, _focus(owner, lane)))
+    prefix = "compressed " if _is_compressed(ins, op) else ""
+    _, _, tall, wide = spans[0]
+    row_step, column_step = (tall if tall > 2 else 1), (wide if wide > 2 else 1)
+    if label == "none":
+        row_step, column_step = _sparse_headings(op.shape)
+    return Grid(
+        op.shape,
+        tuple(cells),
+        _fragment_hover(op, lanes, elements, prefix),
+        headers(op.shape[0], row_step),
+        headers(op.shape[1], column_step),
+        op.axes,
+        name=op.name,
+        row_rules=_warp_rules(ins, op),
+    )
+
+
+def _dense_grid(ins: MmaForm, label: Label, lane: int | None, rows: range) -> Grid:
+    """The dense A of a sparse instruction: a cell for every chunk, with the stored elements it becomes."""
+    structure, op, dense = ins.structure, ins.a, ins.a_dense
+    if structure is None or op.layout is None or dense.layout is None:
+        raise PtxlabError(f"{ins.mnemonic} has no sparse A in registers")
+    lanes, elements = owners(dense.layout)
+    width, stored = structure.chunk, structure.keep * structure.group
+    if label == "auto":
+        label = _fitting_label(ins.m * ins.k // width, dense.shape, rows)
+    cells = []
+    for row, chunk in np.ndindex(ins.m, ins.k // width):
+        owner, first = int(lanes[row, chunk * width]), int(elements[row, chunk * width]) // 2
+        lines = _cell_label(op, label, owner, range(first, first + stored))
+        cells.append(Cell(row, chunk * width, 1, width, lines, owner, _focus(owner, lane)))
+    row_step, column_step = (1, width)
+    if label == "none":
+        row_step, column_step = _sparse_headings(dense.shape)
+    return Grid(
+        dense.shape,
+        tuple(cells),
+        _dense_hover(ins),
+        headers(ins.m, row_step),
+        headers(ins.k, column_step),
+        dense.axes,
+        name="A",
+        row_rules=_warp_rules(ins, op),
+    )
+
+
+def _fitting_label(spans: int, shape: tuple[int, int], rows: range) -> Label:
+    """Labels of elements where so many cells of all rows leave room for them in these rows."""
+    return "elements" if spans * len(rows) <= _MOST_LABELS * shape[0] else "none"
+
+
+def _sparse_headings(shape: tuple[int, int]) -> tuple[int, int]:
+    """How many rows and columns share a heading where cells have no labels."""
+    return 8, 16 if shape[1] <= 128 else 32
+
+
+def _focus(owner: int, lane: int | None) -> State:
+    """How a cell of a lane stands out when another, or this, is in focus."""
+    if lane is None:
+        return "plain"
+    return "mark" if owner == lane else "dim"
+
+
+def _warp_rules(ins: Form, op: Operand) -> tuple[int, ...]:
+    """Rows above which a new warp, or a new quad pair of mma.m8n8k4, begins."""
+    if op.lanes > 32:
+        return tuple(range(16, op.shape[0], 16))
+    if isinstance(ins, MmaForm) and ins.mma_count > 1 and op.name != "B":  # those of B stand side by side
+        return tuple(range(8, op.shape[0], 8))
+    return ()
+
+
+def warp_rows(op: Operand, warp: int | None) -> range:
+    """The rows whose elements a warp holds; all of them for None."""
+    warps = op.lanes // 32
+    if warp is None:
+        return range(op.shape[0])
+    if warp not in range(warps):
+        noun = "warp" if warps == 1 else "warps"
+        raise PtxlabError(
+            f"warp={warp!r}: {op.name} is held by {op.lanes} lanes, which are {noun} {listing(range(warps))}"
+        )
+    each = op.shape[0] // warps
+    return range(warp * each, (warp + 1) * each)
+
+
+def warp_notes(rows: range, warp: int | None) -> tuple[str, ...]:
+    """A note on the warp that is shown, where it is only one."""
+    if warp is None:
+        return ()
+    lanes = index_range(32 * warp, 32)
+    return (f"warp {warp}: lanes {lanes}, rows {index_range(rows.start, len(rows))}",)
+
+
+def _operand_notes(ins: Form, op: Operand, dense: bool = False) -> tuple[str, ...]:
+    notes = (op.note,) if op.note else ()
+    if not isinstance(ins, MmaForm) or op.name != "A" or ins.structure is None:
+        return (op.describe(), *notes)
+    if dense:
+        what = f"logical (dense) A {ins.m}x{ins.k}, {ins.structure.title} sparse"
+        return (f"{what}: a cell is a chunk and the stored elements it becomes",)
+    return (op.describe("compressed A"), *notes)
+
+
+def _cell_label(op: Operand, label: Label, lane: int, elements: range) -> tuple[str, ...]:
+    match label:
+        case "none":
+            return ()
+        case "lanes":
+            return (f"T{lane}",)
+        case "registers":
+            first, last = (op.place(lane, element).register for element in (elements[0], elements[-1]))
+            return (f"T{lane}:{element_names('r', range(first, last + 1))}",)
+        case _:
+            return (f"T{lane}:{element_names(op.name.lower(), elements)}",)
+
+
+def _fragment_hover(
+    op: Operand, lanes: NDArray[np.int64], elements: NDArray[np.int64], prefix: str
+) -> NDArray[Any]:
+    places = [op.place(0, element) for element in range(op.layout.elements)] if op.layout else []
+    hover = np.empty(op.shape, dtype=object)
+    for (row, column), lane in np.ndenumerate(lanes):
+        place = places[int(elements[row, column])]
+        hover[row, column] = "\n".join(
+            [
+                f"{prefix}{op.name}[{row}][{column}]",
+                f"lane {lane}, element {op.name.lower()}{place.element}",
+                f"register {place.register}, bits {bit_range(place.low, place.high)}",
+            ]
+        )
+    return hover
+
+
+def _dense_hover(ins: MmaForm) -> NDArray[Any]:
+    """For every element of dense A: the stored elements it may become, and the nibble that decides."""
+    structure, e = ins.structure, ins.e
+    if structure is None or e is None or ins.a.layout is None or e.layout is None:
+        raise PtxlabError(f"{ins.mnemonic} has no sparse A in registers")
+    stored = structure.keep * structure.group
+    lanes, elements = owners(ins.a.layout)
+    address_lanes, nibbles = owners(e.layout)
+    selector = " (selector 0)" if len(ins.selectors) > 1 else ""
+    hover = np.empty((ins.m, ins.k), dtype=object)
+    for row, column in np.ndindex(ins.m, ins.k):
+        chunk = column // structure.chunk
+        columns = index_range(chunk * structure.chunk, structure.chunk)
+        first = int(elements[row, chunk * stored])
+        names = f"a{first}" if stored == 1 else f"one of a{first}..a{first + stored - 1}"
+        low = 4 * int(nibbles[row, chunk])
+        nibble = f"nibble {bit_range(low, low + 3)} of E in lane {address_lanes[row, chunk]}"
+        hover[row, column] = "\n".join(
+            [
+                f"A[{row}][{column}], chunk {chunk} (columns {columns})",
+                f"if kept: lane {lanes[row, chunk * stored]}, {names}",
+                f"decided by: {nibble}{selector}",
+            ]
+        )
+    return hover
+
+
+# -- shared memory
+# ---------------------------------------------------------------------------------------------
+
+
+def tile(ins: Form, op: Operand, swizzle: int = 0) -> Picture:
+    """An operand in shared memory, K-major: the 16-byte pieces of every row with their byte offsets.
+
+    Eight rows of a piece are a core matrix.
+
+    >>> import ptxlab
+    >>> ins = ptxlab.instruction("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16")
+    >>> cells = tile(ins, ins.b, swizzle=32).grids[0].cells
+    >>> [cell.text for cell in cells[8:12]]   # n 4 and 5: from row 4 on the pieces are swapped
+    ['0x0090', '0x0080', '0x00b0', '0x00a0']
+    """
+    memory = Tile.of(op, swizzle)
+    columns, per_piece = memory.row_bytes // 16, 128 // op.dtype.bits
+    labelled = memory.rows <= 64
+    outer, line = (op.axes[0], "row") if op.axes[0] == "m" else (op.axes[1], "column")
+    cells, hover = [], np.empty((memory.rows, columns), dtype=object)
+    for row, piece in np.ndindex(memory.rows, columns):
+        offset = int(memory.offset(row, piece * per_piece))
+        colour = row // 8 % 8 * 4 + piece % 4
+        cells.append(Cell(row, piece, 1, 1, (f"0x{offset:04x}",) if labelled else (), colour))
+        hover[row, piece] = "\n".join(
+            [
+                f"{line} {row} of {op.name}, k {index_range(piece * per_piece, per_piece)}",
+                f"bytes {index_range(offset, 16)} of the tile",
+                f"core matrix {row // 8 * columns + piece}, row {row % 8} of 8",
+            ]
+        )
+    grid = Grid(
+        (memory.rows, columns),
+        tuple(cells),
+        hover,
+        headers(memory.rows, 1 if labelled else 8),
+        tuple(Header(p, 1, (f"k {index_range(p * per_piece, per_piece)}",)) for p in range(columns)),
+        (outer, ""),
+        name=op.name,
+        row_rules=tuple(range(8, memory.rows, 8)),
+    )
+    swizzled = f"{swizzle}-byte swizzle" if swizzle else "no swizzle"
+    notes = (
+        f"{op.describe()}, {memory.size} bytes, {swizzled}",
+        "a core matrix is 8 rows of 16 bytes",
+        f"leading dimension offset {memory.leading}, stride dimension offset {memory.stride} bytes",
+    )
+    return Picture(f"{op.name} of {ins.mnemonic} in shared memory", notes, (grid,))
+
+
+# -- metadata
+# --------------------------------------------------------------------------------------------------
+
+
+def metadata(
+    ins: MmaForm, nibbles: ArrayLike | None = None, selector: int = 0, *, warp: int | None = None
+) -> Picture:
+    """Which bits of which lane say what is kept of each chunk, under one sparsity selector.
+
+    With nibbles, also the columns that they keep; `warp` shows the rows of one warp.
+
+    >>> import ptxlab
+    >>> ins = ptxlab.instruction("mma.sp.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
+    >>> metadata(ins, selector=1).grids[0].at(9, 3).text
+    'T7: [15..12]'
+    """
+    structure, e = ins.structure, ins.e
+    if structure is None or e is None or e.layout is None:
+        raise PtxlabError(f"{ins.mnemonic} is dense: it has no metadata; sparse forms are spelt .sp")
+    if selector not in ins.selectors:
+        raise PtxlabError(f"selector={selector!r}: {ins.mnemonic} takes {listing(ins.selectors)}")
+    codes = None if nibbles is None else _checked_nibbles(ins, structure, e, np.asarray(nibbles))
+    lanes, elements = owners(e.layout, selector)
+    cells, hover = [], np.empty(e.shape, dtype=object)
+    for row, chunk in np.ndindex(*e.shape):
+        lane = int(lanes[row, chunk])
+        place = e.place(lane, int(elements[row, chunk]))
+        bits = bit_range(place.low, place.high)
+        columns = index_range(chunk * structure.chunk, structure.chunk)
+        lines = [f"T{lane}: {bits}"]
+        tooltip = [
+            f"row {row}, chunk {chunk}: columns {columns} of A",
+            f"lane {lane}, bits {bits} of E, selector {selector}",
+        ]
+        if codes is not None:
+            nibble = int(codes[row, chunk])
+            kept = _kept_columns(structure, chunk, ins.nibbles[nibble])
+            lines += [f"0b{nibble:04b}", kept]
+            tooltip.append(f"nibble 0b{nibble:04b} keeps columns {kept}")
+        cells.append(Cell(row, chunk, 1, 1, tuple(lines), lane))
+        hover[row, chunk] = "\n".join(tooltip)
+    grid = Grid(
+        e.shape,
+        tuple(cells),
+        hover,
+        headers(e.shape[0], 1),
+        _k_headers("chunk", e.shape[1], structure.chunk),
+        ("m", ""),
+        name="E",
+        row_rules=_warp_rules(ins, e),
+    )
+    rows = warp_rows(e, warp)
+    notes = [
+        f"{structure.title} sparsity: one nibble for {structure.chunk} columns",
+        *warp_notes(rows, warp),
+        f"T<lane>: [bits] of its E register, selector {selector}",
+    ]
+    if codes is not None:
+        notes.append("below it the nibble and the columns of A that it keeps")
+    grids = [grid.part(rows, range(e.shape[1]))]
+    if e.layout.copies > 1:
+        grids.append(_lanes_read(lanes, "lanes read"))
+    return Picture(f"Metadata E of {ins.mnemonic}", tuple(notes), tuple(grids))
+
+
+def _checked_nibbles(ins: MmaForm, structure: Structure, e: Operand, nibbles: NDArray[Any]) -> NDArray[Any]:
+    if nibbles.shape != e.shape:
+        raise PtxlabError(
+            f"nibbles: found shape {nibbles.shape}; {ins.mnemonic} has one for each of {e.shape[0]} rows "
+            f"and {e.shape[1]} chunks"
+        )
+    structure.positions(nibbles, ins.metadata_ordered)  # refuses those that are undefined
+    return nibbles
+
+
+def _kept_columns(structure: Structure, chunk: int, groups: tuple[int, ...]) -> str:
+    """The columns of A that a nibble keeps: ``5,7`` or, in pairs, ``8-9,14-15``."""
+    firsts = [chunk * structure.chunk + group * structure.group for group in groups]
+    if structure.group == 1:
+        return ",".join(map(str, firsts))
+    return ",".join(f"{first}-{first + structure.group - 1}" for first in firsts)
+
+
+def _k_headers(noun: str, count: int, length: int) -> tuple[Header, ...]:
+    """Headings of chunks or blocks, with the k that they cover."""
+    return tuple(Header(i, 1, (f"{noun} {i}", f"k {index_range(i * length, length)}")) for i in range(count))
+
+
+# -- lanes
+# -----------------------------------------------------------------------------------------------------
+
+
+def _lanes_read(lanes: NDArray[np.int64], title: str) -> Grid:
+    """The 32 lanes as 8 groups of 4, those that are read in colour."""
+    read = set(lanes.ravel().tolist())
+    cells = tuple(
+        Cell(lane // 4, lane % 4, 1, 1, (f"T{lane}",), lane if lane in read else None) for lane in range(32)
+    )
+    texts = [f"lane {lane} is {'read' if lane in read else 'not read'}" for lane in range(32)]
+    hover = np.array(texts, dtype=object).reshape(8, 4)
+    return Grid((8, 4), cells, hover, headers(8, 1), headers(4, 1), ("group", "thread"), title, "lanes")
+
+
+def lane_key(count: int = 32) -> Grid:
+    """The key to the colours: 8 groups of 4 lanes; a warpgroup of 128 lanes repeats them in every warp.
+
+    >>> lane_key().at(1, 5).text
+    'T21'
+    """
+    cells = tuple(Cell(lane % 4, lane // 4, 1, 1, (f"T{lane}",), lane) for lane in range(32))
+    texts = [f"lane {lane}: group {lane // 4}, thread {lane % 4}" for lane in range(32)]
+    hover = np.array(texts, dtype=object).reshape(8, 4).T
+    title = "lanes" if count == 32 else "lanes of a warp"
+    return Grid((4, 8), cells, hover, headers(4, 1), headers(8, 1), ("thread", "group"), title, "lanes")
+
+
+# -- block scales
+# ----------------------------------------------------------------------------------------------
+
+
+def scales(
+    ins: MmaForm,
+    scale_a: ArrayLike | None = None,
+    scale_b: ArrayLike | None = None,
+    *,
+    byte_id_a: int = 0,
+    thread_id_a: int = 0,
+    byte_id_b: int = 0,
+    thread_id_b: int = 0,
+) -> Picture:
+    """Which byte of which lane scales each block of A and of B, under the byte-id and thread-id selectors.
+
+    With scales, also their values.
+
+    >>> import ptxlab
+    >>> qualifiers = "kind::mxf4.block_scale.scale_vec::2X"
+    >>> ins = ptxlab.instruction(f"mma.sync.aligned.m16n8k64.row.col.{qualifiers}.f32.e2m1.e2m1.f32.ue8m0")
+    >>> scales(ins, thread_id_a=1).grids[0].at(9, 0).text
+    'T7: [7..0]'
+    """
+    if ins.scale_a is None or ins.scale_b is None or ins.scale_vec is None:
+        raise PtxlabError(f"{ins.mnemonic} has no block scales; forms with .block_scale have")
+    selectors = {
+        "byte_id_a": byte_id_a,
+        "thread_id_a": thread_id_a,
+        "byte_id_b": byte_id_b,
+        "thread_id_b": thread_id_b,
+    }
+    for key, value in selectors.items():
+        if value not in ins.modifiers[key]:
+            raise PtxlabError(f"{key}={value!r}: {ins.mnemonic} takes {listing(ins.modifiers[key])}")
+    grids = (
+        *_scale_grids(ins, ins.scale_a, byte_id_a, thread_id_a, scale_a),
+        *_scale_grids(ins, ins.scale_b, byte_id_b, thread_id_b, scale_b),
+    )
+    notes = (
+        f"{ins.scale_a.dtype}, one byte for {ins.k // ins.scale_vec} elements along k",
+        "T<lane>: [bits] of its scale register",
+    )
+    return Picture(f"Block scales of {ins.mnemonic}", notes, grids)
+
+
+def _scale_grids(
+    ins: MmaForm, op: Operand, byte: int, thread: int, scales: ArrayLike | None
+) -> tuple[Grid, Grid]:
+    """The scales of A or B, and the lanes that hold them."""
+    if op.layout is None or ins.scale_vec is None:
+        raise PtxlabError(f"{ins.mnemonic} has no block scales in registers")
+    matrix = "A" if op.name == "SFA" else "B"
+    register = f"scale-{matrix.lower()}-data"
+    values = None if scales is None else op.check_matrix(scales)
+    lanes, elements = owners(op.layout, thread * (4 // ins.scale_vec) + byte // ins.scale_vec)
+    length = ins.k // ins.scale_vec
+    cells, hover = [], np.empty(op.shape, dtype=object)
+    for row, column in np.ndindex(*op.shape):
+        lane, element = int(lanes[row, column]), int(elements[row, column])
+        place = op.place(lane, element)
+        bits = bit_range(place.low, place.high)
+        scaled = f"A[{row}]" if matrix == "A" else f"column {column} of B"
+        block = index_range((column if matrix == "A" else row) * length, length)
+        lines, by = [f"T{lane}: {bits}"], ""
+        if values is not None:
+            number = _number(values[row, column])
+            lines.append(number)
+            by = f" by {number}"
+        cells.append(Cell(row, column, 1, 1, tuple(lines), lane))
+        hover[row, column] = (
+            f"scales {scaled}, k {block}{by}\nlane {lane}, byte {element} (bits {bits}) of {register}"
+        )
+    blocks = _k_headers("block", ins.scale_vec, length)
+    rows, columns, axes = blocks, headers(op.shape[1], 1), ("", "n")
+    if matrix == "A":
+        rows, columns, axes = headers(op.shape[0], 1), blocks, ("m", "")
+    title = f"{register}: byte-id {byte}, thread-id {thread}"
+    grid = Grid(op.shape, tuple(cells), hover, rows, columns, axes, title, op.name, new_line=matrix == "B")
+    return grid, _lanes_read(lanes, f"lanes read for {matrix}")
+
+
+# -- registers of a lane
+# ---------------------------------------------------------------------------------------
+
+
+def lane(ins: MmaForm, name: str, lane: int, registers: ArrayLike | None = None) -> Picture:
+    """The registers of one lane as bit fields, highest bit left; with registers, their bits and values.
+
+    `registers` are those of all lanes, [lanes, registers], or of this lane alone.
+
+    >>> import ptxlab
+    >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
+    >>> lane(ins, "A", 4, [0, 0, 0, 0x00500000]).grids[0].at(3, 10).lines
+    ('a29', 'A[9][37]', '0101', '5')
+    """
+    op = ins.operand(name)
+    grid = _register_grid(op, lane, None if registers is None else _of_lane(op, lane, registers))
+    return Picture(f"{op.name} in lane {lane} of {ins.mnemonic}", _operand_notes(ins, op), (grid,))
+
+
+def registers(ins: MmaForm, lane: int, held: Mapping[str, ArrayLike] | None = None) -> Picture:
+    """All registers of one lane as bit fields, operand by operand.
+
+    `held` has the registers of all lanes by operand, to show their bits and values.
+
+    >>> import ptxlab
+    >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
+    >>> [grid.title for grid in registers(ins, 5, {"A": ins.a.pack(np.ones((16, 64)))}).grids]
+    ['A: 4 registers', 'B: 2 registers', 'C: 4 registers', 'D: 4 registers']
+    """
+    grids, notes = [], ["highest bit on the left"]
+    for name, op in ins.operands.items():
+        if op.layout is None:
+            notes.append(f"{name}: in shared memory")
+            continue
+        contents = (held or {}).get(name)
+        grid = _register_grid(op, lane, None if contents is None else _of_lane(op, lane, contents))
+        title = f"compressed {name}" if ins.sparse and name == "A" else name
+        title = f"{title}: {counted(op.registers, 'register')}"
+        if op.registers > _MOST_REGISTERS:
+            grid = grid.part(range(_MOST_REGISTERS), range(op.register_bits))
+            title = f"{title}, the first {_MOST_REGISTERS} shown"
+        grids.append(replace(grid, title=title, new_line=name != "D"))
+    return Picture(f"Lane {lane} of {ins.mnemonic}", tuple(notes), tuple(grids))
+
+
+def _register_grid(op: Operand, lane: int, contents: NDArray[Any] | None) -> Grid:
+    """The registers of an operand in one lane, a row each; with contents, their bits and values."""
+    op.place(lane, 0)  # refuses a lane that does not exist, and an operand in shared memory
+    codes = None if contents is None else op.split(contents[None, :])[0]
+    values = None if codes is None else op.dtype.decode(codes)
+    cells, hover = [], np.full((op.registers, op.register_bits), "padding", dtype=object)
+    for place, row, column in op.holds(lane):
+        name, index = f"{op.name.lower()}{place.element}", f"{op.name}[{row}][{column}]"
+        bits = bit_range(place.low, place.high)
+        lines = [name] if op.dtype.bits == 1 else [name, index]
+        tooltip = [f"{name} = {index}", f"lane {lane}, register {place.register}, bits {bits}"]
+        if codes is not None and values is not None:
+            pattern, value = _bit_pattern(op.dtype, int(codes[place.element])), _number(values[place.element])
+            lines.append(pattern)
+            if op.dtype.kind != "bits":
+                lines.append(value)
+            tooltip.append(f"{pattern} = {value}")
+        start = op.register_bits - 1 - place.high
+        cells.append(Cell(place.register, start, 1, op.dtype.bits, tuple(lines), lane))
+        hover[place.register, start : start + op.dtype.bits] = "\n".join(tooltip)
+        above = op.container - op.padding - op.dtype.bits if op.container else 0
+        for column, width in ((start - above, above), (start + op.dtype.bits, op.padding)):
+            if width:
+                cells.append(Cell(place.register, column, 1, width, (), lane, "dim"))
+    rows = []
+    for register in range(op.registers):
+        head = [f"register {register}"]
+        if contents is not None:
+            head.append(f"0x{int(contents[register]):0{op.register_bits // 4}x}")
+        rows.append(Header(register, 1, tuple(head)))
+    step = min(op.width, 8)
+    columns = tuple(
+        Header(at, step, (_bit_heading(op.register_bits - 1 - at, step),))
+        for at in range(0, op.register_bits, step)
+    )
+    shape = op.registers, op.register_bits
+    return Grid(shape, tuple(cells), hover, tuple(rows), columns, ("", "bit"), name=op.name)
+
+
+def _bit_heading(high: int, step: int) -> str:
+    return str(high) if step == 1 else f"{high}..{high - step + 1}"
+
+
+def _of_lane(op: Operand, lane: int, registers: ArrayLike) -> NDArray[Any]:
+    """The registers of one lane, out of those of all lanes or of this lane alone."""
+    array = np.asarray(registers)
+    if array.shape == (op.registers,):
+        array = np.broadcast_to(array, (op.lanes, op.registers))
+    op.place(lane, 0)  # refuses a lane that does not exist
+    return np.asarray(op.check_registers(array)[lane])
+
+
+def _bit_pattern(dtype: DType, code: int) -> str:
+    """The bits of a code; of a float, sign, exponent and fraction apart."""
+    text = f"{code:0{dtype.bits}b}"
+    if not dtype.is_float:
+        return text
+    fields = [int(dtype.signed), dtype.exponent_bits, dtype.fraction_bits, dtype.ignored_bits]
+    cuts = np.cumsum([0, *fields]).tolist()
+    if not dtype.signed and dtype.bits > cuts[-1]:
+        text = text[dtype.bits - cuts[-1] :]
+    return " ".join(text[start:stop] for start, stop in pairwise(cuts) if start < stop)
+
+
+def _number(value: Any) -> str:
+    return f"{float(value):.6g}" if np.asarray(value).dtype.kind == "f" else str(int(value))

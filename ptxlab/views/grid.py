@@ -1,0 +1,184 @@
+"""What a picture is made of: labelled cells over a grid, with headings and a tooltip for every place.
+
+Here is only what is to be seen; `drawing` decides on sizes, fonts and colours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import PtxlabError
+
+__all__ = ["Cell", "Density", "Grid", "Header", "Role", "State", "headers"]
+
+#: What a bit of a trace is: part of a term (kept or lost), of the sum (or rounded off it), of the result, or
+#: of a number that the result is compared with.
+Role = Literal[
+    "", "sign", "kept", "lost", "sum", "rounded", "result", "exact", "other", "exponent", "odd", "blank"
+]
+#: How a cell stands out: as usual, faded because another lane is in focus, or outlined.
+State = Literal["plain", "dim", "mark"]
+#: Room around the labels: "tight" is one letter a cell without a frame, as bits are drawn.
+Density = Literal["normal", "close", "tight"]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A rectangle of the grid with its label.
+
+    Its colour is that of its `lane` (in shared memory: of its core matrix), of its `role` in a trace, or of a
+    number, `heat`, from -1 (the lowest) over 0 (the colour of paper) to 1 (the highest); a cell with none of
+    them is grey.
+
+    >>> Cell(row=1, column=2, height=1, width=2, lines=("T5:{c0,c1}",), lane=5).text
+    'T5:{c0,c1}'
+    """
+
+    row: int
+    column: int
+    height: int
+    width: int
+    lines: tuple[str, ...]
+    lane: int | None = None
+    state: State = "plain"
+    role: Role = ""
+    heat: float | None = None
+
+    @property
+    def text(self) -> str:
+        return " ".join(self.lines)
+
+
+@dataclass(frozen=True)
+class Header:
+    """A heading over `size` rows or columns from `start` on.
+
+    >>> Header(start=8, size=8, lines=("chunk 1", "k 8..15")).text
+    'chunk 1 k 8..15'
+    """
+
+    start: int
+    size: int
+    lines: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        return " ".join(self.lines)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Cells that tile a rectangle; `hover` has one text for every place, "" where there is nothing to say.
+
+    `name` says what the grid shows: an operand ("A", "E"), "compressed A", the "lanes" that explain the
+    colours, or a part of a trace.
+
+    >>> import ptxlab
+    >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
+    >>> (grid,) = ptxlab.views.fragment(ins, "C").grids
+    >>> grid.at(9, 3).text, grid.hover[9, 3].splitlines()[1:]
+    ('T5:{c2,c3}', ['lane 5, element c3', 'register 3, bits [31..0]'])
+    """
+
+    shape: tuple[int, int]
+    cells: tuple[Cell, ...]
+    hover: NDArray[Any]  # of str
+    rows: tuple[Header, ...]
+    columns: tuple[Header, ...]
+    axes: tuple[str, str] = ("", "")
+    title: str = ""
+    name: str = ""
+    density: Density = "normal"
+    row_rules: tuple[int, ...] = ()  # heavier lines above these rows
+    column_rules: tuple[
+        tuple[int, int, int], ...
+    ] = ()  # heavier lines: before a column, from a row, to a row
+    boxes: tuple[
+        tuple[int, int, int, int], ...
+    ] = ()  # frames (row, column, height, width) instead of one around all
+    new_line: bool = False  # starts a new line of grids
+    spot: tuple[int, int] | None = (
+        None  # row and column where grids are arranged in a table; equal spots stack
+    )
+
+    def __post_init__(self) -> None:
+        if self.hover.shape != self.shape:
+            raise PtxlabError(
+                f"grid {self.title!r}: found tooltips of shape {self.hover.shape}; the grid is {self.shape}"
+            )
+        covered = np.zeros(self.shape, dtype=np.int64)
+        for cell in self.cells:
+            covered[cell.row : cell.row + cell.height, cell.column : cell.column + cell.width] += 1
+        wrong = np.argwhere(covered != 1)
+        if wrong.size:
+            row, column = wrong[0]
+            raise PtxlabError(
+                f"grid {self.title!r}: {covered[row, column]} cells cover row {row}, column {column}; "
+                f"each place of the {self.shape[0]}x{self.shape[1]} grid needs exactly one"
+            )
+
+    @cached_property
+    def labelled(self) -> bool:
+        """Whether cells have labels, and so an outline each."""
+        return any(cell.lines for cell in self.cells)
+
+    @property
+    def framed(self) -> bool:
+        """Whether a line goes around it."""
+        return self.density != "tight" and not self.boxes
+
+    def at(self, row: int, column: int) -> Cell:
+        """The cell that covers this place."""
+        return next(c for c in self.cells if 0 <= row - c.row < c.height and 0 <= column - c.column < c.width)
+
+    @cached_property
+    def cuts(self) -> tuple[int, ...]:
+        """Columns before which the grid can be cut without splitting a cell or a heading, with both ends."""
+        spans = {(cell.column, cell.width) for cell in self.cells}
+        spans |= {(header.start, header.size) for header in self.columns}
+        inside = {column for start, size in spans for column in range(start + 1, start + size)}
+        return tuple(column for column in range(self.shape[1] + 1) if column not in inside)
+
+    def part(self, rows: range, columns: range) -> Grid:
+        """Neighbouring rows and columns of it, under their own headings; no cell may lie across the edge."""
+        cells = tuple(
+            replace(cell, row=cell.row - rows.start, column=cell.column - columns.start)
+            for cell in self.cells
+            if cell.row in rows and cell.column in columns
+        )
+        column_rules = tuple(
+            (column - columns.start, max(first, rows.start) - rows.start, min(stop, rows.stop) - rows.start)
+            for column, first, stop in self.column_rules
+            if columns.start < column <= columns.stop and first < rows.stop and stop > rows.start
+        )
+        return replace(
+            self,
+            shape=(len(rows), len(columns)),
+            cells=cells,
+            hover=self.hover[rows.start : rows.stop, columns.start : columns.stop],
+            rows=_shifted(self.rows, rows),
+            columns=_shifted(self.columns, columns),
+            row_rules=tuple(row - rows.start for row in self.row_rules if row in rows and row != rows.start),
+            column_rules=column_rules,
+        )
+
+
+def _shifted(headings: Sequence[Header], part: range) -> tuple[Header, ...]:
+    """The headings that start in a part, counted from its start."""
+    return tuple(replace(head, start=head.start - part.start) for head in headings if head.start in part)
+
+
+def headers(size: int, step: int) -> tuple[Header, ...]:
+    """A heading for every `step` rows or columns: ``0``, or ``0..7``."""
+    found = []
+    for start in range(0, size, step):
+        span = min(step, size - start)
+        text = str(start) if span == 1 else f"{start}..{start + span - 1}"
+        found.append(Header(start, span, (text,)))
+    return tuple(found)

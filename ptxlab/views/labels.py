@@ -1,0 +1,64 @@
+"""Short labels that tables and pictures share, and who holds what of a layout."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..isa.layout import Layout
+
+__all__ = ["bit_range", "counted", "element_names", "index_range", "owners", "runs"]
+
+
+def bit_range(low: int, high: int) -> str:
+    """Bits of a register, highest first as in PTX: ``[7..4]``, or ``[7]`` for a single bit."""
+    return f"[{high}]" if low == high else f"[{high}..{low}]"
+
+
+def index_range(first: int, size: int) -> str:
+    """Consecutive indices: ``8..15``, or ``8`` for one."""
+    return str(first) if size == 1 else f"{first}..{first + size - 1}"
+
+
+def element_names(prefix: str, indices: Sequence[int]) -> str:
+    """``{a0}``, ``{a0,a1}`` or ``{a0..a7}``, as the manual labels its fragments."""
+    first, last = f"{prefix}{indices[0]}", f"{prefix}{indices[-1]}"
+    if len(indices) == 1:
+        return f"{{{first}}}"
+    if len(indices) == 2:
+        return f"{{{first},{last}}}"
+    return f"{{{first}..{last}}}"
+
+
+def counted(number: int, noun: str) -> str:
+    """A number with its noun: ``1 register``, ``4 registers``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def owners(layout: Layout, copy: int = 0) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The lane, and the element in it, that hold each place of the matrix."""
+    lane, element = np.divmod(layout.scatter(copy), layout.elements)
+    return lane, element
+
+
+def runs(lane: NDArray[np.int64], element: NDArray[np.int64]) -> list[tuple[int, int, int, int]]:
+    """Neighbours that one lane holds as consecutive elements, as (row, column, height, width).
+
+    They lie along a row, or, where no row has any (B), along a column.
+    """
+    along = _row_runs(lane, element)
+    if any(width > 1 for _, _, _, width in along):
+        return along
+    return [(row, column, height, width) for column, row, width, height in _row_runs(lane.T, element.T)]
+
+
+def _row_runs(lane: NDArray[np.int64], element: NDArray[np.int64]) -> list[tuple[int, int, int, int]]:
+    joined = (lane[:, 1:] == lane[:, :-1]) & (element[:, 1:] == element[:, :-1] + 1)
+    spans = []
+    for row, links in enumerate(joined):
+        starts = [0, *(int(i) + 1 for i in np.flatnonzero(~links)), lane.shape[1]]
+        spans += [(row, start, 1, stop - start) for start, stop in pairwise(starts)]
+    return spans

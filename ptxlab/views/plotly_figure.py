@@ -1,0 +1,267 @@
+"""A drawing as a Plotly figure: a heat map for each grid, a trace of lines, one of words; no slow shapes.
+
+The only module that imports Plotly; it is loaded at the first figure.
+"""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from . import palette
+from .drawing import MONO, PAGE, SANS, Drawing, Panel, fill
+from .svg import svg_document
+
+__all__ = ["Chart", "chart", "heat_map", "svg_carrier"]
+
+# Plotly takes colours only as numbers, so a figure cannot ask for those of the page. On a dark page,
+# lightness is inverted and hues are kept; paper lets the page through, and so do the cells, by as much as
+# text on the strongest of them needs to be read.
+_OWN = (
+    "ptxlab"  # `uid` of an empty trace, of which Plotly makes a class: the style leaves other figures alone
+)
+_DARK_THEMES = (
+    '[data-jp-theme-light="false"], .vscode-dark, [theme="dark"]'  # JupyterLab and Notebook 7, VS Code, Colab
+)
+_DARK_RULES = {
+    "svg-container": "filter: invert(0.95) hue-rotate(180deg)",
+    "main-svg": "background: transparent !important",
+    "bg": "fill-opacity: 0 !important",
+    "heatmaplayer image": "opacity: 0.65 !important",
+}
+_DARK_STYLE = "".join(
+    f":is({_DARK_THEMES}) .js-plotly-plot:has(.trace{_OWN}) .{part} {{ {rule}; }}\n"
+    for part, rule in _DARK_RULES.items()
+)
+
+#: Buttons that Plotly need not show; a camera and a way back stay.
+_BUTTONS = ["select2d", "lasso2d", "zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "autoScale2d"]
+_BESIDE = 170  # pixels of a heat map that are no cells
+_ROOM = PAGE - _BESIDE
+_ANCHOR = {"start": "middle right", "middle": "middle center", "end": "middle left"}
+
+
+class Chart(go.Figure):  # type: ignore[misc]
+    """A Plotly figure that is dark where the notebook is.
+
+    >>> Chart(layout={"width": 300}).layout.width
+    300
+    """
+
+    drawing: Drawing | None = None  # what it was made from; None for a plain heat map
+
+    @property
+    def unchanged(self) -> bool:
+        """Whether it still is what it was made as."""
+        return self.drawing is not None and bool(self == chart(self.drawing))
+
+    def _ipython_display_(self) -> None:
+        from IPython.display import HTML, display
+
+        display(HTML(f"<style>{_DARK_STYLE}</style>"))  # type: ignore[no-untyped-call]
+        shown = go.Figure(self)
+        shown.add_trace(
+            go.Scatter(x=[None], y=[None], mode="lines", hoverinfo="skip", showlegend=False, uid=_OWN)
+        )
+        shown._ipython_display_()
+
+
+def chart(drawing: Drawing) -> Chart:
+    """The drawing as a Plotly figure, at its natural size in pixels."""
+    figure = Chart()
+    for panel in drawing.panels:
+        figure.add_trace(_backgrounds(panel))
+    for width, colour, points in _outlines(drawing):
+        if points:
+            xs, ys = zip(*points, strict=True)
+            line = {"width": width, "color": colour}
+            figure.add_trace(go.Scatter(x=xs, y=ys, mode="lines", line=line, hoverinfo="skip"))
+    figure.add_trace(_words(drawing))
+    labelled = all(panel.grid.labelled for panel in drawing.panels)
+    figure.update_layout(
+        width=drawing.width,
+        height=drawing.height,
+        margin={"l": 0, "r": 0, "t": 0, "b": 0, "pad": 0},
+        paper_bgcolor=palette.PAPER,
+        plot_bgcolor=palette.PAPER,
+        showlegend=False,
+        hoverlabel={
+            "font": {"family": MONO, "size": 12, "color": palette.INK},
+            "bgcolor": palette.PAPER,
+            "bordercolor": palette.INK,
+            "align": "left",
+        },
+        xaxis={"range": [0, drawing.width], "visible": False},
+        yaxis={"range": [drawing.height, 0], "visible": False},
+        dragmode=False if labelled else "zoom",
+        modebar={"remove": _BUTTONS},
+        meta={"title": drawing.title, "subtitle": drawing.subtitle},
+    )
+    figure.drawing = drawing
+    return figure
+
+
+def svg_carrier(drawing: Drawing) -> go.Figure:
+    """A figure that holds nothing but the SVG, for kaleido to write: lines and letters stay what they are."""
+    source = f"data:image/svg+xml;base64,{base64.b64encode(svg_document(drawing).encode()).decode()}"
+    over = {"xref": "paper", "yref": "paper", "x": 0, "y": 1, "sizex": 1, "sizey": 1, "sizing": "stretch"}
+    margin = {"l": 0, "r": 0, "t": 0, "b": 0}
+    figure = go.Figure(layout={"width": drawing.width, "height": drawing.height, "margin": margin})
+    figure.update_layout(
+        xaxis={"visible": False}, yaxis={"visible": False}, images=[{"source": source, **over}]
+    )
+    return figure
+
+
+def _backgrounds(panel: Panel) -> go.Heatmap:
+    """The backgrounds as indices into a list of colours, which the heat map shows without blending."""
+    grid = panel.grid
+    known = {colour: i for i, colour in enumerate(dict.fromkeys(fill(cell) for cell in grid.cells))}
+    z = np.zeros(grid.shape, dtype=np.int16)
+    for cell in grid.cells:
+        z[cell.row : cell.row + cell.height, cell.column : cell.column + cell.width] = known[fill(cell)]
+    stops = [(stop, colour) for colour, i in known.items() for stop in (i / len(known), (i + 1) / len(known))]
+    hover = [[str(text).replace("\n", "<br>") for text in row] for row in grid.hover]
+    return go.Heatmap(
+        x=panel.x,
+        y=panel.y,
+        z=z,
+        zmin=-0.5,
+        zmax=len(known) - 0.5,
+        colorscale=stops,
+        showscale=False,
+        text=np.array(hover, dtype=object),
+        hovertemplate="%{text}<extra></extra>",
+        name=grid.title,
+    )
+
+
+_Points = list[tuple[float | None, float | None]]  # (None, None) lifts the pen
+
+
+def _outlines(drawing: Drawing) -> list[tuple[float, str, _Points]]:
+    """Width, colour and points of gaps between bits, cell borders, rules and frames, and marked cells."""
+    gaps: _Points = []
+    borders: _Points = []
+    rules: _Points = []
+    marks: _Points = []
+    for panel in drawing.panels:
+        left, right = float(panel.x[0]), float(panel.x[-1])
+        for frame in panel.frames:
+            rules += _box(*frame)
+        for row in panel.grid.row_rules:
+            y = float(panel.y[row])
+            rules += [(left, y), (right, y), (None, None)]
+        for column, first, stop in panel.grid.column_rules:
+            x = float(panel.x[column])
+            rules += [(x, float(panel.y[first])), (x, float(panel.y[stop])), (None, None)]
+        thin = gaps if panel.grid.density == "tight" else borders
+        for cell in panel.grid.cells:
+            if cell.state == "mark":
+                marks += _box(*panel.box(cell))
+            elif panel.grid.labelled and cell.role != "blank":
+                thin += _box(*panel.box(cell))
+    return [
+        (1, palette.PAPER, gaps),
+        (0.75, palette.RULE, borders),
+        (1.5, palette.INK, rules),
+        (2.5, palette.INK, marks),
+    ]
+
+
+def _box(x: float, y: float, width: float, height: float) -> _Points:
+    return [(x, y), (x + width, y), (x + width, y + height), (x, y + height), (x, y), (None, None)]
+
+
+def _words(drawing: Drawing) -> go.Scatter:
+    words = drawing.words
+    return go.Scatter(
+        x=[word.x for word in words],
+        y=[word.y for word in words],
+        text=[f"<b>{word.text}</b>" if word.bold else word.text for word in words],
+        mode="text",
+        textposition=[_ANCHOR[word.anchor] for word in words],
+        textfont={
+            "size": [word.size for word in words],
+            "color": [word.colour for word in words],
+            "family": [MONO if word.mono else SANS for word in words],
+        },
+        hoverinfo="skip",
+        cliponaxis=False,
+    )
+
+
+# -- matrices of numbers
+# ---------------------------------------------------------------------------------------
+
+
+def heat_map(values: NDArray[np.float64], title: str, axes: tuple[str, str], centred: bool) -> Chart:
+    """A matrix of numbers as a heat map, with the numbers where they fit.
+
+    Its colours run from light to blue or, `centred`, from blue over white at zero to vermilion.
+    """
+    rows, columns = values.shape
+    size = _text_size(values)
+    across, down = _pitch(columns, size is not None)
+    # numbers can be read on all of these colours
+    low, high = (palette.mix(dict(palette.HUES)[hue], palette.STRENGTHS[-1]) for hue in ("blue", "vermilion"))
+    scale = [(0.0, low), (0.5, palette.PAPER), (1.0, high)] if centred else [(0.0, "#F4F6F8"), (1.0, low)]
+    finite = values[np.isfinite(values)]
+    figure = Chart(
+        go.Heatmap(
+            z=values,
+            colorscale=scale,
+            zmid=0 if centred and (finite.any() or not finite.size) else None,
+            xgap=0 if size is None else 1,
+            ygap=0 if size is None else 1,
+            texttemplate=None if size is None else "%{z:.5~g}",
+            textfont={"family": MONO, "size": size or 11, "color": palette.INK},
+            hovertemplate=f"{axes[0]} %{{y}}, {axes[1]} %{{x}}: %{{z}}<extra></extra>",
+            colorbar={"thickness": 12, "outlinewidth": 0},
+        )
+    )
+    plain: dict[str, Any] = {"showgrid": False, "zeroline": False, "dtick": None if size is None else 1}
+    figure.update_layout(
+        title={
+            "text": title,
+            "font": {"size": 15},
+            "x": 0,
+            "xref": "paper",
+            "y": 1,
+            "yref": "container",
+            "yanchor": "top",
+            "pad": {"t": 14},
+        },
+        width=max(columns * across + _BESIDE, min(9.5 * len(title) + 40, PAGE)),
+        height=rows * down + 130,
+        margin={"l": 60, "r": 20, "t": 100, "b": 20},
+        modebar={"remove": _BUTTONS},
+        dragmode=False,
+        paper_bgcolor=palette.PAPER,
+        plot_bgcolor=palette.RULE,
+        font={"family": SANS, "color": palette.INK},
+        xaxis={"title": axes[1], "side": "top", **plain},
+        yaxis={"title": axes[0], "autorange": "reversed", **plain},
+    )
+    return figure
+
+
+def _text_size(values: NDArray[np.float64]) -> int | None:
+    """The largest text in which the numbers fit their cells; None if no size does."""
+    if values.size > 1024 or not values.size:
+        return None
+    longest = max(len(f"{value:.5g}") for value in values.ravel().tolist())
+    room = min(52, _ROOM // values.shape[1])
+    return next((size for size in (11, 10, 9) if 0.605 * size * longest + 6 <= room), None)
+
+
+def _pitch(columns: int, labelled: bool) -> tuple[int, int]:
+    """Pixels from column to column and from row to row."""
+    if labelled:
+        return min(52, _ROOM // columns), 26
+    across = min(max(_ROOM // columns, 3), 22)
+    return across, max(min(across, 14), 6)

@@ -1,0 +1,505 @@
+"""A trace as a picture of aligned bits: terms as rows, powers of two as columns, lost bits behind the cut."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from fractions import Fraction
+from itertools import groupby
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from ..isa.dtypes import DType, dtype
+from ..numerics.steps import Number, Step, Term, Trace, leading
+from .grid import Cell, Grid, Header, Role, State
+from .picture import Picture
+from .trace_text import comparisons, decimal, rounding_words, step_name, term_name, text
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+__all__ = ["TraceView", "trace"]
+
+_MAIN, _TAIL, _FRONT = 56, 8, 12  # columns down to the cut, behind it, and before a gap where there are more
+_ROWS = 32  # integer terms that have a row each; more of them share rows
+_MINUS = "\N{MINUS SIGN}"
+_NOBREAK = "\N{NO-BREAK SPACE}"
+
+
+class TraceView(Trace):
+    """A trace to look at: printed it is a table, at the end of a notebook cell a picture of aligned bits.
+
+    >>> import numpy as np, ptxlab
+    >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32")
+    >>> A, B = np.zeros((16, 8)), np.ones((8, 8))
+    >>> A[0, :2] = 1024, 2.0**-16
+    >>> print(str(ins.trace(A, B, None, 0, 0)).splitlines()[-2])
+    error    -1.52587891e-05 = -0.125 units in the last place of D
+    """
+
+    @classmethod
+    def of(cls, trace: Trace) -> TraceView:
+        """The same trace with views."""
+        return cls(**{field.name: getattr(trace, field.name) for field in fields(trace)})
+
+    def __str__(self) -> str:
+        return text(self)
+
+    def figure(self) -> Figure:
+        """The picture of aligned bits as a Plotly figure; see `ptxlab.figures.trace`."""
+        return trace(self).figure()
+
+    def svg(self) -> str:
+        """The same picture as SVG text, which needs no Plotly."""
+        return trace(self).svg()
+
+    def _repr_html_(self) -> str:
+        return trace(self)._repr_html_()
+
+
+def trace(trace: Trace, note: str = "") -> Picture:
+    """The trace as a picture: a grid for each step, and the register of D; a `note` stands below its title.
+
+    The last step ends with D, the exact result and what a chain of float32 FMAs gives; bits that differ from
+    the exact ones are marked.
+
+    >>> import numpy as np, ptxlab
+    >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32")
+    >>> A, B = np.zeros((16, 8)), np.ones((8, 8))
+    >>> A[0, :2] = 1024, 2.0**-16
+    >>> cells = trace(ins.trace(A, B, None, 0, 0)).grids[0].cells
+    >>> [cell.text for cell in cells if cell.role == "lost"][0]   # 2^-16 is the first place behind the cut
+    '1'
+    """
+    final = trace.steps[-1]
+    grids = []
+    for number, step in enumerate(trace.steps, 1):
+        title = _step_title(trace, step)
+        if len(trace.steps) > 1:
+            title = f"{number}. {title}"
+        if step.dtype == "s32":
+            grids.append(_integer_grid(step, title))
+        else:
+            grids.append(_float_grid(trace, step, title, final=step is final))
+    if final.dtype != "s32":
+        grids.append(_register_grid(final))
+    notes = [f"{trace.chip}, {final.code_text}"]
+    for name, value, remark in comparisons(trace):
+        what = f"error of D[{trace.row}][{trace.col}]" if name == "error" else name
+        notes.append(f"{what}: {value} ({remark})" if remark else f"{what}: {value}")
+    if note:
+        notes.append(note)
+    notes.append(_legend(trace))
+    title = f"D[{trace.row}][{trace.col}] = {decimal(trace.value)} of {trace.instruction}"
+    return Picture(title, tuple(notes), _below_each_other(grids))
+
+
+def _legend(trace: Trace) -> str:
+    if trace.steps[-1].dtype == "s32":
+        return "orange: the sum after each row, in two's complement, green: D"
+    legend = "blue: kept, grey: lost behind the cut or rounded off, orange: sum, green: result"
+    return f"{legend}, framed: differs from the exact result" if trace.error else legend
+
+
+def _below_each_other(grids: list[Grid]) -> tuple[Grid, ...]:
+    """The grids on lines of their own, with row headings of one width, so that their columns line up."""
+    width = max(len(head.text) for grid in grids for head in grid.rows)
+    lines = []
+    for grid in grids:
+        room = 0 if grid.shape[1] == 64 else width  # a register of 64 bits needs the page
+        rows = tuple(replace(head, lines=(head.text.ljust(room, _NOBREAK),)) for head in grid.rows)
+        lines.append(replace(grid, new_line=True, rows=rows))
+    return tuple(lines)
+
+
+def _step_title(trace: Trace, step: Step) -> str:
+    if step.dtype == "s32":
+        outcome = f"{rounding_words(step)}: {decimal(step.value)}" if step.change else "fits s32"
+        return f"sum = {decimal(step.total)}, {outcome}"
+    name, rounding = step_name(step, trace), f"sum {rounding_words(step)}"
+    if step.top is None or step.grain is None:
+        return f"{name}: {rounding}"
+    return f"{name}: aligned to 2^{step.top}, cut below 2^{step.grain}, {rounding}"
+
+
+# -- lines of bits
+# ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Line:
+    """One row: a number, the powers of two from `high` to `low` that are drawn, and where the cut is."""
+
+    name: str
+    value: Number
+    role: Role
+    high: int = 0
+    low: int = 0
+    cut: int | None = None
+    after: Role = "lost"
+    about: str = ""
+    exponent: int | None = None
+
+    @property
+    def drawn(self) -> bool:
+        return isinstance(self.value, Fraction) and (self.value != 0 or self.high > self.low)
+
+    def bit(self, power: int) -> str:
+        return str(int(abs(Fraction(self.value)) / Fraction(2) ** power) & 1)
+
+    def role_at(self, power: int) -> Role:
+        return self.role if self.cut is None or power >= self.cut else self.after
+
+
+def _lowest(value: Fraction) -> int:
+    """The power of two of the last bit that is set."""
+    whole = value.numerator & -value.numerator
+    return whole.bit_length() - value.denominator.bit_length()
+
+
+def _last_place(value: Fraction, kind: DType) -> int:
+    return max(leading(value), 1 - kind.bias) - kind.fraction_bits
+
+
+def _term_lines(step: Step) -> list[_Line]:
+    """A line for every term; runs of three or more zero terms share one."""
+    lines = []
+    for zero, group in groupby(step.terms, lambda term: term.value == 0 and term.factors is not None):
+        run = list(group)
+        if zero and len(run) > 2:
+            lines.append(_Line(f"{len(run)} terms of 0", Fraction(0), "kept"))
+        else:
+            lines += [_term_line(step, term) for term in run]
+    return lines
+
+
+def _term_line(step: Step, term: Term) -> _Line:
+    name, about = term_name(term), _about(term)
+    if not isinstance(term.value, Fraction) or not term.value:
+        return _Line(name, term.value, "kept", about=about)
+    first, last = leading(term.value), _lowest(term.value)
+    if term.exponent is not None:
+        first = max(first, term.exponent)
+        if term.places is not None:
+            last = min(last, term.exponent - term.places)
+    return _Line(name, term.value, "kept", first, last, step.grain, about=about, exponent=term.exponent)
+
+
+def _about(term: Term) -> str:
+    """The tooltip of a term."""
+    product = "" if term.factors is None else f" = {decimal(term.factors[0])} * {decimal(term.factors[1])}"
+    lines = [f"{term_name(term)}{product} = {decimal(term.value)}"]
+    if term.significand is not None:
+        lines.append(f"exponent {term.exponent}, significand {decimal(term.significand)}")
+    if term.lost:
+        lines.append(f"kept {decimal(term.kept)}, lost {decimal(term.lost)}")
+    return "\n".join(lines)
+
+
+def _result_lines(trace: Trace, step: Step, final: bool) -> list[_Line]:
+    """The sum, the result, and after the last step what it is compared with."""
+    result_type, value = dtype(step.dtype), step.value
+    least = step.last
+    if isinstance(value, Fraction) and value:
+        least = _last_place(value, result_type)
+    lines = [
+        _number_line("sum", step.total, "sum", step.grain, cut=step.last, longer=True),
+        _number_line(f"D {step.code_text}" if final else "result", value, "result", least),
+    ]
+    if not final:
+        return lines
+    lines.append(_number_line("exact", trace.exact, "exact", least, longer=True))
+    if trace.fma32 is not None:
+        chain = Fraction(trace.fma32) if np.isfinite(trace.fma32) else trace.fma32
+        place = least if result_type.name == "f16" else None
+        if place is None and isinstance(chain, Fraction) and chain:
+            place = _last_place(chain, dtype("f32"))
+        lines.append(_number_line("float32 FMAs", chain, "other", place, longer=True))
+    return lines
+
+
+def _number_line(
+    name: str, value: Number, role: Role, low: int | None, *, cut: int | None = None, longer: bool = False
+) -> _Line:
+    """A number with its own bits, down to the power `low`; `longer`: further where it goes on."""
+    about = f"{name} = {decimal(value)}"
+    if not isinstance(value, Fraction) or not value:
+        return _Line(name, value, role, about=about)
+    last = _lowest(value)
+    if low is None or (longer and last < low):
+        low = last
+    return _Line(name, value, role, max(leading(value), low), low, cut, "rounded", about)
+
+
+# -- floats
+# ----------------------------------------------------------------------------------------------------
+
+
+def _float_grid(trace: Trace, step: Step, title: str, *, final: bool) -> Grid:
+    terms = _term_lines(step)
+    lines = [*terms, *_result_lines(trace, step, final)]
+    columns, cut = _columns(lines, step)
+    exact = next((line for line in lines if line.role == "exact"), None)
+    cells: list[Cell] = []
+    hover = np.full((len(lines), len(columns)), "", dtype=object)
+    for row, line in enumerate(lines):
+        compared = exact if line.role in ("result", "other") and isinstance(line.value, Fraction) else None
+        drawn = _row_cells(row, line, columns, cut, compared)
+        for cell in drawn:
+            hover[row, cell.column : cell.column + cell.width] = _bit_hover(line, columns, cell)
+        cells += drawn
+    above = len(terms)
+    row_rules = [above, above + 1]
+    if final:
+        row_rules.append(above + 2)
+    rules = []
+    if step.grain is not None:
+        rules.append((cut, 0, above + 1))
+    if step.last is not None and step.last in columns:
+        rules.append((columns.index(step.last) + 1, above, above + 2))
+    return Grid(
+        (len(lines), len(columns)),
+        tuple(cells),
+        hover,
+        _line_headers(lines),
+        _power_headers(columns, cut, step.grain is not None),
+        ("", "power of two"),
+        title,
+        "step",
+        "tight",
+        tuple(row_rules),
+        tuple(dict.fromkeys(rules)),
+    )
+
+
+#: Powers of two, the sign, a gap in the middle, and "more" behind the last.
+_Column = int | Literal["sign", "gap", "more"]
+
+
+def _columns(lines: list[_Line], step: Step) -> tuple[list[_Column], int]:
+    """The columns of a step, and the one of the cut: behind the last place of alignment, or of the result."""
+    drawn = [line for line in lines if line.drawn and line.value]
+    least = [_lowest(Fraction(line.value)) for line in drawn]
+    low = step.grain if step.grain is not None else step.last
+    if low is None:  # nothing is left to round
+        low = min(least, default=0)
+    high = max([low, *(line.high for line in drawn)])
+    if step.top is not None:
+        high = max(high, step.top)
+    columns: list[_Column] = ["sign", *range(high, low - 1, -1)]
+    if high - low + 1 > _MAIN:
+        behind_gap = range(low + _MAIN - _FRONT - 2, low - 1, -1)
+        columns = ["sign", *range(high, high - _FRONT, -1), "gap", *behind_gap]
+    cut = len(columns)
+    behind = max((low - power for power in least), default=0)
+    columns += range(low - 1, low - 1 - min(max(behind, 0), _TAIL), -1)
+    if behind > _TAIL:
+        columns.append("more")
+    return columns, cut
+
+
+def _row_cells(row: int, line: _Line, columns: list[_Column], cut: int, exact: _Line | None) -> list[Cell]:
+    """The cells of a line: its sign, its bits, and blanks between that part at the cut."""
+    width = len(columns)
+    if not isinstance(line.value, Fraction):
+        word = "NaN" if line.value != line.value else "infinity"
+        return [_sign_cell(row, line.value), Cell(row, 1, 1, width - 1, (word,), role="odd")]
+    cells = {0: _sign_cell(row, line.value)}
+    powers = [power for power in columns if isinstance(power, int)]
+    behind_all = columns[-1] == "more" and line.high < powers[-1]
+    if line.drawn and line.value and behind_all:  # all of it lies behind what is shown
+        label = (f"from 2^{line.high}",)
+        cells[cut] = Cell(row, cut, 1, width - cut, label, role=line.role_at(line.high))
+    elif line.drawn:
+        for column in range(1, width):
+            cell = _bit_cell(row, line, columns, column, exact)
+            if cell is not None:
+                cells[column] = cell
+    return [*cells.values(), *_blanks(row, cells, width, cut)]
+
+
+def _bit_cell(row: int, line: _Line, columns: list[_Column], column: int, exact: _Line | None) -> Cell | None:
+    """The bit of a line in a column, or dots for what is left out; None where the line has nothing."""
+    power = columns[column]
+    if isinstance(power, int):
+        compared = exact is not None and exact.drawn
+        high = max(line.high, exact.high) if exact is not None and compared else line.high
+        if not line.low <= power <= high:
+            return None
+        digit = line.bit(power)
+        differs = exact is not None and compared and digit != exact.bit(power)
+        state: State = "mark" if differs else "plain"
+        return Cell(row, column, 1, 1, (digit,), state=state, role=line.role_at(power))
+    if power == "gap":
+        before, after = columns[column - 1], columns[column + 1]
+        if isinstance(before, int) and isinstance(after, int) and line.high >= after and line.low <= before:
+            return Cell(row, column, 1, 1, ("…",), role=line.role)
+        return None
+    last = columns[column - 1]
+    if power == "more" and isinstance(last, int) and _lowest(Fraction(line.value)) < last:
+        return Cell(row, column, 1, 1, ("…",), role=line.role_at(last - 1))
+    return None
+
+
+def _sign_cell(row: int, value: Number) -> Cell:
+    sign: tuple[str, ...] = ()
+    if value < 0:
+        sign = (_MINUS,)
+    elif value > 0:
+        sign = ("+",)
+    return Cell(row, 0, 1, 1, sign, role="sign")
+
+
+def _blanks(row: int, cells: dict[int, Cell], width: int, cut: int) -> list[Cell]:
+    taken = {column for cell in cells.values() for column in range(cell.column, cell.column + cell.width)}
+    free = [column for column in range(width) if column not in taken]
+    blanks = []
+    for _, run in groupby(enumerate(free), lambda pair: (pair[1] - pair[0], pair[1] < cut)):
+        columns = [column for _, column in run]
+        blanks.append(Cell(row, columns[0], 1, len(columns), (), role="blank"))
+    return blanks
+
+
+def _bit_hover(line: _Line, columns: list[_Column], cell: Cell) -> str:
+    power = columns[cell.column]
+    if cell.role == "blank":
+        return ""
+    if cell.width > 1 or not isinstance(power, int):
+        return line.about
+    words = [f"{line.name}: 2^{power} is {cell.text}"]
+    if cell.role == "lost":
+        words.append("lost")
+    if cell.role == "rounded":
+        words.append("rounded off")
+    if cell.state == "mark":
+        words.append("differs from the exact result")
+    return ", ".join(words)
+
+
+def _line_headers(lines: Sequence[_Line]) -> tuple[Header, ...]:
+    """Name, value and exponent of every row, as columns of a fixed-width font."""
+    rows = []
+    for line in lines:
+        exponent = "" if line.exponent is None else f"2^{line.exponent}"
+        rows.append((line.name, decimal(line.value, 7 if line.role == "kept" else 9), exponent))
+    return _table_headers(rows)
+
+
+def _table_headers(rows: Sequence[tuple[str, str, str]]) -> tuple[Header, ...]:
+    """Row headings in three columns, the first flush left."""
+    first, second, third = (max(len(row[i]) for row in rows) for i in range(3))
+    texts = [f"{name:<{first}} {value:>{second + 1}} {rest:>{third + 1}}" for name, value, rest in rows]
+    return tuple(Header(i, 1, (text.replace(" ", _NOBREAK),)) for i, text in enumerate(texts))
+
+
+def _power_headers(columns: list[_Column], cut: int, aligned: bool) -> tuple[Header, ...]:
+    """Powers of two in fours, or eights where there are many, counted from the cut; behind it only "lost"."""
+    longest = max((len(str(power)) for power in columns if isinstance(power, int)), default=0)
+    each = 4 if cut < 42 and longest < 4 else 8
+    heads = []
+    for group, run in groupby(
+        range(1, cut), lambda at: None if columns[at] == "gap" else (cut - 1 - at) // each
+    ):
+        places = list(run)
+        first, last = columns[places[0]], columns[places[-1]]
+        text = "…"
+        if group is not None:
+            text = str(first) if first == last else f"{first}..{last}"
+        if len(text) <= 2 * len(places):
+            heads.append(Header(places[0], len(places), (text,)))
+    behind = len(columns) - cut
+    if behind:
+        text = "lost" if aligned else "rounded off"
+        heads.append(Header(cut, behind, (text if len(text) < 2 * behind else "",)))
+    return tuple(heads) or (Header(0, 1, ("",)),)
+
+
+# -- integers
+# --------------------------------------------------------------------------------------------------
+
+
+def _integer_grid(step: Step, title: str) -> Grid:
+    """Sums after each term, or after several, in decimal and in two's complement; below them what D keeps."""
+    first, products = step.terms[0], step.terms[1:]
+    sums = [int(so_far) for so_far in step.partial_sums]
+    each = 1
+    while len(products) > each * _ROWS:
+        each *= 2
+    top = max(31, *((~total if total < 0 else total).bit_length() for total in sums))
+    rows = [(term_name(first), decimal(first.value), decimal(first.value))]
+    abouts = [_about(first)]
+    for start in range(0, len(products), each):
+        group = products[start : start + each]
+        part = decimal(sum((Fraction(term.value) for term in group), Fraction(0)))
+        name, about = term_name(group[0]), _about(group[0])
+        if each > 1:
+            name = f"{name} ..{group[-1].k[0]}"
+            about = f"{name}: {each} terms, {part} in all"
+        rows.append((name, part, decimal(step.partial_sums[start + each])))
+        abouts.append(about)
+    rows.append((f"D {step.code_text}", "", decimal(step.value)))
+    abouts.append(f"D = {decimal(step.value)}")
+    beyond: Role = "sum" if step.rounding == "satfinite" else "lost"  # bits that a wrap drops
+    cells = []
+    for row, total in enumerate([sums[0], *sums[each::each]]):
+        for power in range(top, -1, -1):
+            role: Role = beyond if power > 31 else "sum"
+            cells.append(Cell(row, top - power, 1, 1, (str(total >> power & 1),), role=role))
+    last = len(rows) - 1
+    for power in range(31, -1, -1):
+        cells.append(Cell(last, top - power, 1, 1, (str(step.code >> power & 1),), role="result"))
+    if top > 31:
+        cells.append(Cell(last, 0, 1, top - 31, (), role="blank"))
+    terms, totals = (max(len(row[i]) for row in rows) for i in (1, 2))
+    axis = f"{'term':>{terms}} {'sum':>{totals - 1}}".replace(" ", _NOBREAK)
+    return Grid(
+        (len(rows), top + 1),
+        tuple(cells),
+        np.array([[about] * (top + 1) for about in abouts], dtype=object),
+        _table_headers(rows),
+        tuple(Header(top - high, 4, (f"{high}..{high - 3}",)) for high in range(31, -1, -4)),
+        (axis, "bit"),
+        title,
+        "step",
+        "tight",
+        row_rules=(last,),
+        column_rules=((top - 31, 0, last),) if top > 31 else (),
+    )
+
+
+# -- the register of D
+# -----------------------------------------------------------------------------------------
+
+
+def _register_grid(step: Step) -> Grid:
+    """The bits of D as they stand in its register: sign, exponent and fraction."""
+    kind = dtype(step.dtype)
+    parts: list[tuple[Role, int, str, str]] = [  # role, bits, heading, tooltip
+        ("sign", 1, "s", "sign"),
+        ("exponent", kind.exponent_bits, _exponent_meaning(step.code, kind), "exponent"),
+        ("result", kind.fraction_bits, "fraction", "fraction"),
+    ]
+    cells, heads, start = [], [], 0
+    hover = np.full((1, kind.bits), "", dtype=object)
+    for role, size, heading, tooltip in parts:
+        for column in range(start, start + size):
+            digit = str(step.code >> (kind.bits - 1 - column) & 1)
+            cells.append(Cell(0, column, 1, 1, (digit,), role=role))
+        hover[0, start : start + size] = tooltip
+        heads.append(Header(start, size, (heading if len(heading) <= 2 * size else "",)))
+        start += size
+    rows = (Header(0, 1, (f"D {step.code_text}".replace(" ", _NOBREAK),)),)
+    title = f"the register: {kind}"
+    return Grid((1, kind.bits), tuple(cells), hover, rows, tuple(heads), ("", ""), title, "register", "tight")
+
+
+def _exponent_meaning(code: int, kind: DType) -> str:
+    """The exponent of a code, as the field and the bias."""
+    field = code >> kind.fraction_bits & ((1 << kind.exponent_bits) - 1)
+    fraction = code & ((1 << kind.fraction_bits) - 1)
+    if field == (1 << kind.exponent_bits) - 1:
+        return "infinity or NaN"
+    if field:
+        return f"{field} - {kind.bias}"
+    return "0: subnormal" if fraction else "0"

@@ -1,0 +1,181 @@
+"""A trace in words: terms as rows, their bits under each other, what was lost behind a bar."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Literal, NamedTuple
+
+from ..numerics.steps import Number, Step, Term, Trace, leading
+
+__all__ = ["Comparison", "comparisons", "decimal", "rounding_words", "step_name", "term_name", "text"]
+
+_LOST = 8  # lost bits that are shown
+
+
+class Comparison(NamedTuple):
+    """What D is compared with, and by how much it differs."""
+
+    name: Literal["exact", "error", "float32"]
+    value: str
+    remark: str = ""
+
+
+def text(trace: Trace) -> str:
+    """The trace for a terminal.
+
+    >>> import ptxlab
+    >>> ins = ptxlab.instruction("mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32")
+    >>> print(text(ins.trace([[2] * 16] * 8, [[3] * 8] * 16, None, 0, 0)).splitlines()[0])
+    D[0][0] = 96 of mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32, sm_90
+    """
+    lines = [f"D[{trace.row}][{trace.col}] = {decimal(trace.value)} of {trace.instruction}, {trace.chip}"]
+    for step in trace.steps:
+        lines += ["", *(_integer_step(trace, step) if step.dtype == "s32" else _float_step(trace, step))]
+    lines.append("")
+    for name, value, remark in comparisons(trace):
+        lines.append(f"{name:<8} {value}   ({remark})" if remark else f"{name:<8} {value}")
+    return "\n".join(lines)
+
+
+def comparisons(trace: Trace) -> list[Comparison]:
+    """What exact arithmetic and a chain of float32 FMAs give, with the errors in last places of D."""
+    digits = 17 if trace.steps[-1].dtype == "f64" else 9
+    rows = [Comparison("exact", decimal(trace.exact, digits))]
+    if trace.error is not None:
+        rows.append(Comparison("error", _error(trace, trace.error)))
+    if trace.fma32 is not None:
+        remark = "a chain of float32 FMAs"
+        if trace.fma32_error is not None:
+            remark += f", error {_error(trace, trace.fma32_error)}"
+        rows.append(Comparison("float32", decimal(trace.fma32), remark))
+    return rows
+
+
+def _error(trace: Trace, error: Fraction) -> str:
+    unit = trace.last_place
+    if not unit or not error:
+        return decimal(error)
+    return f"{decimal(error)} = {decimal(error / unit, 4)} units in the last place of D"
+
+
+def _float_step(trace: Trace, step: Step) -> list[str]:
+    head = step_name(step, trace)
+    if step.top is not None and step.grain is not None:
+        head += f": aligned to 2^{step.top}, last place 2^{step.grain}"
+    rows = [(term_name(term), decimal(term.value), _bits(step, term)) for term in step.terms]
+    names, values = (max((len(row[i]) for row in rows), default=0) for i in (0, 1))
+    lines = [f"  {name:<{names}}  {value:>{values}}  {bits}".rstrip() for name, value, bits in rows]
+    total = f"  = {decimal(step.total)}, {rounding_words(step)}: {step.code_text} ({step.dtype})"
+    return [head, *lines, total]
+
+
+def _integer_step(trace: Trace, step: Step) -> list[str]:
+    """Terms and partial sums in decimal; the sum and what becomes of it in binary."""
+    rows = [("", "term", "sum so far")]
+    for term, so_far in zip(step.terms, step.partial_sums, strict=True):
+        rows.append((term_name(term), decimal(term.value), decimal(so_far)))
+    names, values, sums = (max(len(row[i]) for row in rows) for i in range(3))
+    lines = [f"  {name:<{names}}  {value:>{values}}  {so_far:>{sums}}" for name, value, so_far in rows]
+    outcome = rounding_words(step) if step.change else "fits s32"
+    result = f"{decimal(step.value)} = {step.code_text} = 0b{step.code:032b}"
+    return [step_name(step, trace), *lines, f"  = {decimal(step.total)}, {outcome}: {result}"]
+
+
+def _bits(step: Step, term: Term) -> str:
+    """Sign and bits down to the last place, then a bar and what is lost, eight bits of it."""
+    if step.top is None or step.grain is None:
+        return ""
+    if not isinstance(term.value, Fraction):
+        return "takes no part"
+    if term.value == 0:
+        return "0"
+    kept, lost = step.bits(term)
+    sign = "-" if term.value < 0 else "+"
+    if not lost:
+        return f"{sign}{kept}"
+    shown = lost.ljust(_LOST, "0") if len(lost) <= _LOST else f"{lost[:_LOST]}..."
+    return f"{sign}{kept}|{shown}"
+
+
+# -- words for typed data
+# --------------------------------------------------------------------------------------
+
+_ROUNDINGS = {
+    "rn": "to nearest even",
+    "rz": "toward zero",
+    "rm": "down",
+    "rp": "up",
+    "wrap": "wrapped to s32",
+    "satfinite": "clamped to s32",
+}
+
+
+def term_name(term: Term) -> str:
+    """A term in words: ``C``, ``A[0][3] B[3][5]``, ``k 0..15``.
+
+    >>> term_name(Term("product", Fraction(3), 1, Fraction(3), k=(4,), row=9, column=2))
+    'A[9][4] B[4][2]'
+    """
+    if term.role == "product":
+        return f"A[{term.row}][{term.k[0]}] B[{term.k[0]}][{term.column}]"
+    if term.role == "block":
+        return f"k {term.k[0]}..{term.k[-1]}"
+    if term.role == "group":
+        return f"sum of k {term.k[0]}..{term.k[-1]}"
+    if term.role == "sum":
+        return "sum so far"
+    return term.role
+
+
+def step_name(step: Step, trace: Trace) -> str:
+    """A step in words; where a trace has several fused sums, with the k that it adds.
+
+    >>> import numpy as np, ptxlab
+    >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+    >>> trace = ins.trace(np.ones((16, 16)), np.ones((16, 8)), None, 0, 0, model="sm_80")
+    >>> [step_name(step, trace) for step in trace.steps]
+    ['fused sum, k 0..7', 'fused sum, k 8..15']
+    """
+    if step.operation == "integer sum":
+        return "sum"
+    if step.operation == "fused sum":
+        if step.converted_to is not None:
+            half = "lower" if step is trace.steps[0] else "upper"
+            return f"fused sum of the {half} pairs, as {step.converted_to}"
+        several = sum(other.operation == "fused sum" for other in trace.steps) > 1
+        return f"fused sum, k {min(step.k)}..{max(step.k)}" if several else "fused sum"
+    if step.operation == "fma":
+        return f"fused multiply-add in {step.dtype}, k {step.k[0]}"
+    if step.operation == "multiply":
+        return f"product in {step.dtype}, k {step.k[0]}"
+    if step.operation == "convert":
+        return f"conversion to {step.dtype}"
+    return "addition of C" if any(term.role == "C" for term in step.terms) else "addition"
+
+
+def rounding_words(step: Step) -> str:
+    """What happens to the sum of a step, in words.
+
+    >>> rounding_words(Step("fused sum", (), 3, -22, Fraction(9), "rz", 0x41100000, "f32", result_bits=13))
+    'truncated to 13 bits of fraction'
+    """
+    if step.rounding == "rz" and step.result_bits is not None:
+        return f"truncated to {step.result_bits} bits of fraction"
+    words = _ROUNDINGS[step.rounding]
+    return words if step.dtype == "s32" else f"rounded {words}"
+
+
+def decimal(value: Number, digits: int = 9) -> str:
+    """A number in decimal: in full if it is an integer and short, otherwise with so many digits.
+
+    >>> decimal(Fraction(-6)), decimal(Fraction(1, 3)), decimal(float("inf"))
+    ('-6', '0.333333333', 'inf')
+    """
+    if isinstance(value, Fraction):
+        limit = 1 << 53 if digits >= 9 else 10**digits
+        if value.denominator == 1 and abs(value) < limit:
+            return str(value.numerator)
+        if value and not 2**-1022 < abs(value) < 2**1023:  # out of the range of float64
+            sign = "-" if value < 0 else ""
+            return f"{sign}1.. 2^{leading(value)}"
+    return f"{float(value):.{digits}g}"
