@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 from ..errors import PtxlabError
 from ..isa.targets import check_target
 from .cache import key_of, read_entry, write_entry
-from .cuda_python import INSTALL, load
+from .cuda_python import INSTALL, Program, load
 
 __all__ = ["compile", "compiler_version"]
 
@@ -24,9 +23,7 @@ def compiler_version() -> tuple[int, int]:
     nvrtc = load("cuda.bindings.nvrtc")
     try:
         code, major, minor = nvrtc.nvrtcVersion()
-    except (
-        Exception
-    ):  # the library itself is missing; the type of the error depends on the version of the bindings
+    except Exception:  # NVRTC is missing; the type of the error depends on the version of the bindings
         raise PtxlabError(f"NVRTC, CUDA's run-time compiler, is not installed: {INSTALL}") from None
     if int(code) != 0:
         raise PtxlabError(f"NVRTC does not tell its version ({code.name}): {INSTALL}")
@@ -61,7 +58,7 @@ def _compile_with_nvrtc(source: str, target: str, include_mma: bool) -> bytes:
         device_as_default_execution_space=True,
         include_path=list(_header_folders()) if include_mma else None,
     )
-    program = core.Program(source, "c++", options)
+    program: Program = core.Program(source, "c++", options)
     try:
         return bytes(program.compile("cubin").code)
     except Exception as error:  # cuda.core has no public name for its NVRTCError
@@ -70,7 +67,7 @@ def _compile_with_nvrtc(source: str, target: str, include_mma: bool) -> bytes:
         program.close()
 
 
-def _log(program: Any) -> str:
+def _log(program: Program) -> str:
     """What NVRTC wrote about a program. cuda.core hands its log out only after a success."""
     nvrtc = load("cuda.bindings.nvrtc")
     code, size = nvrtc.nvrtcGetProgramLogSize(program.handle)

@@ -1,14 +1,17 @@
-"""CUDA for Python (cuda.core and cuda.bindings), imported at first use."""
+"""CUDA for Python (cuda.core and cuda.bindings), imported at first use.
+
+Type checkers do not find the types that it publishes, so what ptxlab uses of them is written down here.
+"""
 
 from __future__ import annotations
 
 import importlib
 from types import ModuleType
-from typing import Literal
+from typing import Literal, Protocol
 
 from ..errors import PtxlabError
 
-__all__ = ["INSTALL", "load"]
+__all__ = ["INSTALL", "Buffer", "Device", "Event", "ObjectCode", "Program", "Stream", "load"]
 
 #: What installs NVRTC, the CUDA headers and CUDA for Python.
 INSTALL = 'pip install "ptxlab[cuda13]" (or [cuda12] for a CUDA 12 driver)'
@@ -20,3 +23,59 @@ def load(name: Literal["cuda.core", "cuda.bindings.driver", "cuda.bindings.nvrtc
         return importlib.import_module(name)
     except ImportError:
         raise PtxlabError(f"CUDA for Python is not installed: {INSTALL}; the emulator needs none") from None
+
+
+class Event(Protocol):
+    """`cuda.core.Event`."""
+
+    @property
+    def is_done(self) -> bool: ...
+
+
+class Stream(Protocol):
+    """`cuda.core.Stream`."""
+
+    def record(self) -> Event: ...
+
+    def sync(self) -> None: ...
+
+
+class Buffer(Protocol):
+    """`cuda.core.Buffer`."""
+
+    def copy_from(self, src: Buffer, *, stream: Stream) -> None: ...
+
+    def copy_to(self, dst: Buffer, *, stream: Stream) -> Buffer: ...
+
+    def close(self, stream: Stream) -> None: ...
+
+
+class Device(Protocol):
+    """`cuda.core.Device`."""
+
+    @property
+    def default_stream(self) -> Stream: ...
+
+    def set_current(self) -> object: ...
+
+    def allocate(self, size: int, *, stream: Stream) -> Buffer: ...
+
+
+class ObjectCode(Protocol):
+    """`cuda.core.ObjectCode`."""
+
+    @property
+    def code(self) -> bytes: ...
+
+    def get_kernel(self, name: str) -> object: ...
+
+
+class Program(Protocol):
+    """`cuda.core.Program`."""
+
+    @property
+    def handle(self) -> object: ...
+
+    def compile(self, target_type: str) -> ObjectCode: ...
+
+    def close(self) -> None: ...

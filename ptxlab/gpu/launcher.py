@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..errors import PtxlabError
 from .compiler import compile
-from .cuda_python import load
+from .cuda_python import Buffer, Device, ObjectCode, Stream, load
 from .device import device_target
 
 __all__ = ["Argument", "Out", "launch", "load_kernel"]
@@ -60,57 +60,87 @@ def launch(
     """
     target = device_target()
     core = load("cuda.core")
-    device = core.Device(0)
-    with _errors_told("opening the GPU"):
+    device: Device = core.Device(0)
+    with _errors_during("opening the GPU"):
         device.set_current()  # a context belongs to a thread, and this thread may be new
     kernel = load_kernel(source, name, target, include_mma)
     stream = device.default_stream
-    buffers: list[Any] = []
-    passed: list[Any] = []
-    written: list[tuple[NDArray[Any], Any]] = []
+    copies: list[_Copy] = []
+    passed: list[np.generic | Buffer] = []
     try:
         for argument in arguments:
             if isinstance(argument, np.generic):
                 passed.append(_by_value(argument))
                 continue
-            array = _contiguous(argument)
-            with _errors_told(f"allocating {array.nbytes} bytes of GPU memory"):
-                buffer = device.allocate(max(array.nbytes, 1), stream=stream)
-            buffers.append(buffer)
-            passed.append(buffer)
-            if array.nbytes == 0:
-                continue
-            if isinstance(argument, Out):
-                written.append((array, buffer))
-                continue
-            with _errors_told("copying to the GPU"):
-                buffer.copy_from(_host_buffer(array), stream=stream)
-        with _errors_told(f"launching the kernel {name}"):
+            copy = _allocate(argument, device, stream)
+            copies.append(copy)
+            passed.append(copy.buffer)
+            if not copy.written:
+                copy.to_device(stream)
+        with _errors_during(f"launching the kernel {name}"):
             core.launch(stream, core.LaunchConfig(grid=grid, block=block), kernel, *passed)
-        with _errors_told(f"running the kernel {name}"):
+        with _errors_during(f"running the kernel {name}"):
             _wait(stream)
-        with _errors_told("copying from the GPU"):
-            for array, buffer in written:
-                buffer.copy_to(_host_buffer(array), stream=stream)
-            stream.sync()
+        for copy in copies:
+            if copy.written:
+                copy.from_device(stream)
     finally:
-        for buffer in buffers:
-            with contextlib.suppress(
-                Exception
-            ):  # after a fault nothing can be freed; the fault is what to report
-                buffer.close(stream)
+        for copy in copies:
+            # After a fault nothing can be freed either; the fault is the error to report.
+            with contextlib.suppress(Exception):
+                copy.buffer.close(stream)
+
+
+@dataclass
+class _Copy:
+    """An array and its copy on the GPU, a `cuda.core.Buffer`."""
+
+    array: NDArray[Any]
+    buffer: Buffer
+    written: bool  # by the kernel
+
+    def to_device(self, stream: Stream) -> None:
+        if self.array.nbytes:
+            with _errors_during("copying to the GPU"):
+                self.buffer.copy_from(self._host_buffer, stream=stream)
+
+    def from_device(self, stream: Stream) -> None:
+        if self.array.nbytes:
+            with _errors_during("copying from the GPU"):
+                self.buffer.copy_to(self._host_buffer, stream=stream)
+                stream.sync()
+
+    @property
+    def _host_buffer(self) -> Buffer:
+        """The array's own memory, as cuda.core copies from it and to it."""
+        make = load("cuda.core").Buffer.from_handle
+        buffer: Buffer = make(self.array.ctypes.data, self.array.nbytes, owner=self.array)
+        return buffer
+
+
+def _allocate(argument: NDArray[Any] | Out, device: Device, stream: Stream) -> _Copy:
+    if isinstance(argument, Out):
+        array = argument.array
+        if not array.flags.c_contiguous:
+            raise PtxlabError("an Out array must be contiguous")
+    else:
+        array = np.ascontiguousarray(argument)
+    with _errors_during(f"allocating {array.nbytes} bytes of GPU memory"):
+        buffer = device.allocate(max(array.nbytes, 1), stream=stream)
+    return _Copy(array, buffer, isinstance(argument, Out))
 
 
 @lru_cache(maxsize=512)
-def load_kernel(source: str, name: str, target: str, include_mma: bool = False) -> Any:
+def load_kernel(source: str, name: str, target: str, include_mma: bool = False) -> object:
     """A `cuda.core.Kernel`, compiled and loaded once."""
     cubin = compile(source, target, include_mma=include_mma)
-    with _errors_told(f"loading the kernel {name}"):
-        return load("cuda.core").ObjectCode.from_cubin(cubin).get_kernel(name)
+    with _errors_during(f"loading the kernel {name}"):
+        code: ObjectCode = load("cuda.core").ObjectCode.from_cubin(cubin)
+        return code.get_kernel(name)
 
 
 @contextlib.contextmanager
-def _errors_told(action: str) -> Iterator[None]:
+def _errors_during(action: str) -> Iterator[None]:
     """What cuda.core reports during the action, as a `PtxlabError` of one sentence."""
     try:
         yield
@@ -125,20 +155,7 @@ def _by_value(scalar: np.generic) -> np.generic:
     return _UNSIGNED[scalar.itemsize](int.from_bytes(scalar.tobytes(), sys.byteorder))
 
 
-def _contiguous(argument: NDArray[Any] | Out) -> NDArray[Any]:
-    if not isinstance(argument, Out):
-        return np.ascontiguousarray(argument)
-    if not argument.array.flags.c_contiguous:
-        raise PtxlabError("an Out array must be contiguous")
-    return argument.array
-
-
-def _host_buffer(array: NDArray[Any]) -> Any:
-    """A NumPy array's own memory, as cuda.core copies from it and to it."""
-    return load("cuda.core").Buffer.from_handle(array.ctypes.data, array.nbytes, owner=array)
-
-
-def _wait(stream: Any) -> None:
+def _wait(stream: Stream) -> None:
     """Wait until the stream has done its work. `stream.sync()` would keep Ctrl-C waiting for the kernel."""
     event = stream.record()
     pause = 0.0
