@@ -483,7 +483,7 @@ def test_every_row_is_shown(rows: list[ptxlab.Instruction], said) -> None:
 
 
 def operands_that_differ() -> dict[tuple[object, ...], tuple[ptxlab.Instruction | ptxlab.Transfer, str]]:
-    """An instruction for each family, operand, layout and type; `where` and `holds` depend on nothing else."""
+    """One instruction for each family, operand, layout and type: `where` and `holds` see nothing else."""
     return {
         (form.family, form.sparse, name, op.shape, op.layout, op.dtype, op.space): (form, name)
         for form in ROWS

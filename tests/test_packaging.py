@@ -65,8 +65,9 @@ def test_dependencies_are_few() -> None:
 
 def test_extras() -> None:
     extras = PROJECT["project"]["optional-dependencies"]
-    assert set(extras) == {"lab", "fast", "completion", "release", "cuda12", "cuda13", "test"}
-    assert "ptxlab[lab,cuda13,fast,completion]" in extras["test"]
+    assert set(extras) == {"lab", "fast", "completion", "cuda12", "cuda13", "docs", "test", "release"}
+    assert "ptxlab[docs,completion]" in extras["test"]
+    assert "ptxlab[lab,cuda13,fast]" in extras["docs"]
     for name, suffix in (("cuda12", "-cu12"), ("cuda13", "")):
         packages = {requirement(line)[0] for line in extras[name]}
         assert {
