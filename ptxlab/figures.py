@@ -12,6 +12,7 @@ from __future__ import annotations
 from .views.figures import (
     chart,
     figure,
+    formats,
     fragment,
     lane,
     matrix,
@@ -27,6 +28,7 @@ from .views.figures import (
 __all__ = [
     "chart",
     "figure",
+    "formats",
     "fragment",
     "lane",
     "matrix",

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 import ptxlab
-from ptxlab import PtxlabError, figures, views
+from ptxlab import DTYPES, PtxlabError, figures, views
 from ptxlab.instruction import mma_instructions
-from ptxlab.views import palette
+from ptxlab.views import format_picture, palette
 from ptxlab.views.drawing import fill, ink
 
 S4 = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
@@ -408,3 +408,22 @@ def test_text_is_readable_on_every_colour() -> None:
     assert palette.contrast(palette.DIM, palette.SILENT) >= 4.5
     assert palette.contrast("#000000", "#FFFFFF") == pytest.approx(21)
     assert palette.lane_colour(37) == palette.LANES[5]
+
+
+def test_bit_fields_of_every_element_type() -> None:
+    """Sign, exponent, fraction and ignored bits of a type fill its bits, the lowest at the right."""
+    (grid,) = format_picture.formats(*DTYPES).grids
+    for row, number in enumerate(DTYPES.values()):
+        cells = [cell for cell in grid.cells if cell.row == row and cell.role != "blank"]
+        assert sum(cell.width for cell in cells) == number.bits
+        assert cells[-1].column + cells[-1].width == 64
+        widths = {cell.role: cell.width for cell in cells}
+        if number.is_float:
+            assert widths.get("exponent", 0) == number.exponent_bits
+            assert widths.get("kept", 0) == number.fraction_bits
+        assert (cells[0].role == "sign") == number.signed
+    assert grid.hover[list(DTYPES).index("e5m2"), 64 - 7] == "e5m2 bit 6\nexponent, 5 bits, bias 15"
+    with pytest.raises(PtxlabError, match="name at least one element type"):
+        figures.formats()
+    with pytest.raises(PtxlabError, match="unknown element type 'f17'"):
+        figures.formats("f16", "f17")

@@ -19,7 +19,7 @@ from ..isa.modifiers import Modifiers
 from ..isa.operands import Operands
 from ..numerics.steps import Trace
 from ..numerics.trace import trace as trace_operands
-from . import fragment_pictures, matrix_pictures, product_picture, trace_picture
+from . import format_picture, fragment_pictures, matrix_pictures, product_picture, trace_picture
 from .drawing import Drawing
 from .fragment_pictures import Label
 from .picture import Picture, require_plotly
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = [
     "chart",
     "figure",
+    "formats",
     "fragment",
     "lane",
     "matrix",
@@ -52,6 +53,15 @@ def chart(picture: Picture) -> Figure:
 def svg(picture: Picture) -> str:
     """Any picture of `ptxlab.views` as one SVG document, without Plotly."""
     return picture.svg()
+
+
+def formats(*names: str) -> Figure:
+    """The bit fields of element types: sign, exponent, fraction, and what the hardware ignores.
+
+    >>> formats("f16", "bf16", "tf32").data[0].text[2, 20]   # the tooltip over bit 11 of tf32
+    'tf32 bit 11<br>ignored, 13 bits'
+    """
+    return format_picture.formats(*names).figure()
 
 
 def fragment(
