@@ -1,4 +1,4 @@
-"""The record of what the chips run: it is of the whole catalogue, the compiler still says so, and the models of the arithmetic follow it."""
+"""The record of machine code is complete, the compiler still agrees, and the arithmetic models follow it."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_line_stands_for_all_its_forms() -> None:
     )
 
 
-# -- the compiler as witness ------------------------------------------------------------------------------------------------
+# -- the compiler as witness ---------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -100,9 +100,9 @@ def test_4_bit_mma_on_hopper_takes_some_230_instructions(tools: None) -> None:
     assert 210 <= found.rest + sum(found.tensor.values()) <= 240
 
 
-# -- what is said of it -----------------------------------------------------------------------------------------------------
+# -- what is said of it --------------------------------------------------------------------------------------
 
-#: PTX -> target -> what runs, as seen on the machine that the results of tests/golden are from and on an A100's target.
+#: PTX -> target -> what runs, as seen on the H200 of tests/golden and for the target of an A100.
 KNOWN = {
     "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32": {
         "sm_80": "native: 1 IMMA.16864.S4.S4",
@@ -216,7 +216,7 @@ def test_no_tensor_core_means_m8n8k4() -> None:
 
 
 def test_what_is_emulated_is_emulated_alike() -> None:
-    """The same arithmetic on floats wherever m8n8k4 or dense FP8 is emulated: what is measured on sm_90 speaks for the others."""
+    """m8n8k4 and dense FP8 are emulated by the same float operations on all chips that emulate them."""
     floats = {"FFMA", "FADD", "FMUL", "HADD2", "F2FP"}
     for ins in mma_instructions("mma"):
         if ins.a_type in ("f16", "e4m3", "e5m2") and ins.supports("sm_90a"):
@@ -235,7 +235,7 @@ def test_findings_name_forms_that_their_targets_have() -> None:
         assert all((mnemonic, target) in RECORD for mnemonic, targets in shown for target in targets)
 
 
-# -- the model follows the machine code -------------------------------------------------------------------------------------
+# -- the model follows the machine code ----------------------------------------------------------------------
 
 
 def _depth(opcode: str) -> int:
@@ -247,7 +247,10 @@ def _depth(opcode: str) -> int:
 
 @pytest.mark.parametrize("chip", CHIPS)
 def test_the_model_follows_the_machine_code(chip: str) -> None:
-    """What multiplies decides on the rule: nothing of the tensor core, f16 in place of FP8, or the type itself; and no step is wider than it."""
+    """What multiplies decides the rule (no tensor core, f16 in place of FP8, or the type itself).
+
+    No step of a rule is wider than the instruction that multiplies.
+    """
     target, checked = CHIPS[chip], 0
     for ins in mma_instructions(target=target):
         run = RECORD[ins.mnemonic, target]
@@ -300,8 +303,13 @@ def test_on_hopper_emulated_floats_have_a_rule_that_says_so() -> None:
         )
         seen[f"{run.how}{' but for C or D' if converted else ''}: {type(rule).__name__}"] += 1
     assert set(seen) == {
-        "native: Fused", "native: FmaChain", "split: Fused", "emulated but for C or D: Fused", "emulated: EmulatedThroughF16", "emulated: FmaGroups"
-    }  # fmt: skip
+        "native: Fused",
+        "native: FmaChain",
+        "split: Fused",
+        "emulated but for C or D: Fused",
+        "emulated: EmulatedThroughF16",
+        "emulated: FmaGroups",
+    }
 
 
 def test_the_lesson_shows_what_is_recorded() -> None:

@@ -1,4 +1,4 @@
-"""python -m tools.check_links FOLDER: links, anchors and loaded files of a built site that do not exist; no network is used."""
+"""python -m tools.check_links FOLDER: find links, anchors and files of a site that do not exist, offline."""
 
 from __future__ import annotations
 
@@ -35,12 +35,10 @@ class _Page(HTMLParser):
 
 
 def broken_links(folder: Path) -> list[str]:
-    """One sentence for each link, anchor or file that is missing, and for each file that is loaded from elsewhere."""
-    paths = (
-        path for path in sorted(folder.rglob("*.html")) if "_static" not in path.parts
-    )  # the theme's templates
-    texts = {path: path.read_text(encoding="utf-8") for path in paths}
-    pages = {path.resolve(): _Page(text) for path, text in texts.items()}
+    """One sentence for each missing link, anchor or file, and each file that is loaded from elsewhere."""
+    templates = folder / "_static"  # the theme's; no pages
+    paths = [path for path in sorted(folder.rglob("*.html")) if templates not in path.parents]
+    pages = {path.resolve(): _Page(path.read_text(encoding="utf-8")) for path in paths}
     problems = []
     for path, page in pages.items():
         name = path.relative_to(folder.resolve())

@@ -19,7 +19,7 @@ REMEDY = (
 
 
 def find() -> str | None:
-    """The browser's path: PTXLAB_CHROMIUM, one on PATH, an application, or one that Playwright has downloaded."""
+    """The browser's path: PTXLAB_CHROMIUM, one on PATH, an application, or Playwright's download."""
     named = os.environ.get("PTXLAB_CHROMIUM")
     if named:
         return shutil.which(named)

@@ -1,8 +1,9 @@
-"""Golden results of an H200 (tests/golden) and the inputs they belong to: the emulator must reproduce them without a GPU.
+"""Golden results of an H200 (tests/golden) and the inputs they belong to: the emulator must reproduce them.
 
-For every form that sm_90a has, `digests.json` holds a digest of all result registers for each category of inputs, and under
-"extra" one for each corner case; `samples.npz` holds the first results in full, so that a difference can be inspected.
-`ptxlab.verify.inputs` makes the inputs from a seed. ``python -m tools.record_golden`` records them on the GPU.
+For every form that sm_90a has, `digests.json` holds a digest of all result registers for each category of
+inputs, and under "extra" one for each corner case; `samples.npz` holds the first results in full, so that
+a difference can be inspected. `ptxlab.verify.inputs` makes the inputs from a seed. ``python -m
+tools.record_golden`` records them on the GPU.
 """
 
 from __future__ import annotations
@@ -23,33 +24,37 @@ from ptxlab.verify import inputs
 
 FOLDER = Path(__file__).resolve().parent.parent / "tests" / "golden"
 SEED = 2026
-SAMPLES = 1  # results of each category kept in full
-
-
-FEW = 16  # of the larger forms of wgmma: one of them has up to 16,384 elements of D
+SAMPLES = 1  # results of each category that are kept in full
+FEW = 16  # MMAs of the larger forms of wgmma, of which one has up to 16,384 elements of D
 
 
 def count(ins: Instruction) -> int:
-    """MMAs of each category: at least 1,000 for a form, but for wgmma with N = 16 and more a few."""
+    """MMAs of each category: at least 1,000 for a form, but only a few for wgmma with N = 16 and more."""
     return FEW if ins.n > 8 and ins.lanes == 128 else -(-1000 // len(inputs.categories(ins)))
 
 
 def groups() -> dict[str, list[Instruction]]:
-    """Forms of the sm_90a catalogue that share their inputs: wgmma's N from 16 on are columns of the widest one, which comes last;
-    WMMA's layouts in memory make no difference in registers."""
-    found: dict[str, list[Instruction]] = {}
+    """Forms of the sm_90a catalogue that share their inputs.
+
+    The forms of wgmma with N = 16 and more read columns of the widest one, which comes last. WMMA's layouts
+    in memory make no difference in registers.
+    """
+    forms: dict[str, list[Instruction]] = {}
     for ins in mma_instructions(target="sm_90a"):
         key = ins.mnemonic
         if ins.lanes == 128 and ins.n > 8:
             key = key.replace(f"n{ins.n}k", "nNk")
         elif ins.family == "wmma":
             key = key.replace(f".{ins.a_layout}.{ins.b_layout}", "")
-        found.setdefault(key, []).append(ins)
-    return found
+        forms.setdefault(key, []).append(ins)
+    return forms
 
 
 def variants(ins: Instruction) -> Iterator[tuple[str, Instruction, int]]:
-    """(name, instruction, selector): both places of A for wgmma, every selector for the rest (wgmma's second is in test_gpu.py)."""
+    """(name, instruction, selector): both places of A for wgmma, each selector for the others.
+
+    tests/test_gpu.py has the second selector of wgmma.
+    """
     if ins.lanes == 128:
         for space in ("register", "shared"):
             yield space, ins.a_from(space), 0
@@ -59,7 +64,7 @@ def variants(ins: Instruction) -> Iterator[tuple[str, Instruction, int]]:
 
 
 def cases(group: list[Instruction], seed: int, times: int = 1) -> Iterator[tuple[str, int, Operands]]:
-    """(category, selector, registers for the widest of the group), with so many times the usual number of MMAs."""
+    """(category, selector, operands for the widest of the group), with `times` the usual number of MMAs."""
     widest = group[-1]
     for category in inputs.categories(widest):
         for selector in dict.fromkeys(selector for _, _, selector in variants(widest)):
@@ -67,28 +72,28 @@ def cases(group: list[Instruction], seed: int, times: int = 1) -> Iterator[tuple
 
 
 def further(ins: Instruction) -> Iterator[tuple[str, Operands]]:
-    """(category, registers) of the corners that `inputs.directed_categories` aims at: a few of each, for all forms but the larger ones of wgmma."""
+    """(category, operands) of the corner cases, a few of each; not for the larger forms of wgmma."""
     if ins.n == 8 or ins.lanes == 32:
         for category in inputs.directed_categories(ins):
             yield category, inputs.make(ins, category, FEW, SEED)
 
 
-def narrowed(given: Operands, widest: Instruction, ins: Instruction) -> dict[str, Operands]:
+def narrowed(operands: Operands, widest: Instruction, ins: Instruction) -> dict[str, Operands]:
     """The same inputs for a form with fewer columns, by the place of A."""
     if ins.n != widest.n:
-        c = ins.c.pack_codes(widest.c.unpack_codes(given.c)[..., : ins.n])
-        given = replace(given, b=given.b[..., : ins.n], c=c)
-    given = replace(given, ins=ins)
-    shared = (
-        replace(given, ins=ins.a_from("shared"), a=ins.a.unpack_codes(given.a)) if ins.lanes == 128 else given
-    )
-    return {"register": given, "shared": shared}
+        c = ins.c.pack_codes(widest.c.unpack_codes(operands.c)[..., : ins.n])
+        operands = replace(operands, b=operands.b[..., : ins.n], c=c)
+    in_registers = in_shared = replace(operands, ins=ins)
+    if ins.lanes == 128:
+        codes = ins.a.unpack_codes(operands.a)
+        in_shared = replace(in_registers, ins=ins.a_from("shared"), a=codes)
+    return {"register": in_registers, "shared": in_shared}
 
 
 def digest(registers: np.ndarray[Any, Any]) -> str:
-    return hashlib.sha256(
-        np.ascontiguousarray(registers, dtype=f"<u{registers.dtype.itemsize}").tobytes()
-    ).hexdigest()[:16]
+    """A short digest of registers, the same on machines of either byte order."""
+    little_endian = np.ascontiguousarray(registers, dtype=f"<u{registers.dtype.itemsize}")
+    return hashlib.sha256(little_endian.tobytes()).hexdigest()[:16]
 
 
 def load() -> tuple[dict[str, dict[str, list[str]]], Any]:

@@ -1,7 +1,8 @@
 """python -m tools.homework [FOLDER]: every lesson as an nbgrader assignment.
 
-`source/` has the model solutions between nbgrader's marks and is for the teacher's eyes; `release/` is what students get. Each exercise is a cell to
-answer, with its check and hints, and a locked cell worth one point. `nbgrader generate_assignment` makes the same release from `source/`.
+`source/` is for the teacher: it has the model solutions between nbgrader's marks. `release/` is what
+students get. Each exercise is a cell to answer, with its check and hints, and a locked cell worth one
+point. `nbgrader generate_assignment` makes the same release from `source/`.
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ def marked(exercise: lessons.Exercise, *, solved: bool) -> str:
 
 
 def role(name: str, *, grade: bool) -> dict[str, Any]:
-    """nbgrader's word on a cell: one to answer, or one that is locked and worth a point."""
-    said: dict[str, Any] = {
+    """nbgrader's metadata of a cell: one to answer, or one that is locked and worth a point."""
+    metadata: dict[str, Any] = {
         "grade": grade,
         "grade_id": name,
         "locked": grade,
@@ -47,7 +48,9 @@ def role(name: str, *, grade: bool) -> dict[str, Any]:
         "solution": not grade,
         "task": False,
     }
-    return {"nbgrader": said | ({"points": 1} if grade else {})}
+    if grade:
+        metadata["points"] = 1
+    return {"nbgrader": metadata}
 
 
 def assignment(lesson: lessons.Lesson, *, solved: bool) -> Any:
@@ -102,9 +105,8 @@ def main() -> None:
     parser.add_argument("folder", nargs="?", default="homework", type=Path)
     folder = parser.parse_args().folder
     written = write(folder)
-    print(
-        f"{len(written) // 2} lessons in {folder}/source (with solutions, for you) and {folder}/release (to hand out)"
-    )
+    places = f"{folder}/source (with solutions, for you) and {folder}/release (to hand out)"
+    print(f"{len(written) // 2} lessons in {places}")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
-"""Hunt over every form that the GPU has, in many processes: ``python -m tools.hunt_all [--family F] [--mmas N] [--processes P] [--seconds S]``.
+"""python -m tools.hunt_all [--family F] [--mmas N] [--seconds S]: hunt every form that the GPU has.
 
-Forms with much work come first. One line is printed for each form as it is done, and all is written as JSON to ``--report``. A worker that
-fails is reported and replaced; at the time limit what was compared until then counts.
+The hunts run in many processes, those with the most work first. One line is printed for each form as it
+is done, and everything is written as JSON to ``--report``. A worker that fails is reported and replaced;
+what was compared before the time limit counts.
 """
 
 from __future__ import annotations
@@ -142,12 +143,11 @@ def _dismiss(worker: Worker) -> None:
 def _line(name: str, result: dict[str, Any]) -> str:
     if "error" in result:
         return f"{name}: FAILED, {result['error']}"
-    said = f"{result['mmas']:,} MMAs, {len(result['categories'])} categories, seed {result['seed']}, {result['seconds']} s"
-    return (
-        f"{name}: {said}\n{result['difference']}"
-        if result["differences"]
-        else f"{name}: no difference in {said}"
-    )
+    count, categories = result["mmas"], len(result["categories"])
+    extent = f"{count:,} MMAs, {categories} categories, seed {result['seed']}, {result['seconds']} s"
+    if result["differences"]:
+        return f"{name}: {extent}\n{result['difference']}"
+    return f"{name}: no difference in {extent}"
 
 
 def main(words: list[str] | None = None) -> int:
@@ -180,9 +180,8 @@ def main(words: list[str] | None = None) -> int:
     whole = [r for r in results.values() if r.get("mmas", 0) >= args.mmas]
     wrong = [name for name, r in results.items() if "error" in r or r["differences"]]
     compared = sum(r.get("mmas", 0) for r in results.values())
-    print(
-        f"{len(whole)} of {len(names)} forms compared in full, {compared:,} MMAs in all; {len(wrong)} with a difference or a failure"
-    )
+    extent = f"{len(whole)} of {len(names)} forms compared in full, {compared:,} MMAs in all"
+    print(f"{extent}; {len(wrong)} with a difference or a failure")
     return int(bool(wrong) or len(whole) < len(names))
 
 

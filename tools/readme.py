@@ -69,8 +69,8 @@ def hub() -> str:
         sizes = [f"{run[part]:.0f} MB" for part in ("server", "kernel", "both")]
         lines.append(f"| {run['students']} | {' | '.join([*times, *sizes])} |")
     note = (
-        f"Lesson `{results['lesson']}`, means over the students, recorded on {results['cores']} cores; the kernel has the "
-        "lesson's Explorers open."
+        f"Lesson `{results['lesson']}`, means over the students, recorded on {results['cores']} cores; "
+        "the kernel has the lesson's Explorers open."
     )
     return "\n".join([*lines, "", note])
 

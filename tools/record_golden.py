@@ -1,4 +1,4 @@
-"""Record what the GPU gives: ``python -m tools.record_golden [FOLDER]`` where an H200 is; nothing here looks at the emulator."""
+"""python -m tools.record_golden [FOLDER]: record what an H200 gives. Nothing here looks at the emulator."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _compile(job: tuple[str, str]) -> None:
 
 
 def compile_all(chosen: Iterable[list[Instruction]]) -> None:
-    """Fill the kernel cache for these groups, on all cores: the compiler takes most of the time of a first run."""
+    """Fill the kernel cache for these groups, on all cores: most of a first run is compiling."""
     target = gpu.device_target()
     jobs = [
         (kernel.source(ins, Modifiers(selector=selector)), target)
@@ -38,7 +38,7 @@ def compile_all(chosen: Iterable[list[Instruction]]) -> None:
 
 
 def known() -> tuple[dict[str, dict[str, list[str]]], dict[str, Any]]:
-    """What is recorded already and is not recorded again; remove the files to begin anew."""
+    """What is recorded already and is not recorded again; to record everything, remove the files."""
     if not (FOLDER / "digests.json").exists():
         return {}, {}
     digests, samples = load()

@@ -1,4 +1,7 @@
-"""How many MMAs of every form were compared on an H200: ``python -m tools.record_hunts REPORT...`` from those of tools.hunt_all and tools.hunt_wgmma."""
+"""python -m tools.record_hunts REPORT...: record how many MMAs of each form were compared on an H200.
+
+The reports are those of tools.hunt_all and tools.hunt_wgmma.
+"""
 
 from __future__ import annotations
 
@@ -13,16 +16,16 @@ FILE = FOLDER / "hunted.json"
 
 
 def entries(report: dict[str, Any]) -> dict[str, list[int]]:
-    """Mnemonic -> [MMAs, seed] of one report; a difference or a failure ends it here."""
-    found = {}
+    """Mnemonic -> [MMAs, seed] of one report; a difference or a failure ends the program."""
+    compared = {}
     for name, row in report.get("forms", report).items():
         wrong = {
             key: row[key] for key in ("error", "differences", "differing", "emulate_differs") if row.get(key)
         }
         if wrong:
             sys.exit(f"{name}: {wrong}")
-        found[name] = [row["mmas"], row.get("seed", report.get("seed"))]
-    return found
+        compared[name] = [row["mmas"], row.get("seed", report.get("seed"))]
+    return compared
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""What the chips run, recorded in data/sass.txt: ``python -m tools.record_sass`` compiles the whole catalogue for every chip anew, without a GPU."""
+"""python -m tools.record_sass: record the machine code of every form for every chip, in data/sass.txt."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from ptxlab import Instruction, catalog, gpu
+from ptxlab import Instruction, Transfer, catalog, gpu
 from ptxlab._util.progress import bar
 from ptxlab.gpu.sass import Sass, survey
 from ptxlab.isa.targets import CHIPS
@@ -23,18 +23,20 @@ FILE = Path(__file__).with_name("data") / "sass.txt"
 TARGETS: tuple[str, ...] = tuple(CHIPS.values())
 
 Key = tuple[str, str]  # mnemonic, target
+AnyInstruction = Instruction | Transfer
 
 _HEAD = """\
-# What CUDA {version}'s compiler makes of every form of the catalogue: `make chips` writes this file, without a GPU.
-# Under the forms, with their targets: native (one tensor-core instruction), split (several), emulated (arithmetic around them, or alone),
-# plain (loads and stores); the tensor-core instructions; after the bar what else computes, by the first word of the opcode.
-# Of {{x,y}} any is meant; {{8..256..8}} are the numbers from 8 to 256 in steps of 8. A, B and N stand for the form's own types and its N.
+# The machine code that CUDA {version}'s compiler emits for every form; `make chips` writes this file.
+# Below each form, by target: native (one tensor-core instruction), split (several), emulated (arithmetic
+# around them, or alone) or plain (loads and stores); the tensor-core instructions; after the bar the other
+# arithmetic, by the first word of the opcode. {{x,y}} means either;
+# {{8..256..8}} means 8 to 256 in steps of 8. A, B and N stand for the form's own types and its N.
 """
 
 
 @dataclass(frozen=True)
 class Run:
-    """What one target runs for one form: counts by opcode. `around` has the first words of opcodes alone.
+    """What one target runs for one form: counts by opcode; in `around`, by the first word of the opcode.
 
     >>> str(Run("emulated", (("HMMA.16816.F32", 2),), (("F2FP", 12), ("FADD", 4))))
     'emulated: 2 HMMA.16816.F32 | 12 F2FP + 4 FADD'
@@ -53,51 +55,52 @@ class Run:
 
     @property
     def others(self) -> int:
-        """How many instructions compute besides those of the tensor core."""
+        """How many arithmetic instructions there are besides those of the tensor core."""
         return sum(count for _, count in self.around)
 
 
-def run_of(found: Sass) -> Run:
-    """What is kept of the machine code; around a move there are addresses alone."""
+def run_of(sass: Sass) -> Run:
+    """What is kept of the machine code; the arithmetic around a transfer only computes addresses."""
     around: Counter[str] = Counter()
-    for opcode, count in ({} if found.transfer else found.arithmetic).items():
-        around[opcode.split(".")[0]] += count
-    return Run(found.how, _sorted(found.tensor), _sorted(around))
+    if not sass.transfer:
+        for opcode, count in sass.arithmetic.items():
+            around[opcode.split(".")[0]] += count
+    return Run(sass.how, _sorted(sass.tensor), _sorted(around))
 
 
 def _sorted(counts: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
     return tuple(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
-# -- the form's own types in its opcodes --------------------------------------------------------------------------------------
+# -- writing -------------------------------------------------------------------------------------------------
 
 
-def _swapped(run: str, ins: Any, *, back: bool) -> str:
-    """A, B and N in place of the form's own types (of up to 8 bits: opcodes name no others in pairs) and of its N in 64xNx16, or back."""
-    if not isinstance(ins, Instruction):
-        return run
-    pairs = [(f"64x{ins.n}x", "64xNx")]
+def _placeholders(ins: AnyInstruction) -> dict[str, str]:
+    """The form's own types and its N, as they appear in opcodes -> A, B and N.
+
+    Opcodes name pairs of types only up to 8 bits.
+    """
+    if isinstance(ins, Transfer):
+        return {}
+    names = {f"64x{ins.n}x": "64xNx"}
     if ins.a.dtype.bits <= 8:
-        pairs.append((f".{ins.a_type.upper()}.{ins.b_type.upper()}", ".A.B"))
-    for own, sign in pairs:
-        run = run.replace(sign, own) if back else run.replace(own, sign)
-    return run
-
-
-# -- lines ------------------------------------------------------------------------------------------------------------------
+        names[f".{ins.a_type.upper()}.{ins.b_type.upper()}"] = ".A.B"
+    return names
 
 
 def write(runs: Mapping[Key, Run], version: str) -> str:
     """The text of the file: forms that behave alike together, targets that run the same on one line."""
-    forms: dict[tuple[str, ...], str] = {}  # pieces of a mnemonic -> what is said of it
+    forms: dict[tuple[str, ...], str] = {}  # pieces of a mnemonic -> lines below it
     for ins in catalog():
-        said = {
-            target: _swapped(str(runs[ins.mnemonic, target]), ins, back=False)
-            for target in TARGETS
-            if (ins.mnemonic, target) in runs
-        }
-        alike = {text: [target for target in said if said[target] == text] for text in said.values()}
-        forms[_pieces(ins.mnemonic)] = "\n".join(f"  {' '.join(on)}: {text}" for text, on in alike.items())
+        targets: dict[str, list[str]] = {}  # what runs -> where
+        for target in TARGETS:
+            if (ins.mnemonic, target) in runs:
+                text = str(runs[ins.mnemonic, target])
+                for name, placeholder in _placeholders(ins).items():
+                    text = text.replace(name, placeholder)
+                targets.setdefault(text, []).append(target)
+        lines = (f"  {' '.join(names)}: {text}" for text, names in targets.items())
+        forms[_pieces(ins.mnemonic)] = "\n".join(lines)
     folded = [f"{''.join(map(_braced, pieces))}\n{text}\n" for pieces, text in _folded(forms)]
     return "\n".join([_HEAD.format(version=version), *folded])
 
@@ -115,10 +118,10 @@ def _folded(forms: Mapping[tuple[str, ...], str]) -> Iterator[tuple[tuple[tuple[
         for pieces, text in lines:
             own = pieces[at] if at < len(pieces) else ()
             merged.setdefault((pieces[:at], pieces[at + 1 :], text, bool(own)), {}).update(dict.fromkeys(own))
-        lines = [
-            ((*before, *((tuple(own),) if there else ()), *after), text)
-            for (before, after, text, there), own in merged.items()
-        ]
+        lines = []
+        for (before, after, text, there), own in merged.items():
+            choices = (tuple(own),) if there else ()
+            lines.append(((*before, *choices, *after), text))
     yield from lines
 
 
@@ -144,52 +147,53 @@ def _spans(numbers: Sequence[int]) -> Iterator[str]:
         at = end + 1
 
 
-# -- and back ---------------------------------------------------------------------------------------------------------------
+# -- reading -------------------------------------------------------------------------------------------------
 
 
 def read(text: str | None = None) -> dict[Key, Run]:
     """The record: every form and target of the file, in its order."""
-    known = {ins.mnemonic: ins for ins in catalog()}
+    if text is None:
+        text = FILE.read_text(encoding="utf-8")
+    instructions = {ins.mnemonic: ins for ins in catalog()}
     runs: dict[Key, Run] = {}
-    for block in re.sub(
-        r"^#.*\n", "", FILE.read_text(encoding="utf-8") if text is None else text, flags=re.M
-    ).split("\n\n"):
-        forms, *lines = block.strip().splitlines() or [""]
-        for mnemonic in _expanded(forms) if forms else ():
+    for block in re.sub(r"^#.*\n", "", text, flags=re.M).strip().split("\n\n"):
+        forms, *lines = block.strip().splitlines()
+        for mnemonic in _expanded(forms):
+            names = _placeholders(instructions[mnemonic]) if mnemonic in instructions else {}
             for line in lines:
-                targets, _, said = line.strip().partition(": ")
-                run = _parsed(_swapped(said, known.get(mnemonic), back=True))
-                runs.update(((mnemonic, target), run) for target in targets.split())
+                targets, _, counts = line.strip().partition(": ")
+                for name, placeholder in names.items():
+                    counts = counts.replace(placeholder, name)
+                runs.update(((mnemonic, target), _parsed(counts)) for target in targets.split())
     return runs
 
 
 def compiler() -> str:
-    """The version of CUDA that the record is of."""
-    found = re.match(r"# What CUDA (\d+\.\d+)'s", FILE.read_text(encoding="utf-8"))
-    return found[1] if found else "?"
+    """The version of CUDA whose compiler was recorded."""
+    version = re.match(r"# The machine code that CUDA (\d+\.\d+)'s", FILE.read_text(encoding="utf-8"))
+    return version[1] if version else "?"
 
 
 def _expanded(forms: str) -> Iterable[str]:
     pieces = re.split(r"\{(.*?)\}", forms)
     choices = [piece.split(",") if at % 2 else [piece] for at, piece in enumerate(pieces)]
-    return map(
-        "".join, product(*([number for choice in some for number in _numbers(choice)] for some in choices))
-    )
+    numbered = ([number for choice in some for number in _numbers(choice)] for some in choices)
+    return map("".join, product(*numbered))
 
 
 def _numbers(choice: str) -> Iterable[str]:
-    found = re.fullmatch(r"(\d+)\.\.(\d+)\.\.(\d+)", choice)
-    return map(str, range(int(found[1]), int(found[2]) + 1, int(found[3]))) if found else [choice]
+    span = re.fullmatch(r"(\d+)\.\.(\d+)\.\.(\d+)", choice)
+    return map(str, range(int(span[1]), int(span[2]) + 1, int(span[3]))) if span else [choice]
 
 
-def _parsed(said: str) -> Run:
-    how, _, counts = said.partition(":")
+def _parsed(text: str) -> Run:
+    how, _, counts = text.partition(":")
     parts = [re.findall(r"(\d+) ([\w.]+)", part) for part in counts.split("|")]
     tensor, around = (tuple((opcode, int(count)) for count, opcode in part) for part in (*parts, [])[:2])
     return Run(how, tensor, around)
 
 
-# -- recording --------------------------------------------------------------------------------------------------------------
+# -- recording -----------------------------------------------------------------------------------------------
 
 
 def record(targets: Sequence[str] = TARGETS) -> dict[Key, Run]:
@@ -198,8 +202,8 @@ def record(targets: Sequence[str] = TARGETS) -> dict[Key, Run]:
     runs: dict[Key, Run] = {}
     with bar(sum(map(len, todo.values())), "kernels") as tick:
         for target, rows in todo.items():
-            for ins, found in zip(rows, survey(rows, target), strict=True):
-                runs[ins.mnemonic, target] = run_of(found)
+            for ins, sass in zip(rows, survey(rows, target), strict=True):
+                runs[ins.mnemonic, target] = run_of(sass)
                 tick(1, target)
     return runs
 

@@ -1,1 +1,1 @@
-"""Types and lint of the explorer's JavaScript: `python -m tools.check_javascript`, a part of `make lint`; users need none of it."""
+"""Types and lint of the Explorer's JavaScript: `python -m tools.check_javascript`, a part of `make lint`."""

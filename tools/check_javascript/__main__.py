@@ -1,4 +1,7 @@
-"""Install TypeScript, ESLint and axe-core (for the browser tests) beside the environment, once, and run the first two over ptxlab/explorer/front."""
+"""Check types (TypeScript) and lint (ESLint) of ptxlab/explorer/front.
+
+The tools are installed once beside the environment, with axe-core, which the browser tests use.
+"""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ class Batch:
         return to
 
     def differing(self, fault: int = 0) -> int:
-        """Elements of D that the judge would have otherwise; with a fault, one that counts that many bits too many, or adds that much."""
+        """Elements of D in which the judge disagrees; a `fault` makes it count that many bits too many."""
         rule = model_of(self.ins, "sm_90").rule
         fused = rule if isinstance(rule, Fused) else Fused(0, 0, 0)
         point = self.ins.a.dtype.fraction_bits + self.ins.b.dtype.fraction_bits
@@ -134,7 +134,7 @@ class Batch:
 def judge_form(
     device: Device, ins: Instruction, pools: dict[str, Pool], mmas: int, seed: int
 ) -> dict[str, Any]:
-    """Every category of one form: how many MMAs ran, and how many elements of D differ from the judge or from `emulate`."""
+    """All categories of one form: MMAs that ran, and elements of D in which the judge or `emulate` differ."""
     result = dict.fromkeys(("mmas", "elements", "differing", "emulated", "emulate_differs", "faults_seen"), 0)
     count = -(-mmas // len(pools))
     for number, given in enumerate(pools.values()):
@@ -200,10 +200,9 @@ def main() -> int:
                 bad += wrong
                 report["forms"][ins.mnemonic] = found
                 if wrong or ins is group[-1]:
-                    print(
-                        f"{time.monotonic() - started:6.1f} s  {'WRONG ' if wrong else ''}{ins.mnemonic}  {found}",
-                        flush=True,
-                    )
+                    verdict = "WRONG " if wrong else ""
+                    seconds = time.monotonic() - started
+                    print(f"{seconds:6.1f} s  {verdict}{ins.mnemonic}  {found}", flush=True)
     except TimeoutError:
         print(f"stopped after {args.seconds} s")
     finally:
@@ -213,9 +212,8 @@ def main() -> int:
             name: sum(found[name] for found in done)
             for name in ("mmas", "elements", "differing", "emulated", "emulate_differs")
         }
-        print(
-            f"{len(report['forms'])} of {len(forms)} forms, {bad} wrong; {total}; {time.monotonic() - started:.0f} s"
-        )
+        seconds = time.monotonic() - started
+        print(f"{len(report['forms'])} of {len(forms)} forms, {bad} wrong; {total}; {seconds:.0f} s")
         if args.report is not None:
             args.report.write_text(json.dumps({**report, "total": total}, indent=1))
     return 1 if bad or len(report["forms"]) < len(forms) else 0
