@@ -21,7 +21,7 @@ from ptxlab.isa.transfer import TransferForm
 from tests import assembler
 from tests.test_transfer import line as move_line
 
-PAGE = Path(__file__).parent.parent / "docs" / "assembler.md"
+PAGE = Path(__file__).parent.parent / "docs" / "reference" / "assembler.md"
 
 
 def words(text: str) -> list[str]:
