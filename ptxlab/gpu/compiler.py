@@ -26,7 +26,7 @@ def compiler_version() -> tuple[int, int]:
     except Exception:  # NVRTC is missing; the type of the error depends on the version of the bindings
         raise PtxlabError(f"NVRTC, CUDA's run-time compiler, is not installed: {INSTALL}") from None
     if int(code) != 0:
-        raise PtxlabError(f"NVRTC does not tell its version ({code.name}): {INSTALL}")
+        raise PtxlabError(f"NVRTC does not report its version ({code.name}): {INSTALL}")
     return int(major), int(minor)
 
 
