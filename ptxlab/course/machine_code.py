@@ -214,9 +214,7 @@ def table() -> Picture:
     grid = Grid(hover.shape, tuple(cells), hover, names, heads)
     return Picture(
         "What the chip runs",
-        (
-            "tensor-core instructions, and after the plus the number of other arithmetic instructions (CUDA 13.0)",
-        ),
+        ("tensor-core instructions, and after the plus the number of other arithmetic ones (CUDA 13.0)",),
         (grid,),
     )
 
