@@ -333,11 +333,7 @@ def _sass_facts(code: sass_of.Sass) -> dict[str, object]:
 def models(args: argparse.Namespace, style: Style) -> str:
     if args.chip is not None and args.chip not in GENERATIONS:
         raise PtxlabError(f"unknown chip {args.chip!r}; there are {listing(GENERATIONS)}")
-    rows = [
-        (model, row)
-        for model, row in zip(all_models(), views.model_table().records(), strict=True)
-        if args.chip in (None, model.chip)
-    ]
+    rows = [(model, views.model_words(model)) for model in all_models() if args.chip in (None, model.chip)]
     if args.json:
         return as_json(
             [

@@ -22,6 +22,7 @@ from ..isa.operand import Operand
 from ..isa.targets import GENERATIONS
 from ..memory import Tile
 from ..views import Picture, palette
+from ..views.labels import layout_note
 from ..views.places import copies_note, selected_by
 from . import edits
 from .fills import patterns
@@ -370,7 +371,7 @@ def _matrix_info(state: ExplorerState, name: str) -> dict[str, Any]:
         "operand": "A" if name == "stored" else name,
         "editable": name != "D",
         "parts": _bit_parts(operand.dtype),
-        "note": operand.note,
+        "note": layout_note(state.ins, operand),
     }
     if ins.mma_count > 1:
         info["products"] = {"count": ins.mma_count, "along": "columns" if name == "B" else "rows"}
@@ -397,7 +398,7 @@ def _note(state: ExplorerState, name: str, operand: Operand) -> str:
     selector = selected_by(state.ins, operand, state.matrices.copy_index(name))
     if selector:
         return f"one of {copies} copies, read with {selector}" if copies > 1 else f"read with {selector}"
-    return "; ".join(note for note in (copies_note(operand), operand.note) if note)
+    return "; ".join(note for note in (copies_note(operand), layout_note(state.ins, operand)) if note)
 
 
 def _shared_memory_info(state: ExplorerState, operand: Operand) -> dict[str, Any]:

@@ -23,9 +23,6 @@ __all__ = ["MmaForm"]
 #: e2m1 also below.
 _PADDING = {"e2m1": 2}
 
-_WMMA_NOTE = "observed on sm_90; the ISA leaves WMMA fragments unspecified"
-_STACK_NOTE = "the matrices of four independent products, one for each quad pair of lanes"
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MmaForm(Form):
@@ -194,30 +191,15 @@ class MmaForm(Form):
         run = max(1, 32 // (container or element.bits))
         if self.mma_count > 1:
             layout = fragments.quad_pairs(name, self.a_layout if name == "A" else self.b_layout)
-            return Operand(name, element, layout.shape, layout, axes=axes, note=_STACK_NOTE)
+            return Operand(name, element, layout.shape, layout, axes=axes)
         if self.family == "wmma":
             room = 16 if type_name == "f16" else 0
-            return Operand(
-                name,
-                element,
-                shape,
-                fragments.wmma(name, self.m, self.n, self.k, run, room),
-                axes=axes,
-                note=_WMMA_NOTE,
-            )
+            layout = fragments.wmma(name, self.m, self.n, self.k, run, room)
+            return Operand(name, element, shape, layout, axes=axes)
         layout = fragments.block(lines, depth, run, 16, self.lanes // 32)
-        note = "each element in a byte of its own" if container else ""
-        return Operand(
-            name,
-            element,
-            shape,
-            layout if name == "A" else layout.T,
-            "register",
-            axes,
-            container,
-            padding,
-            note,
-        )
+        if name == "B":
+            layout = layout.T
+        return Operand(name, element, shape, layout, "register", axes, container, padding)
 
     @cached_property
     def c(self) -> Operand:
@@ -236,12 +218,7 @@ class MmaForm(Form):
             layout = fragments.wmma(name, self.m, self.n, self.k, 2)
         else:
             layout = fragments.block(self.m, self.n, 2, 16, self.lanes // 32)
-        note = ""
-        if self.mma_count > 1:
-            note = _STACK_NOTE
-        elif self.family == "wmma":
-            note = _WMMA_NOTE
-        return Operand(name, dtype(type_name), layout.shape, layout, axes=("m", "n"), note=note)
+        return Operand(name, dtype(type_name), layout.shape, layout, axes=("m", "n"))
 
     @cached_property
     def e(self) -> Operand | None:

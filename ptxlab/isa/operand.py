@@ -71,7 +71,6 @@ class Operand:
     axes: tuple[str, str] = ("row", "column")
     container: int = 0  # bits that an element takes up in a register, where they are more than its own
     padding: int = 0  # of which so many lie below it
-    note: str = ""  # what one should know of this layout, e.g. that the ISA does not promise it
 
     def __post_init__(self) -> None:
         if self.container and self.padding + self.dtype.bits > self.container:

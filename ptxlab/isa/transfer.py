@@ -38,12 +38,6 @@ ROW_BYTES = 16
 #: padding. They come out in the low bits of their bytes ("Optional Decompression"; CUTLASS,
 #: mma_traits_sm120.hpp, says so of both).
 _SOURCES = {"b6x16_p32": 6, "b4x16_p64": 4}
-_NOTES = {
-    "b6x16_p32": "elements lie in the low 6 bits of their bytes, where kind::f8f6f4 takes e3m2 and e2m3",
-    "b4x16_p64": "elements lie in the low 4 bits of their bytes; kind::f8f6f4 takes e2m1 from the middle, "
-    "so shift registers left by 2",
-}
-
 _SECTIONS = {
     "ldmatrix": "9.7.14.5.15. Warp-level matrix load instruction: ldmatrix",
     "stmatrix": "9.7.14.5.16. Warp-level matrix store instruction: stmatrix",
@@ -244,16 +238,8 @@ class TransferForm(Form):
         stacked = Layout((rows * self.count, columns), one.lane, (*one.element, *stack))
         if self.source is None:
             return {"R": Operand("R", self._element, stacked.shape, stacked)}
-        return {
-            "R": Operand(
-                "R",
-                _BITS[_SOURCES[self.source]],
-                stacked.shape,
-                stacked,
-                container=8,
-                note=_NOTES[self.source],
-            )
-        }
+        element = _BITS[_SOURCES[self.source]]
+        return {"R": Operand("R", element, stacked.shape, stacked, container=8)}
 
     @property
     def carried(self) -> Operand:

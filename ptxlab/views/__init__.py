@@ -16,7 +16,7 @@ from .facts import cpp, cute, evidence, facts, machine_code, target_of
 from .fragment_pictures import fragment, lane, metadata, registers, scales, tile
 from .grid import Cell, Grid, Header
 from .matrix_pictures import values
-from .models import model_table, rule_words
+from .models import model_table, model_words, rule_words
 from .picture import Picture
 from .places import copies_note, holds, layout, offsets, sparse_where, where
 from .product_picture import product
@@ -47,6 +47,7 @@ __all__ = [
     "machine_code",
     "metadata",
     "model_table",
+    "model_words",
     "offsets",
     "product",
     "registers",

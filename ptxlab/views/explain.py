@@ -11,7 +11,7 @@ from ..isa.mma import MmaForm
 from ..isa.operand import Operand
 from .labels import bit_range
 from .places import memory_place, selected_by
-from .table import Table
+from .table import Table, Value
 
 __all__ = ["BytePlace", "Explanation", "RegisterPlace", "Selected", "Term", "explain"]
 
@@ -142,8 +142,8 @@ def _selected_dict(noun: str, entry: Selected) -> dict[str, Any]:
     return {noun: entry.index, "k": list(entry.k), "places": [_place_dict(place) for place in entry.places]}
 
 
-def explain(ins: Form, row: int, col: int, *, swizzle: int = 0, transposed: bool = False) -> Explanation:
-    """Where the inputs of D[row][col] are.
+def explain(ins: Form, row: int, column: int, *, swizzle: int = 0, transposed: bool = False) -> Explanation:
+    """Where the inputs of D[row][column] are.
 
     In shared memory a place is a byte of the tile, which depends on `swizzle` and, for B, on `transposed`.
 
@@ -157,49 +157,49 @@ def explain(ins: Form, row: int, col: int, *, swizzle: int = 0, transposed: bool
             f"{ins.mnemonic} moves a matrix: nothing is computed, so there is nothing to explain; "
             "`ptxlab where` says where its elements go"
         )
-    d = _register_places(ins.d, row, col)  # refuses an element that D does not have
-    b_column = ins.column_of_b(row, col)
+    d = _register_places(ins.d, row, column)  # refuses an element that D does not have
+    b_column = ins.column_of_b(row, column)
     terms = []
     for term in _a_terms(ins, row, swizzle):
         terms.append(replace(term, b=_places(ins.b, term.k, b_column, swizzle, transposed)))
     return Explanation(
         instruction=ins.mnemonic,
         row=row,
-        column=col,
-        formula=_formula(ins, row, col, b_column),
+        column=column,
+        formula=_formula(ins, row, column, b_column),
         d=d,
-        c=_register_places(ins.c, row, col),
+        c=_register_places(ins.c, row, column),
         terms=tuple(terms),
         e=_nibbles(ins, row),
-        scale_a=_scales(ins, ins.scale_a, row, col),
-        scale_b=_scales(ins, ins.scale_b, row, col),
+        scale_a=_scales(ins, ins.scale_a, row, column),
+        scale_b=_scales(ins, ins.scale_b, row, column),
     )
 
 
-def _formula(ins: MmaForm, row: int, col: int, b_column: int) -> str:
+def _formula(ins: MmaForm, row: int, column: int, b_column: int) -> str:
     a, b = f"A[{row}][k]", f"B[k][{b_column}]"
     if ins.scale_vec:
         block = f"k / {ins.k // ins.scale_vec}"
-        a, b = f"{a} * SFA[{row}][{block}]", f"{b} * SFB[{block}][{col}]"
+        a, b = f"{a} * SFA[{row}][{block}]", f"{b} * SFB[{block}][{column}]"
     product = f"popc({a} {ins.bit_op} {b})" if ins.bit_op else f"{a} * {b}"
-    return f"D[{row}][{col}] = C[{row}][{col}] + sum over k of {product}"
+    return f"D[{row}][{column}] = C[{row}][{column}] + sum over k of {product}"
 
 
 def _places(
-    op: Operand, row: int, col: int, swizzle: int = 0, transposed: bool = False
+    op: Operand, row: int, column: int, swizzle: int = 0, transposed: bool = False
 ) -> tuple[RegisterPlace | BytePlace, ...]:
     """Every place of an element: in registers, or its byte in shared memory."""
     if op.layout is not None:
-        return _register_places(op, row, col)
-    place = memory_place(op, row, col, swizzle, transposed)
+        return _register_places(op, row, column)
+    place = memory_place(op, row, column, swizzle, transposed)
     return (BytePlace(place.byte, place.bits),)
 
 
-def _register_places(op: Operand, row: int, col: int) -> tuple[RegisterPlace, ...]:
+def _register_places(op: Operand, row: int, column: int) -> tuple[RegisterPlace, ...]:
     prefix = op.name.lower()
     return tuple(
         RegisterPlace(place.lane, f"{prefix}{place.element}", place.register, (place.low, place.high))
-        for place in op.where(row, col)
+        for place in op.where(row, column)
     )
 
 
@@ -224,7 +224,7 @@ def _a_terms(ins: MmaForm, row: int, swizzle: int) -> list[Term]:
 def _common_bits(nibbles: list[int]) -> str:
     """What nibbles have in common: ``0bxx10``."""
     digits = [f"{nibble:04b}" for nibble in nibbles]
-    return "0b" + "".join(column[0] if len(set(column)) == 1 else "x" for column in zip(*digits, strict=True))
+    return "0b" + "".join(digit[0] if len(set(digit)) == 1 else "x" for digit in zip(*digits, strict=True))
 
 
 def _nibbles(ins: MmaForm, row: int) -> tuple[Selected, ...]:
@@ -238,24 +238,24 @@ def _nibbles(ins: MmaForm, row: int) -> tuple[Selected, ...]:
     )
 
 
-def _scales(ins: MmaForm, op: Operand | None, row: int, col: int) -> tuple[Selected, ...]:
+def _scales(ins: MmaForm, op: Operand | None, row: int, column: int) -> tuple[Selected, ...]:
     """The scale factors of a row of A, or a column of B, block by block."""
     if op is None or ins.scale_vec is None:
         return ()
     length = ins.k // ins.scale_vec
     entries = []
     for block in range(ins.scale_vec):
-        at = (row, block) if op.axes[0] == "m" else (block, col)
+        at = (row, block) if op.axes[0] == "m" else (block, column)
         k = (block * length, (block + 1) * length - 1)
         entries.append(Selected(block, k, _copies(ins, op, *at)))
     return tuple(entries)
 
 
-def _copies(ins: MmaForm, op: Operand, row: int, col: int) -> tuple[RegisterPlace, ...]:
+def _copies(ins: MmaForm, op: Operand, row: int, column: int) -> tuple[RegisterPlace, ...]:
     """Every copy of an element, with the modifiers that make the instruction read it."""
     return tuple(
         replace(place, read_with=selected_by(ins, op, copy))
-        for copy, place in enumerate(_register_places(op, row, col))
+        for copy, place in enumerate(_register_places(op, row, column))
     )
 
 
@@ -270,12 +270,14 @@ def _term_table(terms: tuple[Term, ...]) -> Table:
     if first.nibble is not None:
         columns += ["nibble", "stored"]
     own, heads = len(columns), (_place_headings("A", first.a[0]), _place_headings("B", first.b[0]))
-    rows: list[tuple[int | str, ...]] = []
+    rows: list[tuple[Value, ...]] = []
     lanes: list[tuple[int | None, ...]] = []
     for term in terms:
-        start = [term.k] if term.nibble is None else [term.k, term.nibble, term.stored]
+        start: list[Value] = [term.k]
+        if term.nibble is not None and term.stored is not None:
+            start += [term.nibble, term.stored]
         for copy in range(max(len(term.a), len(term.b))):
-            cells: list[Any] = start if copy == 0 else [""] * own
+            cells: list[Value] = start if copy == 0 else [""] * own
             owners: list[int | None] = [None] * own
             for places, head in zip((term.a, term.b), heads, strict=True):
                 place = places[copy] if copy < len(places) else None

@@ -11,6 +11,7 @@ from ..isa.mma import MmaForm
 from ..isa.targets import CHIPS, TARGETS
 from ..isa.transfer import TransferForm
 from ..numerics.emulate import model_of
+from .labels import layout_note
 from .models import rule_words
 from .places import copies_note
 from .table import Table
@@ -38,7 +39,8 @@ def facts(ins: Form, target: str | None = None, *, run: bool = False) -> dict[st
         "lanes": max(op.lanes for op in ins.operands.values()),
         "operands": _operand_table(ins),
     }
-    notes = list(dict.fromkeys(op.note for op in ins.operands.values() if op.note))
+    layouts = [layout_note(ins, op) for op in ins.operands.values()]
+    notes = list(dict.fromkeys(note for note in layouts if note))
     notes += [f"{op.name}: {copies}" for op in ins.operands.values() if (copies := copies_note(op))]
     if notes:
         topics["note"] = notes

@@ -18,7 +18,7 @@ from ..isa.operand import Operand
 from ..isa.sparsity import Structure
 from ..memory import Tile
 from .grid import Cell, Grid, Header, State, headers
-from .labels import bit_range, counted, element_names, index_range, owners, runs
+from .labels import bit_range, counted, element_names, index_range, layout_note, owners, runs
 from .picture import Picture
 
 __all__ = [
@@ -217,7 +217,8 @@ def warp_notes(rows: range, warp: int | None) -> tuple[str, ...]:
 
 
 def _operand_notes(ins: Form, op: Operand, dense: bool = False) -> tuple[str, ...]:
-    notes = (op.note,) if op.note else ()
+    note = layout_note(ins, op)
+    notes = (note,) if note else ()
     if not isinstance(ins, MmaForm) or op.name != "A" or ins.structure is None:
         return (op.describe(), *notes)
     if dense:
@@ -640,5 +641,6 @@ def _bit_pattern(dtype: DType, code: int) -> str:
     return " ".join(text[start:stop] for start, stop in pairwise(cuts) if start < stop)
 
 
-def _number(value: Any) -> str:
-    return f"{float(value):.6g}" if np.asarray(value).dtype.kind == "f" else str(int(value))
+def _number(value: ArrayLike) -> str:
+    scalar = np.asarray(value)
+    return f"{float(scalar):.6g}" if scalar.dtype.kind == "f" else str(int(scalar))

@@ -8,9 +8,20 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from ..isa.form import Form
 from ..isa.layout import Layout
+from ..isa.mma import MmaForm
+from ..isa.operand import Operand
+from ..isa.transfer import TransferForm
 
-__all__ = ["bit_range", "counted", "element_names", "index_range", "owners", "runs"]
+__all__ = ["bit_range", "counted", "element_names", "index_range", "layout_note", "owners", "runs"]
+
+#: What ldmatrix makes of elements narrower than a byte, by their format in memory.
+_UNPACKED = {
+    "b6x16_p32": "elements lie in the low 6 bits of their bytes, where kind::f8f6f4 takes e3m2 and e2m3",
+    "b4x16_p64": "elements lie in the low 4 bits of their bytes; kind::f8f6f4 takes e2m1 from the middle, "
+    "so shift registers left by 2",
+}
 
 
 def bit_range(low: int, high: int) -> str:
@@ -36,6 +47,25 @@ def element_names(prefix: str, indices: Sequence[int]) -> str:
 def counted(number: int, noun: str) -> str:
     """A number with its noun: ``1 register``, ``4 registers``."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def layout_note(ins: Form, op: Operand) -> str:
+    """What one should know about the layout of an operand, beyond its numbers; "" for nothing.
+
+    >>> import ptxlab
+    >>> ins = ptxlab.instruction("wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32")
+    >>> layout_note(ins, ins.d)
+    'observed on sm_90; the ISA leaves WMMA fragments unspecified'
+    """
+    if op.layout is None or op.name in ("E", "SFA", "SFB"):
+        return ""
+    if isinstance(ins, TransferForm) and ins.source is not None:
+        return _UNPACKED[ins.source]
+    if ins.family.startswith("wmma"):
+        return "observed on sm_90; the ISA leaves WMMA fragments unspecified"
+    if isinstance(ins, MmaForm) and ins.mma_count > 1:
+        return "the matrices of four independent MMAs, one for each quad pair of lanes"
+    return "each element in a byte of its own" if op.container else ""
 
 
 def owners(layout: Layout, copy: int = 0) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

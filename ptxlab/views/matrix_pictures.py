@@ -469,16 +469,17 @@ def colour_notes(colour: Colour, lanes: int) -> tuple[str, ...]:
     return ()
 
 
-def number_text(value: Any, digits: int = 4) -> str:
+def number_text(value: ArrayLike, digits: int = 4) -> str:
     """A number for a cell: in full if it is an integer and short, otherwise with so many digits.
 
     >>> number_text(-0.0), number_text(1 / 3), number_text(2.0**40)
     ('-0', '0.3333', '1.1e12')
     """
-    if np.asarray(value).dtype.kind in "iub":
-        return str(int(value))
+    scalar = np.asarray(value)
+    if scalar.dtype.kind in "iub":
+        return str(int(scalar))
     with np.errstate(invalid="ignore"):
-        number = float(value)
+        number = float(scalar.astype(np.float64))
     if number == 0:
         return "-0" if np.signbit(number) else "0"
     if number.is_integer() and abs(number) < 1e7:

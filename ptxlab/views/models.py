@@ -7,7 +7,7 @@ from functools import singledispatch
 from ..numerics import EmulatedThroughF16, Exact, FmaChain, FmaGroups, Fused, Model, Rule, models
 from .table import Table
 
-__all__ = ["model_table", "rule_words"]
+__all__ = ["model_table", "model_words", "rule_words"]
 
 _NAN = "0x7fffffff in f32, 0x7fff in f16"
 
@@ -100,21 +100,22 @@ def model_table() -> Table:
     >>> row["chip"], row["A and B"], row["evidence"]
     ('sm_70 (Volta)', 'f16', 'published')
     """
-    columns = ("chip", "A and B", "families", "only", "rule", "evidence", "MMAs", "source")
-    return Table(columns, tuple(_row(model) for model in models()))
+    rows = [model_words(model) for model in models()]
+    return Table(tuple(rows[0]), tuple(tuple(row.values()) for row in rows))
 
 
-def _row(model: Model) -> tuple[str, ...]:
-    return (
-        f"{model.chip} ({model.generation})",
-        ", ".join(model.inputs),
-        ", ".join(model.families),
-        _restrictions(model),
-        "; ".join(f"{topic}: {words}" for topic, words in rule_words(model.rule).items()),
-        model.evidence,
-        f"{model.mmas:,}" if model.mmas else "",
-        model.source,
-    )
+def model_words(model: Model) -> dict[str, str]:
+    """A model in words: chip, types of A and B, families, restrictions, rule, evidence, count, source."""
+    return {
+        "chip": f"{model.chip} ({model.generation})",
+        "A and B": ", ".join(model.inputs),
+        "families": ", ".join(model.families),
+        "only": _restrictions(model),
+        "rule": "; ".join(f"{topic}: {words}" for topic, words in rule_words(model.rule).items()),
+        "evidence": model.evidence,
+        "MMAs": f"{model.mmas:,}" if model.mmas else "",
+        "source": model.source,
+    }
 
 
 def _restrictions(model: Model) -> str:

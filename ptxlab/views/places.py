@@ -11,7 +11,7 @@ from ..isa.mma import MmaForm
 from ..isa.operand import Operand, Place
 from ..memory import Tile
 from .labels import bit_range, index_range
-from .table import Table
+from .table import Table, Value
 
 __all__ = [
     "MemoryPlace",
@@ -49,7 +49,7 @@ def where(ins: Form, name: str, row: int, column: int, swizzle: int = 0, transpo
     return Table((*_PLACE, "read with"), tuple(rows), lanes)
 
 
-def _place_row(op: Operand, place: Place) -> tuple[int | str, ...]:
+def _place_row(op: Operand, place: Place) -> tuple[Value, ...]:
     element = f"{op.name.lower()}{place.element}"
     return place.lane, element, place.register, bit_range(place.low, place.high)
 
@@ -86,7 +86,7 @@ class MemoryPlace:
         return names if self.bits is None else (*names, "bits")
 
     @property
-    def row(self) -> tuple[int | str, ...]:
+    def row(self) -> tuple[Value, ...]:
         """The values under these headings."""
         values = (self.byte, self.core_matrix, self.core_row, self.byte_in_row, self.swizzle)
         return values if self.bits is None else (*values, bit_range(*self.bits))
@@ -131,7 +131,8 @@ def offsets(op: Operand, swizzle: int = 0, transposed: bool = False) -> Table:
     if transposed:
         line_axis, piece_axis, lines, length = "k", outer, tile.k, tile.rows
     starts = range(0, length, tile.core_width)
-    rows, cores = [], []
+    rows: list[tuple[Value, ...]] = []
+    cores: list[tuple[int | None, ...]] = []
     for line in range(lines):
         places = [(start, line) if transposed else (line, start) for start in starts]
         rows.append((line, *(f"0x{int(tile.offset(*place)):04x}" for place in places)))
@@ -186,12 +187,12 @@ def sparse_where(ins: MmaForm, row: int, column: int) -> SparsePlaces:
     chunk, inside = divmod(column, structure.chunk)
     group, offset = divmod(inside, structure.group)
     first = chunk * structure.chunk
-    rows: list[tuple[int | str, ...]] = []
+    rows: list[tuple[Value, ...]] = []
     lanes: list[tuple[int | None, ...]] = []
     for nibble, kept in sorted(ins.nibbles.items()):
         columns = ", ".join(index_range(first + g * structure.group, structure.group) for g in kept)
         lane: int | None = None
-        cells: tuple[int | str, ...] = ("-", "not stored: counts as 0", "", "")
+        cells: tuple[Value, ...] = ("-", "not stored: counts as 0", "", "")
         if group in kept:
             stored = (chunk * structure.keep + kept.index(group)) * structure.group + offset
             cells = (f"stored column {stored}", "", "", "")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from .grid import Grid, Header
 from .labels import index_range
 
-__all__ = ["Table", "grid_table"]
+__all__ = ["Table", "Value", "grid_table"]
+
+#: What stands in a cell of a table.
+Value = int | str
 
 
 @dataclass(frozen=True)
@@ -21,10 +23,10 @@ class Table:
     """
 
     columns: tuple[str, ...]
-    rows: tuple[tuple[Any, ...], ...]
+    rows: tuple[tuple[Value, ...], ...]
     lanes: tuple[tuple[int | None, ...], ...] = ()
 
-    def records(self) -> list[dict[str, Any]]:
+    def records(self) -> list[dict[str, Value]]:
         """The rows as dictionaries."""
         return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
 

@@ -158,8 +158,8 @@ def _lowest(value: Fraction) -> int:
     return whole.bit_length() - value.denominator.bit_length()
 
 
-def _last_place(value: Fraction, kind: DType) -> int:
-    return max(leading(value), 1 - kind.bias) - kind.fraction_bits
+def _last_place(value: Fraction, result_type: DType) -> int:
+    return max(leading(value), 1 - result_type.bias) - result_type.fraction_bits
 
 
 def _term_lines(step: Step) -> list[_Line]:
@@ -474,32 +474,34 @@ def _integer_grid(step: Step, title: str) -> Grid:
 
 def _register_grid(step: Step) -> Grid:
     """The bits of D as they stand in its register: sign, exponent and fraction."""
-    kind = dtype(step.dtype)
+    result_type = dtype(step.dtype)
     parts: list[tuple[Role, int, str, str]] = [  # role, bits, heading, tooltip
         ("sign", 1, "s", "sign"),
-        ("exponent", kind.exponent_bits, _exponent_meaning(step.code, kind), "exponent"),
-        ("result", kind.fraction_bits, "fraction", "fraction"),
+        ("exponent", result_type.exponent_bits, _exponent_meaning(step.code, result_type), "exponent"),
+        ("result", result_type.fraction_bits, "fraction", "fraction"),
     ]
     cells, heads, start = [], [], 0
-    hover = np.full((1, kind.bits), "", dtype=object)
+    hover = np.full((1, result_type.bits), "", dtype=object)
     for role, size, heading, tooltip in parts:
         for column in range(start, start + size):
-            digit = str(step.code >> (kind.bits - 1 - column) & 1)
+            digit = str(step.code >> (result_type.bits - 1 - column) & 1)
             cells.append(Cell(0, column, 1, 1, (digit,), role=role))
         hover[0, start : start + size] = tooltip
         heads.append(Header(start, size, (heading if len(heading) <= 2 * size else "",)))
         start += size
     rows = (Header(0, 1, (f"D {step.code_text}".replace(" ", _NOBREAK),)),)
-    title = f"the register: {kind}"
-    return Grid((1, kind.bits), tuple(cells), hover, rows, tuple(heads), ("", ""), title, "register", "tight")
+    title = f"the register: {result_type}"
+    return Grid(
+        (1, result_type.bits), tuple(cells), hover, rows, tuple(heads), ("", ""), title, "register", "tight"
+    )
 
 
-def _exponent_meaning(code: int, kind: DType) -> str:
+def _exponent_meaning(code: int, result_type: DType) -> str:
     """The exponent of a code, as the field and the bias."""
-    field = code >> kind.fraction_bits & ((1 << kind.exponent_bits) - 1)
-    fraction = code & ((1 << kind.fraction_bits) - 1)
-    if field == (1 << kind.exponent_bits) - 1:
+    field = code >> result_type.fraction_bits & ((1 << result_type.exponent_bits) - 1)
+    fraction = code & ((1 << result_type.fraction_bits) - 1)
+    if field == (1 << result_type.exponent_bits) - 1:
         return "infinity or NaN"
     if field:
-        return f"{field} - {kind.bias}"
+        return f"{field} - {result_type.bias}"
     return "0: subnormal" if fraction else "0"
