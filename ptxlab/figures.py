@@ -1,10 +1,10 @@
 """Plotly figures of tensor-core instructions: fragments, matrices, metadata, scales, registers and traces.
 
-from ptxlab import figures, instruction
-
-ins = instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
-figures.fragment(ins, "A", lane=5)                           # which lane holds what of A
-figures.save(figures.fragment(ins, "A"), "fragment-a.svg")   # also .pdf, .png, .html
+>>> from ptxlab import figures, instruction
+>>> ins = instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+>>> figure = figures.fragment(ins, "A", lane=5)   # the lane that holds each element of A; a notebook shows it
+>>> figures.save(figure, "fragment-a.svg").name   # also .pdf, .png, .html
+'fragment-a.svg'
 """
 
 from __future__ import annotations

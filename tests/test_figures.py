@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import struct
 import sys
@@ -213,6 +214,12 @@ def test_the_cut_is_a_line_that_svg_and_plotly_draw() -> None:
         trace for trace in figures.chart(picture).data if trace.type == "scatter" and trace.mode == "lines"
     ]
     assert any({(x, top), (x, bottom)} <= set(zip(line.x, line.y, strict=True)) for line in lines)
+
+
+def test_the_module_for_users_has_the_figures_of_the_views() -> None:
+    assert importlib.import_module("ptxlab.figures") is figures
+    assert set(figures.__all__) == set(ptxlab.views.figures.__all__)
+    assert all(getattr(figures, name) is getattr(ptxlab.views.figures, name) for name in figures.__all__)
 
 
 def test_public_figures() -> None:

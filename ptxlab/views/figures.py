@@ -22,6 +22,7 @@ from ..numerics.trace import trace as trace_operands
 from . import format_picture, fragment_pictures, matrix_pictures, product_picture, trace_picture
 from .drawing import Drawing
 from .fragment_pictures import Label
+from .matrix_pictures import Colour, Shown
 from .picture import Picture, require_plotly
 from .svg import svg_document
 
@@ -118,11 +119,16 @@ def lane(ins: MmaForm, operand: str, lane: int, registers: ArrayLike | None = No
 
 
 def scales(
-    ins: MmaForm, scale_a: ArrayLike | None = None, scale_b: ArrayLike | None = None, **selectors: int
+    ins: MmaForm,
+    scale_a: ArrayLike | None = None,
+    scale_b: ArrayLike | None = None,
+    *,
+    byte_id_a: int = 0,
+    thread_id_a: int = 0,
+    byte_id_b: int = 0,
+    thread_id_b: int = 0,
 ) -> Figure:
-    """Which byte of which lane scales each block; with scales, also their values.
-
-    The selectors are byte_id_a, thread_id_a, byte_id_b and thread_id_b.
+    """Which byte of which lane scales each block, under these selectors; with scales, also their values.
 
     >>> import ptxlab
     >>> qualifiers = "kind::mxf4.block_scale.scale_vec::2X"
@@ -130,7 +136,15 @@ def scales(
     >>> scales(ins, thread_id_a=1).data[0].text[9, 0]
     'scales A[9], k 0..31<br>lane 7, byte 0 (bits [7..0]) of scale-a-data'
     """
-    return fragment_pictures.scales(ins, scale_a, scale_b, **selectors).figure()
+    return fragment_pictures.scales(
+        ins,
+        scale_a,
+        scale_b,
+        byte_id_a=byte_id_a,
+        thread_id_a=thread_id_a,
+        byte_id_b=byte_id_b,
+        thread_id_b=thread_id_b,
+    ).figure()
 
 
 def trace(trace: Trace) -> Figure:
@@ -174,20 +188,47 @@ def matrix(
     return heat_map(numbers, title, axes, centred)
 
 
-def values(ins: MmaForm, operand: str, matrix: ArrayLike | None = None, **options: Any) -> Figure:
+def values(
+    ins: MmaForm,
+    operand: str,
+    matrix: ArrayLike | None = None,
+    *,
+    codes: ArrayLike | None = None,
+    registers: ArrayLike | None = None,
+    nibbles: ArrayLike | None = None,
+    shown: Shown = "value",
+    colour: Colour = "auto",
+    lane: int | None = None,
+    warp: int | None = None,
+    marked: ArrayLike | None = None,
+    copy: int = 0,
+) -> Figure:
     """A matrix of an instruction with its numbers in the cells, coloured by lane.
 
-    `registers=` or `codes=` may stand in place of the matrix. For sparse instructions "A" is the dense
-    matrix, with dots for what is not stored, and "stored" the compressed one. Options are those of
-    `ptxlab.views.values`: `shown` ("value", "hex", "binary", "lane"), `colour` ("lane", "register", "warp",
-    "value", "nothing"), `lane`, `warp`.
+    It takes a `matrix` of values, or `codes`, or `registers`. For sparse instructions "A" is the dense
+    matrix, with dots for what is not stored, and "stored" the compressed one. `shown` puts codes ("hex",
+    "binary") or holders ("lane") into the cells; `colour` is by "lane", "register", "warp", "value" or
+    "nothing". `lane` puts a lane in focus, `warp` shows the rows of one warp, `marked` outlines cells.
 
     >>> import ptxlab
     >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
     >>> values(ins, "A", np.tile(np.arange(-8, 8), (16, 4))).data[1].text[9, 5]   # the second band: k 32..63
     'A[9][37] = -3, code 0xd<br>lane 4, element a29<br>register 3, bits [23..20]'
     """
-    return matrix_pictures.values(ins, operand, matrix, **options).figure()
+    return matrix_pictures.values(
+        ins,
+        operand,
+        matrix,
+        codes=codes,
+        registers=registers,
+        nibbles=nibbles,
+        shown=shown,
+        colour=colour,
+        lane=lane,
+        warp=warp,
+        marked=marked,
+        copy=copy,
+    ).figure()
 
 
 def product(
@@ -195,12 +236,20 @@ def product(
     A: ArrayLike | None = None,
     B: ArrayLike | None = None,
     C: ArrayLike | None = None,
-    **options: Any,
+    *,
+    shown: Shown = "value",
+    colour: Colour = "auto",
+    lane: int | None = None,
+    marked: ArrayLike | None = None,
+    model: str | None = None,
+    scale_a: ArrayLike | None = None,
+    scale_b: ArrayLike | None = None,
+    **modifiers: int | bool,
 ) -> Figure:
     """The matrix product: A on the left, B above D, with their numbers; without matrices, their lanes.
 
-    A sparse A also shows what is stored of it. Options are those of `ptxlab.views.product`: `shown`, `colour`
-    and `lane` as in `values`, and what `emulate` takes.
+    A sparse A also shows what is stored of it. `shown`, `colour` and `lane` are as in `values`; `marked`
+    outlines cells of D, which is what the emulator gives under `model`, scales and modifiers.
 
     >>> import ptxlab
     >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
@@ -208,7 +257,22 @@ def product(
     >>> [heat.name for heat in figure.data if heat.type == "heatmap"]
     ['lanes', 'B 16x8 f16', 'A 16x16 f16', 'D 16x8 f32']
     """
-    return product_picture.product(ins, A, B, C, **options).figure()
+    return product_picture.product(
+        ins,
+        A,
+        B,
+        C,
+        codes=None,
+        copies=None,
+        shown=shown,
+        colour=colour,
+        lane=lane,
+        marked=None if marked is None else np.asarray(marked),
+        model=model,
+        scale_a=scale_a,
+        scale_b=scale_b,
+        **modifiers,
+    ).figure()
 
 
 def figure(ins: MmaForm, what: str = "product", **options: Any) -> Figure:
