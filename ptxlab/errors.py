@@ -1,4 +1,4 @@
-"""The one family of errors: each says where, what was found, and what would be right."""
+"""The one kind of error that ptxlab raises: it says where, what was found, and what would be right."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["PtxlabError", "listing"]
 
 
 class PtxlabError(ValueError):
-    """Bad input, an impossible request, or a missing part, in one sentence.
+    """Invalid input, an impossible request or a missing package, in one sentence.
 
     >>> raise PtxlabError("row 3: found 9; s4 holds -8..7")
     Traceback (most recent call last):
@@ -17,7 +17,7 @@ class PtxlabError(ValueError):
 
 
 def listing(values: Iterable[object], limit: int = 12) -> str:
-    """Join values for a message, cut after `limit` of them: ``a, b, c, ... (5 more)``.
+    """Values for a message, separated by commas; after `limit` of them only the number of the others.
 
     >>> listing("abcde", 3)
     'a, b, c, ... (2 more)'
