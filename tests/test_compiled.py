@@ -93,6 +93,7 @@ def test_parts_of_a_batch(own):
     assert np.array_equal(operands.item(start).a, flat[start])
 
 
+@pytest.mark.slow
 def test_a_large_batch_takes_little_memory_beside_its_result():
     ins = ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
     given = inputs.make(ins, "moderate", 1)

@@ -137,6 +137,7 @@ def test_every_trait_of_the_view_is_saved(tmp_path: Path) -> None:
     assert toolbar["static"]
 
 
+@pytest.mark.slow
 def test_traces(tmp_path: Path) -> None:
     """The bits of one cell; the dot products of all cells where D is small."""
     ex = ptxlab.explore(SCALED)
@@ -150,6 +151,7 @@ def test_traces(tmp_path: Path) -> None:
     assert "D[9][5]" in saved["not_saved"]
 
 
+@pytest.mark.slow
 def test_the_way_back_to_a_notebook(tmp_path: Path) -> None:
     ex = ptxlab.explore(SCALED, seed=11)
     ex.lane = 9

@@ -375,6 +375,7 @@ def test_everything_on_the_bench_can_be_drawn(ins: Instruction) -> None:
         )
 
 
+@pytest.mark.slow
 def test_the_explorer_draws_what_is_chosen_as_it_is_shown() -> None:
     pytest.importorskip("anywidget")
     ex = ptxlab.explore(SP_S4)

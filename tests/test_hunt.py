@@ -271,6 +271,7 @@ def test_a_seed_repeats_a_hunt_and_a_fresh_one_does_not() -> None:
     assert reports[0].as_test() == reports[1].as_test()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", [F16, S4, "wgmma.mma_async.sp.sync.aligned.m64n16k32.f32.f16.f16"])
 def test_a_hunt_goes_through_all_categories_and_configurations(form: str) -> None:
     ins = instruction(form)
@@ -378,6 +379,7 @@ ONE_OF_EACH = list(
 )
 
 
+@pytest.mark.slow
 def test_directed_inputs_are_legal() -> None:
     for number, ins in enumerate(ONE_OF_EACH):
         selector, quick = (*ins.selectors, 0)[0], number % 3 > 0

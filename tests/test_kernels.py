@@ -114,6 +114,7 @@ def tiles(ins: Instruction, chosen: Modifiers) -> dict[str, Tile] | None:
         return None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ins", FORMS, ids=str)
 def test_warpgroup_modifiers_and_swizzles_compile(ins: Instruction) -> None:
     forms = [(ins.a_from(space), swizzle) for space, swizzle in product(SPACES, SWIZZLES)]

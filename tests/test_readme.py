@@ -22,6 +22,7 @@ PAGES = [
 GENERATED = re.compile(r"(course/)?[\w-]+\.ipynb|[\w-]+\.(md|rst)")
 
 
+@pytest.mark.slow
 def test_readme_is_short_and_up_to_date() -> None:
     text = readme.README.read_text(encoding="utf-8")
     assert len(text.splitlines()) <= 150

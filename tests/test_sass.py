@@ -194,6 +194,7 @@ RUNS: dict[str, list[tuple[str, dict[str, int], str]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", RUNS)
 def test_what_the_chips_run(target: str, read: Any) -> None:
     rows = [find(name) for name, _, _ in RUNS[target]]
@@ -202,6 +203,7 @@ def test_what_the_chips_run(target: str, read: Any) -> None:
         assert code.native == (how == "native")
 
 
+@pytest.mark.slow
 def test_fp8_on_hopper_is_unpacked_multiplied_and_added(read: Any) -> None:
     (code,) = read([find("mma.m16n8k32.f32.e4m3")], "sm_90a")
     assert sum(count for name, count in code.arithmetic.items() if name.startswith("F2FP")) == 12
@@ -210,6 +212,7 @@ def test_fp8_on_hopper_is_unpacked_multiplied_and_added(read: Any) -> None:
     }
 
 
+@pytest.mark.slow
 def test_quad_pairs_exchange_their_registers(read: Any) -> None:
     """mma.m8n8k4 after Turing: shuffles and arithmetic, unless all lanes provably hold the same."""
     (code,) = read([find("mma.m8n8k4.f32.f16")], "sm_90a")
@@ -217,6 +220,7 @@ def test_quad_pairs_exchange_their_registers(read: Any) -> None:
     assert {"SHFL", "FFMA", "HADD2"} <= opcodes
 
 
+@pytest.mark.slow
 def test_blackwell_sorts_metadata_that_need_not_be_ordered(read: Any) -> None:
     """The chip wants ascending indices: plain .sp costs what .sp::ordered_metadata does not."""
     plain, ordered = (
@@ -228,6 +232,7 @@ def test_blackwell_sorts_metadata_that_need_not_be_ordered(read: Any) -> None:
     assert [code.native for code in read([plain, ordered], "sm_90a")] == [True, True]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["sm_80", "sm_90a", "sm_100a"])
 def test_sub_byte_wmma_is_as_its_table_tells(target: str, read: Any) -> None:
     rows = [ins for ins in ptxlab.catalog("wmma", target) if ins.a_type in ("s4", "u4", "b1")]
@@ -236,6 +241,7 @@ def test_sub_byte_wmma_is_as_its_table_tells(target: str, read: Any) -> None:
         assert (code.tensor, code.native) == ({stated.opcode: stated.count}, stated.native), ins.mnemonic
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["sm_90a", "sm_120a"])
 def test_every_kind_of_row_compiles_as_a_statement(target: str, read: Any) -> None:
     """One row for each family, shape and set of types; of wgmma the smallest N."""
@@ -257,6 +263,7 @@ def test_every_kind_of_row_compiles_as_a_statement(target: str, read: Any) -> No
     assert all(code.native for code in scaled)
 
 
+@pytest.mark.slow
 def test_a_survey_says_what_each_says_alone(
     tools: None, read: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -286,6 +293,7 @@ def test_nonsense_is_no_machine_code(tools: None, monkeypatch: pytest.MonkeyPatc
         gpu.disassemble(b"nonsense")
 
 
+@pytest.mark.slow
 def test_the_command(
     tools: None, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -552,6 +552,7 @@ def test_batches_broadcast(rng: np.random.Generator) -> None:
 # -- kernels --------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["sm_75", "sm_90a", "sm_100a", "sm_120a"])
 def test_kernels_compile(target: str) -> None:
     """Every row for some target, its state space another one for each row; one module."""

@@ -743,6 +743,7 @@ def test_kernels_say_what_they_run(ins: ptxlab.Instruction) -> None:
     assert ("c, true)" in cpp) == ins.satfinite
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["sm_75", "sm_80", "sm_90a", "sm_100a", "sm_120a"])
 @pytest.mark.parametrize("face", ["cpp", "ptx"])
 def test_machine_code_is_as_told(face: str, target: str, nvrtc: None, tmp_path: Path) -> None:
