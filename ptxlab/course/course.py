@@ -172,13 +172,13 @@ LESSONS: tuple[Lesson, ...] = (
         (
             "compile and launch a tensor-core kernel from Python",
             "compare emulator and GPU bit for bit",
-            "find a fragment layout yourself by one-hot probes",
+            "find a fragment layout yourself with one-hot probes",
         ), 40,
     ),
     Lesson(
         "", "atlas", "Every instruction, browsable",
         (
-            "find any matrix instruction, its layout and its legality in seconds",
+            "find any matrix instruction, its layout and its targets in seconds",
         ), 15,
     ),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Exercises of lesson 14: a kernel from Python, bits compared, and machines whose layouts must be found by asking them."""
+"""Exercises of lesson 14: a kernel from Python, comparing bits, and machines whose layouts must be found by probing."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ MMAS, THREADS = 1000, 128
 ROW, COL = 9, 5
 
 
-# -- machines whose layouts nobody wrote down -------------------------------------------------------------------------
+# -- machines with undocumented layouts -------------------------------------------------------------------------------
 
 
 class Machine:
-    """It multiplies as mma.m16n8k32 with s8 does, registers in and registers out, but one of its fragments lies in another order.
+    """Multiplies like mma.m16n8k32 with s8, registers in and registers out, but one fragment has another layout.
 
     >>> strange, c = Machine("D", seed=1), np.zeros((32, 4), dtype=np.uint32)
     >>> bool((strange(np.zeros((32, 4), dtype=np.uint32), np.zeros((32, 2), dtype=np.uint32), c) == c).all())
@@ -37,11 +37,11 @@ class Machine:
         self._order = _mixed(INS.operand(which), seed)
 
     def __call__(self, a: ArrayLike, b: ArrayLike, c: ArrayLike) -> NDArray[Any]:
-        """D of A, B and C, on the GPU where there is one; any batch axes before."""
-        do = INS.run if gpu.available(INS) else INS.emulate
+        """D from A, B and C, on the GPU if there is one; any batch axes."""
+        multiply = INS.run if gpu.available(INS) else INS.emulate
         if self._which == "A":
-            return do(self._usual(INS.a, a), b, c)
-        d = do(a, b, self._usual(INS.c, c))
+            return multiply(self._usual(INS.a, a), b, c)
+        d = multiply(a, b, self._usual(INS.c, c))
         codes = INS.d.unpack_codes(d)
         return INS.d.join(codes[..., self._order[..., 0], self._order[..., 1]])
 
@@ -49,29 +49,29 @@ class Machine:
         return f"<a machine with another layout of {self._which}>"
 
     def _usual(self, operand: Operand, registers: ArrayLike) -> NDArray[Any]:
-        """The registers as the instruction wants them."""
-        held = operand.split(operand.check_registers(registers))
-        codes = np.zeros((*held.shape[:-2], *operand.shape), dtype=held.dtype)
-        codes[..., self._order[..., 0], self._order[..., 1]] = held
+        """The registers rearranged into the instruction's own layout."""
+        elements = operand.split(operand.check_registers(registers))
+        codes = np.zeros((*elements.shape[:-2], *operand.shape), dtype=elements.dtype)
+        codes[..., self._order[..., 0], self._order[..., 1]] = elements
         return operand.pack_codes(codes)
 
 
 def _mixed(operand: Operand, seed: int) -> NDArray[np.int64]:
-    """Row and column of every lane and element: the bits of their numbers, exchanged and some added to others (without carry)."""
+    """Row and column of every lane and element: the bits of their numbers, permuted, and some XORed with others."""
     rows, columns = operand.shape
     bits = (rows * columns).bit_length() - 1
     rng = np.random.default_rng(seed)
-    spots = np.arange(rows * columns)
-    parts = [spots >> int(at) & 1 for at in rng.permutation(bits)]
+    slots = np.arange(rows * columns)
+    parts = [slots >> int(at) & 1 for at in rng.permutation(bits)]
     for at in range(1, bits, 2):
         parts[at] = parts[at] ^ parts[at - 1]
-    found = sum((part << at for at, part in enumerate(parts)), np.zeros_like(spots))
-    coords = np.stack(np.divmod(found, columns), axis=-1)
+    cells = sum((part << at for at, part in enumerate(parts)), np.zeros_like(slots))
+    coords = np.stack(np.divmod(cells, columns), axis=-1)
     return coords.reshape(operand.lanes, -1, 2)
 
 
 def mystery() -> Machine:
-    """The machine of the exercises: only B, C and D lie as the manual says.
+    """The machine of the exercises: only its B, C and D have the layouts in the manual.
 
     >>> mystery()
     <a machine with another layout of A>
@@ -84,7 +84,7 @@ def mystery() -> Machine:
 
 @exercise(
     "14.1",
-    f"An `asm` statement numbers its operands: first those that are written, then those that are read, in the order of the list. **Which number has `b[1]` in the statement of `mma.{F16.shape}` with f16 and f32?** Predict it, without looking at it below.",
+    f"An `asm` statement numbers its operands: first those that are written, then those that are read, in the order of the list. **What is the number of `b[1]` in the statement for `mma.{F16.shape}` with f16 and f32?** Predict it before you look at the statement below.",
     "number = ...  # 7 for %7",
 )
 def operand_number(answer: Any) -> tuple[bool, str]:
@@ -95,17 +95,17 @@ def operand_number(answer: Any) -> tuple[bool, str]:
     right = f"%{expected}" in statement(F16)
     return judge(
         right and found == expected,
-        f"%0 to %{d - 1} are D, the next {a} are A, then comes B, {b} registers of it.",
+        f"%0 to %{d - 1} are D, the next {a} are A, and then come the {b} registers of B.",
         (found == expected + 1, "The numbers begin with %0, not with %1."),
-        (found == a + 1, "Those that are written come first: D has numbers as well."),
+        (found == a + 1, "Operands that are written come first: D has numbers as well."),
         (found == expected - 1, "That is `b[0]`: b is counted from 0."),
-        (found in range(d, d + a), "That is where A stands. The order is D, A, B, C, as in PTX."),
+        (found in range(d, d + a), "That is one of A. The order is D, A, B, C, as in PTX."),
         (
             found in range(d + a + b, d + a + b + F16.c.registers),
             "C comes last: the order is D, A, B, C, as in PTX.",
         ),
-        (found == 1, "That is its number within B. Before it stand D and A, with all their registers."),
-        otherwise="Count the registers: D first, then A, then B, each as many as the type and the shape need, beginning with 0.",
+        (found == 1, "That is its number within B. All registers of D and A come before it."),
+        otherwise="Count the registers from 0: first D, then A, then B, each with as many registers as its type and shape need.",
     )
 
 
@@ -131,11 +131,11 @@ def blocks(answer: Any) -> tuple[bool, str]:
         ),
         (
             found == MMAS * warps,
-            "The other way round: a block has several warps, so fewer blocks than MMAs are needed.",
+            "It is the other way round: a block has several warps, so you need fewer blocks than MMAs.",
         ),
         (
             found == -(-MMAS // INS.lanes),
-            "That gives each block as many MMAs as a warp has lanes. How many warps has a block?",
+            "That gives each block as many MMAs as a warp has lanes. How many warps does a block have?",
         ),
         otherwise="A warp has 32 lanes. How many warps are in a block, and so how many MMAs does a block do?",
     )
@@ -147,7 +147,7 @@ def blocks(answer: Any) -> tuple[bool, str]:
     "def different(x, y):\n    return ...",
 )
 def different(answer: Any) -> tuple[bool, str]:
-    form = "`different(x, y)` gives a number of elements"
+    form = "`different(x, y)` returns a number of elements"
     nan, other = (np.array([code], dtype=np.uint32).view(np.float32)[0] for code in (0x7FFFFFFF, 0x7FC00000))
     cases = (
         ("two equal arrays", [1.0, 2.0], [1.0, 2.0]),
@@ -155,7 +155,7 @@ def different(answer: Any) -> tuple[bool, str]:
         ("1.25 and 1.5", [1.25, 1.0], [1.5, 1.0]),
         ("NaN and the same NaN", [nan, 1.0], [nan, 1.0]),
         ("0 and -0", [0.0, 1.0], [-0.0, 1.0]),
-        ("two NaN with other bits", [nan, 1.0], [other, 1.0]),
+        ("two NaNs with different bits", [nan, 1.0], [other, 1.0]),
         ("1 and the next number after it", [1.0, 1.0], [np.nextafter(np.float32(1), np.float32(2)), 1.0]),
         ("a matrix", [[1.0, 2.0], [3.0, 4.0]], [[0.0, 0.0], [3.0, 4.0]]),
     )
@@ -165,49 +165,49 @@ def different(answer: Any) -> tuple[bool, str]:
         with np.errstate(all="ignore"):
             found = call(answer, x, y, form=form)
         if found != expected:
-            say = f"For {name} you gave {found}. "
+            result = f"For {name} you returned {found}. "
             return judge(
                 False,
                 "",
                 (
                     name.startswith("1.25") and found == 0,
-                    f"{say}A conversion to whole numbers makes both of them 1. Do not convert: look at the same memory as another type.",
+                    f"{result}A conversion to integers makes both of them 1. Do not convert: view the same memory as another type.",
                 ),
                 (
                     name.startswith("NaN and"),
-                    f"{say}NaN is not equal to itself as a *number*, though its bits are the same. Compare the bits.",
+                    f"{result}As a *number* NaN is not equal to itself, although its bits are the same. Compare the bits.",
                 ),
                 (
                     name.startswith("0 and"),
-                    f"{say}As *numbers* they are equal, but the sign bit differs. Compare the bits.",
+                    f"{result}As *numbers* they are equal, but the sign bit differs. Compare the bits.",
                 ),
                 (
                     name.startswith("two NaN"),
-                    f"{say}Both are NaN, but they have other bits, and a chip has a NaN of its own: 0x7FFFFFFF.",
+                    f"{result}Both are NaN, but their bits differ, and a tensor core has its own NaN: 0x7FFFFFFF.",
                 ),
                 (
                     name.startswith("1 and the next"),
-                    f"{say}They differ in the last bit, and that one counts: close is not the same.",
+                    f"{result}They differ in the last bit, and the last bit counts.",
                 ),
                 (
                     name == "a matrix",
-                    f"{say}Count every element that differs: not rows, and not only whether there is one.",
+                    f"{result}Count every element that differs: not rows, and not only whether there is one.",
                 ),
-                otherwise=f"{say}Look at the same memory as whole numbers, `x.view(np.uint32)`, and count where they differ.",
+                otherwise=f"{result}View the same memory as integers, `x.view(np.uint32)`, and count where they differ.",
             )
     return (
         True,
-        "A view gives the bits as whole numbers, and these know neither NaN nor two zeros. So does every comparison in ptxlab's tests.",
+        "A view gives you the bits as integers, which have neither NaN nor two zeros. ptxlab's tests compare in the same way.",
     )
 
 
 @exercise(
     "14.4",
-    f"For the probe above, column 0 of B held 1 to 32, one number for each k. With `s4` that does not fit: B holds -8 to 7, and k goes up to 63. But B has {S4.n} columns. **Write `row_of_b(k)`**, {S4.n} numbers for row k of B, so that the answer tells every k from all others, and from no answer at all.",
+    f"In the probe above, column 0 of B held 1 to 32, one number for each k. With `s4` that does not fit: B holds -8 to 7, and k goes up to 63. But B has {S4.n} columns. **Write `row_of_b(k)`**, which returns {S4.n} numbers for row k of B, so that the result distinguishes every k from all others, and from no result at all.",
     "def row_of_b(k):\n    return ...",
 )
 def design(answer: Any) -> tuple[bool, str]:
-    form = f"`row_of_b(k)` gives {S4.n} whole numbers from -8 to 7"
+    form = f"`row_of_b(k)` returns {S4.n} whole numbers from -8 to 7"
     if not callable(answer):
         raise Unreadable(f"this one asks for a function: {form}.")
     rows = []
@@ -226,26 +226,26 @@ def design(answer: Any) -> tuple[bool, str]:
     empty = [k for k in range(S4.k) if not table[k].any()]
     return judge(
         double is None and not len(outside) and not empty,
-        "Every k has a row of its own, so the row of D that lights up spells k. With 8 columns of 16 values there is room for far more than 64.",
+        "Every k has its own row, so the non-zero row of D identifies k. With 8 columns of 16 values there is room for far more than 64.",
         (
             bool(len(outside)),
-            f"Row {outside[0][0] if len(outside) else 0} has a number that `s4` cannot hold, -8 to 7. Use more columns, and smaller numbers in each.",
+            f"Row {outside[0][0] if len(outside) else 0} has a number that `s4` (-8 to 7) cannot hold. Use more columns, with smaller numbers in each.",
         ),
         (
             double is not None and len(double) == S4.k,
-            "All rows are the same: D will say that something was there, but not which k.",
+            "All rows are the same: D will show that there was something, but not which k.",
         ),
         (
             double is not None,
-            f"Rows {double[0] if double else 0} and {double[1] if double else 0} are the same: these two k give the same answer. One column alone tells 16 values apart; let a second one count the rest.",
+            f"Rows {double[0] if double else 0} and {double[1] if double else 0} are the same: these two k give the same result. One column alone can distinguish 16 values; let a second one count the rest.",
         ),
-        otherwise=f"All rows are different, but row {empty[0] if empty else 0} is all zero: its answer looks like no answer.",
+        otherwise=f"All rows are different, but row {empty[0] if empty else 0} is all zero: its result looks like no answer.",
     )
 
 
 @exercise(
     "14.5",
-    f"**Which lane of `mystery` holds A[{ROW}][{COL}], and as which element?** (Element e of A is byte e % 4 of register e // 4.) Its B, C and D are those that you know.",
+    f"**Which lane of `mystery` holds A[{ROW}][{COL}], and as which element?** (Element e of A is byte e % 4 of register e // 4.) Its B, C and D have the layouts that you know.",
     "place = ...  # (lane, element)",
 )
 def find_in_mystery(answer: Any) -> tuple[bool, str]:
@@ -256,36 +256,36 @@ def find_in_mystery(answer: Any) -> tuple[bool, str]:
     real = tuple(order[found].tolist()) if 0 <= found[0] < INS.lanes and 0 <= found[1] < 16 else None
     return judge(
         found == expected,
-        "No manual has it, and you found it: one slot at a time, the row from where D lights up, the column from how bright it is.",
+        "It is in no manual, and you found it: the non-zero row of D gives the row, and its value gives the column.",
         (
             found == (usual.lane, usual.element),
-            "That is where the instruction of the manual has it. This machine was not built after the manual: ask it.",
+            "That is where it is according to the manual. This machine does not follow the manual: probe it.",
         ),
         (found == expected[::-1], "Both numbers are right, but the lane comes first."),
         (real is None, "Lanes go from 0 to 31, elements from 0 to 15."),
         (
             real == (ROW, COL - 1),
-            "That slot holds the column before it. B had k + 1 in row k: what do you take off?",
+            "That slot holds the column before it. B had k + 1 in row k: what do you have to subtract?",
         ),
         (
             real == (ROW, COL + 1),
-            "That slot holds the column after it. B had k + 1 in row k: did you take it off twice?",
+            "That slot holds the column after it. B had k + 1 in row k: did you subtract twice?",
         ),
         (
             found[0] == expected[0],
-            "The lane is right, the element is not. Is number 16 * lane + element of the batch the one that you read?",
+            "The lane is right, but the element is not. Did you read number 16 * lane + element of the batch?",
         ),
-        otherwise=f"That slot holds A[{real[0] if real else 0}][{real[1] if real else 0}]. Send the same questions to `mystery`, and look for the slot whose answer is in row {ROW} and says column {COL}.",
+        otherwise=f"That slot holds A[{real[0] if real else 0}][{real[1] if real else 0}]. Send the same probes to `mystery`, and look for the slot whose result is in row {ROW} and gives column {COL}.",
     )
 
 
 @exercise(
     "14.6",
-    "Some machines have another layout of **D** (and of C, which lies as D does), while A and B are those that you know. **Write `probe(machine)`**, which finds it: a table [lane][register] of (row, column), of shape (32, 4, 2). One call of `machine(a, b, c)` is enough, if every element of D is another number.",
+    "Some machines have another layout of **D** (and of C, which has the same layout), while A and B have the layouts that you know. **Write `probe(machine)`**, which finds the layout and returns it as a table [lane][register] of (row, column), of shape (32, 4, 2). One call of `machine(a, b, c)` is enough, if all elements of D are different.",
     "def probe(machine):\n    return ...",
 )
 def probe(answer: Any) -> tuple[bool, str]:
-    form = "`probe(machine)` gives a table of whole numbers of shape (32, 4, 2)"
+    form = "`probe(machine)` returns a table of whole numbers of shape (32, 4, 2)"
     if not callable(answer):
         raise Unreadable(f"this one asks for a function: {form}.")
     for seed in (3, 5, 8):
@@ -296,37 +296,37 @@ def probe(answer: Any) -> tuple[bool, str]:
         if not len(wrong):
             continue
         lane, register = (int(at) for at in wrong[0])
-        say = f"Lane {lane}, register {register}: "
+        where = f"Lane {lane}, register {register}: "
         return judge(
             False,
             "",
             (
                 bool((found == usual).all()),
-                "That is the layout of the manual, whatever the machine does. If you numbered C: it comes out where it went in, and tells nothing. Let the product do it.",
+                "That is the layout of the manual, whatever the machine does. If you numbered the elements of C: they come out where they went in, which tells you nothing. Use the product instead.",
             ),
-            (bool((found == expected[..., ::-1]).all()), f"{say}row and column are exchanged."),
+            (bool((found == expected[..., ::-1]).all()), f"{where}row and column are exchanged."),
             (
                 bool((found[..., 0] == expected[..., 0]).all()),
-                f"{say}the rows are right, the columns are not. Are all numbers in D different?",
+                f"{where}the rows are right, but the columns are not. Are all numbers in D different?",
             ),
             (
                 bool((found[..., 1] == expected[..., 1]).all()),
-                f"{say}the columns are right, the rows are not. Are all numbers in D different?",
+                f"{where}the columns are right, but the rows are not. Are all numbers in D different?",
             ),
             (
                 bool((found >= 0).all() and (found[..., 0] < INS.m).all() and (found[..., 1] < INS.n).all()),
-                f"{say}you gave {tuple(found[lane, register].tolist())}, which another register holds. What number does D have there, and whose is it?",
+                f"{where}you returned {tuple(found[lane, register].tolist())}, which another register holds. Which number is in D there, and which element does it belong to?",
             ),
-            otherwise=f"{say}you gave {tuple(found[lane, register].tolist())}, but D has {INS.m} rows and {INS.n} columns.",
+            otherwise=f"{where}you returned {tuple(found[lane, register].tolist())}, but D has {INS.m} rows and {INS.n} columns.",
         )
     return (
         True,
-        "One launch: A and B are chosen so that D[row][column] spells its own row and column, and each register says which one it holds.",
+        "One launch is enough: A and B are chosen so that D[row][column] encodes its own row and column, and each register shows which element it holds.",
     )
 
 
 def _table(function: Any, machine: Machine, form: str) -> NDArray[np.int64]:
-    """What a reader's function finds."""
+    """The layout that a reader's function returns."""
     try:
         value = function(machine)
     except Exception as error:  # the reader's own code may raise anything
@@ -340,5 +340,5 @@ def _table(function: Any, machine: Machine, form: str) -> NDArray[np.int64]:
         ):
             return found.astype(np.int64)
     except (ValueError, TypeError):
-        raise Unreadable(f"what came back is no table; {form}.") from None
+        raise Unreadable(f"your function did not return a table; {form}.") from None
     raise Unreadable(f"found {'nothing' if value is None else f'shape {found.shape}'}; {form}.")

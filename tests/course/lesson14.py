@@ -61,7 +61,7 @@ SOLUTIONS: dict[str, str] = {
     "14.2": "250",
     "14.3": "(x.view(np.uint32) != y.view(np.uint32)).sum()",
     "14.4": "[k % 8, k // 8, 1, 0, 0, 0, 0, 0]",
-    "14.5": "divmod(int(np.argmax(ins.d.unpack(mystery(questions, b, c))[:, 9, 0] == 5 + 1)), 16)",
+    "14.5": "divmod(int(np.argmax(ins.d.unpack(mystery(probes, b, c))[:, 9, 0] == 5 + 1)), 16)",
     "14.6": "np.stack(np.divmod(machine(ins.a.pack(np.outer(np.arange(16), np.arange(32) == 0) + (np.arange(32) == 1)), "
     "ins.b.pack(np.outer(np.arange(32) == 0, [8] * 8) + np.outer(np.arange(32) == 1, np.arange(8))), c), 8), axis=-1)",
 }
@@ -89,7 +89,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         (10, "begin with %0"),
         (5, "D has numbers"),
         (8, "counted from 0"),
-        (7, "where A stands"),
+        (7, "one of A"),
         (13, "C comes last"),
         (1, "within B"),
         (99, "Count the registers"),
