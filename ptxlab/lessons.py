@@ -1,14 +1,14 @@
 """The course: its lessons, its exercises, their checks and your progress.
 
-The notebooks call `check` after each exercise. It says that an answer is right and why, or gives a hint, or says
-that the `...` is still open; it never gives the solution away.
+The notebooks call `check` after each exercise. It tells you whether an answer is right, and gives the reason
+or a hint, but never the solution.
 
 >>> from ptxlab import lessons
->>> lessons.check("00.3", 4)
-✗ 00.3 not quite: That is the number of *registers* a lane spends on A; each of them holds several elements.
+>>> lessons.check("00.3", 1024)
+✗ 00.3 not quite: That is the whole matrix. Divide it among the lanes.
 
-`LESSONS` lists the notebooks in order, `EXERCISES` maps names such as "00.3" to exercises. `progress` shows which
-exercises are done; `forget` starts the course again.
+`LESSONS` lists the notebooks in order, `EXERCISES` maps names such as "00.3" to exercises, `progress` shows
+which exercises are done, and `forget` starts the course again.
 """
 
 from __future__ import annotations

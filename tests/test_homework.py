@@ -1,4 +1,4 @@
-"""Assignments for nbgrader: every exercise a cell to answer and a locked point; solutions in one folder, none in the other."""
+"""Assignments for nbgrader: each exercise has a cell to answer and a locked point; solutions stay apart."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exercises: right answers in any form are right, typical wrong ones get the hint that fits, and no hint gives the answer away."""
+"""Exercises: right answers are right in any form, wrong ones get a hint that fits and gives nothing away."""
 
 from __future__ import annotations
 
@@ -111,7 +111,8 @@ def test_unknown_exercise() -> None:
 def test_imports_without_jupyter() -> None:
     code = (
         "import sys\n"
-        "for name in ('IPython', 'ipywidgets', 'anywidget', 'traitlets', 'plotly', 'jupyter_core'): sys.modules[name] = None\n"
+        "for name in ('IPython', 'ipywidgets', 'anywidget', 'traitlets', 'plotly', 'jupyter_core'): "
+        "sys.modules[name] = None\n"
         "from ptxlab import lessons\n"
         "print(lessons.check('00.3', 4))"
     )

@@ -1,4 +1,4 @@
-"""Notebooks: they run top to bottom without a GPU, unanswered and answered, and are kept stripped, thin and alike."""
+"""Notebooks: they run top to bottom without a GPU, unanswered and answered, and stay stripped and thin."""
 
 from __future__ import annotations
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
 from ..instruction import mma_instruction
 from ..isa.dtypes import DType, dtype
-from .core import ask, exercise, judge, reals, whole, whole_set
+from .checking import exercise, judge, numbers, result_of, whole_number_set, whole_numbers
 
 S4 = mma_instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
 PADDED = mma_instruction("mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e2m1.e2m1.f32")
@@ -21,225 +21,273 @@ FOUR = (1, -1.5, 6, 0.5)
 
 @exercise(
     "02.1",
-    f"A register of A holds `0x{REGISTER:08X}`, and the type of A is `s4`. **Which eight numbers are in it?** First element first.",
+    f"A register of A holds `0x{REGISTER:08X}`, and the type of A is `s4`. **Which eight numbers are in "
+    "it?** First element first.",
     "numbers = ...  # eight numbers",
 )
-def read_s4(answer: Any) -> tuple[bool, str]:
-    found = whole(answer, 8, "eight numbers, first element first")
+def read_s4(answer: object) -> tuple[bool, str]:
+    submitted = whole_numbers(answer, 8, "eight numbers, first element first")
     codes = S4.a.split(np.full((S4.lanes, S4.a.registers), REGISTER, dtype=np.uint32))[0, :8]
     values = tuple(dtype("s4").decode(codes).tolist())
     unsigned = tuple(codes.tolist())
-    sign_and_size = tuple(int(code & 7) * (-1 if code > 7 else 1) for code in codes)
+    sign_and_magnitude = tuple(-int(code & 7) if code > 7 else int(code) for code in codes)
     bytewise = tuple(values[i ^ 1] for i in range(8))
     return judge(
-        found == values,
-        "One hexadecimal digit is one element, read from the right. A digit of 8 or more has its top bit set and stands for that digit minus 16.",
+        submitted == values,
+        "One hexadecimal digit is one element, read from the right. A digit of 8 or more has its top bit "
+        "set and stands for that digit minus 16.",
         (
-            found == values[::-1],
-            "All eight are right, but you began on the left. The first element is in the lowest bits: the rightmost digit.",
+            submitted == values[::-1],
+            "All eight are right, but you began on the left. The first element is in the lowest bits: the "
+            "rightmost digit.",
         ),
         (
-            found in (unsigned, unsigned[::-1]),
-            "Those are the numbers as `u4`. `s4` is signed: a code of 8 or more stands for a negative number.",
+            submitted in (unsigned, unsigned[::-1]),
+            "Those are the numbers as `u4`. `s4` is signed: a code of 8 or more stands for a negative "
+            "number.",
         ),
         (
-            found in (sign_and_size, sign_and_size[::-1]),
-            "You read the top bit as a minus sign and the rest as the magnitude, as in a float. Integers are in two's complement: subtract 16 instead.",
+            submitted in (sign_and_magnitude, sign_and_magnitude[::-1]),
+            "You read the top bit as a minus sign and the rest as the magnitude, as in a float. Integers "
+            "are in two's complement: subtract 16 instead.",
         ),
         (
-            found == bytewise,
+            submitted == bytewise,
             "The two elements of each byte are exchanged: within a byte, too, the low four bits come first.",
         ),
         (
-            any(not -8 <= number <= 7 for number in found),
+            any(not -8 <= number <= 7 for number in submitted),
             "`s4` holds -8 to 7. A hexadecimal digit of 8 or more stands for that digit minus 16.",
         ),
-        otherwise="Take the hexadecimal digits from right to left, one for each element, and subtract 16 from those that are 8 or more.",
+        otherwise=(
+            "Take the hexadecimal digits from right to left, one for each element, and subtract 16 from "
+            "those that are 8 or more."
+        ),
     )
 
 
 @exercise(
     "02.2",
-    f"`C[0][0]` is the largest `s32`, {dtype('s32').maximum}, and `(A B)[0][0]` is {ADDED}. **What is `D[0][0]` without and with `.satfinite`?**",
+    f"`C[0][0]` is the largest `s32`, {dtype('s32').maximum}, and `(A B)[0][0]` is {ADDED}. **What is "
+    "`D[0][0]` without and with `.satfinite`?**",
     "results = ...  # (without, with .satfinite)",
 )
-def overflow(answer: Any) -> tuple[bool, str]:
-    found = whole(answer, 2, "`(without, with .satfinite)`")
+def overflow(answer: object) -> tuple[bool, str]:
+    submitted = whole_numbers(answer, 2, "`(without, with .satfinite)`")
     s32 = dtype("s32")
     wrapped = int(s32.decode((s32.maximum + ADDED) & 0xFFFFFFFF))
     expected = (wrapped, s32.maximum)
     return judge(
-        found == expected,
+        submitted == expected,
         "Without it the 32-bit sum wraps around; `.satfinite` stops at the largest value.",
         (
-            found == expected[::-1],
+            submitted == expected[::-1],
             "It is the other way round: `.satfinite` stops at the end of the range.",
         ),
         (
-            found[0] == s32.maximum + ADDED,
+            submitted[0] == s32.maximum + ADDED,
             "The true sum does not fit into 32 bits. Which signed number are its lowest 32 bits?",
         ),
         (
-            found[0] == s32.minimum,
+            submitted[0] == s32.minimum,
             f"From the largest value, one step leads to the smallest. Here {ADDED} is added.",
         ),
         (
-            abs(found[0] - wrapped) == 1,
+            abs(submitted[0] - wrapped) == 1,
             f"Off by one: the step from the largest to the smallest value is one step of the {ADDED}.",
         ),
-        (found[0] == wrapped, "The first is right. `.satfinite` clamps the result to the range of `s32`."),
         (
-            found[1] == s32.maximum,
-            "The second is right. Without the clamp the sum wraps around: one above the largest value comes the smallest.",
+            submitted[0] == wrapped,
+            "The first is right. `.satfinite` clamps the result to the range of `s32`.",
         ),
-        otherwise="Without `.satfinite` only the lowest 32 bits of the sum are kept; with it the sum is clamped to the range of `s32`.",
+        (
+            submitted[1] == s32.maximum,
+            "The second is right. Without the clamp the sum wraps around: one above the largest value "
+            "comes the smallest.",
+        ),
+        otherwise=(
+            "Without `.satfinite` only the lowest 32 bits of the sum are kept; with it the sum is clamped "
+            "to the range of `s32`."
+        ),
     )
 
 
 @exercise(
     "02.3",
-    f"**Encode {NUMBER} as `e4m3` by hand:** one sign bit, four exponent bits with bias 7, three fraction bits. Start from 20 = 1.25 · 2^4. Give the byte as `0b........` or `0x..`.",
+    f"**Encode {NUMBER} as `e4m3` by hand:** one sign bit, four exponent bits with bias 7, three fraction "
+    "bits. Start from 20 = 1.25 · 2^4. Give the byte as `0b........` or `0x..`.",
     "code = ...",
 )
-def encode_e4m3(answer: Any) -> tuple[bool, str]:
-    (found,) = whole(answer, 1, "a byte, `0b........` or `0x..`")
+def encode_e4m3(answer: object) -> tuple[bool, str]:
+    (submitted,) = whole_numbers(answer, 1, "a byte, `0b........` or `0x..`")
     e4m3 = dtype("e4m3")
     expected = int(e4m3.encode([NUMBER])[0])
     exponent, fraction = expected >> 3 & 15, expected & 7
     return judge(
-        found == expected,
-        f"Sign 1; exponent 4 + {e4m3.bias} = {exponent} = {exponent:04b}; 1.25 is 1 + 2/8, and only the 2 is stored: {fraction:03b}.",
-        (found == expected & 0x7F, "Exponent and fraction are right, but that is +20: the sign is the top bit."),
-        (found == NUMBER, "That is the number itself; give the byte that encodes it."),
+        submitted == expected,
+        f"Sign 1; exponent 4 + {e4m3.bias} = {exponent} = {exponent:04b}; 1.25 is 1 + 2/8, and only the 2 "
+        f"is stored: {fraction:03b}.",
         (
-            found == int(dtype("e5m2").encode([NUMBER])[0]),
+            submitted == expected & 0x7F,
+            "Exponent and fraction are right, but that is +20: the sign is the top bit.",
+        ),
+        (submitted == NUMBER, "That is the number itself; give the byte that encodes it."),
+        (
+            submitted == int(dtype("e5m2").encode([NUMBER])[0]),
             "That is the byte for `e5m2`, which has five exponent bits. `e4m3` has four, with bias 7.",
         ),
         (
-            found == NUMBER & 0xFF,
-            "That is -20 as `s8`, in two's complement. A float has a sign bit, and the rest is the magnitude.",
+            submitted == NUMBER & 0xFF,
+            "That is -20 as `s8`, in two's complement. A float has a sign bit, and the rest is the "
+            "magnitude.",
         ),
         (
-            found == 0x100 - (expected & 0x7F),
+            submitted == 0x100 - (expected & 0x7F),
             "A negative float is not the complement of the positive one: only the sign bit is set.",
         ),
         (
-            found == (0x80 | 4 << 3 | fraction),
-            "The exponent field holds the exponent *plus the bias*, so that it can also express negative exponents.",
+            submitted == (0x80 | 4 << 3 | fraction),
+            "The exponent field holds the exponent *plus the bias*, so that it can also express negative "
+            "exponents.",
         ),
         (
-            found & 0x87 == expected & 0x87,
+            submitted & 0x87 == expected & 0x87,
             "Sign and fraction are right. The exponent field is 4 plus the bias; the bias of `e4m3` is 7.",
         ),
         (
-            found & 0xF8 == expected & 0xF8,
-            "Sign and exponent are right. The leading 1 of 1.25 is not stored; the fraction field counts the eighths after it.",
+            submitted & 0xF8 == expected & 0xF8,
+            "Sign and exponent are right. The leading 1 of 1.25 is not stored; the fraction field counts "
+            "the eighths after it.",
         ),
-        otherwise="Write the three fields one after the other: sign (1 bit), exponent plus 7 (4 bits), eighths after the leading 1 (3 bits).",
+        otherwise=(
+            "Write the three fields one after the other: sign (1 bit), exponent plus 7 (4 bits), eighths "
+            "after the leading 1 (3 bits)."
+        ),
     )
 
 
 @exercise(
     "02.4",
-    "In the picture of `e4m3` one cell is grey: it is NaN, *not a number*. **Which bytes are NaN?** Give all of them; the picture shows only the positive sign.",
+    "In the picture of `e4m3` one cell is grey: it is NaN, *not a number*. **Which bytes are NaN?** Give "
+    "all of them; the picture shows only the positive sign.",
     "codes = ...  # a list of bytes",
 )
-def nan_codes(answer: Any) -> tuple[bool, str]:
-    found = whole_set(answer, "a list of bytes, `[0x.., ...]`")
+def nan_codes(answer: object) -> tuple[bool, str]:
+    submitted = whole_number_set(answer, "a list of bytes, `[0x.., ...]`")
     e4m3 = dtype("e4m3")
     expected = frozenset(np.flatnonzero(np.isnan(e4m3.decode(np.arange(256)))).tolist())
     top = frozenset(code for code in range(256) if code >> 3 & 15 == 15)
     other = dtype("e5m2").decode(np.arange(256))
     return judge(
-        found == expected,
-        "All exponent and fraction bits are set, with either sign. The other codes with the top exponent are numbers, up to 448: that is why e4m3 has no infinity.",
+        submitted == expected,
+        "All exponent and fraction bits are set, with either sign. The other codes with the top exponent "
+        "are numbers, up to 448: that is why e4m3 has no infinity.",
         (
-            found == top,
-            "In IEEE types the whole row of the top exponent is infinity and NaN. Look at the picture: `e4m3` uses all but one cell of that row for numbers.",
+            submitted == top,
+            "In IEEE types the whole row of the top exponent is infinity and NaN. Look at the picture: "
+            "`e4m3` uses all but one cell of that row for numbers.",
         ),
         (
-            found < top and bool(found) and all(code & 7 == 0 for code in found),
+            submitted < top and bool(submitted) and all(code & 7 == 0 for code in submitted),
             "Those would be the infinities of an IEEE type. In `e4m3` they are numbers.",
         ),
         (
-            found == frozenset(np.flatnonzero(np.isnan(other)).tolist()),
+            submitted == frozenset(np.flatnonzero(np.isnan(other)).tolist()),
             "Those are the NaN codes of `e5m2`. Find the grey cell in the picture of `e4m3`.",
         ),
         (
-            bool(found) and found < expected,
+            bool(submitted) and submitted < expected,
             "That one is NaN, but there is a second one: what values can the sign bit have?",
         ),
         (
-            any(not 0 <= code < 256 for code in found),
+            any(not 0 <= code < 256 for code in submitted),
             "A code of `e4m3` has eight bits: two hexadecimal digits after the `0x`, and no minus.",
         ),
         (
-            bool(found & expected),
-            "There are ordinary numbers among them. Only one cell of the picture is grey, and there are two signs.",
+            bool(submitted & expected),
+            "There are ordinary numbers among them. Only one cell of the picture is grey, and there are "
+            "two signs.",
         ),
-        otherwise="The grey cell is in the row of the largest exponent. Write its exponent and its fraction in binary, and put the sign bit in front.",
+        otherwise=(
+            "The grey cell is in the row of the largest exponent. Write its exponent and its fraction in "
+            "binary, and put the sign bit in front."
+        ),
     )
+
+
+def _has_infinity_or_nan(answer: object, count: int) -> bool:
+    """Whether an answer of `count` numbers has some that are not finite."""
+    try:
+        values = np.asarray(answer, dtype=float)
+    except (TypeError, ValueError):
+        return False
+    return values.size == count and not np.isfinite(values).all()
 
 
 @exercise(
     "02.5",
-    "**Which numbers do the codes `0b0000` to `0b0111` of `e2m1` stand for?** There are one sign bit (0 here), two exponent bits and one fraction bit. The bias is 1.",
+    "**Which numbers do the codes `0b0000` to `0b0111` of `e2m1` stand for?** There are one sign bit (0 "
+    "here), two exponent bits and one fraction bit. The bias is 1.",
     "values = ...  # eight numbers",
 )
-def e2m1(answer: Any) -> tuple[bool, str]:
+def e2m1(answer: object) -> tuple[bool, str]:
     form = "eight numbers, code `0b0000` first"
-    try:
-        endless = not np.isfinite(np.asarray(answer, dtype=float)).all() and np.size(answer) == 8
-    except (TypeError, ValueError):
-        endless = False
-    if endless:
+    if _has_infinity_or_nan(answer, 8):
         return (
             False,
-            "In `e2m1` every code is a number: there is no infinity and no NaN. Use the two formulas for all eight.",
+            "In `e2m1` every code is a number: there is no infinity and no NaN. Use the two formulas for "
+            "all eight.",
         )
-    found = reals(answer, form, 8)
+    submitted = numbers(answer, form, 8)
     expected = tuple(dtype("e2m1").decode(np.arange(8)).tolist())
-    wrong = [code for code in range(8) if found[code] != expected[code]]
+    wrong = [code for code in range(8) if submitted[code] != expected[code]]
     where = f"`0b{wrong[0]:04b}`" if wrong else ""
-    steps = {after - before for before, after in pairwise(found)}
+    steps = {after - before for before, after in pairwise(submitted)}
     return judge(
         not wrong,
-        "Those are all the magnitudes of e2m1; the other eight codes are their negatives. The steps grow: halves up to 2, then 1, then 2.",
+        "Those are all the magnitudes of e2m1; the other eight codes are their negatives. The steps grow: "
+        "halves up to 2, then 1, then 2.",
         (
-            found == tuple(range(8)),
+            submitted == tuple(range(8)),
             "You took the code for the number. Split it into two exponent bits and one fraction bit.",
         ),
         (
-            found[2:] == expected[2:],
-            "The last six are right. The first two have exponent field 0: there is no hidden one, and the power of two is the same as for exponent field 1.",
+            submitted[2:] == expected[2:],
+            "The last six are right. The first two have exponent field 0: there is no hidden one, and the "
+            "power of two is the same as for exponent field 1.",
         ),
         (
             len(steps) == 1,
             "Your steps are all alike, as with integers. In a float the step doubles with each exponent.",
         ),
         (
-            found == tuple(2 * number for number in expected),
+            submitted == tuple(2 * number for number in expected),
             "All are twice as large as they should be. Did you subtract the bias?",
         ),
         (
-            found == tuple(number / 2 for number in expected),
+            submitted == tuple(number / 2 for number in expected),
             "All are half of what they should be. The bias is 1, not 2.",
         ),
         (
-            all(found[code] == expected[code] for code in range(2, 8, 2)),
-            "Among the last six, those with fraction 1 are wrong. Three fraction bits count eighths; what does one fraction bit count?",
+            all(submitted[code] == expected[code] for code in range(2, 8, 2)),
+            "Among the last six, those with fraction 1 are wrong. Three fraction bits count eighths; what "
+            "does one fraction bit count?",
         ),
-        otherwise=f"{where} is the first that is wrong. What are its exponent field and its fraction, and which of the two formulas applies?",
+        otherwise=(
+            f"{where} is the first that is wrong. What are its exponent field and its fraction, and which "
+            "of the two formulas applies?"
+        ),
     )
 
 
 @exercise(
     "02.6",
-    f"**Write the register that holds {', '.join(map(str, FOUR))} as `e2m1` for `kind::f8f6f4`** (first element first), as `0x........`. Padding bits are 0.",
+    f"**Write the register that holds {', '.join(map(str, FOUR))} as `e2m1` for `kind::f8f6f4`** (first "
+    "element first), as `0x........`. Padding bits are 0.",
     "register = ...",
 )
-def padded(answer: Any) -> tuple[bool, str]:
-    (found,) = whole(answer, 1, "one 32-bit number, `0x........`")
+def padded(answer: object) -> tuple[bool, str]:
+    (submitted,) = whole_numbers(answer, 1, "one 32-bit number, `0x........`")
     codes = [int(code) for code in dtype("e2m1").encode(FOUR)]
     width, padding = PADDED.a.width, PADDED.a.padding
 
@@ -247,135 +295,155 @@ def padded(answer: Any) -> tuple[bool, str]:
         return sum(code << step * i + below for i, code in enumerate(codes[::order]))
 
     expected = int(PADDED.a.join(np.array(codes, dtype=np.uint8))[0])
+    missed = [i for i in range(4) if submitted >> width * i & 0xFF != codes[i] << padding]
     return judge(
-        found == expected,
-        "Each code is shifted up by two, with two bits of padding below it and two above. The first element is in the lowest byte.",
+        submitted == expected,
+        "Each code is shifted up by two, with two bits of padding below it and two above. The first "
+        "element is in the lowest byte.",
         (
-            found == laid(width, 0),
-            "One byte for each element is right, but an `e2m1` is not at the bottom of its byte: see the figure.",
+            submitted == laid(width, 0),
+            "One byte for each element is right, but an `e2m1` is not at the bottom of its byte: see the "
+            "figure.",
         ),
         (
-            found == laid(width, 2 * padding),
-            "One byte for each element is right, but an `e2m1` is not at the top of its byte: see the figure.",
+            submitted == laid(width, 2 * padding),
+            "One byte for each element is right, but an `e2m1` is not at the top of its byte: see the "
+            "figure.",
         ),
         (
-            found in (laid(4, 0), laid(4, 0, -1)),
+            submitted in (laid(4, 0), laid(4, 0, -1)),
             "That is how `kind::mxf4` packs them, without padding. Here every element has a byte of its own.",
         ),
         (
-            found == laid(width, padding, -1),
+            submitted == laid(width, padding, -1),
             "The bytes are right, but their order is not: the first element is in the lowest byte.",
         ),
         (
-            found == expected & ~(0b1000 << width + padding),
+            submitted == expected & ~(0b1000 << width + padding),
             "The minus sign of the second number is missing: it is the top one of its *four* bits.",
         ),
         (
-            found == expected & ~(0b1000 << width + padding) | 0x80 << width,
+            submitted == expected & ~(0b1000 << width + padding) | 0x80 << width,
             "The sign is one of the element's four bits, not the top bit of the byte: that is padding.",
         ),
-        (found > 0xFFFFFFFF, "A register has 32 bits: eight hexadecimal digits."),
+        (submitted > 0xFFFFFFFF, "A register has 32 bits: eight hexadecimal digits."),
         (
-            len(missed := [i for i in range(4) if found >> width * i & 0xFF != codes[i] << padding]) < 3
-            and found & 0xC3C3C3C3 == 0,
-            f"Positions and order are right, but look up {' and '.join(str(FOUR[i]) for i in missed)} in the table of `e2m1` again.",
+            len(missed) < 3 and submitted & 0xC3C3C3C3 == 0,
+            f"Positions and order are right, but look up {' and '.join(str(FOUR[i]) for i in missed)} in "
+            "the table of `e2m1` again.",
         ),
-        otherwise="Encode each number as four bits (the table of `e2m1` is above), put two zeros before and two after, and write the bytes from right to left.",
+        otherwise=(
+            "Encode each number as four bits (the table of `e2m1` is above), put two zeros before and two "
+            "after, and write the bytes from right to left."
+        ),
     )
 
 
 @exercise(
     "02.7",
-    "A kernel writes the number 1 as `f16`, which is `0x3C00`, but the instruction's type is `bf16`. **Which number does the tensor core see?** (You can write it in the form `2**-3`.)",
+    "A kernel writes the number 1 as `f16`, which is `0x3C00`, but the instruction's type is `bf16`. "
+    "**Which number does the tensor core see?** (You can write it in the form `2**-3`.)",
     "seen = ...",
 )
-def mistaken(answer: Any) -> tuple[bool, str]:
-    (found,) = reals(answer, "one number, for example `2**-3`", 1)
+def mistaken(answer: object) -> tuple[bool, str]:
+    (submitted,) = numbers(answer, "one number, for example `2**-3`", 1)
     bf16, f16 = dtype("bf16"), dtype("f16")
     (code,) = f16.encode([1.0])
     expected = float(bf16.decode(code))
     field = int(code) >> bf16.fraction_bits
     return judge(
-        found == expected,
-        f"In bf16 the eight bits after the sign are the exponent field: {field}, minus the bias {bf16.bias}. No error, no NaN: just a number that is 128 times too small.",
-        (found == 1, "The bits stay the same, but `bf16` divides them elsewhere: eight exponent bits instead of five."),
+        submitted == expected,
+        f"In bf16 the eight bits after the sign are the exponent field: {field}, minus the bias "
+        f"{bf16.bias}. No error, no NaN: just a number that is 128 times too small.",
         (
-            found == float(f16.decode(bf16.encode([1.0])[0])),
-            "That is the opposite mistake: 1 as `bf16`, read as `f16`. Here the bits are `0x3C00`, and they are read as `bf16`.",
+            submitted == 1,
+            "The bits stay the same, but `bf16` divides them elsewhere: eight exponent bits instead of five.",
         ),
-        (found == field - bf16.bias, "That is the exponent. Which power of two is it?"),
         (
-            found == field or found == 2.0**field,
+            submitted == float(f16.decode(bf16.encode([1.0])[0])),
+            "That is the opposite mistake: 1 as `bf16`, read as `f16`. Here the bits are `0x3C00`, and "
+            "they are read as `bf16`.",
+        ),
+        (submitted == field - bf16.bias, "That is the exponent. Which power of two is it?"),
+        (
+            submitted == field or submitted == 2.0**field,
             "The exponent field is right, but you still have to subtract the bias.",
         ),
         (
-            found == 2.0 ** (field - f16.bias),
-            "The exponent field is right, but you subtracted the bias of `f16`. Eight exponent bits have a different bias.",
+            submitted == 2.0 ** (field - f16.bias),
+            "The exponent field is right, but you subtracted the bias of `f16`. Eight exponent bits have a "
+            "different bias.",
         ),
         (
-            found == 2.0 ** -(field - bf16.bias),
-            "The magnitude of the exponent is right, but its sign is not: is the field above or below the bias?",
+            submitted == 2.0 ** -(field - bf16.bias),
+            "The magnitude of the exponent is right, but its sign is not: is the field above or below the "
+            "bias?",
         ),
-        otherwise="Write 0x3C00 as 16 bits: one sign, then *eight* exponent bits, then seven fraction bits. What is the exponent field minus the bias 127?",
+        otherwise=(
+            "Write 0x3C00 as 16 bits: one sign, then *eight* exponent bits, then seven fraction bits. What "
+            "is the exponent field minus the bias 127?"
+        ),
     )
 
 
-#: Types that a decoder of sign, exponent and fraction must get right, and the step between the codes that are tried.
+#: Types that a decoder must get right, and the step between the codes that the check tries.
 _DECODED = (("e2m1", 1), ("e2m3", 1), ("e3m2", 1), ("e4m3", 1), ("e5m2", 1), ("f16", 97), ("bf16", 97))
 
 
-def _decoded(function: Any, code: int, kind: DType) -> float:
-    form, fields = "`value(code, e, m)` returns a number", (kind.exponent_bits, kind.fraction_bits)
-    found = ask(
-        function, code, *fields, form=form, about=f"called with ({code:#x}, {fields[0]}, {fields[1]})"
-    )
-    return reals(found, form, 1)[0]
+def _decoded(function: object, code: int, kind: DType) -> float:
+    form, e, m = "`value(code, e, m)` returns a number", kind.exponent_bits, kind.fraction_bits
+    value = result_of(function, code, e, m, form=form, about=f"called with ({code:#x}, {e}, {m})")
+    return numbers(value, form, 1)[0]
 
 
 @exercise(
     "02.8",
-    "**Write one decoder for all of them:** `value(code, e, m)` returns the number that a code with one sign bit, `e` exponent bits and `m` fraction bits stands for. The bias is `2**(e - 1) - 1`. You can ignore infinity and NaN. The check tries e2m1, e2m3, e3m2, e4m3, e5m2, f16 and bf16.",
+    "**Write one decoder for all of them:** `value(code, e, m)` returns the number that a code with one "
+    "sign bit, `e` exponent bits and `m` fraction bits stands for. The bias is `2**(e - 1) - 1`. You can "
+    "ignore infinity and NaN. The check tries e2m1, e2m3, e3m2, e4m3, e5m2, f16 and bf16.",
     "def value(code, e, m):\n    return ...",
 )
-def decoder(answer: Any) -> tuple[bool, str]:
+def decoder(answer: object) -> tuple[bool, str]:
     for name, step in _DECODED:
         kind = dtype(name)
         codes = np.arange(0, 1 << kind.bits, step)
         finite = np.isfinite(kind.decode(codes))
         for code, expected in zip(codes[finite].tolist(), kind.decode(codes[finite]).tolist(), strict=True):
-            found = _decoded(answer, code, kind)
-            if found == expected:
+            submitted = _decoded(answer, code, kind)
+            if submitted == expected:
                 continue
             where = f"`value({code:#x}, {kind.exponent_bits}, {kind.fraction_bits})`, a code of {name},"
-            exponent, fraction = (
-                code >> kind.fraction_bits & ((1 << kind.exponent_bits) - 1),
-                code & ((1 << kind.fraction_bits) - 1),
+            exponent = code >> kind.fraction_bits & ((1 << kind.exponent_bits) - 1)
+            fraction = code & ((1 << kind.fraction_bits) - 1)
+            with_hidden_one = math.copysign(
+                2.0**-kind.bias * (1 + fraction / 2**kind.fraction_bits), expected
             )
             return judge(
                 False,
                 "",
-                (found == -expected, f"{where} has the wrong sign. The sign is bit e + m, counted from 0."),
                 (
-                    exponent == 0
-                    and found
-                    == 2.0**-kind.bias
-                    * (1 + fraction / 2**kind.fraction_bits)
-                    * (1 if expected >= 0 else -1),
+                    submitted == -expected,
+                    f"{where} has the wrong sign. The sign is bit e + m, counted from 0.",
+                ),
+                (
+                    exponent == 0 and submitted == with_hidden_one,
                     f"{where} is wrong: its exponent field is 0, so there is no hidden one.",
                 ),
                 (
-                    exponent == 0 and abs(found) == abs(expected) / 2,
-                    f"{where} is half of what it should be: exponent field 0 uses the same power of two as exponent field 1, so the steps stay even.",
+                    exponent == 0 and abs(submitted) == abs(expected) / 2,
+                    f"{where} is half of what it should be: exponent field 0 uses the same power of two as "
+                    "exponent field 1, so the steps stay even.",
                 ),
                 (
-                    expected != 0 and found / expected in (2.0, 0.5),
-                    f"{where} is wrong by a factor of two: check the bias. It is one less than a power of two.",
+                    expected != 0 and submitted / expected in (2.0, 0.5),
+                    f"{where} is wrong by a factor of two: check the bias. It is one less than a power of "
+                    "two.",
                 ),
                 (
                     expected != 0
                     and exponent > 0
-                    and abs(found) < abs(expected)
-                    and found == abs(found)
+                    and abs(submitted) < abs(expected)
+                    and submitted == abs(submitted)
                     and fraction == 0,
                     f"{where} is too small. Did you add the hidden one?",
                 ),
@@ -383,9 +451,13 @@ def decoder(answer: Any) -> tuple[bool, str]:
                     fraction != 0,
                     f"{where} is wrong, and it has a fraction: the fraction counts steps of 1 / 2**m.",
                 ),
-                otherwise=f"{where} is wrong. Cut it into fields: fraction = the low m bits, exponent = the e bits above, sign = the bit above those.",
+                otherwise=(
+                    f"{where} is wrong. Cut it into fields: fraction = the low m bits, exponent = the e "
+                    "bits above, sign = the bit above those."
+                ),
             )
     return (
         True,
-        "One rule decodes them all. The types differ in e, in m, and in how they use the largest exponent. tf32 is the same with e = 8, m = 10.",
+        "One rule decodes them all. The types differ in e, in m, and in how they use the largest exponent. "
+        "tf32 is the same with e = 8, m = 10.",
     )

@@ -1,4 +1,4 @@
-"""Exercises of lesson 13: what a chip runs for a PTX instruction, and the machine code that the lesson shows."""
+"""Exercises of lesson 13: what a chip runs for a PTX instruction, and the machine code in the lesson."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..instruction import mma_instruction, mma_instructions
 from ..isa.form import Form
 from ..isa.targets import CHIPS, GENERATIONS
 from ..views import Cell, Grid, Header, Picture
-from .core import Unanswered, Unreadable, exercise, judge, whole, whole_set
+from .checking import WrongForm, exercise, judge, result_of, whole_number_set, whole_numbers
 
 S4 = mma_instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
 U4 = mma_instruction("mma.sync.aligned.m16n8k64.row.col.s32.u4.u4.s32")
@@ -34,7 +34,7 @@ _COLOURS: dict[Literal["native", "split", "emulated"], float] = {
 }
 NAMED = ("sm_80", "sm_90", "sm_90a", "sm_100a", "sm_120a")
 
-#: Of tools/data/sass.txt, which has all forms: what CUDA 13.0's compiler makes of those that the lesson shows.
+#: What CUDA 13.0's compiler makes of the forms in the lesson: a part of tools/data/sass.txt, which has all.
 RUNS = """\
 mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32
   sm_80 sm_89 sm_90a sm_100a sm_120a: native: 1 HMMA.16816.F32
@@ -56,7 +56,8 @@ wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32
   sm_80 sm_89 sm_90a sm_100a sm_120a: split: 2 HMMA.16816.F32
 
 mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32
-  sm_75: split: 1 HMMA.884.F32.F32.STEP0 + 1 HMMA.884.F32.F32.STEP1 + 1 HMMA.884.F32.F32.STEP2 + 1 HMMA.884.F32.F32.STEP3
+  sm_75: split: 1 HMMA.884.F32.F32.STEP0 + 1 HMMA.884.F32.F32.STEP1 + \
+1 HMMA.884.F32.F32.STEP2 + 1 HMMA.884.F32.F32.STEP3
   sm_80 sm_89 sm_90a sm_100a sm_120a: emulated: | 32 FFMA + 24 HADD2 + 12 SHFL + 8 FADD + 5 IADD3 + 3 LOP3
 
 mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc
@@ -96,12 +97,12 @@ CLASSIFIED = (
 )
 
 
-# -- what the lesson shows --------------------------------------------------------------------------------------------
+# -- what the lesson shows -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Summary:
-    """What a form becomes on a target: its tensor-core instructions and its other arithmetic, with their counts.
+    """What a form becomes on a target: tensor-core instructions and other arithmetic, with their counts.
 
     >>> str(summaries()["wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32", "sm_75"])
     'split: 4 HMMA.1688.F32'
@@ -231,250 +232,283 @@ def _counts(mnemonic: str, target: str) -> str:
     return summaries()[mnemonic, target].counts.replace("| ", "and ")
 
 
-# -- reading answers --------------------------------------------------------------------------------------------------
+# -- reading answers -----------------------------------------------------------------------------------------
 
 
-def _texts(answer: Any, form: str) -> list[str]:
+def _texts(answer: object, form: str) -> list[str]:
     """The answer as words in lower case."""
     if isinstance(answer, str):
         answer = [answer]
     if not isinstance(answer, Iterable) or isinstance(answer, dict):
-        raise Unreadable(f"the answer takes the form {form}.")
+        raise WrongForm(f"the answer takes the form {form}.")
     words = list(answer)
     if not all(isinstance(word, str) for word in words):
-        raise Unreadable(f"the answer takes the form {form}.")
+        raise WrongForm(f"the answer takes the form {form}.")
     return [word.strip().lower() for word in words]
 
 
-def _registers(function: Any, a: NDArray[Any], b: NDArray[Any], c: NDArray[Any]) -> NDArray[np.uint32]:
+def _registers(function: object, a: NDArray[Any], b: NDArray[Any], c: NDArray[Any]) -> NDArray[np.uint32]:
     """The registers of D that a reader's function returns."""
     form = "`hopper(a, b, c)` returns the registers of D, an integer array of shape (32, 4)"
-    if not callable(function):
-        raise Unreadable(f"the answer is a function: {form}.")
-    try:
-        value = function(a.copy(), b.copy(), c.copy())
-    except Exception as error:  # the reader's own code may raise anything
-        raise Unreadable(f"the function raised {type(error).__name__}: {error}.") from None
-    if value is ...:
-        raise Unanswered
-    found = np.asarray(value)
-    if found.dtype.kind not in "iu" or found.shape != c.shape:
-        raise Unreadable(
-            f"found {'nothing' if value is None else f'{found.dtype} of shape {found.shape}'}; {form}, whole numbers."
-        )
-    return (found.astype(np.int64) & 0xFFFFFFFF).astype(np.uint32)
+    value = result_of(function, a.copy(), b.copy(), c.copy(), form=form, about="called with registers")
+    registers = np.asarray(value)
+    if registers.dtype.kind not in "iu" or registers.shape != c.shape:
+        raise WrongForm(f"found {registers.dtype} of shape {registers.shape}; {form}.")
+    return (registers.astype(np.int64) & 0xFFFFFFFF).astype(np.uint32)
 
 
-# -- exercises --------------------------------------------------------------------------------------------------------
+# -- exercises -----------------------------------------------------------------------------------------------
 
 
 @exercise(
     "13.1",
-    "Look at the `IMMA` line of the listing for sm_80. The chip's registers are `R0`, `R1`, ... **Which of them holds `c2` of C**, the third of the four registers of C that PTX calls `%c0` to `%c3`?",
+    "Look at the `IMMA` line of the listing for sm_80. The chip's registers are `R0`, `R1`, ... **Which of "
+    "them holds `c2` of C**, the third of the four registers of C that PTX calls `%c0` to `%c3`?",
     "register = ...  # 7 for R7",
 )
-def find_register(answer: Any) -> tuple[bool, str]:
+def find_register(answer: object) -> tuple[bool, str]:
     text = answer.strip().upper().removeprefix("R") if isinstance(answer, str) else answer
-    (found,) = whole(text, 1, "the number of a register: 7 for R7")
+    (submitted,) = whole_numbers(text, 1, "the number of a register: 7 for R7")
     line = re.search(r"IMMA\S* R(\d+), R(\d+)\S*, R(\d+)\S*, R(\d+)", recorded(S4, "sm_80").listing)
     d, _, b, c = map(int, line.groups()) if line else (0, 0, 0, 0)
     return judge(
-        found == c + 2,
-        f"The last operand is C, and R{c} is the first of {S4.c.registers} consecutive registers: c0 is in R{c}, c1 in R{c + 1}, c2 in R{c + 2}.",
+        submitted == c + 2,
+        f"The last operand is C, and R{c} is the first of {S4.c.registers} consecutive registers: c0 is in "
+        f"R{c}, c1 in R{c + 1}, c2 in R{c + 2}.",
         (
-            found == c,
+            submitted == c,
             "That is where C begins. The line names the first register of an operand, and the others follow.",
         ),
-        (found == c + 3, "One too far: the register in the listing holds c0, not c1."),
-        (found == c + 1, "That is c1: the register in the listing holds c0."),
+        (submitted == c + 3, "One too far: the register in the listing holds c0, not c1."),
+        (submitted == c + 1, "That is c1: the register in the listing holds c0."),
         (
-            found in range(d, d + 4),
-            "Those registers are D (and, before the instruction, A): the first two operands. C is the last operand.",
+            submitted in range(d, d + 4),
+            "Those registers are D (and, before the instruction, A): the first two operands. C is the last "
+            "operand.",
         ),
-        (found in range(b, b + 2), "Those registers are B, the third operand. C is the last operand."),
+        (submitted in range(b, b + 2), "Those registers are B, the third operand. C is the last operand."),
         (
-            found == 2,
-            "That is the number within C. In the machine code an operand can start at any register; the line tells where each one begins.",
+            submitted == 2,
+            "That is the number within C. In the machine code an operand can start at any register; the "
+            "line tells where each one begins.",
         ),
-        otherwise="The operands are in the order D, A, B, C, as in PTX, and each is named only by its first register.",
+        otherwise=(
+            "The operands are in the order D, A, B, C, as in PTX, and each is named only by its first "
+            "register."
+        ),
     )
 
 
 @exercise(
     "13.2",
-    f"On Turing (sm_75) the largest instruction for f16 is `HMMA.1688`. **How many of them does `wmma` with {WMMA.shape} become there?** Predict it from the digits.",
+    "On Turing (sm_75) the largest instruction for f16 is `HMMA.1688`. **How many of them does `wmma` with "
+    f"{WMMA.shape} become there?** Predict it from the digits.",
     "count = ...",
 )
-def count_split(answer: Any) -> tuple[bool, str]:
-    (found,) = whole(answer, 1, "a number of instructions")
+def count_split(answer: object) -> tuple[bool, str]:
+    (submitted,) = whole_numbers(answer, 1, "a number of instructions")
     expected = sum(count for count, _ in summaries()[WMMA.mnemonic, "sm_75"].tensor)
     return judge(
-        found == expected,
-        f"m16n8k8 has half of n and half of k: 2 times 2. There are {WMMA.m * WMMA.n * WMMA.k} products, {16 * 8 * 8} in each instruction.",
+        submitted == expected,
+        f"m16n8k8 has half of n and half of k: 2 times 2. There are {WMMA.m * WMMA.n * WMMA.k} products, "
+        f"{16 * 8 * 8} in each instruction.",
         (
-            found == 2,
+            submitted == 2,
             "That halves only one dimension. Compare both n and k of 1688 with n and k of the shape.",
         ),
-        (found == 1, "Then m, n and k would have to match the shape. Read 1688 as m16, n8, k8."),
-        (found == 8, "You halved all three dimensions. m is 16 in both."),
-        (found == 16, "Do not count single 8 x 8 matrices: one HMMA.1688 covers m16, n8 and k8 at once."),
+        (submitted == 1, "Then m, n and k would have to match the shape. Read 1688 as m16, n8, k8."),
+        (submitted == 8, "You halved all three dimensions. m is 16 in both."),
+        (submitted == 16, "Do not count single 8 x 8 matrices: one HMMA.1688 covers m16, n8 and k8 at once."),
         otherwise="Read 1688 as m16, n8, k8. How many such boxes fill a box of 16 x 16 x 16?",
     )
 
 
 @exercise(
     "13.3",
-    f"Register 0 of A (`%a0`) in lane {LANE} holds eight `u4` elements of one row. The first `IMMA` gets what is left after `& 0x{LOW:08X}`. **Which columns of A are left?**",
+    f"Register 0 of A (`%a0`) in lane {LANE} holds eight `u4` elements of one row. The first `IMMA` gets "
+    f"what is left after `& 0x{LOW:08X}`. **Which columns of A are left?**",
     "columns = ...  # a list of columns of the 16 x 64 matrix A",
 )
-def masked_columns(answer: Any) -> tuple[bool, str]:
-    found = whole_set(answer, "a list of columns from 0 to 63")
-    held = [(place.low, col) for place, _, col in U4.a.holds(LANE, 0)]
-    expected = frozenset(col for low, col in held if LOW >> low & 0xF)
-    every = frozenset(col for _, col in held)
-    elements = frozenset(low // 4 for low, _ in held if LOW >> low & 0xF)
+def masked_columns(answer: object) -> tuple[bool, str]:
+    submitted = whole_number_set(answer, "a list of columns from 0 to 63")
+    bits_and_columns = [(place.low, col) for place, _, col in U4.a.holds(LANE, 0)]
+    expected = frozenset(col for low, col in bits_and_columns if LOW >> low & 0xF)
+    every = frozenset(col for _, col in bits_and_columns)
+    elements = frozenset(low // 4 for low, _ in bits_and_columns if LOW >> low & 0xF)
     return judge(
-        found == expected,
-        "The mask keeps the low four bits of every byte, and the first of two adjacent elements is in the low bits: the even columns. The odd ones go to the second IMMA.",
+        submitted == expected,
+        "The mask keeps the low four bits of every byte, and the first of two adjacent elements is in the "
+        "low bits: the even columns. The odd ones go to the second IMMA.",
         (
-            found == every - expected,
-            "Those are the others: they are shifted down and go to the second IMMA. In a byte the first element is in the low bits.",
+            submitted == every - expected,
+            "Those are the others: they are shifted down and go to the second IMMA. In a byte the first "
+            "element is in the low bits.",
         ),
         (
-            found == frozenset(sorted(every)[:4]),
+            submitted == frozenset(sorted(every)[:4]),
             "The mask does not cut the register in the middle. Look at one byte of it: which half is kept?",
         ),
         (
-            found == frozenset(sorted(every)[4:]),
+            submitted == frozenset(sorted(every)[4:]),
             "The mask does not cut the register in the middle. Look at one byte of it: which half is kept?",
         ),
-        (found == every, "That is all that the register holds. Half of it is masked away."),
+        (submitted == every, "That is all that the register holds. Half of it is masked away."),
         (
-            found == elements,
+            submitted == elements,
             f"Those are the numbers of the elements in the register. At which column does lane {LANE} begin?",
         ),
         (
-            bool(found) and found <= expected,
-            "Those are right, but there are more: how many bytes does a register have, and how many elements are left in each?",
+            bool(submitted) and submitted <= expected,
+            "Those are right, but there are more: how many bytes does a register have, and how many "
+            "elements are left in each?",
         ),
-        otherwise=f"Two steps: which eight adjacent columns does lane {LANE} hold in register 0, and which of them are in the low half of a byte?",
+        otherwise=(
+            f"Two steps: which eight adjacent columns does lane {LANE} hold in register 0, and which of "
+            "them are in the low half of a byte?"
+        ),
     )
 
 
 @exercise(
     "13.4",
-    "**Write Hopper's `mma.m16n8k64.u4` yourself:** given the registers of A, B and C of the 4-bit instruction, return the registers of D, using only `u8.emulate(a, b, c)`, masks, shifts and additions.",
+    "**Write Hopper's `mma.m16n8k64.u4` yourself:** given the registers of A, B and C of the 4-bit "
+    "instruction, return the registers of D, using only `u8.emulate(a, b, c)`, masks, shifts and additions.",
     "def hopper(a, b, c):\n    return ...",
 )
-def emulate_u4(answer: Any) -> tuple[bool, str]:
+def emulate_u4(answer: object) -> tuple[bool, str]:
     rng = np.random.default_rng(13)
     a, b = (
         rng.integers(0, 1 << 32, (32, count), dtype=np.uint32) for count in (U4.a.registers, U4.b.registers)
     )
     c, zero = rng.integers(0, 1 << 16, (32, 4), dtype=np.uint32), np.zeros((32, 4), dtype=np.uint32)
-    expected, found = U4.emulate(a, b, c), _registers(answer, a, b, c)
+    expected, submitted = U4.emulate(a, b, c), _registers(answer, a, b, c)
     low, high = U8.emulate(a & LOW, b & LOW, zero), U8.emulate(a >> 4 & LOW, b >> 4 & LOW, zero)
     return judge(
         bool(
-            (found == expected).all()
+            (submitted == expected).all()
             and (_registers(answer, a ^ LOW, b, zero) == U4.emulate(a ^ LOW, b, zero)).all()
         ),
-        "Even columns of A are multiplied by even rows of B, odd ones by odd ones. The order of k differs from the manual's, which does no harm: the order of a sum does not matter if it is exact.",
+        "Even columns of A are multiplied by even rows of B, odd ones by odd ones. The order of k differs "
+        "from the manual's, which does no harm: the order of a sum does not matter if it is exact.",
         (
-            bool((found == low + c).all()),
+            bool((submitted == low + c).all()),
             "Those are the products of the low halves alone. Where are the other elements?",
         ),
         (
-            bool((found == high + c).all()),
+            bool((submitted == high + c).all()),
             "Those are the products of the high halves alone. Where are the other elements?",
         ),
-        (bool((found == low + high).all()), "All products are there, but C is not."),
+        (bool((submitted == low + high).all()), "All products are there, but C is not."),
         (
-            bool((found == low + high + 2 * c).all()),
-            "All products are there, but C was added twice: let one of the two start from zero, or pass its D on.",
+            bool((submitted == low + high + 2 * c).all()),
+            "All products are there, but C was added twice: let one of the two start from zero, or pass "
+            "its D on.",
         ),
         (
-            bool((found == 2 * low + c).all()),
-            "Both products use the low halves. In Python `a & mask >> 4` shifts the mask, not the result: add parentheses.",
+            bool((submitted == 2 * low + c).all()),
+            "Both products use the low halves. In Python `a & mask >> 4` shifts the mask, not the result: "
+            "add parentheses.",
         ),
         (
-            bool((found == low + c + U8.emulate(a & HIGH, b & HIGH, zero)).all()),
-            "The high halves were not shifted down: an element then counts 16 times as much, and a product 256 times.",
+            bool((submitted == low + c + U8.emulate(a & HIGH, b & HIGH, zero)).all()),
+            "The high halves were not shifted down: an element then counts 16 times as much, and a product "
+            "256 times.",
         ),
         (
-            bool((found == low + c + U8.emulate(a >> 4, b >> 4, zero)).all()),
+            bool((submitted == low + c + U8.emulate(a >> 4, b >> 4, zero)).all()),
             "After the shift a byte still has its neighbour's bits on top. Mask again.",
         ),
         (
-            bool((found == U8.emulate(a, b, c)).all()),
-            "That uses the registers as they are: two elements in a byte become one number. Separate them first.",
+            bool((submitted == U8.emulate(a, b, c)).all()),
+            "That uses the registers as they are: two elements in a byte become one number. Separate them "
+            "first.",
         ),
-        otherwise=f"D[0][0] should be {int(U4.d.unpack(expected)[0, 0])}, found {int(U4.d.unpack(found)[0, 0])}. Split A and B in the same way: once the low half of every byte, once the high half shifted down. Then compute two products, and add C once.",
+        otherwise=(
+            f"D[0][0] should be {int(U4.d.unpack(expected)[0, 0])}, found "
+            f"{int(U4.d.unpack(submitted)[0, 0])}. Split A and B in the same way: once the low half of "
+            "every byte, once the high half shifted down. Then compute two products, and add C once."
+        ),
     )
 
 
 @exercise(
     "13.5",
-    "**Native, split or emulated?** Here are the instructions of five kernels, without the verdict. Give the five words.\n\n"
+    "**Native, split or emulated?** Here are the instructions of five kernels, without the verdict. Give "
+    "the five words.\n"
+    "\n"
     + "\n".join(
         f"{at}. `{form}` for {target}: {_counts(form, target)}"
         for at, (form, target) in enumerate(CLASSIFIED, 1)
     ),
     'words = ...  # five words: "native", "split" or "emulated"',
 )
-def classify(answer: Any) -> tuple[bool, str]:
+def classify(answer: object) -> tuple[bool, str]:
     form = 'five words, each "native", "split" or "emulated"'
-    found = _texts(answer, form)
+    submitted = _texts(answer, form)
     known = {"native", "split", "emulated"}
-    if len(found) != len(CLASSIFIED) or not set(found) <= known:
-        raise Unreadable(f"found {listing(found)}; the answer is {form}.")
+    if len(submitted) != len(CLASSIFIED) or not set(submitted) <= known:
+        raise WrongForm(f"found {listing(submitted)}; the answer is {form}.")
     expected = [summaries()[key].kind for key in CLASSIFIED]
-    wrong = [at for at, (mine, right) in enumerate(zip(found, expected, strict=True)) if mine != right]
+    wrong = [at for at, (mine, right) in enumerate(zip(submitted, expected, strict=True)) if mine != right]
     first = wrong[0] if wrong else 0
     first = wrong[0] if wrong else 0
-    said = f"Look at line {first + 1}: "
+    where = f"Look at line {first + 1}: "
     return judge(
         not wrong,
-        "One tensor-core instruction alone is native, and several alone are split. As soon as there is ordinary arithmetic it is emulated, even around a single tensor-core instruction.",
+        "One tensor-core instruction alone is native, and several alone are split. As soon as there is "
+        "ordinary arithmetic it is emulated, even around a single tensor-core instruction.",
         (
-            first == 3 and found[3] == "native",
-            f"{said}there is one tensor-core instruction, but also other arithmetic around it.",
+            first == 3 and submitted[3] == "native",
+            f"{where}there is one tensor-core instruction, but also other arithmetic around it.",
         ),
         (
-            first == 1 and found[1] == "split",
-            f"{said}there are several, but also other instructions: what comes after the word *and*?",
+            first == 1 and submitted[1] == "split",
+            f"{where}there are several, but also other instructions: what comes after the word *and*?",
         ),
-        (first == 2 and found[2] == "emulated", f"{said}there is nothing but tensor-core instructions."),
-        (first == 2 and found[2] == "native", f"{said}count the tensor-core instructions: one, or several?"),
-        (first in (0, 4), f"{said}there is one instruction, and nothing else."),
-        otherwise=f"{said}two questions. How many tensor-core instructions are there? Is there any other arithmetic?",
+        (first == 2 and submitted[2] == "emulated", f"{where}there is nothing but tensor-core instructions."),
+        (
+            first == 2 and submitted[2] == "native",
+            f"{where}count the tensor-core instructions: one, or several?",
+        ),
+        (first in (0, 4), f"{where}there is one instruction, and nothing else."),
+        otherwise=(
+            f"{where}two questions. How many tensor-core instructions are there? Is there any other "
+            "arithmetic?"
+        ),
     )
 
 
 @exercise(
     "13.6",
-    f"**Which of the targets {', '.join(f'`{name}`' for name in NAMED)} have `wgmma`?** Think of what the letter at the end means.",
+    f"**Which of the targets {', '.join(f'`{name}`' for name in NAMED)} have `wgmma`?** Think of what the "
+    "letter at the end means.",
     'targets = ...  # a list of names such as "sm_80"',
 )
-def wgmma_targets(answer: Any) -> tuple[bool, str]:
-    found = set(_texts(answer, f"a list of names out of {', '.join(NAMED)}"))
-    if not found <= set(NAMED):
-        raise Unreadable(
-            f"found {listing(sorted(found - set(NAMED)))}; the answer is a list of names out of {', '.join(NAMED)}."
+def wgmma_targets(answer: object) -> tuple[bool, str]:
+    submitted = set(_texts(answer, f"a list of names out of {', '.join(NAMED)}"))
+    if not submitted <= set(NAMED):
+        raise WrongForm(
+            f"found {listing(sorted(submitted - set(NAMED)))}; the answer is a list of names out of "
+            f"{', '.join(NAMED)}."
         )
     expected = {name for name in NAMED if mma_instructions("wgmma", name)}
     return judge(
-        found == expected,
-        "wgmma is an architecture-specific feature of Hopper: only the target with the letter a has it, and no later chip does.",
+        submitted == expected,
+        "wgmma is an architecture-specific feature of Hopper: only the target with the letter a has it, "
+        "and no later chip does.",
         (
-            "sm_90" in found and expected < found,
-            "The plain target of Hopper promises only what all later chips will have too. Is wgmma such a thing?",
+            "sm_90" in submitted and expected < submitted,
+            "The plain target of Hopper promises only what all later chips will have too. Is wgmma such a "
+            "thing?",
         ),
         (
-            bool({"sm_100a", "sm_120a"} & found),
+            bool({"sm_100a", "sm_120a"} & submitted),
             "The letter a means a feature of this chip alone. So the next chip need not have it.",
         ),
-        ("sm_80" in found, "wgmma came with Hopper; sm_80 is Ampere."),
-        (not found, "One of them does: for which target are lessons 09 and 10?"),
-        otherwise="The plain target of Hopper promises only what all later chips will have too. Is wgmma such a thing?",
+        ("sm_80" in submitted, "wgmma came with Hopper; sm_80 is Ampere."),
+        (not submitted, "One of them does: for which target are lessons 09 and 10?"),
+        otherwise=(
+            "The plain target of Hopper promises only what all later chips will have too. Is wgmma such a "
+            "thing?"
+        ),
     )

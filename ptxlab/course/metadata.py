@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 
 from ..instruction import mma_instruction
+from ..isa.operand import Operand
 from ..isa.sparsity import STRUCTURES
-from .core import ask, exercise, judge, whole, whole_set
+from .checking import exercise, judge, result_of, whole_number_set, whole_numbers
 
 #: One instruction for each way of distributing the nibbles over the lanes.
 ONE = mma_instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
@@ -29,255 +30,297 @@ def _word(nibbles: list[int]) -> int:
 
 @exercise(
     "04.1",
-    f"A row of a 2:4 matrix has the nibble `0b{KEPT_NIBBLE:04b}` in chunk {KEPT_CHUNK}. **Which two columns of A does it keep?**",
+    f"A row of a 2:4 matrix has the nibble `0b{KEPT_NIBBLE:04b}` in chunk {KEPT_CHUNK}. **Which two columns "
+    "of A does it keep?**",
     "kept = ...  # a list of two column numbers",
 )
-def kept_columns(answer: Any) -> tuple[bool, str]:
-    found = whole_set(answer, "a list of two columns")
+def kept_columns(answer: object) -> tuple[bool, str]:
+    submitted = whole_number_set(answer, "a list of two columns")
     first = FOURS.nibbles[KEPT_NIBBLE]
     start = KEPT_CHUNK * FOURS.chunk
     expected = frozenset(start + part for part in first)
     marked = [bit for bit in range(4) if KEPT_NIBBLE >> bit & 1]
     return judge(
-        found == expected,
-        f"The low two bits are {first[0]}, the high two are {first[1]}, and chunk {KEPT_CHUNK} begins at column {start}.",
+        submitted == expected,
+        f"The low two bits are {first[0]}, the high two are {first[1]}, and chunk {KEPT_CHUNK} begins at "
+        f"column {start}.",
         (
-            found == frozenset(first),
-            "Those are the two indices. They count columns inside the chunk: where in the row does this chunk begin?",
+            submitted == frozenset(first),
+            "Those are the two indices. They count columns inside the chunk: where in the row does this "
+            "chunk begin?",
         ),
         (
-            found
+            submitted
             in (
                 frozenset(start + bit for bit in marked),
                 frozenset(start + 3 - bit for bit in marked),
                 frozenset(marked),
             ),
-            "You read each of the four bits as one column. A nibble is not a mask: it holds two numbers of two bits.",
+            "You read each of the four bits as one column. A nibble is not a mask: it holds two numbers of "
+            "two bits.",
         ),
         (
-            found == frozenset(start - 4 + part for part in first),
+            submitted == frozenset(start - 4 + part for part in first),
             "That is the chunk before it: chunks are numbered from 0.",
         ),
-        (len(found) != 2, "A nibble of 2:4 keeps two columns."),
+        (len(submitted) != 2, "A nibble of 2:4 keeps two columns."),
         (
-            all(start <= col < start + 4 for col in found),
-            "That is the right chunk. Split the nibble into the low two bits and the high two, and read each as a number.",
+            all(start <= col < start + 4 for col in submitted),
+            "That is the right chunk. Split the nibble into the low two bits and the high two, and read "
+            "each as a number.",
         ),
-        otherwise="A chunk is four columns wide. Split the nibble into two numbers of two bits: they count columns inside the chunk.",
+        otherwise=(
+            "A chunk is four columns wide. Split the nibble into two numbers of two bits: they count "
+            "columns inside the chunk."
+        ),
     )
 
 
 @exercise(
     "04.2",
-    f"Row 0 of A is `{list(ROW)}`. **Which 16 bits of metadata describe it?** Chunk 0 is in the lowest four bits. (Hexadecimal is handy: `0x....`)",
+    f"Row 0 of A is `{list(ROW)}`. **Which 16 bits of metadata describe it?** Chunk 0 is in the lowest four "
+    "bits. (Hexadecimal is handy: `0x....`)",
     "bits = ...",
 )
-def row_of_nibbles(answer: Any) -> tuple[bool, str]:
-    (found,) = whole(answer, 1, "a number of 16 bits, such as `0x1234`")
+def row_of_nibbles(answer: object) -> tuple[bool, str]:
+    (submitted,) = whole_numbers(answer, 1, "a number of 16 bits, such as `0x1234`")
     nibbles = [int(nibble) for nibble in FOURS.compress([ROW])[1][0]]
     indices = [FOURS.nibbles[nibble] for nibble in nibbles]
     masks = [sum(1 << part for part in kept) for kept in indices]
     return judge(
-        found == _word(nibbles),
+        submitted == _word(nibbles),
         "One hexadecimal digit for each chunk, and chunk 0 is the last digit.",
         (
-            found == _word(nibbles[::-1]),
-            "Every nibble is right, but they are the other way round: chunk 0 has the lowest bits, the last digit.",
+            submitted == _word(nibbles[::-1]),
+            "Every nibble is right, but they are the other way round: chunk 0 has the lowest bits, the "
+            "last digit.",
         ),
         (
-            found == _word([high | low << 2 for low, high in indices]),
-            "In every nibble the two indices are swapped: the index of the first kept element is in the low two bits.",
+            submitted == _word([high | low << 2 for low, high in indices]),
+            "In every nibble the two indices are swapped: the index of the first kept element is in the "
+            "low two bits.",
         ),
         (
-            found in (_word(masks), _word([int(f"{mask:04b}"[::-1], 2) for mask in masks])),
+            submitted in (_word(masks), _word([int(f"{mask:04b}"[::-1], 2) for mask in masks])),
             "That marks the kept columns with one bit each. A nibble holds two *indices* of two bits.",
         ),
-        (found >= 1 << 16, "Four chunks of four bits make 16 bits; you gave more."),
+        (submitted >= 1 << 16, "Four chunks of four bits make 16 bits; you gave more."),
         (
-            any((found >> 4 * at & 15) in (0, 5, 10, 15) for at in range(4)),
-            f"The nibble of chunk {next((at for at in range(4) if (found >> 4 * at & 15) in (0, 5, 10, 15)), 0)} names one column twice.",
+            any((submitted >> 4 * at & 15) in (0, 5, 10, 15) for at in range(4)),
+            "The nibble of chunk "
+            f"{next((at for at in range(4) if (submitted >> 4 * at & 15) in (0, 5, 10, 15)), 0)} names one "
+            "column twice.",
         ),
-        otherwise=f"Chunk {next((at for at in range(4) if found >> 4 * at & 15 != nibbles[at]), 0)} is the first with a wrong nibble. Number its four columns 0 to 3: which two are kept?",
+        otherwise=(
+            f"Chunk {next((at for at in range(4) if submitted >> 4 * at & 15 != nibbles[at]), 0)} is the "
+            "first with a wrong nibble. Number its four columns 0 to 3: which two are kept?"
+        ),
     )
 
 
 @exercise(
     "04.3",
-    f"Now 4:8, pair-wise: chunk {PAIR_CHUNK} of a row has the nibble `0b{PAIR_NIBBLE:04b}`. **Which columns of A are kept?**",
+    f"Now 4:8, pair-wise: chunk {PAIR_CHUNK} of a row has the nibble `0b{PAIR_NIBBLE:04b}`. **Which columns "
+    "of A are kept?**",
     "kept = ...  # a list of column numbers",
 )
-def kept_pairs(answer: Any) -> tuple[bool, str]:
-    found = whole_set(answer, "a list of columns")
+def kept_pairs(answer: object) -> tuple[bool, str]:
+    submitted = whole_number_set(answer, "a list of columns")
     start = PAIR_CHUNK * PAIRS.chunk
     parts = PAIRS.nibbles[PAIR_NIBBLE]
     expected = frozenset(start + 2 * part + i for part in parts for i in range(2))
     return judge(
-        found == expected,
-        f"The indices {parts[0]} and {parts[1]} count *pairs*, and the chunk of eight begins at column {start}.",
+        submitted == expected,
+        f"The indices {parts[0]} and {parts[1]} count *pairs*, and the chunk of eight begins at column "
+        f"{start}.",
         (
-            found == frozenset(start + part for part in parts),
+            submitted == frozenset(start + part for part in parts),
             "Here the indices count pairs, not single columns, and a pair is kept as a whole.",
         ),
         (
-            found == frozenset(start + 2 * part for part in parts),
+            submitted == frozenset(start + 2 * part for part in parts),
             "Those are the first columns of the two pairs. A pair is kept as a whole.",
         ),
         (
-            found == frozenset(2 * part + i for part in parts for i in range(2)),
+            submitted == frozenset(2 * part + i for part in parts for i in range(2)),
             "That is right inside the chunk. But where does this chunk begin?",
         ),
         (
-            found == frozenset(4 * PAIR_CHUNK + 2 * part + i for part in parts for i in range(2)),
+            submitted == frozenset(4 * PAIR_CHUNK + 2 * part + i for part in parts for i in range(2)),
             "A chunk of 4:8 is eight columns wide, not four.",
         ),
-        (len(found) != len(expected), "Half of the eight columns are kept."),
+        (len(submitted) != len(expected), "Half of the eight columns are kept."),
         otherwise="A chunk has eight columns and a part has two. The nibble names two of the four parts.",
     )
 
 
 @exercise(
     "04.4",
-    f"`m16n8k16` with f16: **which lane's metadata register holds the nibble of row {AT}, chunk {CHUNK}, and in which bits**, when the sparsity selector is **{SELECTOR}**?",
+    f"`m16n8k16` with f16: **which lane's metadata register holds the nibble of row {AT}, chunk {CHUNK}, "
+    f"and in which bits**, when the sparsity selector is **{SELECTOR}**?",
     "place = ...  # (lane, lowest bit, highest bit)",
 )
-def find_nibble(answer: Any) -> tuple[bool, str]:
-    found = whole(answer, 3, "`(lane, lowest bit, highest bit)`")
-    held = ONE.operand("E").where(AT, CHUNK)
-    right = held[SELECTOR]
+def find_nibble(answer: object) -> tuple[bool, str]:
+    submitted = whole_numbers(answer, 3, "`(lane, lowest bit, highest bit)`")
+    copies = ONE.operand("E").where(AT, CHUNK)
+    right = copies[SELECTOR]
     above = ONE.operand("E").where(AT - 8, CHUNK)[SELECTOR]
     expected = (right.lane, right.low, right.high)
     return judge(
-        found == expected,
-        f"groupID is {AT % 8}, and selector {SELECTOR} chooses T{SELECTOR} of its four lanes. Row {AT} is groupID + 8: the upper half of the register.",
+        submitted == expected,
+        f"groupID is {AT % 8}, and selector {SELECTOR} chooses T{SELECTOR} of its four lanes. Row {AT} is "
+        "groupID + 8: the upper half of the register.",
         (
-            found[0] in [place.lane for place in held if place != right],
+            submitted[0] in [place.lane for place in copies if place != right],
             "That lane is in the right group of four, but it supplies the metadata with another selector.",
         ),
         (
-            found == (right.lane, right.high, right.low),
+            submitted == (right.lane, right.high, right.low),
             "Lane and bits are right; give the lowest bit first, then the highest.",
         ),
         (
-            found == (above.lane, above.low, above.high),
+            submitted == (above.lane, above.low, above.high),
             "The lane is right, but those bits belong to the row eight higher.",
         ),
         (
-            found == (right.lane, 31 - right.high, 31 - right.low),
+            submitted == (right.lane, 31 - right.high, 31 - right.low),
             "The lane is right. You counted from the top; the first nibble is in the lowest bits.",
         ),
         (
-            found[0] == right.lane,
-            "The lane is right. First come the four nibbles of row groupID, then the four of row groupID + 8.",
+            submitted[0] == right.lane,
+            "The lane is right. First come the four nibbles of row groupID, then the four of row groupID + "
+            "8.",
         ),
-        (found[0] > 31, "There are 32 lanes; rows 8 to 15 use the same lanes as rows 0 to 7."),
+        (submitted[0] > 31, "There are 32 lanes; rows 8 to 15 use the same lanes as rows 0 to 7."),
         (
-            found[1:] == expected[1:],
-            "The bits are right. groupID = row % 8, a group is four lanes, and the selector is the number of the lane within the group.",
+            submitted[1:] == expected[1:],
+            "The bits are right. groupID = row % 8, a group is four lanes, and the selector is the number "
+            "of the lane within the group.",
         ),
-        otherwise="groupID = row % 8 gives four lanes, and the selector chooses one of them. The chunk and the half of the rows give the bits.",
+        otherwise=(
+            "groupID = row % 8 gives four lanes, and the selector chooses one of them. The chunk and the "
+            "half of the rows give the bits."
+        ),
     )
 
 
 @exercise(
     "04.5",
-    f"`m16n8k32` with s8, selector 0. Look at lane {LANE}: **which chunk does the nibble in bits {LOW + 3} to {LOW} of its metadata register describe? Give its row of A and its first column.**",
+    f"`m16n8k32` with s8, selector 0. Look at lane {LANE}: **which chunk does the nibble in bits {LOW + 3} "
+    f"to {LOW} of its metadata register describe? Give its row of A and its first column.**",
     "chunk = ...  # (row, first column of the chunk)",
 )
-def what_is_described(answer: Any) -> tuple[bool, str]:
-    found = whole(answer, 2, "`(row, first column)`")
+def what_is_described(answer: object) -> tuple[bool, str]:
+    submitted = whole_numbers(answer, 2, "`(row, first column)`")
     row, chunk = (int(at) for at in TWO_NARROW.operand("E").coords()[LANE, LOW // 4])
     expected = (row, chunk * FOURS.chunk)
     wide_row, wide_chunk = (int(at) for at in TWO_WIDE.operand("E").coords()[LANE, LOW // 4])
     return judge(
-        found == expected,
-        f"Lane {LANE} is T1 of group {LANE // 4}: row groupID + 8. Its register holds the nibbles of all eight chunks of that row, and bits {LOW + 3} to {LOW} are the third.",
+        submitted == expected,
+        f"Lane {LANE} is T1 of group {LANE // 4}: row groupID + 8. Its register holds the nibbles of all "
+        f"eight chunks of that row, and bits {LOW + 3} to {LOW} are the third.",
         (
-            found == (wide_row, wide_chunk * FOURS.chunk),
+            submitted == (wide_row, wide_chunk * FOURS.chunk),
             "That is the layout for f16. With narrower elements a lane has all chunks of *one* row.",
         ),
         (
-            found == (row - 8, chunk * FOURS.chunk),
-            "The chunk is right. But this lane is the second of its pair: which of the two rows does it have?",
+            submitted == (row - 8, chunk * FOURS.chunk),
+            "The chunk is right. But this lane is the second of its pair: which of the two rows does it "
+            "have?",
         ),
         (
-            found == (row, chunk),
-            "The row is right, but that is the number of the chunk. Give its first *column*: a chunk is four columns wide.",
+            submitted == (row, chunk),
+            "The row is right, but that is the number of the chunk. Give its first *column*: a chunk is "
+            "four columns wide.",
         ),
-        (found == (row, chunk * 8), "The row is right. A chunk of 2:4 is four columns wide."),
+        (submitted == (row, chunk * 8), "The row is right. A chunk of 2:4 is four columns wide."),
         (
-            found[0] == row,
-            "The row is right. Each chunk has four bits, with chunk 0 in the lowest: which chunk begins at that bit?",
+            submitted[0] == row,
+            "The row is right. Each chunk has four bits, with chunk 0 in the lowest: which chunk begins at "
+            "that bit?",
         ),
-        otherwise="With selector 0, in each group of four lanes T0 has row groupID and T1 has row groupID + 8. A register holds eight nibbles, with chunk 0 in the lowest bits.",
+        otherwise=(
+            "With selector 0, in each group of four lanes T0 has row groupID and T1 has row groupID + 8. A "
+            "register holds eight nibbles, with chunk 0 in the lowest bits."
+        ),
     )
+
+
+def _lane_and_bit(operand: Operand, row: int, chunk: int, selector: int) -> tuple[int, int]:
+    """Lane and lowest bit of a nibble."""
+    place = operand.where(row, chunk)[selector]
+    return place.lane, place.low
 
 
 @exercise(
     "04.6",
-    "**Write the metadata layout** of `m16n8k32` with f16 as a function: `place(row, chunk, selector)` returns the lane and the lowest bit of the nibble, for rows 0 to 15, chunks 0 to 7 and selectors 0 and 1.",
+    "**Write the metadata layout** of `m16n8k32` with f16 as a function: `place(row, chunk, selector)` "
+    "returns the lane and the lowest bit of the nibble, for rows 0 to 15, chunks 0 to 7 and selectors 0 "
+    "and 1.",
     "def place(row, chunk, selector):\n    return ...  # (lane, lowest bit)",
 )
-def write_map(answer: Any) -> tuple[bool, str]:
+def write_layout(answer: object) -> tuple[bool, str]:
     form = "`place(row, chunk, selector)` returns `(lane, lowest bit)`"
     e, narrow = TWO_WIDE.operand("E"), TWO_NARROW.operand("E")
-    asked = list(np.ndindex(*e.shape, len(TWO_WIDE.selectors)))
-    found = [whole(ask(answer, *at, form=form), 2, form) for at in asked]
+    cases = list(np.ndindex(*e.shape, len(TWO_WIDE.selectors)))
+    submitted = [whole_numbers(result_of(answer, *at, form=form), 2, form) for at in cases]
 
-    def is_map(take: Any) -> bool:
-        return all(given == tuple(take(*at)) for given, at in zip(found, asked, strict=True))
+    def is_layout(layout: Callable[[int, int, int], tuple[int, int]]) -> bool:
+        return all(result == layout(*at) for result, at in zip(submitted, cases, strict=True))
 
-    def stated(operand: Any) -> Any:
-        return lambda row, chunk, selector: (
-            operand.where(row, chunk)[selector].lane,
-            operand.where(row, chunk)[selector].low,
-        )
+    def right(row: int, chunk: int, selector: int) -> tuple[int, int]:
+        return _lane_and_bit(e, row, chunk, selector)
 
-    right = stated(e)
-    wrong = [(at, given) for at, given in zip(asked, found, strict=True) if given != right(*at)]
-    (row, chunk, selector), given = wrong[0] if wrong else ((0, 0, 0), (0, 0))
-    where = f"`place({row}, {chunk}, {selector})` returns {given}, which is not right."
+    wrong = [(at, result) for at, result in zip(cases, submitted, strict=True) if result != right(*at)]
+    (row, chunk, selector), result = wrong[0] if wrong else ((0, 0, 0), (0, 0))
+    where = f"`place({row}, {chunk}, {selector})` returns {result}, which is not right."
     return judge(
         not wrong,
-        "The row gives the group and the half of the register, the selector gives the pair of lanes, and the chunk gives the lane within the pair: all 256 are right.",
+        "The row gives the group and the half of the register, the selector gives the pair of lanes, and "
+        "the chunk gives the lane within the pair: all 256 are right.",
         (
-            is_map(stated(narrow)),
-            "That is the layout for s8, where each lane of the pair has one row. With f16 each lane has four chunks of *both* rows.",
+            is_layout(lambda r, c, s: _lane_and_bit(narrow, r, c, s)),
+            "That is the layout for s8, where each lane of the pair has one row. With f16 each lane has "
+            "four chunks of *both* rows.",
         ),
         (
-            is_map(lambda r, c, s: (right(r, c, 1 - s)[0], right(r, c, s)[1])),
+            is_layout(lambda r, c, s: (right(r, c, 1 - s)[0], right(r, c, s)[1])),
             "The bits are right, but the selector chooses the other pair of lanes.",
         ),
         (
-            is_map(lambda r, c, s: (right(r, c, s)[0], right((r + 8) % 16, c, s)[1])),
+            is_layout(lambda r, c, s: (right(r, c, s)[0], right((r + 8) % 16, c, s)[1])),
             "The lanes are right, but the halves of the register are swapped.",
         ),
         (
-            is_map(lambda r, c, s: (right(r, c, s)[0], right(r, c, s)[1] % 16)),
+            is_layout(lambda r, c, s: (right(r, c, s)[0], right(r, c, s)[1] % 16)),
             f"{where} The lanes are right, but rows 8 to 15 go to the upper half.",
         ),
         (
-            is_map(lambda r, c, s: (r % 8 * 4 + 2 * (c // 4) + s, right(r, c, s)[1])),
+            is_layout(lambda r, c, s: (r % 8 * 4 + 2 * (c // 4) + s, right(r, c, s)[1])),
             f"{where} The two metadata lanes are neighbours: T0 and T1, or T2 and T3.",
         ),
         (
-            is_map(lambda r, c, s: (r % 8 * 4 + 2 * s + c % 2, c // 2 * 4 + r // 8 * 16)),
-            f"{where} Chunks do not alternate between the lanes: the first lane of the pair has chunks 0 to 3, the second chunks 4 to 7.",
+            is_layout(lambda r, c, s: (r % 8 * 4 + 2 * s + c % 2, c // 2 * 4 + r // 8 * 16)),
+            f"{where} Chunks do not alternate between the lanes: the first lane of the pair has chunks 0 to "
+            "3, the second chunks 4 to 7.",
         ),
         (
-            is_map(lambda r, c, s: (r // 2 * 4 + 2 * s + c // 4, c % 4 * 4 + r % 2 * 16)),
+            is_layout(lambda r, c, s: (r // 2 * 4 + 2 * s + c // 4, c % 4 * 4 + r % 2 * 16)),
             f"{where} The two rows of a lane are not adjacent: they are eight apart.",
         ),
         (
-            is_map(lambda r, c, s: (right(r, c, s)[0], right(r, c, s)[1] // 4)),
+            is_layout(lambda r, c, s: (right(r, c, s)[0], right(r, c, s)[1] // 4)),
             f"{where} You counted nibbles; give the bit, and a nibble has four bits.",
         ),
         (
-            all(given[0] == right(*at)[0] for at, given in zip(asked, found, strict=True)),
-            f"{where} Every lane is right. The register holds four nibbles of row groupID, then four of row groupID + 8.",
+            all(result[0] == right(*at)[0] for at, result in zip(cases, submitted, strict=True)),
+            f"{where} Every lane is right. The register holds four nibbles of row groupID, then four of row "
+            "groupID + 8.",
         ),
         (
-            all(given[1] == right(*at)[1] for at, given in zip(asked, found, strict=True)),
-            f"{where} Every bit is right. The lane is four times groupID, plus two for the second pair if the selector chooses it, plus the chunk's lane within the pair.",
+            all(result[1] == right(*at)[1] for at, result in zip(cases, submitted, strict=True)),
+            f"{where} Every bit is right. The lane is four times groupID, plus two for the second pair if "
+            "the selector chooses it, plus the chunk's lane within the pair.",
         ),
         otherwise=f"{where} Look it up in the figure, and work it out by hand first.",
     )

@@ -1,17 +1,20 @@
-"""Exercises of lesson 12: what a tensor core's sum keeps, truncates and rounds, and where two chips differ."""
+"""Exercises of lesson 12: what a tensor core keeps, truncates and rounds, and where two chips differ."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import PtxlabError
 from ..instruction import Instruction, mma_instruction
 from ..isa.dtypes import dtype
 from ..numerics import Fused, model_for
-from .core import Unanswered, Unreadable, exercise, judge, whole
+from .checking import WrongForm, exercise, judge, result_of, whole_numbers
 
 SHORT = mma_instruction("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32")
 LONG = mma_instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
@@ -20,7 +23,13 @@ LARGE, ONES = 2.0**24, 3
 TINY, TIMES = -24, 3
 
 
-def _d(ins: Instruction, a: Any, b: Any, c: float, model: str = "sm_90") -> float:
+def _d(
+    ins: Instruction,
+    a: Sequence[float] | NDArray[np.float64],
+    b: Sequence[float] | NDArray[np.float64],
+    c: float,
+    model: str = "sm_90",
+) -> float:
     """D[0][0] for a row of A, a column of B and C[0][0]."""
     A, B, C = np.zeros(ins.a.shape), np.zeros(ins.b.shape), np.zeros(ins.c.shape)
     A[0, : len(a)], B[: len(b), 0], C[0, 0] = a, b, c
@@ -37,68 +46,87 @@ def _chain(terms: list[float]) -> float:
 
 @exercise(
     "12.1",
-    "C is 2^24 = 16777216, and three products are 1. **What is the sum in a chain of float32 additions that starts with C, and what is it on the tensor core** (sm_90)? From 2^24 to 2^25 the float32 numbers are the even integers.",
+    "C is 2^24 = 16777216, and three products are 1. **What is the sum in a chain of float32 additions "
+    "that starts with C, and what is it on the tensor core** (sm_90)? From 2^24 to 2^25 the float32 "
+    "numbers are the even integers.",
     "sums = ...  # (chain of float32, tensor core)",
 )
-def large_and_small(answer: Any) -> tuple[bool, str]:
-    found = whole(answer, 2, "`(chain of float32, tensor core)`")
+def large_and_small(answer: object) -> tuple[bool, str]:
+    submitted = whole_numbers(answer, 2, "`(chain of float32, tensor core)`")
     exact = int(LARGE) + ONES
     expected = int(_chain([LARGE] + [1.0] * ONES)), int(_d(SHORT, [1.0] * ONES, [1.0] * ONES, LARGE))
     return judge(
-        found == expected,
-        "Every addition in the chain is a tie and goes back to 2^24. The tensor core adds all four terms exactly, and truncates the odd sum once.",
-        (found == expected[::-1], "The numbers are right, but in the wrong order."),
-        (exact in found, f"{exact} is the exact sum, but it is odd: float32 has no odd numbers in that range."),
+        submitted == expected,
+        "Every addition in the chain is a tie and goes back to 2^24. The tensor core adds all four terms "
+        "exactly, and truncates the odd sum once.",
+        (submitted == expected[::-1], "The numbers are right, but in the wrong order."),
         (
-            found == (expected[0], exact + 1),
-            "The chain is right. You rounded the tensor core's sum to nearest even; its result is *truncated*, toward zero.",
+            exact in submitted,
+            f"{exact} is the exact sum, but it is odd: float32 has no odd numbers in that range.",
         ),
         (
-            found == (exact + 1, expected[1]),
+            submitted == (expected[0], exact + 1),
+            "The chain is right. You rounded the tensor core's sum to nearest even; its result is "
+            "*truncated*, toward zero.",
+        ),
+        (
+            submitted == (exact + 1, expected[1]),
             "The tensor core is right. The chain rounds after every addition, not once at the end.",
         ),
         (
-            found[0] == expected[0],
+            submitted[0] == expected[0],
             "The chain is right. The tensor core adds all terms before it converts the result to float32.",
         ),
         (
-            found[1] == expected[1],
+            submitted[1] == expected[1],
             "The tensor core is right. In the chain, what is 2^24 + 1 after rounding to nearest even?",
         ),
-        otherwise="The chain rounds to nearest even after every addition. The tensor core adds everything first, and truncates once.",
+        otherwise=(
+            "The chain rounds to nearest even after every addition. The tensor core adds everything first, "
+            "and truncates once."
+        ),
     )
 
 
 @exercise(
     "12.2",
-    "C is 1, and three products are 2^-24: each is *half* of the last bit of 1 in float32. **What are the bits of D** on sm_90? 1.0 is `0x3F800000`.",
+    "C is 1, and three products are 2^-24: each is *half* of the last bit of 1 in float32. **What are the "
+    "bits of D** on sm_90? 1.0 is `0x3F800000`.",
     "bits = ...  # in hexadecimal",
 )
-def last_bits(answer: Any) -> tuple[bool, str]:
-    (found,) = whole(answer, 1, "a number of 32 bits such as `0x3F800000`")
+def last_bits(answer: object) -> tuple[bool, str]:
+    (submitted,) = whole_numbers(answer, 1, "a number of 32 bits such as `0x3F800000`")
     expected = int(
         np.float32(_d(SHORT, [2.0 ** (TINY // 2)] * TIMES, [2.0 ** (TINY // 2)] * TIMES, 1.0)).view(np.uint32)
     )
     one = int(np.float32(1).view(np.uint32))
     return judge(
-        found == expected,
-        "2^-24 is within the 25 bits that are kept below 2^0, so nothing is lost before the sum. The sum is 1 plus one and a half times the last bit; the half is truncated.",
+        submitted == expected,
+        "2^-24 is within the 25 bits that are kept below 2^0, so nothing is lost before the sum. The sum "
+        "is 1 plus one and a half times the last bit; the half is truncated.",
         (
-            found == one,
-            "None is lost: 25 bits below the largest exponent are kept, and 2^-24 is one of them. What is three times a half?",
+            submitted == one,
+            "None is lost: 25 bits below the largest exponent are kept, and 2^-24 is one of them. What is "
+            "three times a half?",
         ),
         (
-            found == one + 2,
+            submitted == one + 2,
             "You rounded: one and a half to nearest even is two. The tensor core truncates instead.",
         ),
-        (found == one + 3, "Each product is half of the last bit, not a whole one."),
-        (found in (0x33800000, 0x34400000), "Those are the bits of the number that is added. D is about 1."),
-        (not 0 <= found < 1 << 32, "D has 32 bits."),
+        (submitted == one + 3, "Each product is half of the last bit, not a whole one."),
         (
-            one < found < one + 64,
+            submitted in (0x33800000, 0x34400000),
+            "Those are the bits of the number that is added. D is about 1.",
+        ),
+        (not 0 <= submitted < 1 << 32, "D has 32 bits."),
+        (
+            one < submitted < one + 64,
             "The sum is only a little above 1. Count in units of the last bit: how many halves are added?",
         ),
-        otherwise="Add exactly: 1 + 3 * 2^-24. The last bit of 1.0 in float32 is worth 2^-23; anything less than that is truncated.",
+        otherwise=(
+            "Add exactly: 1 + 3 * 2^-24. The last bit of 1.0 in float32 is worth 2^-23; anything less than "
+            "that is truncated."
+        ),
     )
 
 
@@ -113,35 +141,44 @@ def _smallest_lost(chip: str) -> int:
 
 @exercise(
     "12.3",
-    "Three products are 1, -1 and 2^-j. The exact sum is 2^-j, but from some j on **D is 0**: the small product was truncated to zero before 1 and -1 cancelled. **What is the smallest such j on sm_90 (25 bits kept below the largest exponent), and on sm_80 (24 bits)?**",
+    "Three products are 1, -1 and 2^-j. The exact sum is 2^-j, but from some j on **D is 0**: the small "
+    "product was truncated to zero before 1 and -1 cancelled. **What is the smallest such j on sm_90 (25 "
+    "bits kept below the largest exponent), and on sm_80 (24 bits)?**",
     "lost = ...  # (j on sm_90, j on sm_80)",
 )
-def smallest_lost(answer: Any) -> tuple[bool, str]:
-    found = whole(answer, 2, "`(j on sm_90, j on sm_80)`")
+def smallest_lost(answer: object) -> tuple[bool, str]:
+    submitted = whole_numbers(answer, 2, "`(j on sm_90, j on sm_80)`")
     expected = _smallest_lost("sm_90"), _smallest_lost("sm_80")
     kept = tuple(_fused_of(chip).fraction_bits for chip in ("sm_90", "sm_80"))
     return judge(
-        found == expected,
-        f"The largest exponent is 0, so the last bit that is kept is 2^-{kept[0]} on sm_90 and 2^-{kept[1]} on sm_80. The next one is lost, although the sum itself would fit.",
-        (found == kept, "Those bits are still kept. The first that is lost is one lower."),
+        submitted == expected,
+        f"The largest exponent is 0, so the last bit that is kept is 2^-{kept[0]} on sm_90 and 2^-{kept[1]} "
+        "on sm_80. The next one is lost, although the sum itself would fit.",
+        (submitted == kept, "Those bits are still kept. The first that is lost is one lower."),
         (
-            found == expected[::-1],
-            "It is the other way round: Hopper keeps one bit more than Ampere, so it loses the product later.",
+            submitted == expected[::-1],
+            "It is the other way round: Hopper keeps one bit more than Ampere, so it loses the product "
+            "later.",
         ),
         (
-            found == (expected[0] + 1, expected[1] + 1),
+            submitted == (expected[0] + 1, expected[1] + 1),
             "One too far: those are lost, but they are not the first.",
         ),
         (
-            24 in found and 23 in found,
-            "That would be the 23 fraction bits of float32. The tensor core keeps a little more while it adds.",
+            24 in submitted and 23 in submitted,
+            "That would be the 23 fraction bits of float32. The tensor core keeps a little more while it "
+            "adds.",
         ),
-        (abs(found[0] - found[1]) != 1, "The two chips differ by one bit."),
+        (abs(submitted[0] - submitted[1]) != 1, "The two chips differ by one bit."),
         (
-            all(j > 100 for j in found),
-            "A small product by itself is no problem: alone, 2^-j would be kept. It is lost because of the 1 beside it.",
+            all(j > 100 for j in submitted),
+            "A small product by itself is no problem: alone, 2^-j would be kept. It is lost because of the "
+            "1 beside it.",
         ),
-        otherwise="Bits are counted from the largest exponent, here 0, since 1 = 2^0: if n bits are kept, which power of two is the last?",
+        otherwise=(
+            "Bits are counted from the largest exponent, here 0, since 1 = 2^0: if n bits are kept, which "
+            "power of two is the last?"
+        ),
     )
 
 
@@ -154,114 +191,132 @@ def _fused_of(chip: str) -> Fused:
 
 @exercise(
     "12.4",
-    "In `mma.m16n8k16` with f16, the product at k = 0 is 2^24, the products at **k = 3 and k = 12** are 1, and the rest and C are 0. **What is D on sm_90 and on sm_80?** sm_90 adds all 16 products in one step; sm_80 first adds k = 0 to 7 and then k = 8 to 15.",
+    "In `mma.m16n8k16` with f16, the product at k = 0 is 2^24, the products at **k = 3 and k = 12** are 1, "
+    "and the rest and C are 0. **What is D on sm_90 and on sm_80?** sm_90 adds all 16 products in one "
+    "step; sm_80 first adds k = 0 to 7 and then k = 8 to 15.",
     "sums = ...  # (sm_90, sm_80)",
 )
-def in_steps(answer: Any) -> tuple[bool, str]:
-    found = whole(answer, 2, "`(sm_90, sm_80)`")
+def in_steps(answer: object) -> tuple[bool, str]:
+    submitted = whole_numbers(answer, 2, "`(sm_90, sm_80)`")
     a, b = [0.0] * 16, [1.0] * 16
     a[0] = b[0] = 4096.0
     a[3] = a[12] = 1.0
     one, two = (int(_d(LONG, a, b, 0.0, chip)) for chip in ("sm_90", "sm_80"))
     exact = int(LARGE) + 2
     return judge(
-        found == (one, two),
-        "In one step the two ones make 2, which float32 can hold up there. In two steps each 1 is added to 2^24 alone; the sum is odd and is truncated at the end of its step.",
-        (found == (two, one), "It is the other way round: one step adds both ones together."),
+        submitted == (one, two),
+        "In one step the two ones make 2, which float32 can hold up there. In two steps each 1 is added to "
+        "2^24 alone; the sum is odd and is truncated at the end of its step.",
+        (submitted == (two, one), "It is the other way round: one step adds both ones together."),
         (
-            found == (exact, exact),
+            submitted == (exact, exact),
             "On sm_80 the result of the first step is converted to float32 before the second step begins.",
         ),
-        (found == (two, two), "On sm_90 both ones are in the same step. Is their sum truncated, too?"),
+        (submitted == (two, two), "On sm_90 both ones are in the same step. Is their sum truncated, too?"),
         (
-            any(value % 2 for value in found),
+            any(value % 2 for value in submitted),
             "Above 2^24 float32 has only even numbers, and the result of each step is a float32 number.",
         ),
         (
-            found[0] == one,
+            submitted[0] == one,
             "sm_90 is right. For sm_80 do it in two steps, and truncate the result of each to float32.",
         ),
-        (found[1] == two, "sm_80 is right. sm_90 adds everything before it truncates."),
-        otherwise="Add the terms of one step exactly, truncate the sum to float32 (even numbers in that range), and carry it into the next step.",
+        (submitted[1] == two, "sm_80 is right. sm_90 adds everything before it truncates."),
+        otherwise=(
+            "Add the terms of one step exactly, truncate the sum to float32 (even numbers in that range), "
+            "and carry it into the next step."
+        ),
     )
 
 
 @exercise(
     "12.5",
-    "**Construct an input on which sm_80 and sm_90 differ, and neither gives 0**, for `mma.m16n8k8` with f16. There K is one step on both, so only the 24 and 25 bits make a difference. Give a row of A and a column of B, eight numbers each (fewer are padded with zeros), and C. Any input that works is right.",
+    "**Construct an input on which sm_80 and sm_90 differ, and neither gives 0**, for `mma.m16n8k8` with "
+    "f16. There K is one step on both, so only the 24 and 25 bits make a difference. Give a row of A and a "
+    "column of B, eight numbers each (fewer are padded with zeros), and C. Any input that works is right.",
     "inputs = ...  # (row of A, column of B, C), e.g. ([1, 2], [3, 4], 0)",
 )
-def two_chips(answer: Any) -> tuple[bool, str]:
+def two_chips(answer: object) -> tuple[bool, str]:
     form = "`(row of A, column of B, C)`, e.g. `([1, 2], [3, 4], 0)`"
     if not isinstance(answer, (tuple, list)) or len(answer) != 3:
-        raise Unreadable(f"the answer has three parts: {form}.")
+        raise WrongForm(f"the answer has three parts: {form}.")
     try:
         a, b, c = (np.asarray(part, dtype=np.float64) for part in answer)
     except (TypeError, ValueError):
-        raise Unreadable(f"some parts are not numbers; the answer takes the form {form}.") from None
+        raise WrongForm(f"some parts are not numbers; the answer takes the form {form}.") from None
     if a.ndim != 1 or b.ndim != 1 or c.size != 1 or max(a.size, b.size) > SHORT.k:
-        raise Unreadable(
-            f"a row of A and a column of B have at most {SHORT.k} numbers, and C is one: {form}."
-        )
+        raise WrongForm(f"a row of A and a column of B have at most {SHORT.k} numbers, and C is one: {form}.")
     if not all(np.isfinite(part).all() for part in (a, b, c)):
-        raise Unreadable("use finite numbers: with infinities and NaN the two chips agree.")
+        raise WrongForm("use finite numbers: with infinities and NaN the two chips agree.")
     size, uneven = max(a.size, b.size), a.size != b.size
     a, b = (np.pad(part, (0, size - part.size)) for part in (a, b))
     with np.errstate(over="ignore"):
-        kept = [np.float64(part.astype(np.float16)) for part in (a, b)]
-    over = [part for part in kept if not np.isfinite(part).all()]
-    if over:
+        as_f16 = [part.astype(np.float16).astype(np.float64) for part in (a, b)]
+    if not all(np.isfinite(part).all() for part in as_f16):
         return (
             False,
-            "One of those numbers is too large for f16, whose largest number is 65504. A large product can come from two smaller factors.",
+            "One of those numbers is too large for f16, whose largest number is 65504. A large product can "
+            "come from two smaller factors.",
         )
     new, old = (_d(SHORT, a, b, float(c.item()), chip) for chip in ("sm_90", "sm_80"))
-    lost = bool(((np.array(kept[0]) == 0) & (a != 0)).any() or ((np.array(kept[1]) == 0) & (b != 0)).any())
-    terms = [(x * y, _exponent(x) + _exponent(y)) for x, y in zip(*kept, strict=True) if x * y]
-    terms += [(float(c.item()), _exponent(float(c.item())))] * bool(c.item())
-    tops = [place for _, place in terms] or [0]
-    ours, theirs = (
-        [_placed(value, max(tops) - _fused_of(chip).fraction_bits, "cut") for value, _ in terms]
+    lost = any(((kept == 0) & (part != 0)).any() for kept, part in zip(as_f16, (a, b), strict=True))
+    terms = [(x * y, _exponent(x) + _exponent(y)) for x, y in zip(*as_f16, strict=True) if x * y]
+    if c.item():
+        terms.append((float(c.item()), _exponent(float(c.item()))))
+    largest = max((exponent for _, exponent in terms), default=0)
+    on_sm90, on_sm80 = (
+        [_rounded(value, largest - _fused_of(chip).fraction_bits, "truncate") for value, _ in terms]
         for chip in ("sm_90", "sm_80")
     )
     return judge(
         new != old and bool(new) and bool(old),
-        f"sm_90 gives {new!r}, sm_80 gives {old!r}: a term reaches down to the one bit that Hopper keeps and Ampere truncates, and the rest of the sum is small enough to show it.",
+        f"sm_90 gives {new!r}, sm_80 gives {old!r}: a term reaches down to the one bit that Hopper keeps "
+        "and Ampere truncates, and the rest of the sum is small enough to show it.",
         (
             new != old,
-            "They differ, but one of them is 0, as in the table. Add a term of medium size that is left after the large terms cancel.",
+            "They differ, but one of them is 0, as in the table. Add a term of medium size that is left "
+            "after the large terms cancel.",
         ),
         (
             lost,
-            "f16 does not go that low: one of your numbers became 0. Its smallest number is 2^-24; a tiny product can come from two small factors.",
+            "f16 does not go that low: one of your numbers became 0. Its smallest number is 2^-24; a tiny "
+            "product can come from two small factors.",
         ),
         (
             uneven,
-            "They agree. Your row and your column are not equally long: the missing numbers are zeros, so their products are zero, too.",
+            "They agree. Your row and your column are not equally long: the missing numbers are zeros, so "
+            "their products are zero, too.",
         ),
         (
             len(terms) < 2,
             "With a single term nothing needs to be aligned: you need a large term and a small one.",
         ),
         (
-            theirs == [value for value, _ in terms],
-            "Both chips keep every bit of all your terms. Increase the distance between the largest and the smallest.",
+            on_sm80 == [value for value, _ in terms],
+            "Both chips keep every bit of all your terms. Increase the distance between the largest and "
+            "the smallest.",
         ),
         (
-            ours == theirs,
-            "The smallest term is lost on both chips. Move it closer: there is exactly one bit that one chip keeps and the other truncates.",
+            on_sm90 == on_sm80,
+            "The smallest term is lost on both chips. Move it closer: there is exactly one bit that one "
+            "chip keeps and the other truncates.",
         ),
-        otherwise="The bits are right, but the difference does not show in D: the result is truncated to 24 significant bits. Let the large terms cancel, or let the sum fall just below a power of two.",
+        otherwise=(
+            "The bits are right, but the difference does not show in D: the result is truncated to 24 "
+            "significant bits. Let the large terms cancel, or let the sum fall just below a power of two."
+        ),
     )
 
 
 @exercise(
     "12.6",
-    "All elements of A and B are 1, and a kernel calls `mma.m16n8k16` with f16 accumulators again and again, using D of one call as C of the next. Every call adds 16. **At which value does the sum stop growing?** An f16 number has 11 significant bits; the result is rounded to nearest even.",
+    "All elements of A and B are 1, and a kernel calls `mma.m16n8k16` with f16 accumulators again and "
+    "again, using D of one call as C of the next. Every call adds 16. **At which value does the sum stop "
+    "growing?** An f16 number has 11 significant bits; the result is rounded to nearest even.",
     "last = ...",
 )
-def stuck(answer: Any) -> tuple[bool, str]:
-    (found,) = whole(answer, 1, "a whole number")
+def stuck(answer: object) -> tuple[bool, str]:
+    (submitted,) = whole_numbers(answer, 1, "a whole number")
     kind = dtype("f16")
     expected = next(
         value
@@ -270,122 +325,167 @@ def stuck(answer: Any) -> tuple[bool, str]:
     )
     significant = kind.fraction_bits + 1
     return judge(
-        found == expected,
-        f"From there on, adjacent f16 numbers are 32 apart. Adding 16 makes a tie, and the tie goes back to the even one. So the sum is stuck, however long the loop runs. (f32 accumulators have {24 - significant} more bits.)",
+        submitted == expected,
+        "From there on, adjacent f16 numbers are 32 apart. Adding 16 makes a tie, and the tie goes back to "
+        "the even one. So the sum is stuck, however long the loop runs. (f32 accumulators have "
+        f"{24 - significant} more bits.)",
         (
-            found == 2**significant,
+            submitted == 2**significant,
             "There a single 1 would be lost. But every call adds 16 ones at once, and adds them exactly.",
         ),
         (
-            found in (2**16, 65504, 65520),
-            "It never comes near the largest f16. For which numbers are adjacent f16 values so far apart that 16 is only half a step?",
+            submitted in (2**16, 65504, 65520),
+            "It never comes near the largest f16. For which numbers are adjacent f16 values so far apart "
+            "that 16 is only half a step?",
         ),
         (
-            found in (expected / 2, expected / 4),
+            submitted in (expected / 2, expected / 4),
             "There adjacent f16 numbers are at most 16 apart, so adding 16 gives another f16 number.",
         ),
-        (found == expected - 16, "Adding 16 still gives an f16 number: the loop goes on from there."),
+        (submitted == expected - 16, "Adding 16 still gives an f16 number: the loop goes on from there."),
         (
-            found == 2**24,
+            submitted == 2**24,
             "That is where float32 would get stuck if ones were added one at a time. Here the result is f16.",
         ),
-        (found == expected + 16, "That is not an f16 number: it is a tie between two of them."),
-        otherwise="Between 2^e and 2^(e+1) the f16 numbers are 2^(e-10) apart. For which e is 16 only half of that?",
+        (submitted == expected + 16, "That is not an f16 number: it is a tie between two of them."),
+        otherwise=(
+            "Between 2^e and 2^(e+1) the f16 numbers are 2^(e-10) apart. For which e is 16 only half of that?"
+        ),
     )
 
 
-# -- the fused sum as a function ------------------------------------------------------------------------------------------
+# -- the fused sum as a function -----------------------------------------------------------------------------
 
 
 def _exponent(x: float) -> int:
     return math.frexp(x)[1] - 1
 
 
-def _fused(
-    c: float,
-    a: list[float],
-    b: list[float],
-    *,
-    bits: int = 25,
-    how: str = "cut",
-    last: str = "cut",
-    normal: bool = False,
-    with_c: bool = True,
-    whole_c: bool = False,
-    zeros: bool = False,
-    fraction: int = 23,
-    from_top: bool = False,
-) -> float:
-    """The fused step and plausible mistakes about it: `how` terms are truncated, `last` how the result is, and where."""
-    products = [x * y for x, y in zip(a, b, strict=True)]
-    tops = [
-        _exponent(p) if normal else _exponent(x) + _exponent(y)
-        for x, y, p in zip(a, b, products, strict=True)
-        if p or zeros
-    ]
-    tops += [_exponent(c)] if (c or zeros) and (with_c or not tops) else []
-    if not tops:
-        return 0.0
-    total = math.fsum(
-        [
-            c if whole_c else _placed(c, max(tops) - bits, how),
-            *(_placed(term, max(tops) - bits, how) for term in products),
-        ]
-    )
-    return _placed(total, (max(tops) if from_top else _exponent(total)) - fraction, last) if total else 0.0
+Rounding = Literal["truncate", "floor", "nearest", "exact"]
 
 
-def _placed(x: float, place: int, how: str) -> float:
-    """A number truncated or rounded at a bit position."""
+def _rounded(x: float, place: int, how: Rounding) -> float:
+    """A number without the bits below 2^place."""
     unit = math.ldexp(1.0, place)
     units = x / unit
-    return {"cut": math.trunc(units), "floor": math.floor(units), "nearest": round(units)}.get(
-        how, units
-    ) * unit
+    match how:
+        case "truncate":
+            return math.trunc(units) * unit
+        case "floor":
+            return math.floor(units) * unit
+        case "nearest":
+            return round(units) * unit
+        case "exact":
+            return x
 
 
-#: Misconceptions, by the hint that goes with them.
-_VARIANTS: dict[str, dict[str, Any]] = {
-    "You add exactly and truncate once at the end. The terms themselves are truncated first, each of them, 25 bits below the largest exponent.": {
-        "how": "exact"
-    },
-    "You round every term to nearest. They are truncated: what is below the last bit is dropped.": {
-        "how": "nearest"
-    },
-    "Negative terms come out too far from zero: `floor` rounds down, but truncation goes *toward zero*, for both signs.": {
-        "how": "floor"
-    },
-    "You round the result to nearest. On a tensor core an f32 result is truncated toward zero, too.": {
-        "last": "nearest"
-    },
-    "The sum of the truncated terms is right, but it has too many bits: D is a float32, truncated to 23 fraction bits.": {
-        "last": "exact"
-    },
-    "You add exactly and round to nearest. First each term is truncated, and at the end the sum is truncated, too.": {
-        "how": "exact",
-        "last": "nearest",
-    },
-    "You keep 24 fraction bits at the end. A float32 has 23, and the 1 in front of them.": {"fraction": 24},
-    "The final truncation is counted from the exponent of the *sum*. It may be smaller or larger than the largest exponent of the terms.": {
-        "from_top": True
-    },
-    "C is a term like the others: it is truncated, too.": {"whole_c": True},
-    "That is the sum of Ampere: 24 bits. sm_90 keeps one more.": {"bits": 24},
-    "You keep 23 bits, as float32 does. The alignment of sm_90 keeps 25.": {"bits": 23},
-    "You normalised the products: 1.5 * 1.5 = 2.25 has exponent 0 + 0 here, the sum of its *factors'* exponents, not 1.": {
-        "normal": True
-    },
-    "C takes part in the alignment: its exponent may be the largest.": {"with_c": False},
-    "A zero must not take part in the alignment: `exponent(0)` returns -1, which may be the largest although the term is zero.": {
-        "zeros": True
-    },
-}
+@dataclass(frozen=True)
+class _FusedStep:
+    """The fused step of sm_90, and with other values the mistakes that readers make about it."""
+
+    terms: Rounding = "truncate"
+    result: Rounding = "truncate"
+    aligned_bits: int = 25
+    fraction_bits: int = 23
+    normalise_products: bool = False
+    align_to_c: bool = True
+    truncate_c: bool = True
+    align_to_zeros: bool = False
+    result_below_terms: bool = False  # the result is rounded relative to the largest term, not to the sum
+
+    def __call__(self, c: float, a: list[float], b: list[float]) -> float:
+        products = [x * y for x, y in zip(a, b, strict=True)]
+        exponents = [
+            _exponent(product) if self.normalise_products else _exponent(x) + _exponent(y)
+            for x, y, product in zip(a, b, products, strict=True)
+            if product or self.align_to_zeros
+        ]
+        if (c or self.align_to_zeros) and (self.align_to_c or not exponents):
+            exponents.append(_exponent(c))
+        if not exponents:
+            return 0.0
+        largest = max(exponents)
+        last = largest - self.aligned_bits
+        total = math.fsum(_rounded(product, last, self.terms) for product in products)
+        total += _rounded(c, last, self.terms) if self.truncate_c else c
+        if not total:
+            return 0.0
+        top = largest if self.result_below_terms else _exponent(total)
+        return _rounded(total, top - self.fraction_bits, self.result)
+
+
+#: Misconceptions and the hints for them.
+_MISTAKES: tuple[tuple[_FusedStep, str], ...] = (
+    (
+        _FusedStep(terms="exact"),
+        "You add exactly and truncate once at the end. The terms themselves are truncated first, each of "
+        "them, 25 bits below the largest exponent.",
+    ),
+    (
+        _FusedStep(terms="nearest"),
+        "You round every term to nearest. They are truncated: what is below the last bit is dropped.",
+    ),
+    (
+        _FusedStep(terms="floor"),
+        "Negative terms come out too far from zero: `floor` rounds down, but truncation goes *toward "
+        "zero*, for both signs.",
+    ),
+    (
+        _FusedStep(result="nearest"),
+        "You round the result to nearest. On a tensor core an f32 result is truncated toward zero, too.",
+    ),
+    (
+        _FusedStep(result="exact"),
+        "The sum of the truncated terms is right, but it has too many bits: D is a float32, truncated to "
+        "23 fraction bits.",
+    ),
+    (
+        _FusedStep(terms="exact", result="nearest"),
+        "You add exactly and round to nearest. First each term is truncated, and at the end the sum is "
+        "truncated, too.",
+    ),
+    (
+        _FusedStep(fraction_bits=24),
+        "You keep 24 fraction bits at the end. A float32 has 23, and the 1 in front of them.",
+    ),
+    (
+        _FusedStep(result_below_terms=True),
+        "The final truncation is counted from the exponent of the *sum*. It may be smaller or larger than "
+        "the largest exponent of the terms.",
+    ),
+    (
+        _FusedStep(truncate_c=False),
+        "C is a term like the others: it is truncated, too.",
+    ),
+    (
+        _FusedStep(aligned_bits=24),
+        "That is the sum of Ampere: 24 bits. sm_90 keeps one more.",
+    ),
+    (
+        _FusedStep(aligned_bits=23),
+        "You keep 23 bits, as float32 does. The alignment of sm_90 keeps 25.",
+    ),
+    (
+        _FusedStep(normalise_products=True),
+        "You normalised the products: 1.5 * 1.5 = 2.25 has exponent 0 + 0 here, the sum of its *factors'* "
+        "exponents, not 1.",
+    ),
+    (
+        _FusedStep(align_to_c=False),
+        "C takes part in the alignment: its exponent may be the largest.",
+    ),
+    (
+        _FusedStep(align_to_zeros=True),
+        "A zero must not take part in the alignment: `exponent(0)` returns -1, which may be the largest "
+        "although the term is zero.",
+    ),
+)
 
 
 def _cases() -> list[tuple[float, list[float], list[float]]]:
-    """C and four factors on each side, all normal f16 numbers or zero: near and far, both signs, with and without C."""
+    """C and four factors on each side, normal f16 numbers or zeros: near and far, of both signs."""
     rng = np.random.default_rng(127)
-    found: list[tuple[float, list[float], list[float]]] = [
+    cases: list[tuple[float, list[float], list[float]]] = [
         (0.0, [0.0] * 4, [0.0] * 4),
         (1.0, [0.0] * 4, [1.0] * 4),
     ]
@@ -399,77 +499,73 @@ def _cases() -> list[tuple[float, list[float], list[float]]]:
         c = np.float32(rng.normal(0, 1) * 2.0 ** rng.integers(-10, 12)) if i % 4 else np.float32(0)
         if i % 5 == 0:  # what is left after cancellation shows the last bits
             a[1], b[1] = -a[0], b[0]
-        found.append((float(c), [float(x) for x in a], [float(x) for x in b]))
-    return found
+        cases.append((float(c), [float(x) for x in a], [float(x) for x in b]))
+    return cases
 
 
 @exercise(
     "12.7",
-    "**Write the tensor core:** `fused_sum(c, a, b)`, for a float `c` and two lists of four floats, returns D of one step on sm_90. With `truncate` and `exponent` from above: find the largest exponent (of `c`, and for each product the *sum of its factors' exponents*; zeros do not count), truncate every term 25 bits below it, add, and truncate the sum 23 bits below its own exponent. A sum of 0 is 0.",
+    "**Write the tensor core:** `fused_sum(c, a, b)`, for a float `c` and two lists of four floats, "
+    "returns D of one step on sm_90. With `truncate` and `exponent` from above: find the largest exponent "
+    "(of `c`, and for each product the *sum of its factors' exponents*; zeros do not count), truncate "
+    "every term 25 bits below it, add, and truncate the sum 23 bits below its own exponent. A sum of 0 is "
+    "0.",
     "def fused_sum(c, a, b):\n    return ...",
 )
-def fused_sum(answer: Any) -> tuple[bool, str]:
-    if not callable(answer):
-        raise Unreadable("the answer is a function: `fused_sum(c, a, b)` returns a number.")
+def fused_sum(answer: object) -> tuple[bool, str]:
     cases = _cases()
     expected = _emulated(cases)
-    given = [_ask(answer, *case) for case in cases]
-    wrong = [i for i, (mine, right) in enumerate(zip(given, expected, strict=True)) if mine != right]
+    results = [_sum_of(answer, *case) for case in cases]
+    wrong = [i for i, (mine, right) in enumerate(zip(results, expected, strict=True)) if mine != right]
     if not wrong:
         return (
             True,
-            f"Your function gives the same bits as the emulator on {len(cases)} inputs, and the emulator gives the same bits as an H200. You have written a tensor core.",
+            f"Your function gives the same bits as the emulator on {len(cases)} inputs, and the emulator "
+            "gives the same bits as an H200. You have written a tensor core.",
         )
     first = wrong[0]
     c, a, b = cases[first]
     about = f"{len(wrong)} of {len(cases)} differ; the first is `fused_sum({c!r}, {a}, {b})`"
+    exact = _FusedStep(terms="exact", result="exact")
     return judge(
         False,
         "",
-        *(
-            (given == [_fused(*case, **variant) for case in cases], f"{hint} ({about}.)")  # type: ignore[misc, unused-ignore]
-            for hint, variant in _VARIANTS.items()
-        ),
+        *((results == [step(*case) for case in cases], f"{hint} ({about}.)") for step, hint in _MISTAKES),
         (
-            all(mine == -right for mine, right in zip(given, expected, strict=True)),
+            all(mine == -right for mine, right in zip(results, expected, strict=True)),
             f"The sign is wrong. ({about}.)",
         ),
         (
-            given == [_chain_of(*case) for case in cases],
+            results == [_chain_of(*case) for case in cases],
             f"That is a chain of float32 additions. A tensor core adds all terms at once. ({about}.)",
         ),
-        (given[0] != 0, "If all terms are zeros, the sum is 0."),
+        (results[0] != 0, "If all terms are zeros, the sum is 0."),
         (
-            bool(
-                np.allclose(
-                    given, [_fused(*case, how="exact", last="exact") for case in cases], rtol=1e-12, atol=0
-                )
-            ),
-            f"That is the exact sum. The tensor core truncates: first each term, 25 bits below the largest exponent, then the sum. ({about}.)",
+            bool(np.allclose(results, [exact(*case) for case in cases], rtol=1e-12, atol=0)),
+            "That is the exact sum. The tensor core truncates: first each term, 25 bits below the largest "
+            f"exponent, then the sum. ({about}.)",
         ),
-        otherwise=f"{about}. Print the terms, the largest exponent and the result of each truncation, and compare with `ins.trace`.",
+        otherwise=(
+            f"{about}. Print the terms, the largest exponent and the result of each truncation, and compare "
+            "with `ins.trace`."
+        ),
     )
 
 
-def _ask(function: Any, c: float, a: list[float], b: list[float]) -> float:
-    shown = f"called with ({c!r}, {a}, {b}) the function"
+def _sum_of(function: object, c: float, a: list[float], b: list[float]) -> float:
+    """What a reader's `fused_sum` returns."""
+    form, about = "`fused_sum(c, a, b)` returns a number", f"called with ({c!r}, {a}, {b})"
     try:
-        value = function(c, list(a), list(b))
-    except Exception as error:  # the reader's own code may raise anything
-        zeros = (
-            " Zeros do not count for the largest exponent, and here there is nothing else."
-            if not any(a) and not c
-            else ""
-        )
-        raise Unreadable(f"{shown} raised {type(error).__name__}: {error}.{zeros}") from None
-    if value is ...:
-        raise Unanswered
-    if value is None:
-        raise Unreadable(f"{shown} returned nothing; is the `return` missing?")
+        value = result_of(function, c, list(a), list(b), form=form, about=about)
+    except WrongForm as error:
+        if not callable(function) or any(a) or c:
+            raise
+        advice = "Zeros do not count for the largest exponent, and here there is nothing else."
+        raise WrongForm(f"{error} {advice}") from None
     try:
-        return float(value)
+        return float(value)  # type: ignore[arg-type]  # anything else raises
     except (TypeError, ValueError):
-        raise Unreadable(f"{shown} returned {value!r}, which is not a number.") from None
+        raise WrongForm(f"{about} the function returned {value!r}, which is not a number.") from None
 
 
 def _chain_of(c: float, a: list[float], b: list[float]) -> float:

@@ -1,4 +1,4 @@
-"""Exercises of lesson 14: a kernel from Python, comparing bits, and machines whose layouts must be found by probing."""
+"""Exercises of lesson 14: a kernel from Python, comparing bits, and finding layouts by probing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .. import gpu
 from ..gpu.codegen import statement
 from ..instruction import mma_instruction
 from ..isa.operand import Operand
-from .core import Unanswered, Unreadable, call, exercise, judge, whole
+from .checking import WrongForm, exercise, judge, result_of, whole_numbers, whole_result_of
 
 INS = mma_instruction("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32")
 F16 = mma_instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
@@ -21,11 +21,11 @@ MMAS, THREADS = 1000, 128
 ROW, COL = 9, 5
 
 
-# -- machines with undocumented layouts -------------------------------------------------------------------------------
+# -- machines with undocumented layouts ----------------------------------------------------------------------
 
 
 class Machine:
-    """Multiplies like mma.m16n8k32 with s8, registers in and registers out, but one fragment has another layout.
+    """Multiplies registers like mma.m16n8k32 with s8, but one of its fragments has another layout.
 
     >>> strange, c = Machine("D", seed=1), np.zeros((32, 4), dtype=np.uint32)
     >>> bool((strange(np.zeros((32, 4), dtype=np.uint32), np.zeros((32, 2), dtype=np.uint32), c) == c).all())
@@ -57,7 +57,7 @@ class Machine:
 
 
 def _mixed(operand: Operand, seed: int) -> NDArray[np.int64]:
-    """Row and column of every lane and element: the bits of their numbers, permuted, and some XORed with others."""
+    """Row and column of every lane and element: the bits of their numbers, permuted and partly XORed."""
     rows, columns = operand.shape
     bits = (rows * columns).bit_length() - 1
     rng = np.random.default_rng(seed)
@@ -79,62 +79,66 @@ def mystery() -> Machine:
     return Machine("A", seed=28)
 
 
-# -- exercises --------------------------------------------------------------------------------------------------------
+# -- exercises -----------------------------------------------------------------------------------------------
 
 
 @exercise(
     "14.1",
-    f"An `asm` statement numbers its operands: first those that are written, then those that are read, in the order of the list. **What is the number of `b[1]` in the statement for `mma.{F16.shape}` with f16 and f32?** Predict it before you look at the statement below.",
+    "An `asm` statement numbers its operands: first those that are written, then those that are read, in "
+    f"the order of the list. **What is the number of `b[1]` in the statement for `mma.{F16.shape}` with f16 "
+    "and f32?** Predict it before you look at the statement below.",
     "number = ...  # 7 for %7",
 )
-def operand_number(answer: Any) -> tuple[bool, str]:
+def operand_number(answer: object) -> tuple[bool, str]:
     text = answer.strip().removeprefix("%") if isinstance(answer, str) else answer
-    (found,) = whole(text, 1, "the number of an operand: 7 for %7")
+    (submitted,) = whole_numbers(text, 1, "the number of an operand: 7 for %7")
     d, a, b = F16.d.registers, F16.a.registers, F16.b.registers
     expected = d + a + 1
     right = f"%{expected}" in statement(F16)
     return judge(
-        right and found == expected,
+        right and submitted == expected,
         f"%0 to %{d - 1} are D, the next {a} are A, and then come the {b} registers of B.",
-        (found == expected + 1, "The numbers begin with %0, not with %1."),
-        (found == a + 1, "Operands that are written come first: D has numbers as well."),
-        (found == expected - 1, "That is `b[0]`: b is counted from 0."),
-        (found in range(d, d + a), "That is one of A. The order is D, A, B, C, as in PTX."),
+        (submitted == expected + 1, "The numbers begin with %0, not with %1."),
+        (submitted == a + 1, "Operands that are written come first: D has numbers as well."),
+        (submitted == expected - 1, "That is `b[0]`: b is counted from 0."),
+        (submitted in range(d, d + a), "That is one of A. The order is D, A, B, C, as in PTX."),
         (
-            found in range(d + a + b, d + a + b + F16.c.registers),
+            submitted in range(d + a + b, d + a + b + F16.c.registers),
             "C comes last: the order is D, A, B, C, as in PTX.",
         ),
-        (found == 1, "That is its number within B. All registers of D and A come before it."),
-        otherwise="Count the registers from 0: first D, then A, then B, each with as many registers as its type and shape need.",
+        (submitted == 1, "That is its number within B. All registers of D and A come before it."),
+        otherwise=(
+            "Count the registers from 0: first D, then A, then B, each with as many registers as its type "
+            "and shape need."
+        ),
     )
 
 
 @exercise(
     "14.2",
-    f"In the kernel one **warp** does one MMA. **How many blocks of {THREADS} threads do {MMAS:,} MMAs need**, so that each warp does exactly one?",
+    f"In the kernel one **warp** does one MMA. **How many blocks of {THREADS} threads do {MMAS:,} MMAs "
+    "need**, so that each warp does exactly one?",
     "blocks = ...",
 )
-def blocks(answer: Any) -> tuple[bool, str]:
-    (found,) = whole(
-        math.ceil(answer) if isinstance(answer, float) and math.isfinite(answer) else answer,
-        1,
-        "a number of blocks",
-    )
+def blocks(answer: object) -> tuple[bool, str]:
+    if isinstance(answer, float) and math.isfinite(answer):
+        answer = math.ceil(answer)
+    (submitted,) = whole_numbers(answer, 1, "a number of blocks")
     warps = THREADS // INS.lanes
     return judge(
-        found == -(-MMAS // warps),
+        submitted == -(-MMAS // warps),
         f"{THREADS} threads are {warps} warps of {INS.lanes} lanes, so a block does {warps} MMAs.",
-        (found == MMAS, "Then a block would be one warp. How many warps are 128 threads?"),
+        (submitted == MMAS, "Then a block would be one warp. How many warps are 128 threads?"),
         (
-            found == -(-MMAS // THREADS),
+            submitted == -(-MMAS // THREADS),
             "That is one MMA for each thread. But all lanes of a warp do one MMA together.",
         ),
         (
-            found == MMAS * warps,
+            submitted == MMAS * warps,
             "It is the other way round: a block has several warps, so you need fewer blocks than MMAs.",
         ),
         (
-            found == -(-MMAS // INS.lanes),
+            submitted == -(-MMAS // INS.lanes),
             "That gives each block as many MMAs as a warp has lanes. How many warps does a block have?",
         ),
         otherwise="A warp has 32 lanes. How many warps are in a block, and so how many MMAs does a block do?",
@@ -143,10 +147,11 @@ def blocks(answer: Any) -> tuple[bool, str]:
 
 @exercise(
     "14.3",
-    "**Write the comparison:** given two arrays of `float32`, how many of their elements differ *in their bits*?",
+    "**Write the comparison:** given two arrays of `float32`, how many of their elements differ *in their "
+    "bits*?",
     "def different(x, y):\n    return ...",
 )
-def different(answer: Any) -> tuple[bool, str]:
+def different(answer: object) -> tuple[bool, str]:
     form = "`different(x, y)` returns a number of elements"
     nan, other = (np.array([code], dtype=np.uint32).view(np.float32)[0] for code in (0x7FFFFFFF, 0x7FC00000))
     cases = (
@@ -163,19 +168,21 @@ def different(answer: Any) -> tuple[bool, str]:
         x, y = np.array(left, dtype=np.float32), np.array(right, dtype=np.float32)
         expected = int((x.view(np.uint32) != y.view(np.uint32)).sum())
         with np.errstate(all="ignore"):
-            found = call(answer, x, y, form=form)
-        if found != expected:
-            result = f"For {name} you returned {found}. "
+            submitted = whole_result_of(answer, x, y, form=form)
+        if submitted != expected:
+            result = f"For {name} you returned {submitted}. "
             return judge(
                 False,
                 "",
                 (
-                    name.startswith("1.25") and found == 0,
-                    f"{result}A conversion to integers makes both of them 1. Do not convert: view the same memory as another type.",
+                    name.startswith("1.25") and submitted == 0,
+                    f"{result}A conversion to integers makes both of them 1. Do not convert: view the same "
+                    "memory as another type.",
                 ),
                 (
                     name.startswith("NaN and"),
-                    f"{result}As a *number* NaN is not equal to itself, although its bits are the same. Compare the bits.",
+                    f"{result}As a *number* NaN is not equal to itself, although its bits are the same. "
+                    "Compare the bits.",
                 ),
                 (
                     name.startswith("0 and"),
@@ -183,7 +190,8 @@ def different(answer: Any) -> tuple[bool, str]:
                 ),
                 (
                     name.startswith("two NaN"),
-                    f"{result}Both are NaN, but their bits differ, and a tensor core has its own NaN: 0x7FFFFFFF.",
+                    f"{result}Both are NaN, but their bits differ, and a tensor core has its own NaN: "
+                    "0x7FFFFFFF.",
                 ),
                 (
                     name.startswith("1 and the next"),
@@ -193,32 +201,29 @@ def different(answer: Any) -> tuple[bool, str]:
                     name == "a matrix",
                     f"{result}Count every element that differs: not rows, and not only whether there is one.",
                 ),
-                otherwise=f"{result}View the same memory as integers, `x.view(np.uint32)`, and count where they differ.",
+                otherwise=(
+                    f"{result}View the same memory as integers, `x.view(np.uint32)`, and count where they "
+                    "differ."
+                ),
             )
     return (
         True,
-        "A view gives you the bits as integers, which have neither NaN nor two zeros. ptxlab's tests compare in the same way.",
+        "A view gives you the bits as integers, which have neither NaN nor two zeros. ptxlab's tests "
+        "compare in the same way.",
     )
 
 
 @exercise(
     "14.4",
-    f"In the probe above, column 0 of B held 1 to 32, one number for each k. With `s4` that does not fit: B holds -8 to 7, and k goes up to 63. But B has {S4.n} columns. **Write `row_of_b(k)`**, which returns {S4.n} numbers for row k of B, so that the result distinguishes every k from all others, and from no result at all.",
+    "In the probe above, column 0 of B held 1 to 32, one number for each k. With `s4` that does not fit: B "
+    f"holds -8 to 7, and k goes up to 63. But B has {S4.n} columns. **Write `row_of_b(k)`**, which returns "
+    f"{S4.n} numbers for row k of B, so that the result distinguishes every k from all others, and from no "
+    "result at all.",
     "def row_of_b(k):\n    return ...",
 )
-def design(answer: Any) -> tuple[bool, str]:
+def design(answer: object) -> tuple[bool, str]:
     form = f"`row_of_b(k)` returns {S4.n} whole numbers from -8 to 7"
-    if not callable(answer):
-        raise Unreadable(f"this one asks for a function: {form}.")
-    rows = []
-    for k in range(S4.k):
-        try:
-            value = answer(k)
-        except Exception as error:  # the reader's own code may raise anything
-            raise Unreadable(f"row_of_b({k}) raised {type(error).__name__}: {error}.") from None
-        if value is ...:
-            raise Unanswered
-        rows.append(whole(() if value is None else value, S4.n, form))
+    rows = [whole_numbers(result_of(answer, k, form=form), S4.n, form) for k in range(S4.k)]
     table = np.array(rows)
     same = {row: [k for k, other in enumerate(rows) if other == row] for row in rows}
     double = next((ks for ks in same.values() if len(ks) > 1), None)
@@ -226,10 +231,12 @@ def design(answer: Any) -> tuple[bool, str]:
     empty = [k for k in range(S4.k) if not table[k].any()]
     return judge(
         double is None and not len(outside) and not empty,
-        "Every k has its own row, so the non-zero row of D identifies k. With 8 columns of 16 values there is room for far more than 64.",
+        "Every k has its own row, so the non-zero row of D identifies k. With 8 columns of 16 values there "
+        "is room for far more than 64.",
         (
             bool(len(outside)),
-            f"Row {outside[0][0] if len(outside) else 0} has a number that `s4` (-8 to 7) cannot hold. Use more columns, with smaller numbers in each.",
+            f"Row {outside[0][0] if len(outside) else 0} has a number that `s4` (-8 to 7) cannot hold. Use "
+            "more columns, with smaller numbers in each.",
         ),
         (
             double is not None and len(double) == S4.k,
@@ -237,62 +244,75 @@ def design(answer: Any) -> tuple[bool, str]:
         ),
         (
             double is not None,
-            f"Rows {double[0] if double else 0} and {double[1] if double else 0} are the same: these two k give the same result. One column alone can distinguish 16 values; let a second one count the rest.",
+            f"Rows {double[0] if double else 0} and {double[1] if double else 0} are the same: these two k "
+            "give the same result. One column alone can distinguish 16 values; let a second one count the "
+            "rest.",
         ),
-        otherwise=f"All rows are different, but row {empty[0] if empty else 0} is all zero: its result looks like no answer.",
+        otherwise=(
+            f"All rows are different, but row {empty[0] if empty else 0} is all zero: its result looks like "
+            "no answer."
+        ),
     )
 
 
 @exercise(
     "14.5",
-    f"**Which lane of `mystery` holds A[{ROW}][{COL}], and as which element?** (Element e of A is byte e % 4 of register e // 4.) Its B, C and D have the layouts that you know.",
+    f"**Which lane of `mystery` holds A[{ROW}][{COL}], and as which element?** (Element e of A is byte e % "
+    "4 of register e // 4.) Its B, C and D have the layouts that you know.",
     "place = ...  # (lane, element)",
 )
-def find_in_mystery(answer: Any) -> tuple[bool, str]:
-    found = whole(answer, 2, "`(lane, element)`")
+def find_in_mystery(answer: object) -> tuple[bool, str]:
+    submitted = whole_numbers(answer, 2, "`(lane, element)`")
     order = mystery()._order
     expected = tuple(int(at) for at in np.argwhere((order == (ROW, COL)).all(axis=-1))[0])
     usual = INS.a.where(ROW, COL)[0]
-    real = tuple(order[found].tolist()) if 0 <= found[0] < INS.lanes and 0 <= found[1] < 16 else None
+    exists = 0 <= submitted[0] < INS.lanes and 0 <= submitted[1] < 16
+    row, column = order[submitted].tolist() if exists else (-1, -1)  # what the slot really holds
     return judge(
-        found == expected,
-        "It is in no manual, and you found it: the non-zero row of D gives the row, and its value gives the column.",
+        submitted == expected,
+        "It is in no manual, and you found it: the non-zero row of D gives the row, and its value gives "
+        "the column.",
         (
-            found == (usual.lane, usual.element),
+            submitted == (usual.lane, usual.element),
             "That is where it is according to the manual. This machine does not follow the manual: probe it.",
         ),
-        (found == expected[::-1], "Both numbers are right, but the lane comes first."),
-        (real is None, "Lanes go from 0 to 31, elements from 0 to 15."),
+        (submitted == expected[::-1], "Both numbers are right, but the lane comes first."),
+        (not exists, "Lanes go from 0 to 31, elements from 0 to 15."),
         (
-            real == (ROW, COL - 1),
+            (row, column) == (ROW, COL - 1),
             "That slot holds the column before it. B had k + 1 in row k: what do you have to subtract?",
         ),
         (
-            real == (ROW, COL + 1),
+            (row, column) == (ROW, COL + 1),
             "That slot holds the column after it. B had k + 1 in row k: did you subtract twice?",
         ),
         (
-            found[0] == expected[0],
-            "The lane is right, but the element is not. Did you read number 16 * lane + element of the batch?",
+            submitted[0] == expected[0],
+            "The lane is right, but the element is not. Did you read number 16 * lane + element of the "
+            "batch?",
         ),
-        otherwise=f"That slot holds A[{real[0] if real else 0}][{real[1] if real else 0}]. Send the same probes to `mystery`, and look for the slot whose result is in row {ROW} and gives column {COL}.",
+        otherwise=(
+            f"That slot holds A[{row}][{column}]. Send the same probes to `mystery`, and look for the slot "
+            f"whose result is in row {ROW} and gives column {COL}."
+        ),
     )
 
 
 @exercise(
     "14.6",
-    "Some machines have another layout of **D** (and of C, which has the same layout), while A and B have the layouts that you know. **Write `probe(machine)`**, which finds the layout and returns it as a table [lane][register] of (row, column), of shape (32, 4, 2). One call of `machine(a, b, c)` is enough, if all elements of D are different.",
+    "Some machines have another layout of **D** (and of C, which has the same layout), while A and B have "
+    "the layouts that you know. **Write `probe(machine)`**, which finds the layout and returns it as a "
+    "table [lane][register] of (row, column), of shape (32, 4, 2). One call of `machine(a, b, c)` is "
+    "enough, if all elements of D are different.",
     "def probe(machine):\n    return ...",
 )
-def probe(answer: Any) -> tuple[bool, str]:
+def probe(answer: object) -> tuple[bool, str]:
     form = "`probe(machine)` returns a table of whole numbers of shape (32, 4, 2)"
-    if not callable(answer):
-        raise Unreadable(f"this one asks for a function: {form}.")
     for seed in (3, 5, 8):
         machine = Machine("D", seed)
-        found = _table(answer, machine, form)
+        submitted = _table(answer, machine, form)
         expected, usual = machine._order, INS.d.coords()
-        wrong = np.argwhere((found != expected).any(axis=-1))
+        wrong = np.argwhere((submitted != expected).any(axis=-1))
         if not len(wrong):
             continue
         lane, register = (int(at) for at in wrong[0])
@@ -301,44 +321,48 @@ def probe(answer: Any) -> tuple[bool, str]:
             False,
             "",
             (
-                bool((found == usual).all()),
-                "That is the layout of the manual, whatever the machine does. If you numbered the elements of C: they come out where they went in, which tells you nothing. Use the product instead.",
+                bool((submitted == usual).all()),
+                "That is the layout of the manual, whatever the machine does. If you numbered the elements "
+                "of C: they come out where they went in, which tells you nothing. Use the product instead.",
             ),
-            (bool((found == expected[..., ::-1]).all()), f"{where}row and column are exchanged."),
+            (bool((submitted == expected[..., ::-1]).all()), f"{where}row and column are exchanged."),
             (
-                bool((found[..., 0] == expected[..., 0]).all()),
+                bool((submitted[..., 0] == expected[..., 0]).all()),
                 f"{where}the rows are right, but the columns are not. Are all numbers in D different?",
             ),
             (
-                bool((found[..., 1] == expected[..., 1]).all()),
+                bool((submitted[..., 1] == expected[..., 1]).all()),
                 f"{where}the columns are right, but the rows are not. Are all numbers in D different?",
             ),
             (
-                bool((found >= 0).all() and (found[..., 0] < INS.m).all() and (found[..., 1] < INS.n).all()),
-                f"{where}you returned {tuple(found[lane, register].tolist())}, which another register holds. Which number is in D there, and which element does it belong to?",
+                bool(
+                    (submitted >= 0).all()
+                    and (submitted[..., 0] < INS.m).all()
+                    and (submitted[..., 1] < INS.n).all()
+                ),
+                f"{where}you returned {tuple(submitted[lane, register].tolist())}, which another register "
+                "holds. Which number is in D there, and which element does it belong to?",
             ),
-            otherwise=f"{where}you returned {tuple(found[lane, register].tolist())}, but D has {INS.m} rows and {INS.n} columns.",
+            otherwise=(
+                f"{where}you returned {tuple(submitted[lane, register].tolist())}, but D has {INS.m} rows "
+                f"and {INS.n} columns."
+            ),
         )
     return (
         True,
-        "One launch is enough: A and B are chosen so that D[row][column] encodes its own row and column, and each register shows which element it holds.",
+        "One launch is enough: A and B are chosen so that D[row][column] encodes its own row and column, "
+        "and each register shows which element it holds.",
     )
 
 
-def _table(function: Any, machine: Machine, form: str) -> NDArray[np.int64]:
+def _table(function: object, machine: Machine, form: str) -> NDArray[np.int64]:
     """The layout that a reader's function returns."""
+    value = result_of(function, machine, form=form)
     try:
-        value = function(machine)
-    except Exception as error:  # the reader's own code may raise anything
-        raise Unreadable(f"the function raised {type(error).__name__}: {error}.") from None
-    if value is ...:
-        raise Unanswered
-    try:
-        found = np.asarray(value)
-        if found.shape == (INS.lanes, INS.d.registers, 2) and (
-            found.dtype.kind in "iu" or (found == np.round(found)).all()
-        ):
-            return found.astype(np.int64)
+        table = np.asarray(value)
+        whole = table.dtype.kind in "iu" or bool((table == np.round(table)).all())
     except (ValueError, TypeError):
-        raise Unreadable(f"your function did not return a table; {form}.") from None
-    raise Unreadable(f"found {'nothing' if value is None else f'shape {found.shape}'}; {form}.")
+        raise WrongForm(f"your function did not return a table; {form}.") from None
+    if table.shape != (INS.lanes, INS.d.registers, 2) or not whole:
+        raise WrongForm(f"found {table.dtype} of shape {table.shape}; {form}.")
+    return table.astype(np.int64)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ..instruction import mma_instruction
@@ -11,7 +9,7 @@ from ..isa.catalog import mma_forms
 from ..memory import SWIZZLES, Tile
 from ..views import Cell, Grid, Header, Picture
 from ..views.labels import bit_range
-from .core import exercise, function_table, judge, whole
+from .checking import exercise, function_table, judge, whole_numbers
 
 INS = mma_instruction("wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16")
 WIDE = mma_instruction("wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16")
@@ -51,13 +49,14 @@ PROGRAM = (
 def descriptor_picture(number: int) -> Picture:
     """A 64-bit matrix descriptor with its fields, bit 63 on the left.
 
-    >>> [cell.text for cell in descriptor_picture(0x0000_0010_0008_0040).grids[0].cells if cell.lane is not None]
+    >>> grid = descriptor_picture(0x0000_0010_0008_0040).grids[0]
+    >>> [cell.text for cell in grid.cells if cell.lane is not None]
     ['0', '0', '0x10', '0x8', '0x40']
     """
     values = [number >> low & (1 << size) - 1 for _, low, size in FIELDS]
     cells = tuple(
-        Cell(0, at, 1, 1, (hex(v) if v else "0",), 4 * at if FIELDS[at][0] else None)
-        for at, v in enumerate(values)
+        Cell(0, at, 1, 1, (hex(value) if value else "0",), 4 * at if FIELDS[at][0] else None)
+        for at, value in enumerate(values)
     )
     heads = tuple(
         Header(at, 1, (name, bit_range(low, low + size - 1))) for at, (name, low, size) in enumerate(FIELDS)
@@ -75,52 +74,62 @@ def descriptor_picture(number: int) -> Picture:
     f"A lane of a warpgroup holds elements of **two rows** of D. **Which two rows does lane {LANE} hold?**",
     "rows = ...  # (upper, lower)",
 )
-def rows_of_lane(answer: Any) -> tuple[bool, str]:
-    found = whole(answer, 2, "`(upper, lower)`, two row numbers")
+def rows_of_lane(answer: object) -> tuple[bool, str]:
+    submitted = whole_numbers(answer, 2, "`(upper, lower)`, two row numbers")
     upper, lower = sorted({row for _, row, _ in INS.d.holds(LANE)})
     inside = LANE % 32 // 4
     return judge(
-        sorted(found) == [upper, lower],
-        f"Lane {LANE} is lane {LANE % 32} of warp {LANE // 32}, which begins at row {LANE // 32 * 16}; its groupID is {inside}, and the other row is eight lower.",
+        sorted(submitted) == [upper, lower],
+        f"Lane {LANE} is lane {LANE % 32} of warp {LANE // 32}, which begins at row {LANE // 32 * 16}; its "
+        f"groupID is {inside}, and the other row is eight lower.",
         (
-            sorted(found) == [inside, inside + 8],
-            "That is right inside a warp. But which of the four warps is this lane in, and at which row does that warp begin?",
+            sorted(submitted) == [inside, inside + 8],
+            "That is right inside a warp. But which of the four warps is this lane in, and at which row "
+            "does that warp begin?",
         ),
         (
-            sorted(found) == [LANE // 4, LANE // 4 + 8],
-            "You divided the lane number by four across all warps. But a warp has 16 rows and only eight groups of four lanes.",
+            sorted(submitted) == [LANE // 4, LANE // 4 + 8],
+            "You divided the lane number by four across all warps. But a warp has 16 rows and only eight "
+            "groups of four lanes.",
         ),
         (
-            upper in found and found[0] != found[1] and upper + 1 in found,
-            "The upper row is right. The other one is not the next row: the pattern of mma repeats further down.",
+            upper in submitted and submitted[0] != submitted[1] and upper + 1 in submitted,
+            "The upper row is right. The other one is not the next row: the pattern of mma repeats further "
+            "down.",
         ),
-        (upper in found, "The upper row is right. In mma, how far below is a lane's second row?"),
-        (lower in found, "The lower row is right. How far above it is the other one?"),
+        (upper in submitted, "The upper row is right. In mma, how far below is a lane's second row?"),
+        (lower in submitted, "The lower row is right. How far above it is the other one?"),
         (
-            LANE // 32 * 16 + LANE % 32 in found,
+            LANE // 32 * 16 + LANE % 32 in submitted,
             "The warp is right. But inside it you used the lane as the row: four lanes share a row.",
         ),
-        (any(row > 63 for row in found), "D has 64 rows; which of the four warps has this lane?"),
-        otherwise="First find the warp (lane // 32) and its 16 rows, then the lane's groupID inside its warp, then the row eight below.",
+        (any(row > 63 for row in submitted), "D has 64 rows; which of the four warps has this lane?"),
+        otherwise=(
+            "First find the warp (lane // 32) and its 16 rows, then the lane's groupID inside its warp, "
+            "then the row eight below."
+        ),
     )
 
 
 @exercise(
     "09.2",
-    "**Write the function** that returns the lane (0 to 127) that holds `D[row][col]`. It is the same for every N.",
+    "**Write the function** that returns the lane (0 to 127) that holds `D[row][col]`. It is the same for "
+    "every N.",
     "def lane(row, col):\n    return ...",
 )
-def lane_of(answer: Any) -> tuple[bool, str]:
+def lane_of(answer: object) -> tuple[bool, str]:
     table = function_table(answer, INS.m, INS.n, form="`lane(row, col)` returns a lane from 0 to 127")
     expected = np.array([[INS.d.where(r, c)[0].lane for c in range(INS.n)] for r in range(INS.m)])
     wrong = np.argwhere(table != expected)
     first = f"D[{wrong[0][0]}][{wrong[0][1]}]" if len(wrong) else ""
     return judge(
         not len(wrong),
-        "There are 32 lanes for every 16 rows, four for each row, and one for every two columns; after eight rows or eight columns the pattern repeats.",
+        "There are 32 lanes for every 16 rows, four for each row, and one for every two columns; after "
+        "eight rows or eight columns the pattern repeats.",
         (
             not (table != expected % 32).any(),
-            "That is right inside each warp. The lanes of a warpgroup are numbered through: 32 to 63 belong to the second warp.",
+            "That is right inside each warp. The lanes of a warpgroup are numbered through: 32 to 63 "
+            "belong to the second warp.",
         ),
         (
             not (table[:16] != expected[:16]).any(),
@@ -128,95 +137,113 @@ def lane_of(answer: Any) -> tuple[bool, str]:
         ),
         (
             not (table[:8] != expected[:8]).any(),
-            f"Right for the first eight rows. Look at {first}: eight rows lower, the same lanes appear again.",
+            f"Right for the first eight rows. Look at {first}: eight rows lower, the same lanes appear "
+            "again.",
         ),
         (
             not (table[:8, :8] != expected[:8, :8]).any(),
-            f"Right for the first eight columns. Look at {first}: eight columns further, the same lanes appear again.",
+            f"Right for the first eight columns. Look at {first}: eight columns further, the same lanes "
+            "appear again.",
         ),
         (table[0, :4].tolist() == [0, 1, 2, 3], f"Look at {first}: a lane holds two adjacent columns."),
-        otherwise=f"Look at {first}. Inside 16 rows and 8 columns it is the accumulator of `mma.m16n8`: groupID is the row modulo 8, and each lane has two columns.",
+        otherwise=(
+            f"Look at {first}. Inside 16 rows and 8 columns it is the accumulator of `mma.m16n8`: groupID "
+            "is the row modulo 8, and each lane has two columns."
+        ),
     )
 
 
 @exercise(
     "09.3",
-    f"**What is K in `m64nNkK` for {', '.join(f'`{kind}`' for kind in KINDS[:-1])} and `{KINDS[-1]}`?** You don't need a table: for all of them a row of A is 32 bytes long.",
+    f"**What is K in `m64nNkK` for {', '.join(f'`{kind}`' for kind in KINDS[:-1])} and `{KINDS[-1]}`?** You "
+    "don't need a table: for all of them a row of A is 32 bytes long.",
     f"depths = ...  # ({', '.join(KINDS)})",
 )
-def depth(answer: Any) -> tuple[bool, str]:
-    found = whole(answer, len(KINDS), f"`({', '.join(KINDS)})`")
+def depth(answer: object) -> tuple[bool, str]:
+    submitted = whole_numbers(answer, len(KINDS), f"`({', '.join(KINDS)})`")
     rows = {kind: next(row for row in mma_forms("wgmma") if row.a_type == kind) for kind in KINDS}
     expected = tuple(row.k for row in rows.values())
     sizes = {kind: row.a.dtype.bits for kind, row in rows.items()}
     return judge(
-        found == expected,
+        submitted == expected,
         "Each row has 32 bytes, whatever the type: half the bits per element, twice the K.",
         (
-            found == expected[::-1],
+            submitted == expected[::-1],
             "It is the other way round: the wider the element, the fewer fit into 32 bytes.",
         ),
         (
-            found == tuple(k * 2 for k in expected),
+            submitted == tuple(k * 2 for k in expected),
             "The *sparse* form has twice the K, because it stores only half of A.",
         ),
-        (found[:-1] == expected[:-1], "All but b1 are right: how many single bits are in 32 bytes?"),
-        (found == tuple(k // 2 for k in expected), "That is 16 bytes, half a row."),
+        (submitted[:-1] == expected[:-1], "All but b1 are right: how many single bits are in 32 bytes?"),
+        (submitted == tuple(k // 2 for k in expected), "That is 16 bytes, half a row."),
         (
-            found[1:] == expected[1:],
+            submitted[1:] == expected[1:],
             "All but tf32 are right: it uses only 19 bits, but takes 32 in memory and in registers.",
         ),
-        (found == tuple(32 // b for b in sizes.values()), "You divided 32 *bits*. A row of A has 32 bytes."),
+        (
+            submitted == tuple(32 // b for b in sizes.values()),
+            "You divided 32 *bits*. A row of A has 32 bytes.",
+        ),
         otherwise="Divide the 32 bytes of a row by the size of an element. How many bits are in 32 bytes?",
     )
 
 
 @exercise(
     "09.4",
-    f"B of `{WIDE.shape}` with f16 is in shared memory at address `0x{ADDRESS:x}`, K-major, without swizzle. This time the core matrices are stored **along n first**: the {WIDE.n // 8} core matrices with k = 0 to 7 one after another, then the {WIDE.n // 8} with k = 8 to 15, 128 bytes each. **Encode the descriptor by hand.** (Hexadecimal is easiest: `0x...`)",
+    f"B of `{WIDE.shape}` with f16 is in shared memory at address `0x{ADDRESS:x}`, K-major, without "
+    f"swizzle. This time the core matrices are stored **along n first**: the {WIDE.n // 8} core matrices "
+    f"with k = 0 to 7 one after another, then the {WIDE.n // 8} with k = 8 to 15, 128 bytes each. **Encode "
+    "the descriptor by hand.** (Hexadecimal is easiest: `0x...`)",
     "descriptor = ...",
 )
-def encode(answer: Any) -> tuple[bool, str]:
-    (found,) = whole(answer, 1, "one number of 64 bits")
+def encode(answer: object) -> tuple[bool, str]:
+    (submitted,) = whole_numbers(answer, 1, "one number of 64 bits")
     leading, stride = WIDE.n // 8 * CORE, CORE
 
     def packed(address: int, lead: int, step: int, code: int = 0) -> int:
         return address >> 4 | lead >> 4 << 16 | step >> 4 << 32 | code << 62
 
     expected = packed(ADDRESS, leading, stride)
-    start, lead, step = found & 0x3FFF, found >> 16 & 0x3FFF, found >> 32 & 0x3FFF
+    start, lead, step = submitted & 0x3FFF, submitted >> 16 & 0x3FFF, submitted >> 32 & 0x3FFF
     return judge(
-        found == expected,
-        f"Start 0x{start:x}, leading 0x{lead:x}, stride 0x{step:x}, all in units of 16 bytes: the next core matrix is {leading} bytes away along k, and {stride} bytes away along n.",
+        submitted == expected,
+        f"Start 0x{start:x}, leading 0x{lead:x}, stride 0x{step:x}, all in units of 16 bytes: the next core "
+        f"matrix is {leading} bytes away along k, and {stride} bytes away along n.",
         (
-            found == packed(ADDRESS, stride, leading),
-            "All values are right, but the two offsets are exchanged. In a K-major tile *leading* steps along k, and *stride* steps from eight columns n to the next eight.",
+            submitted == packed(ADDRESS, stride, leading),
+            "All values are right, but the two offsets are exchanged. In a K-major tile *leading* steps "
+            "along k, and *stride* steps from eight columns n to the next eight.",
         ),
         (
-            found == ADDRESS | leading << 16 | stride << 32,
+            submitted == ADDRESS | leading << 16 | stride << 32,
             "Those are bytes. Every field counts units of 16 bytes: the last hexadecimal digit is dropped.",
         ),
         (
-            found == ADDRESS >> 4 | leading << 16 | stride << 32,
-            "The start address is right. The two offsets are right in bytes, but they too count units of 16 bytes.",
+            submitted == ADDRESS >> 4 | leading << 16 | stride << 32,
+            "The start address is right. The two offsets are right in bytes, but they too count units of "
+            "16 bytes.",
         ),
         (
-            found == Tile.of(WIDE.b).descriptor(ADDRESS),
-            "That is the order of the picture above, along k first. Here the core matrices go along n first: how far away is the neighbour along k?",
+            submitted == Tile.of(WIDE.b).descriptor(ADDRESS),
+            "That is the order of the picture above, along k first. Here the core matrices go along n "
+            "first: how far away is the neighbour along k?",
         ),
         (
-            found == ADDRESS >> 4 | leading >> 4 << 14 | stride >> 4 << 28,
+            submitted == ADDRESS >> 4 | leading >> 4 << 14 | stride >> 4 << 28,
             "The fields have 14 bits, but they are not contiguous: they begin at bits 0, 16 and 32.",
         ),
-        (found >> 62 != 0, "Bits 62 and 63 are the swizzle, and there is none."),
+        (submitted >> 62 != 0, "Bits 62 and 63 are the swizzle, and there is none."),
         (start != ADDRESS >> 4, "Look at the lowest 14 bits: the start address, in units of 16 bytes."),
         (
             lead != leading >> 4,
-            "The start address is right. Look at bits 16 to 29: how many bytes is it from one core matrix to its neighbour along k?",
+            "The start address is right. Look at bits 16 to 29: how many bytes is it from one core matrix "
+            "to its neighbour along k?",
         ),
         (
             step != stride >> 4,
-            "The start address and the leading offset are right. Look at bits 32 to 45: how many bytes is it from one core matrix to its neighbour along n?",
+            "The start address and the leading offset are right. Look at bits 32 to 45: how many bytes is "
+            "it from one core matrix to its neighbour along n?",
         ),
         otherwise="The three fields are right. All other bits are 0.",
     )
@@ -224,96 +251,115 @@ def encode(answer: Any) -> tuple[bool, str]:
 
 @exercise(
     "09.5",
-    f"Now the 64-byte swizzle. Rows of 64 bytes have four pieces, and **two** rows fill 128 bytes. Two bits are XORed: bits 4 and 5 of the byte address with bits 7 and 8. **At which of the four positions in its row is piece {PIECES[0][1]} of row {PIECES[0][0]}? And piece {PIECES[1][1]} of row {PIECES[1][0]}?**",
+    "Now the 64-byte swizzle. Rows of 64 bytes have four pieces, and **two** rows fill 128 bytes. Two bits "
+    "are XORed: bits 4 and 5 of the byte address with bits 7 and 8. **At which of the four positions in "
+    f"its row is piece {PIECES[0][1]} of row {PIECES[0][0]}? And piece {PIECES[1][1]} of row "
+    f"{PIECES[1][0]}?**",
     "places = ...  # (first, second), each from 0 to 3",
 )
-def swizzled_place(answer: Any) -> tuple[bool, str]:
-    found = whole(answer, len(PIECES), "two positions, each from 0 to 3")
+def swizzled_place(answer: object) -> tuple[bool, str]:
+    submitted = whole_numbers(answer, len(PIECES), "two positions, each from 0 to 3")
     tile = Tile(bits=16, rows=16, k=32, swizzle=64)
     expected = tuple(int(tile.offset(row, piece * tile.core_width)) // 16 % 4 for row, piece in PIECES)
     return judge(
-        found == expected,
-        "Each pair of rows is XORed with the same value, and after eight rows, that is 512 bytes, the pattern repeats. That is why such a tile begins at a multiple of 512.",
+        submitted == expected,
+        "Each pair of rows is XORed with the same value, and after eight rows, that is 512 bytes, the "
+        "pattern repeats. That is why such a tile begins at a multiple of 512.",
         (
-            found == tuple(piece for _, piece in PIECES),
+            submitted == tuple(piece for _, piece in PIECES),
             "That is no swizzle at all: every piece stays where it was.",
         ),
-        (found == expected[::-1], "The numbers are right, but in the wrong order."),
+        (submitted == expected[::-1], "The numbers are right, but in the wrong order."),
         (
-            found == tuple(piece ^ row % 4 for row, piece in PIECES),
-            "Your pattern changes with every row. But two rows of 64 bytes share bits 7 and 8 of the address.",
+            submitted == tuple(piece ^ row % 4 for row, piece in PIECES),
+            "Your pattern changes with every row. But two rows of 64 bytes share bits 7 and 8 of the "
+            "address.",
         ),
         (
-            found == tuple(piece ^ row // 4 % 2 for row, piece in PIECES),
+            submitted == tuple(piece ^ row // 4 % 2 for row, piece in PIECES),
             "That is the 32-byte swizzle, where four rows fill 128 bytes and one bit is XORed.",
         ),
         (
-            found == tuple((piece + row // 2) % 4 for row, piece in PIECES),
+            submitted == tuple((piece + row // 2) % 4 for row, piece in PIECES),
             "The rows are paired correctly, but you rotated the pieces. XOR exchanges them.",
         ),
         (
-            any(not 0 <= place < 4 for place in found),
+            any(not 0 <= place < 4 for place in submitted),
             "There are only four positions, 0 to 3: only two bits of the row number are used.",
         ),
         (
-            found[0] == expected[0],
-            "The first is right. For the second, write row * 64 + piece * 16 in binary and mark bits 4, 5, 7 and 8; bit 9 is not used.",
+            submitted[0] == expected[0],
+            "The first is right. For the second, write row * 64 + piece * 16 in binary and mark bits 4, 5, "
+            "7 and 8; bit 9 is not used.",
         ),
         (
-            found[1] == expected[1],
-            "The second is right. For the first, write row * 64 + piece * 16 in binary and mark bits 4, 5, 7 and 8.",
+            submitted[1] == expected[1],
+            "The second is right. For the first, write row * 64 + piece * 16 in binary and mark bits 4, 5, "
+            "7 and 8.",
         ),
-        otherwise="Write the byte address row * 64 + piece * 16 in binary: bits 7 and 8 are XORed into bits 4 and 5, and these two are the position.",
+        otherwise=(
+            "Write the byte address row * 64 + piece * 16 in binary: bits 7 and 8 are XORed into bits 4 "
+            "and 5, and these two are the position."
+        ),
     )
 
 
 @exercise(
     "09.6",
-    f"In a debugger you find the descriptor `0x{FOUND:016x}` of a K-major tile. **At which byte address does the tile begin, what is its stride dimension byte offset, and how many bytes wide is its swizzle?**",
+    f"In a debugger you find the descriptor `0x{FOUND:016x}` of a K-major tile. **At which byte address "
+    "does the tile begin, what is its stride dimension byte offset, and how many bytes wide is its "
+    "swizzle?**",
     "read = ...  # (address, stride, swizzle), all in bytes",
 )
-def read_descriptor(answer: Any) -> tuple[bool, str]:
-    found = whole(answer, 3, "`(address, stride, swizzle)`, all in bytes")
+def read_descriptor(answer: object) -> tuple[bool, str]:
+    submitted = whole_numbers(answer, 3, "`(address, stride, swizzle)`, all in bytes")
     expected = SWIZZLED_AT, SWIZZLED.stride, SWIZZLED.swizzle
     code = SWIZZLES[SWIZZLED.swizzle]
     return judge(
-        found == expected,
-        f"Swizzle code {code} means {SWIZZLED.swizzle} bytes, and the stride is eight rows of {SWIZZLED.swizzle} bytes. The leading offset, 1, is not used when a K-major tile is swizzled.",
+        submitted == expected,
+        f"Swizzle code {code} means {SWIZZLED.swizzle} bytes, and the stride is eight rows of "
+        f"{SWIZZLED.swizzle} bytes. The leading offset, 1, is not used when a K-major tile is swizzled.",
         (
-            found[:2] == (SWIZZLED_AT >> 4, SWIZZLED.stride >> 4),
+            submitted[:2] == (SWIZZLED_AT >> 4, SWIZZLED.stride >> 4),
             "Those are the raw fields. They count units of 16 bytes.",
         ),
-        (found[0] == SWIZZLED_AT >> 4, "The address field counts units of 16 bytes."),
+        (submitted[0] == SWIZZLED_AT >> 4, "The address field counts units of 16 bytes."),
         (
-            found[0] != SWIZZLED_AT,
-            "The address is in the lowest 14 bits; remember the unit. Bit 16 already belongs to the next field.",
+            submitted[0] != SWIZZLED_AT,
+            "The address is in the lowest 14 bits; remember the unit. Bit 16 already belongs to the next "
+            "field.",
         ),
         (
-            found[1] == SWIZZLED.stride >> 4,
+            submitted[1] == SWIZZLED.stride >> 4,
             "The address is right. The stride field, too, counts units of 16 bytes.",
         ),
         (
-            found[1] == SWIZZLED.leading,
-            "The address is right. But you then read the leading offset, bits 16 to 29; the stride begins at bit 32.",
+            submitted[1] == SWIZZLED.leading,
+            "The address is right. But you then read the leading offset, bits 16 to 29; the stride begins "
+            "at bit 32.",
         ),
         (
-            found[1] == int(f"{SWIZZLED.stride >> 4:x}") * 16,
-            "The address is right. The digits of the stride are hexadecimal, like the whole descriptor: what number is `0x20`?",
+            submitted[1] == int(f"{SWIZZLED.stride >> 4:x}") * 16,
+            "The address is right. The digits of the stride are hexadecimal, like the whole descriptor: "
+            "what number is `0x20`?",
         ),
         (
-            found[1] != SWIZZLED.stride,
+            submitted[1] != SWIZZLED.stride,
             "The address is right. The stride is in bits 32 to 45, in units of 16 bytes.",
         ),
         (
-            found[2] == code,
+            submitted[2] == code,
             f"Address and stride are right. {code} is the code; which width does it stand for?",
         ),
-        otherwise="Address and stride are right. The swizzle code is in bits 62 and 63, and the codes do not increase with the width: look them up below the picture of the descriptor.",
+        otherwise=(
+            "Address and stride are right. The swizzle code is in bits 62 and 63, and the codes do not "
+            "increase with the width: look them up below the picture of the descriptor."
+        ),
     )
 
 
 def _readable(program: tuple[tuple[str, str], ...] = PROGRAM) -> dict[str, int]:
-    """The first line after which each result may be read: issued, committed to a group, and the group waited for."""
+    """The first line after which each result may be read: its group is committed and waited for."""
     open_now: list[str] = []
     groups: list[list[str]] = []
     done: dict[str, int] = {}
@@ -337,35 +383,50 @@ def _readable(program: tuple[tuple[str, str], ...] = PROGRAM) -> dict[str, int]:
     + "\n```\n\n**After which line, at the earliest, may it read d0 to d7, and after which d8 to d15?**",
     "lines = ...  # (line for d0 to d7, line for d8 to d15)",
 )
-def waited(answer: Any) -> tuple[bool, str]:
-    found = whole(answer, 2, "two line numbers")
+def waited(answer: object) -> tuple[bool, str]:
+    submitted = whole_numbers(answer, 2, "two line numbers")
     done = _readable()
     expected = done["first"], done["second"]
     issued = tuple(number for number, (_, result) in enumerate(PROGRAM) if result)
     return judge(
-        found == expected,
-        "`wait_group 1` allows the most recent group to be pending and waits for all older ones; `wait_group 0` waits for every group.",
+        submitted == expected,
+        "`wait_group 1` allows the most recent group to be pending and waits for all older ones; "
+        "`wait_group 0` waits for every group.",
         (
-            found == expected[::-1],
-            "It is the other way round: groups are waited for in the order in which they were committed, the oldest first.",
+            submitted == expected[::-1],
+            "It is the other way round: groups are waited for in the order in which they were committed, "
+            "the oldest first.",
         ),
         (
-            found == issued,
+            submitted == issued,
             "That is when the work is *issued*. The instruction is asynchronous: it returns at once.",
         ),
-        (found == tuple(n + 1 for n in issued), "`commit_group` closes a group; it does not wait for it."),
         (
-            found == (expected[1], expected[1]),
-            "Safe, but for one of them that is not the earliest: how many groups may be pending after `wait_group 1`?",
+            submitted == tuple(n + 1 for n in issued),
+            "`commit_group` closes a group; it does not wait for it.",
         ),
-        (found == (expected[0], expected[0]), "After `wait_group 1` one group may still be pending. Which?"),
         (
-            any(not 0 <= line < len(PROGRAM) for line in found),
+            submitted == (expected[1], expected[1]),
+            "Safe, but for one of them that is not the earliest: how many groups may be pending after "
+            "`wait_group 1`?",
+        ),
+        (
+            submitted == (expected[0], expected[0]),
+            "After `wait_group 1` one group may still be pending. Which?",
+        ),
+        (
+            any(not 0 <= line < len(PROGRAM) for line in submitted),
             f"The lines are numbered 0 to {len(PROGRAM) - 1}.",
         ),
         (
-            any("wait_group" not in line for line in (PROGRAM[n][0] for n in found if 0 <= n < len(PROGRAM))),
+            any(
+                "wait_group" not in line
+                for line in (PROGRAM[n][0] for n in submitted if 0 <= n < len(PROGRAM))
+            ),
             "Only a `wait_group` waits. Starting a product or committing a group returns at once.",
         ),
-        otherwise="A result may be read after a `wait_group` that waits for its group. `wait_group N` may leave the N most recent groups pending.",
+        otherwise=(
+            "A result may be read after a `wait_group` that waits for its group. `wait_group N` may leave "
+            "the N most recent groups pending."
+        ),
     )

@@ -1,4 +1,4 @@
-"""Answers to all exercises: model solutions, right ones in many forms, typical wrong ones; a module for every lesson."""
+"""Answers to all exercises: model solutions, right answers in many forms, typical wrong ones, by lesson."""
 
 from __future__ import annotations
 

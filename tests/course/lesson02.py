@@ -30,7 +30,10 @@ SOLUTIONS: dict[str, str] = {
     "02.5": "[0, 0.5, 1, 1.5, 2, 3, 4, 6]",
     "02.6": "0x041C2C08",
     "02.7": "2**-7",
-    "02.8": "(-1) ** (code >> e + m) * ((code % 2**m / 2**m) + (code >> m & 2**e - 1 > 0)) * 2.0 ** (max(code >> m & 2**e - 1, 1) - 2 ** (e - 1) + 1)",
+    "02.8": (
+        "(-1) ** (code >> e + m) * ((code % 2**m / 2**m) + (code >> m & 2**e - 1 > 0)) * 2.0 ** (max(code "
+        ">> m & 2**e - 1, 1) - 2 ** (e - 1) + 1)"
+    ),
 }
 
 #: Right answers, in all forms that a reader might give them.

@@ -33,7 +33,9 @@ SOLUTIONS: dict[str, str] = {
     "03.4": "[5, 7, 0, 3, 0, 0, 2, -1]",
     "03.5": "(32, 16, 4)",
     "03.6": "(64, 128)",
-    "03.7": "[n if i in sorted(range(4), key=lambda i: abs(chunk[i]))[2:] else 0 for i, n in enumerate(chunk)]",
+    "03.7": (
+        "[n if i in sorted(range(4), key=lambda i: abs(chunk[i]))[2:] else 0 for i, n in enumerate(chunk)]"
+    ),
 }
 
 #: Right answers, in all forms that a reader might give them.

@@ -32,8 +32,10 @@ SOLUTIONS: dict[str, str] = {
     "05.2": "29",
     "05.3": "[2, 3, 6, 7]",
     "05.4": "(15, 24, 27)",
-    "05.5": "sum((lambda keep: min(keep) | max(keep) << 2)(sorted(range(4), key=lambda pair: not any(row[8 * chunk + 2 * pair :][:2]))[:2]) << 4 * chunk "
-    "for chunk in range(8))",
+    "05.5": (
+        "sum((lambda keep: min(keep) | max(keep) << 2)(sorted(range(4), key=lambda pair: not any(row[8 * "
+        "chunk + 2 * pair :][:2]))[:2]) << 4 * chunk for chunk in range(8))"
+    ),
 }
 
 #: Right answers, in all forms that a reader might give them.

@@ -30,7 +30,9 @@ def as_wide(bits: int, k: int, row: int, column: int, selector: int) -> int:
 
 def as_narrow(bits: int, k: int, row: int, column: int, selector: int) -> int:
     """As if every type dealt its nibbles out as s8 does."""
-    return metadata_lane(bits, k, row, column, selector) if bits < 16 else row % 8 * 4 + selector * 2 + row // 8
+    return (
+        metadata_lane(bits, k, row, column, selector) if bits < 16 else row % 8 * 4 + selector * 2 + row // 8
+    )
 
 
 #: What a reader would write in the place of the `...`.
@@ -41,8 +43,10 @@ SOLUTIONS: dict[str, str] = {
     "07.4": "(23, 12, 15)",
     "07.5": "(4, 4, 1)",
     "07.6": "lane % 4 * (64 // bits) + i // (64 // bits) * (256 // bits)",
-    "07.7": "row % 8 * 4 + (selector * k * bits // 256 + column * bits // 256 if bits >= 16 else "
-    "selector * k * bits // 128 + row // 8 + 2 * (column * bits // 256))",
+    "07.7": (
+        "row % 8 * 4 + (selector * k * bits // 256 + column * bits // 256 if bits >= 16 else selector * k "
+        "* bits // 128 + row // 8 + 2 * (column * bits // 256))"
+    ),
 }
 
 #: Right answers, in all forms that a reader might give them.
@@ -122,13 +126,20 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
     ],
     "07.7": [
         (lambda bits, k, row, column, selector: metadata_lane(bits, k, row, column, 0), "selector 0"),
-        (lambda bits, k, row, column, selector: row * 4 + metadata_lane(bits, k, 0, column, selector), "32 lanes"),
         (
-            lambda bits, k, row, column, selector: metadata_lane(bits, k, row, column * (bits >= 16), selector),
+            lambda bits, k, row, column, selector: row * 4 + metadata_lane(bits, k, 0, column, selector),
+            "32 lanes",
+        ),
+        (
+            lambda bits, k, row, column, selector: metadata_lane(
+                bits, k, row, column * (bits >= 16), selector
+            ),
             "sixteen chunks",
         ),
         (
-            lambda bits, k, row, column, selector: metadata_lane(bits, k, row, column * (bits < 16), selector),
+            lambda bits, k, row, column, selector: metadata_lane(
+                bits, k, row, column * (bits < 16), selector
+            ),
             "eight chunks",
         ),
         (as_wide, "16 bits and more are right"),

@@ -89,8 +89,11 @@ SOLUTIONS: dict[str, str] = {
     "12.4": "(2**24 + 2, 2**24)",
     "12.5": "([1, -1, 2**-10, 2**-12], [1, 1, 2**-10, 2**-13], 0)",
     "12.6": "32768",
-    "12.7": "(lambda terms, top: (lambda s: truncate(s, exponent(s) - 23) if s else 0.0)(sum(truncate(t, top - 25) for t in terms)))("
-    "[c, *(x * y for x, y in zip(a, b))], max([exponent(x) + exponent(y) for x, y in zip(a, b) if x * y] + [exponent(c)] * (c != 0), default=0))",
+    "12.7": (
+        "(lambda terms, top: (lambda s: truncate(s, exponent(s) - 23) if s else 0.0)(sum(truncate(t, top - "
+        "25) for t in terms)))([c, *(x * y for x, y in zip(a, b))], max([exponent(x) + exponent(y) for x, "
+        "y in zip(a, b) if x * y] + [exponent(c)] * (c != 0), default=0))"
+    ),
 }
 
 #: Right answers, in all forms that a reader might give them.

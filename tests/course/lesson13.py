@@ -1,4 +1,4 @@
-"""Answers to the exercises of lesson 13: read from the record of all forms, tools/data/sass.txt, and from the ISA's formulas."""
+"""Answers to the exercises of lesson 13: from tools/data/sass.txt, the record of all forms, and the ISA."""
 
 from __future__ import annotations
 
@@ -44,7 +44,9 @@ SOLUTIONS: dict[str, str] = {
     "13.1": "14",
     "13.2": "4",
     "13.3": "[8, 10, 12, 14]",
-    "13.4": "u8.emulate(a >> 4 & 0x0F0F0F0F, b >> 4 & 0x0F0F0F0F, u8.emulate(a & 0x0F0F0F0F, b & 0x0F0F0F0F, c))",
+    "13.4": (
+        "u8.emulate(a >> 4 & 0x0F0F0F0F, b >> 4 & 0x0F0F0F0F, u8.emulate(a & 0x0F0F0F0F, b & 0x0F0F0F0F, c))"
+    ),
     "13.5": '["native", "emulated", "split", "emulated", "native"]',
     "13.6": '["sm_90a"]',
 }

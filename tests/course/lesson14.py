@@ -1,4 +1,4 @@
-"""Answers to the exercises of lesson 14: counted by hand, and found by asking the machines, in other ways than the lesson does."""
+"""Answers to the exercises of lesson 14: counted by hand, or found by other probes than the lesson's."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ZERO = np.zeros((32, 4), dtype=np.uint32)
 
 
 def found_by_halves(machine: Machine) -> tuple[int, int]:
-    """Where the mystery has A[ROW][COL]: B lets this one column through, and the slots are halved until one is left."""
+    """Where the mystery machine has A[ROW][COL]: B selects this column, and bisection finds the slot."""
     B = np.zeros(INS.b.shape)
     B[COL] = 1
     slots = np.arange(512)
@@ -62,8 +62,11 @@ SOLUTIONS: dict[str, str] = {
     "14.3": "(x.view(np.uint32) != y.view(np.uint32)).sum()",
     "14.4": "[k % 8, k // 8, 1, 0, 0, 0, 0, 0]",
     "14.5": "divmod(int(np.argmax(ins.d.unpack(mystery(probes, b, c))[:, 9, 0] == 5 + 1)), 16)",
-    "14.6": "np.stack(np.divmod(machine(ins.a.pack(np.outer(np.arange(16), np.arange(32) == 0) + (np.arange(32) == 1)), "
-    "ins.b.pack(np.outer(np.arange(32) == 0, [8] * 8) + np.outer(np.arange(32) == 1, np.arange(8))), c), 8), axis=-1)",
+    "14.6": (
+        "np.stack(np.divmod(machine(ins.a.pack(np.outer(np.arange(16), np.arange(32) == 0) + "
+        "(np.arange(32) == 1)), ins.b.pack(np.outer(np.arange(32) == 0, [8] * 8) + np.outer(np.arange(32) "
+        "== 1, np.arange(8))), c), 8), axis=-1)"
+    ),
 }
 
 #: Right answers, in all forms that a reader might give them.

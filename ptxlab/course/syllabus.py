@@ -1,12 +1,11 @@
-"""The lessons, in the order in which they are taken: what each asks, what one can do afterwards, how long it takes."""
+"""The lessons in order: the question of each, what a reader can do afterwards, and how long it takes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from .core import Exercise
+from .checking import Exercise
+from .exercises import EXERCISES
 
 __all__ = ["LESSONS", "Lesson"]
 
@@ -28,28 +27,21 @@ class Lesson:
 
     @property
     def file(self) -> str:
-        """Name of the notebook, without its ending."""
+        """Name of the notebook, without its extension."""
         return f"{self.number}-{self.slug}" if self.number else self.slug
 
     @property
     def exercises(self) -> tuple[Exercise, ...]:
-        """Its exercises, in order."""
-        from . import EXERCISES
-
-        return tuple(
-            found for name, found in EXERCISES.items() if self.number and name.startswith(f"{self.number}.")
-        )
+        """Its exercises, in order; the atlas has none."""
+        if not self.number:
+            return ()
+        return tuple(each for name, each in EXERCISES.items() if name.startswith(f"{self.number}."))
 
     @property
     def promise(self) -> str:
-        """What stands in the first cell of the notebook, in Markdown."""
-        return "\n".join(
-            [
-                f"**After this lesson you can** (about {self.minutes} minutes):",
-                "",
-                *(f"- {goal}" for goal in self.goals),
-            ]
-        )
+        """What the first cell of the notebook promises, in Markdown."""
+        goals = "\n".join(f"- {goal}" for goal in self.goals)
+        return f"**After this lesson you can** (about {self.minutes} minutes):\n\n{goals}"
 
 
 LESSONS: tuple[Lesson, ...] = (

@@ -1,0 +1,266 @@
+"""Exercises: a task, a starting cell, and a check that gives a reason or a hint, never the solution."""
+
+from __future__ import annotations
+
+import html
+import re
+import textwrap
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "Check",
+    "Exercise",
+    "Unanswered",
+    "Verdict",
+    "WrongForm",
+    "exercise",
+    "function_table",
+    "judge",
+    "numbers",
+    "result_of",
+    "whole_number_set",
+    "whole_numbers",
+    "whole_result_of",
+]
+
+#: The sign, the words and the colour of each state of a verdict.
+_LOOKS = {
+    "right": ("✓", "right", "0, 158, 115"),
+    "wrong": ("✗", "not quite", "213, 94, 0"),
+    "not yet": ("…", "not yet", "122, 122, 122"),
+}
+_PANEL = (
+    "border-left: 4px solid rgb({0}); background: rgba({0}, 0.1); padding: 8px 12px; margin: 4px 0; "
+    "max-width: 60em; line-height: 1.5"
+)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The result of a check: right, wrong or not yet, with the reason or a hint. True only if right.
+
+    >>> verdict = Verdict("00.1", "wrong", "Count lanes from 0.")
+    >>> verdict, bool(verdict)
+    (✗ 00.1 not quite: Count lanes from 0., False)
+    """
+
+    exercise: str
+    state: Literal["right", "wrong", "not yet"]
+    text: str
+
+    def __bool__(self) -> bool:
+        return self.state == "right"
+
+    @property
+    def _heading(self) -> str:
+        sign, words, _ = _LOOKS[self.state]
+        return f"{sign} {self.exercise} {words}"
+
+    def __repr__(self) -> str:
+        return f"{self._heading}: {self.text.replace('`', '')}"
+
+    def _repr_markdown_(self) -> str:
+        return f"> **{self._heading}.** {self.text}"
+
+    def _repr_html_(self) -> str:
+        text = re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(self.text, quote=False))
+        text = re.sub(r"(?<![\w*])\*(\w(?:[^*<>]*\w['’]?)?)\*(?![\w*])", r"<em>\1</em>", text)
+        style = _PANEL.format(_LOOKS[self.state][2])
+        return f'<div style="{style}"><strong>{html.escape(self._heading)}.</strong> {text}</div>'
+
+
+#: Takes an answer and returns (whether it is right, the reason or a hint).
+Check = Callable[[object], tuple[bool, str]]
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """One exercise of a notebook: its task in Markdown, the first lines of its cell, and its check.
+
+    >>> from ptxlab import lessons
+    >>> print(lessons.exercise("00.1").cell)
+    place = ...  # (lane, element)
+    lessons.check("00.1", place)
+    """
+
+    name: str
+    task: str
+    starter: str
+    check: Callable[[object], Verdict]
+
+    @property
+    def subject(self) -> str:
+        """The name that the starter leaves open."""
+        name = re.search(r"^(?:def )?(\w+)", self.starter)
+        return name.group(1) if name else "answer"
+
+    @property
+    def cell(self) -> str:
+        """The whole code cell, as the notebook shows it."""
+        gap = "\n\n\n" if self.starter.startswith("def ") else "\n"
+        return f'{self.starter}{gap}lessons.check("{self.name}", {self.subject})'
+
+    @property
+    def markdown(self) -> str:
+        """The whole text cell above the code cell."""
+        return f"### ✎ Exercise {self.name}\n\n{self.task}"
+
+    def __repr__(self) -> str:
+        return f"Exercise {self.name}: {self.task}"
+
+    def _repr_markdown_(self) -> str:
+        return self.markdown
+
+
+class Unanswered(Exception):
+    """The answer still has its `...`."""
+
+
+class WrongForm(Exception):
+    """The answer does not have the required form; the message says which form that is."""
+
+
+def exercise(name: str, task: str, starter: str) -> Callable[[Check], Exercise]:
+    """Decorator that makes an exercise of a check."""
+
+    def make(check: Check) -> Exercise:
+        def verdict(answer: object) -> Verdict:
+            try:
+                _require_answered(answer)
+                right, text = check(answer)
+            except Unanswered:
+                return Verdict(name, "not yet", "Replace the `...` in this cell and run it again.")
+            except WrongForm as error:
+                return Verdict(name, "wrong", str(error))
+            return Verdict(name, "right" if right else "wrong", text)
+
+        return Exercise(name, task, starter, verdict)
+
+    return make
+
+
+def judge(right: bool, why: str, *traps: tuple[bool, str], otherwise: str) -> tuple[bool, str]:
+    """(True, why) for a right answer, otherwise the hint of the first trap that the answer fell into."""
+    if right:
+        return True, why
+    return False, next((hint for caught, hint in traps if caught), otherwise)
+
+
+def _require_answered(answer: object) -> None:
+    if answer is ...:
+        raise Unanswered
+    if isinstance(answer, dict):
+        answer = [*answer, *answer.values()]
+    if isinstance(answer, (list, tuple, set, frozenset)):
+        for part in answer:
+            _require_answered(part)
+
+
+def _whole_number(value: object, form: str) -> int:
+    if isinstance(value, str):
+        return _whole_number_from_text(value, form)
+    try:
+        number = np.asarray(value).item()
+        if isinstance(number, (int, float)) and number == int(number):
+            return int(number)
+    except (ValueError, TypeError, OverflowError):
+        pass
+    raise WrongForm(f"{value!r} is not a whole number; the answer takes the form {form}.")
+
+
+def _whole_number_from_text(text: str, form: str) -> int:
+    try:
+        return int(text.replace("_", ""), 0)
+    except ValueError:
+        advice = f"the answer takes the form {form}"
+        named = re.fullmatch(r"[A-Za-z](\d+)", text.strip())  # such as "a29"
+        if named and "element" in form:
+            advice = f"write {named[1]}"
+        raise WrongForm(f"{text!r} is not a whole number; {advice}.") from None
+
+
+def _parts(answer: object) -> list[object]:
+    """The answer as a flat list: nested containers and arrays are flattened, text stays whole."""
+    if isinstance(answer, np.ndarray):
+        return list(answer.ravel())
+    if isinstance(answer, (str, bytes)) or not isinstance(answer, Iterable):
+        return [answer]
+    flat: list[object] = []
+    for part in answer:
+        if isinstance(part, str):
+            flat.append(part)
+        else:
+            flat.extend(_parts(part))
+    return flat
+
+
+def _count(count: int, noun: str = "number") -> str:
+    if count == 1:
+        return f"one {noun}"
+    return f"{count or 'no'} {noun}s"
+
+
+def whole_numbers(answer: object, count: int, form: str) -> tuple[int, ...]:
+    """The answer as `count` whole numbers, from containers, arrays, NumPy numbers or text such as "0x1F"."""
+    values = tuple(_whole_number(part, form) for part in _parts(answer))
+    if len(values) != count:
+        raise WrongForm(
+            f"found {_count(len(values))}; the answer is {_count(count, 'whole number')}: {form}."
+        )
+    return values
+
+
+def numbers(answer: object, form: str, count: int | None = None) -> tuple[float, ...]:
+    """The answer as finite numbers, `count` of them if it is given: Python's, NumPy's, fractions, or text."""
+    try:
+        values = tuple(float(part) for part in _parts(answer))  # type: ignore[arg-type]  # anything else raises
+    except (TypeError, ValueError):
+        values = (float("nan"),)
+    if not np.isfinite(values).all():
+        kind = "a number" if count == 1 else "a list of numbers"
+        raise WrongForm(f"{answer!r} is not {kind}; the answer takes the form {form}.")
+    if count is not None and len(values) != count:
+        raise WrongForm(f"found {_count(len(values))}; the answer is {_count(count)}: {form}.")
+    return values
+
+
+def whole_number_set(answer: object, form: str) -> frozenset[int]:
+    """The answer as a set of whole numbers, in any order and from any container."""
+    return frozenset(_whole_number(part, form) for part in _parts(answer))
+
+
+def function_table(function: object, *sizes: int, form: str) -> NDArray[np.int64]:
+    """What a reader's function returns for every combination of whole arguments below `sizes`."""
+    table = np.zeros(sizes, dtype=np.int64)
+    for arguments in np.ndindex(*sizes):
+        table[arguments] = whole_result_of(function, *arguments, form=form)
+    return table
+
+
+def result_of(function: object, *arguments: object, form: str, about: str = "") -> object:
+    """What a reader's function returns; if it raises or returns nothing, the verdict says so.
+
+    `about` replaces the list of arguments at the start of that message.
+    """
+    if not callable(function):
+        raise WrongForm(f"the answer is a function: {form}.")
+    shown = ", ".join(textwrap.shorten(str(argument), 60, placeholder=" ...") for argument in arguments)
+    about = about or f"called with ({shown})"
+    try:
+        value: object = function(*arguments)
+    except Exception as error:  # the reader's own code may raise anything
+        raise WrongForm(f"{about} the function raised {type(error).__name__}: {error}.") from None
+    _require_answered(value)
+    if value is None:
+        raise WrongForm(f"{about} the function returned nothing; is the `return` missing?")
+    return value
+
+
+def whole_result_of(function: object, *arguments: object, form: str) -> int:
+    """One whole number from a reader's function."""
+    return _whole_number(result_of(function, *arguments, form=form), form)

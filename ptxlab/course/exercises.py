@@ -1,0 +1,69 @@
+"""Every exercise of the course, by name."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+from ..errors import PtxlabError, listing
+from . import (
+    block_scaling,
+    element_types,
+    fragments,
+    machine_code,
+    metadata,
+    numerics,
+    other_sparse,
+    real_gpu,
+    sparse_mma_s4,
+    sparse_mma_tf32,
+    sparse_wgmma,
+    start_here,
+    structured_sparsity,
+    wgmma,
+    wmma,
+)
+from .checking import Exercise
+
+__all__ = ["EXERCISES", "exercise"]
+
+#: The module of each lesson, in the order of the notebooks.
+_LESSON_MODULES = (
+    start_here,
+    fragments,
+    element_types,
+    structured_sparsity,
+    metadata,
+    sparse_mma_s4,
+    sparse_mma_tf32,
+    other_sparse,
+    wmma,
+    wgmma,
+    sparse_wgmma,
+    block_scaling,
+    numerics,
+    machine_code,
+    real_gpu,
+)
+
+
+def _exercises_of(module: ModuleType) -> list[Exercise]:
+    exercises = [value for value in vars(module).values() if isinstance(value, Exercise)]
+    return sorted(exercises, key=lambda each: each.name)
+
+
+#: Every exercise by its name, in the order of the notebooks: "01.2" is the second of lesson 01.
+EXERCISES: dict[str, Exercise] = {
+    each.name: each for module in _LESSON_MODULES for each in _exercises_of(module)
+}
+
+
+def exercise(name: str) -> Exercise:
+    """The exercise of that name.
+
+    >>> print(exercise("00.1").task)
+    Look at the picture of C. **Which lane holds `C[9][3]`, and as which of its four elements?**
+    """
+    try:
+        return EXERCISES[name]
+    except KeyError:
+        raise PtxlabError(f"there is no exercise {name!r}; there are {listing(EXERCISES, 40)}") from None
