@@ -1,4 +1,7 @@
-"""The tensor core one number at a time, in exact fractions: slow, plain, and written apart from ptxlab.numerics, of which it knows the names of the rules."""
+"""The arithmetic of tensor cores one number at a time, in exact fractions: slow and plain.
+
+It is written independently of ptxlab.numerics; of that package it knows only the names of the rules.
+"""
 
 from __future__ import annotations
 
@@ -6,25 +9,30 @@ import math
 from fractions import Fraction
 
 from ptxlab import Instruction
+from ptxlab.isa.operands import Operands
 from ptxlab.numerics import EmulatedThroughF16, FmaChain, FmaGroups, Fused, Rule
 
-Term = tuple[Fraction, int]  # exact value, exponent as the hardware sees it
+#: Exact value, and the exponent by which the hardware aligns it.
+Term = tuple[Fraction, int]
+#: A finite number as a fraction; infinities and NaN as floats.
+Value = Fraction | float
 
 
 def decode(
     code: int, exponent_bits: int, fraction_bits: int, *, ieee: bool = True, ignored: int = 0
-) -> tuple[Fraction | float, int]:
-    """(value, exponent) of a float code; infinities and NaN as floats. `ieee`: the top exponent is for infinity and NaN."""
+) -> tuple[Value, int]:
+    """Value and exponent of a float code. `ieee`: the largest exponent field means infinity or NaN."""
     code >>= ignored
     fraction = code & ((1 << fraction_bits) - 1)
     field = code >> fraction_bits & ((1 << exponent_bits) - 1)
     sign = -1 if code >> (fraction_bits + exponent_bits) & 1 else 1
     bias = (1 << (exponent_bits - 1)) - 1
     if field == (1 << exponent_bits) - 1 and (ieee or (exponent_bits == 4 and fraction == 7)):
-        return (math.inf * sign if fraction == 0 and ieee else math.nan), field - bias
+        is_infinite = fraction == 0 and ieee
+        return (math.inf * sign if is_infinite else math.nan), field - bias
     exponent = max(field, 1) - bias
-    significand = Fraction(fraction + (1 << fraction_bits if field else 0), 1 << fraction_bits)
-    return sign * significand * Fraction(2) ** exponent, exponent
+    units = fraction + (1 << fraction_bits) if field else fraction
+    return sign * Fraction(units, 1 << fraction_bits) * Fraction(2) ** exponent, exponent
 
 
 FORMATS = {
@@ -41,14 +49,35 @@ FORMATS = {
 }
 
 
+def decode_as(code: int, dtype: str) -> Value:
+    """Value of a code of this element type."""
+    value, _ = decode(code, **FORMATS[dtype])
+    return value
+
+
+def sign_bit(dtype: str) -> int:
+    """Where the sign of an f16, f32 or f64 is."""
+    return {"f16": 15, "f32": 31, "f64": 63}[dtype]
+
+
+def infinity(dtype: str, negative: bool) -> int:
+    """Code of an infinity of f16 or f32."""
+    return {"f16": 0x7C00, "f32": 0x7F800000}[dtype] | negative << sign_bit(dtype)
+
+
+#: The NaN that tensor cores give.
+NAN = {"f16": 0x7FFF, "f32": 0x7FFFFFFF}
+
+
 def cut(value: Fraction, grain: Fraction) -> Fraction:
     """Toward zero to a multiple of the grain."""
     return Fraction(math.trunc(value / grain)) * grain
 
 
 def aligned_sum(terms: list[Term], fraction_bits: int, floor: int) -> Fraction:
-    present = [exponent for value, exponent in terms if value]
-    grain = Fraction(2) ** (max([floor, *present]) - fraction_bits)
+    """The terms aligned to the largest exponent, each truncated to so many bits below it."""
+    exponents = [exponent for value, exponent in terms if value]
+    grain = Fraction(2) ** (max([floor, *exponents]) - fraction_bits)
     return sum((cut(value, grain) for value, _ in terms), Fraction(0))
 
 
@@ -87,8 +116,10 @@ def to_f16(value: Fraction) -> int:
 
 
 def _sign(value: Fraction | float) -> float:
-    """1, -1, 0 or NaN; times infinity that is what a product with an infinite factor comes to."""
-    return value if value != value else float((value > 0) - (value < 0))
+    """1, -1, 0 or NaN; times infinity, it is the product with an infinite factor."""
+    if value != value or value == 0:
+        return float(value)
+    return 1.0 if value > 0 else -1.0
 
 
 def fused(
@@ -100,50 +131,51 @@ def fused(
     floor: int = -133,
     scales: tuple[int, int] | None = None,
 ) -> int:
-    """Code of D for pairs of codes (a, b) and the code of C; scales are ue8m0 codes."""
+    """Code of D for pairs of codes (a, b) and the code of C, whose type D has; scales are ue8m0 codes."""
+    a_type, b_type, c_type = types
     terms: list[Term] = []
-    odd = 0.0
-    start, at = decode(c, **FORMATS[types[2]])
+    non_finite = 0.0  # the sum of the infinities and NaN
+    start, exponent = decode(c, **FORMATS[c_type])
     if isinstance(start, float):
-        odd += start
+        non_finite += start
     else:
-        terms.append((start, at))
+        terms.append((start, exponent))
     for a, b in products:
-        (x, ex), (y, ey) = decode(a, **FORMATS[types[0]]), decode(b, **FORMATS[types[1]])
+        (x, x_exponent), (y, y_exponent) = decode(a, **FORMATS[a_type]), decode(b, **FORMATS[b_type])
         if scales is not None and 255 in scales:
-            odd = math.nan
+            non_finite = math.nan
         elif isinstance(x, float) or isinstance(y, float):
-            odd += _sign(x) * _sign(y) * math.inf
+            non_finite += _sign(x) * _sign(y) * math.inf
         else:
             shift = sum(scales) - 254 if scales else 0
-            terms.append((x * y * Fraction(2) ** shift, ex + ey + shift))
-    if odd:
-        if math.isnan(odd):
-            return 0x7FFF if types[2] == "f16" else 0x7FFFFFFF
-        infinite = 0x7C00 if types[2] == "f16" else 0x7F800000
-        return infinite | (odd < 0) << (15 if types[2] == "f16" else 31)
+            terms.append((x * y * Fraction(2) ** shift, x_exponent + y_exponent + shift))
+    if math.isnan(non_finite):
+        return NAN[c_type]
+    if non_finite:
+        return infinity(c_type, non_finite < 0)
     total = aligned_sum(terms, fraction_bits, floor)
-    return to_f16(total) if types[2] == "f16" else to_f32(total, result_bits)
+    return to_f16(total) if c_type == "f16" else to_f32(total, result_bits)
 
 
-def nearest(value: Fraction, kind: str) -> int:
+def nearest(value: Fraction, dtype: str) -> int:
     """Code of f32 or f16 nearest to a value, ties to even; a zero is +0."""
-    if kind == "f16":
+    if dtype == "f16":
         return to_f16(value)
     if value == 0:
         return 0
     exponent = max(exponent_of(value), -126)
     code = round(abs(value) / Fraction(2) ** (exponent - 23)) + ((exponent + 126) << 23)
-    return min(code, 0x7F800000) | (value < 0) << 31 if code else 0
+    if code == 0:
+        return 0
+    return min(code, 0x7F800000) | (value < 0) << 31
 
 
-def converted(code: int, kind: str, to: str) -> int:
+def converted(code: int, dtype: str, to: str) -> int:
     """The code of an f16 or f32 number in the other type, to nearest even; a zero keeps its sign."""
-    value, _ = decode(code, **FORMATS[kind])
-    negative, top = code >> (15 if kind == "f16" else 31), 15 if to == "f16" else 31
-    if isinstance(value, float):
-        return (1 << top) - 1 if value != value else (0x7C00 if to == "f16" else 0x7F800000) | negative << top
-    return nearest(abs(value), to) | negative << top
+    value, is_negative = decode_as(code, dtype), bool(code >> sign_bit(dtype))
+    if isinstance(value, Fraction):
+        return nearest(abs(value), to) | is_negative << sign_bit(to)
+    return NAN[to] if math.isnan(value) else infinity(to, is_negative)
 
 
 def stepped(
@@ -155,54 +187,44 @@ def stepped(
     floor: int,
     depth: int | None,
 ) -> int:
-    """Steps of `depth` products, k ascending, the result of one being C of the next; in f32 where the types of C and D differ."""
-    inner = types[2] if types[2] == result else "f32"
-    code = c if inner == types[2] else converted(c, types[2], inner)
-    for k in range(0, len(products), depth or len(products)):
-        code = fused(
-            products[k : k + (depth or len(products))], code, (types[0], types[1], inner), *bits, floor
-        )
-    return code if inner == result else converted(code, inner, result)
+    """Steps of `depth` products, k ascending, the result of one being C of the next.
+
+    The steps compute in f32 if the types of C and D differ.
+    """
+    a_type, b_type, c_type = types
+    accumulator = c_type if c_type == result else "f32"
+    code = c if accumulator == c_type else converted(c, c_type, accumulator)
+    depth = depth or len(products)
+    for k in range(0, len(products), depth):
+        code = fused(products[k : k + depth], code, (a_type, b_type, accumulator), *bits, floor)
+    return code if accumulator == result else converted(code, accumulator, result)
 
 
-def as_f16(code: int, kind: str) -> int:
-    """The f16 code of an FP8 code; exact, for f16 holds every FP8 value."""
-    value, _ = decode(code, **FORMATS[kind])
-    sign = code >> 7 << 15
-    if isinstance(value, float):
-        return 0x7FFF if value != value else 0x7C00 | sign
-    return to_f16(value) | sign
+def as_f16(code: int, dtype: str) -> int:
+    """The f16 code of an FP8 code; exact, since f16 has every FP8 value."""
+    value, is_negative = decode_as(code, dtype), bool(code >> 7)
+    if isinstance(value, Fraction):
+        return to_f16(value) | is_negative << 15
+    return NAN["f16"] if math.isnan(value) else infinity("f16", is_negative)
 
 
-def by_way_of_f16(products: list[tuple[int, int]], c: int, types: tuple[str, str, str]) -> int:
-    """FP8 mma.sync on sm_90: lower pairs, then upper pairs of every register through fused steps of f16 from zero, then + C."""
-    accumulator = types[2]
+def through_f16(products: list[tuple[int, int]], c: int, types: tuple[str, str, str]) -> int:
+    """FP8 mma.sync on sm_90: the lower, then the upper pairs of every register in f16 steps, then + C."""
+    a_type, b_type, accumulator = types
     total = 0
     for half in (0, 1):
         pairs = [
-            (as_f16(a, types[0]), as_f16(b, types[1]))
-            for k, (a, b) in enumerate(products)
-            if k // 2 % 2 == half
+            (as_f16(a, a_type), as_f16(b, b_type)) for k, (a, b) in enumerate(products) if k // 2 % 2 == half
         ]
         total = fused(pairs, total, ("f16", "f16", accumulator), 25, 23)
-    (x, _), (y, _) = decode(total, **FORMATS[accumulator]), decode(c, **FORMATS[accumulator])
-    if isinstance(x, float) or isinstance(y, float):
-        odd = (
-            float(x) + float(y)
-            if x == x and y == y and (isinstance(x, float) and isinstance(y, float))
-            else x
-            if isinstance(x, float)
-            else y
-        )
-        if odd != odd or x != x or y != y:
-            return 0x7FFF if accumulator == "f16" else 0x7FFFFFFF
-        return (0x7C00 if accumulator == "f16" else 0x7F800000) | (odd < 0) << (
-            15 if accumulator == "f16" else 31
-        )
-    return nearest(x + y, accumulator)
+    x, y = decode_as(total, accumulator), decode_as(c, accumulator)
+    if isinstance(x, Fraction) and isinstance(y, Fraction):
+        return nearest(x + y, accumulator)
+    non_finite = sum(value for value in (x, y) if isinstance(value, float))
+    return NAN[accumulator] if math.isnan(non_finite) else infinity(accumulator, non_finite < 0)
 
 
-# -- chains of fused multiply-adds --------------------------------------------------------------------------------------
+# -- chains of fused multiply-adds -----------------------------------------------------------------------
 
 LARGEST = Fraction(2) ** 1024 - Fraction(2) ** 971
 
@@ -231,75 +253,80 @@ def to_f64(value: Fraction, rounding: str | None, zero: int) -> int:
 
 
 def fma_f64(a: int, b: int, c: int, rounding: str | None) -> int:
-    """Codes in, code out. A NaN comes through, quiet: b's before the sum's before a's; what has no value is 0xfff8..."""
-    (x, _), (y, _), (z, _) = (decode(code, **FORMATS["f64"]) for code in (a, b, c))
+    """a b + c, of codes. A NaN comes through, quiet: b's before c's before a's; a new NaN is 0xfff8..."""
+    x, y, z = (decode_as(code, "f64") for code in (a, b, c))
     for code, value in ((b, y), (c, z), (a, x)):
         if value != value:
             return code | 1 << 51
     if isinstance(x, float) or isinstance(y, float):
         product = _sign(x) * _sign(y) * math.inf
-        total = product + (z if isinstance(z, float) else 0.0)
-        return 0xFFF8 << 48 if total != total else 0x7FF << 52 | (total < 0) << 63
+        total = product + z if isinstance(z, float) else product
+        return 0xFFF8 << 48 if math.isnan(total) else 0x7FF << 52 | (total < 0) << 63
     if isinstance(z, float):
         return c
-    negative_product, negative_c = (a ^ b) >> 63, c >> 63
-    both = x * y == 0 and z == 0 and negative_product == negative_c
-    return to_f64(x * y + z, rounding, (negative_product if both else int(rounding == "rm")) << 63)
+    product_sign, c_sign = (a ^ b) >> 63, c >> 63
+    zero_sign = int(rounding == "rm")
+    if x * y == 0 and z == 0 and product_sign == c_sign:
+        zero_sign = product_sign
+    return to_f64(x * y + z, rounding, zero_sign << 63)
 
 
 def chain_f64(products: list[tuple[int, int]], c: int, rounding: str | None) -> int:
+    """One fused multiply-add after the other, k ascending."""
     for a, b in products:
         c = fma_f64(a, b, c, rounding)
     return c
 
 
-def _f32(value: Fraction | float, negative: bool) -> tuple[Fraction | float, bool]:
-    """A value of f32, nearest; (value, whether its sign is set)."""
+#: A value of f32, and whether its sign bit is set, which a zero has too.
+Signed = tuple[Value, bool]
+
+
+def _as_f32(value: Value, negative_zero: bool) -> Signed:
+    """The nearest value of f32."""
     if isinstance(value, float):
         return value, value < 0
     code = nearest(value, "f32")
-    rounded, _ = decode(code, **FORMATS["f32"])
-    return rounded, bool(code >> 31) if value else negative
+    return decode_as(code, "f32"), bool(code >> 31) if value else negative_zero
 
 
-def _add(x: tuple[Fraction | float, bool], y: tuple[Fraction | float, bool]) -> tuple[Fraction | float, bool]:
-    if isinstance(x[0], float) or isinstance(y[0], float):
-        return _f32(
-            (x[0] if isinstance(x[0], float) else 0.0) + (y[0] if isinstance(y[0], float) else 0.0), False
-        )
-    return _f32(x[0] + y[0], x[1] and y[1] and x[0] == 0 and y[0] == 0)
+def _add(x: Signed, y: Signed) -> Signed:
+    (x_value, x_negative), (y_value, y_negative) = x, y
+    if isinstance(x_value, float) or isinstance(y_value, float):
+        return _as_f32(sum(value for value in (x_value, y_value) if isinstance(value, float)), False)
+    both_zero = x_value == 0 and y_value == 0
+    return _as_f32(x_value + y_value, both_zero and x_negative and y_negative)
 
 
-def _times(x: Fraction | float, y: Fraction | float) -> Fraction | float:
-    return x * y if not isinstance(x, float) and not isinstance(y, float) else _sign(x) * _sign(y) * math.inf
+def _multiply(x: Value, y: Value) -> Value:
+    if isinstance(x, float) or isinstance(y, float):
+        return _sign(x) * _sign(y) * math.inf
+    return x * y
 
 
-def scalar_f32(products: list[tuple[int, int]], c: int, types: tuple[str, str, str], result: str) -> int:
-    """mma.m8n8k4 on sm_90. f32: one chain from zero, then + C. f16: C + (k 0, 1) + (k 2, 3), each a product and an FMA."""
-    pairs = []
-    for a, b in products:
-        (x, _), (y, _) = decode(a, **FORMATS["f16"]), decode(b, **FORMATS["f16"])
-        pairs.append((_times(x, y), bool((a ^ b) >> 15)))
-    start, _ = decode(c, **FORMATS[types[2]])
-    total = (start, bool(c >> (15 if types[2] == "f16" else 31)))
-    for group in [pairs] if result == "f32" else [pairs[:2], pairs[2:]]:
-        chain: tuple[Fraction | float, bool] = (Fraction(0), False) if result == "f32" else group[0]
-        for pair in group if result == "f32" else group[1:]:
-            chain = _add(chain, pair)
-        total = _add(total, chain)
-    value, negative = total
+def fma_groups(products: list[tuple[int, int]], c: int, types: tuple[str, str, str], result: str) -> int:
+    """mma.m8n8k4 on sm_90. f32: one chain from zero, then + C. f16: C + (k 0, 1) + (k 2, 3)."""
+    c_type = types[2]
+    terms: list[Signed] = [
+        (_multiply(decode_as(a, "f16"), decode_as(b, "f16")), bool((a ^ b) >> 15)) for a, b in products
+    ]
+    groups = [[(Fraction(0), False), *terms]] if result == "f32" else [terms[:2], terms[2:]]
+    total: Signed = decode_as(c, c_type), bool(c >> sign_bit(c_type))
+    for first, *others in groups:
+        group_sum = first
+        for term in others:
+            group_sum = _add(group_sum, term)
+        total = _add(total, group_sum)
+    value, is_negative = total
     if isinstance(value, float):
-        if value != value:
-            return 0x7FFF if result == "f16" else 0x7FFFFFFF
-        return (0x7C00 if result == "f16" else 0x7F800000) | (value < 0) << (15 if result == "f16" else 31)
-    sign = negative << (15 if result == "f16" else 31)
-    return sign if value == 0 else nearest(value, result) | sign
+        return NAN[result] if math.isnan(value) else infinity(result, is_negative)
+    return nearest(value, result) | is_negative << sign_bit(result)
 
 
-# -- which of them a rule asks for --------------------------------------------------------------------------------------
+# -- which of them a rule asks for -----------------------------------------------------------------------
 
 
-def wanted(
+def expected(
     ins: Instruction, rule: Rule, pairs: list[tuple[int, int]], c: int, scales: tuple[int, int] | None = None
 ) -> int:
     """Code of D for pairs of codes, the code of C and, where it has them, the codes of the scales."""
@@ -307,13 +334,42 @@ def wanted(
     if isinstance(rule, FmaChain):
         return chain_f64(pairs, c, ins.rounding)
     if isinstance(rule, FmaGroups):
-        return scalar_f32(pairs, c, types, ins.d_type)
+        return fma_groups(pairs, c, types, ins.d_type)
     if isinstance(rule, EmulatedThroughF16):
-        return by_way_of_f16(pairs, c, types)
+        return through_f16(pairs, c, types)
     assert isinstance(rule, Fused)
+    bits = (rule.fraction_bits, rule.result_bits)
     if scales is not None:
         assert rule.depth is None and ins.c_type == ins.d_type
-        return fused(pairs, c, types, rule.fraction_bits, rule.result_bits, rule.floor, scales)
-    return stepped(
-        pairs, c, types, ins.d_type, (rule.fraction_bits, rule.result_bits), rule.floor, rule.depth
-    )
+        return fused(pairs, c, types, *bits, rule.floor, scales)
+    return stepped(pairs, c, types, ins.d_type, bits, rule.floor, rule.depth)
+
+
+class Problem:
+    """The codes of one MMA as lists of lists, and `positions`: the k of every stored element of A."""
+
+    def __init__(self, operands: Operands) -> None:
+        ins = operands.ins
+        self.ins = ins
+        self.a = ins.a.unpack_codes(operands.a).tolist()
+        self.b = ins.b.unpack_codes(operands.b).tolist()
+        self.c = ins.c.unpack_codes(operands.c).tolist()
+        self.positions = [list(range(ins.a.shape[1]))] * ins.a.shape[0]
+        if ins.e is not None and ins.structure is not None:
+            nibbles = ins.e.unpack_codes(operands.e, operands.modifiers.selector)
+            self.positions = ins.structure.positions(nibbles, ins.metadata_ordered).tolist()
+        self.scales = None
+        if ins.scale_a is not None and ins.scale_b is not None:
+            scale_a = ins.scale_a.unpack_codes(operands.scale_a).tolist()
+            self.scales = scale_a, ins.scale_b.unpack_codes(operands.scale_b).tolist()
+
+    def pairs(self, row: int, col: int) -> list[tuple[int, int]]:
+        """The codes that are multiplied for an element of D."""
+        if self.ins.mma_count > 1:  # stacked products: every 8 rows of A meet 8 columns of B
+            col += row // 8 * 8
+        return [(a, self.b[k][col]) for a, k in zip(self.a[row], self.positions[row], strict=True)]
+
+    def expected(self, rule: Rule, row: int, col: int) -> int:
+        """Code of an element of D by a rule; of block scales only those with one block are known here."""
+        scales = (self.scales[0][row][0], self.scales[1][0][col]) if self.scales else None
+        return expected(self.ins, rule, self.pairs(row, col), self.c[row][col], scales)

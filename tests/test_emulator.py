@@ -1,176 +1,160 @@
-"""The emulator against an exact scalar reference and plain integers; what golden vectors cannot show: batches, models, refusals."""
+"""The emulator against an exact scalar reference and plain integers; batches, models and refusals."""
 
 from __future__ import annotations
 
+import operator
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
 
-import ptxlab
 from ptxlab import Instruction, PtxlabError, instruction, models
 from ptxlab.instruction import mma_instructions
+from ptxlab.isa.modifiers import Modifiers
+from ptxlab.isa.operand import Operand
 from ptxlab.isa.operands import Operands
-from ptxlab.numerics.emulate import model_of
+from ptxlab.numerics.emulate import emulate, model_of
 from ptxlab.verify import inputs
 from tests import reference
 
 SMALL = [ins for ins in mma_instructions() if ins.n == 8]
-ONE_OF_EACH = list(
-    {
-        ins.mnemonic.replace(f".{ins.a_layout}.{ins.b_layout}", "")
-        if ins.family == "wmma"
-        else ins.mnemonic: ins
-        for ins in SMALL
-    }.values()
-)
+#: Of wmma one order in memory: it makes no difference in registers.
+ONE_OF_EACH = [ins for ins in SMALL if ins.family != "wmma" or (ins.a_layout, ins.b_layout) == ("row", "col")]
 INTEGER = [ins for ins in ONE_OF_EACH if not ins.a.dtype.is_float]
 FLOAT = [ins for ins in ONE_OF_EACH if ins.a.dtype.is_float and ins.kind not in ("mxf4", "mxf4nvf4")]
 SCALED = [ins for ins in SMALL if ins.kind in ("mxf4", "mxf4nvf4")]
-
-
-def codes(ins: Instruction, given: Operands, selector: int = 0) -> tuple[Any, Any, Any, Any]:
-    """Codes of A, B, C as lists of lists, and which row of B every column of A meets."""
-    a, b, c = ins.a.unpack_codes(given.a), ins.b.unpack_codes(given.b), ins.c.unpack_codes(given.c)
-    if ins.e is None or ins.structure is None:
-        meets = np.broadcast_to(np.arange(ins.k), a.shape)
-    else:
-        meets = ins.structure.positions(ins.e.unpack_codes(given.e, selector), ins.metadata_ordered)
-    return a.tolist(), b.tolist(), c.tolist(), meets.tolist()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ins", FLOAT, ids=str)
 def test_floats_equal_the_scalar_reference(ins: Instruction) -> None:
     rows, columns = ins.d.shape
+    rule = model_of(ins).rule
     for category in inputs.categories(ins):
-        given = inputs.make(ins, category, 1, seed=3)
-        d = ins.d.unpack_codes(
-            ins.emulate(given.a, given.b, given.c, given.e, scale_a=given.scale_a, scale_b=given.scale_b)
-        )[0]
-        (a,), (b,), (c,), (meets,) = codes(ins, given)
-        sa, sb = (
-            o and o.unpack_codes(x)[0].tolist()
-            for o, x in ((ins.scale_a, given.scale_a), (ins.scale_b, given.scale_b))
-        )
+        operands = inputs.make(ins, category, 1, seed=3).item(0)
+        d = ins.d.unpack_codes(emulate(operands))
+        problem = reference.Problem(operands)
         for i in range(0, rows, rows // 8):
             for j in range(i % 3, columns, 4):
-                at = j + i // 8 * 8 if ins.mma_count > 1 else j
-                pairs = [(a[i][s], b[meets[i][s]][at]) for s in range(len(a[i]))]
-                right = reference.wanted(
-                    ins, model_of(ins).rule, pairs, c[i][j], (sa[i][0], sb[0][j]) if sa and sb else None
-                )
-                assert d[i, j] == right, f"{category} D[{i}][{j}]: 0x{d[i, j]:x}, reference 0x{right:x}"
+                expected = problem.expected(rule, i, j)
+                assert d[i, j] == expected, f"{category} D[{i}][{j}]: 0x{d[i, j]:x}, not 0x{expected:x}"
 
 
 @pytest.mark.parametrize("ins", INTEGER, ids=str)
 def test_integers_are_exact(ins: Instruction) -> None:
     for selector in ins.selectors or (0,):
         for category in inputs.categories(ins):
-            given = inputs.make(ins, category, 2, seed=5, selector=selector)
-            d = ins.d.unpack(ins.emulate(given.a, given.b, given.c, given.e, selector=selector))
-            a, b, c, meets = codes(ins, given, selector)
-            A, B, C = (
-                operand.dtype.decode(np.array(x)).astype(object)
-                for operand, x in zip((ins.a, ins.b, ins.c), (a, b, c), strict=True)
-            )
-            for t, i, j in np.ndindex(2, ins.m, ins.n):
-                if (i + j) % 5:
-                    continue
-                pairs = [(int(A[t, i, s]), int(B[t, meets[t][i][s], j])) for s in range(ins.a.shape[1])]
-                dot = {
-                    "xor": sum(x ^ y for x, y in pairs) if ins.bit_op else 0,
-                    "and": sum(x & y for x, y in pairs) if ins.bit_op else 0,
-                }
-                total = int(C[t, i, j]) + (dot[ins.bit_op] if ins.bit_op else sum(x * y for x, y in pairs))
-                right = (
-                    min(max(total, -(2**31)), 2**31 - 1) if ins.satfinite else (total + 2**31) % 2**32 - 2**31
-                )
-                assert d[t, i, j] == right
+            batch = inputs.make(ins, category, 2, seed=5, selector=selector)
+            for index in range(2):
+                operands = batch.item(index)
+                d = ins.d.unpack(emulate(operands))
+                problem = reference.Problem(operands)
+                for i, j in np.ndindex(ins.m, ins.n):
+                    if (i + j) % 5 == 0:
+                        assert d[i, j] == exact_integer(problem, i, j)
+
+
+def exact_integer(problem: reference.Problem, row: int, col: int) -> int:
+    """An element of D by Python's integers."""
+    ins = problem.ins
+    multiply = {None: operator.mul, "xor": operator.xor, "and": operator.and_}[ins.bit_op]
+    total = signed(problem.c[row][col], "s32")
+    for a, b in problem.pairs(row, col):
+        total += multiply(signed(a, ins.a_type), signed(b, ins.b_type))
+    if ins.satfinite:
+        return min(max(total, -(2**31)), 2**31 - 1)
+    return (total + 2**31) % 2**32 - 2**31
+
+
+def signed(code: int, dtype: str) -> int:
+    """The value of an integer code: two's complement in the types that begin with s."""
+    bits = int(dtype[1:])
+    return code - (1 << bits) if dtype.startswith("s") and code >> (bits - 1) else code
 
 
 @pytest.mark.parametrize("ins", SCALED, ids=str)
 def test_block_scaled_equals_the_published_algorithm(ins: Instruction) -> None:
-    """MMA-Sim, arXiv 2511.10909: sums of 16 products times the scales' significands, aligned by the scales' exponents with 35 bits."""
+    """MMA-Sim, arXiv 2511.10909: sums of 16 products times their scales, aligned by the scales' exponents."""
     assert ins.scale_a is not None
     assert ins.scale_b is not None
-    for ids in [{}, {"thread_id_a": 1, "thread_id_b": 3}, {"byte_id_a": 2, "byte_id_b": 2, "thread_id_b": 2}]:
-        if ins.scale_vec == 4 and "byte_id_a" in ids:
+    for ids in [
+        Modifiers(),
+        Modifiers(thread_id_a=1, thread_id_b=3),
+        Modifiers(byte_id_a=2, byte_id_b=2, thread_id_b=2),
+    ]:
+        if ins.scale_vec == 4 and ids.byte_id_a:
             continue
-        given = inputs.make(ins, "moderate", 1, seed=11)
-        chosen_a, chosen_b = scales_as_the_manual_selects(ins, given, **ids)
-        d = ins.d.unpack_codes(
-            ins.emulate(
-                given.a, given.b, given.c, given.e, scale_a=given.scale_a, scale_b=given.scale_b, **ids
-            )
-        )[0]
-        (a,), (b,), (c,), (meets,) = codes(ins, given)
+        rng = np.random.default_rng(4)
+        operands = replace(
+            inputs.make(ins, "moderate", 1, seed=11).item(0),
+            scale_a=random_scales(ins, ins.scale_a, rng),
+            scale_b=random_scales(ins, ins.scale_b, rng),
+            modifiers=ids,
+        )
+        a_scales, b_scales = selected_scales(operands)
+        d = ins.d.unpack_codes(emulate(operands))
+        problem = reference.Problem(operands)
         for i in range(0, 16, 3):
             for j in range(8):
-                column = [b[k][j] for k in meets[i]]
-                assert d[i, j] == scaled_reference(ins, a[i], column, c[i][j], chosen_a[i], chosen_b[j])
+                pairs, c = problem.pairs(i, j), problem.c[i][j]
+                assert d[i, j] == scaled_reference(ins, pairs, c, a_scales[i], b_scales[j])
 
 
-def scales_as_the_manual_selects(
-    ins: Instruction,
-    given: Operands,
-    byte_id_a: int = 0,
-    thread_id_a: int = 0,
-    byte_id_b: int = 0,
-    thread_id_b: int = 0,
-) -> Any:
-    """Random registers in all lanes; the scale bytes that the manual's words pick from them, by row of A and column of B."""
-    rng = np.random.default_rng(4)
+def random_scales(ins: Instruction, operand: Operand, rng: np.random.Generator) -> np.ndarray:
+    """Registers of block scales, random in all lanes and bytes, also in those that nothing selects."""
     low, high = (120, 134) if ins.scale_type == "ue8m0" else (8, 120)
-    for registers in (given.scale_a, given.scale_b):
-        assert registers is not None
-        registers[:] = (
-            rng.integers(low, high, (*registers.shape, 4), dtype=np.uint8)
-            .view(np.uint32)
-            .reshape(registers.shape)
-        )
-    vec = ins.scale_vec or 0
-    bytes_a, bytes_b = (x[0, :, 0].tolist() for x in (given.scale_a, given.scale_b) if x is not None)
-    rows = [
-        [bytes_a[4 * (i % 8) + 2 * thread_id_a + i // 8] >> 8 * (byte_id_a + v) & 0xFF for v in range(vec)]
-        for i in range(16)
-    ]
-    columns = [
-        [bytes_b[4 * j + thread_id_b] >> 8 * (byte_id_b + v) & 0xFF for v in range(vec)] for j in range(8)
-    ]
-    return rows, columns
+    scales = rng.integers(low, high, (operand.lanes, operand.registers, 4), dtype=np.uint8)
+    return scales.view(np.uint32)[..., 0]
+
+
+def selected_scales(operands: Operands) -> tuple[list[list[int]], list[list[int]]]:
+    """The scales of every row of A and every column of B, as the manual describes the selection."""
+    assert operands.scale_a is not None and operands.scale_b is not None
+    ids, count = operands.modifiers, operands.ins.scale_vec or 0
+    a_registers, b_registers = operands.scale_a[:, 0].tolist(), operands.scale_b[:, 0].tolist()
+
+    def scales(register: int, byte_id: int) -> list[int]:
+        return [register >> 8 * (byte_id + block) & 0xFF for block in range(count)]
+
+    a_lanes = [4 * (i % 8) + 2 * ids.thread_id_a + i // 8 for i in range(16)]
+    b_lanes = [4 * j + ids.thread_id_b for j in range(8)]
+    return (
+        [scales(a_registers[lane], ids.byte_id_a) for lane in a_lanes],
+        [scales(b_registers[lane], ids.byte_id_b) for lane in b_lanes],
+    )
 
 
 def scaled_reference(
-    ins: Instruction, a: list[int], b: list[int], c: int, scale_a: list[int], scale_b: list[int]
+    ins: Instruction, pairs: list[tuple[int, int]], c: int, a_scales: list[int], b_scales: list[int]
 ) -> int:
     def scale(code: int) -> tuple[Fraction, int]:
+        """Significand and exponent."""
         if ins.scale_type == "ue8m0":
             return Fraction(1), code - 127
         value, exponent = reference.decode(code & 0x7F, 4, 3, ieee=False)
         return Fraction(value) / Fraction(2) ** exponent, exponent
 
-    value, exponent = reference.decode(c, **reference.FORMATS["f32"])
-    terms: list[reference.Term] = [(Fraction(value), exponent)]
+    def value_of(code: int) -> Fraction:
+        return Fraction(reference.decode_as(code, "e2m1"))
+
+    start, start_exponent = reference.decode(c, **reference.FORMATS["f32"])
+    terms: list[reference.Term] = [(Fraction(start), start_exponent)]
     for block in range(4):
-        dot = sum(
-            (
-                Fraction(reference.decode(x, 2, 1, ieee=False)[0])
-                * Fraction(reference.decode(y, 2, 1, ieee=False)[0])
-                for x, y in zip(a[16 * block : 16 * block + 16], b[16 * block : 16 * block + 16], strict=True)
-            ),
-            Fraction(0),
-        )
-        v = block * len(scale_a) // 4
-        (sa, ea), (sb, eb) = scale(scale_a[v]), scale(scale_b[v])
-        terms.append((dot * sa * sb * Fraction(2) ** (ea + eb), ea + eb))
-    top = max([exponent for value, exponent in terms[:1] if value] + [exponent for _, exponent in terms[1:]])
-    grain = Fraction(2) ** (top - 35)
+        products = [value_of(a) * value_of(b) for a, b in pairs[16 * block : 16 * block + 16]]
+        index = block * len(a_scales) // 4
+        (a_scale, a_exponent), (b_scale, b_exponent) = scale(a_scales[index]), scale(b_scales[index])
+        exponent = a_exponent + b_exponent
+        terms.append((sum(products, Fraction(0)) * a_scale * b_scale * Fraction(2) ** exponent, exponent))
+    exponents = [exponent for _, exponent in terms[1:]]
+    if start:
+        exponents.append(start_exponent)
+    grain = Fraction(2) ** (max(exponents) - 35)
     return reference.to_f32(sum((reference.cut(value, grain) for value, _ in terms), Fraction(0)), 23)
 
 
-# -- matrices, batches, models -----------------------------------------------------------------------------------------
+# -- matrices, batches, models ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("ins", SMALL, ids=str)
@@ -183,74 +167,77 @@ def test_matrices_in_matrices_out(ins: Instruction, rng: np.random.Generator) ->
     if ins.sparse:
         A = ins.prune(A)
     if ins.mma_count > 1:  # four products of their own
-        right = (
-            np.concatenate([A[:, at : at + 8] @ B[:, :, at : at + 8] for at in range(0, 32, 8)], axis=1) + C
-        )
+        products = [A[:, first : first + 8] @ B[:, :, first : first + 8] for first in range(0, 32, 8)]
+        product = np.concatenate(products, axis=1)
     elif ins.bit_op == "xor":
-        right = (A[..., :, None] != np.swapaxes(B, -1, -2)[..., None, :, :].swapaxes(-1, -2)).sum(axis=-2) + C
+        product = (A[:, :, :, None] != B[:, None, :, :]).sum(axis=2)
     else:
-        right = A @ B + C
-    np.testing.assert_array_equal(ins(A, B, C), right)
+        product = A @ B
+    np.testing.assert_array_equal(ins(A, B, C), product + C)
 
 
 def test_batches_of_any_shape() -> None:
     ins = instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.u4.s32")
-    given = inputs.make(ins, "bits", 12)
-    whole = ins.emulate(given.a, given.b, given.c, given.e)
-    assert given.e is not None
-    shaped = ins.emulate(*(x.reshape(3, 4, *x.shape[1:]) for x in (given.a, given.b, given.c, given.e)))
-    np.testing.assert_array_equal(shaped.reshape(whole.shape), whole)
-    np.testing.assert_array_equal(ins.emulate(given.a[3], given.b[3], given.c[3], given.e[3]), whole[3])
-    broadcast = ins.emulate(given.a[:, None], given.b[0], given.c[0], given.e[:, None])
-    assert broadcast.shape == (12, 1, 32, 4)
-    assert ins.emulate(given.a[:0], given.b[:0], given.c[:0], given.e[:0]).shape == (0, 32, 4)
+    operands = inputs.make(ins, "bits", 12)
+    a, b, c, e = operands.a, operands.b, operands.c, operands.e
+    assert e is not None
+    d = ins.emulate(a, b, c, e)
+    reshaped = ins.emulate(*(array.reshape(3, 4, *array.shape[1:]) for array in (a, b, c, e)))
+    np.testing.assert_array_equal(reshaped.reshape(d.shape), d)
+    np.testing.assert_array_equal(ins.emulate(a[3], b[3], c[3], e[3]), d[3])
+    assert ins.emulate(a[:, None], b[0], c[0], e[:, None]).shape == (12, 1, 32, 4)
+    assert ins.emulate(a[:0], b[:0], c[:0], e[:0]).shape == (0, 32, 4)
 
 
-def test_only_selected_lanes_speak() -> None:
+def test_metadata_come_only_from_the_selected_lanes() -> None:
     ins = instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
-    given = inputs.make(ins, "bits", 5, selector=1)
-    wanted = ins.emulate(given.a, given.b, given.c, given.e, selector=1)
-    assert given.e is not None
-    given.e[:, [0, 1, 4, 5, 28, 29]] = 0xFFFFFFFF
-    np.testing.assert_array_equal(ins.emulate(given.a, given.b, given.c, given.e, selector=1), wanted)
+    operands = inputs.make(ins, "bits", 5, selector=1)
+    a, b, c, e = operands.a, operands.b, operands.c, operands.e
+    assert e is not None
+    expected = ins.emulate(a, b, c, e, selector=1)
+    e[:, [0, 1, 4, 5, 28, 29]] = 0xFFFFFFFF
+    np.testing.assert_array_equal(ins.emulate(a, b, c, e, selector=1), expected)
     with pytest.raises(PtxlabError, match="nibble 0b1111 is undefined"):
-        ins.emulate(given.a, given.b, given.c, given.e, selector=0)
+        ins.emulate(a, b, c, e, selector=0)
 
 
 def test_wgmma_modifiers() -> None:
     ins = instruction("wgmma.mma_async.sp.sync.aligned.m64n8k64.f32.e4m3.e5m2")
-    given = inputs.make(ins, "moderate", 3)
-    plain = ins.emulate(given.a, given.b, given.c, given.e)
-    negated = ins.emulate(given.a ^ np.uint32(0x80808080), given.b, given.c, given.e)
-    registers = (given.a, given.b, given.c, given.e)
-    np.testing.assert_array_equal(ins.emulate(*registers, imm_scale_a=-1), negated)
-    np.testing.assert_array_equal(ins.emulate(*registers, imm_scale_b=-1), negated)
-    np.testing.assert_array_equal(ins.emulate(*registers, imm_scale_a=-1, imm_scale_b=-1), plain)
-    from_zero = ins.emulate(given.a, given.b, np.zeros_like(given.c), given.e)
-    np.testing.assert_array_equal(ins.emulate(*registers, scale_d=False), from_zero)
+    operands = inputs.make(ins, "moderate", 3)
+    a, b, c, e = operands.a, operands.b, operands.c, operands.e
+    default = ins.emulate(a, b, c, e)
+    negated = ins.emulate(a ^ np.uint32(0x80808080), b, c, e)
+    np.testing.assert_array_equal(ins.emulate(a, b, c, e, imm_scale_a=-1), negated)
+    np.testing.assert_array_equal(ins.emulate(a, b, c, e, imm_scale_b=-1), negated)
+    np.testing.assert_array_equal(ins.emulate(a, b, c, e, imm_scale_a=-1, imm_scale_b=-1), default)
+    from_zero = ins.emulate(a, b, np.zeros_like(c), e)
+    np.testing.assert_array_equal(ins.emulate(a, b, c, e, scale_d=False), from_zero)
 
 
 def test_tf32_ignores_thirteen_bits() -> None:
     ins = instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32")
-    given = inputs.make(ins, "exponents", 20)
-    noise = np.uint32(0x1FFF)
+    operands = inputs.make(ins, "exponents", 20)
+    ignored = np.uint32(0x1FFF)
     np.testing.assert_array_equal(
-        ins.emulate(given.a | noise, given.b | noise, given.c, given.e),
-        ins.emulate(given.a & ~noise, given.b & ~noise, given.c, given.e),
+        emulate(replace(operands, a=operands.a | ignored, b=operands.b | ignored)),
+        emulate(replace(operands, a=operands.a & ~ignored, b=operands.b & ~ignored)),
     )
 
 
 def test_models_say_how_they_are_known() -> None:
-    assert {m.evidence for m in models()} <= {"measured", "published", "assumed"}
-    assert all(m.source for m in models())
+    assert {model.evidence for model in models()} <= {"measured", "published", "assumed"}
+    assert all(model.source for model in models())
     for ins in mma_instructions():
         assert ins.emulate.__doc__
-        evidence = ptxlab.numerics.emulate.model_of(ins).evidence
-        published = not ins.sparse and {ins.a_type, ins.b_type} <= {"e4m3", "e5m2", "e2m1"}
-        assert evidence == ("measured" if ins.supports("sm_90a") else "published" if published else "assumed")
+        expected = "assumed"
+        if not ins.sparse and {ins.a_type, ins.b_type} <= {"e4m3", "e5m2", "e2m1"}:
+            expected = "published"
+        if ins.supports("sm_90a"):
+            expected = "measured"
+        assert model_of(ins).evidence == expected
 
 
-# -- bad input ----------------------------------------------------------------------------------------------------------
+# -- bad input -------------------------------------------------------------------------------------------
 
 DENSE = instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
 SPARSE = instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")

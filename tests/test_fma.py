@@ -12,7 +12,9 @@ from tests import reference
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 near_bottom = st.builds(
-    lambda f, e: float(np.ldexp(f, e)), st.floats(-1, 1, allow_subnormal=False), st.integers(-560, -500)
+    lambda fraction, exponent: float(np.ldexp(fraction, exponent)),
+    st.floats(-1, 1, allow_subnormal=False),
+    st.integers(-560, -500),
 )
 
 
@@ -35,14 +37,13 @@ def test_fma_is_rounded_once(rounding: str | None, a: float, b: float, c: float,
         c = float(np.nextafter(c, 0)) if cancel == "nearly" else c
         if not np.isfinite(c):
             return
-    found = float(fma(np.array(a), np.array(b), np.array(c), rounding))
-    assert code(found) == reference.fma_f64(code(a), code(b), code(c), rounding)
+    result = float(fma(np.array(a), np.array(b), np.array(c), rounding))
+    assert code(result) == reference.fma_f64(code(a), code(b), code(c), rounding)
 
 
 def test_fma_where_something_is_not_finite() -> None:
     inf, nan = np.inf, np.nan
     assert float(fma(inf, 2.0, 1.0)) == inf
     assert float(fma(1e300, 1e300, -inf)) == -inf  # the product is finite
-    assert np.isnan(
-        fma(np.array([inf, inf, nan, 1.0]), np.array([0.0, 1.0, 1.0, 1.0]), np.array([1.0, -inf, 1.0, nan]))
-    ).all()
+    a, b = np.array([inf, inf, nan, 1.0]), np.array([0.0, 1.0, 1.0, 1.0])
+    assert np.isnan(fma(a, b, np.array([1.0, -inf, 1.0, nan]))).all()

@@ -1,4 +1,4 @@
-"""The emulator against the scalar simulator of the benchmarks: plain Python integers, one element at a time."""
+"""The emulator against the scalar simulator of the benchmarks, which computes in Python integers."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import numpy as np
 import pytest
 
 from benchmarks import scalar
+from ptxlab import Instruction
 from ptxlab.instruction import mma_instructions
 from ptxlab.numerics import Fused
-from ptxlab.numerics.emulate import model_of
+from ptxlab.numerics.emulate import emulate, model_of
 from ptxlab.verify import inputs
+from tests import reference
 
+#: One form of each type and depth whose products are added in one fused step.
 FORMS = {
     (ins.family, ins.a_type, ins.b_type, ins.d_type, ins.k): ins
     for ins in sorted(mma_instructions(), key=lambda ins: -ins.m * ins.n)
@@ -23,27 +26,23 @@ FORMS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ins", FORMS.values(), ids=str)
-def test_one_element_at_a_time(ins):
+def test_one_element_at_a_time(ins: Instruction) -> None:
     rule = model_of(ins).rule
+    assert isinstance(rule, Fused)
+    types = (ins.a_type, ins.b_type, ins.c_type)
     for category in inputs.categories(ins):
-        given = inputs.make(ins, category, 1, seed=9)
-        d = ins.d.unpack_codes(ins.emulate(given.a, given.b, given.c, given.e))[0]
-        a, b, c = (
-            ins.a.unpack_codes(given.a)[0],
-            ins.b.unpack_codes(given.b)[0],
-            ins.c.unpack_codes(given.c)[0],
-        )
-        for m in range(0, ins.m, 5):
-            meets = slice(None)
-            if ins.structure is not None:
-                meets = ins.structure.positions(ins.e.unpack_codes(given.e), ins.metadata_ordered)[0, m]
-            found = scalar.mma(
-                [a[m].tolist()],
-                b[meets].tolist(),
-                [c[m].tolist()],
-                (ins.a_type, ins.b_type, ins.c_type),
+        operands = inputs.make(ins, category, 1, seed=9)
+        d = ins.d.unpack_codes(emulate(operands))[0]
+        problem = reference.Problem(operands.item(0))
+        for row in range(0, ins.m, 5):
+            b = [problem.b[k] for k in problem.positions[row]]
+            expected = scalar.mma(
+                [problem.a[row]],
+                b,
+                [problem.c[row]],
+                types,
                 rule.fraction_bits,
                 rule.result_bits,
                 rule.floor,
             )
-            assert np.array_equal(found[0], d[m]), (category, m)
+            assert np.array_equal(expected[0], d[row]), (category, row)

@@ -72,10 +72,14 @@ def cases(group: list[Instruction], seed: int, times: int = 1) -> Iterator[tuple
 
 
 def further(ins: Instruction) -> Iterator[tuple[str, Operands]]:
-    """(category, operands) of the corner cases, a few of each; not for the larger forms of wgmma."""
-    if ins.n == 8 or ins.lanes == 32:
-        for category in inputs.directed_categories(ins):
-            yield category, inputs.make(ins, category, FEW, SEED)
+    """(category, operands) of the directed categories that are recorded, a few MMAs of each."""
+    for category in further_categories(ins):
+        yield category, inputs.make(ins, category, FEW, SEED)
+
+
+def further_categories(ins: Instruction) -> tuple[str, ...]:
+    """The directed categories that are recorded: those of all forms but the larger ones of wgmma."""
+    return inputs.directed_categories(ins) if ins.n == 8 or ins.lanes == 32 else ()
 
 
 def narrowed(operands: Operands, widest: Instruction, ins: Instruction) -> dict[str, Operands]:
