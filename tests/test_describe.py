@@ -414,7 +414,7 @@ def test_facts_of_a_move_say_who_gives_the_address() -> None:
     assert "16 columns of 16 elements" in load["address"]
 
 
-# -- what goes into an element of D --------------------------------------------------------------------------
+# -- what goes into an element of D ----------------------------------------------------------------------
 
 
 def fetch(
@@ -559,7 +559,7 @@ def test_names() -> None:
     assert [element_names("a", range(n)) for n in (1, 2, 3)] == ["{a0}", "{a0,a1}", "{a0..a2}"]
 
 
-# -- aligned bits of a trace ---------------------------------------------------------------------------------
+# -- aligned bits of a trace -----------------------------------------------------------------------------
 
 TRACED = {
     "f16": (

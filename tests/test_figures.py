@@ -103,7 +103,7 @@ def test_plotly_gets_the_colours_hover_texts_and_labels_of_the_picture(picture: 
                 hue = dict(palette.HUES).get(ROLES.get(cell.role, ""), palette.PAPER)
                 assert colour in [palette.mix(hue, strength) for strength in (0.62, 0.34, 0.16)]
             elif cell.state != "dim":
-                assert colour == (palette.SILENT if cell.lane is None else palette.LANES[cell.lane % 32])
+                assert colour == (palette.NO_LANE if cell.lane is None else palette.LANES[cell.lane % 32])
         assert [str(said).replace("<br>", "\n") for said in np.ravel(trace.text)] == list(grid.hover.ravel())
         assert len(trace.x) == grid.shape[1] + 1
         assert len(trace.y) == grid.shape[0] + 1
@@ -337,7 +337,7 @@ def test_without_plotly_a_sentence_and_the_svg(monkeypatch: pytest.MonkeyPatch) 
     assert figures.svg(views.fragment(S4, "A")).startswith("<svg")
 
 
-# -- colours -------------------------------------------------------------------------------------------------
+# -- colours ---------------------------------------------------------------------------------------------
 
 #: Machado, Oliveira and Fernandes 2009, severity 1.0, on linear RGB.
 SIGHT = {
@@ -410,9 +410,9 @@ def test_signs_and_sizes_of_a_map_of_values_can_be_told_apart(sight: str) -> Non
 def test_text_is_readable_on_every_colour() -> None:
     assert len(set(palette.LANES)) == 32
     heats = [fill(views.Cell(0, 0, 1, 1, (), heat=i / 16)) for i in range(-16, 17)]
-    for colour in (*palette.LANES, *heats, palette.SILENT, palette.PAPER):
+    for colour in (*palette.LANES, *heats, palette.NO_LANE, palette.PAPER):
         assert palette.contrast(palette.text_colour(colour), colour) >= 4.5
-    assert palette.contrast(palette.DIM, palette.SILENT) >= 4.5
+    assert palette.contrast(palette.DIM, palette.NO_LANE) >= 4.5
     assert palette.contrast("#000000", "#FFFFFF") == pytest.approx(21)
     assert palette.lane_colour(37) == palette.LANES[5]
 

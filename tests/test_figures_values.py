@@ -163,7 +163,7 @@ def test_values_say_what_is_wrong(options: dict[str, object], said: str) -> None
         views.values(SP_S4, "A", **options)
 
 
-# -- the product ---------------------------------------------------------------------------------------------
+# -- the product -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("ins", [S4, SP_S4, SP_TF32, F16, SCALED], ids=lambda ins: ins.shape + ins.family)
@@ -279,7 +279,7 @@ def test_numbers_are_short(value: float, said: str) -> None:
     assert number_text(value) == said
 
 
-# -- on pages ------------------------------------------------------------------------------------------------
+# -- on pages --------------------------------------------------------------------------------------------
 
 
 def test_a_picture_in_a_notebook_takes_paper_and_ink_from_the_theme_and_a_file_does_not() -> None:
@@ -352,7 +352,7 @@ def test_scales_and_registers_show_their_values(rng: np.random.Generator) -> Non
     assert [grid.title for grid in long.grids][-1] == "D: 128 registers, the first 8 shown"
 
 
-# -- from the explorer ---------------------------------------------------------------------------------------
+# -- from the explorer -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("ins", [SP_S4, SCALED, QUADS, WGMMA], ids=lambda ins: ins.shape + ins.family)

@@ -20,6 +20,7 @@ from ..numerics.emulate import emulate
 from ..numerics.trace import trace as trace_element
 from ..verify import inputs
 from ..views.trace_text import text as trace_text
+from ..views.trace_text import trace_lines, trace_title
 from .instruction_names import find
 from .output import Style, as_json
 
@@ -112,9 +113,8 @@ def trace(args: argparse.Namespace, style: Style) -> str:
         return as_json({"inputs": origin, **result.as_dict()})
     if args.format == "svg":
         return views.trace(result, f"inputs: {origin}").svg().rstrip("\n")
-    title, *lines = trace_text(result).splitlines()
-    head = [style.bold(title), style.dim(f"  inputs: {origin}")]
-    return "\n".join([*head, *(_dim_lost_bits(line, style) for line in lines)])
+    title = style.bold(f"{trace_title(result)}, {result.chip}")
+    return "\n".join([title, style.dim(f"  inputs: {origin}"), *trace_lines(result, lost=style.dim)])
 
 
 def _trace_inputs(form: MmaForm, args: argparse.Namespace) -> tuple[Operands, str]:
@@ -146,11 +146,6 @@ def _load(path: str) -> NDArray[Any]:
         return np.asarray(np.load(path, allow_pickle=False))
     except (OSError, ValueError) as error:
         raise PtxlabError(f"{path}: no matrix could be read from it ({error}); np.save writes one") from None
-
-
-def _dim_lost_bits(line: str, style: Style) -> str:
-    kept, bar, lost = line.partition("|")
-    return f"{kept}{style.dim(bar + lost)}" if bar else line
 
 
 # -- hunt ------------------------------

@@ -105,8 +105,7 @@ class Drawing:
         return "; ".join(self.notes)
 
 
-# -- colours
-# ---------------------------------------------------------------------------------------------------
+# -- colours ---------------------------------------------------------------------------------------------
 
 #: Hues of the roles of bits; a 1 has more of it than a 0.
 _ROLES: dict[Role, str] = {
@@ -157,8 +156,7 @@ def ink(cell: Cell) -> str:
     return palette.text_colour(fill(cell))
 
 
-# -- placing
-# ---------------------------------------------------------------------------------------------------
+# -- placing ---------------------------------------------------------------------------------------------
 
 
 def draw(title: str, notes: Sequence[str], grids: Sequence[Grid]) -> Drawing:

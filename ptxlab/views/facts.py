@@ -111,8 +111,7 @@ def _memory_facts(ins: TransferForm) -> dict[str, Fact]:
     return {"address": address, "spaces": ["generic", *ins.spaces], "manual": ins.section}
 
 
-# -- arithmetic
-# ------------------------------------------------------------------------------------------------
+# -- arithmetic ------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -155,8 +154,7 @@ def _emulator_facts(ins: MmaForm) -> list[str]:
     return [f"{model.chip} ({model.evidence})", *(f"{topic}: {text}" for topic, text in words.items())]
 
 
-# -- other notations
-# -------------------------------------------------------------------------------------------
+# -- other notations -------------------------------------------------------------------------------------
 
 
 def cute(ins: Form, name: str | None = None) -> Table:

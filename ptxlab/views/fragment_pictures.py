@@ -43,8 +43,7 @@ _MOST_REGISTERS = 8  # of an operand that a picture of a lane shows
 _MOST_LABELS = 300  # with more, a picture no longer fits a screen; `warp` shows a quarter of a warpgroup's
 
 
-# -- fragments
-# -------------------------------------------------------------------------------------------------
+# -- fragments -------------------------------------------------------------------------------------------
 
 
 def fragment(
@@ -284,8 +283,7 @@ def _dense_hover(ins: MmaForm) -> NDArray[Any]:
     return hover
 
 
-# -- shared memory
-# ---------------------------------------------------------------------------------------------
+# -- shared memory ---------------------------------------------------------------------------------------
 
 
 def tile(ins: Form, op: Operand, swizzle: int = 0) -> Picture:
@@ -334,8 +332,7 @@ def tile(ins: Form, op: Operand, swizzle: int = 0) -> Picture:
     return Picture(f"{op.name} of {ins.mnemonic} in shared memory", notes, (grid,))
 
 
-# -- metadata
-# --------------------------------------------------------------------------------------------------
+# -- metadata --------------------------------------------------------------------------------------------
 
 
 def metadata(
@@ -422,8 +419,7 @@ def _k_headers(noun: str, count: int, length: int) -> tuple[Header, ...]:
     return tuple(Header(i, 1, (f"{noun} {i}", f"k {index_range(i * length, length)}")) for i in range(count))
 
 
-# -- lanes
-# -----------------------------------------------------------------------------------------------------
+# -- lanes -----------------------------------------------------------------------------------------------
 
 
 def _lanes_read(lanes: NDArray[np.int64], title: str) -> Grid:
@@ -450,8 +446,7 @@ def lane_key(count: int = 32) -> Grid:
     return Grid((4, 8), cells, hover, headers(4, 1), headers(8, 1), ("thread", "group"), title, "lanes")
 
 
-# -- block scales
-# ----------------------------------------------------------------------------------------------
+# -- block scales ----------------------------------------------------------------------------------------
 
 
 def scales(
@@ -532,8 +527,7 @@ def _scale_grids(
     return grid, _lanes_read(lanes, f"lanes read for {matrix}")
 
 
-# -- registers of a lane
-# ---------------------------------------------------------------------------------------
+# -- registers of a lane ---------------------------------------------------------------------------------
 
 
 def lane(ins: MmaForm, name: str, lane: int, registers: ArrayLike | None = None) -> Picture:

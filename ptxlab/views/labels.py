@@ -61,7 +61,7 @@ def layout_note(ins: Form, op: Operand) -> str:
         return ""
     if isinstance(ins, TransferForm) and ins.source is not None:
         return _UNPACKED[ins.source]
-    if ins.family.startswith("wmma"):
+    if ins.family in ("wmma", "wmma.load", "wmma.store"):
         return "observed on sm_90; the ISA leaves WMMA fragments unspecified"
     if isinstance(ins, MmaForm) and ins.mma_count > 1:
         return "the matrices of four independent MMAs, one for each quad pair of lanes"

@@ -1,8 +1,8 @@
 """The colours of lanes: a hue for each of the 8 groups of a warp, a shade for each of its 4 threads.
 
-The hues are those of Okabe and Ito (Color Universal Design, 2008), which stay apart under every common
-colour-blindness, with grey in the place of black. Neighbouring groups meet in neighbouring rows (7 and 0 as
-well); of all orders this one keeps them furthest apart for every kind of sight.
+The hues are those of Okabe and Ito (Color Universal Design, 2008), which remain distinct under the common
+forms of colour blindness, with grey in place of black. Neighbouring groups meet in neighbouring rows (7 and 0
+as well); of all orders this one keeps them furthest apart for every form of colour vision.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ __all__ = [
     "HUES",
     "INK",
     "LANES",
-    "MARK",
+    "NO_LANE",
     "PAPER",
     "RULE",
-    "SILENT",
+    "STRENGTHS",
     "contrast",
     "lane_colour",
     "mix",
@@ -39,9 +39,8 @@ STRENGTHS: tuple[float, ...] = (0.34, 0.50, 0.66, 0.82)
 INK = "#1A1A1A"  # text and outlines on paper
 PAPER = "#FFFFFF"
 RULE = "#8A8A8A"  # thin lines
-DIM = "#6B6B6B"  # text of what is not in the focus
-SILENT = "#EFEFEF"  # a cell whose lane says nothing
-MARK = "#B00060"  # what differs, what is chosen
+DIM = "#6B6B6B"  # text of what is not in focus
+NO_LANE = "#EFEFEF"  # a cell that belongs to no lane, or to one that is not read
 
 
 def mix(colour: str, part: float, other: str = PAPER) -> str:
@@ -67,13 +66,13 @@ def _luminance(colour: str) -> float:
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
-def contrast(one: str, other: str) -> float:
+def contrast(colour: str, other: str) -> float:
     """Contrast ratio of WCAG 2, from 1 to 21; 4.5 is enough for small text.
 
     >>> round(contrast("#000000", "#FFFFFF"))
     21
     """
-    low, high = sorted((_luminance(one), _luminance(other)))
+    low, high = sorted((_luminance(colour), _luminance(other)))
     return (high + 0.05) / (low + 0.05)
 
 

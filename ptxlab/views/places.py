@@ -64,8 +64,7 @@ def selected_by(ins: Form, op: Operand, copy: int) -> str:
     return ""
 
 
-# -- shared memory
-# ---------------------------------------------------------------------------------------------
+# -- shared memory ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -141,8 +140,7 @@ def offsets(op: Operand, swizzle: int = 0, transposed: bool = False) -> Table:
     return Table(heads, tuple(rows), tuple(cores))
 
 
-# -- sparse A
-# --------------------------------------------------------------------------------------------------
+# -- sparse A --------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -214,8 +212,7 @@ def sparse_where(ins: MmaForm, row: int, column: int) -> SparsePlaces:
     )
 
 
-# -- what a lane holds
-# -----------------------------------------------------------------------------------------
+# -- what a lane holds -----------------------------------------------------------------------------------
 
 
 def holds(ins: Form, name: str, lane: int, register: int | None = None) -> Table:

@@ -195,8 +195,7 @@ def _words(drawing: Drawing) -> go.Scatter:
     )
 
 
-# -- matrices of numbers
-# ---------------------------------------------------------------------------------------
+# -- matrices of numbers ---------------------------------------------------------------------------------
 
 
 def heat_map(values: NDArray[np.float64], title: str, axes: tuple[str, str], centred: bool) -> Chart:

@@ -14,7 +14,7 @@ from ..isa.dtypes import DType, dtype
 from ..numerics.steps import Number, Step, Term, Trace, leading
 from .grid import Cell, Grid, Header, Role, State
 from .picture import Picture
-from .trace_text import comparisons, decimal, rounding_words, step_name, term_name, text
+from .trace_text import comparisons, decimal, rounding_words, step_name, term_name, text, trace_title
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -91,8 +91,7 @@ def trace(trace: Trace, note: str = "") -> Picture:
     if note:
         notes.append(note)
     notes.append(_legend(trace))
-    title = f"D[{trace.row}][{trace.col}] = {decimal(trace.value)} of {trace.instruction}"
-    return Picture(title, tuple(notes), _below_each_other(grids))
+    return Picture(trace_title(trace), tuple(notes), _below_each_other(grids))
 
 
 def _legend(trace: Trace) -> str:
@@ -123,8 +122,7 @@ def _step_title(trace: Trace, step: Step) -> str:
     return f"{name}: aligned to 2^{step.top}, cut below 2^{step.grain}, {rounding}"
 
 
-# -- lines of bits
-# ---------------------------------------------------------------------------------------------
+# -- lines of bits ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -212,9 +210,9 @@ def _result_lines(trace: Trace, step: Step, final: bool) -> list[_Line]:
     lines.append(_number_line("exact", trace.exact, "exact", least, longer=True))
     if trace.fma32 is not None:
         chain = Fraction(trace.fma32) if np.isfinite(trace.fma32) else trace.fma32
-        place = least if result_type.name == "f16" else None
-        if place is None and isinstance(chain, Fraction) and chain:
-            place = _last_place(chain, dtype("f32"))
+        place = least
+        if result_type.name != "f16":
+            place = _last_place(chain, dtype("f32")) if isinstance(chain, Fraction) and chain else None
         lines.append(_number_line("float32 FMAs", chain, "other", place, longer=True))
     return lines
 
@@ -232,8 +230,7 @@ def _number_line(
     return _Line(name, value, role, max(leading(value), low), low, cut, "rounded", about)
 
 
-# -- floats
-# ----------------------------------------------------------------------------------------------------
+# -- floats ----------------------------------------------------------------------------------------------
 
 
 def _float_grid(trace: Trace, step: Step, title: str, *, final: bool) -> Grid:
@@ -415,8 +412,7 @@ def _power_headers(columns: list[_Column], cut: int, aligned: bool) -> tuple[Hea
     return tuple(heads) or (Header(0, 1, ("",)),)
 
 
-# -- integers
-# --------------------------------------------------------------------------------------------------
+# -- integers --------------------------------------------------------------------------------------------
 
 
 def _integer_grid(step: Step, title: str) -> Grid:
@@ -468,8 +464,7 @@ def _integer_grid(step: Step, title: str) -> Grid:
     )
 
 
-# -- the register of D
-# -----------------------------------------------------------------------------------------
+# -- the register of D -----------------------------------------------------------------------------------
 
 
 def _register_grid(step: Step) -> Grid:

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Literal, NamedTuple
 
 from ..numerics.steps import Number, Step, Term, Trace, leading
 
-__all__ = ["Comparison", "comparisons", "decimal", "rounding_words", "step_name", "term_name", "text"]
+__all__ = [
+    "Comparison",
+    "comparisons",
+    "decimal",
+    "rounding_words",
+    "step_name",
+    "term_name",
+    "text",
+    "trace_lines",
+    "trace_title",
+]
 
 _LOST = 8  # lost bits that are shown
 
@@ -28,13 +39,27 @@ def text(trace: Trace) -> str:
     >>> print(text(ins.trace([[2] * 16] * 8, [[3] * 8] * 16, None, 0, 0)).splitlines()[0])
     D[0][0] = 96 of mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32, sm_90
     """
-    lines = [f"D[{trace.row}][{trace.col}] = {decimal(trace.value)} of {trace.instruction}, {trace.chip}"]
+    return "\n".join([f"{trace_title(trace)}, {trace.chip}", *trace_lines(trace)])
+
+
+def trace_title(trace: Trace) -> str:
+    """The element, its value and the instruction."""
+    return f"D[{trace.row}][{trace.col}] = {decimal(trace.value)} of {trace.instruction}"
+
+
+def trace_lines(trace: Trace, lost: Callable[[str], str] = str) -> list[str]:
+    """The steps and comparisons, line by line; `lost` styles the bits behind the bar, for a terminal."""
+    lines = []
     for step in trace.steps:
-        lines += ["", *(_integer_step(trace, step) if step.dtype == "s32" else _float_step(trace, step))]
+        lines.append("")
+        if step.dtype == "s32":
+            lines += _integer_step(trace, step)
+        else:
+            lines += _float_step(trace, step, lost)
     lines.append("")
     for name, value, remark in comparisons(trace):
         lines.append(f"{name:<8} {value}   ({remark})" if remark else f"{name:<8} {value}")
-    return "\n".join(lines)
+    return lines
 
 
 def comparisons(trace: Trace) -> list[Comparison]:
@@ -58,11 +83,11 @@ def _error(trace: Trace, error: Fraction) -> str:
     return f"{decimal(error)} = {decimal(error / unit, 4)} units in the last place of D"
 
 
-def _float_step(trace: Trace, step: Step) -> list[str]:
+def _float_step(trace: Trace, step: Step, lost: Callable[[str], str]) -> list[str]:
     head = step_name(step, trace)
     if step.top is not None and step.grain is not None:
         head += f": aligned to 2^{step.top}, last place 2^{step.grain}"
-    rows = [(term_name(term), decimal(term.value), _bits(step, term)) for term in step.terms]
+    rows = [(term_name(term), decimal(term.value), _bits(step, term, lost)) for term in step.terms]
     names, values = (max((len(row[i]) for row in rows), default=0) for i in (0, 1))
     lines = [f"  {name:<{names}}  {value:>{values}}  {bits}".rstrip() for name, value, bits in rows]
     total = f"  = {decimal(step.total)}, {rounding_words(step)}: {step.code_text} ({step.dtype})"
@@ -81,7 +106,7 @@ def _integer_step(trace: Trace, step: Step) -> list[str]:
     return [step_name(step, trace), *lines, f"  = {decimal(step.total)}, {outcome}: {result}"]
 
 
-def _bits(step: Step, term: Term) -> str:
+def _bits(step: Step, term: Term, style: Callable[[str], str]) -> str:
     """Sign and bits down to the last place, then a bar and what is lost, eight bits of it."""
     if step.top is None or step.grain is None:
         return ""
@@ -94,11 +119,10 @@ def _bits(step: Step, term: Term) -> str:
     if not lost:
         return f"{sign}{kept}"
     shown = lost.ljust(_LOST, "0") if len(lost) <= _LOST else f"{lost[:_LOST]}..."
-    return f"{sign}{kept}|{shown}"
+    return f"{sign}{kept}{style('|' + shown)}"
 
 
-# -- words for typed data
-# --------------------------------------------------------------------------------------
+# -- words for typed data --------------------------------------------------------------------------------
 
 _ROUNDINGS = {
     "rn": "to nearest even",
