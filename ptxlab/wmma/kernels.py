@@ -230,7 +230,7 @@ def _steps(ins: MmaForm, layout: layout_t) -> dict[str, _Step]:
 # -- running -------------------------------------------------------------------------------------------------
 
 
-class _Input(NamedTuple):
+class _Stored(NamedTuple):
     """How A, B or C lies in memory."""
 
     operand: Operand
@@ -244,7 +244,7 @@ class _Input(NamedTuple):
         return self.line_count * self.ldm // self.operand.elements_per_register
 
 
-def _inputs(ins: MmaForm, layout: layout_t, ldms: tuple[int | None, int | None, int | None]) -> list[_Input]:
+def _inputs(ins: MmaForm, layout: layout_t, ldms: tuple[int | None, int | None, int | None]) -> list[_Stored]:
     """A, B and C with their layouts and strides; a stride of None is the smallest."""
     operands = (ins.a, ins.b, ins.c)
     layouts: tuple[Tag | layout_t, ...] = (row_major, col_major, layout)
@@ -253,7 +253,7 @@ def _inputs(ins: MmaForm, layout: layout_t, ldms: tuple[int | None, int | None, 
     for operand, order, axis, ldm in zip(operands, layouts, line_axes, ldms, strict=True):
         if ldm is None:
             ldm = smallest_ldm(operand.shape[1 - axis], operand.dtype)
-        inputs.append(_Input(operand, order, ldm, operand.shape[axis]))
+        inputs.append(_Stored(operand, order, ldm, operand.shape[axis]))
     return inputs
 
 
@@ -282,18 +282,18 @@ def run(
     ins, order = form(name, op, satf), memory_layout(layout)
     C = np.zeros(ins.c.shape, dtype=np.int32) if C is None else C
     inputs = _inputs(ins, order, (lda, ldb, ldc))
-    matrices = [it.operand.check_matrix(matrix) for it, matrix in zip(inputs, (A, B, C), strict=True)]
+    matrices = [stored.operand.check_matrix(matrix) for stored, matrix in zip(inputs, (A, B, C), strict=True)]
     batches = [matrix.shape[:-2] for matrix in matrices]
     try:
         batch = np.broadcast_shapes(*batches)
     except ValueError:
         raise PtxlabError(f"A, B and C have batches {listing(batches)}, which do not broadcast") from None
     buffers = []
-    for it, matrix in zip(inputs, matrices, strict=True):
+    for stored, matrix in zip(inputs, matrices, strict=True):
         tiles = np.broadcast_to(matrix, batch + matrix.shape[-2:]).reshape(-1, *matrix.shape[-2:])
-        buffers.append(pack_matrix(tiles, it.operand.dtype, it.ldm, it.layout))
+        buffers.append(pack_matrix(tiles, stored.operand.dtype, stored.ldm, stored.layout))
     a, b, c = buffers
-    strides = [it.ldm for it in inputs]
+    strides = [stored.ldm for stored in inputs]
     d = run_buffers(ins, a, b, c, *strides, face=face, layout=order)
     return unpack_matrix(d, ins.d.shape, ins.d_type, strides[2], order).reshape(*batch, *ins.d.shape)
 
@@ -324,11 +324,11 @@ def run_buffers(
     if face not in get_args(Face):
         raise PtxlabError(f"face={face!r}: there are {listing(get_args(Face))}")
     strides = (lda, ldb, ldc)
-    for it, buffer in zip(_inputs(ins, order, strides), (a, b, c), strict=True):
-        shape = len(a), it.words
+    for stored, buffer in zip(_inputs(ins, order, strides), (a, b, c), strict=True):
+        shape = len(a), stored.words
         if buffer.shape != shape or buffer.dtype.itemsize != 4:
             raise PtxlabError(
-                f"{it.operand.name.lower()}: found {buffer.dtype} of shape {buffer.shape}; "
+                f"{stored.operand.name.lower()}: found {buffer.dtype} of shape {buffer.shape}; "
                 f"tiles with this stride take 32-bit words of shape {shape}"
             )
     d = np.zeros_like(c)
