@@ -318,11 +318,11 @@ def test_where_a_dense_element_goes(ins: ptxlab.Instruction, rng: np.random.Gene
     for row, column in zip(
         rng.integers(0, ins.m, 40).tolist(), rng.integers(0, ins.k, 40).tolist(), strict=True
     ):
-        found = views.sparse_where(ins, row, column)
-        nibble = found.nibble.records()[0]
+        answer = views.sparse_where(ins, row, column)
+        nibble = answer.nibble.records()[0]
         value = code_at(e, nibble["lane"], nibble["register"], nibble["bits"])
-        assert value == nibbles[row, found.chunk]
-        place = next(r for r in found.places.records() if r["nibble"] == f"0b{value:04b}")
+        assert value == nibbles[row, answer.chunk]
+        place = next(r for r in answer.places.records() if r["nibble"] == f"0b{value:04b}")
         if place["lane"] == "-":
             assert A[row, column] == 0
         else:
@@ -336,13 +336,13 @@ def test_where_in_shared_memory(byte: int, swizzle: int) -> None:
     Core matrices have 8 rows of 16 bytes; a swizzle XORs 16-byte pieces with the row.
     """
     k, n = 37, 13
-    (found,) = views.where(WGMMA, "B", k, n, swizzle).records()
+    (place,) = views.where(WGMMA, "B", k, n, swizzle).records()
     if swizzle == 0:
         expected = (n // 8) * 512 + (k // 16) * 128 + (n % 8) * 16 + k % 16
     else:
         plain = n * swizzle + k
         expected = plain ^ ((plain >> 7) % (swizzle // 16)) << 4
-    assert found["byte offset"] == expected + byte
+    assert place["byte offset"] == expected + byte
     (grid,) = views.fragment(WGMMA, "B").grids
     assert grid.at(13, 2).text == f"0x{512 + 2 * 128 + 5 * 16:04x}"
 
@@ -375,13 +375,13 @@ def test_layout_rows_and_holds() -> None:
             record["element"] % 8 * 4,
             record["element"] % 8 * 4 + 3,
         )
-    held = views.holds(S4, "B", 5, 1).records()
-    assert [(r["k"], r["n"]) for r in held] == [b_16864(5, i) for i in range(8, 16)]
+    elements = views.holds(S4, "B", 5, 1).records()
+    assert [(r["k"], r["n"]) for r in elements] == [b_16864(5, i) for i in range(8, 16)]
 
 
 def test_forms_count_by_family() -> None:
-    found, counts = views.forms(element_type="tf32")
-    assert {views.types(ins)[0] for ins in found} == {"tf32"}
+    instructions, counts = views.forms(element_type="tf32")
+    assert {views.types(ins)[0] for ins in instructions} == {"tf32"}
     assert (counts["mma"], counts["mma.sp"], counts["wgmma"]) == (2, 4, 32)  # wgmma: one for each N
     assert sum(views.forms()[1].values()) == len(ptxlab.catalog())
     assert views.forms("mma", element_type="s32", shape="m16n8k64", sparse=False)[1] == {"mma": 8}
@@ -423,9 +423,9 @@ def fetch(
     """The contents of the bits that the answer names, in packed registers or in the stored tile."""
     op = ins.operand(name)
     if op.layout is not None:
-        held = op.pack_codes(codes)
+        registers = op.pack_codes(codes)
         return {
-            int(held[p.lane, p.register]) >> p.bits[0] & ((1 << (p.bits[1] - p.bits[0] + 1)) - 1)
+            int(registers[p.lane, p.register]) >> p.bits[0] & ((1 << (p.bits[1] - p.bits[0] + 1)) - 1)
             for p in places
         }
     memory = Tile.of(op).store(codes.T if name == "B" else codes)
@@ -437,7 +437,7 @@ def fetch(
 
 
 def fits(nibble: int, pattern: str) -> bool:
-    return all(digit in ("x", found) for digit, found in zip(pattern[2:], f"{nibble:04b}", strict=True))
+    return all(digit in ("x", bit) for digit, bit in zip(pattern[2:], f"{nibble:04b}", strict=True))
 
 
 @pytest.mark.parametrize("ins", [ins for ins in ONE_EACH if ins.n < 256], ids=str)
@@ -453,13 +453,13 @@ def test_the_places_that_explain_names_hold_the_factors(
         A = ins.prune(A)
         stored, nibbles = ins.compress(A)
     row, col = int(rng.integers(ins.d.shape[0])), int(rng.integers(ins.d.shape[1]))
-    found = views.explain(ins, row, col)
+    explanation = views.explain(ins, row, col)
     a, b, c = (op.dtype.encode(values) for op, values in ((ins.a, stored), (ins.b, B), (ins.c, C)))
     total = 0
     seen = set()
-    for term in found.terms:
+    for term in explanation.terms:
         if nibbles is not None:
-            chunk = found.e[term.chunk]
+            chunk = explanation.e[term.chunk]
             place = chunk.places[0]
             assert chunk.k[0] <= term.k <= chunk.k[1]
             assert place.read_with == "selector 0"
@@ -480,37 +480,37 @@ def test_the_places_that_explain_names_hold_the_factors(
     )  # the quad pairs of mma.m8n8k4
     right = A[row] ^ B[:, columns][:, col] if ins.bit_op == "xor" else A[row] * B[:, columns][:, col]
     assert total == right.sum()
-    (held,) = fetch(ins, "C", c, found.c)
-    assert held == c[row, col]
-    assert len(found.d) == 1
-    described = found.tables()
-    assert len(described["terms"].rows) >= len(found.terms)
+    (code,) = fetch(ins, "C", c, explanation.c)
+    assert code == c[row, col]
+    assert len(explanation.d) == 1
+    described = explanation.tables()
+    assert len(described["terms"].rows) >= len(explanation.terms)
     assert ("scale_a" in described) == (ins.scale_a is not None)
 
 
 def test_explain_names_every_block_scale() -> None:
     ins = next(ins for ins in SCALED if ins.scale_vec == 2)
-    found = views.explain(ins, 9, 3)
-    assert [entry.k for entry in found.scale_a] == [(0, 31), (32, 63)]
-    assert {place.lane for entry in found.scale_a for place in entry.places} == {
+    explanation = views.explain(ins, 9, 3)
+    assert [entry.k for entry in explanation.scale_a] == [(0, 31), (32, 63)]
+    assert {place.lane for entry in explanation.scale_a for place in entry.places} == {
         5,
         7,
     }  # row 9: lane 4 * 1 + 1, thread-id 0 and 1
-    assert {place.lane for entry in found.scale_b for place in entry.places} == {12, 13, 14, 15}
-    assert "SFA[9][k / 32]" in found.formula
+    assert {place.lane for entry in explanation.scale_b for place in entry.places} == {12, 13, 14, 15}
+    assert "SFA[9][k / 32]" in explanation.formula
 
 
 def test_an_element_that_is_held_twice_is_explained_twice() -> None:
     ins = ptxlab.instruction("wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32")
-    found = views.explain(ins, 0, 0)
-    assert [place.element for place in found.terms[0].a] == ["a0", "a8"]
-    assert len(found.tables()["terms"].rows) == 32
+    explanation = views.explain(ins, 0, 0)
+    assert [place.element for place in explanation.terms[0].a] == ["a0", "a8"]
+    assert len(explanation.tables()["terms"].rows) == 32
     assert views.copies_note(ins.a) == "every element is held twice: a(i) again as a(i + 8)"
     assert views.copies_note(ins.c) == ""
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    ("call", "message"),
     [
         (lambda: views.fragment(S4, "Q"), "has no operand 'Q'"),
         (lambda: views.fragment(S4, "A", dense=True), "dense=True: only A of a sparse instruction"),
@@ -550,8 +550,8 @@ def test_an_element_that_is_held_twice_is_explained_twice() -> None:
         (lambda: views.forms(element_type="s5"), "unknown element type"),
     ],
 )
-def test_bad_requests_are_refused_in_a_sentence(call: Callable[[], object], said: str) -> None:
-    with pytest.raises(PtxlabError, match=said):
+def test_bad_requests_are_refused_in_a_sentence(call: Callable[[], object], message: str) -> None:
+    with pytest.raises(PtxlabError, match=message):
         call()
 
 
@@ -586,8 +586,8 @@ TRACED = {
 def traced(name: str, category: str, seed: int) -> tuple[Trace, views.Picture]:
     ins = mma_instruction(name)
     operands = ptxlab.inputs.make(ins, category, 1, seed).item(0)
-    found = trace(operands, ins.d.shape[0] - 1, 1)
-    return found, views.trace(found)
+    result = trace(operands, ins.d.shape[0] - 1, 1)
+    return result, views.trace(result)
 
 
 def written(grid: views.Grid, row: int, low: int, roles: set[str]) -> Fraction:
@@ -605,10 +605,10 @@ def written(grid: views.Grid, row: int, low: int, roles: set[str]) -> Fraction:
 def test_a_trace_is_drawn_with_the_bits_that_it_has(form: str) -> None:
     name, categories = TRACED[form]
     for category, seed in itertools.product(categories, range(3)):
-        found, picture = traced(name, category, seed)
-        floats = found.steps[-1].dtype != "s32"
-        assert len(picture.grids) == len(found.steps) + floats
-        for step, grid in zip(found.steps, picture.grids, strict=False):
+        result, picture = traced(name, category, seed)
+        floats = result.steps[-1].dtype != "s32"
+        assert len(picture.grids) == len(result.steps) + floats
+        for step, grid in zip(result.steps, picture.grids, strict=False):
             assert grid.shape[1] <= 1 + 56 + 8 + 1
             if not floats:
                 rows = {
@@ -630,7 +630,7 @@ def test_a_trace_is_drawn_with_the_bits_that_it_has(form: str) -> None:
                 assert written(grid, len(step.terms), step.grain, {"sum", "rounded"}) == abs(step.total)
         if floats:
             register = "".join(cell.text for cell in picture.grids[-1].cells)
-            assert int(register, 2) == found.code
+            assert int(register, 2) == result.code
 
 
 def test_what_lies_far_behind_the_cut_takes_no_columns() -> None:
@@ -651,9 +651,9 @@ def test_what_lies_far_behind_the_cut_takes_no_columns() -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_bits_that_are_not_exact_are_marked(seed: int) -> None:
-    found, picture = traced("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32", "moderate", seed)
-    last = found.last_place
-    assert last is not None and isinstance(found.value, Fraction) and isinstance(found.exact, Fraction)
-    differ = int(abs(found.value) / last) ^ int(abs(found.exact) / last)
+    result, picture = traced("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32", "moderate", seed)
+    last = result.last_place
+    assert last is not None and isinstance(result.value, Fraction) and isinstance(result.exact, Fraction)
+    differ = int(abs(result.value) / last) ^ int(abs(result.exact) / last)
     marked = [cell for cell in picture.grids[-2].cells if cell.state == "mark" and cell.role == "result"]
     assert len(marked) == differ.bit_count()

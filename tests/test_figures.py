@@ -104,7 +104,7 @@ def test_plotly_gets_the_colours_hover_texts_and_labels_of_the_picture(picture: 
                 assert colour in [palette.mix(hue, strength) for strength in (0.62, 0.34, 0.16)]
             elif cell.state != "dim":
                 assert colour == (palette.NO_LANE if cell.lane is None else palette.LANES[cell.lane % 32])
-        assert [str(said).replace("<br>", "\n") for said in np.ravel(trace.text)] == list(grid.hover.ravel())
+        assert [str(text).replace("<br>", "\n") for text in np.ravel(trace.text)] == list(grid.hover.ravel())
         assert len(trace.x) == grid.shape[1] + 1
         assert len(trace.y) == grid.shape[0] + 1
     words = [text.removeprefix("<b>").removesuffix("</b>") for text in figure.data[-1].text]
@@ -223,8 +223,8 @@ def test_the_module_for_users_has_the_figures_of_the_views() -> None:
 
 
 def test_public_figures() -> None:
-    found = F16.trace(np.ones((16, 16)), np.ones((16, 8)), None, 3, 4)
-    assert found.figure().layout.meta == figures.trace(found).layout.meta
+    trace = F16.trace(np.ones((16, 16)), np.ones((16, 8)), None, 3, 4)
+    assert trace.figure().layout.meta == figures.trace(trace).layout.meta
     assert figures.fragment(S4, "B").layout.meta["title"] == f"B of {S4.mnemonic}"
     assert figures.metadata(SP_S4, selector=1).layout.meta["subtitle"].endswith("selector 1")
     assert "warp 2: lanes 64..95, rows 32..47" in figures.metadata(WGMMA, warp=2).layout.meta["subtitle"]
@@ -258,12 +258,12 @@ def test_a_notebook_gets_a_style_for_dark_themes_that_touches_no_other_figure(
     """The style asks for a class that Plotly makes of a trace's `uid`; only what is shown has it."""
     display, renderers = pytest.importorskip("IPython.display"), pytest.importorskip("plotly.io").renderers
     monkeypatch.setattr(renderers, "default", "plotly_mimetype")
-    said: list[Any] = []
-    monkeypatch.setattr(display, "display", lambda *what, **_: said.extend(what))
+    displayed: list[Any] = []
+    monkeypatch.setattr(display, "display", lambda *what, **_: displayed.extend(what))
     figure = make()
     figure._ipython_display_()
-    (own,) = set(re.findall(r":has\(\.trace(\w+)\)", said[0].data))
-    shown = said[1]["application/vnd.plotly.v1+json"]
+    (own,) = set(re.findall(r":has\(\.trace(\w+)\)", displayed[0].data))
+    shown = displayed[1]["application/vnd.plotly.v1+json"]
     assert [trace["uid"] for trace in shown["data"] if trace.get("uid")] == [own]
     assert not any(trace.uid for trace in figure.data)
 

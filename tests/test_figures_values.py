@@ -33,8 +33,8 @@ MATRICES = [
 def matrix(ins: Instruction, name: str, rng: np.random.Generator) -> np.ndarray:
     op = ins.a if name == "stored" else ins.a_dense if name == "A" else ins.operand(name)
     low, high = (-3, 4) if op.dtype.is_float else (max(op.dtype.minimum, -8), min(op.dtype.maximum, 7) + 1)
-    found = rng.integers(low, high, op.shape)
-    return ins.prune(found) if ins.sparse and name == "A" else found
+    values = rng.integers(low, high, op.shape)
+    return ins.prune(values) if ins.sparse and name == "A" else values
 
 
 def factors(ins: Instruction, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -49,40 +49,40 @@ def factors(ins: Instruction, rng: np.random.Generator) -> tuple[np.ndarray, np.
 def test_every_number_stands_at_the_lane_that_holds_it(
     ins: Instruction, name: str, rng: np.random.Generator
 ) -> None:
-    given = matrix(ins, name, rng)
-    (grid,) = views.values(ins, name, given, colour="lane").grids
+    values = matrix(ins, name, rng)
+    (grid,) = views.values(ins, name, values, colour="lane").grids
     stored = ins.a if name in ("A", "stored") else ins.operand(name)
     columns = {}
     if ins.structure is not None and name == "A":  # where each of dense A is stored
-        held = ins.structure.positions(ins.compress(given)[1])
-        columns = {(row, int(dense)): at for row in range(ins.m) for at, dense in enumerate(held[row])}
+        positions = ins.structure.positions(ins.compress(values)[1])
+        columns = {(row, int(dense)): at for row in range(ins.m) for at, dense in enumerate(positions[row])}
     cells = {(cell.row, cell.column): cell for cell in grid.cells}
-    for row, column in [(0, 0), (1, 3), *(tuple(at) for at in rng.integers(0, given.shape, (40, 2)))]:
-        cell, said = cells[row, column], grid.hover[row, column]
+    for row, column in [(0, 0), (1, 3), *(tuple(at) for at in rng.integers(0, values.shape, (40, 2)))]:
+        cell, hover = cells[row, column], grid.hover[row, column]
         title = "compressed A" if name == "stored" else name
-        assert said.startswith(f"{title}[{row}][{column}] = {given[row, column]}, code 0x")
+        assert hover.startswith(f"{title}[{row}][{column}] = {values[row, column]}, code 0x")
         if stored.layout is None:
-            assert cell.lane is None and "in shared memory" in said
+            assert cell.lane is None and "in shared memory" in hover
         elif ins.sparse and name == "A" and (row, column) not in columns:
-            assert cell.lane is None and "not stored" in said and not given[row, column]
+            assert cell.lane is None and "not stored" in hover and not values[row, column]
             assert cell.text in ("·", "")
         else:
             place = stored.where(row, columns.get((row, column), column))[0]
             assert cell.lane == place.lane
             element = f"{stored.name.lower()}{place.element}"
-            assert f"lane {place.lane}, element {element}\nregister {place.register}, bits [" in said
-            assert cell.text in (str(given[row, column]), "")
+            assert f"lane {place.lane}, element {element}\nregister {place.register}, bits [" in hover
+            assert cell.text in (str(values[row, column]), "")
 
 
 def test_what_stands_in_the_cells_and_what_the_colours_say(rng: np.random.Generator) -> None:
-    given = matrix(F16, "A", rng)
-    (hexadecimal,) = views.values(F16, "A", given, shown="hex").grids
-    assert hexadecimal.at(3, 5).text == f"{np.float16(given[3, 5]).view(np.uint16):04x}"
+    values = matrix(F16, "A", rng)
+    (hexadecimal,) = views.values(F16, "A", values, shown="hex").grids
+    assert hexadecimal.at(3, 5).text == f"{np.float16(values[3, 5]).view(np.uint16):04x}"
     (binary,) = views.values(S4, "B", matrix(S4, "B", rng) * 0 - 3, shown="binary").grids
     assert binary.at(7, 7).text == "1101"
-    (held,) = views.values(F16, "A", given, shown="lane", colour="register").grids
-    assert held.at(9, 3).text == "T5:a3"
-    assert [held.at(row, column).lane for row, column in ((0, 0), (8, 0), (0, 8), (8, 8))] == [
+    (holders,) = views.values(F16, "A", values, shown="lane", colour="register").grids
+    assert holders.at(9, 3).text == "T5:a3"
+    assert [holders.at(row, column).lane for row, column in ((0, 0), (8, 0), (0, 8), (8, 8))] == [
         1,
         5,
         9,
@@ -95,16 +95,16 @@ def test_what_stands_in_the_cells_and_what_the_colours_say(rng: np.random.Genera
     )
     (heated,) = views.values(F64, "C", [[-4, 0, 2, 1, 0, 0, 0, 0]] * 8, colour="value").grids
     assert [heated.at(0, column).heat for column in range(4)] == [-1, 0, 0.5, 0.25]
-    (plain,) = views.values(F16, "A", given, colour="nothing").grids
+    (plain,) = views.values(F16, "A", values, colour="nothing").grids
     assert {(cell.lane, cell.heat) for cell in plain.cells} == {(None, 0.0)}
 
 
 def test_registers_and_codes_show_the_same_as_their_matrix(rng: np.random.Generator) -> None:
-    given = matrix(SP_S4, "A", rng)
-    stored, nibbles = SP_S4.compress(given)
-    whole = views.values(SP_S4, "A", given)
+    values = matrix(SP_S4, "A", rng)
+    stored, nibbles = SP_S4.compress(values)
+    whole = views.values(SP_S4, "A", values)
     for same in (
-        {"codes": SP_S4.a.dtype.encode(given)},
+        {"codes": SP_S4.a.dtype.encode(values)},
         {"registers": SP_S4.a.pack(stored), "nibbles": nibbles},
     ):
         again = views.values(SP_S4, "A", **same)
@@ -137,7 +137,7 @@ def test_marked_cells_a_lane_in_the_focus_and_one_warp() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"matrix": np.zeros((16, 32))}, r"A: found shape \(16, 32\); it takes \[..., 16, 64\]"),
         ({}, "values of A: found nothing; it takes one of matrix, codes, registers"),
@@ -158,8 +158,8 @@ def test_marked_cells_a_lane_in_the_focus_and_one_warp() -> None:
         ({"matrix": np.zeros((16, 64)), "marked": [[True]]}, r"marked: found shape \(1, 1\)"),
     ],
 )
-def test_values_say_what_is_wrong(options: dict[str, object], said: str) -> None:
-    with pytest.raises(PtxlabError, match=said):
+def test_values_say_what_is_wrong(options: dict[str, object], message: str) -> None:
+    with pytest.raises(PtxlabError, match=message):
         views.values(SP_S4, "A", **options)
 
 
@@ -255,16 +255,16 @@ def test_what_is_too_large_for_letters_is_a_map_of_its_values(rng: np.random.Gen
 
 
 @pytest.mark.parametrize(
-    ("A", "B", "said"),
+    ("A", "B", "message"),
     [(np.zeros((16, 64)), None, "found only A"), (None, np.zeros((64, 8)), "found only B")],
 )
-def test_a_product_needs_both_factors(A: np.ndarray | None, B: np.ndarray | None, said: str) -> None:
-    with pytest.raises(PtxlabError, match=said):
+def test_a_product_needs_both_factors(A: np.ndarray | None, B: np.ndarray | None, message: str) -> None:
+    with pytest.raises(PtxlabError, match=message):
         views.product(S4, A, B)
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
+    ("value", "text"),
     [
         (np.int32(-2147483648), "-2147483648"),
         (0.1, "0.1"),
@@ -275,8 +275,8 @@ def test_a_product_needs_both_factors(A: np.ndarray | None, B: np.ndarray | None
         (2.5, "2.5"),
     ],
 )
-def test_numbers_are_short(value: float, said: str) -> None:
-    assert number_text(value) == said
+def test_numbers_are_short(value: float, text: str) -> None:
+    assert number_text(value) == text
 
 
 # -- on pages --------------------------------------------------------------------------------------------
@@ -343,10 +343,10 @@ def test_scales_and_registers_show_their_values(rng: np.random.Generator) -> Non
         float(grid.at(row, column).lines[-1]) == scales[row, column]
         for row, column in np.ndindex(scales.shape)
     )
-    given = matrix(S4, "A", rng)
-    grids = {grid.name: grid for grid in views.registers(S4, 9, {"A": S4.a.pack(given)}).grids}
+    values = matrix(S4, "A", rng)
+    grids = {grid.name: grid for grid in views.registers(S4, 9, {"A": S4.a.pack(values)}).grids}
     for place, row, column in S4.a.holds(9):
-        assert grids["A"].at(place.register, 31 - place.high).lines[-1] == str(given[row, column])
+        assert grids["A"].at(place.register, 31 - place.high).lines[-1] == str(values[row, column])
     long = views.registers(ptxlab.instruction("wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16"), 3)
     assert all(grid.shape[0] <= 8 for grid in long.grids) and "B: in shared memory" in long.subtitle
     assert [grid.title for grid in long.grids][-1] == "D: 128 registers, the first 8 shown"
@@ -356,7 +356,7 @@ def test_scales_and_registers_show_their_values(rng: np.random.Generator) -> Non
 
 
 @pytest.mark.parametrize("ins", [SP_S4, SCALED, QUADS, WGMMA], ids=lambda ins: ins.shape + ins.family)
-def test_everything_on_the_bench_can_be_drawn(ins: Instruction) -> None:
+def test_everything_in_the_explorer_can_be_drawn(ins: Instruction) -> None:
     pytest.importorskip("anywidget")
     from ptxlab.explorer.export import figure_names, picture
     from ptxlab.explorer.state import ExplorerState
@@ -396,8 +396,8 @@ def test_the_explorer_draws_what_is_chosen_as_it_is_shown() -> None:
 
 def test_cells_that_differ_between_two_chips_are_outlined() -> None:
     pytest.importorskip("anywidget")
-    from ptxlab.explorer.export import picture
     from ptxlab.explorer.edits import SetValues
+    from ptxlab.explorer.export import picture
     from ptxlab.explorer.state import ExplorerState
 
     state = ExplorerState(F16)

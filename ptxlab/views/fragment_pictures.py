@@ -125,7 +125,7 @@ def _fragment_grid(ins: Form, op: Operand, label: Label, lane: int | None, rows:
     _, _, tall, wide = spans[0]
     row_step, column_step = (tall if tall > 2 else 1), (wide if wide > 2 else 1)
     if label == "none":
-        row_step, column_step = _sparse_headings(op.shape)
+        row_step, column_step = _heading_steps(op.shape)
     return Grid(
         op.shape,
         tuple(cells),
@@ -154,7 +154,7 @@ def _dense_grid(ins: MmaForm, label: Label, lane: int | None, rows: range) -> Gr
         cells.append(Cell(row, chunk * width, 1, width, lines, owner, _focus(owner, lane)))
     row_step, column_step = (1, width)
     if label == "none":
-        row_step, column_step = _sparse_headings(dense.shape)
+        row_step, column_step = _heading_steps(dense.shape)
     return Grid(
         dense.shape,
         tuple(cells),
@@ -168,11 +168,11 @@ def _dense_grid(ins: MmaForm, label: Label, lane: int | None, rows: range) -> Gr
 
 
 def _fitting_label(spans: int, shape: tuple[int, int], rows: range) -> Label:
-    """Labels of elements where so many cells of all rows leave room for them in these rows."""
+    """Element labels, or none where the cells of these rows are too many for them."""
     return "elements" if spans * len(rows) <= _MOST_LABELS * shape[0] else "none"
 
 
-def _sparse_headings(shape: tuple[int, int]) -> tuple[int, int]:
+def _heading_steps(shape: tuple[int, int]) -> tuple[int, int]:
     """How many rows and columns share a heading where cells have no labels."""
     return 8, 16 if shape[1] <= 128 else 32
 
