@@ -1,6 +1,7 @@
-"""python -m benchmarks.explorer: how fast the explorer is in a real browser, in JupyterLab, beside the goals; and what 1,000 edits leave behind.
+"""python -m benchmarks.explorer: the Explorer's speed in a real browser, and what 1,000 edits leave behind.
 
-First paint counts from the kernel's answer, a hover from the pointer's move, an edit from the Enter key; each until the frame that shows it.
+First paint counts from the kernel's answer, a hover from the pointer's move, an edit from the Enter key; each
+until the frame that shows it.
 """
 
 from __future__ import annotations
@@ -45,10 +46,10 @@ before = size()
 for i in range({count}): edit(i)
 print(size() - before)"""
 
-KEPT = """Not the explorer's: for undo a browser keeps the last 1,000 texts that were typed (a node each; a bare <input> shows the same),
-and jupyter_client a digest of the last 65,536 messages (about 100 B each)."""
+KEPT = """Not the Explorer's: for undo a browser keeps the last 1,000 texts that were typed (a node each; a
+bare <input> shows the same), and jupyter_client a digest of the last 65,536 messages (about 100 B each)."""
 
-# Every message between page and kernel, by the page's clock; and the moment at which a change has been painted.
+# Every message between page and kernel, by the page's clock; and the moment at which a change is painted.
 CLOCK = """
 window.clock = { messages: [], hovers: [], edits: [], painted: null };
 const painted = (call) => requestAnimationFrame(() => {
@@ -58,25 +59,34 @@ const painted = (call) => requestAnimationFrame(() => {
 });
 const length = (data) => data.byteLength ?? data.length ?? 0;
 window.WebSocket = class extends WebSocket {
-  constructor(...given) {
-    super(...given);
+  constructor(...args) {
+    super(...args);
     this.addEventListener("message", ({ data }) => {
-      const head = typeof data === "string" ? data.slice(0, 3000) : new TextDecoder("latin1").decode(new Uint8Array(data, 0, Math.min(3000, data.byteLength)));
+      const bytes = (raw) => new Uint8Array(raw, 0, Math.min(3000, raw.byteLength));
+      const decode = (raw) => new TextDecoder("latin1").decode(bytes(raw));
+      const head = typeof data === "string" ? data.slice(0, 3000) : decode(data);
       const type = /"msg_type": ?"(\\w+)"/.exec(head)?.[1] ?? "";
       clock.messages.push({ at: performance.now(), bytes: length(data), type });
     });
   }
-  send(data) { clock.messages.push({ at: performance.now(), bytes: length(data), type: "sent" }); super.send(data); }
+  send(data) {
+    clock.messages.push({ at: performance.now(), bytes: length(data), type: "sent" });
+    super.send(data);
+  }
 };
 new MutationObserver(() => {
   const canvas = clock.painted === null && document.querySelector(".ptx-explorer [data-pane=D] canvas");
   if (canvas && canvas.width > 1) { clock.painted = 0; painted((now) => { clock.painted = now; }); }
-}).observe(document, { childList: true, subtree: true, attributes: true, attributeFilter: ["width", "style"] });
+}).observe(document, {
+  childList: true, subtree: true, attributes: true, attributeFilter: ["width", "style"],
+});
 addEventListener("pointermove", () => {
   const start = performance.now();
   painted((now) => clock.hovers.push(now - start));
 }, { capture: true });
-addEventListener("keydown", (event) => { if (event.key === "Enter") clock.entered = performance.now(); }, { capture: true });
+addEventListener("keydown", (event) => {
+  if (event.key === "Enter") clock.entered = performance.now();
+}, { capture: true });
 clock.await = (status) => { // one edit: from Enter until the line that gives the hovered cell of D is another
   const before = status.textContent;
   const watch = new MutationObserver(() => {
@@ -141,7 +151,8 @@ def show(lab: Lab, page: Any, name: str) -> tuple[Book, Shown]:
 def first_paint(page: Any) -> float:
     """From the kernel's answer, which says that there is a widget, to the frame with its matrices."""
     said = page.evaluate(
-        "() => [clock.painted, clock.messages.find(({ type }) => type === 'execute_result' || type === 'display_data').at]"
+        "() => { const answers = ['execute_result', 'display_data'];"
+        " return [clock.painted, clock.messages.find(({ type }) => answers.includes(type)).at]; }"
     )
     return float(said[0] - said[1])
 
@@ -161,7 +172,7 @@ def hover(page: Any, shown: Shown, moves: int) -> list[float]:
 
 
 def edit(page: Any, shown: Shown, count: int) -> tuple[list[float], float, int, int]:
-    """Type into A while the pointer rests on D: times, until the data came in, and bytes that the page receives and sends."""
+    """Type into A with the pointer on D: times until the data came, and bytes received and sent."""
     arrived, received, sent = [], [], []
     page.mouse.click(*shown.middle("A", 0, 0))
     page.mouse.move(*shown.middle("D", 0, 0))
@@ -213,7 +224,7 @@ def in_python(name: str, rounds: int = 20) -> tuple[float, str]:
 
 
 def counters(page: Any) -> dict[str, float]:
-    """What lives in the page after its garbage has been collected: heap in kB, nodes (attached or not), listeners."""
+    """What the page has after garbage collection: heap in kB, nodes (attached or not), listeners."""
     page.evaluate(
         "() => { for (const list of [clock.messages, clock.hovers, clock.edits]) list.length = 0; }"
     )

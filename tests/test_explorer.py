@@ -101,7 +101,7 @@ def test_every_fill_of_every_matrix(ins: Instruction) -> None:
 
 @pytest.mark.parametrize("ins", SMALL, ids=name)
 def test_registers_and_matrices_are_one_state(ins: Instruction) -> None:
-    """Random bits in every register show as the operand's own unpacking; writing the shown codes back changes nothing."""
+    """Random registers are shown as the operand unpacks them; writing the shown codes changes nothing."""
     state, random = ExplorerState(ins), np.random.default_rng(1)
     for operand in ins.operands.values():
         if operand.name in ("D", "E") or operand.layout is None:
@@ -137,11 +137,16 @@ def test_fields_rebuild_the_register(ins: Instruction) -> None:
 @pytest.mark.parametrize(
     ("kind", "text", "code"),
     [
-        ("s4", "-3", 0xD), ("s4", " 7 ", 7), ("s4", "0xf", 0xF), ("s4", "0b1000", 8), ("s4", "\u22123", 0xD), ("s4", "2.0", 2),
-        ("u4", "15", 15), ("b1", "1", 1), ("s8", "-128", 0x80), ("e4m3", "1", 0x38), ("e4m3", "0x7e", 0x7E), ("e4m3", "1.3", 0x3A),
-        ("e5m2", "inf", 0x7C), ("e2m1", "-6", 0xF), ("e2m1", "5.9", 7), ("tf32", "1.5", 0x3FC00000), ("tf32", "0x3f800001", 0x3F800001),
-        ("tf32", "1e-3", 0x3A832000), ("f32", "nan", 0x7FC00000), ("f16", "-0", 0x8000), ("f16", "-0.0", 0x8000), ("s32", "-1", 0xFFFFFFFF),
-        ("s32", "0xffffffff", 0xFFFFFFFF), ("b4", "0b1110", 14), ("ue8m0", "2", 128), ("s4", "0x0", 0), ("s4", "0b0000", 0),
+        ("s4", "-3", 0xD), ("s4", " 7 ", 7), ("s4", "0xf", 0xF), ("s4", "0b1000", 8),
+        ("s4", "\u22123", 0xD), ("s4", "2.0", 2),
+        ("u4", "15", 15), ("b1", "1", 1), ("s8", "-128", 0x80), ("e4m3", "1", 0x38),
+        ("e4m3", "0x7e", 0x7E), ("e4m3", "1.3", 0x3A),
+        ("e5m2", "inf", 0x7C), ("e2m1", "-6", 0xF), ("e2m1", "5.9", 7), ("tf32", "1.5", 0x3FC00000),
+        ("tf32", "0x3f800001", 0x3F800001),
+        ("tf32", "1e-3", 0x3A832000), ("f32", "nan", 0x7FC00000), ("f16", "-0", 0x8000),
+        ("f16", "-0.0", 0x8000), ("s32", "-1", 0xFFFFFFFF),
+        ("s32", "0xffffffff", 0xFFFFFFFF), ("b4", "0b1110", 14), ("ue8m0", "2", 128), ("s4", "0x0", 0),
+        ("s4", "0b0000", 0),
     ],
 )  # fmt: skip
 def test_typed_text(kind: str, text: str, code: int) -> None:
@@ -152,11 +157,16 @@ def test_typed_text(kind: str, text: str, code: int) -> None:
     ("kind", "text", "part"),
     [
         ("s4", "8", "s4 holds -8..7"), ("s4", "-9", "s4 holds"), ("s4", "1.5", "whole numbers"),
-        ("s4", "0x10", "does not fit the 4 bits"), ("s4", "one", "a number such as"), ("s4", "nan", "whole numbers"),
-        ("s4", "9" * 40, "s4 holds"), ("u4", "-1", "u4 holds 0..15"), ("b1", "2", "b1 holds 0..1"), ("s32", "2147483648", "s32 holds"),
-        ("e2m1", "nan", "no NaN"), ("ue8m0", "0", "powers of two"), ("ue4m3", "-1", "no sign"), ("f32", "1,5", "a number such as 1.5, with a point"),
-        ("f32", "1_0", "a number such as"), ("f32", "0x", "a number such as"), ("f32", "", "a number such as"),
-        ("f32", "=A1", "a number such as"), ("e2m1", "100", "e2m1 holds -6..6"), ("f16", "1e9", "f16 holds -65504..65504, inf and nan"),
+        ("s4", "0x10", "does not fit the 4 bits"), ("s4", "one", "a number such as"),
+        ("s4", "nan", "whole numbers"),
+        ("s4", "9" * 40, "s4 holds"), ("u4", "-1", "u4 holds 0..15"), ("b1", "2", "b1 holds 0..1"),
+        ("s32", "2147483648", "s32 holds"),
+        ("e2m1", "nan", "no NaN"), ("ue8m0", "0", "powers of two"), ("ue4m3", "-1", "no sign"),
+        ("f32", "1,5", "a number such as 1.5, with a point"),
+        ("f32", "1_0", "a number such as"), ("f32", "0x", "a number such as"),
+        ("f32", "", "a number such as"),
+        ("f32", "=A1", "a number such as"), ("e2m1", "100", "e2m1 holds -6..6"),
+        ("f16", "1e9", "f16 holds -65504..65504, inf and nan"),
     ],
 )  # fmt: skip
 def test_refused_text(kind: str, text: str, part: str) -> None:
@@ -370,7 +380,8 @@ def test_gpu_and_model_agree(mnemonic: str) -> None:
 
 def test_import_is_light() -> None:
     """Neither the package nor its state needs Jupyter."""
-    code = "import sys, ptxlab.explorer.state; sys.exit(any(m in sys.modules for m in ('ipywidgets', 'anywidget', 'traitlets', 'plotly')))"
+    heavy = ("ipywidgets", "anywidget", "traitlets", "plotly")
+    code = f"import sys, ptxlab.explorer.state; sys.exit(any(name in sys.modules for name in {heavy}))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
@@ -539,7 +550,7 @@ def over(colour: str, part: float, paper: str) -> str:
 
 @pytest.mark.parametrize(("theme", "papers"), [("light", ["#ffffff"]), ("dark", ["#111111", "#1c1c1c"])])
 def test_every_cell_can_be_read(explorer: Any, theme: str, papers: list[str]) -> None:
-    """Text on every cell has the contrast that WCAG 2 asks of small text; #111111 is the paper of JupyterLab's dark theme."""
+    """Every cell has the contrast that WCAG 2 asks of small text; #111111 is JupyterLab's dark background."""
     sheet = style()
     rules = sheet[sheet.index(".ptx-explorer.dark") :] if theme == "dark" else sheet
     ink = {

@@ -67,24 +67,35 @@ def refused(state: ExplorerState, edit: Any, kind: type[PtxlabError] = PtxlabErr
 
 # -- what is typed ---------------------------------------------------------------------------------------
 
-#: For every type: texts it takes with the value they stand for, and texts it refuses with a part of the sentence.
+#: For every type: texts it takes and their values, and texts it refuses with a part of the sentence.
 TAKEN = {
-    "b1": {"1": 1, "0x1": 1, "-0": 0}, "b4": {"0b1110": 14, "4": 4}, "u4": {"15": 15, "0xf": 15}, "s4": {"-8": -8, "0xf": -1, "7.0": 7},
+    "b1": {"1": 1, "0x1": 1, "-0": 0}, "b4": {"0b1110": 14, "4": 4}, "u4": {"15": 15, "0xf": 15},
+    "s4": {"-8": -8, "0xf": -1, "7.0": 7},
     "u8": {"255": 255}, "s8": {"-128": -128, "1e2": 100}, "s32": {"2147483647": 2**31 - 1, "0xffffffff": -1},
-    "e2m1": {"6": 6, "-0": 0, "5.9": 6, "0xf": -6}, "e2m3": {"7.5": 7.5}, "e3m2": {"-28": -28}, "e4m3": {"448": 448, "0.1": 0.1015625},
+    "e2m1": {"6": 6, "-0": 0, "5.9": 6, "0xf": -6}, "e2m3": {"7.5": 7.5}, "e3m2": {"-28": -28},
+    "e4m3": {"448": 448, "0.1": 0.1015625},
     "e5m2": {"57344": 57344, "-inf": -np.inf}, "ue8m0": {"0.5": 0.5, "3": 4}, "ue4m3": {"448": 448, "-0": 0},
-    "f16": {"65504": 65504, "inf": np.inf, "0.1": np.float16(0.1)}, "bf16": {"1e9": 998244352}, "tf32": {"1.5": 1.5}, "f32": {"1e38": np.float32(1e38)},
+    "f16": {"65504": 65504, "inf": np.inf, "0.1": np.float16(0.1)}, "bf16": {"1e9": 998244352},
+    "tf32": {"1.5": 1.5}, "f32": {"1e38": np.float32(1e38)},
     "f64": {"0.1": 0.1, "-Infinity": -np.inf},
 }  # fmt: skip
 REFUSED = {
-    "b1": {"2": "b1 holds 0..1", "0x2": "the 1 bit of b1; the largest is 0x1"}, "b4": {"16": "0..15"}, "u4": {"-1": "u4 holds 0..15"},
-    "s4": {"9": "found 9; s4 holds -8..7", "0x1f": "the 4 bits of s4; the largest is 0xf", "1.5": "whole numbers -8..7"},
+    "b1": {"2": "b1 holds 0..1", "0x2": "the 1 bit of b1; the largest is 0x1"}, "b4": {"16": "0..15"},
+    "u4": {"-1": "u4 holds 0..15"},
+    "s4": {
+        "9": "found 9; s4 holds -8..7", "0x1f": "the 4 bits of s4; the largest is 0xf",
+        "1.5": "whole numbers -8..7",
+    },
     "u8": {"256": "0..255"}, "s8": {"128": "-128..127"}, "s32": {"1e10": "holds -2147483648..2147483647"},
-    "e2m1": {"7": "found 7; e2m1 holds -6..6", "inf": "e2m1 holds -6..6", "nan": "no NaN"}, "e2m3": {"8": "-7.5..7.5"}, "e3m2": {"1e9": "-28..28"},
-    "e4m3": {"449": "-448..448 and nan", "inf": "found inf; e4m3 holds -448..448 and nan"}, "e5m2": {"6e4": "-57344..57344, inf and nan"},
+    "e2m1": {"7": "found 7; e2m1 holds -6..6", "inf": "e2m1 holds -6..6", "nan": "no NaN"},
+    "e2m3": {"8": "-7.5..7.5"}, "e3m2": {"1e9": "-28..28"},
+    "e4m3": {"449": "-448..448 and nan", "inf": "found inf; e4m3 holds -448..448 and nan"},
+    "e5m2": {"6e4": "-57344..57344, inf and nan"},
     "ue8m0": {"0": "powers of two", "-1": "powers of two", "inf": "powers of two", "1e-45": "powers of two"},
-    "ue4m3": {"-1": "0..448 and nan, no sign", "500": "0..448"}, "f16": {"1e9": "found 1e9; f16 holds -65504..65504, inf and nan"},
-    "bf16": {"1e39": "-3.38953e+38..3.38953e+38"}, "tf32": {"3.402e38": "-3.40116e+38..3.40116e+38"}, "f32": {"1e39": "3.40282e+38"},
+    "ue4m3": {"-1": "0..448 and nan, no sign", "500": "0..448"},
+    "f16": {"1e9": "found 1e9; f16 holds -65504..65504, inf and nan"},
+    "bf16": {"1e39": "-3.38953e+38..3.38953e+38"}, "tf32": {"3.402e38": "-3.40116e+38..3.40116e+38"},
+    "f32": {"1e39": "3.40282e+38"},
     "f64": {"1e400": "found 1e400; f64 holds"},
 }  # fmt: skip
 
@@ -154,8 +165,10 @@ def test_reach(kind: Any) -> None:
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ("1", [["1"]]), ("1\t2\n3\t4", [["1", "2"], ["3", "4"]]), ("1\t2\r\n3\t4\r\n", [["1", "2"], ["3", "4"]]), ("1\r2\r", [["1"], ["2"]]),
-        ('"1"\t"a\tb"\n"x\ny"\t"say ""7"""', [["1", "a\tb"], ["x\ny", 'say "7"']]), ("1\t\n\t2", [["1", ""], ["", "2"]]), ("", [[""]]), ("\n1", [[""], ["1"]]),
+        ("1", [["1"]]), ("1\t2\n3\t4", [["1", "2"], ["3", "4"]]),
+        ("1\t2\r\n3\t4\r\n", [["1", "2"], ["3", "4"]]), ("1\r2\r", [["1"], ["2"]]),
+        ('"1"\t"a\tb"\n"x\ny"\t"say ""7"""', [["1", "a\tb"], ["x\ny", 'say "7"']]),
+        ("1\t\n\t2", [["1", ""], ["", "2"]]), ("", [[""]]), ("\n1", [[""], ["1"]]),
     ],
 )  # fmt: skip
 def test_cells_of_a_spreadsheet(text: str, found: list[list[str]]) -> None:
@@ -172,7 +185,7 @@ def test_quotes_that_do_not_end(text: str) -> None:
 @QUICK
 @given(st.data())
 def test_what_was_copied_pastes_back(data: st.DataObject) -> None:
-    """Any block, as text of its values, pasted elsewhere gives the same codes there and changes nothing else."""
+    """A block pasted elsewhere as text of its values gives the same codes there and changes nothing else."""
     mnemonic, name = data.draw(
         st.sampled_from(
             [(DENSE, "A"), (DENSE, "C"), (F16, "A"), (F16, "C"), (NVF4, "SFA"), (NVF4, "B"), (MXF4, "SFB")]
@@ -199,7 +212,7 @@ def test_what_was_copied_pastes_back(data: st.DataObject) -> None:
 
 
 def test_over_a_range() -> None:
-    """One value fills it, a block that fits it several times is repeated, one that does not is pasted once."""
+    """One value fills it, a block that fits several times is repeated, another is pasted once."""
     state = state_of(DENSE)
     Paste("A", 1, 1, "7", 3, 4).apply(state)
     assert (state.values("A")[1:4, 1:5] == 7).all() and state.values("A").sum() == 7 * 12
@@ -299,10 +312,14 @@ def test_series_go_on(first: int, step: int, length: int, count: int, forward: b
 @pytest.mark.parametrize(
     ("kind", "line", "series", "found"),
     [
-        ("s8", "5", False, "5 5 5"), ("s8", "5", True, "6 7 8"), ("s8", "1 2 4", True, "1 2 4"), ("s8", "3 3", True, "3 3 3"),
-        ("f16", "0.1 0.2", True, "0.3 0.4 0.5"), ("f16", "0.1 0.2 0.3", True, "0.4 0.5 0.6"), ("f16", "1 nan", True, "1 nan 1"),
-        ("f16", "-inf", True, "-inf -inf -inf"), ("e4m3", "1 1.5", True, "2 2.5 3"), ("tf32", "0.5 0.25", True, "0 -0.25 -0.5"),
-        ("f64", "0.1 0.2", True, "0.3 0.4 0.5"), ("bf16", "1 2", True, "3 4 5"), ("e2m1", "0.5 1", True, "1.5 2"), ("u4", "9 6", True, "3 0"),
+        ("s8", "5", False, "5 5 5"), ("s8", "5", True, "6 7 8"), ("s8", "1 2 4", True, "1 2 4"),
+        ("s8", "3 3", True, "3 3 3"),
+        ("f16", "0.1 0.2", True, "0.3 0.4 0.5"), ("f16", "0.1 0.2 0.3", True, "0.4 0.5 0.6"),
+        ("f16", "1 nan", True, "1 nan 1"),
+        ("f16", "-inf", True, "-inf -inf -inf"), ("e4m3", "1 1.5", True, "2 2.5 3"),
+        ("tf32", "0.5 0.25", True, "0 -0.25 -0.5"),
+        ("f64", "0.1 0.2", True, "0.3 0.4 0.5"), ("bf16", "1 2", True, "3 4 5"),
+        ("e2m1", "0.5 1", True, "1.5 2"), ("u4", "9 6", True, "3 0"),
         ("f16", "8200 8208", True, "8216 8224"), ("f32", "1e20 2e20", True, "3e20 4e20"),
     ],
 )  # fmt: skip
@@ -383,7 +400,7 @@ def test_copies_keep_every_bit() -> None:
 
 @pytest.mark.parametrize("mnemonic", [PAIRS, HALF, TF32])
 def test_broken_chunk(mnemonic: str) -> None:
-    """The refusal names the chunk and offers to prune it: what was typed stays, then the largest; undo takes it back at once."""
+    """The refusal names the chunk and offers to prune it: typed values stay, then the largest; one undo."""
     state = state_of(mnemonic)
     structure = state.ins.structure
     assert structure is not None
@@ -415,7 +432,7 @@ def test_broken_chunk(mnemonic: str) -> None:
 @QUICK
 @given(st.sampled_from([PAIRS, HALF, TF32]), st.integers(0, 2**32 - 1), st.floats(0.05, 0.9))
 def test_pruning_always_mends(mnemonic: str, seed: int, full: float) -> None:
-    """Whatever is proposed: the structure holds after, whole chunks stay, nothing new appears, typed cells go last."""
+    """Always: the structure holds after, whole chunks stay, nothing new appears, typed cells go last."""
     random, ins = np.random.default_rng(seed), ptxlab.instruction(mnemonic)
     structure, kind = ins.structure, ins.a.dtype
     assert structure is not None
@@ -520,17 +537,25 @@ def test_illegal_nibble(how: str) -> None:
 # -- the explorer and what the page may ask --------------------------------------------------------------
 
 
+PASTE = {"type": "paste", "name": "A", "row": 0, "column": 0, "text": "1"}
+EXTEND = {
+    "type": "extend_cells", "name": "A", "row": 0, "column": 0, "row2": 1, "column2": 0,
+    "to_row": 5, "to_column": 0,
+}  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("message", "taken"),
     [
-        ({"type": "paste", "name": "A", "row": 0, "column": 0, "text": "1"}, True),
-        ({"type": "paste", "name": "A", "row": 0, "column": 0, "text": "1", "row2": 2, "column2": 3}, True),
-        ({"type": "paste", "name": "A", "row": 0, "column": 0, "text": "1", "row2": "2", "column2": 3}, False),
+        (PASTE, True),
+        ({**PASTE, "row2": 2, "column2": 3}, True),
+        ({**PASTE, "row2": "2", "column2": 3}, False),
         ({"type": "paste", "name": "A", "row": None, "column": 0, "text": "1"}, False),
-        ({"type": "extend_cells", "name": "A", "row": 0, "column": 0, "row2": 1, "column2": 0, "to_row": 5, "to_column": 0, "series": True}, True),
-        ({"type": "extend_cells", "name": "A", "row": 0, "column": 0, "row2": 1, "column2": 0, "to_row": 5, "to_column": 0, "series": 1}, False),
+        ({**EXTEND, "series": True}, True),
+        ({**EXTEND, "series": 1}, False),
         ({"type": "clear_cells", "name": "A", "row": 0, "column": 0, "row2": 1, "column2": True}, False),
-        ({"type": "prune_chunks"}, True), ({"type": "dismiss_refusal"}, True), ({"type": "_write"}, False), ({"type": "restore"}, False),
+        ({"type": "prune_chunks"}, True), ({"type": "dismiss_refusal"}, True), ({"type": "_write"}, False),
+        ({"type": "restore"}, False),
     ],
 )  # fmt: skip
 def test_messages(message: Any, taken: bool) -> None:

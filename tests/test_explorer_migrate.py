@@ -1,4 +1,4 @@
-"""What stays when the instruction changes: over many pairs of the catalogue, and by hand where a sentence is notices."""
+"""What stays when another instruction is chosen: many pairs of the catalogue, and notices by hand."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def touched(text: str) -> ExplorerState:
 
 
 def holds(kind: DType, values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Whether a type has these values, by all that it has where they are few, else by rounding there and back."""
+    """Whether a type has these values: by looking at all of its values, or by rounding there and back."""
     wide = values.astype(np.float64)
     if kind.bits <= 16:
         with np.errstate(invalid="ignore"):
@@ -66,7 +66,7 @@ def holds(kind: DType, values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def messy(ins: Instruction, seed: int) -> ExplorerState:
-    """Numbers of all sizes that the types have, C among them, the last legal modifiers, scale factors of several values."""
+    """Numbers of all sizes, also in C, the last legal modifiers, different scale factors."""
     made, generator = ExplorerState(ins, seed), np.random.default_rng(seed)
     for name in ("A", "B", "C"):
         kind, shape = made.matrices.operand(name).dtype, made.matrices.operand(name).shape

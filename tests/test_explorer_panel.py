@@ -86,7 +86,7 @@ def test_registers_of_a_lane(ins: Instruction, rng: np.random.Generator) -> None
 
 @pytest.mark.parametrize("ins", SAMPLE, ids=lambda ins: ins.mnemonic)
 def test_who_holds_a_cell(ins: Instruction, rng: np.random.Generator) -> None:
-    """Lane, element, register and bits of a cell are those of `describe.where`, of the copy that the selectors choose."""
+    """Lane, element, register and bits of a cell are those of `views.where` for the copy that is selected."""
     state = state_of(ins)
     for name, legal in ins.modifiers.items():
         if name in state.matrices.options and name != "scale_d":
@@ -111,7 +111,7 @@ def test_who_holds_a_cell(ins: Instruction, rng: np.random.Generator) -> None:
 
 @pytest.mark.parametrize("ins", WARPGROUP, ids=lambda ins: ins.mnemonic)
 def test_place_in_shared_memory(ins: Instruction, rng: np.random.Generator) -> None:
-    """Byte, core matrix and row of operands in shared memory, K-major and transposed, against `describe.where`."""
+    """Byte, core matrix and row in shared memory, K-major and transposed, against `views.where`."""
     for form in (ins, ins.a_from("shared")):
         state = state_of(form)
         turns = [name for name in ("imm_trans_a", "imm_trans_b") if name in state.matrices.options]
@@ -134,7 +134,7 @@ def test_place_in_shared_memory(ins: Instruction, rng: np.random.Generator) -> N
 
 
 def test_four_products() -> None:
-    """The column of B behind a cell of D by what changes it; the lanes of a product as the manual has them."""
+    """The column of B behind a cell of D, by what changes it; the lanes of a product as in the manual."""
     ins = ptxlab.instruction(QUAD)
     sent = instruction_info(state_of(ins))
     columns = np.frombuffer(sent["column_of_b"], dtype=np.int16).reshape(ins.d.shape)

@@ -22,10 +22,11 @@ from ptxlab.explorer.protocol import MESSAGES, decode_message, delta, typescript
 pytest.importorskip("anywidget")
 from ipywidgets.widgets.widget import _put_buffers, _remove_buffers
 
+SCALED = "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3"
 KINDS = {
     "dense": "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32",
     "sparse": "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32",
-    "scaled": "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3",
+    "scaled": SCALED,
     "f64": "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64",
     "quads": "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32",
     "wide": "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16",
@@ -224,7 +225,8 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "paste": {"name": "A", "row": 1, "column": 2, "text": "1\t2", "row2": 3, "column2": 4},
     "clear_cells": {"name": "A", "row": 1, "column": 2, "row2": 3, "column2": 4},
     "extend_cells": {
-        "name": "A", "row": 1, "column": 2, "row2": 1, "column2": 2, "to_row": 5, "to_column": 2, "series": True
+        "name": "A", "row": 1, "column": 2, "row2": 1, "column2": 2,
+        "to_row": 5, "to_column": 2, "series": True,
     },
     "fill_matrix": {"name": "B", "pattern": "ones", "row": 0, "column": 0},
     "prune_chunks": {},

@@ -54,7 +54,7 @@ def shown(state: ExplorerState) -> tuple[Any, ...]:
 
 
 def wild(ins: Instruction, seed: int = 3) -> ExplorerState:
-    """A state with random bits in every register that takes any, NaNs and padding among them, and the last legal options."""
+    """A state with random bits in every register, also NaNs and padding, and the last legal options."""
     state, random = ExplorerState(ins), np.random.default_rng(seed)
     for name, operand in ins.operands.items():
         if name not in ("D", "E"):
@@ -257,13 +257,20 @@ BODY = bytes(32 * 4 * 4 + 32 * 2 * 4 + 32 * 4 * 4)
 @pytest.mark.parametrize(
     "link",
     [
-        "ptxlab:", "ptxlab:a", "ptxlab:zAAAA", "ptxlab:a!!!!", "ptxlab:a\u00e9", packed(b"no json"), packed([1]), packed({}), packed(HEAD, b"short"),
-        packed(HEAD, BODY + b"x"), packed({**HEAD, "instruction": "fma.rn.f32"}, BODY), packed({**HEAD, "instruction": 5}, BODY),
-        packed({**HEAD, "a": "moon"}, BODY), packed({**HEAD, "options": {"selector": 3}}, BODY), packed({**HEAD, "options": 3}, BODY),
-        packed({**HEAD, "look": 3}, BODY), packed({**HEAD, "look": {"lane": 99}}, BODY), packed({**HEAD, "look": {"lane": "x"}}, BODY),
-        packed({**HEAD, "look": {"instruction": {}}}, BODY), packed({**HEAD, "look": {"colour_by": "mood"}}, BODY), packed({**HEAD, "look": {"zoom": 9}}, BODY),
-        packed({**HEAD, "look": {"selected": {"name": "D"}}}, BODY), packed({**HEAD, "seed": "x"}, BODY), packed({**HEAD, "chip": []}, BODY)[:-9],
-        packed({**HEAD, "options": {"__class__": 1}}, BODY), packed(b"[" * 100_000), packed({**HEAD, "seed": -1}, BODY),
+        "ptxlab:", "ptxlab:a", "ptxlab:zAAAA", "ptxlab:a!!!!", "ptxlab:a\u00e9", packed(b"no json"),
+        packed([1]), packed({}), packed(HEAD, b"short"),
+        packed(HEAD, BODY + b"x"), packed({**HEAD, "instruction": "fma.rn.f32"}, BODY),
+        packed({**HEAD, "instruction": 5}, BODY),
+        packed({**HEAD, "a": "moon"}, BODY), packed({**HEAD, "options": {"selector": 3}}, BODY),
+        packed({**HEAD, "options": 3}, BODY),
+        packed({**HEAD, "look": 3}, BODY), packed({**HEAD, "look": {"lane": 99}}, BODY),
+        packed({**HEAD, "look": {"lane": "x"}}, BODY),
+        packed({**HEAD, "look": {"instruction": {}}}, BODY),
+        packed({**HEAD, "look": {"colour_by": "mood"}}, BODY), packed({**HEAD, "look": {"zoom": 9}}, BODY),
+        packed({**HEAD, "look": {"selected": {"name": "D"}}}, BODY), packed({**HEAD, "seed": "x"}, BODY),
+        packed({**HEAD, "chip": []}, BODY)[:-9],
+        packed({**HEAD, "options": {"__class__": 1}}, BODY), packed(b"[" * 100_000),
+        packed({**HEAD, "seed": -1}, BODY),
     ],
 )  # fmt: skip
 def test_a_damaged_link_is_one_sentence(link: str) -> None:
@@ -334,8 +341,10 @@ def test_selection() -> None:
     assert ex.selection == ex.view.selected == {"name": "D", "row": 9, "column": 3}
     assert ex.view.trace["row"] == 9
     for bad, part in [
-        (("D", 16, 0), "D[16][0] does not exist; D is 16x8"), (("Q", 0, 0), "there is no matrix 'Q'"), (("D", 1.5, 0), "it takes a cell"),
-        ("D", "it takes a cell"), (5, "it takes a cell"), ({"name": "D"}, "it takes a cell"), (("D", True, 0), "it takes a cell"),
+        (("D", 16, 0), "D[16][0] does not exist; D is 16x8"), (("Q", 0, 0), "there is no matrix 'Q'"),
+        (("D", 1.5, 0), "it takes a cell"),
+        ("D", "it takes a cell"), (5, "it takes a cell"), ({"name": "D"}, "it takes a cell"),
+        (("D", True, 0), "it takes a cell"),
     ]:  # fmt: skip
         with pytest.raises(PtxlabError) as error:
             ex.selection = bad
@@ -396,7 +405,7 @@ def test_undo_sends_what_it_changes() -> None:
 
 
 def test_two_chips_side_by_side() -> None:
-    """32768 + 1/1024 is exact in 25 bits below the largest exponent, as Hopper keeps them, and not in the 24 of Ampere."""
+    """32768 + 1/1024 is exact in the 25 bits that Hopper keeps, not in Ampere's 24."""
     ex = ptxlab.explore(HALF)
     ins = ex.instruction
     assert ex.chip == "sm_90" and ex.against is None and not ex.differ.any()
@@ -460,12 +469,22 @@ ODD: list[Any] = [None, [], {}, "x", -1, 10**30, 1.5, float("nan"), True, "", "9
 @pytest.mark.parametrize(
     "message",
     [
-        None, 5, "paste", [], {}, {"type": None}, {"type": []}, {"type": "restore"}, {"type": "__init__"}, {"type": "fill_matrix", "name": "A", "pattern": "ones"},
-        {"type": "set_option", "name": "selector", "value": 1}, {"type": "paste"}, {**CELL, "row": 16}, {**CELL, "column": 64}, {**CELL, "name": "D"},
-        {**CELL, "text": "1\t" * 99}, {**CELL, "text": "x" * 3_000_000}, {**CELL, "text": "\x00"}, {**CELL, "text": "1e999"},
+        None, 5, "paste", [], {}, {"type": None}, {"type": []}, {"type": "restore"}, {"type": "__init__"},
+        {"type": "fill_matrix", "name": "A", "pattern": "ones"},
+        {"type": "set_option", "name": "selector", "value": 1}, {"type": "paste"}, {**CELL, "row": 16},
+        {**CELL, "column": 64}, {**CELL, "name": "D"},
+        {**CELL, "text": "1\t" * 99}, {**CELL, "text": "x" * 3_000_000}, {**CELL, "text": "\x00"},
+        {**CELL, "text": "1e999"},
         {**CELL, "text": "0x" + "f" * 999},
-        {**REGISTER, "lane": 32}, {**REGISTER, "text": "f" * 9}, {**REGISTER, "name": "stored"}, {**FLIP, "bit": 32}, {**FLIP, "register": 4},
-        *({**message, field: odd} for message in (CELL, REGISTER, FLIP) for field in message for odd in ODD if not (field == "text" and odd == "")),
+        {**REGISTER, "lane": 32}, {**REGISTER, "text": "f" * 9}, {**REGISTER, "name": "stored"},
+        {**FLIP, "bit": 32}, {**FLIP, "register": 4},
+        *(
+            {**message, field: odd}
+            for message in (CELL, REGISTER, FLIP)
+            for field in message
+            for odd in ODD
+            if not (field == "text" and odd == "")
+        ),
     ],
 )  # fmt: skip
 def test_bad_messages_change_nothing(message: Any, quiet: Any) -> None:
@@ -484,10 +503,14 @@ def quiet() -> Any:
 @pytest.mark.parametrize(
     "state",
     [
-        None, [], {"lane": 99}, {"lane": -1}, {"lane": "4"}, {"lane": None}, {"lane": True}, {"selected": {"name": "D"}}, {"selected": 5},
-        {"selected": {"name": "D", "row": "x", "column": 0}}, {"selected": {"name": "D", "row": 99, "column": 0}},
-        {"selected": {"name": "Q", "row": 0, "column": 0}}, {"zoom": 10**9}, {"zoom": "big"}, {"colour_by": "mood"}, {"colour_by": []},
-        {"show_c": "yes"}, {"tracing": 5}, {"instruction": {}}, {"A": {}}, {"problem": "x"}, {"lane_registers": 1}, {"nothing": 1}, {"_esm": "alert(1)"}, {"trace": {}},
+        None, [], {"lane": 99}, {"lane": -1}, {"lane": "4"}, {"lane": None}, {"lane": True},
+        {"selected": {"name": "D"}}, {"selected": 5},
+        {"selected": {"name": "D", "row": "x", "column": 0}},
+        {"selected": {"name": "D", "row": 99, "column": 0}},
+        {"selected": {"name": "Q", "row": 0, "column": 0}}, {"zoom": 10**9}, {"zoom": "big"},
+        {"colour_by": "mood"}, {"colour_by": []},
+        {"show_c": "yes"}, {"tracing": 5}, {"instruction": {}}, {"A": {}}, {"problem": "x"},
+        {"lane_registers": 1}, {"nothing": 1}, {"_esm": "alert(1)"}, {"trace": {}},
     ],
 )  # fmt: skip
 def test_bad_state_from_the_page_is_not_taken(state: Any, quiet: Any) -> None:
@@ -511,7 +534,7 @@ def test_good_state_from_the_page_is_taken(quiet: Any) -> None:
 
 
 def test_nothing_of_the_widgets_is_overridden_unawares(quiet: Any) -> None:
-    """The names of ours, private ones too, are none of ipywidgets' own; and what JupyterLab asks of a widget it gets."""
+    """No name of the Explorer, private or not, is one of ipywidgets' own; JupyterLab can show it."""
     kind = type(quiet)
     inherited = {
         name
@@ -526,7 +549,7 @@ def test_nothing_of_the_widgets_is_overridden_unawares(quiet: Any) -> None:
 
 
 def test_the_gpu_button_says_what_it_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Compiling, running, the time it took; against the model of the GPU's own chip, and anew with every press."""
+    """Compiling, running, the time; compared with the model of the GPU's chip; every press runs again."""
     ran: list[str] = []
     monkeypatch.setattr(ptxlab.gpu, "available", lambda ins=None: True)
     monkeypatch.setattr(ptxlab.gpu, "status", lambda ins=None: "a GPU is ready")

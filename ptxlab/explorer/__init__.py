@@ -29,6 +29,6 @@ def __getattr__(name: str) -> Any:
 
 
 def explore(ins: MmaForm | str, **options: Any) -> Explorer:
-    """The widget on an instruction or on a link. Users call `ptxlab.explore`, whose instructions have methods."""
+    """The widget on an instruction or on a link. Users call `ptxlab.explore`, whose instructions can run."""
     widget: Explorer = __getattr__("Explorer")(ins, **options)
     return widget

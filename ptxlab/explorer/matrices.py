@@ -1,7 +1,7 @@
 """Operands as matrices: what the Explorer shows and edits.
 
-The operands (registers of every lane, or codes in shared memory) are the only data. Matrices are views of them,
-so nothing typed into a register is lost, not even the bits that tf32 ignores.
+The operands (registers of every lane, or codes in shared memory) are the only data. Matrices are views of
+them, so nothing typed into a register is lost, not even the bits that tf32 ignores.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What stays when another instruction is chosen, and a notice for everything that does not.
 
 Of A, B and C the common top left block stays, with zeros around it, so that the product of what was kept is
-still the same. Where both instructions have the very same operand its registers stay, including ignored bits. A
-matrix that was never edited is not kept: the new instruction starts with its own random one.
+still the same. Where both instructions have the very same operand its registers stay, including ignored bits.
+A matrix that was never edited is not kept: the new instruction starts with its own random one.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def _keep_chips(old: ExplorerState, new: ExplorerState, notices: list[str]) -> N
 
 
 def _same_registers(old: ExplorerState, new: ExplorerState, name: str) -> dict[str, Array]:
-    """Registers of an operand that both instructions have alike; sparse A comes with its metadata, if legal."""
+    """Registers of an operand that both instructions have; sparse A comes with its metadata, if legal."""
     sparse = old.ins.sparse or new.ins.sparse
     names = ("A", "E") if name == "A" and sparse else (name,)
     ours, theirs = new.ins.operands, old.ins.operands

@@ -20,7 +20,8 @@ __all__ = ["everyday_words", "picker_index"]
 _TYPE_WORDS = {
     "f16": ("half", "fp16"), "bf16": ("bfloat", "bfloat16"), "tf32": ("tensorfloat", "tensorfloat32"),
     "f64": ("double", "fp64"), "e4m3": ("fp8", "float8"), "e5m2": ("fp8", "float8"),
-    "e3m2": ("fp6", "float6"), "e2m3": ("fp6", "float6"), "e2m1": ("fp4", "float4"), "s8": ("int8", "integer"),
+    "e3m2": ("fp6", "float6"), "e2m3": ("fp6", "float6"), "e2m1": ("fp4", "float4"),
+    "s8": ("int8", "integer"),
     "u8": ("int8", "uint8", "integer"), "s4": ("int4", "integer"), "u4": ("int4", "uint4", "integer"),
     "b1": ("binary", "bits", "int1"),
 }  # fmt: skip

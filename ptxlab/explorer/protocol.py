@@ -158,7 +158,10 @@ def typescript() -> str:
     for kind, message in MESSAGES.items():
         hints = typing.get_type_hints(message, include_extras=True)
         members = [f'type: "{kind}"', *(_member(field, hints) for field in fields(message))]
-        lines.append(f"  | {{ {'; '.join(members)} }}")
+        line = f"  | {{ {'; '.join(members)} }}"
+        if len(line) > 108:
+            line = "\n".join(["  | {", *(f"      {member};" for member in members), "    }"])
+        lines.append(line)
     return "\n".join(lines) + ";\n"
 
 

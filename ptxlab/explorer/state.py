@@ -177,7 +177,7 @@ def _same_arrays(one: Operands, other: Operands) -> bool:
 
 
 def _sharing(operands: Operands, before: Operands) -> Operands:
-    """The same operands, with the earlier arrays where those are equal, so that only new ones are new objects."""
+    """The same operands, with the earlier arrays where those are equal: only what changed is a new object."""
     earlier = before.arrays
     arrays = {
         name: earlier[name]

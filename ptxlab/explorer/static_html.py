@@ -159,7 +159,7 @@ def columns(lanes: Sequence[Mapping[str, Sequence[Mapping[str, Any]]]]) -> dict[
 
 
 def write_page(path: str | Path, title: str, name: str, saved: Mapping[str, Any]) -> Path:
-    """Write the page; front/static.js opens what is `saved`. The window shows the name if there is no title."""
+    """Write the page; front/static.js opens what is `saved`. Without a title the window shows the name."""
     target = check_path(path)
     code = script("static")
     page = FRAME.substitute(

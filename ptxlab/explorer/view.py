@@ -25,7 +25,7 @@ _PYTHON_ONLY = (
 
 
 class View(anywidget.AnyWidget):
-    """The model of the page. Matrices travel as bytes, `instruction` (sizes, types, lane maps) once for each."""
+    """The model of the page. Matrices travel as bytes, `instruction` (sizes, types, lane maps) only once."""
 
     _esm = script()
     _css = style()

@@ -1,4 +1,4 @@
-"""The explorer without a mouse and without eyes: every control by keyboard, focus that shows, names for all of it, in both themes."""
+"""The Explorer by keyboard and by screen reader: every control, visible focus, names, in both themes."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ AXE = (
     Path(__file__).parents[2] / ".venv" / "front" / "node_modules" / "axe-core" / "axe.min.js"
 )  # what `python -m tools.check_javascript` installs
 DENSE = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+SCALED = "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3"
 FORMS = {
     "dense": DENSE,
     "sparse": "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32",
-    "scaled": "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3",
+    "scaled": SCALED,
     "wgmma": "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16",
 }
 FOCUS = """() => {
@@ -29,7 +30,8 @@ FOCUS = """() => {
   const pane = node.closest('[data-pane]')?.dataset.pane;
   const part = node.closest('.ptx-header, .ptx-toolbar, .ptx-panel, .ptx-stepper, .ptx-trace');
   return { inside: Boolean(node.closest('.ptx-explorer')), tag: node.tagName, said: said.trim(),
-    ring: style.outlineStyle !== 'none' || node.matches('.ptx-cell'), part: pane ? `pane ${pane}` : part?.className ?? '' };
+    ring: style.outlineStyle !== 'none' || node.matches('.ptx-cell'),
+    part: pane ? `pane ${pane}` : part?.className ?? '' };
 }"""
 
 
@@ -56,7 +58,8 @@ SWITCH = """async ([light, text]) => {
 }"""
 #: Whether the cells of D are drawn in the colours of that theme.
 SHADE = """dark => {
-  const { data } = document.querySelector('[data-pane=D] canvas').getContext('2d').getImageData(30, 30, 60, 60);
+  const canvas = document.querySelector('[data-pane=D] canvas');
+  const { data } = canvas.getContext('2d').getImageData(30, 30, 60, 60);
   const seen = data.filter((_, i) => i % 4 < 3 && data[i - i % 4 + 3] > 200);
   return seen.length > 0 && (seen.reduce((sum, value) => sum + value, 0) / seen.length < 128) === dark;
 }"""
@@ -64,7 +67,7 @@ SHADE = """dark => {
 
 @pytest.fixture
 def dark(page: Any) -> Iterator[Any]:
-    """What the dark theme of JupyterLab changes, and back afterwards: its colours, and the word on the body that it is dark."""
+    """Switch to the colours and the mark of JupyterLab's dark theme, and back afterwards."""
 
     def switch(light: str, rules: str) -> None:
         page.evaluate(SWITCH, [light, rules])
@@ -76,7 +79,8 @@ def dark(page: Any) -> Iterator[Any]:
 
     yield lambda: switch(
         "false",
-        ":root { --jp-layout-color0: #111111 !important; --jp-ui-font-color1: rgb(255 255 255 / 87%) !important; } .jp-Cell { background: #111111; }",
+        ":root { --jp-layout-color0: #111111 !important;"
+        " --jp-ui-font-color1: rgb(255 255 255 / 87%) !important; } .jp-Cell { background: #111111; }",
     )
     switch("true", "")
 
@@ -86,7 +90,9 @@ def complaints(page: Any) -> list[str]:
     page.evaluate(AXE.read_text(encoding="utf-8"))
     found = page.evaluate(
         "async () => { const found = await axe.run('.ptx-explorer');"
-        " return [found.passes.length, found.violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(' | ')}`)]; }"
+        " const excerpts = (nodes) => nodes.map(({ html }) => html.slice(0, 160)).join(' | ');"
+        " const violations = found.violations.map(({ id, nodes }) => `${id}: ${excerpts(nodes)}`);"
+        " return [found.passes.length, violations]; }"
     )
     assert found[0] > 10, "axe looked at nothing"
     return list(found[1])
@@ -97,7 +103,7 @@ def complaints(page: Any) -> list[str]:
 )
 @pytest.mark.parametrize("form", FORMS)
 def test_axe_has_nothing_to_say(book: Any, page: Any, dark: Any, form: str) -> None:
-    """Roles, names and contrasts as axe-core knows them; with the reason open, and the picker; light and dark."""
+    """Roles, names and contrasts as axe-core checks them; with trace and picker open; light and dark."""
     book.run(1, f"ex.instruction = {FORMS[form]!r}; ex.view.tracing = True; ex.selection = 'D', 1, 2")
     page.wait_for_function(
         "name => document.querySelector('.ptx-mnemonic').innerText === name", arg=FORMS[form]
@@ -115,7 +121,7 @@ def test_axe_has_nothing_to_say(book: Any, page: Any, dark: Any, form: str) -> N
 
 
 def test_tab_reaches_all_parts_and_leaves(book: Any, page: Any) -> None:
-    """Tab goes through head, bar, lanes, registers, every matrix, the steps and the reason, says what each is, shows where it is, and leads out."""
+    """Tab reaches header, toolbar, lanes, registers, matrices, stepper and trace, and leads out."""
     book.run(1, f"ex.instruction = {FORMS['sparse']!r}; ex.selection = 'D', 1, 2; ex.view.tracing = False")
     page.wait_for_function(
         "name => document.querySelector('.ptx-mnemonic').innerText === name", arg=FORMS["sparse"]
@@ -150,10 +156,11 @@ def test_tab_reaches_all_parts_and_leaves(book: Any, page: Any) -> None:
 
 
 def test_all_of_it_by_keyboard(book: Any, page: Any) -> None:
-    """Another instruction, a number in A, its lane's register, the reason of a cell of D, and back: no mouse."""
+    """Another instruction, a number in A, a register, the trace of a cell of D, and undo: no mouse."""
     python = lambda code: book.run(1, code)  # noqa: E731
     python(
-        f"ex.instruction = {DENSE!r}; ex.A = np.zeros((16, 16)); ex.B = np.ones((16, 8)); ex.C = np.zeros((16, 8)); ex.view.tracing = False"
+        f"ex.instruction = {DENSE!r}; ex.A = np.zeros((16, 16)); ex.B = np.ones((16, 8));"
+        " ex.C = np.zeros((16, 8)); ex.view.tracing = False"
     )
     page.wait_for_function("name => document.querySelector('.ptx-mnemonic').innerText === name", arg=DENSE)
     page.locator("[data-pane=A] .ptx-cell").focus()
@@ -162,7 +169,7 @@ def test_all_of_it_by_keyboard(book: Any, page: Any) -> None:
     page.keyboard.type("2.5")
     page.keyboard.press("Enter")
     page.wait_for_function(
-        "() => document.querySelector('.ptx-explorer [data-pane=A] .ptx-cell').getAttribute('aria-label').startsWith('A[2][2]')"
+        "() => document.querySelector('[data-pane=A] .ptx-cell').ariaLabel.startsWith('A[2][2]')"
     )
     assert python("print(ex.A[1, 2], ex.D[1, 0])") == "2.5 2.5"
     place = ptxlab.instruction(DENSE).a.where(1, 2)[0]
@@ -183,7 +190,8 @@ def test_all_of_it_by_keyboard(book: Any, page: Any) -> None:
     page.locator("[data-pane=D] .ptx-cell").focus()
     page.keyboard.press("Control+Home")
     page.keyboard.press("ArrowDown")
-    page.wait_for_function("() => document.querySelector('.ptx-trace-fold').innerText.includes('D[1][0] = 4')")
+    fold = "document.querySelector('.ptx-trace-fold')"
+    page.wait_for_function(f"() => {fold}.innerText.includes('D[1][0] = 4')")
     page.locator(".ptx-trace-fold").focus()
     page.keyboard.press("Enter")
     page.wait_for_selector(".ptx-trace-cell")

@@ -1,4 +1,4 @@
-"""Cells edited as in a spreadsheet, by mouse and by keyboard: the fill handle, blocks, keys that travel, refusals and what they offer."""
+"""Cells edited as in a spreadsheet, by mouse and keyboard: fill handle, blocks, arrow keys, refused edits."""
 
 from __future__ import annotations
 
@@ -183,7 +183,8 @@ def test_fill_by_keyboard(sheet: Sheet) -> None:
     sheet.press("Control+r")
     sheet.reads("A", 5, 7, 3)
     assert sheet.block("1:7", "1:9") == [
-        [0] * 8, [0, 1, 2, 3, 0, 0, 0, 0], [0, 1, 2, 3, 0, 0, 0, 0], [0, 1, 2, 3, 3, 3, 3, 0], [0, 1, 2, 3, 3, 3, 3, 0], [0] * 8,
+        [0] * 8, [0, 1, 2, 3, 0, 0, 0, 0], [0, 1, 2, 3, 0, 0, 0, 0], [0, 1, 2, 3, 3, 3, 3, 0],
+        [0, 1, 2, 3, 3, 3, 3, 0], [0] * 8,
     ]  # fmt: skip
     sheet.click("A", 6, 3)
     sheet.press("Control+d")
@@ -240,7 +241,8 @@ def test_keys_that_travel(sheet: Sheet) -> None:
         )
 
     for keys, row, column in [
-        ("Control+ArrowDown", 63, 3), ("Control+ArrowRight", 63, 7), ("Control+Home", 0, 0), ("Control+End", 63, 7), ("Home", 63, 0),
+        ("Control+ArrowDown", 63, 3), ("Control+ArrowRight", 63, 7), ("Control+Home", 0, 0),
+        ("Control+End", 63, 7), ("Home", 63, 0),
         ("Control+ArrowUp", 0, 0), ("End", 0, 7), ("Control+ArrowLeft", 0, 0),
     ]:  # fmt: skip
         sheet.press(keys)

@@ -1,4 +1,4 @@
-"""The explorer as a person meets it: JupyterLab, Chromium, keyboard, mouse; what the screen says and what Python says."""
+"""The Explorer in JupyterLab and Chromium, by keyboard and mouse: the screen and Python agree."""
 
 from __future__ import annotations
 
@@ -115,8 +115,8 @@ def test_dense(screen: Screen, python: Any, page: Any) -> None:
     screen.reads("A", 9, 37, -3)
     said = screen.hover("A", 9, 37)
     assert (
-        said
-        == f"A[9][37] = -3 · lane 4 · element a{place.element} · register 3, bits {place.high}..{place.low} · code 0xd"
+        said == f"A[9][37] = -3 · lane 4 · element a{place.element}"
+        f" · register 3, bits {place.high}..{place.low} · code 0xd"
     )
     expected = f"0x{0xD << place.low:08x}"
     page.wait_for_function(
@@ -338,7 +338,7 @@ def boxes(page: Any, selector: str) -> list[dict[str, float]]:
 
 @pytest.mark.parametrize("mnemonic", SHAPES)
 def test_nothing_runs_together(screen: Screen, python: Any, page: Any, narrow: Any, mnemonic: str) -> None:
-    """Headings keep clear of each other, lanes stand in 1 x 32 or 4 x 8, panes beside each other do not overlap."""
+    """Headings do not touch, lanes are shown as 1 x 32 or 4 x 8, panes do not overlap."""
     show(python, page, mnemonic)
     for width in (1600, 1280, 1000, 820):
         narrow(width)
@@ -359,7 +359,7 @@ def test_nothing_runs_together(screen: Screen, python: Any, page: Any, narrow: A
 
 
 def test_one_screen(screen: Screen, python: Any, page: Any, narrow: Any) -> None:
-    """Registers, A and D of m16n8k64 share a window of 1280 x 900 with the controls; B shows some of its rows, or all."""
+    """Registers, A and D of m16n8k64 fit a window of 1280 x 900 with the controls; B shows some rows."""
     show(python, page, DENSE)
     narrow(1280, 900)
     page.locator(".ptx-header").evaluate("node => node.scrollIntoView()")
@@ -428,17 +428,21 @@ def test_why_a_cell_of_d_has_its_bits(screen: Screen, python: Any, page: Any) ->
     screen.click("D", 1, 2)
     page.wait_for_function("node => node.querySelectorAll('.kept').length > 100", arg=body.element_handle())
     assert page.evaluate(
-        "() => { const b = document.querySelector('.ptx-trace-body'); return b.scrollWidth <= b.clientWidth + 1; }"
+        "() => { const body = document.querySelector('.ptx-trace-body');"
+        " return body.scrollWidth <= body.clientWidth + 1; }"
     )
     python("ex.layout.width = None; ex.view.tracing = False")
 
 
-# -- the picture: labels, the dot product, the lens, rows and their lanes ---------------------------------------------------
+# -- the picture: labels, the dot product, the lens, rows and their lanes --------------------------------
 
 RECORD = """() => {
   window.written = [];
   const plain = CanvasRenderingContext2D.prototype.fillText;
-  CanvasRenderingContext2D.prototype.fillText = function (text, ...rest) { window.written.push(String(text)); return plain.call(this, text, ...rest); };
+  CanvasRenderingContext2D.prototype.fillText = function (text, ...rest) {
+    window.written.push(String(text));
+    return plain.call(this, text, ...rest);
+  };
   window.forget = () => { CanvasRenderingContext2D.prototype.fillText = plain; };
 }"""
 
@@ -585,7 +589,8 @@ def test_lens_and_warps(screen: Screen, python: Any, page: Any, written: Any) ->
     """Where cells are pixels, a lens shows those around the pointer with their labels."""
     show(python, page, "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16")
     python(
-        "ex.B = np.tile(np.arange(256) % 200, (16, 1)); A = np.zeros((64, 16)); A[:, 0] = 1; ex.A = A; ex.view.colour_by = 'warp'"
+        "ex.B = np.tile(np.arange(256) % 200, (16, 1)); A = np.zeros((64, 16)); A[:, 0] = 1;"
+        " ex.A = A; ex.view.colour_by = 'warp'"
     )
     page.wait_for_timeout(300)
     assert {f"warp {warp}" for warp in range(4)} <= written()

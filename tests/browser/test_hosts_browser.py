@@ -11,7 +11,8 @@ from tests.jupyter import Shown
 pytestmark = pytest.mark.browser
 
 CODE = """import numpy as np, ptxlab
-ex = ptxlab.explore("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32", A=np.zeros((16, 64)), B=np.ones((64, 8)), C=np.zeros((16, 8)))
+A, B, C = np.zeros((16, 64)), np.ones((64, 8)), np.zeros((16, 8))
+ex = ptxlab.explore("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32", A=A, B=B, C=C)
 ex"""
 
 

@@ -1,4 +1,4 @@
-"""Lanes side by side, registers edited in them, scale factors at their blocks, four products, places in shared memory."""
+"""Lanes side by side and their registers, scale factors at their blocks, four products, shared memory."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ LIT = """([pane, x, y]) => {
   const canvas = document.querySelectorAll(`.ptx-explorer [data-pane=${pane}] canvas`)[1];
   const box = canvas.getBoundingClientRect();
   const ratio = canvas.width / box.width;
-  return canvas.getContext("2d").getImageData(Math.round((x - box.left) * ratio), Math.round((y - box.top) * ratio), 1, 1).data[3] > 0;
+  const [left, top] = [Math.round((x - box.left) * ratio), Math.round((y - box.top) * ratio)];
+  return canvas.getContext("2d").getImageData(left, top, 1, 1).data[3] > 0;
 }"""
 
 
@@ -84,7 +85,8 @@ class Lanes(Shown):
     def columns(self, *lanes: int) -> None:
         """Wait until the registers of these lanes stand side by side, in this order."""
         self.page.wait_for_function(
-            "lanes => [...document.querySelectorAll('.ptx-side:first-child .ptx-side-lane')].map(node => node.textContent).join() === lanes",
+            "lanes => { const heads = [...document.querySelectorAll('.ptx-side:first-child .ptx-side-lane')];"
+            " return heads.map((node) => node.textContent).join() === lanes; }",
             arg=",".join(f"lane {lane}" for lane in lanes),
         )
 
@@ -102,9 +104,7 @@ class Lanes(Shown):
 
 @pytest.fixture(scope="module")
 def book(lab: Any, page: Any) -> Book:
-    opened: Book = lab.open(
-        page, "lanes", [CODE, "pass"]
-    )
+    opened: Book = lab.open(page, "lanes", [CODE, "pass"])
     opened.run(0)
     return opened
 
@@ -250,7 +250,7 @@ def test_scale_factors_at_their_blocks(screen: Lanes, page: Any) -> None:
 
     # and part of each step of the dot product
     page.mouse.click(*screen.middle("D", 3, 0))
-    page.wait_for_selector(".ptx-stepper-text:text('D[3][0] = 112 from C')")  # its steps have come from Python
+    page.wait_for_selector(".ptx-stepper-text:text('D[3][0] = 112 from C')")  # Python has sent its steps
     page.get_by_label("summand", exact=True).focus()
     for _ in range(4):
         page.keyboard.press("ArrowRight")
@@ -280,7 +280,8 @@ def test_four_products(screen: Lanes, page: Any) -> None:
     page.keyboard.press("Shift+Space")
     screen.says("row 25 of D is held by lanes 13, 15")
     assert page.evaluate(
-        "() => document.querySelector('.ptx-explorer').scrollWidth <= document.querySelector('.ptx-explorer').clientWidth"
+        "() => { const root = document.querySelector('.ptx-explorer');"
+        " return root.scrollWidth <= root.clientWidth; }"
     )
 
 
@@ -292,7 +293,8 @@ def test_places_in_shared_memory(screen: Lanes, page: Any) -> None:
         for row, column in ((0, 0), (3, 9), (15, 63)):
             (place,) = describe.where(ins, "B", row, column, transposed=bool(transposed)).records()
             byte = place["byte offset"]
-            expected = f"in shared memory, byte {byte} (0x{byte:03x}) · core matrix {place['core matrix']}, row {place['row in it']}"
+            core = f"core matrix {place['core matrix']}, row {place['row in it']}"
+            expected = f"in shared memory, byte {byte} (0x{byte:03x}) · {core}"
             screen.point("B", row, column)
             screen.says(
                 f"B[{row}][{column}] = 1 · {expected} · {'MN' if transposed else 'K'}-major, no swizzle"

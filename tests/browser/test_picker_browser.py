@@ -1,4 +1,4 @@
-"""The picker in a real browser: by keyboard alone and by mouse; what Python has afterwards, and what of the data stays."""
+"""The picker in a real browser, by keyboard alone and by mouse: what Python has, what data stays."""
 
 from __future__ import annotations
 
@@ -75,7 +75,8 @@ def picking(book: Any, page: Any) -> Iterator[Picking]:
 
 def start(python: Any, picking: Picking) -> None:
     python(
-        f"ex.instruction = {DENSE!r}; ex.A = np.tile([0, 0, 3, 4, 0, 0, 5, 0], (16, 8)); ex.B = np.ones((64, 8))"
+        f"ex.instruction = {DENSE!r}; ex.A = np.tile([0, 0, 3, 4, 0, 0, 5, 0], (16, 8));"
+        " ex.B = np.ones((64, 8))"
     )
     picking.shows(DENSE)
 
@@ -148,7 +149,8 @@ def test_columns_by_mouse(picking: Picking, python: Any, page: Any) -> None:
     picking.matches.first.click()
     picking.shows(SHARED)
     said = python(
-        "print(ex.instruction, ex.instruction.a_space, ex.A[:17, :8].sum(), ex.A.shape, int(ex.B[:32, :8].min()), ex.D[0, 0])"
+        "print(ex.instruction, ex.instruction.a_space, ex.A[:17, :8].sum(), ex.A.shape,"
+        " int(ex.B[:32, :8].min()), ex.D[0, 0])"
     )
     assert said == f"{SHARED} shared 192 (64, 32) 1 48"
     picking.open()
@@ -209,7 +211,8 @@ def test_nothing_is_cut_off(picking: Picking, python: Any, page: Any) -> None:
             assert box["x"] >= root["x"] - 1 and box["x"] + box["width"] <= root["x"] + root["width"] + 1
             assert product["y"] >= box["y"] + box["height"]
             parts = "'.ptx-columns, .ptx-wgmma, .ptx-matches, .ptx-search-row'"
-            wide = f"node => [...node.querySelectorAll({parts})].filter((n) => n.scrollWidth > n.clientWidth + 1).length"
+            cut_off = "(part) => part.scrollWidth > part.clientWidth + 1"
+            wide = f"node => [...node.querySelectorAll({parts})].filter({cut_off}).length"
             assert picking.panel.evaluate(wide) == 0
             page.keyboard.press("Escape")
     finally:

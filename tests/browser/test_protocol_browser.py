@@ -1,4 +1,4 @@
-"""What travels, as a real page puts it together: edits before it is shown, two views, a page that is loaded again."""
+"""What travels to a real page: edits before it is shown, two views, a page that is loaded again."""
 
 from __future__ import annotations
 
@@ -36,7 +36,11 @@ def test_differences(lab: Any, page: Any) -> None:
     book.run(1, 'ex.apply(SetCell("A", 15, 63, "-8"))')
     second.reads("D", 15, 7, -8)
     first.reads("D", 15, 0, -8)
-    with page.expect_response(lambda answer: answer.request.method == "PUT" and "protocol.ipynb" in answer.url):
+
+    def is_saved(answer: Any) -> bool:
+        return answer.request.method == "PUT" and "protocol.ipynb" in answer.url
+
+    with page.expect_response(is_saved):
         page.locator("[data-jp-item-name=save] :is(jp-button, button)").first.click()
     page.reload()
     page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=60_000)
@@ -49,7 +53,7 @@ def test_differences(lab: Any, page: Any) -> None:
 
 
 def test_a_lost_connection(lab: Any, browser: Any) -> None:
-    """The line to the kernel breaks, Python changes A meanwhile, JupyterLab connects again: the page has it, and edits travel."""
+    """The connection breaks, Python changes A, JupyterLab connects again: the page has it."""
     context = browser.new_context(viewport={"width": 1280, "height": 1400})
     page = context.new_page()
     lines: list[Any] = []

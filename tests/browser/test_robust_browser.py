@@ -1,4 +1,4 @@
-"""What people do to a notebook: two views of one widget, the cell run again, a kernel restarted, twenty widgets, a narrow window, many edits."""
+"""Two views of one widget, a cell run again, a restarted kernel, twenty widgets, many edits."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_narrow_and_back(book: Book, page: Any) -> None:
 
 
 def test_kernel_restart(book: Book, page: Any) -> None:
-    """The page goes on showing what it has, an edit that nobody answers breaks nothing, and running the cell again brings all back."""
+    """The page still shows what it has, an unanswered edit breaks nothing; running the cell helps."""
     Shown(page).type("A", 5, 5, "2")
     Shown(page).reads("D", 5, 0, "2")
     book.restart()

@@ -13,10 +13,11 @@ from ptxlab.explorer.protocol import lane_registers
 
 pytestmark = pytest.mark.browser
 
+SCALED = "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3"
 FORMS = {
     "sparse": "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32",
     "wgmma": "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16",
-    "scaled": "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3",
+    "scaled": SCALED,
 }
 SAID = "() => document.querySelector('.ptx-status').innerText"
 MODEL = "document.querySelector('.static-view').model"
@@ -24,7 +25,7 @@ MODEL = "document.querySelector('.static-view').model"
 
 @pytest.fixture(params=FORMS)
 def saved(request: pytest.FixtureRequest, page: Any, tmp_path: Path) -> Iterator[Any]:
-    """An explorer whose page is open in the browser; whatever the console complains of, or the page asks for, fails the test."""
+    """An Explorer whose page is open in the browser; errors on the console and requests fail the test."""
     ex = ptxlab.explore(FORMS[request.param], seed=5)
     ex.view.selected = {"name": "D", "row": 1, "column": 2}
     path = ex.save_html(tmp_path / "x.html", title="Week 3 </script>")
@@ -78,8 +79,8 @@ def test_saved(saved: Any, page: Any) -> None:
     page.mouse.move(*at(page, name, 3, 5))
     page.wait_for_function(f"() => ({SAID})().includes('[3][5] =')")
     assert (
-        f"lane {place.lane} · element a{place.element} · register {place.register}, bits {place.high}..{place.low}"
-        in page.evaluate(SAID)
+        f"lane {place.lane} · element a{place.element}"
+        f" · register {place.register}, bits {place.high}..{place.low}" in page.evaluate(SAID)
     )
 
     # lanes: their registers, for all of them what the kernel would have sent
@@ -131,7 +132,8 @@ def test_saved(saved: Any, page: Any) -> None:
 def test_refused(saved: Any, page: Any) -> None:
     """Whatever is typed is refused with the way out; nothing changes."""
     state = f"() => JSON.stringify(['lane_registers', 'lane', 'trace'].map((name) => {MODEL}.get(name)))"
-    remedy = f'this page cannot be edited: open it in a notebook with ptxlab.explore("{saved.instruction.mnemonic}")'
+    mnemonic = saved.instruction.mnemonic
+    remedy = f'this page cannot be edited: open it in a notebook with ptxlab.explore("{mnemonic}")'
     page.mouse.click(*at(page, "A", 2, 3))
     before, look = page.evaluate(state), pixels(page, "A")
     page.keyboard.type("1")
@@ -151,13 +153,16 @@ def test_refused(saved: Any, page: Any) -> None:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_theme(browser: Any, tmp_path: Path, scheme: Any) -> None:
-    """Paper and ink follow the system, also when it changes while the page is open; a narrow window is not overrun."""
+    """Paper and ink follow the system, also when it changes; nothing hangs over a narrow window."""
     path = ptxlab.explore(FORMS["scaled"]).save_html(tmp_path / "x.html")
     context = browser.new_context(viewport={"width": 900, "height": 900}, color_scheme=scheme, offline=True)
     page = context.new_page()
     page.goto(path.as_uri())
     page.wait_for_selector("[data-pane=D] canvas")
-    dark = "() => [getComputedStyle(document.body).backgroundColor, document.querySelector('.ptx-explorer').classList.contains('dark')]"
+    dark = (
+        "() => [getComputedStyle(document.body).backgroundColor,"
+        " document.querySelector('.ptx-explorer').classList.contains('dark')]"
+    )
     papers = {"light": ["rgb(255, 255, 255)", False], "dark": ["rgb(22, 24, 27)", True]}
     other = "dark" if scheme == "light" else "light"
     assert page.evaluate(dark) == papers[scheme]

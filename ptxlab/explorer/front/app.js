@@ -2,8 +2,8 @@
 // Which lane holds what, what a code means and what D is: all of that is decided in Python.
 
 import { make, clamp, write } from "./util.js";
-import { MATRICES, readMatrix, editText, lanesOf, blockText } from "./matrix.js";
-import { describe, describeLine } from "./describe.js";
+import { MATRICES, readMatrix, lanesOf } from "./matrix.js";
+import { cellFacts, describe, describeLine } from "./describe.js";
 import { relatedCells } from "./related.js";
 import { labelSize } from "./label.js";
 import { FADE } from "./edges.js";
@@ -16,11 +16,12 @@ import { Header } from "./header.js";
 import { Tooltip } from "./tooltip.js";
 import { Stepper } from "./stepper.js";
 import { Panel } from "./panel.js";
+import { Selection } from "./selection.js";
 import { shownLanes } from "./lanes.js";
 import { TracePanel } from "./trace.js";
 
 /** @type {{ [name in Name]?: Name[] }} */
-const INSIDE = { A: ["SFA"], B: ["SFB"], stored: ["E"] }; // what stands between the cells of a matrix
+const INSIDE = { A: ["SFA"], B: ["SFB"], stored: ["E"] }; // what is shown between the cells of a matrix
 
 const AXES = /** @type {const} */ (["m", "n", "kx", "ky"]);
 
@@ -28,12 +29,12 @@ export class App {
   /** @param {Model} model @param {HTMLElement} el */
   constructor(model, el) {
     this.model = model;
-    this.instruction = /** @type {InstructionInfo} */ ({}); // until Python sent it
+    this.instruction = /** @type {InstructionInfo} */ ({}); // until Python sends it
     this.matrices = /** @type {Matrices} */ ({});
     this.lane = 0;
     this.hovered = /** @type {Hovered | null} */ (null);
     this.line = /** @type {Line | null} */ (null);
-    this.selection = /** @type {Mark | null} */ (null);
+    this.selection = new Selection(this);
     this.panes = /** @type {Pane[]} */ ([]);
     this.painters = /** @type {WeakMap<Matrix, Painter>} */ (new WeakMap());
     this.measured = /** @type {WeakMap<Matrix, LabelSize>} */ (new WeakMap());
@@ -56,15 +57,27 @@ export class App {
     this.quadrant = make("div", "ptx-quadrant", this.grid);
     this.panel = new Panel(this, this.quadrant);
     this.problem = make("div", "ptx-problem", this.quadrant, { role: "alert", "data-testid": "problem" });
-    this.status = make("div", "ptx-status", this.quadrant, { "aria-live": "polite", "data-testid": "status" });
+    this.status = make("div", "ptx-status", this.quadrant, {
+      "aria-live": "polite",
+      "data-testid": "status",
+    });
     this.stepper = new Stepper(this, this.root);
     this.tracePanel = new TracePanel(this, this.root);
     this.tooltip = new Tooltip(this, this.root);
     const place = (/** @type {string} */ className) => make("div", className, this.grid);
-    const [above, left, right, below, beside] = ["ptx-above", "ptx-left", "ptx-right", "ptx-below", "ptx-c-place"].map(place);
+    const [above, left, right, below, beside] = [
+      "ptx-above",
+      "ptx-left",
+      "ptx-right",
+      "ptx-below",
+      "ptx-c-place",
+    ].map(place);
     /** @type {Record<string, HTMLElement>} */
     this.places = { SFB: above, B: above, SFA: left, A: left, D: right, stored: below, C: beside };
-    Object.assign(this.root, { cellRect: this.cellRect.bind(this), headings: () => this.panes.map((pane) => pane.headings()) });
+    Object.assign(this.root, {
+      cellRect: this.cellRect.bind(this),
+      headings: () => this.panes.map((pane) => pane.headings()),
+    });
     this.observe();
     this.refresh();
   }
@@ -74,25 +87,55 @@ export class App {
     const later = () => {
       if (pending) return;
       pending = true;
-      queueMicrotask(() => { pending = false; this.refresh(); });
+      queueMicrotask(() => {
+        pending = false;
+        this.refresh();
+      });
     };
-    for (const name of ["instruction", "lane_registers", "lane", "pinned", "colour_by", "label", "show_c", "zoom", "problem", ...MATRICES]) this.model.on(`change:${name}`, later);
-    this.model.on("change:selected", () => this.followSelection());
-    for (const name of ["toolbar", "notice", "colour_by", "label", "show_c", "zoom"]) this.model.on(`change:${name}`, () => this.toolbar.update());
+    for (const name of [
+      "instruction",
+      "lane_registers",
+      "lane",
+      "pinned",
+      "colour_by",
+      "label",
+      "show_c",
+      "zoom",
+      "problem",
+      ...MATRICES,
+    ])
+      this.model.on(`change:${name}`, later);
+    this.model.on("change:selected", () => this.selection.followModel());
+    for (const name of ["toolbar", "notice", "colour_by", "label", "show_c", "zoom"])
+      this.model.on(`change:${name}`, () => this.toolbar.update());
     this.model.on("change:refusal", () => this.drawOver());
     this.model.on("change:picker_index", () => this.picker.update());
     this.model.on("msg:custom", (message) => this.toolbar.receiveExport(message));
-    for (const name of ["trace", "tracing"]) this.model.on(`change:${name}`, () => { this.tracePanel.update(); this.stepper.update(); });
-    this.sizes = new ResizeObserver(() => { // also the first call: only now is the view in the page, with its styles
-      if (!this.layoutWidth) this.refresh(); // or it was hidden, and the theme may be another now
+    for (const name of ["trace", "tracing"])
+      this.model.on(`change:${name}`, () => {
+        this.tracePanel.update();
+        this.stepper.update();
+      });
+    this.sizes = new ResizeObserver(() => {
+      // also the first call: only now is the view in the page, with its styles
+      if (!this.layoutWidth)
+        this.refresh(); // or it was hidden, and the theme may have changed
       else if (Math.abs(this.root.clientWidth - this.layoutWidth) > 1) this.layout();
     });
     this.sizes.observe(this.root);
     this.theme = new MutationObserver(() => this.refresh());
-    this.theme.observe(document.body, { attributes: true, attributeFilter: ["class", "data-jp-theme-light", "data-jp-theme-name"] });
+    this.theme.observe(document.body, {
+      attributes: true,
+      attributeFilter: ["class", "data-jp-theme-light", "data-jp-theme-name"],
+    });
   }
 
-  stop() { this.stepper.pause(); this.sizes?.disconnect(); this.theme?.disconnect(); this.model.off(); }
+  stop() {
+    this.stepper.pause();
+    this.sizes?.disconnect();
+    this.theme?.disconnect();
+    this.model.off();
+  }
 
   refresh() {
     const instruction = this.model.get("instruction");
@@ -100,29 +143,50 @@ export class App {
     this.instruction = instruction;
     if (!this.root.isConnected) return;
     this.lane = this.model.get("lane");
-    for (const name of MATRICES) Object.assign(this.matrices, { [name]: readMatrix(this.model, instruction, name, this.matrices[name]) });
-    if (MATRICES.some((name) => instruction.matrices[name] && !this.matrices[name])) return; // they are on their way
-    const selected = this.selection && this.matrices[this.selection.name];
-    if (this.selection && (!selected || this.range().bottom >= selected.rows || this.range().right >= selected.columns)) this.selection = null;
+    for (const name of MATRICES)
+      Object.assign(this.matrices, {
+        [name]: readMatrix(this.model, instruction, name, this.matrices[name]),
+      });
+    // still on their way
+    if (MATRICES.some((name) => instruction.matrices[name] && !this.matrices[name])) return;
+    this.selection.dropIfGone();
     readTheme(this);
     this.header.show(this.instruction.mnemonic);
     this.toolbar.update();
     write(this.problem, this.model.get("problem"));
     this.panel.update();
     this.tracePanel.update();
-    const shown = /** @type {Name[]} */ (["B", "A", "D", "stored", ...(this.model.get("show_c") ? ["C"] : [])]).filter((name) => this.matrices[name]);
+    const shown = /** @type {Name[]} */ ([
+      "B",
+      "A",
+      "D",
+      "stored",
+      ...(this.model.get("show_c") ? ["C"] : []),
+    ]).filter((name) => this.matrices[name]);
     const panes = `${this.instruction.mnemonic} ${this.matrices.A.note} ${shown}`;
     const label = this.model.get("label");
     if (panes !== this.paneKey || label !== this.labelled) this.widest = [1, 1, 1, 1];
     if (panes !== this.paneKey) this.build(shown);
     this.labelled = label;
-    this.widest = this.letterCounts().map((letters, index) => Math.max(letters, this.widest[index])); // cells widen for a longer number, and stay so
-    const sizes = `${panes} ${this.shownLanes().length} ${this.model.get("zoom")} ${this.dark} ${label} ${this.widest}`;
+    // cells grow for longer numbers, and never shrink again
+    this.widest = this.letterCounts().map((letters, index) => Math.max(letters, this.widest[index]));
+    const sizes = [
+      panes,
+      this.shownLanes().length,
+      this.model.get("zoom"),
+      this.dark,
+      label,
+      this.widest,
+    ].join(" ");
     if (sizes !== this.layoutKey || !this.layoutWidth) this.layout();
-    else for (const pane of this.panes) { pane.updateCaption(); pane.draw(); }
+    else
+      for (const pane of this.panes) {
+        pane.updateCaption();
+        pane.draw();
+      }
     [this.paneKey, this.layoutKey] = [panes, sizes];
     this.stepper.update();
-    this.followSelection();
+    this.selection.followModel();
     this.updateStatus();
   }
 
@@ -131,8 +195,10 @@ export class App {
     /** @type {Record<string, Axis[]>} */
     const axes = { A: ["kx", "m"], stored: ["kx", "m"], B: ["n", "ky"], D: ["n", "m"], C: ["n", "m"] };
     for (const place of Object.values(this.places)) place.replaceChildren();
-    this.hovered = this.line = null; // they were of what is gone
-    this.panes = shown.map((name) => new Pane(this, this.places[name], [name, ...(INSIDE[name] ?? [])], axes[name]));
+    this.hovered = this.line = null; // they belonged to the old panes
+    this.panes = shown.map(
+      (name) => new Pane(this, this.places[name], [name, ...(INSIDE[name] ?? [])], axes[name]),
+    );
   }
 
   letterCounts() {
@@ -153,13 +219,16 @@ export class App {
   layout() {
     this.layoutWidth = this.root.clientWidth;
     if (!this.instruction.matrices) return;
-    if (!this.layoutWidth) { // hidden; if only for a moment, as while a theme loads, nobody would tell of its end
-      requestAnimationFrame(() => { if (this.root.clientWidth) this.refresh(); });
+    if (!this.layoutWidth) {
+      // hidden; if only for a moment, as while a theme loads, no event says when that ends
+      requestAnimationFrame(() => {
+        if (this.root.clientWidth) this.refresh();
+      });
       return;
     }
     arrange(this);
     this.syncScroll();
-    this.placeInput();
+    this.selection.placeInput();
   }
 
   syncScroll() {
@@ -171,7 +240,7 @@ export class App {
     }
   }
 
-  // Panes share their axes: rows m of A and D, columns n of B and D, and k, which is A's columns and B's rows.
+  // Panes share their axes: m (rows of A and D), n (columns of B and D), k (columns of A, rows of B).
   /** @param {Pane} pane */
   scrolled(pane) {
     const [x, y] = pane.axes;
@@ -183,8 +252,16 @@ export class App {
     /** @param {Name} name */
     const find = (name) => /** @type {Pane} */ (this.panes.find((each) => each.names[0] === name));
     const [wide, high] = [find("A").total.width, find("B").total.height];
-    if (this.scroll.kx !== before.kx) this.scroll.ky = Math.min((this.scroll.kx / wide) * high, Math.max(0, find("B").total.height - find("B").height));
-    else if (this.scroll.ky !== before.ky) this.scroll.kx = Math.min((this.scroll.ky / high) * wide, Math.max(0, find("A").total.width - find("A").width));
+    if (this.scroll.kx !== before.kx)
+      this.scroll.ky = Math.min(
+        (this.scroll.kx / wide) * high,
+        Math.max(0, find("B").total.height - find("B").height),
+      );
+    else if (this.scroll.ky !== before.ky)
+      this.scroll.kx = Math.min(
+        (this.scroll.ky / high) * wide,
+        Math.max(0, find("A").total.width - find("A").width),
+      );
     this.syncScroll();
   }
 
@@ -199,7 +276,9 @@ export class App {
   }
 
   /** @param {Name} name */
-  paneOf(name) { return this.panes.find((each) => each.has(name)); }
+  paneOf(name) {
+    return this.panes.find((each) => each.has(name));
+  }
 
   // -- hovering and selecting --
 
@@ -218,7 +297,7 @@ export class App {
   /** @param {MouseEvent} event @param {Cell} hit */
   showTip(event, hit) {
     const small = hit.name !== "E" && !this.paneOf(hit.name)?.layer(hit.name).digits;
-    this.tooltip.show(event, describe(this.matrices, this.instruction, hit).split(" · "), small ? hit : null);
+    this.tooltip.show(event, cellFacts(this.matrices, this.instruction, hit), small ? hit : null);
   }
 
   // -- rows and columns: which lanes hold one --
@@ -233,24 +312,6 @@ export class App {
     this.drawOver();
   }
 
-  /** @param {Line} line */
-  selectLine({ name, row, column }) {
-    const { rows, columns } = this.matrices[name];
-    if (row === undefined) this.select({ name, row: 0, column, row2: rows - 1, column2: column }, true, false);
-    else this.select({ name, row, column: 0, row2: row, column2: columns - 1 }, true, false);
-  }
-
-  // The row or column that is pointed at, else the one that is selected whole.
-  /** @returns {Line | null} */
-  shownLine() {
-    if (this.line || !this.selection) return this.line;
-    const { name, row, column } = this.selection;
-    const { top, left, bottom, right } = this.range();
-    const { rows, columns } = this.matrices[name];
-    if (top === bottom && left === 0 && right === columns - 1 && columns > 1) return { name, row };
-    return left === right && top === 0 && bottom === rows - 1 && rows > 1 ? { name, column } : null;
-  }
-
   hoveredLane() {
     if (!this.hovered) return -1;
     if (this.hovered.lane !== undefined) return this.hovered.lane;
@@ -258,9 +319,11 @@ export class App {
     return matrix?.lane ? matrix.lane[this.hovered.row * matrix.columns + this.hovered.column] : -1;
   }
 
-  related() { return relatedCells(this.matrices, this.instruction, this.hovered); }
+  related() {
+    return relatedCells(this.matrices, this.instruction, this.hovered);
+  }
 
-  // Once for an event, however often it is asked for: not with the next frame, for until then there is time to draw.
+  // Once per event, however often it is called; not in the next frame, because there is time to draw now.
   drawOver() {
     if (this.drawing) return;
     this.drawing = true;
@@ -271,7 +334,7 @@ export class App {
     });
   }
 
-  // Scrolls what is marked into view.
+  // Scrolls the marked cells into view.
   /** @param {Mark[]} marks */
   reveal(marks) {
     for (const mark of marks) {
@@ -284,84 +347,25 @@ export class App {
   }
 
   updateStatus() {
-    const line = this.shownLine();
+    const line = this.line ?? this.selection.line();
     this.panel.outline(line && lanesOf(this.matrices, line));
     if (line && (this.line || !this.hovered?.name)) {
       write(this.status, describeLine(this.matrices, line));
       return;
     }
-    const at = this.hovered?.name ? this.hovered : this.selection;
-    write(this.status, at && this.matrices[at.name]
-      ? describe(this.matrices, this.instruction, at)
-      : this.model.get("hint") ?? "Point at a cell to see which lane holds it; click to select it; type to change it.");
+    const at = this.hovered?.name ? this.hovered : this.selection.mark;
+    write(
+      this.status,
+      at && this.matrices[at.name]
+        ? describe(this.matrices, this.instruction, at)
+        : (this.model.get("hint") ??
+            "Point at a cell to see which lane holds it; click to select it; type to change it."),
+    );
   }
 
-  // Choosing a cell chooses its lane, except when Enter or Tab moves on: the edited lane stays in view.
-  /** @param {Mark} selection */
-  select(selection, focus = true, follow = true) {
-    this.selection = selection;
-    const matrix = this.matrices[selection.name];
-    const at = selection.row * matrix.columns + selection.column;
-    this.model.set("selected", { name: selection.name, row: selection.row, column: selection.column });
-    this.toolbar.follow(selection.name);
-    if (follow && matrix.lane && matrix.lane[at] !== this.lane) this.chooseLane(matrix.lane[at]);
-    else { this.model.save_changes(); this.panel.drawRegisters(); }
-    this.placeInput(focus);
-    this.updateStatus();
-    this.drawOver();
+  shownLanes() {
+    return shownLanes(this.lane, this.model.get("pinned") ?? []);
   }
-
-  // A cell that was selected elsewhere: from Python, or in another view.
-  followSelection() {
-    const selected = this.model.get("selected");
-    if (!selected?.name || !this.matrices[selected.name]) return;
-    const { name, row, column } = selected;
-    if (this.selection?.name === name && this.selection.row === row && this.selection.column === column) return;
-    this.selection = { name, row, column };
-    this.placeInput();
-    this.updateStatus();
-    this.drawOver();
-  }
-
-  placeInput(focus = false) {
-    const { selection } = this;
-    const pane = selection && this.paneOf(selection.name);
-    if (!pane) return;
-    const { x, y, width, height } = pane.rect(selection.name, selection.row, selection.column);
-    pane.input.style.cssText = `left:${x - 1}px;top:${y - 1}px;width:${Math.max(width + 1, 10)}px;height:${Math.max(height + 1, 10)}px`;
-    const { scroller } = pane;
-    if (focus) {
-      pane.input.focus({ preventScroll: true });
-      scroller.scrollLeft = clamp(scroller.scrollLeft, x + width - pane.width + FADE, x - FADE);
-      scroller.scrollTop = clamp(scroller.scrollTop, y + height - pane.height + FADE, y - FADE);
-    }
-    pane.input.setAttribute("aria-label", describe(this.matrices, this.instruction, selection));
-  }
-
-  /** @param {number} down @param {number} right */
-  move(down, right, extend = false, follow = true) {
-    if (!this.selection) return;
-    const { name, row, column, row2 = row, column2 = column } = this.selection;
-    const { rows, columns } = this.matrices[name];
-    const [r, c] = extend ? [row2, column2] : [row, column];
-    const to = [clamp(r + down, 0, rows - 1), clamp(c + right, 0, columns - 1)];
-    this.select(extend ? { name, row, column, row2: to[0], column2: to[1] } : { name, row: to[0], column: to[1] }, true, follow);
-  }
-
-  // Of what is chosen.
-  /** @returns {CellRange} */
-  range() {
-    const { name, row, column, row2 = row, column2 = column } = /** @type {Mark} */ (this.selection);
-    return { name, top: Math.min(row, row2), left: Math.min(column, column2), bottom: Math.max(row, row2), right: Math.max(column, column2) };
-  }
-
-  selectedText() {
-    const range = this.range();
-    const matrix = this.matrices[range.name];
-    return blockText(range, (row, column) => editText(matrix, row * matrix.columns + column));
-  }
-
-  shownLanes() { return shownLanes(this.lane, this.model.get("pinned") ?? []); }
 
   /** @param {number} lane */
   chooseLane(lane) {
@@ -381,7 +385,8 @@ export class App {
     try {
       this.model.send(message);
     } catch {
-      this.problem.textContent = `the kernel no longer has this Explorer: run its cell again${"text" in message ? `; you typed ${message.text}` : ""}`;
+      const typed = "text" in message ? `; you typed ${message.text}` : "";
+      this.problem.textContent = `the kernel no longer has this Explorer: run its cell again${typed}`;
     }
   }
 
@@ -390,6 +395,11 @@ export class App {
     const pane = /** @type {Pane} */ (this.paneOf(name));
     const { x, y, width, height } = pane.rect(name, row, column);
     const box = pane.scroller.getBoundingClientRect();
-    return { x: box.left + x - pane.scroller.scrollLeft, y: box.top + y - pane.scroller.scrollTop, width, height };
+    return {
+      x: box.left + x - pane.scroller.scrollLeft,
+      y: box.top + y - pane.scroller.scrollTop,
+      width,
+      height,
+    };
   }
 }

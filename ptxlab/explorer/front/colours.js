@@ -16,10 +16,24 @@ export function readTheme(app) {
   app.root.classList.toggle("dark", app.dark);
   /** @param {string} name */
   const own = (name) => getComputedStyle(app.root).getPropertyValue(name).trim();
-  app.ink = { text: own("--ptx-ink"), faint: own("--ptx-faint"), paper: own("--ptx-paper"), brand: own("--ptx-brand"), bad: own("--ptx-bad"), plain: own("--ptx-plain"), mono: own("--ptx-mono") };
+  app.ink = {
+    text: own("--ptx-ink"),
+    faint: own("--ptx-faint"),
+    paper: own("--ptx-paper"),
+    brand: own("--ptx-brand"),
+    bad: own("--ptx-bad"),
+    plain: own("--ptx-plain"),
+    mono: own("--ptx-mono"),
+  };
   app.colours = app.instruction.colours[app.dark ? "dark" : "light"];
   app.ratio = window.devicePixelRatio || 1;
-  const look = [app.model.get("colour_by"), app.model.get("label"), app.dark, app.ratio, ...Object.values(app.ink)].join();
+  const look = [
+    app.model.get("colour_by"),
+    app.model.get("label"),
+    app.dark,
+    app.ratio,
+    ...Object.values(app.ink),
+  ].join();
   if (look !== app.look) [app.look, app.painters, app.measured] = [look, new WeakMap(), new WeakMap()];
 }
 
@@ -35,7 +49,9 @@ export function painter(app, matrix) {
     const shade = (value) => clamp(Math.ceil((4 * Math.abs(value)) / most), 1, 4) - 1;
     return (index) => {
       const value = matrix.values[index];
-      return value === 0 ? plain : colours[(value < 0 ? 0 : 12) + (Number.isFinite(value) ? shade(value) : 3)];
+      return value === 0
+        ? plain
+        : colours[(value < 0 ? 0 : 12) + (Number.isFinite(value) ? shade(value) : 3)];
     };
   }
   if (by === "nothing" || !matrix.lane) return () => plain;

@@ -1,18 +1,31 @@
-// Python sends large traits whole once, then what changed in them. Here the model gets the whole again, so that
-// views (also those that open later) and saved notebooks read nothing else.
+// Python sends large traits whole once, then what changed in them. Here the model gets the whole again, so
+// that views, also those that open later, and saved notebooks need to know nothing about changes.
 
 import { MATRICES } from "./matrix.js";
 
 /** @param {DataView} view */
-const words = (view) => new Uint32Array(view.buffer.slice(view.byteOffset, view.byteOffset + view.byteLength));
+const words = (view) =>
+  new Uint32Array(view.buffer.slice(view.byteOffset, view.byteOffset + view.byteLength));
 
 // By index: words of 32 bits in bytes, or items of a list. By name: parts, each changed or new.
 /** @param {any} old @param {Change} change @returns {any} */
 function patched(old, { at, to, parts }) {
-  if (parts) return { ...old, ...Object.fromEntries(Object.entries(parts).map(([name, part]) => [name, "new" in part ? part.new : patched(old[name], part)])) };
-  if (Array.isArray(at)) return Object.assign([...old], Object.fromEntries(at.map((place, index) => [place, to[index]])));
+  if (parts)
+    return {
+      ...old,
+      ...Object.fromEntries(
+        Object.entries(parts).map(([name, part]) => [
+          name,
+          "new" in part ? part.new : patched(old[name], part),
+        ]),
+      ),
+    };
+  if (Array.isArray(at))
+    return Object.assign([...old], Object.fromEntries(at.map((place, index) => [place, to[index]])));
   const [patchedWords, contents] = [words(old), words(to)];
-  words(at).forEach((place, index) => { patchedWords[place] = contents[index]; });
+  words(at).forEach((place, index) => {
+    patchedWords[place] = contents[index];
+  });
   return new DataView(patchedWords.buffer);
 }
 
@@ -23,7 +36,8 @@ export function followDeltas(model) {
   const take = (name) => {
     const sent = /** @type {Record<string, any>} */ (model.get(name));
     if (sent?.since !== undefined) {
-      if (latest[name]?.version !== sent.since) { // a message was lost, or came before this module
+      if (latest[name]?.version !== sent.since) {
+        // a message was lost, or came before this module
         model.send({ type: "resend_matrices" });
         return;
       }

@@ -18,9 +18,14 @@ function runs(lanes) {
 /** @param {Matrices} matrices @param {Line} line */
 export function describeLine(matrices, line) {
   const matrix = matrices[line.name];
-  const name = line.row === undefined ? `column ${line.column} of ${matrix.label}` : `row ${line.row} of ${matrix.label}`;
+  const name =
+    line.row === undefined
+      ? `column ${line.column} of ${matrix.label}`
+      : `row ${line.row} of ${matrix.label}`;
   const lanes = lanesOf(matrices, line);
-  return lanes ? `${name} is held by lane${lanes.length > 1 ? "s" : ""} ${runs(lanes)}` : `${name}: ${matrix.note}`;
+  return lanes
+    ? `${name} is held by lane${lanes.length > 1 ? "s" : ""} ${runs(lanes)}`
+    : `${name}: ${matrix.note}`;
 }
 
 // Which of several products a cell belongs to.
@@ -30,38 +35,56 @@ export function productOf({ rows, columns }, { along, count }, row, column) {
 }
 
 /** @param {InstructionInfo} instruction @param {number} product */
-export const productName = (instruction, product) => `quad pair ${product}, lanes ${runs(instruction.lanes_of_product?.[product] ?? [])}`;
+export const productNames = (instruction, product) => [
+  `quad pair ${product}`,
+  `lanes ${runs(instruction.lanes_of_product?.[product] ?? [])}`,
+];
 
 /** @param {number} first @param {number} last */
 const span = (first, last) => (last > first ? `${first}..${last}` : `${first}`);
 
 /** @param {Int16Array} low @param {number} bits @param {number} at */
-function bitsOf(low, bits, at) { return bits === 1 ? `bit ${low[at]}` : `bits ${low[at] + bits - 1}..${low[at]}`; }
+function bitsOf(low, bits, at) {
+  return bits === 1 ? `bit ${low[at]}` : `bits ${low[at] + bits - 1}..${low[at]}`;
+}
 
 // Where an element is: lane, element, register and bits; or its place in shared memory.
 /** @param {Matrix} matrix @param {number} at */
 function place(matrix, at) {
   if (matrix.byte) {
     const bit = matrix.low ? `, ${bitsOf(matrix.low, matrix.bits, at)}` : "";
-    return [`in shared memory, byte ${matrix.byte[at]} (${hex(matrix.byte[at], 12)})${bit}`, `core matrix ${matrix.core[at]}, row ${matrix.line[at]}`, matrix.memory ?? ""];
+    return [
+      `in shared memory, byte ${matrix.byte[at]} (${hex(matrix.byte[at], 12)})${bit}`,
+      `core matrix ${matrix.core[at]}, row ${matrix.line[at]}`,
+      matrix.memory ?? "",
+    ];
   }
   if (!matrix.lane) return [matrix.note];
   const byte = matrix.name.startsWith("SF") ? `, byte ${matrix.low[at] / 8}` : "";
-  return [`lane ${matrix.lane[at]}`, `element ${matrix.element}${matrix.elementOf[at]}`, `register ${matrix.registerOf[at]}, ${bitsOf(matrix.low, matrix.bits, at)}${byte}`];
+  return [
+    `lane ${matrix.lane[at]}`,
+    `element ${matrix.element}${matrix.elementOf[at]}`,
+    `register ${matrix.registerOf[at]}, ${bitsOf(matrix.low, matrix.bits, at)}${byte}`,
+  ];
 }
 
-// The nibble that decides about a chunk of sparse A, and who holds it.
+// The nibble of a chunk of sparse A, and where it is.
 /** @param {Matrices} matrices @param {number} row @param {number} chunk */
 function nibbleOf({ E }, row, chunk) {
   const at = row * E.columns + chunk;
-  return [`nibble 0b${binary(E.codes[at], 4)}`, `lane ${E.lane[at]}, register ${E.registerOf[at]}, ${bitsOf(E.low, E.bits, at)}`];
+  return [
+    `nibble 0b${binary(E.codes[at], 4)}`,
+    `lane ${E.lane[at]}, register ${E.registerOf[at]}, ${bitsOf(E.low, E.bits, at)}`,
+  ];
 }
 
 // What a nibble keeps: columns of A.
 /** @param {Matrices} matrices @param {number} row @param {number} chunk */
 function kept({ E, stored }, row, chunk) {
   const each = stored.columns / E.columns;
-  const columns = Array.from(stored.counterpart.slice(row * stored.columns + chunk * each, row * stored.columns + (chunk + 1) * each));
+  const columns = Array.from(
+    stored.counterpart.slice(row * stored.columns + chunk * each, row * stored.columns + (chunk + 1) * each),
+  );
   return `keeps column${columns.length > 1 ? "s" : ""} ${columns.join(", ")} of chunk ${chunk}`;
 }
 
@@ -73,15 +96,22 @@ function scaled({ A, B, SFA, SFB }, name, row, column) {
   /** @param {number} block */
   const range = (block) => span(block * long, (block + 1) * long - 1);
   /** @param {Matrix} scale @param {number} r @param {number} c */
-  const factor = (scale, r, c) => `scaled by ${scale.label}[${r}][${c}] = ${editText(scale, r * scale.columns + c)}`;
+  const factor = (scale, r, c) =>
+    `scaled by ${scale.label}[${r}][${c}] = ${editText(scale, r * scale.columns + c)}`;
   if (name === "A") return [factor(SFA, row, Math.floor(column / long))];
   if (name === "B") return [factor(SFB, Math.floor(row / long), column)];
   if (name === "SFA") return [`scales ${A.label}[${row}][${range(column)}]`];
   return name === "SFB" ? [`scales ${B.label}[${range(row)}][${column}]`] : [];
 }
 
-/** @param {Matrices} matrices @param {InstructionInfo} instruction @param {Cell} cell */
-export function describe(matrices, instruction, { name, row, column }) {
+// A cell in words: its value, the place that holds it, its code, and what is related to it.
+/**
+ * @param {Matrices} matrices
+ * @param {InstructionInfo} instruction
+ * @param {Cell} cell
+ * @returns {string[]}
+ */
+export function cellFacts(matrices, instruction, { name, row, column }) {
   const matrix = matrices[name];
   const index = row * matrix.columns + column;
   const parts = [`${matrix.label}[${row}][${column}] = ${editText(matrix, index)}`];
@@ -90,7 +120,12 @@ export function describe(matrices, instruction, { name, row, column }) {
   const chunk = matrices.E && Math.floor((column * matrices.E.columns) / matrix.columns);
   if (at < 0) {
     const [nibble, where] = nibbleOf(matrices, row, chunk);
-    return [...parts, `not stored: ${nibble} keeps other columns of chunk ${chunk}`, `the nibble is in ${where}`, ...scaled(matrices, name, row, column)].join(" · ");
+    return [
+      ...parts,
+      `not stored: ${nibble} keeps other columns of chunk ${chunk}`,
+      `the nibble is in ${where}`,
+      ...scaled(matrices, name, row, column),
+    ];
   }
   if (sparse) parts.push(`compressed at [${row}][${at % holder.columns}]`);
   if (name === "stored") parts.push(`is A[${row}][${matrices.stored.counterpart[index]}]`);
@@ -99,8 +134,15 @@ export function describe(matrices, instruction, { name, row, column }) {
   if (name !== "E") parts.push(`code ${hex(holder.codes[at], holder.bits)}`);
   parts.push(...scaled(matrices, name, row, column));
   if (sparse || name === "stored") parts.push(nibbleOf(matrices, row, chunk).join(" in "));
-  if (matrix.products) parts.push(productName(instruction, productOf(matrix, matrix.products, row, column)));
+  if (matrix.products)
+    parts.push(productNames(instruction, productOf(matrix, matrix.products, row, column)).join(", "));
   else if (holder.lane && holder.note) parts.push(holder.note);
-  if (matrix.differ?.[index]) parts.push(`${matrix.chips[1]} gives ${cellText({ ...matrix, values: matrix.otherValues }, index, 9)}, code ${hex(matrix.otherCodes[index], matrix.bits)}`);
-  return parts.join(" · ");
+  if (matrix.differ?.[index]) {
+    const other = cellText({ ...matrix, values: matrix.otherValues }, index, 9);
+    parts.push(`${matrix.chips[1]} gives ${other}, code ${hex(matrix.otherCodes[index], matrix.bits)}`);
+  }
+  return parts;
 }
+
+/** @param {Matrices} matrices @param {InstructionInfo} instruction @param {Cell} cell */
+export const describe = (matrices, instruction, cell) => cellFacts(matrices, instruction, cell).join(" · ");

@@ -1,4 +1,4 @@
-// What a pane looks like: its cells, and over them outlines of lanes, of what belongs together, of what is chosen.
+// What a pane looks like: its cells, and over them outlines of lanes, related cells and the selection.
 
 import { binary, clamp } from "./util.js";
 import { largest, cellsOf, changedCells, differing } from "./matrix.js";
@@ -13,7 +13,9 @@ function eachVisible(pane, layer, call) {
   const matrix = pane.app.matrices[layer.name];
   const { scrollLeft, scrollTop } = pane.scroller;
   const [first, last] = [pane.rowAt(layer, scrollTop), pane.rowAt(layer, scrollTop + pane.height)];
-  const [from, to] = layer.shift ? [0, matrix.columns - 1] : [pane.columnAt(layer, scrollLeft, 0), pane.columnAt(layer, scrollLeft + pane.width, 0)];
+  const [from, to] = layer.shift
+    ? [0, matrix.columns - 1]
+    : [pane.columnAt(layer, scrollLeft, 0), pane.columnAt(layer, scrollLeft + pane.width, 0)];
   for (let column = from; column <= to; column += 1) {
     const left = GUTTER.left + pane.x(layer, column) - scrollLeft;
     const width = GUTTER.left + pane.x(layer, column, 1) - scrollLeft - left;
@@ -40,18 +42,28 @@ function clipToCells(pane, context) {
   context.clip();
 }
 
-// Where only numbers changed, the cells that have them are drawn anew, and no others.
+// If only numbers changed, only their cells are drawn again.
 /** @param {Pane} pane */
 export function drawPane(pane) {
   if (!pane.layers.length) return;
   const { app, layers, scroller } = pane;
   const matrices = layers.map((layer) => app.matrices[layer.name]);
   pane.at = { x: scroller.scrollLeft, y: scroller.scrollTop };
-  const byValue = app.model.get("colour_by") === "value"; // then, and where no lane holds them, a cell looks by the largest
-  const drawn = JSON.stringify([app.look, pane.at, matrices.map((matrix) => [app.labelSize(matrix), byValue || !matrix.lane ? largest(matrix) : 0])]);
+  // then, and where no lane holds the cells, their shade depends on the largest value
+  const byValue = app.model.get("colour_by") === "value";
+  const drawn = JSON.stringify([
+    app.look,
+    pane.at,
+    matrices.map((matrix) => [app.labelSize(matrix), byValue || !matrix.lane ? largest(matrix) : 0]),
+  ]);
   const sharp = [app.ratio, pane.at.x, pane.at.y].every(Number.isInteger); // cells end where pixels do
-  const kept = sharp && drawn === pane.drawn && matrices.every((matrix, index) => matrix.info === pane.painted[index].info);
-  const changes = layers.map((_, index) => (kept ? changedCells(pane.painted[index], matrices[index]) : null));
+  const kept =
+    sharp &&
+    drawn === pane.drawn &&
+    matrices.every((matrix, index) => matrix.info === pane.painted[index].info);
+  const changes = layers.map((_, index) =>
+    kept ? changedCells(pane.painted[index], matrices[index]) : null,
+  );
   [pane.drawn, pane.painted] = [drawn, matrices];
   app.drawOver();
   if (changes.every((cells) => cells?.length === 0)) return;
@@ -63,27 +75,40 @@ export function drawPane(pane) {
   if (!kept) drawHeadings(pane, context);
 }
 
-// All of its cells, or only some.
-/** @param {Pane} pane @param {CanvasRenderingContext2D} context @param {Layer} layer @param {number[] | null} some */
+// All cells of a layer, or only some.
+/**
+ * @param {Pane} pane
+ * @param {CanvasRenderingContext2D} context
+ * @param {Layer} layer
+ * @param {number[] | null} some
+ */
 function drawLayer(pane, context, layer, some) {
   const { app } = pane;
   const matrix = app.matrices[layer.name];
   const high = layer.down.size;
-  const aside = layer.name === "E" || layer.name.startsWith("SF"); // what stands between cells of another matrix
+  // shown between the cells of another matrix
+  const aside = layer.name === "E" || layer.name.startsWith("SF");
   let label = app.model.get("label");
   let { letters: most, lines } = app.labelSize(matrix);
   const fits = () => roomFor(layer.width) >= most && high >= 8.5 * lines;
   if (layer.name === "E" && label !== "value" && !fits()) [label, most, lines] = ["value", 4, 1];
   const inset = layer.width >= 8 && high >= 8 ? 1 : layer.width >= 5 && high >= 5 ? 0.5 : 0;
-  const size = clamp(Math.min((high - (lines > 1 ? 1 : 3)) / lines, (layer.width - 2.5) / most / LETTER), 8, 12);
+  const size = clamp(
+    Math.min((high - (lines > 1 ? 1 : 3)) / lines, (layer.width - 2.5) / most / LETTER),
+    8,
+    12,
+  );
   const letters = Math.floor((layer.width - 1) / (size * LETTER));
-  const digits = label === "value" ? high >= 9 && letters >= (layer.name === "E" ? 1 : Math.min(most, 3)) : fits();
+  const digits =
+    label === "value" ? high >= 9 && letters >= (layer.name === "E" ? 1 : Math.min(most, 3)) : fits();
   layer.digits = digits;
   const length = Math.min(letters, most);
-  const narrow = clamp((layer.width - inset - 3.5) / (length * size * LETTER), 0.8, 1); // squeezed letters keep neighbours apart
+  // narrower letters keep neighbouring cells apart
+  const narrow = clamp((layer.width - inset - 3.5) / (length * size * LETTER), 0.8, 1);
   const pad = Math.max(1.5, (layer.width - inset - length * size * LETTER * narrow) / 2);
   const paint = app.painter(matrix);
-  const grey = digits || matrix.lane || app.model.get("colour_by") === "value" ? 0 : largest(matrix); // pixels that no lane holds: grey by size
+  // pixels that no lane holds: grey by magnitude
+  const grey = digits || matrix.lane || app.model.get("colour_by") === "value" ? 0 : largest(matrix);
   context.font = `${size}px ${app.ink.mono}`;
   context.textAlign = "right";
   context.textBaseline = "middle";
@@ -92,20 +117,35 @@ function drawLayer(pane, context, layer, some) {
     const [fill, text] = paint(index);
     const ghost = matrix.counterpart && layer.name === "A" && matrix.counterpart[index] < 0;
     const faint = ghost || (!digits && !aside && matrix.values[index] === 0);
-    const strength = grey ? 0.12 + 0.75 * Math.min(1, Math.abs(matrix.values[index]) / grey) : faint ? 0.22 : aside ? 0.4 : 1;
+    const strength = grey
+      ? 0.12 + 0.75 * Math.min(1, Math.abs(matrix.values[index]) / grey)
+      : faint
+        ? 0.22
+        : aside
+          ? 0.4
+          : 1;
     context.globalAlpha = strength;
     context.fillStyle = grey ? app.ink.faint : fill;
     context.fillRect(x, y, width - inset, high - inset);
     context.globalAlpha = 1;
-    if (!digits && layer.name === "E") drawBits(pane, context, binary(matrix.codes[index], 4), x, y, width - inset);
+    if (!digits && layer.name === "E")
+      drawBits(pane, context, binary(matrix.codes[index], 4), x, y, width - inset);
     if (!digits) return;
     let words = cellLines(app.matrices, matrix, index, label);
-    if (words[0].length > letters && matrix.kind === "float") words = cellLines(app.matrices, matrix, index, label, 2);
-    if (words[0].length > letters) words = layer.name === "E" && letters ? [matrix.codes[index].toString(16)] : ["…"];
+    if (words[0].length > letters && matrix.kind === "float")
+      words = cellLines(app.matrices, matrix, index, label, 2);
+    if (words[0].length > letters)
+      words = layer.name === "E" && letters ? [matrix.codes[index].toString(16)] : ["…"];
     context.fillStyle = ghost ? app.ink.faint : aside ? app.ink.text : text;
     words.forEach((word, line) => {
-      const middle = y + (high - inset) / 2 + 0.5 + (line - (words.length - 1) / 2) * Math.min(size + 1, high / lines);
-      context.fillText(word, x + width - inset - pad, middle, Math.max(1, word.length * size * LETTER * narrow));
+      const middle =
+        y + (high - inset) / 2 + 0.5 + (line - (words.length - 1) / 2) * Math.min(size + 1, high / lines);
+      context.fillText(
+        word,
+        x + width - inset - pad,
+        middle,
+        Math.max(1, word.length * size * LETTER * narrow),
+      );
     });
   };
   if (!some) eachVisible(pane, layer, drawCell);
@@ -118,22 +158,35 @@ function drawLayer(pane, context, layer, some) {
 }
 
 // A nibble without room for a digit: four bars, tall for 1, low for 0.
-/** @param {Pane} pane @param {CanvasRenderingContext2D} context @param {string} bits @param {number} x @param {number} y @param {number} width */
+/**
+ * @param {Pane} pane
+ * @param {CanvasRenderingContext2D} context
+ * @param {string} bits
+ * @param {number} x
+ * @param {number} y
+ * @param {number} width
+ */
 function drawBits(pane, context, bits, x, y, width) {
   context.fillStyle = pane.app.ink.text;
   const bar = width >= 9 ? Math.floor((width - 1) / 4) : width / 4;
   const tall = pane.row - 1;
   [...bits].forEach((bit, index) => {
     const high = bit === "1" ? tall - 1 : 1;
-    context.fillRect(x + (width - 4 * bar) / 2 + index * bar, y + tall - high, Math.max(bar - 0.75, 0.75), high);
+    context.fillRect(
+      x + (width - 4 * bar) / 2 + index * bar,
+      y + tall - high,
+      Math.max(bar - 0.75, 0.75),
+      high,
+    );
   });
 }
 
-// All that is marked in a pane, as plain data: where it is the same as before, nothing is drawn.
+// Everything that is marked in a pane, as plain data: if it is the same as before, nothing is drawn.
 /** @param {Pane} pane */
 function marksOf(pane) {
   const { app } = pane;
-  const { hovered, selection } = app;
+  const { hovered } = app;
+  const { mark: selection } = app.selection;
   const here = (/** @type {Mark} */ mark) => pane.has(mark.name);
   const inLanes = pane.layers.some(({ name }) => app.matrices[name].lane);
   const refusal = app.model.get("refusal");
@@ -143,11 +196,16 @@ function marksOf(pane) {
     related: app.related().filter(here),
     steps: app.stepper.marks().filter(here),
     hovered: hovered?.name && here(hovered) ? hovered : null,
-    selected: selection && here(selection) ? app.range() : null,
+    selected: selection && here(selection) ? app.selection.range() : null,
     focused: document.activeElement === pane.input,
     filling: pane.filling?.to && filledRange(app, pane.filling.to),
-    refused: refusal?.name && pane.has(refusal.name) ? refusal.cells.map(([row, column, column2]) => ({ name: refusal.name, row, column, column2 })) : [],
-    differing: pane.layers.map(({ name }) => app.matrices[name]).map((matrix) => (matrix.differ ? differing(matrix) : [])),
+    refused:
+      refusal?.name && pane.has(refusal.name)
+        ? refusal.cells.map(([row, column, column2]) => ({ name: refusal.name, row, column, column2 }))
+        : [],
+    differing: pane.layers
+      .map(({ name }) => app.matrices[name])
+      .map((matrix) => (matrix.differ ? differing(matrix) : [])),
   };
 }
 
@@ -167,12 +225,33 @@ export function drawMarks(pane) {
     const matrix = app.matrices[layer.name];
     if (matrix.lane) {
       const laneOf = matrix.lane;
-      const lanes = lane < 0 || marks.lanes.some((each) => each.lane === lane) ? marks.lanes : [...marks.lanes, { lane, line: 0.75, dash: [] }];
-      for (const { lane: by, line, dash } of lanes) outlineCells(pane, context, layer, cellsOf(matrix, by), (index) => laneOf[index] === by, app.ink.text, line, dash);
+      const lanes =
+        lane < 0 || marks.lanes.some((each) => each.lane === lane)
+          ? marks.lanes
+          : [...marks.lanes, { lane, line: 0.75, dash: [] }];
+      for (const { lane: by, line, dash } of lanes)
+        outlineCells(
+          pane,
+          context,
+          layer,
+          cellsOf(matrix, by),
+          (index) => laneOf[index] === by,
+          app.ink.text,
+          line,
+          dash,
+        );
     }
     if (matrix.differ) {
       const { differ } = matrix;
-      outlineCells(pane, context, layer, differing(matrix), (index) => Boolean(differ[index]), app.ink.bad, 2);
+      outlineCells(
+        pane,
+        context,
+        layer,
+        differing(matrix),
+        (index) => Boolean(differ[index]),
+        app.ink.bad,
+        2,
+      );
     }
   }
   context.translate(GUTTER.left - pane.scroller.scrollLeft, GUTTER.top - pane.scroller.scrollTop);
@@ -185,7 +264,14 @@ export function drawMarks(pane) {
   if (selected) {
     const { name, top, left, bottom, right } = selected;
     const wide = { name, row: top, column: left, row2: bottom, column2: right };
-    boxAround(pane, context, wide, app.ink.brand, marks.focused ? 2.25 : 1.25, top !== bottom || left !== right ? 0.14 : 0);
+    boxAround(
+      pane,
+      context,
+      wide,
+      app.ink.brand,
+      marks.focused ? 2.25 : 1.25,
+      top !== bottom || left !== right ? 0.14 : 0,
+    );
     if (marks.filling) boxAround(pane, context, { name, ...marks.filling }, app.ink.brand, 1.5, 0.07, [5, 3]);
   }
   for (const cells of marks.refused) {
@@ -196,14 +282,36 @@ export function drawMarks(pane) {
   drawEdges(pane, context);
 }
 
-/** @param {Pane} pane @param {CanvasRenderingContext2D} context @param {Mark} mark @param {string} colour @param {number} line @param {number} wash @param {number[]} dash */
-function boxAround(pane, context, { name, row, column, row2 = row, column2 = column }, colour, line, wash, dash = []) {
+/**
+ * @param {Pane} pane
+ * @param {CanvasRenderingContext2D} context
+ * @param {Mark} mark
+ * @param {string} colour
+ * @param {number} line
+ * @param {number} wash
+ * @param {number[]} dash
+ */
+function boxAround(
+  pane,
+  context,
+  { name, row, column, row2 = row, column2 = column },
+  colour,
+  line,
+  wash,
+  dash = [],
+) {
   const layer = pane.layer(name);
-  const end = layer.shift ? Math.min(row2, (Math.floor(row / layer.down.per) + 1) * layer.down.per - 1) : row2; // a box for each product
-  if (end < row2) boxAround(pane, context, { name, row: end + 1, column, row2, column2 }, colour, line, wash, dash);
+  const end = layer.shift
+    ? Math.min(row2, (Math.floor(row / layer.down.per) + 1) * layer.down.per - 1)
+    : row2; // a box for each product
+  if (end < row2)
+    boxAround(pane, context, { name, row: end + 1, column, row2, column2 }, colour, line, wash, dash);
   const from = pane.rect(name, row, column);
   const to = pane.rect(name, end, column2);
-  const size = /** @type {[number, number]} */ ([to.x + to.width - from.x - 0.5, to.y + to.height - from.y - 0.5]);
+  const size = /** @type {[number, number]} */ ([
+    to.x + to.width - from.x - 0.5,
+    to.y + to.height - from.y - 0.5,
+  ]);
   if (wash) {
     context.globalAlpha = wash;
     context.fillStyle = colour;
@@ -226,19 +334,42 @@ function cellBox(pane, layer, index) {
   const height = layer.down.size;
   const [x, y] = [GUTTER.left + start - pane.at.x, GUTTER.top + pane.y(layer, row) - pane.at.y];
   const width = pane.x(layer, column, 1, row) - start;
-  if (x + width < GUTTER.left || x > GUTTER.left + pane.width || y + height < GUTTER.top || y > GUTTER.top + pane.height) return null;
+  if (
+    x + width < GUTTER.left ||
+    x > GUTTER.left + pane.width ||
+    y + height < GUTTER.top ||
+    y > GUTTER.top + pane.height
+  )
+    return null;
   return { row, column, x, y, width, height };
 }
 
 // A line around cells, none between those that touch.
-/** @param {Pane} pane @param {CanvasRenderingContext2D} context @param {Layer} layer @param {number[]} indices @param {(index: number) => boolean} inside @param {string} colour @param {number} line @param {number[]} dash */
+/**
+ * @param {Pane} pane
+ * @param {CanvasRenderingContext2D} context
+ * @param {Layer} layer
+ * @param {number[]} indices
+ * @param {(index: number) => boolean} inside
+ * @param {string} colour
+ * @param {number} line
+ * @param {number[]} dash
+ */
 function outlineCells(pane, context, layer, indices, inside, colour, line, dash = []) {
   const { columns } = pane.app.matrices[layer.name];
   context.strokeStyle = colour;
   context.lineWidth = line;
   context.setLineDash(dash);
-  const sides = Array.from({ length: 4 }, () => ({ path: new Path2D(), end: [NaN, NaN] })); // edges in one line are one stroke, so that dashes run on
-  /** @param {{ path: Path2D, end: number[] }} side @param {boolean} open @param {number} x1 @param {number} y1 @param {number} x2 @param {number} y2 */
+  // edges in one line are one stroke, so that dashes continue
+  const sides = Array.from({ length: 4 }, () => ({ path: new Path2D(), end: [NaN, NaN] }));
+  /**
+   * @param {{ path: Path2D, end: number[] }} side
+   * @param {boolean} open
+   * @param {number} x1
+   * @param {number} y1
+   * @param {number} x2
+   * @param {number} y2
+   */
   const edge = (side, open, x1, y1, x2, y2) => {
     if (!open) return;
     if (side.end[0] !== x1 || side.end[1] !== y1) side.path.moveTo(x1, y1);
@@ -260,10 +391,14 @@ function outlineCells(pane, context, layer, indices, inside, colour, line, dash 
   context.setLineDash([]);
 }
 
-// Where cells are pixels, all but those of a lane step back.
+// Where cells are pixels, all but those of a lane are dimmed.
 /** @param {Pane} pane @param {CanvasRenderingContext2D} context @param {number} lane */
 function spotlight(pane, context, lane) {
-  if (lane < 0 || !pane.layers.some((layer) => pane.app.matrices[layer.name].lane && (layer.width < 8 || pane.row < 8))) return;
+  if (
+    lane < 0 ||
+    !pane.layers.some((layer) => pane.app.matrices[layer.name].lane && (layer.width < 8 || pane.row < 8))
+  )
+    return;
   context.globalAlpha = 0.6;
   context.fillStyle = pane.app.ink.paper;
   context.fillRect(GUTTER.left, GUTTER.top, pane.width, pane.height);

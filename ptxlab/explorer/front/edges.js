@@ -5,9 +5,9 @@ import { LETTER } from "./label.js";
 import { warpColours } from "./colours.js";
 
 export const GUTTER = { left: 26, top: 15 };
-export const FADE = 22; // height of the shade at an edge behind which there is more
+export const FADE = 22; // height of the fade at an edge with more to scroll to
 
-// Column headings, so thinned out that none touches the next: {text, middle, width} in the pane's own pixels.
+// Column headings, with as many left out that none touch: {text, middle, width} in the pane's pixels.
 /** @param {Pane} pane */
 export function headings(pane) {
   const { app } = pane;
@@ -30,15 +30,21 @@ export function headings(pane) {
     for (let column = 0; column < columns; column += each) {
       const text = layer.name === "E" ? `ch${column}` : layer.name === "SFA" ? `sf${column}` : String(column);
       const half = Math.min(layer.width, 40) / 2;
-      const middle = pane.x(layer, column) + (chunked && layer === chunked ? Math.max(half - 2, wide(text) / 2) : half);
-      const count = layer.shift ? app.matrices[layer.name].products?.count ?? 1 : 1;
-      for (let product = 0; product < count; product += 1) texts.push({ text, middle: middle + (layer.shift?.(product * layer.down.per) ?? 0), width: wide(text) });
+      const middle =
+        pane.x(layer, column) + (chunked && layer === chunked ? Math.max(half - 2, wide(text) / 2) : half);
+      const count = layer.shift ? (app.matrices[layer.name].products?.count ?? 1) : 1;
+      for (let product = 0; product < count; product += 1)
+        texts.push({
+          text,
+          middle: middle + (layer.shift?.(product * layer.down.per) ?? 0),
+          width: wide(text),
+        });
     }
   }
   return texts;
 }
 
-// Row and column numbers; a bar for each warp's rows where warps are told apart by colour.
+// Row and column numbers; a bar along each warp's rows where colours mean warps.
 /** @param {Pane} pane @param {CanvasRenderingContext2D} context */
 export function drawHeadings(pane, context) {
   const { app } = pane;
@@ -69,11 +75,16 @@ export function drawHeadings(pane, context) {
   const factors = pane.layers.find((layer) => layer.name === "SFB");
   for (let row = 0; factors && row < app.matrices.SFB.rows; row += 1) {
     const y = pane.y(factors, row) - scrollTop;
-    if (y > -1 && y < pane.height - 4) context.fillText(`sf${row}`, GUTTER.left - 5, GUTTER.top + y + factors.down.size / 2 + 0.5);
+    if (y > -1 && y < pane.height - 4)
+      context.fillText(`sf${row}`, GUTTER.left - 5, GUTTER.top + y + factors.down.size / 2 + 0.5);
   }
-  named.forEach(([row, text], index) => { // along the rows of the warp
+  named.forEach(([row, text], index) => {
+    // along the rows of the warp
     const end = index + 1 < named.length ? named[index + 1][0] : matrix.rows;
-    const [top, bottom] = [Math.max(0, pane.y(pane.layers[0], row) - scrollTop), Math.min(pane.height, pane.y(pane.layers[0], end) - scrollTop)];
+    const [top, bottom] = [
+      Math.max(0, pane.y(pane.layers[0], row) - scrollTop),
+      Math.min(pane.height, pane.y(pane.layers[0], end) - scrollTop),
+    ];
     if (bottom - top < 36) return;
     context.save();
     context.translate(5, GUTTER.top + (top + bottom) / 2);
@@ -93,7 +104,7 @@ export function drawHeadings(pane, context) {
   }
 }
 
-// Scroll bars may be invisible: an edge behind which there is more fades, and says how much.
+// Scroll bars may be invisible: an edge with more to scroll to fades, and says how much there is.
 /** @param {Pane} pane @param {CanvasRenderingContext2D} context */
 export function drawEdges(pane, context) {
   const { scrollLeft, scrollTop } = pane.scroller;
@@ -102,11 +113,12 @@ export function drawEdges(pane, context) {
   const above = pane.rowsIn(scrollTop);
   const below = pane.rowsIn(total.height - height - scrollTop);
   /** @param {number} pixels */
-  const columns = (pixels) => Math.round(pixels / pane.layers[0].period * pane.layers[0].per);
+  const columns = (pixels) => Math.round((pixels / pane.layers[0].period) * pane.layers[0].per);
   const before = columns(scrollLeft);
   const after = columns(total.width - width - scrollLeft);
   /** @param {number} right @param {number} down */
-  const fade = (right, down) => { // strips of paper, denser towards the edge
+  const fade = (right, down) => {
+    // strips of paper, denser towards the edge
     context.fillStyle = app.ink.paper;
     for (let away = 0; away < FADE; away += 1) {
       context.globalAlpha = Math.min(0.94, 1.7 * (1 - away / FADE));

@@ -1,5 +1,5 @@
-// The fill handle: a small square at the corner of the selection. Dragging it extends the cells; Ctrl+D and Ctrl+R fill inside a range.
-// Python decides which numbers come.
+// The fill handle: a small square at the corner of the selection. Dragging it extends the cells; Ctrl+D and
+// Ctrl+R fill inside a range. Python decides on the numbers.
 
 import { make } from "./util.js";
 
@@ -8,7 +8,11 @@ const KEYS = /** @type {const} */ (["keydown", "keyup"]);
 
 /** @param {Pane} pane */
 export function makeHandle(pane) {
-  const node = make("div", "ptx-handle", pane.space, { "aria-hidden": "true", title: "Drag to fill; double-click to fill down to the last row; Ctrl copies a series, or counts from one cell" });
+  const node = make("div", "ptx-handle", pane.space, {
+    "aria-hidden": "true",
+    title:
+      "Drag to fill; double-click to fill to the last row; Ctrl copies a series, or counts from one cell",
+  });
   /** @param {MouseEvent | KeyboardEvent} event */
   const withCtrl = (event) => event.ctrlKey || event.metaKey || event.altKey;
   /** @param {boolean} other @param {Corner | null} [to] */
@@ -20,8 +24,11 @@ export function makeHandle(pane) {
   };
   /** @param {KeyboardEvent} event */
   const key = (event) => {
-    if (event.key === "Escape") { event.preventDefault(); event.stopPropagation(); stop(); }
-    else if (pane.filling) update(withCtrl(event));
+    if (event.key === "Escape") {
+      event.preventDefault();
+      event.stopPropagation();
+      stop();
+    } else if (pane.filling) update(withCtrl(event));
   };
   const stop = () => {
     const finished = pane.filling;
@@ -32,7 +39,8 @@ export function makeHandle(pane) {
     return finished;
   };
   node.addEventListener("pointerdown", (event) => {
-    if (event.button !== 0 || event.shiftKey) return; // with Shift the range grows to the cell below the handle
+    // with Shift the range is extended to the cell below the handle
+    if (event.button !== 0 || event.shiftKey) return;
     event.preventDefault();
     event.stopPropagation();
     node.setPointerCapture(event.pointerId);
@@ -45,29 +53,37 @@ export function makeHandle(pane) {
     pane.app.hover(null);
     const to = fillTarget(pane, event);
     update(withCtrl(event), to);
-    if (to) pane.app.reveal([{ name: pane.app.range().name, row: to.to_row, column: to.to_column }]);
+    if (to)
+      pane.app.reveal([{ name: pane.app.selection.range().name, row: to.to_row, column: to.to_column }]);
   });
-  node.addEventListener("pointercancel", () => { if (pane.filling) stop(); });
+  node.addEventListener("pointercancel", () => {
+    if (pane.filling) stop();
+  });
   node.addEventListener("pointerup", () => {
     const finished = pane.filling && stop();
     if (finished?.to) extendTo(pane.app, finished.to, finished.other);
   });
   node.addEventListener("dblclick", (event) => {
     event.stopPropagation();
-    const { name, bottom, left } = pane.app.range();
+    const { name, bottom, left } = pane.app.selection.range();
     const { rows } = pane.app.matrices[name];
     if (bottom < rows - 1) extendTo(pane.app, { to_row: rows - 1, to_column: left }, withCtrl(event));
   });
   return node;
 }
 
-// Shows the handle where there is room for it: at the corner of a range of some size in a matrix that can be written.
+// Shows the handle at the corner of the selection, if the matrix can be edited and there is room for it.
 /** @param {Pane} pane */
 export function placeHandle(pane) {
   const { app, handle } = pane;
-  const name = app.selection?.name;
-  const there = name && pane.has(name) && app.matrices[name].editable && !pane.editing && !app.model.get("toolbar")?.static;
-  const box = there ? boxOf(pane, app.range()) : null;
+  const name = app.selection.mark?.name;
+  const there =
+    name &&
+    pane.has(name) &&
+    app.matrices[name].editable &&
+    !pane.editing &&
+    !app.model.get("toolbar")?.static;
+  const box = there ? boxOf(pane, app.selection.range()) : null;
   const shown = box !== null && box.right - box.left >= 12 && box.bottom - box.top >= 10;
   handle.hidden = !shown;
   handle.classList.toggle("roomy", shown && box.cell[0] >= 24 && box.cell[1] >= 16);
@@ -80,13 +96,20 @@ export function placeHandle(pane) {
 /** @param {Pane} pane @param {CellRange} range */
 function boxOf(pane, { name, top, left, bottom, right }) {
   const [from, to] = [pane.rect(name, top, left), pane.rect(name, bottom, right)];
-  return { left: from.x, top: from.y, right: to.x + to.width, bottom: to.y + to.height, cell: [pane.layer(name).width, to.height] };
+  return {
+    left: from.x,
+    top: from.y,
+    right: to.x + to.width,
+    bottom: to.y + to.height,
+    cell: [pane.layer(name).width, to.height],
+  };
 }
 
-// The row or column up to which the pointer fills: along the axis on which it is farther away; null inside the range.
+// The row or column up to which the pointer fills, along the
+// axis on which it is farther away; null inside the range.
 /** @param {Pane} pane @param {MouseEvent} event @returns {Corner | null} */
 function fillTarget(pane, event) {
-  const { name, top, left, bottom, right } = pane.app.range();
+  const { name, top, left, bottom, right } = pane.app.selection.range();
   const layer = pane.layer(name);
   const at = pane.nearest(name, event);
   const down = Math.max(at.row - bottom, top - at.row) * layer.down.size;
@@ -95,46 +118,80 @@ function fillTarget(pane, event) {
   return down >= along ? { to_row: at.row, to_column: left } : { to_row: top, to_column: at.column };
 }
 
-// Several cells along the way make a series, a single one is copied; `other` turns that round.
+// Several cells in the direction of the fill make a series,
+// a single one is copied; `other` does the opposite.
 /** @param {CellRange} range @param {Corner} to */
-const alongSeveral = ({ top, left, bottom, right }, { to_row: row }) => (row < top || row > bottom ? bottom > top : right > left);
+const alongSeveral = ({ top, left, bottom, right }, { to_row: row }) =>
+  row < top || row > bottom ? bottom > top : right > left;
 
 // The range with the cells that are added to it.
 /** @param {App} app @param {Corner} to */
 export function filledRange(app, { to_row: row, to_column: column }) {
-  const { top, left, bottom, right } = app.range();
-  return { row: Math.min(top, row), column: Math.min(left, column), row2: Math.max(bottom, row), column2: Math.max(right, column) };
+  const { top, left, bottom, right } = app.selection.range();
+  return {
+    row: Math.min(top, row),
+    column: Math.min(left, column),
+    row2: Math.max(bottom, row),
+    column2: Math.max(right, column),
+  };
 }
 
 // What will be filled in, in words, while the handle is dragged.
 /** @param {App} app @param {Corner} to @param {boolean} other */
 function fillWords(app, to, other) {
-  const { name, top, left, bottom, right } = app.range();
+  const { name, top, left, bottom, right } = app.selection.range();
   const { label } = app.matrices[name];
   const all = filledRange(app, to);
   /** @param {number} first @param {number} last */
   const span = (first, last) => `[${first === last ? first : `${first}..${last}`}]`;
-  const [from, over] = [`${label}${span(top, bottom)}${span(left, right)}`, `fill ${label}${span(all.row, all.row2)}${span(all.column, all.column2)}`];
-  if (alongSeveral(app.range(), to)) return other ? `${over}: repeat ${from} · without Ctrl: continue its equal steps` : `${over}: continue the equal steps of ${from}, otherwise repeat it · with Ctrl: repeat it`;
-  return other ? `${over}: count from ${from} in steps of 1 · without Ctrl: copy it` : `${over}: copy ${from} · with Ctrl: count from it in steps of 1`;
+  const [from, over] = [
+    `${label}${span(top, bottom)}${span(left, right)}`,
+    `fill ${label}${span(all.row, all.row2)}${span(all.column, all.column2)}`,
+  ];
+  if (alongSeveral(app.selection.range(), to))
+    return other
+      ? `${over}: repeat ${from} · without Ctrl: continue its equal steps`
+      : `${over}: continue the equal steps of ${from}, otherwise repeat it · with Ctrl: repeat it`;
+  return other
+    ? `${over}: count from ${from} in steps of 1 · without Ctrl: copy it`
+    : `${over}: copy ${from} · with Ctrl: count from it in steps of 1`;
 }
 
 /** @param {App} app @param {Corner} to @param {boolean} other */
 function extendTo(app, to, other) {
-  const { name, top, left, bottom, right } = app.range();
-  const series = alongSeveral(app.range(), to) !== other;
+  const { name, top, left, bottom, right } = app.selection.range();
+  const series = alongSeveral(app.selection.range(), to) !== other;
   const all = filledRange(app, to);
-  app.send({ type: "extend_cells", name, row: top, column: left, row2: bottom, column2: right, ...to, series });
-  app.select({ name, ...all }, true, false);
+  app.send({
+    type: "extend_cells",
+    name,
+    row: top,
+    column: left,
+    row2: bottom,
+    column2: right,
+    ...to,
+    series,
+  });
+  app.selection.select({ name, ...all }, true, false);
 }
 
-// Ctrl+D and Ctrl+R: the first row (or column) of the range over the others; a single one takes the one before it.
+// Ctrl+D and Ctrl+R: copy the first row (or column) of the
+// range over the others; a single one takes the one before it.
 /** @param {App} app @param {boolean} down */
 export function fillWithin(app, down) {
-  const { name, top, left, bottom, right } = app.range();
+  const { name, top, left, bottom, right } = app.selection.range();
   const [first, last] = down ? [top, bottom] : [left, right];
   const from = first === last ? first - 1 : first;
   if (from < 0) return;
-  const source = down ? { row: from, row2: from, column: left, column2: right } : { row: top, row2: bottom, column: from, column2: from };
-  app.send({ type: "extend_cells", name, ...source, to_row: down ? last : top, to_column: down ? left : last, series: false });
+  const source = down
+    ? { row: from, row2: from, column: left, column2: right }
+    : { row: top, row2: bottom, column: from, column2: from };
+  app.send({
+    type: "extend_cells",
+    name,
+    ...source,
+    to_row: down ? last : top,
+    to_column: down ? left : last,
+    series: false,
+  });
 }

@@ -9,7 +9,11 @@ export class Header {
     this.app = app;
     this.node = make("div", "ptx-header", parent);
     this.text = make("code", "ptx-mnemonic", this.node);
-    this.button = make("button", "ptx-copy", this.node, { type: "button", "aria-label": "copy the mnemonic", "aria-live": "polite" });
+    this.button = make("button", "ptx-copy", this.node, {
+      type: "button",
+      "aria-label": "copy the mnemonic",
+      "aria-live": "polite",
+    });
     this.button.textContent = "copy";
     this.button.addEventListener("click", () => this.copy());
     this.change = /** @type {HTMLElement | null} */ (null);
@@ -19,13 +23,20 @@ export class Header {
   // The picker adds its button: static pages have none.
   /** @param {Picker} picker @param {string} id */
   addChangeButton(picker, id) {
-    const change = make("button", "ptx-copy ptx-change", this.node, { type: "button", "aria-expanded": "false", "aria-controls": id, title: "choose another instruction ( / )" });
+    const change = make("button", "ptx-copy ptx-change", this.node, {
+      type: "button",
+      "aria-expanded": "false",
+      "aria-controls": id,
+      title: "choose another instruction ( / )",
+    });
     change.textContent = "change";
     change.addEventListener("click", () => picker.toggle());
     this.change = change;
     this.text.classList.add("ptx-clickable");
     this.text.title = "choose another instruction";
-    this.text.addEventListener("click", () => { if (getSelection()?.isCollapsed ?? true) picker.open(); }); // and not after a part of it was selected
+    this.text.addEventListener("click", () => {
+      if (getSelection()?.isCollapsed ?? true) picker.open();
+    }); // but not if a part of it was selected
   }
 
   /** @param {string} mnemonic */

@@ -14,7 +14,8 @@ export function listenToPane(pane) {
   scroller.addEventListener("pointermove", (event) => {
     const hit = pane.hit(event);
     app.hover(hit, event);
-    if (hit && pane.dragging && hit.name === app.selection?.name) app.select({ ...app.selection, row2: hit.row, column2: hit.column }, false);
+    if (hit && pane.dragging && hit.name === app.selection.mark?.name)
+      app.selection.select({ ...app.selection.mark, row2: hit.row, column2: hit.column }, false);
   });
   scroller.addEventListener("pointerleave", () => app.hover(null));
   /** @param {PointerEvent} event */
@@ -25,7 +26,7 @@ export function listenToPane(pane) {
     const line = event.button === 0 && onHeading(event);
     if (!line) return;
     event.preventDefault();
-    app.selectLine(line);
+    app.selection.selectLine(line);
   });
   scroller.addEventListener("pointerdown", (event) => {
     if (event.target === pane.input && pane.editing) return;
@@ -33,16 +34,30 @@ export function listenToPane(pane) {
     if (!hit || event.button !== 0) return;
     event.preventDefault();
     pane.dragging = true;
-    window.addEventListener("pointerup", () => { pane.dragging = false; }, { once: true });
-    const { selection } = app;
-    app.select(event.shiftKey && selection?.name === hit.name ? { ...selection, row2: hit.row, column2: hit.column } : hit);
+    window.addEventListener(
+      "pointerup",
+      () => {
+        pane.dragging = false;
+      },
+      { once: true },
+    );
+    const { mark: selection } = app.selection;
+    app.selection.select(
+      event.shiftKey && selection?.name === hit.name
+        ? { ...selection, row2: hit.row, column2: hit.column }
+        : hit,
+    );
   });
   scroller.addEventListener("dblclick", () => openEditor(pane));
-  scroller.addEventListener("wheel", (event) => {
-    if (!event.ctrlKey) return;
-    event.preventDefault();
-    app.zoomBy(event.deltaY < 0 ? 25 : -25);
-  }, { passive: false });
+  scroller.addEventListener(
+    "wheel",
+    (event) => {
+      if (!event.ctrlKey) return;
+      event.preventDefault();
+      app.zoomBy(event.deltaY < 0 ? 25 : -25);
+    },
+    { passive: false },
+  );
   listenToInput(pane);
 }
 
@@ -50,11 +65,13 @@ export function listenToPane(pane) {
 function listenToInput(pane) {
   const { app, input } = pane;
   input.addEventListener("focus", () => {
-    if (!app.selection || !pane.names.includes(app.selection.name)) app.select(pane.left ?? { name: pane.names[0], row: 0, column: 0 });
+    if (!app.selection.mark || !pane.names.includes(app.selection.mark.name))
+      app.selection.select(pane.left ?? { name: pane.names[0], row: 0, column: 0 });
     else app.drawOver();
   });
   input.addEventListener("blur", () => {
-    if (app.selection && pane.names.includes(app.selection.name)) pane.left = { ...app.selection };
+    if (app.selection.mark && pane.names.includes(app.selection.mark.name))
+      pane.left = { ...app.selection.mark };
     commitTyping(pane);
     app.drawOver();
   });
@@ -67,13 +84,15 @@ function listenToInput(pane) {
   });
   /** @param {ClipboardEvent} event */
   const copy = (event) => {
-    if (pane.editing || !app.selection || !event.clipboardData) return false;
+    if (pane.editing || !app.selection.mark || !event.clipboardData) return false;
     event.preventDefault();
-    event.clipboardData.setData("text/plain", app.selectedText());
+    event.clipboardData.setData("text/plain", app.selection.text());
     return true;
   };
   input.addEventListener("copy", copy);
-  input.addEventListener("cut", (event) => { if (copy(event)) clearCells(pane); });
+  input.addEventListener("cut", (event) => {
+    if (copy(event)) clearCells(pane);
+  });
   input.addEventListener("paste", (event) => {
     const text = event.clipboardData?.getData("text/plain");
     if (text === undefined || (pane.editing && !/[\t\n]/.test(text))) return;
@@ -86,19 +105,25 @@ function listenToInput(pane) {
 // The selected range, as Python takes it.
 /** @param {App} app @returns {Required<Mark>} */
 function selectedRange(app) {
-  const { name, top, left, bottom, right } = app.range();
+  const { name, top, left, bottom, right } = app.selection.range();
   return { name, row: top, column: left, row2: bottom, column2: right };
 }
 
 /** @param {Pane} pane */
-function clearCells(pane) { pane.app.send({ type: "clear_cells", ...selectedRange(pane.app) }); }
+function clearCells(pane) {
+  pane.app.send({ type: "clear_cells", ...selectedRange(pane.app) });
+}
 
 // -- typing --
 
 /** @param {Pane} pane */
 function beginTyping(pane) {
-  const { matrices, selection } = pane.app;
-  if (!selection || !matrices[selection.name].editable) { pane.input.value = ""; return; }
+  const { matrices } = pane.app;
+  const { mark: selection } = pane.app.selection;
+  if (!selection || !matrices[selection.name].editable) {
+    pane.input.value = "";
+    return;
+  }
   pane.input.classList.add("editing");
   pane.drawOver();
 }
@@ -107,7 +132,7 @@ function beginTyping(pane) {
 /** @param {Pane} pane @param {string | null} text */
 export function openEditor(pane, text = null) {
   const { app } = pane;
-  const { selection } = app;
+  const { mark: selection } = app.selection;
   if (!selection || !pane.names.includes(selection.name) || pane.editing) return;
   const matrix = app.matrices[selection.name];
   if (!matrix.editable) return;
@@ -128,47 +153,68 @@ function commitTyping(pane) {
   if (!pane.editing) return;
   const text = pane.input.value.trim();
   stopTyping(pane);
-  const { selection } = pane.app; // none where another instruction came in the meantime
-  if (text && selection) pane.app.send({ type: "set_cell", name: selection.name, row: selection.row, column: selection.column, text });
+  const { mark: selection } = pane.app.selection; // none if another instruction was chosen in the meantime
+  if (text && selection)
+    pane.app.send({
+      type: "set_cell",
+      name: selection.name,
+      row: selection.row,
+      column: selection.column,
+      text,
+    });
 }
 
-// -- keys: true for those that are used up --
+// -- keys: true for those that are handled --
 
 /** @param {Pane} pane @param {KeyboardEvent} event */
 function keyWhileTyping(pane, event) {
   const { app } = pane;
   const move = ARROWS[event.key];
-  if (event.key === "Enter") { commitTyping(pane); app.move(event.shiftKey ? -1 : 1, 0, false, false); }
-  else if (event.key === "Tab") { commitTyping(pane); app.move(0, event.shiftKey ? -1 : 1, false, false); }
-  else if (event.key === "Escape") stopTyping(pane);
-  else if (move?.[0]) { commitTyping(pane); app.move(...move); }
-  else return false;
+  if (event.key === "Enter") {
+    commitTyping(pane);
+    app.selection.move(event.shiftKey ? -1 : 1, 0, false, false);
+  } else if (event.key === "Tab") {
+    commitTyping(pane);
+    app.selection.move(0, event.shiftKey ? -1 : 1, false, false);
+  } else if (event.key === "Escape") stopTyping(pane);
+  else if (move?.[0]) {
+    commitTyping(pane);
+    app.selection.move(...move);
+  } else return false;
   return true;
 }
 
 /** @param {Pane} pane @param {KeyboardEvent} event */
 function keyOnCells(pane, event) {
   const { app } = pane;
-  if (!app.selection) return false;
+  if (!app.selection.mark) return false;
   const ctrl = event.ctrlKey || event.metaKey;
   const letter = ctrl && !event.altKey ? event.key.toLowerCase() : "";
   const move = movement(pane, event.key, ctrl);
-  const { name, row, column } = app.selection;
-  if (letter === "z" || letter === "y") app.send({ type: event.shiftKey || letter === "y" ? "redo" : "undo" });
-  else if (letter === "a") app.select({ name, row: 0, column: 0, row2: app.matrices[name].rows - 1, column2: app.matrices[name].columns - 1 }, true, false);
+  const { name, row, column } = app.selection.mark;
+  if (letter === "z" || letter === "y")
+    app.send({ type: event.shiftKey || letter === "y" ? "redo" : "undo" });
+  else if (letter === "a")
+    app.selection.select(
+      { name, row: 0, column: 0, row2: app.matrices[name].rows - 1, column2: app.matrices[name].columns - 1 },
+      true,
+      false,
+    );
   else if (letter === "d" || letter === "r") fillWithin(app, letter === "d");
-  else if (move) app.move(...move, event.shiftKey);
+  else if (move) app.selection.move(...move, event.shiftKey);
   else if (event.key === "Enter" || event.key === "F2") openEditor(pane);
-  else if (event.key === " " && (event.shiftKey || ctrl)) app.selectLine(event.shiftKey ? { name, row } : { name, column }); // as in a spreadsheet: the whole row, or column
+  else if (event.key === " " && (event.shiftKey || ctrl))
+    // as in a spreadsheet: selects the whole row or column
+    app.selection.selectLine(event.shiftKey ? { name, row } : { name, column });
   else if (event.key === "Delete" || event.key === "Backspace") clearCells(pane);
   else if (event.key === "Escape") {
     if (app.model.get("refusal")?.sentence) app.send({ type: "dismiss_refusal" });
-    else app.select({ name, row, column });
-  } else return false; // Tab among them, which leaves the matrix
+    else app.selection.select({ name, row, column });
+  } else return false; // such as Tab, which leaves the matrix
   return true;
 }
 
-// Where a key leads: rows down, columns to the right.
+// How far a key moves: rows down, columns to the right.
 /** @param {Pane} pane @param {string} key @param {boolean} ctrl @returns {[number, number] | null} */
 function movement(pane, key, ctrl) {
   const arrow = ARROWS[key];

@@ -3,21 +3,31 @@
 import { make, clamp, write, attribute } from "./util.js";
 
 const MAX_PINNED = 4; // lanes beside the chosen one
-const DASHES = [[4, 2], [1.5, 1.5], [6, 2, 1.5, 2], [3, 4]]; // their outlines in the panes
+const DASHES = [
+  [4, 2],
+  [1.5, 1.5],
+  [6, 2, 1.5, 2],
+  [3, 4],
+]; // their outlines in the panes
 
 // The lanes whose registers are shown, and how each is outlined: the chosen one, and those that are pinned.
 /** @param {number} lane @param {number[]} pinned */
 export function shownLanes(lane, pinned) {
   const others = pinned.filter((each) => each !== lane);
   /** @param {number} each */
-  const style = (each) => (each === lane ? { lane: each, line: 1.25, dash: [] } : { lane: each, line: 1.25, dash: DASHES[others.indexOf(each) % DASHES.length] });
+  const style = (each) =>
+    each === lane
+      ? { lane: each, line: 1.25, dash: [] }
+      : { lane: each, line: 1.25, dash: DASHES[others.indexOf(each) % DASHES.length] };
   return (pinned.includes(lane) ? pinned : [lane, ...pinned]).map(style);
 }
 
-// The pinned lanes with one more, or one less; of too many the oldest goes.
+// The pinned lanes with one added or removed; if there are too many, the oldest is removed.
 /** @param {number[]} pinned @param {number} lane */
 export function pinnedWith(pinned, lane) {
-  return pinned.includes(lane) ? pinned.filter((each) => each !== lane) : [...pinned, lane].slice(-MAX_PINNED);
+  return pinned.includes(lane)
+    ? pinned.filter((each) => each !== lane)
+    : [...pinned, lane].slice(-MAX_PINNED);
 }
 
 export class Lanes {
@@ -29,15 +39,21 @@ export class Lanes {
     this.title = make("div", "ptx-lane-title", parent);
     this.name = make("b", "", this.title);
     this.group = make("span", "", this.title);
-    this.pin = make("button", "ptx-pin", this.title, { title: "Keep this lane in view beside the next one you choose (on a lane: Ctrl+click or Space)" });
+    this.pin = make("button", "ptx-pin", this.title, {
+      title: "Keep this lane in view beside the next one you choose (on a lane: Ctrl+click or Space)",
+    });
     this.pin.addEventListener("click", () => this.toggle(app.lane));
     this.warps = make("div", "ptx-warps", parent, { role: "group", "aria-label": "warp" });
     this.node = make("div", "ptx-lanes", parent, { role: "group", "aria-label": "lane" });
     this.node.addEventListener("keydown", (event) => this.press(event));
-    this.node.addEventListener("keyup", (event) => { if (event.key === " ") event.preventDefault(); });
+    this.node.addEventListener("keyup", (event) => {
+      if (event.key === " ") event.preventDefault();
+    });
   }
 
-  get pinned() { return this.app.model.get("pinned") ?? []; }
+  get pinned() {
+    return this.app.model.get("pinned") ?? [];
+  }
 
   /** @param {number} lane */
   toggle(lane) {
@@ -45,7 +61,9 @@ export class Lanes {
     this.app.model.save_changes();
   }
 
-  focus() { /** @type {HTMLElement | null} */ (this.node.querySelector("[aria-pressed=true]"))?.focus(); }
+  focus() {
+    /** @type {HTMLElement | null} */ (this.node.querySelector("[aria-pressed=true]"))?.focus();
+  }
 
   // A click chooses a lane; with Ctrl, Cmd or Shift it pins one beside the chosen.
   /** @param {MouseEvent} event @param {number} lane */
@@ -65,7 +83,12 @@ export class Lanes {
     }
     const [first, last] = /** @type {HTMLElement[]} */ ([this.node.firstChild, this.node.lastChild]);
     const across = first.offsetTop === last.offsetTop ? 4 : 8;
-    const by = /** @type {Record<string, number>} */ ({ ArrowLeft: -1, ArrowRight: 1, ArrowUp: -across, ArrowDown: across })[event.key];
+    const by = /** @type {Record<string, number>} */ ({
+      ArrowLeft: -1,
+      ArrowRight: 1,
+      ArrowUp: -across,
+      ArrowDown: across,
+    })[event.key];
     if (!by) return;
     event.preventDefault();
     const to = clamp(app.lane + by, 0, app.instruction.lanes - 1);
@@ -78,8 +101,9 @@ export class Lanes {
     const { app, pinned } = this;
     const { lane, instruction } = app;
     const warp = Math.floor(lane / 32);
+    const inWarp = instruction.lanes > 32 ? `warp ${warp}, ` : "";
     write(this.name, `Lane ${lane}`);
-    write(this.group, `${instruction.lanes > 32 ? `warp ${warp}, ` : ""}group ${Math.floor((lane % 32) / 4)}, thread ${lane % 4}`);
+    write(this.group, `${inWarp}group ${Math.floor((lane % 32) / 4)}, thread ${lane % 4}`);
     write(this.pin, pinned.includes(lane) ? "pinned" : "pin");
     attribute(this.pin, "aria-pressed", pinned.includes(lane));
     attribute(this.pin, "aria-label", `${pinned.includes(lane) ? "unpin" : "pin"} lane ${lane}`);
@@ -96,7 +120,10 @@ export class Lanes {
     if (this.following) this.focus();
     this.following = false;
     for (const button of this.warps.querySelectorAll("button")) {
-      button.classList.toggle("pinned", pinned.some((each) => Math.floor(each / 32) === Number(button.dataset.warp)));
+      button.classList.toggle(
+        "pinned",
+        pinned.some((each) => Math.floor(each / 32) === Number(button.dataset.warp)),
+      );
     }
   }
 
@@ -105,7 +132,10 @@ export class Lanes {
     const { app } = this;
     this.warps.replaceChildren();
     for (let each = 0; app.instruction.lanes > 32 && each < app.instruction.lanes / 32; each += 1) {
-      const button = make("button", "ptx-warp", this.warps, { "aria-pressed": String(each === warp), "data-warp": each });
+      const button = make("button", "ptx-warp", this.warps, {
+        "aria-pressed": String(each === warp),
+        "data-warp": each,
+      });
       button.textContent = `warp ${each}`;
       button.addEventListener("click", () => app.chooseLane(each * 32 + (app.lane % 32)));
     }
@@ -128,8 +158,10 @@ export class Lanes {
   /** @param {number[] | null} lanes */
   outline(lanes) {
     const holders = new Set(lanes ?? []);
-    for (const button of this.node.querySelectorAll("button")) button.classList.toggle("holds", holders.has(Number(button.dataset.lane)));
+    for (const button of this.node.querySelectorAll("button"))
+      button.classList.toggle("holds", holders.has(Number(button.dataset.lane)));
     const warps = new Set([...holders].map((lane) => String(Math.floor(lane / 32))));
-    for (const button of this.warps.querySelectorAll("button")) button.classList.toggle("holds", warps.has(button.dataset.warp ?? ""));
+    for (const button of this.warps.querySelectorAll("button"))
+      button.classList.toggle("holds", warps.has(button.dataset.warp ?? ""));
   }
 }

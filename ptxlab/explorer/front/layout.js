@@ -1,31 +1,38 @@
-// How large a cell is: digits where they fit, else pixels; the whole product as wide as the page at 100 %.
+// How large cells are: with digits where those fit, else pixels; at 100 % the product is as wide as the page.
 
 import { clamp } from "./util.js";
 import { roomFor } from "./label.js";
 import { GUTTER } from "./edges.js";
-import { productName } from "./describe.js";
+import { productNames } from "./describe.js";
 
 const GAP = 14;
-const PANEL = 440; // least width of the quadrant that holds lanes and registers
-const TWO_COLUMNS = 850; // width at which registers stand in two columns
+const PANEL = 440; // smallest width of the quadrant with lanes and registers
+const TWO_COLUMNS = 850; // width from which registers are shown in two columns
 
 /** @param {App} app */
 export function arrange(app) {
   const { k, chunk, kept } = app.instruction;
-  const [m, n] = [app.matrices.A.rows, app.matrices.B.columns]; // of all products, where there are several
+  const [m, n] = [app.matrices.A.rows, app.matrices.B.columns]; // of all products, if there are several
   const parts = extraOf(app);
-  const left = app.instruction.mma_count > 1 ? 0 : PANEL - GUTTER.left - parts.alongA; // where lanes and registers stand above all, they ask nothing of A
+  // where lanes and registers are above everything, A may be narrow
+  const left = app.instruction.mma_count > 1 ? 0 : PANEL - GUTTER.left - parts.alongA;
   app.grid.classList.toggle("ptx-stacked", app.instruction.mma_count > 1);
   const percent = app.model.get("zoom");
   /** @param {number} size */
   const fine = (size) => Math.floor(size * 4) / 4;
   /** @param {number} size @param {number} roomy */
-  const zoomed = (size, roomy) => { // 100 % fits the page, at 400 % every number can be read
+  const zoomed = (size, roomy) => {
+    // 100 % fits the page, at 400 % every number can be read
     const goal = Math.max(size * 1.4, roomy);
     return percent <= 100 ? (size * percent) / 100 : size * (goal / size) ** ((percent - 100) / 300);
   };
   const [a, b, d, c] = app.widest.map((letters) => letters * 5.6 + 4);
-  const needN = Math.max(b, d, app.model.get("show_c") ? c : 0, app.matrices.SFB ? app.labelSize(app.matrices.SFB).letters * 5.6 + 4 : 0);
+  const needN = Math.max(
+    b,
+    d,
+    app.model.get("show_c") ? c : 0,
+    app.matrices.SFB ? app.labelSize(app.matrices.SFB).letters * 5.6 + 4 : 0,
+  );
   const room = app.layoutWidth - 2 * GUTTER.left - GAP - parts.alongA - parts.between - 12;
   let [kx, nx] = [a, needN];
   const need = k * kx + n * nx;
@@ -36,19 +43,23 @@ export function arrange(app) {
   else if (k * kx <= 0.5 * room) nx = (room - k * kx) / n;
   else [kx, nx] = [room / (k + n), room / (k + n)];
   kx = Math.max(kx, left / k);
-  const narrow = (app.layoutWidth - TWO_COLUMNS - GUTTER.left - GAP) / n; // the widest at which registers beside B stand in two columns
+  // the widest cells that leave room for two columns of registers beside B
+  const narrow = (app.layoutWidth - TWO_COLUMNS - GUTTER.left - GAP) / n;
   if (nx > needN && left && narrow >= needN) nx = Math.min(nx, narrow);
   if (need <= room) kx = Math.max(kx, Math.min(44, (room - n * nx) / k));
   nx = Math.max(2, n * needN <= 0.4 * room ? nx : Math.min(nx, (room - k * kx) / n));
   [kx, nx] = [Math.max(2, fine(zoomed(kx, a * 1.5))), Math.max(2, fine(zoomed(nx, needN * 1.4)))];
   const legible = kx >= 8 || nx >= 8;
   /** @param {Name} name @param {number} width */
-  const lines = (name, width) => { // height of a label of several lines, where the cell is wide enough for it
+  const lines = (name, width) => {
+    // height of a label of several lines, if the cell is wide enough for it
     const label = app.labelSize(app.matrices[name]);
     return roomFor(width) >= label.letters ? label.lines * 9 + 4 : 0;
   };
   const tall = Math.max(lines("A", kx), lines("D", nx), app.model.get("show_c") ? lines("C", nx) : 0);
-  const plainRow = Math.round(zoomed(m <= 16 ? (kx > 24 ? 19 : 16) : m <= 32 && legible ? 14 : legible ? 10 : 6, 18));
+  const plainRow = Math.round(
+    zoomed(m <= 16 ? (kx > 24 ? 19 : 16) : m <= 32 && legible ? 14 : legible ? 10 : 6, 18),
+  );
   const rowM = tall > 13 ? Math.max(tall, plainRow) : plainRow;
   let viewN = n * nx;
   let viewK = k * kx;
@@ -58,10 +69,15 @@ export function arrange(app) {
     viewN = Math.min(viewN, room - viewK);
   }
   [viewN, viewK] = [viewN + parts.between, viewK + parts.alongA];
-  app.grid.style.gridTemplateColumns = `minmax(0, ${Math.floor(app.layoutWidth - viewN - GUTTER.left - GAP - 10)}px) max-content`;
-  const beside = app.panel.node.offsetHeight; // B is as high as what stands left of it, so that A and D follow at once
+  const first = Math.floor(app.layoutWidth - viewN - GUTTER.left - GAP - 10);
+  app.grid.style.gridTemplateColumns = `minmax(0, ${first}px) max-content`;
+  // B is as high as what is left of it, so that A and D follow without a gap
+  const beside = app.panel.node.offsetHeight;
   const tallB = lines("B", nx);
-  const rowK = Math.max(tallB > 13 ? tallB : 0, Math.round(zoomed(clamp(Math.floor(beside / k), nx >= 8 ? 11 : 5, 18), 16)));
+  const rowK = Math.max(
+    tallB > 13 ? tallB : 0,
+    Math.round(zoomed(clamp(Math.floor(beside / k), nx >= 8 ? 11 : 5, 18), 16)),
+  );
   /** @param {number} high @param {number} row @param {number} most */
   const whole = (high, row, most) => (app.unfolded || high <= most ? high : Math.floor(most / row) * row);
   const viewM = whole(m * rowM + parts.between, rowM, 640);
@@ -72,19 +88,30 @@ export function arrange(app) {
     else if (name === "B") pane.arrange(layersOfB(app, nx, rowK), rowK, viewN, viewB);
     else if (name === "stored") {
       const period = chunk * (kx + parts.alongA / k); // as wide as dense A with its scale factors
-      const nibble = Math.min(30, Math.max(period / (kept + 1), period > 44 ? 26 : Math.min(12, 0.48 * period)));
+      const nibble = Math.min(
+        30,
+        Math.max(period / (kept + 1), period > 44 ? 26 : Math.min(12, 0.48 * period)),
+      );
       const width = (period - nibble - (period > 20 ? 3 : 0)) / kept;
-      pane.arrange([{ name, per: kept, period, offset: nibble, width }, { name: "E", per: 1, period, offset: 0, width: nibble }], rowM, viewK, viewM);
+      pane.arrange(
+        [
+          { name, per: kept, period, offset: nibble, width },
+          { name: "E", per: 1, period, offset: 0, width: nibble },
+        ],
+        rowM,
+        viewK,
+        viewM,
+      );
     } else pane.arrange(layersOfD(app, name, nx, rowM), rowM, viewN, viewM);
   }
 }
 
-// -- matrices in parts: blocks with a scale factor each, and the products of an instruction that computes several --
+// -- matrices in parts: blocks with a scale factor each, or several products --
 
 const TAG = 15; // height of a row of scale factors
 const BETWEEN = 8; // pixels between two products
 
-// What the parts take beside the cells themselves: along k in A and B, along m and n.
+// The room that scale factors and gaps need besides the cells: along k in A and B, along m and n.
 /** @param {App} app @returns {Extra} */
 function extraOf(app) {
   /** @type {AnyMatrices} */
@@ -100,32 +127,56 @@ function extraOf(app) {
   };
 }
 
-// A with the factor of each block of a row before it; of several products with a gap between them.
+// A with the scale factor of each block of a row before it; several products have a gap between them.
 /** @param {App} app @param {number} width @param {number} row @param {Extra} parts @returns {Plan[]} */
 function layersOfA(app, width, row, { tag }) {
   /** @type {AnyMatrices} */
   const { A, SFA } = app.matrices;
-  if (A.products) return [{ name: "A", per: A.columns, period: A.columns * width, offset: 0, width, down: stacked(A.rows / A.products.count, row) }];
+  if (A.products)
+    return [
+      {
+        name: "A",
+        per: A.columns,
+        period: A.columns * width,
+        offset: 0,
+        width,
+        down: stacked(A.rows / A.products.count, row),
+      },
+    ];
   if (!SFA) return [{ name: "A", per: A.columns, period: A.columns * width, offset: 0, width }];
   const per = A.columns / SFA.columns;
   const period = per * width + tag;
-  return [{ name: "A", per, period, offset: tag, width }, { name: "SFA", per: 1, period, offset: 0, width: tag - 3 }];
+  return [
+    { name: "A", per, period, offset: tag, width },
+    { name: "SFA", per: 1, period, offset: 0, width: tag - 3 },
+  ];
 }
 
-// B with the factor of each block of a column above it; of several products beside each other.
+// B with the scale factor of each block of a column above it; several products are side by side.
 /** @param {App} app @param {number} width @param {number} row @returns {Plan[]} */
 function layersOfB(app, width, row) {
   /** @type {AnyMatrices} */
   const { B, SFB } = app.matrices;
   const across = { per: B.columns, period: B.columns * width, offset: 0, width };
-  if (B.products) return [{ name: "B", ...across, per: B.columns / B.products.count, period: across.period / B.products.count + BETWEEN }];
+  if (B.products)
+    return [
+      {
+        name: "B",
+        ...across,
+        per: B.columns / B.products.count,
+        period: across.period / B.products.count + BETWEEN,
+      },
+    ];
   if (!SFB) return [{ name: "B", ...across }];
   const per = B.rows / SFB.rows;
   const period = per * row + TAG;
-  return [{ name: "B", ...across, down: { per, period, offset: TAG, size: row } }, { name: "SFB", ...across, down: { per: 1, period, offset: 0, size: TAG - 2 } }];
+  return [
+    { name: "B", ...across, down: { per, period, offset: TAG, size: row } },
+    { name: "SFB", ...across, down: { per: 1, period, offset: 0, size: TAG - 2 } },
+  ];
 }
 
-// C or D. Of several products each stands where its rows of A and its columns of B meet.
+// C or D. Each of several products is placed where its rows of A and its columns of B meet.
 /** @param {App} app @param {Name} name @param {number} width @param {number} row @returns {Plan[]} */
 function layersOfD(app, name, width, row) {
   const matrix = app.matrices[name];
@@ -133,7 +184,14 @@ function layersOfD(app, name, width, row) {
   if (!matrix.products) return [across];
   const { count } = matrix.products;
   const [each, aside] = [matrix.rows / count, matrix.columns * width + BETWEEN];
-  return [{ ...across, down: stacked(each, row), shift: (at) => Math.floor(at / each) * aside, wide: count * aside }];
+  return [
+    {
+      ...across,
+      down: stacked(each, row),
+      shift: (at) => Math.floor(at / each) * aside,
+      wide: count * aside,
+    },
+  ];
 }
 
 /** @param {number} per @param {number} size @returns {Along} */
@@ -158,8 +216,8 @@ export function drawProductNames(pane, context) {
     const x = last ? pane.x(layer, 0, 0, row) - 8 : pane.x(layer, columns - 1, 1, row) + 8;
     const y = GUTTER.top - scrollTop + pane.y(layer, row) + layer.down.size / 2;
     context.textAlign = last ? "right" : "left";
-    productName(app.instruction, product).split(", lanes ").forEach((line, index) => {
-      context.fillText(index ? `lanes ${line}` : line, GUTTER.left - scrollLeft + x, y + index * 13);
+    productNames(app.instruction, product).forEach((line, index) => {
+      context.fillText(line, GUTTER.left - scrollLeft + x, y + index * 13);
     });
   }
 }

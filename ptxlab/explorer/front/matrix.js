@@ -6,13 +6,15 @@ import { typed, short, exact, binary } from "./util.js";
 export const MATRICES = ["A", "stored", "B", "C", "D", "E", "SFA", "SFB"];
 
 /** @type {WeakMap<MatrixInfo, Maps>} */
-const maps = new WeakMap(); // who holds the cells: fixed for an instruction, so read once
+const maps = new WeakMap(); // which lane holds each cell: fixed for an instruction, so read once
 
 /** @param {MatrixInfo} info @returns {Maps} */
 function mapsOf(info) {
   const cached = maps.get(info);
   if (cached) return cached;
-  const [lane, elementOf, registerOf, low] = [info.lane, info.element_map, info.register_map, info.low].map((view) => typed(Int16Array, view));
+  const [lane, elementOf, registerOf, low] = [info.lane, info.element_map, info.register_map, info.low].map(
+    (view) => typed(Int16Array, view),
+  );
   const [byte, core, line] = [info.byte, info.core, info.line].map((view) => typed(Int16Array, view));
   const read = /** @type {Maps} */ ({ lane, elementOf, registerOf, low, byte, core, line });
   maps.set(info, read);
@@ -20,7 +22,13 @@ function mapsOf(info) {
 }
 
 // A matrix as Python sent it; the earlier object if nothing changed.
-/** @param {Model} model @param {InstructionInfo} instruction @param {Name} name @param {Matrix | null} earlier @returns {Matrix | null} */
+/**
+ * @param {Model} model
+ * @param {InstructionInfo} instruction
+ * @param {Name} name
+ * @param {Matrix | null} earlier
+ * @returns {Matrix | null}
+ */
 export function readMatrix(model, instruction, name, earlier = null) {
   const info = instruction.matrices?.[name];
   const sent = model.get(name);
@@ -56,7 +64,9 @@ export function cellText(matrix, index, digits = 4) {
 /** @param {Matrix} matrix @param {number} index */
 export function editText(matrix, index) {
   if (matrix.name === "E") return "0b" + binary(matrix.codes[index], 4);
-  return matrix.kind === "float" ? exact(matrix.values[index], matrix.bits === 64) : String(matrix.values[index]);
+  return matrix.kind === "float"
+    ? exact(matrix.values[index], matrix.bits === 64)
+    : String(matrix.values[index]);
 }
 
 /** @param {Matrix} matrix */
@@ -64,14 +74,23 @@ export function longest(matrix) {
   if (matrix.name === "E") return 4;
   let most = 1;
   const step = Math.max(1, Math.floor(matrix.values.length / 4096));
-  for (let index = 0; index < matrix.values.length; index += step) most = Math.max(most, cellText(matrix, index).length);
+  for (let index = 0; index < matrix.values.length; index += step)
+    most = Math.max(most, cellText(matrix, index).length);
   return Math.min(most, 7);
 }
 
-// The matrix and index whose lane holds a cell: for a dense A of a sparse instruction its stored half, -1 where it is not stored.
-/** @param {Pick<Matrices, "stored">} matrices @param {Matrix} matrix @param {number} index @returns {[Matrix, number]} */
+// The matrix and index whose lane holds a cell: for dense A of a
+// sparse instruction those of compressed A, -1 if it is not stored.
+/**
+ * @param {Pick<Matrices, "stored">} matrices
+ * @param {Matrix} matrix
+ * @param {number} index
+ * @returns {[Matrix, number]}
+ */
 export function holderOf(matrices, matrix, index) {
-  return matrix.name === "A" && matrix.counterpart ? [matrices.stored, matrix.counterpart[index]] : [matrix, index];
+  return matrix.name === "A" && matrix.counterpart
+    ? [matrices.stored, matrix.counterpart[index]]
+    : [matrix, index];
 }
 
 /** @param {Matrix} matrix */
@@ -83,25 +102,29 @@ export function largest(matrix) {
   return most;
 }
 
-// Indices of the cells that a lane holds; sorted out once for each instruction.
+// Indices of the cells that a lane holds; sorted once for each instruction.
 /** @param {Matrix & InLanes} matrix @param {number} lane */
 export function cellsOf(matrix, lane) {
   const fixed = mapsOf(matrix.info);
   if (!fixed.byLane) {
     const sorted = /** @type {number[][]} */ ([]);
-    matrix.lane.forEach((holder, index) => { (sorted[holder] ??= []).push(index); });
+    matrix.lane.forEach((holder, index) => {
+      (sorted[holder] ??= []).push(index);
+    });
     fixed.byLane = sorted;
   }
   return fixed.byLane[lane] ?? [];
 }
 
-// Indices of the cells in which a matrix is not what it was.
+// Indices of the cells of a matrix that changed.
 /** @param {Matrix} before @param {Matrix} matrix */
 export function changedCells(before, matrix) {
   const changed = /** @type {number[]} */ ([]);
   if (before === matrix) return changed;
   const { codes, counterpart } = matrix;
-  for (let index = 0; index < codes.length; index += 1) if (codes[index] !== before.codes[index] || counterpart?.[index] !== before.counterpart?.[index]) changed.push(index);
+  for (let index = 0; index < codes.length; index += 1)
+    if (codes[index] !== before.codes[index] || counterpart?.[index] !== before.counterpart?.[index])
+      changed.push(index);
   return changed;
 }
 

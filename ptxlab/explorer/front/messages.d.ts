@@ -3,9 +3,27 @@
 
 type Message =
   | { type: "set_cell"; name: Name; row: number; column: number; text: string }
-  | { type: "paste"; name: Name; row: number; column: number; text: string; row2?: number | null; column2?: number | null }
+  | {
+      type: "paste";
+      name: Name;
+      row: number;
+      column: number;
+      text: string;
+      row2?: number | null;
+      column2?: number | null;
+    }
   | { type: "clear_cells"; name: Name; row: number; column: number; row2: number; column2: number }
-  | { type: "extend_cells"; name: Name; row: number; column: number; row2: number; column2: number; to_row: number; to_column: number; series: boolean }
+  | {
+      type: "extend_cells";
+      name: Name;
+      row: number;
+      column: number;
+      row2: number;
+      column2: number;
+      to_row: number;
+      to_column: number;
+      series: boolean;
+    }
   | { type: "fill_matrix"; name: Name; pattern: string; row: number; column: number }
   | { type: "prune_chunks" }
   | { type: "dismiss_refusal" }

@@ -8,7 +8,7 @@ import { makeHandle, placeHandle } from "./fill_handle.js";
 import { showRefusal } from "./refusal.js";
 import { listenToPane } from "./input.js";
 
-// Which index stands at so many pixels, where every `per` of them begin a new period.
+// The index at a distance in pixels, where every `per` indices a new period begins.
 /** @param {Along & { count: number }} along @param {number} pixels @param {boolean} sharp */
 function indexAt({ per, period, offset, size, count }, pixels, sharp) {
   const turn = Math.floor(pixels / period);
@@ -40,7 +40,12 @@ export class Pane {
     this.over = make("canvas", "", this.frame, { "aria-hidden": "true" });
     this.scroller = make("div", "ptx-scroller", this.frame);
     this.space = make("div", "ptx-space", this.scroller);
-    this.input = make("input", "ptx-cell", this.space, { type: "text", spellcheck: "false", autocomplete: "off", "data-matrix": names[0] });
+    this.input = make("input", "ptx-cell", this.space, {
+      type: "text",
+      spellcheck: "false",
+      autocomplete: "off",
+      "data-matrix": names[0],
+    });
     this.handle = makeHandle(this);
     this.filling = /** @type {Filling | null} */ (null);
     this.left = /** @type {Mark | null} */ (null); // what was selected when the focus left
@@ -49,24 +54,32 @@ export class Pane {
     listenToPane(this);
   }
 
-  get editing() { return this.input.classList.contains("editing"); }
+  get editing() {
+    return this.input.classList.contains("editing");
+  }
 
-  // Geometry: a layer places column c at its period's start, so that stored cells and nibbles share a chunk's width.
+  // Geometry: layers repeat in periods, so that compressed cells and nibbles share the width of a chunk.
   /** @param {Plan[]} layers @param {number} row @param {number} viewWidth @param {number} viewHeight */
   arrange(layers, row, viewWidth, viewHeight) {
     const { app } = this;
     const main = app.matrices[this.names[0]];
     const plain = { per: main.rows, period: main.rows * row, offset: 0, size: row };
-    this.layers = layers.filter((layer) => app.matrices[layer.name]).map((layer) => ({ down: plain, ...layer }));
+    this.layers = layers
+      .filter((layer) => app.matrices[layer.name])
+      .map((layer) => ({ down: plain, ...layer }));
     this.row = row;
     const [{ per, period, wide, down }] = this.layers;
-    this.total = { width: wide ?? period * Math.ceil(main.columns / per), height: down.period * Math.ceil(main.rows / down.per) };
+    this.total = {
+      width: wide ?? period * Math.ceil(main.columns / per),
+      height: down.period * Math.ceil(main.rows / down.per),
+    };
     this.width = Math.min(viewWidth, this.total.width);
     this.height = Math.min(viewHeight, this.total.height);
     const bars = { x: this.total.width > this.width + 1, y: this.total.height > this.height + 1 };
     const outer = { width: this.width + (bars.y ? 10 : 0), height: this.height + (bars.x ? 10 : 0) };
-    this.scroller.style.cssText = `left:${GUTTER.left}px;top:${GUTTER.top}px;width:${outer.width}px;height:${outer.height}px`
-      + `;overflow:${bars.x ? "auto" : "hidden"} ${bars.y ? "auto" : "hidden"}`;
+    this.scroller.style.cssText =
+      `left:${GUTTER.left}px;top:${GUTTER.top}px;width:${outer.width}px;height:${outer.height}px` +
+      `;overflow:${bars.x ? "auto" : "hidden"} ${bars.y ? "auto" : "hidden"}`;
     this.space.style.cssText = `width:${this.total.width}px;height:${this.total.height}px`;
     this.frame.style.cssText = `width:${GUTTER.left + outer.width}px;height:${GUTTER.top + outer.height}px`;
     for (const canvas of [this.base, this.over]) {
@@ -81,9 +94,27 @@ export class Pane {
   updateCaption() {
     const { app } = this;
     const parts = this.names.map((name) => app.matrices[name]).filter(Boolean);
-    const here = app.selection && this.names.includes(app.selection.name) ? app.selection : null;
-    this.input.setAttribute("aria-label", here ? describe(app.matrices, app.instruction, here) : `${parts.map(({ label }) => label).join(" and ")}, cell`);
-    const key = JSON.stringify([parts.map(({ label, type, rows, columns, differCount, chips }) => [label, type, rows, columns, differCount, chips]), this.total, this.height, app.unfolded]);
+    const here =
+      app.selection.mark && this.names.includes(app.selection.mark.name) ? app.selection.mark : null;
+    this.input.setAttribute(
+      "aria-label",
+      here
+        ? describe(app.matrices, app.instruction, here)
+        : `${parts.map(({ label }) => label).join(" and ")}, cell`,
+    );
+    const key = JSON.stringify([
+      parts.map(({ label, type, rows, columns, differCount, chips }) => [
+        label,
+        type,
+        rows,
+        columns,
+        differCount,
+        chips,
+      ]),
+      this.total,
+      this.height,
+      app.unfolded,
+    ]);
     if (key === this.captionKey) return;
     this.captionKey = key;
     this.caption.replaceChildren();
@@ -94,8 +125,11 @@ export class Pane {
     }
     const [main] = parts;
     if (main?.differ) {
-      const title = `${main.chips.join(" and ")} ${main.differCount ? `differ in ${main.differCount} cell${main.differCount > 1 ? "s" : ""}` : "agree"}`;
-      make("em", main.differCount ? "bad" : "", this.caption, { title }).textContent = main.differCount ? `${main.differCount} differ${main.differCount > 1 ? "" : "s"}` : "all agree";
+      const cells = main.differCount > 1 ? `${main.differCount} cells` : "1 cell";
+      const title = `${main.chips.join(" and ")} ${main.differCount ? `differ in ${cells}` : "agree"}`;
+      make("em", main.differCount ? "bad" : "", this.caption, { title }).textContent = main.differCount
+        ? `${main.differCount} differ${main.differCount > 1 ? "" : "s"}`
+        : "all agree";
     }
     this.addShowAll(main);
   }
@@ -107,42 +141,71 @@ export class Pane {
     const folded = this.total.height > this.height + 1;
     if (!matrix || !(folded || (app.unfolded && this.foldable))) return;
     this.foldable = true;
-    const button = make("button", "ptx-show-all", this.caption, { "aria-label": folded ? `show all ${matrix.rows} rows of ${matrix.label}` : `show fewer rows of ${matrix.label}` });
+    const button = make("button", "ptx-show-all", this.caption, {
+      "aria-label": folded
+        ? `show all ${matrix.rows} rows of ${matrix.label}`
+        : `show fewer rows of ${matrix.label}`,
+    });
     button.textContent = folded ? "all" : "fewer";
-    button.title = folded ? `${this.rowsIn(this.height)} of ${matrix.rows} rows are visible: scroll, or show all` : "Show only as many rows as fit";
-    button.addEventListener("click", () => { app.unfolded = !app.unfolded; app.layout(); });
+    button.title = folded
+      ? `${this.rowsIn(this.height)} of ${matrix.rows} rows are visible: scroll, or show all`
+      : "Show only as many rows as fit";
+    button.addEventListener("click", () => {
+      app.unfolded = !app.unfolded;
+      app.layout();
+    });
   }
 
   /** @param {Name | undefined} name */
-  has(name) { return this.layers.some((layer) => layer.name === name); }
+  has(name) {
+    return this.layers.some((layer) => layer.name === name);
+  }
 
-  // Of a matrix that it has.
+  // The layer of a matrix that the pane has.
   /** @param {Name} name */
-  layer(name) { return /** @type {Layer} */ (this.layers.find((layer) => layer.name === name)); }
+  layer(name) {
+    return /** @type {Layer} */ (this.layers.find((layer) => layer.name === name));
+  }
 
-  // Left edge of a column, on a whole pixel; `end` gives its right edge. Rows of a later product stand farther to the right.
+  // Left edge of a column, on a whole pixel; `end` gives its
+  // right edge. Later products are farther to the right.
   /** @param {Layer} layer @param {number} column */
   x(layer, column, end = 0, row = 0) {
-    const start = Math.floor(column / layer.per) * layer.period + layer.offset + (column % layer.per + end) * layer.width + (layer.shift?.(row) ?? 0);
+    const start =
+      Math.floor(column / layer.per) * layer.period +
+      layer.offset +
+      ((column % layer.per) + end) * layer.width +
+      (layer.shift?.(row) ?? 0);
     return Math.round(start * this.app.ratio) / this.app.ratio;
   }
 
   // Upper edge of a row.
   /** @param {Layer} layer @param {number} row */
-  y({ down }, row) { return Math.floor(row / down.per) * down.period + down.offset + (row % down.per) * down.size; }
+  y({ down }, row) {
+    return Math.floor(row / down.per) * down.period + down.offset + (row % down.per) * down.size;
+  }
 
-  // The row, or the column in that row, at so many pixels; in a gap the nearest one, which `sharp` does not take.
+  // The row, or the column in that row, at a distance in
+  // pixels; in a gap the nearest one, or none if `sharp`.
   /** @param {Layer} layer @param {number} py */
-  rowAt({ name, down }, py, sharp = false) { return indexAt({ ...down, count: this.app.matrices[name].rows }, py, sharp); }
+  rowAt({ name, down }, py, sharp = false) {
+    return indexAt({ ...down, count: this.app.matrices[name].rows }, py, sharp);
+  }
 
   /** @param {Layer} layer @param {number} px @param {number} row */
   columnAt(layer, px, row, sharp = false) {
-    return indexAt({ ...layer, size: layer.width, count: this.app.matrices[layer.name].columns }, px - (layer.shift?.(row) ?? 0), sharp);
+    return indexAt(
+      { ...layer, size: layer.width, count: this.app.matrices[layer.name].columns },
+      px - (layer.shift?.(row) ?? 0),
+      sharp,
+    );
   }
 
-  // How many rows so many pixels are.
+  // How many rows a distance in pixels is.
   /** @param {number} pixels */
-  rowsIn(pixels) { return Math.round((pixels / this.total.height) * this.app.matrices[this.names[0]].rows); }
+  rowsIn(pixels) {
+    return Math.round((pixels / this.total.height) * this.app.matrices[this.names[0]].rows);
+  }
 
   /** @param {Name} name @param {number} row @param {number} column @returns {Place} */
   rect(name, row, column) {
@@ -154,7 +217,10 @@ export class Pane {
   /** @param {MouseEvent} event @returns {Cell | null} */
   hit(event) {
     const box = this.scroller.getBoundingClientRect();
-    const [px, py] = [event.clientX - box.left + this.scroller.scrollLeft, event.clientY - box.top + this.scroller.scrollTop];
+    const [px, py] = [
+      event.clientX - box.left + this.scroller.scrollLeft,
+      event.clientY - box.top + this.scroller.scrollTop,
+    ];
     for (const layer of this.layers) {
       const row = this.rowAt(layer, py, true);
       const column = this.columnAt(layer, px, row, true);
@@ -169,7 +235,11 @@ export class Pane {
     const box = this.scroller.getBoundingClientRect();
     const layer = this.layer(name);
     const row = this.rowAt(layer, event.clientY - box.top + this.scroller.scrollTop);
-    return { name, row, column: this.columnAt(layer, event.clientX - box.left + this.scroller.scrollLeft, row) };
+    return {
+      name,
+      row,
+      column: this.columnAt(layer, event.clientX - box.left + this.scroller.scrollLeft, row),
+    };
   }
 
   // The row or column whose heading is under the pointer.
@@ -178,12 +248,20 @@ export class Pane {
     const box = this.scroller.getBoundingClientRect();
     const [x, y] = [event.clientX - box.left, event.clientY - box.top];
     const layer = this.layers[0];
-    if (x < 0 && y >= 0 && y < this.height) return { name: layer.name, row: this.rowAt(layer, y + this.scroller.scrollTop) };
+    if (x < 0 && y >= 0 && y < this.height)
+      return { name: layer.name, row: this.rowAt(layer, y + this.scroller.scrollTop) };
     const px = x + this.scroller.scrollLeft;
-    return y < 0 && x >= 0 && x < this.width ? { name: layer.name, column: this.columnAt(layer, layer.shift ? px % layer.shift(layer.down.per) : px, 0) } : null;
+    return y < 0 && x >= 0 && x < this.width
+      ? {
+          name: layer.name,
+          column: this.columnAt(layer, layer.shift ? px % layer.shift(layer.down.per) : px, 0),
+        }
+      : null;
   }
 
-  draw() { drawPane(this); }
+  draw() {
+    drawPane(this);
+  }
 
   drawOver() {
     if (!this.layers.length) return;
@@ -192,5 +270,7 @@ export class Pane {
     showRefusal(this);
   }
 
-  headings() { return headings(this); }
+  headings() {
+    return headings(this);
+  }
 }

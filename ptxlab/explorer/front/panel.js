@@ -26,20 +26,30 @@ export class Panel {
   }
 
   /** @param {number[] | null} lanes */
-  outline(lanes) { this.lanes.outline(lanes); }
+  outline(lanes) {
+    this.lanes.outline(lanes);
+  }
 
-  // Registers keep their nodes while only their content changes, so that what is being typed in one of them stays.
+  // Registers keep their nodes while only their content changes, so that text being typed is not lost.
   drawRegisters() {
     const { app } = this;
     const byLane = app.model.get("lane_registers");
     const lanes = app.shownLanes().map(({ lane }) => lane);
-    if (!lanes.every((lane) => byLane[lane])) return; // they are on their way
+    if (!lanes.every((lane) => byLane[lane])) return; // still on their way
     /** @param {Name} name */
     const wanted = (name) => byLane[lanes[0]][name]?.length && (name !== "C" || app.model.get("show_c"));
-    const shown = /** @type {[Name, number][]} */ (Object.entries(app.instruction.registers)).filter(([name]) => wanted(name)).map(([name, count]) => {
-      const page = count > 8 ? clamp(this.pages[name] ?? 0, 0, Math.ceil(count / PAGE) - 1) : 0;
-      return { name, count, page, from: page * PAGE, to: count > 8 ? Math.min(count, (page + 1) * PAGE) : count };
-    });
+    const shown = /** @type {[Name, number][]} */ (Object.entries(app.instruction.registers))
+      .filter(([name]) => wanted(name))
+      .map(([name, count]) => {
+        const page = count > 8 ? clamp(this.pages[name] ?? 0, 0, Math.ceil(count / PAGE) - 1) : 0;
+        return {
+          name,
+          count,
+          page,
+          from: page * PAGE,
+          to: count > 8 ? Math.min(count, (page + 1) * PAGE) : count,
+        };
+      });
     const key = JSON.stringify([app.instruction.mnemonic, shown, lanes.length, app.dark]);
     if (key !== this.built) this.build(shown, byLane[lanes[0]], lanes.length);
     this.built = key;
@@ -53,11 +63,24 @@ export class Panel {
     this.registers.replaceChildren();
     this.registers.classList.toggle("ptx-wide", app.matrices.D.bits === 64);
     this.registers.style.setProperty("--lanes", String(columns));
-    this.registers.style.setProperty("--groups", columns > 3 ? "1" : "2"); // that stand beside each other where there is room
+    // side by side if there is room
+    this.registers.style.setProperty("--groups", columns > 3 ? "1" : "2");
     const floats = shown.filter(({ name }) => app.matrices[name].kind === "float"); // whose values are longer
-    const least = floats.some(({ name }) => registers[name][0].fields.length === 8) ? 164 : floats.length ? 118 : 96;
+    const least = floats.some(({ name }) => registers[name][0].fields.length === 8)
+      ? 164
+      : floats.length
+        ? 118
+        : 96;
     this.registers.style.setProperty("--least", `${least}px`);
-    const groups = app.instruction.registers.B ? [["A", "E", "SFA", "C"], ["B", "SFB", "D"]] : [["A", "E"], ["C", "D"]];
+    const groups = app.instruction.registers.B
+      ? [
+          ["A", "E", "SFA", "C"],
+          ["B", "SFB", "D"],
+        ]
+      : [
+          ["A", "E"],
+          ["C", "D"],
+        ];
     for (const group of groups) {
       const blocks = shown.filter(({ name }) => group.includes(name));
       if (!blocks.length) continue;
@@ -67,7 +90,7 @@ export class Panel {
     }
   }
 
-  // Above each column the lane it is of, in its colours; a click chooses it.
+  // Above each column its lane, in the colours of the lane; a click chooses it.
   /** @param {HTMLElement} place @param {number} columns @param {boolean} first */
   drawHeads(place, columns, first) {
     const { app } = this;
@@ -82,7 +105,10 @@ export class Panel {
       name.addEventListener("click", () => app.chooseLane(lane));
       name.addEventListener("pointerenter", () => app.hover({ lane }));
       name.addEventListener("pointerleave", () => app.hover(null));
-      unpin?.addEventListener("click", () => { this.lanes.toggle(lane); this.lanes.focus(); });
+      unpin?.addEventListener("click", () => {
+        this.lanes.toggle(lane);
+        this.lanes.focus();
+      });
       /** @param {number} now */
       return (now) => {
         lane = now;
@@ -101,16 +127,22 @@ export class Panel {
   drawBlock(place, { name, count, page, from, to }, registers, columns) {
     const { app } = this;
     const matrix = app.matrices[name === "A" && app.matrices.stored ? "stored" : name];
-    const block = make("section", "ptx-block", place, { "data-operand": name, "aria-label": `registers of ${name}` });
+    const block = make("section", "ptx-block", place, {
+      "data-operand": name,
+      "aria-label": `registers of ${name}`,
+    });
     const head = make("div", "ptx-block-head", block);
     make("b", "", head).textContent = matrix.label;
-    make("span", "", head).textContent = `${count} register${count > 1 ? "s" : ""} of ${name === "E" ? "8 nibbles" : matrix.type}`;
+    make("span", "", head).textContent =
+      `${count} register${count > 1 ? "s" : ""} of ${name === "E" ? "8 nibbles" : matrix.type}`;
     if (count > 8) this.pager(head, { name, count, page, from, to });
     for (let register = from; register < to; register += 1) {
       if (columns > 1) make("label", "", block).textContent = String(register);
       const info = { name, register, matrix, count: registers[register].fields.length, small: columns > 1 };
       const updates = Array.from({ length: columns }, () => drawRegister(app, block, info));
-      this.lines.push((now, lanes) => updates.forEach((update, index) => update(now[lanes[index]][name][register], lanes[index])));
+      this.lines.push((now, lanes) =>
+        updates.forEach((update, index) => update(now[lanes[index]][name][register], lanes[index])),
+      );
     }
   }
 
@@ -123,7 +155,8 @@ export class Panel {
       button.addEventListener("click", () => {
         this.pages[name] = clamp(page + by, 0, Math.ceil(count / PAGE) - 1);
         this.drawRegisters();
-        /** @type {HTMLElement | null} */ (this.registers.querySelector(`[aria-label="${label}"]`))?.focus(); // it was built anew
+        // it was built again
+        /** @type {HTMLElement | null} */ (this.registers.querySelector(`[aria-label="${label}"]`))?.focus();
       });
     };
     turn("‹", `earlier registers of ${name}`, -1);

@@ -1,125 +1,18 @@
-// The picker: every instruction by words or by family, shape, types, qualifiers and target. It opens under the mnemonic.
+// The picker: find an instruction by words or by family, shape, types, qualifiers and target.
 
 import { make, clamp } from "./util.js";
 import { COLUMNS, Search, appendBreakable, marksIn } from "./search.js";
+import { OptionList, counted } from "./option_list.js";
 
 /** @type {Record<string, string>} */
-const HEADINGS = { family: "family", shape: "shape", types: "types D.A.B.C", qualifiers: "qualifiers", target: "target" };
+const HEADINGS = {
+  family: "family",
+  shape: "shape",
+  types: "types D.A.B.C",
+  qualifiers: "qualifiers",
+  target: "target",
+};
 const DRAWN = 50; // lines of matches at most
-
-/** @param {number} count @param {string} what */
-const counted = (count, what) => `${count.toLocaleString("en")} ${what}${count === 1 ? "" : "s"}`;
-
-// A list of which one option has the focus and arrow keys move it.
-/** @template T */
-class Options {
-  /** @param {Picker} picker @param {HTMLElement} parent @param {string} name @param {string} heading */
-  constructor(picker, parent, name, heading, columns = 1) {
-    this.picker = picker;
-    this.columns = columns;
-    this.options = /** @type {OptionNode<T>[]} */ ([]);
-    this.take = /** @type {(value: T | null) => void} */ (() => {});
-    this.values = "";
-    const id = `${picker.id}-${name}`;
-    this.node = make("div", `ptx-column ptx-list-${name}`, parent);
-    make("div", "ptx-column-name", this.node, { id }).textContent = heading;
-    this.list = make("div", "ptx-options", this.node, { role: "listbox", "aria-labelledby": id });
-    if (columns > 1) this.list.setAttribute("aria-orientation", "horizontal");
-    this.list.addEventListener("keydown", (event) => this.press(event));
-  }
-
-  // `options`: {value, text, more, count, chosen, current} of each, in order.
-  /** @param {PickerOption<T>[]} options @param {(value: T | null) => void} take */
-  show(options, take) {
-    this.take = take;
-    const values = JSON.stringify(options.map(({ value }) => value));
-    if (values !== this.values) this.build(options);
-    this.values = values;
-    options.forEach((shown, index) => {
-      const option = this.options[index];
-      Object.assign(option, shown);
-      option.node.setAttribute("aria-selected", String(shown.chosen));
-      option.node.setAttribute("aria-disabled", String(!shown.count));
-      option.node.toggleAttribute("data-current", shown.current);
-      option.number.textContent = shown.count ? shown.count.toLocaleString("en") : "";
-      option.node.title = `${shown.text}${shown.more ? ` (${shown.more})` : ""}: ${shown.count ? counted(shown.count, "instruction") : "no match"}${shown.current ? "; current" : ""}`;
-    });
-    const stop = this.options.find((option) => option.node === option.node.ownerDocument.activeElement) ?? this.rest();
-    for (const option of this.options) option.node.tabIndex = option === stop ? 0 : -1;
-  }
-
-  /** @param {PickerOption<T>[]} options */
-  build(options) {
-    this.list.replaceChildren();
-    this.options = options.map((shown) => {
-      const node = make("div", "ptx-option", this.list, { role: "option", "data-value": shown.text });
-      make("span", "ptx-option-name", node).textContent = shown.text;
-      if (shown.more) make("span", "ptx-option-more", node).textContent = shown.more;
-      const number = make("span", "ptx-option-count", node, { "aria-hidden": "true" });
-      const option = { ...shown, node, number };
-      node.addEventListener("click", () => this.pick(option));
-      return option;
-    });
-  }
-
-  // Where the focus enters: at what is chosen, else at the current instruction's, else at the first that leads somewhere.
-  rest() {
-    const open = this.options.filter(({ count }) => count);
-    return this.options.find(({ chosen }) => chosen) ?? open.find(({ current }) => current) ?? open[0] ?? this.options[0];
-  }
-
-  /** @param {OptionNode<T>} option */
-  pick(option) {
-    if (!option.count && !option.chosen) return;
-    this.focus(option);
-    this.take(option.chosen ? null : option.value);
-  }
-
-  /** @param {OptionNode<T>} option */
-  focus(option = this.rest()) {
-    if (!option) return;
-    for (const each of this.options) each.node.tabIndex = each === option ? 0 : -1;
-    option.node.focus({ preventScroll: true });
-    this.reveal(option, true);
-  }
-
-  // Inside its own list only: the notebook stays where it is. What was out of sight comes to the middle.
-  /** @param {OptionNode<T>} option */
-  reveal(option = this.rest(), nearest = false) {
-    if (!option) return;
-    const { offsetTop: top, offsetHeight: height } = option.node;
-    const [list, room] = [this.list, this.list.clientHeight - height];
-    const seen = clamp(list.scrollTop, top - room + 4, top - 4);
-    if (seen !== list.scrollTop) list.scrollTop = nearest ? seen : top - room / 2;
-  }
-
-  /** @param {KeyboardEvent} event */
-  press(event) {
-    const at = this.options.findIndex(({ node }) => node === event.target);
-    if (at < 0) return;
-    if (event.key === "Enter" || event.key === " ") this.pick(this.options[at]);
-    else if (event.key === "Home" || event.key === "End") this.move(event.key === "Home" ? -1 : this.options.length, event.key === "Home" ? 1 : -1);
-    else if (event.key === "ArrowDown" || event.key === "ArrowUp") this.move(at, event.key === "ArrowDown" ? 1 : -1, this.columns > 1);
-    else if (event.key === "ArrowRight" || event.key === "ArrowLeft") this.move(at, event.key === "ArrowRight" ? 1 : -1, this.columns === 1);
-    else return;
-    event.preventDefault();
-  }
-
-  // To the next option that leads somewhere, or (`across`) to the next list.
-  /** @param {number} from @param {number} step */
-  move(from, step, across = false) {
-    if (across) {
-      this.picker.beside(this, step);
-      return;
-    }
-    for (let at = from + step; at >= 0 && at < this.options.length; at += step) {
-      if (this.options[at].count || this.options[at].chosen) {
-        this.focus(this.options[at]);
-        return;
-      }
-    }
-  }
-}
 
 export class Picker {
   static made = 0;
@@ -130,45 +23,82 @@ export class Picker {
     this.id = `ptx-picker-${(Picker.made += 1)}`;
     this.search = /** @type {Search | null} */ (null);
     this.choice = this.nothing();
-    this.active = 0; // the line that Enter takes
+    this.active = 0; // the line that Enter chooses
     this.lines = /** @type {Match[]} */ ([]);
     this.space = /** @type {Space} */ ("register");
     this.before = /** @type {HTMLElement | null} */ (null); // what had the focus
     this.scrolled = false;
-    this.node = make("section", "ptx-picker", null, { id: this.id, role: "search", "aria-label": "choose an instruction" });
+    this.node = make("section", "ptx-picker", null, {
+      id: this.id,
+      role: "search",
+      "aria-label": "choose an instruction",
+    });
     this.node.hidden = true;
     const top = make("div", "ptx-search-row", this.node);
     this.input = make("input", "ptx-search", top, {
-      type: "text", placeholder: "m16n8k64 s4 sparse", spellcheck: "false", autocomplete: "off", autocapitalize: "off", role: "combobox", "aria-autocomplete": "list",
-      "aria-expanded": "true", "aria-controls": `${this.id}-matches`, "aria-label": "search by shape, types and words such as sparse, fp8, hopper",
+      type: "text",
+      placeholder: "m16n8k64 s4 sparse",
+      spellcheck: "false",
+      autocomplete: "off",
+      autocapitalize: "off",
+      role: "combobox",
+      "aria-autocomplete": "list",
+      "aria-expanded": "true",
+      "aria-controls": `${this.id}-matches`,
+      "aria-label": "search by shape, types and words such as sparse, fp8, hopper",
     });
     this.count = make("span", "ptx-count", top, { role: "status" });
     this.reset = make("button", "ptx-copy", top, { type: "button" });
     this.reset.textContent = "clear";
-    const shut = make("button", "ptx-copy ptx-close", top, { type: "button", "aria-label": "close the picker", title: "close (Escape)" });
+    const shut = make("button", "ptx-copy ptx-close", top, {
+      type: "button",
+      "aria-label": "close the picker",
+      title: "close (Escape)",
+    });
     shut.textContent = "✕";
     const columns = make("div", "ptx-columns", this.node);
-    this.columns = [...COLUMNS, "target"].map((name) => /** @type {Options<number>} */ (new Options(this, columns, name, HEADINGS[name])));
+    this.columns = [...COLUMNS, "target"].map(
+      (name) => /** @type {OptionList<number>} */ (new OptionList(this, columns, name, HEADINGS[name])),
+    );
     this.more = make("div", "ptx-wgmma", this.node);
-    this.sizes = /** @type {Options<number>} */ (new Options(this, this.more, "n", "N", 16));
-    this.spaces = /** @type {Options<Space>} */ (new Options(this, this.more, "space", "A in", 2));
-    this.list = make("div", "ptx-matches", this.node, { id: `${this.id}-matches`, role: "listbox", tabindex: "0", "aria-label": "instructions that match" });
+    this.sizes = /** @type {OptionList<number>} */ (new OptionList(this, this.more, "n", "N", 16));
+    this.spaces = /** @type {OptionList<Space>} */ (new OptionList(this, this.more, "space", "A in", 2));
+    this.list = make("div", "ptx-matches", this.node, {
+      id: `${this.id}-matches`,
+      role: "listbox",
+      tabindex: "0",
+      "aria-label": "instructions that match",
+    });
     this.rest = make("div", "ptx-help", this.node);
-    if (app.model.get("toolbar")?.static || app.model.get("picker_index") === undefined) return; // static pages have no other instruction
+    // static pages have no other instruction
+    if (app.model.get("toolbar")?.static || app.model.get("picker_index") === undefined) return;
     parent.append(this.node);
     app.header.addChangeButton(this, this.id);
     app.root.addEventListener("keydown", (event) => this.shortcut(event));
-    this.input.addEventListener("input", () => { this.active = 0; this.draw(); this.reveal(); });
+    this.input.addEventListener("input", () => {
+      this.active = 0;
+      this.draw();
+      this.reveal();
+    });
     this.input.addEventListener("keydown", (event) => this.steer(event));
     this.list.addEventListener("keydown", (event) => this.steer(event));
-    this.list.addEventListener("scroll", () => { this.scrolled = true; });
-    this.reset.addEventListener("click", () => { this.clear(); this.input.value = ""; this.draw(); this.input.focus(); });
+    this.list.addEventListener("scroll", () => {
+      this.scrolled = true;
+    });
+    this.reset.addEventListener("click", () => {
+      this.clear();
+      this.input.value = "";
+      this.draw();
+      this.input.focus();
+    });
     shut.addEventListener("click", () => this.close());
     this.node.addEventListener("keydown", (event) => this.press(event));
   }
 
   /** @returns {Choices} */
-  nothing() { return { at: COLUMNS.map(() => null), target: null, n: null }; }
+  nothing() {
+    return { at: COLUMNS.map(() => null), target: null, n: null };
+  }
 
   clear() {
     this.choice = this.nothing();
@@ -178,13 +108,17 @@ export class Picker {
 
   // -- opening and closing --
 
-  get opened() { return !this.node.hidden; }
+  get opened() {
+    return !this.node.hidden;
+  }
 
   open() {
     const { change } = this.app.header;
     if (!change) return;
     if (!this.opened) {
-      const focused = /** @type {HTMLElement | null} */ (/** @type {Document | ShadowRoot} */ (this.app.root.getRootNode()).activeElement);
+      const focused = /** @type {HTMLElement | null} */ (
+        /** @type {Document | ShadowRoot} */ (this.app.root.getRootNode()).activeElement
+      );
       this.before = this.app.root.contains(focused) && focused !== this.app.header.text ? focused : null;
       this.node.hidden = false;
       change.setAttribute("aria-expanded", "true");
@@ -212,12 +146,13 @@ export class Picker {
     else this.open();
   }
 
-  // "/" or Ctrl+K, wherever the focus is in the explorer, if no text is being typed there.
+  // "/" or Ctrl+K, wherever the focus is in the Explorer, unless text is being typed.
   /** @param {KeyboardEvent} event */
   shortcut(event) {
     const { key } = event;
     const target = /** @type {Element} */ (event.target);
-    const command = (event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey && key.toLowerCase() === "k";
+    const command =
+      (event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey && key.toLowerCase() === "k";
     const slash = key === "/" && !event.ctrlKey && !event.metaKey && !event.altKey;
     const box = target.matches("input:not([type=range]), textarea, select, [contenteditable=true]");
     const cell = target.matches(".ptx-cell:not(.editing)");
@@ -241,7 +176,9 @@ export class Picker {
     if (first) this.reveal();
   }
 
-  get current() { return this.search?.items[this.search.byMnemonic.get(this.app.instruction.mnemonic) ?? -1] ?? null; }
+  get current() {
+    return this.search?.items[this.search.byMnemonic.get(this.app.instruction.mnemonic) ?? -1] ?? null;
+  }
 
   draw() {
     const { search, choice, current } = this;
@@ -250,12 +187,23 @@ export class Picker {
     const { targets } = search.index;
     COLUMNS.forEach((_, column) => {
       const options = search.options(column, choice, matching).map(([value, count]) => ({
-        value, count, text: search.names[column][value], chosen: choice.at[column] === value, current: current?.at[column] === value,
+        value,
+        count,
+        text: search.names[column][value],
+        chosen: choice.at[column] === value,
+        current: current?.at[column] === value,
       }));
-      this.columns[column].show(options, (value) => this.narrow(search.choose(choice, column, value, matching), column));
+      this.columns[column].show(options, (value) =>
+        this.narrow(search.choose(choice, column, value, matching), column),
+      );
     });
     const options = search.targetOptions(choice, matching).map(([value, count]) => ({
-      value, count, text: targets[value][0], more: targets[value][1], chosen: choice.target === value, current: false,
+      value,
+      count,
+      text: targets[value][0],
+      more: targets[value][1],
+      chosen: choice.target === value,
+      current: false,
     }));
     this.columns[COLUMNS.length].show(options, (value) => this.narrow({ ...choice, target: value }));
     const matches = search.matches(choice, matching);
@@ -274,7 +222,9 @@ export class Picker {
     this.reveal(column + 1);
   }
 
-  reveal(from = 0) { for (const column of this.columns.slice(from)) column.reveal(); }
+  reveal(from = 0) {
+    for (const column of this.columns.slice(from)) column.reveal();
+  }
 
   // N, and where A is: for warpgroup instructions.
   /** @param {Search} search @param {Item[]} matches @param {boolean[]} matching */
@@ -283,13 +233,29 @@ export class Picker {
     const wide = matches.length > 0 && matches.every(({ many }) => many);
     this.more.hidden = !wide;
     if (!wide) return;
-    const sizes = search.sizes(choice, matching).map(([value, count]) => ({ value, count, text: String(value), chosen: choice.n === value, current: current !== null && current.many && current.n === value }));
+    const sizes = search.sizes(choice, matching).map(([value, count]) => ({
+      value,
+      count,
+      text: String(value),
+      chosen: choice.n === value,
+      current: current !== null && current.many && current.n === value,
+    }));
     this.sizes.show(sizes, (n) => this.narrow({ ...choice, n }));
     const space = this.app.instruction?.registers?.A ? "register" : "shared";
-    const spaces = /** @type {[Space, string][]} */ ([["register", "registers"], ["shared", "shared memory"]]).map(([value, text]) => ({
-      value, text, count: matches.length, chosen: this.space === value, current: Boolean(current?.many) && space === value,
+    const spaces = /** @type {[Space, string][]} */ ([
+      ["register", "registers"],
+      ["shared", "shared memory"],
+    ]).map(([value, text]) => ({
+      value,
+      text,
+      count: matches.length,
+      chosen: this.space === value,
+      current: Boolean(current?.many) && space === value,
     }));
-    this.spaces.show(spaces, (value) => { this.space = value ?? this.space; this.draw(); });
+    this.spaces.show(spaces, (value) => {
+      this.space = value ?? this.space;
+      this.draw();
+    });
   }
 
   /** @param {Search} search @param {Item[]} matches @param {SearchWord[]} words @param {boolean} asked */
@@ -297,13 +263,20 @@ export class Picker {
     const { current } = this;
     const text = this.input.value.trim().toLowerCase();
     let lines = search.lines(matches, this.choice.n ?? current?.n ?? 8);
-    if (current && !words.length) lines = lines.map((line) => ({ ...line, like: search.likeness(line.item, current) })).sort((first, second) => second.like - first.like);
-    lines.sort((first, second) => Number(second.item.mnemonic === text) - Number(first.item.mnemonic === text));
-    this.count.textContent = asked ? `${matches.length.toLocaleString("en")} of ${counted(search.items.length, "instruction")} match` : counted(search.items.length, "instruction");
+    if (current && !words.length)
+      lines = lines
+        .map((line) => ({ ...line, like: search.likeness(line.item, current) }))
+        .sort((first, second) => second.like - first.like);
+    lines.sort(
+      (first, second) => Number(second.item.mnemonic === text) - Number(first.item.mnemonic === text),
+    );
+    this.count.textContent = asked
+      ? `${matches.length.toLocaleString("en")} of ${counted(search.items.length, "instruction")} match`
+      : counted(search.items.length, "instruction");
     this.lines = lines.slice(0, DRAWN);
     this.active = clamp(this.active, 0, Math.max(0, this.lines.length - 1));
     this.list.replaceChildren();
-    if (this.scrolled) this.list.scrollTop = 0; // asking for it would lay all out
+    if (this.scrolled) this.list.scrollTop = 0; // reading it would force a layout
     this.scrolled = false;
     this.lines.forEach((line, index) => this.drawLine(search, line, index, words));
     this.list.hidden = !lines.length;
@@ -319,13 +292,18 @@ export class Picker {
       return "Nothing matches: remove a choice in a column, or a word.";
     }
     const hidden = lines.slice(DRAWN).reduce((sum, { items }) => sum + items.length, 0);
-    return `${hidden ? `and ${hidden.toLocaleString("en")} more · ` : ""}↑ ↓ to move, Enter to choose, Tab for the columns, Escape to close`;
+    const more = hidden ? `and ${hidden.toLocaleString("en")} more · ` : "";
+    return `${more}↑ ↓ to move, Enter to choose, Tab for the columns, Escape to close`;
   }
 
   /** @param {Search} search @param {Match} line @param {number} index @param {SearchWord[]} words */
   drawLine(search, { item, items }, index, words) {
     const { index: data } = search;
-    const node = make("div", "ptx-match", this.list, { role: "option", id: `${this.id}-match-${index}`, "data-mnemonic": item.mnemonic });
+    const node = make("div", "ptx-match", this.list, {
+      role: "option",
+      id: `${this.id}-match-${index}`,
+      "data-mnemonic": item.mnemonic,
+    });
     const name = make("code", "ptx-match-name", node);
     let seen = this.mark(name, item.mnemonic, words);
     const tags = make("span", "ptx-match-tags", node);
@@ -333,10 +311,14 @@ export class Picker {
       node.setAttribute("aria-current", "true");
       make("span", "ptx-tag ptx-tag-current", tags).textContent = "current";
     }
-    if (items.length > 1) make("span", "ptx-tag", tags).textContent = `N ${items[0].n} … ${items[items.length - 1].n}`;
+    if (items.length > 1)
+      make("span", "ptx-tag", tags).textContent = `N ${items[0].n} … ${items[items.length - 1].n}`;
     const everyday = data.word_sets[item.wordSet];
-    const facts = [ // each with the words that speak of it
-      [everyday[0] === "sparse" ? `sparse ${everyday[1]}` : "dense"], [`${item.lanes} lanes`, "warp", "warpgroup"], [data.target_sets[item.targetSet][0], ...search.targetWords[item.targetSet]],
+    const facts = [
+      // each with the words that mean it
+      [everyday[0] === "sparse" ? `sparse ${everyday[1]}` : "dense"],
+      [`${item.lanes} lanes`, "warp", "warpgroup"],
+      [data.target_sets[item.targetSet][0], ...search.targetWords[item.targetSet]],
     ];
     for (const [place, [fact, ...spoken]] of facts.entries()) {
       const part = make("span", place === 1 ? "ptx-match-fact ptx-match-lanes" : "ptx-match-fact", node);
@@ -344,12 +326,20 @@ export class Picker {
       seen = new Set([...seen, ...this.mark(part, fact, left, spoken)]);
     }
     node.title = data.target_sets[item.targetSet][1].map((place) => data.targets[place][0]).join(", ");
-    for (const { word, known } of words) { // an everyday word that stands nowhere in the line
-      const reason = seen.has(word) ? null : known.find((each) => search.vocabulary.get(each)?.has(search.byMnemonic.get(item.mnemonic) ?? -1));
+    for (const { word, known } of words) {
+      // an everyday word that is nowhere in the line
+      const reason = seen.has(word)
+        ? null
+        : known.find((each) => search.vocabulary.get(each)?.has(search.byMnemonic.get(item.mnemonic) ?? -1));
       if (reason) make("mark", "ptx-tag", tags).textContent = reason;
     }
     node.addEventListener("click", () => this.choose(index));
-    node.addEventListener("pointermove", () => { if (this.active !== index) { this.active = index; this.light(false); } });
+    node.addEventListener("pointermove", () => {
+      if (this.active !== index) {
+        this.active = index;
+        this.light(false);
+      }
+    });
   }
 
   /** @param {Element} node @param {string} text @param {SearchWord[]} words @param {string[]} whole */
@@ -366,15 +356,22 @@ export class Picker {
     return seen;
   }
 
-  // Shows which match Enter takes.
+  // Shows which match Enter chooses.
   light(reveal = true) {
-    [...this.list.children].forEach((node, index) => node.setAttribute("aria-selected", String(index === this.active)));
+    [...this.list.children].forEach((node, index) =>
+      node.setAttribute("aria-selected", String(index === this.active)),
+    );
     const node = /** @type {HTMLElement | undefined} */ (this.list.children[this.active]);
     for (const owner of [this.input, this.list]) {
       if (node) owner.setAttribute("aria-activedescendant", node.id);
       else owner.removeAttribute("aria-activedescendant");
     }
-    if (node && reveal) this.list.scrollTop = clamp(this.list.scrollTop, node.offsetTop + node.offsetHeight - this.list.clientHeight, node.offsetTop);
+    if (node && reveal)
+      this.list.scrollTop = clamp(
+        this.list.scrollTop,
+        node.offsetTop + node.offsetHeight - this.list.clientHeight,
+        node.offsetTop,
+      );
   }
 
   // -- keys --
@@ -385,21 +382,30 @@ export class Picker {
     if (event.isComposing) return;
     /** @type {Record<string, number>} */
     const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: 8, PageUp: -8 };
-    if (event.key in steps) this.active = clamp(this.active + steps[event.key], 0, Math.max(0, this.lines.length - 1));
+    if (event.key in steps)
+      this.active = clamp(this.active + steps[event.key], 0, Math.max(0, this.lines.length - 1));
     else if (event.key === "Enter") this.choose(this.active);
     else return;
     event.preventDefault();
     if (this.opened) this.light();
   }
 
-  // Anywhere in the picker. What is typed outside of the search box goes on in it.
+  // Anywhere in the picker. Text typed outside of the search box goes into it.
   /** @param {KeyboardEvent} event */
   press(event) {
     event.stopPropagation();
     if (event.key === "Escape") {
       event.preventDefault();
       this.close();
-    } else if (event.key.length === 1 && event.key !== " " && event.target !== this.input && !event.ctrlKey && !event.metaKey && !event.altKey) this.input.focus();
+    } else if (
+      event.key.length === 1 &&
+      event.key !== " " &&
+      event.target !== this.input &&
+      !event.ctrlKey &&
+      !event.metaKey &&
+      !event.altKey
+    )
+      this.input.focus();
   }
 
   /** @param {object} column @param {number} step */

@@ -4,7 +4,7 @@ import { make } from "./util.js";
 import { GUTTER } from "./edges.js";
 import { openEditor } from "./input.js";
 
-// The box belongs to the pane of the matrix and comes after its cells, so that Tab leads from the cell to the buttons.
+// The box is in the pane of the matrix, after its cells, so that Tab leads from the cell to the buttons.
 /** @param {Pane} pane */
 export function showRefusal(pane) {
   const { app } = pane;
@@ -33,15 +33,21 @@ function refusalBox(pane, refusal) {
   const button = (text, hint, act) => {
     const made = make("button", "", row, { type: "button", title: hint });
     made.textContent = text;
-    made.addEventListener("click", () => { pane.input.focus({ preventScroll: true }); act(); });
+    made.addEventListener("click", () => {
+      pane.input.focus({ preventScroll: true });
+      act();
+    });
     return made;
   };
   const dismiss = () => app.send({ type: "dismiss_refusal" });
-  if (refusal.prune) button(refusal.prune, "Keep what you typed, then the largest values; the rest becomes 0", () => app.send({ type: "prune_chunks" })).classList.add("first");
+  if (refusal.prune)
+    button(refusal.prune, "Keep what you typed, then the largest values; the rest becomes 0", () =>
+      app.send({ type: "prune_chunks" }),
+    ).classList.add("first");
   if (refusal.text) {
     button("Edit again", `Open the cell with ${refusal.text}`, () => {
       dismiss();
-      app.select({ name: refusal.name, row: refusal.typed_at[0], column: refusal.typed_at[1] });
+      app.selection.select({ name: refusal.name, row: refusal.typed_at[0], column: refusal.typed_at[1] });
       openEditor(pane, refusal.text);
     });
   }
@@ -56,7 +62,8 @@ function refusalBox(pane, refusal) {
   return node;
 }
 
-// Above the cells at fault, so that the cell below, where Enter leads, stays in view; below them where there is no room. Never over the edge of the view.
+// Above the cells at fault, so that the next cell stays visible;
+// below them if there is no room. Always inside the view.
 /** @param {Pane} pane @param {HTMLElement} node @param {Refusal} refusal */
 function placeRefusal(pane, node, refusal) {
   const { app, scroller } = pane;
@@ -69,6 +76,7 @@ function placeRefusal(pane, node, refusal) {
   const y = GUTTER.top + inside(from.y - scroller.scrollTop, pane.height - from.height);
   const x = GUTTER.left + inside((from.x + to.x + to.width) / 2 - scroller.scrollLeft, pane.width) - wide / 2;
   const above = frame.top - root.top + y - high - 8 >= 0;
-  node.style.left = `${Math.max(4, Math.min(frame.left - root.left + x, root.width - wide - 4)) - frame.left + root.left}px`;
+  const offset = frame.left - root.left;
+  node.style.left = `${Math.max(4, Math.min(offset + x, root.width - wide - 4)) - offset}px`;
   node.style.top = `${above ? y - high - 7 : y + from.height + 7}px`;
 }

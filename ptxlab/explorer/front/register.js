@@ -1,18 +1,28 @@
-// One register of one lane: hexadecimal, the bits of every element, their values. All of it can be edited, except in D.
+// One register of one lane: hexadecimal, the bits of every
+// element, their values. All of it can be edited, except in D.
 
 import { make, attribute } from "./util.js";
 
 const WHERE = /** @type {const} */ (["element", "row", "column", "low"]);
 
-// Draws one and returns what shows a content of it: {hex, fields}, of a lane.
-/** @param {App} app @param {HTMLElement} parent @param {RegisterInfo} info @returns {(content: Register, lane: number) => void} */
+// Draws a register and returns a function that shows its content: {hex, fields} of a lane.
+/**
+ * @param {App} app
+ * @param {HTMLElement} parent
+ * @param {RegisterInfo} info
+ * @returns {(content: Register, lane: number) => void}
+ */
 export function drawRegister(app, parent, { name, register, matrix, count, small }) {
   const line = make("div", small ? "ptx-register small" : "ptx-register", parent);
   if (!small) make("label", "", line).textContent = String(register);
-  const hexes = box(line, "ptx-hex", name, (text, /** @type {number} */ lane) => app.send({ type: "set_register", name, lane, register, text }));
+  const hexes = box(line, "ptx-hex", name, (text, /** @type {number} */ lane) =>
+    app.send({ type: "set_register", name, lane, register, text }),
+  );
   Object.assign(hexes.node.dataset, { operand: name, register });
   const strip = make("div", `ptx-fields of-${count}`, line);
-  const parts = Array.from({ length: count }, () => drawField(app, strip, { name, register, matrix, count, small }));
+  const parts = Array.from({ length: count }, () =>
+    drawField(app, strip, { name, register, matrix, count, small }),
+  );
   return (content, lane) => {
     attribute(hexes.node, "data-lane", lane);
     hexes.show(content.hex, `${name}, lane ${lane}, register ${register}, hexadecimal`, lane);
@@ -20,8 +30,13 @@ export function drawRegister(app, parent, { name, register, matrix, count, small
   };
 }
 
-// One element: its bits (a click turns one over), its value, and the cell it is.
-/** @param {App} app @param {HTMLElement} strip @param {RegisterInfo} info @returns {(field: Field, lane: number) => void} */
+// One element: its bits (a click inverts one), its value, and its cell.
+/**
+ * @param {App} app
+ * @param {HTMLElement} strip
+ * @param {RegisterInfo} info
+ * @returns {(field: Field, lane: number) => void}
+ */
 function drawField(app, strip, { name, register, matrix, count, small }) {
   let [cell, holder] = /** @type {[Cell | null, number]} */ ([null, 0]);
   const node = make("div", "ptx-field", strip);
@@ -29,18 +44,27 @@ function drawField(app, strip, { name, register, matrix, count, small }) {
   node.addEventListener("pointerleave", () => app.hover(null));
   const valued = count <= 8 && name !== "E";
   const row = make("div", valued || count > 8 ? "ptx-bits" : "ptx-bits bare", node);
-  const bits = matrix.parts.flatMap(([role, length]) => Array.from({ length }, () => make("span", `ptx-bit ${role}`, row)));
+  const bits = matrix.parts.flatMap(([role, length]) =>
+    Array.from({ length }, () => make("span", `ptx-bit ${role}`, row)),
+  );
   row.addEventListener("click", (event) => {
     const { bit } = /** @type {HTMLElement} */ (event.target).dataset;
     if (bit && name !== "D") app.send({ type: "flip_bit", name, lane: holder, register, bit: Number(bit) });
   });
-  const value = valued ? box(node, "ptx-value", name, (text, /** @type {Cell} */ at) => app.send({ type: "set_cell", ...at, text })) : null;
+  const value = valued
+    ? box(node, "ptx-value", name, (text, /** @type {Cell} */ at) =>
+        app.send({ type: "set_cell", ...at, text }),
+      )
+    : null;
   const label = count > 8 || small ? null : make("div", "ptx-where", node);
   const names = label && { element: make("b", "", label), place: make("span", "", label) };
   let known = { bits: "", low: -1, element: -1, row: -1, column: -1, text: "" };
   return (field, lane) => {
-    const at = app.selection;
-    node.classList.toggle("here", at !== null && at.name === matrix.name && at.row === field.row && at.column === field.column);
+    const at = app.selection.mark;
+    node.classList.toggle(
+      "here",
+      at !== null && at.name === matrix.name && at.row === field.row && at.column === field.column,
+    );
     if (field === known && lane === holder) return;
     const moved = WHERE.some((key) => field[key] !== known[key]);
     const called = `${matrix.element}${field.element}`;
@@ -52,17 +76,28 @@ function drawField(app, strip, { name, register, matrix, count, small }) {
       bit.classList.toggle("one", field.bits[each] === "1");
     });
     [known, holder] = [field, lane];
-    value?.show(field.text, `${called}, ${matrix.label} row ${field.row} column ${field.column}${small ? `, lane ${lane}` : ""}`, cell);
+    value?.show(
+      field.text,
+      `${called}, ${matrix.label} row ${field.row} column ${field.column}${small ? `, lane ${lane}` : ""}`,
+      cell,
+    );
     if (!moved) return;
     node.dataset.element = called;
     node.title = `${called} is ${matrix.label}[${field.row}][${field.column}]`;
-    if (names) [names.element.textContent, names.place.textContent] = [called, `[${field.row}][${field.column}]`];
+    if (names)
+      [names.element.textContent, names.place.textContent] = [called, `[${field.row}][${field.column}]`];
   };
 }
 
-// A text box that sends what was typed on Enter or when it is left, and shows what Python has. What is typed goes to where it was typed,
-// also when something else came to stand there in the meantime.
-/** @template T @param {HTMLElement} parent @param {string} classes @param {Name} name @param {(text: string, target: T) => void} send */
+// A text box that sends its text on Enter or when it loses the focus, and shows what Python
+// has. The text goes to the lane it was typed for, even if the box shows another lane by then.
+/**
+ * @template T
+ * @param {HTMLElement} parent
+ * @param {string} classes
+ * @param {Name} name
+ * @param {(text: string, target: T) => void} send
+ */
 function box(parent, classes, name, send) {
   const node = make("input", classes, parent, { type: "text", spellcheck: "false", autocomplete: "off" });
   node.readOnly = name === "D";
@@ -76,8 +111,15 @@ function box(parent, classes, name, send) {
   node.addEventListener("blur", commit);
   node.addEventListener("keydown", (event) => {
     event.stopPropagation();
-    if (event.key === "Enter") { event.preventDefault(); commit(); node.select(); }
-    if (event.key === "Escape") { node.value = shown; node.blur(); }
+    if (event.key === "Enter") {
+      event.preventDefault();
+      commit();
+      node.select();
+    }
+    if (event.key === "Escape") {
+      node.value = shown;
+      node.blur();
+    }
   });
   /** @param {string} text @param {string} label @param {T} to */
   const show = (text, label, to) => {

@@ -3,18 +3,25 @@
 export const COLUMNS = ["family", "shape", "types", "qualifiers"];
 
 /** @type {((known: string, word: string) => boolean)[]} */
-const LEVELS = [ // how a word fits one of the vocabulary; the first at which any does counts
+const LEVELS = [
+  // how a word matches one of the vocabulary; the first level with any match counts
   (known, word) => known === word,
-  (known, word) => known.startsWith(word) && !(/\d$/.test(word) && /\d/.test(known[word.length])), // n8, and not n80
+  // n8, and not n80
+  (known, word) => known.startsWith(word) && !(/\d$/.test(word) && /\d/.test(known[word.length])),
   (known, word) => known.startsWith(word),
   (known, word) => known.includes(word),
 ];
 
-// What a mnemonic is made of, and the ends of its shape: n8k64, k64.
+// The parts of a mnemonic, and the ends of its shape: n8k64, k64.
 /** @param {string} mnemonic */
 function partsOf(mnemonic) {
   const parts = mnemonic.split(/[.:]+/);
-  return [...parts, ...parts.filter((part) => /^m\d+n\d+k\d+$/.test(part)).flatMap((shape) => [shape.slice(shape.indexOf("n")), shape.slice(shape.indexOf("k"))])];
+  return [
+    ...parts,
+    ...parts
+      .filter((part) => /^m\d+n\d+k\d+$/.test(part))
+      .flatMap((shape) => [shape.slice(shape.indexOf("n")), shape.slice(shape.indexOf("k"))]),
+  ];
 }
 
 export class Search {
@@ -23,31 +30,51 @@ export class Search {
     this.index = index;
     this.names = [index.families, index.shapes, index.types, index.qualifiers];
     /** @type {Item[]} */
-    this.items = index.rows.flatMap(([mnemonic, family, shape, types, qualifiers, targetSet, nSet, wordSet, shared, lanes], row) => {
-      const many = mnemonic.includes("nNk");
-      return index.n_sets[nSet].map((n) => ({
-        row, n, many, mnemonic: many ? mnemonic.replace("nNk", `n${n}k`) : mnemonic, at: [family, shape, types, qualifiers], targetSet, wordSet, shared: Boolean(shared), lanes,
-      }));
-    });
+    this.items = index.rows.flatMap(
+      ([mnemonic, family, shape, types, qualifiers, targetSet, nSet, wordSet, shared, lanes], row) => {
+        const many = mnemonic.includes("nNk");
+        return index.n_sets[nSet].map((n) => ({
+          row,
+          n,
+          many,
+          mnemonic: many ? mnemonic.replace("nNk", `n${n}k`) : mnemonic,
+          at: [family, shape, types, qualifiers],
+          targetSet,
+          wordSet,
+          shared: Boolean(shared),
+          lanes,
+        }));
+      },
+    );
     this.byMnemonic = new Map(this.items.map((item, index) => [item.mnemonic, index]));
     this.targets = index.target_sets.map(([, places]) => new Set(places));
-    this.targetWords = index.target_sets.map(([, places]) => places.flatMap((place) => {
-      const [target, generation, gpus] = index.targets[place];
-      return [target, ...generation.toLowerCase().split(" "), ...gpus];
-    }));
+    this.targetWords = index.target_sets.map(([, places]) =>
+      places.flatMap((place) => {
+        const [target, generation, gpus] = index.targets[place];
+        return [target, ...generation.toLowerCase().split(" "), ...gpus];
+      }),
+    );
     this.vocabulary = /** @type {Map<string, Set<number>>} */ (new Map());
     this.items.forEach((item, place) => {
-      for (const word of [...partsOf(item.mnemonic), ...index.word_sets[item.wordSet], ...this.targetWords[item.targetSet]]) {
+      for (const word of [
+        ...partsOf(item.mnemonic),
+        ...index.word_sets[item.wordSet],
+        ...this.targetWords[item.targetSet],
+      ]) {
         const key = word.toLowerCase();
         this.vocabulary.set(key, (this.vocabulary.get(key) ?? new Set()).add(place));
       }
     });
   }
 
-  // Which items every word of a text fits, and how each was understood.
+  // Which items match every word of a text, and how each word was understood.
   /** @param {string} text */
   search(text) {
-    const words = text.toLowerCase().split(/[\s,;]+/).filter(Boolean).map((word) => this.understand(word));
+    const words = text
+      .toLowerCase()
+      .split(/[\s,;]+/)
+      .filter(Boolean)
+      .map((word) => this.understand(word));
     const matching = this.items.map((_, index) => words.every(({ fits }) => fits.has(index)));
     return { words, matching };
   }
@@ -56,23 +83,43 @@ export class Search {
   understand(word) {
     for (const [level, fit] of LEVELS.entries()) {
       const known = [...this.vocabulary.keys()].filter((each) => fit(each, word));
-      if (known.length) return { word, level, known, fits: new Set(known.flatMap((each) => [...(this.vocabulary.get(each) ?? [])])) };
+      if (known.length)
+        return {
+          word,
+          level,
+          known,
+          fits: new Set(known.flatMap((each) => [...(this.vocabulary.get(each) ?? [])])),
+        };
     }
-    const inside = this.items.map((item, index) => (item.mnemonic.toLowerCase().includes(word) ? index : -1)).filter((index) => index >= 0);
+    const inside = this.items
+      .map((item, index) => (item.mnemonic.toLowerCase().includes(word) ? index : -1))
+      .filter((index) => index >= 0);
     return { word, level: LEVELS.length, known: [], fits: new Set(inside) };
   }
 
   /** @param {Item} item @param {number | null} target */
-  has(item, target) { return target === null || this.targets[item.targetSet].has(target); }
-
-  // Whether an item is among those chosen in the columns left of one; N belongs to the shape.
-  /** @param {Item} item @param {Omit<Choices, "target">} choice @param {number} column */
-  within(item, choice, column) {
-    return COLUMNS.every((_, each) => each >= column || choice.at[each] === null || choice.at[each] === item.at[each]) && (column < 2 || choice.n === null || !item.many || choice.n === item.n);
+  has(item, target) {
+    return target === null || this.targets[item.targetSet].has(target);
   }
 
-  // The options of a column: all that the choices to its left leave, with the count of instructions that match there.
-  /** @param {number} column @param {Choices} choice @param {boolean[]} matching @returns {[value: number, count: number][]} */
+  // Whether an item matches the choices in the columns left of one; N belongs to the shape.
+  /** @param {Item} item @param {Omit<Choices, "target">} choice @param {number} column */
+  within(item, choice, column) {
+    return (
+      COLUMNS.every(
+        (_, each) => each >= column || choice.at[each] === null || choice.at[each] === item.at[each],
+      ) &&
+      (column < 2 || choice.n === null || !item.many || choice.n === item.n)
+    );
+  }
+
+  // The options of a column that the choices to its left allow, with the number of instructions that match.
+  /**
+   * @param {number} column
+   * @param {Choices} choice
+   * @param {boolean[]} matching
+   * @returns {[value: number, count: number][]}
+   */
   options(column, choice, matching) {
     const counts = /** @type {Map<number, number>} */ (new Map());
     this.items.forEach((item, index) => {
@@ -83,29 +130,49 @@ export class Search {
     return [...counts].sort(([first], [second]) => first - second);
   }
 
-  // The same for targets, which all choices narrow, and for N, which all but itself do.
+  // The same for targets, which all choices restrict, and for N, which all other choices restrict.
   /** @param {Choices} choice @param {boolean[]} matching @returns {[value: number, count: number][]} */
   targetOptions(choice, matching) {
     const matches = this.matches({ ...choice, target: null }, matching);
-    return this.index.targets.map((_, target) => [target, matches.filter((item) => this.has(item, target)).length]);
+    return this.index.targets.map((_, target) => [
+      target,
+      matches.filter((item) => this.has(item, target)).length,
+    ]);
   }
 
   /** @param {Choices} choice @param {boolean[]} matching @returns {[value: number, count: number][]} */
   sizes(choice, matching) {
-    const all = [...new Set(this.index.n_sets.filter((ns) => ns.length > 1).flat())].sort((first, second) => first - second);
+    const all = [...new Set(this.index.n_sets.filter((ns) => ns.length > 1).flat())].sort(
+      (first, second) => first - second,
+    );
     const matches = this.matches({ ...choice, n: null }, matching).filter((item) => item.many);
     return all.map((n) => [n, matches.filter((item) => item.n === n).length]);
   }
 
   /** @param {Choices} choice @param {boolean[]} matching */
-  matches(choice, matching) { return this.items.filter((item, index) => matching[index] && this.within(item, choice, COLUMNS.length) && this.has(item, choice.target)); }
+  matches(choice, matching) {
+    return this.items.filter(
+      (item, index) =>
+        matching[index] && this.within(item, choice, COLUMNS.length) && this.has(item, choice.target),
+    );
+  }
 
-  // A choice in a column; what was chosen to its right stays where something is left of it.
-  /** @param {Choices} choice @param {number} column @param {number | null} value @param {boolean[]} matching @returns {Choices} */
+  // A choice in a column; choices to its right stay if anything still matches them.
+  /**
+   * @param {Choices} choice
+   * @param {number} column
+   * @param {number | null} value
+   * @param {boolean[]} matching
+   * @returns {Choices}
+   */
   choose(choice, column, value, matching) {
     const next = { ...choice, at: choice.at.map((each, index) => (index === column ? value : each)) };
     /** @param {Choices["at"]} at @param {number | null} n */
-    const left = (at, n) => this.items.some((item, index) => matching[index] && this.has(item, next.target) && this.within(item, { at, n }, COLUMNS.length));
+    const left = (at, n) =>
+      this.items.some(
+        (item, index) =>
+          matching[index] && this.has(item, next.target) && this.within(item, { at, n }, COLUMNS.length),
+      );
     const kept = next.at.map((each, index) => (index > column ? null : each));
     const n = left(kept, next.n) && kept[1] !== null ? next.n : null;
     for (let index = column + 1; index < COLUMNS.length; index += 1) {
@@ -120,27 +187,53 @@ export class Search {
   lines(matches, wantedN) {
     const rows = /** @type {Map<number, Item[]>} */ (new Map());
     for (const item of matches) rows.set(item.row, [...(rows.get(item.row) ?? []), item]);
-    return [...rows.values()].map((items) => ({ items, item: items.reduce((best, each) => (Math.abs(each.n - wantedN) < Math.abs(best.n - wantedN) ? each : best)) }));
+    return [...rows.values()].map((items) => ({
+      items,
+      item: items.reduce((best, each) =>
+        Math.abs(each.n - wantedN) < Math.abs(best.n - wantedN) ? each : best,
+      ),
+    }));
   }
 
   /** @param {Item} item @param {Item} other */
-  likeness(item, other) { return item.at.filter((each, column) => each === other.at[column]).length + (item.mnemonic === other.mnemonic ? 1 : 0); }
+  likeness(item, other) {
+    return (
+      item.at.filter((each, column) => each === other.at[column]).length +
+      (item.mnemonic === other.mnemonic ? 1 : 0)
+    );
+  }
 }
 
-// What is marked for a word that was looked for: itself, and what everyday words stand for; a text that a word speaks of whole is `whole`.
-/** @param {string} text @param {SearchWord[]} words @param {Record<string, string[]>} partsOfWords @param {string[]} whole */
+// What to highlight for the words of a search: themselves, and the parts that everyday words
+// stand for. A text whose meaning is one of the words in `whole` is highlighted completely.
+/**
+ * @param {string} text
+ * @param {SearchWord[]} words
+ * @param {Record<string, string[]>} partsOfWords
+ * @param {string[]} whole
+ */
 export function marksIn(text, words, partsOfWords, whole = []) {
   const low = text.toLowerCase();
   const ranges = /** @type {number[][]} */ ([]);
   const seen = /** @type {Set<string>} */ (new Set());
   for (const { word, level, known } of words) {
     /** @type {[part: string, strict: number][]} */
-    const sought = [[word, level], ...known.flatMap((each) => (partsOfWords[each] ?? []).map((part) => /** @type {[string, number]} */ ([part, 0])))];
+    const sought = [
+      [word, level],
+      ...known.flatMap((each) =>
+        (partsOfWords[each] ?? []).map((part) => /** @type {[string, number]} */ ([part, 0])),
+      ),
+    ];
     for (const [part, strict] of sought) {
       for (let at = low.indexOf(part); at >= 0; at = low.indexOf(part, at + 1)) {
         const [before, after] = [low[at - 1] ?? "", low[at + part.length] ?? ""];
         const starts = !/\w/.test(before) || (/\d/.test(before) && /[nk]/.test(part[0]));
-        if ((strict < 3 && !starts) || (strict === 0 && /\w/.test(after)) || (strict === 1 && /\d$/.test(part) && /\d/.test(after))) continue;
+        if (
+          (strict < 3 && !starts) ||
+          (strict === 0 && /\w/.test(after)) ||
+          (strict === 1 && /\d$/.test(part) && /\d/.test(after))
+        )
+          continue;
         ranges.push([at, at + part.length]);
         seen.add(word);
       }
@@ -154,7 +247,7 @@ export function marksIn(text, words, partsOfWords, whole = []) {
   return { ranges, seen };
 }
 
-// A text that breaks after its dots, and only there.
+// Appends a text that may break after its dots only.
 /** @param {Element} node @param {string} text */
 export function appendBreakable(node, text) {
   (text.match(/[^.]*\.|[^.]+$/g) ?? []).forEach((part, index) => {

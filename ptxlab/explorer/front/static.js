@@ -13,24 +13,38 @@ async function unpack(value) {
     return value.json ? stream.json() : new DataView(await stream.arrayBuffer());
   }
   if (Array.isArray(value)) return Promise.all(value.map(unpack));
-  return Object.fromEntries(await Promise.all(Object.entries(value).map(async ([key, inner]) => [key, await unpack(inner)])));
+  return Object.fromEntries(
+    await Promise.all(Object.entries(value).map(async ([key, inner]) => [key, await unpack(inner)])),
+  );
 }
 
 /** @param {Record<string, any>} columns @param {number[]} at @returns {any} */
-const pick = (columns, ...at) => Object.fromEntries(Object.entries(columns).map(([key, column]) => [key, at.reduce((inner, index) => inner[index], column)]));
+const pick = (columns, ...at) =>
+  Object.fromEntries(
+    Object.entries(columns).map(([key, column]) => [key, at.reduce((inner, index) => inner[index], column)]),
+  );
 
-// Registers of a lane, put together from the columns in which those of all lanes were saved.
+// Registers of a lane, from the columns in which those of all lanes are saved.
 /** @param {SavedPage["lanes"]} lanes @param {number} lane */
 function registersOf(lanes, lane) {
   /** @param {Columns} saved @param {number} index @returns {Register} */
   const register = ({ own, fields }, index) => ({
     ...pick(own, lane, index),
-    fields: Array.from(Object.values(fields)[0]?.[lane][index] ?? [], (_, each) => pick(fields, lane, index, each)),
+    fields: Array.from(Object.values(fields)[0]?.[lane][index] ?? [], (_, each) =>
+      pick(fields, lane, index, each),
+    ),
   });
-  return /** @type {Registers} */ (Object.fromEntries(Object.entries(lanes).map(([name, saved]) => [name, Array.from({ length: saved.count }, (_, index) => register(saved, index))])));
+  return /** @type {Registers} */ (
+    Object.fromEntries(
+      Object.entries(lanes).map(([name, saved]) => [
+        name,
+        Array.from({ length: saved.count }, (_, index) => register(saved, index)),
+      ]),
+    )
+  );
 }
 
-// What anywidget's model does for the view, without Python behind it.
+// What anywidget's model does for the view, without Python.
 class StaticModel {
   /** @param {SavedPage} saved */
   constructor({ state, lanes, traces, refusal, not_saved: notSaved }) {
@@ -42,11 +56,13 @@ class StaticModel {
     this.refusal = refusal;
     this.notSaved = notSaved;
     this.listeners = /** @type {Listener[]} */ ([]);
-    this.justRefused = false; // whether something was refused just now
+    this.justRefused = false; // whether an edit was refused in this event
   }
 
   /** @template {keyof Traits} K @param {K} name */
-  get(name) { return this.state[name]; }
+  get(name) {
+    return this.state[name];
+  }
 
   /** @template {keyof Traits} K @param {K} name @param {Traits[K]} value */
   set(name, value) {
@@ -60,38 +76,53 @@ class StaticModel {
   // Registers of the lanes that are shown, from those of all.
   showLanes() {
     const { lane, pinned } = this.state;
-    this.set("lane_registers", Object.fromEntries([lane, ...pinned].map((each) => [each, registersOf(this.lanes, each)])));
+    this.set(
+      "lane_registers",
+      Object.fromEntries([lane, ...pinned].map((each) => [each, registersOf(this.lanes, each)])),
+    );
   }
 
   /** @param {string} event */
-  notify(event) { for (const listener of this.listeners) if (listener.event === event) listener.call({}); }
+  notify(event) {
+    for (const listener of this.listeners) if (listener.event === event) listener.call({});
+  }
 
   /** @param {string} events @param {Listener["call"]} call */
-  on(events, call) { for (const event of events.split(" ")) this.listeners.push({ event, call }); }
+  on(events, call) {
+    for (const event of events.split(" ")) this.listeners.push({ event, call });
+  }
 
   /** @param {string} [events] @param {Listener["call"]} [call] */
   off(events, call) {
     /** @param {Listener} listener */
-    const gone = (listener) => (!events || events.split(" ").includes(listener.event)) && (!call || call === listener.call);
+    const gone = (listener) =>
+      (!events || events.split(" ").includes(listener.event)) && (!call || call === listener.call);
     this.listeners = this.listeners.filter((listener) => !gone(listener));
   }
 
   save_changes() {}
 
-  // Of one cell of D the bits were saved; the dot product also of the others, where D is small.
+  // The bits are saved for one cell of D; the dot products for all cells if D is small.
   /** @param {Sent<Cell>} cell */
   showTrace({ name, row, column }) {
     if (!this.justRefused) this.set("problem", "");
     if (name !== "D") return;
     const isSaved = row === this.savedTrace.row && column === this.savedTrace.column;
     const other = this.traces[row * (this.state.instruction.matrices?.D?.columns ?? 0) + column];
-    this.set("trace", isSaved ? this.savedTrace : { row, column, ...other, title: this.notSaved, notes: [this.notSaved], grids: [] });
+    this.set(
+      "trace",
+      isSaved
+        ? this.savedTrace
+        : { row, column, ...other, title: this.notSaved, notes: [this.notSaved], grids: [] },
+    );
   }
 
-  // Whatever is typed asks Python, and there is none. The sentence outlives the step to the next cell that comes with Enter.
+  // Every edit needs Python, and there is none. The sentence stays when Enter moves on to the next cell.
   send() {
     this.justRefused = true;
-    setTimeout(() => { this.justRefused = false; });
+    setTimeout(() => {
+      this.justRefused = false;
+    });
     this.set("problem", this.refusal);
   }
 }
@@ -111,10 +142,12 @@ async function open(page, text) {
     Object.assign(place, { model });
     new App(model, place);
     const theme = matchMedia("(prefers-color-scheme: dark)");
-    const follow = () => document.body.setAttribute("data-jp-theme-light", String(!theme.matches)); // the view looks there for a change
+    // the view watches this attribute
+    const follow = () => document.body.setAttribute("data-jp-theme-light", String(!theme.matches));
     theme.addEventListener("change", follow);
   } catch (error) {
-    notes.textContent = `This page could not be drawn: ${error instanceof Error ? error.message : error}. It needs a browser from 2023 or later.`;
+    const reason = error instanceof Error ? error.message : error;
+    notes.textContent = `This page could not be drawn: ${reason}. It needs a browser from 2023 or later.`;
     throw error;
   }
 }

@@ -1,8 +1,8 @@
-// The dot product of the chosen cell of D, one summand after the other. Products and sums are Python's.
+// The dot product of the selected cell of D, summand by summand. Products and sums come from Python.
 
 import { make } from "./util.js";
 
-const PACE = 250; // milliseconds a summand
+const PACE = 250; // milliseconds per summand
 
 export class Stepper {
   /** @param {App} app @param {HTMLElement} parent */
@@ -13,17 +13,34 @@ export class Stepper {
     this.at = 0;
     this.timer = 0;
     this.cell = "";
-    this.node = make("section", "ptx-stepper", parent, { "aria-label": "the dot product, step by step", "data-testid": "stepper" });
+    this.node = make("section", "ptx-stepper", parent, {
+      "aria-label": "the dot product, step by step",
+      "data-testid": "stepper",
+    });
     this.button = make("button", "ptx-play", this.node);
-    this.slider = make("input", "ptx-slider", this.node, { type: "range", min: "0", step: "1", "aria-label": "summand" });
+    this.slider = make("input", "ptx-slider", this.node, {
+      type: "range",
+      min: "0",
+      step: "1",
+      "aria-label": "summand",
+    });
     this.text = make("output", "ptx-stepper-text", this.node);
     this.operation = make("span", "ptx-stepper-step", this.node);
     this.button.addEventListener("click", () => (this.timer ? this.pause() : this.play()));
-    this.slider.addEventListener("input", () => { this.pause(); this.go(Number(this.slider.value)); });
+    this.slider.addEventListener("input", () => {
+      this.pause();
+      this.go(Number(this.slider.value));
+    });
     this.slider.addEventListener("keydown", (event) => {
       event.stopPropagation();
-      if (event.key === "Escape") { this.pause(); this.go(0); }
-      if (event.key === " " || event.key === "Enter") { event.preventDefault(); this.button.click(); }
+      if (event.key === "Escape") {
+        this.pause();
+        this.go(0);
+      }
+      if (event.key === " " || event.key === "Enter") {
+        event.preventDefault();
+        this.button.click();
+      }
     });
     this.updateButton();
   }
@@ -70,7 +87,7 @@ export class Stepper {
     this.at = at;
     this.slider.value = String(at);
     const step = this.steps[at - 1];
-    const text = step ? step[3] : this.trace?.dot_product?.summary ?? "";
+    const text = step ? step[3] : (this.trace?.dot_product?.summary ?? "");
     this.text.textContent = text;
     this.operation.textContent = step ? step[2] : "";
     this.slider.setAttribute("aria-valuetext", text);
@@ -79,19 +96,27 @@ export class Stepper {
     this.app.drawOver();
   }
 
-  // Where a step is in the panes: cells of A and B, the stored cells and nibbles of a sparse A; C, or the cell of D itself.
+  // The cells of a step: of A and B, compressed cells and nibbles of sparse A, C, or the cell of D itself.
   /** @returns {Mark[]} */
   marks() {
     const step = this.steps[this.at - 1];
     const { trace } = this;
     if (!step || !trace?.dot_product) return [];
-    const { row, column, dot_product: { column_of_b: columnOfB } } = trace;
+    const {
+      row,
+      column,
+      dot_product: { column_of_b: columnOfB },
+    } = trace;
     const [first, last, , text] = step;
     /** @type {Mark} */
     const cell = { name: "D", row, column };
     if (first === null) return text.startsWith("C[") ? [cell, { name: "C", row, column }] : [cell];
     /** @type {Mark[]} */
-    const marks = [{ name: "A", row, column: first, column2: last }, { name: "B", row: first, row2: last, column: columnOfB }, cell];
+    const marks = [
+      { name: "A", row, column: first, column2: last },
+      { name: "B", row: first, row2: last, column: columnOfB },
+      cell,
+    ];
     /** @type {AnyMatrices} */
     const { A, SFA, stored } = this.app.matrices;
     if (SFA) {
@@ -100,9 +125,15 @@ export class Stepper {
     }
     if (!stored) return marks;
     const columns = [];
-    for (let k = first; k <= last; k += 1) if (A.counterpart && A.counterpart[row * A.columns + k] >= 0) columns.push(A.counterpart[row * A.columns + k] % stored.columns);
+    for (let k = first; k <= last; k += 1)
+      if (A.counterpart && A.counterpart[row * A.columns + k] >= 0)
+        columns.push(A.counterpart[row * A.columns + k] % stored.columns);
     /** @param {number} k */
     const chunk = (k) => Math.floor(k / this.app.instruction.chunk);
-    return [...marks, { name: "stored", row, column: Math.min(...columns), column2: Math.max(...columns) }, { name: "E", row, column: chunk(first), column2: chunk(last) }];
+    return [
+      ...marks,
+      { name: "stored", row, column: Math.min(...columns), column2: Math.max(...columns) },
+      { name: "E", row, column: chunk(first), column2: chunk(last) },
+    ];
   }
 }

@@ -1,5 +1,6 @@
-// The toolbar above the matrices: undo, fills, what is shown and how, the chip that computes D, and exports.
-// Python sends what can be chosen (`toolbar`); choices go back as messages, or as traits if they only change the display.
+// The toolbar above the matrices: undo, fills, what is shown and how, the chip
+// that computes D, and exports. Python sends what can be chosen (`toolbar`);
+// choices go back as messages, or as traits if they only change the display.
 
 import { make, copyText, write } from "./util.js";
 
@@ -23,21 +24,28 @@ export class Toolbar {
     this.notice = make("div", "ptx-notice", parent, { role: "status", "data-testid": "notice" });
   }
 
-  // What there is to choose, once there is anything.
-  get data() { return /** @type {ToolbarData} */ (this.app.model.get("toolbar")); }
+  // What can be chosen; Python sends it before anything is shown.
+  get data() {
+    return /** @type {ToolbarData} */ (this.app.model.get("toolbar"));
+  }
 
   update() {
     const { model } = this.app;
     const toolbar = model.get("toolbar");
     if (!toolbar?.controls) return;
-    const key = JSON.stringify([toolbar.static, toolbar.chips, toolbar.patterns, toolbar.options.map(({ name, options }) => [name, options])]);
+    const key = JSON.stringify([
+      toolbar.static,
+      toolbar.chips,
+      toolbar.patterns,
+      toolbar.options.map(({ name, options }) => [name, options]),
+    ]);
     if (key !== this.built) this.build(toolbar);
     this.built = key;
     for (const update of this.updates) update(toolbar);
     write(this.notice, model.get("notice") ?? "");
   }
 
-  // Nodes are made anew only where there is something else to choose, so that the focus stays.
+  // Nodes are built again only if the choices change, so that the focus stays.
   /** @param {ToolbarData} toolbar */
   build(toolbar) {
     this.updates = [];
@@ -56,7 +64,10 @@ export class Toolbar {
     if (toolbar.static) return;
     this.gpu(result);
     this.exportGroup?.remove();
-    this.exportGroup = make("div", "ptx-tool-group ptx-export", this.app.header.node, { role: "group", "aria-label": "export" });
+    this.exportGroup = make("div", "ptx-tool-group ptx-export", this.app.header.node, {
+      role: "group",
+      "aria-label": "export",
+    });
     for (const [format, text, hint] of EXPORTS) {
       const button = this.button(this.exportGroup, text, hint, { type: "export", format });
       button.dataset.export = format;
@@ -64,20 +75,37 @@ export class Toolbar {
   }
 
   /** @param {string} name */
-  group(name) { return make("div", "ptx-tool-group", this.node, { role: "group", "aria-label": name }); }
+  group(name) {
+    return make("div", "ptx-tool-group", this.node, { role: "group", "aria-label": name });
+  }
 
-  /** @param {HTMLElement} parent @param {string} text @param {string} hint @param {Message} message @param {((toolbar: ToolbarData) => boolean) | null} enabled */
+  /**
+   * @param {HTMLElement} parent
+   * @param {string} text
+   * @param {string} hint
+   * @param {Message} message
+   * @param {((toolbar: ToolbarData) => boolean) | null} enabled
+   */
   button(parent, text, hint, message, enabled = null, classes = "") {
     const node = make("button", `ptx-tool ${classes}`, parent, { type: "button", title: hint });
     if (classes) node.setAttribute("aria-label", hint);
     node.textContent = text;
     node.addEventListener("click", () => this.app.send(message));
-    if (enabled) this.updates.push((toolbar) => { node.disabled = !enabled(toolbar); });
+    if (enabled)
+      this.updates.push((toolbar) => {
+        node.disabled = !enabled(toolbar);
+      });
     return node;
   }
 
-  // A label and a choice. `options` and `value` are asked for with every change of what Python offers.
-  /** @template T @param {HTMLElement} parent @param {string} label @param {string} hint @param {{ options: (toolbar: ToolbarData) => Choice<T>[], value: (toolbar: ToolbarData) => T, choose: (value: T) => void }} how */
+  // A label and a drop-down list, updated with everything that Python sends.
+  /**
+   * @template T
+   * @param {HTMLElement} parent
+   * @param {string} label
+   * @param {string} hint
+   * @param {ChoiceList<T>} list
+   */
   choice(parent, label, hint, { options, value, choose }) {
     const box = make("label", "ptx-choice", parent);
     make("span", "", box).textContent = label;
@@ -101,20 +129,35 @@ export class Toolbar {
   /** @param {HTMLElement} parent @param {DisplayControl} control */
   control(parent, { trait, label, hint, options, range }) {
     const { model } = this.app;
-    const set = (/** @type {Traits[DisplayControl["trait"]]} */ value) => { model.set(trait, value); model.save_changes(); };
+    const set = (/** @type {Traits[DisplayControl["trait"]]} */ value) => {
+      model.set(trait, value);
+      model.save_changes();
+    };
     if (options) {
-      this.choice(parent, label, hint, { options: () => options, value: () => model.get(trait), choose: set }).dataset.trait = trait;
+      this.choice(parent, label, hint, {
+        options: () => options,
+        value: () => model.get(trait),
+        choose: set,
+      }).dataset.trait = trait;
     } else if (range) {
       const box = make("span", "ptx-zoom", parent, { role: "group", "aria-label": hint, title: hint });
       /** @param {string} text @param {string} name @param {number} by */
       const step = (text, name, by) => {
         const node = make("button", "ptx-tool ptx-icon", box, { type: "button", "aria-label": name });
         node.textContent = text;
-        node.addEventListener("click", () => set(Math.min(range.max, Math.max(range.min, model.get(trait) + by))));
-        this.updates.push(() => { node.disabled = by < 0 ? model.get(trait) <= range.min : model.get(trait) >= range.max; });
+        node.addEventListener("click", () =>
+          set(Math.min(range.max, Math.max(range.min, model.get(trait) + by))),
+        );
+        this.updates.push(() => {
+          node.disabled = by < 0 ? model.get(trait) <= range.min : model.get(trait) >= range.max;
+        });
       };
       step("−", "smaller cells", -range.step);
-      const now = make("button", "ptx-tool ptx-percent", box, { type: "button", "aria-label": "fit cells to the page", "data-trait": trait });
+      const now = make("button", "ptx-tool ptx-percent", box, {
+        type: "button",
+        "aria-label": "fit cells to the page",
+        "data-trait": trait,
+      });
       now.addEventListener("click", () => set(100));
       this.updates.push(() => write(now, `${model.get(trait)} %`));
       step("+", "larger cells", range.step);
@@ -130,28 +173,43 @@ export class Toolbar {
   fills(parent) {
     const { app } = this;
     const target = this.choice(parent, "Fill", "Matrix to fill", {
-      options: ({ patterns }) => /** @type {Name[]} */ (Object.keys(patterns)).map((name) => [app.matrices[name]?.label ?? name, name]),
+      options: ({ patterns }) =>
+        /** @type {Name[]} */ (Object.keys(patterns)).map((name) => [
+          app.matrices[name]?.label ?? name,
+          name,
+        ]),
       value: ({ patterns }) => (this.target in patterns ? this.target : "A"),
-      choose: (name) => { this.target = name; this.update(); },
+      choose: (name) => {
+        this.target = name;
+        this.update();
+      },
     });
     target.dataset.tool = "fill";
     const legal = (/** @type {ToolbarData} */ { patterns }) => patterns[this.target] ?? patterns.A ?? [];
     const pattern = this.choice(parent, "with", "What to fill it with", {
       options: (toolbar) => legal(toolbar).map((each) => [each, each]),
-      value: (toolbar) => (legal(toolbar).includes(this.pattern) ? this.pattern : legal(toolbar).at(-1) ?? ""),
-      choose: (each) => { this.pattern = each; this.update(); },
+      value: (toolbar) =>
+        legal(toolbar).includes(this.pattern) ? this.pattern : (legal(toolbar).at(-1) ?? ""),
+      choose: (each) => {
+        this.pattern = each;
+        this.update();
+      },
     });
     pattern.dataset.tool = "pattern";
-    const go = make("button", "ptx-tool", parent, { type: "button", title: "Fill the matrix; one-hot puts its 1 at the selected cell", "data-tool": "go" });
+    const go = make("button", "ptx-tool", parent, {
+      type: "button",
+      title: "Fill the matrix; one-hot puts its 1 at the selected cell",
+      "data-tool": "go",
+    });
     go.textContent = "Fill";
     go.addEventListener("click", () => {
       const name = target.value && this.target in this.data.patterns ? this.target : "A";
-      const at = app.selection?.name === name ? app.selection : { row: 0, column: 0 };
+      const at = app.selection.mark?.name === name ? app.selection.mark : { row: 0, column: 0 };
       app.send({ type: "fill_matrix", name, pattern: pattern.value, row: at.row, column: at.column });
     });
   }
 
-  // A matrix that is chosen in the picture is the one to fill.
+  // The matrix in which a cell is selected is the one to fill.
   /** @param {Name} name */
   follow(name) {
     const toolbar = this.app.model.get("toolbar");
@@ -167,15 +225,22 @@ export class Toolbar {
       const { chip, against } = this.data;
       app.send({ type: "set_chips", chip, against, [which]: value });
     };
-    this.choice(parent, "Chip", "The chip whose model computes D, or the GPU", { options: (toolbar) => toolbar.chips, value: (toolbar) => toolbar.chip, choose: send("chip") }).dataset.tool = "chip";
+    this.choice(parent, "Chip", "The chip whose model computes D, or the GPU", {
+      options: (toolbar) => toolbar.chips,
+      value: (toolbar) => toolbar.chip,
+      choose: send("chip"),
+    }).dataset.tool = "chip";
     this.choice(parent, "Compare with", "Another chip: cells of D that differ are marked", {
-      options: (toolbar) => [["none", null], ...toolbar.chips], value: (toolbar) => toolbar.against, choose: send("against"),
+      options: (toolbar) => [["none", null], ...toolbar.chips],
+      value: (toolbar) => toolbar.against,
+      choose: send("against"),
     }).dataset.tool = "against";
   }
 
   /** @param {HTMLElement} parent @param {string} name */
   option(parent, name) {
-    const optionOf = (/** @type {ToolbarData} */ { options }) => /** @type {ToolbarData["options"][0]} */ (options.find((each) => each.name === name));
+    const optionOf = (/** @type {ToolbarData} */ { options }) =>
+      /** @type {ToolbarData["options"][0]} */ (options.find((each) => each.name === name));
     const { label } = optionOf(this.data);
     const node = this.choice(parent, label, `the instruction's ${label}`, {
       options: (toolbar) => optionOf(toolbar).options,
@@ -183,12 +248,20 @@ export class Toolbar {
       choose: (value) => this.app.send({ type: "set_option", name, value }),
     });
     node.dataset.option = name;
-    this.updates.push((toolbar) => { node.disabled = Boolean(toolbar.static); });
+    this.updates.push((toolbar) => {
+      node.disabled = Boolean(toolbar.static);
+    });
   }
 
   /** @param {HTMLElement} parent */
   gpu(parent) {
-    const node = this.button(parent, "Run on the GPU", "Compute D on the GPU too, and mark where it differs", { type: "run_on_gpu" }, ({ gpu }) => gpu.available && !gpu.busy);
+    const node = this.button(
+      parent,
+      "Run on the GPU",
+      "Compute D on the GPU too, and mark where it differs",
+      { type: "run_on_gpu" },
+      ({ gpu }) => gpu.available && !gpu.busy,
+    );
     node.dataset.tool = "gpu";
     const status = make("span", "ptx-gpu", parent, { role: "status" });
     this.updates.push(({ gpu }) => {
@@ -199,7 +272,7 @@ export class Toolbar {
     });
   }
 
-  // What a button asked for: a text for the clipboard, or a page to save.
+  // The answer to an export: a text for the clipboard, or a page to save.
   /** @param {ExportAnswer} message */
   async receiveExport({ export: format, text, name }) {
     const button = this.exportGroup?.querySelector(`[data-export="${CSS.escape(format ?? "")}"]`);
@@ -207,11 +280,16 @@ export class Toolbar {
     const label = button.textContent;
     let done = "saved";
     if (format === "page") {
-      const link = make("a", "", null, { download: name ?? "", href: URL.createObjectURL(new Blob([text], { type: "text/html" })) });
+      const link = make("a", "", null, {
+        download: name ?? "",
+        href: URL.createObjectURL(new Blob([text], { type: "text/html" })),
+      });
       link.click();
       setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
     } else done = (await copyText(text)) ? "copied" : "not copied";
     button.textContent = done;
-    window.setTimeout(() => { button.textContent = label; }, 1600);
+    window.setTimeout(() => {
+      button.textContent = label;
+    }, 1600);
   }
 }

@@ -17,7 +17,8 @@ export class Tooltip {
     this.at = /** @type {{ x: number, y: number, small: Cell | null } | null} */ (null);
   }
 
-  // Its lines now; the lens and its place when all else is drawn, so that the page is measured once.
+  // Shows its lines now; draws and places the magnifier after
+  // everything else, so that the page is measured once.
   /** @param {MouseEvent} event @param {string[]} lines @param {Cell | null} small */
   show(event, lines, small = null) {
     const shownLines = lines.slice(0, LINES);
@@ -78,7 +79,8 @@ function drawLens(app, canvas, { name, row, column }) {
       const x = MARGIN.left + (c - from) * width;
       const index = r * matrix.columns + c;
       const [fill, text] = paint(index);
-      if (r === first) drawLensHeading(context, app, c, c === column, x + width / 2, MARGIN.top - 7, "center");
+      if (r === first)
+        drawLensHeading(context, app, c, c === column, x + width / 2, MARGIN.top - 7, "center");
       const ghost = matrix.name === "A" && matrix.counterpart && matrix.counterpart[index] < 0;
       context.globalAlpha = ghost ? 0.22 : 1;
       context.fillStyle = fill;
@@ -94,10 +96,23 @@ function drawLens(app, canvas, { name, row, column }) {
   }
   context.strokeStyle = app.ink.text;
   context.lineWidth = 2;
-  context.strokeRect(MARGIN.left + (column - from) * width - 0.5, MARGIN.top + (row - first) * height - 0.5, width, height);
+  context.strokeRect(
+    MARGIN.left + (column - from) * width - 0.5,
+    MARGIN.top + (row - first) * height - 0.5,
+    width,
+    height,
+  );
 }
 
-/** @param {CanvasRenderingContext2D} context @param {App} app @param {number} text @param {boolean} here @param {number} x @param {number} y @param {CanvasTextAlign} align */
+/**
+ * @param {CanvasRenderingContext2D} context
+ * @param {App} app
+ * @param {number} text
+ * @param {boolean} here
+ * @param {number} x
+ * @param {number} y
+ * @param {CanvasTextAlign} align
+ */
 function drawLensHeading(context, app, text, here, x, y, align) {
   context.font = `${here ? "bold " : ""}9px ${app.ink.mono}`;
   context.textAlign = align;

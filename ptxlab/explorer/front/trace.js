@@ -8,7 +8,10 @@ export class TracePanel {
   constructor(app, parent) {
     this.app = app;
     this.drawn = /** @type {Sent<Trace> | null} */ (null);
-    this.node = make("section", "ptx-trace", parent, { "aria-label": "why D has these bits", "data-testid": "trace" });
+    this.node = make("section", "ptx-trace", parent, {
+      "aria-label": "why D has these bits",
+      "data-testid": "trace",
+    });
     this.button = make("button", "ptx-trace-fold", this.node);
     this.body = make("div", "ptx-trace-body", this.node, { tabindex: "0", role: "group" });
     this.button.addEventListener("click", () => {
@@ -21,8 +24,11 @@ export class TracePanel {
     const { model, matrices } = this.app;
     const [trace, open] = [model.get("trace"), model.get("tracing")];
     const chosen = matrices.D && trace?.row !== undefined;
-    const cell = chosen ? `D[${trace.row}][${trace.column}] = ${cellText(matrices.D, trace.row * matrices.D.columns + trace.column, 7)}` : "";
-    write(this.button, `${open ? "▾" : "▸"} ${chosen ? `Why ${cell} has these bits` : "Why these bits? Select a cell of D"}`);
+    const value = chosen ? cellText(matrices.D, trace.row * matrices.D.columns + trace.column, 7) : "";
+    const title = chosen
+      ? `Why D[${trace.row}][${trace.column}] = ${value} has these bits`
+      : "Why these bits? Select a cell of D";
+    write(this.button, `${open ? "▾" : "▸"} ${title}`);
     this.button.setAttribute("aria-expanded", String(open));
     this.body.hidden = !open || !chosen;
     if (!open || !chosen || this.drawn === trace || !trace.grids) return;
@@ -39,7 +45,13 @@ export class TracePanel {
     make("div", "ptx-trace-title", this.body).textContent = title;
     const table = make("div", "ptx-trace-grid", this.body);
     table.style.gridTemplateColumns = `max-content repeat(${size[1]}, minmax(8px, 15px))`;
-    /** @param {"span" | "i"} tag @param {string} classes @param {string} text @param {number} row @param {number} column */
+    /**
+     * @param {"span" | "i"} tag
+     * @param {string} classes
+     * @param {string} text
+     * @param {number} row
+     * @param {number} column
+     */
     const put = (tag, classes, text, row, column, width = 1) => {
       const node = make(tag, classes, table);
       node.style.gridArea = `${row + 2} / ${column + 2} / span 1 / span ${width}`;
@@ -54,6 +66,7 @@ export class TracePanel {
       put("span", `ptx-trace-cell ${classes}${digit}`, text, row, column, width).title = hover;
     }
     for (const row of across) put("i", "ptx-trace-rule", "", row, 0, size[1]);
-    for (const [column, first, stop] of down) put("i", "ptx-trace-cut", "", first, column).style.gridRowEnd = String(stop + 2);
+    for (const [column, first, stop] of down)
+      put("i", "ptx-trace-cut", "", first, column).style.gridRowEnd = String(stop + 2);
   }
 }

@@ -1,4 +1,5 @@
-// What travels between Python and the page, and what the modules hand each other: for the type checker and for readers. Nothing loads this file.
+// What travels between Python and the page, and what the modules hand each other: for the type checker and
+// for readers. Nothing loads this file.
 
 type App = import("./app.js").App;
 type Header = import("./header.js").Header;
@@ -51,7 +52,9 @@ type Listener = { event: string; call: (message: ExportAnswer) => void };
 type ExportAnswer = { export?: string; text?: string; name?: string };
 
 /** How to make what is large from what was there: by index, or by name. */
-type Change = { at: DataView | number[]; to: any; parts?: undefined } | { at?: undefined; to?: undefined; parts: Record<string, Change | { new: unknown }> };
+type Change =
+  | { at: DataView | number[]; to: any; parts?: undefined }
+  | { at?: undefined; to?: undefined; parts: Record<string, Change | { new: unknown }> };
 
 // -- cells --
 
@@ -108,7 +111,9 @@ interface Basics {
   memory?: string;
 }
 
-type MatrixInfo = Basics & { [map in "lane" | "element_map" | "register_map" | "low" | "byte" | "core" | "line"]?: DataView };
+type MatrixInfo = Basics & {
+  [map in "lane" | "element_map" | "register_map" | "low" | "byte" | "core" | "line"]?: DataView;
+};
 
 interface SentMatrix {
   values: DataView;
@@ -126,14 +131,50 @@ type Codes = Uint32Array | BigUint64Array;
 type ArrayKind<T> = new (buffer: ArrayBufferLike) => T;
 
 /** Where each cell is: in a lane, in shared memory, or nowhere (dense A of a sparse instruction). */
-type InLanes = { lane: Int16Array; elementOf: Int16Array; registerOf: Int16Array; low: Int16Array; byte: null; core: null; line: null };
-type InMemory = { lane: null; elementOf: null; registerOf: null; low: Int16Array | null; byte: Int16Array; core: Int16Array; line: Int16Array };
-type Nowhere = { lane: null; elementOf: null; registerOf: null; low: null; byte: null; core: null; line: null };
+type InLanes = {
+  lane: Int16Array;
+  elementOf: Int16Array;
+  registerOf: Int16Array;
+  low: Int16Array;
+  byte: null;
+  core: null;
+  line: null;
+};
+type InMemory = {
+  lane: null;
+  elementOf: null;
+  registerOf: null;
+  low: Int16Array | null;
+  byte: Int16Array;
+  core: Int16Array;
+  line: Int16Array;
+};
+type Nowhere = {
+  lane: null;
+  elementOf: null;
+  registerOf: null;
+  low: null;
+  byte: null;
+  core: null;
+  line: null;
+};
 type Maps = (InLanes | InMemory | Nowhere) & { byLane?: number[][] };
 
 /** D of two, and where they differ; or of one. */
-type Compared = { differ: Uint8Array; chips: string[]; differCount: number; otherValues: Values; otherCodes: Codes };
-type Alone = { differ: null; chips?: undefined; differCount?: undefined; otherValues: null; otherCodes: null };
+type Compared = {
+  differ: Uint8Array;
+  chips: string[];
+  differCount: number;
+  otherValues: Values;
+  otherCodes: Codes;
+};
+type Alone = {
+  differ: null;
+  chips?: undefined;
+  differCount?: undefined;
+  otherValues: null;
+  otherCodes: null;
+};
 
 interface Content {
   name: Name;
@@ -141,7 +182,8 @@ interface Content {
   sent: SentMatrix;
   values: Values;
   codes: Codes;
-  counterpart: Int32Array | null; // of sparse A: where each cell of one form is in the other, dense or compressed
+  // of sparse A: where each cell of one form is in the other, dense or compressed
+  counterpart: Int32Array | null;
   largest?: number;
   differing?: number[];
 }
@@ -151,8 +193,14 @@ type Stored = Matrix & { counterpart: Int32Array };
 type Nibbles = Matrix & InLanes;
 
 /** By name. Code that does not know which matrices the instruction has uses `AnyMatrices`. */
-interface Matrices extends Record<Name, Matrix> { stored: Stored; E: Nibbles }
-type AnyMatrices = { A: Matrix; B: Matrix; C: Matrix; D: Matrix } & ({ stored: Stored; E: Nibbles } | { stored: null; E: null }) & ({ SFA: Matrix; SFB: Matrix } | { SFA: null; SFB: null });
+interface Matrices extends Record<Name, Matrix> {
+  stored: Stored;
+  E: Nibbles;
+}
+type AnyMatrices = { A: Matrix; B: Matrix; C: Matrix; D: Matrix } & (
+  { stored: Stored; E: Nibbles } | { stored: null; E: null }
+) &
+  ({ SFA: Matrix; SFB: Matrix } | { SFA: null; SFB: null });
 
 /** An element in a register of a lane: protocol.py. */
 type Field = { element: number; row: number; column: number; low: number; bits: string; text: string };
@@ -161,7 +209,7 @@ type Register = { hex: string; fields: Field[] };
 type Registers = Record<Name, Register[]>;
 /** The registers of an operand that are shown. */
 type Block = { name: Name; count: number; page: number; from: number; to: number };
-/** What is fixed of a register that is shown: how many elements it has, and whether it stands beside those of other lanes. */
+/** A register that is shown: how many elements it has, and whether other lanes are shown beside it. */
 type RegisterInfo = { name: Name; register: number; matrix: Matrix; count: number; small: boolean };
 
 // -- how a pane is laid out --
@@ -184,7 +232,15 @@ type Plan = Omit<Layer, "down"> & { down?: Along };
 /** What the parts of a matrix take beside its cells. */
 type Extra = { tag: number; alongA: number; downB: number; between: number };
 type Axis = "m" | "n" | "kx" | "ky";
-type Ink = { text: string; faint: string; paper: string; brand: string; bad: string; plain: string; mono: string };
+type Ink = {
+  text: string;
+  faint: string;
+  paper: string;
+  brand: string;
+  bad: string;
+  plain: string;
+  mono: string;
+};
 type Painter = (index: number) => Colour;
 type LabelSize = { letters: number; lines: number };
 
@@ -193,6 +249,12 @@ type DrawCell = (row: number, column: number, index: number, x: number, y: numbe
 // -- the toolbar: protocol.py --
 
 type Choice<T> = [text: string, value: T];
+/** A list to choose from: what it offers, what is chosen, and what a choice does. */
+type ChoiceList<T> = {
+  options: (toolbar: ToolbarData) => Choice<T>[];
+  value: (toolbar: ToolbarData) => T;
+  choose: (value: T) => void;
+};
 type DisplayControl = { label: string; hint: string } & (
   | { trait: "label" | "colour_by"; options: Choice<Label | Traits["colour_by"]>[]; range?: undefined }
   | { trait: "zoom"; options?: undefined; range: { min: number; max: number; step: number } }
@@ -225,7 +287,9 @@ interface Refusal {
 
 // -- why a cell of D has its bits: stepper.py and protocol.py --
 
-type SumStep = [first: number, last: number, operation: string, text: string] | [first: null, last: null, operation: string, text: string];
+type SumStep =
+  | [first: number, last: number, operation: string, text: string]
+  | [first: null, last: null, operation: string, text: string];
 type DotProduct = { column_of_b: number; summary: string; steps: SumStep[] };
 
 interface Grid {
@@ -245,7 +309,18 @@ type Trace = { row: number; column: number; dot_product?: DotProduct } & Sent<Pi
 // -- the picker: picker.py --
 
 type Space = "register" | "shared";
-type PickerRow = [mnemonic: string, family: number, shape: number, types: number, qualifiers: number, targetSet: number, nSet: number, wordSet: number, shared: number, lanes: number];
+type PickerRow = [
+  mnemonic: string,
+  family: number,
+  shape: number,
+  types: number,
+  qualifiers: number,
+  targetSet: number,
+  nSet: number,
+  wordSet: number,
+  shared: number,
+  lanes: number,
+];
 
 interface PickerIndex {
   count: number;
@@ -262,21 +337,42 @@ interface PickerIndex {
 }
 
 /** An instruction of the catalogue: the indices of its family, shape, types and qualifiers. */
-type Item = { row: number; n: number; many: boolean; mnemonic: string; at: number[]; targetSet: number; wordSet: number; shared: boolean; lanes: number };
+type Item = {
+  row: number;
+  n: number;
+  many: boolean;
+  mnemonic: string;
+  at: number[];
+  targetSet: number;
+  wordSet: number;
+  shared: boolean;
+  lanes: number;
+};
 /** What is chosen in the picker; null for all. */
 type Choices = { at: (number | null)[]; target: number | null; n: number | null };
 /** A word of the search, and how it was understood. */
 type SearchWord = { word: string; level: number; known: string[]; fits: Set<number> };
 type Match = { item: Item; items: Item[]; like?: number };
 /** An option of a list. */
-type PickerOption<T> = { value: T; text: string; more?: string; count: number; chosen: boolean; current: boolean };
+type PickerOption<T> = {
+  value: T;
+  text: string;
+  more?: string;
+  count: number;
+  chosen: boolean;
+  current: boolean;
+};
 
 type OptionNode<T> = PickerOption<T> & { node: HTMLElement; number: HTMLElement };
 
 // -- a static page: static_html.py --
 
 /** Of all lanes at once: [lane][register], and of elements [lane][register][element]. */
-type Columns = { count: number; own: Record<string, string[][]>; fields: Record<string, (string | number)[][][]> };
+type Columns = {
+  count: number;
+  own: Record<string, string[][]>;
+  fields: Record<string, (string | number)[][][]>;
+};
 interface SavedPage {
   notes: string[];
   code: string;

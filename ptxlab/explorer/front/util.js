@@ -1,6 +1,12 @@
 // Small helpers: nodes, numbers as text.
 
-/** @template {keyof HTMLElementTagNameMap} T @param {T} tag @param {string} classes @param {Element | null} [parent] @param {Record<string, string | number>} [attributes] */
+/**
+ * @template {keyof HTMLElementTagNameMap} T
+ * @param {T} tag
+ * @param {string} classes
+ * @param {Element | null} [parent]
+ * @param {Record<string, string | number>} [attributes]
+ */
 export function make(tag, classes, parent, attributes = {}) {
   const node = document.createElement(tag);
   if (classes) node.className = classes;
@@ -9,7 +15,7 @@ export function make(tag, classes, parent, attributes = {}) {
   return node;
 }
 
-// Written only where it differs: a page lays out anew what is written, even where it is the same.
+// Written only if it differs: browsers lay out again what is written, even if it is the same.
 /** @param {Element} node @param {string | number} text */
 export function write(node, text) {
   if (node.textContent !== String(text)) node.textContent = String(text);
@@ -20,7 +26,7 @@ export function attribute(node, name, value) {
   if (node.getAttribute(name) !== String(value)) node.setAttribute(name, String(value));
 }
 
-// Bytes that came as a view, as an array of numbers; null for none.
+// The bytes of a view as an array of numbers; null for none.
 /** @template T @overload @param {ArrayKind<T>} Kind @param {DataView} view @returns {T} */
 /** @template T @overload @param {ArrayKind<T>} Kind @param {DataView | undefined} view @returns {T | null} */
 /** @template T @param {ArrayKind<T>} Kind @param {DataView | undefined} view */
@@ -59,7 +65,7 @@ export const step = (size, least) => [1, 2, 4, 8, 16, 32, 64].find((count) => co
 /** @param {number} value @param {number} low @param {number} high */
 export const clamp = (value, low, high) => Math.max(low, Math.min(high, value));
 
-// Pages that are not served securely have no clipboard: there the old command is tried.
+// Pages that are not served securely have no clipboard API: there the old command is tried.
 /** @param {string} text */
 export async function copyText(text) {
   try {

@@ -1,0 +1,118 @@
+// What is selected: a cell or a range of cells, and the text box on the cell.
+
+import { clamp } from "./util.js";
+import { blockText, editText } from "./matrix.js";
+import { describe } from "./describe.js";
+
+export class Selection {
+  /** @param {App} app */
+  constructor(app) {
+    this.app = app;
+    this.mark = /** @type {Mark | null} */ (null);
+  }
+
+  // Selecting a cell chooses its lane, except when Enter or Tab moves on: the edited lane stays in view.
+  /** @param {Mark} mark */
+  select(mark, focus = true, chooseLane = true) {
+    const { app } = this;
+    const matrix = app.matrices[mark.name];
+    const lane = matrix.lane?.[mark.row * matrix.columns + mark.column];
+    this.mark = mark;
+    app.model.set("selected", { name: mark.name, row: mark.row, column: mark.column });
+    app.toolbar.follow(mark.name);
+    if (chooseLane && lane !== undefined && lane !== app.lane) app.chooseLane(lane);
+    else {
+      app.model.save_changes();
+      app.panel.drawRegisters();
+    }
+    this.show(focus);
+  }
+
+  /** @param {Line} line */
+  selectLine({ name, row, column }) {
+    const { rows, columns } = this.app.matrices[name];
+    if (row === undefined)
+      this.select({ name, row: 0, column, row2: rows - 1, column2: column }, true, false);
+    else this.select({ name, row, column: 0, row2: row, column2: columns - 1 }, true, false);
+  }
+
+  // A cell that was selected elsewhere: from Python, or in another view.
+  followModel() {
+    const selected = this.app.model.get("selected");
+    if (!selected?.name || !this.app.matrices[selected.name]) return;
+    const { name, row, column } = selected;
+    if (this.mark?.name === name && this.mark.row === row && this.mark.column === column) return;
+    this.mark = { name, row, column };
+    this.show();
+  }
+
+  // Another instruction may not have these cells.
+  dropIfGone() {
+    const matrix = this.mark && this.app.matrices[this.mark.name];
+    if (this.mark && (!matrix || this.range().bottom >= matrix.rows || this.range().right >= matrix.columns))
+      this.mark = null;
+  }
+
+  show(focus = false) {
+    this.placeInput(focus);
+    this.app.updateStatus();
+    this.app.drawOver();
+  }
+
+  placeInput(focus = false) {
+    const { app, mark } = this;
+    const pane = mark && app.paneOf(mark.name);
+    if (!pane) return;
+    const { x, y, width, height } = pane.rect(mark.name, mark.row, mark.column);
+    const [wide, high] = [Math.max(width + 1, 10), Math.max(height + 1, 10)];
+    pane.input.style.cssText = `left:${x - 1}px;top:${y - 1}px;width:${wide}px;height:${high}px`;
+    if (focus) {
+      pane.input.focus({ preventScroll: true });
+      app.reveal([mark]);
+    }
+    pane.input.setAttribute("aria-label", describe(app.matrices, app.instruction, mark));
+  }
+
+  /** @param {number} down @param {number} right */
+  move(down, right, extend = false, chooseLane = true) {
+    if (!this.mark) return;
+    const { name, row, column, row2 = row, column2 = column } = this.mark;
+    const { rows, columns } = this.app.matrices[name];
+    const [fromRow, fromColumn] = extend ? [row2, column2] : [row, column];
+    const [toRow, toColumn] = [clamp(fromRow + down, 0, rows - 1), clamp(fromColumn + right, 0, columns - 1)];
+    const mark = extend
+      ? { name, row, column, row2: toRow, column2: toColumn }
+      : { name, row: toRow, column: toColumn };
+    this.select(mark, true, chooseLane);
+  }
+
+  /** @returns {CellRange} */
+  range() {
+    const { name, row, column, row2 = row, column2 = column } = /** @type {Mark} */ (this.mark);
+    return {
+      name,
+      top: Math.min(row, row2),
+      left: Math.min(column, column2),
+      bottom: Math.max(row, row2),
+      right: Math.max(column, column2),
+    };
+  }
+
+  // The row or column that is completely selected.
+  /** @returns {Line | null} */
+  line() {
+    if (!this.mark) return null;
+    const { name, row, column } = this.mark;
+    const { top, left, bottom, right } = this.range();
+    const { rows, columns } = this.app.matrices[name];
+    if (top === bottom && left === 0 && right === columns - 1 && columns > 1) return { name, row };
+    return left === right && top === 0 && bottom === rows - 1 && rows > 1 ? { name, column } : null;
+  }
+
+  // As a spreadsheet copies it.
+  text() {
+    const range = this.range();
+    const matrix = this.app.matrices[range.name];
+    return blockText(range, (row, column) => editText(matrix, row * matrix.columns + column));
+  }
+}
