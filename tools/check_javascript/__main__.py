@@ -1,6 +1,6 @@
-"""Check types (TypeScript) and lint (ESLint) of ptxlab/explorer/front.
+"""Types, lint and format of the Explorer's JavaScript; installs the tools beside the environment, once.
 
-The tools are installed once beside the environment, with axe-core, which the browser tests use.
+TypeScript, ESLint and Prettier run over ptxlab/explorer/front; axe-core is for the browser tests.
 """
 
 from __future__ import annotations
@@ -13,7 +13,14 @@ from pathlib import Path
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 FRONT = ROOT / "ptxlab" / "explorer" / "front"
-TOOLS = ("typescript@5.9.3", "eslint@9.39.1", "@eslint/js@9.39.1", "globals@16.5.0", "axe-core@4.11.0")
+TOOLS = (
+    "typescript@5.9.3",
+    "eslint@9.39.1",
+    "@eslint/js@9.39.1",
+    "globals@16.5.0",
+    "prettier@3.9.10",
+    "axe-core@4.11.0",
+)
 
 
 def installed(folder: Path) -> bool:
@@ -57,8 +64,12 @@ def main() -> int:
         cwd=ROOT,
         check=False,
     ).returncode
-    print("front: types and lint hold" if not types and not lint else "front: see above")
-    return int(bool(types or lint))
+    style = subprocess.run(
+        [tools / "prettier", "--print-width", "110", "--log-level", "warn", "--check", FRONT], check=False
+    ).returncode
+    failed = bool(types or lint or style)
+    print("front: see above" if failed else "front: types, lint and format hold")
+    return int(failed)
 
 
 if __name__ == "__main__":
