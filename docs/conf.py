@@ -34,7 +34,7 @@ pygments_style = "friendly"
 # Notebooks. Nothing is asked of the network: no widget manager and no MathJax from a CDN.
 nb_execution_mode = "force"
 nb_execution_timeout = 300
-nb_execution_raise_on_error = True
+nb_execution_show_tb = True  # a failed cell is a warning with its traceback, and warnings are errors
 nb_merge_streams = True
 nb_ipywidgets_js: dict[str, dict[str, str]] = {}
 
@@ -73,7 +73,7 @@ html_theme_options = {
     "pygments_dark_style": "github-dark",
 }
 html_context = {"default_mode": "auto"}
-html_sidebars = {"index": [], "teaching": []}
+html_sidebars: dict[str, list[str]] = {"index": [], "teaching": []}
 
 #: Classes that users do not construct: their signature, a row of the catalogue, would only distract.
 _MADE_BY_PTXLAB = {"ptxlab.instruction.Instruction", "ptxlab.instruction.Transfer"}

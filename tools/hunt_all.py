@@ -21,8 +21,8 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
-from ptxlab import PtxlabError, gpu, instruction
-from ptxlab.instruction import mma_instructions
+from ptxlab import PtxlabError, gpu
+from ptxlab.instruction import mma_instruction, mma_instructions
 from ptxlab.verify.hunt import hunt
 
 SMALL = 64 * 16  # elements of D of the forms that are hunted without --all
@@ -42,7 +42,7 @@ def forms(family: str | None, target: str, every: bool) -> list[str]:
 
 def one(name: str, options: dict[str, Any]) -> dict[str, Any]:
     """The hunt of one form, as the report has it."""
-    found = hunt(instruction(name), show=False, **options)
+    found = hunt(mma_instruction(name), show=False, **options)
     return {
         "mmas": found.mmas,
         "categories": list(found.categories),

@@ -119,8 +119,8 @@ def _folded(forms: Mapping[tuple[str, ...], str]) -> Iterator[tuple[tuple[tuple[
             own = pieces[at] if at < len(pieces) else ()
             merged.setdefault((pieces[:at], pieces[at + 1 :], text, bool(own)), {}).update(dict.fromkeys(own))
         lines = []
-        for (before, after, text, there), own in merged.items():
-            choices = (tuple(own),) if there else ()
+        for (before, after, text, there), alternatives in merged.items():
+            choices = (tuple(alternatives),) if there else ()
             lines.append(((*before, *choices, *after), text))
     yield from lines
 
