@@ -1,0 +1,30 @@
+"""python -m tools.site [FOLDER] [--no-execute]: build the site, then check its links."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from ..check_links import broken_links
+from .build import ROOT, build
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tools.site", description="Build the documentation site.")
+    parser.add_argument("folder", nargs="?", type=Path, default=ROOT / "site")
+    parser.add_argument("--no-execute", action="store_true", help="show the notebooks without their outputs")
+    args = parser.parse_args()
+    status = build(args.folder, execute=not args.no_execute)
+    if status:
+        return status
+    problems = broken_links(args.folder)
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    if not problems:
+        print(f"{args.folder / 'index.html'}: open it in a browser; no server is needed")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,104 @@
+"""The pages of the Python API: autodoc directives for the public names of each module that users import."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+__all__ = ["PAGES", "ApiPage", "documented", "write"]
+
+
+@dataclass(frozen=True)
+class ApiPage:
+    """One page: its file, its title, and a module with the names to show; without names, those of `__all__`."""
+
+    file: str
+    title: str
+    module: str
+    names: tuple[str, ...] = ()
+    modules: tuple[tuple[str, tuple[str, ...]], ...] = ()  # further modules with names
+
+
+PAGES = (
+    ApiPage(
+        "ptxlab",
+        "ptxlab",
+        "ptxlab",
+        ("instruction", "catalog", "matmul", "explore", "models", "progress", "hunt", "dtype", "PtxlabError"),
+    ),
+    ApiPage(
+        "instruction",
+        "Instructions",
+        "ptxlab.instruction",
+        ("Instruction", "Transfer"),
+        (
+            ("ptxlab.isa.form", ("Form",)),
+            ("ptxlab.isa.mma", ("MmaForm",)),
+            ("ptxlab.isa.transfer", ("TransferForm",)),
+            ("ptxlab.isa.modifiers", ("Modifiers",)),
+        ),
+    ),
+    ApiPage(
+        "operand",
+        "Operands and layouts",
+        "ptxlab.isa.operand",
+        ("Operand",),
+        (
+            ("ptxlab.isa.layout", ("Layout",)),
+            ("ptxlab.isa.dtypes", ("DType",)),
+            ("ptxlab.isa.sparsity", ("Structure",)),
+            ("ptxlab.isa.operands", ("Operands",)),
+        ),
+    ),
+    ApiPage("numerics", "Arithmetic models", "ptxlab.numerics"),
+    ApiPage("figures", "Figures", "ptxlab.figures"),
+    ApiPage("explorer", "Explorer", "ptxlab.explorer", ("Explorer",)),
+    ApiPage("lessons", "Lessons", "ptxlab.lessons"),
+    ApiPage("memory", "Shared memory", "ptxlab.memory"),
+    ApiPage("gpu", "GPU", "ptxlab.gpu"),
+    ApiPage("wmma", "nvcuda::wmma", "ptxlab.wmma"),
+)
+
+
+def write(folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for each in PAGES:
+        (folder / f"{each.file}.rst").write_text(_page(each), encoding="utf-8")
+
+
+def documented(page: ApiPage) -> Iterator[tuple[str, object]]:
+    """The functions and classes of a page with the names under which it shows them.
+
+    A class inside another is shown there; constants and modules have no docstring to show.
+    """
+    names = page.names or tuple(_module(page.module).__all__)
+    for module, some in ((page.module, names), *page.modules):
+        for name in some:
+            thing = getattr(_module(module), name)
+            if inspect.isclass(thing) and "." in thing.__qualname__:
+                continue
+            if callable(thing):
+                yield f"{module}.{name}", thing
+
+
+def _page(page: ApiPage) -> str:
+    lines = [page.title, "=" * len(page.title), ""]
+    if not page.names:
+        lines += [f".. automodule:: {_module(page.module).__name__}", "   :no-members:", ""]
+    for name, thing in documented(page):
+        if inspect.isclass(thing):
+            lines += [f".. autoclass:: {name}", "   :members:", "   :show-inheritance:", ""]
+        else:
+            lines += [f".. autofunction:: {name}", ""]
+    return "\n".join(lines)
+
+
+def _module(name: str) -> ModuleType:
+    """The module that users import under that name; `ptxlab.figures` is one of a package below."""
+    package, _, attribute = name.rpartition(".")
+    module = getattr(import_module(package), attribute, None) if package else None
+    return module if isinstance(module, ModuleType) else import_module(name)

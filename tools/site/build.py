@@ -1,0 +1,58 @@
+"""Assemble the source of the site and run Sphinx over it, without a network."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import plotly
+
+from . import EXPLORERS, api, command_line, course, element_types, families, machine_code, numerics, speed
+
+__all__ = ["assemble", "build"]
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+
+
+def assemble(source: Path) -> None:
+    """Copy docs/ and write the generated pages beside it."""
+    shutil.copytree(DOCS, source, dirs_exist_ok=True)
+    course.write(source / "course")
+    reference = source / "reference"
+    families.write(reference)
+    element_types.write(reference)
+    numerics.write(reference)
+    machine_code.write(reference)
+    command_line.write(reference)
+    speed.write(reference)
+    api.write(source / "api")
+    (source / "_extra" / "explorers").mkdir(parents=True, exist_ok=True)
+    plotly_js = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
+    shutil.copyfile(plotly_js, source / "_static" / "plotly.min.js")
+
+
+def build(folder: Path, *, execute: bool) -> int:
+    """Build the site into a folder; warnings are errors. The exit status is Sphinx's."""
+    with tempfile.TemporaryDirectory() as temporary:
+        source = Path(temporary) / "source"
+        assemble(source)
+        profile = Path(temporary) / "ipython" / "profile_default"
+        profile.mkdir(parents=True)
+        (profile / "ipython_kernel_config.py").write_text("c.IPKernelApp.log_level = 40\n", encoding="utf-8")
+        environment = {
+            **os.environ,
+            "IPYTHONDIR": str(profile.parent),  # errors of kernels only, and none of the reader's settings
+            EXPLORERS: str(source / "_extra" / "explorers"),
+            "PTXLAB_PROGRESS": str(Path(temporary) / "progress.json"),  # not the reader's own
+            "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])),
+        }
+        command = [sys.executable, "-m", "sphinx", "-b", "html", "-q", "-j", "auto", "-W", "--keep-going"]
+        command += ["-d", str(Path(temporary) / "doctrees")]
+        if not execute:
+            command += ["-D", "nb_execution_mode=off"]
+        return subprocess.run([*command, str(source), str(folder)], env=environment, check=False).returncode

@@ -1,0 +1,75 @@
+"""The course as a book: the notebooks, prepared for execution in the site, and their table of contents."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import nbformat
+
+from ptxlab.lessons import LESSONS, Lesson
+
+__all__ = ["contents", "prepared", "write"]
+
+NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
+
+#: Parts of the course: title -> numbers of its first and last lesson.
+PARTS = {
+    "Foundations": ("00", "04"),
+    "Structured sparsity": ("05", "07"),
+    "Other families": ("08", "11"),
+    "The chip": ("12", "14"),
+}
+
+
+def write(folder: Path) -> None:
+    """Write every notebook, and the list of lessons that the course's first page includes."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for lesson in LESSONS:
+        nbformat.write(prepared(lesson), folder / f"{lesson.file}.ipynb")
+    (folder / "contents.txt").write_text(contents(), encoding="utf-8")
+
+
+def prepared(lesson: Lesson) -> nbformat.NotebookNode:
+    """The notebook with a hidden first cell that shows figures and Explorers without a kernel.
+
+    The cell that installs ptxlab on Colab becomes a plain import.
+    """
+    notebook = nbformat.read(NOTEBOOKS / f"{lesson.file}.ipynb", as_version=4)
+    first = next(cell for cell in notebook.cells if cell.cell_type == "code")
+    if "except ImportError" in first.source:
+        first.source = "import ptxlab"
+    hook = nbformat.v4.new_code_cell(
+        f'from tools.site import kernel\n\nkernel.install("{lesson.file}")',
+        id="site-kernel",
+        metadata={"tags": ["remove-cell"]},
+    )
+    notebook.cells.insert(1, hook)  # after the title, which Sphinx wants first
+    return notebook
+
+
+def contents() -> str:
+    """Tables of contents in MyST: one for each part of the course, and the atlas."""
+    lines = []
+    for part, (first, last) in PARTS.items():
+        lessons = [lesson for lesson in LESSONS if lesson.number and first <= lesson.number <= last]
+        lines += ["```{toctree}", f":caption: {part}", ""]
+        lines += [f"{lesson.number} {title(lesson)} <{lesson.file}>" for lesson in lessons]
+        lines += ["```", ""]
+    others = [lesson for lesson in LESSONS if not lesson.number]
+    lines += [
+        "```{toctree}",
+        ":caption: To look things up",
+        "",
+        *(lesson.file for lesson in others),
+        "```",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def title(lesson: Lesson) -> str:
+    """The first heading of a notebook."""
+    notebook = nbformat.read(NOTEBOOKS / f"{lesson.file}.ipynb", as_version=4)
+    heading = re.match(r"# (.*)", notebook.cells[0].source)
+    return heading[1] if heading else lesson.file

@@ -1,0 +1,59 @@
+"""Outputs of the notebooks for the site, where no kernel runs. Imported by the kernels that execute the notebooks, by nothing else.
+
+An Explorer becomes the page that `Explorer.save_html` writes, in a frame. A Plotly figure becomes its data, which
+docs/_static/site.js draws with the copy of plotly.js in the site.
+"""
+
+from __future__ import annotations
+
+import html
+import os
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import plotly.io
+from IPython.core.getipython import get_ipython
+from plotly.io.base_renderers import MimetypeRenderer
+
+from ptxlab.explorer import Explorer
+from ptxlab.lessons import Progress
+
+from . import EXPLORERS
+
+__all__ = ["install"]
+
+
+class _PlotlyData(MimetypeRenderer):  # type: ignore[misc]
+    """A figure as JSON in the page."""
+
+    def to_mimebundle(self, figure: dict[str, Any]) -> dict[str, str]:
+        data = plotly.io.to_json(figure, validate=False, remove_uids=False).replace("</", "<\\/")
+        height = int(figure.get("layout", {}).get("height", 450))
+        script = f'<script type="application/json">{data}</script>'
+        return {"text/html": f'<div class="plotly-figure" style="min-height: {height}px">{script}</div>'}
+
+
+def install(notebook: str) -> None:
+    """Register the formatters in this kernel; pages of Explorers are numbered within the notebook."""
+    shell = get_ipython()
+    if shell is None or shell.display_formatter is None:
+        raise RuntimeError("this runs in a kernel; `python -m tools.site` starts it")
+    formatter = shell.display_formatter
+    folder = Path(os.environ[EXPLORERS])
+    numbers = count(1)
+
+    def explorer_frame(explorer: Explorer, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        name = f"{notebook}-{next(numbers)}.html"
+        explorer.save_html(folder / name)
+        title = html.escape(f"Explorer: {explorer.instruction.mnemonic}")
+        frame = f'<iframe class="explorer" src="../explorers/{name}" title="{title}" loading="lazy"></iframe>'
+        return {"text/html": frame}
+
+    def progress_table(progress: Progress) -> str:
+        return progress._repr_html_().replace('.ipynb"', '.html"')
+
+    formatter.mimebundle_formatter.for_type(Explorer, explorer_frame)
+    formatter.formatters["text/html"].for_type(Progress, progress_table)
+    plotly.io.renderers["site"] = _PlotlyData()
+    plotly.io.renderers.default = "site"

@@ -1,0 +1,80 @@
+"""MyST Markdown, piece by piece."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from ptxlab.views import Picture
+from ptxlab.views.svg import svg_document
+
+__all__ = ["Page", "badge", "code", "figure", "link", "slug", "table"]
+
+_BADGES = {
+    "native": "success",
+    "split": "info",
+    "emulated": "warning",
+    "plain": "secondary",
+    "measured": "success",
+    "published": "info",
+    "assumed": "warning",
+}
+
+
+class Page:
+    """A page in the making: blocks of Markdown in their order."""
+
+    def __init__(self, title: str) -> None:
+        self.blocks = [f"# {title}"]
+
+    def __str__(self) -> str:
+        return "\n\n".join(self.blocks) + "\n"
+
+    def add(self, *blocks: str) -> None:
+        self.blocks += [block for block in blocks if block]
+
+    def heading(self, level: int, title: str, label: str = "") -> None:
+        """A heading; a label makes it a target of links from any page."""
+        target = f"({label})=\n" if label else ""
+        self.add(f"{target}{'#' * level} {title}")
+
+    def code_block(self, text: str, language: str = "text") -> None:
+        self.add(f"```{language}\n{text}\n```")
+
+    def dropdown(self, title: str, *blocks: str) -> None:
+        """Blocks that unfold at a click."""
+        inside = "\n\n".join(blocks)
+        self.add(f"::::{{dropdown}} {title}\n{inside}\n::::")
+
+
+def code(text: object) -> str:
+    return f"`{text}`"
+
+
+def link(text: str, to: str) -> str:
+    """A link to a page or, with #, to a label of any page."""
+    return f"[{text}]({to})"
+
+
+def badge(word: str) -> str:
+    """How a form runs, or how a model is known, in a colour."""
+    return f"{{bdg-{_BADGES[word]}}}`{word}`"
+
+
+def slug(text: str) -> str:
+    """A label made of the letters and digits of a text."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequence[int] = ()) -> str:
+    """A table; `numbers` are the columns that are set flush right."""
+    rule = ["---:" if at in numbers else "---" for at in range(len(columns))]
+    lines = [columns, rule, *rows]
+    return "\n".join(f"| {' | '.join(cell or ' ' for cell in line)} |" for line in lines)
+
+
+def figure(picture: Picture) -> str:
+    """A picture as SVG in the page; it follows the theme, and each cell says what it holds when pointed at."""
+    document = svg_document(picture.drawing(), themed=True)
+    svg = "\n".join(line for line in document.splitlines() if line.strip())
+    return f'```{{raw}} html\n<div class="ptx-picture">{svg}</div>\n```'
