@@ -1,4 +1,4 @@
-"""The documentation site: pages generated from the catalogue, the course as a book, and Sphinx over all of it.
+"""The documentation site: pages generated from the catalogue, the course as a book, and Sphinx over both.
 
 ``python -m tools.site`` builds it into site/. The text and the configuration are in docs/.
 """

@@ -14,7 +14,7 @@ __all__ = ["PAGES", "ApiPage", "documented", "write"]
 
 @dataclass(frozen=True)
 class ApiPage:
-    """One page: its file, its title, and a module with the names to show; without names, those of `__all__`."""
+    """One page: its file, its title, and a module with the names to show (by default those of `__all__`)."""
 
     file: str
     title: str

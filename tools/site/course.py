@@ -45,7 +45,7 @@ def prepared(lesson: Lesson) -> nbformat.NotebookNode:
         metadata={"tags": ["remove-cell"]},
     )
     notebook.cells.insert(1, hook)  # after the title, which Sphinx wants first
-    return notebook
+    return nbformat.NotebookNode(notebook)
 
 
 def contents() -> str:

@@ -28,7 +28,8 @@ def write(folder: Path) -> None:
 def page() -> Page:
     out = Page("Element types")
     out.add(
-        "A *code* is the bit pattern of one element; a *value* is what it means. These are the types of the catalogue."
+        "A *code* is the bit pattern of one element; a *value* is what it means. These are the types of "
+        "the catalogue."
     )
     users = _users()
     rows = []

@@ -1,4 +1,4 @@
-"""One reference page for each family of instructions: its forms by shape and type, then each distinct fragment once."""
+"""One reference page for each family of instructions: its forms by shape and type, then its fragments."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from ptxlab.isa.layout import Layout
 from ptxlab.isa.operand import Operand
 from ptxlab.isa.sparsity import Structure
 from ptxlab.memory import SWIZZLES
+from ptxlab.views.labels import layout_note
 
 from . import machine_code
 from .groups import AnyInstruction, Fragment, Group, fragments, groups, qualifiers, targets
@@ -24,22 +25,23 @@ MANUAL = "https://docs.nvidia.com/cuda/parallel-thread-execution/"
 #: Family -> (what it does, section of the manual).
 ABOUT: dict[str, tuple[str, str]] = {
     "mma": (
-        "One warp multiplies two small matrices held in its registers and adds a third: D = A B + C. Each lane holds "
-        "a few elements of each matrix.",
+        "One warp multiplies two small matrices held in its registers and adds a third: D = A B + C. Each "
+        "lane holds a few elements of each matrix.",
         "Matrix multiply-accumulate operation using mma instruction",
     ),
     "mma.sp": (
-        "Like `mma`, for an A in which at least half of the elements are zero in a fixed pattern. Only the other half "
-        "is stored; metadata in a register says which elements those are.",
+        "Like `mma`, for an A in which at least half of the elements are zero in a fixed pattern. Only the "
+        "other half is stored; metadata in a register says which elements those are.",
         "Matrix multiply-accumulate operation using mma.sp instruction with sparse matrix A",
     ),
     "wmma": (
-        "One warp multiplies fragments that `wmma.load` has loaded. The manual does not specify which lane holds which "
-        "element; the fragments shown here are those of an H200 (sm_90).",
+        "One warp multiplies fragments that `wmma.load` has loaded. The manual does not specify which lane "
+        "holds which element; the fragments shown here are those of an H200 (sm_90).",
         "Matrix multiply-accumulate operation using wmma instructions",
     ),
     "wmma.load": (
-        "Loads a matrix from memory into the fragment that `wmma.mma` reads, by rows or by columns, with any stride.",
+        "Loads a matrix from memory into the fragment that `wmma.mma` reads, by rows or by columns, with "
+        "any stride.",
         "Matrix multiply-accumulate operation using wmma instructions",
     ),
     "wmma.store": (
@@ -47,8 +49,8 @@ ABOUT: dict[str, tuple[str, str]] = {
         "Matrix multiply-accumulate operation using wmma instructions",
     ),
     "wgmma": (
-        "Four warps, a warpgroup of 128 lanes, multiply an A of 64 rows by a B in shared memory, asynchronously. A comes "
-        "from registers or from shared memory; the accumulator stays in registers.",
+        "Four warps, a warpgroup of 128 lanes, multiply an A of 64 rows by a B in shared memory, "
+        "asynchronously. A comes from registers or from shared memory; the accumulator stays in registers.",
         "Asynchronous warpgroup-level matrix multiply-accumulate operation using wgmma.mma_async instruction",
     ),
     "wgmma.sp": (
@@ -56,8 +58,8 @@ ABOUT: dict[str, tuple[str, str]] = {
         "Asynchronous warpgroup-level multiply-and-accumulate operation using wgmma.mma_async.sp instruction",
     ),
     "ldmatrix": (
-        "A warp loads one, two or four small matrices from shared memory straight into fragments: lanes supply the "
-        "addresses of rows, and other lanes receive the elements.",
+        "A warp loads one, two or four small matrices from shared memory straight into fragments: lanes "
+        "supply the addresses of rows, and other lanes receive the elements.",
         "Warp-level matrix load instruction: ldmatrix",
     ),
     "stmatrix": (
@@ -132,7 +134,7 @@ def page(family: str) -> Page:
     return out
 
 
-# -- forms ----------------------------------------------------------------------------------------------------------
+# -- forms ---------------------------------------------------------------------------------------------------
 
 
 def _forms(forms: Sequence[AnyInstruction], sections: Sequence[Group]) -> str:
@@ -203,9 +205,9 @@ def _facts(group: Group) -> list[tuple[str, str]]:
     """Names and values that belong to the form that is shown."""
     ins = group.example
     lines = _choices(ins) if isinstance(ins, Instruction) else _addresses(ins)
-    notes = dict.fromkeys(operand.note for operand in ins.operands.values() if operand.note)
-    if notes:
-        lines.append(("note", "; ".join(notes)))
+    notes = dict.fromkeys(layout_note(ins, operand) for operand in ins.operands.values())
+    if any(notes):
+        lines.append(("note", "; ".join(filter(None, notes))))
     sets = dict.fromkeys(form.targets for form in group.forms)
     lines.append(("targets", "; ".join(targets(names) for names in sets)))
     evidence = _evidence(ins) if isinstance(ins, Instruction) else ""
@@ -260,7 +262,7 @@ def _address_lanes(ins: Transfer) -> str:
     return "; ".join(f"lanes {some[0]} to {some[-1]}: matrix {matrix}" for matrix, some in lanes.items())
 
 
-# -- fragments ------------------------------------------------------------------------------------------------------
+# -- fragments -----------------------------------------------------------------------------------------------
 
 
 def _fragment(out: Page, fragment: Fragment) -> None:
@@ -348,8 +350,8 @@ def _nibbles(out: Page, forms: Sequence[AnyInstruction]) -> None:
     structures = list(dict.fromkeys(ins.structure for ins in sparse if ins.structure is not None))
     for structure in structures:
         units = "pairs" if structure.group == 2 else "values"
-        out.add(f"{structure.title}: of every {structure.groups} {units} in a row of A at most {structure.keep} "
-                "may be non-zero.")  # fmt: skip
+        limit = f"of every {structure.groups} {units} in a row of A at most {structure.keep} may be non-zero"
+        out.add(f"{structure.title}: {limit}.")
     out.add(
         "A nibble is two 2-bit indices, the first in the low bits. What it keeps of its chunk of columns:"
     )

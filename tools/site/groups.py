@@ -1,4 +1,4 @@
-"""The catalogue sorted for reading: forms of one shape and one class of element types together, and each distinct fragment once."""
+"""The catalogue sorted for reading: forms of one shape and similar types together, each fragment once."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _group(family: str, shape: str, members: list[AnyInstruction]) -> Group:
 
 
 def _key(ins: AnyInstruction, shape: str) -> tuple[str, ...]:
-    """Shape and class of element types: s8 with u8, e4m3 with e5m2, f16 with bf16; all types of a kind:: together."""
+    """Shape and class of types: s8 with u8, e4m3 with e5m2, f16 with bf16; all types of a kind:: together."""
     if isinstance(ins, Instruction) and ins.kind:
         return shape, ins.kind
     names = _inputs(ins)
@@ -125,7 +125,7 @@ def _outputs(ins: AnyInstruction) -> tuple[str, ...]:
 
 
 def _plainness(ins: AnyInstruction) -> tuple[bool | int, ...]:
-    """Smallest for the form to show: no .satfinite, ordered metadata, A and B of one type, .row.col, a wide D."""
+    """Smallest for the form to show: no .satfinite, ordered metadata, equal types, .row.col, a wide D."""
     if isinstance(ins, Transfer):
         return (-ins.count,)
     layouts = (ins.a_layout, ins.b_layout)
@@ -134,7 +134,7 @@ def _plainness(ins: AnyInstruction) -> tuple[bool | int, ...]:
 
 
 def qualifiers(group: Group, family: Iterable[AnyInstruction]) -> list[str]:
-    """The qualifiers that distinguish forms of the group from others of the family, besides shape and types."""
+    """The qualifiers, besides shape and types, that distinguish forms of the group within the family."""
     every = [set(_tokens(ins)) for ins in family]
     common = set.intersection(*every)
     types = {*DTYPES, *group.inputs}
@@ -163,7 +163,7 @@ _LAST = {"Metadata E": 1, "Block scales": 2}
 
 
 def fragments(family: Sequence[Group]) -> list[Fragment]:
-    """Every distinct fragment of a family's samples, A before B before C and D; metadata and block scales last."""
+    """Each distinct fragment of a family's samples: A, B, C and D, then metadata and block scales."""
     by_key: dict[tuple[object, ...], Fragment] = {}
     for group in family:
         for ins in group.samples:
@@ -193,7 +193,7 @@ def _add(fragment: Fragment, group: Group, ins: AnyInstruction, operand: Operand
 
 
 def _name_variants(distinct: list[Fragment]) -> None:
-    """Name the qualifier by which fragments of one size and the same types differ: `.row` or `.col`, `.trans`."""
+    """Name the qualifier by which fragments of the same size and types differ: `.row` or `.col`, `.trans`."""
     for fragment in distinct:
         if fragment.role == "Metadata E":
             continue

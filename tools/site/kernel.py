@@ -1,7 +1,7 @@
-"""Outputs of the notebooks for the site, where no kernel runs. Imported by the kernels that execute the notebooks, by nothing else.
+"""Outputs of the notebooks for the site, where no kernel runs; only their kernels import this.
 
-An Explorer becomes the page that `Explorer.save_html` writes, in a frame. A Plotly figure becomes its data, which
-docs/_static/site.js draws with the copy of plotly.js in the site.
+An Explorer becomes the page that `Explorer.save_html` writes, in a frame. A Plotly figure becomes its data,
+which docs/_static/site.js draws with the copy of plotly.js in the site.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The page of what each chip runs: native or emulated, for every form on every generation, from the record in tools/data/sass.txt."""
+"""What each chip runs for every form, native or emulated: one page, from the record in tools/data/sass.txt."""
 
 from __future__ import annotations
 
@@ -37,33 +37,33 @@ class Finding(NamedTuple):
 #: The sentences are checked in tests/test_record_sass.py; what is shown under them comes from the record.
 FINDINGS = (
     Finding(
-        "FP8 `mma` came with Ada and is back on RTX Blackwell. Hopper and sm_100a accept it and emulate it: FP8 becomes "
-        "f16, two HMMA start from zero, and ordinary additions add C. On these two chips FP8 belongs to `wgmma` and to "
-        "`tcgen05.mma`.",
+        "FP8 `mma` came with Ada and is back on RTX Blackwell. Hopper and sm_100a accept it and emulate "
+        "it: FP8 becomes f16, two HMMA start from zero, and ordinary additions add C. On these two chips "
+        "FP8 belongs to `wgmma` and to `tcgen05.mma`.",
         (("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32", ("sm_89", "sm_90a", "sm_100a", "sm_120a")),),
     ),
     Finding(
-        "4-bit `mma` ends with Ada. From Hopper on, elements are unpacked to 8 bits, and signs make that expensive: s4 "
-        "with s4 takes eight times as many ordinary instructions as u4 with u4.",
+        "4-bit `mma` ends with Ada. From Hopper on, elements are unpacked to 8 bits, and signs make that "
+        "expensive: s4 with s4 takes eight times as many ordinary instructions as u4 with u4.",
         (
             ("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32", ("sm_89", "sm_90a")),
             ("mma.sync.aligned.m16n8k64.row.col.s32.u4.u4.s32", ("sm_89", "sm_90a")),
         ),
     ),
     Finding(
-        "Single bits: Hopper lacks `.xor` and makes it from two `.and`. Neither Blackwell has BMMA at all: bits become "
-        "bytes, and matrices are transposed on the way (MOVM).",
+        "Single bits: Hopper lacks `.xor` and makes it from two `.and`. Neither Blackwell has BMMA at all: "
+        "bits become bytes, and matrices are transposed on the way (MOVM).",
         (("mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.xor.popc", ("sm_80", "sm_90a", "sm_100a")),),
     ),
     Finding(
-        "`mma.m8n8k4` with f16, Volta's own shape, has had no tensor-core instruction since Ampere: lanes exchange "
-        "registers and multiply in f32. On Turing it runs in steps.",
+        "`mma.m8n8k4` with f16, Volta's own shape, has had no tensor-core instruction since Ampere: lanes "
+        "exchange registers and multiply in f32. On Turing it runs in steps.",
         (("mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32", ("sm_75", "sm_80", "sm_90a")),),
     ),
     Finding(
-        "For f16 and integers both Blackwells first put the metadata of a plain `.sp` in order, with shuffles; "
-        "`.sp::ordered_metadata` is native. 4-bit integers, and FP8 on sm_100a, pay for the order in either spelling. "
-        "bf16 and tf32, and FP8 on sm_120a, are native in both.",
+        "For f16 and integers both Blackwells first put the metadata of a plain `.sp` in order, with "
+        "shuffles; `.sp::ordered_metadata` is native. 4-bit integers, and FP8 on sm_100a, pay for the "
+        "order in either spelling. bf16 and tf32, and FP8 on sm_120a, are native in both.",
         (
             ("mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32", ("sm_90a", "sm_100a", "sm_120a")),
             ("mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32", ("sm_100a",)),
@@ -76,26 +76,26 @@ FINDINGS = (
         (("mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64", ("sm_90a", "sm_100a")),),
     ),
     Finding(
-        "m8n8k16 with 8-bit integers is one instruction everywhere, but on both Blackwells it is the one for 16 rows, "
-        "half of which are idle.",
+        "m8n8k16 with 8-bit integers is one instruction everywhere, but on both Blackwells it is the one "
+        "for 16 rows, half of which are idle.",
         (("mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32", ("sm_90a", "sm_100a")),),
     ),
     Finding(
-        "`wmma` with tf32 goes in steps of four products, although `mma` with m16n8k8 takes eight at once: the two round "
-        "differently.",
+        "`wmma` with tf32 goes in steps of four products, although `mma` with m16n8k8 takes eight at once: "
+        "the two round differently.",
         (
             ("wmma.mma.sync.aligned.row.col.m16n16k8.f32.tf32.tf32.f32", ("sm_90a",)),
             ("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", ("sm_90a",)),
         ),
     ),
     Finding(
-        "Where C and D of `wmma` differ in type, conversions surround the products: from Turing on, no tensor-core "
-        "instruction that `wmma` becomes has accumulators of two types.",
+        "Where C and D of `wmma` differ in type, conversions surround the products: from Turing on, no "
+        "tensor-core instruction that `wmma` becomes has accumulators of two types.",
         (("wmma.mma.sync.aligned.row.col.m16n16k16.f16.f32", ("sm_75", "sm_90a")),),
     ),
     Finding(
-        "`kind::f8f6f4` is accepted for sm_100a with FP8 and emulated there, like FP8 without it; on sm_120a all its "
-        "types are native.",
+        "`kind::f8f6f4` is accepted for sm_100a with FP8 and emulated there, like FP8 without it; on "
+        "sm_120a all its types are native.",
         (("mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e4m3.e4m3.f32", ("sm_100a", "sm_120a")),),
     ),
 )
@@ -114,14 +114,14 @@ def page() -> Page:
     runs = _record()
     out = Page("What the chip runs")
     out.add(
-        "A PTX instruction promises a result, not a circuit: the compiler may implement it with one tensor-core "
-        f"instruction, with several, or with ordinary arithmetic. This is what CUDA {compiler()} does with each of the "
-        f"{len(catalog()):,} forms, read from the machine code of {len(runs):,} kernels; that needs no GPU. "
-        "`ptxlab sass INSTRUCTION --all` says the same of one form, and `ptxlab sass INSTRUCTION` prints the machine "
-        "code itself.",
+        "A PTX instruction promises a result, not a circuit: the compiler may implement it with one "
+        "tensor-core instruction, with several, or with ordinary arithmetic. This is what CUDA "
+        f"{compiler()} does with each of the {len(catalog()):,} forms, read from the machine code of "
+        f"{len(runs):,} kernels; that needs no GPU. `ptxlab sass INSTRUCTION --all` says the same of one "
+        "form, and `ptxlab sass INSTRUCTION` prints the machine code itself.",
         "\n".join(f"{badge(how)}\n: {words}\n" for how, words in _WORDS.items()),
-        "One target stands for each generation: sm_86, sm_87 and sm_88 run what `sm_80` runs, sm_103a and sm_110a what "
-        "`sm_100a` runs, sm_121a what `sm_120a` runs.",
+        "One target stands for each generation: sm_86, sm_87 and sm_88 run what `sm_80` runs, sm_103a and "
+        "sm_110a what `sm_100a` runs, sm_121a what `sm_120a` runs.",
     )
     _summary(out, runs)
     _findings(out, runs)
@@ -168,7 +168,7 @@ def _evidence(run: Run) -> str:
     return f"{badge(run.how)} {counts.replace('|', 'and')}"
 
 
-# -- tables ---------------------------------------------------------------------------------------------------------
+# -- tables --------------------------------------------------------------------------------------------------
 
 
 def fact(group: Group) -> str:
@@ -219,7 +219,7 @@ def _kind(ins: AnyInstruction, run: Run | None) -> object:
 
 
 def _bare(ins: AnyInstruction, run: Run) -> Counter[str]:
-    """Opcodes without the form's own types, saturation and rounding, with N for its N, and steps counted together."""
+    """Opcodes without the form's types, saturation and rounding, with N for its N; steps count together."""
     counts: Counter[str] = Counter()
     for opcode, count in run.tensor:
         if isinstance(ins, Instruction):

@@ -74,7 +74,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequen
 
 
 def figure(picture: Picture) -> str:
-    """A picture as SVG in the page; it follows the theme, and each cell says what it holds when pointed at."""
+    """A picture as SVG in the page; it follows the theme, and its cells have tooltips."""
     document = svg_document(picture.drawing(), themed=True)
     svg = "\n".join(line for line in document.splitlines() if line.strip())
     return f'```{{raw}} html\n<div class="ptx-picture">{svg}</div>\n```'

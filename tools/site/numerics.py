@@ -31,8 +31,9 @@ def write(folder: Path) -> None:
 def page() -> Page:
     out = Page("Arithmetic")
     out.add(
-        "Integer and bit instructions are exact, wrapped or clamped. For floating point the PTX ISA leaves the order of "
-        "additions and the rounding open; ptxlab states them for each chip as a row of data, and says how it is known.",
+        "Integer and bit instructions are exact, wrapped or clamped. For floating point the PTX ISA leaves "
+        "the order of additions and the rounding open; ptxlab states them for each chip as a row of data, "
+        "and says how it is known.",
         "\n".join(f"{badge(name)}\n: {text}\n" for name, text in _EVIDENCE.items()),
     )
     _example(out)
@@ -56,9 +57,9 @@ def _example(out: Page) -> None:
     chips = [chip for chip in GENERATIONS if has(ins, chip)]
     out.heading(2, "A sum that shows it")
     out.add(
-        f"{code(ins.mnemonic)}: a row of A holds one product of 1 and eight products of 2^-j; C is 0. The exact sum fits "
-        "f32 in every line. Products are truncated before they are added, so small ones vanish beside a large one even "
-        "where together they would count:"
+        f"{code(ins.mnemonic)}: a row of A holds one product of 1 and eight products of 2^-j; C is 0. The "
+        "exact sum fits f32 in every line. Products are truncated before they are added, so small ones "
+        "vanish beside a large one even where together they would count:"
     )
     rows = []
     for exponent in range(22, 27):

@@ -41,11 +41,14 @@ def page() -> Page:
     machine = results["machine"]
     versions = ", ".join(f"{name} {number}" for name, number in results["versions"].items())
     out.add(
-        f"Batches of {emulate['batch']:,} MMAs; for floats, from moderate values to random bits. The first instruction runs at "
-        f"{rates['numba']:,.0f} MMAs per second, {rates['numba'] / plain:,.0f} times as fast as a simulator in plain Python "
-        f"(`benchmarks/scalar.py`); with NumPy only, {rates['numpy'] / plain:,.0f} times. `ptxlab.matmul` of 512 x 512 x 512 with it "
-        f"takes {product['numba']:.2f} s ({product['numpy']:.2f} s). A million of its MMAs take {million['seconds']:.1f} s and "
-        f"{million['peak MB']:.0f} MB at most, of which the arrays take {million['arrays MB']:.0f} MB.",
-        f"Recorded on {machine['cores']} cores of a {machine['processor']}: {versions}. `python -m benchmarks` measures it again.",
+        f"Batches of {emulate['batch']:,} MMAs; for floats, from moderate values to random bits. The first "
+        f"instruction runs at {rates['numba']:,.0f} MMAs per second, {rates['numba'] / plain:,.0f} times as "
+        "fast as a simulator in plain Python (`benchmarks/scalar.py`); with NumPy only, "
+        f"{rates['numpy'] / plain:,.0f} times. `ptxlab.matmul` of 512 x 512 x 512 with it takes "
+        f"{product['numba']:.2f} s ({product['numpy']:.2f} s). A million of its MMAs take "
+        f"{million['seconds']:.1f} s and {million['peak MB']:.0f} MB at most, of which the arrays take "
+        f"{million['arrays MB']:.0f} MB.",
+        f"Recorded on {machine['cores']} cores of a {machine['processor']}: {versions}. `python -m "
+        "benchmarks` measures it again.",
     )
     return out
