@@ -11,9 +11,9 @@ First come plain data (`Table`, `Picture`), then whoever shows them: a notebook,
 """
 
 from .catalog_tables import counts, forms, types
-from .explain import Explanation, explain
-from .facts import cpp, cute, evidence, facts, machine_code, target_of
-from .fragment_pictures import fragment, lane, metadata, registers, scales, tile
+from .explain import explain
+from .facts import cpp, cute, facts, target_of
+from .fragment_pictures import fragment, lane, metadata, registers, scales
 from .grid import Cell, Grid, Header
 from .matrix_pictures import values
 from .models import model_table, model_words, rule_words
@@ -25,7 +25,6 @@ from .trace_picture import TraceView, trace
 
 __all__ = [
     "Cell",
-    "Explanation",
     "Grid",
     "Header",
     "Picture",
@@ -35,7 +34,6 @@ __all__ = [
     "counts",
     "cpp",
     "cute",
-    "evidence",
     "explain",
     "facts",
     "forms",
@@ -44,7 +42,6 @@ __all__ = [
     "holds",
     "lane",
     "layout",
-    "machine_code",
     "metadata",
     "model_table",
     "model_words",
@@ -55,7 +52,6 @@ __all__ = [
     "scales",
     "sparse_where",
     "target_of",
-    "tile",
     "trace",
     "types",
     "values",

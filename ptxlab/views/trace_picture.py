@@ -90,15 +90,16 @@ def trace(trace: Trace, note: str = "") -> Picture:
         notes.append(f"{what}: {value} ({remark})" if remark else f"{what}: {value}")
     if note:
         notes.append(note)
-    notes.append(_legend(trace))
+    notes.append(_legend(trace, grids))
     return Picture(trace_title(trace), tuple(notes), _below_each_other(grids))
 
 
-def _legend(trace: Trace) -> str:
+def _legend(trace: Trace, grids: list[Grid]) -> str:
     if trace.steps[-1].dtype == "s32":
         return "orange: the sum after each row, in two's complement, green: D"
     legend = "blue: kept, grey: lost behind the cut or rounded off, orange: sum, green: result"
-    return f"{legend}, framed: differs from the exact result" if trace.error else legend
+    framed = any(cell.state == "mark" for grid in grids for cell in grid.cells)
+    return f"{legend}, framed: differs from the exact result" if framed else legend
 
 
 def _below_each_other(grids: list[Grid]) -> tuple[Grid, ...]:
