@@ -1,4 +1,4 @@
-"""The rows against the assembler, which knows every form and every target."""
+"""The catalogue against the assembler, which knows every form and every target."""
 
 from __future__ import annotations
 
@@ -11,16 +11,18 @@ from ptxlab.isa.catalog import FAMILIES
 from ptxlab.isa.transfer import TransferForm
 from tests import assembler
 
-ROWS = mma_instructions()
-EVERY = catalog()
+INSTRUCTIONS = mma_instructions()
+CATALOG = catalog()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("target", TARGETS)
 def test_supports_is_what_the_assembler_says(target: str) -> None:
     """Every form, taken or refused for its target."""
-    refused = assembler.refused([assembler.line(ins) for ins in ROWS], target)
-    assert {ROWS[i].mnemonic for i in refused} == {ins.mnemonic for ins in ROWS if not ins.supports(target)}
+    refused = assembler.refused([assembler.line(ins) for ins in INSTRUCTIONS], target)
+    assert {INSTRUCTIONS[i].mnemonic for i in refused} == {
+        ins.mnemonic for ins in INSTRUCTIONS if not ins.supports(target)
+    }
     assert all(".target" in what or "for architecture" in what for what in refused.values()), (
         "for the target, not for a misspelling"
     )
@@ -32,17 +34,19 @@ def test_supports_is_what_the_assembler_says(target: str) -> None:
     ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100a", "sm_103a", "sm_120a", "sm_121a"],
 )
 def test_supported_rows_assemble_to_the_end(target: str) -> None:
-    rows = [ins for ins in mma_instructions(target=target) if ins.lanes == 32 or ins.n in (8, 24, 256)]
-    rows += [ins.a_from("shared") for ins in rows if ins.lanes == 128]
-    assert rows
-    assert assembler.refused([assembler.line(ins) for ins in rows], target) == {}
+    forms = [ins for ins in mma_instructions(target=target) if ins.lanes == 32 or ins.n in (8, 24, 256)]
+    forms += [ins.a_from("shared") for ins in forms if ins.lanes == 128]
+    assert forms
+    assert assembler.refused([assembler.line(ins) for ins in forms], target) == {}
 
 
 def test_rows_are_distinct_and_of_their_family() -> None:
-    assert len({ins.mnemonic for ins in EVERY}) == len(EVERY)
-    assert [ins.family for ins in EVERY] == sorted((ins.family for ins in EVERY), key=FAMILIES.index)
-    assert tuple(ins for family in FAMILIES for ins in catalog(family)) == EVERY
-    assert EVERY[: len(ROWS)] == ROWS and all(isinstance(move, TransferForm) for move in EVERY[len(ROWS) :])
+    assert len({ins.mnemonic for ins in CATALOG}) == len(CATALOG)
+    assert [ins.family for ins in CATALOG] == sorted((ins.family for ins in CATALOG), key=FAMILIES.index)
+    assert tuple(ins for family in FAMILIES for ins in catalog(family)) == CATALOG
+    assert CATALOG[: len(INSTRUCTIONS)] == INSTRUCTIONS and all(
+        isinstance(move, TransferForm) for move in CATALOG[len(INSTRUCTIONS) :]
+    )
 
 
 def test_selection() -> None:
@@ -55,18 +59,17 @@ def test_selection() -> None:
     with pytest.raises(PtxlabError, match="^unknown target 'sm_91'; known are sm_75, .*sm_121a$"):
         catalog(target="sm_91")
     with pytest.raises(PtxlabError, match="^unknown target 'hopper'; known are "):
-        ROWS[0].supports("hopper")
+        INSTRUCTIONS[0].supports("hopper")
 
 
-@pytest.mark.parametrize("ins", [ins for ins in ROWS if ins.n in (8, 24, 256)], ids=str)
+@pytest.mark.parametrize("ins", [ins for ins in INSTRUCTIONS if ins.n in (8, 24, 256)], ids=str)
 def test_operands_have_the_shapes_of_the_product(ins: Instruction) -> None:
-    half, stack = (
-        2 if ins.sparse else 1,
-        4 if ".m8n8k4" in ins.mnemonic and ".f16.f16." in ins.mnemonic else 1,
-    )
-    assert (ins.a.shape, ins.a_dense.shape) == ((stack * ins.m, ins.k // half), (stack * ins.m, ins.k))
-    assert ins.b.shape == (ins.k, stack * ins.n)
-    assert ins.c.shape == ins.d.shape == (stack * ins.m, ins.n)
+    stored_k = ins.k // 2 if ins.sparse else ins.k
+    products = 4 if ".m8n8k4" in ins.mnemonic and ".f16.f16." in ins.mnemonic else 1
+    assert ins.a.shape == (products * ins.m, stored_k)
+    assert ins.a_dense.shape == (products * ins.m, ins.k)
+    assert ins.b.shape == (ins.k, products * ins.n)
+    assert ins.c.shape == ins.d.shape == (products * ins.m, ins.n)
     assert (ins.a.dtype.name, ins.b.dtype.name, ins.c.dtype.name, ins.d.dtype.name) == (
         ins.a_type,
         ins.b_type,
@@ -76,43 +79,41 @@ def test_operands_have_the_shapes_of_the_product(ins: Instruction) -> None:
     assert (ins.e is not None) == ins.sparse == (ins.selectors != ())
     for operand in ins.operands.values():
         if operand.layout is not None:
-            held = operand.lanes * operand.registers * operand.register_bits
-            assert held == operand.shape[0] * operand.shape[1] * operand.width * operand.layout.copies
+            bits = operand.lanes * operand.registers * operand.register_bits
+            assert bits == operand.shape[0] * operand.shape[1] * operand.width * operand.layout.copies
             assert operand.lanes == ins.lanes == (128 if "wgmma" in ins.mnemonic else 32)
 
 
 def test_selectors_are_the_manuals() -> None:
-    """PTX ISA, "Sparse matrix storage": one thread of four speaks, or a pair, or all."""
-    one, pair, every = (0, 1, 2, 3), (0, 1), (0,)
+    """PTX ISA, "Sparse matrix storage": one thread of four supplies metadata, or a pair, or all."""
+    one, pair, all_four = (0, 1, 2, 3), (0, 1), (0,)
     manual = {
-        ("m16n8k16", 16): one, ("m16n8k32", 16): pair, ("m16n8k8", 32): one, ("m16n8k16", 32): pair,
-        ("m16n8k32", 8): pair, ("m16n8k64", 4): pair, ("m16n8k64", 8): every, ("m16n8k128", 4): every,
-    }  # fmt: skip
-    found: dict[tuple[str, int], set[tuple[int, ...]]] = {}
-    for ins in mma_instructions("mma.sp"):
-        found.setdefault((ins.shape, ins.a.width), set()).add(ins.selectors)
-    assert found == {key: {selectors} for key, selectors in manual.items()}
+        ("m16n8k16", 16): one,
+        ("m16n8k32", 16): pair,
+        ("m16n8k8", 32): one,
+        ("m16n8k16", 32): pair,
+        ("m16n8k32", 8): pair,
+        ("m16n8k64", 4): pair,
+        ("m16n8k64", 8): all_four,
+        ("m16n8k128", 4): all_four,
+    }
+    assert {(ins.shape, ins.a.width, ins.selectors) for ins in mma_instructions("mma.sp")} == {
+        (shape, width, selectors) for (shape, width), selectors in manual.items()
+    }
     assert {(ins.k, ins.selectors) for ins in mma_instructions("wgmma.sp")} == {
         (16, pair),
         (32, pair),
-        (64, every),
+        (64, all_four),
     }
 
 
 def test_the_manuals_syntax_multiplied_out() -> None:
-    """Every form of the syntax blocks of mma, mma.sp, wmma.mma, wgmma.mma_async and wgmma.mma_async.sp that 9.0's assembler has, written down again."""
-    sats, fp8, f8f6f4, int8, int4 = (
-        ("", ".satfinite"),
-        ("e4m3", "e5m2"),
-        ("e4m3", "e5m2", "e3m2", "e2m3", "e2m1"),
-        ("s8", "u8"),
-        ("s4", "u4"),
-    )
-    orders, variants, rounds = (
-        [f"{a}.{b}" for a in ("row", "col") for b in ("row", "col")],
-        ("sp", "sp::ordered_metadata"),
-        ("", "rz", "rm", "rp"),
-    )
+    """Every form of the manual's syntax blocks that the assembler of PTX 9.0 has, written down again."""
+    sats, rounds = ("", ".satfinite"), ("", ".rz", ".rm", ".rp")
+    fp8, f8f6f4 = ("e4m3", "e5m2"), ("e4m3", "e5m2", "e3m2", "e2m3", "e2m1")
+    int8, int4 = ("s8", "u8"), ("s4", "u4")
+    orders = [f"{a}.{b}" for a in ("row", "col") for b in ("row", "col")]
+    variants = ("sp", "sp::ordered_metadata")
     mma = [
         f"m8n8k4.{o}.{d}.f16.f16.{c}"
         for o in orders
@@ -136,17 +137,15 @@ def test_the_manuals_syntax_multiplied_out() -> None:
         for b in f8f6f4
     ]
     mx = [f"kind::mxf8f6f4.block_scale.scale_vec::1X.f32.{a}.{b}.f32.ue8m0" for a in f8f6f4 for b in f8f6f4]
-    fours = (
-        ("mxf4", 2, "ue8m0"),
-        ("mxf4nvf4", 2, "ue8m0"),
-        ("mxf4nvf4", 4, "ue4m3"),
-    )  # 4X with ue8m0 is PTX ISA 9.1
+    # 4X with ue8m0 is PTX ISA 9.1
+    scale_vectors = (("mxf4", 2, "ue8m0"), ("mxf4nvf4", 2, "ue8m0"), ("mxf4nvf4", 4, "ue4m3"))
     fp4 = [
-        f"kind::{kind}.block_scale.scale_vec::{vec}X.f32.e2m1.e2m1.f32.{scale}" for kind, vec, scale in fours
+        f"kind::{kind}.block_scale.scale_vec::{vec}X.f32.e2m1.e2m1.f32.{scale}"
+        for kind, vec, scale in scale_vectors
     ]
     mma += [f"m16n8k32.row.col.{x}" for x in mx] + [f"m16n8k64.row.col.{x}" for x in fp4]
     mma += [
-        f"{s}.row.col.f64.f64.f64.f64{r and '.' + r}"
+        f"{s}.row.col.f64.f64.f64.f64{r}"
         for s in ("m8n8k4", "m16n8k4", "m16n8k8", "m16n8k16")
         for r in rounds
     ]
@@ -180,9 +179,8 @@ def test_the_manuals_syntax_multiplied_out() -> None:
         for a in f8f6f4
         for b in f8f6f4
     ]
-    ordered += [
-        f"m16n8k64.row.col.f16.{a}.{b}.f16" for a in fp8 for b in fp8
-    ]  # promised in the target notes only
+    # these are promised in the target notes only
+    ordered += [f"m16n8k64.row.col.f16.{a}.{b}.f16" for a in fp8 for b in fp8]
     ordered += [f"m16n8k64.row.col.{x}" for x in mx] + [f"m16n8k128.row.col.{x}" for x in fp4]
     listed |= {f"mma.{variant}.sync.aligned.{form}" for variant in variants for form in sp}
     listed |= {f"mma.sp::ordered_metadata.sync.aligned.{form}" for form in ordered}
@@ -193,36 +191,37 @@ def test_the_manuals_syntax_multiplied_out() -> None:
     wmma += [f"{o}.{s}.f32.bf16.bf16.f32" for o in orders for s in large] + [
         f"{o}.m16n16k8.f32.tf32.tf32.f32" for o in orders
     ]
-    wmma += [f"{o}.m8n8k4{r and '.' + r}.f64.f64.f64.f64" for o in orders for r in rounds]
+    wmma += [f"{o}.m8n8k4{r}.f64.f64.f64.f64" for o in orders for r in rounds]
     wmma += [f"row.col.m8n8k32.s32.{t}.{t}.s32{sat}" for t in int4 for sat in sats]
     listed |= {f"wmma.mma.sync.aligned.{form}" for form in wmma}
     listed |= {f"wmma.mma.{op}.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32" for op in ("xor", "and")}
 
     every_n, integer_n = range(8, 257, 8), [n for n in range(8, 257, 8) if n <= 32 or n % 16 == 0]
-    for name, deep in (("wgmma.mma_async", 1), ("wgmma.mma_async.sp", 2)):
+    for name, depth in (("wgmma.mma_async", 1), ("wgmma.mma_async.sp", 2)):
         forms = [
-            f"m64n{n}k{16 * deep}.{d}"
+            f"m64n{n}k{16 * depth}.{d}"
             for n in every_n
             for d in ("f16.f16.f16", "f32.f16.f16", "f32.bf16.bf16")
         ]
-        forms += [f"m64n{n}k{8 * deep}.f32.tf32.tf32" for n in every_n]
+        forms += [f"m64n{n}k{8 * depth}.f32.tf32.tf32" for n in every_n]
         forms += [
-            f"m64n{n}k{32 * deep}.{d}.{a}.{b}"
+            f"m64n{n}k{32 * depth}.{d}.{a}.{b}"
             for n in every_n
             for d in ("f16", "f32")
             for a in fp8
             for b in fp8
         ]
         forms += [
-            f"m64n{n}k{32 * deep}{sat}.s32.{a}.{b}"
+            f"m64n{n}k{32 * depth}{sat}.s32.{a}.{b}"
             for n in integer_n
             for sat in sats
             for a in int8
             for b in int8
         ]
-        forms += [f"m64n{n}k256.s32.b1.b1.and.popc" for n in integer_n] if deep == 1 else []
+        if depth == 1:
+            forms += [f"m64n{n}k256.s32.b1.b1.and.popc" for n in integer_n]
         listed |= {f"{name}.sync.aligned.{form}" for form in forms}
-    assert {ins.mnemonic for ins in ROWS} == listed
+    assert {ins.mnemonic for ins in INSTRUCTIONS} == listed
 
 
 def test_a_wrong_row_cannot_be_built() -> None:

@@ -17,7 +17,8 @@ from ptxlab import DTYPES, PtxlabError, dtype
 from ptxlab.isa.dtypes import DType
 
 NAN, INF = "nan", "inf"
-#: (sign bits, exponent bits, fraction bits, bias): IEEE 754-2019; OCP 8-bit Floating Point 1.0; OCP Microscaling Formats 1.0.
+#: Sign bits, exponent bits, fraction bits and bias, from IEEE 754-2019, OCP 8-bit Floating Point 1.0 and OCP
+#: Microscaling Formats 1.0.
 FLOATS = {
     "e2m1": (1, 2, 1, 1),
     "e2m3": (1, 2, 3, 1),
@@ -40,7 +41,7 @@ INTEGERS = {
     "s8": (-128, 127),
     "s32": (-(2**31), 2**31 - 1),
 }
-NARROW = [name for name, kind in DTYPES.items() if kind.bits <= 16]
+NARROW = [name for name, element_type in DTYPES.items() if element_type.bits <= 16]
 
 
 def meaning(name: str, code: int) -> tuple[int, Fraction | str]:
@@ -71,11 +72,11 @@ def assert_means(value: float, name: str, code: int) -> None:
 
 
 @cache
-def ladder(name: str) -> list[tuple[Fraction, int]]:
+def finite_magnitudes(name: str) -> list[tuple[Fraction, int]]:
     """All finite magnitudes of a type in ascending order, with the code of the positive one."""
-    half = 2 ** (sum(FLOATS[name][1:3]))
-    rungs = [(meaning(name, code)[1], code) for code in range(half)]
-    return [(magnitude, code) for magnitude, code in rungs if isinstance(magnitude, Fraction)]
+    _, exponent_bits, fraction_bits, _ = FLOATS[name]
+    magnitudes = [(meaning(name, code)[1], code) for code in range(2 ** (exponent_bits + fraction_bits))]
+    return [(magnitude, code) for magnitude, code in magnitudes if isinstance(magnitude, Fraction)]
 
 
 def test_every_type_is_covered_here() -> None:
@@ -103,60 +104,59 @@ def test_decode_every_integer_code(name: str) -> None:
 
 @pytest.mark.parametrize("name", NARROW)
 def test_encode_gives_every_code_back(name: str) -> None:
-    kind = dtype(name)
-    codes = np.arange(1 << kind.bits, dtype=kind.code_type)
+    element_type = dtype(name)
+    codes = np.arange(1 << element_type.bits, dtype=element_type.code_type)
     if name == "ue4m3":
         codes = codes[:128]  # the top bit is ignored and never written
-    values = kind.decode(codes)
-    number = ~np.isnan(values) if kind.is_float else np.ones(codes.shape, dtype=bool)
-    assert np.array_equal(kind.encode(values[number]), codes[number])
+    values = element_type.decode(codes)
+    number = ~np.isnan(values) if element_type.is_float else np.ones(codes.shape, dtype=bool)
+    assert np.array_equal(element_type.encode(values[number]), codes[number])
     if not number.all():
-        assert np.isnan(kind.decode(kind.encode(values[~number]))).all()
-    assert kind.encode(values[number]).dtype == kind.code_type
+        assert np.isnan(element_type.decode(element_type.encode(values[~number]))).all()
+    assert element_type.encode(values[number]).dtype == element_type.code_type
 
 
 @pytest.mark.parametrize("name", NARROW_FLOATS)
 def test_rounds_to_nearest_even_around_every_midpoint(name: str) -> None:
-    kind, rungs = dtype(name), ladder(name)
-    given_, right = [], []
-    for (low, code), (high, above) in pairwise(rungs):
+    element_type = dtype(name)
+    values, expected = [], []
+    for (low, code), (high, above) in pairwise(finite_magnitudes(name)):
         middle = float((low + high) / 2)
         assert Fraction(middle) == (low + high) / 2, "every midpoint is a float64"
-        given_ += [middle, math.nextafter(middle, 0.0), math.nextafter(middle, math.inf)]
-        right += [code if code % 2 == 0 else above, code, above]
-    assert kind.encode(np.array(given_)).tolist() == right
-    if kind.signed:
-        sign = 1 << (kind.bits - 1)
-        assert kind.encode(-np.array(given_)).tolist() == [code | sign for code in right]
+        values += [middle, math.nextafter(middle, 0.0), math.nextafter(middle, math.inf)]
+        expected += [code if code % 2 == 0 else above, code, above]
+    assert element_type.encode(np.array(values)).tolist() == expected
+    if element_type.signed:
+        sign = 1 << (element_type.bits - 1)
+        assert element_type.encode(-np.array(values)).tolist() == [code | sign for code in expected]
 
 
 @pytest.mark.parametrize("name", NARROW_FLOATS)
 def test_beyond_the_largest(name: str) -> None:
-    kind, (largest, code) = dtype(name), ladder(name)[-1]
-    step = largest - ladder(name)[-2][0]
-    edge = float(largest + step / 2)  # from here on the next value, did it exist, would be as near
-    assert kind.encode(math.nextafter(edge, 0.0)) == code
+    element_type = dtype(name)
+    (second, _), (largest, code) = finite_magnitudes(name)[-2:]
+    edge = float(largest + (largest - second) / 2)  # as near to the next value, if there were one
+    assert element_type.encode(math.nextafter(edge, 0.0)) == code
     beyond = [edge, math.nextafter(edge, math.inf), 1e300, math.inf]
     if name in ("e2m1", "e2m3", "e3m2"):  # no infinity, no NaN: saturates
-        assert kind.encode(beyond).tolist() == [code] * 4
+        assert element_type.encode(beyond).tolist() == [code] * 4
     elif name in IEEE:
-        assert np.isposinf(kind.decode(kind.encode(beyond)).astype(np.float64)).all()
+        assert np.isposinf(element_type.decode(element_type.encode(beyond)).astype(np.float64)).all()
     else:  # no infinity: becomes NaN, the tie excepted, which goes to the even code below
-        assert np.isnan(kind.decode(kind.encode(beyond[1:]))).all()
-        assert kind.encode(edge) == code and code % 2 == 0
+        assert np.isnan(element_type.decode(element_type.encode(beyond[1:]))).all()
+        assert element_type.encode(edge) == code and code % 2 == 0
 
 
 def test_ue8m0_rounds_to_powers_of_two() -> None:
-    kind = dtype("ue8m0")
+    element_type = dtype("ue8m0")
     for code in range(254):
-        low = math.ldexp(1.0, code - 127)
-        assert kind.encode(
-            [math.nextafter(1.5 * low, 0.0), math.nextafter(1.5 * low, math.inf)]
-        ).tolist() == [code, code + 1]
+        middle = 1.5 * math.ldexp(1.0, code - 127)
+        around = [math.nextafter(middle, 0.0), math.nextafter(middle, math.inf)]
+        assert element_type.encode(around).tolist() == [code, code + 1]
 
 
 def nearest_tf32(value: float) -> float:
-    """Ties to even among the numbers f * 2^(e-10) with |f| < 2^11 and e in -126..127; computed in fractions."""
+    """The nearest of the numbers f * 2^(e-10) with |f| < 2^11 and e in -126..127, ties to even."""
     if not math.isfinite(value) or value == 0:
         return value
     exact = abs(Fraction(value))
@@ -164,9 +164,10 @@ def nearest_tf32(value: float) -> float:
     while exponent < 127 and Fraction(2) ** (exponent + 1) <= exact:
         exponent += 1
     step = Fraction(2) ** (exponent - 10)
-    whole, rest = divmod(exact, step)
-    whole += rest > step / 2 or (rest == step / 2 and whole % 2 == 1)
-    rounded = whole * step
+    units, rest = divmod(exact, step)
+    if rest > step / 2 or (rest == step / 2 and units % 2 == 1):
+        units += 1
+    rounded = units * step
     return math.copysign(math.inf if rounded >= Fraction(2) ** 128 else float(rounded), value)
 
 
@@ -178,11 +179,11 @@ def nearest_tf32(value: float) -> float:
 )
 def test_tf32_rounds_once(value: float) -> None:
     code = int(dtype("tf32").encode(value))
-    found = float(dtype("tf32").decode(code))
+    rounded = float(dtype("tf32").decode(code))
     if math.isnan(value):
-        assert math.isnan(found)
+        assert math.isnan(rounded)
     else:
-        assert (found, math.copysign(1, found)) == (nearest_tf32(value), math.copysign(1, value))
+        assert (rounded, math.copysign(1, rounded)) == (nearest_tf32(value), math.copysign(1, value))
         assert code % 2**13 == 0, "the ignored bits are written as 0"
 
 
@@ -231,34 +232,36 @@ def test_s32_codes(value: int) -> None:
 
 @given(st.integers(0, 2**64 - 1))
 def test_f64_is_float64(code: int) -> None:
-    kind = dtype("f64")
-    value = kind.decode(code)
-    assert value.dtype == np.float64 and int(kind.encode(value)) == code
+    element_type = dtype("f64")
+    value = element_type.decode(code)
+    assert value.dtype == np.float64 and int(element_type.encode(value)) == code
 
 
 def test_minus_zero_is_kept() -> None:
     for name in ("e2m1", "e2m3", "e3m2", "e4m3", "e5m2", "f16", "tf32", "f32", "f64"):
-        kind = dtype(name)
-        assert int(kind.encode(-0.0)) == 1 << (kind.bits - 1)
-        assert np.signbit(kind.decode(kind.encode(-0.0)))
+        element_type = dtype(name)
+        assert int(element_type.encode(-0.0)) == 1 << (element_type.bits - 1)
+        assert np.signbit(element_type.decode(element_type.encode(-0.0)))
 
 
 @pytest.mark.parametrize("name", INTEGERS)
 @pytest.mark.parametrize("as_type", [np.int64, np.float64, np.float32])
 def test_integers_at_and_beyond_their_range(name: str, as_type: type[np.generic]) -> None:
     low, high = INTEGERS[name]
-    if as_type is np.float32 and name == "s32":
-        high = 2**31 - 128  # the largest float32 below 2^31
-    beyond_high = high + 128 if as_type is np.float32 and name == "s32" else high + 1
-    beyond_low = low - 256 if as_type is np.float32 and name == "s32" else low - 1
-    kind = dtype(name)
-    assert kind.decode(kind.encode(np.array([low, high], dtype=as_type))).tolist() == [low, high]
+    beyond_low, beyond_high = low - 1, high + 1
+    if as_type is np.float32 and name == "s32":  # the neighbours of the ends in float32
+        beyond_low, high, beyond_high = low - 256, 2**31 - 128, 2**31
+    element_type = dtype(name)
+    assert element_type.decode(element_type.encode(np.array([low, high], dtype=as_type))).tolist() == [
+        low,
+        high,
+    ]
     for beyond in (beyond_low, beyond_high):
         with pytest.raises(
             PtxlabError,
             match=rf"^element 1: found {beyond}; {name} holds {INTEGERS[name][0]}\.\.{INTEGERS[name][1]}$",
         ):
-            kind.encode(np.array([0, beyond], dtype=as_type))
+            element_type.encode(np.array([0, beyond], dtype=as_type))
 
 
 @pytest.mark.parametrize(
@@ -281,7 +284,8 @@ def test_integers_at_and_beyond_their_range(name: str, as_type: type[np.generic]
         (
             "e3m2",
             [[math.nan]],
-            "row 0, column 0: found nan; e3m2 has no NaN, it holds 0, 0.0625, 0.125 ... 24, 28 and their negatives",
+            "row 0, column 0: found nan; e3m2 has no NaN, "
+            "it holds 0, 0.0625, 0.125 ... 24, 28 and their negatives",
         ),
         ("ue8m0", [0.0], "element 0: found 0; ue8m0 holds powers of two from 2^-127 to 2^127"),
         ("ue8m0", [1, -2], "element 1: found -2; ue8m0 holds powers of two from 2^-127 to 2^127"),
@@ -297,11 +301,14 @@ def test_refusals(name: str, values: object, sentence: str) -> None:
 
 @pytest.mark.parametrize("name", DTYPES)
 def test_shape_and_emptiness_are_kept(name: str) -> None:
-    kind = dtype(name)
+    element_type = dtype(name)
     for shape in ((), (0,), (3,), (2, 0, 4), (2, 3, 4)):
-        codes = kind.encode(np.ones(shape))
-        assert (codes.shape, codes.dtype) == (shape, kind.code_type)
-        assert (kind.decode(codes).shape, kind.decode(codes).dtype) == (shape, kind.value_type)
+        codes = element_type.encode(np.ones(shape))
+        assert (codes.shape, codes.dtype) == (shape, element_type.code_type)
+        assert (element_type.decode(codes).shape, element_type.decode(codes).dtype) == (
+            shape,
+            element_type.value_type,
+        )
 
 
 def test_accepts_what_numpy_and_ml_dtypes_call_numbers() -> None:
@@ -312,7 +319,7 @@ def test_accepts_what_numpy_and_ml_dtypes_call_numbers() -> None:
 
 def test_names() -> None:
     assert dtype(".s4") is dtype("s4") is dtype(DTYPES["s4"])
-    assert [str(kind) for kind in DTYPES.values()] == list(DTYPES)
+    assert [str(element_type) for element_type in DTYPES.values()] == list(DTYPES)
     with pytest.raises(PtxlabError, match="^unknown element type 'int4'; there are b1, b4, u4, s4, "):
         dtype("int4")
 

@@ -17,14 +17,17 @@ WGMMA = instruction("wgmma.mma_async.sp.sync.aligned.m64n24k64.f16.e4m3.e5m2")
 
 
 def _distinct() -> list[Operand]:
-    """Every operand of the catalogue that differs from the others in type or layout; of wgmma's sizes a few."""
-    found = {}
+    """Every operand of the catalogue that differs in type or layout; of wgmma's sizes a few."""
+    distinct = {}
     for ins in mma_instructions():
         if ins.lanes == 128 and ins.n not in (8, 24, 64):
             continue
-        for operand in (*ins.operands.values(), ins.a_from("shared").a if ins.lanes == 128 else ins.a):
-            found[(operand.dtype.name, operand.container, operand.shape, operand.layout)] = operand
-    return list(found.values())
+        operands = list(ins.operands.values())
+        if ins.lanes == 128:
+            operands.append(ins.a_from("shared").a)
+        for operand in operands:
+            distinct[(operand.dtype.name, operand.container, operand.shape, operand.layout)] = operand
+    return list(distinct.values())
 
 
 OPERANDS = _distinct()
@@ -36,43 +39,47 @@ def name(operand: Operand) -> str:
     return operand.describe().replace(",", "").replace(" ", "-")
 
 
-def slowly(operand: Operand, codes: np.ndarray) -> list[list[int]]:
+#: Bits that an element takes in a register; all other types take 8.
+BITS = {
+    **dict.fromkeys(["b4", "s4", "u4"], 4),
+    **dict.fromkeys(["f16", "bf16"], 16),
+    **dict.fromkeys(["f32", "s32", "tf32"], 32),
+    "b1": 1,
+    "f64": 64,
+}
+
+
+def pack_one_by_one(operand: Operand, codes: np.ndarray) -> list[list[int]]:
     """Elements fill a register from its low bits upwards, in the order of their index."""
     assert operand.layout
-    small, large = (
-        {"b1": 1, "b4": 4, "s4": 4, "u4": 4},
-        {"f16": 16, "bf16": 16, "f32": 32, "s32": 32, "tf32": 32, "f64": 64},
-    )
-    bits = (small | large).get(
-        operand.dtype.name, 4 if operand.dtype.name == "e2m1" and not operand.container else 8
-    )
-    skip = (
-        2 if operand.dtype.name == "e2m1" and operand.container else 0
-    )  # e2m1 lies in the middle of its byte
-    size = max(32, bits)
+    bits, low = BITS.get(operand.dtype.name, 8), 0
+    if operand.dtype.name == "e2m1" and operand.container:
+        low = 2  # in the middle of its byte
+    elif operand.dtype.name == "e2m1":
+        bits = 4
+    register_bits = max(32, bits)
     coords = operand.layout.coords().tolist()
-    registers = [[0] * (len(coords[0]) * bits // size) for _ in coords]
+    registers = [[0] * (len(coords[0]) * bits // register_bits) for _ in coords]
     for lane, elements in enumerate(coords):
         for i, (row, column) in enumerate(elements):
-            registers[lane][i * bits // size] |= int(codes[row, column]) << (i * bits % size + skip)
+            register, position = divmod(i * bits, register_bits)
+            registers[lane][register] |= int(codes[row, column]) << (position + low)
     return registers
 
 
 def random_codes(operand: Operand, rng: np.random.Generator, *batch: int) -> np.ndarray:
-    return rng.integers(
-        0, (1 << operand.dtype.bits) - 1, (*batch, *operand.shape), dtype=np.uint64, endpoint=True
-    ).astype(operand.dtype.code_type)
+    largest, shape = (1 << operand.dtype.bits) - 1, (*batch, *operand.shape)
+    codes = rng.integers(0, largest, shape, dtype=np.uint64, endpoint=True)
+    return codes.astype(operand.dtype.code_type)
 
 
 @pytest.mark.parametrize("operand", IN_REGISTERS, ids=name)
 def test_pack_codes_places_every_element(operand: Operand, rng: np.random.Generator) -> None:
     codes = random_codes(operand, rng, 2)
     registers = operand.pack_codes(codes)
-    assert (registers.shape, registers.dtype) == (
-        (2, operand.lanes, operand.registers),
-        np.uint64 if operand.dtype.name == "f64" else np.uint32,
-    )
-    assert registers[1].tolist() == slowly(operand, codes[1])
+    assert registers.shape == (2, operand.lanes, operand.registers)
+    assert registers.dtype == (np.uint64 if operand.dtype.name == "f64" else np.uint32)
+    assert registers[1].tolist() == pack_one_by_one(operand, codes[1])
     assert np.array_equal(operand.unpack_codes(registers), codes)
     assert operand.unpack_codes(registers).dtype == operand.dtype.code_type
     assert operand.layout
@@ -84,44 +91,36 @@ def test_pack_codes_places_every_element(operand: Operand, rng: np.random.Genera
 def test_unpack_reads_what_registers_hold(operand: Operand, rng: np.random.Generator) -> None:
     assert operand.layout
     size = 64 if operand.dtype.name == "f64" else 32
-    registers = rng.integers(
-        0, 2**size - 1, (operand.lanes, operand.registers), dtype=np.uint64, endpoint=True
-    ).astype(f"uint{size}")
+    shape = (operand.lanes, operand.registers)
+    registers = rng.integers(0, 2**size - 1, shape, dtype=np.uint64, endpoint=True).astype(f"uint{size}")
     codes = operand.unpack_codes(registers)
-    for row, column in (
-        (0, 0),
-        (operand.shape[0] - 1, operand.shape[1] - 1),
-        (operand.shape[0] // 2, operand.shape[1] // 3),
-    ):
+    rows, columns = operand.shape
+    for row, column in ((0, 0), (rows - 1, columns - 1), (rows // 2, columns // 3)):
         place = operand.where(row, column)[0]
-        assert (
-            codes[row, column]
-            == int(registers[place.lane, place.register]) >> place.low
-            & (1 << (place.high - place.low + 1)) - 1
-        )
+        mask = (1 << (place.high - place.low + 1)) - 1
+        assert codes[row, column] == int(registers[place.lane, place.register]) >> place.low & mask
     if operand.layout.copies == 1 and not operand.container:
         assert np.array_equal(operand.pack_codes(codes), registers), "no bit of a register is unowned"
 
 
 @pytest.mark.parametrize("operand", OPERANDS, ids=name)
 def test_values_round_trip(operand: Operand, rng: np.random.Generator) -> None:
-    kind = operand.dtype
-    values = kind.decode(random_codes(operand, rng, 1, 3))
-    if kind.is_float:
+    dtype = operand.dtype
+    values = dtype.decode(random_codes(operand, rng, 1, 3))
+    if dtype.is_float:
         values = np.where(np.isnan(values), 1, values)
-    back = operand.unpack(operand.pack(values))
-    assert (back.shape, back.dtype) == (values.shape, kind.value_type)
-    assert np.array_equal(back, values)
-    if kind.signed and kind.is_float:
-        assert np.array_equal(np.signbit(back), np.signbit(values))
+    unpacked = operand.unpack(operand.pack(values))
+    assert (unpacked.shape, unpacked.dtype) == (values.shape, dtype.value_type)
+    assert np.array_equal(unpacked, values)
+    if dtype.signed and dtype.is_float:
+        assert np.array_equal(np.signbit(unpacked), np.signbit(values))
 
 
 @pytest.mark.parametrize("operand", IN_MEMORY, ids=name)
 def test_in_shared_memory_codes_stay_a_matrix(operand: Operand, rng: np.random.Generator) -> None:
     codes = random_codes(operand, rng, 2)
-    assert np.array_equal(operand.pack_codes(codes), codes) and np.array_equal(
-        operand.unpack_codes(codes), codes
-    )
+    assert np.array_equal(operand.pack_codes(codes), codes)
+    assert np.array_equal(operand.unpack_codes(codes), codes)
     assert (operand.lanes, operand.registers, operand.space) == (0, 0, "shared")
     for ask in (lambda: operand.where(0, 0), lambda: operand.place(0, 0), lambda: list(operand.holds(0))):
         with pytest.raises(
@@ -131,7 +130,7 @@ def test_in_shared_memory_codes_stay_a_matrix(operand: Operand, rng: np.random.G
 
 
 def test_where_and_holds_by_the_manual() -> None:
-    """A[9][37] of dense m16n8k64: groupID 1, threadID_in_group 0, row + 8 and column + 32, so a29, in the fourth register."""
+    """A[9][37] of dense m16n8k64: groupID 1, threadID_in_group 0, row + 8, column + 32: a29, register 3."""
     assert S4.a.where(9, 37) == [(4, 29, 3, 20, 23)]
     assert [(place.element, row, column) for place, row, column in S4.a.holds(5, 1)] == [
         (8 + i, 9, 8 + i) for i in range(8)
@@ -150,7 +149,7 @@ def test_holds_and_where_agree(operand: Operand) -> None:
 
 
 @pytest.mark.parametrize(
-    ("ins", "letter", "do", "sentence"),
+    ("ins", "argument", "operation", "sentence"),
     [
         (S4, "a", lambda o: o.pack(np.zeros((64, 16))), "A: found shape (64, 16); it takes [..., 16, 64]"),
         (S4, "b", lambda o: o.pack(np.zeros(64)), "B: found shape (64,); it takes [..., 64, 8]"),
@@ -236,9 +235,11 @@ def test_holds_and_where_agree(operand: Operand) -> None:
         ),
     ],
 )
-def test_refusals(ins: Instruction, letter: str, do: Callable[[Operand], object], sentence: str) -> None:
+def test_refusals(
+    ins: Instruction, argument: str, operation: Callable[[Operand], object], sentence: str
+) -> None:
     with pytest.raises(PtxlabError) as error:
-        do(getattr(ins, letter))
+        operation(getattr(ins, argument))
     assert str(error.value) == sentence
 
 
@@ -268,15 +269,14 @@ def test_a_wrong_operand_cannot_be_built() -> None:
         Operand("A", S4.a.dtype, (16, 64), None)
     with pytest.raises(
         PtxlabError,
-        match=r"^operand A: layout \(T32,V32\) -> \(16,64\) does not fill registers of a \(64, 16\) matrix of s4$",
+        match=r"^operand A: layout \(T32,V32\) -> \(16,64\) "
+        r"does not fill registers of a \(64, 16\) matrix of s4$",
     ):
         Operand("A", S4.a.dtype, (64, 16), S4.a.layout)
 
 
 @pytest.mark.parametrize("operand", OPERANDS, ids=name)
 def test_an_empty_batch_is_a_batch(operand: Operand) -> None:
-    registers = operand.pack(
-        np.zeros((0, 2, *operand.shape)) if operand.dtype.name != "ue8m0" else np.ones((0, 2, *operand.shape))
-    )
+    registers = operand.pack(np.ones((0, 2, *operand.shape)))
     assert registers.shape[:2] == (0, 2)
     assert operand.unpack(registers).shape == (0, 2, *operand.shape)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ptxlab import PtxlabError, instruction
 from ptxlab.isa.sparsity import STRUCTURES, Structure
 
-#: PTX ISA, "Sparse matrix storage": chunk width, elements that stay together, how many of them at most; the meaningful indices.
+#: PTX ISA, "Sparse matrix storage": width of a chunk, elements of a group, groups kept, legal nibbles.
 MANUAL = {
     "2:4": (4, 1, 2, {0b0100, 0b1000, 0b1001, 0b1100, 0b1101, 0b1110}),
     "1:2": (2, 1, 1, {0b0100, 0b1110}),
@@ -30,15 +30,13 @@ def structured(draw: st.DrawFn, name: str) -> NDArray[Any]:
     chunk, group, keep, _ = MANUAL[name]
     batch = draw(st.sampled_from([(), (), (2,), (2, 1, 3), (0,)]))
     rows, chunks = draw(st.integers(1, 4)), draw(st.integers(1, 4))
-    kind, shape = (
-        draw(st.sampled_from([np.int8, np.float32, np.uint8])),
-        (*batch, rows, chunks, chunk // group, group),
-    )
-    values = draw(npst.arrays(kind, shape, elements=st.integers(0, 7)))
+    dtype = draw(st.sampled_from([np.int8, np.float32, np.uint8]))
+    shape = (*batch, rows, chunks, chunk // group, group)
+    values = draw(npst.arrays(dtype, shape, elements=st.integers(0, 7)))
     kept = np.zeros(values.shape[:-1], dtype=bool)
-    for at in np.ndindex(*values.shape[:-2]):
-        for which in draw(st.sampled_from(list(combinations(range(chunk // group), keep)))):
-            kept[(*at, which)] = True
+    for index in np.ndindex(*values.shape[:-2]):
+        for kept_group in draw(st.sampled_from(list(combinations(range(chunk // group), keep)))):
+            kept[(*index, kept_group)] = True
     return (values * kept[..., None]).astype(values.dtype).reshape(*batch, rows, chunks * chunk)
 
 
@@ -50,10 +48,9 @@ def by_hand(name: str, stored: NDArray[Any], nibbles: NDArray[Any]) -> NDArray[A
         nibble = int(nibbles[row, position])
         indices = [{0b0100: 0, 0b1110: 1}[nibble]] if name == "1:2" else [nibble & 3, nibble >> 2]
         for slot, index in enumerate(indices):
-            for i in range(group):
-                dense[row, position * chunk + index * group + i] = stored[
-                    row, position * keep * group + slot * group + i
-                ]
+            target = position * chunk + index * group
+            source = (position * keep + slot) * group
+            dense[row, target : target + group] = stored[row, source : source + group]
     return dense
 
 
@@ -64,15 +61,14 @@ def test_expand_undoes_compress(name: str, data: st.DataObject) -> None:
     structure = STRUCTURES[name]
     stored, nibbles = structure.compress(matrix)
     assert (stored.dtype, nibbles.dtype) == (matrix.dtype, np.uint8)
-    assert stored.shape == (*matrix.shape[:-1], matrix.shape[-1] // 2) and nibbles.shape == (
-        *matrix.shape[:-1],
-        matrix.shape[-1] // structure.chunk,
-    )
+    *batch_and_rows, columns = matrix.shape
+    assert stored.shape == (*batch_and_rows, columns // 2)
+    assert nibbles.shape == (*batch_and_rows, columns // structure.chunk)
     assert set(np.unique(nibbles).tolist()) <= MANUAL[name][3]
     assert np.array_equal(structure.expand(stored, nibbles), matrix)
     assert not structure.violations(matrix).any() and structure.diagnose(matrix) == []
-    for at in np.ndindex(*matrix.shape[:-2]):
-        assert np.array_equal(by_hand(name, stored[at], nibbles[at]), matrix[at])
+    for index in np.ndindex(*matrix.shape[:-2]):
+        assert np.array_equal(by_hand(name, stored[index], nibbles[index]), matrix[index])
 
 
 @NAMES
@@ -88,17 +84,18 @@ def test_nibbles_are_the_manuals(name: str) -> None:
 @NAMES
 def test_plain_sp_takes_the_indices_in_any_order(name: str) -> None:
     structure = STRUCTURES[name]
-    reverse = {0b0100, 0b1110} if name == "1:2" else {a | b << 2 for a, b in permutations(range(4), 2)}
-    assert set(structure.unordered) == reverse
+    legal = {0b0100, 0b1110}
+    if name != "1:2":
+        legal = {first | second << 2 for first, second in permutations(range(4), 2)}
+    assert set(structure.unordered) == legal
     stored = np.arange(1, structure.keep * structure.group + 1)[None]
-    for nibble in reverse:
-        assert np.array_equal(
-            structure.expand(stored, [[nibble]], ordered=False), by_hand(name, stored, np.array([[nibble]]))
-        )
+    for nibble in legal:
+        expanded = structure.expand(stored, [[nibble]], ordered=False)
+        assert np.array_equal(expanded, by_hand(name, stored, np.array([[nibble]])))
         if nibble not in MANUAL[name][3]:
             with pytest.raises(PtxlabError, match=f"nibble 0b{nibble:04b} is undefined"):
                 structure.expand(stored, [[nibble]])
-    for nibble in set(range(16)) - reverse:
+    for nibble in set(range(16)) - legal:
         for ordered in (True, False):
             where = f"^metadata of row 0, chunk 0: nibble 0b{nibble:04b} is undefined"
             with pytest.raises(PtxlabError, match=f"{where} for {structure.title} sparsity; legal are 0b"):
@@ -114,18 +111,14 @@ def test_the_spelling_decides_about_order() -> None:
 
 
 def test_violations_in_words() -> None:
-    """The sentences are the ones that STRUCTURES promises to students: row, columns, count, rule."""
+    """Row, columns, count and rule."""
     matrix = np.zeros((16, 64), dtype=int)
     matrix[3, [8, 10, 15]] = 1
-    assert STRUCTURES["4:8"].diagnose(matrix) == [
-        "row 3, columns 8..15: 3 of the 4 pairs are non-zero; 4:8 pair-wise sparsity keeps at most 2"
-    ]
+    sentence = "row 3, columns 8..15: 3 of the 4 pairs are non-zero; 4:8 pair-wise sparsity keeps at most 2"
+    assert STRUCTURES["4:8"].diagnose(matrix) == [sentence]
     with pytest.raises(PtxlabError) as error:
         instruction("mma.sp.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32").compress(matrix)
-    assert (
-        str(error.value)
-        == "row 3, columns 8..15: 3 of the 4 pairs are non-zero; 4:8 pair-wise sparsity keeps at most 2"
-    )
+    assert str(error.value) == sentence
     assert STRUCTURES["2:4"].diagnose([[1, 1, 0, 1]]) == [
         "row 0, columns 0..3: 3 of the 4 values are non-zero; 2:4 sparsity keeps at most 2"
     ]
@@ -134,7 +127,8 @@ def test_violations_in_words() -> None:
     ]
     with pytest.raises(
         PtxlabError,
-        match=r"^matrix \[1\], row 0, columns 0\.\.1: 2 of the 2 values are non-zero; .* \(and 1 more chunk\)$",
+        match=r"^matrix \[1\], row 0, columns 0\.\.1: 2 of the 2 values are non-zero; .* "
+        r"\(and 1 more chunk\)$",
     ):
         STRUCTURES["1:2"].compress([[[0, 1, 0, 0]], [[1, 1, 1, 1]]])
 
@@ -157,7 +151,7 @@ def test_violations_are_the_chunks_that_have_too_many(name: str, data: st.DataOb
 @NAMES
 @given(st.data())
 def test_prune_is_the_nearest_and_changes_nothing_twice(name: str, data: st.DataObject) -> None:
-    chunk, group, keep, _ = MANUAL[name]
+    chunk, size, keep, _ = MANUAL[name]
     matrix = data.draw(npst.arrays(np.int16, (2, chunk), elements=st.integers(-20, 20)))
     structure = STRUCTURES[name]
     pruned = structure.prune(matrix)
@@ -165,12 +159,12 @@ def test_prune_is_the_nearest_and_changes_nothing_twice(name: str, data: st.Data
     assert (structure.prune(pruned) == pruned).all()
     assert ((pruned == matrix) | (pruned == 0)).all()
     for row in range(2):
-        groups = [tuple(range(i, i + group)) for i in range(0, chunk, group)]
-        lost = [
-            sum(int(matrix[row, i]) ** 2 for g in groups if g not in kept for i in g)
+        groups = [tuple(range(first, first + size)) for first in range(0, chunk, size)]
+        errors = [
+            sum(int(matrix[row, i]) ** 2 for group in groups if group not in kept for i in group)
             for kept in combinations(groups, keep)
         ]
-        assert sum((matrix[row].astype(int) - pruned[row]) ** 2) == min(lost)
+        assert sum((matrix[row].astype(int) - pruned[row]) ** 2) == min(errors)
 
 
 def test_zero_may_be_told() -> None:
@@ -185,12 +179,14 @@ def test_zero_may_be_told() -> None:
 def test_shapes_that_do_not_fit() -> None:
     with pytest.raises(
         PtxlabError,
-        match=r"^matrix of shape \(2, 6\): 2:4 sparsity needs \[\.\.\., rows, columns\] with columns a multiple of 4$",
+        match=r"^matrix of shape \(2, 6\): 2:4 sparsity needs \[\.\.\., rows, columns\] "
+        "with columns a multiple of 4$",
     ):
         STRUCTURES["2:4"].compress(np.zeros((2, 6)))
     with pytest.raises(
         PtxlabError,
-        match=r"^stored half of shape \(2, 3\) with nibbles of shape \(2, 2\): 2:4 needs 2 stored columns a nibble$",
+        match=r"^stored half of shape \(2, 3\) with nibbles of shape \(2, 2\): "
+        "2:4 needs 2 stored columns a nibble$",
     ):
         STRUCTURES["2:4"].expand(np.zeros((2, 3)), np.full((2, 2), 4))
     with pytest.raises(

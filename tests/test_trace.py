@@ -23,22 +23,12 @@ from ptxlab.views.trace_text import step_name
 FORMS = list(
     {
         (
-            i.family,
-            i.k,
-            i.m,
-            i.a_type,
-            i.b_type,
-            i.c_type,
-            i.d_type,
-            i.kind,
-            i.scale_vec,
-            i.rounding,
-            i.bit_op,
-            i.satfinite,
-            i.ordered,
-        ): i
-        for i in reversed(mma_instructions())
-        if i.n <= 32
+            (ins.family, ins.m, ins.k, ins.kind, ins.scale_vec),
+            (ins.a_type, ins.b_type, ins.c_type, ins.d_type),
+            (ins.rounding, ins.bit_op, ins.satfinite, ins.ordered),
+        ): ins
+        for ins in reversed(mma_instructions())
+        if ins.n <= 32
     }.values()
 )
 
@@ -48,34 +38,30 @@ FORMS = list(
 def test_a_trace_ends_in_the_bits_of_d(ins: Instruction) -> None:
     compared = 0
     for category in inputs.categories(ins):
-        given = inputs.make(ins, category, 1, seed=8)
+        operands = inputs.make(ins, category, 1, seed=8).item(0)
+        scales = {}
         with np.errstate(invalid="ignore"):
-            A, B, C = ins.a.unpack(given.a)[0], ins.b.unpack(given.b)[0], ins.c.unpack(given.c)[0]
-            scales = {
-                n: o.unpack(x)[0]
-                for n, o, x in (
-                    ("scale_a", ins.scale_a, given.scale_a),
-                    ("scale_b", ins.scale_b, given.scale_b),
-                )
-                if o is not None
-            }
-            if ins.e is not None:  # as matrices are stored, which may be another order than the inputs had
-                A = ins.expand(A, ins.e.unpack_codes(given.e)[0])
+            A, B, C = ins.a.unpack(operands.a), ins.b.unpack(operands.b), ins.c.unpack(operands.c)
+            if ins.scale_a is not None and ins.scale_b is not None:
+                scales["scale_a"] = ins.scale_a.unpack(operands.scale_a)
+                scales["scale_b"] = ins.scale_b.unpack(operands.scale_b)
+            if ins.e is not None:  # compressed again, since the inputs may have had another order
+                A = ins.expand(A, ins.e.unpack_codes(operands.e))
                 stored, nibbles = ins.compress(A)
-                given = replace(given, a=ins.a.pack(stored)[None], e=ins.e.pack_codes(nibbles)[None])
-        if ins.a_type == "f64" and any(np.isnan(x).any() for x in (A, B, C)):
+                operands = replace(operands, a=ins.a.pack(stored), e=ins.e.pack_codes(nibbles))
+        if ins.a_type == "f64" and any(np.isnan(matrix).any() for matrix in (A, B, C)):
             continue  # values do not carry a NaN's payload
-        d = ins.d.unpack_codes(emulate(given))[0]
+        d = ins.d.unpack_codes(emulate(operands))
         for row, col in ((0, 0), (ins.d.shape[0] - 3, ins.d.shape[1] - 2)):
-            found = ins.trace(A, B, C, row, col, **scales)
-            assert found.code == d[row, col], (
-                f"{category} D[{row}][{col}]: 0x{found.code:x}, emulator 0x{d[row, col]:x}\n{found}"
+            result = ins.trace(A, B, C, row, col, **scales)
+            assert result.code == d[row, col], (
+                f"{category} D[{row}][{col}]: 0x{result.code:x}, emulator 0x{d[row, col]:x}\n{result}"
             )
             compared += 1
-            for step in found.steps:
+            for step in result.steps:
                 if step.grain is not None and isinstance(step.total, Fraction):
-                    assert sum((t.kept for t in step.terms), Fraction(0)) == step.total
-                    assert all(abs(t.lost) < Fraction(2) ** step.grain for t in step.terms)
+                    assert sum((term.kept for term in step.terms), Fraction(0)) == step.total
+                    assert all(abs(term.lost) < Fraction(2) ** step.grain for term in step.terms)
     assert compared >= len(inputs.categories(ins))
 
 
@@ -83,12 +69,12 @@ def test_what_is_lost_is_shown() -> None:
     ins = instruction("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32")
     A, B = np.zeros((16, 8)), np.ones((8, 8))
     A[0, :2] = 1024, 2.0**-16
-    found = ins.trace(A, B, None, 0, 0)
-    (step,) = found.steps
+    result = ins.trace(A, B, None, 0, 0)
+    (step,) = result.steps
     assert (step.top, step.grain) == (10, -15)
     assert [float(term.lost) for term in step.terms[1:3]] == [0, 2.0**-16]
-    assert found.error == Fraction(-1, 1 << 16) and found.fma32 == 1024.0
-    assert "|10000000" in str(found) and "error    -1.52587891e-05" in str(found)
+    assert result.error == Fraction(-1, 1 << 16) and result.fma32 == 1024.0
+    assert "|10000000" in str(result) and "error    -1.52587891e-05" in str(result)
 
 
 def test_refusals() -> None:
@@ -106,13 +92,13 @@ def test_terms_carry_sign_significand_exponent_and_factors() -> None:
     A, B = np.random.default_rng(4).normal(size=(2, 16, 16)).astype(np.float16)
     (step,) = ins.trace(A, B[:, :8], None, 3, 5).steps
     for k, term in enumerate(step.terms[1:]):
-        x, y = (np.frexp(float(v)) for v in (A[3, k], B[k, 5]))  # fractions in [0.5, 1)
-        assert term.factors == (Fraction(float(A[3, k])), Fraction(float(B[k, 5])))
-        assert term.exponent == x[1] + y[1] - 2 and term.sign == np.sign(x[0] * y[0])
-        assert (
-            term.significand == Fraction(float(abs(4 * x[0] * y[0])))
-            and term.value == term.sign * term.significand * Fraction(2) ** term.exponent
-        )
+        a, b = float(A[3, k]), float(B[k, 5])
+        (a_fraction, a_exponent), (b_fraction, b_exponent) = np.frexp(a), np.frexp(b)  # fractions in [0.5, 1)
+        product = a_fraction * b_fraction
+        assert term.factors == (Fraction(a), Fraction(b))
+        assert term.exponent == a_exponent + b_exponent - 2 and term.sign == np.sign(product)
+        assert term.significand == Fraction(float(abs(4 * product)))
+        assert term.value == term.sign * term.significand * Fraction(2) ** term.exponent
         kept, lost = step.bits(term)
         assert Fraction(int(kept, 2)) * Fraction(2) ** step.grain == abs(term.kept)
         assert Fraction(int(lost or "0", 2), 1 << len(lost)) * Fraction(2) ** step.grain == abs(term.lost)
@@ -120,33 +106,36 @@ def test_terms_carry_sign_significand_exponent_and_factors() -> None:
 
 @pytest.mark.parametrize("satfinite", [False, True])
 def test_integers_have_partial_sums_and_the_wrap_or_clamp(satfinite: bool) -> None:
-    ins = instruction(f"mma.sync.aligned.m16n8k32.row.col{'.satfinite' * satfinite}.s32.s8.s8.s32")
+    qualifier = ".satfinite" if satfinite else ""
+    ins = instruction(f"mma.sync.aligned.m16n8k32.row.col{qualifier}.s32.s8.s8.s32")
     A, B = np.random.default_rng(5).integers(-128, 128, (2, 32, 32))
     C = np.full((16, 8), 2**31 - 1)
     for row in range(16):
         (step,) = ins.trace(A[:16], B[:, :8], C, row, 2).steps
-        assert [int(each) for each in step.partial_sums] == [
+        products = A[row] * B[:, 2]
+        assert [int(partial) for partial in step.partial_sums] == [
             2**31 - 1,
-            *(2**31 - 1 + np.cumsum(A[row] * B[:, 2])),
+            *(2**31 - 1 + np.cumsum(products)),
         ]
-        over = step.total > 2**31 - 1
-        assert step.change == (0 if not over else 2**31 - 1 - step.total if satfinite else -(2**32))
+        change = 0
+        if step.total > 2**31 - 1:
+            change = 2**31 - 1 - step.total if satfinite else -(2**32)
+        assert step.change == change
         assert f"{step.partial_sums[7]}" in str(ins.trace(A[:16], B[:, :8], C, row, 2))
 
 
 def test_m8n8k4_shows_every_fused_multiply_add() -> None:
     ins = instruction("mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32")
     A, B = np.random.default_rng(6).normal(size=(2, 32, 32)).astype(np.float16)
-    found = ins.trace(A[:, :4], B[:4], np.ones((32, 8)), 9, 3)
+    result = ins.trace(A[:, :4], B[:4], np.ones((32, 8)), 9, 3)
     a, b = A[9, :4].astype(np.float64), B[:4, 11].astype(np.float64)
-    total, said = np.float64(0), []
+    total, sums = np.float64(0), []
     for k in range(4):
-        total = np.float64(
-            np.float32(a[k] * b[k] + total)
-        )  # of such numbers float64 holds the exact sum, or rounds it far below float32
-        said.append(float(total))
-    assert [float(step.value) for step in found.steps[:4]] == said
-    assert [step_name(step, found) for step in found.steps] == [
+        # float64 holds the sum of such numbers exactly, or rounds it far below float32
+        total = np.float64(np.float32(a[k] * b[k] + total))
+        sums.append(float(total))
+    assert [float(step.value) for step in result.steps[:4]] == sums
+    assert [step_name(step, result) for step in result.steps] == [
         "product in f32, k 0",
         *(f"fused multiply-add in f32, k {k}" for k in (1, 2, 3)),
         "addition of C",
@@ -156,14 +145,14 @@ def test_m8n8k4_shows_every_fused_multiply_add() -> None:
 @pytest.mark.parametrize("ins", FORMS[::9], ids=str)
 def test_registers_as_emulate_reads_them(ins: Instruction) -> None:
     """Payloads of NaN, metadata in any order and modifiers, which matrices of values do not carry."""
-    changed = {
-        name: legal[-1]
-        for name, legal in ins.modifiers.items()
-        if len(legal) > 1 and not name.startswith("imm_trans")
+    last_values = {
+        name: values[-1]
+        for name, values in ins.modifiers.items()
+        if len(values) > 1 and not name.startswith("imm_trans")
     }
-    for options in ({}, changed):
-        given = inputs.make(ins, inputs.categories(ins)[0], 1, seed=9, selector=options.get("selector", 0))
-        operands = replace(given, modifiers=Modifiers(**options))
+    for modifiers in (Modifiers(), Modifiers(**last_values)):
+        operands = inputs.make(ins, inputs.categories(ins)[0], 1, seed=9, selector=modifiers.selector)
+        operands = replace(operands, modifiers=modifiers)
         d = ins.d.unpack_codes(emulate(operands))[0]
         row, col = ins.d.shape[0] - 3, ins.d.shape[1] - 2
         assert trace(operands.item(0), row, col).code == d[row, col]
@@ -175,38 +164,34 @@ def test_as_plain_data() -> None:
     ins = instruction("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32")
     A = np.zeros((16, 8))
     A[0, :2] = 1024, -(2.0**-16)
-    found = json.loads(json.dumps(ins.trace(A, np.ones((8, 8)), None, 0, 0).as_dict()))
-    assert (found["code"], found["exact"], found["error"]) == ("0x44800000", "67108863/65536", "1/65536")
-    term = found["steps"][0]["terms"][2]
-    assert (term["sign"], term["exponent"], term["lost"], term["lost_bits"]) == (
-        -1,
-        -14,
-        "-1/65536",
-        "1",
-    )  # subnormal in f16
+    data = json.loads(json.dumps(ins.trace(A, np.ones((8, 8)), None, 0, 0).as_dict()))
+    assert (data["code"], data["exact"], data["error"]) == ("0x44800000", "67108863/65536", "1/65536")
+    term = data["steps"][0]["terms"][2]
+    assert (term["sign"], term["exponent"]) == (-1, -14), "subnormal in f16"
+    assert (term["lost"], term["lost_bits"]) == ("-1/65536", "1")
 
 
 def test_a_notebook_shows_it_without_plotly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "plotly", None)
     ins = instruction("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32")
-    shown = ins.trace(np.ones((16, 8)), np.ones((8, 8)), None, 0, 0)._repr_html_()
-    assert shown.count("<svg") == 1 and "D[0][0] = 8 of mma" in shown
+    html = ins.trace(np.ones((16, 8)), np.ones((8, 8)), None, 0, 0)._repr_html_()
+    assert html.count("<svg") == 1 and "D[0][0] = 8 of mma" in html
 
 
 def test_other_chips() -> None:
     """Every rule of every chip, whatever its depth, floor and conversions."""
-    seen = {}
+    one_of_each: dict[tuple[str, str, str], Instruction] = {}
     for ins in FORMS:
         for chip in CHIPS:
             try:
                 rule = model_of(ins, chip).rule
             except PtxlabError:
                 continue
-            seen.setdefault((chip, ins.family, str(rule)), ins)
-    assert {chip for chip, _, _ in seen} == set(CHIPS)
-    for (chip, _, _), ins in seen.items():
+            one_of_each.setdefault((chip, ins.family, str(rule)), ins)
+    assert {chip for chip, _, _ in one_of_each} == set(CHIPS)
+    for (chip, _, _), ins in one_of_each.items():
         for category in inputs.categories(ins)[1:3]:
             operands = inputs.make(ins, category, 1, seed=10).item(0)
             d = ins.d.unpack_codes(emulate(operands, model=chip))
-            found = trace(operands, 3, 2, model=chip)
-            assert (found.chip, found.code) == (chip, d[3, 2]), f"{chip} {category}\n{found}"
+            result = trace(operands, 3, 2, model=chip)
+            assert (result.chip, result.code) == (chip, d[3, 2]), f"{chip} {category}\n{result}"
