@@ -18,9 +18,20 @@ if TYPE_CHECKING:
 
 __version__ = "0.2.0.dev0"
 __all__ = [
-    "DTYPES", "TARGETS", "Instruction", "PtxlabError", "Transfer", "catalog", "dtype", "explore", "hunt", "instruction", "matmul", "models",
+    "DTYPES",
+    "TARGETS",
+    "Instruction",
+    "PtxlabError",
+    "Transfer",
+    "catalog",
+    "dtype",
+    "explore",
+    "hunt",
+    "instruction",
+    "matmul",
+    "models",
     "progress",
-]  # fmt: skip
+]
 
 #: Functions that load their package when first used, so that `import ptxlab` needs NumPy and ml_dtypes only.
 _FUNCTIONS = {
@@ -31,9 +42,15 @@ _FUNCTIONS = {
 }
 #: Modules for users, and where they live.
 _MODULES = {
-    "figures": "figures", "gpu": "gpu", "inputs": "verify.inputs", "lessons": "lessons", "memory": "memory",
-    "sparsity": "isa.sparsity", "views": "views", "wmma": "wmma",
-}  # fmt: skip
+    "figures": "figures",
+    "gpu": "gpu",
+    "inputs": "verify.inputs",
+    "lessons": "lessons",
+    "memory": "memory",
+    "sparsity": "isa.sparsity",
+    "views": "views",
+    "wmma": "wmma",
+}
 
 
 def __getattr__(name: str) -> Any:
