@@ -12,7 +12,7 @@ First come plain data (`Table`, `Picture`), then whoever shows them: a notebook,
 
 from .catalog_tables import counts, forms, types
 from .explain import explain
-from .facts import cpp, cute, facts, target_of
+from .facts import cpp, cute, evidence, facts, target_of
 from .fragment_pictures import fragment, lane, metadata, registers, scales
 from .grid import Cell, Grid, Header
 from .matrix_pictures import values
@@ -34,6 +34,7 @@ __all__ = [
     "counts",
     "cpp",
     "cute",
+    "evidence",
     "explain",
     "facts",
     "forms",
