@@ -372,7 +372,7 @@ def test_gpu_and_model_agree(mnemonic: str) -> None:
     ins = ptxlab.instruction(mnemonic)
     if not ptxlab.gpu.available(ins):
         pytest.skip(ptxlab.gpu.status(ins))
-    assert not ExplorerState(ins).result(ptxlab.gpu.model(ins), "GPU").differ.any()
+    assert not ExplorerState(ins).comparison(ptxlab.gpu.model(ins), "GPU").differ.any()
 
 
 # -- the widget ------------------------------------------------------------------------------------------
