@@ -26,6 +26,7 @@ def pages() -> dict[str, str]:
     return {family: str(families.page(family)) for family in FAMILIES}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_form_is_on_its_page(pages: dict[str, str], family: str) -> None:
     lines = set(pages[family].splitlines())
@@ -33,6 +34,7 @@ def test_every_form_is_on_its_page(pages: dict[str, str], family: str) -> None:
         assert ins.mnemonic in lines
 
 
+@pytest.mark.slow
 def test_labels_are_unique_and_links_have_targets(pages: dict[str, str]) -> None:
     texts = [*pages.values(), str(machine_code.page()), str(element_types.page())]
     labels = [label for text in texts for label in re.findall(r"^\(([\w-]+)\)=$", text, flags=re.M)]
@@ -42,6 +44,7 @@ def test_labels_are_unique_and_links_have_targets(pages: dict[str, str]) -> None
     assert len(links) > 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_pictures_agree_with_the_layouts(pages: dict[str, str], family: str) -> None:
     """What the pictures say of an element, against the coordinates of the catalogue's layouts."""
@@ -66,6 +69,7 @@ def test_pictures_agree_with_the_layouts(pages: dict[str, str], family: str) -> 
     assert shown <= known
 
 
+@pytest.mark.slow
 def test_tiles_have_each_offset_once(pages: dict[str, str]) -> None:
     """In a picture of shared memory every 16-byte piece has an offset of its own."""
     pictures = [svg for page in pages.values() for svg in re.findall(r"<svg.*?</svg>", page, flags=re.S)]

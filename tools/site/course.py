@@ -9,6 +9,8 @@ import nbformat
 
 from ptxlab.lessons import LESSONS, Lesson
 
+from .markdown import link, table
+
 __all__ = ["contents", "prepared", "write"]
 
 NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
@@ -49,23 +51,33 @@ def prepared(lesson: Lesson) -> nbformat.NotebookNode:
 
 
 def contents() -> str:
-    """Tables of contents in MyST: one for each part of the course, and the atlas."""
-    lines = []
+    """The lessons of each part of the course as a table, with the tree that puts them beside every page."""
+    blocks = []
     for part, (first, last) in PARTS.items():
         lessons = [lesson for lesson in LESSONS if lesson.number and first <= lesson.number <= last]
-        lines += ["```{toctree}", f":caption: {part}", ""]
-        lines += [f"{lesson.number} {title(lesson)} <{lesson.file}>" for lesson in lessons]
-        lines += ["```", ""]
+        entries = [f"{lesson.number} {title(lesson)} <{lesson.file}>" for lesson in lessons]
+        blocks += [f"## {part}", _table(lessons), _tree(part, entries)]
     others = [lesson for lesson in LESSONS if not lesson.number]
-    lines += [
-        "```{toctree}",
-        ":caption: To look things up",
-        "",
-        *(lesson.file for lesson in others),
-        "```",
-        "",
+    blocks.append(_tree("To look things up", [lesson.file for lesson in others]))
+    return "\n\n".join(blocks) + "\n"
+
+
+def _table(lessons: list[Lesson]) -> str:
+    rows = [
+        (
+            lesson.number,
+            link(title(lesson), f"{lesson.file}.ipynb"),
+            "; ".join(lesson.goals),
+            str(lesson.minutes),
+            str(len(lesson.exercises)),
+        )
+        for lesson in lessons
     ]
-    return "\n".join(lines)
+    return table(("", "lesson", "afterwards you can", "minutes", "exercises"), rows, numbers=(3, 4))
+
+
+def _tree(caption: str, entries: list[str]) -> str:
+    return "\n".join(["```{toctree}", ":hidden:", f":caption: {caption}", "", *entries, "```"])
 
 
 def title(lesson: Lesson) -> str:

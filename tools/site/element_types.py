@@ -13,7 +13,7 @@ from ptxlab.isa.catalog import FAMILIES
 from ptxlab.isa.dtypes import DType
 from ptxlab.views import Cell, Grid, Header, Picture
 
-from .markdown import Page, code, figure, link, table
+from .markdown import Page, code, definitions, figure, link, table
 
 __all__ = ["page", "write"]
 
@@ -84,7 +84,7 @@ def _type(out: Page, dtype: DType) -> None:
     elif dtype.kind == "int":
         facts = [("range", f"{dtype.minimum} to {dtype.maximum}")]
     if facts:
-        out.add(table(("", ""), facts))
+        out.add(definitions(facts))
     if 1 < dtype.bits <= 4:
         out.add(_codes(dtype))
     elif 4 < dtype.bits <= 8:

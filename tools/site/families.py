@@ -15,7 +15,7 @@ from ptxlab.views.labels import layout_note
 
 from . import machine_code
 from .groups import AnyInstruction, Fragment, Group, fragments, groups, qualifiers, targets
-from .markdown import Page, code, figure, link, slug, table
+from .markdown import Page, code, definitions, figure, link, slug, table
 
 __all__ = ["page", "summary", "write"]
 
@@ -162,7 +162,7 @@ def _section(out: Page, group: Group, distinct: Sequence[Fragment]) -> None:
     many = f", N = {_sizes(group.sizes)}" if group.sizes else ""
     out.add(f"{count}{many}. Shown here:", f"```text\n{ins.ptx}\n```")
     out.add(_operand_table(group, distinct))
-    out.add("\n".join(f"{name}\n: {text}\n" for name, text in _facts(group)))
+    out.add(definitions(_facts(group)))
     for title, lines in _sources(ins).items():
         out.dropdown(title, "```cpp\n" + "\n".join(lines) + "\n```")
     out.dropdown("CUDA C++ kernel around it", f"```cpp\n{ins.kernel}\n```")

@@ -1,4 +1,4 @@
-"""What each chip runs for every form, native or emulated: one page, from the record in tools/data/sass.txt."""
+"""What each chip runs for every form, native or emulated: the page made from tools/data/sass.txt."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ptxlab.isa.targets import generation
 
 from ..record_sass import TARGETS, Key, Run, compiler, read
 from .groups import AnyInstruction, Group, groups, qualifiers
-from .markdown import Page, badge, code, link, slug, table
+from .markdown import Page, badge, code, definitions, link, slug, table
 
 __all__ = ["FINDINGS", "Finding", "fact", "page", "write"]
 
@@ -119,7 +119,7 @@ def page() -> Page:
         f"{compiler()} does with each of the {len(catalog()):,} forms, read from the machine code of "
         f"{len(runs):,} kernels; that needs no GPU. `ptxlab sass INSTRUCTION --all` says the same of one "
         "form, and `ptxlab sass INSTRUCTION` prints the machine code itself.",
-        "\n".join(f"{badge(how)}\n: {words}\n" for how, words in _WORDS.items()),
+        definitions((badge(how), words) for how, words in _WORDS.items()),
         "One target stands for each generation: sm_86, sm_87 and sm_88 run what `sm_80` runs, sm_103a and "
         "sm_110a what `sm_100a` runs, sm_121a what `sm_120a` runs.",
     )

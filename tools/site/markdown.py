@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from ptxlab.views import Picture
 from ptxlab.views.svg import svg_document
 
-__all__ = ["Page", "badge", "code", "figure", "link", "slug", "table"]
+__all__ = ["Page", "badge", "code", "definitions", "figure", "link", "slug", "table"]
 
 _BADGES = {
     "native": "success",
@@ -71,6 +71,11 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequen
     rule = ["---:" if at in numbers else "---" for at in range(len(columns))]
     lines = [columns, rule, *rows]
     return "\n".join(f"| {' | '.join(cell or ' ' for cell in line)} |" for line in lines)
+
+
+def definitions(pairs: Iterable[tuple[str, str]]) -> str:
+    """Names and their meanings, side by side."""
+    return "\n".join(f"{name}\n: {meaning}\n" for name, meaning in pairs)
 
 
 def figure(picture: Picture) -> str:

@@ -13,7 +13,7 @@ from ptxlab.isa.targets import GENERATIONS
 from ptxlab.numerics import has
 from ptxlab.views import model_table, rule_words
 
-from .markdown import Page, badge, code, table
+from .markdown import Page, badge, code, definitions, table
 
 __all__ = ["page", "write"]
 
@@ -34,7 +34,7 @@ def page() -> Page:
         "Integer and bit instructions are exact, wrapped or clamped. For floating point the PTX ISA leaves "
         "the order of additions and the rounding open; ptxlab states them for each chip as a row of data, "
         "and says how it is known.",
-        "\n".join(f"{badge(name)}\n: {text}\n" for name, text in _EVIDENCE.items()),
+        definitions((badge(name), text) for name, text in _EVIDENCE.items()),
     )
     _example(out)
     records = model_table().records()
@@ -46,7 +46,7 @@ def page() -> Page:
                 title = f"**{', '.join(model.inputs)}** in {', '.join(map(code, model.families))}{confined}"
                 compared = f", {model.mmas:,} MMAs of each form" if model.mmas else ""
                 out.add(f"{title} {badge(model.evidence)}{compared}")
-                out.add(table(("", ""), list(rule_words(model.rule).items())))
+                out.add(definitions(rule_words(model.rule).items()))
                 out.add(f"Source: {model.source}.")
     return out
 
