@@ -83,6 +83,7 @@ def test_every_type_is_covered_here() -> None:
     assert set(DTYPES) == set(FLOATS) | set(INTEGERS) | {"ue8m0", "tf32", "f64"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*NARROW_FLOATS, "ue8m0"])
 def test_decode_every_code(name: str) -> None:
     codes = np.arange(1 << dtype(name).bits)
@@ -116,6 +117,7 @@ def test_encode_gives_every_code_back(name: str) -> None:
     assert element_type.encode(values[number]).dtype == element_type.code_type
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NARROW_FLOATS)
 def test_rounds_to_nearest_even_around_every_midpoint(name: str) -> None:
     element_type = dtype(name)

@@ -71,6 +71,7 @@ def refused(state: ExplorerState, part: str, edit: Any) -> None:
 # -- the whole catalogue ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ins", FORMS, ids=name)
 def test_opens_with_the_product(ins: Instruction) -> None:
     """D is what the instruction computes for the matrices that the Explorer shows."""

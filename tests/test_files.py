@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ptxlab._util.files import cache_folder, data_folder, write_atomically
-from ptxlab.course.record import file as progress_file
+from ptxlab.course.record import progress_file
 
 
 def test_the_folders_are_those_of_the_platform(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

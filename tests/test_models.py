@@ -38,6 +38,7 @@ def corner(ins: Instruction, chip: str, pairs: dict[int, tuple[float, float]], c
 # -- complete --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_every_form_that_a_chip_has_is_modelled_and_every_other_is_refused() -> None:
     used = set()
     for ins in mma_instructions():
