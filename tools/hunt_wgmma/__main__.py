@@ -122,13 +122,15 @@ class Batch:
             (ins.c.lanes, ins.c.registers),
             (ins.a.lanes, 1),
         ]
-        kinds = [np.uint32, self.given.b.dtype.type, np.uint32, np.uint32]
-        back = [
-            self.device.get(x, np.empty((few, *shape), dtype=kind))
-            for x, shape, kind in zip(self.inputs, shapes, kinds, strict=False)
+        word = np.dtype(np.uint32)
+        arrays = [
+            self.device.get(address, np.empty((few, *shape), dtype=dtype))
+            for address, shape, dtype in zip(
+                self.inputs, shapes, (word, self.given.b.dtype, word, word), strict=False
+            )
         ]
-        got = self.device.get(self.d, np.empty((few, ins.d.lanes, ins.d.registers), dtype=np.uint32))
-        return int((ins.emulate(*back, model="sm_90") != got).sum())
+        d = self.device.get(self.d, np.empty((few, ins.d.lanes, ins.d.registers), dtype=word))
+        return int((ins.emulate(*arrays, model="sm_90") != d).sum())
 
 
 def judge_form(

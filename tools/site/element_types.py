@@ -11,14 +11,11 @@ from numpy.typing import NDArray
 from ptxlab import DTYPES, catalog
 from ptxlab.isa.catalog import FAMILIES
 from ptxlab.isa.dtypes import DType
-from ptxlab.views import Cell, Grid, Header, Picture
+from ptxlab.views.format_picture import formats
 
 from .markdown import Page, code, definitions, figure, link, table
 
 __all__ = ["page", "write"]
-
-#: The part of a code -> the lane whose colour it has.
-_COLOURS = {"sign": 15, "exponent": 10, "fraction": 26, "value": 10, "unused": None}
 
 
 def write(folder: Path) -> None:
@@ -68,7 +65,7 @@ def _users() -> dict[str, dict[str, int]]:
 
 def _type(out: Page, dtype: DType) -> None:
     out.heading(2, code(dtype.name), f"type-{dtype.name}")
-    out.add(figure(_fields(dtype)), f"{dtype.note[0].upper()}{dtype.note[1:]}." if dtype.note else "")
+    out.add(figure(formats(dtype.name)), f"{dtype.note[0].upper()}{dtype.note[1:]}." if dtype.note else "")
     smallest, largest = _extremes(dtype)
     facts: list[tuple[str, str]] = []
     if dtype.is_float:
@@ -89,46 +86,6 @@ def _type(out: Page, dtype: DType) -> None:
         out.add(_codes(dtype))
     elif 4 < dtype.bits <= 8:
         out.dropdown(f"All {1 << dtype.bits} codes", _codes(dtype))
-
-
-def _fields(dtype: DType) -> Picture:
-    """The bits of a code, highest left."""
-    cells, column = [], 0
-    hover = np.empty((1, dtype.bits), dtype=object)
-    for name, size in _parts(dtype):
-        if size:
-            high, low = dtype.bits - 1 - column, dtype.bits - column - size
-            where = f"[{high}]" if size == 1 else f"[{high}..{low}]"
-            cells.append(Cell(0, column, 1, size, (_short(name, size, dtype.bits), where), _COLOURS[name]))
-            hover[0, column : column + size] = f"{name}: bits {where}"
-            column += size
-    bits = "1 bit" if dtype.bits == 1 else f"{dtype.bits} bits"
-    heads = (Header(0, dtype.bits, (bits,)),)
-    grid = Grid((1, dtype.bits), tuple(cells), hover, (Header(0, 1, ("",)),), heads)
-    return Picture(dtype.name, (f"{bits}, highest left",), (grid,))
-
-
-def _parts(dtype: DType) -> list[tuple[str, int]]:
-    """Names and sizes of the parts of a code, highest first."""
-    if dtype.is_float:
-        used = int(dtype.signed) + dtype.exponent_bits + dtype.fraction_bits + dtype.ignored_bits
-        return [
-            ("unused", dtype.bits - used),
-            ("sign", int(dtype.signed)),
-            ("exponent", dtype.exponent_bits),
-            ("fraction", dtype.fraction_bits),
-            ("unused", dtype.ignored_bits),
-        ]
-    if dtype.kind == "int" and dtype.signed:
-        return [("sign", 1), ("value", dtype.bits - 1)]
-    return [("value", dtype.bits)]
-
-
-def _short(name: str, size: int, bits: int) -> str:
-    """The name of a part, as far as its cell has room."""
-    if name == "unused":
-        return name if size >= 4 else "-"
-    return name[0] if size == 1 and bits > 1 else name
 
 
 def _values(dtype: DType) -> NDArray[np.float64]:
