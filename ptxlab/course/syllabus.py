@@ -58,7 +58,7 @@ LESSONS: tuple[Lesson, ...] = (
         (
             "read any fragment layout in the PTX manual: formula, table and picture",
             "find an element of A, B, C or D in lane, register and bits, for every dense shape",
-            "say how shape and element type decide the number of registers",
+            "say how shape and element type determine the number of registers",
         ), 40,
     ),
     Lesson(
