@@ -13,7 +13,7 @@ import ptxlab
 from ptxlab import Instruction, PtxlabError, figures, views
 from ptxlab.instruction import mma_instructions
 from ptxlab.views import palette
-from ptxlab.views.matrix_pictures import number_text
+from ptxlab.views.labels import number_text
 
 S4 = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
 SP_S4 = ptxlab.instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")

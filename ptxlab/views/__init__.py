@@ -13,13 +13,14 @@ First come plain data (`Table`, `Picture`), then whoever shows them: a notebook,
 from .catalog_tables import counts, forms, types
 from .explain import explain
 from .facts import cpp, cute, evidence, facts, target_of
-from .fragment_pictures import fragment, lane, metadata, registers, scales
+from .fragment_pictures import fragment, metadata, scales
 from .grid import Cell, Grid, Header
 from .matrix_pictures import values
 from .models import model_table, model_words, rule_words
 from .picture import Picture
 from .places import copies_note, holds, layout, offsets, sparse_where, where
 from .product_picture import product
+from .register_pictures import lane, registers
 from .table import Table, grid_table
 from .trace_picture import TraceView, trace
 

@@ -19,7 +19,14 @@ from ..isa.modifiers import Modifiers
 from ..isa.operands import Operands
 from ..numerics.steps import Trace
 from ..numerics.trace import trace as trace_operands
-from . import format_picture, fragment_pictures, matrix_pictures, product_picture, trace_picture
+from . import (
+    format_picture,
+    fragment_pictures,
+    matrix_pictures,
+    product_picture,
+    register_pictures,
+    trace_picture,
+)
 from .drawing import Drawing
 from .fragment_pictures import Label
 from .matrix_pictures import Colour, Shown
@@ -115,7 +122,7 @@ def lane(ins: MmaForm, operand: str, lane: int, registers: ArrayLike | None = No
     >>> lane(ins, "A", 4, [0, 0, 0, 0x00500000]).data[0].text[3, 10]
     'a29 = A[9][37]<br>lane 4, register 3, bits [23..20]<br>0101 = 5'
     """
-    return fragment_pictures.lane(ins, operand, lane, registers).figure()
+    return register_pictures.lane(ins, operand, lane, registers).figure()
 
 
 def scales(
@@ -302,7 +309,7 @@ def _picture(ins: MmaForm, what: str, options: dict[str, Any]) -> Picture:
         case "scales":
             return fragment_pictures.scales(ins, **options)
         case "lane":
-            return fragment_pictures.registers(ins, **{"lane": 0, **options})
+            return register_pictures.registers(ins, **{"lane": 0, **options})
         case "trace":
             return trace_picture.trace(_trace(ins, **{"C": None, **options}))
     if {"matrix", "codes", "registers"} & options.keys():

@@ -1,34 +1,29 @@
-"""What the manual draws: fragments, shared-memory tiles, metadata, block scales, the registers of a lane."""
+"""What the manual draws: fragments, shared-memory tiles, metadata, block scales."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
-from itertools import pairwise
 from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import PtxlabError, listing
-from ..isa.dtypes import DType
 from ..isa.form import Form
 from ..isa.mma import MmaForm
 from ..isa.operand import Operand
 from ..isa.sparsity import Structure
 from ..memory import Tile
 from .grid import Cell, Grid, Header, State, headers
-from .labels import bit_range, counted, element_names, index_range, layout_note, owners, runs
+from .labels import bit_range, element_names, index_range, layout_note, number_text, owners, runs
 from .picture import Picture
 
 __all__ = [
     "LANE_COLOURS",
     "Label",
     "fragment",
-    "lane",
     "lane_key",
     "metadata",
-    "registers",
+    "operand_notes",
     "scales",
     "tile",
     "warp_notes",
@@ -39,7 +34,6 @@ Label = Literal["auto", "elements", "registers", "lanes", "none"]
 #: How the colours of lanes are read.
 LANE_COLOURS = "hue: lane / 4, shade: lane % 4"
 
-_MOST_REGISTERS = 8  # of an operand that a picture of a lane shows
 _MOST_LABELS = 300  # with more, a picture no longer fits a screen; `warp` shows a quarter of a warpgroup's
 
 
@@ -99,7 +93,7 @@ def fragment(
         grid = _dense_grid(ins, label, lane, rows)
     else:
         grid = _fragment_grid(ins, op, label, lane, rows)
-    notes = (*_operand_notes(ins, op, dense), *warp_notes(rows, warp), LANE_COLOURS)
+    notes = (*operand_notes(ins, op, dense), *warp_notes(rows, warp), LANE_COLOURS)
     return Picture(f"{op.name} of {ins.mnemonic}", notes, (grid.part(rows, range(grid.shape[1])),))
 
 
@@ -215,7 +209,8 @@ def warp_notes(rows: range, warp: int | None) -> tuple[str, ...]:
     return (f"warp {warp}: lanes {lanes}, rows {index_range(rows.start, len(rows))}",)
 
 
-def _operand_notes(ins: Form, op: Operand, dense: bool = False) -> tuple[str, ...]:
+def operand_notes(ins: Form, op: Operand, dense: bool = False) -> tuple[str, ...]:
+    """What an operand is: its size and type, where it is held, and what to know about its layout."""
     note = layout_note(ins, op)
     notes = (note,) if note else ()
     if not isinstance(ins, MmaForm) or op.name != "A" or ins.structure is None:
@@ -511,7 +506,7 @@ def _scale_grids(
         block = index_range((column if matrix == "A" else row) * length, length)
         lines, by = [f"T{lane}: {bits}"], ""
         if values is not None:
-            number = _number(values[row, column])
+            number = number_text(values[row, column], 6)
             lines.append(number)
             by = f" by {number}"
         cells.append(Cell(row, column, 1, 1, tuple(lines), lane))
@@ -525,116 +520,3 @@ def _scale_grids(
     title = f"{register}: byte-id {byte}, thread-id {thread}"
     grid = Grid(op.shape, tuple(cells), hover, rows, columns, axes, title, op.name, new_line=matrix == "B")
     return grid, _lanes_read(lanes, f"lanes read for {matrix}")
-
-
-# -- registers of a lane ---------------------------------------------------------------------------------
-
-
-def lane(ins: MmaForm, name: str, lane: int, registers: ArrayLike | None = None) -> Picture:
-    """The registers of one lane as bit fields, highest bit left; with registers, their bits and values.
-
-    `registers` are those of all lanes, [lanes, registers], or of this lane alone.
-
-    >>> import ptxlab
-    >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
-    >>> lane(ins, "A", 4, [0, 0, 0, 0x00500000]).grids[0].at(3, 10).lines
-    ('a29', 'A[9][37]', '0101', '5')
-    """
-    op = ins.operand(name)
-    grid = _register_grid(op, lane, None if registers is None else _of_lane(op, lane, registers))
-    return Picture(f"{op.name} in lane {lane} of {ins.mnemonic}", _operand_notes(ins, op), (grid,))
-
-
-def registers(ins: MmaForm, lane: int, held: Mapping[str, ArrayLike] | None = None) -> Picture:
-    """All registers of one lane as bit fields, operand by operand.
-
-    `held` has the registers of all lanes by operand, to show their bits and values.
-
-    >>> import ptxlab
-    >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
-    >>> [grid.title for grid in registers(ins, 5, {"A": ins.a.pack(np.ones((16, 64)))}).grids]
-    ['A: 4 registers', 'B: 2 registers', 'C: 4 registers', 'D: 4 registers']
-    """
-    grids, notes = [], ["highest bit on the left"]
-    for name, op in ins.operands.items():
-        if op.layout is None:
-            notes.append(f"{name}: in shared memory")
-            continue
-        contents = (held or {}).get(name)
-        grid = _register_grid(op, lane, None if contents is None else _of_lane(op, lane, contents))
-        title = f"compressed {name}" if ins.sparse and name == "A" else name
-        title = f"{title}: {counted(op.registers, 'register')}"
-        if op.registers > _MOST_REGISTERS:
-            grid = grid.part(range(_MOST_REGISTERS), range(op.register_bits))
-            title = f"{title}, the first {_MOST_REGISTERS} shown"
-        grids.append(replace(grid, title=title, new_line=name != "D"))
-    return Picture(f"Lane {lane} of {ins.mnemonic}", tuple(notes), tuple(grids))
-
-
-def _register_grid(op: Operand, lane: int, contents: NDArray[Any] | None) -> Grid:
-    """The registers of an operand in one lane, a row each; with contents, their bits and values."""
-    op.place(lane, 0)  # refuses a lane that does not exist, and an operand in shared memory
-    codes = None if contents is None else op.split(contents[None, :])[0]
-    values = None if codes is None else op.dtype.decode(codes)
-    cells, hover = [], np.full((op.registers, op.register_bits), "padding", dtype=object)
-    for place, row, column in op.holds(lane):
-        name, index = f"{op.name.lower()}{place.element}", f"{op.name}[{row}][{column}]"
-        bits = bit_range(place.low, place.high)
-        lines = [name] if op.dtype.bits == 1 else [name, index]
-        tooltip = [f"{name} = {index}", f"lane {lane}, register {place.register}, bits {bits}"]
-        if codes is not None and values is not None:
-            pattern, value = _bit_pattern(op.dtype, int(codes[place.element])), _number(values[place.element])
-            lines.append(pattern)
-            if op.dtype.kind != "bits":
-                lines.append(value)
-            tooltip.append(f"{pattern} = {value}")
-        start = op.register_bits - 1 - place.high
-        cells.append(Cell(place.register, start, 1, op.dtype.bits, tuple(lines), lane))
-        hover[place.register, start : start + op.dtype.bits] = "\n".join(tooltip)
-        above = op.container - op.padding - op.dtype.bits if op.container else 0
-        for column, width in ((start - above, above), (start + op.dtype.bits, op.padding)):
-            if width:
-                cells.append(Cell(place.register, column, 1, width, (), lane, "dim"))
-    rows = []
-    for register in range(op.registers):
-        head = [f"register {register}"]
-        if contents is not None:
-            head.append(f"0x{int(contents[register]):0{op.register_bits // 4}x}")
-        rows.append(Header(register, 1, tuple(head)))
-    step = min(op.width, 8)
-    columns = tuple(
-        Header(at, step, (_bit_heading(op.register_bits - 1 - at, step),))
-        for at in range(0, op.register_bits, step)
-    )
-    shape = op.registers, op.register_bits
-    return Grid(shape, tuple(cells), hover, tuple(rows), columns, ("", "bit"), name=op.name)
-
-
-def _bit_heading(high: int, step: int) -> str:
-    return str(high) if step == 1 else f"{high}..{high - step + 1}"
-
-
-def _of_lane(op: Operand, lane: int, registers: ArrayLike) -> NDArray[Any]:
-    """The registers of one lane, out of those of all lanes or of this lane alone."""
-    array = np.asarray(registers)
-    if array.shape == (op.registers,):
-        array = np.broadcast_to(array, (op.lanes, op.registers))
-    op.place(lane, 0)  # refuses a lane that does not exist
-    return np.asarray(op.check_registers(array)[lane])
-
-
-def _bit_pattern(dtype: DType, code: int) -> str:
-    """The bits of a code; of a float, sign, exponent and fraction apart."""
-    text = f"{code:0{dtype.bits}b}"
-    if not dtype.is_float:
-        return text
-    fields = [int(dtype.signed), dtype.exponent_bits, dtype.fraction_bits, dtype.ignored_bits]
-    cuts = np.cumsum([0, *fields]).tolist()
-    if not dtype.signed and dtype.bits > cuts[-1]:
-        text = text[dtype.bits - cuts[-1] :]
-    return " ".join(text[start:stop] for start, stop in pairwise(cuts) if start < stop)
-
-
-def _number(value: ArrayLike) -> str:
-    scalar = np.asarray(value)
-    return f"{float(scalar):.6g}" if scalar.dtype.kind == "f" else str(int(scalar))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ..isa.form import Form
 from ..isa.layout import Layout
@@ -14,7 +14,16 @@ from ..isa.mma import MmaForm
 from ..isa.operand import Operand
 from ..isa.transfer import TransferForm
 
-__all__ = ["bit_range", "counted", "element_names", "index_range", "layout_note", "owners", "runs"]
+__all__ = [
+    "bit_range",
+    "counted",
+    "element_names",
+    "index_range",
+    "layout_note",
+    "number_text",
+    "owners",
+    "runs",
+]
 
 #: What ldmatrix makes of elements narrower than a byte, by their format in memory.
 _UNPACKED = {
@@ -92,3 +101,24 @@ def _row_runs(lane: NDArray[np.int64], element: NDArray[np.int64]) -> list[tuple
         starts = [0, *(int(i) + 1 for i in np.flatnonzero(~links)), lane.shape[1]]
         spans += [(row, start, 1, stop - start) for start, stop in pairwise(starts)]
     return spans
+
+
+def number_text(value: ArrayLike, digits: int = 4) -> str:
+    """A number for a cell: in full if it is an integer and short, otherwise with so many digits.
+
+    >>> number_text(-0.0), number_text(1 / 3), number_text(2.0**40)
+    ('-0', '0.3333', '1.1e12')
+    """
+    scalar = np.asarray(value)
+    if scalar.dtype.kind in "iub":
+        return str(int(scalar))
+    with np.errstate(invalid="ignore"):
+        number = float(scalar.astype(np.float64))
+    if number == 0:
+        return "-0" if np.signbit(number) else "0"
+    if number.is_integer() and abs(number) < 1e7:
+        return str(int(number))
+    mantissa, _, exponent = f"{number:.{digits}g}".partition("e")
+    if "." in mantissa:
+        mantissa = mantissa.rstrip("0").rstrip(".")
+    return f"{mantissa}e{int(exponent)}" if exponent else mantissa

@@ -14,7 +14,7 @@ from ..isa.mma import MmaForm
 from ..isa.operand import Operand
 from .fragment_pictures import LANE_COLOURS, metadata, warp_notes, warp_rows
 from .grid import Cell, Grid, Header, State, headers
-from .labels import bit_range, owners
+from .labels import bit_range, number_text, owners
 from .picture import Picture
 
 __all__ = [
@@ -25,7 +25,6 @@ __all__ = [
     "check_options",
     "colour_notes",
     "labels_fit",
-    "number_text",
     "value_matrix",
     "values",
 ]
@@ -467,24 +466,3 @@ def colour_notes(colour: Colour, lanes: int) -> tuple[str, ...]:
     if colour == "value":
         return ("blue: below zero, white: zero, vermilion: above",)
     return ()
-
-
-def number_text(value: ArrayLike, digits: int = 4) -> str:
-    """A number for a cell: in full if it is an integer and short, otherwise with so many digits.
-
-    >>> number_text(-0.0), number_text(1 / 3), number_text(2.0**40)
-    ('-0', '0.3333', '1.1e12')
-    """
-    scalar = np.asarray(value)
-    if scalar.dtype.kind in "iub":
-        return str(int(scalar))
-    with np.errstate(invalid="ignore"):
-        number = float(scalar.astype(np.float64))
-    if number == 0:
-        return "-0" if np.signbit(number) else "0"
-    if number.is_integer() and abs(number) < 1e7:
-        return str(int(number))
-    mantissa, _, exponent = f"{number:.{digits}g}".partition("e")
-    if "." in mantissa:
-        mantissa = mantissa.rstrip("0").rstrip(".")
-    return f"{mantissa}e{int(exponent)}" if exponent else mantissa
