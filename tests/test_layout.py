@@ -35,7 +35,7 @@ LAYOUTS = sorted(_DISTINCT, key=lambda layout: (layout.signature, layout.cute))
 Formula = Callable[[int, int], tuple[int, int]]
 
 
-def holds(layout: Layout | None, formula: Formula) -> None:
+def assert_layout(layout: Layout | None, formula: Formula) -> None:
     """Every element of every lane is where the formula (lane, i) -> (row, col) says."""
     assert layout is not None
     coords = layout.coords()
@@ -49,7 +49,7 @@ def holds(layout: Layout | None, formula: Formula) -> None:
     assert not wrong, f"(lane, element) {wrong[:4]}"
 
 
-# -- PTX ISA 9.7.14.5.11, "Matrix Fragments for mma.m16n8k64" -------------------------------------------------------------
+# -- PTX ISA 9.7.14.5.11, "Matrix Fragments for mma.m16n8k64" --------------------------------------------
 
 
 def a_16864(lane: int, i: int) -> tuple[int, int]:
@@ -72,10 +72,10 @@ def c_16x8(lane: int, i: int) -> tuple[int, int]:
 @pytest.mark.parametrize("ins", DENSE, ids=str)
 def test_dense_m16n8k64(ins: Instruction) -> None:
     assert (ins.a.registers, ins.b.registers, ins.c.registers, ins.d.registers) == (4, 2, 4, 4)
-    holds(ins.a.layout, a_16864)
-    holds(ins.b.layout, b_16864)
-    holds(ins.c.layout, c_16x8)
-    holds(ins.d.layout, c_16x8)
+    assert_layout(ins.a.layout, a_16864)
+    assert_layout(ins.b.layout, b_16864)
+    assert_layout(ins.c.layout, c_16x8)
+    assert_layout(ins.d.layout, c_16x8)
 
 
 def test_the_modes_that_the_design_prints() -> None:
@@ -92,14 +92,14 @@ def test_the_modes_that_the_design_prints() -> None:
     )
 
 
-# -- sparse A: 9.7.14.6.2.7 (m16n8k64, s4/u4) and 9.7.14.6.2.3 (m16n8k16, tf32) ---------------------------------------------
+# -- sparse A: 9.7.14.6.2.7 (m16n8k64, s4/u4) and 9.7.14.6.2.3 (m16n8k16, tf32) --------------------------
 
 
 @pytest.mark.parametrize("ins", SPARSE_4, ids=str)
 def test_sparse_m16n8k64(ins: Instruction) -> None:
-    """The stored half, and the 16 columns [firstcol..lastcol] that each register of a lane answers for."""
+    """The compressed half, and the 16 columns [firstcol..lastcol] that each register of a lane covers."""
     assert (ins.a.registers, ins.a.layout.elements) == (2, 16)
-    stored, meant = ins.a.layout.coords(), ins.a_dense.layout.coords()
+    stored, dense = ins.a.layout.coords(), ins.a_dense.layout.coords()
     for lane in range(32):
         group, thread = lane >> 2, lane % 4
         first = thread * 16
@@ -107,61 +107,59 @@ def test_sparse_m16n8k64(ins: Instruction) -> None:
             assert stored[lane, i, 0] == (group if 0 <= i < 8 else group + 8)
             assert first <= 2 * stored[lane, i, 1] <= first + 15
         for register, row in ((0, group), (1, group + 8)):
-            assert meant[lane, 16 * register : 16 * register + 16].tolist() == [
-                [row, col] for col in range(first, first + 16)
-            ]
-    holds(ins.b.layout, b_16864)
-    holds(ins.c.layout, c_16x8)
+            in_register = dense[lane, 16 * register : 16 * register + 16]
+            assert in_register.tolist() == [[row, col] for col in range(first, first + 16)]
+    assert_layout(ins.b.layout, b_16864)
+    assert_layout(ins.c.layout, c_16x8)
 
 
 def test_sparse_m16n8k16_tf32() -> None:
     ins = SPARSE_TF32
     assert ins.a.layout and ins.a_dense.layout and ins.a.registers == 4
-    stored, meant = ins.a.layout.coords(), ins.a_dense.layout.coords()
+    stored, dense = ins.a.layout.coords(), ins.a_dense.layout.coords()
     for lane in range(32):
         group, thread = lane >> 2, lane % 4
         for i in range(4):
             row = group if i in (0, 2) else group + 8
             first = thread * 2 if i in (0, 1) else thread * 2 + 8
             assert stored[lane, i].tolist() == [row, first // 2], "one of two neighbours is stored"
-            assert meant[lane, 2 * i : 2 * i + 2].tolist() == [[row, first], [row, first + 1]]
-    holds(ins.b.layout, lambda lane, i: (lane % 4 + 4 * i, lane >> 2))  # Figure 124
-    holds(ins.c.layout, c_16x8)
+            assert dense[lane, 2 * i : 2 * i + 2].tolist() == [[row, first], [row, first + 1]]
+    assert_layout(ins.b.layout, lambda lane, i: (lane % 4 + 4 * i, lane >> 2))  # Figure 124
+    assert_layout(ins.c.layout, c_16x8)
 
 
 @pytest.mark.parametrize("ins", [SPARSE_4[0], SPARSE_TF32], ids=str)
 def test_the_selector_picks_thread_pairs(ins: Instruction) -> None:
     """PTX ISA, "Sparse matrix storage": selector 0 means threads T0 and T1 of four, 1 means T2 and T3."""
     for copy in ins.selectors:
-        speaking = ins.e.layout.scatter(copy) // ins.e.layout.elements
+        lanes = ins.e.layout.scatter(copy) // ins.e.layout.elements
         for group in range(8):
-            assert set(speaking[[group, group + 8]].ravel().tolist()) == {
-                4 * group + 2 * copy,
-                4 * group + 2 * copy + 1,
-            }
+            first = 4 * group + 2 * copy
+            assert set(lanes[[group, group + 8]].ravel().tolist()) == {first, first + 1}
 
 
-# -- 9.7.14.5.4 (m8n8k32) and 9.7.14.5.5 (m8n8k128) ---------------------------------------------------------------------
+# -- 9.7.14.5.4 (m8n8k32) and 9.7.14.5.5 (m8n8k128) ------------------------------------------------------
 
 
-@pytest.mark.parametrize(("rows", "run"), [(WMMA_4, 8), (WMMA_1, 32)], ids=["m8n8k32", "m8n8k128"])
-def test_sub_byte_8x8(rows: list[Instruction], run: int) -> None:
-    assert rows
-    for ins in rows:
+@pytest.mark.parametrize(("forms", "count"), [(WMMA_4, 8), (WMMA_1, 32)], ids=["m8n8k32", "m8n8k128"])
+def test_sub_byte_8x8(forms: list[Instruction], count: int) -> None:
+    """`count` elements of A and of B are in each lane."""
+    assert forms
+    for ins in forms:
         assert (ins.a.registers, ins.b.registers, ins.c.registers) == (1, 1, 2)
-        holds(ins.a.layout, lambda lane, i: (lane >> 2, lane % 4 * run + i))
-        holds(ins.b.layout, lambda lane, i: (lane % 4 * run + i, lane >> 2))
-        holds(ins.c.layout, lambda lane, i: (lane >> 2, lane % 4 * 2 + i))
+        assert_layout(ins.a.layout, lambda lane, i: (lane >> 2, lane % 4 * count + i))
+        assert_layout(ins.b.layout, lambda lane, i: (lane % 4 * count + i, lane >> 2))
+        assert_layout(ins.c.layout, lambda lane, i: (lane >> 2, lane % 4 * 2 + i))
 
 
-# -- wgmma: 9.7.15.5.1, "Register Fragments" (figures), 9.7.15.6.2.3 ------------------------------------------------------
+# -- wgmma: 9.7.15.5.1, "Register Fragments" (figures), 9.7.15.6.2.3 -------------------------------------
 
 
 @pytest.mark.parametrize("n", range(8, 257, 8))
 def test_wgmma_accumulator(n: int) -> None:
     """Each of the four warps has 16 rows, laid out as in mma's 16x8, eight columns after eight columns."""
     ins = next(ins for ins in WGMMA if ins.n == n)
-    holds(
+    assert_layout(
         ins.d.layout,
         lambda lane, i: (
             16 * (lane // 32) + c_16x8(lane % 32, i % 4)[0],
@@ -171,10 +169,10 @@ def test_wgmma_accumulator(n: int) -> None:
 
 
 def test_wgmma_stored_a() -> None:
-    """Four 8-bit elements a register, four registers: rows g and g + 8, stored columns 4t.. and 16 + 4t.. (Figure 179)."""
+    """Four registers of four 8-bit elements: rows g and g + 8, columns 4t.. and 16 + 4t.. (Figure 179)."""
     for ins in WGMMA[:8]:
         assert ins.a.registers == 4
-        holds(
+        assert_layout(
             ins.a.layout,
             lambda lane, i: (
                 16 * (lane // 32) + lane % 32 // 4 + 8 * (i // 4 % 2),
@@ -184,7 +182,7 @@ def test_wgmma_stored_a() -> None:
         assert (ins.b.layout, ins.b.space, ins.b.registers) == (None, "shared", 0)
 
 
-# -- block scales: 9.7.14.3, "Block Scaling for mma.sync" ----------------------------------------------------------------
+# -- block scales: 9.7.14.3, "Block Scaling for mma.sync" ------------------------------------------------
 
 
 @pytest.mark.parametrize("ins", [ins for ins in mma_instructions("mma") if ins.scale_vec], ids=str)
@@ -206,7 +204,7 @@ def test_block_scales_sit_in_the_lanes_and_bytes_that_can_be_selected(ins: Instr
             }
 
 
-# -- CuTe -----------------------------------------------------------------------------------------------------------------
+# -- CuTe ------------------------------------------------------------------------------------------------
 
 
 @lru_cache(maxsize=None)
@@ -221,14 +219,14 @@ def _size(shape: int | tuple[int, ...]) -> int:
 
 
 def cute(text: str, *indices: int) -> int:
-    """CuTe's rule for `shape:stride`: an index runs through its shape leftmost fastest, each digit moves by its stride."""
+    """CuTe's rule for `shape:stride`: the leftmost part of a shape runs fastest, each by its own stride."""
     shape, stride = _parts(text)
 
-    def offset(index: int, shape: object, stride: object) -> int:
-        if isinstance(shape, int) and isinstance(stride, int):
-            return index * stride
+    def offset(index: int, shape: Any, stride: Any) -> int:
+        if isinstance(shape, int):
+            return index * int(stride)
         total = 0
-        for part, step in zip(shape, stride, strict=True):  # type: ignore[call-overload]
+        for part, step in zip(shape, stride, strict=True):
             size = _size(part)
             total += offset(index % size, part, step)
             index //= size
@@ -248,7 +246,7 @@ def test_the_cute_string_means_the_same(layout: Layout) -> None:
 
 
 def test_the_cute_strings_of_cutlass() -> None:
-    """As in CUTLASS: mma_traits_sm80.hpp (SM80_16x8x64_S32S4S4S32_TN) and mma_traits_sm90_gmma.hpp (CLayout_64x16, ALayout_64x32)."""
+    """CUTLASS, mma_traits_sm80.hpp (SM80_16x8x64_S32S4S4S32_TN) and mma_traits_sm90_gmma.hpp."""
     dense, wgmma = DENSE[0], next(ins for ins in WGMMA if ins.n == 16)
     assert dense.a.layout and dense.b.layout and dense.c.layout and wgmma.d.layout and wgmma.a.layout
     assert dense.a.layout.cute == "((4,8),(8,2,2)):((128,1),(16,8,512))"
@@ -258,7 +256,7 @@ def test_the_cute_strings_of_cutlass() -> None:
     assert wgmma.a.layout.cute == "((4,8,4),(4,2,2)):((256,1,16),(64,8,1024))"
 
 
-# -- the inverse -------------------------------------------------------------------------------------------------------------
+# -- the inverse -----------------------------------------------------------------------------------------
 
 
 @given(st.data())
@@ -266,10 +264,10 @@ def test_locate_is_the_inverse(data: st.DataObject) -> None:
     layout = data.draw(st.sampled_from(LAYOUTS))
     row, col = (data.draw(st.integers(0, size - 1)) for size in layout.shape)
     coords = layout.coords()
-    every = [(lane, element) for lane, element in np.argwhere((coords == (row, col)).all(axis=-1)).tolist()]
-    assert layout.holders(row, col) == every and len(every) == layout.copies
-    assert layout.locate(row, col) == every[0]
-    for copy, (lane, element) in enumerate(every):
+    holders = [tuple(place) for place in np.argwhere((coords == (row, col)).all(axis=-1)).tolist()]
+    assert layout.holders(row, col) == holders and len(holders) == layout.copies
+    assert layout.locate(row, col) == holders[0]
+    for copy, (lane, element) in enumerate(holders):
         assert divmod(int(layout.scatter(copy)[row, col]), layout.elements) == (lane, element)
 
 
@@ -301,58 +299,52 @@ def test_a_copy_that_is_not_there() -> None:
         fragment(16, 8, 2).scatter(1)
 
 
-# -- wrong declarations --------------------------------------------------------------------------------------------------------
+# -- wrong declarations ----------------------------------------------------------------------------------
 
 
 @given(st.data())
 def test_a_wrong_declaration_names_the_element(data: st.DataObject) -> None:
-    """One step of one mode changed: then some element is outside, unowned or owned twice, and the error names one such."""
-    layout = data.draw(
-        st.sampled_from([layout for layout in LAYOUTS if layout.lanes * layout.elements <= 2048])
-    )
-    modes = [list(mode) for mode in layout.lane + layout.element]
-    which, step, change = (
-        data.draw(st.integers(0, len(modes) - 1)),
-        data.draw(st.integers(1, 2)),
-        data.draw(st.sampled_from([-1, 1, 2, 3])),
-    )
-    modes[which][step] += change
-    built: list[Mode] = [(size, row, column) for size, row, column in modes]
-    lane, element = tuple(built[: len(layout.lane)]), tuple(built[len(layout.lane) :])
+    """With one step of a mode changed, some element is outside, missing or held twice: the error names it."""
+    small = [layout for layout in LAYOUTS if layout.lanes * layout.elements <= 2048]
+    layout = data.draw(st.sampled_from(small))
+    changed = [list(mode) for mode in layout.lane + layout.element]
+    number, step = data.draw(st.integers(0, len(changed) - 1)), data.draw(st.integers(1, 2))
+    changed[number][step] += data.draw(st.sampled_from([-1, 1, 2, 3]))
+    modes: list[Mode] = [(size, row, column) for size, row, column in changed]
+    lane_modes, element_modes = tuple(modes[: len(layout.lane)]), tuple(modes[len(layout.lane) :])
     counts = np.zeros(layout.shape, dtype=int)
     outside = []
-    for i in range(layout.lanes):
-        for j in range(layout.elements):
-            row = column = 0
-            for index, part in ((i, lane), (j, element)):
-                for size, down, right in part:
-                    row, column, index = (
-                        row + index % size * down,
-                        column + index % size * right,
-                        index // size,
-                    )
-            if 0 <= row < layout.shape[0] and 0 <= column < layout.shape[1]:
-                counts[row, column] += 1
-            else:
-                outside.append((i, j, row, column))
-    copies = int(np.prod([size for size, down, right in built if down == right == 0]))
+    for lane, element in np.ndindex(layout.lanes, layout.elements):
+        lane_place, element_place = place_of(lane, lane_modes), place_of(element, element_modes)
+        row, column = lane_place[0] + element_place[0], lane_place[1] + element_place[1]
+        if 0 <= row < layout.shape[0] and 0 <= column < layout.shape[1]:
+            counts[row, column] += 1
+        else:
+            outside.append((lane, element, row, column))
+    copies = int(np.prod([size for size, row_step, column_step in modes if row_step == column_step == 0]))
     if not outside and (counts == copies).all():
-        Layout(layout.shape, lane, element)  # another permutation, or one more broadcast: still sound
+        Layout(layout.shape, lane_modes, element_modes)  # another permutation, or one more broadcast
         return
     with pytest.raises(PtxlabError) as error:
-        Layout(layout.shape, lane, element)
-    found = re.search(
-        r"lane (\d+), element (\d+) falls on row (-?\d+), column (-?\d+), outside", str(error.value)
-    )
-    if found:
-        assert tuple(int(x) for x in found.groups()) in outside
+        Layout(layout.shape, lane_modes, element_modes)
+    message = str(error.value)
+    beyond = re.search(r"lane (\d+), element (\d+) falls on row (-?\d+), column (-?\d+), outside", message)
+    if beyond:
+        assert tuple(int(number) for number in beyond.groups()) in outside
     else:
-        found = re.search(
-            r"row (\d+), column (\d+) is held (\d+) times, its broadcasts allow (\d+)$", str(error.value)
-        )
-        assert found and not outside
-        row, column, times, allowed = (int(x) for x in found.groups())
+        held = re.search(r"row (\d+), column (\d+) is held (\d+) times, its broadcasts allow (\d+)$", message)
+        assert held and not outside
+        row, column, times, allowed = (int(number) for number in held.groups())
         assert (counts[row, column], copies) == (times, allowed) and times != allowed
+
+
+def place_of(index: int, modes: tuple[Mode, ...]) -> tuple[int, int]:
+    """Row and column to which an index moves through these modes, fastest first."""
+    row = column = 0
+    for size, row_step, column_step in modes:
+        index, digit = divmod(index, size)
+        row, column = row + digit * row_step, column + digit * column_step
+    return row, column
 
 
 def test_wrong_declarations_in_words() -> None:

@@ -1,6 +1,7 @@
 """Fragments of dense mma against the manual's formulas, written down again section by section.
 
-PTX ISA, "Matrix Fragments for mma.m8n8k4" to "mma.m16n8k256". g is groupID, t is threadID_in_group, i the element.
+PTX ISA, "Matrix Fragments for mma.m8n8k4" to "mma.m16n8k256". g is groupID, t is threadID_in_group, i the
+element.
 """
 
 from __future__ import annotations
@@ -105,7 +106,7 @@ def test_fragments_are_the_manuals(ins: Instruction) -> None:
         ]
 
 
-# -- "Matrix Fragments for mma.m8n8k4 with .f16 floating point type" ------------------------------------------------------
+# -- "Matrix Fragments for mma.m8n8k4 with .f16 floating point type" -------------------------------------
 
 QUAD_PAIR: dict[tuple[str, str], Callable[[int, int], tuple[int, int]]] = {
     ("A", "row"): lambda lane, i: ((lane % 4 if lane < 16 else lane % 4 + 4), i),
@@ -133,28 +134,28 @@ def test_quad_pairs_are_the_manuals(ins: Instruction) -> None:
     for name, form in forms.items():
         operand = ins.operand(name)
         coords = operand.coords()
-        for which, lanes in enumerate(COMPUTATIONS):
+        for number, lanes in enumerate(COMPUTATIONS):
             for lane in lanes:
-                for i, found in enumerate(coords[lane].tolist()):
+                for i, place in enumerate(coords[lane].tolist()):
                     row, column = QUAD_PAIR[name.replace("D", "C"), form](lane, i)
-                    assert found == (
-                        [row, column + 8 * which] if name == "B" else [row + 8 * which, column]
-                    ), (name, lane, i)
+                    stacked = [row, column + 8 * number] if name == "B" else [row + 8 * number, column]
+                    assert place == stacked, (name, lane, i)
 
 
 def test_elements_in_8_bit_containers() -> None:
-    """The manual: e2m1 in the central 4 bits, e3m2 and e2m3 in the lower 6; kind::mxf4 and kind::mxf4nvf4 need no padding."""
+    """The manual: e2m1 in the central 4 bits of a byte, e3m2 and e2m3 in the lower 6; mxf4 needs no byte."""
     places = {}
     for ins in mma_instructions("mma"):
         if ins.kind is not None:
             place = ins.a.place(0, 1)
             places.setdefault((ins.kind, ins.a_type), set()).add((place.register, place.low, place.high))
-    eight = {
+    in_a_byte = {
         "e4m3": (0, 8, 15),
         "e5m2": (0, 8, 15),
         "e3m2": (0, 8, 13),
         "e2m3": (0, 8, 13),
         "e2m1": (0, 10, 13),
     }
-    wanted = {(kind, name): {place} for kind in ("f8f6f4", "mxf8f6f4") for name, place in eight.items()}
-    assert places == wanted | {("mxf4", "e2m1"): {(0, 4, 7)}, ("mxf4nvf4", "e2m1"): {(0, 4, 7)}}
+    expected = {(kind, name): {place} for kind in ("f8f6f4", "mxf8f6f4") for name, place in in_a_byte.items()}
+    expected |= {("mxf4", "e2m1"): {(0, 4, 7)}, ("mxf4nvf4", "e2m1"): {(0, 4, 7)}}
+    assert places == expected

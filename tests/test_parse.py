@@ -33,7 +33,7 @@ def test_round_trip(family: str) -> None:
         (f"mma.sp :: {ORDERED}", f"mma.sp::{ORDERED}"),
     ],
 )
-def test_white_space_comments_and_operands_do_no_harm(text: str, mnemonic: str) -> None:
+def test_white_space_comments_and_operands_are_ignored(text: str, mnemonic: str) -> None:
     assert instruction(text).mnemonic == mnemonic
 
 
@@ -58,8 +58,8 @@ def test_other_spellings_that_the_assembler_takes(other: str, mnemonic: str, tar
     assert assembler.refused([f"{other} {operands}"], target) == {}
 
 
-#: spelling, the words that the refusal must have, a legal row to borrow the operand list from, a target that has the row
-#: (None where the assembler is lax about the order in which the manual's syntax has the qualifiers)
+#: Spelling, words that the refusal must have, a legal instruction with the same operand list, a target that has
+#: it (None where the assembler takes qualifiers in another order than the manual's).
 ILLEGAL = [
     (
         "wmma.mma.sync.aligned.row.col.m8n8k32.s32.s4.u4.s32",
@@ -124,10 +124,12 @@ ILLEGAL = [
 def test_illegal_neighbours(text: str, words: list[str], like: str, target: str | None) -> None:
     with pytest.raises(PtxlabError) as error:
         instruction(text)
-    said = str(error.value)
-    named = said.split("; nearest legal")[0].replace(text, "")
-    assert all(word in (said if "PTX ISA" in said else named) for word in words), said
-    assert "\n" not in said
+    message = str(error.value)
+    reason = message
+    if "PTX ISA" not in message:
+        reason = message.split("; nearest legal")[0].replace(text, "")
+    assert all(word in reason for word in words), message
+    assert "\n" not in message
     operands = assembler.line(instruction(like)).split(" ", 1)[1]
     if target:
         assert assembler.refused([f"{text} {operands}"], target), "the assembler takes what is refused here"
@@ -137,13 +139,12 @@ def test_the_nearest_legal_spelling_is_offered() -> None:
     for text, _, like, _ in ILLEGAL:
         with pytest.raises(PtxlabError) as error:
             instruction(text)
-        if "nearest legal: " in str(error.value):
-            assert any(
-                near in {ins.mnemonic for ins in catalog()}
-                for near in str(error.value).split("nearest legal: ")[1].split(", ")
-            ), text
+        message = str(error.value)
+        if "nearest legal: " in message:
+            nearest = message.split("nearest legal: ")[1].split(", ")
+            assert {form.mnemonic for form in catalog()} & set(nearest), text
         if text.startswith("mma.") and "kind" not in text:
-            assert like in str(error.value), text
+            assert like in message, text
 
 
 @pytest.mark.parametrize(
@@ -162,7 +163,7 @@ def test_no_matrix_instruction_at_all(text: str, words: str) -> None:
         instruction(text)
 
 
-def test_the_name_says_all_but_where_a_lives() -> None:
+def test_the_name_says_everything_but_where_a_is() -> None:
     ins = instruction("wgmma.mma_async.sp.sync.aligned.m64n8k64.f32.e4m3.e4m3")
     shared = ins.a_from("shared")
     assert isinstance(shared, Instruction)
@@ -191,7 +192,7 @@ def test_the_name_says_all_but_where_a_lives() -> None:
         ),
     ],
 )
-def test_a_shape_that_its_type_has_not(text: str, sentence: str) -> None:
+def test_a_shape_that_the_type_does_not_have(text: str, sentence: str) -> None:
     with pytest.raises(PtxlabError, match=sentence):
         instruction(text)
 

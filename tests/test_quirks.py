@@ -1,4 +1,4 @@
-"""Spellings one qualifier away from a legal one: ptxlab refuses them, and so does the assembler, or a laxity is known and told."""
+"""Spellings one qualifier away from a legal one, refused by ptxlab and, but for known quirks, by ptxas."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from zlib import crc32
 import pytest
 
 from ptxlab import Instruction, PtxlabError, catalog, instruction
+from ptxlab.instruction import mma_instruction, mma_instructions
 from ptxlab.isa.modifiers import Modifiers
-from ptxlab.isa.parse import _quirk_of as quirk_of
 from ptxlab.isa.parse import _meant as meant
+from ptxlab.isa.parse import _quirk_of as quirk_of
 from ptxlab.isa.parse import _spellings as spellings
-from ptxlab.isa.quirks import QUIRKS, ORDER, SELECTORS, Quirk
+from ptxlab.isa.quirks import ORDER, QUIRKS, SELECTORS, Quirk
 from ptxlab.isa.transfer import TransferForm
 from tests import assembler
-from tests.test_transfer import line as move_line
+from tests.test_transfer import line as transfer_line
 
 PAGE = Path(__file__).parent.parent / "docs" / "reference" / "assembler.md"
 
@@ -28,15 +29,13 @@ def words(text: str) -> list[str]:
     return text.split()
 
 
-#: Words that the assembler knows, by what they may replace. One that it does not know would end its reading of the module.
+#: Words that the assembler knows, in groups that can replace each other. At an unknown word it stops reading.
 VOCABULARY = [
-    words(
-        "b1 s2 u2 s4 u4 e2m1 e3m2 e2m3 s8 u8 b8 e4m3 e5m2 f16 bf16 tf32 f64 s16 b16 f32 s32 u32 b32 f16x2 bf16x2 ue8m0 ue4m3"
-    ),
-    words(
-        "m8n8k4 m8n8k16 m8n8k32 m8n8k64 m8n8k128 m8n32k16 m16n8k4 m16n8k8 m16n8k16 m16n8k32 m16n8k64 m16n8k128 m16n8k256 m16n16k8 m16n16k16"
-    )
-    + words("m32n8k16 m64n8k8 m64n8k16 m64n8k32 m64n8k64 m64n8k256 m64n40k32 m64n40k64"),
+    words("b1 s2 u2 s4 u4 e2m1 e3m2 e2m3 s8 u8 b8 e4m3 e5m2 f16 bf16 tf32 f64 s16 b16 f32 s32 u32 b32")
+    + words("f16x2 bf16x2 ue8m0 ue4m3"),
+    words("m8n8k4 m8n8k16 m8n8k32 m8n8k64 m8n8k128 m8n32k16 m16n8k4 m16n8k8 m16n8k16 m16n8k32 m16n8k64")
+    + words("m16n8k128 m16n8k256 m16n16k8 m16n16k16 m32n8k16 m64n8k8 m64n8k16 m64n8k32 m64n8k64 m64n8k256")
+    + words("m64n40k32 m64n40k64"),
     words("m8n8 m16n16 m8n16 m16n8"),
     words("row col"),
     words("kind::f8f6f4 kind::mxf8f6f4 kind::mxf4 kind::mxf4nvf4"),
@@ -48,33 +47,27 @@ VOCABULARY = [
     words("sp sp::ordered_metadata"),
     words("shared shared::cta shared::cluster global local"),
 ]
-ADDED = words(
-    "satfinite trans x2 xor rz kind::f8f6f4 kind::mxf8f6f4 block_scale scale_vec::2X ue8m0 s4 b6x16_p32 sync shared v4 pred"
-)
-#: Every so many-th is tried; 1 tries them all, 230,000 lines in half a minute.
+ADDED = words("satfinite trans x2 xor rz kind::f8f6f4 kind::mxf8f6f4 block_scale scale_vec::2X ue8m0 s4")
+ADDED += words("b6x16_p32 sync shared v4 pred")
+#: One spelling in this many is tried; 1 tries them all, 230,000 lines in half a minute.
 SHARE = 5
-#: On these ptxas 13.0 ends with a segmentation fault, and nvJitLink would take the tests along.
-DEADLY = re.compile(r"wmma\.mma\..*m8n8k(32|128)(\.\w+)*?\.f(16|32)\.f(16|32)$")
+#: On these ptxas 13.0 crashes with a segmentation fault, and the process of the tests with it.
+CRASHING = re.compile(r"wmma\.mma\..*m8n8k(32|128)(\.\w+)*?\.f(16|32)\.f(16|32)$")
 REFUSED = (
     "mma.sync.aligned.m16n8k8.row.col.f32.f16.bf16.f32 {f0, f1, f2, f3}, {a0, a1}, {b0}, {f0, f1, f2, f3};"
 )
 
 
 @lru_cache(maxsize=None)
-def line(row: Instruction | TransferForm) -> str:
-    if isinstance(row, Instruction):
-        return assembler.line(row)
-    return (
-        move_line(row)
-        .replace("{ .reg .f64 g<2>; ", "")
-        .removesuffix(" }")
-        .replace("g0", "w0")
-        .replace("g1", "w1")
-    )
+def line(form: Instruction | TransferForm) -> str:
+    if isinstance(form, Instruction):
+        return assembler.line(form)
+    text = transfer_line(form).replace("{ .reg .f64 g<2>; ", "").removesuffix(" }")
+    return text.replace("g0", "w0").replace("g1", "w1")
 
 
 def changed(tokens: list[str]) -> Iterator[list[str]]:
-    """One qualifier replaced, or those of A and B together; one added, left out, or moved. The name proper stays."""
+    """One qualifier replaced, or those of A and B together; one added, left out or moved."""
     head = {"load": 3, "store": 3, "mma": 2, "mma_async": 2}.get(tokens[1], 1)
     for i in range(head, len(tokens)):
         before, after = tokens[:i], tokens[i + 1 :]
@@ -101,52 +94,56 @@ def counted(name: str) -> str | None:
         return None
     m, n, k = map(int, shape.groups())
     d, a, b, c = (*types, types[0])[:4]
-    return assembler.line(
-        SimpleNamespace(
-            mnemonic=name, m=m, n=n, k=k, d_type=d, a_type=a, b_type=b, c_type=c, a_space="register"
-        )
-    )  # type: ignore[arg-type]
+    types_of = {"d_type": d, "a_type": a, "b_type": b, "c_type": c}
+    return assembler.line(SimpleNamespace(mnemonic=name, m=m, n=n, k=k, **types_of, a_space="register"))
 
 
-def kind_of(row: Instruction | TransferForm) -> tuple[object, ...]:
-    """One row speaks for all of a kind: signedness, rounding and the many N of wgmma change nothing."""
-    shape = "" if row.family.startswith("wgmma") else row.shape
-    if isinstance(row, TransferForm):
-        return row.family, shape, row.type[-2:], row.trans, row.source, row.matrix
-    bits = row.a_type if row.a.dtype.is_float else row.a.dtype.bits
-    return row.family, shape, bits, row.d_type, row.kind, row.satfinite, row.ordered, row.rounding is None
+def class_of(form: Instruction | TransferForm) -> tuple[object, ...]:
+    """One form stands for all of its class: signedness, rounding and the many N of wgmma change nothing."""
+    shape = "" if form.family.startswith("wgmma") else form.shape
+    if isinstance(form, TransferForm):
+        return form.family, shape, form.type[-2:], form.trans, form.source, form.matrix
+    bits = form.a_type if form.a.dtype.is_float else form.a.dtype.bits
+    return (
+        form.family,
+        shape,
+        bits,
+        form.d_type,
+        form.kind,
+        form.satfinite,
+        form.ordered,
+        form.rounding is None,
+    )
 
 
 @lru_cache(maxsize=None)
 def neighbours(target: str) -> dict[str, list[str]]:
-    """Illegal spelling -> lines to try it with, for one row of each kind that the target has."""
-    found: dict[str, list[str]] = {}
-    for row in {kind_of(row): row for row in reversed(catalog(target=target))}.values():
-        operands = line(row).split(" ", 1)[1]
-        for tokens in changed(row.mnemonic.split(".")):
+    """Illegal spelling -> lines to try it with, for one form of each class that the target has."""
+    lines: dict[str, list[str]] = {}
+    for form in {class_of(form): form for form in reversed(catalog(target=target))}.values():
+        operands = line(form).split(" ", 1)[1]
+        for tokens in changed(form.mnemonic.split(".")):
             name = ".".join(tokens)
             if (
                 crc32(name.encode()) % SHARE
                 or name in spellings()
-                or DEADLY.match(name)
+                or CRASHING.match(name)
                 or tokens.count("row") + tokens.count("col") > 2
             ):
                 continue
-            tried = found.setdefault(name, [])
-            tried += [
-                text
-                for text in (f"{name} {operands}", counted(name))
-                if text is not None and text not in tried
-            ]
-    return found
+            tried = lines.setdefault(name, [])
+            for text in (f"{name} {operands}", counted(name)):
+                if text is not None and text not in tried:
+                    tried.append(text)
+    return lines
 
 
 def quirks(name: str) -> list[Quirk]:
-    return [row for row in QUIRKS if row.fault_of(name, meant)]
+    return [quirk for quirk in QUIRKS if quirk.fault_of(name, meant)]
 
 
 def takes(text: str, target: str) -> bool:
-    """Whether the assembler takes this one line to the end; some forms fail only in its own templates, where no line of ours is named."""
+    """Whether the assembler takes this line; some forms fail in its own templates, where it names no line."""
     try:
         return not assembler.refused([text], target)
     except AssertionError:
@@ -166,16 +163,18 @@ def test_what_the_assembler_takes_is_in_the_catalogue_or_a_known_quirk(target: s
         part = tried[low : low + 400]
         refused = assembler.refused([text for _, text in part] + [REFUSED], target)
         assert len(part) in refused, "it read to the end"
-        passed += [it for i, it in enumerate(part) if i not in refused]
-    told = {
-        name
-        for name, _ in passed
-        if quirk_of(name, name.split("."))
-        and (not quirks(name) or any(target in row.targets for row in quirks(name)))
-    }
-    unknown = [name for name, text in passed if name not in told and takes(text, target)]
+        passed += [attempt for i, attempt in enumerate(part) if i not in refused]
+    known = {name for name, _ in passed if is_known_quirk(name, target)}
+    unknown = [name for name, text in passed if name not in known and takes(text, target)]
     assert unknown == []
-    assert told, "the assembler is lax somewhere"
+    assert known, "the assembler has quirks"
+
+
+def is_known_quirk(name: str, target: str) -> bool:
+    """Whether the refusal of a spelling says that the assembler takes it for this target."""
+    if not quirk_of(name, name.split(".")):
+        return False
+    return not quirks(name) or any(target in quirk.targets for quirk in quirks(name))
 
 
 def refusal(name: str) -> str:
@@ -188,103 +187,102 @@ def refusal(name: str) -> str:
 @pytest.mark.parametrize("target", ["sm_75", "sm_90a", "sm_120a"])
 def test_refusals_name_the_fault_and_legal_spellings(target: str) -> None:
     for name in list(neighbours(target))[::20]:
-        said = refusal(name)
-        assert said.startswith(f"'{name}': ") and "\n" not in said, said
-        near = said.split("; nearest legal: ")[1].split(", ")
-        assert len(near) == 3 and all(instruction(it).mnemonic == it or it in spellings() for it in near), (
-            said
-        )
-        assert ("the assembler takes" in said) == bool(quirks(name) or "manual's order" in said), said
+        message = refusal(name)
+        assert message.startswith(f"'{name}': ") and "\n" not in message, message
+        nearest = message.split("; nearest legal: ")[1].split(", ")
+        assert len(nearest) == 3, message
+        assert all(instruction(near).mnemonic == near or near in spellings() for near in nearest), message
+        is_quirk = bool(quirks(name) or "manual's order" in message)
+        assert ("the assembler takes" in message) == is_quirk, message
 
 
-# -- the quirks themselves ---------------------------------------------------------------------------------------------
+# -- the quirks themselves -------------------------------------------------------------------------------
 
 
-def mnemonic(row: Quirk) -> str:
-    return row.example.split(" ")[0]
+def mnemonic(quirk: Quirk) -> str:
+    return quirk.example.split(" ")[0]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("row", [*QUIRKS, ORDER, SELECTORS], ids=lambda row: row.title)
-def test_the_assembler_takes_the_example(row: Quirk) -> None:
-    """A later assembler that refuses it makes the row false."""
-    for target in dict.fromkeys((row.targets[0], row.targets[-1])):
-        assert assembler.refused([row.example], target) == {}, target
+@pytest.mark.parametrize("quirk", [*QUIRKS, ORDER, SELECTORS], ids=lambda quirk: quirk.title)
+def test_the_assembler_takes_the_example(quirk: Quirk) -> None:
+    """If a later assembler refuses it, the entry is out of date."""
+    for target in dict.fromkeys((quirk.targets[0], quirk.targets[-1])):
+        assert assembler.refused([quirk.example], target) == {}, target
 
 
-@pytest.mark.parametrize("row", [*QUIRKS, ORDER], ids=lambda row: row.title)
-def test_the_example_is_refused_with_the_reason(row: Quirk) -> None:
-    said = refusal(row.example)
-    assert row is ORDER or quirks(mnemonic(row))[0] is row
-    assert "the assembler takes" in said and (row is ORDER or row.emits in said), said
-    assert all(instruction(near) for near in said.split("; nearest legal: ")[1].split(", "))
+@pytest.mark.parametrize("quirk", [*QUIRKS, ORDER], ids=lambda quirk: quirk.title)
+def test_the_example_is_refused_with_the_reason(quirk: Quirk) -> None:
+    message = refusal(quirk.example)
+    assert "the assembler takes" in message
+    if quirk is not ORDER:
+        assert quirks(mnemonic(quirk))[0] is quirk
+        assert quirk.emits in message
+    assert all(instruction(near) for near in message.split("; nearest legal: ")[1].split(", "))
 
 
 def test_selectors_that_the_assembler_takes_and_the_manual_has_not() -> None:
-    """Of all sparse rows the assembler is lax with one; ptxlab has the manual's selectors everywhere."""
-    rows = [
-        ins for family in ("mma.sp", "wgmma.sp") for ins in catalog(family) if ins.lanes == 32 or ins.n == 8
-    ]
-    assert all(isinstance(ins, Instruction) for ins in rows)
-    found: dict[str, set[int]] = {}
+    """The assembler takes other selectors for one sparse shape; ptxlab has the manual's everywhere."""
+    sparse = [ins for ins in mma_instructions() if ins.sparse and (ins.lanes == 32 or ins.n == 8)]
+    accepted: dict[str, set[int]] = {}
     for target in ("sm_90a", "sm_120a"):
-        lines = [
-            (ins, s, line(ins).replace("e, 0", f"e, {s}"))
-            for ins in rows
-            if ins.supports(target)
-            for s in range(5)
-        ]
-        refused = assembler.refused([text for _, _, text in lines], target)
-        for i, (ins, selector, _) in enumerate(lines):
+        attempts = [(ins, selector) for ins in sparse if ins.supports(target) for selector in range(5)]
+        lines = [line(ins).replace("e, 0", f"e, {selector}") for ins, selector in attempts]
+        refused = assembler.refused(lines, target)
+        for i, (ins, selector) in enumerate(attempts):
             if i not in refused:
-                found.setdefault(ins.mnemonic, set()).add(selector)
-    laxer = {name for name, selectors in found.items() if selectors != set(instruction(name).selectors)}
-    assert laxer == {
-        f"mma.{sp}.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32" for sp in ("sp", "sp::ordered_metadata")
+                accepted.setdefault(ins.mnemonic, set()).add(selector)
+    others = {
+        name: selectors
+        for name, selectors in accepted.items()
+        if selectors != set(mma_instruction(name).selectors)
     }
-    assert all(found[name] == {0, 1, 2, 3} for name in laxer)
+    assert others == {
+        f"mma.{sp}.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32": {0, 1, 2, 3}
+        for sp in ("sp", "sp::ordered_metadata")
+    }
     with pytest.raises(PtxlabError, match=r"^selector=2: mma\.sp\..* takes 0, 1"):
-        instruction(mnemonic(SELECTORS)).check_modifiers(Modifiers(selector=2))
+        mma_instruction(mnemonic(SELECTORS)).check_modifiers(Modifiers(selector=2))
 
 
 def test_quirks_say_where() -> None:
-    assert {row.where for row in QUIRKS} >= {
+    assert {quirk.where for quirk in QUIRKS} >= {
         "every target",
         "sm_80 and later",
         "sm_75 to sm_89",
         "sm_90a",
         "sm_100a, sm_110a",
     }
-    assert len({row.title for row in QUIRKS}) == len(QUIRKS)
+    assert len({quirk.title for quirk in QUIRKS}) == len(QUIRKS)
 
 
-# -- the page ------------------------------------------------------------------------------------------------------------
+# -- the page --------------------------------------------------------------------------------------------
 
 
 def table() -> list[str]:
-    rows = [f"| {row.title} | {row.emits} | {row.where} | {row.why} |" for row in (*QUIRKS, ORDER, SELECTORS)]
+    rows = [
+        f"| {quirk.title} | {quirk.emits} | {quirk.where} | {quirk.why} |"
+        for quirk in (*QUIRKS, ORDER, SELECTORS)
+    ]
     return ["| spelling | the assembler | targets | ptxlab refuses, since |", "|---|---|---|---|", *rows]
 
 
 def test_the_page_has_the_table_of_the_data() -> None:
-    """`print("\\n".join(table()))` renews it."""
-    text = PAGE.read_text(encoding="utf-8")
-    assert [
-        line for line in text.split("## Where the manual")[0].splitlines() if line.startswith("|")
-    ] == table()
+    """`print("\\n".join(table()))` prints it anew."""
+    first_part = PAGE.read_text(encoding="utf-8").split("## Where the manual")[0]
+    assert [line for line in first_part.splitlines() if line.startswith("|")] == table()
 
 
 def test_the_page_names_legal_spellings_where_it_says_legal() -> None:
     """Every whole spelling of the second part is one that ptxlab has."""
-    named = re.findall(
-        r"`((?:mma|wmma|wgmma|ldmatrix|stmatrix)\.[\w:.]*\.[\w:.]*sync[\w:.]*)`",
-        PAGE.read_text(encoding="utf-8").split("## Where the manual")[1],
-    )
-    assert len(named) >= 5
-    assert all(instruction(name) for name in named)
+    second_part = PAGE.read_text(encoding="utf-8").split("## Where the manual")[1]
+    spelling = r"`((?:mma|wmma|wgmma|ldmatrix|stmatrix)\.[\w:.]*\.[\w:.]*sync[\w:.]*)`"
+    mnemonics = re.findall(spelling, second_part)
+    assert len(mnemonics) >= 5
+    assert all(instruction(text) for text in mnemonics)
 
 
-# -- spelling ------------------------------------------------------------------------------------------------------------
+# -- spelling --------------------------------------------------------------------------------------------
 
 MMA = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
 LOAD = "ldmatrix.sync.aligned.m8n8.x4.trans.shared::cta.b16"
@@ -331,8 +329,8 @@ def test_the_x_of_scale_vec_is_a_capital() -> None:
 
 
 def test_another_order_is_refused_with_the_right_one() -> None:
-    said = refusal("ldmatrix.x4.trans.m8n8.shared.sync.aligned.b16")
-    assert ".sync stands elsewhere in the manual's order; the assembler takes any order" in said
-    assert "nearest legal: ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16, " in said
+    message = refusal("ldmatrix.x4.trans.m8n8.shared.sync.aligned.b16")
+    assert ".sync stands elsewhere in the manual's order; the assembler takes any order" in message
+    assert "nearest legal: ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16, " in message
     swapped = refusal("wmma.load.sync.a.aligned.row.m16n16k16.f16")
     assert "the assembler takes" not in swapped

@@ -1,10 +1,11 @@
-"""The layouts handed to the package tensor-layouts, and that package's transcription of CUTLASS's atoms as an independent witness."""
+"""Fragments against the atoms of CUTLASS, as the package tensor-layouts has transcribed them."""
 
 from __future__ import annotations
 
 import sys
 from typing import Any
 
+import numpy as np
 import pytest
 
 from ptxlab import Instruction, PtxlabError, instruction
@@ -14,30 +15,35 @@ tensor_layouts = pytest.importorskip("tensor_layouts", reason="tensor-layouts is
 
 
 def atoms() -> dict[str, Any]:
-    """CUTLASS's atoms by the PTX that they name, where one warp (or warpgroup) computes one product."""
+    """CUTLASS's atoms by name, of which one warp or warpgroup computes one product."""
+    return {
+        atom.name: atom for atom in mma_atoms() if atom.ptx and atom.thr_id is None and _is_known(atom.ptx)
+    }
+
+
+def mma_atoms() -> list[Any]:
     from tensor_layouts import atoms_nv
 
-    every = [atom for atom in vars(atoms_nv).values() if type(atom).__name__ == "MMAAtom"]
-    return {atom.name: atom for atom in every if atom.ptx and atom.thr_id is None and not _unknown(atom.ptx)}
+    return [atom for atom in vars(atoms_nv).values() if type(atom).__name__ == "MMAAtom"]
 
 
-def _unknown(ptx: str) -> bool:
-    """tcgen05 and what CUTLASS builds from several instructions."""
+def _is_known(ptx: str) -> bool:
+    """tcgen05 is not, nor is what CUTLASS builds from several instructions."""
     try:
         instruction(ptx)
     except PtxlabError:
-        return True
-    return False
+        return False
+    return True
 
 
-#: Its strides reach 160 of the 256 elements of B; the manual's formula, which ours equals, reaches all.
+#: Its strides reach 160 of the 256 elements of B; the manual's formula reaches all, and ours equals it.
 MALFORMED = ("SM80_16x8x32_S32S4S4S32_TN", "B")
 ATOMS = atoms()
 
 
 def same(ours: Layout, theirs: Any) -> bool:
-    handed = ours.to_tensor_layouts()
-    return all(handed(lane, i) == theirs(lane, i) for lane in range(ours.lanes) for i in range(ours.elements))
+    converted = ours.to_tensor_layouts()
+    return all(converted(lane, i) == theirs(lane, i) for lane, i in np.ndindex(ours.lanes, ours.elements))
 
 
 def test_there_are_atoms_to_compare_with() -> None:
@@ -59,21 +65,14 @@ def test_fragments_are_those_of_cutlass(name: str) -> None:
         ("C", ins.c.layout, atom.c_layout),
     ):
         if (name, operand) == MALFORMED:
-            assert len({theirs(lane, i) for lane in range(32) for i in range(8)}) < 256, (
-                "it has been mended: compare it"
-            )
+            reached = {theirs(lane, i) for lane in range(32) for i in range(8)}
+            assert len(reached) < 256, "it has been corrected: compare it"
         elif layout is not None:
             assert same(layout, theirs), f"{operand}: {layout.cute}, there {theirs}"
 
 
 def quad_pair_atoms() -> list[Any]:
-    from tensor_layouts import atoms_nv
-
-    return [
-        atom
-        for atom in vars(atoms_nv).values()
-        if type(atom).__name__ == "MMAAtom" and "m8n8k4" in atom.ptx and "f16" in atom.ptx
-    ]
+    return [atom for atom in mma_atoms() if "m8n8k4" in atom.ptx and "f16" in atom.ptx]
 
 
 @pytest.mark.parametrize("atom", quad_pair_atoms(), ids=lambda atom: str(atom.name))
@@ -85,20 +84,17 @@ def test_quad_pairs_are_those_of_cutlass(atom: Any) -> None:
         for thread in range(8):
             for i in range(coords.shape[1]):
                 row, column = coords[atom.thr_id(thread), i].tolist()
-                assert theirs(thread, i) == (column + 8 * row if operand.name == "B" else row + 8 * column), (
-                    operand.name,
-                    thread,
-                    i,
-                )
+                expected = column + 8 * row if operand.name == "B" else row + 8 * column
+                assert theirs(thread, i) == expected, (operand.name, thread, i)
 
 
 def test_the_layout_means_the_same() -> None:
     layout = instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32").a.layout
     assert layout is not None
-    handed = layout.to_tensor_layouts()
+    converted = layout.to_tensor_layouts()
     for lane, i in ((0, 0), (5, 3), (31, 31)):
         row, column = layout.coords()[lane, i].tolist()
-        assert handed(lane, i) == row + 16 * column
+        assert converted(lane, i) == row + 16 * column
 
 
 def test_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
