@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from ._version import __version__ as __version__
 from .errors import PtxlabError
 from .instruction import Instruction, Transfer, catalog, explore, instruction
 from .isa.dtypes import DTYPES, dtype
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from .numerics import models
     from .verify.hunt import hunt
 
-__version__ = "0.2.0.dev0"
 __all__ = [
     "DTYPES",
     "TARGETS",

@@ -82,7 +82,7 @@ def test_extras() -> None:
 def test_the_version_is_written_once() -> None:
     assert (
         PROJECT["project"]["dynamic"] == ["version"]
-        and PROJECT["tool"]["hatch"]["version"]["path"] == "ptxlab/__init__.py"
+        and PROJECT["tool"]["hatch"]["version"]["path"] == "ptxlab/_version.py"
     )
     version = re.fullmatch(r"(\d+\.\d+\.\d+)(\.dev0)?", ptxlab.__version__)
     assert version

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import NoReturn, TypeAlias
 
-from .. import __version__
+from .._version import __version__
 from ..errors import listing
 from ..isa.catalog import FAMILIES
 from . import completion, compute, lab, lookup

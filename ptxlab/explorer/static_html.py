@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 import anywidget
 
-from .. import __version__
+from .._version import __version__
 from ..errors import PtxlabError
 from .bundle import script, source, style
 from .protocol import lane_registers
