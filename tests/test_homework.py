@@ -20,9 +20,9 @@ LESSONS = [lesson for lesson in lessons.LESSONS if lesson.exercises]
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    to = tmp_path_factory.mktemp("homework")
-    assert len(homework.write(to)) == 2 * len(LESSONS)
-    return to
+    folder = tmp_path_factory.mktemp("homework")
+    assert len(homework.write(folder)) == 2 * len(LESSONS)
+    return folder
 
 
 def plain(exercise: lessons.Exercise) -> str:
@@ -41,18 +41,16 @@ def cells(folder: Path, part: str, lesson: lessons.Lesson) -> dict[str, Any]:
 @pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.file)
 def test_every_exercise_is_a_point(folder: Path, lesson: lessons.Lesson) -> None:
     for part in ("source", "release"):
-        found = cells(folder, part, lesson)
-        assert list(found) == [
+        marked = cells(folder, part, lesson)
+        assert list(marked) == [
             name
             for exercise in lesson.exercises
             for name in (f"answer-{plain(exercise)}", f"grade-{plain(exercise)}")
         ]
-        for name, cell in found.items():
-            said = cell.metadata.nbgrader
-            assert (said.solution, said.grade, said.locked, said.get("points")) == (
-                (True, False, False, None),
-                (False, True, True, 1),
-            )[name.startswith("grade")]
+        for name, cell in marked.items():
+            grading = cell.metadata.nbgrader
+            expected = (False, True, True, 1) if name.startswith("grade") else (True, False, False, None)
+            assert (grading.solution, grading.grade, grading.locked, grading.get("points")) == expected
     assert (
         homework.point_cell(lesson.exercises[0])
         == cells(folder, "release", lesson)[f"grade-{plain(lesson.exercises[0])}"].source

@@ -35,7 +35,7 @@ def test_right_answers(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", EXERCISES)
 def test_wrong_answers_get_the_hint_that_fits(name: str) -> None:
-    said = []
+    hints = []
     for answer, word in WRONG[name]:
         verdict = lessons.check(name, answer)
         assert verdict.state == "wrong"
@@ -43,8 +43,8 @@ def test_wrong_answers_get_the_hint_that_fits(name: str) -> None:
         assert word in verdict.text, (answer, verdict)
         if name in SECRET:
             assert not re.search(SECRET[name], verdict.text), (answer, verdict)
-        said.append(verdict.text)
-    assert len(set(said)) >= 3, "hints are aimed, not the same for all"
+        hints.append(verdict.text)
+    assert len(set(hints)) >= 3, "hints are aimed, not the same for all"
 
 
 @pytest.mark.parametrize("name", EXERCISES)
@@ -116,7 +116,7 @@ def test_imports_without_jupyter() -> None:
         "from ptxlab import lessons\n"
         "print(lessons.check('00.3', 4))"
     )
-    done = subprocess.run(
+    run = subprocess.run(
         [sys.executable, "-c", code],
         capture_output=True,
         text=True,
@@ -124,23 +124,23 @@ def test_imports_without_jupyter() -> None:
         check=True,
         env={"PYTHONIOENCODING": "utf-8", "PTXLAB_PROGRESS": os.environ["PTXLAB_PROGRESS"]},
     )
-    assert done.stdout.startswith("✗ 00.3")
+    assert run.stdout.startswith("✗ 00.3")
 
 
 @pytest.fixture
-def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def progress_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The file of a reader who has just begun."""
     monkeypatch.setenv("PTXLAB_PROGRESS", str(tmp_path / "new" / "progress.json"))
     return tmp_path / "new" / "progress.json"
 
 
-def test_marks_of_a_text_become_those_of_the_page_and_nothing_else_does() -> None:
-    shown = Verdict("00.1", "right", "`a < b` in *two* steps: 4 * groupID and 2**m, 3 * 2^-24.")._repr_html_()
-    assert "<code>a &lt; b</code> in <em>two</em> steps: 4 * groupID and 2**m, 3 * 2^-24.</div>" in shown
+def test_marks_in_a_hint_become_html() -> None:
+    page = Verdict("00.1", "right", "`a < b` in *two* steps: 4 * groupID and 2**m, 3 * 2^-24.")._repr_html_()
+    assert "<code>a &lt; b</code> in <em>two</em> steps: 4 * groupID and 2**m, 3 * 2^-24.</div>" in page
 
 
-def test_progress_survives_the_kernel(kept: Path) -> None:
-    assert ptxlab.progress().done == 0 and not kept.exists()
+def test_progress_survives_the_kernel(progress_file: Path) -> None:
+    assert ptxlab.progress().done == 0 and not progress_file.exists()
     lessons.check("00.3", ...)
     lessons.check("00.3", 4)
     assert (ptxlab.progress().states["00.3"], ptxlab.progress().tries["00.3"]) == ("wrong", 1)
@@ -148,7 +148,7 @@ def test_progress_survives_the_kernel(kept: Path) -> None:
     lessons.check("00.3", 4)  # once right stays right
     assert (ptxlab.progress().states["00.3"], ptxlab.progress().tries["00.3"]) == ("right", 2)
     code = "import ptxlab; print(ptxlab.progress())"
-    said = subprocess.run(
+    run = subprocess.run(
         [sys.executable, "-c", code],
         capture_output=True,
         text=True,
@@ -156,12 +156,12 @@ def test_progress_survives_the_kernel(kept: Path) -> None:
         check=True,
         env={**os.environ, "PYTHONIOENCODING": "utf-8"},
     )
-    assert said.stdout.startswith(f"1 of {len(EXERCISES)} exercises done")
-    assert re.search(r"00-start-here +1/4  · · ✓ ·", said.stdout)
-    assert said.stdout == f"{ptxlab.progress()}\n"
-    shown = ptxlab.progress()._repr_html_()
-    assert all(f'<a href="{lesson.file}.ipynb">' in shown for lesson in lessons.LESSONS if lesson.exercises)
-    assert shown.count("✓") == 1
+    assert run.stdout.startswith(f"1 of {len(EXERCISES)} exercises done")
+    assert re.search(r"00-start-here +1/4  · · ✓ ·", run.stdout)
+    assert run.stdout == f"{ptxlab.progress()}\n"
+    page = ptxlab.progress()._repr_html_()
+    assert all(f'<a href="{lesson.file}.ipynb">' in page for lesson in lessons.LESSONS if lesson.exercises)
+    assert page.count("✓") == 1
     lessons.forget()
     assert ptxlab.progress().done == 0
 
@@ -177,15 +177,15 @@ def test_progress_survives_the_kernel(kept: Path) -> None:
         '{"77.7": {"state": "right", "tries": 1}}',
     ],
 )
-def test_a_damaged_file_is_a_new_beginning(kept: Path, content: str) -> None:
-    kept.parent.mkdir()
-    kept.write_text(content)
+def test_a_damaged_file_counts_as_a_new_start(progress_file: Path, content: str) -> None:
+    progress_file.parent.mkdir()
+    progress_file.write_text(content)
     assert ptxlab.progress().done == 0
     lessons.check("00.3", 32)
     assert ptxlab.progress().done == 1
 
 
-def test_a_disk_that_cannot_be_written(kept: Path) -> None:
-    kept.parent.write_text("a file where the folder should be")
+def test_a_disk_that_cannot_be_written(progress_file: Path) -> None:
+    progress_file.parent.write_text("a file where the folder should be")
     assert lessons.check("00.3", 32)
     assert ptxlab.progress().done == 0

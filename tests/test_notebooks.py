@@ -81,20 +81,20 @@ def test_exercises_stand_as_the_library_states_them(name: str) -> None:
         pytest.skip("the atlas has no exercises")
     notebook = read(name)
     sources = [cell.source for cell in notebook.cells]
-    asked = exercises(name)
-    assert len(asked) >= 4
+    names = exercises(name)
+    assert len(names) >= 4
     places = []
-    for exercise in map(lessons.exercise, asked):
+    for exercise in map(lessons.exercise, names):
         at = sources.index(exercise.cell)
         assert sources[at - 1] == exercise.markdown
         places.append(at)
     assert places == sorted(places)
-    assert sum("lessons.check(" in source for source in sources) == len(asked)
+    assert sum("lessons.check(" in source for source in sources) == len(names)
 
 
 @pytest.mark.parametrize("lesson", lessons.LESSONS, ids=lambda lesson: lesson.file)
 def test_opens_with_a_promise_and_closes_with_what_is_next(lesson: lessons.Lesson) -> None:
-    """The first cell says what one will be able to do, the last ones where to read on and what is done."""
+    """The first cell says what readers will be able to do; the last ones, where to read on and what is done."""
     cells = read(lesson.file).cells
     assert lesson.promise in cells[0].source
     assert "?" in cells[0].source, "a lesson begins with a question"
@@ -139,15 +139,15 @@ def executed(request: pytest.FixtureRequest) -> Any:
 
 
 def _verdicts(notebook: Any, again: bool) -> dict[str, str]:
-    """What the checks said, by exercise."""
-    said = {}
+    """The text of each verdict, by exercise."""
+    texts = {}
     for cell in code(notebook):
-        asked = re.search(r'lessons\.check\("(.*?)"', cell.source)
-        if asked and cell.id.startswith("again-") == again:
+        checked = re.search(r'lessons\.check\("(.*?)"', cell.source)
+        if checked and cell.id.startswith("again-") == again:
             (output,) = cell.outputs
-            said[asked.group(1)] = output.data["text/plain"]
+            texts[checked.group(1)] = output.data["text/plain"]
             assert output.data["text/markdown"].startswith("> **")
-    return said
+    return texts
 
 
 @pytest.mark.slow
@@ -160,8 +160,8 @@ def test_runs(executed: Any) -> None:
             assert output.get("name") != "stderr", (cell.source, output.text)
     before, after = _verdicts(notebook, again=False), _verdicts(notebook, again=True)
     assert list(before) == list(after) == exercises(name)
-    assert all("not yet" in said for said in before.values()), before
-    assert all(f"✓ {exercise} right" in said for exercise, said in after.items()), after
+    assert all("not yet" in text for text in before.values()), before
+    assert all(f"✓ {exercise} right" in text for exercise, text in after.items()), after
 
 
 @pytest.mark.slow

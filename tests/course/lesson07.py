@@ -23,13 +23,13 @@ def metadata_lane(bits: int, k: int, row: int, column: int, selector: int) -> in
 
 
 def as_wide(bits: int, k: int, row: int, column: int, selector: int) -> int:
-    """As if every type dealt its nibbles out as f16 does."""
+    """As if every type had the metadata layout of f16."""
     part = 16 if bits >= 16 else 8
     return row % 8 * 4 + selector * (k * bits // (4 * part) // 4) + column * bits // (4 * part) // 4
 
 
 def as_narrow(bits: int, k: int, row: int, column: int, selector: int) -> int:
-    """As if every type dealt its nibbles out as s8 does."""
+    """As if every type had the metadata layout of s8."""
     return (
         metadata_lane(bits, k, row, column, selector) if bits < 16 else row % 8 * 4 + selector * 2 + row // 8
     )

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 
-def speaks(row: int, chunk: int) -> int:
+def metadata_lane(row: int, chunk: int) -> int:
     """The lane that describes a chunk, written down from the ISA's two figures."""
     warp, group, below = row // 16, row % 8, row % 16 >= 8
     return 32 * warp + 4 * group + (2 if chunk >= 8 else 0) + int(below)
@@ -31,7 +31,7 @@ RIGHT: dict[str, list[Any]] = {
     "10.3": [(200, 192), [200, 192], np.array([200, 192])],
     "10.4": [(20, 85)],
     "10.5": [(87, 8, 11)],
-    "10.6": [speaks, lambda row, chunk: np.int64(speaks(row, chunk))],
+    "10.6": [metadata_lane, lambda row, chunk: np.int64(metadata_lane(row, chunk))],
     "10.7": [692],
 }
 
@@ -80,7 +80,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         ((0, 0, 3), "two halves"),
     ],
     "10.6": [
-        (lambda row, chunk: speaks(row, chunk) % 32, "inside each warp"),
+        (lambda row, chunk: metadata_lane(row, chunk) % 32, "inside each warp"),
         (lambda row, chunk: row // 16 * 32 + row % 8 * 4 + row % 16 // 8 * 2 + chunk // 8, "exchanged"),
         (lambda row, chunk: row // 16 * 32 + row % 8 * 4 + row % 16 // 8, "right half"),
         (lambda row, chunk: row // 16 * 32 + row % 8 * 4 + chunk // 8 * 2, "odd lanes"),

@@ -17,11 +17,15 @@ def truncate(x: float, place: int) -> float:
     return math.trunc(x * 2.0**-place) * 2.0**place
 
 
+def exponents(c: float, a: list[float], b: list[float]) -> list[int]:
+    """The exponents of all terms that are not zero."""
+    products = [exponent(x) + exponent(y) for x, y in zip(a, b, strict=True) if x * y != 0]
+    return [*products, exponent(c)] if c else products
+
+
 def fused(c: float, a: list[float], b: list[float], bits: int = 25) -> float:
     """As the task says it."""
-    tops = [exponent(x) + exponent(y) for x, y in zip(a, b, strict=True) if x * y != 0] + [
-        exponent(c) for _ in range(c != 0)
-    ]
+    tops = exponents(c, a, b)
     if not tops:
         return 0
     total = sum(truncate(term, max(tops) - bits) for term in [c, *(x * y for x, y in zip(a, b, strict=True))])
@@ -66,9 +70,7 @@ def last_truncation(
     c: float, a: list[float], b: list[float], fraction: int, of_sum: bool = True, c_too: bool = True
 ) -> float:
     """The rule with another last cut, or with C left whole."""
-    tops = [exponent(x) + exponent(y) for x, y in zip(a, b, strict=True) if x * y != 0] + [
-        exponent(c) for _ in range(c != 0)
-    ]
+    tops = exponents(c, a, b)
     if not tops:
         return 0.0
     total = truncate(c, max(tops) - 25) if c_too else c
