@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ptxlab import Instruction, PtxlabError, catalog, instruction
+from ptxlab.instruction import mma_instruction
 from ptxlab.isa.catalog import FAMILIES
 from tests import assembler
 
@@ -58,8 +59,8 @@ def test_other_spellings_that_the_assembler_takes(other: str, mnemonic: str, tar
     assert assembler.refused([f"{other} {operands}"], target) == {}
 
 
-#: Spelling, words that the refusal must have, a legal instruction with the same operand list, a target that has
-#: it (None where the assembler takes qualifiers in another order than the manual's).
+#: Spelling, words that the refusal must have, a legal instruction with the same operand list, a target that
+#: has it (None where the assembler takes qualifiers in another order than the manual's).
 ILLEGAL = [
     (
         "wmma.mma.sync.aligned.row.col.m8n8k32.s32.s4.u4.s32",
@@ -120,11 +121,16 @@ ILLEGAL = [
 ]
 
 
-@pytest.mark.parametrize(("text", "words", "like", "target"), ILLEGAL)
-def test_illegal_neighbours(text: str, words: list[str], like: str, target: str | None) -> None:
+def refusal(text: str) -> str:
+    """The sentence with which a spelling is refused."""
     with pytest.raises(PtxlabError) as error:
         instruction(text)
-    message = str(error.value)
+    return str(error.value)
+
+
+@pytest.mark.parametrize(("text", "words", "like", "target"), ILLEGAL)
+def test_illegal_neighbours(text: str, words: list[str], like: str, target: str | None) -> None:
+    message = refusal(text)
     reason = message
     if "PTX ISA" not in message:
         reason = message.split("; nearest legal")[0].replace(text, "")
@@ -137,9 +143,7 @@ def test_illegal_neighbours(text: str, words: list[str], like: str, target: str 
 
 def test_the_nearest_legal_spelling_is_offered() -> None:
     for text, _, like, _ in ILLEGAL:
-        with pytest.raises(PtxlabError) as error:
-            instruction(text)
-        message = str(error.value)
+        message = refusal(text)
         if "nearest legal: " in message:
             nearest = message.split("nearest legal: ")[1].split(", ")
             assert {form.mnemonic for form in catalog()} & set(nearest), text
@@ -203,3 +207,48 @@ def test_the_nearest_n_comes_first() -> None:
         match=r"nearest legal: wgmma\.mma_async\.sp\.sync\.aligned\.m64n256k64\.f32\.e4m3\.e5m2, ",
     ):
         instruction("wgmma.mma_async.sp.sync.aligned.m64n264k64.f32.e4m3.e5m2")
+
+
+# -- other spellings -------------------------------------------------------------------------------------
+
+LOAD = "ldmatrix.sync.aligned.m8n8.x4.trans.shared::cta.b16"
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        (f"@p {MMA} {{c0}}, {{a0}};", MMA),
+        (f"@!%p3 {MMA}", MMA),
+        (f"/* two\n   lines */ {MMA} // and one", MMA),
+        (f"// first\n{MMA};", MMA),
+        ("mma .sync .aligned .m16n8k64 .row .col .s32 .s4 .s4 .s32 {%0}, {%1}, {%2}, {%3};", MMA),
+        ("mma.\n  sync.\n  aligned.m16n8k64.row.col.s32.s4.s4.s32", MMA),
+        ("ldmatrix.sync.aligned.m8n8.x4.trans.shared :: cta.b16 {%0, %1, %2, %3}, [%4 + 16];", LOAD),
+        (f"{LOAD}[%rd1];", LOAD),
+        (
+            "wmma.mma.sync.aligned.m16n16k16.row.col.f32.f32",
+            "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32",
+        ),
+        (
+            "wmma.load.a.sync.aligned.m16n16k16.global.row.f16",
+            "wmma.load.a.sync.aligned.row.m16n16k16.global.f16",
+        ),
+        (
+            "wmma.mma.xor.popc.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32",
+            "wmma.mma.xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32",
+        ),
+    ],
+)
+def test_spellings_that_are_taken(text: str, name: str) -> None:
+    assert instruction(text).mnemonic == name
+
+
+@pytest.mark.parametrize(("text", "right"), [(MMA.upper(), MMA), (MMA.replace("m16n8k64", "M16N8K64"), MMA)])
+def test_case_matters_and_the_refusal_says_so(text: str, right: str) -> None:
+    assert refusal(text) == f"{text!r}: PTX tells upper case from lower; this is spelt {right}"
+    assert assembler.refused([assembler.line(mma_instruction(right)).replace(right, text)], "sm_80")
+
+
+def test_the_x_of_scale_vec_is_a_capital() -> None:
+    right = "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0"
+    assert refusal(right.replace("2X", "2x")).endswith(f"this is spelt {right}")

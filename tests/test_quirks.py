@@ -245,6 +245,14 @@ def test_selectors_that_the_assembler_takes_and_the_manual_has_not() -> None:
         mma_instruction(mnemonic(SELECTORS)).check_modifiers(Modifiers(selector=2))
 
 
+def test_another_order_is_refused_with_the_right_one() -> None:
+    message = refusal("ldmatrix.x4.trans.m8n8.shared.sync.aligned.b16")
+    assert ".sync stands elsewhere in the manual's order; the assembler takes any order" in message
+    assert "nearest legal: ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16, " in message
+    swapped = refusal("wmma.load.sync.a.aligned.row.m16n16k16.f16")
+    assert "the assembler takes" not in swapped
+
+
 def test_quirks_say_where() -> None:
     assert {quirk.where for quirk in QUIRKS} >= {
         "every target",
@@ -280,57 +288,3 @@ def test_the_page_names_legal_spellings_where_it_says_legal() -> None:
     mnemonics = re.findall(spelling, second_part)
     assert len(mnemonics) >= 5
     assert all(instruction(text) for text in mnemonics)
-
-
-# -- spelling --------------------------------------------------------------------------------------------
-
-MMA = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
-LOAD = "ldmatrix.sync.aligned.m8n8.x4.trans.shared::cta.b16"
-
-
-@pytest.mark.parametrize(
-    ("text", "name"),
-    [
-        (f"@p {MMA} {{c0}}, {{a0}};", MMA),
-        (f"@!%p3 {MMA}", MMA),
-        (f"/* two\n   lines */ {MMA} // and one", MMA),
-        (f"// first\n{MMA};", MMA),
-        ("mma .sync .aligned .m16n8k64 .row .col .s32 .s4 .s4 .s32 {%0}, {%1}, {%2}, {%3};", MMA),
-        ("mma.\n  sync.\n  aligned.m16n8k64.row.col.s32.s4.s4.s32", MMA),
-        ("ldmatrix.sync.aligned.m8n8.x4.trans.shared :: cta.b16 {%0, %1, %2, %3}, [%4 + 16];", LOAD),
-        (f"{LOAD}[%rd1];", LOAD),
-        (
-            "wmma.mma.sync.aligned.m16n16k16.row.col.f32.f32",
-            "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32",
-        ),
-        (
-            "wmma.load.a.sync.aligned.m16n16k16.global.row.f16",
-            "wmma.load.a.sync.aligned.row.m16n16k16.global.f16",
-        ),
-        (
-            "wmma.mma.xor.popc.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32",
-            "wmma.mma.xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32",
-        ),
-    ],
-)
-def test_spellings_that_are_taken(text: str, name: str) -> None:
-    assert instruction(text).mnemonic == name
-
-
-@pytest.mark.parametrize(("text", "right"), [(MMA.upper(), MMA), (MMA.replace("m16n8k64", "M16N8K64"), MMA)])
-def test_case_matters_and_the_refusal_says_so(text: str, right: str) -> None:
-    assert refusal(text) == f"{text!r}: PTX tells upper case from lower; this is spelt {right}"
-    assert not takes(line(instruction(right)).replace(right, text), "sm_80")
-
-
-def test_the_x_of_scale_vec_is_a_capital() -> None:
-    right = "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0"
-    assert refusal(right.replace("2X", "2x")).endswith(f"this is spelt {right}")
-
-
-def test_another_order_is_refused_with_the_right_one() -> None:
-    message = refusal("ldmatrix.x4.trans.m8n8.shared.sync.aligned.b16")
-    assert ".sync stands elsewhere in the manual's order; the assembler takes any order" in message
-    assert "nearest legal: ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16, " in message
-    swapped = refusal("wmma.load.sync.a.aligned.row.m16n16k16.f16")
-    assert "the assembler takes" not in swapped
