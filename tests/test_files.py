@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from pathlib import Path
 
 import pytest
 
+from ptxlab import PtxlabError
 from ptxlab._util.files import cache_folder, data_folder, write_atomically
 from ptxlab.course.record import progress_file
 
@@ -23,6 +25,17 @@ def test_the_folders_are_those_of_the_platform(monkeypatch: pytest.MonkeyPatch, 
     if os.name == "posix" and os.uname().sysname == "Linux":
         assert cache_folder() == tmp_path / "cache" / "ptxlab"
         assert data_folder() == tmp_path / "data" / "ptxlab"
+
+
+def test_without_platformdirs_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(sys.modules, "platformdirs", None)
+    monkeypatch.delenv("PTXLAB_CACHE", raising=False)
+    with pytest.raises(
+        PtxlabError, match="pip install platformdirs, or name the cache folder in PTXLAB_CACHE"
+    ):
+        cache_folder()
+    monkeypatch.setenv("PTXLAB_CACHE", str(tmp_path))
+    assert cache_folder() == tmp_path
 
 
 def test_the_environment_names_other_places(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -6,6 +6,12 @@ import contextlib
 import os
 import secrets
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..errors import PtxlabError
+
+if TYPE_CHECKING:
+    from platformdirs import PlatformDirs
 
 __all__ = ["cache_folder", "data_folder", "write_atomically"]
 
@@ -19,18 +25,23 @@ def cache_folder() -> Path:
     kernels
     """
     chosen = os.environ.get("PTXLAB_CACHE")
-    if chosen:
-        return Path(chosen)
-    from platformdirs import user_cache_path  # late: `import ptxlab` loads NumPy and ml_dtypes only
-
-    return user_cache_path("ptxlab", appauthor=False)
+    return Path(chosen) if chosen else _user_folders().user_cache_path
 
 
 def data_folder() -> Path:
     """The folder for what cannot be made again, such as the reader's progress through the course."""
-    from platformdirs import user_data_path
+    return _user_folders().user_data_path
 
-    return user_data_path("ptxlab", appauthor=False)
+
+def _user_folders() -> PlatformDirs:
+    try:
+        from platformdirs import PlatformDirs  # late: `import ptxlab` loads NumPy and ml_dtypes only
+    except ImportError:
+        raise PtxlabError(
+            "platformdirs is not installed: pip install platformdirs, "
+            "or name the cache folder in PTXLAB_CACHE and the progress file in PTXLAB_PROGRESS"
+        ) from None
+    return PlatformDirs("ptxlab", appauthor=False)
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
