@@ -18,7 +18,8 @@ HEAD = """\
 .version 9.0
 .target {target}
 .address_size 64
-.visible .entry k() {{ .reg .b32 a<8>, b<8>, c<130>, e, sfa, sfb; .reg .f32 f<130>; .reg .b64 da, db; .reg .f64 w<8>; .reg .pred p;
+.visible .entry k() {{ .reg .b32 a<8>, b<8>, c<130>, e, sfa, sfb; .reg .f32 f<130>;
+.reg .b64 da, db; .reg .f64 w<8>; .reg .pred p;
 """
 
 

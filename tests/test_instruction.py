@@ -95,5 +95,6 @@ def test_an_unknown_modifier_gets_a_sentence() -> None:
             call(*zeros, ins.e.pack_codes(np.full(ins.e.shape, 4)), selector=2)
         with pytest.raises(PtxlabError, match="swizzle=128: .* takes only 0"):
             call(*zeros, ins.e.pack_codes(np.full(ins.e.shape, 4)), swizzle=128)
+    a, b, c = (np.zeros(shape, int) for shape in ((2, 32, 4), (3, 32, 2), (32, 4)))
     with pytest.raises(PtxlabError, match="batch axes do not broadcast: A .*2.*, B .*3"):
-        mma_instruction(F16).emulate(np.zeros((2, 32, 4), int), np.zeros((3, 32, 2), int), np.zeros((32, 4), int))
+        mma_instruction(F16).emulate(a, b, c)
