@@ -43,9 +43,10 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
 autodoc_preserve_defaults = True
+autodoc_type_aliases = {name: name for name in ("Array", "ArrayLike", "Figure", "Label", "NDArray", "Rule")}
 python_use_unqualified_type_names = True
 python_display_short_literal_types = True
-python_maximum_signature_line_length = 90
+python_maximum_signature_line_length = 110
 add_module_names = False
 toc_object_entries_show_parents = "hide"
 
