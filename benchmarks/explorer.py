@@ -20,8 +20,8 @@ from typing import Any
 
 import ptxlab
 from ptxlab.explorer.edits import SetCell
-from tests.jupyter import FLAGS, Book, Lab, Shown
 from tools import chromium
+from tools.jupyter import FLAGS, Book, Lab, Shown
 
 FORMS = {  # the goal for an edit, in ms
     "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32": 100,

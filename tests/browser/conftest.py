@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.jupyter import FLAGS, Lab
 from tools import chromium
+from tools.jupyter import FLAGS, Lab
 
 ARTIFACTS = Path(__file__).parents[2] / "artifacts" / "browser"
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.jupyter import Book, Shown
+from tools.jupyter import Book, Shown
 
 pytestmark = pytest.mark.browser
 ARTIFACTS = Path(__file__).parents[2] / "artifacts" / "browser"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.jupyter import Shown
+from tools.jupyter import Shown
 
 pytestmark = pytest.mark.browser
 

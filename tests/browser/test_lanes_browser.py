@@ -9,7 +9,7 @@ import pytest
 
 import ptxlab
 from ptxlab import views as describe
-from tests.jupyter import Book, Shown
+from tools.jupyter import Book, Shown
 
 pytestmark = pytest.mark.browser
 

@@ -91,7 +91,8 @@ def _page(page: ApiPage) -> str:
         lines += [f".. automodule:: {_module(page.module).__name__}", "   :no-members:", ""]
     for name, thing in documented(page):
         if inspect.isclass(thing):
-            lines += [f".. autoclass:: {name}", "   :members:", "   :special-members: __call__", "   :show-inheritance:", ""]
+            options = ("   :members:", "   :special-members: __call__", "   :show-inheritance:")
+            lines += [f".. autoclass:: {name}", *options, ""]
         else:
             lines += [f".. autofunction:: {name}", ""]
     return "\n".join(lines)
