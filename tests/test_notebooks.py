@@ -94,10 +94,7 @@ def test_exercises_stand_as_the_library_states_them(name: str) -> None:
 
 @pytest.mark.parametrize("lesson", lessons.LESSONS, ids=lambda lesson: lesson.file)
 def test_opens_with_a_promise_and_closes_with_what_is_next(lesson: lessons.Lesson) -> None:
-    """The first cell says what readers will be able to do.
-
-    The last ones, where to read on and what is done.
-    """
+    """The first cell says what readers will be able to do; the last ones, where to go on and what is done."""
     cells = read(lesson.file).cells
     assert lesson.promise in cells[0].source
     assert "?" in cells[0].source, "a lesson begins with a question"
