@@ -34,7 +34,7 @@ WGMMA = "wgmma.mma_async.sp.sync.aligned.m64n24k64.f32.e4m3.e4m3"
 
 
 @pytest.fixture
-def said(capsys: pytest.CaptureFixture[str]):
+def answer(capsys: pytest.CaptureFixture[str]):
     """Runs a command that must succeed and gives what it printed."""
 
     def run(*words: str) -> str:
@@ -51,48 +51,48 @@ def refused(capsys: pytest.CaptureFixture[str]):
     """Runs a command that must fail and gives its one sentence; code 1: no answer, code 2: wrong usage."""
 
     def run(*words: str, code: int = 1) -> str:
-        found = main(words)
+        exit_code = main(words)
         out, err = capsys.readouterr()
-        assert (found, out) == (code, "")
+        assert (exit_code, out) == (code, "")
         assert err.count("\n") == 1
         return err
 
     return run
 
 
-def test_list(said, refused) -> None:
-    assert said("list").splitlines() == [ins.mnemonic for ins in ptxlab.catalog()]
-    assert json.loads(said("list", "--type", "tf32", "--family", "mma", "--json")) == [
+def test_list(answer, refused) -> None:
+    assert answer("list").splitlines() == [ins.mnemonic for ins in ptxlab.catalog()]
+    assert json.loads(answer("list", "--type", "tf32", "--family", "mma", "--json")) == [
         i.mnemonic for i in ptxlab.catalog("mma") if i.a_type == "tf32"
     ]
-    assert all(".f64" in line for line in said("list", "--type", "f64").splitlines())
-    narrow = said("list", "--shape", "M16N8K*", "--sparse", "--type", "s4").splitlines()
+    assert all(".f64" in line for line in answer("list", "--type", "f64").splitlines())
+    narrow = answer("list", "--shape", "M16N8K*", "--sparse", "--type", "s4").splitlines()
     assert narrow and all(re.match(r"mma\.sp\S*\.m16n8k(64|128)\.\S*s4", line) for line in narrow)
-    assert not [line for line in said("list", "--dense").splitlines() if ".sp" in line]
+    assert not [line for line in answer("list", "--dense").splitlines() if ".sp" in line]
     assert "no instruction fits" in refused("list", "--family", "wgmma.sp", "--target", "sm_90")
-    assert said("list", "--family", "wgmma.sp", "--target", "sm_90", "--json") == "[]\n"
+    assert answer("list", "--family", "wgmma.sp", "--target", "sm_90", "--json") == "[]\n"
 
 
-def test_list_counts(said) -> None:
-    table = json.loads(said("list", "--count", "--json"))
+def test_list_counts(answer) -> None:
+    table = json.loads(answer("list", "--count", "--json"))
     assert {row["family"]: row["all"] for row in table[:-1]} == {
         f: len(ptxlab.catalog(f)) for f in {i.family for i in ptxlab.catalog()}
     }
     assert (table[-1]["family"], table[-1]["all"]) == ("all", len(ptxlab.catalog()))
     assert table[0]["b1"] == sum(ins.a_type == "b1" for ins in ptxlab.catalog("mma"))
-    assert said("list", "--count").splitlines()[-1].split()[-1] == str(len(ptxlab.catalog()))
+    assert answer("list", "--count").splitlines()[-1].split()[-1] == str(len(ptxlab.catalog()))
 
 
-def test_list_on_a_terminal_has_headings_and_a_total(said, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_list_on_a_terminal_has_headings_and_a_total(answer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
     monkeypatch.setenv("NO_COLOR", "1")
-    lines = said("list", "--target", "sm_75").splitlines()
+    lines = answer("list", "--target", "sm_75").splitlines()
     assert f"wmma ({len(ptxlab.catalog('wmma', 'sm_75'))})" in lines
     assert lines[-1] == f"{len(ptxlab.catalog(target='sm_75'))} instructions"
 
 
-def test_show(said) -> None:
-    text = said("show", SP_S4, "--no-sass")
+def test_show(answer) -> None:
+    text = answer("show", SP_S4, "--no-sass")
     for part in (
         SP_S4,
         "4:8 pair-wise",
@@ -105,7 +105,7 @@ def test_show(said) -> None:
         assert part in text
     assert re.search(r"A +16x32 +s4 +2 +32 ", text)
     assert "chip runs" not in text
-    facts = json.loads(said("show", WGMMA, "--json", "--no-sass"))
+    facts = json.loads(answer("show", WGMMA, "--json", "--no-sass"))
     assert facts["instruction"] == WGMMA
     assert facts["targets"] == ["sm_90a"]
     assert facts["modifiers"]["imm_scale_a"] == [1, -1]
@@ -117,13 +117,13 @@ def test_show(said) -> None:
         "lanes": "-",
         "layout": "in shared memory",
     }
-    assert "wmma::mma_sync(d, a, b, c, false);" in said("show", "wmma.m8n8k32.s4", "--no-sass")
-    long = said("show", "wgmma.m64n256k16.f32.f16", "--no-sass")
+    assert "wmma::mma_sync(d, a, b, c, false);" in answer("show", "wmma.m8n8k32.s4", "--no-sass")
+    long = answer("show", "wgmma.m64n256k16.f32.f16", "--no-sass")
     assert "{%d0, %d1, ..., %d127}" in long
     assert "%d126" not in long
 
 
-def test_show_says_what_the_chip_runs_or_what_to_install(said, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_show_says_what_the_chip_runs_or_what_to_install(answer, monkeypatch: pytest.MonkeyPatch) -> None:
     sass = pytest.importorskip("ptxlab.gpu.sass")
     asked: list[str] = []
 
@@ -134,26 +134,26 @@ def test_show_says_what_the_chip_runs_or_what_to_install(said, monkeypatch: pyte
         return "native: 1 TEST"
 
     monkeypatch.setattr(sass, "sass", machine)
-    assert "chip runs   sm_90a, native: 1 TEST\n" in said("show", S4)
-    assert "chip runs   sm_80: nvdisasm is not installed: pip install it\n" in said(
+    assert "chip runs   sm_90a, native: 1 TEST\n" in answer("show", S4)
+    assert "chip runs   sm_80: nvdisasm is not installed: pip install it\n" in answer(
         "show", S4, "--target", "sm_80"
     )
-    assert "chip runs   sm_75: nothing, it lacks the instruction\n" in said("show", S4, "--target", "sm_75")
+    assert "chip runs   sm_75: nothing, it lacks the instruction\n" in answer("show", S4, "--target", "sm_75")
     assert asked == ["sm_90a", "sm_80"]
 
 
-def test_where_dense(said) -> None:
+def test_where_dense(answer) -> None:
     """A[9][37]: row 9 is group 1, column 37 = 32 + 0 * 8 + 5, so lane 4 and i = 16 + 8 + 5."""
-    assert said("where", S4, "A", "9", "37").splitlines()[-1].split() == ["4", "a29", "3", "[23..20]"]
-    (place,) = json.loads(said("where", S4, "a", "9", "37", "--json"))["places"]
+    assert answer("where", S4, "A", "9", "37").splitlines()[-1].split() == ["4", "a29", "3", "[23..20]"]
+    (place,) = json.loads(answer("where", S4, "a", "9", "37", "--json"))["places"]
     assert place == {"lane": 4, "element": "a29", "register": 3, "bits": "[23..20]"}
 
 
-def test_where_sparse(said) -> None:
+def test_where_sparse(answer) -> None:
     """Row 9 is group 1; columns 32..47 are lane 6's, columns 32..39 its a8..a11; column 37 is in pair 2."""
-    text = said("where", SP_S4, "A", "9", "37")
+    text = answer("where", SP_S4, "A", "9", "37")
     assert "chunk 4 (columns 32..39), group 2 (columns 36..37)" in text
-    places = {r["nibble"]: r for r in json.loads(said("where", SP_S4, "A", "9", "37", "--json"))["places"]}
+    places = {r["nibble"]: r for r in json.loads(answer("where", SP_S4, "A", "9", "37", "--json"))["places"]}
     assert {nibble for nibble, place in places.items() if place["lane"] == 6} == {
         "0b1000",
         "0b1001",
@@ -161,7 +161,7 @@ def test_where_sparse(said) -> None:
     }
     assert places["0b1001"]["element"] == "a11"
     assert (places["0b1110"]["element"], places["0b1110"]["bits"]) == ("a9", "[7..4]")
-    assert said("where", SP_S4, "A", "9", "18", "--stored").splitlines()[-1].split() == [
+    assert answer("where", SP_S4, "A", "9", "18", "--stored").splitlines()[-1].split() == [
         "6",
         "a10",
         "1",
@@ -169,27 +169,27 @@ def test_where_sparse(said) -> None:
     ]
 
 
-def test_where_says_which_selector_reads_a_copy(said) -> None:
-    rows = json.loads(said("where", TF32, "E", "0", "0", "--json"))["places"]
+def test_where_says_which_selector_reads_a_copy(answer) -> None:
+    rows = json.loads(answer("where", TF32, "E", "0", "0", "--json"))["places"]
     assert [(r["lane"], r["read with"]) for r in rows] == [(0, "selector 0"), (2, "selector 1")]
 
 
-def test_where_explains_an_element_of_d(said) -> None:
+def test_where_explains_an_element_of_d(answer) -> None:
     """D[9][3] of m16n8k64: row 9 is group 1, so A is in lanes 4..7, and column 3 in lanes 12..15 of B."""
-    lines = said("where", S4, "D", "9", "3", "--explain").splitlines()
+    lines = answer("where", S4, "D", "9", "3", "--explain").splitlines()
     assert lines[1].strip() == "D[9][3] = C[9][3] + sum over k of A[9][k] * B[k][3]"
     assert lines[-64:][37].split() == ["37", "T4", "a29", "3", "[23..20]", "T12", "b13", "1", "[23..20]"]
-    assert json.loads(said("where", S4, "C", "9", "3", "--explain", "--json"))["d"] == [
+    assert json.loads(answer("where", S4, "C", "9", "3", "--explain", "--json"))["d"] == [
         {"lane": 5, "element": "d3", "register": 3, "bits": [0, 31]}
     ]
-    sparse = said("where", SP_S4, "D", "9", "3", "--explain")
+    sparse = answer("where", SP_S4, "D", "9", "3", "--explain")
     assert "nibbles of this row" in sparse and "0b1x01" in sparse
-    assert "B byte" in said("where", WGMMA, "D", "9", "3", "--explain")
+    assert "B byte" in answer("where", WGMMA, "D", "9", "3", "--explain")
 
 
-def test_cute(said) -> None:
-    assert said("cute", S4, "C") == "((4,8),(2,2)):((32,1),(16,8))  // (T32,V4) -> (16,8)\n"
-    rows = json.loads(said("cute", WGMMA, "--json"))["operands"]
+def test_cute(answer) -> None:
+    assert answer("cute", S4, "C") == "((4,8),(2,2)):((32,1),(16,8))  // (T32,V4) -> (16,8)\n"
+    rows = json.loads(answer("cute", WGMMA, "--json"))["operands"]
     assert [(row["operand"], row["cute"] == "-") for row in rows] == [
         ("A", False),
         ("B", True),
@@ -199,14 +199,14 @@ def test_cute(said) -> None:
     ]
 
 
-def test_holds(said) -> None:
-    lines = said("holds", S4, "B", "--lane", "5", "--register", "1").splitlines()
+def test_holds(answer) -> None:
+    lines = answer("holds", S4, "B", "--lane", "5", "--register", "1").splitlines()
     assert [line.split()[-2:] for line in lines[3:]] == [[str(40 + i), "1"] for i in range(8)]
-    assert len(json.loads(said("holds", S4, "A", "--lane", "5", "--json"))["elements"]) == 32
+    assert len(json.loads(answer("holds", S4, "A", "--lane", "5", "--json"))["elements"]) == 32
 
 
-def test_layout_in_every_form(said) -> None:
-    table = said("layout", S4, "A").splitlines()
+def test_layout_in_every_form(answer) -> None:
+    table = answer("layout", S4, "A").splitlines()
     assert table[3].split() == ["m\\k", *(f"{i}..{i + 7}" for i in range(0, 64, 8))]
     assert table[4 + 9].split()[1:6] == [
         "T4:{a8..a15}",
@@ -215,90 +215,90 @@ def test_layout_in_every_form(said) -> None:
         "T7:{a8..a15}",
         "T4:{a24..a31}",
     ]
-    rows = list(csv.DictReader(io.StringIO(said("layout", S4, "C", "--csv"))))
+    rows = list(csv.DictReader(io.StringIO(answer("layout", S4, "C", "--csv"))))
     for row in rows:
         lane, i = int(row["lane"]), int(row["element"])
         assert (int(row["row"]), int(row["column"])) == (lane // 4 + 8 * (i // 2), lane % 4 * 2 + i % 2)
     assert len(rows) == 128
-    assert len(json.loads(said("layout", S4, "C", "--json"))["elements"]) == 128
+    assert len(json.loads(answer("layout", S4, "C", "--json"))["elements"]) == 128
     assert (
-        said("layout", S4, "C", "--markdown").splitlines()[2]
+        answer("layout", S4, "C", "--markdown").splitlines()[2]
         == "| 0 | T0:{c0,c1} | T1:{c0,c1} | T2:{c0,c1} | T3:{c0,c1} |"
     )
-    assert said("layout", S4, "C", "--cute") == "((4,8),(2,2)):((32,1),(16,8))  // (T32,V4) -> (16,8)\n"
-    assert said("layout", S4, "C", "--formula").splitlines()[-2:] == [
+    assert answer("layout", S4, "C", "--cute") == "((4,8),(2,2)):((32,1),(16,8))  // (T32,V4) -> (16,8)\n"
+    assert answer("layout", S4, "C", "--formula").splitlines()[-2:] == [
         "row = groupID + ((i >> 1) * 8)",
         "col = (threadID_in_group * 2) + (i & 0x1)",
     ]
-    assert "T0:{a4..a7}" in said("layout", SP_S4, "A", "--dense")
-    assert ET.fromstring(said("layout", S4, "A", "--svg", "--lane", "5")).tag.endswith("svg")
-    assert "0x0490" in said("layout", WGMMA, "B")
+    assert "T0:{a4..a7}" in answer("layout", SP_S4, "A", "--dense")
+    assert ET.fromstring(answer("layout", S4, "A", "--svg", "--lane", "5")).tag.endswith("svg")
+    assert "0x0490" in answer("layout", WGMMA, "B")
     bytes_ = [
-        int(row["byte offset"]) for row in csv.DictReader(io.StringIO(said("layout", WGMMA, "B", "--csv")))
+        int(row["byte offset"]) for row in csv.DictReader(io.StringIO(answer("layout", WGMMA, "B", "--csv")))
     ]
     assert sorted(bytes_) == list(range(64 * 24))
     assert (
-        said("layout", "wmma.m16n16k16.f32.f16", "A").splitlines()[-1]
+        answer("layout", "wmma.m16n16k16.f32.f16", "A").splitlines()[-1]
         == "every element is held twice: a(i) again as a(i + 8)"
     )
 
 
-def test_metadata(said) -> None:
-    lines = said("metadata", TF32, "--selector", "1").splitlines()
+def test_metadata(answer) -> None:
+    lines = answer("metadata", TF32, "--selector", "1").splitlines()
     assert re.split(r"\s{2,}", lines[4 + 8].strip())[1:3] == ["T2: [19..16]", "T2: [23..20]"]
-    assert json.loads(said("metadata", TF32, "--json"))["nibbles"][0]["chunk 0 k 0..1"] == "T0: [3..0]"
-    assert ET.fromstring(said("metadata", SP_S4, "--svg")).tag.endswith("svg")
+    assert json.loads(answer("metadata", TF32, "--json"))["nibbles"][0]["chunk 0 k 0..1"] == "T0: [3..0]"
+    assert ET.fromstring(answer("metadata", SP_S4, "--svg")).tag.endswith("svg")
 
 
-def test_ptx(said) -> None:
-    assert said("ptx", S4) == ptxlab.instruction(S4).ptx + "\n"
-    kernel = said("ptx", S4, "--kernel")
+def test_ptx(answer) -> None:
+    assert answer("ptx", S4) == ptxlab.instruction(S4).ptx + "\n"
+    kernel = answer("ptx", S4, "--kernel")
     assert "__global__" in kernel
     assert S4 in kernel
-    assert "%a_desc" in said("ptx", WGMMA, "--shared-a")
-    assert '"+f"(d[11])' in said("ptx", WGMMA, "--cpp")
+    assert "%a_desc" in answer("ptx", WGMMA, "--shared-a")
+    assert '"+f"(d[11])' in answer("ptx", WGMMA, "--cpp")
 
 
-def test_run_on_the_emulator_repeats_for_a_seed(said) -> None:
-    first = said("run", TF32, "--seed", "3", "--selector", "1")
-    assert first == said("run", TF32, "--seed", "3", "--selector", "1")
-    assert first != said("run", TF32, "--seed", "4", "--selector", "1")
+def test_run_on_the_emulator_repeats_for_a_seed(answer) -> None:
+    first = answer("run", TF32, "--seed", "3", "--selector", "1")
+    assert first == answer("run", TF32, "--seed", "3", "--selector", "1")
+    assert first != answer("run", TF32, "--seed", "4", "--selector", "1")
     assert len(first.split("emulator:\n")[1].splitlines()) == 16
-    assert "48 more rows" in said("run", WGMMA)
+    assert "48 more rows" in answer("run", WGMMA)
 
 
-def test_every_kind_of_row_runs_on_the_emulator(said) -> None:
+def test_every_kind_of_row_runs_on_the_emulator(answer) -> None:
     kinds = {
         (i.family, i.k, i.a_type, i.d_type, i.kind, i.scale_vec, i.a_layout): i
         for i in mma_instructions()
         if i.lanes == 32 or i.n == 24
     }
     for ins in kinds.values():
-        assert "D of the first, from the emulator:" in said("run", ins.mnemonic)
+        assert "D of the first, from the emulator:" in answer("run", ins.mnemonic)
 
 
-def test_run_on_both_counts_differing_bits(said, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_run_on_both_counts_differing_bits(answer, monkeypatch: pytest.MonkeyPatch) -> None:
     """With a GPU that flips one bit of every D register."""
     monkeypatch.setattr(compute.gpu, "available", lambda ins=None: True)
     monkeypatch.setattr(compute.gpu, "status", lambda ins=None: "a GPU for the test is ready")
     monkeypatch.setattr(compute.gpu, "device_target", lambda: "sm_80")
     monkeypatch.setattr(compute.gpu, "run", lambda operands: emulate(operands, model="sm_80") ^ 4)
-    text = said("run", S4, "--on", "both", "--batch", "10")
+    text = answer("run", S4, "--on", "both", "--batch", "10")
     assert "emulator and GPU differ in 1280 of 40960 bits of D (10 instructions)" in text
     assert "a GPU for the test is ready" in text
 
 
-def test_run_without_a_gpu(said, refused, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_run_without_a_gpu(answer, refused, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compute.gpu, "available", lambda ins=None: False)
     monkeypatch.setattr(compute.gpu, "status", lambda ins=None: "no GPU here")
     assert refused("run", S4, "--on", "gpu") == "ptxlab: no GPU here\n"
-    assert "the GPU did not take part" in said("run", S4, "--on", "both")
+    assert "the GPU did not take part" in answer("run", S4, "--on", "both")
 
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", [S4, SP_S4, TF32, WGMMA])
-def test_run_on_both_for_real(said, name: str) -> None:
-    assert "differ in 0 of" in said("run", name, "--on", "both", "--batch", "100")
+def test_run_on_both_for_real(answer, name: str) -> None:
+    assert "differ in 0 of" in answer("run", name, "--on", "both", "--batch", "100")
 
 
 @pytest.mark.parametrize(
@@ -422,10 +422,10 @@ def test_short_names_never_change_what_is_said() -> None:
             find(short)
 
 
-def test_version_help_and_no_command(said) -> None:
-    assert said("-V") == f"ptxlab {ptxlab.__version__}\n"
-    assert "examples:" in said("--help")
-    assert "examples:" in said()
+def test_version_help_and_no_command(answer) -> None:
+    assert answer("-V") == f"ptxlab {ptxlab.__version__}\n"
+    assert "examples:" in answer("--help")
+    assert "examples:" in answer()
     for command in (
         "list",
         "show",
@@ -440,9 +440,11 @@ def test_version_help_and_no_command(said) -> None:
         "lab",
         "completion",
     ):
-        assert re.search(rf"^    {command} +\w", said("--help"), re.MULTILINE)
-        assert said(command, "--help").startswith(f"usage: ptxlab {command}")
-        assert re.search(rf"^examples:\n(.*\n)*?.*ptxlab {command}\b", said(command, "--help"), re.MULTILINE)
+        assert re.search(rf"^    {command} +\w", answer("--help"), re.MULTILINE)
+        assert answer(command, "--help").startswith(f"usage: ptxlab {command}")
+        assert re.search(
+            rf"^examples:\n(.*\n)*?.*ptxlab {command}\b", answer(command, "--help"), re.MULTILINE
+        )
 
 
 EXAMPLES = [
@@ -453,14 +455,14 @@ EXAMPLES = [
 
 
 @pytest.mark.parametrize("line", EXAMPLES)
-def test_every_example_in_the_help_works(line: str, said) -> None:
+def test_every_example_in_the_help_works(line: str, answer) -> None:
     """What stands before the remark, a pipe or a redirection."""
     assert len(line) <= 82
     words = shlex.split(re.split(r"  +| [|>] ", line, maxsplit=1)[0])[1:]
     if words[0] == "hunt" and "--against" not in words:
         pytest.skip("hunts on a GPU")
     if words[0] not in ("lab", "sass", "show"):  # those of `sass` are in test_sass.py
-        assert said(*words)
+        assert answer(*words)
 
 
 # -- every row of the catalogue ------------------------------
@@ -473,13 +475,13 @@ GROUPS = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("rows", GROUPS, ids=lambda rows: rows[0].mnemonic)
-def test_every_row_is_shown(rows: list[ptxlab.Instruction], said) -> None:
+def test_every_row_is_shown(rows: list[ptxlab.Instruction], answer) -> None:
     for ins in rows:
-        text = said("show", ins.mnemonic, "--no-sass")
+        text = answer("show", ins.mnemonic, "--no-sass")
         assert text.startswith(f"{ins.mnemonic}\n  family      {ins.family}\n")
-        assert said("ptx", ins.mnemonic).startswith(f"{ins.mnemonic} ")
-        assert ins.mnemonic in said("ptx", ins.mnemonic, "--cpp")
-        assert said("cute", ins.mnemonic).count("\n") == 1 + len(ins.operands)
+        assert answer("ptx", ins.mnemonic).startswith(f"{ins.mnemonic} ")
+        assert ins.mnemonic in answer("ptx", ins.mnemonic, "--cpp")
+        assert answer("cute", ins.mnemonic).count("\n") == 1 + len(ins.operands)
 
 
 def operands_that_differ() -> dict[tuple[object, ...], tuple[ptxlab.Instruction | ptxlab.Transfer, str]]:
@@ -492,7 +494,7 @@ def operands_that_differ() -> dict[tuple[object, ...], tuple[ptxlab.Instruction 
 
 
 @pytest.mark.slow
-def test_where_and_holds_agree_for_every_operand(said) -> None:
+def test_where_and_holds_agree_for_every_operand(answer) -> None:
     """Every place that `where` names for an element, `holds` lists for that lane and register."""
     for form, name in operands_that_differ().values():
         op = form.operands[name]
@@ -500,19 +502,19 @@ def test_where_and_holds_agree_for_every_operand(said) -> None:
         words = ["where", form.mnemonic, name, str(row), str(column), "--json"]
         if form.sparse and name == "A":
             words.append("--stored")
-        places = json.loads(said(*words))["places"]
+        places = json.loads(answer(*words))["places"]
         assert len(places) == (op.layout.copies if op.layout else 1)
         if op.layout is None:
             continue
         for place in places[:2]:
             lane, register = str(place["lane"]), str(place["register"])
             words = ["holds", form.mnemonic, name, "--lane", lane, "--register", register, "--json"]
-            elements = [list(element.values()) for element in json.loads(said(*words))["elements"]]
+            elements = [list(element.values()) for element in json.loads(answer(*words))["elements"]]
             assert [place["register"], place["bits"], place["element"], row, column] in elements
 
 
 @pytest.mark.slow
-def test_every_layout_is_drawn(said) -> None:
+def test_every_layout_is_drawn(answer) -> None:
     """Each layout once: the table, and every element of it in the CSV."""
     drawn = set()
     for ins in ROWS:
@@ -521,14 +523,14 @@ def test_every_layout_is_drawn(said) -> None:
             if kind in drawn:
                 continue
             drawn.add(kind)
-            text = said("layout", ins.mnemonic, name)
+            text = answer("layout", ins.mnemonic, name)
             if op.layout is None:
                 starts = {int(offset, 16) for offset in re.findall(r"0x([0-9a-f]{4})", text)}
                 assert starts == set(range(0, op.shape[0] * op.shape[1] * op.dtype.bits // 8, 16))
             elif name not in ("E", "SFA", "SFB"):
                 assert {int(lane) for lane in re.findall(r"T(\d+):", text)} == set(range(op.lanes))
             if op.shape[0] * op.shape[1] <= 2048:
-                rows = said("layout", ins.mnemonic, name, "--csv").count("\n") - 1
+                rows = answer("layout", ins.mnemonic, name, "--csv").count("\n") - 1
                 assert rows == (op.lanes * op.layout.elements if op.layout else op.shape[0] * op.shape[1])
     assert len(drawn) > 100
 
@@ -536,11 +538,11 @@ def test_every_layout_is_drawn(said) -> None:
 SPARSE = [ins for ins in ROWS if ins.sparse]
 
 
-def test_metadata_of_every_sparse_row(said) -> None:
+def test_metadata_of_every_sparse_row(answer) -> None:
     for ins in {(i.shape, i.e.layout, i.ordered): i for i in SPARSE}.values():
         for selector in ins.selectors:
             assert (
-                len(said("metadata", ins.mnemonic, "--selector", str(selector), "--csv").splitlines())
+                len(answer("metadata", ins.mnemonic, "--selector", str(selector), "--csv").splitlines())
                 == 1 + ins.m
             )
 
@@ -548,8 +550,8 @@ def test_metadata_of_every_sparse_row(said) -> None:
 # -- completion ------------------------------
 
 
-def test_completed_names_are_instructions(said) -> None:
-    names = said("__complete").split()
+def test_completed_names_are_instructions(answer) -> None:
+    names = answer("__complete").split()
     assert {ins.mnemonic for ins in ptxlab.catalog()} <= set(names)
     short = [name for name in names if ".sync" not in name]
     assert {"mma.m16n8k64.s4", "mma.sp.m16n8k16.f32.tf32", "wmma.m8n8k128.b1.xor"} <= set(short)
@@ -558,8 +560,8 @@ def test_completed_names_are_instructions(said) -> None:
 
 
 @pytest.mark.parametrize("shell", completion.SHELLS)
-def test_completion_scripts_know_every_command_and_option(shell: str, said, tmp_path: Path) -> None:
-    text = said("completion", shell)
+def test_completion_scripts_know_every_command_and_option(shell: str, answer, tmp_path: Path) -> None:
+    text = answer("completion", shell)
     for word in ("--explain", "--family", "sm_90a", "metadata", "SFA", "emulator", "__complete"):
         assert word in text or (shell == "fish" and word.removeprefix("--") in text)
     if shutil.which(shell):
@@ -586,9 +588,9 @@ def test_completion_says_what_to_install(refused, monkeypatch: pytest.MonkeyPatc
         ("ptxlab show mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.tf", [TF32.split("::")[1]]),
     ],
 )
-def test_bash_completes(line: str, words: list[str], said, tmp_path: Path) -> None:
-    (tmp_path / "script").write_text(said("completion", "bash"))
-    (tmp_path / "names").write_text(said("__complete"))
+def test_bash_completes(line: str, words: list[str], answer, tmp_path: Path) -> None:
+    (tmp_path / "script").write_text(answer("completion", "bash"))
+    (tmp_path / "names").write_text(answer("__complete"))
     (tmp_path / "bin").mkdir()
     stub = tmp_path / "bin" / "ptxlab"
     stub.write_text(f'#!/bin/sh\ncat "{tmp_path}/names"\n')
@@ -610,16 +612,16 @@ def test_bash_completes(line: str, words: list[str], said, tmp_path: Path) -> No
 # -- terminal or pipe ------------------------------
 
 
-def test_colour_only_on_a_terminal(said, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "\x1b" not in said("layout", S4, "A")
+def test_colour_only_on_a_terminal(answer, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "\x1b" not in answer("layout", S4, "A")
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "300")
-    coloured = said("layout", S4, "A")
+    coloured = answer("layout", S4, "A")
     assert "\x1b[48;" in coloured
     monkeypatch.setenv("NO_COLOR", "1")
-    plain = said("layout", S4, "A")
+    plain = answer("layout", S4, "A")
     assert "\x1b" not in plain
     assert re.sub(r"\x1b\[[\d;]*m", "", coloured).split() == plain.split()
 
@@ -682,29 +684,29 @@ def test_list_is_quick(tmp_path: Path) -> None:
 # -- trace ------------------------------
 
 
-def test_trace_of_made_inputs(said) -> None:
+def test_trace_of_made_inputs(answer) -> None:
     """The numbers are those of the emulator for the inputs that the answer names."""
-    text = said("trace", "mma.m16n8k16.f32.f16", "3", "5", "--category", "exponents", "--seed", "2")
+    text = answer("trace", "mma.m16n8k16.f32.f16", "3", "5", "--category", "exponents", "--seed", "2")
     ins = find("mma.m16n8k16.f32.f16")
-    given = ptxlab.inputs.make(ins, "exponents", 1, seed=2)
-    code = ins.d.unpack_codes(emulate(given))[0, 3, 5]
+    operands = ptxlab.inputs.make(ins, "exponents", 1, seed=2)
+    code = ins.d.unpack_codes(emulate(operands))[0, 3, 5]
     assert f"\n  inputs: {'ptxlab.inputs.make(ins, {!r}, 1, seed=2)'.format('exponents')}\n" in text
     assert f"0x{code:08x} (f32)" in text and "float32" in text
-    told = json.loads(
-        said("trace", ins.mnemonic, "3", "5", "--category", "exponents", "--seed", "2", "--json")
+    data = json.loads(
+        answer("trace", ins.mnemonic, "3", "5", "--category", "exponents", "--seed", "2", "--json")
     )
-    assert int(told["code"], 16) == code and told["inputs"].endswith("seed=2)")
-    picture = ET.fromstring(said("trace", ins.mnemonic, "3", "5", "--svg"))
+    assert int(data["code"], 16) == code and data["inputs"].endswith("seed=2)")
+    picture = ET.fromstring(answer("trace", ins.mnemonic, "3", "5", "--svg"))
     assert any("seed=0" in (node.text or "") for node in picture.iter())
 
 
-def test_trace_of_files_and_other_chips(said, tmp_path: Path) -> None:
+def test_trace_of_files_and_other_chips(answer, tmp_path: Path) -> None:
     ins = ptxlab.instruction(SP_S4)
     A = ins.prune(np.random.default_rng(1).integers(-8, 8, (16, 64)))
     for letter, matrix in (("a", A), ("b", np.ones((64, 8))), ("c", np.full((16, 8), 5))):
         np.save(tmp_path / f"{letter}.npy", matrix)
     files = [word for letter in "abc" for word in (f"--{letter}", str(tmp_path / f"{letter}.npy"))]
-    text = said("trace", SP_S4, "9", "3", *files, "--model", "sm_80")
+    text = answer("trace", SP_S4, "9", "3", *files, "--model", "sm_80")
     assert text.startswith(
         f"D[9][3] = {A[9].sum() + 5} of {SP_S4}, sm_80\n  inputs: A from a.npy, B from b.npy, C from c.npy\n"
     )

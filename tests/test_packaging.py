@@ -49,9 +49,9 @@ def text(path: Path) -> str | None:
 
 def requirement(line: str) -> tuple[str, str]:
     """Name and versions of a requirement, without its marker."""
-    found = re.match(r"([A-Za-z0-9_.-]+)(?:\[[^\]]*\])?\s*([^;]*)", line)
-    assert found, line
-    return found[1], found[2].strip()
+    match = re.match(r"([A-Za-z0-9_.-]+)(?:\[[^\]]*\])?\s*([^;]*)", line)
+    assert match, line
+    return match[1], match[2].strip()
 
 
 # -- pyproject.toml ------------------------------
@@ -247,5 +247,5 @@ PLACES = re.compile(f"{MACHINES}|{REGISTRIES}", re.I)
 def test_no_lock_files_and_no_places_of_one_machine() -> None:
     for path in files():
         assert not LOCKS.search(path.name), path
-        found = PLACES.search(text(path) or "") if path.name != Path(__file__).name else None
-        assert found is None, f"{path.relative_to(ROOT)} mentions {found[0]}"
+        place = PLACES.search(text(path) or "") if path.name != Path(__file__).name else None
+        assert place is None, f"{path.relative_to(ROOT)} mentions {place[0]}"

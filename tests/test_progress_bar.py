@@ -118,9 +118,9 @@ def test_widget_in_a_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
     shell = type("ZMQInteractiveShell", (), {})()
     monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: shell))
     walk()
-    (found,) = made
-    assert found.n == found.total == 100
-    assert [child.value for child in found.container.children if hasattr(child, "bar_style")] == [100]
+    (shown,) = made
+    assert shown.n == shown.total == 100
+    assert [child.value for child in shown.container.children if hasattr(child, "bar_style")] == [100]
 
 
 def test_nothing_is_loaded_before_use() -> None:
