@@ -26,7 +26,7 @@ SECTIONS: dict[tuple[str, int], tuple[Place, Place]] = {
     ("m8n8k4", 64): (lambda g, t, i: (g, t), lambda g, t, i: (t, g)),
     ("m16n8k4", 64): (lambda g, t, i: (g + 8 * i, t), lambda g, t, i: (t, g)),
     ("m16n8k8", 64): (
-        lambda g, t, i: (g + 8 * (i in (1, 3)), t + 4 * (i in (2, 3))),
+        lambda g, t, i: (g + (8 if i in (1, 3) else 0), t + (4 if i in (2, 3) else 0)),
         lambda g, t, i: (t + 4 * i, g),
     ),
     ("m16n8k16", 64): (
@@ -42,7 +42,7 @@ SECTIONS: dict[tuple[str, int], tuple[Place, Place]] = {
         lambda g, t, i: (t * 2 + i, g),
     ),
     ("m16n8k8", 32): (
-        lambda g, t, i: (g + 8 * (i in (1, 3)), t + 4 * (i in (2, 3))),
+        lambda g, t, i: (g + (8 if i in (1, 3) else 0), t + (4 if i in (2, 3) else 0)),
         lambda g, t, i: (t + 4 * i, g),
     ),
     ("m16n8k16", 16): (

@@ -204,7 +204,7 @@ def _first_difference(comparator: Comparator, chunk: _Chunk, seed: int) -> tuple
     if np.array_equal(emulated, measured):
         return None
     index = int((emulated != measured).any(axis=(1, 2)).argmax())
-    registers = {argument: getattr(operands, argument)[index] for argument in ins.inputs}
+    registers = dict(zip(ins.inputs, operands.item(index).arrays.values(), strict=True))
     differs = ins.d.unpack_codes(emulated[index]) != ins.d.unpack_codes(measured[index])
     row, col = np.argwhere(differs)[0].tolist()
     in_registers = Case(chunk.configuration, row, col, registers, in_registers=True)

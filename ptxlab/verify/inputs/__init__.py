@@ -1,7 +1,7 @@
 """Test inputs for any instruction: random and directed registers, the same for a seed on every machine.
 
-What the categories are is said in `sampling` (those that golden results are recorded for) and in `directed`
-(those that hunts use as well).
+The categories are described in `sampling` (those that golden results are recorded for) and in `directed`
+(further ones for hunts).
 """
 
 from __future__ import annotations
