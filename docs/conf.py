@@ -59,6 +59,7 @@ html_extra_path = ["_extra"]
 html_css_files = ["site.css"]
 html_js_files = ["site.js"]
 html_copy_source = False
+html_use_index = html_domain_indices = False  # the search finds names as well
 html_show_sourcelink = False
 html_theme_options = {
     "logo": {"text": "ptxlab"},

@@ -9,6 +9,7 @@ import nbformat
 
 from ptxlab.lessons import LESSONS, Lesson
 
+from ..address import address
 from .markdown import link, table
 
 __all__ = ["contents", "prepared", "write"]
@@ -33,11 +34,14 @@ def write(folder: Path) -> None:
 
 
 def prepared(lesson: Lesson) -> nbformat.NotebookNode:
-    """The notebook with a hidden first cell that shows figures and Explorers without a kernel.
+    """The notebook with a hidden cell that shows figures and Explorers without a kernel.
 
-    The cell that installs ptxlab on Colab becomes a plain import.
+    Below the title are links to places where it can be run; the cell that installs ptxlab on Colab becomes a
+    plain import.
     """
     notebook = nbformat.read(NOTEBOOKS / f"{lesson.file}.ipynb", as_version=4)
+    heading, _, text = notebook.cells[0].source.partition("\n")
+    notebook.cells[0].source = f"{heading}\n\n{_run_it(lesson)}\n{text}"
     first = next(cell for cell in notebook.cells if cell.cell_type == "code")
     if "except ImportError" in first.source:
         first.source = "import ptxlab"
@@ -48,6 +52,15 @@ def prepared(lesson: Lesson) -> nbformat.NotebookNode:
     )
     notebook.cells.insert(1, hook)  # after the title, which Sphinx wants first
     return nbformat.NotebookNode(notebook)
+
+
+def _run_it(lesson: Lesson) -> str:
+    """Links to places where the notebook can be run."""
+    repository = address().removeprefix("https://github.com/")
+    file = f"notebooks/{lesson.file}.ipynb"
+    colab = link("Colab", f"https://colab.research.google.com/github/{repository}/blob/main/{file}")
+    binder = link("Binder", f"https://mybinder.org/v2/gh/{repository}/HEAD?urlpath=lab/tree/{file}")
+    return f"Run it yourself: `ptxlab lab`, {colab} or {binder}."
 
 
 def contents() -> str:
