@@ -42,15 +42,17 @@ def forms(family: str | None, target: str, every: bool) -> list[str]:
 
 def one(name: str, options: dict[str, Any]) -> dict[str, Any]:
     """The hunt of one form, as the report has it."""
-    found = hunt(mma_instruction(name), show=False, **options)
-    return {
-        "mmas": found.mmas,
-        "categories": list(found.categories),
-        "seed": found.seed,
-        "seconds": round(found.seconds, 2),
-        "differences": int(found.found),
-        **({"difference": f"{found}\n\n{found.as_test()}"} if found.found else {}),
+    result = hunt(mma_instruction(name), show=False, **options)
+    entry: dict[str, Any] = {
+        "mmas": result.mmas,
+        "categories": list(result.categories),
+        "seed": result.seed,
+        "seconds": round(result.seconds, 2),
+        "differences": int(result.found),
     }
+    if result.found:
+        entry["difference"] = f"{result}\n\n{result.as_test()}"
+    return entry
 
 
 def work(pipe: Connection, do: Callable[[str, dict[str, Any]], dict[str, Any]]) -> None:

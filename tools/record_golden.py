@@ -53,9 +53,9 @@ def main() -> None:
     missing = [group for group in groups().values() if not all(ins.mnemonic in digests for ins in group)]
     compile_all(missing)
     for group in missing:
-        for category, selector, given in cases(group, SEED):
+        for category, selector, operands in cases(group, SEED):
             for ins in group:
-                parts = narrowed(given, group[-1], ins)
+                parts = narrowed(operands, group[-1], ins)
                 for name, form, chosen in variants(ins):
                     if chosen != selector:
                         continue
@@ -66,9 +66,9 @@ def main() -> None:
                         samples[f"{form.mnemonic}|{name}|{category}"] = d[:SAMPLES]
         print(f"{group[0].mnemonic}: {len(group)} forms", file=sys.stderr, flush=True)
     for ins in (ins for group in groups().values() for ins in group if "extra" not in digests[ins.mnemonic]):
-        found = [digest(ins.run(part.a, part.b, part.c, part.e)) for _, part in further(ins)]
-        if found:
-            digests[ins.mnemonic]["extra"] = found
+        corners = [digest(ins.run(part.a, part.b, part.c, part.e)) for _, part in further(ins)]
+        if corners:
+            digests[ins.mnemonic]["extra"] = corners
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER
     lines = [
         f"{json.dumps(name)}: {json.dumps(rows, separators=(',', ':'))}" for name, rows in digests.items()

@@ -51,29 +51,29 @@ def judge_source(ins: Instruction) -> str:
 class Batch:
     """So many MMAs of one form and one category, on the GPU: what goes in, and what the instruction gave."""
 
-    def __init__(self, device: Device, ins: Instruction, given: Pool, count: int, seed: int) -> None:
-        self.device, self.ins, self.given, self.count, self.seed = (
+    def __init__(self, device: Device, ins: Instruction, pool: Pool, count: int, seed: int) -> None:
+        self.device, self.ins, self.pool, self.count, self.seed = (
             device,
             ins,
-            given,
+            pool,
             np.int32(count),
             np.uint32(seed % (1 << 32)),
         )
-        self.judging, self.columns = judge_source(ins), np.uint32(len(given.b))
+        self.judging, self.columns = judge_source(ins), np.uint32(len(pool.b))
         coords = ins.c.coords().reshape(-1, 2)
         places = (coords[:, 0] * 512 + coords[:, 1]).astype(np.int32)
-        self.c_pool = device.put(given.c)
+        self.c_pool = device.put(pool.c)
         b, c, self.d = (
             device.empty(count * size)
             for size in (
-                ins.k * ins.n * given.b.itemsize,
-                len(coords) * given.c.itemsize,
+                ins.k * ins.n * pool.b.itemsize,
+                len(coords) * pool.c.itemsize,
                 len(coords) * ins.d.dtype.code_type().itemsize,
             )
         )
-        self._gather("gather_b", device.put(given.b), b, np.int32(ins.n), self.columns)
+        self._gather("gather_b", device.put(pool.b), b, np.int32(ins.n), self.columns)
         self._gather("gather_c", self.c_pool, c, device.put(places), np.int32(len(coords)), self.columns)
-        self.inputs = [self._tiles(given.a), b, c, *([] if given.e is None else [self._tiles(given.e)])]
+        self.inputs = [self._tiles(pool.a), b, c, *([] if pool.e is None else [self._tiles(pool.e)])]
         device.launch(
             kernel.source(ins), kernel.NAME, min(count, 8192), 128, *self.inputs, self.d, self.count
         )
@@ -92,8 +92,8 @@ class Batch:
         fused = rule if isinstance(rule, Fused) else Fused(0, 0, 0)
         point = self.ins.a.dtype.fraction_bits + self.ins.b.dtype.fraction_bits
         where = self.ins.d.layout.scatter(0).astype(np.int32)  # type: ignore[union-attr]
-        found = self.device.put(np.array([0, ~np.uint64(0)], dtype=np.uint64))
-        opened = (self.device.put(self.given.a_open), self.device.put(self.given.b_open), self.c_pool)
+        differences = self.device.put(np.array([0, ~np.uint64(0)], dtype=np.uint64))
+        opened = (self.device.put(self.pool.a_open), self.device.put(self.pool.b_open), self.c_pool)
         sizes = (np.int32(self.ins.n), np.uint32(TILES), self.columns, self.seed, self.count)
         numbers = (
             np.int32(x)
@@ -107,11 +107,11 @@ class Batch:
             *opened,
             self.d,
             self.device.put(where),
-            found,
+            differences,
             *sizes,
             *numbers,
         )
-        return int(self.device.get(found, np.empty(2, dtype=np.uint64))[0])
+        return int(self.device.get(differences, np.empty(2, dtype=np.uint64))[0])
 
     def differing_from_emulate(self) -> int:
         """Registers of the first few MMAs in which `emulate` differs."""
@@ -126,7 +126,7 @@ class Batch:
         arrays = [
             self.device.get(address, np.empty((few, *shape), dtype=dtype))
             for address, shape, dtype in zip(
-                self.inputs, shapes, (word, self.given.b.dtype, word, word), strict=False
+                self.inputs, shapes, (word, self.pool.b.dtype, word, word), strict=False
             )
         ]
         d = self.device.get(self.d, np.empty((few, ins.d.lanes, ins.d.registers), dtype=word))
@@ -139,9 +139,9 @@ def judge_form(
     """All categories of one form: MMAs that ran, and elements of D in which the judge or `emulate` differ."""
     result = dict.fromkeys(("mmas", "elements", "differing", "emulated", "emulate_differs", "faults_seen"), 0)
     count = -(-mmas // len(pools))
-    for number, given in enumerate(pools.values()):
+    for number, pool in enumerate(pools.values()):
         try:
-            batch = Batch(device, ins, given, count, seed + 7919 * number)
+            batch = Batch(device, ins, pool, count, seed + 7919 * number)
             result["differing"] += batch.differing()
             result["emulate_differs"] += batch.differing_from_emulate()
             if ins.n == 8:  # a judge that never objects proves nothing
@@ -195,23 +195,23 @@ def main() -> int:
                 if time.monotonic() - started > args.seconds:
                     raise TimeoutError
                 begun = time.monotonic()
-                found = judge_form(device, ins, made, args.mmas, args.seed)
-                found["seconds"] = round(time.monotonic() - begun, 3)
-                blind = ins.n == 8 and not found["faults_seen"]
-                wrong = bool(found["differing"] or found["emulate_differs"] or blind)
+                result = judge_form(device, ins, made, args.mmas, args.seed)
+                result["seconds"] = round(time.monotonic() - begun, 3)
+                blind = ins.n == 8 and not result["faults_seen"]
+                wrong = bool(result["differing"] or result["emulate_differs"] or blind)
                 bad += wrong
-                report["forms"][ins.mnemonic] = found
+                report["forms"][ins.mnemonic] = result
                 if wrong or ins is group[-1]:
                     verdict = "WRONG " if wrong else ""
                     seconds = time.monotonic() - started
-                    print(f"{seconds:6.1f} s  {verdict}{ins.mnemonic}  {found}", flush=True)
+                    print(f"{seconds:6.1f} s  {verdict}{ins.mnemonic}  {result}", flush=True)
     except TimeoutError:
         print(f"stopped after {args.seconds} s")
     finally:
         workers.shutdown(wait=False, cancel_futures=True)
         done = report["forms"].values()
         total = {
-            name: sum(found[name] for found in done)
+            name: sum(result[name] for result in done)
             for name in ("mmas", "elements", "differing", "emulated", "emulate_differs")
         }
         seconds = time.monotonic() - started

@@ -53,10 +53,10 @@ class Pool:
 
 
 def pool(ins: Instruction, category: str, seed: int) -> Pool:
-    given = inputs.make(ins, category, TILES, seed=seed)
-    codes, absent = ins.a.unpack_codes(given.a), None
-    if ins.structure is not None and ins.e is not None and given.e is not None:
-        nibbles = ins.e.unpack_codes(given.e)
+    operands = inputs.make(ins, category, TILES, seed=seed)
+    codes, absent = ins.a.unpack_codes(operands.a), None
+    if ins.structure is not None and ins.e is not None and operands.e is not None:
+        nibbles = ins.e.unpack_codes(operands.e)
         positions = ins.structure.positions(nibbles, ins.metadata_ordered)
         dense, absent = (
             np.zeros((*codes.shape[:-1], ins.k), dtype=codes.dtype),
@@ -65,9 +65,9 @@ def pool(ins: Instruction, category: str, seed: int) -> Pool:
         np.put_along_axis(dense, positions, codes, axis=-1)
         np.put_along_axis(absent, positions, False, axis=-1)
         codes = dense
-    b = np.ascontiguousarray(np.swapaxes(given.b, 1, 2)).reshape(-1, ins.k)
-    c = np.ascontiguousarray(np.swapaxes(ins.c.unpack_codes(given.c), 1, 2)).reshape(-1, ins.m)
-    return Pool(given.a, given.e, opened(codes, ins.a.dtype, absent), b, opened(b, ins.b.dtype), c)
+    b = np.ascontiguousarray(np.swapaxes(operands.b, 1, 2)).reshape(-1, ins.k)
+    c = np.ascontiguousarray(np.swapaxes(ins.c.unpack_codes(operands.c), 1, 2)).reshape(-1, ins.m)
+    return Pool(operands.a, operands.e, opened(codes, ins.a.dtype, absent), b, opened(b, ins.b.dtype), c)
 
 
 def prepared(ins: Instruction, seed: int) -> dict[str, Pool]:
