@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import lru_cache
 
 from ptxlab import Instruction
 from ptxlab.isa.operands import Operands
@@ -18,6 +19,12 @@ Term = tuple[Fraction, int]
 Value = Fraction | float
 
 
+@lru_cache(maxsize=None)
+def power_of_two(exponent: int) -> Fraction:
+    return Fraction(2) ** exponent
+
+
+@lru_cache(maxsize=1 << 16)
 def decode(
     code: int, exponent_bits: int, fraction_bits: int, *, ieee: bool = True, ignored: int = 0
 ) -> tuple[Value, int]:
@@ -32,7 +39,7 @@ def decode(
         return (math.inf * sign if is_infinite else math.nan), field - bias
     exponent = max(field, 1) - bias
     units = fraction + (1 << fraction_bits) if field else fraction
-    return sign * Fraction(units, 1 << fraction_bits) * Fraction(2) ** exponent, exponent
+    return sign * Fraction(units, 1 << fraction_bits) * power_of_two(exponent), exponent
 
 
 FORMATS = {
@@ -77,29 +84,29 @@ def cut(value: Fraction, grain: Fraction) -> Fraction:
 def aligned_sum(terms: list[Term], fraction_bits: int, floor: int) -> Fraction:
     """The terms aligned to the largest exponent, each truncated to so many bits below it."""
     exponents = [exponent for value, exponent in terms if value]
-    grain = Fraction(2) ** (max([floor, *exponents]) - fraction_bits)
-    return sum((cut(value, grain) for value, _ in terms), Fraction(0))
+    grain = power_of_two(max([floor, *exponents]) - fraction_bits)
+    return sum(math.trunc(value / grain) for value, _ in terms) * grain
 
 
 def exponent_of(value: Fraction) -> int:
     """Exponent of the leading bit."""
     value = abs(value)
     guess = value.numerator.bit_length() - value.denominator.bit_length()
-    return guess if value >= Fraction(2) ** guess else guess - 1
+    return guess if value >= power_of_two(guess) else guess - 1
 
 
 def to_f32(value: Fraction, result_bits: int) -> int:
     """Code of f32, cut toward zero to `result_bits` of fraction."""
     if value == 0:
         return 0
-    grain = Fraction(2) ** (max(exponent_of(value), -126) - result_bits)
+    grain = power_of_two(max(exponent_of(value), -126) - result_bits)
     kept = abs(cut(value, grain))
     if kept == 0:
         return 0
-    if kept >= Fraction(2) ** 128:
+    if kept >= power_of_two(128):
         return 0x7F800000 | (value < 0) << 31
     exponent = max(exponent_of(kept), -126)
-    units = int(kept / Fraction(2) ** (exponent - 23))
+    units = int(kept / power_of_two(exponent - 23))
     return (units + ((exponent + 126) << 23)) | (value < 0) << 31
 
 
@@ -108,7 +115,7 @@ def to_f16(value: Fraction) -> int:
     if value == 0:
         return 0
     exponent = max(exponent_of(value), -14)
-    units = abs(value) / Fraction(2) ** (exponent - 10)
+    units = abs(value) / power_of_two(exponent - 10)
     code = round(units) + ((exponent + 14) << 10)
     if code == 0:
         return 0
@@ -146,9 +153,11 @@ def fused(
             non_finite = math.nan
         elif isinstance(x, float) or isinstance(y, float):
             non_finite += _sign(x) * _sign(y) * math.inf
+        elif scales is not None:
+            shift = sum(scales) - 254
+            terms.append((x * y * power_of_two(shift), x_exponent + y_exponent + shift))
         else:
-            shift = sum(scales) - 254 if scales else 0
-            terms.append((x * y * Fraction(2) ** shift, x_exponent + y_exponent + shift))
+            terms.append((x * y, x_exponent + y_exponent))
     if math.isnan(non_finite):
         return NAN[c_type]
     if non_finite:
@@ -164,7 +173,7 @@ def nearest(value: Fraction, dtype: str) -> int:
     if value == 0:
         return 0
     exponent = max(exponent_of(value), -126)
-    code = round(abs(value) / Fraction(2) ** (exponent - 23)) + ((exponent + 126) << 23)
+    code = round(abs(value) / power_of_two(exponent - 23)) + ((exponent + 126) << 23)
     if code == 0:
         return 0
     return min(code, 0x7F800000) | (value < 0) << 31
@@ -200,6 +209,7 @@ def stepped(
     return code if accumulator == result else converted(code, accumulator, result)
 
 
+@lru_cache(maxsize=None)
 def as_f16(code: int, dtype: str) -> int:
     """The f16 code of an FP8 code; exact, since f16 has every FP8 value."""
     value, is_negative = decode_as(code, dtype), bool(code >> 7)
@@ -226,7 +236,7 @@ def through_f16(products: list[tuple[int, int]], c: int, types: tuple[str, str, 
 
 # -- chains of fused multiply-adds -----------------------------------------------------------------------
 
-LARGEST = Fraction(2) ** 1024 - Fraction(2) ** 971
+LARGEST = power_of_two(1024) - power_of_two(971)
 
 
 def to_f64(value: Fraction, rounding: str | None, zero: int) -> int:
@@ -234,7 +244,7 @@ def to_f64(value: Fraction, rounding: str | None, zero: int) -> int:
     if value == 0:
         return zero
     sign, size = (value < 0) << 63, abs(value)
-    grid = Fraction(2) ** (max(exponent_of(size), -1022) - 52)
+    grid = power_of_two(max(exponent_of(size), -1022) - 52)
     units, rest = divmod(size, grid)
     away = {
         None: 2 * rest > grid or (2 * rest == grid and units % 2 == 1),
@@ -249,7 +259,7 @@ def to_f64(value: Fraction, rounding: str | None, zero: int) -> int:
     if rounded == 0:
         return sign
     exponent = max(exponent_of(rounded), -1022)
-    return sign | (int(rounded / Fraction(2) ** (exponent - 52)) + ((exponent + 1022) << 52))
+    return sign | (int(rounded / power_of_two(exponent - 52)) + ((exponent + 1022) << 52))
 
 
 def fma_f64(a: int, b: int, c: int, rounding: str | None) -> int:
