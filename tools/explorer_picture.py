@@ -20,7 +20,7 @@ ex
 
 
 def main() -> None:
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import FloatRect, sync_playwright
 
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         lab = Lab(Path(folder))
@@ -32,11 +32,14 @@ def main() -> None:
             explorer = Shown(page)
             page.mouse.click(*explorer.middle("D", 9, 3))
             page.wait_for_timeout(1000)
-            top = explorer.root.bounding_box()
-            bottom = explorer.root.locator("[data-pane=A]").bounding_box()
-            height = bottom["y"] + bottom["height"] - top["y"] + 2 * MARGIN
-            clip = {"x": top["x"] - MARGIN, "y": top["y"] - MARGIN, "width": top["width"] + 2 * MARGIN}
-            page.screenshot(path=PICTURE, clip={**clip, "height": height})
+            whole, a = explorer.root.bounding_box(), explorer.root.locator("[data-pane=A]").bounding_box()
+            clip = FloatRect(
+                x=whole["x"] - MARGIN,
+                y=whole["y"] - MARGIN,
+                width=whole["width"] + 2 * MARGIN,
+                height=a["y"] + a["height"] - whole["y"] + 2 * MARGIN,
+            )
+            page.screenshot(path=PICTURE, clip=clip)
         finally:
             browser.close()
             lab.stop()
