@@ -117,8 +117,8 @@ class Operands:
         try:
             return np.broadcast_shapes(*shapes)
         except ValueError:
-            found = listing(f"{name} {shape}" for name, shape in zip(self.arrays, shapes, strict=True))
-            raise PtxlabError(f"batch axes do not broadcast: {found}") from None
+            shown = listing(f"{name} {shape}" for name, shape in zip(self.arrays, shapes, strict=True))
+            raise PtxlabError(f"batch axes do not broadcast: {shown}") from None
 
     @property
     def count(self) -> int:

@@ -120,46 +120,46 @@ def _refusal(name: str) -> str:
     cased = _by_lower_case().get(name.lower())
     if cased is not None:
         return f"{name!r}: PTX tells upper case from lower; this is spelt {cased}"
-    found = _tokens(name)
-    quirk = _quirk_of(name, found)
-    near = _nearest(found)
+    tokens = _tokens(name)
+    quirk = _quirk_of(name, tokens)
+    near = _nearest(tokens)
     if quirk is None:
-        return f"{name!r}: {_fault(name, found, near[0])}; nearest legal: {listing(near)}"
+        return f"{name!r}: {_fault(name, tokens, near[0])}; nearest legal: {listing(near)}"
     reason, meant = quirk
     if meant is not None:
         near = [meant, *(other for other in near if other != meant)][:3]
     return f"{name!r}: {reason}; nearest legal: {listing(near)}"
 
 
-def _fault(name: str, found: list[str], nearest: str) -> str:
+def _fault(name: str, tokens: list[str], nearest: str) -> str:
     """What is wrong.
 
     Shape and type that do not go together, a word that no instruction has, or the first difference from the
     nearest.
     """
-    without = _shape_without_type(found)
+    without = _shape_without_type(tokens)
     if without is not None:
         return without
-    if found[0] not in {family.split(".")[0] for family in FAMILIES}:
-        return f"{found[0]!r} is no matrix instruction; families are {listing(FAMILIES, 12)}"
-    strange = next((token for token in found if token not in _words()), None)
+    if tokens[0] not in {family.split(".")[0] for family in FAMILIES}:
+        return f"{tokens[0]!r} is no matrix instruction; families are {listing(FAMILIES, 12)}"
+    strange = next((token for token in tokens if token not in _words()), None)
     if strange is not None:
         return f"no instruction here has the qualifier .{strange}"
     best = _tokens(nearest)
-    ops = [op for op in SequenceMatcher(a=found, b=best, autojunk=False).get_opcodes() if op[0] != "equal"]
+    ops = [op for op in SequenceMatcher(a=tokens, b=best, autojunk=False).get_opcodes() if op[0] != "equal"]
     _, low, high, blow, bhigh = ops[0] if ops else ("", 0, 0, 0, 0)
-    is_, right = ".".join(found[low:high]), ".".join(best[blow:bhigh])
-    return f".{is_} does not fit here" if is_ else f".{right} is missing after .{found[low - 1]}"
+    is_, right = ".".join(tokens[low:high]), ".".join(best[blow:bhigh])
+    return f".{is_} does not fit here" if is_ else f".{right} is missing after .{tokens[low - 1]}"
 
 
-def _quirk_of(name: str, found: list[str]) -> tuple[str, str | None] | None:
+def _quirk_of(name: str, tokens: list[str]) -> tuple[str, str | None] | None:
     """What is wrong, what the assembler makes of it all the same, and the spelling that is meant.
 
     None where the assembler refuses too.
     """
     right = _meant(name)
     if right is not None:
-        moved = next(token for token, other in zip(_tokens(right), found, strict=True) if token != other)
+        moved = next(token for token, other in zip(_tokens(right), tokens, strict=True) if token != other)
         return (
             f".{moved} stands elsewhere in the manual's order; the assembler takes any order, ptxlab the "
             f"manual's",
@@ -168,10 +168,10 @@ def _quirk_of(name: str, found: list[str]) -> tuple[str, str | None] | None:
     for row in QUIRKS:
         fault = row.fault_of(name, _meant)
         if fault is not None:
-            said, meant = fault
+            reason, meant = fault
             if meant is None:
-                said = _shape_without_type(found) or said
-            return f"{said}; the assembler takes it ({row.where}) and {row.emits}", meant
+                reason = _shape_without_type(tokens) or reason
+            return f"{reason}; the assembler takes it ({row.where}) and {row.emits}", meant
     return None
 
 
@@ -214,34 +214,34 @@ _KEEPING = (
 )
 
 
-def _nearest(found: list[str]) -> list[str]:
+def _nearest(tokens: list[str]) -> list[str]:
     """The three most alike.
 
     Only those that share most words are compared letter by letter, which keeps a refusal quick.
     """
-    every, words = _canonical(), set(found)
+    every, words = _canonical(), set(tokens)
     alike = nlargest(
         200,
         every,
         key=lambda s: (
-            2 * (every[s][0] == found[0]) + len(words.intersection(every[s])),
-            -abs(len(every[s]) - len(found)),
+            2 * (every[s][0] == tokens[0]) + len(words.intersection(every[s])),
+            -abs(len(every[s]) - len(tokens)),
         ),
     )
-    return sorted(alike, key=lambda s: (-_likeness(found, every[s]), _distance(found, every[s]), s))[:3]
+    return sorted(alike, key=lambda s: (-_likeness(tokens, every[s]), _distance(tokens, every[s]), s))[:3]
 
 
-def _shape_without_type(found: list[str]) -> str | None:
+def _shape_without_type(tokens: list[str]) -> str | None:
     """``m16n8k64 has no f16 form.
 
     F16 comes in m16n8k8, m16n8k16``, where shape and types are known but do not go together.
     """
-    sparse = any(token in ("sp", "sp::ordered_metadata") for token in found)
-    shape = _shape(found)
-    types = [token for token in found if token in DTYPES]
+    sparse = any(token in ("sp", "sp::ordered_metadata") for token in tokens)
+    shape = _shape(tokens)
+    types = [token for token in tokens if token in DTYPES]
     if shape is None or len(types) < 3:
         return None
-    shapes = list(_shapes(found[0], sparse).get(types[1], ()))
+    shapes = list(_shapes(tokens[0], sparse).get(types[1], ()))
     if not shapes or shape in shapes:
         return None
     shapes.sort(key=lambda other: _distance([shape], [other]))
@@ -251,24 +251,24 @@ def _shape_without_type(found: list[str]) -> str | None:
 @lru_cache(maxsize=None)
 def _shapes(head: str, sparse: bool) -> dict[str, tuple[str, ...]]:
     """The shapes of each type of A."""
-    found: dict[str, dict[str, None]] = {}
+    shapes: dict[str, dict[str, None]] = {}
     for ins in mma_forms():
         if ins.sparse == sparse and ins.family.split(".")[0] == head:
-            found.setdefault(ins.a_type, {})[ins.shape] = None
-    return {kind: tuple(shapes) for kind, shapes in found.items()}
+            shapes.setdefault(ins.a_type, {})[ins.shape] = None
+    return {name: tuple(names) for name, names in shapes.items()}
 
 
 def _shape(tokens: list[str]) -> str | None:
     return next((token for token in tokens if re.fullmatch(r"m\d+n\d+k\d+", token)), None)
 
 
-def _distance(found: list[str], legal: list[str]) -> int:
+def _distance(tokens: list[str], legal: list[str]) -> int:
     """How far two shapes are apart; 0 where one has none."""
-    sizes = [[int(size) for size in re.findall(r"\d+", _shape(tokens) or "")] for tokens in (found, legal)]
+    sizes = [[int(size) for size in re.findall(r"\d+", _shape(each) or "")] for each in (tokens, legal)]
     return sum(abs(x - y) for x, y in zip(*sizes, strict=False))
 
 
-def _likeness(found: list[str], legal: list[str]) -> float:
+def _likeness(tokens: list[str], legal: list[str]) -> float:
     """How alike two spellings are: common tokens in order, and letters within the tokens that differ."""
-    tokens = SequenceMatcher(a=found, b=legal, autojunk=False).ratio()
-    return tokens + 0.1 * (found[:2] == legal[:2]) + 0.01 * len(set(found) & set(legal))
+    alike = SequenceMatcher(a=tokens, b=legal, autojunk=False).ratio()
+    return alike + 0.1 * (tokens[:2] == legal[:2]) + 0.01 * len(set(tokens) & set(legal))

@@ -46,12 +46,12 @@ class Quirk:
         """
         if self.pattern is None or not name.startswith(self.of):
             return None
-        for found in re.finditer(self.pattern, name):
+        for match in re.finditer(self.pattern, name):
             if self.meant is None:
-                return found.expand(self.fault), None
-            meant = legal(name[: found.start()] + found.expand(self.meant) + name[found.end() :])
+                return match.expand(self.fault), None
+            meant = legal(name[: match.start()] + match.expand(self.meant) + name[match.end() :])
             if meant is not None:
-                return found.expand(self.fault), meant
+                return match.expand(self.fault), meant
         return None
 
     @property

@@ -116,16 +116,16 @@ class Structure:
         """
         count = self._occupied(matrix, zero).sum(axis=-1)
         what = "values" if self.group == 1 else {2: "pairs"}.get(self.group, f"groups of {self.group}")
-        said = []
+        sentences = []
         for at in np.argwhere(count > self.keep):
             where = f"matrix {[int(i) for i in at[:-2]]}, " if len(at) > 2 else ""
             first = int(at[-1]) * self.chunk
-            said.append(
+            sentences.append(
                 f"{where}row {at[-2]}, columns {first}..{first + self.chunk - 1}: {count[tuple(at)]} of the "
                 f"{self.groups} {what} are non-zero; "
                 f"{self.title} sparsity keeps at most {self.keep}"
             )
-        return said
+        return sentences
 
     @property
     def title(self) -> str:
@@ -151,15 +151,11 @@ class Structure:
         occupied = self._occupied(matrix, zero)
         broken = occupied.sum(axis=-1) > self.keep
         if broken.any():
-            said = self.diagnose(matrix, zero)
-            raise PtxlabError(
-                said[0]
-                + (
-                    f" (and {len(said) - 1} more chunk{'s' if len(said) > 2 else ''})"
-                    if len(said) > 1
-                    else ""
-                )
-            )
+            sentences = self.diagnose(matrix, zero)
+            more = len(sentences) - 1
+            if more == 0:
+                raise PtxlabError(sentences[0])
+            raise PtxlabError(f"{sentences[0]} (and {more} more {'chunk' if more == 1 else 'chunks'})")
         kept = np.sort(np.argsort(~occupied, axis=-1, kind="stable")[..., : self.keep], axis=-1)
         stored = np.take_along_axis(self._grouped(matrix), kept[..., None], axis=-2)
         return stored.reshape(*stored.shape[:-3], np.asarray(matrix).shape[-1] // 2), self._nibble(

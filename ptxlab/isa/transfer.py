@@ -229,13 +229,13 @@ class TransferForm(Form):
         m, n = self._matrix_shape
         # A row is spread over four lanes in all of them; m16n16, m8n16 and m16n8, pictures in the manual, as
         # CUTLASS's copy_traits_sm100.hpp has them.
-        one = fragment(m, n, n // 4)
+        layout = fragment(m, n, n // 4)
         if self.family == "movmatrix":
-            return {name: Operand(name, self._element, (m, n), one) for name in "AD"}
-        one = one.T if self.trans else one
-        rows, columns = one.shape
+            return {name: Operand(name, self._element, (m, n), layout) for name in "AD"}
+        layout = layout.T if self.trans else layout
+        rows, columns = layout.shape
         stack = ((self.count, rows, 0),) if self.count > 1 else ()
-        stacked = Layout((rows * self.count, columns), one.lane, (*one.element, *stack))
+        stacked = Layout((rows * self.count, columns), layout.lane, (*layout.element, *stack))
         if self.source is None:
             return {"R": Operand("R", self._element, stacked.shape, stacked)}
         element = _BITS[_SOURCES[self.source]]
@@ -284,13 +284,13 @@ class TransferForm(Form):
             raise PtxlabError(f"{self.mnemonic} stays in registers: there is nothing to align")
         if not self.wmma:
             return ROW_BYTES
-        held = self.carried
-        stated = min(held.registers * held.register_bits, self.lines[1] * held.dtype.bits) // 8
-        along_k = (held.name, self.layout) in (("A", "row"), ("B", "col"))
+        matrix = self.carried
+        stated = min(matrix.registers * matrix.register_bits, self.lines[1] * matrix.dtype.bits) // 8
+        along_k = (matrix.name, self.layout) in (("A", "row"), ("B", "col"))
         by_rows = (
-            held.name in "AB"
+            matrix.name in "AB"
             and self.space != "global"
-            and (held.dtype.bits == 16 or (along_k and held.dtype.bits < 16))
+            and (matrix.dtype.bits == 16 or (along_k and matrix.dtype.bits < 16))
         )
         return max(stated, ROW_BYTES) if by_rows else stated
 

@@ -270,8 +270,8 @@ def model_for(ins: MmaForm, chip: str) -> Model:
     Fused(fraction_bits=25, result_bits=23, floor=-133, depth=None)
     """
     there = has(ins, chip)
-    found = next((model for model in _MODELS if model.chip == chip and model.fits(ins)), None)
-    if found is None:
+    model = next((each for each in _MODELS if each.chip == chip and each.fits(ins)), None)
+    if model is None:
         others = dict.fromkeys(model.chip for model in _MODELS if model.fits(ins) and has(ins, model.chip))
         raise PtxlabError(
             f"model {chip!r} has no arithmetic for {ins.family} with {ins.a_type}; {listing(others)} has it"
@@ -280,4 +280,4 @@ def model_for(ins: MmaForm, chip: str) -> Model:
         raise PtxlabError(
             f"model {chip!r}: that chip lacks {ins.mnemonic}; targets that have it: {listing(ins.targets, 4)}"
         )
-    return found
+    return model

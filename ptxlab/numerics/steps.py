@@ -185,8 +185,8 @@ class Trace:
     >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32")
     >>> A, B = np.zeros((16, 8)), np.ones((8, 8))
     >>> A[0, :2] = 1024, 2.0**-16
-    >>> found = ins.trace(A, B, None, 0, 0)
-    >>> float(found.value), float(found.exact), float(found.error)   # 2^-16 lies 26 places below 2^10
+    >>> trace = ins.trace(A, B, None, 0, 0)
+    >>> float(trace.value), float(trace.exact), float(trace.error)   # 2^-16 lies 26 places below 2^10
     (1024.0, 1024.000015258789, -1.52587890625e-05)
     """
 
@@ -232,8 +232,8 @@ class Trace:
 
         >>> import ptxlab
         >>> ins = ptxlab.instruction("mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32")
-        >>> found = ins.trace([[2] * 16] * 8, [[3] * 8] * 16, None, 0, 0).as_dict()
-        >>> found["code"], found["steps"][0]["partial_sums"][-1]
+        >>> trace = ins.trace([[2] * 16] * 8, [[3] * 8] * 16, None, 0, 0).as_dict()
+        >>> trace["code"], trace["steps"][0]["partial_sums"][-1]
         ('0x00000060', '96')
         """
         return {
