@@ -642,7 +642,7 @@ def test_steps_of_an_integer_dot_product() -> None:
     sums = 100 + np.cumsum(a * b)
     assert sent["column_of_b"] == 3
     assert sent["steps"][0] == [None, None, "sum", "C[9][3] = 100, sum so far 100"]
-    said = [
+    expected = [
         [
             k,
             k,
@@ -651,7 +651,7 @@ def test_steps_of_an_integer_dot_product() -> None:
         ]
         for k in range(64)
     ]
-    assert sent["steps"][1:-1] == said
+    assert sent["steps"][1:-1] == expected
     assert sent["steps"][-1] == [
         None,
         None,

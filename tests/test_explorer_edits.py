@@ -128,12 +128,12 @@ def test_no_number(kind: str, text: str) -> None:
     """Every type says what was found and what it takes."""
     with pytest.raises(PtxlabError) as error:
         parse(DTYPES[kind], text)
-    said = str(error.value)
+    sentence = str(error.value)
     assert (
-        said.startswith(f"found {text!r}; {kind} takes a number such as 1")
-        and "or a raw code such as 0x" in said
+        sentence.startswith(f"found {text!r}; {kind} takes a number such as 1")
+        and "or a raw code such as 0x" in sentence
     )
-    assert ("with a point and no comma" in said) is ("," in text)
+    assert ("with a point and no comma" in sentence) is ("," in text)
 
 
 def test_every_type_is_tried() -> None:
@@ -575,7 +575,7 @@ def send(ex: Any, message_type: str, **fields: Any) -> None:
     ex._on_message(None, {"type": message_type, **fields}, None)
 
 
-def offer(ex: Any) -> None:
+def break_structure(ex: Any) -> None:
     """An edit from the page that breaks the structure of row 3."""
     send(ex, "paste", name="A", row=3, column=8, text="2\t3")
     send(ex, "paste", name="A", row=3, column=10, text="1")
@@ -583,8 +583,8 @@ def offer(ex: Any) -> None:
     assert ex.A[3, 8:12].tolist() == [2, 3, 0, 0]
 
 
-def test_offer_taken(explorer: Any) -> None:
-    offer(explorer)
+def test_pruning_is_taken(explorer: Any) -> None:
+    break_structure(explorer)
     send(explorer, "prune_chunks")
     assert explorer.A[3, 8:12].tolist() == [0, 3, 1, 0] and explorer.D[3, 0] == 4
     assert explorer.view.refusal == {} and explorer.view.problem == ""
@@ -595,8 +595,8 @@ def test_offer_taken(explorer: Any) -> None:
 
 
 @pytest.mark.parametrize("how", ["dismiss_refusal", "edit", "undo", "instruction", "python"])
-def test_offer_dropped(explorer: Any, how: str) -> None:
-    offer(explorer)
+def test_refusal_dismissed(explorer: Any, how: str) -> None:
+    break_structure(explorer)
     if how == "edit":
         send(explorer, "paste", name="B", row=0, column=0, text="5")
     elif how == "instruction":
@@ -611,8 +611,8 @@ def test_offer_dropped(explorer: Any, how: str) -> None:
     np.testing.assert_array_equal(explorer.A, before)
 
 
-def test_offer_replaced_and_not_writable_by_a_page(explorer: Any) -> None:
-    offer(explorer)
+def test_refusal_replaced_and_not_writable_by_a_page(explorer: Any) -> None:
+    break_structure(explorer)
     send(explorer, "paste", name="B", row=2, column=1, text="abc")
     assert explorer.view.refusal["name"] == "B" and explorer.view.refusal["text"] == "abc"
     send(explorer, "set_register", name="A", lane=0, register=0, text="xyz")

@@ -91,8 +91,8 @@ def test_who_holds_a_cell(ins: Instruction, rng: np.random.Generator) -> None:
     for name, legal in ins.modifiers.items():
         if name in state.matrices.options and name != "scale_d":
             SetOption(name, legal[int(rng.integers(len(legal)))]).apply(state)
-    said = instruction_info(state)["matrices"]
-    for name, sent in said.items():
+    infos = instruction_info(state)["matrices"]
+    for name, sent in infos.items():
         operand = state.matrices.operand(name)
         if operand.layout is None or (name == "A" and ins.sparse):
             continue
@@ -118,8 +118,8 @@ def test_place_in_shared_memory(ins: Instruction, rng: np.random.Generator) -> N
         for values in itertools.product((0, 1), repeat=len(turns)):
             for name, value in zip(turns, values, strict=True):
                 SetOption(name, value).apply(state)
-            said = instruction_info(state)["matrices"]
-            shared = {name: sent for name, sent in said.items() if "byte" in sent}
+            infos = instruction_info(state)["matrices"]
+            shared = {name: sent for name, sent in infos.items() if "byte" in sent}
             assert set(shared) == {"B", *(["stored" if form.sparse else "A"] if form is not ins else [])}
             for sent in shared.values():
                 letter = sent["operand"]
@@ -159,11 +159,11 @@ def test_four_products() -> None:
 
 
 def test_elements_that_are_held_twice_say_so() -> None:
-    said = instruction_info(state_of(ptxlab.instruction("wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32")))[
+    infos = instruction_info(state_of(ptxlab.instruction("wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32")))[
         "matrices"
     ]
-    assert said["A"]["note"].startswith("every element is held twice: a(i) again as a(i + 8); ")
-    assert "twice" not in said["D"]["note"]
+    assert infos["A"]["note"].startswith("every element is held twice: a(i) again as a(i + 8); ")
+    assert "twice" not in infos["D"]["note"]
 
 
 @pytest.mark.parametrize(

@@ -12,12 +12,15 @@ import numpy as np
 import pytest
 
 import ptxlab
-from ptxlab import Instruction, PtxlabError
+from ptxlab import Instruction, PtxlabError, explorer
 from ptxlab.explorer.edits import FillMatrix, SetCell, SetOption, SetRegister, SetRegisters, SetValues
 from ptxlab.explorer.export import open_link, python_code, share_link
+from ptxlab.explorer.protocol import toolbar
 from ptxlab.explorer.state import UNDO_LIMIT, ExplorerState
 from ptxlab.instruction import mma_instructions
+from ptxlab.isa.mma import MmaForm
 from ptxlab.isa.operands import Operands
+from ptxlab.isa.parse import parse_mma
 from ptxlab.isa.targets import GENERATIONS
 from ptxlab.numerics import has
 from ptxlab.numerics.emulate import emulate
@@ -67,6 +70,33 @@ def wild(ins: Instruction, seed: int = 3) -> ExplorerState:
         if name in state.matrices.options:
             SetOption(name, legal[-1]).apply(state)
     return state
+
+
+# -- the instruction -------------------------------------------------------------------------------------
+
+
+def test_the_instruction_has_the_class_it_was_given() -> None:
+    """Users hold an `Instruction`, which can run; a form of the ISA stays a form."""
+    ex = ptxlab.explore(DENSE)
+    assert type(ex.instruction) is Instruction
+    message = {"type": "choose_instruction", "mnemonic": WGMMA, "a_space": "shared"}
+    ex._on_message(None, message, None)
+    assert type(ex.instruction) is Instruction and ex.instruction.a_space == "shared"
+    assert type(ptxlab.explore(ex.link).instruction) is Instruction
+    ex.instruction = SPARSE
+    assert type(ex.instruction) is Instruction
+    form = parse_mma(HALF)
+    assert type(form) is MmaForm and type(explorer.explore(form).instruction) is MmaForm
+    assert type(ptxlab.instruction(HALF).explore().instruction) is Instruction
+
+
+def test_swizzles_are_no_option() -> None:
+    """They move bytes in shared memory and change no result."""
+    state = ExplorerState(ptxlab.instruction(WGMMA))
+    assert "swizzle" in state.ins.modifiers and "swizzle" not in state.matrices.options
+    assert all(option["name"] != "swizzle" for option in toolbar(state, ("sm_90",))["options"])
+    with pytest.raises(PtxlabError, match="no option 'swizzle'"):
+        SetOption("swizzle", 128).apply(state)
 
 
 # -- undo and redo ---------------------------------------------------------------------------------------
@@ -296,31 +326,31 @@ def test_a_good_link_by_hand_and_every_cut_of_one() -> None:
 
 def test_observers_are_told_old_and_new() -> None:
     ex = ptxlab.explore(SPARSE)
-    told: list[Any] = []
-    ex.observe(told.append, ["A", "B", "C", "D", "metadata", "registers", "selection"])
+    changes: list[Any] = []
+    ex.observe(changes.append, ["A", "B", "C", "D", "metadata", "registers", "selection"])
     old = {name: getattr(ex, name) for name in ("A", "D", "metadata")}
     ex.A = np.zeros((16, 64))
-    assert [change.name for change in told] == ["A", "D", "metadata", "registers"]
-    for change in told[:3]:
+    assert [change.name for change in changes] == ["A", "D", "metadata", "registers"]
+    for change in changes[:3]:
         np.testing.assert_array_equal(change.old, old[change.name])
         np.testing.assert_array_equal(change.new, getattr(ex, change.name))
-    assert told[3].new["A"].sum() == 0 and told[3].old["A"].sum() > 0
-    told.clear()
+    assert changes[3].new["A"].sum() == 0 and changes[3].old["A"].sum() > 0
+    changes.clear()
     ex.A = ex.A
     ex.lane = 5
-    assert told == []
+    assert changes == []
     ex.selection = {"name": "D", "row": 9, "column": 3}
-    assert [(change.name, change.old, change.new) for change in told] == [
+    assert [(change.name, change.old, change.new) for change in changes] == [
         ("selection", {}, {"name": "D", "row": 9, "column": 3})
     ]
-    told.clear()
+    changes.clear()
     ex.instruction = DENSE
-    assert {"metadata", "selection", "registers"} <= {change.name for change in told}
-    assert next(change.new for change in told if change.name == "metadata") is None
+    assert {"metadata", "selection", "registers"} <= {change.name for change in changes}
+    assert next(change.new for change in changes if change.name == "metadata") is None
     ex.unobserve_all()
-    told.clear()
+    changes.clear()
     ex.C = np.ones((16, 8))
-    assert told == []
+    assert changes == []
 
 
 def test_traits_can_be_linked() -> None:
@@ -565,13 +595,13 @@ def test_the_gpu_button_says_what_it_does(monkeypatch: pytest.MonkeyPatch) -> No
     ex = ptxlab.explore(HALF)
     rng = np.random.default_rng(1)
     ex.A, ex.B, ex.C = rng.normal(size=(16, 16)), rng.normal(size=(16, 8)), rng.normal(size=(16, 8)) * 1000
-    said: list[tuple[str, bool]] = []
+    statuses: list[tuple[str, bool]] = []
     ex.view.observe(
-        lambda change: said.append((change.new["gpu"]["status"], change.new["gpu"]["busy"])), "toolbar"
+        lambda change: statuses.append((change.new["gpu"]["status"], change.new["gpu"]["busy"])), "toolbar"
     )
     ex._on_message(None, {"type": "run_on_gpu"}, None)
-    assert said[:2] == [("compiling for sm_80 …", True), ("running on sm_80 …", True)]
-    assert said[-1][0].startswith("the GPU took ") and not said[-1][1]
+    assert statuses[:2] == [("compiling for sm_80 …", True), ("running on sm_80 …", True)]
+    assert statuses[-1][0].startswith("the GPU took ") and not statuses[-1][1]
     assert (ex.chip, ex.against, ex.differ.sum(), ran) == ("sm_80", "GPU", 0, ["sm_80", "run"])
     ex.run()
     assert ran == ["sm_80", "run", "sm_80", "run"]

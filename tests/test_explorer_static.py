@@ -47,12 +47,12 @@ class Reader(html.parser.HTMLParser):
         self.close()
 
     def handle_starttag(self, tag: str, attrs: Any) -> None:
-        said = dict(attrs)
+        attributes = dict(attrs)
         self.tags.append(tag)
-        self._inside = (tag, said.get("type", ""))
-        assert not {"src", "href"} & set(said), f"<{tag}> asks for another file"
-        if said.get("http-equiv") == "Content-Security-Policy":
-            self.policy = said["content"]
+        self._inside = (tag, attributes.get("type", ""))
+        assert not {"src", "href"} & set(attributes), f"<{tag}> asks for another file"
+        if attributes.get("http-equiv") == "Content-Security-Policy":
+            self.policy = attributes["content"]
 
     def handle_endtag(self, tag: str) -> None:
         self._inside = ("", "")

@@ -26,10 +26,10 @@ FORMS = {
 FOCUS = """() => {
   const node = document.activeElement;
   const style = getComputedStyle(node);
-  const said = node.getAttribute('aria-label') || node.textContent || node.title;
+  const name = node.getAttribute('aria-label') || node.textContent || node.title;
   const pane = node.closest('[data-pane]')?.dataset.pane;
   const part = node.closest('.ptx-header, .ptx-toolbar, .ptx-panel, .ptx-stepper, .ptx-trace');
-  return { inside: Boolean(node.closest('.ptx-explorer')), tag: node.tagName, said: said.trim(),
+  return { inside: Boolean(node.closest('.ptx-explorer')), tag: node.tagName, name: name.trim(),
     ring: style.outlineStyle !== 'none' || node.matches('.ptx-cell'),
     part: pane ? `pane ${pane}` : part?.className ?? '' };
 }"""
@@ -135,7 +135,7 @@ def test_tab_reaches_all_parts_and_leaves(book: Any, page: Any) -> None:
         if not seen[-1]["inside"]:
             break
     assert not seen.pop()["inside"], "the focus does not leave the explorer"
-    assert [stop for stop in seen if not stop["said"]] == []
+    assert [stop for stop in seen if not stop["name"]] == []
     assert [stop for stop in seen if not stop["ring"]] == []
     parts = list(
         dict.fromkeys(

@@ -98,12 +98,12 @@ class Sheet(Shown):
         return self.root.locator(".ptx-handle:visible")
 
     @property
-    def offer(self) -> Any:
+    def refusal(self) -> Any:
         return self.root.locator(".ptx-refusal")
 
-    def offered(self) -> str:
-        self.offer.wait_for(timeout=10_000)
-        return str(self.offer.inner_text())
+    def refusal_text(self) -> str:
+        self.refusal.wait_for(timeout=10_000)
+        return str(self.refusal.inner_text())
 
 
 @pytest.fixture
@@ -120,8 +120,8 @@ def test_handle(sheet: Sheet) -> None:
     sheet.choose("A", 1, 1, 2, 1)
     sheet.drag("A", 4, 1, keep=True)
     sheet.picture("edit_handle")
-    said = sheet.status.inner_text()
-    assert said.startswith("fill A[1..4][1]: continue the equal steps of A[1..2][1]") and "with Ctrl" in said
+    text = sheet.status.inner_text()
+    assert text.startswith("fill A[1..4][1]: continue the equal steps of A[1..2][1]") and "with Ctrl" in text
     sheet.drop()
     sheet.reads("A", 4, 1, 7)
     assert sheet.block(":6", "1") == [0, 1, 3, 5, 7, 0]
@@ -151,9 +151,9 @@ def test_handle(sheet: Sheet) -> None:
     sheet.drop()
     sheet.choose("A", 3, 1, 4, 1)
     sheet.drag("A", 8, 1)
-    assert "A[5][1]: the series reaches 9; s4 holds -8..7" in sheet.offered()
+    assert "A[5][1]: the series reaches 9; s4 holds -8..7" in sheet.refusal_text()
     sheet.press("Escape")
-    sheet.offer.wait_for(state="detached")
+    sheet.refusal.wait_for(state="detached")
     assert sheet.block("4:15", "1") == [7, *[0] * 10] and sheet.block("11:", "20") == [0] * 5
 
 
@@ -226,11 +226,11 @@ def test_blocks(sheet: Sheet) -> None:
     # a decimal comma is refused with a sentence
     sheet.click("A", 0, 0)
     sheet.paste("1,5")
-    assert "found '1,5'; s4 takes a number such as 1, with a point and no comma" in sheet.offered()
+    assert "found '1,5'; s4 takes a number such as 1, with a point and no comma" in sheet.refusal_text()
     sheet.press("Escape")
 
 
-def test_keys_that_travel(sheet: Sheet) -> None:
+def test_keys_that_move(sheet: Sheet) -> None:
     sheet.start(DENSE)
     sheet.click("B", 3, 3)
 
@@ -263,29 +263,29 @@ def test_keys_that_travel(sheet: Sheet) -> None:
     at(0, 1)
 
 
-def test_offer_by_mouse(sheet: Sheet) -> None:
+def test_refusal_by_mouse(sheet: Sheet) -> None:
     """Three in a chunk of four: refused at the chunk, pruned on demand, undone in one step."""
     sheet.start(SPARSE)
     sheet.click("A", 3, 8)
     sheet.paste("2\t3")
     sheet.reads("A", 3, 9, 3)
     sheet.type("A", 3, 10, "1.5")
-    said = sheet.offered()
-    assert said.startswith(
+    text = sheet.refusal_text()
+    assert text.startswith(
         "A: row 3, columns 8..11: 3 of the 4 values are non-zero; 2:4 sparsity keeps at most 2"
     )
-    assert "2 3 1.5 0 → 0 3 1.5 0" in said
-    sheet.picture("edit_offer")
+    assert "2 3 1.5 0 → 0 3 1.5 0" in text
+    sheet.picture("edit_refusal")
     alert = sheet.root.locator("[role=alert]").first
     assert "row 3, columns 8..11" in alert.inner_text() and alert.bounding_box()["width"] <= 1
-    assert sheet.offer.get_by_role("button").all_inner_texts() == [
+    assert sheet.refusal.get_by_role("button").all_inner_texts() == [
         "Prune this chunk",
         "Edit again",
         "Discard",
     ]
 
     # it stands clear of its chunk, inside the view
-    box, root = sheet.offer.bounding_box(), sheet.root.bounding_box()
+    box, root = sheet.refusal.bounding_box(), sheet.root.bounding_box()
     _, y = sheet.middle("A", 3, 10)
     assert (
         box["y"] + box["height"] < y
@@ -294,8 +294,8 @@ def test_offer_by_mouse(sheet: Sheet) -> None:
         and box["y"] >= root["y"]
     )
 
-    sheet.offer.get_by_role("button", name="Prune this chunk").click()
-    sheet.offer.wait_for(state="detached")
+    sheet.refusal.get_by_role("button", name="Prune this chunk").click()
+    sheet.refusal.wait_for(state="detached")
     sheet.reads("A", 3, 10, 1.5)
     sheet.reads("D", 3, 0, 4.5)
     assert sheet.block("3", "8:12") == [0, 3, 1.5, 0]
@@ -306,26 +306,26 @@ def test_offer_by_mouse(sheet: Sheet) -> None:
 
     # typed again instead
     sheet.type("A", 3, 10, "1.25")
-    sheet.offer.get_by_role("button", name="Edit again").click()
+    sheet.refusal.get_by_role("button", name="Edit again").click()
     editor = sheet.root.locator(".ptx-cell.editing")
     assert editor.input_value() == "1.25"
     sheet.press("0", "Enter")
-    sheet.offer.wait_for(state="detached")
+    sheet.refusal.wait_for(state="detached")
     assert sheet.block("3", "8:12") == [2, 3, 0, 0]
 
 
-def test_offer_by_keyboard(sheet: Sheet) -> None:
+def test_refusal_by_keyboard(sheet: Sheet) -> None:
     """Tab leads from the cell to the buttons, Escape keeps what was; an edit elsewhere ends it too."""
     sheet.start(SPARSE)
     sheet.click("A", 0, 0)
     sheet.paste("1\t2\t3\t4\t5\t6\t7\t8")
-    assert "and 1 more chunk)" in sheet.offered()
-    sheet.picture("edit_offer_several")
+    assert "and 1 more chunk)" in sheet.refusal_text()
+    sheet.picture("edit_refusal_several")
     assert sheet.page.evaluate("() => document.activeElement.matches('[data-matrix=A]')")
     sheet.press("Tab")
     assert sheet.page.evaluate("() => document.activeElement.textContent") == "Prune all 2 chunks"
     sheet.press("Enter")
-    sheet.offer.wait_for(state="detached")
+    sheet.refusal.wait_for(state="detached")
     assert sheet.page.evaluate("() => document.activeElement.matches('[data-matrix=A]')")
     sheet.reads("A", 0, 7, 8)
     assert sheet.block("0", ":8") == [0, 0, 3, 4, 0, 0, 7, 8]
@@ -337,19 +337,19 @@ def test_offer_by_keyboard(sheet: Sheet) -> None:
         lambda: sheet.type("B", 0, 0, "2"),
     ):
         sheet.type("A", 0, 0, "9")
-        sheet.offered()
+        sheet.refusal_text()
         end()
-        sheet.offer.wait_for(state="detached")
+        sheet.refusal.wait_for(state="detached")
     assert sheet.block("0", ":8") == [0, 0, 3, 4, 0, 0, 7, 8]
 
 
-def test_offer_of_a_fill_and_of_metadata(sheet: Sheet) -> None:
+def test_refusal_of_a_fill_and_of_metadata(sheet: Sheet) -> None:
     sheet.start(SPARSE)
     sheet.type("A", 5, 0, "2")
     sheet.click("A", 5, 0)
     sheet.drag("A", 5, 5, ctrl=True)
-    assert "row 5, columns 0..3" in sheet.offered()
-    sheet.offer.get_by_role("button", name="Prune this chunk").click()
+    assert "row 5, columns 0..3" in sheet.refusal_text()
+    sheet.refusal.get_by_role("button", name="Prune this chunk").click()
     sheet.reads("A", 5, 5, 7)
     assert sheet.block("5", ":8") == [0, 0, 4, 5, 6, 7, 0, 0]
     sheet.root.locator("[data-pane=stored]").scroll_into_view_if_needed()
@@ -357,8 +357,8 @@ def test_offer_of_a_fill_and_of_metadata(sheet: Sheet) -> None:
     sheet.page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     sheet.page.keyboard.type("0b0000")
     sheet.press("Enter")
-    assert "metadata of row 5, chunk 2: nibble 0b0000 is undefined" in sheet.offered()
-    sheet.picture("edit_offer_metadata")
-    assert sheet.offer.get_by_role("button").all_inner_texts() == ["Edit again", "Discard"]
+    assert "metadata of row 5, chunk 2: nibble 0b0000 is undefined" in sheet.refusal_text()
+    sheet.picture("edit_refusal_metadata")
+    assert sheet.refusal.get_by_role("button").all_inner_texts() == ["Edit again", "Discard"]
     sheet.press("Escape")
-    sheet.offer.wait_for(state="detached")
+    sheet.refusal.wait_for(state="detached")

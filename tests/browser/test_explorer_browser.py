@@ -113,9 +113,9 @@ def test_dense(screen: Screen, python: Any, page: Any) -> None:
     # a cell of A, typed: the register of its lane, D on the screen, both in Python
     screen.type("A", 9, 37, "-3")
     screen.reads("A", 9, 37, -3)
-    said = screen.hover("A", 9, 37)
+    text = screen.hover("A", 9, 37)
     assert (
-        said == f"A[9][37] = -3 · lane 4 · element a{place.element}"
+        text == f"A[9][37] = -3 · lane 4 · element a{place.element}"
         f" · register 3, bits {place.high}..{place.low} · code 0xd"
     )
     expected = f"0x{0xD << place.low:08x}"
@@ -236,8 +236,8 @@ def test_sparse(screen: Screen, python: Any, page: Any) -> None:
     screen.type("E", 3, 2, "0b0100")
     screen.reads("A", 3, 4, 1.5)
     screen.reads("D", 3, 0, 1.5)
-    said = python('print(ex.A[3, 4:6], bin(ex.metadata[3, 2]), ex.D[3, 0], ex.registers["E"].shape)')
-    assert said == "[1.5 0. ] 0b100 1.5 (32, 1)"
+    text = python('print(ex.A[3, 4:6], bin(ex.metadata[3, 2]), ex.D[3, 0], ex.registers["E"].shape)')
+    assert text == "[1.5 0. ] 0b100 1.5 (32, 1)"
 
 
 def test_warpgroup(screen: Screen, python: Any, page: Any) -> None:
@@ -251,49 +251,49 @@ def test_warpgroup(screen: Screen, python: Any, page: Any) -> None:
     page.wait_for_selector(".ptx-lane[data-lane='64']")
 
 
-def test_bar(screen: Screen, python: Any, page: Any) -> None:
-    """Fill, undo, modifiers, chips and the look, from the bar above the picture."""
+def test_toolbar(screen: Screen, python: Any, page: Any) -> None:
+    """Fill, undo, modifiers, chips and the look, from the toolbar above the picture."""
     start(python, page, "mma.sp.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32", "np.ones((64, 8))")
-    bar = page.locator(".ptx-toolbar")
+    toolbar = page.locator(".ptx-toolbar")
     screen.click("B", 3, 2)
-    assert bar.locator("[data-tool=fill]").input_value() == "B"
-    bar.locator("[data-tool=pattern]").select_option("one-hot")
-    bar.locator("[data-tool=go]").click()
+    assert toolbar.locator("[data-tool=fill]").input_value() == "B"
+    toolbar.locator("[data-tool=pattern]").select_option("one-hot")
+    toolbar.locator("[data-tool=go]").click()
     screen.reads("B", 3, 2, 1)
     assert python("print(ex.B.sum(), ex.B[3, 2])") == "1 1"
-    bar.get_by_label("Undo").click()
+    toolbar.get_by_label("Undo").click()
     screen.reads("B", 4, 2, 1)
-    bar.locator("[data-option=selector]").select_option("1")
+    toolbar.locator("[data-option=selector]").select_option("1")
     page.wait_for_function("() => document.querySelector('[data-option=selector]').value === '1'")
     assert python("print(ex.B.sum(), ex.state.matrices.options['selector'])") == "512 1"
-    bar.locator("[data-tool=against]").select_option("sm_80 Ampere")
+    toolbar.locator("[data-tool=against]").select_option("sm_80 Ampere")
     page.wait_for_selector(".ptx-caption em[title='sm_90 and sm_80 agree']:text('all agree')")
-    bar.locator("[data-trait=label]").select_option("hex code")
-    bar.locator("button[data-trait=show_c]").click()
+    toolbar.locator("[data-trait=label]").select_option("hex code")
+    toolbar.locator("button[data-trait=show_c]").click()
     page.wait_for_selector("[data-pane=C]")
-    bar.get_by_label("larger cells").click()
+    toolbar.get_by_label("larger cells").click()
     page.wait_for_selector("button[data-trait=zoom]:text('125 %')")
     assert python("print(ex.view.label, ex.view.show_c, ex.view.zoom, ex.against)") == "hex True 125 sm_80"
-    assert bar.locator("[data-tool=gpu]").is_disabled() is not ptxlab.gpu.available()
+    assert toolbar.locator("[data-tool=gpu]").is_disabled() is not ptxlab.gpu.available()
     python("ex.view.label, ex.view.show_c, ex.view.zoom, ex.against = 'value', False, 100, None")
 
 
-def test_taking_along(screen: Screen, python: Any, page: Any, tmp_path: Path) -> None:
+def test_exports(screen: Screen, python: Any, page: Any, tmp_path: Path) -> None:
     """The bar's buttons copy code and link, and save the page."""
     start(python, page, DENSE, "np.ones((64, 8))")
-    for what in ("code", "link"):
-        page.locator(f"[data-export={what}]").click()
-        page.wait_for_selector(f"[data-export={what}]:text('copied')")
-        given = page.evaluate("() => navigator.clipboard.readText()")
-        if what == "link":
-            assert ptxlab.explore(given).instruction.mnemonic == DENSE
+    for export_format in ("code", "link"):
+        page.locator(f"[data-export={export_format}]").click()
+        page.wait_for_selector(f"[data-export={export_format}]:text('copied')")
+        copied = page.evaluate("() => navigator.clipboard.readText()")
+        if export_format == "link":
+            assert ptxlab.explore(copied).instruction.mnemonic == DENSE
         else:
-            compile(given, "copied", "exec")
-            assert DENSE in given
-    with page.expect_download() as found:
+            compile(copied, "copied", "exec")
+            assert DENSE in copied
+    with page.expect_download() as download:
         page.locator("[data-export=page]").click()
-    found.value.save_as(tmp_path / "page.html")
-    assert found.value.suggested_filename == f"{DENSE}.html"
+    download.value.save_as(tmp_path / "page.html")
+    assert download.value.suggested_filename == f"{DENSE}.html"
     assert "ptxlab.explore" in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
@@ -481,15 +481,15 @@ def test_labels(screen: Screen, python: Any, page: Any, written: Any) -> None:
     )  # a byte in each line
     pick.select_option("lane·element")
     ins = ptxlab.instruction(F16)
-    said = set()
+    text = set()
     for operand, letter in ((ins.a, "a"), (ins.b, "b"), (ins.d, "d")):
         places = [
             operand.where(row, column)[0]
             for row in range(operand.shape[0])
             for column in range(operand.shape[1])
         ]
-        said |= {f"{place.lane}·{letter}{place.element}" for place in places}
-    drawn(said)
+        text |= {f"{place.lane}·{letter}{place.element}" for place in places}
+    drawn(text)
     pick.select_option("value")
     drawn({"-1.5", "0.25", "-3"})
 
@@ -497,21 +497,21 @@ def test_labels(screen: Screen, python: Any, page: Any, written: Any) -> None:
 def test_stepping_through_the_dot_product(screen: Screen, python: Any, page: Any) -> None:
     show(python, page, F16)
     python("ex.A = np.full((16, 8), 0.5); ex.B = np.full((8, 8), 3); ex.C = np.ones((16, 8))")
-    strip, said = page.locator(".ptx-stepper"), page.locator(".ptx-stepper-text")
+    strip, text = page.locator(".ptx-stepper"), page.locator(".ptx-stepper-text")
     assert strip.is_hidden()
     screen.click("D", 9, 3)
     page.wait_for_function(
         "node => node.innerText === 'D[9][3] = 13 from C and 8 products; play or drag'",
-        arg=said.element_handle(),
+        arg=text.element_handle(),
     )
 
     # the keyboard: C, then products; Escape goes back
     page.get_by_label("summand", exact=True).focus()
     page.keyboard.press("ArrowRight")
-    assert said.inner_text() == "C[9][3] = 1, sum so far 1"
+    assert text.inner_text() == "C[9][3] = 1, sum so far 1"
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowRight")
-    assert said.inner_text() == "k = 1: A[9][1] · B[1][3] = 0.5 · 3 = 1.5, sum so far 4"
+    assert text.inner_text() == "k = 1: A[9][1] · B[1][3] = 0.5 · 3 = 1.5, sum so far 4"
     assert strip.locator(".ptx-stepper-step").inner_text() == "fused sum"
     before = page.locator("[data-pane=B]").screenshot()
     page.keyboard.press("ArrowRight")
@@ -529,13 +529,13 @@ def test_stepping_through_the_dot_product(screen: Screen, python: Any, page: Any
     screen.type("A", 9, 0, "2")
     page.wait_for_function(
         "node => node.innerText.includes('sum so far ') && !node.innerText.includes('sum so far 4')",
-        arg=said.element_handle(),
+        arg=text.element_handle(),
     )
     assert strip.get_attribute("data-at") == at
     page.get_by_role("button", name="play the dot product").click()
     page.wait_for_function(
         "node => node.innerText === 'D[9][3] = 17.5, exact: 0x418c0000'",
-        arg=said.element_handle(),
+        arg=text.element_handle(),
         timeout=10_000,
     )
     page.get_by_role("button", name="play the dot product").wait_for()

@@ -59,7 +59,7 @@ class Lanes(Shown):
         return dict(self.root.evaluate("(root, at) => root.cellRect(...at)", [name, row, column]))
 
     def point(self, name: str, row: int, column: int) -> list[str]:
-        """Point at a cell; what is said of it."""
+        """Point at a cell; what is facts of it."""
         self.page.mouse.move(*self.middle(name, row, column))
         label = {"stored": "compressed A", "E": "metadata"}.get(name, name)
         self.says(f"{label}[{row}][{column}] = ")
@@ -204,15 +204,15 @@ def test_typing_outlives_another_lane(screen: Lanes, page: Any) -> None:
 def test_scale_factors_at_their_blocks(screen: Lanes, page: Any) -> None:
     screen.start(SCALED)
     ins = ptxlab.instruction(SCALED)
-    said = screen.point("SFA", 3, 2)
+    facts = screen.point("SFA", 3, 2)
     (place,) = [each for each in ins.operands["SFA"].where(3, 2) if each.lane == 12]
-    assert said[:4] == [
+    assert facts[:4] == [
         "SFA[3][2] = 1",
         "lane 12",
         "element sfa2",
         f"register 0, bits {place.high}..{place.low}, byte 2",
     ]
-    assert said[5:] == ["scales A[3][32..47]", "one of 2 copies, read with byte-id 0, thread-id 0"]
+    assert facts[5:] == ["scales A[3][32..47]", "one of 2 copies, read with byte-id 0, thread-id 0"]
     assert [screen.lit("A", 3, k) for k in (31, 32, 47, 48)] == [False, True, True, False] and not screen.lit(
         "A", 4, 40
     )
@@ -221,8 +221,8 @@ def test_scale_factors_at_their_blocks(screen: Lanes, page: Any) -> None:
         before["x"] + before["width"] <= factor["x"] < factor["x"] + factor["width"] <= first["x"] + 1
     )  # it stands before its block
 
-    said = screen.point("B", 20, 5)
-    assert said[-1] == "scaled by SFB[1][5] = 1"
+    facts = screen.point("B", 20, 5)
+    assert facts[-1] == "scaled by SFB[1][5] = 1"
     assert (
         [screen.lit("B", k, 5) for k in (15, 16, 31)] == [False, True, True]
         and screen.lit("SFB", 1, 5)
@@ -320,10 +320,10 @@ def test_places_of_sparse_elements(screen: Lanes, page: Any) -> None:
         "not stored: nibble 0b1101 keeps other columns of chunk 1",
         f"the nibble is in {where}",
     ]
-    said = screen.point("E", 3, 1)
+    facts = screen.point("E", 3, 1)
     assert (
-        said[1:3] == ["keeps columns 10, 11, 14, 15 of chunk 1", f"lane {nibble.lane}"]
-        and said[-1] == "one of 2 copies, read with selector 0"
+        facts[1:3] == ["keeps columns 10, 11, 14, 15 of chunk 1", f"lane {nibble.lane}"]
+        and facts[-1] == "one of 2 copies, read with selector 0"
     )
     _, y = screen.middle("stored", 3, 0)
     page.mouse.move(page.locator("[data-pane=stored] .ptx-scroller").bounding_box()["x"] - 10, y)

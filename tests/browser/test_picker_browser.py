@@ -25,7 +25,7 @@ class Picking:
         self.search = self.root.get_by_role("combobox", name="search by shape")
         self.panel = self.root.get_by_role("search", name="choose an instruction")
         self.matches = self.panel.locator(".ptx-match")
-        self.said = self.panel.locator(".ptx-count")
+        self.count = self.panel.locator(".ptx-count")
 
     def open(self) -> None:
         self.change.click()
@@ -67,9 +67,9 @@ def python(book: Any) -> Any:
 
 @pytest.fixture
 def picking(book: Any, page: Any) -> Iterator[Picking]:
-    found = Picking(page)
-    yield found
-    if found.panel.is_visible():
+    opened = Picking(page)
+    yield opened
+    if opened.panel.is_visible():
         page.keyboard.press("Escape")
 
 
@@ -87,11 +87,11 @@ def test_by_keyboard_alone(picking: Picking, python: Any, page: Any) -> None:
     page.keyboard.press("/")
     picking.ready()
     assert picking.search.evaluate("node => node === document.activeElement")
-    assert "1,562 instructions" in picking.said.inner_text()
+    assert "1,562 instructions" in picking.count.inner_text()
     assert picking.names()[0] == DENSE and "current" in picking.matches.first.inner_text()
 
     page.keyboard.type("sparse s4 m16n8k64")
-    assert picking.said.inner_text() == "12 of 1,562 instructions match"
+    assert picking.count.inner_text() == "12 of 1,562 instructions match"
     assert picking.matches.first.locator("mark").all_inner_texts() == ["m16n8k64", "s4", "s4", "sparse"]
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowDown")
@@ -101,8 +101,8 @@ def test_by_keyboard_alone(picking: Picking, python: Any, page: Any) -> None:
     page.keyboard.press("Enter")
     picking.shows(SPARSE)
     assert picking.panel.is_hidden() and picking.change.evaluate("node => node === document.activeElement")
-    said = python("print(ex.instruction.mnemonic, ex.A[3, :8].tolist(), int(ex.B.min()), ex.D[0, 0])")
-    assert said == f"{SPARSE} [0, 0, 3, 4, 0, 0, 5, 0] 1 96"  # 8 * (3 + 4 + 5)
+    printed = python("print(ex.instruction.mnemonic, ex.A[3, :8].tolist(), int(ex.B.min()), ex.D[0, 0])")
+    assert printed == f"{SPARSE} [0, 0, 3, 4, 0, 0, 5, 0] 1 96"  # 8 * (3 + 4 + 5)
 
 
 def test_columns_by_keyboard(picking: Picking, python: Any, page: Any) -> None:
@@ -123,7 +123,7 @@ def test_columns_by_keyboard(picking: Picking, python: Any, page: Any) -> None:
     page.keyboard.press("ArrowRight")
     assert page.evaluate(focused) == "s32.s4.s4.s32"
     page.keyboard.press("Enter")
-    assert picking.said.inner_text() == "4 of 1,562 instructions match"
+    assert picking.count.inner_text() == "4 of 1,562 instructions match"
     page.keyboard.press("u")  # goes on in the search box
     assert picking.search.input_value() == "u"
     page.keyboard.press("Escape")
@@ -136,23 +136,23 @@ def test_columns_by_mouse(picking: Picking, python: Any, page: Any) -> None:
     picking.ready()
     picking.option("target", "sm_75").click()
     assert picking.option("family", "wgmma").get_attribute("aria-disabled") == "true"
-    assert picking.said.inner_text() == "132 of 1,562 instructions match"
+    assert picking.count.inner_text() == "132 of 1,562 instructions match"
     picking.option("target", "sm_75").click()  # a second click takes it back
     picking.option("family", "wgmma").click()
     picking.option("shape", "m64nNk32").click()
     picking.option("types", "s32.s8.s8.s32").click()
-    assert picking.said.inner_text() == "36 of 1,562 instructions match"
+    assert picking.count.inner_text() == "36 of 1,562 instructions match"
     picking.option("N", "24").click()
     picking.option("A in", "shared memory").click()
     assert picking.names() == [SHARED, SHARED.replace(".s32.", ".satfinite.s32.")]
     assert picking.option("N", "40").get_attribute("aria-disabled") == "true"
     picking.matches.first.click()
     picking.shows(SHARED)
-    said = python(
+    printed = python(
         "print(ex.instruction, ex.instruction.a_space, ex.A[:17, :8].sum(), ex.A.shape,"
         " int(ex.B[:32, :8].min()), ex.D[0, 0])"
     )
-    assert said == f"{SHARED} shared 192 (64, 32) 1 48"
+    assert printed == f"{SHARED} shared 192 (64, 32) 1 48"
     picking.open()
     assert picking.matches.first.get_attribute("aria-current") == "true"
     picking.option("family", "wgmma").click()
@@ -167,7 +167,7 @@ def test_what_leads_nowhere_is_said(picking: Picking, python: Any, page: Any) ->
     assert page.locator(".ptx-explorer img").count() == 0
     page.keyboard.press("Enter")
     picking.panel.get_by_role("button", name="clear").click()
-    assert picking.said.inner_text() == "1,562 instructions"
+    assert picking.count.inner_text() == "1,562 instructions"
     assert page.evaluate(IN_EXPLORER)
     page.keyboard.press("Escape")
     assert picking.panel.is_hidden()

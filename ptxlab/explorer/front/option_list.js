@@ -12,7 +12,7 @@ export class OptionList {
     this.picker = picker;
     this.columns = columns;
     this.options = /** @type {OptionNode<T>[]} */ ([]);
-    this.take = /** @type {(value: T | null) => void} */ (() => {});
+    this.choose = /** @type {(value: T | null) => void} */ (() => {});
     this.values = "";
     const id = `${picker.id}-${name}`;
     this.node = make("div", `ptx-column ptx-list-${name}`, parent);
@@ -23,9 +23,9 @@ export class OptionList {
   }
 
   // `options`: {value, text, more, count, chosen, current} of each, in order.
-  /** @param {PickerOption<T>[]} options @param {(value: T | null) => void} take */
-  show(options, take) {
-    this.take = take;
+  /** @param {PickerOption<T>[]} options @param {(value: T | null) => void} choose */
+  show(options, choose) {
+    this.choose = choose;
     const values = JSON.stringify(options.map(({ value }) => value));
     if (values !== this.values) this.build(options);
     this.values = values;
@@ -75,7 +75,7 @@ export class OptionList {
   pick(option) {
     if (!option.count && !option.chosen) return;
     this.focus(option);
-    this.take(option.chosen ? null : option.value);
+    this.choose(option.chosen ? null : option.value);
   }
 
   /** @param {OptionNode<T>} option */

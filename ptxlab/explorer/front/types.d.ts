@@ -45,13 +45,13 @@ interface Model {
   save_changes(): void;
 }
 
-/** Of "msg:custom" the message matters, of changes nothing. */
+/** Events are "msg:custom", with a message, and changes of traits, without one. */
 type Listener = { event: string; call: (message: ExportAnswer) => void };
 
 /** The answer to an `export` message. */
 type ExportAnswer = { export?: string; text?: string; name?: string };
 
-/** How to make what is large from what was there: by index, or by name. */
+/** How to make a large trait from its earlier value: by index, or by name. */
 type Change =
   | { at: DataView | number[]; to: any; parts?: undefined }
   | { at?: undefined; to?: undefined; parts: Record<string, Change | { new: unknown }> };
@@ -160,7 +160,7 @@ type Nowhere = {
 };
 type Maps = (InLanes | InMemory | Nowhere) & { byLane?: number[][] };
 
-/** D of two, and where they differ; or of one. */
+/** D of two chips, and where they differ; or of one. */
 type Compared = {
   differ: Uint8Array;
   chips: string[];
@@ -214,7 +214,7 @@ type RegisterInfo = { name: Name; register: number; matrix: Matrix; count: numbe
 
 // -- how a pane is laid out --
 
-/** Where indices are, in pixels: every `per` of them begin a new period. */
+/** Where indices are, in pixels: a new period begins after every `per` of them. */
 type Along = { per: number; period: number; offset: number; size: number };
 interface Layer {
   name: Name;
@@ -227,9 +227,9 @@ interface Layer {
   shift?: (row: number) => number;
   digits?: boolean;
 }
-/** Rows that are not in parts need no saying. */
+/** A layer whose rows are not in parts needs no `down`. */
 type Plan = Omit<Layer, "down"> & { down?: Along };
-/** What the parts of a matrix take beside its cells. */
+/** The room that scale factors and gaps need besides the cells. */
 type Extra = { tag: number; alongA: number; downB: number; between: number };
 type Axis = "m" | "n" | "kx" | "ky";
 type Ink = {
