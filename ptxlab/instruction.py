@@ -127,7 +127,7 @@ class Instruction(MmaForm):
         if on not in ("emulator", "gpu"):
             raise PtxlabError(f"on={on!r}: it runs on 'emulator' or on 'gpu'")
         if on == "gpu" and model is not None:
-            raise PtxlabError(f"model={model!r}: a GPU is what it is; models are for on='emulator'")
+            raise PtxlabError(f"model={model!r}: only the emulator (on='emulator') has models to choose from")
         operands = Operands.from_matrices(self, A, B, C, scale_a, scale_b, Modifiers.from_keywords(modifiers))
         if on == "gpu":
             from .gpu import run

@@ -40,7 +40,9 @@ def line(ins: Instruction) -> str:
     if "wgmma" in word:
         sparse = ", e, 0" if ".sp" in word else ""
         floats = ", 1, -1" if ins.d_type != "s32" else ""
-        transposes = (", 0, 1" if ins.a_space == "shared" else ", 1") if BITS[ins.a_type] == 16 else ""
+        transposes = ""
+        if BITS[ins.a_type] == 16:
+            transposes = ", 0, 1" if ins.a_space == "shared" else ", 1"
         return f"{word} {d}, {'da' if ins.a_space == 'shared' else a}, db{sparse}, p{floats}{transposes};"
     sparse = ", e, 0" if ".sp" in word else ""
     scales = ", sfa, {0, 0}, sfb, {0, 0}" if "block_scale" in word else ""

@@ -428,8 +428,10 @@ def test_read_and_write_from_the_next_cell(explorer: Any) -> None:
 def on_screen(explorer: Any, matrix: str) -> Any:
     """What the browser would decode from the bytes that travel."""
     info, sent = explorer.view.instruction["matrices"][matrix], getattr(explorer.view, matrix)
-    kind = (np.float64 if info["bits"] == 64 else np.float32) if info["kind"] == "float" else np.int32
-    return np.frombuffer(sent["values"], kind).reshape(info["rows"], info["columns"])
+    number_type: type[np.generic] = np.int32
+    if info["kind"] == "float":
+        number_type = np.float64 if info["bits"] == 64 else np.float32
+    return np.frombuffer(sent["values"], number_type).reshape(info["rows"], info["columns"])
 
 
 def test_messages_from_the_screen(explorer: Any) -> None:

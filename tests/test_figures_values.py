@@ -31,7 +31,8 @@ MATRICES = [
 
 
 def matrix(ins: Instruction, name: str, rng: np.random.Generator) -> np.ndarray:
-    op = ins.a if name == "stored" else ins.a_dense if name == "A" else ins.operand(name)
+    operands = {"stored": ins.a, "A": ins.a_dense}
+    op = operands[name] if name in operands else ins.operand(name)
     low, high = (-3, 4) if op.dtype.is_float else (max(op.dtype.minimum, -8), min(op.dtype.maximum, 7) + 1)
     values = rng.integers(low, high, op.shape)
     return ins.prune(values) if ins.sparse and name == "A" else values

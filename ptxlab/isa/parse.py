@@ -193,13 +193,11 @@ def _meant(name: str) -> str | None:
 
 def _content(tokens: list[str]) -> object:
     """What the assembler reads in a spelling whatever the order: see `ptxlab.isa.quirks.ORDER`."""
-    head = (
-        3
-        if tokens[:2] in (["wmma", "load"], ["wmma", "store"])
-        else 2
-        if tokens[0] in ("wmma", "wgmma")
-        else 1
-    )
+    head = 1
+    if tokens[:2] in (["wmma", "load"], ["wmma", "store"]):
+        head = 3
+    elif tokens[0] in ("wmma", "wgmma"):
+        head = 2
     keeping = [[token for token in tokens[head:] if token in group] for group in _KEEPING]
     rest = sorted(token for token in tokens[head:] if not any(token in group for group in _KEEPING))
     return tuple(tokens[:head]), tuple(map(tuple, keeping)), tuple(rest)

@@ -75,7 +75,10 @@ def last_truncation(
         return 0.0
     total = truncate(c, max(tops) - 25) if c_too else c
     total += sum(truncate(x * y, max(tops) - 25) for x, y in zip(a, b, strict=True))
-    return truncate(total, (exponent(total) if of_sum else max(tops)) - fraction) if total else 0.0
+    if not total:
+        return 0.0
+    top = exponent(total) if of_sum else max(tops)
+    return truncate(total, top - fraction)
 
 
 def added_exactly(c: float, a: list[float], b: list[float]) -> float:
