@@ -38,12 +38,12 @@ def page() -> Page:
     )
     out.heading(2, "What an H200 does with floats")
     out.add(
-        "Products are exact. Products and C are aligned to the largest exponent of the non-zero ones (at least "
-        "2^-133, or 2^-21 where a step ends in f16) and truncated toward zero: 25 bits below it for f16, bf16 and "
-        "tf32, 13 bits for the FP8 of `wgmma`. Their sum is exact; it is truncated toward zero for f32, or rounded "
-        "to nearest even for f16. A zero result is +0. The chip has no FP8 `mma.sync`: the compiler converts the "
-        "elements to f16, runs the lower and the upper pairs of each register through two such steps that start "
-        "from zero, and adds C at the end."
+        "Products are exact. Products and C are aligned to the largest exponent of the non-zero ones (at "
+        "least 2^-133, or 2^-21 where a step ends in f16) and truncated toward zero: 25 bits below it for "
+        "f16, bf16 and tf32, 13 bits for the FP8 of `wgmma`. Their sum is exact; it is truncated toward "
+        "zero for f32, or rounded to nearest even for f16. A zero result is +0. The chip has no FP8 "
+        "`mma.sync`: the compiler converts the elements to f16, runs the lower and the upper pairs of each "
+        "register through two such steps that start from zero, and adds C at the end."
     )
     _example(out)
     records = model_table().records()
