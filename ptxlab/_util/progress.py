@@ -14,13 +14,13 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
-__all__ = ["Tick", "bar"]
+__all__ = ["bar"]
 
 _DELAY = 0.5  # seconds before a bar shows at all
 _PACE = 0.1  # seconds between two updates of the counter
 
 
-class Tick(Protocol):
+class _Tick(Protocol):
     """What `bar` returns: call it with how many more are done, and optionally a note on the current step."""
 
     def __call__(self, count: int = 1, /, note: str | None = None) -> None: ...
@@ -37,7 +37,7 @@ class _Line(Protocol):
 
 
 @contextlib.contextmanager
-def bar(total: int, unit: str, *, show: bool | None = None) -> Iterator[Tick]:
+def bar(total: int, unit: str, *, show: bool | None = None) -> Iterator[_Tick]:
     """A progress bar over `total` units. It closes when the block ends, also on an error or an interrupt.
 
     With `show=None` it appears in notebooks and terminals only; False hides it, True shows it at once.

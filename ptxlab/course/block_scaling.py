@@ -15,11 +15,11 @@ INS = mma_instruction(
 )
 ROW, COL = 9, 37
 FACTORS_A, FACTORS_B, ADDED = (4.0, 0.5), (2.0, 8.0), 100.0
-FACTOR = 0.25
+_FACTOR = 0.25
 BYTE_ID, THREAD_ID, K, N = 2, 3, 40, 5
-BLOCK = (0.9, -2.6, 0.1, 1.6)
+_BLOCK = (0.9, -2.6, 0.1, 1.6)
 LARGEST = 6  # of e2m1; its exponent is 2
-TOP = 2
+_TOP = 2
 
 
 def _block() -> int:
@@ -34,7 +34,7 @@ def _block() -> int:
     f"`C[{ROW}][3]` is {ADDED:g}. **What is `D[{ROW}][3]`?**",
     "d = ...",
 )
-def scaled_product(answer: object) -> tuple[bool, str]:
+def _scaled_product(answer: object) -> tuple[bool, str]:
     (submitted,) = numbers(answer, "one number", 1)
     size = _block()
     products = [a * b for a, b in zip(FACTORS_A, FACTORS_B, strict=True)]
@@ -76,18 +76,18 @@ def scaled_product(answer: object) -> tuple[bool, str]:
 
 @exercise(
     "11.2",
-    f"**Which byte encodes the factor {FACTOR:g} as `ue8m0`, and which as `ue4m3`?** The bias of `ue8m0` is "
+    f"**Which byte encodes the factor {_FACTOR:g} as `ue8m0`, and which as `ue4m3`?** The bias of `ue8m0` is "
     "127; `ue4m3` is `e4m3` without the sign: four exponent bits with bias 7, then three fraction bits.",
     "codes = ...  # (ue8m0, ue4m3); 0x.. is fine",
 )
-def factor_bytes(answer: object) -> tuple[bool, str]:
+def _factor_bytes(answer: object) -> tuple[bool, str]:
     submitted = whole_numbers(answer, 2, "`(byte as ue8m0, byte as ue4m3)`")
-    power, small = (int(dtype(name).encode([FACTOR])[0]) for name in ("ue8m0", "ue4m3"))
-    exponent = int(math.log2(FACTOR))
+    power, small = (int(dtype(name).encode([_FACTOR])[0]) for name in ("ue8m0", "ue4m3"))
+    exponent = int(math.log2(_FACTOR))
     bias = dtype("ue4m3").bias
     return judge(
         submitted == (power, small),
-        f"{FACTOR:g} is 2^{exponent}. `ue8m0` is nothing but an exponent: {exponent} + 127. In `ue4m3` the "
+        f"{_FACTOR:g} is 2^{exponent}. `ue8m0` is nothing but an exponent: {exponent} + 127. In `ue4m3` the "
         f"exponent field is {exponent} + 7, and it is above three fraction bits, which are zero.",
         (submitted == (small, power), "Both bytes are right, but in the wrong order."),
         (
@@ -112,7 +112,7 @@ def factor_bytes(answer: object) -> tuple[bool, str]:
             "The second is right. A byte of `ue8m0` is the exponent plus 127, and nothing else.",
         ),
         otherwise=(
-            f"Write {FACTOR:g} as a power of two. The exponent plus the bias is the exponent field; a power "
+            f"Write {_FACTOR:g} as a power of two. The exponent plus the bias is the exponent field; a power "
             "of two has fraction 0."
         ),
     )
@@ -125,7 +125,7 @@ def factor_bytes(answer: object) -> tuple[bool, str]:
     "register**, when byte-id-a and thread-id-a are both 0?",
     "place = ...  # (lane, byte)",
 )
-def place_a(answer: object) -> tuple[bool, str]:
+def _place_a(answer: object) -> tuple[bool, str]:
     submitted = whole_numbers(answer, 2, "`(lane, byte)`")
     factors = INS.operand("SFA")
     block = COL // _block()
@@ -171,7 +171,7 @@ def place_a(answer: object) -> tuple[bool, str]:
     f"`scale_vec::2X`. **Which lane supplies the factor of `B[{K}][{N}]`, and in which byte?**",
     "place = ...  # (lane, byte)",
 )
-def place_b(answer: object) -> tuple[bool, str]:
+def _place_b(answer: object) -> tuple[bool, str]:
     submitted = whole_numbers(answer, 2, "`(lane, byte)`")
     vec = INS.scale_vec or 1
     block, factors = K // _block(), INS.operand("SFB")
@@ -268,14 +268,14 @@ def lane_of(answer: object) -> tuple[bool, str]:
 
 def _quantised() -> tuple[float, tuple[float, ...]]:
     """Factor and stored values of BLOCK, by the rule in the task."""
-    factor = 2.0 ** (math.floor(math.log2(max(map(abs, BLOCK)))) - TOP)
+    factor = 2.0 ** (math.floor(math.log2(max(map(abs, _BLOCK)))) - _TOP)
     kind = dtype("e2m1")
-    return factor, tuple(kind.decode(kind.encode(np.array(BLOCK) / factor)).astype(float).tolist())
+    return factor, tuple(kind.decode(kind.encode(np.array(_BLOCK) / factor)).astype(float).tolist())
 
 
 @exercise(
     "11.6",
-    f"**Quantise a block by hand:** its first four elements are `{list(BLOCK)}`, and no other has a larger "
+    f"**Quantise a block by hand:** its first four elements are `{list(_BLOCK)}`, and no other has a larger "
     "magnitude. The factor is the power of two for which the largest magnitude divided by the factor is at "
     "least 4 and below 8. Give the factor and the four stored `e2m1` values.",
     "quantised = ...  # (factor, q0, q1, q2, q3)",
@@ -283,7 +283,7 @@ def _quantised() -> tuple[float, tuple[float, ...]]:
 def by_hand(answer: object) -> tuple[bool, str]:
     submitted = numbers(answer, "`(factor, q0, q1, q2, q3)`", 5)
     factor, stored = _quantised()
-    amax = max(map(abs, BLOCK))
+    amax = max(map(abs, _BLOCK))
     known = set(dtype("e2m1").decode(np.arange(16)).astype(float).tolist())
     worth = tuple(value * factor for value in stored)
     odd = [value for value in submitted[1:] if value not in known]
@@ -307,7 +307,7 @@ def by_hand(answer: object) -> tuple[bool, str]:
             "That is amax / 6, the rule for `ue4m3`. `ue8m0` holds powers of two only.",
         ),
         (
-            submitted[0] == factor * 2**TOP,
+            submitted[0] == factor * 2**_TOP,
             "That factor scales the largest magnitude to between 1 and 2. The task asks for 4 to 8, to use "
             "most of the range of e2m1.",
         ),
@@ -361,7 +361,7 @@ def scale_byte(answer: object) -> tuple[bool, str]:
     for block in _blocks():
         amax = max(map(abs, block))
         about = f"For a block whose largest magnitude is {amax:g}"
-        expected = math.frexp(amax)[1] - 1 - TOP + 127
+        expected = math.frexp(amax)[1] - 1 - _TOP + 127
         value = result_of(answer, list(block), form=form, about=about)
         if isinstance(value, (int, float, np.number)) and 0 < value == 2.0 ** (expected - 127):
             return False, f"{about} you returned the factor itself. Return its byte: the exponent plus 127."
@@ -376,13 +376,13 @@ def scale_byte(answer: object) -> tuple[bool, str]:
                 f"{about} you returned the exponent of the factor. Add the bias of 127.",
             ),
             (
-                submitted == expected + TOP,
+                submitted == expected + _TOP,
                 f"{about} your factor scales it to between 1 and 2. It should be between 4 and 8: e2m1 goes "
                 "up to 6.",
             ),
             (
                 submitted
-                == math.frexp(max(map(abs, [*(v for v in block if v > 0), 1e-300])))[1] - 1 - TOP + 127,
+                == math.frexp(max(map(abs, [*(v for v in block if v > 0), 1e-300])))[1] - 1 - _TOP + 127,
                 f"{about} you used the largest *number*. A negative element may have the largest magnitude.",
             ),
             (

@@ -14,9 +14,9 @@ from .checking import exercise, judge, numbers, result_of, whole_number_set, who
 S4 = mma_instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
 PADDED = mma_instruction("mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e2m1.e2m1.f32")
 REGISTER = 0x80F73C91
-NUMBER = -20
+_NUMBER = -20
 ADDED = 49
-FOUR = (1, -1.5, 6, 0.5)
+_FOUR = (1, -1.5, 6, 0.5)
 
 
 @exercise(
@@ -25,7 +25,7 @@ FOUR = (1, -1.5, 6, 0.5)
     "it?** First element first.",
     "numbers = ...  # eight numbers",
 )
-def read_s4(answer: object) -> tuple[bool, str]:
+def _read_s4(answer: object) -> tuple[bool, str]:
     submitted = whole_numbers(answer, 8, "eight numbers, first element first")
     codes = S4.a.split(np.full((S4.lanes, S4.a.registers), REGISTER, dtype=np.uint32))[0, :8]
     values = tuple(dtype("s4").decode(codes).tolist())
@@ -114,14 +114,14 @@ def overflow(answer: object) -> tuple[bool, str]:
 
 @exercise(
     "02.3",
-    f"**Encode {NUMBER} as `e4m3` by hand:** one sign bit, four exponent bits with bias 7, three fraction "
+    f"**Encode {_NUMBER} as `e4m3` by hand:** one sign bit, four exponent bits with bias 7, three fraction "
     "bits. Start from 20 = 1.25 · 2^4. Give the byte as `0b........` or `0x..`.",
     "code = ...",
 )
-def encode_e4m3(answer: object) -> tuple[bool, str]:
+def _encode_e4m3(answer: object) -> tuple[bool, str]:
     (submitted,) = whole_numbers(answer, 1, "a byte, `0b........` or `0x..`")
     e4m3 = dtype("e4m3")
-    expected = int(e4m3.encode([NUMBER])[0])
+    expected = int(e4m3.encode([_NUMBER])[0])
     exponent, fraction = expected >> 3 & 15, expected & 7
     return judge(
         submitted == expected,
@@ -131,13 +131,13 @@ def encode_e4m3(answer: object) -> tuple[bool, str]:
             submitted == expected & 0x7F,
             "Exponent and fraction are right, but that is +20: the sign is the top bit.",
         ),
-        (submitted == NUMBER, "That is the number itself; give the byte that encodes it."),
+        (submitted == _NUMBER, "That is the number itself; give the byte that encodes it."),
         (
-            submitted == int(dtype("e5m2").encode([NUMBER])[0]),
+            submitted == int(dtype("e5m2").encode([_NUMBER])[0]),
             "That is the byte for `e5m2`, which has five exponent bits. `e4m3` has four, with bias 7.",
         ),
         (
-            submitted == NUMBER & 0xFF,
+            submitted == _NUMBER & 0xFF,
             "That is -20 as `s8`, in two's complement. A float has a sign bit, and the rest is the "
             "magnitude.",
         ),
@@ -172,7 +172,7 @@ def encode_e4m3(answer: object) -> tuple[bool, str]:
     "all of them; the picture shows only the positive sign.",
     "codes = ...  # a list of bytes",
 )
-def nan_codes(answer: object) -> tuple[bool, str]:
+def _nan_codes(answer: object) -> tuple[bool, str]:
     submitted = whole_number_set(answer, "a list of bytes, `[0x.., ...]`")
     e4m3 = dtype("e4m3")
     expected = frozenset(np.flatnonzero(np.isnan(e4m3.decode(np.arange(256)))).tolist())
@@ -282,13 +282,13 @@ def e2m1(answer: object) -> tuple[bool, str]:
 
 @exercise(
     "02.6",
-    f"**Write the register that holds {', '.join(map(str, FOUR))} as `e2m1` for `kind::f8f6f4`** (first "
+    f"**Write the register that holds {', '.join(map(str, _FOUR))} as `e2m1` for `kind::f8f6f4`** (first "
     "element first), as `0x........`. Padding bits are 0.",
     "register = ...",
 )
 def padded(answer: object) -> tuple[bool, str]:
     (submitted,) = whole_numbers(answer, 1, "one 32-bit number, `0x........`")
-    codes = [int(code) for code in dtype("e2m1").encode(FOUR)]
+    codes = [int(code) for code in dtype("e2m1").encode(_FOUR)]
     width, padding = PADDED.a.width, PADDED.a.padding
 
     def laid(step: int, below: int, order: int = 1) -> int:
@@ -329,7 +329,7 @@ def padded(answer: object) -> tuple[bool, str]:
         (submitted > 0xFFFFFFFF, "A register has 32 bits: eight hexadecimal digits."),
         (
             len(missed) < 3 and submitted & 0xC3C3C3C3 == 0,
-            f"Positions and order are right, but look up {' and '.join(str(FOUR[i]) for i in missed)} in "
+            f"Positions and order are right, but look up {' and '.join(str(_FOUR[i]) for i in missed)} in "
             "the table of `e2m1` again.",
         ),
         otherwise=(
@@ -345,7 +345,7 @@ def padded(answer: object) -> tuple[bool, str]:
     "**Which number does the tensor core see?** (You can write it in the form `2**-3`.)",
     "seen = ...",
 )
-def mistaken(answer: object) -> tuple[bool, str]:
+def _mistaken(answer: object) -> tuple[bool, str]:
     (submitted,) = numbers(answer, "one number, for example `2**-3`", 1)
     bf16, f16 = dtype("bf16"), dtype("f16")
     (code,) = f16.encode([1.0])

@@ -85,7 +85,7 @@ def where_a(answer: object) -> tuple[bool, str]:
     "from 0, and bit 0 is the lowest.",
     "bits = ...  # (register, lowest bit, highest bit)",
 )
-def bits_a(answer: object) -> tuple[bool, str]:
+def _bits_a(answer: object) -> tuple[bool, str]:
     submitted = whole_numbers(answer, 3, "`(register, lowest bit, highest bit)`")
     right = _place(INS.a, ROW, COL)
     expected = (right.register, right.low, right.high)
@@ -179,7 +179,7 @@ def row_of(answer: object) -> tuple[bool, str]:
     "Lane 6 has two registers of B. **Which rows of B does its register 1 hold?** Give all eight.",
     "rows = ...  # a list of eight row numbers",
 )
-def rows_b(answer: object) -> tuple[bool, str]:
+def _rows_b(answer: object) -> tuple[bool, str]:
     submitted = whole_number_set(answer, "a list of row numbers")
     expected = frozenset(row for _, row, _ in INS.b.holds(6, 1))
     column = next(col for _, _, col in INS.b.holds(6, 1))
@@ -321,7 +321,7 @@ def place(answer: object) -> tuple[bool, str]:
     "the formula give a wrong column?**",
     "elements = ...  # all such i, e.g. range(10, 20)",
 )
-def misprint(answer: object) -> tuple[bool, str]:
+def _misprint(answer: object) -> tuple[bool, str]:
     submitted = whole_number_set(answer, "all such i, as a range or a list")
     lane, i = np.arange(32)[:, None], np.arange(128)
     printed = lane % 4 * 32 + np.where(i < 64, i, (i & 0x1F) + 128)

@@ -32,7 +32,7 @@ _COLOURS: dict[Literal["native", "split", "emulated"], float] = {
     "split": 0.0,
     "emulated": 0.375,
 }
-NAMED = ("sm_80", "sm_90", "sm_90a", "sm_100a", "sm_120a")
+_NAMED = ("sm_80", "sm_90", "sm_90a", "sm_100a", "sm_120a")
 
 #: What CUDA 13.0's compiler makes of the forms in the lesson: a part of tools/data/sass.txt, which has all.
 RUNS = """\
@@ -266,7 +266,7 @@ def _registers(function: object, a: NDArray[Any], b: NDArray[Any], c: NDArray[An
     "them holds `c2` of C**, the third of the four registers of C that PTX calls `%c0` to `%c3`?",
     "register = ...  # 7 for R7",
 )
-def find_register(answer: object) -> tuple[bool, str]:
+def _find_register(answer: object) -> tuple[bool, str]:
     text = answer.strip().upper().removeprefix("R") if isinstance(answer, str) else answer
     (submitted,) = whole_numbers(text, 1, "the number of a register: 7 for R7")
     line = re.search(r"IMMA\S* R(\d+), R(\d+)\S*, R(\d+)\S*, R(\d+)", recorded(S4, "sm_80").listing)
@@ -305,7 +305,7 @@ def find_register(answer: object) -> tuple[bool, str]:
     f"{WMMA.shape} become there?** Predict it from the digits.",
     "count = ...",
 )
-def count_split(answer: object) -> tuple[bool, str]:
+def _count_split(answer: object) -> tuple[bool, str]:
     (submitted,) = whole_numbers(answer, 1, "a number of instructions")
     expected = sum(count for count, _ in summaries()[WMMA.mnemonic, "sm_75"].tensor)
     return judge(
@@ -329,7 +329,7 @@ def count_split(answer: object) -> tuple[bool, str]:
     f"what is left after `& 0x{LOW:08X}`. **Which columns of A are left?**",
     "columns = ...  # a list of columns of the 16 x 64 matrix A",
 )
-def masked_columns(answer: object) -> tuple[bool, str]:
+def _masked_columns(answer: object) -> tuple[bool, str]:
     submitted = whole_number_set(answer, "a list of columns from 0 to 63")
     bits_and_columns = [(place.low, col) for place, _, col in U4.a.holds(LANE, 0)]
     expected = frozenset(col for low, col in bits_and_columns if LOW >> low & 0xF)
@@ -375,7 +375,7 @@ def masked_columns(answer: object) -> tuple[bool, str]:
     "instruction, return the registers of D, using only `u8.emulate(a, b, c)`, masks, shifts and additions.",
     "def hopper(a, b, c):\n    return ...",
 )
-def emulate_u4(answer: object) -> tuple[bool, str]:
+def _emulate_u4(answer: object) -> tuple[bool, str]:
     rng = np.random.default_rng(13)
     a, b = (
         rng.integers(0, 1 << 32, (32, count), dtype=np.uint32) for count in (U4.a.registers, U4.b.registers)
@@ -442,7 +442,7 @@ def emulate_u4(answer: object) -> tuple[bool, str]:
     ),
     'words = ...  # five words: "native", "split" or "emulated"',
 )
-def classify(answer: object) -> tuple[bool, str]:
+def _classify(answer: object) -> tuple[bool, str]:
     form = 'five words, each "native", "split" or "emulated"'
     submitted = _texts(answer, form)
     known = {"native", "split", "emulated"}
@@ -480,18 +480,18 @@ def classify(answer: object) -> tuple[bool, str]:
 
 @exercise(
     "13.6",
-    f"**Which of the targets {', '.join(f'`{name}`' for name in NAMED)} have `wgmma`?** Think of what the "
+    f"**Which of the targets {', '.join(f'`{name}`' for name in _NAMED)} have `wgmma`?** Think of what the "
     "letter at the end means.",
     'targets = ...  # a list of names such as "sm_80"',
 )
-def wgmma_targets(answer: object) -> tuple[bool, str]:
-    submitted = set(_texts(answer, f"a list of names out of {', '.join(NAMED)}"))
-    if not submitted <= set(NAMED):
+def _wgmma_targets(answer: object) -> tuple[bool, str]:
+    submitted = set(_texts(answer, f"a list of names out of {', '.join(_NAMED)}"))
+    if not submitted <= set(_NAMED):
         raise WrongForm(
-            f"found {listing(sorted(submitted - set(NAMED)))}; the answer is a list of names out of "
-            f"{', '.join(NAMED)}."
+            f"found {listing(sorted(submitted - set(_NAMED)))}; the answer is a list of names out of "
+            f"{', '.join(_NAMED)}."
         )
-    expected = {name for name in NAMED if mma_instructions("wgmma", name)}
+    expected = {name for name in _NAMED if mma_instructions("wgmma", name)}
     return judge(
         submitted == expected,
         "wgmma is an architecture-specific feature of Hopper: only the target with the letter a has it, "

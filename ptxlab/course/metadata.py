@@ -13,8 +13,8 @@ from .checking import exercise, judge, result_of, whole_number_set, whole_number
 
 #: One instruction for each way of distributing the nibbles over the lanes.
 ONE = mma_instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
-TWO_WIDE = mma_instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32")
-TWO_NARROW = mma_instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32")
+_TWO_WIDE = mma_instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32")
+_TWO_NARROW = mma_instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32")
 FOURS, PAIRS = STRUCTURES["2:4"], STRUCTURES["4:8"]
 
 KEPT_NIBBLE, KEPT_CHUNK = 0b1001, 2
@@ -34,7 +34,7 @@ def _word(nibbles: list[int]) -> int:
     "of A does it keep?**",
     "kept = ...  # a list of two column numbers",
 )
-def kept_columns(answer: object) -> tuple[bool, str]:
+def _kept_columns(answer: object) -> tuple[bool, str]:
     submitted = whole_number_set(answer, "a list of two columns")
     first = FOURS.nibbles[KEPT_NIBBLE]
     start = KEPT_CHUNK * FOURS.chunk
@@ -82,7 +82,7 @@ def kept_columns(answer: object) -> tuple[bool, str]:
     "bits. (Hexadecimal is handy: `0x....`)",
     "bits = ...",
 )
-def row_of_nibbles(answer: object) -> tuple[bool, str]:
+def _row_of_nibbles(answer: object) -> tuple[bool, str]:
     (submitted,) = whole_numbers(answer, 1, "a number of 16 bits, such as `0x1234`")
     nibbles = [int(nibble) for nibble in FOURS.compress([ROW])[1][0]]
     indices = [FOURS.nibbles[nibble] for nibble in nibbles]
@@ -124,7 +124,7 @@ def row_of_nibbles(answer: object) -> tuple[bool, str]:
     "of A are kept?**",
     "kept = ...  # a list of column numbers",
 )
-def kept_pairs(answer: object) -> tuple[bool, str]:
+def _kept_pairs(answer: object) -> tuple[bool, str]:
     submitted = whole_number_set(answer, "a list of columns")
     start = PAIR_CHUNK * PAIRS.chunk
     parts = PAIRS.nibbles[PAIR_NIBBLE]
@@ -160,7 +160,7 @@ def kept_pairs(answer: object) -> tuple[bool, str]:
     f"and in which bits**, when the sparsity selector is **{SELECTOR}**?",
     "place = ...  # (lane, lowest bit, highest bit)",
 )
-def find_nibble(answer: object) -> tuple[bool, str]:
+def _find_nibble(answer: object) -> tuple[bool, str]:
     submitted = whole_numbers(answer, 3, "`(lane, lowest bit, highest bit)`")
     copies = ONE.operand("E").where(AT, CHUNK)
     right = copies[SELECTOR]
@@ -210,11 +210,11 @@ def find_nibble(answer: object) -> tuple[bool, str]:
     f"to {LOW} of its metadata register describe? Give its row of A and its first column.**",
     "chunk = ...  # (row, first column of the chunk)",
 )
-def what_is_described(answer: object) -> tuple[bool, str]:
+def _what_is_described(answer: object) -> tuple[bool, str]:
     submitted = whole_numbers(answer, 2, "`(row, first column)`")
-    row, chunk = (int(at) for at in TWO_NARROW.operand("E").coords()[LANE, LOW // 4])
+    row, chunk = (int(at) for at in _TWO_NARROW.operand("E").coords()[LANE, LOW // 4])
     expected = (row, chunk * FOURS.chunk)
-    wide_row, wide_chunk = (int(at) for at in TWO_WIDE.operand("E").coords()[LANE, LOW // 4])
+    wide_row, wide_chunk = (int(at) for at in _TWO_WIDE.operand("E").coords()[LANE, LOW // 4])
     return judge(
         submitted == expected,
         f"Lane {LANE} is T1 of group {LANE // 4}: row groupID + 8. Its register holds the nibbles of all "
@@ -259,10 +259,10 @@ def _lane_and_bit(operand: Operand, row: int, chunk: int, selector: int) -> tupl
     "and 1.",
     "def place(row, chunk, selector):\n    return ...  # (lane, lowest bit)",
 )
-def write_layout(answer: object) -> tuple[bool, str]:
+def _write_layout(answer: object) -> tuple[bool, str]:
     form = "`place(row, chunk, selector)` returns `(lane, lowest bit)`"
-    e, narrow = TWO_WIDE.operand("E"), TWO_NARROW.operand("E")
-    cases = list(np.ndindex(*e.shape, len(TWO_WIDE.selectors)))
+    e, narrow = _TWO_WIDE.operand("E"), _TWO_NARROW.operand("E")
+    cases = list(np.ndindex(*e.shape, len(_TWO_WIDE.selectors)))
     submitted = [whole_numbers(result_of(answer, *at, form=form), 2, form) for at in cases]
 
     def is_layout(layout: Callable[[int, int, int], tuple[int, int]]) -> bool:

@@ -17,7 +17,7 @@ from ..numerics import Fused, model_for
 from .checking import WrongForm, exercise, judge, result_of, whole_numbers
 
 SHORT = mma_instruction("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32")
-LONG = mma_instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+_LONG = mma_instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
 HALF = mma_instruction("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16")
 LARGE, ONES = 2.0**24, 3
 TINY, TIMES = -24, 3
@@ -51,7 +51,7 @@ def _chain(terms: list[float]) -> float:
     "numbers are the even integers.",
     "sums = ...  # (chain of float32, tensor core)",
 )
-def large_and_small(answer: object) -> tuple[bool, str]:
+def _large_and_small(answer: object) -> tuple[bool, str]:
     submitted = whole_numbers(answer, 2, "`(chain of float32, tensor core)`")
     exact = int(LARGE) + ONES
     expected = int(_chain([LARGE] + [1.0] * ONES)), int(_d(SHORT, [1.0] * ONES, [1.0] * ONES, LARGE))
@@ -94,7 +94,7 @@ def large_and_small(answer: object) -> tuple[bool, str]:
     "bits of D** on sm_90? 1.0 is `0x3F800000`.",
     "bits = ...  # in hexadecimal",
 )
-def last_bits(answer: object) -> tuple[bool, str]:
+def _last_bits(answer: object) -> tuple[bool, str]:
     (submitted,) = whole_numbers(answer, 1, "a number of 32 bits such as `0x3F800000`")
     expected = int(
         np.float32(_d(SHORT, [2.0 ** (TINY // 2)] * TIMES, [2.0 ** (TINY // 2)] * TIMES, 1.0)).view(np.uint32)
@@ -196,12 +196,12 @@ def _fused_of(chip: str) -> Fused:
     "step; sm_80 first adds k = 0 to 7 and then k = 8 to 15.",
     "sums = ...  # (sm_90, sm_80)",
 )
-def in_steps(answer: object) -> tuple[bool, str]:
+def _in_steps(answer: object) -> tuple[bool, str]:
     submitted = whole_numbers(answer, 2, "`(sm_90, sm_80)`")
     a, b = [0.0] * 16, [1.0] * 16
     a[0] = b[0] = 4096.0
     a[3] = a[12] = 1.0
-    one, two = (int(_d(LONG, a, b, 0.0, chip)) for chip in ("sm_90", "sm_80"))
+    one, two = (int(_d(_LONG, a, b, 0.0, chip)) for chip in ("sm_90", "sm_80"))
     exact = int(LARGE) + 2
     return judge(
         submitted == (one, two),
@@ -236,7 +236,7 @@ def in_steps(answer: object) -> tuple[bool, str]:
     "column of B, eight numbers each (fewer are padded with zeros), and C. Any input that works is right.",
     "inputs = ...  # (row of A, column of B, C), e.g. ([1, 2], [3, 4], 0)",
 )
-def two_chips(answer: object) -> tuple[bool, str]:
+def _two_chips(answer: object) -> tuple[bool, str]:
     form = "`(row of A, column of B, C)`, e.g. `([1, 2], [3, 4], 0)`"
     if not isinstance(answer, (tuple, list)) or len(answer) != 3:
         raise WrongForm(f"the answer has three parts: {form}.")
@@ -315,7 +315,7 @@ def two_chips(answer: object) -> tuple[bool, str]:
     "growing?** An f16 number has 11 significant bits; the result is rounded to nearest even.",
     "last = ...",
 )
-def stuck(answer: object) -> tuple[bool, str]:
+def _stuck(answer: object) -> tuple[bool, str]:
     (submitted,) = whole_numbers(answer, 1, "a whole number")
     kind = dtype("f16")
     expected = next(

@@ -78,7 +78,7 @@ def predict(answer: object) -> tuple[bool, str]:
     "registers would it use for A, how many for B, and how many selectors would be legal?",
     "counts = ...  # (registers of A, registers of B, selectors)",
 )
-def unseen(answer: object) -> tuple[bool, str]:
+def _unseen(answer: object) -> tuple[bool, str]:
     submitted = whole_numbers(answer, 3, "`(registers of A, registers of B, selectors)`")
     bits, k = HALF.a.width, 64
     registers = HALF.a.registers * k // HALF.k
@@ -165,7 +165,7 @@ def where_a(answer: object) -> tuple[bool, str]:
     "and in which bits?**",
     "place = ...  # (lane, lowest bit, highest bit)",
 )
-def where_e(answer: object) -> tuple[bool, str]:
+def _where_e(answer: object) -> tuple[bool, str]:
     submitted = whole_numbers(answer, 3, "`(lane, lowest bit, highest bit)`")
     e, chunk = FP8.operand("E"), COL // 4
     right, above, left = e.where(AT, chunk)[0], e.where(AT - 8, chunk)[0], e.where(AT, chunk - 8)[0]

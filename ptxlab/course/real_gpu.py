@@ -89,7 +89,7 @@ def mystery() -> Machine:
     "and f32?** Predict it before you look at the statement below.",
     "number = ...  # 7 for %7",
 )
-def operand_number(answer: object) -> tuple[bool, str]:
+def _operand_number(answer: object) -> tuple[bool, str]:
     text = answer.strip().removeprefix("%") if isinstance(answer, str) else answer
     (submitted,) = whole_numbers(text, 1, "the number of an operand: 7 for %7")
     d, a, b = F16.d.registers, F16.a.registers, F16.b.registers
@@ -221,7 +221,7 @@ def different(answer: object) -> tuple[bool, str]:
     "result at all.",
     "def row_of_b(k):\n    return ...",
 )
-def design(answer: object) -> tuple[bool, str]:
+def _design(answer: object) -> tuple[bool, str]:
     form = f"`row_of_b(k)` returns {S4.n} whole numbers from -8 to 7"
     rows = [whole_numbers(result_of(answer, k, form=form), S4.n, form) for k in range(S4.k)]
     table = np.array(rows)
@@ -261,7 +261,7 @@ def design(answer: object) -> tuple[bool, str]:
     "4 of register e // 4.) Its B, C and D have the layouts that you know.",
     "place = ...  # (lane, element)",
 )
-def find_in_mystery(answer: object) -> tuple[bool, str]:
+def _find_in_mystery(answer: object) -> tuple[bool, str]:
     submitted = whole_numbers(answer, 2, "`(lane, element)`")
     order = mystery()._order
     expected = tuple(int(at) for at in np.argwhere((order == (ROW, COL)).all(axis=-1))[0])

@@ -28,7 +28,7 @@ def _binary_digits(number: int) -> bool:
     "`0b....`)",
     "nibble = ...",
 )
-def one_nibble(answer: object) -> tuple[bool, str]:
+def _one_nibble(answer: object) -> tuple[bool, str]:
     (submitted,) = whole_numbers(answer, 1, "a number from 0 to 15")
     expected = int(PAIRS.compress([CHUNK])[1][0, 0])
     first, second = PAIRS.nibbles[expected]
@@ -73,7 +73,7 @@ def one_nibble(answer: object) -> tuple[bool, str]:
     f"is `0b{NIBBLE:04b}`. **Which column of logical (dense) A did it come from?**",
     "column = ...",
 )
-def logical_column(answer: object) -> tuple[bool, str]:
+def _logical_column(answer: object) -> tuple[bool, str]:
     (submitted,) = whole_numbers(answer, 1, "a column from 0 to 63")
     kept = PAIRS.keep * PAIRS.group
     chunk = STORED // kept

@@ -10,10 +10,10 @@ from ..isa.sparsity import STRUCTURES
 from .checking import WrongForm, exercise, judge, whole_numbers, whole_result_of
 
 INS = mma_instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32")
-HALVES = STRUCTURES["1:2"]
+_HALVES = STRUCTURES["1:2"]
 ROW, COL = 10, 13
-EIGHT = (0, 2.5, -1, 0, 0, 4, 0, 0.5)  # four chunks
-RAW = 1 + 2.0**-10 + 2.0**-11
+_EIGHT = (0, 2.5, -1, 0, 0, 4, 0, 0.5)  # four chunks
+_RAW = 1 + 2.0**-10 + 2.0**-11
 
 
 @exercise(
@@ -28,8 +28,8 @@ def truncated(answer: object) -> tuple[bool, str]:
     except (ValueError, TypeError):
         raise WrongForm("the answer is one number, for example `1 + 2**-9`.") from None
     tf32 = dtype("tf32")
-    seen = float(tf32.decode(np.array([RAW], dtype=np.float32).view(np.uint32))[0])
-    rounded = float(tf32.decode(tf32.encode([RAW]))[0])
+    seen = float(tf32.decode(np.array([_RAW], dtype=np.float32).view(np.uint32))[0])
+    rounded = float(tf32.decode(tf32.encode([_RAW]))[0])
     return judge(
         submitted == seen,
         "The lower 13 bits are not read at all, so the value is truncated, not rounded. `ins.a.pack` "
@@ -39,7 +39,7 @@ def truncated(answer: object) -> tuple[bool, str]:
             "That is the nearest tf32, as `pack` would give it. But here nothing is rounded: the lower 13 "
             "bits are simply not read.",
         ),
-        (submitted == RAW, "That needs 11 fraction bits; tf32 has 10."),
+        (submitted == _RAW, "That needs 11 fraction bits; tf32 has 10."),
         (submitted == 1.0, "Ten fraction bits reach down to 2**-10."),
         (
             submitted == seen - 1,
@@ -53,15 +53,15 @@ def truncated(answer: object) -> tuple[bool, str]:
 
 @exercise(
     "06.2",
-    f"Eight columns of a row are `{list(EIGHT)}`: four chunks. **Which 16 bits of metadata describe them?** "
+    f"Eight columns of a row are `{list(_EIGHT)}`: four chunks. **Which 16 bits of metadata describe them?** "
     "As always, the first chunk is in the lowest bits.",
     "bits = ...  # one number: 0b and 16 digits, or 0x and four digits",
 )
-def four_nibbles(answer: object) -> tuple[bool, str]:
+def _four_nibbles(answer: object) -> tuple[bool, str]:
     (submitted,) = whole_numbers(answer, 1, "a number of 16 bits, such as 0x1234")
-    keeps_second = [value != 0 for value in EIGHT[1::2]]
-    nibbles = [int(nibble) for nibble in HALVES.compress([EIGHT])[1][0]]
-    first, second = (int(HALVES.compress([chunk])[1][0, 0]) for chunk in ([2.5, 0], [0, 2.5]))
+    keeps_second = [value != 0 for value in _EIGHT[1::2]]
+    nibbles = [int(nibble) for nibble in _HALVES.compress([_EIGHT])[1][0]]
+    first, second = (int(_HALVES.compress([chunk])[1][0, 0]) for chunk in ([2.5, 0], [0, 2.5]))
 
     def row(*parts: int) -> int:
         return sum(part << 4 * chunk for chunk, part in enumerate(parts))

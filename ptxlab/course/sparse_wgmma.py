@@ -16,20 +16,20 @@ D_ROW, D_COL = 37, 9
 A_ROW, A_COL, NIBBLE = 37, 42, 0b1110
 E_ROW, E_CHUNK = 45, 10
 B_ROW, B_COL = 20, 11
-N_ASKED = (8, 24, 40, 48, 56, 256)
-SPARE = 100
+_N_ASKED = (8, 24, 40, 48, 56, 256)
+_SPARE = 100
 
 
 @exercise(
     "10.1",
-    f"**Which of N = {', '.join(map(str, N_ASKED[:-1]))} and {N_ASKED[-1]} are legal for s8?**",
+    f"**Which of N = {', '.join(map(str, _N_ASKED[:-1]))} and {_N_ASKED[-1]} are legal for s8?**",
     "legal = ...  # a list",
 )
-def legal_n(answer: object) -> tuple[bool, str]:
+def _legal_n(answer: object) -> tuple[bool, str]:
     submitted = whole_number_set(answer, "a list of numbers")
     rows = mma_forms("wgmma.sp")
     legal = {
-        kind: frozenset(n for n in N_ASKED if any(r.n == n and r.a_type == kind for r in rows))
+        kind: frozenset(n for n in _N_ASKED if any(r.n == n and r.a_type == kind for r in rows))
         for kind in ("s8", "e4m3")
     }
     return judge(
@@ -40,10 +40,10 @@ def legal_n(answer: object) -> tuple[bool, str]:
             "All of them are legal for FP8. The integer forms have fewer: look at `ptxlab.catalog`.",
         ),
         (
-            submitted == frozenset(n for n in N_ASKED if n % 16 == 0),
+            submitted == frozenset(n for n in _N_ASKED if n % 16 == 0),
             "Multiples of 16 are legal, but there are more among the small values of N.",
         ),
-        (not submitted <= frozenset(N_ASKED), "Choose from the numbers in the task."),
+        (not submitted <= frozenset(_N_ASKED), "Choose from the numbers in the task."),
         (bool(submitted) and submitted < legal["s8"], "Those are legal, but there are more."),
         otherwise="Look at `{i.n for i in ptxlab.catalog('wgmma.sp') if i.a_type == 's8'}`.",
     )
@@ -54,7 +54,7 @@ def legal_n(answer: object) -> tuple[bool, str]:
     f"**Which of the 128 lanes holds `D[{D_ROW}][{D_COL}]` of m64n16k64 with f32, and as which element?**",
     "place = ...  # (lane, element)",
 )
-def where_d(answer: object) -> tuple[bool, str]:
+def _where_d(answer: object) -> tuple[bool, str]:
     submitted = whole_numbers(answer, 2, "`(lane, element)`")
     right = INS.d.where(D_ROW, D_COL)[0]
     warp = D_ROW // 16
@@ -98,21 +98,21 @@ def where_d(answer: object) -> tuple[bool, str]:
 
 @exercise(
     "10.3",
-    f"A kernel can use {SPARE} registers per lane for D, with 32-bit elements. **What is the largest N it "
+    f"A kernel can use {_SPARE} registers per lane for D, with 32-bit elements. **What is the largest N it "
     "can use for `e4m3`, and for `s8`?**",
     "largest = ...  # (N for e4m3, N for s8)",
 )
-def largest_n(answer: object) -> tuple[bool, str]:
+def _largest_n(answer: object) -> tuple[bool, str]:
     submitted = whole_numbers(answer, 2, "`(N for e4m3, N for s8)`")
     rows = [row for row in mma_forms("wgmma.sp") if row.k == INS.k and row.d.dtype.bits == 32]
     legal = {kind: {row.n for row in rows if row.a_type == kind} for kind in ("e4m3", "s8")}
     fit = {
-        kind: max(row.n for row in rows if row.a_type == kind and row.d.registers <= SPARE) for kind in legal
+        kind: max(row.n for row in rows if row.a_type == kind and row.d.registers <= _SPARE) for kind in legal
     }
     expected = fit["e4m3"], fit["s8"]
     return judge(
         submitted == expected,
-        f"64 x N elements in 128 lanes take N/2 registers, so N can be at most {2 * SPARE}. FP8 accepts "
+        f"64 x N elements in 128 lanes take N/2 registers, so N can be at most {2 * _SPARE}. FP8 accepts "
         "every multiple of 8; above 32, the integers accept only multiples of 16.",
         (
             submitted == expected[::-1],
@@ -302,7 +302,7 @@ def metadata_lane(answer: object) -> tuple[bool, str]:
     f"n = {B_COL})?",
     "offset = ...",
 )
-def shared_b(answer: object) -> tuple[bool, str]:
+def _shared_b(answer: object) -> tuple[bool, str]:
     (submitted,) = whole_numbers(answer, 1, "a byte offset")
     tile = Tile.of(INS.b)
     expected = int(tile.offset(B_COL, B_ROW))

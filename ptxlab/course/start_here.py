@@ -10,7 +10,7 @@ from ..isa.dtypes import dtype
 from .checking import exercise, function_table, judge, whole_numbers
 
 INS = mma_instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
-VALUES = (1, 2, 3, 4, 5, 6, 7, -1)
+_VALUES = (1, 2, 3, 4, 5, 6, 7, -1)
 
 
 @exercise(
@@ -18,7 +18,7 @@ VALUES = (1, 2, 3, 4, 5, 6, 7, -1)
     "Look at the picture of C. **Which lane holds `C[9][3]`, and as which of its four elements?**",
     "place = ...  # (lane, element)",
 )
-def where_c(answer: object) -> tuple[bool, str]:
+def _where_c(answer: object) -> tuple[bool, str]:
     submitted = whole_numbers(answer, 2, "`(lane, element)`")
     expected = lane, element = INS.c.where(9, 3)[0][:2]
     above = INS.c.where(1, 3)[0][:2]
@@ -125,14 +125,14 @@ def share(answer: object) -> tuple[bool, str]:
 @exercise(
     "00.4",
     "A register holds eight `s4` elements. The first one is in the **lowest** four bits. **Write the "
-    f"register that holds {', '.join(map(str, VALUES))}** (first element first) as a hexadecimal number "
+    f"register that holds {', '.join(map(str, _VALUES))}** (first element first) as a hexadecimal number "
     "`0x...`. A negative `s4` is in two's complement: its four bits are the bits of the value plus 16.",
     "register = ...",
 )
 def nibbles(answer: object) -> tuple[bool, str]:
     (submitted,) = whole_numbers(answer, 1, "one 32-bit number, `0x...`")
     submitted &= 0xFFFFFFFF if submitted < 0 else -1
-    codes = dtype("s4").encode(VALUES)
+    codes = dtype("s4").encode(_VALUES)
     expected = _register(codes)
     minus = f"{codes[-1]:X}"
     return judge(

@@ -146,7 +146,7 @@ def structures(answer: object) -> tuple[bool, str]:
     "as possible. Give all eight numbers.",
     "pruned = ...  # eight numbers",
 )
-def prune_pairs(answer: object) -> tuple[bool, str]:
+def _prune_pairs(answer: object) -> tuple[bool, str]:
     submitted = list(numbers(answer, "eight numbers"))
     if len(submitted) != len(CHUNK):
         hint = ""
@@ -198,7 +198,7 @@ def prune_pairs(answer: object) -> tuple[bool, str]:
     "order of their columns.",
     "stored = ...  # eight numbers",
 )
-def stored_half(answer: object) -> tuple[bool, str]:
+def _stored_half(answer: object) -> tuple[bool, str]:
     submitted = list(numbers(answer, "eight numbers"))
     row = np.array([SPARSE])
     expected = TWO.compress(row)[0][0].tolist()
@@ -291,7 +291,7 @@ def bits(answer: object) -> tuple[bool, str]:
     '`ptxlab.catalog("mma.sp")` returns instructions with `.a_type`, `.k`, `.kind` and `.structure.name`.',
     "depths = ...  # (K with 2:4, K with 4:8)",
 )
-def twice_listed(answer: object) -> tuple[bool, str]:
+def _twice_listed(answer: object) -> tuple[bool, str]:
     submitted = whole_numbers(answer, 2, "`(K with 2:4, K with 4:8)`")
     forms = [ins for ins in mma_forms("mma.sp") if ins.a_type == "e2m1" and ins.structure is not None]
     expected = tuple(next(ins.k for ins in forms if ins.structure == each) for each in (TWO, PAIRS))

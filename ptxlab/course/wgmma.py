@@ -16,14 +16,14 @@ WIDE = mma_instruction("wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16")
 FP8 = mma_instruction("wgmma.mma_async.sync.aligned.m64n32k32.f32.e4m3.e4m3")
 LANE = 77
 KINDS = ("tf32", "bf16", "e5m2", "b1")
-CORE = 128  # bytes of a core matrix: 8 rows of 16
-ADDRESS = 0x1400
-PIECES = ((6, 1), (13, 3))  # (row, piece)
-SWIZZLED = Tile.of(FP8.b, 64)
-SWIZZLED_AT = 0x2C00
-FOUND = SWIZZLED.descriptor(SWIZZLED_AT)
+_CORE = 128  # bytes of a core matrix: 8 rows of 16
+_ADDRESS = 0x1400
+_PIECES = ((6, 1), (13, 3))  # (row, piece)
+_SWIZZLED = Tile.of(FP8.b, 64)
+_SWIZZLED_AT = 0x2C00
+_FOUND = _SWIZZLED.descriptor(_SWIZZLED_AT)
 #: Fields of a matrix descriptor as (name, lowest bit, bits). PTX ISA, "Matrix Descriptor Format".
-FIELDS = (
+_FIELDS = (
     ("swizzle code", 62, 2),
     ("", 52, 10),
     ("base offset", 49, 3),
@@ -35,7 +35,7 @@ FIELDS = (
     ("address / 16", 0, 14),
 )
 #: A program, line by line: the instruction, and which of the two results it computes.
-PROGRAM = (
+_PROGRAM = (
     ("wgmma.fence.sync.aligned;", ""),
     ("wgmma.mma_async ... {d0, ..., d7}, ...;", "first"),
     ("wgmma.commit_group.sync.aligned;", ""),
@@ -53,19 +53,19 @@ def descriptor_picture(number: int) -> Picture:
     >>> [cell.text for cell in grid.cells if cell.lane is not None]
     ['0', '0', '0x10', '0x8', '0x40']
     """
-    values = [number >> low & (1 << size) - 1 for _, low, size in FIELDS]
+    values = [number >> low & (1 << size) - 1 for _, low, size in _FIELDS]
     cells = tuple(
-        Cell(0, at, 1, 1, (hex(value) if value else "0",), 4 * at if FIELDS[at][0] else None)
+        Cell(0, at, 1, 1, (hex(value) if value else "0",), 4 * at if _FIELDS[at][0] else None)
         for at, value in enumerate(values)
     )
     heads = tuple(
-        Header(at, 1, (name, bit_range(low, low + size - 1))) for at, (name, low, size) in enumerate(FIELDS)
+        Header(at, 1, (name, bit_range(low, low + size - 1))) for at, (name, low, size) in enumerate(_FIELDS)
     )
     hover = np.array(
-        [[f"{name or 'unused'}: bits {bit_range(low, low + size - 1)}" for name, low, size in FIELDS]],
+        [[f"{name or 'unused'}: bits {bit_range(low, low + size - 1)}" for name, low, size in _FIELDS]],
         dtype=object,
     )
-    grid = Grid((1, len(FIELDS)), cells, hover, (Header(0, 1, ("",)),), heads)
+    grid = Grid((1, len(_FIELDS)), cells, hover, (Header(0, 1, ("",)),), heads)
     return Picture(f"Matrix descriptor 0x{number:016x}", ("its fields, highest bits on the left",), (grid,))
 
 
@@ -74,7 +74,7 @@ def descriptor_picture(number: int) -> Picture:
     f"A lane of a warpgroup holds elements of **two rows** of D. **Which two rows does lane {LANE} hold?**",
     "rows = ...  # (upper, lower)",
 )
-def rows_of_lane(answer: object) -> tuple[bool, str]:
+def _rows_of_lane(answer: object) -> tuple[bool, str]:
     submitted = whole_numbers(answer, 2, "`(upper, lower)`, two row numbers")
     upper, lower = sorted({row for _, row, _ in INS.d.holds(LANE)})
     inside = LANE % 32 // 4
@@ -191,7 +191,7 @@ def depth(answer: object) -> tuple[bool, str]:
 
 @exercise(
     "09.4",
-    f"B of `{WIDE.shape}` with f16 is in shared memory at address `0x{ADDRESS:x}`, K-major, without "
+    f"B of `{WIDE.shape}` with f16 is in shared memory at address `0x{_ADDRESS:x}`, K-major, without "
     f"swizzle. This time the core matrices are stored **along n first**: the {WIDE.n // 8} core matrices "
     f"with k = 0 to 7 one after another, then the {WIDE.n // 8} with k = 8 to 15, 128 bytes each. **Encode "
     "the descriptor by hand.** (Hexadecimal is easiest: `0x...`)",
@@ -199,42 +199,42 @@ def depth(answer: object) -> tuple[bool, str]:
 )
 def encode(answer: object) -> tuple[bool, str]:
     (submitted,) = whole_numbers(answer, 1, "one number of 64 bits")
-    leading, stride = WIDE.n // 8 * CORE, CORE
+    leading, stride = WIDE.n // 8 * _CORE, _CORE
 
     def packed(address: int, lead: int, step: int, code: int = 0) -> int:
         return address >> 4 | lead >> 4 << 16 | step >> 4 << 32 | code << 62
 
-    expected = packed(ADDRESS, leading, stride)
+    expected = packed(_ADDRESS, leading, stride)
     start, lead, step = submitted & 0x3FFF, submitted >> 16 & 0x3FFF, submitted >> 32 & 0x3FFF
     return judge(
         submitted == expected,
         f"Start 0x{start:x}, leading 0x{lead:x}, stride 0x{step:x}, all in units of 16 bytes: the next core "
         f"matrix is {leading} bytes away along k, and {stride} bytes away along n.",
         (
-            submitted == packed(ADDRESS, stride, leading),
+            submitted == packed(_ADDRESS, stride, leading),
             "All values are right, but the two offsets are exchanged. In a K-major tile *leading* steps "
             "along k, and *stride* steps from eight columns n to the next eight.",
         ),
         (
-            submitted == ADDRESS | leading << 16 | stride << 32,
+            submitted == _ADDRESS | leading << 16 | stride << 32,
             "Those are bytes. Every field counts units of 16 bytes: the last hexadecimal digit is dropped.",
         ),
         (
-            submitted == ADDRESS >> 4 | leading << 16 | stride << 32,
+            submitted == _ADDRESS >> 4 | leading << 16 | stride << 32,
             "The start address is right. The two offsets are right in bytes, but they too count units of "
             "16 bytes.",
         ),
         (
-            submitted == Tile.of(WIDE.b).descriptor(ADDRESS),
+            submitted == Tile.of(WIDE.b).descriptor(_ADDRESS),
             "That is the order of the picture above, along k first. Here the core matrices go along n "
             "first: how far away is the neighbour along k?",
         ),
         (
-            submitted == ADDRESS >> 4 | leading >> 4 << 14 | stride >> 4 << 28,
+            submitted == _ADDRESS >> 4 | leading >> 4 << 14 | stride >> 4 << 28,
             "The fields have 14 bits, but they are not contiguous: they begin at bits 0, 16 and 32.",
         ),
         (submitted >> 62 != 0, "Bits 62 and 63 are the swizzle, and there is none."),
-        (start != ADDRESS >> 4, "Look at the lowest 14 bits: the start address, in units of 16 bytes."),
+        (start != _ADDRESS >> 4, "Look at the lowest 14 bits: the start address, in units of 16 bytes."),
         (
             lead != leading >> 4,
             "The start address is right. Look at bits 16 to 29: how many bytes is it from one core matrix "
@@ -253,34 +253,34 @@ def encode(answer: object) -> tuple[bool, str]:
     "09.5",
     "Now the 64-byte swizzle. Rows of 64 bytes have four pieces, and **two** rows fill 128 bytes. Two bits "
     "are XORed: bits 4 and 5 of the byte address with bits 7 and 8. **At which of the four positions in "
-    f"its row is piece {PIECES[0][1]} of row {PIECES[0][0]}? And piece {PIECES[1][1]} of row "
-    f"{PIECES[1][0]}?**",
+    f"its row is piece {_PIECES[0][1]} of row {_PIECES[0][0]}? And piece {_PIECES[1][1]} of row "
+    f"{_PIECES[1][0]}?**",
     "places = ...  # (first, second), each from 0 to 3",
 )
-def swizzled_place(answer: object) -> tuple[bool, str]:
-    submitted = whole_numbers(answer, len(PIECES), "two positions, each from 0 to 3")
+def _swizzled_place(answer: object) -> tuple[bool, str]:
+    submitted = whole_numbers(answer, len(_PIECES), "two positions, each from 0 to 3")
     tile = Tile(bits=16, rows=16, k=32, swizzle=64)
-    expected = tuple(int(tile.offset(row, piece * tile.core_width)) // 16 % 4 for row, piece in PIECES)
+    expected = tuple(int(tile.offset(row, piece * tile.core_width)) // 16 % 4 for row, piece in _PIECES)
     return judge(
         submitted == expected,
         "Each pair of rows is XORed with the same value, and after eight rows, that is 512 bytes, the "
         "pattern repeats. That is why such a tile begins at a multiple of 512.",
         (
-            submitted == tuple(piece for _, piece in PIECES),
+            submitted == tuple(piece for _, piece in _PIECES),
             "That is no swizzle at all: every piece stays where it was.",
         ),
         (submitted == expected[::-1], "The numbers are right, but in the wrong order."),
         (
-            submitted == tuple(piece ^ row % 4 for row, piece in PIECES),
+            submitted == tuple(piece ^ row % 4 for row, piece in _PIECES),
             "Your pattern changes with every row. But two rows of 64 bytes share bits 7 and 8 of the "
             "address.",
         ),
         (
-            submitted == tuple(piece ^ row // 4 % 2 for row, piece in PIECES),
+            submitted == tuple(piece ^ row // 4 % 2 for row, piece in _PIECES),
             "That is the 32-byte swizzle, where four rows fill 128 bytes and one bit is XORed.",
         ),
         (
-            submitted == tuple((piece + row // 2) % 4 for row, piece in PIECES),
+            submitted == tuple((piece + row // 2) % 4 for row, piece in _PIECES),
             "The rows are paired correctly, but you rotated the pieces. XOR exchanges them.",
         ),
         (
@@ -306,45 +306,45 @@ def swizzled_place(answer: object) -> tuple[bool, str]:
 
 @exercise(
     "09.6",
-    f"In a debugger you find the descriptor `0x{FOUND:016x}` of a K-major tile. **At which byte address "
+    f"In a debugger you find the descriptor `0x{_FOUND:016x}` of a K-major tile. **At which byte address "
     "does the tile begin, what is its stride dimension byte offset, and how many bytes wide is its "
     "swizzle?**",
     "read = ...  # (address, stride, swizzle), all in bytes",
 )
-def read_descriptor(answer: object) -> tuple[bool, str]:
+def _read_descriptor(answer: object) -> tuple[bool, str]:
     submitted = whole_numbers(answer, 3, "`(address, stride, swizzle)`, all in bytes")
-    expected = SWIZZLED_AT, SWIZZLED.stride, SWIZZLED.swizzle
-    code = SWIZZLES[SWIZZLED.swizzle]
+    expected = _SWIZZLED_AT, _SWIZZLED.stride, _SWIZZLED.swizzle
+    code = SWIZZLES[_SWIZZLED.swizzle]
     return judge(
         submitted == expected,
-        f"Swizzle code {code} means {SWIZZLED.swizzle} bytes, and the stride is eight rows of "
-        f"{SWIZZLED.swizzle} bytes. The leading offset, 1, is not used when a K-major tile is swizzled.",
+        f"Swizzle code {code} means {_SWIZZLED.swizzle} bytes, and the stride is eight rows of "
+        f"{_SWIZZLED.swizzle} bytes. The leading offset, 1, is not used when a K-major tile is swizzled.",
         (
-            submitted[:2] == (SWIZZLED_AT >> 4, SWIZZLED.stride >> 4),
+            submitted[:2] == (_SWIZZLED_AT >> 4, _SWIZZLED.stride >> 4),
             "Those are the raw fields. They count units of 16 bytes.",
         ),
-        (submitted[0] == SWIZZLED_AT >> 4, "The address field counts units of 16 bytes."),
+        (submitted[0] == _SWIZZLED_AT >> 4, "The address field counts units of 16 bytes."),
         (
-            submitted[0] != SWIZZLED_AT,
+            submitted[0] != _SWIZZLED_AT,
             "The address is in the lowest 14 bits; remember the unit. Bit 16 already belongs to the next "
             "field.",
         ),
         (
-            submitted[1] == SWIZZLED.stride >> 4,
+            submitted[1] == _SWIZZLED.stride >> 4,
             "The address is right. The stride field, too, counts units of 16 bytes.",
         ),
         (
-            submitted[1] == SWIZZLED.leading,
+            submitted[1] == _SWIZZLED.leading,
             "The address is right. But you then read the leading offset, bits 16 to 29; the stride begins "
             "at bit 32.",
         ),
         (
-            submitted[1] == int(f"{SWIZZLED.stride >> 4:x}") * 16,
+            submitted[1] == int(f"{_SWIZZLED.stride >> 4:x}") * 16,
             "The address is right. The digits of the stride are hexadecimal, like the whole descriptor: "
             "what number is `0x20`?",
         ),
         (
-            submitted[1] != SWIZZLED.stride,
+            submitted[1] != _SWIZZLED.stride,
             "The address is right. The stride is in bits 32 to 45, in units of 16 bytes.",
         ),
         (
@@ -358,7 +358,7 @@ def read_descriptor(answer: object) -> tuple[bool, str]:
     )
 
 
-def _readable(program: tuple[tuple[str, str], ...] = PROGRAM) -> dict[str, int]:
+def _readable(program: tuple[tuple[str, str], ...] = _PROGRAM) -> dict[str, int]:
     """The first line after which each result may be read: its group is committed and waited for."""
     open_now: list[str] = []
     groups: list[list[str]] = []
@@ -379,15 +379,15 @@ def _readable(program: tuple[tuple[str, str], ...] = PROGRAM) -> dict[str, int]:
 @exercise(
     "09.7",
     "A kernel runs these lines:\n\n```\n"
-    + "\n".join(f"{number}  {line}" for number, (line, _) in enumerate(PROGRAM))
+    + "\n".join(f"{number}  {line}" for number, (line, _) in enumerate(_PROGRAM))
     + "\n```\n\n**After which line, at the earliest, may it read d0 to d7, and after which d8 to d15?**",
     "lines = ...  # (line for d0 to d7, line for d8 to d15)",
 )
-def waited(answer: object) -> tuple[bool, str]:
+def _waited(answer: object) -> tuple[bool, str]:
     submitted = whole_numbers(answer, 2, "two line numbers")
     done = _readable()
     expected = done["first"], done["second"]
-    issued = tuple(number for number, (_, result) in enumerate(PROGRAM) if result)
+    issued = tuple(number for number, (_, result) in enumerate(_PROGRAM) if result)
     return judge(
         submitted == expected,
         "`wait_group 1` allows the most recent group to be pending and waits for all older ones; "
@@ -415,13 +415,13 @@ def waited(answer: object) -> tuple[bool, str]:
             "After `wait_group 1` one group may still be pending. Which?",
         ),
         (
-            any(not 0 <= line < len(PROGRAM) for line in submitted),
-            f"The lines are numbered 0 to {len(PROGRAM) - 1}.",
+            any(not 0 <= line < len(_PROGRAM) for line in submitted),
+            f"The lines are numbered 0 to {len(_PROGRAM) - 1}.",
         ),
         (
             any(
                 "wait_group" not in line
-                for line in (PROGRAM[n][0] for n in submitted if 0 <= n < len(PROGRAM))
+                for line in (_PROGRAM[n][0] for n in submitted if 0 <= n < len(_PROGRAM))
             ),
             "Only a `wait_group` waits. Starting a product or committing a group returns at once.",
         ),

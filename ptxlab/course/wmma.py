@@ -13,7 +13,7 @@ AND = mma_instruction("wmma.mma.and.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1
 WIDTH, LINE = 100, 3
 ROW, COL = 3, 77
 ONES = 40
-WORD = (3, -1, 7, 0, -8, 1, 2, -3)
+_WORD = (3, -1, 7, 0, -8, 1, 2, -3)
 S8 = mma_instruction("wmma.mma.sync.aligned.row.col.m8n32k16.s32.s8.s8.s32")
 
 
@@ -62,15 +62,15 @@ def storage(answer: object) -> tuple[bool, str]:
 
 @exercise(
     "08.2",
-    f"Eight adjacent `s4` elements of a row of A are `{list(WORD)}`. **Which 32-bit word holds them in "
+    f"Eight adjacent `s4` elements of a row of A are `{list(_WORD)}`. **Which 32-bit word holds them in "
     "memory?** (Write it in hexadecimal: `0x...`)",
     "word = ...",
 )
 def packed(answer: object) -> tuple[bool, str]:
     (submitted,) = whole_numbers(answer, 1, "`0x...`, one number of 32 bits")
-    codes = [value & 15 for value in WORD]
+    codes = [value & 15 for value in _WORD]
     expected = sum(code << 4 * at for at, code in enumerate(codes))
-    magnitude = sum((abs(v) & 7 | (8 if v < 0 else 0)) << 4 * at for at, v in enumerate(WORD))
+    magnitude = sum((abs(v) & 7 | (8 if v < 0 else 0)) << 4 * at for at, v in enumerate(_WORD))
     swapped = sum(code << 4 * (at ^ 1) for at, code in enumerate(codes))
     return judge(
         submitted % 2**32 == expected and -(2**31) <= submitted < 2**32,
@@ -175,7 +175,7 @@ def leading(answer: object) -> tuple[bool, str]:
     "bit of its register?**",
     "place = ...  # (lane, bit)",
 )
-def where_bit(answer: object) -> tuple[bool, str]:
+def _where_bit(answer: object) -> tuple[bool, str]:
     submitted = whole_numbers(answer, 2, "`(lane, bit)`")
     right = XOR.a.where(ROW, COL)[0]
     return judge(
@@ -283,7 +283,7 @@ def signs(answer: object) -> tuple[bool, str]:
     "their AND. **Write the function that returns the popc of their XOR.**",
     "def differences(ones_a, ones_b, both):\n    return ...",
 )
-def xor_from_and(answer: object) -> tuple[bool, str]:
+def _xor_from_and(answer: object) -> tuple[bool, str]:
     form = "`differences(ones_a, ones_b, both)` returns a whole number"
     rng = np.random.default_rng(8)
     a, b = rng.integers(0, 2, (2, 16, XOR.k))
@@ -331,7 +331,7 @@ def xor_from_and(answer: object) -> tuple[bool, str]:
     "for B and for D?** (Here no element is held twice.)",
     "registers = ...  # (A, B, D)",
 )
-def other_shape(answer: object) -> tuple[bool, str]:
+def _other_shape(answer: object) -> tuple[bool, str]:
     submitted = whole_numbers(answer, 3, "`(A, B, D)`")
     expected = S8.a.registers, S8.b.registers, S8.d.registers
     return judge(

@@ -62,14 +62,14 @@ def _power(exponent: Array) -> Array:
 
 
 #: Of A, B, C and D.
-DTypes = tuple[DType, DType, DType, DType]
+_DTypes = tuple[DType, DType, DType, DType]
 
 
 def fused_dot(
     a: Array,
     b: Array,
     c: Array,
-    dtypes: DTypes,
+    dtypes: _DTypes,
     alignment: Alignment,
     stored: Array | None = None,
     scales: tuple[Array, Array] | None = None,
@@ -115,7 +115,7 @@ def convert_codes(codes: Array, float_type: DType, to: DType) -> Array:
 
 
 def _fused_block(
-    dtypes: DTypes,
+    dtypes: _DTypes,
     alignment: Alignment,
     a: Array,
     b: Array,

@@ -13,7 +13,7 @@ from numba import njit
 
 __all__ = ["LOWEST", "fill"]
 
-ABSENT = -4096  # exponent of a zero: it takes no part in the alignment
+_ABSENT = -4096  # exponent of a zero: it takes no part in the alignment
 LOWEST = -1022  # powers[i] is 2 ** (i + LOWEST)
 
 
@@ -30,18 +30,18 @@ def opened(code, form, scale):
     negative = code >> (fraction_bits + exponent_bits) & 1
     if special and field == (1 << exponent_bits) - 1:
         if special == 2:
-            return 0.0, ABSENT, negative, 1 if fraction == 0 else 2
+            return 0.0, _ABSENT, negative, 1 if fraction == 0 else 2
         if fraction == (1 << fraction_bits) - 1:
-            return 0.0, ABSENT, negative, 2
+            return 0.0, _ABSENT, negative, 2
     significand = fraction | np.int64(field != 0) << fraction_bits
     if significand == 0:
-        return 0.0, ABSENT, negative, 4
+        return 0.0, _ABSENT, negative, 4
     size = significand * scale[field]
     return -size if negative else size, max(field, 1) - bias, negative, 0
 
 
 @njit(cache=True)
-def code_of(value, form, kept, nearest):
+def _code_of(value, form, kept, nearest):
     """Code of a finite float64, cut to `kept` bits of fraction or rounded to nearest even.
 
     A zero has no sign.
@@ -65,7 +65,7 @@ def code_of(value, form, kept, nearest):
 
 
 @njit(cache=True)
-def odd_code(a_masks, b_masks, stored, negative, kind, d_form):
+def _odd_code(a_masks, b_masks, stored, negative, kind, d_form):
     """Code of an infinity or NaN that a sum comes to, or -1 where it is finite.
 
     Negative and kind are those of C.
@@ -118,7 +118,7 @@ def fill(a, b, c, there, d, forms, scales, fraction_bits, floor, kept, nearest, 
             odd = b_odd
             for k in range(depth):
                 if not all_there and not there[i, m, k]:
-                    a_value[k], a_exp[k] = 0.0, ABSENT
+                    a_value[k], a_exp[k] = 0.0, _ABSENT
                     continue
                 bit = one << np.uint64(k)
                 a_value[k], a_exp[k], negative, kind = opened(a[i, m, k], a_form, a_scale)
@@ -135,7 +135,7 @@ def fill(a, b, c, there, d, forms, scales, fraction_bits, floor, kept, nearest, 
                 top[n] = max(exponent, floor)
             for k in range(depth):
                 exponent = a_exp[k]
-                if exponent != ABSENT:
+                if exponent != _ABSENT:
                     for n in range(columns):
                         found = np.int32(exponent + b_exp[k, n])
                         top[n] = found if found > top[n] else top[n]
@@ -148,12 +148,12 @@ def fill(a, b, c, there, d, forms, scales, fraction_bits, floor, kept, nearest, 
                     for n in range(columns):
                         total[n] += np.trunc(value * b_value[k, n] * scale[n])
             for n in range(columns):
-                d[i, m, n] = code_of(
+                d[i, m, n] = _code_of(
                     total[n] * powers[top[n] - fraction_bits - LOWEST], d_form, kept, nearest
                 )
             if odd:
                 a_masks = (negatives, infinite, nan, zeros)
                 for n in range(columns):
-                    code = odd_code(a_masks, b_masks[n], stored, c_sign[n], c_kind[n], d_form)
+                    code = _odd_code(a_masks, b_masks[n], stored, c_sign[n], c_kind[n], d_form)
                     if code >= 0:
                         d[i, m, n] = code

@@ -28,8 +28,8 @@ _MARGIN, _GAP, _BUTTONS = 18.0, 34.0, 70.0  # the buttons are Plotly's, right of
 _ROOM = PAGE - 2 * _MARGIN
 _SLIDE, _TALL = 1400 - 2 * _MARGIN, 900  # of a matrix product: small text, but all of it in one picture
 
-WordRole = Literal["title", "note", "grid title", "axis", "header", "label"]
-Anchor = Literal["start", "middle", "end"]
+_WordRole = Literal["title", "note", "grid title", "axis", "header", "label"]
+_Anchor = Literal["start", "middle", "end"]
 
 
 @dataclass(frozen=True)
@@ -44,9 +44,9 @@ class Word:
     y: float
     text: str
     size: float
-    role: WordRole
+    role: _WordRole
     colour: str = palette.INK
-    anchor: Anchor = "middle"
+    anchor: _Anchor = "middle"
     on: Cell | None = None  # the cell that it labels
 
     @property

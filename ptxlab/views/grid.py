@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..errors import PtxlabError
 
-__all__ = ["Cell", "Density", "Grid", "Header", "Role", "State", "headers"]
+__all__ = ["Cell", "Grid", "Header", "Role", "State", "headers"]
 
 #: What a bit of a trace is: part of a term (kept or lost), of the sum (or rounded off it), of the result, or
 #: of a number that the result is compared with.
@@ -25,7 +25,7 @@ Role = Literal[
 #: How a cell stands out: as usual, faded because another lane is in focus, or outlined.
 State = Literal["plain", "dim", "mark"]
 #: Room around the labels: "tight" is one letter a cell without a frame, as bits are drawn.
-Density = Literal["normal", "close", "tight"]
+_Density = Literal["normal", "close", "tight"]
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class Grid:
     axes: tuple[str, str] = ("", "")
     title: str = ""
     name: str = ""
-    density: Density = "normal"
+    density: _Density = "normal"
     row_rules: tuple[int, ...] = ()  # heavier lines above these rows
     column_rules: tuple[
         tuple[int, int, int], ...

@@ -16,7 +16,7 @@ from ...isa.transfer import TransferForm
 __all__ = ["AsmOperand", "asm_operands", "mma_form", "ptx_line", "stores", "with_names"]
 
 #: How inline assembly passes a value: float, double, 32-bit or 64-bit integer.
-Constraint = Literal["f", "d", "r", "l"]
+_Constraint = Literal["f", "d", "r", "l"]
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class AsmOperand:
     """
 
     name: str  # a, b_desc, e, p
-    constraint: Constraint
+    constraint: _Constraint
     length: int | None = None  # registers of an array; None for a single variable
     written: bool = False
     address: bool = False  # a pointer or a descriptor
@@ -107,7 +107,7 @@ def _transfer_operands(form: TransferForm) -> list[AsmOperand]:
     return operands
 
 
-def _constraint(operand: Operand) -> Constraint:
+def _constraint(operand: Operand) -> _Constraint:
     if operand.dtype.name == "f32":
         return "f"
     if operand.dtype.name == "f64":

@@ -17,9 +17,9 @@ __all__ = ["dense", "sparse"]
 INT4 = ("s4", "u4")
 INT8 = ("s8", "u8")
 FP8 = ("e4m3", "e5m2")
-F8F6F4 = (*FP8, "e3m2", "e2m3", "e2m1")
+_F8F6F4 = (*FP8, "e3m2", "e2m3", "e2m1")
 PLAIN_OR_SAT = (False, True)
-SP_OR_ORDERED = (False, True)
+_SP_OR_ORDERED = (False, True)
 ROUNDINGS: tuple[Literal["rz", "rm", "rp"] | None, ...] = (None, "rz", "rm", "rp")  # None is .rn, the default
 LAYOUTS: tuple[Literal["row", "col"], ...] = ("row", "col")
 
@@ -42,7 +42,7 @@ _INTEGER_SP = ((INT8, (32, 64)), (INT4, (64, 128)))
 _FLOAT_SP = {"f16": (("f16", "f32"), (16, 32)), "bf16": (("f32",), (16, 32)), "tf32": (("f32",), (8, 16))}
 
 #: kind, scale_vec, scale type. ue8m0 with 4X is PTX ISA 9.1.
-BLOCK_SCALES = (("mxf4", 2, "ue8m0"), ("mxf4nvf4", 2, "ue8m0"), ("mxf4nvf4", 4, "ue4m3"))
+_BLOCK_SCALES = (("mxf4", 2, "ue8m0"), ("mxf4nvf4", 2, "ue8m0"), ("mxf4nvf4", 4, "ue4m3"))
 
 
 def _f8f6f4_targets(a: str, b: str, sparse_f16: bool = False) -> tuple[str, ...]:
@@ -60,7 +60,7 @@ def dense() -> Iterator[MmaForm]:
         yield MmaForm("mma", m, 8, k, "f64", "f64", "f64", "f64", targets, rounding=rounding)
     for k, d, a, b in product((16, 32), ("f16", "f32"), FP8, FP8):
         yield MmaForm("mma", 16, 8, k, d, a, b, d, SM_89)
-    for d, a, b in product(("f16", "f32"), F8F6F4, F8F6F4):
+    for d, a, b in product(("f16", "f32"), _F8F6F4, _F8F6F4):
         yield MmaForm("mma", 16, 8, 32, d, a, b, d, _f8f6f4_targets(a, b), kind="f8f6f4")
     for types, integer_shapes in _INTEGER_MMA:
         for ((m, k), targets), a, b, sat in product(integer_shapes.items(), types, types, PLAIN_OR_SAT):
@@ -68,11 +68,11 @@ def dense() -> Iterator[MmaForm]:
     for (m, k), targets in _BIT_MMA.items():
         yield MmaForm("mma", m, 8, k, "s32", "b1", "b1", "s32", targets, bit_op="xor")
         yield MmaForm("mma", m, 8, k, "s32", "b1", "b1", "s32", SM_80, bit_op="and")
-    for a, b in product(F8F6F4, F8F6F4):
+    for a, b in product(_F8F6F4, _F8F6F4):
         yield MmaForm(
             "mma", 16, 8, 32, "f32", a, b, "f32", SM_120A, kind="mxf8f6f4", scale_vec=1, scale_type="ue8m0"
         )
-    for block, vec, scale in BLOCK_SCALES:
+    for block, vec, scale in _BLOCK_SCALES:
         yield MmaForm(
             "mma",
             16,
@@ -91,20 +91,20 @@ def dense() -> Iterator[MmaForm]:
 
 def sparse() -> Iterator[MmaForm]:
     for kind, (accumulators, depths) in _FLOAT_SP.items():
-        for k, d, ordered in product(depths, accumulators, SP_OR_ORDERED):
+        for k, d, ordered in product(depths, accumulators, _SP_OR_ORDERED):
             yield MmaForm("mma.sp", 16, 8, k, d, kind, kind, d, SM_80, ordered=ordered)
-    for ordered, a, b in product(SP_OR_ORDERED, FP8, FP8):
+    for ordered, a, b in product(_SP_OR_ORDERED, FP8, FP8):
         yield MmaForm("mma.sp", 16, 8, 64, "f32", a, b, "f32", SM_89, ordered=ordered)
     for a, b in product(FP8, FP8):
         yield MmaForm("mma.sp", 16, 8, 64, "f16", a, b, "f16", SM_120A, ordered=True)
-    for d, a, b in product(("f16", "f32"), F8F6F4, F8F6F4):
+    for d, a, b in product(("f16", "f32"), _F8F6F4, _F8F6F4):
         yield MmaForm(
             "mma.sp", 16, 8, 64, d, a, b, d, _f8f6f4_targets(a, b, d == "f16"), ordered=True, kind="f8f6f4"
         )
     for types, depths in _INTEGER_SP:
-        for k, ordered, a, b, sat in product(depths, SP_OR_ORDERED, types, types, PLAIN_OR_SAT):
+        for k, ordered, a, b, sat in product(depths, _SP_OR_ORDERED, types, types, PLAIN_OR_SAT):
             yield MmaForm("mma.sp", 16, 8, k, "s32", a, b, "s32", SM_80, satfinite=sat, ordered=ordered)
-    for a, b in product(F8F6F4, F8F6F4):
+    for a, b in product(_F8F6F4, _F8F6F4):
         yield MmaForm(
             "mma.sp",
             16,
@@ -120,7 +120,7 @@ def sparse() -> Iterator[MmaForm]:
             scale_vec=1,
             scale_type="ue8m0",
         )
-    for block, vec, scale in BLOCK_SCALES:
+    for block, vec, scale in _BLOCK_SCALES:
         yield MmaForm(
             "mma.sp",
             16,

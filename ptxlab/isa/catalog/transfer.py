@@ -19,22 +19,22 @@ from .mma import LAYOUTS
 
 __all__ = ["rows", "spellings", "wmma_rows"]
 
-COUNTS = (1, 2, 4)
-PACKED = ("b6x16_p32", "b4x16_p64")
+_COUNTS = (1, 2, 4)
+_PACKED = ("b6x16_p32", "b4x16_p64")
 
 
 def rows() -> Iterator[TransferForm]:
     """Every form of ldmatrix, stmatrix and movmatrix."""
-    for count, trans in product(COUNTS, (False, True)):
+    for count, trans in product(_COUNTS, (False, True)):
         yield TransferForm("ldmatrix", "m8n8", "b16", SM_75, count, trans)
     # SM_100A: "sm_100f, sm_110f, sm_120f or higher in the same family"
-    for count, source in product((1, 2), (None, *PACKED)):  # .trans is mandatory
+    for count, source in product((1, 2), (None, *_PACKED)):  # .trans is mandatory
         yield TransferForm("ldmatrix", "m16n16", "b8", SM_100A, count, True, source)
-    for count, source in product(COUNTS, PACKED):
+    for count, source in product(_COUNTS, _PACKED):
         yield TransferForm("ldmatrix", "m8n16", "b8", SM_100A, count, False, source)
-    for count, trans in product(COUNTS, (False, True)):
+    for count, trans in product(_COUNTS, (False, True)):
         yield TransferForm("stmatrix", "m8n8", "b16", SM_90, count, trans)
-    for count in COUNTS:  # .trans is mandatory, though one example of the manual lacks it
+    for count in _COUNTS:  # .trans is mandatory, though one example of the manual lacks it
         yield TransferForm("stmatrix", "m16n8", "b8", SM_100A, count, True)
     yield TransferForm("movmatrix", "m8n8", "b16", SM_75, trans=True)
 

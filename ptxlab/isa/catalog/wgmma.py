@@ -13,12 +13,12 @@ from ..mma import MmaForm
 from ..targets import SM_90A
 from .mma import FP8, INT8, PLAIN_OR_SAT
 
-__all__ = ["N_INTEGER", "N", "dense", "sparse"]
+__all__ = ["N", "dense", "sparse"]
 
 N = tuple(range(8, 257, 8))
 #: The manual's list for dense s8 ends at 224; the assembler takes 240 and 256, which the other integer forms
 #: also have.
-N_INTEGER = (8, 16, 24, 32, *range(48, 257, 16))
+_N_INTEGER = (8, 16, 24, 32, *range(48, 257, 16))
 
 #: type -> results, and k of the dense form; the sparse one is twice as deep.
 _FLOATS = {"f16": (("f16", "f32"), 16), "bf16": (("f32",), 16), "tf32": (("f32",), 8)}
@@ -30,13 +30,13 @@ def _rows(family: Literal["wgmma", "wgmma.sp"], deep: int) -> Iterator[MmaForm]:
             yield MmaForm(family, 64, n, deep * k, d, kind, kind, d, SM_90A)
     for n, d, a, b in product(N, ("f16", "f32"), FP8, FP8):
         yield MmaForm(family, 64, n, deep * 32, d, a, b, d, SM_90A)
-    for n, a, b, sat in product(N_INTEGER, INT8, INT8, PLAIN_OR_SAT):
+    for n, a, b, sat in product(_N_INTEGER, INT8, INT8, PLAIN_OR_SAT):
         yield MmaForm(family, 64, n, deep * 32, "s32", a, b, "s32", SM_90A, satfinite=sat)
 
 
 def dense() -> Iterator[MmaForm]:
     yield from _rows("wgmma", 1)
-    for n in N_INTEGER:
+    for n in _N_INTEGER:
         yield MmaForm("wgmma", 64, n, 256, "s32", "b1", "b1", "s32", SM_90A, bit_op="and")
 
 

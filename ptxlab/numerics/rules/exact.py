@@ -11,7 +11,7 @@ from ..element import Element, nibbles_of
 from ..steps import Step, Term, add_up
 from .base import Array, Rule
 
-__all__ = ["Exact", "add_to_s32"]
+__all__ = ["Exact"]
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Exact(Rule):
         c = ins.c.unpack_codes(operands.c)
         if not operands.modifiers.scale_d:
             c = np.zeros_like(c)
-        return add_to_s32(products, c, ins.satfinite)
+        return _add_to_s32(products, c, ins.satfinite)
 
     def trace(self, element: Element) -> list[Step]:
         """See `Rule.trace`."""
@@ -51,19 +51,19 @@ class Exact(Rule):
         )
         total = add_up([term.value for term in terms])
         products = np.array([int(total - element.c)], dtype=np.float64)
-        code = int(add_to_s32(products, np.array([element.c_code], dtype=np.uint32), ins.satfinite)[0])
+        code = int(_add_to_s32(products, np.array([element.c_code], dtype=np.uint32), ins.satfinite)[0])
         return [
             Step("integer sum", terms, None, 0, total, "satfinite" if ins.satfinite else "wrap", code, "s32")
         ]
 
 
-def add_to_s32(products: Array, c: Array, satfinite: bool) -> Array:
+def _add_to_s32(products: Array, c: Array, satfinite: bool) -> Array:
     """Exact sums of products plus s32 codes c -> s32 codes, wrapped or clamped.
 
     >>> products, c = np.array([5, 5]), np.array([1, 0x7FFFFFFF], dtype=np.uint32)
-    >>> [hex(code) for code in add_to_s32(products, c, satfinite=False)]
+    >>> [hex(code) for code in _add_to_s32(products, c, satfinite=False)]
     ['0x6', '0x80000004']
-    >>> hex(add_to_s32(products, c, satfinite=True)[1])
+    >>> hex(_add_to_s32(products, c, satfinite=True)[1])
     '0x7fffffff'
     """
     if not satfinite:
