@@ -12,7 +12,7 @@ from typing import Any
 
 from ..isa.catalog import mma_forms
 from ..isa.mma import MmaForm
-from ..isa.targets import TARGETS, generation
+from ..isa.targets import PRODUCTS, TARGETS, generation
 
 __all__ = ["everyday_words", "picker_index"]
 
@@ -26,14 +26,12 @@ _TYPE_WORDS = {
     "b1": ("binary", "bits", "int1"),
 }  # fmt: skip
 
-#: What people call the GPUs of a target.
-_GPU_WORDS = {
-    "sm_75": ("t4",), "sm_80": ("a100",), "sm_86": ("a10", "3090"), "sm_87": ("orin",),
-    "sm_89": ("l4", "l40", "4090"), "sm_90a": ("h100", "h200"), "sm_100a": ("b200",), "sm_103a": ("b300",),
-    "sm_110a": ("thor",), "sm_120a": ("5090",), "sm_121a": ("spark",),
-}  # fmt: skip
-
 _ROUNDING_WORDS = {"rz": ("toward", "zero"), "rm": ("down",), "rp": ("up",)}
+
+
+def _product_words(target: str) -> list[str]:
+    """Words by which people name the machines with a target: ``h100``, ``rtx``, ``5090``."""
+    return [word for product in PRODUCTS.get(target, ()) for word in product.lower().split()]
 
 
 def everyday_words(ins: MmaForm) -> tuple[str, ...]:
@@ -178,7 +176,7 @@ def picker_index() -> dict[str, Any]:
         "shapes": list(shapes.things),
         "types": list(types.things),
         "qualifiers": list(qualifiers.things),
-        "targets": [[target, generation(target), list(_GPU_WORDS.get(target, ()))] for target in TARGETS],
+        "targets": [[target, generation(target), _product_words(target)] for target in TARGETS],
         "target_sets": [
             [_target_words(targets), [TARGETS.index(target) for target in targets]]
             for targets in target_sets.things

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..errors import PtxlabError, listing
 
 __all__ = [
-    "CHIPS", "GENERATIONS", "SM_75", "SM_80", "SM_89", "SM_90", "SM_90A", "SM_100A", "SM_120A",
+    "CHIPS", "GENERATIONS", "PRODUCTS", "SM_75", "SM_80", "SM_89", "SM_90", "SM_90A", "SM_100A", "SM_120A",
     "SM_120A_WITHOUT_F", "TARGETS", "check_target", "chip_of_target", "generation",
 ]  # fmt: skip
 
@@ -42,6 +42,13 @@ CHIPS: dict[str, str] = {
     "sm_100": "sm_100a",
     "sm_120": "sm_120a",
 }
+
+#: Well-known products with each target, by NVIDIA's names without "NVIDIA" and "GeForce".
+PRODUCTS: dict[str, tuple[str, ...]] = {
+    "sm_75": ("T4",), "sm_80": ("A100",), "sm_86": ("A10", "RTX 3090"), "sm_87": ("Jetson Orin",),
+    "sm_89": ("L4", "L40", "RTX 4090"), "sm_90a": ("H100", "H200"), "sm_100a": ("B200",),
+    "sm_103a": ("B300",), "sm_110a": ("Jetson Thor",), "sm_120a": ("RTX 5090",), "sm_121a": ("DGX Spark",),
+}  # fmt: skip
 
 #: Chips for which the compiler emits the machine code of another chip.
 _COMPILED_AS = {
