@@ -138,7 +138,9 @@ def test_refused(saved: Any, page: Any) -> None:
     before, look = page.evaluate(state), pixels(page, "A")
     page.keyboard.type("1")
     page.keyboard.press("Enter")
-    page.wait_for_function("problem => document.querySelector('.ptx-problem').innerText === problem", arg=remedy)
+    page.wait_for_function(
+        "problem => document.querySelector('.ptx-problem').innerText === problem", arg=remedy
+    )
     assert (page.evaluate(state), pixels(page, "A")) == (before, look)
     page.mouse.click(*at(page, "A", 2, 3))
     page.wait_for_function("() => document.querySelector('.ptx-problem').innerText === ''")
@@ -146,7 +148,9 @@ def test_refused(saved: Any, page: Any) -> None:
     content = box.input_value()
     box.fill("0xffffffff")
     box.press("Enter")
-    page.wait_for_function("problem => document.querySelector('.ptx-problem').innerText === problem", arg=remedy)
+    page.wait_for_function(
+        "problem => document.querySelector('.ptx-problem').innerText === problem", arg=remedy
+    )
     assert box.input_value() == content
     page.evaluate("() => document.activeElement.blur()")
 
