@@ -18,8 +18,8 @@ lab: $(VENV)/lab.stamp  ## create the environment and open JupyterLab on noteboo
 	$(RUN) -m jupyterlab --notebook-dir=notebooks $(if $(filter 0,$(shell id -u)),--allow-root) $(LAB_ARGS)  # in a container one is root
 
 test: $(VENV)/test.stamp browser lint types  ## create the environment and run ruff, mypy and the whole test suite
-	$(PYTEST) -m "not browser" $(TEST_ARGS)
-	$(PYTEST) -m browser $(TEST_ARGS)
+	$(PYTEST) --ignore tests/browser $(TEST_ARGS)
+	$(PYTEST) tests/browser $(TEST_ARGS)
 
 check: $(VENV)/test.stamp lint types  ## what answers in 90 seconds: the linters, the type checker and the quick tests
 	$(PYTEST) -q -m "not slow and not browser" $(TEST_ARGS)
@@ -79,6 +79,6 @@ ifneq ($(UV),)
 	$(UV) pip install --quiet --python $(RUN) -e ".[$(EXTRAS)]"
 else
 	@$(RUN) -m pip --version >/dev/null 2>&1 || $(RUN) -m ensurepip  # an environment that uv made has no pip
-	$(RUN) -m pip install --quiet --disable-pip-version-check -e ".[$(EXTRAS)]"
+	$(RUN) -m pip install --quiet --disable-pip-version-check --no-compile -e ".[$(EXTRAS)]"
 endif
 	@touch $@

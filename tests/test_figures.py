@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import re
-import struct
 import sys
 import xml.etree.ElementTree as ET
 from collections import Counter
@@ -290,27 +289,6 @@ def test_svg_of_a_figure_is_our_own_unless_the_figure_was_changed(
     figures.save(figure, tmp_path / "c.svg")
     figures.save(figures.matrix([[1, 2]]), tmp_path / "d.png")
     assert written[0] == (figure, "c.svg", 1) and written[1][1:] == ("d.png", 2)
-
-
-@pytest.mark.browser
-def test_pdf_has_one_page_of_lines_and_letters_and_png_two_pixels_for_one(
-    tmp_path: Path, chromium_path: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("BROWSER_PATH", chromium_path)
-    drawing = views.fragment(S4, "C").drawing()
-    page = figures.save(figures.fragment(S4, "C"), tmp_path / "c.pdf").read_bytes()
-    assert (
-        len(re.findall(rb"/Type /Page\b", page)) == 1
-        and b"/Subtype /Image" not in page
-        and b"/ToUnicode" in page
-    )
-    (box,) = re.findall(rb"/MediaBox \[0 0 ([\d.]+) ([\d.]+)\]", page)
-    assert [float(points) / 0.75 for points in box] == pytest.approx([drawing.width, drawing.height], abs=1)
-    image = figures.save(views.fragment(S4, "C"), tmp_path / "c.png").read_bytes()
-    assert image.startswith(b"\x89PNG") and struct.unpack(">II", image[16:24]) == (
-        2 * drawing.width,
-        2 * drawing.height,
-    )
 
 
 def test_save_says_what_is_wrong(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 from tools.check_links import broken_links
 from tools.site.build import build
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 
 class Quiet(SimpleHTTPRequestHandler):
