@@ -17,11 +17,13 @@ help:  ## this list
 lab: $(VENV)/lab.stamp  ## create the environment and open JupyterLab on notebooks/
 	$(RUN) -m jupyterlab --notebook-dir=notebooks $(if $(filter 0,$(shell id -u)),--allow-root) $(LAB_ARGS)  # in a container one is root
 
-test: $(VENV)/test.stamp browser lint types  ## create the environment and run ruff, mypy and the whole test suite
+test: $(VENV)/test.stamp browser  ## create the environment and run ruff, mypy and the whole test suite
+	@$(MAKE) --no-print-directory -j 2 --output-sync=target lint types
 	$(PYTEST) --ignore tests/browser $(TEST_ARGS)
 	$(PYTEST) tests/browser $(TEST_ARGS)
 
-check: $(VENV)/test.stamp lint types  ## what answers in 90 seconds: the linters, the type checker and the quick tests
+check: $(VENV)/test.stamp  ## what answers in 90 seconds: the linters, the type checker and the quick tests
+	@$(MAKE) --no-print-directory -j 2 --output-sync=target lint types
 	$(PYTEST) -q -m "not slow and not browser" $(TEST_ARGS)
 
 lint: $(VENV)/test.stamp  ## ruff, the order of imports between packages; TypeScript and ESLint over the Explorer, where npm is
@@ -79,6 +81,6 @@ ifneq ($(UV),)
 	$(UV) pip install --quiet --python $(RUN) -e ".[$(EXTRAS)]"
 else
 	@$(RUN) -m pip --version >/dev/null 2>&1 || $(RUN) -m ensurepip  # an environment that uv made has no pip
-	$(RUN) -m pip install --quiet --disable-pip-version-check --no-compile -e ".[$(EXTRAS)]"
+	$(RUN) -m pip install --quiet --disable-pip-version-check -e ".[$(EXTRAS)]"
 endif
 	@touch $@
