@@ -55,4 +55,8 @@ def build(folder: Path, *, execute: bool) -> int:
         command += ["-d", str(Path(temporary) / "doctrees")]
         if not execute:
             command += ["-D", "nb_execution_mode=off"]
-        return subprocess.run([*command, str(source), str(folder)], env=environment, check=False).returncode
+        output = Path(temporary) / "html"  # MyST-NB writes the executed notebooks beside it
+        status = subprocess.run([*command, str(source), str(output)], env=environment, check=False).returncode
+        if output.exists():
+            shutil.copytree(output, folder, dirs_exist_ok=True)
+        return status
