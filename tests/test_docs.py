@@ -6,16 +6,18 @@ import importlib
 import re
 from pathlib import Path
 
-import nbformat
 import pytest
 
 import ptxlab
 from ptxlab.isa.catalog import FAMILIES
 from ptxlab.lessons import LESSONS
 from tools.check_links import broken_links
-from tools.site import api, course, element_types, families, machine_code, numerics
-from tools.site.groups import fragments, groups
-from tools.site.markdown import table
+
+nbformat = pytest.importorskip("nbformat")
+
+from tools.site import api, course, element_types, families, machine_code, numerics  # noqa: E402
+from tools.site.groups import fragments, groups  # noqa: E402
+from tools.site.markdown import table  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
 
