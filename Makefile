@@ -1,4 +1,4 @@
-# Two commands: `make lab` and `make test`. Both need Python 3.11+ with venv, and use uv where it is on PATH.
+# Two commands: `make lab` and `make test`. Both need Python 3.11+ with venv; packages come through uv, or through pip.
 PYTHON ?= python3
 VENV   ?= .venv
 JOBS   ?= 2
@@ -81,6 +81,9 @@ ifneq ($(UV),)
 	$(UV) pip install --quiet --python $(RUN) -e ".[$(EXTRAS)]"
 else
 	@$(RUN) -m pip --version >/dev/null 2>&1 || $(RUN) -m ensurepip  # an environment that uv made has no pip
-	$(RUN) -m pip install --quiet --disable-pip-version-check -e ".[$(EXTRAS)]"
+	@$(RUN) -m pip install --quiet --disable-pip-version-check uv || true  # installs several times as fast as pip
+	@if [ -x $(BIN)/uv ] && $(BIN)/uv pip install --quiet --python $(RUN) -e ".[$(EXTRAS)]"; then :; else \
+	  echo "$(RUN) -m pip install -e .[$(EXTRAS)]"; \
+	  $(RUN) -m pip install --quiet --disable-pip-version-check -e ".[$(EXTRAS)]"; fi
 endif
 	@touch $@
