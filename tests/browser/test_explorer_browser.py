@@ -36,12 +36,16 @@ class Screen:
         return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
 
     def hover(self, name: str, row: int, column: int) -> str:
-        self.page.mouse.move(*self.middle(name, row, column))
-        self.page.wait_for_function(
-            "start => document.querySelector('.ptx-status').innerText.startsWith(start)",
-            arg=f"{label(name)}[{row}][{column}]",
-        )
-        return str(self.page.locator(".ptx-status").inner_text())
+        """Point at a cell, again if the page moved it in between: a message that goes shifts what is below."""
+        start, text = f"{label(name)}[{row}][{column}]", ""
+        for _ in range(100):
+            self.page.mouse.move(*self.middle(name, row, column))
+            self.page.wait_for_timeout(50)
+            text = str(self.page.locator(".ptx-status").inner_text())
+            if text.startswith(start):
+                return text
+            self.page.wait_for_timeout(200)
+        raise AssertionError(f"pointing at {start} shows {text!r}")
 
     def click(self, name: str, row: int, column: int) -> None:
         self.page.mouse.click(*self.middle(name, row, column))
