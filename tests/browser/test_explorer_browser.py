@@ -36,7 +36,7 @@ class Screen:
         return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
 
     def hover(self, name: str, row: int, column: int) -> str:
-        """Point at a cell, again if the page moved it in between: a message that goes shifts what is below."""
+        """Point at a cell, again if the page moved it: a message that goes shifts what is below."""
         start, text = f"{label(name)}[{row}][{column}]", ""
         for _ in range(100):
             self.page.mouse.move(*self.middle(name, row, column))
