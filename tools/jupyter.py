@@ -13,7 +13,7 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-__all__ = ["FLAGS", "Book", "Lab", "Shown"]
+__all__ = ["FLAGS", "PANES", "Book", "Lab", "Shown"]
 
 TOKEN = "ptxlab"
 SETTINGS = {
@@ -179,6 +179,10 @@ class Book:
         return str(output.first.inner_text()).strip() if output.count() else ""
 
 
+PANES = {"SFA": "A", "SFB": "B", "E": "stored"}  # matrices that stand in the pane of another
+_LABELS = {"stored": "compressed A", "E": "metadata"}  # what the Explorer calls them
+
+
 class Shown:
     """One of the explorers on a page, as mouse and keyboard reach it."""
 
@@ -187,22 +191,40 @@ class Shown:
         self.root.locator("[data-pane=D] canvas").first.wait_for(timeout=60_000)
         self.status = self.root.locator(".ptx-status")
 
+    def rect(self, name: str, row: int, column: int) -> dict[str, float]:
+        """Where a cell is on the screen."""
+        return dict(self.root.evaluate("(root, at) => root.cellRect(...at)", [name, row, column]))
+
     def middle(self, name: str, row: int, column: int) -> tuple[float, float]:
-        self.root.locator(f"[data-pane={name}]").scroll_into_view_if_needed()
-        box = self.root.evaluate(
-            "(root, [name, row, column]) => root.cellRect(name, row, column)", [name, row, column]
-        )
+        """The point in the middle of a cell; its matrix is scrolled into view."""
+        self.root.locator(f"[data-pane={PANES.get(name, name)}]").scroll_into_view_if_needed()
+        box = self.rect(name, row, column)
         return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
 
+    def hover(self, name: str, row: int, column: int) -> str:
+        """Point at a cell, again if the page moved it in between; what the Explorer says of it."""
+        start, text = f"{_LABELS.get(name, name)}[{row}][{column}]", ""
+        for _ in range(100):
+            self.page.mouse.move(*self.middle(name, row, column))
+            self.page.wait_for_timeout(50)
+            text = str(self.status.inner_text())
+            if text.startswith(start):
+                return text
+            self.page.wait_for_timeout(200)
+        raise AssertionError(f"pointing at {start} shows {text!r}")
+
+    def click(self, name: str, row: int, column: int, **how: Any) -> None:
+        self.page.mouse.click(*self.middle(name, row, column), **how)
+
     def type(self, name: str, row: int, column: int, text: str) -> None:
-        self.page.mouse.click(*self.middle(name, row, column))
+        self.click(name, row, column)
         self.page.keyboard.type(text)
         self.page.keyboard.press("Enter")
 
     def reads(self, name: str, row: int, column: int, value: object, seconds: float = 20) -> None:
         """Point at the cell and wait until the line below the registers gives it this value."""
-        self.page.mouse.move(*self.middle(name, row, column))
-        start = f"{name}[{row}][{column}] = {value} ·"
+        self.hover(name, row, column)
+        start = f"{_LABELS.get(name, name)}[{row}][{column}] = {value} ·"
         says = "([node, start]) => node.innerText.startsWith(start)"
         self.page.wait_for_function(says, arg=[self.status.element_handle(), start], timeout=seconds * 1000)
 

@@ -50,9 +50,6 @@ class Sheet(Shown):
         """Values of a part of A, read in Python."""
         return eval(self.python(f"print(ex.A[{rows}, {columns}].tolist())"), {"nan": float("nan")})
 
-    def click(self, name: str, row: int, column: int, **how: Any) -> None:
-        self.page.mouse.click(*self.middle(name, row, column), **how)
-
     def choose(self, name: str, row: int, column: int, row2: int, column2: int) -> None:
         self.click(name, row, column)
         self.page.keyboard.down("Shift")

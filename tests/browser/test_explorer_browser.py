@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import ptxlab
+from tools.jupyter import Shown
 
 pytestmark = pytest.mark.browser
 
@@ -19,51 +20,8 @@ SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f
 WIDE = "wgmma.mma_async.sp.sync.aligned.m64n256k64.s32.s8.s8"
 
 
-class Screen:
+class Screen(Shown):
     """The explorer on the page."""
-
-    def __init__(self, page: Any) -> None:
-        self.page = page
-        page.wait_for_selector(".ptx-explorer [data-pane=A] canvas", timeout=30_000)
-
-    def middle(self, name: str, row: int, column: int) -> tuple[float, float]:
-        self.page.locator(
-            f".ptx-explorer [data-pane={'stored' if name == 'E' else name}]"
-        ).scroll_into_view_if_needed()
-        box = self.page.evaluate(
-            "([n, r, c]) => document.querySelector('.ptx-explorer').cellRect(n, r, c)", [name, row, column]
-        )
-        return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-
-    def hover(self, name: str, row: int, column: int) -> str:
-        """Point at a cell, again if the page moved it: a message that goes shifts what is below."""
-        start, text = f"{label(name)}[{row}][{column}]", ""
-        for _ in range(100):
-            self.page.mouse.move(*self.middle(name, row, column))
-            self.page.wait_for_timeout(50)
-            text = str(self.page.locator(".ptx-status").inner_text())
-            if text.startswith(start):
-                return text
-            self.page.wait_for_timeout(200)
-        raise AssertionError(f"pointing at {start} shows {text!r}")
-
-    def click(self, name: str, row: int, column: int) -> None:
-        self.page.mouse.click(*self.middle(name, row, column))
-
-    def type(self, name: str, row: int, column: int, text: str) -> None:
-        self.click(name, row, column)
-        self.page.keyboard.type(text)
-        self.page.keyboard.press("Enter")
-
-    def reads(self, name: str, row: int, column: int, value: object) -> None:
-        """Wait until the cell shows this value."""
-        self.hover(name, row, column)
-        start = f"{label(name)}[{row}][{column}] = {value} ·"
-        self.page.wait_for_function(
-            "start => document.querySelector('.ptx-status').innerText.startsWith(start)",
-            arg=start,
-            timeout=10_000,
-        )
 
     def register(self, operand: str, index: int) -> Any:
         return self.page.locator(f".ptx-hex[data-operand={operand}][data-register='{index}']")
@@ -75,10 +33,6 @@ class Screen:
             timeout=10_000,
         )
         return str(self.page.locator(".ptx-problem").inner_text())
-
-
-def label(name: str) -> str:
-    return {"stored": "compressed A", "E": "metadata"}.get(name, name)
 
 
 @pytest.fixture(scope="module")

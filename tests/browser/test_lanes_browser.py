@@ -9,7 +9,7 @@ import pytest
 
 import ptxlab
 from ptxlab import views as describe
-from tools.jupyter import Book, Shown
+from tools.jupyter import PANES, Book, Shown
 
 pytestmark = pytest.mark.browser
 
@@ -22,7 +22,6 @@ CODE = f"""import numpy as np, ptxlab
 from ptxlab.explorer.edits import SetOption
 ex = ptxlab.explore({F16!r})
 ex"""
-PANES = {"SFA": "A", "SFB": "B", "E": "stored"}  # matrices that stand in the pane of another
 LIT = """([pane, x, y]) => {
   const canvas = document.querySelectorAll(`.ptx-explorer [data-pane=${pane}] canvas`)[1];
   const box = canvas.getBoundingClientRect();
@@ -50,20 +49,9 @@ class Lanes(Shown):
         )
         self.page.wait_for_timeout(200)
 
-    def middle(self, name: str, row: int, column: int) -> tuple[float, float]:
-        self.root.locator(f"[data-pane={PANES.get(name, name)}]").scroll_into_view_if_needed()
-        box = self.rect(name, row, column)
-        return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-
-    def rect(self, name: str, row: int, column: int) -> dict[str, float]:
-        return dict(self.root.evaluate("(root, at) => root.cellRect(...at)", [name, row, column]))
-
     def point(self, name: str, row: int, column: int) -> list[str]:
-        """Point at a cell; what is facts of it."""
-        self.page.mouse.move(*self.middle(name, row, column))
-        label = {"stored": "compressed A", "E": "metadata"}.get(name, name)
-        self.says(f"{label}[{row}][{column}] = ")
-        return str(self.status.text_content()).split(" · ")
+        """Point at a cell; the facts that the Explorer gives of it."""
+        return self.hover(name, row, column).split(" · ")
 
     def says(self, start: str) -> None:
         self.page.wait_for_function(

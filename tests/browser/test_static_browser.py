@@ -10,6 +10,7 @@ import pytest
 
 import ptxlab
 from ptxlab.explorer.protocol import lane_registers
+from tools.jupyter import Shown
 
 pytestmark = pytest.mark.browser
 
@@ -51,11 +52,7 @@ def saved(request: pytest.FixtureRequest, page: Any, tmp_path: Path) -> Iterator
 
 
 def at(page: Any, name: str, row: int, column: int) -> tuple[float, float]:
-    page.locator(f"[data-pane={name}]").scroll_into_view_if_needed()
-    box = page.evaluate(
-        "([n, r, c]) => document.querySelector('.ptx-explorer').cellRect(n, r, c)", [name, row, column]
-    )
-    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    return Shown(page).middle(name, row, column)
 
 
 def hexes(page: Any) -> list[str]:

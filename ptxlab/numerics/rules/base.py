@@ -13,7 +13,7 @@ from ...isa.operands import Operands
 from ..element import Element, nibbles_of, scales_of
 from ..steps import Step
 
-__all__ = ["Codes", "Rule"]
+__all__ = ["Codes", "Rule", "codes_of_c"]
 
 Array = NDArray[Any]
 
@@ -28,6 +28,12 @@ class Rule(ABC):
     @abstractmethod
     def trace(self, element: Element) -> list[Step]:
         """The same for one element of D, step by step and exactly."""
+
+
+def codes_of_c(operands: Operands) -> Array:
+    """C's codes; zeros for scale-d = 0, which leaves C out."""
+    codes = operands.ins.c.unpack_codes(operands.c)
+    return codes if operands.modifiers.scale_d else np.zeros_like(codes)
 
 
 @dataclass(frozen=True)
@@ -48,13 +54,7 @@ class Codes:
     def of(cls, operands: Operands) -> Codes:
         """Unpack the registers."""
         ins, modifiers = operands.ins, operands.modifiers
-        a, b, c = (
-            ins.a.unpack_codes(operands.a),
-            ins.b.unpack_codes(operands.b),
-            ins.c.unpack_codes(operands.c),
-        )
-        if not modifiers.scale_d:
-            c = np.zeros_like(c)
+        a, b, c = ins.a.unpack_codes(operands.a), ins.b.unpack_codes(operands.b), codes_of_c(operands)
         if modifiers.imm_scale_a * modifiers.imm_scale_b < 0:  # negating A or B negates every product
             a = a ^ ins.a.dtype.code_type(1 << (ins.a.dtype.bits - 1))
         codes = cls(a, b, c, nibbles_of(operands), scales_of(operands))

@@ -9,7 +9,7 @@ import numpy as np
 from ...isa.operands import Operands
 from ..element import Element, nibbles_of
 from ..steps import Step, Term, add_up
-from .base import Array, Rule
+from .base import Array, Rule, codes_of_c
 
 __all__ = ["Exact"]
 
@@ -37,10 +37,7 @@ class Exact(Rule):
         products = a @ b
         if ins.bit_op == "xor":
             products = a.sum(axis=-1, keepdims=True) + b.sum(axis=-2, keepdims=True) - 2 * products
-        c = ins.c.unpack_codes(operands.c)
-        if not operands.modifiers.scale_d:
-            c = np.zeros_like(c)
-        return _add_to_s32(products, c, ins.satfinite)
+        return _add_to_s32(products, codes_of_c(operands), ins.satfinite)
 
     def trace(self, element: Element) -> list[Step]:
         """See `Rule.trace`."""
