@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-__all__ = ["PtxlabError", "listing"]
+__all__ = ["PtxlabError", "listing", "quoted"]
 
 
 class PtxlabError(ValueError):
@@ -26,3 +26,20 @@ def listing(values: Iterable[object], limit: int = 12) -> str:
     if len(items) <= limit:
         return ", ".join(items)
     return ", ".join(items[:limit]) + f", ... ({len(items) - limit} more)"
+
+
+def quoted(value: object, limit: int = 60) -> str:
+    """What somebody gave, as a message repeats it: its repr on one line, at most `limit` letters of it.
+
+    >>> quoted("m16n8k65"), quoted([[1, 2], [3]])
+    ("'m16n8k65'", '[[1, 2], [3]]')
+    >>> quoted("mma" * 1000, 12)
+    "'mmammammam..."
+    """
+    if isinstance(value, str | bytes):
+        value = value[: limit + 1]
+    try:
+        text = " ".join(repr(value).split())
+    except Exception:  # a repr of somebody else's may raise anything
+        text = f"<{type(value).__name__}>"
+    return text if len(text) <= limit else f"{text[: limit - 1]}..."
