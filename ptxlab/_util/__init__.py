@@ -1,1 +1,1 @@
-"""Helpers that know nothing of PTX: files and user folders, progress bars, threads."""
+"""Helpers that know nothing of PTX: checks of arguments, files and user folders, progress bars, threads."""

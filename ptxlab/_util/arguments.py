@@ -1,0 +1,276 @@
+"""Checks of what users pass: whole numbers, flags, names and arrays of any kind, or one sentence that says why not.
+
+Every public function sends its arguments through these. What is exactly right passes at once: a plain `int`,
+`bool` or `str`, or an array of numbers in the machine's byte order.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import os
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import PtxlabError, quoted
+
+__all__ = [
+    "as_array",
+    "as_flag",
+    "as_index",
+    "as_int",
+    "as_integers",
+    "as_names",
+    "as_numbers",
+    "as_shape",
+    "as_text",
+    "broadcast",
+    "check_room",
+    "is_name",
+]
+
+#: Kinds of NumPy's types that are numbers as instructions know them: truth values, integers, floats.
+_NUMBERS = "biuf"
+
+
+# -- scalars -------------------------------------------------------------------------------------------------
+
+
+def as_int(value: object, what: str) -> int:
+    """A whole number of any integer type: Python's, NumPy's, an array of no dimension; truth values are none.
+
+    >>> as_int(np.int8(3), "lane"), as_int(np.array(3), "lane")
+    (3, 3)
+    >>> as_int(1.5, "lane")
+    Traceback (most recent call last):
+    ptxlab.errors.PtxlabError: lane: found 1.5; it takes a whole number
+    """
+    if type(value) is int:
+        return value
+    if not isinstance(value, bool | np.bool_):
+        try:
+            return operator.index(value)  # type: ignore[arg-type]
+        except Exception:  # an __index__ of somebody else's may raise anything
+            pass
+    raise PtxlabError(f"{what}: found {quoted(value)}; it takes a whole number")
+
+
+def as_index(value: object, what: str, size: int, where: str = "") -> int:
+    """A whole number from 0 to size - 1; there is no counting from the end.
+
+    >>> as_index(32, "lane", 32, "A: ")
+    Traceback (most recent call last):
+    ptxlab.errors.PtxlabError: A: lane 32 does not exist; lanes go from 0 to 31
+    """
+    index = value if type(value) is int else as_int(value, f"{where}{what}")
+    if not 0 <= index < size:
+        raise PtxlabError(f"{where}{what} {quoted(index)} does not exist; {what}s go from 0 to {size - 1}")
+    return index
+
+
+def as_flag(value: object, what: str) -> bool:
+    """True or False, also as NumPy has them, or as 0 and 1.
+
+    >>> as_flag(np.True_, "satf"), as_flag(0, "satf")
+    (True, False)
+    """
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    try:
+        number = operator.index(value)  # type: ignore[arg-type]
+    except Exception:
+        number = -1
+    if number not in (0, 1):
+        raise PtxlabError(f"{what}: found {quoted(value)}; it takes True or False")
+    return number == 1
+
+
+def as_text(value: object, what: str) -> str:
+    """A text.
+
+    >>> as_text(7, "operand")
+    Traceback (most recent call last):
+    ptxlab.errors.PtxlabError: operand: found 7; it takes a name
+    """
+    if not isinstance(value, str):
+        raise PtxlabError(f"{what}: found {quoted(value)}; it takes a name")
+    return value
+
+
+def is_name(value: object, names: Iterable[str]) -> bool:
+    """Whether it is one of these names, whatever it is: arrays and objects are none, and are not compared.
+
+    >>> is_name("K", ("K", "MN")), is_name(np.ones(3), ("K", "MN"))
+    (True, False)
+    """
+    return isinstance(value, str) and value in names
+
+
+def as_names(values: object, what: str) -> tuple[str, ...]:
+    """Several names; one text is not taken for its letters.
+
+    >>> as_names(["bits", "edges"], "categories")
+    ('bits', 'edges')
+    """
+    if isinstance(values, Sequence | set | frozenset | dict) and not isinstance(values, str | bytes):
+        names = tuple(values)
+        if all(isinstance(name, str) for name in names):
+            return names
+    raise PtxlabError(f"{what}: found {quoted(values)}; it takes a sequence of names")
+
+
+def as_shape(value: object, what: str) -> tuple[int, int]:
+    """Rows and columns, neither negative.
+
+    >>> as_shape([16, np.int64(8)], "shape")
+    (16, 8)
+    """
+    if (
+        isinstance(value, Sequence | np.ndarray)
+        and not isinstance(value, str | bytes)
+        and np.ndim(value) == 1
+    ):
+        sizes = [as_int(size, what) for size in value]
+        if len(sizes) == 2 and min(sizes) >= 0:
+            return sizes[0], sizes[1]
+    raise PtxlabError(f"{what}: found {quoted(value)}; it takes (rows, columns)")
+
+
+# -- arrays --------------------------------------------------------------------------------------------------
+
+
+def as_array(values: object, what: str) -> NDArray[Any]:
+    """An array of numbers in the machine's byte order, with room in memory to work on it.
+
+    Ragged and nested lists, objects, text, dates, complex numbers, records and masked elements are refused,
+    since each would lose something on the way to numbers.
+
+    >>> as_array(np.array([1, 2], dtype=">i4"), "A").dtype.isnative
+    True
+    >>> as_array([[1, 2], [3]], "A")
+    Traceback (most recent call last):
+    ptxlab.errors.PtxlabError: A: found [[1, 2], [3]]; it takes an array of numbers
+    """
+    if type(values) is not np.ndarray:
+        values = _from_anything(values, what)
+    if values.dtype.kind not in _NUMBERS and not _is_small_number(values.dtype):
+        _refuse_type(values, what)
+    if not values.dtype.isnative:
+        values = values.astype(values.dtype.newbyteorder("="))
+    check_room(values.size, what)
+    return values
+
+
+def as_numbers(values: object, what: str, shape: str) -> NDArray[Any]:
+    """As `as_array`, with at least two axes; `shape` says which."""
+    array = as_array(values, what)
+    if array.ndim < 2:
+        raise PtxlabError(f"{what}: found shape {array.shape}; it takes {shape}")
+    return array
+
+
+def as_integers(values: object, what: str) -> NDArray[Any]:
+    """An array of whole numbers, by type: a float is none, even if its value is.
+
+    >>> as_integers([1.0, 2.0], "codes")
+    Traceback (most recent call last):
+    ptxlab.errors.PtxlabError: codes: found an array of float64; it takes whole numbers
+    """
+    array = as_array(values, what)
+    if array.dtype.kind not in "iu":
+        raise PtxlabError(f"{what}: found an array of {array.dtype}; it takes whole numbers")
+    return array
+
+
+def _from_anything(values: object, what: str) -> NDArray[Any]:
+    if isinstance(values, np.ma.MaskedArray):
+        if np.ma.is_masked(values):
+            raise PtxlabError(f"{what}: found a masked array; fill its masked elements first, .filled(0)")
+        return np.asarray(values.data)
+    try:
+        if isinstance(values, Sequence) and not isinstance(values, str | bytes):
+            check_room(len(values), what)
+        return np.asarray(values)
+    except PtxlabError:
+        raise
+    except MemoryError:
+        raise PtxlabError(f"{what}: found an array too large for the memory of this machine") from None
+    except Exception:  # ragged lists, and whatever an __array__ of somebody else's raises
+        raise PtxlabError(f"{what}: found {quoted(values)}; it takes an array of numbers") from None
+
+
+def _is_small_number(dtype: np.dtype[Any]) -> bool:
+    """Whether it is a type of ml_dtypes that NumPy itself does not know: bfloat16, int4."""
+    return dtype.kind == "V" and dtype.type is not np.void
+
+
+def _refuse_type(array: NDArray[Any], what: str) -> None:
+    kind = f"an array of {quoted(str(array.dtype))[1:-1]}"
+    if array.dtype.kind == "O" and array.ndim == 0:
+        kind = quoted(array.item())
+    elif array.dtype.kind == "O":
+        kind = "an array of objects, or of numbers beyond 64 bits"
+    elif array.dtype.kind == "c":
+        kind = f"complex numbers ({array.dtype})"
+    raise PtxlabError(f"{what}: found {kind}; it needs numbers: integers or floats")
+
+
+def broadcast(what: str, shapes: dict[str, tuple[int, ...]]) -> tuple[int, ...]:
+    """The common shape of several, by name.
+
+    >>> broadcast("batch axes", {"A": (7, 1), "B": (3,)})
+    (7, 3)
+    """
+    try:
+        return np.broadcast_shapes(*shapes.values())
+    except ValueError:
+        shown = ", ".join(f"{name} {quoted(shape)}" for name, shape in shapes.items())
+        raise PtxlabError(f"{what} do not broadcast: {shown}") from None
+
+
+# -- memory --------------------------------------------------------------------------------------------------
+
+
+def check_room(count: int, what: str) -> None:
+    """Refuse an array of so many elements if a copy of it, of eight bytes each, exceeds the memory there is.
+
+    Linux promises more memory than it has, and ends the process that uses it: so this asks before.
+
+    >>> check_room(10**15, "batch")
+    Traceback (most recent call last):
+    ptxlab.errors.PtxlabError: batch: 1e+15 elements do not fit into the memory of this machine
+    """
+    if count > _most_elements():
+        size = f"{count:.4g}" if count < 1 << 63 else "more than 2^63"
+        raise PtxlabError(f"{what}: {size} elements do not fit into the memory of this machine")
+
+
+@lru_cache(maxsize=1)
+def _most_elements() -> int:
+    """Elements of eight bytes that fit the memory of this process: the machine's, its container's, its limit's."""
+    limits = [1 << 62]
+    try:
+        limits.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, OSError, ValueError):  # Windows has no sysconf
+        pass
+    for file in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        try:
+            text = Path(file).read_text(encoding="ascii").strip()
+        except (OSError, UnicodeDecodeError):
+            continue
+        if text.isdecimal():
+            limits.append(int(text))
+    try:
+        import resource
+    except ImportError:
+        pass
+    else:
+        soft, _ = resource.getrlimit(resource.RLIMIT_AS)
+        if soft != resource.RLIM_INFINITY:
+            limits.append(soft)
+    return math.floor(min(limit for limit in limits if limit > 0) / 8)
