@@ -1,4 +1,4 @@
-"""Checks of what users pass: whole numbers, flags, names and arrays of any kind, or one sentence that says why not.
+"""Checks of what users pass: numbers, flags, names and arrays, or one sentence that says what is wrong.
 
 Every public function sends its arguments through these. What is exactly right passes at once: a plain `int`,
 `bool` or `str`, or an array of numbers in the machine's byte order.
@@ -6,6 +6,7 @@ Every public function sends its arguments through these. What is exactly right p
 
 from __future__ import annotations
 
+import contextlib
 import math
 import operator
 import os
@@ -130,14 +131,10 @@ def as_shape(value: object, what: str) -> tuple[int, int]:
     >>> as_shape([16, np.int64(8)], "shape")
     (16, 8)
     """
-    if (
-        isinstance(value, Sequence | np.ndarray)
-        and not isinstance(value, str | bytes)
-        and np.ndim(value) == 1
-    ):
-        sizes = [as_int(size, what) for size in value]
-        if len(sizes) == 2 and min(sizes) >= 0:
-            return sizes[0], sizes[1]
+    if isinstance(value, tuple | list | np.ndarray) and len(value) == 2:
+        rows, columns = (as_int(size, what) for size in value)
+        if min(rows, columns) >= 0:
+            return rows, columns
     raise PtxlabError(f"{what}: found {quoted(value)}; it takes (rows, columns)")
 
 
@@ -252,12 +249,10 @@ def check_room(count: int, what: str) -> None:
 
 @lru_cache(maxsize=1)
 def _most_elements() -> int:
-    """Elements of eight bytes that fit the memory of this process: the machine's, its container's, its limit's."""
+    """Elements of eight bytes that fit the memory of the machine, of its container, and of this process."""
     limits = [1 << 62]
-    try:
+    with contextlib.suppress(AttributeError, OSError, ValueError):  # Windows has no sysconf
         limits.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    except (AttributeError, OSError, ValueError):  # Windows has no sysconf
-        pass
     for file in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
         try:
             text = Path(file).read_text(encoding="ascii").strip()
