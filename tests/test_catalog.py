@@ -240,3 +240,21 @@ def test_a_wrong_row_cannot_be_built() -> None:
 def test_the_public_names_are_there() -> None:
     for name in ("instruction", "catalog", "PtxlabError", "DTYPES", "TARGETS", "Instruction"):
         assert hasattr(ptxlab, name) and name in ptxlab.__all__
+
+
+@pytest.mark.parametrize(
+    ("target", "sentence"),
+    [
+        ("sm_101", "it is called sm_110 since CUDA 13.0"),
+        ("sm_101a", "it is called sm_110a since CUDA 13.0"),
+        ("compute_90a", r"did you mean sm_90a\?"),
+        ("90a", r"did you mean sm_90a\?"),
+        ("SM_80", r"did you mean sm_80\?"),
+        ("sm_42", "known are sm_75"),
+        (90, "unknown target 90; known are"),
+        ([], r"unknown target \[\]"),
+    ],
+)
+def test_targets_by_another_name_are_refused_with_the_right_one(target: str, sentence: str) -> None:
+    with pytest.raises(ptxlab.PtxlabError, match=sentence):
+        ptxlab.catalog(target=target)

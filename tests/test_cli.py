@@ -20,10 +20,10 @@ import pytest
 import ptxlab
 from ptxlab import PtxlabError
 from ptxlab.cli import completion, compute, main, parser
-from ptxlab.cli.instruction_names import find
 from ptxlab.cli.output import Style, as_text
 from ptxlab.instruction import mma_instructions
 from ptxlab.isa.catalog import catalog
+from ptxlab.isa.parse import parse
 from ptxlab.numerics.emulate import emulate
 from ptxlab.views import Table
 
@@ -71,6 +71,19 @@ def test_list(answer, refused) -> None:
     assert not [line for line in answer("list", "--dense").splitlines() if ".sp" in line]
     assert "no instruction fits" in refused("list", "--family", "wgmma.sp", "--target", "sm_90")
     assert answer("list", "--family", "wgmma.sp", "--target", "sm_90", "--json") == "[]\n"
+
+
+def test_show_takes_what_people_paste(answer, refused) -> None:
+    load, mma = (
+        "ldmatrix.sync.aligned.m8n8.x4.shared.b16",
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
+    )
+    pasted = f"ldmatrix.sync.aligned.x4.m8n8.shared.b16 {{%0}}, [%1];\\n{mma} {{%2}}, ..."
+    assert answer("show", pasted).splitlines()[1:] == [f"  {load}", f"  {mma}"]
+    assert json.loads(answer("show", pasted, "--json")) == [load, mma]
+    assert "the text has 2 different matrix instructions" in refused("where", pasted, "A", "0", "0")
+    satfinite = answer("show", "mma.sp.sync.aligned.m16n8k64.row.col.s32.s8.s8.s32.satfinite", "--no-sass")
+    assert satfinite.startswith("mma.sp.sync.aligned.m16n8k64.row.col.satfinite.s32.s8.s8.s32\n")
 
 
 def test_list_counts(answer) -> None:
@@ -402,13 +415,13 @@ def test_wrong_usage_is_refused_in_one_sentence(refused, words: tuple[str, ...],
     ],
 )
 def test_short_names(short: str, full: str) -> None:
-    assert find(short).mnemonic == full
+    assert parse(short).mnemonic == full
 
 
 def test_short_names_never_change_what_is_said() -> None:
     """A full spelling means itself; no short name gives a sparse form, another type or another shape."""
     for form in catalog():
-        assert find(form.mnemonic) is form
+        assert parse(form.mnemonic) is form
     for short in (
         "wgmma.m64n24k16.f32.e4m3",
         "mma.m16n8k64.s8",
@@ -419,7 +432,7 @@ def test_short_names_never_change_what_is_said() -> None:
         ".",
     ):
         with pytest.raises(PtxlabError):
-            find(short)
+            parse(short)
 
 
 def test_version_help_and_no_command(answer) -> None:
@@ -556,7 +569,7 @@ def test_completed_names_are_instructions(answer) -> None:
     short = [name for name in names if ".sync" not in name]
     assert {"mma.m16n8k64.s4", "mma.sp.m16n8k16.f32.tf32", "wmma.m8n8k128.b1.xor"} <= set(short)
     for name in short[::3]:
-        assert find(name).shape in name
+        assert parse(name).shape in name
 
 
 @pytest.mark.parametrize("shell", completion.SHELLS)
@@ -687,7 +700,7 @@ def test_list_is_quick(tmp_path: Path) -> None:
 def test_trace_of_made_inputs(answer) -> None:
     """The numbers are those of the emulator for the inputs that the answer names."""
     text = answer("trace", "mma.m16n8k16.f32.f16", "3", "5", "--category", "exponents", "--seed", "2")
-    ins = find("mma.m16n8k16.f32.f16")
+    ins = parse("mma.m16n8k16.f32.f16")
     operands = ptxlab.inputs.make(ins, "exponents", 1, seed=2)
     code = ins.d.unpack_codes(emulate(operands))[0, 3, 5]
     assert f"\n  inputs: {'ptxlab.inputs.make(ins, {!r}, 1, seed=2)'.format('exponents')}\n" in text

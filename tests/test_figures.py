@@ -412,3 +412,11 @@ def test_bit_fields_of_every_element_type() -> None:
         figures.formats()
     with pytest.raises(PtxlabError, match="unknown element type 'f17'"):
         figures.formats("f16", "f17")
+
+
+def test_figures_take_names() -> None:
+    name = "mma.sp.m16n8k32.f32.f16"
+    ins = ptxlab.instruction(name)
+    for draw in (figures.fragment, figures.metadata, figures.product, figures.figure):
+        assert draw(name).to_json() == draw(ins).to_json()
+    assert figures.lane(name, "A", 3).to_json() == figures.lane(ins, "A", 3).to_json()

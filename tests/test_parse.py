@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import time
+from pathlib import Path
+
+import numpy as np
 import pytest
 
-from ptxlab import Instruction, PtxlabError, catalog, instruction
+import ptxlab
+from ptxlab import Instruction, PtxlabError, catalog, inputs, instruction
+from ptxlab.errors import quoted
 from ptxlab.instruction import mma_instruction
 from ptxlab.isa.catalog import FAMILIES
+from ptxlab.isa.parse import parse_all
 from tests import assembler
 
+GOLDEN = Path(__file__).parent / "golden"
 MMA = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
 ORDERED = "ordered_metadata.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32"
 
@@ -93,19 +101,11 @@ ILLEGAL = [
         "sm_90a",
     ),
     ("mma.sync.m16n8k64.row.col.s32.s4.s4.s32", ["aligned", "missing"], MMA, "sm_80"),
-    ("mma.aligned.sync.m16n8k64.row.col.s32.s4.s4.s32", ["sync"], MMA, None),
     ("mma.sync.aligned.m16n8k64.col.row.s32.s4.s4.s32", ["row", "m16n8k64"], MMA, "sm_80"),
     ("mma.sync.aligned.m16n8k64.row.col.s32.s4.s5.s32", ["s5"], MMA, "sm_80"),
     ("mma.sync.aligned.m16n8k64.row.col.f32.s4.s4.s32", ["f32"], MMA, "sm_80"),
     ("mma.sync.aligned.m16n8k65.row.col.s32.s4.s4.s32", ["m16n8k65"], MMA, "sm_80"),
     ("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4", ["s32", "missing"], MMA, "sm_80"),
-    ("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32.satfinite", ["satfinite"], MMA, None),
-    (
-        "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue8m0",
-        ["ue8m0", "PTX ISA 9.1"],
-        "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3",
-        "sm_120a",
-    ),
     (
         "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3",
         ["mxf4"],
@@ -133,7 +133,7 @@ def test_illegal_neighbours(text: str, words: list[str], like: str, target: str 
     message = refusal(text)
     reason = message
     if "PTX ISA" not in message:
-        reason = message.split("; nearest legal")[0].replace(text, "")
+        reason = message.split("; nearest legal")[0].replace(quoted(text), "")
     assert all(word in reason for word in words), message
     assert "\n" not in message
     operands = assembler.line(instruction(like)).split(" ", 1)[1]
@@ -154,10 +154,11 @@ def test_the_nearest_legal_spelling_is_offered() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
+        (" \\n", "no instruction given"),
         ("", "no instruction given"),
         ("   // nothing", "no instruction given"),
         ("foo", "'foo' is no matrix instruction; families are mma"),
-        ("fma.rn.f32", "'fma' is no matrix instruction"),
+        ("fma.rn.f32", "'fma.rn.f32' is no matrix instruction"),
         (None, "named by its PTX text, found NoneType"),
         (7, "named by its PTX text, found int"),
     ],
@@ -252,3 +253,165 @@ def test_case_matters_and_the_refusal_says_so(text: str, right: str) -> None:
 def test_the_x_of_scale_vec_is_a_capital() -> None:
     right = "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0"
     assert refusal(right.replace("2X", "2x")).endswith(f"this is spelt {right}")
+
+
+# -- as people write -------------------------------------------------------------------------------------
+
+F16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+WGMMA = "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16"
+
+
+@pytest.mark.parametrize(
+    ("text", "mnemonic"),
+    [
+        ("ldmatrix.sync.aligned.x4.m8n8.shared.b16", "ldmatrix.sync.aligned.m8n8.x4.shared.b16"),
+        (
+            "mma.sp.sync.aligned.m16n8k64.row.col.s32.s8.s8.s32.satfinite",
+            "mma.sp.sync.aligned.m16n8k64.row.col.satfinite.s32.s8.s8.s32",
+        ),
+        (
+            "mma.sync.aligned.kind::f8f6f4.m16n8k32.row.col.f32.e2m1.e3m2.f32",
+            "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e2m1.e3m2.f32",
+        ),
+        (
+            "mma.sync.aligned.m8n8k4.row.col.rn.f64.f64.f64.f64",
+            "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64",
+        ),
+        (
+            "mma.sync.aligned.m8n8k4.rz.row.col.f64.f64.f64.f64",
+            "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64.rz",
+        ),
+        ("wgmma.mma_async.sync.m64n128k16.f32.f16.f16", WGMMA),
+        (
+            "mma.sync.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32",
+            "mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32",
+        ),
+    ],
+)
+def test_the_assembler_s_spellings_have_one_mnemonic(text: str, mnemonic: str) -> None:
+    form = mma_instruction(mnemonic) if "matrix" not in mnemonic else None
+    assert instruction(text).mnemonic == mnemonic
+    if form is not None:
+        target = next(target for target in ("sm_90a", "sm_120a") if form.supports(target))
+        assert assembler.refused([assembler.line(form).replace(mnemonic, text)], target) == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "mnemonic"),
+    [
+        (f'"{F16} \\n"', F16),
+        (f"'{F16}'", F16),
+        (f"`{F16}`,", F16),
+        (f'  "{F16} "\n  "{{%0, %1, %2, %3}}, {{%4, %5, %6, %7}}, ..."', F16),
+        (
+            'asm volatile(\n  "mma.sync.aligned.m16n8k16.row.col"\n  ".f32.f16.f16.f32 "\n'
+            '  "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};\\n\\t"\n  : "+f"(c[0]) : "r"(a[0]));',
+            F16,
+        ),
+        (
+            f'asm volatile("{{\\n.reg .pred p;\\nsetp.ne.b32 p, %6, 0;\\n{WGMMA} {{%0}}, %4, %5, p;\\n}}"',
+            WGMMA,
+        ),
+        (
+            f"wgmma.fence.sync.aligned;\n{WGMMA} {{%f0}}, %rd1, %rd2, p;\nwgmma.commit_group.sync.aligned;",
+            WGMMA,
+        ),
+        (
+            f"\t@%p1 {F16} {{%f1, %f2, %f3, %f4}}, {{%r1, %r2, %r3, %r4}}, {{%r5, %r6}}, {{%f1}};",
+            F16,
+        ),
+        ("MMA_Atom<SM80_16x8x16_F32F16F16F32_TN>{}", F16),
+        ("using Op = SM90_64x128x16_F32F16F16_SS<GMMA::Major::K, GMMA::Major::K>;", WGMMA),
+        ("mma.m16n8k64.s4", MMA),
+        ("m16n8k64.s4", MMA),
+    ],
+)
+def test_pasted_text(text: str, mnemonic: str) -> None:
+    assert instruction(text).mnemonic == mnemonic
+
+
+def test_a_pasted_kernel_lists_its_matrix_instructions() -> None:
+    kernel = f"ldmatrix.sync.aligned.x4.m8n8.shared.b16 {{%0}}, [%1];\n{F16} a, b, c, d;\n{F16} e, f, g, h;\n"
+    names = ["ldmatrix.sync.aligned.m8n8.x4.shared.b16", F16]
+    assert [form.mnemonic for form in parse_all(kernel)] == names
+    assert (
+        refusal(kernel)
+        == f"the text has 2 different matrix instructions; take one of them: {', '.join(names)}"
+    )
+    assert "m16n8k99" in refusal(f"{kernel}mma.sync.aligned.m16n8k99.row.col.f32.f16.f16.f32 a;")
+
+
+def test_atoms_of_cutlass() -> None:
+    """Each has the instruction that CUTLASS writes into its asm statement."""
+    lines = (GOLDEN / "cutlass_atoms.tsv").read_text(encoding="utf-8").splitlines()[1:]
+    assert len(lines) > 400
+    for line in lines:
+        atom, ptx = line.split("\t")
+        if "4X" in ptx and ptx.endswith("ue8m0"):
+            continue  # PTX ISA 9.1
+        form = instruction(atom)
+        assert form.mnemonic == instruction(ptx).mnemonic, atom
+        if isinstance(form, Instruction) and form.lanes == 128:
+            assert form.a_space == ("shared" if "_SS" in atom else "register"), atom
+
+
+def test_functions_take_names_as_well_as_instructions() -> None:
+    ones = np.ones((16, 64))
+    assert (ptxlab.matmul(ones, ones.T, instruction="mma.m16n8k64.s4") == 64).all()
+    assert inputs.categories("mma.m16n8k64.s4") == inputs.categories(mma_instruction(MMA))
+    assert inputs.make("mma.m16n8k64.s4", "bits", 1).ins == instruction(MMA)
+    assert ptxlab.explore("mma.m16n8k64.s4").instruction == instruction(MMA)
+    assert ptxlab.gpu.available("mma.m16n8k64.s4") == ptxlab.gpu.available(instruction(MMA))
+    assert ptxlab.hunt("mma.m16n8k16.f32.f16", against="sm_80", mmas=100, seed=1).instruction == instruction(F16)
+    with pytest.raises(PtxlabError, match="transfers a matrix; this needs one that multiplies"):
+        ptxlab.hunt("ldmatrix.sync.aligned.m8n8.x4.b16")
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("wgmma.fence.sync.aligned", "wgmma.fence orders accesses"),
+        ("wgmma.commit_group.sync.aligned;", "wgmma.commit_group closes a group"),
+        ("wgmma.wait_group.sync.aligned 0;", "wgmma.wait_group waits until"),
+        ("tcgen05.mma.cta_group::1.kind::f16", "tcgen05.mma multiplies or moves matrices in tensor memory"),
+        ("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32", "tcgen05.alloc allocates tensor memory"),
+        ("SM100_MMA_F16BF16_SS", "is a tcgen05 instruction"),
+        ("SM90_TMA_LOAD_2D", "copies between global and shared memory"),
+        ("SM80_16x8x99_F32F16F16F32_TN", "is no atom of CUTLASS"),
+        (F16.replace("f32.f16.f16.f32", "bf16.bf16.bf16.bf16"), "D and C of bf16 products are f32"),
+        (
+            "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f16.f16.f32",
+            r"names the types of D and C only, .f32.f32; nearest legal: \S+.m16n16k16.f32.f32,",
+        ),
+        ("mma.m16n8k64.s5", r"no instruction is called 'mma.m16n8k64.s5'; did you mean mma.m16n8k64.s4\?"),
+        ("mma.m16n8k16", "could be any of 10 instructions"),
+    ],
+)
+def test_refusals_say_what_it_is(text: str, sentence: str) -> None:
+    with pytest.raises(PtxlabError, match=sentence):
+        instruction(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "mma" + 40_000 * " " + "x",
+        "mma" + 40_000 * ".",
+        "mma" + 20_000 * ".x",
+        "m16n8k65.f17.f33." + ".".join(f"f{i}" for i in range(60)),
+        "m16n8k65.f17.f33.f34.f35.f36.f37.f38",
+        "SM80_" + 20_000 * "1x",
+        20_000 * "a::",
+        "SM" + 50_000 * "1",
+        50_000 * '"',
+        25_000 * "/*",
+        40_000 * "\\n",
+    ],
+    ids=lambda text: text[:12],
+)
+def test_long_texts_are_answered_at_once_and_briefly(text: str) -> None:
+    """They take milliseconds; 21 seconds and more when the search was quadratic or exponential."""
+    start = time.process_time()
+    message = refusal(text)
+    assert time.process_time() - start < 5
+    assert len(message) < 600

@@ -14,9 +14,9 @@ import pytest
 import ptxlab
 from ptxlab import PtxlabError, gpu, wmma
 from ptxlab.cli import main
-from ptxlab.cli.instruction_names import find
 from ptxlab.gpu import codegen, sass
 from ptxlab.isa.modifiers import Modifiers
+from ptxlab.isa.parse import parse
 
 S4 = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
 
@@ -92,9 +92,9 @@ def test_constraints_are_those_of_the_types(name: str) -> None:
 
 
 def test_declarations_name_what_the_statement_uses() -> None:
-    assert codegen.declarations(find("mma.m16n8k16.f32.f16")) == "float d[4], c[4]; unsigned int a[4], b[2];"
+    assert codegen.declarations(parse("mma.m16n8k16.f32.f16")) == "float d[4], c[4]; unsigned int a[4], b[2];"
     assert (
-        codegen.declarations(find("wgmma.m64n8k16.f32.f16"))
+        codegen.declarations(parse("wgmma.m64n8k16.f32.f16"))
         == "float d[4]; unsigned int a[4]; unsigned long long b_desc;"
     )
 
@@ -112,7 +112,7 @@ def test_a_target_that_lacks_it_is_refused() -> None:
     with pytest.raises(PtxlabError, match="unknown target 'sm_7'"):
         sass.sass(ptxlab.instruction(S4), "sm_7")
     with pytest.raises(PtxlabError, match="selector=5"):
-        sass.sass(find("mma.sp.m16n8k64.s4"), "sm_80", Modifiers(selector=5))
+        sass.sass(parse("mma.sp.m16n8k64.s4"), "sm_80", Modifiers(selector=5))
 
 
 def test_without_a_disassembler_it_says_what_to_install(
@@ -197,7 +197,7 @@ RUNS: dict[str, list[tuple[str, dict[str, int], str]]] = {
 @pytest.mark.slow
 @pytest.mark.parametrize("target", RUNS)
 def test_what_the_chips_run(target: str, read: Any) -> None:
-    rows = [find(name) for name, _, _ in RUNS[target]]
+    rows = [parse(name) for name, _, _ in RUNS[target]]
     for (name, tensor, how), code in zip(RUNS[target], read(rows, target), strict=True):
         assert (code.tensor, code.how) == (tensor, how), name
         assert code.native == (how == "native")
@@ -205,7 +205,7 @@ def test_what_the_chips_run(target: str, read: Any) -> None:
 
 @pytest.mark.slow
 def test_fp8_on_hopper_is_unpacked_multiplied_and_added(read: Any) -> None:
-    (code,) = read([find("mma.m16n8k32.f32.e4m3")], "sm_90a")
+    (code,) = read([parse("mma.m16n8k32.f32.e4m3")], "sm_90a")
     assert sum(count for name, count in code.arithmetic.items() if name.startswith("F2FP")) == 12
     assert {name: count for name, count in code.arithmetic.items() if not name.startswith("F2FP")} == {
         "FADD": 4
@@ -215,7 +215,7 @@ def test_fp8_on_hopper_is_unpacked_multiplied_and_added(read: Any) -> None:
 @pytest.mark.slow
 def test_quad_pairs_exchange_their_registers(read: Any) -> None:
     """mma.m8n8k4 after Turing: shuffles and arithmetic, unless all lanes provably hold the same."""
-    (code,) = read([find("mma.m8n8k4.f32.f16")], "sm_90a")
+    (code,) = read([parse("mma.m8n8k4.f32.f16")], "sm_90a")
     opcodes = {name.split(".")[0] for name in code.arithmetic}
     assert {"SHFL", "FFMA", "HADD2"} <= opcodes
 
@@ -269,7 +269,7 @@ def test_a_survey_says_what_each_says_alone(
 ) -> None:
     """Kernels that call a helper share a module here; each still has its own."""
     monkeypatch.setenv("PTXLAB_CACHE", str(tmp_path))
-    rows = [find(name) for name in ("mma.m8n8k32.s4", "mma.m8n8k32.u4", "stmatrix.m8n8.x2.b16")]
+    rows = [parse(name) for name in ("mma.m8n8k32.s4", "mma.m8n8k32.u4", "stmatrix.m8n8.x2.b16")]
     together = list(sass.survey(iter(rows), "sm_90a", at_a_time=2))
     assert [(code.tensor, code.arithmetic, code.rest) for code in together] == [
         (code.tensor, code.arithmetic, code.rest) for code in map(sass.sass, rows)

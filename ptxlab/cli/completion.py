@@ -10,8 +10,8 @@ import argparse
 from ..errors import PtxlabError
 from ..isa.catalog import FAMILIES, catalog
 from ..isa.dtypes import DTYPES
+from ..isa.short_names import short_name
 from ..isa.targets import GENERATIONS, TARGETS
-from .instruction_names import short_name
 
 __all__ = ["INSTALL", "NAMES_COMMAND", "SHELLS", "instruction_names", "script"]
 

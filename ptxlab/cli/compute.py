@@ -16,12 +16,12 @@ from ..errors import PtxlabError
 from ..isa.mma import MmaForm
 from ..isa.modifiers import Modifiers
 from ..isa.operands import Operands
+from ..isa.parse import parse
 from ..numerics.emulate import emulate
 from ..numerics.trace import trace as trace_element
 from ..verify import inputs
 from ..views.trace_text import text as trace_text
 from ..views.trace_text import trace_lines, trace_title
-from .instruction_names import find
 from .output import Style, as_json
 
 __all__ = ["hunt", "run", "trace"]
@@ -62,7 +62,7 @@ def run(args: argparse.Namespace, style: Style) -> str:
 
 
 def _mma_form(text: str, refusal: str) -> MmaForm:
-    form = find(text)
+    form = parse(text)
     if not isinstance(form, MmaForm):
         raise PtxlabError(f"{form.mnemonic}: {refusal}")
     return form

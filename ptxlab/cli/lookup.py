@@ -9,6 +9,7 @@ import argparse
 import re
 import sys
 import textwrap
+from collections.abc import Sequence
 from typing import Any
 
 from .. import views
@@ -18,10 +19,11 @@ from ..gpu.codegen import ptx_line, source
 from ..isa.form import Form
 from ..isa.mma import MmaForm
 from ..isa.operand import Operand
+from ..isa.parse import parse, parse_all
 from ..isa.targets import CHIPS, GENERATIONS
 from ..numerics import models as all_models
 from ..views.fragment_pictures import Label
-from .instruction_names import find, find_operand
+from .names import find_operand
 from .output import Style, as_csv, as_json, as_markdown, as_text
 
 __all__ = ["cute", "holds", "layout", "list_", "metadata", "models", "ptx", "sass", "show", "where"]
@@ -55,7 +57,10 @@ def list_(args: argparse.Namespace, style: Style) -> str:
 
 
 def show(args: argparse.Namespace, style: Style) -> str:
-    form = find(args.instruction)
+    forms = parse_all(args.instruction)
+    if len(forms) > 1:
+        return _show_several(forms, args, style)
+    form = forms[0]
     if args.target is not None:
         form.supports(args.target)  # refuses a target that does not exist
     facts = views.facts(form, args.target, run=not args.no_sass)
@@ -72,6 +77,14 @@ def show(args: argparse.Namespace, style: Style) -> str:
     if abridged:
         lines.append(style.dim(f"  {'':{_NAME_WIDTH}} (`ptxlab ptx` prints it in full, with --cpp as C++)"))
     return "\n".join(lines)
+
+
+def _show_several(forms: Sequence[Form], args: argparse.Namespace, style: Style) -> str:
+    """The matrix instructions of a pasted kernel, a line each."""
+    if args.json:
+        return as_json([form.mnemonic for form in forms])
+    title = style.bold(f"{len(forms)} matrix instructions in this text; `ptxlab show` tells more about one")
+    return "\n".join([title, *(f"  {form.mnemonic}" for form in forms)])
 
 
 def _fact_lines(name: str, value: Any, style: Style) -> list[str]:
@@ -106,7 +119,7 @@ def _abridge(line: str) -> str:
 
 
 def where(args: argparse.Namespace, style: Style) -> str:
-    form = find(args.instruction)
+    form = parse(args.instruction)
     name = find_operand(form, args.operand).name
     element = f"{name}[{args.row}][{args.column}]"
     if args.explain:
@@ -178,7 +191,7 @@ def _where_dense(form: Form, args: argparse.Namespace, style: Style, element: st
 
 
 def holds(args: argparse.Namespace, style: Style) -> str:
-    form = find(args.instruction)
+    form = parse(args.instruction)
     operand = find_operand(form, args.operand)
     table = views.holds(form, operand.name, args.lane, args.register)
     if args.json:
@@ -196,7 +209,7 @@ def holds(args: argparse.Namespace, style: Style) -> str:
 
 
 def layout(args: argparse.Namespace, style: Style) -> str:
-    form = find(args.instruction)
+    form = parse(args.instruction)
     operand = find_operand(form, args.operand)
     if args.format in ("csv", "json", "cute", "formula"):
         if args.dense:
@@ -258,7 +271,7 @@ def _picture_text(picture: views.Picture, format: str | None, style: Style) -> s
 
 
 def metadata(args: argparse.Namespace, style: Style) -> str:
-    form = find(args.instruction)
+    form = parse(args.instruction)
     if not isinstance(form, MmaForm) or not form.sparse:
         raise PtxlabError(f"{form.mnemonic} is dense: it has no metadata; sparse forms are spelt .sp")
     picture = views.metadata(form, selector=args.selector)
@@ -271,7 +284,7 @@ def metadata(args: argparse.Namespace, style: Style) -> str:
 
 
 def cute(args: argparse.Namespace, style: Style) -> str:
-    form = find(args.instruction)
+    form = parse(args.instruction)
     table = views.cute(form, find_operand(form, args.operand).name if args.operand else None)
     if args.json:
         return as_json({"instruction": form.mnemonic, "operands": table})
@@ -285,7 +298,7 @@ def cute(args: argparse.Namespace, style: Style) -> str:
 
 
 def ptx(args: argparse.Namespace, style: Style) -> str:
-    form = find(args.instruction)
+    form = parse(args.instruction)
     if args.shared_a:
         if not isinstance(form, MmaForm):
             raise PtxlabError(f"--shared-a: {form.mnemonic} has no A; only wgmma takes A from shared memory")
@@ -296,7 +309,7 @@ def ptx(args: argparse.Namespace, style: Style) -> str:
 
 
 def sass(args: argparse.Namespace, style: Style) -> str:
-    form = find(args.instruction)
+    form = parse(args.instruction)
     if args.all:
         return _sass_of_all(form, args, style)
     code = sass_of.sass(form, args.target or views.target_of(form))

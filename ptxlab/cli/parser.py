@@ -12,7 +12,7 @@ from .._version import __version__
 from ..errors import listing
 from ..isa.catalog import FAMILIES
 from . import completion, compute, lab, lookup
-from .instruction_names import suggestion
+from .names import suggestion
 from .output import Style
 
 __all__ = ["EXAMPLES", "OVERVIEW", "Handler", "build", "parse"]

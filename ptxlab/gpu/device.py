@@ -8,6 +8,7 @@ from functools import lru_cache
 from ..errors import PtxlabError, listing
 from ..isa.form import Form
 from ..isa.mma import MmaForm
+from ..isa.parse import parse
 from ..isa.targets import TARGETS, chip_of_target
 from ..numerics import has
 from .compiler import compiler_version
@@ -68,27 +69,28 @@ def device_name() -> str:
     return _first_gpu().name
 
 
-def available(ins: Form | None = None) -> bool:
+def available(ins: Form | str | None = None) -> bool:
     """Whether there is a GPU (that has this instruction).
 
     >>> available() == status().endswith("is ready")
     True
     """
+    form = None if ins is None else parse(ins)
     try:
         target = device_target()
     except PtxlabError:
         return False
-    return ins is None or target in ins.targets
+    return form is None or target in form.targets
 
 
-def status(ins: Form | None = None) -> str:
+def status(ins: Form | str | None = None) -> str:
     """One sentence: the GPU that is there, or what is missing.
 
     >>> status()   # doctest: +SKIP
     'NVIDIA H200 (sm_90a) is ready'
     """
     try:
-        gpu = check_device(ins)
+        gpu = check_device(None if ins is None else parse(ins))
     except PtxlabError as error:
         return str(error)
     return f"{gpu.name} ({gpu.target}) is ready"

@@ -12,9 +12,9 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from .targets import SM_75, SM_80, SM_90, SM_90A, SM_100A, TARGETS
+from .targets import SM_75, SM_80, SM_90, SM_100A, TARGETS
 
-__all__ = ["ORDER", "QUIRKS", "SELECTORS", "Quirk"]
+__all__ = ["QUIRKS", "SELECTORS", "Quirk"]
 
 
 @dataclass(frozen=True)
@@ -211,26 +211,6 @@ def _rows() -> Iterator[Quirk]:
         example=_line("ldmatrix.sync.aligned.m8n8.x1.col.b16", 1, "[da]"),
     )
     yield Quirk(
-        title="`wgmma` without `.aligned`",
-        pattern=r"(?<=^wgmma\.mma_async)((?:\.sp)?\.sync)(?!.*\.aligned)",
-        meant=r"\1.aligned",
-        fault=".aligned is missing after .sync",
-        emits="assembles it as with .aligned",
-        why="the manual calls .aligned mandatory",
-        targets=SM_90A,
-        example="wgmma.mma_async.sync.m64n8k32.s32.s8.s8 {c0, c1, c2, c3}, da, db, p;",
-    )
-    yield Quirk(
-        title="`.sync` or `.satfinite` said twice",
-        pattern=r"\.(sync|satfinite)(?=\.(?:.*\.)?\1(?:\.|$))",
-        meant="",
-        fault=r".\1 is there twice",
-        emits="takes it as said once",
-        why="the manual has it once",
-        targets=SM_75,
-        example=_line("mma.sync.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32", 2, 1, 1, 2),
-    )
-    yield Quirk(
         title="one type too many (b1, s2, u2, s4, u4, tf32, bf16x2, in some places)",
         pattern=r"\.(b1|[su]2|[su]4|tf32|bf16x2)(?=\.|$)",
         meant="",
@@ -257,17 +237,6 @@ def _rows() -> Iterator[Quirk]:
 #: Every class that a pattern knows; what the assembler emits is the same for all its targets that have the
 #: legal form.
 QUIRKS: tuple[Quirk, ...] = tuple(_rows())
-
-#: Qualifiers in another order: the parser knows the ISA's alone.
-ORDER = Quirk(
-    title="qualifiers in another order",
-    fault="the manual's order is another",
-    emits="reads qualifiers in any order, as long as types, layouts, bit operation and .popc, target and "
-    "source format keep theirs",
-    why="one instruction has one name",
-    targets=SM_75,
-    example=_line("mma.aligned.sync.row.col.m8n8k16.s32.s8.s8.s32", 2, 1, 1, 2),
-)
 
 #: Sparsity selectors are operands, no qualifiers: `Instruction.selectors` has the manual's.
 SELECTORS = Quirk(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ..errors import PtxlabError, listing
+import re
+
+from ..errors import PtxlabError, listing, quoted
 
 __all__ = [
     "CHIPS", "GENERATIONS", "PRODUCTS", "SM_75", "SM_80", "SM_89", "SM_90", "SM_90A", "SM_100A", "SM_120A",
@@ -60,15 +62,33 @@ _COMPILED_AS = {
 }
 
 
-def check_target(target: str) -> str:
+def check_target(target: object) -> str:
     """Return the target, or raise an error that lists the known ones.
 
     >>> check_target("sm_90a")
     'sm_90a'
     """
-    if target not in TARGETS:
-        raise PtxlabError(f"unknown target {target!r}; known are {listing(TARGETS, 30)}")
-    return target
+    if isinstance(target, str) and target in TARGETS:
+        return target
+    raise PtxlabError(_target_refusal(target))
+
+
+#: Targets that have another name since CUDA 13.0.
+_RENAMED = {"sm_101": "sm_110"}
+
+
+def _target_refusal(target: object) -> str:
+    """A former name, another tool's spelling (``90a``, ``compute_90a``), or no target at all."""
+    spelling = re.fullmatch(
+        r"(?:sm|compute)?_?(\d{2,3})([af]?)", target.lower() if isinstance(target, str) else ""
+    )
+    if spelling is not None:
+        chip = f"sm_{spelling[1]}"
+        name = _RENAMED.get(chip, chip) + spelling[2]
+        if name in TARGETS:
+            remedy = f"it is called {name} since CUDA 13.0" if chip in _RENAMED else f"did you mean {name}?"
+            return f"unknown target {target!r}; {remedy}"
+    return f"unknown target {quoted(target)}; known are {listing(TARGETS, 30)}"
 
 
 def chip_of_target(target: str) -> str | None:

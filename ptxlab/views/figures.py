@@ -17,6 +17,7 @@ from ..isa.form import Form
 from ..isa.mma import MmaForm
 from ..isa.modifiers import Modifiers
 from ..isa.operands import Operands
+from ..isa.parse import parse, parse_mma
 from ..numerics.steps import Trace
 from ..numerics.trace import trace as trace_operands
 from . import (
@@ -73,7 +74,7 @@ def formats(*names: str) -> Figure:
 
 
 def fragment(
-    ins: Form,
+    ins: Form | str,
     operand: str = "A",
     *,
     label: Label = "auto",
@@ -94,13 +95,14 @@ def fragment(
     >>> fragment(ins, "C").data[0].text[9, 3]   # the tooltip there
     'C[9][3]<br>lane 5, element c3<br>register 3, bits [31..0]'
     """
+    ins = parse(ins)
     return fragment_pictures.fragment(
         ins, operand, label=label, lane=lane, warp=warp, dense=dense, swizzle=swizzle
     ).figure()
 
 
 def metadata(
-    ins: MmaForm, nibbles: ArrayLike | None = None, selector: int = 0, *, warp: int | None = None
+    ins: MmaForm | str, nibbles: ArrayLike | None = None, selector: int = 0, *, warp: int | None = None
 ) -> Figure:
     """Which bits of which lane describe each chunk of a sparse A; with nibbles, also the columns they keep.
 
@@ -111,10 +113,11 @@ def metadata(
     >>> metadata(ins, selector=1).data[0].text[9, 3]
     'row 9, chunk 3: columns 24..31 of A<br>lane 7, bits [15..12] of E, selector 1'
     """
+    ins = parse_mma(ins)
     return fragment_pictures.metadata(ins, nibbles, selector, warp=warp).figure()
 
 
-def lane(ins: MmaForm, operand: str, lane: int, registers: ArrayLike | None = None) -> Figure:
+def lane(ins: MmaForm | str, operand: str, lane: int, registers: ArrayLike | None = None) -> Figure:
     """The registers of one lane as bit fields; with registers, the bits and the values they stand for.
 
     >>> import ptxlab
@@ -122,11 +125,12 @@ def lane(ins: MmaForm, operand: str, lane: int, registers: ArrayLike | None = No
     >>> lane(ins, "A", 4, [0, 0, 0, 0x00500000]).data[0].text[3, 10]
     'a29 = A[9][37]<br>lane 4, register 3, bits [23..20]<br>0101 = 5'
     """
+    ins = parse_mma(ins)
     return register_pictures.lane(ins, operand, lane, registers).figure()
 
 
 def scales(
-    ins: MmaForm,
+    ins: MmaForm | str,
     scale_a: ArrayLike | None = None,
     scale_b: ArrayLike | None = None,
     *,
@@ -143,6 +147,7 @@ def scales(
     >>> scales(ins, thread_id_a=1).data[0].text[9, 0]
     'scales A[9], k 0..31<br>lane 7, byte 0 (bits [7..0]) of scale-a-data'
     """
+    ins = parse_mma(ins)
     return fragment_pictures.scales(
         ins,
         scale_a,
@@ -196,7 +201,7 @@ def matrix(
 
 
 def values(
-    ins: MmaForm,
+    ins: MmaForm | str,
     operand: str,
     matrix: ArrayLike | None = None,
     *,
@@ -222,6 +227,7 @@ def values(
     >>> values(ins, "A", np.tile(np.arange(-8, 8), (16, 4))).data[1].text[9, 5]   # the second band: k 32..63
     'A[9][37] = -3, code 0xd<br>lane 4, element a29<br>register 3, bits [23..20]'
     """
+    ins = parse_mma(ins)
     return matrix_pictures.values(
         ins,
         operand,
@@ -239,7 +245,7 @@ def values(
 
 
 def product(
-    ins: MmaForm,
+    ins: MmaForm | str,
     A: ArrayLike | None = None,
     B: ArrayLike | None = None,
     C: ArrayLike | None = None,
@@ -264,6 +270,7 @@ def product(
     >>> [heat.name for heat in figure.data if heat.type == "heatmap"]
     ['lanes', 'B 16x8 f16', 'A 16x16 f16', 'D 16x8 f32']
     """
+    ins = parse_mma(ins)
     return product_picture.product(
         ins,
         A,
@@ -282,7 +289,7 @@ def product(
     ).figure()
 
 
-def figure(ins: MmaForm, what: str = "product", **options: Any) -> Figure:
+def figure(ins: MmaForm | str, what: str = "product", **options: Any) -> Figure:
     """The figure called "product", "A", "B", "C", "D", "stored", "metadata", "scales", "lane" or "trace".
 
     A matrix with numbers is drawn as `values` does it, without them as `fragment` does; of a sparse
@@ -294,6 +301,7 @@ def figure(ins: MmaForm, what: str = "product", **options: Any) -> Figure:
     >>> figure(ins, "lane", lane=5).layout.meta["title"]
     'Lane 5 of mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32'
     """
+    ins = parse_mma(ins)
     return _picture(ins, what, options).figure()
 
 

@@ -19,6 +19,7 @@ from ...errors import PtxlabError, listing
 from ...isa.mma import MmaForm
 from ...isa.modifiers import Modifiers
 from ...isa.operands import Operands
+from ...isa.parse import parse_mma
 from ...numerics import emulate as emulator
 from .. import inputs
 from .case import Case, Comparator, Configuration, Runner, batch_size
@@ -31,7 +32,7 @@ _CONFIGURATIONS = 8  # of an instruction that has several modifiers; each is a k
 
 
 def hunt(
-    ins: MmaForm,
+    ins: MmaForm | str,
     *,
     mmas: int = 100_000,
     seed: int | None = None,
@@ -54,6 +55,7 @@ def hunt(
     >>> hunt(ins, mmas=1000, against="sm_80").found
     False
     """
+    ins = parse_mma(ins)
     comparator, machine, model = _two_sides(ins, model, against, runner)
     chip = emulator.model_of(ins, model).chip
     categories = _checked(ins, categories)

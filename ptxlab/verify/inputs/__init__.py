@@ -16,6 +16,7 @@ from ...isa.mma import MmaForm
 from ...isa.modifiers import Modifiers
 from ...isa.operand import Operand
 from ...isa.operands import Operands
+from ...isa.parse import parse_mma
 from . import directed, sampling
 from .stream import QuickStream, Stream
 
@@ -33,28 +34,30 @@ _STREAM_KEYS = {
 }
 
 
-def categories(ins: MmaForm) -> tuple[str, ...]:
+def categories(ins: MmaForm | str) -> tuple[str, ...]:
     """Categories of inputs for this instruction, those that golden results are recorded for.
 
     >>> import ptxlab
     >>> categories(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"))
     ('bits', 'extremes', 'halves', 'edges')
     """
+    ins = parse_mma(ins)
     return sampling.FLOAT if ins.a.dtype.is_float else sampling.INTEGER
 
 
-def directed_categories(ins: MmaForm) -> tuple[str, ...]:
+def directed_categories(ins: MmaForm | str) -> tuple[str, ...]:
     """Further categories, aimed at corners of the arithmetic.
 
     >>> import ptxlab
     >>> directed_categories(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"))
     ('overflow_edge',)
     """
+    ins = parse_mma(ins)
     return directed.FLOAT if ins.a.dtype.is_float else directed.INTEGER
 
 
 def make(
-    ins: MmaForm, category: str, count: int, seed: int = 0, selector: int = 0, *, quick: bool = False
+    ins: MmaForm | str, category: str, count: int, seed: int = 0, selector: int = 0, *, quick: bool = False
 ) -> Operands:
     """The operands of `count` instructions, of that category.
 
@@ -66,6 +69,7 @@ def make(
     >>> np.unique(ins.a.unpack(make(ins, "extremes", count=1).a))
     array([-8, -1,  0,  1,  7], dtype=int8)
     """
+    ins = parse_mma(ins)
     known = (*categories(ins), *directed_categories(ins))
     if category not in known:
         raise PtxlabError(f"unknown category {category!r}; {ins.mnemonic} has {listing(known, 20)}")

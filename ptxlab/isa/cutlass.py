@@ -1,0 +1,120 @@
+"""CUTLASS's names for these instructions: `SM80_16x8x16_F32F16F16F32_TN`, `SM75_U32x4_LDSM_N`.
+
+From include/cute/arch/{mma,copy}_sm*.hpp. A name says the first target, the shape, the types of D, A, B and
+C, and how A and B lie: T is PTX's row, N its col; SS and RS say whether wgmma reads A from shared memory or
+from registers. Atoms of SM120 have the types as template arguments.
+"""
+
+from __future__ import annotations
+
+import re
+
+from .mma import MmaForm
+from .spelling import form_of
+from .transfer import TransferForm
+
+__all__ = ["atom_form", "is_atom"]
+
+_ATOM = re.compile(
+    r"(?P<scopes>(?:\w+::)*)(?:SM\d+_)?(?P<prefix>SPARSE_|GMMA_|MMA_)?"
+    r"(?P<m>\d+)x(?P<n>\d+)x(?P<k>\d+)_(?:(?P<types>(?:BF16|TF32|E\dM\d|[FSU]\d+){3,4})_)?"
+    r"(?P<source>[SR]S)?_?(?P<layout>[TN]{2})?(?P<scaled>_VS)?(?:_(?P<suffix>SATURATE|ANDPOPC|XORPOPC))?"
+    r"(?:<(?P<arguments>[^<>]*)>)?"
+)
+_COPY = re.compile(
+    r"(?:\w+::)*SM\d+_(?:(?P<packed>S(?P<source>U[46])_D)?U(?P<bits>8|16|32)x(?P<elements>\d+))"
+    r"(?:_x(?P<count>[124]))?_(?P<op>LDSM|STSM|MOVM)_(?P<order>[NT])"
+)
+_SUFFIXES = {"SATURATE": "satfinite", "ANDPOPC": "and.popc", "XORPOPC": "xor.popc", None: ""}
+_LAYOUTS = {"T": "row", "N": "col"}
+_CPP_TYPES = {"float": "f32", "half_t": "f16"}
+#: Operation, bits of an element, order -> the instruction, and how many elements of a lane one matrix takes.
+_COPIES = {
+    ("LDSM", "32", "N"): ("ldmatrix.sync.aligned.m8n8.x{count}.shared.b16", 1),
+    ("LDSM", "16", "T"): ("ldmatrix.sync.aligned.m8n8.x{count}.trans.shared.b16", 2),
+    ("LDSM", "8", "T"): ("ldmatrix.sync.aligned.m16n16.x{count}.trans.shared.b8", 8),
+    ("STSM", "32", "N"): ("stmatrix.sync.aligned.m8n8.x{count}.shared.b16", 1),
+    ("STSM", "16", "T"): ("stmatrix.sync.aligned.m8n8.x{count}.trans.shared.b16", 2),
+    ("STSM", "8", "T"): ("stmatrix.sync.aligned.m16n8.x{count}.trans.shared.b8", 4),
+    ("MOVM", "32", "T"): ("movmatrix.sync.aligned.m8n8.trans.b16", 1),
+}
+_PACKED = {"U4": "b4x16_p64", "U6": "b6x16_p32"}
+
+
+def is_atom(name: str) -> bool:
+    """Whether this looks like a name of CUTLASS.
+
+    >>> is_atom("SM90_TMA_LOAD"), is_atom("mma.m16n8k16")
+    (True, False)
+    """
+    return re.match(r"(?:\w+::)*(?:SM\d+_|G?MMA_\d+x)", name) is not None
+
+
+def atom_form(name: str) -> MmaForm | TransferForm | None:
+    """The instruction of an atom; None if it has none here.
+
+    >>> atom_form("SM90::GMMA::MMA_64x128x16_F32F16F16_SS<GMMA::Major::K, GMMA::Major::K>")
+    <wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16, A in shared memory>
+    """
+    copy = _COPY.fullmatch(name)
+    if copy is not None:
+        return _copy_form(copy)
+    atom = _ATOM.fullmatch(name)
+    return None if atom is None else _mma_form(atom)
+
+
+def _copy_form(atom: re.Match[str]) -> MmaForm | TransferForm | None:
+    if atom["packed"]:
+        source = _PACKED[atom["source"]]
+        return form_of(f"ldmatrix.sync.aligned.m8n16.x{atom['count']}.shared.b8x16.{source}")
+    mnemonic, elements = _COPIES.get((atom["op"], atom["bits"], atom["order"]), ("", 1))
+    return form_of(mnemonic.format(count=int(atom["elements"]) // elements))
+
+
+def _mma_form(atom: re.Match[str]) -> MmaForm | TransferForm | None:
+    m, n, k = int(atom["m"]), int(atom["n"]), int(atom["k"])
+    shape, suffix = f"m{m}n{n}k{k}", _SUFFIXES[atom["suffix"]]
+    types = _types(atom)
+    sparse = "SPARSE" in f"{atom['scopes']}{atom['prefix']}"
+    if m == 64:
+        plain = ".".join(("sync.aligned", shape, *types, suffix)).rstrip(".")
+        dense = None if sparse else form_of(f"wgmma.mma_async.{plain}")
+        form = dense or form_of(f"wgmma.mma_async.sp.{plain}")
+        if isinstance(form, MmaForm) and atom["source"]:
+            return form.a_from("shared" if atom["source"] == "SS" else "register")
+        return form
+    layouts = ("row", "col")
+    if atom["layout"]:
+        layouts = _LAYOUTS[atom["layout"][0]], _LAYOUTS[atom["layout"][1]]
+    operation = "mma.sp::ordered_metadata" if sparse else "mma"
+    words = [operation, "sync.aligned", shape, *layouts, *_kind(atom, types, k), *types, suffix]
+    return form_of(".".join(word for word in words if word))
+
+
+def _types(atom: re.Match[str]) -> list[str]:
+    """Of D, A, B and C, and of the scales."""
+    if atom["types"]:
+        names = re.findall(r"BF16|TF32|E\dM\d|[FSU]\d+", atom["types"])
+        return ["b1" if name == "U1" else name.lower() for name in names]
+    a, b, c, *rest = (*_arguments(atom), "", "", "")
+    return [c, a, b, c, *(scale for scale in rest[:1] if scale)]
+
+
+def _arguments(atom: re.Match[str]) -> list[str]:
+    """The template arguments as PTX names the types: ``cutlass::float_e4m3_t`` is e4m3."""
+    words = [word.strip().rpartition("::")[2] for word in (atom["arguments"] or "").split(",")]
+    return [_CPP_TYPES.get(word, word.removeprefix("float_").removesuffix("_t")) for word in words]
+
+
+def _kind(atom: re.Match[str], types: list[str], k: int) -> list[str]:
+    """The kind of an SM120 atom, which CUTLASS derives from the types and from VS, the k of one scale."""
+    if atom["types"]:
+        return []
+    if not atom["scaled"]:
+        return ["kind::f8f6f4"]
+    vector_size = _arguments(atom)[-1]
+    if not vector_size.isdecimal():
+        return []
+    narrow = k == 64 if "SPARSE" not in atom[0] else k == 128
+    kind = "mxf4nvf4" if narrow else "mxf8f6f4"
+    return [f"kind::{kind}", "block_scale", f"scale_vec::{k // max(int(vector_size), 1)}X"]

@@ -1,0 +1,238 @@
+"""Why a name is refused: the qualifier at fault, what the assembler makes of it, and what would be right."""
+
+from __future__ import annotations
+
+import re
+from difflib import SequenceMatcher
+from functools import lru_cache
+from heapq import nlargest
+
+from ..errors import listing, quoted
+from .catalog import FAMILIES, mma_forms
+from .cutlass import is_atom
+from .dtypes import DTYPES
+from .quirks import QUIRKS
+from .short_names import similar_names
+from .spelling import canonical, is_mnemonic, mnemonics
+
+__all__ = ["is_companion", "quirk_of", "refusal"]
+
+#: No name is longer; of a longer text nothing is compared.
+_LONGEST = 200
+
+#: Instructions that stand beside the matrix instructions in a kernel and are none themselves.
+_COMPANIONS = {
+    "wgmma.fence": "orders accesses to registers and shared memory before wgmma.mma_async",
+    "wgmma.commit_group": "closes a group of wgmma.mma_async, to be waited for",
+    "wgmma.wait_group": "waits until wgmma.mma_async groups are complete; before it their results must not "
+    "be read",
+    "tcgen05.alloc": "allocates tensor memory",
+    "tcgen05.dealloc": "frees tensor memory",
+    "tcgen05.relinquish_alloc_permit": "gives up the right to allocate tensor memory",
+    "tcgen05.fence": "orders tcgen05 instructions with those before or after it",
+    "tcgen05.commit": "signals an mbarrier when earlier tcgen05 instructions are complete",
+    "tcgen05.wait": "waits until tcgen05.ld or tcgen05.st is complete",
+}
+_TCGEN05 = "multiplies or moves matrices in tensor memory (data-centre Blackwell)"
+
+
+def is_companion(name: str) -> bool:
+    """Whether this is one of the instructions around a matrix instruction, such as `wgmma.fence`."""
+    return _companion(name) is not None
+
+
+def _companion(name: str) -> str | None:
+    return next((head for head in _COMPANIONS if f"{name}.".startswith(f"{head}.")), None)
+
+
+def refusal(name: str) -> str:
+    """One sentence for a name that no resolver knows.
+
+    >>> refusal("wgmma.fence.sync.aligned").split("; ")[1]
+    'it multiplies nothing and has no fragments'
+    """
+    if not name:
+        return f"no instruction given; e.g. {next(iter(mnemonics()))}"
+    if len(name) > _LONGEST:
+        return f"{quoted(name)}: no instruction has a name of {len(name)} letters"
+    companion = _companion(name)
+    if companion is not None:
+        return f"{companion} {_COMPANIONS[companion]}; it multiplies nothing and has no fragments"
+    if is_atom(name):
+        return _atom_refusal(name)
+    tokens = name.split(".")
+    if tokens[0] == "tcgen05":
+        return f"{'.'.join(tokens[:2])} {_TCGEN05}; ptxlab does not have it yet"
+    cased = _by_lower_case().get(name.lower())
+    if cased is not None:
+        return f"{quoted(name)}: PTX tells upper case from lower; this is spelt {cased}"
+    if is_mnemonic(name) or tokens[0] in _heads():
+        return _mnemonic_refusal(name, tokens)
+    similar = similar_names(name)
+    if similar:
+        return f"no instruction is called {quoted(name)}; did you mean {' or '.join(similar)}?"
+    return f"{quoted(name)} is no matrix instruction; families are {listing(FAMILIES)}"
+
+
+def _atom_refusal(name: str) -> str:
+    if "TMA" in name or "BULK" in name or "CP_ASYNC" in name:
+        return f"{quoted(name)} copies between global and shared memory; it is no matrix instruction"
+    if re.match(r"(?:\w+::)*SM10\d_(?:MMA|TMEM|UTCCP|MXF4)", name):
+        return f"{quoted(name)} is a tcgen05 instruction, which {_TCGEN05}; ptxlab does not have it yet"
+    return f"{quoted(name)} is no atom of CUTLASS that stands for one matrix instruction of PTX"
+
+
+def _mnemonic_refusal(name: str, tokens: list[str]) -> str:
+    similar = [] if is_mnemonic(name) else similar_names(name)
+    if similar:
+        return f"no instruction is called {quoted(name)}; did you mean {' or '.join(similar)}?"
+    near = _nearest(tokens)
+    reason, meant = quirk_of(name) or _wrong_types(tokens) or (_fault(tokens, near[0]), None)
+    if meant is not None:
+        near = [meant, *(other for other in near if other != meant)][:3]
+    return f"{quoted(name)}: {reason}; nearest legal: {listing(near)}"
+
+
+def quirk_of(name: str) -> tuple[str, str | None] | None:
+    """What is wrong, what the assembler makes of it all the same, and the spelling that is meant.
+
+    None where the assembler refuses too.
+    """
+    for row in QUIRKS:
+        fault = row.fault_of(name, canonical)
+        if fault is not None:
+            reason, meant = fault
+            if meant is None:
+                reason = _shape_without_type(name.split(".")) or reason
+            return f"{reason}; the assembler takes it ({row.where}) and {row.emits}", meant
+    return None
+
+
+def _wrong_types(tokens: list[str]) -> tuple[str, str] | None:
+    """Types that people write by analogy: bf16 results, and all four types of an f16 wmma.mma."""
+    types = [token for token in tokens if token in DTYPES]
+    if len(types) < 2:
+        return None
+    if types[0] == "bf16":
+        meant = canonical(".".join(_replaced(tokens, types, {0: "f32", 3: "f32"})))
+        if meant is not None:
+            return "D and C of bf16 products are f32", meant
+    if tokens[:2] == ["wmma", "mma"] and len(types) == 4 and types[1] == types[2] == "f16":
+        meant = canonical(".".join(_replaced(tokens, types, {1: None, 2: None})))
+        if meant is not None:
+            return f"wmma.mma of f16 names the types of D and C only, .{types[0]}.{types[3]}", meant
+    return None
+
+
+def _replaced(tokens: list[str], types: list[str], changes: dict[int, str | None]) -> list[str]:
+    """The tokens with some of their types, counted from 0, replaced or left out."""
+    wanted = iter([changes.get(place, name) for place, name in enumerate(types)])
+    words = (next(wanted) if token in DTYPES else token for token in tokens)
+    return [word for word in words if word is not None]
+
+
+def _fault(tokens: list[str], nearest: str) -> str:
+    """What is wrong.
+
+    Shape and type that do not go together, a word that no instruction has, or the first difference from the
+    nearest.
+    """
+    without = _shape_without_type(tokens)
+    if without is not None:
+        return without
+    if tokens[0] not in _heads():
+        return f"{quoted(tokens[0])} is no matrix instruction; families are {listing(FAMILIES)}"
+    strange = next((token for token in tokens if token not in _words()), None)
+    if strange is not None:
+        return f"no instruction here has the qualifier {_brief([strange])}"
+    best = nearest.split(".")
+    ops = [op for op in SequenceMatcher(a=tokens, b=best, autojunk=False).get_opcodes() if op[0] != "equal"]
+    _, low, high, blow, bhigh = ops[0] if ops else ("", 0, 0, 0, 0)
+    if low < high:
+        return f"{_brief(tokens[low:high])} does not fit here"
+    return f"{_brief(best[blow:bhigh])} is missing after .{tokens[low - 1]}"
+
+
+def _brief(words: list[str]) -> str:
+    """Qualifiers in a sentence: three of them at most, and no more than 40 letters."""
+    text = "".join(f".{word}" for word in words[:3])
+    return f"{text[:40]}..." if len(text) > 40 or len(words) > 3 else text
+
+
+def _heads() -> set[str]:
+    return {family.split(".")[0] for family in FAMILIES}
+
+
+def _shape_without_type(tokens: list[str]) -> str | None:
+    """``m16n8k64 has no f16 form; f16 comes in m16n8k8, m16n8k16``, where they do not go together."""
+    sparse = any(token in ("sp", "sp::ordered_metadata") for token in tokens)
+    shape = _shape(tokens)
+    types = [token for token in tokens if token in DTYPES]
+    if shape is None or len(types) < 3:
+        return None
+    shapes = list(_shapes(tokens[0], sparse).get(types[1], ()))
+    if not shapes or shape in shapes:
+        return None
+    shapes.sort(key=lambda other: _distance([shape], [other]))
+    return f"{shape} has no {types[1]} form; {types[1]} comes in {listing(shapes, 6)}"
+
+
+@lru_cache(maxsize=None)
+def _shapes(head: str, sparse: bool) -> dict[str, tuple[str, ...]]:
+    """The shapes of each type of A."""
+    shapes: dict[str, dict[str, None]] = {}
+    for ins in mma_forms():
+        if ins.sparse == sparse and ins.family.split(".")[0] == head:
+            shapes.setdefault(ins.a_type, {})[ins.shape] = None
+    return {name: tuple(names) for name, names in shapes.items()}
+
+
+# -- nearest spellings ------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=None)
+def _tokens_by_mnemonic() -> dict[str, list[str]]:
+    return {mnemonic: mnemonic.split(".") for mnemonic in mnemonics()}
+
+
+@lru_cache(maxsize=None)
+def _words() -> frozenset[str]:
+    return frozenset({"rn"}.union(*_tokens_by_mnemonic().values()))
+
+
+@lru_cache(maxsize=None)
+def _by_lower_case() -> dict[str, str]:
+    return {mnemonic.lower(): mnemonic for mnemonic in mnemonics()}
+
+
+def _nearest(tokens: list[str]) -> list[str]:
+    """The three most alike.
+
+    Only those that share most words are compared letter by letter, which keeps a refusal quick.
+    """
+    every, words = _tokens_by_mnemonic(), set(tokens)
+    alike = nlargest(
+        200,
+        every,
+        key=lambda s: (
+            2 * (every[s][0] == tokens[0]) + len(words.intersection(every[s])),
+            -abs(len(every[s]) - len(tokens)),
+        ),
+    )
+    return sorted(alike, key=lambda s: (-_likeness(tokens, every[s]), _distance(tokens, every[s]), s))[:3]
+
+
+def _shape(tokens: list[str]) -> str | None:
+    return next((token for token in tokens if re.fullmatch(r"m\d{1,9}n\d{1,9}k\d{1,9}", token)), None)
+
+
+def _distance(tokens: list[str], legal: list[str]) -> int:
+    """How far two shapes are apart; 0 where one has none."""
+    sizes = [[int(size) for size in re.findall(r"\d+", _shape(each) or "")] for each in (tokens, legal)]
+    return sum(abs(x - y) for x, y in zip(*sizes, strict=False))
+
+
+def _likeness(tokens: list[str], legal: list[str]) -> float:
+    """How alike two spellings are: common tokens in order, and letters within the tokens that differ."""
+    alike = SequenceMatcher(a=tokens, b=legal, autojunk=False).ratio()
+    return alike + 0.1 * (tokens[:2] == legal[:2]) + 0.01 * len(set(tokens) & set(legal))

@@ -1,0 +1,137 @@
+"""Which form a mnemonic names, in whatever order its qualifiers stand, and the mnemonics in a pasted text.
+
+The assembler reads qualifiers in any order, as long as types, layouts, bit operation and `.popc`, target and
+source format keep their order among themselves. Public code makes use of it:
+`ldmatrix.sync.aligned.x4.m8n8.shared.b16`, `.satfinite` at the end, `kind::` before the shape.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+
+from .catalog import catalog
+from .dtypes import DTYPES
+from .mma import MmaForm
+from .transfer import TransferForm
+
+__all__ = ["canonical", "form_of", "head_length", "is_mnemonic", "mentions", "mnemonics", "spellings"]
+
+#: Qualifiers that keep their order among themselves.
+_ORDERED = (
+    frozenset({*DTYPES, "b16", "b8"}),
+    frozenset({"row", "col"}),
+    frozenset({"xor", "and", "popc"}),
+    frozenset({"b8x16", "b6x16_p32", "b4x16_p64"}),
+)
+_Key = tuple[tuple[str, ...], tuple[tuple[str, ...], ...], tuple[str, ...]]
+
+
+def form_of(name: str) -> MmaForm | TransferForm | None:
+    """The form that the assembler reads in a mnemonic; None if it is not one of the catalogue.
+
+    >>> form_of("ldmatrix.sync.aligned.x4.m8n8.shared.b16")
+    <ldmatrix.sync.aligned.m8n8.x4.shared.b16>
+    """
+    return _forms().get(_key(_without_repetition(name.split("."))))
+
+
+def canonical(name: str) -> str | None:
+    """The mnemonic in the manual's order; None if the catalogue has no such form."""
+    form = form_of(name)
+    return None if form is None else form.mnemonic
+
+
+def is_mnemonic(name: str) -> bool:
+    """Whether this claims to be a whole mnemonic, and no short name: every mnemonic has `.sync.aligned`.
+
+    >>> is_mnemonic("mma.sync.m16n8k16.f16"), is_mnemonic("mma.m16n8k16.f16")
+    (True, False)
+    """
+    return not {"sync", "aligned"}.isdisjoint(name.split("."))
+
+
+@lru_cache(maxsize=None)
+def _forms() -> dict[_Key, MmaForm | TransferForm]:
+    return {_key(name.split(".")): form for name, form in spellings()}
+
+
+@lru_cache(maxsize=None)
+def mnemonics() -> dict[str, MmaForm | TransferForm]:
+    """Every form by its own mnemonic, with each state space of a transfer."""
+    return {form.mnemonic: form for _, form in spellings()}
+
+
+def spellings() -> Iterator[tuple[str, MmaForm | TransferForm]]:
+    """Every set of qualifiers that names a form, in the manual's order, with the form."""
+    for form in catalog():
+        if isinstance(form, TransferForm):
+            for variant in (form, *map(form.in_space, form.spaces)):
+                yield variant.mnemonic, variant
+            continue
+        yield form.mnemonic, form
+        if form.kind in ("mxf4", "mxf8f6f4"):  # their only .scale_vec may be left out
+            yield form.mnemonic.replace(f".scale_vec::{form.scale_vec}X", ""), form
+        if form.a_type == "f64" and form.rounding is None:  # .rn is the default and may be written
+            yield f"{form.mnemonic}.rn", form
+        if form.family.startswith("wgmma"):  # mandatory in the manual, not for the assembler
+            yield form.mnemonic.replace(".aligned", ""), form
+
+
+def head_length(tokens: list[str]) -> int:
+    """How many words stand first: ``wmma.load.a``, ``wgmma.mma_async``, ``mma``."""
+    if tokens[:2] in (["wmma", "load"], ["wmma", "store"]):
+        return 3
+    return 2 if tokens[0] in ("wmma", "wgmma") else 1
+
+
+def _key(tokens: list[str]) -> _Key:
+    """What the assembler reads in a mnemonic, whatever the order of its qualifiers."""
+    head = head_length(tokens)
+    ordered = [tuple(token for token in tokens[head:] if token in group) for group in _ORDERED]
+    rest = sorted(token for token in tokens[head:] if not any(token in group for group in _ORDERED))
+    return tuple(tokens[:head]), tuple(ordered), tuple(rest)
+
+
+def _without_repetition(tokens: list[str]) -> list[str]:
+    """The assembler takes `.sync` and `.satfinite` said twice as said once."""
+    for word in ("sync", "satfinite"):
+        if tokens.count(word) > 1:
+            first = tokens.index(word)
+            tokens = [token for place, token in enumerate(tokens) if token != word or place == first]
+    return tokens
+
+
+# -- pasted text ------------------------------------------------------------------------------------------
+
+_FAMILIES = "mma|wmma|wgmma|ldmatrix|stmatrix|movmatrix|tcgen05"
+_MENTION = re.compile(
+    rf"(?<![\w.%$])(?:{_FAMILIES})(?:\.\w+(?:::\w+)?)+"  # a mnemonic of PTX
+    r"|(?<![\w.%$:])(?:\w+::)*(?:SM\d+_\w+|G?MMA_\d+x\d+x\d+_\w+)(?:<[^<>]*>)?"  # an atom of CUTLASS
+)
+
+
+def mentions(text: str) -> list[str]:
+    """The matrix instructions that a text names, each once: PTX, inline assembly, or CUTLASS's atoms.
+
+    Of any other text the first word, which may be a short name.
+
+    >>> mentions('asm volatile("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, ...;" : "+d"(c));')
+    ['mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64']
+    """
+    # strings that follow each other are one; \\n and \\t stand in them as two letters
+    code = re.sub(r'\\[nt]|"\s+"|""', lambda match: " " if match[0].startswith("\\") else "", text)
+    bare = _collapsed(re.sub(r"//[^\n]*|/\*.*?\*/", " ", code, flags=re.DOTALL))
+    names = _MENTION.findall(bare) or _MENTION.findall(_collapsed(code))
+    if not names:
+        words = re.split(
+            r'[\s{\[;,"\'`()]+', re.sub(r"^@!?%?\w+ ", "", bare).strip(" {[;,\"'`()"), maxsplit=1
+        )
+        names = [word for word in words[:1] if word]
+    return list(dict.fromkeys(names))
+
+
+def _collapsed(text: str) -> str:
+    """White space collapsed, and none around the dots and colons of a mnemonic."""
+    return re.sub(r" ?(\.|::) ?", r"\1", " ".join(text.split()))
