@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from ._util import interrupts as _interrupts  # noqa: F401 - first, for an interrupt while the others load
+
+# isort: split
 import importlib
 from typing import TYPE_CHECKING, Any
 

@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
+import warnings
 from collections.abc import Sequence
 
-from ..errors import PtxlabError
-from . import completion
+from .._util import interrupts
+from ..errors import PtxlabError, quoted
+from . import completion, streams
 from .output import Style
 from .parser import parse
 
 __all__ = ["main"]
 
+_DEFECT = 70  # EX_SOFTWARE of sysexits.h
+
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code: 0 for an answer, 1 for a refusal, 2 for wrong usage.
+    """Run one command and return its exit status.
+
+    0: the answer was written; 1: a refusal; 2: wrong usage; 70: a defect of ptxlab; 130: interrupted.
+    Without arguments they are those of the process, whose signals are then handled here.
 
     >>> main(["where", "mma.m16n8k64.s4", "A", "9", "37"])
     A[9][37] of mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32
@@ -24,22 +32,67 @@ def main(argv: Sequence[str] | None = None) -> int:
          4  a29             3  [23..20]
     0
     """
-    words = sys.argv[1:] if argv is None else list(argv)
+    if argv is not None:
+        return _status(list(argv))
+    if threading.current_thread() is not threading.main_thread():  # which alone handles signals
+        return _status(sys.argv[1:])
+    if not sys.warnoptions:
+        warnings.simplefilter("ignore")  # they speak to those who write programs
+    try:
+        interrupts.raise_once()
+        status = _status(sys.argv[1:])
+        interrupts.end_quietly()
+    except KeyboardInterrupt:
+        return interrupts.STATUS
+    return status
+
+
+def _status(words: list[str]) -> int:
+    """Run the command; whatever goes wrong is one line on standard error."""
+    try:
+        status = _run(words)
+        streams.flush()
+    except KeyboardInterrupt:
+        streams.error("ptxlab: interrupted")
+        return interrupts.STATUS
+    except streams.OutputError as problem:
+        if problem.reader_left:  # such as head, which has seen enough
+            return 0
+        return _refuse(str(problem))
+    except PtxlabError as problem:
+        return _refuse(str(problem))
+    except MemoryError:
+        return _refuse("there is not enough memory for this")
+    except OSError as problem:
+        place = "" if problem.filename is None else f"{quoted(os.fsdecode(problem.filename))}: "
+        return _refuse(f"{place}{problem.strerror or problem}")
+    except Exception as problem:
+        if os.environ.get("PTXLAB_TRACEBACK"):
+            raise
+        detail = f"{type(problem).__name__}: {problem}"
+        streams.error(
+            f"ptxlab: a defect in ptxlab ({streams.one_line(detail)}); "
+            "PTXLAB_TRACEBACK=1 shows where, which is worth a report"
+        )
+        return _DEFECT
+    return status
+
+
+def _run(words: list[str]) -> int:
     if words == [completion.NAMES_COMMAND]:
-        print("\n".join(completion.instruction_names()))
+        streams.write("\n".join(completion.instruction_names()))
         return 0
     try:
         args = parse(words)
-        answer = args.handler(args, Style())
-        if isinstance(answer, int):
-            return answer
-        print(answer)
-        sys.stdout.flush()
     except SystemExit as stop:  # argparse leaves this way after --help, --version and wrong usage
         return int(stop.code or 0)
-    except PtxlabError as error:
-        print(f"ptxlab: {error}", file=sys.stderr)
-        return 1
-    except BrokenPipeError:  # the reader of the pipe, such as head, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    answer = args.handler(args, Style())
+    if isinstance(answer, int):
+        return answer
+    streams.write(answer)
     return 0
+
+
+def _refuse(sentence: str) -> int:
+    streams.error(f"ptxlab: {streams.one_line(sentence)}")
+    return 1

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import sys
+import stat
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,21 +13,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import gpu, views
-from ..errors import PtxlabError
+from .._util import interrupts
+from .._util.progress import bar
+from ..errors import PtxlabError, quoted
 from ..isa.mma import MmaForm
 from ..isa.modifiers import Modifiers
+from ..isa.operand import Operand
 from ..isa.operands import Operands
 from ..isa.parse import parse
 from ..numerics.emulate import emulate
 from ..numerics.trace import trace as trace_element
 from ..verify import inputs
+from ..verify.hunt import hunt as hunt_for_differences
+from ..verify.hunt.case import batch_size
 from ..views.trace_text import text as trace_text
 from ..views.trace_text import trace_lines, trace_title
+from . import streams
 from .output import Style, as_json
+from .streams import Utf8
 
 __all__ = ["hunt", "run", "trace"]
 
 _SHOWN_ROWS = 16  # of a matrix
+_MOST_MMAS = 10_000_000  # of one `run`: an hour of the emulator
+_MOST_HUNTED = 10**12  # of one hunt: years on a GPU
 
 
 def run(args: argparse.Namespace, style: Style) -> str:
@@ -35,30 +45,59 @@ def run(args: argparse.Namespace, style: Style) -> str:
         args.instruction,
         "it moves a matrix and computes nothing; in Python its `emulate` and `run` take memory and addresses",
     )
-    if args.batch < 1:
-        raise PtxlabError(f"--batch {args.batch}: run at least one")
+    if not 1 <= args.batch <= _MOST_MMAS:
+        raise PtxlabError(f"--batch {args.batch}: run at least one and at most {_MOST_MMAS:,}")
     if args.on == "gpu" and not gpu.available(form):
         raise PtxlabError(gpu.status(form))
     form.check_modifiers(Modifiers(selector=args.selector))
-    operands = inputs.make(form, _usual_category(form), args.batch, args.seed, args.selector)
-    results: dict[str, NDArray[Any]] = {}
-    if args.on in ("emulator", "both"):
-        model = gpu.model(form) if args.on == "both" else None
-        results["emulator"] = emulate(operands, model=model)
-    if args.on in ("gpu", "both") and gpu.available(form):
-        results["GPU"] = gpu.run(operands)
-    name, first = next(iter(results.items()))
+    first, differing = _run_batch(form, args)
+    name, d = next(iter(first.items()))
     batch = "1 instruction" if args.batch == 1 else f"{args.batch} instructions"
     lines = [
         style.bold(form.mnemonic),
         style.dim(f"  {batch} on random registers, seed {args.seed}; GPU: {gpu.status(form)}"),
         "",
         f"D of the first, from the {name}:",
-        _matrix_text(form.d.unpack(first)[0], style),
+        _matrix_text(form.d.unpack(d), style),
     ]
-    if args.on == "both":
-        lines += ["", _comparison(results, batch)]
+    if args.on == "both" and differing is None:
+        lines += ["", "nothing to compare with: the GPU did not take part"]
+    elif differing is not None:
+        total = args.batch * d.size * d.itemsize * 8
+        lines += ["", f"emulator and GPU differ in {differing} of {total} bits of D ({batch})"]
     return "\n".join(lines)
+
+
+def _run_batch(form: MmaForm, args: argparse.Namespace) -> tuple[dict[str, NDArray[Any]], int | None]:
+    """Registers of the first D by who computed it, and in how many bits of the batch the two differ.
+
+    A large batch goes in parts, so that it takes no more memory than a small one.
+    """
+    first: dict[str, NDArray[Any]] = {}
+    differing = None
+    size = batch_size(form)
+    with bar(args.batch, "MMAs") as tick:
+        for number, start in enumerate(range(0, args.batch, size)):
+            count = min(size, args.batch - start)
+            seed = args.seed + (number << 64)
+            operands = inputs.make(form, _usual_category(form), count, seed, args.selector)
+            results = _results(operands, args.on)
+            first = first or {name: registers[0] for name, registers in results.items()}
+            if len(results) == 2:
+                bits = np.bitwise_count(results["emulator"] ^ results["GPU"]).sum()
+                differing = int(bits) + (differing or 0)
+            tick(count)
+    return first, differing
+
+
+def _results(operands: Operands, on: str) -> dict[str, NDArray[Any]]:
+    """Registers of D from the emulator, the GPU, or both where there is one."""
+    results: dict[str, NDArray[Any]] = {}
+    if on in ("emulator", "both"):
+        results["emulator"] = emulate(operands, model=gpu.model(operands.ins) if on == "both" else None)
+    if on in ("gpu", "both") and gpu.available(operands.ins):
+        results["GPU"] = gpu.run(operands)
+    return results
 
 
 def _mma_form(text: str, refusal: str) -> MmaForm:
@@ -71,14 +110,6 @@ def _mma_form(text: str, refusal: str) -> MmaForm:
 def _usual_category(form: MmaForm) -> str:
     """Inputs that give results worth looking at."""
     return "moderate" if form.a.dtype.is_float else "bits"
-
-
-def _comparison(results: dict[str, NDArray[Any]], batch: str) -> str:
-    if len(results) < 2:
-        return "nothing to compare with: the GPU did not take part"
-    differing = int(np.bitwise_count(results["emulator"] ^ results["GPU"]).sum())
-    total = results["GPU"].size * results["GPU"].dtype.itemsize * 8
-    return f"emulator and GPU differ in {differing} of {total} bits of D ({batch})"
 
 
 def _matrix_text(values: NDArray[Any], style: Style) -> str:
@@ -112,7 +143,7 @@ def trace(args: argparse.Namespace, style: Style) -> str:
     if args.format == "json":
         return as_json({"inputs": origin, **result.as_dict()})
     if args.format == "svg":
-        return views.trace(result, f"inputs: {origin}").svg().rstrip("\n")
+        return Utf8(views.trace(result, f"inputs: {origin}").svg().rstrip("\n"))
     title = style.bold(f"{trace_title(result)}, {result.chip}")
     return "\n".join([title, style.dim(f"  inputs: {origin}"), *trace_lines(result, lost=style.dim)])
 
@@ -122,17 +153,21 @@ def _trace_inputs(form: MmaForm, args: argparse.Namespace) -> tuple[Operands, st
     category = args.category or _usual_category(form)
     operands = inputs.make(form, category, 1, args.seed).item(0)
     if args.a is not None:
-        matrix = _load(args.a)
+        matrix = _load(args.a, form.a_dense)
         if form.e is not None:
             matrix, nibbles = form.compress(matrix)
             operands = replace(operands, e=form.e.pack_codes(nibbles))
         operands = replace(operands, a=form.a.pack(matrix))
     if args.b is not None:
-        operands = replace(operands, b=form.b.pack(_load(args.b)))
+        operands = replace(operands, b=form.b.pack(_load(args.b, form.b)))
     if args.c is not None:
-        operands = replace(operands, c=form.c.pack(_load(args.c)))
+        operands = replace(operands, c=form.c.pack(_load(args.c, form.c)))
     files = {"A": args.a, "B": args.b, "C": args.c}
-    origins = [f"{name} from {Path(path).name}" for name, path in files.items() if path is not None]
+    origins = [
+        f"{name} from {streams.one_line(Path(path).name[:60])}"
+        for name, path in files.items()
+        if path is not None
+    ]
     made = f"ptxlab.inputs.make(ins, {category!r}, 1, seed={args.seed})"
     if not origins:
         origins.append(made)
@@ -141,11 +176,25 @@ def _trace_inputs(form: MmaForm, args: argparse.Namespace) -> tuple[Operands, st
     return operands, ", ".join(origins)
 
 
-def _load(path: str) -> NDArray[Any]:
+def _load(path: str, operand: Operand) -> NDArray[Any]:
+    """The matrix in a file of `np.save`; one that is not of the operand's shape is not even read."""
     try:
-        return np.asarray(np.load(path, allow_pickle=False))
-    except (OSError, ValueError) as error:
-        raise PtxlabError(f"{path}: no matrix could be read from it ({error}); np.save writes one") from None
+        if Path(path).exists() and not stat.S_ISREG(Path(path).stat().st_mode):
+            raise OSError("it is not a file")  # a named pipe would keep us waiting
+        with warnings.catch_warnings(action="ignore"):  # files of Python 2
+            array = np.lib.format.open_memmap(path, mode="r")
+    except Exception as error:  # a damaged file may raise anything
+        raise PtxlabError(
+            f"{quoted(path)}: no matrix could be read from it ({streams.one_line(str(error))[:200]}); "
+            "np.save writes one"
+        ) from None
+    rows, columns = operand.shape
+    if array.dtype.kind not in "biuf" or array.shape != operand.shape:
+        raise PtxlabError(
+            f"{quoted(path)}: found {quoted(array.dtype)} of shape {quoted(array.shape)}; "
+            f"{operand.name} is a matrix of numbers, {rows}x{columns}"
+        )
+    return np.array(array)
 
 
 # -- hunt ------------------------------
@@ -153,11 +202,11 @@ def _load(path: str) -> NDArray[Any]:
 
 def hunt(args: argparse.Namespace, style: Style) -> int:
     """Look for a difference and print what came of it. The exit code is 1 if there is one."""
-    from ..verify.hunt import hunt as search
-
     form = _mma_form(args.instruction, "it moves a matrix: there is no arithmetic to hunt in")
+    if not 1 <= args.mmas <= _MOST_HUNTED:
+        raise PtxlabError(f"--mmas {args.mmas}: compare at least one and at most {_MOST_HUNTED:,}")
     try:
-        report = search(
+        report = hunt_for_differences(
             form,
             mmas=args.mmas,
             seed=args.seed,
@@ -166,11 +215,11 @@ def hunt(args: argparse.Namespace, style: Style) -> int:
             against=args.against,
         )
     except KeyboardInterrupt:
-        print("ptxlab: the hunt was stopped before it found anything", file=sys.stderr)
-        return 130
-    print(report)
+        streams.error("ptxlab: the hunt was stopped before it found anything")
+        return interrupts.STATUS
+    streams.write(str(report))
     difference = report.trace()
     if difference is not None:
-        print(f"\n{trace_text(difference)}")
-        print(f"\n{report.as_test()}", end="")
+        streams.write(f"\n{trace_text(difference)}")
+        streams.write(f"\n{report.as_test()}".rstrip("\n"))
     return int(report.found)

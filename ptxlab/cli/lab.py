@@ -17,7 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from .._util.files import write_atomically
-from ..errors import PtxlabError
+from ..errors import PtxlabError, quoted
+from . import streams
 from .output import Style
 
 __all__ = ["FOLDER", "Copied", "copy_notebooks", "lab", "notebooks"]
@@ -73,16 +74,17 @@ def copy_notebooks(source: Path, folder: Path, *, update: bool = False) -> Copie
     A copy that the reader has not changed is replaced. Beside a changed one, the new version is written under
     another name, such as ``05-sparse-mma-m16n8k64-s4.new.ipynb``.
     """
-    if folder.exists() and not folder.is_dir():
-        raise PtxlabError(f"{folder} is a file; name a folder with --to")
-    manifest = _read_manifest(folder)
     copied = Copied()
     try:
+        if folder.exists() and not folder.is_dir():
+            raise PtxlabError(f"{quoted(str(folder))} is a file; name a folder with --to")
+        manifest = _read_manifest(folder)
         for original in sorted(source.glob("*.ipynb")):
             _copy(original, folder, manifest, update, copied)
         write_atomically(folder / MANIFEST, json.dumps(manifest, indent=1, sort_keys=True) + "\n")
     except OSError as error:
-        raise PtxlabError(f"{folder}: the notebooks cannot be copied there ({error})") from None
+        reason = error.strerror or str(error)
+        raise PtxlabError(f"{quoted(str(folder))}: the notebooks cannot be copied there ({reason})") from None
     return copied
 
 
@@ -133,7 +135,7 @@ def _read_manifest(folder: Path) -> dict[str, str]:
     """Hashes by file name. Without a manifest, or with a damaged one, every notebook counts as changed."""
     try:
         hashes = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     if not isinstance(hashes, dict):
         return {}
@@ -144,9 +146,12 @@ def lab(args: argparse.Namespace, style: Style) -> int:
     """Copy the notebooks and start JupyterLab on the copies."""
     if not args.copy_only and importlib.util.find_spec("jupyterlab") is None:
         raise PtxlabError('JupyterLab is not installed: pip install "ptxlab[lab]"')
+    if "\0" in args.to:
+        raise PtxlabError(f"--to {quoted(args.to)}: no folder has such a name")
     folder = Path(args.to)
     copied = copy_notebooks(notebooks(), folder, update=args.update)
-    print(f"{folder.resolve()}: {copied}", flush=True)
+    streams.write(f"{folder.resolve()}: {copied}")
+    streams.flush()
     if args.copy_only:
         return 0
     options = list(args.jupyter_options)

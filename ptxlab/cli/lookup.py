@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import re
-import sys
 import textwrap
 from collections.abc import Sequence
 from typing import Any
@@ -23,8 +22,10 @@ from ..isa.parse import parse, parse_all
 from ..isa.targets import CHIPS, GENERATIONS
 from ..numerics import models as all_models
 from ..views.fragment_pictures import Label
+from . import streams
 from .names import find_operand
 from .output import Style, as_csv, as_json, as_markdown, as_text
+from .streams import Utf8
 
 __all__ = ["cute", "holds", "layout", "list_", "metadata", "models", "ptx", "sass", "show", "where"]
 
@@ -43,8 +44,8 @@ def list_(args: argparse.Namespace, style: Style) -> str:
         return as_text(views.counts(forms), style)
     total = "1 instruction" if len(forms) == 1 else f"{len(forms)} instructions"
     if not style.terminal:
-        if sys.stderr.isatty():
-            print(total, file=sys.stderr)
+        if style.stderr_is_terminal:
+            streams.error(total)
         return "\n".join(form.mnemonic for form in forms)
     lines = []
     for family, count in counts.items():
@@ -262,7 +263,7 @@ def _notation(form: Form, operand: Operand, notation: str) -> str:
 
 def _picture_text(picture: views.Picture, format: str | None, style: Style) -> str:
     if format == "svg":
-        return picture.svg().rstrip("\n")
+        return Utf8(picture.svg().rstrip("\n"))
     tables = [views.grid_table(grid) for grid in picture.grids if grid.name != "lanes"]
     if format == "markdown":
         return "\n\n".join(as_markdown(table) for table in tables)

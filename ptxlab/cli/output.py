@@ -9,6 +9,7 @@ import os
 import shutil
 import sys
 from collections.abc import Sequence
+from typing import TextIO
 
 from ..views import Table, palette
 
@@ -19,7 +20,8 @@ class Style:
     """Colours and width of the terminal; no colours where the output is not a terminal or NO_COLOR is set."""
 
     def __init__(self, colour: bool | None = None) -> None:
-        self.terminal = sys.stdout.isatty()
+        self.terminal = _is_terminal(sys.stdout)
+        self.stderr_is_terminal = _is_terminal(sys.stderr)
         if colour is None:
             colour = self.terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
         self.colour = colour
@@ -42,6 +44,14 @@ class Style:
             return f"\x1b[48;2;{red};{green};{blue}m\x1b[38;2;26;26;26m{text}\x1b[0m"
         cube = 16 + 36 * round(red / 51) + 6 * round(green / 51) + round(blue / 51)
         return f"\x1b[48;5;{cube}m\x1b[38;5;16m{text}\x1b[0m"
+
+
+def _is_terminal(stream: TextIO | None) -> bool:
+    """Whether somebody looks at the stream; one that is closed is None, or does not say."""
+    try:
+        return stream is not None and stream.isatty()
+    except ValueError:
+        return False
 
 
 def as_text(table: Table, style: Style, indent: str = "", *, fold: bool = True) -> str:

@@ -6,14 +6,17 @@ import argparse
 import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import NoReturn, TypeAlias
+from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 from .._version import __version__
-from ..errors import listing
+from ..errors import listing, quoted
 from ..isa.catalog import FAMILIES
-from . import completion, compute, lab, lookup
+from . import completion, compute, lab, lookup, streams
 from .names import suggestion
 from .output import Style
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
 
 __all__ = ["EXAMPLES", "OVERVIEW", "Handler", "build", "parse"]
 
@@ -33,7 +36,8 @@ examples:
   ptxlab trace mma.m16n8k16.f32.f16 3 5          why D[3][5] has its bits
   ptxlab run mma.sp.m16n8k16.tf32 --on both      emulator against GPU, bit for bit
 
-exit codes: 0 success, 1 the request cannot be answered (one sentence says why), 2 wrong usage
+exit status: 0 the answer was written, 1 the request cannot be answered (one sentence says why),
+2 wrong usage, 70 a defect of ptxlab, 130 interrupted
 """
 
 #: Examples below the help of each command; a test runs them.
@@ -97,6 +101,22 @@ EXAMPLES = {
 }
 
 
+_SHOWN = 60  # letters of a word that a message repeats
+_LONGEST_MESSAGE = 300  # of argparse, with what it repeats
+_LONG_WORD = re.compile(rf"(\S{{{_SHOWN}}})\S+")
+_DIGITS = 40  # of a number; rows, lanes, seeds and counts have fewer
+
+
+def _integer(text: str) -> int:
+    """A whole number as Python and C write it, decimal or hexadecimal."""
+    digits = re.fullmatch(r"[+-]?(0[xX][0-9a-fA-F]+|[0-9]+)", text.strip())
+    if digits is None:
+        raise argparse.ArgumentTypeError(f"invalid int value: {quoted(text)}")
+    if len(digits[0]) > _DIGITS:
+        raise argparse.ArgumentTypeError(f"invalid int value: {quoted(text)}, a number of {len(text)} digits")
+    return int(text, 16 if "x" in text.lower() else 10)
+
+
 class _Parser(argparse.ArgumentParser):
     """Reports wrong usage in one sentence, without the usage block, and suggests what was meant."""
 
@@ -105,10 +125,22 @@ class _Parser(argparse.ArgumentParser):
         if choice is not None:
             known = re.findall(r"[\w-]+", choice[2])
             argument = "command" if self.prog == "ptxlab" else message.split(":")[0].removeprefix("argument ")
-            remedy = suggestion(choice[1], known) or f"; there are {listing(known, 20)}"
-            message = f"invalid choice: {argument} {choice[1]!r}{remedy}"
+            remedy = suggestion(choice[1][:_SHOWN], known) or f"; there are {listing(known, 20)}"
+            message = f"invalid choice: {argument} {quoted(choice[1])}{remedy}"
+        message = _LONG_WORD.sub(r"\1...", message)  # argparse repeats the words of the user in full
+        if len(message) > _LONGEST_MESSAGE:
+            message = f"{message[:_LONGEST_MESSAGE]}..."
         stop = "" if message.endswith("?") else ";"
-        self.exit(2, f"{self.prog}: {message}{stop} see {self.prog} --help\n")
+        self.exit(2, f"{self.prog}: {message}{stop} see {self.prog} --help")
+
+    def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
+        if message:
+            streams.error(streams.one_line(message))
+        raise SystemExit(status)
+
+    def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
+        """Help and version: unlike argparse's own method, this one does not hide that they were lost."""
+        streams.write(message.rstrip("\n"))
 
 
 class _Commands:
@@ -187,8 +219,8 @@ def _add_lookups(commands: _Commands) -> None:
         metavar="OPERAND",
         help="A, B, C, D, E (metadata), SFA, SFB (block scales), R (ldmatrix, stmatrix)",
     )
-    command.add_argument("row", type=int)
-    command.add_argument("column", type=int)
+    command.add_argument("row", type=_integer)
+    command.add_argument("column", type=_integer)
     command.add_argument(
         "--explain",
         action="store_true",
@@ -203,8 +235,8 @@ def _add_lookups(commands: _Commands) -> None:
 
     command = commands.add("holds", lookup.holds, "list the elements that a lane holds", json=True)
     command.add_argument("operand", metavar="OPERAND")
-    command.add_argument("--lane", type=int, required=True)
-    command.add_argument("--register", type=int)
+    command.add_argument("--lane", type=_integer, required=True)
+    command.add_argument("--register", type=_integer)
 
     command = commands.add("layout", lookup.layout, "show the fragment layout of an operand")
     command.add_argument("operand", metavar="OPERAND")
@@ -213,14 +245,14 @@ def _add_lookups(commands: _Commands) -> None:
         action="store_true",
         help="for a sparse A: the logical (dense) matrix, not the compressed one",
     )
-    command.add_argument("--lane", type=int, help="highlight this lane in --svg")
+    command.add_argument("--lane", type=_integer, help="highlight this lane in --svg")
     _add_shared_memory(command)
     _add_formats(command, ("csv", "markdown", "json", "svg", "cute", "formula"))
 
     command = commands.add(
         "metadata", lookup.metadata, "show which bits of which lane describe each chunk of a sparse A"
     )
-    command.add_argument("--selector", type=int, default=0, help="sparsity selector (default: 0)")
+    command.add_argument("--selector", type=_integer, default=0, help="sparsity selector (default: 0)")
     _add_formats(command, ("csv", "markdown", "json", "svg"))
 
     command = commands.add(
@@ -258,9 +290,9 @@ def _add_computations(commands: _Commands) -> None:
     """Commands that compute with registers."""
     command = commands.add("run", compute.run, "run an instruction on random registers")
     command.add_argument("--on", choices=("emulator", "gpu", "both"), default="emulator")
-    command.add_argument("--seed", type=int, default=0, help="of the random registers (default: 0)")
-    command.add_argument("--batch", type=int, default=1, help="number of independent MMAs (default: 1)")
-    command.add_argument("--selector", type=int, default=0, help="sparsity selector (default: 0)")
+    command.add_argument("--seed", type=_integer, default=0, help="of the random registers (default: 0)")
+    command.add_argument("--batch", type=_integer, default=1, help="number of independent MMAs (default: 1)")
+    command.add_argument("--selector", type=_integer, default=0, help="sparsity selector (default: 0)")
 
     command = commands.add(
         "hunt",
@@ -268,9 +300,15 @@ def _add_computations(commands: _Commands) -> None:
         "look for registers on which emulator and GPU disagree, and print the smallest as a test",
     )
     command.add_argument(
-        "--mmas", type=int, default=100_000, metavar="N", help="number of MMAs to compare (default: 100000)"
+        "--mmas",
+        type=_integer,
+        default=100_000,
+        metavar="N",
+        help="number of MMAs to compare (default: 100000)",
     )
-    command.add_argument("--seed", type=int, metavar="N", help="repeat an earlier hunt (default: a new seed)")
+    command.add_argument(
+        "--seed", type=_integer, metavar="N", help="repeat an earlier hunt (default: a new seed)"
+    )
     command.add_argument(
         "--category", action="append", metavar="NAME", help="only this category of inputs; can be repeated"
     )
@@ -284,14 +322,14 @@ def _add_computations(commands: _Commands) -> None:
         compute.trace,
         "explain the bits of an element of D: products, alignment, lost bits, sum, rounding",
     )
-    command.add_argument("row", type=int)
-    command.add_argument("column", type=int)
+    command.add_argument("row", type=_integer)
+    command.add_argument("column", type=_integer)
     command.add_argument(
         "--category",
         metavar="NAME",
         help="category of inputs, e.g. bits, moderate, exponents (default: moderate; bits for integers)",
     )
-    command.add_argument("--seed", type=int, default=0, help="of the inputs (default: 0)")
+    command.add_argument("--seed", type=_integer, default=0, help="of the inputs (default: 0)")
     command.add_argument("--model", metavar="CHIP", help="the chip whose arithmetic is traced, e.g. sm_80")
     command.add_argument("--a", metavar="FILE.npy", help="A from a file written by np.save; a dense matrix")
     command.add_argument("--b", metavar="FILE.npy", help="B from a file written by np.save")
@@ -333,7 +371,7 @@ def _completion(args: argparse.Namespace, style: Style) -> str:
 def _add_shared_memory(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--swizzle",
-        type=int,
+        type=_integer,
         default=0,
         metavar="BYTES",
         help="for an operand in shared memory: swizzle mode (0, 32, 64, 128)",
@@ -372,6 +410,10 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
     The result has `handler`, which runs the command; options that `lab` passes on are in `jupyter_options`.
     """
     parser = _parser()
+    for word in words:
+        option, _, value = word.partition("=")
+        if value == "--" and option.startswith("-"):  # argparse of Python 3.11 takes it for an empty list
+            parser.error(f"argument {option}: expected one argument")
     args, unknown = parser.parse_known_args(words)
     if not hasattr(args, "handler"):
         if unknown:
@@ -387,6 +429,7 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
 
 def _refuse(parser: argparse.ArgumentParser, unknown: list[str]) -> NoReturn:
     options = [option for action in parser._actions for option in action.option_strings]
-    suggestions = [suggestion(word.split("=")[0], options) for word in unknown if word.startswith("-")]
+    words = [word.split("=")[0][:_SHOWN] for word in unknown[:8] if word.startswith("-")]
+    suggestions = [suggestion(word, options) for word in words]
     remedy = next((text for text in suggestions if text), "")
     parser.error(f"unrecognized arguments: {' '.join(unknown)}{remedy}")
