@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import views
-from ..errors import PtxlabError, listing
+from ..errors import PtxlabError, listing, quoted
 from ..gpu import sass as sass_of
 from ..gpu.codegen import ptx_line, source
 from ..isa.form import Form
@@ -346,7 +346,7 @@ def _sass_facts(code: sass_of.Sass) -> dict[str, object]:
 
 def models(args: argparse.Namespace, style: Style) -> str:
     if args.chip is not None and args.chip not in GENERATIONS:
-        raise PtxlabError(f"unknown chip {args.chip!r}; there are {listing(GENERATIONS)}")
+        raise PtxlabError(f"unknown chip {quoted(args.chip)}; there are {listing(GENERATIONS)}")
     rows = [(model, views.model_words(model)) for model in all_models() if args.chip in (None, model.chip)]
     if args.json:
         return as_json(

@@ -7,7 +7,7 @@ import fnmatch
 from collections import Counter
 from collections.abc import Iterable
 
-from ..errors import PtxlabError, listing
+from ..errors import PtxlabError, listing, quoted
 from ..isa.catalog import FAMILIES, catalog
 from ..isa.dtypes import dtype
 from ..isa.form import Form
@@ -57,7 +57,7 @@ def _check_shape(pattern: str) -> None:
     if not fnmatch.filter(shapes, pattern):
         near = difflib.get_close_matches(pattern, shapes, 3, 0.5)
         hint = f"did you mean {listing(near)}?" if near else "a shape is spelt m16n8k64"
-        raise PtxlabError(f"no instruction has the shape {pattern!r}; {hint}")
+        raise PtxlabError(f"no instruction has the shape {quoted(pattern)}; {hint}")
 
 
 def types(ins: Form) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ... import gpu
 from ..._util.progress import bar
-from ...errors import PtxlabError, listing
+from ...errors import PtxlabError, listing, quoted
 from ...isa.mma import MmaForm
 from ...isa.modifiers import Modifiers
 from ...isa.operands import Operands
@@ -120,7 +120,7 @@ def _checked(ins: MmaForm, categories: Sequence[str] | None) -> tuple[str, ...]:
     if not categories:
         unknown = [""]
     if unknown:
-        raise PtxlabError(f"unknown category {unknown[0]!r}; {ins.mnemonic} has {listing(known, 20)}")
+        raise PtxlabError(f"unknown category {quoted(unknown[0])}; {ins.mnemonic} has {listing(known, 20)}")
     return tuple(dict.fromkeys(categories))
 
 

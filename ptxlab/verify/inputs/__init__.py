@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import PtxlabError, listing
+from ...errors import PtxlabError, listing, quoted
 from ...isa.mma import MmaForm
 from ...isa.modifiers import Modifiers
 from ...isa.operand import Operand
@@ -72,7 +72,7 @@ def make(
     ins = parse_mma(ins)
     known = (*categories(ins), *directed_categories(ins))
     if category not in known:
-        raise PtxlabError(f"unknown category {category!r}; {ins.mnemonic} has {listing(known, 20)}")
+        raise PtxlabError(f"unknown category {quoted(category)}; {ins.mnemonic} has {listing(known, 20)}")
     new_stream = QuickStream if quick else Stream
     # The key leaves out N, and B and C are sampled column by column: so columns do not depend on N.
     types = (ins.a_type, ins.b_type, ins.d_type)
