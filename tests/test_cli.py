@@ -523,7 +523,8 @@ def test_where_and_holds_agree_for_every_operand(answer) -> None:
             lane, register = str(place["lane"]), str(place["register"])
             words = ["holds", form.mnemonic, name, "--lane", lane, "--register", register, "--json"]
             elements = [list(element.values()) for element in json.loads(answer(*words))["elements"]]
-            assert [place["register"], place["bits"], place["element"], row, column] in elements
+            read_with = [place["read with"]] if "read with" in place else []
+                assert [place["register"], place["bits"], place["element"], row, column, *read_with] in elements
 
 
 @pytest.mark.slow

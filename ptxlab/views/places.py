@@ -218,9 +218,13 @@ def sparse_where(ins: MmaForm, row: int, column: int) -> SparsePlaces:
 def holds(ins: Form, name: str, lane: int, register: int | None = None) -> Table:
     """The elements of an operand in one lane, or in one register of it.
 
+    Metadata and scales are there several times; "read with" has the modifiers that choose this copy.
+
     >>> import ptxlab
     >>> holds(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"), "C", 5, 3).records()
     [{'register': 3, 'bits': '[31..0]', 'element': 'c3', 'm': 9, 'n': 3}]
+    >>> holds(ptxlab.instruction("mma.sp.m16n8k32.f32.f16"), "E", 6).records()[0]
+    {'register': 0, 'bits': '[3..0]', 'element': 'e0', 'm': 1, 'chunk': 0, 'read with': 'selector 1'}
     """
     op = ins.operand(name)
     if op.layout is None:
@@ -228,11 +232,17 @@ def holds(ins: Form, name: str, lane: int, register: int | None = None) -> Table
             f"{op.name} of {ins.mnemonic} lives in shared memory: no lane holds it; "
             "`ptxlab where` and `ptxlab layout` give its bytes"
         )
-    rows = [
+    elements = list(op.holds(lane, register))
+    rows: list[tuple[Value, ...]] = [
         (place.register, bit_range(place.low, place.high), f"{op.name.lower()}{place.element}", row, column)
-        for place, row, column in op.holds(lane, register)
+        for place, row, column in elements
     ]
-    return Table(("register", "bits", "element", *op.axes), tuple(rows))
+    columns = ("register", "bits", "element", *op.axes)
+    if not selected_by(ins, op, 0):
+        return Table(columns, tuple(rows))
+    copies = [op.where(row, column).index(place) for place, row, column in elements]
+    rows = [(*row, selected_by(ins, op, copy)) for row, copy in zip(rows, copies, strict=True)]
+    return Table((*columns, "read with"), tuple(rows))
 
 
 def layout(op: Operand, swizzle: int = 0, transposed: bool = False) -> Table:
