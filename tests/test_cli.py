@@ -524,7 +524,8 @@ def test_where_and_holds_agree_for_every_operand(answer) -> None:
             words = ["holds", form.mnemonic, name, "--lane", lane, "--register", register, "--json"]
             elements = [list(element.values()) for element in json.loads(answer(*words))["elements"]]
             read_with = [place["read with"]] if "read with" in place else []
-                assert [place["register"], place["bits"], place["element"], row, column, *read_with] in elements
+            element = [place["register"], place["bits"], place["element"], row, column, *read_with]
+            assert element in elements
 
 
 @pytest.mark.slow
