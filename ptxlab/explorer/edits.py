@@ -6,16 +6,19 @@ listed in `ptxlab.explorer.protocol.MESSAGES`; the last few take arrays and come
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import types
+import typing
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import PtxlabError, listing
+from .._util.arguments import as_array, as_flag, as_int
+from ..errors import PtxlabError, listing, quoted
 from ..isa.dtypes import DType
 from ..isa.mma import MmaForm
 from ..isa.operand import Operand
@@ -37,13 +40,58 @@ __all__ = [
 MatrixName = Annotated[str, "Name"]
 
 
+_PLAIN_TYPES = {int, bool, str, types.NoneType}
+
+
 @dataclass(frozen=True)
 class Edit:
-    """A change of the state."""
+    """A change of the state. Its numbers may be of any integer type; what is of another type is refused.
+
+    >>> FlipBit("A", np.int64(4), np.array(3), bit=20)
+    FlipBit(name='A', lane=4, register=3, bit=20)
+    >>> FlipBit("A", 4, 3, bit=2.5)
+    Traceback (most recent call last):
+        ...
+    ptxlab.errors.PtxlabError: bit of FlipBit: found 2.5; it takes a whole number
+    """
+
+    _checked_fields: ClassVar[Mapping[str, Any]]  # the types of its numbers, flags and texts, by name
+
+    def __init_subclass__(cls) -> None:
+        cls._checked_fields = {
+            name: hint
+            for name, hint in typing.get_type_hints(cls).items()
+            if typing.get_origin(hint) is Literal or set(typing.get_args(hint) or (hint,)) <= _PLAIN_TYPES
+        }
+
+    def __post_init__(self) -> None:
+        for name, hint in self._checked_fields.items():
+            checked = _as_type(getattr(self, name), hint, f"{name} of {type(self).__name__}")
+            object.__setattr__(self, name, checked)
 
     def apply(self, state: ExplorerState) -> None:
         """Make the change, or raise and leave the state as it was."""
         raise NotImplementedError
+
+
+def _as_type(value: object, hint: Any, what: str) -> object:
+    """The value as the type of a field, or a refusal."""
+    if typing.get_origin(hint) is Literal:
+        words = typing.get_args(hint)
+        if isinstance(value, str) and value in words:
+            return value
+        raise PtxlabError(f"{what}: found {quoted(value)}; it takes {' or '.join(map(repr, words))}")
+    allowed = typing.get_args(hint) or (hint,)
+    if value is None and types.NoneType in allowed:
+        return None
+    if str in allowed:
+        if isinstance(value, str):
+            return value
+        raise PtxlabError(f"{what}: found {quoted(value)}; it takes a text")
+    is_flag = isinstance(value, bool | np.bool_)
+    if bool in allowed and (is_flag or int not in allowed):
+        return as_flag(value, what)
+    return as_int(value, what)
 
 
 # -- cells, as in a spreadsheet --------------------------------------------------------------------------
@@ -146,7 +194,7 @@ class FillMatrix(Edit):
         known = patterns(self.name, operand.dtype)
         if self.pattern not in known:
             allowed = listing(known) or "nothing: it is the result"
-            raise PtxlabError(f"{self.name} cannot be filled with {self.pattern!r:.40}; it takes {allowed}")
+            raise PtxlabError(f"{self.name} cannot be filled with {quoted(self.pattern)}; it takes {allowed}")
         if self.name == "E" and ins.structure is not None:
             nibbles = state.random.choice(list(ins.structure.nibbles), operand.shape)
             SetCodes("E", nibbles).apply(state)
@@ -213,8 +261,8 @@ class FlipBit(Edit):
         _check_register(operand, self.lane, self.register)
         if not 0 <= self.bit < operand.register_bits:
             raise PtxlabError(
-                f"{self.name}, lane {self.lane}, register {self.register}: bit {self.bit} does not exist; "
-                f"bits go from 0 to {operand.register_bits - 1}"
+                f"{self.name}, lane {self.lane}, register {self.register}: "
+                f"bit {quoted(self.bit)} does not exist; bits go from 0 to {operand.register_bits - 1}"
             )
         registers = state.registers(self.name)
         registers[self.lane, self.register] ^= operand.register_type(1 << self.bit)
@@ -298,10 +346,12 @@ class SetValues(Edit):
     values: ArrayLike
 
     def apply(self, state: ExplorerState) -> None:
-        operand, values = state.matrices.operand(self.name), np.asarray(self.values)
+        operand, values = state.matrices.operand(self.name), as_array(self.values, self.name)
         if values.shape != operand.shape:
             rows, columns = operand.shape
-            raise PtxlabError(f"{self.name}: found shape {values.shape}; it takes ({rows}, {columns})")
+            raise PtxlabError(
+                f"{self.name}: found shape {quoted(values.shape)}; it takes ({rows}, {columns})"
+            )
         try:
             codes = operand.dtype.encode(values)
         except PtxlabError as error:
@@ -317,7 +367,7 @@ class SetCodes(Edit):
     codes: ArrayLike
 
     def apply(self, state: ExplorerState) -> None:
-        codes = np.asarray(self.codes)
+        codes = as_array(self.codes, self.name)
         state.commit(state.matrices.with_codes(self.name, codes, keep_metadata=False))
 
 
@@ -373,7 +423,8 @@ def _range(
     for corner_row, corner_column in ((row, column), (row2, column2)):
         if not (0 <= corner_row < rows and 0 <= corner_column < columns):
             raise PtxlabError(
-                f"{name}[{corner_row}][{corner_column}] does not exist; {name} is {rows}x{columns}"
+                f"{name}[{quoted(corner_row)}][{quoted(corner_column)}] does not exist; "
+                f"{name} is {rows}x{columns}"
             )
     return _Range(min(row, row2), min(column, column2), max(row, row2), max(column, column2))
 

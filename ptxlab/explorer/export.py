@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 import math
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import views
-from ..errors import PtxlabError, listing
+from .._util.arguments import is_name
+from ..errors import PtxlabError, listing, quoted
 from ..isa.mma import MmaForm
 from ..isa.operand import Operand
-from ..isa.parse import parse_mma
+from ..isa.parse import parse
 from ..numerics.steps import Trace
 from ..views import Picture
 from .fills import random_range
-from .matrices import option_names
+from .matrices import Matrices, option_names
 from .results import GPU
 from .state import ExplorerState, History
 
@@ -34,7 +35,11 @@ __all__ = [
 # -- links ------------------------------------------------------------------------------------------------
 
 _PREFIX, _VERSION = "ptxlab:", "a"
+_LONGEST_LINK = 1 << 22  # letters
 _LARGEST = 1 << 22  # bytes of a state, several times those of the largest instruction
+_LARGEST_HEAD = 1 << 13  # bytes of its line of JSON, several times those of the longest
+_LONGEST_MNEMONIC = 300  # letters; the longest has 135
+_DAMAGED = "this link is damaged: copy all of it again, from ptxlab: to its last letter"
 
 
 def is_link(text: Any) -> bool:
@@ -72,67 +77,114 @@ def share_link(state: ExplorerState, view_traits: Mapping[str, Any]) -> str:
 
 def open_link(text: str, form_class: type[MmaForm] = MmaForm) -> tuple[ExplorerState, dict[str, Any]]:
     """The state of a link, and the traits of the view."""
+    if len(text) > _LONGEST_LINK:
+        raise PtxlabError(f"this link has {len(text)} letters; the Explorer's have at most {_LONGEST_LINK}")
     word = "".join(text.split()).removeprefix(_PREFIX)
     if word[:1] != _VERSION:
         raise PtxlabError(
             f"this link is of version {word[:1]!r}, which this ptxlab cannot open; "
             f"it opens version {_VERSION!r}"
         )
-    try:
-        head, body = _unpack_link(word[1:])
-        state = _state_of_link(head, body, form_class)
-        view_traits = head["look"]
-        if not isinstance(view_traits, dict):
-            raise ValueError
-    except (
-        ValueError,
-        KeyError,
-        TypeError,
-        AttributeError,
-        zlib.error,
-        binascii.Error,
-        OverflowError,
-        RecursionError,
-    ):
-        raise PtxlabError(
-            "this link is damaged: copy all of it again, from ptxlab: to its last letter"
-        ) from None
-    return state, view_traits
+    head, body = _unpack_link(word[1:])
+    state = _state_of_link(head, body, form_class)
+    return state, head.view_traits
 
 
-def _unpack_link(word: str) -> tuple[dict[str, Any], bytes]:
+@dataclass(frozen=True)
+class _Head:
+    """The line of JSON of a link, every part of its type."""
+
+    instruction: str
+    a_space: Literal["register", "shared"]
+    options: dict[str, Any]
+    chip: str
+    against: str | None
+    seed: int
+    view_traits: dict[str, Any]
+
+    @classmethod
+    def of(cls, data: object) -> _Head:
+        """The parts of a link, or a refusal of one that was made by somebody else or got damaged."""
+        match data:
+            case {
+                "instruction": str(instruction),
+                "a": "register" | "shared" as a_space,
+                "options": dict(options),
+                "chip": str(chip),
+                "against": str(against) | (None as against),
+                "seed": int(seed),
+                "look": dict(view_traits),
+            } if type(seed) is int and len(instruction) <= _LONGEST_MNEMONIC:
+                return cls(instruction, a_space, options, chip, against, seed, view_traits)
+        raise PtxlabError(_DAMAGED)
+
+
+def _unpack_link(word: str) -> tuple[_Head, bytes]:
     unpacker = zlib.decompressobj()
     padding = "=" * (-len(word) % 4)
-    data = unpacker.decompress(base64.b64decode(word + padding, altchars=b"-_", validate=True), _LARGEST)
-    if not unpacker.eof or unpacker.unused_data:  # its end holds the checksum
-        raise ValueError
-    head, _, body = data.partition(b"\n")
-    return json.loads(head), body
+    try:
+        packed = base64.b64decode(word + padding, altchars=b"-_", validate=True)
+        data = unpacker.decompress(packed, _LARGEST)
+        if not unpacker.eof or unpacker.unused_data:  # its end holds the checksum
+            raise ValueError
+        line, _, body = data.partition(b"\n")
+        if len(line) > _LARGEST_HEAD:
+            raise ValueError
+        return _Head.of(json.loads(line)), body
+    except (ValueError, zlib.error, RecursionError):  # base64 and JSON raise kinds of ValueError
+        raise PtxlabError(_DAMAGED) from None
 
 
-def _state_of_link(head: dict[str, Any], body: bytes, form_class: type[MmaForm]) -> ExplorerState:
-    form = parse_mma(str(head["instruction"]))
-    if head["a"] not in ("register", "shared"):
-        raise ValueError
-    if head["a"] != form.a_space:
-        form = form.a_from(head["a"])
-    state = ExplorerState(form_class.of(form), int(head["seed"]))
-    arrays = {}
-    for name, array in sorted(state.operands.arrays.items()):
-        stored = np.frombuffer(body[: array.nbytes], array.dtype.newbyteorder("<"))
-        registers = stored.reshape(array.shape).astype(array.dtype)
-        arrays[name] = state.ins.operands[name].check_registers(registers)
-        body = body[array.nbytes :]
-    if body or set(head["options"]) != set(option_names(state.ins)):
-        raise ValueError
-    modifiers = state.ins.check_modifiers(replace(state.operands.modifiers, **head["options"]))
-    state.commit(replace(state.matrices.with_arrays(arrays), modifiers=modifiers))
+def _state_of_link(head: _Head, body: bytes, form_class: type[MmaForm]) -> ExplorerState:
+    """The state that a link describes; a sentence if there is no such state."""
+    try:
+        form = _form_of_link(head.instruction)
+        if head.a_space != form.a_space:
+            form = form.a_from(head.a_space)
+        state = ExplorerState(form_class.of(form), head.seed)
+        if set(head.options) != set(option_names(state.ins)):
+            raise PtxlabError(f"its options are not those of {form.mnemonic}")
+        operands = state.matrices.with_arrays(_arrays_of_link(state, body))
+        for name, value in head.options.items():
+            operands = Matrices(operands).with_option(name, value)
+        state.commit(operands)
+    except PtxlabError as error:
+        raise PtxlabError(f"this link cannot be opened: {error}") from None
     state.history = History()
     results = state.results
     known = (*results.models, GPU)
-    results.chip = head["chip"] if head["chip"] in known else results.chip
-    results.against = head["against"] if head["against"] in known else None
+    results.chip = head.chip if head.chip in known else results.chip
+    results.against = head.against if head.against in known else None
     return state
+
+
+def _form_of_link(mnemonic: str) -> MmaForm:
+    """The instruction that a link names."""
+    try:
+        form = parse(mnemonic)
+    except PtxlabError:
+        raise PtxlabError(
+            f"this ptxlab has no instruction {quoted(mnemonic)}; the version that made the link has"
+        ) from None
+    if not isinstance(form, MmaForm):
+        raise PtxlabError(
+            f"{form.mnemonic} transfers a matrix; the Explorer shows instructions that multiply"
+        )
+    return form
+
+
+def _arrays_of_link(state: ExplorerState, body: bytes) -> dict[str, NDArray[Any]]:
+    """The registers of every operand, one after the other by name."""
+    arrays = sorted(state.operands.arrays.items())
+    sizes = [array.nbytes for _, array in arrays]
+    if len(body) != sum(sizes):
+        raise PtxlabError(f"it holds {len(body)} bytes of registers; {state.ins.mnemonic} has {sum(sizes)}")
+    stored = {}
+    for (name, array), size, end in zip(arrays, sizes, accumulate(sizes), strict=True):
+        registers = np.frombuffer(body[end - size : end], array.dtype.newbyteorder("<"))
+        registers = registers.reshape(array.shape).astype(array.dtype)
+        stored[name] = state.ins.operands[name].check_registers(registers)
+    return stored
 
 
 # -- Python code -----------------------------------------------------------------------------------------
@@ -360,8 +412,8 @@ def picture(
     '2.5'
     """
     ins, matrices = state.ins, state.matrices
-    if what not in figure_names(state):
-        raise PtxlabError(f"no figure {what!r}; there are {listing(figure_names(state), 12)}")
+    if not is_name(what, figure_names(state)):
+        raise PtxlabError(f"no figure {quoted(what)}; there are {listing(figure_names(state), 12)}")
     if what == "trace":
         trace = state.trace(*cell)
         return views.trace(trace, gpu_note(state, trace))

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import PtxlabError, listing
+from .._util.arguments import as_flag, as_int, is_name
+from ..errors import PtxlabError, listing, quoted
 from ..isa.mma import MmaForm
 from ..isa.operand import Operand
 from ..isa.operands import Operands
@@ -73,8 +74,10 @@ class Matrices:
 
     def operand(self, name: str) -> Operand:
         """The operand that a matrix shows."""
-        if name not in self.names:
-            raise PtxlabError(f"{self.ins.mnemonic} has no matrix {name!r}; it has {listing(self.names)}")
+        if not is_name(name, self.names):
+            raise PtxlabError(
+                f"{self.ins.mnemonic} has no matrix {quoted(name)}; it has {listing(self.names)}"
+            )
         if name == "A":
             return self.ins.a_dense
         return self.ins.a if name == "stored" else self.ins.operands[name]
@@ -131,19 +134,29 @@ class Matrices:
 
     def with_registers(self, name: str, registers: ArrayLike) -> Operands:
         """The operands with other registers of one of them."""
-        if name == "D":
+        if is_name(name, ("D",)):
             raise PtxlabError(_READ_ONLY)
-        self._array(name)
-        return self.with_arrays({name: self.ins.operands[name].check_registers(registers).copy()})
+        arrays = self.operands.arrays
+        if not is_name(name, arrays):
+            raise _no_registers(self.operands, name)
+        checked = self.ins.operands[name].check_registers(registers)
+        if checked.shape != arrays[name].shape:  # what an instruction takes as a batch is not one state
+            raise PtxlabError(
+                f"{name}: found shape {quoted(checked.shape)}; the Explorer shows one instruction, "
+                f"which takes {arrays[name].shape}"
+            )
+        return self.with_arrays({name: checked.copy()})
 
     def with_option(self, name: str, value: Any) -> Operands:
         """The operands with another modifier: selector, scale_d, imm_scale_a ..."""
         names = option_names(self.ins)
-        if name not in names:
+        if not is_name(name, names):
             raise PtxlabError(
-                f"{self.ins.mnemonic} has no option {name!r:.40}; it has {listing(names) or 'none'}"
+                f"{self.ins.mnemonic} has no option {quoted(name)}; it has {listing(names) or 'none'}"
             )
-        modifiers = self.ins.check_modifiers(replace(self.operands.modifiers, **{name: value}))
+        is_flag = all(isinstance(each, bool) for each in self.ins.modifiers[name])
+        change: dict[str, Any] = {name: as_flag(value, name) if is_flag else as_int(value, name)}
+        modifiers = self.ins.check_modifiers(replace(self.operands.modifiers, **change))
         return replace(self.operands, modifiers=modifiers)
 
     def with_codes(
@@ -163,7 +176,8 @@ class Matrices:
             raise PtxlabError(_READ_ONLY)
         if codes.shape != operand.shape:
             raise PtxlabError(
-                f"{name}: found shape {codes.shape}; it takes ({operand.shape[0]}, {operand.shape[1]})"
+                f"{name}: found shape {quoted(codes.shape)}; "
+                f"it takes ({operand.shape[0]}, {operand.shape[1]})"
             )
         if name == "A" and self.ins.sparse:
             nibbles_before = self.codes("E") if keep_metadata else None
@@ -188,9 +202,7 @@ class Matrices:
         arrays = self.operands.arrays
         operand = "A" if name == "stored" else name
         if operand not in arrays:
-            raise PtxlabError(
-                f"{self.ins.mnemonic} has no registers {name!r}; it has {listing([*arrays, 'D'])}"
-            )
+            raise _no_registers(self.operands, name)
         return arrays[operand]
 
     def _pack(self, name: str, codes: NDArray[Any]) -> NDArray[Any]:
@@ -207,3 +219,8 @@ class Matrices:
         changed = self.codes(name) != codes
         before, after = operand.split(self._array(name)), operand.split(packed)
         return operand.join(np.where(changed.reshape(-1)[operand.layout.gather], after, before))
+
+
+def _no_registers(operands: Operands, name: object) -> PtxlabError:
+    names = listing([*operands.arrays, "D"])
+    return PtxlabError(f"{operands.ins.mnemonic} has no registers {quoted(name)}; it has {names}")

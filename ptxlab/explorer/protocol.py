@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import gpu
-from ..errors import PtxlabError, listing
+from ..errors import PtxlabError, listing, quoted
 from ..isa.dtypes import DType
 from ..isa.operand import Operand
 from ..isa.targets import GENERATIONS
@@ -79,7 +79,8 @@ MESSAGES: dict[str, type[edits.Edit | Request]] = {
     )
 }  # fmt: skip
 
-_LONGEST_TEXT = 1 << 21  # letters in one message: several times the largest matrix
+_LONGEST_TEXT = 1 << 21  # letters of what was typed or pasted: several times the largest matrix
+_LONGEST_NAME = 1 << 12  # letters of everything else
 _LARGEST_NUMBER = 1 << 31
 
 
@@ -97,13 +98,13 @@ def decode_message(message: object) -> edits.Edit | Request:
         raise PtxlabError("the page sent no message: a message is an object with a type")
     kind = message["type"]
     if kind not in MESSAGES:
-        raise PtxlabError(f"unknown message {kind!r:.40}; the page sends {listing(MESSAGES, 30)}")
+        raise PtxlabError(f"unknown message {quoted(kind)}; the page sends {listing(MESSAGES, 30)}")
     known = {field.name: field for field in fields(MESSAGES[kind])}
     content = {name: value for name, value in message.items() if name != "type"}
     unknown = [name for name in content if name not in known]
     if unknown:
         allowed = listing(known) or "no fields"
-        raise PtxlabError(f"message {kind}: unknown field {unknown[0]!r:.40}; it takes {allowed}")
+        raise PtxlabError(f"message {kind}: unknown field {quoted(unknown[0])}; it takes {allowed}")
     hints = typing.get_type_hints(MESSAGES[kind])
     missing = [
         name for name, field in known.items() if name not in content and not _is_optional(field, hints)
@@ -112,7 +113,10 @@ def decode_message(message: object) -> edits.Edit | Request:
         raise PtxlabError(f"message {kind}: {missing[0]} is missing")
     for name, value in content.items():
         if not _has_type(value, hints[name]):
-            raise PtxlabError(f"message {kind}: {name} is {value!r:.40}, not {_type_words(hints[name])}")
+            raise PtxlabError(f"message {kind}: {name} is {quoted(value)}, not {_type_words(hints[name])}")
+        longest = _LONGEST_TEXT if name == "text" else _LONGEST_NAME
+        if isinstance(value, str) and len(value) > longest:
+            raise PtxlabError(f"message {kind}: {name} has {len(value)} letters; it takes {longest}")
     return MESSAGES[kind](**content)
 
 
@@ -128,8 +132,6 @@ def _has_type(value: object, hint: Any) -> bool:
     allowed = typing.get_args(hint) or (hint,)
     if type(value) not in allowed:
         return False
-    if isinstance(value, str):
-        return len(value) <= _LONGEST_TEXT
     return not isinstance(value, int) or abs(value) <= _LARGEST_NUMBER
 
 

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import gpu
-from ..errors import PtxlabError, listing
+from .._util.arguments import is_name
+from ..errors import PtxlabError, listing, quoted
 from ..isa.mma import MmaForm
 from ..isa.operands import Operands
 from ..isa.targets import GENERATIONS
@@ -72,9 +73,10 @@ class Results:
     def choose(self, chip: str, against: str | None = None) -> None:
         """Show D of a chip, or of "GPU", and compare it with another."""
         available = self.available
-        for name in (chip, against):
-            if name is not None and name not in available:
-                raise PtxlabError(f"found chip {name!r:.40}; {self.ins.mnemonic} takes {listing(available)}")
+        for name in (chip,) if against is None else (chip, against):
+            if not is_name(name, available):
+                chips = listing(available)
+                raise PtxlabError(f"found chip {quoted(name)}; {self.ins.mnemonic} takes {chips}")
         self.chip, self.against = chip, against
 
     def reset_chips(self) -> None:

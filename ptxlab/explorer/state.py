@@ -10,16 +10,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PtxlabError
+from .._util.arguments import as_int, is_name
+from ..errors import PtxlabError, quoted
 from ..isa.mma import MmaForm
 from ..isa.operands import Operands
+from ..isa.parse import parse_mma
 from ..numerics.steps import Trace
 from .fills import fill_values
 from .matrices import Matrices, start_code
 from .refusals import RefusedEdit
 from .results import Comparison, Results
 
-__all__ = ["UNDO_LIMIT", "ExplorerState", "History"]
+__all__ = ["UNDO_LIMIT", "ExplorerState", "History", "check_seed"]
 
 UNDO_LIMIT = 200  # edits that can be undone
 
@@ -58,8 +60,9 @@ class ExplorerState:
     """
 
     def __init__(self, ins: MmaForm, seed: int = 0) -> None:
-        self.seed = seed
-        self.random = np.random.default_rng(seed)
+        ins = parse_mma(ins)
+        self.seed = check_seed(seed)
+        self.random = np.random.default_rng(self.seed)
         self.results = Results(ins)
         self.operands = _first_operands(ins, self.random)
         self.history = History()
@@ -80,7 +83,8 @@ class ExplorerState:
 
     def codes(self, name: str) -> NDArray[Any]:
         """Element codes of a matrix, D included."""
-        return self.results.codes(self.operands) if name == "D" else self.matrices.codes(name)
+        is_result = is_name(name, ("D",))
+        return self.results.codes(self.operands) if is_result else self.matrices.codes(name)
 
     def values(self, name: str) -> NDArray[Any]:
         """Values of a matrix, D included."""
@@ -88,13 +92,13 @@ class ExplorerState:
 
     def registers(self, name: str) -> NDArray[Any]:
         """Registers of an operand [lanes, registers]; for one in shared memory, its codes."""
+        arrays = self.operands.arrays
+        if not is_name(name, (*arrays, "D")):
+            raise PtxlabError(
+                f"{self.ins.mnemonic} has no registers {quoted(name)}; it has {', '.join([*arrays, 'D'])}"
+            )
         if name == "D":
             return self.ins.d.pack_codes(self.codes("D"))
-        arrays = self.operands.arrays
-        if name not in arrays:
-            raise PtxlabError(
-                f"{self.ins.mnemonic} has no registers {name!r}; it has {', '.join([*arrays, 'D'])}"
-            )
         return arrays[name].copy()
 
     def comparison(self, chip: str | None = None, against: str | None = None) -> Comparison:
@@ -118,15 +122,27 @@ class ExplorerState:
         self.operands, self.history = after, self.history.after(before)
 
     @contextmanager
-    def one_step(self) -> Iterator[None]:
-        """Make all edits inside one step to undo; if one is refused, none is made."""
-        before, history = self.operands, self.history
+    def all_or_nothing(self) -> Iterator[None]:
+        """If anything inside is refused, put back everything: operands, history, chips, random numbers."""
+        attributes, chips = dict(vars(self)), (self.results.chip, self.results.against)
+        random_state = self.random.bit_generator.state
         try:
             yield
         except BaseException:
-            self.operands, self.history = before, history
+            vars(self).update(attributes)
+            self.results.chip, self.results.against = chips
+            self.random.bit_generator.state = random_state
             raise
-        if self.history is not history:
+
+    @contextmanager
+    def one_step(self) -> Iterator[None]:
+        """Make all edits inside one step to undo; if one is refused, none is made."""
+        before, history = self.operands, self.history
+        with self.all_or_nothing():
+            yield
+        if self.ins != before.ins:  # what came before belongs to another instruction
+            self.history = History()
+        elif self.history is not history:
             self.history = history.after(before)
 
     def undo(self) -> bool:
@@ -147,6 +163,18 @@ class ExplorerState:
         """Continue with the instruction, operands and chips of another state; nothing can be undone."""
         self.random, self.results, self.operands = other.random, other.results, other.operands
         self.history, self.refusal, self.notices = History(), None, notices
+
+
+def check_seed(seed: object) -> int:
+    """A seed of random numbers, of any integer type.
+
+    >>> check_seed(np.int64(7))
+    7
+    """
+    number = as_int(seed, "seed")
+    if not 0 <= number < 1 << 128:
+        raise PtxlabError(f"seed: found {quoted(number)}; it takes a whole number from 0 to 2^128 - 1")
+    return number
 
 
 def _first_operands(ins: MmaForm, random: np.random.Generator) -> Operands:

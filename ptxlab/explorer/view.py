@@ -6,10 +6,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import anywidget
-import numpy as np
+import ipywidgets
 import traitlets
 
-from ..errors import PtxlabError
+from .._util.arguments import as_int, as_text, is_name
+from ..errors import PtxlabError, quoted
 from .bundle import script, style
 from .protocol import DISPLAY_CONTROLS, delta
 
@@ -19,12 +20,56 @@ MAX_PINNED = 4  # lanes beside the chosen one
 MATRICES = ("A", "stored", "B", "C", "D", "E", "SFA", "SFB")
 SHAREABLE = ("lane", "pinned", "selected", *DISPLAY_CONTROLS)  # traits that a link carries
 _SENT_AS_DELTA = (*MATRICES, "lane_registers")
-_PYTHON_ONLY = (
-    *_SENT_AS_DELTA, "instruction", "problem", "refusal", "notice", "trace", "toolbar", "picker_index"
-)  # fmt: skip
+_SET_BY_PAGE = (*SHAREABLE, "tracing")
 
 
-class View(anywidget.AnyWidget):
+class CheckedMessages(ipywidgets.DOMWidget):  # type: ignore[misc]
+    """A widget that refuses a malformed message with a sentence, where ipywidgets shows a traceback.
+
+    This one lets the page set nothing and is silent; `View` says what it takes.
+    """
+
+    def refuse_message(self, sentence: str) -> None:
+        """Show why a message was refused."""
+
+    def accepts(self, name: str, value: Any) -> bool:
+        """Whether a page may set a trait to this value."""
+        return False
+
+    def set_state(self, sync_data: Any) -> None:
+        """Take what the page sends; what it may not set is sent back as it is."""
+        if not isinstance(sync_data, dict):
+            return
+        accepted = {name: value for name, value in sync_data.items() if self._may_set(name, value)}
+        super().set_state(accepted)
+        refused = [name for name in sync_data if name not in accepted and name in self.keys]
+        if refused:
+            self.send_state(refused)
+
+    def _may_set(self, name: object, value: Any) -> bool:
+        if not isinstance(name, str):
+            return False
+        if name == "_view_count":  # kept by ipywidgets itself
+            return value is None or type(value) is int
+        return self.accepts(name, value)
+
+    def _handle_msg(self, msg: Any) -> None:
+        match msg:
+            case {"content": {"data": {"method": "update", "buffer_paths": [_, *_]}}}:
+                self.refuse_message(
+                    "the page sent bytes with a state, but no trait that it may set takes any"
+                )
+            case {"content": {"data": {"method": "update", "state": state}}}:
+                self.set_state(state)
+            case {"content": {"data": {"method": "request_state"}}}:
+                self.send_state()
+            case {"content": {"data": {"method": "custom", "content": content}}}:
+                self._handle_custom_msg(content, msg.get("buffers") or [])
+            case _:
+                self.refuse_message("the page sent a message that is no update, no request and no edit")
+
+
+class View(CheckedMessages, anywidget.AnyWidget):
     """The model of the page. Matrices travel as bytes, `instruction` (sizes, types, lane maps) only once."""
 
     _esm = script()
@@ -94,7 +139,7 @@ class View(anywidget.AnyWidget):
 
     def accepts(self, name: str, value: Any) -> bool:
         """Whether a page, or a link, may set a trait to this value."""
-        if name.startswith("_") or name in _PYTHON_ONLY or name not in self.traits():
+        if not is_name(name, _SET_BY_PAGE):
             return False
         control = DISPLAY_CONTROLS.get(name, {})
         if name == "lane":
@@ -123,19 +168,9 @@ class View(anywidget.AnyWidget):
             return False
         return all(self.accepts("lane", lane) for lane in value) and len(set(value)) == len(value)
 
-    def set_state(self, sync_data: Any) -> None:
-        """Take what the page sends; what it may not set is sent back as it is."""
-        if not isinstance(sync_data, dict):
-            return
-        accepted = {
-            name: value
-            for name, value in sync_data.items()
-            if name == "_view_count" or self.accepts(name, value)
-        }
-        super().set_state(accepted)
-        refused = [name for name in sync_data if name not in accepted and name in self.keys]
-        if refused:
-            self.send_state(refused)
+    def refuse_message(self, sentence: str) -> None:
+        """Show why a message was refused."""
+        self.problem = sentence
 
 
 def parse_selection(selection: Any, shapes: Mapping[str, tuple[int, int]]) -> dict[str, Any]:
@@ -146,16 +181,20 @@ def parse_selection(selection: Any, shapes: Mapping[str, tuple[int, int]]) -> di
     if isinstance(selection, Mapping):
         selection = [selection.get("name"), selection.get("row"), selection.get("column")]
     if not isinstance(selection, list | tuple) or len(selection) != 3:
-        raise PtxlabError(f"selection: found {selection!r:.80}; {expected}")
-    name, row, column = selection
-    integers = all(
-        isinstance(index, int | np.integer) and not isinstance(index, bool) for index in (row, column)
-    )
-    if not isinstance(name, str) or not integers:
-        raise PtxlabError(f"selection: found {selection!r:.80}; {expected}")
+        raise PtxlabError(f"selection: found {quoted(selection)}; {expected}")
+    name = selection[0]
+    try:
+        row, column = (as_int(index, "selection") for index in selection[1:])
+        as_text(name, "selection")
+    except PtxlabError:
+        raise PtxlabError(f"selection: found {quoted(selection)}; {expected}") from None
     if name not in shapes:
-        raise PtxlabError(f"selection: there is no matrix {name!r:.40}; there are {', '.join(shapes)}")
+        raise PtxlabError(f"selection: there is no matrix {quoted(name)}; there are {', '.join(shapes)}")
+    row = as_int(selection[1], "row of the selection")
+    column = as_int(selection[2], "column of the selection")
     rows, columns = shapes[name]
     if not (0 <= row < rows and 0 <= column < columns):
-        raise PtxlabError(f"selection: {name}[{row}][{column}] does not exist; {name} is {rows}x{columns}")
-    return {"name": name, "row": int(row), "column": int(column)}
+        raise PtxlabError(
+            f"selection: {name}[{quoted(row)}][{quoted(column)}] does not exist; {name} is {rows}x{columns}"
+        )
+    return {"name": name, "row": row, "column": column}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ import traitlets
 from numpy.typing import ArrayLike, NDArray
 
 from .. import gpu, views
-from ..errors import PtxlabError
+from .._util.arguments import as_index, as_int, is_name
+from ..errors import PtxlabError, quoted
 from ..gpu import codegen
 from ..isa.mma import MmaForm
 from ..isa.parse import parse_mma
@@ -51,12 +53,16 @@ from .results import GPU, Comparison
 from .state import ExplorerState, History
 from .static_html import save_page
 from .stepper import dot_product_steps
-from .view import MATRICES, MAX_PINNED, SHAREABLE, View, parse_selection
+from .view import MATRICES, MAX_PINNED, SHAREABLE, CheckedMessages, View, parse_selection
 
 __all__ = ["Explorer"]
 
 
 # -- traits that are read from the state -----------------------------------------------------------------
+
+
+class ReadOnlyTrait(PtxlabError, AttributeError):
+    """A trait that can be read and observed, but not assigned."""
 
 
 class StateTrait(traitlets.TraitType[Any, Any]):
@@ -77,7 +83,7 @@ class StateTrait(traitlets.TraitType[Any, Any]):
 
     def set(self, obj: Any, value: Any) -> None:
         if self._write is None:
-            raise AttributeError(f"{self.name} is the result: it cannot be changed")
+            raise ReadOnlyTrait(f"{self.name} is the result and cannot be changed; change A, B or C")
         self._write(obj, value)
 
 
@@ -107,11 +113,26 @@ class Registers(Mapping[str, NDArray[Any]]):
     def __setitem__(self, name: str, registers: ArrayLike) -> None:
         self._owner.apply(SetRegisters(name, registers))
 
+    def __contains__(self, name: object) -> bool:
+        return is_name(name, self._owner.instruction.operands)
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._owner.instruction.operands)
 
     def __len__(self) -> int:
         return len(self._owner.instruction.operands)
+
+
+@contextmanager
+def _faults_as_refusals() -> Iterator[None]:
+    """Refuse a message of the page that hits a mistake of ptxlab's, instead of filling the kernel's log."""
+    try:
+        yield
+    except PtxlabError:
+        raise
+    except Exception as error:
+        reason = quoted(f"{type(error).__name__}: {error}", 200)
+        raise PtxlabError(f"ptxlab could not do this; please report {reason}") from error
 
 
 def _read_only(array: NDArray[Any]) -> NDArray[Any]:
@@ -132,7 +153,7 @@ def _equal_bits(one: Any, other: Any) -> bool:
 # -- the widget ------------------------------------------------------------------------------------------
 
 
-class Explorer(ipywidgets.VBox):  # type: ignore[misc]
+class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
     """Edit A, B, C or the registers of a lane; D follows. Get one with ``ptxlab.explore(ins)``.
 
     Everything on the screen can be read and assigned from the next cell: ``ex.A``, ``ex.B``, ``ex.C``,
@@ -162,7 +183,7 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
     D = MatrixTrait("D", "Values of the result; it can be read and observed.")
     registers = StateTrait(
         lambda ex: ex._registers,
-        lambda ex, registers: ex.apply(*(SetRegisters(name, array) for name, array in registers.items())),
+        lambda ex, registers: ex._set_registers(registers),
         'Registers by operand: ``ex.registers["A"]``.',
     )
     selection = StateTrait(
@@ -199,12 +220,23 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
         self._traced_cell: tuple[int, int] | None = None
         self.view = View()
         super().__init__([self.view])
+        self._own_widgets = (self.layout, self.view, self.view.layout)
         self.view.on_msg(self._on_message)
         self.view.observe(lambda _: self._show_lanes(), ["lane", "pinned"])
         self.view.observe(self._on_selected, "selected")
         self.view.observe(lambda _: self._show_trace(), "tracing")
-        self._show()
-        self._restore_view(shared_traits)
+        try:
+            self._show()
+            self._restore_view(shared_traits)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Close the widget with everything that it opened: its view, and the layouts of both."""
+        super().close()
+        for widget in vars(self).get("_own_widgets", ()):  # none where the constructor refused its arguments
+            widget.close()
 
     # -- from the next cell -------------------------------------------------------------------------------
 
@@ -225,7 +257,7 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
 
     @chip.setter
     def chip(self, chip: str) -> None:
-        self.apply(SetChips(chip, self.against))
+        self._choose_chips(chip, self.against)
 
     @property
     def against(self) -> str | None:
@@ -234,7 +266,12 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
 
     @against.setter
     def against(self, chip: str | None) -> None:
-        self.apply(SetChips(self.chip, chip))
+        self._choose_chips(self.chip, chip)
+
+    def _choose_chips(self, chip: str, against: str | None) -> None:
+        self.state.results.choose(chip, against)
+        self.state.refusal = None
+        self._show()
 
     @property
     def differ(self) -> NDArray[np.bool_]:
@@ -248,9 +285,7 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
 
     @lane.setter
     def lane(self, lane: int) -> None:
-        if not 0 <= lane < self.instruction.lanes:
-            raise PtxlabError(f"lane {lane} does not exist; lanes go from 0 to {self.instruction.lanes - 1}")
-        self.view.lane = lane
+        self.view.lane = as_index(lane, "lane", self.instruction.lanes)
 
     @property
     def lanes(self) -> list[int]:
@@ -266,26 +301,40 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
         return pinned if lane in pinned else [lane, *pinned]
 
     @lanes.setter
-    def lanes(self, lanes: Sequence[int]) -> None:
-        chosen = [int(lane) for lane in lanes]
-        if not chosen or not self.view.accepts("pinned", chosen):
-            raise PtxlabError(
-                f"lanes {chosen}: up to {MAX_PINNED} different lanes can be shown side by side, "
-                f"from 0 to {self.instruction.lanes - 1}"
-            )
+    def lanes(self, lanes: Sequence[int] | NDArray[np.integer]) -> None:
+        allowed = (
+            f"up to {MAX_PINNED} different lanes can be shown side by side, "
+            f"from 0 to {self.instruction.lanes - 1}"
+        )
+        is_list = isinstance(lanes, list | tuple | range | np.ndarray) and getattr(lanes, "ndim", 1) == 1
+        if not is_list or not 0 < len(lanes) <= MAX_PINNED:
+            raise PtxlabError(f"lanes {quoted(lanes)}: {allowed}")
+        chosen = [as_int(lane, "lanes") for lane in lanes]
+        if not self.view.accepts("pinned", chosen):
+            raise PtxlabError(f"lanes {quoted(chosen)}: {allowed}")
         with self.view.hold_sync():
             self.view.lane, self.view.pinned = chosen[0], chosen if len(chosen) > 1 else []
 
     def apply(self, *edits: Edit) -> None:
         """Make edits (`ptxlab.explorer.edits`), several as one undo step; if one is refused, none is made."""
+        for edit in edits:
+            if not isinstance(edit, Edit):
+                raise PtxlabError(
+                    f"apply: found {quoted(edit)}; it takes edits, such as ptxlab.explorer.edits.SetCell"
+                )
+        self._make(edits)
+        self._show()
+
+    def _make(self, edits: Sequence[Edit]) -> None:
+        """Change the state, or leave it as it was; nothing is shown yet."""
         if len(edits) == 1:
-            edits[0].apply(self.state)
+            with self.state.all_or_nothing():
+                edits[0].apply(self.state)
         else:
             with self.state.one_step():
                 for edit in edits:
                     edit.apply(self.state)
         self.state.refusal = None
-        self._show()
 
     def undo(self) -> None:
         """Take back the last edit, if there is one."""
@@ -349,14 +398,19 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
 
     # -- from the page ------------------------------------------------------------------------------------
 
-    def _on_message(self, _: Any, content: Any, __: Any) -> None:
+    def _on_message(self, _: Any, content: Any, buffers: Any) -> None:
         """Do what the page asks for; if it is refused, show why."""
         try:
+            if buffers:
+                raise PtxlabError("the page sent bytes with a message, but no message takes any")
             message = decode_message(content)
             if isinstance(message, Edit):
-                self.apply(message)
+                with _faults_as_refusals():
+                    self._make([message])
+                self._show()
             else:
-                self._answer(message)
+                with _faults_as_refusals():
+                    self._answer(message)
         except PtxlabError as error:
             self.state.refusal = error if isinstance(error, RefusedEdit) else None
             self._show_problem(str(error))
@@ -387,6 +441,14 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
             self._show_trace()
         self._notify("selection", dict(change.new))
 
+    def _set_registers(self, registers: Any) -> None:
+        if not isinstance(registers, Mapping):
+            raise PtxlabError(
+                f"registers: found {quoted(registers)}; they take a dict of arrays by operand, or assign "
+                'those of one operand, ex.registers["A"] = array'
+            )
+        self.apply(*(SetRegisters(name, array) for name, array in registers.items()))
+
     def _select(self, selection: Any) -> None:
         """Select a cell and, as a click does, the lane that holds it."""
         matrices = self.state.matrices
@@ -401,7 +463,9 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
         """Show the lanes, selection and colours that a link carries."""
         for name, value in shared_traits.items():
             if name not in SHAREABLE or not self.view.accepts(name, value):
-                raise PtxlabError(f"this link sets {name}={value!r:.60}, which the Explorer does not know")
+                raise PtxlabError(
+                    f"this link sets {quoted(name)} to {quoted(value)}, which the Explorer does not know"
+                )
             setattr(self.view, name, value)
 
     def _form(self, ins: MmaForm | str) -> MmaForm:
