@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from ..errors import PtxlabError
+from ..errors import PtxlabError, quoted
 from ..isa.mma import MmaForm
 from .state import ExplorerState
 
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from .widget import Explorer
 
 __all__ = ["Explorer", "ExplorerState", "explore"]
+
+_OPTIONS = ("A", "B", "C", "seed", "form_class")
 
 
 def __getattr__(name: str) -> Any:
@@ -30,5 +32,8 @@ def __getattr__(name: str) -> Any:
 
 def explore(ins: MmaForm | str, **options: Any) -> Explorer:
     """The widget on an instruction or on a link. Users call `ptxlab.explore`, whose instructions can run."""
+    unknown = [name for name in options if name not in _OPTIONS]
+    if unknown:
+        raise PtxlabError(f"explore has no option {quoted(unknown[0])}; it has A, B, C and seed")
     widget: Explorer = __getattr__("Explorer")(ins, **options)
     return widget

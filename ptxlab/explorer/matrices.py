@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._util.arguments import as_flag, as_int, is_name
+from .._util.arguments import as_array, as_flag, as_int, is_name
 from ..errors import PtxlabError, listing, quoted
 from ..isa.mma import MmaForm
 from ..isa.operand import Operand
@@ -96,9 +96,9 @@ class Matrices:
 
     def codes(self, name: str) -> NDArray[Any]:
         """Element codes of a matrix; D is no operand but a result."""
+        operand = self.operand(name)
         if name == "D":
             raise PtxlabError("D is computed from the operands; it is not one of them")
-        operand = self.operand(name)
         if name == "A" and self.ins.sparse:
             return self.ins.expand(self.codes("stored"), self.codes("E"))
         return operand.unpack_codes(self._array(name), self.copy_index(name))
@@ -139,7 +139,7 @@ class Matrices:
         arrays = self.operands.arrays
         if not is_name(name, arrays):
             raise _no_registers(self.operands, name)
-        checked = self.ins.operands[name].check_registers(registers)
+        checked = self.ins.operands[name].check_registers(as_array(registers, name))
         if checked.shape != arrays[name].shape:  # what an instruction takes as a batch is not one state
             raise PtxlabError(
                 f"{name}: found shape {quoted(checked.shape)}; the Explorer shows one instruction, "

@@ -72,12 +72,15 @@ class Results:
 
     def choose(self, chip: str, against: str | None = None) -> None:
         """Show D of a chip, or of "GPU", and compare it with another."""
-        available = self.available
         for name in (chip,) if against is None else (chip, against):
-            if not is_name(name, available):
-                chips = listing(available)
-                raise PtxlabError(f"found chip {quoted(name)}; {self.ins.mnemonic} takes {chips}")
+            self._check_chip(name)
         self.chip, self.against = chip, against
+
+    def _check_chip(self, chip: object) -> None:
+        available = self.available
+        if not is_name(chip, available):
+            chips = listing(available)
+            raise PtxlabError(f"found chip {quoted(chip)}; {self.ins.mnemonic} takes {chips}")
 
     def reset_chips(self) -> None:
         """Show D of the first model, compared with nothing."""
@@ -110,7 +113,10 @@ class Results:
         self, operands: Operands, chip: str | None = None, against: str | None = None
     ) -> Comparison:
         """D by two chips; those that are chosen unless others are named."""
-        against = against or self.against
+        chip = self.chip if chip is None else chip
+        against = self.against if against is None else against
+        for name in (chip,) if against is None else (chip, against):
+            self._check_chip(name)
         codes = self.codes(operands, chip)
         return Comparison(codes, None if against is None else self.codes(operands, against))
 

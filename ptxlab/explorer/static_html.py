@@ -18,7 +18,8 @@ from typing import Any, Protocol
 import anywidget
 
 from .._version import __version__
-from ..errors import PtxlabError
+from .._util.arguments import as_text
+from ..errors import PtxlabError, quoted
 from .bundle import script, source, style
 from .protocol import lane_registers
 from .results import GPU
@@ -72,6 +73,7 @@ def save_page(
 ) -> Path:
     """Write the view: all lanes, the dot products of a small D, and the aligned bits of one cell of D."""
     target, ins = check_path(path), state.ins
+    title = as_text(title, "title").encode(errors="replace").decode()  # without half a surrogate pair
     inherited = anywidget.AnyWidget.class_traits()
     names = [
         name
@@ -122,14 +124,27 @@ def check_path(path: str | Path) -> Path:
         ...
     ptxlab.errors.PtxlabError: d.pdf: a page is written as .html, found '.pdf'
     """
-    target = Path(path)
+    try:
+        target = Path(path)
+    except Exception:  # a path of somebody else's type may raise anything
+        raise PtxlabError(f"a page is written to a path; found {quoted(path)}") from None
     if target.suffix.lower() not in (".html", ".htm"):
-        raise PtxlabError(
-            f"{target.name}: a page is written as .html, found {target.suffix or 'no suffix'!r}"
-        )
-    if not target.parent.is_dir():
-        raise PtxlabError(f"{target}: the folder {target.parent} does not exist")
+        found = quoted(target.suffix or "no suffix")
+        raise PtxlabError(f"{_end_of(target.name)}: a page is written as .html, found {found}")
+    try:
+        has_folder = target.parent.is_dir() and "\0" not in str(target)
+    except OSError:  # a name that is too long
+        has_folder = False
+    if not has_folder:
+        folder = _end_of(str(target.parent), 120)
+        raise PtxlabError(f"{_end_of(target.name)}: the folder {folder} does not exist")
     return target
+
+
+def _end_of(path: str, limit: int = 60) -> str:
+    """The last letters of a path, for a message."""
+    text = " ".join(path.split()).replace("\0", "")
+    return text if len(text) <= limit else f"...{text[3 - limit :]}"
 
 
 def columns(lanes: Sequence[Mapping[str, Sequence[Mapping[str, Any]]]]) -> dict[str, Any]:

@@ -50,7 +50,7 @@ class CheckedMessages(ipywidgets.DOMWidget):  # type: ignore[misc]
         if not isinstance(name, str):
             return False
         if name == "_view_count":  # kept by ipywidgets itself
-            return value is None or type(value) is int
+            return value is None or (type(value) is int and 0 <= value < 1 << 31)
         return self.accepts(name, value)
 
     def _handle_msg(self, msg: Any) -> None:
