@@ -23,6 +23,8 @@ from ipywidgets.widgets import widget as ipywidgets_widget
 DENSE = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
 SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 
+CHOOSE = {"type": "choose_instruction", "a_space": "register"}
+
 
 def opened() -> tuple[int, int]:
     """How many widgets and comms are open."""
@@ -59,9 +61,7 @@ def test_work_opens_nothing_more(before: tuple[int, int]) -> None:
     for name in (SPARSE, DENSE, SPARSE):
         ex.instruction = name
         ex.view._handle_custom_msg({"type": "request_picker_index"}, [])
-        ex.view._handle_custom_msg(
-            {"type": "choose_instruction", "mnemonic": DENSE, "a_space": "register"}, []
-        )
+        ex.view._handle_custom_msg(CHOOSE | {"mnemonic": DENSE}, [])
         ex.view._handle_custom_msg({"type": "export", "format": "page"}, [])
         ex.view._handle_msg(
             {"content": {"data": {"method": "update", "state": {"layout": {"width": "1px"}}}}}
@@ -205,9 +205,7 @@ def test_a_transfer_is_named_as_one() -> None:
             ptxlab.explore(start)
         with pytest.raises(PtxlabError, match=r"ldmatrix.* transfers a matrix"):
             ex.instruction = start
-    ex.view._handle_custom_msg(
-        {"type": "choose_instruction", "mnemonic": ldmatrix, "a_space": "register"}, []
-    )
+    ex.view._handle_custom_msg(CHOOSE | {"mnemonic": ldmatrix}, [])
     assert "transfers a matrix" in ex.view.problem
 
 

@@ -1,4 +1,4 @@
-"""Hostile calls, messages and links: the Explorer answers or refuses with a sentence, and then nothing changed.
+"""Hostile calls, messages and links: the Explorer answers, or refuses with a sentence and changes nothing.
 
 Seeded; PTXLAB_FUZZ=N makes N tries of each kind instead of a few hundred.
 """
@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import base64
 import json
-import logging
 import os
 import random
 import time
 import traceback
-import typing
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -27,7 +25,7 @@ import pytest
 import ptxlab
 from ptxlab.errors import PtxlabError, quoted
 from ptxlab.explorer import ExplorerState, edits
-from ptxlab.explorer.protocol import MESSAGES, Request, decode_message
+from ptxlab.explorer.protocol import MESSAGES, decode_message
 
 pytest.importorskip("anywidget")
 
@@ -61,20 +59,23 @@ def nested(depth: int) -> list[Any]:
 
 #: What JSON can carry, and what Python can pass besides.
 JSON_VALUES: tuple[Any, ...] = (
-    None, True, False, 0, 1, -1, 3, 7, 15, 16, 31, 32, 64, 1 << 31, (1 << 31) + 1, -(1 << 63), 10**400, 10**5000,
-    0.0, 1.5, -0.0, float("nan"), float("inf"), 1e308, "", " ", "A", "B", "C", "D", "E", "stored", "SFA", "0x7",
-    "-3", "nan", "1e999", "0x" + "f" * 5000, "1\t2\n3", '"', "'", "\0", "\ud800", "é", MARK * 2000, "9" * 5000,
+    None, True, False, 0, 1, -1, 3, 7, 15, 16, 31, 32, 64, 1 << 31, (1 << 31) + 1, -(1 << 63), 10**400,
+    10**5000, 0.0, 1.5, -0.0, float("nan"), float("inf"), 1e308, "", " ", "A", "B", "C", "D", "E", "stored",
+    "SFA", "0x7", "-3", "nan", "1e999", "0x" + "f" * 5000, "1\t2\n3", '"', "'", "\0", "\ud800", "é",
+    MARK * 2000, "9" * 5000,
     "sm_80", "GPU", "random", "ones", "one-hot", "selector", "scale_d", DENSE, SPARSE, SCALED, WGMMA,
     "ldmatrix.sync.aligned.m8n8.x1.shared.b16", [], [1], [1, 2, 3], ["D", 1, 2], {}, {"name": "D"}, {"A": 1},
     {"name": "D", "row": 9, "column": 3}, [MARK] * 500, nested(500),
 )  # fmt: skip
 PYTHON_VALUES: tuple[Any, ...] = (
-    *JSON_VALUES, ..., b"A", object(), Hostile(), [Hostile()], {"A": Hostile()}, int, len, np.int8(3), np.uint64(1 << 63),
-    np.float32(2), np.bool_(True), np.array(3), np.array([3]), np.array("A"), np.zeros((16, 64)), np.zeros((0,)),
+    *JSON_VALUES, ..., b"A", object(), Hostile(), [Hostile()], {"A": Hostile()}, int, len, np.int8(3),
+    np.uint64(1 << 63), np.float32(2), np.bool_(True), np.array(3), np.array([3]), np.array("A"),
+    np.zeros((16, 64)), np.zeros((0,)),
     np.full((32, 4), -1), np.zeros((2, 32, 4), np.uint32), np.zeros((5, 32, 2), np.uint32), np.ones((16, 16)),
     np.zeros((32, 4), ">u4"), np.zeros((32, 4), complex), np.zeros((32, 4), object), np.array([["a"]]),
     np.ma.masked_array(np.zeros((16, 64)), np.eye(16, 64)), [[1, 2], [3]], Fraction(1, 3), range(3), {3, 4},
-    np.full((16, 64), np.nan), np.full((16, 64), 1e300), ("D", 9, 3), ("D", np.int64(9), np.array(3)), np.eye(16, 64),
+    np.full((16, 64), np.nan), np.full((16, 64), 1e300), ("D", 9, 3), ("D", np.int64(9), np.array(3)),
+    np.eye(16, 64),
     {"A": np.zeros((32, 4), np.uint32), "B": np.zeros((3, 3))}, Path("x.html"), iter([1, 2]),
 )  # fmt: skip
 
@@ -88,7 +89,7 @@ def problems_of(sentence: str) -> Iterator[str]:
 
 
 def snapshot(ex: Any) -> dict[str, Any]:
-    """Everything that a refusal must leave as it was: the state, its history, and all traits but the problem."""
+    """What a refusal must leave as it was: the state, its history, and all traits but the problem."""
     state = ex.state
     traits = {name: getattr(ex.view, name) for name in ex.view.traits(sync=True)}
     return {
@@ -175,7 +176,8 @@ def actions(ex: Any, value: Any, other: Any, folder: Path) -> dict[str, Callable
         "FillMatrix": lambda: ex.apply(edits.FillMatrix("A", value)),
         "one-hot": lambda: ex.apply(edits.FillMatrix("B", "one-hot", value, other)),
         "figure": lambda: ex.figure(value) if isinstance(value, str) else None,
-        "save_html": lambda: ex.save_html(value if isinstance(value, Hostile | int) else folder / "x.html", value),
+        "save_html": lambda: ex.save_html(folder / "x.html", value),
+        "save_html path": lambda: None if isinstance(value, str | Path) else ex.save_html(value),
         "undo": ex.undo,
         "redo": ex.redo,
         "seed": lambda: ptxlab.explore(DENSE, seed=value).close(),
@@ -212,7 +214,8 @@ GOOD: dict[str, dict[str, Any]] = {
     "paste": {"name": "B", "row": 0, "column": 0, "text": "1\t2\n3\t4", "row2": 3, "column2": 3},
     "clear_cells": {"name": "C", "row": 0, "column": 0, "row2": 3, "column2": 3},
     "extend_cells": {
-        "name": "B", "row": 0, "column": 0, "row2": 0, "column2": 1, "to_row": 5, "to_column": 0, "series": True
+        "name": "B", "row": 0, "column": 0, "row2": 0, "column2": 1,
+        "to_row": 5, "to_column": 0, "series": True,
     },
     "fill_matrix": {"name": "B", "pattern": "random", "row": 0, "column": 0},
     "prune_chunks": {},

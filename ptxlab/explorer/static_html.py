@@ -17,8 +17,8 @@ from typing import Any, Protocol
 
 import anywidget
 
-from .._version import __version__
 from .._util.arguments import as_text
+from .._version import __version__
 from ..errors import PtxlabError, quoted
 from .bundle import script, source, style
 from .protocol import lane_registers
