@@ -73,14 +73,12 @@ class Results:
     def choose(self, chip: str, against: str | None = None) -> None:
         """Show D of a chip, or of "GPU", and compare it with another."""
         for name in (chip,) if against is None else (chip, against):
-            self._check_chip(name)
+            self._check_chip(name, self.available)
         self.chip, self.against = chip, against
 
-    def _check_chip(self, chip: object) -> None:
-        available = self.available
-        if not is_name(chip, available):
-            chips = listing(available)
-            raise PtxlabError(f"found chip {quoted(chip)}; {self.ins.mnemonic} takes {chips}")
+    def _check_chip(self, chip: object, chips: tuple[str, ...]) -> None:
+        if not is_name(chip, chips):
+            raise PtxlabError(f"found chip {quoted(chip)}; {self.ins.mnemonic} takes {listing(chips)}")
 
     def reset_chips(self) -> None:
         """Show D of the first model, compared with nothing."""
@@ -116,7 +114,7 @@ class Results:
         chip = self.chip if chip is None else chip
         against = self.against if against is None else against
         for name in (chip,) if against is None else (chip, against):
-            self._check_chip(name)
+            self._check_chip(name, (*self.models, GPU))
         codes = self.codes(operands, chip)
         return Comparison(codes, None if against is None else self.codes(operands, against))
 
