@@ -7,6 +7,7 @@ work when they are called, so `import ptxlab` needs NumPy and ml_dtypes alone. T
 
 from __future__ import annotations
 
+from concurrent.futures import Executor
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -64,18 +65,21 @@ class Instruction(MmaForm):
         scale_a: ArrayLike | None = None,
         scale_b: ArrayLike | None = None,
         model: str | None = None,
+        executor: Executor | None = None,
         **modifiers: int | bool,
     ) -> NDArray[Any]:
         """Registers of D from registers of A, B, C, bit for bit as the chip `model` computes them.
 
-        Any batch axes.
+        Any batch axes. `executor` is anything like those of `concurrent.futures`: a large batch goes to its
+        workers, in processes or on other machines.
 
         Without a model it is "sm_90" if that chip has the instruction. Modifiers (`selector`, `scale_d`, ...)
         are those of `ptxlab.isa.modifiers.Modifiers`.
         """
         from .numerics.emulate import emulate
 
-        return emulate(self._operands(a, b, c, e, scale_a, scale_b, modifiers), model=model)
+        operands = self._operands(a, b, c, e, scale_a, scale_b, modifiers)
+        return emulate(operands, model=model, executor=executor)
 
     def run(
         self,

@@ -181,7 +181,7 @@ def test_a_defect_is_told_in_one_line(
     ("problem", "sentence"),
     [
         (MemoryError(), "ptxlab: there is not enough memory for this\n"),
-        (PermissionError(13, "Permission denied", "/root/x"), "ptxlab: '/root/x': Permission denied\n"),
+        (PermissionError(13, "Permission denied", "/etc/x"), "ptxlab: '/etc/x': Permission denied\n"),
     ],
 )
 def test_what_the_machine_refuses(

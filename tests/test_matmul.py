@@ -94,6 +94,44 @@ def test_empty_matrices(shape: tuple[int, int, int]) -> None:
     assert np.array_equal(ptxlab.matmul(np.zeros((m, k)), np.zeros((k, n)), C, instruction=NAMES[0]), C)
 
 
+EMPTY = [(0, 3, 5), (4, 0, 5), (4, 3, 0), (0, 0, 5), (0, 3, 0), (4, 0, 0), (0, 0, 0)]
+
+
+def check_empty(name: str, on: str) -> None:
+    """No rows, no columns: no D. No K: D is C, or zero."""
+    ins = ptxlab.instruction(name)
+    for m, n, k in EMPTY:
+        for input_type in (np.float64, np.int8, bool):
+            A, B = np.zeros((m, k), input_type), np.zeros((k, n), input_type)
+            C = np.arange(m * n).reshape(m, n) - 3
+            for start, expected in ((None, 0 * C), (C, C)):
+                D = ptxlab.matmul(A, B, start, instruction=ins, on=on)
+                assert D.shape == (m, n) and D.dtype == ins.d.dtype.value_type
+                assert np.array_equal(D, expected)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_empty_products_of_every_kind(name: str) -> None:
+    check_empty(name, "emulator")
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", NAMES)
+def test_empty_products_on_a_gpu(name: str) -> None:
+    if not gpu.available(ptxlab.instruction(name)):
+        pytest.skip("no GPU that has it")
+    check_empty(name, "gpu")
+
+
+def test_empty_products_with_scales() -> None:
+    ins = next(ins for ins in mma_instructions("mma") if ins.kind == "mxf4" and ins.scale_vec == 2)
+    for m, n, k in EMPTY:
+        blocks = -(-k // 32)
+        scales = {"scale_a": np.ones((m, blocks)), "scale_b": np.ones((blocks, n))}
+        D = ptxlab.matmul(np.zeros((m, k)), np.zeros((k, n)), instruction=ins, **scales)
+        assert D.shape == (m, n) and not D.any()
+
+
 def test_block_scales_follow_their_blocks() -> None:
     ins = next(ins for ins in mma_instructions("mma") if ins.kind == "mxf4" and ins.scale_vec == 2)
     A, B = np.ones((20, 160)), np.ones((160, 10))

@@ -1,29 +1,105 @@
-"""Threads for independent parts of a task; NumPy and compiled loops release the GIL."""
+"""Threads for independent parts of a task, or anybody's executor; NumPy and compiled loops release the GIL.
+
+How many threads: the setting PTXLAB_THREADS, or the cores that this process may use. In a container these are
+fewer than the machine has, by its quota (cgroups) or by its affinity.
+"""
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Generator, Iterable
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextvars import ContextVar
+from functools import lru_cache
+from pathlib import Path, PurePosixPath
 from typing import TypeVar
 
-from ..errors import PtxlabError
+from ..errors import PtxlabError, quoted
 
-__all__ = ["for_each", "thread_count"]
+__all__ = ["check_executor", "cpu_quota", "for_each", "in_order", "thread_count"]
 
 Part = TypeVar("Part")
+Result = TypeVar("Result")
+
+#: Inside a task of an executor: its other workers have the other cores.
+_is_task: ContextVar[bool] = ContextVar("is_task", default=False)
+
+#: Tasks that wait or run at once on an executor that does not say how many workers it has.
+_WAITING = 256
+
+
+# -- how many ----------------------------------------------------------------------------------------------
 
 
 def thread_count() -> int:
     """How many threads work at once: PTXLAB_THREADS, or the number of cores that this process may use."""
     setting = os.environ.get("PTXLAB_THREADS", "")
     if setting:
-        if not setting.isdecimal() or int(setting) == 0:
-            raise PtxlabError(f"PTXLAB_THREADS: found {setting!r}; it takes a number of threads, 1 or more")
-        return int(setting)
+        if not setting.isdecimal() or not setting.isascii() or int(setting[:9]) == 0:
+            raise PtxlabError(
+                f"PTXLAB_THREADS: found {quoted(setting)}; it takes a number of threads, 1 or more"
+            )
+        return int(setting[:9])
+    return 1 if _is_task.get() else _cores()
+
+
+def _cores() -> int:
+    """Cores that this process may use: Python's setting for all programs, affinity, and the quota."""
+    setting = os.environ.get("PYTHON_CPU_COUNT", "")  # Python itself heeds it from 3.13 on
+    if setting.isascii() and setting.isdecimal() and int(setting[:9]) > 0:
+        return int(setting[:9])
+    cores = os.cpu_count() or 1
     if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+        cores = len(os.sched_getaffinity(0))
+    return min(cores, cpu_quota() or cores)
+
+
+@lru_cache(maxsize=None)
+def cpu_quota(
+    membership: Path = Path("/proc/self/cgroup"), mount: Path = Path("/sys/fs/cgroup")
+) -> int | None:
+    """Cores that the container's quota comes to, rounded up; None without a quota, or without cgroups.
+
+    The kernel enforces the smallest quota of the group and of all groups around it.
+    """
+    try:
+        lines = membership.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return None
+    quotas: list[float] = []
+    for line in lines:
+        _, controllers, path = [*line.split(":", 2), "", ""][:3]
+        if not controllers:  # version 2
+            folders = [mount, mount / "unified"]
+        elif "cpu" in controllers.split(","):
+            folders = [mount / "cpu", mount / "cpu,cpuacct", mount / controllers]
+        else:
+            continue
+        group = PurePosixPath("/", path)
+        for ancestor in (group, *group.parents):  # in a container the mount may begin at any of them
+            for folder in folders:
+                quotas += _quotas(folder / ancestor.relative_to("/"))
+    return max(1, math.ceil(min(quotas))) if quotas else None
+
+
+def _quotas(folder: Path) -> list[float]:
+    """The quota in a folder of cgroups, in cores; [] where there is none."""
+    try:
+        quota, period = (folder / "cpu.max").read_text(encoding="ascii").split()  # version 2
+    except (OSError, ValueError):
+        try:
+            quota = (folder / "cpu.cfs_quota_us").read_text(encoding="ascii").strip()
+            period = (folder / "cpu.cfs_period_us").read_text(encoding="ascii").strip()
+        except (OSError, ValueError):
+            return []
+    if not quota.isdecimal() or not period.isdecimal() or int(period) == 0:  # "max", -1
+        return []
+    return [int(quota) / int(period)]
+
+
+# -- threads -----------------------------------------------------------------------------------------------
 
 
 def for_each(work: Callable[[Part], object], parts: Iterable[Part]) -> None:
@@ -46,3 +122,61 @@ def for_each(work: Callable[[Part], object], parts: Iterable[Part]) -> None:
             future.result()
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+# -- executors ---------------------------------------------------------------------------------------------
+
+
+def check_executor(executor: object) -> None:
+    """Refuse what is no executor: one has `submit`, as those of concurrent.futures, Dask and mpi4py do.
+
+    >>> check_executor(4)
+    Traceback (most recent call last):
+    ptxlab.errors.PtxlabError: executor: found 4; it takes one of concurrent.futures, such as
+    ProcessPoolExecutor(), or None
+    """
+    if isinstance(executor, type) or not callable(getattr(executor, "submit", None)):
+        raise PtxlabError(
+            f"executor: found {quoted(executor)}; it takes one of concurrent.futures, "
+            "such as ProcessPoolExecutor(), or None"
+        )
+
+
+def in_order(
+    executor: Executor, work: Callable[[Part], Result], parts: Iterable[Part]
+) -> Generator[tuple[Part, Result], None, None]:
+    """Call `work` on every part on the workers of an executor, and give parts and results in their order.
+
+    So many tasks wait at once that no worker is idle, and no more: parts are made when there is room. Each
+    task runs in one thread of its worker. When the caller closes it, also by an error or an interrupt, tasks
+    that have not begun are cancelled; the executor stays as it is.
+
+    >>> with ThreadPoolExecutor(3) as executor:
+    ...     list(in_order(executor, abs, [-1, 2, -3]))
+    [(-1, 1), (2, 2), (-3, 3)]
+    """
+    workers = getattr(executor, "_max_workers", None) or getattr(executor, "num_workers", None)
+    most = 2 * workers if isinstance(workers, int) and workers > 0 else _WAITING
+    waiting: deque[tuple[Part, Future[Result]]] = deque()
+    source = iter(parts)
+    try:
+        while True:
+            while len(waiting) < most and (part := next(source, None)) is not None:
+                waiting.append((part, executor.submit(_task, work, part)))
+            if not waiting:
+                return
+            part, future = waiting[0]
+            result = future.result()
+            waiting.popleft()
+            yield part, result
+    finally:
+        for _, future in waiting:
+            future.cancel()
+
+
+def _task(work: Callable[[Part], Result], part: Part) -> Result:
+    token = _is_task.set(True)
+    try:
+        return work(part)
+    finally:
+        _is_task.reset(token)

@@ -67,6 +67,16 @@ class Form(ABC):
     def __hash__(self) -> int:
         return hash(self._identity)
 
+    def __getstate__(self) -> dict[str, object]:
+        """What a pickle holds: the declaration, not what was computed from it, which can be 600 KB."""
+        computed = {
+            name
+            for ancestor in type(self).__mro__
+            for name, value in vars(ancestor).items()
+            if isinstance(value, cached_property)
+        }
+        return {name: value for name, value in vars(self).items() if name not in computed}
+
     def __str__(self) -> str:
         return self.mnemonic
 

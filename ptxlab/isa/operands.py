@@ -133,6 +133,16 @@ class Operands:
         batch = self.batch
         return self._map(lambda array: _part(array, batch, start, stop))
 
+    def compact(self) -> Operands:
+        """The same for another process, as small as can be: once what repeats along the batch.
+
+        If all arrays do, C stays, so that the batch keeps its size.
+        """
+        compact = self._map(_without_repetition)
+        if compact.batch == self.batch:
+            return compact
+        return replace(compact, c=np.broadcast_to(compact.c, self.batch + compact.c.shape[-2:]))
+
     def item(self, index: int) -> Operands:
         """One instruction of the flattened batch, without batch axes."""
         batch = self.batch
@@ -152,6 +162,11 @@ class Operands:
             scale_a=None if self.scale_a is None else change(self.scale_a),
             scale_b=None if self.scale_b is None else change(self.scale_b),
         )
+
+
+def _without_repetition(array: NDArray[Any]) -> NDArray[Any]:
+    repeated = tuple(slice(1) if step == 0 else slice(None) for step in array.strides[:-2])
+    return array[repeated]
 
 
 def _part(array: NDArray[Any], batch: tuple[int, ...], start: int, stop: int) -> NDArray[Any]:

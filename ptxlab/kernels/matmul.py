@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
+from contextlib import closing
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -9,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import gpu
 from .._util.progress import bar
+from .._util.threads import check_executor, in_order
 from ..errors import PtxlabError
 from ..isa.mma import MmaForm
 from ..isa.operand import Operand
@@ -19,6 +25,7 @@ from ..numerics.emulate import emulate
 __all__ = ["matmul"]
 
 _PRODUCTS = 1 << 24  # between two updates of the progress bar: a fraction of a second
+_TASK_PRODUCTS = 1 << 26  # of one task of an executor: about a second
 
 
 def matmul(
@@ -32,6 +39,7 @@ def matmul(
     on: Literal["emulator", "gpu"] = "emulator",
     model: str | None = None,
     show: bool | None = None,
+    executor: Executor | None = None,
 ) -> NDArray[Any]:
     """A B + C for matrices of any size, bit for bit as a kernel computes it with this instruction.
 
@@ -39,7 +47,8 @@ def matmul(
     ascending steps, the D of one step being the C of the next. Edges are padded with zeros. A sparse
     instruction takes the dense A, which must have the structure. Block scales are [M, K / block] and [K /
     block, N], 1 if left out. `show` turns the progress bar on or off; by default it appears in notebooks and
-    terminals.
+    terminals. `executor` is anything like those of `concurrent.futures`, also Dask's and mpi4py's: blocks of
+    D go to its workers, and the bits are the same.
 
     >>> ins = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
     >>> tenth = np.float32(np.float16(0.1))
@@ -64,14 +73,54 @@ def matmul(
     tiles = _Tiles(ins, A, B, C, scale_a, scale_b)
     d = np.empty((*tiles.grid, ins.d.lanes, ins.d.registers), dtype=ins.d.register_type)
     with bar(tiles.grid[0] * tiles.grid[1] * tiles.steps, "MMAs", show=show) as tick:
-        for rows in tiles.row_blocks():
-            accumulator = tiles.c[rows]
-            for step in range(tiles.steps):
-                operands = tiles.operands(rows, step, accumulator)
-                accumulator = gpu.run(operands) if on == "gpu" else emulate(operands, model=model)
-                tick(accumulator.shape[0] * accumulator.shape[1])
-            d[rows] = accumulator
+        if executor is None:
+            for block in tiles.row_blocks(on, model):
+                d[block.rows] = block.accumulate(tick)
+        else:
+            check_executor(executor)
+            with closing(in_order(executor, _Block.accumulate, tiles.blocks(on, model))) as results:
+                for block, registers in results:
+                    d[block.rows, block.columns] = registers
+                    tick(registers.shape[0] * registers.shape[1] * tiles.steps)
     return tiles.matrix(ins.d.unpack(d))
+
+
+@dataclass(frozen=True)
+class _Block:
+    """A rectangle of tiles of D, with all that its computation reads: it can go to another machine.
+
+    A, E and its scales are [tile row, step], B and its scales [step, tile column], C [tile row, tile column].
+    """
+
+    ins: MmaForm
+    rows: slice
+    columns: slice
+    a: NDArray[Any]
+    b: NDArray[Any]
+    c: NDArray[Any]
+    e: NDArray[Any] | None
+    scale_a: NDArray[Any] | None
+    scale_b: NDArray[Any] | None
+    on: str
+    model: str | None
+
+    def accumulate(self, tick: Callable[[int], None] | None = None) -> NDArray[Any]:
+        """Registers of its tiles of D: C, then one step over K after the other."""
+        accumulator = self.c
+        for step in range(self.a.shape[1]):
+            operands = Operands(
+                self.ins,
+                a=self.a[:, step, None],
+                b=self.b[step],
+                c=accumulator,
+                e=None if self.e is None else self.e[:, step, None],
+                scale_a=None if self.scale_a is None else self.scale_a[:, step, None],
+                scale_b=None if self.scale_b is None else self.scale_b[step],
+            )
+            accumulator = gpu.run(operands) if self.on == "gpu" else emulate(operands, model=self.model)
+            if tick is not None:
+                tick(accumulator.shape[0] * accumulator.shape[1])
+        return accumulator
 
 
 class _Tiles:
@@ -138,24 +187,41 @@ class _Tiles:
         tiles = (self.grid[0], self.steps) if is_a else (self.steps, self.grid[1])
         return operand.pack_codes(_split(_encode(operand, scales), *tiles, operand.shape))
 
-    def row_blocks(self) -> list[slice]:
-        """Rows of tiles that are computed together."""
+    def row_blocks(self, on: str, model: str | None) -> Iterator[_Block]:
+        """Whole rows of tiles, so few that a step over K takes a fraction of a second."""
         tile_rows, tile_columns = self.grid
         ins = self.ins
         products = tile_columns * ins.m * ins.n * ins.k * ins.mma_count
         size = max(1, _PRODUCTS // max(products, 1))
-        return [slice(first, min(first + size, tile_rows)) for first in range(0, tile_rows, size)]
+        for first in range(0, tile_rows, size):
+            yield self._block(slice(first, min(first + size, tile_rows)), slice(0, tile_columns), on, model)
 
-    def operands(self, rows: slice, step: int, accumulator: NDArray[Any]) -> Operands:
-        """What the instructions of one step over K read."""
-        return Operands(
+    def blocks(self, on: str, model: str | None) -> Iterator[_Block]:
+        """About square blocks of D that take about a second each, so that little is sent for much work."""
+        tile_rows, tile_columns = self.grid
+        ins = self.ins
+        products = ins.m * ins.n * ins.k * ins.mma_count * max(self.steps, 1)
+        tiles = max(1, _TASK_PRODUCTS // products)
+        wide = max(1, min(tile_columns, round(math.sqrt(tiles * ins.d.shape[0] / ins.n))))
+        high = max(1, tiles // wide)
+        for row in range(0, tile_rows, high):
+            for column in range(0, tile_columns, wide):
+                rows = slice(row, min(row + high, tile_rows))
+                yield self._block(rows, slice(column, min(column + wide, tile_columns)), on, model)
+
+    def _block(self, rows: slice, columns: slice, on: str, model: str | None) -> _Block:
+        return _Block(
             self.ins,
-            a=self.a[rows, step, None],
-            b=self.b[step],
-            c=accumulator,
-            e=None if self.e is None else self.e[rows, step, None],
-            scale_a=None if self.scale_a is None else self.scale_a[rows, step, None],
-            scale_b=None if self.scale_b is None else self.scale_b[step],
+            rows,
+            columns,
+            a=self.a[rows],
+            b=self.b[:, columns],
+            c=self.c[rows, columns],
+            e=None if self.e is None else self.e[rows],
+            scale_a=None if self.scale_a is None else self.scale_a[rows],
+            scale_b=None if self.scale_b is None else self.scale_b[:, columns],
+            on=on,
+            model=model,
         )
 
     def matrix(self, tiles: NDArray[Any]) -> NDArray[Any]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from concurrent.futures import Executor
+from contextlib import closing
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._util.threads import for_each
+from .._util.threads import check_executor, for_each, in_order
 from ..isa.mma import MmaForm
 from ..isa.operands import Operands
 from ..isa.targets import CHIPS
@@ -19,9 +22,12 @@ __all__ = ["emulate", "model_of"]
 #: Products that a thread works on at once: few enough to stay in its cache, and a large batch takes no more
 #: memory than a small one.
 _AT_ONCE = {"exact": 1 << 23, "rounded": 1 << 20}
+_IN_A_TASK = 4  # times as much in a task of an executor: tenths of a second, and a few megabytes to send
 
 
-def emulate(operands: Operands, *, model: str | None = None) -> NDArray[Any]:
+def emulate(
+    operands: Operands, *, model: str | None = None, executor: Executor | None = None
+) -> NDArray[Any]:
     """Registers of D, bit for bit as the chip `model` computes them; see `Instruction.emulate`.
 
     >>> import ptxlab
@@ -44,8 +50,34 @@ def emulate(operands: Operands, *, model: str | None = None) -> NDArray[Any]:
         last = min(first + step, count)
         out[first:last] = ins.d.pack_codes(rule.dot(operands.part(first, last)))
 
-    for_each(work, range(0, count, step))
+    if executor is None:
+        for_each(work, range(0, count, step))
+    else:
+        check_executor(executor)
+        first = 0
+        tasks = _tasks(operands, step * _IN_A_TASK, model)
+        with closing(in_order(executor, _emulate_task, tasks)) as results:
+            for _, d in results:
+                out[first : first + len(d)] = d
+                first += len(d)
     return out.reshape(*operands.batch, *out.shape[1:])
+
+
+class _Task(NamedTuple):
+    """A part of a batch for another process or another machine: it holds everything that it needs."""
+
+    operands: Operands
+    model: str | None
+
+
+def _tasks(operands: Operands, step: int, model: str | None) -> Iterator[_Task]:
+    for first in range(0, operands.count, step):
+        last = min(first + step, operands.count)
+        yield _Task(operands.part(first, last).compact(), model)
+
+
+def _emulate_task(task: _Task) -> NDArray[Any]:
+    return emulate(task.operands, model=task.model)
 
 
 def model_of(ins: MmaForm, model: str | None = None) -> Model:

@@ -6,8 +6,10 @@ import hashlib
 import secrets
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from itertools import count
+from concurrent.futures import Executor
+from contextlib import closing
+from dataclasses import dataclass, replace
+from itertools import count, takewhile
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +17,7 @@ from numpy.typing import NDArray
 
 from ... import gpu
 from ..._util.progress import bar
+from ..._util.threads import check_executor, in_order
 from ...errors import PtxlabError, listing, quoted
 from ...isa.mma import MmaForm
 from ...isa.modifiers import Modifiers
@@ -42,13 +45,16 @@ def hunt(
     runner: Runner | None = None,
     seconds: float | None = None,
     show: bool | None = None,
+    executor: Executor | None = None,
 ) -> Report:
     """Search for inputs on which the emulator and the GPU differ, and reduce the first to a small case.
 
     Every category of `ptxlab.inputs` gets the same share of `mmas`, with all selectors and a selection of the
     other modifiers. Without a `seed`, each hunt has a new one. `against` names a chip whose model takes the
     place of the GPU, which shows where two chips differ; `runner` is any function that takes the operands
-    and gives the registers of D. After `seconds` the hunt ends with what it has compared.
+    and gives the registers of D. After `seconds` the hunt ends with what it has compared. `executor` is
+    anything like those of `concurrent.futures`: its workers compare, each with its own GPU, and what is found
+    is the same.
 
     >>> import ptxlab
     >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
@@ -56,7 +62,13 @@ def hunt(
     False
     """
     ins = parse_mma(ins)
-    comparator, machine, model = _two_sides(ins, model, against, runner)
+    sides = _Sides(model, against, runner)
+    if executor is None:
+        machine, model = sides.checked(ins)
+    else:
+        check_executor(executor)
+        machine, model = executor.submit(sides.checked, ins).result()
+    sides = replace(sides, model=model)
     chip = emulator.model_of(ins, model).chip
     categories = _checked(ins, categories)
     if mmas < 1:
@@ -64,42 +76,69 @@ def hunt(
     seed = secrets.randbits(31) if seed is None else seed
     start, compared = time.monotonic(), 0
     difference = None
+    chunks = _plan(ins, categories, mmas)
+    if seconds is not None:
+        limit = start + seconds
+        chunks = takewhile(lambda chunk: time.monotonic() <= limit, chunks)
+    tasks = (_Task(chunk, seed, sides) for chunk in chunks)
+    results = ((task, task.run()) for task in tasks)
+    if executor is not None:
+        results = in_order(executor, _Task.run, tasks)
     with bar(mmas, "MMAs", show=show) as tick:
-        for chunk in _plan(ins, categories, mmas):
-            if seconds is not None and time.monotonic() - start > seconds:
-                break
-            first = _first_difference(comparator, chunk, seed)
-            if first is not None:
-                index, case = first
-                tick(index + 1, f"{chunk.category}: a difference, shrinking")
-                difference = _shrunk(comparator, case, chunk.category, compared + index)
-                compared += index + 1
-                break
-            compared += chunk.size
-            tick(chunk.size, chunk.category)
+        chunk, first = None, None
+        with closing(results):  # what other workers have begun is of no use any more
+            for (chunk, _, _), first in results:
+                if first is not None:
+                    break
+                compared += chunk.size
+                tick(chunk.size, chunk.category)
+        if chunk is not None and first is not None:
+            index, case = first
+            tick(index + 1, f"{chunk.category}: a difference, shrinking")
+            difference = _shrunk(sides.comparator(executor), case, chunk.category, compared + index)
+            compared += index + 1
     elapsed = time.monotonic() - start
     return Report(ins, chip, machine, seed, categories, compared, elapsed, model, difference)
 
 
-def _two_sides(
-    ins: MmaForm, model: str | None, against: str | None, runner: Runner | None
-) -> tuple[Comparator, str, str | None]:
-    """The comparator, the machine's name, and the emulator's model where it must be named."""
-    if runner is not None and against is not None:
-        raise PtxlabError("either `runner` or `against` takes the place of the GPU, not both")
-    if against is not None:
-        emulator.model_of(ins, against)
-        return Comparator(_model(model), _model(against)), f"the model of {against}", model
-    if runner is not None:
-        return Comparator(_model(model), runner), getattr(runner, "__name__", "the runner"), model
-    if not gpu.available(ins):
-        raise PtxlabError(
-            f"a hunt compares with a GPU: {gpu.status(ins)}; "
-            "`against` (--against CHIP) compares the models of two chips without one"
-        )
-    if model is None and emulator.model_of(ins).chip != gpu.model(ins):
-        model = gpu.model(ins)
-    return Comparator(_model(model), gpu.run), f"{gpu.device_name()} ({gpu.device_target()})", model
+@dataclass(frozen=True)
+class _Sides:
+    """Which two sides are compared: the emulator's model, and what takes the place of the GPU."""
+
+    model: str | None
+    against: str | None
+    runner: Runner | None
+
+    def checked(self, ins: MmaForm) -> tuple[str, str | None]:
+        """The machine's name, and the emulator's model where it must be named; or what is missing here."""
+        if self.runner is not None and self.against is not None:
+            raise PtxlabError("either `runner` or `against` takes the place of the GPU, not both")
+        if self.against is not None:
+            emulator.model_of(ins, self.against)
+            return f"the model of {self.against}", self.model
+        if self.runner is not None:
+            return getattr(self.runner, "__name__", "the runner"), self.model
+        if not gpu.available(ins):
+            raise PtxlabError(
+                f"a hunt compares with a GPU: {gpu.status(ins)}; "
+                "`against` (--against CHIP) compares the models of two chips without one"
+            )
+        model = self.model
+        if model is None and emulator.model_of(ins).chip != gpu.model(ins):
+            model = gpu.model(ins)
+        return f"{gpu.device_name()} ({gpu.device_target()})", model
+
+    def comparator(self, executor: Executor | None = None) -> Comparator:
+        """Runs operands through both sides; with an executor, a GPU is that of one of its workers."""
+        machine = self.runner or gpu.run
+        if self.against is not None:
+            machine = _model(self.against)
+        elif self.runner is None and executor is not None:
+
+            def machine(operands: Operands) -> NDArray[Any]:
+                return executor.submit(gpu.run, operands).result()
+
+        return Comparator(_model(self.model), machine)
 
 
 def _model(chip: str | None) -> Runner:
@@ -131,6 +170,18 @@ class _Chunk(NamedTuple):
     configuration: Configuration
     size: int
     number: int
+
+
+class _Task(NamedTuple):
+    """A chunk, and all that a worker must know to compare it."""
+
+    chunk: _Chunk
+    seed: int
+    sides: _Sides
+
+    def run(self) -> tuple[int, Case] | None:
+        """The first MMA of the chunk on which the two sides differ; see `_first_difference`."""
+        return _first_difference(self.sides.comparator(), self.chunk, self.seed)
 
 
 def _plan(ins: MmaForm, categories: Sequence[str], mmas: int) -> Iterator[_Chunk]:

@@ -1,0 +1,334 @@
+"""Bulk work on executors of threads, of processes and of Dask: every bit is equal; threads heed the quota."""
+
+from __future__ import annotations
+
+import importlib
+import multiprocessing
+import os
+import pickle
+import signal
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ptxlab
+from ptxlab._util import threads
+from ptxlab.isa.operands import Operands
+from ptxlab.numerics import emulate as emulator
+
+from .test_matmul import NAMES, problem
+
+matmul_module = importlib.import_module("ptxlab.kernels.matmul")
+F16, S4 = NAMES[0], "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
+
+
+@pytest.fixture(scope="module")
+def processes() -> Iterator[Executor]:
+    with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as executor:
+        yield executor
+
+
+@pytest.fixture(scope="module")
+def dask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Executor]:
+    """Two worker processes, each with a scheduler's connection as on a cluster of machines."""
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=None,
+            local_directory=str(tmp_path_factory.mktemp("dask")),
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client.get_executor()
+
+
+@pytest.fixture(params=["threads", "processes", "dask"])
+def executor(request: pytest.FixtureRequest) -> Iterator[Executor]:
+    if request.param == "threads":
+        with ThreadPoolExecutor(3) as pool:
+            yield pool
+    else:
+        yield request.getfixturevalue(request.param)
+
+
+def reads_minus_one_as_zero(operands: Operands) -> Any:
+    a = operands.ins.a
+    codes = a.unpack_codes(operands.a)
+    changed = a.pack_codes(np.where(codes == 0xF, 0, codes))
+    return emulator.emulate(Operands(operands.ins, a=changed, b=operands.b, c=operands.c))
+
+
+# -- the same bits -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_matmul(executor: Executor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(matmul_module, "_TASK_PRODUCTS", 1 << 15)  # several blocks in both directions
+    for name in NAMES[::2]:
+        ins, A, B, C = problem(name)
+        expected = ptxlab.matmul(A, B, C, instruction=ins)
+        D = ptxlab.matmul(A, B, C, instruction=ins, executor=executor)
+        assert D.dtype == expected.dtype and D.tobytes() == expected.tobytes()
+    empty = ptxlab.matmul(
+        np.ones((3, 0)), np.ones((0, 4)), C=np.eye(3, 4), instruction=F16, executor=executor
+    )
+    assert np.array_equal(empty, np.eye(3, 4))
+
+
+@pytest.mark.slow
+def test_matmul_with_scales_on_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(matmul_module, "_TASK_PRODUCTS", 1)
+    ins = next(ins for ins in ptxlab.catalog("mma") if getattr(ins, "kind", None) == "mxf4")
+    rng = np.random.default_rng(1)
+    A, B = rng.choice([-1, 0.5, 6], (40, 130)), rng.choice([-1, 0.5, 6], (130, 20))
+    scales = {"scale_a": 2.0 ** rng.integers(-9, 9, (40, 5)), "scale_b": 2.0 ** rng.integers(-9, 9, (5, 20))}
+    with ThreadPoolExecutor(2) as pool:
+        D = ptxlab.matmul(A, B, instruction=ins, executor=pool, **scales)
+    assert D.tobytes() == ptxlab.matmul(A, B, instruction=ins, **scales).tobytes()
+
+
+@pytest.mark.slow
+def test_emulate(executor: Executor, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batches of one axis and of two, with operands that repeat along them."""
+    monkeypatch.setattr(emulator, "_AT_ONCE", {"exact": 1 << 15, "rounded": 1 << 13})
+    rng = np.random.default_rng(2)
+    for name in (F16, S4):
+        ins = ptxlab.instruction(name)
+        a, b = (rng.integers(0, 2**32, (7, *size), np.uint32) for size in ((32, 4), (32, 2)))
+        c = rng.integers(0, 2**32, (32, 4), np.uint32)
+        for batch in ((a, b, c), (a[:, None], b, c), (a[:1], b[0], np.broadcast_to(c, (9, 32, 4)))):
+            D = ins.emulate(*batch, executor=executor)
+            expected = ins.emulate(*batch)
+            assert D.shape == expected.shape and D.tobytes() == expected.tobytes()
+
+
+@pytest.mark.slow
+def test_hunt(executor: Executor) -> None:
+    """What is found is what one process finds first; models and functions can take the GPU's place."""
+    settings: list[tuple[str, dict[str, Any]]] = [
+        (F16, {"mmas": 3000, "seed": 1, "against": "sm_80"}),
+        (S4, {"mmas": 4000, "seed": 3, "runner": reads_minus_one_as_zero}),
+        (S4, {"mmas": 3000, "seed": 4, "against": "sm_80"}),
+    ]
+    for name, setting in settings:
+        ins = ptxlab.instruction(name)
+        here, there = ptxlab.hunt(ins, **setting), ptxlab.hunt(ins, **setting, executor=executor)
+        assert here.found == ("runner" in setting or name == F16)
+        for attribute in ("chip", "machine", "seed", "categories", "mmas", "model"):
+            assert getattr(here, attribute) == getattr(there, attribute)
+        if here.difference is not None and there.difference is not None:
+            assert here.difference.index == there.difference.index
+            assert here.as_test() == there.as_test()
+
+
+# -- errors and interrupts ---------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_errors_of_workers_arrive_as_they_are(executor: Executor) -> None:
+    with pytest.raises(ptxlab.PtxlabError, match="has no model|unknown"):
+        ptxlab.hunt(ptxlab.instruction(S4), against="sm_1", executor=executor)
+    with pytest.raises(ZeroDivisionError):
+        ptxlab.hunt(ptxlab.instruction(S4), runner=divide_by_zero, executor=executor)
+
+
+def divide_by_zero(operands: Operands) -> Any:
+    return operands.count // 0
+
+
+def end_process(operands: Operands) -> None:
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_a_worker_that_dies() -> None:
+    with (
+        ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool,
+        pytest.raises(BrokenProcessPool),
+    ):
+        ptxlab.hunt(ptxlab.instruction(S4), runner=end_process, executor=pool)
+
+
+class Manual(Executor):
+    """Runs the first tasks at once; the others wait for ever."""
+
+    def __init__(self, ready: int) -> None:
+        self.ready = ready
+        self.futures: list[Future[Any]] = []
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any, **options: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        if len(self.futures) < self.ready:
+            future.set_result(function(*arguments, **options))
+        self.futures.append(future)
+        return future
+
+
+def test_an_interrupt_cancels_what_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No more tasks are made than fit, and none is left behind."""
+    monkeypatch.setattr(matmul_module, "_TASK_PRODUCTS", 1)
+    monkeypatch.setattr(threads, "_WAITING", 4)
+    executor = Manual(ready=2)
+
+    def interrupted(future: Future[Any], timeout: float | None = None) -> Any:
+        if not future.done():
+            raise KeyboardInterrupt
+        return result(future, timeout)
+
+    result = Future.result
+    monkeypatch.setattr(Future, "result", interrupted)
+    ins, A, B, C = problem(F16)
+    with pytest.raises(KeyboardInterrupt):
+        ptxlab.matmul(A, B, C, instruction=ins, executor=executor)
+    assert len(executor.futures) == 6  # two were done, four wait
+    assert all(future.cancelled() for future in executor.futures[2:])
+
+
+def test_progress_of_tasks(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(matmul_module, "_TASK_PRODUCTS", 1 << 15)
+    ins, A, B, C = problem(F16)
+    with ThreadPoolExecutor(2) as pool:
+        ptxlab.matmul(A, B, C, instruction=ins, executor=pool, show=True)
+    assert "100%" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("executor", [4, "dask", ThreadPoolExecutor, object()])
+def test_what_is_no_executor(executor: object) -> None:
+    ins, A, B, C = problem(F16)
+    registers = (np.zeros((32, size), np.uint32) for size in (4, 2, 4))
+    for ask in (
+        lambda: ptxlab.matmul(A, B, C, instruction=ins, executor=executor),
+        lambda: ins.emulate(*registers, executor=executor),
+        lambda: ptxlab.hunt(ins, against="sm_80", executor=executor),
+    ):
+        with pytest.raises(
+            ptxlab.PtxlabError, match="executor: found .*; it takes one of concurrent.futures"
+        ):
+            ask()
+
+
+# -- what is sent ------------------------------------------------------------------------------------------
+
+
+def test_an_instruction_is_sent_as_its_declaration() -> None:
+    for name in (
+        F16,
+        "wgmma.mma_async.sp.sync.aligned.m64n256k64.f32.e4m3.e4m3",
+        "ldmatrix.sync.aligned.m8n8.x4.b16",
+    ):
+        ins = ptxlab.instruction(name)
+        assert ins.operands and [operand.layout for operand in ins.operands.values()]
+        sent = pickle.dumps(ins)
+        again = pickle.loads(sent)
+        assert len(sent) < 1000 and again == ins and type(again) is type(ins)
+        assert list(again.operands) == list(ins.operands)
+
+
+def test_tasks_are_small() -> None:
+    """B, which all MMAs share, is sent once with a task and not for every MMA."""
+    ins = ptxlab.instruction(F16)
+    b = np.zeros((32, 2), np.uint32)
+    a, c = (np.zeros((100_000, 32, 4), np.uint32) for _ in range(2))
+    operands = Operands.of(ins, a, b, c)
+    part = operands.part(0, 1000)
+    assert len(pickle.dumps(part.compact())) < 1.1 * (part.a.nbytes + part.c.nbytes)
+    assert part.compact().count == 1000
+    repeated = Operands.of(
+        ins, b[None].repeat(1, 0)[:, :, :1].repeat(4, 2), b, np.broadcast_to(c[0], (50, 32, 4))
+    )
+    assert repeated.compact().batch == (50,)
+    sizes = [len(pickle.dumps(task)) for task in emulator._tasks(operands, 2048, None)]
+    assert max(sizes) < 5e6
+
+
+# -- how many threads --------------------------------------------------------------------------------------
+
+
+def test_a_task_has_one_thread_unless_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PTXLAB_THREADS", raising=False)
+    monkeypatch.setattr(threads, "_cores", lambda: 8)
+    with ThreadPoolExecutor(2) as pool:
+        counts = [count for _, count in threads.in_order(pool, lambda _: threads.thread_count(), range(1, 4))]
+        assert counts == [1, 1, 1] and threads.thread_count() == 8
+        monkeypatch.setenv("PTXLAB_THREADS", "5")
+        assert [count for _, count in threads.in_order(pool, lambda _: threads.thread_count(), [1])] == [5]
+
+
+def cgroup(folder: Path, membership: str, files: dict[str, str]) -> int | None:
+    """The quota in a made-up tree of cgroups."""
+    (folder / "membership").write_text(membership)
+    for name, content in files.items():
+        path = folder / "mount" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+    return threads.cpu_quota(folder / "membership", folder / "mount")
+
+
+@pytest.mark.parametrize(
+    ("membership", "files", "cores"),
+    [
+        ("0::/\n", {"cpu.max": "200000 100000\n"}, 2),  # version 2 in a container
+        ("0::/\n", {"cpu.max": "150000 100000\n"}, 2),
+        ("0::/\n", {"cpu.max": "50000 100000\n"}, 1),
+        ("0::/\n", {"cpu.max": "max 100000\n"}, None),
+        ("0::/\n", {}, None),
+        ("0::/\n", {"cpu.max": "rubbish"}, None),
+        ("0::/\n", {"cpu.max": "100000 0"}, None),
+        ("0::/a/b\n", {"a/cpu.max": "300000 100000", "a/b/cpu.max": "max 100000"}, 3),  # that of a parent
+        ("0::/a/b\n", {"a/cpu.max": "300000 100000", "a/b/cpu.max": "400000 100000"}, 3),
+        ("0::/../x\n", {"cpu.max": "100000 100000"}, 1),
+        (  # version 1, with the path that the host sees
+            "5:memory:/docker/7\n4:cpu,cpuacct:/docker/7\n",
+            {"cpu/cpu.cfs_quota_us": "400000\n", "cpu/cpu.cfs_period_us": "100000\n"},
+            4,
+        ),
+        (
+            "4:cpu,cpuacct:/kubepods/pod1\n0::/\n",
+            {
+                "cpu,cpuacct/kubepods/pod1/cpu.cfs_quota_us": "250000",
+                "cpu,cpuacct/kubepods/pod1/cpu.cfs_period_us": "100000",
+            },
+            3,
+        ),
+        ("1:cpu:/\n", {"cpu/cpu.cfs_quota_us": "-1\n", "cpu/cpu.cfs_period_us": "100000\n"}, None),
+        ("nonsense\n\n::\n", {}, None),
+    ],
+)
+def test_the_quota_of_a_container(
+    membership: str, files: dict[str, str], cores: int | None, tmp_path: Path
+) -> None:
+    assert cgroup(tmp_path, membership, files) == cores
+
+
+def test_threads_heed_quota_affinity_and_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("PTXLAB_THREADS", "PYTHON_CPU_COUNT"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(6)), raising=False)
+    monkeypatch.setattr(threads, "cpu_quota", lambda: None)
+    assert threads.thread_count() == 6
+    monkeypatch.setattr(threads, "cpu_quota", lambda: 2)
+    assert threads.thread_count() == 2
+    monkeypatch.setattr(threads, "cpu_quota", lambda: 64)
+    assert threads.thread_count() == 6
+    monkeypatch.setenv("PYTHON_CPU_COUNT", "3")
+    assert threads.thread_count() == 3
+    monkeypatch.setenv("PYTHON_CPU_COUNT", "default")
+    assert threads.thread_count() == 6
+    monkeypatch.setenv("PTXLAB_THREADS", "9")
+    assert threads.thread_count() == 9
+    monkeypatch.setenv("PTXLAB_THREADS", "٣")
+    with pytest.raises(ptxlab.PtxlabError, match="PTXLAB_THREADS: found"):
+        threads.thread_count()
+
+
+def test_a_machine_without_cgroups(tmp_path: Path) -> None:
+    assert threads.cpu_quota(tmp_path / "none", tmp_path) is None
