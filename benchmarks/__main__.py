@@ -11,6 +11,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from ptxlab._util.files import write_atomically
+
 from . import emulate, matmul
 
 RESULTS = Path(__file__).with_name("results.json")
@@ -60,7 +62,7 @@ def main() -> None:
     if args.record:
         recorded = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
         recorded.update(results)  # what other benchmarks recorded stays
-        RESULTS.write_text(json.dumps(recorded, indent=1) + "\n")
+        write_atomically(RESULTS, json.dumps(recorded, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """Several students at once take a lesson on a JupyterHub on loopback; time and memory of each.
 
 It needs jupyterhub (pip install jupyterhub) and its proxy (npm install configurable-http-proxy, found on PATH
-or named by --proxy). The hub lives in a folder of its own and ends with the script; any password logs in.
+or named by --proxy). The hub lives in a folder of its own, listens on loopback only and ends with the script;
+its students share a random password that no other user of the machine sees.
 """
 
 from __future__ import annotations
@@ -24,12 +25,18 @@ from http.cookiejar import CookieJar
 from pathlib import Path
 from typing import Any
 
+from ptxlab._util.files import write_atomically
+
 NOTEBOOKS = Path(__file__).parent.parent / "notebooks"
 RESULTS = Path(__file__).parent / "results.json"
 CONFIG = """
+import os
+
 c.JupyterHub.bind_url = "http://127.0.0.1:{port}"
 c.JupyterHub.hub_port = {hub}
+c.JupyterHub.hub_ip = "127.0.0.1"
 c.JupyterHub.authenticator_class = "dummy"
+c.DummyAuthenticator.password = os.environ["PTXLAB_HUB_PASSWORD"]
 c.Authenticator.allow_all = True
 c.JupyterHub.spawner_class = "simple"
 c.ConfigurableHTTPProxy.command = {proxy!r}
@@ -52,8 +59,8 @@ def free_port() -> int:
 class Student:
     """One who logs in with a password, starts a server and runs a notebook in it, as a browser would."""
 
-    def __init__(self, hub: str, name: str) -> None:
-        self.hub, self.name = hub, name
+    def __init__(self, hub: str, name: str, password: str) -> None:
+        self.hub, self.name, self.password = hub, name, password
         self.jar = CookieJar()
         self.opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(self.jar))
         self.took: dict[str, float] = {}
@@ -81,8 +88,8 @@ class Student:
     def log_in(self) -> None:
         self.ask("/hub/login")
         (xsrf,) = {cookie.value for cookie in self.jar if cookie.name == "_xsrf"}
-        form = urllib.parse.urlencode({"username": self.name, "password": "any", "_xsrf": xsrf}).encode()
-        self.ask("/hub/login", form)
+        fields = {"username": self.name, "password": self.password, "_xsrf": xsrf}
+        self.ask("/hub/login", urllib.parse.urlencode(fields).encode())
         for _ in range(240):
             try:
                 self.ask(f"/user/{self.name}/lab")  # also lets the server know the student
@@ -205,7 +212,7 @@ def main() -> int:
     if args.record:
         recorded = json.loads(RESULTS.read_text(encoding="utf-8"))
         recorded["hub"] = {"lesson": args.lesson, "cores": os.cpu_count(), "runs": runs}
-        RESULTS.write_text(json.dumps(recorded, indent=1) + "\n", encoding="utf-8")
+        write_atomically(RESULTS, json.dumps(recorded, indent=1) + "\n")
     return 0
 
 
@@ -219,13 +226,18 @@ def hold(count: int, lesson: str, proxy: str) -> dict[str, float]:
         (folder / "jupyterhub_config.py").write_text(
             CONFIG.format(**ports, proxy=[proxy], homes=str(folder)), encoding="utf-8"
         )
-        secret = {**os.environ, "CONFIGPROXY_AUTH_TOKEN": secrets.token_hex(16)}
+        password = secrets.token_hex(16)
+        environment = {
+            **os.environ,
+            "CONFIGPROXY_AUTH_TOKEN": secrets.token_hex(16),
+            "PTXLAB_HUB_PASSWORD": password,
+        }
         with (folder / "hub.log").open("w") as log:
             hub = subprocess.Popen(
-                [sys.executable, "-m", "jupyterhub"], cwd=folder, stdout=log, stderr=log, env=secret
+                [sys.executable, "-m", "jupyterhub"], cwd=folder, stdout=log, stderr=log, env=environment
             )
             try:
-                return attend(f"http://127.0.0.1:{ports['port']}", folder, count, lesson)
+                return attend(f"http://127.0.0.1:{ports['port']}", password, folder, count, lesson)
             except BaseException:
                 print((folder / "hub.log").read_text()[-3000:], file=sys.stderr)
                 raise
@@ -234,7 +246,7 @@ def hold(count: int, lesson: str, proxy: str) -> dict[str, float]:
                 hub.wait(30)
 
 
-def attend(hub: str, folder: Path, count: int, lesson: str) -> dict[str, float]:
+def attend(hub: str, password: str, folder: Path, count: int, lesson: str) -> dict[str, float]:
     """Let them in, all at once; prints what each took, and gives the means."""
     for _ in range(120):
         try:
@@ -242,7 +254,7 @@ def attend(hub: str, folder: Path, count: int, lesson: str) -> dict[str, float]:
             break
         except OSError:
             time.sleep(0.5)
-    students = [Student(hub, f"student{number}") for number in range(count)]
+    students = [Student(hub, f"student{number}", password) for number in range(count)]
     gate = threading.Barrier(count)
     threads = [threading.Thread(target=student.attend, args=(lesson, gate)) for student in students]
     for thread in threads:

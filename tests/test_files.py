@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import errno
 import os
 import sys
 import threading
@@ -9,9 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from ptxlab import PtxlabError
+import ptxlab
+from ptxlab import PtxlabError, figures
 from ptxlab._util.files import cache_folder, data_folder, write_atomically
 from ptxlab.course.record import progress_file
+
+ROOT = Path(__file__).resolve().parent.parent
 
 
 def test_the_folders_are_those_of_the_platform(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -87,3 +92,109 @@ def test_readers_never_see_a_part(tmp_path: Path) -> None:
     while any(writer.is_alive() for writer in writers):
         assert path.read_text() in contents
     assert list(tmp_path.iterdir()) == [path]
+
+
+posix = pytest.mark.skipif(os.name != "posix", reason="pipes, links and modes of POSIX")
+
+
+@posix
+def test_only_regular_files_are_replaced(tmp_path: Path) -> None:
+    pipe, folder, loop = tmp_path / "pipe", tmp_path / "folder", tmp_path / "loop"
+    os.mkfifo(pipe)
+    folder.mkdir()
+    loop.symlink_to(loop)
+    for path in (pipe, folder, loop, Path(os.devnull)):
+        before = path.lstat()
+        for private in (False, True):
+            if private and path == loop:
+                continue  # a cache replaces links
+            with pytest.raises(OSError, match="not a regular file|a folder|symbolic links"):
+                write_atomically(path, "new", private=private)
+        assert path.lstat() == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "loop", "pipe"]
+
+
+@posix
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o666, 0o755])
+def test_permissions_stay(tmp_path: Path, mode: int) -> None:
+    path = tmp_path / "file"
+    path.write_text("old")
+    path.chmod(mode)
+    if os.geteuid() == 0:
+        os.chown(path, 54321, 54322)
+    before = path.stat()
+    write_atomically(path, "new")
+    after = path.stat()
+    assert (after.st_mode, after.st_uid, after.st_gid) == (before.st_mode, before.st_uid, before.st_gid)
+    assert path.read_text() == "new"
+
+
+@posix
+def test_a_write_protected_file_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "file"
+    path.write_text("old")
+    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)  # root may write everywhere
+    with pytest.raises(PermissionError):
+        write_atomically(path, "new")
+    assert path.read_text() == "old" and list(tmp_path.iterdir()) == [path]
+
+
+@posix
+def test_new_files_have_the_users_permissions_and_long_names(tmp_path: Path) -> None:
+    before = os.umask(0o027)
+    try:
+        write_atomically(tmp_path / ("a" * 255), "new")
+    finally:
+        os.umask(before)
+    (path,) = tmp_path.iterdir()
+    assert path.stat().st_mode & 0o777 == 0o640
+
+
+def test_figures_and_pages_are_written_whole_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the move fails, the old file is there and nothing else, and a sentence says why."""
+    pytest.importorskip("anywidget")
+    pytest.importorskip("plotly")
+    ins = ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+    figure, explorer = figures.fragment(ins, "C"), ptxlab.explore(ins)
+
+    def fail(self: Path, target: Path) -> None:
+        raise OSError(errno.EDQUOT, "Disk quota exceeded")
+
+    monkeypatch.setattr(Path, "replace", fail)
+    for name, save in (
+        ("a.svg", lambda path: figures.save(figure, path)),
+        ("a.html", lambda path: figures.save(figure, path)),
+        ("b.html", explorer.save_html),
+    ):
+        path = tmp_path / name
+        path.write_text("old")
+        with pytest.raises(PtxlabError, match="could not be written \\(Disk quota exceeded\\)"):
+            save(path)
+        assert path.read_text() == "old"
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+#: Calls that write a file where it stands, so that a full disk or a reader finds a part of it.
+IN_PLACE = {"write_text", "write_bytes", "write_html", "write_image", "save", "savez", "savez_compressed"}
+
+
+def test_every_file_is_written_through_the_one_helper() -> None:
+    """Library, tools and benchmarks; only in memory and in temporary folders are files written in place."""
+    calls = set()
+    for path in (path for part in ("ptxlab", "tools", "benchmarks") for path in (ROOT / part).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            name = (
+                node.func.attr if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else ""
+            )
+            if name in IN_PLACE:
+                calls.add(f"{path.relative_to(ROOT).as_posix()}: {name}")
+    assert calls == {
+        "benchmarks/hub.py: write_text",
+        "ptxlab/gpu/sass.py: write_bytes",
+        "ptxlab/views/figures.py: write_image",
+        "tools/jupyter.py: write_text",
+        "tools/record_golden.py: savez_compressed",
+        "tools/site/build.py: write_text",
+    }

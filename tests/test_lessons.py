@@ -166,25 +166,6 @@ def test_progress_survives_the_kernel(progress_file: Path) -> None:
     assert ptxlab.progress().done == 0
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        "",
-        "[]",
-        "{",
-        '{"00.1": 5}',
-        '{"00.1": {"state": "done", "tries": 1}}',
-        '{"77.7": {"state": "right", "tries": 1}}',
-    ],
-)
-def test_a_damaged_file_counts_as_a_new_start(progress_file: Path, content: str) -> None:
-    progress_file.parent.mkdir()
-    progress_file.write_text(content)
-    assert ptxlab.progress().done == 0
-    lessons.check("00.3", 32)
-    assert ptxlab.progress().done == 1
-
-
 def test_a_disk_that_cannot_be_written(progress_file: Path) -> None:
     progress_file.parent.write_text("a file where the folder should be")
     assert lessons.check("00.3", 32)

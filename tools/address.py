@@ -12,6 +12,8 @@ import sys
 import tomllib
 from pathlib import Path
 
+from ptxlab._util.files import write_atomically
+
 __all__ = ["address", "changes", "rewrite"]
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -71,7 +73,7 @@ def main() -> int:
         print(error, file=sys.stderr)
         return 1
     for path, text in changed.items():
-        path.write_text(text, encoding="utf-8")
+        write_atomically(path, text)
         print(path.relative_to(ROOT))
     if not changed:
         print(f"every document already has {address()}")

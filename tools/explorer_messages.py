@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from ptxlab import explorer
+from ptxlab._util.files import write_atomically
 from ptxlab.explorer.protocol import typescript
 
 if __name__ == "__main__":
     path = Path(explorer.__file__).parent / "front" / "messages.d.ts"
-    path.write_text(typescript(), encoding="utf-8")
+    write_atomically(path, typescript())
     print(f"wrote {path}")

@@ -3,6 +3,9 @@
 `source/` is for the teacher: it has the model solutions between nbgrader's marks. `release/` is what
 students get. Each exercise is a cell to answer, with its check and hints, and a locked cell worth one
 point. `nbgrader generate_assignment` makes the same release from `source/`.
+
+An assignment keeps its progress in a file beside it: whoever runs what students hand in, by nbconvert or by
+hand, keeps a record of his or her own. While nbgrader grades or validates, ptxlab writes no record at all.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from typing import Any
 import nbformat
 
 from ptxlab import lessons
+from ptxlab._util.files import write_atomically
 from tests.course import SOLUTIONS
 
 NOTEBOOKS = Path(__file__).parent.parent / "notebooks"
@@ -26,6 +30,13 @@ c = get_config()  # noqa: F821
 c.CourseDirectory.course_id = "ptxlab"
 c.ClearSolutions.code_stub = {"python": "# Replace the ... above."}
 c.ExecutePreprocessor.timeout = 120
+"""
+
+
+OWN_RECORD = """\
+import os
+
+os.environ["PTXLAB_PROGRESS"] = "progress.json"  # homework keeps its progress beside this notebook
 """
 
 
@@ -56,9 +67,12 @@ def role(name: str, *, grade: bool) -> dict[str, Any]:
 def assignment(lesson: lessons.Lesson, *, solved: bool) -> Any:
     """The notebook of a lesson as an assignment."""
     notebook = nbformat.read(NOTEBOOKS / f"{lesson.file}.ipynb", as_version=4)
+    first = next(cell for cell in notebook.cells if cell.cell_type == "code")
     cells = []
     for cell in notebook.cells:
         cells.append(copy.deepcopy(cell))
+        if cell is first:
+            cells[-1].source = OWN_RECORD + cell.source
         cells[-1].source = re.sub(
             r"\[(`[\w-]+`)\]\([\w-]+\.ipynb\)", r"\1", cells[-1].source
         )  # the other lessons are not beside it
@@ -91,10 +105,9 @@ def write(folder: Path) -> list[Path]:
         for lesson in lessons.LESSONS:
             if lesson.exercises:
                 to = folder / part / lesson.file / f"{lesson.file}.ipynb"
-                to.parent.mkdir(parents=True, exist_ok=True)
-                nbformat.write(assignment(lesson, solved=solved), to)
+                write_atomically(to, nbformat.writes(assignment(lesson, solved=solved)) + "\n")
                 written.append(to)
-    (folder / "nbgrader_config.py").write_text(CONFIG, encoding="utf-8")
+    write_atomically(folder / "nbgrader_config.py", CONFIG)
     return written
 
 

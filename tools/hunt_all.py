@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from ptxlab import PtxlabError, gpu
+from ptxlab._util.files import write_atomically
 from ptxlab.instruction import mma_instruction, mma_instructions
 from ptxlab.verify.hunt import hunt
 
@@ -178,7 +179,7 @@ def main(words: list[str] | None = None) -> int:
         print(line, flush=True)
 
     results = hunt_all(names, args.processes, args.seconds, {"mmas": args.mmas, "seed": args.seed}, say=say)
-    args.report.write_text(json.dumps(results, indent=1) + "\n")
+    write_atomically(args.report, json.dumps(results, indent=1) + "\n")
     whole = [r for r in results.values() if r.get("mmas", 0) >= args.mmas]
     wrong = [name for name, r in results.items() if "error" in r or r["differences"]]
     compared = sum(r.get("mmas", 0) for r in results.values())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import socket
 import subprocess
 import sys
@@ -15,7 +16,6 @@ from typing import Any
 
 __all__ = ["FLAGS", "PANES", "Book", "Lab", "Shown"]
 
-TOKEN = "ptxlab"
 SETTINGS = {
     "apputils-extension/notification": {
         "fetchNews": "false",
@@ -37,7 +37,11 @@ FLAGS = [
 
 
 class Lab:
-    """A JupyterLab server with its own settings, and a way to open notebooks in it."""
+    """A JupyterLab server with its own settings, and a way to open notebooks in it.
+
+    Whoever has its token can run code as its user. So each server gets a random one, in its environment,
+    where other users of the machine do not see it, as they would on its command line.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.notebooks = folder, folder / "notebooks"
@@ -68,15 +72,18 @@ class Lab:
         ]
         command += [
             "--ServerApp.port_retries=0",
-            f"--IdentityProvider.token={TOKEN}",
             f"--ServerApp.root_dir={self.notebooks}",
         ]
         self._log = (folder / "lab.log").open("w")
+        self._token = secrets.token_hex(24)
         environment = {**os.environ, **{name: str(folder / value) for name, value in folders.items()}}
+        environment["JUPYTER_TOKEN"] = self._token
         self._server = subprocess.Popen(command, env=environment, stdout=self._log, stderr=subprocess.STDOUT)
 
     def ask(self, path: str) -> Any:
-        with urllib.request.urlopen(f"{self.address}{path}?token={TOKEN}", timeout=5) as answer:
+        headers = {"Authorization": f"token {self._token}"}
+        request = urllib.request.Request(f"{self.address}{path}", headers=headers)
+        with urllib.request.urlopen(request, timeout=5) as answer:
             return json.load(answer)
 
     def wait(self, seconds: float = 60) -> None:
@@ -108,7 +115,7 @@ class Lab:
     def open(self, page: Any, name: str, cells: list[str], at: str = "doc/tree") -> Book:
         """Write a notebook, open it (`at` "notebooks" in Notebook 7) and wait for its kernel."""
         self.write(name, cells)
-        page.goto(f"{self.address}/{at}/{name}.ipynb?token={TOKEN}")
+        page.goto(f"{self.address}/{at}/{name}.ipynb?token={self._token}")
         page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=60_000)
         opened = Book(self, page, name)
         opened.until_idle()
@@ -117,7 +124,7 @@ class Lab:
     def render(self, page: Any, name: str, cells: list[str]) -> None:
         """Write a notebook and let Voilà run and show it."""
         self.write(name, cells)
-        page.goto(f"{self.address}/voila/render/{name}.ipynb?token={TOKEN}", timeout=60_000)
+        page.goto(f"{self.address}/voila/render/{name}.ipynb?token={self._token}", timeout=60_000)
 
 
 class Book:

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ptxlab import TARGETS, catalog
+from ptxlab._util.files import write_atomically
 from ptxlab.isa.catalog import FAMILIES
 from ptxlab.lessons import LESSONS
 
@@ -103,7 +104,7 @@ def render(text: str) -> str:
 
 def main() -> None:
     for page in (README, TEACHING):
-        page.write_text(render(page.read_text(encoding="utf-8")), encoding="utf-8")
+        write_atomically(page, render(page.read_text(encoding="utf-8")))
 
 
 if __name__ == "__main__":

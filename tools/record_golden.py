@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import sys
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ptxlab import Instruction, gpu
+from ptxlab._util.files import write_atomically
 from ptxlab.gpu import codegen as kernel
 from ptxlab.isa.modifiers import Modifiers
 
@@ -73,8 +75,10 @@ def main() -> None:
     lines = [
         f"{json.dumps(name)}: {json.dumps(rows, separators=(',', ':'))}" for name, rows in digests.items()
     ]
-    (folder / "digests.json").write_text("{\n" + ",\n".join(lines) + "\n}\n")
-    np.savez_compressed(folder / "samples.npz", **samples)
+    write_atomically(folder / "digests.json", "{\n" + ",\n".join(lines) + "\n}\n")
+    archive = io.BytesIO()
+    np.savez_compressed(archive, **samples)
+    write_atomically(folder / "samples.npz", archive.getvalue())
 
 
 if __name__ == "__main__":

@@ -10,6 +10,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from ptxlab._util.files import write_atomically
+
 from .golden import FOLDER
 
 FILE = FOLDER / "hunted.json"
@@ -37,7 +39,7 @@ def main() -> None:
         f"{json.dumps(name)}: {json.dumps(rows, separators=(',', ':'))}"
         for name, rows in sorted(runs.items())
     ]
-    FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+    write_atomically(FILE, "{\n" + ",\n".join(lines) + "\n}\n")
     counts = [sum(row[0] for row in rows) for rows in runs.values()]
     print(f"{len(runs)} forms, {sum(counts):,} MMAs, at least {min(counts):,} each")
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ptxlab import Instruction, Transfer, catalog, gpu
+from ptxlab._util.files import write_atomically
 from ptxlab._util.progress import bar
 from ptxlab.gpu.sass import Sass, survey
 from ptxlab.isa.targets import CHIPS
@@ -211,7 +212,7 @@ def record(targets: Sequence[str] = TARGETS) -> dict[Key, Run]:
 def main() -> int:
     major, minor = gpu.compiler_version()
     runs = record()
-    FILE.write_text(write(runs, f"{major}.{minor}"), encoding="utf-8")
+    write_atomically(FILE, write(runs, f"{major}.{minor}"))
     print(f"{len(runs):,} kernels of {len({mnemonic for mnemonic, _ in runs}):,} forms: {FILE.name}")
     return 0
 

@@ -1,10 +1,16 @@
-"""Where ptxlab keeps files of its own, and how it writes them: whole or not at all."""
+"""Where ptxlab keeps files of its own, and how it reads and writes files: whole or not at all."""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import secrets
+import stat
+import sys
+import threading
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +19,19 @@ from ..errors import PtxlabError
 if TYPE_CHECKING:
     from platformdirs import PlatformDirs
 
-__all__ = ["cache_folder", "data_folder", "write_atomically"]
+__all__ = [
+    "cache_folder",
+    "data_folder",
+    "home_folder",
+    "locked",
+    "path_from_environment",
+    "read_regular",
+    "reason",
+    "write_atomically",
+]
+
+
+# -- user folders -----------------------------------------------------------------------------------------
 
 
 def cache_folder() -> Path:
@@ -24,16 +42,48 @@ def cache_folder() -> Path:
     ...     print(cache_folder())
     kernels
     """
-    chosen = os.environ.get("PTXLAB_CACHE")
-    return Path(chosen) if chosen else _user_folders().user_cache_path
+    chosen = path_from_environment("PTXLAB_CACHE")
+    if chosen is not None:
+        return chosen
+    folders = _user_folders("the cache", "XDG_CACHE_HOME", "the cache folder in PTXLAB_CACHE")
+    return _absolute(folders.user_cache_path, "XDG_CACHE_HOME")
 
 
 def data_folder() -> Path:
     """The folder for what cannot be made again, such as the reader's progress through the course."""
-    return _user_folders().user_data_path
+    folders = _user_folders("your progress", "XDG_DATA_HOME", "the progress file in PTXLAB_PROGRESS")
+    return _absolute(folders.user_data_path, "XDG_DATA_HOME")
 
 
-def _user_folders() -> PlatformDirs:
+def home_folder() -> Path | None:
+    """The user's home folder.
+
+    None where there is none: HOME is empty or no absolute path, or it is not set and the system does not
+    know the user, as in a container that runs under any user number.
+    """
+    try:
+        home = Path(os.environ["HOME"]) if "HOME" in os.environ and os.name == "posix" else Path.home()
+    except (RuntimeError, KeyError):
+        return None
+    return home if home.is_absolute() else None
+
+
+def path_from_environment(variable: str) -> Path | None:
+    """The path that an environment variable names, where ~ is the home folder; None if it names none."""
+    text = os.environ.get(variable, "")
+    if not text.strip():
+        return None
+    if not text.startswith("~"):
+        return Path(text)
+    if home_folder() is None:
+        raise PtxlabError(f"{variable}: found {text!r}, but there is no home folder; name an absolute path")
+    try:
+        return Path(text).expanduser()
+    except RuntimeError:
+        raise PtxlabError(f"{variable}: found {text!r}; there is no such user") from None
+
+
+def _user_folders(purpose: str, variable: str, remedy: str) -> PlatformDirs:
     try:
         from platformdirs import PlatformDirs  # late: `import ptxlab` loads NumPy and ml_dtypes only
     except ImportError:
@@ -41,22 +91,211 @@ def _user_folders() -> PlatformDirs:
             "platformdirs is not installed: pip install platformdirs, "
             "or name the cache folder in PTXLAB_CACHE and the progress file in PTXLAB_PROGRESS"
         ) from None
+    if home_folder() is None and not Path(os.environ.get(variable, "")).is_absolute():
+        raise PtxlabError(
+            f"there is no home folder for {purpose}; set HOME to an absolute path, or name {remedy}"
+        )
     return PlatformDirs("ptxlab", appauthor=False)
 
 
-def write_atomically(path: Path, content: str | bytes) -> None:
+def _absolute(folder: Path, variable: str) -> Path:
+    """The folder. Some versions of platformdirs take a relative XDG folder, which the standard rules out."""
+    if not folder.is_absolute():
+        raise PtxlabError(f"{variable}: found {os.environ.get(variable)!r}; name an absolute path")
+    return folder
+
+
+# -- reading and writing ----------------------------------------------------------------------------------
+
+
+def reason(error: OSError) -> str:
+    """Why a file could not be read or written, in the system's words.
+
+    >>> reason(OSError(errno.ENOSPC, "No space left on device", "progress.json"))
+    'No space left on device'
+    """
+    return error.strerror or str(error)
+
+
+def read_regular(path: Path) -> str:
+    """The text of a file, read as UTF-8. Raises OSError for a folder, a pipe or a device, and never waits."""
+    _require_regular(path, path.stat())
+    return path.read_text(encoding="utf-8-sig")
+
+
+def write_atomically(path: Path, content: str | bytes, *, private: bool = False) -> None:
     """Write a file, and its folder if need be, so that readers see the old content or the new, never a part.
 
-    The content goes into a file beside it, which then takes its name. Text is written as UTF-8.
-    Raises OSError, and leaves nothing behind, where the file cannot be written.
+    The content goes into a file beside it, which then takes its name. Text is written as UTF-8. Permissions
+    stay as they were; if the path is a link, the file that it points to is replaced and the link stays.
+    Raises OSError, and leaves nothing behind, where the file cannot be written or is not a regular file.
+
+    With `private`, for a cache, only the user may read and write the file, a link is replaced, and the
+    content may get lost if the machine stops.
     """
     data = content.encode() if isinstance(content, str) else content
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
+    target = path if private else Path(os.path.realpath(path))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if private:
+        _require_regular_or_link(target)
+        old = None
+    else:
+        old = _status_of_writable(target)
+    partial = target.with_name(f".ptxlab-{secrets.token_hex(8)}.part")
+    permissions = 0o600 if private or old else 0o666  # less what the umask takes away
     try:
-        partial.write_bytes(data)
-        partial.replace(path)
+        with os.fdopen(os.open(partial, _NEW_FILE, permissions), "wb") as file:
+            file.write(data)
+            file.flush()
+            if not private:
+                _flush_to_disk(file.fileno())
+        if old:
+            _copy_permissions(old, partial)
+        _replace(partial, target)
     except BaseException:
         with contextlib.suppress(OSError):
             partial.unlink()
         raise
+
+
+_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+
+
+def _require_regular(path: Path, status: os.stat_result) -> None:
+    if stat.S_ISDIR(status.st_mode):
+        raise IsADirectoryError(errno.EISDIR, "it is a folder", str(path))
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(errno.EINVAL, "it is not a regular file", str(path))
+
+
+def _require_regular_or_link(path: Path) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        status = path.lstat()
+        if not stat.S_ISLNK(status.st_mode):
+            _require_regular(path, status)
+
+
+def _status_of_writable(path: Path) -> os.stat_result | None:
+    """What is known of a file that is to be replaced; None if there is none.
+
+    A file may be replaced by whoever may write into its folder; one that is write-protected stays.
+    """
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return None
+    _require_regular(path, status)
+    if not os.access(path, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+    return status
+
+
+def _copy_permissions(old: os.stat_result, path: Path) -> None:
+    """Give the file the owner and the mode of the old one, as far as the system lets this user."""
+    if hasattr(os, "chown"):
+        new = path.stat()
+        if (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid):
+            with contextlib.suppress(OSError):
+                os.chown(path, old.st_uid, old.st_gid)
+    with contextlib.suppress(OSError):
+        path.chmod(stat.S_IMODE(old.st_mode))
+
+
+def _flush_to_disk(descriptor: int) -> None:
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in _UNSUPPORTED:
+            raise
+
+
+def _replace(partial: Path, target: Path) -> None:
+    """Move the file; on Windows this waits a moment for a reader that has the old one open."""
+    for _ in range(20 if os.name == "nt" else 0):
+        try:
+            partial.replace(target)
+            return
+        except PermissionError:
+            time.sleep(0.02)
+    partial.replace(target)
+
+
+# -- taking turns -----------------------------------------------------------------------------------------
+
+#: What file systems answer that have no locks, or cannot flush.
+_UNSUPPORTED = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL)
+_threads = threading.Lock()  # on a network disk, a process's lock does not hold off its own threads
+
+
+@contextlib.contextmanager
+def locked(path: Path, seconds: float = 10) -> Iterator[None]:
+    """Hold a file's lock, so that all who read, change and write it take turns: threads and processes.
+
+    The lock is on a file beside it, `path` with .lock added, which stays; the system gives the lock back when
+    its holder ends, however it ends. Raises TimeoutError if another holds it for so many seconds, and OSError
+    where nothing can be written. Where the file system has no locks, nobody waits.
+    """
+    target = Path(os.path.realpath(path))
+    end = time.monotonic() + seconds
+    timeout = TimeoutError(errno.ETIMEDOUT, "another process keeps it locked", str(path))
+    if not _threads.acquire(timeout=seconds):
+        raise timeout
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0)
+        descriptor = os.open(target.with_name(f"{target.name}.lock"), flags, 0o666)
+        try:
+            while not _lock(descriptor):
+                if time.monotonic() > end:
+                    raise timeout
+                time.sleep(0.005 + 0.01 * secrets.randbelow(4))
+            try:
+                yield
+            finally:
+                _unlock(descriptor)
+        finally:
+            os.close(descriptor)
+    finally:
+        _threads.release()
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _lock(descriptor: int) -> bool:
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        try:
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        except OSError as error:
+            if error.errno in (errno.EACCES, errno.EDEADLK):
+                return False
+            raise
+        return True
+
+    def _unlock(descriptor: int) -> None:
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        with contextlib.suppress(OSError):
+            msvcrt.locking(descriptor, msvcrt.LK_UNLCK, 1)
+
+else:
+
+    def _lock(descriptor: int) -> bool:
+        try:
+            import fcntl  # Pyodide has none, and one process
+
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except ImportError:
+            return True
+        except OSError as error:
+            if error.errno in (errno.EAGAIN, errno.EACCES):
+                return False
+            if error.errno not in _UNSUPPORTED:
+                raise
+        return True
+
+    def _unlock(descriptor: int) -> None:
+        """Give the lock back now: closing the file would not, where a forked child has it open, too."""
+        with contextlib.suppress(ImportError, OSError):
+            import fcntl
+
+            fcntl.flock(descriptor, fcntl.LOCK_UN)

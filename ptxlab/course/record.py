@@ -6,11 +6,20 @@ import contextlib
 import html
 import json
 import os
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict
 
-from .._util.files import data_folder, write_atomically
+from .._util.files import (
+    data_folder,
+    locked,
+    path_from_environment,
+    read_regular,
+    reason,
+    write_atomically,
+)
+from ..errors import PtxlabError
 from .checking import Verdict
 from .syllabus import LESSONS, Lesson
 
@@ -38,6 +47,13 @@ class _Entry(TypedDict):
     tries: int
 
 
+#: Verdicts by file that could not be written yet; the next one that can takes them along.
+_unwritten: dict[Path, list[Verdict]] = {}
+#: The record of a process that keeps none on disk.
+_in_memory: dict[str, _Entry] = {}
+_told: set[str] = set()
+
+
 def progress_file() -> Path:
     """The file that holds the progress; the environment variable PTXLAB_PROGRESS names another one.
 
@@ -46,49 +62,117 @@ def progress_file() -> Path:
     ...     print(progress_file())
     mine.json
     """
-    chosen = os.environ.get("PTXLAB_PROGRESS")
-    return Path(chosen) if chosen else data_folder() / "progress.json"
+    chosen = path_from_environment("PTXLAB_PROGRESS")
+    return data_folder() / "progress.json" if chosen is None else chosen
 
 
-def _read() -> dict[str, _Entry]:
-    """State and tries by exercise; nothing if there is no file, or none that can be read."""
+def _keeps_no_file() -> bool:
+    """Whether the record lasts only as long as the process.
+
+    So it is while nbgrader grades or validates, as that runs a student's notebook under the teacher's name;
+    and with PTXLAB_PROGRESS=/dev/null.
+    """
+    return bool(os.environ.get("NBGRADER_EXECUTION")) or os.environ.get("PTXLAB_PROGRESS") == os.devnull
+
+
+def _read(path: Path) -> dict[str, _Entry]:
+    """State and tries by exercise; nothing if there is no file. One that cannot be read is an error."""
     try:
-        content = json.loads(progress_file().read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        content = json.loads(read_regular(path))
+    except FileNotFoundError:
         return {}
+    except OSError as error:
+        raise PtxlabError(
+            f"{path}: your progress could not be read ({reason(error)}); the file is left as it is"
+        ) from None
+    except (ValueError, RecursionError):
+        raise _damaged(path, "it is not JSON text") from None
     if not isinstance(content, dict):
-        return {}
-    entries = {}
-    for name, entry in content.items():
-        if not isinstance(entry, dict):
-            continue
+        raise _damaged(path, f"found {type(content).__name__}, not an object, at the top")
+    return {name: _entry(path, name, entry) for name, entry in content.items()}
+
+
+def _entry(path: Path, name: str, entry: object) -> _Entry:
+    if isinstance(entry, dict):
         state, tries = entry.get("state"), entry.get("tries")
-        if state in ("right", "wrong") and isinstance(tries, int):
-            entries[name] = _Entry(state=state, tries=tries)
-    return entries
+        if state in ("right", "wrong") and type(tries) is int and tries >= 0:
+            return {**entry, "state": state, "tries": tries}  # with what a later version may add
+    raise _damaged(path, f'"{name[:20]}" has no state and number of tries')
 
 
-def _write(entries: dict[str, _Entry]) -> None:
-    """Write the file; if the disk cannot be written, the course goes on without it."""
-    with contextlib.suppress(OSError):
-        write_atomically(progress_file(), json.dumps(entries, indent=1, sort_keys=True))
+def _damaged(path: Path, what: str) -> PtxlabError:
+    return PtxlabError(
+        f"{path}: your progress could not be read ({what}); the file is left as it is: "
+        "repair it, or start again with lessons.forget()"
+    )
+
+
+def _write(path: Path, entries: dict[str, _Entry]) -> None:
+    write_atomically(path, json.dumps(entries, indent=1, sort_keys=True))
+
+
+def _count(entries: dict[str, _Entry], verdict: Verdict) -> bool:
+    """Count a verdict among the entries; whether it changed them. Once right stays right."""
+    before = entries.get(verdict.exercise, _Entry(state="wrong", tries=0))
+    if before["state"] == "right":
+        return False
+    entries[verdict.exercise] = {**before, "state": verdict.state, "tries": before["tries"] + 1}
+    return True
 
 
 def record(verdict: Verdict) -> None:
-    """Record a verdict. An exercise that was right once stays right."""
+    """Record a verdict. An exercise that was right once stays right.
+
+    Where the record cannot be kept, a sentence says so, once, and the lesson goes on.
+    """
     if verdict.state == "not yet":
         return
-    entries = _read()
-    before = entries.get(verdict.exercise, _Entry(state="wrong", tries=0))
-    if before["state"] == "right":
+    if _keeps_no_file():
+        _count(_in_memory, verdict)
         return
-    entries[verdict.exercise] = _Entry(state=verdict.state, tries=before["tries"] + 1)
-    _write(entries)
+    try:
+        path = progress_file()
+        _unwritten.setdefault(path, []).append(verdict)
+        _record_unwritten(path)
+    except PtxlabError as error:
+        _tell_once(str(error))
+
+
+def _record_unwritten(path: Path) -> None:
+    """Read the file, count what is not yet in it, and write it, while no other process does so."""
+    try:
+        with locked(path):
+            verdicts = tuple(_unwritten.get(path, ()))
+            entries = _read(path)
+            changes = [_count(entries, verdict) for verdict in verdicts]
+            if any(changes):
+                _write(path, entries)
+            del _unwritten[path][: len(verdicts)]
+    except OSError as error:
+        raise PtxlabError(
+            f"{path}: your progress could not be written ({reason(error)}); your next answer tries again"
+        ) from None
+
+
+def _tell_once(sentence: str) -> None:
+    if sentence not in _told:
+        _told.add(sentence)
+        with contextlib.suppress(OSError, ValueError, AttributeError):  # nobody may be there to read it
+            print(sentence, file=sys.stderr)
 
 
 def forget() -> None:
     """Start the course again."""
-    _write({})
+    _in_memory.clear()
+    if _keeps_no_file():
+        return
+    path = progress_file()
+    try:
+        with locked(path):
+            _unwritten.pop(path, None)
+            _write(path, {})
+    except OSError as error:
+        raise PtxlabError(f"{path}: your progress could not be written ({reason(error)})") from None
 
 
 @dataclass(frozen=True)
@@ -102,6 +186,7 @@ class Progress:
 
     states: dict[str, str]
     tries: dict[str, int]
+    problem: str = ""  # why the record could not be read, in a sentence
 
     @property
     def done(self) -> int:
@@ -120,13 +205,16 @@ class Progress:
             if signs:
                 count = f"{signs.count('✓'):>2}/{len(signs)}"
                 lines.append(f"  {lesson.file:<{width}}  {count}  {' '.join(signs)}")
+        if self.problem:
+            lines.append(self.problem)
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         head = "".join(f'<th style="text-align:left">{name}</th>' for name, _ in _COLUMNS)
         rows = "".join(self._html_row(lesson) for lesson in LESSONS if lesson.exercises)
         caption = f"{self.done} of {len(self.states)} exercises done"
-        return f"<table><caption>{caption}</caption><tr>{head}</tr>{rows}</table>"
+        problem = f"<p>{html.escape(self.problem)}</p>" if self.problem else ""
+        return f"<table><caption>{caption}</caption><tr>{head}</tr>{rows}</table>{problem}"
 
     def _html_row(self, lesson: Lesson) -> str:
         signs = self.signs(lesson)
@@ -153,8 +241,13 @@ class Progress:
 
 def progress() -> Progress:
     """Which exercises of the course are done."""
-    entries = _read()
+    problem = ""
+    entries: dict[str, _Entry] = {}
+    try:
+        entries = _in_memory if _keeps_no_file() else _read(progress_file())
+    except PtxlabError as error:
+        problem = str(error)
     names = [exercise.name for lesson in LESSONS for exercise in lesson.exercises]
     states = {name: entries[name]["state"] if name in entries else "not yet" for name in names}
     tries = {name: entries[name]["tries"] if name in entries else 0 for name in names}
-    return Progress(states, tries)
+    return Progress(states, tries, problem)

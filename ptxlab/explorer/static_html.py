@@ -18,6 +18,7 @@ from typing import Any, Protocol
 import anywidget
 
 from .._util.arguments import as_text
+from .._util.files import reason, write_atomically
 from .._version import __version__
 from ..errors import PtxlabError, quoted
 from .bundle import script, source, style
@@ -187,9 +188,9 @@ def write_page(path: str | Path, title: str, name: str, saved: Mapping[str, Any]
         script=code,
     )
     try:
-        target.write_bytes(page.encode())
+        write_atomically(target, page)
     except OSError as error:
-        raise PtxlabError(f"{target}: the page could not be written ({error.strerror or error})") from None
+        raise PtxlabError(f"{target}: the page could not be written ({reason(error)})") from None
     return target
 
 

@@ -6,12 +6,14 @@ same pictures without it.
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._util.files import reason, write_atomically
 from ..errors import PtxlabError, listing
 from ..isa.form import Form
 from ..isa.mma import MmaForm
@@ -382,20 +384,29 @@ def save(figure: Picture | Figure, path: str | Path) -> Path:
         raise PtxlabError(f"{file.name}: a figure is written as {listing(_SUFFIXES)}, found {ending}")
     if not file.parent.is_dir():
         raise PtxlabError(f"{file}: the folder {file.parent} does not exist")
+    try:
+        write_atomically(file, _content(figure, file))
+    except OSError as error:
+        raise PtxlabError(f"{file}: the figure could not be written ({reason(error)})") from None
+    return file
+
+
+def _content(figure: Picture | Figure, file: Path) -> str | bytes:
+    """What the file is to hold."""
+    suffix = file.suffix.lower()
     drawing = _drawing(figure)
     if drawing is not None and suffix == ".svg":
-        file.write_text(svg_document(drawing), encoding="utf-8")
-    elif suffix == ".html":
+        return svg_document(drawing)
+    if suffix == ".html":
         shown = figure.figure() if isinstance(figure, Picture) else figure
-        shown.write_html(file, include_plotlyjs=True, full_html=True, config={"displaylogo": False})
-    elif drawing is not None:
-        require_plotly()
-        from .plotly_figure import svg_carrier
+        page: str = shown.to_html(include_plotlyjs=True, full_html=True, config={"displaylogo": False})
+        return page
+    if drawing is None:
+        return _image(figure, file)
+    require_plotly()
+    from .plotly_figure import svg_carrier
 
-        _write_image(svg_carrier(drawing), file)
-    else:
-        _write_image(figure, file)
-    return file
+    return _image(svg_carrier(drawing), file)
 
 
 def _drawing(figure: Picture | Figure) -> Drawing | None:
@@ -408,10 +419,17 @@ def _drawing(figure: Picture | Figure) -> Drawing | None:
     return figure.drawing if isinstance(figure, Chart) and figure.unchanged else None
 
 
-def _write_image(figure: Figure, file: Path) -> None:
-    try:
-        figure.write_image(file, scale=2 if file.suffix.lower() == ".png" else 1)
-    except Exception as error:  # kaleido has its own for a missing package, a missing browser, one that fails
-        message = str(error).strip()
-        reason = message.splitlines()[0] if message else type(error).__name__
-        raise PtxlabError(f"{file.name} could not be written ({reason}); {_REMEDY}") from error
+def _image(figure: Figure, file: Path) -> bytes:
+    """The figure as kaleido draws it, in the format that the file's suffix names."""
+    with tempfile.TemporaryDirectory() as folder:
+        image = Path(folder) / file.name
+        image.touch()
+        try:
+            figure.write_image(image, scale=2 if file.suffix.lower() == ".png" else 1)
+        except (
+            Exception
+        ) as error:  # kaleido has its own for a missing package, a missing browser, one that fails
+            message = str(error).strip()
+            first_line = message.splitlines()[0] if message else type(error).__name__
+            raise PtxlabError(f"{file.name} could not be written ({first_line}); {_REMEDY}") from error
+        return image.read_bytes()

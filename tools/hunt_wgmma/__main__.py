@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ptxlab import Instruction, gpu
+from ptxlab._util.files import write_atomically
 from ptxlab.gpu import codegen as kernel
 from ptxlab.instruction import mma_instructions
 from ptxlab.numerics import Fused
@@ -217,7 +218,7 @@ def main() -> int:
         seconds = time.monotonic() - started
         print(f"{len(report['forms'])} of {len(forms)} forms, {bad} wrong; {total}; {seconds:.0f} s")
         if args.report is not None:
-            args.report.write_text(json.dumps({**report, "total": total}, indent=1))
+            write_atomically(args.report, json.dumps({**report, "total": total}, indent=1))
     return 1 if bad or len(report["forms"]) < len(forms) else 0
 
 

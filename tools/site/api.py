@@ -9,6 +9,8 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
+from ptxlab._util.files import write_atomically
+
 __all__ = ["PAGES", "ApiPage", "documented", "write"]
 
 
@@ -67,7 +69,7 @@ PAGES = (
 def write(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for each in PAGES:
-        (folder / f"{each.file}.rst").write_text(_page(each), encoding="utf-8")
+        write_atomically(folder / f"{each.file}.rst", _page(each))
 
 
 def documented(page: ApiPage) -> Iterator[tuple[str, object]]:

@@ -10,6 +10,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from unittest.mock import patch
 
+from ptxlab._util.files import write_atomically
 from ptxlab.cli import main
 
 from .markdown import Page, code
@@ -22,7 +23,7 @@ _NOT_HERE = re.compile(r"ptxlab lab|--on |\b(sass|measure|simulate|hunt|completi
 
 
 def write(folder: Path) -> None:
-    (folder / "command-line.md").write_text(str(page()), encoding="utf-8")
+    write_atomically(folder / "command-line.md", str(page()))
 
 
 def page() -> Page:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import nbformat
 
+from ptxlab._util.files import write_atomically
 from ptxlab.lessons import LESSONS, Lesson
 
 from ..address import address
@@ -30,7 +31,7 @@ def write(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for lesson in LESSONS:
         nbformat.write(prepared(lesson), folder / f"{lesson.file}.ipynb")
-    (folder / "contents.txt").write_text(contents(), encoding="utf-8")
+    write_atomically(folder / "contents.txt", contents())
 
 
 def prepared(lesson: Lesson) -> nbformat.NotebookNode:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ptxlab import DTYPES, catalog
+from ptxlab._util.files import write_atomically
 from ptxlab.isa.catalog import FAMILIES
 from ptxlab.isa.dtypes import DType
 from ptxlab.views.format_picture import formats
@@ -19,7 +20,7 @@ __all__ = ["page", "write"]
 
 
 def write(folder: Path) -> None:
-    (folder / "element-types.md").write_text(str(page()), encoding="utf-8")
+    write_atomically(folder / "element-types.md", str(page()))
 
 
 def page() -> Page:

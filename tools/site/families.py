@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ptxlab import Instruction, PtxlabError, Transfer, catalog, views
+from ptxlab._util.files import write_atomically
 from ptxlab.isa.catalog import FAMILIES
 from ptxlab.isa.layout import Layout
 from ptxlab.isa.operand import Operand
@@ -92,8 +93,8 @@ _SHOWN_REGISTERS = 8
 def write(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for family in FAMILIES:
-        (folder / f"{slug(family)}.md").write_text(str(page(family)), encoding="utf-8")
-    (folder / "families.txt").write_text(summary() + "\n", encoding="utf-8")
+        write_atomically(folder / f"{slug(family)}.md", str(page(family)))
+    write_atomically(folder / "families.txt", summary() + "\n")
 
 
 def summary() -> str:

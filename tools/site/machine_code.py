@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ptxlab import Instruction, catalog
+from ptxlab._util.files import write_atomically
 from ptxlab.isa.catalog import FAMILIES
 from ptxlab.isa.targets import generation
 
@@ -107,7 +108,7 @@ def _record() -> dict[Key, Run]:
 
 
 def write(folder: Path) -> None:
-    (folder / "machine-code.md").write_text(str(page()), encoding="utf-8")
+    write_atomically(folder / "machine-code.md", str(page()))
 
 
 def page() -> Page:

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from ptxlab import models
+from ptxlab._util.files import write_atomically
 from ptxlab.instruction import mma_instruction
 from ptxlab.isa.targets import GENERATIONS
 from ptxlab.numerics import has
@@ -25,7 +26,7 @@ _EVIDENCE = {
 
 
 def write(folder: Path) -> None:
-    (folder / "numerics.md").write_text(str(page()), encoding="utf-8")
+    write_atomically(folder / "numerics.md", str(page()))
 
 
 def page() -> Page:

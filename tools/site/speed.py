@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from ptxlab._util.files import write_atomically
+
 from .markdown import Page, code, table
 
 __all__ = ["page", "write"]
@@ -13,7 +15,7 @@ RESULTS = Path(__file__).resolve().parents[2] / "benchmarks" / "results.json"
 
 
 def write(folder: Path) -> None:
-    (folder / "speed.md").write_text(str(page()), encoding="utf-8")
+    write_atomically(folder / "speed.md", str(page()))
 
 
 def page() -> Page:
