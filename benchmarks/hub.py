@@ -1,8 +1,8 @@
 """Several students at once take a lesson on a JupyterHub on loopback; time and memory of each.
 
-It needs jupyterhub (pip install jupyterhub) and its proxy (npm install configurable-http-proxy, found on PATH
-or named by --proxy). The hub lives in a folder of its own, listens on loopback only and ends with the script;
-its students share a random password that no other user of the machine sees.
+It needs JupyterHub (pip install "jupyterhub>=5.3") and its proxy (npm install configurable-http-proxy, found
+on PATH or named by --proxy). The hub lives in a folder of its own, listens on loopback only and ends with the
+script; its students share a random password that no other user of the machine sees.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ import os
 c.JupyterHub.bind_url = "http://127.0.0.1:{port}"
 c.JupyterHub.hub_port = {hub}
 c.JupyterHub.hub_ip = "127.0.0.1"
-c.JupyterHub.authenticator_class = "dummy"
-c.DummyAuthenticator.password = os.environ["PTXLAB_HUB_PASSWORD"]
+c.JupyterHub.authenticator_class = "shared-password"
+c.SharedPasswordAuthenticator.user_password = os.environ["PTXLAB_HUB_PASSWORD"]
 c.Authenticator.allow_all = True
 c.JupyterHub.spawner_class = "simple"
 c.ConfigurableHTTPProxy.command = {proxy!r}

@@ -120,6 +120,6 @@ def test_the_hub_of_the_benchmark_has_a_password(tmp_path: Path, monkeypatch: py
     for (command, environment, config), password in zip(started, passwords, strict=True):
         assert environment["PTXLAB_HUB_PASSWORD"] == password
         assert password not in " ".join(command) and password not in config
-        assert 'c.DummyAuthenticator.password = os.environ["PTXLAB_HUB_PASSWORD"]' in config
+        assert 'c.SharedPasswordAuthenticator.user_password = os.environ["PTXLAB_HUB_PASSWORD"]' in config
         assert '"PTXLAB_HUB_PASSWORD"' not in config.split("env_keep")[1]
         assert 'bind_url = "http://127.0.0.1:' in config and 'hub_ip = "127.0.0.1"' in config

@@ -70,3 +70,39 @@ def test_solutions_are_kept_apart(folder: Path, lesson: lessons.Lesson) -> None:
         taken = re.sub(r"### BEGIN SOLUTION\n.*?### END SOLUTION\n", "", solved, flags=re.S)
         assert re.sub(r"\n+", "\n", open_) == taken
         compile(solved, exercise.name, "exec")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("grader", ["nbgrader", "by hand"])
+def test_grading_leaves_the_teachers_record_alone(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, grader: str
+) -> None:
+    """nbgrader sets NBGRADER_EXECUTION while it runs a notebook; who runs it by hand sets nothing."""
+    nbclient = pytest.importorskip("nbclient")
+    record, submitted = tmp_path / "teacher.json", tmp_path / "submitted"
+    record.write_text('{"00.1": {"state": "right", "tries": 7}}')
+    submitted.mkdir()
+    monkeypatch.setenv("PTXLAB_PROGRESS", str(record))
+    if grader == "nbgrader":
+        monkeypatch.setenv("NBGRADER_EXECUTION", "autograde")
+    lesson = LESSONS[0]
+    notebook = nbformat.read(folder / "source" / lesson.file / f"{lesson.file}.ipynb", as_version=4)
+    shown = {*(homework.point_cell(exercise) for exercise in lesson.exercises), "ptxlab.progress()"}
+    last = notebook.cells[-1]
+    notebook.cells = [
+        cell
+        for cell in notebook.cells
+        if cell.id in ("install", "import") or "nbgrader" in cell.metadata or cell is last
+    ]
+    nbclient.NotebookClient(
+        notebook, timeout=120, store_widget_state=False, resources={"metadata": {"path": str(submitted)}}
+    ).execute()
+    assert shown <= {cell.source for cell in notebook.cells}
+    assert (
+        last.outputs[0]
+        .data["text/plain"]
+        .startswith(f"{len(lesson.exercises)} of {len(lessons.EXERCISES)} exercises")
+    )
+    assert record.read_text() == '{"00.1": {"state": "right", "tries": 7}}'
+    assert list(tmp_path.glob("teacher*")) == [record]
+    assert (submitted / "progress.json").exists() == (grader == "by hand")

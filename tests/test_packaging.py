@@ -8,8 +8,10 @@ import json
 import os
 import re
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -226,14 +228,89 @@ def test_notebooks_are_stripped() -> None:
         assert "widgets" not in notebook["metadata"], path.name
 
 
-def test_every_notebook_can_install_ptxlab() -> None:
-    """On Colab: the first code cell installs the package when it cannot be imported."""
-    for path in (ROOT / "notebooks").glob("*.ipynb"):
-        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-        first = "".join(next(cell["source"] for cell in cells if cell["cell_type"] == "code"))
-        assert "import ptxlab" in first and "except ImportError" in first and f"@ git+{SOURCE}" in first, (
-            path.name
-        )
+def first_cell(path: Path) -> str:
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    return "".join(next(cell["source"] for cell in cells if cell["cell_type"] == "code"))
+
+
+def test_every_notebook_begins_with_the_cell_that_is_generated() -> None:
+    """From the version and the one address; `python -m tools.address` writes it."""
+    notebooks = list((ROOT / "notebooks").glob("*.ipynb"))
+    assert notebooks
+    for path in notebooks:
+        assert first_cell(path) == address.first_cell(ptxlab.__version__, SOURCE), path.name
+
+
+@pytest.mark.parametrize(
+    ("version", "requirement", "sentence"),
+    [
+        (
+            "0.2.0.dev0",
+            f"ptxlab[lab] @ git+{SOURCE}",
+            f"Installing ptxlab 0.2.0.dev0 (not released yet) from {SOURCE}",
+        ),
+        ("0.2.0", "ptxlab[lab]==0.2.0", "Installing ptxlab 0.2.0 and the packages that it needs"),
+        ("1.0rc1", "ptxlab[lab]==1.0rc1", "Installing ptxlab 1.0rc1 and the packages that it needs"),
+    ],
+)
+def test_the_first_cell_installs_on_colab_only(
+    version: str,
+    requirement: str,
+    sentence: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Run the cell where ptxlab is, where it is not, and on Colab before and after it is installed."""
+    cell = address.first_cell(version, SOURCE)
+    assert max(map(len, cell.splitlines())) <= 104 and len(cell.splitlines()) <= 12
+    python, count = re.subn(r"^( +)%pip install -q (.*)$", r"\1install(\2)", cell, flags=re.M)
+    assert count == 1
+    installed: list[str] = []
+    package = sys.modules["ptxlab"]
+
+    def install(what: str) -> None:
+        installed.append(what)
+        monkeypatch.setitem(sys.modules, "ptxlab", package)
+
+    def run() -> None:
+        names: dict[str, object] = {"install": install}
+        exec(python, names)
+        assert names["ptxlab"] is package
+
+    monkeypatch.delitem(sys.modules, "google.colab", raising=False)
+    run()
+    monkeypatch.setitem(sys.modules, "ptxlab", None)  # as if it were not installed
+    with pytest.raises(ImportError, match="ptxlab"):
+        run()
+    assert installed == [] and capsys.readouterr().out == ""
+    monkeypatch.setitem(sys.modules, "google.colab", ModuleType("google.colab"))
+    run()
+    run()
+    assert installed == [requirement]
+    assert capsys.readouterr().out == f"{sentence}\n"
+
+
+def test_a_release_and_a_fork_rewrite_the_first_cells(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "notebooks").mkdir()
+    (tmp_path / "docs").mkdir()
+    for name in ("README.md", "pyproject.toml", "notebooks/atlas.ipynb"):
+        (tmp_path / name).write_bytes((ROOT / name).read_bytes())
+    monkeypatch.setattr(address, "ROOT", tmp_path)
+    monkeypatch.setattr(address, "__version__", "0.9.0")
+    assert address.main() == 0
+    assert first_cell(tmp_path / "notebooks" / "atlas.ipynb") == address.first_cell("0.9.0", SOURCE)
+    fork = "https://github.com/somebody/tensor-cores"
+    project = (tmp_path / "pyproject.toml").read_text(encoding="utf-8")
+    (tmp_path / "pyproject.toml").write_text(project.replace(SOURCE, fork), encoding="utf-8")
+    monkeypatch.setattr(address, "__version__", "1.0.dev0")
+    assert address.main() == 0
+    assert first_cell(tmp_path / "notebooks" / "atlas.ipynb") == address.first_cell("1.0.dev0", fork)
+    assert SOURCE.removeprefix("https://github.com/") not in (tmp_path / "README.md").read_text(
+        encoding="utf-8"
+    )
+    assert address.changes() == {}
 
 
 LOCKS = re.compile(

@@ -1,20 +1,22 @@
-"""Write the repository's address, as pyproject.toml states it, wherever documents and notebooks repeat it.
+"""Write the repository's address and the version wherever documents and notebooks repeat them.
 
-A fork changes `Repository` under `[project.urls]` in pyproject.toml and runs `python -m tools.address`. That
-rewrites the install lines (also in the first cell of each notebook) and the links to Colab, Binder and the
-repository.
+A fork changes `Repository` under `[project.urls]` in pyproject.toml, a release the version in
+ptxlab/_version.py; then `python -m tools.address` rewrites the first code cell of each notebook, and the
+links to Colab, Binder and the repository.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 import tomllib
 from pathlib import Path
 
 from ptxlab._util.files import write_atomically
+from ptxlab._version import __version__
 
-__all__ = ["address", "changes", "rewrite"]
+__all__ = ["address", "changes", "first_cell", "rewrite"]
 
 ROOT = Path(__file__).resolve().parent.parent
 _INSTALL = re.compile(r'ptxlab(?:\[[\w,]+\])? @ git\+(https://[^\s"\'`\\#@]+)')
@@ -34,6 +36,43 @@ def address() -> str:
             f"pyproject.toml, Repository: found {stated!r}; Colab and Binder need https://github.com/OWNER/NAME"
         )
     return stated
+
+
+def first_cell(version: str, source: str) -> str:
+    """The first code cell of every notebook: it installs on Colab only, and says what and from where.
+
+    On Colab it gets the release that the notebook belongs to. A version that is not released comes from the
+    repository: among the released packages, somebody else could offer one of that name.
+
+    >>> print(first_cell("0.2.0", "https://github.com/ptxlab/ptxlab").splitlines()[-2].strip())
+    %pip install -q "ptxlab[lab]==0.2.0"
+    """
+    if "dev" in version or "+" in version:
+        requirement = f"ptxlab[lab] @ git+{source}"
+        origin = f"ptxlab {version} (not released yet) from {source}"
+    else:
+        requirement = f"ptxlab[lab]=={version}"
+        origin = f"ptxlab {version} and the packages that it needs"
+    return f"""\
+# On Google Colab, where ptxlab is missing, this cell installs it. Anywhere else it installs nothing.
+import sys
+
+try:
+    import ptxlab
+except ImportError:
+    if "google.colab" not in sys.modules:
+        raise
+    print("Installing {origin}")
+    %pip install -q "{requirement}"
+    import ptxlab"""
+
+
+def _with_first_cell(text: str, source: str) -> str:
+    """The JSON text of a notebook with this first code cell."""
+    notebook = json.loads(text)
+    cell = next(cell for cell in notebook["cells"] if cell["cell_type"] == "code")
+    cell["source"] = source.splitlines(keepends=True)
+    return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"  # as nbformat writes it
 
 
 def documents() -> list[Path]:
@@ -60,9 +99,14 @@ def changes() -> dict[Path, str]:
     """New contents of the documents that do not have the address of pyproject.toml."""
     new = address()
     texts = {path: path.read_text(encoding="utf-8") for path in documents()}
-    installs = [match[1] for text in texts.values() for match in _INSTALL.finditer(text)]
-    old = next((stated for stated in installs if stated != new), None)
+    stated = [match[1] for text in texts.values() for match in _INSTALL.finditer(text)]
+    stated += [f"https://github.com/{match[0]}" for text in texts.values() for match in _COLAB.finditer(text)]
+    old = next((other for other in stated if other != new), None)
     rewritten = {path: rewrite(text, new, old) for path, text in texts.items()}
+    cell = first_cell(__version__, new)
+    for path, text in rewritten.items():
+        if path.suffix == ".ipynb":
+            rewritten[path] = _with_first_cell(text, cell)
     return {path: text for path, text in rewritten.items() if text != texts[path]}
 
 
@@ -76,7 +120,7 @@ def main() -> int:
         write_atomically(path, text)
         print(path.relative_to(ROOT))
     if not changed:
-        print(f"every document already has {address()}")
+        print(f"every document already has {address()} and version {__version__}")
     return 0
 
 
