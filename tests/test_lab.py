@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -147,3 +149,52 @@ def test_says_what_is_missing(
     monkeypatch.setattr(lab, "__file__", str(tmp_path / "ptxlab" / "cli" / "lab.py"))
     assert main(["lab", "--copy-only"]) == 1
     assert "has no notebooks" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(os.name != "posix", reason="POSIX keeps the home folder in HOME")
+def test_without_a_home_it_says_so(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """JupyterLab itself would end with a traceback."""
+    started: list[list[str]] = []
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(lab, "notebooks", lambda: source)
+    monkeypatch.setattr(lab, "_start", lambda words: started.append(words) or 0)
+    monkeypatch.setattr(lab.importlib.util, "find_spec", lambda name: object())
+    for variable in ("JUPYTER_RUNTIME_DIR", "JUPYTER_DATA_DIR", "XDG_DATA_HOME"):
+        monkeypatch.delenv(variable, raising=False)
+    for home, problem in (
+        ("", "there is none"),
+        ("relative", "there is none"),
+        (str(tmp_path / "no"), "cannot be written; set HOME"),
+    ):
+        monkeypatch.setenv("HOME", home)
+        assert main(["lab"]) == 1
+        message = capsys.readouterr().err
+        assert "JupyterLab needs a home folder, and " in message and problem in message
+    assert started == [] and not (tmp_path / "ptxlab-notebooks").exists()
+    assert main(["lab", "--copy-only"]) == 0
+    monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path))  # the user has seen to it
+    assert main(["lab"]) == 0
+    assert len(started) == 1
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes of POSIX")
+def test_what_is_no_notebook_stays(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "copies"
+    folder.mkdir()
+    os.mkfifo(folder / "00-first.ipynb")
+    with pytest.raises(PtxlabError, match="00-first.ipynb is there, but no file"):
+        lab.copy_notebooks(source, folder)
+    (folder / "00-first.ipynb").unlink()
+    lab.copy_notebooks(source, folder)
+    manifest = (folder / lab.MANIFEST).read_bytes()
+
+    def stale(self: Path, **options: object) -> str:
+        raise OSError(errno.ESTALE, "Stale file handle")
+
+    with monkeypatch.context() as trouble:
+        trouble.setattr(Path, "read_text", stale)
+        with pytest.raises(PtxlabError, match=r"cannot be copied there \(Stale file handle\)"):
+            lab.copy_notebooks(source, folder, update=True)
+    assert (folder / lab.MANIFEST).read_bytes() == manifest

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import PtxlabError
+from ..errors import PtxlabError, quoted
 
 if TYPE_CHECKING:
     from platformdirs import PlatformDirs
@@ -76,11 +76,13 @@ def path_from_environment(variable: str) -> Path | None:
     if not text.startswith("~"):
         return Path(text)
     if home_folder() is None:
-        raise PtxlabError(f"{variable}: found {text!r}, but there is no home folder; name an absolute path")
+        raise PtxlabError(
+            f"{variable}: found {quoted(text)}, but there is no home folder; name an absolute path"
+        )
     try:
         return Path(text).expanduser()
     except RuntimeError:
-        raise PtxlabError(f"{variable}: found {text!r}; there is no such user") from None
+        raise PtxlabError(f"{variable}: found {quoted(text)}; there is no such user") from None
 
 
 def _user_folders(purpose: str, variable: str, remedy: str) -> PlatformDirs:
@@ -101,7 +103,7 @@ def _user_folders(purpose: str, variable: str, remedy: str) -> PlatformDirs:
 def _absolute(folder: Path, variable: str) -> Path:
     """The folder. Some versions of platformdirs take a relative XDG folder, which the standard rules out."""
     if not folder.is_absolute():
-        raise PtxlabError(f"{variable}: found {os.environ.get(variable)!r}; name an absolute path")
+        raise PtxlabError(f"{variable}: found {quoted(os.environ.get(variable))}; name an absolute path")
     return folder
 
 

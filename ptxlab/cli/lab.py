@@ -16,7 +16,7 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .._util.files import write_atomically
+from .._util.files import home_folder, reason, write_atomically
 from ..errors import PtxlabError, quoted
 from . import streams
 from .output import Style
@@ -83,8 +83,8 @@ def copy_notebooks(source: Path, folder: Path, *, update: bool = False) -> Copie
             _copy(original, folder, manifest, update, copied)
         write_atomically(folder / MANIFEST, json.dumps(manifest, indent=1, sort_keys=True) + "\n")
     except OSError as error:
-        reason = error.strerror or str(error)
-        raise PtxlabError(f"{quoted(str(folder))}: the notebooks cannot be copied there ({reason})") from None
+        place = quoted(str(folder))
+        raise PtxlabError(f"{place}: the notebooks cannot be copied there ({reason(error)})") from None
     return copied
 
 
@@ -93,6 +93,8 @@ def _copy(original: Path, folder: Path, manifest: dict[str, str], update: bool, 
     latest = _hash(content)
     name = original.name
     copy = folder / name
+    if copy.exists() and not copy.is_file():
+        raise PtxlabError(f"{name} is there, but no file; move it away, or name another folder with --to")
     if not copy.exists():
         write_atomically(copy, content)
         manifest[name] = latest
@@ -135,7 +137,7 @@ def _read_manifest(folder: Path) -> dict[str, str]:
     """Hashes by file name. Without a manifest, or with a damaged one, every notebook counts as changed."""
     try:
         hashes = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+    except (FileNotFoundError, NotADirectoryError, ValueError, RecursionError):
         return {}
     if not isinstance(hashes, dict):
         return {}
@@ -146,6 +148,8 @@ def lab(args: argparse.Namespace, style: Style) -> int:
     """Copy the notebooks and start JupyterLab on the copies."""
     if not args.copy_only and importlib.util.find_spec("jupyterlab") is None:
         raise PtxlabError('JupyterLab is not installed: pip install "ptxlab[lab]"')
+    if not args.copy_only:
+        _require_home()
     if "\0" in args.to:
         raise PtxlabError(f"--to {quoted(args.to)}: no folder has such a name")
     folder = Path(args.to)
@@ -159,6 +163,22 @@ def lab(args: argparse.Namespace, style: Style) -> int:
     if is_root and "--allow-root" not in options:
         options.append("--allow-root")
     return _start([sys.executable, "-m", "jupyterlab", str(folder), *options])
+
+
+def _require_home() -> None:
+    """JupyterLab and the kernels keep files in the home folder; without one they end with a traceback."""
+    home = home_folder()
+    if home is None:
+        problem = "there is none"
+    elif not os.access(home, os.W_OK | os.X_OK):
+        problem = f"{quoted(str(home))} cannot be written"
+    else:
+        return
+    elsewhere = ("JUPYTER_RUNTIME_DIR", "JUPYTER_DATA_DIR", "XDG_DATA_HOME")
+    if not any(os.environ.get(variable) for variable in elsewhere):
+        raise PtxlabError(
+            f"JupyterLab needs a home folder, and {problem}; set HOME to a folder that can be written"
+        )
 
 
 def _start(command: list[str]) -> int:
