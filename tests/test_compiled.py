@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import pickle
 import subprocess
 import sys
 import tracemalloc
 from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -155,3 +160,88 @@ print(ins.emulate(operands.a, operands.b, operands.c).shape, compiled._loop())
 """
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout == "(600, 32, 4) None\n"
+
+
+#: What goes wrong with numba's cache, as code that runs first, and what then still works.
+TROUBLE = {
+    "disk full": """
+import resource, signal
+import numba  # with its own files
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+import ptxlab
+from ptxlab.numerics import compiled
+ins = ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+x = ptxlab.inputs.make(ins, "moderate", 8)
+with compiled.backend("numpy"):
+    expected = ins.emulate(x.a, x.b, x.c)
+with compiled.backend("numba"):
+    assert (ins.emulate(x.a, x.b, x.c) == expected).all()
+""",
+    "no place": """
+from numba.core import caching
+for locator in caching.CacheImpl._locator_classes:
+    locator.from_function = classmethod(lambda cls, function, file: None)
+""",
+    "no home": """
+import os
+os.environ |= {"XDG_CACHE_HOME": "", "HOME": ""}
+access = os.access
+os.access = lambda path, mode, **more: "__pycache__" not in str(path) and access(path, mode, **more)
+from numba.core import caching
+caching.InTreeCacheLocator.from_function = classmethod(lambda cls, function, file: None)
+""",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("trouble", TROUBLE)
+def test_a_cache_of_numba_that_cannot_be_used_breaks_nothing(tmp_path: Path, trouble: str) -> None:
+    """The bits are the same, each process compiles for itself, and nothing lands in the current folder."""
+    pytest.importorskip("numba")
+    pytest.importorskip("resource")
+    settings = {**os.environ, "NUMBA_OPT": "0"}  # compiles faster
+    if trouble != "no home":
+        settings["NUMBA_CACHE_DIR"] = str(tmp_path / "cache")
+    here = tmp_path / "here"
+    here.mkdir()
+    code = "\nfrom ptxlab.numerics import loop\nprint(loop.fill.stats.cache_path)"
+    run = subprocess.run(
+        [sys.executable, "-c", TROUBLE[trouble] + code],
+        cwd=here,
+        env=settings,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (run.stdout, run.stderr) == ("None\n", "")
+    assert list(here.iterdir()) == []
+
+
+class Fill:
+    """A compiled function; with a cache on disk it raises what numba raises where the cache is damaged."""
+
+    def __init__(self, cache_path: str | None, error: Exception | None) -> None:
+        self.stats = SimpleNamespace(cache_path=cache_path)
+        self.error = error
+
+    def __call__(self, *arguments: np.ndarray) -> None:
+        if self.error is not None:
+            raise self.error
+        arguments[4][:] = 7
+
+
+@pytest.mark.parametrize(
+    "error", [pickle.UnpicklingError("damaged"), EOFError(), OSError(errno.ENOSPC, "full"), KeyError("x")]
+)
+def test_a_damaged_cache_of_numba_is_compiled_anew(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    ins = mma_instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+    x = inputs.make(ins, "moderate", 2)
+    loop = SimpleNamespace(LOWEST=-1022, fill=Fill("cache", error))
+    loop.compile_without_cache = lambda: setattr(loop, "fill", Fill(None, None))
+    monkeypatch.setattr("ptxlab.numerics.compiled._loop", lambda: loop)
+    with backend("numba"):
+        assert (ins.emulate(x.a, x.b, x.c) == 7).all()
+        loop.fill = Fill(None, error)  # an error of its own is not hidden
+        with pytest.raises(type(error)):
+            ins.emulate(x.a, x.b, x.c)

@@ -62,10 +62,7 @@ def backend(name: str) -> Iterator[None]:
 
 @lru_cache(maxsize=1)
 def _loop() -> Any:
-    """The module that numba compiles.
-
-    None where numba is missing, does not fit this NumPy, or finds no place for what it compiled.
-    """
+    """The module that numba compiles; None where numba is missing or does not fit this NumPy."""
     try:
         from . import loop
     except (ImportError, RuntimeError):
@@ -104,20 +101,16 @@ def fused_codes(
         tuple(_form(float_type) for float_type in dtypes),
         tuple(_scales(float_type) for float_type in dtypes[:3]),
     )
-    loop.fill(
-        a,
-        b,
-        c,
-        there,
-        d,
-        forms,
-        scales,
-        alignment.fraction_bits,
-        alignment.floor,
-        kept,
-        nearest,
-        _powers(loop.LOWEST),
-    )
+    numbers = alignment.fraction_bits, alignment.floor, kept, nearest, _powers(loop.LOWEST)
+    arguments = a, b, c, there, d, forms, scales, *numbers
+    fill = loop.fill
+    try:
+        fill(*arguments)
+    except Exception:  # numba's, if it cannot read or write what it compiled
+        if fill.stats.cache_path is None:
+            raise
+        loop.compile_without_cache()
+        loop.fill(*arguments)
     return d.astype(dtypes[3].code_type, copy=False)
 
 

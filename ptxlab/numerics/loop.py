@@ -1,6 +1,6 @@
 """What numba compiles; imported only where it is wanted.
 
-Numba keeps the result on disk, so that a machine compiles it once.
+Numba keeps the result on disk, so that a machine compiles it once; where it cannot, each process compiles.
 """
 
 # mypy: ignore-errors
@@ -8,16 +8,57 @@ Numba keeps the result on disk, so that a machine compiles it once.
 
 from __future__ import annotations
 
-import numpy as np
-from numba import njit
+import os
+import threading
+from pathlib import Path
 
-__all__ = ["LOWEST", "fill"]
+import numpy as np
+from numba import config, njit
+
+__all__ = ["LOWEST", "compile_without_cache", "fill"]
 
 _ABSENT = -4096  # exponent of a zero: it takes no part in the alignment
 LOWEST = -1022  # powers[i] is 2 ** (i + LOWEST)
 
+_options = {}  # of each compiled function, by its name
+_changing = threading.Lock()
 
-@njit(cache=True)
+
+def _has_place():
+    """Whether numba's cache has a folder.
+
+    Without a home folder, or with an empty XDG_CACHE_HOME, numba would make one in the current folder.
+    """
+    beside = Path(__file__).parent / "__pycache__"
+    if config.CACHE_DIR or os.access(beside if beside.exists() else beside.parent, os.W_OK):
+        return True
+    return Path(os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache"))).is_absolute()  # noqa: PTH111
+
+
+def _compiled(**options):
+    """Decorator: numba compiles the function, and keeps the result on disk where it may."""
+
+    def decorate(function):
+        _options[function.__name__] = options
+        if _has_place():
+            try:
+                return njit(cache=True, **options)(function)
+            except RuntimeError:  # no folder that numba knows can be written
+                pass
+        return njit(**options)(function)
+
+    return decorate
+
+
+def compile_without_cache():
+    """Compile everything anew: numba raises an error where its cache is damaged or the disk is full."""
+    with _changing:
+        if globals()["fill"].stats.cache_path is not None:
+            for name, options in _options.items():
+                globals()[name] = njit(**options)(globals()[name].py_func)
+
+
+@_compiled()
 def opened(code, form, scale):
     """Value, exponent, sign, and 1 (infinite), 2 (NaN), 4 (zero) or 0 of a code.
 
@@ -40,7 +81,7 @@ def opened(code, form, scale):
     return -size if negative else size, max(field, 1) - bias, negative, 0
 
 
-@njit(cache=True)
+@_compiled()
 def _code_of(value, form, kept, nearest):
     """Code of a finite float64, cut to `kept` bits of fraction or rounded to nearest even.
 
@@ -64,7 +105,7 @@ def _code_of(value, form, kept, nearest):
     return code | (1 << exponent_bits + fraction_bits if value < 0 and code else 0)
 
 
-@njit(cache=True)
+@_compiled()
 def _odd_code(a_masks, b_masks, stored, negative, kind, d_form):
     """Code of an infinity or NaN that a sum comes to, or -1 where it is finite.
 
@@ -85,7 +126,7 @@ def _odd_code(a_masks, b_masks, stored, negative, kind, d_form):
     return -1
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@_compiled(nogil=True, error_model="numpy")
 def fill(a, b, c, there, d, forms, scales, fraction_bits, floor, kept, nearest, powers):
     """Fill d with codes for codes a [count, M, K], b [count, K, N], c [count, M, N].
 
