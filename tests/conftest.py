@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import sys
 import tempfile
 from pathlib import Path
 
-os.environ["PTXLAB_PROGRESS"] = f"{tempfile.mkdtemp()}/progress.json"  # not that of whoever runs the tests
+_folder = tempfile.mkdtemp()
+atexit.register(shutil.rmtree, _folder, ignore_errors=True)
+os.environ["PTXLAB_PROGRESS"] = f"{_folder}/progress.json"  # not that of whoever runs the tests
 # The processes that tests start, and this one, do without a package that takes two seconds to import.
 os.environ["PYTHONPATH"] = os.pathsep.join(
     filter(None, [str(Path(__file__).parent / "subprocess_startup"), os.environ.get("PYTHONPATH")])

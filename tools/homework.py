@@ -91,10 +91,10 @@ def assignment(lesson: lessons.Lesson, *, solved: bool) -> Any:
 
 
 def point_cell(exercise: lessons.Exercise) -> str:
-    """The locked cell that gives the point."""
+    """The locked cell that gives the point; it records nothing."""
     return textwrap.dedent(f"""\
         # Exercise {exercise.name}, one point
-        verdict = lessons.check("{exercise.name}", {exercise.subject})
+        verdict = lessons.exercise("{exercise.name}").check({exercise.subject})
         assert verdict, verdict""")
 
 

@@ -19,7 +19,7 @@ from .._util.files import (
     reason,
     write_atomically,
 )
-from ..errors import PtxlabError
+from ..errors import PtxlabError, quoted
 from .checking import Verdict
 from .syllabus import LESSONS, Lesson
 
@@ -83,12 +83,13 @@ def _read(path: Path) -> dict[str, _Entry]:
         return {}
     except OSError as error:
         raise PtxlabError(
-            f"{path}: your progress could not be read ({reason(error)}); the file is left as it is"
+            f"{path}: your progress could not be read ({reason(error)}); "
+            "the file is left as it is, and nothing is recorded"
         ) from None
     except (ValueError, RecursionError):
         raise _damaged(path, "it is not JSON text") from None
     if not isinstance(content, dict):
-        raise _damaged(path, f"found {type(content).__name__}, not an object, at the top")
+        raise _damaged(path, f"found {type(content).__name__} where exercises by name belong")
     return {name: _entry(path, name, entry) for name, entry in content.items()}
 
 
@@ -97,13 +98,13 @@ def _entry(path: Path, name: str, entry: object) -> _Entry:
         state, tries = entry.get("state"), entry.get("tries")
         if state in ("right", "wrong") and type(tries) is int and tries >= 0:
             return {**entry, "state": state, "tries": tries}  # with what a later version may add
-    raise _damaged(path, f'"{name[:20]}" has no state and number of tries')
+    raise _damaged(path, f"{quoted(name, 20)} has no state and number of tries")
 
 
 def _damaged(path: Path, what: str) -> PtxlabError:
     return PtxlabError(
-        f"{path}: your progress could not be read ({what}); the file is left as it is: "
-        "repair it, or start again with lessons.forget()"
+        f"{path}: your progress could not be read ({what}); the file is left as it is, and nothing is "
+        "recorded: repair it, or start again with lessons.forget()"
     )
 
 
@@ -142,12 +143,13 @@ def _record_unwritten(path: Path) -> None:
     """Read the file, count what is not yet in it, and write it, while no other process does so."""
     try:
         with locked(path):
-            verdicts = tuple(_unwritten.get(path, ()))
+            verdicts = _unwritten.get(path, [])  # none, if another thread has just forgotten all
+            count = len(verdicts)
             entries = _read(path)
-            changes = [_count(entries, verdict) for verdict in verdicts]
+            changes = [_count(entries, verdict) for verdict in verdicts[:count]]
             if any(changes):
                 _write(path, entries)
-            del _unwritten[path][: len(verdicts)]
+            del verdicts[:count]
     except OSError as error:
         raise PtxlabError(
             f"{path}: your progress could not be written ({reason(error)}); your next answer tries again"
