@@ -1,21 +1,36 @@
-"""NVIDIA's assembler as a witness: nvJitLink takes PTX text, needs no GPU, and names the lines it refuses."""
+"""NVIDIA's assemblers as witnesses: they take PTX text, need no GPU, and name the lines that they refuse.
+
+The oldest that ptxlab supports is nvJitLink of CUDA 13.0, which `ptxlab[cuda13]` installs; the newest is ptxas
+of CUDA 13.4. They come in wheels of different names, so that one environment has both.
+"""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
 from ptxlab import Instruction
+from ptxlab.isa.form import Form
+from ptxlab.isa.targets import TARGET_VERSIONS
+from ptxlab.isa.versions import PtxVersion
 
 BITS = {
     "b1": 1, "s4": 4, "u4": 4, "e2m1": 4, "e3m2": 8, "e2m3": 8, "s8": 8, "u8": 8, "e4m3": 8, "e5m2": 8,
     "f16": 16, "bf16": 16, "s32": 32, "f32": 32, "tf32": 32, "f64": 64,
 }  # fmt: skip
 HEAD = """\
-.version 9.0
+.version {version}
 .target {target}
 .address_size 64
 .visible .entry k() {{ .reg .b32 a<8>, b<8>, c<130>, e, sfa, sfb; .reg .f32 f<130>;
@@ -49,27 +64,97 @@ def line(ins: Instruction) -> str:
     return f"{word} {d}, {a}, {registers('b', ins.k, ins.n, ins.b_type)}, {c}{sparse}{scales};"
 
 
-def refused(lines: Sequence[str], target: str) -> dict[int, str]:
-    """Index and complaint of every line that the assembler does not take for this target."""
+@dataclass(frozen=True)
+class Compiler:
+    """An assembler of one CUDA release; `assemble` gives its complaints about a module, or None."""
+
+    release: str
+    ptx_version: PtxVersion
+    assemble: Callable[[str, str], str | None]
+
+    def __str__(self) -> str:
+        return f"CUDA {self.release}"
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The targets that it knows."""
+        return tuple(name for name, since in TARGET_VERSIONS.items() if since <= self.ptx_version)
+
+    def knows(self, form: Form) -> bool:
+        """Whether its PTX ISA has the form."""
+        return form.ptx_version <= self.ptx_version
+
+
+def _nvjitlink(text: str, target: str) -> str | None:
+    """nvJitLink assembles in this process."""
     try:
         from cuda.bindings import nvjitlink
     except ImportError:
-        if os.environ.get("CI"):
-            raise
-        pytest.skip("no nvJitLink; pip install 'ptxlab[cuda13]'")
-    head = HEAD.format(target=target)
-    text = (head + "\n".join(lines) + "\nret; }\n").encode()
+        _missing("no nvJitLink; pip install 'ptxlab[cuda13]'")
+    code = text.encode()
     handle = nvjitlink.create(1, [f"-arch={target}"])
     try:
-        nvjitlink.add_data(handle, nvjitlink.InputType.PTX, text, len(text), "k")
+        nvjitlink.add_data(handle, nvjitlink.InputType.PTX, code, len(code), "k")
         nvjitlink.complete(handle)
-        return {}
+        return None
     except nvjitlink.nvJitLinkError:
         log = bytearray(nvjitlink.get_error_log_size(handle))
         nvjitlink.get_error_log(handle, log)
+        return log.decode()
     finally:
         nvjitlink.destroy(handle)
-    complaints = re.findall(r"line (\d+); error\s*: (.*)", log.decode())
+
+
+def _ptxas(text: str, target: str) -> str | None:
+    """The newest ptxas, a process of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "k.ptx"
+        file.write_text(text, encoding="ascii")
+        command = [ptxas(), f"-arch={target}", "-o", str(file.with_suffix(".cubin")), str(file)]
+        process = subprocess.run(command, capture_output=True, text=True, check=False)
+    return process.stderr if process.returncode else None
+
+
+@lru_cache(maxsize=1)
+def ptxas() -> str:
+    """Path of the newest ptxas: that of the wheel nvidia-cuda-nvcc, or one on the PATH."""
+    folders = [Path(entry) / "nvidia" / "cu13" / "bin" for entry in sys.path]
+    path = shutil.which("ptxas", path=os.pathsep.join(map(str, folders))) or shutil.which("ptxas")
+    if path is None:
+        _missing("no ptxas; pip install 'ptxlab[test]'")
+    text = subprocess.run([path, "--version"], capture_output=True, text=True, check=True).stdout
+    release = re.search(r"release (\d+\.\d+)", text)
+    if release is None or release[1] != NEWEST.release:
+        found = "another" if release is None else release[1]
+        _missing(f"ptxas is that of CUDA {found}, not of {NEWEST.release}; pip install 'ptxlab[test]'")
+    return path
+
+
+def _missing(what: str) -> NoReturn:
+    """Without an assembler tests skip and say so; in CI they fail."""
+    if os.environ.get("CI"):
+        raise AssertionError(what)
+    pytest.skip(what)
+
+
+#: What ptxlab supports: from the release that its extra `cuda13` installs to the newest.
+OLDEST = Compiler("13.0", PtxVersion(9, 0), _nvjitlink)
+NEWEST = Compiler("13.4", PtxVersion(9, 4), _ptxas)
+COMPILERS = (OLDEST, NEWEST)
+
+
+def refused(
+    lines: Sequence[str], target: str, compiler: Compiler = OLDEST, version: PtxVersion | None = None
+) -> dict[int, str]:
+    """Index and complaint of every line that the assembler does not take for this target.
+
+    `version` is what the module says of itself: the compiler's newest unless it is told.
+    """
+    head = HEAD.format(target=target, version=version or compiler.ptx_version)
+    log = compiler.assemble(head + "\n".join(lines) + "\nret; }\n", target)
+    if log is None:
+        return {}
+    complaints = re.findall(r"line (\d+); error\s*: (.*)", log)
     if not complaints:
-        raise AssertionError(f"the assembler failed without naming a line:\n{log.decode()}")
+        raise AssertionError(f"the assembler failed without naming a line:\n{log}")
     return {int(number) - head.count("\n") - 1: what for number, what in complaints}

@@ -1,43 +1,169 @@
-"""The catalogue against the assembler, which knows every form and every target."""
+"""The catalogue against the assemblers, oldest and newest, which know every form and every target."""
 
 from __future__ import annotations
+
+import re
+import subprocess
+from functools import lru_cache
 
 import pytest
 
 import ptxlab
-from ptxlab import TARGETS, Instruction, PtxlabError, catalog
+from ptxlab import TARGETS, Instruction, PtxlabError, catalog, instruction
 from ptxlab.instruction import mma_instructions
-from ptxlab.isa.catalog import FAMILIES
+from ptxlab.isa.catalog import FAMILIES, transfer_forms
+from ptxlab.isa.targets import TARGET_VERSIONS
 from ptxlab.isa.transfer import TransferForm
+from ptxlab.isa.versions import NEWEST, PtxVersion
 from tests import assembler
+from tests.test_transfer import line as transfer_line
 
 INSTRUCTIONS = mma_instructions()
 CATALOG = catalog()
+NVF4_4X = "kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue8m0"
+
+
+ON_TARGETS = [
+    pytest.param(compiler, target, id=f"{compiler} {target}")
+    for compiler in assembler.COMPILERS
+    for target in compiler.targets
+]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("target", TARGETS)
-def test_supports_is_what_the_assembler_says(target: str) -> None:
-    """Every form, taken or refused for its target."""
-    refused = assembler.refused([assembler.line(ins) for ins in INSTRUCTIONS], target)
-    assert {INSTRUCTIONS[i].mnemonic for i in refused} == {
-        ins.mnemonic for ins in INSTRUCTIONS if not ins.supports(target)
+@pytest.mark.parametrize(("compiler", "target"), ON_TARGETS)
+def test_supports_is_what_the_assembler_says(compiler: assembler.Compiler, target: str) -> None:
+    """Every form that its PTX ISA has, taken or refused for its target."""
+    known = [ins for ins in INSTRUCTIONS if compiler.knows(ins)]
+    refused = assembler.refused([assembler.line(ins) for ins in known], target, compiler)
+    assert {known[i].mnemonic for i in refused} == {
+        ins.mnemonic for ins in known if not ins.supports(target)
     }
     assert all(".target" in what or "for architecture" in what for what in refused.values()), (
         "for the target, not for a misspelling"
     )
 
 
+@pytest.mark.parametrize("ins", [ins for ins in CATALOG if not assembler.OLDEST.knows(ins)], ids=str)
+def test_the_oldest_assembler_lacks_what_came_later(ins: Instruction | TransferForm) -> None:
+    for target in (ins.targets[0], ins.targets[-1]):
+        assert assembler.refused([form_line(ins)], target, assembler.OLDEST)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "target",
-    ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100a", "sm_103a", "sm_120a", "sm_121a"],
+    ("compiler", "target"),
+    [
+        *((assembler.OLDEST, f"sm_{chip}") for chip in "75 80 86 89 90 90a 100a 103a 120a 121a".split()),
+        *((assembler.NEWEST, f"sm_{chip}") for chip in "75 80 90a 100f 107a 107f 110f 120a 121f".split()),
+    ],
+    ids=str,
 )
-def test_supported_rows_assemble_to_the_end(target: str) -> None:
+def test_supported_rows_assemble_to_the_end(compiler: assembler.Compiler, target: str) -> None:
     forms = [ins for ins in mma_instructions(target=target) if ins.lanes == 32 or ins.n in (8, 24, 256)]
     forms += [ins.a_from("shared") for ins in forms if ins.lanes == 128]
-    assert forms
-    assert assembler.refused([assembler.line(ins) for ins in forms], target) == {}
+    known = [ins for ins in forms if compiler.knows(ins)]
+    assert known
+    assert assembler.refused([assembler.line(ins) for ins in known], target, compiler) == {}
+
+
+# -- versions of the PTX ISA -----------------------------------------------------------------------------
+
+
+#: Versions at which some form or target came, and those one below, which lack it.
+VERSIONS = [
+    PtxVersion(*map(int, text.split(".")))
+    for text in "6.3 6.4 6.5 7.0 7.1 7.7 7.8 8.0 8.1 8.2 8.3 8.4 8.5 8.6 8.7 8.8 9.0 9.1 9.3 9.4".split()
+]
+#: Between them they have every form as soon as PTX has it.
+EARLY = ("sm_75", "sm_80", "sm_89", "sm_90", "sm_90a", "sm_100a", "sm_120a")
+#: A line that no version takes, at the end: the assembler has read all lines before it.
+NEVER = "mma.sync.aligned.m16n8k8.row.col.f32.f16.bf16.f32 {f0, f1, f2, f3}, {a0, a1}, {b0}, {f0, f1, f2, f3};"
+
+
+@lru_cache(maxsize=None)
+def form_line(form: Instruction | TransferForm) -> str:
+    return assembler.line(form) if isinstance(form, Instruction) else transfer_line(form)
+
+
+def home(form: Instruction | TransferForm) -> str:
+    """The first target of EARLY for which the form needs no later version than its own."""
+    return next(
+        target
+        for target in EARLY
+        if form.supports(target) and form.ptx_version_for(target) == form.ptx_version
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target", EARLY)
+def test_a_form_needs_the_version_that_it_names(target: str) -> None:
+    """At every version of PTX the newest assembler refuses exactly the forms that name a later one."""
+    every = [*CATALOG, *(form.in_space(space) for form in transfer_forms() for space in form.spaces)]
+    forms = [form for form in every if home(form) == target]
+    lines = [form_line(form) for form in forms]
+    newest = max(form.ptx_version for form in forms)
+    for version in VERSIONS:
+        if version < TARGET_VERSIONS[target] or version > newest:
+            continue
+        refused = assembler.refused([*lines, NEVER], target, assembler.NEWEST, version)
+        assert refused.pop(len(lines))
+        later = {form.mnemonic for form in forms if form.ptx_version > version}
+        if (target, str(version)) == ("sm_100a", "8.6"):  # kind:: came with 8.7; FP8 here passes before
+            later -= {form.mnemonic for form in forms if ".kind::f8f6f4.f32" in form.mnemonic}
+        assert {forms[i].mnemonic for i in refused} == later, version
+        assert all("PTX ISA .version" in what for what in refused.values()), version
+
+
+def test_every_version_is_judged() -> None:
+    assert {form.ptx_version for form in CATALOG} <= set(VERSIONS)
+    assert {home(form) for form in CATALOG} == set(EARLY)
+    assert max(form.ptx_version for form in CATALOG) == assembler.NEWEST.ptx_version == NEWEST
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_target_needs_the_version_that_it_names(target: str) -> None:
+    since = TARGET_VERSIONS[target]
+    assert assembler.refused([], target, assembler.NEWEST, since) == {}
+    minor = since.minor - 1
+    below = PtxVersion(since.major, minor) if minor >= 0 else PtxVersion(since.major - 1, 8)
+    if since == PtxVersion(7, 0):
+        below = PtxVersion(6, 5)
+    assert assembler.refused([], target, assembler.NEWEST, below)
+
+
+def test_the_newest_assembler_has_no_other_targets() -> None:
+    """From its help: what follows -arch."""
+    help_text = subprocess.run(
+        [assembler.ptxas(), "--help"], capture_output=True, text=True, check=True
+    ).stdout
+    assert set(re.findall(r"'(sm_\d+[af]?)'", help_text)) == set(TARGETS)
+
+
+def test_versions_of_some_forms() -> None:
+    """As the manual's "PTX ISA Notes" have them."""
+    for text, version in (
+        ("mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32", "6.4"),
+        ("mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc", "7.1"),
+        ("wgmma.mma_async.sp.sync.aligned.m64n8k64.s32.s8.u8", "8.4"),
+        ("mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e4m3.e4m3.f32", "8.7"),
+        (f"mma.sync.aligned.m16n8k64.row.col.{NVF4_4X}", "9.1"),
+        (f"mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.{NVF4_4X}", "9.1"),
+        ("ldmatrix.sync.aligned.m8n16.x2.shared::cta.s8.s4", "9.4"),
+        ("ldmatrix.sync.aligned.m8n8.x2.shared::cta.b16", "7.8"),
+    ):
+        assert str(instruction(text).ptx_version) == version
+    ins = instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+    assert [str(ins.ptx_version_for(target)) for target in ("sm_80", "sm_90a", "sm_107a")] == [
+        "7.0",
+        "8.0",
+        "9.4",
+    ]
+    with pytest.raises(PtxlabError, match=r"^sm_75 lacks mma\..*; targets that have it: sm_80, sm_86, "):
+        ins.ptx_version_for("sm_75")
+
+
+# -- the rows --------------------------------------------------------------------------------------------
 
 
 def test_rows_are_distinct_and_of_their_family() -> None:
@@ -56,7 +182,7 @@ def test_selection() -> None:
         PtxlabError, match=r"^unknown family 'wgmma\.dense'; there are mma, mma\.sp, wmma, wgmma, "
     ):
         catalog("wgmma.dense")
-    with pytest.raises(PtxlabError, match="^unknown target 'sm_91'; known are sm_75, .*sm_121a$"):
+    with pytest.raises(PtxlabError, match="^unknown target 'sm_91'; known are sm_75, .*sm_121f$"):
         catalog(target="sm_91")
     with pytest.raises(PtxlabError, match="^unknown target 'hopper'; known are "):
         INSTRUCTIONS[0].supports("hopper")
@@ -108,7 +234,7 @@ def test_selectors_are_the_manuals() -> None:
 
 
 def test_the_manuals_syntax_multiplied_out() -> None:
-    """Every form of the manual's syntax blocks that the assembler of PTX 9.0 has, written down again."""
+    """Every form of the manual's syntax blocks that the assembler of PTX 9.4 has, written down again."""
     sats, rounds = ("", ".satfinite"), ("", ".rz", ".rm", ".rp")
     fp8, f8f6f4 = ("e4m3", "e5m2"), ("e4m3", "e5m2", "e3m2", "e2m3", "e2m1")
     int8, int4 = ("s8", "u8"), ("s4", "u4")
@@ -137,8 +263,12 @@ def test_the_manuals_syntax_multiplied_out() -> None:
         for b in f8f6f4
     ]
     mx = [f"kind::mxf8f6f4.block_scale.scale_vec::1X.f32.{a}.{b}.f32.ue8m0" for a in f8f6f4 for b in f8f6f4]
-    # 4X with ue8m0 is PTX ISA 9.1
-    scale_vectors = (("mxf4", 2, "ue8m0"), ("mxf4nvf4", 2, "ue8m0"), ("mxf4nvf4", 4, "ue4m3"))
+    scale_vectors = (
+        ("mxf4", 2, "ue8m0"),
+        ("mxf4nvf4", 2, "ue8m0"),
+        ("mxf4nvf4", 4, "ue4m3"),
+        ("mxf4nvf4", 4, "ue8m0"),
+    )
     fp4 = [
         f"kind::{kind}.block_scale.scale_vec::{vec}X.f32.e2m1.e2m1.f32.{scale}"
         for kind, vec, scale in scale_vectors

@@ -7,11 +7,13 @@ from functools import lru_cache
 from pathlib import Path
 
 from ..errors import PtxlabError
-from ..isa.targets import check_target
+from ..isa.form import Form
+from ..isa.targets import TARGET_VERSIONS, check_target
+from ..isa.versions import PtxVersion, cuda_release, newest_of_cuda
 from .cache import key_of, read_entry, write_entry
 from .cuda_python import INSTALL, Program, load
 
-__all__ = ["compile", "compiler_version"]
+__all__ = ["check_compiler", "compile", "compiler_version"]
 
 _SOURCE_NAME = "ptxlab.cu"  # as NVRTC's messages call the source
 
@@ -30,15 +32,34 @@ def compiler_version() -> tuple[int, int]:
     return int(major), int(minor)
 
 
+def check_compiler(form: Form, target: str) -> None:
+    """Refuse a form that this NVRTC is too old for; what a newer one makes for a target, older drivers load."""
+    _check_version(form.ptx_version_for(target), f"{form.mnemonic} for {target}")
+
+
+def _check_version(needed: PtxVersion, what: str) -> None:
+    release = compiler_version()
+    if newest_of_cuda(release) >= needed:
+        return
+    first = cuda_release(needed)
+    package = f"nvidia-cuda-nvrtc>={first},<{int(first.split('.')[0]) + 1}"
+    raise PtxlabError(
+        f"{what} needs PTX ISA {needed} (CUDA {first}), NVRTC here is that of CUDA "
+        f'{release[0]}.{release[1]}: pip install "{package}"'
+    )
+
+
 def compile(source: str, target: str, *, include_mma: bool = False, cache: bool = True) -> bytes:
     """CUDA C++ -> CUBIN for a target, through NVRTC and the cache; needs no GPU.
+
+    Machine code, not PTX: a driver of the same CUDA generation loads it however new the compiler is.
 
     `include_mma` lets the source include <mma.h>. With `cache=False` the cache is neither read nor written.
 
     >>> compile("__global__ void nothing() {}", "sm_90a")[1:4]
     b'ELF'
     """
-    check_target(target)
+    _check_version(TARGET_VERSIONS[check_target(target)], target)
     major, minor = compiler_version()
     entry = f"{key_of(source, target, str(include_mma), str(major), str(minor))}.cubin"
     cubin = read_entry(entry) if cache else None

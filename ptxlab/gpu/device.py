@@ -11,7 +11,7 @@ from ..isa.mma import MmaForm
 from ..isa.parse import parse
 from ..isa.targets import TARGETS, chip_of_target
 from ..numerics import has
-from .compiler import compiler_version
+from .compiler import check_compiler, compiler_version
 from .cuda_python import INSTALL, load
 
 __all__ = ["Gpu", "available", "check_device", "device_name", "device_target", "model", "status"]
@@ -70,17 +70,17 @@ def device_name() -> str:
 
 
 def available(ins: Form | str | None = None) -> bool:
-    """Whether there is a GPU (that has this instruction).
+    """Whether there is a GPU (that has this instruction, and a compiler that knows it).
 
     >>> available() == status().endswith("is ready")
     True
     """
     form = None if ins is None else parse(ins)
     try:
-        target = device_target()
+        check_device(form)
     except PtxlabError:
         return False
-    return form is None or target in form.targets
+    return True
 
 
 def status(ins: Form | str | None = None) -> str:
@@ -105,6 +105,8 @@ def check_device(ins: Form | None = None) -> Gpu:
             f"{gpu.name} is {gpu.target}, which lacks {ins.mnemonic}: {listing(ins.targets, 4)} {verb} it; "
             "the emulator does it anyway"
         )
+    if ins is not None:
+        check_compiler(ins, gpu.target)
     return gpu
 
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import PtxlabError
 from ..isa.operands import Operands
-from ..isa.transfer import ROW_BYTES, TransferForm
+from ..isa.transfer import TransferForm
 from ..numerics.transfer import TransferInputs
 from . import codegen
 from .codegen import transfer as transfer_code
@@ -103,7 +103,8 @@ def _lane_addresses(form: TransferForm, inputs: TransferInputs, addresses: Array
     """
     lanes = np.broadcast_to(addresses, (*inputs.batch, form.lanes)).reshape(inputs.count, form.lanes)
     lower = lanes[:, np.arange(form.lanes) % len(form.address_lanes)]
-    legal = (lanes >= 0) & (lanes % ROW_BYTES == 0) & (lanes + ROW_BYTES <= inputs.memory_size)
+    inside = (lanes >= 0) & (lanes + form.row_bytes <= inputs.memory_size)
+    legal = inside & (lanes % form.alignment == 0)
     return np.where(legal, lanes, lower).astype(np.uint32)
 
 

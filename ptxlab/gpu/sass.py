@@ -20,7 +20,7 @@ from ..isa.mma import MmaForm
 from ..isa.modifiers import Modifiers
 from .cache import read_entry, write_entry
 from .codegen.statement import smallest_kernel
-from .compiler import compile
+from .compiler import check_compiler, compile
 
 __all__ = ["NAME", "Sass", "disassemble", "read", "sass", "survey"]
 
@@ -127,6 +127,7 @@ def _compiled(kernels: dict[str, Form], target: str, modifiers: Modifiers | None
             raise PtxlabError(
                 f"{target} lacks {form.mnemonic}; targets that have it: {listing(form.targets, 30)}"
             )
+        check_compiler(form, target)
     source = "\n".join(smallest_kernel(form, modifiers, name=name) for name, form in kernels.items())
     text = disassemble(compile(source, target))
     for name, form in kernels.items():

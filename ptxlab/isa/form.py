@@ -7,7 +7,8 @@ from functools import cached_property
 
 from ..errors import PtxlabError, listing
 from .operand import Operand
-from .targets import TARGETS, check_target
+from .targets import TARGET_VERSIONS, TARGETS, check_target
+from .versions import PtxVersion
 
 __all__ = ["Form"]
 
@@ -45,6 +46,11 @@ class Form(ABC):
     @abstractmethod
     def operands(self) -> dict[str, Operand]:
         """Its matrix operands by name."""
+
+    @property
+    @abstractmethod
+    def ptx_version(self) -> PtxVersion:
+        """The first version of the PTX ISA that has it; some of its targets are younger (`ptx_version_for`)."""
 
     @property
     def sparse(self) -> bool:
@@ -86,6 +92,20 @@ class Form(ABC):
     def supports(self, target: str) -> bool:
         """Whether the assembler accepts this instruction for a target; an unknown target is an error."""
         return check_target(target) in self.targets
+
+    def ptx_version_for(self, target: str) -> PtxVersion:
+        """What `.version` must be at least, so that the assembler takes this instruction for a target.
+
+        >>> import ptxlab
+        >>> form = ptxlab.instruction("ldmatrix.sync.aligned.m8n8.x4.b16")
+        >>> str(form.ptx_version), str(form.ptx_version_for("sm_90a"))
+        ('6.5', '8.0')
+        """
+        if not self.supports(target):
+            raise PtxlabError(
+                f"{target} lacks {self.mnemonic}; targets that have it: {listing(self.targets, 30)}"
+            )
+        return max(self.ptx_version, TARGET_VERSIONS[target])
 
     def operand(self, name: str) -> Operand:
         """The operand of that name, in either case."""

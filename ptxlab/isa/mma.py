@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Literal, Self
@@ -16,6 +17,7 @@ from .form import Form
 from .modifiers import Modifiers
 from .operand import Operand
 from .sparsity import STRUCTURES, Structure
+from .versions import PtxVersion
 
 __all__ = ["MmaForm"]
 
@@ -139,6 +141,16 @@ class MmaForm(Form):
         stype = f".{self.scale_type}" if self.scale_type else ""
         types = f"{types}.{self.c_type}{stype}"
         return f"mma{sp}.sync.aligned.{self.shape}{order}{kind}{scale}{sat}{types}{rounding}{op}"
+
+    @cached_property
+    def ptx_version(self) -> PtxVersion:
+        """The first version of the PTX ISA that has it; some of its targets are younger (`ptx_version_for`).
+
+        >>> from ptxlab.isa.parse import parse_mma
+        >>> parse_mma("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32").ptx_version
+        PtxVersion(major=8, minor=5)
+        """
+        return max(version for version, applies in _INTRODUCED if applies(self))
 
     def a_from(self, space: Literal["register", "shared"]) -> Self:
         """The same instruction with A in registers or, for wgmma, in shared memory behind a descriptor."""
@@ -372,3 +384,31 @@ class MmaForm(Form):
         if self.structure is None:
             return {}
         return self.structure.nibbles if self.metadata_ordered else self.structure.unordered
+
+
+def _is_fp8(form: MmaForm) -> bool:
+    return form.a_type in ("e4m3", "e5m2")
+
+
+#: "PTX ISA Notes" of mma, mma.sp, wmma.mma and wgmma.mma_async: a form needs the newest version that applies.
+#: The manual has some wmma.mma since 6.0; sm_75, the first target here, came with 6.3.
+_INTRODUCED: tuple[tuple[PtxVersion, Callable[[MmaForm], bool]], ...] = (
+    (PtxVersion(6, 3), lambda form: form.family == "wmma"),
+    (PtxVersion(7, 0), lambda form: form.family == "wmma" and form.a_type in ("bf16", "tf32", "f64")),
+    (PtxVersion(6, 4), lambda form: form.family == "mma"),
+    (PtxVersion(6, 5), lambda form: form.family == "mma" and form.shape != "m8n8k4"),
+    (PtxVersion(7, 0), lambda form: form.family == "mma" and form.a_type in ("bf16", "tf32", "f64", "b1")),
+    (PtxVersion(7, 0), lambda form: form.family == "mma" and form.m == 16 and form.shape != "m16n8k8"),
+    (PtxVersion(7, 8), lambda form: form.family == "mma" and form.m == 16 and form.a_type == "f64"),
+    (PtxVersion(7, 1), lambda form: form.bit_op == "and"),
+    (PtxVersion(7, 1), lambda form: form.family == "mma.sp"),
+    (PtxVersion(8, 0), lambda form: form.family == "wgmma"),
+    (PtxVersion(8, 2), lambda form: form.family == "wgmma.sp"),
+    (PtxVersion(8, 4), lambda form: form.lanes == 128 and {form.a_type, form.b_type} == {"s8", "u8"}),
+    (PtxVersion(8, 4), lambda form: form.family in ("mma", "mma.sp") and _is_fp8(form)),
+    (PtxVersion(8, 5), lambda form: form.ordered),
+    (PtxVersion(8, 7), lambda form: form.lanes == 32 and _is_fp8(form) and form.d_type == "f16"),
+    (PtxVersion(8, 7), lambda form: form.shape == "m16n8k16" and _is_fp8(form)),
+    (PtxVersion(8, 7), lambda form: form.kind is not None),
+    (PtxVersion(9, 1), lambda form: form.scale_vec == 4 and form.scale_type == "ue8m0"),
+)

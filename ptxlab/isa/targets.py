@@ -5,17 +5,32 @@ from __future__ import annotations
 import re
 
 from ..errors import PtxlabError, listing, quoted
+from .versions import PtxVersion
 
 __all__ = [
     "CHIPS", "GENERATIONS", "PRODUCTS", "SM_75", "SM_80", "SM_89", "SM_90", "SM_90A", "SM_100A", "SM_120A",
-    "SM_120A_WITHOUT_F", "TARGETS", "check_target", "chip_of_target", "generation",
+    "SM_120A_WITHOUT_F", "TARGETS", "TARGET_VERSIONS", "check_target", "chip_of_target", "generation",
 ]  # fmt: skip
 
-#: Every target of PTX ISA 9.0 that ptxlab knows, in the assembler's spelling.
-TARGETS: tuple[str, ...] = (
-    "sm_75", "sm_80", "sm_86", "sm_87", "sm_88", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_100a", "sm_100f",
-    "sm_103", "sm_103a", "sm_110", "sm_110a", "sm_120", "sm_120a", "sm_120f", "sm_121", "sm_121a",
-)  # fmt: skip
+#: Every target of the newest assembler, in its spelling, and the PTX ISA that introduced it ("PTX Module
+#: Directives: .target"). Of one chip the plain target comes first, then a (this chip only) and f (its family).
+TARGET_VERSIONS: dict[str, PtxVersion] = {
+    "sm_75": PtxVersion(6, 3),
+    "sm_80": PtxVersion(7, 0),
+    "sm_86": PtxVersion(7, 1),
+    "sm_87": PtxVersion(7, 4),
+    "sm_88": PtxVersion(9, 0),
+    "sm_89": PtxVersion(7, 8),
+    "sm_90": PtxVersion(7, 8), "sm_90a": PtxVersion(8, 0),
+    "sm_100": PtxVersion(8, 6), "sm_100a": PtxVersion(8, 6), "sm_100f": PtxVersion(8, 8),
+    "sm_103": PtxVersion(8, 8), "sm_103a": PtxVersion(8, 8), "sm_103f": PtxVersion(8, 8),
+    "sm_107": PtxVersion(9, 4), "sm_107a": PtxVersion(9, 4), "sm_107f": PtxVersion(9, 4),
+    "sm_110": PtxVersion(9, 0), "sm_110a": PtxVersion(9, 0), "sm_110f": PtxVersion(9, 0),
+    "sm_120": PtxVersion(8, 7), "sm_120a": PtxVersion(8, 7), "sm_120f": PtxVersion(8, 8),
+    "sm_121": PtxVersion(8, 8), "sm_121a": PtxVersion(8, 8), "sm_121f": PtxVersion(8, 8),
+}  # fmt: skip
+
+TARGETS: tuple[str, ...] = tuple(TARGET_VERSIONS)
 
 
 def _since(first: str) -> tuple[str, ...]:
@@ -25,8 +40,8 @@ def _since(first: str) -> tuple[str, ...]:
 # Sets of targets that catalogue rows name.
 SM_75, SM_80, SM_89, SM_90 = (_since(first) for first in ("sm_75", "sm_80", "sm_89", "sm_90"))
 SM_90A = ("sm_90a",)
-SM_100A = ("sm_100a", "sm_100f", "sm_103a", "sm_110a", "sm_120a", "sm_120f", "sm_121a")
-SM_120A = ("sm_120a", "sm_120f", "sm_121a")  # the ISA names the a-targets; the assembler also takes sm_120f
+SM_100A = tuple(target for target in _since("sm_100") if target[-1] in "af")
+SM_120A = tuple(target for target in _since("sm_120") if target[-1] in "af")
 SM_120A_WITHOUT_F = ("sm_120a", "sm_121a")
 
 #: The generation of each chip, in NVIDIA's words; a chip is what `model=` names.
@@ -51,6 +66,9 @@ PRODUCTS: dict[str, tuple[str, ...]] = {
     "sm_89": ("L4", "L40", "RTX 4090"), "sm_90a": ("H100", "H200"), "sm_100a": ("B200",),
     "sm_103a": ("B300",), "sm_110a": ("Jetson Thor",), "sm_120a": ("RTX 5090",), "sm_121a": ("DGX Spark",),
 }  # fmt: skip
+
+#: Architectures whose arithmetic nobody has compared with a model: they have a name, and no chip in GENERATIONS.
+_WITHOUT_MODEL = {"sm_107": "Rubin"}
 
 #: Chips for which the compiler emits the machine code of another chip.
 _COMPILED_AS = {
@@ -104,7 +122,10 @@ def chip_of_target(target: str) -> str | None:
 def generation(target: str) -> str:
     """NVIDIA's name for the generation of a target; empty if there is none.
 
-    >>> generation("sm_121a"), generation("sm_87")
-    ('RTX Blackwell', 'Ampere')
+    >>> generation("sm_121a"), generation("sm_87"), generation("sm_107f")
+    ('RTX Blackwell', 'Ampere', 'Rubin')
     """
+    chip = target.rstrip("af")
+    if chip in _WITHOUT_MODEL:
+        return _WITHOUT_MODEL[chip]
     return GENERATIONS.get(chip_of_target(target) or "", "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Literal, NamedTuple, Self
@@ -15,6 +16,7 @@ from .dtypes import DType, dtype
 from .form import Form
 from .layout import Layout, fragment
 from .operand import Operand
+from .versions import PtxVersion
 
 __all__ = ["FAMILIES", "ROW_BYTES", "SPACES", "AddressLane", "TransferForm"]
 
@@ -31,19 +33,23 @@ SPACES: dict[str, tuple[str, ...]] = {
     "wmma.store": ("global", "shared", "shared::cta"),
 }
 
-#: Bytes of a row of ldmatrix and stmatrix, which is also what its address must be a multiple of.
+#: Bytes of a row of ldmatrix and stmatrix, which is also what its address must be a multiple of; a row of
+#: `.s8.s4` has half as many.
 ROW_BYTES = 16
 
 #: Bits of an element in the packed source formats, whose 16 elements lie at the start of a row; the rest is
 #: padding. They come out in the low bits of their bytes ("Optional Decompression"; CUTLASS,
 #: mma_traits_sm120.hpp, says so of both).
 _SOURCES = {"b6x16_p32": 6, "b4x16_p64": 4}
+#: The source of `.s8.s4`: 16 signed elements of 4 bits without padding, which become signed bytes.
+_SIGNED_SOURCE = "s4"
+#: Titles of the manual's sections; their numbers change from edition to edition.
 _SECTIONS = {
-    "ldmatrix": "9.7.14.5.15. Warp-level matrix load instruction: ldmatrix",
-    "stmatrix": "9.7.14.5.16. Warp-level matrix store instruction: stmatrix",
-    "movmatrix": "9.7.14.5.17. Warp-level matrix transpose instruction: movmatrix",
-    "wmma.load": "9.7.14.4.3. Warp-level Matrix Load Instruction: wmma.load",
-    "wmma.store": "9.7.14.4.4. Warp-level Matrix Store Instruction: wmma.store",
+    "ldmatrix": "Warp-level matrix load instruction: ldmatrix",
+    "stmatrix": "Warp-level matrix store instruction: stmatrix",
+    "movmatrix": "Warp-level matrix transpose instruction: movmatrix",
+    "wmma.load": "Warp-level Matrix Load Instruction: wmma.load",
+    "wmma.store": "Warp-level Matrix Store Instruction: wmma.store",
 }
 
 #: What emulate and run take, by position.
@@ -101,7 +107,7 @@ class TransferForm(Form):
     targets: tuple[str, ...]
     count: int = 1
     trans: bool = False
-    source: str | None = None  # .b6x16_p32 or .b4x16_p64, unpacked into .b8x16
+    source: str | None = None  # .b6x16_p32 or .b4x16_p64, unpacked into .b8x16; .s4, widened to .s8
     space: str | None = None
     matrix: Literal["a", "b", "c", "d"] | None = None
     layout: Literal["row", "col"] | None = None  # of a wmma matrix in memory
@@ -143,6 +149,10 @@ class TransferForm(Form):
                 f"{self.mnemonic}: {self.count} matrices of {rows} rows need {rows * self.count} addresses; "
                 f"a warp has {self.lanes} lanes"
             )
+        if self.signed:
+            if (self.family, self.shape, self.type, self.trans) != ("ldmatrix", "m8n16", "s8", False):
+                raise PtxlabError(f"{self.mnemonic}: s4 becomes s8 in ldmatrix m8n16 without .trans only")
+            return
         if columns * self._element.bits != 8 * ROW_BYTES and self.source is None:
             raise PtxlabError(
                 f"{self.mnemonic}: a row of {columns} elements of {self.type} is not {ROW_BYTES} bytes"
@@ -174,13 +184,25 @@ class TransferForm(Form):
         if self.wmma:
             return f"{self.family}.{self.matrix}.sync.aligned.{self.layout}.{self.shape}{space}.{self.type}"
         num = "" if self.family == "movmatrix" else f".x{self.count}"
-        kind = f"b8x16.{self.source}" if self.source else self.type
+        kind = self.type
+        if self.source is not None:
+            kind = f"{self.type if self.signed else 'b8x16'}.{self.source}"
         return f"{self.family}.sync.aligned.{self.shape}{num}{'.trans' if self.trans else ''}{space}.{kind}"
 
     @property
     def section(self) -> str:
-        """Where PTX ISA 9.0 describes it."""
+        """The title of the manual's section about it."""
         return _SECTIONS[self.family]
+
+    @property
+    def ptx_version(self) -> PtxVersion:
+        """The first version of the PTX ISA that has it, in this state space.
+
+        >>> from ptxlab.isa.catalog.transfer import rows
+        >>> str(next(rows()).ptx_version), str(next(rows()).in_space("shared::cta").ptx_version)
+        ('6.5', '7.8')
+        """
+        return max(version for version, applies in _INTRODUCED if applies(self))
 
     @property
     def lanes(self) -> int:
@@ -204,8 +226,23 @@ class TransferForm(Form):
     # -- operands --------------------------------------------------------------------------------------------
 
     @property
+    def signed(self) -> bool:
+        """Whether signed elements of 4 bits in memory become signed bytes in registers."""
+        return self.source == _SIGNED_SOURCE
+
+    @property
     def _element(self) -> DType:
-        return dtype(self.type) if self.wmma else _BITS[int(self.type[1:])]
+        return dtype(self.type) if self.wmma or self.signed else _BITS[int(self.type[1:])]
+
+    @property
+    def memory_bits(self) -> int:
+        """Bits of an element in memory; registers give some a byte of its own.
+
+        >>> import ptxlab
+        >>> ptxlab.instruction("ldmatrix.sync.aligned.m8n16.x1.s8.s4").memory_bits
+        4
+        """
+        return dtype(_SIGNED_SOURCE).bits if self.signed else self.carried.dtype.bits
 
     @property
     def _matrix_shape(self) -> tuple[int, int]:
@@ -236,7 +273,7 @@ class TransferForm(Form):
         rows, columns = layout.shape
         stack = ((self.count, rows, 0),) if self.count > 1 else ()
         stacked = Layout((rows * self.count, columns), layout.lane, (*layout.element, *stack))
-        if self.source is None:
+        if self.source is None or self.signed:
             return {"R": Operand("R", self._element, stacked.shape, stacked)}
         element = _BITS[_SOURCES[self.source]]
         return {"R": Operand("R", element, stacked.shape, stacked, container=8)}
@@ -272,6 +309,11 @@ class TransferForm(Form):
         return (columns, rows) if self.layout == "col" else (rows, columns)
 
     @property
+    def row_bytes(self) -> int:
+        """Bytes of a row of ldmatrix and stmatrix in memory, padding included: 16, or 8 for `.s8.s4`."""
+        return ROW_BYTES // 2 if self.signed else ROW_BYTES
+
+    @property
     def alignment(self) -> int:
         """Bytes that every row's address is a multiple of; of wmma, also the stride in bytes.
 
@@ -283,7 +325,7 @@ class TransferForm(Form):
         if self.family == "movmatrix":
             raise PtxlabError(f"{self.mnemonic} stays in registers: there is nothing to align")
         if not self.wmma:
-            return ROW_BYTES
+            return self.row_bytes
         matrix = self.carried
         stated = min(matrix.registers * matrix.register_bits, self.lines[1] * matrix.dtype.bits) // 8
         along_k = (matrix.name, self.layout) in (("A", "row"), ("B", "col"))
@@ -297,7 +339,7 @@ class TransferForm(Form):
     def addresses(self, offset: int = 0, stride: int | None = None) -> NDArray[np.int64]:
         """Byte addresses of rows that lie `stride` apart from `offset` on.
 
-        ldmatrix, stmatrix: what each lane supplies, [32]; stride counts bytes (16 when left out), and lanes
+        ldmatrix, stmatrix: what each lane supplies, [32]; stride counts bytes (a row when left out), and lanes
         that are not needed repeat the lower ones, as the manual advises for sm_75. wmma: where each row
         (column) begins; stride counts elements.
 
@@ -310,7 +352,7 @@ class TransferForm(Form):
         if not self.address_lanes:
             raise PtxlabError(f"{self.mnemonic} stays in registers: it takes no address")
         return offset + np.arange(self.lanes) % len(self.address_lanes) * (
-            ROW_BYTES if stride is None else stride
+            self.row_bytes if stride is None else stride
         )
 
     @property
@@ -347,3 +389,17 @@ class TransferForm(Form):
                 f"start of memory"
             )
         return np.asarray(offset + np.arange(count) * (stride * kind.bits // 8), dtype=np.int64)
+
+
+#: "PTX ISA Notes" of these instructions: a form needs the newest version that applies. The manual has
+#: wmma.load and wmma.store of f16 since 6.0; sm_75, the first target here, came with 6.3.
+_INTRODUCED: tuple[tuple[PtxVersion, Callable[[TransferForm], bool]], ...] = (
+    (PtxVersion(6, 3), lambda form: form.wmma),
+    (PtxVersion(7, 0), lambda form: form.wmma and form.type in ("bf16", "tf32", "f64")),
+    (PtxVersion(7, 0), lambda form: form.wmma and form.shape in ("m8n8k4", "m16n16k8")),
+    (PtxVersion(6, 5), lambda form: form.family == "ldmatrix"),
+    (PtxVersion(7, 8), lambda form: form.family in ("stmatrix", "movmatrix")),
+    (PtxVersion(7, 8), lambda form: form.space == "shared::cta"),
+    (PtxVersion(8, 6), lambda form: form.type == "b8"),
+    (PtxVersion(9, 4), lambda form: form.signed),
+)

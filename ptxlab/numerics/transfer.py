@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import PtxlabError, listing
-from ..isa.transfer import ROW_BYTES, TransferForm
+from ..isa.transfer import TransferForm
 
 __all__ = ["TransferInputs", "emulate"]
 
@@ -119,9 +119,11 @@ def _load(form: TransferForm, inputs: TransferInputs) -> NDArray[Any]:
     """Memory -> registers."""
     operand = form.carried
     length = form.lines[1]
-    transfer, byte = inputs.row_bytes(length * operand.dtype.bits // 8)
-    codes = _unpack_row(inputs.memory[inputs.memory_index[transfer], byte], operand.dtype.bits, length)
+    transfer, byte = inputs.row_bytes(length * form.memory_bits // 8)
+    codes = _unpack_row(inputs.memory[inputs.memory_index[transfer], byte], form.memory_bits, length)
     codes = _by_rows(form, codes).astype(operand.dtype.code_type)
+    if form.signed:
+        codes |= (codes >> (form.memory_bits - 1)) * 0xF0  # the sign of 4 bits fills the byte
     return inputs.registers_result(operand.pack_codes(codes))
 
 
@@ -161,7 +163,7 @@ def _pack_row(codes: NDArray[Any], bits: int) -> NDArray[np.uint8]:
 def _memory_bytes(form: TransferForm, memory: ArrayLike) -> tuple[NDArray[np.uint8], np.dtype[Any]]:
     """Memory as bytes [..., size], and the type of the elements in which it was passed."""
     array = np.asarray(memory)
-    bits = form.carried.dtype.bits
+    bits = form.memory_bits
     kinds = "iu" if bits < 8 else "iufV"
     if array.ndim == 0 or array.dtype.names or array.dtype.kind not in kinds:
         right = "bytes, or elements as they lie there"
@@ -182,10 +184,10 @@ def _row_addresses(form: TransferForm, addresses: ArrayLike, size: int) -> NDArr
             f"it takes whole numbers [..., {form.lanes} lanes]"
         )
     rows = array[..., : len(form.address_lanes)].astype(np.int64)
-    outside = f"its row of {ROW_BYTES} bytes lies outside of the memory of {size} bytes"
+    outside = f"its row of {form.row_bytes} bytes lies outside of the memory of {size} bytes"
     for wrong, sentence in (
-        (rows % ROW_BYTES != 0, f"it must be a multiple of {ROW_BYTES}"),
-        ((rows < 0) | (rows + ROW_BYTES > size), outside),
+        (rows % form.alignment != 0, f"it must be a multiple of {form.alignment}"),
+        ((rows < 0) | (rows + form.row_bytes > size), outside),
     ):
         if wrong.any():
             lane = np.argwhere(wrong)[0][-1]

@@ -2,7 +2,7 @@
 
 Every legal form of every instruction, by family, with the targets that the assembler takes it for.
 
-PTX ISA 9.0 (CUDA 13.0), sections "Warp-level matrix instructions" and "Asynchronous warpgroup-level matrix
+PTX ISA 9.4 (CUDA 13.4), sections "Warp-level matrix instructions" and "Asynchronous warpgroup-level matrix
 instructions".
 """
 

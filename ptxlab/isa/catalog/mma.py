@@ -1,6 +1,7 @@
-"""Rows of mma and mma.sp. PTX ISA 9.0, "Multiply-and-Accumulate Instruction: mma" and "...
+"""Rows of mma and mma.sp.
 
-mma.sp / mma.sp::ordered_metadata".
+PTX ISA, "Multiply-and-Accumulate Instruction: mma" and "Multiply-and-Accumulate Instruction: mma.sp /
+mma.sp::ordered_metadata".
 """
 
 from __future__ import annotations
@@ -41,8 +42,13 @@ _BIT_MMA = {(8, 128): SM_75, (16, 128): SM_80, (16, 256): SM_80}
 _INTEGER_SP = ((INT8, (32, 64)), (INT4, (64, 128)))
 _FLOAT_SP = {"f16": (("f16", "f32"), (16, 32)), "bf16": (("f32",), (16, 32)), "tf32": (("f32",), (8, 16))}
 
-#: kind, scale_vec, scale type. ue8m0 with 4X is PTX ISA 9.1.
-_BLOCK_SCALES = (("mxf4", 2, "ue8m0"), ("mxf4nvf4", 2, "ue8m0"), ("mxf4nvf4", 4, "ue4m3"))
+#: kind, scale_vec, scale type.
+_BLOCK_SCALES = (
+    ("mxf4", 2, "ue8m0"),
+    ("mxf4nvf4", 2, "ue8m0"),
+    ("mxf4nvf4", 4, "ue4m3"),
+    ("mxf4nvf4", 4, "ue8m0"),
+)
 
 
 def _f8f6f4_targets(a: str, b: str, sparse_f16: bool = False) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
 """The forms of ldmatrix, stmatrix and movmatrix, and of wmma.load and wmma.store, which follow from wmma.mma.
 
-PTX ISA 9.0, "Warp-level matrix load / store / transpose instruction", "wmma.load" and "wmma.store". The state
+PTX ISA, "Warp-level matrix load / store / transpose instruction", "wmma.load" and "wmma.store". The state
 space is not part of a row: `TransferForm.in_space` gives the variants.
 """
 
@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 from ...errors import PtxlabError
 from ..mma import MmaForm
 from ..operand import Operand
-from ..targets import SM_75, SM_90, SM_100A, TARGETS
+from ..targets import SM_75, SM_90, SM_90A, SM_100A, TARGETS
 from ..transfer import TransferForm
 from .mma import LAYOUTS
 
@@ -32,6 +32,8 @@ def rows() -> Iterator[TransferForm]:
         yield TransferForm("ldmatrix", "m16n16", "b8", SM_100A, count, True, source)
     for count, source in product(_COUNTS, _PACKED):
         yield TransferForm("ldmatrix", "m8n16", "b8", SM_100A, count, False, source)
+    for count in _COUNTS:  # never .trans
+        yield TransferForm("ldmatrix", "m8n16", "s8", (*SM_90A, *SM_100A), count, False, "s4")
     for count, trans in product(_COUNTS, (False, True)):
         yield TransferForm("stmatrix", "m8n8", "b16", SM_90, count, trans)
     for count in _COUNTS:  # .trans is mandatory, though one example of the manual lacks it

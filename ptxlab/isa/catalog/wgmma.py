@@ -1,6 +1,6 @@
 """Rows of wgmma.mma_async and wgmma.mma_async.sp.
 
-PTX ISA 9.0, "Asynchronous warpgroup-level matrix instructions".
+PTX ISA, "Asynchronous warpgroup-level matrix instructions".
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rows of wmma.mma. PTX ISA 9.0, "Warp-level Matrix Multiply-and-Accumulate Instruction: wmma.mma"."""
+"""Rows of wmma.mma. PTX ISA, "Warp-level Matrix Multiply-and-Accumulate Instruction: wmma.mma"."""
 
 from __future__ import annotations
 
