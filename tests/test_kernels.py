@@ -10,14 +10,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ptxlab import TARGETS, Instruction, PtxlabError, gpu, instruction
+from ptxlab import TARGETS, Instruction, PtxlabError, Transfer, catalog, gpu, instruction
 from ptxlab.gpu import codegen as kernel
 from ptxlab.gpu import compiler
 from ptxlab.instruction import mma_instructions
 from ptxlab.isa.modifiers import Modifiers
+from ptxlab.isa.targets import TARGET_VERSIONS
+from ptxlab.isa.versions import newest_of_cuda
 from ptxlab.memory import SWIZZLES, Tile
+from tests import assembler
 
-WARP = [ins for ins in mma_instructions() if ins.lanes == 32]
+#: What the installed NVRTC knows; of CUDA 13.0 that is PTX ISA 9.0.
+KNOWN = newest_of_cuda(gpu.compiler_version())
+WARP = [ins for ins in mma_instructions() if ins.lanes == 32 and ins.ptx_version <= KNOWN]
 WARPGROUP = [ins for ins in mma_instructions() if ins.lanes == 128]
 SPACES = ("register", "shared")
 
@@ -54,11 +59,36 @@ def test_every_warp_kernel_compiles(target: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", [name for name, since in TARGET_VERSIONS.items() if since <= KNOWN])
 def test_every_target_compiles_some(target: str) -> None:
     """Another sample for every target; test_catalog asks the assembler about the rest."""
     there = [ins for ins in WARP if ins.supports(target)]
     assert compiles([kernel.source(ins) for ins in there[TARGETS.index(target) :: 25]], target)
+
+
+def newer_forms() -> list[Instruction | Transfer]:
+    return [form for form in catalog() if form.ptx_version > assembler.OLDEST.ptx_version]
+
+
+@pytest.mark.parametrize("form", newer_forms(), ids=str)
+def test_kernels_of_newer_forms_assemble(form: Instruction | Transfer) -> None:
+    """NVRTC of any age makes PTX of inline assembly unread; the newest assembler then reads it."""
+    from cuda.bindings import nvrtc
+
+    for target in (form.targets[0], "sm_120a"):
+        source = kernel.source(form).encode()
+        _, program = nvrtc.nvrtcCreateProgram(source, b"k.cu", 0, [], [])
+        options = [f"-arch=compute_{target[3:]}".encode(), b"-default-device"]
+        (code,) = nvrtc.nvrtcCompileProgram(program, len(options), options)
+        assert int(code) == 0
+        text = bytearray(nvrtc.nvrtcGetPTXSize(program)[1])
+        nvrtc.nvrtcGetPTX(program, text)
+        module = bytes(text).rstrip(b"\0").decode()
+        assert form.mnemonic in module
+        for version, complaint in ((form.ptx_version, None), (assembler.OLDEST.ptx_version, ".version")):
+            again = re.sub(r"^\.version .*", f".version {version}", module, flags=re.M)
+            log = assembler.NEWEST.assemble(again, target)
+            assert log is None if complaint is None else complaint in str(log)
 
 
 @pytest.mark.slow

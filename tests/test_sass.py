@@ -9,14 +9,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import ptxlab
 from ptxlab import PtxlabError, gpu, wmma
 from ptxlab.cli import main
-from ptxlab.gpu import codegen, sass
+from ptxlab.gpu import codegen, compiler, device, sass
 from ptxlab.isa.modifiers import Modifiers
 from ptxlab.isa.parse import parse
+from ptxlab.isa.versions import newest_of_cuda
 
 S4 = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
 
@@ -58,6 +60,52 @@ def test_a_listing_is_counted() -> None:
     assert str(code) == "emulated: 2 IMMA.16832.S8.S8, 2 around them (1 LOP3, 1 HFMA2)"
     with pytest.raises(PtxlabError, match="no kernel other"):
         sass.read(LISTING, "sm_90a", "other")
+
+
+GAP = """\
+.text.ptxlab_sass:
+        /*0000*/                   LDC.64 R2, c[0x0][0x380] ;
+        /*0010*/                   UMOV UR4, UR4 ;
+        /*0030*/                   STG.E desc[UR4][R2.64], R4 ;
+        /*0040*/                   EXIT ;
+.L_x_0:
+        /*0050*/                   BRA `(.L_x_0);
+        /*0060*/                   NOP;
+        /*0070*/                   NOP;
+.L_x_1:
+"""
+
+
+def test_an_instruction_that_nvdisasm_does_not_print_is_seen() -> None:
+    """nvdisasm 13.4 has no line for ldmatrix .s8.s4: the addresses jump over it."""
+    code = sass.read(GAP, "sm_90a", transfer=True)
+    assert (code.unprinted, code.tensor, code.native, code.how) == (1, {}, True, "native")
+    assert str(code) == "native: 1 instruction that nvdisasm does not print"
+    assert code.listing.splitlines()[2] == "  /*0020*/  (an instruction that nvdisasm does not print)"
+    assert sass.read(GAP.replace("0030", "0050"), "sm_90a", transfer=True).unprinted == 3
+    assert sass.read(LISTING, "sm_90a").unprinted == 0
+
+
+def test_a_compiler_that_is_too_old_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiler, "compiler_version", lambda: (13, 0))
+    load = ptxlab.instruction("ldmatrix.sync.aligned.m8n16.x4.s8.s4")
+    sentence = (
+        f"{load.mnemonic} for sm_90a needs PTX ISA 9.4 (CUDA 13.4), NVRTC here is that of CUDA 13.0: "
+        'pip install "nvidia-cuda-nvrtc>=13.4,<14"'
+    )
+    with pytest.raises(PtxlabError) as error:
+        sass.sass(load, "sm_90a")
+    assert str(error.value) == sentence
+    with pytest.raises(PtxlabError, match=r"^sm_107a needs PTX ISA 9\.4 \(CUDA 13\.4\), NVRTC here"):
+        gpu.compile("", "sm_107a")
+    monkeypatch.setattr(device, "_first_gpu", lambda: device.Gpu("NVIDIA H200", "sm_90a"))
+    assert gpu.status(load) == sentence
+    assert gpu.available() and not gpu.available(load)
+    with pytest.raises(PtxlabError) as error:
+        load.run(np.zeros(1024, dtype=np.uint8), load.addresses())
+    assert str(error.value) == sentence
+    monkeypatch.setattr(compiler, "compiler_version", lambda: (13, 5))
+    assert gpu.available(load)
 
 
 STATEMENTS = {
@@ -246,7 +294,10 @@ def test_sub_byte_wmma_is_as_its_table_tells(target: str, read: Any) -> None:
 def test_every_kind_of_row_compiles_as_a_statement(target: str, read: Any) -> None:
     """One row for each family, shape and set of types; of wgmma the smallest N."""
     kinds: dict[Any, Any] = {}
+    newest = newest_of_cuda(gpu.compiler_version())
     for ins in ptxlab.catalog(target=target):
+        if ins.ptx_version > newest:
+            continue
         if not isinstance(ins, ptxlab.Instruction):
             kinds.setdefault((ins.family, ins.type, ins.matrix, ins.source), ins)
         elif ins.lanes == 32 or ins.n == 8:

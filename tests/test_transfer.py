@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -238,6 +239,23 @@ def test_signed_four_bits_in_eight() -> None:
     assert np.ascontiguousarray(registers[:4]).view(np.int8).ravel().tolist() == values
     ins = instruction("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32")
     assert form.operand("R").layout.coords().tolist() == ins.a.layout.coords()[:, :4].tolist()
+
+
+def test_signed_four_bits_as_an_h200_loads_them() -> None:
+    """Recorded: code of ptxas 13.4 for sm_90a under a CUDA 13.0 driver, rows anywhere at multiples of 8 bytes.
+
+    At multiples of 4, 2 or 1 the H200 stopped with CUDA_ERROR_MISALIGNED_ADDRESS.
+    """
+    recorded = np.load(Path(__file__).parent / "golden" / "ldmatrix_s8_s4.npz")
+    for count in (1, 2, 4):
+        form = row(f"ldmatrix.sync.aligned.m8n16.x{count}.s8.s4")
+        addresses = recorded[f"x{count}_addresses"]
+        assert (addresses % 16 == 8).any() and form.alignment == form.row_bytes == 8
+        registers = form.emulate(recorded[f"x{count}_memory"], addresses)
+        assert registers.shape == (16, 32, count)
+        assert np.array_equal(registers, recorded[f"x{count}_registers"])
+    with pytest.raises(PtxlabError, match="^address 4 of lane 0: it must be a multiple of 8$"):
+        form.emulate(np.zeros(1024, dtype=np.uint8), np.full(32, 4))
 
 
 def tile(codes: np.ndarray, pitch: int, bits: int) -> np.ndarray:

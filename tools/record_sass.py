@@ -1,7 +1,12 @@
-"""python -m tools.record_sass: record the machine code of every form for every chip, in data/sass.txt."""
+"""python -m tools.record_sass: record the machine code of every form for every chip, in data/sass.txt.
+
+With --newer it records only what the compiler of the record is too old for, with the newer NVRTC that is installed
+for that; without, those rows stay as they are.
+"""
 
 from __future__ import annotations
 
+import argparse
 import re
 import sys
 from collections import Counter
@@ -16,20 +21,29 @@ from ptxlab._util.files import write_atomically
 from ptxlab._util.progress import bar
 from ptxlab.gpu.sass import Sass, survey
 from ptxlab.isa.targets import CHIPS
+from ptxlab.isa.versions import newest_of_cuda
 
-__all__ = ["FILE", "TARGETS", "Key", "Run", "compiler", "main", "read", "record", "run_of", "write"]
+__all__ = [
+    "FILE", "TARGETS", "UNPRINTED", "Key", "Run", "compiler", "is_newer", "main", "newer_compiler", "read",
+    "record", "run_of", "write",
+]  # fmt: skip
 
 FILE = Path(__file__).with_name("data") / "sass.txt"
 #: One target for every generation.
 TARGETS: tuple[str, ...] = tuple(CHIPS.values())
+
+#: What stands for an instruction that nvdisasm does not print.
+UNPRINTED = "UNPRINTED"
 
 Key = tuple[str, str]  # mnemonic, target
 AnyInstruction = Instruction | Transfer
 
 _HEAD = """\
 # The machine code that CUDA {version}'s compiler emits for every form; `make chips` writes this file.
+# Forms of a later PTX ISA are CUDA {newer}'s (python -m tools.record_sass --newer).
 # Below each form, by target: native (one tensor-core instruction), split (several), emulated (arithmetic
-# around them, or alone) or plain (loads and stores); the tensor-core instructions; after the bar the other
+# around them, or alone) or plain (loads and stores); the tensor-core instructions, UNPRINTED where nvdisasm
+# has no line for one; after the bar the other
 # arithmetic, by the first word of the opcode. {{x,y}} means either;
 # {{8..256..8}} means 8 to 256 in steps of 8. A, B and N stand for the form's own types and its N.
 """
@@ -66,7 +80,10 @@ def run_of(sass: Sass) -> Run:
     if not sass.transfer:
         for opcode, count in sass.arithmetic.items():
             around[opcode.split(".")[0]] += count
-    return Run(sass.how, _sorted(sass.tensor), _sorted(around))
+    tensor = dict(sass.tensor)
+    if sass.unprinted:
+        tensor[UNPRINTED] = sass.unprinted
+    return Run(sass.how, _sorted(tensor), _sorted(around))
 
 
 def _sorted(counts: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
@@ -89,7 +106,7 @@ def _placeholders(ins: AnyInstruction) -> dict[str, str]:
     return names
 
 
-def write(runs: Mapping[Key, Run], version: str) -> str:
+def write(runs: Mapping[Key, Run], version: str, newer: str) -> str:
     """The text of the file: forms that behave alike together, targets that run the same on one line."""
     forms: dict[tuple[str, ...], str] = {}  # pieces of a mnemonic -> lines below it
     for ins in catalog():
@@ -103,7 +120,7 @@ def write(runs: Mapping[Key, Run], version: str) -> str:
         lines = (f"  {' '.join(names)}: {text}" for text, names in targets.items())
         forms[_pieces(ins.mnemonic)] = "\n".join(lines)
     folded = [f"{''.join(map(_braced, pieces))}\n{text}\n" for pieces, text in _folded(forms)]
-    return "\n".join([_HEAD.format(version=version), *folded])
+    return "\n".join([_HEAD.format(version=version, newer=newer), *folded])
 
 
 def _pieces(mnemonic: str) -> tuple[str, ...]:
@@ -175,6 +192,18 @@ def compiler() -> str:
     return version[1] if version else "?"
 
 
+def newer_compiler() -> str:
+    """The version of CUDA whose compiler was recorded for forms that `compiler()` does not know."""
+    version = re.search(r"^# .* are CUDA (\d+\.\d+)'s", FILE.read_text(encoding="utf-8"), re.M)
+    return version[1] if version else "?"
+
+
+def is_newer(ins: AnyInstruction) -> bool:
+    """Whether the recorded compiler is too old for this form."""
+    major, minor = compiler().split(".")
+    return ins.ptx_version > newest_of_cuda((int(major), int(minor)))
+
+
 def _expanded(forms: str) -> Iterable[str]:
     pieces = re.split(r"\{(.*?)\}", forms)
     choices = [piece.split(",") if at % 2 else [piece] for at, piece in enumerate(pieces)]
@@ -197,9 +226,11 @@ def _parsed(text: str) -> Run:
 # -- recording -----------------------------------------------------------------------------------------------
 
 
-def record(targets: Sequence[str] = TARGETS) -> dict[Key, Run]:
-    """Compile and disassemble every form for every target that has it."""
-    todo = {target: catalog(target=target) for target in targets}
+def record(targets: Sequence[str] = TARGETS, *, newer: bool = False) -> dict[Key, Run]:
+    """Compile and disassemble every form for every target that has it: those that are newer, or all others."""
+    todo = {
+        target: [ins for ins in catalog(target=target) if is_newer(ins) == newer] for target in targets
+    }
     runs: dict[Key, Run] = {}
     with bar(sum(map(len, todo.values())), "kernels") as tick:
         for target, rows in todo.items():
@@ -209,10 +240,17 @@ def record(targets: Sequence[str] = TARGETS) -> dict[Key, Run]:
     return runs
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description="Record the machine code of every form for every chip.")
+    parser.add_argument("--newer", action="store_true", help="only forms that the record's compiler lacks")
+    newer = parser.parse_args(arguments).newer
     major, minor = gpu.compiler_version()
-    runs = record()
-    write_atomically(FILE, write(runs, f"{major}.{minor}"))
+    version = f"{major}.{minor}"
+    runs = record(newer=newer)
+    known = {ins.mnemonic: ins for ins in catalog()}
+    kept = {key: run for key, run in read().items() if key[0] in known and is_newer(known[key[0]]) != newer}
+    versions = (compiler(), version) if newer else (version, newer_compiler())
+    write_atomically(FILE, write(runs | kept, *versions))
     print(f"{len(runs):,} kernels of {len({mnemonic for mnemonic, _ in runs}):,} forms: {FILE.name}")
     return 0
 

@@ -41,6 +41,10 @@ _LINE = re.compile(r"^\s*/\*[0-9a-f]{4,}\*/\s+(?:@(!?U?P\w+)\s+)?([A-Z][\w.]*)([
 #: A constant put into a register through the f16 unit: opcode and operands.
 _CONSTANT_OPCODE = re.compile(r"HFMA2(\.MMA)?$")
 _CONSTANT_OPERANDS = re.compile(r"^\s*\w+, -RZ, RZ, ")
+#: Every instruction of these chips takes 16 bytes; nvdisasm leaves out those that it does not know.
+_INSTRUCTION_BYTES = 16
+_ADDRESS = re.compile(r"^\s*/\*([0-9a-f]{4,})\*/", re.MULTILINE)
+_UNPRINTED = "(an instruction that nvdisasm does not print)"
 _PADDING = re.compile(r"(\.L_x_\d+):\s+/\*[0-9a-f]+\*/\s+BRA `\(\1\)\s*;(\s+/\*[0-9a-f]+\*/\s+NOP\s*;)*\s*")
 
 
@@ -50,6 +54,8 @@ class Sass:
 
     >>> str(Sass("sm_90a", {"HMMA.16816.F32": 2}, {"F2FP.F16.E4M3.UNPACK_B": 12, "FADD": 4}, 30, ""))
     'emulated: 2 HMMA.16816.F32, 16 around them (12 F2FP, 4 FADD)'
+    >>> str(Sass("sm_90a", {}, {}, 4, "", transfer=True, unprinted=1))   # ldmatrix .s8.s4
+    'native: 1 instruction that nvdisasm does not print'
     """
 
     target: str
@@ -58,11 +64,12 @@ class Sass:
     rest: int  # all but the tensor-core instructions: loads, stores, moves, and the arithmetic
     listing: str
     transfer: bool = False  # a transfer's arithmetic is on addresses
+    unprinted: int = 0  # instructions in the code for which nvdisasm has no line
 
     @property
     def native(self) -> bool:
         """Whether the chip has it: one tensor-core instruction, no arithmetic beside it."""
-        return sum(self.tensor.values()) == 1 and (self.transfer or not self.arithmetic)
+        return sum(self.tensor.values()) + self.unprinted == 1 and (self.transfer or not self.arithmetic)
 
     @property
     def how(self) -> str:
@@ -75,7 +82,11 @@ class Sass:
 
     def __str__(self) -> str:
         """``native: 1 IMMA.16864.S4.S4``."""
-        matrix = ", ".join(f"{count} {opcode}" for opcode, count in self.tensor.items())
+        parts = [f"{count} {opcode}" for opcode, count in self.tensor.items()]
+        if self.unprinted:
+            noun = "instruction" if self.unprinted == 1 else "instructions"
+            parts.append(f"{self.unprinted} {noun} that nvdisasm does not print")
+        matrix = ", ".join(parts)
         summary = f"{self.how}: {matrix or 'no matrix instruction'}"
         if not self.arithmetic or (self.transfer and self.native):
             return summary
@@ -189,7 +200,8 @@ def read(text: str, target: str, name: str = NAME, *, transfer: bool = False) ->
     )
     if section is None:
         raise PtxlabError(f"the listing for {target} has no kernel {name}")
-    code = _PADDING.sub("", section[1]).rstrip()
+    code, unprinted = _with_gaps(section[1])  # before the padding goes, which would look like a gap
+    code = _PADDING.sub("", code).rstrip()
     tensor: Counter[str] = Counter()
     arithmetic: Counter[str] = Counter()
     rest = 0
@@ -210,4 +222,20 @@ def read(text: str, target: str, name: str = NAME, *, transfer: bool = False) ->
         arithmetic -= tensor
         rest -= tensor.total()
     shown = "\n".join(re.sub(r"^\s+/\*([0-9a-f]+)\*/\s+", r"  /*\1*/  ", line) for line in code.splitlines())
-    return Sass(target, dict(tensor), dict(arithmetic), rest, shown, transfer)
+    return Sass(target, dict(tensor), dict(arithmetic), rest, shown, transfer, unprinted)
+
+
+def _with_gaps(code: str) -> tuple[str, int]:
+    """The listing with a line for every instruction that nvdisasm left out, and how many those are."""
+    lines: list[str] = []
+    expected = 0
+    unprinted = 0
+    for line in code.splitlines():
+        address = _ADDRESS.match(line)
+        if address is not None:
+            for missing in range(expected, int(address[1], 16), _INSTRUCTION_BYTES):
+                lines.append(f"        /*{missing:04x}*/                   {_UNPRINTED}")
+                unprinted += 1
+            expected = int(address[1], 16) + _INSTRUCTION_BYTES
+        lines.append(line)
+    return "\n".join(lines), unprinted

@@ -1,4 +1,4 @@
-"""What the assembler of CUDA 13.0 takes although PTX ISA 9.0 has no such form, with what it then emits.
+"""What the assemblers of CUDA 13.0 to 13.4 take although no PTX ISA has such a form, with what they then emit.
 
 Ptxlab refuses all of it.
 
@@ -12,9 +12,12 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from .targets import SM_75, SM_80, SM_90, SM_100A, TARGETS
+from .targets import SM_75, SM_80, SM_90, SM_90A, SM_100A, SM_120A, TARGETS
 
 __all__ = ["QUIRKS", "SELECTORS", "Quirk"]
+
+#: The first and the last release of CUDA whose assembler was tried.
+_FIRST, _LAST = "13.0", "13.4"
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,8 @@ class Quirk:
     pattern: str | None = None  # over the mnemonic; None where other code decides
     meant: str | None = None  # what the match is replaced by: the result must be legal
     of: tuple[str, ...] = ("",)  # how the mnemonic begins
+    since: str = _FIRST  # the first and the last release of CUDA whose assembler takes it
+    until: str = _LAST
 
     def fault_of(self, name: str, legal: Callable[[str], str | None]) -> tuple[str, str | None] | None:
         """What is wrong with that spelling, and the legal spelling it stands for.
@@ -55,16 +60,32 @@ class Quirk:
         return None
 
     @property
-    def where(self) -> str:
+    def target_words(self) -> str:
         """The targets in words: ``sm_80 and later``."""
         first, last = (TARGETS.index(end) for end in (self.targets[0], self.targets[-1]))
         if len(self.targets) == 1:
             return self.targets[0]
+        if self.targets == SM_100A:
+            return "every a- and f-target since sm_100a"
         if self.targets != TARGETS[first : last + 1]:
             return ", ".join(self.targets)
         if last + 1 < len(TARGETS):
             return f"{self.targets[0]} to {self.targets[-1]}"
         return "every target" if first == 0 else f"{self.targets[0]} and later"
+
+    @property
+    def release_words(self) -> str:
+        """The releases of CUDA in words: ``13.0 only``, ``13.0 to 13.4``, ``since 13.4``."""
+        if self.since == self.until:
+            return f"since {self.since}" if self.until == _LAST else f"{self.since} only"
+        return f"{self.since} to {self.until}"
+
+    @property
+    def where(self) -> str:
+        """Targets, and releases of CUDA if not all that were tried: ``sm_75 to sm_89, CUDA 13.0 only``."""
+        if (self.since, self.until) == (_FIRST, _LAST):
+            return self.target_words
+        return f"{self.target_words}, CUDA {self.release_words}"
 
 
 def _vector(letter: str, count: int) -> str:
@@ -113,6 +134,7 @@ def _rows() -> Iterator[Quirk]:
         why="integer accumulators are s32",
         targets=SM_75,
         example=_line("wmma.mma.sync.aligned.row.col.m16n16k16.s32.s8.s8.u32", 8, 2, 2, 8),
+        until="13.0",
     )
     yield Quirk(
         title="`wmma` s4 or u4 at the shapes of f16, tf32 and f64",
@@ -122,6 +144,7 @@ def _rows() -> Iterator[Quirk]:
         why="4-bit types come in m8n8k32 only; number of registers, layouts and bit operation go unchecked",
         targets=tuple(target for target in SM_75 if target not in SM_90),
         example=_line("wmma.mma.sync.aligned.row.col.m16n16k16.s32.s4.s4.s32", 8, 2, 2, 8),
+        until="13.0",
     )
     yield Quirk(
         title="`wmma` b1 at those shapes, with a bit operation but no `.popc`",
@@ -131,6 +154,7 @@ def _rows() -> Iterator[Quirk]:
         why="b1 comes in m8n8k128 only",
         targets=SM_90,
         example=_line("wmma.mma.xor.sync.aligned.row.col.m16n16k16.s32.b1.b1.s32", 8, 1, 1, 8),
+        until="13.0",
     )
     yield Quirk(
         title="`wmma.load.c` and `wmma.store.d` of f32 at m8n8k32 or m8n8k128",
@@ -153,17 +177,17 @@ def _rows() -> Iterator[Quirk]:
         targets=SM_75,
         example=_line("mma.sync.aligned.m8n8k32.row.col.s32.s4.s4.s32.xor.popc", 2, 1, 1, 2),
     )
-    for kinds, title, targets in (
+    tcgen05 = tuple(target for target in SM_100A if target not in SM_120A)
+    for kinds, title, targets, since in (
         (
             "mxf8f6f4|mxf4|mxf4nvf4|f8f6f4",
             "a block-scaled `kind::` without `.block_scale` over FP8; `kind::f8f6f4` at m16n8k16",
             SM_100A,
+            _FIRST,
         ),
-        (
-            "i8|f16|tf32",
-            "`kind::i8`, `kind::f16`, `kind::tf32` (of tcgen05.mma) over FP8",
-            ("sm_100a", "sm_110a"),
-        ),
+        ("i8", "`kind::i8` (of tcgen05.mma) over FP8", ("sm_100a", "sm_110a"), _FIRST),
+        ("f16|tf32", "`kind::f16`, `kind::tf32` (of tcgen05.mma) over FP8", tcgen05, _FIRST),
+        ("ti16", "`kind::ti16` (of tcgen05.mma) over FP8", ("sm_107a", "sm_107f"), "13.4"),
     ):
         yield Quirk(
             title=title,
@@ -174,10 +198,22 @@ def _rows() -> Iterator[Quirk]:
             emits="ignores it: the code is that of the plain FP8 form, without scales",
             why="the manual has no such kind here, and mxf8f6f4 or mxf4 promise scales",
             targets=targets,
+            since=since,
             example=_line(
                 f"mma.sync.aligned.m16n8k32.row.col.kind::{kinds.split('|')[0]}.f32.e4m3.e4m3.f32", 4, 4, 2, 4
             ),
         )
+    yield Quirk(
+        title="`ldmatrix` `.s8.s4` with `.x8` to `.x128`",
+        pattern=r"(?<=^ldmatrix)(.*)(\.x(?:8|16|32|64|128))(?=(?:\..*)?\.s8\.s4$)",
+        meant=r"\1.x1",
+        fault=r"\2 is no count",
+        emits="moves one matrix, as .x1 does",
+        why="there are no addresses for more than four matrices of 8 rows",
+        targets=(*SM_90A, *SM_100A),
+        since="13.4",
+        example=_line("ldmatrix.sync.aligned.m8n16.x8.s8.s4", 1, "[da]"),
+    )
     yield Quirk(
         title="`ldmatrix` and `stmatrix` with `.x8` to `.x128`",
         pattern=r"(?<=matrix)(.*)(\.x(?:8|16|32|64|128))(?=\.)",
@@ -187,6 +223,18 @@ def _rows() -> Iterator[Quirk]:
         why="there are no addresses for more than four matrices of 8 rows",
         targets=SM_75,
         example=_line("ldmatrix.sync.aligned.m8n8.x8.b16", 1, "[da]"),
+    )
+    yield Quirk(
+        title="`.pred` in `ldmatrix`",
+        pattern=r"\.pred(?=\.|$)",
+        meant="",
+        of=("ldmatrix",),
+        fault=".pred does not fit here",
+        emits=_DROPPED,
+        why="it belongs to other instructions",
+        targets=SM_75,
+        since="13.4",
+        example=_line("ldmatrix.sync.aligned.m8n8.x1.b16.pred", 1, "[da]"),
     )
     yield Quirk(
         title="a packed format (`.b8x16`, `.b6x16_p32`, `.b4x16_p64`) outside `ldmatrix`",

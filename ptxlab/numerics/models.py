@@ -74,7 +74,7 @@ _MMAS = 100_000
 _F32_TO_F16 = 112  # from the smallest exponent of f32, -126, to that of f16, -14
 
 _H200 = "compared with an H200 and recorded, CUDA 13.0: tests/golden"
-_ISA = "PTX ISA 9.0: integer results are exact, wrapped or clamped"
+_ISA = "PTX ISA: integer results are exact, wrapped or clamped"
 _MMA_SIM = "MMA-Sim 2025, arXiv 2511.10909"
 _KHATTAK = "Khattak and Mikaitis 2025, arXiv 2512.07004 with MATLAB-tensor-core"
 _FASI = "Fasi et al. 2021, doi 10.7717/peerj-cs.330"
@@ -257,7 +257,7 @@ def has(ins: MmaForm, chip: str) -> bool:
     """
     if chip not in GENERATIONS:
         raise PtxlabError(f"unknown model {chip!r}; there are {listing(GENERATIONS)}")
-    if chip == "sm_70":  # PTX ISA 9.0, "Target ISA Notes" of mma and wmma.mma
+    if chip == "sm_70":  # PTX ISA, "Target ISA Notes" of mma and wmma.mma
         return ins.a_type == "f16" and (ins.family == "wmma" or (ins.family, ins.shape) == ("mma", "m8n8k4"))
     return ins.supports(CHIPS.get(chip, chip))
 

@@ -48,6 +48,7 @@ def facts(ins: Form, target: str | None = None, *, run: bool = False) -> dict[st
         topics |= _mma_facts(ins)
     if isinstance(ins, TransferForm):
         topics |= _memory_facts(ins)
+    topics["PTX ISA"] = _version_fact(ins, target)
     topics["targets"] = list(ins.targets)
     topics["missing on"] = [name for name in TARGETS if name not in ins.targets]
     if isinstance(ins, MmaForm):
@@ -56,6 +57,14 @@ def facts(ins: Form, target: str | None = None, *, run: bool = False) -> dict[st
     if run:
         topics["chip runs"] = machine_code(ins, target)
     return topics | {"ptx": ptx_line(ins), **cpp(ins)}
+
+
+def _version_fact(ins: Form, target: str | None) -> str:
+    """The version that it needs, and what a target that was named needs beyond."""
+    text = f"{ins.ptx_version} and later"
+    if target is not None and ins.supports(target) and ins.ptx_version_for(target) > ins.ptx_version:
+        text += f"; {target} needs {ins.ptx_version_for(target)}"
+    return text
 
 
 def _operand_table(ins: Form) -> Table:

@@ -30,6 +30,7 @@ _UNPACKED = {
     "b6x16_p32": "elements lie in the low 6 bits of their bytes, where kind::f8f6f4 takes e3m2 and e2m3",
     "b4x16_p64": "elements lie in the low 4 bits of their bytes; kind::f8f6f4 takes e2m1 from the middle, "
     "so shift registers left by 2",
+    "s4": "elements are s4 in memory, 16 in 8 bytes; each becomes a byte with its sign, as s8 mma takes it",
 }
 
 

@@ -14,7 +14,7 @@ from ptxlab._util.files import write_atomically
 from ptxlab.isa.catalog import FAMILIES
 from ptxlab.isa.targets import generation
 
-from ..record_sass import TARGETS, Key, Run, compiler, read
+from ..record_sass import TARGETS, UNPRINTED, Key, Run, compiler, is_newer, newer_compiler, read
 from .groups import AnyInstruction, Group, groups, qualifiers
 from .markdown import Page, badge, code, definitions, link, slug, table
 
@@ -117,12 +117,14 @@ def page() -> Page:
     out.add(
         "A PTX instruction promises a result, not a circuit: the compiler may implement it with one "
         "tensor-core instruction, with several, or with ordinary arithmetic. This is what CUDA "
-        f"{compiler()} does with each of the {len(catalog()):,} forms, read from the machine code of "
+        f"{compiler()} does with each of the {len(catalog()):,} forms (CUDA {newer_compiler()} with the "
+        f"{sum(map(is_newer, catalog()))} that came later), read from the machine code of "
         f"{len(runs):,} kernels; that needs no GPU. `ptxlab sass INSTRUCTION --all` says the same of one "
         "form, and `ptxlab sass INSTRUCTION` prints the machine code itself.",
         definitions((badge(how), words) for how, words in _WORDS.items()),
         "One target stands for each generation: sm_86, sm_87 and sm_88 run what `sm_80` runs, sm_103a and "
-        "sm_110a what `sm_100a` runs, sm_121a what `sm_120a` runs.",
+        "sm_110a what `sm_100a` runs, sm_121a what `sm_120a` runs. CUDA 13.4 makes the same tensor-core "
+        "instructions for sm_107a (Rubin) as for `sm_100a`.",
     )
     _summary(out, runs)
     _findings(out, runs)
@@ -236,7 +238,10 @@ def _cell(known: Sequence[tuple[AnyInstruction, Run]]) -> str:
     ins, run = known[0]
     one_opcode = len({each.tensor for _, each in known}) == 1 and len(run.tensor) == 1
     counts = dict(run.tensor) if one_opcode else _bare(ins, run)
-    tensor = " + ".join(f"{count} {code(opcode)}" for opcode, count in counts.items())
+    tensor = " + ".join(
+        f"{count} that nvdisasm does not print" if opcode == UNPRINTED else f"{count} {code(opcode)}"
+        for opcode, count in counts.items()
+    )
     others = sorted({each.others for _, each in known})
     spread = str(others[0]) if len(others) == 1 else f"{others[0]} to {others[-1]}"
     words = [badge(run.how), tensor]
