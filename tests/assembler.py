@@ -1,7 +1,7 @@
 """NVIDIA's assemblers as witnesses: they take PTX text, need no GPU, and name the lines that they refuse.
 
-The oldest that ptxlab supports is nvJitLink of CUDA 13.0, which `ptxlab[cuda13]` installs; the newest is ptxas
-of CUDA 13.4. They come in wheels of different names, so that one environment has both.
+The oldest that ptxlab supports is nvJitLink of CUDA 13.0, which `ptxlab[cuda13]` installs; the newest is
+ptxas of CUDA 13.4. They come in wheels of different names, so that one environment has both.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 from functools import lru_cache
+from itertools import product
 
 import pytest
 
@@ -36,9 +37,7 @@ def test_supports_is_what_the_assembler_says(compiler: assembler.Compiler, targe
     """Every form that its PTX ISA has, taken or refused for its target."""
     known = [ins for ins in INSTRUCTIONS if compiler.knows(ins)]
     refused = assembler.refused([assembler.line(ins) for ins in known], target, compiler)
-    assert {known[i].mnemonic for i in refused} == {
-        ins.mnemonic for ins in known if not ins.supports(target)
-    }
+    assert {known[i].mnemonic for i in refused} == {ins.mnemonic for ins in known if not ins.supports(target)}
     assert all(".target" in what or "for architecture" in what for what in refused.values()), (
         "for the target, not for a misspelling"
     )
@@ -54,8 +53,10 @@ def test_the_oldest_assembler_lacks_what_came_later(ins: Instruction | TransferF
 @pytest.mark.parametrize(
     ("compiler", "target"),
     [
-        *((assembler.OLDEST, f"sm_{chip}") for chip in "75 80 86 89 90 90a 100a 103a 120a 121a".split()),
-        *((assembler.NEWEST, f"sm_{chip}") for chip in "75 80 90a 100f 107a 107f 110f 120a 121f".split()),
+        *product([assembler.OLDEST], ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100a"]),
+        *product([assembler.OLDEST], ["sm_103a", "sm_120a", "sm_121a"]),
+        *product([assembler.NEWEST], ["sm_75", "sm_80", "sm_90a", "sm_100f", "sm_107a", "sm_107f"]),
+        *product([assembler.NEWEST], ["sm_110f", "sm_120a", "sm_121f"]),
     ],
     ids=str,
 )
@@ -72,13 +73,17 @@ def test_supported_rows_assemble_to_the_end(compiler: assembler.Compiler, target
 
 #: Versions at which some form or target came, and those one below, which lack it.
 VERSIONS = [
-    PtxVersion(*map(int, text.split(".")))
-    for text in "6.3 6.4 6.5 7.0 7.1 7.7 7.8 8.0 8.1 8.2 8.3 8.4 8.5 8.6 8.7 8.8 9.0 9.1 9.3 9.4".split()
+    *(PtxVersion(6, minor) for minor in (3, 4, 5)),
+    *(PtxVersion(7, minor) for minor in (0, 1, 7, 8)),
+    *(PtxVersion(8, minor) for minor in range(9)),
+    *(PtxVersion(9, minor) for minor in (0, 1, 3, 4)),
 ]
 #: Between them they have every form as soon as PTX has it.
 EARLY = ("sm_75", "sm_80", "sm_89", "sm_90", "sm_90a", "sm_100a", "sm_120a")
 #: A line that no version takes, at the end: the assembler has read all lines before it.
-NEVER = "mma.sync.aligned.m16n8k8.row.col.f32.f16.bf16.f32 {f0, f1, f2, f3}, {a0, a1}, {b0}, {f0, f1, f2, f3};"
+NEVER = (
+    "mma.sync.aligned.m16n8k8.row.col.f32.f16.bf16.f32 {f0, f1, f2, f3}, {a0, a1}, {b0}, {f0, f1, f2, f3};"
+)
 
 
 @lru_cache(maxsize=None)

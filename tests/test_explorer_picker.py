@@ -94,7 +94,9 @@ def test_qualifiers_stand_in_the_mnemonic() -> None:
 def test_generations() -> None:
     names = {target: name for target, name, _ in picker_index()["targets"]}
     assert names == {target: generation(target) for target in TARGETS}
-    assert set(names.values()) == {"Turing", "Ampere", "Ada", "Hopper", "Blackwell", "RTX Blackwell"}
+    assert set(names.values()) == {
+        "Turing", "Ampere", "Ada", "Hopper", "Blackwell", "Rubin", "RTX Blackwell",
+    }  # fmt: skip
 
 
 def has(*kinds: str) -> Callable[[Instruction], bool]:

@@ -49,7 +49,7 @@ def assert_layout(layout: Layout | None, formula: Formula) -> None:
     assert not wrong, f"(lane, element) {wrong[:4]}"
 
 
-# -- PTX ISA 9.7.14.5.11, "Matrix Fragments for mma.m16n8k64" --------------------------------------------
+# -- PTX ISA, "Matrix Fragments for mma.m16n8k64" -------------------------------------------------------
 
 
 def a_16864(lane: int, i: int) -> tuple[int, int]:
@@ -92,7 +92,7 @@ def test_the_modes_that_the_design_prints() -> None:
     )
 
 
-# -- sparse A: 9.7.14.6.2.7 (m16n8k64, s4/u4) and 9.7.14.6.2.3 (m16n8k16, tf32) --------------------------
+# -- sparse A: "Matrix Fragments for sparse mma.m16n8k64 with .u4/.s4", "... m16n8k16 with .tf32" ---------
 
 
 @pytest.mark.parametrize("ins", SPARSE_4, ids=str)
@@ -138,7 +138,7 @@ def test_the_selector_picks_thread_pairs(ins: Instruction) -> None:
             assert set(lanes[[group, group + 8]].ravel().tolist()) == {first, first + 1}
 
 
-# -- 9.7.14.5.4 (m8n8k32) and 9.7.14.5.5 (m8n8k128) ------------------------------------------------------
+# -- "Matrix Fragments for mma.m8n8k32" and "... mma.m8n8k128" -------------------------------------------
 
 
 @pytest.mark.parametrize(("forms", "count"), [(WMMA_4, 8), (WMMA_1, 32)], ids=["m8n8k32", "m8n8k128"])
@@ -152,7 +152,7 @@ def test_sub_byte_8x8(forms: list[Instruction], count: int) -> None:
         assert_layout(ins.c.layout, lambda lane, i: (lane >> 2, lane % 4 * 2 + i))
 
 
-# -- wgmma: 9.7.15.5.1, "Register Fragments" (figures), 9.7.15.6.2.3 -------------------------------------
+# -- wgmma: "Register Fragments and Shared Memory Matrix Layouts" (figures) -------------------------------
 
 
 @pytest.mark.parametrize("n", range(8, 257, 8))
@@ -182,7 +182,7 @@ def test_wgmma_stored_a() -> None:
         assert (ins.b.layout, ins.b.space, ins.b.registers) == (None, "shared", 0)
 
 
-# -- block scales: 9.7.14.3, "Block Scaling for mma.sync" ------------------------------------------------
+# -- block scales: "Block Scaling for mma.sync" ----------------------------------------------------------
 
 
 @pytest.mark.parametrize("ins", [ins for ins in mma_instructions("mma") if ins.scale_vec], ids=str)

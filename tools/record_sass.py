@@ -1,7 +1,7 @@
 """python -m tools.record_sass: record the machine code of every form for every chip, in data/sass.txt.
 
-With --newer it records only what the compiler of the record is too old for, with the newer NVRTC that is installed
-for that; without, those rows stay as they are.
+With --newer it records only what the compiler of the record is too old for, with the newer NVRTC that is
+installed for that; without, those rows stay as they are.
 """
 
 from __future__ import annotations
@@ -227,10 +227,8 @@ def _parsed(text: str) -> Run:
 
 
 def record(targets: Sequence[str] = TARGETS, *, newer: bool = False) -> dict[Key, Run]:
-    """Compile and disassemble every form for every target that has it: those that are newer, or all others."""
-    todo = {
-        target: [ins for ins in catalog(target=target) if is_newer(ins) == newer] for target in targets
-    }
+    """Compile and disassemble forms for every target that has them: those that are newer, or all others."""
+    todo = {target: [ins for ins in catalog(target=target) if is_newer(ins) == newer] for target in targets}
     runs: dict[Key, Run] = {}
     with bar(sum(map(len, todo.values())), "kernels") as tick:
         for target, rows in todo.items():

@@ -141,7 +141,7 @@ def picker_index() -> dict[str, Any]:
 
     >>> index = picker_index()
     >>> index["count"], index["families"], len(index["rows"])
-    (1562, ['mma', 'mma.sp', 'wmma', 'wgmma', 'wgmma.sp'], 529)
+    (1564, ['mma', 'mma.sp', 'wmma', 'wgmma', 'wgmma.sp'], 531)
     >>> index["rows"][-1][0], index["n_sets"][index["rows"][-1][6]][:3]
     ('wgmma.mma_async.sp.sync.aligned.m64nNk64.satfinite.s32.u8.u8', [8, 16, 24])
     """
@@ -163,7 +163,7 @@ def picker_index() -> dict[str, Any]:
                 shapes(shape),
                 types(_types(ins)),
                 qualifiers(_qualifiers(ins)),
-                target_sets(ins.targets),
+                target_sets((ins.targets, str(ins.ptx_version))),
                 n_sets(tuple(form.n for form in group)),
                 word_sets(everyday_words(ins)),
                 int(ins.family.startswith("wgmma")),
@@ -178,8 +178,8 @@ def picker_index() -> dict[str, Any]:
         "qualifiers": list(qualifiers.things),
         "targets": [[target, generation(target), _product_words(target)] for target in TARGETS],
         "target_sets": [
-            [_target_words(targets), [TARGETS.index(target) for target in targets]]
-            for targets in target_sets.things
+            [_target_words(targets), [TARGETS.index(target) for target in targets], version]
+            for targets, version in target_sets.things
         ],
         "n_sets": [list(sizes) for sizes in n_sets.things],
         "word_sets": [list(words) for words in word_sets.things],

@@ -33,7 +33,7 @@ def compiler_version() -> tuple[int, int]:
 
 
 def check_compiler(form: Form, target: str) -> None:
-    """Refuse a form that this NVRTC is too old for; what a newer one makes for a target, older drivers load."""
+    """Refuse a form that this NVRTC is too old for; older drivers load what a newer one makes."""
     _check_version(form.ptx_version_for(target), f"{form.mnemonic} for {target}")
 
 

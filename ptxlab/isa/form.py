@@ -50,7 +50,7 @@ class Form(ABC):
     @property
     @abstractmethod
     def ptx_version(self) -> PtxVersion:
-        """The first version of the PTX ISA that has it; some of its targets are younger (`ptx_version_for`)."""
+        """The first version of the PTX ISA that has it; some targets are younger (`ptx_version_for`)."""
 
     @property
     def sparse(self) -> bool:

@@ -144,7 +144,7 @@ class MmaForm(Form):
 
     @cached_property
     def ptx_version(self) -> PtxVersion:
-        """The first version of the PTX ISA that has it; some of its targets are younger (`ptx_version_for`).
+        """The first version of the PTX ISA that has it; some targets are younger (`ptx_version_for`).
 
         >>> from ptxlab.isa.parse import parse_mma
         >>> parse_mma("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32").ptx_version

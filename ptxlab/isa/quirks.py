@@ -1,4 +1,4 @@
-"""What the assemblers of CUDA 13.0 to 13.4 take although no PTX ISA has such a form, with what they then emit.
+"""What the assemblers of CUDA 13.0 to 13.4 take although no PTX ISA has such a form, and what they emit.
 
 Ptxlab refuses all of it.
 
@@ -24,7 +24,7 @@ _FIRST, _LAST = "13.0", "13.4"
 class Quirk:
     """One class of spellings that the assembler takes and the manual does not have.
 
-    >>> counts = next(row for row in QUIRKS if ".x8" in row.example)
+    >>> counts = next(row for row in QUIRKS if "m8n8.x8" in row.example)
     >>> right = "ldmatrix.sync.aligned.m8n8.x1.b16"
     >>> counts.fault_of("ldmatrix.sync.aligned.m8n8.x8.b16", {right: right}.get)
     ('.x8 is no count', 'ldmatrix.sync.aligned.m8n8.x1.b16')

@@ -13,7 +13,7 @@ __all__ = [
 ]  # fmt: skip
 
 #: Every target of the newest assembler, in its spelling, and the PTX ISA that introduced it ("PTX Module
-#: Directives: .target"). Of one chip the plain target comes first, then a (this chip only) and f (its family).
+#: Directives: .target"). The plain target of a chip comes first, then a (this chip only), f (family).
 TARGET_VERSIONS: dict[str, PtxVersion] = {
     "sm_75": PtxVersion(6, 3),
     "sm_80": PtxVersion(7, 0),
@@ -67,7 +67,7 @@ PRODUCTS: dict[str, tuple[str, ...]] = {
     "sm_103a": ("B300",), "sm_110a": ("Jetson Thor",), "sm_120a": ("RTX 5090",), "sm_121a": ("DGX Spark",),
 }  # fmt: skip
 
-#: Architectures whose arithmetic nobody has compared with a model: they have a name, and no chip in GENERATIONS.
+#: Architectures whose arithmetic has no model yet: they have a name, but no chip in GENERATIONS.
 _WITHOUT_MODEL = {"sm_107": "Rubin"}
 
 #: Chips for which the compiler emits the machine code of another chip.

@@ -339,9 +339,9 @@ class TransferForm(Form):
     def addresses(self, offset: int = 0, stride: int | None = None) -> NDArray[np.int64]:
         """Byte addresses of rows that lie `stride` apart from `offset` on.
 
-        ldmatrix, stmatrix: what each lane supplies, [32]; stride counts bytes (a row when left out), and lanes
-        that are not needed repeat the lower ones, as the manual advises for sm_75. wmma: where each row
-        (column) begins; stride counts elements.
+        ldmatrix, stmatrix: what each lane supplies, [32]; stride counts bytes (a row when left out), and
+        lanes that are not needed repeat the lower ones, as the manual advises for sm_75. wmma: where each
+        row (column) begins; stride counts elements.
 
         >>> from ptxlab.isa.catalog.transfer import rows
         >>> next(rows()).addresses(stride=64)[:9].tolist()

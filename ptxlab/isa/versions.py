@@ -35,7 +35,7 @@ CUDA_RELEASES: dict[tuple[int, int], PtxVersion] = {
 
 
 def newest_of_cuda(release: tuple[int, int]) -> PtxVersion:
-    """The newest PTX ISA that the compiler of a CUDA release knows; of a release after the last known, NEWEST.
+    """The newest PTX ISA that a release's compiler knows; NEWEST for releases after those listed here.
 
     >>> str(newest_of_cuda((13, 0))), str(newest_of_cuda((14, 2)))
     ('9.0', '9.4')

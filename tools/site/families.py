@@ -150,10 +150,11 @@ def _forms(forms: Sequence[AnyInstruction], sections: Sequence[Group]) -> str:
             types.append(", ".join(group.outputs))
         qualified = ", ".join(code(f".{token}") for token in qualifiers(group, forms))
         on = "<br>".join(dict.fromkeys(targets(ins.targets) for ins in group.forms))
-        rows.append((shape, *types, qualified, str(len(group.forms)), on))
+        since = ", ".join(map(str, sorted({ins.ptx_version for ins in group.forms})))
+        rows.append((shape, *types, qualified, str(len(group.forms)), on, since))
     types_of = ("A and B", "C and D") if multiplies else ("type",)
-    columns = ("shape", *types_of, "qualifiers", "forms", "targets")
-    return table(columns, rows, numbers=(len(columns) - 2,))
+    columns = ("shape", *types_of, "qualifiers", "forms", "targets", "since PTX ISA")
+    return table(columns, rows, numbers=(columns.index("forms"),))
 
 
 def _section(out: Page, group: Group, distinct: Sequence[Fragment]) -> None:
@@ -211,6 +212,8 @@ def _facts(group: Group) -> list[tuple[str, str]]:
         lines.append(("note", "; ".join(filter(None, notes))))
     sets = dict.fromkeys(form.targets for form in group.forms)
     lines.append(("targets", "; ".join(targets(names) for names in sets)))
+    versions = sorted({form.ptx_version for form in group.forms})
+    lines.append(("PTX ISA", f"{', '.join(map(str, versions))} and later"))
     evidence = _evidence(ins) if isinstance(ins, Instruction) else ""
     if evidence:
         lines.append(("arithmetic", f"{evidence} ({link('all models', 'numerics.md')})"))

@@ -325,7 +325,9 @@ export class Picker {
       const left = words.filter(({ word }) => !seen.has(word));
       seen = new Set([...seen, ...this.mark(part, fact, left, spoken)]);
     }
-    node.title = data.target_sets[item.targetSet][1].map((place) => data.targets[place][0]).join(", ");
+    const [, places, ptxVersion] = data.target_sets[item.targetSet];
+    const names = places.map((place) => data.targets[place][0]).join(", ");
+    node.title = `${names}; PTX ISA ${ptxVersion} and later`;
     for (const { word, known } of words) {
       // an everyday word that is nowhere in the line
       const reason = seen.has(word)

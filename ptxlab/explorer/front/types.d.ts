@@ -329,7 +329,7 @@ interface PickerIndex {
   types: string[];
   qualifiers: string[];
   targets: [target: string, generation: string, gpus: string[]][];
-  target_sets: [text: string, targets: number[]][];
+  target_sets: [text: string, targets: number[], ptxVersion: string][];
   n_sets: number[][];
   word_sets: string[][];
   parts_of_words: Record<string, string[]>;
