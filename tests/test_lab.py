@@ -179,6 +179,21 @@ def test_without_a_home_it_says_so(
     assert len(started) == 1
 
 
+@pytest.mark.skipif(os.name != "posix", reason="POSIX keeps the home folder in HOME")
+def test_a_tilde_is_the_home_folder(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A shell leaves that of --to=~/mine as it is."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(lab, "notebooks", lambda: source)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    assert main(["lab", "--copy-only", "--to=~/mine"]) == 0
+    assert contents(tmp_path / "home" / "mine") == contents(source)
+    assert main(["lab", "--copy-only", "--to=~no-such-user/mine"]) == 1
+    assert "--to: found '~no-such-user/mine'; there is no such user" in capsys.readouterr().err
+    assert not list(tmp_path.glob("~*"))
+
+
 @pytest.mark.skipif(os.name != "posix", reason="pipes of POSIX")
 def test_what_is_no_notebook_stays(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "copies"

@@ -14,6 +14,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import ptxlab
@@ -124,6 +125,24 @@ def test_a_damaged_file_is_kept(file: Path, content: bytes, capsys: pytest.Captu
     assert lessons.check("00.3", 32) and ptxlab.progress().done == 1
 
 
+def test_no_damage_loses_an_exercise(file: Path, rng: np.random.Generator) -> None:
+    """Bytes changed, cut off or put in at random: the file stays as it is, or keeps every entry it has."""
+    whole = file.read_bytes()
+    readable = 0
+    for _ in range(300):
+        at, width = rng.integers(len(whole)), rng.integers(4)
+        damaged = whole[:at] + rng.bytes(rng.integers(4)) + whole[at + width :]
+        if rng.random() < 0.1:
+            damaged = damaged[:at]
+        file.write_bytes(damaged)
+        assert lessons.check("00.3", 32)
+        after = file.read_bytes()
+        if after != damaged:
+            readable += 1
+            assert json.loads(damaged).items() <= json.loads(after).items()
+    assert 0 < readable < 300
+
+
 def test_what_a_later_version_adds_stays(file: Path) -> None:
     entries = '{"77.7": {"state": "right", "tries": 1}, "00.3": {"state": "wrong", "tries": 2, "at": 5}}'
     file.write_text(entries, encoding="utf-8-sig")  # as some editors on Windows save it
@@ -205,6 +224,23 @@ def test_an_interrupt_leaves_the_file_and_nothing_else(file: Path, monkeypatch: 
         assert file.read_bytes() == before and names(file.parent) == {"progress.json"}
     lessons.check("00.3", 32)  # nobody holds the lock
     assert ptxlab.progress().done == 1
+
+
+def test_the_end_of_the_kernel_is_the_last_chance(file: Path) -> None:
+    code = """
+import os
+from pathlib import Path
+from ptxlab import lessons
+file, aside = Path(os.environ["PTXLAB_PROGRESS"]), Path(os.environ["PTXLAB_PROGRESS"]).with_name("aside")
+file.rename(aside)
+file.mkdir()
+lessons.check("00.3", 32)
+file.rmdir()
+aside.rename(file)
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "it is a folder" in run.stderr and len(run.stderr.splitlines()) == 1
+    assert set(json.loads(file.read_text())) == {*FORTY, "00.3"}
 
 
 def test_nobody_is_there_to_read_the_sentence(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:

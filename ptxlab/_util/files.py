@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = [
     "cache_folder",
     "data_folder",
+    "expanded",
     "home_folder",
     "locked",
     "path_from_environment",
@@ -71,18 +72,22 @@ def home_folder() -> Path | None:
 def path_from_environment(variable: str) -> Path | None:
     """The path that an environment variable names, where ~ is the home folder; None if it names none."""
     text = os.environ.get(variable, "")
-    if not text.strip():
-        return None
+    return expanded(text, variable) if text.strip() else None
+
+
+def expanded(text: str, name: str) -> Path:
+    """A path that a user wrote, with the home folder in place of ~; `name` is of what it was written for.
+
+    Shells leave the ~ of ``--to=~/ptxlab`` as it is, and a folder of that name is hard to be rid of.
+    """
     if not text.startswith("~"):
         return Path(text)
     if home_folder() is None:
-        raise PtxlabError(
-            f"{variable}: found {quoted(text)}, but there is no home folder; name an absolute path"
-        )
+        raise PtxlabError(f"{name}: found {quoted(text)}, but there is no home folder; name an absolute path")
     try:
         return Path(text).expanduser()
     except RuntimeError:
-        raise PtxlabError(f"{variable}: found {quoted(text)}; there is no such user") from None
+        raise PtxlabError(f"{name}: found {quoted(text)}; there is no such user") from None
 
 
 def _user_folders(purpose: str, variable: str, remedy: str) -> PlatformDirs:
@@ -250,7 +255,7 @@ def locked(path: Path, seconds: float = 10) -> Iterator[None]:
             while not _lock(descriptor):
                 if time.monotonic() > end:
                     raise timeout
-                time.sleep(0.005 + 0.01 * secrets.randbelow(4))
+                time.sleep(0.002 + 0.002 * secrets.randbelow(6))  # not in step with the others
             try:
                 yield
             finally:

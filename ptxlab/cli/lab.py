@@ -16,7 +16,7 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .._util.files import home_folder, reason, write_atomically
+from .._util.files import expanded, home_folder, reason, write_atomically
 from ..errors import PtxlabError, quoted
 from . import streams
 from .output import Style
@@ -152,7 +152,7 @@ def lab(args: argparse.Namespace, style: Style) -> int:
         _require_home()
     if "\0" in args.to:
         raise PtxlabError(f"--to {quoted(args.to)}: no folder has such a name")
-    folder = Path(args.to)
+    folder = expanded(args.to, "--to")
     copied = copy_notebooks(notebooks(), folder, update=args.update)
     streams.write(f"{folder.resolve()}: {copied}")
     streams.flush()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import html
 import json
@@ -137,6 +138,16 @@ def record(verdict: Verdict) -> None:
         _record_unwritten(path)
     except PtxlabError as error:
         _tell_once(str(error))
+        atexit.unregister(_try_at_exit)
+        atexit.register(_try_at_exit)
+
+
+def _try_at_exit() -> None:
+    """The last chance of what could not be written: perhaps the disk has space by now, or is back."""
+    for path, verdicts in _unwritten.items():
+        if verdicts:
+            with contextlib.suppress(PtxlabError):
+                _record_unwritten(path)
 
 
 def _record_unwritten(path: Path) -> None:
