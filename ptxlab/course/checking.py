@@ -5,19 +5,24 @@ from __future__ import annotations
 import html
 import re
 import textwrap
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import quoted
+from .reader_code import Unanswered, WrongForm, call, plain, raised, within_time_limit
+
 __all__ = [
+    "UNFORESEEN",
     "Check",
     "Exercise",
     "Unanswered",
     "Verdict",
     "WrongForm",
+    "as_table",
     "exercise",
     "function_table",
     "judge",
@@ -117,31 +122,29 @@ class Exercise:
         return self.markdown
 
 
-class Unanswered(Exception):
-    """The answer still has its `...`."""
-
-
-class WrongForm(Exception):
-    """The answer does not have the required form; the message says which form that is."""
-
-
 def exercise(name: str, task: str, starter: str) -> Callable[[Check], Exercise]:
-    """Decorator that makes an exercise of a check."""
+    """Decorator that makes an exercise of a check, which gets the answer as plain data."""
 
     def make(check: Check) -> Exercise:
         def verdict(answer: object) -> Verdict:
             try:
-                _require_answered(answer)
-                right, text = check(answer)
+                right, text = within_time_limit(lambda: check(plain(answer)))
             except Unanswered:
                 return Verdict(name, "not yet", "Replace the `...` in this cell and run it again.")
             except WrongForm as error:
                 return Verdict(name, "wrong", str(error))
+            except Exception as error:  # a mistake in the check: the reader gets an answer all the same
+                text = f"{UNFORESEEN} ({raised(error)}). Compare its form with the comment in the cell."
+                return Verdict(name, "wrong", text)
             return Verdict(name, "right" if right else "wrong", text)
 
         return Exercise(name, task, starter, verdict)
 
     return make
+
+
+#: How a verdict begins where the check itself failed.
+UNFORESEEN = "This answer could not be checked"
 
 
 def judge(right: bool, why: str, *traps: tuple[bool, str], otherwise: str) -> tuple[bool, str]:
@@ -151,26 +154,24 @@ def judge(right: bool, why: str, *traps: tuple[bool, str], otherwise: str) -> tu
     return False, next((hint for caught, hint in traps if caught), otherwise)
 
 
-def _require_answered(answer: object) -> None:
-    if answer is ...:
-        raise Unanswered
-    if isinstance(answer, dict):
-        answer = [*answer, *answer.values()]
-    if isinstance(answer, (list, tuple, set, frozenset)):
-        for part in answer:
-            _require_answered(part)
-
-
-def _whole_number(value: object, form: str) -> int:
-    if isinstance(value, str):
-        return _whole_number_from_text(value, form)
-    try:
-        number = np.asarray(value).item()
-        if isinstance(number, (int, float)) and number == int(number):
-            return int(number)
-    except (ValueError, TypeError, OverflowError):
-        pass
-    raise WrongForm(f"{value!r} is not a whole number; the answer takes the form {form}.")
+def _whole_number(value: object, form: str, limit: int = 1 << 64) -> int:
+    """A plain value, or the only part of one, as a whole number below `limit`."""
+    parts = _parts(value)
+    if len(parts) == 1 and isinstance(parts[0], str):
+        number = _whole_number_from_text(parts[0], form)
+    else:
+        try:
+            (part,) = parts
+            number = int(part)  # type: ignore[call-overload]  # anything else raises
+            if isinstance(part, bytes) or number != part:
+                raise ValueError
+        except (ValueError, TypeError, OverflowError, ArithmeticError):
+            raise WrongForm(
+                f"{quoted(value)} is not a whole number; the answer takes the form {form}."
+            ) from None
+    if abs(number) >= limit:
+        raise WrongForm(f"{quoted(value)} is far too large; the answer takes the form {form}.")
+    return number
 
 
 def _whole_number_from_text(text: str, form: str) -> int:
@@ -178,25 +179,24 @@ def _whole_number_from_text(text: str, form: str) -> int:
         return int(text.replace("_", ""), 0)
     except ValueError:
         advice = f"the answer takes the form {form}"
-        named = re.fullmatch(r"[A-Za-z](\d+)", text.strip())  # such as "a29"
+        named = re.fullmatch(r"[A-Za-z](\d{1,9})", text.strip())  # such as "a29"
         if named and "element" in form:
             advice = f"write {named[1]}"
-        raise WrongForm(f"{text!r} is not a whole number; {advice}.") from None
+        raise WrongForm(f"{quoted(text)} is not a whole number; {advice}.") from None
 
 
 def _parts(answer: object) -> list[object]:
-    """The answer as a flat list: nested containers and arrays are flattened, text stays whole."""
+    """A plain answer as a flat list: nested collections and arrays are flattened, text stays whole."""
     if isinstance(answer, np.ndarray):
-        return list(answer.ravel())
-    if isinstance(answer, (str, bytes)) or not isinstance(answer, Iterable):
+        return list(answer.ravel().tolist())
+    if not isinstance(answer, dict | list | tuple | frozenset):
         return [answer]
-    flat: list[object] = []
-    for part in answer:
-        if isinstance(part, str):
-            flat.append(part)
-        else:
-            flat.extend(_parts(part))
-    return flat
+    return [part for inner in answer for part in _parts(inner)]
+
+
+def _require_order(answer: object, count: int | None, form: str) -> None:
+    if isinstance(answer, frozenset) and count != 1:
+        raise WrongForm(f"A set has no order; the answer takes the form {form}.")
 
 
 def _count(count: int, noun: str = "number") -> str:
@@ -207,6 +207,7 @@ def _count(count: int, noun: str = "number") -> str:
 
 def whole_numbers(answer: object, count: int, form: str) -> tuple[int, ...]:
     """The answer as `count` whole numbers, from containers, arrays, NumPy numbers or text such as "0x1F"."""
+    _require_order(answer, count, form)
     values = tuple(_whole_number(part, form) for part in _parts(answer))
     if len(values) != count:
         raise WrongForm(
@@ -217,13 +218,14 @@ def whole_numbers(answer: object, count: int, form: str) -> tuple[int, ...]:
 
 def numbers(answer: object, form: str, count: int | None = None) -> tuple[float, ...]:
     """The answer as finite numbers, `count` of them if it is given: Python's, NumPy's, fractions, or text."""
+    _require_order(answer, count, form)
     try:
         values = tuple(float(part) for part in _parts(answer))  # type: ignore[arg-type]  # anything else raises
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, ArithmeticError):  # a fraction or an integer may be beyond any float
         values = (float("nan"),)
     if not np.isfinite(values).all():
         kind = "a number" if count == 1 else "a list of numbers"
-        raise WrongForm(f"{answer!r} is not {kind}; the answer takes the form {form}.")
+        raise WrongForm(f"{quoted(answer)} is not {kind}; the answer takes the form {form}.")
     if count is not None and len(values) != count:
         raise WrongForm(f"found {_count(len(values))}; the answer is {_count(count)}: {form}.")
     return values
@@ -251,16 +253,23 @@ def result_of(function: object, *arguments: object, form: str, about: str = "") 
         raise WrongForm(f"the answer is a function: {form}.")
     shown = ", ".join(textwrap.shorten(str(argument), 60, placeholder=" ...") for argument in arguments)
     about = about or f"called with ({shown})"
-    try:
-        value: object = function(*arguments)
-    except Exception as error:  # the reader's own code may raise anything
-        raise WrongForm(f"{about} the function raised {type(error).__name__}: {error}.") from None
-    _require_answered(value)
+    value = call(function, arguments, about)
     if value is None:
         raise WrongForm(f"{about} the function returned nothing; is the `return` missing?")
     return value
 
 
 def whole_result_of(function: object, *arguments: object, form: str) -> int:
-    """One whole number from a reader's function."""
-    return _whole_number(result_of(function, *arguments, form=form), form)
+    """One whole number of at most 63 bits from a reader's function."""
+    return _whole_number(result_of(function, *arguments, form=form), form, 1 << 63)
+
+
+def as_table(value: object, form: str) -> NDArray[Any]:
+    """A plain answer as an array of real numbers."""
+    try:
+        table = np.asarray(value)
+    except ValueError:  # lists of different lengths
+        raise WrongForm(f"The rows are not equally long; {form}.") from None
+    if table.dtype.kind not in "biuf":
+        raise WrongForm(f"Found {quoted(value)}; {form}.")
+    return table

@@ -219,7 +219,7 @@ def _has_infinity_or_nan(answer: object, count: int) -> bool:
     """Whether an answer of `count` numbers has some that are not finite."""
     try:
         values = np.asarray(answer, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return False
     return values.size == count and not np.isfinite(values).all()
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from ..errors import PtxlabError, listing
+from .._util.arguments import is_name
+from ..errors import PtxlabError, listing, quoted
 from . import (
     block_scaling,
     element_types,
@@ -63,7 +64,6 @@ def exercise(name: str) -> Exercise:
     >>> print(exercise("00.1").task)
     Look at the picture of C. **Which lane holds `C[9][3]`, and as which of its four elements?**
     """
-    try:
-        return EXERCISES[name]
-    except KeyError:
-        raise PtxlabError(f"there is no exercise {name!r}; there are {listing(EXERCISES, 40)}") from None
+    if not is_name(name, EXERCISES):
+        raise PtxlabError(f"there is no exercise {quoted(name)}; there are {listing(EXERCISES, 40)}")
+    return EXERCISES[name]

@@ -12,13 +12,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PtxlabError, listing
+from ..errors import PtxlabError, listing, quoted
 from ..gpu.sass import NAME, Sass, read
 from ..instruction import mma_instruction, mma_instructions
 from ..isa.form import Form
 from ..isa.targets import CHIPS, GENERATIONS
 from ..views import Cell, Grid, Header, Picture
-from .checking import WrongForm, exercise, judge, result_of, whole_number_set, whole_numbers
+from .checking import WrongForm, as_table, exercise, judge, result_of, whole_number_set, whole_numbers
 
 S4 = mma_instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
 U4 = mma_instruction("mma.sync.aligned.m16n8k64.row.col.s32.u4.u4.s32")
@@ -251,7 +251,7 @@ def _registers(function: object, a: NDArray[Any], b: NDArray[Any], c: NDArray[An
     """The registers of D that a reader's function returns."""
     form = "`hopper(a, b, c)` returns the registers of D, an integer array of shape (32, 4)"
     value = result_of(function, a.copy(), b.copy(), c.copy(), form=form, about="called with registers")
-    registers = np.asarray(value)
+    registers = as_table(value, form)
     if registers.dtype.kind not in "iu" or registers.shape != c.shape:
         raise WrongForm(f"found {registers.dtype} of shape {registers.shape}; {form}.")
     return (registers.astype(np.int64) & 0xFFFFFFFF).astype(np.uint32)
@@ -447,7 +447,7 @@ def _classify(answer: object) -> tuple[bool, str]:
     submitted = _texts(answer, form)
     known = {"native", "split", "emulated"}
     if len(submitted) != len(CLASSIFIED) or not set(submitted) <= known:
-        raise WrongForm(f"found {listing(submitted)}; the answer is {form}.")
+        raise WrongForm(f"found {quoted(submitted)}; the answer is {form}.")
     expected = [summaries()[key].kind for key in CLASSIFIED]
     wrong = [at for at, (mine, right) in enumerate(zip(submitted, expected, strict=True)) if mine != right]
     first = wrong[0] if wrong else 0
@@ -488,7 +488,7 @@ def _wgmma_targets(answer: object) -> tuple[bool, str]:
     submitted = set(_texts(answer, f"a list of names out of {', '.join(_NAMED)}"))
     if not submitted <= set(_NAMED):
         raise WrongForm(
-            f"found {listing(sorted(submitted - set(_NAMED)))}; the answer is a list of names out of "
+            f"found {quoted(sorted(submitted - set(_NAMED)))}; the answer is a list of names out of "
             f"{', '.join(_NAMED)}."
         )
     expected = {name for name in _NAMED if mma_instructions("wgmma", name)}

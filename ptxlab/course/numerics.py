@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PtxlabError
+from ..errors import PtxlabError, quoted
 from ..instruction import Instruction, mma_instruction
 from ..isa.dtypes import dtype
 from ..numerics import Fused, model_for
@@ -242,7 +242,7 @@ def _two_chips(answer: object) -> tuple[bool, str]:
         raise WrongForm(f"the answer has three parts: {form}.")
     try:
         a, b, c = (np.asarray(part, dtype=np.float64) for part in answer)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise WrongForm(f"some parts are not numbers; the answer takes the form {form}.") from None
     if a.ndim != 1 or b.ndim != 1 or c.size != 1 or max(a.size, b.size) > SHORT.k:
         raise WrongForm(f"a row of A and a column of B have at most {SHORT.k} numbers, and C is one: {form}.")
@@ -564,8 +564,8 @@ def _sum_of(function: object, c: float, a: list[float], b: list[float]) -> float
         raise WrongForm(f"{error} {advice}") from None
     try:
         return float(value)  # type: ignore[arg-type]  # anything else raises
-    except (TypeError, ValueError):
-        raise WrongForm(f"{about} the function returned {value!r}, which is not a number.") from None
+    except (TypeError, ValueError, ArithmeticError):
+        raise WrongForm(f"{about} the function returned {quoted(value)}, which is not a number.") from None
 
 
 def _chain_of(c: float, a: list[float], b: list[float]) -> float:

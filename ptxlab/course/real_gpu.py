@@ -12,7 +12,7 @@ from .. import gpu
 from ..gpu.codegen import statement
 from ..instruction import mma_instruction
 from ..isa.operand import Operand
-from .checking import WrongForm, exercise, judge, result_of, whole_numbers, whole_result_of
+from .checking import WrongForm, as_table, exercise, judge, result_of, whole_numbers, whole_result_of
 
 INS = mma_instruction("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32")
 F16 = mma_instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
@@ -310,8 +310,8 @@ def probe(answer: object) -> tuple[bool, str]:
     form = "`probe(machine)` returns a table of whole numbers of shape (32, 4, 2)"
     for seed in (3, 5, 8):
         machine = Machine("D", seed)
+        expected, usual = machine._order.copy(), INS.d.coords()
         submitted = _table(answer, machine, form)
-        expected, usual = machine._order, INS.d.coords()
         wrong = np.argwhere((submitted != expected).any(axis=-1))
         if not len(wrong):
             continue
@@ -357,12 +357,8 @@ def probe(answer: object) -> tuple[bool, str]:
 
 def _table(function: object, machine: Machine, form: str) -> NDArray[np.int64]:
     """The layout that a reader's function returns."""
-    value = result_of(function, machine, form=form)
-    try:
-        table = np.asarray(value)
-        whole = table.dtype.kind in "iu" or bool((table == np.round(table)).all())
-    except (ValueError, TypeError):
-        raise WrongForm(f"your function did not return a table; {form}.") from None
+    table = as_table(result_of(function, machine, form=form), form)
+    whole = table.dtype.kind in "iu" or bool((table == np.round(table)).all())
     if table.shape != (INS.lanes, INS.d.registers, 2) or not whole:
         raise WrongForm(f"found {table.dtype} of shape {table.shape}; {form}.")
     return table.astype(np.int64)

@@ -25,7 +25,7 @@ _RAW = 1 + 2.0**-10 + 2.0**-11
 def truncated(answer: object) -> tuple[bool, str]:
     try:
         submitted = float(np.asarray(answer).item())
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         raise WrongForm("the answer is one number, for example `1 + 2**-9`.") from None
     tf32 = dtype("tf32")
     seen = float(tf32.decode(np.array([_RAW], dtype=np.float32).view(np.uint32))[0])

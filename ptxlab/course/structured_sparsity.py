@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..errors import quoted
 from ..isa.catalog import mma_forms
 from ..isa.dtypes import dtype
 from ..isa.sparsity import STRUCTURES
@@ -75,7 +76,9 @@ def _fits(answer: object) -> dict[str, frozenset[int]]:
     names = [ONE.name, TWO.name, PAIRS.name]
     lists: list[object] = []
     if isinstance(answer, dict):
-        by_name = {str(name).split()[0]: rows for name, rows in answer.items() if str(name).strip()}
+        by_name = {
+            name.split()[0]: rows for name, rows in answer.items() if isinstance(name, str) and name.strip()
+        }
         if set(by_name) == set(names):
             lists = [by_name[name] for name in names]
     elif isinstance(answer, (list, tuple)) and not any(
@@ -346,10 +349,8 @@ def pruner(answer: object) -> tuple[bool, str]:
         fits = len(submitted) == 4 and all(a in (0, b) for a, b in zip(submitted, chunk, strict=True))
         if fits and not TWO.violations([submitted]).any() and sum(np.square(submitted)) == best:
             continue
-        where = (
-            f"For `{list(chunk)}` your function returned "
-            f"`{[int(n) if n == int(n) else n for n in submitted]}`"
-        )
+        shown = quoted([int(n) if n == int(n) else n for n in submitted])
+        where = f"For `{list(chunk)}` your function returned `{shown}`"
         if len(submitted) != 4:
             stored = (
                 "those are the stored values. A pruned chunk still has four numbers, at least two of them 0."

@@ -1,0 +1,323 @@
+"""What the reader writes: called for a limited time, and read into plain data before anything is compared.
+
+An answer can be anything that Python has: an endless iterator, a list that contains itself, an object that
+claims to be equal to everything. `plain` makes numbers, texts, lists and arrays of it, so that the checks
+compare values that cannot deceive them; `within_time_limit` ends a function whose loop never ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import ctypes
+import operator
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ..errors import quoted
+
+__all__ = [
+    "TIME_LIMIT",
+    "Unanswered",
+    "Unreadable",
+    "WrongForm",
+    "call",
+    "plain",
+    "raised",
+    "within_time_limit",
+]
+
+#: Seconds that the reader's own code may take in one check; a right answer takes a fraction of one.
+TIME_LIMIT = 10.0
+
+_MOST_PARTS = 1 << 16  # numbers in one answer: the longest that is right has a few hundred
+_DEEPEST = 16  # lists inside lists
+_LONGEST_ERROR = 200  # letters of what a function raised
+
+Result = TypeVar("Result")
+
+
+class Unanswered(Exception):
+    """The answer still has its `...`."""
+
+
+class WrongForm(Exception):
+    """The answer does not have the required form; the message says which form that is."""
+
+
+class Unreadable:
+    """Stands for an object that is no number, no text and no collection of them."""
+
+    def __init__(self, value: object) -> None:
+        self._text = quoted(value)
+
+    def __repr__(self) -> str:
+        return self._text
+
+
+# -- answers as plain data -----------------------------------------------------------------------------------
+
+
+def plain(value: object) -> object:
+    """The value with nothing of the reader's own types in it: numbers, texts, arrays, and lists of them.
+
+    Functions stay, to be called. Iterators become lists; what is no such thing becomes `Unreadable`.
+
+    >>> plain((np.int8(3), {"a": iter([1, 2])}))
+    (3, {'a': [1, 2]})
+    >>> plain(object)
+    <class 'object'>
+    """
+    with _readers_time():
+        return _Reading().plain(value, 0)
+
+
+class _Reading:
+    """One answer while it is read: how many parts it had so far."""
+
+    def __init__(self) -> None:
+        self._parts = 0
+
+    def plain(self, value: object, depth: int) -> object:
+        if value is ...:
+            raise Unanswered
+        self._count(1)
+        if depth > _DEEPEST:
+            raise WrongForm("The answer has lists inside lists without end; give plain numbers in one list.")
+        if isinstance(value, int | float | str | bytes | complex):
+            return _builtin(value)
+        if value is None or type(value) in (Fraction, Decimal) or callable(value):
+            return value
+        if isinstance(value, np.ndarray | np.generic):
+            return self._array(value, depth)
+        if isinstance(value, dict | list | tuple | set | frozenset):
+            return self._collection(value, depth)
+        return self._object(value, depth)
+
+    def _count(self, parts: int) -> None:
+        self._parts += parts
+        if self._parts > _MOST_PARTS:
+            raise WrongForm(f"The answer has more than {_MOST_PARTS:,} parts, far more than any right one.")
+
+    def _list(self, values: Iterable[object], depth: int) -> list[object]:
+        return [self.plain(value, depth + 1) for value in values]
+
+    def _collection(
+        self,
+        value: dict[Any, Any] | list[Any] | tuple[Any, ...] | set[Any] | frozenset[Any],
+        depth: int,
+    ) -> object:
+        """A collection of Python's own kinds; the methods of a subclass are not asked."""
+        if isinstance(value, dict):
+            keys = self._list(dict.keys(value), depth)
+            return dict(zip(keys, self._list(dict.values(value), depth), strict=True))
+        if isinstance(value, list):
+            return self._list(list.__iter__(value), depth)
+        if isinstance(value, tuple):
+            return tuple(self._list(tuple.__iter__(value), depth))
+        iterator = set.__iter__(value) if isinstance(value, set) else frozenset.__iter__(value)
+        return frozenset(self._list(iterator, depth))
+
+    def _array(self, value: object, depth: int) -> object:
+        if np.ma.is_masked(value):
+            raise WrongForm("The answer is an array with masked elements; fill them first.")
+        array = np.asarray(value)
+        self._count(array.size)
+        kind = array.dtype.kind
+        if kind in "OUS":
+            return self.plain(array.tolist(), depth)
+        if (kind == "V" and array.dtype.type is not np.void) or array.dtype == np.longdouble:
+            array = array.astype(np.float64)  # a type of ml_dtypes, or one that Python does not have
+        if array.dtype.kind not in "biufc":
+            return Unreadable(array)
+        return array.item() if array.ndim == 0 else array.copy()
+
+    def _object(self, value: object, depth: int) -> object:
+        """An object by what it offers: an array, a whole number, a number, or an iterator."""
+        kind = type(value)
+        with _refused_as_raised():
+            if hasattr(kind, "__array__"):
+                return self._array(np.asarray(value), depth)
+            if hasattr(kind, "__index__"):
+                return _builtin(operator.index(value))  # type: ignore[arg-type]
+            if hasattr(kind, "__float__"):
+                return _builtin(float(value))  # type: ignore[arg-type]
+            if isinstance(value, Iterable):
+                return self._list(value, depth)
+        return Unreadable(value)
+
+
+def _builtin(value: int | float | str | bytes | complex) -> object:
+    """The value as Python's own type, also if it is of a subclass with operators of its own."""
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        return int.__pos__(value)
+    if isinstance(value, float):
+        return float.__pos__(value)
+    if isinstance(value, complex):
+        return complex.__pos__(value)
+    return str.__str__(value) if isinstance(value, str) else b"".join([value])
+
+
+@contextmanager
+def _refused_as_raised() -> Iterator[None]:
+    try:
+        yield
+    except (Unanswered, WrongForm, _Stopped):
+        raise
+    except BaseException as error:  # the reader's own code may raise anything, also SystemExit
+        raise WrongForm(f"The answer cannot be read: it raised {raised(error)}.") from None
+
+
+def raised(error: BaseException) -> str:
+    """What a reader's code raised, in one line: ``ZeroDivisionError: division by zero``."""
+    try:
+        text = " ".join(str(error).split())
+    except BaseException:
+        text = ""
+    if len(text) > _LONGEST_ERROR:
+        text = f"{text[: _LONGEST_ERROR - 3]}..."
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+# -- functions, for a limited time ---------------------------------------------------------------------------
+
+
+class _Stopped(BaseException):
+    """Raised inside the reader's code when its time is over; not an `Exception`, which a loop might catch."""
+
+
+class _Clock:
+    """How long the reader's code has run in one check; the time of the check itself does not count."""
+
+    def __init__(self) -> None:
+        self._spent = 0.0
+        self._since: float | None = None
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        if self._since is not None:  # inside a call, an answer is read
+            yield
+            return
+        self._since = time.monotonic()
+        try:
+            yield
+        finally:
+            self._spent += time.monotonic() - self._since
+            self._since = None
+
+    @property
+    def left(self) -> float:
+        since = self._since
+        now = 0.0 if since is None else time.monotonic() - since
+        return TIME_LIMIT - self._spent - now
+
+
+_clock: contextvars.ContextVar[_Clock | None] = contextvars.ContextVar("clock of the reader", default=None)
+
+
+@contextmanager
+def _readers_time() -> Iterator[None]:
+    clock = _clock.get()
+    if clock is None:
+        yield
+    else:
+        with clock.running():
+            yield
+
+
+def call(function: Callable[..., object], arguments: Iterable[object], about: str) -> object:
+    """What a reader's function returns, as plain data; `WrongForm` if it raises, whatever that is.
+
+    It gets copies of its arguments: what it changes in them changes nothing in the check.
+    """
+    copies = [_copy(argument) for argument in arguments]
+    with _readers_time():
+        try:
+            value = function(*copies)
+        except _Stopped:
+            raise
+        except BaseException as error:  # the reader's own code may raise anything, also SystemExit
+            raise WrongForm(f"{about} the function raised {raised(error)}.") from None
+        return plain(value)
+
+
+def _copy(argument: object) -> object:
+    if isinstance(argument, np.ndarray | list):
+        return argument.copy()
+    return argument
+
+
+def within_time_limit(work: Callable[[], Result]) -> Result:
+    """The result of `work`, in which the reader's code may run for `TIME_LIMIT` seconds; else `WrongForm`.
+
+    It works in a thread, so that this one can stop waiting: on every system, in every thread, and for an
+    interrupt by the reader, which ends both.
+    """
+    clock = _Clock()
+    results: list[Result] = []
+    errors: list[BaseException] = []
+    done = threading.Event()  # `Thread.join` takes an interrupted thread for one that has ended (bpo-45274)
+
+    def run() -> None:
+        _clock.set(clock)
+        try:
+            results.append(work())
+        except BaseException as error:
+            errors.append(error)
+        finally:
+            done.set()
+
+    def run_in_thread(context: contextvars.Context) -> None:
+        with contextlib.suppress(_Stopped):  # which may arrive when all is done
+            context.run(run)
+
+    context = contextvars.copy_context()
+    thread = threading.Thread(target=run_in_thread, args=(context,), daemon=True)
+    try:
+        thread.start()
+    except RuntimeError:  # Python in a browser has no threads
+        run()
+    else:
+        try:
+            while not done.wait(0.05) and clock.left > 0:
+                pass
+        except BaseException:  # the reader interrupts
+            _stop(thread, done)
+            raise
+    if results:
+        return results[0]
+    if errors and not isinstance(errors[0], _Stopped):
+        raise errors[0]
+    was_stopped = _stop(thread, done)
+    ending = "was stopped" if was_stopped else "is still running: restart the kernel to end it"
+    raise WrongForm(
+        f"Your code did not finish within {TIME_LIMIT:g} seconds and {ending}. Is there a loop, or an "
+        "iterator, that never ends?"
+    )
+
+
+def _stop(thread: threading.Thread, done: threading.Event) -> bool:
+    """Raise `_Stopped` in a thread, several times if it catches that; whether the thread has ended.
+
+    Code that waits inside a call of the system, such as a long `time.sleep`, cannot be stopped.
+    """
+    for _ in range(10):
+        if done.is_set() or not thread.is_alive():
+            return True
+        _raise_in(thread)
+        done.wait(0.05)
+    return done.is_set() or not thread.is_alive()
+
+
+def _raise_in(thread: threading.Thread) -> None:
+    if thread.ident is not None and hasattr(ctypes, "pythonapi"):  # CPython's own, as in every Jupyter kernel
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(_Stopped))
