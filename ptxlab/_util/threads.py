@@ -130,7 +130,7 @@ def for_each(work: Callable[[Part], object], parts: Iterable[Part]) -> None:
 def check_executor(executor: object) -> None:
     """Refuse what is no executor: one has `submit`, as those of concurrent.futures, Dask and mpi4py do.
 
-    >>> check_executor(4)
+    >>> check_executor(4)  # doctest: +NORMALIZE_WHITESPACE
     Traceback (most recent call last):
     ptxlab.errors.PtxlabError: executor: found 4; it takes one of concurrent.futures, such as
     ProcessPoolExecutor(), or None
