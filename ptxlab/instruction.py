@@ -203,6 +203,12 @@ class Instruction(MmaForm):
 
         return ptx_line(self)
 
+    def ptx_module(self, target: str = "sm_90a") -> str:
+        """A whole PTX module with the instruction: the `.version` that it needs, `.target`, loads, stores."""
+        from .gpu.codegen import ptx_module
+
+        return ptx_module(self, target)
+
     def explore(self, **options: Any) -> Explorer:
         """The Explorer widget on this instruction."""
         from .explorer import explore
@@ -260,6 +266,12 @@ class Transfer(TransferForm):
         from .gpu.codegen import ptx_line
 
         return ptx_line(self)
+
+    def ptx_module(self, target: str = "sm_90a") -> str:
+        """A whole PTX module with the instruction: the `.version` that it needs, `.target`, loads, stores."""
+        from .gpu.codegen import ptx_module
+
+        return ptx_module(self, target)
 
 
 @lru_cache(maxsize=None)

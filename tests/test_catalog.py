@@ -126,15 +126,18 @@ def test_every_version_is_judged() -> None:
     assert max(form.ptx_version for form in CATALOG) == assembler.NEWEST.ptx_version == NEWEST
 
 
+def before(version: PtxVersion) -> PtxVersion:
+    """The version of PTX before this one."""
+    if version.minor > 0:
+        return PtxVersion(version.major, version.minor - 1)
+    return {7: PtxVersion(6, 5), 8: PtxVersion(7, 8), 9: PtxVersion(8, 8)}[version.major]
+
+
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_target_needs_the_version_that_it_names(target: str) -> None:
     since = TARGET_VERSIONS[target]
     assert assembler.refused([], target, assembler.NEWEST, since) == {}
-    minor = since.minor - 1
-    below = PtxVersion(since.major, minor) if minor >= 0 else PtxVersion(since.major - 1, 8)
-    if since == PtxVersion(7, 0):
-        below = PtxVersion(6, 5)
-    assert assembler.refused([], target, assembler.NEWEST, below)
+    assert assembler.refused([], target, assembler.NEWEST, before(since))
 
 
 def test_the_newest_assembler_has_no_other_targets() -> None:

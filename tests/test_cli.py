@@ -270,6 +270,10 @@ def test_ptx(answer) -> None:
     assert S4 in kernel
     assert "%a_desc" in answer("ptx", WGMMA, "--shared-a")
     assert '"+f"(d[11])' in answer("ptx", WGMMA, "--cpp")
+    assert answer("ptx", S4, "--module").startswith(".version 8.0\n.target sm_90a\n")
+    module = answer("ptx", S4, "--module", "--target", "sm_80")
+    assert module == ptxlab.instruction(S4).ptx_module("sm_80")
+    assert module.startswith(".version 7.0\n.target sm_80\n")
 
 
 def test_run_on_the_emulator_repeats_for_a_seed(answer) -> None:
@@ -334,6 +338,8 @@ def test_run_on_both_for_real(answer, name: str) -> None:
         (("run", SP_S4, "--selector", "3"), "selector=3"),
         (("run", S4, "--batch", "0"), "at least one"),
         (("run", "movmatrix"), "moves a matrix"),
+        (("ptx", S4, "--target", "sm_80"), "--target belongs to --module"),
+        (("ptx", S4, "--module", "--target", "sm_75"), "sm_75 lacks mma.sync"),
         (("ptx", S4, "--shared-a"), "only wgmma takes A from shared memory"),
         (("ptx", "movmatrix", "--shared-a"), "only wgmma takes A from shared memory"),
         (("sass", S4, "--target", "sm_75"), "sm_75 lacks"),

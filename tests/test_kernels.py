@@ -16,9 +16,10 @@ from ptxlab.gpu import compiler
 from ptxlab.instruction import mma_instructions
 from ptxlab.isa.modifiers import Modifiers
 from ptxlab.isa.targets import TARGET_VERSIONS
-from ptxlab.isa.versions import newest_of_cuda
+from ptxlab.isa.versions import PtxVersion, newest_of_cuda
 from ptxlab.memory import SWIZZLES, Tile
 from tests import assembler
+from tests.test_catalog import EARLY, before
 
 #: What the installed NVRTC knows; of CUDA 13.0 that is PTX ISA 9.0.
 KNOWN = newest_of_cuda(gpu.compiler_version())
@@ -89,6 +90,39 @@ def test_kernels_of_newer_forms_assemble(form: Instruction | Transfer) -> None:
             again = re.sub(r"^\.version .*", f".version {version}", module, flags=re.M)
             log = assembler.NEWEST.assemble(again, target)
             assert log is None if complaint is None else complaint in str(log)
+
+
+def one_of_each_kind() -> list[Instruction | Transfer]:
+    """A form for each family, shape, types and version; of wgmma the smallest N, from both spaces of A."""
+    kinds: dict[object, Instruction | Transfer] = {}
+    for form in catalog():
+        if isinstance(form, Transfer):
+            kinds.setdefault((form.family, form.shape, form.type, form.source, form.ptx_version), form)
+        elif form.lanes == 32 or form.n == 8:
+            key = (form.family, form.shape, form.a.dtype.bits, form.d_type, form.kind, form.ptx_version)
+            kinds.setdefault(key, form)
+    return [*kinds.values(), *(form.a_from("shared") for form in kinds.values() if form.lanes == 128)]
+
+
+@pytest.mark.slow
+def test_modules_assemble_with_their_version_and_with_no_earlier_one() -> None:
+    """Modules with the same head are assembled together: the assembler is started once for each head."""
+    entries: dict[str, list[str]] = {}
+    forms = one_of_each_kind()
+    assert len(forms) > 90
+    for number, form in enumerate(forms):
+        target = next(name for name in (*EARLY, *form.targets) if form.supports(name))
+        head, blank, entry = form.ptx_module(target).partition("\n\n")
+        assert head == f".version {form.ptx_version_for(target)}\n.target {target}\n.address_size 64"
+        assert blank and f"    {form.ptx}\n" in entry
+        entries.setdefault(head, []).append(entry.replace("ptxlab_kernel", f"kernel_{number}"))
+    for head, texts in entries.items():
+        version, target = (line.split()[1] for line in head.splitlines()[:2])
+        module = "\n".join([head, *texts])
+        assert assembler.NEWEST.assemble(module, target) is None, head
+        earlier = before(PtxVersion(*map(int, version.split("."))))
+        log = assembler.NEWEST.assemble(module.replace(f".version {version}", f".version {earlier}"), target)
+        assert log is not None and "PTX ISA .version" in log, head
 
 
 @pytest.mark.slow

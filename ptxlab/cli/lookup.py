@@ -14,7 +14,7 @@ from typing import Any
 from .. import views
 from ..errors import PtxlabError, listing, quoted
 from ..gpu import sass as sass_of
-from ..gpu.codegen import ptx_line, source
+from ..gpu.codegen import ptx_line, ptx_module, source
 from ..isa.form import Form
 from ..isa.mma import MmaForm
 from ..isa.operand import Operand
@@ -306,6 +306,10 @@ def ptx(args: argparse.Namespace, style: Style) -> str:
         form = form.a_from("shared")
     if args.cpp:
         return "\n".join(views.cpp(form)["c++"])
+    if args.module:
+        return ptx_module(form, args.target or views.target_of(form)).rstrip("\n")
+    if args.target is not None:
+        raise PtxlabError("--target belongs to --module: the other texts are the same for every target")
     return source(form).rstrip("\n") if args.kernel else ptx_line(form)
 
 

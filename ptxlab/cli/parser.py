@@ -260,10 +260,20 @@ def _add_lookups(commands: _Commands) -> None:
     )
     command.add_argument("operand", metavar="OPERAND", nargs="?")
 
-    command = commands.add("ptx", lookup.ptx, "print the PTX instruction, or CUDA C++ that contains it")
+    command = commands.add(
+        "ptx", lookup.ptx, "print the PTX instruction, or a module or CUDA C++ that contains it"
+    )
     source = command.add_mutually_exclusive_group()
     source.add_argument("--cpp", action="store_true", help="as an asm statement of CUDA C++")
     source.add_argument("--kernel", action="store_true", help="the CUDA C++ kernel that `run` compiles")
+    source.add_argument(
+        "--module", action="store_true", help="a whole PTX module, with the .version that it needs"
+    )
+    command.add_argument(
+        "--target",
+        metavar="TARGET",
+        help="for --module: its .target (default: sm_90a, or the first that has the instruction)",
+    )
     command.add_argument("--shared-a", action="store_true", help="for wgmma: A comes from shared memory")
 
     command = commands.add(

@@ -1,4 +1,4 @@
-"""CUDA C++ and PTX text around one instruction: its line, an asm statement, and the kernel that runs it."""
+"""CUDA C++ and PTX text around one instruction: its line, an asm statement, a module, and the kernel."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from ...isa.modifiers import Modifiers
 from ...isa.transfer import TransferForm
 from . import transfer, warp, warpgroup
 from .cpp import NAME
+from .module import ptx_module
 from .ptx import mma_form, ptx_line
 from .statement import declarations, statement
 
-__all__ = ["NAME", "declarations", "ptx_line", "source", "statement"]
+__all__ = ["NAME", "declarations", "ptx_line", "ptx_module", "source", "statement"]
 
 
 def source(form: Form, modifiers: Modifiers | None = None) -> str:
