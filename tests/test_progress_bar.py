@@ -53,6 +53,31 @@ def test_counter_where_tqdm_is_missing(terminal: Terminal, without_tqdm: None) -
     assert terminal.getvalue().endswith("\n")
 
 
+@pytest.mark.parametrize("tqdm", [True, False])
+def test_a_terminal_that_has_gone_stops_nothing(
+    tqdm: bool, terminal: Terminal, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    if tqdm:
+        pytest.importorskip("tqdm")
+    else:
+        request.getfixturevalue("without_tqdm")
+
+    def fail(text: str) -> int:
+        raise OSError(5, "Input/output error")
+
+    done = []
+    for moment in (2, 0):  # on the way, or from the beginning, which tqdm draws at once
+        with bar(3, "MMAs", show=True) as tick:
+            for number in range(3):
+                if number == moment:
+                    monkeypatch.setattr(terminal, "write", fail)
+                tick(1)
+                done.append(number)
+    assert done == [0, 1, 2, 0, 1, 2]
+    monkeypatch.setattr(bars, "sys", types.SimpleNamespace(stderr=None, modules=sys.modules))
+    walk(show=True)
+
+
 def test_bar_of_tqdm_on_a_terminal(terminal: Terminal) -> None:
     pytest.importorskip("tqdm")
     walk()

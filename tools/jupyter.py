@@ -80,6 +80,11 @@ class Lab:
         environment["JUPYTER_TOKEN"] = self._token
         self._server = subprocess.Popen(command, env=environment, stdout=self._log, stderr=subprocess.STDOUT)
 
+    @property
+    def process(self) -> int:
+        """The id of the server's process."""
+        return self._server.pid
+
     def ask(self, path: str) -> Any:
         headers = {"Authorization": f"token {self._token}"}
         request = urllib.request.Request(f"{self.address}{path}", headers=headers)

@@ -52,20 +52,25 @@ def bar(total: int, unit: str, *, show: bool | None = None) -> Iterator[_Tick]:
         delay = _DELAY
     else:
         delay = 0.0
-    if not show:
+    line = None
+    if show and (sys.stderr is not None or notebook):
+        with contextlib.suppress(OSError, ValueError):  # a terminal that has gone is no reason to stop
+            line = _line(total, unit, delay, notebook)
+    if line is None:
         yield lambda count=1, /, note=None: None
         return
-    line = _line(total, unit, delay, notebook)
 
     def tick(count: int = 1, /, note: str | None = None) -> None:
-        if note is not None:
-            line.set_description_str(note, refresh=False)
-        line.update(count)
+        with contextlib.suppress(OSError, ValueError):
+            if note is not None:
+                line.set_description_str(note, refresh=False)
+            line.update(count)
 
     try:
         yield tick
     finally:
-        line.close()
+        with contextlib.suppress(OSError, ValueError):
+            line.close()
 
 
 def _in_notebook() -> bool:

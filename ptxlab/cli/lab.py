@@ -150,8 +150,9 @@ def lab(args: argparse.Namespace, style: Style) -> int:
         raise PtxlabError('JupyterLab is not installed: pip install "ptxlab[lab]"')
     if not args.copy_only:
         _require_home()
-    if "\0" in args.to:
-        raise PtxlabError(f"--to {quoted(args.to)}: no folder has such a name")
+    for word in (args.to, *args.jupyter_options):
+        if "\0" in word:
+            raise PtxlabError(f"{quoted(word)}: no folder and no option has such a name")
     folder = expanded(args.to, "--to")
     copied = copy_notebooks(notebooks(), folder, update=args.update)
     streams.write(f"{folder.resolve()}: {copied}")
