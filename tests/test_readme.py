@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import json
 import re
 from pathlib import Path
 
@@ -36,6 +37,28 @@ def test_teaching_is_up_to_date() -> None:
     text = readme.TEACHING.read_text(encoding="utf-8")
     assert "<!-- lessons -->" in text and "<!-- hub -->" in text
     assert readme.render(text) == text, "run `make docs`"
+
+
+def test_the_limits_of_a_class_follow_from_the_measurement() -> None:
+    """The configuration for Zero to JupyterHub has room for what the benchmark measured."""
+    yaml = pytest.importorskip("yaml")
+    text = readme.TEACHING.read_text(encoding="utf-8")
+    (block,) = re.findall(r"```yaml\n(.*?)```", text, flags=re.S)
+    student = yaml.safe_load(block)["singleuser"]
+    results = json.loads((ROOT / "benchmarks" / "results.json").read_text(encoding="utf-8"))
+    rows = results["student"]["rows"]
+    assert {lesson.file for lesson in LESSONS} <= rows.keys()
+    server = max(run["server"] for run in results["hub"]["runs"])
+    kernels = sorted(rows[lesson.file]["peak"] for lesson in LESSONS)
+    megabytes = {"M": 1, "G": 1000}
+    guarantee, limit = (
+        int(student["memory"][name][:-1]) * megabytes[student["memory"][name][-1]]
+        for name in ("guarantee", "limit")
+    )
+    assert server + kernels[-3] < 320 < guarantee  # all but the two lessons that load the compiler
+    assert max(server + kernels[-1], server + 3 * kernels[-3]) < 700 < limit
+    assert 30 * guarantee < 16_000 and 30 * student["cpu"]["guarantee"] <= 3
+    assert int(student["extraEnv"]["OPENBLAS_NUM_THREADS"]) == student["cpu"]["limit"]
 
 
 @pytest.mark.filterwarnings("default")

@@ -76,7 +76,44 @@ def hub() -> str:
     return "\n".join([*lines, "", note])
 
 
-BLOCKS: dict[str, Callable[[], str]] = {"families": families, "lessons": lessons, "hub": hub}
+def student() -> str:
+    """The last recorded run of `python -m benchmarks.student`."""
+    results = json.loads((ROOT / "benchmarks" / "results.json").read_text(encoding="utf-8"))["student"]
+    rows = results["rows"]
+    large = {
+        "13-what-the-chip-runs": "lesson 13, with the compiler",
+        "14-on-a-real-gpu": "lesson 14, likewise",
+    }
+    others = [rows[lesson.file] for lesson in LESSONS if lesson.file not in large]
+    named = {
+        "a server, before anybody opens it": [rows["server"]],
+        "a kernel that has imported ptxlab": [rows["import ptxlab"]],
+        "a kernel with one Explorer open": [rows["one Explorer"]],
+        "a kernel after `matmul` of 512x512x512, with numba": [rows["matmul of 512x512x512"]],
+        "a kernel after a whole lesson (00 to 12, atlas)": others,
+        **{f"a kernel after {words}": [rows[name]] for name, words in large.items()},
+    }
+    idle = 100 * rows["one Explorer"]["idle processor"]
+    lines = ["| | memory at most | processor time since its start |", "|---|---:|---:|"]
+    for words, measured in named.items():
+        peak = max(row["peak"] for row in measured)
+        seconds = [row["processor"] for row in measured]
+        span = f"{min(seconds):.0f} to {max(seconds):.0f} s" if len(seconds) > 1 else f"{seconds[0]:.1f} s"
+        lines.append(f"| {words} | {peak:.0f} MB | {span} |")
+    note = (
+        "Every cell of a lesson one after the other, in a fresh kernel; a kernel that waits, with its "
+        f"Explorer open, takes less than {max(0.1, idle):.1f} % of a core. "
+        f"Recorded on {results['cores']} cores by `python -m benchmarks.student`."
+    )
+    return "\n".join([*lines, "", note])
+
+
+BLOCKS: dict[str, Callable[[], str]] = {
+    "families": families,
+    "lessons": lessons,
+    "hub": hub,
+    "student": student,
+}
 
 
 def answer(command: str) -> str:
