@@ -256,6 +256,11 @@ def test_nobody_is_there_to_read_the_sentence(file: Path, monkeypatch: pytest.Mo
 
 WRITER = """
 import sys
+if sys.argv[2] != "locks":
+    import errno, fcntl
+    def refuse(*arguments):
+        raise OSError(errno.ENOSYS, "Function not implemented")
+    fcntl.flock = refuse
 from ptxlab.course import record
 from ptxlab.course.checking import Verdict
 print("ready", flush=True)
@@ -266,10 +271,13 @@ for number in range(20):
 """
 
 
-def test_four_kernels_at_once_lose_nothing(file: Path) -> None:
+@pytest.mark.slow
+@pytest.mark.parametrize("locks", ["locks", "no locks"])
+def test_four_kernels_at_once_lose_nothing(file: Path, locks: str) -> None:
+    """Also on a file system without locks, as Lustre is by default."""
     kernels = [
         subprocess.Popen(
-            [sys.executable, "-c", WRITER, f"kernel{number}"],
+            [sys.executable, "-c", WRITER, f"kernel{number}", locks],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -326,18 +334,27 @@ def test_a_kernel_that_hangs_with_the_lock_holds_nobody_up(
     assert set(json.loads(file.read_text())) == {*FORTY, "00.3"}
 
 
-@pytest.mark.parametrize("number", [errno.ENOLCK, errno.EOPNOTSUPP])
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS])
 def test_a_disk_without_locks_is_written_all_the_same(
-    file: Path, monkeypatch: pytest.MonkeyPatch, number: int
+    file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], number: int
 ) -> None:
+    """A file says whose turn it is; one that a dead kernel left is removed after a minute."""
     import fcntl
 
     def refuse(*arguments: object) -> None:
         raise OSError(number, os.strerror(number))
 
+    claim = file.with_name("progress.json.claim")
     monkeypatch.setattr(fcntl, "flock", refuse)
     lessons.check("00.3", 32)
-    assert set(json.loads(file.read_text())) == {*FORTY, "00.3"}
+    assert set(json.loads(file.read_text())) == {*FORTY, "00.3"} and not claim.exists()
+    claim.touch()
+    monkeypatch.setattr(record, "locked", lambda path: files.locked(path, seconds=0.2))
+    lessons.check("00.4", 0)
+    assert "another process keeps it locked" in said(capsys)[0] and claim.exists()
+    os.utime(claim, (1, 1))
+    lessons.check("00.4", 0)
+    assert json.loads(file.read_text())["00.4"]["tries"] == 2 and not claim.exists()
 
 
 # -- records that are not on disk -------------------------------------------------------------------------

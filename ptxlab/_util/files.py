@@ -231,6 +231,7 @@ def _replace(partial: Path, target: Path) -> None:
 
 #: What file systems answer that have no locks, or cannot flush.
 _UNSUPPORTED = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL)
+_ABANDONED = 60  # seconds; a turn takes some milliseconds
 _threads = threading.Lock()  # on a network disk, a process's lock does not hold off its own threads
 
 
@@ -239,10 +240,12 @@ def locked(path: Path, seconds: float = 10) -> Iterator[None]:
     """Hold a file's lock, so that all who read, change and write it take turns: threads and processes.
 
     The lock is on a file beside it, `path` with .lock added, which stays; the system gives the lock back when
-    its holder ends, however it ends. Raises TimeoutError if another holds it for so many seconds, and OSError
-    where nothing can be written. Where the file system has no locks, nobody waits.
+    its holder ends, however it ends. Some file systems have no locks; there a file with .claim added, which
+    only one can make, says whose turn it is. Raises TimeoutError if another has its turn for so many seconds,
+    and OSError where nothing can be written.
     """
     target = Path(os.path.realpath(path))
+    claim = target.with_name(f"{target.name}.claim")
     end = time.monotonic() + seconds
     timeout = TimeoutError(errno.ETIMEDOUT, "another process keeps it locked", str(path))
     if not _threads.acquire(timeout=seconds):
@@ -252,7 +255,16 @@ def locked(path: Path, seconds: float = 10) -> Iterator[None]:
         flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0)
         descriptor = os.open(target.with_name(f"{target.name}.lock"), flags, 0o666)
         try:
-            while not _lock(descriptor):
+            has_locks = True
+            while True:
+                try:
+                    mine = _lock(descriptor) if has_locks else _make_claim(claim)
+                except OSError as error:
+                    if not has_locks or error.errno not in _UNSUPPORTED:
+                        raise
+                    has_locks = mine = False
+                if mine:
+                    break
                 if time.monotonic() > end:
                     raise timeout
                 time.sleep(0.002 + 0.002 * secrets.randbelow(6))  # not in step with the others
@@ -260,10 +272,24 @@ def locked(path: Path, seconds: float = 10) -> Iterator[None]:
                 yield
             finally:
                 _unlock(descriptor)
+                if not has_locks:
+                    claim.unlink(missing_ok=True)
         finally:
             os.close(descriptor)
     finally:
         _threads.release()
+
+
+def _make_claim(claim: Path) -> bool:
+    """Make the file, unless it is there; one whose maker must have died goes away."""
+    try:
+        os.close(os.open(claim, _NEW_FILE, 0o666))
+    except FileExistsError:
+        with contextlib.suppress(OSError):
+            if time.time() - claim.stat().st_mtime > _ABANDONED:
+                claim.unlink()
+        return False
+    return True
 
 
 if sys.platform == "win32":
@@ -296,8 +322,7 @@ else:
         except OSError as error:
             if error.errno in (errno.EAGAIN, errno.EACCES):
                 return False
-            if error.errno not in _UNSUPPORTED:
-                raise
+            raise
         return True
 
     def _unlock(descriptor: int) -> None:
