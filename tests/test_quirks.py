@@ -54,7 +54,7 @@ ADDED += words("b6x16_p32 sync shared v4 pred")
 SHARE = 5
 #: Words that only the newest assembler knows; at these the oldest stops reading.
 NEWER = ["kind::ti16", "kind::i8", "kind::f16", "kind::tf32"]
-#: On these ptxas 13.0 crashes with a segmentation fault, and the process of the tests with it.
+#: On these the assembler crashes with a segmentation fault, and, if it is nvJitLink, the tests with it.
 CRASHING = re.compile(r"wmma\.mma\..*m8n8k(32|128)(\.\w+)*?\.f(16|32)\.f(16|32)$")
 REFUSED = (
     "mma.sync.aligned.m16n8k8.row.col.f32.f16.bf16.f32 {f0, f1, f2, f3}, {a0, a1}, {b0}, {f0, f1, f2, f3};"

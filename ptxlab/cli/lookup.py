@@ -342,6 +342,7 @@ def _sass_facts(code: sass_of.Sass) -> dict[str, object]:
         "tensor": code.tensor,
         "arithmetic": code.arithmetic,
         "rest": code.rest,
+        "unprinted": code.unprinted,
     }
 
 

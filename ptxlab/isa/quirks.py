@@ -67,7 +67,9 @@ class Quirk:
             return self.targets[0]
         if self.targets == SM_100A:
             return "every a- and f-target since sm_100a"
-        if self.targets != TARGETS[first : last + 1]:
+        if self.targets == (*SM_90A, *SM_100A):
+            return "every a- and f-target since sm_90a"
+        if len(self.targets) == 2 or self.targets != TARGETS[first : last + 1]:
             return ", ".join(self.targets)
         if last + 1 < len(TARGETS):
             return f"{self.targets[0]} to {self.targets[-1]}"
