@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from numpy.typing import ArrayLike, NDArray
 
-from .errors import PtxlabError
+from ._util.arguments import is_name
+from .errors import PtxlabError, quoted
 from .isa import catalog as _catalog
 from .isa.form import Form
 from .isa.mma import MmaForm
@@ -128,10 +129,12 @@ class Instruction(MmaForm):
         >>> ins(np.ones((16, 64)), np.ones((64, 8)))[0, :3]
         array([64, 64, 64], dtype=int32)
         """
-        if on not in ("emulator", "gpu"):
-            raise PtxlabError(f"on={on!r}: it runs on 'emulator' or on 'gpu'")
+        if not is_name(on, ("emulator", "gpu")):
+            raise PtxlabError(f"on={quoted(on)}: it runs on 'emulator' or on 'gpu'")
         if on == "gpu" and model is not None:
-            raise PtxlabError(f"model={model!r}: only the emulator (on='emulator') has models to choose from")
+            raise PtxlabError(
+                f"model={quoted(model)}: only the emulator (on='emulator') has models to choose from"
+            )
         operands = Operands.from_matrices(self, A, B, C, scale_a, scale_b, Modifiers.from_keywords(modifiers))
         if on == "gpu":
             from .gpu import run

@@ -365,8 +365,10 @@ def test_cache_on_a_disk_that_cannot_be_written(tmp_path: Path, monkeypatch: pyt
 
 
 def test_compile_errors_carry_the_compilers_log() -> None:
-    with pytest.raises(PtxlabError, match=r"sm_80:\n.*error.*nonsense"):
+    with pytest.raises(PtxlabError, match=r"sm_80: .*error.*nonsense") as caught:
         gpu.compile('extern "C" __global__ void k() { nonsense; }', "sm_80", cache=False)
+    assert len(str(caught.value).splitlines()) == 1
+    assert "1 error detected in the compilation" in caught.value.__notes__[0]
     with pytest.raises(PtxlabError, match="unknown target 'sm_99'"):
         gpu.compile(SOURCE, "sm_99")
 

@@ -12,6 +12,7 @@ import operator
 import os
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -21,18 +22,22 @@ from numpy.typing import NDArray
 from ..errors import PtxlabError, quoted
 
 __all__ = [
+    "are_names",
     "as_array",
     "as_flag",
     "as_index",
     "as_int",
     "as_integers",
     "as_names",
-    "as_numbers",
+    "as_path",
+    "as_seconds",
     "as_shape",
     "as_text",
     "broadcast",
     "check_room",
+    "is_a",
     "is_name",
+    "set_integers",
 ]
 
 #: Kinds of NumPy's types that are numbers as instructions know them: truth values, integers, floats.
@@ -74,6 +79,12 @@ def as_index(value: object, what: str, size: int, where: str = "") -> int:
     return index
 
 
+def set_integers(instance: object, names: Iterable[str], where: str = "") -> None:
+    """Make fields of a frozen dataclass plain integers, whatever integer type they have."""
+    for name in names:
+        object.__setattr__(instance, name, as_int(getattr(instance, name), f"{where}{name}"))
+
+
 def as_flag(value: object, what: str) -> bool:
     """True or False, also as NumPy has them, or as 0 and 1.
 
@@ -91,6 +102,19 @@ def as_flag(value: object, what: str) -> bool:
     return number == 1
 
 
+def as_seconds(value: object, what: str) -> float:
+    """A number of seconds, whole or not; not NaN.
+
+    >>> as_seconds(np.float32(0.5), "seconds")
+    0.5
+    """
+    if isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool):
+        seconds = float(min(value, 1 << 62))
+        if seconds == seconds:
+            return seconds
+    raise PtxlabError(f"{what}: found {quoted(value)}; it takes a number of seconds")
+
+
 def as_text(value: object, what: str) -> str:
     """A text.
 
@@ -103,13 +127,50 @@ def as_text(value: object, what: str) -> str:
     return value
 
 
-def is_name(value: object, names: Iterable[str]) -> bool:
+def as_path(value: object, what: str) -> Path:
+    """The name of a file, as a text or a path.
+
+    >>> as_path("a.svg", "path").suffix
+    '.svg'
+    """
+    try:
+        name = os.fspath(value)  # type: ignore[call-overload]
+    except Exception:  # a __fspath__ of somebody else's may raise anything
+        name = None
+    if not isinstance(name, str) or "\0" in name:
+        raise PtxlabError(f"{what}: found {quoted(value)}; it takes the name of a file")
+    return Path(name)
+
+
+def is_name(value: object, names: Iterable[str | None]) -> bool:
     """Whether it is one of these names, whatever it is: arrays and objects are none, and are not compared.
 
     >>> is_name("K", ("K", "MN")), is_name(np.ones(3), ("K", "MN"))
     (True, False)
     """
     return isinstance(value, str) and value in names
+
+
+def is_a(value: object, *kinds: type) -> bool:
+    """Whether it is of one of these types, whatever its annotation says.
+
+    >>> is_a((1, 2), tuple, list)
+    True
+    """
+    return isinstance(value, kinds)
+
+
+def are_names(values: object, count: int) -> bool:
+    """Whether it is a tuple or a list of so many texts.
+
+    >>> are_names(("m", "n"), 2), are_names("mn", 2)
+    (True, False)
+    """
+    return (
+        isinstance(values, tuple | list)
+        and len(values) == count
+        and all(isinstance(name, str) for name in values)
+    )
 
 
 def as_names(values: object, what: str) -> tuple[str, ...]:
@@ -131,7 +192,9 @@ def as_shape(value: object, what: str) -> tuple[int, int]:
     >>> as_shape([16, np.int64(8)], "shape")
     (16, 8)
     """
-    if isinstance(value, tuple | list | np.ndarray) and len(value) == 2:
+    if isinstance(value, np.ndarray) and value.shape == (2,):
+        value = value.tolist()
+    if isinstance(value, tuple | list) and len(value) == 2:
         rows, columns = (as_int(size, what) for size in value)
         if min(rows, columns) >= 0:
             return rows, columns
@@ -161,14 +224,6 @@ def as_array(values: object, what: str) -> NDArray[Any]:
         values = values.astype(values.dtype.newbyteorder("="))
     check_room(values.size, what)
     return values
-
-
-def as_numbers(values: object, what: str, shape: str) -> NDArray[Any]:
-    """As `as_array`, with at least two axes; `shape` says which."""
-    array = as_array(values, what)
-    if array.ndim < 2:
-        raise PtxlabError(f"{what}: found shape {array.shape}; it takes {shape}")
-    return array
 
 
 def as_integers(values: object, what: str) -> NDArray[Any]:
@@ -212,9 +267,7 @@ def _refuse_type(array: NDArray[Any], what: str) -> None:
         kind = quoted(array.item())
     elif array.dtype.kind == "O":
         kind = "an array of objects, or of numbers beyond 64 bits"
-    elif array.dtype.kind == "c":
-        kind = f"complex numbers ({array.dtype})"
-    raise PtxlabError(f"{what}: found {kind}; it needs numbers: integers or floats")
+    raise PtxlabError(f"{what} needs numbers, found {kind}")
 
 
 def broadcast(what: str, shapes: dict[str, tuple[int, ...]]) -> tuple[int, ...]:
@@ -223,11 +276,14 @@ def broadcast(what: str, shapes: dict[str, tuple[int, ...]]) -> tuple[int, ...]:
     >>> broadcast("batch axes", {"A": (7, 1), "B": (3,)})
     (7, 3)
     """
-    try:
-        return np.broadcast_shapes(*shapes.values())
-    except ValueError:
-        shown = ", ".join(f"{name} {quoted(shape)}" for name, shape in shapes.items())
-        raise PtxlabError(f"{what} do not broadcast: {shown}") from None
+    common = []
+    for sizes in zip_longest(*(reversed(shape) for shape in shapes.values()), fillvalue=1):
+        others = {size for size in sizes if size != 1}
+        if len(others) > 1:
+            shown = ", ".join(f"{name} {quoted(shape)}" for name, shape in shapes.items())
+            raise PtxlabError(f"{what} do not broadcast: {shown}")
+        common.append(others.pop() if others else 1)
+    return tuple(reversed(common))  # NumPy's own function refuses shapes whose product it cannot count
 
 
 # -- memory --------------------------------------------------------------------------------------------------

@@ -14,6 +14,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
+from .arguments import as_flag
+
 __all__ = ["bar"]
 
 _DELAY = 0.5  # seconds before a bar shows at all
@@ -46,6 +48,8 @@ def bar(total: int, unit: str, *, show: bool | None = None) -> Iterator[_Tick]:
     ...     for _ in range(10):
     ...         tick(1000, note="moderate inputs")
     """
+    if show is not None:
+        show = as_flag(show, "show")
     notebook = _in_notebook()
     if show is None:
         show = notebook or (sys.stderr is not None and sys.stderr.isatty())

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
+from .._util.arguments import as_flag, as_text
 from ..errors import PtxlabError
 from ..isa.form import Form
 from ..isa.targets import TARGET_VERSIONS, check_target
@@ -59,6 +60,8 @@ def compile(source: str, target: str, *, include_mma: bool = False, cache: bool 
     >>> compile("__global__ void nothing() {}", "sm_90a")[1:4]
     b'ELF'
     """
+    source = as_text(source, "source")
+    include_mma, cache = as_flag(include_mma, "include_mma"), as_flag(cache, "cache")
     _check_version(TARGET_VERSIONS[check_target(target)], target)
     major, minor = compiler_version()
     entry = f"{key_of(source, target, str(include_mma), str(major), str(minor))}.cubin"
@@ -83,9 +86,18 @@ def _compile_with_nvrtc(source: str, target: str, include_mma: bool) -> bytes:
     try:
         return bytes(program.compile("cubin").code)
     except Exception as error:  # cuda.core has no public name for its NVRTCError
-        raise PtxlabError(f"NVRTC does not compile this for {target}:\n{_log(program) or error}") from None
+        raise _refusal(target, _log(program) or str(error)) from None
     finally:
         program.close()
+
+
+def _refusal(target: str, log: str) -> PtxlabError:
+    """The first thing that NVRTC objects to, in one sentence; all that it wrote follows in the traceback."""
+    lines = [line.strip() for line in log.splitlines() if line.strip()]
+    first = next((line for line in lines if "error" in line), lines[0] if lines else "it does not say why")
+    refusal = PtxlabError(f"NVRTC does not compile this for {target}: {first[:200]}")
+    refusal.add_note(log)
+    return refusal
 
 
 def _log(program: Program) -> str:

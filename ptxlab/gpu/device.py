@@ -8,7 +8,7 @@ from functools import lru_cache
 from ..errors import PtxlabError, listing
 from ..isa.form import Form
 from ..isa.mma import MmaForm
-from ..isa.parse import parse
+from ..isa.parse import parse, parse_mma
 from ..isa.targets import TARGETS, chip_of_target
 from ..numerics import has
 from .compiler import check_compiler, compiler_version
@@ -89,8 +89,9 @@ def status(ins: Form | str | None = None) -> str:
     >>> status()   # doctest: +SKIP
     'NVIDIA H200 (sm_90a) is ready'
     """
+    form = None if ins is None else parse(ins)
     try:
-        gpu = check_device(None if ins is None else parse(ins))
+        gpu = check_device(form)
     except PtxlabError as error:
         return str(error)
     return f"{gpu.name} ({gpu.target}) is ready"
@@ -110,8 +111,9 @@ def check_device(ins: Form | None = None) -> Gpu:
     return gpu
 
 
-def model(ins: MmaForm) -> str | None:
+def model(ins: MmaForm | str) -> str | None:
     """The `model` with which `emulate` gives what this GPU gives; None without a GPU or a model of it."""
+    ins = parse_mma(ins)
     if not available(ins):
         return None
     chip = chip_of_target(device_target())

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import PtxlabError
+from .._util.arguments import check_room
+from ..errors import PtxlabError, quoted
 from ..isa.operands import Operands
 from ..isa.transfer import TransferForm
 from ..numerics.transfer import TransferInputs
@@ -36,7 +37,12 @@ def run(operands: Operands) -> NDArray[Any]:
     >>> (run(operands) == ptxlab.numerics.emulate.emulate(operands)).all()   # doctest: +SKIP
     True
     """
+    if not isinstance(operands, Operands):
+        raise PtxlabError(
+            f"found {quoted(operands)} where operands belong; ins.run takes the registers themselves"
+        )
     ins = operands.ins
+    check_room(operands.count * ins.d.lanes * ins.d.registers, "batch of D")
     check_device(ins)
     count = operands.count
     d = np.empty((count, ins.d.lanes, ins.d.registers), dtype=ins.d.register_type)
@@ -61,8 +67,10 @@ def run_transfer(
     source: str | None = None,
 ) -> NDArray[Any]:
     """ldmatrix, stmatrix, movmatrix, wmma.load or wmma.store on the GPU; see `Transfer.run`."""
-    check_device(form)
+    if not isinstance(form, TransferForm):
+        raise PtxlabError(f"found {quoted(form)} where a transfer belongs, such as ldmatrix")
     inputs = TransferInputs.of(form, arrays, stride, offset)
+    check_device(form)
     size = -(-inputs.memory_size // _MEMORY_UNIT) * _MEMORY_UNIT
     if transfer_code.in_shared(form) and size > transfer_code.SHARED_BYTES:
         raise PtxlabError(

@@ -14,7 +14,7 @@ from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 
-from ..errors import PtxlabError, listing
+from ..errors import PtxlabError, listing, quoted
 from ..isa.form import Form
 from ..isa.mma import MmaForm
 from ..isa.modifiers import Modifiers
@@ -151,6 +151,8 @@ def disassemble(cubin: bytes) -> str:
     >>> "EXIT" in disassemble(compile("__global__ void nothing() {}", "sm_90a"))
     True
     """
+    if not isinstance(cubin, bytes | bytearray):
+        raise PtxlabError(f"cubin: found {quoted(cubin)}; it takes machine code, as gpu.compile gives it")
     entry = f"{hashlib.sha256(cubin).hexdigest()}.sass"
     kept = read_entry(entry)
     if kept is not None:

@@ -14,12 +14,15 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import PtxlabError, listing
+from .._util.arguments import as_array, as_flag, as_text, is_a, is_name, set_integers
+from ..errors import PtxlabError, listing, quoted
 
 __all__ = ["DTYPES", "DType", "dtype"]
 
 Codes = NDArray[Any]
 Values = NDArray[Any]
+
+_KINDS = ("int", "float", "bits")
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,16 @@ class DType:
     )  # the ml_dtypes or NumPy type of the same format
 
     def __post_init__(self) -> None:
+        as_text(self.name, "name of an element type")
+        if not is_name(self.kind, _KINDS):
+            raise PtxlabError(f"{self.name}: kind={quoted(self.kind)}; there are {listing(_KINDS)}")
+        as_flag(self.signed, f"{self.name}: signed")
+        set_integers(self, ("bits", "exponent_bits", "fraction_bits"), f"{self.name}: ")
+        for size in ("bits", "exponent_bits", "fraction_bits"):
+            if getattr(self, size) < 0:
+                raise PtxlabError(f"{self.name}: {size}={quoted(getattr(self, size))} is negative")
+        if self.bits not in (*range(1, 9), 16, 32, 64):
+            raise PtxlabError(f"{self.name}: {quoted(self.bits)} bits; an element has 1 to 8, 16, 32 or 64")
         if (
             self.kind == "float"
             and not 0 < self.signed + self.exponent_bits + self.fraction_bits <= self.bits
@@ -82,6 +95,8 @@ class DType:
         >>> dtype("f16").bias, dtype("e4m3").bias
         (15, 7)
         """
+        if not self.exponent_bits:
+            raise PtxlabError(f"{self.name} has no exponent, so it has no bias")
         return (1 << (self.exponent_bits - 1)) - 1
 
     @property
@@ -102,6 +117,7 @@ class DType:
         >>> dtype("s4").minimum
         -8
         """
+        self._needs_integers()
         return -(1 << (self.bits - 1)) if self.signed else 0
 
     @property
@@ -111,7 +127,14 @@ class DType:
         >>> dtype("s4").maximum
         7
         """
+        self._needs_integers()
         return (1 << (self.bits - self.signed)) - 1
+
+    def _needs_integers(self) -> None:
+        if self.is_float:
+            raise PtxlabError(
+                f"{self.name} holds floats: only integer types have a smallest and largest integer"
+            )
 
     @cached_property
     def _table(self) -> Values:
@@ -127,12 +150,16 @@ class DType:
             return np.asarray(raw.view(self._number).astype(self.value_type))
 
     def decode(self, codes: ArrayLike) -> Values:
-        """Values that these codes stand for. Bits above the element's own are ignored.
+        """Values that these codes, integers, stand for. Bits above the element's own are ignored.
 
         >>> dtype("s4").decode([7, 8, 15])
         array([ 7, -8, -1], dtype=int8)
         """
-        codes = np.asarray(codes)
+        codes = as_array(codes, f"codes of {self.name}")
+        if codes.dtype.kind not in "iu":
+            raise PtxlabError(
+                f"codes of {self.name}: they are integers, found {codes.dtype}; encode takes values"
+            )
         if self.bits <= 16:
             return np.asarray(self._table[codes.astype(np.uint32) & np.uint32((1 << self.bits) - 1)])
         raw = np.ascontiguousarray(codes, dtype=self.code_type)
@@ -146,9 +173,7 @@ class DType:
         >>> [hex(code) for code in dtype("f16").encode([1, 65504, 65520])]   # the last rounds to infinity
         ['0x3c00', '0x7bff', '0x7c00']
         """
-        values = np.asarray(values)
-        if values.dtype.kind not in "iufb" and values.dtype not in _ML_TYPES:
-            raise PtxlabError(f"{self.name} needs numbers, found an array of {values.dtype}")
+        values = as_array(values, self.name)
         if self.kind == "float":
             return self._encode_float(values)
         return self._encode_integer(values)
@@ -237,7 +262,7 @@ def _place(mask: NDArray[np.bool_]) -> str:
 
 def _show(value: object) -> str:
     number = float(value)  # type: ignore[arg-type]
-    return str(int(number)) if number.is_integer() else f"{number:g}"
+    return str(int(number)) if number.is_integer() and abs(number) < 1e20 else f"{number:g}"
 
 
 def _integer(name: str, bits: int, signed: bool, value: type[np.generic], note: str = "") -> DType:
@@ -306,8 +331,6 @@ _WITHOUT_NAN = {
 #: Every element type by its PTX name.
 DTYPES: dict[str, DType] = {t.name: t for t in _TYPES}
 
-_ML_TYPES = {np.dtype(t._number) for t in _TYPES if t._number is not None}
-
 
 def dtype(name: str | DType) -> DType:
     """The element type of that name.
@@ -317,7 +340,7 @@ def dtype(name: str | DType) -> DType:
     """
     if isinstance(name, DType):
         return name
-    try:
-        return DTYPES[name.removeprefix(".")]
-    except KeyError:
-        raise PtxlabError(f"unknown element type {name!r}; there are {listing(DTYPES, 20)}") from None
+    known = DTYPES.get(name.removeprefix(".")) if is_a(name, str) else None
+    if known is None:
+        raise PtxlabError(f"unknown element type {quoted(name)}; there are {listing(DTYPES, 20)}")
+    return known

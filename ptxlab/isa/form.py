@@ -5,7 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from functools import cached_property
 
-from ..errors import PtxlabError, listing
+from .._util.arguments import is_a, is_name
+from ..errors import PtxlabError, listing, quoted
 from .operand import Operand
 from .targets import TARGET_VERSIONS, TARGETS, check_target
 from .versions import PtxVersion
@@ -109,17 +110,17 @@ class Form(ABC):
 
     def operand(self, name: str) -> Operand:
         """The operand of that name, in either case."""
-        try:
-            return self.operands[name.upper()]
-        except KeyError:
+        operand = self.operands.get(name.upper()) if is_a(name, str) else None
+        if operand is None:
             raise PtxlabError(
-                f"{self.mnemonic} has no operand {name!r}; it has {listing(self.operands)}"
-            ) from None
+                f"{self.mnemonic} has no operand {quoted(name)}; it has {listing(self.operands)}"
+            )
+        return operand
 
     def check_targets(self) -> None:
         """Refuse a form without targets, or with one that does not exist."""
-        unknown = set(self.targets) - set(TARGETS)
-        if unknown or not self.targets:
-            raise PtxlabError(
-                f"{self.mnemonic}: targets {sorted(unknown) or 'missing'}; known are {listing(TARGETS, 30)}"
-            )
+        targets: tuple[object, ...] = self.targets if is_a(self.targets, tuple) else (self.targets,)
+        unknown = [target for target in targets if not is_name(target, TARGETS)]
+        if unknown or not targets:
+            found = quoted(unknown) if unknown else "missing"
+            raise PtxlabError(f"{self.mnemonic}: targets {found}; known are {listing(TARGETS, 30)}")

@@ -10,7 +10,8 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import PtxlabError, listing
+from .._util.arguments import as_flag, as_index, is_name, set_integers
+from ..errors import PtxlabError, listing, quoted
 from . import fragments
 from .dtypes import dtype
 from .form import Form
@@ -24,6 +25,18 @@ __all__ = ["MmaForm"]
 #: Where an element narrower than its 8-bit container sits: kind::f8f6f4 and kind::mxf8f6f4 pad it on top, and
 #: e2m1 also below.
 _PADDING = {"e2m1": 2}
+
+#: What the fields of a row may say, where that is one of few words.
+_WORDS: dict[str, tuple[str | None, ...]] = {
+    "family": ("mma", "mma.sp", "wmma", "wgmma", "wgmma.sp"),
+    "bit_op": (None, "xor", "and"),
+    "a_layout": ("row", "col"),
+    "b_layout": ("row", "col"),
+    "rounding": (None, "rz", "rm", "rp"),
+    "a_space": ("register", "shared"),
+}
+_KINDS = ("f8f6f4", "mxf8f6f4", "mxf4", "mxf4nvf4")
+_MOST_ROWS = 1024  # of m, n and k; more than any instruction has
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -63,9 +76,12 @@ class MmaForm(Form):
     @classmethod
     def of(cls, form: MmaForm) -> Self:
         """The same form as an instance of this class."""
+        if not isinstance(form, MmaForm):
+            raise PtxlabError(f"found {quoted(form)}; ptxlab.instruction(text) gives an instruction")
         return cls(**{field.name: getattr(form, field.name) for field in fields(form)})
 
     def __post_init__(self) -> None:
+        self._check_fields()
         for operand in self.operands.values():
             if operand.layout is not None and operand.lanes != self.lanes:
                 raise PtxlabError(
@@ -75,6 +91,31 @@ class MmaForm(Form):
         if self.a_space == "shared" and not self.family.startswith("wgmma"):
             raise PtxlabError(f"{self.mnemonic}: only wgmma takes A from shared memory")
         self.check_targets()
+
+    def _check_fields(self) -> None:
+        """Refuse what PTX has no word for; which words go together is the catalogue's matter."""
+        for name, words in _WORDS.items():
+            value = getattr(self, name)
+            if not (is_name(value, words) or (value is None and None in words)):
+                raise PtxlabError(f"{name}={quoted(value)}: there are {listing(words)}")
+        set_integers(self, ("m", "n", "k"))
+        for name in ("m", "n", "k"):
+            if not 1 <= getattr(self, name) <= _MOST_ROWS:
+                raise PtxlabError(
+                    f"{name}={quoted(getattr(self, name))}: a matrix instruction has 1 to {_MOST_ROWS}"
+                )
+        for name in ("d_type", "a_type", "b_type", "c_type"):
+            dtype(getattr(self, name))
+        for name in ("satfinite", "ordered"):
+            as_flag(getattr(self, name), name)
+        if self.kind is not None and not is_name(self.kind, _KINDS):
+            raise PtxlabError(f"kind={quoted(self.kind)}: there are {listing(_KINDS)}")
+        if self.scale_vec is not None:
+            set_integers(self, ["scale_vec"])
+        if self.scale_vec not in (None, 1, 2, 4):
+            raise PtxlabError(f"scale_vec={quoted(self.scale_vec)}: there are 1, 2 and 4")
+        if self.scale_type is not None:
+            dtype(self.scale_type)
 
     @cached_property
     def _identity(self) -> tuple[str, ...]:
@@ -117,6 +158,8 @@ class MmaForm(Form):
         >>> ptxlab.instruction("mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32").column_of_b(17, 3)
         19
         """
+        row = as_index(row, "row", self.d.shape[0])
+        col = as_index(col, "column", self.d.shape[1])
         return row // self.m * self.n + col if self.mma_count > 1 else col
 
     @property
@@ -319,14 +362,18 @@ class MmaForm(Form):
 
     def check_modifiers(self, modifiers: Modifiers) -> Modifiers:
         """Return the modifiers, or refuse the first that this instruction does not take."""
+        if not isinstance(modifiers, Modifiers):
+            raise PtxlabError(
+                f"modifiers: found {quoted(modifiers)}; ptxlab.isa.modifiers.Modifiers has them"
+            )
         for name, legal in self.modifiers.items():
             value = getattr(modifiers, name)
             if value not in legal:
                 default = getattr(Modifiers, name)
                 if legal == (default,):
-                    raise PtxlabError(f"{name}={value!r}: {self.mnemonic} takes only {default!r}")
+                    raise PtxlabError(f"{name}={quoted(value)}: {self.mnemonic} takes only {default!r}")
                 raise PtxlabError(
-                    f"{name}={value!r}: {self.mnemonic} takes "
+                    f"{name}={quoted(value)}: {self.mnemonic} takes "
                     f"{listing(legal)}{self._selector_quirk(value, name)}"
                 )
         return modifiers

@@ -5,9 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any
 
-from ..errors import PtxlabError, listing
+import numpy as np
+
+from .._util.arguments import as_flag, as_int
+from ..errors import PtxlabError, listing, quoted
 
 __all__ = ["Modifiers"]
+
+#: Numbers that say yes or no: they may be written as truth values.
+_TRANSPOSES = ("imm_trans_a", "imm_trans_b")
 
 
 @dataclass(frozen=True)
@@ -32,17 +38,32 @@ class Modifiers:
     thread_id_b: int = 0
     swizzle: int = 0  # of tiles in shared memory; it moves bytes, never results
 
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if value is field.default:
+                continue
+            if field.name == "scale_d":
+                value = as_flag(value, field.name)
+            elif field.name in _TRANSPOSES and isinstance(value, bool | np.bool_):
+                value = int(value)
+            else:
+                value = as_int(value, field.name)
+            object.__setattr__(self, field.name, value)
+
     @classmethod
     def from_keywords(cls, keywords: dict[str, Any]) -> Modifiers:
         """The modifiers of a call, e.g. ``{"selector": 1}``.
 
         An unknown name is an error that lists the known ones.
         """
+        if not isinstance(keywords, dict):
+            raise PtxlabError(f"modifiers: found {quoted(keywords)}; they are named, such as selector=1")
         known = sorted(field.name for field in fields(cls))
-        unknown = sorted(set(keywords) - set(known))
+        unknown = sorted((name for name in keywords if name not in known), key=quoted)
         if unknown:
             raise PtxlabError(
-                f"unknown argument {unknown[0]!r}; besides a, b, c, e, scale_a, scale_b there are "
+                f"unknown argument {quoted(unknown[0])}; besides a, b, c, e, scale_a, scale_b there are "
                 f"{listing(known)}"
             )
         return cls(**keywords)

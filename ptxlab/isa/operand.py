@@ -10,11 +10,12 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import PtxlabError
+from .._util.arguments import are_names, as_array, as_int, as_shape, as_text, is_a, is_name, set_integers
+from ..errors import PtxlabError, quoted
 from .dtypes import DType
 from .layout import Layout
 
-__all__ = ["Operand", "Place"]
+__all__ = ["Operand", "Place", "as_operand"]
 
 
 @lru_cache(maxsize=64)
@@ -73,6 +74,7 @@ class Operand:
     padding: int = 0  # of which so many lie below it
 
     def __post_init__(self) -> None:
+        self._check_fields()
         if self.container and self.padding + self.dtype.bits > self.container:
             raise PtxlabError(
                 f"operand {self.name}: {self.dtype} above {self.padding} bits of padding does not fit "
@@ -89,6 +91,28 @@ class Operand:
                 f"operand {self.name}: layout {self.layout.signature} does not fill registers of a "
                 f"{self.shape} matrix of {self.dtype}"
             )
+
+    def _check_fields(self) -> None:
+        as_text(self.name, "name of an operand")
+        if not isinstance(self.dtype, DType):
+            raise PtxlabError(
+                f"operand {self.name}: dtype={quoted(self.dtype)}; ptxlab.dtype(name) gives one"
+            )
+        object.__setattr__(self, "shape", as_shape(self.shape, f"operand {self.name}: shape"))
+        if self.layout is not None and not isinstance(self.layout, Layout):
+            raise PtxlabError(f"operand {self.name}: layout={quoted(self.layout)}; it is a Layout or None")
+        if not is_name(self.space, ("register", "shared")):
+            raise PtxlabError(
+                f"operand {self.name}: space={quoted(self.space)}; it is 'register' or 'shared'"
+            )
+        if not are_names(self.axes, 2):
+            raise PtxlabError(f"operand {self.name}: axes={quoted(self.axes)}; they are two names")
+        set_integers(self, ("container", "padding"), f"operand {self.name}: ")
+        for bits in ("container", "padding"):
+            if not 0 <= getattr(self, bits) <= 32:
+                raise PtxlabError(
+                    f"operand {self.name}: {bits}={quoted(getattr(self, bits))}; at most 32 bits"
+                )
 
     @property
     def register_bits(self) -> int:
@@ -125,6 +149,7 @@ class Operand:
 
     def describe(self, name: str = "") -> str:
         """``A 16x64 s4, 4 registers in each of 32 lanes``, or with another name."""
+        name = as_text(name, "name")
         size = f"{name or self.name} {self.shape[0]}x{self.shape[1]} {self.dtype}"
         if not self.layout:
             return f"{size}, in shared memory"
@@ -150,10 +175,12 @@ class Operand:
         Place(lane=4, element=29, register=3, low=20, high=23)
         """
         layout = self._needs_lanes()
+        lane, element = as_int(lane, "lane"), as_int(element, "element")
         for what, index, size in (("lane", lane, layout.lanes), ("element", element, layout.elements)):
             if not 0 <= index < size:
                 raise PtxlabError(
-                    f"operand {self.name}: {what} {index} does not exist; {what}s go from 0 to {size - 1}"
+                    f"operand {self.name}: {what} {quoted(index)} does not exist; "
+                    f"{what}s go from 0 to {size - 1}"
                 )
         register, slot = divmod(element, self.elements_per_register)
         low = slot * self.width + self.padding
@@ -177,11 +204,12 @@ class Operand:
         [(0, 40, 1), (4, 41, 1), (8, 42, 1)]
         """
         layout = self._needs_lanes()
-        self.place(lane, 0)
+        lane = self.place(lane, 0).lane
+        register = None if register is None else as_int(register, "register")
         if register is not None and not 0 <= register < self.registers:
             raise PtxlabError(
-                f"operand {self.name}: register {register} does not exist; a lane holds registers 0 to "
-                f"{self.registers - 1}"
+                f"operand {self.name}: register {quoted(register)} does not exist; a lane holds registers 0 "
+                f"to {self.registers - 1}"
             )
         for element, (row, column) in enumerate(layout.coords()[lane].tolist()):
             place = self.place(lane, element)
@@ -231,13 +259,13 @@ class Operand:
         >>> hex(a.pack_codes(np.full((16, 64), 0xF))[0, 0])   # the code of -1
         '0xffffffff'
         """
-        codes = self._codes(codes)
+        codes = self.check_codes(codes)
         if self.layout is None:
             return codes
         by_lane = np.take(
             codes.reshape(*codes.shape[:-2], self.shape[0] * self.shape[1]), self.layout.gather, axis=-1
         )
-        return self.join(by_lane)
+        return self._join(by_lane)
 
     def unpack_codes(self, registers: ArrayLike, copy: int = 0) -> NDArray[Any]:
         """Registers [..., lanes, registers] -> element codes [..., rows, columns].
@@ -267,6 +295,12 @@ class Operand:
         >>> a.unpack_as(np.full((32, 4), 0xFFFFFFFF), np.float32)[0, :3]
         array([-1., -1., -1.], dtype=float32)
         """
+        if self.dtype.bits > 8:
+            raise PtxlabError(f"{self.name}: unpack_as is for types of at most 8 bits, found {self.dtype}")
+        if not is_a(number, type) or not issubclass(number, np.number | np.bool_):
+            raise PtxlabError(
+                f"{self.name}: number={quoted(number)}; it takes a NumPy type such as np.float32"
+            )
         if self.dtype.bits == 8 and not self.dtype.is_float:
             return self.unpack_codes(registers, copy).view(self.dtype.value_type).astype(number, copy=False)
         values = self.dtype.decode(np.arange(1 << self.dtype.bits))
@@ -276,13 +310,18 @@ class Operand:
 
     def _spread(self, registers: ArrayLike, copy: int, table: NDArray[Any] | None) -> NDArray[Any]:
         """Registers -> matrix of table[code]; without a table, of codes."""
+        copy = as_int(copy, f"{self.name}: copy")
+        if self.layout is None and copy:
+            raise PtxlabError(
+                f"{self.name}: copy={quoted(copy)}; in shared memory every element is held once"
+            )
         if self.layout is None:
-            codes = self._codes(registers)
+            codes = self.check_codes(registers)
             return codes if table is None or table.dtype == codes.dtype else np.asarray(table[codes])
         registers = self.check_registers(registers)
         runs = self._runs(copy) if table is not None and self.width == self.dtype.bits else None
         if table is None or runs is None:
-            by_lane = self.split(registers)
+            by_lane = self._split(registers)
             codes = np.take(
                 by_lane.reshape(*by_lane.shape[:-2], self.lanes * self.layout.elements),
                 self.layout.scatter(copy),
@@ -316,7 +355,7 @@ class Operand:
                     return runs[..., 0] // size, transposed
         return None
 
-    def join(self, by_lane: NDArray[Any]) -> NDArray[Any]:
+    def join(self, by_lane: ArrayLike) -> NDArray[Any]:
         """Codes by lane and element [..., lanes, elements] -> registers.
 
         The first element is in the lowest bits.
@@ -326,6 +365,18 @@ class Operand:
         >>> hex(a.join(np.tile(np.arange(16), (32, 2)))[0, 1])   # elements 8..15
         '0xfedcba98'
         """
+        layout = self._needs_lanes()
+        by_lane = as_array(by_lane, f"{self.name}: codes")
+        if by_lane.ndim < 2 or by_lane.shape[-1] != layout.elements:
+            raise PtxlabError(
+                f"{self.name}: found codes of shape {by_lane.shape}; it takes [..., lanes, "
+                f"{layout.elements} elements]"
+            )
+        self._check_codes(by_lane, "lane", "element")
+        return self._join(by_lane)
+
+    def _join(self, by_lane: NDArray[Any]) -> NDArray[Any]:
+        """As `join`, of codes that were checked."""
         if self.dtype.bits == self.width >= 8:
             return np.ascontiguousarray(by_lane, dtype=self.dtype.code_type).view(self.register_type)
         parts = by_lane.reshape(
@@ -333,7 +384,7 @@ class Operand:
         ).astype(self.register_type)
         return np.asarray(np.bitwise_or.reduce(parts << self._shifts, axis=-1))
 
-    def split(self, registers: NDArray[Any]) -> NDArray[Any]:
+    def split(self, registers: ArrayLike) -> NDArray[Any]:
         """Registers -> codes by lane and element [..., lanes, elements].
 
         >>> import ptxlab
@@ -341,6 +392,17 @@ class Operand:
         >>> a.split(np.full((32, 4), 0xFEDCBA98, dtype=np.uint32))[0, :8]
         array([ 8,  9, 10, 11, 12, 13, 14, 15], dtype=uint8)
         """
+        self._needs_lanes()
+        array = as_array(registers, self.name)
+        if array.ndim < 2 or array.shape[-1] != self.registers:
+            raise PtxlabError(
+                f"{self.name}: found registers of shape {array.shape}; it takes [..., lanes, "
+                f"{self.registers} registers]"
+            )
+        return self._split(self._check_words(array))
+
+    def _split(self, registers: NDArray[Any]) -> NDArray[Any]:
+        """As `split`, of registers that were checked, of any number of lanes."""
         if self.dtype.bits == self.width >= 8:  # elements are what memory holds, one after the other
             return np.ascontiguousarray(registers).view(self.dtype.code_type)
         mask = self.register_type((1 << self.dtype.bits) - 1)
@@ -367,28 +429,41 @@ class Operand:
             ...
         ptxlab.errors.PtxlabError: A: found shape (16, 32); it takes [..., 16, 64]
         """
-        matrix = np.asarray(matrix)
+        matrix = as_array(matrix, f"{self.name}: {self.dtype}")
         if matrix.shape[-2:] != self.shape:
             raise PtxlabError(
                 f"{self.name}: found shape {matrix.shape}; it takes [..., {self.shape[0]}, {self.shape[1]}]"
             )
         return matrix
 
-    def _codes(self, codes: ArrayLike) -> NDArray[Any]:
+    def check_codes(self, codes: ArrayLike) -> NDArray[Any]:
+        """The codes as an array [..., rows, columns] of their type, or an error that says what is wrong.
+
+        >>> import ptxlab
+        >>> a = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32").a
+        >>> a.check_codes(np.full((16, 64), 16))
+        Traceback (most recent call last):
+            ...
+        ptxlab.errors.PtxlabError: A: row 0, column 0: code 16 does not fit the 4 bits of s4
+        """
         codes = self.check_matrix(codes)
+        self._check_codes(codes, "row", "column")
+        return codes.astype(self.dtype.code_type, copy=False)
+
+    def _check_codes(self, codes: NDArray[Any], row: str, column: str) -> None:
+        """Refuse what is no code of its type; `row` and `column` say what the last two axes count."""
         if codes.dtype.kind not in "iu":
             raise PtxlabError(
                 f"{self.name}: codes are unsigned integers, found {codes.dtype}; pack takes values"
             )
-        if codes.dtype != self.dtype.code_type or self.dtype.bits < 8:
+        if codes.dtype != self.dtype.code_type or self.dtype.bits not in (8, 16, 32, 64):
             bad = (codes < 0) | (codes > (1 << self.dtype.bits) - 1)
             if bad.any():
-                row, column = np.argwhere(bad)[0][-2:]
+                at = np.argwhere(bad)[0][-2:]
                 raise PtxlabError(
-                    f"{self.name}: row {row}, column {column}: code {codes[bad][0]} does not fit the "
+                    f"{self.name}: {row} {at[0]}, {column} {at[1]}: code {codes[bad][0]} does not fit the "
                     f"{self.dtype.bits} bits of {self.dtype}"
                 )
-        return codes.astype(self.dtype.code_type, copy=False)
 
     def check_registers(self, registers: ArrayLike) -> NDArray[Any]:
         """The registers as unsigned integers of their width, or an error that says what is wrong with them.
@@ -398,14 +473,18 @@ class Operand:
         >>> a.check_registers(np.full((32, 4), -1, dtype=np.int32))[0]
         array([4294967295, 4294967295, 4294967295, 4294967295], dtype=uint32)
         """
-        array = np.asarray(registers)
+        array = as_array(registers, self.name)
         if self.layout is None:
-            return self._codes(array)
+            return self.check_codes(array)
         if array.shape[-2:] != (self.lanes, self.registers):
             raise PtxlabError(
                 f"{self.name}: found registers of shape {array.shape}; it takes [..., {self.lanes} lanes, "
                 f"{self.registers} registers]"
             )
+        return self._check_words(array)
+
+    def _check_words(self, array: NDArray[Any]) -> NDArray[Any]:
+        """Registers as unsigned integers of their width."""
         if array.dtype.kind not in "iu":
             raise PtxlabError(
                 f"{self.name}: registers are {self.register_bits}-bit unsigned integers, found "
@@ -423,3 +502,17 @@ class Operand:
                 f"{self.register_bits} bits"
             )
         return array.astype(self.register_type)
+
+
+def as_operand(value: object) -> Operand:
+    """An operand, or an error that says where there are some.
+
+    >>> as_operand("A")
+    Traceback (most recent call last):
+    ptxlab.errors.PtxlabError: found 'A' where an operand belongs, such as ins.a or ins.operand('A')
+    """
+    if not isinstance(value, Operand):
+        raise PtxlabError(
+            f"found {quoted(value)} where an operand belongs, such as ins.a or ins.operand('A')"
+        )
+    return value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -9,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import PtxlabError, listing
+from .._util.arguments import as_index, as_int, broadcast, check_room
+from ..errors import PtxlabError, listing, quoted
 from .mma import MmaForm
 from .modifiers import Modifiers
 
@@ -54,6 +56,7 @@ class Operands:
         modifiers: Modifiers | None = None,
     ) -> Operands:
         """Check every array against its operand, and the modifiers against the instruction."""
+        ins = _as_mma(ins)
         checked = {}
         arguments = {"a": a, "b": b, "c": c, "e": e, "scale_a": scale_a, "scale_b": scale_b}
         for name, array in arguments.items():
@@ -67,8 +70,10 @@ class Operands:
             if array is None:
                 raise PtxlabError(f"{name} is missing: {ins.mnemonic} needs {operand.describe()}")
             checked[name] = operand.check_registers(array)
-        operands = cls(ins, **checked, modifiers=ins.check_modifiers(modifiers or Modifiers()))
-        operands.batch  # noqa: B018 - arrays that do not broadcast are an error here
+        operands = cls(
+            ins, **checked, modifiers=ins.check_modifiers(Modifiers() if modifiers is None else modifiers)
+        )
+        check_room(operands.count * ins.d.lanes * ins.d.registers, "batch of D")  # and it must broadcast
         return operands
 
     @classmethod
@@ -91,6 +96,7 @@ class Operands:
         >>> hex(Operands.from_matrices(ins, np.ones((16, 16)), np.ones((16, 8))).a[0, 0])
         '0x3c003c00'
         """
+        ins = _as_mma(ins)
         e = None
         if ins.e is not None:
             A, nibbles = ins.compress(A)
@@ -113,17 +119,12 @@ class Operands:
     @property
     def batch(self) -> tuple[int, ...]:
         """The common batch shape."""
-        shapes = [array.shape[:-2] for array in self.arrays.values()]
-        try:
-            return np.broadcast_shapes(*shapes)
-        except ValueError:
-            shown = listing(f"{name} {shape}" for name, shape in zip(self.arrays, shapes, strict=True))
-            raise PtxlabError(f"batch axes do not broadcast: {shown}") from None
+        return broadcast("batch axes", {name: array.shape[:-2] for name, array in self.arrays.items()})
 
     @property
     def count(self) -> int:
         """How many instructions the batch holds."""
-        return int(np.prod(self.batch, dtype=np.int64))
+        return math.prod(self.batch)
 
     def part(self, start: int, stop: int) -> Operands:
         """Instructions start to stop of the flattened batch.
@@ -131,6 +132,11 @@ class Operands:
         Arrays that broadcast along all of it stay as they are.
         """
         batch = self.batch
+        start, stop = as_int(start, "start"), as_int(stop, "stop")
+        if not 0 <= start <= stop <= self.count:
+            raise PtxlabError(
+                f"instructions {quoted(start)} to {quoted(stop)}: the batch has {self.count}, from 0 on"
+            )
         return self._map(lambda array: _part(array, batch, start, stop))
 
     def compact(self) -> Operands:
@@ -146,6 +152,7 @@ class Operands:
     def item(self, index: int) -> Operands:
         """One instruction of the flattened batch, without batch axes."""
         batch = self.batch
+        index = as_index(index, "instruction", self.count)
         return self._map(
             lambda array: np.broadcast_to(array, batch + array.shape[-2:]).reshape(-1, *array.shape[-2:])[
                 index
@@ -167,6 +174,14 @@ class Operands:
 def _without_repetition(array: NDArray[Any]) -> NDArray[Any]:
     repeated = tuple(slice(1) if step == 0 else slice(None) for step in array.strides[:-2])
     return array[repeated]
+
+
+def _as_mma(ins: object) -> MmaForm:
+    if not isinstance(ins, MmaForm):
+        raise PtxlabError(
+            f"instruction: found {quoted(ins)}; ptxlab.instruction(text) gives one that multiplies matrices"
+        )
+    return ins
 
 
 def _part(array: NDArray[Any], batch: tuple[int, ...], start: int, stop: int) -> NDArray[Any]:

@@ -9,6 +9,7 @@ which (PTX ISA, "Sparse matrix storage").
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import combinations, permutations
@@ -17,7 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import PtxlabError, listing
+from .._util.arguments import as_array, as_flag, as_integers, as_text, broadcast, check_room, set_integers
+from ..errors import PtxlabError, listing, quoted
 
 __all__ = ["STRUCTURES", "Structure"]
 
@@ -36,6 +38,13 @@ class Structure:
     keep: int
 
     def __post_init__(self) -> None:
+        as_text(self.name, "name of a structure")
+        set_integers(self, ("chunk", "group", "keep"), f"structure {self.name}: ")
+        for size in ("chunk", "group", "keep"):
+            if not 1 <= getattr(self, size) <= 64:
+                raise PtxlabError(
+                    f"structure {self.name}: {size}={quoted(getattr(self, size))}; it is 1 to 64"
+                )
         if self.chunk != 2 * self.keep * self.group:
             raise PtxlabError(
                 f"structure {self.name}: a chunk of {self.chunk} must hold twice the {self.keep} groups of "
@@ -88,7 +97,7 @@ class Structure:
 
     def _grouped(self, matrix: ArrayLike) -> NDArray[Any]:
         """[..., rows, columns] -> [..., rows, chunks, groups, group]."""
-        matrix = np.asarray(matrix)
+        matrix = as_array(matrix, "matrix")
         if matrix.ndim < 2 or matrix.shape[-1] % self.chunk:
             raise PtxlabError(
                 f"matrix of shape {matrix.shape}: {self.name} sparsity needs [..., rows, columns] with "
@@ -105,7 +114,8 @@ class Structure:
         return np.asarray(self._occupied(matrix, zero).sum(axis=-1) > self.keep)
 
     def _occupied(self, matrix: ArrayLike, zero: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
-        full = np.asarray(matrix) != 0 if zero is None else ~zero
+        matrix = as_array(matrix, "matrix")
+        full = matrix != 0 if zero is None else ~_as_mask(zero, matrix)
         return np.asarray(self._grouped(full).any(axis=-1))
 
     def diagnose(self, matrix: ArrayLike, zero: NDArray[np.bool_] | None = None) -> list[str]:
@@ -148,6 +158,7 @@ class Structure:
         >>> stored, f"{nibbles[0, 0]:04b}"   # columns 1 and 3
         (array([[5, 7]]), '1101')
         """
+        matrix = as_array(matrix, "matrix")
         occupied = self._occupied(matrix, zero)
         broken = occupied.sum(axis=-1) > self.keep
         if broken.any():
@@ -158,7 +169,7 @@ class Structure:
             raise PtxlabError(f"{sentences[0]} (and {more} more {'chunk' if more == 1 else 'chunks'})")
         kept = np.sort(np.argsort(~occupied, axis=-1, kind="stable")[..., : self.keep], axis=-1)
         stored = np.take_along_axis(self._grouped(matrix), kept[..., None], axis=-2)
-        return stored.reshape(*stored.shape[:-3], np.asarray(matrix).shape[-1] // 2), self._nibble(
+        return stored.reshape(*stored.shape[:-3], matrix.shape[-1] // 2), self._nibble(
             np.moveaxis(kept, -1, 0)
         ).astype(np.uint8)
 
@@ -168,17 +179,23 @@ class Structure:
         >>> STRUCTURES["2:4"].groups_of([[0b1101, 0b0100]]).tolist()
         [[[1, 3], [0, 1]]]
         """
+        ordered = as_flag(ordered, "ordered")
         return np.asarray(self._lookup(ordered)[self._legal(nibbles, ordered)].astype(np.int64))
 
     def _legal(self, nibbles: ArrayLike, ordered: bool) -> NDArray[Any]:
-        nibbles = np.asarray(nibbles)
+        nibbles = as_integers(nibbles, "nibbles")
+        if nibbles.ndim < 2:
+            raise PtxlabError(f"nibbles of shape {nibbles.shape}: they are [..., rows, chunks]")
         legal = sorted(self.nibbles if ordered else self.unordered)
-        bad = (np.uint16(sum(1 << nibble for nibble in legal)) >> nibbles & np.uint16(1)) == 0
+        bad = (nibbles < 0) | (nibbles > 15)
+        if not bad.any():
+            nibbles = nibbles.astype(np.uint8, copy=False)
+            bad = (np.uint16(sum(1 << nibble for nibble in legal)) >> nibbles & np.uint16(1)) == 0
         if bad.any():
             at = tuple(int(i) for i in np.argwhere(bad)[0])
             raise PtxlabError(
-                f"metadata of row {at[-2]}, chunk {at[-1]}: nibble 0b{int(nibbles[at]):04b} is undefined "
-                f"for {self.title} sparsity; "
+                f"metadata of row {at[-2]}, chunk {at[-1]}: nibble {_nibble_text(int(nibbles[at]))} is "
+                f"undefined for {self.title} sparsity; "
                 f"legal are {listing(f'0b{nibble:04b}' for nibble in legal)}"
             )
         return nibbles
@@ -189,7 +206,9 @@ class Structure:
         >>> STRUCTURES["2:4"].positions([[0b1101, 0b0100]])
         array([[1, 3, 4, 5]])
         """
+        ordered = as_flag(ordered, "ordered")
         nibbles = self._legal(nibbles, ordered)
+        check_room(nibbles.size * self.keep * self.group, "nibbles")
         inside = self._lookup(ordered).astype(np.int64)[..., None] * self.group + np.arange(self.group)
         columns = inside.reshape(16, self.keep * self.group)[nibbles]
         columns += np.arange(nibbles.shape[-1])[:, None] * self.chunk
@@ -201,7 +220,8 @@ class Structure:
         >>> STRUCTURES["2:4"].expand([[5, 7]], [[0b1101]])
         array([[0, 5, 0, 7]])
         """
-        stored, nibbles = np.asarray(stored), np.asarray(nibbles)
+        ordered = as_flag(ordered, "ordered")
+        stored, nibbles = as_array(stored, "stored half"), as_integers(nibbles, "nibbles")
         if (
             stored.ndim < 2
             or nibbles.ndim < 2
@@ -213,6 +233,8 @@ class Structure:
                 f"needs {self.keep * self.group} stored columns a nibble"
             )
         nibbles = self._legal(nibbles, ordered)
+        batch = broadcast("batch axes", {"stored half": stored.shape[:-1], "nibbles": nibbles.shape[:-1]})
+        check_room(2 * math.prod(batch) * stored.shape[-1], "dense matrix")
         size = self.group * stored.itemsize
         if size * self.groups in (
             4,
@@ -226,7 +248,6 @@ class Structure:
                 part = kept >> number(bits * slot) & number((1 << bits) - 1)
                 chunks = chunks | part << group.astype(number) * number(bits)
             return np.asarray(chunks.view(stored.dtype).reshape(*chunks.shape[:-1], stored.shape[-1] * 2))
-        batch = np.broadcast_shapes(stored.shape[:-1], nibbles.shape[:-1])
         dense = np.zeros((*batch, stored.shape[-1] * 2), dtype=stored.dtype)
         np.put_along_axis(
             dense,
@@ -244,13 +265,29 @@ class Structure:
         >>> STRUCTURES["2:4"].prune([[1, -5, 2, 7]])
         array([[ 0, -5,  0,  7]])
         """
+        matrix = as_array(matrix, "matrix")
         grouped = self._grouped(matrix)
         with np.errstate(over="ignore", invalid="ignore"):
             weight = (grouped.astype(np.float64) ** 2).sum(axis=-1)
         weight = np.where(np.isnan(weight), np.inf, weight)
         rank = np.argsort(np.argsort(-weight, axis=-1, kind="stable"), axis=-1, kind="stable")
         kept = np.where((rank < self.keep)[..., None], grouped, np.zeros((), dtype=grouped.dtype))
-        return np.asarray(kept).reshape(np.asarray(matrix).shape)
+        return np.asarray(kept).reshape(matrix.shape)
+
+
+def _as_mask(zero: NDArray[np.bool_], matrix: NDArray[Any]) -> NDArray[np.bool_]:
+    """Truth values for every element of a matrix."""
+    mask = as_array(zero, "zero")
+    if mask.dtype != np.bool_ or mask.shape != matrix.shape:
+        raise PtxlabError(
+            f"zero: found {mask.dtype} of shape {mask.shape}; it takes truth values of the matrix's shape "
+            f"{matrix.shape}"
+        )
+    return mask
+
+
+def _nibble_text(nibble: int) -> str:
+    return f"0b{nibble:04b}" if 0 <= nibble <= 15 else str(nibble)
 
 
 #: The granularities of the PTX ISA: by name.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from .._util.arguments import as_text
 from ..errors import PtxlabError, listing, quoted
 from .versions import PtxVersion
 
@@ -115,7 +116,7 @@ def chip_of_target(target: str) -> str | None:
     >>> chip_of_target("sm_90a"), chip_of_target("sm_86"), chip_of_target("sm_121a"), chip_of_target("sm_52")
     ('sm_90', 'sm_86', 'sm_120', None)
     """
-    chip = target.rstrip("af")
+    chip = as_text(target, "target").rstrip("af")
     return chip if chip in GENERATIONS else _COMPILED_AS.get(chip)
 
 

@@ -11,7 +11,8 @@ from typing import Literal, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PtxlabError, listing
+from .._util.arguments import as_flag, as_int, is_a, is_name, set_integers
+from ..errors import PtxlabError, listing, quoted
 from .dtypes import DType, dtype
 from .form import Form
 from .layout import Layout, fragment
@@ -71,6 +72,15 @@ _BITS = {
 }
 
 
+#: What the fields of a row may say, where that is one of few words.
+_WORDS = {"matrix": ("a", "b", "c", "d"), "layout": ("row", "col")}
+
+
+def _space_text(space: object) -> str:
+    is_short = isinstance(space, str) and len(space) <= 40 and space.isprintable()
+    return f".{space}" if is_short else quoted(space)
+
+
 class AddressLane(NamedTuple):
     """A lane that supplies an address: that of a row of one of the matrices.
 
@@ -116,14 +126,17 @@ class TransferForm(Form):
     @classmethod
     def of(cls, form: TransferForm) -> Self:
         """The same form as an instance of this class."""
+        if not isinstance(form, TransferForm):
+            raise PtxlabError(f"found {quoted(form)}; ptxlab.instruction(text) gives a transfer")
         return cls(**{field.name: getattr(form, field.name) for field in fields(form)})
 
     def __post_init__(self) -> None:
-        if self.family not in FAMILIES:
-            raise PtxlabError(f"family {self.family!r}: there are {listing(FAMILIES)}")
-        if self.space is not None and self.space not in SPACES[self.family]:
+        if not is_name(self.family, FAMILIES):
+            raise PtxlabError(f"family {quoted(self.family)}: there are {listing(FAMILIES)}")
+        self._check_fields()
+        if self.space is not None and not is_name(self.space, SPACES[self.family]):
             raise PtxlabError(
-                f"{self.family} in .{self.space}: it takes "
+                f"{self.family} in {_space_text(self.space)}: it takes "
                 f"{listing([*(f'.{s}' for s in SPACES[self.family]), 'no state space'])}"
             )
         self.check_targets()
@@ -141,6 +154,31 @@ class TransferForm(Form):
                 f"{self.mnemonic}: its fragment is spread over {self.fragment and self.fragment.lanes} "
                 f"lanes, not {self.lanes}"
             )
+
+    def _check_fields(self) -> None:
+        """Refuse what PTX has no word for; which words go together is the catalogue's matter."""
+        if not is_a(self.dimensions, str) or not re.fullmatch(
+            r"m\d{1,3}n\d{1,3}(k\d{1,3})?", self.dimensions
+        ):
+            raise PtxlabError(f"dimensions={quoted(self.dimensions)}: a shape is spelt m8n8 or m16n16k16")
+        if self.wmma:
+            dtype(self.type)
+        elif not is_name(self.type, [f"b{size}" for size in _BITS]):
+            raise PtxlabError(
+                f"type={quoted(self.type)}: {self.family} moves {listing(f'b{size}' for size in _BITS)}"
+            )
+        set_integers(self, ["count"])
+        if not 1 <= self.count <= 32:
+            raise PtxlabError(f"count={quoted(self.count)}: a warp has lanes for 1 to 32 matrices")
+        as_flag(self.trans, "trans")
+        for name, words in _WORDS.items():
+            value = getattr(self, name)
+            if value is not None and not is_name(value, words):
+                raise PtxlabError(f"{name}={quoted(value)}: there are {listing(words)}")
+        if self.source is not None and not isinstance(self.source, str):
+            raise PtxlabError(f"source={quoted(self.source)}: there are {listing(_SOURCES)}")
+        if self.fragment is not None and not isinstance(self.fragment, Operand):
+            raise PtxlabError(f"fragment={quoted(self.fragment)}: it is an operand of wmma, or None")
 
     def _check_rows(self) -> None:
         rows, columns = self._memory_shape
@@ -351,9 +389,13 @@ class TransferForm(Form):
             return self._line_starts(offset, stride)
         if not self.address_lanes:
             raise PtxlabError(f"{self.mnemonic} stays in registers: it takes no address")
-        return offset + np.arange(self.lanes) % len(self.address_lanes) * (
-            self.row_bytes if stride is None else stride
-        )
+        first = as_int(offset, f"{self.mnemonic}: offset")
+        step = self.row_bytes if stride is None else as_int(stride, f"{self.mnemonic}: stride")
+        if max(abs(first), abs(step)) >= 1 << 48:
+            raise PtxlabError(
+                f"{self.mnemonic}: offset={quoted(first)}, stride={quoted(step)}; addresses are below 2^48"
+            )
+        return first + np.arange(self.lanes) % len(self.address_lanes) * step
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -369,26 +411,39 @@ class TransferForm(Form):
         kind, unit = self.carried.dtype, self.alignment
         stride = length if stride is None else stride
         line = "row" if self.layout == "row" else "column"
-        for name, value in (("stride", stride), ("offset", offset)):
-            if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-                raise PtxlabError(f"{self.mnemonic}: {name}={value!r} is not a whole number")
+        stride, offset = (
+            _as_whole(stride, f"{self.mnemonic}: stride"),
+            _as_whole(offset, f"{self.mnemonic}: offset"),
+        )
         if stride < length:
             raise PtxlabError(
-                f"{self.mnemonic}: stride={stride} is shorter than a {line} of {length} elements; below "
-                f"that the result is undefined"
+                f"{self.mnemonic}: stride={quoted(stride)} is shorter than a {line} of {length} elements; "
+                f"below that the result is undefined"
             )
         if stride * kind.bits % (8 * unit):
             step = 8 * unit // kind.bits
             raise PtxlabError(
-                f"{self.mnemonic}: stride={stride}; {line}s start at multiples of {unit} bytes, so it must "
-                f"be a multiple of {step} elements"
+                f"{self.mnemonic}: stride={quoted(stride)}; {line}s start at multiples of {unit} bytes, "
+                f"so it must be a multiple of {step} elements"
+            )
+        if max(offset, stride) >= 1 << 48:
+            raise PtxlabError(
+                f"{self.mnemonic}: offset={quoted(offset)}, stride={quoted(stride)} exceed any memory"
             )
         if offset % unit or offset < 0:
             raise PtxlabError(
-                f"{self.mnemonic}: offset={offset}; {line}s start at multiples of {unit} bytes from the "
-                f"start of memory"
+                f"{self.mnemonic}: offset={quoted(offset)}; {line}s start at multiples of {unit} bytes from "
+                f"the start of memory"
             )
         return np.asarray(offset + np.arange(count) * (stride * kind.bits // 8), dtype=np.int64)
+
+
+def _as_whole(value: object, what: str) -> int:
+    """A whole number; the message names the value where a call would."""
+    try:
+        return as_int(value, what)
+    except PtxlabError:
+        raise PtxlabError(f"{what}={quoted(value)} is not a whole number") from None
 
 
 #: "PTX ISA Notes" of these instructions: a form needs the newest version that applies. The manual has

@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import gpu
+from .._util.arguments import as_array, check_room, is_name
 from .._util.progress import bar
 from .._util.threads import check_executor, in_order
-from ..errors import PtxlabError
+from ..errors import PtxlabError, quoted
 from ..isa.mma import MmaForm
 from ..isa.operand import Operand
 from ..isa.operands import Operands
@@ -60,11 +61,13 @@ def matmul(
             "instruction is missing: say which one computes the tiles, "
             "e.g. mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
         )
-    ins = parse_mma(instruction) if isinstance(instruction, str) else instruction
-    if on not in ("emulator", "gpu"):
-        raise PtxlabError(f"on={on!r}: it runs on 'emulator' or on 'gpu'")
+    ins = parse_mma(instruction)
+    if not is_name(on, ("emulator", "gpu")):
+        raise PtxlabError(f"on={quoted(on)}: it runs on 'emulator' or on 'gpu'")
     if on == "gpu" and model is not None:
-        raise PtxlabError(f"model={model!r}: only the emulator (on='emulator') has models to choose from")
+        raise PtxlabError(
+            f"model={quoted(model)}: only the emulator (on='emulator') has models to choose from"
+        )
     if ins.c_type != ins.d_type:
         raise PtxlabError(
             f"{ins.mnemonic}: D of one step cannot be C of the next, "
@@ -142,6 +145,7 @@ class _Tiles:
             raise PtxlabError(
                 f"A {self.m}x{self.k} and B {b_rows}x{self.n}: A needs as many columns as B has rows"
             )
+        check_room(max(self.m * self.n, self.m * self.k, self.k * self.n), "D")
         start = np.zeros((self.m, self.n), dtype=ins.c.dtype.value_type)
         if C is not None:
             start = _as_matrix("C", C)
@@ -232,7 +236,7 @@ class _Tiles:
 
 
 def _as_matrix(argument: str, values: ArrayLike) -> NDArray[Any]:
-    matrix = np.asarray(values)
+    matrix = as_array(values, argument)
     if matrix.ndim != 2:
         raise PtxlabError(f"{argument}: found shape {matrix.shape}; it takes a matrix [rows, columns]")
     return matrix

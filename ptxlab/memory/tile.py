@@ -7,6 +7,7 @@ imm-trans-a or imm-trans-b = 1.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -14,8 +15,18 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import PtxlabError, listing
-from ..isa.operand import Operand
+from .._util.arguments import (
+    as_array,
+    as_flag,
+    as_int,
+    as_integers,
+    broadcast,
+    check_room,
+    is_name,
+    set_integers,
+)
+from ..errors import PtxlabError, listing, quoted
+from ..isa.operand import Operand, as_operand
 from .descriptors import SWIZZLES, encode_descriptor
 
 __all__ = ["Modes", "Tile"]
@@ -30,6 +41,10 @@ _CODE_TYPES: dict[int, np.dtype[Any]] = {
     16: np.dtype("<u2"),
     32: np.dtype("<u4"),
 }
+
+
+#: Along an axis of a tile: as many single bits as the 18 bits of a shared-memory address reach.
+_MOST_ELEMENTS = 8 << 18
 
 
 @dataclass(frozen=True)
@@ -54,12 +69,23 @@ class Tile:
     swizzle: int = 0
 
     def __post_init__(self) -> None:
+        set_integers(self, ("bits", "rows", "k", "swizzle"))
         if self.swizzle not in SWIZZLES:
-            raise PtxlabError(f"swizzle of {self.swizzle} bytes: there are {listing(sorted(SWIZZLES))}")
-        if self.major not in ("K", "MN"):
-            raise PtxlabError(f"major={self.major!r}: a tile is 'K' or 'MN' major")
+            raise PtxlabError(
+                f"swizzle of {quoted(self.swizzle)} bytes: there are {listing(sorted(SWIZZLES))}"
+            )
+        if not is_name(self.major, ("K", "MN")):
+            raise PtxlabError(f"major={quoted(self.major)}: a tile is 'K' or 'MN' major")
         if self.bits not in _CODE_TYPES:
-            raise PtxlabError(f"elements of {self.bits} bits: wgmma reads {listing(_CODE_TYPES)} bits")
+            raise PtxlabError(
+                f"elements of {quoted(self.bits)} bits: wgmma reads {listing(_CODE_TYPES)} bits"
+            )
+        for name, size in (("rows", self.rows), ("k", self.k)):
+            if not 1 <= size <= _MOST_ELEMENTS:
+                raise PtxlabError(
+                    f"{name}={quoted(size)}: a tile has at least 1 and, in shared memory, at most "
+                    f"{_MOST_ELEMENTS}"
+                )
         if self.major == "K":
             self._check_k_major()
         else:
@@ -99,6 +125,8 @@ class Tile:
         >>> Tile.of(ptxlab.instruction("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16").b, swizzle=32)
         Tile(bits=16, rows=8, k=16, major='K', swizzle=32)
         """
+        operand = as_operand(operand)
+        transposed = as_flag(transposed, "transposed")
         if operand.space != "shared":
             raise PtxlabError(f"operand {operand.name} is in registers, not in shared memory")
         if transposed and operand.dtype.bits != 16:
@@ -179,9 +207,18 @@ class Tile:
         >>> Tile(bits=8, rows=8, k=64, swizzle=64).offset([0, 1, 2, 3], 0)   # rows 2 and 3: one chunk further
         array([  0,  64, 144, 208])
         """
+        rows, along = as_integers(row, "row"), as_integers(k, "k")
+        for name, index, length in (("row", rows, self.rows), ("k", along, self.k)):
+            outside = (index < 0) | (index >= length)
+            if outside.any():
+                raise PtxlabError(
+                    f"{name} {index[outside][0]}: the tile is {self.rows}x{self.k}, so {name} goes from 0 to "
+                    f"{length - 1}"
+                )
+        check_room(math.prod(broadcast("row and k", {"row": rows.shape, "k": along.shape})), "row and k")
         elements: NDArray[np.int64] = np.zeros((), dtype=np.int64)
-        for index, modes in zip((row, k), self.modes, strict=True):
-            rest = np.asarray(index, dtype=np.int64)
+        for index, modes in zip((rows, along), self.modes, strict=True):
+            rest = index.astype(np.int64)
             for size, stride in modes:
                 elements = elements + rest % size * stride
                 rest = rest // size
@@ -215,7 +252,7 @@ class Tile:
         >>> Tile(bits=16, rows=8, k=8).store(np.arange(64).reshape(8, 8))[:6]   # little-endian
         array([0, 0, 1, 0, 2, 0], dtype=uint8)
         """
-        codes = np.asarray(codes)
+        codes = as_array(codes, "codes")
         if codes.shape[-2:] != (self.rows, self.k):
             raise PtxlabError(
                 f"codes of shape {codes.shape}: this tile takes [..., {self.rows}, {self.k}], M or N first"
@@ -229,15 +266,22 @@ class Tile:
         content = codes.view(np.uint8)
         if self.bits == 1:
             content = np.packbits(codes, axis=-1, bitorder="little")
+        check_room(math.prod(codes.shape[:-2]) * self.size, "codes")
         memory = np.zeros((*codes.shape[:-2], self.size), dtype=np.uint8)
         memory[..., self._byte_offsets] = content
         return memory
 
     def load(self, memory: ArrayLike) -> NDArray[Any]:
         """The element codes [..., rows, k] that these bytes hold: the inverse of `store`."""
-        memory = np.asarray(memory, dtype=np.uint8)
+        memory = as_array(memory, "memory")
         if memory.shape[-1:] != (self.size,):
             raise PtxlabError(f"memory of shape {memory.shape}: this tile takes [..., {self.size}] bytes")
+        if memory.dtype != np.uint8:
+            memory = as_integers(memory, "memory")
+            wrong = (memory < 0) | (memory > 255)
+            if wrong.any():
+                raise PtxlabError(f"memory: found {memory[wrong][0]}; bytes go from 0 to 255")
+            memory = memory.astype(np.uint8)
         content = np.ascontiguousarray(memory[..., self._byte_offsets])
         if self.bits == 1:
             return np.unpackbits(content, axis=-1, bitorder="little")
@@ -277,8 +321,10 @@ class Tile:
         >>> hex(Tile(bits=8, rows=8, k=64).descriptor(0x400))   # leading 8 and stride 32 in units of 16 bytes
         '0x2000080040'
         """
+        address = as_int(address, "shared-memory address")
         if address % self.alignment or not 0 <= address < 1 << 18:
             raise PtxlabError(
-                f"shared-memory address {address}: this tile needs a multiple of {self.alignment} below 2^18"
+                f"shared-memory address {quoted(address)}: this tile needs a multiple of {self.alignment} "
+                "below 2^18"
             )
         return encode_descriptor(address, self.leading, self.stride, self.swizzle)

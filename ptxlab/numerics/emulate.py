@@ -10,9 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .._util.arguments import check_room
 from .._util.threads import check_executor, for_each, in_order
 from ..isa.mma import MmaForm
 from ..isa.operands import Operands
+from ..isa.parse import parse_mma
 from ..isa.targets import CHIPS
 from .models import Model, model_for
 from .rules import Exact
@@ -37,6 +39,7 @@ def emulate(
     array([64, 64, 64, 64], dtype=uint32)
     """
     ins = operands.ins
+    check_room(operands.count * ins.d.lanes * ins.d.registers, "batch of D")
     rule = model_of(ins, model).rule
     count = operands.count
     out = np.empty((count, ins.d.lanes, ins.d.registers), dtype=ins.d.register_type)
@@ -80,7 +83,7 @@ def _emulate_task(task: _Task) -> NDArray[Any]:
     return emulate(task.operands, model=task.model)
 
 
-def model_of(ins: MmaForm, model: str | None = None) -> Model:
+def model_of(ins: MmaForm | str, model: str | None = None) -> Model:
     """The model that `emulate` uses.
 
     That of the named chip, or sm_90's, or that of a chip that has the instruction.
@@ -90,6 +93,7 @@ def model_of(ins: MmaForm, model: str | None = None) -> Model:
     >>> model.chip, model.evidence
     ('sm_90', 'measured')
     """
+    ins = parse_mma(ins)
     if model is None:
         have = [chip for chip, target in CHIPS.items() if ins.supports(target)]
         model = next((chip for chip in ("sm_90", "sm_120") if chip in have), have[0])

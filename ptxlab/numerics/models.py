@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from ..errors import PtxlabError, listing
+from .._util.arguments import is_name
+from ..errors import PtxlabError, listing, quoted
 from ..isa.mma import MmaForm
+from ..isa.parse import parse_mma
 from ..isa.targets import CHIPS, GENERATIONS
 from .rules import EmulatedThroughF16, Exact, FmaChain, FmaGroups, Fused, Rule
 
@@ -39,8 +41,9 @@ class Model:
     accumulators: tuple[str, ...] = ()  # only these types of C; () is all
     mmas: int = 0  # of each form, compared with a GPU here, bit for bit
 
-    def fits(self, ins: MmaForm) -> bool:
+    def fits(self, ins: MmaForm | str) -> bool:
         """Whether it covers this instruction."""
+        ins = parse_mma(ins)
         among = (
             (ins.shape, self.shapes),
             (ins.d_type, self.results),
@@ -247,7 +250,7 @@ def models() -> tuple[Model, ...]:
     return _MODELS
 
 
-def has(ins: MmaForm, chip: str) -> bool:
+def has(ins: MmaForm | str, chip: str) -> bool:
     """Whether a chip that `model=` names has the instruction.
 
     >>> import ptxlab
@@ -255,20 +258,22 @@ def has(ins: MmaForm, chip: str) -> bool:
     >>> [chip for chip in GENERATIONS if has(ins, chip)][:2]
     ['sm_75', 'sm_80']
     """
-    if chip not in GENERATIONS:
-        raise PtxlabError(f"unknown model {chip!r}; there are {listing(GENERATIONS)}")
+    ins = parse_mma(ins)
+    if not is_name(chip, GENERATIONS):
+        raise PtxlabError(f"unknown model {quoted(chip)}; there are {listing(GENERATIONS)}")
     if chip == "sm_70":  # PTX ISA, "Target ISA Notes" of mma and wmma.mma
         return ins.a_type == "f16" and (ins.family == "wmma" or (ins.family, ins.shape) == ("mma", "m8n8k4"))
     return ins.supports(CHIPS.get(chip, chip))
 
 
-def model_for(ins: MmaForm, chip: str) -> Model:
+def model_for(ins: MmaForm | str, chip: str) -> Model:
     """The model of a chip for an instruction.
 
     >>> import ptxlab
     >>> model_for(ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"), "sm_90").rule
     Fused(fraction_bits=25, result_bits=23, floor=-133, depth=None)
     """
+    ins = parse_mma(ins)
     there = has(ins, chip)
     model = next((each for each in _MODELS if each.chip == chip and each.fits(ins)), None)
     if model is None:

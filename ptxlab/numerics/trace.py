@@ -5,7 +5,8 @@ The products, their alignment, what is cut off, the sum and its rounding, as pla
 
 from __future__ import annotations
 
-from ..errors import PtxlabError
+from .._util.arguments import as_int
+from ..errors import PtxlabError, quoted
 from ..isa.operands import Operands
 from .element import Element
 from .emulate import model_of
@@ -28,10 +29,12 @@ def trace(operands: Operands, row: int, col: int, *, model: str | None = None) -
     """
     ins = operands.ins
     rows, columns = ins.d.shape
+    row, col = as_int(row, "row"), as_int(col, "col")
     for name, index, size in (("row", row, rows), ("col", col, columns)):
         if not 0 <= index < size:
             raise PtxlabError(
-                f"{name}={index}: D of {ins.mnemonic} is {rows}x{columns}, so it goes from 0 to {size - 1}"
+                f"{name}={quoted(index)}: D of {ins.mnemonic} is {rows}x{columns}, "
+                f"so it goes from 0 to {size - 1}"
             )
     chip_model = model_of(ins, model)
     element = Element.of(operands, row, col)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import PtxlabError, listing
+from .._util.arguments import as_array, as_int, check_room
+from ..errors import PtxlabError, listing, quoted
 from ..isa.transfer import TransferForm
 
 __all__ = ["TransferInputs", "emulate"]
@@ -36,9 +38,12 @@ class TransferInputs:
         cls, form: TransferForm, arrays: Sequence[ArrayLike], stride: int | None = None, offset: int = 0
     ) -> TransferInputs:
         """Check the arrays that `form.inputs` names, in their order."""
+        if not isinstance(arrays, tuple | list):
+            raise PtxlabError(f"{form.mnemonic} takes {listing(form.inputs)}, found {quoted(arrays)}")
         if len(arrays) != len(form.inputs):
             noun = "array" if len(arrays) == 1 else "arrays"
             raise PtxlabError(f"{form.mnemonic} takes {listing(form.inputs)}, found {len(arrays)} {noun}")
+        offset = as_int(offset, f"{form.mnemonic}: offset")
         if not form.wmma and (stride is not None or offset):
             raise PtxlabError(
                 f"{form.mnemonic} has no stride and no offset: those belong to wmma.load and wmma.store"
@@ -63,9 +68,10 @@ class TransferInputs:
             batch = np.broadcast_shapes(*batches)
         except ValueError:
             raise PtxlabError(
-                f"{listing(form.inputs)} have batches {listing(batches)}, which do not broadcast"
+                f"{listing(form.inputs)} have batches {listing(map(quoted, batches))}, which do not broadcast"
             ) from None
-        count, memories = (int(np.prod(shape, dtype=np.int64)) for shape in (batch, memory.shape[:-1]))
+        count, memories = (math.prod(shape) for shape in (batch, memory.shape[:-1]))
+        check_room(count * max(memory.shape[-1], form.lanes * form.carried.registers), "batch")
         return cls(
             batch=batch,
             registers=_flattened(registers, batch, count, 2),
@@ -162,7 +168,7 @@ def _pack_row(codes: NDArray[Any], bits: int) -> NDArray[np.uint8]:
 
 def _memory_bytes(form: TransferForm, memory: ArrayLike) -> tuple[NDArray[np.uint8], np.dtype[Any]]:
     """Memory as bytes [..., size], and the type of the elements in which it was passed."""
-    array = np.asarray(memory)
+    array = _as_memory(memory)
     bits = form.memory_bits
     kinds = "iu" if bits < 8 else "iufV"
     if array.ndim == 0 or array.dtype.names or array.dtype.kind not in kinds:
@@ -175,19 +181,34 @@ def _memory_bytes(form: TransferForm, memory: ArrayLike) -> tuple[NDArray[np.uin
     return np.ascontiguousarray(array).view(np.uint8), array.dtype
 
 
+def _as_memory(memory: ArrayLike) -> NDArray[Any]:
+    """Memory as numbers in the machine's byte order, or as raw bytes."""
+    if (
+        isinstance(memory, np.ndarray)
+        and memory.dtype.kind == "V"
+        and not isinstance(memory, np.ma.MaskedArray)
+    ):
+        check_room(memory.size * max(memory.itemsize, 1), "memory")
+        return memory
+    return as_array(memory, "memory")
+
+
 def _row_addresses(form: TransferForm, addresses: ArrayLike, size: int) -> NDArray[np.int64]:
     """The addresses of the lanes that supply one, [..., rows]."""
-    array = np.asarray(addresses)
+    array = as_array(addresses, "addresses")
     if array.dtype.kind not in "iu" or array.shape[-1:] != (form.lanes,):
         raise PtxlabError(
             f"addresses: found {array.dtype} of shape {array.shape}; "
             f"it takes whole numbers [..., {form.lanes} lanes]"
         )
-    rows = array[..., : len(form.address_lanes)].astype(np.int64)
+    rows = array[..., : len(form.address_lanes)]
+    if rows.dtype == np.uint64 and (rows > np.iinfo(np.int64).max).any():
+        raise PtxlabError(f"address {rows.max()}: the memory has {size} bytes")
+    rows = rows.astype(np.int64)
     outside = f"its row of {form.row_bytes} bytes lies outside of the memory of {size} bytes"
     for wrong, sentence in (
         (rows % form.alignment != 0, f"it must be a multiple of {form.alignment}"),
-        ((rows < 0) | (rows + form.row_bytes > size), outside),
+        ((rows < 0) | (rows > size - form.row_bytes), outside),
     ):
         if wrong.any():
             lane = np.argwhere(wrong)[0][-1]

@@ -7,12 +7,13 @@ import fnmatch
 from collections import Counter
 from collections.abc import Iterable
 
+from .._util.arguments import as_flag, as_text
 from ..errors import PtxlabError, listing, quoted
 from ..isa.catalog import FAMILIES, catalog
 from ..isa.dtypes import dtype
 from ..isa.form import Form
 from ..isa.mma import MmaForm
-from ..isa.transfer import TransferForm
+from ..isa.parse import parse
 from .table import Table
 
 __all__ = ["counts", "forms", "types"]
@@ -36,11 +37,15 @@ def forms(
     {'wmma': 2}
     """
     every: tuple[Form, ...] = catalog(family, target)
+    if element_type is not None:
+        element_type = as_text(element_type, "element type")
     if element_type is not None and not any(element_type in types(ins) for ins in catalog()):
         element_type = dtype(element_type).name  # refuses a type that does not exist
     if shape is not None:
-        shape = shape.lower()
+        shape = as_text(shape, "shape").lower()
         _check_shape(shape)
+    if sparse is not None:
+        sparse = as_flag(sparse, "sparse")
     fitting = tuple(
         ins
         for ins in every
@@ -60,27 +65,26 @@ def _check_shape(pattern: str) -> None:
         raise PtxlabError(f"no instruction has the shape {quoted(pattern)}; {hint}")
 
 
-def types(ins: Form) -> tuple[str, ...]:
+def types(ins: Form | str) -> tuple[str, ...]:
     """Element types of A, B and D; of a transfer, that in registers and that in memory.
 
     >>> types(catalog("mma.sp")[0])
     ('f16', 'f16', 'f16')
     """
+    ins = parse(ins)
     if isinstance(ins, MmaForm):
         return ins.a_type, ins.b_type, ins.d_type
-    if isinstance(ins, TransferForm):
-        return tuple(name for name in (ins.type, ins.source) if name)
-    return ()
+    return tuple(name for name in (ins.type, ins.source) if name)
 
 
-def counts(instructions: Iterable[Form]) -> Table:
+def counts(instructions: Iterable[Form | str]) -> Table:
     """How many instructions each family has for each type of A.
 
     >>> counts(forms("wmma", element_type="b1")[0]).records()
     [{'family': 'wmma', 'b1': 2, 'all': 2}, {'family': 'all', 'b1': 2, 'all': 2}]
     """
     number: Counter[tuple[str, str]] = Counter()
-    for ins in instructions:
+    for ins in _parsed(instructions):
         number[str(ins.family), types(ins)[0] if types(ins) else "-"] += 1
     families = [name for name in FAMILIES if any(family == name for family, _ in number)]
     present = {name for _, name in number}
@@ -93,3 +97,14 @@ def counts(instructions: Iterable[Form]) -> Table:
         ("all", *(sum(number[family, name] for family in families) for name in names), number.total())
     )
     return Table(("family", *names, "all"), tuple(rows))
+
+
+def _parsed(instructions: object) -> list[Form]:
+    """Several instructions, each itself or by its name."""
+    try:
+        forms = [parse(each) for each in instructions]  # type: ignore[attr-defined]
+    except PtxlabError:
+        raise
+    except Exception:  # it cannot be iterated over
+        raise PtxlabError(f"found {quoted(instructions)}; it takes several instructions") from None
+    return list(forms)

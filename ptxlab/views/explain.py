@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from .._util.arguments import as_flag, as_int
 from ..errors import PtxlabError
 from ..isa.form import Form
 from ..isa.mma import MmaForm
 from ..isa.operand import Operand
+from ..isa.parse import parse
 from .labels import bit_range
 from .places import memory_place, selected_by
 from .table import Table, Value
@@ -142,7 +144,9 @@ def _selected_dict(noun: str, entry: Selected) -> dict[str, Any]:
     return {noun: entry.index, "k": list(entry.k), "places": [_place_dict(place) for place in entry.places]}
 
 
-def explain(ins: Form, row: int, column: int, *, swizzle: int = 0, transposed: bool = False) -> Explanation:
+def explain(
+    ins: Form | str, row: int, column: int, *, swizzle: int = 0, transposed: bool = False
+) -> Explanation:
     """Where the inputs of D[row][column] are.
 
     In shared memory a place is a byte of the tile, which depends on `swizzle` and, for B, on `transposed`.
@@ -152,6 +156,9 @@ def explain(ins: Form, row: int, column: int, *, swizzle: int = 0, transposed: b
     >>> term.a
     (RegisterPlace(lane=4, element='a29', register=3, bits=(20, 23), read_with=''),)
     """
+    ins = parse(ins)
+    row, column, swizzle = as_int(row, "row"), as_int(column, "column"), as_int(swizzle, "swizzle")
+    transposed = as_flag(transposed, "transposed")
     if not isinstance(ins, MmaForm):
         raise PtxlabError(
             f"{ins.mnemonic} moves a matrix: nothing is computed, so there is nothing to explain; "

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .._util.arguments import as_flag
 from ..errors import PtxlabError
 from ..gpu.codegen import declarations, ptx_line, statement
 from ..isa.form import Form
 from ..isa.mma import MmaForm
-from ..isa.targets import CHIPS, TARGETS
+from ..isa.parse import parse, parse_mma
+from ..isa.targets import CHIPS, TARGETS, check_target
 from ..isa.transfer import TransferForm
 from ..numerics.emulate import model_of
 from .labels import layout_note
@@ -24,7 +26,7 @@ Fact = str | int | list[str] | list[int] | dict[str, list[int]] | Table
 _NO_MODEL = "no model of its arithmetic"
 
 
-def facts(ins: Form, target: str | None = None, *, run: bool = False) -> dict[str, Fact]:
+def facts(ins: Form | str, target: str | None = None, *, run: bool = False) -> dict[str, Fact]:
     """Everything about an instruction by topic, in the order in which one asks.
 
     With `run` also the machine code for `target`, where the tools to see it are installed.
@@ -33,6 +35,10 @@ def facts(ins: Form, target: str | None = None, *, run: bool = False) -> dict[st
     >>> facts(ptxlab.instruction("mma.sp.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32"))["nibbles"]
     ['0b0100', '0b1110']
     """
+    ins = parse(ins)
+    run = as_flag(run, "run")
+    if target is not None:
+        check_target(target)
     topics: dict[str, Fact] = {
         "family": ins.family,
         "shape": ins.shape,
@@ -135,7 +141,7 @@ class Evidence:
         return f"{', '.join(self.chips)}: {self.level} ({self.source})"
 
 
-def evidence(ins: MmaForm) -> list[Evidence]:
+def evidence(ins: MmaForm | str) -> list[Evidence]:
     """How the emulator's arithmetic is known, chips with the same evidence together.
 
     >>> import ptxlab
@@ -143,6 +149,7 @@ def evidence(ins: MmaForm) -> list[Evidence]:
     >>> [entry.level for entry in entries if "sm_90" in entry.chips]
     ['measured']
     """
+    ins = parse_mma(ins)
     chips: dict[tuple[str, str], list[str]] = {}
     for chip in CHIPS:
         try:
@@ -166,14 +173,15 @@ def _emulator_facts(ins: MmaForm) -> list[str]:
 # -- other notations -------------------------------------------------------------------------------------
 
 
-def cute(ins: Form, name: str | None = None) -> Table:
+def cute(ins: Form | str, name: str | None = None) -> Table:
     """CuTe's ``shape:stride`` string of every operand, or of one: lane and element -> row + rows * column.
 
     >>> import ptxlab
     >>> cute(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"), "C").rows
     (('C', '((4,8),(2,2)):((32,1),(16,8))', '(T32,V4) -> (16,8)'),)
     """
-    operands = [ins.operand(name)] if name else list(ins.operands.values())
+    ins = parse(ins)
+    operands = [ins.operand(name)] if name is not None else list(ins.operands.values())
     rows = []
     for op in operands:
         if op.layout is not None:
@@ -188,13 +196,14 @@ def cute(ins: Form, name: str | None = None) -> Table:
     return Table(("operand", "cute", "map"), tuple(rows))
 
 
-def cpp(ins: Form) -> dict[str, list[str]]:
+def cpp(ins: Form | str) -> dict[str, list[str]]:
     """The instruction in CUDA C++: as an asm statement and, where `nvcuda::wmma` has it, as its call.
 
     >>> import ptxlab
     >>> cpp(ptxlab.instruction("wmma.mma.and.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32"))["wmma"][0]
     'wmma::fragment<wmma::matrix_a, 8, 8, 128, wmma::experimental::precision::b1, wmma::row_major> a;'
     """
+    ins = parse(ins)
     lines = {"c++": [declarations(ins), *statement(ins).splitlines()]}
     if isinstance(ins, MmaForm) and ins.family == "wmma":
         from ..wmma.kernels import cpp_statements  # loaded at use, so that the command line starts quickly
@@ -206,8 +215,9 @@ def cpp(ins: Form) -> dict[str, list[str]]:
     return lines
 
 
-def target_of(ins: Form) -> str:
+def target_of(ins: Form | str) -> str:
     """The target to look at when none is named: sm_90a, or the first that has the instruction."""
+    ins = parse(ins)
     return "sm_90a" if ins.supports("sm_90a") else ins.targets[0]
 
 

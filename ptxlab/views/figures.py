@@ -6,15 +6,20 @@ same pictures without it.
 
 from __future__ import annotations
 
+import inspect
+import os
 import tempfile
+from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._util.arguments import are_names, as_array, as_flag, as_path, as_text, is_name
 from .._util.files import reason, write_atomically
-from ..errors import PtxlabError, listing
+from ..errors import PtxlabError, listing, quoted
 from ..isa.form import Form
 from ..isa.mma import MmaForm
 from ..isa.modifiers import Modifiers
@@ -56,14 +61,23 @@ __all__ = [
 ]
 
 
+_MOST_CELLS = 1 << 20  # of a heat map; a browser shows no more
+
+
 def chart(picture: Picture) -> Figure:
     """Any picture of `ptxlab.views` as a Plotly figure, at its natural size in pixels."""
-    return picture.figure()
+    return _as_picture(picture).figure()
 
 
 def svg(picture: Picture) -> str:
     """Any picture of `ptxlab.views` as one SVG document, without Plotly."""
-    return picture.svg()
+    return _as_picture(picture).svg()
+
+
+def _as_picture(picture: object) -> Picture:
+    if not isinstance(picture, Picture):
+        raise PtxlabError(f"found {quoted(picture)} where a picture belongs; ptxlab.views makes them")
+    return picture
 
 
 def formats(*names: str) -> Figure:
@@ -188,12 +202,20 @@ def matrix(
     >>> matrix([[1, -2], [3, 4]], "D").data[0].z.tolist()
     [[1.0, -2.0], [3.0, 4.0]]
     """
-    array = np.asarray(values)
-    if array.ndim != 2 or array.dtype.kind not in "iufb":
+    array = as_array(values, "matrix")
+    if array.ndim != 2 or not array.size or array.dtype.kind not in "iufb":
         raise PtxlabError(
             f"matrix: found {array.dtype} of shape {array.shape}; it takes numbers [rows, columns]"
         )
-    numbers = array.astype(np.float64)
+    if array.size > _MOST_CELLS:
+        raise PtxlabError(f"matrix: found shape {array.shape}; a figure has room for {_MOST_CELLS} cells")
+    title = as_text(title, "title")
+    if not are_names(axes, 2):
+        raise PtxlabError(f"axes={quoted(axes)}: they are two names, such as ('row', 'column')")
+    with np.errstate(over="ignore"):  # of a longdouble
+        numbers = array.astype(np.float64)
+    if centred is not None:
+        centred = as_flag(centred, "centred")
     if centred is None:
         centred = bool((numbers < 0).any())
     require_plotly()
@@ -283,7 +305,7 @@ def product(
         shown=shown,
         colour=colour,
         lane=lane,
-        marked=None if marked is None else np.asarray(marked),
+        marked=marked,
         model=model,
         scale_a=scale_a,
         scale_b=scale_b,
@@ -309,8 +331,9 @@ def figure(ins: MmaForm | str, what: str = "product", **options: Any) -> Figure:
 
 def _picture(ins: MmaForm, what: str, options: dict[str, Any]) -> Picture:
     known = _figure_names(ins)
-    if what not in known:
-        raise PtxlabError(f"no figure {what!r} of {ins.mnemonic}; there are {listing(known)}")
+    if not is_name(what, known):
+        raise PtxlabError(f"no figure {quoted(what)} of {ins.mnemonic}; there are {listing(known)}")
+    _check_keywords(what, options)
     match what:
         case "product":
             return product_picture.product(ins, **options)
@@ -328,6 +351,28 @@ def _picture(ins: MmaForm, what: str, options: dict[str, Any]) -> Picture:
         return fragment_pictures.fragment(ins, "A", **options)
     dense = what == "A" and ins.sparse and ins.a.layout is not None
     return fragment_pictures.fragment(ins, what, dense=dense, **options)
+
+
+def _check_keywords(what: str, options: dict[str, Any]) -> None:
+    """Refuse an option that the figure does not have, and ask for those that it needs."""
+    function: Callable[..., object] = fragment_pictures.fragment
+    if what in _DRAWN_BY:
+        function = _DRAWN_BY[what]
+    elif {"matrix", "codes", "registers"} & options.keys():
+        function = matrix_pictures.values
+    parameters = inspect.signature(function).parameters
+    known = [name for name in parameters if name not in ("ins", "name", "modifiers")]
+    if "modifiers" in parameters:
+        known += [field.name for field in fields(Modifiers)]
+    unknown = [name for name in options if name not in known]
+    if unknown:
+        raise PtxlabError(
+            f"the figure {what!r} has no option {quoted(unknown[0])}; there are {listing(known, 30)}"
+        )
+    needed = {"trace": ("A", "B", "row", "col")}.get(what, ())
+    missing = [name for name in needed if name not in options]
+    if missing:
+        raise PtxlabError(f"the figure {what!r} needs {listing(needed)}; {missing[0]} is missing")
 
 
 def _figure_names(ins: MmaForm) -> list[str]:
@@ -356,6 +401,16 @@ def _trace(
     return trace_operands(operands, row, col, model=model)
 
 
+#: Who draws the figures that are not those of one operand.
+_DRAWN_BY: dict[str, Callable[..., object]] = {
+    "product": product_picture.product,
+    "metadata": fragment_pictures.metadata,
+    "scales": fragment_pictures.scales,
+    "lane": register_pictures.registers,
+    "trace": _trace,
+}
+
+
 # -- files -----------------------------------------------------------------------------------------------
 
 _SUFFIXES = (".html", ".svg", ".png", ".pdf")
@@ -377,17 +432,18 @@ def save(figure: Picture | Figure, path: str | Path) -> Path:
     >>> save(ptxlab.views.fragment(ins, "C"), "c.svg").read_text(encoding="utf-8")[:4]
     '<svg'
     """
-    file = Path(path)
+    file = as_path(path, "path")
     suffix = file.suffix.lower()
     if suffix not in _SUFFIXES:
-        ending = repr(file.suffix) if file.suffix else "no suffix"
-        raise PtxlabError(f"{file.name}: a figure is written as {listing(_SUFFIXES)}, found {ending}")
-    if not file.parent.is_dir():
-        raise PtxlabError(f"{file}: the folder {file.parent} does not exist")
+        ending = quoted(file.suffix) if file.suffix else "no suffix"
+        raise PtxlabError(f"{_short(file.name)}: a figure is written as {listing(_SUFFIXES)}, found {ending}")
+    if not os.path.isdir(file.parent):  # Path.is_dir raises where a name is too long
+        raise PtxlabError(f"{_short(str(file))}: the folder {_short(str(file.parent))} does not exist")
+    content = _content(figure, file)
     try:
-        write_atomically(file, _content(figure, file))
+        write_atomically(file, content)
     except OSError as error:
-        raise PtxlabError(f"{file}: the figure could not be written ({reason(error)})") from None
+        raise PtxlabError(f"{_short(str(file))}: the figure could not be written ({reason(error)})") from None
     return file
 
 
@@ -409,12 +465,24 @@ def _content(figure: Picture | Figure, file: Path) -> str | bytes:
     return _image(svg_carrier(drawing), file)
 
 
+def _short(text: str) -> str:
+    """A path for a message: as it is, or its last letters."""
+    return text if len(text) <= 100 else f"...{text[-60:]}"
+
+
 def _drawing(figure: Picture | Figure) -> Drawing | None:
     """What a picture or a figure shows; None for a figure that was made elsewhere, or changed since."""
     if isinstance(figure, Picture):
         return figure.drawing()
     require_plotly()
+    from plotly.basedatatypes import BaseFigure
+
     from .plotly_figure import Chart
+
+    if not isinstance(figure, BaseFigure):
+        raise PtxlabError(
+            f"found {quoted(figure)}; what is saved is a figure of Plotly or a picture of ptxlab.views"
+        )
 
     return figure.drawing if isinstance(figure, Chart) and figure.unchanged else None
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import PtxlabError
-from ..isa.dtypes import DType, dtype
+from ..isa.dtypes import DTYPES, DType, dtype
 from .grid import Cell, Grid, Header, Role
 from .picture import Picture
 
@@ -33,6 +33,8 @@ def formats(*names: str) -> Picture:
     """
     if not names:
         raise PtxlabError("formats: name at least one element type, e.g. formats('f16', 'bf16')")
+    if len(names) > len(DTYPES):
+        raise PtxlabError(f"formats: found {len(names)} names; there are {len(DTYPES)} element types")
     types = [dtype(name) for name in names]
     width = max(each.bits for each in types)
     cells: list[Cell] = []
@@ -60,7 +62,7 @@ def formats(*names: str) -> Picture:
         "m3: 3 fraction (mantissa) bits",
         "the highest bit is at the left",
     )
-    return Picture(f"Bit fields of {', '.join(names)}", notes, (grid,))
+    return Picture(f"Bit fields of {', '.join(each.name for each in types)}", notes, (grid,))
 
 
 def _fields(number: DType) -> list[_Field]:

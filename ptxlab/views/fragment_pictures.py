@@ -7,10 +7,13 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import PtxlabError, listing
+from .._util.arguments import as_flag, as_int, as_integers, is_name
+from ..errors import PtxlabError, listing, quoted
 from ..isa.form import Form
 from ..isa.mma import MmaForm
+from ..isa.modifiers import Modifiers
 from ..isa.operand import Operand
+from ..isa.parse import parse, parse_mma
 from ..isa.sparsity import Structure
 from ..memory import Tile
 from .grid import Cell, Grid, Header, State, headers
@@ -23,6 +26,7 @@ __all__ = [
     "fragment",
     "lane_key",
     "metadata",
+    "one_matrix",
     "operand_notes",
     "scales",
     "tile",
@@ -41,7 +45,7 @@ _MOST_LABELS = 300  # with more, a picture no longer fits a screen; `warp` shows
 
 
 def fragment(
-    ins: Form,
+    ins: Form | str,
     name: str,
     *,
     label: Label = "auto",
@@ -63,8 +67,10 @@ def fragment(
     lane 4, element a29
     register 3, bits [23..20]
     """
-    if label not in get_args(Label):
-        raise PtxlabError(f"label={label!r}: a label is one of {listing(get_args(Label))}")
+    ins = parse(ins)
+    dense, swizzle = as_flag(dense, "dense"), as_int(swizzle, "swizzle")
+    if not is_name(label, get_args(Label)):
+        raise PtxlabError(f"label={quoted(label)}: a label is one of {listing(get_args(Label))}")
     op = ins.operand(name)
     if isinstance(ins, MmaForm) and op.name == "E":
         return metadata(ins, warp=warp)
@@ -78,16 +84,17 @@ def fragment(
     if op.layout is None:
         if warp is not None:
             raise PtxlabError(
-                f"warp={warp!r}: {op.name} of {ins.mnemonic} lives in shared memory, "
+                f"warp={quoted(warp)}: {op.name} of {ins.mnemonic} lives in shared memory, "
                 "where no warp has its own part"
             )
         return tile(ins, op, swizzle)
     if swizzle:
         raise PtxlabError(
-            f"swizzle={swizzle}: {op.name} of {ins.mnemonic} lives in registers; there is nothing to swizzle"
+            f"swizzle={quoted(swizzle)}: {op.name} of {ins.mnemonic} lives in registers; "
+            "there is nothing to swizzle"
         )
     if lane is not None:
-        op.place(lane, 0)  # refuses a lane that does not exist
+        lane = op.place(lane, 0).lane  # refuses a lane that does not exist
     rows = warp_rows(op, warp)
     if dense and isinstance(ins, MmaForm):
         grid = _dense_grid(ins, label, lane, rows)
@@ -192,10 +199,12 @@ def warp_rows(op: Operand, warp: int | None) -> range:
     warps = op.lanes // 32
     if warp is None:
         return range(op.shape[0])
+    warp = as_int(warp, "warp")
     if warp not in range(warps):
         noun = "warp" if warps == 1 else "warps"
         raise PtxlabError(
-            f"warp={warp!r}: {op.name} is held by {op.lanes} lanes, which are {noun} {listing(range(warps))}"
+            f"warp={quoted(warp)}: {op.name} is held by {op.lanes} lanes, which are "
+            f"{noun} {listing(range(warps))}"
         )
     each = op.shape[0] // warps
     return range(warp * each, (warp + 1) * each)
@@ -331,7 +340,7 @@ def tile(ins: Form, op: Operand, swizzle: int = 0) -> Picture:
 
 
 def metadata(
-    ins: MmaForm, nibbles: ArrayLike | None = None, selector: int = 0, *, warp: int | None = None
+    ins: MmaForm | str, nibbles: ArrayLike | None = None, selector: int = 0, *, warp: int | None = None
 ) -> Picture:
     """Which bits of which lane say what is kept of each chunk, under one sparsity selector.
 
@@ -342,12 +351,14 @@ def metadata(
     >>> metadata(ins, selector=1).grids[0].at(9, 3).text
     'T7: [15..12]'
     """
+    ins = parse_mma(ins)
     structure, e = ins.structure, ins.e
     if structure is None or e is None or e.layout is None:
         raise PtxlabError(f"{ins.mnemonic} is dense: it has no metadata; sparse forms are spelt .sp")
+    selector = as_int(selector, "selector")
     if selector not in ins.selectors:
-        raise PtxlabError(f"selector={selector!r}: {ins.mnemonic} takes {listing(ins.selectors)}")
-    codes = None if nibbles is None else _checked_nibbles(ins, structure, e, np.asarray(nibbles))
+        raise PtxlabError(f"selector={quoted(selector)}: {ins.mnemonic} takes {listing(ins.selectors)}")
+    codes = None if nibbles is None else _checked_nibbles(ins, structure, e, as_integers(nibbles, "nibbles"))
     lanes, elements = owners(e.layout, selector)
     cells, hover = [], np.empty(e.shape, dtype=object)
     for row, chunk in np.ndindex(*e.shape):
@@ -414,6 +425,16 @@ def _k_headers(noun: str, count: int, length: int) -> tuple[Header, ...]:
     return tuple(Header(i, 1, (f"{noun} {i}", f"k {index_range(i * length, length)}")) for i in range(count))
 
 
+def one_matrix(op: Operand, matrix: ArrayLike) -> NDArray[Any]:
+    """A matrix for a picture: values of an operand, without batch axes."""
+    array = op.check_matrix(matrix)
+    if array.ndim != 2:
+        raise PtxlabError(
+            f"{op.name}: found shape {array.shape}; a picture shows one matrix, {op.shape[0]}x{op.shape[1]}"
+        )
+    return array
+
+
 # -- lanes -----------------------------------------------------------------------------------------------
 
 
@@ -445,7 +466,7 @@ def lane_key(count: int = 32) -> Grid:
 
 
 def scales(
-    ins: MmaForm,
+    ins: MmaForm | str,
     scale_a: ArrayLike | None = None,
     scale_b: ArrayLike | None = None,
     *,
@@ -464,20 +485,15 @@ def scales(
     >>> scales(ins, thread_id_a=1).grids[0].at(9, 0).text
     'T7: [7..0]'
     """
+    ins = parse_mma(ins)
     if ins.scale_a is None or ins.scale_b is None or ins.scale_vec is None:
         raise PtxlabError(f"{ins.mnemonic} has no block scales; forms with .block_scale have")
-    selectors = {
-        "byte_id_a": byte_id_a,
-        "thread_id_a": thread_id_a,
-        "byte_id_b": byte_id_b,
-        "thread_id_b": thread_id_b,
-    }
-    for key, value in selectors.items():
-        if value not in ins.modifiers[key]:
-            raise PtxlabError(f"{key}={value!r}: {ins.mnemonic} takes {listing(ins.modifiers[key])}")
+    selectors = ins.check_modifiers(
+        Modifiers(byte_id_a=byte_id_a, thread_id_a=thread_id_a, byte_id_b=byte_id_b, thread_id_b=thread_id_b)
+    )
     grids = (
-        *_scale_grids(ins, ins.scale_a, byte_id_a, thread_id_a, scale_a),
-        *_scale_grids(ins, ins.scale_b, byte_id_b, thread_id_b, scale_b),
+        *_scale_grids(ins, ins.scale_a, selectors.byte_id_a, selectors.thread_id_a, scale_a),
+        *_scale_grids(ins, ins.scale_b, selectors.byte_id_b, selectors.thread_id_b, scale_b),
     )
     notes = (
         f"{ins.scale_a.dtype}, one byte for {ins.k // ins.scale_vec} elements along k",
@@ -494,7 +510,7 @@ def _scale_grids(
         raise PtxlabError(f"{ins.mnemonic} has no block scales in registers")
     matrix = "A" if op.name == "SFA" else "B"
     register = f"scale-{matrix.lower()}-data"
-    values = None if scales is None else op.check_matrix(scales)
+    values = None if scales is None else one_matrix(op, scales)
     lanes, elements = owners(op.layout, thread * (4 // ins.scale_vec) + byte // ins.scale_vec)
     length = ins.k // ins.scale_vec
     cells, hover = [], np.empty(op.shape, dtype=object)

@@ -9,9 +9,11 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import PtxlabError, listing
+from .._util.arguments import as_array, as_integers, as_text, is_name
+from ..errors import PtxlabError, listing, quoted
 from ..isa.mma import MmaForm
 from ..isa.operand import Operand
+from ..isa.parse import parse_mma
 from .fragment_pictures import LANE_COLOURS, metadata, warp_notes, warp_rows
 from .grid import Cell, Grid, Header, State, headers
 from .labels import bit_range, number_text, owners
@@ -22,6 +24,7 @@ __all__ = [
     "Colour",
     "Shown",
     "ValueMatrix",
+    "as_marks",
     "check_options",
     "colour_notes",
     "labels_fit",
@@ -305,7 +308,7 @@ def labels_fit(
 
 
 def values(
-    ins: MmaForm,
+    ins: MmaForm | str,
     name: str,
     matrix: ArrayLike | None = None,
     *,
@@ -336,7 +339,9 @@ def values(
     lane 4, element a29
     register 3, bits [23..20]
     """
+    ins = parse_mma(ins)
     check_options(shown, colour)
+    name = as_text(name, "operand")
     if name == "stored" and not ins.sparse:
         raise PtxlabError(f"{ins.mnemonic} is dense: its A is not compressed; ask for 'A'")
     if name != "stored":
@@ -347,7 +352,7 @@ def values(
     numbers = value_matrix(ins, name, content, kept, copy)
     op = numbers.operand
     if lane is not None:
-        op.place(lane, 0)  # refuses a lane that does not exist
+        lane = op.place(lane, 0).lane  # refuses a lane that does not exist
     if marked is not None and np.shape(marked) != numbers.codes.shape:
         raise PtxlabError(
             f"marked: found shape {np.shape(marked)}; {name} of {ins.mnemonic} has {numbers.codes.shape}"
@@ -358,7 +363,7 @@ def values(
         labels = None
     if colour == "auto":
         colour = _automatic_colour(op, labels is not None)
-    outlined = None if marked is None else np.asarray(marked)
+    outlined = None if marked is None else as_marks(marked, op.shape)
     grid = numbers.grid(labels, colour, lane=lane, marked=outlined)
     notes = [*_matrix_notes(numbers), *warp_notes(rows, warp)]
     if labels is not None and shown in _SHOWN_NOTES:
@@ -377,8 +382,16 @@ _SHOWN_NOTES = {"hex": "codes in hexadecimal", "binary": "codes in binary", "lan
 def check_options(shown: str, colour: str) -> None:
     """Refuse labels and colours that do not exist."""
     for option, value, known in (("shown", shown, get_args(Shown)), ("colour", colour, get_args(Colour))):
-        if value not in known:
-            raise PtxlabError(f"{option}={value!r}: it is one of {listing(known)}")
+        if not is_name(value, known):
+            raise PtxlabError(f"{option}={quoted(value)}: it is one of {listing(known)}")
+
+
+def as_marks(marked: ArrayLike, shape: tuple[int, int]) -> NDArray[np.bool_]:
+    """Truth values for every cell of a matrix."""
+    marks = as_array(marked, "marked")
+    if marks.shape != shape:
+        raise PtxlabError(f"marked: found shape {marks.shape}; the matrix is {shape[0]}x{shape[1]}")
+    return marks.astype(np.bool_)
 
 
 def _automatic_colour(op: Operand, labelled: bool) -> Colour:
@@ -419,8 +432,16 @@ def _content(
             "it takes one of matrix, codes, registers"
         )
     sparse = name == "A" and ins.sparse
-    kept = None if nibbles is None else np.asarray(nibbles)
+    kept = None if nibbles is None else as_integers(nibbles, "nibbles")
+    if kept is not None and ins.e is not None and kept.shape != ins.e.shape:
+        raise PtxlabError(
+            f"nibbles: found shape {kept.shape}; {ins.mnemonic} has {ins.e.shape[0]}x{ins.e.shape[1]}"
+        )
     op = _operand(ins, name)
+    if registers is not None:
+        registers = as_array(registers, name)
+        if registers.ndim != 2:
+            raise PtxlabError(f"{name}: found shape {registers.shape}; a picture shows one set of registers")
     if registers is not None and not sparse:
         return op.unpack_codes(registers, copy), None
     if registers is not None:
@@ -430,9 +451,9 @@ def _content(
             )
         return ins.expand(ins.a.unpack_codes(registers), kept), kept
     if matrix is not None:
-        content = op.dtype.encode(op.check_matrix(np.asarray(matrix)))
-    else:
-        content = op.check_matrix(np.asarray(codes))
+        content = op.dtype.encode(op.check_matrix(matrix))
+    elif codes is not None:
+        content = op.check_codes(codes)
     if content.ndim != 2:
         raise PtxlabError(
             f"{name}: found shape {content.shape}; a picture shows one matrix, {op.shape[0]}x{op.shape[1]}"

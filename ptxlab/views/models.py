@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import singledispatch
 
+from ..errors import PtxlabError, quoted
 from ..numerics import EmulatedThroughF16, Exact, FmaChain, FmaGroups, Fused, Model, Rule, models
 from .table import Table
 
@@ -23,6 +24,8 @@ def rule_words(rule: Rule) -> dict[str, str]:
     >>> rule_words(ampere.rule)["steps"]
     'steps of 8 products, k ascending; the result of one step is C of the next'
     """
+    if not isinstance(rule, Rule):
+        raise PtxlabError(f"found {quoted(rule)} where a rule belongs; ptxlab.models() have them")
     return _words(rule)
 
 
@@ -106,6 +109,8 @@ def model_table() -> Table:
 
 def model_words(model: Model) -> dict[str, str]:
     """A model in words: chip, types of A and B, families, restrictions, rule, evidence, count, source."""
+    if not isinstance(model, Model):
+        raise PtxlabError(f"found {quoted(model)} where a model belongs; ptxlab.models() gives them")
     return {
         "chip": f"{model.chip} ({model.generation})",
         "A and B": ", ".join(model.inputs),

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any
 
-from ..errors import PtxlabError
+from .._util.arguments import as_flag, as_int
+from ..errors import PtxlabError, quoted
 from ..isa.form import Form
 from ..isa.mma import MmaForm
-from ..isa.operand import Operand, Place
+from ..isa.operand import Operand, Place, as_operand
+from ..isa.parse import parse, parse_mma
 from ..memory import Tile
 from .labels import bit_range, index_range
 from .table import Table, Value
@@ -29,13 +31,16 @@ __all__ = [
 _PLACE = ("lane", "element", "register", "bits")
 
 
-def where(ins: Form, name: str, row: int, column: int, swizzle: int = 0, transposed: bool = False) -> Table:
+def where(
+    ins: Form | str, name: str, row: int, column: int, swizzle: int = 0, transposed: bool = False
+) -> Table:
     """Every place that holds an element of an operand; of a compressed A by its own coordinates.
 
     >>> import ptxlab
     >>> where(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"), "A", 9, 37).records()
     [{'lane': 4, 'element': 'a29', 'register': 3, 'bits': '[23..20]'}]
     """
+    ins = parse(ins)
     op = ins.operand(name)
     if op.layout is None:
         place = memory_place(op, row, column, swizzle, transposed)
@@ -95,10 +100,11 @@ def memory_place(
     op: Operand, row: int, column: int, swizzle: int = 0, transposed: bool = False
 ) -> MemoryPlace:
     """Where an element of a tile in shared memory is: K-major, or MN-major if `transposed`."""
+    row, column, swizzle = as_int(row, "row"), as_int(column, "column"), as_int(swizzle, "swizzle")
     for axis, index, size in (("row", row, op.shape[0]), ("column", column, op.shape[1])):
         if not 0 <= index < size:
             raise PtxlabError(
-                f"{axis} {index}: {op.name} is {op.shape[0]}x{op.shape[1]}, "
+                f"{axis} {quoted(index)}: {op.name} is {op.shape[0]}x{op.shape[1]}, "
                 f"so {axis}s go from 0 to {size - 1}"
             )
     tile = Tile.of(op, swizzle, transposed)
@@ -124,7 +130,8 @@ def offsets(op: Operand, swizzle: int = 0, transposed: bool = False) -> Table:
     >>> offsets(ptxlab.instruction("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16").b).records()[1]
     {'n': 1, 'k 0..7': '0x0010', 'k 8..15': '0x0090'}
     """
-    tile = Tile.of(op, swizzle, transposed)
+    tile = Tile.of(op, swizzle, transposed)  # refuses what is no operand in shared memory
+    transposed = as_flag(transposed, "transposed")
     outer = next(axis for axis in op.axes if axis != "k")
     line_axis, piece_axis, lines, length = outer, "k", tile.rows, tile.k
     if transposed:
@@ -165,7 +172,7 @@ class SparsePlaces:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
-def sparse_where(ins: MmaForm, row: int, column: int) -> SparsePlaces:
+def sparse_where(ins: MmaForm | str, row: int, column: int) -> SparsePlaces:
     """Where an element of dense A goes: its chunk, the nibble that decides, and its place for every nibble.
 
     >>> import ptxlab
@@ -174,13 +181,15 @@ def sparse_where(ins: MmaForm, row: int, column: int) -> SparsePlaces:
     >>> answer.chunk, answer.places.records()[1]["element"]
     (1, 'a0')
     """
+    ins = parse_mma(ins)
+    row, column = as_int(row, "row"), as_int(column, "column")
     structure = ins.structure
     if structure is None:
         raise PtxlabError(f"{ins.mnemonic} is dense: its A is not compressed")
     for axis, index, size in (("row", row, ins.m), ("column", column, ins.k)):
         if not 0 <= index < size:
             raise PtxlabError(
-                f"{axis} {index}: dense A is {ins.m}x{ins.k}, so {axis}s go from 0 to {size - 1}"
+                f"{axis} {quoted(index)}: dense A is {ins.m}x{ins.k}, so {axis}s go from 0 to {size - 1}"
             )
     chunk, inside = divmod(column, structure.chunk)
     group, offset = divmod(inside, structure.group)
@@ -215,7 +224,7 @@ def sparse_where(ins: MmaForm, row: int, column: int) -> SparsePlaces:
 # -- what a lane holds -----------------------------------------------------------------------------------
 
 
-def holds(ins: Form, name: str, lane: int, register: int | None = None) -> Table:
+def holds(ins: Form | str, name: str, lane: int, register: int | None = None) -> Table:
     """The elements of an operand in one lane, or in one register of it.
 
     Metadata and scales are there several times; "read with" has the modifiers that choose this copy.
@@ -226,6 +235,7 @@ def holds(ins: Form, name: str, lane: int, register: int | None = None) -> Table
     >>> holds(ptxlab.instruction("mma.sp.m16n8k32.f32.f16"), "E", 6).records()[0]
     {'register': 0, 'bits': '[3..0]', 'element': 'e0', 'm': 1, 'chunk': 0, 'read with': 'selector 1'}
     """
+    ins = parse(ins)
     op = ins.operand(name)
     if op.layout is None:
         raise PtxlabError(
@@ -253,6 +263,7 @@ def layout(op: Operand, swizzle: int = 0, transposed: bool = False) -> Table:
     >>> layout(ins.c).rows[-1]   # lane, element, register, low, high, row, column
     (31, 3, 3, 0, 31, 15, 7)
     """
+    op = as_operand(op)
     if op.layout is not None:
         rows = [
             (place.lane, place.element, place.register, place.low, place.high, row, column)
@@ -276,6 +287,7 @@ def copies_note(op: Operand) -> str:
     >>> copies_note(ptxlab.instruction("wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32").a)
     'every element is held twice: a(i) again as a(i + 8)'
     """
+    op = as_operand(op)
     if op.layout is None or op.layout.copies == 1 or op.name in ("E", "SFA", "SFB"):
         return ""
     first, *others = (op.layout.scatter(copy) for copy in range(op.layout.copies))

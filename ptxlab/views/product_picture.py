@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import PtxlabError
+from .._util.arguments import as_index, as_integers, is_a
+from ..errors import PtxlabError, quoted
 from ..isa.mma import MmaForm
 from ..isa.modifiers import Modifiers
 from ..isa.operands import Operands
+from ..isa.parse import parse_mma
 from ..numerics.emulate import emulate
 from .fragment_pictures import fragment, lane_key
 from .grid import Cell, Grid, Header, headers
@@ -21,6 +23,7 @@ from .matrix_pictures import (
     Colour,
     Shown,
     ValueMatrix,
+    as_marks,
     check_options,
     colour_notes,
     labels_fit,
@@ -55,7 +58,7 @@ _TITLES = {
 
 
 def product(
-    ins: MmaForm,
+    ins: MmaForm | str,
     A: ArrayLike | None = None,
     B: ArrayLike | None = None,
     C: ArrayLike | None = None,
@@ -64,7 +67,7 @@ def product(
     shown: Shown = "value",
     colour: Colour = "auto",
     lane: int | None = None,
-    marked: NDArray[Any] | None = None,
+    marked: ArrayLike | None = None,
     copies: Mapping[str, int] | None = None,
     model: str | None = None,
     scale_a: ArrayLike | None = None,
@@ -83,9 +86,10 @@ def product(
     >>> [(grid.name, grid.spot) for grid in product(ins, np.ones((16, 16)), np.ones((16, 8))).grids]
     [('lanes', (0, 0)), ('B', (0, 1)), ('A', (1, 0)), ('D', (1, 1))]
     """
+    ins = parse_mma(ins)
     check_options(shown, colour)
-    if lane is not None and not 0 <= lane < ins.lanes:
-        raise PtxlabError(f"lane {lane} does not exist; lanes go from 0 to {ins.lanes - 1}")
+    lane = None if lane is None else as_index(lane, "lane", ins.lanes)
+    outlined = None if marked is None else as_marks(marked, ins.d.shape)
     if codes is None:
         if A is None and B is None:
             return _holders(ins, lane)
@@ -95,8 +99,15 @@ def product(
                 f"the product of {ins.mnemonic}: found only {only}; it takes A and B, or neither"
             )
         operands = Operands.from_matrices(ins, A, B, C, scale_a, scale_b, Modifiers.from_keywords(modifiers))
+        if operands.batch:
+            raise PtxlabError(f"found a batch of {quoted(operands.batch)}; a picture shows one product")
         d = ins.d.unpack_codes(emulate(operands, model=model))
         codes = {**_input_codes(ins, A, B, C, scale_a, scale_b), "D": d}
+    codes = _checked_codes(ins, codes)
+    if copies is not None and not isinstance(copies, Mapping):
+        raise PtxlabError(
+            f"copies: found {quoted(copies)}; it takes the copy to show by matrix, such as {{'E': 1}}"
+        )
     matrices = {
         name: value_matrix(ins, name, content, codes.get("E"), (copies or {}).get(name, 0))
         for name, content in codes.items()
@@ -112,13 +123,29 @@ def product(
         grids.append(replace(lane_key(ins.lanes), spot=(0, 0)))
     for name in ("stored", "E", "SFA", "SFB", "B", "A", "D", "C"):
         if name in matrices:
-            outlined = marked if name == "D" else None
-            grid = _placed(matrices[name], labels.get(name), colour, lane, outlined)
+            cells = outlined if name == "D" else None
+            grid = _placed(matrices[name], labels.get(name), colour, lane, cells)
             grids.append(_diagonal(ins, grid) if ins.mma_count > 1 and name in ("C", "D") else grid)
     notes = [_formula_note(ins, "C" in matrices)]
     if ins.sparse and labelled and ins.a.layout is not None:
         notes.append(f"{NOT_STORED}: a zero of A that is not stored")
     return Picture(ins.mnemonic, (*notes, *colour_notes(colour, ins.lanes)), tuple(grids))
+
+
+def _checked_codes(ins: MmaForm, codes: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Codes by the name of their matrix, each of its shape; A, B and D are among them."""
+    if not is_a(codes, Mapping) or not {"A", "B", "D"} <= set(codes):
+        raise PtxlabError(f"codes: found {quoted(codes)}; it takes those of A, B and D by name, and others")
+    checked = {}
+    for name, content in codes.items():
+        if name not in _SPOTS:
+            raise PtxlabError(f"codes: found {quoted(name)}; there are {', '.join(_SPOTS)}")
+        shape = {"A": ins.a_dense, "stored": ins.a}.get(name, ins.operands.get(name, ins.a)).shape
+        array = as_integers(content, f"codes of {name}")
+        if array.shape != shape:
+            raise PtxlabError(f"codes of {name}: found shape {array.shape}; it is {shape[0]}x{shape[1]}")
+        checked[name] = array
+    return checked
 
 
 def _input_codes(

@@ -10,9 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .._util.arguments import as_array, as_index
+from ..errors import PtxlabError, quoted
 from ..isa.dtypes import DType
 from ..isa.mma import MmaForm
 from ..isa.operand import Operand
+from ..isa.parse import parse_mma
 from .fragment_pictures import operand_notes
 from .grid import Cell, Grid, Header
 from .labels import bit_range, counted, number_text
@@ -23,7 +26,7 @@ __all__ = ["lane", "registers"]
 _MOST_REGISTERS = 8  # of an operand that a picture of a lane shows
 
 
-def lane(ins: MmaForm, name: str, lane: int, registers: ArrayLike | None = None) -> Picture:
+def lane(ins: MmaForm | str, name: str, lane: int, registers: ArrayLike | None = None) -> Picture:
     """The registers of one lane as bit fields, highest bit left; with registers, their bits and values.
 
     `registers` are those of all lanes, [lanes, registers], or of this lane alone.
@@ -33,12 +36,14 @@ def lane(ins: MmaForm, name: str, lane: int, registers: ArrayLike | None = None)
     >>> lane(ins, "A", 4, [0, 0, 0, 0x00500000]).grids[0].at(3, 10).lines
     ('a29', 'A[9][37]', '0101', '5')
     """
+    ins = parse_mma(ins)
     op = ins.operand(name)
+    lane = op.place(lane, 0).lane  # refuses a lane that does not exist, and an operand in shared memory
     grid = _register_grid(op, lane, None if registers is None else _of_lane(op, lane, registers))
     return Picture(f"{op.name} in lane {lane} of {ins.mnemonic}", operand_notes(ins, op), (grid,))
 
 
-def registers(ins: MmaForm, lane: int, held: Mapping[str, ArrayLike] | None = None) -> Picture:
+def registers(ins: MmaForm | str, lane: int, held: Mapping[str, ArrayLike] | None = None) -> Picture:
     """All registers of one lane as bit fields, operand by operand.
 
     `held` has the registers of all lanes by operand, to show their bits and values.
@@ -48,6 +53,12 @@ def registers(ins: MmaForm, lane: int, held: Mapping[str, ArrayLike] | None = No
     >>> [grid.title for grid in registers(ins, 5, {"A": ins.a.pack(np.ones((16, 64)))}).grids]
     ['A: 4 registers', 'B: 2 registers', 'C: 4 registers', 'D: 4 registers']
     """
+    ins = parse_mma(ins)
+    lane = as_index(lane, "lane", ins.lanes)
+    if held is not None and not isinstance(held, Mapping):
+        raise PtxlabError(
+            f"held: found {quoted(held)}; it takes registers by operand, such as {{'A': registers}}"
+        )
     grids, notes = [], ["highest bit on the left"]
     for name, op in ins.operands.items():
         if op.layout is None:
@@ -66,7 +77,7 @@ def registers(ins: MmaForm, lane: int, held: Mapping[str, ArrayLike] | None = No
 
 def _register_grid(op: Operand, lane: int, contents: NDArray[Any] | None) -> Grid:
     """The registers of an operand in one lane, a row each; with contents, their bits and values."""
-    op.place(lane, 0)  # refuses a lane that does not exist, and an operand in shared memory
+    lane = op.place(lane, 0).lane  # refuses a lane that does not exist, and an operand in shared memory
     codes = None if contents is None else op.split(contents[None, :])[0]
     values = None if codes is None else op.dtype.decode(codes)
     cells, hover = [], np.full((op.registers, op.register_bits), "padding", dtype=object)
@@ -110,10 +121,14 @@ def _bit_heading(high: int, step: int) -> str:
 
 def _of_lane(op: Operand, lane: int, registers: ArrayLike) -> NDArray[Any]:
     """The registers of one lane, out of those of all lanes or of this lane alone."""
-    array = np.asarray(registers)
+    array = as_array(registers, op.name)
     if array.shape == (op.registers,):
         array = np.broadcast_to(array, (op.lanes, op.registers))
-    op.place(lane, 0)  # refuses a lane that does not exist
+    lane = op.place(lane, 0).lane  # refuses a lane that does not exist
+    if array.ndim > 2:
+        raise PtxlabError(
+            f"{op.name}: found shape {array.shape}; a picture shows one set of registers, without a batch"
+        )
     return np.asarray(op.check_registers(array)[lane])
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ..errors import PtxlabError, quoted
 from .grid import Grid, Header
 from .labels import index_range
 
@@ -39,6 +40,8 @@ def grid_table(grid: Grid) -> Table:
     >>> grid_table(ptxlab.views.fragment(ins, "C").grids[0]).rows[0][:3]
     ('0', 'T0:{c0,c1}', 'T1:{c0,c1}')
     """
+    if not isinstance(grid, Grid):
+        raise PtxlabError(f"found {quoted(grid)} where a grid belongs; a picture has some")
     tops, lefts = sorted({cell.row for cell in grid.cells}), sorted({cell.column for cell in grid.cells})
     at = {(cell.row, cell.column): cell for cell in grid.cells}
     first = grid.cells[0]

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from .._util.arguments import as_text
+from ..errors import PtxlabError, quoted
 from ..isa.dtypes import DType, dtype
 from ..numerics.steps import Number, Step, Term, Trace, leading
 from .grid import Cell, Grid, Header, Role, State
@@ -72,6 +74,11 @@ def trace(trace: Trace, note: str = "") -> Picture:
     >>> [cell.text for cell in cells if cell.role == "lost"][0]   # 2^-16 is the first place behind the cut
     '1'
     """
+    if not isinstance(trace, Trace):
+        raise PtxlabError(
+            f"found {quoted(trace)} where a trace belongs; ins.trace(A, B, C, row, col) gives one"
+        )
+    note = as_text(note, "note")
     final = trace.steps[-1]
     grids = []
     for number, step in enumerate(trace.steps, 1):

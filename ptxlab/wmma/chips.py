@@ -121,7 +121,7 @@ def machine_code(name: FormLike, target: str, op: BitOpLike | None = None, satf:
     '1 IMMA.8832.S4.S4'
     """
     ins = form(name, op, satf)
-    if not ins.supports(target):
+    if not ins.supports(target):  # refuses one that does not exist
         raise PtxlabError(f"{target} lacks {ins.mnemonic}; it needs {ins.targets[0]} or higher")
     since = [first for first in _GENERATIONS if TARGETS.index(first) <= TARGETS.index(target)]
     opcode, count, how = _GENERATIONS[max(since, key=TARGETS.index)][_operation(ins)]

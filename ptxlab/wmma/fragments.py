@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import PtxlabError, listing
+from .._util.arguments import as_array, as_int, is_a
+from ..errors import PtxlabError, listing, quoted
 from ..isa.mma import MmaForm
 from ..isa.operand import Operand
 from ..isa.operands import Operands
@@ -59,7 +60,7 @@ class fragment:
     ) -> None:
         self.use = find_tag(use, USES, "use")
         self.element_type = element_type(type)
-        self.m, self.n, self.k = m, n, k
+        self.m, self.n, self.k = as_int(m, "m"), as_int(n, "n"), as_int(k, "k")
         self.layout = None if layout is None else find_tag(layout, LAYOUTS, "layout")
         ins = self._form()
         self._check_layout()
@@ -95,7 +96,7 @@ class fragment:
     @property
     def shape(self) -> str:
         """``m8n8k32``."""
-        return f"m{self.m}n{self.n}k{self.k}"
+        return f"m{quoted(self.m)}n{quoted(self.n)}k{quoted(self.k)}"
 
     @property
     def num_elements(self) -> int:
@@ -121,10 +122,17 @@ class fragment:
 
     @x.setter
     def x(self, values: ArrayLike) -> None:
-        words = np.asarray(values)
+        words = as_array(values, f"x of {self}")
         if words.dtype.kind not in "iu" or words.shape not in (self.x.shape, ()):
             right = f"{self.storage_element_type.cpp} of shape {self.x.shape}"
             raise PtxlabError(f"x of {self}: found {words.dtype} of shape {words.shape}; it takes {right}")
+        storage = np.iinfo(self.storage_element_type.numpy)
+        outside = (words < np.iinfo(np.int32).min) | (words > np.iinfo(np.uint32).max)
+        if outside.any():
+            raise PtxlabError(
+                f"x of {self}: found {words[outside][0]}; {self.storage_element_type.cpp} holds "
+                f"{storage.min}..{storage.max}"
+            )
         self._registers[...] = (words.astype(np.int64) & 0xFFFFFFFF).astype(np.uint32)
 
     @property
@@ -166,7 +174,7 @@ def fill_fragment(frag: fragment, value: float) -> None:
     """
     if not isinstance(frag, fragment):
         raise PtxlabError(f"fill_fragment: found {type(frag).__name__} where a wmma.fragment belongs")
-    number = np.asarray(value)
+    number = as_array(value, "fill_fragment: value")
     if number.ndim:
         raise PtxlabError(
             f"fill_fragment: found an array of shape {number.shape}; "
@@ -237,7 +245,10 @@ def bmma_sync(
     element = _check("bmma_sync", d, a, b, c)
     if element is not precision.b1:
         raise PtxlabError(f"bmma_sync: found {element.name}; it takes b1, s4 and u4 take mma_sync")
-    if accumulate not in (bmmaAccumulateOpPOPC, bmmaAccumulateOpPOPC.name):
+    if not is_a(accumulate, int, str) or accumulate not in (
+        bmmaAccumulateOpPOPC,
+        bmmaAccumulateOpPOPC.name,
+    ):
         raise PtxlabError(
             f"bmma_sync: accumulate={spelling(accumulate)}; "
             "the accumulate operation is always bmmaAccumulateOpPOPC"

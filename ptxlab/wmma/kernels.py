@@ -5,6 +5,7 @@ Both take the same arguments: tiles of A, B, C and D one after another in memory
 
 from __future__ import annotations
 
+import math
 from itertools import count
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -12,7 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import gpu
-from ..errors import PtxlabError, listing
+from .._util.arguments import as_array, check_room, is_name
+from ..errors import PtxlabError, listing, quoted
 from ..gpu.codegen.ptx import AsmOperand, asm_operands, with_names
 from ..gpu.launcher import Argument
 from ..isa.catalog.transfer import wmma_rows
@@ -20,7 +22,7 @@ from ..isa.form import Form
 from ..isa.mma import MmaForm
 from ..isa.operand import Operand
 from .fragments import bmma_sync, fragment, mma_sync
-from .memory import load_matrix_sync, pack_matrix, smallest_ldm, store_matrix_sync, unpack_matrix
+from .memory import check_ldm, load_matrix_sync, pack_matrix, smallest_ldm, store_matrix_sync, unpack_matrix
 from .types import (
     BitOpLike,
     FormLike,
@@ -251,8 +253,10 @@ def _inputs(ins: MmaForm, layout: layout_t, ldms: tuple[int | None, int | None, 
     line_axes = (0, 1, int(layout))  # the axis of each that counts its lines of memory
     inputs = []
     for operand, order, axis, ldm in zip(operands, layouts, line_axes, ldms, strict=True):
+        length = operand.shape[1 - axis]
         if ldm is None:
-            ldm = smallest_ldm(operand.shape[1 - axis], operand.dtype)
+            ldm = smallest_ldm(length, operand.dtype)
+        ldm = check_ldm(ldm, operand.dtype, length, operand.name)
         inputs.append(_Stored(operand, order, ldm, operand.shape[axis]))
     return inputs
 
@@ -287,7 +291,10 @@ def run(
     try:
         batch = np.broadcast_shapes(*batches)
     except ValueError:
-        raise PtxlabError(f"A, B and C have batches {listing(batches)}, which do not broadcast") from None
+        raise PtxlabError(
+            f"A, B and C have batches {listing(map(quoted, batches))}, which do not broadcast"
+        ) from None
+    check_room(math.prod(batch) * max(stored.line_count * stored.ldm for stored in inputs), "batch")
     buffers = []
     for stored, matrix in zip(inputs, matrices, strict=True):
         tiles = np.broadcast_to(matrix, batch + matrix.shape[-2:]).reshape(-1, *matrix.shape[-2:])
@@ -321,12 +328,17 @@ def run_buffers(
     array([-192, -192, -192], dtype=int32)
     """
     ins, order = form(name, op, satf), memory_layout(layout)
-    if face not in get_args(Face):
-        raise PtxlabError(f"face={face!r}: there are {listing(get_args(Face))}")
-    strides = (lda, ldb, ldc)
-    for stored, buffer in zip(_inputs(ins, order, strides), (a, b, c), strict=True):
-        shape = len(a), stored.words
-        if buffer.shape != shape or buffer.dtype.itemsize != 4:
+    if not is_name(face, get_args(Face)):
+        raise PtxlabError(f"face={quoted(face)}: there are {listing(get_args(Face))}")
+    inputs = _inputs(ins, order, (lda, ldb, ldc))
+    lda, ldb, ldc = strides = (inputs[0].ldm, inputs[1].ldm, inputs[2].ldm)
+    a, b, c = (
+        np.ascontiguousarray(as_array(buffer, name)) for name, buffer in (("a", a), ("b", b), ("c", c))
+    )
+    tiles = a.shape[0] if a.ndim else 0
+    for stored, buffer in zip(inputs, (a, b, c), strict=True):
+        shape = tiles, stored.words
+        if buffer.shape != shape or buffer.dtype.itemsize != 4 or buffer.dtype.kind not in "iu":
             raise PtxlabError(
                 f"{stored.operand.name.lower()}: found {buffer.dtype} of shape {buffer.shape}; "
                 f"tiles with this stride take 32-bit words of shape {shape}"

@@ -6,12 +6,14 @@ elements from one row (or column) to the next.
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import PtxlabError, listing
+from .._util.arguments import as_array, as_int, as_shape, check_room
+from ..errors import PtxlabError, listing, quoted
 from ..isa.dtypes import DType
 from .fragments import fragment
 from .types import (
@@ -25,7 +27,14 @@ from .types import (
     spelling,
 )
 
-__all__ = ["load_matrix_sync", "pack_matrix", "smallest_ldm", "store_matrix_sync", "unpack_matrix"]
+__all__ = [
+    "check_ldm",
+    "load_matrix_sync",
+    "pack_matrix",
+    "smallest_ldm",
+    "store_matrix_sync",
+    "unpack_matrix",
+]
 
 #: The CUDA guide: a row or column starts at a multiple of 16 bytes, the pointer is 256-bit aligned.
 _LINE_BITS = 128
@@ -44,17 +53,20 @@ def smallest_ldm(length: int, dtype: DType) -> int:
     return -(-length // _ldm_step(dtype)) * _ldm_step(dtype)
 
 
-def _check_ldm(ldm: int, dtype: DType, length: int, where: str) -> int:
-    if isinstance(ldm, bool) or not isinstance(ldm, int | np.integer):
-        raise PtxlabError(f"{where}: ldm={ldm!r}; it is a whole number of elements")
+def check_ldm(ldm: int, dtype: DType, length: int, where: str) -> int:
+    """A stride that fits lines of that many elements, or an error that says which do."""
+    try:
+        ldm = as_int(ldm, "ldm")
+    except PtxlabError:
+        raise PtxlabError(f"{where}: ldm={quoted(ldm)}; it is a whole number of elements") from None
     step = _ldm_step(dtype)
     if ldm % step:
         raise PtxlabError(
-            f"{where}: ldm={ldm}; for {dtype} it must be a multiple of {step} elements (16 bytes)"
+            f"{where}: ldm={quoted(ldm)}; for {dtype} it must be a multiple of {step} elements (16 bytes)"
         )
     if ldm < length:
         raise PtxlabError(
-            f"{where}: ldm={ldm} is shorter than a line of {length} elements; "
+            f"{where}: ldm={quoted(ldm)} is shorter than a line of {length} elements; "
             f"it must be {smallest_ldm(length, dtype)} or more"
         )
     return int(ldm)
@@ -80,16 +92,17 @@ def pack_matrix(
     ['0xf321', '0x0', '0x0', '0x0']
     """
     dtype = element_type(type).dtype
-    matrix = np.asarray(matrix)
+    matrix = as_array(matrix, "pack_matrix: matrix")
     if matrix.ndim < 2:
         raise PtxlabError(f"pack_matrix: found shape {matrix.shape}; it takes [..., rows, columns]")
     codes = dtype.encode(matrix)
     lines = np.swapaxes(codes, -1, -2) if _by_columns(layout) else codes
     length = lines.shape[-1]
-    ldm = _check_ldm(smallest_ldm(length, dtype) if ldm is None else ldm, dtype, length, "pack_matrix")
+    ldm = check_ldm(smallest_ldm(length, dtype) if ldm is None else ldm, dtype, length, "pack_matrix")
+    check_room(math.prod(lines.shape[:-1]) * ldm, "pack_matrix")
     padded = np.zeros((*lines.shape[:-1], ldm), dtype=codes.dtype)
     padded[..., :length] = lines
-    return _pack_words(padded.reshape(*lines.shape[:-2], -1), dtype)
+    return _pack_words(padded.reshape(*lines.shape[:-2], lines.shape[-2] * ldm), dtype)
 
 
 def unpack_matrix(
@@ -106,9 +119,13 @@ def unpack_matrix(
     """
     dtype = element_type(type).dtype
     by_columns = _by_columns(layout)
-    count, length = shape[::-1] if by_columns else shape
-    ldm = _check_ldm(smallest_ldm(length, dtype) if ldm is None else ldm, dtype, length, "unpack_matrix")
-    codes = _unpack_words(np.ascontiguousarray(buffer), dtype, "unpack_matrix")
+    rows, columns = as_shape(shape, "unpack_matrix: shape")
+    count, length = (columns, rows) if by_columns else (rows, columns)
+    ldm = check_ldm(smallest_ldm(length, dtype) if ldm is None else ldm, dtype, length, "unpack_matrix")
+    words = as_array(buffer, "unpack_matrix: buffer")
+    if words.ndim == 0:
+        raise PtxlabError("unpack_matrix: found an array of no dimension; a buffer is [..., words]")
+    codes = _unpack_words(np.ascontiguousarray(words), dtype, "unpack_matrix")
     _check_size(codes.shape[-1], count, length, ldm, dtype, "unpack_matrix")
     lines = codes[..., _element_offsets(count, length, ldm)]
     return dtype.decode(np.swapaxes(lines, -1, -2) if by_columns else lines)
@@ -118,7 +135,7 @@ def _pack_words(codes: NDArray[Any], dtype: DType) -> NDArray[Any]:
     """Codes in the order of memory -> words of the storage type."""
     per_word = 32 // dtype.bits
     shifts = np.arange(per_word, dtype=np.uint32) * dtype.bits
-    parts = codes.reshape(*codes.shape[:-1], -1, per_word).astype("<u4") << shifts
+    parts = codes.reshape(*codes.shape[:-1], codes.shape[-1] // per_word, per_word).astype("<u4") << shifts
     words = np.asarray(np.bitwise_or.reduce(parts, axis=-1)).astype("<u4")
     return words.view(np.dtype("<i4" if dtype.signed else "<u4"))
 
@@ -137,7 +154,7 @@ def _unpack_words(buffer: NDArray[Any], dtype: DType, where: str) -> NDArray[Any
     data = buffer.view(np.uint8)
     if dtype.bits == 1:
         return np.unpackbits(data, axis=-1, bitorder="little")
-    return np.stack([data & 15, data >> 4], axis=-1).reshape(*data.shape[:-1], -1)
+    return np.stack([data & 15, data >> 4], axis=-1).reshape(*data.shape[:-1], 2 * data.shape[-1])
 
 
 def _element_offsets(count: int, length: int, ldm: int) -> NDArray[np.int64]:
@@ -146,11 +163,11 @@ def _element_offsets(count: int, length: int, ldm: int) -> NDArray[np.int64]:
 
 
 def _check_size(available: int, count: int, length: int, ldm: int, dtype: DType, where: str) -> None:
-    needed = (count - 1) * ldm + length
+    needed = (count - 1) * ldm + length if count else 0
     if available < needed:
         raise PtxlabError(
             f"{where}: the buffer ends after {available} elements of {dtype}; "
-            f"{count} lines of {length} with ldm={ldm} need {needed}"
+            f"{quoted(count)} lines of {quoted(length)} with ldm={quoted(ldm)} need {quoted(needed)}"
         )
 
 
@@ -170,7 +187,7 @@ def load_matrix_sync(
     _check_fragment(frag, "load_matrix_sync")
     lines = _lines(frag, layout, "load_matrix_sync")
     where = f"load_matrix_sync({frag.use})"
-    ldm = _check_ldm(ldm, lines.dtype, lines.length, where)
+    ldm = check_ldm(ldm, lines.dtype, lines.length, where)
     codes = _unpack_words(_pointer(buffer, lines.dtype, ldm, where), lines.dtype, where)
     _check_size(codes.size, lines.number, lines.length, ldm, lines.dtype, where)
     matrix = codes[_element_offsets(lines.number, lines.length, ldm)]
@@ -191,7 +208,7 @@ def store_matrix_sync(buffer: NDArray[Any], frag: fragment, ldm: int, layout: Me
     if frag.use is not accumulator:
         raise PtxlabError(f"{where}: found {frag}; only an accumulator can be stored")
     lines = _lines(frag, layout, where)
-    ldm = _check_ldm(ldm, lines.dtype, lines.length, where)
+    ldm = check_ldm(ldm, lines.dtype, lines.length, where)
     flat = _pointer(buffer, lines.dtype, ldm, where)
     size = _unpack_words(flat, lines.dtype, where).size
     _check_size(size, lines.number, lines.length, ldm, lines.dtype, where)
@@ -244,6 +261,11 @@ def _pointer(buffer: NDArray[Any], dtype: DType, ldm: int, where: str) -> NDArra
             f"{where}: found {type(buffer).__name__} as buffer; "
             "it takes a NumPy array, and wmma.pack_matrix makes one from values"
         )
+    as_array(buffer, f"{where}: buffer")
+    if not buffer.dtype.isnative:
+        raise PtxlabError(f"{where}: found {buffer.dtype}, whose bytes are swapped; a GPU is little-endian")
+    if buffer.ndim == 0:
+        raise PtxlabError(f"{where}: found an array of no dimension; a buffer has elements one after another")
     if not buffer.flags.c_contiguous:
         raise PtxlabError(
             f"{where}: found a strided view; a pointer has no strides, "

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ..errors import PtxlabError, listing
+from .._util.arguments import as_flag, is_a
+from ..errors import PtxlabError, listing, quoted
 from ..isa.catalog import mma_forms
 from ..isa.dtypes import DType, dtype
 from ..isa.mma import MmaForm
@@ -152,7 +153,8 @@ def spelling(argument: object) -> str:
     """An argument as its author wrote it: tags and enumerators by name."""
     if isinstance(argument, Tag | ElementType | Enum):
         return argument.name
-    return str(argument)
+    is_short = isinstance(argument, str) and len(argument) <= 40 and argument.isprintable()
+    return str(argument) if is_short else quoted(argument)
 
 
 def element_type(argument: TypeLike) -> ElementType:
@@ -162,17 +164,18 @@ def element_type(argument: TypeLike) -> ElementType:
     key = argument.name if isinstance(argument, DType) else argument
     try:
         return _TYPES[key]
-    except (KeyError, TypeError):
+    except Exception:  # of a hash or a comparison of somebody else's, too
         raise PtxlabError(
-            f"type {key!r}: sub-byte wmma has s4, u4 and b1 (wmma.precision) for A and B, "
+            f"type {quoted(key)}: sub-byte wmma has s4, u4 and b1 (wmma.precision) for A and B, "
             "int for accumulators"
         ) from None
 
 
 def find_tag(argument: Tag | str, tags: Mapping[str, Tag], what: str) -> Tag:
     """A tag itself or by its name."""
-    name = argument.name if isinstance(argument, Tag) else str(argument).removeprefix("wmma::")
-    tag = tags.get(name)
+    tag = None
+    if isinstance(argument, Tag | str):
+        tag = tags.get(argument.name if isinstance(argument, Tag) else argument.removeprefix("wmma::"))
     if tag is None or (isinstance(argument, Tag) and argument != tag):
         raise PtxlabError(f"{what} {spelling(argument)}: there are {listing(tags)}")
     return tag
@@ -182,7 +185,7 @@ def memory_layout(argument: MemoryLayoutLike) -> layout_t:
     """`mem_row_major` or `mem_col_major`, themselves or by name."""
     if isinstance(argument, layout_t):
         return argument
-    layout = layout_t.__members__.get(str(argument))
+    layout = layout_t.__members__.get(argument) if is_a(argument, str) else None
     if layout is None:
         raise PtxlabError(
             f"layout {spelling(argument)}: an accumulator lies in memory as mem_row_major or mem_col_major"
@@ -196,7 +199,7 @@ def bit_op(argument: BitOpLike) -> str:
         name = argument.removeprefix("bmmaBitOp").lower()
         if name in _BIT_OPS.values():
             return name
-    elif not isinstance(argument, bool) and argument in list(bmmaBitOp):
+    elif type(argument) in (int, bmmaBitOp) and argument in (1, 2):
         return _BIT_OPS[bmmaBitOp(argument)]
     raise PtxlabError(f"op {spelling(argument)}: there are bmmaBitOpXOR and bmmaBitOpAND")
 
@@ -216,7 +219,8 @@ def form(name: FormLike, op: BitOpLike | None = None, satf: bool = False) -> Mma
     'wmma.mma.and.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32'
     """
     if isinstance(name, MmaForm) or (isinstance(name, str) and name.startswith("wmma.")):
-        return _checked(parse_mma(name), op, satf)
+        return _checked(parse_mma(name), op, as_flag(satf, "satf"))
+    satf = as_flag(satf, "satf")
     element = element_type(name)
     if element is INT:
         raise PtxlabError("type int is that of accumulators; A and B are s4, u4 or b1")
@@ -227,7 +231,7 @@ def form(name: FormLike, op: BitOpLike | None = None, satf: bool = False) -> Mma
             raise PtxlabError("satf=True: bmma_sync has no saturation, .satfinite exists for s4 and u4 only")
     elif op is not None:
         raise PtxlabError(f"op={spelling(op)}: only b1 takes a bit operation, {element.name} multiplies")
-    wanted = element.name, operation, bool(satf)
+    wanted = element.name, operation, satf
     return next(ins for ins in forms() if (ins.a_type, ins.bit_op, ins.satfinite) == wanted)
 
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 
-from ...errors import PtxlabError, listing
+from ..._util.arguments import is_name
+from ...errors import PtxlabError, listing, quoted
 from ..mma import MmaForm
 from ..targets import check_target
 from ..transfer import FAMILIES as TRANSFER_FAMILIES
@@ -48,8 +49,8 @@ def catalog(family: str | None = None, target: str | None = None) -> tuple[MmaFo
     >>> catalog("movmatrix")
     (<movmatrix.sync.aligned.m8n8.trans.b16>,)
     """
-    if family is not None and family not in FAMILIES:
-        raise PtxlabError(f"unknown family {family!r}; there are {listing(FAMILIES, 12)}")
+    if family is not None and not is_name(family, FAMILIES):
+        raise PtxlabError(f"unknown family {quoted(family)}; there are {listing(FAMILIES, 12)}")
     return (*mma_forms(family, target), *transfer_forms(family, target))
 
 

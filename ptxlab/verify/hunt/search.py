@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import gpu
+from ..._util.arguments import as_int, as_names, as_seconds
 from ..._util.progress import bar
 from ..._util.threads import check_executor, in_order
 from ...errors import PtxlabError, listing, quoted
@@ -71,9 +72,12 @@ def hunt(
     sides = replace(sides, model=model)
     chip = emulator.model_of(ins, model).chip
     categories = _checked(ins, categories)
+    mmas = as_int(mmas, "mmas")
     if mmas < 1:
-        raise PtxlabError(f"mmas={mmas}: compare at least one")
-    seed = secrets.randbits(31) if seed is None else seed
+        raise PtxlabError(f"mmas={quoted(mmas)}: compare at least one")
+    seed = secrets.randbits(31) if seed is None else as_int(seed, "seed")
+    if seconds is not None:
+        seconds = as_seconds(seconds, "seconds")
     start, compared = time.monotonic(), 0
     difference = None
     chunks = _plan(ins, categories, mmas)
@@ -116,6 +120,8 @@ class _Sides:
         if self.against is not None:
             emulator.model_of(ins, self.against)
             return f"the model of {self.against}", self.model
+        if self.runner is not None and not callable(self.runner):
+            raise PtxlabError(f"runner: found {quoted(self.runner)}; it is a function of the operands")
         if self.runner is not None:
             return getattr(self.runner, "__name__", "the runner"), self.model
         if not gpu.available(ins):
@@ -155,6 +161,7 @@ def _checked(ins: MmaForm, categories: Sequence[str] | None) -> tuple[str, ...]:
     known = (*inputs.categories(ins), *inputs.directed_categories(ins))
     if categories is None:
         return known
+    categories = as_names(categories, "categories")
     unknown = [category for category in categories if category not in known]
     if not categories:
         unknown = [""]
@@ -200,7 +207,7 @@ def _plan(ins: MmaForm, categories: Sequence[str], mmas: int) -> Iterator[_Chunk
             return
 
 
-def configurations(ins: MmaForm) -> list[Configuration]:
+def configurations(ins: MmaForm | str) -> list[Configuration]:
     """Ways to issue the instruction, the default first.
 
     All selectors, or for wgmma and block scales a selection that has every value of every modifier.
@@ -210,6 +217,7 @@ def configurations(ins: MmaForm) -> list[Configuration]:
     >>> [configuration.modifiers.selector for configuration in configurations(ins)]
     [0, 1]
     """
+    ins = parse_mma(ins)
     is_warpgroup = ins.lanes == 128
     forms = [ins]
     if is_warpgroup and ins.a_space == "register":

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._util.arguments import as_flag, as_int, check_room, is_name
 from ...errors import PtxlabError, listing, quoted
 from ...isa.mma import MmaForm
 from ...isa.modifiers import Modifiers
@@ -71,8 +72,16 @@ def make(
     """
     ins = parse_mma(ins)
     known = (*categories(ins), *directed_categories(ins))
-    if category not in known:
+    if not is_name(category, known):
         raise PtxlabError(f"unknown category {quoted(category)}; {ins.mnemonic} has {listing(known, 20)}")
+    count, seed = as_int(count, "count"), as_int(seed, "seed")
+    if count < 0:
+        raise PtxlabError(f"count={quoted(count)}: it is 0 or more")
+    sizes = [operand.shape[0] * operand.shape[1] for operand in ins.inputs.values()]
+    check_room(count * sum(sizes) * 8, "count")  # directed inputs take several arrays of their size
+    ins.check_modifiers(Modifiers(selector=selector))
+    selector = int(selector)
+    quick = as_flag(quick, "quick")
     new_stream = QuickStream if quick else Stream
     # The key leaves out N, and B and C are sampled column by column: so columns do not depend on N.
     types = (ins.a_type, ins.b_type, ins.d_type)

@@ -1,0 +1,506 @@
+"""A valid call of everything that users can call, and what there is to call."""
+
+from __future__ import annotations
+
+import inspect
+import tempfile
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+import ptxlab
+from ptxlab import figures, gpu, inputs, lessons, memory, sparsity, views, wmma
+from ptxlab.isa.dtypes import DType
+from ptxlab.isa.layout import Layout
+from ptxlab.isa.layout import fragment as fragment_layout
+from ptxlab.isa.modifiers import Modifiers
+from ptxlab.isa.operand import Operand
+from ptxlab.isa.operands import Operands
+from ptxlab.isa.targets import check_target, chip_of_target, generation
+from ptxlab.numerics import has, model_for
+from ptxlab.verify.hunt import configurations
+
+from .mutations import Call
+
+__all__ = ["calls", "explorer_calls", "public_names", "without_call"]
+
+_F16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+_S4 = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
+_SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
+_WGMMA = "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16"
+_SCALED = "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0"
+
+
+def _copied(value: Any) -> Any:
+    return value.copy() if isinstance(value, np.ndarray) else value
+
+
+def call(
+    title: str, function: Callable[..., Any], /, *, only: str = "", skip: str = "", **arguments: Any
+) -> Call:
+    """A call with these arguments; arrays are copied, since some functions write into them."""
+    return Call(
+        title,
+        lambda: (function, {key: _copied(value) for key, value in arguments.items()}),
+        tuple(only.split()),
+        tuple(skip.split()),
+    )
+
+
+@lru_cache(maxsize=1)
+def calls() -> tuple[Call, ...]:
+    """A valid call of everything but the Explorer."""
+    return tuple(
+        each
+        for part in (_top, _forms, _operands, _layouts, _dtypes, _sparsity, _memory, _transfers, _figures,
+                     _views, _verify, _wmma, _gpu, _lessons)
+        for each in part()
+    )  # fmt: skip
+
+
+def _matrices(ins: Any) -> dict[str, Any]:
+    a = np.ones(ins.a_dense.shape)
+    if ins.sparse:
+        a = ins.prune(a)
+    return {"A": a, "B": np.ones(ins.b.shape), "C": np.zeros(ins.c.shape)}
+
+
+def _registers(ins: Any) -> dict[str, Any]:
+    operands = Operands.from_matrices(ins, *_matrices(ins).values())
+    named = {name: getattr(operands, name) for name in ("a", "b", "c", "e", "scale_a", "scale_b")}
+    return {name: array for name, array in named.items() if array is not None}
+
+
+def _top() -> Iterator[Call]:
+    f16 = ptxlab.instruction(_F16)
+    yield call("ptxlab.instruction", ptxlab.instruction, text=_F16)
+    yield call("ptxlab.catalog", ptxlab.catalog, family="movmatrix", target="sm_90")
+    yield call("ptxlab.dtype", ptxlab.dtype, name="s4")
+    yield call(
+        "ptxlab.matmul", ptxlab.matmul, A=np.ones((20, 40)), B=np.ones((40, 3)), C=np.zeros((20, 3)),
+        instruction=_F16, model="sm_90", on="emulator",
+    )  # fmt: skip
+    yield call(
+        "ptxlab.matmul scaled", ptxlab.matmul, A=np.ones((16, 64)), B=np.ones((64, 8)), instruction=_SCALED,
+        scale_a=np.ones((16, 2)), scale_b=np.ones((2, 8)), only="scale_a scale_b",
+    )  # fmt: skip
+    yield call("ptxlab.hunt", ptxlab.hunt, ins=f16, mmas=20, against="sm_80", seed=1, seconds=1.0,
+               categories=("bits",), model="sm_90")  # fmt: skip
+    yield call("ptxlab.models", ptxlab.models)
+    yield call("numerics.has", has, ins=f16, chip="sm_90")
+    yield call("numerics.model_for", model_for, ins=f16, chip="sm_90")
+    yield call("Model.fits", ptxlab.models()[0].fits, ins=f16)
+    yield call("isa.check_target", check_target, target="sm_90")
+    yield call("isa.chip_of_target", chip_of_target, target="sm_90")
+    yield call("isa.generation", generation, target="sm_90")
+
+
+def _forms() -> Iterator[Call]:
+    for text in (_F16, _SPARSE, _WGMMA, _SCALED):
+        ins: Any = ptxlab.instruction(text)
+        matrices, registers = _matrices(ins), _registers(ins)
+        modifiers: dict[str, Any] = {"selector": 0}
+        if ins.lanes == 128:
+            modifiers = {"scale_d": True, "imm_scale_a": 1, "imm_trans_b": 0, "swizzle": 32}
+        if ins.scale_vec:
+            modifiers = {"byte_id_a": 0, "thread_id_b": 1}
+        scales = {}
+        if ins.scale_vec:
+            scales = {"scale_a": np.ones(ins.scale_a.shape), "scale_b": np.ones(ins.scale_b.shape)}
+        yield call("Instruction.emulate", ins.emulate, **registers, **modifiers, model=None)
+        yield call("Instruction.run", ins.run, **registers, **modifiers)
+        yield call("Instruction.__call__", ins, **matrices, **modifiers, **scales)
+        yield call("Instruction.trace", ins.trace, **matrices, **scales, **modifiers, row=1, col=2)
+        yield call("Instruction.supports", ins.supports, target="sm_90")
+        yield call("Instruction.operand", ins.operand, name="A")
+        yield call("Instruction.sass", ins.sass, target="sm_90")
+        yield call("Instruction.a_from", ins.a_from, space="register")
+        yield call("Instruction.column_of_b", ins.column_of_b, row=1, col=2)
+        yield call("Instruction.check_modifiers", ins.check_modifiers, modifiers=Modifiers())
+        yield call("Instruction.figure", ins.figure, what="C", lane=5, label="lanes", warp=None)
+        yield call("Instruction.__eq__", ins.__eq__, other=ins)
+        yield call("Operands.of", Operands.of, ins=ins, **registers, modifiers=Modifiers())
+        yield call("Operands.from_matrices", Operands.from_matrices, ins=ins, **matrices, **scales)
+        yield call("Instruction.of", ptxlab.Instruction.of, form=ins)
+    sparse: Any = ptxlab.instruction(_SPARSE)
+    dense = sparse.prune(np.arange(16 * 64).reshape(16, 64) % 5)
+    stored, nibbles = sparse.compress(dense)
+    yield call("Instruction.compress", sparse.compress, A=dense)
+    yield call("Instruction.expand", sparse.expand, stored=stored, nibbles=nibbles)
+    yield call("Instruction.prune", sparse.prune, A=dense)
+    operands = Operands.from_matrices(sparse, dense, np.ones((64, 8)))
+    yield call("Operands.part", operands.part, start=0, stop=1)
+    yield call("Operands.item", operands.item, index=0)
+    yield call("Modifiers", Modifiers, selector=0)
+    yield call("Modifiers.from_keywords", Modifiers.from_keywords, keywords={"selector": 1})
+    f16: Any = ptxlab.instruction(_F16)
+    fields = {name: getattr(f16, name) for name in f16.__dataclass_fields__}
+    yield call("Instruction", ptxlab.Instruction, **fields)
+    ldmatrix: Any = ptxlab.instruction("ldmatrix.sync.aligned.m8n8.x4.b16")
+    fields = {name: getattr(ldmatrix, name) for name in ldmatrix.__dataclass_fields__}
+    yield call("Transfer", ptxlab.Transfer, **fields)
+    load: Any = ptxlab.instruction("wmma.load.a.sync.aligned.row.m16n16k16.f16")
+    fields = {name: getattr(load, name) for name in load.__dataclass_fields__}
+    yield call("Transfer wmma", ptxlab.Transfer, **fields)
+
+
+def _operands() -> Iterator[Call]:
+    forms: Any = [ptxlab.instruction(text) for text in (_F16, _S4, _SPARSE, _WGMMA)]
+    wide: Any = ptxlab.instruction("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64")
+    operands = [forms[0].a, forms[0].c, forms[1].b, forms[1].c, forms[2].e, forms[3].b, wide.c]
+    for op in operands:
+        codes = np.zeros(op.shape, dtype=op.dtype.code_type)
+        registers = op.pack_codes(codes)
+        yield call("Operand.pack", op.pack, matrix=np.ones(op.shape))
+        yield call("Operand.unpack", op.unpack, registers=registers, copy=0)
+        yield call("Operand.pack_codes", op.pack_codes, codes=codes)
+        yield call("Operand.unpack_codes", op.unpack_codes, registers=registers, copy=0)
+        yield call("Operand.check_codes", op.check_codes, codes=codes)
+        yield call("Operand.check_matrix", op.check_matrix, matrix=np.ones(op.shape))
+        yield call("Operand.check_registers", op.check_registers, registers=registers)
+        if op.dtype.bits <= 8:
+            yield call("Operand.unpack_as", op.unpack_as, registers=registers, number=np.float32, copy=0)
+        yield call("Operand.describe", op.describe, name="A")
+        if op.layout is None:
+            continue
+        by_lane = op.split(registers)
+        yield call("Operand.place", op.place, lane=4, element=0)
+        yield call("Operand.where", op.where, row=1, col=2)
+        yield call("Operand.holds", op.holds, lane=4, register=0)
+        yield call("Operand.join", op.join, by_lane=by_lane)
+        yield call("Operand.split", op.split, registers=registers)
+        fields = {name: getattr(op, name) for name in op.__dataclass_fields__}
+        yield call("Operand", Operand, **fields)
+
+
+def _layouts() -> Iterator[Call]:
+    layout = fragment_layout(16, 8, 2)
+    yield call("Layout.locate", layout.locate, row=9, col=3)
+    yield call("Layout.holders", layout.holders, row=9, col=3)
+    yield call("Layout.scatter", layout.scatter, copy=0)
+    yield call("Layout", Layout, shape=layout.shape, lane=layout.lane, element=layout.element)
+    yield call("layout.fragment", fragment_layout, rows=16, columns=8, run=2, tall=16, warps=1)
+
+
+def _dtypes() -> Iterator[Call]:
+    for name in ("b1", "s4", "u8", "s32", "e2m1", "e4m3", "ue8m0", "f16", "bf16", "tf32", "f32", "f64"):
+        dtype = ptxlab.dtype(name)
+        yield call("DType.encode", dtype.encode, values=np.ones((2, 3)))
+        yield call("DType.decode", dtype.decode, codes=np.ones((2, 3), dtype=dtype.code_type))
+    s4 = ptxlab.dtype("s4")
+    yield call("DType", DType, **{name: getattr(s4, name) for name in s4.__dataclass_fields__})
+
+
+def _sparsity() -> Iterator[Call]:
+    for structure in sparsity.STRUCTURES.values():
+        dense = structure.prune(np.arange(8 * 32).reshape(8, 32) % 7)
+        zero = dense == 0
+        stored, nibbles = structure.compress(dense)
+        yield call("Structure.compress", structure.compress, matrix=dense, zero=zero)
+        yield call("Structure.violations", structure.violations, matrix=dense, zero=zero)
+        yield call("Structure.diagnose", structure.diagnose, matrix=dense, zero=zero)
+        yield call("Structure.groups_of", structure.groups_of, nibbles=nibbles, ordered=True)
+        yield call("Structure.positions", structure.positions, nibbles=nibbles, ordered=True)
+        yield call("Structure.expand", structure.expand, stored=stored, nibbles=nibbles, ordered=False)
+        yield call("Structure.prune", structure.prune, matrix=dense)
+    yield call("Structure", sparsity.Structure, name="2:4", chunk=4, group=1, keep=2)
+
+
+def _memory() -> Iterator[Call]:
+    for tile in (
+        memory.Tile(16, 8, 64, swizzle=128), memory.Tile(1, 8, 256), memory.Tile(32, 32, 8, "MN", 64),
+    ):  # fmt: skip
+        codes = np.ones((tile.rows, tile.k), dtype=np.uint8)
+        yield call("Tile", memory.Tile, bits=tile.bits, rows=tile.rows, k=tile.k, major=tile.major,
+                   swizzle=tile.swizzle)  # fmt: skip
+        yield call("Tile.offset", tile.offset, row=np.arange(4), k=0)
+        yield call("Tile.store", tile.store, codes=codes)
+        yield call("Tile.load", tile.load, memory=tile.store(codes))
+        yield call("Tile.descriptor", tile.descriptor, address=tile.alignment)
+    operand = ptxlab.instruction(_WGMMA).operand("B")
+    yield call("Tile.of", memory.Tile.of, operand=operand, swizzle=32, transposed=False)
+    yield call("memory.encode_descriptor", memory.encode_descriptor, address=0x400, leading=128, stride=512,
+               swizzle=64)  # fmt: skip
+
+
+def _transfers() -> Iterator[Call]:
+    names = (
+        "ldmatrix.sync.aligned.m8n8.x4.b16", "stmatrix.sync.aligned.m8n8.x2.trans.b16",
+        "movmatrix.sync.aligned.m8n8.trans.b16", "wmma.load.a.sync.aligned.row.m16n16k16.f16",
+        "wmma.store.d.sync.aligned.col.m8n8k32.s32", "wmma.load.b.sync.aligned.col.m8n8k128.b1",
+    )  # fmt: skip
+    for name in names:
+        form: Any = ptxlab.instruction(name)
+        operand = form.carried
+        arrays = {
+            "registers": np.zeros((operand.lanes, operand.registers), dtype=operand.register_type),
+            "memory": np.zeros(2048, dtype=np.uint8),
+        }
+        if form.address_lanes:
+            arrays["addresses"] = form.addresses()
+        positional = {f"*{key}": arrays[key] for key in form.inputs}
+        options: dict[str, Any] = {"stride": None, "offset": 0}
+        yield call("Transfer.emulate", form.emulate, **positional, **options)
+        yield call("Transfer.run", form.run, **positional, **options)
+        if form.family != "movmatrix":
+            yield call("Transfer.addresses", form.addresses, offset=0, stride=None)
+        yield call("Transfer.in_space", form.in_space, space=None)
+        yield call("Transfer.supports", form.supports, target="sm_90")
+        yield call("Transfer.operand", form.operand, name=operand.name)
+        yield call("Transfer.__eq__", form.__eq__, other=form)
+    yield call("Transfer.of", ptxlab.Transfer.of, form=form)
+
+
+def _figures() -> Iterator[Call]:
+    s4: Any = ptxlab.instruction(_S4)
+    sparse: Any = ptxlab.instruction(_SPARSE)
+    scaled: Any = ptxlab.instruction(_SCALED)
+    f16: Any = ptxlab.instruction(_F16)
+    nibbles = np.full(sparse.e.shape, 4)
+    trace = f16.trace(np.ones((16, 16)), np.ones((16, 8)), None, 0, 0)
+    picture = views.fragment(f16, "C")
+    fragment = {"label": "lanes", "lane": 5, "warp": None, "dense": False, "swizzle": 0}
+    values = {"shown": "value", "colour": "lane", "lane": 3, "warp": None, "copy": 0,
+              "marked": np.zeros((16, 8), dtype=bool)}  # fmt: skip
+    folder = Path(tempfile.mkdtemp())
+    yield call("figures.chart", figures.chart, picture=picture)
+    yield call("figures.svg", figures.svg, picture=picture)
+    yield call("figures.formats", figures.formats, **{"*first": "f16", "*second": "s4"})
+    yield call("figures.trace", figures.trace, trace=trace)
+    yield call("figures.matrix", figures.matrix, values=np.eye(3), title="D", axes=("m", "n"), centred=True)
+    yield call("figures.save", figures.save, figure=picture, path=str(folder / "picture.svg"))
+    yield call("figures.save html", figures.save, figure=figures.chart(picture), only="figure",
+               path=str(folder / "picture.html"))  # fmt: skip
+    yield call("figures.figure", figures.figure, ins=f16, what="lane", lane=5)
+    yield call("figures.figure trace", figures.figure, ins=f16, what="trace", A=np.ones((16, 16)),
+               B=np.ones((16, 8)), C=None, row=0, col=0, model="sm_90", only="A B C row col")  # fmt: skip
+    for module in (figures, views):
+        name = "operand" if module is figures else "name"
+        prefix = module.__name__.removeprefix("ptxlab.")
+        yield call(f"{prefix}.fragment", module.fragment, ins=f16, **{name: "C"}, **fragment)
+        yield call(f"{prefix}.metadata", module.metadata, ins=sparse, nibbles=nibbles, selector=0, warp=0)
+        yield call(f"{prefix}.lane", module.lane, ins=s4, **{name: "A"}, lane=4, registers=np.arange(4))
+        yield call(f"{prefix}.scales", module.scales, ins=scaled, scale_a=np.ones(scaled.scale_a.shape),
+                   scale_b=np.ones(scaled.scale_b.shape), byte_id_a=0, thread_id_b=2)  # fmt: skip
+        yield call(f"{prefix}.values", module.values, ins=f16, **{name: "C"}, matrix=np.ones((16, 8)),
+                   **values)  # fmt: skip
+        yield call(f"{prefix}.values codes", module.values, ins=f16, **{name: "C"},
+                   codes=np.ones((16, 8), dtype=np.uint32), only="codes")  # fmt: skip
+        yield call(f"{prefix}.values sparse", module.values, ins=sparse, **{name: "A"}, nibbles=nibbles,
+                   registers=sparse.a.pack(np.ones((16, 32))), only="nibbles registers")  # fmt: skip
+        product = {"shown": "hex", "colour": "auto", "lane": 1, "marked": np.zeros((16, 8), dtype=bool),
+                   "model": "sm_90"}  # fmt: skip
+        yield call(f"{prefix}.product", module.product, ins=f16, A=np.ones((16, 16)), B=np.ones((16, 8)),
+                   C=np.ones((16, 8)), **product)  # fmt: skip
+
+
+def _views() -> Iterator[Call]:
+    f16: Any = ptxlab.instruction(_F16)
+    wgmma: Any = ptxlab.instruction(_WGMMA)
+    sparse: Any = ptxlab.instruction(_SPARSE)
+    model = ptxlab.models()[0]
+    trace = f16.trace(np.ones((16, 16)), np.ones((16, 8)), None, 0, 0)
+    yield call("views.where", views.where, ins=f16, name="A", row=1, column=2)
+    yield call("views.where tile", views.where, ins=wgmma, name="B", row=1, column=2, swizzle=32,
+               transposed=False)  # fmt: skip
+    yield call("views.holds", views.holds, ins=f16, name="A", lane=1, register=0)
+    yield call("views.layout", views.layout, op=f16.c)
+    yield call("views.layout tile", views.layout, op=wgmma.b, swizzle=32, transposed=False)
+    yield call("views.offsets", views.offsets, op=wgmma.b, swizzle=0, transposed=False)
+    yield call("views.sparse_where", views.sparse_where, ins=sparse, row=1, column=3)
+    yield call("views.copies_note", views.copies_note, op=f16.a)
+    yield call("views.registers", views.registers, ins=f16, lane=3, held={"A": np.zeros((32, 4), np.uint32)})
+    yield call("views.registers held", lambda held: views.registers(f16, 3, {"A": held}),
+               held=np.zeros((32, 4), np.uint32))  # fmt: skip
+    yield call("views.trace", views.trace, trace=trace)
+    for name in ("counts", "forms", "types", "explain", "cpp", "cute", "evidence", "facts", "target_of",
+                 "model_table", "model_words", "rule_words", "grid_table"):  # fmt: skip
+        function = getattr(views, name)
+        samples = {"ins": f16, "form": f16, "trace": trace, "model": model, "rule": model.rule, "op": f16.a,
+                   "operand": f16.a, "forms": (f16,), "instructions": (f16,),
+                   "row": 1, "column": 2, "chip": "sm_90", "name": "A", "target": "sm_90",
+                   "family": "mma", "grid": views.fragment(f16, "C").grids[0]}  # fmt: skip
+        parameters = inspect.signature(function).parameters
+        yield call(f"views.{name}", function, **{key: samples[key] for key in parameters if key in samples})
+
+
+def _verify() -> Iterator[Call]:
+    f16 = ptxlab.instruction(_F16)
+    sparse = ptxlab.instruction(_SPARSE)
+    yield call("inputs.categories", inputs.categories, ins=f16)
+    yield call("inputs.directed_categories", inputs.directed_categories, ins=f16)
+    yield call("inputs.make", inputs.make, ins=f16, category="bits", count=2, seed=1, selector=0, quick=False)
+    yield call("inputs.make sparse", inputs.make, ins=sparse, category="bits", count=2, seed=1, selector=1,
+               quick=True)  # fmt: skip
+    yield call("hunt.configurations", configurations, ins=sparse)
+
+
+def _wmma() -> Iterator[Call]:
+    matrix = np.ones((8, 32), dtype=int)
+    packed = wmma.pack_matrix(matrix, "s4")
+    sums = np.zeros((8, 8), dtype=np.int32)
+
+    def fragments() -> dict[str, Any]:
+        a = wmma.fragment("matrix_a", 8, 8, 32, "s4", "row_major")
+        b = wmma.fragment("matrix_b", 8, 8, 32, "s4", "col_major")
+        c = wmma.fragment("accumulator", 8, 8, 32, int)
+        for frag in (a, b, c):
+            wmma.fill_fragment(frag, 1)
+        return {"a": a, "b": b, "c": c}
+
+    def bits() -> dict[str, Any]:
+        a = wmma.fragment("matrix_a", 8, 8, 128, "b1", "row_major")
+        b = wmma.fragment("matrix_b", 8, 8, 128, "b1", "col_major")
+        c = wmma.fragment("accumulator", 8, 8, 128, int)
+        for frag in (a, b, c):
+            wmma.fill_fragment(frag, 1)
+        return {"a": a, "b": b, "c": c}
+
+    def set_x(x: Any) -> None:
+        fragments()["c"].x = x
+
+    yield call("wmma.fragment", wmma.fragment, use="matrix_a", m=8, n=8, k=32, type="s4", layout="row_major")
+    yield call("wmma.fragment.x", set_x, x=np.zeros((32, 2), dtype=np.int32))
+    yield Call("wmma.fill_fragment", lambda: (wmma.fill_fragment, {"frag": fragments()["a"], "value": 1}))
+    yield Call("wmma.mma_sync", lambda: (
+        wmma.mma_sync, {"d": fragments()["c"], **fragments(), "satf": False, "target": "sm_90"}
+    ))  # fmt: skip
+    yield Call("wmma.bmma_sync", lambda: (
+        wmma.bmma_sync,
+        {"d": bits()["c"], **bits(), "op": wmma.bmmaBitOpAND, "accumulate": wmma.bmmaAccumulateOpPOPC},
+    ))  # fmt: skip
+    yield Call("wmma.load_matrix_sync", lambda: (
+        wmma.load_matrix_sync, {"frag": fragments()["a"], "buffer": packed.copy(), "ldm": 32}
+    ))  # fmt: skip
+    yield Call("wmma.load_matrix_sync c", lambda: (
+        wmma.load_matrix_sync,
+        {"frag": fragments()["c"], "buffer": sums.copy(), "ldm": 8, "layout": "mem_row_major"},
+    ))  # fmt: skip
+    yield Call("wmma.store_matrix_sync", lambda: (
+        wmma.store_matrix_sync,
+        {"buffer": sums.copy(), "frag": fragments()["c"], "ldm": 8, "layout": "mem_row_major"},
+    ))  # fmt: skip
+    yield call("wmma.pack_matrix", wmma.pack_matrix, matrix=matrix, type="s4", ldm=64, layout="row_major")
+    yield call("wmma.unpack_matrix", wmma.unpack_matrix, buffer=packed, shape=(8, 32), type="s4", ldm=32,
+               layout="row_major")  # fmt: skip
+    for name in ("cpp_source", "ptx_lines", "ptx_triple"):
+        yield call(
+            f"wmma.{name}", getattr(wmma, name), name="b1", op="xor", satf=False, layout="mem_row_major"
+        )
+    yield call("wmma.form", wmma.form, name="s4", op=None, satf=True)
+    yield call("wmma.machine_code", wmma.machine_code, name="s4", target="sm_90", op=None, satf=False)
+    yield call("wmma.deprecation", wmma.deprecation, name="b1", op="and", satf=False)
+    yield call("wmma.run", wmma.run, name="s4", A=matrix, B=matrix.T, C=sums, face="mirror", lda=32, ldb=32,
+               ldc=8, layout="mem_row_major", op=None, satf=False)  # fmt: skip
+    yield call("wmma.run_buffers", wmma.run_buffers, name="s4", a=packed[None], b=packed[None],
+               c=sums.reshape(1, 64), lda=32, ldb=32, ldc=8, face="mirror")  # fmt: skip
+
+
+def _gpu() -> Iterator[Call]:
+    f16 = ptxlab.instruction(_F16)
+    ldmatrix: Any = ptxlab.instruction("ldmatrix.sync.aligned.m8n8.x1.b16")
+    yield call("gpu.available", gpu.available, ins=f16)
+    yield call("gpu.status", gpu.status, ins=f16)
+    yield call("gpu.model", gpu.model, ins=f16)
+    yield call("gpu.run", gpu.run, operands=inputs.make(f16, "bits", 1))
+    yield call("gpu.run_transfer", gpu.run_transfer, form=ldmatrix,
+               arrays=[np.zeros(64, np.uint16), ldmatrix.addresses()])  # fmt: skip
+    yield call("gpu.compile", gpu.compile, source="__global__ void nothing() {}", target="sm_90a")
+    yield call("gpu.disassemble", gpu.disassemble,
+               cubin=gpu.compile("__global__ void nothing() {}", "sm_90a"))  # fmt: skip
+    yield call("gpu.launch", gpu.launch, source="__global__ void nothing() {}", name="nothing", arguments=[],
+               grid=1, block=32)  # fmt: skip
+
+
+def _lessons() -> Iterator[Call]:
+    yield call("lessons.exercise", lessons.exercise, name="00.1")
+    yield call("lessons.check", lessons.check, name="00.1", answer=..., only="name")
+
+
+# -- the Explorer --------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=1)
+def explorer_calls() -> tuple[Call, ...]:
+    """`explore`, and what can be assigned to an Explorer from the next cell."""
+    ex = ptxlab.explore(_SPARSE)
+    folder = Path(tempfile.mkdtemp())
+
+    def setter(name: str) -> Call:
+        value = getattr(ex, name)
+        return call(f"Explorer.{name}", lambda value: setattr(ex, name, value), value=value)
+
+    def set_registers(name: Any, registers: Any) -> None:
+        ex.registers[name] = registers
+
+    sample = ex.registers["A"].copy()
+    names = ("A", "B", "C", "metadata", "instruction", "chip", "against", "lane", "lanes", "selection")
+    return (
+        *map(setter, names),
+        call("Explorer.registers", lambda value: setattr(ex, "registers", value), value={"A": sample}),
+        call("Explorer.registers[]", set_registers, name="A", registers=sample),
+        call("Explorer.figure", ex.figure, what="A"),
+        call("Explorer.save_html", ex.save_html, path=str(folder / "page.html"), title="title"),
+        call("ptxlab.explore", ptxlab.explore, ins=_F16, A=np.ones((16, 16)), B=np.ones((16, 8)),
+             C=np.ones((16, 8)), seed=1, only="ins A B C seed"),
+    )  # fmt: skip
+
+
+# -- what there is -------------------------------------------------------------------------------------------
+
+_MODULES: tuple[ModuleType, ...] = (ptxlab, figures, gpu, inputs, lessons, memory, sparsity, views, wmma)
+_CLASSES = {
+    "Instruction": ptxlab.Instruction, "Transfer": ptxlab.Transfer, "Operand": Operand, "Layout": Layout,
+    "DType": DType, "Structure": sparsity.Structure, "Tile": memory.Tile, "Operands": Operands,
+}  # fmt: skip
+
+#: What takes no argument that could be wrong, or is no function of users'; and why.
+without_call: dict[str, str] = {
+    "ptxlab.Instruction": "in the table as Instruction",
+    "ptxlab.Transfer": "in the table as Transfer",
+    "ptxlab.PtxlabError": "an error",
+    "ptxlab.explore": "in explorer_calls",
+    "ptxlab.progress": "takes no argument",
+    "lessons.progress": "takes no argument",
+    "lessons.forget": "takes no argument",
+    "gpu.Out": "a wrapper for gpu.launch",
+    "gpu.cache_folder": "takes no argument",
+    "gpu.compiler_version": "takes no argument",
+    "gpu.device_name": "takes no argument",
+    "gpu.device_target": "takes no argument",
+    "memory.Modes": "a type",
+    "memory.Tile": "in the table as Tile",
+    "sparsity.Structure": "in the table as Structure",
+    "Instruction.explore": "in explorer_calls as ptxlab.explore",
+    "Instruction.check_targets": "takes no argument",
+    "Transfer.check_targets": "takes no argument",
+    **{
+        f"{module}.{name}": "an answer of a function"
+        for module, names in {
+            "lessons": ("Exercise", "Lesson", "Progress", "Verdict"),
+            "views": ("Cell", "Grid", "Header", "Picture", "Table", "TraceView"),
+            "wmma": ("Deprecation", "ElementType", "MachineCode", "StorageType", "Tag", "bmmaAccumulateOp",
+                     "bmmaBitOp", "experimental", "layout_t", "precision"),
+        }.items()
+        for name in names
+    },
+}  # fmt: skip
+
+
+def public_names() -> Iterator[str]:
+    """Every function that users can call, and every method with arguments, by its name in `calls`."""
+    for module in _MODULES:
+        prefix = module.__name__.removeprefix("ptxlab.").rsplit(".", 1)[-1]
+        for name in module.__all__:
+            if callable(getattr(module, name)):
+                yield f"{prefix}.{name}"
+    for prefix, cls in _CLASSES.items():
+        for name, member in inspect.getmembers(cls):
+            if name.startswith("_") or not callable(member):
+                continue
+            if [p for p in inspect.signature(member).parameters if p != "self"]:
+                yield f"{prefix}.{name}"
