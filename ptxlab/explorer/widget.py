@@ -392,7 +392,7 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
         """
         view = self.view
         display = {"label": view.label, "colour": view.colour_by, "show_c": view.show_c}
-        name = what or figure_of_selection(view.selected)
+        name = figure_of_selection(view.selected) if what is None else what
         cell = self._traced_cell or (0, 0)
         return chart(picture(self.state, name, chosen_lane=view.lane, cell=cell, display=display, **options))
 

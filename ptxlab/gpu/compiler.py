@@ -60,7 +60,8 @@ def compile(source: str, target: str, *, include_mma: bool = False, cache: bool 
     >>> compile("__global__ void nothing() {}", "sm_90a")[1:4]
     b'ELF'
     """
-    source = as_text(source, "source")
+    if "\0" in as_text(source, "source") or not _is_utf8(source):
+        raise PtxlabError("source: it has letters that no compiler reads: NUL, or half of a surrogate pair")
     include_mma, cache = as_flag(include_mma, "include_mma"), as_flag(cache, "cache")
     _check_version(TARGET_VERSIONS[check_target(target)], target)
     major, minor = compiler_version()
@@ -89,6 +90,14 @@ def _compile_with_nvrtc(source: str, target: str, include_mma: bool) -> bytes:
         raise _refusal(target, _log(program) or str(error)) from None
     finally:
         program.close()
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _refusal(target: str, log: str) -> PtxlabError:

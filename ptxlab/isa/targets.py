@@ -126,7 +126,7 @@ def generation(target: str) -> str:
     >>> generation("sm_121a"), generation("sm_87"), generation("sm_107f")
     ('RTX Blackwell', 'Ampere', 'Rubin')
     """
-    chip = target.rstrip("af")
+    chip = as_text(target, "target").rstrip("af")
     if chip in _WITHOUT_MODEL:
         return _WITHOUT_MODEL[chip]
     return GENERATIONS.get(chip_of_target(target) or "", "")

@@ -73,6 +73,7 @@ _BITS = {
 
 
 #: What the fields of a row may say, where that is one of few words.
+_MOVED = (*(f"b{size}" for size in _BITS), "s8")
 _WORDS = {"matrix": ("a", "b", "c", "d"), "layout": ("row", "col")}
 
 
@@ -163,10 +164,8 @@ class TransferForm(Form):
             raise PtxlabError(f"dimensions={quoted(self.dimensions)}: a shape is spelt m8n8 or m16n16k16")
         if self.wmma:
             dtype(self.type)
-        elif not is_name(self.type, [f"b{size}" for size in _BITS]):
-            raise PtxlabError(
-                f"type={quoted(self.type)}: {self.family} moves {listing(f'b{size}' for size in _BITS)}"
-            )
+        elif not is_name(self.type, _MOVED):
+            raise PtxlabError(f"type={quoted(self.type)}: {self.family} moves {listing(_MOVED)}")
         set_integers(self, ["count"])
         if not 1 <= self.count <= 32:
             raise PtxlabError(f"count={quoted(self.count)}: a warp has lanes for 1 to 32 matrices")

@@ -437,7 +437,7 @@ def save(figure: Picture | Figure, path: str | Path) -> Path:
     if suffix not in _SUFFIXES:
         ending = quoted(file.suffix) if file.suffix else "no suffix"
         raise PtxlabError(f"{_short(file.name)}: a figure is written as {listing(_SUFFIXES)}, found {ending}")
-    if not os.path.isdir(file.parent):  # Path.is_dir raises where a name is too long
+    if not os.path.isdir(file.parent):  # noqa: PTH112 - Path.is_dir raises where a name is too long
         raise PtxlabError(f"{_short(str(file))}: the folder {_short(str(file.parent))} does not exist")
     content = _content(figure, file)
     try:
