@@ -17,6 +17,7 @@ from typing import Any
 
 from jupyter_client.manager import KernelManager
 
+from ptxlab._util.files import write_atomically
 from ptxlab.lessons import LESSONS
 from tools.jupyter import Lab
 
@@ -108,7 +109,7 @@ def main() -> int:
     if args.record:
         recorded = json.loads(RESULTS.read_text(encoding="utf-8"))
         recorded["student"] = {"cores": os.cpu_count(), "rows": rows}
-        RESULTS.write_text(json.dumps(recorded, indent=1) + "\n", encoding="utf-8")
+        write_atomically(RESULTS, json.dumps(recorded, indent=1) + "\n")
     return 0
 
 

@@ -50,9 +50,14 @@ def test_no_token_or_password_is_fixed() -> None:
 
 
 def test_teachers_are_told_whom_to_let_in() -> None:
+    yaml = pytest.importorskip("yaml")
     advice = (ROOT / "docs" / "teaching.md").read_text(encoding="utf-8")
     assert "`Authenticator.allowed_users`" in advice and "over HTTPS" in advice
     assert not re.search(r"dummy|allow_all|sharedpassword|nullauth", advice, re.I)
+    for block in re.findall(r"```yaml\n(.*?)```", advice, re.S):
+        config = yaml.safe_load(block)["hub"]["config"]  # without one, Zero to JupyterHub takes any password
+        assert config["JupyterHub"]["authenticator_class"] == "github"
+        assert config["Authenticator"]["allowed_users"]
 
 
 @pytest.mark.parametrize(
