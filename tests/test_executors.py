@@ -7,6 +7,8 @@ import multiprocessing
 import os
 import pickle
 import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -20,6 +22,7 @@ import ptxlab
 from ptxlab._util import threads
 from ptxlab.isa.operands import Operands
 from ptxlab.numerics import emulate as emulator
+from ptxlab.numerics.products import exact_product
 
 from .test_matmul import NAMES, problem
 
@@ -332,3 +335,46 @@ def test_threads_heed_quota_affinity_and_settings(monkeypatch: pytest.MonkeyPatc
 
 def test_a_machine_without_cgroups(tmp_path: Path) -> None:
     assert threads.cpu_quota(tmp_path / "none", tmp_path) is None
+
+
+# -- BLAS --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "shapes",
+    [
+        ((64, 32), (32, 256)),
+        ((3, 64, 192), (3, 192, 256)),
+        ((2, 1, 64, 64), (5, 64, 248)),
+        ((7, 1000), (1000, 999)),
+    ],
+)
+def test_products_by_rows(shapes: tuple[tuple[int, ...], tuple[int, ...]], rng: np.random.Generator) -> None:
+    a, b = (rng.integers(-9, 9, shape).astype(np.float32) for shape in shapes)
+    assert np.array_equal(exact_product(a, b), a @ b)
+
+
+@pytest.mark.slow
+def test_the_emulator_leaves_other_cores_alone() -> None:
+    """With one thread of its own, BLAS starts none either: the other threads of the process stay idle."""
+    blas = np.show_config(mode="dicts")["Build Dependencies"]["blas"]["name"]
+    if "openblas" not in blas:
+        pytest.skip(f"NumPy uses {blas}")
+    script = """
+import time, ptxlab, ptxlab.numerics.emulate
+for types in ("m64n256k32.s32.s8.s8", "m64n256k16.f32.f16.f16"):
+    ins = ptxlab.instruction(f"wgmma.mma_async.sync.aligned.{types}")
+    operands = ptxlab.inputs.make(ins, "bits", 40)
+    process, thread = time.process_time(), time.thread_time()
+    ptxlab.numerics.emulate.emulate(operands)
+    print(time.process_time() - process, time.thread_time() - thread)
+"""
+    root = str(Path(__file__).resolve().parent.parent)
+    settings = {"OPENBLAS_NUM_THREADS": "2", "PTXLAB_THREADS": "1", "PYTHONPATH": root}
+    environment = {**os.environ, **settings}
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, env=environment
+    )
+    for line in done.stdout.splitlines():
+        process, thread = map(float, line.split())
+        assert process < 1.2 * thread + 0.02

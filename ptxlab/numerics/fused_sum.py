@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ..isa.dtypes import DType, dtype
 from .compiled import Alignment, fused_codes, serves
+from .products import exact_product
 
 __all__ = ["Alignment", "block_scaled_dot", "convert_codes", "fused_dot", "round_sum"]
 
@@ -201,9 +202,10 @@ def _special(a: Array, b: Array, stored: Array | None) -> Array:
     )
     there = np.ones_like(a_sign) if stored is None else stored.astype(np.float32)
     left, right = np.concatenate([a_inf, a_sign], axis=-1), np.concatenate([b_sign - b_inf, b_inf], axis=-2)
-    signed, every = left @ right, abs(left) @ abs(right)
-    invalid = np.concatenate([there, abs(a_inf), a_zero * there], axis=-1) @ np.concatenate(
-        [b_nan, b_zero, abs(b_inf)], axis=-2
+    signed, every = exact_product(left, right), exact_product(abs(left), abs(right))
+    invalid = exact_product(
+        np.concatenate([there, abs(a_inf), a_zero * there], axis=-1),
+        np.concatenate([b_nan, b_zero, abs(b_inf)], axis=-2),
     )
     invalid += a_nan.sum(axis=-1, keepdims=True)
     both = (every > 0) & (abs(signed) < every)

@@ -8,6 +8,7 @@ import numpy as np
 
 from ...isa.operands import Operands
 from ..element import Element, nibbles_of
+from ..products import exact_product
 from ..steps import Step, Term, add_up
 from .base import Array, Rule, codes_of_c
 
@@ -34,7 +35,7 @@ class Exact(Rule):
             a = ins.structure.expand(stored, nibbles, ins.metadata_ordered).astype(np.float32)
         else:
             a = ins.a.unpack_as(operands.a, np.float32)
-        products = a @ b
+        products = exact_product(a, b)
         if ins.bit_op == "xor":
             products = a.sum(axis=-1, keepdims=True) + b.sum(axis=-2, keepdims=True) - 2 * products
         return _add_to_s32(products, codes_of_c(operands), ins.satfinite)
