@@ -28,8 +28,8 @@ from .results import GPU
 from .state import ExplorerState, History
 
 __all__ = [
-    "figure_names", "figure_of_selection", "gpu_note", "is_link", "open_link", "picture", "python_code",
-    "share_link",
+    "check_figure_options", "figure_names", "figure_of_selection", "gpu_note", "is_link", "open_link",
+    "picture", "python_code", "share_link",
 ]  # fmt: skip
 
 # -- links ------------------------------------------------------------------------------------------------
@@ -380,6 +380,34 @@ def figure_names(state: ExplorerState) -> tuple[str, ...]:
     return ("product", *matrices, "lane", "trace")
 
 
+#: Options of a figure that the state does not decide: what a cell shows, and what is emphasised.
+_FIGURE_OPTIONS = {
+    "product": ("shown", "colour", "lane"),
+    "lane": ("lane",),
+    "metadata": ("warp",),
+    "scales": (),
+    "trace": (),
+}
+_MATRIX_OPTIONS = ("shown", "colour", "lane", "warp")
+
+
+def check_figure_options(what: str, options: Mapping[str, Any]) -> None:
+    """Refuse an option that a figure does not have.
+
+    >>> check_figure_options("lane", {"colour": "value"})
+    Traceback (most recent call last):
+        ...
+    ptxlab.errors.PtxlabError: the figure 'lane' has no option 'colour'; it has lane
+    """
+    known = _FIGURE_OPTIONS.get(what, _MATRIX_OPTIONS)
+    unknown = [name for name in options if name not in known]
+    if unknown:
+        options_there_are = listing(known) or "none"
+        raise PtxlabError(
+            f"the figure {what!r} has no option {quoted(unknown[0])}; it has {options_there_are}"
+        )
+
+
 def figure_of_selection(selected: Mapping[str, Any]) -> str:
     """The figure of the matrix in which a cell is selected; of the whole product if none is.
 
@@ -414,6 +442,7 @@ def picture(
     ins, matrices = state.ins, state.matrices
     if not is_name(what, figure_names(state)):
         raise PtxlabError(f"no figure {quoted(what)}; there are {listing(figure_names(state), 12)}")
+    check_figure_options(what, options)
     if what == "trace":
         trace = state.trace(*cell)
         return views.trace(trace, gpu_note(state, trace))

@@ -141,32 +141,39 @@ class View(CheckedMessages, anywidget.AnyWidget):
         """Whether a page, or a link, may set a trait to this value."""
         if not is_name(name, _SET_BY_PAGE):
             return False
-        control = DISPLAY_CONTROLS.get(name, {})
         if name == "lane":
             return type(value) is int and 0 <= value < self.instruction.get("lanes", 1)
         if name == "pinned":
             return self._accepts_pinned(value)
-        if "range" in control and type(value) is not int:
-            return False
-        if "range" in control and not control["range"]["min"] <= value <= control["range"]["max"]:
-            return False
-        if "options" in control and value not in [option for _, option in control["options"]]:
-            return False
-        try:
-            if name == "selected":
-                matrices = self.instruction.get("matrices", {})
-                parse_selection(
-                    value, {each: (info["rows"], info["columns"]) for each, info in matrices.items()}
-                )
-            self.traits()[name]._validate(self, value)
-        except (PtxlabError, traitlets.TraitError):
-            return False
-        return True
+        if name == "selected":
+            return self._accepts_selected(value)
+        control = DISPLAY_CONTROLS.get(name, {})
+        if "range" in control:
+            limits = control["range"]
+            return type(value) is int and bool(limits["min"] <= value <= limits["max"])
+        if "options" in control:
+            return is_name(value, [option for _, option in control["options"]])
+        return type(value) is bool
+
+    @traitlets.validate(*_SET_BY_PAGE)
+    def _check_choice(self, proposal: Any) -> Any:
+        """Refuse from Python, too, what no page can choose: otherwise half of the view would follow it."""
+        if not self.accepts(proposal.trait.name, proposal.value):
+            raise PtxlabError(f"{proposal.trait.name} of the view cannot be {quoted(proposal.value)}")
+        return proposal.value
 
     def _accepts_pinned(self, value: Any) -> bool:
         if type(value) is not list or len(value) > MAX_PINNED:
             return False
         return all(self.accepts("lane", lane) for lane in value) and len(set(value)) == len(value)
+
+    def _accepts_selected(self, value: Any) -> bool:
+        matrices = self.instruction.get("matrices", {})
+        shapes = {name: (info["rows"], info["columns"]) for name, info in matrices.items()}
+        try:
+            return type(value) is dict and value == parse_selection(value, shapes)
+        except PtxlabError:
+            return False
 
     def refuse_message(self, sentence: str) -> None:
         """Show why a message was refused."""

@@ -30,7 +30,17 @@ from .edits import (
     Undo,
     change_instruction,
 )
-from .export import figure_of_selection, gpu_note, is_link, open_link, picture, python_code, share_link
+from .export import (
+    check_figure_options,
+    figure_names,
+    figure_of_selection,
+    gpu_note,
+    is_link,
+    open_link,
+    picture,
+    python_code,
+    share_link,
+)
 from .picker import picker_index
 from .protocol import (
     Export,
@@ -393,6 +403,8 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
         view = self.view
         display = {"label": view.label, "colour": view.colour_by, "show_c": view.show_c}
         name = figure_of_selection(view.selected) if what is None else what
+        if is_name(name, figure_names(self.state)):
+            check_figure_options(name, options)
         cell = self._traced_cell or (0, 0)
         return chart(picture(self.state, name, chosen_lane=view.lane, cell=cell, display=display, **options))
 
