@@ -232,7 +232,8 @@ def test_edits_of_hostile_parts_are_made_or_refused() -> None:
         "name": "B", "row": 1, "column": 0, "row2": 2, "column2": 1, "to_row": 4, "to_column": 0,
         "series": True, "text": "1", "pattern": "ones", "lane": 3, "register": 0, "bit": 2, "value": 1,
         "chip": "sm_90", "against": None, "mnemonic": DENSE, "a_space": "register",
-        "values": np.zeros((64, 8)), "codes": np.zeros((64, 8), np.uint8), "registers": np.zeros((32, 2), np.uint32),
+        "values": np.zeros((64, 8)), "codes": np.zeros((64, 8), np.uint8),
+        "registers": np.zeros((32, 2), np.uint32),
     }  # fmt: skip
     for _ in range(TRIES):
         ex, kind = screens[choose.choice(STARTS)], choose.choice(kinds)
