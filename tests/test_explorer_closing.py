@@ -97,7 +97,7 @@ def test_a_link_whose_view_is_refused_leaves_nothing_open(
     ex.lane = 31
     link = ex.link
     ex.close()
-    monkeypatch.setattr("ptxlab.explorer.view.View.accepts", lambda *_: False)
+    monkeypatch.setattr("ptxlab.explorer.widget.SHAREABLE", ())
     with pytest.raises(PtxlabError, match="this link sets 'lane' to 31"):
         ptxlab.explore(link)
 
