@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -116,7 +117,7 @@ class Operands:
         named = {operand.name: getattr(self, name) for name, operand in self.ins.inputs.items()}
         return {name: array for name, array in named.items() if array is not None}
 
-    @property
+    @cached_property
     def batch(self) -> tuple[int, ...]:
         """The common batch shape."""
         return broadcast("batch axes", {name: array.shape[:-2] for name, array in self.arrays.items()})

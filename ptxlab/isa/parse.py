@@ -41,6 +41,8 @@ def parse_mma(text: str | Form) -> MmaForm:
     >>> parse_mma("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32").k
     16
     """
+    if isinstance(text, MmaForm):
+        return text
     form = parse(text)
     if not isinstance(form, MmaForm):
         raise PtxlabError(f"{form.mnemonic} transfers a matrix; this needs one that multiplies")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Literal
 
-from .._util.arguments import is_name
+from .._util.arguments import as_text, is_name
 from ..errors import PtxlabError, listing, quoted
 from ..isa.mma import MmaForm
 from ..isa.parse import parse_mma
@@ -273,7 +274,11 @@ def model_for(ins: MmaForm | str, chip: str) -> Model:
     >>> model_for(ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"), "sm_90").rule
     Fused(fraction_bits=25, result_bits=23, floor=-133, depth=None)
     """
-    ins = parse_mma(ins)
+    return _model_for(parse_mma(ins), as_text(chip, "model"))
+
+
+@lru_cache(maxsize=None)
+def _model_for(ins: MmaForm, chip: str) -> Model:
     there = has(ins, chip)
     model = next((each for each in _MODELS if each.chip == chip and each.fits(ins)), None)
     if model is None:
