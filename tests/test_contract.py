@@ -303,6 +303,42 @@ def test_fragment_words_do_not_wrap() -> None:
     assert (frag.matrix == -1).all()
 
 
+@pytest.mark.parametrize("name", ["f32", "tf32", "bf16"])
+def test_large_integers_round_once(name: str) -> None:
+    """An integer beyond 2^53 goes into a float type by one rounding, not by way of float64."""
+    dtype = ptxlab.dtype(name)
+    for exponent in range(54, 63):
+        power, unit = 1 << exponent, 1 << exponent - dtype.fraction_bits
+        low, high = dtype.encode([float(power), float(power + unit)])
+        halfway = power + unit // 2 + np.array([-1, 0, 1])
+        assert dtype.encode(halfway).tolist() == [low, low, high]
+        sign = dtype.code_type(1 << dtype.bits - 1)
+        assert dtype.encode(-halfway).tolist() == [low | sign, low | sign, high | sign]
+
+
+def test_integers_round_as_numpy_rounds_them() -> None:
+    numbers = np.random.default_rng(1).integers(-(2**63), 2**63, 10_000)
+    assert (ptxlab.dtype("f32").encode(numbers) == numbers.astype(np.float32).view(np.uint32)).all()
+    assert (ptxlab.dtype("f64").encode(numbers) == numbers.astype(np.float64).view(np.uint64)).all()
+
+
+def test_long_doubles_round_once() -> None:
+    if np.finfo(np.longdouble).nmant < 60:
+        pytest.skip("a long double is no longer than a double here")
+    value = np.longdouble(1) + np.longdouble(2) ** -24 + np.longdouble(2) ** -60
+    assert ptxlab.dtype("f32").encode(value) == 0x3F800001
+    assert ptxlab.dtype("f32").encode(-value) == 0xBF800001
+
+
+def test_what_is_kept_cannot_be_changed() -> None:
+    for array in (_INS.a.layout.gather, _TILE.offsets):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0, 0] = 1
+    coords = _INS.a.layout.coords()
+    coords[...] = 0
+    assert _INS.a.layout.coords().any()
+
+
 def test_addresses_do_not_wrap() -> None:
     ldmatrix: Any = ptxlab.instruction("ldmatrix.sync.aligned.m8n8.x1.b16")
     with pytest.raises(PtxlabError, match="the memory has 128 bytes"):

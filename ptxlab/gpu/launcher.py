@@ -13,7 +13,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PtxlabError
+from .._util.arguments import as_int, as_text, is_a
+from ..errors import PtxlabError, quoted
 from .compiler import compile
 from .cuda_python import Buffer, Device, ObjectCode, Stream, load
 from .device import device_target
@@ -59,6 +60,8 @@ def launch(
     >>> out   # doctest: +SKIP
     array([ 0,  1,  2, ..., 29, 30, 31], dtype=int32)
     """
+    _check(name, arguments, {"grid": grid, "block": block})
+    grid, block = int(grid), int(block)
     target = device_target()
     core = load("cuda.core")
     device: Device = core.Device(0)
@@ -90,6 +93,22 @@ def launch(
             # After a fault nothing can be freed either; the fault is the error to report.
             with contextlib.suppress(Exception):
                 copy.buffer.close(stream)
+
+
+def _check(name: str, arguments: Sequence[Argument], sizes: dict[str, int]) -> None:
+    """Refuse what no kernel takes, before the GPU is asked."""
+    as_text(name, "name of the kernel")
+    for size, number in sizes.items():
+        if not 1 <= as_int(number, size) < 1 << 31:
+            raise PtxlabError(f"{size}={quoted(number)}: it is at least 1 and below 2^31")
+    if not is_a(arguments, tuple, list):
+        raise PtxlabError(f"arguments: found {quoted(arguments)}; they are a list of arrays and scalars")
+    for argument in arguments:
+        array = argument.array if isinstance(argument, Out) else argument
+        if not is_a(array, np.ndarray, np.generic):
+            raise PtxlabError(f"a kernel takes NumPy arrays and NumPy scalars, found {quoted(array)}")
+        if array.dtype.hasobject:
+            raise PtxlabError("a kernel takes numbers, found an array of Python objects")
 
 
 @dataclass
@@ -146,7 +165,7 @@ def _errors_during(action: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:  # cuda.core has no public name for its CUDAError
-        raise PtxlabError(f"{action} failed: {' '.join(str(error).split())}") from error
+        raise PtxlabError(f"{action} failed: {' '.join(str(error).split())[:400]}") from error
 
 
 def _by_value(scalar: np.generic) -> np.generic:

@@ -196,8 +196,7 @@ class DType:
         return (values.astype(np.int64) & ((1 << self.bits) - 1)).astype(self.code_type)
 
     def _encode_float(self, values: Values) -> Codes:
-        with np.errstate(invalid="ignore"):  # a signalling NaN
-            wide = values.astype(np.float64)
+        wide = _as_float64(values, odd=self.bits < 64)
         if not self.signed:
             bad = np.signbit(wide) & ~np.isnan(wide) & ((wide != 0) | (self.name == "ue8m0"))
             if self.name == "ue8m0":
@@ -219,6 +218,31 @@ class DType:
                 wide if self._number in (np.float16, np.float32, np.float64) else _round_to_odd(wide)
             ).astype(self._number)
         return np.ascontiguousarray(number).view(self.code_type).reshape(values.shape)
+
+
+def _as_float64(values: Values, odd: bool) -> NDArray[np.float64]:
+    """The values as float64, rounded to nearest even, or so that only the next rounding counts.
+
+    Integers of more than 53 bits and long doubles do not fit: with `odd`, those that lose something end in
+    an odd bit ("round to odd").
+    """
+    with np.errstate(invalid="ignore", over="ignore"):  # a signalling NaN, a long double beyond float64
+        wide = values.astype(np.float64)
+    if not odd or values.dtype.itemsize < 8 or values.dtype == np.float64:
+        return wide
+    if values.dtype.kind in "iu":
+        large = np.abs(wide) >= 2.0**53
+        if large.any():
+            magnitude = np.where(wide < 0, -values, values).astype(np.uint64)
+            lost = (magnitude & np.uint64(0x7FF)) != 0
+            odd_ended = np.ldexp(((magnitude >> np.uint64(11)) | lost).astype(np.float64), 11)
+            wide = np.where(large, np.copysign(odd_ended, wide), wide)
+    elif values.dtype.kind == "f":
+        lost = np.isfinite(wide) & (wide.astype(values.dtype) != values)
+        even = (np.ascontiguousarray(wide).view(np.uint64).reshape(wide.shape) & np.uint64(1)) == 0
+        next_one = np.nextafter(wide, np.where(values > wide, np.inf, -np.inf))
+        wide = np.where(lost & even, next_one, wide)
+    return np.asarray(wide)
 
 
 def _round_ue8m0(wide: NDArray[np.float64]) -> NDArray[np.uint8]:

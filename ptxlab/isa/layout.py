@@ -33,6 +33,12 @@ def _steps(modes: Sequence[Mode]) -> NDArray[np.int64]:
     return at
 
 
+def _read_only(array: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The same array, protected: it is kept, and who writes into it would change the layout for everybody."""
+    array.flags.writeable = False
+    return array
+
+
 @dataclass(frozen=True)
 class Layout:
     """A map (lane, element) -> (row, column) over a matrix of the given shape.
@@ -149,7 +155,7 @@ class Layout:
         >>> fragment(16, 8, 2).gather[5]
         array([10, 11, 74, 75])
         """
-        return self._coords[..., 0] * self.shape[1] + self._coords[..., 1]
+        return _read_only(self._coords[..., 0] * self.shape[1] + self._coords[..., 1])
 
     @cached_property
     def _holders(self) -> NDArray[np.int64]:
@@ -158,7 +164,7 @@ class Layout:
         [rows * columns, copies].
         """
         order = np.argsort(self.gather.ravel(), kind="stable")
-        return order.reshape(-1, self.copies)
+        return _read_only(order.reshape(-1, self.copies))
 
     def scatter(self, copy: int = 0) -> NDArray[np.int64]:
         """lane * elements + element that holds each matrix element: [rows, columns].

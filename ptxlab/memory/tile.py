@@ -235,7 +235,9 @@ class Tile:
         array([[  0, 128],
                [ 16, 144]])
         """
-        return self.offset(np.arange(self.rows)[:, None], np.arange(self.k)[None, :])
+        offsets = self.offset(np.arange(self.rows)[:, None], np.arange(self.k)[None, :])
+        offsets.flags.writeable = False  # it is kept for the next call
+        return offsets
 
     # -- contents ----------------------------------------------------------------------------------------
 

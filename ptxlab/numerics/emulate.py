@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._util.arguments import check_room
+from .._util.arguments import check_room, is_a
 from .._util.threads import check_executor, for_each, in_order
+from ..errors import PtxlabError, quoted
 from ..isa.mma import MmaForm
 from ..isa.operands import Operands
 from ..isa.parse import parse_mma
@@ -38,6 +39,10 @@ def emulate(
     >>> emulate(Operands.of(ins, *ones, np.zeros((32, 4), dtype=np.uint32)))[5]
     array([64, 64, 64, 64], dtype=uint32)
     """
+    if not is_a(operands, Operands):
+        raise PtxlabError(
+            f"found {quoted(operands)} where operands belong; ins.emulate takes the registers themselves"
+        )
     ins = operands.ins
     check_room(operands.count * ins.d.lanes * ins.d.registers, "batch of D")
     rule = model_of(ins, model).rule
