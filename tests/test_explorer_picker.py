@@ -121,6 +121,7 @@ EVERYDAY: dict[str, Callable[[Instruction], bool]] = {
     "block": lambda ins: ins.scale_a is not None,
     "scaled": lambda ins: ins.scale_a is not None,
     "nvfp4": lambda ins: ins.scale_type == "ue4m3",
+    "microscaling": lambda ins: ins.scale_type == "ue8m0" and ins.scale_vec != 4,
     "saturating": lambda ins: ins.satfinite,
     "mixed": lambda ins: ins.a_type != ins.b_type,
     "volta": lambda ins: ins.mma_count == 4,

@@ -322,3 +322,15 @@ def test_floats_equal_the_scalar_reference(ins: Instruction, chip: str) -> None:
             for j in range(i % 3, ins.d.shape[1], 4):
                 expected = problem.expected(rule, i, j)
                 assert d[i, j] == expected, f"{category} D[{i}][{j}]: 0x{d[i, j]:x}, not 0x{expected:x}"
+
+
+def test_scales_that_nobody_has_published_are_assumed() -> None:
+    """4X with ue8m0 came with PTX ISA 9.1, after the published models."""
+    fp4 = "kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32"
+    for name in ("mma.sync.aligned.m16n8k64", "mma.sp::ordered_metadata.sync.aligned.m16n8k128"):
+        younger, older = (
+            model_for(mma_instruction(f"{name}.row.col.{fp4}.{scale}"), "sm_120")
+            for scale in ("ue8m0", "ue4m3")
+        )
+        assert younger.evidence == "assumed" and younger.rule == older.rule
+    assert older.evidence == "assumed" and younger.scales == ("4X ue8m0",)

@@ -62,7 +62,7 @@ def _words_with_parts(ins: MmaForm) -> Iterator[tuple[str, str]]:
         yield "scaled", "block_scale"
         if ins.scale_type == "ue4m3":
             yield "nvfp4", "ue4m3"
-        else:
+        elif ins.kind != "mxf4nvf4" or ins.scale_vec == 2:  # MX has a scale for 32 elements
             yield "microscaling", "block_scale"
             yield from ((f"mx{_TYPE_WORDS[dtype][0]}", dtype) for dtype in (ins.a_type, ins.b_type))
     if ins.satfinite:

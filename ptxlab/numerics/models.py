@@ -40,6 +40,7 @@ class Model:
     results: tuple[str, ...] = ()  # only these types of D; () is all
     kinds: tuple[str, ...] = ()  # only these `.kind::`; () is all
     accumulators: tuple[str, ...] = ()  # only these types of C; () is all
+    scales: tuple[str, ...] = ()  # only these block scales, as in "4X ue8m0"; () is all
     mmas: int = 0  # of each form, compared with a GPU here, bit for bit
 
     def fits(self, ins: MmaForm | str) -> bool:
@@ -50,6 +51,7 @@ class Model:
             (ins.d_type, self.results),
             (ins.kind, self.kinds),
             (ins.c_type, self.accumulators),
+            (f"{ins.scale_vec}X {ins.scale_type}", self.scales),
         )
         types = ins.a_type in self.inputs and ins.b_type in self.inputs
         return (
@@ -214,6 +216,16 @@ def _all() -> Iterator[Model]:
     yield Model("sm_100", _FP8, ("mma",), EmulatedThroughF16(Fused(25, 23, -133)), "published", by_way)
     yield Model("sm_100", _FP8, ("mma.sp",), EmulatedThroughF16(Fused(25, 23, -133)), "assumed", _AS_90)
     fp4 = ("mxf4", "mxf4nvf4")
+    yield Model(
+        "sm_120",
+        ("e2m1",),
+        _SYNC,
+        Fused(35, 23, -126),
+        "assumed",
+        "as with the other scales of this kind",
+        kinds=("mxf4nvf4",),
+        scales=("4X ue8m0",),  # younger than what is published
+    )
     yield Model("sm_120", ("e2m1",), ("mma",), Fused(35, 23, -126), "published", _MMA_SIM, kinds=fp4)
     yield Model(
         "sm_120", ("e2m1",), ("mma.sp",), Fused(35, 23, -126), "assumed", "as the dense form", kinds=fp4

@@ -130,5 +130,6 @@ def _restrictions(model: Model) -> str:
         (model.results, "D "),
         (model.accumulators, "C "),
         (model.kinds, "kind::"),
+        (model.scales, "scale_vec::"),
     )
     return ", ".join(f"{prefix}{name}" for names, prefix in lists for name in names)
