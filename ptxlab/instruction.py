@@ -7,7 +7,6 @@ work when they are called, so `import ptxlab` needs NumPy and ml_dtypes alone. T
 
 from __future__ import annotations
 
-from concurrent.futures import Executor
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -24,6 +23,8 @@ from .isa.parse import parse, parse_mma
 from .isa.transfer import TransferForm
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
     from .explorer import Explorer
     from .gpu.sass import Sass
     from .views import TraceView

@@ -10,13 +10,15 @@ import math
 import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextvars import ContextVar
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from ..errors import PtxlabError, quoted
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor, Future
 
 __all__ = ["check_executor", "cpu_quota", "for_each", "in_order", "thread_count"]
 
@@ -116,6 +118,8 @@ def for_each(work: Callable[[Part], object], parts: Iterable[Part]) -> None:
         for part in waiting:
             work(part)
         return
+    from concurrent.futures import ThreadPoolExecutor  # late: most commands and cells do without it
+
     pool = ThreadPoolExecutor(workers)
     try:
         for future in [pool.submit(work, part) for part in waiting]:
@@ -151,6 +155,7 @@ def in_order(
     task runs in one thread of its worker. When the caller closes it, also by an error or an interrupt, tasks
     that have not begun are cancelled; the executor stays as it is.
 
+    >>> from concurrent.futures import ThreadPoolExecutor
     >>> with ThreadPoolExecutor(3) as executor:
     ...     list(in_order(executor, abs, [-1, 2, -3]))
     [(-1, 1), (2, 2), (-3, 3)]

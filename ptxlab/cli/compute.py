@@ -24,8 +24,6 @@ from ..isa.parse import parse
 from ..numerics.emulate import emulate
 from ..numerics.trace import trace as trace_element
 from ..verify import inputs
-from ..verify.hunt import hunt as hunt_for_differences
-from ..verify.hunt.case import batch_size
 from ..views.trace_text import text as trace_text
 from ..views.trace_text import trace_lines, trace_title
 from . import streams
@@ -73,6 +71,8 @@ def _run_batch(form: MmaForm, args: argparse.Namespace) -> tuple[dict[str, NDArr
 
     A large batch goes in parts, so that it takes no more memory than a small one.
     """
+    from ..verify.hunt.case import batch_size  # late, as below: the other commands start without it
+
     first: dict[str, NDArray[Any]] = {}
     differing = None
     size = batch_size(form)
@@ -202,6 +202,8 @@ def _load(path: str, operand: Operand) -> NDArray[Any]:
 
 def hunt(args: argparse.Namespace, style: Style) -> int:
     """Look for a difference and print what came of it. The exit code is 1 if there is one."""
+    from ..verify.hunt import hunt as hunt_for_differences
+
     form = _mma_form(args.instruction, "it moves a matrix: there is no arithmetic to hunt in")
     if not 1 <= args.mmas <= _MOST_HUNTED:
         raise PtxlabError(f"--mmas {args.mmas}: compare at least one and at most {_MOST_HUNTED:,}")

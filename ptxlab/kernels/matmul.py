@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,6 +21,9 @@ from ..isa.operand import Operand
 from ..isa.operands import Operands
 from ..isa.parse import parse_mma
 from ..numerics.emulate import emulate
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
 
 __all__ = ["matmul"]
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import Executor
 from contextlib import closing
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +18,9 @@ from ..isa.parse import parse_mma
 from ..isa.targets import CHIPS
 from .models import Model, model_for
 from .rules import Exact
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
 
 __all__ = ["emulate", "model_of"]
 

@@ -6,11 +6,10 @@ import hashlib
 import secrets
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Executor
 from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import count, takewhile
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +28,9 @@ from .. import inputs
 from .case import Case, Comparator, Configuration, Runner, batch_size
 from .report import Difference, Report
 from .shrink import shrink
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
 
 __all__ = ["configurations", "hunt"]
 
