@@ -82,7 +82,9 @@ def as_index(value: object, what: str, size: int, where: str = "") -> int:
 def set_integers(instance: object, names: Iterable[str], where: str = "") -> None:
     """Make fields of a frozen dataclass plain integers, whatever integer type they have."""
     for name in names:
-        object.__setattr__(instance, name, as_int(getattr(instance, name), f"{where}{name}"))
+        value = getattr(instance, name)
+        if type(value) is not int:
+            object.__setattr__(instance, name, as_int(value, f"{where}{name}"))
 
 
 def as_flag(value: object, what: str) -> bool:

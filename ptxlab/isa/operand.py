@@ -98,7 +98,9 @@ class Operand:
             raise PtxlabError(
                 f"operand {self.name}: dtype={quoted(self.dtype)}; ptxlab.dtype(name) gives one"
             )
-        object.__setattr__(self, "shape", as_shape(self.shape, f"operand {self.name}: shape"))
+        sizes = self.shape if type(self.shape) is tuple else ()
+        if [type(size) for size in sizes] != [int, int] or min(sizes) < 0:
+            object.__setattr__(self, "shape", as_shape(self.shape, f"operand {self.name}: shape"))
         if self.layout is not None and not isinstance(self.layout, Layout):
             raise PtxlabError(f"operand {self.name}: layout={quoted(self.layout)}; it is a Layout or None")
         if not is_name(self.space, ("register", "shared")):
