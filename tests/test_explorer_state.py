@@ -610,6 +610,15 @@ def test_the_gpu_button_says_what_it_does(monkeypatch: pytest.MonkeyPatch) -> No
     assert ran == ["sm_80", "run", "sm_80", "run"]
     ex.chip = "sm_90"
     assert 0 < ex.differ.sum() < 128 and ran[-1] == "run" and len(ran) == 4
+
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise PtxlabError("the compiler is not installed")
+
+    monkeypatch.setattr(ptxlab.gpu, "compile", refuse)
+    before = ex.view.toolbar
+    ex._on_message(None, {"type": "run_on_gpu"}, None)
+    assert ex.view.problem == "the compiler is not installed"
+    assert ex.view.toolbar == before and not before["gpu"]["busy"], "the button can be pressed again"
     monkeypatch.setattr(ptxlab.gpu, "available", lambda ins=None: False)
     with pytest.raises(PtxlabError, match="a GPU is ready"):
         ex.run()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import re
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import quoted
+from ..isa.operand import Operand
 from .reader_code import Unanswered, WrongForm, call, plain, raised, within_time_limit
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "WrongForm",
     "as_table",
     "exercise",
+    "first_register",
     "function_table",
     "judge",
     "numbers",
@@ -273,3 +275,16 @@ def as_table(value: object, form: str) -> NDArray[Any]:
     if table.dtype.kind not in "biuf":
         raise WrongForm(f"Found {quoted(value)}; {form}.")
     return table
+
+
+def first_register(operand: Operand, codes: Sequence[int] | NDArray[Any]) -> int:
+    """Register 0 of a lane whose first elements have these codes; the other elements are 0.
+
+    >>> from ptxlab.instruction import mma_instruction
+    >>> hex(first_register(mma_instruction("mma.m16n8k64.s4").a, [1, 2, 3]))
+    '0x321'
+    """
+    elements = len(operand.coords()[0])
+    by_element = np.zeros((1, elements), dtype=np.uint8)
+    by_element[0, : len(codes)] = codes
+    return int(operand.join(by_element)[0, 0])

@@ -9,7 +9,15 @@ import numpy as np
 
 from ..instruction import mma_instruction
 from ..isa.dtypes import DType, dtype
-from .checking import exercise, judge, numbers, result_of, whole_number_set, whole_numbers
+from .checking import (
+    exercise,
+    first_register,
+    judge,
+    numbers,
+    result_of,
+    whole_number_set,
+    whole_numbers,
+)
 
 S4 = mma_instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
 PADDED = mma_instruction("mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e2m1.e2m1.f32")
@@ -294,7 +302,7 @@ def padded(answer: object) -> tuple[bool, str]:
     def laid(step: int, below: int, order: int = 1) -> int:
         return sum(code << step * i + below for i, code in enumerate(codes[::order]))
 
-    expected = int(PADDED.a.join(np.array(codes, dtype=np.uint8))[0])
+    expected = first_register(PADDED.a, codes)
     missed = [i for i in range(4) if submitted >> width * i & 0xFF != codes[i] << padding]
     return judge(
         submitted == expected,

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import NDArray
 
 from ..instruction import mma_instruction
 from ..isa.dtypes import dtype
-from .checking import exercise, function_table, judge, whole_numbers
+from .checking import exercise, first_register, function_table, judge, whole_numbers
 
 INS = mma_instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
 _VALUES = (1, 2, 3, 4, 5, 6, 7, -1)
@@ -157,5 +160,5 @@ def nibbles(answer: object) -> tuple[bool, str]:
     )
 
 
-def _register(codes: ArrayLike) -> int:
-    return int(INS.a.join(np.asarray(codes, dtype=np.uint8))[0])
+def _register(codes: Sequence[int] | NDArray[Any]) -> int:
+    return first_register(INS.a, codes)

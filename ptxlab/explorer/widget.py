@@ -359,12 +359,16 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
         ins, results = self.instruction, self.state.results
         if not gpu.available(ins):
             raise PtxlabError(gpu.status(ins))
-        target, chips = gpu.device_target(), results.available
-        self.view.toolbar = toolbar(self.state, chips, f"compiling for {target} …")
-        gpu.compile(codegen.source(ins, self.state.operands.modifiers), target)
-        self.view.toolbar = toolbar(self.state, chips, f"running on {target} …")
-        results.forget(GPU)
-        self.apply(SetChips(gpu.model(ins) or results.model, GPU))
+        target, chips, toolbar_before = gpu.device_target(), results.available, self.view.toolbar
+        try:
+            self.view.toolbar = toolbar(self.state, chips, f"compiling for {target} …")
+            gpu.compile(codegen.source(ins, self.state.operands.modifiers), target)
+            self.view.toolbar = toolbar(self.state, chips, f"running on {target} …")
+            results.forget(GPU)
+            self.apply(SetChips(gpu.model(ins) or results.model, GPU))
+        except BaseException:
+            self.view.toolbar = toolbar_before  # it no longer waits
+            raise
 
     # -- export -------------------------------------------------------------------------------------------
 
@@ -420,6 +424,8 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
                 with _faults_as_refusals():
                     self._make([message])
                 self._show()
+            elif isinstance(message, RunOnGpu):
+                self.run()
             else:
                 with _faults_as_refusals():
                     self._answer(message)
@@ -432,8 +438,6 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
             self.view.picker_index = picker_index()
         elif isinstance(request, ResendMatrices):
             self.view.resend()
-        elif isinstance(request, RunOnGpu):
-            self.run()
         elif isinstance(request, Export):
             file_name = f"{self.instruction.mnemonic.replace('::', '-')}.html"
             text = self._export(request.format)
