@@ -367,12 +367,12 @@ class Operand:
         >>> hex(a.join(np.tile(np.arange(16), (32, 2)))[0, 1])   # elements 8..15
         '0xfedcba98'
         """
-        layout = self._needs_lanes()
+        self._needs_lanes()
         by_lane = as_array(by_lane, f"{self.name}: codes")
-        if by_lane.ndim < 2 or by_lane.shape[-1] != layout.elements:
+        if by_lane.ndim < 1 or by_lane.shape[-1] % self.elements_per_register:
             raise PtxlabError(
-                f"{self.name}: found codes of shape {by_lane.shape}; it takes [..., lanes, "
-                f"{layout.elements} elements]"
+                f"{self.name}: found codes of shape {by_lane.shape}; a register holds "
+                f"{self.elements_per_register}, so it takes [..., lanes, a multiple of that]"
             )
         self._check_codes(by_lane, "lane", "element")
         return self._join(by_lane)
@@ -396,10 +396,9 @@ class Operand:
         """
         self._needs_lanes()
         array = as_array(registers, self.name)
-        if array.ndim < 2 or array.shape[-1] != self.registers:
+        if array.ndim < 1:
             raise PtxlabError(
-                f"{self.name}: found registers of shape {array.shape}; it takes [..., lanes, "
-                f"{self.registers} registers]"
+                f"{self.name}: found a single number; it takes registers [..., lanes, registers]"
             )
         return self._split(self._check_words(array))
 
@@ -461,9 +460,8 @@ class Operand:
         if codes.dtype != self.dtype.code_type or self.dtype.bits not in (8, 16, 32, 64):
             bad = (codes < 0) | (codes > (1 << self.dtype.bits) - 1)
             if bad.any():
-                at = np.argwhere(bad)[0][-2:]
                 raise PtxlabError(
-                    f"{self.name}: {row} {at[0]}, {column} {at[1]}: code {codes[bad][0]} does not fit the "
+                    f"{self.name}: {_first_place(bad, row, column)}: code {codes[bad][0]} does not fit the "
                     f"{self.dtype.bits} bits of {self.dtype}"
                 )
 
@@ -498,12 +496,17 @@ class Operand:
             return array.view(self.register_type)
         bad = (array < 0) | (array > np.iinfo(self.register_type).max)
         if bad.any():
-            lane, register = np.argwhere(bad)[0][-2:]
             raise PtxlabError(
-                f"{self.name}: lane {lane}, register {register}: {array[bad][0]} does not fit "
+                f"{self.name}: {_first_place(bad, 'lane', 'register')}: {array[bad][0]} does not fit "
                 f"{self.register_bits} bits"
             )
         return array.astype(self.register_type)
+
+
+def _first_place(mask: NDArray[np.bool_], *axes: str) -> str:
+    """The first True, by the names of the last axes: ``row 3, column 5``."""
+    at = np.argwhere(mask)[0][-len(axes) :]
+    return ", ".join(f"{axis} {index}" for axis, index in zip(axes[-len(at) :], at, strict=True))
 
 
 def as_operand(value: object) -> Operand:

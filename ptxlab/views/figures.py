@@ -475,15 +475,12 @@ def _drawing(figure: Picture | Figure) -> Drawing | None:
     if isinstance(figure, Picture):
         return figure.drawing()
     require_plotly()
-    from plotly.basedatatypes import BaseFigure
-
     from .plotly_figure import Chart
 
-    if not isinstance(figure, BaseFigure):
+    if not callable(getattr(figure, "write_image", None)):
         raise PtxlabError(
             f"found {quoted(figure)}; what is saved is a figure of Plotly or a picture of ptxlab.views"
         )
-
     return figure.drawing if isinstance(figure, Chart) and figure.unchanged else None
 
 

@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._util.arguments import as_flag, as_int, as_integers, is_name
+from .._util.arguments import as_array, as_flag, as_int, is_name
 from ..errors import PtxlabError, listing, quoted
 from ..isa.form import Form
 from ..isa.mma import MmaForm
@@ -358,7 +358,7 @@ def metadata(
     selector = as_int(selector, "selector")
     if selector not in ins.selectors:
         raise PtxlabError(f"selector={quoted(selector)}: {ins.mnemonic} takes {listing(ins.selectors)}")
-    codes = None if nibbles is None else _checked_nibbles(ins, structure, e, as_integers(nibbles, "nibbles"))
+    codes = None if nibbles is None else _checked_nibbles(ins, structure, e, as_array(nibbles, "nibbles"))
     lanes, elements = owners(e.layout, selector)
     cells, hover = [], np.empty(e.shape, dtype=object)
     for row, chunk in np.ndindex(*e.shape):
