@@ -101,7 +101,7 @@ def test_matmul_with_scales_on_threads(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.slow
 def test_emulate(executor: Executor, monkeypatch: pytest.MonkeyPatch) -> None:
     """Batches of one axis and of two, with operands that repeat along them."""
-    monkeypatch.setattr(emulator, "_AT_ONCE", {"exact": 1 << 15, "rounded": 1 << 13})
+    monkeypatch.setattr(emulator, "_TASK_BYTES", 5000)  # two or three MMAs
     rng = np.random.default_rng(2)
     for name in (F16, S4):
         ins = ptxlab.instruction(name)
@@ -249,8 +249,8 @@ def test_tasks_are_small() -> None:
         ins, b[None].repeat(1, 0)[:, :, :1].repeat(4, 2), b, np.broadcast_to(c[0], (50, 32, 4))
     )
     assert repeated.compact().batch == (50,)
-    sizes = [len(pickle.dumps(task)) for task in emulator._tasks(operands, 2048, None)]
-    assert max(sizes) < 5e6
+    sizes = [len(pickle.dumps(task)) for task in emulator._tasks(operands, None)]
+    assert max(sizes) < 2.1e6 and len(sizes) < 100
 
 
 # -- how many threads --------------------------------------------------------------------------------------
@@ -315,6 +315,7 @@ def test_the_quota_of_a_container(
 def test_threads_heed_quota_affinity_and_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("PTXLAB_THREADS", "PYTHON_CPU_COUNT"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.delattr(os, "process_cpu_count", raising=False)
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(6)), raising=False)
     monkeypatch.setattr(threads, "cpu_quota", lambda: None)
     assert threads.thread_count() == 6
@@ -326,6 +327,8 @@ def test_threads_heed_quota_affinity_and_settings(monkeypatch: pytest.MonkeyPatc
     assert threads.thread_count() == 3
     monkeypatch.setenv("PYTHON_CPU_COUNT", "default")
     assert threads.thread_count() == 6
+    monkeypatch.setattr(os, "process_cpu_count", lambda: 4, raising=False)
+    assert threads.thread_count() == 4
     monkeypatch.setenv("PTXLAB_THREADS", "9")
     assert threads.thread_count() == 9
     monkeypatch.setenv("PTXLAB_THREADS", "٣")

@@ -27,7 +27,7 @@ __all__ = ["emulate", "model_of"]
 #: Products that a thread works on at once: few enough to stay in its cache, and a large batch takes no more
 #: memory than a small one.
 _AT_ONCE = {"exact": 1 << 23, "rounded": 1 << 20}
-_IN_A_TASK = 4  # times as much in a task of an executor: tenths of a second, and a few megabytes to send
+_TASK_BYTES = 2 << 20  # registers that a task of an executor reads and writes
 
 
 def emulate(
@@ -65,7 +65,7 @@ def emulate(
     else:
         check_executor(executor)
         first = 0
-        tasks = _tasks(operands, step * _IN_A_TASK, model)
+        tasks = _tasks(operands, model)
         with closing(in_order(executor, _emulate_task, tasks)) as results:
             for _, d in results:
                 out[first : first + len(d)] = d
@@ -80,7 +80,10 @@ class _Task(NamedTuple):
     model: str | None
 
 
-def _tasks(operands: Operands, step: int, model: str | None) -> Iterator[_Task]:
+def _tasks(operands: Operands, model: str | None) -> Iterator[_Task]:
+    arrays = operands.part(0, min(operands.count, 1)).arrays.values()
+    size = sum(array.nbytes for array in arrays) + operands.ins.d.lanes * operands.ins.d.registers * 4
+    step = max(1, _TASK_BYTES // size)
     for first in range(0, operands.count, step):
         last = min(first + step, operands.count)
         yield _Task(operands.part(first, last).compact(), model)
