@@ -353,17 +353,13 @@ def values(
     op = numbers.operand
     if lane is not None:
         lane = op.place(lane, 0).lane  # refuses a lane that does not exist
-    if marked is not None and np.shape(marked) != numbers.codes.shape:
-        raise PtxlabError(
-            f"marked: found shape {np.shape(marked)}; {name} of {ins.mnemonic} has {numbers.codes.shape}"
-        )
     rows = warp_rows(op, warp) if op.layout else range(op.shape[0])
     labels = numbers.labels(shown) if len(rows) * op.shape[1] <= _MOST_CELLS else None
     if labels is not None and not labels_fit([labels[rows.start : rows.stop]]):
         labels = None
     if colour == "auto":
         colour = _automatic_colour(op, labels is not None)
-    outlined = None if marked is None else as_marks(marked, op.shape)
+    outlined = None if marked is None else as_marks(marked, op.shape, f"{name} of {ins.mnemonic}")
     grid = numbers.grid(labels, colour, lane=lane, marked=outlined)
     notes = [*_matrix_notes(numbers), *warp_notes(rows, warp)]
     if labels is not None and shown in _SHOWN_NOTES:
@@ -386,11 +382,11 @@ def check_options(shown: str, colour: str) -> None:
             raise PtxlabError(f"{option}={quoted(value)}: it is one of {listing(known)}")
 
 
-def as_marks(marked: ArrayLike, shape: tuple[int, int]) -> NDArray[np.bool_]:
-    """Truth values for every cell of a matrix."""
+def as_marks(marked: ArrayLike, shape: tuple[int, int], matrix: str) -> NDArray[np.bool_]:
+    """Truth values for every cell of a matrix, which a refusal calls so."""
     marks = as_array(marked, "marked")
     if marks.shape != shape:
-        raise PtxlabError(f"marked: found shape {marks.shape}; the matrix is {shape[0]}x{shape[1]}")
+        raise PtxlabError(f"marked: found shape {marks.shape}; {matrix} has {shape}")
     return marks.astype(np.bool_)
 
 

@@ -89,7 +89,7 @@ def product(
     ins = parse_mma(ins)
     check_options(shown, colour)
     lane = None if lane is None else as_index(lane, "lane", ins.lanes)
-    outlined = None if marked is None else as_marks(marked, ins.d.shape)
+    outlined = None if marked is None else as_marks(marked, ins.d.shape, f"D of {ins.mnemonic}")
     if codes is None:
         if A is None and B is None:
             return _holders(ins, lane)
