@@ -233,6 +233,8 @@ def judged(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, 
             assert not out, line
             assert err.startswith("ptxlab") and err.endswith("\n") and err.count("\n") == 1, line
             assert len(err) < LINE and err[:-1].isprintable(), line
+            assert not any(word * 65 in err for word in ("x", "y", "A", ".", "-", "9")), line
+            assert "x " * 35 not in err, line
         return status
 
     return run

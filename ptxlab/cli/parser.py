@@ -442,4 +442,7 @@ def _refuse(parser: argparse.ArgumentParser, unknown: list[str]) -> NoReturn:
     words = [word.split("=")[0][:_SHOWN] for word in unknown[:8] if word.startswith("-")]
     suggestions = [suggestion(word, options) for word in words]
     remedy = next((text for text in suggestions if text), "")
-    parser.error(f"unrecognized arguments: {' '.join(unknown)}{remedy}")
+    arguments = " ".join(unknown)
+    if len(arguments) > _SHOWN:
+        arguments = f"{arguments[:_SHOWN]}..."
+    parser.error(f"unrecognized arguments: {arguments}{remedy}")
