@@ -240,6 +240,14 @@ class Shown:
         says = "([node, start]) => node.innerText.startsWith(start)"
         self.page.wait_for_function(says, arg=[self.status.element_handle(), start], timeout=seconds * 1000)
 
+    def tool(self, selector: str) -> Any:
+        """A tool of the toolbar; where there is no room for it, "More" is opened first."""
+        tool = self.root.locator(selector)
+        more = self.root.locator("[data-tool=more]")
+        if not tool.is_visible() and more.get_attribute("aria-expanded") == "false":
+            more.click()
+        return tool
+
     def drawn(self) -> bool:
         """Whether every matrix has ink on its canvas."""
         return bool(

@@ -61,6 +61,7 @@ def start(python: Any, page: Any, mnemonic: str, b: str) -> None:
         f"ex.instruction = {mnemonic!r}; ex.C = np.zeros(ex.C.shape); ex.B = {b}; ex.A = np.zeros(ex.A.shape)"
     )
     page.wait_for_function("name => document.querySelector('.ptx-mnemonic').innerText === name", arg=mnemonic)
+    page.wait_for_timeout(200)  # the matrices come after the name
 
 
 def test_dense(screen: Screen, python: Any, page: Any) -> None:
@@ -125,12 +126,12 @@ def test_paste_and_refusal(screen: Screen, python: Any, page: Any) -> None:
     assert "hexadecimal" in screen.problem("register 0")
 
     # C, shown on demand; an edit that is taken ends the complaint
-    page.get_by_role("button", name="Show C", exact=True).click()
+    screen.tool("button[data-trait=show_c]").click()
     page.wait_for_selector("[data-pane=C] canvas")
     screen.type("C", 0, 0, "100")
     screen.reads("D", 0, 0, 106)
     assert page.locator(".ptx-problem").inner_text() == ""
-    page.get_by_role("button", name="Show C", exact=True).click()
+    screen.tool("button[data-trait=show_c]").click()
 
     # what Python writes shows on the screen
     assert (
@@ -224,10 +225,10 @@ def test_toolbar(screen: Screen, python: Any, page: Any) -> None:
     toolbar.locator("[data-option=selector]").select_option("1")
     page.wait_for_function("() => document.querySelector('[data-option=selector]').value === '1'")
     assert python("print(ex.B.sum(), ex.state.matrices.options['selector'])") == "512 1"
-    toolbar.locator("[data-tool=against]").select_option("sm_80 Ampere")
+    screen.tool("[data-tool=against]").select_option("sm_80 Ampere")
     page.wait_for_selector(".ptx-caption em[title='sm_90 and sm_80 agree']:text('all agree')")
-    toolbar.locator("[data-trait=label]").select_option("hex code")
-    toolbar.locator("button[data-trait=show_c]").click()
+    screen.tool("[data-trait=label]").select_option("hex code")
+    screen.tool("button[data-trait=show_c]").click()
     page.wait_for_selector("[data-pane=C]")
     toolbar.get_by_label("larger cells").click()
     page.wait_for_selector("button[data-trait=zoom]:text('125 %')")
@@ -240,7 +241,7 @@ def test_exports(screen: Screen, python: Any, page: Any, tmp_path: Path) -> None
     """The bar's buttons copy code and link, and save the page."""
     start(python, page, DENSE, "np.ones((64, 8))")
     for export_format in ("code", "link"):
-        page.locator(f"[data-export={export_format}]").click()
+        screen.tool(f"[data-export={export_format}]").click()
         page.wait_for_selector(f"[data-export={export_format}]:text('copied')")
         copied = page.evaluate("() => navigator.clipboard.readText()")
         if export_format == "link":
@@ -249,7 +250,7 @@ def test_exports(screen: Screen, python: Any, page: Any, tmp_path: Path) -> None
             compile(copied, "copied", "exec")
             assert DENSE in copied
     with page.expect_download() as download:
-        page.locator("[data-export=page]").click()
+        screen.tool("[data-export=page]").click()
     download.value.save_as(tmp_path / "page.html")
     assert download.value.suggested_filename == f"{DENSE}.html"
     assert "ptxlab.explore" in (tmp_path / "page.html").read_text(encoding="utf-8")
@@ -296,7 +297,7 @@ def boxes(page: Any, selector: str) -> list[dict[str, float]]:
 
 @pytest.mark.parametrize("mnemonic", SHAPES)
 def test_nothing_runs_together(screen: Screen, python: Any, page: Any, narrow: Any, mnemonic: str) -> None:
-    """Headings do not touch, lanes are shown as 1 x 32 or 4 x 8, panes do not overlap."""
+    """Headings do not touch, lanes are shown as 1 x 32 or 2 x 16, panes do not overlap."""
     show(python, page, mnemonic)
     for width in (1600, 1280, 1000, 820):
         narrow(width)
@@ -307,7 +308,7 @@ def test_nothing_runs_together(screen: Screen, python: Any, page: Any, narrow: A
             )
             assert all(right + 2 <= left for (_, right), (left, _) in itertools.pairwise(ends))
         rows = [box["top"] for box in boxes(page, ".ptx-lane")]
-        assert sorted(rows.count(row) for row in set(rows)) in ([32], [8, 8, 8, 8])
+        assert sorted(rows.count(row) for row in set(rows)) in ([32], [16, 16])
         for button in page.locator(".ptx-lane").all()[::31]:
             assert button.evaluate("node => node.scrollWidth <= node.clientWidth")
         (a,), (b,), (d,) = (boxes(page, f"[data-pane={name}]") for name in "ABD")
@@ -317,24 +318,36 @@ def test_nothing_runs_together(screen: Screen, python: Any, page: Any, narrow: A
 
 
 def test_one_screen(screen: Screen, python: Any, page: Any, narrow: Any) -> None:
-    """Registers, A and D of m16n8k64 fit a window of 1280 x 900 with the controls; B shows some rows."""
+    """Registers, A, B and D of m16n8k64 fit a window of 1280 x 900 with the controls; larger cells scroll."""
     show(python, page, DENSE)
     narrow(1280, 900)
     page.locator(".ptx-header").evaluate("node => node.scrollIntoView()")
     (view,) = boxes(page, ".jp-WindowedPanel-outer, .jp-Notebook")[:1]
-    for selector in (".ptx-header", ".ptx-lanes", ".ptx-registers", "[data-pane=A]", "[data-pane=D]"):
+    panes = [f"[data-pane={name}]" for name in "ABD"]
+    for selector in (".ptx-header", ".ptx-lanes", ".ptx-registers", *panes):
         box = boxes(page, selector)[0]
         assert view["top"] - 1 <= box["top"] < box["bottom"] <= view["bottom"]
+    for name in "ABD":
+        scroller = page.locator(f"[data-pane={name}] .ptx-scroller")
+        assert scroller.evaluate("node => node.scrollHeight <= node.clientHeight + 1"), name
+    for _ in range(12):
+        page.get_by_label("larger cells").click()
     high = boxes(page, "[data-pane=B]")[0]["height"]
     page.get_by_role("button", name="show all 64 rows of B").click()
     assert boxes(page, "[data-pane=B]")[0]["height"] > 64 * 11 > high
     page.get_by_role("button", name="show fewer rows of B").click()
     assert boxes(page, "[data-pane=B]")[0]["height"] == high
+    page.get_by_label("fit cells to the page").click()
 
 
 @pytest.mark.parametrize("mnemonic", SHAPES[3:])
 def test_all_64_rows(screen: Screen, python: Any, page: Any, mnemonic: str) -> None:
+    """They scroll inside the Explorer; a button shows them all."""
     show(python, page, mnemonic)
+    (view,) = boxes(page, ".jp-WindowedPanel-outer, .jp-Notebook")[:1]
+    (explorer,) = boxes(page, ".ptx-explorer")[:1]
+    assert explorer["height"] < view["height"] + 40
+    page.get_by_role("button", name="show all 64 rows of A").click()
     for name in ("A", "stored", "D"):
         scroller = page.locator(f"[data-pane={name}] .ptx-scroller")
         assert scroller.evaluate("node => node.scrollHeight <= node.clientHeight + 1")
@@ -345,6 +358,7 @@ def test_all_64_rows(screen: Screen, python: Any, page: Any, mnemonic: str) -> N
             for row in (0, 63)
         )
         assert last["y"] + last["height"] - first["y"] <= scroller.bounding_box()["height"]
+    page.get_by_role("button", name="show fewer rows of A").click()
 
 
 def test_why_a_cell_of_d_has_its_bits(screen: Screen, python: Any, page: Any) -> None:
@@ -428,7 +442,7 @@ def test_labels(screen: Screen, python: Any, page: Any, written: Any) -> None:
 
     page.wait_for_timeout(200)
     written()
-    pick = page.get_by_label("Show", exact=True)
+    pick = screen.tool("[data-trait=label]")
     pick.select_option("hex code")
     drawn({"be00", "3400", "c0400000"})  # -1.5, 0.25 and their sum -3
     high = page.evaluate("() => document.querySelector('.ptx-explorer').cellRect('D', 0, 0)")["height"]

@@ -94,7 +94,7 @@ def test_saved(saved: Any, page: Any) -> None:
     # colours, zoom, C
     looks = [pixels(page, "A")]
     for how in ("register", "value"):
-        page.locator("[data-trait=colour_by]").select_option(how)
+        Shown(page).tool("[data-trait=colour_by]").select_option(how)
         page.wait_for_timeout(50)
         looks.append(pixels(page, "A"))
     assert len(set(looks)) == 3
@@ -104,9 +104,9 @@ def test_saved(saved: Any, page: Any) -> None:
         "wide => document.querySelector('[data-pane=D] .ptx-space').offsetWidth > wide", arg=wide
     )
     page.locator("[data-trait=zoom]").click()
-    page.get_by_role("button", name="Show C").click()
+    Shown(page).tool("button[data-trait=show_c]").click()
     page.wait_for_selector("[data-pane=C] canvas")
-    page.get_by_role("button", name="Show C").click()
+    Shown(page).tool("button[data-trait=show_c]").click()
 
     # why: the saved cell has its bits, another says what it lacks
     page.locator(".ptx-trace-fold").click()

@@ -8,7 +8,7 @@ import { relatedCells } from "./related.js";
 import { labelSize } from "./label.js";
 import { FADE } from "./edges.js";
 import { painter, readTheme } from "./colours.js";
-import { arrange } from "./layout.js";
+import { arrange, scrollers, viewHeight } from "./layout.js";
 import { Toolbar } from "./toolbar.js";
 import { Picker } from "./picker.js";
 import { Pane } from "./pane.js";
@@ -44,6 +44,7 @@ export class App {
     this.look = this.labelled = "";
     this.widest = [1, 1, 1, 1];
     this.layoutWidth = 0; // the width that everything is laid out for
+    this.viewed = 0; // and the height
     this.drawing = false;
     this.paneKey = this.layoutKey = ""; // what the panes and the layout were made for
     this.dark = false;
@@ -120,7 +121,11 @@ export class App {
       // also the first call: only now is the view in the page, with its styles
       if (!this.layoutWidth)
         this.refresh(); // or it was hidden, and the theme may have changed
-      else if (Math.abs(this.root.clientWidth - this.layoutWidth) > 1) this.layout();
+      else if (
+        Math.abs(this.root.clientWidth - this.layoutWidth) > 1 ||
+        Math.abs(viewHeight(this.root) - this.viewed) > 8
+      )
+        this.layout();
     });
     this.sizes.observe(this.root);
     this.theme = new MutationObserver(() => this.refresh());
@@ -226,7 +231,10 @@ export class App {
       });
       return;
     }
+    this.toolbar.fit();
     arrange(this);
+    this.viewed = viewHeight(this.root);
+    for (const node of scrollers(this.root)) this.sizes?.observe(node);
     this.syncScroll();
     this.selection.placeInput();
   }

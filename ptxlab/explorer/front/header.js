@@ -18,6 +18,28 @@ export class Header {
     this.button.addEventListener("click", () => this.copy());
     this.change = /** @type {HTMLElement | null} */ (null);
     this.timer = 0;
+    this.fullScreen = this.makeFullScreenButton();
+  }
+
+  // Shown where the page may use the full screen.
+  makeFullScreenButton() {
+    const { root } = this.app;
+    const button = make("button", "ptx-copy ptx-full-screen", this.node, {
+      type: "button",
+      "aria-pressed": "false",
+      title: "Full screen (Escape ends it)",
+      "aria-label": "full screen",
+    });
+    button.textContent = "⤢";
+    button.hidden = !document.fullscreenEnabled;
+    button.addEventListener("click", () =>
+      document.fullscreenElement === root ? document.exitFullscreen() : root.requestFullscreen(),
+    );
+    root.addEventListener("fullscreenchange", () => {
+      button.setAttribute("aria-pressed", String(document.fullscreenElement === root));
+      this.app.layout();
+    });
+    return button;
   }
 
   // The picker adds its button: static pages have none.
@@ -30,6 +52,7 @@ export class Header {
       title: "choose another instruction ( / )",
     });
     change.textContent = "change";
+    this.fullScreen.before(change);
     change.addEventListener("click", () => picker.toggle());
     this.change = change;
     this.text.classList.add("ptx-clickable");

@@ -5,18 +5,103 @@ import { roomFor } from "./label.js";
 import { GUTTER } from "./edges.js";
 import { productNames } from "./describe.js";
 
-const GAP = 14;
-const PANEL = 440; // smallest width of the quadrant with lanes and registers
-const TWO_COLUMNS = 850; // width from which registers are shown in two columns
+const GAP = 14; // between A and D
+const BETWEEN_ROWS = 10; // between B and what is below it
+const HEAD = 17 + GUTTER.top; // caption and headings of a pane
+const LEGIBLE = 9; // height of a row whose digits can be read
+
+// Which rows become lower, and down to what height, one step after the other until everything fits.
+/** @type {[which: "rowM" | "rowK", least: number][]} */
+const MANY_ROWS = [
+  ["rowK", 6],
+  ["rowM", 12],
+  ["rowK", 4],
+  ["rowM", LEGIBLE],
+  ["rowK", 2],
+  ["rowM", 2],
+];
+/** @type {[which: "rowM" | "rowK", least: number][]} */
+const FEW_ROWS = [
+  ["rowK", 14],
+  ["rowM", 14],
+  ["rowK", LEGIBLE],
+  ["rowM", LEGIBLE],
+  ["rowK", 4],
+  ["rowM", 3],
+];
+const PANEL = 440; // width of the quadrant with lanes and registers, if B leaves it
+const LEAST_PANEL = 310; // its smallest width
+const TWO_COLUMNS = 660; // width from which registers are shown in two columns
+export const STACKED = 600; // below this width lanes and registers stand above the matrices
+const LEAST_VIEW = 560; // height to plan for in a frame that is as high as what is in it
+
+// The height in which everything should be seen at once: that of the part of the page that scrolls.
+/** @param {HTMLElement} root */
+export function viewHeight(root) {
+  if (document.fullscreenElement === root) return root.clientHeight - 20;
+  let view = window.innerHeight;
+  for (const node of scrollers(root)) view = Math.min(view, node.clientHeight);
+  return window.self === window.top ? view : Math.max(view, LEAST_VIEW);
+}
+
+// What scrolls around the Explorer: the notebook.
+/** @param {HTMLElement} root @returns {HTMLElement[]} */
+export function scrollers(root) {
+  const nodes = /** @type {HTMLElement[]} */ ([]);
+  for (let node = root.parentElement; node && node !== document.body; node = node.parentElement) {
+    // an output is as high as what is in it, and does not scroll
+    const scrolls = node.scrollHeight > node.clientHeight + 1 || node.clientHeight > root.offsetHeight + 40;
+    if (/auto|scroll/.test(getComputedStyle(node).overflowY) && scrolls && node.clientHeight > 200)
+      nodes.push(node);
+  }
+  return nodes;
+}
+
+// Heights of the rows of A and D and of those of B with which all of it fits the view. If rows would be
+// too low for digits, registers become cards.
+/** @param {App} app @param {Tiers} size @param {Rows} wish @param {number} budget @returns {Rows} */
+function fitRows(app, size, wish, budget) {
+  app.panel.setDense(false);
+  const inFull = rowsWithin(app, size, wish, budget);
+  if (inFull.rowM >= Math.min(LEGIBLE, wish.rowM) || app.shownLanes().length > 1) return inFull;
+  app.panel.setDense(true);
+  return rowsWithin(app, size, wish, budget);
+}
+
+// Of lanes, registers, a problem and the line about the cell; the quadrant itself may be higher, as B is.
+/** @param {App} app */
+function quadrantHeight(app) {
+  const nodes = [app.panel.node, app.problem, app.status];
+  return nodes.reduce((sum, node) => sum + node.offsetHeight, app.problem.offsetHeight ? 10 : 0);
+}
+
+// B loses height first if it has many rows; digits go last.
+/** @param {App} app @param {Tiers} size @param {Rows} wish @param {number} budget @returns {Rows} */
+function rowsWithin(app, { m, k, tiers }, wish, budget) {
+  const stacked = app.grid.classList.contains("ptx-stacked");
+  const quadrant = quadrantHeight(app);
+  const room = budget - tiers * (BETWEEN_ROWS + HEAD) - (stacked ? quadrant + BETWEEN_ROWS : 0);
+  let { rowM, rowK } = wish;
+  const over = () => {
+    const high = HEAD + k * rowK;
+    return tiers * m * rowM + (stacked ? high : Math.max(high, quadrant)) - room;
+  };
+  for (const [which, least] of k > 32 ? MANY_ROWS : FEW_ROWS) {
+    while (over() > 0 && (which === "rowK" ? rowK : rowM) > least) {
+      if (which === "rowK") rowK = Math.max(least, rowK - 0.5);
+      else rowM -= 1;
+    }
+  }
+  return { rowM, rowK };
+}
 
 /** @param {App} app */
 export function arrange(app) {
   const { k, chunk, kept } = app.instruction;
   const [m, n] = [app.matrices.A.rows, app.matrices.B.columns]; // of all products, if there are several
   const parts = extraOf(app);
-  // where lanes and registers are above everything, A may be narrow
-  const left = app.instruction.mma_count > 1 ? 0 : PANEL - GUTTER.left - parts.alongA;
-  app.grid.classList.toggle("ptx-stacked", app.instruction.mma_count > 1);
+  const stacked = app.instruction.mma_count > 1 || app.layoutWidth < STACKED;
+  app.grid.classList.toggle("ptx-stacked", stacked);
   const percent = app.model.get("zoom");
   /** @param {number} size */
   const fine = (size) => Math.floor(size * 4) / 4;
@@ -34,6 +119,9 @@ export function arrange(app) {
     app.matrices.SFB ? app.labelSize(app.matrices.SFB).letters * 5.6 + 4 : 0,
   );
   const room = app.layoutWidth - 2 * GUTTER.left - GAP - parts.alongA - parts.between - 12;
+  // where lanes and registers are above everything, A may be narrow
+  const quadrant = clamp(app.layoutWidth - n * needN - GUTTER.left - GAP - 12, LEAST_PANEL, PANEL);
+  const left = stacked ? 0 : quadrant - GUTTER.left - parts.alongA;
   let [kx, nx] = [a, needN];
   const need = k * kx + n * nx;
   if (need <= room) {
@@ -47,7 +135,8 @@ export function arrange(app) {
   const narrow = (app.layoutWidth - TWO_COLUMNS - GUTTER.left - GAP) / n;
   if (nx > needN && left && narrow >= needN) nx = Math.min(nx, narrow);
   if (need <= room) kx = Math.max(kx, Math.min(44, (room - n * nx) / k));
-  nx = Math.max(2, n * needN <= 0.4 * room ? nx : Math.min(nx, (room - k * kx) / n));
+  const leftForN = (room - k * kx) / n; // beside A
+  nx = Math.max(2, Math.min(nx, n * needN <= 0.4 * room ? Math.max(needN, leftForN) : leftForN));
   [kx, nx] = [Math.max(2, fine(zoomed(kx, a * 1.5))), Math.max(2, fine(zoomed(nx, needN * 1.4)))];
   const legible = kx >= 8 || nx >= 8;
   /** @param {Name} name @param {number} width */
@@ -56,11 +145,6 @@ export function arrange(app) {
     const label = app.labelSize(app.matrices[name]);
     return roomFor(width) >= label.letters ? label.lines * 9 + 4 : 0;
   };
-  const tall = Math.max(lines("A", kx), lines("D", nx), app.model.get("show_c") ? lines("C", nx) : 0);
-  const plainRow = Math.round(
-    zoomed(m <= 16 ? (kx > 24 ? 19 : 16) : m <= 32 && legible ? 14 : legible ? 10 : 6, 18),
-  );
-  const rowM = tall > 13 ? Math.max(tall, plainRow) : plainRow;
   let viewN = n * nx;
   let viewK = k * kx;
   if (viewN + viewK > room) {
@@ -69,19 +153,44 @@ export function arrange(app) {
     viewN = Math.min(viewN, room - viewK);
   }
   [viewN, viewK] = [viewN + parts.between, viewK + parts.alongA];
-  const first = Math.floor(app.layoutWidth - viewN - GUTTER.left - GAP - 10);
-  app.grid.style.gridTemplateColumns = `minmax(0, ${first}px) max-content`;
+  const second = Math.ceil(viewN + GUTTER.left + 10);
+  const first = Math.max(0, Math.floor(app.layoutWidth - second - GAP));
+  app.grid.style.gridTemplateColumns = `${first}px ${second}px`;
+  // all of it in the view: the matrices, and beside B (or above everything) lanes and registers
+  const tiers = app.matrices.stored || app.model.get("show_c") ? 2 : 1; // A and D; below them stored A and C
+  const after = app.tracePanel.button.offsetHeight; // "why these bits"
+  const budget = viewHeight(app.root) - app.grid.offsetTop - after - 14;
+  const wish = {
+    rowM: m <= 16 ? (kx > 24 ? 19 : 16) : m <= 32 && legible ? 14 : legible ? 10 : 6,
+    rowK: nx >= 8 ? 18 : 9,
+  };
+  const rows = fitRows(
+    app,
+    { m: Math.min(m, 32), k: Math.min(k, 64), tiers },
+    wish,
+    budget - parts.downB - tiers * parts.between,
+  );
+  const panel = quadrantHeight(app);
+  const [above, beside] = stacked ? [panel + BETWEEN_ROWS, 0] : [0, panel];
+  const tall = Math.max(lines("A", kx), lines("D", nx), app.model.get("show_c") ? lines("C", nx) : 0);
+  const plainRow = Math.max(2, Math.round(zoomed(rows.rowM, 18)));
+  const rowM = tall > 13 ? Math.max(tall, plainRow) : plainRow;
   // B is as high as what is left of it, so that A and D follow without a gap
-  const beside = app.panel.node.offsetHeight;
   const tallB = lines("B", nx);
   const rowK = Math.max(
     tallB > 13 ? tallB : 0,
-    Math.round(zoomed(clamp(Math.floor(beside / k), nx >= 8 ? 11 : 5, 18), 16)),
+    fine(zoomed(clamp(Math.max(rows.rowK, (beside - HEAD) / k), 2, 18), 16)),
   );
   /** @param {number} high @param {number} row @param {number} most */
   const whole = (high, row, most) => (app.unfolded || high <= most ? high : Math.floor(most / row) * row);
-  const viewM = whole(m * rowM + parts.between, rowM, 640);
-  const viewB = whole(k * rowK + parts.downB, rowK, Math.max(beside, k * rowK <= 352 ? 352 : 308));
+  const tier = (/** @type {number} */ row) => BETWEEN_ROWS + HEAD + Math.min(m, 32) * row;
+  const viewB = whole(
+    k * rowK + parts.downB,
+    rowK,
+    Math.max(beside - HEAD, budget - above - tiers * tier(rows.rowM) - HEAD, 8 * rowK, 80),
+  );
+  const spare = (budget - above - Math.max(viewB + HEAD, beside)) / tiers - BETWEEN_ROWS - HEAD;
+  const viewM = whole(m * rowM + parts.between, rowM, Math.max(spare, 8 * rowM, 64));
   for (const pane of app.panes) {
     const [name] = pane.names;
     if (name === "A") pane.arrange(layersOfA(app, kx, rowM, parts), rowM, viewK, viewM);

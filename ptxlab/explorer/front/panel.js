@@ -1,4 +1,5 @@
-// Lanes and registers: those of the chosen lane in full, or those of several lanes side by side.
+// Lanes and registers: those of the chosen lane in full or, where there is little room, as cards of a
+// few lines; those of several lanes side by side.
 
 import { make, clamp, write, attribute } from "./util.js";
 import { Lanes } from "./lanes.js";
@@ -13,6 +14,7 @@ export class Panel {
     /** @type {Record<string, number>} */
     this.pages = {};
     this.built = "";
+    this.dense = false; // whether registers are cards
     /** @type {((registers: Traits["lane_registers"], lanes: number[]) => void)[]} */
     this.lines = [];
     this.node = make("section", "ptx-panel", parent, { "aria-label": "lanes and registers" });
@@ -22,6 +24,14 @@ export class Panel {
 
   update() {
     this.lanes.update();
+    this.drawRegisters();
+  }
+
+  /** @param {boolean} dense */
+  setDense(dense) {
+    if (dense === this.dense) return;
+    this.dense = dense;
+    this.app.grid.classList.toggle("ptx-dense", dense);
     this.drawRegisters();
   }
 
@@ -50,7 +60,7 @@ export class Panel {
           to: count > 8 ? Math.min(count, (page + 1) * PAGE) : count,
         };
       });
-    const key = JSON.stringify([app.instruction.mnemonic, shown, lanes.length, app.dark]);
+    const key = JSON.stringify([app.instruction.mnemonic, shown, lanes.length, app.dark, this.dense]);
     if (key !== this.built) this.build(shown, byLane[lanes[0]], lanes.length);
     this.built = key;
     for (const line of this.lines) line(byLane, lanes);
@@ -59,8 +69,10 @@ export class Panel {
   /** @param {Block[]} shown @param {Registers} registers @param {number} columns */
   build(shown, registers, columns) {
     const { app } = this;
+    const side = columns > 1;
     this.lines = [];
     this.registers.replaceChildren();
+    this.registers.className = `ptx-registers ${side ? "" : this.dense ? "ptx-cards" : "ptx-columns"}`;
     this.registers.classList.toggle("ptx-wide", app.matrices.D.bits === 64);
     this.registers.style.setProperty("--lanes", String(columns));
     // side by side if there is room
@@ -72,6 +84,10 @@ export class Panel {
         ? 118
         : 96;
     this.registers.style.setProperty("--least", `${least}px`);
+    if (!side) {
+      for (const block of shown) this.drawBlock(this.registers, block, registers[block.name], 1);
+      return;
+    }
     const groups = app.instruction.registers.B
       ? [
           ["A", "E", "SFA", "C"],
@@ -84,8 +100,8 @@ export class Panel {
     for (const group of groups) {
       const blocks = shown.filter(({ name }) => group.includes(name));
       if (!blocks.length) continue;
-      const place = make("div", columns > 1 ? "ptx-side" : "", this.registers);
-      if (columns > 1) this.drawHeads(place, columns, group === groups[0]);
+      const place = make("div", "ptx-side", this.registers);
+      this.drawHeads(place, columns, group === groups[0]);
       for (const block of blocks) this.drawBlock(place, block, registers[block.name], columns);
     }
   }
@@ -132,13 +148,15 @@ export class Panel {
       "aria-label": `registers of ${name}`,
     });
     const head = make("div", "ptx-block-head", block);
-    make("b", "", head).textContent = matrix.label;
+    make("b", "", head, { title: matrix.label }).textContent =
+      this.dense && columns === 1 ? name : matrix.label;
     make("span", "", head).textContent =
       `${count} register${count > 1 ? "s" : ""} of ${name === "E" ? "8 nibbles" : matrix.type}`;
     if (count > 8) this.pager(head, { name, count, page, from, to });
     for (let register = from; register < to; register += 1) {
       if (columns > 1) make("label", "", block).textContent = String(register);
-      const info = { name, register, matrix, count: registers[register].fields.length, small: columns > 1 };
+      const small = columns > 1 || this.dense;
+      const info = { name, register, matrix, count: registers[register].fields.length, small };
       const updates = Array.from({ length: columns }, () => drawRegister(app, block, info));
       this.lines.push((now, lanes) =>
         updates.forEach((update, index) => update(now[lanes[index]][name][register], lanes[index])),

@@ -1,7 +1,7 @@
 // One register of one lane: hexadecimal, the bits of every
 // element, their values. All of it can be edited, except in D.
 
-import { make, attribute } from "./util.js";
+import { make, attribute, write } from "./util.js";
 
 const WHERE = /** @type {const} */ (["element", "row", "column", "low"]);
 
@@ -15,9 +15,11 @@ const WHERE = /** @type {const} */ (["element", "row", "column", "low"]);
 export function drawRegister(app, parent, { name, register, matrix, count, small }) {
   const line = make("div", small ? "ptx-register small" : "ptx-register", parent);
   if (!small) make("label", "", line).textContent = String(register);
-  const hexes = box(line, "ptx-hex", name, (text, /** @type {number} */ lane) =>
+  const word = small ? line : make("div", "ptx-word", line);
+  const hexes = box(word, "ptx-hex", name, (text, /** @type {number} */ lane) =>
     app.send({ type: "set_register", name, lane, register, text }),
   );
+  const place = small ? null : make("span", "ptx-where", word);
   Object.assign(hexes.node.dataset, { operand: name, register });
   const strip = make("div", `ptx-fields of-${count}`, line);
   const parts = Array.from({ length: count }, () =>
@@ -26,8 +28,27 @@ export function drawRegister(app, parent, { name, register, matrix, count, small
   return (content, lane) => {
     attribute(hexes.node, "data-lane", lane);
     hexes.show(content.hex, `${name}, lane ${lane}, register ${register}, hexadecimal`, lane);
+    if (place) write(place, placeOf(matrix, content.fields));
     parts.forEach((part, index) => part(content.fields[index], lane));
   };
+}
+
+// The cells of a register: ``[0][8..9]``, or the first and the last if they are no row or column.
+/** @param {Matrix} matrix @param {Field[]} fields */
+function placeOf(matrix, fields) {
+  /** @param {"row" | "column"} axis */
+  const run = (axis) => {
+    const indices = fields.map((field) => field[axis]);
+    const [low, high] = [Math.min(...indices), Math.max(...indices)];
+    const steady =
+      low === high || (high - low === fields.length - 1 && new Set(indices).size === fields.length);
+    return steady ? { one: low === high, text: low === high ? `[${low}]` : `[${low}..${high}]` } : null;
+  };
+  const [row, column] = [run("row"), run("column")];
+  const name = matrix.name === "stored" ? "A" : matrix.name;
+  if (row && column && (row.one || column.one)) return `${name}${row.text}${column.text}`;
+  const [first, last] = [fields[0], fields[fields.length - 1]];
+  return `${name}[${last.row}][${last.column}] … [${first.row}][${first.column}]`;
 }
 
 // One element: its bits (a click inverts one), its value, and its cell.
@@ -56,8 +77,6 @@ function drawField(app, strip, { name, register, matrix, count, small }) {
         app.send({ type: "set_cell", ...at, text }),
       )
     : null;
-  const label = count > 8 || small ? null : make("div", "ptx-where", node);
-  const names = label && { element: make("b", "", label), place: make("span", "", label) };
   let known = { bits: "", low: -1, element: -1, row: -1, column: -1, text: "" };
   return (field, lane) => {
     const at = app.selection.mark;
@@ -84,8 +103,6 @@ function drawField(app, strip, { name, register, matrix, count, small }) {
     if (!moved) return;
     node.dataset.element = called;
     node.title = `${called} is ${matrix.label}[${field.row}][${field.column}]`;
-    if (names)
-      [names.element.textContent, names.place.textContent] = [called, `[${field.row}][${field.column}]`];
   };
 }
 

@@ -3,6 +3,7 @@
 // choices go back as messages, or as traits if they only change the display.
 
 import { make, copyText, write } from "./util.js";
+import { STACKED } from "./layout.js";
 
 /** @type {[format: "code" | "link" | "page", text: string, hint: string][]} */
 const EXPORTS = [
@@ -21,7 +22,64 @@ export class Toolbar {
     this.pattern = "random";
     this.exportGroup = /** @type {HTMLElement | null} */ (null);
     this.node = make("div", "ptx-toolbar", parent, { role: "toolbar", "aria-label": "Explorer toolbar" });
+    this.groups = /** @type {HTMLElement[]} */ ([]); // in the order in which they keep their place
+    this.more = this.makeMore();
     this.notice = make("div", "ptx-notice", parent, { role: "status", "data-testid": "notice" });
+  }
+
+  // The groups that do not fit into one line are in a box that a button opens.
+  makeMore() {
+    const place = make("div", "ptx-more", null);
+    const button = make("button", "ptx-tool", place, {
+      type: "button",
+      "aria-expanded": "false",
+      title: "More tools",
+      "data-tool": "more",
+    });
+    button.textContent = "More ▾";
+    const box = make("div", "ptx-more-box", place);
+    box.hidden = true;
+    /** @param {boolean} open */
+    const show = (open) => {
+      box.hidden = !open;
+      button.setAttribute("aria-expanded", String(open));
+    };
+    button.addEventListener("click", () => show(box.hidden));
+    place.addEventListener("keydown", (event) => {
+      if (event.key !== "Escape" || box.hidden) return;
+      event.stopPropagation();
+      show(false);
+      button.focus();
+    });
+    this.app.root.addEventListener("pointerdown", (event) => {
+      if (!place.contains(/** @type {Node} */ (event.target))) show(false);
+    });
+    return { place, box };
+  }
+
+  // One line: what does not fit goes into the box, the last group first.
+  fit() {
+    const { place, box } = this.more;
+    const groups = this.exportGroup ? [...this.groups, this.exportGroup] : this.groups;
+    for (const group of this.groups) this.node.append(group);
+    if (this.exportGroup) this.app.header.node.append(this.exportGroup);
+    place.remove();
+    const header = this.app.header.node;
+    const wraps = (/** @type {HTMLElement} */ line) => {
+      const nodes = /** @type {HTMLElement[]} */ ([...line.children]).filter((node) => node.offsetParent);
+      const [first, last] = [nodes[0], nodes[nodes.length - 1]];
+      return Boolean(first && last && last.offsetTop > first.offsetTop + first.offsetHeight / 2);
+    };
+    const moved = /** @type {HTMLElement[]} */ ([]);
+    if (this.exportGroup && (wraps(header) || this.app.layoutWidth < STACKED)) moved.push(this.exportGroup);
+    if (moved.length) this.node.append(place);
+    for (const group of [...this.groups].reverse()) {
+      for (const each of moved) box.append(each);
+      if (!wraps(this.node)) break;
+      this.node.append(place);
+      moved.push(group);
+    }
+    for (const group of groups) if (moved.includes(group)) box.append(group);
   }
 
   // What can be chosen; Python sends it before anything is shown.
@@ -49,20 +107,25 @@ export class Toolbar {
   /** @param {ToolbarData} toolbar */
   build(toolbar) {
     this.updates = [];
+    this.groups = [];
     this.node.replaceChildren();
+    this.more.box.replaceChildren();
     if (!toolbar.static) {
       const edit = this.group("edit");
       this.button(edit, "↶", "Undo (Ctrl+Z)", { type: "undo" }, ({ undo }) => undo, "ptx-icon");
       this.button(edit, "↷", "Redo (Ctrl+Shift+Z)", { type: "redo" }, ({ redo }) => redo, "ptx-icon");
       this.fills(this.group("fill"));
     }
+    const zoom = this.group("zoom");
+    if (toolbar.options.length) {
+      const options = this.group("modifiers");
+      for (const { name } of toolbar.options) this.option(options, name);
+    }
+    if (!toolbar.static) this.chips(this.group("result"));
     const display = this.group("display");
-    for (const each of toolbar.controls) this.control(display, each);
-    const result = this.group("result");
-    if (!toolbar.static) this.chips(result);
-    for (const { name } of toolbar.options) this.option(result, name);
+    for (const each of toolbar.controls) this.control(each.range ? zoom : display, each);
     if (toolbar.static) return;
-    this.gpu(result);
+    this.gpu(this.group("GPU"));
     this.exportGroup?.remove();
     this.exportGroup = make("div", "ptx-tool-group ptx-export", this.app.header.node, {
       role: "group",
@@ -72,11 +135,14 @@ export class Toolbar {
       const button = this.button(this.exportGroup, text, hint, { type: "export", format });
       button.dataset.export = format;
     }
+    if (this.app.layoutWidth) this.fit();
   }
 
   /** @param {string} name */
   group(name) {
-    return make("div", "ptx-tool-group", this.node, { role: "group", "aria-label": name });
+    const group = make("div", "ptx-tool-group", this.node, { role: "group", "aria-label": name });
+    this.groups.push(group);
+    return group;
   }
 
   /**

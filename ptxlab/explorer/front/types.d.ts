@@ -214,6 +214,11 @@ type RegisterInfo = { name: Name; register: number; matrix: Matrix; count: numbe
 
 // -- how a pane is laid out --
 
+/** Heights of rows in pixels: of A and D, and of B. */
+type Rows = { rowM: number; rowK: number };
+/** How many rows must be seen, and in how many tiers A and what is below it stand. */
+type Tiers = { m: number; k: number; tiers: number };
+
 /** Where indices are, in pixels: a new period begins after every `per` of them. */
 type Along = { per: number; period: number; offset: number; size: number };
 interface Layer {

@@ -1,0 +1,102 @@
+"""The Explorer on one screen of JupyterLab: A, B, D and the registers of a lane are seen at once."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+
+from tools.jupyter import Book
+
+pytestmark = pytest.mark.browser
+
+FORMS = ("mma.m16n8k16.f32.f16", "mma.m16n8k64.s4", "mma.sp.m16n8k64.s4")
+#: The window in CSS pixels (1440 x 900 at a browser zoom of 150 % has 960 x 600), and the file browser.
+WINDOWS = {
+    "1440x900": (1440, 900, True),
+    "1440x900, file browser closed": (1440, 900, False),
+    "1920x1080": (1920, 1080, True),
+    "zoom 80 %": (1800, 1125, True),
+    "zoom 125 %": (1152, 720, True),
+    "zoom 150 %": (960, 600, False),
+}
+PARTS = (".ptx-lanes", ".ptx-registers", "[data-pane=A]", "[data-pane=B]", "[data-pane=D]")
+VIEW = ".jp-WindowedPanel-outer"
+
+
+@pytest.fixture(scope="module")
+def book(lab: Any, page: Any) -> Book:
+    cells = ["import ptxlab", *(f"ptxlab.explore({name!r})" for name in FORMS)]
+    opened: Book = lab.open(page, "fit", cells, at="lab/tree")
+    for index in range(len(cells)):
+        opened.run(index)
+    return opened
+
+
+def file_browser(page: Any, shown: bool) -> None:
+    if page.locator(".jp-FileBrowser").is_visible() != shown:
+        page.keyboard.press("Control+b")
+        page.wait_for_timeout(300)
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+def test_everything_that_belongs_together_is_seen_at_once(book: Book, page: Any, window: str) -> None:
+    width, height, files = WINDOWS[window]
+    page.set_viewport_size({"width": width, "height": height})
+    file_browser(page, files)
+    page.wait_for_timeout(500)
+    for index, name in enumerate(FORMS):
+        explorer = page.locator(".ptx-explorer").nth(index)
+        explorer.evaluate("node => node.scrollIntoView({ block: 'start' })")
+        page.wait_for_timeout(100)
+        view = page.locator(VIEW).first.bounding_box()
+        for part in PARTS:
+            box = explorer.locator(part).first.bounding_box()
+            assert view["y"] - 1 <= box["y"], (name, part)
+            assert box["y"] + box["height"] <= view["y"] + view["height"] + 1, (name, part)
+            assert box["x"] + box["width"] <= view["x"] + view["width"], (name, part)
+        for pane in "ABD":  # and all of each: nothing scrolls inside
+            scroller = explorer.locator(f"[data-pane={pane}] .ptx-scroller")
+            inside, shown = scroller.evaluate(
+                "node => [[node.scrollWidth, node.scrollHeight], [node.clientWidth, node.clientHeight]]"
+            )
+            assert inside == shown, (name, pane)
+
+
+@pytest.mark.parametrize("wanted", [560, 400, 317])
+def test_in_little_room_the_parts_stand_below_each_other(book: Book, page: Any, wanted: int) -> None:
+    """Below 600 pixels lanes and registers are above the matrices; nothing overlaps."""
+    page.set_viewport_size({"width": 1000, "height": 900})
+    file_browser(page, False)
+    for index in range(len(FORMS)):
+        explorer = page.locator(".ptx-explorer").nth(index)
+        explorer.evaluate("(node, width) => { node.parentElement.style.width = `${width}px`; }", wanted)
+        page.wait_for_timeout(200)
+        explorer.evaluate("node => node.scrollIntoView({ block: 'start' })")
+        parts = (".ptx-header", ".ptx-toolbar", ".ptx-lanes", ".ptx-registers", ".ptx-status", "[data-pane]")
+        boxes = [node.bounding_box() for part in parts for node in explorer.locator(part).all()]
+        for one, other in itertools.combinations(boxes, 2):
+            apart = (
+                one["x"] + one["width"] <= other["x"] + 1 or other["x"] + other["width"] <= one["x"] + 1,
+                one["y"] + one["height"] <= other["y"] + 1 or other["y"] + other["height"] <= one["y"] + 1,
+            )
+            assert any(apart), (one, other)
+        registers, b = (
+            explorer.locator(part).first.bounding_box() for part in (".ptx-registers", "[data-pane=B]")
+        )
+        assert registers["y"] + registers["height"] <= b["y"]
+        explorer.evaluate("node => { node.parentElement.style.width = ''; }")
+    page.set_viewport_size({"width": 1280, "height": 900})
+
+
+def test_full_screen(book: Book, page: Any) -> None:
+    explorer = page.locator(".ptx-explorer").first
+    explorer.get_by_role("button", name="full screen").click()
+    page.wait_for_function("() => document.fullscreenElement?.matches('.ptx-explorer')")
+    page.wait_for_timeout(300)
+    box = explorer.bounding_box()
+    size = page.evaluate("() => [innerWidth, innerHeight]")
+    assert [box["width"], box["height"]] == size
+    page.evaluate("() => document.exitFullscreen()")
+    page.wait_for_function("() => !document.fullscreenElement")
