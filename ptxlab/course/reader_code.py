@@ -93,7 +93,9 @@ class _Reading:
             raise WrongForm("The answer has lists inside lists without end; give plain numbers in one list.")
         if isinstance(value, int | float | str | bytes | complex):
             return _builtin(value)
-        if value is None or type(value) in (Fraction, Decimal) or callable(value):
+        if isinstance(value, Decimal):
+            return _from_decimal(value)
+        if value is None or type(value) is Fraction or callable(value):
             return value
         if isinstance(value, np.ndarray | np.generic):
             return self._array(value, depth)
@@ -165,6 +167,14 @@ def _builtin(value: int | float | str | bytes | complex) -> object:
     if isinstance(value, complex):
         return complex.__pos__(value)
     return str.__str__(value) if isinstance(value, str) else b"".join([value])
+
+
+def _from_decimal(value: Decimal) -> int | float:
+    """A decimal number as Python's own; one such as 1e999999999 has more digits than there is time for."""
+    is_moderate = Decimal.is_finite(value) and abs(Decimal.adjusted(value)) < 30
+    if is_moderate and Decimal.__int__(value) == value:
+        return Decimal.__int__(value)
+    return float("nan") if Decimal.is_nan(value) else Decimal.__float__(value)
 
 
 @contextmanager

@@ -7,6 +7,7 @@ import io
 import math
 import re
 from functools import lru_cache
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +26,7 @@ __all__ = [
 ]
 
 _RAW_CODE = re.compile(r"0(x[0-9a-f_]+|b[01_]+)")
+_MOST_ROWS = 4096  # of a block that is pasted; the largest matrix has 256
 _INFINITY = re.compile(r"[+-]?inf(inity)?")
 
 
@@ -162,9 +164,14 @@ def parse_cells(text: str) -> list[list[str]]:
     [['1', '2'], ['3', '']]
     """
     lines = io.StringIO(text.replace("\r\n", "\n").replace("\r", "\n"))
+    reader = csv.reader(lines, delimiter="\t", strict=True)
     try:
-        return [line or [""] for line in csv.reader(lines, delimiter="\t", strict=True)] or [[""]]
-    except csv.Error:
-        raise PtxlabError(
-            f"found {text.strip()[:40]!r}; a cell that starts with a quotation mark ends with one"
-        ) from None
+        rows = [line or [""] for line in islice(reader, _MOST_ROWS + 1)] or [[""]]
+    except csv.Error as error:
+        reason = "a cell that starts with a quotation mark ends with one"
+        if "limit" in str(error):
+            reason = "a cell holds one number"
+        raise PtxlabError(f"found {text.strip()[:40]!r}; {reason}") from None
+    if len(rows) > _MOST_ROWS:
+        raise PtxlabError(f"found more than {_MOST_ROWS} rows of cells; no matrix has so many")
+    return rows

@@ -117,7 +117,7 @@ def decode_message(message: object) -> edits.Edit | Request:
         longest = _LONGEST_TEXT if name == "text" else _LONGEST_NAME
         if isinstance(value, str) and len(value) > longest:
             raise PtxlabError(f"message {kind}: {name} has {len(value)} letters; it takes {longest}")
-        if isinstance(value, str) and any("\ud800" <= letter <= "\udfff" for letter in value):
+        if isinstance(value, str) and not value.isascii() and re.search(r"[\ud800-\udfff]", value):
             raise PtxlabError(f"message {kind}: {name} is no valid text: it has half a surrogate pair")
     return MESSAGES[kind](**content)
 
