@@ -69,8 +69,8 @@ def run_transfer(
     """ldmatrix, stmatrix, movmatrix, wmma.load or wmma.store on the GPU; see `Transfer.run`."""
     if not isinstance(form, TransferForm):
         raise PtxlabError(f"found {quoted(form)} where a transfer belongs, such as ldmatrix")
-    inputs = TransferInputs.of(form, arrays, stride, offset)
     check_device(form)
+    inputs = TransferInputs.of(form, arrays, stride, offset)
     size = -(-inputs.memory_size // _MEMORY_UNIT) * _MEMORY_UNIT
     if transfer_code.in_shared(form) and size > transfer_code.SHARED_BYTES:
         raise PtxlabError(
