@@ -347,8 +347,6 @@ def test_atoms_of_cutlass() -> None:
     assert len(lines) > 400
     for line in lines:
         atom, ptx = line.split("\t")
-        if "4X" in ptx and ptx.endswith("ue8m0"):
-            continue  # PTX ISA 9.1
         form = instruction(atom)
         assert form.mnemonic == instruction(ptx).mnemonic, atom
         if isinstance(form, Instruction) and form.lanes == 128:
