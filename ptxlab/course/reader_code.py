@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
-import ctypes
 import operator
 import threading
 import time
@@ -295,7 +294,7 @@ def within_time_limit(work: Callable[[], Result]) -> Result:
     try:
         thread.start()
     except RuntimeError:  # Python in a browser has no threads
-        run()
+        context.run(run)
     else:
         try:
             while not done.wait(0.05) and clock.left > 0:
@@ -329,5 +328,9 @@ def _stop(thread: threading.Thread, done: threading.Event) -> bool:
 
 
 def _raise_in(thread: threading.Thread) -> None:
-    if thread.ident is not None and hasattr(ctypes, "pythonapi"):  # CPython's own, as in every Jupyter kernel
+    import ctypes  # late: only code that never ends needs it
+
+    if thread.ident is not None and hasattr(
+        ctypes, "pythonapi"
+    ):  # CPython, as in nearly every Jupyter kernel
         ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(_Stopped))

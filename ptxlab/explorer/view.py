@@ -14,7 +14,7 @@ from ..errors import PtxlabError, quoted
 from .bundle import script, style
 from .protocol import DISPLAY_CONTROLS, delta
 
-__all__ = ["MATRICES", "MAX_PINNED", "SHAREABLE", "View", "parse_selection"]
+__all__ = ["MATRICES", "MAX_PINNED", "SHAREABLE", "CheckedMessages", "View", "parse_selection"]
 
 MAX_PINNED = 4  # lanes beside the chosen one
 MATRICES = ("A", "stored", "B", "C", "D", "E", "SFA", "SFB")
