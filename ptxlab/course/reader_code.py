@@ -332,5 +332,5 @@ def _raise_in(thread: threading.Thread) -> None:
 
     if thread.ident is not None and hasattr(
         ctypes, "pythonapi"
-    ):  # CPython, as in nearly every Jupyter kernel
+    ):  # CPython, as in every usual kernel
         ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(_Stopped))
