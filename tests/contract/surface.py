@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import inspect
 import tempfile
 from collections.abc import Callable, Iterator
@@ -26,7 +27,7 @@ from ptxlab.verify.hunt import configurations
 
 from .mutations import Call
 
-__all__ = ["calls", "explorer_calls", "public_names", "without_call"]
+__all__ = ["calls", "explorer_calls", "public_names", "with_widgets", "without_call"]
 
 _F16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 _S4 = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
@@ -49,6 +50,11 @@ def call(
         tuple(only.split()),
         tuple(skip.split()),
     )
+
+
+def with_widgets() -> bool:
+    """Whether figures and the Explorer can be tried: a machine with a GPU may have neither."""
+    return all(importlib.util.find_spec(name) for name in ("plotly", "anywidget", "ipywidgets"))
 
 
 @lru_cache(maxsize=1)
@@ -260,6 +266,8 @@ def _transfers() -> Iterator[Call]:
 
 
 def _figures() -> Iterator[Call]:
+    if not with_widgets():
+        return
     s4: Any = ptxlab.instruction(_S4)
     sparse: Any = ptxlab.instruction(_SPARSE)
     scaled: Any = ptxlab.instruction(_SCALED)
@@ -431,6 +439,8 @@ def _lessons() -> Iterator[Call]:
 @lru_cache(maxsize=1)
 def explorer_calls() -> tuple[Call, ...]:
     """`explore`, and what can be assigned to an Explorer from the next cell."""
+    if not with_widgets():
+        return ()
     ex = ptxlab.explore(_SPARSE)
     folder = Path(tempfile.mkdtemp())
 
