@@ -77,10 +77,13 @@ def refusal(call: Call, changes: dict[str, Any]) -> str | None:
 @pytest.mark.parametrize("call", _QUICK, ids=lambda call: call.name)
 def test_calls_are_valid(call: Call) -> None:
     """A fuzz of calls that fail for another reason would find nothing."""
-    if call.name in _NEEDS_GPU and not ptxlab.gpu.available():
-        assert refusal(call, {}) == ptxlab.gpu.status()
+    sentence = refusal(call, {})
+    if call.name not in _NEEDS_GPU:
+        assert sentence is None
+    elif not ptxlab.gpu.available():
+        assert sentence == ptxlab.gpu.status()
     else:
-        assert refusal(call, {}) is None
+        assert sentence is None or "the emulator does it anyway" in sentence
 
 
 # -- the fuzz ------------------------------------------------------------------------------------------------
@@ -368,9 +371,9 @@ def test_what_does_not_fit_into_memory() -> None:
 
 
 def test_batches_that_no_integer_counts() -> None:
-    one = np.broadcast_to(np.uint32(0), (1 << 20, 1, 1, 32, 4))
-    two = np.broadcast_to(np.uint32(0), (1, 1 << 24, 1, 32, 2))
-    three = np.broadcast_to(np.uint32(0), (1, 1, 1 << 24, 32, 4))
+    one = np.broadcast_to(np.uint32(0), (1 << 21, 1, 1, 32, 4))
+    two = np.broadcast_to(np.uint32(0), (1, 1 << 21, 1, 32, 2))
+    three = np.broadcast_to(np.uint32(0), (1, 1, 1 << 21, 32, 4))
     with pytest.raises(PtxlabError, match="more than 2\\^63 elements"):
         _MMA.emulate(one, two, three)
 

@@ -7,7 +7,6 @@ Every public function sends its arguments through these. What is exactly right p
 from __future__ import annotations
 
 import contextlib
-import math
 import operator
 import os
 from collections.abc import Iterable, Sequence
@@ -292,7 +291,7 @@ def broadcast(what: str, shapes: dict[str, tuple[int, ...]]) -> tuple[int, ...]:
 
 
 def check_room(count: int, what: str) -> None:
-    """Refuse an array of so many elements if a copy of it, of eight bytes each, exceeds the memory there is.
+    """Refuse an array of so many elements if two copies, of eight bytes each, exceed the memory that there is.
 
     Linux promises more memory than it has, and ends the process that uses it: so this asks before.
 
@@ -307,7 +306,7 @@ def check_room(count: int, what: str) -> None:
 
 @lru_cache(maxsize=1)
 def _most_elements() -> int:
-    """Elements of eight bytes that fit the memory of the machine, of its container, and of this process."""
+    """Elements of which two copies fit the memory of the machine, of its container, and of this process."""
     limits = [1 << 62]
     with contextlib.suppress(AttributeError, OSError, ValueError):  # Windows has no sysconf
         limits.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
@@ -326,4 +325,4 @@ def _most_elements() -> int:
         soft, _ = resource.getrlimit(resource.RLIMIT_AS)
         if soft != resource.RLIM_INFINITY:
             limits.append(soft)
-    return math.floor(min(limit for limit in limits if limit > 0) / 8)
+    return min(limit for limit in limits if limit > 0) // 16

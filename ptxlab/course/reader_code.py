@@ -330,7 +330,5 @@ def _stop(thread: threading.Thread, done: threading.Event) -> bool:
 def _raise_in(thread: threading.Thread) -> None:
     import ctypes  # late: only code that never ends needs it
 
-    if thread.ident is not None and hasattr(
-        ctypes, "pythonapi"
-    ):  # CPython, as in every usual kernel
+    if thread.ident is not None and hasattr(ctypes, "pythonapi"):  # CPython, as in every usual kernel
         ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(_Stopped))

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from .._util.arguments import as_int, as_text, is_a
+from .._util.arguments import as_flag, as_int, as_text, is_a
 from ..errors import PtxlabError, quoted
 from .compiler import compile
 from .cuda_python import Buffer, Device, ObjectCode, Stream, load
@@ -60,6 +60,7 @@ def launch(
     >>> out   # doctest: +SKIP
     array([ 0,  1,  2, ..., 29, 30, 31], dtype=int32)
     """
+    source, include_mma = as_text(source, "source"), as_flag(include_mma, "include_mma")
     _check(name, arguments, {"grid": grid, "block": block})
     grid, block = int(grid), int(block)
     target = device_target()

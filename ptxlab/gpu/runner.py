@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._util.arguments import check_room
+from .._util.arguments import as_text, check_room
 from ..errors import PtxlabError, quoted
 from ..isa.operands import Operands
 from ..isa.transfer import TransferForm
@@ -69,6 +69,8 @@ def run_transfer(
     """ldmatrix, stmatrix, movmatrix, wmma.load or wmma.store on the GPU; see `Transfer.run`."""
     if not isinstance(form, TransferForm):
         raise PtxlabError(f"found {quoted(form)} where a transfer belongs, such as ldmatrix")
+    if source is not None:
+        as_text(source, "source")
     check_device(form)
     inputs = TransferInputs.of(form, arrays, stride, offset)
     size = -(-inputs.memory_size // _MEMORY_UNIT) * _MEMORY_UNIT
@@ -93,7 +95,7 @@ def run_transfer(
         if form.wmma:
             arguments += [np.uint32(inputs.stride), np.uint32(offset)]
         launch(
-            source or transfer_code.source([form]),
+            transfer_code.source([form]) if source is None else source,
             transfer_code.kernel_name(form),
             [*arguments, np.int32(count)],
             grid=min(count, _MOST_BLOCKS),

@@ -216,8 +216,8 @@ ARRAYS: tuple[Value, ...] = (
     ("40-d", lambda: np.zeros(32 * (1,))),
     ("other shape", lambda: np.zeros((3, 5))),
     ("subclass", lambda: np.zeros((16, 8)).view(_Subclass)),
-    ("huge", lambda: np.broadcast_to(np.uint32(0), (10**9, 32, 4))),
-    ("huge matrix", lambda: np.broadcast_to(np.int8(0), (10**12, 16, 8))),
+    ("huge", lambda: np.broadcast_to(np.uint32(0), (1 << 40, 32, 4))),
+    ("huge matrix", lambda: np.broadcast_to(np.int8(0), (1 << 50, 16, 8))),
     ("huge vector", lambda: np.broadcast_to(np.uint8(0), (1 << 60,))),
     ("wide", lambda: np.broadcast_to(np.float64(0), (1 << 50, 1))),
 )  # fmt: skip

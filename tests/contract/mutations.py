@@ -108,8 +108,7 @@ def variants(value: Any) -> list[hostile.Value]:
         ("batch", lambda: np.stack([array, array])),
         ("batch of none", lambda: array[None][:0]),
         ("batch of 3 x 1", lambda: np.broadcast_to(array, (3, 1, *array.shape))),
-        ("huge batch", lambda: np.broadcast_to(array, (10**9, *array.shape))),
-        ("very huge batch", lambda: np.broadcast_to(array, (1 << 40, *array.shape))),
+        ("huge batch", lambda: np.broadcast_to(array, (1 << 40, *array.shape))),
     ]
     return odd
 

@@ -36,6 +36,9 @@ _WGMMA = "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16"
 _SCALED = "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0"
 
 
+_KERNEL = 'extern "C" __global__ void nothing() {}'
+
+
 def _copied(value: Any) -> Any:
     return value.copy() if isinstance(value, np.ndarray) else value
 
@@ -129,7 +132,8 @@ def _forms() -> Iterator[Call]:
         yield call("Instruction.a_from", ins.a_from, space="register")
         yield call("Instruction.column_of_b", ins.column_of_b, row=1, col=2)
         yield call("Instruction.check_modifiers", ins.check_modifiers, modifiers=Modifiers())
-        yield call("Instruction.figure", ins.figure, what="C", lane=5, label="lanes", warp=None)
+        if with_widgets():
+            yield call("Instruction.figure", ins.figure, what="C", lane=5, label="lanes", warp=None)
         yield call("Instruction.__eq__", ins.__eq__, other=ins)
         yield call("Operands.of", Operands.of, ins=ins, **registers, modifiers=Modifiers())
         yield call("Operands.from_matrices", Operands.from_matrices, ins=ins, **matrices, **scales)
@@ -424,7 +428,7 @@ def _gpu() -> Iterator[Call]:
     yield call("gpu.compile", gpu.compile, source="__global__ void nothing() {}", target="sm_90a")
     yield call("gpu.disassemble", gpu.disassemble,
                cubin=gpu.compile("__global__ void nothing() {}", "sm_90a"))  # fmt: skip
-    yield call("gpu.launch", gpu.launch, source="__global__ void nothing() {}", name="nothing", arguments=[],
+    yield call("gpu.launch", gpu.launch, source=_KERNEL, name="nothing", arguments=[],
                grid=1, block=32)  # fmt: skip
 
 
