@@ -24,10 +24,12 @@ import pytest
 
 import ptxlab
 from ptxlab.errors import PtxlabError, quoted
-from ptxlab.explorer import ExplorerState, edits
-from ptxlab.explorer.protocol import MESSAGES, decode_message
+from ptxlab.explorer import ExplorerState, edits, export, parse_cell
+from ptxlab.explorer.protocol import MESSAGES, decode_message, matrix_bytes, register_fields
 
 pytest.importorskip("anywidget")
+
+from ptxlab.explorer.view import parse_selection
 
 TRIES = int(os.environ.get("PTXLAB_FUZZ", "300"))
 DENSE = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
@@ -244,6 +246,35 @@ def test_edits_of_hostile_parts_are_made_or_refused() -> None:
             parts["name"] = choose.choice(("A", "stored", "B", "C", "D", "E", "SFA", "SFB", "selector"))
         with failures.watch(kind.__name__, list(parts.values()), ex):
             ex.apply(kind(**parts))
+    assert not failures.lines, "\n".join(failures.lines)
+
+
+def test_the_parts_below_answer_or_refuse() -> None:
+    """Modules that the widget is made of, and that other code may call."""
+    ex, failures = ptxlab.explore(SPARSE), Failures()
+    state, f16 = ex.state, ptxlab.dtype("f16")
+    parts: dict[str, Callable[[Any], Any]] = {
+        "open_link": export.open_link,
+        "decode_message": decode_message,
+        "decode a type": lambda value: decode_message({"type": value}),
+        "picture": lambda value: export.picture(state, value),
+        "registers of a name": lambda value: register_fields(state, value, 0),
+        "registers of a lane": lambda value: register_fields(state, "A", value),
+        "matrix_bytes": lambda value: matrix_bytes(state, value),
+        "a cell": lambda value: parse_cell.parse(f16, value),
+        "a register": lambda value: parse_cell.parse_register(value, 32),
+        "a block": parse_cell.parse_cells,
+        "trace": lambda value: state.trace(value, 0),
+        "lane_of": lambda value: state.matrices.lane_of("A", value, 0),
+        "copy_index": state.matrices.copy_index,
+        "codes of a chip": lambda value: state.results.codes(state.operands, value),
+        "selection": lambda value: parse_selection(value, {"D": (16, 8)}),
+        "set_state": ex.view.set_state,
+    }
+    for name, part in parts.items():
+        for value in PYTHON_VALUES:
+            with failures.watch(name, value, ex):
+                part(value)
     assert not failures.lines, "\n".join(failures.lines)
 
 

@@ -77,6 +77,8 @@ def share_link(state: ExplorerState, view_traits: Mapping[str, Any]) -> str:
 
 def open_link(text: str, form_class: type[MmaForm] = MmaForm) -> tuple[ExplorerState, dict[str, Any]]:
     """The state of a link, and the traits of the view."""
+    if not is_link(text):
+        raise PtxlabError(f"found {quoted(text)}; a link begins with {_PREFIX}")
     if len(text) > _LONGEST_LINK:
         raise PtxlabError(f"this link has {len(text)} letters; the Explorer's have at most {_LONGEST_LINK}")
     word = "".join(text.split()).removeprefix(_PREFIX)

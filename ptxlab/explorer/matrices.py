@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._util.arguments import as_array, as_flag, as_int, is_name
+from .._util.arguments import as_array, as_flag, as_index, as_int, is_name
 from ..errors import PtxlabError, listing, quoted
 from ..isa.mma import MmaForm
 from ..isa.operand import Operand
@@ -86,6 +86,7 @@ class Matrices:
         """Which copy of an element the instruction reads, as its selectors say."""
         modifiers = self.operands.modifiers
         vec = self.ins.scale_vec or 4
+        self.operand(name)  # there is one, or this refuses the name
         if name == "E":
             return modifiers.selector
         if name == "SFA":
@@ -112,6 +113,11 @@ class Matrices:
 
     def lane_of(self, name: str, row: int, column: int) -> int | None:
         """The lane whose element the instruction reads for a cell; None where no lane holds it."""
+        rows, columns = self.operand(name).shape
+        row, column = (
+            as_index(row, "row", rows, f"{name}: "),
+            as_index(column, "column", columns, f"{name}: "),
+        )
         if name == "A" and self.ins.sparse:
             stored = np.flatnonzero(self.stored_columns()[row] == column)
             return self.lane_of("stored", row, int(stored[0])) if stored.size else None

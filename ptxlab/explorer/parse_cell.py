@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import PtxlabError
+from ..errors import PtxlabError, quoted
 from ..isa.dtypes import DType
 
 __all__ = [
@@ -43,7 +43,7 @@ def parse(dtype: DType, text: str) -> int:
         ...
     ptxlab.errors.PtxlabError: found 1e9; f16 holds -65504..65504, inf and nan
     """
-    word = text.strip().replace("\u2212", "-").lower()
+    word = _as_typed(text).strip().replace("\u2212", "-").lower()
     if _RAW_CODE.fullmatch(word):
         return _parse_raw_code(dtype, word)
     integer = not dtype.is_float and re.fullmatch(r"[+-]?[0-9]{1,18}", word) is not None
@@ -141,7 +141,7 @@ def format_value(value: Any) -> str:
 
 def parse_register(text: str, bits: int) -> int:
     """The content of a register: hexadecimal with or without ``0x``, or binary with ``0b``."""
-    word = text.strip().lower().replace("_", "")
+    word = _as_typed(text).strip().lower().replace("_", "")
     if re.fullmatch(r"0b[01]+", word):
         content = int(word, 2)
     elif re.fullmatch(r"(0x)?[0-9a-f]+", word):
@@ -163,7 +163,7 @@ def parse_cells(text: str) -> list[list[str]]:
     >>> parse_cells('1\t2\r\n"3"\t\r\n')
     [['1', '2'], ['3', '']]
     """
-    lines = io.StringIO(text.replace("\r\n", "\n").replace("\r", "\n"))
+    lines = io.StringIO(_as_typed(text).replace("\r\n", "\n").replace("\r", "\n"))
     reader = csv.reader(lines, delimiter="\t", strict=True)
     try:
         rows = [line or [""] for line in islice(reader, _MOST_ROWS + 1)] or [[""]]
@@ -175,3 +175,9 @@ def parse_cells(text: str) -> list[list[str]]:
     if len(rows) > _MOST_ROWS:
         raise PtxlabError(f"found more than {_MOST_ROWS} rows of cells; no matrix has so many")
     return rows
+
+
+def _as_typed(text: object) -> str:
+    if not isinstance(text, str):
+        raise PtxlabError(f"found {quoted(text)}; a cell or a register takes what is typed, as text")
+    return text

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import gpu
+from .._util.arguments import is_name
 from ..errors import PtxlabError, listing, quoted
 from ..isa.dtypes import DType
 from ..isa.operand import Operand
@@ -188,7 +189,7 @@ def matrix_bytes(state: ExplorerState, name: str, codes: NDArray[Any] | None = N
 
     For sparse A also where each element is in the other form: dense A in the compressed one, and back.
     """
-    if name not in state.matrices.names:
+    if not is_name(name, state.matrices.names):
         return {}
     operand = state.matrices.operand(name)
     codes = state.codes(name) if codes is None else codes
@@ -309,7 +310,7 @@ def register_fields(state: ExplorerState, name: str, lane: int) -> list[tuple[st
     >>> register_fields(state, "A", lane=4)[3][1][2]   # the third field from the top of register 3
     RegisterField(element=29, row=9, column=37, low=20, bits='1101', text='-3')
     """
-    operand = state.ins.operands[name]
+    operand = state.ins.operand(name)
     if operand.layout is None:
         return []
     operand.place(lane, 0)

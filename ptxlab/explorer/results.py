@@ -92,7 +92,8 @@ class Results:
 
     def codes(self, operands: Operands, chip: str | None = None) -> NDArray[Any]:
         """Codes of D by a chip, computed once for the same operands."""
-        chip = chip or self.chip
+        chip = self.chip if chip is None else chip
+        self._check_chip(chip, (*self.models, GPU))
         if operands is not self._operands:
             self._operands, self._codes = operands, {}
         if chip not in self._codes:
@@ -111,10 +112,7 @@ class Results:
         self, operands: Operands, chip: str | None = None, against: str | None = None
     ) -> Comparison:
         """D by two chips; those that are chosen unless others are named."""
-        chip = self.chip if chip is None else chip
         against = self.against if against is None else against
-        for name in (chip,) if against is None else (chip, against):
-            self._check_chip(name, (*self.models, GPU))
         codes = self.codes(operands, chip)
         return Comparison(codes, None if against is None else self.codes(operands, against))
 
