@@ -7,9 +7,10 @@ Every public function sends its arguments through these. What is exactly right p
 from __future__ import annotations
 
 import contextlib
+import math
 import operator
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 from itertools import zip_longest
 from pathlib import Path
@@ -41,6 +42,8 @@ __all__ = [
 
 #: Kinds of NumPy's types that are numbers as instructions know them: truth values, integers, floats.
 _NUMBERS = "biuf"
+
+_MOST_NAMES = 1000  # that anybody gives at once
 
 
 # -- scalars -------------------------------------------------------------------------------------------------
@@ -109,11 +112,15 @@ def as_seconds(value: object, what: str) -> float:
     >>> as_seconds(np.float32(0.5), "seconds")
     0.5
     """
+    seconds = math.nan
     if isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool):
-        seconds = float(min(value, 1 << 62))
-        if seconds == seconds:
-            return seconds
-    raise PtxlabError(f"{what}: found {quoted(value)}; it takes a number of seconds")
+        try:
+            seconds = float(value)
+        except OverflowError:  # an integer beyond any float
+            seconds = math.inf if value > 0 else -math.inf
+    if math.isnan(seconds):
+        raise PtxlabError(f"{what}: found {quoted(value)}; it takes a number of seconds")
+    return seconds
 
 
 def as_text(value: object, what: str) -> str:
@@ -180,11 +187,15 @@ def as_names(values: object, what: str) -> tuple[str, ...]:
     >>> as_names(["bits", "edges"], "categories")
     ('bits', 'edges')
     """
-    if isinstance(values, Sequence | set | frozenset | dict) and not isinstance(values, str | bytes):
-        names = tuple(values)
-        if all(isinstance(name, str) for name in names):
-            return names
-    raise PtxlabError(f"{what}: found {quoted(values)}; it takes a sequence of names")
+    names: tuple[object, ...] = (None,)
+    if isinstance(values, Collection) and not isinstance(values, str | bytes | np.ndarray):
+        with contextlib.suppress(Exception):  # of an iterator of somebody else's
+            if len(values) <= _MOST_NAMES:
+                names = tuple(values)
+    texts = tuple(name for name in names if isinstance(name, str))
+    if len(texts) < len(names):
+        raise PtxlabError(f"{what}: found {quoted(values)}; it takes a sequence of names")
+    return texts
 
 
 def as_shape(value: object, what: str) -> tuple[int, int]:
@@ -291,7 +302,7 @@ def broadcast(what: str, shapes: dict[str, tuple[int, ...]]) -> tuple[int, ...]:
 
 
 def check_room(count: int, what: str) -> None:
-    """Refuse an array of so many elements if two copies, of eight bytes each, exceed the memory that there is.
+    """Refuse an array of so many elements if two copies, of eight bytes each, exceed the memory there is.
 
     Linux promises more memory than it has, and ends the process that uses it: so this asks before.
 

@@ -174,7 +174,9 @@ class TransferForm(Form):
             value = getattr(self, name)
             if value is not None and not is_name(value, words):
                 raise PtxlabError(f"{name}={quoted(value)}: there are {listing(words)}")
-        if self.source is not None and not isinstance(self.source, str):
+        if self.source is not None and not (
+            is_a(self.source, str) and re.fullmatch(r"\w{1,20}", self.source)
+        ):
             raise PtxlabError(f"source={quoted(self.source)}: there are {listing(_SOURCES)}")
         if self.fragment is not None and not isinstance(self.fragment, Operand):
             raise PtxlabError(f"fragment={quoted(self.fragment)}: it is an operand of wmma, or None")

@@ -467,6 +467,7 @@ def _content(figure: Picture | Figure, file: Path) -> str | bytes:
 
 def _short(text: str) -> str:
     """A path for a message: as it is, or its last letters."""
+    text = text if text.isprintable() else quoted(text)
     return text if len(text) <= 100 else f"...{text[-60:]}"
 
 

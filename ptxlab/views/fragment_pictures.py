@@ -214,6 +214,7 @@ def warp_notes(rows: range, warp: int | None) -> tuple[str, ...]:
     """A note on the warp that is shown, where it is only one."""
     if warp is None:
         return ()
+    warp = as_int(warp, "warp")
     lanes = index_range(32 * warp, 32)
     return (f"warp {warp}: lanes {lanes}, rows {index_range(rows.start, len(rows))}",)
 

@@ -75,6 +75,8 @@ def make(
     if not is_name(category, known):
         raise PtxlabError(f"unknown category {quoted(category)}; {ins.mnemonic} has {listing(known, 20)}")
     count, seed = as_int(count, "count"), as_int(seed, "seed")
+    if abs(seed) >= 1 << 256:
+        raise PtxlabError(f"seed={quoted(seed)}: it has at most 256 bits")
     if count < 0:
         raise PtxlabError(f"count={quoted(count)}: it is 0 or more")
     sizes = [operand.shape[0] * operand.shape[1] for operand in ins.inputs.values()]
