@@ -364,6 +364,8 @@ def dtype(name: str | DType) -> DType:
     """
     if isinstance(name, DType):
         return name
+    if type(name) is str and name in DTYPES:  # nearly always
+        return DTYPES[name]
     known = DTYPES.get(name.removeprefix(".")) if is_a(name, str) else None
     if known is None:
         raise PtxlabError(f"unknown element type {quoted(name)}; there are {listing(DTYPES, 20)}")
