@@ -291,6 +291,8 @@ def _fragment(m: Any) -> Any:
         (lambda: Modifiers(selector=True), "selector: found True; it takes a whole number"),
         (lambda: ptxlab.wmma.fill_fragment(_fragment(8), "1"),  # type: ignore[arg-type]
          "fill_fragment: value needs numbers, found an array of <U1"),
+        (lambda: ptxlab.views.values(_WG, "B", np.ones((16, 8)), warp=7),
+         f"warp=7: B of {WGMMA} lives in shared memory, where no warp has its own part"),
         (lambda: _fragment(8.0),
          "m: found 8.0; it takes a whole number"),
     ],

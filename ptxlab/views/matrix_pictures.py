@@ -353,6 +353,11 @@ def values(
     op = numbers.operand
     if lane is not None:
         lane = op.place(lane, 0).lane  # refuses a lane that does not exist
+    if warp is not None and op.layout is None:
+        raise PtxlabError(
+            f"warp={quoted(warp)}: {op.name} of {ins.mnemonic} lives in shared memory, "
+            "where no warp has its own part"
+        )
     rows = warp_rows(op, warp) if op.layout else range(op.shape[0])
     labels = numbers.labels(shown) if len(rows) * op.shape[1] <= _MOST_CELLS else None
     if labels is not None and not labels_fit([labels[rows.start : rows.stop]]):
