@@ -27,7 +27,7 @@ def main() -> None:
         browser = playwright.chromium.launch(executable_path=find(), args=FLAGS)
         try:
             lab.wait()
-            page = browser.new_page(viewport={"width": 1180, "height": 1500}, device_scale_factor=1.25)
+            page = browser.new_page(viewport={"width": 1180, "height": 930}, device_scale_factor=1.25)
             lab.render(page, "picture", [CELL])
             explorer = Shown(page)
             page.mouse.click(*explorer.middle("D", 9, 3))

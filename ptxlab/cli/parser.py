@@ -164,7 +164,7 @@ class _Commands:
             command.add_argument(
                 "instruction",
                 metavar="INSTRUCTION",
-                help="PTX mnemonic, or a short name such as mma.m16n8k64.s4",
+                help="PTX mnemonic, short name such as mma.m16n8k64.s4, atom of CUTLASS, or pasted code",
             )
         if json:
             command.add_argument("--json", action="store_true", help="print JSON")

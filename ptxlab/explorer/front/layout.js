@@ -58,14 +58,27 @@ export function scrollers(root) {
 }
 
 // Heights of the rows of A and D and of those of B with which all of it fits the view. If rows would be
-// too low for digits, registers become cards.
+// too low for digits, registers become cards; before that, "why these bits" may leave the view.
 /** @param {App} app @param {Tiers} size @param {Rows} wish @param {number} budget @returns {Rows} */
 function fitRows(app, size, wish, budget) {
   app.panel.setDense(false);
-  const inFull = rowsWithin(app, size, wish, budget);
+  app.grid.classList.remove("ptx-large-cards");
+  const most = budget + app.tracePanel.button.offsetHeight;
+  const roomy = rowsWithin(app, size, wish, budget);
+  const inFull = roomy.rowM < LEGIBLE ? rowsWithin(app, size, wish, most) : roomy;
   if (inFull.rowM >= Math.min(LEGIBLE, wish.rowM) || app.shownLanes().length > 1) return inFull;
   app.panel.setDense(true);
-  return rowsWithin(app, size, wish, budget);
+  const rows = rowsWithin(app, size, wish, budget);
+  enlargeCards(app, HEAD + size.k * rows.rowK);
+  return rows;
+}
+
+// Larger cards, if B leaves the room for them.
+/** @param {App} app @param {number} heightOfB */
+function enlargeCards(app, heightOfB) {
+  if (app.grid.classList.contains("ptx-stacked")) return;
+  app.grid.classList.add("ptx-large-cards");
+  if (quadrantHeight(app) > heightOfB) app.grid.classList.remove("ptx-large-cards");
 }
 
 // Of lanes, registers, a problem and the line about the cell; the quadrant itself may be higher, as B is.

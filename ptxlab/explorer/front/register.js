@@ -45,7 +45,7 @@ function placeOf(matrix, fields) {
     return steady ? { one: low === high, text: low === high ? `[${low}]` : `[${low}..${high}]` } : null;
   };
   const [row, column] = [run("row"), run("column")];
-  const name = matrix.name === "stored" ? "A" : matrix.name;
+  const name = matrix.name === "stored" ? "" : matrix.name; // its head says "compressed A"
   if (row && column && (row.one || column.one)) return `${name}${row.text}${column.text}`;
   const [first, last] = [fields[0], fields[fields.length - 1]];
   return `${name}[${last.row}][${last.column}] … [${first.row}][${first.column}]`;
