@@ -296,6 +296,7 @@ export class App {
     this.hovered = hit;
     if (!same) {
       this.updateStatus();
+      this.panel.light(hit);
       this.drawOver();
     }
     if (event && hit?.name) this.showTip(event, hit);

@@ -3,7 +3,7 @@
 import { binary, clamp } from "./util.js";
 import { largest, cellsOf, changedCells, differing } from "./matrix.js";
 import { LETTER, cellLines, roomFor } from "./label.js";
-import { GUTTER, drawEdges, drawHeadings } from "./edges.js";
+import { GUTTER, drawEdges, drawHeadings, drawLitHeadings } from "./edges.js";
 import { filledRange } from "./fill_handle.js";
 import { drawProductNames } from "./layout.js";
 
@@ -187,13 +187,18 @@ function marksOf(pane) {
   const { app } = pane;
   const { hovered } = app;
   const { mark: selection } = app.selection;
-  const here = (/** @type {Mark} */ mark) => pane.has(mark.name);
+  const here = (/** @type {{ name: Name }} */ mark) => pane.has(mark.name);
   const inLanes = pane.layers.some(({ name }) => app.matrices[name].lane);
   const refusal = app.model.get("refusal");
+  const related = app.related().filter(here);
   return {
     lanes: inLanes ? app.shownLanes() : [],
     lane: inLanes ? app.hoveredLane() : -1,
-    related: app.related().filter(here),
+    related,
+    headings: litHeadings(app.line && here(app.line) ? app.line : null, [
+      ...(hovered?.name && here(hovered) ? [hovered] : []),
+      ...related,
+    ]),
     steps: app.stepper.marks().filter(here),
     hovered: hovered?.name && here(hovered) ? hovered : null,
     selected: selection && here(selection) ? app.selection.range() : null,
@@ -207,6 +212,18 @@ function marksOf(pane) {
       .map(({ name }) => app.matrices[name])
       .map((matrix) => (matrix.differ ? differing(matrix) : [])),
   };
+}
+
+// The headings of what is pointed at: of a row or column, of a cell and of the cells related to it.
+/** @param {Line | null} line @param {Mark[]} cells @returns {Line[]} */
+function litHeadings(line, cells) {
+  if (line) return [line];
+  const lines = /** @type {Line[]} */ ([]);
+  for (const { name, row, column, row2 = row, column2 = column } of cells) {
+    if (row === row2) lines.push({ name, row });
+    if (column === column2) lines.push({ name, column, row: undefined });
+  }
+  return lines;
 }
 
 /** @param {Pane} pane */
@@ -280,6 +297,7 @@ export function drawMarks(pane) {
   }
   context.restore();
   drawEdges(pane, context);
+  drawLitHeadings(pane, context, marks.headings, hovered?.row ?? 0);
 }
 
 /**

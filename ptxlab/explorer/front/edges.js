@@ -1,11 +1,22 @@
 // Around a pane: headings, and edges that show that there is more to scroll to.
 
-import { step } from "./util.js";
+import { clamp, step } from "./util.js";
 import { LETTER } from "./label.js";
 import { warpColours } from "./colours.js";
 
 export const GUTTER = { left: 26, top: 15 };
 export const FADE = 22; // height of the fade at an edge with more to scroll to
+
+// Where the heading of a column is: in its middle, near the left edge of a wide one.
+/** @param {Pane} pane @param {Layer} layer @param {number} column @param {number} row @param {number} wide */
+function headingMiddle(pane, layer, column, row, wide) {
+  const half = Math.min(layer.width, 40) / 2;
+  return pane.x(layer, column, 0, row) + (layer.name === "E" ? Math.max(half - 2, wide / 2) : half);
+}
+
+// Where the number of a row is, below the row's upper edge.
+/** @param {number} high */
+const rowMiddle = (high) => Math.min(high, 12) / 2 + 0.5;
 
 // Column headings, with as many left out that none touch: {text, middle, width} in the pane's pixels.
 /** @param {Pane} pane */
@@ -29,9 +40,7 @@ export function headings(pane) {
     }
     for (let column = 0; column < columns; column += each) {
       const text = layer.name === "E" ? `ch${column}` : layer.name === "SFA" ? `sf${column}` : String(column);
-      const half = Math.min(layer.width, 40) / 2;
-      const middle =
-        pane.x(layer, column) + (chunked && layer === chunked ? Math.max(half - 2, wide(text) / 2) : half);
+      const middle = headingMiddle(pane, layer, column, 0, wide(text));
       const count = layer.shift ? (app.matrices[layer.name].products?.count ?? 1) : 1;
       for (let product = 0; product < count; product += 1)
         texts.push({
@@ -60,7 +69,7 @@ export function drawHeadings(pane, context) {
   for (let row = 0; row < matrix.rows; row += 1) {
     const y = pane.y(pane.layers[0], row) - scrollTop;
     if (y < -1 || y > pane.height - 4) continue;
-    const middle = GUTTER.top + y + Math.min(pane.row, 12) / 2 + 0.5;
+    const middle = GUTTER.top + y + rowMiddle(pane.row);
     if (warps) {
       context.fillStyle = warpColours(app, warpOf(row))[0];
       context.fillRect(GUTTER.left - 4, GUTTER.top + y, 3, pane.row);
@@ -101,6 +110,37 @@ export function drawHeadings(pane, context) {
   for (const { text, middle } of headings(pane)) {
     const x = middle - scrollLeft;
     if (x > 0 && x < pane.width) context.fillText(text, GUTTER.left + x, GUTTER.top - 6);
+  }
+}
+
+// The headings of the row and the column under the pointer, over the others: also those that are left out.
+/** @param {Pane} pane @param {CanvasRenderingContext2D} context @param {Line[]} lines @param {number} row */
+export function drawLitHeadings(pane, context, lines, row) {
+  const { app } = pane;
+  const { scrollLeft, scrollTop } = pane.scroller;
+  context.font = `bold 9px ${app.ink.mono}`;
+  context.textBaseline = "middle";
+  context.textAlign = "center";
+  for (const line of lines) {
+    const layer = pane.layer(line.name);
+    const prefix = { E: "ch", SFA: "sf", SFB: "sf" }[/** @type {string} */ (line.name)] ?? "";
+    const across = line.row === undefined;
+    const text = `${across === (line.name === "SFB") ? "" : prefix}${across ? line.column : line.row}`;
+    const wide = text.length * 9 * LETTER + 4;
+    let [x, y] = [GUTTER.left - 3 - wide / 2, GUTTER.top - 7];
+    if (across) {
+      x = GUTTER.left - scrollLeft + headingMiddle(pane, layer, line.column, row, wide - 4);
+      if (x < GUTTER.left || x > GUTTER.left + pane.width) continue;
+      x = clamp(x, wide / 2, GUTTER.left + pane.width - wide / 2);
+    } else {
+      y = GUTTER.top - scrollTop + pane.y(layer, line.row) + rowMiddle(layer.down.size);
+      if (y < GUTTER.top || y > GUTTER.top + pane.height) continue;
+      y = clamp(y, 6, GUTTER.top + pane.height - 6);
+    }
+    context.fillStyle = app.ink.text;
+    context.fillRect(x - wide / 2, y - 6, wide, 12);
+    context.fillStyle = app.ink.paper;
+    context.fillText(text, x, y + 0.5);
   }
 }
 

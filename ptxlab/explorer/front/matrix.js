@@ -93,6 +93,16 @@ export function holderOf(matrices, matrix, index) {
     : [matrix, index];
 }
 
+// The cell whose element in a register holds a cell; of dense A that is not stored, the nibble of its chunk.
+/** @param {Matrices} matrices @param {Cell} cell @returns {Cell} */
+export function bitsHolder(matrices, { name, row, column }) {
+  const matrix = matrices[name];
+  const [holder, at] = holderOf(matrices, matrix, row * matrix.columns + column);
+  return at < 0
+    ? { name: "E", row, column: Math.floor((column * matrices.E.columns) / matrix.columns) }
+    : { name: holder.name, row, column: at % holder.columns };
+}
+
 /** @param {Matrix} matrix */
 export function largest(matrix) {
   if (matrix.largest) return matrix.largest;

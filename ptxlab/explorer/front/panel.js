@@ -2,6 +2,7 @@
 // few lines; those of several lanes side by side.
 
 import { make, clamp, write, attribute } from "./util.js";
+import { holderOf, bitsHolder } from "./matrix.js";
 import { Lanes } from "./lanes.js";
 import { drawRegister } from "./register.js";
 
@@ -17,6 +18,8 @@ export class Panel {
     this.dense = false; // whether registers are cards
     /** @type {((registers: Traits["lane_registers"], lanes: number[]) => void)[]} */
     this.lines = [];
+    this.fields = /** @type {FieldNode[]} */ ([]); // the elements that are shown
+    this.lit = "";
     this.node = make("section", "ptx-panel", parent, { "aria-label": "lanes and registers" });
     this.lanes = new Lanes(app, this.node);
     this.registers = make("div", "ptx-registers", this.node);
@@ -38,6 +41,29 @@ export class Panel {
   /** @param {number[] | null} lanes */
   outline(lanes) {
     this.lanes.outline(lanes);
+  }
+
+  // Turns to the page with the register that holds a cell.
+  /** @param {Cell} cell */
+  follow({ name, row, column }) {
+    const { matrices } = this.app;
+    const [holder, at] = holderOf(matrices, matrices[name], row * matrices[name].columns + column);
+    if (at >= 0 && holder.registerOf) this.pages[holder.operand] = Math.floor(holder.registerOf[at] / PAGE);
+  }
+
+  // The bits of the cell under the pointer, in every lane that is shown.
+  /** @param {Hovered | null} hovered */
+  light(hovered) {
+    const cell = hovered?.name ? bitsHolder(this.app.matrices, hovered) : null;
+    const key = cell ? `${cell.name} ${cell.row} ${cell.column}` : "";
+    if (key === this.lit) return;
+    this.lit = key;
+    for (const field of this.fields) {
+      const held = field.cell();
+      const lit =
+        cell !== null && held?.name === cell.name && held.row === cell.row && held.column === cell.column;
+      if (lit !== field.node.classList.contains("lit")) field.node.classList.toggle("lit", lit);
+    }
   }
 
   // Registers keep their nodes while only their content changes, so that text being typed is not lost.
@@ -64,13 +90,15 @@ export class Panel {
     if (key !== this.built) this.build(shown, byLane[lanes[0]], lanes.length);
     this.built = key;
     for (const line of this.lines) line(byLane, lanes);
+    this.lit = ""; // fields may hold other cells now
+    this.light(app.hovered);
   }
 
   /** @param {Block[]} shown @param {Registers} registers @param {number} columns */
   build(shown, registers, columns) {
     const { app } = this;
     const side = columns > 1;
-    this.lines = [];
+    [this.lines, this.fields] = [[], []];
     this.registers.replaceChildren();
     this.registers.className = `ptx-registers ${side ? "" : this.dense ? "ptx-cards" : "ptx-columns"}`;
     this.registers.classList.toggle("ptx-wide", app.matrices.D.bits === 64);

@@ -63,6 +63,7 @@ function drawField(app, strip, { name, register, matrix, count, small }) {
   const node = make("div", "ptx-field", strip);
   node.addEventListener("pointerenter", () => app.hover(cell));
   node.addEventListener("pointerleave", () => app.hover(null));
+  app.panel.fields.push({ node, cell: () => cell });
   const valued = count <= 8 && name !== "E";
   const row = make("div", valued || count > 8 ? "ptx-bits" : "ptx-bits bare", node);
   const bits = matrix.parts.flatMap(([role, length]) =>

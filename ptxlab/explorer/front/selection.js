@@ -1,7 +1,7 @@
 // What is selected: a cell or a range of cells, and the text box on the cell.
 
 import { clamp } from "./util.js";
-import { blockText, editText } from "./matrix.js";
+import { blockText, editText, holderOf } from "./matrix.js";
 import { describe } from "./describe.js";
 
 export class Selection {
@@ -16,8 +16,10 @@ export class Selection {
   select(mark, focus = true, chooseLane = true) {
     const { app } = this;
     const matrix = app.matrices[mark.name];
-    const lane = matrix.lane?.[mark.row * matrix.columns + mark.column];
+    const [holder, at] = holderOf(app.matrices, matrix, mark.row * matrix.columns + mark.column);
+    const lane = holder.lane?.[at];
     this.mark = mark;
+    if (chooseLane || app.shownLanes().some((shown) => shown.lane === lane)) app.panel.follow(mark);
     app.model.set("selected", { name: mark.name, row: mark.row, column: mark.column });
     app.toolbar.follow(mark.name);
     if (chooseLane && lane !== undefined && lane !== app.lane) app.chooseLane(lane);
@@ -43,6 +45,8 @@ export class Selection {
     const { name, row, column } = selected;
     if (this.mark?.name === name && this.mark.row === row && this.mark.column === column) return;
     this.mark = { name, row, column };
+    this.app.panel.follow(this.mark);
+    this.app.panel.drawRegisters();
     this.show();
   }
 

@@ -212,6 +212,9 @@ type Block = { name: Name; count: number; page: number; from: number; to: number
 /** A register that is shown: how many elements it has, and whether other lanes are shown beside it. */
 type RegisterInfo = { name: Name; register: number; matrix: Matrix; count: number; small: boolean };
 
+/** An element that is shown in a register. */
+type FieldNode = { node: HTMLElement; cell: () => Cell | null };
+
 // -- how a pane is laid out --
 
 /** Heights of rows in pixels: of A and D, and of B. */
