@@ -174,15 +174,15 @@ class Instruction(MmaForm):
         operands = Operands.from_matrices(self, A, B, C, scale_a, scale_b, Modifiers.from_keywords(modifiers))
         return TraceView.of(trace(operands, row, col, model=model))
 
-    def figure(self, what: str = "product", **options: Any) -> Any:
+    def figure(self, what: str = "product", *, title: bool = True, **options: Any) -> Any:
         """A Plotly figure of the product, of an operand, of the metadata or scales, of a lane, or of a trace.
 
         `what` is "product", "A", "B", "C", "D", "stored", "metadata", "scales", "lane" or "trace";
-        `ptxlab.figures.figure` lists the options.
+        `ptxlab.figures.figure` lists the options; `title=False` leaves out title and notes, for papers.
         """
         from .views.figures import figure
 
-        return figure(self, what, **options)
+        return figure(self, what, title=title, **options)
 
     def sass(self, target: str = "sm_90a") -> Sass:
         """The machine code for a target: its tensor-core instructions, and how many others surround them."""

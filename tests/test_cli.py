@@ -256,6 +256,23 @@ def test_layout_in_every_form(answer) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "words",
+    [("layout", S4, "A"), ("layout", WGMMA, "B"), ("metadata", SP_S4), ("trace", S4, "0", "0")],
+    ids=lambda words: words[0],
+)
+def test_pictures_without_a_title(answer, words: tuple[str, ...]) -> None:
+    """--no-title leaves out title and notes; the cells stay."""
+    space = "{http://www.w3.org/2000/svg}"
+    whole = ET.fromstring(answer(*words, "--svg"))
+    bare = ET.fromstring(answer(*words, "--svg", "--no-title"))
+    title = whole.find(f"{space}title").text
+    texts, left = ([text.text for text in root.iter(f"{space}text")] for root in (whole, bare))
+    assert title in texts and title not in left
+    assert set(left) < set(texts)
+    assert int(bare.get("height")) < int(whole.get("height"))
+
+
 def test_metadata(answer) -> None:
     lines = answer("metadata", TF32, "--selector", "1").splitlines()
     assert re.split(r"\s{2,}", lines[4 + 8].strip())[1:3] == ["T2: [19..16]", "T2: [23..20]"]
@@ -329,6 +346,7 @@ def test_run_on_both_for_real(answer, name: str) -> None:
         (("where", "movmatrix", "D", "0", "0", "--explain"), "nothing is computed"),
         (("holds", S4, "A", "--lane", "40"), "lane 40 does not exist"),
         (("holds", WGMMA, "B", "--lane", "4"), "lives in shared memory: no lane holds it; `ptxlab where`"),
+        (("layout", S4, "A", "--no-title"), "--no-title is for --svg"),
         (("layout", WGMMA, "B", "--cute"), "lives in shared memory"),
         (("cute", WGMMA, "B"), "lives in shared memory"),
         (("layout", SP_S4, "A", "--dense", "--csv"), "--dense is for the table"),

@@ -154,6 +154,111 @@ def test_a_folded_grid_has_all_columns_once_in_order(picture: views.Picture) -> 
     assert next(panels, None) is None
 
 
+# -- warps -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [8, 256])
+@pytest.mark.parametrize("name", ["A", "C", "D"])
+def test_a_warpgroups_operand_names_the_warp_and_the_lanes_of_its_rows(n: int, name: str) -> None:
+    """Beside the rows of each warp stands who holds them, as the layout says; svg and Plotly write it."""
+    ins = ptxlab.instruction(f"wgmma.mma_async.sync.aligned.m64n{n}k16.f32.f16.f16")
+    operand = ins.operand(name)
+    assert operand.layout is not None
+    lane_of = {
+        (int(row), int(column)): lane
+        for lane, elements in enumerate(operand.layout.coords())
+        for row, column in elements
+    }
+    picture = views.fragment(ins, name)
+    (grid,) = picture.grids
+    assert [head.lines[0] for head in grid.row_groups] == [f"warp {warp}" for warp in range(4)]
+    texts = [word.text for word in picture.drawing().words]
+    for head in grid.row_groups:
+        rows = range(head.start, head.start + head.size)
+        held = {lane for (row, _), lane in lane_of.items() if row in rows}
+        assert head.lines[1] == f"lanes {min(held)}..{max(held)}" and len(held) == 32
+        assert set(head.lines) <= set(texts)
+        assert set(head.lines) <= set(figures.fragment(ins, name).data[-1].text)
+    if not grid.labelled:
+        assert "row m: lanes 4 (m % 8) to 4 (m % 8) + 3 of its warp" in picture.notes
+        assert all(lane % 32 // 4 == row % 8 for (row, _), lane in lane_of.items())
+
+
+def test_warps_are_named_left_of_the_rows_and_touch_nothing() -> None:
+    for picture in (PICTURES["D wgmma"], PICTURES["D wgmma, folded"], PICTURES["E wgmma"]):
+        drawing = picture.drawing()
+        for panel in drawing.panels:
+            rows = {head.text for head in panel.grid.rows}
+            x0, y0, y1 = float(panel.x[0]), float(panel.y[0]), float(panel.y[-1])
+            beside = [word for word in drawing.words if word.role == "header" and y0 <= word.y <= y1]
+            inner = min(w.x - 0.62 * w.size * len(w.text) for w in beside if w.text in rows and w.x < x0)
+            warps = [word for word in beside if word.text.startswith(("warp", "lanes"))]
+            assert len(warps) == 8
+            assert all(word.x - 0.62 * word.size * len(word.text) >= 0 for word in warps)
+            assert all(word.x < inner for word in warps)
+    (grid,) = views.fragment(WGMMA, "D", warp=2).grids
+    assert [head.lines for head in grid.row_groups] == [("warp 2", "lanes 64..95")]
+    assert not views.fragment(S4, "A").grids[0].row_groups
+    values = views.values(WGMMA, "D", np.zeros((64, 24))).grids[0]
+    assert [head.text for head in values.row_groups] == [
+        head.text for head in PICTURES["D wgmma"].grids[0].row_groups
+    ]
+
+
+# -- titles ----------------------------------------------------------------------------------------------
+
+
+def test_pictures_without_title_show_their_grids_alone(picture: views.Picture, tmp_path: Path) -> None:
+    plain = picture.with_title(False)
+    whole, bare = picture.drawing(), plain.drawing()
+    assert {word.role for word in bare.words}.isdisjoint({"title", "note"})
+    assert Counter(word.text for word in bare.words) == Counter(
+        word.text for word in whole.words if word.role not in ("title", "note")
+    )
+    assert bare.height < whole.height and bare.width <= whole.width
+    assert 0 <= min(word.y - word.size / 2 for word in bare.words) < 30
+    document = figures.svg(picture, title=False)
+    texts = [text.text for text in ET.fromstring(document).iter("{http://www.w3.org/2000/svg}text")]
+    assert not {picture.title, picture.subtitle, *picture.notes} & set(texts)
+    figure = figures.chart(picture, title=False)
+    assert figure.layout.height == bare.height
+    assert not {f"<b>{picture.title}</b>", *picture.notes} & set(figure.data[-1].text)
+    for drawn in (plain, figure):
+        assert figures.save(drawn, tmp_path / "x.svg").read_text(encoding="utf-8") == document
+
+
+def test_every_figure_can_go_without_its_title() -> None:
+    trace = F16.trace(np.ones((16, 16)), np.ones((16, 8)), None, 3, 4)
+    made = [
+        lambda **title: figures.formats("f16", **title),
+        lambda **title: figures.fragment(F16, "C", **title),
+        lambda **title: figures.metadata(SP_S4, **title),
+        lambda **title: figures.lane(F16, "A", 3, **title),
+        lambda **title: figures.scales(SCALED, **title),
+        lambda **title: figures.trace(trace, **title),
+        lambda **title: trace.figure(**title),
+        lambda **title: figures.values(F16, "C", np.ones((16, 8)), **title),
+        lambda **title: figures.product(F16, **title),
+        lambda **title: figures.figure(F16, "D", **title),
+        *(
+            lambda what=what, **title: F16.figure(what, **title)
+            for what in ("product", "A", "B", "C", "D", "lane")
+        ),
+        lambda **title: F16.figure("trace", A=np.ones((16, 16)), B=np.ones((16, 8)), row=0, col=0, **title),
+        lambda **title: F16.explore().figure("D", **title),
+    ]
+    for make in made:
+        whole, bare = make(), make(title=False)
+        title = whole.layout.meta["title"]
+        assert f"<b>{title}</b>" in whole.data[-1].text and f"<b>{title}</b>" not in bare.data[-1].text
+        assert bare.layout.height < whole.layout.height
+    whole, bare = figures.matrix(np.eye(3), "D"), figures.matrix(np.eye(3), title=False)
+    assert whole.layout.title.text == "D" and not bare.layout.title.text
+    assert bare.layout.height < whole.layout.height
+    with pytest.raises(PtxlabError, match="title"):
+        figures.fragment(F16, "C", title="mine")
+
+
 def test_what_is_wide_is_folded_below_one_another() -> None:
     first, second = PICTURES["D wgmma, folded"].drawing().panels
     assert first.y[-1] < second.y[0]

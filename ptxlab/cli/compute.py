@@ -27,7 +27,7 @@ from ..verify import inputs
 from ..views.trace_text import text as trace_text
 from ..views.trace_text import trace_lines, trace_title
 from . import streams
-from .output import Style, as_json
+from .output import Style, as_json, check_no_title
 from .streams import Utf8
 
 __all__ = ["hunt", "run", "trace"]
@@ -134,6 +134,7 @@ def _matrix_text(values: NDArray[Any], style: Style) -> str:
 
 def trace(args: argparse.Namespace, style: Style) -> str:
     """Why an element of D has its bits, as text, JSON or SVG."""
+    check_no_title(args)
     form = _mma_form(
         args.instruction,
         "it moves a matrix, so there is nothing to trace; `ptxlab where` says where its elements go",
@@ -143,7 +144,8 @@ def trace(args: argparse.Namespace, style: Style) -> str:
     if args.format == "json":
         return as_json({"inputs": origin, **result.as_dict()})
     if args.format == "svg":
-        return Utf8(views.trace(result, f"inputs: {origin}").svg().rstrip("\n"))
+        picture = views.trace(result, f"inputs: {origin}").with_title(not args.no_title)
+        return Utf8(picture.svg().rstrip("\n"))
     title = style.bold(f"{trace_title(result)}, {result.chip}")
     return "\n".join([title, style.dim(f"  inputs: {origin}"), *trace_lines(result, lost=style.dim)])
 

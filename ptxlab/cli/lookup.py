@@ -24,7 +24,7 @@ from ..numerics import models as all_models
 from ..views.fragment_pictures import Label
 from . import streams
 from .names import find_operand
-from .output import Style, as_csv, as_json, as_markdown, as_text
+from .output import Style, as_csv, as_json, as_markdown, as_text, check_no_title
 from .streams import Utf8
 
 __all__ = ["cute", "holds", "layout", "list_", "metadata", "models", "ptx", "sass", "show", "where"]
@@ -210,6 +210,7 @@ def holds(args: argparse.Namespace, style: Style) -> str:
 
 
 def layout(args: argparse.Namespace, style: Style) -> str:
+    check_no_title(args)
     form = parse(args.instruction)
     operand = find_operand(form, args.operand)
     if args.format in ("csv", "json", "cute", "formula"):
@@ -231,7 +232,7 @@ def layout(args: argparse.Namespace, style: Style) -> str:
     picture = views.fragment(
         form, operand.name, dense=args.dense, lane=args.lane, label=label, swizzle=args.swizzle
     )
-    text = _picture_text(picture, args.format, style)
+    text = _picture_text(picture.with_title(not args.no_title), args.format, style)
     copies = "" if args.format else views.copies_note(operand)
     return f"{text}\n\n{copies}" if copies else text
 
@@ -272,6 +273,7 @@ def _picture_text(picture: views.Picture, format: str | None, style: Style) -> s
 
 
 def metadata(args: argparse.Namespace, style: Style) -> str:
+    check_no_title(args)
     form = parse(args.instruction)
     if not isinstance(form, MmaForm) or not form.sparse:
         raise PtxlabError(f"{form.mnemonic} is dense: it has no metadata; sparse forms are spelt .sp")
@@ -281,7 +283,7 @@ def metadata(args: argparse.Namespace, style: Style) -> str:
         return as_json({"instruction": form.mnemonic, "selector": args.selector, "nibbles": nibbles})
     if args.format == "csv":
         return as_csv(views.grid_table(picture.grids[0]))
-    return _picture_text(picture, args.format, style)
+    return _picture_text(picture.with_title(not args.no_title), args.format, style)
 
 
 def cute(args: argparse.Namespace, style: Style) -> str:

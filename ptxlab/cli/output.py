@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import csv
 import io
 import json
@@ -11,9 +12,10 @@ import sys
 from collections.abc import Sequence
 from typing import TextIO
 
+from ..errors import PtxlabError
 from ..views import Table, palette
 
-__all__ = ["Style", "as_csv", "as_json", "as_markdown", "as_text"]
+__all__ = ["Style", "as_csv", "as_json", "as_markdown", "as_text", "check_no_title"]
 
 
 class Style:
@@ -123,3 +125,9 @@ def _plain(value: object) -> object:
     if hasattr(value, "tolist"):  # NumPy's arrays and numbers
         return value.tolist()
     raise TypeError(f"{type(value).__name__} has no JSON form")
+
+
+def check_no_title(args: argparse.Namespace) -> None:
+    """Refuse --no-title where there is no picture."""
+    if args.no_title and args.format != "svg":
+        raise PtxlabError("--no-title is for --svg: it leaves out the title of the picture and the notes")

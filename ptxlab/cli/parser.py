@@ -407,6 +407,10 @@ def _add_formats(command: argparse.ArgumentParser, names: Sequence[str]) -> None
     group = command.add_mutually_exclusive_group()
     for name in names:
         group.add_argument(f"--{name}", dest="format", action="store_const", const=name, help=_FORMATS[name])
+    if "svg" in names:
+        command.add_argument(
+            "--no-title", action="store_true", help="with --svg: without title and notes, for papers"
+        )
 
 
 @lru_cache(maxsize=1)

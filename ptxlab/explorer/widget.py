@@ -393,11 +393,12 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
         cell = self._traced_cell or (0, 0)
         return save_page(path, title, self.state, self.view, self.link, self._trace, cell)
 
-    def figure(self, what: str | None = None, **options: Any) -> Any:
+    def figure(self, what: str | None = None, *, title: bool = True, **options: Any) -> Any:
         """A Plotly figure of what is selected on the screen, or of what is named.
 
         Names are "product", "A", "stored", "metadata", "B", "C", "D", "scales", "lane", "trace".
-        `ptxlab.figures.save(ex.figure("A"), "a.pdf")` writes it for papers: .svg, .pdf, .png, .html.
+        `ptxlab.figures.save(ex.figure("A"), "a.pdf")` writes it for papers: .svg, .pdf, .png, .html;
+        `title=False` leaves out title and notes.
 
         >>> ex = Explorer("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
         >>> ex.selection = "D", 9, 3
@@ -410,7 +411,8 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
         if is_name(name, figure_names(self.state)):
             check_figure_options(name, options)
         cell = self._traced_cell or (0, 0)
-        return chart(picture(self.state, name, chosen_lane=view.lane, cell=cell, display=display, **options))
+        drawn = picture(self.state, name, chosen_lane=view.lane, cell=cell, display=display, **options)
+        return chart(drawn, title=title)
 
     # -- from the page ------------------------------------------------------------------------------------
 

@@ -94,6 +94,7 @@ class Drawing:
 
     title: str
     notes: tuple[str, ...]
+    titled: bool = True  # whether title and notes are written above the grids
     width: float = 0.0
     height: float = 0.0
     panels: list[Panel] = field(default_factory=list)
@@ -159,9 +160,12 @@ def ink(cell: Cell) -> str:
 # -- placing ---------------------------------------------------------------------------------------------
 
 
-def draw(title: str, notes: Sequence[str], grids: Sequence[Grid]) -> Drawing:
-    """Place grids under a title, no wider than a page: what is too wide is set smaller, then folded."""
-    out = Drawing(title, tuple(notes))
+def draw(title: str, notes: Sequence[str], grids: Sequence[Grid], *, titled: bool = True) -> Drawing:
+    """Place grids under a title, no wider than a page: what is too wide is set smaller, then folded.
+
+    A drawing that is not `titled` shows the grids alone; its title stays for screen readers.
+    """
+    out = Drawing(title, tuple(notes), titled)
     if any(grid.spot is not None for grid in grids):
         return _arrange(out, grids)
     lines, size = _fold(grids)
@@ -178,6 +182,8 @@ def draw(title: str, notes: Sequence[str], grids: Sequence[Grid]) -> Drawing:
 
 def _write_title(out: Drawing, width: float) -> tuple[float, float]:
     """Write title and notes over grids of that width; gives the width of all and the top of the grids."""
+    if not out.titled:
+        return width, _MARGIN - 0.95 * _GAP
     size = min(_TITLE, (_ROOM - _BUTTONS) / (_BOLD * len(out.title)))
     width = max(min(_BOLD * size * len(out.title) + _BUTTONS, _ROOM), width)
     out.words.append(Word(_MARGIN, _MARGIN + 8, out.title, size, "title", anchor="start"))
@@ -348,9 +354,9 @@ _PADDING = {"normal": (0.9, 0.75), "close": (0.7, 0.3), "tight": (0.4, 0.15)}
 def _measure(grid: Grid, size: float) -> _Measure:
     head = _head_size(size)
     rows, columns = grid.shape
-    side = (
-        max(*(_text_width(h.lines, head) for h in grid.rows), _text_width((grid.axes[0] + "  ",), head)) + 10
-    )
+    side = _rows_width(grid, head)
+    if grid.row_groups:
+        side += max(_text_width(group.lines, head) for group in grid.row_groups) + 10
     above = max(len(h.lines) for h in grid.columns) * head * _LINE + 6
     if grid.axes[1]:
         above += head * _LINE
@@ -359,7 +365,7 @@ def _measure(grid: Grid, size: float) -> _Measure:
     else:
         across, down = min(max((_ROOM - side) // columns, 2), 16), min(max(480 // rows, 4), 16)
     across = max(across, _headings_pitch(grid, head))
-    down = max(down, *(len(h.lines) * head * _LINE / h.size for h in grid.rows))
+    down = max(down, *(len(h.lines) * head * _LINE / h.size for h in (*grid.rows, *grid.row_groups)))
     side, across, down = (float(np.ceil(pixels)) for pixels in (side, across, down))
     if grid.density == "tight":
         width = max(side + across * columns, _title_width(grid))
@@ -381,6 +387,12 @@ def _cell_pitch(grid: Grid, size: float) -> tuple[float, float]:
 def _headings_pitch(grid: Grid, head: float) -> float:
     """Pixels from column to column that the headings need."""
     return float(np.ceil(max((_text_width(h.lines, head) + 5) / h.size for h in grid.columns)))
+
+
+def _rows_width(grid: Grid, head: float) -> float:
+    """Pixels that the headings of the rows need, left of the cells."""
+    texts = [_text_width(header.lines, head) for header in grid.rows]
+    return max(*texts, _text_width((grid.axes[0] + "  ",), head)) + 10
 
 
 def _head_size(size: float) -> float:
@@ -420,6 +432,10 @@ def _place(out: Drawing, grid: Grid, measure: _Measure, left: float, top: float,
     for header in grid.rows:
         middle = float(y[header.start] + y[header.start + header.size]) / 2
         _write(out, header.lines, Word(x0 - 8, middle, "", head, "header", palette.DIM, "end"))
+    for group in grid.row_groups:
+        middle = float(y[group.start] + y[group.start + group.size]) / 2
+        right = x0 - _rows_width(grid, head) - 10
+        _write(out, group.lines, Word(right, middle, "", head, "header", palette.DIM, "end"))
     for cell in grid.cells:
         if cell.lines:
             across, down, width, height = panel.box(cell)

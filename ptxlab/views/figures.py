@@ -64,14 +64,18 @@ __all__ = [
 _MOST_CELLS = 1 << 20  # of a heat map; a browser shows no more
 
 
-def chart(picture: Picture) -> Figure:
-    """Any picture of `ptxlab.views` as a Plotly figure, at its natural size in pixels."""
-    return _as_picture(picture).figure()
+def chart(picture: Picture, *, title: bool = True) -> Figure:
+    """Any picture of `ptxlab.views` as a Plotly figure, at its natural size in pixels.
+
+    `title=False`, here and in every other function, leaves out the title and the notes below it, for papers
+    and slides with captions of their own.
+    """
+    return _as_picture(picture).with_title(title).figure()
 
 
-def svg(picture: Picture) -> str:
+def svg(picture: Picture, *, title: bool = True) -> str:
     """Any picture of `ptxlab.views` as one SVG document, without Plotly."""
-    return _as_picture(picture).svg()
+    return _as_picture(picture).with_title(title).svg()
 
 
 def _as_picture(picture: object) -> Picture:
@@ -80,13 +84,13 @@ def _as_picture(picture: object) -> Picture:
     return picture
 
 
-def formats(*names: str) -> Figure:
+def formats(*names: str, title: bool = True) -> Figure:
     """The bit fields of element types: sign, exponent, fraction, and what the hardware ignores.
 
     >>> formats("f16", "bf16", "tf32").data[0].text[2, 20]   # the tooltip over bit 11 of tf32
     'tf32 bit 11<br>ignored, 13 bits'
     """
-    return format_picture.formats(*names).figure()
+    return chart(format_picture.formats(*names), title=title)
 
 
 def fragment(
@@ -98,6 +102,7 @@ def fragment(
     warp: int | None = None,
     dense: bool = False,
     swizzle: int = 0,
+    title: bool = True,
 ) -> Figure:
     """The fragment layout of an operand as the PTX manual draws it, coloured by lane; `lane` focuses on one.
 
@@ -112,13 +117,19 @@ def fragment(
     'C[9][3]<br>lane 5, element c3<br>register 3, bits [31..0]'
     """
     ins = parse(ins)
-    return fragment_pictures.fragment(
+    picture = fragment_pictures.fragment(
         ins, operand, label=label, lane=lane, warp=warp, dense=dense, swizzle=swizzle
-    ).figure()
+    )
+    return chart(picture, title=title)
 
 
 def metadata(
-    ins: MmaForm | str, nibbles: ArrayLike | None = None, selector: int = 0, *, warp: int | None = None
+    ins: MmaForm | str,
+    nibbles: ArrayLike | None = None,
+    selector: int = 0,
+    *,
+    warp: int | None = None,
+    title: bool = True,
 ) -> Figure:
     """Which bits of which lane describe each chunk of a sparse A; with nibbles, also the columns they keep.
 
@@ -130,10 +141,12 @@ def metadata(
     'row 9, chunk 3: columns 24..31 of A<br>lane 7, bits [15..12] of E, selector 1'
     """
     ins = parse_mma(ins)
-    return fragment_pictures.metadata(ins, nibbles, selector, warp=warp).figure()
+    return chart(fragment_pictures.metadata(ins, nibbles, selector, warp=warp), title=title)
 
 
-def lane(ins: MmaForm | str, operand: str, lane: int, registers: ArrayLike | None = None) -> Figure:
+def lane(
+    ins: MmaForm | str, operand: str, lane: int, registers: ArrayLike | None = None, *, title: bool = True
+) -> Figure:
     """The registers of one lane as bit fields; with registers, the bits and the values they stand for.
 
     >>> import ptxlab
@@ -142,7 +155,7 @@ def lane(ins: MmaForm | str, operand: str, lane: int, registers: ArrayLike | Non
     'a29 = A[9][37]<br>lane 4, register 3, bits [23..20]<br>0101 = 5'
     """
     ins = parse_mma(ins)
-    return register_pictures.lane(ins, operand, lane, registers).figure()
+    return chart(register_pictures.lane(ins, operand, lane, registers), title=title)
 
 
 def scales(
@@ -154,6 +167,7 @@ def scales(
     thread_id_a: int = 0,
     byte_id_b: int = 0,
     thread_id_b: int = 0,
+    title: bool = True,
 ) -> Figure:
     """Which byte of which lane scales each block, under these selectors; with scales, also their values.
 
@@ -164,7 +178,7 @@ def scales(
     'scales A[9], k 0..31<br>lane 7, byte 0 (bits [7..0]) of scale-a-data'
     """
     ins = parse_mma(ins)
-    return fragment_pictures.scales(
+    picture = fragment_pictures.scales(
         ins,
         scale_a,
         scale_b,
@@ -172,10 +186,11 @@ def scales(
         thread_id_a=thread_id_a,
         byte_id_b=byte_id_b,
         thread_id_b=thread_id_b,
-    ).figure()
+    )
+    return chart(picture, title=title)
 
 
-def trace(trace: Trace) -> Figure:
+def trace(trace: Trace, *, title: bool = True) -> Figure:
     """Why an element of D has its bits: terms as rows, powers of two as columns, lost bits behind the cut.
 
     Below the last step stand D, the exact result and what a chain of float32 FMAs gives; bits that differ
@@ -187,17 +202,19 @@ def trace(trace: Trace) -> Figure:
     >>> figure.layout.meta["title"]
     'D[0][0] = 4.79882812 of mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32'
     """
-    return trace_picture.trace(trace).figure()
+    return chart(trace_picture.trace(trace), title=title)
 
 
 def matrix(
     values: ArrayLike,
-    title: str = "",
+    title: str | bool = "",
     *,
     axes: tuple[str, str] = ("row", "column"),
     centred: bool | None = None,
 ) -> Figure:
     """A matrix of numbers as a heat map, with the numbers where they fit; centred on zero if any is negative.
+
+    Without a `title`, or with `title=False`, it has none.
 
     >>> matrix([[1, -2], [3, 4]], "D").data[0].z.tolist()
     [[1.0, -2.0], [3.0, 4.0]]
@@ -209,7 +226,7 @@ def matrix(
         )
     if array.size > _MOST_CELLS:
         raise PtxlabError(f"matrix: found shape {array.shape}; a figure has room for {_MOST_CELLS} cells")
-    title = as_text(title, "title")
+    heading = "" if title is False else as_text(title, "title")
     if not are_names(axes, 2):
         raise PtxlabError(f"axes={quoted(axes)}: they are two names, such as ('row', 'column')")
     with np.errstate(over="ignore"):  # of a longdouble
@@ -221,7 +238,7 @@ def matrix(
     require_plotly()
     from .plotly_figure import heat_map
 
-    return heat_map(numbers, title, axes, centred)
+    return heat_map(numbers, heading, axes, centred)
 
 
 def values(
@@ -238,6 +255,7 @@ def values(
     warp: int | None = None,
     marked: ArrayLike | None = None,
     copy: int = 0,
+    title: bool = True,
 ) -> Figure:
     """A matrix of an instruction with its numbers in the cells, coloured by lane.
 
@@ -252,7 +270,7 @@ def values(
     'A[9][37] = -3, code 0xd<br>lane 4, element a29<br>register 3, bits [23..20]'
     """
     ins = parse_mma(ins)
-    return matrix_pictures.values(
+    picture = matrix_pictures.values(
         ins,
         operand,
         matrix,
@@ -265,7 +283,8 @@ def values(
         warp=warp,
         marked=marked,
         copy=copy,
-    ).figure()
+    )
+    return chart(picture, title=title)
 
 
 def product(
@@ -281,6 +300,7 @@ def product(
     model: str | None = None,
     scale_a: ArrayLike | None = None,
     scale_b: ArrayLike | None = None,
+    title: bool = True,
     **modifiers: int | bool,
 ) -> Figure:
     """The matrix product: A on the left, B above D, with their numbers; without matrices, their lanes.
@@ -295,7 +315,7 @@ def product(
     ['lanes', 'B 16x8 f16', 'A 16x16 f16', 'D 16x8 f32']
     """
     ins = parse_mma(ins)
-    return product_picture.product(
+    picture = product_picture.product(
         ins,
         A,
         B,
@@ -310,15 +330,16 @@ def product(
         scale_a=scale_a,
         scale_b=scale_b,
         **modifiers,
-    ).figure()
+    )
+    return chart(picture, title=title)
 
 
-def figure(ins: MmaForm | str, what: str = "product", **options: Any) -> Figure:
+def figure(ins: MmaForm | str, what: str = "product", *, title: bool = True, **options: Any) -> Figure:
     """The figure called "product", "A", "B", "C", "D", "stored", "metadata", "scales", "lane" or "trace".
 
     A matrix with numbers is drawn as `values` does it, without them as `fragment` does; of a sparse
     instruction "A" is the dense matrix. The other names stand for the functions here; "lane" takes `lane`,
-    and `held`, the registers of its operands by name.
+    and `held`, the registers of its operands by name. `title=False` leaves out title and notes.
 
     >>> import ptxlab
     >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
@@ -326,7 +347,7 @@ def figure(ins: MmaForm | str, what: str = "product", **options: Any) -> Figure:
     'Lane 5 of mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32'
     """
     ins = parse_mma(ins)
-    return _picture(ins, what, options).figure()
+    return chart(_picture(ins, what, options), title=title)
 
 
 def _picture(ins: MmaForm, what: str, options: dict[str, Any]) -> Picture:
@@ -361,7 +382,7 @@ def _check_keywords(what: str, options: dict[str, Any]) -> None:
     elif {"matrix", "codes", "registers"} & options.keys():
         function = matrix_pictures.values
     parameters = inspect.signature(function).parameters
-    known = [name for name in parameters if name not in ("ins", "name", "modifiers")]
+    known = [name for name in parameters if name not in ("ins", "name", "modifiers")] + ["title"]
     if "modifiers" in parameters:
         known += [field.name for field in fields(Modifiers)]
     unknown = [name for name in options if name not in known]

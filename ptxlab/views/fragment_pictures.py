@@ -24,12 +24,14 @@ __all__ = [
     "LANE_COLOURS",
     "Label",
     "fragment",
+    "lane_colour_notes",
     "lane_key",
     "metadata",
     "one_matrix",
     "operand_notes",
     "scales",
     "tile",
+    "warp_headings",
     "warp_notes",
     "warp_rows",
 ]
@@ -100,8 +102,20 @@ def fragment(
         grid = _dense_grid(ins, label, lane, rows)
     else:
         grid = _fragment_grid(ins, op, label, lane, rows)
-    notes = (*operand_notes(ins, op, dense), *warp_notes(rows, warp), LANE_COLOURS)
-    return Picture(f"{op.name} of {ins.mnemonic}", notes, (grid.part(rows, range(grid.shape[1])),))
+    grid = grid.part(rows, range(grid.shape[1]))
+    notes = [*operand_notes(ins, op, dense), *warp_notes(rows, warp)]
+    if not grid.labelled and _holds_rows_in_fours(op):
+        notes.append("row m: lanes 4 (m % 8) to 4 (m % 8) + 3 of its warp")
+    return Picture(f"{op.name} of {ins.mnemonic}", (*notes, *lane_colour_notes(op.lanes)), (grid,))
+
+
+def _holds_rows_in_fours(op: Operand) -> bool:
+    """Whether the rows of every 8 of a warp are held by its lanes 0 to 3, 4 to 7, and so on."""
+    if op.layout is None or op.lanes == 32:
+        return False
+    lanes = owners(op.layout)[0] % 32
+    row = np.arange(op.shape[0])[:, None]
+    return bool((lanes // 4 == row % 8).all())
 
 
 def _is_compressed(ins: Form, op: Operand) -> bool:
@@ -136,6 +150,7 @@ def _fragment_grid(ins: Form, op: Operand, label: Label, lane: int | None, rows:
         op.axes,
         name=op.name,
         row_rules=_warp_rules(ins, op),
+        row_groups=warp_headings(op),
     )
 
 
@@ -165,6 +180,7 @@ def _dense_grid(ins: MmaForm, label: Label, lane: int | None, rows: range) -> Gr
         dense.axes,
         name="A",
         row_rules=_warp_rules(ins, op),
+        row_groups=warp_headings(op),
     )
 
 
@@ -210,6 +226,18 @@ def warp_rows(op: Operand, warp: int | None) -> range:
     return range(warp * each, (warp + 1) * each)
 
 
+def warp_headings(op: Operand) -> tuple[Header, ...]:
+    """Beside the rows of a warpgroup's operand: the warp that holds them, and its lanes."""
+    warps = op.lanes // 32
+    if op.layout is None or warps == 1:
+        return ()
+    each = op.shape[0] // warps
+    return tuple(
+        Header(warp * each, each, (f"warp {warp}", f"lanes {index_range(32 * warp, 32)}"))
+        for warp in range(warps)
+    )
+
+
 def warp_notes(rows: range, warp: int | None) -> tuple[str, ...]:
     """A note on the warp that is shown, where it is only one."""
     if warp is None:
@@ -217,6 +245,13 @@ def warp_notes(rows: range, warp: int | None) -> tuple[str, ...]:
     warp = as_int(warp, "warp")
     lanes = index_range(32 * warp, 32)
     return (f"warp {warp}: lanes {lanes}, rows {index_range(rows.start, len(rows))}",)
+
+
+def lane_colour_notes(lanes: int) -> tuple[str, ...]:
+    """How the colours of lanes are read, in a warp or in a warpgroup."""
+    if lanes > 32:
+        return LANE_COLOURS, "the lanes of every warp have the same colours"
+    return (LANE_COLOURS,)
 
 
 def operand_notes(ins: Form, op: Operand, dense: bool = False) -> tuple[str, ...]:
@@ -388,6 +423,7 @@ def metadata(
         ("m", ""),
         name="E",
         row_rules=_warp_rules(ins, e),
+        row_groups=warp_headings(e),
     )
     rows = warp_rows(e, warp)
     notes = [

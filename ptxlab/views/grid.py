@@ -102,6 +102,7 @@ class Grid:
     boxes: tuple[
         tuple[int, int, int, int], ...
     ] = ()  # frames (row, column, height, width) instead of one around all
+    row_groups: tuple[Header, ...] = ()  # headings left of those of the rows, such as warps
     new_line: bool = False  # starts a new line of grids
     spot: tuple[int, int] | None = (
         None  # row and column where grids are arranged in a table; equal spots stack
@@ -164,6 +165,7 @@ class Grid:
             hover=self.hover[rows.start : rows.stop, columns.start : columns.stop],
             rows=_shifted(self.rows, rows),
             columns=_shifted(self.columns, columns),
+            row_groups=_shifted(self.row_groups, rows),
             row_rules=tuple(row - rows.start for row in self.row_rules if row in rows and row != rows.start),
             column_rules=column_rules,
         )

@@ -14,7 +14,7 @@ from ..errors import PtxlabError, listing, quoted
 from ..isa.mma import MmaForm
 from ..isa.operand import Operand
 from ..isa.parse import parse_mma
-from .fragment_pictures import LANE_COLOURS, metadata, warp_notes, warp_rows
+from .fragment_pictures import lane_colour_notes, metadata, warp_headings, warp_notes, warp_rows
 from .grid import Cell, Grid, Header, State, headers
 from .labels import bit_range, number_text, owners
 from .picture import Picture
@@ -188,6 +188,7 @@ class ValueMatrix:
             density="close",
             row_rules=tuple(row * tall for row in down),
             column_rules=tuple((column * wide, 0, rows * tall) for column in across),
+            row_groups=self._warps(tall),
         )
 
     def _headings(
@@ -198,6 +199,13 @@ class ValueMatrix:
             return headers(rows * tall, 8), _headings(columns, wide, 0)
         letters = max((len(str(label)) for label in labels.ravel()), default=1)
         return _headings(rows, tall, 9), _headings(columns, wide, letters * wide)
+
+    def _warps(self, tall: int) -> tuple[Header, ...]:
+        """Headings that name the warps of rows."""
+        return tuple(
+            replace(head, start=head.start * tall, size=head.size * tall)
+            for head in warp_headings(self.operand)
+        )
 
     def _with_lanes(
         self, rows: tuple[Header, ...], columns: tuple[Header, ...]
@@ -477,10 +485,8 @@ def _matrix_notes(numbers: ValueMatrix) -> list[str]:
 
 def colour_notes(colour: Colour, lanes: int) -> tuple[str, ...]:
     """How the colours are read."""
-    if colour == "lane" and lanes > 32:
-        return LANE_COLOURS, "the lanes of every warp have the same colours"
     if colour == "lane":
-        return (LANE_COLOURS,)
+        return lane_colour_notes(lanes)
     if colour == "register":
         return ("hue: register % 8",)
     if colour == "warp" and lanes > 32:

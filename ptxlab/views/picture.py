@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import importlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from .._util.arguments import as_flag
 from ..errors import PtxlabError
 from .drawing import Drawing, draw
 from .grid import Grid
@@ -41,6 +42,17 @@ class Picture:
     title: str
     notes: tuple[str, ...]  # what is shown and how to read it, one clause each
     grids: tuple[Grid, ...]
+    titled: bool = True  # whether title and notes are drawn
+
+    def with_title(self, title: bool) -> Picture:
+        """The picture with its title and notes, or without them, as papers want it that have captions.
+
+        >>> import ptxlab
+        >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
+        >>> [word.text for word in ptxlab.views.fragment(ins, "C").with_title(False).drawing().words[:2]]
+        ['n →', 'm ↓']
+        """
+        return replace(self, titled=as_flag(title, "title"))
 
     @property
     def subtitle(self) -> str:
@@ -49,7 +61,7 @@ class Picture:
 
     def drawing(self) -> Drawing:
         """The picture in pixels."""
-        return draw(self.title, self.notes, self.grids)
+        return draw(self.title, self.notes, self.grids, titled=self.titled)
 
     def svg(self) -> str:
         """The picture as one SVG document on white paper; it needs no other library.

@@ -206,6 +206,7 @@ def heat_map(values: NDArray[np.float64], title: str, axes: tuple[str, str], cen
     rows, columns = values.shape
     size = _text_size(values)
     across, down = _pitch(columns, size is not None)
+    above = 100 if title else 64
     # numbers can be read on all of these colours
     low, high = (palette.mix(dict(palette.HUES)[hue], palette.STRENGTHS[-1]) for hue in ("blue", "vermilion"))
     scale = [(0.0, low), (0.5, palette.PAPER), (1.0, high)] if centred else [(0.0, "#F4F6F8"), (1.0, low)]
@@ -236,8 +237,8 @@ def heat_map(values: NDArray[np.float64], title: str, axes: tuple[str, str], cen
             "pad": {"t": 14},
         },
         width=max(columns * across + _BESIDE, min(9.5 * len(title) + 40, PAGE)),
-        height=rows * down + 130,
-        margin={"l": 60, "r": 20, "t": 100, "b": 20},
+        height=rows * down + above + 30,
+        margin={"l": 60, "r": 20, "t": above, "b": 20},
         modebar={"remove": _BUTTONS},
         dragmode=False,
         paper_bgcolor=palette.PAPER,

@@ -246,7 +246,7 @@ def _holders(ins: MmaForm, lane: int | None) -> Picture:
             hover = np.full(op.shape, f"{name} is in shared memory", dtype=object)
             grid = Grid(op.shape, (whole,), hover, headers(rows, 8), headers(columns, 8), op.axes, name=name)
         else:
-            (grid,) = fragment(ins, name, lane=lane, dense=name == "A" and ins.sparse).grids
+            grid = fragment(ins, name, lane=lane, dense=name == "A" and ins.sparse).grids[0]
         grid = replace(grid, spot=_SPOTS[name], title=f"{name} {rows}x{columns} {op.dtype}")
         grids.append(_diagonal(ins, grid) if ins.mma_count > 1 and name == "D" else grid)
     notes = (_formula_note(ins, True), "T<lane>:{elements}", *colour_notes("lane", ins.lanes))

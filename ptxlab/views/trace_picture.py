@@ -48,13 +48,13 @@ class TraceView(Trace):
     def __str__(self) -> str:
         return text(self)
 
-    def figure(self) -> Figure:
+    def figure(self, *, title: bool = True) -> Figure:
         """The picture of aligned bits as a Plotly figure; see `ptxlab.figures.trace`."""
-        return trace(self).figure()
+        return trace(self).with_title(title).figure()
 
-    def svg(self) -> str:
+    def svg(self, *, title: bool = True) -> str:
         """The same picture as SVG text, which needs no Plotly."""
-        return trace(self).svg()
+        return trace(self).with_title(title).svg()
 
     def _repr_html_(self) -> str:
         return trace(self)._repr_html_()

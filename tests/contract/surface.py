@@ -283,15 +283,15 @@ def _figures() -> Iterator[Call]:
     values = {"shown": "value", "colour": "lane", "lane": 3, "warp": None, "copy": 0,
               "marked": np.zeros((16, 8), dtype=bool)}  # fmt: skip
     folder = Path(tempfile.mkdtemp())
-    yield call("figures.chart", figures.chart, picture=picture)
-    yield call("figures.svg", figures.svg, picture=picture)
-    yield call("figures.formats", figures.formats, **{"*first": "f16", "*second": "s4"})
-    yield call("figures.trace", figures.trace, trace=trace)
+    yield call("figures.chart", figures.chart, picture=picture, title=True)
+    yield call("figures.svg", figures.svg, picture=picture, title=False)
+    yield call("figures.formats", figures.formats, **{"*first": "f16", "*second": "s4"}, title=True)
+    yield call("figures.trace", figures.trace, trace=trace, title=True)
     yield call("figures.matrix", figures.matrix, values=np.eye(3), title="D", axes=("m", "n"), centred=True)
     yield call("figures.save", figures.save, figure=picture, path=str(folder / "picture.svg"))
     yield call("figures.save html", figures.save, figure=figures.chart(picture), only="figure",
                path=str(folder / "picture.html"))  # fmt: skip
-    yield call("figures.figure", figures.figure, ins=f16, what="lane", lane=5)
+    yield call("figures.figure", figures.figure, ins=f16, what="lane", lane=5, title=False)
     yield call("figures.figure trace", figures.figure, ins=f16, what="trace", A=np.ones((16, 16)),
                B=np.ones((16, 8)), C=None, row=0, col=0, model="sm_90", only="A B C row col")  # fmt: skip
     for module in (figures, views):
