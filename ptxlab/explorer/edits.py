@@ -301,14 +301,18 @@ class SetChips(Edit):
 
 @dataclass(frozen=True)
 class ChooseInstruction(Edit):
-    """Go on with another instruction; what fits it stays, and `state.notices` says what changed."""
+    """Go on with another instruction; what fits it stays, and `state.notices` says what changed.
+
+    Any name will do that `ptxlab.instruction` takes. By itself the name decides where wgmma has A: in
+    registers, unless it is an atom of CUTLASS that says otherwise.
+    """
 
     mnemonic: str
-    a_space: Literal["register", "shared"] = "register"
+    a_space: Literal["register", "shared", "as named"] = "as named"
 
     def apply(self, state: ExplorerState) -> None:
         form = parse_mma(self.mnemonic)
-        if form.family.startswith("wgmma"):
+        if self.a_space != "as named" and form.family.startswith("wgmma"):
             form = form.a_from(self.a_space)
         change_instruction(state, type(state.ins).of(form))
 

@@ -174,6 +174,34 @@ def test_what_leads_nowhere_is_said(picking: Picking, python: Any, page: Any) ->
     assert python("print(ex.instruction)") == DENSE
 
 
+def test_pasted_code_and_atoms_are_looked_up(picking: Picking, python: Any, page: Any) -> None:
+    """What is no search goes to Python, which knows any spelling of the assembler and CUTLASS's atoms."""
+    for text, mnemonic in [
+        (
+            'asm volatile("mma.sync.aligned.kind::f8f6f4.m16n8k32.row.col.f32.e2m1.e3m2.f32 {%0}, ...;"',
+            "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e2m1.e3m2.f32",
+        ),
+        ("SM90_64x128x16_F32F16F16_SS", "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16"),
+    ]:
+        picking.open()
+        picking.search.fill(text)
+        page.wait_for_function(
+            "node => node.textContent.startsWith('Enter looks this up')",
+            arg=picking.panel.locator(".ptx-help").element_handle(),
+        )
+        picking.search.press("Enter")
+        picking.shows(mnemonic)
+    assert python("print(ex.instruction.a_space)") == "shared"
+    picking.open()
+    picking.search.fill("wgmma.fence.sync.aligned;")
+    picking.search.press("Enter")
+    page.wait_for_function(
+        "() => document.querySelector('.ptx-problem').textContent.includes('it multiplies nothing')"
+    )
+    python(f"ex.instruction = {DENSE!r}")
+    picking.shows(DENSE)
+
+
 def test_copy(picking: Picking, python: Any, page: Any) -> None:
     start(python, picking)
     page.get_by_role("button", name="copy the mnemonic").click()

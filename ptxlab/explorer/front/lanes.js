@@ -140,6 +140,7 @@ export class Lanes {
       button.addEventListener("click", () => app.chooseLane(each * 32 + (app.lane % 32)));
     }
     this.node.replaceChildren();
+    this.node.classList.toggle("ptx-long-numbers", app.instruction.lanes > 100);
     for (let group = 0; group < 8; group += 1) {
       const box = make("div", "ptx-group", this.node);
       for (let thread = 0; thread < 4; thread += 1) {

@@ -59,18 +59,21 @@ export function scrollers(root) {
 
 // Heights of the rows of A and D and of those of B with which all of it fits the view. If rows would be
 // too low for digits, registers become cards; before that, "why these bits" may leave the view.
-/** @param {App} app @param {Tiers} size @param {Rows} wish @param {number} budget @returns {Rows} */
+/** @param {App} app @param {Tiers} size @param {Rows} wish @param {number} budget @returns {Rows & { budget: number }} */
 function fitRows(app, size, wish, budget) {
   app.panel.setDense(false);
   app.grid.classList.remove("ptx-large-cards");
   const most = budget + app.tracePanel.button.offsetHeight;
-  const roomy = rowsWithin(app, size, wish, budget);
-  const inFull = roomy.rowM < LEGIBLE ? rowsWithin(app, size, wish, most) : roomy;
-  if (inFull.rowM >= Math.min(LEGIBLE, wish.rowM) || app.shownLanes().length > 1) return inFull;
+  const least = Math.min(LEGIBLE, wish.rowM);
+  for (const available of [budget, most]) {
+    const rows = rowsWithin(app, size, wish, available);
+    const last = available === most && app.shownLanes().length > 1; // which are no cards
+    if (rows.rowM >= least || last) return { ...rows, budget: available };
+  }
   app.panel.setDense(true);
   const rows = rowsWithin(app, size, wish, budget);
   enlargeCards(app, HEAD + size.k * rows.rowK);
-  return rows;
+  return { ...rows, budget };
 }
 
 // Larger cards, if B leaves the room for them.
@@ -133,7 +136,8 @@ export function arrange(app) {
   );
   const room = app.layoutWidth - 2 * GUTTER.left - GAP - parts.alongA - parts.between - 12;
   // where lanes and registers are above everything, A may be narrow
-  const quadrant = clamp(app.layoutWidth - n * needN - GUTTER.left - GAP - 12, LEAST_PANEL, PANEL);
+  const leastPanel = app.matrices.SFA ? PANEL : LEAST_PANEL; // A needs room for its scale factors
+  const quadrant = clamp(app.layoutWidth - n * needN - GUTTER.left - GAP - 12, leastPanel, PANEL);
   const left = stacked ? 0 : quadrant - GUTTER.left - parts.alongA;
   let [kx, nx] = [a, needN];
   const need = k * kx + n * nx;
@@ -172,7 +176,7 @@ export function arrange(app) {
   // all of it in the view: the matrices, and beside B (or above everything) lanes and registers
   const tiers = app.matrices.stored || app.model.get("show_c") ? 2 : 1; // A and D; below them stored A and C
   const after = app.tracePanel.button.offsetHeight; // "why these bits"
-  const budget = viewHeight(app.root) - app.grid.offsetTop - after - 14;
+  const extra = parts.downB + tiers * parts.between;
   const wish = {
     rowM: m <= 16 ? (kx > 24 ? 19 : 16) : m <= 32 && legible ? 14 : legible ? 10 : 6,
     rowK: nx >= 8 ? 18 : 9,
@@ -181,8 +185,9 @@ export function arrange(app) {
     app,
     { m: Math.min(m, 32), k: Math.min(k, 64), tiers },
     wish,
-    budget - parts.downB - tiers * parts.between,
+    viewHeight(app.root) - app.grid.offsetTop - after - 14 - extra,
   );
+  const budget = rows.budget + extra;
   const panel = quadrantHeight(app);
   const [above, beside] = stacked ? [panel + BETWEEN_ROWS, 0] : [0, panel];
   const tall = Math.max(lines("A", kx), lines("D", nx), app.model.get("show_c") ? lines("C", nx) : 0);
@@ -240,7 +245,7 @@ function extraOf(app) {
   const { SFA, SFB } = app.matrices;
   const products = app.instruction.mma_count;
   const letters = SFA ? app.labelSize(SFA).letters : 0;
-  const tag = SFA ? Math.max(22, letters * 5.6 + 6) : 0;
+  const tag = SFA ? Math.max(24, letters * 5.6 + 6) : 0; // its heading has three letters
   return {
     tag,
     alongA: SFA ? SFA.columns * tag : 0,

@@ -31,7 +31,7 @@ type Message =
   | { type: "flip_bit"; name: Name; lane: number; register: number; bit: number }
   | { type: "set_option"; name: string; value: number | boolean }
   | { type: "set_chips"; chip: string; against: string | null }
-  | { type: "choose_instruction"; mnemonic: string; a_space: "register" | "shared" }
+  | { type: "choose_instruction"; mnemonic: string; a_space: "register" | "shared" | "as named" }
   | { type: "undo" }
   | { type: "redo" }
   | { type: "request_picker_index" }

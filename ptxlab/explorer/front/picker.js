@@ -14,6 +14,9 @@ const HEADINGS = {
 };
 const DRAWN = 50; // lines of matches at most
 
+// What is no search: a line of PTX with operands, an asm statement, an atom of CUTLASS.
+const PASTED = /["{;]|\b(?:mma|wmma|wgmma)\.\S*sync|SM\d+_|\d+x\d+x\d+_/;
+
 export class Picker {
   static made = 0;
 
@@ -288,6 +291,7 @@ export class Picker {
   restText(matches, lines, words) {
     if (!matches.length) {
       const unknown = words.filter(({ fits }) => !fits.size).map(({ word }) => word);
+      if (PASTED.test(this.input.value)) return "Enter looks this up as PTX or as an atom of CUTLASS.";
       if (unknown.length) return `No instruction has ${unknown.join(" or ")}.`;
       return "Nothing matches: remove a choice in a column, or a word.";
     }
@@ -419,10 +423,13 @@ export class Picker {
   /** @param {number} index */
   choose(index) {
     const item = this.lines[index]?.item;
-    if (!item) return;
-    const space = item.shared ? this.space : "register";
+    const text = this.input.value.trim();
+    if (!item && !PASTED.test(text)) return;
     this.before = null;
     this.close();
-    this.app.send({ type: "choose_instruction", mnemonic: item.mnemonic, a_space: space });
+    if (item) {
+      const space = item.shared ? this.space : "register";
+      this.app.send({ type: "choose_instruction", mnemonic: item.mnemonic, a_space: space });
+    } else this.app.send({ type: "choose_instruction", mnemonic: text, a_space: "as named" }); // pasted code
   }
 }
