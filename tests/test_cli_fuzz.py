@@ -17,7 +17,7 @@ from ptxlab.cli import completion, lab, main, parser
 from ptxlab.isa.catalog import FAMILIES, catalog
 from ptxlab.isa.targets import GENERATIONS, TARGETS
 
-COUNT = int(os.environ.get("PTXLAB_FUZZ", "500"))
+COUNT = int(os.environ.get("PTXLAB_FUZZ", "250"))
 LINE = 700  # letters of a refusal: a sentence, with what it repeats of the input and what there is instead
 
 NAMES = [form.mnemonic for form in catalog()]
