@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import ptxlab
-from tools.jupyter import Shown
+from tools.jupyter import PANES, Book, Shown
 
 pytestmark = pytest.mark.browser
 
@@ -141,3 +141,146 @@ def test_headings_of_the_pointed_row_and_column(page: Any, folder: Path) -> None
     assert not screen.heading("D", row=9) and not screen.heading("B", column=3)
     page.mouse.move(2, 2)
     assert not screen.heading("A", row=2)
+
+
+# -- what changed --
+
+CODE = f"""import numpy as np, ptxlab
+ex = ptxlab.explore({F16!r})
+ex.A, ex.B, ex.lanes = np.zeros((16, 16)), np.ones((16, 8)), [0]
+ex"""
+#: Keeps every canvas over changed cells, and every node that fades.
+WATCH = """() => {
+  window.flashed = { canvases: {}, nodes: [] };
+  window.watching ??= new MutationObserver((records) => {
+    for (const { addedNodes } of records)
+      for (const node of addedNodes)
+        if (node.classList?.contains("ptx-flash"))
+          window.flashed.canvases[node.closest("[data-pane]").dataset.pane] = node;
+  });
+  watching.observe(document.body, { childList: true, subtree: true });
+  window.animateOf ??= Element.prototype.animate;
+  Element.prototype.animate = function (...how) {
+    if (!this.matches("canvas")) window.flashed.nodes.push(this);
+    return window.animateOf.apply(this, how);
+  };
+}"""
+#: The cells under the canvas that was shown over a pane: [row, column] of those that are filled.
+CHANGED_CELLS = """([pane, name, rows, columns]) => {
+  const canvas = window.flashed.canvases[pane];
+  if (!canvas) return null;
+  const root = document.querySelector(".ptx-explorer");
+  const box = root.querySelector(`[data-pane=${pane}] .ptx-scroller`).getBoundingClientRect();
+  const cells = [];
+  for (let row = 0; row < rows; row += 1)
+    for (let column = 0; column < columns; column += 1) {
+      const { x, y, width, height } = root.cellRect(name, row, column);
+      const at = [x + width / 2 - box.left, y + height / 2 - box.top];
+      const { data } = canvas.getContext("2d").getImageData(...at, 1, 1);
+      if (data[3]) cells.push([row, column]);
+    }
+  return cells;
+}"""
+
+
+class Changing(Light):
+    """The Explorer in a notebook, and what is lit after a change."""
+
+    def __init__(self, page: Any, book: Book) -> None:
+        super().__init__(page)
+        self.book = book
+
+    def python(self, code: str) -> str:
+        return self.book.run(1, code)
+
+    def watch(self) -> None:
+        """Forget what was lit; wait until nothing is any more."""
+        self.page.wait_for_function("() => !document.querySelector('.ptx-flash, .ptx-changed')")
+        self.page.evaluate(WATCH)
+
+    def changed(self, name: str, rows: int, columns: int) -> list[list[int]] | None:
+        arguments = [PANES.get(name, name), name, rows, columns]
+        return self.page.evaluate(CHANGED_CELLS, arguments)  # type: ignore[no-any-return]
+
+    def bits(self) -> list[str]:
+        """The bits that were lit: operand and bit in its register."""
+        found = """() => flashed.nodes.filter((node) => node.matches(".ptx-bit"))
+            .map((node) => `${node.closest(".ptx-block").dataset.operand} ${node.dataset.bit}`)"""
+        return sorted(self.page.evaluate(found))
+
+
+@pytest.fixture(scope="module")
+def book(lab: Any, page: Any) -> Book:
+    page.set_viewport_size({"width": 1280, "height": 1400})
+    opened: Book = lab.open(page, "light", [CODE, "pass"])
+    opened.run(0)
+    return opened
+
+
+def test_what_changed_is_lit(book: Book, page: Any) -> None:
+    page.set_viewport_size({"width": 1280, "height": 1400})
+    screen = Changing(page, book)
+    screen.watch()
+    screen.type("A", 0, 1, "1")
+    row = [[0, column] for column in range(8)]
+    page.wait_for_function("() => flashed.canvases.D")
+    assert screen.changed("A", 16, 16) == [[0, 1]]
+    assert screen.changed("D", 16, 8) == row
+    assert screen.changed("B", 16, 8) is None
+    one = 0x3C00 << 16  # of A: f16, in the upper half
+    bits = [f"A {bit}" for bit in range(32) if one >> bit & 1]
+    bits += [f"D {bit}" for bit in range(32) if 0x3F800000 >> bit & 1] * 2  # d0 and d1 become 1
+    assert screen.bits() == sorted(bits)
+
+    # undo, with the pointer on a cell of D: its tip has the new value, and is lit
+    screen.hover("D", 0, 1)
+    screen.watch()
+    page.locator("[data-pane=A] .ptx-cell").focus()
+    page.keyboard.press("Control+z")
+    page.wait_for_function("() => document.querySelector('.ptx-tooltip b').textContent === 'D[0][1] = 0'")
+    assert screen.changed("A", 16, 16) == [[0, 1]] and screen.changed("D", 16, 8) == row
+    tips = "() => flashed.nodes.filter((node) => node.closest('.ptx-tooltip')).map((b) => b.textContent)"
+    assert page.evaluate(tips)[0] == "D[0][1] = 0"
+    page.wait_for_function("() => !document.querySelector('.ptx-flash')", timeout=3000)
+
+    # all of A; another lane changes no bits
+    screen.watch()
+    screen.python("ex.A = np.ones((16, 16))")
+    page.wait_for_function("() => flashed.canvases.A")
+    assert len(screen.changed("A", 16, 16) or []) == 256
+    screen.watch()
+    screen.root.locator(".ptx-lane[data-lane='9']").click()
+    page.wait_for_function("() => document.querySelector('.ptx-lane-title b').innerText === 'Lane 9'")
+    assert screen.bits() == [] and page.evaluate("() => Object.keys(flashed.canvases)") == []
+
+
+def test_another_instruction_is_no_change(book: Book, page: Any) -> None:
+    screen = Changing(page, book)
+    screen.watch()
+    screen.python(f"ex.instruction = {SPARSE!r}")
+    page.wait_for_selector("[data-pane=stored]")
+    page.wait_for_timeout(300)
+    assert page.evaluate("() => [Object.keys(flashed.canvases), flashed.nodes.length]") == [[], 0]
+    screen.python("A = np.zeros((16, 64)); A[3, [10, 11]] = 1; ex.A = A; ex.B = np.ones((64, 8))")
+    page.wait_for_timeout(800)
+    screen.watch()
+    screen.type("A", 3, 14, "2")
+    page.wait_for_function("() => flashed.canvases.stored")
+    assert screen.changed("D", 16, 8) == [[3, column] for column in range(8)]
+    assert [3, 1] in (screen.changed("E", 16, 8) or [])
+    screen.python(f"ex.instruction = {F16!r}")
+    page.wait_for_function("() => !document.querySelector('[data-pane=stored]')")
+
+
+def test_less_motion(book: Book, page: Any) -> None:
+    screen = Changing(page, book)
+    page.emulate_media(reduced_motion="reduce")
+    screen.python("ex.A, ex.B, ex.lanes = np.zeros((16, 16)), np.ones((16, 8)), [0]")
+    screen.watch()
+    screen.type("A", 0, 0, "1")
+    page.wait_for_selector("[data-pane=D] .ptx-flash")
+    moving = "root => root.getAnimations({ subtree: true }).length"
+    assert page.evaluate("() => flashed.nodes.length") == screen.root.evaluate(moving) == 0
+    assert page.locator(".ptx-bit.ptx-changed").count() > 0
+    page.wait_for_function("() => !document.querySelector('.ptx-flash, .ptx-changed')", timeout=5000)
+    page.emulate_media(reduced_motion="no-preference")

@@ -19,6 +19,7 @@ import { Panel } from "./panel.js";
 import { Selection } from "./selection.js";
 import { shownLanes } from "./lanes.js";
 import { TracePanel } from "./trace.js";
+import { flashChanges } from "./flash.js";
 
 /** @type {{ [name in Name]?: Name[] }} */
 const INSIDE = { A: ["SFA"], B: ["SFB"], stored: ["E"] }; // what is shown between the cells of a matrix
@@ -148,6 +149,7 @@ export class App {
     this.instruction = instruction;
     if (!this.root.isConnected) return;
     this.lane = this.model.get("lane");
+    const before = { ...this.matrices };
     for (const name of MATRICES)
       Object.assign(this.matrices, {
         [name]: readMatrix(this.model, instruction, name, this.matrices[name]),
@@ -190,6 +192,8 @@ export class App {
         pane.draw();
       }
     [this.paneKey, this.layoutKey] = [panes, sizes];
+    flashChanges(this, before);
+    if (this.hovered?.name) this.tooltip.change(cellFacts(this.matrices, this.instruction, this.hovered));
     this.stepper.update();
     this.selection.followModel();
     this.updateStatus();
@@ -201,6 +205,7 @@ export class App {
     const axes = { A: ["kx", "m"], stored: ["kx", "m"], B: ["n", "ky"], D: ["n", "m"], C: ["n", "m"] };
     for (const place of Object.values(this.places)) place.replaceChildren();
     this.hovered = this.line = null; // they belonged to the old panes
+    this.tooltip.hide();
     this.panes = shown.map(
       (name) => new Pane(this, this.places[name], [name, ...(INSIDE[name] ?? [])], axes[name]),
     );

@@ -75,14 +75,15 @@ export function drawPane(pane) {
   if (!kept) drawHeadings(pane, context);
 }
 
-// All cells of a layer, or only some.
+// All cells of a layer, or only some; in their colours, or in one.
 /**
  * @param {Pane} pane
  * @param {CanvasRenderingContext2D} context
  * @param {Layer} layer
  * @param {number[] | null} some
+ * @param {Colour | null} colour
  */
-function drawLayer(pane, context, layer, some) {
+export function drawLayer(pane, context, layer, some, colour = null) {
   const { app } = pane;
   const matrix = app.matrices[layer.name];
   const high = layer.down.size;
@@ -114,7 +115,7 @@ function drawLayer(pane, context, layer, some) {
   context.textBaseline = "middle";
   /** @type {DrawCell} */
   const drawCell = (row, column, index, x, y, width) => {
-    const [fill, text] = paint(index);
+    const [fill, text] = colour ?? paint(index);
     const ghost = matrix.counterpart && layer.name === "A" && matrix.counterpart[index] < 0;
     const faint = ghost || (!digits && !aside && matrix.values[index] === 0);
     const strength = grey
@@ -124,8 +125,8 @@ function drawLayer(pane, context, layer, some) {
         : aside
           ? 0.4
           : 1;
-    context.globalAlpha = strength;
-    context.fillStyle = grey ? app.ink.faint : fill;
+    context.globalAlpha = colour ? 1 : strength;
+    context.fillStyle = grey && !colour ? app.ink.faint : fill;
     context.fillRect(x, y, width - inset, high - inset);
     context.globalAlpha = 1;
     if (!digits && layer.name === "E")
@@ -136,7 +137,7 @@ function drawLayer(pane, context, layer, some) {
       words = cellLines(app.matrices, matrix, index, label, 2);
     if (words[0].length > letters)
       words = layer.name === "E" && letters ? [matrix.codes[index].toString(16)] : ["…"];
-    context.fillStyle = ghost ? app.ink.faint : aside ? app.ink.text : text;
+    context.fillStyle = colour ? text : ghost ? app.ink.faint : aside ? app.ink.text : text;
     words.forEach((word, line) => {
       const middle =
         y + (high - inset) / 2 + 0.5 + (line - (words.length - 1) / 2) * Math.min(size + 1, high / lines);
@@ -345,7 +346,7 @@ function boxAround(
 
 // Where a cell is drawn; null out of view.
 /** @param {Pane} pane @param {Layer} layer @param {number} index */
-function cellBox(pane, layer, index) {
+export function cellBox(pane, layer, index) {
   const { columns } = pane.app.matrices[layer.name];
   const [row, column] = [Math.floor(index / columns), index % columns];
   const start = pane.x(layer, column, 0, row);

@@ -47,6 +47,7 @@ export class Pane {
       "data-matrix": names[0],
     });
     this.handle = makeHandle(this);
+    this.flash = /** @type {HTMLElement | null} */ (null); // over the cells that just changed
     this.filling = /** @type {Filling | null} */ (null);
     this.left = /** @type {Mark | null} */ (null); // what was selected when the focus left
     this.refusalBox = /** @type {HTMLElement | null} */ (null);
@@ -87,6 +88,7 @@ export class Pane {
       canvas.height = Math.round((GUTTER.top + this.height) * app.ratio);
       canvas.style.cssText = `width:${GUTTER.left + this.width}px;height:${GUTTER.top + this.height}px`;
     }
+    this.endFlash();
     this.drawn = this.marked = ""; // resizing a canvas clears it
     this.updateCaption();
   }
@@ -268,6 +270,11 @@ export class Pane {
     drawMarks(this);
     placeHandle(this);
     showRefusal(this);
+  }
+
+  endFlash() {
+    this.flash?.remove();
+    this.flash = null;
   }
 
   headings() {

@@ -2,6 +2,7 @@
 // element, their values. All of it can be edited, except in D.
 
 import { make, attribute, write } from "./util.js";
+import { flashNode } from "./flash.js";
 
 const WHERE = /** @type {const} */ (["element", "row", "column", "low"]);
 
@@ -87,6 +88,7 @@ function drawField(app, strip, { name, register, matrix, count, small }) {
     );
     if (field === known && lane === holder) return;
     const moved = WHERE.some((key) => field[key] !== known[key]);
+    const edited = !moved && lane === holder; // and not another lane
     const called = `${matrix.element}${field.element}`;
     if (moved || !cell) cell = { name: matrix.name, row: field.row, column: field.column };
     bits.forEach((bit, each) => {
@@ -94,6 +96,7 @@ function drawField(app, strip, { name, register, matrix, count, small }) {
       if (field.bits[each] === known.bits[each]) return;
       bit.textContent = field.bits[each];
       bit.classList.toggle("one", field.bits[each] === "1");
+      if (edited) flashNode(app, bit);
     });
     [known, holder] = [field, lane];
     value?.show(

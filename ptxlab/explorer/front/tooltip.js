@@ -2,6 +2,7 @@
 
 import { make, write, clamp } from "./util.js";
 import { LETTER, cellLines } from "./label.js";
+import { flashNode } from "./flash.js";
 
 const LINES = 10;
 const LETTER_SIZE = 11; // in the magnifier
@@ -14,26 +15,43 @@ export class Tooltip {
     this.node = make("div", "ptx-tooltip", parent, { "aria-hidden": "true" });
     this.lens = make("canvas", "ptx-lens");
     this.lines = /** @type {HTMLElement[]} */ ([make("b", "", this.node)]);
-    this.at = /** @type {{ x: number, y: number, small: Cell | null } | null} */ (null);
+    this.at = /** @type {TipPlace | null} */ (null);
+    this.last = /** @type {TipPlace | null} */ (null); // where it is shown
+  }
+
+  /** @param {string[]} lines */
+  write(lines) {
+    const shownLines = lines.slice(0, LINES);
+    while (this.lines.length < shownLines.length) this.lines.push(make("span", "", this.node));
+    while (this.lines.length > shownLines.length) this.lines.pop()?.remove();
+    shownLines.forEach((line, index) => write(this.lines[index], line));
   }
 
   // Shows its lines now; draws and places the magnifier after
   // everything else, so that the page is measured once.
   /** @param {MouseEvent} event @param {string[]} lines @param {Cell | null} small */
   show(event, lines, small = null) {
-    const shownLines = lines.slice(0, LINES);
-    while (this.lines.length < shownLines.length) this.lines.push(make("span", "", this.node));
-    while (this.lines.length > shownLines.length) this.lines.pop()?.remove();
-    shownLines.forEach((line, index) => write(this.lines[index], line));
+    this.write(lines);
     if (small && !this.lens.isConnected) this.node.prepend(this.lens);
     else if (!small) this.lens.remove();
     this.node.classList.add("on");
-    this.at = { x: event.clientX, y: event.clientY, small };
+    this.at = this.last = { x: event.clientX, y: event.clientY, small };
+    this.app.drawOver();
+  }
+
+  // What is pointed at has changed.
+  /** @param {string[]} lines */
+  change(lines) {
+    if (!this.last) return;
+    const before = this.lines.map((line) => line.textContent);
+    this.write(lines);
+    for (const line of this.lines) if (!before.includes(line.textContent)) flashNode(this.app, line);
+    this.at = this.last;
     this.app.drawOver();
   }
 
   hide() {
-    this.at = null;
+    this.at = this.last = null;
     this.node.classList.remove("on");
   }
 

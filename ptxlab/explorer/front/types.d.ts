@@ -246,11 +246,15 @@ type Ink = {
   paper: string;
   brand: string;
   bad: string;
+  flash: string;
   plain: string;
   mono: string;
 };
 type Painter = (index: number) => Colour;
 type LabelSize = { letters: number; lines: number };
+
+/** Where the tip is, and the cell around which it magnifies. */
+type TipPlace = { x: number; y: number; small: Cell | null };
 
 type DrawCell = (row: number, column: number, index: number, x: number, y: number, width: number) => void;
 

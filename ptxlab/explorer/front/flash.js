@@ -1,0 +1,66 @@
+// What changed is seen: cells, bits and lines of the tip are lit for a moment after an edit. They fade; where
+// the system asks for less motion they are marked a little longer, and do not.
+
+import { make } from "./util.js";
+import { GUTTER } from "./edges.js";
+import { changedCells } from "./matrix.js";
+import { cellBox, drawLayer } from "./draw.js";
+
+const FADING = 600; // milliseconds
+const STEADY = 1500; // without motion
+
+const calm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
+
+// Cells whose content differs from the one that was drawn before. Another instruction has other cells.
+/** @param {App} app @param {Partial<Matrices>} before */
+export function flashChanges(app, before) {
+  for (const pane of app.panes) {
+    const changes = pane.layers.map((layer) => {
+      const [earlier, matrix] = [before[layer.name], app.matrices[layer.name]];
+      return { layer, cells: earlier?.info === matrix.info ? changedCells(earlier, matrix) : [] };
+    });
+    if (changes.some(({ cells }) => cells.length)) flashCells(pane, changes);
+  }
+}
+
+// One canvas, drawn once; the browser fades it without drawing anything again. It scrolls with the cells.
+/** @param {Pane} pane @param {{ layer: Layer, cells: number[] }[]} changes */
+function flashCells(pane, changes) {
+  const { app, width, height } = pane;
+  pane.endFlash();
+  const canvas = make("canvas", "ptx-flash", pane.space, { "aria-hidden": "true" });
+  [canvas.width, canvas.height] = [Math.round(width * app.ratio), Math.round(height * app.ratio)];
+  canvas.style.cssText = `left:${pane.at.x}px;top:${pane.at.y}px;width:${width}px;height:${height}px`;
+  const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+  context.setTransform(app.ratio, 0, 0, app.ratio, -GUTTER.left * app.ratio, -GUTTER.top * app.ratio);
+  for (const { layer, cells } of changes) {
+    drawLayer(pane, context, layer, cells, [app.ink.flash, "#000000"]);
+    if (!layer.digits) continue;
+    context.strokeStyle = app.ink.text; // seen on every colour, whoever looks
+    context.lineWidth = 1.5;
+    for (const index of cells) {
+      const cell = cellBox(pane, layer, index);
+      if (cell) context.strokeRect(cell.x + 0.25, cell.y + 0.25, cell.width - 1.5, cell.height - 1.5);
+    }
+  }
+  pane.flash = canvas;
+  const end = () => {
+    if (pane.flash === canvas) pane.endFlash();
+  };
+  if (calm()) {
+    window.setTimeout(end, STEADY);
+    return;
+  }
+  canvas.animate([{ opacity: 1 }, { opacity: 1, offset: 0.3 }, { opacity: 0 }], FADING).onfinish = end;
+}
+
+/** @param {App} app @param {HTMLElement} node */
+export function flashNode(app, node) {
+  if (calm()) {
+    node.classList.add("ptx-changed");
+    window.setTimeout(() => node.classList.remove("ptx-changed"), STEADY);
+    return;
+  }
+  const lit = { backgroundColor: app.ink.flash, color: "#000000" };
+  node.animate([lit, { ...lit, offset: 0.3 }, {}], FADING);
+}
