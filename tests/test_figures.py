@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import itertools
 import re
 import sys
 import xml.etree.ElementTree as ET
@@ -17,7 +18,7 @@ import ptxlab
 from ptxlab import DTYPES, PtxlabError, figures, views
 from ptxlab.instruction import mma_instructions
 from ptxlab.views import format_picture, palette
-from ptxlab.views.drawing import fill, ink
+from ptxlab.views.drawing import Tint, fill, ink, paint, tint_fill, word_colour
 
 S4 = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
 SP_S4 = ptxlab.instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
@@ -62,6 +63,8 @@ PICTURES = {
     "values sparse tf32": views.values(SP_TF32, "A", np.tile([0, -1 / 3], (16, 8)), lane=5),
     "values D wgmma, one warp": views.values(WGMMA, "D", np.arange(64 * 24).reshape(64, 24), warp=1),
     "all of a lane": views.registers(S4, 5),
+    "lane f16": views.lane(F16, "A", 5, np.full((32, 4), 0xBC003C01, np.uint32)),
+    "lane f32": views.registers(F16, 7),
     "lane b1": views.lane(B1, "A", 9, np.zeros((32, 1), np.uint32)),
 }
 
@@ -84,7 +87,13 @@ ROLES = {
 
 
 def labels(picture: views.Picture) -> list[str]:
-    return [line for grid in picture.grids for cell in grid.cells for line in cell.lines]
+    """The texts of the cells; the bits of a float are written field by field."""
+    texts: list[str] = []
+    for cell in (cell for grid in picture.grids for cell in grid.cells):
+        bits = [field.text for field in cell.fields if field.text]
+        for line in cell.lines:
+            texts += bits if bits and line == " ".join(bits) else [line]
+    return texts
 
 
 def test_plotly_gets_the_colours_hover_texts_and_labels_of_the_picture(picture: views.Picture) -> None:
@@ -92,7 +101,8 @@ def test_plotly_gets_the_colours_hover_texts_and_labels_of_the_picture(picture: 
     heat = [trace for trace in figure.data if trace.type == "heatmap"]
     bands = [panel.grid for panel in picture.drawing().panels]
     assert len(heat) == len(bands) >= len(picture.grids)
-    assert len(figure.data) <= len(heat) + 4
+    tints = {tint_fill(tint) for tint in picture.drawing().tints}
+    assert len(figure.data) <= len(heat) + 4 + len(tints)
     assert not figure.layout.shapes
     for grid, trace in zip(bands, heat, strict=True):
         shown = [colour for _, colour in trace.colorscale][::2]
@@ -418,6 +428,158 @@ def test_without_plotly_a_sentence_and_the_svg(monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(PtxlabError, match=r'figures need plotly.*pip install "ptxlab\[lab\]"'):
         figures.fragment(S4, "A")
     assert figures.svg(views.fragment(S4, "A")).startswith("<svg")
+
+
+# -- bits of floats --------------------------------------------------------------------------------------
+
+#: Sign and exponent as the Explorer's style sheet tints them, on paper.
+EXPLORER = {"sign": ("#0072B2", 0.26), "exponent": ("#E69F00", 0.26), "fraction": (palette.PAPER, 1.0)}
+
+
+@pytest.mark.parametrize("name", ["f16", "bf16", "tf32", "e4m3", "e5m2", "f64"])
+def test_sign_and_exponent_of_floats_are_tinted_as_in_the_explorer(name: str) -> None:
+    """With registers, the bits stand on their tints; without, a strip has each field below its own bits."""
+    ins = next(ins for ins in mma_instructions("mma") if str(ins.a.dtype) == name and not ins.sparse)
+    number, op = ins.a.dtype, ins.a
+    rng = np.random.default_rng(5)
+    registers = rng.integers(0, 1 << 16, (op.lanes, op.registers), dtype=np.uint64).astype(op.register_type)
+    drawing = views.lane(ins, "A", 3, registers).drawing()
+    held = list(op.holds(3))
+    widths = {"sign": 1, "exponent": number.exponent_bits, "fraction": number.fraction_bits}
+    for field, bits in widths.items():
+        words = [word for word in drawing.words if word.field == field]
+        tints = [tint for tint in drawing.tints if tint.field == field]
+        assert len(words) == len(tints) == len(held)
+        for word, tint in zip(words, tints, strict=True):
+            left, top, width, height = tint.box
+            assert set(word.text) <= {"0", "1"} and len(word.text) == bits
+            assert left < word.x < left + width and top < word.y < top + height
+            assert width > 0.6 * word.size * bits
+            assert tint_fill(tint) == palette.mix(*EXPLORER[field])
+    document = views.lane(ins, "A", 3, registers).svg()
+    traces = figures.lane(ins, "A", 3, registers).data
+    filled = {trace.fillcolor for trace in traces if trace.type == "scatter" and trace.fill}
+    for field in ("sign", "exponent"):
+        assert f'fill="{palette.mix(*EXPLORER[field])}" pointer-events="none"' in document
+        assert palette.mix(*EXPLORER[field]) in filled
+    empty = views.lane(ins, "A", 3)
+    assert "blue: sign bit, orange: exponent" in empty.notes
+    panels = empty.drawing()
+    (panel,) = panels.panels
+    pitch = float(panel.x[1] - panel.x[0])
+    strips = [tint for tint in panels.tints if tint.field == "exponent"]
+    for place, strip in zip((place for place, _, _ in held), strips, strict=True):
+        high = op.register_bits - place.high  # the column after the sign
+        assert strip.box[0] == pytest.approx(float(panel.x[high]))
+        assert strip.box[2] == pytest.approx(pitch * number.exponent_bits)
+        assert panel.y[place.register] < strip.box[1] < panel.y[place.register + 1]
+
+
+def test_bits_of_integers_are_not_tinted_and_every_tint_has_the_hue_of_the_explorer() -> None:
+    for name in ("lane", "lane b1", "all of a lane"):
+        assert not PICTURES[name].drawing().tints
+        assert not any("exponent" in note for note in PICTURES[name].notes)
+    sheet = (Path(ptxlab.__file__).parent / "explorer" / "front" / "panel.css").read_text(encoding="utf-8")
+    for role in ("sign", "exponent"):
+        hue, part = EXPLORER[role]
+        rule = rf"\.ptx-bit\.{role} \{{\s*background: color-mix\(in srgb, {hue.lower()} {100 * part:.0f}%"
+        assert re.search(rule, sheet), role
+
+
+@pytest.mark.parametrize("theme", [palette.LIGHT, palette.DARK], ids=["light", "dark"])
+@pytest.mark.parametrize("strong", [False, True], ids=["bits", "strip"])
+def test_tints_can_be_read_and_told_apart(theme: palette.Theme, strong: bool) -> None:
+    fills = {
+        field: tint_fill(Tint((0, 0, 1, 1), field, strong), theme)
+        for field in ("sign", "exponent", "fraction")
+    }
+    for sight in SIGHT:
+        seen = [lab(colour, sight) for colour in fills.values()]
+        closest = min(np.linalg.norm(a - b) for a, b in itertools.combinations(seen, 2))
+        assert closest > 3 * JUST_NOTICEABLE, sight
+    if not strong:
+        assert min(palette.contrast(theme.ink, colour) for colour in fills.values()) >= 4.5
+        assert palette.contrast(theme.dim, theme.paper) >= 4.5
+
+
+# -- dark pages ------------------------------------------------------------------------------------------
+
+
+def test_every_label_can_be_read_in_the_dark(picture: views.Picture) -> None:
+    """4.5 to 1 (WCAG 2, level AA), on cells and on the darkest and lightest of dark pages."""
+    for word in picture.drawing().words:
+        colour = word_colour(word, palette.DARK)
+        backgrounds = ["#111111", palette.DARK.paper, "#383838"]  # JupyterLab's, the Explorer's, Colab's
+        if word.on is not None and paint(word.on, palette.DARK)[1]:
+            backgrounds = [fill(word.on, palette.DARK)]
+        assert min(palette.contrast(colour, background) for background in backgrounds) >= 4.5, word.text
+
+
+@pytest.mark.parametrize("sight", ["full", "protanopia", "deuteranopia", "tritanopia"])
+def test_lanes_can_be_told_apart_in_the_dark(sight: str) -> None:
+    lanes = palette.DARK.lanes
+    assert len(set(lanes)) == 32
+    seen = [lab(colour, sight) for colour in lanes]
+    for lane in range(32):
+        assert np.linalg.norm(seen[lane] - seen[(lane + 4) % 32]) > 5 * JUST_NOTICEABLE
+        if lane % 4 < 3:
+            assert np.linalg.norm(seen[lane] - seen[lane + 1]) > JUST_NOTICEABLE
+    heats = [
+        lab(fill(views.Cell(0, 0, 1, 1, (), heat=i / 16), palette.DARK), sight)[0] for i in range(-16, 17)
+    ]
+    assert (np.diff(heats[:17]) < 0).all() and (np.diff(heats[16:]) > 0).all()  # the lighter the larger
+
+
+def test_lanes_have_the_colours_of_the_explorer_in_the_dark() -> None:
+    colours = F16.explore().view.instruction["colours"]
+    for theme, pairs in ((palette.LIGHT, colours["light"]), (palette.DARK, colours["dark"])):
+        assert [background for background, _ in pairs] == list(theme.lanes)
+
+
+def test_a_notebook_gets_each_picture_in_both_themes(picture: views.Picture) -> None:
+    """SVG: every colour of a cell has a class, and the style sheet has its dark colour."""
+    page = picture._repr_html_()
+    root = ET.fromstring(page)
+    space = "{http://www.w3.org/2000/svg}"
+    (sheet,) = [node.text or "" for node in root.iter(f"{space}style")]
+    rules = dict(re.findall(r"svg \.(ptxlab-dark-\w+) \{ fill: (#\w+); \}", sheet))
+    assert rules and '[data-jp-theme-light="false"]' in sheet
+    used = {node.get("class") for node in root.iter() if node.get("class")}
+    assert used == set(rules)
+    cells = [
+        cell
+        for grid in picture.grids
+        for cell in grid.cells
+        if cell.lane is not None and cell.state == "plain"
+    ]
+    assert {fill(cell, palette.DARK) for cell in cells} <= set(rules.values())
+    assert "<style>" not in picture.svg()
+
+
+def test_a_notebook_gets_each_figure_in_both_themes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plotly: light traces before the marker, dark and unseen ones after it; heat maps in turn."""
+    display, renderers = pytest.importorskip("IPython.display"), pytest.importorskip("plotly.io").renderers
+    monkeypatch.setattr(renderers, "default", "plotly_mimetype")
+    displayed: list[Any] = []
+    monkeypatch.setattr(display, "display", lambda *what, **_: displayed.extend(what))
+    figure = figures.fragment(F16, "C", lane=5)
+    figure._ipython_display_()
+    traces = displayed[1]["application/vnd.plotly.v1+json"]["data"]
+    light, dark = [trace for trace in traces if trace["type"] == "heatmap"]
+    assert "opacity" not in light and dark["opacity"] == 0
+    assert {colour for _, colour in dark["colorscale"]} == {
+        fill(cell, palette.DARK) for cell in views.fragment(F16, "C", lane=5).grids[0].cells
+    }
+    lines = [trace for trace in traces if trace["type"] == "scatter"]
+    (marker,) = [i for i, trace in enumerate(lines) if trace.get("uid")]
+    assert len(lines) == 2 * marker + 1
+    assert not any("opacity" in trace for trace in lines[:marker])
+    assert all(trace["opacity"] == 0 and trace["hoverinfo"] == "skip" for trace in lines[marker + 1 :])
+    assert lines[-1]["text"] == lines[marker - 1]["text"]
+    figure.update_layout(paper_bgcolor="black")  # a figure that was changed has only its own colours
+    figure._ipython_display_()
+    assert len(displayed[3]["application/vnd.plotly.v1+json"]["data"]) == len(figure.data) + 1
+    assert "invert" in displayed[2].data and "invert" not in displayed[0].data
 
 
 # -- colours ---------------------------------------------------------------------------------------------

@@ -340,8 +340,6 @@ def lane_registers(state: ExplorerState, lane: int) -> dict[str, Any]:
 
 # -- the instruction -------------------------------------------------------------------------------------
 
-_DARK_PAPER = "#1C1C1C"
-
 
 def instruction_info(state: ExplorerState) -> dict[str, Any]:
     """What is fixed for an instruction: sizes, types, the lane, register and bits of each cell, colours."""
@@ -360,8 +358,8 @@ def instruction_info(state: ExplorerState) -> dict[str, Any]:
         "matrices": {name: _matrix_info(state, name) for name in state.matrices.names},
         "registers": {name: operand.registers for name, operand in ins.operands.items() if operand.registers},
         "colours": {
-            "light": _lane_colours(palette.PAPER, palette.INK, 4.5),
-            "dark": _lane_colours(_DARK_PAPER, "#000000", 5),
+            "light": [list(pair) for pair in palette.lane_shades(palette.PAPER, palette.INK, 4.5)],
+            "dark": [list(pair) for pair in palette.lane_shades(palette.DARK.paper, "#000000", 5)],
         },
     }
 
@@ -454,19 +452,6 @@ def _bit_parts(dtype: DType) -> list[tuple[str, int]]:
     ignored = ("ignored", dtype.bits - sum(length for _, length in parts))
     parts = [*parts, ignored] if dtype.ignored_bits else [ignored, *parts]
     return [part for part in parts if part[1]]
-
-
-def _lane_colours(paper: str, ink: str, least_contrast: float) -> list[list[str]]:
-    """Background and text of lanes 0..31; a shade in the middle is weakened until text on it is readable."""
-
-    def shade(hue: str, strength: float) -> list[str]:
-        fill = palette.mix(hue, strength, paper)
-        text = max((ink, palette.PAPER), key=lambda text: palette.contrast(text, fill))
-        if palette.contrast(fill, text) >= least_contrast:
-            return [fill, text]
-        return shade(hue, strength - 0.01)
-
-    return [shade(hue, strength) for _, hue in palette.HUES for strength in palette.STRENGTHS]
 
 
 # -- the toolbar -----------------------------------------------------------------------------------------

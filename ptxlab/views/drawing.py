@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
@@ -12,9 +12,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import palette
-from .grid import Cell, Grid, Role
+from .grid import Cell, FieldRole, Grid, Role
+from .palette import LIGHT, Theme
 
-__all__ = ["MONO", "PAGE", "SANS", "Drawing", "Panel", "Word", "draw", "fill", "ink", "paint"]
+__all__ = [
+    "MONO",
+    "PAGE",
+    "SANS",
+    "Drawing",
+    "Panel",
+    "Tint",
+    "Word",
+    "draw",
+    "fill",
+    "ink",
+    "paint",
+    "tint_fill",
+    "word_colour",
+]
 
 MONO = "DejaVu Sans Mono, Menlo, Consolas, Liberation Mono, monospace"
 SANS = "Inter, Helvetica Neue, Arial, DejaVu Sans, sans-serif"
@@ -27,6 +42,8 @@ _TITLE, _GRID_TITLE, _NOTE = 15.0, 12.0, 12.0
 _MARGIN, _GAP, _BUTTONS = 18.0, 34.0, 70.0  # the buttons are Plotly's, right of the title
 _ROOM = PAGE - 2 * _MARGIN
 _SLIDE, _TALL = 1400 - 2 * _MARGIN, 900  # of a matrix product: small text, but all of it in one picture
+
+_STRIP = 6.0  # height of a strip that shows what the bits of a float are
 
 _WordRole = Literal["title", "note", "grid title", "axis", "header", "label"]
 _Anchor = Literal["start", "middle", "end"]
@@ -45,9 +62,9 @@ class Word:
     text: str
     size: float
     role: _WordRole
-    colour: str = palette.INK
     anchor: _Anchor = "middle"
     on: Cell | None = None  # the cell that it labels
+    field: FieldRole | None = None  # what it is of a float, on a tint of its own
 
     @property
     def bold(self) -> bool:
@@ -57,6 +74,18 @@ class Word:
     def mono(self) -> bool:
         """Whether it is set in a monospaced font; titles and notes are not."""
         return self.role not in ("title", "note", "grid title")
+
+
+@dataclass(frozen=True)
+class Tint:
+    """A rectangle behind bits of a float, in the colour of what they are: (left, top, width, height).
+
+    One without bits in it is `strong`.
+    """
+
+    box: tuple[float, float, float, float]
+    field: FieldRole
+    strong: bool
 
 
 @dataclass(frozen=True)
@@ -99,6 +128,7 @@ class Drawing:
     height: float = 0.0
     panels: list[Panel] = field(default_factory=list)
     words: list[Word] = field(default_factory=list)
+    tints: list[Tint] = field(default_factory=list)
 
     @property
     def subtitle(self) -> str:
@@ -121,40 +151,63 @@ _ROLES: dict[Role, str] = {
 _HUES = dict(palette.HUES)
 
 
-def paint(cell: Cell) -> tuple[str, float]:
+def paint(cell: Cell, theme: Theme = LIGHT) -> tuple[str, float]:
     """The colour of a cell, and how much of it is in its background; the rest is paper."""
     if cell.role:
-        return _paint_bit(cell)
+        return _paint_bit(cell, theme)
     part = 0.18 if cell.state == "dim" else 1.0
     if cell.heat is not None:
         hue = "vermilion" if cell.heat > 0 else "blue"
         return _HUES[hue], 0.82 * part * round(16 * abs(cell.heat)) / 16
     if cell.lane is None:
         return _HUES["grey"], 0.12
-    return palette.lane_colour(cell.lane), part
+    return theme.lanes[cell.lane % 32], part
 
 
-def _paint_bit(cell: Cell) -> tuple[str, float]:
+def _paint_bit(cell: Cell, theme: Theme) -> tuple[str, float]:
     hue = _ROLES.get(cell.role)
     if hue is None:
-        return palette.PAPER, 0.0
+        return theme.paper, 0.0
     if cell.text != "1":
         return _HUES[hue], 0.16
     return _HUES[hue], 0.34 if hue == "grey" else 0.62
 
 
-def fill(cell: Cell) -> str:
+def fill(cell: Cell, theme: Theme = LIGHT) -> str:
     """Background of a cell, on paper."""
-    return palette.mix(*paint(cell))
+    return palette.mix(*paint(cell, theme), theme.paper)
 
 
-def ink(cell: Cell) -> str:
+def ink(cell: Cell, theme: Theme = LIGHT) -> str:
     """Text on a cell."""
     if cell.role in ("lost", "rounded"):
-        return palette.mix(palette.INK, 0.78)
+        return palette.mix(theme.ink, 0.78, theme.paper)
     if not cell.role and (cell.state == "dim" or (cell.lane is None and cell.heat is None)):
-        return palette.DIM
-    return palette.text_colour(fill(cell))
+        return theme.dim
+    return theme.text_on(fill(cell, theme))
+
+
+#: How much of its colour is behind bits of a float, as in the Explorer.
+_TINTED = 0.26
+
+
+def tint_fill(tint: Tint, theme: Theme = LIGHT) -> str:
+    """The colour behind bits of a float: blue for the sign, orange for the exponent, paper for the rest."""
+    if tint.field not in ("sign", "exponent"):
+        return theme.paper
+    hue = _HUES["orange"]
+    if tint.field == "sign":
+        hue = theme.sign if tint.strong else _HUES["blue"]
+    return hue if tint.strong else palette.mix(hue, _TINTED, theme.paper)
+
+
+def word_colour(word: Word, theme: Theme = LIGHT) -> str:
+    """The colour of a line of text."""
+    if word.field is not None:
+        return theme.dim if word.field == "ignored" else theme.ink
+    if word.on is not None:
+        return ink(word.on, theme)
+    return theme.ink if word.role in ("title", "grid title") else theme.dim
 
 
 # -- placing ---------------------------------------------------------------------------------------------
@@ -189,7 +242,7 @@ def _write_title(out: Drawing, width: float) -> tuple[float, float]:
     out.words.append(Word(_MARGIN, _MARGIN + 8, out.title, size, "title", anchor="start"))
     lines = _wrapped(out.notes, int(width / (_PLAIN * _NOTE)))
     for i, line in enumerate(lines):
-        out.words.append(Word(_MARGIN, _MARGIN + 30 + 16 * i, line, _NOTE, "note", palette.DIM, "start"))
+        out.words.append(Word(_MARGIN, _MARGIN + 30 + 16 * i, line, _NOTE, "note", "start"))
     return width, _MARGIN + 22 + 16 * len(lines) - _GAP / 2
 
 
@@ -380,7 +433,8 @@ def _cell_pitch(grid: Grid, size: float) -> tuple[float, float]:
     across, down = 3.0, 3.0
     for cell in grid.cells:
         across = max(across, (_text_width(cell.lines, size) + sides * size) / cell.width)
-        down = max(down, (len(cell.lines) * size * _LINE + ends * size) / cell.height)
+        strip = _STRIP + 2 if cell.fields and not _bits_text(cell) else 0.0
+        down = max(down, (len(cell.lines) * size * _LINE + ends * size + strip) / cell.height)
     return across, down
 
 
@@ -421,34 +475,80 @@ def _place(out: Drawing, grid: Grid, measure: _Measure, left: float, top: float,
         out.words.append(Word(start, top - 10, grid.title, _GRID_TITLE, "grid title", anchor="start"))
     if grid.axes[1]:
         text, middle = f"{grid.axes[1]} →", top + head * _LINE / 2
-        out.words.append(Word(x0, middle, text, head, "axis", palette.DIM, "start"))
+        out.words.append(Word(x0, middle, text, head, "axis", "start"))
     if grid.axes[0]:
         text, middle = f"{grid.axes[0]} ↓", y0 - head * _LINE / 2 - 3
-        out.words.append(Word(x0 - 8, middle, text, head, "axis", palette.DIM, "end"))
+        out.words.append(Word(x0 - 8, middle, text, head, "axis", "end"))
     for header in grid.columns:
         middle = float(x[header.start] + x[header.start + header.size]) / 2
         above = y0 - 3 - len(header.lines) * head * _LINE / 2
-        _write(out, header.lines, Word(middle, above, "", head, "header", palette.DIM, "middle"))
+        _write(out, header.lines, Word(middle, above, "", head, "header", "middle"))
     for header in grid.rows:
         middle = float(y[header.start] + y[header.start + header.size]) / 2
-        _write(out, header.lines, Word(x0 - 8, middle, "", head, "header", palette.DIM, "end"))
+        _write(out, header.lines, Word(x0 - 8, middle, "", head, "header", "end"))
     for group in grid.row_groups:
         middle = float(y[group.start] + y[group.start + group.size]) / 2
         right = x0 - _rows_width(grid, head) - 10
-        _write(out, group.lines, Word(right, middle, "", head, "header", palette.DIM, "end"))
+        _write(out, group.lines, Word(right, middle, "", head, "header", "end"))
     for cell in grid.cells:
         if cell.lines:
             across, down, width, height = panel.box(cell)
-            centre = Word(across + width / 2, down + height / 2, "", size, "label", ink(cell), on=cell)
+            centre = Word(across + width / 2, down + height / 2, "", size, "label", on=cell)
+            if cell.fields and not _bits_text(cell):
+                centre = replace(centre, y=centre.y - _STRIP / 2 - 1)
+                _place_strip(out, cell, panel.box(cell))
             _write(out, cell.lines, centre)
     return float(y[-1])
+
+
+def _bits_text(cell: Cell) -> str:
+    """The line of a cell that has the bits of a float, field by field; "" where they are not known."""
+    return " ".join(bits.text for bits in cell.fields if bits.text)
+
+
+def _place_strip(out: Drawing, cell: Cell, box: tuple[float, float, float, float]) -> None:
+    """Add what the bits of a float are, as a strip near the lower edge of its cell, each bit in its column.
+
+    Paper around it keeps its colours apart from those of the lane; bits that are ignored are not in it.
+    """
+    left, top, width, height = box
+    pitch = width / sum(bits.bits for bits in cell.fields)
+    strips: list[Tint] = []
+    for bits in cell.fields:
+        strip = (left, top + height - _STRIP - 3, pitch * bits.bits, _STRIP - 1)
+        if bits.role != "ignored":
+            strips.append(Tint(strip, bits.role, strong=True))
+        left += pitch * bits.bits
+    first, last = strips[0].box, strips[-1].box
+    around = (first[0], first[1] - 1, last[0] + last[2] - first[0], _STRIP + 1)
+    out.tints += [Tint(around, "fraction", strong=True), *strips]
+
+
+def _write_bits(out: Drawing, like: Word, cell: Cell) -> None:
+    """Add the bits of a float in one line, each field on its tint."""
+    letter = like.size * _LETTER
+    letters = len(_bits_text(cell))
+    left = like.x - letters * letter / 2
+    high = like.size * 1.25
+    for bits in cell.fields:
+        if not bits.text:
+            continue
+        width = len(bits.text) * letter
+        out.tints.append(
+            Tint((left - letter / 3, like.y - high / 2, width + letter / 1.5, high), bits.role, strong=False)
+        )
+        out.words.append(replace(like, x=left + width / 2, text=bits.text, field=bits.role))
+        left += width + letter
 
 
 def _write(out: Drawing, lines: tuple[str, ...], like: Word) -> None:
     """Add lines of text below each other, around the middle of a word that says how they look."""
     pitch = like.size * _LINE
     first = like.y - (len(lines) - 1) * pitch / 2
+    bits = _bits_text(like.on) if like.on is not None else ""
     for i, line in enumerate(lines):
-        out.words.append(
-            Word(like.x, first + i * pitch, line, like.size, like.role, like.colour, like.anchor, like.on)
-        )
+        word = replace(like, y=first + i * pitch, text=line)
+        if like.on is not None and bits and line == bits:
+            _write_bits(out, word, like.on)
+        else:
+            out.words.append(word)

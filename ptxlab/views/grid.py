@@ -15,17 +15,28 @@ from numpy.typing import NDArray
 
 from ..errors import PtxlabError
 
-__all__ = ["Cell", "Grid", "Header", "Role", "State", "headers"]
+__all__ = ["BitField", "Cell", "FieldRole", "Grid", "Header", "Role", "State", "headers"]
 
 #: What a bit of a trace is: part of a term (kept or lost), of the sum (or rounded off it), of the result, or
 #: of a number that the result is compared with.
 Role = Literal[
     "", "sign", "kept", "lost", "sum", "rounded", "result", "exact", "other", "exponent", "odd", "blank"
 ]
+#: What neighbouring bits of a float are.
+FieldRole = Literal["sign", "exponent", "fraction", "ignored"]
 #: How a cell stands out: as usual, faded because another lane is in focus, or outlined.
 State = Literal["plain", "dim", "mark"]
 #: Room around the labels: "tight" is one letter a cell without a frame, as bits are drawn.
 _Density = Literal["normal", "close", "tight"]
+
+
+@dataclass(frozen=True)
+class BitField:
+    """Neighbouring bits of a float with one meaning; `text` has their values where they are known."""
+
+    role: FieldRole
+    bits: int
+    text: str = ""
 
 
 @dataclass(frozen=True)
@@ -49,6 +60,7 @@ class Cell:
     state: State = "plain"
     role: Role = ""
     heat: float | None = None
+    fields: tuple[BitField, ...] = ()  # of a float, highest first: its sign and exponent are tinted
 
     @property
     def text(self) -> str:

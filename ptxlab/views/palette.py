@@ -7,17 +7,23 @@ as well); of all orders this one keeps them furthest apart for every form of col
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 __all__ = [
+    "DARK",
     "DIM",
     "HUES",
     "INK",
     "LANES",
+    "LIGHT",
     "NO_LANE",
     "PAPER",
     "RULE",
     "STRENGTHS",
+    "Theme",
     "contrast",
     "lane_colour",
+    "lane_shades",
     "mix",
     "text_colour",
 ]
@@ -96,3 +102,54 @@ def lane_colour(lane: int) -> str:
     ('#BCBCBC', '#BCBCBC')
     """
     return LANES[lane % 32]
+
+
+# -- light and dark pages --------------------------------------------------------------------------------
+
+_DARK_PAPER = "#1C1C1C"
+
+
+def lane_shades(paper: str, ink: str, least_contrast: float) -> list[tuple[str, str]]:
+    """Background and text of lanes 0..31 on a page of that colour; text is ink or white.
+
+    A shade on which neither can be read is weakened until one can.
+    """
+
+    def shade(hue: str, strength: float) -> tuple[str, str]:
+        fill = mix(hue, strength, paper)
+        text = max((ink, PAPER), key=lambda text: contrast(text, fill))
+        if contrast(fill, text) >= least_contrast:
+            return fill, text
+        return shade(hue, strength - 0.01)
+
+    return [shade(hue, strength) for _, hue in HUES for strength in STRENGTHS]
+
+
+@dataclass(frozen=True)
+class Theme:
+    """The colours of a page: paper, text, and the lanes on it."""
+
+    paper: str
+    ink: str  # text and outlines on paper
+    dim: str  # headings, notes, and text of what is not in focus
+    rule: str  # thin lines
+    inks: tuple[str, str]  # text on a cell is the one that reads better
+    lanes: tuple[str, ...]
+    sign: str  # of a sign bit where there is room for little else
+
+    def text_on(self, background: str) -> str:
+        """Text on a cell of that colour."""
+        return max(self.inks, key=lambda text: contrast(text, background))
+
+
+LIGHT = Theme(PAPER, INK, DIM, RULE, (INK, PAPER), LANES, sign="#0072B2")
+#: As in the Explorer: the hues deepen towards a dark page instead of fading towards a white one.
+DARK = Theme(
+    _DARK_PAPER,
+    "#F2F2F2",
+    "#B8B8B8",
+    "#767676",
+    ("#000000", "#FFFFFF"),
+    tuple(fill for fill, _ in lane_shades(_DARK_PAPER, "#000000", 5)),
+    sign="#56B4E9",
+)

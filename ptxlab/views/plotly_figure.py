@@ -13,30 +13,47 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from . import palette
-from .drawing import MONO, PAGE, SANS, Drawing, Panel, fill
-from .svg import svg_document
+from .drawing import MONO, PAGE, SANS, Drawing, Panel, fill, paint, tint_fill, word_colour
+from .grid import Cell
+from .palette import DARK, LIGHT, Theme
+from .svg import DARK_PAGES, svg_document
 
 __all__ = ["Chart", "chart", "heat_map", "svg_carrier"]
 
-# Plotly takes colours only as numbers, so a figure cannot ask for those of the page. On a dark page,
-# lightness is inverted and hues are kept; paper lets the page through, and so do the cells, by as much as
-# text on the strongest of them needs to be read.
-_OWN = (
-    "ptxlab"  # `uid` of an empty trace, of which Plotly makes a class: the style leaves other figures alone
-)
-_DARK_THEMES = (
-    '[data-jp-theme-light="false"], .vscode-dark, [theme="dark"]'  # JupyterLab and Notebook 7, VS Code, Colab
-)
-_DARK_RULES = {
+# Plotly takes colours as numbers, so a figure cannot ask for those of the page. A notebook gets it drawn
+# twice, in the colours of a light page and, with no opacity, in those of a dark one. A style sheet swaps
+# them on a dark page, and paper lets the page through. Where style sheets are removed, the light one is seen.
+# The style asks for a class that Plotly makes of the `uid` of an empty trace, and so leaves other figures
+# alone: what stands before that trace is light, what stands after it is dark. Heat maps get no such class;
+# theirs are light and dark in turn.
+_THEMED = "ptxlabthemed"
+_THEMED_RULES = {
+    "main-svg": "background: transparent !important",
+    "bg": "fill-opacity: 0 !important",
+    "heatmaplayer .hm:nth-child(odd) image": "opacity: 0 !important",
+    "heatmaplayer .hm:nth-child(even) image": "opacity: 1 !important",
+    f"scatterlayer .trace:has(~ .trace{_THEMED})": "opacity: 0 !important",
+    f"scatterlayer .trace{_THEMED} ~ .trace": "opacity: 1 !important",
+    "hoverlayer .hovertext path": f"fill: {DARK.paper} !important; stroke: {DARK.ink} !important",
+    "hoverlayer .hovertext text": f"fill: {DARK.ink} !important",
+    "modebar-group": "background: transparent !important",
+    "modebar-btn path": f"fill: {DARK.dim} !important",
+}
+# A figure that was changed, or a heat map of numbers, has only its own colours: on a dark page, lightness is
+# inverted and hues are kept, and the cells let the page through by as much as text on them needs to be read.
+_INVERTED = "ptxlab"
+_INVERTED_RULES = {
     "svg-container": "filter: invert(0.95) hue-rotate(180deg)",
     "main-svg": "background: transparent !important",
     "bg": "fill-opacity: 0 !important",
     "heatmaplayer image": "opacity: 0.65 !important",
 }
-_DARK_STYLE = "".join(
-    f":is({_DARK_THEMES}) .js-plotly-plot:has(.trace{_OWN}) .{part} {{ {rule}; }}\n"
-    for part, rule in _DARK_RULES.items()
-)
+
+
+def _dark_style(uid: str, rules: dict[str, str]) -> str:
+    figure = f":is({DARK_PAGES}) .js-plotly-plot:has(.trace{uid})"
+    return "".join(f"{figure} .{part} {{ {rule}; }}\n" for part, rule in rules.items())
+
 
 #: Buttons that Plotly need not show; a camera and a way back stay.
 _BUTTONS = ["select2d", "lasso2d", "zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "autoScale2d"]
@@ -62,37 +79,57 @@ class Chart(go.Figure):  # type: ignore[misc]
     def _ipython_display_(self) -> None:
         from IPython.display import HTML, display
 
-        display(HTML(f"<style>{_DARK_STYLE}</style>"))  # type: ignore[no-untyped-call]
-        shown = go.Figure(self)
-        shown.add_trace(
-            go.Scatter(x=[None], y=[None], mode="lines", hoverinfo="skip", showlegend=False, uid=_OWN)
-        )
-        shown._ipython_display_()
+        uid, rules, shown = _INVERTED, _INVERTED_RULES, [*self.data, _marker(_INVERTED)]
+        if self.drawing is not None and self.unchanged:
+            uid, rules, shown = _THEMED, _THEMED_RULES, _in_both_themes(self, chart(self.drawing, DARK))
+        display(HTML(f"<style>{_dark_style(uid, rules)}</style>"))  # type: ignore[no-untyped-call]
+        go.Figure(shown, self.layout)._ipython_display_()
 
 
-def chart(drawing: Drawing) -> Chart:
+def _marker(uid: str) -> go.Scatter:
+    """An empty trace by which the style sheet knows a figure."""
+    return go.Scatter(x=[None], y=[None], mode="lines", hoverinfo="skip", showlegend=False, uid=uid)
+
+
+def _in_both_themes(light: Chart, dark: Chart) -> list[Any]:
+    """The traces of both figures in the order that the style sheet expects, those of the dark one unseen."""
+    dark.update_traces(opacity=0, hoverinfo="skip")
+    dark.update_traces(text=None, hovertemplate=None, selector={"type": "heatmap"})
+    light_maps, dark_maps = ([t for t in each.data if t.type == "heatmap"] for each in (light, dark))
+    light_lines, dark_lines = ([t for t in each.data if t.type != "heatmap"] for each in (light, dark))
+    maps = [trace for pair in zip(light_maps, dark_maps, strict=True) for trace in pair]
+    return [*maps, *light_lines, _marker(_THEMED), *dark_lines]
+
+
+def chart(drawing: Drawing, theme: Theme = LIGHT) -> Chart:
     """The drawing as a Plotly figure, at its natural size in pixels."""
     figure = Chart()
     for panel in drawing.panels:
-        figure.add_trace(_backgrounds(panel))
-    for width, colour, points in _outlines(drawing):
+        figure.add_trace(_backgrounds(panel, theme))
+    for width, colour, points in _outlines(drawing, theme):
         if points:
             xs, ys = zip(*points, strict=True)
             line = {"width": width, "color": colour}
             figure.add_trace(go.Scatter(x=xs, y=ys, mode="lines", line=line, hoverinfo="skip"))
-    figure.add_trace(_words(drawing))
+    for colour, points in _tints(drawing, theme).items():
+        xs, ys = zip(*points, strict=True)
+        line = {"width": 0, "color": colour}
+        figure.add_trace(
+            go.Scatter(x=xs, y=ys, mode="lines", line=line, fill="toself", fillcolor=colour, hoverinfo="skip")
+        )
+    figure.add_trace(_words(drawing, theme))
     labelled = all(panel.grid.labelled for panel in drawing.panels)
     figure.update_layout(
         width=drawing.width,
         height=drawing.height,
         margin={"l": 0, "r": 0, "t": 0, "b": 0, "pad": 0},
-        paper_bgcolor=palette.PAPER,
-        plot_bgcolor=palette.PAPER,
+        paper_bgcolor=theme.paper,
+        plot_bgcolor=theme.paper,
         showlegend=False,
         hoverlabel={
-            "font": {"family": MONO, "size": 12, "color": palette.INK},
-            "bgcolor": palette.PAPER,
-            "bordercolor": palette.INK,
+            "font": {"family": MONO, "size": 12, "color": theme.ink},
+            "bgcolor": theme.paper,
+            "bordercolor": theme.ink,
             "align": "left",
         },
         xaxis={"range": [0, drawing.width], "visible": False},
@@ -117,13 +154,14 @@ def svg_carrier(drawing: Drawing) -> go.Figure:
     return figure
 
 
-def _backgrounds(panel: Panel) -> go.Heatmap:
+def _backgrounds(panel: Panel, theme: Theme) -> go.Heatmap:
     """The backgrounds as indices into a list of colours, which the heat map shows without blending."""
     grid = panel.grid
-    known = {colour: i for i, colour in enumerate(dict.fromkeys(fill(cell) for cell in grid.cells))}
+    known = {colour: i for i, colour in enumerate(dict.fromkeys(_shade(cell, theme) for cell in grid.cells))}
     z = np.zeros(grid.shape, dtype=np.int16)
     for cell in grid.cells:
-        z[cell.row : cell.row + cell.height, cell.column : cell.column + cell.width] = known[fill(cell)]
+        colour = known[_shade(cell, theme)]
+        z[cell.row : cell.row + cell.height, cell.column : cell.column + cell.width] = colour
     stops = [(stop, colour) for colour, i in known.items() for stop in (i / len(known), (i + 1) / len(known))]
     hover = [[str(text).replace("\n", "<br>") for text in row] for row in grid.hover]
     return go.Heatmap(
@@ -140,10 +178,17 @@ def _backgrounds(panel: Panel) -> go.Heatmap:
     )
 
 
+def _shade(cell: Cell, theme: Theme) -> str:
+    """The background of a cell; on a dark page, whose colour is not known, paper is transparent."""
+    if theme is DARK and not paint(cell, theme)[1]:
+        return "rgba(0,0,0,0)"
+    return fill(cell, theme)
+
+
 _Points = list[tuple[float | None, float | None]]  # (None, None) lifts the pen
 
 
-def _outlines(drawing: Drawing) -> list[tuple[float, str, _Points]]:
+def _outlines(drawing: Drawing, theme: Theme) -> list[tuple[float, str, _Points]]:
     """Width, colour and points of gaps between bits, cell borders, rules and frames, and marked cells."""
     gaps: _Points = []
     borders: _Points = []
@@ -166,18 +211,26 @@ def _outlines(drawing: Drawing) -> list[tuple[float, str, _Points]]:
             elif panel.grid.labelled and cell.role != "blank":
                 thin += _box(*panel.box(cell))
     return [
-        (1, palette.PAPER, gaps),
-        (0.75, palette.RULE, borders),
-        (1.5, palette.INK, rules),
-        (2.5, palette.INK, marks),
+        (1, theme.paper, gaps),
+        (0.75, theme.rule, borders),
+        (1.5, theme.ink, rules),
+        (2.5, theme.ink, marks),
     ]
+
+
+def _tints(drawing: Drawing, theme: Theme) -> dict[str, _Points]:
+    """The rectangles behind bits of floats, by colour."""
+    boxes: dict[str, _Points] = {}
+    for tint in drawing.tints:
+        boxes.setdefault(tint_fill(tint, theme), []).extend(_box(*tint.box))
+    return boxes
 
 
 def _box(x: float, y: float, width: float, height: float) -> _Points:
     return [(x, y), (x + width, y), (x + width, y + height), (x, y + height), (x, y), (None, None)]
 
 
-def _words(drawing: Drawing) -> go.Scatter:
+def _words(drawing: Drawing, theme: Theme) -> go.Scatter:
     words = drawing.words
     return go.Scatter(
         x=[word.x for word in words],
@@ -187,7 +240,7 @@ def _words(drawing: Drawing) -> go.Scatter:
         textposition=[_ANCHOR[word.anchor] for word in words],
         textfont={
             "size": [word.size for word in words],
-            "color": [word.colour for word in words],
+            "color": [word_colour(word, theme) for word in words],
             "family": [MONO if word.mono else SANS for word in words],
         },
         hoverinfo="skip",

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from ..isa.mma import MmaForm
 from ..isa.operand import Operand
 from ..isa.parse import parse_mma
 from .fragment_pictures import operand_notes
-from .grid import Cell, Grid, Header
+from .grid import BitField, Cell, FieldRole, Grid, Header
 from .labels import bit_range, counted, number_text
 from .picture import Picture
 
@@ -40,7 +39,8 @@ def lane(ins: MmaForm | str, name: str, lane: int, registers: ArrayLike | None =
     op = ins.operand(name)
     lane = op.place(lane, 0).lane  # refuses a lane that does not exist, and an operand in shared memory
     grid = _register_grid(op, lane, None if registers is None else _of_lane(op, lane, registers))
-    return Picture(f"{op.name} in lane {lane} of {ins.mnemonic}", operand_notes(ins, op), (grid,))
+    notes = (*operand_notes(ins, op), *_tint_notes([op.dtype]))
+    return Picture(f"{op.name} in lane {lane} of {ins.mnemonic}", notes, (grid,))
 
 
 def registers(ins: MmaForm | str, lane: int, held: Mapping[str, ArrayLike] | None = None) -> Picture:
@@ -72,7 +72,17 @@ def registers(ins: MmaForm | str, lane: int, held: Mapping[str, ArrayLike] | Non
             grid = grid.part(range(_MOST_REGISTERS), range(op.register_bits))
             title = f"{title}, the first {_MOST_REGISTERS} shown"
         grids.append(replace(grid, title=title, new_line=name != "D"))
+    notes += _tint_notes([op.dtype for op in ins.operands.values() if op.layout is not None])
     return Picture(f"Lane {lane} of {ins.mnemonic}", tuple(notes), tuple(grids))
+
+
+def _tint_notes(dtypes: Sequence[DType]) -> list[str]:
+    """How the tints of bits are read, where there are any."""
+    floats = [dtype for dtype in dtypes if dtype.is_float]
+    if not floats:
+        return []
+    sign = "blue: sign bit, " if any(dtype.signed for dtype in floats) else ""
+    return [f"{sign}orange: exponent"]
 
 
 def _register_grid(op: Operand, lane: int, contents: NDArray[Any] | None) -> Grid:
@@ -86,15 +96,18 @@ def _register_grid(op: Operand, lane: int, contents: NDArray[Any] | None) -> Gri
         bits = bit_range(place.low, place.high)
         lines = [name] if op.dtype.bits == 1 else [name, index]
         tooltip = [f"{name} = {index}", f"lane {lane}, register {place.register}, bits {bits}"]
+        fields = _bit_fields(op.dtype)
         if codes is not None and values is not None:
-            pattern = _bit_pattern(op.dtype, int(codes[place.element]))
+            fields = _bit_fields(op.dtype, int(codes[place.element]))
+            pattern = " ".join(field.text for field in fields if field.text)
             value = number_text(values[place.element], 6)
             lines.append(pattern)
             if op.dtype.kind != "bits":
                 lines.append(value)
             tooltip.append(f"{pattern} = {value}")
         start = op.register_bits - 1 - place.high
-        cells.append(Cell(place.register, start, 1, op.dtype.bits, tuple(lines), lane))
+        tinted = tuple(fields) if op.dtype.is_float else ()
+        cells.append(Cell(place.register, start, 1, op.dtype.bits, tuple(lines), lane, fields=tinted))
         hover[place.register, start : start + op.dtype.bits] = "\n".join(tooltip)
         above = op.container - op.padding - op.dtype.bits if op.container else 0
         for column, width in ((start - above, above), (start + op.dtype.bits, op.padding)):
@@ -132,13 +145,22 @@ def _of_lane(op: Operand, lane: int, registers: ArrayLike) -> NDArray[Any]:
     return np.asarray(op.check_registers(array)[lane])
 
 
-def _bit_pattern(dtype: DType, code: int) -> str:
-    """The bits of a code; of a float, sign, exponent and fraction apart."""
-    text = f"{code:0{dtype.bits}b}"
+def _bit_fields(dtype: DType, code: int | None = None) -> list[BitField]:
+    """What the bits of a type are, highest first, with their values if there is a code."""
+    text = "" if code is None else f"{code:0{dtype.bits}b}"
     if not dtype.is_float:
-        return text
-    fields = [int(dtype.signed), dtype.exponent_bits, dtype.fraction_bits, dtype.ignored_bits]
-    cuts = np.cumsum([0, *fields]).tolist()
-    if not dtype.signed and dtype.bits > cuts[-1]:
-        text = text[dtype.bits - cuts[-1] :]
-    return " ".join(text[start:stop] for start, stop in pairwise(cuts) if start < stop)
+        return [BitField("fraction", dtype.bits, text)]
+    parts: list[tuple[FieldRole, int]] = [
+        ("sign", int(dtype.signed)),
+        ("exponent", dtype.exponent_bits),
+        ("fraction", dtype.fraction_bits),
+        ("ignored", dtype.ignored_bits),
+    ]
+    above = dtype.bits - sum(bits for _, bits in parts)  # an unsigned type in more bits than it has
+    fields = [BitField("ignored", above)] if above else []
+    at = above
+    for role, bits in parts:
+        if bits:
+            fields.append(BitField(role, bits, text[at : at + bits]))
+        at += bits
+    return fields

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from html import escape
 
 from . import palette
-from .drawing import MONO, SANS, Drawing, Panel, Word, fill, paint
+from .drawing import MONO, SANS, Drawing, Panel, Tint, Word, fill, paint, tint_fill, word_colour
 from .grid import Cell
+from .palette import DARK, LIGHT, Theme
 
-__all__ = ["svg_document"]
+__all__ = ["DARK_PAGES", "svg_document"]
+
+#: Pages that are dark: JupyterLab and Notebook 7, VS Code, Colab.
+DARK_PAGES = '[data-jp-theme-light="false"], .vscode-dark, [theme="dark"]'
 
 #: Colours of the page that follow JupyterLab's theme where there is one.
 _THEME = {
@@ -20,42 +25,72 @@ _THEME = {
 _FAINT = 0.3  # of a colour; with less of it a cell is seen as paper, and its text stands on that
 
 
-def svg_document(drawing: Drawing, *, themed: bool = False) -> str:
-    """The drawing as one SVG element, on white paper or, `themed`, on the paper of JupyterLab's theme."""
-    theme = _THEME if themed else {}
+@dataclass
+class _Colours:
+    """The colours of a document: of one theme, or of a page that may be light or dark.
+
+    On a page, a cell has its light colour and a class, for which a style sheet has the dark one: where style
+    sheets are removed, as from notebooks that are not trusted, the light colour stays.
+    """
+
+    theme: Theme
+    page: bool
+    dark: set[str] = field(default_factory=set)  # colours that the style sheet has to name
+
+    def page_colour(self, colour: str) -> str:
+        """A colour of paper or ink."""
+        return _THEME.get(colour, colour) if self.page else colour
+
+    def fill(self, own: str, dark: str) -> str:
+        """Attributes that fill with the theme's own colour or, on a dark page, with the other."""
+        if not self.page:
+            return f'fill="{own}"'
+        self.dark.add(dark)
+        return f'class="{_class(dark)}" fill="{own}"'
+
+    def style(self) -> list[str]:
+        """The style sheet for dark pages."""
+        rules = [f":is({DARK_PAGES}) svg .{_class(dark)} {{ fill: {dark}; }}" for dark in sorted(self.dark)]
+        return [f"<style>{' '.join(rules)}</style>"] if rules else []
+
+
+def _class(colour: str) -> str:
+    return f"ptxlab-dark-{colour[1:].lower()}"
+
+
+def svg_document(drawing: Drawing, *, themed: bool = False, theme: Theme = LIGHT) -> str:
+    """The drawing as one SVG element, on paper or, `themed`, on the page of a notebook, light or dark."""
+    colours = _Colours(theme, themed)
     width, height = f"{drawing.width:g}", f"{drawing.height:g}"
     size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
-    parts = [
+    opening = [
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-label="{escape(drawing.title)}">',
         f"<title>{_text_of(drawing.title)}</title>",
-        f'<rect width="100%" height="100%" fill="{_themed(theme, palette.PAPER)}"/>',
     ]
+    parts = [f'<rect width="100%" height="100%" fill="{colours.page_colour(theme.paper)}"/>']
     for panel in drawing.panels:
-        parts += _panel(panel, theme)
+        parts += _panel(panel, colours)
+    parts += [_tint(tint, colours) for tint in drawing.tints]
     for mono, family in ((True, MONO), (False, SANS)):
         parts.append(f'<g font-family="{family}">')
-        parts += [_text(word, theme) for word in drawing.words if word.mono == mono]
+        parts += [_text(word, colours) for word in drawing.words if word.mono == mono]
         parts.append("</g>")
-    return "\n".join([*parts, "</svg>", ""])
+    return "\n".join([*opening, *colours.style(), *parts, "</svg>", ""])
 
 
 def _text_of(text: str) -> str:
     return escape(text, quote=False)
 
 
-def _themed(theme: dict[str, str], colour: str) -> str:
-    return theme.get(colour, colour)
-
-
-def _panel(panel: Panel, theme: dict[str, str]) -> list[str]:
+def _panel(panel: Panel, colours: _Colours) -> list[str]:
     grid = panel.grid
     tight = grid.density == "tight"
     edge = 'stroke="none"'
     if grid.labelled and tight:
-        edge = f'stroke="{_themed(theme, palette.PAPER)}" stroke-width="1"'
+        edge = f'stroke="{colours.page_colour(colours.theme.paper)}" stroke-width="1"'
     elif grid.labelled:
-        edge = f'stroke="{palette.RULE}" stroke-width="0.75"'
-    cells = _heat_map(panel) if panel.heated else _cells(panel, theme)
+        edge = f'stroke="{colours.theme.rule}" stroke-width="0.75"'
+    cells = _heat_map(panel, colours) if panel.heated else _cells(panel, colours)
     lines = [_rect(box, 'stroke-width="1.5"') for box in panel.frames]
     left, right = float(panel.x[0]), float(panel.x[-1])
     lines += [
@@ -71,7 +106,7 @@ def _panel(panel: Panel, theme: dict[str, str]) -> list[str]:
     return [
         f'<g {edge} shape-rendering="crispEdges">',
         *cells,
-        f'</g>\n<g fill="none" stroke="{_themed(theme, palette.INK)}">',
+        f'</g>\n<g fill="none" stroke="{colours.page_colour(colours.theme.ink)}">',
         *lines,
         "</g>",
     ]
@@ -83,42 +118,52 @@ def _rect(box: tuple[float, float, float, float], attributes: str, inside: str =
     return f"{opening}>{inside}</rect>" if inside else f"{opening}/>"
 
 
-def _cells(panel: Panel, theme: dict[str, str]) -> list[str]:
+def _cells(panel: Panel, colours: _Colours) -> list[str]:
     parts = []
     for cell in panel.grid.cells:
         if cell.role != "blank":
             hover = _text_of(str(panel.grid.hover[cell.row, cell.column]))
-            parts.append(_rect(panel.box(cell), _background(cell, theme), f"<title>{hover}</title>"))
+            parts.append(_rect(panel.box(cell), _background(cell, colours), f"<title>{hover}</title>"))
     return parts
 
 
-def _background(cell: Cell, theme: dict[str, str]) -> str:
+def _background(cell: Cell, colours: _Colours) -> str:
     """The background of a cell; what is faint lets the page through, whatever its colour."""
-    colour, part = paint(cell)
-    if not theme or part >= _FAINT:
-        return f'fill="{fill(cell)}"'
+    colour, part = paint(cell, colours.theme)
+    if not colours.page or part >= _FAINT:
+        return colours.fill(fill(cell, colours.theme), fill(cell, DARK))
     return f'fill="{colour}" fill-opacity="{part:g}"' if part else 'fill="none" pointer-events="all"'
 
 
-def _heat_map(panel: Panel) -> list[str]:
+def _heat_map(panel: Panel, colours: _Colours) -> list[str]:
     """Thousands of cells without labels: one path for each colour."""
     paths: dict[str, list[str]] = {}
     for cell in panel.grid.cells:
         if cell.role != "blank":
             x, y, width, height = panel.box(cell)
-            paths.setdefault(fill(cell), []).append(f"M{x:g} {y:g}h{width:g}v{height:g}h{-width:g}z")
-    return [f'<path fill="{colour}" d="{"".join(path)}"/>' for colour, path in paths.items()]
+            look = colours.fill(fill(cell, colours.theme), fill(cell, DARK))
+            paths.setdefault(look, []).append(f"M{x:g} {y:g}h{width:g}v{height:g}h{-width:g}z")
+    return [f'<path {look} d="{"".join(path)}"/>' for look, path in paths.items()]
 
 
-def _text(word: Word, theme: dict[str, str]) -> str:
-    on_colour = word.on is not None and paint(word.on)[1] >= _FAINT
-    colour = word.colour if on_colour else _themed(theme, word.colour)
+def _tint(tint: Tint, colours: _Colours) -> str:
+    """What is behind bits of a float; the pointer sees the cell below it."""
+    look = colours.fill(tint_fill(tint, colours.theme), tint_fill(tint, DARK))
+    return _rect(tint.box, f'{look} pointer-events="none"')
+
+
+def _text(word: Word, colours: _Colours) -> str:
+    on_colour = word.field is not None or (word.on is not None and paint(word.on)[1] >= _FAINT)
+    colour = word_colour(word, colours.theme)
+    look = f'fill="{colours.page_colour(colour)}"'
+    if on_colour:
+        look = colours.fill(colour, word_colour(word, DARK))
     attributes = [
         f'x="{word.x:g}"',
         f'y="{word.y + 0.35 * word.size:g}"',
         f'font-size="{word.size:g}"',
         f'text-anchor="{word.anchor}"',
-        f'fill="{colour}"',
+        look,
     ]
     if word.bold:
         attributes.append('font-weight="bold"')
