@@ -512,7 +512,7 @@ def _place_strip(out: Drawing, cell: Cell, box: tuple[float, float, float, float
     Paper around it keeps its colours apart from those of the lane; bits that are ignored are not in it.
     """
     left, top, width, height = box
-    pitch = width / sum(bits.bits for bits in cell.fields)
+    left_edge, pitch = left, width / sum(bits.bits for bits in cell.fields)
     strips: list[Tint] = []
     for bits in cell.fields:
         strip = (left, top + height - _STRIP - 3, pitch * bits.bits, _STRIP - 1)
@@ -520,8 +520,18 @@ def _place_strip(out: Drawing, cell: Cell, box: tuple[float, float, float, float
             strips.append(Tint(strip, bits.role, strong=True))
         left += pitch * bits.bits
     first, last = strips[0].box, strips[-1].box
-    around = (first[0], first[1] - 1, last[0] + last[2] - first[0], _STRIP + 1)
+    inside = left_edge + 1, left_edge + width - 1
+    strips = [replace(tint, box=_within(tint.box, *inside)) for tint in strips]
+    around = _within((first[0], first[1] - 1, last[0] + last[2] - first[0], _STRIP + 1), *inside)
     out.tints += [Tint(around, "fraction", strong=True), *strips]
+
+
+def _within(
+    box: tuple[float, float, float, float], left: float, right: float
+) -> tuple[float, float, float, float]:
+    """The part of a box between two edges, so that it does not cover the lines there."""
+    start, stop = max(box[0], left), min(box[0] + box[2], right)
+    return start, box[1], stop - start, box[3]
 
 
 def _write_bits(out: Drawing, like: Word, cell: Cell) -> None:
