@@ -323,10 +323,12 @@ def mma_instructions(family: str | None = None, target: str | None = None) -> tu
     return tuple(_instruction(form) for form in _catalog.mma_forms(family, target))
 
 
-def explore(ins: Instruction | str, **options: Any) -> Explorer:
+def explore(
+    ins: Instruction | str = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", **options: Any
+) -> Explorer:
     """The Explorer widget on an instruction, or on a link that somebody sent (`ex.link`).
 
-    Edit matrices and registers, see D.
+    Edit matrices and registers, see D. Without an instruction it opens on mma m16n8k16 with f16 and f32.
 
     `A`, `B`, `C` are its first matrices; `seed` is that of its random fills.
 

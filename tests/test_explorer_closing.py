@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import re
 import weakref
 from collections.abc import Iterator
 from typing import Any
@@ -209,6 +210,34 @@ def test_a_transfer_is_named_as_one() -> None:
     assert "transfers a matrix" in ex.view.problem
 
 
+def test_the_refusal_of_a_transfer_names_calls_that_show_it() -> None:
+    """Every transfer: one sentence, and the figure that it names can be drawn."""
+    transfers = {
+        (ins.family, *ins.operands): ins for ins in ptxlab.catalog() if isinstance(ins, ptxlab.Transfer)
+    }
+    assert len(transfers) == 7
+    for ins in transfers.values():
+        with pytest.raises(PtxlabError, match=rf'"ptxlab show {ins.mnemonic}"') as error:
+            ptxlab.explore(ins)
+        call = re.search(r"ptxlab\.figures\.fragment\([^)]*\)", str(error.value))
+        assert call and ins.mnemonic in str(eval(call[0], {"ptxlab": ptxlab}).layout.meta["title"])
+        assert "\n" not in str(error.value) and len(str(error.value)) < 400
+
+
+def test_explore_without_an_instruction_opens_a_good_first_one() -> None:
+    """f16 with f32, small whole numbers in A and B, the same each time."""
+    ex, again = ptxlab.explore(), ptxlab.explore()
+    assert ex.instruction.mnemonic == "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+    assert isinstance(ex.instruction, ptxlab.Instruction)
+    for matrix in (ex.A, ex.B):
+        assert matrix.any() and (matrix == np.rint(matrix)).all() and np.abs(matrix).max() < 10
+    np.testing.assert_array_equal(ex.D, ex.A.astype(float) @ ex.B.astype(float))
+    np.testing.assert_array_equal(ex.D, again.D)
+    assert not (ptxlab.explore(seed=3).A == ex.A).all() and (ptxlab.explore(A=np.ones((16, 16))).A == 1).all()
+    ex.close()
+    again.close()
+
+
 def test_several_edits_with_another_instruction_are_one_step_or_none() -> None:
     ex = ptxlab.explore(DENSE)
     ex.C = np.ones((16, 8))
@@ -222,5 +251,9 @@ def test_several_edits_with_another_instruction_are_one_step_or_none() -> None:
     ex.undo()
     assert not ex.C.any()
     ex.apply(edits.ChooseInstruction(SPARSE), edits.FillMatrix("B", "ones"))
-    ex.undo()  # there is no way back to the other instruction
+    assert ex.instruction.mnemonic == SPARSE and (ex.B == 1).all()
+    ex.undo()  # both at once, back to the other instruction
+    assert ex.instruction.mnemonic == DENSE
+    np.testing.assert_array_equal(ex.D, ptxlab.explore(DENSE).D)
+    ex.redo()
     assert ex.instruction.mnemonic == SPARSE and (ex.B == 1).all()

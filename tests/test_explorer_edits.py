@@ -26,7 +26,7 @@ from ptxlab.explorer.edits import (
     SetValues,
     continue_cells,
 )
-from ptxlab.explorer.parse_cell import parse, parse_cells, range_words, value_range
+from ptxlab.explorer.parse_cell import parse, parse_block, parse_cells, range_words, value_range
 from ptxlab.explorer.protocol import decode_message
 from ptxlab.explorer.refusals import BrokenStructure, RefusedEdit, prune_broken_chunks
 from ptxlab.explorer.state import ExplorerState
@@ -180,6 +180,116 @@ def test_quotes_that_do_not_end(text: str) -> None:
     assert "ends with one" in str(
         refused(state := state_of(DENSE), lambda: Paste("A", 0, 0, text).apply(state))
     )
+
+
+FOUR = [["1", "2"], ["3", "4"]]
+
+
+@pytest.mark.parametrize(
+    ("text", "cells"),
+    [
+        ("1,2\n3,4", FOUR),
+        ("1, 2\r\n3, 4\r\n", FOUR),
+        ("1, 2,\n3, 4,\n", FOUR),
+        ("1;2\n3;4", FOUR),
+        ("1 ; 2\n3 ; 4", [["1 ", "2"], ["3 ", "4"]]),
+        ("  1   2\n  3   4", FOUR),
+        ("1\u00a02\n3 4\n", FOUR),
+        ("1,,2", [["1", "", "2"]]),
+        ('"1","2"\n3,4', FOUR),
+        ("1\n2", [["1"], ["2"]]),
+        (" 7 ", [["7"]]),
+        ("1,5;2,5", [["1,5", "2,5"]]),
+        ("1,5\t2", [["1,5", "2"]]),
+        ("", [[""]]),
+        ("\n1", [[""], ["1"]]),
+        ("[[1, 2], [3, 4]]", FOUR),
+        ("[[1 2]\n [3 4]]", FOUR),
+        ("[(1, 2), (3, 4),]", FOUR),
+        ("((1, 2), (3, 4))", FOUR),
+        (" [1 2]\n [3 4]", FOUR),
+        ("[1, 2]", [["1", "2"]]),
+        ("[[[1, 2], [3, 4]]]", FOUR),
+        ("[[1,\t2],\n\t[3,\t4]]", FOUR),
+        ("A = np.array([[1, 2],\n [3, 4]], dtype=np.int8);", FOUR),
+        ("array([[1, 2], [3, 4]], shape=(2, 2), dtype=int8)", FOUR),
+        ("[array([1, 2]), array([3, 4])]", FOUR),
+        ("tensor([[1, 2], [3, 4]], device='cuda:0', dtype=torch.int8)", FOUR),
+        ("[np.float16(1.0), np.float16(nan)]", [["1.0", "nan"]]),
+        ("['0x3c00', \"inf\", 1e-3]", [["0x3c00", "inf", "1e-3"]]),
+    ],
+)
+def test_cells_as_people_copy_them(text: str, cells: list[list[str]]) -> None:
+    assert parse_block(text) == cells
+
+
+@pytest.mark.parametrize(
+    "print_of", [str, repr, lambda array: str(array.tolist()), lambda array: repr(list(array))]
+)
+@pytest.mark.parametrize("dtype", [np.float16, np.float64, np.float32])
+def test_what_numpy_prints_pastes_back(print_of: Any, dtype: Any) -> None:
+    """Rows that NumPy breaks into several lines, with its own spelling of every number."""
+    state = state_of(F16)
+    values = np.random.default_rng(5).integers(-99, 99, (8, 8)).astype(dtype) / 8
+    values[0, :3] = np.nan, np.inf, -np.inf
+    wide = np.concatenate([values] * 4, axis=1)
+    with np.printoptions(linewidth=40):
+        assert len(print_of(wide).splitlines()) > 8 or print_of not in (str, repr)
+        assert [len(row) for row in parse_block(print_of(wide))] == [32] * 8
+        Paste("C", 0, 0, print_of(values)).apply(state)
+    np.testing.assert_array_equal(state.values("C")[:8], values)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (str(np.zeros((64, 64))), "row 1, column 4 of the text is '...'"),
+        ("1 2\n3 …", "row 2, column 2 of the text is '…'"),
+        ("[...]", "row 1, column 1 of the text is '...'"),
+        ("[[1, 2],\n ...,\n [3, 4]]", "row 2, column 1 of the text is '...'"),
+        ("[[1, 2], [3]]", "row 2 of the text ends at column 1; row 1 has 2 columns"),
+        ("[[1, 2], 3]", "row 2 of the text is '3'"),
+        ("[[1, , 2]]", "row 1, column 2 of the text"),
+        ("[[1, 2]", "ends inside of brackets"),
+        ("[[1, 2]]]", "without its '['"),
+        ("[1, 2)", "without its '('"),
+        ("[[[1], [2]], [[3], [4]]]", "row 1 of the text holds lists"),
+        ("[[]]", "nothing in them"),
+        ("[" * 99, "in each other"),
+        ("array([1, 2], [3])", "several; paste one"),
+        ("1,2\n3,x", "A[3][4]: found 'x'; s4 takes a number"),
+        ("1,2\n3,x", "(row 2, column 2 of the text)"),
+        ("[[1. 2.]\n [3. 9.]]", "found 9; s4 holds -8..7 (row 2, column 2 of the text)"),
+        ("1,5;2,5", "with a point and no comma"),
+        ("1 2; 3 4", "A[2][3]: found '1 2'"),
+        ("[1, 2] [3]", "ends at column 1"),
+    ],
+)
+def test_a_refused_block_says_where_in_one_sentence_and_changes_nothing(text: str, sentence: str) -> None:
+    state = state_of(DENSE)
+    message = str(refused(state, lambda: Paste("A", 2, 3, text).apply(state)))
+    assert sentence in message and "\n" not in message and len(message) < 300
+
+
+def test_typing_into_one_cell_is_no_paste() -> None:
+    """Commas and brackets mean nothing there."""
+    state = state_of(DENSE)
+    for text in ("1,2", "[1]", "1 2", "1;2"):
+        error = refused(state, lambda text=text: SetCell("A", 0, 0, text).apply(state), RefusedEdit)  # type: ignore[misc]
+        assert error.serialised["text"] == text
+
+
+@QUICK
+@given(st.text("[](),;=\"'\t\n .…1-xe", max_size=40))
+def test_any_text_is_cells_or_one_sentence(text: str) -> None:
+    state = state_of(DENSE)
+    before, sentence = state.operands, ""
+    try:
+        Paste("A", 0, 0, text).apply(state)
+    except PtxlabError as error:
+        sentence = str(error)
+    assert "\n" not in sentence and len(sentence) < 300
+    assert not sentence or state.operands is before
 
 
 @QUICK

@@ -13,7 +13,16 @@ import pytest
 
 import ptxlab
 from ptxlab import Instruction, PtxlabError, explorer
-from ptxlab.explorer.edits import FillMatrix, SetCell, SetOption, SetRegister, SetRegisters, SetValues
+from ptxlab.explorer.edits import (
+    FillMatrix,
+    SetCell,
+    SetOption,
+    SetRegister,
+    SetRegisters,
+    SetValues,
+    Undo,
+    change_instruction,
+)
 from ptxlab.explorer.export import open_link, python_code, share_link
 from ptxlab.explorer.protocol import toolbar
 from ptxlab.explorer.state import UNDO_LIMIT, ExplorerState
@@ -30,6 +39,7 @@ pytest.importorskip("anywidget")
 DENSE = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
 HALF = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
+SPARSE_FP8 = "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.f32.e4m3.e4m3.f32"
 TF32 = "mma.sp.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32"
 WGMMA = "wgmma.mma_async.sp.sync.aligned.m64n8k64.f32.e4m3.e5m2"
 LARGE = "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16"
@@ -155,9 +165,8 @@ def test_refused_and_empty_edits_are_no_steps() -> None:
         ex.apply(FillMatrix("B", "ones"), SetCell("A", 0, 0, "8"))
     assert shown(ex.state) == before
     assert not ex.view.toolbar["undo"]
-    ex.B = np.ones((64, 8))
-    ex.instruction = SPARSE
-    assert (ex.view.toolbar["undo"], ex.view.toolbar["redo"]) == (False, False)
+    ex.instruction = DENSE
+    assert not ex.view.toolbar["undo"]
 
 
 def test_history_is_bounded_and_shares_what_did_not_change() -> None:
@@ -169,6 +178,101 @@ def test_history_is_bounded_and_shares_what_did_not_change() -> None:
     while state.undo():
         pass
     assert state.values("C")[0, 0] == 20
+
+
+def screen(ex: Any) -> Any:
+    """Everything that a change of the instruction changes."""
+    look = (ex.lanes, ex.selection, ex.view.trace, ex.view.notice, ex.view.instruction["mnemonic"])
+    chips = (ex.chip, ex.against, ex.view.toolbar["chips"], ex.view.toolbar["options"])
+    arrays = {name: array.tobytes() for name, array in ex.state.operands.arrays.items()}
+    return shown(ex.state), arrays, chips, look, ex.D.tobytes(), ex.state.random.bit_generator.state
+
+
+def test_a_change_of_the_instruction_is_undone_with_everything_that_belongs_to_it() -> None:
+    """f16, sparse FP8, s4 and back, with edits in between: every screen comes back, both ways."""
+    ex = ptxlab.explore(HALF)
+    ex.apply(FillMatrix("A", "counting"))
+    ex.apply(SetCell("A", 9, 13, "0.25"))
+    ex.chip, ex.against, ex.selection, ex.lanes = "sm_80", "sm_90", ("D", 9, 3), [5, 0, 9]
+    screens = [screen(ex)]
+    ex._on_message(ex.view, {"type": "choose_instruction", "mnemonic": SPARSE_FP8, "a_space": "register"}, [])
+    assert ex.view.notice and not ex.view.problem and ex.selection == {}
+    ex.selection = "A", 3, 60
+    screens.append(screen(ex))
+    ex.instruction = SPARSE
+    ex.apply(SetOption("selector", 1))
+    screens.append(screen(ex))
+    ex.undo()
+    assert ex.state.matrices.options["selector"] == 0
+    ex.undo()
+    assert screen(ex) == screens[1]
+    ex.undo()
+    assert screen(ex) == screens[0] and ex.A[9, 13] == 0.25
+    ex.undo()
+    assert ex.A[9, 13] != 0.25 and ex.instruction.mnemonic == HALF
+    for _ in range(2):
+        ex.redo()
+    assert screen(ex) == screens[1]
+    for _ in range(2):
+        ex.redo()
+    assert screen(ex)[:3] == screens[2][:3]
+    assert (ex.view.toolbar["undo"], ex.view.toolbar["redo"]) == (True, False)
+    for _ in range(9):
+        ex.undo()
+    assert not ex.view.toolbar["undo"] and ex.instruction.mnemonic == HALF
+    ex.C = np.ones((16, 8))
+    assert not ex.view.toolbar["redo"], "an edit after an undo ends the way forward"
+
+
+def test_the_screen_of_an_undone_change_is_sent_whole() -> None:
+    """What the page gets after undo is what it had: sizes, lane maps and every matrix."""
+    ex = ptxlab.explore(HALF)
+    names = ("instruction", "A", "B", "C", "D", "lane_registers", "toolbar")
+    before = {name: getattr(ex.view, name) for name in names}
+    ex.instruction = SPARSE_FP8
+    ex.undo()
+    after = {name: getattr(ex.view, name) for name in names}
+    redo = after["toolbar"].pop("redo"), before["toolbar"].pop("redo")
+    assert redo == (True, False) and after == before
+
+
+def test_random_numbers_go_on_as_if_an_undone_change_had_not_been() -> None:
+    one, other = ptxlab.explore(HALF), ptxlab.explore(HALF)
+    other.instruction = SPARSE
+    other.apply(FillMatrix("A", "random"))
+    other.undo()
+    other.undo()
+    for ex in (one, other):
+        ex.apply(FillMatrix("B", "random"))
+    np.testing.assert_array_equal(one.B, other.B)
+
+
+def test_a_refused_step_back_over_an_instruction_leaves_everything() -> None:
+    ex = ptxlab.explore(HALF)
+    ex.instruction = SPARSE
+    before, history = screen(ex), ex.state.history
+    with pytest.raises(PtxlabError):
+        ex.apply(Undo(), FillMatrix("A", "random"), SetCell("A", 99, 0, "1"))
+    assert screen(ex) == before and ex.state.history is history
+    ex.apply(Undo(), FillMatrix("A", "ones"))  # as one step
+    assert ex.instruction.mnemonic == HALF
+    ex.undo()
+    assert screen(ex) == before
+
+
+def test_history_takes_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whole matrices that change each time, of changing instructions: the oldest go, the newest stay."""
+    monkeypatch.setattr("ptxlab.explorer.state.HISTORY_BYTES", 20_000)
+    state = ExplorerState(ptxlab.instruction(HALF))
+    for step in range(40):
+        SetValues("C", np.full((16, 8), step)).apply(state)
+        change_instruction(state, ptxlab.instruction(DENSE if step % 2 else HALF))
+        arrays = {id(array): array for each in state.history.past for array in each.arrays.values()}
+        assert sum(array.nbytes for array in arrays.values()) <= 20_000
+    assert 3 < len(state.history.past) < 40
+    monkeypatch.setattr("ptxlab.explorer.state.HISTORY_BYTES", 1)
+    SetCell("C", 0, 0, "7").apply(state)
+    assert len(state.history.past) == 1 and state.undo() and state.values("C")[0, 0] == 39
 
 
 # -- code ------------------------------------------------------------------------------------------------

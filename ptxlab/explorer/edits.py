@@ -22,12 +22,19 @@ from ..errors import PtxlabError, listing, quoted
 from ..isa.dtypes import DType
 from ..isa.mma import MmaForm
 from ..isa.operand import Operand
-from ..isa.parse import parse_mma
-from .fills import fill_values, patterns
+from .fills import filled, patterns
 from .matrices import Matrices, start_code
 from .migrate import migrate_operands
-from .parse_cell import format_value, parse, parse_cells, parse_register, range_words, value_range
-from .refusals import BrokenStructure, RefusedEdit
+from .parse_cell import (
+    format_value,
+    parse,
+    parse_block,
+    parse_cells,
+    parse_register,
+    range_words,
+    value_range,
+)
+from .refusals import BrokenStructure, RefusedEdit, multiplication
 from .state import ExplorerState
 
 __all__ = [
@@ -115,14 +122,21 @@ class SetCell(Edit):
     text: str
 
     def apply(self, state: ExplorerState) -> None:
-        Paste(self.name, self.row, self.column, self.text).apply(state)
+        _write_text(state, Paste(self.name, self.row, self.column, self.text), parse_cells(self.text))
 
 
 @dataclass(frozen=True)
 class Paste(Edit):
-    """Write a block of cells from tab-separated text; empty cells stay as they are.
+    """Write a block of cells from text as people copy it; empty cells stay as they are.
 
-    Over a range that is a multiple of the block in size, the block is repeated.
+    From a spreadsheet, a CSV file, a terminal, a NumPy print or a list. Over a range that is a multiple of
+    the block in size, the block is repeated.
+
+    >>> import ptxlab
+    >>> state = ExplorerState(ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"))
+    >>> Paste("A", 0, 0, "[[1. 2.]\\n [3. nan]]").apply(state)
+    >>> state.values("A")[:2, :2].tolist()
+    [[1.0, 2.0], [3.0, nan]]
     """
 
     name: MatrixName
@@ -133,13 +147,17 @@ class Paste(Edit):
     column2: int | None = None
 
     def apply(self, state: ExplorerState) -> None:
-        try:
-            block = _paste(state.matrices, self)
-            state.commit(state.matrices.with_codes(self.name, block.codes, typed=block.written))
-        except RefusedEdit as error:
-            if not {"\t", "\n", "\r"} & set(self.text):
-                error.text, error.typed_at = self.text, (self.row, self.column)
-            raise
+        _write_text(state, self, parse_block(self.text))
+
+
+def _write_text(state: ExplorerState, edit: Paste, words: list[list[str]]) -> None:
+    try:
+        block = _paste(state.matrices, edit, words)
+        state.commit(state.matrices.with_codes(edit.name, block.codes, typed=block.written))
+    except RefusedEdit as error:
+        if len(words) == 1 and len(words[0]) == 1:
+            error.text, error.typed_at = edit.text, (edit.row, edit.column)
+        raise
 
 
 @dataclass(frozen=True)
@@ -190,19 +208,15 @@ class FillMatrix(Edit):
     column: int = 0
 
     def apply(self, state: ExplorerState) -> None:
-        ins, operand = state.ins, state.matrices.operand(self.name)
-        known = patterns(self.name, operand.dtype)
+        known = patterns(self.name, state.matrices.operand(self.name).dtype)
         if self.pattern not in known:
             allowed = listing(known) or "nothing: it is the result"
             raise PtxlabError(f"{self.name} cannot be filled with {quoted(self.pattern)}; it takes {allowed}")
-        if self.name == "E" and ins.structure is not None:
-            nibbles = state.random.choice(list(ins.structure.nibbles), operand.shape)
-            SetCodes("E", nibbles).apply(state)
-            return
-        values = fill_values(operand, self.pattern, state.random, self.row, self.column)
-        if self.name == "A" and ins.sparse:
-            values = ins.prune(values)
-        SetValues(self.name, values).apply(state)
+        with state.all_or_nothing():
+            random_before = state.random.bit_generator.state
+            state.commit(filled(state.matrices, self.name, self.pattern, state.random, self.row, self.column))
+            if state.random.bit_generator.state != random_before:
+                state.draws = (*state.draws, (self.name, self.pattern))
 
 
 @dataclass(frozen=True)
@@ -311,14 +325,17 @@ class ChooseInstruction(Edit):
     a_space: Literal["register", "shared", "as named"] = "as named"
 
     def apply(self, state: ExplorerState) -> None:
-        form = parse_mma(self.mnemonic)
+        form = multiplication(self.mnemonic)
         if self.a_space != "as named" and form.family.startswith("wgmma"):
             form = form.a_from(self.a_space)
         change_instruction(state, type(state.ins).of(form))
 
 
 def change_instruction(state: ExplorerState, ins: MmaForm) -> None:
-    """Go on with another instruction, keeping what fits it."""
+    """Go on with another instruction, keeping what fits it; the same one changes nothing."""
+    if ins == state.ins:
+        state.refusal, state.notices = None, ()
+        return
     other = ExplorerState(ins, state.seed)
     state.replace_instruction(other, tuple(migrate_operands(state, other)))
 
@@ -437,9 +454,9 @@ def _repeats(size: int, block_size: int) -> int:
     return size // block_size if size % block_size == 0 else 1
 
 
-def _paste(matrices: Matrices, edit: Paste) -> _Block:
+def _paste(matrices: Matrices, edit: Paste, words: list[list[str]]) -> _Block:
     """A block of text from a cell on, repeated over a range that it fits several times."""
-    name, words = edit.name, parse_cells(edit.text)
+    name = edit.name
     height, width = len(words), max(len(line) for line in words)
     top, left, bottom, right = _range(matrices, name, edit.row, edit.column, edit.row2, edit.column2)
     down, across = _repeats(bottom - top + 1, height), _repeats(right - left + 1, width)
@@ -460,9 +477,10 @@ def _paste(matrices: Matrices, edit: Paste) -> _Block:
             try:
                 block.codes[cells] = parse(dtype, word)
             except PtxlabError as error:
-                raise RefusedEdit(
-                    f"{name}[{row}][{column}]: {error}", name, [(row, column, column)]
-                ) from None
+                sentence = f"{name}[{row}][{column}]: {error}"
+                if (height > 1 or width > 1) and "\t" not in edit.text:  # other texts show no grid of cells
+                    sentence += f" (row {line_index + 1}, column {word_index + 1} of the text)"
+                raise RefusedEdit(sentence, name, [(row, column, column)]) from None
             block.written[cells] = True
     return block
 

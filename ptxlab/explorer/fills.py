@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 
 from ..isa.dtypes import DType
 from ..isa.operand import Operand
+from ..isa.operands import Operands
+from .matrices import Matrices
 
-__all__ = ["PATTERNS", "fill_values", "patterns", "random_range"]
+__all__ = ["PATTERNS", "fill_values", "filled", "patterns", "random_range"]
 
 PATTERNS: tuple[str, ...] = ("zeros", "ones", "identity", "counting", "random", "one-hot")
 
@@ -69,3 +71,24 @@ def fill_values(
         limit = 1 << (dtype.fraction_bits + 1) if dtype.is_float else dtype.maximum + 1
         values = np.asarray(2.0 ** (count % 4) if powers_of_two else count % limit, dtype=np.float64)
     return values
+
+
+def filled(
+    matrices: Matrices, name: str, pattern: str, random: np.random.Generator, row: int = 0, column: int = 0
+) -> Operands:
+    """The operands with a matrix filled; sparse A is pruned and compressed afresh.
+
+    >>> import ptxlab
+    >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
+    >>> matrices = Matrices(Operands.from_matrices(ins, np.zeros((16, 64)), np.zeros((64, 8))))
+    >>> Matrices(filled(matrices, "B", "ones", np.random.default_rng(0))).codes("B").sum()
+    np.uint64(512)
+    """
+    ins, operand = matrices.ins, matrices.operand(name)
+    if name == "E" and ins.structure is not None:
+        nibbles = random.choice(list(ins.structure.nibbles), operand.shape)
+        return matrices.with_codes(name, nibbles, keep_metadata=False)
+    values = fill_values(operand, pattern, random, row, column)
+    if name == "A" and ins.sparse:
+        values = ins.prune(values)
+    return matrices.with_codes(name, operand.dtype.encode(values), keep_metadata=False)

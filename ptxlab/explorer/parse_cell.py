@@ -19,6 +19,7 @@ __all__ = [
     "ValueRange",
     "format_value",
     "parse",
+    "parse_block",
     "parse_cells",
     "parse_register",
     "range_words",
@@ -163,18 +164,173 @@ def parse_cells(text: str) -> list[list[str]]:
     >>> parse_cells('1\t2\r\n"3"\t\r\n')
     [['1', '2'], ['3', '']]
     """
-    lines = io.StringIO(_as_typed(text).replace("\r\n", "\n").replace("\r", "\n"))
-    reader = csv.reader(lines, delimiter="\t", strict=True)
-    try:
-        rows = [line or [""] for line in islice(reader, _MOST_ROWS + 1)] or [[""]]
-    except csv.Error as error:
-        reason = "a cell that starts with a quotation mark ends with one"
-        if "limit" in str(error):
-            reason = "a cell holds one number"
-        raise PtxlabError(f"found {text.strip()[:40]!r}; {reason}") from None
+    return _separated_cells(_as_typed(text), "\t")
+
+
+def parse_block(text: str) -> list[list[str]]:
+    r"""The cells of a pasted block: a spreadsheet's, a CSV file's, numbers in columns, a NumPy print, a list.
+
+    >>> parse_block("1, 2\n3, 4") == parse_block("1 2\n3 4") == parse_block("1;2\n3;4")
+    True
+    >>> parse_block("array([[1., 2.],\n       [3., 4.]], dtype=float16)")
+    [['1.', '2.'], ['3.', '4.']]
+    >>> parse_block("[[1, 2], [3]]")
+    Traceback (most recent call last):
+        ...
+    ptxlab.errors.PtxlabError: row 2 of the text ends at column 1; row 1 has 2 columns
+    """
+    if _BRACKETED.match(_as_typed(text)):
+        rows = _bracketed_rows(text)
+    else:
+        separator = next((letter for letter in '\t;,"' if letter in text), " ")
+        rows = _separated_cells(text, "\t" if separator == '"' else separator)
+    if len(rows) > 1 or len(rows[0]) > 1:
+        _refuse_ellipsis(rows)
+    return rows
+
+
+_BRACKETED = re.compile(r"\s*(?:[A-Za-z_]\w*\s*=\s*)?(?:\[|\(\s*\(|[A-Za-z_][\w.]*\(\s*[\[(])")
+
+
+def _separated_cells(text: str, separator: str) -> list[list[str]]:
+    """A row for each line. A space stands for any white space; other separators may stand at a line's end."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if separator == " ":
+        lines = text.removesuffix("\n").split("\n", _MOST_ROWS + 1)
+        rows = [line.split() or [""] for line in lines]
+    else:
+        is_spaced = separator != "\t"
+        reader = csv.reader(io.StringIO(text), delimiter=separator, strict=True, skipinitialspace=is_spaced)
+        try:
+            rows = [line or [""] for line in islice(reader, _MOST_ROWS + 1)] or [[""]]
+        except csv.Error as error:
+            reason = "a cell that starts with a quotation mark ends with one"
+            if "limit" in str(error):
+                reason = "a cell holds one number"
+            raise PtxlabError(f"found {text.strip()[:40]!r}; {reason}") from None
+        if is_spaced and all(len(row) > 1 and not row[-1].strip() for row in rows if row != [""]):
+            rows = [row[:-1] or row for row in rows]
     if len(rows) > _MOST_ROWS:
         raise PtxlabError(f"found more than {_MOST_ROWS} rows of cells; no matrix has so many")
     return rows
+
+
+def _refuse_ellipsis(rows: list[list[str]]) -> None:
+    for row, line in enumerate(rows, 1):
+        for column, word in enumerate(line, 1):
+            if word.strip() in ("...", "…"):
+                raise PtxlabError(
+                    f"row {row}, column {column} of the text is {word.strip()!r}, which stands for numbers "
+                    "that were left out; print all of them with np.set_printoptions(threshold=np.inf)"
+                )
+
+
+# -- lists, and arrays as NumPy prints them ---------------------------------------------------------------
+
+_TOKEN = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|[^\s,;=()\[\]'\"]+|\S")
+_DEEPEST = 12  # brackets inside brackets
+_Nested = list["str | _Nested"]
+
+
+class _Bracket:
+    """A bracket that is open: what it is, and what stands in it so far."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind  # "[", "(", "call" or, around everything, ""
+        self.items: _Nested = []
+        self.commas = 0
+        self.in_keyword = False  # what follows belongs to dtype=..., which is no number
+
+    def add(self, item: str | _Nested) -> None:
+        if not self.in_keyword:
+            self.items.append(item)
+
+    def closed(self) -> str | _Nested:
+        """What it stands for: (1) is 1, and array(x) is x."""
+        if self.kind == "call" and len(self.items) != 1:
+            raise PtxlabError("a call in the text holds no array, or several; paste one")
+        if self.kind == "call" or (self.kind == "(" and len(self.items) == 1 and not self.commas):
+            return self.items[0]
+        return self.items
+
+
+def _bracketed_rows(text: str) -> list[list[str]]:
+    """The rows of nested lists or of an array as NumPy prints it, which breaks rows into several lines."""
+    value = _nested(text)
+    while len(value) == 1 and isinstance(value[0], list):
+        value = value[0]
+    rows = [value] if not any(isinstance(item, list) for item in value) else value
+    checked: list[list[str]] = []
+    for index, row in enumerate(rows, 1):
+        words = [word for word in row if isinstance(word, str)]
+        if isinstance(row, str) and row in ("...", "…"):
+            words = [row]
+        elif isinstance(row, str):
+            raise PtxlabError(f"row {index} of the text is {quoted(row)}; each row is in brackets of its own")
+        elif len(words) != len(row):
+            raise PtxlabError(
+                f"row {index} of the text holds lists in brackets; a matrix has rows and columns"
+            )
+        checked.append(words)
+    if not any(checked):
+        raise PtxlabError("found brackets with nothing in them; paste numbers")
+    if len(checked) > _MOST_ROWS:
+        raise PtxlabError(f"found more than {_MOST_ROWS} rows of cells; no matrix has so many")
+    _refuse_ellipsis(checked)
+    for index, words in enumerate(checked, 1):
+        if len(words) != len(checked[0]):
+            raise PtxlabError(
+                f"row {index} of the text ends at column {len(words)}; row 1 has {len(checked[0])} columns"
+            )
+    return checked
+
+
+def _nested(text: str) -> _Nested:
+    """Lists, tuples and calls around them, read like Python's; commas between numbers may be missing."""
+    tokens = _TOKEN.findall(text)
+    stack = [_Bracket("")]
+    previous = ""
+    for index, token in enumerate(tokens):
+        inside = stack[-1]
+        following = tokens[index + 1] if index + 1 < len(tokens) else ""
+        if token in ("[", "("):
+            is_call = token == "(" and _is_name(previous)
+            if len(stack) > _DEEPEST:
+                raise PtxlabError(f"found more than {_DEEPEST} brackets in each other; a matrix takes two")
+            stack.append(_Bracket("call" if is_call else token))
+        elif token in ("]", ")"):
+            opening = "[" if token == "]" else "("
+            if len(stack) == 1 or (inside.kind == "[") != (opening == "["):
+                raise PtxlabError(f"found {token!r} without its {opening!r}; paste the whole text")
+            stack.pop()
+            stack[-1].add(inside.closed())
+        elif token == ",":
+            if previous in (",", "[", "("):
+                raise PtxlabError(
+                    f"nothing stands before a comma, in {_position(stack)} of the text; paste whole rows"
+                )
+            inside.commas += 1
+            inside.in_keyword = False
+        elif token == "=":
+            inside.in_keyword = inside.kind == "call"
+        elif token == ";" and not following:
+            pass
+        elif not (_is_name(token) and following in ("=", "(")):
+            inside.add(token.strip("'\""))
+        previous = token
+    if len(stack) > 1:
+        raise PtxlabError("the text ends inside of brackets; paste all of it")
+    return stack[0].items
+
+
+def _is_name(token: str) -> bool:
+    """Whether a token is a name such as A, array or np.float16."""
+    return re.fullmatch(r"[A-Za-z_][\w.]*", token) is not None
+
+
+def _position(stack: list[_Bracket]) -> str:
+    row = len(stack[-2].items) + 1 if len(stack) > 2 else 1
+    return f"row {row}, column {len(stack[-1].items) + 1}"
 
 
 def _as_typed(text: object) -> str:

@@ -508,8 +508,8 @@ def toolbar(
         "options": [
             _option(name, ins.modifiers[name], value) for name, value in state.matrices.options.items()
         ],
-        "undo": bool(state.history.past),
-        "redo": bool(state.history.future),
+        "undo": bool(state.history.past_steps),
+        "redo": bool(state.history.future_steps),
         "gpu": {"available": gpu_available, "status": gpu_status, "busy": bool(working)},
     }
 

@@ -9,10 +9,47 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import PtxlabError
+from ..isa.form import Form
 from ..isa.mma import MmaForm
+from ..isa.parse import parse
+from ..isa.transfer import TransferForm
 from .parse_cell import format_value
 
-__all__ = ["BrokenStructure", "RefusedEdit", "compress_dense_a", "prune_broken_chunks", "undefined_metadata"]
+__all__ = [
+    "BrokenStructure",
+    "RefusedEdit",
+    "compress_dense_a",
+    "multiplication",
+    "prune_broken_chunks",
+    "undefined_metadata",
+]
+
+_TRANSFERS = {
+    "ldmatrix": "loads matrices from shared memory into the registers of a warp",
+    "stmatrix": "stores matrices from the registers of a warp to shared memory",
+    "movmatrix": "transposes a matrix that the registers of a warp hold",
+    "wmma.load": "loads a fragment from memory into the registers of a warp",
+    "wmma.store": "stores a fragment from the registers of a warp to memory",
+}
+
+
+def multiplication(ins: Form | str) -> MmaForm:
+    """The instruction that a text names, if it multiplies matrices: only those have a D to show.
+
+    >>> multiplication("ldmatrix.sync.aligned.m8n8.x1.b16")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    ptxlab.errors.PtxlabError: ldmatrix.sync.aligned.m8n8.x1.b16 transfers a matrix: it loads ...
+    """
+    form = ins if isinstance(ins, MmaForm) else parse(ins)
+    if isinstance(form, TransferForm):
+        name, operand = form.mnemonic, next(iter(form.operands))
+        raise PtxlabError(
+            f"{name} transfers a matrix: it {_TRANSFERS[form.family]} and has no D for the Explorer to show; "
+            f'ptxlab.figures.fragment("{name}", "{operand}") draws which lane holds what, and "ptxlab show '
+            f'{name}" on the command line tells the rest'
+        )
+    return form
 
 
 class RefusedEdit(PtxlabError):

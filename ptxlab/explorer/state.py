@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -14,36 +14,95 @@ from .._util.arguments import as_int, is_name
 from ..errors import PtxlabError, quoted
 from ..isa.mma import MmaForm
 from ..isa.operands import Operands
-from ..isa.parse import parse_mma
 from ..numerics.steps import Trace
-from .fills import fill_values
+from .fills import filled
 from .matrices import Matrices, start_code
-from .refusals import RefusedEdit
+from .refusals import RefusedEdit, multiplication
 from .results import Comparison, Results
 
-__all__ = ["UNDO_LIMIT", "ExplorerState", "History", "check_seed"]
+__all__ = [
+    "FIRST_DRAWS", "HISTORY_BYTES", "UNDO_LIMIT",
+    "ExplorerState", "History", "Settings", "Step", "check_seed",
+]  # fmt: skip
 
-UNDO_LIMIT = 200  # edits that can be undone
+FIRST_DRAWS: tuple[tuple[str, str], ...] = (
+    ("A", "random"),
+    ("B", "random"),
+)  # the fills that a state starts with
+
+UNDO_LIMIT = 200  # edits that can be undone,
+HISTORY_BYTES = 1 << 26  # and the memory that their arrays may take
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What belongs to an instruction beside its operands, and comes back with it."""
+
+    chip: str
+    against: str | None
+    random: Mapping[str, Any]  # the state of the generator
+    draws: tuple[tuple[str, str], ...]
+    notices: tuple[str, ...]
+    look: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Step:
+    """A state to go back or forward to."""
+
+    operands: Operands
+    settings: Settings
 
 
 @dataclass(frozen=True)
 class History:
-    """Operands to go back and forward to, the nearest last. States share the arrays that did not change."""
+    """Steps to go back and forward to, the nearest last. They share the arrays that did not change."""
 
-    past: tuple[Operands, ...] = ()
-    future: tuple[Operands, ...] = ()
+    past_steps: tuple[Step, ...] = ()
+    future_steps: tuple[Step, ...] = ()
 
-    def after(self, before: Operands) -> History:
-        """The history after an edit of these operands."""
-        return History((*self.past, before)[-UNDO_LIMIT:])
+    @property
+    def past(self) -> tuple[Operands, ...]:
+        """The operands to go back to."""
+        return tuple(step.operands for step in self.past_steps)
 
-    def back(self, now: Operands) -> tuple[Operands, History]:
-        """The operands before the last edit, and the history there."""
-        return self.past[-1], History(self.past[:-1], (*self.future, now))
+    @property
+    def future(self) -> tuple[Operands, ...]:
+        """The operands to go forward to."""
+        return tuple(step.operands for step in self.future_steps)
 
-    def forward(self, now: Operands) -> tuple[Operands, History]:
-        """The operands before the last undo, and the history there."""
-        return self.future[-1], History((*self.past, now), self.future[:-1])
+    def after(self, before: Step) -> History:
+        """The history after an edit; the oldest steps go if there are too many or they take too much."""
+        steps = (*self.past_steps, before)[-UNDO_LIMIT:]
+        return History(steps[-_count_within(steps, HISTORY_BYTES) :])
+
+    def back(self, now: Step) -> tuple[Step, History]:
+        """The step before the last edit, and the history there."""
+        return self.past_steps[-1], History(self.past_steps[:-1], (*self.future_steps, now))
+
+    def forward(self, now: Step) -> tuple[Step, History]:
+        """The step before the last undo, and the history there."""
+        return self.future_steps[-1], History((*self.past_steps, now), self.future_steps[:-1])
+
+
+def _count_within(steps: Sequence[Step], most_bytes: int) -> int:
+    """How many of the latest steps take at most so much memory, and at least one. A shared array counts once.
+
+    >>> import ptxlab
+    >>> state = ExplorerState(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"))
+    >>> _count_within([state.step] * 9, most_bytes=2000)
+    9
+    """
+    counted: set[int] = set()
+    size = 0
+    for count, step in enumerate(reversed(steps)):
+        for array in step.operands.arrays.values():
+            if id(array) not in counted:
+                counted.add(id(array))
+                size += array.nbytes
+        if size > most_bytes:
+            return max(count, 1)
+    return len(steps)
 
 
 class ExplorerState:
@@ -60,12 +119,14 @@ class ExplorerState:
     """
 
     def __init__(self, ins: MmaForm, seed: int = 0) -> None:
-        ins = parse_mma(ins)
+        ins = multiplication(ins)
         self.seed = check_seed(seed)
         self.random = np.random.default_rng(self.seed)
+        self.draws = FIRST_DRAWS  # fills that took random numbers since the seed, for links
         self.results = Results(ins)
         self.operands = _first_operands(ins, self.random)
         self.history = History()
+        self.look: Mapping[str, Any] = {}  # lane and selection, kept here for whoever shows the state
         self.refusal: RefusedEdit | None = None  # of the page's last edit, if that was refused
         self.notices: tuple[str, ...] = ()  # what changed when another instruction was chosen
 
@@ -119,7 +180,8 @@ class ExplorerState:
         Matrices(operands).check_metadata()
         after = _sharing(operands, before)
         self.results.compute(after)
-        self.operands, self.history = after, self.history.after(before)
+        self.history = self.history.after(self.step)
+        self.operands = after
 
     @contextmanager
     def all_or_nothing(self) -> Iterator[None]:
@@ -137,32 +199,57 @@ class ExplorerState:
     @contextmanager
     def one_step(self) -> Iterator[None]:
         """Make all edits inside one step to undo; if one is refused, none is made."""
-        before, history = self.operands, self.history
+        before, history = self.step, self.history
         with self.all_or_nothing():
             yield
-        if self.ins != before.ins:  # what came before belongs to another instruction
-            self.history = History()
-        elif self.history is not history:
+        if self.history is not history:
             self.history = history.after(before)
 
+    @property
+    def step(self) -> Step:
+        """What can be gone back to: the operands, and what belongs to the instruction beside them."""
+        results = self.results
+        random_state = self.random.bit_generator.state
+        return Step(
+            self.operands,
+            Settings(results.chip, results.against, random_state, self.draws, self.notices, self.look),
+        )
+
     def undo(self) -> bool:
-        """Take back the last edit; False if there is none."""
-        if not self.history.past:
+        """Take back the last edit, or the last change of the instruction; False if there is none."""
+        if not self.history.past_steps:
             return False
-        self.operands, self.history = self.history.back(self.operands)
+        step, self.history = self.history.back(self.step)
+        self._go_to(step)
         return True
 
     def redo(self) -> bool:
         """Take back the last undo; False if there is none."""
-        if not self.history.future:
+        if not self.history.future_steps:
             return False
-        self.operands, self.history = self.history.forward(self.operands)
+        step, self.history = self.history.forward(self.step)
+        self._go_to(step)
         return True
 
+    def _go_to(self, step: Step) -> None:
+        """Take the operands of a step; those of another instruction come with its chips and all the rest."""
+        changes_instruction = step.operands.ins != self.ins
+        self.operands = step.operands
+        if not changes_instruction:
+            return
+        settings = step.settings
+        self.results = Results(self.ins)
+        self.results.chip, self.results.against = settings.chip, settings.against
+        self.random = np.random.default_rng()
+        self.random.bit_generator.state = settings.random
+        self.draws, self.notices, self.look = settings.draws, settings.notices, settings.look
+        self.refusal = None
+
     def replace_instruction(self, other: ExplorerState, notices: tuple[str, ...] = ()) -> None:
-        """Continue with the instruction, operands and chips of another state; nothing can be undone."""
-        self.random, self.results, self.operands = other.random, other.results, other.operands
-        self.history, self.refusal, self.notices = History(), None, notices
+        """Continue with the instruction, operands and chips of another state, as one step to undo."""
+        self.history = self.history.after(self.step)
+        self.random, self.draws, self.results = other.random, other.draws, other.results
+        self.operands, self.refusal, self.notices, self.look = other.operands, None, notices, {}
 
 
 def check_seed(seed: object) -> int:
@@ -187,13 +274,8 @@ def _first_operands(ins: MmaForm, random: np.random.Generator) -> Operands:
     operands = Operands.of(
         ins, first["A"], first["B"], first["C"], first.get("E"), first.get("SFA"), first.get("SFB")
     )
-    for name in ("A", "B"):
-        matrices = Matrices(operands)
-        operand = matrices.operand(name)
-        values = fill_values(operand, "random", random)
-        if name == "A" and ins.sparse:
-            values = ins.prune(values)
-        operands = matrices.with_codes(name, operand.dtype.encode(values), keep_metadata=False)
+    for name, pattern in FIRST_DRAWS:
+        operands = filled(Matrices(operands), name, pattern, random)
     return operands
 
 

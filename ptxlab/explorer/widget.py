@@ -19,7 +19,6 @@ from .._util.arguments import as_index, as_int, is_name
 from ..errors import PtxlabError, quoted
 from ..gpu import codegen
 from ..isa.mma import MmaForm
-from ..isa.parse import parse_mma
 from ..views.figures import chart
 from .edits import (
     Edit,
@@ -58,7 +57,7 @@ from .protocol import (
     sources,
     toolbar,
 )
-from .refusals import RefusedEdit
+from .refusals import RefusedEdit, multiplication
 from .results import GPU, Comparison
 from .state import ExplorerState, History
 from .static_html import save_page
@@ -257,7 +256,9 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
 
     @instruction.setter
     def instruction(self, ins: MmaForm | str) -> None:
-        change_instruction(self.state, self._form(ins))
+        form = self._form(ins)
+        self.state.look = self._look()
+        change_instruction(self.state, form)
         self._show()
 
     @property
@@ -337,6 +338,7 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
 
     def _make(self, edits: Sequence[Edit]) -> None:
         """Change the state, or leave it as it was; nothing is shown yet."""
+        self.state.look = self._look()
         if len(edits) == 1:
             with self.state.all_or_nothing():
                 edits[0].apply(self.state)
@@ -488,7 +490,7 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
 
     def _form(self, ins: MmaForm | str) -> MmaForm:
         """The instruction as an instance of the class that the Explorer was opened with."""
-        form = ins if isinstance(ins, MmaForm) else parse_mma(ins)
+        form = multiplication(ins)
         return form if isinstance(form, self._form_class) else self._form_class.of(form)
 
     # -- to the page --------------------------------------------------------------------------------------
@@ -511,6 +513,8 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
             self.view.notice = "; ".join(self.state.notices)
             if "instruction" in changed:
                 self.view.instruction = instruction_info(self.state)
+            if new_instruction:
+                self._restore_look(self.state.look)
             for name in MATRICES:
                 if name in changed:
                     setattr(self.view, name, self._matrix_bytes(name, comparison))
@@ -522,6 +526,22 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
         if name == "D":
             return comparison_bytes(self.state, comparison)
         return matrix_bytes(self.state, name)
+
+    def _look(self) -> dict[str, Any]:
+        """Lanes and cells on the screen, which come back when a change of the instruction is undone."""
+        view = self.view
+        return {
+            "lane": int(view.lane),
+            "pinned": list(view.pinned),
+            "selected": dict(view.selected),
+            "traced": self._traced_cell,
+        }
+
+    def _restore_look(self, look: Mapping[str, Any]) -> None:
+        for name in ("lane", "pinned", "selected"):
+            if name in look and self.view.accepts(name, look[name]):
+                setattr(self.view, name, look[name])
+        self._traced_cell = look.get("traced", self._traced_cell)
 
     def _reset_view(self) -> None:
         lanes = self.instruction.lanes

@@ -20,6 +20,7 @@ import { Selection } from "./selection.js";
 import { shownLanes } from "./lanes.js";
 import { TracePanel } from "./trace.js";
 import { flashChanges } from "./flash.js";
+import { listenForUndo } from "./input.js";
 
 /** @type {{ [name in Name]?: Name[] }} */
 const INSIDE = { A: ["SFA"], B: ["SFB"], stored: ["E"] }; // what is shown between the cells of a matrix
@@ -51,7 +52,10 @@ export class App {
     this.dark = false;
     this.unfolded = false;
     this.scroll = { m: 0, n: 0, kx: 0, ky: 0 };
-    this.root = make("div", "ptx-explorer", el, { "data-lm-suppress-shortcuts": "true" });
+    this.root = make("div", "ptx-explorer", el, {
+      "data-lm-suppress-shortcuts": "true",
+      tabindex: "-1", // takes the focus when what had it is gone
+    });
     this.header = new Header(this, this.root);
     this.picker = new Picker(this, make("div", "ptx-picker-place", this.root));
     this.toolbar = new Toolbar(this, this.root);
@@ -80,6 +84,7 @@ export class App {
       cellRect: this.cellRect.bind(this),
       headings: () => this.panes.map((pane) => pane.headings()),
     });
+    listenForUndo(this);
     this.observe();
     this.refresh();
   }
@@ -109,7 +114,11 @@ export class App {
       this.model.on(`change:${name}`, later);
     this.model.on("change:selected", () => this.selection.followModel());
     for (const name of ["toolbar", "notice", "colour_by", "label", "show_c", "zoom"])
-      this.model.on(`change:${name}`, () => this.toolbar.update());
+      this.model.on(`change:${name}`, () => {
+        const focused = this.focused();
+        this.toolbar.update();
+        if (focused) this.keepFocus();
+      });
     this.model.on("change:refusal", () => this.drawOver());
     this.model.on("change:picker_index", () => this.picker.update());
     this.model.on("msg:custom", (message) => this.toolbar.receiveExport(message));
@@ -143,7 +152,27 @@ export class App {
     this.model.off();
   }
 
+  // What has the focus inside the view; nothing if it is elsewhere on the page.
+  focused() {
+    const root = /** @type {Document | ShadowRoot} */ (this.root.getRootNode());
+    return this.root.contains(root.activeElement) ? root.activeElement : null;
+  }
+
   refresh() {
+    const focused = this.focused();
+    this.redraw();
+    if (focused) this.keepFocus();
+  }
+
+  // Another instruction has other panes and tools: the focus stays in the view, so that keys still reach it.
+  keepFocus() {
+    const focused = this.focused();
+    if (focused && !(/** @type {HTMLButtonElement} */ (focused).disabled)) return;
+    const pane = this.selection.mark && this.paneOf(this.selection.mark.name);
+    (pane ? pane.input : this.root).focus({ preventScroll: true });
+  }
+
+  redraw() {
     const instruction = this.model.get("instruction");
     if (!instruction?.matrices) return;
     this.instruction = instruction;

@@ -192,9 +192,7 @@ function keyOnCells(pane, event) {
   const letter = ctrl && !event.altKey ? event.key.toLowerCase() : "";
   const move = movement(pane, event.key, ctrl);
   const { name, row, column } = app.selection.mark;
-  if (letter === "z" || letter === "y")
-    app.send({ type: event.shiftKey || letter === "y" ? "redo" : "undo" });
-  else if (letter === "a")
+  if (letter === "a")
     app.selection.select(
       { name, row: 0, column: 0, row2: app.matrices[name].rows - 1, column2: app.matrices[name].columns - 1 },
       true,
@@ -212,6 +210,47 @@ function keyOnCells(pane, event) {
     else app.selection.select({ name, row, column });
   } else return false; // such as Tab, which leaves the matrix
   return true;
+}
+
+// Ctrl+Z, Ctrl+Shift+Z and Ctrl+Y (Cmd on macOS), wherever the focus is: they are taken on the way down,
+// before fields and lists keep their keys to themselves. A text that is being typed has its own undo
+// until it is committed, and so has the picker's search.
+/** @param {App} app */
+export function listenForUndo(app) {
+  let typing = /** @type {EventTarget | null} */ (null);
+  app.root.addEventListener("input", ({ target }) => {
+    // a cell says itself whether it is open
+    const isText = target instanceof HTMLInputElement && target.type === "text";
+    typing = isText && !target.matches(".ptx-cell") ? target : null;
+  });
+  for (const committed of ["change", "focusout"])
+    app.root.addEventListener(committed, () => {
+      typing = null;
+    });
+  app.root.addEventListener(
+    "keydown",
+    (event) => {
+      if (event.key === "Enter" || event.key === "Escape") typing = null;
+      const letter = undoLetter(event);
+      const toolbar = app.model.get("toolbar");
+      if (!letter || typing === event.target || app.picker.opened || !toolbar || toolbar.static) return;
+      if (app.panes.some((pane) => pane.editing && pane.input === event.target)) return;
+      event.preventDefault();
+      event.stopPropagation();
+      app.send({ type: event.shiftKey || letter === "y" ? "redo" : "undo" });
+    },
+    true,
+  );
+}
+
+// "z", "y" or "". On a keyboard without Latin letters the key is known by its place.
+/** @param {KeyboardEvent} event */
+function undoLetter(event) {
+  if (!(event.ctrlKey || event.metaKey) || event.altKey) return "";
+  const letter = /^[\x20-\x7e]$/.test(event.key)
+    ? event.key.toLowerCase()
+    : event.code.replace("Key", "").toLowerCase();
+  return letter === "z" || letter === "y" ? letter : "";
 }
 
 // How far a key moves: rows down, columns to the right.
