@@ -435,20 +435,45 @@ def test_malformed_comm_messages_leave_no_traceback(caplog: pytest.LogCaptureFix
 # -- links ---------------------------------------------------------------------------------------------------
 
 
-def packed(head: bytes, body: bytes) -> str:
+def packed(head: bytes, body: bytes, version: str) -> str:
     word = base64.urlsafe_b64encode(zlib.compress(head + b"\n" + body, 9)).decode().rstrip("=")
-    return f"ptxlab:a{word}"
+    return f"ptxlab:{version}{word}"
 
 
 def unpacked(link: str) -> tuple[dict[str, Any], bytes]:
-    word = link.removeprefix("ptxlab:a")
+    word = link[len("ptxlab:a") :]
     head, _, body = zlib.decompress(base64.urlsafe_b64decode(word + "=" * (-len(word) % 4))).partition(b"\n")
     return json.loads(head), body
+
+
+def links_of(name: str) -> list[str]:
+    """A link of the first version, one with data, and one with fills, some of them undone, and edits."""
+    ex = ptxlab.explore(name)
+    for step in range(3):
+        ex.apply(edits.FillMatrix("A", "random"), edits.FillMatrix("B", "random"))
+        if step == 1:
+            ex.undo()
+    ex.apply(edits.FillMatrix("C", "one-hot", 3, 4), edits.SetCell("B", 1, 1, "1"))
+    ex.lane = 3
+    with_fills = ex.link
+    ex.B = np.random.default_rng(3).integers(-3, 4, ex.B.shape)
+    state = ex.state
+    head = {
+        "instruction": name, "a": "register", "options": state.matrices.options, "chip": ex.chip,
+        "against": None, "seed": 0, "look": {"lane": 3, "pinned": [], "zoom": 100},
+    }  # fmt: skip
+    body = b"".join(array.tobytes() for _, array in sorted(state.operands.arrays.items()))
+    links = [packed(json.dumps(head).encode(), body, "a"), ex.link, with_fills]
+    for link in links:
+        ptxlab.explore(link).close()
+    ex.close()
+    return links
 
 
 def damaged(link: str, choose: random.Random) -> str:
     """The link with letters changed or lost, with other bytes inside, or with other words in its head."""
     head, body = unpacked(link)
+    version = link[len("ptxlab:")]
     at, cut = choose.randrange(len(link)), choose.randrange(8, len(link))
     letter = choose.choice("AZaz09-_=+/ é\n\0")
     name = choose.choice(list(head))
@@ -456,7 +481,7 @@ def damaged(link: str, choose: random.Random) -> str:
     if isinstance(value, int) and abs(value) > 10**4000:
         value = 10**4000  # json.dumps writes no more digits
     inner = dict(head)
-    match choose.randrange(9):
+    match choose.randrange(10):
         case 0:
             return link[:at] + letter + link[at + 1 :]
         case 1:
@@ -464,28 +489,35 @@ def damaged(link: str, choose: random.Random) -> str:
         case 2:
             return link[:at] + link[choose.randrange(len(link)) :]
         case 3:
-            return packed(json.dumps(head).encode(), body[: choose.randrange(len(body))])
+            return packed(json.dumps(head).encode(), body[: choose.randrange(len(body) + 1)] + b"x", version)
         case 4:
-            flipped = bytearray(body)
-            flipped[choose.randrange(len(body))] ^= 1 << choose.randrange(8)
-            return packed(json.dumps(head).encode(), bytes(flipped))
+            flipped = bytearray(body or b"x")
+            flipped[choose.randrange(len(flipped))] ^= 1 << choose.randrange(8)
+            return packed(json.dumps(head).encode(), bytes(flipped), version)
         case 5:
-            return packed(json.dumps(head).encode().replace(b'"', choose.choice((b"", b"'", b'""'))), body)
+            text = json.dumps(head).encode().replace(b'"', choose.choice((b"", b"'", b'""')))
+            return packed(text, body, version)
         case 6:
-            inner["look"] = {**head["look"], choose.choice((*head["look"], "moon", "A", "_esm")): value}
+            look = head.get("look", {})
+            inner["look"] = {**look, choose.choice((*look, "moon", "A", "_esm")): value}
         case 7:
-            inner["options"] = {
-                **head["options"],
-                choose.choice((*head["options"], "moon", "swizzle")): value,
-            }
+            part = choose.choice(("options", "edits"))
+            words = head.get(part, {})
+            inner[part] = {**words, choose.choice((*words, "moon", "swizzle", "A")): value}
+        case 8:
+            part = choose.choice(("fills", "skipped", "data"))
+            inner[part] = [
+                *head.get(part, []),
+                choose.choice((value, ["A", value], ["C", "one-hot", 1, value])),
+            ]
         case _:
             inner[name] = value
-    return packed(json.dumps(inner).encode(), body)
+    return packed(json.dumps(inner).encode(), body, version)
 
 
 def test_hostile_links_open_or_are_refused_at_once() -> None:
     choose = random.Random(14)
-    links = [ptxlab.explore(name).link for name in STARTS]
+    links = [link for name in STARTS for link in links_of(name)]
     refused, failures, ex = 0, Failures(), ptxlab.explore(DENSE)
     for _ in range(TRIES):
         link = damaged(choose.choice(links), choose)

@@ -18,11 +18,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._util.arguments import as_array, as_flag, as_int
-from ..errors import PtxlabError, listing, quoted
+from ..errors import PtxlabError, quoted
 from ..isa.dtypes import DType
 from ..isa.mma import MmaForm
 from ..isa.operand import Operand
-from .fills import filled, patterns
 from .matrices import Matrices, start_code
 from .migrate import migrate_operands
 from .parse_cell import (
@@ -208,15 +207,8 @@ class FillMatrix(Edit):
     column: int = 0
 
     def apply(self, state: ExplorerState) -> None:
-        known = patterns(self.name, state.matrices.operand(self.name).dtype)
-        if self.pattern not in known:
-            allowed = listing(known) or "nothing: it is the result"
-            raise PtxlabError(f"{self.name} cannot be filled with {quoted(self.pattern)}; it takes {allowed}")
         with state.all_or_nothing():
-            random_before = state.random.bit_generator.state
-            state.commit(filled(state.matrices, self.name, self.pattern, state.random, self.row, self.column))
-            if state.random.bit_generator.state != random_before:
-                state.draws = (*state.draws, (self.name, self.pattern))
+            state.commit(state.filled(self.name, self.pattern, self.row, self.column))
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import json
 import math
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import Any, Literal
 
@@ -24,6 +24,7 @@ from ..numerics.steps import Trace
 from ..views import Picture
 from .fills import random_range
 from .matrices import Matrices, option_names
+from .recipe import MOST_FILLS, Fill, find_recipe, make_arrays
 from .results import GPU
 from .state import ExplorerState, History
 
@@ -34,7 +35,8 @@ __all__ = [
 
 # -- links ------------------------------------------------------------------------------------------------
 
-_PREFIX, _VERSION = "ptxlab:", "a"
+_PREFIX = "ptxlab:"
+_ALL_DATA, _WITH_FILLS = "a", "b"  # versions: the first holds every register; the second is the one written
 _LONGEST_LINK = 1 << 22  # letters
 _LARGEST = 1 << 22  # bytes of a state, several times those of the largest instruction
 _LARGEST_HEAD = 1 << 13  # bytes of its line of JSON, several times those of the longest
@@ -52,27 +54,43 @@ def is_link(text: Any) -> bool:
 
 
 def share_link(state: ExplorerState, view_traits: Mapping[str, Any]) -> str:
-    """The link: a line of JSON (instruction, options, chips, the view) and all registers, compressed.
+    """The link, compressed: a line of JSON and the registers that no fill makes.
+
+    The line has the instruction and, where they are not what the Explorer starts with, options, chips, the
+    view, the seed, and the fills that make the operands.
 
     >>> import ptxlab
-    >>> state = ExplorerState(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"))
-    >>> again, view_traits = open_link(share_link(state, {"lane": 4}))
-    >>> again.ins == state.ins, view_traits, bool((again.codes("D") == state.codes("D")).all())
-    (True, {'lane': 4}, True)
+    >>> state = ExplorerState(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"), seed=7)
+    >>> link = share_link(state, {"lane": 4})
+    >>> again, view_traits = open_link(link)
+    >>> view_traits, bool((again.codes("D") == state.codes("D")).all()), len(link) < 150
+    ({'lane': 4}, True, True)
     """
-    head = {
-        "instruction": state.ins.mnemonic,
-        "a": state.ins.a_space,
-        "options": state.matrices.options,
-        "chip": state.results.chip,
-        "against": state.results.against,
-        "seed": state.seed,
-        "look": dict(view_traits),
+    recipe, results = find_recipe(state), state.results
+    first_options = Matrices(ExplorerState(state.ins).operands).options
+    parts: dict[str, tuple[Any, Any]] = {  # with what each of them is if it is left out
+        "a": (state.ins.a_space, "register"),
+        "options": (state.matrices.options, first_options),
+        "chip": (results.chip, results.models[0]),
+        "against": (results.against, None),
+        "seed": (state.seed, 0),
+        "look": (dict(view_traits), {}),
+        "fills": ([_fill_words(fill) for fill in recipe.fills], []),
+        "skipped": ([index for index, fill in enumerate(recipe.fills) if not fill.kept], []),
+        "edits": (recipe.edits, {}),
+        "data": (recipe.data, ()),
     }
-    arrays = [array for _, array in sorted(state.operands.arrays.items())]
+    head = {"instruction": state.ins.mnemonic}
+    head |= {name: part for name, (part, default) in parts.items() if part != default}
+    arrays = [state.operands.arrays[name] for name in recipe.data]
     body = b"".join(array.astype(array.dtype.newbyteorder("<")).tobytes() for array in arrays)
     packed = zlib.compress(json.dumps(head, separators=(",", ":")).encode() + b"\n" + body, 9)
-    return _PREFIX + _VERSION + base64.urlsafe_b64encode(packed).decode().rstrip("=")
+    return _PREFIX + _WITH_FILLS + base64.urlsafe_b64encode(packed).decode().rstrip("=")
+
+
+def _fill_words(fill: Fill) -> list[Any]:
+    at = [fill.row, fill.column] if fill.pattern == "one-hot" else []
+    return [fill.name, fill.pattern, *at]
 
 
 def open_link(text: str, form_class: type[MmaForm] = MmaForm) -> tuple[ExplorerState, dict[str, Any]]:
@@ -82,12 +100,12 @@ def open_link(text: str, form_class: type[MmaForm] = MmaForm) -> tuple[ExplorerS
     if len(text) > _LONGEST_LINK:
         raise PtxlabError(f"this link has {len(text)} letters; the Explorer's have at most {_LONGEST_LINK}")
     word = "".join(text.split()).removeprefix(_PREFIX)
-    if word[:1] != _VERSION:
+    if word[:1] not in (_ALL_DATA, _WITH_FILLS):
         raise PtxlabError(
             f"this link is of version {word[:1]!r}, which this ptxlab cannot open; "
-            f"it opens version {_VERSION!r}"
+            f"it opens versions {_ALL_DATA!r} and {_WITH_FILLS!r}"
         )
-    head, body = _unpack_link(word[1:])
+    head, body = _unpack_link(word[1:], word[0])
     state = _state_of_link(head, body, form_class)
     return state, head.view_traits
 
@@ -98,30 +116,78 @@ class _Head:
 
     instruction: str
     a_space: Literal["register", "shared"]
-    options: dict[str, Any]
-    chip: str
+    options: dict[str, Any] | None  # None for those that the Explorer starts with
+    chip: str | None
     against: str | None
     seed: int
     view_traits: dict[str, Any]
+    fills: tuple[Fill, ...] = ()
+    edits: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
+    data: list[str] | None = None  # operands whose registers follow; None for all of them
 
     @classmethod
-    def of(cls, data: object) -> _Head:
+    def of(cls, data: object, version: str) -> _Head:
         """The parts of a link, or a refusal of one that was made by somebody else or got damaged."""
+        if version == _WITH_FILLS and isinstance(data, dict):
+            data = {**_LEFT_OUT, **data}
         match data:
             case {
                 "instruction": str(instruction),
                 "a": "register" | "shared" as a_space,
-                "options": dict(options),
-                "chip": str(chip),
+                "options": dict(options) | (None as options),
+                "chip": str(chip) | (None as chip),
                 "against": str(against) | (None as against),
                 "seed": int(seed),
                 "look": dict(view_traits),
             } if type(seed) is int and len(instruction) <= _LONGEST_MNEMONIC:
-                return cls(instruction, a_space, options, chip, against, seed, view_traits)
+                head = cls(instruction, a_space, options, chip, against, seed, view_traits)
+                return head if version == _ALL_DATA else replace(head, **_recipe_of(data))
         raise PtxlabError(_DAMAGED)
 
 
-def _unpack_link(word: str) -> tuple[_Head, bytes]:
+_LEFT_OUT: dict[str, Any] = {
+    "a": "register", "options": None, "chip": None, "against": None, "seed": 0, "look": {},
+    "fills": [], "skipped": [], "edits": {}, "data": [],
+}  # fmt: skip
+
+
+def _recipe_of(data: object) -> dict[str, Any]:
+    """Fills, edits and data of a link."""
+    match data:
+        case {"fills": list(fills), "skipped": list(skipped), "edits": dict(edits), "data": list(names)}:
+            if len(fills) > 2 * MOST_FILLS or not all(type(index) is int for index in skipped):
+                raise PtxlabError(_DAMAGED)
+            return {
+                "fills": tuple(_fill_of(words, index not in skipped) for index, words in enumerate(fills)),
+                "edits": {str(name): _edits_of(words) for name, words in edits.items()},
+                "data": [name for name in names if isinstance(name, str)],
+            }
+    raise PtxlabError(_DAMAGED)
+
+
+def _fill_of(words: object, kept: bool) -> Fill:
+    match words:
+        case [str(name), str(pattern)]:
+            return Fill(name, pattern, kept=kept)
+        case [str(name), str(pattern), int(row), int(column)]:
+            return Fill(name, pattern, row, column, kept)
+    raise PtxlabError(_DAMAGED)
+
+
+def _edits_of(words: object) -> list[tuple[int, int]]:
+    if not isinstance(words, list):
+        raise PtxlabError(_DAMAGED)
+    edits = []
+    for word in words:
+        match word:
+            case [int(index), int(content)] if type(index) is int and type(content) is int:
+                edits.append((index, content))
+            case _:
+                raise PtxlabError(_DAMAGED)
+    return edits
+
+
+def _unpack_link(word: str, version: str) -> tuple[_Head, bytes]:
     unpacker = zlib.decompressobj()
     padding = "=" * (-len(word) % 4)
     try:
@@ -132,7 +198,7 @@ def _unpack_link(word: str) -> tuple[_Head, bytes]:
         line, _, body = data.partition(b"\n")
         if len(line) > _LARGEST_HEAD:
             raise ValueError
-        return _Head.of(json.loads(line)), body
+        return _Head.of(json.loads(line), version), body
     except (ValueError, zlib.error, RecursionError):  # base64 and JSON raise kinds of ValueError
         raise PtxlabError(_DAMAGED) from None
 
@@ -144,10 +210,11 @@ def _state_of_link(head: _Head, body: bytes, form_class: type[MmaForm]) -> Explo
         if head.a_space != form.a_space:
             form = form.a_from(head.a_space)
         state = ExplorerState(form_class.of(form), head.seed)
-        if set(head.options) != set(option_names(state.ins)):
+        options = state.matrices.options if head.options is None else head.options
+        if set(options) != set(option_names(state.ins)):
             raise PtxlabError(f"its options are not those of {form.mnemonic}")
-        operands = state.matrices.with_arrays(_arrays_of_link(state, body))
-        for name, value in head.options.items():
+        operands = state.matrices.with_arrays(_arrays_of_link(state, head, body))
+        for name, value in options.items():
             operands = Matrices(operands).with_option(name, value)
         state.commit(operands)
     except PtxlabError as error:
@@ -155,7 +222,8 @@ def _state_of_link(head: _Head, body: bytes, form_class: type[MmaForm]) -> Explo
     state.history = History()
     results = state.results
     known = (*results.models, GPU)
-    results.chip = head.chip if head.chip in known else results.chip
+    if head.chip is not None and head.chip in known:
+        results.chip = head.chip
     results.against = head.against if head.against in known else None
     return state
 
@@ -175,18 +243,34 @@ def _form_of_link(mnemonic: str) -> MmaForm:
     return form
 
 
-def _arrays_of_link(state: ExplorerState, body: bytes) -> dict[str, NDArray[Any]]:
-    """The registers of every operand, one after the other by name."""
-    arrays = sorted(state.operands.arrays.items())
-    sizes = [array.nbytes for _, array in arrays]
+def _arrays_of_link(state: ExplorerState, head: _Head, body: bytes) -> dict[str, NDArray[Any]]:
+    """The registers of every operand: by fills, by edits of those, or as data, in the order of names."""
+    arrays = make_arrays(state, head.fills)
+    for name, words in head.edits.items():
+        if name not in arrays:
+            raise PtxlabError(f"it changes {quoted(name)}, which {state.ins.mnemonic} does not have")
+        arrays[name] = _edited(arrays[name], words)
+    names = sorted(arrays) if head.data is None else head.data
+    if not set(names) <= set(arrays) or len(set(names)) != len(names):
+        raise PtxlabError(f"it holds registers that {state.ins.mnemonic} does not have")
+    sizes = [arrays[name].nbytes for name in names]
     if len(body) != sum(sizes):
         raise PtxlabError(f"it holds {len(body)} bytes of registers; {state.ins.mnemonic} has {sum(sizes)}")
-    stored = {}
-    for (name, array), size, end in zip(arrays, sizes, accumulate(sizes), strict=True):
-        registers = np.frombuffer(body[end - size : end], array.dtype.newbyteorder("<"))
-        registers = registers.reshape(array.shape).astype(array.dtype)
-        stored[name] = state.ins.operands[name].check_registers(registers)
-    return stored
+    for name, size, end in zip(names, sizes, accumulate(sizes), strict=True):
+        like = arrays[name]
+        registers = np.frombuffer(body[end - size : end], like.dtype.newbyteorder("<"))
+        arrays[name] = registers.reshape(like.shape).astype(like.dtype)
+    return {name: state.ins.operands[name].check_registers(array) for name, array in arrays.items()}
+
+
+def _edited(array: NDArray[Any], words: list[tuple[int, int]]) -> NDArray[Any]:
+    """Registers with some of them changed, by their flat index."""
+    changed = array.copy()
+    for index, content in words:
+        if not (0 <= index < changed.size and 0 <= content <= np.iinfo(changed.dtype).max):
+            raise PtxlabError(_DAMAGED)
+        changed.flat[index] = content
+    return changed
 
 
 # -- Python code -----------------------------------------------------------------------------------------

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._util.arguments import is_name
+from ..errors import PtxlabError, listing, quoted
 from ..isa.dtypes import DType
 from ..isa.operand import Operand
 from ..isa.operands import Operands
@@ -85,6 +87,10 @@ def filled(
     np.uint64(512)
     """
     ins, operand = matrices.ins, matrices.operand(name)
+    known = patterns(name, operand.dtype)
+    if not is_name(pattern, known):
+        allowed = listing(known) or "nothing: it is the result"
+        raise PtxlabError(f"{name} cannot be filled with {quoted(pattern)}; it takes {allowed}")
     if name == "E" and ins.structure is not None:
         nibbles = random.choice(list(ins.structure.nibbles), operand.shape)
         return matrices.with_codes(name, nibbles, keep_metadata=False)

@@ -181,6 +181,8 @@ def parse_block(text: str) -> list[list[str]]:
     """
     if _BRACKETED.match(_as_typed(text)):
         rows = _bracketed_rows(text)
+    elif _DECIMAL_COMMA.fullmatch(text):
+        rows = [[text.strip()]]  # rather one number with a decimal comma, which is refused, than two cells
     else:
         separator = next((letter for letter in '\t;,"' if letter in text), " ")
         rows = _separated_cells(text, "\t" if separator == '"' else separator)
@@ -190,6 +192,8 @@ def parse_block(text: str) -> list[list[str]]:
 
 
 _BRACKETED = re.compile(r"\s*(?:[A-Za-z_]\w*\s*=\s*)?(?:\[|\(\s*\(|[A-Za-z_][\w.]*\(\s*[\[(])")
+
+_DECIMAL_COMMA = re.compile(r"\s*[+-]?[0-9]+,[0-9]+\s*")
 
 
 def _separated_cells(text: str, separator: str) -> list[list[str]]:

@@ -172,6 +172,14 @@ class ExplorerState:
 
     # -- changes ------------------------------------------------------------------------------------------
 
+    def filled(self, name: str, pattern: str, row: int = 0, column: int = 0) -> Operands:
+        """The operands with a matrix filled. If that takes random numbers, `draws` remembers it."""
+        before = self.random.bit_generator.state
+        operands = filled(self.matrices, name, pattern, self.random, row, column)
+        if self.random.bit_generator.state != before:
+            self.draws = (*self.draws, (name, pattern))
+        return operands
+
     def commit(self, operands: Operands) -> None:
         """Take new operands as one step to undo, if their metadata is legal. No difference is no step."""
         before = self.operands

@@ -380,8 +380,15 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
 
     @property
     def link(self) -> str:
-        """Everything as a text to send to somebody: ``ptxlab.explore(link)`` opens it again."""
-        return share_link(self.state, {name: getattr(self.view, name) for name in SHAREABLE})
+        """Everything as a text to send to somebody: ``ptxlab.explore(link)`` opens it again.
+
+        It is short where fills made the matrices: it names them and the seed instead of every register.
+        """
+        defaults = self.view.trait_defaults()
+        traits = {name: getattr(self.view, name) for name in SHAREABLE}
+        return share_link(
+            self.state, {name: value for name, value in traits.items() if value != defaults[name]}
+        )
 
     def save_html(self, path: str | Path, title: str = "") -> Path:
         """Write what is on the screen as one HTML file that needs no kernel and no network, read-only.
