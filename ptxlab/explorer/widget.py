@@ -384,7 +384,7 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
 
         It is short where fills made the matrices: it names them and the seed instead of every register.
         """
-        defaults = self.view.trait_defaults()
+        defaults = self.view.trait_defaults(*SHAREABLE)
         traits = {name: getattr(self.view, name) for name in SHAREABLE}
         return share_link(
             self.state, {name: value for name, value in traits.items() if value != defaults[name]}
