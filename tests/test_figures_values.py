@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 import ptxlab
-from ptxlab import Instruction, PtxlabError, figures, views
+from ptxlab import Instruction, PtxlabError, figures, memory, views
 from ptxlab.instruction import mma_instructions
 from ptxlab.views import palette
+from ptxlab.views.drawing import fill
 from ptxlab.views.labels import number_text
 
 S4 = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
@@ -278,6 +279,86 @@ def test_a_product_needs_both_factors(A: np.ndarray | None, B: np.ndarray | None
 )
 def test_numbers_are_short(value: float, text: str) -> None:
     assert number_text(value) == text
+
+
+# -- keys to colours, and shared memory ------------------------------------------------------------------
+
+
+def coloured(key: views.Grid) -> dict[str, str]:
+    """Text and colour of each cell of a key."""
+    return {cell.text: fill(cell) for cell in key.cells}
+
+
+def test_colours_by_register_and_by_warp_have_a_key() -> None:
+    picture = views.values(F16, "A", np.ones((16, 16)), colour="register")
+    (key,) = picture.keys
+    shown = coloured(key)
+    assert list(shown) == ["0", "1", "2", "3"] and len(set(shown.values())) == 4
+    for lane in range(32):
+        for place, row, column in F16.a.holds(lane):
+            assert fill(picture.grids[0].at(row, column)) == shown[str(place.register)]
+    (key,) = views.values(WGMMA, "D", np.zeros((64, 24)), colour="register").keys
+    assert [cell.text for cell in key.cells] == ["0, 8", "1, 9", "2, 10", "3, 11", "4", "5", "6", "7"]
+    warps = views.values(WGMMA, "D", np.zeros((64, 24)), colour="warp")
+    shown = coloured(warps.keys[0])
+    assert all(fill(warps.grids[0].at(row, 3)) == shown[str(row // 16)] for row in range(64))
+    for colour in ("lane", "value", "nothing"):
+        assert not views.values(F16, "A", np.ones((16, 16)), colour=colour).keys
+    product = views.product(F16, np.ones((16, 16)), np.ones((16, 8)), colour="register")
+    assert product.grids[0].title == "registers"
+    texts = [word.text for word in picture.with_title(False).drawing().words]
+    assert {"registers", "0", "3"} <= set(texts)  # a figure without notes keeps its key
+    assert "<b>registers</b>" in picture.figure().data[-1].text
+
+
+@pytest.mark.parametrize("swizzle", [0, 64, 128])
+def test_a_tile_in_shared_memory_is_coloured_by_core_matrix_or_by_bank(swizzle: int) -> None:
+    ins = ptxlab.instruction("wgmma.mma_async.sp.sync.aligned.m64n24k64.f32.e4m3.e4m3")
+    tile = memory.Tile.of(ins.b, swizzle)
+    banks = views.fragment(ins, "B", swizzle=swizzle, colour="bank")
+    (key,) = banks.keys
+    shown = coloured(key)
+    assert len(set(shown.values())) == 8 and "hue: bank / 4" in banks.subtitle
+    (grid,) = banks.grids
+    for n, piece in np.ndindex(24, 4):
+        first = int(tile.offset(n, 16 * piece)) % 128 // 4
+        assert fill(grid.at(n, piece)) == shown[f"{first}..{first + 3}"]
+        assert f"banks {first}..{first + 3}" in grid.hover[n, piece]
+    cores = views.fragment(ins, "B", swizzle=swizzle)
+    assert cores.svg() == views.fragment(ins, "B", swizzle=swizzle, colour="core matrix").svg()
+    assert not cores.keys
+    (grid,) = cores.grids
+    of = {(n, piece): fill(grid.at(n, piece)) for n, piece in np.ndindex(24, 4)}
+    assert len(set(of.values())) == 12
+    assert all(colour == of[n // 8 * 8, piece] for (n, piece), colour in of.items())
+    assert [(head.start, head.text) for head in grid.row_groups] == [
+        (0, "core matrices 0..3"), (8, "core matrices 4..7"), (16, "core matrices 8..11"),
+    ]  # fmt: skip
+
+
+def test_numbers_in_shared_memory_are_coloured_by_core_matrix_or_by_bank() -> None:
+    ins = ptxlab.instruction("wgmma.mma_async.sync.aligned.m64n24k16.f32.f16.f16")
+    tile, B = memory.Tile.of(ins.b), np.ones((16, 24))
+    picture = views.values(ins, "B", B, colour="bank")
+    shown = coloured(picture.keys[0])
+    cores = views.values(ins, "B", B).grids[0]
+    for k, n in np.ndindex(16, 24):
+        first = int(tile.offset(n, k // 8 * 8)) % 128 // 4
+        assert fill(picture.grids[0].at(k, n)) == shown[f"{first}..{first + 3}"]
+        assert fill(cores.at(k, n)) == fill(cores.at(k // 8 * 8, n // 8 * 8))
+    assert len({fill(cell) for cell in cores.cells}) == 6
+    assert ins.figure("B", colour="bank").data[-2].type == "scatter"
+    for draw in (
+        lambda: views.values(F16, "A", np.ones((16, 16)), colour="bank"),
+        lambda: views.fragment(F16, "A", colour="bank"),
+        lambda: views.product(F16, colour="core matrix"),
+    ):
+        with pytest.raises(
+            PtxlabError, match="lives in registers.*core matrices and banks are of shared memory"
+        ):
+            draw()
+    with pytest.raises(PtxlabError, match="colour='lane': it is one of auto, core matrix, bank"):
+        views.fragment(ins, "B", colour="lane")
 
 
 # -- on pages --------------------------------------------------------------------------------------------

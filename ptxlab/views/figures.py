@@ -36,7 +36,7 @@ from . import (
     trace_picture,
 )
 from .drawing import Drawing
-from .fragment_pictures import Label
+from .fragment_pictures import Label, TileColour
 from .matrix_pictures import Colour, Shown
 from .picture import Picture, require_plotly
 from .svg import svg_document
@@ -102,6 +102,7 @@ def fragment(
     warp: int | None = None,
     dense: bool = False,
     swizzle: int = 0,
+    colour: TileColour = "auto",
     title: bool = True,
 ) -> Figure:
     """The fragment layout of an operand as the PTX manual draws it, coloured by lane; `lane` focuses on one.
@@ -109,7 +110,7 @@ def fragment(
     `label` is "elements" (``T0:{a0..a7}``), "registers", "lanes" or "none"; "auto" drops labels that would
     not fit. `warp` draws only the rows of one warp of a warpgroup. `dense` draws the logical (dense) A of a
     sparse instruction instead of the compressed one. An operand in shared memory (B of wgmma) shows its tile,
-    with that swizzle.
+    with that swizzle; `colour` is by "core matrix" or by "bank".
 
     >>> import ptxlab
     >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
@@ -118,7 +119,7 @@ def fragment(
     """
     ins = parse(ins)
     picture = fragment_pictures.fragment(
-        ins, operand, label=label, lane=lane, warp=warp, dense=dense, swizzle=swizzle
+        ins, operand, label=label, lane=lane, warp=warp, dense=dense, swizzle=swizzle, colour=colour
     )
     return chart(picture, title=title)
 
@@ -262,7 +263,8 @@ def values(
     It takes a `matrix` of values, or `codes`, or `registers`. For sparse instructions "A" is the dense
     matrix, with dots for what is not stored, and "stored" the compressed one. `shown` puts codes ("hex",
     "binary") or holders ("lane") into the cells; `colour` is by "lane", "register", "warp", "value" or
-    "nothing". `lane` puts a lane in focus, `warp` shows the rows of one warp, `marked` outlines cells.
+    "nothing", or in shared memory by "core matrix" or "bank". `lane` puts a lane in focus, `warp` shows the
+    rows of one warp, `marked` outlines cells.
 
     >>> import ptxlab
     >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -21,8 +22,14 @@ from .labels import bit_range, element_names, index_range, layout_note, number_t
 from .picture import Picture
 
 __all__ = [
+    "BANK_COLOURS",
     "LANE_COLOURS",
     "Label",
+    "TileColour",
+    "bank_key",
+    "bank_tint",
+    "colour_key",
+    "core_matrix_tint",
     "fragment",
     "lane_colour_notes",
     "lane_key",
@@ -37,8 +44,13 @@ __all__ = [
 ]
 
 Label = Literal["auto", "elements", "registers", "lanes", "none"]
+#: What the colours of an operand in shared memory say; "auto" is the core matrix.
+TileColour = Literal["auto", "core matrix", "bank"]
 #: How the colours of lanes are read.
 LANE_COLOURS = "hue: lane / 4, shade: lane % 4"
+
+#: How the colours of banks are read.
+BANK_COLOURS = "hue: bank / 4, for a tile that starts at bank 0"
 
 _MOST_LABELS = 300  # with more, a picture no longer fits a screen; `warp` shows a quarter of a warpgroup's
 
@@ -55,12 +67,13 @@ def fragment(
     warp: int | None = None,
     dense: bool = False,
     swizzle: int = 0,
+    colour: TileColour = "auto",
 ) -> Picture:
     """The lane that holds each element of an operand: a cell for every run of neighbours in a lane.
 
     `warp` shows the rows of one warp of a warpgroup. `dense` shows the logical (dense) A of a sparse
     instruction, in which a lane covers twice the columns that it stores. An operand in shared memory shows
-    its tile, with that swizzle.
+    its tile, with that swizzle, coloured by "core matrix" or by "bank".
 
     >>> import ptxlab
     >>> picture = fragment(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"), "A")
@@ -73,7 +86,14 @@ def fragment(
     dense, swizzle = as_flag(dense, "dense"), as_int(swizzle, "swizzle")
     if not is_name(label, get_args(Label)):
         raise PtxlabError(f"label={quoted(label)}: a label is one of {listing(get_args(Label))}")
+    if not is_name(colour, get_args(TileColour)):
+        raise PtxlabError(f"colour={quoted(colour)}: it is one of {listing(get_args(TileColour))}")
     op = ins.operand(name)
+    if colour != "auto" and op.layout is not None:
+        raise PtxlabError(
+            f"colour={quoted(colour)}: {op.name} of {ins.mnemonic} lives in registers, which are coloured by "
+            "lane; core matrices and banks are of shared memory"
+        )
     if isinstance(ins, MmaForm) and op.name == "E":
         return metadata(ins, warp=warp)
     if isinstance(ins, MmaForm) and op.name in ("SFA", "SFB"):
@@ -89,7 +109,7 @@ def fragment(
                 f"warp={quoted(warp)}: {op.name} of {ins.mnemonic} lives in shared memory, "
                 "where no warp has its own part"
             )
-        return tile(ins, op, swizzle)
+        return tile(ins, op, swizzle, colour)
     if swizzle:
         raise PtxlabError(
             f"swizzle={quoted(swizzle)}: {op.name} of {ins.mnemonic} lives in registers; "
@@ -326,10 +346,48 @@ def _dense_hover(ins: MmaForm) -> NDArray[Any]:
 # -- shared memory ---------------------------------------------------------------------------------------
 
 
-def tile(ins: Form, op: Operand, swizzle: int = 0) -> Picture:
+_BANKS, _BANK_BYTES = 32, 4  # of shared memory
+
+
+def bank_tint(offset: int) -> int:
+    """The lane whose colour the 16 bytes at an offset have: a hue for each 4 banks."""
+    return offset // 16 % 8 * 4 + 1
+
+
+def core_matrix_tint(group: int, piece: int) -> int:
+    """The lane whose colour a core matrix has: a hue for each 8 rows, a shade for each 16 bytes."""
+    return group % 8 * 4 + piece % 4
+
+
+def colour_key(title: str, texts: Sequence[str], tints: Sequence[int], tooltips: Sequence[str]) -> Grid:
+    """A key to colours: a cell for each, in one row."""
+    cells = tuple(
+        Cell(0, column, 1, 1, (text,), tint)
+        for column, (text, tint) in enumerate(zip(texts, tints, strict=True))
+    )
+    count = len(cells)
+    hover = np.array(tooltips, dtype=object).reshape(1, count)
+    rows, columns = (Header(0, 1, ()),), (Header(0, count, ()),)
+    return Grid((1, count), cells, hover, rows, columns, title=title, name="key", new_line=True)
+
+
+def bank_key() -> Grid:
+    """The key to colours by bank.
+
+    >>> bank_key().at(0, 7).text
+    '28..31'
+    """
+    offsets = range(0, _BANKS * _BANK_BYTES, 16)
+    texts = [index_range(offset // _BANK_BYTES, 4) for offset in offsets]
+    return colour_key(
+        "banks", texts, [bank_tint(offset) for offset in offsets], [f"banks {t}" for t in texts]
+    )
+
+
+def tile(ins: Form, op: Operand, swizzle: int = 0, colour: TileColour = "auto") -> Picture:
     """An operand in shared memory, K-major: the 16-byte pieces of every row with their byte offsets.
 
-    Eight rows of a piece are a core matrix.
+    Eight rows of a piece are a core matrix. Colours say which, or which banks the bytes lie in.
 
     >>> import ptxlab
     >>> ins = ptxlab.instruction("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16")
@@ -344,12 +402,13 @@ def tile(ins: Form, op: Operand, swizzle: int = 0) -> Picture:
     cells, hover = [], np.empty((memory.rows, columns), dtype=object)
     for row, piece in np.ndindex(memory.rows, columns):
         offset = int(memory.offset(row, piece * per_piece))
-        colour = row // 8 % 8 * 4 + piece % 4
-        cells.append(Cell(row, piece, 1, 1, (f"0x{offset:04x}",) if labelled else (), colour))
+        tint = bank_tint(offset) if colour == "bank" else core_matrix_tint(row // 8, piece)
+        cells.append(Cell(row, piece, 1, 1, (f"0x{offset:04x}",) if labelled else (), tint))
+        banks = index_range(offset // _BANK_BYTES % _BANKS, 4)
         hover[row, piece] = "\n".join(
             [
                 f"{line} {row} of {op.name}, k {index_range(piece * per_piece, per_piece)}",
-                f"bytes {index_range(offset, 16)} of the tile",
+                f"bytes {index_range(offset, 16)} of the tile, banks {banks}",
                 f"core matrix {row // 8 * columns + piece}, row {row % 8} of 8",
             ]
         )
@@ -362,14 +421,20 @@ def tile(ins: Form, op: Operand, swizzle: int = 0) -> Picture:
         (outer, ""),
         name=op.name,
         row_rules=tuple(range(8, memory.rows, 8)),
+        row_groups=tuple(
+            Header(row, 8, ("core matrices", index_range(row // 8 * columns, columns)))
+            for row in range(0, memory.rows, 8)
+        ),
     )
     swizzled = f"{swizzle}-byte swizzle" if swizzle else "no swizzle"
     notes = (
         f"{op.describe()}, {memory.size} bytes, {swizzled}",
         "a core matrix is 8 rows of 16 bytes",
         f"leading dimension offset {memory.leading}, stride dimension offset {memory.stride} bytes",
+        BANK_COLOURS if colour == "bank" else f"hue: {outer} / 8, shade: 16 bytes of k",
     )
-    return Picture(f"{op.name} of {ins.mnemonic} in shared memory", notes, (grid,))
+    keys = (bank_key(),) if colour == "bank" else ()
+    return Picture(f"{op.name} of {ins.mnemonic} in shared memory", notes, (grid,), keys=keys)
 
 
 # -- metadata --------------------------------------------------------------------------------------------

@@ -14,7 +14,19 @@ from ..errors import PtxlabError, listing, quoted
 from ..isa.mma import MmaForm
 from ..isa.operand import Operand
 from ..isa.parse import parse_mma
-from .fragment_pictures import lane_colour_notes, metadata, warp_headings, warp_notes, warp_rows
+from ..memory import Tile
+from .fragment_pictures import (
+    BANK_COLOURS,
+    bank_key,
+    bank_tint,
+    colour_key,
+    core_matrix_tint,
+    lane_colour_notes,
+    metadata,
+    warp_headings,
+    warp_notes,
+    warp_rows,
+)
 from .grid import Cell, Grid, Header, State, headers
 from .labels import bit_range, number_text, owners
 from .picture import Picture
@@ -26,6 +38,7 @@ __all__ = [
     "ValueMatrix",
     "as_marks",
     "check_options",
+    "colour_keys",
     "colour_notes",
     "labels_fit",
     "value_matrix",
@@ -34,8 +47,9 @@ __all__ = [
 
 #: What stands in a cell.
 Shown = Literal["value", "hex", "binary", "lane"]
-#: What its colour says; "auto" is the lane, or the value where there are too many cells for labels.
-Colour = Literal["auto", "lane", "register", "warp", "value", "nothing"]
+#: What its colour says; "auto" is the lane, or the core matrix in shared memory, or the value where there are
+#: too many cells for labels.
+Colour = Literal["auto", "lane", "register", "warp", "value", "nothing", "core matrix", "bank"]
 
 NOT_STORED = "·"  # the label of an element of sparse A that is not stored
 _NOBREAK = "\N{NO-BREAK SPACE}"
@@ -118,6 +132,8 @@ class ValueMatrix:
 
     def tints(self, colour: Colour) -> NDArray[np.int64]:
         """The lane whose colour each cell has, or -1; registers and warps borrow the colours of lanes."""
+        if colour in ("core matrix", "bank"):
+            return self._memory_tints(colour)
         if colour in ("value", "nothing"):
             return np.full(self.codes.shape, -1)
         if colour == "register":
@@ -127,6 +143,25 @@ class ValueMatrix:
         else:
             tints = self.lanes
         return np.where(self.lanes < 0, -1, tints)
+
+    def keys(self, colour: Colour) -> tuple[Grid, ...]:
+        """What the colours of registers, warps and banks mean; lanes are named beside the rows."""
+        return colour_keys(colour, self.operand.registers, self.operand.lanes)
+
+    def _memory_tints(self, colour: Colour) -> NDArray[np.int64]:
+        """Colours by core matrix or bank of what is in shared memory, K-major and without swizzle."""
+        op, (rows, columns) = self.operand, self.codes.shape
+        tints = np.full(self.codes.shape, -1)
+        if op.layout is not None or (self.name == "A" and self.ins.sparse):  # the compressed A is there
+            return tints
+        tile, per_piece = Tile.of(op), 128 // op.dtype.bits
+        for row, column in np.ndindex(rows, columns):
+            outer, k = (row, column) if op.axes[0] == "m" else (column, row)
+            if colour == "bank":
+                tints[row, column] = bank_tint(int(tile.offset(outer, k // per_piece * per_piece)))
+            else:
+                tints[row, column] = core_matrix_tint(outer // 8, k // per_piece)
+        return tints
 
     def rules(self) -> tuple[list[int], list[int]]:
         """Rows and columns before which a heavier line stands: where lanes begin anew, and between chunks."""
@@ -225,6 +260,22 @@ class ValueMatrix:
                 for head, lanes in zip(columns, self.lanes.T, strict=True)
             )
         return rows, columns
+
+
+def colour_keys(colour: Colour, registers: int, lanes: int) -> tuple[Grid, ...]:
+    """The key to colours by register, warp or bank, for so many registers and lanes."""
+    if colour == "register" and registers:
+        hues = range(min(registers, 8))
+        numbers = [list(range(hue, registers, 8)) for hue in hues]
+        texts = [str(each[0]) if len(each) == 1 else f"{each[0]}, {each[1]}" for each in numbers]
+        texts = [f"{text} ..." if len(each) > 2 else text for text, each in zip(texts, numbers, strict=True)]
+        tooltips = [f"registers {', '.join(map(str, each))}" for each in numbers]
+        return (colour_key("registers", texts, [hue * 4 + 1 for hue in hues], tooltips),)
+    if colour == "warp" and lanes > 32:
+        warps = range(lanes // 32)
+        tooltips = [f"warp {warp}: lanes {32 * warp}..{32 * warp + 31}" for warp in warps]
+        return (colour_key("warps", [str(warp) for warp in warps], _WARP_COLOURS, tooltips),)
+    return (bank_key(),) if colour == "bank" else ()
 
 
 def _state(owner: int, lane: int | None, marked: bool) -> State:
@@ -335,7 +386,8 @@ def values(
     For sparse instructions "A" is the dense matrix, with dots for what is not stored, and "stored" the
     compressed one. `shown` puts codes ("hex", "binary") or holders ("lane") into the cells, `colour` is by
     "lane", "register", "warp", "value" or "nothing". `lane` puts a lane in focus, `warp` shows the rows of
-    one warp, `marked` outlines cells. What is too large for labels becomes a heat map of its values.
+    one warp, `marked` outlines cells. What is too large for labels becomes a heat map of its values. An
+    operand in shared memory is coloured by "core matrix" or by "bank".
 
     >>> import numpy as np, ptxlab
     >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
@@ -371,7 +423,12 @@ def values(
     if labels is not None and not labels_fit([labels[rows.start : rows.stop]]):
         labels = None
     if colour == "auto":
-        colour = _automatic_colour(op, labels is not None)
+        colour = _automatic_colour(numbers, labels is not None)
+    if colour in ("core matrix", "bank") and op.layout is not None:
+        raise PtxlabError(
+            f"colour={quoted(colour)}: {op.name} of {ins.mnemonic} lives in registers; "
+            "core matrices and banks are of shared memory"
+        )
     outlined = None if marked is None else as_marks(marked, op.shape, f"{name} of {ins.mnemonic}")
     grid = numbers.grid(labels, colour, lane=lane, marked=outlined)
     notes = [*_matrix_notes(numbers), *warp_notes(rows, warp)]
@@ -381,6 +438,7 @@ def values(
         f"{_TITLES.get(name, name)} of {ins.mnemonic}",
         (*notes, *colour_notes(colour, op.lanes)),
         (grid.part(rows, range(op.shape[1])),),
+        keys=numbers.keys(colour),
     )
 
 
@@ -403,10 +461,10 @@ def as_marks(marked: ArrayLike, shape: tuple[int, int], matrix: str) -> NDArray[
     return marks.astype(np.bool_)
 
 
-def _automatic_colour(op: Operand, labelled: bool) -> Colour:
+def _automatic_colour(numbers: ValueMatrix, labelled: bool) -> Colour:
     if not labelled:
         return "value"
-    return "lane" if op.layout else "nothing"
+    return "lane" if numbers.operand.layout else "core matrix"
 
 
 def _metadata(
@@ -491,6 +549,10 @@ def colour_notes(colour: Colour, lanes: int) -> tuple[str, ...]:
         return ("hue: register % 8",)
     if colour == "warp" and lanes > 32:
         return ("blue, orange, green, purple: warps 0 to 3",)
+    if colour == "core matrix":
+        return ("a colour for each core matrix of shared memory: 8 rows or columns of 16 bytes",)
+    if colour == "bank":
+        return (BANK_COLOURS, "K-major, no swizzle")
     if colour == "value":
         return ("blue: below zero, white: zero, vermilion: above",)
     return ()

@@ -43,6 +43,7 @@ class Picture:
     notes: tuple[str, ...]  # what is shown and how to read it, one clause each
     grids: tuple[Grid, ...]
     titled: bool = True  # whether title and notes are drawn
+    keys: tuple[Grid, ...] = ()  # what the colours mean, below the grids
 
     def with_title(self, title: bool) -> Picture:
         """The picture with its title and notes, or without them, as papers want it that have captions.
@@ -61,7 +62,7 @@ class Picture:
 
     def drawing(self) -> Drawing:
         """The picture in pixels."""
-        return draw(self.title, self.notes, self.grids, titled=self.titled)
+        return draw(self.title, self.notes, (*self.grids, *self.keys), titled=self.titled)
 
     def svg(self) -> str:
         """The picture as one SVG document on white paper; it needs no other library.

@@ -25,6 +25,7 @@ from .matrix_pictures import (
     ValueMatrix,
     as_marks,
     check_options,
+    colour_keys,
     colour_notes,
     labels_fit,
     value_matrix,
@@ -88,6 +89,11 @@ def product(
     """
     ins = parse_mma(ins)
     check_options(shown, colour)
+    if colour in ("core matrix", "bank") and all(op.layout is not None for op in ins.operands.values()):
+        raise PtxlabError(
+            f"colour={quoted(colour)}: all of {ins.mnemonic} lives in registers; "
+            "core matrices and banks are of shared memory"
+        )
     lane = None if lane is None else as_index(lane, "lane", ins.lanes)
     outlined = None if marked is None else as_marks(marked, ins.d.shape, f"D of {ins.mnemonic}")
     if codes is None:
@@ -121,6 +127,8 @@ def product(
     grids = []
     if colour == "lane":
         grids.append(replace(lane_key(ins.lanes), spot=(0, 0)))
+    registers = max(matrix.operand.registers for matrix in matrices.values())
+    grids += [replace(key, spot=(0, 0)) for key in colour_keys(colour, registers, ins.lanes)]
     for name in ("stored", "E", "SFA", "SFB", "B", "A", "D", "C"):
         if name in matrices:
             cells = outlined if name == "D" else None
