@@ -228,6 +228,7 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
         self._gpu_time = ""
         self._traced_cell: tuple[int, int] | None = None
         self.view = View()
+        self._first_view = {name: getattr(self.view, name) for name in SHAREABLE}
         super().__init__([self.view])
         self._own_widgets = (self.layout, self.view, self.view.layout)
         self.view.on_msg(self._on_message)
@@ -384,11 +385,9 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
 
         It is short where fills made the matrices: it names them and the seed instead of every register.
         """
-        defaults = self.view.trait_defaults(*SHAREABLE)
         traits = {name: getattr(self.view, name) for name in SHAREABLE}
-        return share_link(
-            self.state, {name: value for name, value in traits.items() if value != defaults[name]}
-        )
+        changed = {name: value for name, value in traits.items() if value != self._first_view[name]}
+        return share_link(self.state, changed)
 
     def save_html(self, path: str | Path, title: str = "") -> Path:
         """Write what is on the screen as one HTML file that needs no kernel and no network, read-only.
