@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import struct
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,3 +34,49 @@ def test_pdf_has_one_page_of_lines_and_letters_and_png_two_pixels_for_one(
         2 * drawing.width,
         2 * drawing.height,
     )
+
+
+#: Opacity of heat maps (light and dark in turn) and of other traces, as they are seen.
+SEEN = """() => {
+  const figure = document.querySelector('.js-plotly-plot');
+  const opacity = (node) => Number(getComputedStyle(node).opacity);
+  return {
+    maps: [...figure.querySelectorAll('.heatmaplayer image')].map(opacity),
+    lines: [...figure.querySelectorAll('.scatterlayer .trace')].map(opacity),
+  };
+}"""
+
+
+def test_a_figure_in_a_dark_notebook_has_the_dark_colours(lab: Any, page: Any) -> None:
+    """In JupyterLab: the light traces give way to the dark ones, and pointing still tells the cell."""
+    book = lab.open(
+        page,
+        "dark-figure",
+        [
+            "import numpy as np, ptxlab\n"
+            "ins = ptxlab.instruction('mma.m16n8k16.f32.f16')\n"
+            "ptxlab.figures.lane(ins, 'A', 5, ins.a.pack(np.ones((16, 16))))",
+            "pass",
+        ],
+    )
+    book.run(0)
+    page.wait_for_selector(".js-plotly-plot .scatterlayer .trace", timeout=60_000)
+    page.wait_for_selector(".js-plotly-plot .heatmaplayer image", state="attached", timeout=30_000)
+    page.wait_for_function(
+        "() => document.querySelectorAll('.js-plotly-plot .heatmaplayer image').length == 2"
+    )
+    light = page.evaluate(SEEN)
+    assert light["maps"] == [1, 0]
+    half = len(light["lines"]) // 2
+    assert light["lines"][:half] == [1] * half and light["lines"][half + 1 :] == [0] * half
+    page.evaluate("document.body.dataset.jpThemeLight = 'false'")
+    try:
+        dark = page.evaluate(SEEN)
+        assert dark["maps"] == [0, 1]
+        assert dark["lines"][:half] == [0] * half and dark["lines"][half + 1 :] == [1] * half
+        box = page.locator(".js-plotly-plot").bounding_box()
+        page.mouse.move(box["x"] + 150, box["y"] + 130)
+        page.wait_for_selector(".js-plotly-plot .hoverlayer .hovertext")
+        assert "lane 5, register 0" in str(page.locator(".js-plotly-plot .hoverlayer").text_content())
+    finally:
+        page.evaluate("document.body.dataset.jpThemeLight = 'true'")
