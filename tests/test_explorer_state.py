@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import random
 import zlib
 from itertools import pairwise
 from typing import Any
@@ -14,6 +15,7 @@ import pytest
 import ptxlab
 from ptxlab import Instruction, PtxlabError, explorer
 from ptxlab.explorer.edits import (
+    ChooseInstruction,
     FillMatrix,
     SetCell,
     SetOption,
@@ -226,6 +228,40 @@ def test_a_change_of_the_instruction_is_undone_with_everything_that_belongs_to_i
     assert not ex.view.toolbar["redo"], "an edit after an undo ends the way forward"
 
 
+def test_any_order_of_edits_changes_undos_and_redos() -> None:
+    """A seeded walk over instructions, compared with a list of screens and a place in it."""
+    choose = random.Random(15)
+    ex = ptxlab.explore(HALF)
+    screens, place = [screen(ex)], 0
+    names = (HALF, DENSE, SPARSE, SPARSE_FP8, WGMMA, NVF4, QUADS)
+    for _ in range(100):
+        action = choose.randrange(6)
+        if action < 2:
+            ex.undo() if action else ex.redo()
+            place = min(max(place + (-1 if action else 1), 0), len(screens) - 1)
+            assert shown(ex.state) == screens[place][0] and ex.D.tobytes() == screens[place][4]
+            assert ex.view.toolbar["undo"] == (place > 0)
+            assert ex.view.toolbar["redo"] == (place < len(screens) - 1)
+            continue
+        before = shown(ex.state)
+        if action == 2:
+            ex.instruction = choose.choice(names)
+        elif action == 3:
+            ex.apply(FillMatrix(choose.choice("ABC"), choose.choice(("random", "ones", "zeros"))))
+        elif action == 4:
+            ex.apply(ChooseInstruction(choose.choice(names)), FillMatrix("B", "counting"))
+        else:
+            with pytest.raises(PtxlabError):
+                ex.apply(
+                    FillMatrix("A", "random"),
+                    ChooseInstruction(choose.choice(names)),
+                    SetCell("A", 999, 0, "1"),
+                )
+        if shown(ex.state) != before:
+            screens, place = [*screens[: place + 1], screen(ex)], place + 1
+    assert len({each[0][0] for each in screens}) > 3 and len(screens) > 10
+
+
 def test_the_screen_of_an_undone_change_is_sent_whole() -> None:
     """What the page gets after undo is what it had: sizes, lane maps and every matrix."""
     ex = ptxlab.explore(HALF)
@@ -435,7 +471,7 @@ def test_a_link_names_the_fills_and_the_seed_and_keeps_every_bit(mnemonic: str) 
     plain = len(ex.link)
     assert plain < 250 and shown(ptxlab.explore(ex.link).state) == shown(ex.state)
     choose = np.random.default_rng(2)
-    for step in range(24):
+    for step in range(14):
         matrices = [name for name in ex.state.matrices.names if toolbar(ex.state, ())["patterns"].get(name)]
         name = str(choose.choice(matrices))
         pattern = str(choose.choice(patterns(name, ex.state.matrices.operand(name).dtype)))
@@ -448,9 +484,8 @@ def test_a_link_names_the_fills_and_the_seed_and_keeps_every_bit(mnemonic: str) 
         again = ptxlab.explore(ex.link)
         assert shown(again.state) == shown(ex.state) and again.link == ex.link
         again.close()
-        if "stored" not in matrices:  # metadata that is filled beside A may leave few registers to data
-            assert len(ex.link) < plain + 250
-    assert not ex.state.history.future or ex.redo() is None
+        # of sparse A, metadata from an earlier fill than its values is data
+        assert len(ex.link) < plain + (600 if "stored" in matrices else 250)
 
 
 def test_a_link_of_a_fill_that_was_edited_has_the_fill_and_the_edit() -> None:

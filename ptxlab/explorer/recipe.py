@@ -94,7 +94,7 @@ def find_recipe(state: ExplorerState) -> Recipe:
     arrays = dict(first.operands.arrays)
     for name in target:  # E after A, whose fill writes both
         operands = _operands_of(state.ins, name)
-        least = sum(_difference(arrays[each], target[each]) for each in operands)
+        least = [_difference(arrays[each], target[each]) for each in operands]
         best: int | Fill | None = None
         made: Arrays = {}
         offers: list[tuple[int | Fill, Arrays]] = [
@@ -102,13 +102,13 @@ def find_recipe(state: ExplorerState) -> Recipe:
             for index, fill in enumerate(draws)
             if _operands_of(state.ins, fill.name)[0] == name
         ]
-        if least:
+        if any(least):
             offers += [(fill, _written(first, fill)) for fill in _constant_fills(state, name)]
-        for offer, written in offers:
-            difference = sum(_difference(written.get(each, arrays[each]), target[each]) for each in operands)
+        for offer, written in offers:  # A decides, then its metadata, which may have been filled since
+            difference = [_difference(written.get(each, arrays[each]), target[each]) for each in operands]
             if difference < least:
                 least, best, made = difference, offer, written
-        if best is None or least > _MOST_EDITS * len(operands):
+        if best is None or least[0] > _MOST_EDITS:
             continue
         arrays |= made
         if isinstance(best, Fill):
@@ -142,12 +142,13 @@ def _difference(one: NDArray[Any], other: NDArray[Any]) -> int:
 
 
 def _constant_fills(state: ExplorerState, name: str) -> Iterator[Fill]:
-    """Fills of a matrix that take no random numbers; one-hot where the only other value than 0 is."""
-    for pattern in patterns(name, state.matrices.operand(name).dtype):
-        if pattern in ("zeros", "ones", "identity", "counting"):
-            yield Fill(name, pattern)
-        elif pattern == "one-hot":
-            places = np.argwhere(state.values(name) != 0)
-            if len(places) == 1:
-                row, column = places[0].tolist()
-                yield Fill(name, pattern, row, column)
+    """Fills of an operand that take no random numbers; one-hot where the only other value than 0 is."""
+    for matrix in ("A", "stored") if name == "A" and state.ins.sparse else (name,):
+        for pattern in patterns(matrix, state.matrices.operand(matrix).dtype):
+            if pattern in ("zeros", "ones", "identity", "counting"):
+                yield Fill(matrix, pattern)
+            elif pattern == "one-hot":
+                places = np.argwhere(state.values(matrix) != 0)
+                if len(places) == 1:
+                    row, column = places[0].tolist()
+                    yield Fill(matrix, pattern, row, column)
