@@ -582,6 +582,28 @@ def test_a_notebook_gets_each_figure_in_both_themes(monkeypatch: pytest.MonkeyPa
     assert "invert" in displayed[2].data and "invert" not in displayed[0].data
 
 
+@pytest.mark.parametrize("values", [[[1, -2], [3, 4]], [[1, 2], [3, 4]]], ids=["centred", "positive"])
+def test_a_matrix_of_numbers_is_drawn_in_both_themes(
+    values: list[list[int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Numbers can be read on every colour of the dark scale, which lies unseen below the light one."""
+    display, renderers = pytest.importorskip("IPython.display"), pytest.importorskip("plotly.io").renderers
+    monkeypatch.setattr(renderers, "default", "plotly_mimetype")
+    displayed: list[Any] = []
+    monkeypatch.setattr(display, "display", lambda *what, **_: displayed.extend(what))
+    figure = figures.matrix(values, "D")
+    figure._ipython_display_()
+    dark, light, _ = displayed[1]["application/vnd.plotly.v1+json"]["data"]
+    assert dark["opacity"] == 0 and dark["hoverinfo"] == "skip" and "opacity" not in light
+    assert not dark["colorbar"]["showticklabels"] and "texttemplate" not in dark
+    colours = [colour for _, colour in dark["colorscale"]]
+    assert min(palette.contrast(palette.DARK.ink, colour) for colour in colours) >= 4.5
+    assert not set(colours) & {colour for _, colour in light["colorscale"]}
+    figure.update_traces(zmax=9)
+    figure._ipython_display_()
+    assert "invert" in displayed[2].data and "invert" not in displayed[0].data
+
+
 # -- colours ---------------------------------------------------------------------------------------------
 
 #: Machado, Oliveira and Fernandes 2009, severity 1.0, on linear RGB.

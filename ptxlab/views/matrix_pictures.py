@@ -554,5 +554,5 @@ def colour_notes(colour: Colour, lanes: int) -> tuple[str, ...]:
     if colour == "bank":
         return (BANK_COLOURS, "K-major, no swizzle")
     if colour == "value":
-        return ("blue: below zero, white: zero, vermilion: above",)
+        return ("blue: below zero, vermilion: above",)
     return ()

@@ -39,8 +39,22 @@ _THEMED_RULES = {
     "modebar-group": "background: transparent !important",
     "modebar-btn path": f"fill: {DARK.dim} !important",
 }
-# A figure that was changed, or a heat map of numbers, has only its own colours: on a dark page, lightness is
-# inverted and hues are kept, and the cells let the page through by as much as text on them needs to be read.
+# A matrix of numbers has two heat maps, the dark one below the light one, and two colour bars likewise; its
+# text can be read on all colours of the dark one.
+_MATRIX = "ptxlabmatrix"
+_MATRIX_RULES = {
+    "main-svg": "background: transparent !important",
+    "main-svg text": f"fill: {DARK.ink} !important",
+    "bg": "fill-opacity: 0 !important",
+    "heatmaplayer .hm:nth-child(odd) image": "opacity: 1 !important",
+    "heatmaplayer .hm:nth-child(even) image": "opacity: 0 !important",
+    "colorbar ~ .colorbar .cbfills": "display: none",
+    "hoverlayer .hovertext path": f"fill: {DARK.paper} !important; stroke: {DARK.ink} !important",
+    "modebar-group": "background: transparent !important",
+    "modebar-btn path": f"fill: {DARK.dim} !important",
+}
+# A figure that was changed has only its own colours: on a dark page, lightness is inverted and hues are kept,
+# and the cells let the page through by as much as text on them needs to be read.
 _INVERTED = "ptxlab"
 _INVERTED_RULES = {
     "svg-container": "filter: invert(0.95) hue-rotate(180deg)",
@@ -69,11 +83,14 @@ class Chart(go.Figure):  # type: ignore[misc]
     300
     """
 
-    drawing: Drawing | None = None  # what it was made from; None for a plain heat map
+    drawing: Drawing | None = None  # what it was made from; None for a matrix of numbers
+    numbers: tuple[NDArray[np.float64], str, tuple[str, str], bool] | None = None  # of such a matrix
 
     @property
     def unchanged(self) -> bool:
         """Whether it still is what it was made as."""
+        if self.numbers is not None:
+            return bool(self == heat_map(*self.numbers))
         return self.drawing is not None and bool(self == chart(self.drawing))
 
     def _ipython_display_(self) -> None:
@@ -82,6 +99,11 @@ class Chart(go.Figure):  # type: ignore[misc]
         uid, rules, shown = _INVERTED, _INVERTED_RULES, [*self.data, _marker(_INVERTED)]
         if self.drawing is not None and self.unchanged:
             uid, rules, shown = _THEMED, _THEMED_RULES, _in_both_themes(self, chart(self.drawing, DARK))
+        elif self.numbers is not None and self.unchanged:
+            dark = heat_map(*self.numbers, DARK).data[0]
+            dark.update(opacity=0, hoverinfo="skip", hovertemplate=None, texttemplate=None)
+            dark.colorbar.showticklabels = False
+            uid, rules, shown = _MATRIX, _MATRIX_RULES, [dark, *self.data, _marker(_MATRIX)]
         display(HTML(f"<style>{_dark_style(uid, rules)}</style>"))  # type: ignore[no-untyped-call]
         go.Figure(shown, self.layout)._ipython_display_()
 
@@ -251,7 +273,9 @@ def _words(drawing: Drawing, theme: Theme) -> go.Scatter:
 # -- matrices of numbers ---------------------------------------------------------------------------------
 
 
-def heat_map(values: NDArray[np.float64], title: str, axes: tuple[str, str], centred: bool) -> Chart:
+def heat_map(
+    values: NDArray[np.float64], title: str, axes: tuple[str, str], centred: bool, theme: Theme = LIGHT
+) -> Chart:
     """A matrix of numbers as a heat map, with the numbers where they fit.
 
     Its colours run from light to blue or, `centred`, from blue over white at zero to vermilion.
@@ -261,8 +285,10 @@ def heat_map(values: NDArray[np.float64], title: str, axes: tuple[str, str], cen
     across, down = _pitch(columns, size is not None)
     above = 100 if title else 64
     # numbers can be read on all of these colours
-    low, high = (palette.mix(dict(palette.HUES)[hue], palette.STRENGTHS[-1]) for hue in ("blue", "vermilion"))
-    scale = [(0.0, low), (0.5, palette.PAPER), (1.0, high)] if centred else [(0.0, "#F4F6F8"), (1.0, low)]
+    hues = dict(palette.HUES)
+    low, high = (palette.mix(hues[hue], palette.STRENGTHS[-1], theme.paper) for hue in ("blue", "vermilion"))
+    faint = "#F4F6F8" if theme is LIGHT else palette.mix(low, 0.12, theme.paper)
+    scale = [(0.0, low), (0.5, theme.paper), (1.0, high)] if centred else [(0.0, faint), (1.0, low)]
     finite = values[np.isfinite(values)]
     figure = Chart(
         go.Heatmap(
@@ -300,6 +326,7 @@ def heat_map(values: NDArray[np.float64], title: str, axes: tuple[str, str], cen
         xaxis={"title": axes[1], "side": "top", **plain},
         yaxis={"title": axes[0], "autorange": "reversed", **plain},
     )
+    figure.numbers = (values, title, axes, centred)
     return figure
 
 
