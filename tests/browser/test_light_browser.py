@@ -284,3 +284,93 @@ def test_less_motion(book: Book, page: Any) -> None:
     assert page.locator(".ptx-bit.ptx-changed").count() > 0
     page.wait_for_function("() => !document.querySelector('.ptx-flash, .ptx-changed')", timeout=5000)
     page.emulate_media(reduced_motion="no-preference")
+
+
+# -- who contributes, and the stepper --
+
+
+def classes(page: Any, name: str) -> set[int]:
+    found = "(nodes) => nodes.map((node) => Number(node.dataset.lane))"
+    return set(page.locator(f".ptx-lane.{name}").evaluate_all(found))
+
+
+def test_lanes_that_contribute(page: Any, folder: Path) -> None:
+    page.set_viewport_size({"width": 1280, "height": 1400})
+    for name in (F16, SPARSE):
+        screen = saved(page, folder, name)
+        ins = ptxlab.instruction(name)
+        assert classes(page, "holds") == classes(page, "aside") == set()
+        screen.click("D", 9, 3)
+        page.wait_for_selector(".ptx-lane.holds")
+        columns = ins.a.shape[1]
+        of_a = {place.lane for column in range(columns) for place in ins.a.where(9, column)}
+        of_b = {place.lane for row in range(ins.k) for place in ins.b.where(row, 3)}
+        assert classes(page, "holds") == of_a | of_b == {4, 5, 6, 7, 12, 13, 14, 15}
+        assert classes(page, "aside") == set(range(32)) - of_a - of_b
+        says = "row 9 of A is in lanes 4..7 · column 3 of B is in lanes 12..15"
+        assert says in screen.status.inner_text()
+        assert page.locator(".ptx-lane[data-lane='13']").get_attribute("title") == "holds column 3 of B"
+        page.mouse.move(2, 2)
+        assert says in screen.status.inner_text()
+        screen.click("A", 0, 0)
+        page.wait_for_function("() => !document.querySelector('.ptx-lane.holds, .ptx-lane.aside')")
+
+
+def test_lanes_of_a_warpgroup_that_contribute(page: Any, folder: Path) -> None:
+    page.set_viewport_size({"width": 1440, "height": 900})
+    screen = saved(page, folder, LARGE)
+    page.locator("[data-pane=D] .ptx-scroller").evaluate("node => { node.scrollTop = node.scrollHeight; }")
+    screen.click("D", 40, 200)
+    page.wait_for_selector(".ptx-lane.holds")
+    assert classes(page, "holds") == {64, 65, 66, 67}
+    assert page.locator(".ptx-warp.holds").all_inner_texts() == ["warp 2"]
+    assert (
+        "row 40 of A is in lanes 64..67 · column 200 of B is in shared memory" in screen.status.inner_text()
+    )
+
+
+#: The colour of the marks just outside the upper left corner of a cell.
+CORNER = """([pane, name, row, column]) => {
+  const root = document.querySelector(".ptx-explorer");
+  const canvas = root.querySelectorAll(`[data-pane=${pane}] canvas`)[1];
+  const [box, cell] = [canvas.getBoundingClientRect(), root.cellRect(name, row, column)];
+  const ratio = canvas.width / box.width;
+  const at = [(cell.x - box.left - 1.5) * ratio, (cell.y - box.top - 1.5) * ratio];
+  return [...canvas.getContext("2d").getImageData(...at, 1, 1).data];
+}"""
+INSIDE = """([pane, row, column]) => {
+  const root = document.querySelector(".ptx-explorer");
+  const box = root.querySelector(`[data-pane=${pane}] .ptx-scroller`).getBoundingClientRect();
+  const cell = root.cellRect(pane, row, column);
+  return cell.x >= box.left - 1 && cell.x + cell.width <= box.right + 1
+    && cell.y >= box.top - 1 && cell.y + cell.height <= box.bottom + 1;
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_marks_of_the_stepper(page: Any, folder: Path, scheme: Any) -> None:
+    """They are orange, while a selection is blue, and every step scrolls its cells into view."""
+    page.emulate_media(color_scheme=scheme)
+    page.set_viewport_size({"width": 1100, "height": 700})
+    explorer = ptxlab.explore("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
+    explorer.view.zoom = 400
+    explorer.selection = ("D", 9, 3)
+    page.goto(explorer.save_html(folder / "page.html").as_uri())
+    Shown(page)
+    for pane in "AB":  # there is more than what is seen
+        node = page.locator(f"[data-pane={pane}] .ptx-scroller")
+        assert node.evaluate("n => n.scrollWidth > n.clientWidth + 9 || n.scrollHeight > n.clientHeight + 9")
+    slider = page.get_by_label("summand", exact=True)
+    slider.focus()
+    page.keyboard.press("ArrowRight")  # C
+    for step in range(64):
+        page.keyboard.press("ArrowRight")
+        page.wait_for_timeout(20)
+        assert page.evaluate(INSIDE, ["A", 9, step]), step
+        assert page.evaluate(INSIDE, ["B", step, 3]), step
+    red, _, blue, alpha = page.evaluate(CORNER, ["A", "A", 9, 63])
+    assert alpha == 255 and red > blue + 60
+    page.keyboard.press("Escape")
+    page.wait_for_timeout(50)
+    assert page.evaluate(CORNER, ["A", "A", 9, 63]) != [red, _, blue, alpha]
+    page.emulate_media(color_scheme="light")

@@ -3,8 +3,8 @@
 
 import { make, clamp, write } from "./util.js";
 import { MATRICES, readMatrix, lanesOf } from "./matrix.js";
-import { cellFacts, describe, describeLine } from "./describe.js";
-import { relatedCells } from "./related.js";
+import { cellFacts, describeContribution, describeLine } from "./describe.js";
+import { contributionsTo, relatedCells } from "./related.js";
 import { labelSize } from "./label.js";
 import { FADE } from "./edges.js";
 import { painter, readTheme } from "./colours.js";
@@ -380,30 +380,50 @@ export class App {
   // Scrolls the marked cells into view.
   /** @param {Mark[]} marks */
   reveal(marks) {
+    const before = { ...this.scroll };
     for (const mark of marks) {
       const pane = this.paneOf(mark.name);
       if (!pane) continue;
       const { x, y, width, height } = pane.rect(mark.name, mark.row, mark.column);
-      pane.scroller.scrollLeft = clamp(pane.scroller.scrollLeft, x + width - pane.width + FADE, x - FADE);
-      pane.scroller.scrollTop = clamp(pane.scroller.scrollTop, y + height - pane.height + FADE, y - FADE);
+      const { scrollWidth, clientWidth, scrollHeight, clientHeight } = pane.scroller;
+      /** @param {Axis} axis @param {number} start @param {number} end @param {number} view @param {number} most */
+      const show = (axis, start, end, view, most) => {
+        if (most <= 1) return;
+        this.scroll[axis] = clamp(clamp(this.scroll[axis], end - view + FADE, start - FADE), 0, most);
+      };
+      show(pane.axes[0], x, x + width, pane.width, scrollWidth - clientWidth);
+      show(pane.axes[1], y, y + height, pane.height, scrollHeight - clientHeight);
     }
+    // all at once: if A and B scrolled one after the other, one would take the other along
+    if (AXES.some((axis) => before[axis] !== this.scroll[axis])) this.syncScroll();
   }
 
   updateStatus() {
     const line = this.line ?? this.selection.line();
-    this.panel.outline(line && lanesOf(this.matrices, line));
+    const { mark } = this.selection;
+    const contributions = this.contributions();
+    this.panel.outline(line && lanesOf(this.matrices, line), contributions);
     if (line && (this.line || !this.hovered?.name)) {
       write(this.status, describeLine(this.matrices, line));
       return;
     }
-    const at = this.hovered?.name ? this.hovered : this.selection.mark;
-    write(
-      this.status,
-      at && this.matrices[at.name]
-        ? describe(this.matrices, this.instruction, at)
-        : (this.model.get("hint") ??
-            "Point at a cell to see which lane holds it; click to select it; type to change it."),
-    );
+    const at = this.hovered?.name ? this.hovered : mark;
+    if (!at || !this.matrices[at.name]) {
+      const hint = "Point at a cell to see which lane holds it; click to select it; type to change it.";
+      write(this.status, this.model.get("hint") ?? hint);
+      return;
+    }
+    const [value, ...facts] = cellFacts(this.matrices, this.instruction, at);
+    const isSelected = at.name === mark?.name && at.row === mark.row && at.column === mark.column;
+    const lanes = contributions.map((each) => describeContribution(this.matrices, each));
+    write(this.status, [value, ...(isSelected ? lanes : []), ...facts].join(" · "));
+  }
+
+  // Of the selected cell of D.
+  contributions() {
+    const { mark } = this.selection;
+    if (mark?.name !== "D" || !this.matrices.D || mark.row2 !== undefined) return [];
+    return contributionsTo(this.matrices, this.instruction, mark);
   }
 
   shownLanes() {

@@ -22,6 +22,7 @@ export function readTheme(app) {
     paper: own("--ptx-paper"),
     brand: own("--ptx-brand"),
     bad: own("--ptx-bad"),
+    step: own("--ptx-step"),
     flash: own("--ptx-flash"),
     plain: own("--ptx-plain"),
     mono: own("--ptx-mono"),

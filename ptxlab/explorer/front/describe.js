@@ -28,6 +28,14 @@ export function describeLine(matrices, line) {
     : `${name}: ${matrix.note}`;
 }
 
+// "row 9 of A is in lanes 4..7": where the factors of a cell of D are.
+/** @param {Matrices} matrices @param {Contribution} contribution */
+export function describeContribution(matrices, { line, lanes }) {
+  const which = line.row === undefined ? `column ${line.column}` : `row ${line.row}`;
+  const where = lanes.length ? `lane${lanes.length > 1 ? "s" : ""} ${runs(lanes)}` : "shared memory";
+  return `${which} of ${matrices[line.name].label} is in ${where}`;
+}
+
 // Which of several products a cell belongs to.
 /** @param {Matrix} matrix @param {Products} products @param {number} row @param {number} column */
 export function productOf({ rows, columns }, { along, count }, row, column) {

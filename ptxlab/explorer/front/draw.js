@@ -275,8 +275,8 @@ export function drawMarks(pane) {
   context.translate(GUTTER.left - pane.scroller.scrollLeft, GUTTER.top - pane.scroller.scrollTop);
   for (const cells of marks.related) boxAround(pane, context, cells, app.ink.brand, 1.5, 0.1);
   for (const mark of marks.steps) {
-    boxAround(pane, context, mark, app.ink.paper, 5, 0);
-    boxAround(pane, context, mark, app.ink.brand, 3, pane.layer(mark.name).digits ? 0 : 0.5);
+    bracketAround(pane, context, mark, app.ink.paper, 6);
+    bracketAround(pane, context, mark, app.ink.step, 3);
   }
   if (hovered) boxAround(pane, context, hovered, app.ink.text, 2, 0);
   if (selected) {
@@ -342,6 +342,31 @@ function boxAround(
   context.setLineDash(dash);
   context.strokeRect(from.x - 0.25, from.y - 0.25, ...size);
   context.setLineDash([]);
+}
+
+// The stepper's mark: four corners around the cells, which stand off a little, unlike the selection's box.
+/** @param {Pane} pane @param {CanvasRenderingContext2D} context @param {Mark} mark @param {string} colour @param {number} line */
+function bracketAround(pane, context, { name, row, column, row2 = row, column2 = column }, colour, line) {
+  const [from, to] = [pane.rect(name, row, column), pane.rect(name, row2, column2)];
+  const [left, top] = [from.x - 1.5, from.y - 1.5];
+  const [right, bottom] = [to.x + to.width + 0.5, to.y + to.height + 0.5];
+  const arm = clamp(Math.min(right - left, bottom - top) * 0.36, 2, 9);
+  context.strokeStyle = colour;
+  context.lineWidth = line;
+  context.lineCap = "square";
+  context.beginPath();
+  for (const [x, y, across, down] of [
+    [left, top, arm, arm],
+    [right, top, -arm, arm],
+    [right, bottom, -arm, -arm],
+    [left, bottom, arm, -arm],
+  ]) {
+    context.moveTo(x + across, y);
+    context.lineTo(x, y);
+    context.lineTo(x, y + down);
+  }
+  context.stroke();
+  context.lineCap = "butt";
 }
 
 // Where a cell is drawn; null out of view.

@@ -155,12 +155,26 @@ export class Lanes {
     }
   }
 
-  // Lanes that hold the row or column in question, and the warps they are in.
-  /** @param {number[] | null} lanes */
-  outline(lanes) {
-    const holders = new Set(lanes ?? []);
-    for (const button of this.node.querySelectorAll("button"))
-      button.classList.toggle("holds", holders.has(Number(button.dataset.lane)));
+  // Lanes that hold the row or column in question, or else contribute to the selected cell of D, and the
+  // warps they are in. Lanes that contribute nothing lose their colour.
+  /** @param {number[] | null} lanes @param {Contribution[]} contributions */
+  outline(lanes, contributions) {
+    const parts = lanes ? [] : contributions;
+    const holders = new Set(lanes ?? parts.flatMap((part) => part.lanes));
+    for (const button of this.node.querySelectorAll("button")) {
+      const lane = Number(button.dataset.lane);
+      const names = parts
+        .filter((part) => part.lanes.includes(lane))
+        .map(({ line }) =>
+          line.row === undefined
+            ? `column ${line.column} of ${line.name}`
+            : `row ${line.row} of ${line.name}`,
+        );
+      button.classList.toggle("holds", holders.has(lane));
+      button.classList.toggle("aside", !lanes && holders.size > 0 && !names.length && lane !== this.app.lane);
+      if (names.length) attribute(button, "title", `holds ${names.join(" and ")}`);
+      else button.removeAttribute("title");
+    }
     const warps = new Set([...holders].map((lane) => String(Math.floor(lane / 32))));
     for (const button of this.warps.querySelectorAll("button"))
       button.classList.toggle("holds", warps.has(button.dataset.warp ?? ""));

@@ -38,9 +38,9 @@ export class Panel {
     this.drawRegisters();
   }
 
-  /** @param {number[] | null} lanes */
-  outline(lanes) {
-    this.lanes.outline(lanes);
+  /** @param {number[] | null} lanes @param {Contribution[]} contributions */
+  outline(lanes, contributions) {
+    this.lanes.outline(lanes, contributions);
   }
 
   // Turns to the page with the register that holds a cell.

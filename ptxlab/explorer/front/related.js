@@ -2,6 +2,7 @@
 // of D, both forms of a sparse A, the block of a scale factor.
 
 import { typed } from "./util.js";
+import { lanesOf } from "./matrix.js";
 
 /**
  * @param {AnyMatrices} matrices
@@ -33,6 +34,20 @@ function factors({ D, SFA, SFB }, { k, column_of_b }, { row, column }) {
     { name: "SFA", row, column: 0, column2: SFA.columns - 1 },
     { name: "SFB", row: 0, row2: SFB.rows - 1, column: columnOfB },
   ];
+}
+
+// The lanes that contribute to a cell of D: those that hold its row of A and its column of B.
+// None where those are in shared memory.
+/** @param {Matrices} matrices @param {InstructionInfo} instruction @param {Cell} cell @returns {Contribution[]} */
+export function contributionsTo(matrices, instruction, cell) {
+  const marks = factors(/** @type {AnyMatrices} */ (matrices), instruction, cell);
+  return marks
+    .filter(({ name }) => name === "A" || name === "B")
+    .map(({ name, row, column, row2 }) => {
+      /** @type {Line} */
+      const line = row2 === undefined ? { name, row } : { name, column };
+      return { line, lanes: lanesOf(matrices, line) ?? [] };
+    });
 }
 
 // A cell of dense A, its stored cell and the nibble of its chunk: from each to the others.

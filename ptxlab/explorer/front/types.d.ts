@@ -67,6 +67,8 @@ type Corner = { to_row: number; to_column: number };
 type Filling = { to: Corner | null; other: boolean };
 /** A whole row, or a whole column. */
 type Line = { name: Name; row: number; column?: undefined } | { name: Name; row?: undefined; column: number };
+/** A row or column that goes into a cell of D, and the lanes that hold it. */
+type Contribution = { line: Line; lanes: number[] };
 /** What is under the pointer: a cell, or a lane. */
 type Hovered = (Cell & { lane?: undefined }) | { lane: number; name?: undefined };
 type Place = { x: number; y: number; width: number; height: number };
@@ -246,6 +248,7 @@ type Ink = {
   paper: string;
   brand: string;
   bad: string;
+  step: string;
   flash: string;
   plain: string;
   mono: string;
