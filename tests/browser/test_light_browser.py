@@ -299,13 +299,13 @@ def test_lanes_that_contribute(page: Any, folder: Path) -> None:
     for name in (F16, SPARSE):
         screen = saved(page, folder, name)
         ins = ptxlab.instruction(name)
-        assert classes(page, "holds") == classes(page, "aside") == set()
+        assert classes(page, "contributes") == classes(page, "aside") == set()
         screen.click("D", 9, 3)
-        page.wait_for_selector(".ptx-lane.holds")
+        page.wait_for_selector(".ptx-lane.contributes")
         columns = ins.a.shape[1]
         of_a = {place.lane for column in range(columns) for place in ins.a.where(9, column)}
         of_b = {place.lane for row in range(ins.k) for place in ins.b.where(row, 3)}
-        assert classes(page, "holds") == of_a | of_b == {4, 5, 6, 7, 12, 13, 14, 15}
+        assert classes(page, "contributes") == of_a | of_b == {4, 5, 6, 7, 12, 13, 14, 15}
         assert classes(page, "aside") == set(range(32)) - of_a - of_b
         says = "row 9 of A is in lanes 4..7 · column 3 of B is in lanes 12..15"
         assert says in screen.status.inner_text()
@@ -313,7 +313,7 @@ def test_lanes_that_contribute(page: Any, folder: Path) -> None:
         page.mouse.move(2, 2)
         assert says in screen.status.inner_text()
         screen.click("A", 0, 0)
-        page.wait_for_function("() => !document.querySelector('.ptx-lane.holds, .ptx-lane.aside')")
+        page.wait_for_function("() => !document.querySelector('.ptx-lane.contributes, .ptx-lane.aside')")
 
 
 def test_lanes_of_a_warpgroup_that_contribute(page: Any, folder: Path) -> None:
@@ -321,8 +321,8 @@ def test_lanes_of_a_warpgroup_that_contribute(page: Any, folder: Path) -> None:
     screen = saved(page, folder, LARGE)
     page.locator("[data-pane=D] .ptx-scroller").evaluate("node => { node.scrollTop = node.scrollHeight; }")
     screen.click("D", 40, 200)
-    page.wait_for_selector(".ptx-lane.holds")
-    assert classes(page, "holds") == {64, 65, 66, 67}
+    page.wait_for_selector(".ptx-lane.contributes")
+    assert classes(page, "contributes") == {64, 65, 66, 67}
     assert page.locator(".ptx-warp.holds").all_inner_texts() == ["warp 2"]
     assert (
         "row 40 of A is in lanes 64..67 · column 200 of B is in shared memory" in screen.status.inner_text()
@@ -374,3 +374,86 @@ def test_marks_of_the_stepper(page: Any, folder: Path, scheme: Any) -> None:
     page.wait_for_timeout(50)
     assert page.evaluate(CORNER, ["A", "A", 9, 63]) != [red, _, blue, alpha]
     page.emulate_media(color_scheme="light")
+
+
+# -- names --
+
+
+def go_to(page: Any, text: str) -> str:
+    """Type a name into the box; what is wrong with it, or nothing."""
+    box = page.locator(".ptx-name")
+    box.fill(text)
+    box.press("Enter")
+    page.wait_for_timeout(60)
+    return str(page.locator(".ptx-name-problem").inner_text())
+
+
+def selected(page: Any) -> tuple[str, int, int]:
+    cell = page.evaluate("() => document.querySelector('.static-view').model.state.selected")
+    return (cell["name"], cell["row"], cell["column"])
+
+
+def test_names_of_cells_and_lanes(page: Any, folder: Path) -> None:
+    page.set_viewport_size({"width": 1280, "height": 900})
+    screen = saved(page, folder, SPARSE)
+    ins = ptxlab.instruction(SPARSE)
+    assert go_to(page, "D[9][5]") == "" and selected(page) == ("D", 9, 5)
+    assert lane_title(page) == f"Lane {ins.d.where(9, 5)[0].lane}"
+    assert page.evaluate("() => document.activeElement.closest('[data-pane]').dataset.pane") == "D"
+    for text, cell in {
+        "a [ 9 ] [ 37 ]": ("A", 9, 37),
+        "b 40 3": ("B", 40, 3),
+        "A(3, 2)": ("A", 3, 2),
+        "compressed A[3][4]": ("stored", 3, 4),
+        "e[9] CHUNK 4": ("E", 9, 4),
+        "E[9][4]": ("E", 9, 4),
+        "d row 2 column 7": ("D", 2, 7),
+        "C[2][1]": ("C", 2, 1),
+    }.items():
+        assert go_to(page, text) == "", text
+        assert selected(page) == cell, text
+        box = screen.rect(*cell)
+        assert box["y"] > 0 and box["y"] + box["height"] <= 900, text
+    assert go_to(page, "Lane14") == "" and lane_title(page) == "Lane 14"
+    (place, row, column), *_ = ins.d.holds(14, 3)
+    assert go_to(page, "lane 14  D3") == "" and selected(page) == ("D", row, column) and place.element == 3
+    assert lane_title(page) == "Lane 14" and page.locator(".ptx-field.here").count() == 1
+    (_, row, column), *_ = ins.a.holds(14, 1)
+    assert go_to(page, "a8") == "" and selected(page) == ("stored", row, column)
+    assert go_to(page, "A[9]") == "" and selected(page) == ("A", 9, 0)
+    page.mouse.move(2, 2)
+    assert screen.status.inner_text().startswith("row 9 of A is held by lanes")
+
+
+def test_names_that_lead_nowhere(page: Any, folder: Path) -> None:
+    page.set_viewport_size({"width": 1280, "height": 900})
+    saved(page, folder, SPARSE)
+    go_to(page, "D[1][2]")
+    for text, sentence in {
+        "D[16][0]": "D has rows 0 to 15: there is no row 16.",
+        "D[0][8]": "D has columns 0 to 7: there is no column 8.",
+        "E[9] chunk 8": "metadata has chunks 0 to 7: there is no chunk 8.",
+        "A[9] chunk 4": "Only metadata has chunks: write A[9][column].",
+        "lane 32": "Lanes are 0 to 31: there is no lane 32.",
+        "lane 14 d4": "Lane 14 holds d0 to d3: there is no d4.",
+        "SFA[3][1]": "This instruction has no matrix SFA: it has A, compressed A, B, C, D, metadata.",
+    }.items():
+        assert go_to(page, text) == sentence
+        assert selected(page) == ("D", 1, 2), text
+    assert go_to(page, "where?").startswith('"where?" is no name of a cell or lane: write a cell such as ')
+    assert page.locator(".ptx-name").get_attribute("aria-invalid") == "true"
+    page.locator(".ptx-name").press("Escape")
+    assert page.locator(".ptx-name").input_value() == ""
+    assert page.locator(".ptx-name-problem").inner_text() == ""
+
+
+def test_names_of_large_and_scaled_instructions(page: Any, folder: Path) -> None:
+    page.set_viewport_size({"width": 1440, "height": 900})
+    screen = saved(page, folder, LARGE)
+    assert go_to(page, "d[40][200]") == "" and lane_title(page) == "Lane 64"
+    assert page.locator(".ptx-field.here").get_attribute("title") == "d102 is D[40][200]"
+    assert page.evaluate(INSIDE, ["D", 40, 200])
+    assert go_to(page, "lane 3 b0") == "B is in shared memory: no lane holds its elements."
+    screen = saved(page, folder, SCALED)
+    assert go_to(page, "sfa [3] [1]") == "" and selected(page) == ("SFA", 3, 1)
+    assert screen.root.locator("[data-operand=SFA] .ptx-field.here").count() == 1

@@ -2,6 +2,7 @@
 
 import { make, copyText } from "./util.js";
 import { appendBreakable } from "./search.js";
+import { NameBox } from "./name_box.js";
 
 export class Header {
   /** @param {App} app @param {HTMLElement} parent */
@@ -19,6 +20,7 @@ export class Header {
     this.change = /** @type {HTMLElement | null} */ (null);
     this.timer = 0;
     this.fullScreen = this.makeFullScreenButton();
+    this.nameBox = new NameBox(app, this.node);
   }
 
   // Shown where the page may use the full screen.

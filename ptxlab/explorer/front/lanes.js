@@ -170,7 +170,8 @@ export class Lanes {
             ? `column ${line.column} of ${line.name}`
             : `row ${line.row} of ${line.name}`,
         );
-      button.classList.toggle("holds", holders.has(lane));
+      button.classList.toggle("holds", lanes !== null && holders.has(lane));
+      button.classList.toggle("contributes", names.length > 0);
       button.classList.toggle("aside", !lanes && holders.size > 0 && !names.length && lane !== this.app.lane);
       if (names.length) attribute(button, "title", `holds ${names.join(" and ")}`);
       else button.removeAttribute("title");

@@ -67,6 +67,8 @@ type Corner = { to_row: number; to_column: number };
 type Filling = { to: Corner | null; other: boolean };
 /** A whole row, or a whole column. */
 type Line = { name: Name; row: number; column?: undefined } | { name: Name; row?: undefined; column: number };
+/** Where a name leads, or why it leads nowhere. */
+type Destination = { cell?: Cell; line?: Line; lane?: number; problem?: string };
 /** A row or column that goes into a cell of D, and the lanes that hold it. */
 type Contribution = { line: Line; lanes: number[] };
 /** What is under the pointer: a cell, or a lane. */
