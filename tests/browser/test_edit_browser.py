@@ -273,7 +273,7 @@ def test_refusal_by_mouse(sheet: Sheet) -> None:
     )
     assert "2 3 1.5 0 → 0 3 1.5 0" in text
     sheet.picture("edit_refusal")
-    alert = sheet.root.locator("[role=alert]").first
+    alert = sheet.root.locator(".ptx-problem[role=alert]")
     assert "row 3, columns 8..11" in alert.inner_text() and alert.bounding_box()["width"] <= 1
     assert sheet.refusal.get_by_role("button").all_inner_texts() == [
         "Prune this chunk",
