@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -14,13 +15,30 @@ from ptxlab.gpu import device, runner
 from ptxlab.gpu.codegen.transfer import kernel_name, source
 from ptxlab.gpu.compiler import compiler_version
 from ptxlab.instruction import mma_instructions
-from ptxlab.isa.catalog.transfer import rows, spellings, wmma_rows
-from ptxlab.isa.transfer import FAMILIES
+from ptxlab.isa.catalog.transfer import rows, wmma_rows
+from ptxlab.isa.transfer import FAMILIES, TransferForm
 from ptxlab.isa.versions import newest_of_cuda
 from tests import assembler
 
 ROWS = [Transfer.of(form) for form in rows()]
 WMMA = [Transfer.of(form) for form in wmma_rows(mma_instructions("wmma"))]
+
+
+def spellings(move: TransferForm) -> Iterator[tuple[str, TransferForm]]:
+    """Every legal spelling of a row, with each state space.
+
+    The examples of the manual write wmma's shape before its layout.
+    """
+    for space in (None, *move.spaces):
+        variant = move.in_space(space)
+        yield variant.mnemonic, variant
+        if move.wmma:
+            yield (
+                variant.mnemonic.replace(f".{move.layout}.{move.shape}", f".{move.shape}.{move.layout}"),
+                variant,
+            )
+
+
 SPELT = {text: Transfer.of(form) for row in (*ROWS, *WMMA) for text, form in spellings(row)}
 LOADS = [form for form in ROWS if form.family == "ldmatrix"]
 STORES = [form for form in ROWS if form.family == "stmatrix"]

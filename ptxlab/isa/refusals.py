@@ -66,11 +66,11 @@ def refusal(name: str) -> str:
     cased = _by_lower_case().get(name.lower())
     if cased is not None:
         return f"{quoted(name)}: PTX tells upper case from lower; this is spelt {cased}"
-    if is_mnemonic(name) or tokens[0] in _heads():
-        return _mnemonic_refusal(name, tokens)
-    similar = similar_names(name)
+    similar = [] if is_mnemonic(name) else similar_names(name)
     if similar:
         return f"no instruction is called {quoted(name)}; did you mean {' or '.join(similar)}?"
+    if is_mnemonic(name) or tokens[0] in _heads():
+        return _mnemonic_refusal(name, tokens)
     return f"{quoted(name)} is no matrix instruction; families are {listing(FAMILIES)}"
 
 
@@ -83,9 +83,6 @@ def _atom_refusal(name: str) -> str:
 
 
 def _mnemonic_refusal(name: str, tokens: list[str]) -> str:
-    similar = [] if is_mnemonic(name) else similar_names(name)
-    if similar:
-        return f"no instruction is called {quoted(name)}; did you mean {' or '.join(similar)}?"
     near = _nearest(tokens)
     reason, meant = quirk_of(name) or _wrong_types(tokens) or (_fault(tokens, near[0]), None)
     if meant is not None:

@@ -20,6 +20,14 @@ from .svg import DARK_PAGES, svg_document
 
 __all__ = ["Chart", "chart", "heat_map", "svg_carrier"]
 
+# On a dark page every figure with dark colours of its own lets the page through.
+_DARK_PAGE_RULES = {
+    "main-svg": "background: transparent !important",
+    "bg": "fill-opacity: 0 !important",
+    "hoverlayer .hovertext path": f"fill: {DARK.paper} !important; stroke: {DARK.ink} !important",
+    "modebar-group": "background: transparent !important",
+    "modebar-btn path": f"fill: {DARK.dim} !important",
+}
 # Plotly takes colours as numbers, so a figure cannot ask for those of the page. A notebook gets it drawn
 # twice, in the colours of a light page and, with no opacity, in those of a dark one. A style sheet swaps
 # them on a dark page, and paper lets the page through. Where style sheets are removed, the light one is seen.
@@ -28,30 +36,22 @@ __all__ = ["Chart", "chart", "heat_map", "svg_carrier"]
 # theirs are light and dark in turn.
 _THEMED = "ptxlabthemed"
 _THEMED_RULES = {
-    "main-svg": "background: transparent !important",
-    "bg": "fill-opacity: 0 !important",
+    **_DARK_PAGE_RULES,
     "heatmaplayer .hm:nth-child(odd) image": "opacity: 0 !important",
     "heatmaplayer .hm:nth-child(even) image": "opacity: 1 !important",
     f"scatterlayer .trace:has(~ .trace{_THEMED})": "opacity: 0 !important",
     f"scatterlayer .trace{_THEMED} ~ .trace": "opacity: 1 !important",
-    "hoverlayer .hovertext path": f"fill: {DARK.paper} !important; stroke: {DARK.ink} !important",
     "hoverlayer .hovertext text": f"fill: {DARK.ink} !important",
-    "modebar-group": "background: transparent !important",
-    "modebar-btn path": f"fill: {DARK.dim} !important",
 }
 # A matrix of numbers has two heat maps, the dark one below the light one, and two colour bars likewise; its
 # text can be read on all colours of the dark one.
 _MATRIX = "ptxlabmatrix"
 _MATRIX_RULES = {
-    "main-svg": "background: transparent !important",
+    **_DARK_PAGE_RULES,
     "main-svg text": f"fill: {DARK.ink} !important",
-    "bg": "fill-opacity: 0 !important",
     "heatmaplayer .hm:nth-child(odd) image": "opacity: 1 !important",
     "heatmaplayer .hm:nth-child(even) image": "opacity: 0 !important",
     "colorbar ~ .colorbar .cbfills": "display: none",
-    "hoverlayer .hovertext path": f"fill: {DARK.paper} !important; stroke: {DARK.ink} !important",
-    "modebar-group": "background: transparent !important",
-    "modebar-btn path": f"fill: {DARK.dim} !important",
 }
 # A figure that was changed has only its own colours: on a dark page, lightness is inverted and hues are kept,
 # and the cells let the page through by as much as text on them needs to be read.

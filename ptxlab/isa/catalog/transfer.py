@@ -17,7 +17,7 @@ from ..targets import SM_75, SM_90, SM_90A, SM_100A, TARGETS
 from ..transfer import TransferForm
 from .mma import LAYOUTS
 
-__all__ = ["rows", "spellings", "wmma_rows"]
+__all__ = ["rows", "wmma_rows"]
 
 _COUNTS = (1, 2, 4)
 _PACKED = ("b6x16_p32", "b4x16_p64")
@@ -87,18 +87,3 @@ def _matrices(
     for layout in LAYOUTS:
         yield "c", layout, ins.c
         yield "d", layout, ins.d
-
-
-def spellings(move: TransferForm) -> Iterator[tuple[str, TransferForm]]:
-    """Every legal spelling of a row, with each state space.
-
-    The examples of the manual write wmma's shape before its layout.
-    """
-    for space in (None, *move.spaces):
-        variant = move.in_space(space)
-        yield variant.mnemonic, variant
-        if move.wmma:
-            yield (
-                variant.mnemonic.replace(f".{move.layout}.{move.shape}", f".{move.shape}.{move.layout}"),
-                variant,
-            )
