@@ -1,7 +1,8 @@
 # Two commands: `make lab` and `make test`. Both need Python 3.11+ with venv; packages come through uv, or through pip.
 PYTHON ?= python3
 VENV   ?= .venv
-JOBS   ?= 2
+# for two cores: tests in a browser mostly wait
+JOBS   ?= 3
 UV     ?= $(shell command -v uv 2>/dev/null)
 
 BIN := $(VENV)/bin
@@ -19,8 +20,7 @@ lab: $(VENV)/lab.stamp  ## create the environment and open JupyterLab on noteboo
 
 test: $(VENV)/test.stamp browser  ## create the environment and run ruff, mypy and the whole test suite
 	@$(MAKE) --no-print-directory -j 2 --output-sync=target lint types
-	$(PYTEST) --ignore tests/browser $(TEST_ARGS)
-	$(PYTEST) tests/browser $(TEST_ARGS)
+	$(PYTEST) $(TEST_ARGS)
 
 check: $(VENV)/test.stamp  ## what answers in 90 seconds: the linters, the type checker and the quick tests
 	@$(MAKE) --no-print-directory -j 2 --output-sync=target lint types

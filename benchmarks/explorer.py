@@ -25,7 +25,7 @@ from tools.jupyter import FLAGS, Book, Lab, Shown
 
 FORMS = {  # the goal for an edit, in ms
     "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32": 100,
-    "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32": 100,
+    "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32": 80,
     "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16": 300,
     "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16": 300,
     "wgmma.mma_async.sp.sync.aligned.m64n256k64.f32.e4m3.e4m3": 300,

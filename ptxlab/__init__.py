@@ -16,7 +16,9 @@ from .isa.targets import TARGETS
 
 if TYPE_CHECKING:
     from .course import progress
+    from .gpu.repack import repack
     from .kernels.matmul import matmul
+    from .memory import tensor_map
     from .numerics import models
     from .verify.hunt import hunt
 
@@ -34,6 +36,8 @@ __all__ = [
     "matmul",
     "models",
     "progress",
+    "repack",
+    "tensor_map",
 ]
 
 #: Functions that load their package when first used, so that `import ptxlab` needs NumPy and ml_dtypes only.
@@ -42,6 +46,8 @@ _FUNCTIONS = {
     "matmul": "kernels.matmul",
     "models": "numerics",
     "progress": "course",
+    "repack": "gpu.repack",
+    "tensor_map": "memory",
 }
 #: Modules for users, and where they live.
 _MODULES = {

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from .explorer import Explorer
     from .gpu.sass import Sass
+    from .memory import Conflicts
     from .views import TraceView
 
 __all__ = [
@@ -254,6 +255,20 @@ class Transfer(TransferForm):
 
         return run_transfer(self, arguments, stride, offset, code)
 
+    def conflicts(self, addresses: ArrayLike) -> Conflicts:
+        """Bank conflicts of ldmatrix or stmatrix for these row addresses, [..., 32], in shared memory.
+
+        >>> import ptxlab
+        >>> ldmatrix = ptxlab.instruction("ldmatrix.sync.aligned.m8n8.x4.shared.b16")
+        >>> print(ldmatrix.conflicts(ldmatrix.addresses(stride=128)))   # rows of 128 bytes, no swizzle
+        32 wavefronts where 4 would do: 8 lanes want 8 different words of bank 0.
+        """
+        from .memory.banks import row_conflicts
+
+        if not self.address_lanes:
+            raise PtxlabError(f"{self.mnemonic} takes no row addresses; ldmatrix and stmatrix do")
+        return row_conflicts(addresses, len(self.address_lanes), self.row_bytes)
+
     @property
     def kernel(self) -> str:
         """CUDA C++ source of the kernel that `run` compiles.
@@ -330,7 +345,9 @@ def explore(
 
     Edit matrices and registers, see D. Without an instruction it opens on mma m16n8k16 with f16 and f32.
 
-    `A`, `B`, `C` are its first matrices; `seed` is that of its random fills.
+    `A`, `B`, `C` are its first matrices; `seed` is that of its random fills. `height` is the number of pixels
+    that it may take, to leave room for something else on the screen; otherwise it takes what the notebook
+    shows at once.
 
     >>> import numpy as np
     >>> name = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"

@@ -43,10 +43,23 @@ def _needed(item: pytest.Item) -> str | None:
     return None
 
 
+def _marked(items: list[pytest.Item], mark: str) -> list[Path]:
+    """The files with a test that is marked so, in the order of collection."""
+    return list(dict.fromkeys(item.path for item in items if item.get_closest_marker(mark)))
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Slow tests first: with several workers, none is left alone with a long one at the end."""
-    slow_files = {item.path for item in items if item.get_closest_marker("slow")}
-    items.sort(key=lambda item: (item.get_closest_marker("notebook") is None, item.path not in slow_files))
+    """Slow files first: with several workers, none is left alone with a long one at the end.
+
+    Files with browser tests, which mostly wait, are spread over the first three quarters of the run.
+    """
+    notebooks, slow, browser = (_marked(items, mark) for mark in ("notebook", "slow", "browser"))
+    files = list(dict.fromkeys(item.path for item in items))
+    working = [path for path in files if path not in browser]
+    working.sort(key=lambda path: (path not in notebooks, path not in slow))
+    place = {path: number / len(working) for number, path in enumerate(working)}
+    place |= {path: 0.75 * number / len(browser) for number, path in enumerate(browser)}
+    items.sort(key=lambda item: place[item.path])
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -15,6 +15,7 @@ from ptxlab import PtxlabError, views
 from ptxlab.instruction import mma_instruction, mma_instructions
 from ptxlab.memory import Tile
 from ptxlab.numerics.trace import Trace, trace
+from ptxlab.views.charts import bars, table
 from ptxlab.views.explain import BytePlace, RegisterPlace
 from ptxlab.views.labels import element_names
 
@@ -363,6 +364,50 @@ def test_where_in_a_tile_of_halves(swizzle: int, transposed: bool, rng: np.rando
     assert {int(cell, 16) for row in views.offsets(b, swizzle, transposed).rows for cell in row[1:]} == {
         at // 16 * 16 for at in (record["byte offset"] for record in table)
     }
+
+
+@pytest.mark.parametrize("width", [32, 64, 128])
+def test_a_swizzle_is_drawn_as_bits_of_the_address_say(width: int) -> None:
+    """Bits 4 up are XORed with bits 7 up (CuTe: Swizzle<B,4,3>, with B = 1, 2 or 3)."""
+    mask = {32: 0b1, 64: 0b11, 128: 0b111}[width]
+    plain, swizzled = views.swizzle(width, piece=1).grids
+    for row, piece in itertools.product(range(8), range(width // 16)):
+        address = row * width + piece * 16
+        moved = address ^ (address >> 7 & mask) << 4
+        for grid, place in ((plain, address), (swizzled, moved)):
+            cell = grid.at(place // 128, place % 128 // 16)
+            assert cell.text == f"{row}.{piece}"
+            assert (cell.state == "mark") == (piece == 1)
+            assert f"banks {place // 4 % 32}..{place // 4 % 32 + 3}" in grid.hover[cell.row, cell.column]
+    for column in range(8):  # the pieces of a core matrix are in different banks
+        pieces = [swizzled.at(line, column).text[-1] for line in range(swizzled.shape[0])]
+        assert len(set(pieces)) == len(pieces)
+
+
+def test_a_descriptor_shows_each_bit_once_and_what_its_fields_say(rng: np.random.Generator) -> None:
+    """PTX ISA, "Matrix Descriptor Format"."""
+    for number in [0, 2**64 - 1, *(int(n) for n in rng.integers(0, 2**64, 20, dtype=np.uint64))]:
+        upper, lower = views.descriptor(number).grids
+        bits = "".join(grid.at(0, column).text for grid in (upper, lower) for column in range(32))
+        assert int(bits, 2) == number
+        assert int(lower.at(1, 31).text, 0) == number & 0x3FFF
+        assert lower.at(2, 31).text == f"byte 0x{(number & 0x3FFF) * 16:x}"
+        assert lower.at(2, 10).text == f"{(number >> 16 & 0x3FFF) * 16} bytes"
+        assert upper.at(2, 31).text == f"{(number >> 32 & 0x3FFF) * 16} bytes"
+        assert int(upper.at(1, 13).text) == number >> 49 & 7
+        assert upper.at(2, 0).text == ("none", "128 B", "64 B", "32 B")[number >> 62]
+        hues = {cell.lane for grid in (upper, lower) for cell in grid.cells if cell.lane is not None}
+        assert len({hue // 4 for hue in hues}) == 5  # one for each field
+
+
+def test_bars_are_as_long_as_their_numbers_and_tables_are_whole() -> None:
+    picture = bars({"a": 3, "b": 1.5, "c": 0}, "T", most=6)
+    lengths = [cell.width for cell in picture.grids[0].cells if cell.lane is not None]
+    assert lengths == [28, 14]
+    with pytest.raises(PtxlabError, match="from 0 on"):
+        bars({"a": -1}, "T")
+    with pytest.raises(PtxlabError, match="row 'a': found 1 texts; it has 2 columns"):
+        table({"a": ["x"]}, ["y", "z"], "T")
 
 
 def test_layout_rows_and_holds() -> None:

@@ -301,8 +301,14 @@ GOOD: dict[str, dict[str, Any]] = {
     "redo": {},
     "request_picker_index": {},
     "run_on_gpu": {},
+    "find_difference": {},
     "export": {"format": "link"},
     "resend_matrices": {},
+    "start_quiz": {},
+    "answer_question": {"text": "lane 14 a3"},
+    "skip_question": {},
+    "next_question": {},
+    "stop_quiz": {},
 }  # fmt: skip
 
 

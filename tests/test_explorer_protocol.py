@@ -240,8 +240,14 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "redo": {},
     "request_picker_index": {},
     "run_on_gpu": {},
+    "find_difference": {},
     "export": {"format": "code"},
     "resend_matrices": {},
+    "start_quiz": {},
+    "answer_question": {"text": "lane 4 register 3"},
+    "skip_question": {},
+    "next_question": {},
+    "stop_quiz": {},
 }  # fmt: skip
 
 

@@ -113,6 +113,14 @@ def test_swizzles_are_no_option() -> None:
         SetOption("swizzle", 128).apply(state)
 
 
+@pytest.mark.parametrize("height", [100, -1, 10**9, 1.5, "tall", True])
+def test_a_height_that_no_screen_has(height: Any) -> None:
+    assert ptxlab.explore(HALF).view.height == 0
+    assert ptxlab.explore(HALF, height=460).view.height == 460
+    with pytest.raises(PtxlabError, match="^height: found"):
+        ptxlab.explore(HALF, height=height)
+
+
 # -- undo and redo ---------------------------------------------------------------------------------------
 
 
@@ -471,7 +479,7 @@ def test_a_link_names_the_fills_and_the_seed_and_keeps_every_bit(mnemonic: str) 
     plain = len(ex.link)
     assert plain < 250 and shown(ptxlab.explore(ex.link).state) == shown(ex.state)
     choose = np.random.default_rng(2)
-    for step in range(14):
+    for step in range(7):
         matrices = [name for name in ex.state.matrices.names if toolbar(ex.state, ())["patterns"].get(name)]
         name = str(choose.choice(matrices))
         pattern = str(choose.choice(patterns(name, ex.state.matrices.operand(name).dtype)))

@@ -15,9 +15,11 @@ import numpy as np
 import pytest
 
 import ptxlab
-from ptxlab import DTYPES, PtxlabError, figures, views
+from ptxlab import DTYPES, PtxlabError, figures, memory, views
 from ptxlab.instruction import mma_instructions
+from ptxlab.isa.sparsity import STRUCTURES
 from ptxlab.views import format_picture, palette
+from ptxlab.views.charts import bars, table
 from ptxlab.views.drawing import Tint, fill, ink, paint, tint_fill, word_colour
 
 S4 = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
@@ -66,6 +68,14 @@ PICTURES = {
     "lane f16": views.lane(F16, "A", 5, np.full((32, 4), 0xBC003C01, np.uint32)),
     "lane f32": views.registers(F16, 7),
     "lane b1": views.lane(B1, "A", 9, np.zeros((32, 1), np.uint32)),
+    "descriptor": views.descriptor(0xBFFF_2EEE_3FFF_3ABC),
+    "swizzle 128": views.swizzle(128, piece=5),
+    "swizzle 32": views.swizzle(32),
+    "banks": views.banks(memory.conflicts(np.arange(32) * 80, 16), "wavefront"),
+    "tile K": views.tile(memory.Tile(16, 16, 128, swizzle=128), k=80),
+    "tile MN": views.tile(memory.Tile(16, 64, 32, "MN", 64), 16, "bank"),
+    "bars": bars({"N = 8": {"f32": 4, "f16": 0}, "N = 256": {"f32": 128, "f16": 64}}, "Registers"),
+    "table": table({"a": ["kept", "lost"], "b": ["", "two\nlines"]}, ["x", "y"], "T", shades={"lost": 0.5}),
 }
 
 
@@ -111,6 +121,9 @@ def test_plotly_gets_the_colours_hover_texts_and_labels_of_the_picture(picture: 
             if cell.role:
                 hue = dict(palette.HUES).get(ROLES.get(cell.role, ""), palette.PAPER)
                 assert colour in [palette.mix(hue, strength) for strength in (0.62, 0.34, 0.16)]
+            elif cell.heat is not None:
+                hue = dict(palette.HUES)["vermilion" if cell.heat > 0 else "blue"]
+                assert colour == palette.mix(hue, 0.82 * round(16 * abs(cell.heat)) / 16)
             elif cell.state != "dim":
                 assert colour == (palette.NO_LANE if cell.lane is None else palette.LANES[cell.lane % 32])
         assert [str(text).replace("<br>", "\n") for text in np.ravel(trace.text)] == list(grid.hover.ravel())
@@ -154,7 +167,7 @@ def test_the_subtitle_is_told_whole(picture: views.Picture) -> None:
 
 def test_a_folded_grid_has_all_columns_once_in_order(picture: views.Picture) -> None:
     panels = iter(picture.drawing().panels)
-    for grid in picture.grids:
+    for grid in (*picture.grids, *picture.keys):
         bands = []
         while sum(band.shape[1] for band in bands) < grid.shape[1]:
             bands.append(next(panels).grid)
@@ -183,12 +196,13 @@ def test_a_warpgroups_operand_names_the_warp_and_the_lanes_of_its_rows(n: int, n
     (grid,) = picture.grids
     assert [head.lines[0] for head in grid.row_groups] == [f"warp {warp}" for warp in range(4)]
     texts = [word.text for word in picture.drawing().words]
+    written = figures.fragment(ins, name).data[-1].text
     for head in grid.row_groups:
         rows = range(head.start, head.start + head.size)
         held = {lane for (row, _), lane in lane_of.items() if row in rows}
         assert head.lines[1] == f"lanes {min(held)}..{max(held)}" and len(held) == 32
         assert set(head.lines) <= set(texts)
-        assert set(head.lines) <= set(figures.fragment(ins, name).data[-1].text)
+        assert set(head.lines) <= set(written)
     if not grid.labelled:
         assert "row m: lanes 4 (m % 8) to 4 (m % 8) + 3 of its warp" in picture.notes
         assert all(lane % 32 // 4 == row % 8 for (row, _), lane in lane_of.items())
@@ -233,8 +247,7 @@ def test_pictures_without_title_show_their_grids_alone(picture: views.Picture, t
     figure = figures.chart(picture, title=False)
     assert figure.layout.height == bare.height
     assert not {f"<b>{picture.title}</b>", *picture.notes} & set(figure.data[-1].text)
-    for drawn in (plain, figure):
-        assert figures.save(drawn, tmp_path / "x.svg").read_text(encoding="utf-8") == document
+    assert figures.save(figure, tmp_path / "x.svg").read_text(encoding="utf-8") == document
 
 
 def test_every_figure_can_go_without_its_title() -> None:
@@ -244,6 +257,12 @@ def test_every_figure_can_go_without_its_title() -> None:
         lambda **title: figures.fragment(F16, "C", **title),
         lambda **title: figures.metadata(SP_S4, **title),
         lambda **title: figures.lane(F16, "A", 3, **title),
+        lambda **title: figures.descriptor(0x40, **title),
+        lambda **title: figures.swizzle(64, **title),
+        lambda **title: figures.banks(memory.conflicts(np.arange(32) * 4), **title),
+        lambda **title: figures.tile(memory.Tile(16, 8, 64), **title),
+        lambda **title: figures.nibble(0b1001, **title),
+        lambda **title: figures.runs("mma.m16n8k64.s4", **title),
         lambda **title: figures.scales(SCALED, **title),
         lambda **title: figures.trace(trace, **title),
         lambda **title: trace.figure(**title),
@@ -289,7 +308,7 @@ def test_svg_is_well_formed_and_says_the_same(picture: views.Picture) -> None:
     assert titles[0] == picture.title
     assert Counter(titles[1:]) == Counter(
         grid.hover[cell.row, cell.column]
-        for grid in picture.grids
+        for grid in (*picture.grids, *picture.keys)
         for cell in grid.cells
         if cell.role != "blank"
     )
@@ -682,6 +701,57 @@ def test_text_is_readable_on_every_colour() -> None:
     assert palette.contrast(palette.DIM, palette.NO_LANE) >= 4.5
     assert palette.contrast("#000000", "#FFFFFF") == pytest.approx(21)
     assert palette.lane_colour(37) == palette.LANES[5]
+
+
+@pytest.mark.parametrize("name", STRUCTURES)
+def test_arrows_of_a_nibble_lead_where_expand_puts_the_stored_elements(name: str) -> None:
+    """The columns that the arrows reach are those of `Structure.positions`, in the order they are stored."""
+    structure = STRUCTURES[name]
+    for code in structure.unordered:
+        picture = views.nibble(code, name, chunk=1)
+        kept = structure.positions([[code, code]], ordered=False)
+        reached = [arrow.end.lines[1] for arrow in picture.arrows[:2]]
+        stored = [arrow.end.lines[1] for arrow in picture.arrows[2:]]
+        assert reached == stored
+        columns = [column for text in reached for column in _columns_of(text)]
+        assert list(dict.fromkeys(columns)) == kept[0, structure.chunk // 2 :].tolist()
+        (panel,) = picture.drawing().panels
+        for arrow, points in zip(picture.arrows, picture.drawing().arrows, strict=True):
+            (x0, y0), (x1, y1) = points[:2]
+            left, top, width, height = panel.box(arrow.start)
+            assert (x0, y0) == (left + width / 2, top + height + 3)
+            left, top, width, _ = panel.box(arrow.end)
+            assert (x1, y1) == (left + width / 2, top - 3)
+        assert picture.svg().count("<polyline") == 4
+    with pytest.raises(PtxlabError, match="nibble 0 names no two parts"):
+        views.nibble(0, name)
+    with pytest.raises(PtxlabError, match="there is no structure '3:4'"):
+        views.nibble(4, "3:4")
+
+
+def _columns_of(text: str) -> list[int]:
+    """The columns that "columns 10..11" or "column 3, low" name."""
+    numbers = [int(number) for number in re.findall(r"\d+", text)]
+    return list(range(numbers[0], numbers[-1] + 1))
+
+
+def test_runs_are_as_long_as_a_register_has_room() -> None:
+    names = (
+        "mma.m16n8k256.b1.and",
+        "mma.m16n8k64.s4",
+        "mma.m16n8k32.s8",
+        "mma.m16n8k16.f32.f16",
+        "mma.m16n8k8.tf32",
+    )
+    (grid,) = views.runs(*names).grids
+    for row, bits in enumerate((1, 4, 8, 16, 32)):
+        cells = [cell for cell in grid.cells if cell.row == row and cell.role != "blank"]
+        assert {cell.width for cell in cells} == {32 // bits}
+        assert [cell.lane for cell in cells] == [place % 4 for place in range(len(cells))]
+    with pytest.raises(PtxlabError, match="found 0 instructions"):
+        views.runs()
+    with pytest.raises(PtxlabError, match="no A in the registers of one warp"):
+        views.runs(WGMMA)
 
 
 def test_bit_fields_of_every_element_type() -> None:

@@ -64,7 +64,7 @@ def test_every_warp_kernel_compiles(target: str) -> None:
 def test_every_target_compiles_some(target: str) -> None:
     """Another sample for every target; test_catalog asks the assembler about the rest."""
     there = [ins for ins in WARP if ins.supports(target)]
-    assert compiles([kernel.source(ins) for ins in there[TARGETS.index(target) :: 25]], target)
+    assert compiles([kernel.source(ins) for ins in there[TARGETS.index(target) :: 60]], target)
 
 
 def newer_forms() -> list[Instruction | Transfer]:
@@ -185,7 +185,7 @@ def test_warpgroup_modifiers_and_swizzles_compile(ins: Instruction) -> None:
     cases = [
         (form, replace(chosen, swizzle=swizzle))
         for form, swizzle in forms
-        for chosen in modifiers(form)[:: 1 if swizzle == 128 else 3]
+        for chosen in modifiers(form)[FORMS.index(ins) % 2 :: 2 if swizzle == 128 else 4]
     ]
     assert compiles([kernel.source(*case) for case in cases if tiles(*case) is not None], "sm_90a")
 

@@ -10,7 +10,7 @@ import pytest
 
 from ptxlab import Instruction, PtxlabError, instruction
 from ptxlab.instruction import mma_instructions
-from ptxlab.memory import SWIZZLES, Tile
+from ptxlab.memory import SWIZZLES, Descriptor, Tile, descriptor
 
 
 def _tiles() -> Iterator[Tile]:
@@ -18,12 +18,16 @@ def _tiles() -> Iterator[Tile]:
     for bits, rows, depth, swizzle in product((1, 8, 16, 32), (8, 24, 64, 128), (32, 64), SWIZZLES):
         if not swizzle or swizzle >= depth:
             yield Tile(bits, rows, depth * 8 // bits, "K", swizzle)
+    for bits, depth, swizzle, order in product((4, 8, 16, 64), (128, 256), SWIZZLES, ("MN", "K")):
+        yield Tile(bits, 24, depth * 8 // bits, "K", swizzle, order)  # wider than the swizzle
     for bits, rows, k, swizzle in product((16, 32), (8, 24, 64, 128), (16, 32), SWIZZLES):
         if rows * bits // 8 % max(swizzle, 16) == 0:
             yield Tile(bits, rows, k, "MN", swizzle)
+            yield Tile(bits, rows, k, "MN", swizzle, "K")
 
 
 TILES = list(_tiles())
+WIDE = Tile(16, 64, 128, swizzle=128)
 
 
 def decode(descriptor: int) -> tuple[int, int, int, int]:
@@ -65,13 +69,19 @@ def bit_offset(index: int, modes: list[tuple[int, int]]) -> int:
 @pytest.mark.slow
 @pytest.mark.parametrize("tile", TILES, ids=str)
 def test_canonical_layout(tile: Tile) -> None:
-    row_modes, k_modes, b = canonical(tile.descriptor(), tile.bits, tile.major)
     expected = np.empty((tile.rows, tile.k), dtype=np.int64)
-    for row, k in np.ndindex(expected.shape):
-        byte, bit = divmod(bit_offset(row, row_modes) + bit_offset(k, k_modes), 8)
-        assert bit == (k % 8 if tile.bits == 1 else 0)
-        # Swizzle<b,4,3>: b bits from bit 7 on are XORed into those from bit 4 on
-        expected[row, k] = byte ^ (byte & ((1 << b) - 1) << 7) >> 3
+    depth = tile.k
+    if tile.major == "K" and 0 < tile.swizzle < tile.row_bytes:
+        depth = tile.swizzle * 8 // tile.bits  # as far as one descriptor reaches
+    for start in range(0, tile.k, depth):
+        descriptor = tile.descriptor(0, start)
+        row_modes, k_modes, b = canonical(descriptor, tile.bits, tile.major)
+        base = 8 * decode(descriptor)[0]
+        for row, k in np.ndindex(tile.rows, depth):
+            byte, bit = divmod(base + bit_offset(row, row_modes) + bit_offset(k, k_modes), 8)
+            assert bit == k * tile.bits % 8
+            # Swizzle<b,4,3>: b bits from bit 7 on are XORed into those from bit 4 on
+            expected[row, start + k] = byte ^ (byte & ((1 << b) - 1) << 7) >> 3
     np.testing.assert_array_equal(tile.offsets, expected)
     offsets, elements = np.unique(expected, return_counts=True)
     assert (elements == max(8 // tile.bits, 1)).all(), "elements overlap"
@@ -99,15 +109,17 @@ def test_cute_string_of_a_swizzled_k_major_tile() -> None:
 
 @pytest.mark.parametrize("tile", TILES, ids=str)
 def test_store_and_load(tile: Tile, rng: np.random.Generator) -> None:
-    code_type = {1: "u1", 8: "u1", 16: "u2", 32: "u4"}[tile.bits]
-    codes = rng.integers(0, 1 << tile.bits, (3, tile.rows, tile.k), dtype=np.uint64).astype(code_type)
+    code_type = {1: "u1", 4: "u1", 8: "u1", 16: "u2", 32: "u4", 64: "u8"}[tile.bits]
+    highest = (1 << tile.bits) - 1
+    shape = (3, tile.rows, tile.k)
+    codes = rng.integers(0, highest, shape, dtype=np.uint64, endpoint=True).astype(code_type)
     memory = tile.store(codes)
     assert memory.dtype == np.uint8 and memory.shape == (3, tile.size)
     np.testing.assert_array_equal(tile.load(memory), codes)
     row, k = tile.rows - 3, tile.k - 5
     offset = int(tile.offset(row, k))
-    if tile.bits == 1:
-        assert memory[1, offset] >> k % 8 & 1 == codes[1, row, k]
+    if tile.bits < 8:
+        assert memory[1, offset] >> k * tile.bits % 8 & highest == codes[1, row, k]
     else:  # little-endian, as on the GPU
         content = memory[1, offset : offset + tile.bits // 8].tobytes()
         assert int.from_bytes(content, "little") == codes[1, row, k]
@@ -123,6 +135,177 @@ def test_descriptor_fields() -> None:
     assert d >> 62 == 2
     plain = Tile(8, 64, 64).descriptor(0x100)
     assert (plain >> 16 & 0x3FFF, plain >> 32 & 0x3FFF, plain >> 62) == (128 >> 4, 512 >> 4, 0)
+
+
+def tile_to_shape(tile: Tile, order: str) -> np.ndarray:
+    """CUTLASS's tile_to_shape of a GMMA layout atom, written down again: byte offsets [rows, k].
+
+    An atom is 8 x W elements, W those in the bytes of the swizzle (16 without); MN-major the other way round.
+    """
+    width = max(tile.swizzle, 16) * 8 // tile.bits
+    row, k = np.arange(tile.rows)[:, None], np.arange(tile.k)[None, :]
+    line, along = (row, k) if tile.major == "K" else (k, row)
+    inside = line % 8 * width + along % width
+    atoms = (tile.rows // 8, tile.k // width) if tile.major == "K" else (tile.rows // width, tile.k // 8)
+    atom_row, atom_k = (row // 8, k // width) if tile.major == "K" else (row // width, k // 8)
+    number = atom_row + atoms[0] * atom_k if order == "MN" else atom_row * atoms[1] + atom_k
+    byte = (number * 8 * width + inside) * tile.bits // 8
+    return byte ^ (byte & (max(tile.swizzle, 16) // 16 - 1) << 7) >> 3
+
+
+@pytest.mark.parametrize("bits", [8, 16, 32])
+def test_tile_to_shape(bits: int) -> None:
+    for major, swizzle, order in product(("K", "MN"), SWIZZLES, ("MN", "K")):
+        tile = Tile(bits, 256 * 8 // bits, 256 * 8 // bits, major, swizzle, order)
+        np.testing.assert_array_equal(tile.offsets, tile_to_shape(tile, order))
+
+
+def test_descriptors_of_known_kernels() -> None:
+    """fast.cu's and DeepGEMM's, as formulas: SBO 1024, 32 bytes further for each slice."""
+    tile = Tile(16, 128, 64, swizzle=128)
+    for k in range(0, 64, 16):
+        fast = (0x8000 + 2 * k) >> 4 | 16 >> 4 << 16 | 1024 >> 4 << 32 | 1 << 62
+        assert tile.descriptor(0x8000, k) == fast
+    for rows, k_block, swizzle in product((64, 128, 192), (16, 64), (32, 64, 128)):
+        width = swizzle // 2  # elements of M or N in an atom of an MN-major bf16 tile, one TMA box each
+        tile = Tile(16, rows, k_block, "MN", swizzle, "K")
+        for k in range(0, k_block, 16):
+            fields = tile.slice(0x2000, k)
+            assert (fields.leading, fields.stride) == (k_block * width * 2, 8 * width * 2)
+            assert fields.address == 0x2000 + k * width * 2
+
+
+def test_a_base_offset_where_the_tile_is_not_aligned_to_its_pattern() -> None:
+    """PTX ISA, "Matrix Descriptor Format": (pattern start >> 7) & 7, and 0 on the pattern's boundary."""
+    for swizzle, lines in ((32, 2), (64, 4), (128, 8)):
+        tile = Tile(16, 64, 64, swizzle=swizzle)
+        for line in range(16):
+            fields = tile.slice(0x4000 + 128 * line, 16)
+            assert fields.base_offset == line % lines
+            where = fields.addresses(np.arange(64)[:, None], np.arange(16))
+            np.testing.assert_array_equal(where, 0x4000 + 128 * line + tile.offsets[:, 16:32])
+
+
+@pytest.mark.parametrize("tile", [t for t in TILES if t.bits in (8, 16, 32) and t.k * t.bits >= 256], ids=str)
+def test_a_descriptor_reads_its_slice(tile: Tile) -> None:
+    depth = 256 // tile.bits
+    for k in range(0, tile.k - depth + 1, depth):
+        fields = descriptor(tile.descriptor(0x800, k))
+        where = fields.addresses(
+            np.arange(tile.rows)[:, None], np.arange(depth), bits=tile.bits, major=tile.major
+        )
+        np.testing.assert_array_equal(where, 0x800 + tile.offsets[:, k : k + depth])
+        assert not tile.judge(fields, k, address=0x800).problems
+
+
+def test_decoding_is_the_inverse_of_encoding(rng: np.random.Generator) -> None:
+    for _ in range(200):
+        address, leading, stride = (int(x) * 16 for x in rng.integers(0, 1 << 14, 3))
+        fields = Descriptor(address, leading, stride, int(rng.choice([*SWIZZLES])), int(rng.integers(8)))
+        assert descriptor(fields.code) == fields == descriptor(int(np.uint64(fields.code)))
+    sentence = str(descriptor(0x4000004000010040))
+    assert sentence == (
+        "wgmma reads from 0x400 with a 128-byte swizzle; leading dimension offset (LBO) 16, stride dimension "
+        "offset (SBO) 1024 bytes."
+    )
+    for code, message in (
+        (1 << 64, "it has 64 bits"),
+        (-1, "it has 64 bits"),
+        (1 << 14, "bit 14 is 1, but belongs to no field"),
+        (1 << 46 | 1, "bit 46 is 1"),
+    ):
+        with pytest.raises(PtxlabError, match=message):
+            descriptor(code)
+
+
+@pytest.mark.parametrize(
+    ("tile", "code", "k", "address", "problems"),
+    [
+        (WIDE, Descriptor(0x400, 0, 1024, 128), 0, None, []),
+        (WIDE, Descriptor(0x400, 16, 512, 128), 0, None, ["SBO must be 1024, found 512"]),
+        (WIDE, Descriptor(0x400, 16, 1024, 64), 0, None, ["swizzle must be 128 bytes, found 64 bytes"]),
+        (WIDE, Descriptor(0x420, 16, 1024, 128), 16, 0x400, []),
+        (
+            WIDE,
+            Descriptor(0x420, 16, 1024, 128),
+            0,
+            None,
+            [
+                "address 0x420 is not where a slice at k=0 starts: it is 0 bytes into the tile, and a tile "
+                "starts at a multiple of 128; it could be that of k=16"
+            ],
+        ),
+        (
+            WIDE,
+            Descriptor(0x480, 16, 1024, 128),
+            0,
+            None,
+            ["base offset must be 1 for a tile at 0x480, found 0"],
+        ),
+        (WIDE, Descriptor(0x480, 16, 1024, 128), 64, 0x400, ["address must be 0x2400, found 0x480"]),
+        (
+            Tile(16, 64, 32),
+            Descriptor(0x400, 512, 128),
+            0,
+            None,
+            ["LBO must be 128, found 512", "SBO must be 512, found 128"],
+        ),
+        (Tile(16, 8, 32), Descriptor(0x400, 128, 16), 0, None, []),  # one group of 8 rows: no stride
+    ],
+)
+def test_what_is_wrong_with_a_descriptor(
+    tile: Tile, code: Descriptor, k: int, address: int | None, problems: list[str]
+) -> None:
+    assert [*tile.judge(code.code, k, address=address).problems] == problems
+
+
+@pytest.mark.parametrize("tile", TILES, ids=str)
+def test_cute_strings_read_back(tile: Tile) -> None:
+    again = Tile.from_cute(tile.cute, tile.bits)
+    np.testing.assert_array_equal(again.offsets, tile.offsets)
+    assert (again.major, again.swizzle) == (tile.major, tile.swizzle) or 8 in (tile.rows, tile.k)
+    assert Tile.parse(repr(tile)) == tile
+
+
+@pytest.mark.parametrize(
+    ("text", "tile"),
+    [
+        (
+            "Sw<2,4,3> o smem_ptr[8b](unset) o ((_8,_8),(_64,_2)):((_64,_512),(_1,_4096))",
+            Tile(8, 64, 128, swizzle=64),
+        ),
+        ("Sw<3,3,3> o ((_64,_2),(_8,_4)):((_1,_512),(_64,_1024))", Tile(16, 128, 32, "MN", 128)),
+        ("S<1,4,3> o 0 o ((8,2),16):((16,128),1)", Tile(16, 16, 16, "K", 32)),
+        ("Swizzle<0,4,3> o ((8,2),(8,2)):((8,128),(1,64))", Tile(16, 16, 16)),
+    ],
+)
+def test_layouts_as_cute_prints_them(text: str, tile: Tile) -> None:
+    assert Tile.from_cute(text) == tile
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "a tile is spelt|bits is missing"),
+        ("bits=16,rows=64", "k is missing; a tile is spelt"),
+        ("bits=16,rows=64,k=x", "k takes a whole number, found 'x'"),
+        ("bits=16,rows=64,k=64,swizle=128", "found 'swizle=128'; a tile is spelt"),
+        ("dtype=f17,rows=64,k=64", "f17"),
+        ("Sw<4,4,3> o (8,64):(64,1)", "wgmma has Swizzle<0,4,3> to Swizzle<3,4,3>"),
+        ("(8,64,2):(64,1,512)", "a tile has two modes"),
+        ("((8,(64)):(64,1)", "a tile has two modes"),
+        ("((8,2),64):(64,1)", "do not go together"),
+        (
+            "Sw<3,4,3> o smem_ptr[16b](unset) o (8,64):(72,1)",
+            "no tile of wgmma with elements of 16 bits has it",
+        ),
+        ("Swizzle<3,4,3> o (8,4096):(4096,1)", "no tile of wgmma"),
+        ("(" * 500, "a tile has two modes"),
+    ],
+)
+def test_texts_that_are_no_tile(text: str, sentence: str) -> None:
+    with pytest.raises(PtxlabError, match=sentence):
+        Tile.parse(text)
 
 
 def test_tiles_of_operands() -> None:
@@ -158,10 +341,35 @@ B_TF32 = instruction("wgmma.mma_async.sync.aligned.m64n24k8.f32.tf32.tf32").b
     [
         (lambda: Tile(8, 8, 64, swizzle=48), "swizzle of 48 bytes: there are 0, 32, 64, 128"),
         (lambda: Tile(8, 8, 64, "M"), "major='M': a tile is 'K' or 'MN' major"),
-        (lambda: Tile(4, 8, 64), "elements of 4 bits: wgmma reads 1, 8, 16, 32 bits"),
+        (lambda: Tile(6, 8, 64), "elements of 6 bits: there are 1, 2, 4, 8, 16, 32, 64 bits"),
+        (
+            lambda: Tile(4, 64, 32, "MN"),
+            "elements of 4 bits are K-major: two neighbours along K share a byte",
+        ),
+        (lambda: Tile(16, 8, 64, "K", 0, "N"), "order='N': atoms follow each other along 'MN' or 'K' first"),
         (lambda: Tile(8, 7, 64), "core matrices are 8 rows of 16 bytes"),
         (lambda: Tile(16, 8, 4), "core matrices are 8 rows of 16 bytes"),
-        (lambda: Tile(16, 8, 32, swizzle=32), "rows of 64 bytes do not fit a 32-byte swizzle"),
+        (
+            lambda: Tile.of(instruction("wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16").b, 32),
+            "rows of 64 bytes do not fit a 32-byte swizzle",
+        ),
+        (
+            lambda: Tile(16, 8, 96, swizzle=128),
+            "rows of 192 bytes with a 128-byte swizzle: .* take k=128 or a narrower swizzle",
+        ),
+        (lambda: WIDE.descriptor(0x400, 4), "k=4: slices of this tile start at multiples of 8 below 128"),
+        (lambda: WIDE.descriptor(0x400, 128), "k=128: slices of this tile start at multiples of 8 below 128"),
+        (lambda: WIDE.descriptor(0x400, 56), "k=56: wgmma reads 32 bytes of K from one swizzle atom"),
+        (
+            lambda: WIDE.descriptor(0x400, 120),
+            "k=120: wgmma reads 32 bytes of K, 16 elements, and the tile ends",
+        ),
+        (
+            lambda: WIDE.descriptor(0x400, row=4),
+            "row=4: slices of this tile start at multiples of 8 below 64",
+        ),
+        (lambda: WIDE.descriptor(0x410), "shared-memory address 1040: this tile needs a multiple of 128"),
+        (lambda: WIDE.descriptor((1 << 18) - 128, 64), "would start at 0x41f80, beyond 2\\^18"),
         (
             lambda: Tile.of(B_F16, 128, True),
             "24 elements along M or N: MN-major with a 128-byte swizzle takes multiples of 64 "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 
 from ptxlab import lessons
 from tests.course import SOLUTIONS
+from tools.address import FOLDED
 
 nbformat = pytest.importorskip("nbformat")
 nbclient = pytest.importorskip("nbclient")
@@ -58,7 +60,7 @@ def test_form(name: str) -> None:
     assert notebook.cells[0].source.startswith("# ")
     assert notebook.cells[1].cell_type == "code"
     for cell in notebook.cells:
-        assert not cell.metadata
+        assert cell.metadata == (FOLDED if cell is code(notebook)[0] else {})
         assert cell.source == cell.source.strip() != ""
     for cell in code(notebook):
         assert cell.outputs == []
@@ -109,26 +111,36 @@ def test_says_what_would_differ_on_a_gpu(name: str) -> None:
     assert any("ptxlab.explore(" in cell.source for cell in code(notebook))
 
 
-@pytest.fixture(scope="module", params=NAMES)
-def executed(request: pytest.FixtureRequest) -> Any:
-    """The notebook run as it is, and then again in the same kernel with the solutions in place."""
-    notebook = read(request.param)
-    answered = []
-    for cell in notebook.cells:
-        again = copy.deepcopy(cell)
-        again.id = f"again-{cell.id}"
-        for exercise in exercises(request.param):
-            if f'check("{exercise}"' in cell.source:
-                again.source = cell.source.replace("...", SOLUTIONS[exercise], 1)
-        answered.append(again)
-    notebook.cells += answered
-    nbclient.NotebookClient(
-        notebook,
+@pytest.fixture(scope="module")
+def client() -> Iterator[Any]:
+    """One kernel for all notebooks: its start and what they all import take longer than most of them."""
+    opened = nbclient.NotebookClient(
+        nbformat.v4.new_notebook(),
         timeout=120,
         kernel_name="python3",
         store_widget_state=False,
         resources={"metadata": {"path": str(FOLDER)}},
-    ).execute()
+    )
+    yield opened
+    opened.nb = nbformat.v4.new_notebook()
+    opened.execute()  # and so ends the kernel
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def executed(request: pytest.FixtureRequest, client: Any) -> Any:
+    """The notebook run as it is; then, with the names that it made, its exercises with their solutions."""
+    notebook = read(request.param)
+    answered = []
+    for cell in code(notebook):
+        for exercise in exercises(request.param):
+            if f'check("{exercise}"' in cell.source:
+                again = copy.deepcopy(cell)
+                again.id = f"again-{cell.id}"
+                again.source = cell.source.replace("...", SOLUTIONS[exercise], 1)
+                answered.append(again)
+    notebook.cells = [nbformat.v4.new_code_cell("%reset -f"), *notebook.cells, *answered]
+    client.nb = notebook
+    client.execute(cleanup_kc=False)
     return request.param, notebook
 
 

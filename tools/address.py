@@ -16,9 +16,11 @@ from pathlib import Path
 from ptxlab._util.files import write_atomically
 from ptxlab._version import __version__
 
-__all__ = ["address", "changes", "first_cell", "rewrite"]
+__all__ = ["FOLDED", "address", "changes", "first_cell", "rewrite"]
 
 ROOT = Path(__file__).resolve().parent.parent
+#: Metadata of the first code cell: JupyterLab shows one line of it, as most readers have ptxlab already.
+FOLDED = {"jupyter": {"source_hidden": True}}
 _INSTALL = re.compile(r'ptxlab(?:\[[\w,]+\])? @ git\+(https://[^\s"\'`\\#@]+)')
 _COLAB = re.compile(r"(?<=colab\.research\.google\.com/github/)[\w.-]+/[\w.-]+")
 _BINDER = re.compile(r"(?<=mybinder\.org/v2/gh/)[\w.-]+/[\w.-]+")
@@ -68,10 +70,11 @@ except ImportError:
 
 
 def _with_first_cell(text: str, source: str) -> str:
-    """The JSON text of a notebook with this first code cell."""
+    """The JSON text of a notebook with this first code cell, folded."""
     notebook = json.loads(text)
     cell = next(cell for cell in notebook["cells"] if cell["cell_type"] == "code")
     cell["source"] = source.splitlines(keepends=True)
+    cell["metadata"] = FOLDED
     return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"  # as nbformat writes it
 
 

@@ -120,6 +120,10 @@ class Lab:
     def open(self, page: Any, name: str, cells: list[str], at: str = "doc/tree") -> Book:
         """Write a notebook, open it (`at` "notebooks" in Notebook 7) and wait for its kernel."""
         self.write(name, cells)
+        return self.show(page, name, at)
+
+    def show(self, page: Any, name: str, at: str = "doc/tree") -> Book:
+        """Open a notebook that is in the server's folder, and wait for its kernel."""
         page.goto(f"{self.address}/{at}/{name}.ipynb?token={self._token}")
         page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=60_000)
         opened = Book(self, page, name)

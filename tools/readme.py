@@ -47,7 +47,7 @@ def _targets(names: set[str]) -> str:
 def lessons() -> str:
     """One row for each lesson of the course."""
     lines = [
-        "| lesson | question | afterwards a student can | minutes | exercises |",
+        "| lesson | question | afterwards a student can | minutes (estimate) | exercises |",
         "|---|---|---|---:|---:|",
     ]
     for lesson in LESSONS:

@@ -20,9 +20,11 @@ from ..isa.mma import MmaForm
 from ..isa.operand import Operand
 from ..isa.parse import parse, parse_all
 from ..isa.targets import CHIPS, GENERATIONS
+from ..memory import Tile
 from ..numerics import models as all_models
 from ..views.fragment_pictures import Label
 from . import streams
+from .memory import tile_facts
 from .names import find_operand
 from .output import Style, as_csv, as_json, as_markdown, as_text, check_no_title
 from .streams import Utf8
@@ -227,7 +229,12 @@ def layout(args: argparse.Namespace, style: Style) -> str:
             return as_markdown(table)
         title = style.bold(f"{operand.name} of {form.mnemonic}")
         note = style.dim(f"{operand.describe()}; byte offsets in its tile")
-        return f"{title}\n{note}\n\n{as_text(table, style)}"
+        tile = Tile.of(operand, args.swizzle, args.transposed)
+        words = (
+            f"leading dimension offset (LBO) {tile.leading}, stride dimension offset (SBO) {tile.stride} "
+            f"bytes; descriptor 0x{tile.descriptor():016x} at address 0"
+        )
+        return f"{title}\n{note}\n{words}\n{tile.cute}\n\n{as_text(table, style)}"
     label: Label = "auto" if args.format == "svg" else "elements"
     picture = views.fragment(
         form, operand.name, dense=args.dense, lane=args.lane, label=label, swizzle=args.swizzle
@@ -250,6 +257,7 @@ def _elements(form: Form, operand: Operand, args: argparse.Namespace) -> str:
             "lanes": operand.lanes,
             "registers": operand.registers,
             "cute": operand.layout.cute if operand.layout else None,
+            **({} if operand.layout else tile_facts(Tile.of(operand, args.swizzle, args.transposed))),
             "elements": table,
         }
     )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NoReturn, TypeAlias
 from .._version import __version__
 from ..errors import listing, quoted
 from ..isa.catalog import FAMILIES
-from . import completion, compute, lab, lookup, streams
+from . import completion, compute, lab, lookup, memory, repack, streams
 from .names import suggestion
 from .output import Style
 
@@ -32,6 +32,9 @@ examples:
   ptxlab where mma.m16n8k64.s4 D 9 3 --explain   everything that goes into D[9][3]
   ptxlab holds mma.m16n8k64.s4 B --lane 5        what lane 5 holds of B
   ptxlab layout mma.m16n8k64.s4 A --svg > a.svg  the layout as a picture
+  ptxlab descriptor 0x4000004000010040           which bytes wgmma reads through it
+  ptxlab conflicts ld.shared.v4.f32 --pitch 80   bank conflicts of an access
+  ptxlab repack mma.m16n8k16.f32.f16 mma.m16n8k16.f32.f16    D as A of the next mma
   ptxlab sass mma.m16n8k64.s4 --target sm_80     the machine code of that chip
   ptxlab trace mma.m16n8k16.f32.f16 3 5          why D[3][5] has its bits
   ptxlab run mma.sp.m16n8k16.tf32 --on both      emulator against GPU, bit for bit
@@ -64,6 +67,22 @@ EXAMPLES = {
   ptxlab layout mma.m16n8k64.s4 C --formula            as the manual writes it
   ptxlab layout mma.sp.m16n8k64.s4 A --dense --markdown
   ptxlab layout mma.m16n8k64.s4 A --csv > a.csv        one line per element""",
+    "descriptor": """\
+  ptxlab descriptor 0x4000004000010040
+  ptxlab descriptor 0x4000002000010040 --tile bits=16,rows=64,k=64,swizzle=128
+  ptxlab descriptor 0x4000004000010040 --instruction wgmma.m64n64k16.f32.f16
+  ptxlab descriptor --tile bits=16,rows=64,k=128,swizzle=128    those of all slices
+  ptxlab descriptor --tile dtype=e4m3,rows=64,k=64,swizzle=64 --svg > tile.svg""",
+    "conflicts": """\
+  ptxlab conflicts ldmatrix.sync.aligned.m8n8.x4.shared.b16 --pitch 128
+  ptxlab conflicts ldmatrix.sync.aligned.m8n8.x4.shared.b16 --pitch 80 --swizzle 64
+  ptxlab conflicts ld.shared.v4.f32 --pitch 64 --lanes-per-row 4
+  ptxlab conflicts st.shared.b32 --pitch 128 --svg > banks.svg""",
+    "repack": """\
+  ptxlab repack wgmma.m64n32k32.f32.e4m3:D wgmma.m64n32k32.f32.e4m3:A
+  ptxlab repack mma.m16n8k16.f32.f16 mma.m16n8k16.f32.f16 --cuda    device function
+  ptxlab repack ldmatrix.sync.aligned.m8n8.x2.trans.b16 mma.m16n8k16.f32.f16:B
+  ptxlab repack mma.m16n8k32.s8:D mma.m16n8k32.s8:A --json""",
     "metadata": """\
   ptxlab metadata mma.sp.m16n8k16.tf32 --selector 1
   ptxlab metadata mma.sp.m16n8k64.s4 --svg > e.svg""",
@@ -182,6 +201,7 @@ def build() -> argparse.ArgumentParser:
     parser.add_argument("-V", "--version", action="version", version=f"ptxlab {__version__}")
     commands = _Commands(parser)
     _add_lookups(commands)
+    _add_shared_memory_commands(commands)
     _add_computations(commands)
     _add_tools(commands)
     return parser
@@ -296,6 +316,93 @@ def _add_lookups(commands: _Commands) -> None:
     command.add_argument("--chip", metavar="CHIP", help="only this chip, e.g. sm_80")
 
 
+def _add_shared_memory_commands(commands: _Commands) -> None:
+    """Commands about tiles and banks."""
+    command = commands.add(
+        "descriptor",
+        memory.check,
+        "decode a matrix descriptor of wgmma, say what is wrong with it, or list those of a tile",
+        instruction=False,
+    )
+    command.add_argument(
+        "code",
+        metavar="DESCRIPTOR",
+        type=_integer,
+        nargs="?",
+        help="the 64 bits; without them --tile lists its descriptors",
+    )
+    command.add_argument(
+        "--tile",
+        metavar="TILE",
+        help="bits=16,rows=64,k=64,major=K,swizzle=128 (or dtype=f16; also order=MN), or a layout of CuTe",
+    )
+    command.add_argument("--k", type=_integer, default=0, help="where the slice starts along K (default: 0)")
+    command.add_argument(
+        "--row", type=_integer, default=0, help="where the slice starts along M or N (default: 0)"
+    )
+    command.add_argument("--address", type=_integer, help="where the tile is in shared memory")
+    command.add_argument("--instruction", metavar="INSTRUCTION", help="the wgmma that reads through it")
+    command.add_argument(
+        "--operand", metavar="OPERAND", default="B", help="of that wgmma: A or B (default: B)"
+    )
+    command.add_argument(
+        "--transposed", action="store_true", help="of that wgmma: the operand is MN-major (imm-trans = 1)"
+    )
+    _add_formats(command, ("json", "svg"))
+
+    command = commands.add(
+        "conflicts",
+        memory.conflicts_of,
+        "count the bank conflicts of one access to shared memory, and find a pitch or a swizzle without them",
+        instruction=False,
+    )
+    command.add_argument(
+        "access",
+        metavar="ACCESS",
+        help="ldmatrix or stmatrix as PTX spells it, or ld.shared or st.shared, e.g. ld.shared.v4.f32",
+    )
+    command.add_argument("--pitch", type=_integer, metavar="BYTES", help="from one row to the next")
+    command.add_argument(
+        "--swizzle", type=_integer, default=0, metavar="BYTES", help="swizzle mode (0, 32, 64, 128)"
+    )
+    command.add_argument(
+        "--column",
+        type=_integer,
+        default=0,
+        metavar="BYTES",
+        help="where it starts in its rows (default: 0)",
+    )
+    command.add_argument(
+        "--lanes-per-row",
+        type=_integer,
+        default=1,
+        metavar="N",
+        help="for ld.shared and st.shared: lanes beside each other in a row (default: 1)",
+    )
+    command.add_argument(
+        "--colour", choices=("lane", "wavefront"), default="lane", help="what the words are labelled with"
+    )
+    _add_formats(command, ("json", "svg"))
+
+    command = commands.add(
+        "repack",
+        repack.repack_plan,
+        "find the conversions, shuffles and permutes from one operand's registers to another's",
+        instruction=False,
+    )
+    command.add_argument(
+        "source",
+        metavar="SOURCE",
+        help="INSTRUCTION:OPERAND, e.g. mma.m16n8k16.f32.f16:D (default: D, or R of ldmatrix)",
+    )
+    command.add_argument(
+        "target",
+        metavar="TARGET",
+        help="INSTRUCTION:OPERAND (default: A, or R of stmatrix); of a smaller side several tiles are taken",
+    )
+    _add_formats(command, ("json", "cuda", "svg"))
+
+
 def _add_computations(commands: _Commands) -> None:
     """Commands that compute with registers."""
     command = commands.add("run", compute.run, "run an instruction on random registers")
@@ -398,6 +505,7 @@ _FORMATS = {
     "markdown": "a table for documents",
     "json": "print JSON",
     "svg": "a picture",
+    "cuda": "a device function in CUDA C++",
     "cute": "the layout in CuTe's notation",
     "formula": "row and column as formulas of lane and element",
 }

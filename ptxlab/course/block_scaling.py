@@ -1,13 +1,17 @@
-"""Exercises of lesson 11: block scales, their bytes, their lanes, and how to quantise a block."""
+"""Exercises of lesson 11: block scales, their bytes and lanes, how to quantise a block; its pictures."""
 
 from __future__ import annotations
 
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ..instruction import mma_instruction
+from ..instruction import mma_instruction, mma_instructions
 from ..isa.dtypes import dtype
+from ..views import Cell, Grid, Header, Picture
+from ..views.charts import bars, table
+from ..views.labels import index_range, number_text
 from .checking import exercise, function_table, judge, numbers, result_of, whole_numbers
 
 INS = mma_instruction(
@@ -20,6 +24,180 @@ BYTE_ID, THREAD_ID, K, N = 2, 3, 40, 5
 _BLOCK = (0.9, -2.6, 0.1, 1.6)
 LARGEST = 6  # of e2m1; its exponent is 2
 _TOP = 2
+
+
+# -- what the lesson shows -----------------------------------------------------------------------------------
+
+#: The largest value of the element types that the lesson quantises to.
+_LARGEST = {"e2m1": 6.0, "e4m3": 448.0}
+_Matrix = NDArray[np.float64]
+
+
+def quantise(
+    X: _Matrix, element: str = "e2m1", block: int = 32, scale: str = "ue8m0"
+) -> tuple[_Matrix, _Matrix]:
+    """The stored values of X, and one factor for every `block` elements of a row.
+
+    The largest magnitude of a block, amax, decides: the factor is a power of two that brings it near the
+    largest value of the element type (`ue8m0`), or amax divided by that value (`ue4m3`).
+
+    >>> stored, factors = quantise(np.array([[0.9, -2.6, 0.1, 1.6]]), block=4)
+    >>> stored.tolist(), factors.tolist()
+    ([[2.0, -6.0, 0.0, 3.0]], [[0.5]])
+    """
+    kind, size, largest = dtype(element), dtype(scale), _LARGEST[element]
+    blocks = X.reshape(len(X), -1, block)
+    amax = np.abs(blocks).max(axis=-1, keepdims=True)
+    exact = amax / largest
+    if scale == "ue8m0":
+        exact = 2.0 ** (np.frexp(amax)[1] - np.frexp(largest)[1])
+    factors = size.decode(size.encode(exact)).astype(float)
+    stored = kind.decode(kind.encode(np.clip(blocks / factors, -largest, largest)))
+    return stored.astype(float).reshape(X.shape), factors[..., 0]
+
+
+def restore(stored: _Matrix, factors: _Matrix) -> _Matrix:
+    """Stored values times their factors, as the instruction reads them.
+
+    >>> restore(np.array([[2.0, -6.0]]), np.array([[0.5]])).tolist()
+    [[1.0, -3.0]]
+    """
+    blocks = stored.reshape(*factors.shape, -1)
+    return (blocks * factors[..., None]).reshape(stored.shape)
+
+
+def error(exact: _Matrix, approximate: _Matrix) -> float:
+    """Root mean square of the difference, relative to the exact matrix.
+
+    >>> error(np.array([3.0, 4.0]), np.array([3.0, 4.5]))
+    0.1
+    """
+    return float(np.sqrt(((exact - approximate) ** 2).mean() / (exact**2).mean()))
+
+
+def rounded(weights: _Matrix, factor: float = 1.0) -> Picture:
+    """Some numbers on their way through four bits: divided by a factor, rounded to e2m1, multiplied again.
+
+    >>> [cell.text for cell in rounded(np.array([0.02]), 1 / 128).grids[0].cells]
+    ['0.02', '2.56', '3', '0.0234']
+    """
+    kind = dtype("e2m1")
+    scaled = weights / factor
+    stored = kind.decode(kind.encode(scaled)).astype(float) + 0.0  # no -0
+    rows = {"weight": weights, "divided by the factor": scaled, "stored as e2m1": stored}
+    rows["times the factor"] = stored * factor
+    if factor == 1:
+        rows = {name: rows[name] for name in ("weight", "stored as e2m1")}
+    texts = {name: [number_text(float(f"{value:.3g}")) for value in row] for name, row in rows.items()}
+    cells, hover = [], np.full((len(rows), len(weights)), "", dtype=object)
+    for row, name in enumerate(rows):
+        for column, text in enumerate(texts[name]):
+            heat = stored[column] / _LARGEST["e2m1"] if name == "stored as e2m1" else 0.0
+            cells.append(Cell(row, column, 1, 1, (text,), heat=0.8 * heat))
+            hover[row, column] = f"{name}: {text}"
+    heads = tuple(Header(column, 1, (str(column),)) for column in range(len(weights)))
+    names = tuple(Header(row, 1, (name,)) for row, name in enumerate(rows))
+    title = (
+        "Weights in four bits" if factor == 1 else f"Weights in four bits, with the factor {_ratio(factor)}"
+    )
+    notes = ("colour: the stored value, blue below zero and vermilion above",)
+    return Picture(title, notes, (Grid(hover.shape, tuple(cells), hover, names, heads),))
+
+
+def _ratio(factor: float) -> str:
+    return f"1/{1 / factor:g}" if factor < 1 else f"{factor:g}"
+
+
+def kinds() -> Picture:
+    """Every kind of instruction with block scales.
+
+    >>> kinds().grids[0].at(0, 1).text
+    '32'
+    """
+    forms: dict[str, tuple[str, int, set[str]]] = {}
+    for ins in [*mma_instructions("mma"), *mma_instructions("mma.sp")]:
+        if ins.scale_vec:
+            name = f"{ins.family} {ins.shape} {ins.kind} {ins.scale_vec}X {ins.scale_type}"
+            entry = forms.setdefault(name, (str(ins.scale_type), ins.k // ins.scale_vec, set()))
+            entry[2].add(ins.a_type)
+    texts = {
+        name: [factor, str(size), ", ".join(sorted(types))] for name, (factor, size, types) in forms.items()
+    }
+    columns = ["type of a factor", "columns per factor", "types of A"]
+    return table(texts, columns, "Every kind of instruction with .block_scale")
+
+
+def selectors() -> Picture:
+    """The values that selectors may have, by the number of factors in a row.
+
+    >>> selectors().grids[0].at(1, 0).text
+    '0, 2'
+    """
+    names = ("byte_id_a", "thread_id_a", "byte_id_b", "thread_id_b")
+    texts: dict[str, list[str]] = {}
+    for ins in mma_instructions("mma"):
+        if ins.scale_vec:
+            values = [", ".join(map(str, ins.modifiers[name])) for name in names]
+            texts.setdefault(f"{ins.scale_vec}X", values)
+    columns = [name.replace("_", "-") for name in names]
+    title = "Legal selectors, by the number of factors per row"
+    return table(dict(sorted(texts.items())), columns, title)
+
+
+def errors(weights: _Matrix, second_factor: bool = False) -> Picture:
+    """How far the weights are off after a way through each format; with a second factor for nvfp4, or not.
+
+    >>> [cell.text for cell in errors(np.full((1, 32), 1.2)).grids[0].cells if cell.lines][:2]
+    ['4.2%', '16.7%']
+    """
+    formats = (("e4m3", 32, "ue8m0"), ("e2m1", 32, "ue8m0"), ("e2m1", 16, "ue4m3"))
+    values = {
+        f"{element}, one {scale} per {block} ({dtype(element).bits + 8 / block:.2f} bits)": error(
+            weights, restore(*quantise(weights, element, block, scale))
+        )
+        for element, block, scale in formats
+    }
+    if second_factor:
+        whole = np.abs(weights).max() / (_LARGEST["e2m1"] * 448)  # the largest factor becomes 448
+        back = restore(*quantise(weights / whole, "e2m1", 16, "ue4m3")) * whole
+        values["the same, and one f32 for the whole matrix"] = error(weights, back)
+    return bars(values, "Relative error of the weights", ("root mean square",), text="{:.1%}".format)
+
+
+_SHOWN = 8  # rows of a map
+
+
+def outlier(weights: _Matrix, column: int = 40) -> Picture:
+    """What becomes of all other weights if one column is 1, for three sizes of blocks.
+
+    >>> outlier(np.full((2, 64), 0.01)).grids[0].title
+    '64 elements per factor: 100% of the others become zero'
+    """
+    spoiled = weights.copy()
+    spoiled[:, column] = 1.0
+    others = np.arange(weights.shape[1]) != column
+    grids = []
+    for block, scale in ((64, "ue8m0"), (32, "ue8m0"), (16, "ue4m3")):
+        lost = restore(*quantise(spoiled, "e2m1", block, scale)) == 0
+        share = lost[:, others].mean()
+        title = f"{block} elements per factor: {share:.0%} of the others become zero"
+        grids.append(_map(lost[:_SHOWN], column, title))
+    notes = (f"the first {_SHOWN} rows", "vermilion: became zero", f"grey: column {column}, the outlier")
+    return Picture("One large column, and what becomes of the others", notes, tuple(grids))
+
+
+def _map(lost: NDArray[np.bool_], column: int, title: str) -> Grid:
+    cells, hover = [], np.full(lost.shape, "", dtype=object)
+    for row, k in np.ndindex(lost.shape):
+        heat = None if k == column else 0.6 * float(lost[row, k])
+        cells.append(Cell(row, k, 1, 1, (), heat=heat))
+        hover[row, k] = f"A[{row}][{k}]: {'zero' if lost[row, k] else 'kept'}"
+    heads = tuple(Header(k, 16, (index_range(k, 16),)) for k in range(0, lost.shape[1], 16))
+    rows = (Header(0, len(lost), ("",)),)
+    return Grid(lost.shape, tuple(cells), hover, rows, heads, ("m", "k"), title=title, new_line=True)
+
+
+# -- exercises ---------------------------------------------------------------------------------------------
 
 
 def _block() -> int:

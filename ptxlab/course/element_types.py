@@ -7,8 +7,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from ..instruction import mma_instruction
+from ..instruction import mma_instruction, mma_instructions
 from ..isa.dtypes import DType, dtype
+from ..views import Cell, Grid, Header, Picture
+from ..views.charts import table
 from .checking import (
     exercise,
     first_register,
@@ -25,6 +27,79 @@ REGISTER = 0x80F73C91
 _NUMBER = -20
 ADDED = 49
 _FOUR = (1, -1.5, 6, 0.5)
+#: Powers of two between which `binades` counts numbers.
+_LOWEST, _HIGHEST = -10, 10
+
+
+# -- what the lesson shows -----------------------------------------------------------------------------------
+
+
+def readings(byte: int) -> Picture:
+    """What a byte stands for in every small type: its elements, lowest bits first.
+
+    >>> [cell.text for cell in readings(0x3C).grids[0].cells if cell.row == 2]   # s4
+    ['1100 0011', '-4, 3']
+    """
+    rows = {}
+    for name in ("b1", "u4", "s4", "u8", "s8", "e2m1", "e2m3", "e3m2", "e4m3", "e5m2", "ue8m0", "ue4m3"):
+        kind = dtype(name)
+        codes = [byte >> low & (1 << kind.bits) - 1 for low in range(0, 9 - kind.bits, kind.bits)]
+        bits = " ".join(f"{code:0{kind.bits}b}" for code in codes)
+        rows[name] = [bits, ", ".join(f"{value:g}" for value in kind.decode(codes).tolist())]
+    return table(rows, ["elements, the lowest bits first", "numbers"], f"0x{byte:02X} in {len(rows)} types")
+
+
+def seen_by_instructions(byte: int) -> Picture:
+    """What seven instructions make of registers that are full of this byte: the average element of A.
+
+    >>> "-0.5" in [cell.text for cell in seen_by_instructions(0x3C).grids[0].cells]
+    True
+    """
+    rows = {}
+    for name in ("s8", "e4m3", "e5m2", "s4", "f16", "bf16", "tf32"):
+        forms = (each for each in mma_instructions("mma") if each.a_type == each.b_type == name)
+        ins = next(each for each in forms if each.m == 16 and each.d_type in ("s32", "f32"))
+        a = np.full((ins.lanes, ins.a.registers), 0x01010101 * byte, dtype=np.uint32)
+        d = ins.emulate(a, ins.b.pack(np.ones(ins.b.shape)), ins.c.pack(np.zeros(ins.c.shape)))
+        rows[name] = [f"{ins.d.unpack(d)[0, 0] / ins.k:.8g}", ins.mnemonic]
+    return table(rows, ["D divided by K", "instruction"], f"A is full of 0x{byte:02X}, B of ones")
+
+
+def binades(*names: str) -> Picture:
+    """How many positive numbers of each type are between two powers of two, the lower one included.
+
+    >>> [cell.text for cell in binades("e2m1").grids[0].cells if cell.text][:4]
+    ['1', '2', '2', '2']
+    """
+    powers = range(_LOWEST, _HIGHEST)
+    cells, hover = [], np.full((len(names), len(powers)), "", dtype=object)
+    for row, name in enumerate(names):
+        kind = dtype(name)
+        with np.errstate(invalid="ignore"):  # of NaN
+            values = kind.decode(np.arange(1 << kind.bits)).astype(np.float64)
+        positive = values[np.isfinite(values) & (values > 0)]
+        exponents = np.frexp(positive)[1] - 1
+        for column, power in enumerate(powers):
+            count = int((exponents == power).sum())
+            heat = math.log2(2 * count) / 11 if count else None
+            cells.append(Cell(row, column, 1, 1, (str(count),) if count else (), heat=heat))
+            hover[row, column] = f"{name}: {count} numbers from 2^{power} to 2^{power + 1}"
+    columns = tuple(Header(column, 1, (str(power),)) for column, power in enumerate(powers))
+    rows = tuple(Header(row, 1, (name,)) for row, name in enumerate(names))
+    grid = Grid(
+        (len(names), len(powers)),
+        tuple(cells),
+        hover,
+        rows,
+        columns,
+        axes=("", "power of two"),
+        density="close",
+    )
+    notes = ("column 0: the numbers from 1 up to 2", "f16 and bf16 go on at both sides")
+    return Picture("How many numbers between two powers of two?", notes, (grid,))
+
+
+# -- its exercises -------------------------------------------------------------------------------------------
 
 
 @exercise(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,9 +16,12 @@ from numpy.typing import NDArray
 from ..errors import PtxlabError, listing, quoted
 from ..gpu.sass import NAME, Sass, read
 from ..instruction import mma_instruction, mma_instructions
+from ..isa.catalog import catalog
 from ..isa.form import Form
 from ..isa.targets import CHIPS, GENERATIONS
 from ..views import Cell, Grid, Header, Picture
+from ..views.charts import bars
+from ..views.charts import table as text_table
 from .checking import WrongForm, as_table, exercise, judge, result_of, whole_number_set, whole_numbers
 
 S4 = mma_instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
@@ -186,6 +190,46 @@ def _listings() -> dict[tuple[str, str], str]:
         (name, target): code.rstrip()
         for name, target, code in re.findall(r"^# (\S+) (sm_\w+)\n(.*?)(?=\n\n|\Z)", text, flags=re.M | re.S)
     }
+
+
+def mix(ins: Form | str, *targets: str) -> Picture:
+    """How many instructions of each kind a form becomes on some targets.
+
+    >>> [cell.text for cell in mix(S4, "sm_80").grids[0].cells if cell.lines]
+    ['1']
+    """
+    mnemonic = mma_instruction(ins).mnemonic
+    groups = {}
+    for target in targets:
+        summary = summaries()[mnemonic, target]
+        counts: dict[str, float] = {}
+        for count, opcode in (*summary.tensor, *summary.arithmetic):
+            word = opcode.partition(".")[0]
+            counts[word] = counts.get(word, 0) + count
+        groups[target] = counts
+    notes = ("tensor-core instructions end in MMA (CUDA 13.0)",)
+    return bars(groups, f"What {_short(mnemonic)} becomes", notes)
+
+
+def letters() -> Picture:
+    """What the letter at the end of a target adds to the forms of the plain target, by family.
+
+    >>> letters().grids[0].at(0, 3).text   # wgmma
+    '+546'
+    """
+    families = ("mma", "mma.sp", "wgmma", "wgmma.sp")
+    texts = {}
+    for target in ("sm_90a", "sm_100f", "sm_100a", "sm_120f", "sm_120a"):
+        plain = target[:-1]
+        more: Counter[str] = Counter(
+            form.family for form in catalog(target=target) if not form.supports(plain)
+        )
+        counts = [f"+{more[family]}" if more[family] else "" for family in families]
+        others = sum(more.values()) - sum(more[family] for family in families)
+        texts[target] = [str(len(catalog(target=plain))), *counts, f"+{others}" if others else ""]
+    shades = {text: -0.375 for row in texts.values() for text in row[1:] if text}
+    columns = ["plain target", *families, "transfers"]
+    return text_table(texts, columns, "Forms that the letter of a target adds", shades=shades)
 
 
 def table() -> Picture:

@@ -180,7 +180,7 @@ def _find_nibble(answer: object) -> tuple[bool, str]:
         ),
         (
             submitted == (above.lane, above.low, above.high),
-            "The lane is right, but those bits belong to the row eight higher.",
+            "The lane is right, but those bits belong to the row eight higher up.",
         ),
         (
             submitted == (right.lane, 31 - right.high, 31 - right.low),

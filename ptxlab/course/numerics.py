@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -13,7 +14,10 @@ from numpy.typing import NDArray
 from ..errors import PtxlabError, quoted
 from ..instruction import Instruction, mma_instruction
 from ..isa.dtypes import dtype
-from ..numerics import Fused, model_for
+from ..isa.targets import GENERATIONS
+from ..numerics import Fused, model_for, models
+from ..views import Picture
+from ..views.charts import bars, table
 from .checking import WrongForm, exercise, judge, result_of, whole_numbers
 
 SHORT = mma_instruction("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32")
@@ -23,25 +27,209 @@ LARGE, ONES = 2.0**24, 3
 TINY, TIMES = -24, 3
 
 
-def _d(
-    ins: Instruction,
-    a: Sequence[float] | NDArray[np.float64],
-    b: Sequence[float] | NDArray[np.float64],
-    c: float,
-    model: str = "sm_90",
-) -> float:
-    """D[0][0] for a row of A, a column of B and C[0][0]."""
+# -- what the lesson shows -----------------------------------------------------------------------------------
+
+_Numbers = Sequence[float] | NDArray[np.float64]
+_SYNC = mma_instruction("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32")
+_GROUP = mma_instruction("wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e4m3")
+_BF16 = mma_instruction("mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32")
+_RIGHT, _WRONG = -0.375, 0.375  # shades
+
+
+def case(
+    ins: Instruction, a: _Numbers, b: _Numbers, c: float = 0.0
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """A, B and C with row a, column b and element c at index 0, and zeros elsewhere.
+
+    >>> A, B, C = case(SHORT, [2, 3], [5, 7], 1)
+    >>> float(SHORT(A, B, C)[0, 0])   # 2 * 5 + 3 * 7 + 1
+    32.0
+    """
     A, B, C = np.zeros(ins.a.shape), np.zeros(ins.b.shape), np.zeros(ins.c.shape)
     A[0, : len(a)], B[: len(b), 0], C[0, 0] = a, b, c
-    return float(ins(A, B, C, model=model)[0, 0])
+    return A, B, C
 
 
-def _chain(terms: list[float]) -> float:
-    """A sum in float32, one addition after another."""
+def chain(terms: _Numbers) -> float:
+    """A sum in float32, one addition after another.
+
+    >>> chain([2**24, 1, 1])   # each 1 is rounded away
+    16777216.0
+    """
     total = np.float32(0)
     for term in terms:
         total = total + np.float32(term)
     return float(total)
+
+
+def _d(ins: Instruction, a: _Numbers, b: _Numbers, c: float, model: str = "sm_90") -> float:
+    """D[0][0] for a row of A, a column of B and C[0][0]."""
+    return float(ins(*case(ins, a, b, c), model=model)[0, 0])
+
+
+def surprises() -> Picture:
+    """Two sums, as a chain of float32 additions and as the tensor core computes them.
+
+    >>> [cell.text for cell in surprises().grids[0].cells][:3]
+    ['16777216', '16777232', '16777232']
+    """
+    ones, tiny = [1.0] * 16, [1.0] + 15 * [2.0**-13]
+    sums = {
+        "2^24, then sixteen times 1": (chain([2.0**24, *ones]), _d(_LONG, ones, ones, 2.0**24), 2.0**24 + 16),
+        "fifteen times 2^-26, then 1": (
+            chain([2.0**-26] * 15 + [1]),
+            _d(_LONG, tiny, tiny, 0.0),
+            1 + 15 * 2.0**-26,
+        ),
+    }
+    texts = {name: [f"{value:.10g}" for value in values] for name, values in sums.items()}
+    nearest = {name: float(np.float32(values[-1])) for name, values in sums.items()}
+    shades = {
+        text: _RIGHT if value == nearest[name] else _WRONG
+        for name, values in sums.items()
+        for text, value in zip(texts[name][:2], values, strict=False)
+    }
+    columns = ["chain of float32", "tensor core, sm_90", "exact"]
+    notes = ("blue: the float32 nearest to the exact sum",)
+    return table(texts, columns, "Two sums, twice", notes, shades=shades)
+
+
+def kept_bits() -> Picture:
+    """Which chips still have 2^-j after 1 - 1 + 2^-j.
+
+    >>> [cell.text for cell in kept_bits().grids[0].cells][-6:]
+    ['lost', 'lost', 'lost', 'lost', 'lost', 'lost']
+    """
+    chips = ("sm_75", "sm_80", "sm_89", "sm_90", "sm_100", "sm_120")
+    texts = {}
+    for j in range(22, 28):
+        a, b = [1, -1, 2.0 ** -(j // 2)], [1, 1, 2.0 ** -(j - j // 2)]
+        results = [_d(SHORT, a, b, 0.0, chip) for chip in chips]
+        texts[f"2^-{j}"] = ["kept" if result == 2.0**-j else "lost" for result in results]
+    headings = [f"{chip}\n{GENERATIONS[chip]}" for chip in chips]
+    shades = {"kept": _RIGHT, "lost": _WRONG}
+    return table(texts, headings, "Is 2^-j still there after 1 - 1 + 2^-j?", shades=shades)
+
+
+def orders(count: int = 200) -> Picture:
+    """How many of `count` shuffled orders of sixteen products give each sum.
+
+    >>> [group.text for group in orders(10).grids[0].row_groups]
+    ['chain of float32', 'tensor core']
+    """
+    rng = np.random.default_rng(4)
+    a, b = (np.float16(rng.normal(0, 1, 16)).astype(float) for _ in range(2))
+    shuffled = [rng.permutation(16) for _ in range(count)]
+    chains = Counter(chain(a[order] * b[order]) for order in shuffled)
+    cores = Counter(_d(_LONG, a[order], b[order], 0.0) for order in shuffled)
+    sums = {
+        name: {f"{value:.9g}": float(found) for value, found in sorted(counter.items())}
+        for name, counter in (("chain of float32", chains), ("tensor core", cores))
+    }
+    return bars(sums, f"The sums of {count} orders", ("how often each sum came out",))
+
+
+def half_sums() -> Picture:
+    """What becomes of 2048 plus a little in f16.
+
+    >>> [cell.text for cell in half_sums().grids[0].cells][:4]
+    ['2048.5', '2048', '2049', '2048']
+    """
+    texts = {}
+    for small in (0.5, 1, 1.5, 3):
+        texts[f"2048 + {small:g}"] = [f"{2048 + small:g}", f"{_d(HALF, [small], [1], 2048.0):g}"]
+    notes = ("the f16 numbers here are even; a tie goes to the multiple of 4",)
+    return table(texts, ["exact", "D, f16"], "f16 results are rounded to nearest even", notes)
+
+
+def fp8_sums() -> Picture:
+    """1 plus a small power of two by the two ways to multiply FP8 on Hopper.
+
+    >>> [cell.text for cell in fp8_sums().grids[0].cells][-2:]
+    ['kept', 'lost']
+    """
+    texts = {}
+    for j in (12, 13, 14):
+        a, b = [1, 2.0 ** -(j // 2)], [1, 2.0 ** -(j - j // 2)]
+        results = [_d(ins, a, b, 0.0) for ins in (_SYNC, _GROUP)]
+        texts[f"1 + 2^-{j}"] = ["kept" if result == 1 + 2.0**-j else "lost" for result in results]
+    shades = {"kept": _RIGHT, "lost": _WRONG}
+    return table(texts, ["mma.sync", "wgmma"], "FP8 on Hopper: is the small term kept?", shades=shades)
+
+
+def in_steps(X: NDArray[np.float64], Y: NDArray[np.float64], restart: int) -> NDArray[np.float32]:
+    """X Y by wgmma with FP8, which starts from zero after every `restart` products; f32 adds the parts.
+
+    >>> in_steps(np.ones((64, 64)), np.ones((64, 8)), 32)[0, 0]
+    np.float32(64.0)
+    """
+    total, D = np.zeros((64, 8), dtype=np.float32), np.zeros((64, 8))
+    for k in range(0, X.shape[1], _GROUP.k):
+        D = _GROUP(X[:, k : k + _GROUP.k], Y[k : k + _GROUP.k], D)
+        if (k + _GROUP.k) % restart == 0:
+            total, D = total + np.float32(D), np.zeros((64, 8))
+    return total
+
+
+def loop_errors(K: int = 2048) -> Picture:
+    """The error of a long FP8 product, by how often it starts again.
+
+    >>> loop_errors(256).title
+    'Error of an FP8 product with K = 256'
+    """
+    e4m3, rng = dtype("e4m3"), np.random.default_rng(6)
+    codes = (e4m3.encode(rng.normal(0, 1, size)) for size in ((64, K), (K, 8)))
+    X, Y = (e4m3.decode(each).astype(float) for each in codes)
+    exact = X @ Y
+    errors = {}
+    for restart in (K, K // 4, K // 16):
+        off = in_steps(X, Y, restart) - exact
+        name = "never starts again" if restart == K else f"starts again after {restart} products"
+        errors[name] = float(np.sqrt((off**2).mean() / (exact**2).mean()))
+    notes = ("root mean square, relative to the exact product",)
+    return bars(errors, f"Error of an FP8 product with K = {K}", notes, text="{:.1e}".format)
+
+
+def special_results() -> Picture:
+    """What becomes of infinities, NaN, zeros and subnormal numbers.
+
+    >>> [cell.text for cell in special_results().grids[0].cells][:2]
+    ['nan', '0x7fffffff']
+    """
+    inf, nan = math.inf, math.nan
+    cases: dict[str, tuple[list[float], list[float], float]] = {
+        "inf - inf": ([inf, -inf], [1, 1], 0),
+        "0 * inf": ([0], [inf], 0),
+        "5 - inf": ([5], [1], -inf),
+        "NaN with a sign": ([-nan], [1], 0),
+        "all terms -0": ([-0.0] * 8, [1] * 8, -0.0),
+        "2^-70 * 2^-70": ([2.0**-70], [2.0**-70], 0),
+    }
+    texts = {}
+    for name, parts in cases.items():
+        result = np.float32(_d(_BF16, *parts))
+        texts[name] = [f"{result:.6g}", f"{result.view(np.uint32):#010x}"]
+    return table(texts, ["D", "its bits"], "Special values on sm_90")
+
+
+def models_of(ins: Instruction) -> Picture:
+    """How every chip adds for an instruction, and how that is known.
+
+    >>> (grid,) = models_of(_LONG).grids
+    >>> {head.text: grid.at(head.start, 0).text for head in grid.rows}["sm_90 Hopper"]
+    '25'
+    """
+    texts: dict[str, list[str]] = {}
+    for model in models():
+        if model.fits(ins) and isinstance(model.rule, Fused):
+            steps = f"steps of {model.rule.depth}" if model.rule.depth else "one step"
+            name = f"{model.chip} {model.generation}"
+            texts.setdefault(name, [str(model.rule.fraction_bits), steps, model.evidence])
+    columns = ["bits kept below\nthe largest exponent", "K", "evidence"]
+    return table(texts, columns, f"Models for {ins.shape} with {ins.a_type} and {ins.d_type} results")
+
+
+# -- exercises ---------------------------------------------------------------------------------------------
 
 
 @exercise(
@@ -54,7 +242,7 @@ def _chain(terms: list[float]) -> float:
 def _large_and_small(answer: object) -> tuple[bool, str]:
     submitted = whole_numbers(answer, 2, "`(chain of float32, tensor core)`")
     exact = int(LARGE) + ONES
-    expected = int(_chain([LARGE] + [1.0] * ONES)), int(_d(SHORT, [1.0] * ONES, [1.0] * ONES, LARGE))
+    expected = int(chain([LARGE] + [1.0] * ONES)), int(_d(SHORT, [1.0] * ONES, [1.0] * ONES, LARGE))
     return judge(
         submitted == expected,
         "Every addition in the chain is a tie and goes back to 2^24. The tensor core adds all four terms "
@@ -569,7 +757,7 @@ def _sum_of(function: object, c: float, a: list[float], b: list[float]) -> float
 
 
 def _chain_of(c: float, a: list[float], b: list[float]) -> float:
-    return _chain([c, *(x * y for x, y in zip(a, b, strict=True))])
+    return chain([c, *(x * y for x, y in zip(a, b, strict=True))])
 
 
 def _emulated(cases: list[tuple[float, list[float], list[float]]]) -> list[float]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..instruction import Instruction, mma_instruction, mma_instructions
+from ..isa.mma import MmaForm
+from ..views import Picture
+from ..views.charts import table
 from .checking import exercise, judge, whole_numbers, whole_result_of
 
 BYTES = mma_instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s8.s8.s32")
@@ -22,6 +26,31 @@ _COUNTED = (
     "The first two are right. For the third, count the legal values of the selector: if only 0 is legal, "
     "that is also a value."
 )
+
+
+# -- what the lesson shows -----------------------------------------------------------------------------------
+
+
+def family(forms: Iterable[MmaForm]) -> Picture:
+    """Structure, registers and selectors of sparse instructions, by the width of an element and by K.
+
+    >>> family(mma_instructions("mma.sp")).grids[0].rows[0].text
+    '32 bits, m16n8k8'
+    """
+    members: dict[tuple[int, int, str], list[MmaForm]] = {}
+    for form in forms:
+        members.setdefault((-form.a.width, form.k, form.kind or ""), []).append(form)
+    rows = {}
+    for (width, _, kind), alike in sorted(members.items()):
+        first, types = alike[0], sorted({form.a_type for form in alike})
+        counts = first.a.registers, first.b.registers, len(first.selectors)
+        name = " ".join(filter(None, (f"{-width} bits, {first.shape}", kind)))
+        structure = "" if first.structure is None else first.structure.title
+        size = 4 if len(types) <= 4 else 3  # types on a line, so that none is too wide
+        lines = [" ".join(types[start : start + size]) for start in range(0, len(types), size)]
+        rows[name] = [structure, *map(str, counts), "\n".join(lines)]
+    columns = ["structure", "A", "B", "selectors", "types of A"]
+    return table(rows, columns, "Sparse mma", ("A and B: registers in each lane",))
 
 
 @cache
@@ -129,7 +158,7 @@ def where_a(answer: object) -> tuple[bool, str]:
         "register.",
         (
             submitted == (above.lane, above.register),
-            "The lane is right, but that register holds the row eight higher.",
+            "The lane is right, but that register holds the row eight higher up.",
         ),
         (
             submitted == (left.lane, left.register),
@@ -180,7 +209,7 @@ def _where_e(answer: object) -> tuple[bool, str]:
         ),
         (
             submitted == (above.lane, above.low, above.high),
-            "That is the right place for the row eight higher.",
+            "That is the right place for the row eight higher up.",
         ),
         (
             submitted[0] in (left.lane, value),
@@ -364,7 +393,7 @@ def metadata_lane(answer: object) -> tuple[bool, str]:
         (
             bool(failing) and all(bits < 16 for bits, _ in failing),
             f"{where} 16 bits and more are right. With narrower elements all nibbles of a lane belong to "
-            "*one* row, and the next lane has the row eight lower.",
+            "*one* row, and the next lane has the row eight rows below.",
         ),
         (
             bool(failing) and all(bits >= 16 for bits, _ in failing),

@@ -33,7 +33,7 @@ _ONE_LINE = "white-space:nowrap"
 _COLUMNS = (
     ("lesson", _ONE_LINE),
     ("question", ""),
-    ("time", _ONE_LINE),
+    ("estimate", _ONE_LINE),
     ("done", _ONE_LINE),
     ("", _ONE_LINE),
     ("exercises", _ONE_LINE),

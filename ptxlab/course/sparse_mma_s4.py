@@ -39,7 +39,7 @@ def _one_nibble(answer: object) -> tuple[bool, str]:
         "the high two.",
         (
             submitted == first << 2 | second,
-            "Both indices are right, but the first index goes into the *low* two bits, as everywhere.",
+            "Both indices are right, but the first index goes into the *low* two bits, as always.",
         ),
         (
             submitted == mask or submitted == int(f"{mask:04b}"[::-1], 2),
@@ -149,7 +149,7 @@ def address_lanes(answer: object) -> tuple[bool, str]:
         ),
         (
             submitted == frozenset(range(1, 8, 2)),
-            "It is not the odd ones: the selector chooses two neighbouring lanes of every four.",
+            "It is not the odd ones: the selector chooses two adjacent lanes in every group of four.",
         ),
         (any(lane > 7 for lane in submitted), "Give only lanes 0 to 7."),
         otherwise=(
@@ -184,7 +184,7 @@ def nibble_place(answer: object) -> tuple[bool, str]:
         ),
         (
             submitted == (above.lane, above.low, above.high),
-            "That is the right place for the row eight higher: each of the two lanes has one of the two "
+            "That is the right place for the row eight higher up: each of the two lanes has one of the two "
             "rows.",
         ),
         (

@@ -7,6 +7,8 @@ import numpy as np
 from ..instruction import mma_instruction
 from ..isa.dtypes import dtype
 from ..isa.sparsity import STRUCTURES
+from ..views import Picture
+from ..views.charts import bars
 from .checking import WrongForm, exercise, judge, whole_numbers, whole_result_of
 
 INS = mma_instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32")
@@ -14,6 +16,31 @@ _HALVES = STRUCTURES["1:2"]
 ROW, COL = 10, 13
 _EIGHT = (0, 2.5, -1, 0, 0, 4, 0, 0.5)  # four chunks
 _RAW = 1 + 2.0**-10 + 2.0**-11
+
+
+# -- what the lesson shows -----------------------------------------------------------------------------------
+
+
+def sums() -> Picture:
+    """1 and seven small terms, added exactly, by NumPy one after the other, and by the tensor core.
+
+    >>> [cell.text for cell in sums().grids[0].cells if cell.lines]
+    ['3.5', '0', '3', '1.75', '0', '1', '0.875', '0', '0']
+    """
+    A, B = np.zeros(INS.a_dense.shape), np.ones(INS.b.shape)
+    steps = {}
+    for power in (-24, -25, -26):
+        A[0, 0], A[0, 2::2] = 1, 2.0**power
+        totals = {
+            "exact": A[0].sum(),
+            "NumPy": np.cumsum(A[0], dtype=np.float32)[-1],
+            "tensor core": INS(A, B)[0, 0],
+        }
+        steps[f"1 + 7 * 2^{power}"] = {name: (float(total) - 1) * 2**23 for name, total in totals.items()}
+    return bars(steps, "Steps of 2^-23 above 1")
+
+
+# -- its exercises -------------------------------------------------------------------------------------------
 
 
 @exercise(
@@ -138,7 +165,7 @@ def where_a(answer: object) -> tuple[bool, str]:
         f"third of the right half: threadID_in_group {COL % 8 // 2}, and the register is a3.",
         (
             submitted == (stored.lane, above),
-            "The lane is right, but that register holds the row eight higher.",
+            "The lane is right, but that register holds the row eight higher up.",
         ),
         (submitted == (stored.lane, left), "The lane is right, but that register holds columns 0 to 7."),
         (
@@ -220,7 +247,7 @@ def nibble_place(answer: object) -> tuple[bool, str]:
         ),
         (
             submitted == (right.lane, right.low - 16, right.high - 16),
-            "The lane is right, but those bits belong to the row eight higher.",
+            "The lane is right, but those bits belong to the row eight higher up.",
         ),
         (
             submitted[0] == INS.a.where(ROW, COL // 2)[0].lane,
@@ -240,7 +267,7 @@ def nibble_place(answer: object) -> tuple[bool, str]:
         (submitted[0] > 31, "Rows 8 to 15 share the lanes of rows 0 to 7."),
         (
             submitted[1:] == expected[1:],
-            "The bits are right. The selector chooses two lanes of each four; which of the two has this "
+            "The bits are right. The selector chooses two lanes in each group of four; which one has this "
             "chunk?",
         ),
         otherwise=(

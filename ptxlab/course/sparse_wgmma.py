@@ -8,6 +8,8 @@ from ..instruction import mma_instruction
 from ..isa.catalog import mma_forms
 from ..isa.sparsity import STRUCTURES
 from ..memory import Tile
+from ..views import Picture
+from ..views.charts import table
 from .checking import exercise, function_table, judge, whole_number_set, whole_numbers
 
 INS = mma_instruction("wgmma.mma_async.sp.sync.aligned.m64n16k64.f32.e4m3.e4m3")
@@ -18,6 +20,88 @@ E_ROW, E_CHUNK = 45, 10
 B_ROW, B_COL = 20, 11
 _N_ASKED = (8, 24, 40, 48, 56, 256)
 _SPARE = 100
+
+
+# -- what the lesson shows -----------------------------------------------------------------------------------
+
+
+def sizes() -> Picture:
+    """The legal N of every 8-bit type.
+
+    >>> [cell.text for cell in sizes().grids[0].cells if cell.row == 2][:6]
+    ['✓', '✓', '✓', '✓', '', '✓']
+    """
+    forms = mma_forms("wgmma.sp")
+    every = range(8, 257, 8)
+    texts = {}
+    for kind in ("e4m3", "e5m2", "s8", "u8"):
+        legal = {form.n for form in forms if form.a_type == kind}
+        texts[kind] = ["✓" if n in legal else "" for n in every]
+    title = "Legal values of N"
+    return table(texts, [str(n) for n in every], title, shades={"✓": -0.375}, axes=("type", "N"))
+
+
+def tiles() -> Picture:
+    """The tile of the lesson's B under some swizzles.
+
+    >>> tiles().grids[0].at(0, 1).text
+    'byte 337'
+    """
+    texts = {}
+    for swizzle in (0, 64, 128):
+        tile = Tile.of(INS.b, swizzle)
+        name = f"{swizzle} bytes" if swizzle else "no swizzle"
+        texts[name] = [
+            f"{tile.size} bytes",
+            f"byte {int(tile.offset(5, 33))}",
+            f"0x{tile.descriptor():016x}",
+        ]
+    columns = ["size of the tile", "B[33][5] is at", "descriptor, at address 0"]
+    return table(texts, columns, f"B of {INS.shape} in shared memory")
+
+
+def small_terms() -> Picture:
+    """Sixteen terms of 1/64 beside a large one, and an old D that FP8 cannot keep.
+
+    >>> [cell.text for cell in small_terms().grids[0].cells if cell.row == 2]
+    ['256.25', '256']
+    """
+    A, B = np.zeros((INS.m, INS.k)), np.ones(INS.b.shape)
+    A[:, 0::4] = 2.0**-6
+    texts = {}
+    for big in (0, 128, 256):
+        A[:, 1] = big
+        texts[f"{big} + 16 · 1/64"] = [f"{(A @ B)[0, 0]:.9g}", f"{INS(A, B)[0, 0]:.9g}"]
+    old = INS(0 * A, B, np.full(INS.c.shape, 0.1))[0, 0]
+    texts["0 + old D of 0.1"] = [f"{np.float32(0.1):.9g}", f"{old:.9g}"]
+    return table(texts, ["exact", "tensor core"], "What 13 bits keep", shades=_lossy(texts))
+
+
+def _lossy(texts: dict[str, list[str]]) -> dict[str, float]:
+    """Shades of the second column, where it differs from the first."""
+    return {found: 0.375 for exact, found in texts.values() if found != exact}
+
+
+def values_of_k() -> Picture:
+    """Every K of sparse wgmma with its structure and types.
+
+    >>> [cell.text for cell in values_of_k().grids[0].cells][:3]
+    ['1:2', '0, 1', 'tf32']
+    """
+    forms: dict[tuple[int, str, tuple[int, ...]], set[str]] = {}
+    for form in mma_forms("wgmma.sp"):
+        if form.structure is not None:
+            key = (form.k, form.structure.name, tuple(form.selectors))
+            forms.setdefault(key, set()).add(form.a_type)
+    texts = {
+        f"m64nNk{k}": [structure, ", ".join(map(str, selectors)), ", ".join(sorted(kinds))]
+        for (k, structure, selectors), kinds in sorted(forms.items())
+    }
+    notes = ("in all of them, A takes 4 registers in every lane",)
+    return table(texts, ["structure", "selectors", "types of A"], "Sparse wgmma by K", notes)
+
+
+# -- exercises ---------------------------------------------------------------------------------------------
 
 
 @exercise(

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from math import comb
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import quoted
 from ..isa.catalog import mma_forms
 from ..isa.dtypes import dtype
 from ..isa.sparsity import STRUCTURES
+from ..views import Picture
+from ..views.charts import bars, table
 from .checking import WrongForm, exercise, judge, numbers, result_of, whole_number_set, whole_numbers
 
 TWO, ONE, PAIRS = STRUCTURES["2:4"], STRUCTURES["1:2"], STRUCTURES["4:8"]
@@ -21,6 +28,95 @@ ROWS = (
 )
 CHUNK = (3, -1, 2, 2, 0, 3, -2, 1)
 SPARSE = (0, 5, 0, 7, 0, 0, 0, 3, 0, 0, 0, 0, 2, 0, 0, -1)
+#: Types of the lesson, with the structure of each.
+_TYPES = {"tf32": ONE, "f16": TWO, "s8": TWO, "s4": PAIRS}
+
+
+# -- what the lesson shows -----------------------------------------------------------------------------------
+
+
+def losses(A: NDArray[Any], B: NDArray[Any], pruned: Mapping[str, NDArray[Any]]) -> Picture:
+    """What pruning A costs: the share of its squares that is gone, and the error of A B.
+
+    >>> A = np.array([[4.0, 3.0]])
+    >>> picture = losses(A, np.eye(2), {"one of two": np.array([[4.0, 0.0]])})
+    >>> [cell.text for cell in picture.grids[0].cells if cell.lines]
+    ['36.0%', '60.0%']
+    """
+    product = A @ B
+    shares = {
+        name: {
+            "squares lost": 1 - (each**2).sum() / (A**2).sum(),
+            "error of A B": np.linalg.norm(each @ B - product) / np.linalg.norm(product),
+        }
+        for name, each in pruned.items()
+    }
+    return bars(shares, "What pruning costs", text="{:.1%}".format)
+
+
+def freedom() -> Picture:
+    """How many patterns each structure allows in eight columns, if half of the elements stay.
+
+    >>> [cell.text for cell in freedom().grids[0].cells if cell.lines]
+    ['70', '36', '16', '6']
+    """
+    counts = {"no structure": comb(8, 4)}
+    for rule in (TWO, ONE, PAIRS):
+        counts[rule.title] = comb(rule.groups, rule.keep) ** (8 // rule.chunk)
+    return bars(counts, "Patterns in eight columns")
+
+
+def space() -> Picture:
+    """The space of compressed A and its metadata, as a share of dense A.
+
+    >>> [cell.text for cell in space().grids[0].cells if cell.lines][-1]
+    '62.5%'
+    """
+    shares = {}
+    for name, rule in _TYPES.items():
+        dense = rule.chunk * dtype(name).bits
+        shares[f"{name}, {rule.title}"] = (dense / 2 + 4) / dense
+    notes = ("compressed A and four bits of metadata for each chunk", "dense A is 100 %")
+    return bars(shares, "Space that a chunk takes", notes, text="{:.1%}".format, most=1.0)
+
+
+def registers() -> Picture:
+    """Registers of A, B and E in each lane, for the longest dense and the longest sparse shape of a type.
+
+    >>> [cell.text for cell in registers().grids[0].cells[:8]]
+    ['m16n8k8', '4', '2', '', 'm16n8k16', '4', '4', '1']
+    """
+    rows = {}
+    for name in _TYPES:
+        for family in ("mma", "mma.sp"):
+            forms = [each for each in mma_forms(family) if each.a_type == name and each.m == 16]
+            form = max(forms, key=lambda each: each.k)
+            counts = [
+                str(form.operands[letter].registers) if letter in form.operands else "" for letter in "ABE"
+            ]
+            rows[f"{name} {family}"] = [form.shape, *counts]
+    return table(rows, ["shape", "A", "B", "E"], "Registers in each lane")
+
+
+def types_by_structure() -> Picture:
+    """The types of every structure, over all sparse instructions.
+
+    >>> types_by_structure().grids[0].rows[0].text
+    '1:2'
+    """
+    forms = [*mma_forms("mma.sp"), *mma_forms("wgmma.sp")]
+    rows = {}
+    for rule in (ONE, TWO, PAIRS):
+        for kinds in (("",), ("f8f6f4", "mxf8f6f4"), ("mxf4", "mxf4nvf4")):
+            members = [each for each in forms if each.structure is rule and (each.kind or "") in kinds]
+            if members:
+                types = ", ".join(dict.fromkeys(each.a_type for each in members))
+                families = ", ".join(dict.fromkeys(each.family for each in members))
+                rows[" ".join([rule.title, *filter(None, kinds)])] = [types, families]
+    return table(rows, ["types of A", "families"], "Which structure goes with which type")
+
+
+# -- its exercises -------------------------------------------------------------------------------------------
 
 
 @exercise(

@@ -1,4 +1,7 @@
-"""The lessons in order: the question of each, what a reader can do afterwards, and how long it takes."""
+"""The lessons in order: the question of each, what a reader can do afterwards, and how long it may take.
+
+The minutes are the authors' estimates: no readers were timed.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ class Lesson:
     slug: str
     question: str
     goals: tuple[str, ...]  # "You will be able to ..."
-    minutes: int
+    minutes: int  # an estimate
 
     @property
     def file(self) -> str:
@@ -40,8 +43,9 @@ class Lesson:
     @property
     def promise(self) -> str:
         """What the first cell of the notebook promises, in Markdown."""
-        goals = "\n".join(f"- {goal}" for goal in self.goals)
-        return f"**After this lesson you can** (about {self.minutes} minutes):\n\n{goals}"
+        *others, last = self.goals
+        goals = "; ".join([*others, f"and {last}" if others else last])
+        return f"**After this lesson you can** {goals}. (We estimate {self.minutes} minutes.)"
 
 
 LESSONS: tuple[Lesson, ...] = (

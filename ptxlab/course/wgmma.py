@@ -8,7 +8,9 @@ from ..instruction import mma_instruction
 from ..isa.catalog import mma_forms
 from ..memory import SWIZZLES, Tile
 from ..views import Cell, Grid, Header, Picture
-from ..views.labels import bit_range
+from ..views.charts import bars, table
+from ..views.fragment_pictures import core_matrix_tint
+from ..views.labels import index_range
 from .checking import exercise, function_table, judge, whole_numbers
 
 INS = mma_instruction("wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16")
@@ -22,18 +24,6 @@ _PIECES = ((6, 1), (13, 3))  # (row, piece)
 _SWIZZLED = Tile.of(FP8.b, 64)
 _SWIZZLED_AT = 0x2C00
 _FOUND = _SWIZZLED.descriptor(_SWIZZLED_AT)
-#: Fields of a matrix descriptor as (name, lowest bit, bits). PTX ISA, "Matrix Descriptor Format".
-_FIELDS = (
-    ("swizzle code", 62, 2),
-    ("", 52, 10),
-    ("base offset", 49, 3),
-    ("", 46, 3),
-    ("stride / 16", 32, 14),
-    ("", 30, 2),
-    ("leading / 16", 16, 14),
-    ("", 14, 2),
-    ("address / 16", 0, 14),
-)
 #: A program, line by line: the instruction, and which of the two results it computes.
 _PROGRAM = (
     ("wgmma.fence.sync.aligned;", ""),
@@ -46,27 +36,108 @@ _PROGRAM = (
 )
 
 
-def descriptor_picture(number: int) -> Picture:
-    """A 64-bit matrix descriptor with its fields, bit 63 on the left.
+# -- what the lesson shows -----------------------------------------------------------------------------------
 
-    >>> grid = descriptor_picture(0x0000_0010_0008_0040).grids[0]
-    >>> [cell.text for cell in grid.cells if cell.lane is not None]
-    ['0', '0', '0x10', '0x8', '0x40']
+
+def registers_of_d() -> Picture:
+    """How many registers of a lane D takes, by N.
+
+    >>> [cell.text for cell in registers_of_d().grids[0].cells if cell.lines][-2:]
+    ['128', '64']
     """
-    values = [number >> low & (1 << size) - 1 for _, low, size in _FIELDS]
-    cells = tuple(
-        Cell(0, at, 1, 1, (hex(value) if value else "0",), 4 * at if _FIELDS[at][0] else None)
-        for at, value in enumerate(values)
+    counts = {
+        f"N = {n}": {
+            kind: mma_instruction(f"wgmma.mma_async.sync.aligned.m64n{n}k16.{kind}.f16.f16").d.registers
+            for kind in ("f32", "f16")
+        }
+        for n in (8, 16, 64, 128, 256)
+    }
+    return bars(counts, "Registers of D in every lane", ("by the type of D",))
+
+
+def types() -> Picture:
+    """K and the types of D for every type of A.
+
+    >>> types().grids[0].at(0, 0).text
+    'k16'
+    """
+    forms: dict[str, tuple[int, set[str]]] = {}
+    for form in mma_forms("wgmma"):
+        forms.setdefault(form.a_type, (form.k, set()))[1].add(form.d_type)
+    texts = {
+        kind: [f"k{k}", " or ".join(sorted(results, reverse=True))] for kind, (k, results) in forms.items()
+    }
+    title = "What wgmma multiplies: m64nNkK"
+    return table(texts, ["K", "D"], title, ("each row of A has 32 bytes, and A takes 4 registers",))
+
+
+def core_matrices(tile: Tile) -> Picture:
+    """The core matrices of a K-major tile without swizzle, with the byte at which each begins.
+
+    >>> core_matrices(Tile.of(INS.b)).grids[0].at(1, 0).text
+    'byte 256'
+    """
+    shape = tile.rows // 8, tile.k // tile.core_width
+    cells, hover = [], np.full(shape, "", dtype=object)
+    for group, piece in np.ndindex(shape):
+        offset = int(tile.offset(8 * group, piece * tile.core_width))
+        cells.append(Cell(group, piece, 1, 1, (f"byte {offset}",), core_matrix_tint(group, piece)))
+        hover[group, piece] = f"core matrix at bytes {index_range(offset, _CORE)}"
+    rows = tuple(Header(group, 1, (index_range(8 * group, 8),)) for group in range(shape[0]))
+    columns = tuple(
+        Header(piece, 1, (index_range(piece * tile.core_width, tile.core_width),))
+        for piece in range(shape[1])
     )
-    heads = tuple(
-        Header(at, 1, (name, bit_range(low, low + size - 1))) for at, (name, low, size) in enumerate(_FIELDS)
+    notes = (
+        f"one to the right: leading offset, {tile.leading} bytes",
+        f"one down: stride offset, {tile.stride} bytes",
     )
-    hover = np.array(
-        [[f"{name or 'unused'}: bits {bit_range(low, low + size - 1)}" for name, low, size in _FIELDS]],
-        dtype=object,
-    )
-    grid = Grid((1, len(_FIELDS)), cells, hover, (Header(0, 1, ("",)),), heads)
-    return Picture(f"Matrix descriptor 0x{number:016x}", ("its fields, highest bits on the left",), (grid,))
+    grid = Grid(shape, tuple(cells), hover, rows, columns, ("n", "k"))
+    return Picture("From core matrix to core matrix", notes, (grid,))
+
+
+def swizzled_tiles() -> Picture:
+    """The tile of the lesson's B under every swizzle.
+
+    >>> swizzled_tiles().grids[0].at(3, 0).text
+    '2048 bytes'
+    """
+    texts = {}
+    for width in sorted(SWIZZLES):
+        tile = Tile.of(INS.b, width)
+        name = f"{width} bytes" if width else "no swizzle"
+        texts[name] = [
+            f"{tile.size} bytes",
+            f"multiple of {tile.alignment}",
+            f"0x{tile.descriptor():016x}",
+        ]
+    columns = ["size of the tile", "it begins at a", "descriptor, at address 0"]
+    return table(texts, columns, f"B of {INS.shape} under every swizzle")
+
+
+_SYNCHRONISING = ("fence", "wgmma.", "__syncthreads", "b_tile + at", "D[(i")
+
+
+def kernel_lines() -> str:
+    """The lines of the lesson's kernel that have to stay in order.
+
+    >>> kernel_lines().splitlines()[2]
+    '__syncthreads();'
+    """
+    loop = INS.kernel.split("count; i +=")[1].splitlines()[2:]
+    lines = [line for line in loop if any(word in line for word in _SYNCHRONISING)]
+    return "\n".join(_without_quotes(line.strip()) for line in lines)
+
+
+def _without_quotes(line: str) -> str:
+    """A line of PTX as the assembler reads it, without its operands; a line of C++ as it is."""
+    if not line.startswith('"'):
+        return line
+    mnemonic, operands, _ = line.strip('"').removesuffix("\\n").partition(" {")
+    return f"{mnemonic} ..." if operands else mnemonic
+
+
+# -- exercises ---------------------------------------------------------------------------------------------
 
 
 @exercise(

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from .. import wmma
 from ..instruction import mma_instruction
+from ..isa.catalog import mma_forms
+from ..views import Picture
+from ..views.charts import table
 from .checking import exercise, judge, whole_numbers, whole_result_of
 
 S4 = mma_instruction("wmma.mma.sync.aligned.row.col.m8n8k32.s32.s4.s4.s32")
@@ -15,6 +19,63 @@ ROW, COL = 3, 77
 ONES = 40
 _WORD = (3, -1, 7, 0, -8, 1, 2, -3)
 S8 = mma_instruction("wmma.mma.sync.aligned.row.col.m8n32k16.s32.s8.s8.s32")
+
+
+# -- what the lesson shows -----------------------------------------------------------------------------------
+
+
+def fragment_counts() -> Picture:
+    """Elements and storage elements of the 4-bit fragments.
+
+    >>> [cell.text for cell in fragment_counts().grids[0].cells][:3]
+    ['8', '1', 'unsigned']
+    """
+    fragments = {
+        "matrix_a of u4": wmma.fragment(wmma.matrix_a, 8, 8, 32, wmma.precision.u4, wmma.row_major),
+        "matrix_a of s4": wmma.fragment(wmma.matrix_a, 8, 8, 32, wmma.precision.s4, wmma.row_major),
+        "accumulator of int": wmma.fragment(wmma.accumulator, 8, 8, 32, int),
+    }
+    texts = {
+        name: [str(frag.num_elements), str(frag.num_storage_elements), frag.storage_element_type.cpp]
+        for name, frag in fragments.items()
+    }
+    columns = ["num_elements", "num_storage_elements", "storage type"]
+    return table(texts, columns, "Fragments of one lane, 8 x 8 x 32")
+
+
+def sub_byte_chips() -> Picture:
+    """What the sub-byte operations become on Ampere and on Hopper.
+
+    >>> sub_byte_chips().grids[0].at(3, 1).lines
+    ('1 BMMA',)
+    """
+    texts: dict[str, list[str]] = {}
+    shades: dict[str, float] = {}
+    for form in (("u4",), ("s4",), ("b1", "xor"), ("b1", "and")):
+        support = wmma.deprecation(*form)
+        runs = [f"{chip.count} {chip.opcode.partition('.')[0]}" for chip in (support.before, support.instead)]
+        if support.deprecated:
+            runs[1] = f"{support.instead.count} {support.instead.opcode}\nand other instructions"
+        texts[" ".join(form)] = ["deprecated" if support.deprecated else "stays", *runs]
+        shades |= {runs[0]: -0.375, runs[1]: 0.375 if support.deprecated else -0.375}
+    columns = ["the guide says", "sm_80 runs", "sm_90 runs"]
+    return table(texts, columns, "Sub-byte operations on Ampere and Hopper", shades=shades)
+
+
+def registers_by_shape() -> Picture:
+    """The registers of a lane for every shape and type of WMMA.
+
+    >>> [cell.text for cell in registers_by_shape().grids[0].cells][:3]
+    ['8', '8', '4 f16']
+    """
+    texts: dict[str, list[str]] = {}
+    for form in mma_forms("wmma"):
+        counts = [str(form.a.registers), str(form.b.registers), f"{form.d.registers} {form.d.dtype}"]
+        texts.setdefault(f"{form.shape} {form.a_type}", [*counts, form.targets[0]])
+    return table(texts, ["A", "B", "D", "from"], "Registers of a lane, by shape and type of A")
+
+
+# -- exercises ---------------------------------------------------------------------------------------------
 
 
 @exercise(

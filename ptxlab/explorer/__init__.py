@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Explorer", "ExplorerState", "explore"]
 
-_OPTIONS = ("A", "B", "C", "seed", "form_class")
+_OPTIONS = ("A", "B", "C", "seed", "height", "form_class")
 
 
 def __getattr__(name: str) -> Any:
@@ -34,6 +34,6 @@ def explore(ins: MmaForm | str, **options: Any) -> Explorer:
     """The widget on an instruction or on a link. Users call `ptxlab.explore`, whose instructions can run."""
     unknown = [name for name in options if name not in _OPTIONS]
     if unknown:
-        raise PtxlabError(f"explore has no option {quoted(unknown[0])}; it has A, B, C and seed")
+        raise PtxlabError(f"explore has no option {quoted(unknown[0])}; it has A, B, C, seed and height")
     widget: Explorer = __getattr__("Explorer")(ins, **options)
     return widget

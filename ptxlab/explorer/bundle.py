@@ -11,7 +11,8 @@ from ..errors import PtxlabError
 __all__ = ["script", "source", "style"]
 
 _FRONT = Path(__file__).parent / "front"
-_STYLES = ("base", "toolbar", "picker", "panes", "panel", "trace", "tooltip", "edit")
+_STYLES = ("base", "toolbar", "picker", "panes", "panel", "trace", "tooltip", "sheet", "edit", "quiz")
+_COMMENT = re.compile(r"^[ \t]*(?://.*|/\*(?:[^*]|\*(?!/))*\*/[ \t]*)\n", re.MULTILINE)
 _IMPORT = re.compile(r'^import \{[^}]*\} from "\./(\w+)\.js";\n', re.MULTILINE)
 
 
@@ -40,7 +41,8 @@ def script(first: str = "main") -> str:
         for other in _IMPORT.findall(text):
             add(other)
         done.add(name)
-        joined.append(re.sub(r"^export (?!default)", "", _IMPORT.sub("", text), flags=re.MULTILINE).strip())
+        code = _COMMENT.sub("", _IMPORT.sub("", text))  # comments are for those who read the files
+        joined.append(re.sub(r"^export (?!default)", "", code, flags=re.MULTILINE).strip())
 
     done: set[str] = set()
     add(first)

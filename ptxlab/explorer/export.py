@@ -551,6 +551,8 @@ def picture(
     shown = {"label": "value", "colour": "lane", "show_c": False, **(display or {})}
     # A map of lanes would say nothing about the values.
     colour = "auto" if shown["colour"] == "lane" else shown["colour"]
+    if colour == "bank" and not _in_shared_memory(state, what):
+        colour = "auto"  # registers have no banks
     style = {"shown": shown["label"], "colour": colour, **options}
     differ = state.comparison().differ if state.results.against is not None else None
     if what == "product":
@@ -571,6 +573,12 @@ def picture(
         copy=matrices.copy_index(what),
         **style,
     )
+
+
+def _in_shared_memory(state: ExplorerState, what: str) -> bool:
+    """Whether a matrix, or one of the product, is in shared memory."""
+    names = state.matrices.names if what == "product" else (what,)
+    return any(state.matrices.operand(name).space == "shared" for name in names)
 
 
 def gpu_note(state: ExplorerState, trace: Trace) -> str:

@@ -1,7 +1,15 @@
-"""What a matrix can be filled with."""
+"""What a matrix can be filled with.
+
+The last three patterns are for floats, whose sums chips do not all compute in the same way:
+
+normal          the standard normal distribution, rounded to the type
+wide exponents  exponents all over the type's range, but near enough in each sum that alignment cuts bits off
+cancelling      large products that cancel, so that what was cut off the small ones is seen (fill A and B)
+"""
 
 from __future__ import annotations
 
+from math import frexp
 from typing import Any
 
 import numpy as np
@@ -16,7 +24,11 @@ from .matrices import Matrices
 
 __all__ = ["PATTERNS", "fill_values", "filled", "patterns", "random_range"]
 
-PATTERNS: tuple[str, ...] = ("zeros", "ones", "identity", "counting", "random", "one-hot")
+PATTERNS: tuple[str, ...] = ("zeros", "ones", "identity", "counting", "random", "one-hot", "normal")
+_WIDE, _CANCELLING = "wide exponents", "cancelling"  # of floats only
+_SCALES = ("SFA", "SFB")
+_RUN = 8  # rows of B that are equal when products cancel: any two of those that sparse metadata can select
+_GAP = 8  # powers of two between the numbers that cancel and the largest of the small ones
 
 
 def patterns(name: str, dtype: DType) -> tuple[str, ...]:
@@ -25,12 +37,35 @@ def patterns(name: str, dtype: DType) -> tuple[str, ...]:
     >>> from ptxlab import dtype
     >>> patterns("E", dtype("b4")), patterns("D", dtype("s32"))
     (('random',), ())
+    >>> patterns("A", dtype("f16"))[6:], patterns("A", dtype("s8"))[6:], patterns("C", dtype("f32"))[6:]
+    (('normal', 'wide exponents', 'cancelling'), ('normal',), ('normal', 'wide exponents'))
     """
     if name == "D":
         return ()
     if name == "E":
         return ("random",)
-    return ("ones", "counting", "random") if dtype.name == "ue8m0" else PATTERNS
+    if dtype.name == "ue8m0":
+        return ("ones", "counting", "random", "normal", _WIDE)
+    if dtype.kind == "bits":
+        return PATTERNS[:-1]
+    if not dtype.is_float:
+        return PATTERNS
+    return (*PATTERNS, _WIDE) if name == "C" or name in _SCALES else (*PATTERNS, _WIDE, _CANCELLING)
+
+
+def _why_not(name: str, dtype: DType, pattern: object) -> str:
+    """Why a matrix does not take a pattern that others take; "" where that needs no reason."""
+    if not is_name(pattern, ("normal", _WIDE, _CANCELLING)) or name in ("D", "E"):
+        return ""
+    if pattern == _CANCELLING and name == "C":
+        return ": C is one term of each sum, and it is the products of A and B that cancel"
+    if pattern == _CANCELLING and name in _SCALES:
+        return ": scale factors are positive, so nothing cancels"
+    if pattern == _WIDE and not dtype.is_float:
+        return f": {dtype} has no exponent"
+    if pattern == _CANCELLING:
+        return f": sums of {dtype} are exact on every chip, so nothing is cut off"
+    return f": {dtype} holds only 0 and 1"
 
 
 def random_range(dtype: DType) -> tuple[int, int]:
@@ -45,9 +80,14 @@ def random_range(dtype: DType) -> tuple[int, int]:
 
 
 def fill_values(
-    operand: Operand, pattern: str, random: np.random.Generator, row: int = 0, column: int = 0
+    operand: Operand,
+    pattern: str,
+    random: np.random.Generator,
+    row: int = 0,
+    column: int = 0,
+    result: DType | None = None,
 ) -> NDArray[Any]:
-    """The values of a fill; one-hot puts its 1 at `row`, `column`.
+    """The values of a fill; one-hot puts its 1 at `row`, `column`. Sums stay in the range of `result`.
 
     >>> import ptxlab
     >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
@@ -56,6 +96,12 @@ def fill_values(
     """
     dtype, shape = operand.dtype, operand.shape
     powers_of_two = dtype.name == "ue8m0"
+    if pattern == "normal":
+        return _normal(dtype, random.standard_normal(shape))
+    if pattern == _WIDE:
+        return _wide_exponents(operand, random, dtype if result is None else result)
+    if pattern == _CANCELLING:
+        return _cancelling(operand, random, dtype if result is None else result)
     if pattern == "ones":
         return np.ones(shape)
     if pattern == "identity":
@@ -75,6 +121,112 @@ def fill_values(
     return values
 
 
+# -- floats on which chips differ --------------------------------------------------------------------------
+
+
+def _normal(dtype: DType, numbers: NDArray[np.float64]) -> NDArray[Any]:
+    """Normal numbers as a type holds them.
+
+    Integers are three times as wide where they fit, and unsigned ones the magnitudes; scale factors of ue8m0
+    are powers of two with such exponents, and no scale factor is 0.
+    """
+    if dtype.name == "ue8m0":
+        return np.asarray(2.0 ** np.rint(numbers))
+    if dtype.is_float:
+        return numbers if dtype.signed else np.maximum(np.abs(numbers), 2.0 ** (1 - dtype.bias))
+    low, high = random_range(dtype)
+    numbers = np.rint(numbers * max(high / 3, 1))
+    return np.clip(numbers if dtype.signed else np.abs(numbers), low, high)
+
+
+def _wide_exponents(operand: Operand, random: np.random.Generator, result: DType) -> NDArray[Any]:
+    """Every row of A and column of B has a centre; its elements are as far from it as alignment reaches.
+
+    So exponents are spread over the type's range, and yet the terms of one sum overlap. C and scale factors
+    have one centre, 1.
+    """
+    dtype, shape = operand.dtype, operand.shape
+    reach = (result.fraction_bits + 5) // 2
+    if operand.name in _SCALES:
+        exponents = random.integers(-6, 8, shape)
+        powers = 2.0**exponents
+        return np.asarray(powers if dtype.name == "ue8m0" else powers * (1 + random.random(shape)))
+    if operand.name == "C":
+        exponents = random.integers(max(1 - dtype.bias, -2 * reach), min(dtype.bias - 4, 2 * reach), shape)
+        return _floats(dtype, random, exponents)
+    low, high = _exponent_range(operand, result)
+    reach = min(reach, (high - low) // 2)
+    one_each = (shape[0], 1) if _is_a(operand) else (1, shape[1])
+    centres = random.integers(low + reach, high - reach + 1, one_each)
+    offsets = random.integers(-reach, reach + 1, shape)
+    return _floats(dtype, random, centres + offsets)
+
+
+def _cancelling(operand: Operand, random: np.random.Generator, result: DType) -> NDArray[Any]:
+    """Rows of A have x and -x among far smaller numbers; rows of B are equal in runs, so that x b - x b = 0.
+
+    In fours: x, small, -x, small, then four small ones. Each of the three kinds of structured sparsity keeps
+    x and -x or neither of them.
+    """
+    dtype, shape = operand.dtype, operand.shape
+    if not _is_a(operand):
+        runs = _floats(dtype, random, np.zeros((-(-shape[0] // _RUN), shape[1]), dtype=np.int64))
+        return np.repeat(runs, _RUN, axis=0)[: shape[0]]
+    low, high = _exponent_range(operand, result)
+    top = min(high - 1, 8)
+    small = max(low, top - _GAP)
+    exponents = random.integers(max(low, small - result.fraction_bits), small + 1, shape)
+    k = np.arange(shape[1])
+    exponents[:, k % 8 == 0] = top
+    values = _floats(dtype, random, exponents)
+    values[:, k % 8 == 2] = -values[:, k % 8 == 0]
+    return values
+
+
+def _is_a(operand: Operand) -> bool:
+    """Whether sums run along the rows of an operand: A, dense or compressed."""
+    return operand.name == "A"
+
+
+def _exponent_range(operand: Operand, result: DType) -> tuple[int, int]:
+    """Smallest and largest exponent of factors whose products, and the sums of these, `result` can hold."""
+    dtype = operand.dtype
+    depth = operand.shape[1] if _is_a(operand) else operand.shape[0]
+    # a product of two significands is below 4, and compressed A has at least half of the columns
+    spare = 2 + (2 * depth - 1).bit_length()
+    low, high = 1 - dtype.bias - dtype.fraction_bits, frexp(_largest(dtype))[1] - 1
+    return max(low, -((result.bias - 1) // 2)), min(high, (result.bias - spare) // 2)
+
+
+def _floats(dtype: DType, random: np.random.Generator, exponents: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Random signs and fractions with these exponents."""
+    sizes = np.ldexp(1 + random.random(exponents.shape), exponents)
+    values = np.where(random.random(exponents.shape) < 0.5, -sizes, sizes)
+    return np.clip(values, -_largest(dtype), _largest(dtype))
+
+
+def _largest(dtype: DType) -> float:
+    """The largest finite value of a float type.
+
+    >>> from ptxlab import dtype
+    >>> _largest(dtype("e4m3")), _largest(dtype("e2m1")), _largest(dtype("bf16"))
+    (448.0, 6.0, 3.3895313892515355e+38)
+    """
+    codes = np.arange(1 << dtype.bits) if dtype.bits <= 8 else _HIGHEST[dtype.name]
+    values = dtype.decode(codes).astype(np.float64)
+    return float(values[np.isfinite(values)].max())
+
+
+#: The code before infinity of the wide types.
+_HIGHEST = {
+    "f16": np.array([0x7BFF]),
+    "bf16": np.array([0x7F7F]),
+    "tf32": np.array([0x7F7FE000]),
+    "f32": np.array([0x7F7FFFFF]),
+    "f64": np.array([0x7FEFFFFFFFFFFFFF]),
+}
+
+
 def filled(
     matrices: Matrices, name: str, pattern: str, random: np.random.Generator, row: int = 0, column: int = 0
 ) -> Operands:
@@ -90,11 +242,12 @@ def filled(
     known = patterns(name, operand.dtype)
     if not is_name(pattern, known):
         allowed = listing(known) or "nothing: it is the result"
-        raise PtxlabError(f"{name} cannot be filled with {quoted(pattern)}; it takes {allowed}")
+        reason = _why_not(name, operand.dtype, pattern)
+        raise PtxlabError(f"{name} cannot be filled with {quoted(pattern)}{reason}; it takes {allowed}")
     if name == "E" and ins.structure is not None:
         nibbles = random.choice(list(ins.structure.nibbles), operand.shape)
         return matrices.with_codes(name, nibbles, keep_metadata=False)
-    values = fill_values(operand, pattern, random, row, column)
+    values = fill_values(operand, pattern, random, row, column, ins.d.dtype)
     if name == "A" and ins.sparse:
         values = ins.prune(values)
     return matrices.with_codes(name, operand.dtype.encode(values), keep_metadata=False)

@@ -22,8 +22,10 @@ from ..isa.dtypes import DType
 from ..isa.operand import Operand
 from ..isa.targets import GENERATIONS
 from ..memory import Tile
-from ..views import Picture, palette
+from ..views import Grid, Picture, palette
+from ..views.fragment_pictures import bank_key, bank_tint, colour_key, core_matrix_tint
 from ..views.labels import layout_note
+from ..views.matrix_pictures import colour_keys
 from ..views.places import copies_note, selected_by
 from . import edits
 from .fills import patterns
@@ -32,8 +34,9 @@ from .results import GPU, Comparison
 from .state import ExplorerState
 
 __all__ = [
-    "DISPLAY_CONTROLS", "MESSAGES", "Export", "RegisterField", "Request", "RequestPickerIndex",
-    "ResendMatrices", "RunOnGpu", "comparison_bytes", "decode_message", "delta", "instruction_info",
+    "DISPLAY_CONTROLS", "MESSAGES", "AnswerQuestion", "Export", "FindDifference", "NextQuestion",
+    "RegisterField", "Request", "RequestPickerIndex", "ResendMatrices", "RunOnGpu", "SkipQuestion",
+    "StartQuiz", "StopQuiz", "bit_parts", "comparison_bytes", "decode_message", "delta", "instruction_info",
     "is_same", "lane_registers", "matrix_bytes", "picture_data", "register_fields", "sources", "toolbar",
     "typescript",
 ]  # fmt: skip
@@ -58,6 +61,11 @@ class RunOnGpu(Request):
 
 
 @dataclass(frozen=True)
+class FindDifference(Request):
+    """Take operands on which the two chips that are compared differ, and select the first cell that does."""
+
+
+@dataclass(frozen=True)
 class Export(Request):
     """Send the state as Python code, as a link, or as a page."""
 
@@ -69,6 +77,33 @@ class ResendMatrices(Request):
     """Send matrices and registers whole: the page missed a change."""
 
 
+@dataclass(frozen=True)
+class StartQuiz(Request):
+    """Ask random questions about the instruction."""
+
+
+@dataclass(frozen=True)
+class AnswerQuestion(Request):
+    """An answer to the question of the quiz: what was typed, or the name of what was clicked."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class SkipQuestion(Request):
+    """Show the answer; the question does not count."""
+
+
+@dataclass(frozen=True)
+class NextQuestion(Request):
+    """Ask the next question."""
+
+
+@dataclass(frozen=True)
+class StopQuiz(Request):
+    """End the quiz; its score stays."""
+
+
 #: Every message that the page may send, by the type it carries.
 MESSAGES: dict[str, type[edits.Edit | Request]] = {
     re.sub(r"(?<!^)(?=[A-Z])", "_", message.__name__).lower(): message
@@ -76,7 +111,8 @@ MESSAGES: dict[str, type[edits.Edit | Request]] = {
         edits.SetCell, edits.Paste, edits.ClearCells, edits.ExtendCells, edits.FillMatrix, edits.PruneChunks,
         edits.DismissRefusal, edits.SetRegister, edits.FlipBit, edits.SetOption, edits.SetChips,
         edits.ChooseInstruction, edits.Undo, edits.Redo,
-        RequestPickerIndex, RunOnGpu, Export, ResendMatrices,
+        RequestPickerIndex, RunOnGpu, FindDifference, Export, ResendMatrices,
+        StartQuiz, AnswerQuestion, SkipQuestion, NextQuestion, StopQuiz,
     )
 }  # fmt: skip
 
@@ -152,7 +188,7 @@ def typescript() -> str:
     """front/messages.d.ts: a type for every message, for the checker of the JavaScript.
 
     >>> print(typescript().splitlines()[-1])
-      | { type: "resend_matrices" };
+      | { type: "stop_quiz" };
     """
     lines = [
         "// Messages from the page to Python. Written from ptxlab/explorer/protocol.py (MESSAGES) by",
@@ -376,7 +412,7 @@ def _matrix_info(state: ExplorerState, name: str) -> dict[str, Any]:
         "element": "a" if name == "stored" else name.lower(),
         "operand": "A" if name == "stored" else name,
         "editable": name != "D",
-        "parts": _bit_parts(operand.dtype),
+        "parts": bit_parts(operand.dtype),
         "note": layout_note(state.ins, operand),
     }
     if ins.mma_count > 1:
@@ -386,6 +422,11 @@ def _matrix_info(state: ExplorerState, name: str) -> dict[str, Any]:
         is_dense_a = name == "A" and ins.sparse  # only its compressed half is anywhere
         return info if is_dense_a else info | _shared_memory_info(state, operand)
     info["note"] = _note(state, name, operand)
+    info["legends"] = {
+        colour: _legend(key)
+        for colour in ("register", "warp")
+        for key in colour_keys(colour, operand.registers, operand.lanes)
+    }
     elements = operand.layout.elements
     lane, element = np.divmod(operand.layout.scatter(state.matrices.copy_index(name)), elements)
     places = [operand.place(0, index) for index in range(elements)]
@@ -420,10 +461,37 @@ def _shared_memory_info(state: ExplorerState, operand: Operand) -> dict[str, Any
     if tile.bits < 8:
         low = np.arange(tile.k) * tile.bits % 8
         maps["low"] = np.broadcast_to(low if m_first else low[:, None], operand.shape)
+    core_tints = _core_tints(tile.offsets // 128)
     return {
         "memory": f"{tile.major}-major, no swizzle",
+        "core_tints": core_tints,
+        "bank_tints": [bank_tint(offset) for offset in range(0, 128, 16)],
+        "legends": {"core matrix": _legend(_core_key(core_tints)), "bank": _legend(bank_key())},
         **{key: array.astype(np.int16).tobytes() for key, array in maps.items()},
     }
+
+
+def _core_tints(cores: NDArray[Any]) -> list[int]:
+    """The lane whose colour each core matrix has, as in figures: a hue along m or n, a shade along k."""
+    first = np.unique(cores, return_index=True)[1]
+    outer, along_k = np.unravel_index(first, cores.shape)
+    groups, pieces = (np.unique(starts, return_inverse=True)[1] for starts in (outer, along_k))
+    return [core_matrix_tint(int(group), int(piece)) for group, piece in zip(groups, pieces, strict=True)]
+
+
+def _core_key(tints: list[int]) -> Grid:
+    """The key to the first core matrices."""
+    shown = tints[:8]
+    title = "core matrices" if len(tints) <= 8 else f"core matrices 0..7 of {len(tints)}"
+    texts = [str(number) for number in range(len(shown))]
+    tooltips = [f"core matrix {text}: 8 rows of 16 bytes" for text in texts]
+    return colour_key(title, texts, shown, tooltips)
+
+
+def _legend(key: Grid) -> dict[str, Any]:
+    """A key to colours as plain data: a text, the lane whose colour it has, and a tip for each."""
+    cells = [[cell.text, cell.lane, str(key.hover[cell.row, cell.column])] for cell in key.cells]
+    return {"title": key.title, "cells": cells}
 
 
 def _stacked_products(state: ExplorerState) -> dict[str, Any]:
@@ -440,7 +508,7 @@ def _stacked_products(state: ExplorerState) -> dict[str, Any]:
     }
 
 
-def _bit_parts(dtype: DType) -> list[tuple[str, int]]:
+def bit_parts(dtype: DType) -> list[tuple[str, int]]:
     """What the bits of a code are, from the highest down: role and count."""
     if not dtype.is_float:
         return [("value", dtype.bits)]
@@ -460,27 +528,28 @@ def _bit_parts(dtype: DType) -> list[tuple[str, int]]:
 DISPLAY_CONTROLS: dict[str, dict[str, Any]] = {
     "label": {
         "label": "Show",
-        "hint": "What the cells show",
+        "hint": "What each cell shows: its value, its code, or the lane and element that hold it",
         "options": [["value", "value"], ["hex code", "hex"], ["binary", "binary"], ["lane·element", "lane"]],
     },
     "colour_by": {
         "label": "Colour by",
-        "hint": "What the colours mean",
+        "hint": "What the colours mean; operands in shared memory are coloured by core matrix, or by bank",
         "options": [
             ["lane", "lane"],
             ["register", "register"],
             ["warp", "warp"],
+            ["bank", "bank"],
             ["value", "value"],
             ["none", "nothing"],
         ],
     },
     "show_c": {
         "label": "Show C",
-        "hint": "Show the matrix and the registers of the accumulator C, which is added to the product",
+        "hint": "Show the matrix C, which is added to the product, and its registers",
     },
     "zoom": {
         "label": "Zoom",
-        "hint": "Cell size; Ctrl + mouse wheel zooms too",
+        "hint": "Size of the cells (Ctrl + mouse wheel, or Alt + and Alt -)",
         "range": {"min": 50, "max": 400, "step": 25},
     },
 }
@@ -519,11 +588,26 @@ def _chip_label(chip: str) -> str:
     return f"{chip} {generation}" if generation else chip
 
 
+_OPTION_HINTS = {
+    "selector": "Sparsity selector: which lanes of each group of four supply the metadata",
+    "scale_d": "scale-d: false leaves out what D held before, so that D = A * B",
+    "imm_scale_a": "imm-scale-a: -1 negates A",
+    "imm_scale_b": "imm-scale-b: -1 negates B",
+    "imm_trans_a": "imm-trans-a: 1 if A is stored in shared memory with m, not k, contiguous",
+    "imm_trans_b": "imm-trans-b: 1 if B is stored in shared memory with n, not k, contiguous",
+    "byte_id_a": "byte-id-a: which byte of a register holds the scale factors of A",
+    "byte_id_b": "byte-id-b: which byte of a register holds the scale factors of B",
+    "thread_id_a": "thread-id-a: which lanes of each group of four hold the scale factors of A",
+    "thread_id_b": "thread-id-b: which lanes of each group of four hold the scale factors of B",
+}
+
+
 def _option(name: str, legal: tuple[Any, ...], value: Any) -> dict[str, Any]:
     """A modifier with its legal values."""
     return {
         "name": name,
         "label": name.replace("_", "-"),
+        "hint": _OPTION_HINTS.get(name, f"The instruction's {name.replace('_', '-')}"),
         "options": [[str(each).lower(), each] for each in legal],
         "value": value,
     }

@@ -116,9 +116,16 @@ class Results:
         codes = self.codes(operands, chip)
         return Comparison(codes, None if against is None else self.codes(operands, against))
 
-    def trace(self, operands: Operands, row: int, column: int) -> Trace:
+    @property
+    def compared_models(self) -> tuple[str, str] | None:
+        """The two chips whose models are compared; None where there is one model, or the GPU is involved."""
+        if self.against is None or GPU in (self.chip, self.against) or self.chip == self.against:
+            return None
+        return self.chip, self.against
+
+    def trace(self, operands: Operands, row: int, column: int, chip: str | None = None) -> Trace:
         """Why D[row][column] has its bits, by the model of a chip."""
-        return trace(operands, row, column, model=self.model)
+        return trace(operands, row, column, model=self.model if chip is None else chip)
 
     def _run(self, operands: Operands, chip: str) -> NDArray[Any]:
         registers = gpu.run(operands) if chip == GPU else emulate(operands, model=chip)

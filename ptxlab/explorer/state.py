@@ -166,9 +166,9 @@ class ExplorerState:
         """D by the chosen chip and by the one it is compared with, or by others."""
         return self.results.comparison(self.operands, chip, against)
 
-    def trace(self, row: int, column: int) -> Trace:
+    def trace(self, row: int, column: int, chip: str | None = None) -> Trace:
         """Why D[row][column] has its bits."""
-        return self.results.trace(self.operands, row, column)
+        return self.results.trace(self.operands, row, column, chip)
 
     # -- changes ------------------------------------------------------------------------------------------
 

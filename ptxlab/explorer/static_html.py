@@ -23,6 +23,8 @@ from .._version import __version__
 from ..errors import PtxlabError, quoted
 from .bundle import script, source, style
 from .protocol import lane_registers
+from .questions import Question
+from .quiz import saved_questions
 from .results import GPU
 from .state import ExplorerState
 from .view import View
@@ -71,8 +73,9 @@ def save_page(
     link: str,
     trace_data: TraceData,
     cell: tuple[int, int],
+    questions: Sequence[Question],
 ) -> Path:
-    """Write the view: all lanes, the dot products of a small D, and the aligned bits of one cell of D."""
+    """Write the view: all lanes, a small D's dot products, the aligned bits of one cell of D, a quiz."""
     target, ins = check_path(path), state.ins
     title = as_text(title, "title").encode(errors="replace").decode()  # without half a surrogate pair
     inherited = anywidget.AnyWidget.class_traits()
@@ -98,10 +101,12 @@ def save_page(
             "problem": "",
             "refusal": {},
             "notice": "",
+            "quiz": {},
             "trace": trace_data(*cell, with_picture=True),
             "toolbar": {**view.toolbar, "static": True},
         },
         "lanes": columns([lane_registers(state, lane) for lane in range(ins.lanes)]),
+        "quiz": saved_questions(state, questions),
         "traces": [trace_data(row, column, with_picture=False) for row, column in cells],
         "refusal": f'this page cannot be edited: open it in a notebook with ptxlab.explore("{ins.mnemonic}")',
         "not_saved": f"This page has only the {what_is_saved} of D[{cell[0]}][{cell[1]}]; "

@@ -92,6 +92,7 @@ class View(CheckedMessages, anywidget.AnyWidget):
     label = traitlets.Unicode("value").tag(sync=True)  # what cells show: value, hex, binary, lane
     show_c = traitlets.Bool(False).tag(sync=True)
     zoom = traitlets.Int(100).tag(sync=True)
+    height = traitlets.Int(0).tag(sync=True)  # of the whole, in pixels; 0 for what the page shows at once
     problem = traitlets.Unicode("").tag(sync=True)
     refusal = traitlets.Dict().tag(sync=True)  # of the last edit: cells at fault, sentence, what to do; or {}
     notice = traitlets.Unicode("").tag(sync=True)  # what changed, where it is no problem
@@ -101,6 +102,8 @@ class View(CheckedMessages, anywidget.AnyWidget):
     trace = traitlets.Dict().tag(
         sync=True
     )  # of the cell of D that was chosen last: see `_trace` in widget.py
+
+    quiz = traitlets.Dict().tag(sync=True)  # the question that is asked, the verdict, the score; or {}
 
     def __init__(self, **traits: Any) -> None:
         self._latest: dict[str, tuple[int, Any]] = {}  # per large trait: how often it was sent, and what

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,6 +21,7 @@ from ..errors import PtxlabError, quoted
 from ..gpu import codegen
 from ..isa.mma import MmaForm
 from ..views.figures import chart
+from .differences import Finding, find_difference
 from .edits import (
     Edit,
     Redo,
@@ -42,11 +44,17 @@ from .export import (
 )
 from .picker import picker_index
 from .protocol import (
+    AnswerQuestion,
     Export,
+    FindDifference,
+    NextQuestion,
     Request,
     RequestPickerIndex,
     ResendMatrices,
     RunOnGpu,
+    SkipQuestion,
+    StartQuiz,
+    StopQuiz,
     comparison_bytes,
     decode_message,
     instruction_info,
@@ -57,14 +65,19 @@ from .protocol import (
     sources,
     toolbar,
 )
+from .questions import Question
+from .quiz import Quiz, Score, choose_questions
 from .refusals import RefusedEdit, multiplication
 from .results import GPU, Comparison
 from .state import ExplorerState, History
 from .static_html import save_page
 from .stepper import dot_product_steps
+from .trace_columns import trace_columns
 from .view import MATRICES, MAX_PINNED, SHAREABLE, CheckedMessages, View, parse_selection
 
 __all__ = ["Explorer"]
+
+LEAST_HEIGHT, MOST_HEIGHT = 300, 10_000  # pixels; a lower Explorer shows nothing that can be read
 
 
 # -- traits that are read from the state -----------------------------------------------------------------
@@ -151,6 +164,17 @@ def _read_only(array: NDArray[Any]) -> NDArray[Any]:
     return array
 
 
+def _pixels(height: int) -> int:
+    """The height of an Explorer that shares the screen with something else."""
+    pixels = as_int(height, "height")
+    if not LEAST_HEIGHT <= pixels <= MOST_HEIGHT:
+        raise PtxlabError(
+            f"height: found {quoted(pixels)}; it takes {LEAST_HEIGHT} to {MOST_HEIGHT} pixels, or None for "
+            "as much as the notebook shows at once"
+        )
+    return pixels
+
+
 def _equal_bits(one: Any, other: Any) -> bool:
     """Whether two values of a trait are the same, bit for bit."""
     if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
@@ -201,6 +225,12 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
         'The selected cell; assign ``("D", 9, 3)`` to select one.',
     )
 
+    quiz_score = StateTrait(
+        lambda ex: ex._score,
+        lambda ex, score: ex._refuse_score(),
+        "How many answers of the quiz are right: ``ex.quiz_score.right``, ``.answered``, ``.answers``.",
+    )
+
     def __init__(
         self,
         ins: MmaForm | str,
@@ -209,6 +239,7 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
         B: ArrayLike | None = None,
         C: ArrayLike | None = None,
         seed: int = 0,
+        height: int | None = None,
         form_class: type[MmaForm] = MmaForm,
     ) -> None:
         self._form_class = type(ins) if isinstance(ins, MmaForm) else form_class
@@ -223,11 +254,17 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
         self.state.history = History()
         self._registers = Registers(self)
         self._sent: dict[str, tuple[Any, ...]] = {}  # the sources of each matrix as it was last sent
-        self._observed: dict[str, Any] = {"selection": {}}  # what observers were told last
+        self._observed: dict[str, Any] = {
+            "selection": {},
+            "quiz_score": Score(),
+        }  # what observers were told last
         self._shown: MmaForm | None = None  # the instruction that the view shows
         self._gpu_time = ""
+        self._finding = ""  # what the search for a difference came to, until the next change
         self._traced_cell: tuple[int, int] | None = None
-        self.view = View()
+        self._quiz: Quiz | None = None  # the one that runs
+        self._score = Score()  # of the latest quiz
+        self.view = View(height=0 if height is None else _pixels(height))
         self._first_view = {name: getattr(self.view, name) for name in SHAREABLE}
         super().__init__([self.view])
         self._own_widgets = (self.layout, self.view, self.view.layout)
@@ -260,6 +297,7 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
         form = self._form(ins)
         self.state.look = self._look()
         change_instruction(self.state, form)
+        self._finding = ""
         self._show()
 
     @property
@@ -282,13 +320,37 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
 
     def _choose_chips(self, chip: str, against: str | None) -> None:
         self.state.results.choose(chip, against)
-        self.state.refusal = None
+        self.state.refusal, self._finding = None, ""
         self._show()
 
     @property
     def differ(self) -> NDArray[np.bool_]:
         """Cells of D where the two chips differ; all False if D is not compared."""
         return self.state.comparison().differ
+
+    def find_difference(self, seconds: float = 1.0) -> Finding:
+        """Take small inputs on which the two chips differ, and select the first cell of D that does.
+
+        What comes back is true if there is one; printed it says what was found. Inputs that differ already
+        stay as they are, and undo brings the others back.
+
+        >>> ex = Explorer("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+        >>> ex.against = "sm_80"
+        >>> bool(ex.find_difference()), ex.differ.sum(), ex.selection["name"]
+        (True, np.int64(1), 'D')
+        >>> ex.chip = "sm_86"
+        >>> print(ex.find_difference())
+        sm_86 and sm_80 use the same rule for this instruction: they always agree
+        """
+        self.state.look = self._look()
+        with self.state.all_or_nothing():
+            finding = find_difference(self.state, seconds)
+        self.state.refusal, self._finding = None, finding.sentence
+        with self.view.hold_sync():
+            self._show()
+            if finding.cell is not None:
+                self._select(("D", *finding.cell))
+        return finding
 
     @property
     def lane(self) -> int:
@@ -347,7 +409,7 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
             with self.state.one_step():
                 for edit in edits:
                     edit.apply(self.state)
-        self.state.refusal = None
+        self.state.refusal, self._finding = None, ""
 
     def undo(self) -> None:
         """Take back the last edit, if there is one."""
@@ -372,6 +434,64 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
         except BaseException:
             self.view.toolbar = toolbar_before  # it no longer waits
             raise
+
+    # -- the quiz -----------------------------------------------------------------------------------------
+
+    def quiz(
+        self,
+        questions: Sequence[str | Question] | str | Question | None = None,
+        *,
+        kinds: Sequence[str] | None = None,
+        count: int | None = None,
+        seed: int | None = None,
+    ) -> Quiz:
+        """Ask questions on the screen: those that are given, or random ones; `ex.quiz_score` has the score.
+
+        Random ones are of every kind that makes sense for the instruction, or of some `kinds` ("where",
+        "holds", "nibble", "metadata", "value", "change", "code"); the same `seed` asks the same.
+
+        >>> ex = Explorer("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
+        >>> quiz = ex.quiz(["where A[9][37]", "holds lane 14 d3", "where B", "code A[0][0]"])
+        >>> quiz.answer("lane 4 a29").sentence.split(": ")[0]
+        'Right. A[9][37] is a29 of lane 4'
+        >>> print(ex.quiz_score)
+        1 of 1
+        """
+        chosen = choose_questions(self.state, questions, kinds=kinds, count=count, seed=seed)
+        self._quiz = Quiz(self.state, chosen, self._show_quiz)
+        self._show_quiz()
+        return self._quiz
+
+    def stop_quiz(self) -> None:
+        """End the quiz, if there is one; its score stays."""
+        self._quiz = None
+        self._show_quiz()
+
+    def _show_quiz(self) -> None:
+        quiz = self._quiz
+        if quiz is not None:
+            quiz.drop_impossible()
+            self._score = quiz.score
+        self.view.quiz = {} if quiz is None else quiz.serialised()
+        self._notify("quiz_score", self._score)
+
+    def _refuse_score(self) -> None:
+        raise ReadOnlyTrait("quiz_score counts the answers of a quiz and cannot be assigned")
+
+    def _quiz_request(self, request: Request) -> None:
+        if isinstance(request, StartQuiz):
+            self.quiz()
+        elif isinstance(request, StopQuiz):
+            self.stop_quiz()
+        elif self._quiz is None:
+            raise PtxlabError("there is no quiz; ex.quiz() starts one")
+        elif isinstance(request, AnswerQuestion):
+            with contextlib.suppress(PtxlabError):  # the quiz shows why beside the answer
+                self._quiz.answer(request.text)
+        elif isinstance(request, SkipQuestion):
+            self._quiz.skip()
+        elif isinstance(request, NextQuestion):
+            self._quiz.next()
 
     # -- export -------------------------------------------------------------------------------------------
 
@@ -399,7 +519,8 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
         'm16n8k16.html'
         """
         cell = self._traced_cell or (0, 0)
-        return save_page(path, title, self.state, self.view, self.link, self._trace, cell)
+        questions = self._quiz.questions if self._quiz else choose_questions(self.state, count=10, seed=0)
+        return save_page(path, title, self.state, self.view, self.link, self._trace, cell, questions)
 
     def figure(self, what: str | None = None, *, title: bool = True, **options: Any) -> Any:
         """A Plotly figure of what is selected on the screen, or of what is named.
@@ -436,12 +557,26 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
                 self._show()
             elif isinstance(message, RunOnGpu):
                 self.run()
+            elif isinstance(message, FindDifference):
+                with _faults_as_refusals():
+                    self._find_for_the_page()
             else:
                 with _faults_as_refusals():
                     self._answer(message)
         except PtxlabError as error:
             self.state.refusal = error if isinstance(error, RefusedEdit) else None
+            if self.view.problem == str(error):
+                self.view.problem = (
+                    ""  # the page sees only changes, and shows the sentence where it was asked
+                )
             self._show_problem(str(error))
+
+    def _find_for_the_page(self) -> None:
+        """Search, and tell the page when that is over: what was found may be what it shows already."""
+        try:
+            self.find_difference()
+        finally:
+            self.view.send({"searched": True})
 
     def _answer(self, request: Request) -> None:
         if isinstance(request, RequestPickerIndex):
@@ -452,6 +587,8 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
             file_name = f"{self.instruction.mnemonic.replace('::', '-')}.html"
             text = self._export(request.format)
             self.view.send({"export": request.format, "text": text, "name": file_name})
+        else:
+            self._quiz_request(request)
 
     def _export(self, format: str) -> str:
         if format == "code":
@@ -516,7 +653,7 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
             ]
             self._sent = new_sources
             self.view.toolbar = toolbar(self.state, chips, gpu_time=self._gpu_time)
-            self.view.notice = "; ".join(self.state.notices)
+            self.view.notice = "; ".join(each for each in (*self.state.notices, self._finding) if each)
             if "instruction" in changed:
                 self.view.instruction = instruction_info(self.state)
             if new_instruction:
@@ -526,6 +663,9 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
                     setattr(self.view, name, self._matrix_bytes(name, comparison))
             self._show_lanes()
             self._show_trace()
+            if new_instruction:
+                self._quiz = None  # its questions are about another instruction
+            self._show_quiz()
         self._notify_matrices(changed)
 
     def _matrix_bytes(self, name: str, comparison: Comparison) -> dict[str, Any]:
@@ -599,13 +739,15 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
             self.view.trace = self._trace(*self._traced_cell, with_picture=self.view.tracing)
 
     def _trace(self, row: int, column: int, *, with_picture: bool) -> dict[str, Any]:
-        trace = self.state.trace(row, column)
+        results, trace = self.state.results, self.state.trace(row, column)
         data: dict[str, Any] = {
             "row": row,
             "column": column,
             "dot_product": dot_product_steps(self.state, trace),
         }
-        if with_picture:
+        if with_picture and results.compared_models:
+            data |= trace_columns(*(self.state.trace(row, column, chip) for chip in results.compared_models))
+        elif with_picture:
             data |= picture_data(views.trace(trace, gpu_note(self.state, trace)))
         return data
 

@@ -11,6 +11,7 @@ from .device import available, device_name, device_target, model, status
 from .launcher import Out, launch
 from .runner import run, run_transfer
 from .sass import disassemble
+from .tensor_maps import encode_tensor_map, run_tensor_map
 
 __all__ = [
     "Out",
@@ -21,9 +22,11 @@ __all__ = [
     "device_name",
     "device_target",
     "disassemble",
+    "encode_tensor_map",
     "launch",
     "model",
     "run",
+    "run_tensor_map",
     "run_transfer",
     "status",
 ]

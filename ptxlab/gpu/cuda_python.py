@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 from types import ModuleType
-from typing import Literal, Protocol
+from typing import Literal, Protocol, SupportsInt
 
 from ..errors import PtxlabError
 
@@ -42,6 +42,9 @@ class Stream(Protocol):
 
 class Buffer(Protocol):
     """`cuda.core.Buffer`."""
+
+    @property
+    def handle(self) -> SupportsInt: ...
 
     def copy_from(self, src: Buffer, *, stream: Stream) -> None: ...
 

@@ -19,7 +19,7 @@ from .compiler import compile
 from .cuda_python import Buffer, Device, ObjectCode, Stream, load
 from .device import device_target
 
-__all__ = ["Argument", "Out", "launch", "load_kernel"]
+__all__ = ["Argument", "Out", "launch", "load_kernel", "on_device"]
 
 _BUSY_SECONDS = 2e-3  # most kernels end before a pause would
 _PAUSE_SECONDS = 2e-4
@@ -149,6 +149,24 @@ def _allocate(argument: NDArray[Any] | Out, device: Device, stream: Stream) -> _
     with _errors_during(f"allocating {array.nbytes} bytes of GPU memory"):
         buffer = device.allocate(max(array.nbytes, 1), stream=stream)
     return _Copy(array, buffer, isinstance(argument, Out))
+
+
+@contextlib.contextmanager
+def on_device(array: NDArray[Any]) -> Iterator[int]:
+    """A copy of an array in the GPU's memory while the block runs; gives its address there."""
+    device_target()
+    device: Device = load("cuda.core").Device(0)
+    with _errors_during("opening the GPU"):
+        device.set_current()
+    stream = device.default_stream
+    copy = _allocate(array, device, stream)
+    try:
+        copy.to_device(stream)
+        stream.sync()
+        yield int(copy.buffer.handle)
+    finally:
+        with contextlib.suppress(Exception):  # after a fault nothing can be freed either
+            copy.buffer.close(stream)
 
 
 @lru_cache(maxsize=512)

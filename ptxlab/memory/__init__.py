@@ -1,8 +1,36 @@
-"""Shared memory: tiles of matrices, their swizzles, and the descriptors by which wgmma finds them."""
+"""Memory: tiles, swizzles, descriptors, banks, tensor maps; scales and metadata as libraries store them."""
 
 from __future__ import annotations
 
-from .descriptors import SWIZZLES, encode_descriptor
-from .tile import Modes, Tile
+from .banks import BANKS, Collision, Conflicts, conflicts
+from .descriptors import SWIZZLES, Descriptor, descriptor, encode_descriptor
+from .metadata import metadata_from_registers, metadata_registers, reorder_metadata, restore_metadata
+from .scales import scale_offset, tile_scales, untile_scales
+from .tensor_maps import TensorMap, tensor_map
+from .tile import Judgement, Modes, Tile
+from .weights import WeightOrder, weight_order
 
-__all__ = ["SWIZZLES", "Modes", "Tile", "encode_descriptor"]
+__all__ = [
+    "BANKS",
+    "SWIZZLES",
+    "Collision",
+    "Conflicts",
+    "Descriptor",
+    "Judgement",
+    "Modes",
+    "TensorMap",
+    "Tile",
+    "WeightOrder",
+    "conflicts",
+    "descriptor",
+    "encode_descriptor",
+    "metadata_from_registers",
+    "metadata_registers",
+    "reorder_metadata",
+    "restore_metadata",
+    "scale_offset",
+    "tensor_map",
+    "tile_scales",
+    "untile_scales",
+    "weight_order",
+]

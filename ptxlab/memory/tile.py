@@ -8,9 +8,11 @@ imm-trans-a or imm-trans-b = 1.
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from itertools import product
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,34 +22,53 @@ from .._util.arguments import (
     as_flag,
     as_int,
     as_integers,
+    as_text,
     broadcast,
     check_room,
     is_name,
     set_integers,
 )
 from ..errors import PtxlabError, listing, quoted
+from ..isa.dtypes import dtype
 from ..isa.operand import Operand, as_operand
-from .descriptors import SWIZZLES, encode_descriptor
+from .descriptors import SWIZZLES, Descriptor, swizzled
+from .descriptors import descriptor as decode
 
-__all__ = ["Modes", "Tile"]
+__all__ = ["Judgement", "Modes", "Tile"]
 
 #: How an index moves through a tile: (size, stride in elements) of each mode, fastest first, as in CuTe.
 Modes = tuple[tuple[int, int], ...]
 
-#: Bits of an element -> the little-endian type of its code in memory; single bits are packed eight to a byte.
+#: Bits of an element -> the little-endian type of its code in memory; smaller ones share a byte.
 _CODE_TYPES: dict[int, np.dtype[Any]] = {
     1: np.dtype("u1"),
+    2: np.dtype("u1"),
+    4: np.dtype("u1"),
     8: np.dtype("u1"),
     16: np.dtype("<u2"),
     32: np.dtype("<u4"),
+    64: np.dtype("<u8"),
 }
 
+#: Bytes along K that every dense wgmma reads, whatever the type.
+_SLICE_BYTES = 32
+
+
+#: Bits of an element -> how many of them a byte holds, in words.
+_SHARING = {1: "eight", 2: "four", 4: "two"}
 
 #: Along an axis of a tile: as many single bits as the 18 bits of a shared-memory address reach.
 _MOST_ELEMENTS = 8 << 18
 
 
-@dataclass(frozen=True)
+class Judgement(NamedTuple):
+    """What `Tile.judge` says of a descriptor: what is wrong with it, and what is worth knowing."""
+
+    problems: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, repr=False)
 class Tile:
     """A matrix in shared memory: `rows` of M or N by `k`, elements of `bits` bits.
 
@@ -55,11 +76,18 @@ class Tile:
     swizzle of 32, 64 or 128 bytes, a row of the *swizzle atom* is that wide, and the 16-byte chunks within
     it are permuted: the XOR with the row number puts the same column of different rows into different banks.
 
+    A tile larger than an atom consists of several. `order` says along which axis they follow each other
+    first: "MN" (CUTLASS's `tile_to_shape`, and a K-major tile that TMA writes 128 bytes of K at a time) or
+    "K" (an MN-major tile that TMA writes 128 bytes of M or N at a time, as DeepGEMM does). Left out, it is
+    "MN", and "K" in a K-major tile without swizzle.
+
     >>> tile = Tile(bits=16, rows=8, k=64, swizzle=128)
     >>> tile.offset([0, 1, 2, 3], 0)   # column 0 of four rows: 128 bytes apart, and one chunk further each
     array([  0, 144, 288, 432])
     >>> hex(tile.descriptor(address=0x400))
     '0x4000004000010040'
+    >>> Tile(bits=16, rows=64, k=128, swizzle=128).cute   # two atoms wide
+    'Swizzle<3,4,3> o ((8,8),(8,8,2)):((64,512),(1,8,4096))'
     """
 
     bits: int
@@ -67,6 +95,7 @@ class Tile:
     k: int
     major: Literal["K", "MN"] = "K"
     swizzle: int = 0
+    order: Literal["MN", "K"] | None = None
 
     def __post_init__(self) -> None:
         set_integers(self, ("bits", "rows", "k", "swizzle"))
@@ -76,10 +105,12 @@ class Tile:
             )
         if not is_name(self.major, ("K", "MN")):
             raise PtxlabError(f"major={quoted(self.major)}: a tile is 'K' or 'MN' major")
+        if self.order is None:
+            object.__setattr__(self, "order", self._usual_order)
+        elif not is_name(self.order, ("K", "MN")):
+            raise PtxlabError(f"order={quoted(self.order)}: atoms follow each other along 'MN' or 'K' first")
         if self.bits not in _CODE_TYPES:
-            raise PtxlabError(
-                f"elements of {quoted(self.bits)} bits: wgmma reads {listing(_CODE_TYPES)} bits"
-            )
+            raise PtxlabError(f"elements of {quoted(self.bits)} bits: there are {listing(_CODE_TYPES)} bits")
         for name, size in (("rows", self.rows), ("k", self.k)):
             if not 1 <= size <= _MOST_ELEMENTS:
                 raise PtxlabError(
@@ -91,21 +122,38 @@ class Tile:
         else:
             self._check_mn_major()
 
+    @property
+    def _usual_order(self) -> Literal["MN", "K"]:
+        return "K" if self.major == "K" and not self.swizzle else "MN"
+
+    def __repr__(self) -> str:
+        order = "" if self.order == self._usual_order else f", order={self.order!r}"
+        return (
+            f"Tile(bits={self.bits}, rows={self.rows}, k={self.k}, major={self.major!r}, "
+            f"swizzle={self.swizzle}{order})"
+        )
+
     def _check_k_major(self) -> None:
         if self.rows % 8 or self.k % self.core_width or not self.rows or not self.k:
             raise PtxlabError(
                 f"a tile of {self.rows} rows of {self.k} elements of {self.bits} bits: "
                 "core matrices are 8 rows of 16 bytes"
             )
-        if self.swizzle and self.row_bytes > self.swizzle:
+        if self.row_bytes > max(self.swizzle, 16) and self.k % self.atom_width:
             raise PtxlabError(
-                f"rows of {self.row_bytes} bytes do not fit a {self.swizzle}-byte swizzle; "
-                "take a wider one or none"
+                f"rows of {self.row_bytes} bytes with a {self.swizzle}-byte swizzle: beyond one atom a row "
+                f"is a multiple of {self.swizzle} bytes; take k={self._whole_atoms()} or a narrower swizzle"
             )
+
+    def _whole_atoms(self) -> int:
+        return -(-self.k // self.atom_width) * self.atom_width
 
     def _check_mn_major(self) -> None:
         if self.bits < 8:
-            raise PtxlabError("single bits are K-major: eight neighbours along K share a byte")
+            elements = "single bits" if self.bits == 1 else f"elements of {self.bits} bits"
+            raise PtxlabError(
+                f"{elements} are K-major: {_SHARING[self.bits]} neighbours along K share a byte"
+            )
         if self.rows % self.atom_width or not self.rows:
             swizzle, remedy = "without swizzle", ""
             if self.swizzle:
@@ -134,7 +182,13 @@ class Tile:
                 f"operand {operand.name} is {operand.dtype}: wgmma transposes f16 and bf16 only"
             )
         rows, k = operand.shape if operand.axes[0] == "m" else operand.shape[::-1]
-        return cls(operand.dtype.bits, rows, k, "MN" if transposed else "K", swizzle)
+        tile = cls(operand.dtype.bits, rows, k, "MN" if transposed else "K", swizzle)
+        if tile.major == "K" and 0 < tile.swizzle < tile.row_bytes:
+            raise PtxlabError(
+                f"rows of {tile.row_bytes} bytes do not fit a {tile.swizzle}-byte swizzle: one wgmma reads "
+                "them from one atom; take a wider one or none"
+            )
+        return tile
 
     # -- sizes -------------------------------------------------------------------------------------------
 
@@ -156,8 +210,8 @@ class Tile:
     @property
     def size(self) -> int:
         """Bytes of the whole tile."""
-        if self.major == "K" and self.swizzle:
-            return self.rows * self.swizzle  # a narrow row leaves the rest of its atom unused
+        if self.major == "K":  # a row narrower than the swizzle leaves the rest of its atom unused
+            return self.rows * max(self.row_bytes, self.swizzle)
         return self.rows * self.row_bytes
 
     @property
@@ -171,23 +225,28 @@ class Tile:
     def modes(self) -> tuple[Modes, Modes]:
         """How the row and how k move through the tile, in elements and before the swizzle.
 
-        PTX ISA, "Strides", table of canonical layouts. The ISA leaves the order of atoms open; here it is
-        that of its MN-major examples. In a K-major tile without swizzle, neighbours along K follow each
-        other.
+        PTX ISA, "Strides", table of canonical layouts; `order` says which atoms are neighbours.
 
         >>> Tile(bits=16, rows=16, k=16).modes   # a row step is 8 elements, 8 rows further it is 128
         (((8, 8), (2, 128)), ((8, 1), (2, 64)))
         """
-        core, atom = self.core_width, 8 * self.atom_width
+        core, width = self.core_width, self.atom_width
+        atom = 8 * width
+        row_atoms, k_atoms = self.rows // 8, -(-self.k // width)
         if self.major == "MN":
-            atoms = self.rows // self.atom_width
+            row_atoms, k_atoms = self.rows // width, self.k // 8
+        row_step, k_step = (atom, row_atoms * atom) if self.order == "MN" else (k_atoms * atom, atom)
+        if self.major == "MN":
             return (
-                ((core, 1), (self.atom_width // core, core), (atoms, atom)),
-                ((8, self.atom_width), (self.k // 8, atoms * atom)),
+                ((core, 1), (width // core, core), (row_atoms, row_step)),
+                ((8, width), (k_atoms, k_step)),
             )
-        if self.swizzle:
-            return ((8, self.atom_width), (self.rows // 8, atom)), ((core, 1), (self.k // core, core))
-        return ((8, core), (self.rows // 8, 8 * self.k)), ((core, 1), (self.k // core, atom))
+        rows = ((8, width), (row_atoms, row_step))
+        if not self.swizzle:
+            return rows, ((core, 1), (k_atoms, k_step))
+        if k_atoms == 1:
+            return rows, ((core, 1), (self.k // core, core))
+        return rows, ((core, 1), (width // core, core), (k_atoms, k_step))
 
     @property
     def cute(self) -> str:
@@ -202,7 +261,9 @@ class Tile:
         return f"Swizzle<{chunks.bit_length() - 1},4,3> o ({shape}):({strides})"
 
     def offset(self, row: ArrayLike, k: ArrayLike) -> NDArray[np.int64]:
-        """Byte offset of an element from the start of the tile; a single bit is bit k % 8 of that byte.
+        """Byte offset of an element from the start of the tile.
+
+        Elements smaller than a byte share it: a single bit is bit k % 8.
 
         >>> Tile(bits=8, rows=8, k=64, swizzle=64).offset([0, 1, 2, 3], 0)   # rows 2 and 3: one chunk further
         array([  0,  64, 144, 208])
@@ -222,10 +283,7 @@ class Tile:
             for size, stride in modes:
                 elements = elements + rest % size * stride
                 rest = rest // size
-        offset = elements * self.bits // 8
-        if self.swizzle:  # address bits 4 and up, XORed with those from 7 on
-            offset = offset ^ (offset >> 7 & self.swizzle // 16 - 1) << 4
-        return np.asarray(offset)
+        return np.asarray(swizzled(elements * self.bits // 8, self.swizzle))
 
     @cached_property
     def offsets(self) -> NDArray[np.int64]:
@@ -266,8 +324,9 @@ class Tile:
             )
         codes = np.ascontiguousarray(codes, dtype=_CODE_TYPES[self.bits])
         content = codes.view(np.uint8)
-        if self.bits == 1:
-            content = np.packbits(codes, axis=-1, bitorder="little")
+        if self.bits < 8:
+            shares = codes.reshape(*codes.shape[:-1], self.row_bytes, 8 // self.bits) << self._shifts
+            content = np.bitwise_or.reduce(shares, axis=-1)
         check_room(math.prod(codes.shape[:-2]) * self.size, "codes")
         memory = np.zeros((*codes.shape[:-2], self.size), dtype=np.uint8)
         memory[..., self._byte_offsets] = content
@@ -285,9 +344,15 @@ class Tile:
                 raise PtxlabError(f"memory: found {memory[wrong][0]}; bytes go from 0 to 255")
             memory = memory.astype(np.uint8)
         content = np.ascontiguousarray(memory[..., self._byte_offsets])
-        if self.bits == 1:
-            return np.unpackbits(content, axis=-1, bitorder="little")
+        if self.bits < 8:
+            shares = content[..., None] >> self._shifts & np.uint8((1 << self.bits) - 1)
+            return np.asarray(shares.reshape(*content.shape[:-1], self.k))
         return content.view(_CODE_TYPES[self.bits])
+
+    @property
+    def _shifts(self) -> NDArray[np.uint8]:
+        """Where elements smaller than a byte are in it, the first one lowest."""
+        return np.arange(0, 8, self.bits, dtype=np.uint8)
 
     # -- descriptor --------------------------------------------------------------------------------------
 
@@ -317,16 +382,259 @@ class Tile:
         _, stride = k_modes[-1] if along_k else row_modes[-1]
         return stride * self.bits // 8
 
-    def descriptor(self, address: int = 0) -> int:
-        """The 64-bit matrix descriptor of this tile at a shared-memory address.
+    def descriptor(self, address: int = 0, k: int = 0, *, row: int = 0) -> int:
+        """The 64-bit matrix descriptor of the slice that starts at `k`, of a tile at `address`.
+
+        A slice is what one wgmma reads: 32 bytes along K. Within a swizzle atom its descriptor is that of the
+        tile with an address 32 bytes further. `row` is where it starts along M or N. A swizzled tile that is
+        not aligned to its pattern (`alignment`) but to 128 bytes gets a base offset.
 
         >>> hex(Tile(bits=8, rows=8, k=64).descriptor(0x400))   # leading 8 and stride 32 in units of 16 bytes
         '0x2000080040'
+        >>> tile = Tile(bits=16, rows=64, k=128, swizzle=128)
+        >>> [hex(tile.descriptor(0x400, k)) for k in (16, 64)]   # 32 bytes further, and one atom further
+        ['0x4000004000010042', '0x4000004000010240']
+        """
+        return self.slice(address, k, row=row).code
+
+    def slice(self, address: int = 0, k: int = 0, *, row: int = 0) -> Descriptor:
+        """As `descriptor`, with the fields apart.
+
+        >>> Tile(bits=16, rows=64, k=64, major="MN", swizzle=128).slice(0x400, 16)
+        Descriptor(address=3072, leading=1024, stride=1024, swizzle=128, base_offset=0)
         """
         address = as_int(address, "shared-memory address")
-        if address % self.alignment or not 0 <= address < 1 << 18:
+        unit = 128 if self.swizzle else 16
+        if address % unit or not 0 <= address < 1 << 18:
             raise PtxlabError(
-                f"shared-memory address {quoted(address)}: this tile needs a multiple of {self.alignment} "
-                "below 2^18"
+                f"shared-memory address {quoted(address)}: this tile needs a multiple of {unit} below 2^18"
             )
-        return encode_descriptor(address, self.leading, self.stride, self.swizzle)
+        start = address + self._slice_offset(as_int(k, "k"), as_int(row, "row"))
+        if start >= 1 << 18:
+            raise PtxlabError(
+                f"shared-memory address {quoted(address)}: this slice would start at 0x{start:x}, beyond 2^18"
+            )
+        base = (address >> 7) % (self.alignment // 128) if self.swizzle else 0
+        return Descriptor(start, self.leading, self.stride, self.swizzle, base)
+
+    def _slice_offset(self, k: int, row: int) -> int:
+        """Bytes from the start of the tile to where a slice begins."""
+        k_unit, row_unit = (self.core_width, 8) if self.major == "K" else (8, self.atom_width)
+        for name, index, unit, length in (("k", k, k_unit, self.k), ("row", row, row_unit, self.rows)):
+            if index % unit or not 0 <= index < length:
+                raise PtxlabError(
+                    f"{name}={quoted(index)}: slices of this tile start at multiples of {unit} below {length}"
+                )
+        depth = _SLICE_BYTES * 8 // self.bits
+        if k + depth > self.k and k:
+            raise PtxlabError(
+                f"k={k}: wgmma reads {_SLICE_BYTES} bytes of K, {depth} elements, and the tile ends at "
+                f"{self.k}"
+            )
+        if self.major == "K" and self.swizzle and k % self.atom_width + depth > self.atom_width and k:
+            raise PtxlabError(
+                f"k={k}: wgmma reads {_SLICE_BYTES} bytes of K from one swizzle atom, and this slice would "
+                f"cross into the next; atoms begin at multiples of {self.atom_width}"
+            )
+        return int(self.offset(row, k))
+
+    def judge(
+        self, descriptor: Descriptor | int, k: int = 0, *, row: int = 0, address: int | None = None
+    ) -> Judgement:
+        """Whether wgmma finds the slice at `k` through this descriptor, and what is wrong if it does not.
+
+        `address` is where the tile is; left out, it is taken from the descriptor.
+
+        >>> tile = Tile(bits=16, rows=64, k=64, swizzle=128)
+        >>> tile.judge(Descriptor(0x400, leading=0, stride=512, swizzle=128))
+        Judgement(problems=('SBO must be 1024, found 512',), notes=('LBO is ignored for swizzled K-major',))
+        """
+        fields = descriptor if isinstance(descriptor, Descriptor) else decode(descriptor)
+        k, row = as_int(k, "k"), as_int(row, "row")
+        offset = self._slice_offset(k, row)
+        notes = []
+        if self.major == "K" and self.swizzle and fields.swizzle:
+            notes.append("LBO is ignored for swizzled K-major")
+        at = fields.address - offset if address is None else as_int(address, "address")
+        unit = 128 if self.swizzle else 16
+        if at < 0 or at % unit:
+            return Judgement((self._misplaced(fields.address, k, offset, unit),), tuple(notes))
+        wanted = self.slice(at, k, row=row)
+        rows, depth = min(self.rows - row, 256), min(_SLICE_BYTES * 8 // self.bits, self.k)
+        indices = np.arange(rows)[:, None], np.arange(depth)
+        found, right = (
+            each.addresses(*indices, bits=self.bits, major=self.major) for each in (fields, wanted)
+        )
+        if (found == right).all():
+            return Judgement((), tuple(notes))
+        problems = []
+        if fields.swizzle != wanted.swizzle:
+            problems.append(f"swizzle must be {_swizzle_text(wanted)}, found {_swizzle_text(fields)}")
+        if fields.address != wanted.address:
+            problems.append(f"address must be 0x{wanted.address:x}, found 0x{fields.address:x}")
+        if fields.base_offset != wanted.base_offset and self.swizzle:
+            problems.append(
+                f"base offset must be {wanted.base_offset} for a tile at 0x{at:x}, found {fields.base_offset}"
+            )
+        if fields.leading != wanted.leading and not notes:
+            problems.append(f"LBO must be {wanted.leading}, found {fields.leading}")
+        if fields.stride != wanted.stride:
+            problems.append(f"SBO must be {wanted.stride}, found {fields.stride}")
+        return Judgement(tuple(problems), tuple(notes))
+
+    def _misplaced(self, address: int, k: int, offset: int, unit: int) -> str:
+        """That no tile can be where the descriptor's address puts it, and for which k one could."""
+        sentence = (
+            f"address 0x{address:x} is not where a slice at k={k} starts: it is {offset} bytes into the "
+            f"tile, and a tile starts at a multiple of {unit}"
+        )
+        inside = address % unit * 8 // self.bits
+        if self.major == "K" and self.swizzle and inside < self.k:
+            sentence += f"; it could be that of k={inside}"
+        return sentence
+
+    # -- texts -------------------------------------------------------------------------------------------
+
+    @classmethod
+    def parse(cls, text: str) -> Tile:
+        """A tile as its constructor is called, or as CuTe prints its layout.
+
+        >>> Tile.parse("dtype=f16, rows=64, k=128, swizzle=128")
+        Tile(bits=16, rows=64, k=128, major='K', swizzle=128)
+        """
+        words = as_text(text, "tile").strip()
+        if " o " in words or words.startswith("("):
+            return cls.from_cute(words)
+        settings: dict[str, Any] = {}
+        for word in re.sub(r"^Tile\((.*)\)$", r"\1", words).replace(",", " ").split():
+            name, equals, value = word.partition("=")
+            value = value.strip("'\"")
+            if name not in _SETTINGS or not equals or not value or name in settings:
+                raise PtxlabError(
+                    f"tile {quoted(text)}: found {quoted(word)}; a tile is spelt "
+                    "bits=16,rows=64,k=64,major=K,swizzle=128 (dtype=f16 also gives the bits), or as CuTe "
+                    "prints its layout"
+                )
+            settings[name] = value
+            if name not in ("major", "order", "dtype"):
+                if not re.fullmatch(r"\d{1,9}", value):
+                    raise PtxlabError(
+                        f"tile {quoted(text)}: {name} takes a whole number, found {quoted(value)}"
+                    )
+                settings[name] = int(value)
+        if "dtype" in settings:
+            settings.setdefault("bits", dtype(settings.pop("dtype")).bits)
+        missing = [name for name in ("bits", "rows", "k") if name not in settings]
+        if missing or "dtype" in settings:
+            wrong = f"{missing[0]} is missing" if missing else "bits and dtype say the same"
+            raise PtxlabError(
+                f"tile {quoted(text)}: {wrong}; a tile is spelt bits=16,rows=64,k=64,swizzle=128"
+            )
+        return cls(**settings)
+
+    @classmethod
+    def from_cute(cls, text: str, bits: int | None = None) -> Tile:
+        """The tile of a layout as CuTe prints it.
+
+        Bits of an element are in CuTe's own text (`smem_ptr[16b]`), or follow from a swizzle that counts
+        elements (`Sw<3,3,3>`), or are given.
+
+        >>> Tile.from_cute("Sw<3,4,3> o smem_ptr[16b](unset) o ((_8,_16),(_64,_2)):((_64,_512),(_1,_8192))")
+        Tile(bits=16, rows=128, k=128, major='K', swizzle=128)
+        """
+        where = f"layout {quoted(text)}"
+        swizzle, stated, modes = _read_cute(as_text(text, "layout"), where)
+        size = stated if bits is None else as_int(bits, "bits")
+        if size is None:
+            sizes = [each for each in _CODE_TYPES if cls._fitting(each, swizzle, modes)]
+            if len(sizes) > 1:
+                raise PtxlabError(f"{where}: it fits elements of {listing(sizes)} bits; say which, bits=16")
+            size = sizes[0] if sizes else 16
+        tiles = cls._fitting(size, swizzle, modes)
+        if not tiles:
+            raise PtxlabError(
+                f"{where}: no tile of wgmma with elements of {quoted(size)} bits has it; see Tile(...).cute"
+            )
+        return tiles[0]
+
+    @classmethod
+    def _fitting(cls, bits: int, swizzle: int, modes: tuple[Modes, Modes]) -> list[Tile]:
+        """The tiles whose layout this is, that in its usual order first."""
+        rows, k = (math.prod(size for size, _ in each) for each in modes)
+        tiles = []
+        for major, order in product(("K", "MN"), (None, "MN", "K")):
+            try:
+                tile = cls(bits, rows, k, major, swizzle, order)  # type: ignore[arg-type]
+            except PtxlabError:
+                continue
+            if tuple(_coalesced(each) for each in tile.modes) == tuple(_coalesced(each) for each in modes):
+                tiles.append(tile)
+        return tiles
+
+
+_SETTINGS = ("bits", "rows", "k", "major", "swizzle", "order", "dtype")
+
+
+def _swizzle_text(descriptor: Descriptor) -> str:
+    return f"{descriptor.swizzle} bytes" if descriptor.swizzle else "none"
+
+
+def _coalesced(modes: Modes) -> Modes:
+    """The same way with as few modes as possible; those of size 1 go nowhere."""
+    kept: list[tuple[int, int]] = []
+    for size, stride in modes:
+        if size == 1:
+            continue
+        if kept and kept[-1][0] * kept[-1][1] == stride:
+            kept[-1] = (kept[-1][0] * size, kept[-1][1])
+        else:
+            kept.append((size, stride))
+    return tuple(kept)
+
+
+def _read_cute(text: str, where: str) -> tuple[int, int | None, tuple[Modes, Modes]]:
+    """Swizzle in bytes, bits if the text says so, and the modes of the row and of k."""
+    compact = re.sub(r"[\s_]", "", text)
+    *before, layout = compact.split("o(") if "o(" in compact else ["", compact.removeprefix("(")]
+    head = before[0] if before else ""
+    shape, colon, stride = ("(" + layout).partition(":")
+    bits = re.search(r"smemptr\[(\d+)b\]", head)
+    swizzle = re.search(r"S(?:w|wizzle)?<(\d+),(\d+),(\d+)>", head)
+    axes = _split(shape), _split(stride)
+    if not colon or len(text) > _LONGEST_LAYOUT or any(axis is None or len(axis) != 2 for axis in axes):
+        raise PtxlabError(f"{where}: a tile has two modes, as in Swizzle<3,4,3> o ((8,8),64):((64,512),1)")
+    modes = []
+    for sizes, strides in zip(*(axis or [] for axis in axes), strict=True):
+        numbers = [[int(number) for number in re.findall(r"\d+", each)] for each in (sizes, strides)]
+        if len(numbers[0]) != len(numbers[1]) or 0 in numbers[0]:
+            raise PtxlabError(f"{where}: sizes {sizes} and strides {strides} do not go together")
+        modes.append(tuple(zip(*numbers, strict=True)))
+    stated = int(bits[1]) if bits else None
+    width = 0
+    if swizzle is not None:
+        count, unit, shift = (int(number) for number in swizzle.groups())
+        if count > 3 or shift != 3 or not 0 <= unit <= 4:
+            raise PtxlabError(f"{where}: wgmma has Swizzle<0,4,3> to Swizzle<3,4,3>")
+        width = 16 << count if count else 0
+        if unit < 4:
+            stated = 8 << 4 - unit
+    return width, stated, (modes[0], modes[1])
+
+
+_LONGEST_LAYOUT = 400
+
+
+def _split(text: str) -> list[str] | None:
+    """The parts of a tuple as CuTe prints it, nested ones whole; None for what is no tuple."""
+    if not re.fullmatch(r"\([\d(),]+\)", text):
+        return None
+    parts, depth = [""], 0
+    for letter in text[1:-1]:
+        depth += (letter == "(") - (letter == ")")
+        if depth < 0:
+            return None
+        if letter == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return parts if depth == 0 and all(parts) else None

@@ -10,17 +10,22 @@ First come plain data (`Table`, `Picture`), then whoever shows them: a notebook,
 'A of mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32'
 """
 
+from .bank_pictures import banks, tile
 from .catalog_tables import counts, forms, types
 from .explain import explain
 from .facts import cpp, cute, evidence, facts, target_of
 from .fragment_pictures import fragment, metadata, scales
 from .grid import Cell, Grid, Header
 from .matrix_pictures import values
+from .memory_pictures import descriptor, swizzle
 from .models import model_table, model_words, rule_words
+from .nibble_picture import nibble
 from .picture import Picture
 from .places import copies_note, holds, layout, offsets, sparse_where, where
 from .product_picture import product
 from .register_pictures import lane, registers
+from .repack_picture import repack
+from .run_picture import runs
 from .table import Table, grid_table
 from .trace_picture import TraceView, trace
 
@@ -31,10 +36,12 @@ __all__ = [
     "Picture",
     "Table",
     "TraceView",
+    "banks",
     "copies_note",
     "counts",
     "cpp",
     "cute",
+    "descriptor",
     "evidence",
     "explain",
     "facts",
@@ -47,13 +54,18 @@ __all__ = [
     "metadata",
     "model_table",
     "model_words",
+    "nibble",
     "offsets",
     "product",
     "registers",
+    "repack",
     "rule_words",
+    "runs",
     "scales",
     "sparse_where",
+    "swizzle",
     "target_of",
+    "tile",
     "trace",
     "types",
     "values",

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import palette
-from .grid import Cell, FieldRole, Grid, Role
+from .grid import Arrow, Cell, FieldRole, Grid, Role
 from .palette import LIGHT, Theme
 
 __all__ = [
@@ -42,6 +42,8 @@ _TITLE, _GRID_TITLE, _NOTE = 15.0, 12.0, 12.0
 _MARGIN, _GAP, _BUTTONS = 18.0, 34.0, 70.0  # the buttons are Plotly's, right of the title
 _ROOM = PAGE - 2 * _MARGIN
 _SLIDE, _TALL = 1400 - 2 * _MARGIN, 900  # of a matrix product: small text, but all of it in one picture
+
+_HEAD, _TOUCH = 9.0, 3.0  # length of an arrow's head, and pixels between an arrow and the cells it joins
 
 _STRIP = 6.0  # height of a strip that shows what the bits of a float are
 
@@ -129,6 +131,7 @@ class Drawing:
     panels: list[Panel] = field(default_factory=list)
     words: list[Word] = field(default_factory=list)
     tints: list[Tint] = field(default_factory=list)
+    arrows: list[list[tuple[float, float]]] = field(default_factory=list)  # each one line: shaft, then head
 
     @property
     def subtitle(self) -> str:
@@ -213,7 +216,14 @@ def word_colour(word: Word, theme: Theme = LIGHT) -> str:
 # -- placing ---------------------------------------------------------------------------------------------
 
 
-def draw(title: str, notes: Sequence[str], grids: Sequence[Grid], *, titled: bool = True) -> Drawing:
+def draw(
+    title: str,
+    notes: Sequence[str],
+    grids: Sequence[Grid],
+    *,
+    titled: bool = True,
+    arrows: Sequence[Arrow] = (),
+) -> Drawing:
     """Place grids under a title, no wider than a page: what is too wide is set smaller, then folded.
 
     A drawing that is not `titled` shows the grids alone; its title stays for screen readers.
@@ -230,7 +240,25 @@ def draw(title: str, notes: Sequence[str], grids: Sequence[Grid], *, titled: boo
             bottom = max(bottom, _place(out, grid, measure, left, top, size))
             left += measure.width + _GAP
     out.width, out.height = float(np.ceil(width + 2 * _MARGIN)), float(np.ceil(bottom + _MARGIN))
+    out.arrows = [_arrow(out, arrow) for arrow in arrows]
     return out
+
+
+def _arrow(out: Drawing, arrow: Arrow) -> list[tuple[float, float]]:
+    """The line that draws an arrow: its shaft, then its head."""
+    (x0, y0), (x1, y1) = _middle(out, arrow.start, lower=True), _middle(out, arrow.end, lower=False)
+    start, tip = np.array([x0, y0 + _TOUCH]), np.array([x1, y1 - _TOUCH])
+    along = (tip - start) / np.linalg.norm(tip - start)
+    across = np.array([-along[1], along[0]])
+    left, right = (tip - _HEAD * along + side * _HEAD / 2 * across for side in (-1, 1))
+    return [(float(x), float(y)) for x, y in (start, tip, left, tip, right)]
+
+
+def _middle(out: Drawing, cell: Cell, *, lower: bool) -> tuple[float, float]:
+    """The middle of an edge of a cell."""
+    panel = next(panel for panel in out.panels if any(other is cell for other in panel.grid.cells))
+    left, top, width, height = panel.box(cell)
+    return left + width / 2, top + height if lower else top
 
 
 def _write_title(out: Drawing, width: float) -> tuple[float, float]:
@@ -410,7 +438,7 @@ def _measure(grid: Grid, size: float) -> _Measure:
     side = _rows_width(grid, head)
     if grid.row_groups:
         side += max(_text_width(group.lines, head) for group in grid.row_groups) + 10
-    above = max(len(h.lines) for h in grid.columns) * head * _LINE + 6
+    above = max((len(h.lines) for h in grid.columns), default=0) * head * _LINE + 6
     if grid.axes[1]:
         above += head * _LINE
     if grid.labelled:
@@ -440,7 +468,8 @@ def _cell_pitch(grid: Grid, size: float) -> tuple[float, float]:
 
 def _headings_pitch(grid: Grid, head: float) -> float:
     """Pixels from column to column that the headings need."""
-    return float(np.ceil(max((_text_width(h.lines, head) + 5) / h.size for h in grid.columns)))
+    pitches = ((_text_width(h.lines, head) + 5) / h.size for h in grid.columns)
+    return float(np.ceil(max(pitches, default=0.0)))
 
 
 def _rows_width(grid: Grid, head: float) -> float:

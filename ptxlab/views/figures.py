@@ -25,14 +25,21 @@ from ..isa.mma import MmaForm
 from ..isa.modifiers import Modifiers
 from ..isa.operands import Operands
 from ..isa.parse import parse, parse_mma
+from ..isa.repack import RepackPlan
+from ..memory import Conflicts, Tile
 from ..numerics.steps import Trace
 from ..numerics.trace import trace as trace_operands
 from . import (
+    bank_pictures,
     format_picture,
     fragment_pictures,
     matrix_pictures,
+    memory_pictures,
+    nibble_picture,
     product_picture,
     register_pictures,
+    repack_picture,
+    run_picture,
     trace_picture,
 )
 from .drawing import Drawing
@@ -45,17 +52,24 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 __all__ = [
+    "banks",
     "chart",
+    "descriptor",
     "figure",
     "formats",
     "fragment",
     "lane",
     "matrix",
     "metadata",
+    "nibble",
     "product",
+    "repack",
+    "runs",
     "save",
     "scales",
     "svg",
+    "swizzle",
+    "tile",
     "trace",
     "values",
 ]
@@ -82,6 +96,61 @@ def _as_picture(picture: object) -> Picture:
     if not isinstance(picture, Picture):
         raise PtxlabError(f"found {quoted(picture)} where a picture belongs; ptxlab.views makes them")
     return picture
+
+
+def descriptor(number: int, *, title: bool = True) -> Figure:
+    """The bits of a 64-bit matrix descriptor, its fields in different colours, and what each of them says.
+
+    >>> import ptxlab
+    >>> tile = ptxlab.memory.Tile(bits=16, rows=64, k=16)
+    >>> print(descriptor(tile.descriptor(0x400)).data[1].text[0, 31].replace("<br>", "; "))   # bit 0
+    start address, bits [13..0]; 0x40: byte 0x400
+    """
+    return chart(memory_pictures.descriptor(number), title=title)
+
+
+def banks(access: Conflicts, colour: str = "lane", *, title: bool = True) -> Figure:
+    """One access on the 32 banks of shared memory: which lanes, or which wavefronts, touch each word.
+
+    >>> import numpy as np, ptxlab
+    >>> figure = banks(ptxlab.memory.conflicts(np.arange(32) * 8))
+    >>> figure.layout.meta["subtitle"].partition("; ")[0]
+    '2 wavefronts where 1 would do: 2 lanes want 2 different words of bank 0'
+    """
+    return chart(bank_pictures.banks(access, colour), title=title)
+
+
+def tile(layout: Tile, k: int | None = None, colour: str = "core matrix", *, title: bool = True) -> Figure:
+    """A tile in shared memory, byte offsets of its 16-byte pieces; the slice that starts at `k` is outlined.
+
+    >>> from ptxlab.memory import Tile
+    >>> figure = tile(Tile(bits=16, rows=16, k=64, swizzle=128), k=16)
+    >>> figure.layout.meta["subtitle"].split("; ")[1]
+    'LBO 16, SBO 1024 bytes'
+    """
+    return chart(bank_pictures.tile(layout, k, colour), title=title)
+
+
+def repack(plan: RepackPlan, *, title: bool = True) -> Figure:
+    """Where a plan takes every element from and puts it: lanes and registers before and after.
+
+    >>> import ptxlab
+    >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32")
+    >>> figure = repack(ptxlab.repack(ins.d, ins.a))
+    >>> figure.layout.meta["subtitle"].partition("; ")[0]
+    '96 of 128 elements change lanes'
+    """
+    return chart(repack_picture.repack(plan), title=title)
+
+
+def swizzle(width: int = 128, piece: int | None = None, *, title: bool = True) -> Figure:
+    """Where a swizzle puts the 16-byte pieces of eight rows; `piece` outlines the same piece of every row.
+
+    >>> figure = swizzle(64, piece=1)
+    >>> figure.layout.meta["subtitle"].rpartition("; ")[2]
+    'reading one takes 4 passes without swizzle, 1 with it'
+    """
+    return chart(memory_pictures.swizzle(width, piece), title=title)
 
 
 def formats(*names: str, title: bool = True) -> Figure:
@@ -143,6 +212,24 @@ def metadata(
     """
     ins = parse_mma(ins)
     return chart(fragment_pictures.metadata(ins, nibbles, selector, warp=warp), title=title)
+
+
+def nibble(nibble: int, structure: str = "2:4", *, chunk: int = 0, title: bool = True) -> Figure:
+    """What a metadata nibble says: arrows from its indices to the parts of a chunk, and to what is stored.
+
+    >>> nibble(0b1001).data[0].text[2, 5]   # the tooltip over part 2
+    'part 2<br>column 2'
+    """
+    return chart(nibble_picture.nibble(nibble, structure, chunk=chunk), title=title)
+
+
+def runs(*instructions: MmaForm | str, title: bool = True) -> Figure:
+    """Row 0 of A of several instructions, one below the other: how many neighbours a lane holds.
+
+    >>> runs("mma.m16n8k64.s4", "mma.m16n8k32.s8").data[0].text[1, 5]
+    'A[0][5]<br>lane 1, element a1'
+    """
+    return chart(run_picture.runs(*instructions), title=title)
 
 
 def lane(

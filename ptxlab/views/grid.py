@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..errors import PtxlabError
 
-__all__ = ["BitField", "Cell", "FieldRole", "Grid", "Header", "Role", "State", "headers"]
+__all__ = ["Arrow", "BitField", "Cell", "FieldRole", "Grid", "Header", "Role", "State", "headers"]
 
 #: What a bit of a trace is: part of a term (kept or lost), of the sum (or rounded off it), of the result, or
 #: of a number that the result is compared with.
@@ -65,6 +65,14 @@ class Cell:
     @property
     def text(self) -> str:
         return " ".join(self.lines)
+
+
+@dataclass(frozen=True)
+class Arrow:
+    """From the lower edge of a cell of one grid to the upper edge of a cell of the next."""
+
+    start: Cell
+    end: Cell
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ as well); of all orders this one keeps them furthest apart for every form of col
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 __all__ = [
     "DARK",
@@ -49,6 +50,7 @@ DIM = "#6B6B6B"  # text of what is not in focus
 NO_LANE = "#EFEFEF"  # a cell that belongs to no lane, or to one that is not read
 
 
+@lru_cache(maxsize=4096)  # heat gives any number of shades
 def mix(colour: str, part: float, other: str = PAPER) -> str:
     """`part` of the colour and the rest of the other, as ``#RRGGBB``.
 
@@ -72,6 +74,7 @@ def _luminance(colour: str) -> float:
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
+@lru_cache(maxsize=4096)  # heat gives any number of shades
 def contrast(colour: str, other: str) -> float:
     """Contrast ratio of WCAG 2, from 1 to 21; 4.5 is enough for small text.
 

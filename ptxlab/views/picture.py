@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from .._util.arguments import as_flag
 from ..errors import PtxlabError
 from .drawing import Drawing, draw
-from .grid import Grid
+from .grid import Arrow, Grid
 from .svg import svg_document
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ class Picture:
     grids: tuple[Grid, ...]
     titled: bool = True  # whether title and notes are drawn
     keys: tuple[Grid, ...] = ()  # what the colours mean, below the grids
+    arrows: tuple[Arrow, ...] = ()
 
     def with_title(self, title: bool) -> Picture:
         """The picture with its title and notes, or without them, as papers want it that have captions.
@@ -62,7 +63,8 @@ class Picture:
 
     def drawing(self) -> Drawing:
         """The picture in pixels."""
-        return draw(self.title, self.notes, (*self.grids, *self.keys), titled=self.titled)
+        grids = (*self.grids, *self.keys)
+        return draw(self.title, self.notes, grids, titled=self.titled, arrows=self.arrows)
 
     def svg(self) -> str:
         """The picture as one SVG document on white paper; it needs no other library.

@@ -232,6 +232,8 @@ def _outlines(drawing: Drawing, theme: Theme) -> list[tuple[float, str, _Points]
                 marks += _box(*panel.box(cell))
             elif panel.grid.labelled and cell.role != "blank":
                 thin += _box(*panel.box(cell))
+    for arrow in drawing.arrows:
+        rules += [*arrow, (None, None)]
     return [
         (1, theme.paper, gaps),
         (0.75, theme.rule, borders),

@@ -71,6 +71,10 @@ def svg_document(drawing: Drawing, *, themed: bool = False, theme: Theme = LIGHT
     for panel in drawing.panels:
         parts += _panel(panel, colours)
     parts += [_tint(tint, colours) for tint in drawing.tints]
+    stroke = f'fill="none" stroke="{colours.page_colour(theme.ink)}" stroke-width="1.5"'
+    for arrow in drawing.arrows:
+        points = " ".join(f"{x:g},{y:g}" for x, y in arrow)
+        parts.append(f'<polyline points="{points}" {stroke} stroke-linejoin="round"/>')
     for mono, family in ((True, MONO), (False, SANS)):
         parts.append(f'<g font-family="{family}">')
         parts += [_text(word, colours) for word in drawing.words if word.mono == mono]

@@ -13,6 +13,7 @@ import numpy as np
 from .._util.arguments import as_text
 from ..errors import PtxlabError, quoted
 from ..isa.dtypes import DType, dtype
+from ..numerics.parting import Place
 from ..numerics.steps import Number, Step, Term, Trace, leading
 from .grid import Cell, Grid, Header, Role, State
 from .picture import Picture
@@ -21,7 +22,7 @@ from .trace_text import comparisons, decimal, rounding_words, step_name, term_na
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-__all__ = ["TraceView", "trace"]
+__all__ = ["TraceView", "row_of", "trace"]
 
 _MAIN, _TAIL, _FRONT = 56, 8, 12  # columns down to the cut, behind it, and before a gap where there are more
 _ROWS = 32  # integer terms that have a row each; more of them share rows
@@ -171,13 +172,34 @@ def _last_place(value: Fraction, result_type: DType) -> int:
 def _term_lines(step: Step) -> list[_Line]:
     """A line for every term; runs of three or more zero terms share one."""
     lines = []
-    for zero, group in groupby(step.terms, lambda term: term.value == 0 and term.factors is not None):
+    for zero, group in groupby(step.terms, _is_zero):
         run = list(group)
         if zero and len(run) > 2:
             lines.append(_Line(f"{len(run)} terms of 0", Fraction(0), "kept"))
         else:
             lines += [_term_line(step, term) for term in run]
     return lines
+
+
+def row_of(trace: Trace, place: Place) -> int | None:
+    """The row of a place in the grid of its step; None where the whole step is meant."""
+    step = trace.steps[place.step]
+    if place.result:
+        return len(_term_lines(step)) + 1
+    if place.term is None:
+        return None
+    row = 0
+    for zero, group in groupby(enumerate(step.terms), lambda pair: _is_zero(pair[1])):
+        indices = [index for index, _ in group]
+        shared = zero and len(indices) > 2
+        if place.term in indices:
+            return row if shared else row + indices.index(place.term)
+        row += 1 if shared else len(indices)
+    return None
+
+
+def _is_zero(term: Term) -> bool:
+    return term.value == 0 and term.factors is not None
 
 
 def _term_line(step: Step, term: Term) -> _Line:

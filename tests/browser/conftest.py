@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -42,8 +43,12 @@ def _of_notebook(error: Any) -> bool:
 
 @pytest.fixture(scope="module")
 def page(browser: Any) -> Iterator[Any]:
-    """A page; an error that it logs fails its module."""
-    context = browser.new_context(viewport={"width": 1280, "height": 1400})
+    """A page; an error that it logs fails its module.
+
+    Without motion, which costs a processor that draws by itself 30 frames for every edit; tests of motion
+    ask for it.
+    """
+    context = browser.new_context(viewport={"width": 1280, "height": 1400}, reduced_motion="reduce")
     context.grant_permissions(["clipboard-read", "clipboard-write"])
     opened = context.new_page()
     errors: list[str] = []
@@ -55,9 +60,12 @@ def page(browser: Any) -> Iterator[Any]:
     assert not errors
 
 
-@pytest.fixture(autouse=True)
-def _picture(page: Any, request: pytest.FixtureRequest) -> Iterator[None]:
-    """Keep what the page looks like after each test."""
-    yield
-    ARTIFACTS.mkdir(parents=True, exist_ok=True)
-    page.screenshot(path=str(ARTIFACTS / f"{request.node.name}.png"))
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+    """Keep what the page looks like after a test that fails; with PTXLAB_PICTURES=1, after every one."""
+    report = yield
+    page = getattr(item, "funcargs", {}).get("page")
+    if call.when == "call" and page is not None and (report.failed or os.environ.get("PTXLAB_PICTURES")):
+        ARTIFACTS.mkdir(parents=True, exist_ok=True)
+        page.screenshot(path=str(ARTIFACTS / f"{item.name}.png"))
+    return report

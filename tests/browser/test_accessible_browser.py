@@ -110,6 +110,25 @@ def test_axe_has_nothing_to_say(book: Any, page: Any, dark: Any, form: str) -> N
     )
     page.wait_for_selector(".ptx-trace-cell")
     assert complaints(page) == []
+    if form == "dense":  # two chips side by side
+        book.run(1, "ex.against = 'sm_80'; ex.find_difference()")
+        page.wait_for_selector(".ptx-trace-column")
+        assert complaints(page) == []
+        book.run(1, "ex.against = None; ex.undo()")
+    book.run(1, "ex.quiz('where D[9][3]')")
+    page.wait_for_selector(".ptx-quizzing")
+    assert complaints(page) == []
+    page.locator(".ptx-quiz").get_by_role("button", name="Skip").press("Enter")
+    page.get_by_role("button", name="Finish").wait_for()
+    assert complaints(page) == []
+    if form == "sparse":
+        dark()
+        assert complaints(page) == []
+        book.run(1, "ex.quiz('where D[9][3]')")
+        page.wait_for_selector(".ptx-quizzing")
+        assert complaints(page) == []
+    book.run(1, "ex.stop_quiz()")
+    page.wait_for_selector(".ptx-toolbar")
     if form != "sparse":  # one form is enough for the picker and the dark
         return
     page.get_by_role("button", name="change", exact=False).first.click()
@@ -126,8 +145,7 @@ def test_tab_reaches_all_parts_and_leaves(book: Any, page: Any) -> None:
     page.wait_for_function(
         "name => document.querySelector('.ptx-mnemonic').innerText === name", arg=FORMS["sparse"]
     )
-    page.locator(".ptx-header button").nth(1).focus()
-    page.keyboard.press("Shift+Tab")
+    page.locator(".ptx-header button[tabindex='0']").focus()
     seen: list[dict[str, Any]] = [page.evaluate(FOCUS)]
     for _ in range(150):
         page.keyboard.press("Tab")
@@ -135,6 +153,7 @@ def test_tab_reaches_all_parts_and_leaves(book: Any, page: Any) -> None:
         if not seen[-1]["inside"]:
             break
     assert not seen.pop()["inside"], "the focus does not leave the explorer"
+    assert len(seen) <= 20, "a part is more than one stop"
     assert [stop for stop in seen if not stop["name"]] == []
     assert [stop for stop in seen if not stop["ring"]] == []
     parts = list(
@@ -153,6 +172,79 @@ def test_tab_reaches_all_parts_and_leaves(book: Any, page: Any) -> None:
         "ptx-stepper",
         "ptx-trace",
     } <= set(parts)
+
+
+def test_from_the_start_to_an_edited_a_in_ten_keys(book: Any, page: Any) -> None:
+    """Tab from the first control of the Explorer to A, a number, Enter: A and D have changed."""
+    python = lambda code: book.run(1, code)  # noqa: E731
+    for name in (FORMS["sparse"], DENSE):
+        python(
+            f"ex.instruction = {name!r}; ex.A = np.zeros(ex.A.shape); ex.B = np.ones(ex.B.shape);"
+            " ex.C = np.zeros(ex.C.shape); ex.selection = None"
+        )
+        page.wait_for_function("name => document.querySelector('.ptx-mnemonic').innerText === name", arg=name)
+        page.locator(".ptx-header button[tabindex='0']").focus()
+        keys = 1  # the Tab that leads into the Explorer
+        while page.evaluate(FOCUS)["part"] != "pane A":
+            page.keyboard.press("Tab")
+            keys += 1
+            assert keys <= 8
+        cell = page.locator("[data-pane=A] .ptx-cell").get_attribute("aria-label")
+        row, column = cell.removeprefix("A[").split("] =")[0].split("][")
+        page.keyboard.press("3")
+        page.keyboard.press("Enter")
+        assert keys + 2 <= 10
+        assert python(f"print(int(ex.A[{row}, {column}]), int(ex.D[{row}, 7]))") == "3 3"
+
+
+def test_a_bit_is_flipped_by_keyboard(book: Any, page: Any) -> None:
+    python = lambda code: book.run(1, code)  # noqa: E731
+    python(f"ex.instruction = {DENSE!r}; ex.A = np.zeros((16, 16)); ex.lane = 0; ex.selection = None")
+    page.wait_for_function("name => document.querySelector('.ptx-mnemonic').innerText === name", arg=DENSE)
+    page.locator("[data-operand=A] .ptx-hex").first.focus()
+    page.keyboard.press("End")
+    assert page.evaluate("() => document.activeElement.ariaLabel") == "bit 0 of register 0 of A"
+    page.keyboard.press("Space")
+    page.wait_for_function("() => document.activeElement.ariaChecked === 'true'")
+    assert page.locator(".ptx-tooltip.on b").inner_text() == "bit 0 of register 0 of A = 1"
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("1")
+    page.wait_for_function("() => document.activeElement.ariaChecked === 'true'")
+    page.keyboard.press("1")  # is set already
+    assert python("print(ex.registers['A'][0, 0])") == "3"
+
+
+def test_an_error_stands_beside_its_field(book: Any, page: Any) -> None:
+    """Of a register, of a value in it, of a cell: beside the field, nothing moves, Escape clears it."""
+    python = lambda code: book.run(1, code)  # noqa: E731
+    python(f"ex.instruction = {DENSE!r}; ex.A = np.zeros((16, 16)); ex.lane = 0; ex.selection = None")
+    page.wait_for_function("name => document.querySelector('.ptx-mnemonic').innerText === name", arg=DENSE)
+    tops = "() => [...document.querySelectorAll('.ptx-scroller')].map((n) => n.getBoundingClientRect().top)"
+    sentence = page.locator(".ptx-problem")
+    page.locator(".ptx-hex").first.focus()
+    before = page.evaluate(tops)
+    for selector in ("[data-operand=A] .ptx-hex", "[data-operand=B] .ptx-value"):
+        field = page.locator(selector).first
+        for _ in range(2):  # the same again is refused again
+            field.fill("wrong")
+            field.press("Enter")
+            page.wait_for_function("() => document.querySelector('.ptx-problem').innerText.includes('wrong')")
+            page.wait_for_function("node => node.ariaInvalid === 'true'", arg=field.element_handle())
+            assert field.input_value() == "wrong"
+            assert field.get_attribute("aria-describedby") == sentence.get_attribute("id")
+            at, box = field.bounding_box(), page.locator(".ptx-problem-box").bounding_box()
+            assert abs(box["x"] - at["x"]) < 60 and 0 <= box["y"] - at["y"] - at["height"] < 12
+            assert page.evaluate(tops) == before
+            field.press("Escape")
+            page.wait_for_function("() => document.querySelector('.ptx-problem').innerText === ''")
+            assert field.input_value() != "wrong" and field.get_attribute("aria-invalid") is None
+    page.locator("[data-pane=A] .ptx-cell").focus()
+    page.keyboard.type("wrong")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".ptx-refusal")
+    assert page.evaluate(tops) == before
+    page.keyboard.press("Escape")
+    page.wait_for_selector(".ptx-refusal", state="detached")
 
 
 def test_all_of_it_by_keyboard(book: Any, page: Any) -> None:

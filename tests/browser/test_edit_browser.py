@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -86,9 +87,10 @@ class Sheet(Shown):
             self.page.keyboard.up("Control")
 
     def picture(self, name: str) -> None:
-        """Keep what the explorer looks like now."""
-        ARTIFACTS.mkdir(parents=True, exist_ok=True)
-        self.root.screenshot(path=str(ARTIFACTS / f"{name}.png"))
+        """Keep what the explorer looks like now, with PTXLAB_PICTURES=1."""
+        if os.environ.get("PTXLAB_PICTURES"):
+            ARTIFACTS.mkdir(parents=True, exist_ok=True)
+            self.root.screenshot(path=str(ARTIFACTS / f"{name}.png"))
 
     @property
     def handle(self) -> Any:

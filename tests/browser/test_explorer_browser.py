@@ -237,6 +237,33 @@ def test_toolbar(screen: Screen, python: Any, page: Any) -> None:
     python("ex.view.label, ex.view.show_c, ex.view.zoom, ex.against = 'value', False, 100, None")
 
 
+def test_find_a_difference(screen: Screen, python: Any, page: Any) -> None:
+    """Two actions: another chip to compare with, and the button that finds inputs on which they differ."""
+    start(python, page, "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "np.ones((16, 8))")
+    screen.tool("[data-tool=against]").select_option("sm_80 Ampere")
+    find = page.locator("[data-tool=find]")
+    find.click()
+    page.wait_for_selector(".ptx-caption em.bad:text('1 of 1 differs')")
+    page.wait_for_selector(".ptx-notice:text('sm_90 and sm_80 differ in 1 cell of D')")
+    page.keyboard.press("Control+z")  # the focus is still in the Explorer
+    page.wait_for_selector(".ptx-caption em:text('all agree')")
+    python("ex.redo()")
+    page.wait_for_selector(".ptx-caption em.bad:text('1 of 1 differs')")
+    row, column = python("print(ex.selection['row'], ex.selection['column'])").split()
+    assert python(f"print(ex.differ.sum(), ex.differ[{row}, {column}])") == "1 True"
+    assert f"D[{row}][{column}]" in page.locator(".ptx-status").inner_text()
+    python("ex.undo()")
+    page.wait_for_selector(".ptx-caption em:text('all agree')")
+    assert python("print(ex.B.sum(), 'differ' in ex.view.notice)") == "128.0 False"
+    screen.tool("[data-tool=against]").select_option("sm_100 Blackwell")
+    page.wait_for_selector(".ptx-caption em[title='sm_90 and sm_100 agree']")
+    for _ in range(2):  # the same answer once more
+        find.click()
+        page.wait_for_selector(".ptx-notice:text('use the same rule for this instruction')")
+        page.wait_for_selector("[data-tool=find][aria-disabled=false]:text('find a difference')")
+    python("ex.against = None")
+
+
 def test_exports(screen: Screen, python: Any, page: Any, tmp_path: Path) -> None:
     """The bar's buttons copy code and link, and save the page."""
     start(python, page, DENSE, "np.ones((64, 8))")

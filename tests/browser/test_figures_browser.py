@@ -80,3 +80,20 @@ def test_a_figure_in_a_dark_notebook_has_the_dark_colours(lab: Any, page: Any) -
         assert "lane 5, register 0" in str(page.locator(".js-plotly-plot .hoverlayer").text_content())
     finally:
         page.evaluate("document.body.dataset.jpThemeLight = 'true'")
+
+
+def test_a_slider_redraws_its_picture(lab: Any, page: Any) -> None:
+    """By keyboard; the picture says by name what it shows."""
+    cells = [
+        "from ptxlab import views\n"
+        "from ptxlab.course.slider import Slider\n"
+        "Slider(views.nibble, '0b{:04b}'.format, nibble=[0b0100, 0b1001, 0b1110])"
+    ]
+    book = lab.open(page, "slider", cells)
+    book.run(0)
+    picture = page.locator(".jp-OutputArea svg[role=img]")
+    picture.wait_for()
+    assert picture.get_attribute("aria-label") == "Nibble 0b0100, 2:4"
+    page.get_by_role("slider").press("ArrowRight")
+    page.wait_for_selector("svg[aria-label='Nibble 0b1001, 2:4']")
+    assert picture.locator("polyline").count() == 4

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import shutil
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tools.jupyter import Book
+from tools.jupyter import Book, Shown
 
 pytestmark = pytest.mark.browser
 
@@ -23,6 +25,7 @@ WINDOWS = {
 }
 PARTS = (".ptx-lanes", ".ptx-registers", "[data-pane=A]", "[data-pane=B]", "[data-pane=D]")
 VIEW = ".jp-WindowedPanel-outer"
+NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 
 
 @pytest.fixture(scope="module")
@@ -90,6 +93,31 @@ def test_in_little_room_the_parts_stand_below_each_other(book: Book, page: Any, 
     page.set_viewport_size({"width": 1280, "height": 900})
 
 
+def test_a_quiz_leaves_everything_on_the_screen(book: Book, page: Any) -> None:
+    """The bar takes the toolbar's place; A, B, D and registers are seen, explanation included."""
+    page.set_viewport_size({"width": 1440, "height": 900})
+    file_browser(page, True)
+    for index, name in enumerate(FORMS):
+        explorer = page.locator(".ptx-explorer").nth(index)
+        explorer.evaluate("node => node.scrollIntoView({ block: 'start' })")
+        explorer.get_by_role("button", name="Quiz me").click()
+        explorer.locator(".ptx-quiz-text").wait_for()
+        for answered in (False, True):
+            if answered:
+                explorer.get_by_role("button", name="Skip").click()
+                explorer.get_by_role("button", name="Next").wait_for()
+            page.wait_for_timeout(200)
+            explorer.evaluate("node => node.scrollIntoView({ block: 'start' })")
+            page.wait_for_timeout(100)
+            view = page.locator(VIEW).first.bounding_box()
+            for part in (".ptx-quiz", *PARTS):
+                box = explorer.locator(part).first.bounding_box()
+                assert view["y"] - 1 <= box["y"], (name, part, answered)
+                assert box["y"] + box["height"] <= view["y"] + view["height"] + 1, (name, part, answered)
+        explorer.get_by_role("button", name="Stop").click()
+        explorer.locator(".ptx-toolbar").wait_for()
+
+
 def test_full_screen(book: Book, page: Any) -> None:
     explorer = page.locator(".ptx-explorer").first
     explorer.get_by_role("button", name="full screen").click()
@@ -100,3 +128,36 @@ def test_full_screen(book: Book, page: Any) -> None:
     assert [box["width"], box["height"]] == size
     page.evaluate("() => document.exitFullscreen()")
     page.wait_for_function("() => !document.fullscreenElement")
+
+
+def test_the_first_screen_of_the_course(lab: Any, page: Any) -> None:
+    """In lesson 00 the task and the whole Explorer are on one screen, and the task can be done there."""
+    page.set_viewport_size({"width": 1440, "height": 900})
+    shutil.copy(NOTEBOOKS / "00-start-here.ipynb", lab.notebooks)
+    lab.show(page, "00-start-here", at="lab/workspaces/first-screen/tree")
+    file_browser(page, True)
+    page.locator(".jp-Notebook .jp-Cell").first.click()
+    for _ in range(3):  # as the first cell asks
+        page.keyboard.press("Shift+Enter")
+    explorer = page.locator(".ptx-explorer")
+    explorer.locator("[data-pane=D] canvas").first.wait_for()
+    view = page.locator(VIEW).first
+    view.evaluate("node => { node.scrollTop = 0; }")
+    page.wait_for_timeout(500)
+    bottom = view.bounding_box()["y"] + view.bounding_box()["height"]
+    box = explorer.bounding_box()
+    assert page.get_by_role("heading", level=1).first.bounding_box()["y"] > view.bounding_box()["y"]
+    assert box["y"] + box["height"] <= bottom
+    shown = Shown(page)
+    register = explorer.locator(".ptx-hex[data-operand=A]")
+    before, digits_of_lane_0 = shown.hover("D", 3, 0), register.input_value()
+    another = "([node, digits]) => node.value !== digits"
+    shown.click("A", 3, 5)
+    explorer.get_by_text("Lane 13", exact=True).wait_for()
+    page.wait_for_function(another, arg=[register.element_handle(), digits_of_lane_0])
+    digits = register.input_value()
+    shown.type("A", 3, 5, "99")
+    page.wait_for_function(another, arg=[register.element_handle(), digits])
+    changed = [old != new for old, new in zip(digits, register.input_value(), strict=True)]
+    assert changed == [index in (6, 7) for index in range(10)]  # 0x, then the bytes of columns 7, 6, 5, 4
+    assert shown.hover("D", 3, 0) != before

@@ -168,7 +168,16 @@ def test_edits_in_a_pinned_lane(screen: Lanes, page: Any) -> None:
     page.wait_for_function(
         "() => document.querySelector('.ptx-problem').innerText.startsWith('A, lane 9, register 0: ')"
     )
+    # what was typed stays in the field, with the sentence beside it, until Escape discards it
+    assert (box.input_value(), box.get_attribute("aria-invalid")) == ("0xyz", "true")
+    at, sentence = box.bounding_box(), page.locator(".ptx-problem-box").bounding_box()
+    assert sentence["y"] >= at["y"] + at["height"] and sentence["y"] - at["y"] < at["height"] + 12
+    assert sentence["x"] <= at["x"] + 1
+    assert screen.python("print(hex(ex.registers['A'][9, 0]))") == "0xb800bc00"
+    box.press("Escape")
+    page.wait_for_function("() => document.querySelector('.ptx-problem').innerText === ''")
     screen.holds("A", 0, 9, "0xb800bc00")
+    assert box.get_attribute("aria-invalid") is None
     page.locator("[data-operand=B] .ptx-register").nth(1).locator("[data-element=b0]").hover()
     (_, row, column), *_ = ins.b.holds(5, 0)
     screen.says(f"B[{row}][{column}] = 1 · lane 5 ")

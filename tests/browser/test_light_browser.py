@@ -212,6 +212,7 @@ class Changing(Light):
 @pytest.fixture(scope="module")
 def book(lab: Any, page: Any) -> Book:
     page.set_viewport_size({"width": 1280, "height": 1400})
+    page.emulate_media(reduced_motion="no-preference")
     opened: Book = lab.open(page, "light", [CODE, "pass"])
     opened.run(0)
     return opened

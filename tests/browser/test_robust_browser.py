@@ -23,6 +23,7 @@ display(ex); display(ex)"""
 @pytest.fixture(scope="module")
 def book(lab: Any, page: Any) -> Book:
     """A notebook that shows one explorer twice; its second cell is free for Python."""
+    page.emulate_media(reduced_motion="no-preference")
     opened: Book = lab.open(page, "robust", [CODE, "pass"])
     opened.run(0)
     return opened
@@ -125,13 +126,14 @@ def living(page: Any) -> Callable[[], dict[str, int]]:
 def test_edits_leave_nothing_behind(book: Book, page: Any, living: Callable[[], dict[str, int]]) -> None:
     edits = "for i in range({}): ex.apply(SetCell('A', 0, 0, str(i % 2)))"
     shown = Shown(page)
-    book.run(1, edits.format(20))
-    shown.reads("D", 0, 0, "1")
-    before = living()
-    book.run(1, edits.format(100))
-    page.wait_for_timeout(500)
-    shown.reads("D", 0, 0, "1")
-    after = living()
+    calm = "() => !document.querySelector('.ptx-flash, .ptx-changed')"  # no mark of a change is left
+    living_after = []
+    for number in (20, 100):
+        book.run(1, edits.format(number))
+        shown.reads("D", 0, 0, "1")
+        page.wait_for_function(calm)
+        living_after.append(living())
+    before, after = living_after
     assert after["nodes"] - before["nodes"] < 100 and after["listeners"] - before["listeners"] < 50
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import ptxlab
+from ptxlab.explorer.edits import FillMatrix
 from ptxlab.explorer.protocol import lane_registers
 from tools.jupyter import Shown
 
@@ -20,6 +23,7 @@ FORMS = {
     "wgmma": "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16",
     "scaled": SCALED,
 }
+AXE = Path(__file__).parents[2] / ".venv" / "front" / "node_modules" / "axe-core" / "axe.min.js"
 SAID = "() => document.querySelector('.ptx-status').innerText"
 MODEL = "document.querySelector('.static-view').model"
 
@@ -174,3 +178,333 @@ def test_theme(browser: Any, tmp_path: Path, scheme: Any) -> None:
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "the page scrolls sideways"
     assert page.locator("h1").is_hidden()
     context.close()
+
+
+# -- the timeline of lesson 09 -----------------------------------------------------------------------------
+
+TIMELINE = """<!doctype html><html lang="en"><head><title>t</title><style>{css}</style></head><body>
+<main id="place"></main><script type="module">
+{script}
+const widget = {{ render }};
+let shown = {shown};
+const model = {{
+  get: () => shown, on: (event, call) => {{ model.changed = call; }}, off: () => {{}},
+  send: async (message) => {{ shown = await window.answer(message); model.changed(); }},
+}};
+widget.render({{ model, el: document.getElementById("place") }});
+</script></body></html>"""
+
+
+def test_the_fences_of_the_timeline_can_be_moved(page: Any, tmp_path: Path) -> None:
+    """By buttons, by keyboard and by dragging; Python answers, as it does in a notebook."""
+    from ptxlab.course.timeline_widget import TimelineWidget
+
+    widget = TimelineWidget()
+
+    def answer(message: Any) -> Any:
+        widget.change(message)
+        return widget.shown
+
+    page.expose_function("answer", answer)
+    script = widget._esm.replace("export default { render };", "")
+    path = tmp_path / "timeline.html"
+    path.write_text(
+        TIMELINE.format(css=widget._css, script=script, shown=json.dumps(widget.shown)), encoding="utf-8"
+    )
+    page.goto(path.as_uri())
+    verdict = page.locator(".ptx-timeline .verdict")
+    assert verdict.inner_text().startswith("✓ Defined")
+    if AXE.exists():  # what `python -m tools.check_javascript` installs
+        page.add_script_tag(path=str(AXE))
+        axe = page.evaluate("async () => await axe.run('.ptx-timeline')")
+        assert len(axe["passes"]) > 5 and not axe["violations"], axe["violations"]
+
+    # left out and put back by buttons
+    page.get_by_role("button", name="leave out wgmma.fence").click()
+    page.wait_for_function("() => document.querySelector('.verdict').innerText.includes('No wgmma.fence')")
+    assert page.locator(".run.undefined").count() == 2  # at the product, and where d is read
+    page.get_by_role("button", name="put back wgmma.fence").click()
+    page.wait_for_function("() => document.querySelector('.verdict').innerText.startsWith('✓')")
+
+    # moved by keyboard, twice: the button keeps the focus
+    left = page.get_by_role("button", name="move left wgmma.commit_group")
+    left.focus()
+    left.press("Enter")
+    page.wait_for_function("() => document.querySelector('.verdict').innerText.includes('empty group')")
+    assert page.evaluate("document.activeElement.title") == "move left wgmma.commit_group"
+    page.keyboard.press("Enter")
+    page.wait_for_function(
+        "() => document.querySelectorAll('.step')[4].innerText.startsWith('wgmma.\\ncommit')"
+    )
+    page.get_by_role("button", name="reset the program").click()
+    page.wait_for_function("() => document.querySelector('.verdict').innerText.startsWith('✓')")
+
+    # dragged: the wait to the end, where it waits too late
+    wait, last = page.locator(".step.movable").last.bounding_box(), page.locator(".step").last.bounding_box()
+    page.mouse.move(wait["x"] + 20, wait["y"] + 20)
+    page.mouse.down()
+    page.mouse.move(last["x"] + last["width"] - 4, wait["y"] + 20, steps=6)
+    assert page.locator(".step.after").count() == 1
+    page.mouse.up()
+    page.wait_for_function("() => document.querySelector('.verdict').innerText.includes('after the read')")
+    assert widget.program[-1] == "wgmma.wait_group 0"
+
+
+# -- two chips -------------------------------------------------------------------------------------------
+
+#: Colours of the cells of D in their top left corners, where the mark is; of small cells in the middle.
+CORNERS = """() => {
+  const explorer = document.querySelector('.ptx-explorer');
+  const canvas = document.querySelector('[data-pane=D] canvas');
+  const [box, ratio] = [canvas.getBoundingClientRect(), devicePixelRatio];
+  const context = canvas.getContext('2d');
+  return Array.from({ length: 128 }, (_, index) => {
+    const { x, y, width, height } = explorer.cellRect('D', Math.floor(index / 8), index % 8);
+    const small = Math.min(width, height) < 9;
+    const [right, down] = small ? [width / 2 - 0.5, height / 2 - 0.5] : [1.5, 1.5];
+    const at = [(x - box.left + right) * ratio, (y - box.top + down) * ratio].map(Math.floor);
+    return [...context.getImageData(...at, 1, 1).data].slice(0, 3).join();
+  });
+}"""
+MARK = {"light": "176,0,96", "dark": "255,122,192"}  # --ptx-bad
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_two_chips(browser: Any, tmp_path: Path, scheme: Any) -> None:
+    """Every cell that differs has a mark, the way leads from one to the next, and why is on one screen."""
+    ex = ptxlab.explore("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", seed=2)
+    ex.apply(FillMatrix("A", "cancelling"), FillMatrix("B", "cancelling"))
+    ex.against = "sm_80"
+    cells = np.argwhere(ex.differ).tolist()
+    assert 64 < len(cells) < 128
+    (row, column), (next_row, next_column) = cells[0], cells[1]
+    ex.selection = "D", row, column
+    path = ex.save_html(tmp_path / "x.html")
+    context = browser.new_context(viewport={"width": 1440, "height": 900}, color_scheme=scheme, offline=True)
+    page = context.new_page()
+    page.goto(path.as_uri())
+    page.wait_for_selector("[data-pane=D] canvas")
+    for zoom in (100, 50):
+        page.evaluate(f"() => {{ {MODEL}.set('zoom', {zoom}) }}")
+        page.wait_for_timeout(100)
+        marked = [colour == MARK[scheme] for colour in page.evaluate(CORNERS)]
+        np.testing.assert_array_equal(np.reshape(marked, (16, 8)), ex.differ)
+    page.evaluate(f"() => {{ {MODEL}.set('zoom', 100) }}")
+
+    # both values with their codes, and how many there are
+    ours, theirs = (f"0x{codes[row, column]:08x}" for codes in both_codes(ex))
+    page.mouse.move(*at(page, "D", row, column))
+    tip = page.locator(".ptx-tooltip").inner_text()
+    assert f"= {ours}" in tip and f"= {theirs}" in tip and "in the last place apart" in tip
+    page.mouse.move(5, 5)
+    assert f"difference 1 of {len(cells)}" in page.evaluate(SAID)
+    count = page.locator(".ptx-caption em")
+    assert count.inner_text() == f"1 of {len(cells)} differ"
+
+    # the way from one to the next, around the end, by button and by key
+    page.get_by_role("button", name="next difference").click()
+    page.wait_for_function(f"() => ({SAID})().startsWith('D[{next_row}][{next_column}] =')")
+    page.keyboard.press("Shift+F8")
+    page.wait_for_function(f"() => ({SAID})().startsWith('D[{row}][{column}] =')")
+    page.get_by_role("button", name="previous difference").click()
+    page.wait_for_function(f"() => ({SAID})().includes('difference {len(cells)} of {len(cells)}')")
+    page.keyboard.press("F8")
+    page.wait_for_function(f"() => ({SAID})().startsWith('D[{row}][{column}] =')")
+    assert page.locator("[data-tool=find]").is_hidden()  # a page without a kernel cannot search
+
+    # why: two columns beside each other, all of them on the screen, the step at which they part lit
+    page.locator(".ptx-trace-fold").click()
+    columns = page.locator(".ptx-trace-column")
+    assert [text.split()[0] for text in columns.locator("h4").all_inner_texts()] == ["sm_90", "sm_80"]
+    assert page.locator(".ptx-trace-lead").inner_text().startswith("They part at A[")
+    left, right = (columns.nth(index).bounding_box() for index in range(2))
+    assert left["y"] == right["y"] and left["x"] + left["width"] <= right["x"]
+    for box in (left, right):
+        assert box["y"] >= 0 and box["y"] + box["height"] <= 900 and box["x"] + box["width"] <= 1440
+    assert columns.locator(".ptx-trace-part .ptx-trace-here").count() == 2
+    fits = "columns => columns.every(({ scrollWidth, clientWidth }) => scrollWidth <= clientWidth)"
+    assert columns.evaluate_all(fits)
+    context.close()
+
+
+def both_codes(ex: Any) -> tuple[Any, Any]:
+    comparison = ex.state.comparison()
+    return comparison.codes, comparison.other
+
+
+# -- the quiz and motion, which need no kernel ------------------------------------------------------------
+
+RESULT = "() => document.querySelector('.ptx-quiz-result').innerText"
+
+
+def open_page(page: Any, ex: Any, path: Path) -> Shown:
+    page.set_viewport_size({"width": 1440, "height": 900})
+    page.goto(ex.save_html(path).as_uri())
+    return Shown(page)
+
+
+def background(page: Any, name: str, row: int, column: int) -> list[int]:
+    """The colour of a cell, near its corner."""
+    found = page.evaluate(
+        """([name, row, column]) => {
+          const rect = document.querySelector('.ptx-explorer').cellRect(name, row, column);
+          const canvas = document.querySelector(`[data-pane=${name}] canvas`);
+          const box = canvas.getBoundingClientRect();
+          const scale = canvas.width / box.width;
+          const [x, y] = [(rect.x - box.left + 2.5) * scale, (rect.y - box.top + 2.5) * scale];
+          return [...canvas.getContext('2d').getImageData(x, y, 1, 1).data];
+        }""",
+        [name, row, column],
+    )
+    return list(found)
+
+
+def test_quiz(page: Any, tmp_path: Path) -> None:
+    """Asked, answered by pointing and typing, explained and counted; nothing gives the answer away."""
+    ex = ptxlab.explore(FORMS["sparse"], seed=5)
+    ex.quiz(["where D[9][3]", "holds lane 14 d3", "nibble A[9][37]", "metadata E[0] chunk 1", "code B[0][0]"])
+    shown = open_page(page, ex, tmp_path / "quiz.html")
+    assert background(page, "D", 0, 0) != background(page, "D", 8, 4)
+    page.get_by_role("button", name="Quiz me").click()
+    bar = page.get_by_test_id("quiz")
+    bar.get_by_text("Which lane, and which of its registers, holds D[9][3]?").wait_for()
+
+    # no colours of lanes, no words about lanes, no bits or values in registers, no editing
+    assert background(page, "D", 0, 0) == background(page, "D", 8, 4)
+    page.mouse.move(*shown.middle("D", 9, 3))
+    page.wait_for_function(f"() => ({SAID})() === 'D[9][3]'")
+    assert page.locator(".ptx-tooltip").inner_text().strip() == "D[9][3]"
+    assert page.locator(".ptx-lane.holds, .ptx-lane.contributes, .ptx-field.lit").count() == 0
+    for hidden in (".ptx-bits", ".ptx-hex", ".ptx-value", ".ptx-where", ".ptx-stepper"):
+        assert not page.locator(hidden).first.is_visible(), hidden
+    chosen = page.locator(".ptx-lane[aria-pressed=true]").inner_text()
+    page.mouse.click(*shown.middle("D", 9, 3))
+    page.keyboard.press("Control+z")
+    assert page.locator(".ptx-lane[aria-pressed=true]").inner_text() == chosen
+    assert page.locator(".ptx-name").is_disabled()
+
+    # by pointing at the register of a lane
+    page.locator(".ptx-lane[data-lane='5']").click()
+    page.wait_for_function("() => document.querySelector('.ptx-lane-title b').innerText === 'Lane 5'")
+    page.locator(".ptx-block[data-operand=D] .ptx-register").nth(3).click()
+    page.wait_for_function(f"() => ({RESULT})().startsWith('Right. D[9][3] is d3 of lane 5')")
+    assert background(page, "D", 0, 0) != background(page, "D", 8, 4)
+    assert page.locator(".ptx-field.here").get_attribute("data-element") == "d3"
+    assert bar.get_by_text("1 of 1 right").is_visible()
+
+    # Enter goes on; a wrong cell is explained, and the right one lit with its lane
+    page.keyboard.press("Enter")
+    bar.get_by_text("Which cell of D does lane 14 hold as d3?").wait_for()
+    page.wait_for_function("() => document.querySelector('.ptx-field.asked')?.dataset.element === 'd3'")
+    page.mouse.click(*shown.middle("D", 3, 5))
+    page.wait_for_function(f"() => ({RESULT})().startsWith('No. D[11][5] is d3 of lane 14')")
+    assert bar.get_by_text("1 of 2 right").is_visible()
+    assert page.evaluate(SAID).startswith("D[11][5] =")
+
+    # the cell by keyboard
+    bar.get_by_role("button", name="Next").click()
+    bar.get_by_text("Which nibble of the metadata decides").wait_for()
+    page.locator("[data-pane=stored] .ptx-cell").focus()
+    page.evaluate(f"{MODEL}.set('selected', {{ name: 'E', row: 9, column: 3 }})")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    page.wait_for_function(f"() => ({RESULT})().startsWith('Right. Column 37 is in chunk 4')")
+
+    # typed: what is no answer does not count
+    bar.get_by_role("button", name="Next").click()
+    nibble = int(ex.metadata[0, 1])
+    assert page.evaluate("() => document.activeElement.className") == "ptx-quiz-answer"
+    page.keyboard.type("columns")
+    page.keyboard.press("Enter")
+    page.wait_for_function("() => document.querySelector('.ptx-quiz-answer').ariaInvalid === 'true'")
+    page.locator(".ptx-quiz-answer").fill(f"{nibble:04b}")
+    page.keyboard.press("Enter")
+    page.wait_for_function(f"() => ({RESULT})().startsWith('Right. ')")
+    page.keyboard.press("Enter")
+    bar.get_by_role("button", name="Skip").click()
+    page.wait_for_function(f"() => ({RESULT})().startsWith('Skipped. B[0][0] = ')")
+    bar.get_by_role("button", name="Finish").click()
+    bar.get_by_text("That was the quiz: 3 of 4 right.").wait_for()
+    bar.get_by_role("button", name="Close").click()
+    assert not bar.is_visible() and page.locator(".ptx-toolbar").is_visible()
+
+
+def test_a_masked_cell_shows_no_value(page: Any, tmp_path: Path) -> None:
+    """While the value of D is asked for, its cell is the same for every value."""
+    looks = []
+    for value in (1, 5):
+        ex = ptxlab.explore("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+        ex.A, ex.B = np.eye(16), np.full((16, 8), value)
+        ex.quiz(["value D[3][5]"])
+        shown = open_page(page, ex, tmp_path / f"{value}.html")
+        page.get_by_role("button", name="Quiz me").click()
+        page.get_by_text("What is D[3][5]?").wait_for()
+        page.wait_for_timeout(50)
+        looks.append(page.screenshot(clip=shown.rect("D", 3, 5)))
+        assert page.screenshot(clip=shown.rect("D", 3, 4)) != looks[-1]
+    assert looks[0] == looks[1]
+    page.locator(".ptx-quiz-answer").fill("5.0")
+    page.keyboard.press("Enter")
+    page.wait_for_function(f"() => ({RESULT})().startsWith('Right. D[3][5] = 5')")
+
+
+TILES = """() => [...document.querySelectorAll('.ptx-tile')].map((tile) => {
+  const { x, y, width, height } = tile.getBoundingClientRect();
+  return [x + width / 2, y + height / 2, tile.textContent];
+})"""
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_registers_fly_to_their_cells(page: Any, tmp_path: Path, form: str) -> None:
+    """At the cells each tile is on one, or at the edge of a pane that is scrolled; then all are gone."""
+    ex = ptxlab.explore(FORMS[form], seed=5)
+    ex.lane = 14
+    page.emulate_media(reduced_motion="no-preference")
+    shown = open_page(page, ex, tmp_path / "fly.html")
+    fly = page.get_by_role("button", name="fly")
+    fly.click()
+    page.wait_for_selector(".ptx-tile")
+    assert fly.get_attribute("aria-pressed") == "true"
+    # stopped where all of them have arrived
+    page.evaluate(
+        "() => document.getAnimations().forEach((each) => { each.pause(); each.currentTime = 1100; })"
+    )
+    tiles = page.evaluate(TILES)
+    ins = ex.instruction
+    boxes = {name: page.locator(f"[data-pane={name}] .ptx-scroller").bounding_box() for name in "AD"}
+    goals = [("D", row, column) for row, column in ins.d.layout.coords()[14].tolist()]
+    if not ins.sparse:
+        goals += [("A", row, column) for row, column in ins.a.layout.coords()[14].tolist()]
+    else:
+        columns = ex.state.matrices.stored_columns()
+        goals += [("A", row, int(columns[row, column])) for row, column in ins.a.layout.coords()[14].tolist()]
+    for name, row, column in goals:
+        rect, box = shown.rect(name, row, column), boxes[name]
+        x, y = rect["x"] + rect["width"] / 2, rect["y"] + rect["height"] / 2
+        x = min(max(x, box["x"]), box["x"] + box["width"])
+        y = min(max(y, box["y"]), box["y"] + box["height"])
+        assert min(abs(x - tile[0]) + abs(y - tile[1]) for tile in tiles) < 12, (name, row, column)
+    page.keyboard.press("Escape")
+    page.wait_for_function("() => !document.querySelector('.ptx-flight')")
+    assert fly.get_attribute("aria-pressed") == "false"
+    fly.press("f")
+    page.wait_for_selector(".ptx-tile")
+    page.wait_for_function("() => !document.querySelector('.ptx-flight')", timeout=5000)
+
+
+def test_less_motion(page: Any, tmp_path: Path) -> None:
+    """Where the system asks for it, registers and their cells are lit one after the other."""
+    shown = open_page(page, ptxlab.explore(FORMS["sparse"]), tmp_path / "calm.html")
+    page.emulate_media(reduced_motion="reduce")
+    page.get_by_role("button", name="fly").click()
+    page.wait_for_selector(".ptx-tile.still")
+    assert (
+        page.evaluate("() => document.querySelector('.ptx-flight').getAnimations({ subtree: true }).length")
+        == 0
+    )
+    first = page.evaluate(TILES)
+    page.wait_for_function(
+        f"first => JSON.stringify(({TILES})()) !== first", arg=json.dumps(first).replace(" ", "")
+    )
+    page.mouse.click(*shown.middle("D", 0, 0))
+    page.wait_for_function("() => !document.querySelector('.ptx-flight')")

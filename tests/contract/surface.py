@@ -99,6 +99,12 @@ def _top() -> Iterator[Call]:
     )  # fmt: skip
     yield call("ptxlab.hunt", ptxlab.hunt, ins=f16, mmas=20, against="sm_80", seed=1, seconds=1.0,
                categories=("bits",), model="sm_90")  # fmt: skip
+    tiles, a = [f16.operand("D")] * 2, f16.operand("A")
+    plan = ptxlab.repack(tiles, a)
+    yield call("ptxlab.repack", ptxlab.repack, source=tiles, target=a)
+    words = np.zeros((32, 8), dtype=np.uint32)
+    yield call("Repack.__call__", lambda registers: plan(registers), registers=words)
+    yield call("Repack.follow", lambda registers: plan.follow(registers), registers=words)
     yield call("ptxlab.models", ptxlab.models)
     yield call("numerics.has", has, ins=f16, chip="sm_90")
     yield call("numerics.model_for", model_for, ins=f16, chip="sm_90")
@@ -232,11 +238,52 @@ def _memory() -> Iterator[Call]:
         yield call("Tile.offset", tile.offset, row=np.arange(4), k=0)
         yield call("Tile.store", tile.store, codes=codes)
         yield call("Tile.load", tile.load, memory=tile.store(codes))
-        yield call("Tile.descriptor", tile.descriptor, address=tile.alignment)
+        yield call("Tile.descriptor", tile.descriptor, address=tile.alignment, k=0, row=0)
+        yield call("Tile.slice", tile.slice, address=tile.alignment, k=0, row=0)
+        yield call("Tile.judge", tile.judge, descriptor=tile.descriptor(0x400), k=0, row=0, address=None)
     operand = ptxlab.instruction(_WGMMA).operand("B")
     yield call("Tile.of", memory.Tile.of, operand=operand, swizzle=32, transposed=False)
+    yield call("Tile.parse", memory.Tile.parse, text="bits=16,rows=8,k=64,swizzle=128")
+    yield call("Tile.from_cute", memory.Tile.from_cute, text="(8,8):(8,1)", bits=16)
     yield call("memory.encode_descriptor", memory.encode_descriptor, address=0x400, leading=128, stride=512,
-               swizzle=64)  # fmt: skip
+               swizzle=64, base_offset=0)  # fmt: skip
+    yield call("memory.descriptor", memory.descriptor, code=0x4000004000010040)
+    yield call("memory.Descriptor", memory.Descriptor, address=0x400, leading=16, stride=1024, swizzle=128,
+               base_offset=0)  # fmt: skip
+    fields = memory.Descriptor(0x400, 16, 1024, 128)
+    yield call("Descriptor.addresses", fields.addresses, row=np.arange(8), k=0, bits=16, major="K")
+    yield call("memory.conflicts", memory.conflicts, addresses=np.arange(32) * 8, width=8, store=False,
+               active=np.ones(32, dtype=bool))  # fmt: skip
+    array = np.zeros((8, 64), dtype=np.float16)
+    for function in ("memory.tensor_map", "ptxlab.tensor_map"):
+        yield call(function, memory.tensor_map, array=array, box=(8, 64), swizzle=128,
+                   element_strides=(1, 1), fill="nan", l2_promotion=128)  # fmt: skip
+    tensor = memory.tensor_map(array, (8, 64), 128)
+    scales = np.ones((3, 5), dtype=np.uint8)
+    yield call("memory.scale_offset", memory.scale_offset, row=np.arange(8), column=np.arange(8) % 5,
+               columns=5)  # fmt: skip
+    yield call("memory.tile_scales", memory.tile_scales, scales=scales)
+    yield call(
+        "memory.untile_scales", memory.untile_scales, memory=memory.tile_scales(scales), rows=3, columns=5
+    )
+    nibbles = np.full((32, 16), 4, dtype=np.uint8)
+    stored = memory.reorder_metadata(nibbles)
+    sparse = "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"
+    yield call("memory.reorder_metadata", memory.reorder_metadata, nibbles=nibbles, bits=16)
+    yield call("memory.restore_metadata", memory.restore_metadata, metadata=stored)
+    yield call("memory.metadata_registers", memory.metadata_registers, ins=sparse, metadata=stored)
+    yield call("memory.metadata_from_registers", memory.metadata_from_registers, ins=sparse,
+               registers=memory.metadata_registers(sparse, stored))  # fmt: skip
+    f16 = ptxlab.instruction(_F16)
+    order = memory.weight_order(f16.operand("B"), (16, 64), bits=4)
+    yield call("memory.weight_order", memory.weight_order, operand=f16.operand("B"), shape=(16, 64), bits=4,
+               interleave=(0, 2, 1, 3), tiles="strided")  # fmt: skip
+    yield call("WeightOrder.store", order.store, matrix=np.zeros((16, 64)))
+    yield call("WeightOrder.restore", order.restore, stored=np.zeros(1024))
+    yield call("TensorMap.offset", tensor.offset, **{"*row": 1, "*column": 2}, address=128)
+    yield call("TensorMap.load", tensor.load, **{"*row": 1, "*column": 8}, address=128)
+    yield call("TensorMap.tile", tensor.tile, major="K")
+    yield call("TensorMap.as_address", tensor.as_address, address=128)
 
 
 def _transfers() -> Iterator[Call]:
@@ -258,6 +305,8 @@ def _transfers() -> Iterator[Call]:
         options: dict[str, Any] = {"stride": None, "offset": 0}
         yield call("Transfer.emulate", form.emulate, **positional, **options)
         yield call("Transfer.run", form.run, **positional, **options)
+        if form.address_lanes:
+            yield call("Transfer.conflicts", form.conflicts, addresses=form.addresses())
         if form.family != "movmatrix":
             yield call("Transfer.addresses", form.addresses, offset=0, stride=None)
         yield call("Transfer.in_space", form.in_space, space=None)
@@ -286,6 +335,15 @@ def _figures() -> Iterator[Call]:
     yield call("figures.chart", figures.chart, picture=picture, title=True)
     yield call("figures.svg", figures.svg, picture=picture, title=False)
     yield call("figures.formats", figures.formats, **{"*first": "f16", "*second": "s4"}, title=True)
+    yield call("figures.descriptor", figures.descriptor, number=0x4000004000010040, title=True)
+    access, wide = memory.conflicts(np.arange(32) * 8), memory.Tile(16, 16, 64, swizzle=128)
+    yield call("figures.banks", figures.banks, access=access, colour="lane", title=True)
+    yield call("figures.tile", figures.tile, layout=wide, k=16, colour="bank", title=True)
+    plan = ptxlab.repack(f16.d, f16.d)
+    yield call("figures.repack", figures.repack, plan=plan, title=True)
+    yield call("figures.swizzle", figures.swizzle, width=64, piece=1, title=True)
+    yield call("figures.nibble", figures.nibble, nibble=9, structure="2:4", chunk=1, title=True)
+    yield call("figures.runs", figures.runs, **{"*first": f16, "*second": "mma.m16n8k64.s4"}, title=True)
     yield call("figures.trace", figures.trace, trace=trace, title=True)
     yield call("figures.matrix", figures.matrix, values=np.eye(3), title="D", axes=("m", "n"), centred=True)
     yield call("figures.save", figures.save, figure=picture, path=str(folder / "picture.svg"))
@@ -320,6 +378,14 @@ def _views() -> Iterator[Call]:
     sparse: Any = ptxlab.instruction(_SPARSE)
     model = ptxlab.models()[0]
     trace = f16.trace(np.ones((16, 16)), np.ones((16, 8)), None, 0, 0)
+    yield call("views.descriptor", views.descriptor, number=0x4000004000010040)
+    access, wide = memory.conflicts(np.arange(32) * 8), memory.Tile(16, 16, 64, swizzle=128)
+    yield call("views.banks", views.banks, access=access, colour="wavefront")
+    yield call("views.tile", views.tile, layout=wide, k=16, colour="core matrix")
+    yield call("views.repack", views.repack, plan=ptxlab.repack(f16.d, f16.d))
+    yield call("views.swizzle", views.swizzle, width=64, piece=1)
+    yield call("views.nibble", views.nibble, nibble=9, structure="2:4", chunk=1)
+    yield call("views.runs", views.runs, **{"*first": f16, "*second": "mma.m16n8k64.s4"})
     yield call("views.where", views.where, ins=f16, name="A", row=1, column=2)
     yield call("views.where tile", views.where, ins=wgmma, name="B", row=1, column=2, swizzle=32,
                transposed=False)  # fmt: skip
@@ -427,6 +493,9 @@ def _gpu() -> Iterator[Call]:
     yield call("gpu.run", gpu.run, operands=inputs.make(f16, "bits", 1))
     yield call("gpu.run_transfer", gpu.run_transfer, form=ldmatrix,
                arrays=[np.zeros(64, np.uint16), ldmatrix.addresses()])  # fmt: skip
+    tensor = memory.tensor_map(np.zeros((8, 64), dtype=np.float16), (8, 64), 128)
+    yield call("gpu.encode_tensor_map", gpu.encode_tensor_map, tensor=tensor, pointer=1 << 32)
+    yield call("gpu.run_tensor_map", gpu.run_tensor_map, tensor=tensor, starts=[[0, 0]], address=128, extra=0)
     yield call("gpu.compile", gpu.compile, source="__global__ void nothing() {}", target="sm_90a")
     yield call("gpu.disassemble", gpu.disassemble,
                cubin=gpu.compile("__global__ void nothing() {}", "sm_90a"))  # fmt: skip
@@ -464,9 +533,11 @@ def explorer_calls() -> tuple[Call, ...]:
         call("Explorer.registers", lambda value: setattr(ex, "registers", value), value={"A": sample}),
         call("Explorer.registers[]", set_registers, name="A", registers=sample),
         call("Explorer.figure", ex.figure, what="A"),
+        call("Explorer.quiz questions", ex.quiz, questions=["where D[9][3]", "holds lane 14 d3"], seed=1),
+        call("Explorer.quiz kinds", ex.quiz, kinds=["where", "nibble"], count=2, seed=1),
         call("Explorer.save_html", ex.save_html, path=str(folder / "page.html"), title="title"),
         call("ptxlab.explore", ptxlab.explore, ins=_F16, A=np.ones((16, 16)), B=np.ones((16, 8)),
-             C=np.ones((16, 8)), seed=1, only="ins A B C seed"),
+             C=np.ones((16, 8)), seed=1, height=500, only="ins A B C seed height"),
     )  # fmt: skip
 
 
@@ -476,6 +547,7 @@ _MODULES: tuple[ModuleType, ...] = (ptxlab, figures, gpu, inputs, lessons, memor
 _CLASSES = {
     "Instruction": ptxlab.Instruction, "Transfer": ptxlab.Transfer, "Operand": Operand, "Layout": Layout,
     "DType": DType, "Structure": sparsity.Structure, "Tile": memory.Tile, "Operands": Operands,
+    "Descriptor": memory.Descriptor, "TensorMap": memory.TensorMap,
 }  # fmt: skip
 
 #: What takes no argument that could be wrong, or is no function of users'; and why.
@@ -501,6 +573,7 @@ without_call: dict[str, str] = {
     **{
         f"{module}.{name}": "an answer of a function"
         for module, names in {
+            "memory": ("Collision", "Conflicts", "Judgement", "TensorMap", "WeightOrder"),
             "lessons": ("Exercise", "Lesson", "Progress", "Verdict"),
             "views": ("Cell", "Grid", "Header", "Picture", "Table", "TraceView"),
             "wmma": ("Deprecation", "ElementType", "MachineCode", "StorageType", "Tag", "bmmaAccumulateOp",

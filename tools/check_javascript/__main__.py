@@ -1,6 +1,7 @@
-"""Types, lint and format of the Explorer's JavaScript; installs the tools beside the environment, once.
+"""Types, lint and format of the widgets' JavaScript; installs the tools beside the environment, once.
 
-TypeScript, ESLint and Prettier run over ptxlab/explorer/front; axe-core is for the browser tests.
+TypeScript, ESLint and Prettier run over ptxlab/explorer/front and the widgets of ptxlab/course; axe-core is
+for the browser tests.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 FRONT = ROOT / "ptxlab" / "explorer" / "front"
+COURSE = ROOT / "ptxlab" / "course"
 TOOLS = (
     "typescript@5.9.3",
     "eslint@9.39.1",
@@ -60,12 +62,20 @@ def main() -> int:
     shutil.copy(HERE / "eslint.config.mjs", folder)  # it imports what stands there
     types = subprocess.run([tools / "tsc", "-p", HERE / "tsconfig.json"], check=False).returncode
     lint = subprocess.run(
-        [tools / "eslint", "-c", folder / "eslint.config.mjs", *sorted(FRONT.glob("*.js"))],
+        [
+            tools / "eslint",
+            "-c",
+            folder / "eslint.config.mjs",
+            *sorted(FRONT.glob("*.js")),
+            *sorted(COURSE.glob("*.js")),
+        ],
         cwd=ROOT,
         check=False,
     ).returncode
+    formatted = [FRONT, *sorted(COURSE.glob("*.js")), *sorted(COURSE.glob("*.css"))]
     style = subprocess.run(
-        [tools / "prettier", "--print-width", "110", "--log-level", "warn", "--check", FRONT], check=False
+        [tools / "prettier", "--print-width", "110", "--log-level", "warn", "--check", *formatted],
+        check=False,
     ).returncode
     failed = bool(types or lint or style)
     print("front: see above" if failed else "front: types, lint and format hold")

@@ -87,7 +87,9 @@ def _table(lessons: list[Lesson]) -> str:
         )
         for lesson in lessons
     ]
-    return table(("", "lesson", "afterwards you can", "minutes", "exercises"), rows, numbers=(3, 4))
+    return table(
+        ("", "lesson", "afterwards you can", "minutes (estimate)", "exercises"), rows, numbers=(3, 4)
+    )
 
 
 def _tree(caption: str, entries: list[str]) -> str:

@@ -1,7 +1,8 @@
 """Outputs of the notebooks for the site, where no kernel runs; only their kernels import this.
 
-An Explorer becomes the page that `Explorer.save_html` writes, in a frame. A Plotly figure becomes its data,
-which docs/_static/site.js draws with the copy of plotly.js in the site.
+An Explorer becomes the page that `Explorer.save_html` writes, in a frame; the timeline of lesson 09 and the
+sliders become pictures. A Plotly figure becomes its data, which docs/_static/site.js draws with the copy of
+plotly.js in the site.
 """
 
 from __future__ import annotations
@@ -16,6 +17,9 @@ import plotly.io
 from IPython.core.getipython import get_ipython
 from plotly.io.base_renderers import MimetypeRenderer
 
+from ptxlab.course.slider import Slider
+from ptxlab.course.timeline import static_html
+from ptxlab.course.timeline_widget import TimelineWidget
 from ptxlab.explorer import Explorer
 from ptxlab.lessons import Progress
 
@@ -53,7 +57,16 @@ def install(notebook: str) -> None:
     def progress_table(progress: Progress) -> str:
         return progress._repr_html_().replace('.ipynb"', '.html"')
 
+    def timeline(widget: TimelineWidget, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        return {"text/html": static_html()}
+
     formatter.mimebundle_formatter.for_type(Explorer, explorer_frame)
+
+    def slider(widget: Slider, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        return {"text/html": widget._repr_html_()}
+
+    formatter.mimebundle_formatter.for_type(TimelineWidget, timeline)
+    formatter.mimebundle_formatter.for_type(Slider, slider)
     formatter.formatters["text/html"].for_type(Progress, progress_table)
     plotly.io.renderers["site"] = _PlotlyData()
     plotly.io.renderers.default = "site"

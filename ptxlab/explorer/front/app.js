@@ -1,7 +1,7 @@
 // The whole view: it draws what Python sends, and sends messages for what is typed.
 // Which lane holds what, what a code means and what D is: all of that is decided in Python.
 
-import { make, clamp, write } from "./util.js";
+import { make, afterPaint, clamp, write } from "./util.js";
 import { MATRICES, readMatrix, lanesOf } from "./matrix.js";
 import { cellFacts, describeContribution, describeLine } from "./describe.js";
 import { contributionsTo, relatedCells } from "./related.js";
@@ -13,19 +13,23 @@ import { Toolbar } from "./toolbar.js";
 import { Picker } from "./picker.js";
 import { Pane } from "./pane.js";
 import { Header } from "./header.js";
+import { Sheet } from "./sheet.js";
 import { Tooltip } from "./tooltip.js";
 import { Stepper } from "./stepper.js";
 import { Panel } from "./panel.js";
+import { Problem } from "./problem.js";
 import { Selection } from "./selection.js";
 import { shownLanes } from "./lanes.js";
 import { TracePanel } from "./trace.js";
+import { Differences } from "./differences.js";
 import { flashChanges } from "./flash.js";
-import { listenForUndo } from "./input.js";
+import { listenForTaps, listenForUndo } from "./input.js";
+import { AXES, anchorsOf, holdAnchors, listenForZoom, scrollToAnchor } from "./zoom.js";
+import { Quiz } from "./quiz.js";
+import { Motion } from "./motion.js";
 
 /** @type {{ [name in Name]?: Name[] }} */
 const INSIDE = { A: ["SFA"], B: ["SFB"], stored: ["E"] }; // what is shown between the cells of a matrix
-
-const AXES = /** @type {const} */ (["m", "n", "kx", "ky"]);
 
 export class App {
   /** @param {Model} model @param {HTMLElement} el */
@@ -52,32 +56,44 @@ export class App {
     this.dark = false;
     this.unfolded = false;
     this.scroll = { m: 0, n: 0, kx: 0, ky: 0 };
+    this.shift = { m: 0, n: 0, kx: 0, ky: 0 }; // how far panes that are smaller than their room were moved
+    this.room = { m: 0, n: 0, kx: 0, ky: 0 }; // what the panes have at 100 %
+    this.zoomed = 0; // the zoom that everything is laid out for
+    this.zoomPoint = /** @type {Point | null} */ (null); // what the next zoom keeps in its place
+    this.pointer = /** @type {Point | null} */ (null); // over a pane
+    this.tapped = /** @type {Element | null} */ (null); // the bit that the last tap showed
     this.root = make("div", "ptx-explorer", el, {
       "data-lm-suppress-shortcuts": "true",
       tabindex: "-1", // takes the focus when what had it is gone
     });
+    this.differences = new Differences(this);
     this.header = new Header(this, this.root);
     this.picker = new Picker(this, make("div", "ptx-picker-place", this.root));
     this.toolbar = new Toolbar(this, this.root);
+    this.quiz = new Quiz(this, this.root);
     this.grid = make("div", "ptx-product", this.root);
-    this.quadrant = make("div", "ptx-quadrant", this.grid);
+    this.quadrant = make("div", "ptx-quadrant", null);
     this.panel = new Panel(this, this.quadrant);
-    this.problem = make("div", "ptx-problem", this.quadrant, { role: "alert", "data-testid": "problem" });
+    this.motion = new Motion(this);
     this.status = make("div", "ptx-status", this.quadrant, {
       "aria-live": "polite",
       "data-testid": "status",
     });
     this.stepper = new Stepper(this, this.root);
     this.tracePanel = new TracePanel(this, this.root);
+    this.problem = new Problem(this, this.root);
+    this.sheet = new Sheet(this, this.root);
     this.tooltip = new Tooltip(this, this.root);
     const place = (/** @type {string} */ className) => make("div", className, this.grid);
-    const [above, left, right, below, beside] = [
-      "ptx-above",
+    // Tab leads from the toolbar to A, B and D, then to lanes and registers
+    const [left, above, right, below, beside] = [
       "ptx-left",
+      "ptx-above",
       "ptx-right",
       "ptx-below",
       "ptx-c-place",
     ].map(place);
+    this.grid.append(this.quadrant);
     /** @type {Record<string, HTMLElement>} */
     this.places = { SFB: above, B: above, SFA: left, A: left, D: right, stored: below, C: beside };
     Object.assign(this.root, {
@@ -85,6 +101,8 @@ export class App {
       headings: () => this.panes.map((pane) => pane.headings()),
     });
     listenForUndo(this);
+    listenForZoom(this);
+    this.forgetTaps = listenForTaps(this);
     this.observe();
     this.refresh();
   }
@@ -119,9 +137,14 @@ export class App {
         this.toolbar.update();
         if (focused) this.keepFocus();
       });
+    this.model.on("change:notice", () => this.layout()); // it takes a line above the matrices
     this.model.on("change:refusal", () => this.drawOver());
+    this.model.on("change:quiz", () => this.quiz.follow());
     this.model.on("change:picker_index", () => this.picker.update());
-    this.model.on("msg:custom", (message) => this.toolbar.receiveExport(message));
+    this.model.on("msg:custom", (message) => {
+      if (message.searched) this.differences.setBusy(false);
+      else this.toolbar.receiveExport(message);
+    });
     for (const name of ["trace", "tracing"])
       this.model.on(`change:${name}`, () => {
         this.tracePanel.update();
@@ -133,7 +156,7 @@ export class App {
         this.refresh(); // or it was hidden, and the theme may have changed
       else if (
         Math.abs(this.root.clientWidth - this.layoutWidth) > 1 ||
-        Math.abs(viewHeight(this.root) - this.viewed) > 8
+        Math.abs(viewHeight(this) - this.viewed) > 8
       )
         this.layout();
     });
@@ -147,6 +170,8 @@ export class App {
 
   stop() {
     this.stepper.pause();
+    this.forgetTaps();
+    this.motion.stop();
     this.sizes?.disconnect();
     this.theme?.disconnect();
     this.model.off();
@@ -189,7 +214,6 @@ export class App {
     readTheme(this);
     this.header.show(this.instruction.mnemonic);
     this.toolbar.update();
-    write(this.problem, this.model.get("problem"));
     this.panel.update();
     this.tracePanel.update();
     const shown = /** @type {Name[]} */ ([
@@ -200,7 +224,7 @@ export class App {
       ...(this.model.get("show_c") ? ["C"] : []),
     ]).filter((name) => this.matrices[name]);
     const panes = `${this.instruction.mnemonic} ${this.matrices.A.note} ${shown}`;
-    const label = this.model.get("label");
+    const label = this.quiz.display("label");
     if (panes !== this.paneKey || label !== this.labelled) this.widest = [1, 1, 1, 1];
     if (panes !== this.paneKey) this.build(shown);
     this.labelled = label;
@@ -221,11 +245,14 @@ export class App {
         pane.draw();
       }
     [this.paneKey, this.layoutKey] = [panes, sizes];
-    flashChanges(this, before);
-    if (this.hovered?.name) this.tooltip.change(cellFacts(this.matrices, this.instruction, this.hovered));
+    afterPaint(() => flashChanges(this, before)); // D is on the screen first
+    this.tooltip.change();
+    this.problem.update();
     this.stepper.update();
     this.selection.followModel();
     this.updateStatus();
+    this.quiz.markFields();
+    this.quiz.follow();
   }
 
   /** @param {Name[]} shown */
@@ -250,7 +277,7 @@ export class App {
   labelSize(matrix) {
     const cached = this.measured.get(matrix);
     if (cached) return cached;
-    const size = labelSize(this.matrices, matrix, this.model.get("label"));
+    const size = labelSize(this.matrices, matrix, this.quiz.display("label"));
     this.measured.set(matrix, size);
     return size;
   }
@@ -265,11 +292,19 @@ export class App {
       });
       return;
     }
+    const zoom = this.model.get("zoom");
+    const anchors = this.zoomed && zoom !== this.zoomed ? anchorsOf(this, this.zoomPoint) : [];
+    [this.zoomed, this.zoomPoint] = [zoom, null];
+    this.shift = { m: 0, n: 0, kx: 0, ky: 0 };
+    for (const pane of this.panes) pane.node.style.transform = "";
     this.toolbar.fit();
     arrange(this);
-    this.viewed = viewHeight(this.root);
+    this.viewed = viewHeight(this);
     for (const node of scrollers(this.root)) this.sizes?.observe(node);
+    holdAnchors(this, anchors);
+    for (const pane of this.panes) pane.move();
     this.syncScroll();
+    scrollToAnchor(this, anchors);
     this.selection.placeInput();
   }
 
@@ -291,20 +326,21 @@ export class App {
     if (x && pane.total.width > pane.width + 1) this.scroll[x] = scrollLeft;
     if (y && pane.total.height > pane.height + 1) this.scroll[y] = scrollTop;
     if (AXES.every((axis) => Math.abs(before[axis] - this.scroll[axis]) < 1)) return;
+    if (this.scroll.kx !== before.kx) this.followK("kx");
+    else if (this.scroll.ky !== before.ky) this.followK("ky");
+    this.syncScroll();
+  }
+
+  // Rows of B follow columns of A, and the other way round.
+  /** @param {"kx" | "ky"} leading */
+  followK(leading) {
     /** @param {Name} name */
     const find = (name) => /** @type {Pane} */ (this.panes.find((each) => each.names[0] === name));
-    const [wide, high] = [find("A").total.width, find("B").total.height];
-    if (this.scroll.kx !== before.kx)
-      this.scroll.ky = Math.min(
-        (this.scroll.kx / wide) * high,
-        Math.max(0, find("B").total.height - find("B").height),
-      );
-    else if (this.scroll.ky !== before.ky)
-      this.scroll.kx = Math.min(
-        (this.scroll.ky / high) * wide,
-        Math.max(0, find("A").total.width - find("A").width),
-      );
-    this.syncScroll();
+    const [A, B] = [find("A"), find("B")];
+    const [wide, high] = [A.total.width, B.total.height];
+    if (leading === "kx")
+      this.scroll.ky = Math.min((this.scroll.kx / wide) * high, Math.max(0, high - B.height));
+    else this.scroll.kx = Math.min((this.scroll.ky / high) * wide, Math.max(0, wide - A.width));
   }
 
   // What a cell looks like: [background, text] of a cell by its index.
@@ -330,7 +366,7 @@ export class App {
     this.hovered = hit;
     if (!same) {
       this.updateStatus();
-      this.panel.light(hit);
+      this.panel.light(this.quiz.open ? null : hit);
       this.drawOver();
     }
     if (event && hit?.name) this.showTip(event, hit);
@@ -340,14 +376,22 @@ export class App {
   /** @param {MouseEvent} event @param {Cell} hit */
   showTip(event, hit) {
     const small = hit.name !== "E" && !this.paneOf(hit.name)?.layer(hit.name).digits;
-    this.tooltip.show(event, cellFacts(this.matrices, this.instruction, hit), small ? hit : null);
+    this.tooltip.show(event, () => this.facts(hit), small ? hit : null);
+  }
+
+  // A cell in words; only its name while a question of the quiz is open.
+  /** @param {Cell} cell */
+  facts(cell) {
+    if (!this.quiz.open) return cellFacts(this.matrices, this.instruction, cell);
+    return [`${this.matrices[cell.name].label}[${cell.row}][${cell.column}]`];
   }
 
   // -- rows and columns: which lanes hold one --
 
   /** @param {Line | null} line @param {MouseEvent} [event] */
   hoverLine(line, event) {
-    if (line && event) this.tooltip.show(event, [describeLine(this.matrices, line)]);
+    if (this.quiz.open) line = null; // it would tell the lanes
+    if (line && event) this.tooltip.show(event, () => [describeLine(this.matrices, line)]);
     if (JSON.stringify(line) === JSON.stringify(this.line)) return;
     if (!line) this.tooltip.hide();
     this.line = line;
@@ -356,13 +400,14 @@ export class App {
   }
 
   hoveredLane() {
-    if (!this.hovered) return -1;
+    if (!this.hovered || this.quiz.open) return -1;
     if (this.hovered.lane !== undefined) return this.hovered.lane;
     const matrix = this.matrices[this.hovered.name];
     return matrix?.lane ? matrix.lane[this.hovered.row * matrix.columns + this.hovered.column] : -1;
   }
 
   related() {
+    if (this.quiz.open) return [];
     return relatedCells(this.matrices, this.instruction, this.hovered);
   }
 
@@ -399,10 +444,16 @@ export class App {
   }
 
   updateStatus() {
-    const line = this.line ?? this.selection.line();
     const { mark } = this.selection;
+    if (this.quiz.open) {
+      this.panel.outline(null, []);
+      write(this.status, this.hovered?.name ? this.facts(this.hovered).join() : "");
+      return;
+    }
+    const line = this.line ?? this.selection.line();
     const contributions = this.contributions();
     this.panel.outline(line && lanesOf(this.matrices, line), contributions);
+    this.differences.update();
     if (line && (this.line || !this.hovered?.name)) {
       write(this.status, describeLine(this.matrices, line));
       return;
@@ -416,7 +467,8 @@ export class App {
     const [value, ...facts] = cellFacts(this.matrices, this.instruction, at);
     const isSelected = at.name === mark?.name && at.row === mark.row && at.column === mark.column;
     const lanes = contributions.map((each) => describeContribution(this.matrices, each));
-    write(this.status, [value, ...(isSelected ? lanes : []), ...facts].join(" · "));
+    const selected = isSelected ? [...this.differences.words(), ...lanes] : [];
+    write(this.status, [value, ...selected, ...facts].join(" · "));
   }
 
   // Of the selected cell of D.
@@ -436,20 +488,28 @@ export class App {
     this.model.save_changes();
   }
 
-  /** @param {number} percent */
-  zoomBy(percent) {
-    this.model.set("zoom", clamp(this.model.get("zoom") + percent, 50, 400));
+  // Around a point of the page, or what `anchorsOf` finds.
+  /** @param {number} percent @param {Point | null} point */
+  zoomBy(percent, point = null) {
+    const range = this.toolbar.data.controls.find(({ trait }) => trait === "zoom")?.range;
+    if (!range) return;
+    this.zoomPoint = point;
+    this.model.set("zoom", clamp(this.model.get("zoom") + percent, range.min, range.max));
     this.model.save_changes();
   }
 
   // If the kernel is gone (restarted or closed), what was typed is shown, so that it can be typed again.
-  /** @param {Message} message */
-  send(message) {
+  // A problem that comes of it is shown beside the field that asked: the one that has the focus, if none is named.
+  /** @param {Message} message @param {Asker | null} asker */
+  send(message, asker = null) {
+    const focused = this.focused();
+    this.problem.asker = asker ?? (focused && focused !== this.root ? { node: focused } : null);
+    if (this.quiz.refuses(message)) return;
     try {
       this.model.send(message);
     } catch {
       const typed = "text" in message ? `; you typed ${message.text}` : "";
-      this.problem.textContent = `the kernel no longer has this Explorer: run its cell again${typed}`;
+      this.problem.show(`the kernel no longer has this Explorer: run its cell again${typed}`);
     }
   }
 

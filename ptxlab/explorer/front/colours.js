@@ -30,8 +30,9 @@ export function readTheme(app) {
   app.colours = app.instruction.colours[app.dark ? "dark" : "light"];
   app.ratio = window.devicePixelRatio || 1;
   const look = [
-    app.model.get("colour_by"),
-    app.model.get("label"),
+    app.quiz.display("colour_by"),
+    app.quiz.display("label"),
+    app.quiz.look,
     app.dark,
     app.ratio,
     ...Object.values(app.ink),
@@ -39,11 +40,43 @@ export function readTheme(app) {
   if (look !== app.look) [app.look, app.painters, app.measured] = [look, new WeakMap(), new WeakMap()];
 }
 
+// Whether the colours of a matrix say where its cells are.
+/** @param {App} app @param {Matrix} matrix */
+export function isTinted(app, matrix) {
+  return Boolean(matrix.lane) || (matrix.core !== null && app.quiz.display("colour_by") !== "nothing");
+}
+
+// In shared memory: by the bank, or else by the core matrix.
+/** @param {App} app @param {Matrix} matrix @returns {Painter | null} */
+function memoryPainter({ quiz, colours }, { byte, core, core_tints: cores, bank_tints: banks }) {
+  if (!byte || !core || !cores || !banks) return null;
+  if (quiz.display("colour_by") === "bank")
+    return (index) => colours[banks[Math.floor(byte[index] / 16) % banks.length]];
+  return (index) => colours[cores[core[index]]];
+}
+
+// What the colours of a matrix mean; lanes are named beside the registers.
+/** @param {App} app @param {Matrix} matrix @returns {Legend | undefined} */
+export function legendOf(app, { lane, legends }) {
+  const by = app.quiz.display("colour_by");
+  if (by === "value")
+    return {
+      title: "value",
+      cells: [
+        ["−", 3, "negative; the darker, the larger"],
+        ["+", 15, "positive; the darker, the larger"],
+      ],
+    };
+  if (by === "nothing") return undefined;
+  if (!lane) return legends?.[by === "bank" ? "bank" : "core matrix"];
+  return by === "register" || by === "warp" ? legends?.[by] : undefined;
+}
+
 // [background, text] of a cell by its index.
 /** @param {App} app @param {Matrix} matrix @returns {Painter} */
 export function painter(app, matrix) {
   const { colours, ink } = app;
-  const by = app.model.get("colour_by");
+  const by = app.quiz.display("colour_by");
   const plain = /** @type {Colour} */ ([ink.plain, ink.text]);
   if (by === "value") {
     const most = largest(matrix);
@@ -56,7 +89,8 @@ export function painter(app, matrix) {
         : colours[(value < 0 ? 0 : 12) + (Number.isFinite(value) ? shade(value) : 3)];
     };
   }
-  if (by === "nothing" || !matrix.lane) return () => plain;
+  if (by === "nothing" || !isTinted(app, matrix)) return () => plain;
+  if (!matrix.lane) return memoryPainter(app, matrix) ?? (() => plain);
   if (by === "register") return (index) => colours[(matrix.registerOf[index] % 8) * 4 + 1];
   if (by === "warp") return (index) => warpColours(app, Math.floor(matrix.lane[index] / 32));
   return (index) => colours[matrix.lane[index] % 32];

@@ -1,7 +1,7 @@
 // A cell, a row or a column in words: for the line below the registers, the tooltip, and screen readers.
 
 import { hex, binary } from "./util.js";
-import { cellText, editText, holderOf, lanesOf } from "./matrix.js";
+import { editText, holderOf, lanesOf } from "./matrix.js";
 
 // "4..7, 36": consecutive lanes are joined.
 /** @param {number[]} lanes */
@@ -112,6 +112,22 @@ function scaled({ A, B, SFA, SFB }, name, row, column) {
   return name === "SFB" ? [`scales ${B.label}[${range(row)}][${column}]`] : [];
 }
 
+// What two chips give for a cell, and how far apart that is.
+/** @param {Matrix & Compared} matrix @param {number} index */
+function differenceFacts(matrix, index) {
+  const { bits, codes, otherCodes, otherValues, values, chips } = matrix;
+  /** @param {Codes} of @param {Values} from @param {string} chip */
+  const side = (of, from, chip) =>
+    `${chip}: ${editText({ ...matrix, values: from }, index)} = ${hex(of[index], bits)}`;
+  const facts = [side(codes, values, chips[0]), side(otherCodes, otherValues, chips[1])];
+  const [one, other] = [codes[index], otherCodes[index]].map(BigInt);
+  const apart = Number(one > other ? one - other : other - one);
+  const isNear = Math.sign(values[index]) === Math.sign(otherValues[index]) && apart < 1e6;
+  if (matrix.kind === "float" && isNear)
+    facts.push(`${apart} unit${apart > 1 ? "s" : ""} in the last place apart`);
+  return facts;
+}
+
 // A cell in words: its value, the place that holds it, its code, and what is related to it.
 /**
  * @param {Matrices} matrices
@@ -139,18 +155,12 @@ export function cellFacts(matrices, instruction, { name, row, column }) {
   if (name === "stored") parts.push(`is A[${row}][${matrices.stored.counterpart[index]}]`);
   if (name === "E") parts.push(kept(matrices, row, column));
   parts.push(...place(holder, at));
-  if (name !== "E") parts.push(`code ${hex(holder.codes[at], holder.bits)}`);
+  if (name !== "E" && !matrix.differ?.[index]) parts.push(`code ${hex(holder.codes[at], holder.bits)}`);
   parts.push(...scaled(matrices, name, row, column));
   if (sparse || name === "stored") parts.push(nibbleOf(matrices, row, chunk).join(" in "));
   if (matrix.products)
     parts.push(productNames(instruction, productOf(matrix, matrix.products, row, column)).join(", "));
   else if (holder.lane && holder.note) parts.push(holder.note);
-  if (matrix.differ?.[index]) {
-    const other = cellText({ ...matrix, values: matrix.otherValues }, index, 9);
-    parts.push(`${matrix.chips[1]} gives ${other}, code ${hex(matrix.otherCodes[index], matrix.bits)}`);
-  }
+  if (matrix.differ?.[index]) parts.splice(1, 0, ...differenceFacts(matrix, index));
   return parts;
 }
-
-/** @param {Matrices} matrices @param {InstructionInfo} instruction @param {Cell} cell */
-export const describe = (matrices, instruction, cell) => cellFacts(matrices, instruction, cell).join(" · ");

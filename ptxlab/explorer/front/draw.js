@@ -1,9 +1,10 @@
 // What a pane looks like: its cells, and over them outlines of lanes, related cells and the selection.
 
 import { binary, clamp } from "./util.js";
-import { largest, cellsOf, changedCells, differing } from "./matrix.js";
+import { largest, cellsOf, repaintedCells } from "./matrix.js";
 import { LETTER, cellLines, roomFor } from "./label.js";
 import { GUTTER, drawEdges, drawHeadings, drawLitHeadings } from "./edges.js";
+import { isTinted } from "./colours.js";
 import { filledRange } from "./fill_handle.js";
 import { drawProductNames } from "./layout.js";
 
@@ -50,7 +51,7 @@ export function drawPane(pane) {
   const matrices = layers.map((layer) => app.matrices[layer.name]);
   pane.at = { x: scroller.scrollLeft, y: scroller.scrollTop };
   // then, and where no lane holds the cells, their shade depends on the largest value
-  const byValue = app.model.get("colour_by") === "value";
+  const byValue = app.quiz.display("colour_by") === "value";
   const drawn = JSON.stringify([
     app.look,
     pane.at,
@@ -62,7 +63,7 @@ export function drawPane(pane) {
     drawn === pane.drawn &&
     matrices.every((matrix, index) => matrix.info === pane.painted[index].info);
   const changes = layers.map((_, index) =>
-    kept ? changedCells(pane.painted[index], matrices[index]) : null,
+    kept ? repaintedCells(pane.painted[index], matrices[index]) : null,
   );
   [pane.drawn, pane.painted] = [drawn, matrices];
   app.drawOver();
@@ -89,7 +90,7 @@ export function drawLayer(pane, context, layer, some, colour = null) {
   const high = layer.down.size;
   // shown between the cells of another matrix
   const aside = layer.name === "E" || layer.name.startsWith("SF");
-  let label = app.model.get("label");
+  let label = app.quiz.display("label");
   let { letters: most, lines } = app.labelSize(matrix);
   const fits = () => roomFor(layer.width) >= most && high >= 8.5 * lines;
   if (layer.name === "E" && label !== "value" && !fits()) [label, most, lines] = ["value", 4, 1];
@@ -109,7 +110,8 @@ export function drawLayer(pane, context, layer, some, colour = null) {
   const pad = Math.max(1.5, (layer.width - inset - length * size * LETTER * narrow) / 2);
   const paint = app.painter(matrix);
   // pixels that no lane holds: grey by magnitude
-  const grey = digits || matrix.lane || app.model.get("colour_by") === "value" ? 0 : largest(matrix);
+  const grey =
+    digits || isTinted(app, matrix) || app.quiz.display("colour_by") === "value" ? 0 : largest(matrix);
   context.font = `${size}px ${app.ink.mono}`;
   context.textAlign = "right";
   context.textBaseline = "middle";
@@ -129,12 +131,16 @@ export function drawLayer(pane, context, layer, some, colour = null) {
     context.fillStyle = grey && !colour ? app.ink.faint : fill;
     context.fillRect(x, y, width - inset, high - inset);
     context.globalAlpha = 1;
-    if (!digits && layer.name === "E")
+    if (matrix.differ?.[index])
+      drawDifference(context, app.ink, { x, y, width: width - inset, height: high - inset });
+    const masked = app.quiz.masks(layer.name, row, column);
+    if (!digits && layer.name === "E" && !masked)
       drawBits(pane, context, binary(matrix.codes[index], 4), x, y, width - inset);
     if (!digits) return;
-    let words = cellLines(app.matrices, matrix, index, label);
-    if (words[0].length > letters && matrix.kind === "float")
-      words = cellLines(app.matrices, matrix, index, label, 2);
+    let words = masked ? ["?"] : cellLines(app.matrices, matrix, index, label);
+    for (const fewer of [2, 1])
+      if (words[0].length > letters && !masked && matrix.kind === "float")
+        words = cellLines(app.matrices, matrix, index, label, fewer);
     if (words[0].length > letters)
       words = layer.name === "E" && letters ? [matrix.codes[index].toString(16)] : ["…"];
     context.fillStyle = colour ? text : ghost ? app.ink.faint : aside ? app.ink.text : text;
@@ -156,6 +162,38 @@ export function drawLayer(pane, context, layer, some, colour = null) {
     context.clearRect(cell.x, cell.y, cell.width, cell.height);
     drawCell(cell.row, cell.column, index, cell.x, cell.y, cell.width);
   }
+}
+
+// The mark of a cell in which two chips differ, of every such cell by itself: a frame, and a corner that is
+// filled. It is seen by its shape, too; a small cell is a dot on the colour of the page.
+/** @param {CanvasRenderingContext2D} context @param {Ink} ink @param {Place} cell */
+export function drawDifference(context, ink, { x, y, width, height }) {
+  const least = Math.min(width, height);
+  if (least < 8) {
+    const edge = least < 3 ? 0 : Math.max(1, least / 4);
+    context.fillStyle = ink.paper;
+    context.fillRect(x, y, width, height);
+    context.fillStyle = ink.bad;
+    context.fillRect(x + edge, y + edge, width - 2 * edge, height - 2 * edge);
+    return;
+  }
+  context.strokeStyle = ink.bad;
+  context.lineWidth = 1.5;
+  context.strokeRect(x + 0.75, y + 0.75, width - 1.5, height - 1.5);
+  const corner = clamp(least * 0.4, 4, 7);
+  context.beginPath();
+  context.moveTo(x, y);
+  context.lineTo(x + corner, y);
+  context.lineTo(x, y + corner);
+  context.closePath();
+  context.fillStyle = ink.bad;
+  context.fill();
+  context.beginPath();
+  context.moveTo(x + corner, y);
+  context.lineTo(x, y + corner);
+  context.strokeStyle = ink.paper;
+  context.lineWidth = 1;
+  context.stroke();
 }
 
 // A nibble without room for a digit: four bars, tall for 1, low for 0.
@@ -193,7 +231,7 @@ function marksOf(pane) {
   const refusal = app.model.get("refusal");
   const related = app.related().filter(here);
   return {
-    lanes: inLanes ? app.shownLanes() : [],
+    lanes: inLanes && !app.quiz.open ? app.shownLanes() : [],
     lane: inLanes ? app.hoveredLane() : -1,
     related,
     headings: litHeadings(app.line && here(app.line) ? app.line : null, [
@@ -201,6 +239,7 @@ function marksOf(pane) {
       ...related,
     ]),
     steps: app.stepper.marks().filter(here),
+    quiz: Object.entries(app.quiz.marks()).map(([what, cells]) => ({ what, cells: cells.filter(here) })),
     hovered: hovered?.name && here(hovered) ? hovered : null,
     selected: selection && here(selection) ? app.selection.range() : null,
     focused: document.activeElement === pane.input,
@@ -209,9 +248,6 @@ function marksOf(pane) {
       refusal?.name && pane.has(refusal.name)
         ? refusal.cells.map(([row, column, column2]) => ({ name: refusal.name, row, column, column2 }))
         : [],
-    differing: pane.layers
-      .map(({ name }) => app.matrices[name])
-      .map((matrix) => (matrix.differ ? differing(matrix) : [])),
   };
 }
 
@@ -259,18 +295,6 @@ export function drawMarks(pane) {
           dash,
         );
     }
-    if (matrix.differ) {
-      const { differ } = matrix;
-      outlineCells(
-        pane,
-        context,
-        layer,
-        differing(matrix),
-        (index) => Boolean(differ[index]),
-        app.ink.bad,
-        2,
-      );
-    }
   }
   context.translate(GUTTER.left - pane.scroller.scrollLeft, GUTTER.top - pane.scroller.scrollTop);
   for (const cells of marks.related) boxAround(pane, context, cells, app.ink.brand, 1.5, 0.1);
@@ -278,6 +302,12 @@ export function drawMarks(pane) {
     bracketAround(pane, context, mark, app.ink.paper, 6);
     bracketAround(pane, context, mark, app.ink.step, 3);
   }
+  for (const { what, cells } of marks.quiz)
+    for (const cell of cells) {
+      boxAround(pane, context, cell, app.ink.paper, 5, 0);
+      if (what === "wrong") boxAround(pane, context, cell, app.ink.bad, 2.5, 0.1, [4, 3]);
+      else boxAround(pane, context, cell, what === "asked" ? app.ink.step : app.ink.brand, 2.5, 0);
+    }
   if (hovered) boxAround(pane, context, hovered, app.ink.text, 2, 0);
   if (selected) {
     const { name, top, left, bottom, right } = selected;

@@ -60,7 +60,8 @@ export function drawHeadings(pane, context) {
   const matrix = app.matrices[pane.layers[0].name];
   const { scrollLeft, scrollTop } = pane.scroller;
   const { lane } = matrix;
-  const warps = app.model.get("colour_by") === "warp" && app.instruction.lanes > 32 && lane && matrix.columns;
+  const warps =
+    app.quiz.display("colour_by") === "warp" && app.instruction.lanes > 32 && lane && matrix.columns;
   /** @param {number} row */
   const warpOf = (row) => (lane ? Math.floor(lane[row * matrix.columns] / 32) : 0);
   context.textBaseline = "middle";

@@ -14,10 +14,10 @@ const calm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 // Cells whose content differs from the one that was drawn before. Another instruction has other cells.
 /** @param {App} app @param {Partial<Matrices>} before */
 export function flashChanges(app, before) {
-  for (const pane of app.panes) {
+  for (const pane of app.panes.filter(({ node }) => node.isConnected)) {
     const changes = pane.layers.map((layer) => {
       const [earlier, matrix] = [before[layer.name], app.matrices[layer.name]];
-      return { layer, cells: earlier?.info === matrix.info ? changedCells(earlier, matrix) : [] };
+      return { layer, cells: matrix && earlier?.info === matrix.info ? changedCells(earlier, matrix) : [] };
     });
     if (changes.some(({ cells }) => cells.length)) flashCells(pane, changes);
   }

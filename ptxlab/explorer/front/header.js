@@ -3,6 +3,7 @@
 import { make, copyText } from "./util.js";
 import { appendBreakable } from "./search.js";
 import { NameBox } from "./name_box.js";
+import { rove, nextInBar } from "./rove.js";
 
 export class Header {
   /** @param {App} app @param {HTMLElement} parent */
@@ -14,13 +15,29 @@ export class Header {
       type: "button",
       "aria-label": "copy the mnemonic",
       "aria-live": "polite",
+      title: "Copy the mnemonic",
     });
     this.button.textContent = "copy";
     this.button.addEventListener("click", () => this.copy());
     this.change = /** @type {HTMLElement | null} */ (null);
     this.timer = 0;
     this.fullScreen = this.makeFullScreenButton();
+    this.help = this.makeHelpButton();
     this.nameBox = new NameBox(app, this.node);
+    this.updateStops = rove(this.node, "button:not(.ptx-name-box *)", nextInBar);
+    this.updateStops();
+  }
+
+  makeHelpButton() {
+    const button = make("button", "ptx-copy ptx-help", this.node, {
+      type: "button",
+      "aria-haspopup": "dialog",
+      title: "Keys, mouse and touch (?)",
+      "aria-label": "keys, mouse and touch",
+    });
+    button.textContent = "?";
+    button.addEventListener("click", () => this.app.sheet.open());
+    return button;
   }
 
   // Shown where the page may use the full screen.
@@ -29,7 +46,7 @@ export class Header {
     const button = make("button", "ptx-copy ptx-full-screen", this.node, {
       type: "button",
       "aria-pressed": "false",
-      title: "Full screen (Escape ends it)",
+      title: "Full screen (Escape leaves it)",
       "aria-label": "full screen",
     });
     button.textContent = "⤢";
@@ -51,14 +68,15 @@ export class Header {
       type: "button",
       "aria-expanded": "false",
       "aria-controls": id,
-      title: "choose another instruction ( / )",
+      title: "Choose another instruction (/)",
     });
     change.textContent = "change";
     this.fullScreen.before(change);
     change.addEventListener("click", () => picker.toggle());
     this.change = change;
+    this.updateStops();
     this.text.classList.add("ptx-clickable");
-    this.text.title = "choose another instruction";
+    this.text.title = "Choose another instruction";
     this.text.addEventListener("click", () => {
       if (getSelection()?.isCollapsed ?? true) picker.open();
     }); // but not if a part of it was selected

@@ -2,6 +2,7 @@
 
 import { editText } from "./matrix.js";
 import { fillWithin } from "./fill_handle.js";
+import { isTouch } from "./util.js";
 
 /** @type {Record<string, [number, number]>} */
 const ARROWS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
@@ -12,24 +13,33 @@ export function listenToPane(pane) {
   const { app, scroller, frame } = pane;
   scroller.addEventListener("scroll", () => app.scrolled(pane));
   scroller.addEventListener("pointermove", (event) => {
+    if (isTouch(event)) return; // a finger scrolls
     const hit = pane.hit(event);
+    app.pointer = { x: event.clientX, y: event.clientY };
     app.hover(hit, event);
     if (hit && pane.dragging && hit.name === app.selection.mark?.name)
       app.selection.select({ ...app.selection.mark, row2: hit.row, column2: hit.column }, false);
   });
-  scroller.addEventListener("pointerleave", () => app.hover(null));
-  /** @param {PointerEvent} event */
+  scroller.addEventListener("pointerleave", (event) => {
+    app.pointer = null;
+    if (!isTouch(event)) app.hover(null);
+  });
+  /** @param {MouseEvent} event */
   const onHeading = (event) => (event.target === frame ? pane.heading(event) : null);
-  frame.addEventListener("pointermove", (event) => app.hoverLine(onHeading(event), event));
-  frame.addEventListener("pointerleave", () => app.hoverLine(null));
+  frame.addEventListener("pointermove", (event) => {
+    if (!isTouch(event)) app.hoverLine(onHeading(event), event);
+  });
+  frame.addEventListener("pointerleave", (event) => {
+    if (!isTouch(event)) app.hoverLine(null);
+  });
   frame.addEventListener("pointerdown", (event) => {
     const line = event.button === 0 && onHeading(event);
-    if (!line) return;
+    if (!line || isTouch(event)) return;
     event.preventDefault();
     app.selection.selectLine(line);
   });
   scroller.addEventListener("pointerdown", (event) => {
-    if (event.target === pane.input && pane.editing) return;
+    if ((event.target === pane.input && pane.editing) || isTouch(event)) return;
     const hit = pane.hit(event);
     if (!hit || event.button !== 0) return;
     event.preventDefault();
@@ -49,16 +59,39 @@ export function listenToPane(pane) {
     );
   });
   scroller.addEventListener("dblclick", () => openEditor(pane));
-  scroller.addEventListener(
-    "wheel",
-    (event) => {
-      if (!event.ctrlKey) return;
-      event.preventDefault();
-      app.zoomBy(event.deltaY < 0 ? 25 : -25);
-    },
-    { passive: false },
-  );
+  frame.addEventListener("click", (event) => {
+    const line = onHeading(event);
+    if (!isTouch(event)) return;
+    if (!line) tapCell(pane, event);
+    else {
+      app.selection.selectLine(line);
+      app.hoverLine(line, event);
+    }
+  });
   listenToInput(pane);
+}
+
+// A tap shows what pointing shows and selects the cell; a second one opens it, and only then a keyboard appears.
+/** @param {Pane} pane @param {MouseEvent} event */
+function tapCell(pane, event) {
+  const { app } = pane;
+  const hit = pane.hit(event);
+  if (!hit || pane.editing) return;
+  const { mark } = app.selection;
+  const isAgain =
+    pane.tapped && mark?.name === hit.name && mark.row === hit.row && mark.column === hit.column;
+  pane.tapped = true;
+  if (isAgain && app.matrices[hit.name].editable) {
+    app.hover(null);
+    pane.input.inputMode = "text";
+    pane.input.blur(); // a keyboard appears only for a field that gets the focus
+    pane.input.focus({ preventScroll: true });
+    openEditor(pane);
+    return;
+  }
+  pane.input.inputMode = "none";
+  app.selection.select(hit);
+  app.hover(hit, event);
 }
 
 /** @param {Pane} pane */
@@ -73,6 +106,7 @@ function listenToInput(pane) {
     if (app.selection.mark && pane.names.includes(app.selection.mark.name))
       pane.left = { ...app.selection.mark };
     commitTyping(pane);
+    pane.tapped = false;
     app.drawOver();
   });
   input.addEventListener("input", () => beginTyping(pane));
@@ -206,10 +240,22 @@ function keyOnCells(pane, event) {
     app.selection.selectLine(event.shiftKey ? { name, row } : { name, column });
   else if (event.key === "Delete" || event.key === "Backspace") clearCells(pane);
   else if (event.key === "Escape") {
-    if (app.model.get("refusal")?.sentence) app.send({ type: "dismiss_refusal" });
-    else app.selection.select({ name, row, column });
+    if (!app.problem.dismiss()) app.selection.select({ name, row, column });
   } else return false; // such as Tab, which leaves the matrix
   return true;
+}
+
+// What a tap shows stays until the next tap, wherever that is. Returns a function that stops listening.
+/** @param {App} app */
+export function listenForTaps(app) {
+  /** @param {PointerEvent} event */
+  const forget = (event) => {
+    if (!isTouch(event)) return;
+    app.hover(null);
+    app.hoverLine(null);
+  };
+  document.addEventListener("pointerdown", forget, true);
+  return () => document.removeEventListener("pointerdown", forget, true);
 }
 
 // Ctrl+Z, Ctrl+Shift+Z and Ctrl+Y (Cmd on macOS), wherever the focus is: they are taken on the way down,

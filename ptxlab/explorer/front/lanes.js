@@ -1,6 +1,7 @@
 // The grid of lanes: one is chosen, others can be pinned beside it.
 
-import { make, clamp, write, attribute } from "./util.js";
+import { make, clamp, write, attribute, isTouch } from "./util.js";
+import { rove, nextInBar } from "./rove.js";
 
 const MAX_PINNED = 4; // lanes beside the chosen one
 const DASHES = [
@@ -44,6 +45,7 @@ export class Lanes {
     });
     this.pin.addEventListener("click", () => this.toggle(app.lane));
     this.warps = make("div", "ptx-warps", parent, { role: "group", "aria-label": "warp" });
+    this.updateWarps = rove(this.warps, "button", nextInBar);
     this.node = make("div", "ptx-lanes", parent, { role: "group", "aria-label": "lane" });
     this.node.addEventListener("keydown", (event) => this.press(event));
     this.node.addEventListener("keyup", (event) => {
@@ -139,6 +141,7 @@ export class Lanes {
       button.textContent = `warp ${each}`;
       button.addEventListener("click", () => app.chooseLane(each * 32 + (app.lane % 32)));
     }
+    this.updateWarps();
     this.node.replaceChildren();
     this.node.classList.toggle("ptx-long-numbers", app.instruction.lanes > 100);
     for (let group = 0; group < 8; group += 1) {
@@ -150,7 +153,9 @@ export class Lanes {
         button.textContent = String(lane);
         button.addEventListener("click", (event) => this.click(event, lane));
         button.addEventListener("pointerenter", () => app.hover({ lane }));
-        button.addEventListener("pointerleave", () => app.hover(null));
+        button.addEventListener("pointerleave", (event) => {
+          if (!isTouch(event)) app.hover(null);
+        });
       }
     }
   }

@@ -8,6 +8,7 @@ import { productNames } from "./describe.js";
 const GAP = 14; // between A and D
 const BETWEEN_ROWS = 10; // between B and what is below it
 const HEAD = 17 + GUTTER.top; // caption and headings of a pane
+export const SCROLLBAR = 10; // the room that a pane leaves for one
 const LEGIBLE = 9; // height of a row whose digits can be read
 
 // Which rows become lower, and down to what height, one step after the other until everything fits.
@@ -35,13 +36,15 @@ const TWO_COLUMNS = 660; // width from which registers are shown in two columns
 export const STACKED = 600; // below this width lanes and registers stand above the matrices
 const LEAST_VIEW = 560; // height to plan for in a frame that is as high as what is in it
 
-// The height in which everything should be seen at once: that of the part of the page that scrolls.
-/** @param {HTMLElement} root */
-export function viewHeight(root) {
+// The height in which everything should be seen at once: that of the part of the page that scrolls, or less
+// where the author of a notebook wants to have something else beside the Explorer on the first screen.
+/** @param {App} app */
+export function viewHeight({ root, model }) {
   if (document.fullscreenElement === root) return root.clientHeight - 20;
   let view = window.innerHeight;
   for (const node of scrollers(root)) view = Math.min(view, node.clientHeight);
-  return window.self === window.top ? view : Math.max(view, LEAST_VIEW);
+  if (window.self !== window.top) view = Math.max(view, LEAST_VIEW);
+  return Math.min(view, model.get("height") || view);
 }
 
 // What scrolls around the Explorer: the notebook.
@@ -62,33 +65,45 @@ export function scrollers(root) {
 /** @param {App} app @param {Tiers} size @param {Rows} wish @param {number} budget @returns {Rows & { budget: number }} */
 function fitRows(app, size, wish, budget) {
   app.panel.setDense(false);
-  app.grid.classList.remove("ptx-large-cards");
+  app.grid.classList.remove("ptx-large-cards", "ptx-wide-bits", "ptx-roomy");
+  app.panel.distribute();
   const most = budget + app.tracePanel.button.offsetHeight;
   const least = Math.min(LEGIBLE, wish.rowM);
   for (const available of [budget, most]) {
     const rows = rowsWithin(app, size, wish, available);
     const last = available === most && app.shownLanes().length > 1; // which are no cards
-    if (rows.rowM >= least || last) return { ...rows, budget: available };
+    if (rows.rowM >= least || last) {
+      const heightOfB = HEAD + size.k * rows.rowK;
+      if (enlarge(app, "ptx-wide-bits", heightOfB)) enlarge(app, "ptx-roomy", heightOfB);
+      return { ...rows, budget: available };
+    }
   }
   app.panel.setDense(true);
   const rows = rowsWithin(app, size, wish, budget);
-  enlargeCards(app, HEAD + size.k * rows.rowK);
+  enlarge(app, "ptx-large-cards", HEAD + size.k * rows.rowK);
   return { ...rows, budget };
 }
 
-// Larger cards, if B leaves the room for them.
-/** @param {App} app @param {number} heightOfB */
-function enlargeCards(app, heightOfB) {
-  if (app.grid.classList.contains("ptx-stacked")) return;
-  app.grid.classList.add("ptx-large-cards");
-  if (quadrantHeight(app) > heightOfB) app.grid.classList.remove("ptx-large-cards");
+// Larger cards, or larger bits, if B leaves the room for them: whether they are.
+/** @param {App} app @param {string} name @param {number} heightOfB */
+function enlarge(app, name, heightOfB) {
+  if (app.grid.classList.contains("ptx-stacked")) return false;
+  const most = Math.max(heightOfB, quadrantHeight(app));
+  app.grid.classList.add(name);
+  app.panel.distribute();
+  const { scrollWidth, clientWidth } = app.panel.registers;
+  const fits = quadrantHeight(app) <= most && scrollWidth <= clientWidth + 1;
+  if (!fits) {
+    app.grid.classList.remove(name);
+    app.panel.distribute();
+  }
+  return fits;
 }
 
-// Of lanes, registers, a problem and the line about the cell; the quadrant itself may be higher, as B is.
+// Of lanes, registers and the line about the cell; the quadrant itself may be higher, as B is.
 /** @param {App} app */
 function quadrantHeight(app) {
-  const nodes = [app.panel.node, app.problem, app.status];
-  return nodes.reduce((sum, node) => sum + node.offsetHeight, app.problem.offsetHeight ? 10 : 0);
+  return app.panel.node.offsetHeight + app.status.offsetHeight;
 }
 
 // B loses height first if it has many rows; digits go last.
@@ -154,7 +169,9 @@ export function arrange(app) {
   if (need <= room) kx = Math.max(kx, Math.min(44, (room - n * nx) / k));
   const leftForN = (room - k * kx) / n; // beside A
   nx = Math.max(2, Math.min(nx, n * needN <= 0.4 * room ? Math.max(needN, leftForN) : leftForN));
-  [kx, nx] = [Math.max(2, fine(zoomed(kx, a * 1.5))), Math.max(2, fine(zoomed(nx, needN * 1.4)))];
+  // Zooming changes the cells, not where the panes are, so that a pane can scroll to keep a point in its place:
+  // all of what follows is measured at 100 %.
+  [kx, nx] = [Math.max(2, fine(kx)), Math.max(2, fine(nx))];
   const legible = kx >= 8 || nx >= 8;
   /** @param {Name} name @param {number} width */
   const lines = (name, width) => {
@@ -170,7 +187,7 @@ export function arrange(app) {
     viewN = Math.min(viewN, room - viewK);
   }
   [viewN, viewK] = [viewN + parts.between, viewK + parts.alongA];
-  const second = Math.ceil(viewN + GUTTER.left + 10);
+  const second = Math.ceil(viewN + GUTTER.left + SCROLLBAR);
   const first = Math.max(0, Math.floor(app.layoutWidth - second - GAP));
   app.grid.style.gridTemplateColumns = `${first}px ${second}px`;
   // all of it in the view: the matrices, and beside B (or above everything) lanes and registers
@@ -185,20 +202,28 @@ export function arrange(app) {
     app,
     { m: Math.min(m, 32), k: Math.min(k, 64), tiers },
     wish,
-    viewHeight(app.root) - app.grid.offsetTop - after - 14 - extra,
+    viewHeight(app) - app.grid.offsetTop - after - 14 - extra,
   );
   const budget = rows.budget + extra;
   const panel = quadrantHeight(app);
   const [above, beside] = stacked ? [panel + BETWEEN_ROWS, 0] : [0, panel];
-  const tall = Math.max(lines("A", kx), lines("D", nx), app.model.get("show_c") ? lines("C", nx) : 0);
-  const plainRow = Math.max(2, Math.round(zoomed(rows.rowM, 18)));
-  const rowM = tall > 13 ? Math.max(tall, plainRow) : plainRow;
   // B is as high as what is left of it, so that A and D follow without a gap
-  const tallB = lines("B", nx);
-  const rowK = Math.max(
-    tallB > 13 ? tallB : 0,
-    fine(zoomed(clamp(Math.max(rows.rowK, (beside - HEAD) / k), 2, 18), 16)),
-  );
+  const highB = clamp(Math.max(rows.rowK, (beside - HEAD) / k), 2, 18);
+  /** @param {number} wideA @param {number} wideN @param {(size: number, roomy: number) => number} scaled */
+  const heights = (wideA, wideN, scaled) => {
+    const tall = Math.max(
+      lines("A", wideA),
+      lines("D", wideN),
+      app.model.get("show_c") ? lines("C", wideN) : 0,
+    );
+    const tallB = lines("B", wideN);
+    const plainRow = Math.max(2, Math.round(scaled(rows.rowM, 18)));
+    return {
+      rowM: tall > 13 ? Math.max(tall, plainRow) : plainRow,
+      rowK: Math.max(tallB > 13 ? tallB : 0, fine(scaled(highB, 16))),
+    };
+  };
+  const { rowM, rowK } = heights(kx, nx, (size) => size);
   /** @param {number} high @param {number} row @param {number} most */
   const whole = (high, row, most) => (app.unfolded || high <= most ? high : Math.floor(most / row) * row);
   const tier = (/** @type {number} */ row) => BETWEEN_ROWS + HEAD + Math.min(m, 32) * row;
@@ -209,12 +234,34 @@ export function arrange(app) {
   );
   const spare = (budget - above - Math.max(viewB + HEAD, beside)) / tiers - BETWEEN_ROWS - HEAD;
   const viewM = whole(m * rowM + parts.between, rowM, Math.max(spare, 8 * rowM, 64));
+  app.room = { kx: viewK, ky: viewB, n: viewN, m: viewM };
+  const cells = {
+    kx: Math.max(2, fine(zoomed(kx, a * 1.5))),
+    nx: Math.max(2, fine(zoomed(nx, needN * 1.4))),
+    ...{ rowM, rowK },
+  };
+  const views = { m: viewM, b: viewB };
+  if (percent !== 100) {
+    Object.assign(cells, heights(cells.kx, cells.nx, zoomed));
+    views.m = app.unfolded ? m * cells.rowM + parts.between : Math.max(spare, viewM);
+    views.b = app.unfolded ? k * cells.rowK + parts.downB : viewB;
+  }
+  // bars that only a zoom brings are between the panes, where nothing has to make room for them
+  const hasBar = (/** @type {number} */ total, /** @type {number} */ view) => total > view + 1;
+  const bars = [
+    hasBar(m * cells.rowM + parts.between, views.m) && !hasBar(m * rowM + parts.between, viewM),
+    hasBar(n * cells.nx + parts.between, viewN) && !hasBar(n * nx + parts.between, viewN),
+  ].map((isNew) => (isNew ? `${-SCROLLBAR}px` : ""));
+  [app.places.A.style.marginRight, app.places.stored.style.marginRight] = [bars[0], bars[0]];
+  app.places.B.style.marginBottom = bars[1];
+  app.places.B.style.minHeight = `${viewB + HEAD}px`;
+  app.places.D.style.minHeight = `${viewM + HEAD}px`;
   for (const pane of app.panes) {
     const [name] = pane.names;
-    if (name === "A") pane.arrange(layersOfA(app, kx, rowM, parts), rowM, viewK, viewM);
-    else if (name === "B") pane.arrange(layersOfB(app, nx, rowK), rowK, viewN, viewB);
+    if (name === "A") pane.arrange(layersOfA(app, cells.kx, cells.rowM, parts), cells.rowM, viewK, views.m);
+    else if (name === "B") pane.arrange(layersOfB(app, cells.nx, cells.rowK), cells.rowK, viewN, views.b);
     else if (name === "stored") {
-      const period = chunk * (kx + parts.alongA / k); // as wide as dense A with its scale factors
+      const period = chunk * (cells.kx + parts.alongA / k); // as wide as dense A with its scale factors
       const nibble = Math.min(
         30,
         Math.max(period / (kept + 1), period > 44 ? 26 : Math.min(12, 0.48 * period)),
@@ -225,11 +272,11 @@ export function arrange(app) {
           { name, per: kept, period, offset: nibble, width },
           { name: "E", per: 1, period, offset: 0, width: nibble },
         ],
-        rowM,
+        cells.rowM,
         viewK,
-        viewM,
+        views.m,
       );
-    } else pane.arrange(layersOfD(app, name, nx, rowM), rowM, viewN, viewM);
+    } else pane.arrange(layersOfD(app, name, cells.nx, cells.rowM), cells.rowM, viewN, views.m);
   }
 }
 

@@ -138,6 +138,17 @@ export function changedCells(before, matrix) {
   return changed;
 }
 
+// The same, and those that begin or cease to differ between two chips: all that must be drawn again.
+/** @param {Matrix} before @param {Matrix} matrix */
+export function repaintedCells(before, matrix) {
+  const changed = changedCells(before, matrix);
+  if (before.differ === matrix.differ || !(before.differ || matrix.differ)) return changed;
+  const cells = new Set(changed);
+  for (let index = 0; index < matrix.codes.length; index += 1)
+    if ((before.differ?.[index] ?? 0) !== (matrix.differ?.[index] ?? 0)) cells.add(index);
+  return [...cells];
+}
+
 /** @param {Matrix & Compared} matrix */
 export function differing(matrix) {
   matrix.differing ??= Array.from(matrix.differ.keys()).filter((index) => matrix.differ[index]);

@@ -36,5 +36,11 @@ type Message =
   | { type: "redo" }
   | { type: "request_picker_index" }
   | { type: "run_on_gpu" }
+  | { type: "find_difference" }
   | { type: "export"; format: "code" | "link" | "page" }
-  | { type: "resend_matrices" };
+  | { type: "resend_matrices" }
+  | { type: "start_quiz" }
+  | { type: "answer_question"; text: string }
+  | { type: "skip_question" }
+  | { type: "next_question" }
+  | { type: "stop_quiz" };

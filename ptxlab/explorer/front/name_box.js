@@ -21,7 +21,7 @@ export class NameBox {
     this.input.addEventListener("focus", () => this.input.select());
     this.input.addEventListener("input", () => this.report(""));
     this.input.addEventListener("keydown", (event) => {
-      event.stopPropagation();
+      if (event.key !== "?" || this.input.value) event.stopPropagation();
       if (event.key === "Enter") this.go();
       if (event.key !== "Escape") return;
       this.input.value = "";

@@ -1,8 +1,9 @@
 // A pane: one or two matrices on a canvas, with a scroller and an input above it.
 
 import { make, clamp } from "./util.js";
-import { describe } from "./describe.js";
+import { legendOf } from "./colours.js";
 import { GUTTER, headings } from "./edges.js";
+import { SCROLLBAR } from "./layout.js";
 import { drawPane, drawMarks } from "./draw.js";
 import { makeHandle, placeHandle } from "./fill_handle.js";
 import { showRefusal } from "./refusal.js";
@@ -32,7 +33,7 @@ export class Pane {
     this.captionKey = this.drawn = this.marked = ""; // what the caption and the canvases show
     this.painted = /** @type {Matrix[]} */ ([]);
     this.at = { x: 0, y: 0 };
-    this.foldable = this.dragging = false;
+    this.foldable = this.dragging = this.tapped = false;
     this.node = make("figure", "ptx-pane", parent, { "data-pane": names[0] });
     this.caption = make("figcaption", "ptx-caption", this.node);
     this.frame = make("div", "ptx-frame", this.node);
@@ -77,12 +78,19 @@ export class Pane {
     this.width = Math.min(viewWidth, this.total.width);
     this.height = Math.min(viewHeight, this.total.height);
     const bars = { x: this.total.width > this.width + 1, y: this.total.height > this.height + 1 };
-    const outer = { width: this.width + (bars.y ? 10 : 0), height: this.height + (bars.x ? 10 : 0) };
+    const outer = {
+      width: this.width + (bars.y ? SCROLLBAR : 0),
+      height: this.height + (bars.x ? SCROLLBAR : 0),
+    };
     this.scroller.style.cssText =
       `left:${GUTTER.left}px;top:${GUTTER.top}px;width:${outer.width}px;height:${outer.height}px` +
       `;overflow:${bars.x ? "auto" : "hidden"} ${bars.y ? "auto" : "hidden"}`;
-    this.space.style.cssText = `width:${this.total.width}px;height:${this.total.height}px`;
     this.frame.style.cssText = `width:${GUTTER.left + outer.width}px;height:${GUTTER.top + outer.height}px`;
+    // bars that lie over the cells leave their room to them: the last cells can be scrolled there, too
+    const { clientWidth, clientHeight } = this.scroller;
+    this.space.style.cssText =
+      `width:${this.total.width + Math.max(0, clientWidth - this.width)}px` +
+      `;height:${this.total.height + Math.max(0, clientHeight - this.height)}px`;
     for (const canvas of [this.base, this.over]) {
       canvas.width = Math.round((GUTTER.left + this.width) * app.ratio);
       canvas.height = Math.round((GUTTER.top + this.height) * app.ratio);
@@ -100,9 +108,7 @@ export class Pane {
       app.selection.mark && this.names.includes(app.selection.mark.name) ? app.selection.mark : null;
     this.input.setAttribute(
       "aria-label",
-      here
-        ? describe(app.matrices, app.instruction, here)
-        : `${parts.map(({ label }) => label).join(" and ")}, cell`,
+      here ? app.facts(here).join(" · ") : `${parts.map(({ label }) => label).join(" and ")}, cell`,
     );
     const key = JSON.stringify([
       parts.map(({ label, type, rows, columns, differCount, chips }) => [
@@ -116,6 +122,7 @@ export class Pane {
       this.total,
       this.height,
       app.unfolded,
+      app.look,
     ]);
     if (key === this.captionKey) return;
     this.captionKey = key;
@@ -127,13 +134,26 @@ export class Pane {
     }
     const [main] = parts;
     if (main?.differ) {
-      const cells = main.differCount > 1 ? `${main.differCount} cells` : "1 cell";
-      const title = `${main.chips.join(" and ")} ${main.differCount ? `differ in ${cells}` : "agree"}`;
-      make("em", main.differCount ? "bad" : "", this.caption, { title }).textContent = main.differCount
-        ? `${main.differCount} differ${main.differCount > 1 ? "" : "s"}`
-        : "all agree";
+      this.caption.append(app.differences.node);
+      app.differences.update();
     }
+    if (main?.name === "D") this.caption.append(app.tracePanel.ask);
     this.addShowAll(main);
+    if (main) this.addLegend(main);
+  }
+
+  // What the colours mean, beside the name of the matrix.
+  /** @param {Matrix} matrix */
+  addLegend(matrix) {
+    const legend = legendOf(this.app, matrix);
+    if (!legend) return;
+    const node = make("span", "ptx-legend", this.caption, { role: "group", "aria-label": "colours" });
+    make("span", "", node).textContent = legend.title;
+    for (const [text, tint, title] of legend.cells) {
+      const key = make("span", "ptx-key", node, { title });
+      [key.style.background, key.style.color] = this.app.colours[tint];
+      key.textContent = text;
+    }
   }
 
   // A pane that is too high shows some of its rows; a button here shows them all.
@@ -216,7 +236,7 @@ export class Pane {
     return { x, y: this.y(layer, row), width: this.x(layer, column, 1, row) - x, height: layer.down.size };
   }
 
-  /** @param {MouseEvent} event @returns {Cell | null} */
+  /** @param {ClientPoint} event @returns {Cell | null} */
   hit(event) {
     const box = this.scroller.getBoundingClientRect();
     const [px, py] = [
@@ -232,7 +252,7 @@ export class Pane {
   }
 
   // The cell of a matrix that is nearest to the pointer.
-  /** @param {Name} name @param {MouseEvent} event @returns {Cell} */
+  /** @param {Name} name @param {ClientPoint} event @returns {Cell} */
   nearest(name, event) {
     const box = this.scroller.getBoundingClientRect();
     const layer = this.layer(name);
@@ -241,6 +261,19 @@ export class Pane {
       name,
       row,
       column: this.columnAt(layer, event.clientX - box.left + this.scroller.scrollLeft, row),
+    };
+  }
+
+  // The cell at a point of the page, and how far into it the point is, from 0 to 1.
+  /** @param {Point} point @returns {{ cell: Cell, right: number, down: number }} */
+  pointAt({ x: clientX, y: clientY }) {
+    const cell = this.hit({ clientX, clientY }) ?? this.nearest(this.names[0], { clientX, clientY });
+    const { x, y, width, height } = this.rect(cell.name, cell.row, cell.column);
+    const box = this.scroller.getBoundingClientRect();
+    return {
+      cell,
+      right: clamp((clientX - box.left + this.scroller.scrollLeft - x) / width, 0, 1),
+      down: clamp((clientY - box.top + this.scroller.scrollTop - y) / height, 0, 1),
     };
   }
 
@@ -259,6 +292,12 @@ export class Pane {
           column: this.columnAt(layer, layer.shift ? px % layer.shift(layer.down.per) : px, 0),
         }
       : null;
+  }
+
+  // To where it keeps a point in its place, if it is smaller than its room.
+  move() {
+    const [across, down] = this.axes.map((axis) => this.app.shift[axis]);
+    this.node.style.transform = across || down ? `translate(${across}px, ${down}px)` : "";
   }
 
   draw() {

@@ -1,12 +1,39 @@
 // Lanes and registers: those of the chosen lane in full or, where there is little room, as cards of a
 // few lines; those of several lanes side by side.
 
-import { make, clamp, write, attribute } from "./util.js";
+import { make, clamp, write, attribute, isTouch } from "./util.js";
 import { holderOf, bitsHolder } from "./matrix.js";
 import { Lanes } from "./lanes.js";
 import { drawRegister } from "./register.js";
+import { rove, nextInBar, nextInPlane } from "./rove.js";
 
 const PAGE = 4; // registers shown at once of an operand that has more than eight
+
+const COLUMN_GAP = 16; // as the style says
+
+// Things of these sizes in so many columns, in order, the highest as low as possible: the indices in each.
+/** @param {number[]} sizes @param {number} count @returns {number[][]} */
+function inColumns(sizes, count) {
+  /** @param {number} most */
+  const fill = (most) => {
+    const columns = /** @type {number[][]} */ ([[]]);
+    let high = 0;
+    sizes.forEach((size, index) => {
+      if (high && high + size > most) {
+        columns.push([]);
+        high = 0;
+      }
+      columns[columns.length - 1].push(index);
+      high += size;
+    });
+    return columns;
+  };
+  let most = Math.max(...sizes);
+  while (fill(most).length > count) most += 1;
+  const columns = fill(most);
+  while (columns.length < count) columns.push([]);
+  return columns;
+}
 
 export class Panel {
   /** @param {App} app @param {HTMLElement} parent */
@@ -51,6 +78,12 @@ export class Panel {
     if (at >= 0 && holder.registerOf) this.pages[holder.operand] = Math.floor(holder.registerOf[at] / PAGE);
   }
 
+  /** @param {Name} name @param {number} register */
+  turnTo(name, register) {
+    this.pages[name] = Math.floor(register / PAGE);
+    this.drawRegisters();
+  }
+
   // The bits of the cell under the pointer, in every lane that is shown.
   /** @param {Hovered | null} hovered */
   light(hovered) {
@@ -91,7 +124,8 @@ export class Panel {
     this.built = key;
     for (const line of this.lines) line(byLane, lanes);
     this.lit = ""; // fields may hold other cells now
-    this.light(app.hovered);
+    this.light(app.quiz.open ? null : app.hovered);
+    app.quiz.markFields();
   }
 
   /** @param {Block[]} shown @param {Registers} registers @param {number} columns */
@@ -114,6 +148,7 @@ export class Panel {
     this.registers.style.setProperty("--least", `${least}px`);
     if (!side) {
       for (const block of shown) this.drawBlock(this.registers, block, registers[block.name], 1);
+      this.distribute();
       return;
     }
     const groups = app.instruction.registers.B
@@ -130,8 +165,36 @@ export class Panel {
       if (!blocks.length) continue;
       const place = make("div", "ptx-side", this.registers);
       this.drawHeads(place, columns, group === groups[0]);
+      rove(place, ".ptx-side-head button", nextInBar)();
       for (const block of blocks) this.drawBlock(place, block, registers[block.name], columns);
     }
+  }
+
+  // Blocks of the chosen lane, in as many columns as fit, each as high as the others as far as possible. Not in
+  // columns of CSS: browsers lay those out completely whenever a bit in them changes.
+  distribute() {
+    if (!this.registers.classList.contains("ptx-columns") || !this.registers.clientWidth) return;
+    const least = Number(getComputedStyle(this.registers).getPropertyValue("--column"));
+    const count = Math.max(1, Math.floor((this.registers.clientWidth + COLUMN_GAP) / (least + COLUMN_GAP)));
+    const blocks = /** @type {HTMLElement[]} */ ([...this.registers.querySelectorAll(".ptx-block")]);
+    const sizes = blocks.map((block) => 1 + 2 * block.querySelectorAll(".ptx-register").length);
+    const columns = inColumns(sizes, count);
+    const placed = [...this.registers.children].map((column) => column.children.length).join();
+    if (
+      this.registers.querySelector(".ptx-register-column") &&
+      placed === columns.map((each) => each.length).join()
+    )
+      return;
+    const focused = this.app.focused();
+    this.registers.replaceChildren(
+      ...columns.map((indices) => {
+        const column = make("div", "ptx-register-column");
+        column.append(...indices.map((index) => blocks[index]));
+        return column;
+      }),
+    );
+    if (focused instanceof HTMLElement && this.registers.contains(focused))
+      focused.focus({ preventScroll: true });
   }
 
   // Above each column its lane, in the colours of the lane; a click chooses it.
@@ -148,7 +211,9 @@ export class Panel {
       let lane = 0;
       name.addEventListener("click", () => app.chooseLane(lane));
       name.addEventListener("pointerenter", () => app.hover({ lane }));
-      name.addEventListener("pointerleave", () => app.hover(null));
+      name.addEventListener("pointerleave", (event) => {
+        if (!isTouch(event)) app.hover(null);
+      });
       unpin?.addEventListener("click", () => {
         this.lanes.toggle(lane);
         this.lanes.focus();
@@ -173,7 +238,8 @@ export class Panel {
     const matrix = app.matrices[name === "A" && app.matrices.stored ? "stored" : name];
     const block = make("section", "ptx-block", place, {
       "data-operand": name,
-      "aria-label": `registers of ${name}`,
+      role: "group",
+      "aria-label": `registers of ${name}; arrow keys move inside`,
     });
     const head = make("div", "ptx-block-head", block);
     make("b", "", head, { title: matrix.label }).textContent =
@@ -190,6 +256,7 @@ export class Panel {
         updates.forEach((update, index) => update(now[lanes[index]][name][register], lanes[index])),
       );
     }
+    rove(block, ".ptx-hex, .ptx-bit, .ptx-value, .ptx-page-button", nextInPlane)();
   }
 
   /** @param {HTMLElement} head @param {Block} block */

@@ -9,7 +9,8 @@ import { openEditor } from "./input.js";
 export function showRefusal(pane) {
   const { app } = pane;
   const refusal = app.model.get("refusal");
-  const here = refusal?.sentence && pane.has(refusal.name) ? refusal : null;
+  const isHere = refusal?.sentence && pane.has(refusal.name) && !app.problem.isAtField();
+  const here = isHere ? refusal : null;
   const fresh = here !== pane.shownRefusal;
   if (fresh) {
     pane.shownRefusal = here;

@@ -1,8 +1,9 @@
 // One register of one lane: hexadecimal, the bits of every
 // element, their values. All of it can be edited, except in D.
 
-import { make, attribute, write } from "./util.js";
+import { make, attribute, write, isTouch } from "./util.js";
 import { flashNode } from "./flash.js";
+import { isEditingText } from "./rove.js";
 
 const WHERE = /** @type {const} */ (["element", "row", "column", "low"]);
 
@@ -17,8 +18,8 @@ export function drawRegister(app, parent, { name, register, matrix, count, small
   const line = make("div", small ? "ptx-register small" : "ptx-register", parent);
   if (!small) make("label", "", line).textContent = String(register);
   const word = small ? line : make("div", "ptx-word", line);
-  const hexes = box(word, "ptx-hex", name, (text, /** @type {number} */ lane) =>
-    app.send({ type: "set_register", name, lane, register, text }),
+  const hexes = box(app, word, "ptx-hex", name, (text, /** @type {number} */ lane, asker) =>
+    app.send({ type: "set_register", name, lane, register, text }, asker),
   );
   const place = small ? null : make("span", "ptx-where", word);
   Object.assign(hexes.node.dataset, { operand: name, register });
@@ -62,21 +63,83 @@ function placeOf(matrix, fields) {
 function drawField(app, strip, { name, register, matrix, count, small }) {
   let [cell, holder] = /** @type {[Cell | null, number]} */ ([null, 0]);
   const node = make("div", "ptx-field", strip);
-  node.addEventListener("pointerenter", () => app.hover(cell));
-  node.addEventListener("pointerleave", () => app.hover(null));
+  node.addEventListener("pointerenter", (event) => {
+    if (!isTouch(event)) app.hover(cell);
+  });
+  node.addEventListener("pointerleave", (event) => {
+    if (!isTouch(event)) app.hover(null);
+  });
+  node.addEventListener("click", (event) => {
+    if (isTouch(event)) app.hover(cell, event);
+  });
   app.panel.fields.push({ node, cell: () => cell });
   const valued = count <= 8 && name !== "E";
-  const row = make("div", valued || count > 8 ? "ptx-bits" : "ptx-bits bare", node);
+  const row = make("div", valued || count > 8 ? "ptx-bits" : "ptx-bits bare", node, { title: "" });
+  const roles = /** @type {WeakMap<EventTarget, string>} */ (new WeakMap());
   const bits = matrix.parts.flatMap(([role, length]) =>
-    Array.from({ length }, () => make("span", `ptx-bit ${role}`, row)),
+    Array.from({ length }, () => {
+      const bit = make("span", `ptx-bit ${role}`, row, { role: "checkbox", tabindex: "-1" });
+      if (name === "D") bit.setAttribute("aria-readonly", "true");
+      roles.set(bit, role);
+      return bit;
+    }),
   );
+  /** @param {HTMLElement} bit */
+  const flip = (bit) =>
+    app.send({ type: "flip_bit", name, lane: holder, register, bit: Number(bit.dataset.bit) });
+  /** @param {HTMLElement} bit @param {boolean} byTouch */
+  const bitFacts = (bit, byTouch) => {
+    const role = roles.get(bit) ?? "value";
+    const inElement = Number(bit.dataset.bit) - known.low;
+    const change = byTouch ? "tap it again to flip it" : "click it, or press Space on it, to flip it";
+    return [
+      `bit ${bit.dataset.bit} of register ${register} of ${name} = ${bit.textContent}`,
+      `lane ${holder}, ${node.dataset.element}: bit ${inElement}${role === "value" ? "" : `, ${role}`}`,
+      `${node.title} = ${known.text || known.bits}`,
+      name === "D" ? "D is the result and cannot be changed" : change,
+    ];
+  };
+  /** @param {HTMLElement} bit @param {ClientPoint} at @param {boolean} byTouch */
+  const showTip = (bit, at, byTouch = false) => app.tooltip.show(at, () => bitFacts(bit, byTouch));
+  /** @param {Event} event */
+  const bitAt = ({ target }) => (target instanceof HTMLElement && target.dataset.bit ? target : null);
   row.addEventListener("click", (event) => {
-    const { bit } = /** @type {HTMLElement} */ (event.target).dataset;
-    if (bit && name !== "D") app.send({ type: "flip_bit", name, lane: holder, register, bit: Number(bit) });
+    const bit = bitAt(event);
+    if (!bit) return;
+    if (isTouch(event)) event.stopPropagation();
+    const isShown = !isTouch(event) || app.tapped === bit; // the first tap shows which bit it is
+    app.tapped = isTouch(event) ? bit : null;
+    if (isShown && name !== "D") flip(bit);
+    if (!isTouch(event)) return;
+    app.hover(cell);
+    showTip(bit, event, true);
+  });
+  row.addEventListener("pointermove", (event) => {
+    const bit = bitAt(event);
+    if (bit && !isTouch(event)) showTip(bit, event);
+  });
+  row.addEventListener("pointerleave", (event) => {
+    if (!isTouch(event)) app.tooltip.hide();
+  });
+  row.addEventListener("focusin", (event) => {
+    const bit = bitAt(event);
+    if (!bit?.matches(":focus-visible")) return;
+    const { left, bottom } = bit.getBoundingClientRect();
+    app.hover(cell);
+    showTip(bit, { clientX: left - 10, clientY: bottom - 8 });
+  });
+  row.addEventListener("focusout", () => app.hover(null));
+  row.addEventListener("keydown", (event) => {
+    const bit = bitAt(event);
+    const isPlain = !event.ctrlKey && !event.metaKey && !event.altKey;
+    if (!bit || !isPlain || !["0", "1", " ", "Enter"].includes(event.key)) return;
+    event.preventDefault();
+    const isDigit = event.key === "0" || event.key === "1";
+    if (name !== "D" && !(isDigit && bit.textContent === event.key)) flip(bit);
   });
   const value = valued
-    ? box(node, "ptx-value", name, (text, /** @type {Cell} */ at) =>
-        app.send({ type: "set_cell", ...at, text }),
+    ? box(app, node, "ptx-value", name, (text, /** @type {Cell} */ at, asker) =>
+        app.send({ type: "set_cell", ...at, text }, asker),
       )
     : null;
   let known = { bits: "", low: -1, element: -1, row: -1, column: -1, text: "" };
@@ -92,9 +155,13 @@ function drawField(app, strip, { name, register, matrix, count, small }) {
     const called = `${matrix.element}${field.element}`;
     if (moved || !cell) cell = { name: matrix.name, row: field.row, column: field.column };
     bits.forEach((bit, each) => {
-      if (moved) bit.dataset.bit = String(field.low + field.bits.length - 1 - each);
+      if (moved) {
+        bit.dataset.bit = String(field.low + field.bits.length - 1 - each);
+        attribute(bit, "aria-label", `bit ${bit.dataset.bit} of register ${register} of ${name}`);
+      }
       if (field.bits[each] === known.bits[each]) return;
       bit.textContent = field.bits[each];
+      bit.setAttribute("aria-checked", String(field.bits[each] === "1"));
       bit.classList.toggle("one", field.bits[each] === "1");
       if (edited) flashNode(app, bit);
     });
@@ -112,42 +179,75 @@ function drawField(app, strip, { name, register, matrix, count, small }) {
 
 // A text box that sends its text on Enter or when it loses the focus, and shows what Python
 // has. The text goes to the lane it was typed for, even if the box shows another lane by then.
+// A refused text stays, marked, until it is changed or Escape discards it.
 /**
  * @template T
+ * @param {App} app
  * @param {HTMLElement} parent
  * @param {string} classes
  * @param {Name} name
- * @param {(text: string, target: T) => void} send
+ * @param {(text: string, target: T, asker: Asker) => void} send
  */
-function box(parent, classes, name, send) {
+function box(app, parent, classes, name, send) {
   const node = make("input", classes, parent, { type: "text", spellcheck: "false", autocomplete: "off" });
   node.readOnly = name === "D";
   let [shown, target] = /** @type {[string, T | null]} */ (["", null]);
+  let refused = /** @type {string | null} */ (null);
+  /** @param {string} text @returns {Asker} */
+  const asker = (text) => ({
+    node,
+    refuse: (id) => {
+      if (app.model.get("toolbar")?.static) return; // which takes no text at all
+      refused = text;
+      if (document.activeElement !== node || node.value === shown) node.value = text;
+      node.setAttribute("aria-invalid", "true");
+      node.setAttribute("aria-describedby", id);
+    },
+    forgive,
+  });
+  const forgive = () => {
+    if (refused === null) return;
+    if (node.value === refused) node.value = shown;
+    refused = null;
+    node.removeAttribute("aria-invalid");
+    node.removeAttribute("aria-describedby");
+  };
   const commit = () => {
     const text = node.value.trim();
-    node.value = shown; // a refused text leaves what was there; an accepted one comes back from Python
-    if (text && text !== shown && target !== null) send(text, target);
+    node.value = shown; // a refused text comes back; an accepted one comes from Python
+    if (text && text !== shown && target !== null) send(text, target, asker(text));
   };
   node.addEventListener("focus", () => node.select());
-  node.addEventListener("blur", commit);
+  node.addEventListener("blur", () => {
+    if (refused === null || node.value.trim() !== refused) commit();
+  });
   node.addEventListener("keydown", (event) => {
-    event.stopPropagation();
+    // keys of the text are its own; those of the Explorer are not
+    if (isEditingText(node) || !["?", "/"].includes(event.key)) event.stopPropagation();
     if (event.key === "Enter") {
       event.preventDefault();
       commit();
       node.select();
     }
+    if (event.key === "F2") node.setSelectionRange(node.value.length, node.value.length);
     if (event.key === "Escape") {
+      event.preventDefault();
+      if (refused !== null || node.value === shown) app.problem.dismiss();
       node.value = shown;
-      node.blur();
+      node.select();
     }
   });
   /** @param {string} text @param {string} label @param {T} to */
   const show = (text, label, to) => {
+    attribute(node, "aria-label", label);
+    if (refused !== null && to === target) {
+      shown = text;
+      return;
+    }
     if (document.activeElement === node && node.value !== shown) return;
+    forgive();
     [shown, target] = [text, to];
     if (node.value !== text) node.value = text;
-    attribute(node, "aria-label", label);
   };
   return { node, show };
 }

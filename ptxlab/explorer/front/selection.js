@@ -2,7 +2,6 @@
 
 import { clamp } from "./util.js";
 import { blockText, editText, holderOf } from "./matrix.js";
-import { describe } from "./describe.js";
 
 export class Selection {
   /** @param {App} app */
@@ -15,14 +14,16 @@ export class Selection {
   /** @param {Mark} mark */
   select(mark, focus = true, chooseLane = true) {
     const { app } = this;
+    const follows = chooseLane && !app.quiz.open;
     const matrix = app.matrices[mark.name];
     const [holder, at] = holderOf(app.matrices, matrix, mark.row * matrix.columns + mark.column);
     const lane = holder.lane?.[at];
     this.mark = mark;
-    if (chooseLane || app.shownLanes().some((shown) => shown.lane === lane)) app.panel.follow(mark);
+    if (follows || (!app.quiz.open && app.shownLanes().some((shown) => shown.lane === lane)))
+      app.panel.follow(mark);
     app.model.set("selected", { name: mark.name, row: mark.row, column: mark.column });
     app.toolbar.follow(mark.name);
-    if (chooseLane && lane !== undefined && lane !== app.lane) app.chooseLane(lane);
+    if (follows && lane !== undefined && lane !== app.lane) app.chooseLane(lane);
     else {
       app.model.save_changes();
       app.panel.drawRegisters();
@@ -74,7 +75,7 @@ export class Selection {
       pane.input.focus({ preventScroll: true });
       app.reveal([mark]);
     }
-    pane.input.setAttribute("aria-label", describe(app.matrices, app.instruction, mark));
+    pane.input.setAttribute("aria-label", app.facts(mark).join(" · "));
   }
 
   /** @param {number} down @param {number} right */

@@ -2,6 +2,7 @@
 
 import { make } from "./util.js";
 import { App } from "./app.js";
+import { StaticQuiz } from "./static_quiz.js";
 
 // What was packed in Python: bytes come back as a DataView, as from a kernel, and long lists as they were.
 /** @param {any} value @returns {Promise<any>} */
@@ -47,12 +48,13 @@ function registersOf(lanes, lane) {
 // What anywidget's model does for the view, without Python.
 class StaticModel {
   /** @param {SavedPage} saved */
-  constructor({ state, lanes, traces, refusal, not_saved: notSaved }) {
+  constructor({ state, lanes, traces, quiz, refusal, not_saved: notSaved }) {
     /** @type {Traits} */
     this.state = { ...state, hint: "Point at a cell to see which lane holds it; click to select it." };
     this.lanes = lanes;
     this.savedTrace = state.trace;
     this.traces = traces;
+    this.quiz = new StaticQuiz(quiz);
     this.refusal = refusal;
     this.notSaved = notSaved;
     this.listeners = /** @type {Listener[]} */ ([]);
@@ -118,12 +120,18 @@ class StaticModel {
   }
 
   // Every edit needs Python, and there is none. The sentence stays when Enter moves on to the next cell.
-  send() {
+  /** @param {Message} message */
+  send(message) {
+    const quiz = this.quiz.take(message);
+    if (quiz) this.set("quiz", quiz);
+    if (message.type === "dismiss_refusal") this.set("problem", "");
+    if (quiz || message.type === "dismiss_refusal") return;
     this.justRefused = true;
     setTimeout(() => {
       this.justRefused = false;
     });
-    this.set("problem", this.refusal);
+    this.set("problem", ""); // seen as a change, also if the last edit was refused, too
+    queueMicrotask(() => this.set("problem", this.refusal));
   }
 }
 

@@ -4,12 +4,13 @@
 
 import { make, copyText, write } from "./util.js";
 import { STACKED } from "./layout.js";
+import { rove, nextInBar } from "./rove.js";
 
 /** @type {[format: "code" | "link" | "page", text: string, hint: string][]} */
 const EXPORTS = [
-  ["code", "Copy Python", "Copy Python code that computes what is on the screen"],
-  ["link", "Copy link", "Copy a text that ptxlab.explore(...) opens"],
-  ["page", "Save page", "Save this as an HTML page that needs no notebook"],
+  ["code", "Copy Python", "Copy Python code that computes this D"],
+  ["link", "Copy link", "Copy a link: ptxlab.explore(link) opens what is on the screen"],
+  ["page", "Save page", "Save an HTML page that needs no notebook"],
 ];
 
 export class Toolbar {
@@ -24,6 +25,7 @@ export class Toolbar {
     this.node = make("div", "ptx-toolbar", parent, { role: "toolbar", "aria-label": "Explorer toolbar" });
     this.groups = /** @type {HTMLElement[]} */ ([]); // in the order in which they keep their place
     this.more = this.makeMore();
+    this.updateStops = rove(this.node, "button, select", nextInBar);
     this.notice = make("div", "ptx-notice", parent, { role: "status", "data-testid": "notice" });
   }
 
@@ -43,6 +45,7 @@ export class Toolbar {
     const show = (open) => {
       box.hidden = !open;
       button.setAttribute("aria-expanded", String(open));
+      this.updateStops();
     };
     button.addEventListener("click", () => show(box.hidden));
     place.addEventListener("keydown", (event) => {
@@ -80,6 +83,8 @@ export class Toolbar {
       moved.push(group);
     }
     for (const group of groups) if (moved.includes(group)) box.append(group);
+    this.updateStops();
+    this.app.header.updateStops();
   }
 
   // What can be chosen; Python sends it before anything is shown.
@@ -100,6 +105,7 @@ export class Toolbar {
     if (key !== this.built) this.build(toolbar);
     this.built = key;
     for (const update of this.updates) update(toolbar);
+    this.updateStops();
     write(this.notice, model.get("notice") ?? "");
   }
 
@@ -201,7 +207,7 @@ export class Toolbar {
     };
     if (options) {
       this.choice(parent, label, hint, {
-        options: () => options,
+        options: () => options.filter(([, value]) => this.isOffered(value) || value === model.get(trait)),
         value: () => model.get(trait),
         choose: set,
       }).dataset.trait = trait;
@@ -211,9 +217,7 @@ export class Toolbar {
       const step = (text, name, by) => {
         const node = make("button", "ptx-tool ptx-icon", box, { type: "button", "aria-label": name });
         node.textContent = text;
-        node.addEventListener("click", () =>
-          set(Math.min(range.max, Math.max(range.min, model.get(trait) + by))),
-        );
+        node.addEventListener("click", () => this.app.zoomBy(by));
         this.updates.push(() => {
           node.disabled = by < 0 ? model.get(trait) <= range.min : model.get(trait) >= range.max;
         });
@@ -224,7 +228,7 @@ export class Toolbar {
         "aria-label": "fit cells to the page",
         "data-trait": trait,
       });
-      now.addEventListener("click", () => set(100));
+      now.addEventListener("click", () => this.app.zoomBy(100 - model.get(trait)));
       this.updates.push(() => write(now, `${model.get(trait)} %`));
       step("+", "larger cells", range.step);
     } else {
@@ -235,10 +239,19 @@ export class Toolbar {
     }
   }
 
+  // Warps and banks are colours only where there are several warps, or operands in shared memory.
+  /** @param {Label | Traits["colour_by"]} value */
+  isOffered(value) {
+    const { instruction } = this.app;
+    if (value === "warp") return instruction.lanes > 32;
+    if (value !== "bank") return true;
+    return Object.values(instruction.matrices ?? {}).some(({ byte }) => byte);
+  }
+
   /** @param {HTMLElement} parent */
   fills(parent) {
     const { app } = this;
-    const target = this.choice(parent, "Fill", "Matrix to fill", {
+    const target = this.choice(parent, "Fill", "The matrix to fill", {
       options: ({ patterns }) =>
         /** @type {Name[]} */ (Object.keys(patterns)).map((name) => [
           app.matrices[name]?.label ?? name,
@@ -252,7 +265,7 @@ export class Toolbar {
     });
     target.dataset.tool = "fill";
     const legal = (/** @type {ToolbarData} */ { patterns }) => patterns[this.target] ?? patterns.A ?? [];
-    const pattern = this.choice(parent, "with", "What to fill it with", {
+    const pattern = this.choice(parent, "with", "The pattern to fill it with", {
       options: (toolbar) => legal(toolbar).map((each) => [each, each]),
       value: (toolbar) =>
         legal(toolbar).includes(this.pattern) ? this.pattern : (legal(toolbar).at(-1) ?? ""),
@@ -264,7 +277,7 @@ export class Toolbar {
     pattern.dataset.tool = "pattern";
     const go = make("button", "ptx-tool", parent, {
       type: "button",
-      title: "Fill the matrix; one-hot puts its 1 at the selected cell",
+      title: "Fill the matrix (one-hot puts its 1 at the selected cell)",
       "data-tool": "go",
     });
     go.textContent = "Fill";
@@ -291,12 +304,12 @@ export class Toolbar {
       const { chip, against } = this.data;
       app.send({ type: "set_chips", chip, against, [which]: value });
     };
-    this.choice(parent, "Chip", "The chip whose model computes D, or the GPU", {
+    this.choice(parent, "Chip", "The chip whose arithmetic computes D", {
       options: (toolbar) => toolbar.chips,
       value: (toolbar) => toolbar.chip,
       choose: send("chip"),
     }).dataset.tool = "chip";
-    this.choice(parent, "Compare with", "Another chip: cells of D that differ are marked", {
+    this.choice(parent, "Compare with", "A second chip: cells of D in which the two differ are marked", {
       options: (toolbar) => [["none", null], ...toolbar.chips],
       value: (toolbar) => toolbar.against,
       choose: send("against"),
@@ -307,8 +320,8 @@ export class Toolbar {
   option(parent, name) {
     const optionOf = (/** @type {ToolbarData} */ { options }) =>
       /** @type {ToolbarData["options"][0]} */ (options.find((each) => each.name === name));
-    const { label } = optionOf(this.data);
-    const node = this.choice(parent, label, `the instruction's ${label}`, {
+    const { label, hint } = optionOf(this.data);
+    const node = this.choice(parent, label, hint, {
       options: (toolbar) => optionOf(toolbar).options,
       value: (toolbar) => optionOf(toolbar).value,
       choose: (value) => this.app.send({ type: "set_option", name, value }),
@@ -324,7 +337,7 @@ export class Toolbar {
     const node = this.button(
       parent,
       "Run on the GPU",
-      "Compute D on the GPU too, and mark where it differs",
+      "Compute D on the GPU, too, and mark the cells that differ",
       { type: "run_on_gpu" },
       ({ gpu }) => gpu.available && !gpu.busy,
     );
@@ -334,7 +347,7 @@ export class Toolbar {
       write(status, gpu.available ? gpu.status : "no GPU: emulated");
       status.title = gpu.status;
       node.classList.toggle("busy", gpu.busy);
-      node.title = gpu.available ? "Compute D on the GPU too, and mark where it differs" : gpu.status;
+      node.title = gpu.available ? "Compute D on the GPU, too, and mark the cells that differ" : gpu.status;
     });
   }
 

@@ -3,18 +3,22 @@
 import { make, write, clamp } from "./util.js";
 import { LETTER, cellLines } from "./label.js";
 import { flashNode } from "./flash.js";
+import { drawDifference } from "./draw.js";
 
 const LINES = 10;
 const LETTER_SIZE = 11; // in the magnifier
 const MARGIN = { left: 24, top: 14 };
+const EDGE = 4; // between the tip and the edge of the window
 
 export class Tooltip {
   /** @param {App} app @param {HTMLElement} parent */
   constructor(app, parent) {
     this.app = app;
-    this.node = make("div", "ptx-tooltip", parent, { "aria-hidden": "true" });
+    // a popover is above the whole page: neither the Explorer nor a notebook's output can clip it
+    this.node = make("div", "ptx-tooltip", parent, { "aria-hidden": "true", popover: "manual" });
     this.lens = make("canvas", "ptx-lens");
     this.lines = /** @type {HTMLElement[]} */ ([make("b", "", this.node)]);
+    this.source = () => /** @type {string[]} */ ([]);
     this.at = /** @type {TipPlace | null} */ (null);
     this.last = /** @type {TipPlace | null} */ (null); // where it is shown
   }
@@ -29,49 +33,66 @@ export class Tooltip {
 
   // Shows its lines now; draws and places the magnifier after
   // everything else, so that the page is measured once.
-  /** @param {MouseEvent} event @param {string[]} lines @param {Cell | null} small */
-  show(event, lines, small = null) {
-    this.write(lines);
+  /** @param {ClientPoint} event @param {() => string[]} source @param {Cell | null} small */
+  show(event, source, small = null) {
+    this.source = source;
+    this.write(source());
     if (small && !this.lens.isConnected) this.node.prepend(this.lens);
     else if (!small) this.lens.remove();
-    this.node.classList.add("on");
+    if (!this.last) this.open(true);
     this.at = this.last = { x: event.clientX, y: event.clientY, small };
     this.app.drawOver();
   }
 
-  // What is pointed at has changed.
-  /** @param {string[]} lines */
-  change(lines) {
+  // What is pointed at may have changed.
+  change() {
     if (!this.last) return;
     const before = this.lines.map((line) => line.textContent);
-    this.write(lines);
+    this.write(this.source());
     for (const line of this.lines) if (!before.includes(line.textContent)) flashNode(this.app, line);
     this.at = this.last;
     this.app.drawOver();
   }
 
   hide() {
+    if (this.last) this.open(false);
     this.at = this.last = null;
-    this.node.classList.remove("on");
+  }
+
+  /** @param {boolean} open */
+  open(open) {
+    this.node.classList.toggle("on", open);
+    if (this.node.isConnected) this.node.togglePopover?.(open);
   }
 
   draw() {
     if (!this.at) return;
     if (this.at.small) drawLens(this.app, this.lens, this.at.small);
-    const box = this.app.root.getBoundingClientRect();
+    const { clientWidth, clientHeight } = document.documentElement;
     const [wide, high] = [this.node.offsetWidth, this.node.offsetHeight];
-    const [x, y] = [this.at.x - box.left, this.at.y - box.top];
-    this.node.style.left = `${x + 16 + wide > box.width ? x - wide - 12 : x + 16}px`;
-    this.node.style.top = `${y + 14 + high > box.height ? Math.max(0, y - high - 12) : y + 14}px`;
+    const { right, bottom } = this.app.root.getBoundingClientRect();
+    const left = placeBeside(this.at.x, wide, clientWidth, right, 16);
+    const top = placeBeside(this.at.y, high, Math.min(clientHeight, window.innerHeight), bottom, 14);
+    this.node.style.transform = `translate(${left}px, ${top}px)`;
     this.at = null;
   }
+}
+
+// Where something of this size begins: after the pointer; before it if it would leave the Explorer or the
+// window there and has room; in the window in any case.
+/** @param {number} at @param {number} size @param {number} view @param {number} end @param {number} gap */
+function placeBeside(at, size, view, end, gap) {
+  const [after, before] = [at + gap, at - size - gap + 4];
+  const fits = after + size <= Math.min(view - EDGE, end);
+  const start = fits || (before < EDGE && after + size <= view - EDGE) ? after : before;
+  return Math.round(clamp(start, EDGE, Math.max(EDGE, view - size - EDGE)));
 }
 
 // The cells around the pointer, large, in the colours of the pane.
 /** @param {App} app @param {HTMLCanvasElement} canvas @param {Cell} cell */
 function drawLens(app, canvas, { name, row, column }) {
   const matrix = app.matrices[name];
-  const label = app.model.get("label");
+  const label = app.quiz.display("label");
   const { letters, lines } = app.labelSize(matrix);
   const width = Math.ceil(letters * LETTER_SIZE * LETTER + 7);
   const height = lines * (LETTER_SIZE + 1) + 5;
@@ -104,10 +125,13 @@ function drawLens(app, canvas, { name, row, column }) {
       context.fillStyle = fill;
       context.fillRect(x, y, width - 1, height - 1);
       context.globalAlpha = 1;
+      if (matrix.differ?.[index])
+        drawDifference(context, app.ink, { x, y, width: width - 1, height: height - 1 });
       context.font = `${LETTER_SIZE}px ${app.ink.mono}`;
       context.textAlign = "center";
       context.fillStyle = ghost ? app.ink.faint : text;
-      cellLines(app.matrices, matrix, index, label).forEach((word, line) => {
+      const words = app.quiz.masks(name, r, c) ? ["?"] : cellLines(app.matrices, matrix, index, label);
+      words.forEach((word, line) => {
         context.fillText(word, x + (width - 1) / 2, y + 3 + (line + 0.5) * (LETTER_SIZE + 1), width - 3);
       });
     }

@@ -21,10 +21,12 @@ interface Traits extends Record<Name, Sent<SentMatrix>> {
   lane: number;
   pinned: number[];
   selected: Sent<Cell>;
-  colour_by: "lane" | "register" | "warp" | "value" | "nothing";
+  colour_by: "lane" | "register" | "warp" | "bank" | "value" | "nothing";
   label: Label;
   show_c: boolean;
   zoom: number;
+  /** Of the whole Explorer, in pixels; 0 for that of the view. */
+  height: number;
   problem: string;
   refusal: Sent<Refusal>;
   notice: string;
@@ -32,6 +34,7 @@ interface Traits extends Record<Name, Sent<SentMatrix>> {
   picker_index: Sent<PickerIndex> | undefined;
   tracing: boolean;
   trace: Sent<Trace>;
+  quiz: Sent<QuizData>;
   hint: string | undefined;
 }
 
@@ -48,8 +51,8 @@ interface Model {
 /** Events are "msg:custom", with a message, and changes of traits, without one. */
 type Listener = { event: string; call: (message: ExportAnswer) => void };
 
-/** The answer to an `export` message. */
-type ExportAnswer = { export?: string; text?: string; name?: string };
+/** The answer to an `export` message, or to `find_difference` when the search is over. */
+type ExportAnswer = { export?: string; text?: string; name?: string; searched?: boolean };
 
 /** How to make a large trait from its earlier value: by index, or by name. */
 type Change =
@@ -57,6 +60,9 @@ type Change =
   | { at?: undefined; to?: undefined; parts: Record<string, Change | { new: unknown }> };
 
 // -- cells --
+
+/** The field that a message comes from, and what it does if the message is refused, and when that is over. */
+type Asker = { node: Element; refuse?: (id: string) => void; forgive?: () => void };
 
 type Cell = { name: Name; row: number; column: number };
 /** One cell, or the cells up to another corner. */
@@ -73,6 +79,19 @@ type Destination = { cell?: Cell; line?: Line; lane?: number; problem?: string }
 type Contribution = { line: Line; lanes: number[] };
 /** What is under the pointer: a cell, or a lane. */
 type Hovered = (Cell & { lane?: undefined }) | { lane: number; name?: undefined };
+/** On the page. */
+type Point = { x: number; y: number };
+type ClientPoint = { clientX: number; clientY: number };
+/** What zooming keeps in its place along an axis: a point of a cell, from 0 to 1 in it, and where it was. */
+type Anchor = {
+  axis: Axis;
+  pane: Pane;
+  isHeld: boolean;
+  place: Point;
+  cell: Cell;
+  right: number;
+  down: number;
+};
 type Place = { x: number; y: number; width: number; height: number };
 
 // -- an instruction and its matrices: protocol.py --
@@ -113,7 +132,14 @@ interface Basics {
   note: string;
   products?: Products;
   memory?: string;
+  // the colours of core matrices and banks, by their numbers, among those of the lanes
+  core_tints?: number[];
+  bank_tints?: number[];
+  legends?: { [colour in "register" | "warp" | "core matrix" | "bank"]?: Legend };
 }
+
+/** What colours mean: of each a text, its place among the colours of the lanes, and a tip. */
+type Legend = { title: string; cells: [text: string, tint: number, tip: string][] };
 
 type MatrixInfo = Basics & {
   [map in "lane" | "element_map" | "register_map" | "low" | "byte" | "core" | "line"]?: DataView;
@@ -284,7 +310,13 @@ interface ToolbarData {
   chip: string;
   against: string | null;
   patterns: { [name in Name]?: string[] };
-  options: { name: string; label: string; options: Choice<number | boolean>[]; value: number | boolean }[];
+  options: {
+    name: string;
+    label: string;
+    hint: string;
+    options: Choice<number | boolean>[];
+    value: number | boolean;
+  }[];
   undo: boolean;
   redo: boolean;
   gpu: { available: boolean; status: string; busy: boolean };
@@ -320,8 +352,48 @@ interface Grid {
   column_rules: [column: number, first: number, stop: number][];
 }
 
-type Picture = { title: string; notes: string[]; grids: Grid[] };
+/** One of two chips: its result, its steps, and the step and row at which the two part. */
+type TraceColumn = {
+  heading: string;
+  notes: string[];
+  grids: Grid[];
+  parts: [step?: number, row?: number | null];
+};
+type Picture = { title: string; notes: string[]; grids: Grid[]; lead?: string; columns?: TraceColumn[] };
 type Trace = { row: number; column: number; dot_product?: DotProduct } & Sent<Picture>;
+
+// -- the quiz: quiz.py, and motion --
+
+interface QuizQuestion {
+  kind: string;
+  text: string;
+  hint: string;
+  takes: "register" | "cell" | "text";
+  marked: Cell[];
+  masked: Cell[];
+  lane: number;
+  element: string;
+}
+type QuizVerdict = { right: boolean; sentence: string; cells: Cell[]; chosen: Cell[]; skipped: boolean };
+interface QuizData {
+  number: number;
+  count: number;
+  right: number;
+  answered: number;
+  problem: string;
+  question: Sent<QuizQuestion>;
+  verdict: Sent<QuizVerdict>;
+}
+type SavedQuestion = { question: QuizQuestion; answers: string[]; explanation: string; cells: Cell[] };
+
+/** An element of a register, where it starts, and the cells to which it flies: of sparse A both forms. */
+type Flight = {
+  operand: Name;
+  register: number;
+  text: string;
+  from: Place;
+  cells: (Place & { seen: boolean })[];
+};
 
 // -- the picker: picker.py --
 
@@ -396,6 +468,7 @@ interface SavedPage {
   state: Traits;
   lanes: { [operand in Name]?: Columns };
   traces: Sent<Trace>[];
+  quiz: SavedQuestion[];
   refusal: string;
   not_saved: string;
 }

@@ -26,6 +26,16 @@ export function attribute(node, name, value) {
   if (node.getAttribute(name) !== String(value)) node.setAttribute(name, String(value));
 }
 
+// When the next frame is on the screen.
+/** @param {() => void} call */
+export function afterPaint(call) {
+  requestAnimationFrame(() => setTimeout(call));
+}
+
+// Whether a finger did it. Browsers from before 2024 send clicks without a kind.
+/** @param {MouseEvent & { pointerType?: string }} event */
+export const isTouch = (event) => event.pointerType === "touch";
+
 // The bytes of a view as an array of numbers; null for none.
 /** @template T @overload @param {ArrayKind<T>} Kind @param {DataView} view @returns {T} */
 /** @template T @overload @param {ArrayKind<T>} Kind @param {DataView | undefined} view @returns {T | null} */

@@ -4,6 +4,15 @@ from __future__ import annotations
 
 from .case import Case, Configuration
 from .report import Difference, Element, Report
-from .search import configurations, hunt
+from .search import configurations, find_difference, hunt
 
-__all__ = ["Case", "Configuration", "Difference", "Element", "Report", "configurations", "hunt"]
+__all__ = [
+    "Case",
+    "Configuration",
+    "Difference",
+    "Element",
+    "Report",
+    "configurations",
+    "find_difference",
+    "hunt",
+]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -15,7 +16,7 @@ from ...isa.modifiers import Modifiers
 from ...isa.operands import Operands
 from ...memory import Tile
 
-__all__ = ["Case", "Cell", "Comparator", "Configuration", "Runner", "batch_size"]
+__all__ = ["Case", "Cell", "Comparator", "Configuration", "OutOfTime", "Runner", "batch_size"]
 
 _PRODUCTS = 1 << 24  # that the emulator computes in one batch
 _ELEMENTS = 1 << 22  # of all inputs of one batch, for the memory that they take
@@ -135,15 +136,25 @@ class Case:
         return np.asarray(self.ins.structure.positions(nibbles, self.ins.metadata_ordered)[0])
 
 
+class OutOfTime(Exception):
+    """The time for a search is over."""
+
+
 class Comparator:
-    """Runs operands through the emulator and through the machine, and counts the launches."""
+    """Runs operands through the emulator and through the machine, and counts the launches.
+
+    Once the monotonic clock has passed `until`, it raises `OutOfTime` instead.
+    """
 
     def __init__(self, emulator: Runner, machine: Runner) -> None:
         self._emulator, self._machine = emulator, machine
+        self.until = float("inf")
         self.launches = 0
 
     def run(self, operands: Operands) -> tuple[NDArray[Any], NDArray[Any]]:
         """Registers of D from the emulator and from the machine."""
+        if time.monotonic() > self.until:
+            raise OutOfTime
         self.launches += 1
         return np.asarray(self._emulator(operands)), np.asarray(self._machine(operands))
 

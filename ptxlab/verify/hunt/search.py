@@ -23,6 +23,7 @@ from ...isa.mma import MmaForm
 from ...isa.modifiers import Modifiers
 from ...isa.operands import Operands
 from ...isa.parse import parse_mma
+from ...numerics import compiled
 from ...numerics import emulate as emulator
 from .. import inputs
 from .case import Case, Comparator, Configuration, Runner, batch_size
@@ -32,7 +33,12 @@ from .shrink import shrink
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-__all__ = ["configurations", "hunt"]
+__all__ = ["configurations", "find_difference", "hunt"]
+
+#: Where a quick search looks first: numbers that people can read, and whose sums lose bits.
+_READABLE = ("moderate", "cancellation", "wide", "ties", "cancelling_c", "exponents")
+_FIRST_BATCH = 8  # MMAs of a quick search, doubled from round to round
+_QUICK_PRODUCTS = 1 << 20  # in one of its batches, which then takes some 50 ms
 
 _CONFIGURATIONS = 8  # of an instruction that has several modifiers; each is a kernel of its own
 
@@ -105,6 +111,65 @@ def hunt(
             compared += index + 1
     elapsed = time.monotonic() - start
     return Report(ins, chip, machine, seed, categories, compared, elapsed, model, difference)
+
+
+def find_difference(
+    ins: MmaForm | str,
+    model: str | None = None,
+    against: str | None = None,
+    *,
+    modifiers: Modifiers | None = None,
+    seconds: float = 1.0,
+    seed: int = 0,
+) -> Report:
+    """A small case on which two chips differ, in about so many seconds; a hunt for somebody who waits.
+
+    `model` and `against` are as in `hunt`. The instruction is issued with these `modifiers` only. What is
+    found is the same for the same `seed`, unless the time is over before it is reduced.
+
+    >>> import ptxlab
+    >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+    >>> report = find_difference(ins, "sm_90", "sm_80", seconds=20)
+    >>> len(report.difference.elements) < 8
+    True
+    """
+    ins = parse_mma(ins)
+    sides = _Sides(model, against, None)
+    machine, model = sides.checked(ins)
+    sides = replace(sides, model=model)
+    seconds, seed = as_seconds(seconds, "seconds"), as_int(seed, "seed")
+    configuration = Configuration(ins, Modifiers() if modifiers is None else modifiers)
+    ins.check_modifiers(configuration.modifiers)
+    known = _checked(ins, None)
+    categories = tuple(sorted(known, key=lambda category: category not in _READABLE))
+    start = time.monotonic()
+    comparator = sides.comparator()
+    compared, difference = 0, None
+    chunks = _quick_plan(configuration, categories)
+    with compiled.backend("numpy"):  # numba would need seconds to compile
+        for chunk in takewhile(lambda chunk: time.monotonic() <= start + seconds, chunks):
+            first = _first_difference(comparator, chunk, seed)
+            if first is not None:
+                index, case = first
+                comparator.until = max(start, time.monotonic() - seconds / 2) + seconds
+                difference = _shrunk(comparator, case, chunk.category, compared + index, keep_modifiers=True)
+                compared += index + 1
+                break
+            compared += chunk.size
+    chip = emulator.model_of(ins, model).chip
+    elapsed = time.monotonic() - start
+    return Report(ins, chip, machine, seed, categories, compared, elapsed, model, difference)
+
+
+def _quick_plan(configuration: Configuration, categories: Sequence[str]) -> Iterator[_Chunk]:
+    """Chunks of all categories in turn, small ones first."""
+    ins = configuration.ins
+    products = ins.d.shape[0] * ins.n * ins.k
+    largest = max(min(batch_size(ins), _QUICK_PRODUCTS // products), 1)
+    for number in count():
+        size = min(_FIRST_BATCH << min(number, 20), largest)
+        for category in categories:
+            yield _Chunk(category, configuration, size, number)
 
 
 @dataclass(frozen=True)
@@ -276,8 +341,11 @@ def _first_difference(comparator: Comparator, chunk: _Chunk, seed: int) -> tuple
     return index, case if comparator.differs(case) else in_registers
 
 
-def _shrunk(comparator: Comparator, case: Case, category: str, index: int) -> Difference:
+def _shrunk(
+    comparator: Comparator, case: Case, category: str, index: int, *, keep_modifiers: bool = False
+) -> Difference:
     before = comparator.launches
-    smallest = shrink(case, comparator)
+    smallest = shrink(case, comparator, keep_modifiers=keep_modifiers)
+    comparator.until = float("inf")
     emulated, measured = comparator.element(smallest)
     return Difference(smallest, emulated, measured, category, index, comparator.launches - before)

@@ -14,7 +14,7 @@ from itertools import combinations
 import numpy as np
 
 from ...isa.modifiers import Modifiers
-from .case import Case, Cell, Comparator, Configuration
+from .case import Case, Cell, Comparator, Configuration, OutOfTime
 from .simpler import FloatParts, complexity, is_normal, simpler_codes
 
 __all__ = ["shrink"]
@@ -28,17 +28,22 @@ _PER_CELL = 1 << 40  # complexity of one more element: more than any code can ha
 Change = dict[Cell, int]
 
 
-def shrink(case: Case, comparator: Comparator) -> Case:
-    """The smallest case that could be found; an interrupt gives the smallest so far."""
+def shrink(case: Case, comparator: Comparator, *, keep_modifiers: bool = False) -> Case:
+    """The smallest case that could be found; an interrupt, or the end of its time, gives the smallest so far.
+
+    Modifiers take their defaults where those still show the difference, unless they are to be kept.
+    """
     best = [case]
-    with contextlib.suppress(KeyboardInterrupt):
+    with contextlib.suppress(KeyboardInterrupt, OutOfTime):
+        if not keep_modifiers:
+            best[0] = _default_configuration(best[0], comparator)
         _shrink(best, comparator)
     return best[0]
 
 
 def _shrink(best: list[Case], comparator: Comparator) -> None:
     """Puts every improvement into `best`, so that nothing is lost when it is interrupted."""
-    for step in (_default_configuration, _one_element, _drop):
+    for step in (_one_element, _drop):
         best[0] = step(best[0], comparator)
     if best[0].in_registers:
         return

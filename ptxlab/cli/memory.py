@@ -1,0 +1,278 @@
+"""Commands about shared memory: descriptor and conflicts."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from dataclasses import asdict
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import views
+from ..errors import PtxlabError, listing, quoted
+from ..isa.mma import MmaForm
+from ..isa.operand import Operand
+from ..isa.parse import parse
+from ..isa.transfer import TransferForm
+from ..memory import SWIZZLES, Conflicts, Tile, conflicts, descriptor
+from ..memory.banks import row_conflicts
+from ..memory.descriptors import swizzled
+from ..views.bank_pictures import accesses, slice_bytes, slices
+from .names import find_operand
+from .output import Style, as_json, as_text, check_no_title
+from .streams import Utf8
+
+__all__ = ["check", "conflicts_of", "tile_facts"]
+
+_MOST_PITCH = 1024  # bytes beyond that nobody looks for a better one
+_MOST_LINES = 16  # of what a descriptor reads, in text
+_DEPTH_BYTES = 32  # along K, that one wgmma reads
+
+
+# -- descriptor --------------------------------------------------------------------------------------------
+
+
+def check(args: argparse.Namespace, style: Style) -> str:
+    """`ptxlab descriptor`: decode one, judge it by a tile, or list those of a tile."""
+    check_no_title(args)
+    operand = _operand(args)
+    tile = None if args.tile is None else Tile.parse(args.tile)
+    if args.code is None:
+        return _descriptors(args, tile, operand, style)
+    fields = descriptor(args.code)
+    if tile is None and operand is not None:
+        tile = Tile.of(operand, fields.swizzle, args.transposed)
+    problems: list[str] = []
+    notes: list[str] = []
+    if tile is not None:
+        judgement = tile.judge(fields, args.k, row=args.row, address=args.address)
+        problems, notes = [*judgement.problems], [*judgement.notes]
+    if tile is not None and operand is not None:
+        problems = [*_misfits(tile, operand, args), *problems]
+    if args.format == "svg":
+        picture = views.descriptor(fields.code) if tile is None else views.tile(tile, args.k)
+        return Utf8(picture.with_title(not args.no_title).svg().rstrip("\n"))
+    bits, rows, major = (16, 64, "K") if tile is None else (tile.bits, tile.rows - args.row, tile.major)
+    table = slice_bytes(fields, bits, rows, _DEPTH_BYTES * 8 // bits, major)
+    if args.format == "json":
+        return as_json(
+            {
+                "descriptor": f"0x{fields.code:x}",
+                **asdict(fields),
+                "tile": None if tile is None else str(tile),
+                "right": None if tile is None else not problems,
+                "problems": problems,
+                "notes": notes,
+                "bytes": table,
+            }
+        )
+    lines = [style.bold(f"0x{fields.code:016x}"), f"  {fields}"]
+    if tile is not None:
+        lines += ["", *(f"  {text}" for text in _verdict(tile, args, problems, notes))]
+    shown = views.Table(table.columns, table.rows[:_MOST_LINES], table.lanes[:_MOST_LINES])
+    kind = f"{bits}-bit elements, {major}-major"
+    if tile is None:
+        kind += "; --tile says of what, and whether it is right"
+    more = "" if len(table.rows) <= _MOST_LINES else f", {_MOST_LINES} of {len(table.rows)} lines"
+    lines += ["", style.dim(f"  addresses that wgmma reads, 16 bytes each ({kind}{more}):")]
+    return "\n".join([*lines, as_text(shown, style, "  ")])
+
+
+def _operand(args: argparse.Namespace) -> Operand | None:
+    if args.instruction is None:
+        return None
+    form = parse(args.instruction)
+    if not isinstance(form, MmaForm) or not form.family.startswith("wgmma"):
+        raise PtxlabError(f"--instruction {form.mnemonic}: only wgmma reads through descriptors")
+    return find_operand(form.a_from("shared"), args.operand)
+
+
+def _misfits(tile: Tile, operand: Operand, args: argparse.Namespace) -> list[str]:
+    """What of a tile the instruction cannot read."""
+    rows, k = operand.shape if operand.axes[0] == "m" else operand.shape[::-1]
+    problems = []
+    if tile.bits != operand.dtype.bits:
+        problems.append(f"{operand.name} is {operand.dtype}, but the tile has elements of {tile.bits} bits")
+    if tile.major == "MN" and operand.dtype.bits != 16:
+        problems.append(f"{operand.name} is {operand.dtype}: wgmma reads MN-major f16 and bf16 only")
+    if tile.rows - args.row < rows or tile.k - args.k < k:
+        problems.append(
+            f"{operand.name} is {rows} rows by {k} of K; from row {args.row} and k={args.k} the tile has "
+            f"{tile.rows - args.row} by {tile.k - args.k}"
+        )
+    return problems
+
+
+def _verdict(tile: Tile, args: argparse.Namespace, problems: list[str], notes: list[str]) -> list[str]:
+    place = f"k={args.k}" if not args.row else f"k={args.k}, row={args.row}"
+    if not problems:
+        return [f"right for the slice at {place} of {tile}", *notes]
+    return [f"wrong for the slice at {place} of {tile}: " + "; ".join([*notes, *problems])]
+
+
+def _descriptors(args: argparse.Namespace, tile: Tile | None, operand: Operand | None, style: Style) -> str:
+    """Without a descriptor: those of every slice of the tile."""
+    if tile is None:
+        if operand is None:
+            raise PtxlabError("descriptor: give one, such as 0x4000004000010040, or --tile to list its own")
+        tile = Tile.of(operand, 0, args.transposed)
+    address = args.address or 0
+    if args.format == "svg":
+        return Utf8(views.tile(tile, args.k).with_title(not args.no_title).svg().rstrip("\n"))
+    table = slices(tile, address)
+    if args.format == "json":
+        return as_json({**tile_facts(tile, address), "slices": table})
+    title = f"{style.bold(str(tile))} at 0x{address:x}, {tile.size} bytes"
+    return "\n".join([title, f"  {tile.cute}", as_text(table, style, "  ")])
+
+
+def tile_facts(tile: Tile, address: int = 0) -> dict[str, object]:
+    """What a kernel needs to know about a tile, by name."""
+    return {
+        "tile": str(tile),
+        "major": tile.major,
+        "swizzle": tile.swizzle,
+        "bytes": tile.size,
+        "alignment": tile.alignment,
+        "LBO": tile.leading,
+        "SBO": tile.stride,
+        "descriptor": f"0x{tile.descriptor(address):x}",
+        "cute": tile.cute,
+    }
+
+
+# -- conflicts ---------------------------------------------------------------------------------------------
+
+#: ld.shared and st.shared as PTX spells them, with qualifiers that do not matter here.
+_PLAIN = re.compile(
+    r"(?P<family>ld|st)(?:\.\w+)*?\.shared(?:::\w+)?(?:\.v(?P<count>[24]))?\.[bsuf](?P<bits>8|16|32|64)"
+)
+
+
+class _Access:
+    """The access that the command asks about: which addresses it has at a pitch and a swizzle."""
+
+    def __init__(self, args: argparse.Namespace) -> None:
+        self.lanes_per_row: int = args.lanes_per_row
+        self.column: int = args.column
+        self.form: TransferForm | None = None
+        plain = _PLAIN.fullmatch(args.access.strip())
+        if plain is None:
+            self.form = _matrix_transfer(args.access)
+            self.name, self.width = self.form.mnemonic, self.form.row_bytes
+            if args.lanes_per_row != 1:
+                raise PtxlabError("--lanes-per-row is for ld.shared and st.shared; ldmatrix reads whole rows")
+        else:
+            self.name, self.store = plain[0], plain["family"] == "st"
+            self.width = int(plain["bits"]) // 8 * int(plain["count"] or 1)
+            if self.width > 16:
+                raise PtxlabError(f"{self.name}: a lane reads or writes at most 16 bytes")
+        if not 1 <= self.lanes_per_row <= 32:
+            raise PtxlabError(f"--lanes-per-row {self.lanes_per_row}: it takes 1 to 32")
+
+    @property
+    def row_bytes(self) -> int:
+        """What a row takes at least: the pitch without padding."""
+        if self.form is None:
+            return self.width * self.lanes_per_row
+        return self.width * self._chunks
+
+    @property
+    def _chunks(self) -> int:
+        """Matrices beside each other: two, as in the A of an mma (16x16) or its B (8x16); one of x1."""
+        return 1 if self.form is None or self.form.count == 1 else 2
+
+    def addresses(self, pitch: NDArray[np.int64], swizzle: int) -> NDArray[np.int64]:
+        """Addresses of the lanes at each pitch, [..., 32]."""
+        lane = np.arange(32)
+        row, at = lane // self.lanes_per_row, lane % self.lanes_per_row
+        if self.form is not None:
+            count = len(self.form.address_lanes)
+            used = lane % count
+            rows = count // self._chunks
+            row, at = used % rows, used // rows
+        return swizzled(row * pitch[..., None] + at * self.width + self.column, swizzle)
+
+    def conflicts(self, addresses: NDArray[np.int64]) -> Conflicts:
+        if self.form is not None:
+            return row_conflicts(addresses, len(self.form.address_lanes), self.width)
+        return conflicts(addresses, self.width, store=self.store)
+
+    def free_pitches(self, pitch: int, swizzle: int) -> list[int]:
+        """Pitches without conflicts, the nearest first."""
+        unit = 16 if swizzle else self.width
+        low = -(-self.row_bytes // unit) * unit
+        pitches = np.arange(low, max(pitch, _MOST_PITCH) + 1, unit)
+        answer = self.conflicts(self.addresses(pitches, swizzle))
+        free = pitches[np.asarray(answer.wavefronts) == np.asarray(answer.least)]
+        return sorted(free.tolist(), key=lambda each: (abs(each - pitch), -each))
+
+
+def _matrix_transfer(text: str) -> TransferForm:
+    form = parse(text)
+    if not isinstance(form, TransferForm) or not form.address_lanes:
+        raise PtxlabError(
+            f"{form.mnemonic}: conflicts are those of ldmatrix, stmatrix, ld.shared or st.shared, as in "
+            "ld.shared.v4.f32"
+        )
+    return form
+
+
+def conflicts_of(args: argparse.Namespace, style: Style) -> str:
+    """`ptxlab conflicts`: wavefronts of one access, and what would be without conflicts."""
+    check_no_title(args)
+    access = _Access(args)
+    if args.swizzle not in SWIZZLES:
+        raise PtxlabError(f"swizzle of {quoted(args.swizzle)} bytes: there are {listing(sorted(SWIZZLES))}")
+    pitch = max(args.swizzle, access.row_bytes) if args.pitch is None else args.pitch
+    if not 0 <= pitch < 1 << 13 or pitch % access.width:
+        raise PtxlabError(
+            f"--pitch {quoted(pitch)}: rows are a multiple of {access.width} bytes apart, below {1 << 13}"
+        )
+    if not 0 <= access.column < 1 << 13:
+        raise PtxlabError(f"--column {quoted(access.column)}: it takes 0 to {(1 << 13) - 1} bytes")
+    answer = access.conflicts(access.addresses(np.array(pitch), args.swizzle))
+    if args.format == "svg":
+        picture = views.banks(answer, args.colour)
+        return Utf8(picture.with_title(not args.no_title).svg().rstrip("\n"))
+    free = answer.wavefronts == answer.least
+    pitches = [] if free else access.free_pitches(pitch, args.swizzle)[:2]
+    other = [] if free else _free_swizzles(access, pitch, args.swizzle)
+    table = accesses(answer)
+    if args.format == "json":
+        return as_json(
+            {
+                "access": access.name,
+                "pitch": pitch,
+                "swizzle": args.swizzle,
+                "wavefronts": answer.wavefronts,
+                "least": answer.least,
+                "collisions": [collision._asdict() for collision in answer.collisions],
+                "pitches without conflicts": pitches,
+                "swizzles without conflicts": other,
+                "lanes": table,
+            }
+        )
+    swizzle = f"{args.swizzle}-byte swizzle" if args.swizzle else "no swizzle"
+    lines = [f"{style.bold(access.name)}, rows {pitch} bytes apart, {swizzle}", f"  {answer}"]
+    if pitches:
+        lines.append(f"  without conflicts: rows {' or '.join(map(str, pitches))} bytes apart")
+    if other:
+        names = ["none" if swizzle == 0 else f"{swizzle} bytes" for swizzle in other]
+        lines.append(f"  without conflicts at this pitch: swizzle {' or '.join(names)}")
+    grid = views.grid_table(views.banks(answer, args.colour).grids[0])
+    lines += ["", as_text(table, style, "  "), "", style.dim(f"  words by bank, with their {args.colour}s:")]
+    return "\n".join([*lines, as_text(grid, style, "  ")])
+
+
+def _free_swizzles(access: _Access, pitch: int, current: int) -> list[int]:
+    """Swizzles that make this pitch free of conflicts, the narrowest first."""
+    if pitch % 16 or access.column % 16:
+        return []
+    answers = {
+        swizzle: access.conflicts(access.addresses(np.array(pitch), swizzle))
+        for swizzle in sorted(SWIZZLES)
+        if swizzle != current
+    }
+    return [swizzle for swizzle, answer in answers.items() if answer.wavefronts == answer.least]

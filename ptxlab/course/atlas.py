@@ -1,0 +1,87 @@
+"""The pictures of the atlas: how many forms there are, by type, by target and by shape."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from ..isa.catalog import FAMILIES, catalog, mma_forms
+from ..isa.targets import TARGETS
+from ..views import Picture
+from ..views.catalog_tables import counts
+from ..views.charts import bars, table
+
+__all__ = ["by_shape", "by_target", "by_type", "generations"]
+
+_MULTIPLY = FAMILIES[:5]
+
+
+def by_type() -> Picture:
+    """How many forms of each family that multiplies have A of a type.
+
+    >>> by_type().grids[0].columns[0].text
+    'mma'
+    """
+    numbers = counts([form for family in _MULTIPLY for form in mma_forms(family)])
+    texts = {
+        str(kind): [str(row[column] or "") for row in numbers.rows]
+        for column, kind in enumerate(numbers.columns)
+        if column
+    }
+    families = [str(row[0]) for row in numbers.rows]
+    return table(texts, families, "Forms by the type of A", shades=_shades(texts), axes=("A", "family"))
+
+
+def by_target() -> Picture:
+    """How many forms of every family each target has.
+
+    >>> picture = by_target()
+    >>> len(picture.grids[0].rows) == len(TARGETS)
+    True
+    """
+    texts = {target: [str(len(catalog(family, target)) or "") for family in FAMILIES] for target in TARGETS}
+    headings = [family.replace(".", ".\n") for family in FAMILIES]
+    return table(texts, headings, "Forms of each family on each target", shades=_shades(texts))
+
+
+def generations() -> Picture:
+    """How many forms each generation has, added and dropped.
+
+    >>> [group.text for group in generations().grids[0].row_groups][:2]
+    ['sm_75', 'sm_80']
+    """
+    before: set[object] = set()
+    groups = {}
+    for target in ("sm_75", "sm_80", "sm_89", "sm_90a", "sm_100a", "sm_120a"):
+        now: set[object] = set(catalog(target=target))
+        groups[target] = {"all": len(now), "new": len(now - before), "gone": len(before - now)}
+        before = now
+    return bars(groups, "Forms of each generation", ("new and gone: compared with the one before",))
+
+
+def by_shape(family: str = "mma") -> Picture:
+    """Which shapes a family has for each type of A.
+
+    >>> grid = by_shape("mma.sp").grids[0]
+    >>> {head.text: grid.at(head.start, 0).text for head in grid.rows}["tf32"]
+    '✓'
+    """
+    shapes: dict[str, set[str]] = {}
+    for form in mma_forms(family):
+        shapes.setdefault(form.a_type, set()).add(form.shape)
+    every = sorted({shape for some in shapes.values() for shape in some}, key=_size)
+    texts = {kind: ["✓" if shape in some else "" for shape in every] for kind, some in shapes.items()}
+    columns = [shape.replace("k", "\nk") for shape in every]
+    return table(texts, columns, f"Shapes of {family} by the type of A", shades={"✓": -0.375})
+
+
+def _size(shape: str) -> tuple[int, ...]:
+    """``m16n8k32`` as numbers, to sort by."""
+    return tuple(int(part) for part in shape.translate(str.maketrans("mnk", "   ")).split())
+
+
+def _shades(texts: Mapping[str, Sequence[str]]) -> dict[str, float]:
+    """Numbers from light to dark blue, by their logarithm."""
+    numbers = {text for row in texts.values() for text in row if text}
+    most = max(math.log2(int(text) + 1) for text in numbers)
+    return {text: -0.6 * math.log2(int(text) + 1) / most for text in numbers}

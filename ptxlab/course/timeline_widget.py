@@ -1,0 +1,123 @@
+"""The timeline as a widget: fences that can be dragged, left out and put back; Python judges the program."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import anywidget
+import traitlets
+
+from ..errors import PtxlabError
+from ..views.palette import DARK, LIGHT, Theme
+from .timeline import STEPS, Timeline, lane_of_state, runs_of, static_html
+
+__all__ = ["TimelineWidget"]
+
+_FOLDER = Path(__file__).parent
+_STATES = ("threads", "handed over", "in use", "result", "undefined")
+
+
+def _colours(theme: Theme) -> str:
+    """The colours of the states as variables of a style sheet."""
+    rules = []
+    for state in _STATES:
+        fill = theme.lanes[lane_of_state(state)]
+        name = state.replace(" ", "-")
+        rules += [f"--{name}: {fill};", f"--{name}-text: {theme.text_on(fill)};"]
+    return " ".join(rules)
+
+
+def _style() -> str:
+    dark = ':is([data-jp-theme-light="false"], .vscode-dark, [theme="dark"]) .ptx-timeline'
+    sheet = (_FOLDER / "timeline.css").read_text(encoding="utf-8")
+    return f".ptx-timeline {{ {_colours(LIGHT)} }}\n{dark} {{ {_colours(DARK)} }}\n{sheet}"
+
+
+class TimelineWidget(anywidget.AnyWidget):
+    """Steps in a row, what each resource is below them, and what is undefined; `program` is what is shown.
+
+    >>> widget = TimelineWidget()
+    >>> widget.change({"action": "leave out", "step": "wgmma.fence"})
+    >>> widget.timeline.problems[0].resource, "wgmma.fence" in widget.program
+    ('registers of D', False)
+    """
+
+    _esm = (_FOLDER / "timeline.js").read_text(encoding="utf-8")
+    _css = _style()
+    shown = traitlets.Dict().tag(sync=True)
+
+    def __init__(self) -> None:
+        self.timeline = Timeline()
+        super().__init__(shown=_shown(self.timeline))
+        self.on_msg(lambda _, content, __: self.change(content))
+
+    @property
+    def program(self) -> tuple[str, ...]:
+        """The steps as they are now."""
+        return self.timeline.program
+
+    def change(self, message: object) -> None:
+        """Do what the page asks for; what cannot be done changes nothing."""
+        try:
+            self.timeline = _changed(self.timeline, message)
+        except PtxlabError:
+            self.send_state("shown")
+            return
+        self.shown = _shown(self.timeline)
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]] | None:
+        """The widget, and for pages without a kernel what can be shown there."""
+        bundle = super()._repr_mimebundle_(**kwargs)
+        if bundle is None:
+            return None
+        data, metadata = bundle
+        return {**data, "text/html": static_html()}, metadata
+
+
+def _changed(timeline: Timeline, message: object) -> Timeline:
+    match message:
+        case {"action": "move", "step": str(step), "to": int(to)} if 0 <= to <= len(timeline.program):
+            return timeline.moved(step, to)
+        case {"action": "leave out", "step": str(step)}:
+            return timeline.without(step)
+        case {"action": "put back", "step": str(step)}:
+            return timeline.put_back(step)
+        case {"action": "other wait"}:
+            return timeline.other_wait()
+        case {"action": "reset"}:
+            return Timeline()
+    raise PtxlabError("the page sent a message that the timeline does not know")
+
+
+def _shown(timeline: Timeline) -> dict[str, Any]:
+    """What the page draws."""
+    steps = [
+        {
+            "name": name,
+            "lines": list(STEPS[name].lines),
+            "purpose": STEPS[name].purpose,
+            "movable": STEPS[name].movable,
+            "wait": name.startswith("wgmma.wait_group"),
+            "undefined": any(problem.step == name for problem in timeline.problems),
+        }
+        for name in timeline.program
+    ]
+    rows = [
+        {
+            "name": resource,
+            "runs": [
+                {"start": start, "width": width, "state": state.replace(" ", "-"), "text": text}
+                for start, width, state, text in runs_of(resource, states)
+            ],
+        }
+        for resource, states in timeline.rows.items()
+    ]
+    return {
+        "steps": steps,
+        "rows": rows,
+        "defined": not timeline.problems,
+        "verdict": timeline.verdict,
+        "reasons": [problem.reason for problem in timeline.problems],
+        "left_out": list(timeline.left_out),
+    }

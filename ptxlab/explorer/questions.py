@@ -1,0 +1,846 @@
+"""Questions that the Explorer asks about an instruction: each is data, its answer follows from the layout.
+
+A question is a frozen dataclass: its kind, and what it asks about. It gives a `Prompt` (what to show), a
+`Solution` (the answers, and why), and a `Verdict` on an answer. Nothing is typed twice: places come from the
+operand's layout, kept columns from the metadata, values of D from the emulator.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal, NamedTuple
+
+import numpy as np
+
+from .._util.arguments import as_index, as_text
+from ..errors import PtxlabError, listing, quoted
+from ..isa.operand import Place
+from ..isa.operands import Operands
+from ..numerics.emulate import emulate
+from .parse_cell import format_value, parse
+from .question_text import (
+    SELECTED,
+    Cell,
+    bits_words,
+    both_forms,
+    cells_words,
+    changeable,
+    check_sparse,
+    chunk_columns,
+    columns_of_groups,
+    draw_cell,
+    draw_held,
+    element_letter,
+    factor_text,
+    held_cell,
+    held_name,
+    holder_words,
+    in_registers,
+    kept_words,
+    lane_number,
+    lane_words,
+    matrix_named,
+    nibble_of,
+    nonzero_products,
+    other_value,
+    place_words,
+    plain_text,
+    product_counts,
+    read_cell,
+    read_code,
+    read_place,
+    same_value,
+    selected_words,
+    with_registers,
+)
+from .state import ExplorerState
+
+__all__ = [
+    "KINDS", "Cell", "Change", "Code", "Holds", "Metadata", "Nibble", "Prompt", "Question", "Solution",
+    "Value", "Verdict", "Where", "draw_questions", "kinds_of", "parse_question",
+]  # fmt: skip
+
+_FEW_PRODUCTS = 16  # that one adds up in one's head, or on a slip of paper
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """What is shown while a question is open: cells to mark, cells to hide, a lane and an element of it."""
+
+    text: str
+    hint: str
+    takes: Literal["register", "cell", "text"]  # what answers it beside typed text
+    marked: tuple[Cell, ...] = ()
+    masked: tuple[Cell, ...] = ()
+    lane: int | None = None
+    element: tuple[str, int] | None = None  # operand and index
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Every right answer as a text, the best first; why; and the cells to light."""
+
+    answers: tuple[str, ...]
+    explanation: str
+    cells: tuple[Cell, ...]
+
+    def __post_init__(self) -> None:
+        """Explanations are sentences, also of compressed A."""
+        sentence = self.explanation[:1].upper() + self.explanation[1:]
+        object.__setattr__(self, "explanation", sentence)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether an answer is right, the sentence for it, the cells that are right and those that it named."""
+
+    right: bool
+    sentence: str
+    cells: tuple[Cell, ...]
+    chosen: tuple[Cell, ...] = ()
+    skipped: bool = False
+
+
+class _Reading(NamedTuple):
+    """An answer as it was understood: right or not, what it names in words, and the cells."""
+
+    right: bool
+    words: str = ""
+    chosen: tuple[Cell, ...] = ()
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question; subclasses say what it is about."""
+
+    kind: ClassVar[str]
+
+    @property
+    def text(self) -> str:
+        """The question as a teacher writes it; `parse_question` reads it back."""
+        raise NotImplementedError
+
+    @classmethod
+    def names(cls, state: ExplorerState) -> tuple[str, ...]:
+        """The matrices of an instruction that it can be asked about; none where it makes no sense."""
+        raise NotImplementedError
+
+    @classmethod
+    def draw(cls, state: ExplorerState, random: np.random.Generator, name: str) -> Question:
+        """A random question about a matrix."""
+        raise NotImplementedError
+
+    @classmethod
+    def parse(cls, state: ExplorerState, text: str) -> Question:
+        """The question with this target."""
+        raise NotImplementedError
+
+    def prompt(self, state: ExplorerState) -> Prompt:
+        """What to ask, or a refusal where there is no such thing to ask about."""
+        raise NotImplementedError
+
+    def solution(self, state: ExplorerState) -> Solution:
+        """The answers, computed from the state."""
+        raise NotImplementedError
+
+    def _read(self, state: ExplorerState, answer: str) -> _Reading:
+        raise NotImplementedError
+
+    def check(self, state: ExplorerState, answer: str) -> Verdict:
+        """Judge an answer; one that cannot be read is refused, and is not wrong.
+
+        >>> import ptxlab
+        >>> state = ExplorerState(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"))
+        >>> print(Where("A", 9, 37).check(state, "lane 4 register 2").sentence)
+        No: register 2 of lane 4 holds A[1][32..39]. A[9][37] is a29 of lane 4: register 3, bits 23..20. \
+Lane 4 starts at A[1][0]; a29 is 8 rows down and 37 columns right of that.
+        """
+        reading = self._read(state, as_text(answer, "answer"))
+        solution = self.solution(state)
+        if reading.right:
+            return Verdict(True, f"Right. {solution.explanation}", solution.cells)
+        start = f"No: {reading.words}." if reading.words else "No."
+        return Verdict(False, f"{start} {solution.explanation}", solution.cells, reading.chosen)
+
+
+# -- where is a cell, and what does a lane hold? ---------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Where(Question):
+    """Which lane and register hold a cell?
+
+    >>> import ptxlab
+    >>> state = ExplorerState(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"))
+    >>> Where("A", 9, 37).prompt(state).text
+    'Which lane, and which of its registers, holds A[9][37]?'
+    >>> Where("A", 9, 37).solution(state).answers
+    ('lane 4 register 3', 'lane 4 a29')
+    """
+
+    kind = "where"
+    name: str
+    row: int
+    column: int
+
+    @property
+    def cell(self) -> Cell:
+        """The cell that is asked for."""
+        return Cell(self.name, self.row, self.column)
+
+    @property
+    def text(self) -> str:
+        return f"where {self.cell}"
+
+    @classmethod
+    def names(cls, state: ExplorerState) -> tuple[str, ...]:
+        return in_registers(state)
+
+    @classmethod
+    def draw(cls, state: ExplorerState, random: np.random.Generator, name: str) -> Where:
+        return cls(*draw_held(state, random, name))
+
+    @classmethod
+    def parse(cls, state: ExplorerState, text: str) -> Where:
+        return cls(*read_cell(state, text))
+
+    def _places(self, state: ExplorerState) -> list[Place]:
+        """The places that the instruction reads it from; several where a fragment holds it more than once."""
+        cell = held_cell(state, self.cell)
+        operand = with_registers(state, cell.name)
+        places = operand.where(cell.row, cell.column)
+        if cell.name in SELECTED:
+            return [places[state.matrices.copy_index(cell.name)]]
+        return places
+
+    def prompt(self, state: ExplorerState) -> Prompt:
+        self._places(state)
+        selected = selected_words(state, self.name)
+        return Prompt(
+            f"Which lane, and which of its registers, holds {self.cell}{selected}?",
+            "Choose a lane and click its register, or type its name, as in the box.",
+            "register",
+            marked=(self.cell,),
+        )
+
+    def solution(self, state: ExplorerState) -> Solution:
+        places = self._places(state)
+        letter = element_letter(self.name)
+        answers = [
+            text
+            for place in places
+            for text in (f"lane {place.lane} register {place.register}",
+                         f"lane {place.lane} {letter}{place.element}")
+        ]  # fmt: skip
+        held = held_cell(state, self.cell)
+        cells = (self.cell,) if held == self.cell else (self.cell, held)
+        via = ""
+        if held != self.cell:
+            chunk, nibble = nibble_of(state, self.row, self.column)
+            via = f"Nibble 0b{nibble:04b} of chunk {chunk} keeps {self.cell}: "
+        explanation = via + place_words(state, held, places)
+        return Solution(tuple(dict.fromkeys(answers)), explanation, cells)
+
+    def _read(self, state: ExplorerState, answer: str) -> _Reading:
+        held = held_cell(state, self.cell)
+        operand = with_registers(state, held.name)
+        lane, register, element = read_place(state, operand, answer)
+        for place in self._places(state):
+            if lane == place.lane and (register, element) in (
+                (place.register, None),
+                (place.register, place.element),
+            ):
+                return _Reading(True)
+        cells = [
+            (place.element, Cell(held.name, row, column))
+            for place, row, column in operand.holds(lane, register)
+        ]
+        if element is None:
+            words = f"register {register} of lane {lane} holds {cells_words([cell for _, cell in cells])}"
+            return _Reading(False, words, tuple(cell for _, cell in cells))
+        named = dict(cells)[element]
+        return _Reading(False, f"{element_letter(self.name)}{element} of lane {lane} is {named}", (named,))
+
+
+@dataclass(frozen=True)
+class Holds(Question):
+    """Which cell is an element of a lane? Without an element: any cell that the lane holds.
+
+    >>> import ptxlab
+    >>> state = ExplorerState(ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"))
+    >>> Holds(14, "D", 3).prompt(state).text
+    'Which cell of D does lane 14 hold as d3?'
+    >>> print(Holds(14, "D", 3).check(state, "D[3][5]").sentence)
+    No: D[3][5] is d1 of lane 14. D[11][5] is d3 of lane 14: register 3, bits 31..0. \
+Lane 14 starts at D[3][4]; d3 is 8 rows down and 1 column right of that.
+    """
+
+    kind = "holds"
+    lane: int
+    name: str
+    element: int | None = None
+
+    @property
+    def text(self) -> str:
+        what = self.name if self.element is None else f"{element_letter(self.name)}{self.element}"
+        return f"holds lane {self.lane} {what}"
+
+    @classmethod
+    def names(cls, state: ExplorerState) -> tuple[str, ...]:
+        return in_registers(state)
+
+    @classmethod
+    def draw(cls, state: ExplorerState, random: np.random.Generator, name: str) -> Holds:
+        held = held_cell(state, draw_held(state, random, name))
+        places = with_registers(state, held.name).where(held.row, held.column)
+        place = places[state.matrices.copy_index(held.name)]
+        return cls(place.lane, name, place.element)
+
+    @classmethod
+    def parse(cls, state: ExplorerState, text: str) -> Holds:
+        match = re.fullmatch(
+            r"(?:warp (\d+)\W*)?lane (\d+)\W*(?:([a-z]+) ?(\d+)?)?(?: hold)?", plain_text(text)
+        )
+        if not match:
+            raise PtxlabError(
+                f"found {quoted(text)}; ask what an element is, such as holds lane 14 d3, or what a lane "
+                "holds, such as holds lane 14 D"
+            )
+        warp, lane, letters, element = match.groups()
+        name = "D" if letters in (None, "hold") else matrix_named(state, letters)
+        index = lane_number(state, warp, lane)
+        if element is None:
+            return cls(index, name)
+        operand = with_registers(state, held_name(state, name))
+        elements = operand.layout.elements if operand.layout else 0
+        return cls(index, name, as_index(int(element), "element", elements, f"{name}: "))
+
+    def _held(self, state: ExplorerState) -> list[Cell]:
+        name = held_name(state, self.name)
+        operand = with_registers(state, name)
+        as_index(self.lane, "lane", operand.lanes)
+        return [
+            Cell(name, row, column)
+            for place, row, column in operand.holds(self.lane)
+            if self.element in (None, place.element)
+        ]
+
+    def prompt(self, state: ExplorerState) -> Prompt:
+        self._held(state)
+        lane = lane_words(state, self.lane)
+        letter = element_letter(self.name)
+        if self.element is None:
+            return Prompt(
+                f"Which cells of {self.name} does {lane} hold?",
+                f"Click one of them, or type it: {self.name}[row][column].",
+                "cell",
+                lane=self.lane,
+            )
+        return Prompt(
+            f"Which cell of {self.name} does {lane} hold as {letter}{self.element}?",
+            f"Click it, or type it: {self.name}[row][column].",
+            "cell",
+            lane=self.lane,
+            element=(self.name, self.element),
+        )
+
+    def solution(self, state: ExplorerState) -> Solution:
+        cells = list(dict.fromkeys(self._held(state)))
+        shown = [form for cell in cells for form in both_forms(state, cell)]
+        if self.element is None:
+            words = f"Lane {self.lane} holds {cells_words(cells)}."
+        else:
+            operand = with_registers(state, cells[0].name)
+            words = place_words(state, cells[0], [operand.place(self.lane, self.element)])
+        dense = [str(form) for form in shown if form not in cells]
+        if dense and self.element is not None:
+            words += f" The metadata says that it is {dense[0]} of the dense matrix."
+        return Solution(tuple(map(str, shown)), words, tuple(shown))
+
+    def _read(self, state: ExplorerState, answer: str) -> _Reading:
+        cell = read_cell(state, answer, self.name)
+        if cell in self.solution(state).cells:
+            return _Reading(True)
+        return _Reading(False, holder_words(state, cell), (cell,))
+
+
+# -- sparse A --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Nibble(Question):
+    """Which metadata nibble decides about a cell of dense A?
+
+    >>> import ptxlab
+    >>> state = ExplorerState(ptxlab.instruction("mma.sp.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"))
+    >>> Nibble(9, 37).solution(state).answers
+    ('E[9] chunk 4',)
+    """
+
+    kind = "nibble"
+    row: int
+    column: int
+
+    @property
+    def text(self) -> str:
+        return f"nibble {Cell('A', self.row, self.column)}"
+
+    @classmethod
+    def names(cls, state: ExplorerState) -> tuple[str, ...]:
+        return ("A",) if state.ins.sparse else ()
+
+    @classmethod
+    def draw(cls, state: ExplorerState, random: np.random.Generator, name: str) -> Nibble:
+        _, row, column = draw_cell(state, random, "A")
+        return cls(row, column)
+
+    @classmethod
+    def parse(cls, state: ExplorerState, text: str) -> Nibble:
+        check_sparse(state)
+        cell = read_cell(state, text, "A")
+        if cell.name != "A":
+            raise PtxlabError(f"found {quoted(text)}; a nibble decides about a cell of A, such as A[9][37]")
+        return cls(cell.row, cell.column)
+
+    def prompt(self, state: ExplorerState) -> Prompt:
+        check_sparse(state)
+        cell = Cell("A", self.row, self.column)
+        return Prompt(
+            f"Which nibble of the metadata decides whether {cell} is stored?",
+            "Click it beside compressed A, or type its row and its chunk.",
+            "cell",
+            marked=(cell,),
+        )
+
+    def solution(self, state: ExplorerState) -> Solution:
+        chunk, nibble = nibble_of(state, self.row, self.column)
+        columns = chunk_columns(state, chunk)
+        cell = Cell("A", self.row, self.column)
+        explanation = (
+            f"Column {self.column} is in chunk {chunk} (columns {columns}), so E[{self.row}] chunk {chunk} "
+            f"decides: 0b{nibble:04b} keeps {kept_words(state, self.row, chunk)}."
+        )
+        answer = Cell("E", self.row, chunk)
+        return Solution((str(answer),), explanation, (answer, cell))
+
+    def _read(self, state: ExplorerState, answer: str) -> _Reading:
+        cell = read_cell(state, answer, "E")
+        chunk, _ = nibble_of(state, self.row, self.column)
+        if cell == Cell("E", self.row, chunk):
+            return _Reading(True)
+        if cell.name != "E":
+            return _Reading(False, f"{cell} is no nibble", (cell,))
+        columns = chunk_columns(state, cell.column)
+        return _Reading(False, f"{cell} is about columns {columns} of row {cell.row}", (cell,))
+
+
+@dataclass(frozen=True)
+class Metadata(Question):
+    """What is the nibble of a chunk, given the columns that it keeps?"""
+
+    kind = "metadata"
+    row: int
+    chunk: int
+
+    @property
+    def cell(self) -> Cell:
+        """The nibble."""
+        return Cell("E", self.row, self.chunk)
+
+    @property
+    def text(self) -> str:
+        return f"metadata {self.cell}"
+
+    @classmethod
+    def names(cls, state: ExplorerState) -> tuple[str, ...]:
+        return ("E",) if state.ins.sparse else ()
+
+    @classmethod
+    def draw(cls, state: ExplorerState, random: np.random.Generator, name: str) -> Metadata:
+        _, row, chunk = draw_cell(state, random, "E")
+        return cls(row, chunk)
+
+    @classmethod
+    def parse(cls, state: ExplorerState, text: str) -> Metadata:
+        check_sparse(state)
+        cell = read_cell(state, text, "E")
+        if cell.name == "A":
+            return cls(cell.row, nibble_of(state, cell.row, cell.column)[0])
+        if cell.name != "E":
+            raise PtxlabError(f"found {quoted(text)}; name a nibble, such as E[9] chunk 4")
+        return cls(cell.row, cell.column)
+
+    def prompt(self, state: ExplorerState) -> Prompt:
+        check_sparse(state)
+        columns = chunk_columns(state, self.chunk)
+        return Prompt(
+            f"Which nibble keeps what is stored of A[{self.row}][{columns}]?",
+            "Type its four bits.",
+            "text",
+            marked=(self.cell,),
+            masked=(self.cell,),
+        )
+
+    def solution(self, state: ExplorerState) -> Solution:
+        ins = state.ins
+        nibble = int(state.codes("E")[self.row, self.chunk])
+        groups = ins.nibbles[nibble]
+        kept = f"E[{self.row}] chunk {self.chunk} keeps {kept_words(state, self.row, self.chunk)}"
+        if ins.structure is not None and ins.structure.groups == 2:
+            half = ("first", "second")[groups[0]]
+            explanation = f"{kept}, the {half} of the two: 0b{nibble:04b}."
+        else:
+            what = "columns" if ins.structure is None or ins.structure.group == 1 else "pairs"
+            explanation = (
+                f"{kept}: of its {what} 0 to 3 those are {groups[0]} and {groups[1]}. {groups[1]} is 0b"
+                f"{groups[1]:02b} in the two high bits, {groups[0]} is 0b{groups[0]:02b} in the two low "
+                f"ones: 0b{nibble:04b}."
+            )
+        return Solution((f"0b{nibble:04b}", f"0x{nibble:x}"), explanation, (self.cell,))
+
+    def _read(self, state: ExplorerState, answer: str) -> _Reading:
+        code = read_code(answer, 4)
+        if code == int(state.codes("E")[self.row, self.chunk]):
+            return _Reading(True)
+        groups = state.ins.nibbles.get(code)
+        if groups is None:
+            return _Reading(False, f"0b{code:04b} is no nibble that the instruction takes")
+        columns = listing(columns_of_groups(state, self.chunk, groups))
+        return _Reading(False, f"0b{code:04b} would keep A[{self.row}][{columns}]")
+
+
+# -- numbers ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Value(Question):
+    """What is a cell of D?"""
+
+    kind = "value"
+    row: int
+    column: int
+
+    @property
+    def cell(self) -> Cell:
+        """The cell of D."""
+        return Cell("D", self.row, self.column)
+
+    @property
+    def text(self) -> str:
+        return f"value {self.cell}"
+
+    @classmethod
+    def names(cls, state: ExplorerState) -> tuple[str, ...]:
+        return ("D",)
+
+    @classmethod
+    def draw(cls, state: ExplorerState, random: np.random.Generator, name: str) -> Value:
+        """One of the cells with the fewest products that are not zero."""
+        counts = product_counts(state)
+        most = max(_FEW_PRODUCTS, int(counts[counts > 0].min()) if counts.any() else 0)
+        cells = np.argwhere((counts > 0) & (counts <= most)) if counts.any() else np.argwhere(counts == 0)
+        row, column = cells[random.integers(len(cells))].tolist()
+        return cls(row, column)
+
+    @classmethod
+    def parse(cls, state: ExplorerState, text: str) -> Value:
+        cell = read_cell(state, text, "D")
+        if cell.name != "D":
+            raise PtxlabError(f"found {quoted(text)}; the value is that of a cell of D, such as D[3][5]")
+        return cls(cell.row, cell.column)
+
+    def prompt(self, state: ExplorerState) -> Prompt:
+        return Prompt(
+            f"What is {self.cell}?", "Type the number.", "text", marked=(self.cell,), masked=(self.cell,)
+        )
+
+    def solution(self, state: ExplorerState) -> Solution:
+        value = format_value(state.values("D")[self.row, self.column])
+        products = nonzero_products(state, self.row, self.column)
+        accumulator = format_value(state.values("C")[self.row, self.column])
+        b_column = state.ins.column_of_b(self.row, self.column)
+        explanation = f"{self.cell} = {value}: row {self.row} of A times column {b_column} of B"
+        if products is not None and len(products) <= _FEW_PRODUCTS:
+            terms = [f"{factor_text(a)}·{factor_text(b)}" for a, b in products] or ["0"]
+            explanation += f" is {' + '.join(terms)}"
+        if accumulator not in ("0", "-0"):
+            explanation += f", and C[{self.row}][{self.column}] = {accumulator} is added"
+        return Solution((value,), f"{explanation}.", (self.cell,))
+
+    def _read(self, state: ExplorerState, answer: str) -> _Reading:
+        code = int(state.codes("D")[self.row, self.column])
+        return _Reading(same_value(state.ins.d.dtype, answer, code))
+
+
+@dataclass(frozen=True)
+class Change(Question):
+    """What would a cell of D be if a cell of its row of A had another value?
+
+    >>> import ptxlab
+    >>> state = ExplorerState(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"))
+    >>> Change(9, 37, 2, "7").prompt(state).text
+    'A[9][37] is 0, and D[9][2] is 190. What would D[9][2] be if A[9][37] were 7?'
+    >>> Change(9, 37, 2, "7").solution(state).answers
+    ('239',)
+    """
+
+    kind = "change"
+    row: int
+    k: int
+    column: int
+    to: str
+
+    @property
+    def text(self) -> str:
+        return f"change {Cell('A', self.row, self.k)} to {self.to} {Cell('D', self.row, self.column)}"
+
+    @classmethod
+    def names(cls, state: ExplorerState) -> tuple[str, ...]:
+        return ("A",) if changeable(state).any() else ()
+
+    @classmethod
+    def draw(cls, state: ExplorerState, random: np.random.Generator, name: str) -> Change:
+        cells = np.argwhere(changeable(state))
+        row, k = cells[random.integers(len(cells))].tolist()
+        columns = [
+            column
+            for column in range(state.ins.d.shape[1])
+            if state.values("B")[k, state.ins.column_of_b(row, column)] != 0
+        ]
+        return cls(row, k, int(random.choice(columns)), other_value(state, row, k))
+
+    @classmethod
+    def parse(cls, state: ExplorerState, text: str) -> Change:
+        match = re.fullmatch(r"(a\W.*?) to (\S+?)\W* (d\W.*)", plain_text(text))
+        if not match:
+            raise PtxlabError(
+                f"found {quoted(text)}; write it as change A[9][37] to 4 D[9][2]: a cell of A, its value "
+                "then, and a cell of D in the same row"
+            )
+        before, to, after = match.groups()
+        cell, result = read_cell(state, before), read_cell(state, after)
+        if cell.row != result.row:
+            raise PtxlabError(f"{cell} does not go into {result}; ask about a cell of row {cell.row} of D")
+        question = cls(cell.row, cell.column, result.column, to)
+        question._operands(state)
+        return question
+
+    def _operands(self, state: ExplorerState) -> Operands:
+        """The operands with the other value."""
+        cell = Cell("A", self.row, self.k)
+        held_cell(state, cell)
+        codes = state.codes("A").copy()
+        try:
+            codes[self.row, self.k] = parse(state.ins.a_dense.dtype, self.to)
+        except PtxlabError as error:
+            raise PtxlabError(f"{cell}: {error}") from None
+        written = np.zeros(codes.shape, dtype=np.bool_)
+        written[self.row, self.k] = True
+        return state.matrices.with_codes("A", codes, typed=written)
+
+    def _code(self, state: ExplorerState) -> int:
+        registers = emulate(self._operands(state), model=state.results.model)
+        return int(state.ins.d.unpack_codes(registers)[self.row, self.column])
+
+    def prompt(self, state: ExplorerState) -> Prompt:
+        self._operands(state)
+        cell, result = Cell("A", self.row, self.k), Cell("D", self.row, self.column)
+        now, value = (format_value(state.values(each.name)[each.row, each.column]) for each in (cell, result))
+        return Prompt(
+            f"{cell} is {now}, and {result} is {value}. What would {result} be if {cell} were {self.to}?",
+            "Type the number.",
+            "text",
+            marked=(cell, result),
+        )
+
+    def solution(self, state: ExplorerState) -> Solution:
+        cell, result = Cell("A", self.row, self.k), Cell("D", self.row, self.column)
+        factor = Cell("B", self.k, state.ins.column_of_b(self.row, self.column))
+        value = format_value(state.ins.d.dtype.decode(np.array([self._code(state)]))[0])
+        now = format_value(state.values("D")[self.row, self.column])
+        other = format_value(state.values("B")[factor.row, factor.column])
+        meets = "is multiplied by" if state.ins.bit_op is None else f"meets ({state.ins.bit_op})"
+        scaled = ", times their scale factors," if state.ins.scale_vec else ""
+        explanation = (
+            f"In {result}, {cell} {meets} {factor} = {other}{scaled} and no other term changes, so {result} "
+            f"goes from {now} to {value}."
+        )
+        return Solution((value,), explanation, (result, cell, factor))
+
+    def _read(self, state: ExplorerState, answer: str) -> _Reading:
+        return _Reading(same_value(state.ins.d.dtype, answer, self._code(state)))
+
+
+@dataclass(frozen=True)
+class Code(Question):
+    """Which bits stand for the value of a cell?
+
+    >>> import ptxlab
+    >>> state = ExplorerState(ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"))
+    >>> Code("A", 0, 0).prompt(state).text
+    'Which 16 bits of f16 stand for A[0][0] = 2?'
+    >>> Code("A", 0, 0).solution(state).explanation
+    'A[0][0] = 2 is 0x4000: sign 0, exponent 10000, fraction 0000000000.'
+    """
+
+    kind = "code"
+    name: str
+    row: int
+    column: int
+
+    @property
+    def cell(self) -> Cell:
+        """The cell."""
+        return Cell(self.name, self.row, self.column)
+
+    @property
+    def text(self) -> str:
+        return f"code {self.cell}"
+
+    @classmethod
+    def names(cls, state: ExplorerState) -> tuple[str, ...]:
+        matrices = state.matrices
+        return tuple(
+            name for name in ("A", "B", "SFA", "SFB")
+            if name in matrices.names and 1 < matrices.operand(name).dtype.bits <= 32
+        )  # fmt: skip
+
+    @classmethod
+    def draw(cls, state: ExplorerState, random: np.random.Generator, name: str) -> Code:
+        cells = np.argwhere(state.codes(name) != 0)
+        if not len(cells):
+            return cls(*draw_cell(state, random, name))
+        row, column = cells[random.integers(len(cells))].tolist()
+        return cls(name, row, column)
+
+    @classmethod
+    def parse(cls, state: ExplorerState, text: str) -> Code:
+        cell = read_cell(state, text)
+        if cell.name == "E":
+            raise PtxlabError(f"found {quoted(text)}; ask for a nibble with metadata {cell}")
+        return cls(*cell)
+
+    def _value(self, state: ExplorerState) -> str:
+        return format_value(state.values(self.name)[self.row, self.column])
+
+    def prompt(self, state: ExplorerState) -> Prompt:
+        dtype = state.matrices.operand(self.name).dtype
+        bits = "Which bit" if dtype.bits == 1 else f"Which {dtype.bits} bits"
+        stand = "stands" if dtype.bits == 1 else "stand"
+        return Prompt(
+            f"{bits} of {dtype} {stand} for {self.cell} = {self._value(state)}?",
+            "Type them in binary (0b…) or hexadecimal (0x…).",
+            "text",
+            marked=(self.cell,),
+        )
+
+    def solution(self, state: ExplorerState) -> Solution:
+        dtype = state.matrices.operand(self.name).dtype
+        code = int(state.codes(self.name)[self.row, self.column])
+        binary, hexadecimal = f"0b{code:0{dtype.bits}b}", f"0x{code:0{-(-dtype.bits // 4)}x}"
+        explanation = f"{self.cell} = {self._value(state)} is {hexadecimal}: {bits_words(dtype, code)}."
+        return Solution((hexadecimal, binary), explanation, (self.cell,))
+
+    def _read(self, state: ExplorerState, answer: str) -> _Reading:
+        dtype = state.matrices.operand(self.name).dtype
+        code = read_code(answer, dtype.bits)
+        expected = int(state.codes(self.name)[self.row, self.column])
+        ignored = (1 << dtype.ignored_bits) - 1
+        if code | ignored == expected | ignored:
+            return _Reading(True)
+        value = format_value(dtype.decode(np.array([code], dtype=dtype.code_type))[0])
+        return _Reading(False, f"0x{code:0{-(-dtype.bits // 4)}x} is {value}")
+
+
+#: Every kind of question, by its name.
+KINDS: dict[str, type[Question]] = {
+    question.kind: question for question in (Where, Holds, Nibble, Metadata, Value, Change, Code)
+}
+
+
+# -- choosing questions ----------------------------------------------------------------------------------
+
+
+def kinds_of(state: ExplorerState) -> tuple[str, ...]:
+    """The kinds that make sense for an instruction and its numbers.
+
+    Values of D only where few products are to be added.
+
+    >>> import ptxlab
+    >>> kinds_of(ExplorerState(ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")))
+    ('where', 'holds', 'change', 'code')
+    """
+    counts = product_counts(state)
+    is_quick = bool(((counts > 0) & (counts <= _FEW_PRODUCTS)).any())
+    return tuple(
+        kind for kind, question in KINDS.items() if question.names(state) and (kind != "value" or is_quick)
+    )
+
+
+def draw_questions(
+    state: ExplorerState, kinds: Sequence[str], count: int, random: np.random.Generator
+) -> tuple[Question, ...]:
+    """Random questions, of each kind in turn, without one twice as long as there are others."""
+    order = [str(kind) for kind in random.permutation(list(kinds))]
+    questions: list[Question] = []
+    for index in range(count):
+        kind = order[index % len(order)]
+        drawn = _draw(state, kind, random)
+        for _ in range(20):
+            if drawn not in questions:
+                break
+            drawn = _draw(state, kind, random)
+        questions.append(drawn)
+    return tuple(questions)
+
+
+def _draw(state: ExplorerState, kind: str, random: np.random.Generator, name: str = "") -> Question:
+    names = KINDS[kind].names(state)
+    if not names or (name and name not in names):
+        what = f"{kind} {name}".strip()
+        takes = f"{kind} of {listing(names)}" if names else listing(kinds_of(state))
+        raise PtxlabError(f"{state.ins.mnemonic} has no question {quoted(what)}; it can ask {takes}")
+    return KINDS[kind].draw(state, random, name or str(random.choice(names)))
+
+
+_SHORT = re.compile(rf"({'|'.join(KINDS)})\b(?: is\b| does\b)?[\s:]*(.*)", re.IGNORECASE | re.DOTALL)
+_PHRASES = (("what does", "holds"), ("what is", "value"), ("which nibble", "nibble"))
+
+
+def parse_question(state: ExplorerState, text: str, random: np.random.Generator) -> Question:
+    """A question from a short text: ``where A[9][37]``, ``holds lane 14 d3``; without a target a random one.
+
+    >>> import ptxlab
+    >>> state = ExplorerState(ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"))
+    >>> random = np.random.default_rng(0)
+    >>> parse_question(state, "where A[9][13]", random)
+    Where(name='A', row=9, column=13)
+    >>> parse_question(state, "what does lane 14 hold?", random)
+    Holds(lane=14, name='D', element=None)
+    >>> parse_question(state, "where is it?", random)
+    Traceback (most recent call last):
+        ...
+    ptxlab.errors.PtxlabError: question 'where is it?': found 'it'; name a cell, such as A[9][37]
+    """
+    words = " ".join(as_text(text, "question").split()).removesuffix("?").strip()
+    for phrase, kind in _PHRASES:
+        if words.lower().startswith(f"{phrase} "):
+            words = kind + words[len(phrase) :]
+    match = _SHORT.fullmatch(words)
+    if not match:
+        raise PtxlabError(
+            f"found question {quoted(text)}; a question begins with {listing(KINDS)}, such as "
+            "where A[9][37] or holds lane 14 d3"
+        )
+    kind, target = match[1].lower(), match[2].strip()
+    name = target.upper()
+    if not target or name in state.matrices.names:
+        return _draw(state, kind, random, name)
+    try:
+        question = KINDS[kind].parse(state, target)
+        question.prompt(state)
+    except PtxlabError as error:
+        raise PtxlabError(f"question {quoted(text)}: {error}") from None
+    return question

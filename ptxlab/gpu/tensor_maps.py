@@ -1,0 +1,177 @@
+"""Tensor maps on the GPU: encoded by the driver, and boxes that TMA copies into shared memory."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._util.arguments import as_int, as_integers
+from ..errors import PtxlabError, quoted
+from ..memory.tensor_maps import TensorMap
+from .cuda_python import load
+from .device import check_device
+from .launcher import Argument, Out, launch, on_device
+
+__all__ = ["encode_tensor_map", "run_tensor_map"]
+
+#: Shared memory of the kernel: less than what a block has without asking for more, the barrier beside it.
+_SHARED_BYTES = 40 << 10
+_FILL = 0xA5  # what shared memory holds before the copy
+_MAP_BYTES = 128
+_FILLS = {"zero": "NONE", "nan": "NAN_REQUEST_ZERO_FMA"}
+_SWIZZLES = {0: "NONE", 32: "32B", 64: "64B", 128: "128B"}
+
+_KERNEL = """\
+// One box into shared memory and from there out, with what was there before around it.
+extern "C" __global__ void tma_load(
+    const unsigned char* map, const int* starts, unsigned char* out,
+    int address, int box_bytes, int out_bytes, int count)
+{{
+    __shared__ __align__(1024) unsigned char memory[{shared}];
+    __shared__ __align__(8) unsigned long long barrier;
+    const unsigned int bar = (unsigned int)__cvta_generic_to_shared(&barrier);
+    const unsigned int box = (unsigned int)__cvta_generic_to_shared(memory) + address;
+    for (int i = blockIdx.x; i < count; i += gridDim.x) {{
+        for (int j = threadIdx.x; j < {shared}; j += blockDim.x) memory[j] = {fill};
+        if (threadIdx.x == 0) {{
+            asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" :: "r"(bar) : "memory");
+            asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+        }}
+        __syncthreads();
+        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+        __syncthreads();
+        if (threadIdx.x == 0) {{
+            asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
+                :: "r"(bar), "r"(box_bytes) : "memory");
+            const int* at = starts + i * {rank};
+            asm volatile(
+                "cp.async.bulk.tensor.{rank}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+                "[%0], [%1, {{{coordinates}}}], [%2];"
+                :: "r"(box), "l"(map), "r"(bar), {values} : "memory");
+        }}
+        unsigned int done = 0;
+        while (!done) {{
+            asm volatile(
+                "{{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], 0;\\n"
+                "selp.u32 %0, 1, 0, p; }}"
+                : "=r"(done) : "r"(bar) : "memory");
+        }}
+        __syncthreads();
+        for (int j = threadIdx.x; j < out_bytes; j += blockDim.x) {{
+            out[(long long)i * out_bytes + j] = memory[j];
+        }}
+        __syncthreads();
+        if (threadIdx.x == 0) asm volatile("mbarrier.inval.shared::cta.b64 [%0];" :: "r"(bar) : "memory");
+        __syncthreads();
+    }}
+}}
+"""
+
+
+def encode_tensor_map(tensor: TensorMap, pointer: int) -> NDArray[np.uint8]:
+    """The 128 bytes of the CUtensorMap for an array at this address of the GPU's memory.
+
+    A kernel takes them as a `const __grid_constant__ CUtensorMap`, or from memory.
+
+    >>> import ptxlab
+    >>> tensor = ptxlab.tensor_map(np.zeros((64, 64), dtype=np.float16), box=(64, 64), swizzle=128)
+    >>> encode_tensor_map(tensor, pointer=1 << 32).shape   # doctest: +SKIP
+    (128,)
+    """
+    pointer = as_int(pointer, "pointer")
+    if pointer % 16 or not 0 <= pointer < 1 << 64:
+        raise PtxlabError(f"pointer {quoted(pointer)}: TMA takes arrays at multiples of 16 bytes")
+    _check_tma(tensor)
+    driver = load("cuda.bindings.driver")
+    types, swizzles = driver.CUtensorMapDataType, driver.CUtensorMapSwizzle
+    strides = [
+        driver.cuuint64_t(stride) for stride in tensor.strides or (16,)
+    ]  # of one axis: not read, not NULL
+    promotion = f"L2_{tensor.l2_promotion}B" if tensor.l2_promotion else "NONE"
+    code, encoded = driver.cuTensorMapEncodeTiled(
+        getattr(types, f"CU_TENSOR_MAP_DATA_TYPE_{tensor.data_type}"),
+        tensor.rank,
+        pointer,
+        [driver.cuuint64_t(size) for size in tensor.dimensions],
+        strides,
+        [driver.cuuint32_t(size) for size in tensor.box_dimensions],
+        [driver.cuuint32_t(step) for step in tensor.element_stride_dimensions],
+        driver.CUtensorMapInterleave.CU_TENSOR_MAP_INTERLEAVE_NONE,
+        getattr(swizzles, f"CU_TENSOR_MAP_SWIZZLE_{_SWIZZLES[tensor.swizzle]}"),
+        getattr(driver.CUtensorMapL2promotion, f"CU_TENSOR_MAP_L2_PROMOTION_{promotion}"),
+        getattr(driver.CUtensorMapFloatOOBfill, f"CU_TENSOR_MAP_FLOAT_OOB_FILL_{_FILLS[tensor.fill]}"),
+    )
+    if int(code) != 0:
+        raise PtxlabError(f"the driver does not encode this tensor map ({code.name})")
+    words = np.array([int(word) for word in encoded.opaque], dtype="<u8")
+    return words.view(np.uint8)
+
+
+def run_tensor_map(
+    tensor: TensorMap, starts: Sequence[Sequence[int]], *, address: int = 0, extra: int = 0
+) -> NDArray[np.uint8]:
+    """What TMA writes for boxes that start at these elements, [boxes, bytes]; `TensorMap.load` on the GPU.
+
+    `address` is the offset of the box in shared memory; the bytes begin there. Bytes that TMA did not write
+    are 0xA5; `extra` of them follow the box.
+    """
+    _check_tensor(tensor)
+    coordinates = as_integers(starts, "starts")
+    if coordinates.ndim != 2 or coordinates.shape[1] != tensor.rank:
+        raise PtxlabError(f"starts of shape {coordinates.shape}: this array takes [boxes, {tensor.rank}]")
+    if (coordinates[:, -1] % (16 // tensor.array.itemsize) != 0).any():
+        raise PtxlabError(
+            "starts: along the last axis boxes begin at multiples of 16 bytes; an H200 stops at others"
+        )
+    if not len(coordinates) or (np.abs(coordinates.astype(object)) >= 1 << 31).any():
+        raise PtxlabError("starts: there is at least one, and coordinates have 32 bits")
+    address, extra = tensor.as_address(address), as_int(extra, "extra")
+    end = address + tensor.size + extra
+    if extra < 0 or end > _SHARED_BYTES:
+        raise PtxlabError(
+            f"a box that ends at byte {quoted(end)}: the kernel has {_SHARED_BYTES} of shared memory"
+        )
+    _check_tma(tensor)
+    source = _KERNEL.format(
+        shared=_SHARED_BYTES,
+        fill=_FILL,
+        rank=tensor.rank,
+        coordinates=", ".join(f"%{3 + axis}" for axis in range(tensor.rank)),
+        values=", ".join(f'"r"(at[{axis}])' for axis in range(tensor.rank)),
+    )
+    out = np.empty((len(coordinates), end), dtype=np.uint8)
+    with on_device(_as_it_lies(tensor.array)) as pointer:
+        encoded = encode_tensor_map(tensor, pointer)
+        places = np.ascontiguousarray(coordinates[:, ::-1], dtype=np.int32)
+        arguments: list[Argument] = [encoded, places, Out(out)]
+        arguments += [np.int32(number) for number in (address, tensor.expect_tx, end, len(out))]
+        launch(source, "tma_load", arguments, grid=min(len(out), 1024), block=128)
+    return out[:, address:]
+
+
+def _as_it_lies(array: NDArray[Any]) -> NDArray[np.uint8]:
+    """The bytes of an array from its first element to its last, with what lies between its rows."""
+    size = sum((count - 1) * step for count, step in zip(array.shape, array.strides, strict=True))
+    content = np.zeros(size + array.itemsize, dtype=np.uint8)
+    view = np.lib.stride_tricks.as_strided(
+        content[: array.itemsize].view(array.dtype), array.shape, array.strides
+    )
+    view[...] = array
+    return content
+
+
+def _check_tensor(tensor: object) -> None:
+    if not isinstance(tensor, TensorMap):
+        raise PtxlabError(f"found {quoted(tensor)}; ptxlab.tensor_map makes a tensor map")
+
+
+def _check_tma(tensor: object) -> None:
+    """Refuse what is no tensor map, and a GPU without TMA."""
+    _check_tensor(tensor)
+    gpu = check_device()
+    if int(re.findall(r"\d+", gpu.target)[0]) < 90:
+        raise PtxlabError(f"{gpu.name} is {gpu.target}, which has no TMA: sm_90 and later have it")

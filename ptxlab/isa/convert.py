@@ -1,0 +1,100 @@
+"""Elements of one type as elements of another, bit for bit as PTX's `cvt` converts them.
+
+Floats round to nearest even. f16 and bf16 overflow to infinity (cvt.rn); e4m3 and e5m2 saturate, infinity
+included (cvt.rn.satfinite); integers saturate, NaN becomes 0 (cvt.rni.sat). Otherwise a NaN becomes the
+canonical NaN of its type.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+from .dtypes import DType, dtype
+
+__all__ = ["CONVERSIONS", "convert"]
+
+_INTEGERS = ("s8", "u8", "s4", "u4")
+
+#: Element types that each type of an accumulator becomes. Integers do not become floats: they need a scale.
+CONVERSIONS: dict[str, tuple[str, ...]] = {
+    "f32": ("f16", "bf16", "tf32", "e4m3", "e5m2", *_INTEGERS),
+    "f16": ("bf16", "tf32", "f32", "e4m3", "e5m2", *_INTEGERS),
+    "s32": _INTEGERS,
+}
+
+#: The NaN that cvt gives, whatever NaN it is given.
+_NAN = {"f16": 0x7FFF, "bf16": 0x7FFF, "tf32": 0x7FFFFFFF, "f32": 0x7FFFFFFF, "e4m3": 0x7F, "e5m2": 0x7F}
+#: Types that saturate: the largest finite value.
+_LARGEST = {"e4m3": np.float32(448), "e5m2": np.float32(57344)}
+_NUMBERS: dict[str, Any] = {
+    "f16": np.float16,
+    "bf16": ml_dtypes.bfloat16,
+    "e4m3": ml_dtypes.float8_e4m3fn,
+    "e5m2": ml_dtypes.float8_e5m2,
+}
+
+
+def convert(codes: NDArray[Any], source: DType, target: DType) -> NDArray[Any]:
+    """Codes of one type -> codes of another, as `cvt` does it; which types, CONVERSIONS says.
+
+    >>> from ptxlab.isa.dtypes import dtype
+    >>> f32, e4m3 = dtype("f32"), dtype("e4m3")
+    >>> [hex(code) for code in convert(f32.encode([1.0, 1e9, -np.inf, np.nan]), f32, e4m3)]
+    ['0x38', '0x7e', '0xfe', '0x7f']
+    """
+    if source.name == "f32" and target.name in _LARGEST:
+        return _fp8(codes, target.name)
+    values = source.decode(codes)
+    if not target.is_float:
+        return _as_integers(values, target)
+    return _as_floats(values.astype(np.float32, copy=False), target)
+
+
+def _fp8(codes: NDArray[Any], name: str) -> NDArray[np.uint8]:
+    """Of f32, by table: the upper half, with its last bit set where the lower half has any, rounds the same.
+
+    Its 8 bits of significand are two more than FP8 and its ties need.
+    """
+    halves = (codes >> np.uint32(16)).astype(np.uint16)
+    halves |= (codes & np.uint32(0xFFFF)) != 0
+    return _fp8_table(name)[halves]
+
+
+@cache
+def _fp8_table(name: str) -> NDArray[np.uint8]:
+    halves = np.arange(1 << 16, dtype=np.uint32) << np.uint32(16)
+    return _as_floats(halves.view(np.float32), dtype(name))
+
+
+def _as_floats(wide: NDArray[np.float32], target: DType) -> NDArray[Any]:
+    """Codes of the nearest values."""
+    nan = np.isnan(wide)
+    if target.bits == 32:
+        result = np.ascontiguousarray(wide).view(np.uint32).reshape(wide.shape)
+        if target.name == "tf32":
+            even = (result >> np.uint32(13)) & np.uint32(1)
+            with np.errstate(over="ignore"):  # of a NaN, which is replaced below
+                result = (result + (np.uint32(0xFFF) + even)) & np.uint32(0xFFFFE000)
+    else:
+        if target.name in _LARGEST:
+            wide = np.clip(wide, -_LARGEST[target.name], _LARGEST[target.name])
+        with np.errstate(over="ignore", invalid="ignore"):
+            result = wide.astype(_NUMBERS[target.name]).view(target.code_type)
+    if nan.any():
+        result = np.where(nan, target.code_type(_NAN[target.name]), result)
+    return np.asarray(result)
+
+
+def _as_integers(values: NDArray[Any], target: DType) -> NDArray[Any]:
+    """Whole numbers, saturated, in two's complement of the type's own bits."""
+    if values.dtype.kind == "f":
+        with np.errstate(invalid="ignore"):  # a signalling NaN
+            values = np.where(np.isnan(values), 0, np.rint(values))
+    limits = values.dtype.type(target.minimum), values.dtype.type(target.maximum)
+    whole = np.clip(values, *limits).astype(np.int8 if target.signed else np.uint8).view(np.uint8)
+    return np.asarray(whole & np.uint8((1 << target.bits) - 1)) if target.bits < 8 else whole

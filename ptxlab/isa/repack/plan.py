@@ -1,0 +1,361 @@
+"""A plan from the registers of one operand to those of another, and its effect on arrays."""
+
+from __future__ import annotations
+
+import html
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..._util.arguments import as_array, check_room
+from ...errors import PtxlabError, listing
+from ..convert import CONVERSIONS, convert
+from ..dtypes import DType
+from ..operand import Operand
+from .planner import Planner, Task
+from .sides import Side, Tiles, as_grid, blocks, check_tiles, is_stack, size_text, stacks
+from .steps import Convert, Permute, Rename, Select, Shift, Shuffle, Step, step_text
+
+__all__ = ["RepackPlan", "plan_repack"]
+
+_WARP = 32
+
+
+def plan_repack(source: Tiles, target: Tiles) -> RepackPlan:
+    """The plan that makes the registers of `target` from those of `source`, as `ptxlab.repack` returns it."""
+    from_grid, to_grid = as_grid(source, "source"), as_grid(target, "target")
+    from_tiles = [tile for row in from_grid for tile in row]
+    to_tiles = [tile for row in to_grid for tile in row]
+    check_tiles(from_tiles, "source")
+    check_tiles(to_tiles, "target")
+    first, last = from_tiles[0], to_tiles[0]
+    if first.lanes != last.lanes:
+        raise PtxlabError(
+            f"{size_text(from_tiles)} is held by {first.lanes} lanes, {size_text(to_tiles)} by {last.lanes}: "
+            "registers stay in their warp, so both sides have the same lanes"
+        )
+    check_room(sum(tile.shape[0] * tile.shape[1] for tile in from_tiles), "repack")
+    conversion = _conversion(first, last)
+    if is_stack(first) and not is_stack(last):
+        sides = stacks(from_grid, to_grid, "source", "target")
+    elif is_stack(last) and not is_stack(first):
+        sides = stacks(to_grid, from_grid, "target", "source")[::-1]
+    else:
+        sides = blocks(from_grid, "source"), blocks(to_grid, "target")
+    if sides[0].shape != sides[1].shape:
+        raise PtxlabError(_different_shapes(from_tiles, to_tiles, sides))
+    return RepackPlan(sides[0], sides[1], conversion)
+
+
+def _different_shapes(
+    from_tiles: Sequence[Operand], to_tiles: Sequence[Operand], sides: tuple[Side, Side]
+) -> str:
+    """What is wrong with two shapes, and the tiles that would fit."""
+    message = f"{size_text(from_tiles)} and {size_text(to_tiles)} are not the same matrix"
+    (rows, columns), (to_rows, to_columns) = sides[0].shape, sides[1].shape
+    name = from_tiles[0].name.lower()
+    if (to_rows, to_columns % columns) == (rows, 0):
+        tiles = ", ".join([name] * (to_columns // columns))
+        return f"{message}; {to_columns // columns} side by side would be: repack([{tiles}], ...)"
+    if (to_columns, to_rows % rows) == (columns, 0):
+        tiles = ", ".join([f"[{name}]"] * (to_rows // rows))
+        return f"{message}; {to_rows // rows} below each other would be: repack([{tiles}], ...)"
+    if rows % to_rows == 0 and columns % to_columns == 0:
+        return f"{message}; give a list of targets that together have {rows} rows and {columns} columns"
+    return message
+
+
+def _conversion(source: Operand, target: Operand) -> tuple[DType, DType] | None:
+    """The types to convert between; None where bits move as they are."""
+    if source.dtype.kind == "bits" and is_stack(source):
+        _check_room_for_bits(source, target)
+        return None
+    if target.dtype.kind == "bits" and is_stack(target):
+        _check_room_for_bits(target, source)
+        return None
+    if source.dtype.name == target.dtype.name and source.width == target.width:
+        if source.padding != target.padding and source.padding > target.padding:
+            raise PtxlabError(
+                f"{source.dtype} lies {source.padding} bits up in {source.name}: it must not move"
+            )
+        return None
+    to_types = CONVERSIONS.get(source.dtype.name, ())
+    if target.dtype.name not in to_types or target.container or source.container:
+        remedy = (
+            f"{source.dtype} becomes {listing(to_types)}" if to_types else f"{source.dtype} stays as it is"
+        )
+        raise PtxlabError(
+            f"{source.name} holds {source.dtype}, {target.name} holds {target.dtype}: no conversion; {remedy}"
+        )
+    return source.dtype, target.dtype
+
+
+def _check_room_for_bits(stack: Operand, other: Operand) -> None:
+    """R carries bytes: elements of 8 bits and more, or narrower ones that fill theirs in the same way."""
+    narrow = other.container or other.dtype.bits
+    if stack.container and (stack.width != other.width or stack.dtype.bits != other.dtype.bits):
+        raise PtxlabError(
+            f"R holds elements of {stack.dtype.bits} bits in bytes; {other.name} is {other.dtype} of "
+            f"{narrow} bits"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class RepackPlan:
+    """How the registers of one operand, or of several tiles, become those of another."""
+
+    source_side: Side
+    target_side: Side
+    conversion: tuple[DType, DType] | None
+
+    def __post_init__(self) -> None:
+        lanes, _ = self.origins
+        warps = np.arange(len(lanes))[:, None] // _WARP
+        if (lanes // _WARP != warps).any():
+            raise PtxlabError(
+                f"{self.describe()}: elements change warps, which no shuffle does; go through shared memory"
+            )
+        if self.moved_bits < 8:
+            _ = self.steps  # refuses elements that share a byte and part
+
+    # -- facts -----------------------------------------------------------------------------------------------
+
+    @property
+    def sources(self) -> tuple[Operand, ...]:
+        """The tiles whose registers it takes, in the order of their registers."""
+        return self.source_side.operands
+
+    @property
+    def targets(self) -> tuple[Operand, ...]:
+        """The tiles whose registers it gives."""
+        return self.target_side.operands
+
+    @property
+    def lanes(self) -> int:
+        """Lanes that hold both sides: 32, or 128 for a warpgroup."""
+        return len(self.source_side.cells)
+
+    @property
+    def elements(self) -> int:
+        """Elements that the lanes of the target hold together."""
+        return self.target_side.cells.size
+
+    @property
+    def moved(self) -> int:
+        """How many of them come from another lane."""
+        lanes, _ = self.origins
+        return int((lanes != np.arange(len(lanes))[:, None]).sum())
+
+    @property
+    def converts_first(self) -> bool:
+        """Whether elements are converted before they change lanes: they get narrower, or are as wide."""
+        return self.conversion is not None and self.conversion[1].bits <= self.conversion[0].bits
+
+    @property
+    def moved_bits(self) -> int:
+        """Bits of an element when it changes its lane."""
+        return self.target_side.bits if self.converts_first else self.source_side.bits
+
+    @property
+    def shift(self) -> int:
+        """Bits by which elements in bytes of their own move up."""
+        source, target = self.source_side.operand, self.target_side.operand
+        return max(0, target.padding - source.padding) if source.container else 0
+
+    @cached_property
+    def origins(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Lane and slot of the source that every slot of the target comes from, [lanes, slots] each."""
+        source, target = self.source_side.cells, self.target_side.cells
+        slots = source.shape[1]
+        order = np.argsort(source.ravel(), kind="stable")
+        copies = source.size // (self.source_side.shape[0] * self.source_side.shape[1])
+        holders = order.reshape(-1, copies)[target]  # [lanes, slots, copies]
+        own = holders // slots == np.arange(len(target))[:, None, None]
+        warp = holders // slots // _WARP == np.arange(len(target))[:, None, None] // _WARP
+        best = np.argmax(2 * own + warp, axis=-1)
+        chosen = np.take_along_axis(holders, best[..., None], axis=-1)[..., 0]
+        return chosen // slots, chosen % slots
+
+    @cached_property
+    def steps(self) -> tuple[Step, ...]:
+        """What every lane does, in order: registers in0, in1, ... become out0, out1, ..."""
+        task = Task(
+            self.describe(),
+            *self.origins,
+            self.moved_bits,
+            self.conversion,
+            self.converts_first,
+            self.source_side.operand.elements_per_register,
+            self.shift,
+        )
+        return Planner(task).run()
+
+    @property
+    def shuffles(self) -> tuple[Shuffle, ...]:
+        """The steps in which elements change their lane; empty if none does."""
+        return tuple(step for step in self.steps if isinstance(step, Shuffle))
+
+    def describe(self) -> str:
+        """``D 64x32 f32 -> A 64x32 e4m3``."""
+        return f"{size_text(self.sources)} -> {size_text(self.targets)}"
+
+    # -- on arrays -------------------------------------------------------------------------------------------
+
+    def __call__(self, *registers: ArrayLike) -> NDArray[Any]:
+        """Registers of the source [..., lanes, registers] -> those of the target.
+
+        Of several tiles: one array for each, or one with their registers behind each other. The result has
+        the registers of all target tiles behind each other.
+        """
+        codes = _split(self._words(registers), self.source_side.bits)
+        if self.conversion is not None and self.converts_first:
+            codes = convert(codes, *self.conversion)
+        moved = self._moved(codes)
+        if self.conversion is not None and not self.converts_first:
+            moved = convert(moved, *self.conversion)
+        result = _joined(moved, self.target_side.bits)
+        if self.shift:
+            result <<= np.uint32(self.shift)
+        return result.view(self.target_side.operand.register_type)
+
+    @cached_property
+    def _gather(self) -> tuple[NDArray[np.int64], int]:
+        """Which pieces of the source, in order, make up the target, and how many codes there are in a piece.
+
+        Pieces are as large as they can be, up to 8 bytes.
+        """
+        index = (self.origins[0] * self.source_side.cells.shape[1] + self.origins[1]).ravel()
+        size, bits = 1, max(8, self.moved_bits)
+        while bits < 64 and index.size % 2 == 0:
+            pairs = index.reshape(-1, 2)
+            if (pairs[:, 1] != pairs[:, 0] + 1).any() or (pairs[:, 0] % 2).any():
+                break
+            index, size, bits = pairs[:, 0] // 2, 2 * size, 2 * bits
+        return index, size
+
+    def _moved(self, codes: NDArray[Any]) -> NDArray[Any]:
+        """Codes [..., lanes, slots] of the source in the places that they have in the target."""
+        index, size = self._gather
+        flat = np.ascontiguousarray(codes).reshape(*codes.shape[:-2], codes.shape[-2] * codes.shape[-1])
+        pieces = flat.view(f"u{size * codes.itemsize}")
+        if pieces.shape[-1] == len(index) and (index == np.arange(len(index))).all():
+            moved = pieces.copy()
+        else:
+            moved = np.take(pieces, index, axis=-1)
+        slots = self.target_side.cells.shape[1]
+        return moved.view(codes.dtype).reshape(*codes.shape[:-2], self.lanes, slots)
+
+    def _words(self, registers: tuple[ArrayLike, ...]) -> NDArray[np.uint32]:
+        """The source's registers as 32-bit words [..., lanes, words]."""
+        side = self.source_side
+        operand = side.operand
+        arrays = [as_array(array, operand.name) for array in registers]
+        if len(arrays) == len(side.operands) > 1:
+            arrays = [tile.check_registers(array) for tile, array in zip(side.operands, arrays, strict=True)]
+            whole = np.concatenate(np.broadcast_arrays(*arrays), axis=-1)
+        elif len(arrays) == 1 and arrays[0].shape[-2:] == (self.lanes, side.registers):
+            if arrays[0].dtype == operand.register_type:
+                return np.ascontiguousarray(arrays[0]).view(np.uint32)
+            parts = np.split(arrays[0], np.cumsum([tile.registers for tile in side.operands])[:-1], axis=-1)
+            checked = [tile.check_registers(part) for tile, part in zip(side.operands, parts, strict=True)]
+            whole = checked[0] if len(checked) == 1 else np.concatenate(checked, axis=-1)
+        else:
+            shapes = " and ".join(str(array.shape) for array in arrays) or "nothing"
+            tiles = (
+                "" if len(side.operands) == 1 else f", those of {len(side.operands)} tiles behind each other"
+            )
+            raise PtxlabError(
+                f"{self.describe()}: found registers of shape {shapes}; it takes [..., {self.lanes} lanes, "
+                f"{side.registers} registers]{tiles}"
+            )
+        return np.ascontiguousarray(whole).view(np.uint32)
+
+    def follow(self, *registers: ArrayLike) -> NDArray[Any]:
+        """As calling it, but step by step, as a GPU does it; slower, and a check of the steps."""
+        words = self._words(registers)
+        held = {f"in{index}": words[..., index] for index in range(words.shape[-1])}
+        for step in self.steps:
+            held[step.target] = self._followed(step, held)
+        count = sum(name.startswith("out") for name in held)
+        result = np.stack([held[f"out{index}"] for index in range(count)], axis=-1)
+        return result.view(self.target_side.operand.register_type)
+
+    def _followed(self, step: Step, held: dict[str, NDArray[np.uint32]]) -> NDArray[np.uint32]:
+        match step:
+            case Rename():
+                return held[step.source]
+            case Shift():
+                return held[step.source] << np.uint32(step.left)
+            case Convert():
+                width = step.from_type.bits
+                codes = [held[part.register] >> np.uint32(part.position * width) for part in step.sources]
+                mask = np.uint32((1 << width) - 1)
+                stacked = (np.stack(codes, axis=-1) & mask).astype(step.from_type.code_type)
+                packed = convert(stacked, step.from_type, step.to_type)
+                shifts = np.arange(packed.shape[-1], dtype=np.uint32) * np.uint32(step.to_type.bits)
+                return np.asarray(np.bitwise_or.reduce(packed.astype(np.uint32) << shifts, axis=-1))
+            case Permute():
+                both = held[step.first].astype(np.uint64) | held[step.second].astype(np.uint64) << np.uint64(
+                    32
+                )
+                selectors = self._by_lane(step.selectors).astype(np.uint64)
+                result = np.zeros(both.shape, dtype=np.uint64)
+                for byte in range(4):
+                    from_byte = selectors >> np.uint64(4 * byte) & np.uint64(7)
+                    result |= (both >> from_byte * np.uint64(8) & np.uint64(0xFF)) << np.uint64(8 * byte)
+                return result.astype(np.uint32)
+            case Select():
+                stacked = np.stack([held[name] for name in step.sources])
+                choices = np.broadcast_to(self._by_lane(step.choices), stacked.shape[1:])
+                return np.asarray(np.take_along_axis(stacked, choices[None], axis=0)[0])
+            case Shuffle():
+                period = len(step.lanes)
+                lanes = self._by_lane(step.lanes) + np.arange(self.lanes) // period * period
+                return np.asarray(held[step.source][..., lanes])
+
+    def _by_lane(self, table: Sequence[int]) -> NDArray[np.int64]:
+        """A table of the first lanes, repeated for all."""
+        return np.resize(np.array(table, dtype=np.int64), self.lanes)
+
+    # -- in words --------------------------------------------------------------------------------------------
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many steps of each kind there are, renames aside."""
+        kinds = Counter(type(step).__name__.lower() for step in self.steps if not isinstance(step, Rename))
+        return dict(kinds)
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{count} {kind}{'s'[: count != 1]}" for kind, count in self.counts.items())
+        return f"<repack {self.describe()}: {counts or 'nothing to do'}>"
+
+    def __str__(self) -> str:
+        head = f"{self.describe()}: {self.moved} of {self.elements} elements change lanes"
+        return "\n".join([head, *(f"  {step_text(step)}" for step in self.steps)])
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(str(self))}</pre>"
+
+
+def _split(words: NDArray[np.uint32], bits: int) -> NDArray[Any]:
+    """Words -> codes of `bits` bits, the lowest first."""
+    if bits >= 8:
+        return words.view(f"u{bits // 8}")
+    shifts = np.arange(0, 32, bits, dtype=np.uint32)
+    codes = (words[..., None] >> shifts & np.uint32((1 << bits) - 1)).astype(np.uint8)
+    return codes.reshape(*words.shape[:-1], words.shape[-1] * len(shifts))
+
+
+def _joined(codes: NDArray[Any], bits: int) -> NDArray[np.uint32]:
+    """Codes -> words, the first lowest."""
+    if bits >= 8:
+        return np.ascontiguousarray(codes).view(np.uint32)
+    per_byte = 8 // bits
+    shifts = np.arange(0, 8, bits, dtype=np.uint8)
+    parts = codes.reshape(*codes.shape[:-1], codes.shape[-1] // per_byte, per_byte) << shifts
+    return np.ascontiguousarray(np.bitwise_or.reduce(parts, axis=-1)).view(np.uint32)

@@ -1,0 +1,240 @@
+"""Banks of shared memory: in how many wavefronts one warp-wide access is served, and which lanes collide.
+
+Shared memory has 32 banks of 4 bytes; word w is in bank w % 32. A wavefront takes one word from each bank,
+128 bytes at most, so that lanes are served in groups whose accesses make 128 bytes. In each group the bank
+with the most different words decides; lanes that want the same word share it. Measured on an H200, see
+`tests/golden/banks.npz`: cycles of a saturated memory pipe equal these wavefronts in every pattern tried.
+That loads of 8 and 16 bytes are served twice as fast where neighbours share addresses is also what NVIDIA's
+forum says of sm_70 ("Unexpected shared memory bank conflict").
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .._util.arguments import as_array, as_flag, as_int, as_integers, check_room
+from ..errors import PtxlabError, listing, quoted
+
+__all__ = ["BANKS", "WIDTHS", "Collision", "Conflicts", "conflicts", "row_conflicts"]
+
+#: Banks of shared memory, of 4 bytes each.
+BANKS = 32
+_BANK_BYTES = 4
+_LANES = 32
+
+#: Bytes that a lane may read or write at once.
+WIDTHS = (1, 2, 4, 8, 16)
+
+_NOBODY = -1  # the word of a lane that takes no part
+
+
+class Collision(NamedTuple):
+    """Lanes of one group that want different words of one bank: `words` wavefronts instead of one."""
+
+    group: int
+    bank: int
+    lanes: tuple[int, ...]
+    words: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Conflicts:
+    """How one warp-wide access goes through the banks, or a batch of them; `conflicts` makes it.
+
+    `words` are the 4-byte words that each lane touches, [..., lanes, words], -1 for a lane that takes no
+    part; `groups` is the group in which each lane is served, [..., lanes].
+
+    >>> print(conflicts(np.arange(32) * 128))   # a column of a matrix with rows of 128 bytes
+    32 wavefronts where 1 would do: 32 lanes want 32 different words of bank 0.
+    """
+
+    words: NDArray[np.int64]
+    groups: NDArray[np.int64]
+
+    @cached_property
+    def _per_group(self) -> NDArray[np.int64]:
+        """Wavefronts of each group of each access, [accesses, groups]; 0 where nobody takes part."""
+        lanes, per_lane = self.words.shape[-2:]
+        words = self.words.reshape(-1, lanes * per_lane)
+        groups = np.broadcast_to(self.groups[..., None], self.words.shape).reshape(words.shape)
+        count = int(groups.max(initial=0)) + 1
+        # equal words of one group become neighbours, and only the first of them counts
+        span = int(words.max(initial=0)) + 1
+        keys = np.sort(np.where(words < 0, _NOBODY, groups * span + words), axis=1)
+        first = np.ones(keys.shape, dtype=np.bool_)
+        first[:, 1:] = keys[:, 1:] != keys[:, :-1]
+        first &= keys >= 0
+        access = np.broadcast_to(np.arange(len(keys))[:, None], keys.shape)[first]
+        cells = (access * count + keys[first] // span) * BANKS + keys[first] % span % BANKS
+        table = np.bincount(cells, minlength=len(keys) * count * BANKS)
+        return np.asarray(table.reshape(len(keys), count, BANKS).max(axis=2), dtype=np.int64)
+
+    @cached_property
+    def wavefronts(self) -> int | NDArray[np.int64]:
+        """Wavefronts that serve the access: cycles of the memory pipe. An array for a batch."""
+        total = self._per_group.sum(axis=1)
+        return int(total[0]) if self.words.ndim == 2 else total.reshape(self.words.shape[:-2])
+
+    @cached_property
+    def least(self) -> int | NDArray[np.int64]:
+        """Wavefronts of the same groups of lanes without any conflict."""
+        total = (self._per_group > 0).sum(axis=1)
+        return int(total[0]) if self.words.ndim == 2 else total.reshape(self.words.shape[:-2])
+
+    @cached_property
+    def collisions(self) -> tuple[Collision, ...]:
+        """Every bank of every group in which lanes want different words; empty without conflicts.
+
+        Of one access; in a batch, `conflicts(addresses[i])` has those of one.
+        """
+        if self.words.ndim != 2:
+            raise PtxlabError(
+                f"collisions of a batch of shape {self.words.shape[:-2]}: ask for those of one access, "
+                "conflicts(addresses[i])"
+            )
+        wanted: dict[tuple[int, int], dict[int, list[int]]] = {}
+        for lane, (group, words) in enumerate(zip(self.groups.tolist(), self.words.tolist(), strict=True)):
+            for word in words:
+                if word != _NOBODY:
+                    wanted.setdefault((group, word % BANKS), {}).setdefault(word, []).append(lane)
+        return tuple(
+            Collision(
+                group,
+                bank,
+                tuple(sorted({lane for lanes in by_word.values() for lane in lanes})),
+                tuple(sorted(by_word)),
+            )
+            for (group, bank), by_word in sorted(wanted.items())
+            if len(by_word) > 1
+        )
+
+    @cached_property
+    def schedule(self) -> NDArray[np.int64]:
+        """The wavefront in which each word of each lane is served, [lanes, words]; -1 for no part.
+
+        Which of several words of a bank comes first is not known; here it is that of the lowest lane.
+        """
+        if self.words.ndim != 2:
+            raise PtxlabError(
+                f"schedule of a batch of shape {self.words.shape[:-2]}: ask for that of one access"
+            )
+        starts = np.concatenate([[0], np.cumsum(self._per_group[0])])
+        order: dict[tuple[int, int], dict[int, int]] = {}
+        schedule = np.full(self.words.shape, _NOBODY)
+        for lane, group in enumerate(self.groups.tolist()):
+            for number, word in enumerate(self.words[lane].tolist()):
+                if word != _NOBODY:
+                    ranks = order.setdefault((group, word % BANKS), {})
+                    schedule[lane, number] = starts[group] + ranks.setdefault(word, len(ranks))
+        return schedule
+
+    def __str__(self) -> str:
+        if self.words.ndim != 2:
+            return f"{self.words.shape[:-2]} accesses, {np.sum(self.wavefronts)} wavefronts together."
+        count = _count(int(self.wavefronts), "wavefront")
+        if self.wavefronts == self.least:
+            return f"{count}, no conflicts."
+        worst = max(self.collisions, key=lambda collision: len(collision.words))
+        return (
+            f"{count} where {self.least} would do: {_count(len(worst.lanes), 'lane')} want "
+            f"{len(worst.words)} different words of bank {worst.bank}."
+        )
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def conflicts(
+    addresses: ArrayLike, width: int = 4, *, store: bool | int = False, active: ArrayLike | None = None
+) -> Conflicts:
+    """Bank conflicts of one ld.shared or st.shared: byte addresses [..., 32], `width` bytes a lane.
+
+    `active` are the lanes that take part, [..., 32]; all of them if left out. Lanes are served 32 at a time
+    for up to 4 bytes, 16 for 8 and 8 for 16. Loads of 8 and 16 bytes take twice as many lanes at a time where
+    the lanes i and i ^ 1, or i and i ^ 2, have the same address throughout.
+
+    >>> conflicts(np.arange(32) * 8, width=8).wavefronts   # 256 bytes
+    2
+    >>> conflicts(np.arange(32) * 33 * 4).collisions   # rows of 33 words: every lane has a bank of its own
+    ()
+    """
+    where = _as_addresses(addresses)
+    size = as_int(width, "width")
+    if size not in WIDTHS:
+        raise PtxlabError(f"width={quoted(size)}: a lane reads or writes {listing(WIDTHS)} bytes")
+    store = as_flag(store, "store")
+    wrong = where % size != 0
+    part = np.ones(where.shape, dtype=np.bool_)
+    if active is not None:
+        flags = as_array(active, "active")
+        if flags.dtype.kind not in "biu" or not ((flags == 0) | (flags == 1)).all():
+            raise PtxlabError("active: found other than True and False")
+        if flags.shape[-1:] != (_LANES,) or flags.ndim > where.ndim:
+            raise PtxlabError(f"active of shape {flags.shape}: it takes a flag for each of {_LANES} lanes")
+        try:
+            part = np.broadcast_to(flags.astype(np.bool_), where.shape)
+        except ValueError:
+            raise PtxlabError(
+                f"active of shape {flags.shape} does not fit addresses of {where.shape}"
+            ) from None
+    if (wrong & part).any():
+        raise PtxlabError(
+            f"address {where[wrong & part][0]}: an access of {size} bytes is aligned to {size} bytes"
+        )
+    lane = np.arange(_LANES)
+    groups = np.broadcast_to(lane // min(128 // size, _LANES), where.shape)
+    if size > _BANK_BYTES and not store:
+        together = _may_merge(where, part)
+        groups = np.where(together, lane // (256 // size), groups)
+    return Conflicts(_words(where, size, part), groups)
+
+
+def row_conflicts(addresses: ArrayLike, lanes: int, row_bytes: int = 16) -> Conflicts:
+    """Bank conflicts of ldmatrix or stmatrix, whose first `lanes` lanes supply the addresses of rows.
+
+    Each matrix, 8 rows of 16 bytes, is served by itself.
+    """
+    where = _as_addresses(addresses)[..., :lanes]
+    wrong = where % row_bytes != 0
+    if wrong.any():
+        raise PtxlabError(f"address {where[wrong][0]}: rows begin at multiples of {row_bytes} bytes")
+    groups = np.broadcast_to(np.arange(lanes) // 8, where.shape)
+    return Conflicts(_words(where, row_bytes, np.ones(where.shape, dtype=np.bool_)), groups)
+
+
+def _as_addresses(addresses: ArrayLike) -> NDArray[np.int64]:
+    where = as_integers(addresses, "addresses")
+    if where.shape[-1:] != (_LANES,):
+        raise PtxlabError(
+            f"addresses of shape {where.shape}: a warp has {_LANES} lanes, so it takes [..., {_LANES}]"
+        )
+    outside = (where < 0) | (where >= 1 << 18)
+    if outside.any():
+        raise PtxlabError(
+            f"address {where[outside][0]}: shared-memory addresses go from 0 to {(1 << 18) - 1}"
+        )
+    check_room(4 * math.prod(where.shape), "addresses")
+    return where.astype(np.int64)
+
+
+def _words(where: NDArray[np.int64], size: int, part: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """The words that each lane touches, [..., lanes, words]."""
+    words = where[..., None] // _BANK_BYTES + np.arange(max(size // _BANK_BYTES, 1))
+    return np.where(part[..., None], words, _NOBODY)
+
+
+def _may_merge(where: NDArray[np.int64], part: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Whether twice as many lanes are served at a time, [..., 1]; the whole warp decides."""
+    merged = np.zeros((*where.shape[:-1], 1), dtype=np.bool_)
+    for step in (1, 2):
+        partner = np.arange(_LANES) ^ step
+        same = (where == where[..., partner]) | ~part | ~part[..., partner]
+        merged |= same.all(axis=-1, keepdims=True)
+    return merged

@@ -1,0 +1,326 @@
+"""Pointer, keys and fingers on a saved page: zoom, tips, bits, the sheet of keys, taps, keys to colours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ptxlab
+from tools.jupyter import Shown
+
+pytestmark = pytest.mark.browser
+
+S4 = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
+F16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+WGMMA = "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"
+LARGE = "wgmma.mma_async.sync.aligned.m64n256k16.f16.f16.f16"
+MODEL = "document.querySelector('.static-view').model"
+FOCUSED = """() => {
+  const node = document.activeElement;
+  return { pane: node.closest('[data-pane]')?.dataset.pane ?? '', bit: node.dataset.bit ?? '',
+    label: node.getAttribute('aria-label') ?? '', block: node.closest('.ptx-block')?.dataset.operand ?? '' };
+}"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("hands")
+
+
+def saved(page: Any, folder: Path, name: str, width: int = 1440, height: int = 900, **traits: Any) -> Shown:
+    page.set_viewport_size({"width": width, "height": height})
+    explorer = ptxlab.explore(name)
+    for trait, value in traits.items():
+        setattr(explorer.view, trait, value)
+    page.goto(explorer.save_html(folder / "page.html").as_uri())
+    return Shown(page)
+
+
+def tip_lines(page: Any) -> list[str]:
+    return list(page.locator(".ptx-tooltip.on > :not(canvas)").all_inner_texts())
+
+
+# -- zoom ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "cell"),
+    [(S4, ("A", 3, 5)), (S4, ("B", 40, 6)), (F16, ("A", 15, 15)), (F16, ("D", 0, 7)), (LARGE, ("D", 5, 200))],
+)
+def test_the_cell_under_the_pointer_stays_there(
+    page: Any, folder: Path, name: str, cell: tuple[str, int, int]
+) -> None:
+    """In all the way, out to half the size, and back: the pointer is on the same cell after every step."""
+    screen = saved(page, folder, name)
+    screen.middle(*cell)  # in view
+    box = screen.rect(*cell)
+    x, y = box["x"] + 0.3 * box["width"], box["y"] + 0.6 * box["height"]
+    page.mouse.move(x, y)
+    page.keyboard.down("Control")
+    for percent in [125, 200, 300, 400, 300, 200, 125, 100, 75, 50, 75, 100]:
+        while (now := page.evaluate(f"() => {MODEL}.get('zoom')")) != percent:
+            page.mouse.wheel(0, -100 if now < percent else 100)
+            page.wait_for_function(f"now => {MODEL}.get('zoom') !== now", arg=now)
+        page.wait_for_timeout(30)
+        box = screen.rect(*cell)
+        assert -1 <= x - box["x"] <= box["width"] + 1, percent
+        assert -1 <= y - box["y"] <= box["height"] + 1, percent
+    page.keyboard.up("Control")
+
+
+def test_buttons_and_keys_zoom_around_the_selected_cell(page: Any, folder: Path) -> None:
+    screen = saved(page, folder, F16)
+    screen.click("A", 12, 13)
+    page.mouse.move(2, 2)
+    before = screen.rect("A", 12, 13)
+    middle = (before["x"] + before["width"] / 2, before["y"] + before["height"] / 2)
+
+    def is_held() -> bool:
+        box = screen.rect("A", 12, 13)
+        inside = (middle[0] - box["x"]) / box["width"], (middle[1] - box["y"]) / box["height"]
+        return all(-0.05 <= each <= 1.05 for each in inside)
+
+    page.get_by_label("larger cells").click()
+    page.wait_for_function(f"() => {MODEL}.get('zoom') === 125")
+    page.wait_for_timeout(50)
+    assert screen.rect("A", 12, 13)["width"] > before["width"] and is_held()
+    page.locator("[data-pane=A] .ptx-cell").focus()
+    page.keyboard.press("Alt+Equal")
+    page.wait_for_function(f"() => {MODEL}.get('zoom') === 150")
+    page.wait_for_timeout(50)
+    assert is_held()
+    page.keyboard.press("Alt+0")
+    page.wait_for_function(f"() => {MODEL}.get('zoom') === 100")
+    page.wait_for_timeout(50)
+    after = screen.rect("A", 12, 13)
+    assert all(abs(after[side] - before[side]) <= 1 for side in before)
+
+
+# -- tips ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [(1440, 900), (800, 500), (390, 700)])
+def test_tips_turn_at_the_edges_of_the_window(page: Any, folder: Path, size: tuple[int, int]) -> None:
+    """In every corner of every matrix, with the lens; also where the parts around it would clip it."""
+    screen = saved(page, folder, LARGE, *size)
+    page.add_style_tag(content=".static-view { overflow: hidden; contain: paint; }")
+    for name, row, column in [("A", 0, 0), ("A", 63, 15), ("D", 0, 0), ("D", 0, 255), ("D", 63, 255)]:
+        screen.root.evaluate(
+            """(root, [name, row, column]) => {
+              const pane = root.querySelector(`[data-pane=${name}] .ptx-scroller`);
+              pane.scrollTo(column ? pane.scrollWidth : 0, row ? pane.scrollHeight : 0);
+              const box = root.cellRect(name, row, column);
+              scrollBy(0, row ? box.y + box.height - innerHeight : box.y);
+            }""",
+            [name, row, column],
+        )
+        page.wait_for_timeout(60)
+        box = screen.rect(name, row, column)
+        page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        tip = page.locator(".ptx-tooltip.on")
+        tip.wait_for()
+        page.wait_for_timeout(30)
+        assert tip_lines(page)[0].startswith(f"{name}[{row}][{column}] = ")
+        seen = tip.bounding_box()
+        assert seen["x"] >= 0 and seen["x"] + seen["width"] <= size[0], (name, row, column)
+        assert seen["y"] >= 0 and seen["y"] + seen["height"] <= size[1], (name, row, column)
+        on_top = page.evaluate(
+            """([x, y]) => {
+              const tip = document.querySelector('.ptx-tooltip');
+              tip.style.pointerEvents = 'auto';
+              const is = tip.contains(document.elementFromPoint(x, y));
+              tip.style.pointerEvents = '';
+              return is;
+            }""",
+            [seen["x"] + seen["width"] - 3, seen["y"] + seen["height"] - 3],
+        )
+        assert on_top, (name, row, column)
+        page.mouse.move(1, 1)
+
+
+# -- keys ------------------------------------------------------------------------------------------------
+
+
+def test_a_block_of_registers_is_one_stop_and_every_bit_is_in_it(page: Any, folder: Path) -> None:
+    screen = saved(page, folder, S4)
+    blocks = page.locator(".ptx-block").evaluate_all(
+        "nodes => nodes.map((node) => node.querySelectorAll('[tabindex=\"0\"]').length)"
+    )
+    assert blocks == [1, 1, 1]
+    page.locator(".ptx-lane[tabindex='0']").focus()
+    page.keyboard.press("Tab")
+    assert page.evaluate(FOCUSED)["block"] == "A"
+    labels = []
+    for _ in range(32):  # from the hexadecimal number through all bits of register 0
+        page.keyboard.press("ArrowRight")
+        labels.append(page.evaluate(FOCUSED)["label"])
+    assert labels == [f"bit {bit} of register 0 of A" for bit in reversed(range(32))]
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate(FOCUSED)["bit"] == "0"
+    lines = tip_lines(page)
+    assert lines[0].startswith("bit 0 of register 0 of A = ") and lines[2].startswith("a0 is A[0][0] = ")
+    page.keyboard.press("ArrowDown")
+    assert page.evaluate(FOCUSED)["label"] == "a0, A row 0 column 0"
+    page.keyboard.press("ArrowDown")
+    assert page.evaluate(FOCUSED)["label"].endswith("of register 1 of A")
+    page.keyboard.press("Control+End")
+    page.keyboard.press("Tab")
+    assert page.evaluate(FOCUSED)["block"] == "B"
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    assert page.evaluate(FOCUSED)["block"] == ""
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Shift+Tab")
+    assert page.evaluate(FOCUSED)["label"] == "a24, A row 8 column 32"  # where it was left
+    assert screen.root.locator("[data-operand=D] .ptx-bit[aria-readonly=true]").count() == 128
+
+
+def test_bits_are_easy_to_hit_where_there_is_room(page: Any, folder: Path) -> None:
+    saved(page, folder, S4, 1600, 1000)
+    bit = page.locator("[data-operand=A] .ptx-bit[data-bit='20']").first
+    box = bit.bounding_box()
+    assert box["width"] >= 12 and box["height"] >= 24
+    number = bit.evaluate("node => getComputedStyle(node, '::before').content")
+    assert number in ("attr(data-bit)", '"20"')
+    bit.hover()
+    assert tip_lines(page)[0].startswith("bit 20 of register 0 of A = ")
+
+
+@pytest.mark.parametrize("key", ["?", "button"])
+def test_the_sheet_of_keys(page: Any, folder: Path, key: str) -> None:
+    saved(page, folder, F16)
+    cell = page.locator("[data-pane=A] .ptx-cell")
+    opener = cell if key == "?" else page.locator(".ptx-help")
+    opener.focus()
+    page.keyboard.press("?" if key == "?" else "Enter")
+    sheet = page.get_by_role("dialog", name="keys, mouse and touch")
+    sheet.wait_for()
+    assert {"Everywhere", "On a cell", "In registers", "Mouse", "Touch"} <= set(
+        sheet.locator("h3").all_inner_texts()
+    )
+    for turn in range(6):
+        page.keyboard.press("Shift+Tab" if turn > 3 else "Tab")
+        assert page.evaluate("() => Boolean(document.activeElement.closest('dialog'))")
+    page.keyboard.press("Escape")
+    sheet.wait_for(state="hidden")
+    assert opener.evaluate("node => node === document.activeElement")
+    assert cell.input_value() == ""
+
+
+# -- fingers ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def phone(browser: Any) -> Iterator[Any]:
+    context = browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    yield context.new_page()
+    context.close()
+
+
+def test_a_tap_shows_and_a_second_one_edits(phone: Any, folder: Path) -> None:
+    explorer = ptxlab.explore(F16)
+    phone.goto(explorer.save_html(folder / "phone.html").as_uri())
+    screen = Shown(phone)
+    ins = ptxlab.instruction(F16)
+    place = ins.a.where(3, 5)[0]
+    phone.touchscreen.tap(*screen.middle("A", 3, 5))
+    phone.wait_for_selector(".ptx-tooltip.on")
+    lines = tip_lines(phone)
+    assert lines[0].startswith("A[3][5] = ") and f"lane {place.lane}" in lines
+    assert phone.evaluate(f"() => {MODEL}.get('selected')") == {"name": "A", "row": 3, "column": 5}
+    cell = phone.locator("[data-pane=A] .ptx-cell")
+    assert "editing" not in cell.get_attribute("class")
+    assert cell.get_attribute("inputmode") == "none"  # no keyboard covers the tip
+    phone.touchscreen.tap(*screen.middle("A", 3, 5))
+    phone.wait_for_selector("[data-pane=A] .ptx-cell.editing")
+    assert cell.get_attribute("inputmode") == "text"
+    phone.keyboard.press("Escape")
+    phone.touchscreen.tap(*screen.middle("D", 2, 1))
+    phone.wait_for_function(
+        "() => document.querySelector('.ptx-tooltip.on b').textContent.startsWith('D[2][1]')"
+    )
+    phone.touchscreen.tap(8, 8)  # elsewhere
+    phone.wait_for_selector(".ptx-tooltip.on", state="hidden")
+    assert phone.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_taps_on_bits_and_headings(phone: Any, folder: Path) -> None:
+    explorer = ptxlab.explore(S4)
+    phone.goto(explorer.save_html(folder / "phone.html").as_uri())
+    screen = Shown(phone)
+    bit = phone.locator("[data-operand=A] .ptx-bit[data-bit='20']").first
+    bit.tap()
+    phone.wait_for_selector(".ptx-tooltip.on")
+    assert tip_lines(phone)[0].startswith("bit 20 of register 0 of A = ")
+    assert phone.locator(".ptx-problem").inner_text() == ""
+    bit.tap()  # would flip it; a saved page says that it cannot
+    phone.wait_for_function("() => document.querySelector('.ptx-problem').innerText !== ''")
+    cell = screen.rect("A", 4, 0)
+    phone.touchscreen.tap(cell["x"] - 10, cell["y"] + cell["height"] / 2)
+    phone.wait_for_function(
+        "() => document.querySelector('.ptx-tooltip.on b').textContent.startsWith('row 4 of A is held by')"
+    )
+
+
+# -- colours ---------------------------------------------------------------------------------------------
+
+
+def legend(page: Any, pane: str) -> tuple[str, list[str]]:
+    node = page.locator(f"[data-pane={pane}] .ptx-legend")
+    if not node.count():
+        return "", []
+    return node.locator("span").first.inner_text(), node.locator(".ptx-key").all_inner_texts()
+
+
+#: The colour of a cell of a pane, and of a key of its legend.
+COLOUR = """([pane, x, y, key]) => {
+  const canvas = document.querySelector(`[data-pane=${pane}] canvas`);
+  const box = canvas.getBoundingClientRect();
+  const ratio = canvas.width / box.width;
+  const at = [Math.round((x - box.left) * ratio), Math.round((y - box.top) * ratio)];
+  const cell = [...canvas.getContext('2d').getImageData(...at, 1, 1).data].slice(0, 3);
+  const node = document.querySelectorAll(`[data-pane=${pane}] .ptx-key`)[key];
+  return [cell, getComputedStyle(node).backgroundColor.match(/\\d+/g).map(Number)];
+}"""
+
+
+def colours(screen: Shown, pane: str, row: int, column: int, key: int) -> tuple[list[int], list[int]]:
+    box = screen.rect(pane, row, column)
+    cell, swatch = screen.page.evaluate(COLOUR, [pane, box["x"] + 2, box["y"] + 2, key])
+    return cell, swatch
+
+
+def test_colours_by_register_have_a_legend(page: Any, folder: Path) -> None:
+    screen = saved(page, folder, F16, colour_by="register")
+    assert legend(page, "A") == ("registers", ["0", "1", "2", "3"])
+    assert legend(page, "B") == ("registers", ["0", "1"])
+    for row, column in ((0, 0), (8, 1), (3, 9), (15, 15)):
+        register = ptxlab.instruction(F16).a.where(row, column)[0].register
+        cell, swatch = colours(screen, "A", row, column, register)
+        assert cell == swatch
+    page.evaluate(f"() => {MODEL}.set('colour_by', 'lane')")
+    page.wait_for_selector(".ptx-legend", state="detached")
+    values = page.locator("[data-trait=colour_by] option").all_inner_texts()
+    assert values == ["lane", "register", "value", "none"]  # one warp, nothing in shared memory
+
+
+def test_operands_in_shared_memory_are_coloured(page: Any, folder: Path) -> None:
+    screen = saved(page, folder, WGMMA)
+    title, texts = legend(page, "B")
+    assert (title, texts[:3]) == ("core matrices 0..7 of 16", ["0", "1", "2"])
+    assert legend(page, "A") == ("", [])
+    for row, column, core in ((0, 0, 0), (7, 7, 0), (8, 0, 1), (15, 5, 1), (0, 8, 2), (9, 31, 7)):
+        cell, swatch = colours(screen, "B", row, column, core)
+        assert cell == swatch, (row, column)
+    page.locator("[data-trait=colour_by]").select_option("bank")
+    page.wait_for_function(
+        "() => document.querySelector('[data-pane=B] .ptx-legend span').textContent === 'banks'"
+    )
+    assert legend(page, "B")[1] == [f"{bank}..{bank + 3}" for bank in range(0, 32, 4)]
+    for row, column, key in ((0, 0, 0), (0, 1, 1), (3, 7, 7), (8, 0, 0), (5, 12, 4)):
+        cell, swatch = colours(screen, "B", row, column, key)
+        assert cell == swatch, (row, column)

@@ -1,0 +1,325 @@
+"""Twenty tasks of a new user, in JupyterLab at 1440x900 with the file browser open.
+
+Each is done in as few actions as its budget says, and what it concerns is on the screen afterwards. An action
+is a click, a key, a turn of the wheel, pointing somewhere, a choice in a list, or a text typed with the Enter
+that ends it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ptxlab
+from tools.jupyter import PANES, Book, Shown
+
+pytestmark = pytest.mark.browser
+
+S4 = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
+F16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+SPARSE_S4 = "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
+SPARSE_FP8 = "wgmma.mma_async.sp.sync.aligned.m64n8k64.f32.e4m3.e4m3"
+LARGE = "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16"
+FOCUSED = "(name) => document.activeElement?.closest('[data-pane]')?.dataset.pane === name"
+
+
+class User(Shown):
+    """A user, whose actions are counted."""
+
+    def __init__(self, page: Any, book: Book) -> None:
+        super().__init__(page)
+        self.book, self.actions = book, 0
+
+    def python(self, code: str) -> str:
+        """What a cell below prints; no action of the task."""
+        printed = self.book.run(1, code)
+        self.root.evaluate("node => node.scrollIntoView({ block: 'start' })")
+        return printed
+
+    def start(self, mnemonic: str, more: str = "") -> None:
+        """A new Explorer, at the top of the view."""
+        self.book.run(0, f"import numpy as np, ptxlab\nex = ptxlab.explore({mnemonic!r}, seed=1)\n{more}\nex")
+        self.root.locator("[data-pane=D] canvas").first.wait_for()
+        self.says(".ptx-mnemonic", mnemonic)
+        self.root.evaluate("node => node.scrollIntoView({ block: 'start' })")
+        self.page.mouse.move(2, 2)
+        self.page.wait_for_timeout(200)
+        self.actions = 0
+
+    def point(self, name: str, row: int, column: int) -> str:
+        self.actions += 1
+        return self.hover(name, row, column)
+
+    def press(self, *keys: str) -> None:
+        for key in keys:
+            self.actions += 1
+            self.page.keyboard.press(key)
+
+    def write(self, text: str) -> None:
+        self.actions += 1
+        self.page.keyboard.type(text)
+        self.page.keyboard.press("Enter")
+
+    def click(self, name: str, row: int, column: int, **how: Any) -> None:
+        self.actions += 1
+        super().click(name, row, column, **how)
+
+    def push(self, selector: str) -> None:
+        self.actions += 1
+        self.root.locator(selector).first.click()
+
+    def pick(self, words: str) -> None:
+        """Another instruction: open the picker, search."""
+        self.actions += 1
+        self.root.get_by_role("button", name="change").click()
+        self.root.locator(".ptx-match").first.wait_for()
+        self.write(words)
+
+    def choose(self, selector: str, option: str) -> None:
+        self.actions += 1
+        self.root.locator(selector).select_option(label=option)
+
+    def says(self, selector: str, text: str) -> None:
+        """Wait until a part of the Explorer says this."""
+        self.page.wait_for_function(
+            "([selector, text]) => [...document.querySelectorAll(`.ptx-explorer ${selector}`)]"
+            ".some((node) => (node.matches('input') ? node.value : node.innerText).includes(text))",
+            arg=[selector, text],
+            timeout=20_000,
+        )
+
+    def sees(self, *selectors: str) -> None:
+        """These parts are wholly in the view of the notebook."""
+        view = self.page.locator(".jp-WindowedPanel-outer").first.bounding_box()
+        for selector in selectors:
+            box = self.root.locator(selector).first.bounding_box()
+            assert box is not None, selector
+            assert view["y"] - 1 <= box["y"], selector
+            assert box["y"] + box["height"] <= view["y"] + view["height"] + 1, selector
+            assert view["x"] <= box["x"] and box["x"] + box["width"] <= view["x"] + view["width"], selector
+
+    def sees_cell(self, name: str, row: int, column: int) -> None:
+        """This cell is in the view of its pane, which is in the view of the notebook."""
+        pane = f"[data-pane={PANES.get(name, name)}]"
+        self.sees(pane)
+        box, frame = self.rect(name, row, column), self.root.locator(f"{pane} .ptx-scroller").bounding_box()
+        assert frame["x"] <= box["x"] and box["x"] + box["width"] <= frame["x"] + frame["width"] + 1
+        assert frame["y"] <= box["y"] and box["y"] + box["height"] <= frame["y"] + frame["height"] + 1
+
+
+@pytest.fixture(scope="module")
+def book(lab: Any, page: Any) -> Book:
+    page.set_viewport_size({"width": 1440, "height": 900})
+    opened: Book = lab.open(page, "tasks", ["import ptxlab; ptxlab.explore()", "pass"], at="lab/tree")
+    if not page.locator(".jp-FileBrowser").is_visible():
+        page.keyboard.press("Control+b")
+    opened.run(0)
+    return opened
+
+
+@pytest.fixture
+def user(book: Book, page: Any) -> User:
+    return User(page, book)
+
+
+@pytest.fixture
+def task(user: User) -> Callable[[int], None]:
+    """Says that a task is done, and in how many actions at most."""
+
+    def done(budget: int) -> None:
+        assert user.actions <= budget
+        user.actions = 0
+
+    return done
+
+
+LANE = (".ptx-lanes", ".ptx-registers")
+ALL = ("[data-pane=A]", "[data-pane=B]", "[data-pane=D]", *LANE)
+
+
+def test_1_2_3_a_cell_of_a(user: User, task: Callable[[int], None], page: Any) -> None:
+    user.start(S4, "ex.B = np.ones((64, 8)); ex.A = np.zeros((16, 64))")
+    assert " · lane 4 · " in user.point("A", 9, 37)  # 1: its lane
+    user.sees(*ALL)
+    assert page.locator(".ptx-tooltip").is_visible()
+    task(3)
+    user.click("A", 9, 37)  # 2: change it
+    user.write("-3")
+    task(3)
+    user.says(".ptx-hex", "0x00d00000")  # 3: see D change
+    page.wait_for_selector("[data-pane=D] .ptx-flash", state="attached")
+    user.reads("D", 9, 5, -3)
+    user.sees(*ALL)
+
+
+def test_4_who_makes_a_cell_of_d(user: User, task: Callable[[int], None], page: Any) -> None:
+    user.start(S4)
+    user.click("D", 3, 5)
+    user.says(".ptx-status", "row 3 of A is in lanes 12..15 · column 5 of B is in lanes 20..23")
+    assert page.locator(".ptx-lane.contributes").count() == 8
+    user.sees(*ALL, ".ptx-status")
+    task(3)
+
+
+def test_5_6_a_register_and_a_bit(user: User, task: Callable[[int], None], page: Any) -> None:
+    user.start(S4)
+    box = ".ptx-hex[data-operand=A]"
+    places = {pane: user.root.locator(f"[data-pane={pane}]").bounding_box() for pane in "ABD"}
+    user.push(box)
+    user.write("0x12345678")
+    user.says(box, "0x12345678")
+    task(3)
+    assert user.python("print(hex(ex.registers['A'][0, 0]))") == "0x12345678"
+    assert places == {pane: user.root.locator(f"[data-pane={pane}]").bounding_box() for pane in "ABD"}
+    user.sees(*ALL)
+    user.push("[data-operand=A] [data-bit='0']")
+    user.says(box, "0x12345679")
+    user.sees(*ALL)
+    task(3)
+    user.push(box)  # what cannot be is said beside the field, and nothing moves
+    user.write("0xyz")
+    user.says(".ptx-explorer, [role=alert]", "hexadecimal")
+    assert places == {pane: user.root.locator(f"[data-pane={pane}]").bounding_box() for pane in "ABD"}
+
+
+def test_7_8_9_paste_fill_undo(user: User, task: Callable[[int], None], page: Any) -> None:
+    user.start(S4)
+    block = np.arange(128).reshape(16, 8) % 7
+    page.evaluate("text => navigator.clipboard.writeText(text)", repr(block))
+    user.click("B", 0, 0)
+    user.press("Control+v")
+    task(3)
+    assert user.python("print(ex.B[:16].tolist())") == str(block.tolist())
+    user.choose("[data-tool=pattern]", "identity")
+    user.push("[data-tool=go]")
+    task(3)
+    user.reads("B", 3, 3, 1)
+    user.sees(*ALL)
+    user.press("Control+z")
+    task(1)
+    user.reads("B", 3, 3, int(block[3, 3]))
+
+
+def test_10_chips_that_differ(user: User, task: Callable[[int], None], page: Any) -> None:
+    user.start(F16)
+    user.choose("[data-tool=against]", "sm_80 Ampere")
+    user.push("[data-tool=find]")
+    user.says(".ptx-differences", "differ")
+    user.sees(*ALL)
+    task(3)
+
+
+def test_11_to_13_sparse(user: User, task: Callable[[int], None], page: Any) -> None:
+    user.start(F16, "ex.A = np.arange(256).reshape(16, 16) % 8")
+    user.pick("sparse fp8 wgmma m64n8k64 f32.e4m3.e4m3")
+    user.says(".ptx-mnemonic", SPARSE_FP8)
+    task(3)
+    user.sees(".ptx-mnemonic", *LANE)
+    user.press("Control+z")
+    user.says(".ptx-mnemonic", F16)
+    assert user.python("print(ex.A[1].tolist())") == str((np.arange(16.0) % 8).tolist())
+
+    user.start(SPARSE_S4)
+    user.choose("[data-option=selector]", "1")  # 12
+    task(3)
+    page.wait_for_timeout(300)
+    assert user.python("print(ex.state.matrices.options['selector'])") == "1"
+    text = user.point("A", 9, 37)  # 13: its nibble
+    assert "nibble" in text
+    user.sees("[data-pane=A]", "[data-pane=stored]")
+    task(3)
+
+
+def test_14_why_these_bits(user: User, task: Callable[[int], None], page: Any) -> None:
+    user.start(F16)
+    user.click("D", 3, 5)
+    user.push("[data-tool=why]")
+    page.wait_for_selector(".ptx-trace-body")
+    page.wait_for_timeout(400)
+    view = page.locator(".jp-WindowedPanel-outer").first.bounding_box()
+    body = page.locator(".ptx-trace-body").bounding_box()
+    assert body["y"] < view["y"] + view["height"] - 200, "the beginning of the answer is in view"
+    task(3)
+
+
+def test_15_zoom(user: User, task: Callable[[int], None], page: Any) -> None:
+    user.start(S4)
+    user.hover("A", 9, 37)
+    x, y = user.middle("A", 9, 37)
+    page.keyboard.down("Control")
+    page.mouse.wheel(0, -240)
+    page.keyboard.up("Control")
+    user.actions += 1
+    page.wait_for_timeout(500)
+    page.mouse.move(x + 1, y)
+    page.wait_for_timeout(200)
+    assert user.status.inner_text().startswith("A[9][37] = ")
+    user.sees_cell("A", 9, 37)
+    task(3)
+
+
+def test_16_a_cell_of_a_large_instruction(user: User, task: Callable[[int], None], page: Any) -> None:
+    user.start(S4)
+    user.pick("m64n256k16 f32.f16.f16")
+    user.says(".ptx-mnemonic", LARGE)
+    user.push(".ptx-name")
+    user.write("D[40][200]")
+    user.says(".ptx-lane-title b", "Lane 64")
+    page.wait_for_selector(".ptx-field.here")
+    user.sees_cell("D", 40, 200)
+    user.sees(".ptx-field.here", *LANE)
+    registers = page.locator("[data-operand=D] .ptx-hex").evaluate_all(
+        "nodes => nodes.map((node) => Number(node.dataset.register))"
+    )
+    assert ptxlab.instruction(LARGE).d.where(40, 200)[0].register in registers
+    task(4)
+
+
+def test_17_18_take_it_along(user: User, task: Callable[[int], None], page: Any, tmp_path: Path) -> None:
+    user.start(S4)
+    user.actions += 1
+    user.tool("[data-export=code]").click()
+    page.wait_for_function("async () => (await navigator.clipboard.readText()).includes('ptxlab')")
+    task(3)
+    with page.expect_download() as download:
+        user.actions += 1
+        user.tool("[data-export=page]").click()
+    download.value.save_as(tmp_path / "page.html")
+    task(2)
+    saved = page.context.new_page()
+    saved.goto((tmp_path / "page.html").as_uri())
+    assert Shown(saved).hover("A", 9, 37).startswith("A[9][37] = ")
+    saved.close()
+
+
+def test_19_dark_theme(user: User, task: Callable[[int], None], page: Any) -> None:
+    user.start(S4)
+    light = user.root.evaluate("node => getComputedStyle(node).color")
+    for label in ("Settings", "Theme", "JupyterLab Dark"):
+        user.actions += 1
+        page.locator(".lm-MenuBar-item, .lm-Menu-item", has_text=label).first.click()
+    page.wait_for_function(
+        "light => getComputedStyle(document.querySelector('.ptx-explorer')).color !== light", arg=light
+    )
+    user.sees(*ALL)
+    assert user.drawn()
+    task(3)
+    for label in ("Settings", "Theme", "JupyterLab Light"):
+        page.locator(".lm-MenuBar-item, .lm-Menu-item", has_text=label).first.click()
+
+
+def test_20_by_keyboard(user: User, task: Callable[[int], None], page: Any) -> None:
+    """From the first control of the Explorer to A, an edit, and D read out: ten keys."""
+    user.start(S4, "ex.B = np.ones((64, 8)); ex.A = np.zeros((16, 64))")
+    user.root.locator("button, [tabindex='0']").first.focus()
+    while not page.evaluate(FOCUSED, "A"):
+        user.press("Tab")
+        assert user.actions <= 8, "A is reached"
+    user.press("5", "Enter")
+    user.reads("D", 0, 0, 5)
+    user.sees(*ALL)
+    task(10)

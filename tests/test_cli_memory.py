@@ -1,0 +1,149 @@
+"""`ptxlab descriptor`, `ptxlab conflicts`, and what `ptxlab layout` says of tiles."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from ptxlab import memory
+from ptxlab.cli import main
+
+WGMMA = "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"
+X4 = "ldmatrix.sync.aligned.m8n8.x4.shared.b16"
+TILE = "dtype=f16,rows=64,k=128,swizzle=128"
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> str:
+    assert main(words) == code
+    out, err = capsys.readouterr()
+    assert bool(err) == bool(code)
+    return out or err
+
+
+def run_json(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
+    data = json.loads(run(capsys, *words, "--json"))
+    assert isinstance(data, dict)
+    return data
+
+
+def test_a_descriptor_is_decoded(capsys: pytest.CaptureFixture[str]) -> None:
+    text = run(capsys, "descriptor", "0x4000004000010040")
+    assert str(memory.descriptor(0x4000004000010040)) in text
+    assert "    1  0x490   0x480\n" in text
+    data = run_json(capsys, "descriptor", "0x4002004000010048")
+    assert (data["address"], data["leading"], data["stride"]) == (0x480, 16, 1024)
+    assert (data["swizzle"], data["base_offset"], data["right"]) == (128, 1, None)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("0x4000004000010042", "--tile", TILE, "--k", "16"), "right for the slice at k=16 of Tile(bits=16"),
+        (
+            ("0x4000002000010040", "--tile", TILE),
+            "LBO is ignored for swizzled K-major; SBO must be 1024, found 512",
+        ),
+        (("0x4000004000010042", "--tile", TILE), "it could be that of k=16"),
+        (("0x4000004000010040", "--tile", TILE, "--k", "64", "--address", "0x400"), "address must be 0x2400"),
+        (
+            ("0x4000004000010040", "--instruction", WGMMA),
+            "right for the slice at k=0 of Tile(bits=16, rows=64",
+        ),
+        (
+            ("0x4000004000010040", "--instruction", WGMMA, "--tile", "dtype=s8,rows=32,k=128,swizzle=128"),
+            "B is f16, but the tile has elements of 8 bits; B is 64 rows by 16 of K",
+        ),
+    ],
+)
+def test_a_descriptor_is_judged(
+    capsys: pytest.CaptureFixture[str], words: tuple[str, ...], sentence: str
+) -> None:
+    assert sentence in run(capsys, "descriptor", *words)
+    data = run_json(capsys, "descriptor", *words)
+    assert data["right"] == ("right" in sentence) == (not data["problems"])
+
+
+def test_the_descriptors_of_a_tile(capsys: pytest.CaptureFixture[str]) -> None:
+    data = run_json(capsys, "descriptor", "--tile", TILE, "--address", "0x400")
+    tile = memory.Tile(16, 64, 128, swizzle=128)
+    assert [int(part["descriptor"], 16) for part in data["slices"]] == [
+        tile.descriptor(0x400, k) for k in range(0, 128, 16)
+    ]
+    assert "0x4000004000010242" in run(capsys, "descriptor", "--tile", tile.cute, "--address", "0x400")
+    assert run(capsys, "descriptor", "--tile", TILE, "--k", "16", "--svg").startswith("<svg")
+
+
+def test_layout_says_how_to_describe_the_tile(capsys: pytest.CaptureFixture[str]) -> None:
+    for words, tile in (
+        (("--swizzle", "128"), memory.Tile(16, 64, 16, swizzle=128)),
+        (("--transposed", "--swizzle", "64"), memory.Tile(16, 64, 16, "MN", 64)),
+        ((), memory.Tile(16, 64, 16)),
+    ):
+        text = run(capsys, "layout", WGMMA, "B", *words)
+        assert f"(LBO) {tile.leading}, stride dimension offset (SBO) {tile.stride} bytes" in text
+        assert f"0x{tile.descriptor():016x}" in text
+        data = run_json(capsys, "layout", WGMMA, "B", *words)
+        assert (data["LBO"], data["SBO"]) == (tile.leading, tile.stride)
+        assert int(data["descriptor"], 16) == tile.descriptor()
+
+
+@pytest.mark.parametrize(
+    ("words", "wavefronts", "least", "pitches", "swizzles"),
+    [
+        ((X4, "--pitch", "80", "--swizzle", "64"), 8, 4, [64, 32], [0]),
+        ((X4, "--pitch", "128"), 32, 4, [144, 112], [128]),
+        ((X4, "--pitch", "80"), 4, 4, [], []),
+        ((X4, "--swizzle", "128"), 4, 4, [], []),
+        (("st.shared.b32", "--pitch", "128"), 32, 1, [132, 124], []),
+        (("ld.shared.v4.f32", "--pitch", "64", "--lanes-per-row", "4"), 4, 4, [], []),
+        (("ld.shared.v2.u32", "--pitch", "0"), 1, 1, [], []),
+    ],
+)
+def test_conflicts(
+    capsys: pytest.CaptureFixture[str],
+    words: tuple[str, ...],
+    wavefronts: int,
+    least: int,
+    pitches: list[int],
+    swizzles: list[int],
+) -> None:
+    data = run_json(capsys, "conflicts", *words)
+    assert (data["wavefronts"], data["least"]) == (wavefronts, least)
+    assert data["pitches without conflicts"] == pitches
+    assert data["swizzles without conflicts"] == swizzles
+    assert bool(data["collisions"]) == (wavefronts > least)
+    text = run(capsys, "conflicts", *words)
+    assert f"{wavefronts} wavefront" in text
+    assert ("without conflicts: rows" in text) == bool(pitches)
+    for pitch in pitches:  # what is advised has none indeed
+        again = [word if word != data_pitch(words) else str(pitch) for word in words]
+        assert run_json(capsys, "conflicts", *again)["wavefronts"] == least
+    assert run(capsys, "conflicts", *words, "--colour", "wavefront", "--svg").startswith("<svg")
+
+
+def data_pitch(words: tuple[str, ...]) -> str:
+    return words[words.index("--pitch") + 1]
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("descriptor",), "give one, such as 0x4000004000010040, or --tile"),
+        (("descriptor", "0x10000000000000000"), "it has 64 bits"),
+        (("descriptor", "0x4000"), "bit 14 is 1, but belongs to no field"),
+        (("descriptor", "1", "--tile", "rows=64"), "bits is missing"),
+        (("descriptor", "1", "--instruction", "mma.m16n8k64.s4"), "only wgmma reads through descriptors"),
+        (("descriptor", "1", "--instruction", WGMMA, "--operand", "D"), "in registers, not in shared memory"),
+        (("conflicts", "mma.m16n8k64.s4"), "conflicts are those of ldmatrix, stmatrix, ld.shared"),
+        (("conflicts", "ld.shared.v4.f64"), "a lane reads or writes at most 16 bytes"),
+        (("conflicts", X4, "--pitch", "72"), "rows are a multiple of 16 bytes apart"),
+        (("conflicts", X4, "--swizzle", "48"), "swizzle of 48 bytes: there are 0, 32, 64, 128"),
+        (("conflicts", X4, "--lanes-per-row", "2"), "ldmatrix reads whole rows"),
+        (("conflicts", X4, "--column", "8"), "rows begin at multiples of 16 bytes"),
+        (("conflicts", "ld.shared.u8", "--lanes-per-row", "33"), "it takes 1 to 32"),
+    ],
+)
+def test_refusals(capsys: pytest.CaptureFixture[str], words: tuple[str, ...], sentence: str) -> None:
+    assert sentence in run(capsys, *words, code=1)

@@ -1,0 +1,75 @@
+"""What an H200 did with shared memory (`tools/record_memory.py`) against banks and tensor maps."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from ptxlab.memory import conflicts, tensor_map
+from ptxlab.memory.banks import row_conflicts
+from tools.record_memory import ACCESSES, EXTRA, FOLDER, Access, Box, boxes, digest, patterns
+
+CYCLES = np.load(FOLDER / "banks.npz")
+DIGESTS = json.loads((FOLDER / "boxes.json").read_text())
+
+
+def wavefronts(access: Access, addresses: NDArray[np.uint16], masks: NDArray[np.uint32]) -> NDArray[np.int64]:
+    """What the model says."""
+    if access.rows:
+        return np.asarray(row_conflicts(addresses, access.rows).wavefronts)
+    active = masks[:, None] >> np.arange(32, dtype=np.uint32) & 1
+    store = access.name.startswith("st")
+    return np.asarray(conflicts(addresses, access.width, store=store, active=active).wavefronts)
+
+
+def by_hand(access: Access, addresses: list[int], mask: int) -> int:
+    """The rule once more, one access at a time: groups of 128 bytes, the fullest bank of each counts."""
+    lanes = [lane for lane in range(access.rows or 32) if mask >> lane & 1]
+    size = min(128 // access.width, 32)
+    loads = access.name.startswith("ld.")
+    for step in (1, 2):
+        pairs = [(lane, lane ^ step) for lane in lanes if lane ^ step in lanes]
+        if loads and access.width > 4 and all(addresses[one] == addresses[two] for one, two in pairs):
+            size = 256 // access.width
+    total = 0
+    for first in range(0, 32, size):
+        words: dict[int, set[int]] = {}
+        for lane in lanes:
+            if first <= lane < first + size:
+                for byte in range(addresses[lane], addresses[lane] + access.width):
+                    words.setdefault(byte // 4 % 32, set()).add(byte // 4)
+        total += max((len(different) for different in words.values()), default=0)
+    return total
+
+
+@pytest.mark.parametrize("access", ACCESSES, ids=lambda access: access.name)
+def test_cycles_are_wavefronts(access: Access) -> None:
+    """320 patterns of each kind of access; none is further than a third of a cycle from the model."""
+    addresses, masks = patterns(access)
+    cycles = CYCLES[access.name] / 64
+    assert len(cycles) == len(addresses) == 320
+    predicted = wavefronts(access, addresses, masks)
+    assert np.abs(cycles - predicted).max() < 1 / 3
+    some = range(0, 320, 7)
+    again = [by_hand(access, addresses[i].tolist(), int(masks[i])) for i in some]
+    assert again == [int(predicted[i]) for i in some]
+
+
+def expected_bytes(box: Box) -> NDArray[np.uint8]:
+    """What is in shared memory from the box's address on: 0xA5 where TMA does not write."""
+    tensor = tensor_map(box.array(), box.box, box.swizzle, element_strides=box.element_strides)
+    memory = np.full(tensor.size + EXTRA, 0xA5, dtype=np.uint8)
+    offsets = tensor.offset(*np.ogrid[tuple(slice(count) for count in tensor.copied)], address=box.address)
+    written = (offsets[..., None] + np.arange(tensor.array.itemsize)).ravel()
+    assert len(np.unique(written)) == tensor.expect_tx
+    memory[written] = tensor.load(*box.start, address=box.address)[written]
+    return memory
+
+
+@pytest.mark.parametrize("box", list(boxes()), ids=str)
+def test_boxes(box: Box) -> None:
+    """Every byte that TMA wrote, and those around them that it left alone."""
+    assert digest(expected_bytes(box)) == DIGESTS[str(box)]
