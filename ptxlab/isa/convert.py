@@ -52,7 +52,9 @@ def convert(codes: NDArray[Any], source: DType, target: DType) -> NDArray[Any]:
     values = source.decode(codes)
     if not target.is_float:
         return _as_integers(values, target)
-    return _as_floats(values.astype(np.float32, copy=False), target)
+    with np.errstate(invalid="ignore"):  # a signalling NaN, on processors that report it
+        wide = values.astype(np.float32, copy=False)
+    return _as_floats(wide, target)
 
 
 def _fp8(codes: NDArray[Any], name: str) -> NDArray[np.uint8]:

@@ -230,7 +230,7 @@ def test_nothing_is_cut_off(picking: Picking, python: Any, page: Any) -> None:
     try:
         for width in (before["width"], 700):
             page.set_viewport_size({"width": width, "height": before["height"]})
-            page.wait_for_timeout(300)
+            page.wait_for_function("width => window.innerWidth === width", arg=width)
             picking.open()
             page.keyboard.type("wgmma")
             box, root, product = (
@@ -238,10 +238,13 @@ def test_nothing_is_cut_off(picking: Picking, python: Any, page: Any) -> None:
             )
             assert box["x"] >= root["x"] - 1 and box["x"] + box["width"] <= root["x"] + root["width"] + 1
             assert product["y"] >= box["y"] + box["height"]
-            parts = "'.ptx-columns, .ptx-wgmma, .ptx-matches, .ptx-search-row'"
-            cut_off = "(part) => part.scrollWidth > part.clientWidth + 1"
-            wide = f"node => [...node.querySelectorAll({parts})].filter({cut_off}).length"
-            assert picking.panel.evaluate(wide) == 0
+            parts = ".ptx-columns, .ptx-wgmma, .ptx-matches, .ptx-search-row"
+            page.wait_for_function(
+                """parts => [...document.querySelectorAll(`.ptx-picker :is(${parts})`)]
+                  .every((part) => part.scrollWidth <= part.clientWidth + 1)""",
+                arg=parts,
+                timeout=5_000,
+            )
             page.keyboard.press("Escape")
     finally:
         page.set_viewport_size(before)
