@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["fma", "fma_f32"]
+__all__ = ["fma", "fma_f32", "round_scaled"]
 
 Array = NDArray[Any]
 
@@ -71,12 +71,12 @@ def fma(a: Array, b: Array, c: Array, rounding: str | None = None) -> Array:
         near, far = _two_sum(np.ldexp(mc, np.clip(shift, -_FAR, _FAR)), low)
         total, lost = _two_sum(high, near)
         total, rest = _two_sum(total, _to_odd(*_two_sum(far, lost)))
-        rounded = _on_grid(total, rest, base, rounding)
+        rounded = round_scaled(total, rest, base, rounding)
         rounded = np.where(total == 0, unsigned, rounded)
     return np.where(zero | odd, plain, rounded)
 
 
-def _on_grid(total: Array, rest: Array, base: Array, rounding: str | None) -> Array:
+def round_scaled(total: Array, rest: Array, base: Array, rounding: str | None) -> Array:
     """(total + rest) * 2^base, rounded to float64; |rest| is at most half a unit of total's last place."""
     negative, size, rest = np.signbit(total), np.abs(total), np.copysign(1.0, total) * rest
     fraction, exponent = np.frexp(size)

@@ -1,0 +1,170 @@
+"""Conversions of PTX: cvt between integers and floating-point formats of all widths, and cvt.pack."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .floating import finish
+from .formats import FORMATS, Format, sum_to_odd
+from .integer import signed, unsigned
+from .opcode import Array, Opcode, width_of
+
+__all__ = ["convert", "convert_pack"]
+
+Function = Callable[..., Any]
+
+_WHOLE: dict[str, Function] = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
+
+
+def _is_integer(type_name: str) -> bool:
+    return type_name[0] in "us" and type_name[1:].isdigit()
+
+
+def _reader(type_name: str) -> np.dtype[Any]:
+    bits = width_of(type_name)
+    return signed(bits) if type_name.startswith("s") else unsigned(bits)
+
+
+def convert(op: Opcode) -> Function:
+    """cvt; a result has the width of its type, so the caller extends it to a wider register."""
+    target, source = op.result_type, op.type
+    if "x2" in target or "x2" in source:
+        return _convert_packed(op)
+    if _is_integer(target):
+        return _integer_to_integer(op) if _is_integer(source) else _float_to_integer(op)
+    if _is_integer(source):
+        return _integer_to_float(op)
+    return _float_to_float(op, FORMATS[source], FORMATS[target])
+
+
+def _integer_to_integer(op: Opcode) -> Function:
+    read, to = _reader(op.type), _reader(op.result_type)
+    raw, limits, have = unsigned(8 * to.itemsize), np.iinfo(to), np.iinfo(read)
+    low, high = read.type(max(limits.min, have.min)), read.type(min(limits.max, have.max))
+
+    def to_integer(a: Array) -> Array:
+        number = a.view(read)
+        if "sat" in op:
+            number = np.clip(number, low, high)
+        return np.asarray(number.astype(to).view(raw))
+
+    return to_integer
+
+
+def _float_to_integer(op: Opcode) -> Function:
+    form, whole, flush = FORMATS[op.type], _WHOLE[op.rounding], "ftz" in op
+    to = _reader(op.result_type)
+    bits = 8 * to.itemsize
+    raw, limits = unsigned(bits), np.iinfo(to)
+    no_number = raw.type(1 << bits - 1 if form.name == "f64" or bits == 64 else 0)
+
+    def to_integer(a: Array) -> Array:
+        number = whole(form.decode(form.flush(a) if flush else a))
+        if bits < 64:
+            clamped = np.clip(np.where(np.isnan(number), 0, number), limits.min, limits.max)
+            result = clamped.astype(np.int64).astype(to).view(raw)
+        else:
+            top = float(limits.max)  # 2^63 or 2^64, which the type does not hold
+            inside = (number >= float(limits.min)) & (number < top)
+            upper = (number >= 2.0**63) & inside
+            near = np.where(inside, np.where(upper, number - 2.0**63, number), 0.0)
+            result = near.astype(np.int64).view(raw) + np.where(upper, raw.type(1 << 63), raw.type(0))
+            beyond = np.where(number > 0, raw.type(limits.max), np.array(limits.min).astype(to).view(raw))
+            result = np.where(inside, result, beyond)
+        return np.where(form.is_nan(a), no_number, result)
+
+    return to_integer
+
+
+def _integer_to_float(op: Opcode) -> Function:
+    read, form = _reader(op.type), FORMATS[op.result_type]
+    after, rounding = finish(op, form), op.rounding
+
+    def to_float(a: Array) -> Array:
+        number = a.view(read)
+        if read.itemsize < 8:
+            codes = form.encode(number.astype(np.float64), rounding)
+        else:
+            low = (a & np.uint64(0xFFFFFFFF)).astype(np.float64)
+            high = (number >> read.type(32)).astype(np.float64) * 2.0**32
+            exact = form.name == "f64"
+            codes = _add_f64(high, low, rounding) if exact else form.encode(sum_to_odd(high, low), rounding)
+        return codes if after is None else after(codes)
+
+    return to_float
+
+
+def _add_f64(high: Array, low: Array, rounding: str) -> Array:
+    """The code of high + low in float64, rounded; no overflow, and low is not negative."""
+    total = high + low
+    if rounding != "rn":
+        lost = (high - total) + low
+        codes = total.view(np.int64)
+        outward = np.where(codes < 0, np.int64(1), np.int64(-1))  # toward minus infinity
+        if rounding == "rp":
+            codes = np.where(lost > 0, codes - outward, codes)
+        elif rounding == "rm":
+            codes = np.where(lost < 0, codes + outward, codes)
+        else:
+            codes = np.where((lost != 0) & ((lost < 0) != (codes < 0)), codes - 1, codes)
+        total = codes.view(np.float64)
+    return np.asarray(total.view(np.uint64))
+
+
+def _float_to_float(op: Opcode, source: Format, target: Format) -> Function:
+    """Rounded to the target, or with rni, rzi, rmi, rpi to a whole number."""
+    whole = _WHOLE.get(op.rounding)
+    flush_source = "ftz" in op and source.name == "f32"
+    after = finish(op, target)
+    rounding, finite = op.rounding, "satfinite" in op
+
+    def to_float(a: Array) -> Array:
+        value = source.decode(source.flush(a) if flush_source else a)
+        if whole is not None:
+            codes = target.encode(whole(value))
+        elif source.name == "f64" and target.name == "f64":
+            codes = target.encode(value)
+        else:
+            codes = target.encode(value, rounding, finite=finite)
+        return codes if after is None else after(codes)
+
+    return to_float
+
+
+def _convert_packed(op: Opcode) -> Function:
+    """cvt of two values: a and b, or both halves of a, become the upper and the lower half."""
+    source, target = op.type, op.result_type
+    lane = _float_to_float(op, FORMATS[source.removesuffix("x2")], FORMATS[target.removesuffix("x2")])
+    out_bits, raw = width_of(target) // 2, unsigned(width_of(target))
+    in_bits = width_of(source) // 2
+    in_lane, in_raw = unsigned(max(in_bits, 8)), unsigned(width_of(source))
+
+    def join(upper: Array, lower: Array) -> Array:
+        return np.asarray(lane(upper).astype(raw) << raw.type(out_bits) | lane(lower).astype(raw))
+
+    if not source.endswith("x2"):
+        return join
+    mask = in_raw.type((1 << in_bits) - 1)
+
+    def halves(a: Array) -> Array:
+        return join((a >> in_raw.type(in_bits)).astype(in_lane), (a & mask).astype(in_lane))
+
+    return halves
+
+
+def convert_pack(op: Opcode) -> Function:
+    """cvt.pack: two integers saturated and packed below the bits of c."""
+    name = op.result_type
+    bits = int(name[1:])
+    low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if name[0] == "s" else (0, (1 << bits) - 1)
+    mask = np.uint32((1 << bits) - 1)
+
+    def pack(a: Array, b: Array, *c: Array) -> Array:
+        upper, lower = (np.clip(v.view(np.int32), low, high).view(np.uint32) & mask for v in (a, b))
+        result = upper << np.uint32(bits) | lower
+        return np.asarray(result | c[0] << np.uint32(2 * bits) if c else result)
+
+    return pack

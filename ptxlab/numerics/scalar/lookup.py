@@ -1,0 +1,112 @@
+"""From an opcode to the function that computes it."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ...errors import PtxlabError, listing, quoted
+from .opcode import Array, Opcode, Row, expand
+from .table import ROWS
+
+__all__ = ["Operation", "opcodes", "operation"]
+
+_DTYPES = {
+    1: np.dtype(bool),
+    8: np.dtype(np.uint8),
+    16: np.dtype(np.uint16),
+    32: np.dtype(np.uint32),
+    64: np.dtype(np.uint64),
+}
+
+
+@dataclass(frozen=True)
+class Operation:
+    """A scalar PTX instruction; calling it computes results from sources, arrays of raw bits.
+
+    `sources` and `results` are the dtypes of its operands: unsigned integers of the operands' widths, bool
+    for predicates. A predicate, carry or borrow is the last source. Sources broadcast against each
+    other; several results are a tuple.
+
+    >>> add = operation("add.cc.u32")
+    >>> add(np.uint32([0xFFFFFFFF]), np.uint32([2]))
+    (array([1], dtype=uint32), array([ True]))
+    """
+
+    opcode: str
+    sources: tuple[np.dtype[Any], ...]
+    results: tuple[np.dtype[Any], ...]
+    optional: int = 0  # sources at the end that may be left out
+    function: Callable[..., Any] = field(default=lambda: None, repr=False, compare=False)
+
+    def __call__(self, *sources: Array) -> Any:
+        """The result for sources, or a tuple of results."""
+        arrays = [np.asarray(source) for source in sources]
+        count = len(arrays)
+        if not len(self.sources) - self.optional <= count <= len(self.sources):
+            raise PtxlabError(f"{self.opcode}: it takes {len(self.sources)} sources, not {count}")
+        for array, dtype in zip(arrays, self.sources, strict=False):
+            if array.dtype != dtype:
+                raise PtxlabError(
+                    f"{self.opcode}: its sources are arrays of {listing(self.sources)}, "
+                    f"not of {listing(array.dtype for array in arrays)}"
+                )
+        scalar = all(array.ndim == 0 for array in arrays)
+        if scalar:  # NumPy computes with scalars by other rules than with arrays
+            arrays = [array.reshape(1) for array in arrays]
+        with np.errstate(all="ignore"):
+            result = self.function(*arrays)
+        if isinstance(result, tuple):
+            return tuple(part[0] if scalar else part for part in result)
+        return result[0] if scalar else result
+
+
+@lru_cache(maxsize=1)
+def _rows() -> dict[tuple[str, tuple[str, ...], tuple[str, ...]], tuple[str, Row]]:
+    """Every opcode of the table, by what its spellings have in common."""
+    return {Opcode.parse(text).key: (text, row) for row in ROWS for text in expand(row.pattern)}
+
+
+@lru_cache(maxsize=1)
+def _names() -> frozenset[str]:
+    return frozenset(key[0] for key in _rows())
+
+
+def opcodes() -> Iterator[str]:
+    """Every opcode that `operation` computes from the table.
+
+    >>> "shf.l.wrap.b32" in set(opcodes())
+    True
+    """
+    return (text for text, _ in _rows().values())
+
+
+@lru_cache(maxsize=None)
+def operation(opcode: str) -> Operation | None:
+    """The function of a PTX opcode with all its modifiers; None for one that is not scalar arithmetic.
+
+    >>> prmt = operation("prmt.b32")
+    >>> hex(prmt(np.uint32(0x33221100), np.uint32(0x77665544), np.uint32(0x7531)))
+    '0x77553311'
+    >>> operation("ld.global.u32") is None
+    True
+    """
+    parts = Opcode.parse(opcode)
+    entry = _rows().get(parts.key)
+    if entry is not None:
+        text, row = entry
+        sources, results = (
+            tuple(_DTYPES[width] for width in row.widths(parts, words))
+            for words in (row.sources, row.results)
+        )
+        return Operation(text, sources, results, row.sources.count("?"), row.build(Opcode.parse(text)))
+    if parts.name not in _names():
+        return None
+    same_name = [text for text in opcodes() if text.split(".")[0] == parts.name]
+    near = difflib.get_close_matches(opcode, same_name, 3, 0)
+    raise PtxlabError(f"{quoted(opcode)}: PTX has no such instruction; similar ones are {', '.join(near)}")

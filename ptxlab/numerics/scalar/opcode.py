@@ -1,0 +1,153 @@
+"""A PTX opcode taken apart, and the notation in which the table of instructions lists opcodes.
+
+The table's patterns follow the manual: `{.sat}` may be there or not, `{.rn|.rz}` at most one of several,
+`(.s16|.s32)` exactly one. `expand` lists what a pattern stands for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Array", "Opcode", "Row", "expand", "split_lanes", "width_of"]
+
+Array = NDArray[Any]
+
+_TYPE = re.compile(r"(?:[usb]\d+|b?f\d+|tf32|ue8m0|u?e\dm\d|pred)(?:x[24])?")
+_GROUP = re.compile(r"\{([^{}]*)\}|\(([^()]*)\)")
+
+#: The roundings; without one an instruction rounds to nearest even.
+ROUNDINGS = ("rn", "rz", "rm", "rp", "rna", "rni", "rzi", "rmi", "rpi")
+
+#: Bits of the types whose name does not say them.
+_BITS = {"tf32": 32, "pred": 1, "e4m3": 8, "e5m2": 8, "e2m3": 8, "e3m2": 8, "e2m1": 4, "ue8m0": 8}
+
+
+def width_of(type_name: str) -> int:
+    """Bits that a value of a PTX type takes in a register.
+
+    >>> width_of("s16"), width_of("f16x2"), width_of("e4m3x2"), width_of("tf32")
+    (16, 32, 16, 32)
+    """
+    name, _, lanes = type_name.partition("x")
+    bits = _BITS.get(name)
+    if bits is None:
+        bits = int(re.sub(r"\D", "", name))
+    return bits * int(lanes or 1)
+
+
+@dataclass(frozen=True)
+class Opcode:
+    """An opcode in its parts: `cvt.rn.relu.f16x2.f32` has the modifiers rn, relu and the types f16x2, f32.
+
+    >>> Opcode.parse("fma.rn.ftz.f32").rounding
+    'rn'
+    """
+
+    name: str
+    modifiers: tuple[str, ...]
+    types: tuple[str, ...]
+
+    @classmethod
+    def parse(cls, text: str) -> Opcode:
+        """The parts of an opcode, whatever the order of its modifiers."""
+        name, *rest = text.strip().split(".")
+        types = tuple(part for part in rest if _TYPE.fullmatch(part))
+        modifiers = tuple(part for part in rest if not _TYPE.fullmatch(part))
+        return cls(name, modifiers, types)
+
+    @property
+    def key(self) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+        """What two spellings of one instruction have in common: ptxas takes modifiers in any order."""
+        return self.name, tuple(sorted(self.modifiers)), self.types
+
+    def __contains__(self, modifier: str) -> bool:
+        return modifier in self.modifiers
+
+    @property
+    def type(self) -> str:
+        """The type of the sources: the last one."""
+        return self.types[-1] if self.types else "pred"
+
+    @property
+    def result_type(self) -> str:
+        """The type of the result: the first one."""
+        return self.types[0] if self.types else "pred"
+
+    @cached_property
+    def rounding(self) -> str:
+        """The rounding mode; to nearest even unless the opcode says otherwise."""
+        return next((part for part in self.modifiers if part in ROUNDINGS), "rn")
+
+    @property
+    def signed(self) -> bool:
+        """Whether the sources are signed integers."""
+        return self.type.startswith("s")
+
+    @property
+    def bits(self) -> int:
+        """Bits of one source."""
+        return width_of(self.type)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of the table: opcodes, what they read and return, and how their function is made.
+
+    `sources` and `results` are words: `t` the last type of the opcode, `d` its first, `w` twice the width
+    of `t`, `p` a predicate, `b32` and the like a width; `?` marks a source that may be left out.
+    """
+
+    pattern: str
+    sources: str
+    results: str
+    build: Callable[[Opcode], Callable[..., Any]]
+
+    def widths(self, opcode: Opcode, words: str) -> tuple[int, ...]:
+        """The widths that `sources` or `results` mean for an opcode; 1 is a predicate."""
+        named = {"t": opcode.type, "d": opcode.result_type, "p": "pred"}
+        widths = []
+        for word in words.replace("?", "").split():
+            bits = 2 * opcode.bits if word == "w" else width_of(named.get(word, word))
+            widths.append(bits)
+        return tuple(widths)
+
+
+def expand(pattern: str) -> Iterator[str]:
+    """Every opcode that a pattern of the table stands for.
+
+    >>> list(expand("add{.sat}(.s16|.s32)"))
+    ['add.s16', 'add.s32', 'add.sat.s16', 'add.sat.s32']
+    """
+    group = _GROUP.search(pattern)
+    if group is None:
+        yield pattern
+        return
+    optional, required = group.groups()
+    choices = required.split("|") if optional is None else ["", *optional.split("|")]
+    for choice in choices:
+        yield from expand(pattern[: group.start()] + choice + pattern[group.end() :])
+
+
+def split_lanes(function: Callable[..., Any], bits: int) -> Callable[..., Any]:
+    """A function of packed registers from one of their lanes of `bits` bits.
+
+    Every result has the lanes packed again; the lanes are one more axis while the function runs.
+    """
+    lane = np.dtype(f"u{bits // 8}")
+
+    def packed(*sources: Array) -> Any:
+        if not sources[0].dtype.isnative or sources[0].dtype.byteorder == ">":
+            raise NotImplementedError("big-endian machines")
+        whole = sources[0].dtype
+        parts = [np.ascontiguousarray(source)[..., np.newaxis].view(lane) for source in sources]
+        result = function(*parts)
+        return np.ascontiguousarray(result).view(whole)[..., 0]
+
+    return packed

@@ -1,0 +1,207 @@
+"""The table of PTX's scalar instructions: opcodes as the manual lists them, operands, and what computes them.
+
+Adding an instruction is adding a row. `.approx` instructions are not here: they have tables of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from . import compare, convert, floating, integer
+from .opcode import Row
+
+__all__ = ["ROWS"]
+
+_INTEGERS = "(.u16|.u32|.u64|.s16|.s32|.s64)"
+_SIGNED = "(.s16|.s32|.s64)"
+_32_64 = "(.u32|.u64|.s32|.s64)"
+_BITS = "(.b16|.b32|.b64)"
+_ROUND = "(.rn|.rz|.rm|.rp)"
+_ROUND_MAYBE = "{.rn|.rz|.rm|.rp}"
+_F16 = "(.f16|.f16x2)"
+_BF16 = "(.bf16|.bf16x2)"
+_HALF = "(.f16|.f16x2|.bf16|.bf16x2)"
+
+_INTEGER = (
+    Row(f"(add|sub){_INTEGERS}", "t t", "t", integer.elementwise),
+    Row("(add|sub).sat.s32", "t t", "t", integer.elementwise),
+    Row("add(.u16x2|.s16x2)", "t t", "t", integer.elementwise),
+    Row(f"mul(.lo|.hi){_INTEGERS}", "t t", "t", integer.multiply),
+    Row("mul.wide(.u16|.u32|.s16|.s32)", "t t", "w", integer.multiply),
+    Row(f"mad(.lo|.hi){_INTEGERS}", "t t t", "t", integer.multiply),
+    Row("mad.wide(.u16|.u32|.s16|.s32)", "t t w", "w", integer.multiply),
+    Row("mad.hi.sat.s32", "t t t", "t", integer.multiply),
+    Row("mul24(.lo|.hi)(.u32|.s32)", "t t", "t", integer.multiply_24),
+    Row("mad24(.lo|.hi)(.u32|.s32)", "t t t", "t", integer.multiply_24),
+    Row("mad24.hi.sat.s32", "t t t", "t", integer.multiply_24),
+    Row(f"sad{_INTEGERS}", "t t t", "t", integer.elementwise),
+    Row(f"(div|rem){_INTEGERS}", "t t", "t", integer.divide),
+    Row(f"(abs|neg){_SIGNED}", "t", "t", integer.elementwise),
+    Row(f"(min|max){_INTEGERS}", "t t", "t", integer.elementwise),
+    Row("(min|max)(.u16x2|.s16x2)", "t t", "t", integer.elementwise),
+    Row("(min|max).relu(.s16x2|.s32)", "t t", "t", integer.elementwise),
+    Row("(popc|clz)(.b32|.b64)", "t", "b32", integer.count),
+    Row(f"bfind{{.shiftamt}}{_32_64}", "t", "b32", integer.count),
+    Row("fns.b32", "t b32 b32", "b32", integer.nth_set_bit),
+    Row("brev(.b32|.b64)", "t", "t", integer.brev),
+    Row(f"bfe{_32_64}", "t b32 b32", "t", integer.extract),
+    Row("bfi(.b32|.b64)", "t t b32 b32", "t", integer.insert),
+    Row("szext(.clamp|.wrap)(.u32|.s32)", "t b32", "t", integer.szext),
+    Row("bmsk(.clamp|.wrap).b32", "t t", "t", integer.bmsk),
+    Row("dp4a(.u32|.s32)(.u32|.s32)", "b32 b32 b32", "b32", integer.dot),
+    Row("dp2a(.lo|.hi)(.u32|.s32)(.u32|.s32)", "b32 b32 b32", "b32", integer.dot),
+    Row(f"(add|sub).cc{_32_64}", "t t", "t p", integer.add_carry),
+    Row(f"(addc|subc){_32_64}", "t t p", "t", integer.add_carry),
+    Row(f"(addc|subc).cc{_32_64}", "t t p", "t p", integer.add_carry),
+    Row(f"mad(.lo|.hi).cc{_32_64}", "t t t", "t p", integer.add_carry),
+    Row(f"madc(.lo|.hi){_32_64}", "t t t p", "t", integer.add_carry),
+    Row(f"madc(.lo|.hi).cc{_32_64}", "t t t p", "t p", integer.add_carry),
+)
+
+_LOGIC = (
+    Row("(and|or|xor)(.b16|.b32|.b64|.pred)", "t t", "t", integer.bitwise),
+    Row("not(.b16|.b32|.b64|.pred)", "t", "t", integer.bitwise),
+    Row(f"cnot{_BITS}", "t", "t", integer.bitwise),
+    Row("lop3.b32", "t t t b32", "t", integer.lop3),
+    Row("lop3(.and|.or).b32", "t t t b32 p", "t p", integer.lop3),
+    Row(f"shl{_BITS}", "t b32", "t", integer.shift),
+    Row("shr(.b16|.b32|.b64|.u16|.u32|.u64|.s16|.s32|.s64)", "t b32", "t", integer.shift),
+    Row("shf(.l|.r)(.clamp|.wrap).b32", "t t b32", "t", integer.funnel_shift),
+    Row("prmt.b32{.f4e|.b4e|.rc8|.ecl|.ecr|.rc16}", "t t b32", "t", integer.byte_permute),
+)
+
+_FLOAT = (
+    Row(f"(add|sub|mul){_ROUND_MAYBE}{{.ftz}}{{.sat}}.f32", "t t", "t", floating.arithmetic),
+    Row(f"(add|sub|mul){_ROUND_MAYBE}{{.ftz}}.f32x2", "t t", "t", floating.arithmetic),
+    Row(f"(add|sub|mul){_ROUND_MAYBE}.f64", "t t", "t", floating.arithmetic),
+    Row(f"(add|sub|mul){{.rn}}{{.ftz}}{{.sat}}{_F16}", "t t", "t", floating.arithmetic),
+    Row(f"(add|sub|mul){{.rn}}{_BF16}", "t t", "t", floating.arithmetic),
+    Row(f"(add|sub){_ROUND_MAYBE}{{.sat}}.f32(.f16|.bf16)", "t f32", "d", floating.arithmetic),
+    Row(f"fma{_ROUND}{{.sat}}.f32(.f16|.bf16)", "t t f32", "d", floating.arithmetic),
+    Row(f"(fma|mad){_ROUND}{{.ftz}}{{.sat}}.f32", "t t t", "t", floating.arithmetic),
+    Row(f"fma{_ROUND}{{.ftz}}.f32x2", "t t t", "t", floating.arithmetic),
+    Row(f"(fma|mad){_ROUND}.f64", "t t t", "t", floating.arithmetic),
+    Row(f"fma.rn{{.ftz}}{{.sat|.relu}}{_F16}", "t t t", "t", floating.arithmetic),
+    Row(f"fma.rn{{.relu}}{_BF16}", "t t t", "t", floating.arithmetic),
+    Row(f"fma.rn.oob{{.relu}}{_HALF}", "t t t", "t", floating.arithmetic),
+    Row(f"div{_ROUND}{{.ftz}}.f32", "t t", "t", floating.arithmetic),
+    Row(f"div{_ROUND}.f64", "t t", "t", floating.arithmetic),
+    Row(f"(rcp|sqrt){_ROUND}{{.ftz}}.f32", "t", "t", floating.arithmetic),
+    Row(f"(rcp|sqrt){_ROUND}.f64", "t", "t", floating.arithmetic),
+    Row("(min|max){.ftz}{.NaN}.f32", "t t t?", "t", floating.extremum),
+    Row("(min|max){.ftz}{.NaN}.abs.f32", "t t t", "t", floating.extremum),
+    Row("(min|max){.ftz}{.NaN}.xorsign.abs.f32", "t t", "t", floating.extremum),
+    Row(f"(min|max){{.ftz}}{{.NaN}}{{.xorsign.abs}}{_F16}", "t t", "t", floating.extremum),
+    Row(f"(min|max){{.NaN}}{{.xorsign.abs}}{_BF16}", "t t", "t", floating.extremum),
+    Row("(min|max).f64", "t t", "t", floating.extremum),
+    Row("(abs|neg){.ftz}(.f32|.f16|.f16x2)", "t", "t", floating.sign_change),
+    Row("(abs|neg)(.f64|.bf16|.bf16x2)", "t", "t", floating.sign_change),
+    Row("copysign(.f32|.f64)", "t t", "t", floating.copy_sign),
+    Row(
+        "testp(.finite|.infinite|.number|.notanumber|.normal|.subnormal)(.f32|.f64)",
+        "t",
+        "p",
+        floating.test_property,
+    ),
+)
+
+
+def _comparisons() -> Iterator[Row]:
+    """set and setp: the relations depend on the type, and a Boolean operator brings a source."""
+    numbers = "|".join(f".{name}" for name in compare.NUMBERS)
+    ordered = "|".join(f".{name}" for name in compare.ORDERED)
+    all_sources = (
+        ("(.eq|.ne)", _BITS),
+        (f"({ordered})", _SIGNED),
+        (f"({ordered}|.lo|.ls|.hi|.hs)", "(.u16|.u32|.u64)"),
+        (f"({numbers})", ".f64"),
+    )
+    for sources, combine in (("t t", ""), ("t t p", "(.and|.or|.xor)")):
+        for relation, types in all_sources:
+            yield Row(f"setp{relation}{combine}{types}", sources, "p p", compare.set_predicate)
+            yield Row(f"set{relation}{combine}(.u32|.s32|.f32){types}", sources, "d", compare.set_value)
+            yield Row(f"set{relation}{combine}(.f16|.bf16){types}", sources, "d", compare.set_value)
+        head = f"({numbers}){combine}"
+        yield Row(f"setp{head}{{.ftz}}(.f32|.f16|.f16x2)", sources, "p p", compare.set_predicate)
+        yield Row(f"setp{head}(.bf16|.bf16x2)", sources, "p p", compare.set_predicate)
+        yield Row(f"set{head}{{.ftz}}(.u32|.s32|.f32|.f16).f32", sources, "d", compare.set_value)
+        yield Row(f"set{head}.bf16(.f32|.f16)", sources, "d", compare.set_value)
+        yield Row(f"set{head}{{.ftz}}(.f16|.u16|.s16|.u32|.s32).f16", sources, "d", compare.set_value)
+        yield Row(f"set{head}(.u16|.s16|.u32|.s32).bf16", sources, "d", compare.set_value)
+        yield Row(f"set{head}{{.ftz}}(.f16x2|.u32|.s32).f16x2", sources, "d", compare.set_value)
+        yield Row(f"set{head}(.bf16x2|.u32|.s32).bf16x2", sources, "d", compare.set_value)
+
+
+_SELECTION = (
+    Row("selp(.b16|.b32|.b64|.u16|.u32|.u64|.s16|.s32|.s64|.f32|.f64)", "t t p", "t", compare.select),
+    Row(
+        "slct(.b16|.b32|.b64|.u16|.u32|.u64|.s16|.s32|.s64|.f32|.f64).s32",
+        "d d t",
+        "d",
+        compare.select_by_sign,
+    ),
+    Row(
+        "slct{.ftz}(.b16|.b32|.b64|.u16|.u32|.u64|.s16|.s32|.s64|.f32|.f64).f32",
+        "d d t",
+        "d",
+        compare.select_by_sign,
+    ),
+)
+
+_ALL_INTEGERS = ("u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64")
+_WHOLE = "(.rni|.rzi|.rmi|.rpi)"
+
+
+def _holds(target: str, source: str) -> bool:
+    """Whether an integer type has every value of another, so that .sat has nothing to do."""
+    wider = int(target[1:]) >= int(source[1:])
+    if target[0] == source[0]:
+        return wider
+    return source[0] == "u" and int(target[1:]) > int(source[1:])
+
+
+def _conversions() -> Iterator[Row]:
+    whole = "(" + "|".join(f".{name}" for name in _ALL_INTEGERS) + ")"
+    for target in _ALL_INTEGERS:
+        for source in _ALL_INTEGERS:
+            saturate = "" if _holds(target, source) else "{.sat}"
+            yield Row(f"cvt{saturate}.{target}.{source}", "t", "d", convert.convert)
+    patterns = (
+        f"cvt{_WHOLE}{{.ftz}}{{.sat}}{whole}.f32",
+        f"cvt{_WHOLE}{{.sat}}{whole}(.f16|.bf16|.f64)",
+        f"cvt{_ROUND}{{.ftz}}{{.sat}}.f32{whole}",
+        f"cvt{_ROUND}{{.sat}}(.f16|.f64){whole}",
+        f"cvt{_ROUND}.bf16{whole}",
+        # from float to float: wider, the same with whole numbers, narrower
+        "cvt{.ftz}{.sat}(.f32.f16|.f64.f32|.f32.f32)",
+        "cvt{.sat}(.f64.f16|.f16.f16|.f64.f64)",
+        "cvt{.ftz}.f32.bf16",
+        "cvt.f64.bf16",
+        f"cvt{_WHOLE}{{.ftz}}{{.sat}}.f32.f32",
+        f"cvt{_WHOLE}{{.sat}}(.f16.f16|.f64.f64)",
+        f"cvt{_WHOLE}.bf16.bf16",
+        f"cvt{_ROUND}{{.ftz}}{{.sat}}(.f16.f32|.f32.f64)",
+        f"cvt{_ROUND}{{.sat}}.f16.f64",
+        f"cvt{_ROUND}.bf16(.f64|.f16)",
+        f"cvt{_ROUND}.f16.bf16",
+        "cvt(.rm|.rp){.ftz}.bf16.f32",
+        "cvt(.rn|.rz).relu.f16.f32",
+        "cvt(.rn|.rz){.relu}.satfinite.f16.f32",
+        "cvt(.rn|.rz){.relu}{.satfinite}.bf16.f32",
+        "cvt.rna{.satfinite}.tf32.f32",
+        "cvt(.rn|.rz){.relu}{.satfinite}.tf32.f32",
+    )
+    for pattern in patterns:
+        yield Row(pattern, "t", "d", convert.convert)
+    small = "(.e4m3x2|.e5m2x2|.e2m1x2|.e2m3x2|.e3m2x2)"
+    yield Row("cvt(.rn|.rz){.relu}{.satfinite}(.f16x2|.bf16x2).f32", "t t", "d", convert.convert)
+    yield Row(f"cvt.rn{{.relu}}.satfinite{small}.f32", "t t", "d", convert.convert)
+    yield Row(f"cvt.rn{{.relu}}.satfinite{small}(.f16x2|.bf16x2)", "t", "d", convert.convert)
+    yield Row(f"cvt.rn{{.relu}}.f16x2{small}", "t", "d", convert.convert)
+    yield Row(f"cvt.rn{{.relu}}{{.satfinite}}.bf16x2{small}", "t", "d", convert.convert)
+    yield Row("cvt.pack.sat(.u16|.s16).s32", "b32 b32", "b32", convert.convert_pack)
+    yield Row("cvt.pack.sat(.u2|.s2|.u4|.s4|.u8|.s8).s32.b32", "b32 b32 b32", "b32", convert.convert_pack)
+
+
+#: Every row, with one opcode name in its pattern.
+ROWS: tuple[Row, ...] = (*_INTEGER, *_LOGIC, *_FLOAT, *_comparisons(), *_SELECTION, *_conversions())
