@@ -15,6 +15,7 @@ from . import (
     numerics,
     other_sparse,
     real_gpu,
+    shared_memory,
     sparse_mma_s4,
     sparse_mma_tf32,
     sparse_wgmma,
@@ -44,6 +45,7 @@ _LESSON_MODULES = (
     numerics,
     machine_code,
     real_gpu,
+    shared_memory,
 )
 
 

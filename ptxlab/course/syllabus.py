@@ -172,6 +172,15 @@ LESSONS: tuple[Lesson, ...] = (
         ), 40,
     ),
     Lesson(
+        "15", "shared-memory-and-banks", "Why does the same read take eight times as long?",
+        (
+            "count the wavefronts of an access to shared memory by hand",
+            "cure bank conflicts by padding or by a swizzle, and say what each costs",
+            "say which lane of ldmatrix gives which address, which lane gets which element, and why the mma "
+            "can use it as it is",
+        ), 40,
+    ),
+    Lesson(
         "", "atlas", "Every instruction, browsable",
         (
             "find any matrix instruction, its layout and its targets in seconds",

@@ -1,0 +1,615 @@
+"""Exercises of lesson 15: banks of shared memory, padding and swizzles, ldmatrix; its pictures."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ..errors import PtxlabError
+from ..instruction import Transfer, instruction
+from ..memory import Tile, conflicts
+from ..memory.descriptors import swizzled
+from ..views import Cell, Grid, Picture, banks
+from ..views.charts import bars, table
+from ..views.grid import State, headers
+from ..views.labels import index_range
+from .checking import exercise, function_table, judge, whole_numbers, whole_result_of
+
+
+def _transfer(name: str) -> Transfer:
+    form = instruction(name)
+    if not isinstance(form, Transfer):
+        raise PtxlabError(f"{form.mnemonic} moves no matrix; ldmatrix does")
+    return form
+
+
+ONE = _transfer("ldmatrix.sync.aligned.m8n8.x1.shared.b16")
+TURNED = _transfer("ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16")
+FOUR = _transfer("ldmatrix.sync.aligned.m8n8.x4.shared.b16")
+
+_LANES = np.arange(32)
+_ROW = 128  # bytes: 64 elements of f16
+_CHUNK = 16  # bytes that ldmatrix reads of a row
+_SIDE = 8  # rows of a matrix of ldmatrix, and its columns
+
+#: Cycles of an H200, from `tests/golden/banks.npz`: ldmatrix.x4 with rows that are so many bytes apart.
+CYCLES_BY_PITCH = {64: 16.0, 80: 4.0, 96: 8.0, 112: 4.0, 128: 32.0, 144: 4.0, 192: 16.0, 256: 32.0, 272: 4.0}
+#: Likewise: all 32 lanes at one address, by the bytes that a lane loads or stores.
+CYCLES_AT_ONE_ADDRESS = {
+    4: {"load": 1.0, "store": 1.0},
+    8: {"load": 1.0, "store": 2.0},
+    16: {"load": 2.0, "store": 4.0},
+}
+
+_STRIDES = (20, 24, 48)
+_ADDRESS = 400
+_BYTES = 32
+_SIZES = (192, 80, 256, 64)  # bytes of the rows of four tiles
+_ROWS = 16
+_AT = (11, 13)  # row and column of A
+_TURNED_AT = (6, 2)  # row and column in memory
+_PITCHES = (32, 80, 144)
+
+
+# -- what the lesson shows -----------------------------------------------------------------------------------
+
+
+def eight_rows(pitch: int) -> Picture:
+    """The eight rows that ldmatrix.x1 reads, `pitch` bytes apart, on the banks.
+
+    >>> eight_rows(144).notes[0]
+    '1 wavefront, no conflicts'
+    """
+    access = ONE.conflicts(ONE.addresses(stride=pitch))
+    return replace(banks(access, "wavefront"), title=f"Eight rows of 16 bytes, {pitch} bytes apart")
+
+
+def strided(stride: int) -> Picture:
+    """A warp whose lane i loads 4 bytes at byte `stride` * i.
+
+    >>> strided(8).notes[0].partition(":")[0]
+    '2 wavefronts where 1 would do'
+    """
+    title = f"Lane i loads 4 bytes at byte {stride} * i"
+    return replace(banks(conflicts(_LANES * stride)), title=title)
+
+
+def swizzled_rows(swizzle: int) -> Picture:
+    """The same chunk of eight rows of 128 bytes, read by ldmatrix.x1 under a swizzle, 0 for none.
+
+    >>> swizzled_rows(64).notes[0].partition(":")[0]
+    '2 wavefronts where 1 would do'
+    """
+    access = ONE.conflicts(swizzled(ONE.addresses(2 * _CHUNK, _ROW), swizzle))
+    name = f"{swizzle}-byte swizzle" if swizzle else "no swizzle"
+    return replace(
+        banks(access, "wavefront"), title=f"Chunk 2 of eight rows, {_ROW} bytes apart, with {name}"
+    )
+
+
+def cycles_by_pitch() -> Picture:
+    """How long an H200 takes for ldmatrix.x4, by the pitch of the tile.
+
+    >>> [cell.text for cell in cycles_by_pitch().grids[0].cells if cell.lines][:3]
+    ['16', '4', '8']
+    """
+    values = {f"{pitch} bytes": cycles for pitch, cycles in CYCLES_BY_PITCH.items()}
+    notes = ("by the pitch of the tile", "they equal the wavefronts that ptxlab counts")
+    return bars(values, "Cycles of ldmatrix.x4, measured on an H200", notes)
+
+
+def cycles_at_one_address() -> Picture:
+    """How long an H200 takes if all lanes have the same address, by the bytes of a lane.
+
+    >>> [cell.text for cell in cycles_at_one_address().grids[0].cells if cell.lines]
+    ['1', '1', '1', '2', '2', '4']
+    """
+    values = {f"{width} bytes": dict(cycles) for width, cycles in CYCLES_AT_ONE_ADDRESS.items()}
+    notes = ("by the bytes of a lane", "stores follow the rule, wide loads take half as long")
+    return bars(values, "Cycles with all 32 lanes at one address, measured on an H200", notes)
+
+
+def cures() -> Picture:
+    """A tile of 64 x 64 f16 as it is, padded and swizzled: what each costs.
+
+    >>> cures().grids[0].at(1, 0).text
+    '9216 bytes'
+    """
+    rows = np.arange(32) % _ROWS
+    chunks = np.arange(32) // _ROWS
+    columns = ["the tile takes", "ldmatrix.x4 takes", "byte of a chunk", "for TMA and wgmma"]
+    texts = {}
+    for name, pitch, swizzle in (
+        (f"rows of {_ROW} bytes", _ROW, 0),
+        ("padded by 16 bytes", _ROW + 16, 0),
+        (f"{_ROW}-byte swizzle", _ROW, _ROW),
+    ):
+        wavefronts = FOUR.conflicts(swizzled(rows * pitch + chunks * _CHUNK, swizzle)).wavefronts
+        chunk = "(chunk ^ row % 8)" if swizzle else "chunk"
+        texts[name] = [
+            f"{64 * pitch} bytes",
+            f"{wavefronts} wavefronts",
+            f"row * {pitch} + {chunk} * {_CHUNK}",
+            "yes" if swizzle else "no",
+        ]
+    shades = {"32 wavefronts": 0.6, "9216 bytes": 0.6, "no": 0.6, "yes": -0.4, "4 wavefronts": -0.4}
+    return table(texts, columns, "Two cures for a tile of 64 x 64 f16", shades=shades)
+
+
+def lanes_of_ldmatrix(lane: int) -> Picture:
+    """A of m16n8k16 through ldmatrix.x4: the row whose address a lane gives, and the elements that it gets.
+
+    >>> before, after = lanes_of_ldmatrix(13).grids
+    >>> before.at(13, 0).text, after.at(3, 2).text
+    ('T13', 'T13:r0')
+    """
+    places = [
+        (row + matrix % 2 * _SIDE, matrix // 2 * _SIDE, giver) for giver, matrix, row in FOUR.address_lanes
+    ]
+    rows = _grid(
+        (_ROWS, _ROWS),
+        [(row, column, 1, _SIDE, giver, f"T{giver}") for row, column, giver in places],
+        "the lane that gives the address",
+        lane,
+    )
+    parts = []
+    for holder, register, row, column in _registers(FOUR):
+        matrix = row // _SIDE
+        row, column = row % _SIDE + matrix % 2 * _SIDE, column + matrix // 2 * _SIDE
+        parts.append((row, column, 1, 2, holder, f"T{holder}:r{register}"))
+    elements = _grid((_ROWS, _ROWS), parts, "the lane that gets the elements, and its register", lane)
+    notes = (f"outlined: lane {lane}", "r0 to r3 are the four registers that the instruction writes")
+    grids = (replace(rows, axes=("m", "k")), replace(elements, axes=("m", "k")))
+    return Picture("A of m16n8k16, loaded by one ldmatrix.x4", notes, grids)
+
+
+def turned() -> Picture:
+    """A matrix of 8 x 8 in memory: the lane that gets each element from ldmatrix, and with .trans.
+
+    >>> rows, plain, trans = turned().grids
+    >>> plain.at(3, 5).text, trans.at(3, 5).text
+    ('T14', 'T21')
+    """
+    shape = (_SIDE, _SIDE)
+    givers = [(row, 0, 1, _SIDE, giver, f"T{giver}") for giver, _, row in ONE.address_lanes]
+    grids = [_grid(shape, givers, "who gives the address")]
+    for form, name in ((ONE, "who gets it"), (TURNED, "who gets it with .trans")):
+        height, width = (2, 1) if form.trans else (1, 2)
+        parts = [(row, column, height, width, lane, f"T{lane}") for lane, _, row, column in _registers(form)]
+        grids.append(_grid(shape, parts, name))
+    notes = ("rows and columns as they lie in memory", "a cell is the two elements of a register")
+    return Picture("ldmatrix.x1, without and with .trans", notes, tuple(grids))
+
+
+def _registers(form: Transfer) -> list[tuple[int, int, int, int]]:
+    """Lane, register, and the row and column of the first of its two elements, for every register."""
+    coords = form.carried.coords()
+    return [
+        (lane, register, *coords[lane, 2 * register].tolist())
+        for lane in range(form.lanes)
+        for register in range(form.carried.registers)
+    ]
+
+
+def _grid(
+    shape: tuple[int, int],
+    parts: list[tuple[int, int, int, int, int, str]],
+    title: str,
+    focus: int | None = None,
+) -> Grid:
+    """Cells (row, column, height, width, lane, text), coloured by lane; all lanes but `focus` are faded."""
+    cells, hover = [], np.full(shape, "", dtype=object)
+    for row, column, height, width, lane, text in parts:
+        state: State = "plain"
+        if focus is not None:
+            state = "mark" if lane == focus else "dim"
+        cells.append(Cell(row, column, height, width, (text,), lane, state))
+        rows, columns = index_range(row, height), index_range(column, width)
+        hover[row : row + height, column : column + width] = f"row {rows}, column {columns}\nlane {lane}"
+    return Grid(
+        shape,
+        tuple(cells),
+        hover,
+        headers(shape[0], 1),
+        headers(shape[1], 1),
+        ("row", "column"),
+        title=title,
+        density="close",
+        row_rules=tuple(range(_SIDE, shape[0], _SIDE)),
+    )
+
+
+# -- exercises ---------------------------------------------------------------------------------------------
+
+
+@exercise(
+    "15.1",
+    f"Four loads of 4 bytes. In the first three, lane i reads at byte {_STRIDES[0]} * i, at byte "
+    f"{_STRIDES[1]} * i and at byte {_STRIDES[2]} * i; in the fourth, all 32 lanes read at byte {_ADDRESS}. "
+    "**How many wavefronts does each of them take?**",
+    "wavefronts = ...  # four numbers",
+)
+def _wavefronts_of_loads(answer: object) -> tuple[bool, str]:
+    submitted = whole_numbers(answer, 4, "four numbers of wavefronts")
+    loads = (*(_LANES * stride for stride in _STRIDES), np.full(32, _ADDRESS))
+    expected = tuple(int(conflicts(load).wavefronts) for load in loads)
+    in_bytes = tuple(int(np.gcd(stride, _ROW)) for stride in _STRIDES)
+    words = [stride // 4 for stride in _STRIDES]
+    return judge(
+        submitted == expected,
+        f"The strides are {words[0]}, {words[1]} and {words[2]} words. An odd number of words visits all "
+        "banks before it comes back to the first one; each factor of 2 in it halves the number of banks that "
+        "are used. And one word for everybody is a single word.",
+        (
+            submitted[3] == 32,
+            "Look at the last load: the lanes want the *same* word of a bank, and share it. Only different "
+            "words of one bank collide.",
+        ),
+        (
+            submitted[:3] == in_bytes,
+            "You counted banks of one byte. A bank is 4 bytes wide, so first turn the strides into words.",
+        ),
+        (
+            submitted[:3] == tuple(32 // count for count in expected[:3]),
+            "Those are the numbers of banks that the lanes touch. How many words does each of them have to "
+            "deliver?",
+        ),
+        (
+            submitted[0] != expected[0],
+            f"Look at the first load: {_STRIDES[0]} bytes are {words[0]} words, so lane i is at bank "
+            f"{words[0]} * i % 32. When do two lanes come to the same bank?",
+        ),
+        (
+            submitted[1] != expected[1],
+            f"The first is right. For the second, write down {words[1]} * i % 32 until the numbers repeat: "
+            "which lane is the first that comes back to bank 0?",
+        ),
+        (
+            submitted[2] != expected[2],
+            f"The first two are right. For the third, write down {words[2]} * i % 32 until the numbers "
+            "repeat, and count the lanes of bank 0.",
+        ),
+        otherwise="The first three are right. In the fourth, how many different words are wanted?",
+    )
+
+
+@exercise(
+    "15.2",
+    "Three loads of **16 bytes** in each lane, the last two from the inner loop of a matrix product: lane i "
+    f"reads at byte {_BYTES} * i, at byte 16 * (i // 8), and at byte 16 * (i % 8). **How many wavefronts "
+    "does each of them take on an H200?**",
+    "wavefronts = ...  # three numbers",
+)
+def _wavefronts_of_wide_loads(answer: object) -> tuple[bool, str]:
+    submitted = whole_numbers(answer, 3, "three numbers of wavefronts")
+    loads = (_LANES * _BYTES, _LANES // 8 * 16, _LANES % 8 * 16)
+    expected = tuple(int(conflicts(load, 16).wavefronts) for load in loads)
+    return judge(
+        submitted == expected,
+        "In the first, lanes 0 and 4 of every eight want the same four banks, and there are four times eight "
+        "lanes. In the second, neighbours share their address, so lanes are served 16 at a time. In the "
+        "third, neighbours differ: 128 bytes are delivered four times over.",
+        (
+            submitted[1:] == (1, 1),
+            "All the bytes of the last two would fit into one wavefront. But a wavefront carries 128 bytes "
+            "*to the lanes*: how many lanes of 16 bytes are that?",
+        ),
+        (
+            submitted[0] * 4 == expected[0],
+            "The first is right for the first eight lanes. The others wait for their turn.",
+        ),
+        (
+            submitted[0] in (1, 4),
+            "Look at the first load: which banks do lanes 0, 1, 2, 3 and 4 read? Four banks each.",
+        ),
+        (
+            submitted[0] != expected[0],
+            "Look at the first load, and at its first eight lanes: how many different words does bank 0 "
+            "deliver? Then there are three more groups of eight.",
+        ),
+        (
+            submitted[1] == 4,
+            "The first is right. In the second load, compare the addresses of lanes i and i ^ 1: this is the "
+            "exception.",
+        ),
+        (
+            submitted[1] == 1,
+            "The first is right. In the second load lanes are served twice as many at a time as usual. How "
+            "many is that, and how many turns do 32 lanes take?",
+        ),
+        (
+            submitted[1] == expected[1] and submitted[2] == expected[1],
+            "The first two are right. In the third load, do lanes i and i ^ 1 share an address? Do i and "
+            "i ^ 2?",
+        ),
+        (
+            submitted[1] == expected[1] and submitted[2] == 1,
+            "The first two are right. In the third, lanes 0 and 8 share an address, but they are not served "
+            "together.",
+        ),
+        otherwise=(
+            "The first is right. For the other two, ask: how many lanes are served at a time, and how many "
+            "turns does that make for 32 lanes?"
+        ),
+    )
+
+
+@exercise(
+    "15.3",
+    "Four tiles in shared memory have rows of 96, 40 and 128 elements of f16, and of 64 elements of s8; in "
+    "that order, 192, 80, 256 and 64 bytes. `ldmatrix` reads 16 bytes from each of eight rows. **What is the "
+    "smallest pitch, in bytes, without bank conflicts for each tile?**",
+    "pitches = ...  # four numbers of bytes: 96 f16, 40 f16, 128 f16, 64 s8",
+)
+def _pitches(answer: object) -> tuple[bool, str]:
+    submitted = whole_numbers(answer, 4, "four numbers of bytes")
+    expected = tuple(_least_pitch(size) for size in _SIZES)
+    padded = tuple(size + 16 for size in _SIZES)
+    return judge(
+        submitted == expected,
+        "Eight rows use all banks if the pitch is an odd number of 16-byte chunks: then the rows begin at "
+        "eight different chunks of a line of 128 bytes. Rows of 80 bytes are five chunks, and need nothing.",
+        (
+            submitted == _SIZES,
+            "Without padding only one of the four has no conflicts. Count the 16-byte chunks of a row: an "
+            "even number comes back to the same banks too early.",
+        ),
+        (
+            submitted == padded,
+            "All without conflicts, but one of them needs no padding at all. Which row is already an odd "
+            "number of chunks?",
+        ),
+        (
+            submitted
+            in (tuple(size // 2 for size in expected), (*(e // 2 for e in expected[:3]), expected[3])),
+            "Those are elements. An element of f16 has two bytes.",
+        ),
+        (
+            any(pitch % 16 for pitch in submitted),
+            "A pitch has to be a multiple of 16 bytes, since ldmatrix takes no other addresses: one word of "
+            "padding, which is enough for loads of 4 bytes, is not possible here.",
+        ),
+        (
+            any(pitch < size for pitch, size in zip(submitted, _SIZES, strict=True)),
+            "A pitch cannot be smaller than the row, or the next row would overwrite its end.",
+        ),
+        (
+            all(_free(pitch) for pitch in submitted),
+            "All four are without conflicts, but not all are the smallest possible.",
+        ),
+        otherwise=(
+            f"Look at {next((pitch for pitch in submitted if not _free(pitch)), 0)}: at which chunk of a "
+            "line of 128 bytes do rows 0 to 7 begin? Eight different chunks are needed."
+        ),
+    )
+
+
+def _free(pitch: int) -> bool:
+    """Whether ldmatrix has no conflicts with rows that are so many bytes apart."""
+    return (
+        pitch % 16 == 0 and 0 < pitch < 1 << 12 and ONE.conflicts(ONE.addresses(stride=pitch)).wavefronts == 1
+    )
+
+
+def _least_pitch(size: int) -> int:
+    return next(pitch for pitch in range(size, size + _ROW, 16) if _free(pitch))
+
+
+@exercise(
+    "15.4",
+    f"A tile has rows of {_ROW} bytes and the 128-byte swizzle. **Write the function** that returns the byte "
+    f"at which the 16-byte chunk `chunk` (0 to 7) of row `row` (0 to {_ROWS - 1}) begins.",
+    "def offset(row, chunk):\n    return ...",
+)
+def _swizzled_offset(answer: object) -> tuple[bool, str]:
+    form = "`offset(row, chunk)` returns a number of bytes"
+    offsets = function_table(answer, _ROWS, _SIDE, form=form)
+    row, chunk = np.arange(_ROWS)[:, None], np.arange(_SIDE)
+    tile = Tile(bits=16, rows=_ROWS, k=_ROW // 2, swizzle=_ROW)
+    expected = tile.offset(row, chunk * _SIDE)
+    wrong = np.argwhere(offsets != expected)
+    first = f"row {wrong[0][0]}, chunk {wrong[0][1]}" if len(wrong) else ""
+    inside = (offsets // _ROW == row).all()
+    return judge(
+        not len(wrong),
+        "A chunk stays in its row, so the tile takes no more memory, and the eight chunks with one number "
+        "are in eight different places of eight consecutive rows. This is the pattern that TMA and wgmma "
+        "know.",
+        (
+            (offsets == row * _ROW + chunk * _CHUNK).all(),
+            "That is the tile without a swizzle: every chunk is where it was.",
+        ),
+        (
+            (offsets == row * _ROW + (chunk ^ row) * _CHUNK).all(),
+            "Right for the first eight rows. In row 8 your chunk 0 leaves its row: only three bits of the "
+            "row number are used.",
+        ),
+        (
+            (offsets == row * _ROW + (chunk + row) % _SIDE * _CHUNK).all(),
+            "That is a rotation. It has no conflicts either, but hardware uses XOR, which exchanges chunks.",
+        ),
+        (
+            (offsets == row * _ROW + (chunk ^ row % _SIDE)).all(),
+            "Row and place are right, but a place is 16 bytes wide.",
+        ),
+        (
+            (offsets == row * _SIDE + (chunk ^ row % _SIDE)).all(),
+            "That is the number of the place, counted in chunks. How many bytes is a chunk?",
+        ),
+        (
+            (offsets == (chunk ^ row % _SIDE) * _CHUNK).all(),
+            "The place in the row is right. Where does the row begin?",
+        ),
+        (
+            bool(inside),
+            f"Every chunk is in its row. Look at {first}: which place is it, if chunk and row are XORed?",
+        ),
+        otherwise=f"Look at {first}: a chunk stays in its row, and a row begins every {_ROW} bytes.",
+    )
+
+
+@exercise(
+    "15.5",
+    f"One `ldmatrix.x4` loads A as in the picture. **Which lane gives the address of the row in which "
+    f"`A[{_AT[0]}][{_AT[1]}]` is, which lane gets `A[{_AT[0]}][{_AT[1]}]`, and in which of its registers r0 "
+    "to r3?**",
+    "lanes = ...  # (lane that gives the address, lane that gets the element, register)",
+)
+def _lanes(answer: object) -> tuple[bool, str]:
+    submitted = whole_numbers(answer, 3, "`(lane that gives, lane that gets, register)`")
+    row, column = _AT
+    matrix = row // _SIDE + column // _SIDE * 2
+    gives, gets = matrix * _SIDE + row % _SIDE, row % _SIDE * 4 + column % _SIDE // 2
+    expected = (gives, gets, matrix)
+    exchanged = row // _SIDE * 2 + column // _SIDE if row // _SIDE != column // _SIDE else -1
+    return judge(
+        submitted == expected,
+        f"It is in the lower right matrix, number {matrix}, so its row is that of lane 8 * {matrix} + "
+        f"{row % _SIDE}. In each matrix four lanes share a row, two elements each, and matrix {matrix} goes "
+        f"to register {matrix}: for the mma, the same lane and register as always.",
+        (
+            submitted == (gets, gives, matrix),
+            "The two lanes are exchanged. The lane that gives an address is not the one that gets the data.",
+        ),
+        (
+            submitted[0] == row,
+            "Lanes 0 to 15 give the addresses of the *left* half, columns 0 to 7. This element is further "
+            "right.",
+        ),
+        (
+            submitted[0] == row % _SIDE,
+            "That lane gives a row of matrix 0. In which of the four matrices is this element?",
+        ),
+        (
+            submitted[0] == gets,
+            "You named one lane for both. Lanes give addresses row by row: eight lanes for each matrix.",
+        ),
+        (
+            submitted[0] != gives,
+            "Find the matrix first: 0 is top left, 1 below it, 2 and 3 to the right. Lane 8 * matrix + row "
+            "gives the address; the row counts inside the matrix.",
+        ),
+        (
+            submitted[1] == gives,
+            "The first lane is right. But the data goes elsewhere: every lane gets two elements of each "
+            "matrix.",
+        ),
+        (
+            submitted[1] == row * 4 + column % _SIDE // 2,
+            "The first lane is right. For the second, count the rows inside the matrix, 0 to 7.",
+        ),
+        (
+            submitted[1] != gets,
+            "The first lane is right. In each matrix the lane that gets an element is 4 * row + column // 2, "
+            "counted inside the matrix.",
+        ),
+        (
+            submitted[2] == 2 * matrix + column % 2,
+            "Both lanes are right. You counted elements; a register holds two of them.",
+        ),
+        (submitted[2] == exchanged, "Both lanes are right. The matrices are numbered downwards first."),
+        otherwise="Both lanes are right. Each of the four matrices fills one register.",
+    )
+
+
+@exercise(
+    "15.6",
+    "A tile begins at byte 0 of shared memory, with a row of A every `pitch` bytes and no swizzle. **Write "
+    "the address that each lane gives to `ldmatrix.x4`** so that the four registers are A of `m16n8k16`: "
+    "rows 0 to 15 and columns 0 to 15 of the tile.",
+    "def address(lane, pitch):\n    return ...",
+)
+def _address(answer: object) -> tuple[bool, str]:
+    form = "`address(lane, pitch)` returns a number of bytes"
+    given = np.array(
+        [[whole_result_of(answer, lane, pitch, form=form) for lane in range(32)] for pitch in _PITCHES]
+    )
+    lane, pitch = _LANES, np.array(_PITCHES)[:, None]
+    expected = lane % 16 * pitch + lane // 16 * _CHUNK
+    at = next((int(number) for number in np.argwhere((given != expected).any(axis=0))[:1, 0]), 0)
+    return judge(
+        bool((given == expected).all()),
+        "Lanes 0 to 15 go down the left half, lanes 16 to 31 down the right half, 8 elements or 16 bytes "
+        "further. With this order the registers are those of the mma, and nothing has to be moved.",
+        (
+            (given == lane % 8 * pitch + lane // 16 * 8 * pitch + lane // 8 % 2 * _CHUNK).all(),
+            "This exchanges matrices 1 and 2: lanes 8 to 15 have to go *down*, since register 1 of A holds "
+            "rows 8 to 15. (For B, which has no such order, some kernels use yours.)",
+        ),
+        (
+            (given == lane % 8 * pitch + lane // 8 * _CHUNK).all(),
+            "This reads four matrices side by side, 8 rows and 32 columns. A has 16 rows.",
+        ),
+        (
+            (given == lane * pitch).all(),
+            "This reads 32 rows of the tile. A has 16, and two matrices beside each other.",
+        ),
+        (
+            (given == lane % 16 * pitch + lane // 16 * 8).all(),
+            "The rows are right. But addresses are bytes, and 8 elements of f16 are more than 8 bytes.",
+        ),
+        (
+            (given == (lane % 16 * pitch + lane // 16 * 8) * 2).all(),
+            "The pitch is in bytes already; only the columns count as elements.",
+        ),
+        (
+            (given == lane % 16 * pitch).all(),
+            "The left half is right. Lanes 16 to 31 give the rows of the right half.",
+        ),
+        (
+            (given[:, :8] == expected[:, :8]).all(),
+            f"Right for matrix 0. Look at lane {at}: which matrix is its row in, and where does that matrix "
+            "begin?",
+        ),
+        otherwise=f"Look at lane {at}: find its matrix, lane // 8, and its row there, lane % 8.",
+    )
+
+
+@exercise(
+    "15.7",
+    "`ldmatrix.x1.trans` reads a matrix of 8 x 8. **Which lane gets the element in row "
+    f"{_TURNED_AT[0]}, column {_TURNED_AT[1]} of memory, and in which half of its register: 0, the lower 16 "
+    "bits, or 1, the upper?**",
+    "place = ...  # (lane, half)",
+)
+def _turned_place(answer: object) -> tuple[bool, str]:
+    submitted = whole_numbers(answer, 2, "`(lane, half)`")
+    row, column = _TURNED_AT
+    right, plain = (form.carried.where(row, column)[0] for form in (TURNED, ONE))
+    expected = (right.lane, right.low // 16)
+    return judge(
+        submitted == expected,
+        f"Column {column} of memory becomes row {column} of what the lanes get: lanes {4 * column} to "
+        f"{4 * column + 3}, two rows of memory each. Row {row} is even, so it is in the lower half.",
+        (
+            submitted == (plain.lane, plain.low // 16),
+            "That is right without `.trans`. With it, a lane gets two elements of a *column*.",
+        ),
+        (
+            submitted[0] == row,
+            "That lane gives the address of the row. Which lane gets the element?",
+        ),
+        (
+            submitted[0] == right.lane and submitted[1] not in (0, 1),
+            "The lane is right. A register has two halves: 0 or 1.",
+        ),
+        (
+            submitted[0] == right.lane,
+            "The lane is right. It gets two rows of memory: which of them comes first, and so is in the "
+            "lower half?",
+        ),
+        (
+            submitted[0] == column * 4,
+            "The four lanes are right. Each of them gets two rows of memory: which has this one?",
+        ),
+        (
+            submitted[0] // 4 == column,
+            "The group of four lanes is right. Each of them gets two rows of memory.",
+        ),
+        (
+            submitted[0] == column * 8 + row,
+            "That counts elements. A lane gets two of them.",
+        ),
+        otherwise="In the picture on the right, go to this row and this column.",
+    )

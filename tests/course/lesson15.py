@@ -1,0 +1,132 @@
+"""Answers to the exercises of lesson 15: worked out by hand from the 32 banks and the ISA's figures."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def by_bits(row: int, chunk: int) -> int:
+    """The 128-byte swizzle as address bits: 4 to 6 are XORed with 7 to 9."""
+    address = row << 7 | chunk << 4
+    return address ^ (address >> 7 & 7) << 4
+
+
+def by_matrix(lane: int, pitch: int) -> int:
+    """Matrices 0 and 1 below each other, 2 and 3 to the right of them."""
+    matrix, row = divmod(lane, 8)
+    return (row + 8 * (matrix % 2)) * pitch + 2 * (8 * (matrix // 2))
+
+
+#: What a reader would write in the place of the `...`.
+SOLUTIONS: dict[str, str] = {
+    "15.1": "(1, 2, 4, 1)",
+    "15.2": "(8, 2, 4)",
+    "15.3": "(208, 80, 272, 80)",
+    "15.4": "row * 128 + (chunk ^ row % 8) * 16",
+    "15.5": "(27, 14, 3)",
+    "15.6": "lane % 16 * pitch + lane // 16 * 16",
+    "15.7": "(11, 0)",
+}
+
+#: Right answers, in all forms that a reader might give them.
+RIGHT: dict[str, list[Any]] = {
+    "15.1": [(1, 2, 4, 1), [1, 2, 4, 1], np.array([1, 2, 4, 1])],
+    "15.2": [(8, 2, 4), [8, 2, 4]],
+    "15.3": [(208, 80, 272, 80), [0xD0, 80, 272, 80], np.array([208, 80, 272, 80])],
+    "15.4": [by_bits, lambda row, chunk: np.int64(row * 128 + ((chunk ^ (row & 7)) << 4))],
+    "15.5": [(27, 14, 3), [27, 14, 3]],
+    "15.6": [by_matrix, lambda lane, pitch: (lane & 15) * pitch + (lane >> 4) * 16],
+    "15.7": [(11, 0), [11, 0]],
+}
+
+#: Wrong answers, with a word of the hint that fits the misconception.
+WRONG: dict[str, list[tuple[Any, str]]] = {
+    "15.1": [
+        ((1, 2, 4, 32), "share it"),
+        ((4, 8, 16, 1), "4 bytes wide"),
+        ((32, 16, 8, 1), "banks that the lanes touch"),
+        ((5, 2, 4, 1), "first load"),
+        ((1, 6, 4, 1), "For the second"),
+        ((1, 2, 12, 1), "For the third"),
+        ((1, 2, 4, 2), "In the fourth"),
+    ],
+    "15.2": [
+        ((8, 1, 1), "to the lanes"),
+        ((2, 2, 4), "first eight lanes"),
+        ((4, 2, 4), "lanes 0, 1, 2, 3 and 4"),
+        ((16, 2, 4), "bank 0"),
+        ((8, 4, 4), "exception"),
+        ((8, 1, 4), "twice as many"),
+        ((8, 2, 2), "i ^ 2"),
+        ((8, 2, 1), "not served"),
+        ((8, 8, 8), "how many lanes"),
+    ],
+    "15.3": [
+        ((192, 80, 256, 64), "Without padding"),
+        ((208, 96, 272, 80), "no padding at all"),
+        ((104, 40, 136, 80), "elements"),
+        ((104, 40, 136, 40), "elements"),
+        ((196, 84, 260, 68), "multiple of 16"),
+        ((208, 80, 240, 80), "smaller than the row"),
+        ((208, 80, 272, 112), "smallest possible"),
+        ((224, 80, 272, 80), "Look at 224"),
+    ],
+    "15.4": [
+        (lambda row, chunk: row * 128 + chunk * 16, "without a swizzle"),
+        (lambda row, chunk: row * 128 + (chunk ^ row) * 16, "three bits"),
+        (lambda row, chunk: row * 128 + (chunk + row) % 8 * 16, "rotation"),
+        (lambda row, chunk: row * 128 + (chunk ^ row % 8), "16 bytes wide"),
+        (lambda row, chunk: row * 8 + (chunk ^ row % 8), "in chunks"),
+        (lambda row, chunk: (chunk ^ row % 8) * 16, "Where does the row begin"),
+        (lambda row, chunk: row * 128 + (chunk ^ row // 2 % 4) * 16, "Every chunk is in its row"),
+        (lambda row, chunk: row * 64 + chunk, "every 128 bytes"),
+    ],
+    "15.5": [
+        ((14, 27, 3), "exchanged"),
+        ((11, 14, 3), "left"),
+        ((3, 14, 3), "matrix 0"),
+        ((14, 14, 3), "for both"),
+        ((19, 14, 2), "Find the matrix"),
+        ((27, 27, 3), "goes elsewhere"),
+        ((27, 46, 3), "inside the matrix, 0 to 7"),
+        ((27, 13, 3), "column // 2"),
+        ((27, 14, 7), "counted elements"),
+        ((27, 14, 1), "one register"),
+    ],
+    "15.6": [
+        (
+            lambda lane, pitch: lane % 8 * pitch + lane // 16 * 8 * pitch + lane // 8 % 2 * 16,
+            "matrices 1 and 2",
+        ),
+        (lambda lane, pitch: lane % 8 * pitch + lane // 8 * 16, "side by side"),
+        (lambda lane, pitch: lane * pitch, "32 rows"),
+        (lambda lane, pitch: lane % 16 * pitch + lane // 16 * 8, "are bytes"),
+        (lambda lane, pitch: 2 * (lane % 16 * pitch + lane // 16 * 8), "in bytes already"),
+        (lambda lane, pitch: lane % 16 * pitch, "left half is right"),
+        (lambda lane, pitch: lane % 8 * pitch, "lane 8"),
+        (lambda lane, pitch: 0, "lane 1"),
+    ],
+    "15.7": [
+        ((25, 0), "without `.trans`"),
+        ((6, 0), "gives the address"),
+        ((11, 2), "two halves"),
+        ((11, 1), "comes first"),
+        ((8, 0), "four lanes are right"),
+        ((9, 0), "group of four"),
+        ((22, 0), "counts elements"),
+        ((0, 0), "on the right"),
+    ],
+}
+
+#: What no hint may contain: the answer, or the part of it that is not in the task.
+SECRET: dict[str, str] = {
+    "15.1": r"\b1, 2\b|\b2, 4\b",
+    "15.2": r"\b8, 2\b|\b2, 4\b",
+    "15.3": r"\b208\b|\b272\b",
+    "15.4": r"row % 8|row & 7",
+    "15.5": r"\b27\b|\b14\b",
+    "15.6": r"lane % 16|lane // 16",
+    "15.7": r"\b11\b",
+}
