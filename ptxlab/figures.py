@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from .views.figures import (
     banks,
+    box,
+    bytes_read,
     chart,
     descriptor,
     figure,
@@ -27,6 +29,7 @@ from .views.figures import (
     scales,
     svg,
     swizzle,
+    swizzle_bits,
     tile,
     trace,
     values,
@@ -34,6 +37,8 @@ from .views.figures import (
 
 __all__ = [
     "banks",
+    "box",
+    "bytes_read",
     "chart",
     "descriptor",
     "figure",
@@ -50,6 +55,7 @@ __all__ = [
     "scales",
     "svg",
     "swizzle",
+    "swizzle_bits",
     "tile",
     "trace",
     "values",

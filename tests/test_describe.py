@@ -13,7 +13,7 @@ import pytest
 import ptxlab
 from ptxlab import PtxlabError, views
 from ptxlab.instruction import mma_instruction, mma_instructions
-from ptxlab.memory import Tile
+from ptxlab.memory import Descriptor, Tile, tensor_map
 from ptxlab.numerics.trace import Trace, trace
 from ptxlab.views.charts import bars, table
 from ptxlab.views.explain import BytePlace, RegisterPlace
@@ -382,6 +382,57 @@ def test_a_swizzle_is_drawn_as_bits_of_the_address_say(width: int) -> None:
     for column in range(8):  # the pieces of a core matrix are in different banks
         pieces = [swizzled.at(line, column).text[-1] for line in range(swizzled.shape[0])]
         assert len(set(pieces)) == len(pieces)
+
+
+@pytest.mark.parametrize("swizzle", [32, 64, 128])
+def test_the_bytes_of_a_slice_are_drawn_as_bits_of_the_address_say(swizzle: int) -> None:
+    mask = swizzle // 16 - 1
+    k = 0 if swizzle == 32 else 16
+    tile = Tile(16, 16, swizzle // 2, swizzle=swizzle)
+    matrix, memory, fields = views.bytes_read(tile.descriptor(0x800, k), tile, k).grids
+    for row, piece in itertools.product(range(16), range(swizzle // 16)):
+        plain = row * swizzle + piece * 16
+        place = plain ^ (plain >> 7 & mask) << 4
+        cell, read = memory.at(place // 128, place % 128 // 16), piece - k // 8 in (0, 1)
+        assert (cell.text, cell.state) == (f"{row}.{piece}", "plain" if read else "dim")
+        assert (matrix.at(row, piece).state, matrix.at(row, piece).lane) == (cell.state, cell.lane)
+    assert [cell.text for cell in fields.cells if cell.state == "mark"] == (
+        [f"0x{0x80 + k // 8:x}", f"byte 0x{0x800 + 2 * k:x}"] if k else []
+    )
+
+
+def test_what_a_wrong_descriptor_reads_is_outlined() -> None:
+    """SBO of 512 instead of 1024: rows 8 to 15 are taken from where rows 4 to 11 are."""
+    tile = Tile(16, 16, 64, swizzle=128)
+    picture = views.bytes_read(Descriptor(0x400, 0, 512, 128), tile, address=0x400)
+    _, memory, fields = picture.grids
+    marked = sorted(cell.text for cell in memory.cells if cell.state == "mark")
+    assert marked == sorted(f"{row}.{piece}" for row in range(4, 12) for piece in (0, 1))
+    assert [cell.text for cell in fields.cells if cell.state == "mark"] == ["0x20", "512 bytes"]
+    assert "SBO must be 1024, found 512" in picture.notes
+    _, memory, _ = views.bytes_read(Descriptor(0, 0, 128), rows=8).grids  # LBO 0: both pieces are one
+    assert [cell.text for cell in memory.cells] == [f"{row}.0+1" for row in range(8)]
+
+
+def test_a_box_is_drawn_where_tma_puts_it() -> None:
+    array = np.arange(8 * 64, dtype=np.uint16).reshape(8, 64)
+    tma = tensor_map(array, (8, 16), 64)
+    matrix, memory = views.box(tma, 4, 16).grids
+    written = tma.load(4, 16).view(np.uint16)
+    for cell in memory.cells:
+        first = int(written[(cell.row * 128 + cell.column * 16) // 2])
+        row, column = divmod(first, 64)
+        assert cell.text in ("", "0") if not first else cell.text == f"{row}.{column // 8}"
+    assert {cell.text for cell in matrix.cells if cell.lane is not None} == {
+        f"{row}.{piece}" for row in range(4, 8) for piece in (2, 3)
+    }
+
+
+def test_the_bits_of_a_swizzled_address() -> None:
+    grid = views.swizzle_bits(0x4A0, 128).grids[0]
+    before, after = ("".join(grid.at(row, column).text for column in range(grid.shape[1])) for row in (0, 3))
+    assert (int(before, 2), int(after, 2)) == (0x4A0, 0x4B0)
+    assert [11 - 1 - cell.column for cell in grid.cells if cell.state == "mark"] == [4]
 
 
 def test_a_descriptor_shows_each_bit_once_and_what_its_fields_say(rng: np.random.Generator) -> None:

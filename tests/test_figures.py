@@ -74,6 +74,12 @@ PICTURES = {
     "banks": views.banks(memory.conflicts(np.arange(32) * 80, 16), "wavefront"),
     "tile K": views.tile(memory.Tile(16, 16, 128, swizzle=128), k=80),
     "tile MN": views.tile(memory.Tile(16, 64, 32, "MN", 64), 16, "bank"),
+    "bytes read": views.bytes_read(
+        memory.Descriptor(0x400, 16, 512, 128), memory.Tile(16, 16, 64, swizzle=128)
+    ),
+    "bytes read, bare": views.bytes_read(0x1000080040, bits=8, rows=64),
+    "box": views.box(ptxlab.tensor_map(np.zeros((8, 96), np.float16), (16, 64), 128), -4, 64),
+    "swizzle bits": views.swizzle_bits(0x1234, 64),
     "bars": bars({"N = 8": {"f32": 4, "f16": 0}, "N = 256": {"f32": 128, "f16": 64}}, "Registers"),
     "table": table({"a": ["kept", "lost"], "b": ["", "two\nlines"]}, ["x", "y"], "T", shades={"lost": 0.5}),
 }
@@ -261,6 +267,9 @@ def test_every_figure_can_go_without_its_title() -> None:
         lambda **title: figures.swizzle(64, **title),
         lambda **title: figures.banks(memory.conflicts(np.arange(32) * 4), **title),
         lambda **title: figures.tile(memory.Tile(16, 8, 64), **title),
+        lambda **title: figures.bytes_read(0x40, **title),
+        lambda **title: figures.box(ptxlab.tensor_map(np.zeros((8, 8), np.float16), (8, 8)), **title),
+        lambda **title: figures.swizzle_bits(0x40, **title),
         lambda **title: figures.nibble(0b1001, **title),
         lambda **title: figures.runs("mma.m16n8k64.s4", **title),
         lambda **title: figures.scales(SCALED, **title),

@@ -187,14 +187,17 @@ def test_a_base_offset_where_the_tile_is_not_aligned_to_its_pattern() -> None:
 
 
 @pytest.mark.parametrize("tile", [t for t in TILES if t.bits in (8, 16, 32) and t.k * t.bits >= 256], ids=str)
-def test_a_descriptor_reads_its_slice(tile: Tile) -> None:
+def test_a_descriptor_reads_its_slice(tile: Tile, rng: np.random.Generator) -> None:
     depth = 256 // tile.bits
+    memory = rng.integers(0, 256, 0x800 + tile.size, dtype=np.uint8)
     for k in range(0, tile.k - depth + 1, depth):
         fields = descriptor(tile.descriptor(0x800, k))
         where = fields.addresses(
             np.arange(tile.rows)[:, None], np.arange(depth), bits=tile.bits, major=tile.major
         )
         np.testing.assert_array_equal(where, 0x800 + tile.offsets[:, k : k + depth])
+        codes = fields.load(memory, min(tile.rows, 64), depth, bits=tile.bits, major=tile.major)
+        np.testing.assert_array_equal(codes, tile.load(memory[0x800:])[:64, k : k + depth])
         assert not tile.judge(fields, k, address=0x800).problems
 
 
@@ -392,6 +395,10 @@ B_TF32 = instruction("wgmma.mma_async.sync.aligned.m64n24k8.f32.tf32.tf32").b
             "codes of 1 bits are unsigned integers below 2\\^1",
         ),
         (lambda: Tile(8, 8, 64).store(np.zeros((8, 64))), "found others in an array of float64"),
+        (
+            lambda: Descriptor(0x400, 16, 1024, 128).load(np.zeros(64, np.uint8), 8, 16),
+            "memory of 64 bytes: wgmma reads up to byte 2047",
+        ),
         (
             lambda: Tile(8, 8, 64).load(np.zeros(64)),
             r"memory of shape \(64,\): this tile takes \[..., 512\] bytes",

@@ -8,6 +8,7 @@ from .._util.arguments import is_name
 from ..errors import PtxlabError, listing, quoted
 from . import (
     block_scaling,
+    descriptors,
     element_types,
     fragments,
     machine_code,
@@ -46,6 +47,7 @@ _LESSON_MODULES = (
     machine_code,
     real_gpu,
     shared_memory,
+    descriptors,
 )
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,6 +29,9 @@ _SWIZZLE_OF_CODE = {code: swizzle for swizzle, code in SWIZZLES.items()}
 
 #: Bits that no field has; the hardware's are 0.
 _UNUSED = 0xFFFFFFFFFFFFFFFF & ~(0x3FFF | 0x3FFF << 16 | 0x3FFF << 32 | 7 << 49 | 3 << 62)
+
+#: Along an axis of what is read: no wgmma reads more.
+_MOST_ELEMENTS = 1 << 10
 
 
 def swizzled(addresses: NDArray[np.int64], swizzle: int, base_offset: int = 0) -> NDArray[np.int64]:
@@ -135,6 +138,43 @@ offset (SBO) 1024 bytes.
         else:
             offset = lines + eights * self.leading + chunk * self.stride
         return swizzled(np.asarray(self.address + offset), self.swizzle, self.base_offset) + byte
+
+    def load(
+        self,
+        memory: ArrayLike,
+        rows: int,
+        k: int,
+        *,
+        bits: int = 16,
+        major: Literal["K", "MN"] = "K",
+    ) -> NDArray[Any]:
+        """The element codes [rows, k] that wgmma reads through this descriptor, right or wrong.
+
+        `memory` is shared memory from address 0 on; wgmma reads 32 bytes of K.
+
+        >>> memory = np.arange(1024, dtype=np.uint8)
+        >>> Descriptor(0, 16, 1024, 128).load(memory, 8, 32, bits=8)[:3, 0]   # row 1 begins at byte 144
+        array([  0, 144,  32], dtype=uint8)
+        """
+        content = as_integers(memory, "memory")
+        if content.ndim != 1 or ((content < 0) | (content > 255)).any():
+            raise PtxlabError(f"memory of shape {content.shape}: it is a list of bytes from 0 to 255")
+        rows, k, bits = as_int(rows, "rows"), as_int(k, "k"), as_int(bits, "bits")
+        for name, length in (("rows", rows), ("k", k)):
+            if not 1 <= length <= _MOST_ELEMENTS:
+                raise PtxlabError(f"{name}={quoted(length)}: there are 1 to {_MOST_ELEMENTS}")
+        row, along = np.arange(rows)[:, None], np.arange(k)
+        where = self.addresses(row, along, bits=bits, major=major)
+        size = max(bits // 8, 1)
+        if int(where.max()) + size > len(content):
+            raise PtxlabError(
+                f"memory of {len(content)} bytes: wgmma reads up to byte {int(where.max()) + size - 1}"
+            )
+        parts = content[where[..., None] + np.arange(size)].astype(np.uint8)
+        if bits < 8:
+            shift = along * bits % 8
+            return np.asarray(parts[..., 0] >> shift.astype(np.uint8) & np.uint8((1 << bits) - 1))
+        return np.ascontiguousarray(parts).view(f"<u{size}")[..., 0]
 
 
 def descriptor(code: int) -> Descriptor:

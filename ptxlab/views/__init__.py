@@ -17,7 +17,7 @@ from .facts import cpp, cute, evidence, facts, target_of
 from .fragment_pictures import fragment, metadata, scales
 from .grid import Cell, Grid, Header
 from .matrix_pictures import values
-from .memory_pictures import descriptor, swizzle
+from .memory_pictures import descriptor, swizzle, swizzle_bits
 from .models import model_table, model_words, rule_words
 from .nibble_picture import nibble
 from .picture import Picture
@@ -26,6 +26,7 @@ from .product_picture import product
 from .register_pictures import lane, registers
 from .repack_picture import repack
 from .run_picture import runs
+from .shared_memory_pictures import box, bytes_read
 from .table import Table, grid_table
 from .trace_picture import TraceView, trace
 
@@ -37,6 +38,8 @@ __all__ = [
     "Table",
     "TraceView",
     "banks",
+    "box",
+    "bytes_read",
     "copies_note",
     "counts",
     "cpp",
@@ -64,6 +67,7 @@ __all__ = [
     "scales",
     "sparse_where",
     "swizzle",
+    "swizzle_bits",
     "target_of",
     "tile",
     "trace",

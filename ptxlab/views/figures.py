@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,7 +26,7 @@ from ..isa.modifiers import Modifiers
 from ..isa.operands import Operands
 from ..isa.parse import parse, parse_mma
 from ..isa.repack import RepackPlan
-from ..memory import Conflicts, Tile
+from ..memory import Conflicts, Descriptor, TensorMap, Tile
 from ..numerics.steps import Trace
 from ..numerics.trace import trace as trace_operands
 from . import (
@@ -40,6 +40,7 @@ from . import (
     register_pictures,
     repack_picture,
     run_picture,
+    shared_memory_pictures,
     trace_picture,
 )
 from .drawing import Drawing
@@ -53,6 +54,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "banks",
+    "box",
+    "bytes_read",
     "chart",
     "descriptor",
     "figure",
@@ -69,6 +72,7 @@ __all__ = [
     "scales",
     "svg",
     "swizzle",
+    "swizzle_bits",
     "tile",
     "trace",
     "values",
@@ -151,6 +155,52 @@ def swizzle(width: int = 128, piece: int | None = None, *, title: bool = True) -
     'reading one takes 4 passes without swizzle, 1 with it'
     """
     return chart(memory_pictures.swizzle(width, piece), title=title)
+
+
+def swizzle_bits(address: int, width: int = 128, *, title: bool = True) -> Figure:
+    """What a swizzle does to an address, bit by bit: those from bit 7 on are XORed into those from bit 4 on.
+
+    >>> swizzle_bits(0x4A0, 64).layout.meta["title"]
+    '0x4a0 under the 64-byte swizzle: 0x4b0'
+    """
+    return chart(memory_pictures.swizzle_bits(address, width), title=title)
+
+
+def bytes_read(
+    descriptor: Descriptor | int,
+    tile: Tile | None = None,
+    k: int = 0,
+    *,
+    address: int | None = None,
+    bits: int = 16,
+    rows: int = 8,
+    major: Literal["K", "MN"] = "K",
+    title: bool = True,
+) -> Figure:
+    """Which bytes of shared memory one wgmma reads through a descriptor, and for which elements.
+
+    With a tile, that at `address`, the slice at `k` is meant, and what is read by mistake is outlined.
+    Without one, `bits`, `rows` and `major` say what is read.
+
+    >>> figure = bytes_read(0x4000004000010042, bits=16, rows=16)
+    >>> figure.layout.meta["title"]
+    'What wgmma reads through 0x4000004000010042'
+    """
+    picture = shared_memory_pictures.bytes_read(
+        descriptor, tile, k, address=address, bits=bits, rows=rows, major=major
+    )
+    return chart(picture, title=title)
+
+
+def box(tensor: TensorMap, row: int = 0, column: int = 0, *, title: bool = True) -> Figure:
+    """The box that one TMA copy takes of a matrix, starting there, and where its bytes arrive.
+
+    >>> import ptxlab
+    >>> tma = ptxlab.tensor_map(np.zeros((8, 64), dtype=np.float16), box=(8, 16), swizzle=128)
+    >>> box(tma).layout.meta["subtitle"].split("; ")[1]   # a row narrower than the swizzle
+    'rows of the box: 32 bytes, 128 apart'
+    """
+    return chart(shared_memory_pictures.box(tensor, row, column), title=title)
 
 
 def formats(*names: str, title: bool = True) -> Figure:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,12 +11,13 @@ import numpy as np
 from .._util.arguments import as_int
 from ..errors import PtxlabError, listing, quoted
 from ..memory import SWIZZLES, Tile
+from ..memory.descriptors import swizzled
 from .fragment_pictures import colour_key
-from .grid import Cell, Grid, Header, State
+from .grid import Arrow, Cell, Grid, Header, State
 from .labels import bit_range, index_range
 from .picture import Picture
 
-__all__ = ["descriptor", "swizzle"]
+__all__ = ["descriptor", "field_grid", "swizzle", "swizzle_bits"]
 
 
 # -- descriptors -----------------------------------------------------------------------------------------
@@ -120,6 +122,46 @@ def _descriptor_half(number: int, low: int) -> Grid:
     )
 
 
+#: The fields of `Descriptor`, highest bits first, with the short headings of one line.
+_NAMED = {
+    "swizzle": ("swizzle", "62..63"),
+    "base_offset": ("base offset", "49..51"),
+    "stride": ("SBO, stride", "32..45"),
+    "leading": ("LBO, leading", "16..29"),
+    "address": ("start address", "0..13"),
+}
+
+
+def field_grid(number: int, marked: Sequence[str] = ()) -> Grid:
+    """The five fields of a descriptor in one line: each as a number, and what it says; some outlined.
+
+    >>> [cell.text for cell in field_grid(0x4000004000010042).cells[1::2]]
+    ['128 B', '0', '1024 bytes', '16 bytes', 'byte 0x420']
+    """
+    fields = [field for field in _FIELDS if field.hue is not None]
+    cells: list[Cell] = []
+    hover = np.full((2, len(fields)), "", dtype=object)
+    heads = []
+    for column, (field, (name, heading)) in enumerate(zip(fields, _NAMED.items(), strict=True)):
+        state: State = "mark" if name in marked else "plain"
+        value, meaning = field.value(number), field.meaning(number)
+        for row, text in enumerate((hex(value), meaning)):
+            cells.append(Cell(row, column, 1, 1, (text,), field.hue, state))
+        hover[:, column] = f"{field.text}, bits {bit_range(field.low, field.low + field.bits - 1)}"
+        heads.append(Header(column, 1, heading))
+    return Grid(
+        (2, len(fields)),
+        tuple(cells),
+        hover,
+        tuple(Header(row, 1, (word,)) for row, word in enumerate(("field", "says"))),
+        tuple(heads),
+        title=f"descriptor 0x{number:016x}",
+        name="fields",
+        density="close",
+        new_line=True,
+    )
+
+
 # -- swizzles --------------------------------------------------------------------------------------------
 
 _PIECE, _LINE, _BANK = 16, 128, 4  # bytes: of a piece, of all banks, of one bank
@@ -158,6 +200,74 @@ def swizzle(width: int = 128, piece: int | None = None) -> Picture:
     texts = [f"p = {at}" for at in range(pieces)]
     key = colour_key("core matrices", texts, [_hue(at) for at in range(pieces)], texts)
     return Picture(f"The {width}-byte swizzle of eight rows in shared memory", notes, grids, keys=(key,))
+
+
+_LEAST_BITS = 11  # of an address that the picture of its bits shows
+_ROW_HUE, _PIECE_HUE, _RESULT_HUE = 29, 10, 26
+
+
+def swizzle_bits(address: int, width: int = 128) -> Picture:
+    """What a swizzle does to an address: bits 7 and up, which count lines, are XORed into bits 4 and up.
+
+    >>> picture = swizzle_bits(0x4A0, 128)
+    >>> picture.title
+    '0x4a0 under the 128-byte swizzle: 0x4b0'
+    >>> len(picture.arrows)
+    3
+    """
+    address, width = as_int(address, "address"), as_int(width, "width")
+    if width not in SWIZZLES or not width:
+        raise PtxlabError(f"width={quoted(width)}: swizzles are {listing(sorted(SWIZZLES)[1:])} bytes wide")
+    if not 0 <= address < 1 << 18:
+        raise PtxlabError(f"address {quoted(address)}: shared memory has addresses below 2^18")
+    result = int(swizzled(np.array(address), width))
+    count = (width // _PIECE).bit_length() - 1
+    bits = max(_LEAST_BITS, address.bit_length())
+    cells: list[Cell] = []
+    moved: dict[int, Cell] = {}
+    sources: dict[int, Cell] = {}
+    for bit in range(bits):
+        column = bits - 1 - bit
+        target = 4 <= bit < 4 + count
+        source = 7 <= bit < 7 + count
+        tint = _ROW_HUE if source else None
+        above = Cell(0, column, 1, 1, (str(address >> bit & 1),), _PIECE_HUE if target else tint)
+        below = Cell(2, column, 1, 1, (), role="blank")
+        if target:
+            below = Cell(2, column, 1, 1, (f"⊕ {address >> bit + 3 & 1}",), _ROW_HUE)
+            moved[bit] = below
+        if source:
+            sources[bit] = above
+        changed = (address ^ result) >> bit & 1
+        state: State = "mark" if changed else "plain"
+        last = Cell(3, column, 1, 1, (str(result >> bit & 1),), _RESULT_HUE if target else tint, state)
+        cells += [above, below, last]
+    cells.append(Cell(1, 0, 1, bits, (), role="blank"))
+    shape = (4, bits)
+    hover = np.full(shape, "", dtype=object)
+    for bit in range(bits):
+        hover[:, bits - 1 - bit] = f"bit {bit}, worth {1 << bit} bytes"
+    rows = ((0, f"0x{address:x}"), (2, "XOR"), (3, f"0x{result:x}"))
+    grid = Grid(
+        shape,
+        tuple(cells),
+        hover,
+        tuple(Header(row, 1, (word,)) for row, word in rows),
+        tuple(Header(bits - 1 - bit, 1, (str(bit).rjust(3),)) for bit in range(bits)),
+        ("", "bit"),
+        name="address",
+        boxes=((0, 0, 1, bits), (3, 0, 1, bits)),
+    )
+    piece_bits, line_bits = (index_range(low, count) for low in (4, 7))
+    notes = (
+        "bits 0..3: the byte in its 16-byte piece",
+        f"{piece_bits}: the piece",
+        f"{line_bits}: the line of 128 bytes",
+        "outlined: what changes",
+    )
+    arrows = tuple(Arrow(sources[bit + 3], moved[bit]) for bit in sorted(moved))
+    title = f"0x{address:x} under the {width}-byte swizzle: 0x{result:x}"
+    return Picture(title, notes, (grid,), arrows=arrows)
 
 
 def _hue(piece: int) -> int:

@@ -251,6 +251,9 @@ def _memory() -> Iterator[Call]:
     yield call("memory.Descriptor", memory.Descriptor, address=0x400, leading=16, stride=1024, swizzle=128,
                base_offset=0)  # fmt: skip
     fields = memory.Descriptor(0x400, 16, 1024, 128)
+    yield call(
+        "Descriptor.load", fields.load, memory=np.zeros(4096, np.uint8), rows=8, k=16, bits=16, major="K"
+    )
     yield call("Descriptor.addresses", fields.addresses, row=np.arange(8), k=0, bits=16, major="K")
     yield call("memory.conflicts", memory.conflicts, addresses=np.arange(32) * 8, width=8, store=False,
                active=np.ones(32, dtype=bool))  # fmt: skip
@@ -337,10 +340,17 @@ def _figures() -> Iterator[Call]:
     yield call("figures.formats", figures.formats, **{"*first": "f16", "*second": "s4"}, title=True)
     yield call("figures.descriptor", figures.descriptor, number=0x4000004000010040, title=True)
     access, wide = memory.conflicts(np.arange(32) * 8), memory.Tile(16, 16, 64, swizzle=128)
+    small_box = ptxlab.tensor_map(np.zeros((8, 32), np.float16), (8, 16), 32)
     yield call("figures.banks", figures.banks, access=access, colour="lane", title=True)
     yield call("figures.tile", figures.tile, layout=wide, k=16, colour="bank", title=True)
     plan = ptxlab.repack(f16.d, f16.d)
     yield call("figures.repack", figures.repack, plan=plan, title=True)
+    yield call("figures.bytes_read", figures.bytes_read, descriptor=0x4000004000010042, tile=wide, k=16,
+               address=0x400, bits=16, rows=8, major="K", title=True)  # fmt: skip
+    yield call("figures.bytes_read bare", figures.bytes_read, descriptor=0x4000004000010042, bits=8, rows=16,
+               major="K")  # fmt: skip
+    yield call("figures.box", figures.box, tensor=small_box, row=0, column=8, title=True)
+    yield call("figures.swizzle_bits", figures.swizzle_bits, address=0x4A0, width=64, title=True)
     yield call("figures.swizzle", figures.swizzle, width=64, piece=1, title=True)
     yield call("figures.nibble", figures.nibble, nibble=9, structure="2:4", chunk=1, title=True)
     yield call("figures.runs", figures.runs, **{"*first": f16, "*second": "mma.m16n8k64.s4"}, title=True)
@@ -380,9 +390,16 @@ def _views() -> Iterator[Call]:
     trace = f16.trace(np.ones((16, 16)), np.ones((16, 8)), None, 0, 0)
     yield call("views.descriptor", views.descriptor, number=0x4000004000010040)
     access, wide = memory.conflicts(np.arange(32) * 8), memory.Tile(16, 16, 64, swizzle=128)
+    small_box = ptxlab.tensor_map(np.zeros((8, 32), np.float16), (8, 16), 32)
     yield call("views.banks", views.banks, access=access, colour="wavefront")
     yield call("views.tile", views.tile, layout=wide, k=16, colour="core matrix")
     yield call("views.repack", views.repack, plan=ptxlab.repack(f16.d, f16.d))
+    yield call("views.bytes_read", views.bytes_read, descriptor=0x4000004000010042, tile=wide, k=16,
+               address=0x400, bits=16, rows=8, major="K")  # fmt: skip
+    yield call("views.bytes_read bare", views.bytes_read, descriptor=0x4000004000010042, bits=8, rows=16,
+               major="K")  # fmt: skip
+    yield call("views.box", views.box, tensor=small_box, row=0, column=8)
+    yield call("views.swizzle_bits", views.swizzle_bits, address=0x4A0, width=64)
     yield call("views.swizzle", views.swizzle, width=64, piece=1)
     yield call("views.nibble", views.nibble, nibble=9, structure="2:4", chunk=1)
     yield call("views.runs", views.runs, **{"*first": f16, "*second": "mma.m16n8k64.s4"})

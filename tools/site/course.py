@@ -23,7 +23,7 @@ PARTS = {
     "Structured sparsity": ("05", "07"),
     "Other families": ("08", "11"),
     "The chip": ("12", "14"),
-    "Memory": ("15", "15"),
+    "Memory": ("15", "16"),
 }
 
 

@@ -1,0 +1,480 @@
+"""Exercises of lesson 16: tiles, swizzles, descriptors of slices, TMA, and fragments that become others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import PtxlabError
+from ..instruction import mma_instruction
+from ..memory import Descriptor, Tile, descriptor, scale_offset, tensor_map, weight_order
+from ..memory.descriptors import swizzled
+from ..views import Cell, Grid, Header, Picture
+from ..views.fragment_pictures import core_matrix_tint
+from ..views.grid import headers
+from ..views.labels import index_range
+from .checking import exercise, judge, whole_number_set, whole_numbers, whole_result_of
+
+#: Bytes of a 16-byte piece, of a line of all banks, of an atom of the 128-byte swizzle.
+_PIECE, _LINE, _ATOM = 16, 128, 1024
+
+# -- what the lesson shows -----------------------------------------------------------------------------------
+
+
+def majors() -> Picture:
+    """A 16x16 tile of f16 without swizzle, K-major and MN-major: where each 16 bytes begin.
+
+    >>> first, second = majors().grids
+    >>> first.at(0, 8).text, second.at(8, 0).text
+    ('128', '128')
+    """
+    grids = []
+    for major, way in (("K", "to the right"), ("MN", "down")):
+        tile = Tile(bits=16, rows=16, k=16, major="K" if major == "K" else "MN", order="K")
+        cells, hover = [], np.full((16, 16), "", dtype=object)
+        for line, piece in np.ndindex(16, 2):
+            row, k = (line, 8 * piece) if major == "K" else (8 * piece, line)
+            offset = int(tile.offset(row, k))
+            size = (1, 8) if major == "K" else (8, 1)
+            tint = core_matrix_tint(offset // _LINE * 2, 1)
+            cells.append(Cell(row, k, *size, (str(offset),), tint))
+            hover[row : row + size[0], k : k + size[1]] = (
+                f"bytes {index_range(offset, _PIECE)}, core matrix {offset // _LINE}"
+            )
+        title = f"{major}-major: 16 bytes run {way}"
+        grids.append(
+            Grid(
+                (16, 16), tuple(cells), hover, headers(16, 1), headers(16, 8), ("row", "k"), title=title,
+                density="close", row_rules=(8,), column_rules=((8, 0, 16),),
+            )
+        )  # fmt: skip
+    notes = ("a cell is 16 bytes, labelled with its first byte", "a colour is a core matrix, 128 bytes")
+    return Picture("Two ways to store 16x16 elements of 16 bits", notes, tuple(grids))
+
+
+def atoms(rows: int = 32, k: int = 128) -> Picture:
+    """The atoms of a tile of f16 with the 128-byte swizzle, in both orders, with the byte each begins at.
+
+    >>> first, second = atoms().grids
+    >>> first.at(0, 1).text, second.at(0, 1).text
+    ('0x1000', '0x400')
+    """
+    grids = []
+    for order, said in (("MN", "rows first"), ("K", "K first")):
+        tile = Tile(bits=16, rows=rows, k=k, swizzle=128, order="MN" if order == "MN" else "K")
+        shape = rows // 8, k // tile.atom_width
+        cells, hover = [], np.full(shape, "", dtype=object)
+        for row, column in np.ndindex(*shape):
+            offset = int(tile.offset(8 * row, tile.atom_width * column))
+            number = offset // _ATOM
+            cells.append(Cell(row, column, 1, 1, (f"0x{offset:x}",), number % 8 * 4 + 1))
+            hover[row, column] = f"atom {number}, bytes 0x{offset:x} to 0x{offset + _ATOM - 1:x}"
+        grids.append(
+            Grid(
+                shape, tuple(cells), hover,
+                tuple(Header(at, 1, (index_range(8 * at, 8),)) for at in range(shape[0])),
+                tuple(Header(at, 1, (f"k {index_range(64 * at, 64)}",)) for at in range(shape[1])),
+                ("row", ""), title=f'order="{order}": {said}, SBO {tile.stride}',
+            )
+        )  # fmt: skip
+    notes = ("a cell is an atom: 8 rows of 128 bytes, 1024 bytes", "its label is where it begins")
+    return Picture(f"{rows} rows by {k} of K: {rows // 8 * k // 64} atoms", notes, tuple(grids))
+
+
+def scale_tile() -> Picture:
+    """The tile of 128 rows by 4 scale factors, as cuBLAS, CUTLASS and tcgen05 expect it: 512 bytes.
+
+    >>> grid = scale_tile().grids[0]
+    >>> [grid.at(0, column).text for column in (0, 1, 4)]
+    ['0', '32', '1']
+    """
+    shape = 8, 16
+    cells, hover = [], np.full(shape, "", dtype=object)
+    for row in range(128):
+        offset = int(scale_offset(row, 0, 4))
+        line, column = offset // 64, offset % 64 // 4
+        cells.append(Cell(line, column, 1, 1, (str(row),), row // 32 * 8 + 1))
+        hover[line, column] = f"row {row}: its four scale factors, bytes {index_range(offset, 4)}"
+    grid = Grid(
+        shape, tuple(cells), hover,
+        tuple(Header(line, 1, (str(64 * line),)) for line in range(shape[0])),
+        tuple(Header(column, 1, (f"+{4 * column}",)) for column in range(shape[1])),
+        ("byte", ""), density="close",
+    )  # fmt: skip
+    notes = ("a cell is 4 bytes: the four scale factors of one row", "its label is the row")
+    return Picture("128 rows by 4 scale factors in memory", notes, (grid,))
+
+
+def loads(lanes: int = 8) -> Picture:
+    """What the first lanes get with one 128-bit load of f16 weights stored in `weight_order`.
+
+    >>> loads().grids[0].at(1, 0).text
+    'B[2][0]'
+    """
+    order = weight_order(_F16.b, (16, 32))
+    shape = lanes, order.per_load
+    cells, hover = [], np.full(shape, "", dtype=object)
+    for lane, at in np.ndindex(*shape):
+        k, n = divmod(int(order.loads[0, lane, at]), 32)
+        cells.append(Cell(lane, at, 1, 1, (f"B[{k}][{n}]",), lane))
+        hover[lane, at] = (
+            f"lane {lane}, bytes {index_range(2 * at, 2)} of its load: row k = {k}, column n = {n}"
+        )
+    grid = Grid(
+        shape, tuple(cells), hover,
+        tuple(Header(lane, 1, (f"lane {lane}",)) for lane in range(lanes)),
+        tuple(Header(4 * at, 4, (f"fragment {at}: b0..b3",)) for at in range(2)),
+    )  # fmt: skip
+    notes = ("a row is 16 bytes of memory, and the next row follows it", f"{lanes} of 32 lanes")
+    return Picture("One 128-bit load brings two fragments of B", notes, (grid,))
+
+
+def mistakes() -> dict[str, str]:
+    """What `ptxlab.tensor_map` says to settings that TMA does not take.
+
+    >>> list(mistakes())[0]
+    'rows of 200 bytes'
+    """
+    array = np.zeros((64, 256), dtype=np.float16)
+    tries: dict[str, Callable[[], object]] = {
+        "rows of 200 bytes": lambda: tensor_map(np.zeros((64, 100), dtype=np.float16), (64, 32)),
+        "box of 64x128, swizzle 128": lambda: tensor_map(array, (64, 128), 128),
+        "box of 512x64": lambda: tensor_map(np.zeros((512, 64), dtype=np.float16), (512, 64)),
+        "box of 64x4": lambda: tensor_map(array, (64, 4)),
+        "start at column 4": lambda: tensor_map(array, (64, 64), 128).load(0, 4),
+    }
+    sentences = {}
+    for name, attempt in tries.items():
+        try:
+            attempt()
+        except PtxlabError as error:
+            sentences[name] = str(error)
+    return sentences
+
+
+# -- exercises ---------------------------------------------------------------------------------------------
+
+_F16 = mma_instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+_FP8 = mma_instruction("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32")
+_TILE = Tile(bits=16, rows=64, k=64, swizzle=128)
+_ROW, _K = 11, 42
+
+
+@exercise(
+    "16.1",
+    "A tile of f16, K-major, 64 rows by 64 of K, with the 128-byte swizzle. **At which byte of the tile does "
+    f"the element in row {_ROW}, k = {_K} begin?**",
+    "byte = ...",
+)
+def _swizzled_byte(answer: object) -> tuple[bool, str]:
+    (submitted,) = whole_numbers(answer, 1, "one number of bytes")
+    expected = int(_TILE.offset(_ROW, _K))
+    piece, rest = divmod(2 * _K, _PIECE)
+    plain = _ROW * _LINE + 2 * _K
+    return judge(
+        submitted == expected,
+        f"Row {_ROW} is the line at byte {_ROW * _LINE}. Byte {2 * _K} of the row is byte {rest} of piece "
+        f"{piece}, and {piece} XOR {_ROW % 8} = {piece ^ _ROW % 8}.",
+        (
+            submitted == plain,
+            "That is where it would be without the swizzle. Which piece of its row is it in?",
+        ),
+        (
+            submitted == _ROW * _LINE + (piece + _ROW) % 8 * _PIECE + rest,
+            "You rotated the pieces. The swizzle takes the XOR of piece and row.",
+        ),
+        (
+            submitted == _ROW * _LINE + (piece ^ _ROW) * _PIECE + rest,
+            "Only three bits of the row are used: bits 7, 8 and 9 of the address. The pattern repeats after "
+            "eight rows.",
+        ),
+        (
+            submitted == expected - rest,
+            "The piece is in the right place. Where in the piece does the element begin?",
+        ),
+        (
+            submitted == int(Tile(bits=8, rows=64, k=128, swizzle=128).offset(_ROW, _K)),
+            "You counted one byte for each element. An f16 has two.",
+        ),
+        (submitted == expected // 2, "That counts elements. How many bytes is it?"),
+        (
+            submitted // _LINE != _ROW,
+            f"Look at the row first: a row has {_LINE} bytes, and the swizzle never leaves its line.",
+        ),
+        otherwise=(
+            "The line is right. Write the address without swizzle in binary: which bits are the piece, and "
+            "with which bits are they XORed?"
+        ),
+    )
+
+
+_WIDTHS = (32, 64, 128)
+
+
+@exercise(
+    "16.2",
+    "**Write the swizzle as a function**: `place(offset, width)` returns where the byte at `offset` goes "
+    "under the swizzle of `width` bytes (32, 64 or 128).",
+    "def place(offset, width):\n    return ...",
+)
+def _swizzle_function(answer: object) -> tuple[bool, str]:
+    offsets = np.arange(0, 2048, 12)
+    form = "`place(offset, width)` returns one number of bytes"
+    table = {
+        width: np.array([whole_result_of(answer, int(offset), width, form=form) for offset in offsets])
+        for width in _WIDTHS
+    }
+    right = {width: table[width] == swizzled(offsets, width) for width in _WIDTHS}
+    wrong = [width for width in _WIDTHS if not right[width].all()]
+    first = ""
+    if wrong:
+        at = int(offsets[np.argmin(right[wrong[0]])])
+        first = f"Look at offset {at} with width {wrong[0]}."
+    rotated = {
+        width: offsets // width * width + (offsets % width + (offsets >> 7) * _PIECE) % width
+        for width in _WIDTHS
+    }
+    by_row = {width: offsets ^ (offsets // width % (width // _PIECE)) * _PIECE for width in _WIDTHS}
+    always = {width: swizzled(offsets, 128) for width in _WIDTHS}
+    same = dict.fromkeys(_WIDTHS, offsets)
+
+    def is_like(other: dict[int, NDArray[np.int64]]) -> bool:
+        return all((table[width] == other[width]).all() for width in _WIDTHS)
+
+    return judge(
+        not wrong,
+        "`offset ^ (offset >> 7 & width // 16 - 1) << 4`: one, two or three bits from bit 7 on are XORed "
+        "into those from bit 4 on. CuTe calls it Swizzle<1,4,3>, Swizzle<2,4,3> and Swizzle<3,4,3>.",
+        (is_like(same), "That changes nothing. Which bits are XORed into which?"),
+        (is_like(always), "That is the 128-byte swizzle for every width. How many bits do 64 and 32 use?"),
+        (
+            is_like(by_row),
+            f"{first} You took the row, offset // width. The swizzle takes bits of the address, from bit 7 "
+            "on, however wide a row is.",
+        ),
+        (is_like(rotated), f"{first} You rotated the pieces; an XOR exchanges them."),
+        (
+            all((table[width] % _PIECE != offsets % _PIECE).any() for width in _WIDTHS),
+            f"{first} The four lowest bits, the byte in its piece, never change.",
+        ),
+        (
+            right[128].all(),
+            f"128 bytes are right. {first} A narrower swizzle uses fewer bits, but the same ones: from bit 7 "
+            "on, into bit 4 and up.",
+        ),
+        otherwise=f"{first} Take the bits from bit 7 on, as many as the pieces of a row need, and XOR them "
+        "into the bits from bit 4 on.",
+    )
+
+
+_FP8_TILE = Tile(bits=8, rows=64, k=128, swizzle=128)
+_FP8_AT, _FP8_K = 0x2C00, 64
+
+
+@exercise(
+    "16.3",
+    f"A kernel has A in shared memory at `0x{_FP8_AT:x}`: e4m3, 64 rows by 128 of K, K-major, 128-byte "
+    f"swizzle. One `wgmma` takes 32 of K. The descriptor of the first is "
+    f"`0x{_FP8_TILE.descriptor(_FP8_AT):016x}`. **Write that of the slice at k = {_FP8_K}.**",
+    "number = ...",
+)
+def _next_slice(answer: object) -> tuple[bool, str]:
+    (submitted,) = whole_numbers(answer, 1, "one number of 64 bits")
+    fields, refusal = _decoded(submitted)
+    if fields is None:
+        return False, refusal
+    first = _FP8_TILE.slice(_FP8_AT)
+    moved = fields.address - first.address
+    others = (fields.stride, fields.swizzle, fields.base_offset) == (first.stride, first.swizzle, 0)
+    return judge(
+        not _FP8_TILE.judge(fields, _FP8_K, address=_FP8_AT).problems,
+        f"{_FP8_K} elements of one byte are {_FP8_K} bytes, 4 units of 16. Nothing else changes: the swizzle "
+        "is applied after the addition.",
+        (
+            not others,
+            "Only the start address changes from slice to slice. Leave the upper fields as they are.",
+        ),
+        (moved == 0, "That is still the first slice."),
+        (
+            moved == _FP8_K * 16,
+            "You added bytes to a field that counts units of 16 bytes.",
+        ),
+        (moved == 2 * _FP8_K, "You counted two bytes for each element, but e4m3 has one."),
+        (moved == 32, "That is the second slice, at k = 32. Which one begins at k = 64?"),
+        otherwise="How many bytes from k = 0 to k = 64 in one row? And how many units of 16 bytes is that?",
+    )
+
+
+def _decoded(number: int) -> tuple[Descriptor | None, str]:
+    """The fields of a reader's descriptor, or what is wrong with its bits."""
+    try:
+        return descriptor(number), ""
+    except PtxlabError as error:
+        return None, f"That is no descriptor: {error}."
+
+
+@exercise(
+    "16.4",
+    "f16, 64 rows by 128 of K, 128-byte swizzle: two atoms side by side, eight below each other. A loop over "
+    "K goes from k = 48 to k = 64, and so into the next atom. **By how many bytes does the start address "
+    'grow, if atoms follow each other along the rows first (`order="MN"`), and if along K first '
+    '(`order="K"`)?**',
+    "steps = ...  # (rows first, K first), in bytes",
+)
+def _over_the_edge(answer: object) -> tuple[bool, str]:
+    submitted = whole_numbers(answer, 2, "`(rows first, K first)`, two numbers of bytes")
+    tiles = [
+        Tile(bits=16, rows=64, k=128, swizzle=128, order="MN"),
+        Tile(16, 64, 128, swizzle=128, order="K"),
+    ]
+    expected = tuple(tile.slice(0, 64).address - tile.slice(0, 48).address for tile in tiles)
+    starts = tuple(tile.slice(0, 64).address for tile in tiles)
+    return judge(
+        submitted == expected,
+        "The slice at k = 48 begins 96 bytes into the first atom. The next atom begins 8 atoms of 1024 bytes "
+        "later, or 1 atom later. So a loop cannot simply add 32 bytes; CUTLASS's iterators know that.",
+        (submitted == expected[::-1], "Both are right, but in the other order."),
+        (
+            submitted == starts,
+            "That is where k = 64 begins, counted from the start of the tile. The loop is at k = 48 already.",
+        ),
+        (submitted == (32, 32), "Inside an atom it is 32 bytes. Here the loop leaves the atom."),
+        (
+            submitted == tuple(step // 16 for step in expected),
+            "Those are units of 16 bytes, as the descriptor counts. How many bytes are they?",
+        ),
+        (
+            submitted[0] == expected[0],
+            "Rows first is right. With K first, which atom comes right after the first?",
+        ),
+        (
+            submitted[1] == expected[1],
+            "K first is right. With rows first, how many atoms lie between the two, one below the other?",
+        ),
+        otherwise=(
+            "Find where k = 64 begins in each order: an atom has 8 rows of 128 bytes, and the picture says "
+            "how many lie before it. Then take away where k = 48 begins."
+        ),
+    )
+
+
+_BROKEN_AT = 0x1800
+_BROKEN = Descriptor(_BROKEN_AT, 16, 512, 64).code
+
+
+@exercise(
+    "16.5",
+    f"TMA has written B to `0x{_BROKEN_AT:x}`: f16, 64 rows (columns n) by 64 of K, with the 128-byte "
+    f"swizzle. A kernel reads it with the descriptor `0x{_BROKEN:016x}`, and D is wrong. **Write the right "
+    "descriptor.**",
+    "right = ...",
+)
+def _mended(answer: object) -> tuple[bool, str]:
+    (submitted,) = whole_numbers(answer, 1, "one number of 64 bits")
+    fields, refusal = _decoded(submitted)
+    if fields is None:
+        return False, refusal
+    wanted = _TILE.slice(_BROKEN_AT)
+    return judge(
+        not _TILE.judge(fields, address=_BROKEN_AT).problems,
+        "The kernel's author thought of 64-byte rows: code 2 for the swizzle, and 8 rows of 64 bytes as SBO. "
+        "Rows are 128 bytes here, so code 1 and 8 x 128. LBO is ignored.",
+        (submitted == _BROKEN, "That is the wrong one, unchanged."),
+        (
+            fields.address != wanted.address,
+            "The start address was right; leave the lowest 14 bits as they were.",
+        ),
+        (fields.base_offset != 0, "The tile begins at a multiple of 1024, so the base offset stays 0."),
+        (
+            fields.swizzle == 32,
+            "Codes of the swizzle do not grow with its width. Look at the codes once more.",
+        ),
+        (
+            fields.swizzle == wanted.swizzle and fields.stride == 512,
+            "The swizzle is right. Now SBO: how many bytes from eight rows to the next eight?",
+        ),
+        (
+            fields.stride == wanted.stride,
+            "SBO is right. Now the swizzle: bits 62 and 63 still say something else than 128 bytes.",
+        ),
+        (
+            fields.swizzle == wanted.swizzle,
+            "The swizzle is right. SBO goes from eight rows to the next eight, in units of 16 bytes.",
+        ),
+        otherwise="Two fields are wrong: the swizzle, and what follows from it, the distance of eight rows.",
+    )
+
+
+@exercise(
+    "16.6",
+    "A kernel wants 128 rows by 128 of K of f16 in shared memory, with the 128-byte swizzle. **How many "
+    "elements of K can one box of TMA have, how many copies does that take (a box may have all 128 rows), "
+    "and for how many bytes must the mbarrier wait in all?**",
+    "plan = ...  # (elements of K in a box, copies, bytes)",
+)
+def _boxes(answer: object) -> tuple[bool, str]:
+    submitted = whole_numbers(answer, 3, "`(elements of K in a box, copies, bytes)`")
+    tma = tensor_map(np.zeros((128, 128), dtype=np.float16), (128, 64), 128)
+    expected = tma.box[1], 128 // tma.box[1], 2 * tma.expect_tx
+    return judge(
+        submitted == expected,
+        "A box is at most as wide as the swizzle: 128 bytes, 64 elements of f16. Each copy makes a column of "
+        'atoms, which is `order="MN"`, so wgmma finds the second copy one column of atoms further.',
+        (submitted[0] == 128, "With a swizzle a row of the box is at most as wide as the swizzle, in bytes."),
+        (
+            submitted[0] * 2 != 128,
+            "How many f16 fit into 128 bytes?",
+        ),
+        (submitted[1] != expected[1], "The box is right. How many of them make 128 of K?"),
+        (
+            submitted[2] == expected[2] // 2,
+            "Box and copies are right. That is what one copy brings, or you counted one byte for each "
+            "element.",
+        ),
+        (
+            submitted[2] == expected[2] // 4,
+            "Box and copies are right. An f16 has two bytes, and there are two copies.",
+        ),
+        otherwise="Box and copies are right. Multiply: rows, elements of K in all, bytes of an element.",
+    )
+
+
+_TO_LANE = 14
+
+
+@exercise(
+    "16.7",
+    f"FP8 again. After repacking, register 0 of lane {_TO_LANE} holds four neighbours of one row of A. "
+    "**Which lanes held these four elements as accumulators?**",
+    "lanes = ...  # a list of lanes",
+)
+def _from_lanes(answer: object) -> tuple[bool, str]:
+    submitted = whole_number_set(answer, "a list of lanes, each from 0 to 31")
+    cells = [(row, column) for place, row, column in _FP8.a.holds(_TO_LANE) if place.register == 0]
+    row, first = cells[0]
+    expected = frozenset(_FP8.d.where(r, c % 8)[0].lane for r, c in cells)
+    return judge(
+        submitted == expected,
+        f"They are columns {first} to {first + 3} of row {row}. As accumulators two neighbours are in one "
+        "lane, so the four are in two lanes, and the lane itself has none of them.",
+        (
+            submitted == {_TO_LANE},
+            "If they had stayed in their lane, FP8 would need no shuffles. A lane of D holds two neighbours.",
+        ),
+        (
+            submitted == {lane + 2 for lane in expected},
+            "You read off columns 12 to 15. The register has the four from 8 on: which are these?",
+        ),
+        (
+            len(submitted) != 2,
+            "Four neighbours of a row, two in each lane: that makes two lanes.",
+        ),
+        (
+            {lane // 4 for lane in submitted} != {_TO_LANE // 4},
+            "Rows stay in their group of four lanes: the row is lane // 4 before and after.",
+        ),
+        otherwise="Find the four columns in the lower half of the picture, then the same cells in the upper "
+        "half.",
+    )

@@ -1,0 +1,336 @@
+"""Shared memory line by line: which bytes a descriptor reads, and where TMA puts a box."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from .._util.arguments import as_int, is_a, is_name
+from ..errors import PtxlabError, listing, quoted
+from ..memory import Descriptor, TensorMap, Tile
+from ..memory import descriptor as decode
+from .grid import Cell, Grid, Header, State, headers
+from .labels import index_range
+from .memory_pictures import field_grid
+from .picture import Picture
+
+__all__ = ["box", "bytes_read"]
+
+_PIECE, _LINE = 16, 128  # bytes: of a row of a core matrix, of all banks
+_SLICE = 32  # bytes along K that one wgmma reads
+_MOST_ROWS = 64  # of a matrix or of shared memory that a picture shows
+_MOST_PIECES = 24  # beside each other
+_BITS = (1, 2, 4, 8, 16, 32, 64)
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """What 16 bytes of shared memory hold, and how they look."""
+
+    text: str
+    tint: int | None
+    state: State
+    tooltip: str
+
+
+#: Hues of the pieces of a row, as groups of lanes; grey, which also means empty, is the last.
+_PIECE_HUES = (0, 7, 6, 4, 2, 3, 5, 1)
+
+
+def _tint(line: int, piece: int) -> int:
+    """The lane whose colour a piece has: a hue for each piece of a row, a shade for each 8 rows."""
+    return _PIECE_HUES[piece % 8] * 4 + line // 8 % 4
+
+
+def _memory_grid(pieces: Mapping[int, _Piece], title: str, *, new_line: bool = False) -> Grid:
+    """Lines of 128 bytes, only those that hold any of the pieces; a rule where lines are left out."""
+    lines = sorted({address // _LINE for address in pieces})
+    rules = tuple(row for row in range(1, len(lines)) if lines[row] != lines[row - 1] + 1)
+    shape = len(lines), _LINE // _PIECE
+    hover = np.full(shape, "", dtype=object)
+    cells = []
+    for row, column in np.ndindex(shape):
+        address = lines[row] * _LINE + column * _PIECE
+        piece = pieces.get(address, _Piece("", None, "plain", "nothing of it"))
+        cells.append(Cell(row, column, 1, 1, (piece.text,) if piece.text else (), piece.tint, piece.state))
+        banks = index_range(column * 4, 4)
+        hover[row, column] = f"bytes 0x{address:x} to 0x{address + 15:x}, banks {banks}\n{piece.tooltip}"
+    return Grid(
+        shape,
+        tuple(cells),
+        hover,
+        tuple(Header(row, 1, (f"0x{line * _LINE:x}",)) for row, line in enumerate(lines)),
+        tuple(Header(column, 1, (f"+0x{column * _PIECE:x}",)) for column in range(shape[1])),
+        ("address", "bytes"),
+        title=title,
+        name="shared memory",
+        density="close",
+        row_rules=rules,
+        new_line=new_line,
+    )
+
+
+# -- what a descriptor reads -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Slice:
+    """What one wgmma takes of a matrix, in lines of 16-byte pieces: rows if K-major, else steps of K."""
+
+    bits: int
+    rows: int
+    depth: int
+    major: Literal["K", "MN"]
+
+    @property
+    def core(self) -> int:
+        """Elements of a piece."""
+        return 8 * _PIECE // self.bits
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        if self.major == "K":
+            return self.rows, self.depth // self.core
+        return self.depth, self.rows // self.core
+
+    def addresses(self, fields: Descriptor) -> dict[tuple[int, int], int]:
+        """Where the descriptor finds each piece, by (line, piece)."""
+        lines, pieces = self.shape
+        line, first = np.arange(lines)[:, None], np.arange(pieces) * self.core
+        row, k = (line, first) if self.major == "K" else (first, line)
+        found = fields.addresses(row, k, bits=self.bits, major=self.major)
+        return {place: int(found[place]) for place in np.ndindex(lines, pieces)}
+
+    def text(self, line: int, piece: int) -> str:
+        """The elements of a piece, in words."""
+        span = index_range(piece * self.core, self.core)
+        return f"row {line}, k {span}" if self.major == "K" else f"k {line}, rows {span}"
+
+    @property
+    def note(self) -> str:
+        return "r.p is 16-byte piece p of row r" if self.major == "K" else "k.p is 16-byte piece p of step k"
+
+
+def bytes_read(
+    descriptor: Descriptor | int,
+    tile: Tile | None = None,
+    k: int = 0,
+    *,
+    address: int | None = None,
+    bits: int = 16,
+    rows: int = 8,
+    major: Literal["K", "MN"] = "K",
+) -> Picture:
+    """Which bytes of shared memory one wgmma reads through a descriptor, and for which elements.
+
+    With a tile, that at `address`, the slice at `k` is meant: pieces that are read by mistake are outlined.
+    Without `address` the tile is where the descriptor has it. Without a tile, `bits`, `rows` and `major` say
+    what is read.
+
+    >>> tile = Tile(bits=16, rows=16, k=64, swizzle=128)
+    >>> matrix, memory, fields = bytes_read(tile.descriptor(0x400, k=16), tile, k=16).grids
+    >>> [memory.at(1, column).text for column in (2, 3)], memory.at(1, 2).state   # of the line at 0x480
+    (['1.3', '1.2'], 'plain')
+    """
+    fields = descriptor if isinstance(descriptor, Descriptor) else decode(descriptor)
+    if tile is None:
+        return _bare(fields, bits, rows, major)
+    if not is_a(tile, Tile):
+        raise PtxlabError(f"found {quoted(tile)}; memory.Tile(...) is a tile")
+    k = as_int(k, "k")
+    judgement = tile.judge(fields, k, address=address)
+    start = fields.address - int(tile.offset(0, k)) if address is None else as_int(address, "address")
+    if start < 0 or start % _PIECE:
+        raise PtxlabError(f"{judgement.problems[0]}; say where the tile is, address=0x400")
+    whole = _Slice(tile.bits, min(tile.rows, _MOST_ROWS), tile.k, tile.major)
+    part = _Slice(tile.bits, whole.rows, min(8 * _SLICE // tile.bits, tile.k), tile.major)
+    if whole.shape[0] > _MOST_ROWS or whole.shape[1] > _MOST_PIECES:
+        raise PtxlabError(
+            f"a tile of {whole.shape[0]} lines of {whole.shape[1]} pieces of 16 bytes: a picture shows "
+            f"{_MOST_ROWS} of {_MOST_PIECES}"
+        )
+    down, right = (0, k // whole.core) if tile.major == "K" else (k, 0)
+    meant = {(line + down, piece + right): where for (line, piece), where in part.addresses(fields).items()}
+    held = {start + int(tile.offset(*_element(whole, place))): place for place in np.ndindex(*whole.shape)}
+    pieces = {}
+    for where, place in held.items():
+        pieces[where] = _Piece(_name(place), _tint(*place), "dim", whole.text(*place))
+    for place, where in meant.items():
+        found = held.get(where)
+        text, tint = ("?", None) if found is None else (_name(found), _tint(*found))
+        wanted = f"read as {whole.text(*place)}"
+        kept = "no byte of the tile" if found is None else whole.text(*found)
+        pieces[where] = _Piece(text, tint, "plain" if found == place else "mark", f"{kept}\n{wanted}")
+    notes = [whole.note, f"in colour: what wgmma reads at k={k}"]
+    other = fields
+    if judgement.problems:
+        notes += [*judgement.problems, "outlined: read by mistake, and the fields at fault"]
+        other = tile.slice(start, k) if start % _LINE == 0 or not tile.swizzle else fields
+    elif k:
+        notes.append("outlined field: it changes with k")
+        other = tile.slice(start, 0)
+    if tile.rows > whole.rows:
+        notes.append(f"{whole.rows} of {tile.rows} rows")
+    differ = [name for name in _FIELD_NAMES if getattr(other, name) != getattr(fields, name)]
+    if tile.major == "K" and tile.swizzle and fields.swizzle and "leading" in differ:
+        differ.remove("leading")  # it is ignored
+    matrix = _matrix_grid(whole, frozenset(meant), "the tile")
+    memory = _memory_grid(pieces, f"shared memory, swizzle {_swizzle(fields)}")
+    return Picture(
+        f"What wgmma reads through 0x{fields.code:016x}",
+        tuple(notes),
+        (matrix, memory, field_grid(fields.code, differ)),
+    )
+
+
+#: Fields of a descriptor as `Descriptor` names them.
+_FIELD_NAMES = ("swizzle", "base_offset", "stride", "leading", "address")
+
+
+def _swizzle(fields: Descriptor) -> str:
+    return f"{fields.swizzle} bytes" if fields.swizzle else "none"
+
+
+def _name(place: tuple[int, ...]) -> str:
+    return ".".join(map(str, place))
+
+
+def _element(part: _Slice, place: tuple[int, ...]) -> tuple[int, int]:
+    """Row and k of the first element of a piece."""
+    line, first = place[0], place[1] * part.core
+    return (line, first) if part.major == "K" else (first, line)
+
+
+def _bare(fields: Descriptor, bits: int, rows: int, major: Literal["K", "MN"]) -> Picture:
+    """What is read through a descriptor, whatever lies there."""
+    bits, rows = as_int(bits, "bits"), as_int(rows, "rows")
+    if bits not in _BITS:
+        raise PtxlabError(f"elements of {quoted(bits)} bits: there are {listing(_BITS)} bits")
+    if not is_name(major, ("K", "MN")):
+        raise PtxlabError(f"major={quoted(major)}: a tile is 'K' or 'MN' major")
+    unit = 8 if major == "K" else 8 * _PIECE // bits
+    if rows % unit or not 0 < rows <= 256:
+        raise PtxlabError(f"rows={quoted(rows)}: wgmma reads multiples of {unit} rows, up to 256")
+    part = _Slice(bits, min(rows, _MOST_ROWS), 8 * _SLICE // bits, major)
+    by_address: dict[int, list[tuple[int, int]]] = {}
+    for place, where in part.addresses(fields).items():
+        by_address.setdefault(where, []).append(place)
+    pieces = {}
+    for where, places in by_address.items():
+        text = _name(places[0]) if len(places) == 1 else f"{_name(places[0])}+{len(places) - 1}"
+        tooltip = "read as " + " and as ".join(part.text(*place) for place in places)
+        state: State = "plain" if len(places) == 1 else "mark"
+        pieces[where] = _Piece(text, _tint(*places[0]), state, tooltip)
+    notes = [part.note, f"elements of {bits} bits, {major}-major"]
+    if any(len(places) > 1 for places in by_address.values()):
+        notes.append("outlined: read for several pieces")
+    if rows > part.rows:
+        notes.append(f"{part.rows} of {rows} rows")
+    everything = frozenset(np.ndindex(*part.shape))
+    return Picture(
+        f"What wgmma reads through 0x{fields.code:016x}",
+        tuple(notes),
+        (
+            _matrix_grid(part, everything, "what it reads"),
+            _memory_grid(pieces, f"shared memory, swizzle {_swizzle(fields)}"),
+            field_grid(fields.code),
+        ),
+    )
+
+
+def _matrix_grid(part: _Slice, meant: frozenset[tuple[int, ...]], title: str) -> Grid:
+    """A matrix in lines of 16-byte pieces; those that are not meant are faded."""
+    hover = np.full(part.shape, "", dtype=object)
+    cells = []
+    for line, piece in np.ndindex(*part.shape):
+        state: State = "plain" if (line, piece) in meant else "dim"
+        cells.append(Cell(line, piece, 1, 1, (_name((line, piece)),), _tint(line, piece), state))
+        hover[line, piece] = part.text(line, piece)
+    axes = ("row", "k") if part.major == "K" else ("k", "row")
+    columns = tuple(Header(at, 1, (str(at * part.core),)) for at in range(part.shape[1]))
+    return Grid(
+        part.shape,
+        tuple(cells),
+        hover,
+        headers(part.shape[0], 1),
+        columns,
+        axes,
+        title=title,
+        name="tile",
+        density="close",
+        row_rules=tuple(range(8, part.shape[0], 8)),
+    )
+
+
+# -- where TMA puts a box ----------------------------------------------------------------------------------
+
+
+def box(tensor: TensorMap, row: int = 0, column: int = 0) -> Picture:
+    """A row-major matrix in global memory, the box that one TMA copy takes of it, and where its bytes arrive.
+
+    `row` and `column` are where the box starts.
+
+    >>> from ptxlab import tensor_map
+    >>> tma = tensor_map(np.zeros((8, 96), dtype=np.float16), box=(8, 64), swizzle=128)
+    >>> matrix, memory = box(tma, 0, 32).grids
+    >>> matrix.at(1, 4).state, memory.at(1, 1).text   # the box starts with piece 4; row 1 is swizzled
+    ('plain', '1.4')
+    """
+    if not is_a(tensor, TensorMap):
+        raise PtxlabError(f"found {quoted(tensor)}; ptxlab.tensor_map(array, box) gives a tensor map")
+    if tensor.rank != 2:
+        raise PtxlabError(f"a box of {tensor.rank} axes: a picture shows two")
+    tensor.load(row, column)  # refuses starts that TMA does not take
+    height, width = (size * step for size, step in zip(tensor.copied, tensor.element_strides, strict=True))
+    per_piece = _PIECE // tensor.array.itemsize
+    shape = tensor.array.shape[0], -(-tensor.array.shape[1] // per_piece)
+    pieces_wide = -(-width // per_piece)
+    if max(shape[0], height) > _MOST_ROWS or shape[1] > _MOST_PIECES:
+        raise PtxlabError(
+            f"an array of {shape[0]} rows of {shape[1]} pieces of 16 bytes: a picture shows "
+            f"{_MOST_ROWS} of {_MOST_PIECES}"
+        )
+    pieces: dict[int, _Piece] = {}
+    taken: dict[tuple[int, int], int] = {}
+    fill = "0" if tensor.fill == "zero" else "NaN"
+    for line, piece in np.ndindex(tensor.copied[0], pieces_wide):
+        source = row + line * tensor.element_strides[0], column // per_piece + piece
+        offset = int(tensor.offset(line, piece * per_piece))
+        inside = 0 <= source[0] < shape[0] and 0 <= source[1] < shape[1]
+        if not inside:
+            pieces[offset] = _Piece(fill, None, "plain", "outside the array")
+            continue
+        taken[source] = _tint(line, piece)
+        span = index_range(source[1] * per_piece, per_piece)
+        pieces[offset] = _Piece(_name(source), taken[source], "plain", f"row {source[0]}, columns {span}")
+    hover = np.full(shape, "", dtype=object)
+    cells = []
+    for place in np.ndindex(*shape):
+        at = place[0], place[1]
+        cells.append(Cell(*at, 1, 1, (_name(at),), taken.get(at), "plain"))
+        span = index_range(at[1] * per_piece, per_piece)
+        hover[at] = f"row {at[0]}, columns {span}\n{'in the box' if at in taken else 'not copied'}"
+    columns = tuple(Header(at, 1, (str(at * per_piece),)) for at in range(shape[1]))
+    matrix = Grid(
+        shape,
+        tuple(cells),
+        hover,
+        headers(shape[0], 1),
+        columns,
+        ("row", "column"),
+        title="global memory",
+        name="array",
+        density="close",
+    )
+    swizzle = f"swizzle {tensor.swizzle} bytes" if tensor.swizzle else "no swizzle"
+    memory = _memory_grid(pieces, "shared memory", new_line=shape[1] > 12)
+    rows = f"{tensor.box[1] * tensor.array.itemsize} bytes, {tensor.pitch} apart"
+    notes = (
+        "r.p is 16-byte piece p of row r",
+        f"rows of the box: {rows}",
+        f"{tensor.expect_tx} bytes arrive",
+    )
+    return Picture(f"TMA copies a box of {tensor.box[0]}x{tensor.box[1]}, {swizzle}", notes, (matrix, memory))

@@ -1,0 +1,119 @@
+"""Answers to the exercises of lesson 16: worked out by hand from the ISA's address arithmetic."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+_PATTERN = {32: 1, 64: 3, 128: 7}
+
+
+def by_bits(offset: int, width: int) -> int:
+    """The swizzle, bit by bit as PTX ISA, "Shared Memory Matrix Layout", draws its patterns."""
+    for bit in range(3):
+        if _PATTERN[width] >> bit & 1 and offset >> 7 + bit & 1:
+            offset ^= 16 << bit
+    return offset
+
+
+#: What a reader would write in the place of the `...`.
+SOLUTIONS: dict[str, str] = {
+    "16.1": "11 * 128 + (5 ^ 3) * 16 + 4",
+    "16.2": "offset ^ (offset >> 7 & width // 16 - 1) << 4",
+    "16.3": "0x40000040000102C4",
+    "16.4": "(8 * 1024 - 96, 1024 - 96)",
+    "16.5": "0x4000004000010180",
+    "16.6": "(64, 2, 128 * 128 * 2)",
+    "16.7": "[12, 13]",
+}
+
+#: Right answers, in all forms that a reader might give them.
+RIGHT: dict[str, list[Any]] = {
+    "16.1": [1508, "0x5e4", np.int64(1508)],
+    "16.2": [by_bits, lambda offset, width: np.int64(by_bits(offset, width))],
+    "16.3": [0x40000040000102C4, "0x40000040000002c4", np.uint64(0x40000040000102C4)],
+    "16.4": [(8096, 928), [8096, 928]],
+    "16.5": [0x4000004000010180, 0x4000004000000180],
+    "16.6": [(64, 2, 32768), [64, 2, 32768]],
+    "16.7": [{12, 13}, (13, 12), np.array([12, 13])],
+}
+
+#: Wrong answers, with a word of the hint that fits the misconception.
+WRONG: dict[str, list[tuple[Any, str]]] = {
+    "16.1": [
+        (1492, "without the swizzle"),
+        (1412, "rotated"),
+        (1636, "three bits"),
+        (1504, "in the piece"),
+        (1434, "two"),
+        (754, "elements"),
+        (84, "row first"),
+        (1410, "in binary"),
+    ],
+    "16.2": [
+        (lambda offset, width: offset, "changes nothing"),
+        (lambda offset, width: by_bits(offset, 128), "every width"),
+        (lambda offset, width: offset ^ (offset // width % (width // 16)) * 16, "from bit 7 on"),
+        (
+            lambda offset, width: offset // width * width + (offset % width + (offset >> 7) * 16) % width,
+            "rotated",
+        ),
+        (lambda offset, width: offset ^ offset >> 7 & 7, "never change"),
+        (lambda offset, width: by_bits(offset, width) if width == 128 else offset, "128 bytes are right"),
+        (lambda offset, width: offset ^ 16, "XOR them into"),
+    ],
+    "16.3": [
+        (0x40000040000102C0, "still the first"),
+        (0x4000004000010300, "units of 16"),
+        (0x40000040000102C8, "two bytes"),
+        (0x40000040000102C2, "k = 32"),
+        (0x40000020000102C4, "upper fields"),
+        (0x4000004000010340, "How many bytes"),
+        (0x4000004000014000, "no descriptor"),
+    ],
+    "16.4": [
+        ((928, 8096), "other order"),
+        ((8192, 1024), "k = 48 already"),
+        ((32, 32), "leaves the atom"),
+        ((506, 58), "units of 16"),
+        ((8096, 32), "Rows first is right"),
+        ((32, 928), "K first is right"),
+        ((0, 0), "Find where"),
+    ],
+    "16.5": [
+        (0x8000002000010180, "unchanged"),
+        (0x4000004000010181, "lowest 14 bits"),
+        (0x4002004000010180, "base offset"),
+        (0xC000004000010180, "do not grow"),
+        (0x4000002000010180, "Now SBO"),
+        (0x8000004000010180, "SBO is right"),
+        (0x4000008000010180, "units of 16"),
+        (0x8000001000010180, "Two fields"),
+    ],
+    "16.6": [
+        ((128, 1, 32768), "at most as wide"),
+        ((32, 4, 32768), "fit into 128 bytes"),
+        ((64, 4, 32768), "The box is right"),
+        ((64, 2, 16384), "one copy"),
+        ((64, 2, 8192), "two copies"),
+        ((64, 2, 128), "Multiply"),
+    ],
+    "16.7": [
+        ([14], "no shuffles"),
+        ([14, 15], "12 to 15"),
+        ([12], "two lanes"),
+        ([8, 9], "group of four"),
+        ([12, 15], "upper half"),
+    ],
+}
+
+#: What no hint may contain: the answer, or the part of it that is not in the task.
+SECRET: dict[str, str] = {
+    "16.1": r"\b1508\b|0x5e4|\b6\b",
+    "16.3": r"(?i)2c4",
+    "16.4": r"\b8096\b|\b928\b",
+    "16.5": r"(?i)0x40000040|0x40\b",
+    "16.6": r"\b32768\b|\b64, 2\b",
+    "16.7": r"\b12 and 13\b|\b13\b",
+}
