@@ -5,51 +5,54 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 
 from ...errors import PtxlabError, listing, quoted
-from .opcode import Array, Opcode, Row, expand
+from .opcode import Array, Opcode, Row, dtype_of, expand
 from .table import ROWS
 
 __all__ = ["Operation", "opcodes", "operation"]
-
-_DTYPES = {
-    1: np.dtype(bool),
-    8: np.dtype(np.uint8),
-    16: np.dtype(np.uint16),
-    32: np.dtype(np.uint32),
-    64: np.dtype(np.uint64),
-}
 
 
 @dataclass(frozen=True)
 class Operation:
     """A scalar PTX instruction; calling it computes results from sources, arrays of raw bits.
 
-    `sources` and `results` are the dtypes of its operands: unsigned integers of the operands' widths, bool
-    for predicates. A predicate, carry or borrow is the last source. Sources broadcast against each
-    other; several results are a tuple.
+    The arrays are of unsigned integers of the widths of `source_types`, of bool for predicates. A predicate,
+    carry or borrow is the last source. Sources broadcast against each other; several results are a tuple.
 
     >>> add = operation("add.cc.u32")
+    >>> add.source_types, add.result_types
+    (('u32', 'u32'), ('u32', 'pred'))
     >>> add(np.uint32([0xFFFFFFFF]), np.uint32([2]))
     (array([1], dtype=uint32), array([ True]))
     """
 
     opcode: str
-    sources: tuple[np.dtype[Any], ...]
-    results: tuple[np.dtype[Any], ...]
+    source_types: tuple[str, ...]
+    result_types: tuple[str, ...]
+    function: Callable[..., Any] = field(repr=False, compare=False)
     optional: int = 0  # sources at the end that may be left out
-    function: Callable[..., Any] = field(default=lambda: None, repr=False, compare=False)
+
+    @cached_property
+    def sources(self) -> tuple[np.dtype[Any], ...]:
+        """The dtypes of the sources."""
+        return tuple(dtype_of(name) for name in self.source_types)
+
+    @cached_property
+    def results(self) -> tuple[np.dtype[Any], ...]:
+        """The dtypes of the results."""
+        return tuple(dtype_of(name) for name in self.result_types)
 
     def __call__(self, *sources: Array) -> Any:
         """The result for sources, or a tuple of results."""
         arrays = [np.asarray(source) for source in sources]
         count = len(arrays)
-        if not len(self.sources) - self.optional <= count <= len(self.sources):
-            raise PtxlabError(f"{self.opcode}: it takes {len(self.sources)} sources, not {count}")
+        if not len(self.source_types) - self.optional <= count <= len(self.source_types):
+            raise PtxlabError(f"{self.opcode}: it takes {len(self.source_types)} sources, not {count}")
         for array, dtype in zip(arrays, self.sources, strict=False):
             if array.dtype != dtype:
                 raise PtxlabError(
@@ -100,11 +103,8 @@ def operation(opcode: str) -> Operation | None:
     entry = _rows().get(parts.key)
     if entry is not None:
         text, row = entry
-        sources, results = (
-            tuple(_DTYPES[width] for width in row.widths(parts, words))
-            for words in (row.sources, row.results)
-        )
-        return Operation(text, sources, results, row.sources.count("?"), row.build(Opcode.parse(text)))
+        sources, results = row.types(parts, row.sources), row.types(parts, row.results)
+        return Operation(text, sources, results, row.build(Opcode.parse(text)), row.sources.count("?"))
     if parts.name not in _names():
         return None
     same_name = [text for text in opcodes() if text.split(".")[0] == parts.name]

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Array", "Opcode", "Row", "expand", "split_lanes", "width_of"]
+__all__ = ["Array", "Opcode", "Row", "dtype_of", "expand", "split_lanes", "width_of"]
 
 Array = NDArray[Any]
 
@@ -40,6 +40,11 @@ def width_of(type_name: str) -> int:
     if bits is None:
         bits = int(re.sub(r"\D", "", name))
     return bits * int(lanes or 1)
+
+
+def dtype_of(type_name: str) -> np.dtype[Any]:
+    """The dtype of raw bits of a PTX type: an unsigned integer of its width, bool for a predicate."""
+    return np.dtype(bool) if type_name == "pred" else np.dtype(f"u{width_of(type_name) // 8}")
 
 
 @dataclass(frozen=True)
@@ -109,14 +114,11 @@ class Row:
     results: str
     build: Callable[[Opcode], Callable[..., Any]]
 
-    def widths(self, opcode: Opcode, words: str) -> tuple[int, ...]:
-        """The widths that `sources` or `results` mean for an opcode; 1 is a predicate."""
-        named = {"t": opcode.type, "d": opcode.result_type, "p": "pred"}
-        widths = []
-        for word in words.replace("?", "").split():
-            bits = 2 * opcode.bits if word == "w" else width_of(named.get(word, word))
-            widths.append(bits)
-        return tuple(widths)
+    def types(self, opcode: Opcode, words: str) -> tuple[str, ...]:
+        """The types that `sources` or `results` mean for an opcode."""
+        twice = f"{opcode.type[0]}{2 * opcode.bits}"
+        named = {"t": opcode.type, "d": opcode.result_type, "w": twice, "p": "pred"}
+        return tuple(named.get(word, word) for word in words.replace("?", "").split())
 
 
 def expand(pattern: str) -> Iterator[str]:

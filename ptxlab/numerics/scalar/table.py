@@ -20,7 +20,6 @@ _ROUND = "(.rn|.rz|.rm|.rp)"
 _ROUND_MAYBE = "{.rn|.rz|.rm|.rp}"
 _F16 = "(.f16|.f16x2)"
 _BF16 = "(.bf16|.bf16x2)"
-_HALF = "(.f16|.f16x2|.bf16|.bf16x2)"
 
 _INTEGER = (
     Row(f"(add|sub){_INTEGERS}", "t t", "t", integer.elementwise),
@@ -82,8 +81,8 @@ _FLOAT = (
     Row(f"fma{_ROUND}{{.ftz}}.f32x2", "t t t", "t", floating.arithmetic),
     Row(f"(fma|mad){_ROUND}.f64", "t t t", "t", floating.arithmetic),
     Row(f"fma.rn{{.ftz}}{{.sat|.relu}}{_F16}", "t t t", "t", floating.arithmetic),
-    Row(f"fma.rn{{.relu}}{_BF16}", "t t t", "t", floating.arithmetic),
-    Row(f"fma.rn.oob{{.relu}}{_HALF}", "t t t", "t", floating.arithmetic),
+    Row(f"fma{_ROUND}{{.oob}}{{.relu}}{_BF16}", "t t t", "t", floating.arithmetic),  # the manual has rn only
+    Row(f"fma.rn.oob{{.sat|.relu}}{_F16}", "t t t", "t", floating.arithmetic),
     Row(f"div{_ROUND}{{.ftz}}.f32", "t t", "t", floating.arithmetic),
     Row(f"div{_ROUND}.f64", "t t", "t", floating.arithmetic),
     Row(f"(rcp|sqrt){_ROUND}{{.ftz}}.f32", "t", "t", floating.arithmetic),
@@ -168,26 +167,29 @@ def _conversions() -> Iterator[Row]:
             yield Row(f"cvt{saturate}.{target}.{source}", "t", "d", convert.convert)
     patterns = (
         f"cvt{_WHOLE}{{.ftz}}{{.sat}}{whole}.f32",
-        f"cvt{_WHOLE}{{.sat}}{whole}(.f16|.bf16|.f64)",
+        f"cvt{_WHOLE}{{.sat}}{whole}(.f16|.f64)",
+        f"cvt{_WHOLE}{whole}.bf16",
         f"cvt{_ROUND}{{.ftz}}{{.sat}}.f32{whole}",
         f"cvt{_ROUND}{{.sat}}(.f16|.f64){whole}",
         f"cvt{_ROUND}.bf16{whole}",
         # from float to float: wider, the same with whole numbers, narrower
         "cvt{.ftz}{.sat}(.f32.f16|.f64.f32|.f32.f32)",
         "cvt{.sat}(.f64.f16|.f16.f16|.f64.f64)",
-        "cvt{.ftz}.f32.bf16",
-        "cvt.f64.bf16",
+        # ptxas takes a rounding where bf16 becomes wider, and none where it becomes f16
+        f"cvt{_ROUND_MAYBE}{{.ftz}}.f32.bf16",
+        f"cvt{_ROUND_MAYBE}(.f64.bf16|.bf16.f16|.f16.bf16)",
+        "cvt.bf16.bf16",
         f"cvt{_WHOLE}{{.ftz}}{{.sat}}.f32.f32",
         f"cvt{_WHOLE}{{.sat}}(.f16.f16|.f64.f64)",
         f"cvt{_WHOLE}.bf16.bf16",
         f"cvt{_ROUND}{{.ftz}}{{.sat}}(.f16.f32|.f32.f64)",
         f"cvt{_ROUND}{{.sat}}.f16.f64",
-        f"cvt{_ROUND}.bf16(.f64|.f16)",
-        f"cvt{_ROUND}.f16.bf16",
-        "cvt(.rm|.rp){.ftz}.bf16.f32",
+        f"cvt{_ROUND}.bf16.f64",
+        f"cvt{_ROUND}{{.ftz}}.bf16.f32",
         "cvt(.rn|.rz).relu.f16.f32",
         "cvt(.rn|.rz){.relu}.satfinite.f16.f32",
-        "cvt(.rn|.rz){.relu}{.satfinite}.bf16.f32",
+        "cvt(.rn|.rz).relu.bf16.f32",
+        "cvt(.rn|.rz){.relu}.satfinite.bf16.f32",
         "cvt.rna{.satfinite}.tf32.f32",
         "cvt(.rn|.rz){.relu}{.satfinite}.tf32.f32",
     )
