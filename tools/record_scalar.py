@@ -1,4 +1,4 @@
-"""python -m tools.record_scalar [FILE]: PTX's scalar instructions on this GPU against `ptxlab.numerics.scalar`.
+"""python -m tools.record_scalar [FILE]: scalar instructions on this GPU against `ptxlab.numerics.scalar`.
 
 Every opcode that the GPU's target has runs on a million inputs (special values, random bits, values near
 the borders of the formats); results must be equal in every bit. FILE gets a digest of what the GPU gave for a
@@ -90,8 +90,8 @@ def _special(type_name: str) -> Array:
 
 #: Numbers that lie on a border of some format or integer type.
 _VALUES = (
-    0.1, 0.25, 0.5, 0.75, 1.5, 2.0, 2.5, 3.0, 3.5, 6.0, 7.0, 127.5, 255.5, 448.0, 464.0, 480.0, 57344.0, 61440.0,
-    65504.0, 65520.0, 2147483647.0, 4294967040.0, 1e-5, 1e10, 3.3e38, *(2.0**e for e in (31, 32, 63, 64)),
+    0.1, 0.25, 0.5, 0.75, 1.5, 2.0, 2.5, 3.0, 3.5, 6.0, 7.0, 127.5, 255.5, 448.0, 464.0, 480.0, 57344.0,
+    61440.0, 65504.0, 65520.0, 2147483647.0, 4294967040.0, 1e-5, 1e10, 3.3e38, *(2.0**e for e in (31, 32, 63, 64)),
     *(2.0**-e for e in (9, 10, 14, 15, 24, 25, 126)),
 )  # fmt: skip
 
