@@ -32,7 +32,7 @@ def majors() -> Picture:
     """
     grids = []
     for major, way in (("K", "to the right"), ("MN", "down")):
-        tile = Tile(bits=16, rows=16, k=16, major="K" if major == "K" else "MN", order="K")
+        tile = Tile(bits=16, rows=16, k=16, major="K" if major == "K" else "MN")
         cells, hover = [], np.full((16, 16), "", dtype=object)
         for line, piece in np.ndindex(16, 2):
             row, k = (line, 8 * piece) if major == "K" else (8 * piece, line)
