@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from ..isa.dtypes import DType
 from ..isa.repack import (
     Convert,
+    Merge,
     Permute,
     Rename,
     RepackPlan,
@@ -16,6 +17,7 @@ from ..isa.repack import (
     Step,
     Tiles,
     plan_repack,
+    shift_text,
 )
 
 __all__ = ["Repack", "repack"]
@@ -41,7 +43,8 @@ class Repack(RepackPlan):
     def source(self) -> str:
         """A CUDA C++ device function `repack(in, out)`; registers are `unsigned`, f64 takes two each.
 
-        All lanes of the warp call it together. FP8 conversions need sm_89, the others sm_80.
+        All lanes of the warp call it together. Conversions to e4m3 and e5m2 need sm_89, those to e2m1, e2m3
+        and e3m2 sm_100a, sm_120a or their families, the others sm_80.
         """
         count = [
             side.registers * side.operand.register_bits // 32 for side in (self.source_side, self.target_side)
@@ -71,8 +74,8 @@ def repack(source: Tiles, target: Tiles) -> Repack:
     (N for C and D), with `.trans` along M or N; its matrices follow each other along M or N first, then
     along K.
 
-    Types are converted as `cvt` does it: to nearest even; FP8 and integers saturate; NaN becomes the
-    canonical NaN of its type, 0 for integers.
+    Types are converted as `cvt` does it: to nearest even; integers and floats of 8 bits and fewer saturate;
+    NaN becomes the canonical NaN of its type, the largest value where there is none, 0 for integers.
 
     >>> import ptxlab
     >>> scores = ptxlab.instruction("wgmma.mma_async.sync.aligned.m64n32k32.f32.e4m3.e4m3")
@@ -118,7 +121,11 @@ def _lines(step: Step) -> list[str]:
         case Rename():
             return [f"{declared} = {_name(step.source)};"]
         case Shift():
-            return [f"{declared} = {_name(step.source)} << {step.left};"]
+            return [f"{declared} = {_name(step.source)} {shift_text(step.left)};"]
+        case Merge():
+            first, second = _name(step.first), _name(step.second)
+            mask = f"0x{step.mask:08x}u"
+            return [f"{declared} = ({first} & {mask}) | ({second} & ~{mask});"]
         case Permute():
             selector = _chosen([f"0x{selector:04x}" for selector in step.selectors])
             return [f"{declared} = __byte_perm({_name(step.first)}, {_name(step.second)}, {selector});"]
@@ -174,7 +181,8 @@ def _lane_expression(lanes: Sequence[int]) -> str:
     return f"{expression} ^ {origin}" if len(terms) < 2 else f"({expression}) ^ {origin}"
 
 
-_FP8 = ("e4m3", "e5m2")
+#: Floats that cvt makes two at a time, a byte each.
+_BYTES = ("e4m3", "e5m2", "e2m3", "e3m2")
 
 
 def _conversion(step: Convert, target: str) -> list[str]:
@@ -198,8 +206,10 @@ def _conversion(step: Convert, target: str) -> list[str]:
     elif kind in ("f16", "bf16"):
         body = [".reg .f32 none; mov.f32 none, 0f00000000;"] if len(values) == 1 else []
         body.append(f"cvt.rn.{kind}x2.f32 %0, {[*values, 'none'][1]}, {values[0]};")
-    elif kind in _FP8:
-        body = _fp8(values, kind)
+    elif kind in _BYTES:
+        body = _bytes(values, kind)
+    elif kind == "e2m1":
+        body = _halves(values, step.width)
     elif step.from_type.bits == 16:  # exact
         body = [f"mov.b32 %0, {values[0]};"]
     else:  # tf32: integers round to nearest even on every target; cvt.rn.tf32 needs sm_90
@@ -214,7 +224,23 @@ def _conversion(step: Convert, target: str) -> list[str]:
     return [*declared, f'asm("{{ {text} }}"', f'    : "=r"({target}) : {inputs});']
 
 
-def _fp8(values: Sequence[str], kind: str) -> list[str]:
+def _halves(values: Sequence[str], width: int) -> list[str]:
+    """e2m1: cvt makes two of 4 bits in a byte; with a width of 8 they are pulled apart."""
+    bytes_used = 4 if width == 4 else 2
+    lines = [".reg .b8 b0, b1, b2, b3; .reg .f32 none; mov.f32 none, 0f00000000;"]
+    padded = [*values, *["none"] * (2 * bytes_used - len(values))]
+    for pair in range(bytes_used):
+        lines.append(f"cvt.rn.satfinite.e2m1x2.f32 b{pair}, {padded[2 * pair + 1]}, {padded[2 * pair]};")
+    if width == 4:
+        return [*lines, "mov.b32 %0, {b0, b1, b2, b3};"]
+    return [
+        *lines,
+        "cvt.rn.satfinite.e2m1x2.f32 b2, none, none; .reg .b32 t, u; mov.b32 t, {b0, b2, b1, b2};",
+        "shl.b32 u, t, 4; or.b32 t, t, u; and.b32 %0, t, 0x0F0F0F0F;",
+    ]
+
+
+def _bytes(values: Sequence[str], kind: str) -> list[str]:
     lines = [".reg .b16 p0, p1;"]
     padded = list(values)
     if len(values) % 2:

@@ -1,8 +1,8 @@
 """Elements of one type as elements of another, bit for bit as PTX's `cvt` converts them.
 
-Floats round to nearest even. f16 and bf16 overflow to infinity (cvt.rn); e4m3 and e5m2 saturate, infinity
-included (cvt.rn.satfinite); integers saturate, NaN becomes 0 (cvt.rni.sat). Otherwise a NaN becomes the
-canonical NaN of its type.
+Floats round to nearest even. f16 and bf16 overflow to infinity (cvt.rn); floats of 8 bits and fewer saturate,
+infinity included (cvt.rn.satfinite); integers saturate, NaN becomes 0 (cvt.rni.sat). Otherwise a NaN becomes
+the canonical NaN of its type, or, in e2m1, e2m3 and e3m2, which have none, the largest value.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,24 +18,22 @@ from .dtypes import DType, dtype
 __all__ = ["CONVERSIONS", "convert"]
 
 _INTEGERS = ("s8", "u8", "s4", "u4")
+_NARROW = ("e4m3", "e5m2", "e2m3", "e3m2", "e2m1")
 
 #: Element types that each type of an accumulator becomes. Integers do not become floats: they need a scale.
 CONVERSIONS: dict[str, tuple[str, ...]] = {
-    "f32": ("f16", "bf16", "tf32", "e4m3", "e5m2", *_INTEGERS),
-    "f16": ("bf16", "tf32", "f32", "e4m3", "e5m2", *_INTEGERS),
+    "f32": ("f16", "bf16", "tf32", *_NARROW, *_INTEGERS),
+    "f16": ("bf16", "tf32", "f32", *_NARROW, *_INTEGERS),
     "s32": _INTEGERS,
 }
 
-#: The NaN that cvt gives, whatever NaN it is given.
-_NAN = {"f16": 0x7FFF, "bf16": 0x7FFF, "tf32": 0x7FFFFFFF, "f32": 0x7FFFFFFF, "e4m3": 0x7F, "e5m2": 0x7F}
+#: What cvt makes of any NaN.
+_NAN = {
+    "f16": 0x7FFF, "bf16": 0x7FFF, "tf32": 0x7FFFFFFF, "f32": 0x7FFFFFFF,
+    "e4m3": 0x7F, "e5m2": 0x7F, "e2m3": 0x1F, "e3m2": 0x1F, "e2m1": 0x7,
+}  # fmt: skip
 #: Types that saturate: the largest finite value.
-_LARGEST = {"e4m3": np.float32(448), "e5m2": np.float32(57344)}
-_NUMBERS: dict[str, Any] = {
-    "f16": np.float16,
-    "bf16": ml_dtypes.bfloat16,
-    "e4m3": ml_dtypes.float8_e4m3fn,
-    "e5m2": ml_dtypes.float8_e5m2,
-}
+_LARGEST = {"e4m3": 448.0, "e5m2": 57344.0, "e2m3": 7.5, "e3m2": 28.0, "e2m1": 6.0}
 
 
 def convert(codes: NDArray[Any], source: DType, target: DType) -> NDArray[Any]:
@@ -48,7 +45,7 @@ def convert(codes: NDArray[Any], source: DType, target: DType) -> NDArray[Any]:
     ['0x38', '0x7e', '0xfe', '0x7f']
     """
     if source.name == "f32" and target.name in _LARGEST:
-        return _fp8(codes, target.name)
+        return _narrow(codes, target.name)
     values = source.decode(codes)
     if not target.is_float:
         return _as_integers(values, target)
@@ -57,18 +54,18 @@ def convert(codes: NDArray[Any], source: DType, target: DType) -> NDArray[Any]:
     return _as_floats(wide, target)
 
 
-def _fp8(codes: NDArray[Any], name: str) -> NDArray[np.uint8]:
+def _narrow(codes: NDArray[Any], name: str) -> NDArray[np.uint8]:
     """Of f32, by table: the upper half, with its last bit set where the lower half has any, rounds the same.
 
-    Its 8 bits of significand are two more than FP8 and its ties need.
+    Its 8 bits of significand are two more than e4m3 and its ties need.
     """
     halves = (codes >> np.uint32(16)).astype(np.uint16)
     halves |= (codes & np.uint32(0xFFFF)) != 0
-    return _fp8_table(name)[halves]
+    return np.take(_narrow_table(name), halves)
 
 
 @cache
-def _fp8_table(name: str) -> NDArray[np.uint8]:
+def _narrow_table(name: str) -> NDArray[np.uint8]:
     halves = np.arange(1 << 16, dtype=np.uint32) << np.uint32(16)
     return _as_floats(halves.view(np.float32), dtype(name))
 
@@ -84,9 +81,10 @@ def _as_floats(wide: NDArray[np.float32], target: DType) -> NDArray[Any]:
                 result = (result + (np.uint32(0xFFF) + even)) & np.uint32(0xFFFFE000)
     else:
         if target.name in _LARGEST:
-            wide = np.clip(wide, -_LARGEST[target.name], _LARGEST[target.name])
+            largest = np.float32(_LARGEST[target.name])
+            wide = np.clip(wide, -largest, largest)
         with np.errstate(over="ignore", invalid="ignore"):
-            result = wide.astype(_NUMBERS[target.name]).view(target.code_type)
+            result = wide.astype(target.numpy_type).view(target.code_type)
     if nan.any():
         result = np.where(nan, target.code_type(_NAN[target.name]), result)
     return np.asarray(result)

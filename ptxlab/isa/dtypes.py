@@ -33,6 +33,8 @@ class DType:
     array([15,  7], dtype=uint8)
     >>> dtype("e4m3").decode([0x38, 0x7E])
     array([  1., 448.], dtype=float32)
+    >>> dtype("e4m3").numpy_type.__name__, dtype("f16").numpy_type
+    ('float8_e4m3fn', <class 'numpy.float16'>)
     """
 
     name: str
@@ -43,9 +45,8 @@ class DType:
     exponent_bits: int = 0
     fraction_bits: int = 0
     note: str = ""
-    _number: Any = field(
-        default=None, repr=False, compare=False
-    )  # the ml_dtypes or NumPy type of the same format
+    #: The NumPy or ml_dtypes type whose values have these codes as their bits; None for s4, u4, tf32, bits.
+    numpy_type: Any = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         as_text(self.name, "name of an element type")
@@ -147,7 +148,7 @@ class DType:
         if self.name == "ue4m3":  # e4m3 without its sign bit, which the hardware ignores
             raw &= np.uint8(0x7F)
         with np.errstate(invalid="ignore"):
-            return np.asarray(raw.view(self._number).astype(self.value_type))
+            return np.asarray(raw.view(self.numpy_type).astype(self.value_type))
 
     def decode(self, codes: ArrayLike) -> Values:
         """Values that these codes, integers, stand for. Bits above the element's own are ignored.
@@ -214,9 +215,8 @@ class DType:
                 return _round_tf32(wide).view(np.uint32).reshape(values.shape)
             if self.name == "ue8m0":
                 return _round_ue8m0(wide)
-            number = (
-                wide if self._number in (np.float16, np.float32, np.float64) else _round_to_odd(wide)
-            ).astype(self._number)
+            exact = self.numpy_type in (np.float16, np.float32, np.float64)
+            number = (wide if exact else _round_to_odd(wide)).astype(self.numpy_type)
         return np.ascontiguousarray(number).view(self.code_type).reshape(values.shape)
 
 
@@ -290,7 +290,7 @@ def _show(value: object) -> str:
 
 
 def _integer(name: str, bits: int, signed: bool, value: type[np.generic], note: str = "") -> DType:
-    return DType(name, bits, "int", signed, value, note=note)
+    return DType(name, bits, "int", signed, value, note=note, numpy_type=value if bits >= 8 else None)
 
 
 def _float(

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from .plan import RepackPlan, plan_repack
 from .sides import Tiles
-from .steps import Convert, Part, Permute, Rename, Select, Shift, Shuffle, Step, step_text
+from .steps import Convert, Merge, Part, Permute, Rename, Select, Shift, Shuffle, Step, shift_text, step_text
 
 __all__ = [
     "Convert",
+    "Merge",
     "Part",
     "Permute",
     "Rename",
@@ -18,5 +19,6 @@ __all__ = [
     "Step",
     "Tiles",
     "plan_repack",
+    "shift_text",
     "step_text",
 ]

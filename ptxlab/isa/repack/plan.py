@@ -19,7 +19,7 @@ from ..dtypes import DType
 from ..operand import Operand
 from .planner import Planner, Task
 from .sides import Side, Tiles, as_grid, blocks, check_tiles, is_stack, size_text, stacks
-from .steps import Convert, Permute, Rename, Select, Shift, Shuffle, Step, step_text
+from .steps import Convert, Merge, Permute, Rename, Select, Shift, Shuffle, Step, step_text
 
 __all__ = ["RepackPlan", "plan_repack"]
 
@@ -85,7 +85,7 @@ def _conversion(source: Operand, target: Operand) -> tuple[DType, DType] | None:
             )
         return None
     to_types = CONVERSIONS.get(source.dtype.name, ())
-    if target.dtype.name not in to_types or target.container or source.container:
+    if target.dtype.name not in to_types or source.container:
         remedy = (
             f"{source.dtype} becomes {listing(to_types)}" if to_types else f"{source.dtype} stays as it is"
         )
@@ -120,8 +120,8 @@ class RepackPlan:
             raise PtxlabError(
                 f"{self.describe()}: elements change warps, which no shuffle does; go through shared memory"
             )
-        if self.moved_bits < 8:
-            _ = self.steps  # refuses elements that share a byte and part
+        if self.moved_bits < 4:
+            _ = self.steps  # refuses single bits that share a byte and part
 
     # -- facts -----------------------------------------------------------------------------------------------
 
@@ -165,7 +165,9 @@ class RepackPlan:
     def shift(self) -> int:
         """Bits by which elements in bytes of their own move up."""
         source, target = self.source_side.operand, self.target_side.operand
-        return max(0, target.padding - source.padding) if source.container else 0
+        if source.container or self.conversion is not None:
+            return max(0, target.padding - source.padding)
+        return 0
 
     @cached_property
     def origins(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -192,6 +194,7 @@ class RepackPlan:
             self.converts_first,
             self.source_side.operand.elements_per_register,
             self.shift,
+            self.target_side.operand.width,
         )
         return Planner(task).run()
 
@@ -212,25 +215,28 @@ class RepackPlan:
         Of several tiles: one array for each, or one with their registers behind each other. The result has
         the registers of all target tiles behind each other.
         """
-        codes = _split(self._words(registers), self.source_side.bits)
-        if self.conversion is not None and self.converts_first:
-            codes = convert(codes, *self.conversion)
-        moved = self._moved(codes)
-        if self.conversion is not None and not self.converts_first:
-            moved = convert(moved, *self.conversion)
-        result = _joined(moved, self.target_side.bits)
+        words = self._words(registers)
+        if self.conversion is None:
+            result = self._moved_bits(words)
+        else:
+            codes = _split(words, self.source_side.bits)
+            if self.converts_first:
+                codes = self._moved(convert(codes, *self.conversion))
+            else:
+                codes = convert(self._moved(codes), *self.conversion)
+            result = _joined(codes, self.target_side.bits)
         if self.shift:
             result <<= np.uint32(self.shift)
         return result.view(self.target_side.operand.register_type)
 
     @cached_property
     def _gather(self) -> tuple[NDArray[np.int64], int]:
-        """Which pieces of the source, in order, make up the target, and how many codes there are in a piece.
+        """Which pieces of the source, in order, make up the target, and how many elements a piece has.
 
-        Pieces are as large as they can be, up to 8 bytes.
+        Pieces are as large as they can be, up to 64 bits.
         """
         index = (self.origins[0] * self.source_side.cells.shape[1] + self.origins[1]).ravel()
-        size, bits = 1, max(8, self.moved_bits)
+        size, bits = 1, self.moved_bits
         while bits < 64 and index.size % 2 == 0:
             pairs = index.reshape(-1, 2)
             if (pairs[:, 1] != pairs[:, 0] + 1).any() or (pairs[:, 0] % 2).any():
@@ -241,14 +247,21 @@ class RepackPlan:
     def _moved(self, codes: NDArray[Any]) -> NDArray[Any]:
         """Codes [..., lanes, slots] of the source in the places that they have in the target."""
         index, size = self._gather
+        while size * codes.itemsize > 8:  # codes narrower than a byte take one each
+            index, size = (2 * index[:, None] + np.arange(2)).ravel(), size // 2
         flat = np.ascontiguousarray(codes).reshape(*codes.shape[:-2], codes.shape[-2] * codes.shape[-1])
-        pieces = flat.view(f"u{size * codes.itemsize}")
-        if pieces.shape[-1] == len(index) and (index == np.arange(len(index))).all():
-            moved = pieces.copy()
-        else:
-            moved = np.take(pieces, index, axis=-1)
-        slots = self.target_side.cells.shape[1]
-        return moved.view(codes.dtype).reshape(*codes.shape[:-2], self.lanes, slots)
+        moved = _taken(flat.view(f"u{size * codes.itemsize}"), index).view(codes.dtype)
+        return moved.reshape(*codes.shape[:-2], self.lanes, self.target_side.cells.shape[1])
+
+    def _moved_bits(self, words: NDArray[np.uint32]) -> NDArray[np.uint32]:
+        """The registers of the target, whose elements are those of the source, bit for bit."""
+        index, size = self._gather
+        bits = size * self.moved_bits
+        if bits < 8:
+            return _joined(self._moved(_split(words, self.moved_bits)), self.moved_bits)
+        flat = words.reshape(*words.shape[:-2], words.shape[-2] * words.shape[-1])
+        moved = _taken(flat.view(f"u{bits // 8}"), index).view(np.uint32)
+        return moved.reshape(*words.shape[:-2], self.lanes, moved.shape[-1] // self.lanes)
 
     def _words(self, registers: tuple[ArrayLike, ...]) -> NDArray[np.uint32]:
         """The source's registers as 32-bit words [..., lanes, words]."""
@@ -290,14 +303,19 @@ class RepackPlan:
             case Rename():
                 return held[step.source]
             case Shift():
+                if step.left < 0:
+                    return held[step.source] >> np.uint32(-step.left)
                 return held[step.source] << np.uint32(step.left)
+            case Merge():
+                mask = np.uint32(step.mask)
+                return held[step.first] & mask | held[step.second] & ~mask
             case Convert():
                 width = step.from_type.bits
                 codes = [held[part.register] >> np.uint32(part.position * width) for part in step.sources]
                 mask = np.uint32((1 << width) - 1)
                 stacked = (np.stack(codes, axis=-1) & mask).astype(step.from_type.code_type)
                 packed = convert(stacked, step.from_type, step.to_type)
-                shifts = np.arange(packed.shape[-1], dtype=np.uint32) * np.uint32(step.to_type.bits)
+                shifts = np.arange(packed.shape[-1], dtype=np.uint32) * np.uint32(step.width)
                 return np.asarray(np.bitwise_or.reduce(packed.astype(np.uint32) << shifts, axis=-1))
             case Permute():
                 both = held[step.first].astype(np.uint64) | held[step.second].astype(np.uint64) << np.uint64(
@@ -342,10 +360,22 @@ class RepackPlan:
         return f"<pre>{html.escape(str(self))}</pre>"
 
 
+def _taken(pieces: NDArray[Any], index: NDArray[np.int64]) -> NDArray[Any]:
+    """Pieces [..., n] in another order, as an array of its own."""
+    if pieces.shape[-1] == len(index) and (index == np.arange(len(index))).all():
+        return pieces.copy()
+    return np.take(pieces, index, axis=-1, mode="clip")  # the index is ours: no need to check it
+
+
 def _split(words: NDArray[np.uint32], bits: int) -> NDArray[Any]:
     """Words -> codes of `bits` bits, the lowest first."""
     if bits >= 8:
         return words.view(f"u{bits // 8}")
+    if bits == 4:
+        pairs = words.view(np.uint8).astype(np.uint16)
+        pairs |= pairs << np.uint16(4)
+        pairs &= np.uint16(0x0F0F)
+        return pairs.view(np.uint8)
     shifts = np.arange(0, 32, bits, dtype=np.uint32)
     codes = (words[..., None] >> shifts & np.uint32((1 << bits) - 1)).astype(np.uint8)
     return codes.reshape(*words.shape[:-1], words.shape[-1] * len(shifts))
@@ -353,9 +383,13 @@ def _split(words: NDArray[np.uint32], bits: int) -> NDArray[Any]:
 
 def _joined(codes: NDArray[Any], bits: int) -> NDArray[np.uint32]:
     """Codes -> words, the first lowest."""
+    whole = np.ascontiguousarray(codes)
     if bits >= 8:
-        return np.ascontiguousarray(codes).view(np.uint32)
+        return whole.view(np.uint32)
+    if bits == 4:
+        pairs = whole.view(np.uint16)
+        return (pairs | pairs >> np.uint16(4)).astype(np.uint8).view(np.uint32)
     per_byte = 8 // bits
     shifts = np.arange(0, 8, bits, dtype=np.uint8)
-    parts = codes.reshape(*codes.shape[:-1], codes.shape[-1] // per_byte, per_byte) << shifts
+    parts = whole.reshape(*whole.shape[:-1], whole.shape[-1] // per_byte, per_byte) << shifts
     return np.ascontiguousarray(np.bitwise_or.reduce(parts, axis=-1)).view(np.uint32)

@@ -2,7 +2,8 @@
 
 Each lane first converts and packs what one other lane needs into words, so that few shuffles carry it; then
 words change lanes, one per lane and shuffle; then `prmt` puts the bytes in order. Bytes that stay in their
-lane are never shuffled.
+lane are never shuffled. Where two elements of 4 bits that share a byte part, everything is counted in halves
+of a byte instead: `prmt` gathers the lower and the upper halves of a register apart, and they are merged.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 
 from ...errors import PtxlabError
 from ..dtypes import DType
-from .steps import Convert, Part, Permute, Rename, Select, Shift, Shuffle, Step, registers_read
+from .steps import Convert, Merge, Part, Permute, Rename, Select, Shift, Shuffle, Step, registers_read
 
 __all__ = ["Planner", "Task"]
 
@@ -33,6 +34,7 @@ class Task(NamedTuple):
     converts_first: bool
     per_register: int  # elements in a register of the source
     shift: int
+    converted_bits: int = 0  # that a converted element takes up in a register
 
 
 class _Edge(NamedTuple):
@@ -43,9 +45,12 @@ class _Edge(NamedTuple):
     target: int
 
 
-#: Register and byte in which each byte of a register lies, [lanes][bytes].
+#: Register and byte (or half of a byte) in which each byte (or half) of a register lies, [lanes][bytes].
 _Places: TypeAlias = list[list[tuple[str, int]]]
-Word: TypeAlias = tuple[int, ...]  # the units in it, lowest byte first
+Word: TypeAlias = tuple[int, ...]  # the units in it, the lowest first
+
+_HALF = 4  # bits of half a byte
+_LOWER_HALVES = 0x0F0F0F0F
 
 
 class Planner:
@@ -57,12 +62,15 @@ class Planner:
         self.period = _period(task.lanes, task.slots)
         self.from_lane = task.lanes[: self.period]
         self.from_slot = task.slots[: self.period]
-        #: What a byte is made of: (its slots, which byte of the element).
+        #: Bits of a unit, which is what is moved as a whole: 8, or 4 where elements that share a byte part.
+        self.grain = _HALF if self._parts() else 8
+        self.per_word = 32 // self.grain
+        #: What a unit is made of: (its slots, which byte of the element).
         self.units: list[tuple[tuple[int, ...], int]] = []
         self.byte_lane, self.byte_unit = self._bytes()
         #: For each unit, the lanes that need it from each lane.
         self.readers: dict[int, list[set[int]]] = {}
-        #: For each unit, the bytes of the target that are made of it, as (byte, lane).
+        #: For each unit, the places of the target that are made of it, as (byte or half, lane).
         self.goals: dict[int, list[tuple[int, int]]] = defaultdict(list)
         for target, (lanes, units) in enumerate(zip(self.byte_lane, self.byte_unit, strict=True)):
             for at, (lane, unit) in enumerate(zip(lanes.tolist(), units.tolist(), strict=True)):
@@ -73,38 +81,45 @@ class Planner:
         self.found: dict[tuple[int, int], dict[int, tuple[str, int]]] = defaultdict(dict)
         #: Registers made by selects, by the register that each lane takes.
         self.selected: dict[tuple[str, ...], str] = {}
+        #: Registers made by shifts, by source and bits to the left.
+        self.shifted: dict[tuple[str, int], str] = {}
 
     # -- bytes -----------------------------------------------------------------------------------------------
 
-    def _bytes(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Lane and unit that every byte of the target comes from, [period, bytes]."""
-        bits = self.task.moved_bits
-        per_byte, per_element = max(1, 8 // bits), max(1, bits // 8)
+    def _parts(self) -> bool:
+        """Whether elements that share a byte of the target come from different bytes or lanes."""
+        per_byte = 8 // self.task.moved_bits
+        if per_byte < 2:
+            return False
         lanes = self.from_lane.reshape(self.period, -1, per_byte)
         slots = self.from_slot.reshape(self.period, -1, per_byte)
-        if (lanes != lanes[..., :1]).any():
-            raise PtxlabError(self._torn())
-        if self.task.conversion is None and per_byte > 1:
-            in_order = (np.diff(slots, axis=-1) == 1).all() and not (slots[..., 0] % per_byte).any()
-            if not in_order:
-                raise PtxlabError(self._torn())
-        kinds, inverse = np.unique(slots.reshape(-1, per_byte), axis=0, return_inverse=True)
+        together = (lanes == lanes[..., :1]).all()
+        if self.task.conversion is None:
+            together &= (np.diff(slots, axis=-1) == 1).all() and not (slots[..., 0] % per_byte).any()
+        if not together and self.task.moved_bits != _HALF:
+            raise PtxlabError(
+                f"{self.task.title}: single bits that share a byte would part, and shuffles and permutes "
+                "move whole bytes; go through shared memory"
+            )
+        return not together
+
+    def _bytes(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Lane and unit that every byte (or half) of the target comes from, [period, bytes]."""
+        bits = self.task.moved_bits
+        per_unit, per_element = max(1, self.grain // bits), max(1, bits // self.grain)
+        lanes = self.from_lane.reshape(self.period, -1, per_unit)
+        slots = self.from_slot.reshape(self.period, -1, per_unit)
+        kinds, inverse = np.unique(slots.reshape(-1, per_unit), axis=0, return_inverse=True)
         self.units = [(tuple(kind), byte) for kind in kinds.tolist() for byte in range(per_element)]
         units = inverse.reshape(self.period, -1, 1) * per_element + np.arange(per_element)
         lane = np.repeat(lanes[..., 0], per_element, axis=1)
         return lane, units.reshape(self.period, -1)
 
-    def _torn(self) -> str:
-        return (
-            f"{self.task.title}: elements of {self.task.moved_bits} bits that share a byte would part, "
-            "and shuffles and permutes move whole bytes; go through shared memory"
-        )
-
     def _home(self, unit: int) -> tuple[str, int]:
-        """Register and byte of the source in which a unit lies before any step."""
+        """Register and byte (or half) of the source in which a unit lies before any step."""
         (slot, *_), byte = self.units[unit]
-        at = slot * self.task.moved_bits // 8 + byte
-        return f"in{at // 4}", at % 4
+        at = slot * self.task.moved_bits // self.grain + byte
+        return f"in{at // self.per_word}", at % self.per_word
 
     def _stays(self, unit: int) -> bool:
         return all(readers <= {lane} for lane, readers in enumerate(self.readers[unit]))
@@ -136,7 +151,7 @@ class Planner:
         groups: dict[object, list[int]] = defaultdict(list)
         for unit in sorted(units, key=self._goal):
             readers = tuple(tuple(sorted(lanes)) for lanes in self.readers[unit])
-            register = self._goal(unit)[0] // 4 if self._stays(unit) else -1
+            register = self._goal(unit)[0] // self.per_word if self._stays(unit) else -1
             groups[register, readers].append(unit)
         return list(groups.values())
 
@@ -144,17 +159,17 @@ class Planner:
         """Words of converted elements."""
         conversion = self.task.conversion
         words: list[tuple[str, Word]] = []
-        per_element = max(1, self.task.moved_bits // 8)
+        per_element = max(1, self.task.moved_bits // self.grain)
         if conversion is None:
             raise AssertionError("only what converts is packed")
         per_register = self.task.per_register
         for group in self._alike(self.readers):
-            for start in range(0, len(group), 4):
-                units = tuple(group[start : start + 4])
+            for start in range(0, len(group), self.per_word):
+                units = tuple(group[start : start + self.per_word])
                 name = f"w{len(words)}"
                 slots = [slot for unit in units[::per_element] for slot in self.units[unit][0]]
                 parts = tuple(Part(f"in{slot // per_register}", slot % per_register) for slot in slots)
-                self.steps.append(Convert(name, parts, *conversion))
+                self.steps.append(Convert(name, parts, *conversion, self.task.converted_bits))
                 words.append((name, units))
         return words
 
@@ -169,7 +184,7 @@ class Planner:
         for register, units in by_register.items():
             ways = {str(self.readers[unit]) for unit in units.values()}
             if len(ways) == 1 or all(self._stays(unit) for unit in units.values()):
-                words.append((register, tuple(units.get(byte, -1) for byte in range(4))))
+                words.append((register, tuple(units.get(at, -1) for at in range(self.per_word))))
             else:
                 for unit in units.values():
                     if self._stays(unit):
@@ -179,11 +194,11 @@ class Planner:
                         loose.append(unit)
         gathered = 0
         for group in self._alike(loose):
-            for start in range(0, len(group), 4):
-                together = tuple(group[start : start + 4])
+            for start in range(0, len(group), self.per_word):
+                together = tuple(group[start : start + self.per_word])
                 name = f"w{gathered}"
                 gathered += 1
-                self._permute(name, [[self._home(unit) for unit in together]])
+                self._arrange(name, [[self._home(unit) for unit in together]])
                 words.append((name, together))
         return words
 
@@ -196,7 +211,7 @@ class Planner:
         members = list(range(len(words)))  # the group of each word
         owner: dict[int, int] = {}  # register of the target -> group
         for index, (_, units) in enumerate(words):
-            registers = {at // 4 for unit in units if unit >= 0 for at, _ in self.goals[unit]}
+            registers = {at // self.per_word for unit in units if unit >= 0 for at, _ in self.goals[unit]}
             for register in registers:
                 other = owner.setdefault(register, members[index])
                 if other != members[index]:
@@ -273,22 +288,23 @@ class Planner:
         stem = "out" if self.task.converts_first or self.task.conversion is None else "m"
         size = self.byte_unit.shape[1]
         registers = []
-        for start in range(0, size, 4):
+        for start in range(0, size, self.per_word):
             registers.append(
                 [
                     [
                         self.found[int(self.byte_lane[lane, at]), int(self.byte_unit[lane, at])][lane]
-                        for at in range(start, min(start + 4, size))
+                        for at in range(start, min(start + self.per_word, size))
                     ]
                     for lane in range(self.period)
                 ]
             )
         registers = [self._of_two(places) for places in registers]
-        for first in range(0, len(registers), 2):
-            registers[first : first + 2] = self._merged(registers[first : first + 2])
+        if self.grain == 8:
+            for first in range(0, len(registers), 2):
+                registers[first : first + 2] = self._merged(registers[first : first + 2])
         for number, places in enumerate(registers):
             name = f"{stem}{number}"
-            self._permute(f"z{number}" if shift else name, places)
+            self._arrange(f"z{number}" if shift else name, places)
             if shift:
                 self.steps.append(Shift(name, f"z{number}", shift))
         if stem == "m":
@@ -359,7 +375,38 @@ class Planner:
         per_register = 32 // self.task.moved_bits
         for slot in range(self.from_slot.shape[1]):
             part = Part(f"m{slot // per_register}", slot % per_register)
-            self.steps.append(Convert(f"out{slot}", (part,), *self.task.conversion))
+            self.steps.append(Convert(f"out{slot}", (part,), *self.task.conversion, self.task.converted_bits))
+
+    def _arrange(self, target: str, places: _Places) -> None:
+        """A register whose bytes, or halves of bytes, lie in these registers, [lanes][bytes or halves]."""
+        if self.grain == 8:
+            self._permute(target, places)
+            return
+        whole = _whole_bytes(places)
+        if whole is not None:
+            self._permute(target, whole)
+            return
+        # Of the halves that prmt gathers as bytes, `Merge` keeps the lower or the upper ones.
+        merges = sum(isinstance(step, Merge) for step in self.steps)
+        parts = [f"n{2 * merges}", f"n{2 * merges + 1}"]
+        for upper in range(2):
+            halves = [
+                [
+                    (name if at % 2 == upper else self._moved_half(name, upper), at // 2)
+                    for name, at in lane[upper::2]
+                ]
+                for lane in places
+            ]
+            self._permute(parts[upper], halves)
+        self.steps.append(Merge(target, parts[0], parts[1], _LOWER_HALVES))
+
+    def _moved_half(self, name: str, upper: int) -> str:
+        """A register with the halves of its bytes moved up, or down."""
+        key = name, _HALF if upper else -_HALF
+        if key not in self.shifted:
+            self.shifted[key] = f"s{len(self.shifted)}"
+            self.steps.append(Shift(self.shifted[key], *key))
+        return self.shifted[key]
 
     def _permute(self, target: str, places: _Places) -> None:
         """A register whose bytes lie in these registers, [lanes][bytes]."""
@@ -387,6 +434,19 @@ class Planner:
             first = result
 
 
+def _whole_bytes(places: _Places) -> _Places | None:
+    """The same register by bytes, where the two halves of each byte lie together and in order."""
+    rows = []
+    for lane in places:
+        pairs = list(zip(lane[::2], lane[1::2], strict=len(lane) % 2 == 0))
+        if len(lane) % 2 or any(
+            low[0] != high[0] or low[1] % 2 or high[1] != low[1] + 1 for low, high in pairs
+        ):
+            return None
+        rows.append([(name, at // 2) for (name, at), _ in pairs])
+    return rows
+
+
 def _period(lanes: NDArray[np.int64], slots: NDArray[np.int64]) -> int:
     """The smallest number of lanes, a power of two, that exchange among themselves and repeat."""
     total = len(lanes)
@@ -409,17 +469,20 @@ def _coloured(edges: Sequence[_Edge]) -> list[list[_Edge]]:
     exchanged along alternating paths, which never does (König).
     """
     rounds: list[list[_Edge]] = []
+    receivers: list[set[int]] = []  # of each round
+    senders: list[dict[int, int]] = []  # lane -> the word that it sends
     for edge in sorted(edges, key=lambda each: (each.target, each.lane, each.word)):
-        for colour in rounds:
-            free = all(
-                other.target != edge.target and (other.lane != edge.lane or other.word == edge.word)
-                for other in colour
-            )
-            if free:
-                colour.append(edge)
+        for colour, words in enumerate(senders):
+            if edge.target not in receivers[colour] and words.get(edge.lane, edge.word) == edge.word:
                 break
         else:
-            rounds.append([edge])
+            colour = len(rounds)
+            rounds.append([])
+            receivers.append(set())
+            senders.append({})
+        rounds[colour].append(edge)
+        receivers[colour].add(edge.target)
+        senders[colour][edge.lane] = edge.word
     sent = Counter(edge.lane for edge in edges)
     received = Counter(edge.target for edge in edges)
     most = max([*sent.values(), *received.values()], default=0)

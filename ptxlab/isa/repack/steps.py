@@ -10,6 +10,7 @@ from ..dtypes import DType
 
 __all__ = [
     "Convert",
+    "Merge",
     "Part",
     "Permute",
     "Rename",
@@ -18,6 +19,7 @@ __all__ = [
     "Shuffle",
     "Step",
     "registers_read",
+    "shift_text",
     "step_text",
 ]
 
@@ -39,12 +41,16 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True)
 class Convert:
-    """Elements of one type become elements of another, packed into one register, the first lowest."""
+    """Elements of one type become elements of another, packed into one register, the first lowest.
+
+    Each takes up `width` bits there: its own, or 8 for narrower ones in bytes of their own (kind::f8f6f4).
+    """
 
     target: str
     sources: tuple[Part, ...]
     from_type: DType
     to_type: DType
+    width: int
 
 
 @dataclass(frozen=True)
@@ -77,14 +83,27 @@ class Shuffle:
 
 @dataclass(frozen=True)
 class Shift:
-    """Bits move up inside their bytes, as elements of 4 and 6 bits need it for kind::f8f6f4."""
+    """Bits move up, or down where `left` is negative.
+
+    Elements of 4 and 6 bits need it for kind::f8f6f4, halves of bytes to change places.
+    """
 
     target: str
     source: str
     left: int
 
 
-Step: TypeAlias = Rename | Convert | Permute | Select | Shuffle | Shift
+@dataclass(frozen=True)
+class Merge:
+    """lop3.b32: bits of one register where `mask` is set, those of another where it is not."""
+
+    target: str
+    first: str
+    second: str
+    mask: int
+
+
+Step: TypeAlias = Rename | Convert | Permute | Select | Shuffle | Shift | Merge
 
 
 def registers_read(step: Step) -> tuple[str, ...]:
@@ -92,7 +111,7 @@ def registers_read(step: Step) -> tuple[str, ...]:
     match step:
         case Convert():
             return tuple(part.register for part in step.sources)
-        case Permute():
+        case Permute() | Merge():
             return step.first, step.second
         case Select():
             return step.sources
@@ -106,7 +125,9 @@ def step_text(step: Step) -> str:
         case Rename():
             return f"{step.target} = {step.source}"
         case Shift():
-            return f"{step.target} = {step.source} << {step.left}"
+            return f"{step.target} = {step.source} {shift_text(step.left)}"
+        case Merge():
+            return f"{step.target} = {step.first} & 0x{step.mask:08x} | {step.second} & ~0x{step.mask:08x}"
         case Convert():
             several = any(part.position for part in step.sources) or step.from_type.bits < 32
             parts = [
@@ -121,6 +142,11 @@ def step_text(step: Step) -> str:
             return f"{step.target} = {names}"
         case Shuffle():
             return f"{step.target} = shfl.idx({step.source}, lane {_table_text([*map(str, step.lanes)])})"
+
+
+def shift_text(left: int) -> str:
+    """``<< 4``, or ``>> 4`` for -4."""
+    return f"<< {left}" if left >= 0 else f">> {-left}"
 
 
 def _table_text(values: Sequence[str]) -> str:
