@@ -71,7 +71,7 @@ PICTURES = {
     "descriptor": views.descriptor(0xBFFF_2EEE_3FFF_3ABC),
     "swizzle 128": views.swizzle(128, piece=5),
     "swizzle 32": views.swizzle(32),
-    "banks": views.banks(memory.conflicts(np.arange(32) * 80, 16), "wavefront"),
+    "banks": views.banks(memory.conflicts(np.arange(32) * 80, 16), "wavefront", counts=True),
     "tile K": views.tile(memory.Tile(16, 16, 128, swizzle=128), k=80),
     "tile MN": views.tile(memory.Tile(16, 64, 32, "MN", 64), 16, "bank"),
     "bytes read": views.bytes_read(

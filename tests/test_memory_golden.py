@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from ptxlab.course import shared_memory
 from ptxlab.memory import conflicts, tensor_map
 from ptxlab.memory.banks import row_conflicts
 from tools.record_memory import ACCESSES, EXTRA, FOLDER, Access, Box, boxes, digest, patterns
@@ -56,6 +57,24 @@ def test_cycles_are_wavefronts(access: Access) -> None:
     some = range(0, 320, 7)
     again = [by_hand(access, addresses[i].tolist(), int(masks[i])) for i in some]
     assert again == [int(predicted[i]) for i in some]
+
+
+def recorded(name: str, stride: int) -> float:
+    """Cycles of an access whose lane i has the address `stride` * i."""
+    (access,) = (each for each in ACCESSES if each.name == name)
+    addresses, _ = patterns(access)
+    (which,) = np.flatnonzero((addresses == np.arange(32) * stride).all(axis=1))
+    return float(CYCLES[name][which]) / 64
+
+
+def test_lesson_15_shows_the_recorded_cycles() -> None:
+    for pitch, cycles in shared_memory.CYCLES_BY_PITCH.items():
+        assert cycles == round(recorded("ldmatrix.x4", pitch))
+    for width, of_width in shared_memory.CYCLES_AT_ONE_ADDRESS.items():
+        assert of_width == {
+            "load": round(recorded(f"ld.{8 * width}", 0)),
+            "store": round(recorded(f"st.{8 * width}", 0)),
+        }
 
 
 def expected_bytes(box: Box) -> NDArray[np.uint8]:

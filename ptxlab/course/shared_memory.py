@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import PtxlabError
 from ..instruction import Transfer, instruction
@@ -62,7 +63,9 @@ def eight_rows(pitch: int) -> Picture:
     '1 wavefront, no conflicts'
     """
     access = ONE.conflicts(ONE.addresses(stride=pitch))
-    return replace(banks(access, "wavefront"), title=f"Eight rows of 16 bytes, {pitch} bytes apart")
+    return replace(
+        banks(access, "wavefront", counts=True), title=f"Eight rows of 16 bytes, {pitch} bytes apart"
+    )
 
 
 def strided(stride: int) -> Picture:
@@ -72,7 +75,7 @@ def strided(stride: int) -> Picture:
     '2 wavefronts where 1 would do'
     """
     title = f"Lane i loads 4 bytes at byte {stride} * i"
-    return replace(banks(conflicts(_LANES * stride)), title=title)
+    return replace(banks(conflicts(_LANES * stride), counts=True), title=title)
 
 
 def swizzled_rows(swizzle: int) -> Picture:
@@ -84,7 +87,8 @@ def swizzled_rows(swizzle: int) -> Picture:
     access = ONE.conflicts(swizzled(ONE.addresses(2 * _CHUNK, _ROW), swizzle))
     name = f"{swizzle}-byte swizzle" if swizzle else "no swizzle"
     return replace(
-        banks(access, "wavefront"), title=f"Chunk 2 of eight rows, {_ROW} bytes apart, with {name}"
+        banks(access, "wavefront", counts=True),
+        title=f"Chunk 2 of eight rows, {_ROW} bytes apart, with {name}",
     )
 
 
@@ -110,27 +114,38 @@ def cycles_at_one_address() -> Picture:
     return bars(values, "Cycles with all 32 lanes at one address, measured on an H200", notes)
 
 
+def rows_of_a() -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The row of A, and its first column, whose address each lane gives to ldmatrix.x4.
+
+    >>> rows, columns = rows_of_a()
+    >>> int(rows[27]), int(columns[27])
+    (11, 8)
+    """
+    lanes = np.array(FOUR.address_lanes)
+    matrix, row = lanes[:, 1], lanes[:, 2]
+    return row + matrix % 2 * _SIDE, matrix // 2 * _SIDE
+
+
 def cures() -> Picture:
     """A tile of 64 x 64 f16 as it is, padded and swizzled: what each costs.
 
     >>> cures().grids[0].at(1, 0).text
     '9216 bytes'
     """
-    rows = np.arange(32) % _ROWS
-    chunks = np.arange(32) // _ROWS
-    columns = ["the tile takes", "ldmatrix.x4 takes", "byte of a chunk", "for TMA and wgmma"]
+    rows, first = rows_of_a()
+    columns = ["the tile takes", "ldmatrix.x4 takes", "a chunk begins at byte", "TMA and wgmma know it"]
     texts = {}
     for name, pitch, swizzle in (
         (f"rows of {_ROW} bytes", _ROW, 0),
         ("padded by 16 bytes", _ROW + 16, 0),
         (f"{_ROW}-byte swizzle", _ROW, _ROW),
     ):
-        wavefronts = FOUR.conflicts(swizzled(rows * pitch + chunks * _CHUNK, swizzle)).wavefronts
+        wavefronts = FOUR.conflicts(swizzled(rows * pitch + 2 * first, swizzle)).wavefronts
         chunk = "(chunk ^ row % 8)" if swizzle else "chunk"
         texts[name] = [
             f"{64 * pitch} bytes",
             f"{wavefronts} wavefronts",
-            f"row * {pitch} + {chunk} * {_CHUNK}",
+            f"row * {pitch} +\n{chunk} * {_CHUNK}",
             "yes" if swizzle else "no",
         ]
     shades = {"32 wavefronts": 0.6, "9216 bytes": 0.6, "no": 0.6, "yes": -0.4, "4 wavefronts": -0.4}
@@ -144,15 +159,9 @@ def lanes_of_ldmatrix(lane: int) -> Picture:
     >>> before.at(13, 0).text, after.at(3, 2).text
     ('T13', 'T13:r0')
     """
-    places = [
-        (row + matrix % 2 * _SIDE, matrix // 2 * _SIDE, giver) for giver, matrix, row in FOUR.address_lanes
-    ]
-    rows = _grid(
-        (_ROWS, _ROWS),
-        [(row, column, 1, _SIDE, giver, f"T{giver}") for row, column, giver in places],
-        "the lane that gives the address",
-        lane,
-    )
+    places = zip(*(each.tolist() for each in rows_of_a()), strict=True)
+    parts = [(row, column, 1, _SIDE, giver, f"T{giver}") for giver, (row, column) in enumerate(places)]
+    rows = _grid((_ROWS, _ROWS), parts, "the lane that gives the address", lane)
     parts = []
     for holder, register, row, column in _registers(FOUR):
         matrix = row // _SIDE
@@ -169,15 +178,15 @@ def turned() -> Picture:
 
     >>> rows, plain, trans = turned().grids
     >>> plain.at(3, 5).text, trans.at(3, 5).text
-    ('T14', 'T21')
+    ('T14:r0', 'T21: r0')
     """
     shape = (_SIDE, _SIDE)
     givers = [(row, 0, 1, _SIDE, giver, f"T{giver}") for giver, _, row in ONE.address_lanes]
     grids = [_grid(shape, givers, "who gives the address")]
-    for form, name in ((ONE, "who gets it"), (TURNED, "who gets it with .trans")):
-        height, width = (2, 1) if form.trans else (1, 2)
-        parts = [(row, column, height, width, lane, f"T{lane}") for lane, _, row, column in _registers(form)]
-        grids.append(_grid(shape, parts, name))
+    parts = [(row, column, 1, 2, lane, f"T{lane}:r0") for lane, _, row, column in _registers(ONE)]
+    grids.append(_grid(shape, parts, "who gets the elements"))
+    parts = [(row, column, 2, 1, lane, f"T{lane}:\nr0") for lane, _, row, column in _registers(TURNED)]
+    grids.append(_grid(shape, parts, "who gets them with .trans"))
     notes = ("rows and columns as they lie in memory", "a cell is the two elements of a register")
     return Picture("ldmatrix.x1, without and with .trans", notes, tuple(grids))
 
@@ -204,7 +213,7 @@ def _grid(
         state: State = "plain"
         if focus is not None:
             state = "mark" if lane == focus else "dim"
-        cells.append(Cell(row, column, height, width, (text,), lane, state))
+        cells.append(Cell(row, column, height, width, tuple(text.splitlines()), lane, state))
         rows, columns = index_range(row, height), index_range(column, width)
         hover[row : row + height, column : column + width] = f"row {rows}, column {columns}\nlane {lane}"
     return Grid(

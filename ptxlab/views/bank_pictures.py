@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._util.arguments import as_int, is_a, is_name
+from .._util.arguments import as_flag, as_int, is_a, is_name
 from ..errors import PtxlabError, quoted
 from ..memory import BANKS, Conflicts, Descriptor, Tile
 from .fragment_pictures import bank_key, bank_tint, core_matrix_tint
@@ -20,11 +20,12 @@ _MOST_LINES = 128  # of shared memory, or of a tile, that a picture shows
 _DEPTH_BYTES = 32  # along K, that one wgmma reads
 
 
-def banks(access: Conflicts, colour: str = "lane") -> Picture:
+def banks(access: Conflicts, colour: str = "lane", *, counts: bool = False) -> Picture:
     """One access as it falls on the banks: lines of 128 bytes, a column for each of the 32 banks.
 
     A cell is a word that lanes touch, with the lowest of them or, with ``colour="wavefront"``, with the
-    wavefront in which it is served.
+    wavefront in which it is served. With `counts`, a row below for each group of lanes that are served
+    together says how many different words each bank delivers; the largest number is their wavefronts.
 
     >>> from ptxlab import memory
     >>> grid = banks(memory.conflicts(np.arange(32) * 8)).grids[0]
@@ -35,6 +36,7 @@ def banks(access: Conflicts, colour: str = "lane") -> Picture:
         raise PtxlabError(f"found {quoted(access)}; memory.conflicts(addresses) gives an access")
     if not is_name(colour, ("lane", "wavefront")):
         raise PtxlabError(f"colour={quoted(colour)}: there are lane, wavefront")
+    counts = as_flag(counts, "counts")
     schedule = access.schedule
     lanes_of: dict[int, list[int]] = {}
     wavefronts_of: dict[int, list[int]] = {}
@@ -64,22 +66,50 @@ def banks(access: Conflicts, colour: str = "lane") -> Picture:
             f"bytes {index_range(4 * word, 4)}, bank {word % BANKS}\n"
             f"lanes {', '.join(map(str, lanes))}\nwavefront {', '.join(map(str, order))}"
         )
+    names = [str(line * _LINE_BYTES) for line in lines]
+    rules: tuple[int, ...] = ()
+    if counts and lines:
+        rules = (len(lines),)
+        for heading, row_cells, texts in _bank_counts(access, len(lines)):
+            names.append(heading)
+            cells |= {(cell.row, cell.column): cell for cell in row_cells}
+            hover = np.vstack([hover, np.array([texts], dtype=object)])
     grid = Grid(
-        shape,
+        (max(len(names), 1), BANKS),
         tuple(cells.values()),
         hover,
-        tuple(Header(row, 1, (str(line * _LINE_BYTES),)) for row, line in enumerate(lines)),
+        tuple(Header(row, 1, (name,)) for row, name in enumerate(names)),
         headers(BANKS, 1),
         ("byte", "bank"),
         name="banks",
         density="close",
+        row_rules=rules,
     )
     number = "the lowest lane that touches it" if colour == "lane" else "the wavefront that serves it"
-    return Picture(
-        "One access on the 32 banks of shared memory",
-        (str(access).removesuffix("."), f"in a word: {number}"),
-        (grid,),
-    )
+    notes = [str(access).removesuffix("."), f"in a word: {number}"]
+    if rules:
+        notes.append("last row: the words that each bank delivers")
+    if len(names) > len(lines) + 1:
+        notes[-1] = "last rows: the words that each bank delivers to lanes that are served together"
+    return Picture("One access on the 32 banks of shared memory", tuple(notes), (grid,))
+
+
+def _bank_counts(access: Conflicts, first_row: int) -> list[tuple[str, list[Cell], list[str]]]:
+    """For each group of lanes: a heading, and cells and tooltips with the different words of each bank."""
+    rows = []
+    groups = sorted(set(access.groups[access.words[:, 0] >= 0].tolist()))
+    for row, group in enumerate(groups, start=first_row):
+        lanes = np.flatnonzero(access.groups == group)
+        words = np.unique(access.words[lanes])
+        numbers = np.bincount(words[words >= 0] % BANKS, minlength=BANKS).tolist()
+        served = index_range(int(lanes[0]), len(lanes))
+        cells, texts = [], []
+        for bank, number in enumerate(numbers):
+            heat = (number - 1) / (BANKS - 1) * 0.5 + 0.3 if number > 1 else 0.0
+            cells.append(Cell(row, bank, 1, 1, (str(number),) if number else (), heat=heat))
+            texts.append(f"bank {bank}, lanes {served}\n{number} different word{'s' if number != 1 else ''}")
+        rows.append(("words" if len(groups) == 1 else f"lanes {served}", cells, texts))
+    return rows
 
 
 def accesses(access: Conflicts) -> Table:

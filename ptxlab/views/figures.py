@@ -113,15 +113,17 @@ def descriptor(number: int, *, title: bool = True) -> Figure:
     return chart(memory_pictures.descriptor(number), title=title)
 
 
-def banks(access: Conflicts, colour: str = "lane", *, title: bool = True) -> Figure:
+def banks(access: Conflicts, colour: str = "lane", *, counts: bool = False, title: bool = True) -> Figure:
     """One access on the 32 banks of shared memory: which lanes, or which wavefronts, touch each word.
+
+    `counts` adds how many different words each bank delivers.
 
     >>> import numpy as np, ptxlab
     >>> figure = banks(ptxlab.memory.conflicts(np.arange(32) * 8))
     >>> figure.layout.meta["subtitle"].partition("; ")[0]
     '2 wavefronts where 1 would do: 2 lanes want 2 different words of bank 0'
     """
-    return chart(bank_pictures.banks(access, colour), title=title)
+    return chart(bank_pictures.banks(access, colour, counts=counts), title=title)
 
 
 def tile(layout: Tile, k: int | None = None, colour: str = "core matrix", *, title: bool = True) -> Figure:

@@ -341,7 +341,7 @@ def _figures() -> Iterator[Call]:
     yield call("figures.descriptor", figures.descriptor, number=0x4000004000010040, title=True)
     access, wide = memory.conflicts(np.arange(32) * 8), memory.Tile(16, 16, 64, swizzle=128)
     small_box = ptxlab.tensor_map(np.zeros((8, 32), np.float16), (8, 16), 32)
-    yield call("figures.banks", figures.banks, access=access, colour="lane", title=True)
+    yield call("figures.banks", figures.banks, access=access, colour="lane", counts=True, title=True)
     yield call("figures.tile", figures.tile, layout=wide, k=16, colour="bank", title=True)
     plan = ptxlab.repack(f16.d, f16.d)
     yield call("figures.repack", figures.repack, plan=plan, title=True)
@@ -391,7 +391,7 @@ def _views() -> Iterator[Call]:
     yield call("views.descriptor", views.descriptor, number=0x4000004000010040)
     access, wide = memory.conflicts(np.arange(32) * 8), memory.Tile(16, 16, 64, swizzle=128)
     small_box = ptxlab.tensor_map(np.zeros((8, 32), np.float16), (8, 16), 32)
-    yield call("views.banks", views.banks, access=access, colour="wavefront")
+    yield call("views.banks", views.banks, access=access, colour="wavefront", counts=True)
     yield call("views.tile", views.tile, layout=wide, k=16, colour="core matrix")
     yield call("views.repack", views.repack, plan=ptxlab.repack(f16.d, f16.d))
     yield call("views.bytes_read", views.bytes_read, descriptor=0x4000004000010042, tile=wide, k=16,
