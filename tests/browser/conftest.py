@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tools import chromium
+from tools.bare_page import BarePage
 from tools.jupyter import FLAGS, Lab
 
 ARTIFACTS = Path(__file__).parents[2] / "artifacts" / "browser"
@@ -23,6 +24,12 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
         yield server
     finally:
         server.stop()
+
+
+@pytest.fixture(scope="session")
+def bare() -> BarePage:
+    """An Explorer alone on its page, opened in a fraction of a second: for what no host contributes to."""
+    return BarePage()
 
 
 @pytest.fixture(scope="session")

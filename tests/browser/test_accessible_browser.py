@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import ptxlab
+from tools.bare_page import BareBook, BarePage
 
 pytestmark = pytest.mark.browser
 
@@ -36,8 +37,8 @@ FOCUS = """() => {
 
 
 @pytest.fixture(scope="module")
-def book(lab: Any, page: Any) -> Any:
-    opened = lab.open(
+def book(bare: BarePage, page: Any) -> BareBook:
+    opened = bare.open(
         page, "accessible", [f"import numpy as np, ptxlab\nex = ptxlab.explore({DENSE!r})\nex", "pass"]
     )
     opened.run(0)

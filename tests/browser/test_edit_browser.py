@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tools.jupyter import Book, Shown
+from tools.bare_page import BareBook, BarePage
+from tools.jupyter import Shown
 
 pytestmark = pytest.mark.browser
 ARTIFACTS = Path(__file__).parents[2] / "artifacts" / "browser"
@@ -24,8 +25,8 @@ ex"""
 
 
 @pytest.fixture(scope="module")
-def book(lab: Any, page: Any) -> Book:
-    opened: Book = lab.open(page, "edit", [CODE, "pass"])
+def book(bare: BarePage, page: Any) -> BareBook:
+    opened = bare.open(page, "edit", [CODE, "pass"])
     opened.run(0)
     return opened
 
@@ -33,7 +34,7 @@ def book(lab: Any, page: Any) -> Book:
 class Sheet(Shown):
     """The explorer as a spreadsheet; `python` runs code in the next cell of the notebook."""
 
-    def __init__(self, book: Book) -> None:
+    def __init__(self, book: BareBook) -> None:
         super().__init__(book.page)
         self.book = book
 
@@ -106,7 +107,7 @@ class Sheet(Shown):
 
 
 @pytest.fixture
-def sheet(book: Book) -> Sheet:
+def sheet(book: BareBook) -> Sheet:
     return Sheet(book)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import ptxlab
+from tools.bare_page import BareBook, BarePage
 from tools.jupyter import Shown
 
 pytestmark = pytest.mark.browser
@@ -36,9 +37,9 @@ class Screen(Shown):
 
 
 @pytest.fixture(scope="module")
-def book(lab: Any, page: Any) -> Any:
+def book(bare: BarePage, page: Any) -> BareBook:
     """A notebook whose first cell shows an explorer; its second is free for Python."""
-    opened = lab.open(
+    opened = bare.open(
         page, "explorer", [f"import numpy as np, ptxlab\nex = ptxlab.explore({DENSE!r})\nex", "pass"]
     )
     opened.run(0)
@@ -61,7 +62,6 @@ def start(python: Any, page: Any, mnemonic: str, b: str) -> None:
         f"ex.instruction = {mnemonic!r}; ex.C = np.zeros(ex.C.shape); ex.B = {b}; ex.A = np.zeros(ex.A.shape)"
     )
     page.wait_for_function("name => document.querySelector('.ptx-mnemonic').innerText === name", arg=mnemonic)
-    page.wait_for_timeout(200)  # the matrices come after the name
 
 
 def test_dense(screen: Screen, python: Any, page: Any) -> None:
@@ -344,19 +344,10 @@ def test_nothing_runs_together(screen: Screen, python: Any, page: Any, narrow: A
         assert b["left"] == d["left"]
 
 
-def test_one_screen(screen: Screen, python: Any, page: Any, narrow: Any) -> None:
-    """Registers, A, B and D of m16n8k64 fit a window of 1280 x 900 with the controls; larger cells scroll."""
+def test_larger_cells_scroll(screen: Screen, python: Any, page: Any, narrow: Any) -> None:
+    """Inside the Explorer, and a button shows all rows; that nothing scrolls before is in test_fit_browser.py."""
     show(python, page, DENSE)
     narrow(1280, 900)
-    page.locator(".ptx-header").evaluate("node => node.scrollIntoView()")
-    (view,) = boxes(page, ".jp-WindowedPanel-outer, .jp-Notebook")[:1]
-    panes = [f"[data-pane={name}]" for name in "ABD"]
-    for selector in (".ptx-header", ".ptx-lanes", ".ptx-registers", *panes):
-        box = boxes(page, selector)[0]
-        assert view["top"] - 1 <= box["top"] < box["bottom"] <= view["bottom"]
-    for name in "ABD":
-        scroller = page.locator(f"[data-pane={name}] .ptx-scroller")
-        assert scroller.evaluate("node => node.scrollHeight <= node.clientHeight + 1"), name
     for _ in range(12):
         page.get_by_label("larger cells").click()
     high = boxes(page, "[data-pane=B]")[0]["height"]
@@ -371,9 +362,8 @@ def test_one_screen(screen: Screen, python: Any, page: Any, narrow: Any) -> None
 def test_all_64_rows(screen: Screen, python: Any, page: Any, mnemonic: str) -> None:
     """They scroll inside the Explorer; a button shows them all."""
     show(python, page, mnemonic)
-    (view,) = boxes(page, ".jp-WindowedPanel-outer, .jp-Notebook")[:1]
     (explorer,) = boxes(page, ".ptx-explorer")[:1]
-    assert explorer["height"] < view["height"] + 40
+    assert explorer["height"] < page.viewport_size["height"] + 40
     page.get_by_role("button", name="show all 64 rows of A").click()
     for name in ("A", "stored", "D"):
         scroller = page.locator(f"[data-pane={name}] .ptx-scroller")

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tools.bare_page import BareBook, BarePage
 from tools.jupyter import Shown
 
 pytestmark = pytest.mark.browser
@@ -45,8 +46,8 @@ class History(Shown):
 
 
 @pytest.fixture(scope="module")
-def book(lab: Any, page: Any) -> Any:
-    opened = lab.open(
+def book(bare: BarePage, page: Any) -> BareBook:
+    opened = bare.open(
         page, "history", [f"import numpy as np, ptxlab\nex = ptxlab.explore({HALF!r})\nex", "pass"]
     )
     opened.run(0)

@@ -9,7 +9,8 @@ import pytest
 
 import ptxlab
 from ptxlab import views as describe
-from tools.jupyter import PANES, Book, Shown
+from tools.bare_page import BareBook, BarePage
+from tools.jupyter import PANES, Shown
 
 pytestmark = pytest.mark.browser
 
@@ -34,7 +35,7 @@ LIT = """([pane, x, y]) => {
 class Lanes(Shown):
     """The explorer, its lanes and their registers."""
 
-    def __init__(self, page: Any, book: Book | None = None) -> None:
+    def __init__(self, page: Any, book: BareBook | None = None) -> None:
         super().__init__(page)
         self.book = book
 
@@ -91,14 +92,14 @@ class Lanes(Shown):
 
 
 @pytest.fixture(scope="module")
-def book(lab: Any, page: Any) -> Book:
-    opened: Book = lab.open(page, "lanes", [CODE, "pass"])
+def book(bare: BarePage, page: Any) -> BareBook:
+    opened = bare.open(page, "lanes", [CODE, "pass"])
     opened.run(0)
     return opened
 
 
 @pytest.fixture
-def screen(book: Book, page: Any) -> Lanes:
+def screen(book: BareBook, page: Any) -> Lanes:
     return Lanes(page, book)
 
 

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 import ptxlab
-from tools.jupyter import PANES, Book, Shown
+from tools.bare_page import BareBook, BarePage
+from tools.jupyter import PANES, Shown
 
 pytestmark = pytest.mark.browser
 
@@ -186,7 +187,7 @@ CHANGED_CELLS = """([pane, name, rows, columns]) => {
 class Changing(Light):
     """The Explorer in a notebook, and what is lit after a change."""
 
-    def __init__(self, page: Any, book: Book) -> None:
+    def __init__(self, page: Any, book: BareBook) -> None:
         super().__init__(page)
         self.book = book
 
@@ -210,15 +211,15 @@ class Changing(Light):
 
 
 @pytest.fixture(scope="module")
-def book(lab: Any, page: Any) -> Book:
+def book(bare: BarePage, page: Any) -> BareBook:
     page.set_viewport_size({"width": 1280, "height": 1400})
     page.emulate_media(reduced_motion="no-preference")
-    opened: Book = lab.open(page, "light", [CODE, "pass"])
+    opened = bare.open(page, "light", [CODE, "pass"])
     opened.run(0)
     return opened
 
 
-def test_what_changed_is_lit(book: Book, page: Any) -> None:
+def test_what_changed_is_lit(book: BareBook, page: Any) -> None:
     page.set_viewport_size({"width": 1280, "height": 1400})
     screen = Changing(page, book)
     screen.watch()
@@ -255,7 +256,7 @@ def test_what_changed_is_lit(book: Book, page: Any) -> None:
     assert screen.bits() == [] and page.evaluate("() => Object.keys(flashed.canvases)") == []
 
 
-def test_another_instruction_is_no_change(book: Book, page: Any) -> None:
+def test_another_instruction_is_no_change(book: BareBook, page: Any) -> None:
     screen = Changing(page, book)
     screen.watch()
     screen.python(f"ex.instruction = {SPARSE!r}")
@@ -273,7 +274,7 @@ def test_another_instruction_is_no_change(book: Book, page: Any) -> None:
     page.wait_for_function("() => !document.querySelector('[data-pane=stored]')")
 
 
-def test_less_motion(book: Book, page: Any) -> None:
+def test_less_motion(book: BareBook, page: Any) -> None:
     screen = Changing(page, book)
     page.emulate_media(reduced_motion="reduce")
     screen.python("ex.A, ex.B, ex.lanes = np.zeros((16, 16)), np.ones((16, 8)), [0]")

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tools.bare_page import BareBook, BarePage
 
 pytestmark = pytest.mark.browser
 
@@ -51,8 +54,8 @@ class Picking:
 
 
 @pytest.fixture(scope="module")
-def book(lab: Any, page: Any) -> Any:
-    opened = lab.open(
+def book(bare: BarePage, page: Any) -> BareBook:
+    opened = bare.open(
         page, "picker", [f"import numpy as np, ptxlab\nex = ptxlab.explore({DENSE!r})\nex", "pass"]
     )
     opened.run(0)
@@ -209,11 +212,12 @@ def test_copy(picking: Picking, python: Any, page: Any) -> None:
     assert page.evaluate("() => navigator.clipboard.readText()") == DENSE
 
 
-def test_a_saved_page_has_no_picker(picking: Picking, python: Any, page: Any, book: Any) -> None:
-    python("ex.save_html('picker.html')")
+def test_a_saved_page_has_no_picker(picking: Picking, python: Any, page: Any, tmp_path: Path) -> None:
+    file = tmp_path / "picker.html"
+    python(f"ex.save_html({str(file)!r})")
     saved = page.context.new_page()
     try:
-        saved.goto((book.lab.notebooks / "picker.html").as_uri())
+        saved.goto(file.as_uri())
         saved.wait_for_selector("[data-pane=A] canvas")
         assert saved.locator(".ptx-copy").first.inner_text() == "copy"
         assert saved.locator(".ptx-change").count() == 0 and saved.locator(".ptx-clickable").count() == 0
