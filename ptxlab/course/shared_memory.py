@@ -31,7 +31,7 @@ FOUR = _transfer("ldmatrix.sync.aligned.m8n8.x4.shared.b16")
 
 _LANES = np.arange(32)
 _ROW = 128  # bytes: 64 elements of f16
-_CHUNK = 16  # bytes that ldmatrix reads of a row
+_PIECE = 16  # bytes that ldmatrix reads of a row
 _SIDE = 8  # rows of a matrix of ldmatrix, and its columns
 
 #: Cycles of an H200, from `tests/golden/banks.npz`: ldmatrix.x4 with rows that are so many bytes apart.
@@ -79,16 +79,16 @@ def strided(stride: int) -> Picture:
 
 
 def swizzled_rows(swizzle: int) -> Picture:
-    """The same chunk of eight rows of 128 bytes, read by ldmatrix.x1 under a swizzle, 0 for none.
+    """The same piece of eight rows of 128 bytes, read by ldmatrix.x1 under a swizzle, 0 for none.
 
     >>> swizzled_rows(64).notes[0].partition(":")[0]
     '2 wavefronts where 1 would do'
     """
-    access = ONE.conflicts(swizzled(ONE.addresses(2 * _CHUNK, _ROW), swizzle))
+    access = ONE.conflicts(swizzled(ONE.addresses(2 * _PIECE, _ROW), swizzle))
     name = f"{swizzle}-byte swizzle" if swizzle else "no swizzle"
     return replace(
         banks(access, "wavefront", counts=True),
-        title=f"Chunk 2 of eight rows, {_ROW} bytes apart, with {name}",
+        title=f"Piece 2 of eight rows, {_ROW} bytes apart, with {name}",
     )
 
 
@@ -133,7 +133,7 @@ def cures() -> Picture:
     '9216 bytes'
     """
     rows, first = rows_of_a()
-    columns = ["the tile takes", "ldmatrix.x4 takes", "a chunk begins at byte", "TMA and wgmma know it"]
+    columns = ["the tile takes", "ldmatrix.x4 takes", "a piece begins at byte", "TMA and wgmma know it"]
     texts = {}
     for name, pitch, swizzle in (
         (f"rows of {_ROW} bytes", _ROW, 0),
@@ -141,11 +141,11 @@ def cures() -> Picture:
         (f"{_ROW}-byte swizzle", _ROW, _ROW),
     ):
         wavefronts = FOUR.conflicts(swizzled(rows * pitch + 2 * first, swizzle)).wavefronts
-        chunk = "(chunk ^ row % 8)" if swizzle else "chunk"
+        piece = "(piece ^ row % 8)" if swizzle else "piece"
         texts[name] = [
             f"{64 * pitch} bytes",
             f"{wavefronts} wavefronts",
-            f"row * {pitch} +\n{chunk} * {_CHUNK}",
+            f"row * {pitch} +\n{piece} * {_PIECE}",
             "yes" if swizzle else "no",
         ]
     shades = {"32 wavefronts": 0.6, "9216 bytes": 0.6, "no": 0.6, "yes": -0.4, "4 wavefronts": -0.4}
@@ -357,17 +357,17 @@ def _pitches(answer: object) -> tuple[bool, str]:
     padded = tuple(size + 16 for size in _SIZES)
     return judge(
         submitted == expected,
-        "Eight rows use all banks if the pitch is an odd number of 16-byte chunks: then the rows begin at "
-        "eight different chunks of a line of 128 bytes. Rows of 80 bytes are five chunks, and need nothing.",
+        "Eight rows use all banks if the pitch is an odd number of 16-byte pieces: then the rows begin at "
+        "eight different places of a line of 128 bytes. Rows of 80 bytes are five pieces, and need nothing.",
         (
             submitted == _SIZES,
-            "Without padding only one of the four has no conflicts. Count the 16-byte chunks of a row: an "
+            "Without padding only one of the four has no conflicts. Count the 16-byte pieces of a row: an "
             "even number comes back to the same banks too early.",
         ),
         (
             submitted == padded,
             "All without conflicts, but one of them needs no padding at all. Which row is already an odd "
-            "number of chunks?",
+            "number of pieces?",
         ),
         (
             submitted
@@ -388,8 +388,8 @@ def _pitches(answer: object) -> tuple[bool, str]:
             "All four are without conflicts, but not all are the smallest possible.",
         ),
         otherwise=(
-            f"Look at {next((pitch for pitch in submitted if not _free(pitch)), 0)}: at which chunk of a "
-            "line of 128 bytes do rows 0 to 7 begin? Eight different chunks are needed."
+            f"Look at {next((pitch for pitch in submitted if not _free(pitch)), 0)}: at which of the "
+            "eight 16-byte places of a line of 128 bytes does each of the rows 0 to 7 begin? No two may be equal."
         ),
     )
 
@@ -408,53 +408,53 @@ def _least_pitch(size: int) -> int:
 @exercise(
     "15.4",
     f"A tile has rows of {_ROW} bytes and the 128-byte swizzle. **Write the function** that returns the byte "
-    f"at which the 16-byte chunk `chunk` (0 to 7) of row `row` (0 to {_ROWS - 1}) begins.",
-    "def offset(row, chunk):\n    return ...",
+    f"at which the 16-byte piece `piece` (0 to 7) of row `row` (0 to {_ROWS - 1}) begins.",
+    "def offset(row, piece):\n    return ...",
 )
 def _swizzled_offset(answer: object) -> tuple[bool, str]:
-    form = "`offset(row, chunk)` returns a number of bytes"
+    form = "`offset(row, piece)` returns a number of bytes"
     offsets = function_table(answer, _ROWS, _SIDE, form=form)
-    row, chunk = np.arange(_ROWS)[:, None], np.arange(_SIDE)
+    row, piece = np.arange(_ROWS)[:, None], np.arange(_SIDE)
     tile = Tile(bits=16, rows=_ROWS, k=_ROW // 2, swizzle=_ROW)
-    expected = tile.offset(row, chunk * _SIDE)
+    expected = tile.offset(row, piece * _SIDE)
     wrong = np.argwhere(offsets != expected)
-    first = f"row {wrong[0][0]}, chunk {wrong[0][1]}" if len(wrong) else ""
+    first = f"row {wrong[0][0]}, piece {wrong[0][1]}" if len(wrong) else ""
     inside = (offsets // _ROW == row).all()
     return judge(
         not len(wrong),
-        "A chunk stays in its row, so the tile takes no more memory, and the eight chunks with one number "
+        "A piece stays in its row, so the tile takes no more memory, and the eight pieces with one number "
         "are in eight different places of eight consecutive rows. This is the pattern that TMA and wgmma "
         "know.",
         (
-            (offsets == row * _ROW + chunk * _CHUNK).all(),
-            "That is the tile without a swizzle: every chunk is where it was.",
+            (offsets == row * _ROW + piece * _PIECE).all(),
+            "That is the tile without a swizzle: every piece is where it was.",
         ),
         (
-            (offsets == row * _ROW + (chunk ^ row) * _CHUNK).all(),
-            "Right for the first eight rows. In row 8 your chunk 0 leaves its row: only three bits of the "
+            (offsets == row * _ROW + (piece ^ row) * _PIECE).all(),
+            "Right for the first eight rows. In row 8 your piece 0 leaves its row: only three bits of the "
             "row number are used.",
         ),
         (
-            (offsets == row * _ROW + (chunk + row) % _SIDE * _CHUNK).all(),
-            "That is a rotation. It has no conflicts either, but hardware uses XOR, which exchanges chunks.",
+            (offsets == row * _ROW + (piece + row) % _SIDE * _PIECE).all(),
+            "That is a rotation. It has no conflicts either, but hardware uses XOR, which exchanges pieces.",
         ),
         (
-            (offsets == row * _ROW + (chunk ^ row % _SIDE)).all(),
+            (offsets == row * _ROW + (piece ^ row % _SIDE)).all(),
             "Row and place are right, but a place is 16 bytes wide.",
         ),
         (
-            (offsets == row * _SIDE + (chunk ^ row % _SIDE)).all(),
-            "That is the number of the place, counted in chunks. How many bytes is a chunk?",
+            (offsets == row * _SIDE + (piece ^ row % _SIDE)).all(),
+            "That is the number of the place, counted in pieces. How many bytes is a piece?",
         ),
         (
-            (offsets == (chunk ^ row % _SIDE) * _CHUNK).all(),
+            (offsets == (piece ^ row % _SIDE) * _PIECE).all(),
             "The place in the row is right. Where does the row begin?",
         ),
         (
             bool(inside),
-            f"Every chunk is in its row. Look at {first}: which place is it, if chunk and row are XORed?",
+            f"Every piece is in its row. Look at {first}: which place is it, if piece and row are XORed?",
         ),
-        otherwise=f"Look at {first}: a chunk stays in its row, and a row begins every {_ROW} bytes.",
+        otherwise=f"Look at {first}: a piece stays in its row, and a row begins every {_ROW} bytes.",
     )
 
 
@@ -535,19 +535,19 @@ def _address(answer: object) -> tuple[bool, str]:
         [[whole_result_of(answer, lane, pitch, form=form) for lane in range(32)] for pitch in _PITCHES]
     )
     lane, pitch = _LANES, np.array(_PITCHES)[:, None]
-    expected = lane % 16 * pitch + lane // 16 * _CHUNK
+    expected = lane % 16 * pitch + lane // 16 * _PIECE
     at = next((int(number) for number in np.argwhere((given != expected).any(axis=0))[:1, 0]), 0)
     return judge(
         bool((given == expected).all()),
         "Lanes 0 to 15 go down the left half, lanes 16 to 31 down the right half, 8 elements or 16 bytes "
         "further. With this order the registers are those of the mma, and nothing has to be moved.",
         (
-            (given == lane % 8 * pitch + lane // 16 * 8 * pitch + lane // 8 % 2 * _CHUNK).all(),
+            (given == lane % 8 * pitch + lane // 16 * 8 * pitch + lane // 8 % 2 * _PIECE).all(),
             "This exchanges matrices 1 and 2: lanes 8 to 15 have to go *down*, since register 1 of A holds "
             "rows 8 to 15. (For B, which has no such order, some kernels use yours.)",
         ),
         (
-            (given == lane % 8 * pitch + lane // 8 * _CHUNK).all(),
+            (given == lane % 8 * pitch + lane // 8 * _PIECE).all(),
             "This reads four matrices side by side, 8 rows and 32 columns. A has 16 rows.",
         ),
         (

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 
-def by_bits(row: int, chunk: int) -> int:
+def by_bits(row: int, piece: int) -> int:
     """The 128-byte swizzle as address bits: 4 to 6 are XORed with 7 to 9."""
-    address = row << 7 | chunk << 4
+    address = row << 7 | piece << 4
     return address ^ (address >> 7 & 7) << 4
 
 
@@ -24,7 +24,7 @@ SOLUTIONS: dict[str, str] = {
     "15.1": "(1, 2, 4, 1)",
     "15.2": "(8, 2, 4)",
     "15.3": "(208, 80, 272, 80)",
-    "15.4": "row * 128 + (chunk ^ row % 8) * 16",
+    "15.4": "row * 128 + (piece ^ row % 8) * 16",
     "15.5": "(27, 14, 3)",
     "15.6": "lane % 16 * pitch + lane // 16 * 16",
     "15.7": "(11, 0)",
@@ -35,7 +35,7 @@ RIGHT: dict[str, list[Any]] = {
     "15.1": [(1, 2, 4, 1), [1, 2, 4, 1], np.array([1, 2, 4, 1])],
     "15.2": [(8, 2, 4), [8, 2, 4]],
     "15.3": [(208, 80, 272, 80), [0xD0, 80, 272, 80], np.array([208, 80, 272, 80])],
-    "15.4": [by_bits, lambda row, chunk: np.int64(row * 128 + ((chunk ^ (row & 7)) << 4))],
+    "15.4": [by_bits, lambda row, piece: np.int64(row * 128 + ((piece ^ (row & 7)) << 4))],
     "15.5": [(27, 14, 3), [27, 14, 3]],
     "15.6": [by_matrix, lambda lane, pitch: (lane & 15) * pitch + (lane >> 4) * 16],
     "15.7": [(11, 0), [11, 0]],
@@ -74,14 +74,14 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         ((224, 80, 272, 80), "Look at 224"),
     ],
     "15.4": [
-        (lambda row, chunk: row * 128 + chunk * 16, "without a swizzle"),
-        (lambda row, chunk: row * 128 + (chunk ^ row) * 16, "three bits"),
-        (lambda row, chunk: row * 128 + (chunk + row) % 8 * 16, "rotation"),
-        (lambda row, chunk: row * 128 + (chunk ^ row % 8), "16 bytes wide"),
-        (lambda row, chunk: row * 8 + (chunk ^ row % 8), "in chunks"),
-        (lambda row, chunk: (chunk ^ row % 8) * 16, "Where does the row begin"),
-        (lambda row, chunk: row * 128 + (chunk ^ row // 2 % 4) * 16, "Every chunk is in its row"),
-        (lambda row, chunk: row * 64 + chunk, "every 128 bytes"),
+        (lambda row, piece: row * 128 + piece * 16, "without a swizzle"),
+        (lambda row, piece: row * 128 + (piece ^ row) * 16, "three bits"),
+        (lambda row, piece: row * 128 + (piece + row) % 8 * 16, "rotation"),
+        (lambda row, piece: row * 128 + (piece ^ row % 8), "16 bytes wide"),
+        (lambda row, piece: row * 8 + (piece ^ row % 8), "in pieces"),
+        (lambda row, piece: (piece ^ row % 8) * 16, "Where does the row begin"),
+        (lambda row, piece: row * 128 + (piece ^ row // 2 % 4) * 16, "Every piece is in its row"),
+        (lambda row, piece: row * 64 + piece, "every 128 bytes"),
     ],
     "15.5": [
         ((14, 27, 3), "exchanged"),
