@@ -389,7 +389,8 @@ def _pitches(answer: object) -> tuple[bool, str]:
         ),
         otherwise=(
             f"Look at {next((pitch for pitch in submitted if not _free(pitch)), 0)}: at which of the "
-            "eight 16-byte places of a line of 128 bytes does each of the rows 0 to 7 begin? No two may be equal."
+            "eight 16-byte places of a line of 128 bytes does each of the rows 0 to 7 begin? No two may be "
+            "equal."
         ),
     )
 
