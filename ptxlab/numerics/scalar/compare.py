@@ -16,6 +16,7 @@ __all__ = [
     "INTEGER",
     "NUMBERS",
     "ORDERED",
+    "copy",
     "select",
     "select_by_sign",
     "set_predicate",
@@ -133,6 +134,11 @@ def set_value(op: Opcode) -> Function:
     dtype = unsigned(16 if op.result_type in ("u16", "s16", "f16", "bf16") else 32)
     yes, no = dtype.type(_TRUE[op.result_type]), dtype.type(0)
     return lambda a, b, *c: np.where(combine(relation(a, b), c), yes, no)
+
+
+def copy(op: Opcode) -> Function:
+    """mov of one register."""
+    return np.copy
 
 
 def select(op: Opcode) -> Function:

@@ -143,7 +143,8 @@ def _convert_packed(op: Opcode) -> Function:
     in_lane, in_raw = unsigned(max(in_bits, 8)), unsigned(width_of(source))
 
     def join(upper: Array, lower: Array) -> Array:
-        return np.asarray(lane(upper).astype(raw) << raw.type(out_bits) | lane(lower).astype(raw))
+        high, low = lane(np.stack(np.broadcast_arrays(upper, lower))).astype(raw)
+        return np.asarray(high << raw.type(out_bits) | low)
 
     if not source.endswith("x2"):
         return join

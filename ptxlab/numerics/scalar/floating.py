@@ -112,6 +112,12 @@ def _widened(op: Opcode, run: Function) -> Function:
 
 def _sum(form: Format, rounding: str, x: Array, y: Array) -> Array:
     """The code of x + y. x - x is -0 when rounding down, +0 otherwise; zeros of one sign keep it."""
+    if form.name == "f32" and rounding == "rn":
+        total = np.asarray(x + y)
+        tie = total.view(np.uint64) & np.uint64(0x1FFFFFFF) == np.uint64(0x10000000)
+        small = (np.abs(total) < 2.0**-126) & (total != 0)
+        if not (tie | small).any():  # rounding twice is wrong only for what looks like a tie
+            return form.encode(total)
     total = sum_to_odd(x, y)
     if rounding == "rm":
         total = np.where((total == 0) & (np.signbit(x) != np.signbit(y)), -0.0, total)
@@ -157,7 +163,29 @@ def _mode(rounding: str) -> str | None:
 
 
 def _fma_f64(form: Format, rounding: str, a: Array, b: Array, c: Array) -> Array:
-    return form.encode(fma_f64(form.decode(a), form.decode(b), form.decode(c), _mode(rounding)))
+    x, y, z = form.decode(a), form.decode(b), form.decode(c)
+    if rounding == "rn" and all(_is_moderate(codes) for codes in (a, b, c)):
+        return _fma_moderate(x, y, z).view(np.uint64)
+    return form.encode(fma_f64(x, y, z, _mode(rounding)))
+
+
+def _is_moderate(codes: Array) -> bool:
+    """Whether f64 numbers are all 0 or between 2^-400 and 2^400, so that an fma stays in range."""
+    field = codes >> np.uint64(52) & np.uint64(2047)
+    return bool(((field - np.uint64(623) < np.uint64(800)) | (codes << np.uint64(1) == 0)).all())
+
+
+def _fma_moderate(x: Array, y: Array, z: Array) -> Array:
+    """x * y + z in float64, rounded to nearest even (Boldo and Melquiond 2008, figure 5)."""
+    product = np.asarray(x * y)
+    lost = -remainder(product, x, y)
+    low = z + lost
+    back = low - z
+    far = (z - (low - back)) + (lost - back)
+    total = product + low
+    back = total - product
+    rest = sum_to_odd(far, (product - (total - back)) + (low - back))
+    return np.where((product == 0) | (rest == 0), np.where(product == 0, product + z, total), total + rest)
 
 
 def _add_f64(form: Format, rounding: str, a: Array, b: Array) -> Array:
@@ -222,21 +250,44 @@ def extremum(op: Opcode) -> Function:
     def order(codes: Array) -> Array:
         """Signed integers in the order of the numbers."""
         number = codes.view(read)
-        return np.where(number < 0, number ^ read.type(form.sign - 1), number)
+        return np.asarray(number ^ (number >> read.type(form.bits - 1) & read.type(form.sign - 1)))
 
     def choose(a: Array, b: Array) -> Array:
         first = order(a) <= order(b) if low else order(a) >= order(b)
         chosen = np.where(first, a, b)
         no_a, no_b = form.is_nan(a), form.is_nan(b)
+        if not (no_a.any() or no_b.any()):
+            return chosen
         if propagate:
             return np.where(no_a | no_b, nan, chosen)
         chosen = np.where(no_a, b, chosen)
         chosen = np.where(no_b, a, chosen)
         return np.where(no_a & no_b, nan, chosen)
 
+    native = (np.fmin if low else np.fmax) if form.name in ("f32", "f64") and not absolute else None
+    best_zero = sign if low else form.dtype.type(0)
+
+    def numbers_only(a: Array, b: Array) -> Array | None:
+        """The result by NumPy where nothing is NaN, which is most of the time."""
+        if native is None:
+            return None
+        chosen = native(a.view(f"f{form.bits // 8}"), b.view(f"f{form.bits // 8}"))
+        zero = chosen == 0
+        codes = chosen.view(form.dtype)
+        if np.isnan(chosen).any() or (propagate and (form.is_nan(a) | form.is_nan(b)).any()):
+            return None
+        if zero.any():
+            one = np.where((a == best_zero) | (b == best_zero), best_zero, best_zero ^ sign)
+            codes = np.where(zero, one, codes)
+        return np.asarray(codes)
+
     def extremum(*sources: Array) -> Array:
         if flush:
             sources = tuple(form.flush(source) for source in sources)
+        if len(sources) == 2:
+            quick = numbers_only(*sources)
+            if quick is not None:
+                return quick
         numbers = tuple(source & ~sign for source in sources) if absolute else sources
         result = numbers[0]
         for number in numbers[1:]:

@@ -78,8 +78,9 @@ class Format:
 
     def flush(self, codes: Array) -> Array:
         """Codes with subnormal numbers replaced by zeros of their sign."""
-        tiny = (codes & self.dtype.type(self.sign - 1)) < self.dtype.type(self.smallest_normal)
-        return np.where(tiny, codes & self.dtype.type(self.sign), codes)
+        number = self.dtype.type
+        below = (codes & number(self.sign - 1)) - number(1) < number(self.smallest_normal - 1)  # 0 is not
+        return np.where(below, codes & number(self.sign), codes) if below.any() else codes
 
     def decode(self, codes: Array) -> Array:
         """The values of codes, in float64."""
@@ -116,11 +117,14 @@ class Format:
         """
         if self.name == "f64":
             codes = values.view(np.uint64)
-            return np.where(np.isnan(values), np.uint64(self.nan), codes)
-        if self.name == "f32" and rounding == "rn" and not finite:
-            codes = values.astype(np.float32).view(np.uint32)
-            return np.where(np.isnan(values), np.uint32(self.nan), codes)
-        return self._round(values, rounding, finite)
+        elif rounding == "rn" and not finite and self.name in ("f16", "f32"):  # NumPy rounds once, to even
+            codes = values.astype(f"f{self.bits // 8}").view(self.dtype)
+        elif rounding == "rn" and not finite and self.name == "bf16":
+            codes = _to_bfloat16(values)
+        else:
+            codes = self._round(values, rounding, finite)
+        wrong = np.isnan(values)
+        return np.where(wrong, self.dtype.type(self.nan), codes) if wrong.any() else codes
 
     def _round(self, values: Array, rounding: str, finite: bool) -> Array:
         raw = np.ascontiguousarray(values).view(np.int64)
@@ -143,7 +147,7 @@ class Format:
         code = (np.maximum(field - first, 0) << np.int64(self.fraction)) + kept + up
         code = np.where(magnitude == 0, 0, code) << np.int64(self.padding)
 
-        infinite, is_nan = field == 2047, np.isnan(values)
+        infinite = field == 2047
         over = (code > self.largest) | infinite
         if over.any():
             limit = np.full(code.shape, self.largest if finite else self.infinity, np.int64)
@@ -152,8 +156,19 @@ class Format:
             elif rounding in ("rm", "rp"):
                 limit = np.where(infinite | (negative == (rounding == "rm")), limit, self.largest)
             code = np.where(over, limit, code)
-        code = code | np.where(negative, np.int64(self.sign), np.int64(0))
-        return np.where(is_nan, np.int64(self.nan), code).astype(self.dtype)
+        return np.asarray((code | negative * np.int64(self.sign)).astype(self.dtype))
+
+
+def _to_bfloat16(values: Array) -> Array:
+    """bf16 codes of float64 values, rounded to nearest even by way of float32 rounded to odd."""
+    near = values.astype(np.float32)
+    codes, lost = near.view(np.uint32), values - near
+    wrong = (lost != 0) & (codes & np.uint32(1) == 0) & np.isfinite(near)
+    if wrong.any():
+        inward = (lost < 0) != (values < 0)
+        codes = np.where(wrong, codes + np.where(inward, np.uint32(0xFFFFFFFF), np.uint32(1)), codes)
+    even = codes >> np.uint32(16) & np.uint32(1)
+    return np.asarray((codes + (even + np.uint32(0x7FFF)) >> np.uint32(16)).astype(np.uint16))
 
 
 #: What PTX computes with. The codes of NaN are those that an H200 returns.

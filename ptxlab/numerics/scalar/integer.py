@@ -429,15 +429,20 @@ def byte_permute(op: Opcode) -> Function:
     def permute(a: Array, b: Array, c: Array) -> Array:
         if selectors is not None:
             c = selectors[c & np.uint32(3)]
-        pair = b.astype(np.uint64) << np.uint64(32) | a
-        result = np.zeros(np.broadcast_shapes(pair.shape, c.shape), np.uint32)
-        for i in range(4):
-            nibble = c >> np.uint32(4 * i) & np.uint32(15)
-            byte = (pair >> ((nibble & np.uint32(7)) * np.uint32(8)).astype(np.uint64)).astype(np.uint8)
-            if selectors is None and (nibble & np.uint32(8)).any():
-                sign = (byte.view(np.int8) >> np.int8(7)).view(np.uint8)
-                byte = np.where(nibble & np.uint32(8) != 0, sign, byte)
-            result |= byte.astype(np.uint32) << np.uint32(8 * i)
-        return result
+        if c.size == 1 or (c.size and (c == c.flat[0]).all()):
+            c = c.reshape(-1)[:1]
+            picked = [int(c[0]) >> 4 * i & 7 for i in range(4)]
+            result = np.stack(np.broadcast_arrays(a, b), axis=-1).view(np.uint8)[..., picked]
+        else:
+            pair = (b.astype(np.uint64) << np.uint64(32) | a)[..., np.newaxis]
+            picks = c[..., np.newaxis] >> _NIBBLES & np.uint32(7)
+            result = (pair >> (picks.astype(np.uint64) << np.uint64(3))).astype(np.uint8)
+        signs = (c[..., np.newaxis] >> _NIBBLES & np.uint32(8)) != 0
+        if signs.any():
+            result = np.where(signs, (result.view(np.int8) >> np.int8(7)).view(np.uint8), result)
+        return np.asarray(np.ascontiguousarray(result).view(np.uint32)[..., 0])
 
     return permute
+
+
+_NIBBLES = np.array([0, 4, 8, 12], np.uint32)

@@ -93,6 +93,8 @@ def opcodes() -> Iterator[str]:
 def operation(opcode: str) -> Operation | None:
     """The function of a PTX opcode with all its modifiers; None for one that is not scalar arithmetic.
 
+    An opcode with a scalar instruction's name and modifiers that it does not have is a `PtxlabError`.
+
     >>> prmt = operation("prmt.b32")
     >>> hex(prmt(np.uint32(0x33221100), np.uint32(0x77665544), np.uint32(0x7531)))
     '0x77553311'
@@ -109,4 +111,4 @@ def operation(opcode: str) -> Operation | None:
         return None
     same_name = [text for text in opcodes() if text.split(".")[0] == parts.name]
     near = difflib.get_close_matches(opcode, same_name, 3, 0)
-    raise PtxlabError(f"{quoted(opcode)}: PTX has no such instruction; similar ones are {', '.join(near)}")
+    raise PtxlabError(f"{quoted(opcode)}: no instruction is spelled so; similar ones are {', '.join(near)}")

@@ -44,7 +44,7 @@ def width_of(type_name: str) -> int:
 
 def dtype_of(type_name: str) -> np.dtype[Any]:
     """The dtype of raw bits of a PTX type: an unsigned integer of its width, bool for a predicate."""
-    return np.dtype(bool) if type_name == "pred" else np.dtype(f"u{width_of(type_name) // 8}")
+    return np.dtype(bool) if type_name == "pred" else np.dtype(f"u{max(width_of(type_name) // 8, 1)}")
 
 
 @dataclass(frozen=True)

@@ -132,6 +132,7 @@ def _comparisons() -> Iterator[Row]:
 
 
 _SELECTION = (
+    Row("mov(.pred|.b16|.b32|.b64|.u16|.u32|.u64|.s16|.s32|.s64|.f32|.f64)", "t", "t", compare.copy),
     Row("selp(.b16|.b32|.b64|.u16|.u32|.u64|.s16|.s32|.s64|.f32|.f64)", "t t p", "t", compare.select),
     Row(
         "slct(.b16|.b32|.b64|.u16|.u32|.u64|.s16|.s32|.s64|.f32|.f64).s32",
