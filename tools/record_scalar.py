@@ -444,7 +444,7 @@ def _work(batch: Sequence[str]) -> list[dict[str, Any]]:
 def _compare_all(batch: Sequence[str]) -> list[dict[str, Any]]:
     gpu = _gpu()
     jobs = [(word, table) for word in batch for table in _tables(word)]
-    texts = [entry(_operation(word), f"k{number}", table) for number, (word, table) in enumerate(jobs)]
+    texts = [entry(get(word), f"k{number}", table) for number, (word, table) in enumerate(jobs)]
     loaded = gpu.load(module(texts, "sm_90a"))
     return [_compare(gpu, loaded, f"k{number}", word, table) for number, (word, table) in enumerate(jobs)]
 
@@ -456,7 +456,7 @@ def _gpu() -> _Gpu:
 
 def _compare(gpu: _Gpu, loaded: Any, name: str, word: str, table: int) -> dict[str, Any]:
     """One opcode: the digest of a sample, how many of many results differ, and some of those."""
-    op = _operation(word)
+    op = get(word)
     sample = gpu.run(loaded, name, op, arguments(op, SAMPLE, table))
     report: dict[str, Any] = {"opcode": f"{word} {table:#x}" if table else word, "digest": digest(sample)}
     sources = arguments(op, COUNT, table)
@@ -474,7 +474,8 @@ def _compare(gpu: _Gpu, loaded: Any, name: str, word: str, table: int) -> dict[s
     return report
 
 
-def _operation(word: str) -> Operation:
+def get(word: str) -> Operation:
+    """The function of an opcode that there is."""
     op = operation(word)
     if op is None:
         raise KeyError(word)
@@ -486,11 +487,11 @@ def _tables(word: str) -> tuple[int, ...]:
 
 
 def main(file: Path, details: Path | None = None) -> int:
-    words = [word for word in opcodes() if supported(_operation(word))]
+    words = [word for word in opcodes() if supported(get(word))]
     started = time.monotonic()
     workers = max(min((os.cpu_count() or 2) - 1, 15), 1)
     with multiprocessing.get_context("spawn").Pool(workers) as pool:
-        words.sort(key=lambda word: _operation(word).source_types)  # a process reuses its inputs
+        words.sort(key=lambda word: get(word).source_types)  # a process reuses its inputs
         parts = [words[start : start + _BATCH] for start in range(0, len(words), _BATCH)]
         reports = [report for part in pool.imap_unordered(_work, parts) for report in part]
     reports.sort(key=lambda report: report["opcode"])
