@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 
 from ..errors import PtxlabError
 from ..instruction import Transfer, instruction
-from ..memory import Tile, conflicts
+from ..memory import SWIZZLES, conflicts
 from ..memory.descriptors import swizzled
 from ..views import Cell, Grid, Picture, banks
 from ..views.charts import bars, table
 from ..views.grid import State, headers
 from ..views.labels import index_range
-from .checking import exercise, function_table, judge, whole_numbers, whole_result_of
+from .checking import exercise, judge, whole_numbers, whole_result_of
 
 
 def _transfer(name: str) -> Transfer:
@@ -48,6 +48,7 @@ _ADDRESS = 400
 _BYTES = 32
 _SIZES = (192, 80, 256, 64)  # bytes of the rows of four tiles
 _ROWS = 16
+_NARROW = 64  # bytes of a row
 _AT = (11, 13)  # row and column of A
 _TURNED_AT = (6, 2)  # row and column in memory
 _PITCHES = (32, 80, 144)
@@ -408,55 +409,56 @@ def _least_pitch(size: int) -> int:
 
 @exercise(
     "15.4",
-    f"A tile has rows of {_ROW} bytes and the 128-byte swizzle. **Write the function** that returns the byte "
-    f"at which the 16-byte piece `piece` (0 to 7) of row `row` (0 to {_ROWS - 1}) begins.",
-    "def offset(row, piece):\n    return ...",
+    f"Another tile has rows of {_NARROW} bytes, 32 elements of f16, one after the other without padding. "
+    "**How many wavefronts does `ldmatrix.x1` take for piece 0 of rows 0 to 7: without a swizzle, and with "
+    "that of 32, of 64 and of 128 bytes?** Start with the picture of the eight rows: which of them are in "
+    "the same line?",
+    "wavefronts = ...  # four numbers: no swizzle, 32, 64 and 128 bytes",
 )
-def _swizzled_offset(answer: object) -> tuple[bool, str]:
-    form = "`offset(row, piece)` returns a number of bytes"
-    offsets = function_table(answer, _ROWS, _SIDE, form=form)
-    row, piece = np.arange(_ROWS)[:, None], np.arange(_SIDE)
-    tile = Tile(bits=16, rows=_ROWS, k=_ROW // 2, swizzle=_ROW)
-    expected = tile.offset(row, piece * _SIDE)
-    wrong = np.argwhere(offsets != expected)
-    first = f"row {wrong[0][0]}, piece {wrong[0][1]}" if len(wrong) else ""
-    inside = (offsets // _ROW == row).all()
+def _wavefronts_by_swizzle(answer: object) -> tuple[bool, str]:
+    submitted = whole_numbers(answer, 4, "four numbers of wavefronts")
+    expected = _by_swizzle(_NARROW)
     return judge(
-        not len(wrong),
-        "A piece stays in its row, so the tile takes no more memory, and the eight pieces with one number "
-        "are in eight different places of eight consecutive rows. This is the pattern that TMA and wgmma "
-        "know.",
+        submitted == expected,
+        f"Two rows of {_NARROW} bytes share a line, so the rows begin at two places of the line, and the XOR "
+        "with the number of the line doubles the places with every bit. Two bits are enough: that is why a "
+        "row as wide as the swizzle has no conflicts.",
         (
-            (offsets == row * _ROW + piece * _PIECE).all(),
-            "That is the tile without a swizzle: every piece is where it was.",
+            submitted == _by_swizzle(_ROW),
+            f"Those are the numbers for rows of {_ROW} bytes. Here the rows are shorter, and two of them "
+            "share a line.",
         ),
         (
-            (offsets == row * _ROW + (piece ^ row) * _PIECE).all(),
-            "Right for the first eight rows. In row 8 your piece 0 leaves its row: only three bits of the "
-            "row number are used.",
+            submitted[0] == 8,
+            f"Without a swizzle: row r begins at byte {_NARROW} * r. Do all rows begin at the same place of "
+            "a line?",
         ),
         (
-            (offsets == row * _ROW + (piece + row) % _SIDE * _PIECE).all(),
-            "That is a rotation. It has no conflicts either, but hardware uses XOR, which exchanges pieces.",
+            submitted[0] != expected[0],
+            f"Without a swizzle: the rows begin at byte {_NARROW} * r, at two places of a line. How many "
+            "rows at each of them?",
         ),
         (
-            (offsets == row * _ROW + (piece ^ row % _SIDE)).all(),
-            "Row and place are right, but a place is 16 bytes wide.",
+            submitted[1] != expected[1],
+            "Without a swizzle, right. The 32-byte swizzle XORs one bit: rows in even lines stay, rows in "
+            "odd lines go one place further. How many different places are that?",
         ),
         (
-            (offsets == row * _SIDE + (piece ^ row % _SIDE)).all(),
-            "That is the number of the place, counted in pieces. How many bytes is a piece?",
+            submitted[2] != expected[2],
+            "The first two are right. The 64-byte swizzle XORs two bits of the line's number, and there are "
+            "four lines. How many different places do eight rows have now?",
         ),
-        (
-            (offsets == (piece ^ row % _SIDE) * _PIECE).all(),
-            "The place in the row is right. Where does the row begin?",
+        otherwise=(
+            "The first three are right. The 128-byte swizzle XORs one bit more. But the numbers of these "
+            "four lines are 0 to 3: what is in that bit?"
         ),
-        (
-            bool(inside),
-            f"Every piece is in its row. Look at {first}: which place is it, if piece and row are XORed?",
-        ),
-        otherwise=f"Look at {first}: a piece stays in its row, and a row begins every {_ROW} bytes.",
     )
+
+
+def _by_swizzle(pitch: int) -> tuple[int, ...]:
+    """Wavefronts of ldmatrix.x1 for rows that are so many bytes apart, under every swizzle."""
+    rows = ONE.addresses(stride=pitch)
+    return tuple(int(ONE.conflicts(swizzled(rows, width)).wavefronts) for width in sorted(SWIZZLES))
 
 
 @exercise(

@@ -7,12 +7,6 @@ from typing import Any
 import numpy as np
 
 
-def by_bits(row: int, piece: int) -> int:
-    """The 128-byte swizzle as address bits: 4 to 6 are XORed with 7 to 9."""
-    address = row << 7 | piece << 4
-    return address ^ (address >> 7 & 7) << 4
-
-
 def by_matrix(lane: int, pitch: int) -> int:
     """Matrices 0 and 1 below each other, 2 and 3 to the right of them."""
     matrix, row = divmod(lane, 8)
@@ -24,7 +18,7 @@ SOLUTIONS: dict[str, str] = {
     "15.1": "(1, 2, 4, 1)",
     "15.2": "(8, 2, 4)",
     "15.3": "(208, 80, 272, 80)",
-    "15.4": "row * 128 + (piece ^ row % 8) * 16",
+    "15.4": "(4, 2, 1, 1)",
     "15.5": "(27, 14, 3)",
     "15.6": "lane % 16 * pitch + lane // 16 * 16",
     "15.7": "(11, 0)",
@@ -35,7 +29,7 @@ RIGHT: dict[str, list[Any]] = {
     "15.1": [(1, 2, 4, 1), [1, 2, 4, 1], np.array([1, 2, 4, 1])],
     "15.2": [(8, 2, 4), [8, 2, 4]],
     "15.3": [(208, 80, 272, 80), [0xD0, 80, 272, 80], np.array([208, 80, 272, 80])],
-    "15.4": [by_bits, lambda row, piece: np.int64(row * 128 + ((piece ^ (row & 7)) << 4))],
+    "15.4": [(4, 2, 1, 1), [4, 2, 1, 1]],
     "15.5": [(27, 14, 3), [27, 14, 3]],
     "15.6": [by_matrix, lambda lane, pitch: (lane & 15) * pitch + (lane >> 4) * 16],
     "15.7": [(11, 0), [11, 0]],
@@ -74,14 +68,12 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         ((224, 80, 272, 80), "Look at 224"),
     ],
     "15.4": [
-        (lambda row, piece: row * 128 + piece * 16, "without a swizzle"),
-        (lambda row, piece: row * 128 + (piece ^ row) * 16, "three bits"),
-        (lambda row, piece: row * 128 + (piece + row) % 8 * 16, "rotation"),
-        (lambda row, piece: row * 128 + (piece ^ row % 8), "16 bytes wide"),
-        (lambda row, piece: row * 8 + (piece ^ row % 8), "in pieces"),
-        (lambda row, piece: (piece ^ row % 8) * 16, "Where does the row begin"),
-        (lambda row, piece: row * 128 + (piece ^ row // 2 % 4) * 16, "Every piece is in its row"),
-        (lambda row, piece: row * 64 + piece, "every 128 bytes"),
+        ((8, 4, 2, 1), "rows of 128 bytes"),
+        ((8, 2, 1, 1), "the same place"),
+        ((2, 2, 1, 1), "How many rows"),
+        ((4, 4, 1, 1), "odd lines"),
+        ((4, 2, 2, 1), "four lines"),
+        ((4, 2, 1, 2), "one bit more"),
     ],
     "15.5": [
         ((14, 27, 3), "exchanged"),
@@ -125,7 +117,7 @@ SECRET: dict[str, str] = {
     "15.1": r"\b1, 2\b|\b2, 4\b",
     "15.2": r"\b8, 2\b|\b2, 4\b",
     "15.3": r"\b208\b|\b272\b",
-    "15.4": r"row % 8|row & 7",
+    "15.4": r"\b4, 2\b|\b2, 1\b|one wavefront",
     "15.5": r"\b27\b|\b14\b",
     "15.6": r"lane % 16|lane // 16",
     "15.7": r"\b11\b",
