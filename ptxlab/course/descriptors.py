@@ -15,6 +15,7 @@ from ..views import Cell, Grid, Header, Picture
 from ..views.fragment_pictures import core_matrix_tint
 from ..views.grid import headers
 from ..views.labels import index_range
+from ..views.memory_pictures import PIECE_HUES
 from .checking import exercise, judge, whole_number_set, whole_numbers, whole_result_of
 
 #: Bytes of a 16-byte piece, of a line of all banks, of an atom of the 128-byte swizzle.
@@ -46,7 +47,7 @@ def majors() -> Picture:
         title = f"{major}-major: 16 bytes run {way}"
         grids.append(
             Grid(
-                (16, 16), tuple(cells), hover, headers(16, 1), headers(16, 8), ("row", "k"), title=title,
+                (16, 16), tuple(cells), hover, headers(16, 1), headers(16, 1), ("row", "k"), title=title,
                 density="close", row_rules=(8,), column_rules=((8, 0, 16),),
             )
         )  # fmt: skip
@@ -69,7 +70,7 @@ def atoms(rows: int = 32, k: int = 128) -> Picture:
         for row, column in np.ndindex(*shape):
             offset = int(tile.offset(8 * row, tile.atom_width * column))
             number = offset // _ATOM
-            cells.append(Cell(row, column, 1, 1, (f"0x{offset:x}",), number % 8 * 4 + 1))
+            cells.append(Cell(row, column, 1, 1, (f"0x{offset:x}",), PIECE_HUES[number % 8] * 4 + 1))
             hover[row, column] = f"atom {number}, bytes 0x{offset:x} to 0x{offset + _ATOM - 1:x}"
         grids.append(
             Grid(

@@ -183,10 +183,9 @@ LESSONS: tuple[Lesson, ...] = (
     Lesson(
         "16", "descriptors-swizzles-and-tma", "Which bytes does a descriptor name?",
         (
-            "follow an element from a matrix in global memory to the byte that wgmma reads",
-            "write the descriptor of any slice of a tile, and say what is wrong with one that you are given",
+            "follow an element from global memory to the byte that wgmma reads",
+            "write the descriptor of any slice of a tile, and say what is wrong with a given one",
             "choose the box and the swizzle of a TMA copy",
-            "say which elements change lanes when an accumulator becomes the next A",
         ), 40,
     ),
     Lesson(

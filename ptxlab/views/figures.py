@@ -137,8 +137,12 @@ def tile(layout: Tile, k: int | None = None, colour: str = "core matrix", *, tit
     return chart(bank_pictures.tile(layout, k, colour), title=title)
 
 
-def repack(plan: RepackPlan, *, title: bool = True) -> Figure:
+def repack(
+    plan: RepackPlan, rows: int | None = None, columns: int | None = None, *, title: bool = True
+) -> Figure:
     """Where a plan takes every element from and puts it: lanes and registers before and after.
+
+    `rows` and `columns` show so many of the matrix.
 
     >>> import ptxlab
     >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32")
@@ -146,7 +150,7 @@ def repack(plan: RepackPlan, *, title: bool = True) -> Figure:
     >>> figure.layout.meta["subtitle"].partition("; ")[0]
     '96 of 128 elements change lanes'
     """
-    return chart(repack_picture.repack(plan), title=title)
+    return chart(repack_picture.repack(plan, rows, columns), title=title)
 
 
 def swizzle(width: int = 128, piece: int | None = None, *, title: bool = True) -> Figure:

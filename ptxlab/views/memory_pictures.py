@@ -17,7 +17,7 @@ from .grid import Arrow, Cell, Grid, Header, State
 from .labels import bit_range, index_range
 from .picture import Picture
 
-__all__ = ["descriptor", "field_grid", "swizzle", "swizzle_bits"]
+__all__ = ["PIECE_HUES", "descriptor", "field_grid", "swizzle", "swizzle_bits"]
 
 
 # -- descriptors -----------------------------------------------------------------------------------------
@@ -155,7 +155,6 @@ def field_grid(number: int, marked: Sequence[str] = ()) -> Grid:
         hover,
         tuple(Header(row, 1, (word,)) for row, word in enumerate(("field", "says"))),
         tuple(heads),
-        title=f"descriptor 0x{number:016x}",
         name="fields",
         density="close",
         new_line=True,
@@ -270,8 +269,12 @@ def swizzle_bits(address: int, width: int = 128) -> Picture:
     return Picture(title, notes, (grid,), arrows=arrows)
 
 
+#: Hues of the pieces of a row, as groups of lanes; grey, which also means empty, is the last.
+PIECE_HUES = (0, 7, 6, 4, 2, 3, 5, 1)
+
+
 def _hue(piece: int) -> int:
-    return piece * 4 + 1
+    return PIECE_HUES[piece] * 4 + 1
 
 
 def _passes(places: dict[tuple[int, int], int]) -> int:

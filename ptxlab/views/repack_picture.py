@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .._util.arguments import is_a
+from .._util.arguments import as_int, is_a
 from ..errors import PtxlabError, quoted
 from ..isa.repack import RepackPlan
 from .grid import Cell, Grid, State, headers
@@ -17,11 +17,11 @@ _WARP = 32
 _MOST_COLUMNS = 128  # of a matrix that a picture shows
 
 
-def repack(plan: RepackPlan) -> Picture:
+def repack(plan: RepackPlan, rows: int | None = None, columns: int | None = None) -> Picture:
     """The matrix twice: lane and register of each element in the source, and in the target.
 
     Colours are those of the source's lanes on both sides; what changes its lane is outlined. Of a warpgroup
-    the first warp is shown: the others do the same.
+    the first warp is shown: the others do the same. `rows` and `columns` show so many of the matrix.
 
     >>> import ptxlab
     >>> ins = ptxlab.instruction("wgmma.mma_async.sync.aligned.m64n32k32.f32.e4m3.e4m3")
@@ -31,19 +31,19 @@ def repack(plan: RepackPlan) -> Picture:
     """
     if not is_a(plan, RepackPlan):
         raise PtxlabError(f"found {quoted(plan)}; ptxlab.repack(source, target) gives a plan")
-    columns = plan.target_side.shape[1]
-    if columns > _MOST_COLUMNS:
-        raise PtxlabError(f"a matrix of {columns} columns: a picture shows {_MOST_COLUMNS}")
+    width = plan.target_side.shape[1]
+    if width > _MOST_COLUMNS:
+        raise PtxlabError(f"a matrix of {width} columns: a picture shows {_MOST_COLUMNS}")
     lanes, slots = plan.origins
     cells = plan.target_side.cells
     first_warp = np.arange(len(lanes)) < _WARP
-    rows = sorted({*(cells[first_warp] // columns).ravel().tolist()})
-    row_of = {row: index for index, row in enumerate(rows)}
-    before = np.full((len(rows), columns, 2), -1)  # lane and register
-    after = np.full((len(rows), columns, 2), -1)
+    places = sorted({*(cells[first_warp] // width).ravel().tolist()})
+    row_of = {row: index for index, row in enumerate(places)}
+    before = np.full((len(places), width, 2), -1)  # lane and register
+    after = np.full((len(places), width, 2), -1)
     per_register = [32 // side.bits if side.bits < 32 else 1 for side in (plan.source_side, plan.target_side)]
     for lane, slot in np.ndindex(_WARP, cells.shape[1]):
-        row, column = divmod(int(cells[lane, slot]), columns)
+        row, column = divmod(int(cells[lane, slot]), width)
         place = row_of[row], column
         if after[place][0] < 0 or lanes[lane, slot] == lane:  # of copies the one that moves least
             before[place] = lanes[lane, slot], slots[lane, slot] // per_register[0]
@@ -55,11 +55,26 @@ def repack(plan: RepackPlan) -> Picture:
         notes.append("outlined: it comes from another lane")
     if plan.lanes > _WARP:
         notes.append("the first warp")
+    if rows is not None or columns is not None:
+        shown = _as_part(rows, len(places), "rows"), _as_part(columns, width, "columns")
+        notes.append(f"{shown[0]} of {len(places)} rows, {shown[1]} of {width} columns")
+        before, after = (side[: shown[0], : shown[1]] for side in (before, after))
+        places = places[: shown[0]]
     grids = (
-        _grid(before, after, before[..., 0], "in", "before", rows),
-        _grid(after, before, before[..., 0], "out", "after", rows),
+        _grid(before, after, before[..., 0], "in", "before", places),
+        _grid(after, before, before[..., 0], "out", "after", places),
     )
     return Picture(title, tuple(notes), grids)
+
+
+def _as_part(count: int | None, size: int, name: str) -> int:
+    """How many rows or columns are shown."""
+    if count is None:
+        return size
+    number = as_int(count, name)
+    if not 1 <= number <= size:
+        raise PtxlabError(f"{name}={quoted(number)}: the matrix has 1 to {size}")
+    return number
 
 
 def _grid(

@@ -14,7 +14,7 @@ from ..memory import Descriptor, TensorMap, Tile
 from ..memory import descriptor as decode
 from .grid import Cell, Grid, Header, State, headers
 from .labels import index_range
-from .memory_pictures import field_grid
+from .memory_pictures import PIECE_HUES, field_grid
 from .picture import Picture
 
 __all__ = ["box", "bytes_read"]
@@ -36,13 +36,13 @@ class _Piece:
     tooltip: str
 
 
-#: Hues of the pieces of a row, as groups of lanes; grey, which also means empty, is the last.
-_PIECE_HUES = (0, 7, 6, 4, 2, 3, 5, 1)
+#: Shades of the groups of 8 rows: strong ones first, unlike what is faded.
+_SHADES = (2, 3, 0, 1)
 
 
 def _tint(line: int, piece: int) -> int:
     """The lane whose colour a piece has: a hue for each piece of a row, a shade for each 8 rows."""
-    return _PIECE_HUES[piece % 8] * 4 + line // 8 % 4
+    return PIECE_HUES[piece % 8] * 4 + _SHADES[line // 8 % 4]
 
 
 def _memory_grid(pieces: Mapping[int, _Piece], title: str, *, new_line: bool = False) -> Grid:

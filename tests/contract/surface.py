@@ -344,7 +344,7 @@ def _figures() -> Iterator[Call]:
     yield call("figures.banks", figures.banks, access=access, colour="lane", counts=True, title=True)
     yield call("figures.tile", figures.tile, layout=wide, k=16, colour="bank", title=True)
     plan = ptxlab.repack(f16.d, f16.d)
-    yield call("figures.repack", figures.repack, plan=plan, title=True)
+    yield call("figures.repack", figures.repack, plan=plan, rows=4, columns=8, title=True)
     yield call("figures.bytes_read", figures.bytes_read, descriptor=0x4000004000010042, tile=wide, k=16,
                address=0x400, bits=16, rows=8, major="K", title=True)  # fmt: skip
     yield call("figures.bytes_read bare", figures.bytes_read, descriptor=0x4000004000010042, bits=8, rows=16,
@@ -393,7 +393,7 @@ def _views() -> Iterator[Call]:
     small_box = ptxlab.tensor_map(np.zeros((8, 32), np.float16), (8, 16), 32)
     yield call("views.banks", views.banks, access=access, colour="wavefront", counts=True)
     yield call("views.tile", views.tile, layout=wide, k=16, colour="core matrix")
-    yield call("views.repack", views.repack, plan=ptxlab.repack(f16.d, f16.d))
+    yield call("views.repack", views.repack, plan=ptxlab.repack(f16.d, f16.d), rows=4, columns=8)
     yield call("views.bytes_read", views.bytes_read, descriptor=0x4000004000010042, tile=wide, k=16,
                address=0x400, bits=16, rows=8, major="K")  # fmt: skip
     yield call("views.bytes_read bare", views.bytes_read, descriptor=0x4000004000010042, bits=8, rows=16,
