@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from . import compare, convert, floating, integer
+from . import compare, convert, floating, integer, video
 from .opcode import Row
 
 __all__ = ["ROWS"]
@@ -148,6 +148,17 @@ _SELECTION = (
     ),
 )
 
+_2 = "(.u32|.s32)(.u32|.s32)"
+_VIDEO = (
+    Row(
+        f"(vadd|vsub|vavrg|vabsdiff|vmin|vmax)(2|4)(.u32|.s32){_2}{{.sat|.add}}",
+        "b32 b32 b32",
+        "b32",
+        video.simd,
+    ),
+    Row(f"vset(2|4){_2}(.eq|.ne|.lt|.le|.gt|.ge){{.add}}", "b32 b32 b32", "b32", video.simd),
+)
+
 _ALL_INTEGERS = ("u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64")
 _WHOLE = "(.rni|.rzi|.rmi|.rpi)"
 
@@ -207,4 +218,4 @@ def _conversions() -> Iterator[Row]:
 
 
 #: Every row, with one opcode name in its pattern.
-ROWS: tuple[Row, ...] = (*_INTEGER, *_LOGIC, *_FLOAT, *_comparisons(), *_SELECTION, *_conversions())
+ROWS: tuple[Row, ...] = (*_INTEGER, *_LOGIC, *_FLOAT, *_comparisons(), *_SELECTION, *_VIDEO, *_conversions())
