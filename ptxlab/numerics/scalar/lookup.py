@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,7 @@ class Operation:
     result_types: tuple[str, ...]
     function: Callable[..., Any] = field(repr=False, compare=False)
     optional: int = 0  # sources at the end that may be left out
+    exact: bool = True  # whether an H200 gives the same bits; some approximations are only rounded correctly
 
     @cached_property
     def sources(self) -> tuple[np.dtype[Any], ...]:
@@ -76,8 +78,23 @@ def _rows() -> dict[tuple[str, tuple[str, ...], tuple[str, ...]], tuple[str, Row
 
 
 @lru_cache(maxsize=1)
+def _approximations() -> dict[tuple[str, tuple[str, ...], tuple[str, ...]], Operation]:
+    """The `.approx` and `.full` instructions, which follow tables of the chip."""
+    try:
+        module = import_module(".approximations", __package__)
+    except ModuleNotFoundError:
+        return {}
+    operations = {}
+    for text, function in module.FUNCTIONS.items():
+        parts = Opcode.parse(text)
+        sources = (parts.type,) * (2 if parts.name == "div" else 1)
+        operations[parts.key] = Operation(text, sources, (parts.type,), function, exact=text in module.EXACT)
+    return operations
+
+
+@lru_cache(maxsize=1)
 def _names() -> frozenset[str]:
-    return frozenset(key[0] for key in _rows())
+    return frozenset(key[0] for key in (*_rows(), *_approximations()))
 
 
 def opcodes() -> Iterator[str]:
@@ -102,6 +119,8 @@ def operation(opcode: str) -> Operation | None:
     True
     """
     parts = Opcode.parse(opcode)
+    if parts.key in _approximations():
+        return _approximations()[parts.key]
     entry = _rows().get(parts.key)
     if entry is not None:
         text, row = entry
@@ -109,6 +128,7 @@ def operation(opcode: str) -> Operation | None:
         return Operation(text, sources, results, row.build(Opcode.parse(text)), row.sources.count("?"))
     if parts.name not in _names():
         return None
-    same_name = [text for text in opcodes() if text.split(".")[0] == parts.name]
+    texts = [*opcodes(), *(operation.opcode for operation in _approximations().values())]
+    same_name = [text for text in texts if text.split(".")[0] == parts.name]
     near = difflib.get_close_matches(opcode, same_name, 3, 0)
     raise PtxlabError(f"{quoted(opcode)}: no instruction is spelled so; similar ones are {', '.join(near)}")
