@@ -263,11 +263,11 @@ class Transfer(TransferForm):
         >>> print(ldmatrix.conflicts(ldmatrix.addresses(stride=128)))   # rows of 128 bytes, no swizzle
         32 wavefronts where 4 would do: 8 lanes want 8 different words of bank 0.
         """
-        from .memory.banks import row_conflicts
+        from .memory.banks import transfer_conflicts
 
         if not self.address_lanes:
             raise PtxlabError(f"{self.mnemonic} takes no row addresses; ldmatrix and stmatrix do")
-        return row_conflicts(addresses, len(self.address_lanes), self.row_bytes)
+        return transfer_conflicts(self, addresses)
 
     @property
     def kernel(self) -> str:

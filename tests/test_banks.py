@@ -84,6 +84,18 @@ def test_ldmatrix_and_stmatrix() -> None:
         tile = Tile(16, 8 * count, 64, swizzle=128)
         rows = np.resize(tile.offset(np.arange(8 * count), 16), 32)
         assert form.conflicts(rows).wavefronts == count
+        assert form.conflicts(rows).evidence == "measured"
+
+
+@pytest.mark.parametrize(("name", "count"), [("ldmatrix.sync.aligned.m16n16.x2.trans.shared.b8", 4),
+                         ("ldmatrix.sync.aligned.m8n16.x4.shared.b8x16.b6x16_p32", 4),
+                         ("ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8x16.b4x16_p64", 2),
+                         ("stmatrix.sync.aligned.m16n8.x2.trans.shared.b8", 2)])  # fmt: skip
+def test_what_only_later_chips_have_is_assumed(name: str, count: int) -> None:
+    """As m8n8: 8 rows of 16 bytes at a time."""
+    answer = _transfer(name).conflicts(_transfer(name).addresses(stride=128))
+    assert (answer.wavefronts, answer.least, answer.evidence) == (8 * count, count, "assumed")
+    assert "Assumed" in str(answer)
 
 
 @pytest.mark.parametrize(
@@ -161,6 +173,84 @@ def test_beyond_the_edge_everything_is_nan_if_wanted(dtype: type) -> None:
     assert set(memory_of_box.view(np.uint16)[-8:].tolist()) == {0x7FF7}
 
 
+BYTES = np.random.default_rng(4).integers(0, 256, (6, 192), dtype=np.uint8)
+PADDED = np.zeros((6, 208), dtype=np.uint8)[:, :192]
+
+
+class OnGpu:
+    """What CuPy and torch show of an array."""
+
+    def __init__(self, **fields: object) -> None:
+        interface = {
+            "shape": (16, 32),
+            "typestr": "<f4",
+            "data": (1 << 33, False),
+            "strides": None,
+            "version": 3,
+        }
+        self.__cuda_array_interface__ = interface | fields
+
+
+def test_arrays_on_a_gpu_are_not_copied() -> None:
+    tma = tensor_map(OnGpu(strides=(256, 4)), (16, 32), 128)
+    assert (tma.dimensions, tma.strides, tma.data_type, tma.pointer) == ((32, 16), (256,), "FLOAT32", 1 << 33)
+    np.testing.assert_array_equal(
+        tma.offsets, tensor_map(np.zeros((16, 32), np.float32), (16, 32), 128).offsets
+    )
+    brain = OnGpu(typestr="<V2", data=(1 << 33, True))
+    brain.dtype = "torch.bfloat16"  # type: ignore[attr-defined]
+    assert tensor_map(brain, (16, 32)).data_type == "BFLOAT16"
+    assert tensor_map(OnGpu(typestr="|V2"), (16, 32), data_type="FLOAT16", fill="nan").data_type == "FLOAT16"
+
+
+#: PTX ISA, "Swizzling Modes": which 16 bytes of the box are in each place of a line; the pattern repeats.
+MANUAL = {
+    "128B_ATOM_32B": ["0 1 2 3 4 5 6 7", "2 3 0 1 6 7 4 5", "4 5 6 7 0 1 2 3", "6 7 4 5 2 3 0 1"],
+    "128B_ATOM_64B": ["0 1 2 3 4 5 6 7", "4 5 6 7 0 1 2 3"],
+}
+
+
+@pytest.mark.parametrize("name", MANUAL)
+def test_swizzles_of_larger_chunks(name: str) -> None:
+    array = np.arange(8 * 128, dtype=np.uint16).reshape(16, 64)
+    tma = tensor_map(array, (16, 64), name)
+    table = np.array([[int(piece) for piece in line.split()] for line in MANUAL[name]])
+    rows = np.arange(16)[:, None]
+    expected = array.reshape(16, 8, 8)[rows, table[rows[:, 0] % len(table)]]
+    np.testing.assert_array_equal(tma.load(0, 0).view(np.uint16), expected.ravel())
+    assert tma.alignment == 128 * len(table)
+    flipped = (
+        tensor_map(array, (16, 64), "128B_ATOM_32B_FLIP_8B").load(0, 0).view(np.uint64).reshape(16, 8, 2)
+    )
+    plain = tensor_map(array, (16, 64), "128B_ATOM_32B").load(0, 0).view(np.uint64).reshape(16, 8, 2)
+    plain[1::2] = plain[1::2, :, ::-1]
+    np.testing.assert_array_equal(flipped, plain)
+    assert [tma.supports(target) for target in ("sm_80", "sm_90a", "sm_100a", "sm_120a")] == [
+        False,
+        False,
+        True,
+        True,
+    ]
+
+
+def test_elements_of_4_and_6_bits() -> None:
+    """CUDA driver API: 16 elements without gaps, or 8 and 12 bytes of them in 16."""
+    plain = tensor_map(BYTES, (4, 64), 32, data_type="16U4_ALIGN8B")
+    np.testing.assert_array_equal(plain.load(1, 32), tensor_map(BYTES, (4, 32), 32).load(1, 16))
+    for name, data in (("16U4_ALIGN16B", 8), ("16U6_ALIGN16B", 12)):
+        tma = tensor_map(BYTES, (4, 128), data_type=name)
+        rows = BYTES[1:5, 8 * data : 16 * data].reshape(4, 8, data)
+        assert (tma.shape, tma.size, tma.expect_tx) == ((6, 192 * 16 // data), 512, 32 * data)
+        content, written = tma.image(1, 128)
+        np.testing.assert_array_equal(content.reshape(4, 8, 16)[..., :data], rows)
+        np.testing.assert_array_equal(written.reshape(32, 16), np.arange(16) < data + np.zeros((32, 1)))
+        swizzled = tensor_map(BYTES, (4, 128), 128, data_type=name)
+        pieces = content.reshape(4, 8, 16)[np.arange(4)[:, None], np.arange(8) ^ np.arange(4)[:, None]]
+        np.testing.assert_array_equal(swizzled.load(1, 128), pieces.ravel())
+        assert tma.offset(2, 21) == 2 * 128 + 16 + 5 * data // 16
+        assert [tma.supports(target) for target in ("sm_90a", "sm_100f", "sm_120a")] == [False, True, False]
+
+
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
@@ -181,9 +271,34 @@ def test_beyond_the_edge_everything_is_nan_if_wanted(dtype: type) -> None:
         (lambda: tensor_map(HALVES[:0], (1, 8)), "TMA takes no empty one"),
         (lambda: tensor_map(HALVES, (64, 8), element_strides=(9, 1)), "TMA takes 1 to 8 along each axis"),
         (lambda: tensor_map(HALVES, (64, 8), element_strides=(1, 2)), "every element of the last axis"),
-        (lambda: gpu.run_tensor_map(tensor_map(HALVES, (64, 8)), [(0, 4)]), "boxes begin at multiples of 16"),
+        (lambda: gpu.run_tensor_map(tensor_map(HALVES, (64, 8)), [(0, 4)]), "begins at a multiple of 16"),
         (lambda: gpu.run_tensor_map(tensor_map(HALVES, (64, 8)), [0]), r"this array takes \[boxes, 2\]"),
         (lambda: gpu.encode_tensor_map(tensor_map(HALVES, (64, 8)), 8), "at multiples of 16 bytes"),
+        (lambda: gpu.encode_tensor_map(tensor_map(HALVES, (64, 8))), "in the host's memory"),
+        (lambda: tensor_map(HALVES, (64, 64), "96B"), "swizzle='96B': there are 0, 32, 64, 128, 128B_ATOM"),
+        (lambda: tensor_map(HALVES, (64, 64), data_type="FLOAT32"), "it has 4 bytes an element, not 2"),
+        (lambda: tensor_map(HALVES, (64, 64), data_type="f16"), "data_type='f16': there are UINT8"),
+        (lambda: tensor_map(HALVES, (64, 64), data_type="16U4_ALIGN8B"), "an array of uint8"),
+        (lambda: tensor_map(BYTES, (4, 64), data_type="16U4_ALIGN16B"), "a row of 16U4_ALIGN16B has 128"),
+        (lambda: tensor_map(BYTES, (4, 8), data_type="16U4_ALIGN8B"), "its rows are 4 bytes of 16U4_ALIGN8B"),
+        (lambda: tensor_map(BYTES, (4, 128), 32, data_type="16U4_ALIGN8B"), "take 64 elements"),
+        (
+            lambda: tensor_map(BYTES, (4, 128), 64, data_type="16U6_ALIGN16B"),
+            "TMA loads it with 0, 128, 128B",
+        ),
+        (lambda: tensor_map(BYTES[:, :80], (4, 128), data_type="16U6_ALIGN16B"), "128 elements, 96 bytes"),
+        (lambda: tensor_map(PADDED, (4, 128), data_type="16U4_ALIGN16B"), "TMA takes multiples of 32 bytes"),
+        (lambda: tensor_map(BYTES, (4, 128), fill="nan", data_type="16U4_ALIGN8B"), "fill='nan' of uint8"),
+        (lambda: tensor_map(BYTES, (4, 128), data_type="16U4_ALIGN16B").load(0, 64), "multiples of 128 elem"),
+        (lambda: tensor_map(BYTES, (4, 128), data_type="16U4_ALIGN8B").tile(), "elements of whole bytes"),
+        (lambda: tensor_map(OnGpu(typestr="<f4"), (4, 8)).load(0, 0), "it is on the GPU; gpu.run_tensor_map"),
+        (lambda: tensor_map(OnGpu(data=(8, False)), (4, 8)), "array at address 8: TMA takes multiples of 16"),
+        (lambda: tensor_map(OnGpu(typestr="nothing"), (4, 8)), "its __cuda_array_interface__ is"),
+        (lambda: tensor_map(OnGpu(typestr=">f4"), (4, 8)), "its bytes are in the other order"),
+        (lambda: tensor_map(OnGpu(strides=(64,)), (4, 8)), "its __cuda_array_interface__ is"),
+        (lambda: tensor_map(OnGpu(strides=(64, 8)), (4, 8)), "its last axis is not contiguous"),
+        (lambda: tensor_map(OnGpu(mask=1), (4, 8)), "a masked array"),
+        (lambda: tensor_map(OnGpu(typestr="<c8"), (4, 8)), "array of complex64: TMA copies"),
         (lambda: tensor_map(HALVES, (64, 8)).load(0), "the array has 2 axes"),
         (lambda: tensor_map(HALVES, (64, 8)).load(0, 3), "along the last axis a box begins at a multiple"),
         (lambda: tensor_map(HALVES, (64, 8)).load(0, 0, address=64), "TMA writes to multiples of 128 below"),

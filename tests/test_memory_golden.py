@@ -20,7 +20,7 @@ DIGESTS = json.loads((FOLDER / "boxes.json").read_text())
 def wavefronts(access: Access, addresses: NDArray[np.uint16], masks: NDArray[np.uint32]) -> NDArray[np.int64]:
     """What the model says."""
     if access.rows:
-        return np.asarray(row_conflicts(addresses, access.rows).wavefronts)
+        return np.asarray(row_conflicts(addresses, access.rows, access.width).wavefronts)
     active = masks[:, None] >> np.arange(32, dtype=np.uint32) & 1
     store = access.name.startswith("st")
     return np.asarray(conflicts(addresses, access.width, store=store, active=active).wavefronts)

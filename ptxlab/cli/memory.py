@@ -16,7 +16,7 @@ from ..isa.operand import Operand
 from ..isa.parse import parse
 from ..isa.transfer import TransferForm
 from ..memory import SWIZZLES, Conflicts, Tile, conflicts, descriptor
-from ..memory.banks import row_conflicts
+from ..memory.banks import transfer_conflicts
 from ..memory.descriptors import swizzled
 from ..views.bank_pictures import accesses, slice_bytes, slices
 from .names import find_operand
@@ -196,7 +196,7 @@ class _Access:
 
     def conflicts(self, addresses: NDArray[np.int64]) -> Conflicts:
         if self.form is not None:
-            return row_conflicts(addresses, len(self.form.address_lanes), self.width)
+            return transfer_conflicts(self.form, addresses)
         return conflicts(addresses, self.width, store=self.store)
 
     def free_pitches(self, pitch: int, swizzle: int) -> list[int]:
@@ -248,6 +248,7 @@ def conflicts_of(args: argparse.Namespace, style: Style) -> str:
                 "swizzle": args.swizzle,
                 "wavefronts": answer.wavefronts,
                 "least": answer.least,
+                "evidence": answer.evidence,
                 "collisions": [collision._asdict() for collision in answer.collisions],
                 "pitches without conflicts": pitches,
                 "swizzles without conflicts": other,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -23,7 +25,7 @@ _SHARED_BYTES = 40 << 10
 _FILL = 0xA5  # what shared memory holds before the copy
 _MAP_BYTES = 128
 _FILLS = {"zero": "NONE", "nan": "NAN_REQUEST_ZERO_FMA"}
-_SWIZZLES = {0: "NONE", 32: "32B", 64: "64B", 128: "128B"}
+_SWIZZLES: dict[int | str, str] = {0: "NONE", 32: "32B", 64: "64B", 128: "128B"}
 
 _KERNEL = """\
 // One box into shared memory and from there out, with what was there before around it.
@@ -72,19 +74,27 @@ extern "C" __global__ void tma_load(
 """
 
 
-def encode_tensor_map(tensor: TensorMap, pointer: int) -> NDArray[np.uint8]:
+def encode_tensor_map(tensor: TensorMap, pointer: int | None = None) -> NDArray[np.uint8]:
     """The 128 bytes of the CUtensorMap for an array at this address of the GPU's memory.
 
-    A kernel takes them as a `const __grid_constant__ CUtensorMap`, or from memory.
+    Of an array that is on the GPU already the address is known. A kernel takes them as a `const
+    __grid_constant__ CUtensorMap`, or from memory.
 
     >>> import ptxlab
     >>> tensor = ptxlab.tensor_map(np.zeros((64, 64), dtype=np.float16), box=(64, 64), swizzle=128)
     >>> encode_tensor_map(tensor, pointer=1 << 32).shape   # doctest: +SKIP
     (128,)
     """
+    _check_tensor(tensor)
+    if pointer is None:
+        pointer = tensor.pointer
+    if pointer is None:
+        raise PtxlabError("pointer: the array is in the host's memory; give the address of a copy on the GPU")
     pointer = as_int(pointer, "pointer")
-    if pointer % 16 or not 0 <= pointer < 1 << 64:
-        raise PtxlabError(f"pointer {quoted(pointer)}: TMA takes arrays at multiples of 16 bytes")
+    if pointer % tensor.global_alignment or not 0 <= pointer < 1 << 64:
+        raise PtxlabError(
+            f"pointer {quoted(pointer)}: TMA takes arrays at multiples of {tensor.global_alignment} bytes"
+        )
     _check_tma(tensor)
     driver = load("cuda.bindings.driver")
     types, swizzles = driver.CUtensorMapDataType, driver.CUtensorMapSwizzle
@@ -101,7 +111,7 @@ def encode_tensor_map(tensor: TensorMap, pointer: int) -> NDArray[np.uint8]:
         [driver.cuuint32_t(size) for size in tensor.box_dimensions],
         [driver.cuuint32_t(step) for step in tensor.element_stride_dimensions],
         driver.CUtensorMapInterleave.CU_TENSOR_MAP_INTERLEAVE_NONE,
-        getattr(swizzles, f"CU_TENSOR_MAP_SWIZZLE_{_SWIZZLES[tensor.swizzle]}"),
+        getattr(swizzles, f"CU_TENSOR_MAP_SWIZZLE_{_SWIZZLES.get(tensor.swizzle_mode, tensor.swizzle_mode)}"),
         getattr(driver.CUtensorMapL2promotion, f"CU_TENSOR_MAP_L2_PROMOTION_{promotion}"),
         getattr(driver.CUtensorMapFloatOOBfill, f"CU_TENSOR_MAP_FLOAT_OOB_FILL_{_FILLS[tensor.fill]}"),
     )
@@ -123,12 +133,12 @@ def run_tensor_map(
     coordinates = as_integers(starts, "starts")
     if coordinates.ndim != 2 or coordinates.shape[1] != tensor.rank:
         raise PtxlabError(f"starts of shape {coordinates.shape}: this array takes [boxes, {tensor.rank}]")
-    if (coordinates[:, -1] % (16 // tensor.array.itemsize) != 0).any():
-        raise PtxlabError(
-            "starts: along the last axis boxes begin at multiples of 16 bytes; an H200 stops at others"
-        )
-    if not len(coordinates) or (np.abs(coordinates.astype(object)) >= 1 << 31).any():
-        raise PtxlabError("starts: there is at least one, and coordinates have 32 bits")
+    if not len(coordinates):
+        raise PtxlabError("starts: there is at least one")
+    wrong = (coordinates != coordinates.astype(np.int32)).any(axis=1)
+    wrong |= coordinates[:, -1] % tensor.start_unit != 0
+    if wrong.any():
+        tensor.check_start(tuple(coordinates[wrong][0].tolist()))
     address, extra = tensor.as_address(address), as_int(extra, "extra")
     end = address + tensor.size + extra
     if extra < 0 or end > _SHARED_BYTES:
@@ -144,13 +154,20 @@ def run_tensor_map(
         values=", ".join(f'"r"(at[{axis}])' for axis in range(tensor.rank)),
     )
     out = np.empty((len(coordinates), end), dtype=np.uint8)
-    with on_device(_as_it_lies(tensor.array)) as pointer:
+    with _on_gpu(tensor) as pointer:
         encoded = encode_tensor_map(tensor, pointer)
         places = np.ascontiguousarray(coordinates[:, ::-1], dtype=np.int32)
         arguments: list[Argument] = [encoded, places, Out(out)]
         arguments += [np.int32(number) for number in (address, tensor.expect_tx, end, len(out))]
         launch(source, "tma_load", arguments, grid=min(len(out), 1024), block=128)
     return out[:, address:]
+
+
+def _on_gpu(tensor: TensorMap) -> AbstractContextManager[int]:
+    """The address of the array: its own, or that of a copy while the block runs."""
+    if tensor.pointer is not None:
+        return contextlib.nullcontext(tensor.pointer)
+    return on_device(_as_it_lies(tensor.array))
 
 
 def _as_it_lies(array: NDArray[Any]) -> NDArray[np.uint8]:
@@ -175,3 +192,9 @@ def _check_tma(tensor: object) -> None:
     gpu = check_device()
     if int(re.findall(r"\d+", gpu.target)[0]) < 90:
         raise PtxlabError(f"{gpu.name} is {gpu.target}, which has no TMA: sm_90 and later have it")
+    if isinstance(tensor, TensorMap) and not tensor.supports(gpu.target):
+        raise PtxlabError(
+            f"{gpu.name} is {gpu.target}, whose TMA loads no {tensor.data_type} with swizzle "
+            f"{quoted(tensor.swizzle_mode)}: elements of 4 and 6 bits and swizzled chunks of 32 and 64 bytes "
+            "came with sm_100"
+        )

@@ -4,6 +4,8 @@ Shared memory has 32 banks of 4 bytes; word w is in bank w % 32. A wavefront tak
 128 bytes at most, so that lanes are served in groups whose accesses make 128 bytes. In each group the bank
 with the most different words decides; lanes that want the same word share it. Measured on an H200, see
 `tests/golden/banks.npz`: cycles of a saturated memory pipe equal these wavefronts in every pattern tried.
+That instructions which only sm_100 and later have (ldmatrix m16n16 and m8n16 of 4 and 6 bits, stmatrix m16n8)
+are served in the same way is assumed, and `Conflicts.evidence` says so.
 That loads of 8 and 16 bytes are served twice as fast where neighbours share addresses is also what NVIDIA's
 forum says of sm_70 ("Unexpected shared memory bank conflict").
 """
@@ -11,17 +13,20 @@ forum says of sm_70 ("Unexpected shared memory bank conflict").
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._util.arguments import as_array, as_flag, as_int, as_integers, check_room
 from ..errors import PtxlabError, listing, quoted
+from ..isa.transfer import TransferForm
 
-__all__ = ["BANKS", "WIDTHS", "Collision", "Conflicts", "conflicts", "row_conflicts"]
+__all__ = ["BANKS", "WIDTHS", "Collision", "Conflicts", "conflicts", "row_conflicts", "transfer_conflicts"]
+
+_MEASURED_ON = "sm_90a"
 
 #: Banks of shared memory, of 4 bytes each.
 BANKS = 32
@@ -56,6 +61,7 @@ class Conflicts:
 
     words: NDArray[np.int64]
     groups: NDArray[np.int64]
+    evidence: Literal["measured", "assumed"] = "measured"  # on an H200; no GPU at hand has the others
 
     @cached_property
     def _per_group(self) -> NDArray[np.int64]:
@@ -137,13 +143,16 @@ class Conflicts:
     def __str__(self) -> str:
         if self.words.ndim != 2:
             return f"{self.words.shape[:-2]} accesses, {np.sum(self.wavefronts)} wavefronts together."
+        note = (
+            "" if self.evidence == "measured" else " Assumed: no GPU that has the instruction was measured."
+        )
         count = _count(int(self.wavefronts), "wavefront")
         if self.wavefronts == self.least:
-            return f"{count}, no conflicts."
+            return f"{count}, no conflicts.{note}"
         worst = max(self.collisions, key=lambda collision: len(collision.words))
         return (
             f"{count} where {self.least} would do: {_count(len(worst.lanes), 'lane')} want "
-            f"{len(worst.words)} different words of bank {worst.bank}."
+            f"{len(worst.words)} different words of bank {worst.bank}.{note}"
         )
 
 
@@ -196,10 +205,22 @@ def conflicts(
     return Conflicts(_words(where, size, part), groups)
 
 
+def transfer_conflicts(form: TransferForm, addresses: ArrayLike) -> Conflicts:
+    """Bank conflicts of ldmatrix or stmatrix for these row addresses, [..., 32].
+
+    >>> from ptxlab.isa.parse import parse
+    >>> ldmatrix = parse("ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8")
+    >>> print(transfer_conflicts(ldmatrix, ldmatrix.addresses(stride=16)))
+    2 wavefronts, no conflicts. Assumed: no GPU that has the instruction was measured.
+    """
+    evidence: Literal["measured", "assumed"] = "measured" if form.supports(_MEASURED_ON) else "assumed"
+    return replace(row_conflicts(addresses, len(form.address_lanes), form.row_bytes), evidence=evidence)
+
+
 def row_conflicts(addresses: ArrayLike, lanes: int, row_bytes: int = 16) -> Conflicts:
     """Bank conflicts of ldmatrix or stmatrix, whose first `lanes` lanes supply the addresses of rows.
 
-    Each matrix, 8 rows of 16 bytes, is served by itself.
+    Each 8 rows, a matrix of most of them, are served by themselves.
     """
     where = _as_addresses(addresses)[..., :lanes]
     wrong = where % row_bytes != 0

@@ -3,7 +3,8 @@
 CUDA driver API, "Tensor Map Object Management"; PTX ISA, "Tensors" and "Swizzling Modes". TMA copies a box of
 a tensor into shared memory with cp.async.bulk.tensor, row by row, and swizzles the addresses: rows follow
 each other without gaps, or, with a swizzle, as far apart as it is wide. All of this is compared with what an
-H200 writes, see `tests/golden/boxes.json`.
+H200 writes, see `tests/golden/boxes.json`; what only sm_100 and later have (`TensorMap.supports`) is as the
+manuals say. Tiled maps only: im2col, which gathers the windows of a convolution, has no place here.
 """
 
 from __future__ import annotations
@@ -11,20 +12,22 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._util.arguments import as_array, as_int, check_room, is_name
+from .._util.arguments import as_array, as_int, check_room, is_a, is_name
 from ..errors import PtxlabError, listing, quoted
+from ..isa.targets import check_target
 from .descriptors import SWIZZLES, swizzled
+from .gpu_arrays import ArrayLayout, gpu_layout
 from .tile import Tile
 
 __all__ = ["TensorMap", "tensor_map"]
 
-#: NumPy's types -> those of CUtensorMapDataType, without their prefix. TMA does not look at values, so that
-#: types it has no name for pass as integers of their size.
+#: NumPy's types -> those of CUtensorMapDataType, without their prefix. TMA does not look at most values, so
+#: that types it has no name for pass as integers of their size.
 _DATA_TYPES: dict[str, str] = {
     "int8": "UINT8",
     "uint8": "UINT8",
@@ -41,6 +44,56 @@ _DATA_TYPES: dict[str, str] = {
     "float8_e4m3fn": "UINT8",
     "float8_e5m2": "UINT8",
     "float8_e8m0fnu": "UINT8",
+}
+#: Types that must be asked for, and the bits of an element.
+_OTHER_TYPES = {"FLOAT32_FTZ": 32, "TFLOAT32": 32, "TFLOAT32_FTZ": 32}
+
+
+class _Packing(NamedTuple):
+    """Elements of 4 or 6 bits: 16 of them are packed in global memory, and take up `room` bytes in shared."""
+
+    bits: int
+    room: int
+
+    @property
+    def data(self) -> int:
+        """Bytes of 16 elements."""
+        return 2 * self.bits
+
+
+#: The types whose elements are packed. ALIGN8B leaves no gaps in shared memory, ALIGN16B leaves 8 or 4 bytes.
+_PACKED = {"16U4_ALIGN8B": _Packing(4, 8), "16U4_ALIGN16B": _Packing(4, 16), "16U6_ALIGN16B": _Packing(6, 16)}
+_PER_CHUNK = 16  # elements
+_PADDED_ROW = 128  # elements along the last axis of a box, and unit of the array's, of the types with gaps
+
+
+class _Swizzle(NamedTuple):
+    """Chunks of `atom` bytes change places within `width`; `flip`: 8 bytes in every other line, too."""
+
+    width: int
+    atom: int = 16
+    flip: bool = False
+
+    def __call__(self, addresses: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Where the bytes at these addresses arrive: PTX ISA, "Swizzling Modes"."""
+        if self.atom == 16:
+            return swizzled(addresses, self.width)
+        line = addresses >> 7
+        moved = addresses ^ (line & self.width // self.atom - 1) * self.atom
+        return moved ^ (line & 1) * 8 if self.flip else moved
+
+    @property
+    def period(self) -> int:
+        """Bytes after which the pattern repeats."""
+        return self.width // self.atom * 128 if self.width else 0
+
+
+#: Swizzles by what `tensor_map` calls them: bytes, or the rest of CU_TENSOR_MAP_SWIZZLE_...
+_SWIZZLES: dict[int | str, _Swizzle] = {
+    **{width: _Swizzle(width) for width in sorted(SWIZZLES)},
+    "128B_ATOM_32B": _Swizzle(128, 32),
+    "128B_ATOM_32B_FLIP_8B": _Swizzle(128, 32, flip=True),
+    "128B_ATOM_64B": _Swizzle(128, 64),
 }
 
 _MOST_AXES = 5
@@ -70,34 +123,54 @@ class TensorMap:
     array(144)
     """
 
-    array: NDArray[Any] = field(repr=False)
+    array: Any = field(repr=False)  # as it was given: NumPy's, or one on a GPU
     box: tuple[int, ...]
-    swizzle: int
+    swizzle: int  # bytes within which it moves chunks
     element_strides: tuple[int, ...]
-    fill: str = "zero"
-    l2_promotion: int = 0
+    fill: str
+    l2_promotion: int
+    data_type: str  # as the driver names it: what follows CU_TENSOR_MAP_DATA_TYPE_
+    swizzle_mode: int | str
+    layout: ArrayLayout = field(repr=False)
 
     # -- what the driver takes -------------------------------------------------------------------------------
 
     @property
     def rank(self) -> int:
         """Number of axes."""
-        return self.array.ndim
+        return len(self.layout.shape)
 
     @property
-    def data_type(self) -> str:
-        """The element type, as the driver names it: what follows ``CU_TENSOR_MAP_DATA_TYPE_``."""
-        return _DATA_TYPES[self.array.dtype.name]
+    def pointer(self) -> int | None:
+        """Where the array is on the GPU; None for one in the host's memory."""
+        return self.layout.pointer
+
+    @property
+    def bits(self) -> int:
+        """Bits of an element: 4 or 6 for the packed types, whose array has bytes."""
+        packing = self._packing
+        return 8 * self.layout.itemsize if packing is None else packing.bits
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Elements along each axis; of the packed types more than the array's bytes.
+
+        >>> tma = tensor_map(np.zeros((8, 64), dtype=np.uint8), (8, 128), data_type="16U4_ALIGN8B")
+        >>> tma.shape, tma.expect_tx
+        ((8, 128), 512)
+        """
+        *outer, last = self.layout.shape
+        return (*outer, last * 8 * self.layout.itemsize // self.bits)
 
     @property
     def dimensions(self) -> tuple[int, ...]:
         """globalDim: elements along each axis, the contiguous one first."""
-        return self.array.shape[::-1]
+        return self.shape[::-1]
 
     @property
     def strides(self) -> tuple[int, ...]:
         """globalStrides: bytes from one element to the next along each axis but the first."""
-        return self.array.strides[-2::-1]
+        return self.layout.strides[-2::-1]
 
     @property
     def box_dimensions(self) -> tuple[int, ...]:
@@ -109,6 +182,37 @@ class TensorMap:
         """elementStrides: every how manieth element is copied, the contiguous axis first."""
         return self.element_strides[::-1]
 
+    @property
+    def global_alignment(self) -> int:
+        """Bytes that the array's address is a multiple of: 16, or 32 for the types with gaps."""
+        return 32 if self._has_gaps else 16
+
+    def supports(self, target: str) -> bool:
+        """Whether a target copies such a box: sm_90 and later do; the rest came with sm_100.
+
+        That are elements of 4 and 6 bits, which sm_120 and sm_121 do not load, and swizzles of larger chunks.
+
+        >>> tensor_map(np.zeros((8, 32), dtype=np.float32), (8, 32), "128B_ATOM_32B").supports("sm_90a")
+        False
+        """
+        number = int(check_target(target).removeprefix("sm_").rstrip("af"))
+        if self._packing is not None:
+            return 100 <= number < 120
+        return number >= (90 if self._pattern.atom == 16 else 100)
+
+    @property
+    def _packing(self) -> _Packing | None:
+        return _PACKED.get(self.data_type)
+
+    @property
+    def _has_gaps(self) -> bool:
+        packing = self._packing
+        return packing is not None and packing.room > packing.data
+
+    @property
+    def _pattern(self) -> _Swizzle:
+        return _SWIZZLES[self.swizzle_mode]
+
     # -- the box in shared memory ----------------------------------------------------------------------------
 
     @property
@@ -118,13 +222,24 @@ class TensorMap:
 
     @property
     def expect_tx(self) -> int:
-        """Bytes that one copy transfers, also beyond the array's edge: what the mbarrier waits for."""
-        return math.prod(self.copied) * self.array.itemsize
+        """Bytes that one copy transfers, also beyond the array's edge: what the mbarrier waits for.
+
+        Gaps of the packed types do not count (DeepGEMM's FP4 kernels wait for half of what e4m3 has).
+        """
+        return math.prod(self.copied) * self.bits // 8
+
+    @property
+    def _row_bytes(self) -> int:
+        """Bytes of a row of the box in shared memory, gaps included."""
+        packing = self._packing
+        if packing is None:
+            return self.copied[-1] * self.layout.itemsize
+        return -(-self.copied[-1] // _PER_CHUNK) * packing.room
 
     @property
     def pitch(self) -> int:
         """Bytes from one row of the box to the next: with a swizzle its width, however short the row is."""
-        return self.swizzle or self.copied[-1] * self.array.itemsize
+        return self.swizzle or self._row_bytes
 
     @property
     def size(self) -> int:
@@ -134,12 +249,20 @@ class TensorMap:
     @property
     def alignment(self) -> int:
         """What the box's address is best a multiple of: there the swizzle pattern starts with the box."""
-        return max(8 * self.swizzle, _BOX_ALIGNMENT)
+        return max(self._pattern.period, _BOX_ALIGNMENT)
+
+    def _along_row(self, elements: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The byte of a row, as it is before the swizzle, in which each of these elements begins."""
+        packing = self._packing
+        if packing is None:
+            return elements * self.layout.itemsize
+        return elements // _PER_CHUNK * packing.room + elements % _PER_CHUNK * packing.bits // 8
 
     def offset(self, *index: int | NDArray[Any], address: int = 0) -> NDArray[np.int64]:
         """Bytes from the start of the box to where TMA puts the element at this index of the box.
 
-        `address` is where the box is in shared memory: the swizzle goes by addresses.
+        `address` is where the box is in shared memory: the swizzle goes by addresses. Of elements narrower
+        than a byte it is the byte that has the lowest bit.
 
         >>> tma = tensor_map(np.zeros((8, 32), dtype=np.float32), box=(8, 8), swizzle=32)
         >>> tma.offset(np.arange(8), 0)   # rows of 32 bytes; from the fifth on their halves are swapped
@@ -160,8 +283,11 @@ class TensorMap:
             if axis:
                 row = row * self.copied[axis - 1] + along
             along = indices.astype(np.int64)
-        plain = row * self.pitch + along * self.array.itemsize
-        return np.asarray(swizzled(plain + address, self.swizzle) - address)
+        return self._placed(row * self.pitch + self._along_row(along), address)
+
+    def _placed(self, plain: NDArray[np.int64], address: int) -> NDArray[np.int64]:
+        """Offsets from the start of the box, swizzled."""
+        return np.asarray(self._pattern(plain + address) - address)
 
     @cached_property
     def offsets(self) -> NDArray[np.int64]:
@@ -175,42 +301,88 @@ class TensorMap:
 
         What lies outside the array arrives as 0 or, with ``fill="nan"``, as 0x7FF7 in every 16 bits, a NaN of
         each type (so on an H200; the manual does not say); `start` may be negative. The result, [size],
-        begins at the box's address; bytes that TMA leaves as they are, those between short rows, are 0.
+        begins at the box's address; bytes that TMA leaves as they are, those between short rows and in gaps,
+        are 0.
 
         >>> tma = tensor_map(np.arange(64, dtype=np.uint8).reshape(2, 32), box=(2, 32), swizzle=32)
         >>> tma.load(1, 0)[[0, 31, 32]]
         array([32, 63,  0], dtype=uint8)
         """
-        if len(start) != self.rank:
-            raise PtxlabError(f"start {quoted(start)}: the array has {self.rank} axes")
+        return self.image(*start, address=address)[0]
+
+    def image(self, *start: int, address: int = 0) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
+        """What `load` gives, and which of the bytes TMA writes.
+
+        >>> tma = tensor_map(np.ones((2, 64), dtype=np.uint8), box=(2, 16), swizzle=32)
+        >>> content, written = tma.image(0, 0)
+        >>> int(written.sum()), tma.expect_tx, tma.size
+        (32, 32, 64)
+        """
+        starts = self.check_start(start)
         address = self.as_address(address)
+        if self.pointer is not None:
+            raise PtxlabError(
+                "array: it is on the GPU; gpu.run_tensor_map copies boxes of it there, and a tensor_map of a "
+                "NumPy array shows them here"
+            )
+        # Along the last axis, pieces of whole bytes: an element, or 16 of those narrower than a byte.
+        packing = self._packing
         inside = np.ones((), dtype=np.bool_)
         indices = []
-        for axis, (first, count, step, length) in enumerate(
-            zip(start, self.copied, self.element_strides, self.array.shape, strict=True)
-        ):
-            first = as_int(first, f"start of axis {axis}")
-            if not -(1 << 31) <= first < 1 << 31:
-                raise PtxlabError(f"start {quoted(first)} of axis {axis}: coordinates have 32 bits")
-            if axis == self.rank - 1 and first * self.array.itemsize % 16:
-                raise PtxlabError(
-                    f"start {first} of axis {axis}: along the last axis a box begins at a multiple of 16 "
-                    f"bytes, {16 // self.array.itemsize} elements of {self.array.dtype}; an H200 stops "
-                    "at others"
-                )
+        lines = zip(starts, self.copied, self.element_strides, self.layout.shape, strict=True)
+        for axis, (first, count, step, length) in enumerate(lines):
             positions = first + np.arange(count) * step
+            if packing is not None and axis == self.rank - 1:
+                bytes_before = positions[::_PER_CHUNK, None] * packing.bits // 8
+                positions = (bytes_before + np.arange(packing.data)).ravel()
             indices.append(np.clip(positions, 0, length - 1))
             inside = inside[..., None] & ((positions >= 0) & (positions < length))
         elements = np.ascontiguousarray(self.array[np.ix_(*indices)])
-        content = elements.view(np.uint8).reshape(-1, self.array.itemsize)
-        outside = np.zeros(self.array.itemsize, dtype=np.uint8)
+        content = self._converted(elements).view(np.uint8).reshape(-1, self.layout.itemsize)
+        outside = np.zeros(self.layout.itemsize, dtype=np.uint8)
         if self.fill == "nan":
-            outside = np.resize(np.array([_NAN], dtype="<u2").view(np.uint8), self.array.itemsize)
+            outside = np.resize(np.array([_NAN], dtype="<u2").view(np.uint8), self.layout.itemsize)
         content = np.where(inside.reshape(-1, 1), content, outside)
-        offsets = self.offset(*np.ogrid[tuple(slice(size) for size in self.copied)], address=address)
+        piece, room = (self.layout.itemsize,) * 2 if packing is None else (packing.data, packing.room)
+        rows = np.arange(math.prod(self.copied[:-1]))[:, None]
+        pieces = content.size // len(rows) // piece
+        plain = rows * self.pitch + (np.arange(pieces)[:, None] * room + np.arange(piece)).ravel()
+        places = self._placed(plain, address)
         memory = np.zeros(self.size, dtype=np.uint8)
-        memory[offsets.reshape(-1, 1) + np.arange(self.array.itemsize)] = content
-        return memory
+        written = np.zeros(self.size, dtype=np.bool_)
+        memory[places] = content.reshape(places.shape)
+        written[places] = True
+        return memory, written
+
+    def _converted(self, elements: NDArray[Any]) -> NDArray[Any]:
+        """What TMA makes of values on the way."""
+        return elements
+
+    @property
+    def start_unit(self) -> int:
+        """Elements of which a box's start along the last axis is a multiple: 16 bytes, or 128 elements."""
+        return _PADDED_ROW if self._has_gaps else 128 // self.bits
+
+    def check_start(self, start: tuple[object, ...]) -> tuple[int, ...]:
+        """Where a box may begin, as numbers, or an error that says which those are."""
+        if not is_a(start, tuple, list) or len(start) != self.rank:
+            raise PtxlabError(f"start {quoted(start)}: the array has {self.rank} axes")
+        starts = tuple(as_int(first, f"start of axis {axis}") for axis, first in enumerate(start))
+        for axis, first in enumerate(starts):
+            if not -(1 << 31) <= first < 1 << 31:
+                raise PtxlabError(f"start {quoted(first)} of axis {axis}: coordinates have 32 bits")
+        unit = self.start_unit
+        if starts[-1] % unit:
+            if self._has_gaps:
+                raise PtxlabError(
+                    f"start {starts[-1]} of axis {self.rank - 1}: boxes of {self.data_type} begin at "
+                    f"multiples of {unit} elements along the last axis"
+                )
+            raise PtxlabError(
+                f"start {starts[-1]} of axis {self.rank - 1}: along the last axis a box begins at a multiple "
+                f"of 16 bytes, {unit} elements of {self.layout.type_name}; an H200 stops at others"
+            )
+        return starts
 
     def as_address(self, address: object) -> int:
         """An address that TMA writes to, or an error that says which those are."""
@@ -232,95 +404,182 @@ class TensorMap:
             raise PtxlabError(f"major={quoted(major)}: a tile is 'K' or 'MN' major")
         if self.rank != 2:
             raise PtxlabError(f"a box of {self.rank} axes: a tile has two")
+        if self._pattern.atom != 16 or self._packing is not None:
+            raise PtxlabError(
+                f"swizzle={quoted(self.swizzle_mode)}, {self.data_type}: wgmma reads elements of whole bytes "
+                "in swizzled chunks of 16"
+            )
         lines, inner = self.copied
-        width = inner * self.array.itemsize
+        width = inner * self.layout.itemsize
         if width != max(self.swizzle, 16) and not (self.swizzle and major == "K"):
             raise PtxlabError(
                 f"rows of {width} bytes: wgmma reads a box whose rows are as wide as the swizzle, "
                 f"{max(self.swizzle, 16)} bytes"
             )
-        bits = 8 * self.array.itemsize
         if major == "K":
-            return Tile(bits, lines, inner, "K", self.swizzle, "MN")
-        return Tile(bits, inner, lines, "MN", self.swizzle, "K")
+            return Tile(self.bits, lines, inner, "K", self.swizzle, "MN")
+        return Tile(self.bits, inner, lines, "MN", self.swizzle, "K")
 
 
 def tensor_map(
     array: object,
     box: tuple[int, ...],
-    swizzle: int = 0,
+    swizzle: int | str = 0,
     *,
     element_strides: tuple[int, ...] | None = None,
     fill: str = "zero",
     l2_promotion: int = 0,
+    data_type: str | None = None,
 ) -> TensorMap:
     """A tensor map of a row-major array; `box` is in the array's order of axes. See `TensorMap`.
 
-    `element_strides` copies every how manieth element along each axis; `fill` is what arrives from outside
-    the array, "zero" or, of floats, "nan"; `l2_promotion` is 0, 64, 128 or 256 bytes, a matter of speed.
+    The array is NumPy's, or one on a GPU (CuPy, torch: whatever has `__cuda_array_interface__`), of which
+    shape, strides, type and address are taken and nothing is copied.
+
+    `swizzle` is 0, 32, 64 or 128 bytes, or "128B_ATOM_32B", "128B_ATOM_32B_FLIP_8B" or "128B_ATOM_64B", which
+    sm_100 has. `element_strides` copies every how manieth element along each axis; `fill` is what arrives
+    from outside the array, "zero" or, of floats, "nan"; `l2_promotion` is 0, 64, 128 or 256 bytes, a matter
+    of speed. `data_type` follows from the array, or is another of the same size in the driver's words:
+    "FLOAT32_FTZ", "TFLOAT32", "TFLOAT32_FTZ" of float32; "16U4_ALIGN8B", "16U4_ALIGN16B", "16U6_ALIGN16B" of
+    bytes in which elements of 4 or 6 bits are packed, and then the last number of `box` counts elements.
 
     >>> tensor_map(np.zeros((64, 100), dtype=np.float16), box=(64, 32))
     Traceback (most recent call last):
     ptxlab.errors.PtxlabError: array: 200 bytes from one element of axis 0 to the next; TMA takes multiples \
 of 16 bytes, so pad axis 1 to a multiple of 8 elements
     """
-    values = as_array(array, "array")
-    _check_array(values)
-    sizes = _as_sizes(box, "box", values.ndim, _MOST_BOX)
-    steps = (1,) * values.ndim
+    layout = gpu_layout(array)
+    if layout is None:
+        values = as_array(array, "array")
+        layout = ArrayLayout(values.shape, values.strides, values.itemsize, values.dtype.name)
+        array = values
+    kind = _as_data_type(data_type, layout)
+    packing = _PACKED.get(kind)
+    _check_array(layout, kind)
+    rank = len(layout.shape)
+    sizes = _as_sizes(box, "box", rank, _MOST_BOX)
+    steps = (1,) * rank
     if element_strides is not None:
-        steps = _as_sizes(element_strides, "element_strides", values.ndim, _MOST_ELEMENT_STRIDE)
+        steps = _as_sizes(element_strides, "element_strides", rank, _MOST_ELEMENT_STRIDE)
         if steps[-1] != 1:
             raise PtxlabError(
                 f"element_strides={quoted(element_strides)}: TMA copies every element of the last axis"
             )
-    if as_int(swizzle, "swizzle") not in SWIZZLES:
-        raise PtxlabError(f"swizzle of {quoted(swizzle)} bytes: there are {listing(sorted(SWIZZLES))}")
-    inner = sizes[-1] * values.itemsize
-    if inner % 16:
-        raise PtxlabError(
-            f"box={quoted(sizes)}: its rows are {inner} bytes of {values.dtype}; TMA takes multiples of 16"
-        )
-    if 0 < swizzle < inner:
-        raise PtxlabError(
-            f"box={quoted(sizes)}: its rows are {inner} bytes, wider than the swizzle of {int(swizzle)} "
-            f"bytes; take {swizzle // values.itemsize} elements and several copies, or swizzle=0"
-        )
+    mode = _as_swizzle(swizzle, kind)
+    _check_row(sizes, layout, kind, mode)
     if not is_name(fill, _FILLS):
         raise PtxlabError(f"fill={quoted(fill)}: there are {listing(_FILLS)}")
-    if fill == "nan" and "FLOAT" not in _DATA_TYPES[values.dtype.name]:
+    if fill == "nan" and ("FLOAT" not in kind or packing is not None):
         raise PtxlabError(
-            f"fill='nan' of {values.dtype}: TMA fills float16, bfloat16, float32, float64 with NaN"
+            f"fill='nan' of {layout.type_name}: TMA fills float16, bfloat16, float32, float64 with NaN"
         )
     if as_int(l2_promotion, "l2_promotion") not in _PROMOTIONS:
         raise PtxlabError(f"l2_promotion={quoted(l2_promotion)}: there are {listing(_PROMOTIONS)}")
     check_room(math.prod(sizes), "box")
-    return TensorMap(values, sizes, int(swizzle), steps, fill, int(l2_promotion))
+    width = _SWIZZLES[mode].width
+    return TensorMap(array, sizes, width, steps, fill, int(l2_promotion), kind, mode, layout)
 
 
-def _check_array(values: NDArray[Any]) -> None:
+def _as_data_type(data_type: object, layout: ArrayLayout) -> str:
+    """The driver's name of the type: the array's own, or one of the same size that was asked for."""
+    own = _DATA_TYPES.get(layout.type_name)
+    if data_type is None:
+        if own is None:
+            raise PtxlabError(f"array of {layout.type_name}: TMA copies {listing(_DATA_TYPES, 20)}")
+        return own
+    known = {name: 8 * np.dtype(_plain(name)).itemsize for name in _DATA_TYPES.values()} | _OTHER_TYPES
+    if not is_name(data_type, (*known, *_PACKED)):
+        raise PtxlabError(f"data_type={quoted(data_type)}: there are {listing((*known, *_PACKED), 20)}")
+    name = str(data_type)
+    if name in _PACKED:
+        if layout.itemsize != 1:
+            raise PtxlabError(
+                f"data_type='{name}' of {layout.type_name}: elements of 4 and 6 bits are packed into bytes, "
+                "an array of uint8"
+            )
+    elif known[name] != 8 * layout.itemsize:
+        raise PtxlabError(
+            f"data_type='{name}' of {layout.type_name}: it has {known[name] // 8} bytes an element, not "
+            f"{layout.itemsize}"
+        )
+    return name
+
+
+def _plain(name: str) -> str:
+    """A NumPy type of the size of one of the driver's."""
+    return "uint16" if name == "BFLOAT16" else name.lower()
+
+
+def _as_swizzle(swizzle: object, kind: str) -> int | str:
+    if isinstance(swizzle, str):
+        if not is_name(swizzle, [name for name in _SWIZZLES if isinstance(name, str)]):
+            raise PtxlabError(f"swizzle={quoted(swizzle)}: there are {listing(_SWIZZLES)}")
+        mode: int | str = str(swizzle)
+    else:
+        mode = as_int(swizzle, "swizzle")
+        if mode not in _SWIZZLES:
+            raise PtxlabError(f"swizzle of {quoted(swizzle)} bytes: there are {listing(_SWIZZLES)}")
+    allowed = {"16U4_ALIGN16B": (0, 128, "128B_ATOM_32B"), "16U6_ALIGN16B": (0, 128, "128B_ATOM_32B")}
+    if kind in allowed and mode not in allowed[kind]:
+        raise PtxlabError(f"swizzle={quoted(swizzle)} of {kind}: TMA loads it with {listing(allowed[kind])}")
+    return mode
+
+
+def _check_row(sizes: tuple[int, ...], layout: ArrayLayout, kind: str, mode: int | str) -> None:
+    """The rules about the last axis of the box."""
+    packing = _PACKED.get(kind)
+    if packing is not None and packing.room > packing.data:
+        if sizes[-1] != _PADDED_ROW:
+            raise PtxlabError(
+                f"box={quoted(sizes)}: a row of {kind} has {_PADDED_ROW} elements, found {sizes[-1]}"
+            )
+        return
+    bits = 8 * layout.itemsize if packing is None else packing.bits
+    if sizes[-1] * bits % 128:
+        found = f"{sizes[-1] * bits / 8:g} bytes of {layout.type_name if packing is None else kind}"
+        raise PtxlabError(f"box={quoted(sizes)}: its rows are {found}; TMA takes multiples of 16")
+    inner, width = sizes[-1] * bits // 8, _SWIZZLES[mode].width
+    if 0 < width < inner:
+        raise PtxlabError(
+            f"box={quoted(sizes)}: its rows are {inner} bytes, wider than the swizzle of {width} "
+            f"bytes; take {8 * width // bits} elements and several copies, or swizzle=0"
+        )
+
+
+def _check_array(layout: ArrayLayout, kind: str) -> None:
     """The rules of cuTensorMapEncodeTiled about the tensor in global memory."""
-    if not 1 <= values.ndim <= _MOST_AXES:
-        raise PtxlabError(f"array of {values.ndim} axes: TMA takes 1 to {_MOST_AXES}")
-    if values.dtype.name not in _DATA_TYPES:
-        raise PtxlabError(f"array of {values.dtype}: TMA copies {listing(_DATA_TYPES, 20)}")
-    if 0 in values.shape:
-        raise PtxlabError(f"array of shape {values.shape}: TMA takes no empty one")
-    if max(values.shape) > 1 << 32:
-        raise PtxlabError(f"array of shape {values.shape}: an axis has at most 2^32 elements")
-    if values.strides[-1] != values.itemsize and values.shape[-1] > 1:
+    shape = layout.shape
+    if not 1 <= len(shape) <= _MOST_AXES:
+        raise PtxlabError(f"array of {len(shape)} axes: TMA takes 1 to {_MOST_AXES}")
+    if 0 in shape:
+        raise PtxlabError(f"array of shape {shape}: TMA takes no empty one")
+    packing = _PACKED.get(kind)
+    last = shape[-1] if packing is None else shape[-1] * 8 // packing.bits
+    if max(*shape, last) > 1 << 32:
+        raise PtxlabError(f"array of shape {shape}: an axis has at most 2^32 elements")
+    if layout.strides[-1] != layout.itemsize and shape[-1] > 1:
         raise PtxlabError("array: its last axis is not contiguous; TMA takes row-major arrays")
-    for axis, stride in enumerate(values.strides[:-1]):
-        if stride % 16:
-            unit = 16 // math.gcd(values.itemsize, 16)
+    unit = 16
+    if packing is not None and packing.room > packing.data:
+        unit = 32
+        row = _PADDED_ROW * packing.bits // 8
+        if shape[-1] % row:
+            raise PtxlabError(
+                f"array of shape {shape}: rows of {kind} are multiples of {_PADDED_ROW} elements, {row} bytes"
+            )
+    for axis, stride in enumerate(layout.strides[:-1]):
+        if stride % unit:
+            elements = unit // math.gcd(layout.itemsize, unit)
             raise PtxlabError(
                 f"array: {stride} bytes from one element of axis {axis} to the next; TMA takes multiples of "
-                f"16 bytes, so pad axis {values.ndim - 1} to a multiple of {unit} elements"
+                f"{unit} bytes, so pad axis {len(shape) - 1} to a multiple of {elements} elements"
             )
         if not 0 <= stride < 1 << 40:
             raise PtxlabError(
                 f"array: {stride} bytes from one element of axis {axis} to the next; TMA takes 0 to 2^40"
             )
+    if layout.pointer is not None and layout.pointer % unit:
+        raise PtxlabError(f"array at address {layout.pointer}: TMA takes multiples of {unit} bytes")
 
 
 def _as_sizes(values: object, what: str, count: int, most: int) -> tuple[int, ...]:

@@ -283,6 +283,8 @@ def box(tensor: TensorMap, row: int = 0, column: int = 0) -> Picture:
         raise PtxlabError(f"found {quoted(tensor)}; ptxlab.tensor_map(array, box) gives a tensor map")
     if tensor.rank != 2:
         raise PtxlabError(f"a box of {tensor.rank} axes: a picture shows two")
+    if tensor.bits < 8:
+        raise PtxlabError(f"a box of {tensor.data_type}: a picture shows elements of whole bytes")
     tensor.load(row, column)  # refuses starts that TMA does not take
     height, width = (size * step for size, step in zip(tensor.copied, tensor.element_strides, strict=True))
     per_piece = _PIECE // tensor.array.itemsize

@@ -260,7 +260,7 @@ def _memory() -> Iterator[Call]:
     array = np.zeros((8, 64), dtype=np.float16)
     for function in ("memory.tensor_map", "ptxlab.tensor_map"):
         yield call(function, memory.tensor_map, array=array, box=(8, 64), swizzle=128,
-                   element_strides=(1, 1), fill="nan", l2_promotion=128)  # fmt: skip
+                   element_strides=(1, 1), fill="nan", l2_promotion=128, data_type="FLOAT16")  # fmt: skip
     tensor = memory.tensor_map(array, (8, 64), 128)
     scales = np.ones((3, 5), dtype=np.uint8)
     yield call("memory.scale_offset", memory.scale_offset, row=np.arange(8), column=np.arange(8) % 5,
@@ -285,6 +285,9 @@ def _memory() -> Iterator[Call]:
     yield call("WeightOrder.restore", order.restore, stored=np.zeros(1024))
     yield call("TensorMap.offset", tensor.offset, **{"*row": 1, "*column": 2}, address=128)
     yield call("TensorMap.load", tensor.load, **{"*row": 1, "*column": 8}, address=128)
+    yield call("TensorMap.image", tensor.image, **{"*row": 1, "*column": 8}, address=128)
+    yield call("TensorMap.check_start", tensor.check_start, start=(1, 8))
+    yield call("TensorMap.supports", tensor.supports, target="sm_90")
     yield call("TensorMap.tile", tensor.tile, major="K")
     yield call("TensorMap.as_address", tensor.as_address, address=128)
 

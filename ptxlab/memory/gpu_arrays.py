@@ -1,0 +1,82 @@
+"""Arrays in the GPU's memory, as others hold them: where they are and how they lie, without a copy.
+
+CuPy, Numba and torch say it through `__cuda_array_interface__` (Numba, "CUDA Array Interface (Version 3)").
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..errors import PtxlabError, quoted
+
+__all__ = ["ArrayLayout", "gpu_layout"]
+
+_MOST_AXES = 64
+
+
+class ArrayLayout(NamedTuple):
+    """Shape, strides in bytes, the element type by name, and the address where it is on a GPU."""
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    itemsize: int
+    type_name: str
+    pointer: int | None = None
+
+
+def gpu_layout(array: object) -> ArrayLayout | None:
+    """How an array on a GPU lies in its memory; None for whatever says nothing of a GPU.
+
+    >>> class OnGpu:
+    ...     __cuda_array_interface__ = {"shape": (4, 8), "typestr": "<f4", "data": (1 << 32, False),
+    ...                                 "strides": None, "version": 3}
+    >>> gpu_layout(OnGpu())
+    ArrayLayout(shape=(4, 8), strides=(32, 4), itemsize=4, type_name='float32', pointer=4294967296)
+    """
+    if isinstance(array, np.ndarray | np.generic | list | tuple | int | float | str | bytes | type):
+        return None
+    try:
+        interface = getattr(array, "__cuda_array_interface__", None)
+    except Exception as error:  # torch: of a tensor that requires a gradient
+        raise PtxlabError(
+            f"array: it does not say where it is on the GPU ({' '.join(str(error).split())[:120]})"
+        ) from None
+    if interface is None:
+        return None
+    try:
+        return _layout(array, dict(interface))
+    except PtxlabError:
+        raise
+    except Exception:  # anything may be in there
+        raise PtxlabError(
+            f"array: its __cuda_array_interface__ is {quoted(interface)}; it has shape, typestr, data and "
+            "strides"
+        ) from None
+
+
+def _layout(array: object, interface: dict[str, Any]) -> ArrayLayout:
+    shape = tuple(int(size) for size in interface["shape"])
+    if len(shape) > _MOST_AXES or any(size < 0 for size in shape):
+        raise ValueError(shape)
+    if interface.get("mask") is not None:
+        raise PtxlabError("array: a masked array is not one of numbers only")
+    typestr = str(interface["typestr"])
+    kind = np.dtype(typestr)
+    if not kind.isnative:
+        raise PtxlabError(f"array of {typestr}: its bytes are in the other order")
+    name = kind.name
+    if kind.kind == "V":  # bfloat16 and others that NumPy has no name for: the array's own type has one
+        name = str(getattr(array, "dtype", name)).removeprefix("torch.")[:40]
+    given = interface.get("strides")
+    strides = tuple(int(step) for step in given) if given is not None else ()
+    if given is None:
+        strides = tuple(math.prod(shape[axis + 1 :]) * kind.itemsize for axis in range(len(shape)))
+    if len(strides) != len(shape):
+        raise ValueError(strides)
+    pointer = int(interface["data"][0])
+    if not 0 <= pointer < 1 << 64:
+        raise ValueError(pointer)
+    return ArrayLayout(shape, strides, kind.itemsize, name, pointer)
