@@ -116,6 +116,12 @@ def _add_f64(high: Array, low: Array, rounding: str) -> Array:
 
 def _float_to_float(op: Opcode, source: Format, target: Format) -> Function:
     """Rounded to the target, or with rni, rzi, rmi, rpi to a whole number."""
+    if source == target and not op.modifiers and source.bits >= 32:
+        return np.copy
+    if (source.name, target.name) == ("bf16", "f32") and "ftz" not in op:
+        return lambda a: a.astype(np.uint32) << np.uint32(16)
+    if target.name == "tf32" and op.rounding == "rna" and "satfinite" not in op:
+        return _round_to_tf32
     whole = _WHOLE.get(op.rounding)
     flush_source = "ftz" in op and source.name == "f32"
     after = finish(op, target)
@@ -132,6 +138,12 @@ def _float_to_float(op: Opcode, source: Format, target: Format) -> Function:
         return codes if after is None else after(codes)
 
     return to_float
+
+
+def _round_to_tf32(a: Array) -> Array:
+    """cvt.rna.tf32.f32: half a unit is added to what is finite; the lower bits of anything are dropped."""
+    finite = a & np.uint32(0x7FFFFFFF) < np.uint32(0x7F800000)
+    return np.asarray(a + finite * np.uint32(0x1000) & np.uint32(0xFFFFE000))
 
 
 def _convert_packed(op: Opcode) -> Function:

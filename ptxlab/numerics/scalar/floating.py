@@ -300,14 +300,16 @@ def extremum(op: Opcode) -> Function:
 
 
 def sign_change(op: Opcode) -> Function:
-    """abs and neg."""
+    """abs and neg, which are additions of 0 in the chip: a NaN loses its payload."""
     form, _ = lane_format(op.type)
-    sign, flush = form.dtype.type(form.sign), "ftz" in op
+    sign, flush, nan = form.dtype.type(form.sign), "ftz" in op, form.dtype.type(form.nan)
 
     def change(a: Array) -> Array:
         if flush:
             a = form.flush(a)
-        return np.asarray(a & ~sign if op.name == "abs" else a ^ sign)
+        wrong = form.is_nan(a)
+        changed = np.asarray(a & ~sign if op.name == "abs" else a ^ sign)
+        return np.where(wrong, nan, changed) if wrong.any() else changed
 
     return _by_lane(op.type, change)
 

@@ -81,7 +81,7 @@ _FLOAT = (
     Row(f"fma{_ROUND}{{.ftz}}.f32x2", "t t t", "t", floating.arithmetic),
     Row(f"(fma|mad){_ROUND}.f64", "t t t", "t", floating.arithmetic),
     Row(f"fma.rn{{.ftz}}{{.sat|.relu}}{_F16}", "t t t", "t", floating.arithmetic),
-    Row(f"fma{_ROUND}{{.oob}}{{.relu}}{_BF16}", "t t t", "t", floating.arithmetic),  # the manual has rn only
+    Row(f"fma.rn{{.oob}}{{.relu}}{_BF16}", "t t t", "t", floating.arithmetic),
     Row(f"fma.rn.oob{{.sat|.relu}}{_F16}", "t t t", "t", floating.arithmetic),
     Row(f"div{_ROUND}{{.ftz}}.f32", "t t", "t", floating.arithmetic),
     Row(f"div{_ROUND}.f64", "t t", "t", floating.arithmetic),
