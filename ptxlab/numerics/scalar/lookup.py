@@ -49,23 +49,36 @@ class Operation:
         """The dtypes of the results."""
         return tuple(dtype_of(name) for name in self.result_types)
 
+    @cached_property
+    def _warns(self) -> bool:
+        """Whether NumPy may warn of what it computes: of floating-point numbers."""
+        return any("f" in name or "e" in name for name in (*self.source_types, *self.result_types))
+
     def __call__(self, *sources: Array) -> Any:
         """The result for sources, or a tuple of results."""
-        arrays = [np.asarray(source) for source in sources]
-        count = len(arrays)
-        if not len(self.source_types) - self.optional <= count <= len(self.source_types):
-            raise PtxlabError(f"{self.opcode}: it takes {len(self.source_types)} sources, not {count}")
-        for array, dtype in zip(arrays, self.sources, strict=False):
-            if array.dtype != dtype:
-                raise PtxlabError(
-                    f"{self.opcode}: its sources are arrays of {listing(self.sources)}, "
-                    f"not of {listing(array.dtype for array in arrays)}"
-                )
-        scalar = all(array.ndim == 0 for array in arrays)
-        if scalar:  # NumPy computes with scalars by other rules than with arrays
-            arrays = [array.reshape(1) for array in arrays]
+        plain = len(sources) == len(self.sources)
+        for source, dtype in zip(sources, self.sources, strict=False):
+            plain = plain and type(source) is np.ndarray and source.dtype == dtype and source.ndim > 0
+        if not plain:
+            return self._checked(*sources)
+        if not self._warns:
+            return self.function(*sources)
         with np.errstate(all="ignore"):
-            result = self.function(*arrays)
+            return self.function(*sources)
+
+    def _checked(self, *sources: Array) -> Any:
+        """The same for sources that may be too few, of other types, or scalars."""
+        arrays = [np.asarray(source) for source in sources]
+        if not len(self.sources) - self.optional <= len(arrays) <= len(self.sources):
+            raise PtxlabError(f"{self.opcode}: it takes {len(self.sources)} sources, not {len(arrays)}")
+        found = tuple(array.dtype for array in arrays)
+        if found != self.sources[: len(found)]:
+            raise PtxlabError(
+                f"{self.opcode}: its sources are arrays of {listing(self.sources)}, not of {listing(found)}"
+            )
+        scalar = all(array.ndim == 0 for array in arrays)
+        with np.errstate(all="ignore"):  # NumPy computes with scalars by other rules than with arrays
+            result = self.function(*(np.atleast_1d(array) for array in arrays))
         if isinstance(result, tuple):
             return tuple(part[0] if scalar else part for part in result)
         return result[0] if scalar else result
