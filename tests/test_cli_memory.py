@@ -52,6 +52,25 @@ def test_a_descriptor_is_decoded(capsys: pytest.CaptureFixture[str]) -> None:
             "right for the slice at k=0 of Tile(bits=16, rows=64",
         ),
         (
+            ("0x4000004000010042", "--instruction", WGMMA),
+            "right, for example, for the slice at k=16 of Tile(bits=16, rows=64, k=64, major='K', "
+            "swizzle=128)",
+        ),
+        (
+            ("0x4000008000010086", "--instruction", WGMMA),
+            "for the slice at k=48 of Tile(bits=16, rows=64, k=128, major='K', swizzle=128, order='K')",
+        ),
+        (
+            ("0x800400040", "--instruction", WGMMA),
+            "right, for example, for the slice at k=0 of Tile(bits=16, rows=64, k=16, major='K', swizzle=0, "
+            "order='MN')",
+        ),
+        (
+            ("0x4000008000400040", "--instruction", WGMMA, "--transposed"),
+            "of Tile(bits=16, rows=128, k=16, major='MN', swizzle=128)",
+        ),
+        (("0x4000002000010040", "--instruction", WGMMA), "SBO must be 1024, found 512"),
+        (
             ("0x4000004000010040", "--instruction", WGMMA, "--tile", "dtype=s8,rows=32,k=128,swizzle=128"),
             "B is f16, but the tile has elements of 8 bits; B is 64 rows by 16 of K",
         ),
@@ -62,7 +81,24 @@ def test_a_descriptor_is_judged(
 ) -> None:
     assert sentence in run(capsys, "descriptor", *words)
     data = run_json(capsys, "descriptor", *words)
-    assert data["right"] == ("right" in sentence) == (not data["problems"])
+    assert data["right"] == ("must" not in sentence and "but" not in sentence and "could" not in sentence)
+    assert data["right"] == (not data["problems"])
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("0x4000004000010042",),
+        ("0x4000004000010042", "--instruction", WGMMA),
+        ("0x4000004000010042", "--tile", TILE, "--k", "16"),
+        ("0x4000004000010042", "--tile", TILE),  # at k=0 no tile can be there
+        ("0x4000008000400040", "--instruction", WGMMA.replace("n64", "n256"), "--transposed"),
+    ],
+)
+def test_what_a_descriptor_reads_is_drawn(capsys: pytest.CaptureFixture[str], words: tuple[str, ...]) -> None:
+    drawn = run(capsys, "descriptor", *words, "--svg")
+    code = f"0x{int(words[0], 16):016x}"
+    assert drawn.startswith("<svg") and f"What wgmma reads through {code}" in drawn and ">0.1<" in drawn
 
 
 def test_the_descriptors_of_a_tile(capsys: pytest.CaptureFixture[str]) -> None:

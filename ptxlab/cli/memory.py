@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import re
-from dataclasses import asdict
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +17,7 @@ from ..isa.mma import MmaForm
 from ..isa.operand import Operand
 from ..isa.parse import parse
 from ..isa.transfer import TransferForm
-from ..memory import SWIZZLES, Conflicts, Tile, conflicts, descriptor
+from ..memory import SWIZZLES, Conflicts, Descriptor, Tile, conflicts, descriptor
 from ..memory.banks import transfer_conflicts
 from ..memory.descriptors import swizzled
 from ..views.bank_pictures import accesses, slice_bytes, slices
@@ -27,6 +29,7 @@ __all__ = ["check", "conflicts_of", "tile_facts"]
 
 _MOST_PITCH = 1024  # bytes beyond that nobody looks for a better one
 _MOST_LINES = 16  # of what a descriptor reads, in text
+_MOST_ROWS = 256  # that a wgmma reads
 _DEPTH_BYTES = 32  # along K, that one wgmma reads
 
 
@@ -41,19 +44,26 @@ def check(args: argparse.Namespace, style: Style) -> str:
     if args.code is None:
         return _descriptors(args, tile, operand, style)
     fields = descriptor(args.code)
+    k, guessed = args.k, False
     if tile is None and operand is not None:
         tile = Tile.of(operand, fields.swizzle, args.transposed)
+        if not (args.k or args.row or args.address is not None):
+            tile, k, guessed = _likely(fields, tile)
     problems: list[str] = []
     notes: list[str] = []
     if tile is not None:
-        judgement = tile.judge(fields, args.k, row=args.row, address=args.address)
+        judgement = tile.judge(fields, k, row=args.row, address=args.address)
         problems, notes = [*judgement.problems], [*judgement.notes]
     if tile is not None and operand is not None:
-        problems = [*_misfits(tile, operand, args), *problems]
-    if args.format == "svg":
-        picture = views.descriptor(fields.code) if tile is None else views.tile(tile, args.k)
-        return Utf8(picture.with_title(not args.no_title).svg().rstrip("\n"))
+        problems = [*_misfits(tile, operand, k, args.row), *problems]
     bits, rows, major = (16, 64, "K") if tile is None else (tile.bits, tile.rows - args.row, tile.major)
+    if operand is not None:
+        rows, _ = _rows_and_depth(operand)
+    if args.format == "svg":
+        picture = _picture(fields, tile, k, args) or views.bytes_read(
+            fields, bits=bits, rows=min(rows, _MOST_ROWS), major="K" if major == "K" else "MN"
+        )
+        return Utf8(picture.with_title(not args.no_title).svg().rstrip("\n"))
     table = slice_bytes(fields, bits, rows, _DEPTH_BYTES * 8 // bits, major)
     if args.format == "json":
         return as_json(
@@ -61,6 +71,7 @@ def check(args: argparse.Namespace, style: Style) -> str:
                 "descriptor": f"0x{fields.code:x}",
                 **asdict(fields),
                 "tile": None if tile is None else str(tile),
+                "k": k,
                 "right": None if tile is None else not problems,
                 "problems": problems,
                 "notes": notes,
@@ -69,7 +80,9 @@ def check(args: argparse.Namespace, style: Style) -> str:
         )
     lines = [style.bold(f"0x{fields.code:016x}"), f"  {fields}"]
     if tile is not None:
-        lines += ["", *(f"  {text}" for text in _verdict(tile, args, problems, notes))]
+        place = f"k={k}" if not args.row else f"k={k}, row={args.row}"
+        where = f"{', for example,' if guessed else ''} for the slice at {place} of {tile}"
+        lines += ["", *(f"  {text}" for text in _verdict(where, problems, notes))]
     shown = views.Table(table.columns, table.rows[:_MOST_LINES], table.lanes[:_MOST_LINES])
     kind = f"{bits}-bit elements, {major}-major"
     if tile is None:
@@ -88,27 +101,77 @@ def _operand(args: argparse.Namespace) -> Operand | None:
     return find_operand(form.a_from("shared"), args.operand)
 
 
-def _misfits(tile: Tile, operand: Operand, args: argparse.Namespace) -> list[str]:
+def _rows_and_depth(operand: Operand) -> tuple[int, int]:
+    """M or N, and K."""
+    first, second = operand.shape
+    return (first, second) if operand.axes[0] == "m" else (second, first)
+
+
+def _misfits(tile: Tile, operand: Operand, from_k: int, from_row: int) -> list[str]:
     """What of a tile the instruction cannot read."""
-    rows, k = operand.shape if operand.axes[0] == "m" else operand.shape[::-1]
+    rows, k = _rows_and_depth(operand)
     problems = []
     if tile.bits != operand.dtype.bits:
         problems.append(f"{operand.name} is {operand.dtype}, but the tile has elements of {tile.bits} bits")
     if tile.major == "MN" and operand.dtype.bits != 16:
         problems.append(f"{operand.name} is {operand.dtype}: wgmma reads MN-major f16 and bf16 only")
-    if tile.rows - args.row < rows or tile.k - args.k < k:
+    if tile.rows - from_row < rows or tile.k - from_k < k:
         problems.append(
-            f"{operand.name} is {rows} rows by {k} of K; from row {args.row} and k={args.k} the tile has "
-            f"{tile.rows - args.row} by {tile.k - args.k}"
+            f"{operand.name} is {rows} rows by {k} of K; from row {from_row} and k={from_k} the tile has "
+            f"{tile.rows - from_row} by {tile.k - from_k}"
         )
     return problems
 
 
-def _verdict(tile: Tile, args: argparse.Namespace, problems: list[str], notes: list[str]) -> list[str]:
-    place = f"k={args.k}" if not args.row else f"k={args.k}, row={args.row}"
+def _verdict(where: str, problems: list[str], notes: list[str]) -> list[str]:
     if not problems:
-        return [f"right for the slice at {place} of {tile}", *notes]
-    return [f"wrong for the slice at {place} of {tile}: " + "; ".join([*notes, *problems])]
+        return [f"right{where}", *notes]
+    return [f"wrong{where}: " + "; ".join([*notes, *problems])]
+
+
+def _likely(fields: Descriptor, own: Tile) -> tuple[Tile, int, bool]:
+    """A tile that the descriptor is right for, and the k at which its slice starts; else the operand's own.
+
+    Of a kernel's tile only the instruction is known. Whether it was another than the operand's own comes
+    last.
+    """
+    for size, k in _sizes(fields, own):
+        try:
+            tile = replace(own, **size)
+            right = not tile.judge(fields, k).problems
+        except PtxlabError:
+            continue
+        if right and tile.rows >= own.rows and tile.k >= own.k + k:
+            return tile, k, tile != own
+    return own, 0, False
+
+
+def _sizes(fields: Descriptor, own: Tile) -> Iterator[tuple[dict[str, Any], int]]:
+    """Sizes of tiles whose atoms could be as far apart as the descriptor says, and where a slice starts."""
+    atom = 8 * max(fields.swizzle, 16)
+    along_leading, along_stride = fields.leading // atom, fields.stride // atom
+    yield {}, 0
+    if own.major == "K" and fields.swizzle:
+        inside = fields.address % 128 * 8 // own.bits
+        yield {"k": own.atom_width, "order": "MN"}, inside
+        yield {"k": own.atom_width * along_stride, "order": "K"}, inside
+    elif own.major == "K":
+        yield {"k": own.core_width * along_stride, "order": "K"}, 0
+        yield {"rows": 8 * along_leading, "order": "MN"}, 0
+    else:
+        rows, deep = (along_stride, along_leading) if fields.swizzle else (along_leading, along_stride)
+        yield {"rows": own.atom_width * rows, "order": "MN"}, 0
+        yield {"k": 8 * deep, "order": "K"}, 0
+
+
+def _picture(fields: Descriptor, tile: Tile | None, k: int, args: argparse.Namespace) -> views.Picture | None:
+    """What is read of a tile; None where a picture of the tile says nothing, or has no room for it."""
+    if tile is None or args.row:
+        return None
+    try:
+        return views.bytes_read(fields, tile, k, address=args.address)
+    except PtxlabError:
+        return None
 
 
 def _descriptors(args: argparse.Namespace, tile: Tile | None, operand: Operand | None, style: Style) -> str:

@@ -70,7 +70,8 @@ EXAMPLES = {
     "descriptor": """\
   ptxlab descriptor 0x4000004000010040
   ptxlab descriptor 0x4000002000010040 --tile bits=16,rows=64,k=64,swizzle=128
-  ptxlab descriptor 0x4000004000010040 --instruction wgmma.m64n64k16.f32.f16
+  ptxlab descriptor 0x4000004000010042 --instruction wgmma.m64n64k16.f32.f16
+  ptxlab descriptor 0x4000004000010042 --svg > bytes.svg        which bytes it reads
   ptxlab descriptor --tile bits=16,rows=64,k=128,swizzle=128    those of all slices
   ptxlab descriptor --tile dtype=e4m3,rows=64,k=64,swizzle=64 --svg > tile.svg""",
     "conflicts": """\

@@ -178,7 +178,7 @@ def bytes_read(
     if tile.major == "K" and tile.swizzle and fields.swizzle and "leading" in differ:
         differ.remove("leading")  # it is ignored
     matrix = _matrix_grid(whole, frozenset(meant), "the tile")
-    memory = _memory_grid(pieces, f"shared memory, swizzle {_swizzle(fields)}")
+    memory = _memory_grid(pieces, f"shared memory, {_swizzle(fields)}")
     return Picture(
         f"What wgmma reads through 0x{fields.code:016x}",
         tuple(notes),
@@ -191,7 +191,7 @@ _FIELD_NAMES = ("swizzle", "base_offset", "stride", "leading", "address")
 
 
 def _swizzle(fields: Descriptor) -> str:
-    return f"{fields.swizzle} bytes" if fields.swizzle else "none"
+    return f"{fields.swizzle}-byte swizzle" if fields.swizzle else "no swizzle"
 
 
 def _name(place: tuple[int, ...]) -> str:
@@ -235,7 +235,7 @@ def _bare(fields: Descriptor, bits: int, rows: int, major: Literal["K", "MN"]) -
         tuple(notes),
         (
             _matrix_grid(part, everything, "what it reads"),
-            _memory_grid(pieces, f"shared memory, swizzle {_swizzle(fields)}"),
+            _memory_grid(pieces, f"shared memory, {_swizzle(fields)}"),
             field_grid(fields.code),
         ),
     )
