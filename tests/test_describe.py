@@ -426,6 +426,9 @@ def test_a_box_is_drawn_where_tma_puts_it() -> None:
     assert {cell.text for cell in matrix.cells if cell.lane is not None} == {
         f"{row}.{piece}" for row in range(4, 8) for piece in (2, 3)
     }
+    flipping = tensor_map(np.zeros((8, 32), np.float32), (8, 32), "128B_ATOM_32B_FLIP_8B")
+    _, memory = views.box(flipping).grids
+    assert [memory.at(1, column).text for column in range(4)] == ["1.2*", "1.3*", "1.0*", "1.1*"]
 
 
 def test_the_bits_of_a_swizzled_address() -> None:

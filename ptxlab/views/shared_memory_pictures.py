@@ -300,14 +300,19 @@ def box(tensor: TensorMap, row: int = 0, column: int = 0) -> Picture:
     fill = "0" if tensor.fill == "zero" else "NaN"
     for line, piece in np.ndindex(tensor.copied[0], pieces_wide):
         source = row + line * tensor.element_strides[0], column // per_piece + piece
-        offset = int(tensor.offset(line, piece * per_piece))
+        first = int(tensor.offset(line, piece * per_piece))
+        offset, flipped = first // _PIECE * _PIECE, first % _PIECE != 0
         inside = 0 <= source[0] < shape[0] and 0 <= source[1] < shape[1]
         if not inside:
             pieces[offset] = _Piece(fill, None, "plain", "outside the array")
             continue
         taken[source] = _tint(line, piece)
         span = index_range(source[1] * per_piece, per_piece)
-        pieces[offset] = _Piece(_name(source), taken[source], "plain", f"row {source[0]}, columns {span}")
+        place = f"row {source[0]}, columns {span}"
+        if flipped:
+            place += "\nits halves have changed places"
+        text = f"{_name(source)}*" if flipped else _name(source)
+        pieces[offset] = _Piece(text, taken[source], "plain", place)
     hover = np.full(shape, "", dtype=object)
     cells = []
     for place in np.ndindex(*shape):
@@ -327,12 +332,17 @@ def box(tensor: TensorMap, row: int = 0, column: int = 0) -> Picture:
         name="array",
         density="close",
     )
-    swizzle = f"swizzle {tensor.swizzle} bytes" if tensor.swizzle else "no swizzle"
+    swizzle = f"{tensor.swizzle}-byte swizzle" if tensor.swizzle else "no swizzle"
+    if isinstance(tensor.swizzle_mode, str):
+        swizzle = f"swizzle {tensor.swizzle_mode}"
     memory = _memory_grid(pieces, "shared memory", new_line=shape[1] > 12)
     rows = f"{tensor.box[1] * tensor.array.itemsize} bytes, {tensor.pitch} apart"
-    notes = (
+    notes = [
         "r.p is 16-byte piece p of row r",
         f"rows of the box: {rows}",
         f"{tensor.expect_tx} bytes arrive",
-    )
-    return Picture(f"TMA copies a box of {tensor.box[0]}x{tensor.box[1]}, {swizzle}", notes, (matrix, memory))
+    ]
+    if any(piece.text.endswith("*") for piece in pieces.values()):
+        notes.append("*: its halves have changed places")
+    title = f"TMA copies a box of {tensor.box[0]}x{tensor.box[1]}, {swizzle}"
+    return Picture(title, tuple(notes), (matrix, memory))
