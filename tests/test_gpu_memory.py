@@ -214,6 +214,30 @@ def test_tma_beyond_the_edge(dtype: type) -> None:
             np.testing.assert_array_equal(found, tensor.load(*start))
 
 
+@pytest.mark.parametrize("library", ["cupy", "torch"])
+def test_tma_of_arrays_that_are_on_the_gpu(library: str) -> None:
+    """Nothing is copied: what is written into the array later arrives, too; views keep their strides."""
+    module = pytest.importorskip(library)
+    values = np.arange(48 * 128, dtype=np.float32).reshape(48, 128)
+    array = module.asarray(values) if library == "cupy" else module.from_numpy(values.copy()).cuda()
+    view = array[4:40, 32:96]
+    tensor = tensor_map(view, (8, 32), 128)
+    expected = tensor_map(values[4:40, 32:96], (8, 32), 128)
+    starts = [(0, 0), (30, 32), (-2, 4)]
+    for change in (0, 1000):
+        array += change
+        values += change
+        for start, content in zip(starts, run_tensor_map(tensor, starts), strict=True):
+            np.testing.assert_array_equal(content, expected.load(*start))
+    if library == "torch":
+        brain = tensor_map(array.to(module.bfloat16), (8, 64), 128, fill="nan")
+        assert brain.data_type == "BFLOAT16"
+        bits = (values.view(np.uint32) >> 16).astype(np.uint16)  # whole numbers up to 255 are exact
+        content = run_tensor_map(brain, [(0, 0)])[0].view(np.uint16)
+        exact = values[0, :8] < 256
+        np.testing.assert_array_equal(content[:8][exact], bits[0, :8][exact])
+
+
 @pytest.mark.parametrize("access", ACCESSES, ids=lambda access: access.name)
 def test_banks(access: Access) -> None:
     """Cycles of a saturated memory pipe are the wavefronts of the model."""

@@ -273,6 +273,11 @@ class _Access:
 
 
 def _matrix_transfer(text: str) -> TransferForm:
+    if re.match(r"(ld|st)\.", text.strip()):
+        raise PtxlabError(
+            f"{quoted(text)}: ld.shared and st.shared take .v2, .v4 or neither, and a type of 8 to 64 bits, "
+            "as in ld.shared.v4.f32"
+        )
     form = parse(text)
     if not isinstance(form, TransferForm) or not form.address_lanes:
         raise PtxlabError(

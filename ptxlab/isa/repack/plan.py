@@ -17,8 +17,9 @@ from ...errors import PtxlabError, listing
 from ..convert import CONVERSIONS, convert
 from ..dtypes import DType
 from ..operand import Operand
-from .planner import Planner, Task
+from .planner import Task
 from .sides import Side, Tiles, as_grid, blocks, check_tiles, is_stack, size_text, stacks
+from .stages import shortest
 from .steps import Convert, Merge, Permute, Rename, Select, Shift, Shuffle, Step, step_text
 
 __all__ = ["RepackPlan", "plan_repack"]
@@ -196,7 +197,7 @@ class RepackPlan:
             self.shift,
             self.target_side.operand.width,
         )
-        return Planner(task).run()
+        return shortest(task, self.source_side.cells, self.target_side.cells)
 
     @property
     def shuffles(self) -> tuple[Shuffle, ...]:

@@ -1,0 +1,143 @@
+"""Exchanges between lanes in several stages, where one after the other takes fewer shuffles than all at once.
+
+Lane and slot of an element are bits of its row and column. Where k of the lane's bits change places with k of
+the slot's, a lane needs something from 2^k others. All at once, that are 2^k shuffles, however little each
+brings; one bit after the other, as in a butterfly, half of a lane's registers move each time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .planner import Planner, Task
+from .steps import Convert, Merge, Part, Permute, Rename, Select, Shift, Shuffle, Step
+
+__all__ = ["shortest"]
+
+_WARP_BITS = 5
+
+
+class _Bits(NamedTuple):
+    """The bit of a cell's number that each bit of the lane and of the slot stands for, the lowest first."""
+
+    lane: tuple[int, ...]
+    slot: tuple[int, ...]
+
+    @property
+    def cells(self) -> NDArray[np.int64]:
+        return _sums(self.lane)[:, None] + _sums(self.slot)
+
+
+def _sums(bits: Sequence[int]) -> NDArray[np.int64]:
+    """The number that each combination of bits stands for."""
+    sums = np.zeros(1, dtype=np.int64)
+    for bit in bits:
+        sums = np.concatenate([sums, sums + bit])
+    return sums
+
+
+def _bits(cells: NDArray[np.int64]) -> _Bits | None:
+    """How a cell's number follows from lane and slot, where each of its bits is one bit of either."""
+    lanes, slots = (size.bit_length() - 1 for size in cells.shape)
+    if (1 << lanes, 1 << slots) != cells.shape:
+        return None
+    found = _Bits(
+        tuple(int(cells[1 << bit, 0]) for bit in range(lanes)),
+        tuple(int(cells[0, 1 << bit]) for bit in range(slots)),
+    )
+    different = {*found.lane, *found.slot}
+    if len(different) < lanes + slots or not (found.cells == cells).all():
+        return None
+    return found
+
+
+def shortest(task: Task, source: NDArray[np.int64], target: NDArray[np.int64]) -> tuple[Step, ...]:
+    """The steps of the plan with the fewest shuffles; of several the one with the fewest steps."""
+    direct = Planner(task).run()
+    best, cost = direct, _cost(direct)
+    before, after = _bits(source), _bits(target)
+    if before is None or after is None:
+        return direct
+    for ways in _ways(before, after):
+        steps = _composed(task, [before, *ways, after])
+        if _cost(steps) < cost:
+            best, cost = steps, _cost(steps)
+    return best
+
+
+def _cost(steps: Sequence[Step]) -> tuple[int, int]:
+    return sum(isinstance(step, Shuffle) for step in steps), len(steps)
+
+
+def _ways(before: _Bits, after: _Bits) -> Iterator[list[_Bits]]:
+    """Arrangements to go through: one bit at a time, or two and the rest."""
+    leaving = [at for at, bit in enumerate(before.lane) if bit in after.slot and at < _WARP_BITS]
+    coming = [bit for bit in before.slot if bit in after.lane]
+    if not 2 <= len(leaving) == len(coming) <= 4:
+        return
+    # A bit goes where it belongs in the end, if the one that is there leaves.
+    pairs = [(at, after.lane[at]) for at in leaving if after.lane[at] in coming]
+    rest = [bit for bit in coming if bit not in {bit for _, bit in pairs}]
+    pairs += zip([at for at in leaving if at not in dict(pairs)], rest, strict=True)
+    points = [_through(before, after, pairs[:count]) for count in range(1, len(pairs))]
+    yield points
+    for point in points[:-1] if len(points) > 1 else ():
+        yield [point]
+
+
+def _through(before: _Bits, after: _Bits, pairs: Sequence[tuple[int, int]]) -> _Bits:
+    """The arrangement in which these bits have come into the lane; what comes next is on top of the slot."""
+    lane, slot = list(before.lane), list(before.slot)
+    for at, bit in pairs:
+        slot[slot.index(bit)] = lane[at]
+        lane[at] = bit
+    stay = [bit for bit in after.slot if bit in slot]
+    return _Bits(tuple(lane), (*stay, *(bit for bit in slot if bit not in stay)))
+
+
+def _composed(task: Task, points: Sequence[_Bits]) -> tuple[Step, ...]:
+    """Planner after planner: the registers that one gives are those that the next takes."""
+    steps: list[Step] = []
+    last = len(points) - 2
+    for number in range(last + 1):
+        cells = points[number].cells
+        order = np.argsort(cells, axis=None)
+        lanes, slots = np.divmod(order[points[number + 1].cells], cells.shape[1])
+        converts = number == 0 if task.converts_first else number == last
+        part = task._replace(
+            lanes=lanes,
+            slots=slots,
+            conversion=task.conversion if converts else None,
+            converts_first=task.converts_first and converts,
+            shift=task.shift if number == last else 0,
+        )
+        steps += [_renamed(step, number, last) for step in Planner(part).run()]
+    return tuple(steps)
+
+
+def _renamed(step: Step, number: int, last: int) -> Step:
+    """A step whose registers have names of their own: those between stages are a0, a1, ..., then b0, ..."""
+
+    def name(register: str) -> str:
+        stem, index = register.rstrip("0123456789"), register.lstrip("abcdefghijklmnopqrstuvwxyz")
+        if stem == "in":
+            return register if number == 0 else f"{'abcd'[number - 1]}{index}"
+        if stem == "out":
+            return register if number == last else f"{'abcd'[number]}{index}"
+        return register if number == last else f"{stem}{index}_{number}"
+
+    match step:
+        case Convert():
+            parts = tuple(Part(name(part.register), part.position) for part in step.sources)
+            return replace(step, target=name(step.target), sources=parts)
+        case Permute() | Merge():
+            return replace(step, target=name(step.target), first=name(step.first), second=name(step.second))
+        case Select():
+            return replace(step, target=name(step.target), sources=tuple(map(name, step.sources)))
+        case Rename() | Shuffle() | Shift():
+            return replace(step, target=name(step.target), source=name(step.source))
