@@ -17,6 +17,7 @@ from .isa.targets import TARGETS
 if TYPE_CHECKING:
     from .course import progress
     from .gpu.repack import repack
+    from .kernels.kernel import kernel
     from .kernels.matmul import matmul
     from .memory import tensor_map
     from .numerics import models
@@ -33,6 +34,7 @@ __all__ = [
     "explore",
     "hunt",
     "instruction",
+    "kernel",
     "matmul",
     "models",
     "progress",
@@ -43,6 +45,7 @@ __all__ = [
 #: Functions that load their package when first used, so that `import ptxlab` needs NumPy and ml_dtypes only.
 _FUNCTIONS = {
     "hunt": "verify.hunt",
+    "kernel": "kernels.kernel",
     "matmul": "kernels.matmul",
     "models": "numerics",
     "progress": "course",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
+from typing import Literal
 
 from .._util.arguments import as_flag, as_text
 from ..errors import PtxlabError
@@ -14,7 +15,7 @@ from ..isa.versions import PtxVersion, cuda_release, newest_of_cuda
 from .cache import key_of, read_entry, write_entry
 from .cuda_python import INSTALL, Program, load
 
-__all__ = ["check_compiler", "compile", "compiler_version"]
+__all__ = ["check_compiler", "compile", "compile_kernel", "compile_ptx", "compiler_version"]
 
 _SOURCE_NAME = "ptxlab.cu"  # as NVRTC's messages call the source
 
@@ -92,6 +93,94 @@ def _compile_with_nvrtc(source: str, target: str, include_mma: bool) -> bytes:
         program.close()
 
 
+def compile_ptx(
+    source: str, target: str, options: Sequence[str] = (), name: str | None = None
+) -> tuple[str, str | None]:
+    """CUDA C++ -> PTX for a target, through NVRTC and the cache; needs no GPU.
+
+    Lines of the source are kept (`.loc`). For a `name` with template arguments or a namespace the second
+    result is its name in the PTX.
+
+    >>> text, _ = compile_ptx('extern "C" __global__ void nothing() {}', "sm_90a")
+    >>> ".entry nothing" in text
+    True
+    """
+    text, lowered = _compiled(source, target, options, name, "ptx")
+    return text.decode(), lowered
+
+
+def compile_kernel(
+    source: str, target: str, options: Sequence[str] = (), name: str | None = None
+) -> tuple[bytes, str | None]:
+    """As `compile_ptx`, to machine code."""
+    return _compiled(source, target, options, name, "cubin")
+
+
+def _compiled(
+    source: str, target: str, options: Sequence[str], name: str | None, kind: Literal["ptx", "cubin"]
+) -> tuple[bytes, str | None]:
+    """PTX or machine code with line numbers, from the cache or from NVRTC; the name of a template in it."""
+    if "\0" in as_text(source, "source") or not _is_utf8(source):
+        raise PtxlabError("source: it has letters that no compiler reads: NUL, or half of a surrogate pair")
+    _check_version(TARGET_VERSIONS[check_target(target)], target)
+    major, minor = compiler_version()
+    expression = name if name is not None and ("<" in name or "::" in name) else None
+    entry = f"{key_of(source, target, str(major), str(minor), expression or '', *options)}.{kind}"
+    stored = read_entry(entry)
+    if stored is not None:
+        lowered, _, code = stored.partition(b"\n")
+        return code, lowered.decode() or None
+    code, lowered_name = _run_nvrtc(source, target, options, expression, kind)
+    write_entry(entry, (lowered_name or "").encode() + b"\n" + code)
+    return code, lowered_name
+
+
+def _run_nvrtc(
+    source: str, target: str, options: Sequence[str], expression: str | None, kind: Literal["ptx", "cubin"]
+) -> tuple[bytes, str | None]:
+    """cuda.core asks the driver when it is to give PTX; the bindings do not."""
+    nvrtc = load("cuda.bindings.nvrtc")
+    code, program = nvrtc.nvrtcCreateProgram(source.encode(), _SOURCE_NAME.encode(), 0, [], [])
+    if int(code) != 0:
+        raise PtxlabError(f"NVRTC does not take the source ({code.name})")
+    flags = [
+        f"-arch={target.replace('sm_', 'compute_') if kind == 'ptx' else target}",
+        "-std=c++17",
+        "--device-as-default-execution-space",
+        "-lineinfo",
+        *(f"-I{folder}" for folder in _folders_if_any()),
+        *options,
+    ]
+    try:
+        if expression is not None:
+            nvrtc.nvrtcAddNameExpression(program, expression.encode())
+        (code,) = nvrtc.nvrtcCompileProgram(program, len(flags), [flag.encode() for flag in flags])
+        if int(code) != 0:
+            raise _refusal(target, _log_of(program) or code.name)
+        ask_size, ask = nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX
+        if kind == "cubin":
+            ask_size, ask = nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN
+        _, size = ask_size(program)
+        result = bytearray(size)  # not bytes: NVRTC writes into it
+        ask(program, result)
+        lowered = None
+        if expression is not None:
+            code, name = nvrtc.nvrtcGetLoweredName(program, expression.encode())
+            if int(code) == 0:
+                lowered = name.decode()
+        return (bytes(result).rstrip(b"\0") if kind == "ptx" else bytes(result)), lowered
+    finally:
+        nvrtc.nvrtcDestroyProgram(program)
+
+
+def _folders_if_any() -> tuple[str, ...]:
+    """Folders with CUDA's headers; a source that includes none does not need them."""
+    try:
+        return _header_folders()
+    except PtxlabError:
+        return ()
+
+
 def _is_utf8(text: str) -> bool:
     try:
         text.encode()
@@ -111,12 +200,16 @@ def _refusal(target: str, log: str) -> PtxlabError:
 
 def _log(program: Program) -> str:
     """What NVRTC wrote about a program. cuda.core hands its log out only after a success."""
+    return _log_of(program.handle)
+
+
+def _log_of(handle: object) -> str:
     nvrtc = load("cuda.bindings.nvrtc")
-    code, size = nvrtc.nvrtcGetProgramLogSize(program.handle)
+    code, size = nvrtc.nvrtcGetProgramLogSize(handle)
     if int(code) != 0:
         return ""
     log = bytearray(size)  # not bytes: NVRTC writes into it
-    nvrtc.nvrtcGetProgramLog(program.handle, log)
+    nvrtc.nvrtcGetProgramLog(handle, log)
     return bytes(log).rstrip(b"\0").decode(errors="replace").strip()
 
 

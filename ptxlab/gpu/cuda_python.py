@@ -35,6 +35,9 @@ class Event(Protocol):
 class Stream(Protocol):
     """`cuda.core.Stream`."""
 
+    @property
+    def handle(self) -> SupportsInt: ...
+
     def record(self) -> Event: ...
 
     def sync(self) -> None: ...

@@ -19,7 +19,7 @@ from .compiler import compile
 from .cuda_python import Buffer, Device, ObjectCode, Stream, load
 from .device import device_target
 
-__all__ = ["Argument", "Out", "launch", "load_kernel", "on_device"]
+__all__ = ["Argument", "DeviceArrays", "Out", "errors_during", "launch", "load_kernel", "on_device", "wait"]
 
 _BUSY_SECONDS = 2e-3  # most kernels end before a pause would
 _PAUSE_SECONDS = 2e-4
@@ -66,7 +66,7 @@ def launch(
     target = device_target()
     core = load("cuda.core")
     device: Device = core.Device(0)
-    with _errors_during("opening the GPU"):
+    with errors_during("opening the GPU"):
         device.set_current()  # a context belongs to a thread, and this thread may be new
     kernel = load_kernel(source, name, target, include_mma)
     stream = device.default_stream
@@ -82,10 +82,10 @@ def launch(
             passed.append(copy.buffer)
             if not copy.written:
                 copy.to_device(stream)
-        with _errors_during(f"launching the kernel {name}"):
+        with errors_during(f"launching the kernel {name}"):
             core.launch(stream, core.LaunchConfig(grid=grid, block=block), kernel, *passed)
-        with _errors_during(f"running the kernel {name}"):
-            _wait(stream)
+        with errors_during(f"running the kernel {name}"):
+            wait(stream)
         for copy in copies:
             if copy.written:
                 copy.from_device(stream)
@@ -122,12 +122,12 @@ class _Copy:
 
     def to_device(self, stream: Stream) -> None:
         if self.array.nbytes:
-            with _errors_during("copying to the GPU"):
+            with errors_during("copying to the GPU"):
                 self.buffer.copy_from(self._host_buffer, stream=stream)
 
     def from_device(self, stream: Stream) -> None:
         if self.array.nbytes:
-            with _errors_during("copying from the GPU"):
+            with errors_during("copying from the GPU"):
                 self.buffer.copy_to(self._host_buffer, stream=stream)
                 stream.sync()
 
@@ -146,7 +146,7 @@ def _allocate(argument: NDArray[Any] | Out, device: Device, stream: Stream) -> _
             raise PtxlabError("an Out array must be contiguous")
     else:
         array = np.ascontiguousarray(argument)
-    with _errors_during(f"allocating {array.nbytes} bytes of GPU memory"):
+    with errors_during(f"allocating {array.nbytes} bytes of GPU memory"):
         buffer = device.allocate(max(array.nbytes, 1), stream=stream)
     return _Copy(array, buffer, isinstance(argument, Out))
 
@@ -156,7 +156,7 @@ def on_device(array: NDArray[Any]) -> Iterator[int]:
     """A copy of an array in the GPU's memory while the block runs; gives its address there."""
     device_target()
     device: Device = load("cuda.core").Device(0)
-    with _errors_during("opening the GPU"):
+    with errors_during("opening the GPU"):
         device.set_current()
     stream = device.default_stream
     copy = _allocate(array, device, stream)
@@ -169,17 +169,55 @@ def on_device(array: NDArray[Any]) -> Iterator[int]:
             copy.buffer.close(stream)
 
 
+class DeviceArrays:
+    """Copies of arrays in the GPU's memory, one for each array; `fetch` copies them back, `close` frees them.
+
+    >>> with contextlib.closing(DeviceArrays()) as arrays:   # doctest: +SKIP
+    ...     address = arrays.address(np.arange(8))
+    """
+
+    def __init__(self) -> None:
+        device_target()
+        device: Device = load("cuda.core").Device(0)
+        with errors_during("opening the GPU"):
+            device.set_current()  # a context belongs to a thread, and this thread may be new
+        self._device = device
+        self.stream = device.default_stream
+        self._copies: dict[int, _Copy] = {}
+
+    def address(self, array: NDArray[Any]) -> int:
+        """Where the copy of an array is; the same array has one copy."""
+        if id(array) not in self._copies:
+            copy = _allocate(Out(array), self._device, self.stream)
+            self._copies[id(array)] = copy
+            copy.to_device(self.stream)
+        return int(self._copies[id(array)].buffer.handle)
+
+    def fetch(self) -> None:
+        """Copy all arrays that may be written back."""
+        for copy in self._copies.values():
+            if copy.array.flags.writeable:
+                copy.from_device(self.stream)
+
+    def close(self) -> None:
+        """Free the memory of the GPU."""
+        for copy in self._copies.values():
+            with contextlib.suppress(Exception):  # after a fault nothing can be freed either
+                copy.buffer.close(self.stream)
+        self._copies = {}
+
+
 @lru_cache(maxsize=512)
 def load_kernel(source: str, name: str, target: str, include_mma: bool = False) -> object:
     """A `cuda.core.Kernel`, compiled and loaded once."""
     cubin = compile(source, target, include_mma=include_mma)
-    with _errors_during(f"loading the kernel {name}"):
+    with errors_during(f"loading the kernel {name}"):
         code: ObjectCode = load("cuda.core").ObjectCode.from_cubin(cubin)
         return code.get_kernel(name)
 
 
 @contextlib.contextmanager
-def _errors_during(action: str) -> Iterator[None]:
+def errors_during(action: str) -> Iterator[None]:
     """What cuda.core reports during the action, as a `PtxlabError` of one sentence."""
     try:
         yield
@@ -194,7 +232,7 @@ def _by_value(scalar: np.generic) -> np.generic:
     return _UNSIGNED[scalar.itemsize](int.from_bytes(scalar.tobytes(), sys.byteorder))
 
 
-def _wait(stream: Stream) -> None:
+def wait(stream: Stream) -> None:
     """Wait until the stream has done its work. `stream.sync()` would keep Ctrl-C waiting for the kernel."""
     event = stream.record()
     started = time.monotonic()

@@ -1,1 +1,1 @@
-"""Whole kernels: products of large matrices, computed in the order of a real kernel."""
+"""Whole kernels: products of large matrices, and kernels in CUDA C++ or PTX, simulated or launched."""

@@ -37,6 +37,19 @@ _SCALED = "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2
 
 
 _KERNEL = 'extern "C" __global__ void nothing() {}'
+_PTX = """.version 8.0
+.target sm_90a
+.address_size 64
+.entry put(.param .u64 out, .param .f32 x)
+{
+    .reg .b64 %rd<2>;
+    .reg .f32 %f<2>;
+    ld.param.u64 %rd1, [out];
+    ld.param.f32 %f1, [x];
+    st.global.f32 [%rd1+4], %f1;
+    ret;
+}
+"""
 
 
 def _copied(value: Any) -> Any:
@@ -96,6 +109,16 @@ def _top() -> Iterator[Call]:
     yield call(
         "ptxlab.matmul scaled", ptxlab.matmul, A=np.ones((16, 64)), B=np.ones((64, 8)), instruction=_SCALED,
         scale_a=np.ones((16, 2)), scale_b=np.ones((2, 8)), only="scale_a scale_b",
+    )  # fmt: skip
+    yield call("ptxlab.kernel", ptxlab.kernel, source=_PTX, name="put", target="sm_90a", options=())
+    yield call("ptxlab.kernel compiled", ptxlab.kernel, source=_KERNEL, options=("-DN=1",), only="options")
+    kernel = ptxlab.kernel(_PTX)
+    yield call(
+        "Kernel.simulate",
+        lambda grid, block, out, x, shared, model: kernel.simulate(
+            grid, block, out, x, shared=shared, model=model, show=False
+        ),
+        grid=(2, 1), block=32, out=np.zeros(2, dtype=np.float32), x=0.5, shared=16, model="sm_90",
     )  # fmt: skip
     yield call("ptxlab.hunt", ptxlab.hunt, ins=f16, mmas=20, against="sm_80", seed=1, seconds=1.0,
                categories=("bits",), model="sm_90")  # fmt: skip

@@ -1,0 +1,160 @@
+"""Whole kernels, from CUDA C++ or PTX: simulated without a GPU, or launched on one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from .._util.arguments import as_text
+from ..errors import PtxlabError, listing, quoted
+from ..gpu.compiler import compile_kernel, compile_ptx
+from ..gpu.device import device_target
+from ..gpu.kernel_launch import launch_kernel
+from ..isa.targets import check_target
+from .ptx import Function, Module, read_ptx
+from .simulator import Array, Image, Observer, Result, as_grid, check_arguments, simulate
+
+__all__ = ["Kernel", "kernel"]
+
+_PTX = re.compile(r"^\s*\.version\s+\d", re.MULTILINE)
+
+
+class Kernel:
+    """A kernel; `ptxlab.kernel` makes one.
+
+    `name` is its name in the PTX, `ptx` the text, `module` the text as data, `parameters` what it takes.
+    """
+
+    def __init__(
+        self,
+        module: Module,
+        function: Function,
+        target: str,
+        ptx: str,
+        source: str,
+        options: tuple[str, ...] = (),
+        expression: str | None = None,
+    ) -> None:
+        self.module = module
+        self.function = function
+        self.target = target
+        self.ptx = ptx
+        self.source = source
+        self.options = options
+        self._expression = expression  # the name, as C++ has it
+        self._image: Image | None = None
+
+    @property
+    def name(self) -> str:
+        """Its name in the PTX; C++ names are mangled there."""
+        return self.function.name
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """What it takes, in PTX's types; ``b8[128]`` is a struct."""
+        return tuple(
+            f"{each.type}[{each.count}]" if each.array else each.type for each in self.function.parameters
+        )
+
+    def __repr__(self) -> str:
+        return f"<kernel {self.name}({', '.join(self.parameters)}) for {self.target}>"
+
+    def simulate(
+        self,
+        grid: int | tuple[int, ...],
+        block: int | tuple[int, ...],
+        *arguments: object,
+        shared: int = 0,
+        model: str | None = None,
+        observers: Sequence[Observer] = (),
+        show: bool | None = None,
+    ) -> Result:
+        """Run the kernel without a GPU, with the bits that an H200 gives.
+
+        As in a launch: `grid` blocks of `block` threads, each one to three numbers. NumPy arrays are device
+        memory and are written in place; the same array twice is the same memory. Scalars go by value,
+        structs as bytes, `ptxlab.tensor_map` as a tensor map. `shared` is dynamic shared memory in bytes;
+        `model` names the chip whose matrix arithmetic counts; `show` turns the progress bar on or off.
+
+        >>> import numpy as np
+        >>> text = 'extern "C" __global__ void twice(float* x) { x[threadIdx.x] *= 2; }'
+        >>> x = np.arange(32, dtype=np.float32)
+        >>> result = kernel(text).simulate(1, 32, x)
+        >>> result.counts["mul.f32"] + result.counts["add.f32"]   # the compiler adds x to itself
+        1
+        >>> x[:4]
+        array([0., 2., 4., 6.], dtype=float32)
+        """
+        shape = as_grid(grid, block, shared)
+        values = check_arguments(self.function, arguments, self.name)
+        if self._image is None:
+            self._image = Image(self.module, self.function)
+        return simulate(self._image, shape, values, model=model, observers=observers, show=show)
+
+    def launch(
+        self,
+        grid: int | tuple[int, ...],
+        block: int | tuple[int, ...],
+        *arguments: object,
+        shared: int = 0,
+    ) -> None:
+        """Run the kernel on the GPU, with the arguments of `simulate`; arrays are copied there and back."""
+        shape = as_grid(grid, block, shared)
+        values = check_arguments(self.function, arguments, self.name)
+        code = self.ptx.encode()
+        if self.source is not self.ptx:
+            code, _ = compile_kernel(self.source, device_target(), self.options, self._expression)
+        passed = [value.values if isinstance(value, Array) else value for value in values]
+        launch_kernel(code, self.name, shape.blocks, shape.threads, shape.shared, passed)
+
+
+def kernel(
+    source: str, name: str | None = None, target: str = "sm_90a", options: Sequence[str] = ()
+) -> Kernel:
+    """A kernel from CUDA C++ (compiled by NVRTC, which needs no GPU) or from PTX text.
+
+    `name` chooses among several; a C++ template is named with its arguments, ``"gemm<64, 64>"``. `options`
+    are NVRTC's, e.g. ``["-DTILE=64", "--use_fast_math"]``.
+
+    >>> kernel('extern "C" __global__ void nothing(int* out, float x) {}')
+    <kernel nothing(u64, f32) for sm_90a>
+    """
+    text = as_text(source, "source")
+    target = check_target(target)
+    if _PTX.search(text):
+        module = read_ptx(text)
+        return Kernel(module, _chosen(module, name), module.target or target, text, text)
+    flags = _as_options(options)
+    expression = as_text(name, "name") if name is not None else None
+    ptx, lowered = compile_ptx(text, target, flags, expression)
+    module = read_ptx(ptx)
+    return Kernel(module, _chosen(module, lowered or name), target, ptx, text, flags, expression)
+
+
+def _as_options(options: object) -> tuple[str, ...]:
+    if isinstance(options, str) or not isinstance(options, Sequence):
+        raise PtxlabError(f"options={quoted(options)}: they are a list of NVRTC's, such as ['-DTILE=64']")
+    return tuple(as_text(option, "options") for option in options)
+
+
+def _chosen(module: Module, name: str | None) -> Function:
+    """The kernel of that name, or the only one."""
+    entries = module.entries
+    if not entries:
+        raise PtxlabError(
+            "there is no kernel in the source; a kernel is a __global__ function (.entry in PTX)"
+        )
+    if name is None:
+        if len(entries) > 1:
+            raise PtxlabError(f"the source has {len(entries)} kernels; name one of them: {listing(entries)}")
+        return module.functions[entries[0]]
+    text = as_text(name, "name")
+    matching = [entry for entry in entries if entry == text or _is_mangled(entry, text)]
+    if len(matching) != 1:
+        raise PtxlabError(f"name={quoted(text)}: the source has {listing(entries)}")
+    return module.functions[matching[0]]
+
+
+def _is_mangled(entry: str, name: str) -> bool:
+    """Whether a mangled name is that of a plain function of this name."""
+    return entry.startswith(f"_Z{len(name)}{name}")

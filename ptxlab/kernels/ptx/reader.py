@@ -1,0 +1,768 @@
+"""PTX text -> `Module`. PTX ISA, "Syntax" and "Directives"."""
+
+from __future__ import annotations
+
+import re
+import struct
+from bisect import bisect_right
+from dataclasses import dataclass, field, replace
+from typing import NoReturn
+
+from ..._util.arguments import as_text
+from ...errors import PtxlabError, quoted
+from .syntax import (
+    Address,
+    Function,
+    Immediate,
+    Instruction,
+    LabelTarget,
+    Location,
+    Module,
+    Negated,
+    Operand,
+    OperandList,
+    Pair,
+    Prototype,
+    Register,
+    Sink,
+    Special,
+    Symbol,
+    Targets,
+    Variable,
+    Vector,
+    type_bits,
+)
+
+__all__ = ["read_ptx"]
+
+_TOKEN = re.compile(
+    r"""
+      (?P<skip>\s+|//[^\n]*|/\*.*?\*/)
+    | (?P<text>"(?:[^"\\]|\\.)*")
+    | (?P<number>0[fF][0-9a-fA-F]{8}|0[dD][0-9a-fA-F]{16}|0[xX][0-9a-fA-F]+U?|0[bB][01]+U?
+        |\d+\.\d*(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+|\d+U?)(?![\w$])
+    | (?P<word>[A-Za-z_$%][\w$]*(?:(?:\.|::)[\w$]+)*)
+    | (?P<directive>\.[A-Za-z_][\w$]*(?:::[\w$]+)*)
+    | (?P<sign>[{}()\[\]<>,;:=+\-*|!@])
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+_SPACES = ("reg", "param", "shared", "global", "const", "local")
+_LINKAGE = ("visible", "extern", "weak", "common")
+#: Special registers are words that begin with % and were not declared.
+_SPECIAL = re.compile(
+    r"%(?:(?:tid|ntid|ctaid|nctaid|clusterid|nclusterid|cluster_ctaid|cluster_nctaid)\.[xyz]|laneid|warpid|nwarpid"
+    r"|smid|nsmid|gridid|clock(?:64|_hi)?|globaltimer(?:_lo|_hi)?|lanemask_(?:eq|le|lt|ge|gt)|pm\d|envreg\d+"
+    r"|dynamic_smem_size|total_smem_size|aggr_smem_size|reserved_smem_offset_\w+|cluster_ctarank|cluster_nctarank"
+    r"|is_explicit_cluster|current_graph_exec)"
+)
+_MOST_REGISTERS = 1 << 20
+
+
+def read_ptx(text: str) -> Module:
+    """The module that a PTX text describes.
+
+    >>> module = read_ptx('''
+    ... .version 8.0
+    ... .target sm_90a
+    ... .address_size 64
+    ... .entry nothing(.param .u64 out) { .reg .b32 %r<2>; mov.u32 %r1, %tid.x; ret; }
+    ... ''')
+    >>> [instruction.opcode for instruction in module.functions["nothing"].instructions]
+    ['mov.u32', 'ret']
+    """
+    return _Reader(as_text(text, "PTX")).module()
+
+
+@dataclass(slots=True)
+class _Token:
+    kind: str
+    text: str
+    start: int
+
+
+@dataclass
+class _Scope:
+    """What a `{ }` declares; names outside are visible, and may be declared anew."""
+
+    outer: _Scope | None = None
+    registers: dict[str, Register] = field(default_factory=dict)
+    variables: dict[str, str] = field(default_factory=dict)  # name -> the name that is unique in the function
+    labels: dict[str, int] = field(default_factory=dict)
+    tables: dict[str, list[str]] = field(default_factory=dict)
+
+    def register(self, name: str) -> Register | None:
+        scope: _Scope | None = self
+        while scope is not None:
+            if name in scope.registers:
+                return scope.registers[name]
+            scope = scope.outer
+        return None
+
+    def variable(self, name: str) -> str:
+        scope: _Scope | None = self
+        while scope is not None:
+            if name in scope.variables:
+                return scope.variables[name]
+            scope = scope.outer
+        return name
+
+    def label(self, name: str) -> int | None:
+        scope: _Scope | None = self
+        while scope is not None:
+            if name in scope.labels:
+                return scope.labels[name]
+            scope = scope.outer
+        return None
+
+    def table(self, name: str) -> tuple[_Scope, list[str]] | None:
+        scope: _Scope | None = self
+        while scope is not None:
+            if name in scope.tables:
+                return scope, scope.tables[name]
+            scope = scope.outer
+        return None
+
+
+@dataclass
+class _Body:
+    """A function while it is read."""
+
+    scope: _Scope
+    registers: list[Register] = field(default_factory=list)
+    variables: dict[str, Variable] = field(default_factory=dict)
+    instructions: list[Instruction] = field(default_factory=list)
+    scopes: list[_Scope] = field(default_factory=list)  # of each instruction
+    labels: dict[str, int] = field(default_factory=dict)
+    prototypes: dict[str, Prototype] = field(default_factory=dict)
+
+
+class _Reader:
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._newlines = [match.start() for match in re.finditer("\n", text)]
+        self._tokens = self._split()
+        self._at = 0
+        self._files = self._all_files()  # NVRTC names them at the end
+        self._location: Location | None = None
+
+    # -- tokens ----------------------------------------------------------------------------------------------
+
+    def _split(self) -> list[_Token]:
+        tokens = []
+        position = 0
+        text = self._text
+        match_at = _TOKEN.match
+        while position < len(text):
+            match = match_at(text, position)
+            if match is None:
+                if text.startswith("\0", position):
+                    position += 1
+                    continue
+                self._fail(position, f"found {quoted(text[position : position + 12])}, which is no PTX")
+            kind = match.lastgroup or ""
+            if kind != "skip":
+                tokens.append(_Token(kind, match.group(), position))
+            position = match.end()
+        tokens.append(_Token("end", "the end of the text", len(text)))
+        return tokens
+
+    def _all_files(self) -> dict[int, str]:
+        files = {}
+        for token, number, name in zip(self._tokens, self._tokens[1:], self._tokens[2:], strict=False):
+            if token.text == ".file" and number.text.isdigit() and name.kind == "text":
+                files[int(number.text)] = name.text.strip('"')
+        return files
+
+    def _line(self, position: int) -> int:
+        return bisect_right(self._newlines, position - 1) + 1
+
+    def _fail(self, position: int, sentence: str) -> NoReturn:
+        raise PtxlabError(f"PTX line {self._line(position)}: {sentence}")
+
+    def _wrong(self, expected: str) -> NoReturn:
+        token = self._tokens[self._at]
+        self._fail(token.start, f"found {quoted(token.text)} where {expected} belongs")
+
+    def _next(self) -> _Token:
+        token = self._tokens[self._at]
+        if token.kind == "end":
+            self._fail(token.start, "the text ends in the middle of a statement")
+        self._at += 1
+        return token
+
+    def _is(self, text: str) -> bool:
+        return self._tokens[self._at].text == text and self._tokens[self._at].kind != "text"
+
+    def _takes(self, text: str) -> bool:
+        if self._is(text):
+            self._at += 1
+            return True
+        return False
+
+    def _expect(self, text: str) -> None:
+        if not self._takes(text):
+            self._wrong(repr(text))
+
+    def _word(self, what: str) -> str:
+        token = self._tokens[self._at]
+        if token.kind != "word":
+            self._wrong(what)
+        self._at += 1
+        return token.text
+
+    def _integer(self, what: str = "a whole number") -> int:
+        negative = False
+        while self._is("-") or self._is("+"):
+            negative ^= self._next().text == "-"
+        token = self._tokens[self._at]
+        if token.kind != "number":
+            self._wrong(what)
+        immediate = _number(token.text)
+        if immediate.type != "int":
+            self._wrong(what)
+        self._at += 1
+        return -immediate.value if negative else immediate.value
+
+    # -- module ----------------------------------------------------------------------------------------------
+
+    def module(self) -> Module:
+        version, target = (0, 0), ""
+        functions: dict[str, Function] = {}
+        variables: dict[str, Variable] = {}
+        while self._tokens[self._at].kind != "end":
+            token = self._next()
+            name = token.text[1:] if token.kind == "directive" else ""
+            if name == "version":
+                major, _, minor = self._next().text.partition(".")
+                version = (int(major), int(minor or 0)) if major.isdigit() else (0, 0)
+            elif name == "target":
+                target = self._word("a target")
+                while self._takes(","):
+                    self._word("a target")
+            elif name == "address_size":
+                if self._integer() != 64:
+                    self._fail(token.start, "addresses of 32 bits are not supported; .address_size 64 is")
+            elif name == "file":
+                self._file()
+            elif name == "loc":
+                self._loc()
+            elif name == "pragma":
+                self._skip_to(";")
+            elif name == "alias":
+                alias = self._word("a function")
+                self._expect(",")
+                functions[alias] = replace(functions[self._word("a function")], name=alias)
+                self._expect(";")
+            elif name == "section":
+                self._next()
+                self._skip_braces()
+            elif name in (*_LINKAGE, "entry", "func", "global", "const", "shared"):
+                self._at -= 1
+                self._definition(functions, variables)
+            elif token.text != ";":
+                self._at -= 1
+                self._wrong("a directive such as .entry, .func or .global")
+        return Module(version, target, functions, variables, dict(self._files))
+
+    def _skip_to(self, end: str) -> None:
+        while not self._takes(end):
+            self._next()
+
+    def _skip_braces(self) -> None:
+        self._expect("{")
+        depth = 1
+        while depth:
+            text = self._next().text
+            depth += (text == "{") - (text == "}")
+
+    def _file(self) -> None:
+        self._integer()
+        self._next()
+        while self._takes(","):
+            self._next()
+
+    def _loc(self) -> None:
+        self._location = self._place()
+        if self._is(",") and self._tokens[self._at + 1].text in ("function_name", "inlined_at"):
+            inlined: Location | None = None
+            while self._takes(","):
+                attribute = self._word("function_name or inlined_at")
+                if attribute == "inlined_at":
+                    inlined = self._place()
+                else:
+                    self._word("a label")
+                    if self._takes("+"):
+                        self._integer()
+            self._location = replace(self._location, inlined_at=inlined)
+
+    def _place(self) -> Location:
+        file, line, column = self._integer(), self._integer(), self._integer()
+        return Location(self._files.get(file, f"file {file}"), line, column)
+
+    def _definition(self, functions: dict[str, Function], variables: dict[str, Variable]) -> None:
+        external = False
+        while self._tokens[self._at].text[1:] in _LINKAGE and self._tokens[self._at].kind == "directive":
+            external |= self._next().text == ".extern"
+        token = self._next()
+        kind = token.text[1:]
+        if kind in ("entry", "func"):
+            function = self._function(kind == "entry", token.start)
+            if function.defined or function.name not in functions:
+                functions[function.name] = function
+        elif kind in _SPACES:
+            for variable in self._variables(kind, external):
+                if variable.name not in variables or not variable.external:
+                    variables[variable.name] = variable
+        else:
+            self._at -= 1
+            self._wrong("a function or a variable")
+
+    # -- variables -------------------------------------------------------------------------------------------
+
+    def _variables(self, space: str, external: bool = False) -> list[Variable]:
+        """What follows a state space, up to and with the semicolon."""
+        variables = [self._variable(space, external)]
+        prefix = variables[0]
+        while self._takes(","):
+            variables.append(self._declarator(replace(prefix, values=None, count=1, array=False)))
+        self._expect(";")
+        return variables
+
+    def _variable(self, space: str, external: bool = False) -> Variable:
+        align, vector, type_name, pointer = 0, 1, "", False
+        while self._tokens[self._at].kind == "directive":
+            token = self._next()
+            name = token.text[1:]
+            if name == "align":
+                align = self._integer()
+            elif name in ("v2", "v4", "v8"):
+                vector = int(name[1:])
+            elif name == "ptr":
+                pointer = True
+            elif name in ("global", "shared", "const", "local", "param"):
+                pass  # of what a pointer points to
+            elif name in ("surfref", "texref", "samplerref"):
+                type_name = "b64"
+            elif name == "attribute":
+                self._expect("(")
+                self._skip_to(")")
+            elif type_bits(name) is not None:
+                type_name = name
+            else:
+                self._at -= 1
+                self._wrong("a type")
+        if not type_name:
+            self._wrong("a type")
+        first = Variable("", space, type_name, align, vector=vector, pointer=pointer, external=external)
+        return self._declarator(first)
+
+    def _declarator(self, prefix: Variable) -> Variable:
+        token = self._tokens[self._at]
+        name = self._word("a name")
+        count: int | None = 1
+        array = False
+        while self._takes("["):
+            array = True
+            if self._takes("]"):
+                count = None
+                continue
+            size = self._integer()
+            count = None if count is None else count * size
+            self._expect("]")
+        values: tuple[int | Symbol, ...] | None = None
+        if self._takes("="):
+            values = tuple(self._initialiser(prefix.type))
+            if count is None:
+                count = len(values)
+        align = prefix.align or max(1, (type_bits(prefix.type) or 8) // 8) * prefix.vector
+        return replace(
+            prefix,
+            name=name,
+            count=count,
+            array=array,
+            values=values,
+            align=align,
+            line=self._line(token.start),
+        )
+
+    def _initialiser(self, type_name: str) -> list[int | Symbol]:
+        if self._takes("{"):
+            values: list[int | Symbol] = []
+            while not self._takes("}"):
+                values += self._initialiser(type_name)
+                self._takes(",")
+            return values
+        token = self._tokens[self._at]
+        if token.kind == "word":
+            name = self._next().text
+            if name == "generic":
+                self._expect("(")
+                name = self._word("a variable")
+                self._expect(")")
+            offset = 0
+            while self._is("+") or self._is("-"):
+                offset += self._integer()
+            return [Symbol(name, offset)]
+        negative = False
+        while self._is("-"):
+            self._at += 1
+            negative = not negative
+        token = self._next()
+        if token.kind != "number":
+            self._at -= 1
+            self._wrong("a constant")
+        immediate = _number(token.text)
+        if self._is("("):  # 0xFF00(symbol): a byte of its address
+            self._fail(token.start, "masked addresses in an initialiser are not supported")
+        return [_bits_of(immediate, type_name, negative)]
+
+    # -- functions -------------------------------------------------------------------------------------------
+
+    def _function(self, entry: bool, start: int) -> Function:
+        returns = self._parameters() if self._is("(") else ()
+        name = self._word("the name of a function")
+        parameters = self._parameters() if self._is("(") else ()
+        directives: dict[str, tuple[int, ...]] = {}
+        while self._tokens[self._at].kind == "directive":
+            directive = self._next().text[1:]
+            if directive == "pragma":
+                self._skip_to(";")
+                continue
+            if directive == "attribute":
+                self._expect("(")
+                self._skip_to(")")
+                continue
+            numbers = []
+            while self._tokens[self._at].kind == "number":
+                numbers.append(self._integer())
+                self._takes(",")
+            directives[directive] = tuple(numbers)
+        line = self._line(start)
+        if self._takes(";"):
+            return Function(name, entry, returns, parameters, directives=directives, defined=False, line=line)
+        body = _Body(_Scope())
+        self._location = None
+        for parameter in (*returns, *parameters):
+            if parameter.space == "reg":
+                body.scope.registers[parameter.name] = Register(
+                    len(body.registers), parameter.name, parameter.type
+                )
+                body.registers.append(body.scope.registers[parameter.name])
+            else:
+                body.scope.variables[parameter.name] = parameter.name
+        self._expect("{")
+        self._body(body)
+        return Function(
+            name,
+            entry,
+            returns,
+            parameters,
+            tuple(body.registers),
+            tuple(body.variables.values()),
+            tuple(body.instructions),
+            body.labels,
+            body.prototypes,
+            directives,
+            line=line,
+        )
+
+    def _parameters(self) -> tuple[Variable, ...]:
+        self._expect("(")
+        parameters = []
+        while not self._takes(")"):
+            token = self._next()
+            if token.text not in (".param", ".reg"):
+                self._at -= 1
+                self._wrong("a parameter")
+            parameters.append(self._variable(token.text[1:]))
+            self._takes(",")
+        return tuple(parameters)
+
+    def _body(self, body: _Body) -> None:
+        scope = body.scope
+        depth = 1
+        while depth:
+            token = self._tokens[self._at]
+            if token.kind == "word":
+                following = self._tokens[self._at + 1].text
+                if following == ":":
+                    self._at += 2
+                    self._label(body, scope, token)
+                else:
+                    self._instruction(body, scope, None)
+            elif token.text == "@":
+                self._at += 1
+                negated = self._takes("!")
+                guard = scope.register(self._word("a predicate"))
+                if guard is None:
+                    self._at -= 1
+                    self._wrong("a declared predicate")
+                self._instruction(body, scope, Negated(guard) if negated else guard)
+            elif token.text == "{":
+                self._at += 1
+                depth += 1
+                scope = _Scope(scope)
+            elif token.text == "}":
+                self._at += 1
+                depth -= 1
+                if depth and scope.outer is not None:
+                    scope = scope.outer
+            elif token.kind == "directive":
+                self._at += 1
+                self._statement(body, scope, token)
+            elif token.text == ";":
+                self._at += 1
+            else:
+                self._wrong("an instruction")
+        body.instructions = [
+            self._resolved(instruction, its_scope)
+            for instruction, its_scope in zip(body.instructions, body.scopes, strict=True)
+        ]
+
+    def _statement(self, body: _Body, scope: _Scope, token: _Token) -> None:
+        name = token.text[1:]
+        if name == "reg":
+            self._registers(body, scope)
+        elif name in ("shared", "local", "param", "const", "global"):
+            for variable in self._variables(name):
+                unique = variable.name
+                while unique in body.variables:
+                    unique += "'"
+                scope.variables[variable.name] = unique
+                body.variables[unique] = replace(variable, name=unique)
+        elif name == "loc":
+            self._loc()
+        elif name == "pragma":
+            self._skip_to(";")
+        elif name == "file":
+            self._file()
+        else:
+            self._at -= 1
+            self._wrong("a declaration")
+
+    def _label(self, body: _Body, scope: _Scope, token: _Token) -> None:
+        if self._is(".branchtargets"):
+            self._at += 1
+            names = [self._word("a label")]
+            while self._takes(","):
+                names.append(self._word("a label"))
+            self._expect(";")
+            scope.tables[token.text] = names
+        elif self._is(".callprototype"):
+            self._at += 1
+            returns = self._prototype_parameters()
+            self._word("_")
+            parameters = self._prototype_parameters()
+            while not self._takes(";"):
+                self._next()
+            body.prototypes[token.text] = Prototype(returns, parameters)
+        elif self._is(".calltargets"):
+            self._skip_to(";")
+        else:
+            if token.text in scope.labels:
+                self._fail(token.start, f"the label {token.text} is there twice")
+            scope.labels[token.text] = len(body.instructions)
+            body.labels.setdefault(token.text, len(body.instructions))
+
+    def _prototype_parameters(self) -> tuple[Variable, ...]:
+        return self._parameters() if self._is("(") else ()
+
+    def _registers(self, body: _Body, scope: _Scope) -> None:
+        type_name, vector = "", 1
+        while self._tokens[self._at].kind == "directive":
+            name = self._next().text[1:]
+            if name in ("v2", "v4"):
+                vector = int(name[1:])
+            elif type_bits(name) is not None:
+                type_name = name
+            else:
+                self._at -= 1
+                self._wrong("a type")
+        if not type_name:
+            self._wrong("a type")
+        while True:
+            token = self._tokens[self._at]
+            name = self._word("the name of a register")
+            names = [name]
+            if self._takes("<"):
+                count = self._integer()
+                if not 0 <= count <= _MOST_REGISTERS:
+                    self._fail(token.start, f"{count} registers are too many")
+                names = [f"{name}{number}" for number in range(count)]
+                self._expect(">")
+            if vector > 1:
+                names = [f"{name}.{component}" for name in names for component in "xyzw"[:vector]]
+            for name in names:
+                scope.registers[name] = Register(len(body.registers), name, type_name)
+                body.registers.append(scope.registers[name])
+            if not self._takes(","):
+                break
+        self._expect(";")
+
+    # -- instructions ----------------------------------------------------------------------------------------
+
+    def _instruction(self, body: _Body, scope: _Scope, guard: Register | Negated | None) -> None:
+        token = self._tokens[self._at]
+        opcode = self._word("an instruction")
+        operands = []
+        if not self._is(";"):
+            operands.append(self._operand(scope))
+            while self._takes(","):
+                operands.append(self._operand(scope))
+        self._expect(";")
+        body.instructions.append(
+            Instruction(
+                len(body.instructions),
+                opcode,
+                tuple(operands),
+                self._line(token.start),
+                self._location,
+                guard,
+            )
+        )
+        body.scopes.append(scope)
+
+    def _operand(self, scope: _Scope) -> Operand:
+        token = self._tokens[self._at]
+        if token.text == "[":
+            return self._address(scope)
+        if token.text in ("{", "("):
+            self._at += 1
+            end = "}" if token.text == "{" else ")"
+            items = []
+            while not self._takes(end):
+                items.append(self._operand(scope))
+                if not self._is(end):
+                    self._expect(",")
+            return Vector(tuple(items)) if end == "}" else OperandList(tuple(items))
+        if token.text == "!":
+            self._at += 1
+            register = scope.register(self._word("a predicate"))
+            if register is None:
+                self._at -= 1
+                self._wrong("a declared predicate")
+            return Negated(register)
+        operand = self._name_or_number(scope)
+        if self._takes("|"):
+            return Pair(operand, self._name_or_number(scope))
+        return operand
+
+    def _name_or_number(self, scope: _Scope) -> Register | Special | Immediate | Symbol | Sink:
+        token = self._tokens[self._at]
+        if token.kind == "number" or token.text in ("-", "+"):
+            negative = False
+            while self._is("-") or self._is("+"):
+                negative ^= self._next().text == "-"
+            number = self._next()
+            if number.kind != "number":
+                self._at -= 1
+                self._wrong("a number")
+            immediate = _number(number.text)
+            return _negated(immediate) if negative else immediate
+        if token.kind != "word":
+            self._wrong("an operand")
+        self._at += 1
+        if token.text == "_":
+            return Sink()
+        register = scope.register(token.text)
+        if register is not None:
+            return register
+        if token.text == "WARP_SZ":
+            return Immediate(32)
+        if token.text.startswith("%"):
+            if _SPECIAL.fullmatch(token.text):
+                return Special(token.text)
+            self._fail(token.start, f"{token.text} is no register that was declared, and no special register")
+        offset = 0
+        while self._is("+") or self._is("-"):
+            offset += self._integer("an offset")
+        return Symbol(scope.variable(token.text), offset)
+
+    def _address(self, scope: _Scope) -> Address:
+        self._expect("[")
+        base = self._name_or_number(scope)
+        if not isinstance(base, Register | Symbol | Immediate):
+            self._at -= 1
+            self._wrong("an address")
+        offset = 0
+        if isinstance(base, Register):
+            while self._is("+") or self._is("-"):
+                offset += self._integer("an offset")
+        lists: list[Vector] = []
+        while self._takes(","):
+            item = self._operand(scope)
+            lists.append(item if isinstance(item, Vector) else Vector((item,)))
+        self._expect("]")
+        if isinstance(base, Symbol):
+            base, offset = Symbol(base.name), base.offset
+        return Address(base, offset, lists[0] if lists else None, lists[1] if len(lists) > 1 else None)
+
+    def _resolved(self, instruction: Instruction, scope: _Scope) -> Instruction:
+        """With labels and tables of labels in place of their names."""
+        base = instruction.opcode.partition(".")[0]
+        if base not in ("bra", "brx"):
+            return instruction
+        operands = list(instruction.operands)
+        operand = operands[-1]
+        if not isinstance(operand, Symbol):
+            raise PtxlabError(f"PTX line {instruction.line}: {instruction.opcode} takes a label")
+        if base == "bra":
+            operands[-1] = _target(scope, operand.name, instruction.line)
+        else:
+            table = scope.table(operand.name)
+            if table is None:
+                raise PtxlabError(
+                    f"PTX line {instruction.line}: there is no .branchtargets {operand.name} in the function"
+                )
+            its_scope, names = table
+            operands[-1] = Targets(tuple(_target(its_scope, name, instruction.line) for name in names))
+        return replace(instruction, operands=tuple(operands))
+
+
+def _target(scope: _Scope, name: str, line: int) -> LabelTarget:
+    index = scope.label(name)
+    if index is None:
+        raise PtxlabError(f"PTX line {line}: there is no label {name} in the function")
+    return LabelTarget(name, index)
+
+
+def _number(text: str) -> Immediate:
+    """A literal.
+
+    >>> _number("0f3F800000"), _number("0x10U").value
+    (Immediate(value=1065353216, type='f32'), 16)
+    """
+    head = text[:2].lower()
+    if head == "0f":
+        return Immediate(int(text[2:], 16), "f32")
+    if head == "0d":
+        return Immediate(int(text[2:], 16), "f64")
+    digits = text.rstrip("U")
+    if head == "0x":
+        return Immediate(int(digits, 16))
+    if head == "0b":
+        return Immediate(int(digits[2:], 2))
+    if not digits.isdigit():
+        return Immediate(struct.unpack("<Q", struct.pack("<d", float(digits)))[0], "decimal")
+    octal = len(digits) > 1 and digits[0] == "0" and set(digits) <= set("01234567")
+    return Immediate(int(digits, 8 if octal else 10))
+
+
+def _negated(immediate: Immediate) -> Immediate:
+    if immediate.type == "int":
+        return Immediate(-immediate.value)
+    sign = 31 if immediate.type == "f32" else 63
+    return Immediate(immediate.value ^ 1 << sign, immediate.type)
+
+
+def _bits_of(immediate: Immediate, type_name: str, negative: bool) -> int:
+    """A constant as an element of an initialiser has it."""
+    if negative:
+        immediate = _negated(immediate)
+    bits = type_bits(type_name) or 8
+    if immediate.type == "decimal" and bits == 32:
+        value = struct.unpack("<d", struct.pack("<Q", immediate.value))[0]
+        return int(struct.unpack("<I", struct.pack("<f", value))[0])
+    return immediate.value & (1 << bits) - 1

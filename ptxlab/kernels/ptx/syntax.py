@@ -1,0 +1,255 @@
+"""What a PTX module consists of.
+
+PTX ISA, "Syntax", "State Spaces, Types, and Variables", "Instruction Operands".
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import PurePath
+from typing import TypeAlias
+
+__all__ = [
+    "Address", "Function", "Immediate", "Instruction", "LabelTarget", "Location", "Module", "Negated",
+    "Operand", "OperandList", "Pair", "Prototype", "Register", "Sink", "Special", "Symbol", "Targets",
+    "Variable", "Vector", "type_bits",
+]  # fmt: skip
+
+_TYPE = re.compile(r"(?:[usbf]|bf)(8|16|32|64|128)(x2|x4)?")
+#: Types whose names do not say how many bits they have.
+_BITS = {"pred": 1, "tf32": 32, "e4m3x2": 16, "e5m2x2": 16, "e2m1x2": 8, "ue8m0x2": 16}
+
+
+def type_bits(name: str) -> int | None:
+    """Bits of a PTX type, without its dot; None where it is no type.
+
+    >>> type_bits("f16x2"), type_bits("s64"), type_bits("rn")
+    (32, 64, None)
+    """
+    match = _TYPE.fullmatch(name)
+    if match is None:
+        return _BITS.get(name)
+    count = {"x2": 2, "x4": 4}.get(match[2] or "", 1)
+    return int(match[1]) * count
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """Where an instruction comes from, by `.loc`; `inlined_at` is where a call that was inlined stands."""
+
+    file: str
+    line: int
+    column: int
+    inlined_at: Location | None = None
+
+
+# -- operands ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Register:
+    """A declared register; `index` is its place in the function's list."""
+
+    index: int
+    name: str
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Special:
+    """A special register, e.g. ``%tid.x``."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Immediate:
+    """A constant: a whole number, or the bits of a float; `type` is "int", "f32", "f64" or "decimal"."""
+
+    value: int
+    type: str = "int"
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """A variable, a parameter or a function, and an offset in bytes."""
+
+    name: str
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """``[base + offset]``; TMA's ``[map, {x, y}]`` has coordinates, which im2col's offsets may follow."""
+
+    base: Register | Symbol | Immediate
+    offset: int = 0
+    coordinates: Vector | None = None
+    offsets: Vector | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Vector:
+    """``{a, b, c, d}``."""
+
+    items: tuple[Operand, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OperandList:
+    """``(a, b)``: the arguments or results of a call."""
+
+    items: tuple[Operand, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Negated:
+    """``!p``."""
+
+    operand: Register
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """``p|q``."""
+
+    first: Operand
+    second: Operand
+
+
+@dataclass(frozen=True, slots=True)
+class Sink:
+    """``_``: a result that nobody wants."""
+
+
+@dataclass(frozen=True, slots=True)
+class LabelTarget:
+    """A label; `index` is that of the instruction behind it."""
+
+    name: str
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """The labels of a ``.branchtargets``."""
+
+    labels: tuple[LabelTarget, ...]
+
+
+Operand: TypeAlias = (
+    Register
+    | Special
+    | Immediate
+    | Symbol
+    | Address
+    | Vector
+    | OperandList
+    | Negated
+    | Pair
+    | Sink
+    | LabelTarget
+    | Targets
+)
+
+
+# -- statements ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """One instruction; `index` is its place in the function, `line` that in the PTX text."""
+
+    index: int
+    opcode: str
+    operands: tuple[Operand, ...]
+    line: int
+    location: Location | None = None
+    guard: Register | Negated | None = None
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The opcode at its dots.
+
+        >>> Instruction(0, "ld.global.v4.f32", (), 1).parts
+        ('ld', 'global', 'v4', 'f32')
+        """
+        return tuple(self.opcode.split("."))
+
+    @property
+    def where(self) -> str:
+        """Its source line, or else that of the PTX, for a message."""
+        if self.location is not None:
+            return f"{PurePath(self.location.file).name}:{self.location.line}"
+        return f"PTX line {self.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A variable or parameter; an array without a size, e.g. dynamic shared memory, has `count` None."""
+
+    name: str
+    space: str
+    type: str
+    align: int
+    count: int | None = 1
+    vector: int = 1
+    pointer: bool = False  # a parameter that `.ptr` marks
+    array: bool = False
+    #: Initial values: numbers, or symbols whose generic address counts.
+    values: tuple[int | Symbol, ...] | None = None
+    external: bool = False
+    line: int = 0
+
+    @property
+    def element_bytes(self) -> int:
+        """Bytes of an element."""
+        return max(1, (type_bits(self.type) or 8) // 8) * self.vector
+
+    @property
+    def size(self) -> int:
+        """Bytes of all elements; 0 without a size."""
+        return self.element_bytes * (self.count or 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Prototype:
+    """The results and parameters of a function that is called through a pointer."""
+
+    returns: tuple[Variable, ...]
+    parameters: tuple[Variable, ...]
+
+
+@dataclass(frozen=True)
+class Function:
+    """A kernel (`.entry`) or a device function (`.func`); without instructions it is declared elsewhere."""
+
+    name: str
+    entry: bool
+    returns: tuple[Variable, ...]
+    parameters: tuple[Variable, ...]
+    registers: tuple[Register, ...] = ()
+    variables: tuple[Variable, ...] = ()  # shared and local memory, arguments of calls
+    instructions: tuple[Instruction, ...] = ()
+    labels: dict[str, int] = field(default_factory=dict)
+    prototypes: dict[str, Prototype] = field(default_factory=dict)
+    directives: dict[str, tuple[int, ...]] = field(default_factory=dict)  # maxntid, reqntid, ...
+    defined: bool = True
+    line: int = 0
+
+
+@dataclass(frozen=True)
+class Module:
+    """A PTX module."""
+
+    version: tuple[int, int]
+    target: str
+    functions: dict[str, Function]
+    variables: dict[str, Variable]
+    files: dict[int, str]
+
+    @property
+    def entries(self) -> tuple[str, ...]:
+        """The names of its kernels."""
+        return tuple(name for name, function in self.functions.items() if function.entry)

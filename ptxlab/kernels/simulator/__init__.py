@@ -1,0 +1,24 @@
+"""Whole kernels without a GPU: registers are arrays over threads, blocks run in batches."""
+
+from .arguments import Array, KernelArgument, as_grid, check_arguments
+from .decode import Image
+from .events import Access, Observer, Synchronisation
+from .result import Result
+from .simulate import simulate
+from .threads import Batch, Grid, Threads
+
+__all__ = [
+    "Access",
+    "Array",
+    "Batch",
+    "Grid",
+    "Image",
+    "KernelArgument",
+    "Observer",
+    "Result",
+    "Synchronisation",
+    "Threads",
+    "as_grid",
+    "check_arguments",
+    "simulate",
+]

@@ -1,0 +1,230 @@
+"""Arithmetic, logic, comparison and conversion: `ptxlab.numerics.scalar` on the registers of all threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import PtxlabError
+from ...numerics.scalar import operation
+from ..ptx import Instruction, Operand, Pair, Register, Sink, Symbol, Vector, type_bits
+from .machine import Frame, Machine, Step
+from .operands import Builder, Context, Read, Write, reader, unsupported, writer
+from .threads import UNSIGNED, Threads
+
+__all__ = ["BUILDERS"]
+
+_WITH_CARRY = ("addc", "subc", "madc")
+
+
+def _scalar(instruction: Instruction, context: Context) -> Step:
+    scalar = operation(instruction.opcode)
+    if scalar is None:
+        raise unsupported(instruction)
+    destination, *sources = instruction.operands
+    parts = instruction.parts
+    carries = "cc" in parts or parts[0] in _WITH_CARRY
+    least = len(scalar.sources) - scalar.optional - (parts[0] in _WITH_CARRY)
+    if not least <= len(sources) <= len(scalar.sources):
+        raise PtxlabError(f"{instruction.where}: {instruction.opcode} takes {least} sources")
+    reads = tuple(
+        _reader(source, _bits(dtype), instruction, context)
+        for source, dtype in zip(sources, scalar.sources, strict=False)
+    )
+    function = scalar.function
+    if carries:
+        return _with_carry(instruction, function, reads, writer(destination, instruction))
+    if isinstance(destination, Pair) or len(scalar.results) > 1:
+        return _two_results(instruction, function, reads, destination)
+    kind = next((part for part in parts[1:] if type_bits(part) is not None), "")
+    write = writer(destination, instruction, kind.startswith("s"))
+    if len(reads) == 2:
+        left, right = reads
+
+        def two(machine: Machine, frame: Frame, threads: Threads) -> None:
+            write(frame, threads, function(left(machine, frame, threads), right(machine, frame, threads)))
+
+        return Step(instruction, two)
+
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        write(frame, threads, function(*[read(machine, frame, threads) for read in reads]))
+
+    return Step(instruction, execute)
+
+
+def _bits(dtype: np.dtype[Any]) -> int:
+    return 1 if dtype == np.bool_ else 8 * dtype.itemsize
+
+
+def _two_results(
+    instruction: Instruction, function: Callable[..., Any], reads: tuple[Read, ...], destination: Operand
+) -> Step:
+    """``p|q``, of which the second may be left out."""
+    pair = (destination.first, destination.second) if isinstance(destination, Pair) else (destination, Sink())
+    first, second = (writer(item, instruction) for item in pair)
+
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        one, other = function(*[read(machine, frame, threads) for read in reads])
+        first(frame, threads, one)
+        second(frame, threads, other)
+
+    return Step(instruction, execute)
+
+
+def _reader(operand: Operand, bits: int, instruction: Instruction, context: Context) -> Read:
+    """As `reader`; a vector operand is one register of the joined width."""
+    if isinstance(operand, Vector):
+        return _joined(operand, instruction, context)
+    return reader(operand, bits, instruction, context)
+
+
+def _with_carry(
+    instruction: Instruction, function: Callable[..., Any], reads: tuple[Read, ...], write: Write
+) -> Step:
+    takes, keeps = instruction.parts[0] in _WITH_CARRY, "cc" in instruction.parts
+
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        values = [read(machine, frame, threads) for read in reads]
+        if takes:
+            if frame.carry is None:
+                frame.carry = np.zeros(machine.batch.size, dtype=np.bool_)
+            values.append(threads.take(frame.carry))
+        result = function(*values)
+        if isinstance(result, tuple):
+            result, carry = result
+            if keeps:
+                full = (
+                    np.zeros(machine.batch.size, dtype=np.bool_)
+                    if frame.carry is None
+                    else frame.carry.copy()
+                )
+                full[threads.indices] = carry
+                frame.carry = full
+        write(frame, threads, result)
+
+    return Step(instruction, execute)
+
+
+# -- mov -----------------------------------------------------------------------------------------------------
+
+
+def _joined(operand: Vector, instruction: Instruction, context: Context) -> Read:
+    """Registers of a vector as one wide one, the first in the lowest bits."""
+    widths = [type_bits(item.type) if isinstance(item, Register) else None for item in operand.items]
+    known = [width for width in widths if width]
+    if not known:
+        raise unsupported(instruction, f"{instruction.opcode} of constants")
+    bits = known[0]
+    total = bits * len(operand.items)
+    if total not in UNSIGNED:
+        raise unsupported(instruction, f"a register of {total} bits")
+    dtype = UNSIGNED[total]
+    reads = tuple(reader(item, bits, instruction, context) for item in operand.items)
+
+    def read(machine: Machine, frame: Frame, threads: Threads) -> NDArray[Any]:
+        result = reads[0](machine, frame, threads).astype(dtype)
+        for number, each in enumerate(reads[1:], 1):
+            result |= each(machine, frame, threads).astype(dtype) << dtype.type(bits * number)
+        return result
+
+    return read
+
+
+def _mov(instruction: Instruction, context: Context) -> Step:
+    destination, source = instruction.operands
+    bits = type_bits(instruction.parts[-1]) or 32
+    if bits == 128:
+        raise unsupported(instruction, "mov of 128 bits")
+    if isinstance(source, Symbol) and source.name in context.local:
+        offset = context.local[source.name] + source.offset
+        dtype = UNSIGNED[bits]
+        write = writer(destination, instruction)
+
+        def place(machine: Machine, frame: Frame, threads: Threads) -> None:
+            write(frame, threads, threads.constant(frame.base + offset, dtype))
+
+        return Step(instruction, place)
+    if isinstance(destination, Vector):
+        return _divide(instruction, destination, source, bits, context)
+    read = _reader(source, bits, instruction, context)
+    write = writer(destination, instruction)
+
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        write(frame, threads, read(machine, frame, threads))
+
+    return Step(instruction, execute)
+
+
+def _divide(
+    instruction: Instruction, destination: Vector, source: Operand, bits: int, context: Context
+) -> Step:
+    read = _reader(source, bits, instruction, context)
+    writes = tuple(writer(item, instruction) for item in destination.items)
+    width = bits // len(writes)
+    if width not in UNSIGNED:
+        raise unsupported(instruction)
+    wide, narrow = UNSIGNED[bits], UNSIGNED[width]
+
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        values = read(machine, frame, threads)
+        for number, write in enumerate(writes):
+            write(frame, threads, (values >> wide.type(width * number)).astype(narrow))
+
+    return Step(instruction, execute)
+
+
+def _selp(instruction: Instruction, context: Context) -> Step:
+    destination, first, second, predicate = instruction.operands
+    bits = type_bits(instruction.parts[-1]) or 32
+    left, right = (reader(operand, bits, instruction, context) for operand in (first, second))
+    holds = reader(predicate, 1, instruction, context)
+    write = writer(destination, instruction)
+
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        chosen = np.where(
+            holds(machine, frame, threads), left(machine, frame, threads), right(machine, frame, threads)
+        )
+        write(frame, threads, chosen)
+
+    return Step(instruction, execute)
+
+
+def _predicate_logic(instruction: Instruction, context: Context) -> Step:
+    """`and.pred`, `or.pred`, `xor.pred`, `not.pred`, `mov.pred`."""
+    destination, *sources = instruction.operands
+    reads = tuple(reader(source, 1, instruction, context) for source in sources)
+    write = writer(destination, instruction)
+    combine = {"and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor}.get(instruction.parts[0])
+
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        values = [read(machine, frame, threads) for read in reads]
+        if combine is not None:
+            write(frame, threads, combine(values[0], values[1]))
+        else:
+            write(frame, threads, ~values[0] if instruction.parts[0] == "not" else values[0].copy())
+
+    return Step(instruction, execute)
+
+
+def _logic(instruction: Instruction, context: Context) -> Step:
+    if instruction.parts[-1] == "pred":
+        return _predicate_logic(instruction, context)
+    return _scalar(instruction, context) if instruction.parts[0] != "mov" else _mov(instruction, context)
+
+
+_SCALARS = (
+    "abs", "add", "addc", "bfe", "bfi", "bfind", "bmsk", "brev", "clz", "cnot", "copysign", "cos", "cvt",
+    "div",
+    "dp2a", "dp4a", "ex2", "fma", "fns", "lg2", "lop3", "mad", "mad24", "madc", "max", "min", "mul", "mul24",
+    "neg", "popc", "prmt", "rcp", "rem", "rsqrt", "sad", "set", "setp", "shf", "shl", "shr", "sin", "slct",
+    "sqrt", "sub", "subc", "szext", "tanh", "testp",
+)  # fmt: skip
+
+BUILDERS: dict[str, Builder] = {
+    **dict.fromkeys(_SCALARS, _scalar),
+    **dict.fromkeys(("and", "or", "xor", "not", "mov"), _logic),
+    "selp": _selp,
+}

@@ -1,0 +1,407 @@
+"""`cp.async`, mbarriers, bulk copies and TMA. PTX ISA, "Data Movement: Asynchronous copy", "mbarrier".
+
+A copy takes place when it is issued, and its completion is signalled at once: for a kernel that waits as it
+should, nothing differs. Observers hear of copies and waits, so that a missing wait can be found.
+
+An mbarrier is opaque to programs. Here its 64 bits are: arrivals still expected (20), arrivals of each phase
+(20), bytes still expected (22, with sign), and the phase (1, at the top).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import PtxlabError
+from ...memory import TensorMap
+from ..ptx import Address, Immediate, Instruction, Operand, Sink
+from .loads import space_of
+from .machine import Frame, Machine, Step
+from .memory import SHARED_WINDOW
+from .operands import Builder, Context, Read, address, reader, readers, unsupported, writer
+from .tensor_copies import load_box, store_box
+from .threads import Threads
+
+__all__ = ["BUILDERS"]
+
+_COUNT_BITS = 20
+_COUNT = (1 << _COUNT_BITS) - 1
+_TX_SHIFT, _TX = 40, (1 << 22) - 1
+_TX_SIGN = 1 << 21
+_PHASE = 63
+
+
+# -- cp.async ------------------------------------------------------------------------------------------------
+
+
+def _cp(instruction: Instruction, context: Context) -> Step:
+    parts = instruction.parts
+    if "bulk" in parts:
+        return _bulk(instruction, context)
+    if parts[1:3] == ("reduce", "async"):
+        return _reduce_bulk(instruction, context)
+    if "mbarrier" in parts:
+        return _copy_arrives(instruction, context)
+    if "commit_group" in parts or "wait_group" in parts or "wait_all" in parts:
+        return _group(instruction)
+    target, source, size, *others = instruction.operands
+    place, origin = address(target, instruction, context), address(source, instruction, context)
+    if not isinstance(size, Immediate) or size.value not in (4, 8, 16):
+        raise unsupported(instruction)
+    width = size.value
+    left_out: Read | None = None  # bytes that are copied; the rest is 0
+    ignored: Read | None = None
+    if others and not any(part.endswith("cache_hint") for part in parts):
+        operand = others[0]
+        is_predicate = getattr(operand, "type", "") == "pred"
+        if is_predicate:
+            ignored = reader(operand, 1, instruction, context)
+        else:
+            left_out = reader(operand, 32, instruction, context)
+
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        memory = machine.memory
+        targets, sources = place(machine, frame, threads), origin(machine, frame, threads)
+        if left_out is None and ignored is None:
+            words = memory.load(instruction, "global", threads, sources, 32, width // 4)
+        else:
+            words = _partly(machine, frame, threads, sources)
+        memory.store(instruction, "shared", threads, targets, words, asynchronous=True)
+
+    def _partly(
+        machine: Machine, frame: Frame, threads: Threads, sources: NDArray[Any]
+    ) -> list[NDArray[Any]]:
+        """Only so many bytes are read, perhaps none: an address behind the array's end does no harm then."""
+        size = np.full(threads.count, width, dtype=np.int64)
+        if left_out is not None:
+            size = left_out(machine, frame, threads).astype(np.int64)
+        elif ignored is not None:
+            size[ignored(machine, frame, threads)] = 0
+        words = [np.zeros(threads.count, dtype=np.uint32) for _ in range(width // 4)]
+        for number, word in enumerate(words):
+            part = word.view(np.uint8).reshape(-1, 4)
+            for byte in range(4):
+                reads = size > 4 * number + byte
+                if reads.any():
+                    ours = threads.where(reads)
+                    at = sources[reads] + 4 * number + byte
+                    part[reads, byte] = machine.memory.load(instruction, "global", ours, at, 8)[0]
+        return words
+
+    return Step(instruction, execute)
+
+
+def _group(instruction: Instruction) -> Step:
+    operand = instruction.operands[0] if instruction.operands else Immediate(0)
+    count = operand.value if isinstance(operand, Immediate) else 0
+    kind = ".".join(part for part in instruction.parts if part not in ("read",))
+
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        machine.synchronised(instruction, kind, threads, count)
+
+    return Step(instruction, execute)
+
+
+# -- mbarriers -----------------------------------------------------------------------------------------------
+
+
+def _barrier_place(operand: Operand, instruction: Instruction, context: Context) -> Read:
+    """The address of an mbarrier in shared memory."""
+    place = address(operand, instruction, context)
+    if space_of(instruction):
+        return place
+
+    def read(machine: Machine, frame: Frame, threads: Threads) -> NDArray[Any]:
+        return place(machine, frame, threads) - SHARED_WINDOW
+
+    return read
+
+
+def _state(pending: NDArray[Any], count: NDArray[Any], tx: NDArray[Any], phase: NDArray[Any]) -> NDArray[Any]:
+    state = pending | count << _COUNT_BITS | (tx & _TX) << _TX_SHIFT
+    return np.asarray(state.astype(np.uint64) | phase.astype(np.uint64) << np.uint64(_PHASE))
+
+
+def _fields(state: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
+    signed = state.astype(np.int64)
+    tx = signed >> _TX_SHIFT & _TX
+    tx = np.where(tx & _TX_SIGN, tx - (_TX + 1), tx)
+    return signed & _COUNT, signed >> _COUNT_BITS & _COUNT, tx, (state >> np.uint64(_PHASE)).astype(np.int64)
+
+
+def _changed(state: NDArray[Any], arrivals: NDArray[Any], bytes_: NDArray[Any], drop: bool) -> NDArray[Any]:
+    """A barrier after arrivals, and after bytes were announced (positive) or have come (negative)."""
+    pending, count, tx, phase = _fields(state)
+    if (arrivals > pending).any():
+        raise PtxlabError(
+            "an mbarrier gets more arrivals than its phase expects; mbarrier.init states how many"
+        )
+    pending, tx = pending - arrivals, tx + bytes_
+    if drop:
+        count = count - arrivals
+    complete = (pending == 0) & (tx == 0)
+    pending = np.where(complete, count, pending)
+    phase = np.where(complete, 1 - phase, phase)
+    return _state(pending, count, tx, phase)
+
+
+def update_barrier(
+    machine: Machine,
+    instruction: Instruction,
+    threads: Threads,
+    places: NDArray[Any],
+    arrivals: NDArray[Any],
+    bytes_: NDArray[Any],
+    drop: bool = False,
+) -> NDArray[Any]:
+    """Arrivals and bytes at mbarriers in shared memory; gives the states before."""
+
+    def change(old: NDArray[Any], ours: NDArray[np.intp]) -> NDArray[Any]:
+        return _changed(old, arrivals[ours], bytes_[ours], drop)
+
+    machine.changes += 1
+    return machine.memory.update(instruction, "shared", threads, places, 64, change, "mbarrier")
+
+
+def _mbarrier(instruction: Instruction, context: Context) -> Step:
+    parts = instruction.parts
+    kind = parts[1]
+    if kind in ("test_wait", "try_wait"):
+        return _wait(instruction, context)
+    if kind == "pending_count":
+        return _pending_count(instruction, context)
+    if kind in ("init", "inval"):
+        return _init(instruction, context)
+    if kind not in ("arrive", "arrive_drop", "expect_tx", "complete_tx"):
+        raise unsupported(instruction)
+    operands = list(instruction.operands)
+    result: Operand = Sink()
+    if kind in ("arrive", "arrive_drop") and not isinstance(operands[0], Address):
+        result = operands.pop(0)
+    place = _barrier_place(operands.pop(0), instruction, context)
+    number = reader(operands[0], 32, instruction, context) if operands else None
+    write = writer(result, instruction)
+    arrives = kind in ("arrive", "arrive_drop")
+    announces = "expect_tx" in parts
+    drop = kind == "arrive_drop"
+
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        places = place(machine, frame, threads)
+        one = np.ones(threads.count, dtype=np.int64)
+        amount = one if number is None else number(machine, frame, threads).astype(np.int64)
+        if announces:
+            machine.synchronised(instruction, "mbarrier.expect_tx", threads, places)
+            arrivals, bytes_ = (one if arrives else 0 * one), amount
+        elif kind == "complete_tx":
+            arrivals, bytes_ = 0 * one, -amount
+        else:
+            arrivals, bytes_ = amount, 0 * one
+        if arrives:
+            machine.synchronised(instruction, "mbarrier.arrive", threads, places)
+        if announces and arrives:  # first the bytes, then the arrival
+            update_barrier(machine, instruction, threads, places, 0 * one, bytes_)
+            bytes_ = 0 * one
+        write(frame, threads, update_barrier(machine, instruction, threads, places, arrivals, bytes_, drop))
+
+    return Step(instruction, execute)
+
+
+def _copy_arrives(instruction: Instruction, context: Context) -> Step:
+    """`cp.async.mbarrier.arrive`: the thread's copies are done, so it arrives at once."""
+    place = _barrier_place(instruction.operands[0], instruction, context)
+    counted = "noinc" in instruction.parts
+
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        places = place(machine, frame, threads)
+        machine.synchronised(instruction, "cp.async.mbarrier.arrive", threads, places)
+        if counted:  # otherwise the pending count goes up by one, and down again
+            zero = np.zeros(threads.count, dtype=np.int64)
+            update_barrier(machine, instruction, threads, places, zero + 1, zero)
+
+    return Step(instruction, execute)
+
+
+def _init(instruction: Instruction, context: Context) -> Step:
+    place = _barrier_place(instruction.operands[0], instruction, context)
+    number = None
+    if instruction.parts[1] == "init":
+        number = reader(instruction.operands[1], 32, instruction, context)
+
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        places = place(machine, frame, threads)
+        count = np.zeros(threads.count, dtype=np.int64)
+        if number is not None:
+            count = number(machine, frame, threads).astype(np.int64)
+        machine.changes += 1
+        machine.synchronised(instruction, f"mbarrier.{instruction.parts[1]}", threads, places)
+        states = _state(count, count, 0 * count, 0 * count)
+        machine.memory.store(instruction, "shared", threads, places, [states])
+
+    return Step(instruction, execute)
+
+
+def _pending_count(instruction: Instruction, context: Context) -> Step:
+    destination, source = instruction.operands
+    write, read = writer(destination, instruction), reader(source, 64, instruction, context)
+
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        write(frame, threads, (read(machine, frame, threads) & np.uint64(_COUNT)).astype(np.uint32))
+
+    return Step(instruction, execute)
+
+
+def _wait(instruction: Instruction, context: Context) -> Step:
+    """`try_wait` sleeps until the phase is complete; `test_wait` asks and goes on."""
+    parts = instruction.parts
+    destination, target, what, *_ = instruction.operands
+    place = _barrier_place(target, instruction, context)
+    parity = "parity" in parts
+    expected = reader(what, 32 if parity else 64, instruction, context)
+    write = writer(destination, instruction)
+    sleeps = "try_wait" in parts
+
+    def done(machine: Machine, frame: Frame, threads: Threads) -> NDArray[np.bool_]:
+        places = place(machine, frame, threads)
+        (states,) = machine.memory.load(instruction, "shared", threads, places, 64, 1, "mbarrier")
+        phase = _fields(states)[3]
+        asked = expected(machine, frame, threads)
+        old = (asked & asked.dtype.type(1)) if parity else asked >> np.uint64(_PHASE)
+        return np.asarray(phase != old.astype(np.int64))
+
+    def control(machine: Machine, frame: Frame, threads: Threads, active: Threads) -> None:
+        if active.count < threads.count:
+            rest = np.setdiff1d(threads.indices, active.indices, assume_unique=True)
+            machine.place(frame, instruction.index + 1, Threads(machine.batch, rest))
+        if not active.count:
+            return
+        complete = done(machine, frame, active)
+        go, stay = active, None
+        if sleeps and not complete.all():
+            go, stay = active.where(complete), active.where(~complete)
+            complete = complete[complete]
+        if go.count:
+            write(frame, go, complete)
+            machine.synchronised(instruction, "mbarrier.wait", go, place(machine, frame, go), completed=True)
+            machine.place(frame, instruction.index + 1, go)
+            if not complete.all():
+                machine.spin()
+        if stay is not None:
+            machine.sleep(frame, instruction.index, stay)
+
+    return Step(instruction, control=control)
+
+
+# -- bulk copies and TMA -------------------------------------------------------------------------------------
+
+
+def _bulk(instruction: Instruction, context: Context) -> Step:
+    parts = instruction.parts
+    if "commit_group" in parts or "wait_group" in parts:
+        return _group(instruction)
+    if "prefetch" in parts:
+        return _group(instruction)
+    if "multicast::cluster" in parts:
+        raise unsupported(instruction, "a copy to several blocks of a cluster (.multicast::cluster)")
+    if "tensor" in parts:
+        return _tensor(instruction, context)
+    return _plain(instruction, context)
+
+
+def _spaces(instruction: Instruction) -> list[str]:
+    """Destination and source."""
+    names = {"shared::cluster": "shared", "shared::cta": "shared", "global": "global"}
+    return [names[part] for part in instruction.parts if part in names]
+
+
+def _plain(instruction: Instruction, context: Context) -> Step:
+    """`cp.async.bulk` of a row of bytes."""
+    target, source, size, *others = instruction.operands
+    to, origin = _spaces(instruction)
+    places, sources = address(target, instruction, context), address(source, instruction, context)
+    length = reader(size, 32, instruction, context)
+    barrier = None
+    if any(part.startswith("mbarrier") for part in instruction.parts):
+        barrier = address(others[0], instruction, context)
+
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        sizes = length(machine, frame, threads).astype(np.int64)
+        if (sizes % 16).any():
+            raise PtxlabError(f"{int(sizes[sizes % 16 != 0][0])} bytes: bulk copies take multiples of 16")
+        count = sizes // 16
+        which = np.repeat(np.arange(threads.count), count)
+        steps = np.arange(len(which)) - np.repeat(np.cumsum(count) - count, count)
+        each = Threads.listed(threads.batch, threads.indices[which])
+        read_from = sources(machine, frame, threads)[which] + 16 * steps
+        write_to = places(machine, frame, threads)[which] + 16 * steps
+        words = machine.memory.load(instruction, origin, each, read_from, 32, 4, "async", True)
+        machine.memory.store(instruction, to, each, write_to, words, "async", True)
+        if barrier is not None:
+            arrived = barrier(machine, frame, threads)
+            update_barrier(machine, instruction, threads, arrived, 0 * sizes, -sizes)
+
+    return Step(instruction, execute)
+
+
+def _tensor(instruction: Instruction, context: Context) -> Step:
+    """`cp.async.bulk.tensor`: boxes that a tensor map describes."""
+    to, _ = _spaces(instruction)
+    if any(part.startswith(("im2col", "tile::")) for part in instruction.parts):
+        raise unsupported(instruction)
+    loads = to == "shared"
+    first, second, *others = instruction.operands
+    tensor_operand, shared_operand = (second, first) if loads else (first, second)
+    if not isinstance(tensor_operand, Address) or tensor_operand.coordinates is None:
+        raise unsupported(instruction)
+    map_place = address(tensor_operand, instruction, context)
+    coordinates = readers(tensor_operand.coordinates.items, 32, instruction, context)
+    box_place = address(shared_operand, instruction, context)
+    barrier = address(others[0], instruction, context) if loads else None
+    reduction = next((part for part in instruction.parts if part in _REDUCTIONS), "")
+
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        maps, boxes = map_place(machine, frame, threads), box_place(machine, frame, threads)
+        starts = np.stack([read(machine, frame, threads) for read in coordinates], axis=-1).view(np.int32)
+        bytes_ = np.zeros(threads.count, dtype=np.int64)
+        for number in range(threads.count):
+            tensor = _map_at(machine, int(maps[number]))
+            if tensor.rank != starts.shape[1]:
+                raise PtxlabError(f"the tensor map has {tensor.rank} axes")
+            one = Threads.listed(threads.batch, threads.indices[number : number + 1])
+            start = tuple(int(value) for value in starts[number, ::-1])
+            if loads:
+                load_box(machine.memory, instruction, one, tensor, start, int(boxes[number]))
+            else:
+                store_box(machine.memory, instruction, one, tensor, start, int(boxes[number]), reduction)
+            bytes_[number] = tensor.expect_tx
+        if barrier is not None:
+            arrived = barrier(machine, frame, threads)
+            update_barrier(machine, instruction, threads, arrived, 0 * bytes_, -bytes_)
+
+    return Step(instruction, execute)
+
+
+_REDUCTIONS = ("add", "min", "max", "inc", "dec", "and", "or", "xor")
+
+
+def _reduce_bulk(instruction: Instruction, context: Context) -> Step:
+    if "tensor" in instruction.parts:
+        return _tensor(instruction, context)
+    raise unsupported(instruction)
+
+
+def _map_at(machine: Machine, place: int) -> TensorMap:
+    """The tensor map whose bytes are at an address."""
+    content = machine.memory.bytes_at(place, 128)
+    number = 0
+    if content is not None and content.tobytes().startswith(b"ptxlab tensor map"):
+        number = int.from_bytes(content[-8:].tobytes(), "little")
+    if not 1 <= number <= len(machine.launch.tensor_maps):
+        raise PtxlabError(
+            f"there is no tensor map at 0x{place:x}; pass ptxlab.tensor_map(...) as an argument"
+        )
+    return machine.launch.tensor_maps[number - 1]
+
+
+BUILDERS: dict[str, Builder] = {"cp": _cp, "mbarrier": _mbarrier}

@@ -1,0 +1,86 @@
+"""The sixteen barriers of each block: `bar` and `barrier`. PTX ISA, "bar, barrier"."""
+
+from __future__ import annotations
+
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import PtxlabError
+from .threads import Batch, Threads
+
+__all__ = ["Barriers"]
+
+_COUNT = 16
+Place = TypeVar("Place")  # where threads go on
+
+
+class Barriers(Generic[Place]):
+    """How many threads of each block have arrived at each barrier, and who waits there."""
+
+    def __init__(self, batch: Batch) -> None:
+        self._batch = batch
+        self._arrived = np.zeros((batch.count, _COUNT), dtype=np.int64)
+        self._expected = np.zeros((batch.count, _COUNT), dtype=np.int64)  # 0: all threads that still run
+        self._waiting: list[tuple[Place, int, Threads]] = []
+        self._votes = np.zeros((batch.count, _COUNT), dtype=np.int64)
+        self.last_votes = np.zeros((batch.count, _COUNT), dtype=np.int64)  # of the barrier that was completed
+        self.last_totals = np.zeros((batch.count, _COUNT), dtype=np.int64)
+
+    def vote(self, numbers: NDArray[Any], threads: Threads, predicate: NDArray[np.bool_]) -> None:
+        """The predicates of threads that are about to arrive, for `bar.red`."""
+        np.add.at(self._votes, (threads.blocks, numbers.astype(np.int64)), predicate.astype(np.int64))
+
+    def arrive(
+        self,
+        number: int,
+        threads: Threads,
+        count: NDArray[Any] | None,
+        waits: bool,
+        resume: Place,
+    ) -> list[tuple[Place, int, Threads]]:
+        """Threads arrive; gives all that go on now."""
+        if not 0 <= number < _COUNT:
+            raise PtxlabError(f"barrier {number}: there are 0 to {_COUNT - 1}")
+        if threads.index is None and count is None and waits and not self._arrived[:, number].any():
+            self._complete(np.s_[:, number], threads.batch.grid.block_size)
+            return [(resume, number, threads)]
+        self._arrived[:, number] += np.bincount(threads.blocks, minlength=self._batch.count)
+        if count is not None:
+            self._expected[threads.blocks, number] = count
+        if waits:
+            self._waiting.append((resume, number, threads))
+        return self.released()
+
+    def released(self) -> list[tuple[Place, int, Threads]]:
+        """Those whose barrier is complete; it begins anew."""
+        if not self._arrived.any():
+            return []
+        living = self._batch.alive.reshape(self._batch.count, -1).sum(axis=1)
+        expected = np.where(self._expected > 0, self._expected, living[:, None])
+        complete = (self._arrived > 0) & (self._arrived >= expected)
+        if not complete.any():
+            return []
+        self._complete(complete, self._arrived[complete])
+        released, waiting = [], []
+        for place, number, threads in self._waiting:
+            goes = complete[threads.blocks, number]
+            if goes.any():
+                released.append((place, number, threads.where(goes)))
+            if not goes.all():
+                waiting.append((place, number, threads.where(~goes)))
+        self._waiting = waiting
+        return released
+
+    def _complete(self, where: Any, totals: Any) -> None:
+        """Barriers begin anew; what was voted is kept until those that waited have read it."""
+        self.last_votes[where] = self._votes[where]
+        self.last_totals[where] = totals
+        self._votes[where] = 0
+        self._arrived[where] = 0
+        self._expected[where] = 0
+
+    def waiting(self) -> list[tuple[Place, int, Threads]]:
+        """Those that still wait."""
+        return list(self._waiting)

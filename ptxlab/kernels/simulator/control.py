@@ -1,0 +1,304 @@
+"""Branches, calls, returns, barriers of a block, and instructions that are over at once in one run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import PtxlabError
+from ..ptx import Instruction, LabelTarget, OperandList, Symbol, Targets, Variable
+from .machine import Frame, Machine, Step
+from .operands import Builder, Context, reader, unsupported, writer
+from .printing import formatted
+from .threads import Threads
+
+__all__ = ["BUILDERS"]
+
+
+def _rest(machine: Machine, threads: Threads, active: Threads) -> Threads | None:
+    """Threads whose guard does not hold."""
+    if active is threads or active.count == threads.count:
+        return None
+    return Threads(machine.batch, np.setdiff1d(threads.indices, active.indices, assume_unique=True))
+
+
+def _bra(instruction: Instruction, context: Context) -> Step:
+    target = instruction.operands[-1]
+    if not isinstance(target, LabelTarget):
+        raise unsupported(instruction)
+    there, origin = target.index, instruction.index
+
+    def control(machine: Machine, frame: Frame, threads: Threads, active: Threads) -> None:
+        rest = _rest(machine, threads, active)
+        if rest is not None:
+            machine.place(frame, origin + 1, rest)
+        if active.count:
+            machine.branch(frame, origin, there, active)
+
+    return Step(instruction, control=control)
+
+
+def _brx(instruction: Instruction, context: Context) -> Step:
+    choice, targets = instruction.operands
+    if not isinstance(targets, Targets):
+        raise unsupported(instruction)
+    read = reader(choice, 32, instruction, context)
+    places = [label.index for label in targets.labels]
+
+    def control(machine: Machine, frame: Frame, threads: Threads, active: Threads) -> None:
+        rest = _rest(machine, threads, active)
+        if rest is not None:
+            machine.place(frame, instruction.index + 1, rest)
+        chosen = read(machine, frame, active)
+        for number in np.unique(chosen):
+            if number >= len(places):
+                raise PtxlabError(
+                    f"{instruction.where}: {instruction.opcode}: index {number}, but {len(places)} targets"
+                )
+            machine.branch(frame, instruction.index, places[number], active.where(chosen == number))
+
+    return Step(instruction, control=control)
+
+
+def _leave(instruction: Instruction, context: Context) -> Step:
+    """`ret` and `exit`."""
+    ends = instruction.parts[0] == "exit"
+
+    def control(machine: Machine, frame: Frame, threads: Threads, active: Threads) -> None:
+        rest = _rest(machine, threads, active)
+        if rest is not None:
+            machine.place(frame, instruction.index + 1, rest)
+        if not active.count:
+            return
+        if ends:
+            machine.exit(active)
+        else:
+            machine.finish(frame, active)
+
+    return Step(instruction, control=control)
+
+
+def _trap(instruction: Instruction, context: Context) -> Step:
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        thread = machine.batch.name(int(threads.indices[0]))
+        raise PtxlabError(f"{instruction.where}: trap: {thread} stops the kernel")
+
+    return Step(instruction, execute)
+
+
+# -- calls ---------------------------------------------------------------------------------------------------
+
+
+def _call(instruction: Instruction, context: Context) -> Step:
+    lists = [operand for operand in instruction.operands if isinstance(operand, OperandList)]
+    callee = next(operand for operand in instruction.operands if not isinstance(operand, OperandList))
+    first_is_list = isinstance(instruction.operands[0], OperandList)
+    results = lists[0].items if first_is_list else ()
+    arguments = lists[-1].items if len(lists) > first_is_list else ()
+    result_names = tuple(item.name for item in results if isinstance(item, Symbol))
+    argument_names = tuple(item.name for item in arguments if isinstance(item, Symbol))
+    if len(result_names) != len(results) or len(argument_names) != len(arguments):
+        raise unsupported(instruction, "a call with registers as arguments")
+    if isinstance(callee, Symbol) and callee.name in _BUILT_IN:
+        return _built_in(instruction, callee.name, argument_names, result_names, context)
+    addresses = None if isinstance(callee, Symbol) else reader(callee, 64, instruction, context)
+    name = callee.name if isinstance(callee, Symbol) else ""
+
+    def control(machine: Machine, frame: Frame, threads: Threads, active: Threads) -> None:
+        rest = _rest(machine, threads, active)
+        if rest is not None:
+            machine.place(frame, instruction.index + 1, rest)
+        if addresses is None:
+            _enter(machine, frame, instruction, name, active, argument_names, result_names)
+            return
+        targets = addresses(machine, frame, active)
+        for target in np.unique(targets):
+            callee_name = machine.launch.functions.get(int(target))
+            if callee_name is None:
+                raise PtxlabError(f"{instruction.where}: a call of 0x{int(target):x}, which is no function")
+            ours = active.where(targets == target)
+            _enter(machine, frame, instruction, callee_name, ours, argument_names, result_names)
+
+    return Step(instruction, control=control)
+
+
+def _enter(
+    machine: Machine,
+    frame: Frame,
+    instruction: Instruction,
+    name: str,
+    threads: Threads,
+    arguments: tuple[str, ...],
+    results: tuple[str, ...],
+) -> None:
+    if not threads.count:
+        return
+    key = (instruction.index, name)
+    child = frame.children.get(key)
+    if child is None:
+        program = machine.launch.program(name)
+        base = frame.base + frame.program.local_size
+        position = (*frame.position, instruction.index, machine.launch.symbols[name])
+        child = Frame(program, position, base, frame)
+        child.results = results
+        frame.children[key] = child
+    program = child.program
+    machine.memory.reserve_local(child.base + program.local_size)
+    parameters = program.function.parameters
+    if len(parameters) != len(arguments):
+        raise PtxlabError(
+            f"{instruction.where}: {name} takes {len(parameters)} arguments, the call has {len(arguments)}"
+        )
+    local = machine.memory.local.reshape(machine.batch.size, -1)
+    for parameter, argument in zip(parameters, arguments, strict=True):
+        source = frame.base + frame.program.local[argument]
+        if parameter.space == "reg":
+            _from_local(child, threads, parameter, local, source)
+            continue
+        target = child.base + program.local[parameter.name]
+        local[threads.indices, target : target + parameter.size] = local[
+            threads.indices, source : source + parameter.size
+        ]
+    machine.place(child, 0, threads)
+
+
+def _from_local(
+    frame: Frame, threads: Threads, parameter: Variable, local: NDArray[np.uint8], source: int
+) -> None:
+    index = next(
+        register.index for register in frame.program.function.registers if register.name == parameter.name
+    )
+    content = local[threads.indices, source : source + parameter.size]
+    frame.write(index, threads, np.ascontiguousarray(content).view(frame.program.types[index])[:, 0])
+
+
+_BUILT_IN = ("vprintf", "__assertfail", "__assert_fail", "nanosleep")
+
+
+def _built_in(
+    instruction: Instruction,
+    name: str,
+    arguments: tuple[str, ...],
+    results: tuple[str, ...],
+    context: Context,
+) -> Step:
+    """Functions that the driver provides."""
+    places = [context.local[argument] for argument in arguments]
+
+    def word(machine: Machine, frame: Frame, threads: Threads, number: int, dtype: Any) -> NDArray[Any]:
+        local = machine.memory.local.reshape(machine.batch.size, -1)
+        start = frame.base + places[number]
+        size = np.dtype(dtype).itemsize
+        content = np.ascontiguousarray(local[threads.indices, start : start + size])
+        return np.asarray(content.view(dtype)[:, 0])
+
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        formats = word(machine, frame, threads, 0, np.uint64)
+        if name != "vprintf":
+            message = machine.memory.text_at(int(formats[0])).decode(errors="replace")
+            thread = machine.batch.name(int(threads.indices[0]))
+            raise PtxlabError(f"{instruction.where}: {thread}: the assertion {message!r} failed")
+        values = word(machine, frame, threads, 1, np.uint64)
+        for place, thread in enumerate(threads.indices):
+            machine.launch.output(
+                formatted(machine.memory, int(formats[place]), int(values[place]), int(thread))
+            )
+
+    if name == "nanosleep":
+        return _nothing(instruction, context)
+    return Step(instruction, execute)
+
+
+# -- barriers of a block -------------------------------------------------------------------------------------
+
+
+def _bar(instruction: Instruction, context: Context) -> Step:
+    parts = instruction.parts
+    if "warp" in parts:
+        mask = reader(instruction.operands[0], 32, instruction, context)
+
+        def reached(machine: Machine, frame: Frame, threads: Threads) -> None:
+            machine.synchronised(instruction, "bar.warp", threads)
+
+        return Step(instruction, reached, together=32, members=mask)
+    if "cluster" in parts:
+        return _nothing(instruction, context)
+    operands = list(instruction.operands)
+    reduces = "red" in parts
+    destination = operands.pop(0) if reduces else None
+    predicate = reader(operands.pop(), 1, instruction, context) if reduces else None
+    number = reader(operands[0], 32, instruction, context)
+    count = reader(operands[1], 32, instruction, context) if len(operands) > 1 else None
+    waits = "arrive" not in parts
+    finish = None
+    if destination is not None:
+        finish = _reduction(instruction, writer(destination, instruction))
+
+    def control(machine: Machine, frame: Frame, threads: Threads, active: Threads) -> None:
+        rest = _rest(machine, threads, active)
+        if rest is not None:
+            machine.place(frame, instruction.index + 1, rest)
+        if not active.count:
+            return
+        numbers = number(machine, frame, active)
+        if predicate is not None and finish is not None:
+            machine.barriers.vote(numbers, active, predicate(machine, frame, active))
+            machine.reductions[instruction.line] = finish
+        counts = None if count is None else count(machine, frame, active)
+        machine.arrive(frame, instruction, active, numbers, counts, waits)
+
+    return Step(instruction, control=control)
+
+
+def _reduction(instruction: Instruction, write: Any) -> Any:
+    parts = instruction.parts
+
+    def finish(frame: Frame, threads: Threads, votes: NDArray[Any], totals: NDArray[Any]) -> None:
+        if "popc" in parts:
+            write(frame, threads, votes.astype(np.uint32))
+        elif "and" in parts:
+            write(frame, threads, votes == totals)
+        else:
+            write(frame, threads, votes > 0)
+
+    return finish
+
+
+# -- what needs nothing --------------------------------------------------------------------------------------
+
+
+def _nothing(instruction: Instruction, context: Context) -> Step:
+    """Fences, prefetches and hints: in one run of one kernel, memory is always in order."""
+    kind = ".".join(instruction.parts[:3])
+
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        machine.synchronised(instruction, kind, threads)
+
+    return Step(instruction, execute)
+
+
+def _nanosleep(instruction: Instruction, context: Context) -> Step:
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        machine.spin()
+
+    return Step(instruction, execute)
+
+
+BUILDERS: dict[str, Builder] = {
+    "bra": _bra,
+    "brx": _brx,
+    "ret": _leave,
+    "exit": _leave,
+    "trap": _trap,
+    "call": _call,
+    "bar": _bar,
+    "barrier": _bar,
+    "nanosleep": _nanosleep,
+    **dict.fromkeys(
+        ("membar", "fence", "griddepcontrol", "setmaxnreg", "prefetch", "prefetchu", "discard",
+         "applypriority", "brkpt", "pmevent"),
+        _nothing,
+    ),
+}  # fmt: skip

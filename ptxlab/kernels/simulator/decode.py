@@ -1,0 +1,169 @@
+"""A module, ready to run: addresses of its variables, and its functions as steps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ...errors import PtxlabError
+from ..ptx import Function, Instruction, Module, Negated, Symbol, Variable, type_bits
+from . import arithmetic, asynchronous, control, loads, matrices, warps
+from .machine import Frame, Machine, Program, Step
+from .memory import GLOBAL_START, SHARED_START, Buffer
+from .operands import Builder, Context, unsupported
+from .threads import UNSIGNED, Threads
+
+__all__ = ["Image"]
+
+_BUILDERS: dict[str, Builder] = {
+    **arithmetic.BUILDERS,
+    **loads.BUILDERS,
+    **control.BUILDERS,
+    **warps.BUILDERS,
+    **matrices.BUILDERS,
+    **asynchronous.BUILDERS,
+}
+#: Between two arrays or variables, so that an index past the end hits nothing else.
+_GAP = 4096
+_ALIGNMENT = 256
+_CODE = 0x100_0000  # where functions are, for pointers to them
+
+
+def _aligned(address: int, alignment: int) -> int:
+    return -(-address // alignment) * alignment
+
+
+@dataclass
+class Image:
+    """A module with one of its kernels: where everything is, and its functions, decoded at first use."""
+
+    module: Module
+    entry: Function
+    symbols: dict[str, int] = field(default_factory=dict)
+    spaces: dict[str, str] = field(default_factory=dict)
+    functions: dict[int, str] = field(default_factory=dict)
+    parameters: dict[str, int] = field(default_factory=dict)  # offsets of the kernel's
+    parameter_size: int = 0
+    parameter_start: int = GLOBAL_START
+    static_shared: int = SHARED_START  # where dynamic shared memory begins
+    shared_alignment: int = 16
+    next_free: int = 0
+    _programs: dict[str, Program] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for number, name in enumerate(self.module.functions):
+            self.symbols[name] = _CODE + 16 * number
+            self.functions[_CODE + 16 * number] = name
+        for parameter in self.entry.parameters:
+            offset = _aligned(self.parameter_size, parameter.align)
+            self.parameters[parameter.name] = offset
+            self.symbols[parameter.name] = self.parameter_start + offset
+            self.parameter_size = offset + parameter.size
+        self.next_free = _aligned(self.parameter_start + self.parameter_size + _GAP, _ALIGNMENT)
+        variables = list(self.module.variables.values())
+        variables += [
+            variable for function in self.module.functions.values() for variable in function.variables
+        ]
+        dynamic = []
+        for variable in variables:
+            if variable.space in ("global", "const"):
+                self.symbols[variable.name] = self.reserve(variable.size)
+            elif variable.space == "shared" and variable.count is None:
+                dynamic.append(variable)
+            elif variable.space == "shared":
+                self.static_shared = _aligned(self.static_shared, variable.align)
+                self.symbols[variable.name] = self.static_shared
+                self.static_shared += variable.size
+            self.spaces[variable.name] = variable.space
+        self.shared_alignment = max([16, *(variable.align for variable in dynamic)])
+        self.static_shared = _aligned(self.static_shared, self.shared_alignment)
+        for variable in dynamic:
+            self.symbols[variable.name] = self.static_shared
+
+    def reserve(self, size: int) -> int:
+        """An address for so many bytes of global memory."""
+        start = self.next_free
+        self.next_free = _aligned(start + size + _GAP, _ALIGNMENT)
+        return start
+
+    def variables(self) -> list[Buffer]:
+        """The module's global and constant variables with their initial values."""
+        buffers = []
+        for variable in self.module.variables.values():
+            if variable.space in ("global", "const"):
+                buffers.append(self._buffer(variable))
+        for function in self.module.functions.values():
+            buffers += [
+                self._buffer(variable)
+                for variable in function.variables
+                if variable.space in ("global", "const")
+            ]
+        return buffers
+
+    def _buffer(self, variable: Variable) -> Buffer:
+        data = np.zeros(variable.size, dtype=np.uint8)
+        size = max(1, (type_bits(variable.type) or 8) // 8)
+        for number, value in enumerate(variable.values or ()):
+            if isinstance(value, Symbol):
+                if value.name not in self.symbols:
+                    raise PtxlabError(f"PTX line {variable.line}: there is no variable {value.name}")
+                value = self.symbols[value.name] + value.offset
+            data[number * size : (number + 1) * size] = np.frombuffer(
+                (value & (1 << 8 * size) - 1).to_bytes(size, "little"), dtype=np.uint8
+            )
+        title = f"the variable {variable.name}"
+        return Buffer(title, self.symbols[variable.name], data, variable.space == "global", variable.space)
+
+    def program(self, name: str) -> Program:
+        """A function's steps."""
+        if name not in self._programs:
+            function = self.module.functions.get(name)
+            if function is None or not function.defined:
+                raise PtxlabError(f"the function {name} is called, but it is not in the module")
+            self._programs[name] = self._decoded(function)
+        return self._programs[name]
+
+    def _decoded(self, function: Function) -> Program:
+        local: dict[str, int] = {}
+        size = 0
+        own = [variable for variable in function.variables if variable.space in ("local", "param")]
+        if not function.entry:
+            own += [each for each in (*function.parameters, *function.returns) if each.space == "param"]
+        for variable in own:
+            size = _aligned(size, max(variable.align, 1))
+            local[variable.name] = size
+            size += variable.size
+        context = Context(self.module, function, self.symbols, self.spaces, local)
+        steps = tuple(_step(instruction, context) for instruction in function.instructions)
+        types = tuple(
+            UNSIGNED.get(type_bits(register.type) or 32, UNSIGNED[64]) for register in function.registers
+        )
+        return Program(function, steps, types, local, _aligned(size, 16))
+
+
+def _step(instruction: Instruction, context: Context) -> Step:
+    """An instruction, ready to execute; one that is not simulated is an error when a thread reaches it."""
+    try:
+        builder = _BUILDERS.get(instruction.parts[0])
+        if builder is None:
+            raise unsupported(instruction)
+        step = builder(instruction, context)
+    except (PtxlabError, ValueError, IndexError) as error:
+        reason = error if isinstance(error, PtxlabError) else PtxlabError(
+            f"{instruction.where}: {instruction.opcode} has operands that are not understood"
+        )  # fmt: skip
+        step = Step(instruction, _refusal(reason))
+    guard = instruction.guard
+    if guard is not None:
+        register = guard.operand if isinstance(guard, Negated) else guard
+        step.guard, step.negated = register.index, isinstance(guard, Negated)
+    return step
+
+
+def _refusal(reason: PtxlabError) -> Any:
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        raise reason
+
+    return execute

@@ -1,0 +1,72 @@
+"""What a simulated kernel does, as checkers hear it: instructions, accesses to memory, barriers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import NDArray
+
+from ...isa.operands import Operands
+from ..ptx import Instruction
+
+if TYPE_CHECKING:
+    from .threads import Batch, Threads
+
+__all__ = ["Access", "Observer", "Synchronisation"]
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """One instruction's access to memory, over all threads that execute it.
+
+    `threads` are indices into the batch. Addresses are bytes: in shared and local memory from the start of
+    the block's or thread's own, otherwise generic. `width` bytes are accessed at each. `proxy` is "async" for
+    bulk copies and wgmma; an asynchronous access is complete only after a wait.
+    """
+
+    instruction: Instruction
+    kind: str  # "read", "write" or "atomic"
+    space: str  # "global", "shared", "local", "const" or "param"
+    threads: NDArray[Any]
+    addresses: NDArray[Any]
+    width: int
+    proxy: str = "generic"
+    asynchronous: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Synchronisation:
+    """A barrier, fence, commit, wait or arrival, and the threads that execute it.
+
+    `kind` is the opcode's first part or parts, e.g. "bar", "fence", "cp.async.wait_group"; `key` is the
+    number of the barrier, the count of a wait, or the addresses of mbarriers.
+    """
+
+    instruction: Instruction
+    kind: str
+    threads: NDArray[Any]
+    key: int | NDArray[Any] = 0
+    completed: bool = False  # the threads leave the barrier
+
+
+class Observer:
+    """Hears everything that a simulation does; subclasses override what they want to know."""
+
+    def begin(self, batch: Batch) -> None:
+        """A batch of blocks starts."""
+
+    def executed(self, instruction: Instruction, threads: Threads) -> None:
+        """Threads execute an instruction."""
+
+    def accessed(self, access: Access) -> None:
+        """Threads read or write memory."""
+
+    def synchronised(self, event: Synchronisation) -> None:
+        """Threads reach or leave a barrier, or execute a fence or a wait."""
+
+    def multiplied(self, instruction: Instruction, operands: Operands, threads: Threads) -> None:
+        """Warps or warpgroups execute a matrix instruction; operands [warps, lanes, registers]."""
+
+    def end(self) -> None:
+        """The batch is done."""

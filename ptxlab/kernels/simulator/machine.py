@@ -1,0 +1,478 @@
+"""The engine: threads run the instructions of a kernel, those with the lowest program counter first.
+
+Threads at the same instruction execute it together. A branch on which they disagree divides them; they come
+together again where their program counters meet, since those behind run first.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import PtxlabError
+from ...isa.operands import Operands
+from ..ptx import Function, Instruction
+from .barriers import Barriers
+from .events import Observer, Synchronisation
+from .memory import Memory
+from .threads import UNSIGNED, Batch, Threads
+
+if TYPE_CHECKING:
+    from ...memory import TensorMap
+
+__all__ = ["Control", "Execute", "Frame", "Launch", "Machine", "Program", "Step"]
+
+#: Backward branches that threads may take while others wait: then those have their turn, in case the first
+#: wait for something that these do.
+_PATIENCE = 20_000
+_POLL = 1000  # what a loop counts that reads what others may write: an atomic operation, a volatile load
+_TICK = 4096  # instructions between two looks at the clock
+
+Execute = Callable[["Machine", "Frame", Threads], None]
+#: Gets the threads at the instruction, and those of them whose guard holds; places all of them.
+Control = Callable[["Machine", "Frame", Threads, Threads], None]
+
+
+@dataclass(slots=True)
+class Step:
+    """An instruction, ready to execute: either `execute`, or `control`, which says where threads go on."""
+
+    instruction: Instruction
+    execute: Execute | None = None
+    control: Control | None = None
+    guard: int | None = None  # the register of the predicate
+    negated: bool = False
+    together: int = 0  # lanes that must be there: 32 for a warp, 128 for a warpgroup
+    members: Callable[[Machine, Frame, Threads], NDArray[Any]] | None = None  # the membermask
+
+
+@dataclass(frozen=True)
+class Program:
+    """A function, decoded: its steps, its registers' types, and where its variables are in local memory."""
+
+    function: Function
+    steps: tuple[Step, ...]
+    types: tuple[np.dtype[Any], ...]
+    local: dict[str, int]
+    local_size: int
+
+
+class Frame:
+    """A call of a function: one set of registers for all threads that are in it."""
+
+    __slots__ = (
+        "_owned",
+        "base",
+        "carry",
+        "children",
+        "parent",
+        "position",
+        "program",
+        "registers",
+        "results",
+    )
+
+    def __init__(
+        self, program: Program, position: tuple[int, ...], base: int, parent: Frame | None = None
+    ) -> None:
+        self.program = program
+        self.position = position
+        self.base = base  # of its local memory
+        self.parent = parent
+        self.children: dict[tuple[int, str], Frame] = {}
+        self.registers: list[NDArray[Any] | None] = [None] * len(program.types)
+        self._owned = bytearray(len(program.types))
+        self.carry: NDArray[Any] | None = None
+        self.results: tuple[str, ...] = ()
+
+    def read(self, register: int, threads: Threads) -> NDArray[Any]:
+        """A register of these threads; what nobody wrote is 0."""
+        values = self.registers[register]
+        if values is None:
+            return threads.constant(0, self.program.types[register])
+        return values if threads.index is None else values[threads.index]
+
+    def write(self, register: int, threads: Threads, values: NDArray[Any]) -> None:
+        """Set a register of these threads."""
+        if threads.index is None:
+            self.registers[register] = values
+            self._owned[register] = 0
+            return
+        target = self.registers[register]
+        if target is None:
+            target = np.zeros(threads.batch.size, dtype=self.program.types[register])
+        elif not self._owned[register]:
+            target = target.copy()
+        self.registers[register] = target
+        self._owned[register] = 1
+        target[threads.index] = values
+
+
+@dataclass
+class Launch:
+    """What all batches of a launch share."""
+
+    entry: Program
+    program: Callable[[str], Program]  # of a function, by name
+    functions: dict[int, str]  # by address, for calls through pointers
+    symbols: dict[str, int]  # addresses of module variables and functions
+    memory: Memory
+    observers: tuple[Observer, ...]
+    tensor_maps: Sequence[TensorMap]
+    output: Callable[[str], None]
+    model: str | None = None
+    registers: int = 0
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """Threads at an instruction."""
+
+    frame: Frame
+    index: int
+    threads: Threads
+
+
+class Machine:
+    """One batch of blocks."""
+
+    def __init__(self, launch: Launch, batch: Batch, tick: Callable[[int], None] | None = None) -> None:
+        self.launch = launch
+        self.batch = batch
+        self.memory = launch.memory
+        self.observers = launch.observers
+        self.barriers: Barriers[tuple[Frame, Instruction]] = Barriers(batch)
+        #: What `bar.red` does with its result, by line of the PTX.
+        self.reductions: dict[int, Callable[[Frame, Threads, NDArray[Any], NDArray[Any]], None]] = {}
+        self.clock = 0
+        self.polled = False  # threads read what others may write, since the last backward branch
+        self.changes = 0  # of mbarriers: whoever waits for one looks again
+        self._special: dict[str, NDArray[Any]] = {}
+        self._pending: dict[tuple[int, ...], _Waiting] = {}
+        self._converging: dict[tuple[int, ...], _Waiting] = {}
+        self._sleeping: list[tuple[_Waiting, int]] = []
+        self._spins = 0
+        self._turn = 0
+        self._tick = tick
+        self._told = 0
+
+    # -- running ---------------------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Run all threads to their end."""
+        self.memory.begin(self.batch.count, self.batch.size)
+        for observer in self.observers:
+            observer.begin(self.batch)
+        entry = self.launch.entry
+        self.memory.reserve_local(entry.local_size)
+        self.place(Frame(entry, (), 0), 0, self.batch.all())
+        while True:
+            if not self._pending and not self._wake():
+                break
+            position = min(self._pending)
+            if self._spins > _PATIENCE and len(self._pending) > 1:
+                positions = sorted(self._pending)
+                self._turn = (self._turn + 1) % len(positions)
+                position = positions[self._turn]
+                self._spins = 0
+            waiting = self._pending.pop(position)
+            self._advance(waiting.frame, waiting.index, waiting.threads)
+        self._check_stuck()
+        for observer in self.observers:
+            observer.end()
+
+    def _advance(self, frame: Frame, index: int, threads: Threads) -> None:
+        """Run threads until they divide, wait, end, or meet others."""
+        steps = frame.program.steps
+        stop = self._next_meeting(frame, index)
+        observers = self.observers
+        while index != stop:
+            if index >= len(steps):
+                self.finish(frame, threads)
+                return
+            step = steps[index]
+            active = threads
+            if step.guard is not None:
+                holds = frame.read(step.guard, threads)
+                if step.negated:
+                    holds = ~holds
+                if not holds.all():
+                    active = threads.where(holds)
+            self.clock += 1
+            if observers and active.count:
+                for observer in observers:
+                    observer.executed(step.instruction, active)
+            if step.control is not None:
+                step.control(self, frame, threads, active)
+                return
+            if active.count and step.execute is not None:
+                if step.together and not active.is_whole(step.together):
+                    self._converge(frame, step, threads, active)
+                    return
+                try:
+                    step.execute(self, frame, active)
+                except PtxlabError as error:
+                    raise _located(step.instruction, error) from None
+            index += 1
+        self.place(frame, index, threads)
+
+    def _next_meeting(self, frame: Frame, index: int) -> int:
+        """The instruction of this frame before which others wait; -1 if there is none."""
+        depth = len(frame.position)
+        stop = -1
+        for position in self._pending:
+            if position[:depth] != frame.position or len(position) <= depth:
+                continue
+            meeting = position[depth] if len(position) == depth + 1 else position[depth] + 1
+            if meeting > index and (stop < 0 or meeting < stop):
+                stop = meeting
+        return stop
+
+    def place(self, frame: Frame, index: int, threads: Threads) -> None:
+        """Let threads go on at an instruction, with those that are there."""
+        if not threads.count:
+            return
+        position = (*frame.position, index)
+        there = self._pending.get(position)
+        if there is not None:
+            threads = Threads.union([there.threads, threads])
+        self._pending[position] = _Waiting(frame, index, threads)
+        if self._tick is not None and self.clock - self._told >= _TICK:
+            self._tick(self.clock - self._told)
+            self._told = self.clock
+
+    def branch(self, frame: Frame, origin: int, target: int, threads: Threads) -> None:
+        """Let threads go on at a label."""
+        if target <= origin:
+            self._spins += _POLL if self.polled else 1
+            self.polled = False
+        self.place(frame, target, threads)
+
+    def finish(self, frame: Frame, threads: Threads) -> None:
+        """Threads return from a function; those of the kernel end."""
+        parent = frame.parent
+        if parent is None:
+            self.exit(threads)
+            return
+        local = self.memory.local.reshape(self.batch.size, -1)
+        for variable, result in zip(frame.program.function.returns, frame.results, strict=True):
+            source = frame.base + frame.program.local[variable.name]
+            target = parent.base + parent.program.local[result]
+            local[threads.indices, target : target + variable.size] = local[
+                threads.indices, source : source + variable.size
+            ]
+        self.place(parent, frame.position[-2] + 1, threads)
+
+    def exit(self, threads: Threads) -> None:
+        """Threads end; barriers no longer wait for them."""
+        self.batch.alive[threads.indices] = False
+        self._release(self.barriers.released())
+        for position, waiting in list(self._converging.items()):
+            del self._converging[position]
+            self.place(waiting.frame, waiting.index, waiting.threads)
+
+    def spin(self) -> None:
+        """Threads give way to others."""
+        self._spins = _PATIENCE + 1
+
+    # -- waiting ---------------------------------------------------------------------------------------------
+
+    def _converge(self, frame: Frame, step: Step, threads: Threads, active: Threads) -> None:
+        """Execute for the warps whose members are all here; the others wait for theirs."""
+        index = step.instruction.index
+        if active is not threads:
+            rest = np.setdiff1d(threads.indices, active.indices, assume_unique=True)
+            self.place(frame, index + 1, Threads(self.batch, rest))
+        position = (*frame.position, index)
+        there = self._converging.pop(position, None)
+        if there is not None:
+            active = Threads.union([there.threads, active])
+        lanes = step.together
+        present = active.words()
+        alive = np.packbits(self.batch.alive, bitorder="little").view("<u4").astype(np.uint32)
+        group = active.indices // lanes
+        if step.members is not None:
+            members = step.members(self, frame, active).astype(np.uint32)
+            ready = members & alive[group] & ~present[group] == 0
+            # Those of a warp go together, or its members could not exchange values.
+        else:
+            missing = (alive & ~present).reshape(-1, lanes // 32)
+            ready = ~np.any(missing, axis=1)[group]
+        if ready.any():
+            ready_threads = active.where(ready)
+            if step.execute is not None:
+                try:
+                    step.execute(self, frame, ready_threads)
+                except PtxlabError as error:
+                    raise _located(step.instruction, error) from None
+            self.place(frame, index + 1, ready_threads)
+        if not ready.all():
+            self._converging[position] = _Waiting(frame, index, active.where(~ready))
+
+    def arrive(
+        self,
+        frame: Frame,
+        instruction: Instruction,
+        threads: Threads,
+        barrier: NDArray[Any],
+        count: NDArray[Any] | None,
+        waits: bool,
+    ) -> None:
+        """Threads reach a barrier of their block; those that wait go on when it is complete."""
+        for number in np.unique(barrier):
+            ours = threads if (barrier == number).all() else threads.where(barrier == number)
+            expected = None
+            if count is not None:
+                expected = count if ours is threads else count[barrier == number]
+            self.synchronised(instruction, "bar", ours, int(number))
+            resume = (frame, instruction)
+            self._release(self.barriers.arrive(int(number), ours, expected, waits, resume))
+            if not waits:
+                self.place(frame, instruction.index + 1, ours)
+
+    def _release(self, released: Iterable[tuple[tuple[Frame, Instruction], int, Threads]]) -> None:
+        for (frame, instruction), number, threads in released:
+            finish = self.reductions.get(instruction.line)
+            if finish is not None:
+                blocks = threads.blocks
+                votes, totals = self.barriers.last_votes, self.barriers.last_totals
+                finish(frame, threads, votes[blocks, number], totals[blocks, number])
+            self.synchronised(instruction, "bar", threads, number, completed=True)
+            self.place(frame, instruction.index + 1, threads)
+
+    def sleep(self, frame: Frame, index: int, threads: Threads) -> None:
+        """Threads wait for a change of an mbarrier, and then execute the instruction again."""
+        self._sleeping.append((_Waiting(frame, index, threads), self.changes))
+
+    def _wake(self) -> bool:
+        """Let those go on that wait for an mbarrier, if any has changed."""
+        sleeping, self._sleeping = self._sleeping, []
+        for waiting, seen in sleeping:
+            if seen < self.changes:
+                self.place(waiting.frame, waiting.index, waiting.threads)
+            else:
+                self._sleeping.append((waiting, seen))
+        return bool(self._pending)
+
+    def _check_stuck(self) -> None:
+        """Refuse an end at which threads still wait."""
+        stuck = [
+            (f"for lanes of its warp at {_name(each)}", each.threads) for each in self._converging.values()
+        ]
+        stuck += [(f"for an mbarrier at {_name(each)}", each.threads) for each, _ in self._sleeping]
+        stuck += [
+            (f"for barrier {number} at {instruction.where}", threads)
+            for (_, instruction), number, threads in self.barriers.waiting()
+        ]
+        if not stuck:
+            return
+        waits = "; ".join(
+            f"{threads.count} threads, {self.batch.name(int(threads.indices[0]))} first, wait {what}"
+            for what, threads in stuck[:4]
+        )
+        raise PtxlabError(f"deadlock: {waits}")
+
+    # -- events ----------------------------------------------------------------------------------------------
+
+    def synchronised(
+        self,
+        instruction: Instruction,
+        kind: str,
+        threads: Threads,
+        key: int | NDArray[Any] = 0,
+        *,
+        completed: bool = False,
+    ) -> None:
+        """Tell the observers of a barrier, fence or wait."""
+        for observer in self.observers:
+            observer.synchronised(Synchronisation(instruction, kind, threads.indices, key, completed))
+
+    def multiplied(self, instruction: Instruction, operands: Operands, threads: Threads) -> None:
+        """Tell the observers what a matrix instruction reads."""
+        for observer in self.observers:
+            observer.multiplied(instruction, operands, threads)
+
+    # -- special registers -----------------------------------------------------------------------------------
+
+    def special(self, name: str) -> NDArray[Any]:
+        """A special register, over the batch. PTX ISA, "Special Registers"."""
+        if name.startswith(("%clock", "%globaltimer")):
+            return self._time(name)
+        if name not in self._special:
+            values = _special_register(name, self.batch, self.memory)
+            values.flags.writeable = False
+            self._special[name] = values
+        return self._special[name]
+
+    def _time(self, name: str) -> NDArray[Any]:
+        now = self.clock if name.startswith("%clock") else time.time_ns()
+        if name.endswith("_hi"):
+            now >>= 32
+        wide = name in ("%clock64", "%globaltimer")
+        dtype = UNSIGNED[64 if wide else 32]
+        return np.full(self.batch.size, now & (1 << 8 * dtype.itemsize) - 1, dtype=dtype)
+
+
+def _name(waiting: _Waiting) -> str:
+    instruction = waiting.frame.program.steps[waiting.index].instruction
+    return f"{instruction.where} ({instruction.opcode})"
+
+
+def _located(instruction: Instruction, error: PtxlabError) -> PtxlabError:
+    """An error with the instruction in front, once."""
+    text = str(error)
+    if text.startswith(instruction.where):
+        return error
+    return PtxlabError(f"{instruction.where}: {instruction.opcode}: {text}")
+
+
+def _special_register(name: str, batch: Batch, memory: Memory) -> NDArray[Any]:
+    grid = batch.grid
+    register, _, axis = name[1:].partition(".")
+    position = "xyz".index(axis) if axis else 0
+    if register in ("tid", "ctaid"):
+        sizes = grid.threads if register == "tid" else grid.blocks
+        number = batch.within if register == "tid" else batch.block + batch.first
+        step = int(np.prod(sizes[:position], dtype=np.int64))
+        values = number // step
+        return (values % sizes[position] if position < 2 else values).astype(np.uint32)
+    lane = batch.lane.astype(np.uint64)
+    one = np.uint64(1)
+    known: dict[str, Any] = {
+        "ntid": grid.threads[position],
+        "nctaid": grid.blocks[position],
+        "laneid": batch.lane,
+        "warpid": batch.within // 32,
+        "nwarpid": grid.warps,
+        "smid": batch.block + batch.first,
+        "nsmid": grid.block_count,
+        "gridid": 1,
+        "lanemask_eq": one << lane,
+        "lanemask_lt": (one << lane) - one,
+        "lanemask_le": (one << lane + one) - one,
+        "lanemask_gt": ~((one << lane + one) - one) & np.uint64(0xFFFFFFFF),
+        "lanemask_ge": ~((one << lane) - one) & np.uint64(0xFFFFFFFF),
+        "dynamic_smem_size": grid.shared,
+        "total_smem_size": memory.shared_size,
+        "aggr_smem_size": memory.shared_size,
+        "clusterid": (batch.block + batch.first),
+        "cluster_ctaid": 0,
+        "cluster_nctaid": 1,
+        "nclusterid": grid.blocks[position],
+        "cluster_ctarank": 0,
+        "cluster_nctarank": 1,
+        "is_explicit_cluster": 0,
+    }
+    if register not in known:
+        raise PtxlabError(f"the special register {name} is not simulated")
+    if register == "clusterid":
+        return _special_register(f"%ctaid.{axis}", batch, memory)
+    dtype = np.bool_ if register == "is_explicit_cluster" else np.uint32
+    if register == "gridid":
+        dtype = np.uint64
+    return np.broadcast_to(np.asarray(known[register]), (batch.size,)).astype(dtype)

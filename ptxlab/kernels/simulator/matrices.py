@@ -1,0 +1,428 @@
+"""Matrix instructions: all warps of the batch in one call of ptxlab's own emulators."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import PtxlabError
+from ...isa.mma import MmaForm
+from ...isa.modifiers import Modifiers
+from ...isa.operand import Operand as MatrixOperand
+from ...isa.operands import Operands
+from ...isa.parse import parse
+from ...isa.transfer import TransferForm
+from ...memory.descriptors import descriptor
+from ...numerics.emulate import emulate
+from ..ptx import Immediate, Instruction, Operand, Vector
+from .loads import space_of
+from .machine import Frame, Machine, Step
+from .memory import SHARED_WINDOW
+from .operands import Builder, Context, Read, Write, address, reader, readers, unsupported, writers
+from .threads import Threads
+
+__all__ = ["BUILDERS"]
+
+
+def _items(operand: Operand) -> tuple[Operand, ...]:
+    return operand.items if isinstance(operand, Vector) else (operand,)
+
+
+def _form(instruction: Instruction) -> MmaForm | TransferForm:
+    try:
+        return parse(instruction.opcode)
+    except PtxlabError as error:
+        raise PtxlabError(f"{instruction.where}: {error}") from None
+
+
+def _gather(
+    reads: Sequence[Read], machine: Machine, frame: Frame, threads: Threads, lanes: int, dtype: Any
+) -> NDArray[Any]:
+    """Registers of whole warps or warpgroups: [groups, lanes, registers]."""
+    columns = np.empty((threads.count, len(reads)), dtype=dtype)
+    for number, read in enumerate(reads):
+        columns[:, number] = read(machine, frame, threads)
+    return columns.reshape(-1, lanes, len(reads))
+
+
+def _scatter(writes: Sequence[Write], frame: Frame, threads: Threads, registers: NDArray[Any]) -> None:
+    flat = registers.reshape(threads.count, len(writes))
+    for number, write in enumerate(writes):
+        write(frame, threads, np.ascontiguousarray(flat[:, number]))
+
+
+def _complete(threads: Threads, lanes: int) -> Threads:
+    """The threads, padded with lanes that have ended so that each warp or warpgroup has all of its lanes."""
+    if threads.index is None or not len(threads.index):
+        return threads
+    groups = np.unique(threads.index // lanes)
+    if len(groups) * lanes == threads.count:
+        return threads
+    return Threads(threads.batch, (groups[:, None] * lanes + np.arange(lanes)).reshape(-1))
+
+
+def _read_matrix(
+    operand: Operand, matrix: MatrixOperand, instruction: Instruction, context: Context
+) -> tuple[Read, ...]:
+    items = _items(operand)
+    if len(items) != matrix.registers:
+        raise PtxlabError(
+            f"{instruction.where}: {instruction.opcode}: {matrix.name} takes {matrix.registers} registers, "
+            f"found {len(items)}"
+        )
+    return readers(items, matrix.register_bits, instruction, context)
+
+
+def _mma(instruction: Instruction, context: Context) -> Step:
+    """`mma`, `mma.sp`, block-scaled `mma`, `wmma.mma`."""
+    form = _form(instruction)
+    if not isinstance(form, MmaForm):
+        raise unsupported(instruction)
+    d, a, b, c, *others = instruction.operands
+    reads = {
+        "a": _read_matrix(a, form.a, instruction, context),
+        "b": _read_matrix(b, form.b, instruction, context),
+        "c": _read_matrix(c, form.c, instruction, context),
+    }
+    types: dict[str, Any] = {name: form.inputs[name].register_type for name in reads}
+    writes = writers(d, instruction)
+    modifiers: dict[str, int] = {}
+    if form.e is not None:
+        metadata, selector, *others = others
+        reads["e"] = readers(_items(metadata), 32, instruction, context)
+        types["e"] = np.dtype(np.uint32)
+        modifiers["selector"] = _constant(selector, instruction)
+    for name, scale in (("a", form.scale_a), ("b", form.scale_b)):
+        if scale is not None:
+            data, ids, *others = others
+            reads[f"scale_{name}"] = readers(_items(data), 32, instruction, context)
+            types[f"scale_{name}"] = np.dtype(np.uint32)
+            byte_id, thread_id = _items(ids)
+            modifiers[f"byte_id_{name}"] = _constant(byte_id, instruction)
+            modifiers[f"thread_id_{name}"] = _constant(thread_id, instruction)
+    checked = form.check_modifiers(Modifiers.from_keywords(dict(modifiers)))
+
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        threads = _complete(threads, 32)
+        arrays = {
+            name: _gather(those, machine, frame, threads, 32, types[name]) for name, those in reads.items()
+        }
+        operands = Operands(form, modifiers=checked, **arrays)
+        machine.multiplied(instruction, operands, threads)
+        result = emulate(operands, model=machine.launch.model)
+        _scatter(writes, frame, threads, result)
+
+    return Step(instruction, execute, together=32)
+
+
+def _constant(operand: Operand, instruction: Instruction) -> int:
+    if not isinstance(operand, Immediate):
+        raise PtxlabError(f"{instruction.where}: {instruction.opcode} takes a constant here")
+    return operand.value
+
+
+# -- ldmatrix, stmatrix, movmatrix ---------------------------------------------------------------------------
+
+
+def _codes(rows: NDArray[np.uint8], bits: int, count: int) -> NDArray[Any]:
+    if bits >= 8:
+        return rows.view(f"<u{bits // 8}")[..., :count]
+    return (rows[..., :, None] >> np.arange(0, 8, bits, dtype=np.uint8) & (1 << bits) - 1).reshape(
+        *rows.shape[:-1], -1
+    )[..., :count]
+
+
+def _ldmatrix(instruction: Instruction, context: Context) -> Step:
+    form = _form(instruction)
+    if not isinstance(form, TransferForm):
+        raise unsupported(instruction)
+    operand = form.carried
+    destination, source = instruction.operands
+    place = address(source, instruction, context)
+    writes = writers(destination, instruction)
+    generic = not space_of(instruction)
+    row_lanes = len(form.address_lanes)
+    length = form.lines[1]
+    width = length * form.memory_bits // 8
+
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        threads = _complete(threads, 32)
+        places = place(machine, frame, threads).reshape(-1, 32)[:, :row_lanes]
+        suppliers = Threads(threads.batch, threads.indices.reshape(-1, 32)[:, :row_lanes].reshape(-1))
+        if generic:
+            places = places - SHARED_WINDOW
+        memory = machine.memory
+        starts = memory.shared_offsets(
+            instruction,
+            suppliers,
+            places.reshape(-1),
+            form.row_bytes,
+            "read",
+            alignment=form.alignment,
+            proxy="generic",
+        )
+        rows = memory.shared[starts[:, None] + np.arange(width)].reshape(-1, row_lanes, width)
+        codes = _codes(rows, form.memory_bits, length).astype(operand.dtype.code_type)
+        if form.layout == "col":
+            codes = np.swapaxes(codes, -1, -2)
+        if form.signed:
+            codes |= (codes >> (form.memory_bits - 1)) * 0xF0
+        _scatter(writes, frame, threads, operand.pack_codes(codes))
+
+    def fast(machine: Machine, frame: Frame, threads: Threads) -> None:
+        """m8n8 of 16 bits: a register holds two neighbours of a row, or of a column."""
+        threads = _complete(threads, 32)
+        places = place(machine, frame, threads).reshape(-1, 32)[:, :row_lanes]
+        suppliers = threads
+        if row_lanes < 32:
+            suppliers = Threads(threads.batch, threads.indices.reshape(-1, 32)[:, :row_lanes].reshape(-1))
+        if generic:
+            places = places - SHARED_WINDOW
+        memory = machine.memory
+        starts = memory.shared_offsets(
+            instruction, suppliers, places.reshape(-1), 16, "read", alignment=16, proxy="generic"
+        )
+        rows = memory.shared.view(np.uint32).reshape(-1, 4)[starts >> 4].reshape(-1, row_lanes // 8, 8, 4)
+        if transposed:
+            halves = rows.view(np.uint16).swapaxes(-1, -2)  # [warps, matrices, columns, rows]
+            rows = np.ascontiguousarray(halves).view(np.uint32)
+        flat = rows.reshape(-1, row_lanes // 8, 32)
+        for number, write in enumerate(writes):
+            write(frame, threads, np.ascontiguousarray(flat[:, number]).reshape(-1))
+
+    transposed = "trans" in instruction.parts
+    plain = form.memory_bits == 16 and form.shape == "m8n8"
+    return Step(instruction, fast if plain else execute, together=32)
+
+
+def _stmatrix(instruction: Instruction, context: Context) -> Step:
+    form = _form(instruction)
+    if not isinstance(form, TransferForm):
+        raise unsupported(instruction)
+    operand = form.carried
+    target, source = instruction.operands
+    place = address(target, instruction, context)
+    reads = _read_matrix(source, operand, instruction, context)
+    generic = not space_of(instruction)
+    row_lanes = len(form.address_lanes)
+
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        threads = _complete(threads, 32)
+        places = place(machine, frame, threads).reshape(-1, 32)[:, :row_lanes].reshape(-1)
+        suppliers = Threads(threads.batch, threads.indices.reshape(-1, 32)[:, :row_lanes].reshape(-1))
+        registers = _gather(reads, machine, frame, threads, 32, operand.register_type)
+        codes = operand.unpack_codes(registers)
+        if form.layout == "col":
+            codes = np.swapaxes(codes, -1, -2)
+        data = np.ascontiguousarray(codes.astype(f"<u{operand.dtype.bits // 8}")).view(np.uint8)
+        data = data.reshape(len(places), -1)
+        starts = machine.memory.shared_offsets(
+            instruction,
+            suppliers,
+            places - SHARED_WINDOW if generic else places,
+            form.row_bytes,
+            "write",
+            alignment=form.alignment,
+            proxy="generic",
+        )
+        machine.memory.shared[starts[:, None] + np.arange(data.shape[1])] = data
+
+    return Step(instruction, execute, together=32)
+
+
+def _movmatrix(instruction: Instruction, context: Context) -> Step:
+    form = _form(instruction)
+    if not isinstance(form, TransferForm):
+        raise unsupported(instruction)
+    destination, source = instruction.operands
+    reads = readers((source,), 32, instruction, context)
+    writes = writers(destination, instruction)
+
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        threads = _complete(threads, 32)
+        registers = _gather(reads, machine, frame, threads, 32, np.uint32)
+        codes = np.swapaxes(form.carried.unpack_codes(registers), -1, -2)
+        _scatter(writes, frame, threads, form.operand("D").pack_codes(codes))
+
+    return Step(instruction, execute, together=32)
+
+
+# -- wmma ----------------------------------------------------------------------------------------------------
+
+
+def _wmma(instruction: Instruction, context: Context) -> Step:
+    kind = instruction.parts[1]
+    if kind == "mma":
+        return _mma(instruction, context)
+    form = _form(instruction)
+    if not isinstance(form, TransferForm):
+        raise unsupported(instruction)
+    return _wmma_transfer(instruction, context, form, kind == "load")
+
+
+def _wmma_transfer(instruction: Instruction, context: Context, form: TransferForm, loads: bool) -> Step:
+    """`wmma.load` and `wmma.store`: every row (or column) of the matrix lies at its own address."""
+    operand = form.carried
+    registers, memory_operand, *others = instruction.operands
+    if not loads:
+        registers, memory_operand = memory_operand, registers
+    place = address(memory_operand, instruction, context)
+    space = space_of(instruction)
+    lines, length = form.lines
+    bits = form.memory_bits
+    width = length * bits // 8
+    stride = reader(others[0], 32, instruction, context) if others else None
+    writes = writers(registers, instruction) if loads else ()
+    reads = () if loads else _read_matrix(registers, operand, instruction, context)
+    unit = 4 if width % 4 == 0 else 1
+
+    def chunks(machine: Machine, frame: Frame, threads: Threads) -> tuple[Threads, NDArray[np.int64]]:
+        """Addresses [warps, lines * pieces] of all pieces, and the threads that stand for them."""
+        starts = place(machine, frame, threads).reshape(-1, 32)[:, 0]
+        step = np.full(len(starts), length, dtype=np.int64)
+        if stride is not None:
+            step = stride(machine, frame, threads).reshape(-1, 32)[:, 0].astype(np.int64)
+        rows = starts[:, None] + np.arange(lines) * (step * bits // 8)[:, None]
+        pieces = (rows[:, :, None] + np.arange(0, width, unit)).reshape(len(starts), -1)
+        first = threads.indices.reshape(-1, 32)[:, 0]
+        those = Threads.listed(threads.batch, np.repeat(first, pieces.shape[1]))
+        return those, pieces
+
+    def load(machine: Machine, frame: Frame, threads: Threads) -> None:
+        threads = _complete(threads, 32)
+        those, pieces = chunks(machine, frame, threads)
+        (content,) = machine.memory.load(instruction, space, those, pieces.reshape(-1), 8 * unit)
+        rows = content.reshape(len(pieces), lines, -1).view(np.uint8)
+        codes = _codes(rows, bits, length)
+        if form.layout == "col":
+            codes = np.swapaxes(codes, -1, -2)
+        _scatter(writes, frame, threads, operand.pack_codes(codes.astype(operand.dtype.code_type)))
+
+    def store(machine: Machine, frame: Frame, threads: Threads) -> None:
+        threads = _complete(threads, 32)
+        those, pieces = chunks(machine, frame, threads)
+        codes = operand.unpack_codes(_gather(reads, machine, frame, threads, 32, operand.register_type))
+        if form.layout == "col":
+            codes = np.swapaxes(codes, -1, -2)
+        content = np.ascontiguousarray(codes.astype(f"<u{bits // 8}")).view(f"<u{unit}").reshape(-1)
+        machine.memory.store(instruction, space, those, pieces.reshape(-1), [content])
+
+    return Step(instruction, load if loads else store, together=32)
+
+
+# -- wgmma ---------------------------------------------------------------------------------------------------
+
+
+def _wgmma(instruction: Instruction, context: Context) -> Step:
+    if instruction.parts[1] != "mma_async":
+        kind = ".".join(instruction.parts[:2])
+        count = 0
+        if instruction.operands:
+            count = _constant(instruction.operands[0], instruction)
+
+        def reached(machine: Machine, frame: Frame, threads: Threads) -> None:
+            machine.synchronised(instruction, kind, threads, count)
+
+        return Step(instruction, reached)
+    form = _form(instruction)
+    if not isinstance(form, MmaForm):
+        raise unsupported(instruction)
+    d, a, b, *others = instruction.operands
+    from_registers = isinstance(a, Vector)
+    form = form.a_from("register" if from_registers else "shared")
+    accumulator = _read_matrix(d, form.d, instruction, context)
+    writes = writers(d, instruction)
+    a_reads = _read_matrix(a, form.a, instruction, context) if from_registers else ()
+    a_descriptor = None if from_registers else reader(a, 64, instruction, context)
+    b_descriptor = reader(b, 64, instruction, context)
+    metadata: tuple[Read, ...] = ()
+    modifiers: dict[str, int] = {}
+    if form.e is not None:
+        e, selector, *others = others
+        metadata = readers(_items(e), 32, instruction, context)
+        modifiers["selector"] = _constant(selector, instruction)
+    scale_d = reader(others.pop(0), 1, instruction, context) if others else None
+    numbers = [_constant(operand, instruction) for operand in others]
+    floats = not form.a_type.startswith(("s", "u", "b1"))
+    names = ["imm_scale_a", "imm_scale_b"] if floats else []
+    if len(numbers) > len(names):
+        names += ["imm_trans_b"] if from_registers else ["imm_trans_a", "imm_trans_b"]
+    if len(numbers) != len(names) and numbers:
+        raise PtxlabError(f"{instruction.where}: {instruction.opcode}: {len(numbers)} constants at its end")
+    modifiers |= dict(zip(names, numbers, strict=False))
+    trans_a, trans_b = bool(modifiers.pop("imm_trans_a", 0)), bool(modifiers.pop("imm_trans_b", 0))
+
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        def registers(reads: Sequence[Read], dtype: Any) -> NDArray[Any]:
+            return _gather(reads, machine, frame, threads, 128, dtype)
+
+        arrays: dict[str, NDArray[Any]] = {"c": registers(accumulator, form.d.register_type)}
+        if a_descriptor is None:
+            arrays["a"] = registers(a_reads, form.a.register_type)
+        else:
+            arrays["a"] = _tile(
+                machine, instruction, threads, a_descriptor(machine, frame, threads), form.a, trans_a, 0
+            )
+        arrays["b"] = _tile(
+            machine, instruction, threads, b_descriptor(machine, frame, threads), form.b, trans_b, 1
+        )
+        if metadata:
+            arrays["e"] = registers(metadata, np.uint32)
+        flags = np.ones(1, dtype=np.bool_)
+        if scale_d is not None:
+            flags = scale_d(machine, frame, threads).reshape(-1, 128)[:, 0]
+        result = np.empty((threads.count // 128, 128, form.d.registers), dtype=form.d.register_type)
+        for flag in np.unique(flags):
+            ours = np.broadcast_to(flags == flag, (len(result),))
+            checked = form.check_modifiers(Modifiers.from_keywords({**modifiers, "scale_d": bool(flag)}))
+            parts = {name: array[ours] for name, array in arrays.items()}
+            operands = Operands(form, modifiers=checked, **parts)
+            machine.multiplied(instruction, operands, threads)
+            result[ours] = emulate(operands, model=machine.launch.model)
+        _scatter(writes, frame, threads, result)
+
+    return Step(instruction, execute, together=128)
+
+
+def _tile(
+    machine: Machine,
+    instruction: Instruction,
+    threads: Threads,
+    descriptors: NDArray[Any],
+    operand: MatrixOperand,
+    transposed: bool,
+    k_axis: int,
+) -> NDArray[Any]:
+    """Codes of a tile in shared memory for each warpgroup, in the shape of the operand."""
+    bits = operand.dtype.bits
+    rows, columns = operand.shape
+    first = threads.indices.reshape(-1, 128)[:, 0]
+    codes = descriptors.reshape(-1, 128)[:, 0]
+    tiles = np.empty((len(first), rows, columns), dtype=operand.dtype.code_type)
+    # A is [M, K], B is [K, N]: `row` of a tile runs along M or N, `k` along K.
+    along, across = np.arange(rows)[:, None], np.arange(columns)[None, :]
+    row, k = (along, across) if k_axis == 0 else (across, along)
+    for code in np.unique(codes):
+        places = descriptor(int(code)).addresses(row, k, bits=bits, major="MN" if transposed else "K")
+        ours = np.flatnonzero(codes == code)
+        those = Threads.listed(threads.batch, np.repeat(first[ours], places.size))
+        addresses = np.tile(places.reshape(-1), len(ours))
+        size = max(8, bits)
+        (content,) = machine.memory.load(instruction, "shared", those, addresses, size, 1, "async")
+        if bits < 8:
+            raise unsupported(instruction)
+        tiles[ours] = content.reshape(len(ours), rows, columns)
+    return tiles
+
+
+BUILDERS: dict[str, Builder] = {
+    "mma": _mma,
+    "wmma": _wmma,
+    "wgmma": _wgmma,
+    "ldmatrix": _ldmatrix,
+    "stmatrix": _stmatrix,
+    "movmatrix": _movmatrix,
+}

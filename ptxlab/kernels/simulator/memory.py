@@ -1,0 +1,432 @@
+"""The memory of a simulated launch: global buffers, shared memory of each block, local memory of each thread.
+
+Every access passes `Memory._accesses`, which checks it and tells the observers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import PtxlabError
+from ..ptx import Instruction
+from .events import Access, Observer
+from .threads import UNSIGNED, Threads
+
+__all__ = ["GLOBAL_START", "LOCAL_WINDOW", "SHARED_START", "SHARED_WINDOW", "Buffer", "Memory", "rounds"]
+
+#: Generic addresses: those of shared and local memory lie in windows, as on the chip; all others are global.
+SHARED_WINDOW = 1 << 40
+LOCAL_WINDOW = 1 << 41
+_SHARED_SPAN = 24  # bits
+_LOCAL_SPAN = 32
+GLOBAL_START = 0x7F00_0000_0000
+#: The first kilobyte of shared memory belongs to the system (sm_80 and later).
+SHARED_START = 1024
+_GENERIC = ("generic", False)
+
+
+@dataclass(slots=True)
+class Buffer:
+    """An array or a variable in global, constant or parameter memory."""
+
+    title: str  # for messages
+    start: int
+    data: NDArray[np.uint8]
+    writable: bool = True
+    space: str = "global"
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return self.data.size
+
+
+@dataclass(slots=True)
+class _Piece:
+    """A part of an access in one array of bytes; `chosen` is None where that is all of it."""
+
+    chosen: NDArray[np.intp] | None
+    data: NDArray[np.uint8]
+    offsets: NDArray[np.int64]
+
+
+class Memory:
+    """All memory that one batch of blocks sees."""
+
+    def __init__(self, buffers: Sequence[Buffer], shared: int, observers: Sequence[Observer]) -> None:
+        self.buffers = sorted(buffers, key=lambda buffer: buffer.start)
+        self._starts = np.array([buffer.start for buffer in self.buffers], dtype=np.int64)
+        self._recent: dict[int, Buffer] = {}
+        self.observers = tuple(observers)
+        self.shared_size = shared
+        self._shared_pitch = -(-shared // 128) * 128
+        self.shared = np.zeros(0, dtype=np.uint8)
+        self._local_size = 0
+        self.local = np.zeros(0, dtype=np.uint8)
+        self._lanes = 0
+
+    def begin(self, blocks: int, lanes: int) -> None:
+        """Fresh shared and local memory for a batch."""
+        self.shared = np.zeros(blocks * self._shared_pitch, dtype=np.uint8)
+        self._lanes = lanes
+        self._local_size = 0
+        self.local = np.zeros(0, dtype=np.uint8)
+
+    def reserve_local(self, size: int) -> None:
+        """Make every thread's local memory at least this large."""
+        if size <= self._local_size:
+            return
+        size = max(-(-size // 128) * 128, 2 * self._local_size)
+        if size * self._lanes > 1 << 33:
+            raise PtxlabError(
+                f"local memory of {size} bytes for each of {self._lanes} threads does not fit: "
+                "does a device function call itself without end?"
+            )
+        fresh = np.zeros((self._lanes, size), dtype=np.uint8)
+        fresh[:, : self._local_size] = self.local.reshape(self._lanes, self._local_size)
+        self.local, self._local_size = fresh.reshape(-1), size
+
+    @property
+    def lanes(self) -> int:
+        """Lanes of the batch, each with its own local memory."""
+        return self._lanes
+
+    # -- reading and writing ---------------------------------------------------------------------------------
+
+    def load(
+        self,
+        instruction: Instruction,
+        space: str,
+        threads: Threads,
+        addresses: NDArray[Any],
+        bits: int,
+        count: int = 1,
+        proxy: str = "generic",
+        asynchronous: bool = False,
+    ) -> list[NDArray[Any]]:
+        """`count` neighbouring elements of so many bits at each address: one array for each element."""
+        width = bits // 8 * count
+        parts: list[NDArray[Any]] | None = None
+        signal = (proxy, asynchronous)
+        for piece in self._accesses(instruction, "read", space, threads, addresses, width, signal):
+            rows = _rows(piece.data, piece.offsets, bits, count)
+            if piece.chosen is None:
+                return rows
+            if parts is None:
+                parts = [np.zeros(threads.count, dtype=UNSIGNED[bits]) for _ in range(count)]
+            for part, row in zip(parts, rows, strict=True):
+                part[piece.chosen] = row
+        return parts or [np.zeros(threads.count, dtype=UNSIGNED[bits]) for _ in range(count)]
+
+    def store(
+        self,
+        instruction: Instruction,
+        space: str,
+        threads: Threads,
+        addresses: NDArray[Any],
+        values: Sequence[NDArray[Any]],
+        proxy: str = "generic",
+        asynchronous: bool = False,
+    ) -> None:
+        """Write neighbouring elements, one array for each, at each address."""
+        size = values[0].dtype.itemsize
+        width = size * len(values)
+        signal = (proxy, asynchronous)
+        for piece in self._accesses(instruction, "write", space, threads, addresses, width, signal):
+            chosen = [value if piece.chosen is None else value[piece.chosen] for value in values]
+            view = piece.data[: piece.data.size - piece.data.size % width].view(values[0].dtype)
+            if len(chosen) == 1:
+                view[piece.offsets // size] = chosen[0]
+            else:
+                view.reshape(-1, len(values))[piece.offsets // width] = np.stack(chosen, axis=-1)
+
+    def update(
+        self,
+        instruction: Instruction,
+        space: str,
+        threads: Threads,
+        addresses: NDArray[Any],
+        bits: int,
+        change: Callable[[NDArray[Any], NDArray[np.intp]], NDArray[Any]],
+        kind: str = "atomic",
+    ) -> NDArray[Any]:
+        """Atomic updates, one thread after the other where addresses are equal; gives what was there.
+
+        `change` gets old values and which of the threads they belong to, and gives the new ones.
+        """
+        old = np.zeros(threads.count, dtype=UNSIGNED[bits])
+        width = bits // 8
+        for piece in self._accesses(instruction, kind, space, threads, addresses, width, _GENERIC):
+            view = piece.data[: piece.data.size - piece.data.size % width].view(UNSIGNED[bits])
+            places = piece.offsets // width
+            for turn in rounds(places):
+                ours = turn if piece.chosen is None else piece.chosen[turn]
+                values = view[places[turn]]
+                old[ours] = values
+                view[places[turn]] = change(values, ours)
+        return old
+
+    def add(
+        self,
+        instruction: Instruction,
+        space: str,
+        threads: Threads,
+        addresses: NDArray[Any],
+        values: NDArray[Any],
+    ) -> NDArray[Any]:
+        """Atomic addition of whole numbers, which needs no turns; gives what each thread found."""
+        old = np.zeros_like(values)
+        size = values.dtype.itemsize
+        for piece in self._accesses(instruction, "atomic", space, threads, addresses, size, _GENERIC):
+            view = piece.data[: piece.data.size - piece.data.size % size].view(values.dtype)
+            places = piece.offsets // size
+            terms = values if piece.chosen is None else values[piece.chosen]
+            order = np.argsort(places, kind="stable")
+            sums = np.cumsum(terms[order], dtype=values.dtype)
+            before = sums - terms[order]
+            first = np.flatnonzero(np.diff(places[order], prepend=-1))
+            lengths = np.diff(first, append=len(order))
+            before -= np.repeat(before[first], lengths)
+            found = np.empty_like(terms)
+            found[order] = before + view[places[order]]
+            np.add.at(view, places, terms)
+            if piece.chosen is None:
+                return found
+            old[piece.chosen] = found
+        return old
+
+    # -- places ----------------------------------------------------------------------------------------------
+
+    def shared_offsets(
+        self,
+        instruction: Instruction,
+        threads: Threads,
+        addresses: NDArray[np.int64],
+        width: int,
+        kind: str,
+        *,
+        alignment: int = 0,
+        proxy: str = "async",
+    ) -> NDArray[np.int64]:
+        """Where in `shared` accesses of several bytes begin, e.g. rows of ldmatrix; checked and observed."""
+        for piece in self._accesses(
+            instruction, kind, "shared", threads, addresses, width, (proxy, proxy == "async"), alignment or 1
+        ):
+            return piece.offsets
+        return np.zeros(0, dtype=np.int64)
+
+    def bytes_at(self, address: int, size: int) -> NDArray[np.uint8] | None:
+        """Bytes of a buffer at a generic address; None where there are none."""
+        position = int(np.searchsorted(self._starts, address, side="right")) - 1
+        if position < 0:
+            return None
+        buffer = self.buffers[position]
+        offset = address - buffer.start
+        if offset + size > buffer.size:
+            return None
+        return buffer.data[offset : offset + size]
+
+    def text_at(self, address: int) -> bytes:
+        """A text that ends with a zero, in a buffer."""
+        position = int(np.searchsorted(self._starts, address, side="right")) - 1
+        if position < 0 or address >= self.buffers[position].start + self.buffers[position].size:
+            return b""
+        buffer = self.buffers[position]
+        return buffer.data[address - buffer.start :].tobytes().split(b"\0")[0]
+
+    def _accesses(
+        self,
+        instruction: Instruction,
+        kind: str,
+        space: str,
+        threads: Threads,
+        addresses: NDArray[Any],
+        width: int,
+        signal: tuple[str, bool],
+        alignment: int = 0,
+    ) -> Iterator[_Piece]:
+        places = addresses.astype(np.int64)
+        alignment = alignment or width
+        if alignment > 1:
+            wrong = places & (alignment - 1) != 0
+            if wrong.any():
+                self._refuse(
+                    instruction, kind, threads, places, wrong, width, f"is not a multiple of {alignment}"
+                )
+        if not space:
+            yield from self._generic(instruction, kind, threads, places, width, signal)
+            return
+        yield from self._pieces(instruction, kind, space, threads, places, width, signal, None)
+
+    def _generic(
+        self,
+        instruction: Instruction,
+        kind: str,
+        threads: Threads,
+        places: NDArray[np.int64],
+        width: int,
+        signal: tuple[str, bool],
+    ) -> Iterator[_Piece]:
+        """An access by generic addresses, space by space."""
+        shared = places >> _SHARED_SPAN == SHARED_WINDOW >> _SHARED_SPAN
+        local = places >> _LOCAL_SPAN == LOCAL_WINDOW >> _LOCAL_SPAN
+        for space, mask, window in (
+            ("global", ~(shared | local), 0),
+            ("shared", shared, SHARED_WINDOW),
+            ("local", local, LOCAL_WINDOW),
+        ):
+            if mask.all():
+                yield from self._pieces(
+                    instruction, kind, space, threads, places - window, width, signal, None
+                )
+                return
+            if mask.any():
+                chosen = np.flatnonzero(mask)
+                ours = threads.where(mask)
+                yield from self._pieces(
+                    instruction, kind, space, ours, places[chosen] - window, width, signal, chosen
+                )
+
+    def _pieces(
+        self,
+        instruction: Instruction,
+        kind: str,
+        space: str,
+        threads: Threads,
+        places: NDArray[np.int64],
+        width: int,
+        signal: tuple[str, bool],
+        chosen: NDArray[np.intp] | None,
+    ) -> Iterator[_Piece]:
+        """An access to one space, checked and told to the observers; usually one piece."""
+        if not threads.count:
+            return
+        if space == "shared":
+            wrong = (places < SHARED_START) | (places > self.shared_size - width)
+            if wrong.any():
+                have = f"lies outside of the {self.shared_size - SHARED_START} bytes of shared memory"
+                self._refuse(instruction, kind, threads, places, wrong, width, have)
+            pieces = [_Piece(chosen, self.shared, places + threads.blocks * self._shared_pitch)]
+        elif space == "local":
+            wrong = (places < 0) | (places > self._local_size - width)
+            if wrong.any():
+                have = f"lies outside of the thread's {self._local_size} bytes of local memory"
+                self._refuse(instruction, kind, threads, places, wrong, width, have)
+            pieces = [_Piece(chosen, self.local, places + threads.indices * self._local_size)]
+        else:
+            pieces = self._in_buffers(instruction, kind, threads, places, width, chosen)
+        for observer in self.observers:
+            proxy, late = signal
+            observer.accessed(Access(instruction, kind, space, threads.indices, places, width, proxy, late))
+        yield from pieces
+
+    def _in_buffers(
+        self,
+        instruction: Instruction,
+        kind: str,
+        threads: Threads,
+        places: NDArray[np.int64],
+        width: int,
+        chosen: NDArray[np.intp] | None,
+    ) -> list[_Piece]:
+        buffer = self._recent.get(instruction.line)
+        if buffer is not None:
+            offsets = places - buffer.start
+            if offsets.min() >= 0 and offsets.max() <= buffer.size - width:
+                self._check_writable(instruction, kind, buffer)
+                return [_Piece(chosen, buffer.data, offsets)]
+        numbers = np.searchsorted(self._starts, places, side="right") - 1
+        sizes = np.array([each.size for each in self.buffers], dtype=np.int64)
+        outside = numbers < 0
+        if len(sizes):
+            outside |= places - self._starts[numbers] > sizes[numbers] - width
+        if outside.any():
+            self._refuse(
+                instruction, kind, threads, places, outside, width, self._beside(places[outside][0], width)
+            )
+        pieces = []
+        for number in np.unique(numbers):
+            buffer = self.buffers[number]
+            self._check_writable(instruction, kind, buffer)
+            here = np.flatnonzero(numbers == number)
+            if len(here) == len(places):
+                self._recent[instruction.line] = buffer
+                return [_Piece(chosen, buffer.data, places - buffer.start)]
+            ours = here if chosen is None else chosen[here]
+            pieces.append(_Piece(ours, buffer.data, places[here] - buffer.start))
+        return pieces
+
+    # -- messages --------------------------------------------------------------------------------------------
+
+    def _check_writable(self, instruction: Instruction, kind: str, buffer: Buffer) -> None:
+        if kind != "read" and not buffer.writable:
+            raise PtxlabError(
+                f"{instruction.where}: {instruction.opcode} writes to {buffer.title}, which is read-only"
+            )
+
+    def _beside(self, address: int, width: int) -> str:
+        """Where an address is that belongs to no buffer."""
+        ends = [(abs(address - buffer.start - buffer.size), buffer) for buffer in self.buffers]
+        ends += [(abs(buffer.start - address), buffer) for buffer in self.buffers]
+        if not ends or address < 1 << 16:
+            return "is a null pointer" if address == 0 else "belongs to no array"
+        distance, buffer = min(ends, key=lambda pair: pair[0])
+        if distance > 1 << 20:
+            return "belongs to no array"
+        offset = int(address) - buffer.start
+        if offset < 0:
+            return f"is {-offset} bytes before {buffer.title} begins"
+        return f"is byte {offset} of {buffer.title}, which has {buffer.size}"
+
+    def _refuse(
+        self,
+        instruction: Instruction,
+        kind: str,
+        threads: Threads,
+        places: NDArray[np.int64],
+        wrong: NDArray[np.bool_],
+        width: int,
+        why: str,
+    ) -> NoReturn:
+        first = int(np.flatnonzero(wrong)[0])
+        thread = threads.batch.name(int(threads.indices[first]))
+        verb = {"read": "reads", "write": "writes"}.get(kind, "updates")
+        raise PtxlabError(
+            f"{instruction.where}: {instruction.opcode}: {thread} {verb} {width} bytes at "
+            f"0x{int(places[first]):x}, which {why}"
+        )
+
+
+def _rows(data: NDArray[np.uint8], offsets: NDArray[np.int64], bits: int, count: int) -> list[NDArray[Any]]:
+    """Neighbouring elements at each offset, one array for each."""
+    width = bits // 8 * count
+    view = data[: data.size - data.size % width].view(UNSIGNED[bits])
+    if count == 1:
+        return [view[offsets // width]]
+    rows = view.reshape(-1, count)[offsets // width]
+    return [np.ascontiguousarray(rows[:, column]) for column in range(count)]
+
+
+def rounds(places: NDArray[Any]) -> list[NDArray[np.intp]]:
+    """Indices in turns: in each turn all places differ, and equal ones come in their order.
+
+    >>> [turn.tolist() for turn in rounds(np.array([4, 4, 0, 4]))]
+    [[0, 2], [1], [3]]
+    """
+    if len(places) == 0:
+        return []
+    order = np.argsort(places, kind="stable")
+    ordered = places[order]
+    fresh = np.concatenate(([True], ordered[1:] != ordered[:-1]))
+    if fresh.all():
+        return [np.arange(len(places))]
+    starts = np.flatnonzero(fresh)
+    rank = np.arange(len(places)) - np.repeat(starts, np.diff(starts, append=len(places)))
+    by_rank = np.argsort(rank, kind="stable")
+    edges = np.cumsum(np.bincount(rank))[:-1]
+    return [np.sort(part) for part in np.split(order[by_rank], edges)]

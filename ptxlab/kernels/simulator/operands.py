@@ -1,0 +1,190 @@
+"""Operands of instructions as functions: what reads them for a set of threads, and what writes them."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import PtxlabError
+from ..ptx import (
+    Address,
+    Function,
+    Immediate,
+    Instruction,
+    Module,
+    Negated,
+    Operand,
+    Register,
+    Sink,
+    Special,
+    Symbol,
+    Vector,
+    type_bits,
+)
+from .machine import Frame, Machine, Step
+from .threads import UNSIGNED, Threads
+
+__all__ = [
+    "Builder", "Context", "Read", "Write", "address", "as_symbol", "reader", "readers", "unsupported",
+    "writer", "writers",
+]  # fmt: skip
+
+Read = Callable[[Machine, Frame, Threads], NDArray[Any]]
+Write = Callable[[Frame, Threads, NDArray[Any]], None]
+
+
+@dataclass(frozen=True)
+class Context:
+    """What an instruction is decoded in: its function, addresses of symbols, places of local variables."""
+
+    module: Module
+    function: Function
+    symbols: dict[str, int]  # addresses in their own space: shared, global, const, parameters of the kernel
+    spaces: dict[str, str]
+    local: dict[str, int]  # of the function's local variables and parameters, from the start of its frame
+
+
+Builder = Callable[[Instruction, Context], Step]
+
+
+def unsupported(instruction: Instruction, what: str = "") -> PtxlabError:
+    """The refusal of an instruction that is not simulated."""
+    return PtxlabError(f"{instruction.where}: {what or instruction.opcode} is not simulated yet")
+
+
+def reader(operand: Operand, bits: int, instruction: Instruction, context: Context) -> Read:
+    """What reads an operand as an array of so many bits; a wider register is cut off."""
+    if isinstance(operand, Register):
+        return _register_reader(operand, bits)
+    if isinstance(operand, Negated):
+        negated = operand.operand.index
+        return lambda machine, frame, threads: ~frame.read(negated, threads)
+    if isinstance(operand, Immediate):
+        value = _immediate_bits(operand, bits)
+        dtype = UNSIGNED[bits]
+        return lambda machine, frame, threads: threads.constant(value, dtype)
+    if isinstance(operand, Special):
+        name = operand.name
+        dtype = UNSIGNED[bits]
+
+        def special(machine: Machine, frame: Frame, threads: Threads) -> NDArray[Any]:
+            values = threads.take(machine.special(name))
+            return values if values.dtype == dtype else values.astype(dtype)
+
+        return special
+    if isinstance(operand, Symbol):
+        return _symbol_reader(operand, bits, instruction, context)
+    raise PtxlabError(f"{instruction.where}: {instruction.opcode} does not take this kind of operand")
+
+
+def _register_reader(operand: Register, bits: int) -> Read:
+    index = operand.index
+    own = type_bits(operand.type)
+    if own == bits or own == 1:
+        return lambda machine, frame, threads: frame.read(index, threads)
+    dtype = UNSIGNED[bits]
+    return lambda machine, frame, threads: frame.read(index, threads).astype(dtype)
+
+
+def _symbol_reader(operand: Symbol, bits: int, instruction: Instruction, context: Context) -> Read:
+    dtype = UNSIGNED[bits]
+    if operand.name in context.local:
+        offset = context.local[operand.name] + operand.offset
+        return lambda machine, frame, threads: threads.constant(frame.base + offset, dtype)
+    value = as_symbol(operand, instruction, context) & (1 << bits) - 1
+    return lambda machine, frame, threads: threads.constant(value, dtype)
+
+
+def as_symbol(operand: Symbol, instruction: Instruction, context: Context) -> int:
+    """The address of a symbol in its own space."""
+    if operand.name not in context.symbols:
+        raise PtxlabError(f"{instruction.where}: {instruction.opcode}: there is no variable {operand.name}")
+    return context.symbols[operand.name] + operand.offset
+
+
+def _immediate_bits(immediate: Immediate, bits: int) -> int:
+    if bits == 1:
+        return int(immediate.value != 0)
+    if immediate.type == "decimal":
+        value = struct.unpack("<d", struct.pack("<Q", immediate.value))[0]
+        if bits == 64:
+            return immediate.value
+        code = "<f" if bits == 32 else "<e"
+        return int.from_bytes(struct.pack(code, value), "little")
+    if immediate.type == "f64" and bits == 32:
+        value = struct.unpack("<d", struct.pack("<Q", immediate.value))[0]
+        return int(struct.unpack("<I", struct.pack("<f", value))[0])
+    if immediate.type == "f32" and bits == 64:
+        value = struct.unpack("<f", struct.pack("<I", immediate.value))[0]
+        return int(struct.unpack("<Q", struct.pack("<d", value))[0])
+    return immediate.value & (1 << bits) - 1
+
+
+def readers(
+    operands: Sequence[Operand], bits: int, instruction: Instruction, context: Context
+) -> tuple[Read, ...]:
+    """Readers of several operands of equal width."""
+    return tuple(reader(operand, bits, instruction, context) for operand in operands)
+
+
+def address(operand: Operand, instruction: Instruction, context: Context) -> Read:
+    """What reads the address of ``[base + offset]``, as int64."""
+    if not isinstance(operand, Address):
+        raise PtxlabError(f"{instruction.where}: {instruction.opcode} takes an address in brackets")
+    base = operand.base
+    offset = operand.offset
+    if isinstance(base, Symbol):
+        if base.name in context.local:
+            offset += context.local[base.name]
+            dtype = np.dtype(np.int64)
+            return lambda machine, frame, threads: threads.constant(frame.base + offset, dtype)
+        offset += as_symbol(base, instruction, context)
+        return lambda machine, frame, threads: threads.constant(offset, np.dtype(np.int64))
+    if isinstance(base, Immediate):
+        offset += base.value
+        return lambda machine, frame, threads: threads.constant(offset, np.dtype(np.int64))
+    index = base.index
+
+    def read(machine: Machine, frame: Frame, threads: Threads) -> NDArray[Any]:
+        values = frame.read(index, threads).astype(np.int64)
+        return values + offset if offset else values
+
+    return read
+
+
+def writer(operand: Operand, instruction: Instruction, signed: bool = False) -> Write:
+    """What writes a result into a register; a narrower one is extended."""
+    if isinstance(operand, Sink):
+        return lambda frame, threads, values: None
+    if not isinstance(operand, Register):
+        raise PtxlabError(f"{instruction.where}: {instruction.opcode} takes a register for its result")
+    index = operand.index
+    bits = type_bits(operand.type) or 32
+    if bits not in UNSIGNED:
+        raise unsupported(instruction, f"a register of {bits} bits")
+    dtype = UNSIGNED[bits]
+
+    def write(frame: Frame, threads: Threads, values: NDArray[Any]) -> None:
+        if values.dtype != dtype:
+            values = _extended(values, dtype, signed)
+        frame.write(index, threads, values)
+
+    return write
+
+
+def _extended(values: NDArray[Any], dtype: np.dtype[Any], signed: bool) -> NDArray[Any]:
+    if signed and values.dtype.itemsize < dtype.itemsize:
+        narrow = np.dtype(f"i{values.dtype.itemsize}")
+        return values.view(narrow).astype(f"i{dtype.itemsize}").view(dtype)
+    return values.astype(dtype)
+
+
+def writers(operand: Operand, instruction: Instruction, signed: bool = False) -> tuple[Write, ...]:
+    """Writers of a vector's elements, or of a single register."""
+    items = operand.items if isinstance(operand, Vector) else (operand,)
+    return tuple(writer(item, instruction, signed) for item in items)

@@ -1,0 +1,205 @@
+"""The threads of a batch of blocks, and sets of them that execute together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["UNSIGNED", "Batch", "Grid", "Threads"]
+
+#: Bits of a register -> its type in NumPy.
+UNSIGNED: dict[int, np.dtype[Any]] = {
+    1: np.dtype(np.bool_),
+    8: np.dtype(np.uint8),
+    16: np.dtype(np.uint16),
+    32: np.dtype(np.uint32),
+    64: np.dtype(np.uint64),
+}
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Blocks of a launch and threads of a block along x, y, z, and bytes of dynamic shared memory."""
+
+    blocks: tuple[int, int, int]
+    threads: tuple[int, int, int]
+    shared: int = 0
+
+    @property
+    def block_count(self) -> int:
+        """Blocks of the launch."""
+        x, y, z = self.blocks
+        return x * y * z
+
+    @property
+    def block_size(self) -> int:
+        """Threads of a block."""
+        x, y, z = self.threads
+        return x * y * z
+
+    @property
+    def warps(self) -> int:
+        """Warps of a block; the last may have lanes without a thread."""
+        return -(-self.block_size // 32)
+
+    def block_of(self, number: int) -> tuple[int, int, int]:
+        """Coordinates of a block from its number."""
+        x, y, _ = self.blocks
+        return number % x, number // x % y, number // (x * y)
+
+    def thread_of(self, number: int) -> tuple[int, int, int]:
+        """Coordinates of a thread from its number in its block."""
+        x, y, _ = self.threads
+        return number % x, number // x % y, number // (x * y)
+
+
+class Batch:
+    """Blocks first to first + count - 1, run together; registers are arrays over their lanes.
+
+    Lane t of the batch is lane t % 32 of warp t // 32; blocks follow each other, each in whole warps.
+    """
+
+    def __init__(self, grid: Grid, first: int, count: int) -> None:
+        self.grid = grid
+        self.first = first
+        self.count = count
+        self.block_lanes = grid.warps * 32
+        self.size = count * self.block_lanes
+        self.valid: NDArray[np.bool_] = np.tile(np.arange(self.block_lanes) < grid.block_size, count)
+        self.is_full = grid.block_size == self.block_lanes
+        self.alive = self.valid.copy()
+        self._constants: dict[tuple[int, str], NDArray[Any]] = {}
+
+    @cached_property
+    def block(self) -> NDArray[np.int64]:
+        """Each lane's block, counted in the batch."""
+        return np.repeat(np.arange(self.count, dtype=np.int64), self.block_lanes)
+
+    @cached_property
+    def within(self) -> NDArray[np.int64]:
+        """Each lane's number in its block."""
+        return np.tile(np.arange(self.block_lanes, dtype=np.int64), self.count)
+
+    @cached_property
+    def lane(self) -> NDArray[np.int64]:
+        """Each lane's number in its warp."""
+        return np.tile(np.arange(32, dtype=np.int64), self.size // 32)
+
+    def constant(self, value: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+        """An array over all lanes with this value; it is shared, and not to be written."""
+        key = (value, dtype.char)
+        if key not in self._constants:
+            array = np.full(self.size, value, dtype=dtype)
+            array.flags.writeable = False
+            self._constants[key] = array
+        return self._constants[key]
+
+    def all(self) -> Threads:
+        """All threads of the batch."""
+        if self.is_full:
+            return Threads(self, None)
+        return Threads(self, np.flatnonzero(self.valid))
+
+    def name(self, thread: int) -> str:
+        """A thread for a message."""
+        block = self.grid.block_of(self.first + thread // self.block_lanes)
+        return f"thread {self.grid.thread_of(thread % self.block_lanes)} of block {block}"
+
+
+class Threads:
+    """Threads that execute together: sorted indices into the batch, or None for all of it."""
+
+    __slots__ = ("_blocks", "_everyone", "_whole", "_whole_alive", "batch", "count", "index")
+
+    def __init__(self, batch: Batch, index: NDArray[np.intp] | None) -> None:
+        self.batch = batch
+        if index is not None and batch.is_full and len(index) == batch.size:
+            index = None
+        self.index = index
+        self.count: int = batch.size if index is None else len(index)
+        self._blocks: NDArray[np.int64] | None = None
+        self._everyone: NDArray[np.intp] | None = index
+        self._whole: dict[int, bool] = {}
+        self._whole_alive = -1
+
+    @classmethod
+    def listed(cls, batch: Batch, index: NDArray[np.intp]) -> Threads:
+        """Threads one by one, in this order; the same one may come several times."""
+        threads = cls(batch, index)
+        threads.index = index
+        return threads
+
+    def take(self, array: NDArray[Any]) -> NDArray[Any]:
+        """The elements of an array over the batch that belong to these threads."""
+        return array if self.index is None else array[self.index]
+
+    def constant(self, value: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+        """An array over these threads with this value, not to be written."""
+        array = self.batch.constant(value, dtype)
+        return array if self.index is None else array[: self.count]
+
+    @property
+    def indices(self) -> NDArray[np.intp]:
+        """Their indices into the batch."""
+        if self._everyone is None:
+            self._everyone = np.arange(self.batch.size)
+        return self._everyone
+
+    @property
+    def blocks(self) -> NDArray[np.int64]:
+        """Each one's block, counted in the batch."""
+        if self._blocks is None:
+            self._blocks = self.take(self.batch.block)
+        return self._blocks
+
+    @property
+    def warps(self) -> int:
+        """How many warps have at least one of them."""
+        if self.index is None:
+            return self.batch.size // 32
+        warps = self.index >> 5
+        return int(np.count_nonzero(warps[1:] != warps[:-1])) + (self.count > 0)
+
+    def where(self, mask: NDArray[np.bool_]) -> Threads:
+        """Those where the mask, over these threads, holds."""
+        return Threads(self.batch, self.indices[mask])
+
+    def spread(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Values of these threads as an array over the batch, 0 elsewhere."""
+        if self.index is None:
+            return values
+        array = np.zeros((self.batch.size, *values.shape[1:]), dtype=values.dtype)
+        array[self.index] = values
+        return array
+
+    def words(self, mask: NDArray[np.bool_] | None = None) -> NDArray[np.uint32]:
+        """For each warp of the batch the bits of its lanes: those present, or those where the mask holds."""
+        if mask is None:
+            mask = np.ones(self.count, dtype=np.bool_)
+        return np.packbits(self.spread(mask), bitorder="little").view("<u4").astype(np.uint32)
+
+    def is_whole(self, lanes: int) -> bool:
+        """Whether every warp (32 lanes) or warpgroup (128) that has one of them has all that still run."""
+        if self.index is None:
+            return True
+        living = int(np.count_nonzero(self.batch.alive))
+        if self._whole_alive != living:
+            self._whole_alive = living
+            self._whole = {}
+        if lanes not in self._whole:
+            present = self.spread(np.ones(self.count, dtype=np.bool_)).reshape(-1, lanes)
+            missing = self.batch.alive.reshape(-1, lanes) & ~present
+            self._whole[lanes] = not (present.any(axis=1) & missing.any(axis=1)).any()
+        return self._whole[lanes]
+
+    @staticmethod
+    def union(parts: list[Threads]) -> Threads:
+        """All of them."""
+        if len(parts) == 1:
+            return parts[0]
+        index = np.sort(np.concatenate([part.indices for part in parts]))
+        return Threads(parts[0].batch, index)

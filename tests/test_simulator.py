@@ -1,0 +1,138 @@
+"""Whole kernels without a GPU: every bit as an H200 wrote it, and what the simulator refuses."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+import ptxlab
+from ptxlab import PtxlabError
+from ptxlab.kernels.ptx import read_ptx
+
+from .kernel_cases import CASES, digest, recorded
+
+_COUNT = """
+.version 8.0
+.target sm_90a
+.address_size 64
+.visible .entry count(.param .u64 out, .param .u32 n)
+{
+    .reg .b32 %r<4>;
+    .reg .b64 %rd<4>;
+    .reg .pred %p1;
+    mov.u32 %r1, %tid.x;
+    ld.param.u32 %r2, [n];
+    ld.param.u64 %rd1, [out];
+    mul.wide.u32 %rd2, %r1, 4;
+    add.s64 %rd3, %rd1, %rd2;
+    setp.ge.u32 %p1, %r1, %r2;
+    @%p1 bra DONE;
+    { .reg .b32 %r1; mov.u32 %r1, 7; add.u32 %r3, %r1, 1; bra DONE; DONE: }
+    st.global.u32 [%rd3], %r3;
+DONE:
+    ret;
+}
+"""
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_as_recorded(name: str) -> None:
+    """Every array after the kernel, in every bit, as an H200 left it."""
+    case = CASES[name]
+    golden = recorded().get(name)
+    if golden is None:
+        pytest.skip("not recorded yet: python -m tools.record_kernels on an H200")
+    arguments = case.inputs()
+    assert digest(arguments) == golden["inputs"], "the inputs are not those that were recorded"
+    case.compiled().simulate(case.grid, case.block, *arguments, shared=case.shared)
+    assert digest(arguments) == golden["outputs"]
+
+
+def test_gemm_is_matmul() -> None:
+    """A real GEMM kernel gives the bits of `ptxlab.matmul`."""
+    case = CASES["gemm_mma_swizzled"]
+    a, b, d, *sizes = case.inputs()
+    case.compiled().simulate(case.grid, case.block, a, b, d, *sizes)
+    expected = ptxlab.matmul(a, b.T, instruction="mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+    assert np.array_equal(d.view(np.uint32), expected.view(np.uint32))
+
+
+def test_ptx_text() -> None:
+    """PTX needs no compiler; names in braces hide those outside."""
+    kernel = ptxlab.kernel(_COUNT)
+    out = np.zeros(32, dtype=np.uint32)
+    result = kernel.simulate(1, 32, out, 5)
+    assert out.tolist() == [8] * 5 + [0] * 27
+    assert result.counts["st.global.u32"] == 1 and kernel.parameters == ("u64", "u32")
+
+
+def test_source_lines() -> None:
+    """Instructions know their line in the PTX, and in the C++ that they come from."""
+    function = read_ptx(_COUNT).functions["count"]
+    assert [instruction.line for instruction in function.instructions][:2] == [10, 11]
+    kernel = ptxlab.kernel('extern "C" __global__ void f(int* x) {\n\n  x[0] = 1;\n}')
+    stores = [each for each in kernel.function.instructions if each.opcode.startswith("st.")]
+    assert [each.location.line for each in stores if each.location] == [3]
+
+
+_SOURCE = """
+extern "C" __global__ void say(int* x) { printf("%d: %s %.2f\\n", x[threadIdx.x], "ok", 0.5 * threadIdx.x); }
+extern "C" __global__ void past(int* x, float y, int z) { x[threadIdx.x + 3] = z; }
+extern "C" __global__ void stop(int* x) { if (threadIdx.x == 2) __trap(); }
+extern "C" __global__ void stuck(int* x) {
+    __shared__ unsigned long long bar;
+    const unsigned at = (unsigned)__cvta_generic_to_shared(&bar);
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 64;" :: "r"(at));
+    asm volatile("{ .reg .pred p; W: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], 0; @!p bra W; }"
+                 :: "r"(at));
+}
+"""
+
+
+def test_printf(capsys: pytest.CaptureFixture[str]) -> None:
+    result = ptxlab.kernel(_SOURCE, "say").simulate(1, 2, np.array([7, -8], dtype=np.int32))
+    assert result.output == "7: ok 0.00\n-8: ok 0.50\n" == capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "sentence"),
+    [
+        ("past", (np.zeros(4, np.int32), 1.0, 2), r"ptxlab.cu:3: st.global.u32: thread \(1, 0, 0\) of block "
+         r"\(0, 0, 0\) writes 4 bytes at 0x[0-9a-f]+, "
+         r"which is byte 16 of argument 1 \(int32\[4\]\), which has 16"),
+        ("past", (np.zeros(4, np.int32), 1.0), r"past takes 3 arguments \(u64, f32, u32\), found 2"),
+        ("past", (np.zeros(4, np.int32), np.int32(1), 2), "argument 2 of past: found int32; .* takes f32"),
+        ("past", (np.zeros(4, np.int32), 1.0, 2.5), "argument 3 of past: found 2.5; .* a whole number"),
+        ("past", (np.zeros(4, np.int32), 1.0, 1 << 32), "argument 3 of past: 4294967296 does not fit u32"),
+        ("past", (np.zeros((4, 4), np.int32)[:, ::2], 1.0, 2), "not contiguous"),
+        ("stop", (None,), r"ptxlab.cu:4: trap: thread \(2, 0, 0\) of block \(0, 0, 0\) stops the kernel"),
+        ("stuck", (None,), r"deadlock: 32 threads, .* wait for an mbarrier at ptxlab.cu:\d+ \(mbarrier"),
+        ("nothing", (), "name='nothing': the source has say, past"),
+    ],
+)  # fmt: skip
+def test_refusals(name: str, arguments: tuple[object, ...], sentence: str) -> None:
+    with pytest.raises(PtxlabError, match=sentence):
+        ptxlab.kernel(_SOURCE.replace("istypep.texref _, %0", "nanosleep.u32 1"), name).simulate(
+            1, 32, *arguments
+        )
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (
+            ("mov.u32 %r1, %tid.x;", "mov.u32 %r9, %tid.x;"),
+            "PTX line 10: %r9 is no register that was declared",
+        ),
+        (("bra DONE;\n    st", "bra GONE;\n    st"), "PTX line 17: there is no label GONE"),
+        (("ret;", "ret"), "PTX line 22: found '}' where an operand belongs"),
+        (("add.s64 %rd3", "frob.s64 %rd3"), "PTX line 14: frob.s64 is not simulated yet"),
+    ],
+)
+def test_refused_ptx(change: tuple[str, str], sentence: str) -> None:
+    text = _COUNT.replace("bra DONE; DONE: }", "bra DONE;\n    st.global.u32 [%rd3], %r3; DONE: }")
+    assert change[0] in text
+    with pytest.raises(PtxlabError, match=re.escape(sentence)):
+        ptxlab.kernel(text.replace(*change, 1)).simulate(1, 32, np.zeros(32, np.uint32), 5)
