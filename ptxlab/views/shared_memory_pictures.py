@@ -286,52 +286,15 @@ def box(tensor: TensorMap, row: int = 0, column: int = 0) -> Picture:
     if tensor.bits < 8:
         raise PtxlabError(f"a box of {tensor.data_type}: a picture shows elements of whole bytes")
     tensor.load(row, column)  # refuses starts that TMA does not take
-    height, width = (size * step for size, step in zip(tensor.copied, tensor.element_strides, strict=True))
     per_piece = _PIECE // tensor.array.itemsize
     shape = tensor.array.shape[0], -(-tensor.array.shape[1] // per_piece)
-    pieces_wide = -(-width // per_piece)
-    if max(shape[0], height) > _MOST_ROWS or shape[1] > _MOST_PIECES:
+    if max(shape[0], tensor.copied[0]) > _MOST_ROWS or shape[1] > _MOST_PIECES:
         raise PtxlabError(
             f"an array of {shape[0]} rows of {shape[1]} pieces of 16 bytes: a picture shows "
             f"{_MOST_ROWS} of {_MOST_PIECES}"
         )
-    pieces: dict[int, _Piece] = {}
-    taken: dict[tuple[int, int], int] = {}
-    fill = "0" if tensor.fill == "zero" else "NaN"
-    for line, piece in np.ndindex(tensor.copied[0], pieces_wide):
-        source = row + line * tensor.element_strides[0], column // per_piece + piece
-        first = int(tensor.offset(line, piece * per_piece))
-        offset, flipped = first // _PIECE * _PIECE, first % _PIECE != 0
-        inside = 0 <= source[0] < shape[0] and 0 <= source[1] < shape[1]
-        if not inside:
-            pieces[offset] = _Piece(fill, None, "plain", "outside the array")
-            continue
-        taken[source] = _tint(line, piece)
-        span = index_range(source[1] * per_piece, per_piece)
-        place = f"row {source[0]}, columns {span}"
-        if flipped:
-            place += "\nits halves have changed places"
-        text = f"{_name(source)}*" if flipped else _name(source)
-        pieces[offset] = _Piece(text, taken[source], "plain", place)
-    hover = np.full(shape, "", dtype=object)
-    cells = []
-    for place in np.ndindex(*shape):
-        at = place[0], place[1]
-        cells.append(Cell(*at, 1, 1, (_name(at),), taken.get(at), "plain"))
-        span = index_range(at[1] * per_piece, per_piece)
-        hover[at] = f"row {at[0]}, columns {span}\n{'in the box' if at in taken else 'not copied'}"
-    columns = tuple(Header(at, 1, (str(at * per_piece),)) for at in range(shape[1]))
-    matrix = Grid(
-        shape,
-        tuple(cells),
-        hover,
-        headers(shape[0], 1),
-        columns,
-        ("row", "column"),
-        title="global memory",
-        name="array",
-        density="close",
-    )
+    pieces, taken = _arrivals(tensor, row, column, per_piece, shape)
+    matrix = _array_grid(shape, per_piece, taken)
     swizzle = f"{tensor.swizzle}-byte swizzle" if tensor.swizzle else "no swizzle"
     if isinstance(tensor.swizzle_mode, str):
         swizzle = f"swizzle {tensor.swizzle_mode}"
@@ -346,3 +309,51 @@ def box(tensor: TensorMap, row: int = 0, column: int = 0) -> Picture:
         notes.append("*: its halves have changed places")
     title = f"TMA copies a box of {tensor.box[0]}x{tensor.box[1]}, {swizzle}"
     return Picture(title, tuple(notes), (matrix, memory))
+
+
+def _arrivals(
+    tensor: TensorMap, row: int, column: int, per_piece: int, shape: tuple[int, int]
+) -> tuple[dict[int, _Piece], dict[tuple[int, int], int]]:
+    """What arrives at each offset of the box, and the colour of each piece of the array that is copied."""
+    pieces: dict[int, _Piece] = {}
+    taken: dict[tuple[int, int], int] = {}
+    fill = "0" if tensor.fill == "zero" else "NaN"
+    for line, piece in np.ndindex(tensor.copied[0], -(-tensor.copied[1] // per_piece)):
+        source = row + line * tensor.element_strides[0], column // per_piece + piece
+        first = int(tensor.offset(line, piece * per_piece))
+        offset = first // _PIECE * _PIECE
+        if not (0 <= source[0] < shape[0] and 0 <= source[1] < shape[1]):
+            pieces[offset] = _Piece(fill, None, "plain", "outside the array")
+            continue
+        taken[source] = _tint(line, piece)
+        name, place = _name(source), _columns_text(*source, per_piece)
+        if first != offset:
+            name, place = f"{name}*", f"{place}\nits halves have changed places"
+        pieces[offset] = _Piece(name, taken[source], "plain", place)
+    return pieces, taken
+
+
+def _columns_text(row: int, piece: int, per_piece: int) -> str:
+    return f"row {row}, columns {index_range(piece * per_piece, per_piece)}"
+
+
+def _array_grid(shape: tuple[int, int], per_piece: int, taken: Mapping[tuple[int, int], int]) -> Grid:
+    """The array in 16-byte pieces; what is not copied is grey."""
+    hover = np.full(shape, "", dtype=object)
+    cells = []
+    for row, piece in np.ndindex(*shape):
+        tint = taken.get((row, piece))
+        cells.append(Cell(row, piece, 1, 1, (_name((row, piece)),), tint))
+        said = "not copied" if tint is None else "in the box"
+        hover[row, piece] = f"{_columns_text(row, piece, per_piece)}\n{said}"
+    return Grid(
+        shape,
+        tuple(cells),
+        hover,
+        headers(shape[0], 1),
+        tuple(Header(at, 1, (str(at * per_piece),)) for at in range(shape[1])),
+        ("row", "column"),
+        title="global memory",
+        name="array",
+        density="close",
+    )
