@@ -124,11 +124,11 @@ def _descriptor_half(number: int, low: int) -> Grid:
 
 #: The fields of `Descriptor`, highest bits first, with the short headings of one line.
 _NAMED = {
-    "swizzle": ("swizzle", "62..63"),
-    "base_offset": ("base offset", "49..51"),
-    "stride": ("SBO, stride", "32..45"),
-    "leading": ("LBO, leading", "16..29"),
-    "address": ("start address", "0..13"),
+    "swizzle": "swizzle",
+    "base_offset": "base offset",
+    "stride": "SBO, stride",
+    "leading": "LBO, leading",
+    "address": "start address",
 }
 
 
@@ -147,8 +147,9 @@ def field_grid(number: int, marked: Sequence[str] = ()) -> Grid:
         value, meaning = field.value(number), field.meaning(number)
         for row, text in enumerate((hex(value), meaning)):
             cells.append(Cell(row, column, 1, 1, (text,), field.hue, state))
-        hover[:, column] = f"{field.text}, bits {bit_range(field.low, field.low + field.bits - 1)}"
-        heads.append(Header(column, 1, heading))
+        place = bit_range(field.low, field.low + field.bits - 1)
+        hover[:, column] = f"{field.text}, bits {place}"
+        heads.append(Header(column, 1, (heading, place.strip("[]"))))
     return Grid(
         (2, len(fields)),
         tuple(cells),
