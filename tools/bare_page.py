@@ -46,8 +46,13 @@ MODEL = """([code, style, state]) => {
     names.forEach((name) => fire(`change:${name}`));
     if (names.length) fire("change");
   }
-  const take = (messages) => messages.forEach((message) =>
-    message.method === "update" ? update(place(message)) : fire("msg:custom", message.content, []));
+  async function take(messages) {
+    for (const message of messages) {
+      if (message.method === "update") update(place(message));
+      else fire("msg:custom", message.content, []);
+      await new Promise((next) => setTimeout(next)); // each in a task of its own, as from a kernel
+    }
+  }
   const tell = (message) => window.toPython(message).then(take);
   const model = {
     get: (name) => traits[name],

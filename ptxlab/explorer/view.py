@@ -138,7 +138,8 @@ class View(CheckedMessages, anywidget.AnyWidget):
                 state[name] = {**new, "version": next_version}
             else:
                 state[name] = {**change, "since": version, "version": next_version}
-        return state
+        # Large traits first: the page makes them whole before it hears of a trait that is drawn with them.
+        return dict(sorted(state.items(), key=lambda item: item[0] not in _SENT_AS_DELTA))
 
     def accepts(self, name: str, value: Any) -> bool:
         """Whether a page, or a link, may set a trait to this value."""

@@ -81,7 +81,7 @@ def dark(page: Any) -> Iterator[Any]:
     yield lambda: switch(
         "false",
         ":root { --jp-layout-color0: #111111 !important;"
-        " --jp-ui-font-color1: rgb(255 255 255 / 87%) !important; } .jp-Cell { background: #111111; }",
+        " --jp-ui-font-color1: rgb(255 255 255 / 87%) !important; } body { background: #111111; }",
     )
     switch("true", "")
 

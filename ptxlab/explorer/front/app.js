@@ -130,7 +130,9 @@ export class App {
       ...MATRICES,
     ])
       this.model.on(`change:${name}`, later);
-    this.model.on("change:selected", () => this.selection.followModel());
+    this.model.on("change:selected", () => {
+      if (!pending) this.selection.followModel(); // refresh() does otherwise, when all it needs is there
+    });
     for (const name of ["toolbar", "notice", "colour_by", "label", "show_c", "zoom"])
       this.model.on(`change:${name}`, () => {
         const focused = this.focused();
