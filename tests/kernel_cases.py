@@ -235,9 +235,9 @@ _COPIES = (
         r.standard_normal(640).astype(np.float32), _zeros(np.float32, 640), 5]),
     Case("zero_fill", "copies.cu", 1, 32, lambda r: [_words(r, 103), _zeros(np.uint32, 128), 103]),
     Case("bulk_copy", "copies.cu", 3, 256, lambda r: [_words(r, 768), _zeros(np.uint32, 768)]),
-    Case("tma_transform", "copies.cu", (3, 4), 64, _tensor_maps),
     Case("mbarrier_pipeline", "copies.cu", 2, 64, lambda r: [_words(r, 224), _zeros(np.uint32, 224), 7]),
     Case("gemm_wgmma_tma", "gemm_wgmma_tma.cu", (2, 2), 256, _wgmma, 32768, kernel="gemm"),
+    Case("tma_transform", "copies.cu", (3, 4), 64, _tensor_maps),
 )  # fmt: skip
 
 CASES: dict[str, Case] = {case.name: case for case in (*_BASICS, *_WARPS, *_ATOMICS, *_MATRICES, *_COPIES)}
