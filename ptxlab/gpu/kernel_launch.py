@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -16,9 +17,16 @@ from .cuda_python import load
 from .launcher import DeviceArrays, errors_during, wait
 from .tensor_maps import encode_tensor_map
 
-__all__ = ["launch_kernel"]
+__all__ = ["MapPointer", "launch_kernel"]
 
 _STATIC_LIMIT = 48 << 10  # of dynamic shared memory, without asking for more
+
+
+@dataclass(frozen=True)
+class MapPointer:
+    """A tensor map in global memory, whose address the kernel gets."""
+
+    tensor: TensorMap
 
 
 def launch_kernel(
@@ -27,7 +35,7 @@ def launch_kernel(
     grid: tuple[int, int, int],
     block: tuple[int, int, int],
     shared: int,
-    arguments: Sequence[NDArray[Any] | bytes | TensorMap],
+    arguments: Sequence[NDArray[Any] | bytes | TensorMap | MapPointer],
 ) -> None:
     """Load a kernel from machine code or PTX, run it, and wait for it.
 
@@ -60,8 +68,12 @@ def launch_kernel(
         arrays.fetch()
 
 
-def _value(argument: NDArray[Any] | bytes | TensorMap, arrays: DeviceArrays) -> NDArray[np.uint8]:
+def _value(
+    argument: NDArray[Any] | bytes | TensorMap | MapPointer, arrays: DeviceArrays
+) -> NDArray[np.uint8]:
     """The bytes of a parameter."""
+    if isinstance(argument, MapPointer):
+        return _value(_value(argument.tensor, arrays), arrays)
     if isinstance(argument, TensorMap):
         if not argument.array.flags.c_contiguous:
             raise PtxlabError("a tensor map of an array that is not contiguous cannot be launched")

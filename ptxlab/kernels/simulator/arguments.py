@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ..._util.arguments import as_int
 from ...errors import PtxlabError, quoted
+from ...gpu.kernel_launch import MapPointer
 from ...memory import TensorMap
 from ..ptx import Function, Variable, type_bits
 from .threads import Grid
@@ -30,7 +31,7 @@ class Array:
 
 
 #: A checked argument: memory, the bytes of a value, or a tensor map.
-KernelArgument: TypeAlias = Array | bytes | TensorMap
+KernelArgument: TypeAlias = Array | bytes | TensorMap | MapPointer
 
 
 def as_grid(grid: object, block: object, shared: object) -> Grid:
@@ -86,6 +87,8 @@ def _describe(parameter: Variable) -> str:
 
 def _checked(argument: object, parameter: Variable, what: str) -> KernelArgument:
     if isinstance(argument, TensorMap):
+        if parameter.size == 8 and not parameter.type.startswith("f"):
+            return MapPointer(argument)
         if parameter.size != 128:
             raise PtxlabError(
                 f"{what}: found a tensor map, which is a struct of 128 bytes; the kernel takes "

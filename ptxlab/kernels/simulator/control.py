@@ -174,7 +174,7 @@ def _from_local(
     frame.write(index, threads, np.ascontiguousarray(content).view(frame.program.types[index])[:, 0])
 
 
-_BUILT_IN = ("vprintf", "__assertfail", "__assert_fail", "nanosleep")
+_BUILT_IN = ("vprintf", "__assertfail", "malloc", "free")
 
 
 def _built_in(
@@ -194,6 +194,13 @@ def _built_in(
         content = np.ascontiguousarray(local[threads.indices, start : start + size])
         return np.asarray(content.view(dtype)[:, 0])
 
+    def allocate(machine: Machine, frame: Frame, threads: Threads) -> None:
+        sizes = word(machine, frame, threads, 0, np.uint64).astype(np.int64)
+        pointers = machine.memory.allocate(sizes)
+        start = frame.base + context.local[results[0]]
+        local = machine.memory.local.reshape(machine.batch.size, -1)
+        local[threads.indices, start : start + 8] = pointers.view(np.uint8).reshape(-1, 8)
+
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
         formats = word(machine, frame, threads, 0, np.uint64)
         if name != "vprintf":
@@ -206,7 +213,9 @@ def _built_in(
                 formatted(machine.memory, int(formats[place]), int(values[place]), int(thread))
             )
 
-    if name == "nanosleep":
+    if name == "malloc":
+        return Step(instruction, allocate)
+    if name == "free":
         return _nothing(instruction, context)
     return Step(instruction, execute)
 

@@ -17,7 +17,17 @@ from ..ptx import Instruction
 from .events import Access, Observer
 from .threads import UNSIGNED, Threads
 
-__all__ = ["GLOBAL_START", "LOCAL_WINDOW", "SHARED_START", "SHARED_WINDOW", "Buffer", "Memory", "rounds"]
+__all__ = [
+    "GLOBAL_START",
+    "HEAP_BYTES",
+    "HEAP_START",
+    "LOCAL_WINDOW",
+    "SHARED_START",
+    "SHARED_WINDOW",
+    "Buffer",
+    "Memory",
+    "rounds",
+]
 
 #: Generic addresses: those of shared and local memory lie in windows, as on the chip; all others are global.
 SHARED_WINDOW = 1 << 40
@@ -27,6 +37,9 @@ _LOCAL_SPAN = 32
 GLOBAL_START = 0x7F00_0000_0000
 #: The first kilobyte of shared memory belongs to the system (sm_80 and later).
 SHARED_START = 1024
+#: Where `malloc` of device code takes memory from; 8 MiB as on a GPU that was not told otherwise.
+HEAP_START = 0x7E00_0000_0000
+HEAP_BYTES = 8 << 20
 _GENERIC = ("generic", False)
 
 
@@ -69,6 +82,15 @@ class Memory:
         self._local_size = 0
         self.local = np.zeros(0, dtype=np.uint8)
         self._lanes = 0
+        self._heap_used = 0
+
+    def allocate(self, sizes: NDArray[np.int64]) -> NDArray[np.uint64]:
+        """Memory of the heap for each thread; what is full gives null pointers. Nothing is freed."""
+        rounded = -(-np.maximum(sizes, 1) // 16) * 16
+        ends = self._heap_used + np.cumsum(rounded)
+        fits = ends <= HEAP_BYTES
+        self._heap_used = int(ends[fits][-1]) if fits.any() else self._heap_used
+        return np.where(fits, HEAP_START + ends - rounded, 0).astype(np.uint64)
 
     def begin(self, blocks: int, lanes: int) -> None:
         """Fresh shared and local memory for a batch."""

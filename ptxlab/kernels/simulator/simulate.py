@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 
 from ..._util.progress import bar
 from ...errors import PtxlabError
+from ...gpu.kernel_launch import MapPointer
 from ...memory import TensorMap
 from .arguments import Array, KernelArgument
 from .decode import Image
 from .events import Observer
 from .machine import Launch, Machine
-from .memory import Buffer, Memory
+from .memory import HEAP_BYTES, HEAP_START, Buffer, Memory
 from .result import Counts, Result
 from .threads import Batch, Grid
 
@@ -39,6 +40,7 @@ def simulate(
     """Run a kernel; arrays are written in place."""
     maps: list[TensorMap] = []
     buffers = [*image.variables(), *_memory_of(image, arguments, maps)]
+    buffers.append(Buffer("the heap of malloc", HEAP_START, np.zeros(HEAP_BYTES, dtype=np.uint8)))
     counts = Counts()
     listeners = (counts, *observers)
     size = image.static_shared + grid.shared
@@ -86,9 +88,13 @@ def _memory_of(image: Image, arguments: Sequence[KernelArgument], maps: list[Ten
                 buffers.append(Buffer(title, image.next_free, as_bytes(values), values.flags.writeable))
                 placed[key] = image.reserve(values.nbytes)
             content = placed[key].to_bytes(8, "little")
-        elif isinstance(argument, TensorMap):
-            maps.append(argument)
+        elif isinstance(argument, TensorMap | MapPointer):
+            maps.append(argument if isinstance(argument, TensorMap) else argument.tensor)
             content = _MAP_MAGIC.ljust(120, b"\0") + len(maps).to_bytes(8, "little")
+            if isinstance(argument, MapPointer):
+                handle = np.frombuffer(content, dtype=np.uint8)
+                buffers.append(Buffer(f"the tensor map of argument {number}", image.next_free, handle, False))
+                content = image.reserve(len(handle)).to_bytes(8, "little")
         else:
             content = argument
         offset = image.parameters[name]
