@@ -12,6 +12,7 @@ from ptxlab.cli import main
 
 WGMMA = "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"
 X4 = "ldmatrix.sync.aligned.m8n8.x4.shared.b16"
+SMALL = "dtype=f16,rows=8,k=64,swizzle=128"
 TILE = "dtype=f16,rows=64,k=128,swizzle=128"
 
 
@@ -89,10 +90,10 @@ def test_a_descriptor_is_judged(
     "words",
     [
         ("0x4000004000010042",),
-        ("0x4000004000010042", "--instruction", WGMMA),
-        ("0x4000004000010042", "--tile", TILE, "--k", "16"),
-        ("0x4000004000010042", "--tile", TILE),  # at k=0 no tile can be there
-        ("0x4000008000400040", "--instruction", WGMMA.replace("n64", "n256"), "--transposed"),
+        ("0x4000004000010042", "--instruction", WGMMA.replace("n64", "n8")),
+        ("0x4000004000010042", "--tile", SMALL, "--k", "16"),
+        ("0x4000004000010042", "--tile", SMALL),  # at k=0 no tile can be there
+        ("0x4000008000400040", "--instruction", WGMMA.replace("n64", "n128"), "--transposed"),
     ],
 )
 def test_what_a_descriptor_reads_is_drawn(capsys: pytest.CaptureFixture[str], words: tuple[str, ...]) -> None:

@@ -154,7 +154,8 @@ def bytes_read(
         )
     down, right = (0, k // whole.core) if tile.major == "K" else (k, 0)
     meant = {(line + down, piece + right): where for (line, piece), where in part.addresses(fields).items()}
-    held = {start + int(tile.offset(*_element(whole, place))): place for place in np.ndindex(*whole.shape)}
+    offsets = tile.offsets[:, :: whole.core] if tile.major == "K" else tile.offsets[:: whole.core].T
+    held = {start + int(offsets[place]): place for place in np.ndindex(*whole.shape)}
     pieces = {}
     for where, place in held.items():
         pieces[where] = _Piece(_name(place), _tint(*place), "dim", whole.text(*place))
@@ -196,12 +197,6 @@ def _swizzle(fields: Descriptor) -> str:
 
 def _name(place: tuple[int, ...]) -> str:
     return ".".join(map(str, place))
-
-
-def _element(part: _Slice, place: tuple[int, ...]) -> tuple[int, int]:
-    """Row and k of the first element of a piece."""
-    line, first = place[0], place[1] * part.core
-    return (line, first) if part.major == "K" else (first, line)
 
 
 def _bare(fields: Descriptor, bits: int, rows: int, major: Literal["K", "MN"]) -> Picture:
@@ -320,7 +315,7 @@ def _arrivals(
     fill = "0" if tensor.fill == "zero" else "NaN"
     for line, piece in np.ndindex(tensor.copied[0], -(-tensor.copied[1] // per_piece)):
         source = row + line * tensor.element_strides[0], column // per_piece + piece
-        first = int(tensor.offset(line, piece * per_piece))
+        first = int(tensor.offsets[line, piece * per_piece])
         offset = first // _PIECE * _PIECE
         if not (0 <= source[0] < shape[0] and 0 <= source[1] < shape[1]):
             pieces[offset] = _Piece(fill, None, "plain", "outside the array")
