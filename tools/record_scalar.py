@@ -324,7 +324,7 @@ def entry(op: Operation, name: str, table: int = 0) -> str:
             operands.append(hex(table))
             continue
         register, size = _register(kind, slot), _dtype(kind).itemsize
-        body += _address(f"a{slot}", size)
+        body += _address(f"source{slot}", size)
         if kind == "pred":
             body += ["ld.global.u8 h7, [at];", f"setp.ne.u16 {register}, h7, 0;"]
         else:
@@ -357,9 +357,9 @@ def entry(op: Operation, name: str, table: int = 0) -> str:
             register = "h7"
         else:
             register = first
-        body += [*_address(f"d{number}", size), f"st.global.u{8 * size} [at], {register};"]
-    parameters = [f".param .u64 a{number}" for number in range(len(stored))]
-    parameters += [f".param .u64 d{number}" for number in range(len(op.result_types))]
+        body += [*_address(f"result{number}", size), f"st.global.u{8 * size} [at], {register};"]
+    parameters = [f".param .u64 source{number}" for number in range(len(stored))]
+    parameters += [f".param .u64 result{number}" for number in range(len(op.result_types))]
     return _ENTRY.format(name=name, parameters=", ".join(parameters), body="\n".join(body))
 
 

@@ -52,7 +52,7 @@ class Operation:
     @cached_property
     def _warns(self) -> bool:
         """Whether NumPy may warn of what it computes: of floating-point numbers."""
-        return any("f" in name or "e" in name for name in (*self.source_types, *self.result_types))
+        return any("f" in name or name.startswith("e") for name in (*self.source_types, *self.result_types))
 
     def __call__(self, *sources: Array) -> Any:
         """The result for sources, or a tuple of results."""
