@@ -193,6 +193,7 @@ def _matched(rng: np.random.Generator, form: Format, first: Array, count: int) -
 
 
 @lru_cache(maxsize=24)
+@np.errstate(all="ignore")
 def inputs(types: tuple[str, ...], count: int) -> tuple[Array, ...]:
     """Arrays of `count` codes for sources of these types, the same on every machine."""
     rng = np.random.default_rng([SEED, crc32(" ".join(types).encode()), count])
