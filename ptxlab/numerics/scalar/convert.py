@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -120,14 +121,18 @@ def _float_to_float(op: Opcode, source: Format, target: Format) -> Function:
         return np.copy
     if (source.name, target.name) == ("bf16", "f32") and "ftz" not in op:
         return lambda a: a.astype(np.uint32) << np.uint32(16)
-    if target.name == "tf32" and op.rounding == "rna" and "satfinite" not in op:
-        return _round_to_tf32
+    if target.name == "tf32" and op.rounding == "rna":
+        return _round_to_finite_tf32 if "satfinite" in op else _round_to_tf32
     whole = _WHOLE.get(op.rounding)
     flush_source = "ftz" in op and source.name == "f32"
     after = finish(op, target)
     rounding, finite = op.rounding, "satfinite" in op
+    narrow = (source.name, rounding, finite) == ("f32", "rn", False) and target.name in ("f16", "bf16")
 
     def to_float(a: Array) -> Array:
+        if narrow:  # the conversions that kernels do most
+            codes = _f32_to_half(source.flush(a) if flush_source else a, target)
+            return codes if after is None else np.asarray(after(codes))
         value = source.decode(source.flush(a) if flush_source else a)
         if whole is not None:
             codes = target.encode(whole(value))
@@ -135,9 +140,20 @@ def _float_to_float(op: Opcode, source: Format, target: Format) -> Function:
             codes = target.encode(value)
         else:
             codes = target.encode(value, rounding, finite=finite)
-        return codes if after is None else after(codes)
+        return codes if after is None else np.asarray(after(codes))
 
     return to_float
+
+
+def _f32_to_half(a: Array, target: Format) -> Array:
+    """f16 or bf16 codes of f32 codes, rounded to nearest even."""
+    if target.name == "f16":
+        codes = a.view(np.float32).astype(np.float16).view(np.uint16)
+    else:
+        even = a >> np.uint32(16) & np.uint32(1)
+        codes = (a + (even + np.uint32(0x7FFF)) >> np.uint32(16)).astype(np.uint16)
+    wrong = FORMATS["f32"].is_nan(a)
+    return np.where(wrong, np.uint16(target.nan), codes) if wrong.any() else codes
 
 
 def _round_to_tf32(a: Array) -> Array:
@@ -146,10 +162,42 @@ def _round_to_tf32(a: Array) -> Array:
     return np.asarray(a + finite * np.uint32(0x1000) & np.uint32(0xFFFFE000))
 
 
+def _round_to_finite_tf32(a: Array) -> Array:
+    """cvt.rna.satfinite.tf32.f32: what is not finite then becomes one unit less, NaN as well."""
+    rounded = _round_to_tf32(a)
+    above = rounded & np.uint32(0x7FFFFFFF) >= np.uint32(0x7F800000)
+    return np.asarray(rounded - above * np.uint32(0x2000))
+
+
+def _by_table(lane: Function, source: Format, target: Format) -> Function:
+    """A conversion to at most 8 bits as a table.
+
+    Which code a number becomes depends on its sign, its exponent, one bit of the fraction more than the
+    target has, and on whether anything follows.
+    """
+    below = 22 - target.fraction
+    rest = np.uint32((1 << below) - 1)
+
+    @lru_cache(maxsize=1)
+    def table() -> Array:
+        index = np.arange(1 << 33 - below, dtype=np.uint32)
+        with np.errstate(all="ignore"):
+            return np.asarray(lane(index >> np.uint32(1) << np.uint32(below) | index & np.uint32(1)))
+
+    def look_up(a: Array) -> Array:
+        codes = a if source.name == "f32" else source.decode(a).astype(np.float32).view(np.uint32)
+        return np.asarray(table()[codes >> np.uint32(below) << np.uint32(1) | (codes & rest != 0)])
+
+    return look_up
+
+
 def _convert_packed(op: Opcode) -> Function:
     """cvt of two values: a and b, or both halves of a, become the upper and the lower half."""
     source, target = op.type, op.result_type
-    lane = _float_to_float(op, FORMATS[source.removesuffix("x2")], FORMATS[target.removesuffix("x2")])
+    form, to = FORMATS[source.removesuffix("x2")], FORMATS[target.removesuffix("x2")]
+    lane = _float_to_float(op, form, to)
+    if to.bits <= 8:
+        lane = _by_table(_float_to_float(op, FORMATS["f32"], to), form, to)
     out_bits, raw = width_of(target) // 2, unsigned(width_of(target))
     in_bits = width_of(source) // 2
     in_lane, in_raw = unsigned(max(in_bits, 8)), unsigned(width_of(source))

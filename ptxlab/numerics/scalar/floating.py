@@ -243,7 +243,7 @@ def extremum(op: Opcode) -> Function:
     """min and max: -0 is below +0; a NaN loses against a number, or wins with .NaN; two or three sources."""
     form, _ = lane_format(op.type)
     sign, nan = form.dtype.type(form.sign), form.dtype.type(form.nan)
-    read = np.dtype(f"i{form.bits // 8}")
+    read, quiet = np.dtype(f"i{form.bits // 8}"), form.dtype.type(1 << form.fraction - 1)
     low, flush, propagate = op.name == "min", "ftz" in op, "NaN" in op
     xor_sign, absolute = "xorsign" in op, "abs" in op
 
@@ -262,7 +262,7 @@ def extremum(op: Opcode) -> Function:
             return np.where(no_a | no_b, nan, chosen)
         chosen = np.where(no_a, b, chosen)
         chosen = np.where(no_b, a, chosen)
-        return np.where(no_a & no_b, nan, chosen)
+        return np.where(no_a & no_b, b | quiet if form.name == "f64" else nan, chosen)
 
     native = (np.fmin if low else np.fmax) if form.name in ("f32", "f64") and not absolute else None
     best_zero = sign if low else form.dtype.type(0)
