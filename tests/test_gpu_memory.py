@@ -241,6 +241,8 @@ def test_tma_of_arrays_that_are_on_the_gpu(library: str) -> None:
 @pytest.mark.parametrize("access", ACCESSES, ids=lambda access: access.name)
 def test_banks(access: Access) -> None:
     """Cycles of a saturated memory pipe are the wavefronts of the model."""
+    if access.needs_newer_compiler:
+        pytest.skip("ldmatrix of .s8.s4 needs NVRTC of CUDA 13.4")
     addresses, masks = patterns(access)
     measured = cycles(access, addresses, masks)
     np.testing.assert_array_equal(np.round(measured), wavefronts(access, addresses, masks))

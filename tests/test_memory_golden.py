@@ -79,7 +79,9 @@ def test_lesson_15_shows_the_recorded_cycles() -> None:
 
 def expected_bytes(box: Box) -> NDArray[np.uint8]:
     """What is in shared memory from the box's address on: 0xA5 where TMA does not write."""
-    tensor = tensor_map(box.array(), box.box, box.swizzle, element_strides=box.element_strides)
+    tensor = tensor_map(
+        box.array(), box.box, box.swizzle, element_strides=box.element_strides, data_type=box.data_type
+    )
     memory = np.full(tensor.size + EXTRA, 0xA5, dtype=np.uint8)
     offsets = tensor.offset(*np.ogrid[tuple(slice(count) for count in tensor.copied)], address=box.address)
     written = (offsets[..., None] + np.arange(tensor.array.itemsize)).ravel()

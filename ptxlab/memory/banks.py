@@ -220,13 +220,13 @@ def transfer_conflicts(form: TransferForm, addresses: ArrayLike) -> Conflicts:
 def row_conflicts(addresses: ArrayLike, lanes: int, row_bytes: int = 16) -> Conflicts:
     """Bank conflicts of ldmatrix or stmatrix, whose first `lanes` lanes supply the addresses of rows.
 
-    Each 8 rows, a matrix of most of them, are served by themselves.
+    As many rows as make 128 bytes are served at a time: a matrix of 8 rows of 16 bytes, two of `.s8.s4`.
     """
     where = _as_addresses(addresses)[..., :lanes]
     wrong = where % row_bytes != 0
     if wrong.any():
         raise PtxlabError(f"address {where[wrong][0]}: rows begin at multiples of {row_bytes} bytes")
-    groups = np.broadcast_to(np.arange(lanes) // 8, where.shape)
+    groups = np.broadcast_to(np.arange(lanes) // (128 // row_bytes), where.shape)
     return Conflicts(_words(where, row_bytes, np.ones(where.shape, dtype=np.bool_)), groups)
 
 

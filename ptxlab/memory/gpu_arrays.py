@@ -40,8 +40,10 @@ def gpu_layout(array: object) -> ArrayLayout | None:
         return None
     try:
         interface = getattr(array, "__cuda_array_interface__", None)
-    except Exception as error:  # torch: of a tensor that requires a gradient
-        raise PtxlabError(
+    except Exception as error:
+        if isinstance(error, KeyError):  # torch 2 has no typestr for float8
+            return _of_torch(array)
+        raise PtxlabError(  # of a tensor that requires a gradient, e.g.
             f"array: it does not say where it is on the GPU ({' '.join(str(error).split())[:120]})"
         ) from None
     if interface is None:
@@ -55,6 +57,17 @@ def gpu_layout(array: object) -> ArrayLayout | None:
             f"array: its __cuda_array_interface__ is {quoted(interface)}; it has shape, typestr, data and "
             "strides"
         ) from None
+
+
+def _of_torch(tensor: Any) -> ArrayLayout:
+    try:
+        size = int(tensor.element_size())
+        strides = tuple(int(step) * size for step in tensor.stride())
+        shape = tuple(int(length) for length in tensor.shape)
+        name = str(tensor.dtype).removeprefix("torch.")[:40]
+        return ArrayLayout(shape, strides, size, name, int(tensor.data_ptr()))
+    except Exception:
+        raise PtxlabError("array: it does not say where it is on the GPU") from None
 
 
 def _layout(array: object, interface: dict[str, Any]) -> ArrayLayout:

@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 
 from .._util.arguments import as_array, as_int, check_room, is_a, is_name
 from ..errors import PtxlabError, listing, quoted
+from ..isa.convert import convert
+from ..isa.dtypes import dtype
 from ..isa.targets import check_target
 from .descriptors import SWIZZLES, swizzled
 from .gpu_arrays import ArrayLayout, gpu_layout
@@ -101,6 +103,8 @@ _MOST_BOX = 256  # elements along an axis of the box
 _MOST_ELEMENT_STRIDE = 8
 #: What `fill="nan"` puts into every 16 bits outside the array, on an H200.
 _NAN = 0x7FF7
+#: What becomes of a NaN in a copy as TFLOAT32, on an H200.
+_TF32_NAN = 0x7FFFE000
 _FILLS = ("zero", "nan")
 #: Bytes that one miss of the L2 cache fetches: CU_TENSOR_MAP_L2_PROMOTION_..., 0 for none.
 _PROMOTIONS = (0, 64, 128, 256)
@@ -355,8 +359,16 @@ class TensorMap:
         return memory, written
 
     def _converted(self, elements: NDArray[Any]) -> NDArray[Any]:
-        """What TMA makes of values on the way."""
-        return elements
+        """What TMA makes of values on the way.
+
+        An H200 rounds TFLOAT32 to nearest even, and a NaN becomes 0x7FFFE000. What FTZ adds does not show in
+        loads: subnormals arrive as they are.
+        """
+        if not self.data_type.startswith("TFLOAT32"):
+            return elements
+        codes = elements.view(np.uint32)
+        rounded = convert(codes, dtype("f32"), dtype("tf32"))
+        return np.where(np.isnan(codes.view(np.float32)), np.uint32(_TF32_NAN), rounded)
 
     @property
     def start_unit(self) -> int:
@@ -440,8 +452,9 @@ def tensor_map(
     sm_100 has. `element_strides` copies every how manieth element along each axis; `fill` is what arrives
     from outside the array, "zero" or, of floats, "nan"; `l2_promotion` is 0, 64, 128 or 256 bytes, a matter
     of speed. `data_type` follows from the array, or is another of the same size in the driver's words:
-    "FLOAT32_FTZ", "TFLOAT32", "TFLOAT32_FTZ" of float32; "16U4_ALIGN8B", "16U4_ALIGN16B", "16U6_ALIGN16B" of
-    bytes in which elements of 4 or 6 bits are packed, and then the last number of `box` counts elements.
+    "FLOAT32_FTZ", "TFLOAT32" (rounded on the way) or "TFLOAT32_FTZ" of float32; "16U4_ALIGN8B",
+    "16U4_ALIGN16B" or "16U6_ALIGN16B" of bytes in which elements of 4 or 6 bits are packed, and then the last
+    number of `box` counts elements.
 
     >>> tensor_map(np.zeros((64, 100), dtype=np.float16), box=(64, 32))
     Traceback (most recent call last):
