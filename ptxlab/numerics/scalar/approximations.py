@@ -1,0 +1,416 @@
+"""PTX's approximate instructions on arrays of raw bits, as an H200 computes them.
+
+The chip has one unit for them, `MUFU` in the machine code. It looks up three coefficients by the leading
+bits of the reduced argument and evaluates a quadratic in the bits that follow, in fixed point, with a
+squarer that drops the low columns of its partial products: Oberman and Siu, "A High-Performance
+Area-Efficient Multifunction Interpolator" (ARITH 2005). The tables of rcp, rsqrt, ex2, lg2 and sin, and how
+they are added up, are those that Marcin Kościelnicki read out of a G80 of 2006 (envytools, nvhw/sfu.c);
+an H200 gives the same results for all 2^32 inputs. Those of sqrt and tanh were solved for from all
+results of an H200, which leave one solution. What the instructions do around the unit, such as the scaling
+of subnormal numbers, is read from the machine code that ptxas makes of them for sm_90a.
+
+`FUNCTIONS` has a function for every opcode; those in `EXACT`, which are all, give the chip's bits.
+
+>>> half = FUNCTIONS["rcp.approx.ftz.f32"](np.float32([2]).view(np.uint32))
+>>> half.view(np.float32)
+array([0.5], dtype=float32)
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from ..fma import fma
+from .formats import FORMATS, Format
+from .opcode import Array, split_lanes
+
+__all__ = ["EXACT", "FUNCTIONS", "Interpolator", "interpolator"]
+
+Function = Callable[..., Array]
+
+_NAN = np.uint32(0x7FFFFFFF)
+_INFINITY = np.uint32(0x7F800000)
+_SIGN = np.uint32(0x80000000)
+
+
+# -- quadratic interpolation ---------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=1)
+def _squares() -> Array:
+    """The squares of 17-bit numbers, divided by 2^19, as the squarer gives them.
+
+    It adds one row for every bit of the number, and every row drops the columns below 2^18 by itself.
+    """
+    number = np.arange(1 << 17, dtype=np.int64)
+    total = np.zeros_like(number)
+    for bit in range(17):
+        total += (number >> bit & 1) * (number >> (18 - bit))
+    return total >> 1
+
+
+@dataclass(frozen=True, eq=False)
+class Interpolator:
+    """Tables of coefficients, and how their quadratic is added up.
+
+    The leading bits i of an argument choose a segment, its last `low_bits` bits are l; the value is
+    `c0[i] * 2^c0_shift + c1[i] * l + c2[i] * square(l) * 2^square_shift + constant`, in units of 2^-scale.
+
+    >>> interpolator("rcp").coefficients[0].tolist()
+    [67108862, -65534, 1013]
+    """
+
+    low_bits: int
+    c0_shift: int
+    square_shift: int
+    constant: int
+    scale: int
+    coefficients: Array  # [segment, (c0, c1, c2)]
+
+    def __call__(self, argument: Array) -> Array:
+        """The fixed-point value at an argument, as int64."""
+        segment = argument >> self.low_bits
+        low = argument & ((1 << self.low_bits) - 1)
+        c0, c1, c2 = (self.coefficients[:, column][segment] for column in range(3))
+        square = _squares()[low << (17 - self.low_bits)]
+        return np.asarray(
+            (c0 << self.c0_shift) + c1 * low + (c2 * square << self.square_shift) + self.constant
+        )
+
+
+@lru_cache(maxsize=None)
+def interpolator(name: str) -> Interpolator:
+    """The interpolator of a function of the unit: rcp, rsqrt, sqrt, ex2, lg2, sin, tanh."""
+    text = Path(__file__).with_name("approximations.json").read_text(encoding="utf-8")
+    table = json.loads(text)[name]
+    return Interpolator(**{**table, "coefficients": np.array(table["coefficients"], dtype=np.int64)})
+
+
+# -- the unit: what MUFU computes --------------------------------------------------------------------
+
+
+def _parts(codes: Array) -> tuple[Array, Array, Array]:
+    """Sign, exponent field and fraction of f32 codes, as int64."""
+    wide = codes.astype(np.int64)
+    return wide >> 31, wide >> 23 & 0xFF, wide & 0x7FFFFF
+
+
+def _pack(sign: Array | int, field: Array, significand: Array) -> Array:
+    """f32 codes of a sign, an exponent field and a significand from 2^23 to 2^24; subnormal results are 0."""
+    code = (field << 23) + significand - (1 << 23)
+    code = np.where(code < 1 << 23, 0, np.minimum(code, int(_INFINITY)))
+    return (code | sign << 31).astype(np.uint32)
+
+
+def _truncate(sign: Array, value: Array, scale: int) -> Array:
+    """f32 codes of a sign and a magnitude `value * 2^-scale` of less than 53 bits, truncated to 24 bits."""
+    _, length = np.frexp(value.astype(np.float64))
+    drop = length.astype(np.int64) - 24
+    significand = np.where(drop > 0, value >> np.maximum(drop, 0), value << np.maximum(-drop, 0))
+    return np.where(value == 0, (sign << 31).astype(np.uint32), _pack(sign, 150 + drop - scale, significand))
+
+
+def _is_nan(codes: Array) -> Array:
+    return np.asarray((codes & ~_SIGN) > _INFINITY)
+
+
+def _rcp(codes: Array) -> Array:
+    """MUFU.RCP: 1/x, subnormal numbers count as 0."""
+    sign, field, fraction = _parts(codes)
+    result = _pack(sign, 253 - field, interpolator("rcp")(fraction) >> 15)
+    result = np.where(field == 0, codes & _SIGN | _INFINITY, result)
+    result = np.where(field == 255, codes & _SIGN, result)
+    return np.where(_is_nan(codes), _NAN, result)
+
+
+def _of_positive(codes: Array, result: Array, at_zero: Array | np.uint32, at_infinity: np.uint32) -> Array:
+    """The result of a function of positive numbers: NaN for negative ones; subnormal numbers count as 0."""
+    result = np.where(codes == _INFINITY, at_infinity, result)
+    result = np.where((codes > _SIGN) | _is_nan(codes), _NAN, result)
+    return np.where(codes & _INFINITY == 0, at_zero, result)
+
+
+def _rsqrt(codes: Array) -> Array:
+    """MUFU.RSQ: the argument is in [1, 4), and a power of 4 is exact."""
+    _, field, fraction = _parts(codes)
+    exponent = field - 127
+    argument = fraction | (exponent & 1) << 23
+    significand = np.where(argument == 0, 1 << 24, interpolator("rsqrt")(argument) >> 16)
+    result = _pack(0, 126 - (exponent >> 1), significand)
+    return _of_positive(codes, result, codes & _SIGN | _INFINITY, np.uint32(0))
+
+
+def _sqrt(codes: Array) -> Array:
+    """MUFU.SQRT: the argument is in [1, 4)."""
+    _, field, fraction = _parts(codes)
+    exponent = field - 127
+    significand = interpolator("sqrt")(fraction | (exponent & 1) << 23) >> 17
+    return _of_positive(codes, _pack(0, 127 + (exponent >> 1), significand), codes & _SIGN, _INFINITY)
+
+
+def _ex2(codes: Array) -> Array:
+    """MUFU.EX2: x as a fixed-point number with 23 fractional bits, truncated; the bits of -x are inverted."""
+    sign, field, fraction = _parts(codes)
+    shift = field - 127
+    fixed = (fraction | 1 << 23) << np.clip(shift, 0, 7) >> np.clip(-shift, 0, 63)
+    fixed = np.where(sign == 0, fixed, np.where(fixed & 0x7FFFFF == 0, -fixed, ~fixed))
+    result = _pack(0, (fixed >> 23) + 127, interpolator("ex2")(fixed & 0x7FFFFF) >> 15)
+    result = np.where(shift >= 7, np.where(sign == 0, _INFINITY, np.uint32(0)), result)
+    return np.where(_is_nan(codes), _NAN, result)
+
+
+def _lg2(codes: Array) -> Array:
+    """MUFU.LG2: the exponent plus the logarithm of the significand, truncated; lg2(1) is exact."""
+    _, field, fraction = _parts(codes)
+    value = np.where((field == 127) & (fraction == 0), 0, interpolator("lg2")(fraction) >> 2)
+    value = value + (field - 127 << 36)
+    negative = value < 0
+    result = _truncate(negative.astype(np.int64), np.where(negative, ~value, value), 36)
+    return _of_positive(codes, result, _SIGN | _INFINITY, _INFINITY)
+
+
+def _sine(codes: Array, quarter_turns: int) -> Array:
+    """MUFU.SIN of an angle in turns, or MUFU.COS, a quarter of a turn ahead.
+
+    Four times the angle is a fixed-point number with 23 fractional bits, truncated; its whole part is the
+    quadrant. In the second and the fourth quadrant the bits of the fraction are inverted.
+    """
+    sign, field, fraction = _parts(codes)
+    shift = field - 125
+    fixed = (fraction | 1 << 23) << np.clip(shift, 0, 25) >> np.clip(-shift, 0, 63)
+    fixed = np.where(shift >= 25, 0, fixed)  # a whole number of turns
+    quadrant = (fixed >> 23) + quarter_turns
+    argument = np.where(quadrant & 1 == 1, ~fixed, fixed) & 0x7FFFFF
+    if quarter_turns:
+        sign = np.zeros_like(sign)
+    table = interpolator("sin")
+    result = _truncate(sign ^ (quadrant >> 1 & 1), table(argument), table.scale)
+    return np.where(field == 255, _NAN, result)
+
+
+#: tanh's segments by exponent, from 2^-8 to below 8: log2 of their number in each power of two.
+_TANH_SEGMENT_BITS = (0, 0, 0, 1, 1, 2, 2, 2, 3, 4, 3)
+
+
+def _tanh(codes: Array) -> Array:
+    """MUFU.TANH: x below 2^-8, 1 from 8 on; between them every power of two has segments of its own."""
+    sign, field, fraction = _parts(codes)
+    bits = np.array(_TANH_SEGMENT_BITS, dtype=np.int64)
+    first = np.cumsum(1 << bits) - (1 << bits)
+    row = np.clip(field - 119, 0, len(_TANH_SEGMENT_BITS) - 1)
+    table = interpolator("tanh")
+    argument = (first[row] << table.low_bits) + (fraction >> 23 - table.low_bits - bits[row])
+    result = _truncate(sign, table(argument), table.scale)
+    result = np.where(field < 119, codes, result)
+    result = np.where(field >= 130, codes & _SIGN | np.uint32(0x3F800000), result)
+    return np.where(_is_nan(codes), _NAN, result)
+
+
+def _high_word(name: str, argument: Array, drop: int) -> Array:
+    """The first 20 bits of a result after the leading one, from 20 bits of an f64's fraction."""
+    return interpolator(name)(argument << 3) >> drop
+
+
+def _rcp64h(codes: Array) -> Array:
+    """MUFU.RCP64H: the high word of 1/x from the high word of an f64, truncated; subnormal numbers are 0."""
+    high = codes.astype(np.int64) & 0xFFFFFFFF
+    sign, field, fraction = high >> 31 << 31, high >> 20 & 0x7FF, high & 0xFFFFF
+    result = (2045 - field << 20) + _high_word("rcp", fraction, 18) - (1 << 20)
+    result = np.where(result < 1 << 20, 0, result)
+    result = np.where(field == 0, 0x7FF00000, np.where(field == 2047, 0, result)) | sign
+    return np.where(high & 0x7FFFFFFF > 0x7FF00000, int(_NAN), result)
+
+
+def _rsqrt64h(codes: Array) -> Array:
+    """MUFU.RSQ64H: the same for 1/sqrt(x); powers of 4 are exact."""
+    high = codes.astype(np.int64) & 0xFFFFFFFF
+    sign, field, fraction = high >> 31 << 31, high >> 20 & 0x7FF, high & 0xFFFFF
+    exponent = field - 1023
+    argument = fraction | (exponent & 1) << 20
+    significand = np.where(argument == 0, 1 << 21, _high_word("rsqrt", argument, 19))
+    result = (1022 - (exponent >> 1) << 20) + significand - (1 << 20)
+    result = np.where(high == 0x7FF00000, 0, result)
+    result = np.where((sign != 0) | (high > 0x7FF00000), int(_NAN), result)
+    return np.where(field == 0, 0x7FF00000 | sign, result)
+
+
+# -- the instructions: what ptxas makes of them for sm_90a ------------------------------------------------
+
+
+def _subnormal(codes: Array) -> Array:
+    """Where |x| < 2^-126."""
+    return np.asarray(codes & _INFINITY == 0)
+
+
+def _huge(codes: Array) -> Array:
+    """Where |x| > 2^126."""
+    return np.asarray(((codes & ~_SIGN) > np.uint32(0x7E800000)) & ~_is_nan(codes))
+
+
+def _flush(codes: Array) -> Array:
+    """Subnormal numbers replaced by zeros of their sign."""
+    return np.where(_subnormal(codes), codes & _SIGN, codes)
+
+
+def _times(x: Array, y: Array) -> Array:
+    """FMUL of f32 codes: rounded to nearest even."""
+    product = x.view(np.float32) * y.view(np.float32)
+    return np.where(np.isnan(product), _NAN, product.view(np.uint32))
+
+
+def _scaled(codes: Array, where: Array, factor: float) -> Array:
+    """FMUL by a constant under a predicate."""
+    return np.where(where, _times(codes, np.full_like(codes, np.float32(factor).view(np.uint32))), codes)
+
+
+def _ex2_f32(codes: Array) -> Array:
+    """ex2.approx.f32: below -126 the square of 2^(x/2), so that the result may be subnormal."""
+    low = codes.view(np.float32) < np.float32(-126)
+    result = _ex2(_scaled(codes, low, 0.5))
+    return np.where(low, _times(result, result), result)
+
+
+def _rcp_f32(codes: Array) -> Array:
+    """rcp.approx.f32: from x * 2^24 for subnormal x, from x / 4 where 1/x would be subnormal."""
+    factor = np.where(_subnormal(codes), np.float32(2.0**24), np.float32(1))
+    factor = np.where(_huge(codes), np.float32(0.25), factor).view(np.uint32)
+    return _times(factor, _rcp(_times(codes, factor)))
+
+
+def _rsqrt_f32(codes: Array) -> Array:
+    """rsqrt.approx.f32: from x * 2^24 for subnormal x."""
+    small = _subnormal(codes)
+    return _scaled(_rsqrt(_scaled(codes, small, 2.0**24)), small, 2.0**12)
+
+
+def _sqrt_f32(codes: Array) -> Array:
+    """sqrt.approx.f32: from x * 2^24 for subnormal x."""
+    small = _subnormal(codes)
+    return _scaled(_sqrt(_scaled(codes, small, 2.0**24)), small, 2.0**-12)
+
+
+def _lg2_f32(codes: Array) -> Array:
+    """lg2.approx.f32: lg2(x * 2^24) - 24 for subnormal x."""
+    small = _subnormal(codes)
+    result = _lg2(_scaled(codes, small, 2.0**24))
+    shifted = (result.view(np.float32) - np.float32(24)).view(np.uint32)
+    return np.where(small & ~_is_nan(result), shifted, result)
+
+
+def _turns(codes: Array) -> Array:
+    """What sin and cos hand to the unit: the angle times the f32 next to 1 / 2 pi, rounded toward zero."""
+    exact = codes.view(np.float32).astype(np.float64) * np.float64(float.fromhex("0x1.45f306p-3"))
+    nearest = exact.astype(np.float32)
+    too_large = np.abs(nearest.astype(np.float64)) > np.abs(exact)
+    return nearest.view(np.uint32) - too_large.astype(np.uint32)
+
+
+def _sin(codes: Array) -> Array:
+    return _sine(_turns(codes), 0)
+
+
+def _cos(codes: Array) -> Array:
+    return _sine(_turns(codes), 1)
+
+
+def _divide(*, small: bool, huge: bool, flush: bool) -> Function:
+    """div.approx and div.full: x * (1/y), both scaled first where y is subnormal or 1/y would be."""
+
+    def instruction(x: Array, y: Array) -> Array:
+        x, y = np.broadcast_arrays(x, y)
+        if flush:
+            x, y = _flush(x), _flush(y)
+        if huge:
+            scale = _huge(y)
+            x, y = _scaled(x, scale, 0.25), _scaled(y, scale, 0.25)
+            x = _flush(x) if flush else x
+        if small:
+            scale = _subnormal(y)
+            x, y = _scaled(x, scale, 2.0**24), _scaled(y, scale, 2.0**24)
+        result = _times(_rcp(y), x)
+        return _flush(result) if flush else result
+
+    return instruction
+
+
+def _high_words(unit: Function) -> Function:
+    """rcp.approx.ftz.f64 and rsqrt.approx.ftz.f64: the unit on the high words; the low word is 0."""
+
+    def instruction(codes: Array) -> Array:
+        return unit(codes >> np.uint64(32)).astype(np.uint64) << np.uint64(32)
+
+    return instruction
+
+
+def _rsqrt_f64(codes: Array) -> Array:
+    """rsqrt.approx.f64: the unit's result y and one step, y + y e (1/2 + 3/8 e) with e = 1 - x y^2."""
+    number = codes.view(np.float64)
+    small = (number > 0) & (number < 2.0**-1022)
+    scaled = np.where(small, number * 2.0**54, number)
+    start = _high_words(_rsqrt64h)(scaled.view(np.uint64)).view(np.float64)
+    error = fma(scaled, -(start * start), np.ones(()))
+    refined = fma(fma(error, np.array(0.375), np.array(0.5)), start * error, start)
+    result = np.where(small, refined * 2.0**27, refined).view(np.uint64)
+    result = np.where(number == np.inf, np.uint64(0), result)
+    result = np.where(number < 0, np.uint64(0xFFF8000000000000), result)
+    result = np.where(np.isnan(number), codes | np.uint64(0x0008000000000000), result)
+    return np.where(number == 0, codes | np.uint64(0x7FF0000000000000), result)
+
+
+def _narrow(unit: Function, form: Format) -> Function:
+    """MUFU on f16 and bf16: the function of f32, truncated; what is too large becomes infinite."""
+    too_large = 2.0 ** (form.bias + 1)
+
+    def instruction(codes: Array) -> Array:
+        result = unit(form.decode(codes).astype(np.float32).view(np.uint32)).view(np.float32)
+        value = result.astype(np.float64)
+        return form.encode(np.where(value >= too_large, np.inf, value), "rz")
+
+    return instruction
+
+
+_EX2_F16, _TANH_F16 = _narrow(_ex2, FORMATS["f16"]), _narrow(_tanh, FORMATS["f16"])
+_EX2_BF16, _TANH_BF16 = _narrow(_ex2, FORMATS["bf16"]), _narrow(_tanh, FORMATS["bf16"])
+
+#: Every opcode and its function of arrays of raw bits.
+FUNCTIONS: dict[str, Function] = {
+    "ex2.approx.ftz.f32": _ex2,
+    "ex2.approx.f32": _ex2_f32,
+    "ex2.approx.f16": _EX2_F16,
+    "ex2.approx.f16x2": split_lanes(_EX2_F16, 16),
+    "ex2.approx.ftz.bf16": _EX2_BF16,
+    "ex2.approx.ftz.bf16x2": split_lanes(_EX2_BF16, 16),
+    "lg2.approx.ftz.f32": _lg2,
+    "lg2.approx.f32": _lg2_f32,
+    "sin.approx.ftz.f32": _sin,
+    "sin.approx.f32": _sin,
+    "cos.approx.ftz.f32": _cos,
+    "cos.approx.f32": _cos,
+    "tanh.approx.f32": _tanh,
+    "tanh.approx.f16": _TANH_F16,
+    "tanh.approx.f16x2": split_lanes(_TANH_F16, 16),
+    "tanh.approx.bf16": _TANH_BF16,
+    "tanh.approx.bf16x2": split_lanes(_TANH_BF16, 16),
+    "rcp.approx.ftz.f32": _rcp,
+    "rcp.approx.f32": _rcp_f32,
+    "rcp.approx.ftz.f64": _high_words(_rcp64h),
+    "sqrt.approx.ftz.f32": _sqrt,
+    "sqrt.approx.f32": _sqrt_f32,
+    "rsqrt.approx.ftz.f32": _rsqrt,
+    "rsqrt.approx.f32": _rsqrt_f32,
+    "rsqrt.approx.ftz.f64": _high_words(_rsqrt64h),
+    "rsqrt.approx.f64": _rsqrt_f64,
+    "div.approx.ftz.f32": _divide(small=False, huge=False, flush=True),
+    "div.approx.f32": _divide(small=True, huge=False, flush=False),
+    "div.full.ftz.f32": _divide(small=False, huge=True, flush=True),
+    "div.full.f32": _divide(small=True, huge=True, flush=False),
+}
+
+#: The opcodes whose functions give an H200's bits.
+EXACT = frozenset(FUNCTIONS)
