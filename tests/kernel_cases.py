@@ -240,4 +240,14 @@ _COPIES = (
     Case("tma_transform", "copies.cu", (3, 4), 64, _tensor_maps),
 )  # fmt: skip
 
-CASES: dict[str, Case] = {case.name: case for case in (*_BASICS, *_WARPS, *_ATOMICS, *_MATRICES, *_COPIES)}
+_CLUSTERS = (
+    Case("neighbours", "clusters.cu", (4, 2), 32, lambda r: [_words(r, 256), _zeros(np.uint32, 256)]),
+    Case("ring", "clusters.cu", 8, 32, lambda r: [_words(r, 1024), _zeros(np.uint32, 1024)]),
+    Case("multicast", "clusters.cu", 4, 64, lambda r: [
+        ptxlab.tensor_map(r.standard_normal((16, 64)).astype(np.float32), (8, 32), 128),
+        _zeros(np.float32, 2048)]),
+)  # fmt: skip
+
+CASES: dict[str, Case] = {
+    case.name: case for case in (*_BASICS, *_WARPS, *_ATOMICS, *_MATRICES, *_CLUSTERS, *_COPIES)
+}

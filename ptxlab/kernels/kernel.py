@@ -56,6 +56,12 @@ class Kernel:
             f"{each.type}[{each.count}]" if each.array else each.type for each in self.function.parameters
         )
 
+    @property
+    def cluster(self) -> tuple[int, int, int]:
+        """Blocks of a cluster along x, y, z, as ``__cluster_dims__`` states them."""
+        sizes = (*self.function.directives.get("reqnctapercluster", ()), 1, 1, 1)
+        return sizes[0], sizes[1], sizes[2]
+
     def __repr__(self) -> str:
         return f"<kernel {self.name}({', '.join(self.parameters)}) for {self.target}>"
 
@@ -85,7 +91,7 @@ class Kernel:
         >>> x[:4]
         array([0., 2., 4., 6.], dtype=float32)
         """
-        shape = as_grid(grid, block, shared)
+        shape = as_grid(grid, block, shared, self.cluster)
         values = check_arguments(self.function, arguments, self.name)
         if self._image is None:
             self._image = Image(self.module, self.function)
@@ -99,7 +105,7 @@ class Kernel:
         shared: int = 0,
     ) -> None:
         """Run the kernel on the GPU, with the arguments of `simulate`; arrays are copied there and back."""
-        shape = as_grid(grid, block, shared)
+        shape = as_grid(grid, block, shared, self.cluster)
         values = check_arguments(self.function, arguments, self.name)
         code = self.ptx.encode()
         if self.source is not self.ptx:

@@ -72,17 +72,17 @@ extern "C" __global__ void bulk_copy(const u32* in, u32* out) {
 }
 
 extern "C" __global__ void tma_transform(const __grid_constant__ TensorMap from, const __grid_constant__ TensorMap to) {
-    // Boxes of 16 x 32 floats with a 128-byte swizzle: loaded, doubled, stored.
+    // Boxes of 16 x 32 floats with a 128-byte swizzle: loaded from above the array, too, doubled, stored.
     __shared__ __align__(1024) float s[16 * 32];
     __shared__ u64 bar;
     const u32 b = shared_address(&bar), box = shared_address(s);
     if (threadIdx.x == 0) { barrier_init(b, 1); asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
     __syncthreads();
-    const int x = blockIdx.x * 32, y = blockIdx.y * 16 - 4;
+    const int x = blockIdx.x * 32, y = blockIdx.y * 16;
     if (threadIdx.x == 0) {
         barrier_expect(b, sizeof(s));
         asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];"
-            :: "r"(box), "l"(&from), "r"(x), "r"(y), "r"(b) : "memory");
+            :: "r"(box), "l"(&from), "r"(x), "r"(y - 4), "r"(b) : "memory");
     }
     barrier_wait(b, 0);
     for (int i = threadIdx.x; i < 16 * 32; i += blockDim.x) s[i] = s[i] * 2.0f + 1.0f;

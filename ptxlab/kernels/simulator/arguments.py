@@ -34,8 +34,8 @@ class Array:
 KernelArgument: TypeAlias = Array | bytes | TensorMap | MapPointer
 
 
-def as_grid(grid: object, block: object, shared: object) -> Grid:
-    """The shape of a launch.
+def as_grid(grid: object, block: object, shared: object, cluster: tuple[int, int, int] = (1, 1, 1)) -> Grid:
+    """The shape of a launch; clusters are of the size that the kernel states.
 
     >>> as_grid(4, (8, 8), 0).block_size
     64
@@ -48,7 +48,11 @@ def as_grid(grid: object, block: object, shared: object) -> Grid:
         raise PtxlabError(
             f"shared={quoted(size)}: a block has at most {227 << 10} bytes of dynamic shared memory"
         )
-    return Grid(blocks, threads, size)
+    if any(count % step for count, step in zip(blocks, cluster, strict=True)):
+        raise PtxlabError(
+            f"grid={quoted(grid)}: the kernel has clusters of {cluster}, which do not divide it"
+        )
+    return Grid(blocks, threads, size, cluster)
 
 
 def _as_sizes(value: object, what: str, most: tuple[int, int, int]) -> tuple[int, int, int]:

@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 
 from ...errors import PtxlabError
 from ...memory import TensorMap
-from ..ptx import Address, Immediate, Instruction, Operand, Sink
+from ..ptx import Address, Immediate, Instruction, Operand, Sink, Vector, type_bits
+from .loads import BUILDERS as LOADS
 from .loads import space_of
 from .machine import Frame, Machine, Step
-from .memory import SHARED_WINDOW
+from .memory import RANK_SHIFT, SHARED_WINDOW
 from .operands import Builder, Context, Read, address, reader, readers, unsupported, writer
 from .tensor_copies import load_box, store_box
 from .threads import Threads
@@ -302,8 +303,6 @@ def _bulk(instruction: Instruction, context: Context) -> Step:
         return _group(instruction)
     if "prefetch" in parts:
         return _group(instruction)
-    if "multicast::cluster" in parts:
-        raise unsupported(instruction, "a copy to several blocks of a cluster (.multicast::cluster)")
     if "tensor" in parts:
         return _tensor(instruction, context)
     return _plain(instruction, context)
@@ -324,6 +323,8 @@ def _plain(instruction: Instruction, context: Context) -> Step:
     barrier = None
     if any(part.startswith("mbarrier") for part in instruction.parts):
         barrier = address(others[0], instruction, context)
+    if "multicast::cluster" in instruction.parts:
+        raise unsupported(instruction)
 
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
         sizes = length(machine, frame, threads).astype(np.int64)
@@ -358,12 +359,16 @@ def _tensor(instruction: Instruction, context: Context) -> Step:
     coordinates = readers(tensor_operand.coordinates.items, 32, instruction, context)
     box_place = address(shared_operand, instruction, context)
     barrier = address(others[0], instruction, context) if loads else None
+    mask = None
+    if "multicast::cluster" in instruction.parts:
+        mask = reader(others[1], 16, instruction, context)
     reduction = next((part for part in instruction.parts if part in _REDUCTIONS), "")
 
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
         maps, boxes = map_place(machine, frame, threads), box_place(machine, frame, threads)
         starts = np.stack([read(machine, frame, threads) for read in coordinates], axis=-1).view(np.int32)
         bytes_ = np.zeros(threads.count, dtype=np.int64)
+        masks = None if mask is None else mask(machine, frame, threads).astype(np.int64)
         for number in range(threads.count):
             tensor = _map_at(machine, int(maps[number]))
             if tensor.rank != starts.shape[1]:
@@ -371,15 +376,62 @@ def _tensor(instruction: Instruction, context: Context) -> Step:
             one = Threads.listed(threads.batch, threads.indices[number : number + 1])
             start = tuple(int(value) for value in starts[number, ::-1])
             if loads:
-                load_box(machine.memory, instruction, one, tensor, start, int(boxes[number]))
+                for rank in _ranks(machine, masks, number):
+                    place = int(boxes[number]) if rank is None else _in_block(int(boxes[number]), rank)
+                    load_box(machine.memory, instruction, one, tensor, start, place)
             else:
                 store_box(machine.memory, instruction, one, tensor, start, int(boxes[number]), reduction)
             bytes_[number] = tensor.expect_tx
-        if barrier is not None:
-            arrived = barrier(machine, frame, threads)
+        if barrier is None:
+            return
+        arrived = barrier(machine, frame, threads)
+        if masks is None:
             update_barrier(machine, instruction, threads, arrived, 0 * bytes_, -bytes_)
+            return
+        for rank in range(machine.batch.grid.cluster_size):
+            ours = masks >> rank & 1 != 0
+            if ours.any():
+                places = arrived[ours] & (1 << RANK_SHIFT) - 1 | rank + 1 << RANK_SHIFT
+                amount = bytes_[ours]
+                update_barrier(machine, instruction, threads.where(ours), places, 0 * amount, -amount)
 
     return Step(instruction, execute)
+
+
+def _ranks(machine: Machine, masks: NDArray[Any] | None, number: int) -> list[int | None]:
+    """The blocks of the cluster that a copy goes to; None is that of the address."""
+    if masks is None:
+        return [None]
+    return [rank for rank in range(machine.batch.grid.cluster_size) if int(masks[number]) >> rank & 1]
+
+
+def _in_block(place: int, rank: int) -> int:
+    """An address of shared memory in the block of this rank."""
+    return place & (1 << RANK_SHIFT) - 1 | rank + 1 << RANK_SHIFT
+
+
+def _st_async(instruction: Instruction, context: Context) -> Step:
+    """`st.async`: a store to a block of the cluster, and its bytes at an mbarrier there."""
+    target, source, barrier = instruction.operands
+    bits = type_bits(instruction.parts[-1]) or 32
+    items = source.items if isinstance(source, Vector) else (source,)
+    place, signal = address(target, instruction, context), address(barrier, instruction, context)
+    reads = readers(items, bits, instruction, context)
+
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        values = [read(machine, frame, threads) for read in reads]
+        places = place(machine, frame, threads)
+        machine.memory.store(instruction, "shared", threads, places, values, "async", True)
+        sizes = np.full(threads.count, bits // 8 * len(values), dtype=np.int64)
+        update_barrier(machine, instruction, threads, signal(machine, frame, threads), 0 * sizes, -sizes)
+
+    return Step(instruction, execute)
+
+
+def _st(instruction: Instruction, context: Context) -> Step:
+    if instruction.parts[1] == "async":
+        return _st_async(instruction, context)
+    return LOADS["st"](instruction, context)
 
 
 _REDUCTIONS = ("add", "min", "max", "inc", "dec", "and", "or", "xor")
@@ -404,4 +456,4 @@ def _map_at(machine: Machine, place: int) -> TensorMap:
     return machine.launch.tensor_maps[number - 1]
 
 
-BUILDERS: dict[str, Builder] = {"cp": _cp, "mbarrier": _mbarrier}
+BUILDERS: dict[str, Builder] = {"cp": _cp, "mbarrier": _mbarrier, "st": _st}

@@ -233,7 +233,7 @@ def _bar(instruction: Instruction, context: Context) -> Step:
 
         return Step(instruction, reached, together=32, members=mask)
     if "cluster" in parts:
-        return _nothing(instruction, context)
+        return _bar_cluster(instruction)
     operands = list(instruction.operands)
     reduces = "red" in parts
     destination = operands.pop(0) if reduces else None
@@ -257,6 +257,31 @@ def _bar(instruction: Instruction, context: Context) -> Step:
             machine.reductions[instruction.line] = finish
         counts = None if count is None else count(machine, frame, active)
         machine.arrive(frame, instruction, active, numbers, counts, waits)
+
+    return Step(instruction, control=control)
+
+
+def _bar_cluster(instruction: Instruction) -> Step:
+    """`barrier.cluster`: `arrive` goes on, `wait` waits for all threads of the cluster."""
+    if "arrive" in instruction.parts:
+
+        def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+            machine.synchronised(instruction, "barrier.cluster.arrive", threads)
+            machine.arrive_cluster(threads)
+
+        return Step(instruction, execute)
+
+    def control(machine: Machine, frame: Frame, threads: Threads, active: Threads) -> None:
+        rest = _rest(machine, threads, active)
+        if rest is not None:
+            machine.place(frame, instruction.index + 1, rest)
+        passed = machine.cluster_passed(active)
+        if passed.any():
+            go = active.where(passed)
+            machine.synchronised(instruction, "barrier.cluster.wait", go, completed=True)
+            machine.place(frame, instruction.index + 1, go)
+        if not passed.all():
+            machine.sleep(frame, instruction.index, active.where(~passed))
 
     return Step(instruction, control=control)
 

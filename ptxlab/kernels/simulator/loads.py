@@ -12,7 +12,7 @@ from ...errors import PtxlabError
 from ...numerics.scalar import operation
 from ..ptx import Address, Instruction, Operand, Sink, Symbol, Vector, type_bits
 from .machine import Frame, Machine, Step
-from .memory import LOCAL_WINDOW, SHARED_WINDOW
+from .memory import LOCAL_WINDOW, RANK_SHIFT, SHARED_WINDOW
 from .operands import Builder, Context, address, reader, readers, unsupported, writer, writers
 from .threads import UNSIGNED, Threads
 
@@ -132,7 +132,7 @@ def _isspacep(instruction: Instruction, context: Context) -> Step:
 
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
         values = read(machine, frame, threads).astype(np.int64)
-        shared = values >> 24 == SHARED_WINDOW >> 24
+        shared = values >> 32 == SHARED_WINDOW >> 32
         local = values >> 32 == LOCAL_WINDOW >> 32
         if space == "shared":
             write(frame, threads, shared)
@@ -147,17 +147,33 @@ def _isspacep(instruction: Instruction, context: Context) -> Step:
 
 
 def _mapa(instruction: Instruction, context: Context) -> Step:
-    """The address in another block of the cluster: clusters of one block have no other."""
+    """The address of the same place in another block of the cluster."""
     destination, source, rank = instruction.operands
     bits = type_bits(instruction.parts[-1]) or 64
     read = reader(source, bits, instruction, context)
     number = reader(rank, 32, instruction, context)
     write = writer(destination, instruction)
+    one = UNSIGNED[bits].type(1)
 
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
-        if number(machine, frame, threads).any():
-            raise PtxlabError("clusters of more than one block are not simulated")
-        write(frame, threads, read(machine, frame, threads))
+        values = read(machine, frame, threads)
+        ranks = number(machine, frame, threads).astype(values.dtype) + one
+        inside = values & ~(ranks.dtype.type(0xFF) << ranks.dtype.type(RANK_SHIFT))
+        write(frame, threads, inside | ranks << ranks.dtype.type(RANK_SHIFT))
+
+    return Step(instruction, execute)
+
+
+def _getctarank(instruction: Instruction, context: Context) -> Step:
+    destination, source = instruction.operands
+    bits = type_bits(instruction.parts[-1]) or 64
+    read = reader(source, bits, instruction, context)
+    write = writer(destination, instruction)
+
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        rank = (read(machine, frame, threads).astype(np.int64) >> RANK_SHIFT & 0xFF) - 1
+        own = threads.take(machine.special("%cluster_ctarank")).astype(np.int64)
+        write(frame, threads, np.where(rank < 0, own, rank).astype(np.uint32))
 
     return Step(instruction, execute)
 
@@ -289,6 +305,7 @@ BUILDERS: dict[str, Builder] = {
     "cvta": _cvta,
     "isspacep": _isspacep,
     "mapa": _mapa,
+    "getctarank": _getctarank,
     "createpolicy": _createpolicy,
     "atom": _atom,
     "red": _atom,

@@ -152,6 +152,10 @@ class Machine:
         self.clock = 0
         self.polled = False  # threads read what others may write, since the last backward branch
         self.changes = 0  # of mbarriers: whoever waits for one looks again
+        clusters = batch.count // batch.grid.cluster_size
+        self._cluster_arrived = np.zeros(clusters, dtype=np.int64)
+        self._cluster_phases = np.zeros(clusters, dtype=np.int64)
+        self._cluster_phase = np.zeros(batch.size, dtype=np.int64)  # at which each thread arrived
         self._special: dict[str, NDArray[Any]] = {}
         self._pending: dict[tuple[int, ...], _Waiting] = {}
         self._converging: dict[tuple[int, ...], _Waiting] = {}
@@ -272,6 +276,7 @@ class Machine:
         """Threads end; barriers no longer wait for them."""
         self.batch.alive[threads.indices] = False
         self._release(self.barriers.released())
+        self._complete_clusters()
         for position, waiting in list(self._converging.items()):
             del self._converging[position]
             self.place(waiting.frame, waiting.index, waiting.threads)
@@ -345,8 +350,28 @@ class Machine:
             self.synchronised(instruction, "bar", threads, number, completed=True)
             self.place(frame, instruction.index + 1, threads)
 
+    def arrive_cluster(self, threads: Threads) -> None:
+        """Threads reach the barrier of their cluster; the last completes its phase."""
+        clusters = threads.blocks // self.batch.grid.cluster_size
+        self._cluster_phase[threads.indices] = self._cluster_phases[clusters]
+        self._cluster_arrived += np.bincount(clusters, minlength=len(self._cluster_arrived))
+        self._complete_clusters()
+
+    def _complete_clusters(self) -> None:
+        living = self.batch.alive.reshape(len(self._cluster_arrived), -1).sum(axis=1)
+        complete = (self._cluster_arrived > 0) & (self._cluster_arrived >= living)
+        if complete.any():
+            self._cluster_arrived[complete] = 0
+            self._cluster_phases[complete] += 1
+            self.changes += 1
+
+    def cluster_passed(self, threads: Threads) -> NDArray[np.bool_]:
+        """Whether the phase at which each thread arrived is complete."""
+        clusters = threads.blocks // self.batch.grid.cluster_size
+        return np.asarray(self._cluster_phases[clusters] > self._cluster_phase[threads.indices])
+
     def sleep(self, frame: Frame, index: int, threads: Threads) -> None:
-        """Threads wait for a change of an mbarrier, and then execute the instruction again."""
+        """Threads wait for a change of an mbarrier or a cluster, and then execute the instruction again."""
         self._sleeping.append((_Waiting(frame, index, threads), self.changes))
 
     def _wake(self) -> bool:
@@ -437,7 +462,7 @@ def _special_register(name: str, batch: Batch, memory: Memory) -> NDArray[Any]:
     position = "xyz".index(axis) if axis else 0
     if register in ("tid", "ctaid"):
         sizes = grid.threads if register == "tid" else grid.blocks
-        number = batch.within if register == "tid" else batch.block + batch.first
+        number = batch.within if register == "tid" else batch.numbers[batch.block]
         step = int(np.prod(sizes[:position], dtype=np.int64))
         values = number // step
         return (values % sizes[position] if position < 2 else values).astype(np.uint32)
@@ -449,7 +474,7 @@ def _special_register(name: str, batch: Batch, memory: Memory) -> NDArray[Any]:
         "laneid": batch.lane,
         "warpid": batch.within // 32,
         "nwarpid": grid.warps,
-        "smid": batch.block + batch.first,
+        "smid": batch.numbers[batch.block],
         "nsmid": grid.block_count,
         "gridid": 1,
         "lanemask_eq": one << lane,
@@ -460,18 +485,18 @@ def _special_register(name: str, batch: Batch, memory: Memory) -> NDArray[Any]:
         "dynamic_smem_size": grid.shared,
         "total_smem_size": memory.shared_size,
         "aggr_smem_size": memory.shared_size,
-        "clusterid": (batch.block + batch.first),
-        "cluster_ctaid": 0,
-        "cluster_nctaid": 1,
-        "nclusterid": grid.blocks[position],
-        "cluster_ctarank": 0,
-        "cluster_nctarank": 1,
-        "is_explicit_cluster": 0,
+        "cluster_nctaid": grid.cluster[position],
+        "nclusterid": grid.blocks[position] // grid.cluster[position],
+        "cluster_ctarank": batch.block % grid.cluster_size,
+        "cluster_nctarank": grid.cluster_size,
+        "is_explicit_cluster": grid.cluster_size > 1,
     }
+    if register in ("clusterid", "cluster_ctaid"):
+        block = _special_register(f"%ctaid.{axis}", batch, memory)
+        size = np.uint32(grid.cluster[position])
+        return np.asarray(block // size if register == "clusterid" else block % size)
     if register not in known:
         raise PtxlabError(f"the special register {name} is not simulated")
-    if register == "clusterid":
-        return _special_register(f"%ctaid.{axis}", batch, memory)
     dtype = np.bool_ if register == "is_explicit_cluster" else np.uint32
     if register == "gridid":
         dtype = np.uint64

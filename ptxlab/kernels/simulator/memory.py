@@ -18,21 +18,14 @@ from .events import Access, Observer
 from .threads import UNSIGNED, Threads
 
 __all__ = [
-    "GLOBAL_START",
-    "HEAP_BYTES",
-    "HEAP_START",
-    "LOCAL_WINDOW",
-    "SHARED_START",
-    "SHARED_WINDOW",
-    "Buffer",
-    "Memory",
-    "rounds",
-]
+    "GLOBAL_START", "HEAP_BYTES", "HEAP_START", "LOCAL_WINDOW", "RANK_SHIFT", "SHARED_START", "SHARED_WINDOW",
+    "Buffer", "Memory", "rounds",
+]  # fmt: skip
 
 #: Generic addresses: those of shared and local memory lie in windows, as on the chip; all others are global.
 SHARED_WINDOW = 1 << 40
 LOCAL_WINDOW = 1 << 41
-_SHARED_SPAN = 24  # bits
+_SHARED_SPAN = 32  # bits: 24 within a block; those above say which block of the cluster, see `RANK_SHIFT`
 _LOCAL_SPAN = 32
 GLOBAL_START = 0x7F00_0000_0000
 #: The first kilobyte of shared memory belongs to the system (sm_80 and later).
@@ -40,6 +33,9 @@ SHARED_START = 1024
 #: Where `malloc` of device code takes memory from; 8 MiB as on a GPU that was not told otherwise.
 HEAP_START = 0x7E00_0000_0000
 HEAP_BYTES = 8 << 20
+#: An address of shared memory holds the rank of its block in the cluster, plus 1, from this bit on; 0 is the
+#: thread's own block.
+RANK_SHIFT = 24
 _GENERIC = ("generic", False)
 
 
@@ -71,7 +67,10 @@ class _Piece:
 class Memory:
     """All memory that one batch of blocks sees."""
 
-    def __init__(self, buffers: Sequence[Buffer], shared: int, observers: Sequence[Observer]) -> None:
+    def __init__(
+        self, buffers: Sequence[Buffer], shared: int, observers: Sequence[Observer], cluster: int = 1
+    ) -> None:
+        self._cluster = cluster
         self.buffers = sorted(buffers, key=lambda buffer: buffer.start)
         self._starts = np.array([buffer.start for buffer in self.buffers], dtype=np.int64)
         self._recent: dict[int, Buffer] = {}
@@ -329,11 +328,14 @@ class Memory:
         if not threads.count:
             return
         if space == "shared":
+            blocks = threads.blocks
+            if (places >> RANK_SHIFT).any():
+                blocks, places = self._of_cluster(instruction, kind, threads, places, width)
             wrong = (places < SHARED_START) | (places > self.shared_size - width)
             if wrong.any():
                 have = f"lies outside of the {self.shared_size - SHARED_START} bytes of shared memory"
                 self._refuse(instruction, kind, threads, places, wrong, width, have)
-            pieces = [_Piece(chosen, self.shared, places + threads.blocks * self._shared_pitch)]
+            pieces = [_Piece(chosen, self.shared, places + blocks * self._shared_pitch)]
         elif space == "local":
             wrong = (places < 0) | (places > self._local_size - width)
             if wrong.any():
@@ -346,6 +348,24 @@ class Memory:
             proxy, late = signal
             observer.accessed(Access(instruction, kind, space, threads.indices, places, width, proxy, late))
         yield from pieces
+
+    def _of_cluster(
+        self,
+        instruction: Instruction,
+        kind: str,
+        threads: Threads,
+        places: NDArray[np.int64],
+        width: int,
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The blocks that addresses of a cluster belong to, and the addresses there."""
+        rank = (places >> RANK_SHIFT) - 1
+        wrong = (rank < -1) | (rank >= self._cluster)
+        if wrong.any():
+            have = f"is outside of the shared memory of the cluster's {self._cluster} blocks"
+            self._refuse(instruction, kind, threads, places, wrong, width, have)
+        blocks = threads.blocks
+        blocks = np.where(rank < 0, blocks, blocks // self._cluster * self._cluster + rank)
+        return blocks, places & (1 << RANK_SHIFT) - 1
 
     def _in_buffers(
         self,

@@ -44,7 +44,7 @@ def simulate(
     counts = Counts()
     listeners = (counts, *observers)
     size = image.static_shared + grid.shared
-    memory = Memory(buffers, size, observers)
+    memory = Memory(buffers, size, observers, grid.cluster_size)
     texts: list[str] = []
 
     def output(text: str) -> None:
@@ -56,12 +56,13 @@ def simulate(
         entry, image.program, image.functions, image.symbols, memory, listeners, maps, output, model
     )
     step = _batch_blocks(grid, len(entry.types), size)
+    numbers = grid.block_order()
     with bar(grid.block_count, "blocks", show=show) as tick:
         for first in range(0, grid.block_count, step):
-            count = min(step, grid.block_count - first)
+            batch = Batch(grid, numbers[first : first + step])
             with np.errstate(all="ignore"):
-                Machine(launch, Batch(grid, first, count)).run()
-            tick(count)
+                Machine(launch, batch).run()
+            tick(batch.count)
     return Result.of(counts, "".join(texts))
 
 
@@ -70,7 +71,8 @@ def _batch_blocks(grid: Grid, registers: int, shared: int) -> int:
     lanes = grid.warps * 32
     by_registers = _REGISTER_BYTES // (4 * max(registers, 1) * lanes)
     by_shared = _REGISTER_BYTES // max(shared, 1)
-    return max(1, min(_MOST_LANES // lanes, by_registers, by_shared, grid.block_count))
+    most = max(1, min(_MOST_LANES // lanes, by_registers, by_shared, grid.block_count))
+    return max(1, most // grid.cluster_size) * grid.cluster_size
 
 
 def _memory_of(image: Image, arguments: Sequence[KernelArgument], maps: list[TensorMap]) -> list[Buffer]:

@@ -11,7 +11,7 @@ from ...errors import PtxlabError
 from ...memory import TensorMap
 from ...numerics.scalar import operation
 from ..ptx import Instruction
-from .memory import Memory
+from .memory import RANK_SHIFT, Memory
 from .threads import UNSIGNED, Threads
 
 __all__ = ["load_box", "store_box"]
@@ -31,8 +31,9 @@ def load_box(
     address: int,
 ) -> None:
     """A box into the shared memory of the thread's block; `start` is in the array's order of axes."""
-    content = tensor.load(*start, address=address)
-    offsets = tensor.offset(*np.ogrid[tuple(slice(size) for size in tensor.copied)], address=address)
+    inside = address & (1 << RANK_SHIFT) - 1
+    content = tensor.load(*start, address=inside)
+    offsets = tensor.offset(*np.ogrid[tuple(slice(size) for size in tensor.copied)], address=inside)
     bytes_ = (offsets.reshape(-1, 1) + np.arange(tensor.array.itemsize)).reshape(-1)
     places = memory.shared_offsets(
         instruction, thread, np.array([address]), tensor.size, "write", alignment=128
@@ -52,6 +53,11 @@ def store_box(
     """A box from shared memory into the array; what lies outside of the array is left out."""
     if not tensor.array.flags.writeable:
         raise PtxlabError("the array of the tensor map is read-only")
+    if min(start) < 0:
+        raise PtxlabError(
+            f"the box starts at {start}: a store that begins before the array is an illegal instruction "
+            "on an H200, while a load is not"
+        )
     address = tensor.as_address(address)
     offsets = tensor.offset(*np.ogrid[tuple(slice(size) for size in tensor.copied)], address=address)
     places = memory.shared_offsets(

@@ -23,11 +23,12 @@ UNSIGNED: dict[int, np.dtype[Any]] = {
 
 @dataclass(frozen=True)
 class Grid:
-    """Blocks of a launch and threads of a block along x, y, z, and bytes of dynamic shared memory."""
+    """Blocks of a launch, threads of a block, blocks of a cluster along x, y, z; dynamic shared memory."""
 
     blocks: tuple[int, int, int]
     threads: tuple[int, int, int]
     shared: int = 0
+    cluster: tuple[int, int, int] = (1, 1, 1)
 
     @property
     def block_count(self) -> int:
@@ -40,6 +41,24 @@ class Grid:
         """Threads of a block."""
         x, y, z = self.threads
         return x * y * z
+
+    @property
+    def cluster_size(self) -> int:
+        """Blocks of a cluster."""
+        x, y, z = self.cluster
+        return x * y * z
+
+    def block_order(self) -> NDArray[np.int64]:
+        """The numbers of all blocks, cluster by cluster, in each by their rank."""
+        z, y, x = np.meshgrid(*(np.arange(size) for size in self.blocks[::-1]), indexing="ij")
+        numbers = (z * self.blocks[1] + y) * self.blocks[0] + x
+        if self.cluster_size == 1:
+            return numbers.reshape(-1)
+        cx, cy, cz = self.cluster
+        nx, ny = self.blocks[0] // cx, self.blocks[1] // cy
+        cluster = (z // cz * ny + y // cy) * nx + x // cx
+        rank = (z % cz * cy + y % cy) * cx + x % cx
+        return numbers.reshape(-1)[np.lexsort((rank.reshape(-1), cluster.reshape(-1)))]
 
     @property
     def warps(self) -> int:
@@ -58,14 +77,16 @@ class Grid:
 
 
 class Batch:
-    """Blocks first to first + count - 1, run together; registers are arrays over their lanes.
+    """Blocks that run together, by their numbers; registers are arrays over their lanes.
 
-    Lane t of the batch is lane t % 32 of warp t // 32; blocks follow each other, each in whole warps.
+    Lane t of the batch is lane t % 32 of warp t // 32; blocks follow each other, each in whole warps, and the
+    blocks of a cluster stand together.
     """
 
-    def __init__(self, grid: Grid, first: int, count: int) -> None:
+    def __init__(self, grid: Grid, numbers: NDArray[np.int64]) -> None:
+        count = len(numbers)
         self.grid = grid
-        self.first = first
+        self.numbers = numbers
         self.count = count
         self.block_lanes = grid.warps * 32
         self.size = count * self.block_lanes
@@ -106,7 +127,7 @@ class Batch:
 
     def name(self, thread: int) -> str:
         """A thread for a message."""
-        block = self.grid.block_of(self.first + thread // self.block_lanes)
+        block = self.grid.block_of(int(self.numbers[thread // self.block_lanes]))
         return f"thread {self.grid.thread_of(thread % self.block_lanes)} of block {block}"
 
 
