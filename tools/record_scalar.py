@@ -241,7 +241,7 @@ def arguments(op: Operation, count: int, table: int = 0) -> tuple[Array, ...]:
 def results(op: Operation, sources: Sequence[Array]) -> tuple[Array, ...]:
     """What ptxlab gives."""
     result = op(*sources)
-    return result if isinstance(result, tuple) else (result,)
+    return result[: len(_outputs(op))] if isinstance(result, tuple) else (result,)
 
 
 def digest(arrays: Iterable[Array]) -> str:
@@ -262,6 +262,7 @@ _ENTRY = """\
 .visible .entry {name}({parameters}, .param .u32 count)
 {{
 .reg .pred outside, p<8>, q;
+.reg .b8 c<8>;
 .reg .b16 h<8>;
 .reg .b32 r<8>, i, n, threads, block, carry;
 .reg .b64 d<8>, at, base;
@@ -279,32 +280,36 @@ ret;
 """
 
 
-def _register(type_name: str, number: int) -> str:
+def _register(type_name: str, number: int, exact: bool = False) -> str:
+    """A register of the width of a type; 8 bits lie in 16, but beside bf16 in 8."""
     if type_name == "pred":
         return f"p{number}"
+    if exact and _bits(type_name) == 8:
+        return f"c{number}"
     return {8: "h", 16: "h", 32: "r", 64: "d"}[_bits(type_name)] + str(number)
 
 
+#: Types and pairs of types of cvt, and modifiers, that came after sm_90a.
+_NEWER = {"f32x2", "e2m1x2", "e2m3x2", "e3m2x2", "ue8m0x2"}
+_NEWER_PAIRS = {("e4m3x2", "bf16x2"), ("e5m2x2", "bf16x2"), ("bf16x2", "e4m3x2"), ("bf16x2", "e5m2x2")}
+
+
 def supported(op: Operation) -> bool:
-    """Whether sm_90a has an opcode, and a kernel here can run it."""
-    parts = op.opcode.split(".")
-    return not (
-        "f32x2" in parts
-        or (parts[0] in ("add", "sub", "fma") and "f32" in parts and parts[-1] in ("f16", "bf16"))
-        or (parts[0] in ("min", "max") and "abs" in parts and "xorsign" not in parts)
-        or (
-            parts[0] == "cvt"
-            and (
-                ("tf32" in parts and "satfinite" in parts and "rna" not in parts)
-                or any(part in ("e2m1x2", "e2m3x2", "e3m2x2") for part in parts)
-                or parts[-2:]
-                in (["e4m3x2", "bf16x2"], ["e5m2x2", "bf16x2"], ["bf16x2", "e4m3x2"], ["bf16x2", "e5m2x2"])
-                or (
-                    "bf16" in parts and ("u8" in parts or "s8" in parts)
-                )  # in registers of 8 bits, which few have
-            )
-        )
-    )
+    """Whether sm_90a has an opcode."""
+    name, *parts = op.opcode.split(".")
+    if _NEWER.intersection(parts) or tuple(parts[-2:]) in _NEWER_PAIRS:
+        return False
+    if name in ("add", "sub", "fma") and tuple(parts[-2:]) in {("f32", "f16"), ("f32", "bf16")}:
+        return False
+    if "tf32" in parts and "satfinite" in parts:
+        return "rna" in parts
+    return not (name in ("min", "max") and "abs" in parts and "xorsign" not in parts)
+
+
+def _outputs(op: Operation) -> tuple[str, ...]:
+    """The types of results; setp of one f16 or bf16 has no second predicate."""
+    lone = op.opcode.startswith("setp") and op.opcode.endswith((".f16", ".bf16"))
+    return op.result_types[:1] if lone else op.result_types
 
 
 def _address(parameter: str, size: int) -> list[str]:
@@ -316,6 +321,7 @@ def entry(op: Operation, name: str, table: int = 0) -> str:
     word = op.opcode
     base = word.split(".")[0]
     types = op.source_types[: len(op.source_types) - op.optional]
+    exact, outputs = ".bf16" in word or "e2m1" in word, _outputs(op)
     uses_carry = base in ("addc", "subc", "madc")
     body, operands = [], []
     stored = [kind for position, kind in enumerate(types) if not (base == "lop3" and position == 3)]
@@ -324,7 +330,7 @@ def entry(op: Operation, name: str, table: int = 0) -> str:
         if base == "lop3" and position == 3:
             operands.append(hex(table))
             continue
-        register, size = _register(kind, slot), _dtype(kind).itemsize
+        register, size = _register(kind, slot, exact), _dtype(kind).itemsize
         body += _address(f"source{slot}", size)
         if kind == "pred":
             body += ["ld.global.u8 h7, [at];", f"setp.ne.u16 {register}, h7, 0;"]
@@ -338,29 +344,28 @@ def entry(op: Operation, name: str, table: int = 0) -> str:
         else:
             operands.append(register)
         slot += 1
-    first = _register(op.result_types[0], 6)
+    first = _register(outputs[0], 6, exact)
     target = first
-    writes_carry = len(op.result_types) == 2 and ".cc" in word
-    if len(op.result_types) == 2 and not writes_carry:
+    writes_carry = len(outputs) == 2 and ".cc" in word
+    if len(outputs) == 2 and not writes_carry:
         target = f"{first}|q"
-    if base == "setp" and word.endswith((".f16", ".bf16")):  # these have no second predicate
-        body.append(f"{word} p6, {', '.join(operands)};")
-        body.append("not.pred q, p6;")
-    else:
-        body.append(f"{word} {target}, {', '.join(operands)};")
+    body.append(f"{word} {target}, {', '.join(operands)};")
     if writes_carry:
         body.append("subc.u32 carry, 0, 0;" if base.startswith("sub") else "addc.u32 carry, 0, 0;")
         body.append("setp.ne.u32 q, carry, 0;")
-    for number, kind in enumerate(op.result_types):
+    for number, kind in enumerate(outputs):
         size = max(_dtype(kind).itemsize, 2)
         if kind == "pred":
             body += [f"selp.u16 h7, 1, 0, {'p6' if number == 0 else 'q'};"]
+            register = "h7"
+        elif first.startswith("c"):
+            body += [f"cvt.{kind[0]}16.{kind} h7, {first};"]
             register = "h7"
         else:
             register = first
         body += [*_address(f"result{number}", size), f"st.global.u{8 * size} [at], {register};"]
     parameters = [f".param .u64 source{number}" for number in range(len(stored))]
-    parameters += [f".param .u64 result{number}" for number in range(len(op.result_types))]
+    parameters += [f".param .u64 result{number}" for number in range(len(outputs))]
     return _ENTRY.format(name=name, parameters=", ".join(parameters), body="\n".join(body))
 
 
@@ -372,7 +377,7 @@ def module(entries: Iterable[str], target: str) -> str:
 def wide(op: Operation, arrays: Sequence[Array]) -> list[Array]:
     """Results as the kernels store them: 8 bits extended to 16 by their sign, predicates as 16 bits."""
     stored = []
-    for array, kind in zip(arrays, op.result_types, strict=True):
+    for array, kind in zip(arrays, _outputs(op), strict=True):
         if array.dtype.itemsize == 1 and kind.startswith("s"):
             array = array.view(np.int8).astype(np.int16).view(np.uint16)
         elif array.dtype.itemsize == 1:
@@ -423,7 +428,7 @@ class _Gpu:
         function = self._do(self.driver.cuModuleGetFunction(loaded, name.encode()))
         arrays = [np.ascontiguousarray(source) for source in sources if source.ndim]
         count = len(arrays[0])
-        shapes = [np.empty(count, f"u{max(dtype.itemsize, 2)}") for dtype in op.results]
+        shapes = [np.empty(count, f"u{max(dtype.itemsize, 2)}") for dtype in op.results[: len(_outputs(op))]]
         values = [self.upload(array) for array in arrays] + self.outputs[: len(shapes)] + [count]
         kinds = [ctypes.c_void_p] * (len(values) - 1) + [ctypes.c_uint]
         launch = self.driver.cuLaunchKernel

@@ -156,6 +156,30 @@ def _f32_to_half(a: Array, target: Format) -> Array:
     return np.where(wrong, np.uint16(target.nan), codes) if wrong.any() else codes
 
 
+def _to_power_of_two(op: Opcode, source: str) -> Function:
+    """ue8m0 codes, as the software path of CUDA's cuda_fp8.hpp has them: the sign does not count."""
+    up, finite = op.rounding == "rp", "satfinite" in op
+
+    def to_exponent(a: Array) -> Array:
+        codes = a if source == "f32" else a.astype(np.uint32) << np.uint32(16)
+        magnitude = codes & np.uint32(0x7FFFFFFF)
+        field = magnitude >> np.uint32(23)
+        if up:
+            inexact = (magnitude & np.uint32(0x7FFFFF) != 0) & (magnitude > np.uint32(0x400000))
+            field = field + (inexact & (magnitude < np.uint32(0x7F800000)))
+        if finite:
+            field = np.where(magnitude <= np.uint32(0x7F800000), np.minimum(field, np.uint32(0xFE)), field)
+        return np.asarray(field.astype(np.uint8))
+
+    return to_exponent
+
+
+def _from_power_of_two(a: Array) -> Array:
+    """bf16 codes of ue8m0 codes: 0 is 2^-127, a subnormal number, and 255 is NaN."""
+    codes = a.astype(np.uint16) << np.uint16(7)
+    return np.where(a == 0xFF, np.uint16(0x7FFF), np.where(a == 0, np.uint16(0x40), codes))
+
+
 def _round_to_tf32(a: Array) -> Array:
     """cvt.rna.tf32.f32: half a unit is added to what is finite; the lower bits of anything are dropped."""
     finite = a & np.uint32(0x7FFFFFFF) < np.uint32(0x7F800000)
@@ -194,10 +218,20 @@ def _by_table(lane: Function, source: Format, target: Format) -> Function:
 def _convert_packed(op: Opcode) -> Function:
     """cvt of two values: a and b, or both halves of a, become the upper and the lower half."""
     source, target = op.type, op.result_type
+    if target == "ue8m0x2":
+        return _pack_halves(op, _to_power_of_two(op, source))
+    if source == "ue8m0x2":
+        return _pack_halves(op, _from_power_of_two)
     form, to = FORMATS[source.removesuffix("x2")], FORMATS[target.removesuffix("x2")]
     lane = _float_to_float(op, form, to)
     if to.bits <= 8:
         lane = _by_table(_float_to_float(op, FORMATS["f32"], to), form, to)
+    return _pack_halves(op, lane)
+
+
+def _pack_halves(op: Opcode, lane: Function) -> Function:
+    """A conversion of two values from that of one."""
+    source, target = op.type, op.result_type
     out_bits, raw = width_of(target) // 2, unsigned(width_of(target))
     in_bits = width_of(source) // 2
     in_lane, in_raw = unsigned(max(in_bits, 8)), unsigned(width_of(source))

@@ -213,6 +213,9 @@ def _conversions() -> Iterator[Row]:
     yield Row(f"cvt.rn{{.relu}}.satfinite{small}(.f16x2|.bf16x2)", "t", "d", convert.convert)
     yield Row(f"cvt.rn{{.relu}}.f16x2{small}", "t", "d", convert.convert)
     yield Row(f"cvt.rn{{.relu}}{{.satfinite}}.bf16x2{small}", "t", "d", convert.convert)
+    yield Row("cvt(.rz|.rp){.satfinite}.ue8m0x2.f32", "t t", "d", convert.convert)
+    yield Row("cvt(.rz|.rp){.satfinite}.ue8m0x2.bf16x2", "t", "d", convert.convert)
+    yield Row("cvt.rn.bf16x2.ue8m0x2", "t", "d", convert.convert)
     yield Row("cvt.pack.sat(.u16|.s16).s32", "b32 b32", "b32", convert.convert_pack)
     yield Row("cvt.pack.sat(.u2|.s2|.u4|.s4|.u8|.s8).s32.b32", "b32 b32 b32", "b32", convert.convert_pack)
 
