@@ -234,16 +234,14 @@ def test_swizzles_of_larger_chunks(name: str) -> None:
 
 
 def test_copies_as_tf32_are_rounded() -> None:
-    """As an H200 does it, `tests/golden/boxes.json`: to nearest even; NaN is 0x7FFFE000; FTZ adds nothing."""
+    """As an H200 does it, `tests/golden/boxes.json`: to nearest even; NaN is 0x7FFFE000; FTZ does nothing."""
     bits = np.array([0x3F801000, 0x3F803000, 0x3F801001, 0x7F7FFFFF, 0x00001001, 0x80000001, 0xFF800000,
-                     0x7FC12345, 0xFF800001, 0x3F7FF000, 0x00400FFF, 0xBF800FFF], dtype=np.uint32)  # fmt: skip
+                     0x7FC12345, 0xFF800001, 0x3F7FF000, 0x00400FFF, 0xBF800FFF], np.uint32)  # fmt: skip
     rounded = [0x3F800000, 0x3F804000, 0x3F802000, 0x7F800000, 0x00002000, 0x80000000, 0xFF800000, 0x7FFFE000,
                0x7FFFE000, 0x3F800000, 0x00400000, 0xBF800000]  # fmt: skip
     for data_type in ("TFLOAT32", "TFLOAT32_FTZ"):
-        assert (
-            tensor_map(bits.view(np.float32), (12,), data_type=data_type).load(0).view(np.uint32).tolist()
-            == rounded
-        )
+        tma = tensor_map(bits.view(np.float32), (12,), data_type=data_type)
+        assert tma.load(0).view(np.uint32).tolist() == rounded
     plain = tensor_map(bits.view(np.float32), (16,), data_type="FLOAT32_FTZ").load(0).view(np.uint32)
     assert plain.tolist() == [*bits.tolist(), 0, 0, 0, 0]
 

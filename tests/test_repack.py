@@ -419,6 +419,27 @@ def test_bytes_loaded_with_trans_take_few_shuffles() -> None:
     assert len(repack(load, [operand(S8, "B")] * 2).shuffles) == 4
 
 
+def test_fragments_that_hold_elements_twice_can_be_stored() -> None:
+    a = operand("wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32", "A")
+    store = operand("stmatrix.sync.aligned.m8n8.x4.b16", "R")
+    codes = np.random.default_rng(0).integers(0, 1 << 16, (16, 16), dtype=np.uint16)
+    rows = np.concatenate([codes[:8, :8], codes[8:, :8], codes[:8, 8:], codes[8:, 8:]])
+    assert a.registers == 2 * store.registers
+    np.testing.assert_array_equal(repack(a, store)(a.pack_codes(codes)), store.pack_codes(rows))
+    np.testing.assert_array_equal(repack(store, a)(store.pack_codes(rows)), a.pack_codes(codes))
+
+
+def test_a_warp_of_a_warpgroup_holds_what_mma_does() -> None:
+    """What the refusal of 128 lanes beside 32 says."""
+    for name, small in ((WGMMA_E4M3, E4M3), ("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16", F16)):
+        wide, narrow = operand(name, "A").coords(), operand(small, "A").coords()
+        d = operand(small, "D").coords()
+        for warp in range(4):
+            np.testing.assert_array_equal(wide[32 * warp : 32 * warp + 32] - [16 * warp, 0], narrow)
+            part = operand(name, "D").coords()[32 * warp : 32 * warp + 32, :4] - [16 * warp, 0]
+            np.testing.assert_array_equal(part, d)
+
+
 def test_unpacked_elements_are_shifted() -> None:
     """ldmatrix puts 4 bits at the bottom of their byte; kind::f8f6f4 reads them 2 bits up."""
     load = operand("ldmatrix.sync.aligned.m8n16.x4.b8x16.b4x16_p64", "R")

@@ -161,7 +161,7 @@ def stacks(
         for _, coords, row, column in placed
     ]
     side = _placed(placed, shape, bits)
-    if side.cells.size != goal.cells.size or not all(inside):
+    if side.cells.size != goal.shape[0] * goal.shape[1] or not all(inside):  # goal may hold elements twice
         raise PtxlabError(
             f"{what} is {size_text(stacks)} and {what_other} is {size_text([t for r in other for t in r])}: "
             f"the {count} matrices of R do not make up {target.name}; a list such as [r, r] gives more"
