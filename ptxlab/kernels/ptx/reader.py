@@ -705,7 +705,7 @@ class _Reader:
         if base not in ("bra", "brx"):
             return instruction
         operands = list(instruction.operands)
-        operand = operands[-1]
+        operand = operands[-1] if operands else None
         if not isinstance(operand, Symbol):
             raise PtxlabError(f"PTX line {instruction.line}: {instruction.opcode} takes a label")
         if base == "bra":
