@@ -240,6 +240,35 @@ _COPIES = (
     Case("tma_transform", "copies.cu", (3, 4), 64, _tensor_maps),
 )  # fmt: skip
 
+
+def _function_inputs(rng: np.random.Generator) -> list[Any]:
+    x = np.concatenate([rng.standard_normal(500) * 5, rng.standard_normal(500) * 1e4]).astype(np.float32)
+    y = (rng.standard_normal(1000) * 3).astype(np.float32)
+    return [x, y, _zeros(np.float32, 24000), 1000]
+
+
+def _normal(rng: np.random.Generator, *shape: int) -> np.ndarray[Any, Any]:
+    return rng.standard_normal(shape).astype(np.float32)
+
+
+_FUNCTIONS = (
+    Case("functions", "functions.cu", 8, 128, _function_inputs),
+    Case("functions_fast", "functions.cu", 8, 128, _function_inputs, options=("--use_fast_math",),
+         kernel="functions"),
+    Case("double_functions", "functions.cu", 4, 128, lambda r: [
+        r.standard_normal(500) * 5, _zeros(np.float64, 5000), 500]),
+    Case("softmax", "functions.cu", 3, 64, lambda r: [
+        3 * _normal(r, 6, 100), _zeros(np.float32, 6, 100), 100]),
+    Case("layer_norm", "functions.cu", 5, 128, lambda r: [
+        _normal(r, 5, 300), _normal(r, 300), _normal(r, 300), _zeros(np.float32, 5, 300), 300]),
+    Case("gelu", "functions.cu", 4, 128, lambda r: [3 * _normal(r, 500), _zeros(np.float32, 500), 500]),
+    Case("attention", "functions.cu", 2, 32, lambda r: [
+        _halves(r, 32, 16), _halves(r, 64, 16), _halves(r, 64, 16), _zeros(np.float32, 32, 16), 64]),
+    Case("attention_fast", "functions.cu", 2, 32, lambda r: [
+        _halves(r, 32, 16), _halves(r, 64, 16), _halves(r, 64, 16), _zeros(np.float32, 32, 16), 64],
+        options=("--use_fast_math",), kernel="attention"),
+)  # fmt: skip
+
 _CLUSTERS = (
     Case("neighbours", "clusters.cu", (4, 2), 32, lambda r: [_words(r, 256), _zeros(np.uint32, 256)]),
     Case("ring", "clusters.cu", 8, 32, lambda r: [_words(r, 1024), _zeros(np.uint32, 1024)]),
@@ -249,5 +278,5 @@ _CLUSTERS = (
 )  # fmt: skip
 
 CASES: dict[str, Case] = {
-    case.name: case for case in (*_BASICS, *_WARPS, *_ATOMICS, *_MATRICES, *_CLUSTERS, *_COPIES)
+    case.name: case for case in (*_BASICS, *_WARPS, *_ATOMICS, *_MATRICES, *_FUNCTIONS, *_CLUSTERS, *_COPIES)
 }
