@@ -36,6 +36,7 @@ from ptxlab.explorer.stepper import dot_product_steps
 from ptxlab.instruction import mma_instructions
 from ptxlab.isa.operands import Operands
 from ptxlab.numerics.emulate import emulate
+from tests.sampling import every_third
 
 DENSE = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
 SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
@@ -81,7 +82,7 @@ def test_opens_with_the_product(ins: Instruction) -> None:
     assert np.count_nonzero(D) > 0
 
 
-@pytest.mark.parametrize("ins", SMALL[::3], ids=name)
+@pytest.mark.parametrize("ins", every_third(SMALL[::3]), ids=name)
 def test_every_fill_of_every_matrix(ins: Instruction) -> None:
     state = ExplorerState(ins)
     for matrix in state.matrices.names:

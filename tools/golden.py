@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -63,10 +63,12 @@ def variants(ins: Instruction) -> Iterator[tuple[str, Instruction, int]]:
             yield str(selector), ins, selector
 
 
-def cases(group: list[Instruction], seed: int, times: int = 1) -> Iterator[tuple[str, int, Operands]]:
+def cases(
+    group: list[Instruction], seed: int, times: int = 1, categories: Sequence[str] | None = None
+) -> Iterator[tuple[str, int, Operands]]:
     """(category, selector, operands for the widest of the group), with `times` the usual number of MMAs."""
     widest = group[-1]
-    for category in inputs.categories(widest):
+    for category in inputs.categories(widest) if categories is None else categories:
         for selector in dict.fromkeys(selector for _, _, selector in variants(widest)):
             yield category, selector, inputs.make(widest, category, times * count(widest), seed, selector)
 

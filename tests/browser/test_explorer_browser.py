@@ -345,7 +345,7 @@ def test_nothing_runs_together(screen: Screen, python: Any, page: Any, narrow: A
 
 
 def test_larger_cells_scroll(screen: Screen, python: Any, page: Any, narrow: Any) -> None:
-    """Inside the Explorer, and a button shows all rows; test_fit_browser.py shows that nothing scrolls before."""
+    """Inside the Explorer; a button shows all rows. That nothing scrolls before is in test_fit_browser.py."""
     show(python, page, DENSE)
     narrow(1280, 900)
     for _ in range(12):
