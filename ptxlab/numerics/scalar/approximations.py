@@ -21,7 +21,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -37,6 +37,7 @@ Function = Callable[..., Array]
 _NAN = np.uint32(0x7FFFFFFF)
 _INFINITY = np.uint32(0x7F800000)
 _SIGN = np.uint32(0x80000000)
+_ONE = np.uint32(0x3F800000)
 
 
 # -- quadratic interpolation ---------------------------------------------------------------------------
@@ -73,15 +74,19 @@ class Interpolator:
     scale: int
     coefficients: Array  # [segment, (c0, c1, c2)]
 
+    @cached_property
+    def _terms(self) -> tuple[Array, Array, Array]:
+        """The coefficients by column, shifted, the constant in the first."""
+        c0, c1, c2 = self.coefficients.T
+        return (c0 << self.c0_shift) + self.constant, c1.copy(), c2 << self.square_shift
+
     def __call__(self, argument: Array) -> Array:
         """The fixed-point value at an argument, as int64."""
         segment = argument >> self.low_bits
         low = argument & ((1 << self.low_bits) - 1)
-        c0, c1, c2 = (self.coefficients[:, column][segment] for column in range(3))
-        square = _squares()[low << (17 - self.low_bits)]
-        return np.asarray(
-            (c0 << self.c0_shift) + c1 * low + (c2 * square << self.square_shift) + self.constant
-        )
+        c0, c1, c2 = self._terms
+        square = _squares().take(low << (17 - self.low_bits) if self.low_bits < 17 else low)
+        return np.asarray(c0.take(segment) + c1.take(segment) * low + c2.take(segment) * square)
 
 
 @lru_cache(maxsize=None)
@@ -95,25 +100,26 @@ def interpolator(name: str) -> Interpolator:
 # -- the unit: what MUFU computes --------------------------------------------------------------------
 
 
-def _parts(codes: Array) -> tuple[Array, Array, Array]:
-    """Sign, exponent field and fraction of f32 codes, as int64."""
+def _parts(codes: Array) -> tuple[Array, Array]:
+    """Exponent field and fraction of f32 codes, as int64."""
     wide = codes.astype(np.int64)
-    return wide >> 31, wide >> 23 & 0xFF, wide & 0x7FFFFF
+    return wide >> 23 & 0xFF, wide & 0x7FFFFF
 
 
-def _pack(sign: Array | int, field: Array, significand: Array) -> Array:
-    """f32 codes of a sign, an exponent field and a significand from 2^23 to 2^24; subnormal results are 0."""
-    code = (field << 23) + significand - (1 << 23)
-    code = np.where(code < 1 << 23, 0, np.minimum(code, int(_INFINITY)))
-    return (code | sign << 31).astype(np.uint32)
+def _pack(field: Array, significand: Array) -> Array:
+    """f32 codes of an exponent field and a significand from 2^23 to 2^24; subnormal results are 0."""
+    return _in_range((field - 1 << 23) + significand)
 
 
-def _truncate(sign: Array, value: Array, scale: int) -> Array:
-    """f32 codes of a sign and a magnitude `value * 2^-scale` of less than 53 bits, truncated to 24 bits."""
-    _, length = np.frexp(value.astype(np.float64))
-    drop = length.astype(np.int64) - 24
-    significand = np.where(drop > 0, value >> np.maximum(drop, 0), value << np.maximum(-drop, 0))
-    return np.where(value == 0, (sign << 31).astype(np.uint32), _pack(sign, 150 + drop - scale, significand))
+def _in_range(code: Array) -> Array:
+    """Codes of f32 from int64: below the smallest normal number 0, above the largest infinity."""
+    return np.where(code < 1 << 23, 0, np.minimum(code, int(_INFINITY))).astype(np.uint32)
+
+
+def _truncate(value: Array, scale: int) -> Array:
+    """f32 codes of `value * 2^-scale`, truncated to 24 bits; for integers of less than 53 bits."""
+    wide = value.astype(np.float64).view(np.int64)  # exact, so its leading bits are those of value
+    return _in_range((wide >> 29) - (1023 - 127 + scale << 23))
 
 
 def _is_nan(codes: Array) -> Array:
@@ -121,16 +127,17 @@ def _is_nan(codes: Array) -> Array:
 
 
 def _rcp(codes: Array) -> Array:
-    """MUFU.RCP: 1/x, subnormal numbers count as 0."""
-    sign, field, fraction = _parts(codes)
-    result = _pack(sign, 253 - field, interpolator("rcp")(fraction) >> 15)
-    result = np.where(field == 0, codes & _SIGN | _INFINITY, result)
-    result = np.where(field == 255, codes & _SIGN, result)
+    """MUFU.RCP: 1/x; subnormal numbers count as 0."""
+    field, fraction = _parts(codes)
+    result = _pack(253 - field, interpolator("rcp")(fraction) >> 15)
+    result = np.where(field == 0, _INFINITY, np.where(field == 255, np.uint32(0), result)) | codes & _SIGN
     return np.where(_is_nan(codes), _NAN, result)
 
 
 def _of_positive(codes: Array, result: Array, at_zero: Array | np.uint32, at_infinity: np.uint32) -> Array:
     """The result of a function of positive numbers: NaN for negative ones; subnormal numbers count as 0."""
+    if bool(((codes - np.uint32(0x00800000)) < np.uint32(0x7F000000)).all()):
+        return result  # all are positive and normal
     result = np.where(codes == _INFINITY, at_infinity, result)
     result = np.where((codes > _SIGN) | _is_nan(codes), _NAN, result)
     return np.where(codes & _INFINITY == 0, at_zero, result)
@@ -138,60 +145,66 @@ def _of_positive(codes: Array, result: Array, at_zero: Array | np.uint32, at_inf
 
 def _rsqrt(codes: Array) -> Array:
     """MUFU.RSQ: the argument is in [1, 4), and a power of 4 is exact."""
-    _, field, fraction = _parts(codes)
+    field, fraction = _parts(codes)
     exponent = field - 127
     argument = fraction | (exponent & 1) << 23
     significand = np.where(argument == 0, 1 << 24, interpolator("rsqrt")(argument) >> 16)
-    result = _pack(0, 126 - (exponent >> 1), significand)
+    result = _pack(126 - (exponent >> 1), significand)
     return _of_positive(codes, result, codes & _SIGN | _INFINITY, np.uint32(0))
 
 
 def _sqrt(codes: Array) -> Array:
     """MUFU.SQRT: the argument is in [1, 4)."""
-    _, field, fraction = _parts(codes)
+    field, fraction = _parts(codes)
     exponent = field - 127
     significand = interpolator("sqrt")(fraction | (exponent & 1) << 23) >> 17
-    return _of_positive(codes, _pack(0, 127 + (exponent >> 1), significand), codes & _SIGN, _INFINITY)
+    return _of_positive(codes, _pack(127 + (exponent >> 1), significand), codes & _SIGN, _INFINITY)
 
 
 def _ex2(codes: Array) -> Array:
     """MUFU.EX2: x as a fixed-point number with 23 fractional bits, truncated; the bits of -x are inverted."""
-    sign, field, fraction = _parts(codes)
-    shift = field - 127
-    fixed = (fraction | 1 << 23) << np.clip(shift, 0, 7) >> np.clip(-shift, 0, 63)
-    fixed = np.where(sign == 0, fixed, np.where(fixed & 0x7FFFFF == 0, -fixed, ~fixed))
-    result = _pack(0, (fixed >> 23) + 127, interpolator("ex2")(fixed & 0x7FFFFF) >> 15)
-    result = np.where(shift >= 7, np.where(sign == 0, _INFINITY, np.uint32(0)), result)
-    return np.where(_is_nan(codes), _NAN, result)
+    number = codes.view(np.float32).astype(np.float64)
+    fixed = (np.clip(number, -200, 200) * 2.0**23).astype(np.int64)  # 200 overflows, -200 underflows
+    fixed = fixed - ((fixed < 0) & (fixed & 0x7FFFFF != 0))  # ~x instead of -x
+    result = _pack((fixed >> 23) + 127, interpolator("ex2")(fixed & 0x7FFFFF) >> 15)
+    return np.where(np.isnan(number), _NAN, result)
 
 
 def _lg2(codes: Array) -> Array:
     """MUFU.LG2: the exponent plus the logarithm of the significand, truncated; lg2(1) is exact."""
-    _, field, fraction = _parts(codes)
-    value = np.where((field == 127) & (fraction == 0), 0, interpolator("lg2")(fraction) >> 2)
-    value = value + (field - 127 << 36)
+    field, fraction = _parts(codes)
+    value = np.where(codes == _ONE, 0, interpolator("lg2")(fraction) >> 2) + (field - 127 << 36)
     negative = value < 0
-    result = _truncate(negative.astype(np.int64), np.where(negative, ~value, value), 36)
+    result = _truncate(np.where(negative, ~value, value), 36)
+    result = np.where(negative, result | _SIGN, result)
     return _of_positive(codes, result, _SIGN | _INFINITY, _INFINITY)
 
 
 def _sine(codes: Array, quarter_turns: int) -> Array:
-    """MUFU.SIN of an angle in turns, or MUFU.COS, a quarter of a turn ahead.
+    """sin and cos: FMUL.RZ by the f32 next to 1 / 2 pi, then MUFU.SIN, or MUFU.COS a quarter of a turn ahead.
 
-    Four times the angle is a fixed-point number with 23 fractional bits, truncated; its whole part is the
-    quadrant. In the second and the fourth quadrant the bits of the fraction are inverted.
+    Four times the angle in turns is a fixed-point number with 23 fractional bits, truncated; its whole part
+    is the quadrant. In the second and the fourth quadrant the bits of the fraction are inverted.
     """
-    sign, field, fraction = _parts(codes)
-    shift = field - 125
-    fixed = (fraction | 1 << 23) << np.clip(shift, 0, 25) >> np.clip(-shift, 0, 63)
-    fixed = np.where(shift >= 25, 0, fixed)  # a whole number of turns
+    angle = codes.view(np.float32).astype(np.float64)
+    product = np.abs(angle) * float.fromhex("0x1.45f306p-3")  # exact
+    turns = (product.view(np.int64) & -(1 << 29)).view(np.float64)  # truncated to 24 bits
+    fixed = ((turns - np.floor(turns)) * 2.0**25).astype(np.int64)
     quadrant = (fixed >> 23) + quarter_turns
-    argument = np.where(quadrant & 1 == 1, ~fixed, fixed) & 0x7FFFFF
-    if quarter_turns:
-        sign = np.zeros_like(sign)
+    argument = (fixed ^ -(quadrant & 1)) & 0x7FFFFF
     table = interpolator("sin")
-    result = _truncate(sign ^ (quadrant >> 1 & 1), table(argument), table.scale)
-    return np.where(field == 255, _NAN, result)
+    sign = (quadrant >> 1 & 1).astype(np.uint32) << np.uint32(31)
+    if not quarter_turns:
+        sign = sign ^ codes & _SIGN
+    return np.where(np.isfinite(angle), _truncate(table(argument), table.scale) | sign, _NAN)
+
+
+def _sin(codes: Array) -> Array:
+    return _sine(codes, 0)
+
+
+def _cos(codes: Array) -> Array:
+    return _sine(codes, 1)
 
 
 #: tanh's segments by exponent, from 2^-8 to below 8: log2 of their number in each power of two.
@@ -200,15 +213,14 @@ _TANH_SEGMENT_BITS = (0, 0, 0, 1, 1, 2, 2, 2, 3, 4, 3)
 
 def _tanh(codes: Array) -> Array:
     """MUFU.TANH: x below 2^-8, 1 from 8 on; between them every power of two has segments of its own."""
-    sign, field, fraction = _parts(codes)
+    field, fraction = _parts(codes)
     bits = np.array(_TANH_SEGMENT_BITS, dtype=np.int64)
     first = np.cumsum(1 << bits) - (1 << bits)
     row = np.clip(field - 119, 0, len(_TANH_SEGMENT_BITS) - 1)
     table = interpolator("tanh")
-    argument = (first[row] << table.low_bits) + (fraction >> 23 - table.low_bits - bits[row])
-    result = _truncate(sign, table(argument), table.scale)
+    argument = (first << table.low_bits).take(row) + (fraction >> (23 - table.low_bits - bits).take(row))
+    result = np.where(field >= 130, _ONE, _truncate(table(argument), table.scale)) | codes & _SIGN
     result = np.where(field < 119, codes, result)
-    result = np.where(field >= 130, codes & _SIGN | np.uint32(0x3F800000), result)
     return np.where(_is_nan(codes), _NAN, result)
 
 
@@ -303,22 +315,6 @@ def _lg2_f32(codes: Array) -> Array:
     return np.where(small & ~_is_nan(result), shifted, result)
 
 
-def _turns(codes: Array) -> Array:
-    """What sin and cos hand to the unit: the angle times the f32 next to 1 / 2 pi, rounded toward zero."""
-    exact = codes.view(np.float32).astype(np.float64) * np.float64(float.fromhex("0x1.45f306p-3"))
-    nearest = exact.astype(np.float32)
-    too_large = np.abs(nearest.astype(np.float64)) > np.abs(exact)
-    return nearest.view(np.uint32) - too_large.astype(np.uint32)
-
-
-def _sin(codes: Array) -> Array:
-    return _sine(_turns(codes), 0)
-
-
-def _cos(codes: Array) -> Array:
-    return _sine(_turns(codes), 1)
-
-
 def _divide(*, small: bool, huge: bool, flush: bool) -> Function:
     """div.approx and div.full: x * (1/y), both scaled first where y is subnormal or 1/y would be."""
 
@@ -365,14 +361,15 @@ def _rsqrt_f64(codes: Array) -> Array:
 
 def _narrow(unit: Function, form: Format) -> Function:
     """MUFU on f16 and bf16: the function of f32, truncated; what is too large becomes infinite."""
-    too_large = 2.0 ** (form.bias + 1)
 
-    def instruction(codes: Array) -> Array:
-        result = unit(form.decode(codes).astype(np.float32).view(np.uint32)).view(np.float32)
-        value = result.astype(np.float64)
-        return form.encode(np.where(value >= too_large, np.inf, value), "rz")
+    @lru_cache(maxsize=1)
+    def results() -> Array:
+        """Those of all 2^16 codes."""
+        argument = form.decode(np.arange(1 << 16, dtype=np.uint16)).astype(np.float32)
+        value = unit(argument.view(np.uint32)).view(np.float32).astype(np.float64)
+        return form.encode(np.where(value >= 2.0 ** (form.bias + 1), np.inf, value), "rz")
 
-    return instruction
+    return lambda codes: results().take(codes)
 
 
 _EX2_F16, _TANH_F16 = _narrow(_ex2, FORMATS["f16"]), _narrow(_tanh, FORMATS["f16"])
