@@ -598,6 +598,8 @@ def test_command_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.rstrip() == repack(*TILED["f16"]).source.rstrip()
     assert cli.main(["repack", "ldmatrix.sync.aligned.m8n8.x4.trans.b16", "mma.m16n8k32.s8:B"]) == 0
     assert "2 of B 32x8 s8" in capsys.readouterr().out
+    assert cli.main(["repack", "ldmatrix.sync.aligned.m8n8.x4.trans.b16", "mma.m16n8k64.s4:B"]) == 0
+    assert "2 of R 32x8 b16 -> 4 of B 64x8 s4" in capsys.readouterr().out
     assert cli.main(["repack", "mma.m16n8k8.tf32", "mma.m16n8k8.tf32", "--svg"]) == 0
     assert capsys.readouterr().out.startswith("<svg")
     assert cli.main(["repack", "mma.m16n8k32.s8", "mma.m16n8k16.f32.f16"]) == 1

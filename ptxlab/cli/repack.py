@@ -24,7 +24,7 @@ def repack_plan(args: argparse.Namespace, style: Style) -> str:
     """`ptxlab repack`: the plan as text, JSON, CUDA C++ or a picture."""
     check_no_title(args)
     source, target = _operand(args.source, ("D", "R", "A")), _operand(args.target, ("A", "R", "D"))
-    plan = repack(*_tiled(source, target))
+    plan = _plan(source, target)
     if args.format == "cuda":
         return plan.source.rstrip("\n")
     if args.format == "json":
@@ -60,18 +60,25 @@ def _operand(text: str, defaults: tuple[str, ...]) -> Operand:
     return operand
 
 
-def _tiled(source: Operand, target: Operand) -> tuple[Tiles, Tiles]:
-    """As many tiles of the smaller side as the larger one has room for."""
+def _plan(source: Operand, target: Operand) -> Repack:
+    """The plan for as many tiles of the smaller side as the larger one has room for.
+
+    A row of ldmatrix with .trans may be wider than that; then there are more of both.
+    """
+    if "R" not in (source.name, target.name):
+        return repack(_grid(source, target.shape), _grid(target, source.shape))
     bits = [operand.shape[0] * operand.shape[1] * operand.width for operand in (source, target)]
-    if source.name == "R":
-        return _repeated(source, bits[1] / bits[0]), _repeated(target, bits[0] / bits[1])
-    if target.name == "R":
-        return _repeated(source, bits[1] / bits[0]), _repeated(target, bits[0] / bits[1])
-    return _grid(source, target.shape), _grid(target, source.shape)
+    counts = max(1, bits[1] // bits[0]), max(1, bits[0] // bits[1])
+    refusals = []
+    for factor in (1, 2, 4, 8) if source.lanes == target.lanes else (1,):
+        try:
+            return repack(_repeated(source, counts[0] * factor), _repeated(target, counts[1] * factor))
+        except PtxlabError as error:
+            refusals.append(error)
+    raise refusals[-1]
 
 
-def _repeated(operand: Operand, times: float) -> Tiles:
-    count = int(times) if times == int(times) else 1
+def _repeated(operand: Operand, count: int) -> Tiles:
     if count < 2:
         return operand
     down = operand.axes[1].lower() == "k" or operand.name == "R"

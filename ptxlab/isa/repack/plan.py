@@ -38,8 +38,8 @@ def plan_repack(source: Tiles, target: Tiles) -> RepackPlan:
     if first.lanes != last.lanes:
         raise PtxlabError(
             f"{size_text(from_tiles)} is held by {first.lanes} lanes, {size_text(to_tiles)} by {last.lanes}: "
-            "registers stay in their warp, so both sides have the same lanes; the 16 rows that one warp has of "
-            "a wgmma's A or D lie as those of an mma with M = 16, N = 8 and the same K do"
+            "registers stay in their warp, so both sides have the same lanes; the 16 rows that one warp has "
+            "of a wgmma's A or D lie as those of an mma with M = 16, N = 8 and the same K do"
         )
     check_room(sum(tile.shape[0] * tile.shape[1] for tile in from_tiles), "repack")
     conversion = _conversion(first, last)
