@@ -62,7 +62,9 @@ def test_the_limits_of_a_class_follow_from_the_measurement() -> None:
 
 
 @pytest.mark.filterwarnings("default")
-@pytest.mark.parametrize("page", ["README.md", "docs/guide/python.md", "docs/index.md"])
+@pytest.mark.parametrize(
+    "page", ["README.md", "docs/guide/python.md", "docs/guide/kernels.md", "docs/index.md"]
+)
 def test_examples(page: str) -> None:
     result = doctest.testfile(str(ROOT / page), module_relative=False)
     assert result.attempted >= 3 and result.failed == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import pytest
 import ptxlab
 from ptxlab import PtxlabError
 from ptxlab.kernels.ptx import read_ptx
+from ptxlab.kernels.simulator.decode import BUILDERS
 
 from .kernel_cases import CASES, digest, recorded
 
@@ -89,6 +91,14 @@ extern "C" __global__ void stuck(int* x) {
                  :: "r"(at));
 }
 """
+
+
+def test_the_guide_lists_what_there_is() -> None:
+    """The page names every instruction that has a builder, and no other."""
+    page = (Path(__file__).parents[1] / "docs/guide/kernels.md").read_text(encoding="utf-8")
+    rows = [line for line in page.splitlines() if line.startswith("| ")]
+    named = set(re.findall(r"`([a-z0-9]+)`", "\n".join(rows)))
+    assert named == set(BUILDERS)
 
 
 def test_printf(capsys: pytest.CaptureFixture[str]) -> None:

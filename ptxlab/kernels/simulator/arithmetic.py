@@ -15,29 +15,30 @@ from .machine import Frame, Machine, Step
 from .operands import Builder, Context, Read, Write, reader, unsupported, writer
 from .threads import UNSIGNED, Threads
 
-__all__ = ["BUILDERS"]
+__all__ = ["BUILDERS", "scalar"]
 
 _WITH_CARRY = ("addc", "subc", "madc")
 
 
-def _scalar(instruction: Instruction, context: Context) -> Step:
-    scalar = operation(instruction.opcode)
-    if scalar is None:
+def scalar(instruction: Instruction, context: Context) -> Step:
+    """An instruction of `ptxlab.numerics.scalar`."""
+    known = operation(instruction.opcode)
+    if known is None:
         raise unsupported(instruction)
     destination, *sources = instruction.operands
     parts = instruction.parts
     carries = "cc" in parts or parts[0] in _WITH_CARRY
-    least = len(scalar.sources) - scalar.optional - (parts[0] in _WITH_CARRY)
-    if not least <= len(sources) <= len(scalar.sources):
+    least = len(known.sources) - known.optional - (parts[0] in _WITH_CARRY)
+    if not least <= len(sources) <= len(known.sources):
         raise PtxlabError(f"{instruction.where}: {instruction.opcode} takes {least} sources")
     reads = tuple(
         _reader(source, _bits(dtype), instruction, context)
-        for source, dtype in zip(sources, scalar.sources, strict=False)
+        for source, dtype in zip(sources, known.sources, strict=False)
     )
-    function = scalar.function
+    function = known.function
     if carries:
         return _with_carry(instruction, function, reads, writer(destination, instruction))
-    if isinstance(destination, Pair) or len(scalar.results) > 1:
+    if isinstance(destination, Pair) or len(known.results) > 1:
         return _two_results(instruction, function, reads, destination)
     kind = next((part for part in parts[1:] if type_bits(part) is not None), "")
     write = writer(destination, instruction, kind.startswith("s"))
@@ -212,19 +213,11 @@ def _predicate_logic(instruction: Instruction, context: Context) -> Step:
 def _logic(instruction: Instruction, context: Context) -> Step:
     if instruction.parts[-1] == "pred":
         return _predicate_logic(instruction, context)
-    return _scalar(instruction, context) if instruction.parts[0] != "mov" else _mov(instruction, context)
+    return scalar(instruction, context) if instruction.parts[0] != "mov" else _mov(instruction, context)
 
 
-_SCALARS = (
-    "abs", "add", "addc", "bfe", "bfi", "bfind", "bmsk", "brev", "clz", "cnot", "copysign", "cos", "cvt",
-    "div",
-    "dp2a", "dp4a", "ex2", "fma", "fns", "lg2", "lop3", "mad", "mad24", "madc", "max", "min", "mul", "mul24",
-    "neg", "popc", "prmt", "rcp", "rem", "rsqrt", "sad", "set", "setp", "shf", "shl", "shr", "sin", "slct",
-    "sqrt", "sub", "subc", "szext", "tanh", "testp",
-)  # fmt: skip
-
+#: Those that need more than a function of arrays; `scalar` builds all others.
 BUILDERS: dict[str, Builder] = {
-    **dict.fromkeys(_SCALARS, _scalar),
     **dict.fromkeys(("and", "or", "xor", "not", "mov"), _logic),
     "selp": _selp,
 }

@@ -12,12 +12,13 @@ from ..ptx import Function, Instruction, Module, Negated, Symbol, Variable, type
 from . import arithmetic, asynchronous, control, loads, matrices, warps
 from .machine import Frame, Machine, Program, Step
 from .memory import GLOBAL_START, SHARED_START, Buffer
-from .operands import Builder, Context, unsupported
+from .operands import Builder, Context
 from .threads import UNSIGNED, Threads
 
-__all__ = ["Image"]
+__all__ = ["BUILDERS", "Image"]
 
-_BUILDERS: dict[str, Builder] = {
+#: What makes a step of an instruction, by the first part of its opcode; all others are scalar arithmetic.
+BUILDERS: dict[str, Builder] = {
     **arithmetic.BUILDERS,
     **loads.BUILDERS,
     **control.BUILDERS,
@@ -146,9 +147,7 @@ class Image:
 def _step(instruction: Instruction, context: Context) -> Step:
     """An instruction, ready to execute; one that is not simulated is an error when a thread reaches it."""
     try:
-        builder = _BUILDERS.get(instruction.parts[0])
-        if builder is None:
-            raise unsupported(instruction)
+        builder = BUILDERS.get(instruction.parts[0], arithmetic.scalar)
         step = builder(instruction, context)
     except (PtxlabError, ValueError, IndexError) as error:
         reason = error if isinstance(error, PtxlabError) else PtxlabError(
