@@ -124,8 +124,10 @@ def _float_to_float(op: Opcode, source: Format, target: Format) -> Function:
     if target.name == "tf32" and op.rounding == "rna":
         return _round_to_finite_tf32 if "satfinite" in op else _round_to_tf32
     whole = _WHOLE.get(op.rounding)
-    flush_source = "ftz" in op and source.name == "f32"
+    flush_source = "ftz" in op and source.name == "f32" and target.name != "f16"
+    flush_result = "ftz" in op and target.name == "f32"
     after = finish(op, target)
+    keeps_payload = "f64" in (source.name, target.name)
     rounding, finite = op.rounding, "satfinite" in op
     narrow = (source.name, rounding, finite) == ("f32", "rn", False) and target.name in ("f16", "bf16")
 
@@ -140,9 +142,24 @@ def _float_to_float(op: Opcode, source: Format, target: Format) -> Function:
             codes = target.encode(value)
         else:
             codes = target.encode(value, rounding, finite=finite)
+        if flush_result:
+            codes = target.flush(codes)
+        if keeps_payload and np.isnan(value).any():
+            codes = np.where(np.isnan(value), _payload(a, source, target, "ftz" in op), codes)
         return codes if after is None else np.asarray(after(codes))
 
     return to_float
+
+
+def _payload(a: Array, source: Format, target: Format, flush: bool) -> Array:
+    """A NaN to or from f64: quiet, with the leading bits of its payload; .ftz knows one NaN of f32 only."""
+    if flush and source.name == "f32":
+        a = np.full_like(a, source.nan)
+    wide = a.astype(np.uint64)
+    fraction = (wide & np.uint64((1 << source.fraction) - 1)) << np.uint64(52 - source.fraction)
+    fraction = (fraction | np.uint64(1 << 51)) >> np.uint64(52 - target.fraction)
+    sign = np.where(wide & np.uint64(source.sign) != 0, np.uint64(target.sign), np.uint64(0))
+    return np.asarray((fraction | sign | np.uint64(target.infinity)).astype(target.dtype))
 
 
 def _f32_to_half(a: Array, target: Format) -> Array:

@@ -29,24 +29,19 @@ def _by_lane(type_name: str, function: Function) -> Function:
 
 
 def finish(op: Opcode, form: Format) -> Function | None:
-    """What follows rounding: .ftz, .sat, .relu; None if there is nothing to do."""
-    flush, saturate, relu = "ftz" in op, "sat" in op, "relu" in op
-    if not (flush or saturate or relu):
+    """What follows rounding: .sat or .relu; None if there is nothing to do."""
+    saturate, relu = "sat" in op, "relu" in op
+    if not (saturate or relu):
         return None
-    zero, one, sign = (
-        form.dtype.type(0),
-        form.dtype.type(form.bias << form.fraction),
-        form.dtype.type(form.sign),
-    )
+    number = form.dtype.type
+    zero, one, sign = number(0), number(form.bias << form.fraction), number(form.sign)
 
     def finish(codes: Array) -> Array:
-        if flush:
-            codes = form.flush(codes)
         if saturate:
-            codes = np.where((codes & sign != 0) | form.is_nan(codes), zero, np.minimum(codes, one))
-        if relu:
-            codes = np.where((codes & sign != 0) & ~form.is_nan(codes), zero, codes)
-        return codes
+            return np.asarray(
+                np.where((codes & sign != 0) | form.is_nan(codes), zero, np.minimum(codes, one))
+            )
+        return np.asarray(np.where((codes & sign != 0) & ~form.is_nan(codes), zero, codes))
 
     return finish
 
@@ -54,27 +49,15 @@ def finish(op: Opcode, form: Format) -> Function | None:
 def arithmetic(op: Opcode) -> Function:
     """add, sub, mul, fma, mad, div, rcp, sqrt of floating-point types, rounded once."""
     form, _ = lane_format(op.result_type)
-    compute = _COMPUTE_F64[op.name] if form.name == "f64" else _COMPUTE[op.name]
-    after, flush, rounding = finish(op, form), "ftz" in op, op.rounding
-    oob = "oob" in op
-    native = _NATIVE.get((form.name, op.name)) if rounding == "rn" else None
-    nan = form.dtype.type(form.nan)
+    compute = _double(op, form) if form.name == "f64" else _narrow(op, form)
+    after, oob, sign = finish(op, form), "oob" in op, form.dtype.type(form.sign)
 
     def run(*sources: Array) -> Array:
-        if flush:
-            sources = tuple(form.flush(source) for source in sources)
-        if native is not None:
-            result = native(*(source.view(f"f{form.bits // 8}") for source in sources))
-            wrong = np.isnan(result)
-            result = result.view(form.dtype)
-            if wrong.any():
-                result = np.where(wrong, nan, result)
-        else:
-            result = compute(form, rounding, *sources)
+        result = compute(*sources)
         if after is not None:
             result = after(result)
         if oob:
-            outside = (sources[0] == form.dtype.type(_OOB)) | (sources[1] == form.dtype.type(_OOB))
+            outside = (sources[0] | sign == _OOB) | (sources[1] | sign == _OOB)
             result = np.where(outside, form.dtype.type(0), result)
         return np.asarray(result)
 
@@ -83,19 +66,82 @@ def arithmetic(op: Opcode) -> Function:
     return _by_lane(op.type, run)
 
 
-_ONE = np.ones(())
+def _narrow(op: Opcode, form: Format) -> Function:
+    """The operation in f16, bf16 or f32: an exact float64, or one rounded to odd, is rounded once.
 
-#: The NaN with which TMA fills elements outside a tensor, and which fma.oob turns into 0.
-_OOB = 0x7FFF
+    With .ftz, a result becomes 0 if it is below the smallest normal number after rounding to the
+    precision of normal numbers (with unbounded exponents, as IEEE 754 says of tininess after rounding).
+    """
+    exact, flush, rounding = _EXACT[op.name], "ftz" in op, op.rounding
+    native = _NATIVE.get(op.name) if (form.name, rounding) == ("f32", "rn") else None
+    number = form.dtype.type
+    sign, nan, smallest = number(form.sign), number(form.nan), number(form.smallest_normal)
 
-#: The operations that NumPy has in the format itself, rounded to nearest even.
-_NATIVE: dict[tuple[str, str], Function] = {
-    (form, name): function
-    for form in ("f32", "f64")
-    for name, function in (
-        ("add", np.add), ("sub", np.subtract), ("mul", np.multiply), ("div", np.divide), ("sqrt", np.sqrt),
-        ("rcp", np.reciprocal),
-    )
+    def compute(*sources: Array) -> Array:
+        if flush:
+            sources = tuple(form.flush(source) for source in sources)
+        if native is not None:
+            codes = native(*(source.view(np.float32) for source in sources)).view(np.uint32)
+            magnitude = codes & ~sign
+            if not (flush and (magnitude == smallest).any()):
+                wrong = magnitude > number(form.infinity)
+                codes = form.flush(codes) if flush else codes
+                return np.where(wrong, nan, codes) if wrong.any() else codes
+        value: Array = exact(form, rounding, *(form.decode(source) for source in sources))
+        codes = form.encode(value, rounding)
+        if flush:
+            tiny = _is_tiny(form, rounding, value)
+            codes = np.where(tiny, codes & sign, codes) if tiny.any() else codes
+        return codes
+
+    return compute
+
+
+def _is_tiny(form: Format, rounding: str, value: Array) -> Array:
+    """Where a value stays below the smallest normal number of a format, rounded to its precision."""
+    limit = 2.0 ** (1 - form.bias)
+    step = limit * 2.0 ** -(form.fraction + 1)
+    size = np.abs(value)
+    if rounding == "rn":
+        return np.asarray(size < limit - step / 2)
+    if rounding == "rz":
+        return np.asarray(size < limit)
+    away = (value < 0) == (rounding == "rm")
+    return np.where(away, size <= limit - step, size < limit)
+
+
+def _double(op: Opcode, form: Format) -> Function:
+    """The operation in f64, in which a NaN keeps its payload; of several, the operation decides which."""
+    function, rounding = _DOUBLE[op.name], op.rounding
+    native = _NATIVE.get(op.name) if rounding == "rn" else None
+    quiet, last_first = np.uint64(1 << 51), _WINNING_NAN[op.name][::-1]
+
+    def compute(*sources: Array) -> Array:
+        values = [source.view(np.float64) for source in sources]
+        result = np.asarray(native(*values) if native is not None else function(_mode(rounding), *values))
+        codes, wrong = result.view(np.uint64), np.isnan(result)
+        if wrong.any():
+            codes = np.where(wrong, np.uint64(form.nan), codes)
+            for index in last_first:
+                codes = np.where(np.isnan(values[index]), sources[index] | quiet, codes)
+        return codes
+
+    return compute
+
+
+#: The NaN with which TMA fills elements outside a tensor, of either sign, and which fma.oob turns into 0.
+_OOB = 0xFFF7
+
+#: The sources of f64 operations, beginning with the one whose NaN becomes the result.
+_WINNING_NAN = {
+    "add": (1, 0), "sub": (1, 0), "mul": (1, 0), "fma": (1, 2, 0), "mad": (1, 2, 0),
+    "div": (0, 1), "rcp": (0,), "sqrt": (0,),
+}  # fmt: skip
+
+#: The operations that NumPy has in float32 and float64, rounded to nearest even.
+_NATIVE: dict[str, Function] = {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "sqrt": np.sqrt,
+    "rcp": np.reciprocal,
 }  # fmt: skip
 
 
@@ -111,62 +157,39 @@ def _widened(op: Opcode, run: Function) -> Function:
 
 
 def _sum(form: Format, rounding: str, x: Array, y: Array) -> Array:
-    """The code of x + y. x - x is -0 when rounding down, +0 otherwise; zeros of one sign keep it."""
+    """x + y. x - x is -0 when rounding down, +0 otherwise; zeros of one sign keep it."""
     if form.name == "f32" and rounding == "rn":
         total = np.asarray(x + y)
         tie = total.view(np.uint64) & np.uint64(0x1FFFFFFF) == np.uint64(0x10000000)
-        small = (np.abs(total) < 2.0**-126) & (total != 0)
+        small = (np.abs(total) <= 2.0**-126) & (total != 0)
         if not (tie | small).any():  # rounding twice is wrong only for what looks like a tie
-            return form.encode(total)
+            return total
     total = sum_to_odd(x, y)
     if rounding == "rm":
         total = np.where((total == 0) & (np.signbit(x) != np.signbit(y)), -0.0, total)
-    return form.encode(total, rounding)
+    return total
 
 
-def _add(form: Format, rounding: str, a: Array, b: Array) -> Array:
-    return _sum(form, rounding, form.decode(a), form.decode(b))
-
-
-def _subtract(form: Format, rounding: str, a: Array, b: Array) -> Array:
-    return _add(form, rounding, a, b ^ form.dtype.type(form.sign))
-
-
-def _multiply(form: Format, rounding: str, a: Array, b: Array) -> Array:
-    return form.encode(form.decode(a) * form.decode(b), rounding)
-
-
-def _fma(form: Format, rounding: str, a: Array, b: Array, c: Array) -> Array:
-    return _sum(form, rounding, form.decode(a) * form.decode(b), form.decode(c))
-
-
-def _divide(form: Format, rounding: str, a: Array, b: Array) -> Array:
-    return form.encode(quotient_to_odd(form.decode(a), form.decode(b)), rounding)
-
-
-def _reciprocal(form: Format, rounding: str, a: Array) -> Array:
-    return form.encode(quotient_to_odd(_ONE, form.decode(a)), rounding)
-
-
-def _root(form: Format, rounding: str, a: Array) -> Array:
-    return form.encode(root_to_odd(form.decode(a)), rounding)
-
-
-_COMPUTE: dict[str, Function] = {
-    "add": _add, "sub": _subtract, "mul": _multiply, "fma": _fma, "mad": _fma,
-    "div": _divide, "rcp": _reciprocal, "sqrt": _root,
-}  # fmt: skip
+_EXACT: dict[str, Function] = {
+    "add": _sum,
+    "sub": lambda form, rounding, x, y: _sum(form, rounding, x, -y),
+    "mul": lambda form, rounding, x, y: x * y,
+    "fma": lambda form, rounding, x, y, z: _sum(form, rounding, x * y, z),
+    "mad": lambda form, rounding, x, y, z: _sum(form, rounding, x * y, z),
+    "div": lambda form, rounding, x, y: quotient_to_odd(x, y),
+    "rcp": lambda form, rounding, x: quotient_to_odd(np.ones(()), x),
+    "sqrt": lambda form, rounding, x: root_to_odd(x),
+}
 
 
 def _mode(rounding: str) -> str | None:
     return None if rounding == "rn" else rounding
 
 
-def _fma_f64(form: Format, rounding: str, a: Array, b: Array, c: Array) -> Array:
-    x, y, z = form.decode(a), form.decode(b), form.decode(c)
-    if rounding == "rn" and all(_is_moderate(codes) for codes in (a, b, c)):
-        return _fma_moderate(x, y, z).view(np.uint64)
-    return form.encode(fma_f64(x, y, z, _mode(rounding)))
+def _fma(rounding: str | None, x: Array, y: Array, z: Array) -> Array:
+    if rounding is None and all(_is_moderate(values.view(np.uint64)) for values in (x, y, z)):
+        return _fma_moderate(x, y, z)
+    return fma_f64(x, y, z, rounding)
 
 
 def _is_moderate(codes: Array) -> bool:
@@ -188,55 +211,45 @@ def _fma_moderate(x: Array, y: Array, z: Array) -> Array:
     return np.where((product == 0) | (rest == 0), np.where(product == 0, product + z, total), total + rest)
 
 
-def _add_f64(form: Format, rounding: str, a: Array, b: Array) -> Array:
-    return form.encode(fma_f64(form.decode(a), _ONE, form.decode(b), _mode(rounding)))
-
-
-def _subtract_f64(form: Format, rounding: str, a: Array, b: Array) -> Array:
-    return _add_f64(form, rounding, a, b ^ form.dtype.type(form.sign))
-
-
-def _multiply_f64(form: Format, rounding: str, a: Array, b: Array) -> Array:
-    x, y = form.decode(a), form.decode(b)
-    product = fma_f64(x, y, np.zeros(()), _mode(rounding))
-    return form.encode(np.where((x == 0) | (y == 0), x * y, product))
-
-
-def _divide_f64(form: Format, rounding: str, a: Array, b: Array) -> Array:
-    x, y = np.broadcast_arrays(form.decode(a), form.decode(b))
-    plain = np.asarray(x / y)
-    special = ~np.isfinite(x) | ~np.isfinite(y) | (x == 0) | (y == 0)
-    (mx, ex), (my, ey) = np.frexp(np.where(special, 1.0, x)), np.frexp(np.where(special, 1.0, y))
-    quotient = mx / my
-    rest = np.sign(remainder(mx, quotient, my)) * np.sign(my) * _STICKY
-    rounded = round_scaled(quotient, rest, ex - ey, _mode(rounding))
-    return form.encode(np.where(special, plain, rounded))
+def _multiply(rounding: str | None, x: Array, y: Array) -> Array:
+    product = fma_f64(x, y, np.zeros(()), rounding)
+    return np.where((x == 0) | (y == 0), x * y, product)
 
 
 #: Less than half a unit in the last place of a number near 1: all that rounding has to know of a remainder.
 _STICKY = 2.0**-80
 
 
-def _reciprocal_f64(form: Format, rounding: str, a: Array) -> Array:
-    return _divide_f64(form, rounding, np.full_like(a, np.float64(1).view(np.uint64)), a)
+def _divide(rounding: str | None, x: Array, y: Array) -> Array:
+    x, y = np.broadcast_arrays(x, y)
+    plain = np.asarray(x / y)
+    special = ~np.isfinite(x) | ~np.isfinite(y) | (x == 0) | (y == 0)
+    (mx, ex), (my, ey) = np.frexp(np.where(special, 1.0, x)), np.frexp(np.where(special, 1.0, y))
+    quotient = mx / my
+    rest = np.sign(remainder(mx, quotient, my)) * np.sign(my) * _STICKY
+    return np.where(special, plain, round_scaled(quotient, rest, ex - ey, rounding))
 
 
-def _root_f64(form: Format, rounding: str, a: Array) -> Array:
-    x = form.decode(a)
+def _root(rounding: str | None, x: Array) -> Array:
     special = ~np.isfinite(x) | (x <= 0)
     mantissa, exponent = np.frexp(np.where(special, 1.0, x))
     odd = exponent & 1
     mantissa = np.ldexp(mantissa, odd)
     root = np.sqrt(mantissa)
     rest = np.sign(remainder(mantissa, root, root)) * _STICKY
-    rounded = round_scaled(root, rest, (exponent - odd) // 2, _mode(rounding))
-    return form.encode(np.where(special, np.sqrt(x), rounded))
+    return np.where(special, np.sqrt(x), round_scaled(root, rest, (exponent - odd) // 2, rounding))
 
 
-_COMPUTE_F64: dict[str, Function] = {
-    "add": _add_f64, "sub": _subtract_f64, "mul": _multiply_f64, "fma": _fma_f64, "mad": _fma_f64,
-    "div": _divide_f64, "rcp": _reciprocal_f64, "sqrt": _root_f64,
-}  # fmt: skip
+_DOUBLE: dict[str, Function] = {
+    "add": lambda rounding, x, y: fma_f64(x, np.ones(()), y, rounding),
+    "sub": lambda rounding, x, y: fma_f64(x, np.ones(()), -y, rounding),
+    "mul": _multiply,
+    "fma": _fma,
+    "mad": _fma,
+    "div": _divide,
+    "rcp": lambda rounding, x: _divide(rounding, np.ones(()), x),
+    "sqrt": _root,
+}
 
 
 def extremum(op: Opcode) -> Function:
@@ -300,16 +313,19 @@ def extremum(op: Opcode) -> Function:
 
 
 def sign_change(op: Opcode) -> Function:
-    """abs and neg, which are additions of 0 in the chip: a NaN loses its payload."""
+    """abs and neg, which are additions of 0 in the chip: a NaN loses its payload, in f64 only its signal."""
     form, _ = lane_format(op.type)
     sign, flush, nan = form.dtype.type(form.sign), "ftz" in op, form.dtype.type(form.nan)
+    quiet = form.dtype.type(1 << form.fraction - 1)
 
     def change(a: Array) -> Array:
         if flush:
             a = form.flush(a)
         wrong = form.is_nan(a)
         changed = np.asarray(a & ~sign if op.name == "abs" else a ^ sign)
-        return np.where(wrong, nan, changed) if wrong.any() else changed
+        if not wrong.any():
+            return changed
+        return np.where(wrong, a | quiet if form.name == "f64" else nan, changed)
 
     return _by_lane(op.type, change)
 
@@ -325,13 +341,13 @@ def test_property(op: Opcode) -> Function:
     """testp: finite, infinite, number, notanumber, normal, subnormal."""
     form, _ = lane_format(op.type)
     infinity, normal = form.dtype.type(form.infinity), form.dtype.type(form.smallest_normal)
-    magnitude_bits = form.dtype.type(form.sign - 1)
+    magnitude_bits, one = form.dtype.type(form.sign - 1), form.dtype.type(1)
     properties: dict[str, Callable[[Array], Any]] = {
         "finite": lambda m: m < infinity,
         "infinite": lambda m: m == infinity,
         "number": lambda m: m <= infinity,
         "notanumber": lambda m: m > infinity,
-        "normal": lambda m: (m >= normal) & (m < infinity),
+        "normal": lambda m: (m - one >= normal - one) & (m < infinity),  # of 0, too
         "subnormal": lambda m: (m < normal) & (m != 0),
     }
     holds = properties[op.modifiers[0]]

@@ -177,7 +177,7 @@ FORMATS = {
     for f in (
         Format("f16", 16, 5, 10, 0x7FFF),
         Format("bf16", 16, 8, 7, 0x7FFF),
-        Format("tf32", 32, 8, 10, 0x7FFFFFFF, padding=13),
+        Format("tf32", 32, 8, 10, 0x7FFFE000, padding=13),
         Format("f32", 32, 8, 23, 0x7FFFFFFF),
         Format("f64", 64, 11, 52, 0xFFF8000000000000),
         Format("e4m3", 8, 4, 3, 0x7F, infinite=False, largest_code=0x7E),

@@ -229,13 +229,18 @@ def funnel_shift(op: Opcode) -> Function:
     return shift
 
 
+def _field(number: Array, bits: int) -> Array:
+    """A position or length: its lower 8 bits, but of 64-bit instructions all 32, whatever the manual says."""
+    return number & np.uint32(0xFF) if bits == 32 else np.minimum(number, np.uint32(64))
+
+
 def extract(op: Opcode) -> Function:
     """bfe: bits pos .. pos + len - 1, extended by zeros or by the sign."""
     bits, raw = op.bits, unsigned(op.bits)
-    byte, top, ones = np.uint32(0xFF), np.uint32(op.bits - 1), raw.type((1 << op.bits) - 1)
+    top, ones = np.uint32(op.bits - 1), raw.type((1 << op.bits) - 1)
 
     def extract(a: Array, position: Array, length: Array) -> Array:
-        position, length = position & byte, length & byte
+        position, length = _field(position, bits), _field(length, bits)
         above = shift_left(np.full(np.shape(length), ones), length, bits)  # bits i >= len
         if not op.signed:
             return np.asarray(shift_right(a, position, bits) & ~above)
@@ -250,11 +255,11 @@ def extract(op: Opcode) -> Function:
 
 def insert(op: Opcode) -> Function:
     """bfi: the lower len bits of a over the bits of b from pos on."""
-    bits, byte = op.bits, np.uint32(0xFF)
+    bits = op.bits
     ones = unsigned(bits).type((1 << bits) - 1)
 
     def insert(a: Array, b: Array, position: Array, length: Array) -> Array:
-        position, length = position & byte, length & byte
+        position, length = _field(position, bits), _field(length, bits)
         field = ~shift_left(np.full(np.shape(length), ones), length, bits)
         field = shift_left(field, position, bits)
         return np.asarray(shift_left(a, position, bits) & field | b & ~field)
@@ -306,6 +311,7 @@ def nth_set_bit(op: Opcode) -> Function:
         rank = np.where(step < 0, rank[..., -1:] - rank + 1, rank)
         wanted = reached & (rank == np.maximum(np.abs(step), 1))
         found = np.where(wanted.any(axis=-1), wanted.argmax(axis=-1), 0xFFFFFFFF)
+        found = np.where(step[..., 0] == -(1 << 31), 0, found)  # its absolute value overflows in the chip
         return found.astype(np.uint32)
 
     return find

@@ -15,7 +15,7 @@ __all__ = ["simd"]
 _OPERATIONS: dict[str, Callable[[Array, Array], Any]] = {
     "vadd": lambda x, y: x + y,
     "vsub": lambda x, y: x - y,
-    "vavrg": lambda x, y: (x + y + 1) >> 1,
+    "vavrg": lambda x, y: (x + y + (x + y >= 0)) >> 1,  # halves away from 0
     "vabsdiff": lambda x, y: np.abs(x - y),
     "vmin": np.minimum,
     "vmax": np.maximum,

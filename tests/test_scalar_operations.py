@@ -1,0 +1,86 @@
+"""Scalar instructions against digests of what an H200 gave, and their opcodes against the assembler."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ptxlab import PtxlabError
+from ptxlab.numerics.scalar import opcodes, operation
+from ptxlab.numerics.scalar.opcode import expand
+from ptxlab.numerics.scalar.table import ROWS
+from tests.assembler import NEWEST, OLDEST
+from tools import record_scalar
+from tools.record_scalar import SAMPLE, arguments, digest, get, results, supported, wide
+
+
+def test_every_result_is_that_of_an_h200() -> None:
+    recorded = json.loads(record_scalar.FILE.read_text(encoding="ascii"))
+    different = []
+    for key, expected in recorded.items():
+        opcode, _, table = key.partition(" ")
+        op = get(opcode)
+        computed = results(op, arguments(op, SAMPLE, int(table or "0", 16)))
+        if digest(wide(op, computed)) != expected:
+            different.append(key)
+    assert different == []
+    assert {key.split()[0] for key in recorded} <= {word for word in opcodes() if supported(get(word))}
+
+
+def test_the_assembler_takes_one_opcode_of_every_row() -> None:
+    entries: dict[bool, list[str]] = {True: [], False: []}
+    for row in ROWS:
+        op = get(list(expand(row.pattern))[-1])
+        texts = entries[supported(op)]
+        texts.append(record_scalar.entry(op, f"k{len(texts)}", 0x96))
+    assert len(entries[True]) > 150 and len(entries[False]) > 10
+    assert OLDEST.assemble(record_scalar.module(entries[True], "sm_90a"), "sm_90a") is None
+    newest = record_scalar.module(entries[False], "sm_100a").replace(".version 9.0", ".version 9.4")
+    assert NEWEST.assemble(newest, "sm_100a") is None
+
+
+@pytest.mark.parametrize(
+    ("opcode", "sources", "expected"),
+    [
+        ("mul.hi.s64", [np.uint64(1 << 63), np.uint64(3)], (1 << 64) - 2),
+        ("mad.wide.u16", [np.uint16(0xFFFF), np.uint16(0xFFFF), np.uint32(1)], 0xFFFE0002),
+        ("bfe.s32", [np.uint32(0x00F0), np.uint32(4), np.uint32(4)], 0xFFFFFFFF),
+        ("prmt.b32.f4e", [np.uint32(0x03020100), np.uint32(0x07060504), np.uint32(1)], 0x04030201),
+        ("fma.rn.f32x2", [np.uint64(0x3F80000040000000)] * 3, 0x4000000040C00000),
+        ("cvt.rn.satfinite.e2m1x2.f32", [np.uint32(0x41100000), np.uint32(0xBF400000)], 0x7A),
+        ("add.rn.f32.bf16", [np.uint16(0x3F80), np.uint32(0x40000000)], 0x40400000),
+        ("max.abs.f32", [np.uint32(0xC0400000), np.uint32(0x40000000), np.uint32(0x3F800000)], 0x40400000),
+    ],
+)
+def test_by_hand(opcode: str, sources: list[Any], expected: int) -> None:
+    """Also what an H200 does not have."""
+    op = get(opcode)
+    result = op(*sources)
+    assert (int(result), result.dtype) == (expected, op.results[0])
+
+
+def test_arrays_of_any_shape_are_left_alone() -> None:
+    op = get("fma.rn.ftz.f32")
+    a, b = np.full((3, 1, 4), 0x3F800000, np.uint32), np.full((2, 1), 1, np.uint32)
+    a.flags.writeable = b.flags.writeable = False
+    assert op(a, b, a).shape == (3, 2, 4)
+    for opcode in opcodes():
+        op = get(opcode)
+        computed = results(op, [np.empty((0, 2), dtype) for dtype in op.sources])
+        assert [part.dtype for part in computed] == list(op.results[: len(computed)])
+        assert {part.shape for part in computed} == {(0, 2)}
+
+
+def test_spellings() -> None:
+    assert operation("fma.f32.ftz.rn") == operation("fma.rn.ftz.f32")  # ptxas takes modifiers in any order
+    assert operation("ld.global.u32") is None and operation("mma") is None
+    with pytest.raises(PtxlabError, match="'add.rx.f32': no instruction is spelled so; similar ones are "):
+        operation("add.rx.f32")
+    add = get("add.u32")
+    with pytest.raises(PtxlabError, match="add.u32: it takes 2 sources, not 1"):
+        add(np.uint32([1]))
+    with pytest.raises(PtxlabError, match="its sources are arrays of uint32, uint32, not of uint32, int64"):
+        add(np.uint32([1]), np.int64([1]))
