@@ -60,6 +60,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     place = {path: number / len(working) for number, path in enumerate(working)}
     place |= {path: 0.75 * number / len(browser) for number, path in enumerate(browser)}
     items.sort(key=lambda item: place[item.path])
+    for item in items:
+        if item.get_closest_marker("browser"):
+            # On a busy machine a page can be late; what fails twice is broken. The summary names both.
+            item.add_marker(pytest.mark.flaky(reruns=1))
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 import ptxlab
 from ptxlab import figures, views
+from tools.jupyter import Book
 
 pytestmark = pytest.mark.browser
 
@@ -47,18 +48,25 @@ SEEN = """() => {
 }"""
 
 
-def test_a_figure_in_a_dark_notebook_has_the_dark_colours(lab: Any, page: Any) -> None:
-    """In JupyterLab: the light traces give way to the dark ones, and pointing still tells the cell."""
-    book = lab.open(
+@pytest.fixture(scope="module")
+def book(lab: Any, page: Any) -> Book:
+    opened: Book = lab.open(
         page,
-        "dark-figure",
+        "figures",
         [
             "import numpy as np, ptxlab\n"
             "ins = ptxlab.instruction('mma.m16n8k16.f32.f16')\n"
             "ptxlab.figures.lane(ins, 'A', 5, ins.a.pack(np.ones((16, 16))))",
-            "pass",
+            "from ptxlab import views\n"
+            "from ptxlab.course.slider import Slider\n"
+            "Slider(views.nibble, '0b{:04b}'.format, nibble=[0b0100, 0b1001, 0b1110])",
         ],
     )
+    return opened
+
+
+def test_a_figure_in_a_dark_notebook_has_the_dark_colours(book: Book, page: Any) -> None:
+    """In JupyterLab: the light traces give way to the dark ones, and pointing still tells the cell."""
     book.run(0)
     page.wait_for_selector(".js-plotly-plot .scatterlayer .trace", timeout=60_000)
     page.wait_for_selector(".js-plotly-plot .heatmaplayer image", state="attached", timeout=30_000)
@@ -82,15 +90,9 @@ def test_a_figure_in_a_dark_notebook_has_the_dark_colours(lab: Any, page: Any) -
         page.evaluate("document.body.dataset.jpThemeLight = 'true'")
 
 
-def test_a_slider_redraws_its_picture(lab: Any, page: Any) -> None:
+def test_a_slider_redraws_its_picture(book: Book, page: Any) -> None:
     """By keyboard; the picture says by name what it shows."""
-    cells = [
-        "from ptxlab import views\n"
-        "from ptxlab.course.slider import Slider\n"
-        "Slider(views.nibble, '0b{:04b}'.format, nibble=[0b0100, 0b1001, 0b1110])"
-    ]
-    book = lab.open(page, "slider", cells)
-    book.run(0)
+    book.run(1)
     picture = page.locator(".jp-OutputArea svg[role=img]")
     picture.wait_for()
     assert picture.get_attribute("aria-label") == "Nibble 0b0100, 2:4"

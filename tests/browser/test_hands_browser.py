@@ -48,19 +48,19 @@ def tip_lines(page: Any) -> list[str]:
 
 @pytest.mark.parametrize(
     ("name", "cell"),
-    [(S4, ("A", 3, 5)), (S4, ("B", 40, 6)), (F16, ("A", 15, 15)), (F16, ("D", 0, 7)), (LARGE, ("D", 5, 200))],
+    [(S4, ("B", 40, 6)), (F16, ("A", 15, 15)), (LARGE, ("D", 5, 200))],
 )
 def test_the_cell_under_the_pointer_stays_there(
     page: Any, folder: Path, name: str, cell: tuple[str, int, int]
 ) -> None:
-    """In all the way, out to half the size, and back: the pointer is on the same cell after every step."""
+    """In, out to half the size, and back: the pointer stays on the same cell."""
     screen = saved(page, folder, name)
     screen.middle(*cell)  # in view
     box = screen.rect(*cell)
     x, y = box["x"] + 0.3 * box["width"], box["y"] + 0.6 * box["height"]
     page.mouse.move(x, y)
     page.keyboard.down("Control")
-    for percent in [125, 200, 300, 400, 300, 200, 125, 100, 75, 50, 75, 100]:
+    for percent in [125, 300, 125, 50, 100]:
         while (now := page.evaluate(f"() => {MODEL}.get('zoom')")) != percent:
             page.mouse.wheel(0, -100 if now < percent else 100)
             page.wait_for_function(f"now => {MODEL}.get('zoom') !== now", arg=now)

@@ -487,9 +487,14 @@ def test_registers_fly_to_their_cells(page: Any, tmp_path: Path, form: str) -> N
     page.keyboard.press("Escape")
     page.wait_for_function("() => !document.querySelector('.ptx-flight')")
     assert fly.get_attribute("aria-pressed") == "false"
-    fly.press("f")
+
+
+def test_a_flight_ends_by_itself(page: Any, tmp_path: Path) -> None:
+    page.emulate_media(reduced_motion="no-preference")
+    open_page(page, ptxlab.explore(FORMS["sparse"]), tmp_path / "fly.html")
+    page.get_by_role("button", name="fly").press("f")
     page.wait_for_selector(".ptx-tile")
-    page.wait_for_function("() => !document.querySelector('.ptx-flight')", timeout=5000)
+    page.wait_for_function("() => !document.querySelector('.ptx-flight')")
 
 
 def test_less_motion(page: Any, tmp_path: Path) -> None:
