@@ -70,6 +70,22 @@ def test_ptx_text() -> None:
     assert result.counts["st.global.u32"] == 1 and kernel.parameters == ("u64", "u32")
 
 
+def test_registers_do_not_share() -> None:
+    """A register that was copied whole does not change when some threads write the original again."""
+    body = """
+    setp.lt.u32 %p1, %r1, %r2;
+    mov.u32 %r2, 1;
+    @%p1 mov.u32 %r2, 2;
+    mov.u32 %r3, %r2;
+    @%p1 mov.u32 %r2, 3;
+    st.global.u32 [%rd3], %r3;
+"""
+    start, end = _COUNT.index("    setp.ge"), _COUNT.index("DONE:\n    ret")
+    out = np.zeros(32, dtype=np.uint32)
+    ptxlab.kernel(_COUNT[:start] + body + _COUNT[end:]).simulate(1, 32, out, 5)
+    assert out.tolist() == [2] * 5 + [1] * 27
+
+
 def test_source_lines() -> None:
     """Instructions know their line in the PTX, and in the C++ that they come from."""
     function = read_ptx(_COUNT).functions["count"]

@@ -30,7 +30,14 @@ PAGES = (
         "ptxlab",
         "ptxlab",
         "ptxlab",
-        ("instruction", "catalog", "kernel", "matmul", "explore", "models", "progress", "hunt", "dtype", "PtxlabError"),
+        ("instruction", "catalog", "matmul", "explore", "models", "progress", "hunt", "dtype", "PtxlabError"),
+    ),
+    ApiPage(
+        "kernels",
+        "Whole kernels",
+        "ptxlab.kernels.kernel",
+        ("kernel", "Kernel"),
+        (("ptxlab.kernels.simulator", ("Result", "Observer", "Access", "Synchronisation", "Threads")),),
     ),
     ApiPage(
         "instruction",

@@ -95,7 +95,10 @@ class Frame:
         values = self.registers[register]
         if values is None:
             return threads.constant(0, self.program.types[register])
-        return values if threads.index is None else values[threads.index]
+        if threads.index is None:
+            self._owned[register] = 0  # from now on another register may hold the same array
+            return values
+        return values[threads.index]
 
     def write(self, register: int, threads: Threads, values: NDArray[Any]) -> None:
         """Set a register of these threads."""
@@ -208,16 +211,16 @@ class Machine:
                 if not holds.all():
                     active = threads.where(holds)
             self.clock += 1
-            if observers and active.count:
+            if step.together and active.count and not active.is_whole(step.together):
+                self._converge(frame, step, threads, active)
+                return
+            if active.count:
                 for observer in observers:
                     observer.executed(step.instruction, active)
             if step.control is not None:
                 step.control(self, frame, threads, active)
                 return
             if active.count and step.execute is not None:
-                if step.together and not active.is_whole(step.together):
-                    self._converge(frame, step, threads, active)
-                    return
                 try:
                     step.execute(self, frame, active)
                 except PtxlabError as error:
@@ -310,6 +313,8 @@ class Machine:
             ready = ~np.any(missing, axis=1)[group]
         if ready.any():
             ready_threads = active.where(ready)
+            for observer in self.observers:
+                observer.executed(step.instruction, ready_threads)
             if step.execute is not None:
                 try:
                     step.execute(self, frame, ready_threads)
