@@ -6,12 +6,12 @@ import difflib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from ...errors import PtxlabError, listing, quoted
+from .approximations import EXACT, FUNCTIONS
 from .opcode import Array, Opcode, Row, dtype_of, expand
 from .table import ROWS
 
@@ -93,15 +93,11 @@ def _rows() -> dict[tuple[str, tuple[str, ...], tuple[str, ...]], tuple[str, Row
 @lru_cache(maxsize=1)
 def _approximations() -> dict[tuple[str, tuple[str, ...], tuple[str, ...]], Operation]:
     """The `.approx` and `.full` instructions, which follow tables of the chip."""
-    try:
-        module = import_module(".approximations", __package__)
-    except ModuleNotFoundError:
-        return {}
     operations = {}
-    for text, function in module.FUNCTIONS.items():
+    for text, function in FUNCTIONS.items():
         parts = Opcode.parse(text)
         sources = (parts.type,) * (2 if parts.name == "div" else 1)
-        operations[parts.key] = Operation(text, sources, (parts.type,), function, exact=text in module.EXACT)
+        operations[parts.key] = Operation(text, sources, (parts.type,), function, exact=text in EXACT)
     return operations
 
 
