@@ -233,7 +233,7 @@ def test_edits_of_hostile_parts_are_made_or_refused() -> None:
     good: dict[str, Any] = {
         "name": "B", "row": 1, "column": 0, "row2": 2, "column2": 1, "to_row": 4, "to_column": 0,
         "series": True, "text": "1", "pattern": "ones", "lane": 3, "register": 0, "bit": 2, "value": 1,
-        "chip": "sm_90", "against": None, "mnemonic": DENSE, "a_space": "register",
+        "chip": "sm_90", "against": None, "mnemonic": DENSE, "a_space": "register", "address": 8, "size": 4,
         "values": np.zeros((64, 8)), "codes": np.zeros((64, 8), np.uint8),
         "registers": np.zeros((32, 2), np.uint32),
     }  # fmt: skip
@@ -294,6 +294,7 @@ GOOD: dict[str, dict[str, Any]] = {
     "dismiss_refusal": {},
     "set_register": {"name": "B", "lane": 4, "register": 0, "text": "0x3c003c00"},
     "flip_bit": {"name": "A", "lane": 4, "register": 0, "bit": 3},
+    "set_word": {"address": 16, "size": 4, "text": "0x3c003c00"},
     "set_option": {"name": "selector", "value": 1},
     "set_chips": {"chip": "sm_90", "against": None},
     "choose_instruction": {"mnemonic": DENSE, "a_space": "register"},
@@ -304,6 +305,8 @@ GOOD: dict[str, dict[str, Any]] = {
     "find_difference": {},
     "export": {"format": "link"},
     "resend_matrices": {},
+    "show_memory": {"name": "B", "by": None, "major": None, "pitch": None, "swizzle": 0},
+    "hide_memory": {},
     "start_quiz": {},
     "answer_question": {"text": "lane 14 a3"},
     "skip_question": {},

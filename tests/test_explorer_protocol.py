@@ -233,6 +233,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "dismiss_refusal": {},
     "set_register": {"name": "A", "lane": 3, "register": 1, "text": "0x1"},
     "flip_bit": {"name": "A", "lane": 3, "register": 1, "bit": 31},
+    "set_word": {"address": 16, "size": 4, "text": "0x1"},
     "set_option": {"name": "selector", "value": 1},
     "set_chips": {"chip": "sm_90", "against": None},
     "choose_instruction": {"mnemonic": KINDS["dense"], "a_space": "register"},
@@ -243,12 +244,17 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "find_difference": {},
     "export": {"format": "code"},
     "resend_matrices": {},
+    "show_memory": {"name": "A", "by": "ldmatrix", "major": "row", "pitch": 128, "swizzle": 64},
+    "hide_memory": {},
     "start_quiz": {},
     "answer_question": {"text": "lane 4 register 3"},
     "skip_question": {},
     "next_question": {},
     "stop_quiz": {},
 }  # fmt: skip
+
+
+OPTIONAL = {"paste": ("row2", "column2"), "show_memory": ("by", "major", "pitch", "swizzle")}
 
 
 @pytest.mark.parametrize("kind", EXAMPLES)
@@ -264,7 +270,7 @@ def test_messages_are_decoded_and_malformed_ones_refused(kind: str) -> None:
             with pytest.raises(PtxlabError, match=f"message {kind}: {name} is .*, not "):
                 decode_message({"type": kind, **fields, name: wrong})
         without = {each: fields[each] for each in fields if each != name}
-        if name not in ("row2", "column2") or kind != "paste":
+        if name not in OPTIONAL.get(kind, ()):
             with pytest.raises(PtxlabError, match=f"message {kind}: {name} is missing"):
                 decode_message({"type": kind, **without})
     assert EXAMPLES.keys() == MESSAGES.keys()

@@ -11,7 +11,19 @@ from ..errors import PtxlabError
 __all__ = ["script", "source", "style"]
 
 _FRONT = Path(__file__).parent / "front"
-_STYLES = ("base", "toolbar", "picker", "panes", "panel", "trace", "tooltip", "sheet", "edit", "quiz")
+_STYLES = (
+    "base",
+    "toolbar",
+    "picker",
+    "panes",
+    "panel",
+    "trace",
+    "memory",
+    "tooltip",
+    "sheet",
+    "edit",
+    "quiz",
+)
 _COMMENT = re.compile(r"^[ \t]*(?://.*|/\*(?:[^*]|\*(?!/))*\*/[ \t]*)\n", re.MULTILINE)
 _IMPORT = re.compile(r'^import \{[^}]*\} from "\./(\w+)\.js";\n', re.MULTILINE)
 

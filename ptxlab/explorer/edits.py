@@ -23,6 +23,7 @@ from ..isa.dtypes import DType
 from ..isa.mma import MmaForm
 from ..isa.operand import Operand
 from .matrices import Matrices, start_code
+from .memory_view import memory_layout
 from .migrate import migrate_operands
 from .parse_cell import (
     format_value,
@@ -39,7 +40,7 @@ from .state import ExplorerState
 __all__ = [
     "ChooseInstruction", "ClearCells", "DismissRefusal", "Edit", "ExtendCells", "FillMatrix", "FlipBit",
     "Paste", "PruneChunks", "Redo", "SetCell", "SetChips", "SetCodes", "SetOption", "SetRegister",
-    "SetRegisters", "SetValues", "Undo", "change_instruction", "continue_cells",
+    "SetRegisters", "SetValues", "SetWord", "Undo", "change_instruction", "continue_cells",
 ]  # fmt: skip
 
 #: A matrix (A, stored, B, ...) or an operand with registers; the second argument is its type on the page.
@@ -278,6 +279,54 @@ class FlipBit(Edit):
 def _check_register(operand: Operand, lane: int, register: int) -> None:
     """Refuse a lane or register that does not exist."""
     next(operand.holds(lane, register), None)
+
+
+# -- shared memory ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SetWord(Edit):
+    """Write `size` bytes of the shared memory that is shown, from hexadecimal; the lowest byte is first.
+
+    >>> import ptxlab
+    >>> from ptxlab.explorer.state import MemoryRequest
+    >>> state = ExplorerState(ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"))
+    >>> state.memory = MemoryRequest("A", swizzle=128)
+    >>> SetWord(address=144, size=4, text="0x40003c00").apply(state)   # row 1 is one chunk further
+    >>> state.values("A")[1, :2].tolist()
+    [1.0, 2.0]
+    """
+
+    address: int
+    size: int
+    text: str
+
+    def apply(self, state: ExplorerState) -> None:
+        layout = memory_layout(state)
+        if layout is None:
+            raise PtxlabError("no memory is shown; ex.show_memory shows that of a matrix")
+        if self.size not in (1, 2, 4, 8) or self.address % self.size:
+            raise PtxlabError(
+                f"byte {quoted(self.address)}: {quoted(self.size)} bytes cannot be written there; 1, 2, 4 or "
+                "8 bytes can, at multiples of their number"
+            )
+        where = f"{layout.name} in shared memory, byte 0x{self.address & 0xFFFFFFFF:x}"
+        placement = layout.placement
+        if not 0 <= self.address < placement.size:
+            raise PtxlabError(f"{where}: bytes go from 0 to 0x{placement.size - 1:x}")
+        _check_writable(layout.name)
+        try:
+            content = parse_register(self.text, 8 * self.size)
+        except PtxlabError as error:
+            raise PtxlabError(f"{where}: {error}") from None
+        operand = state.matrices.operand(layout.name)
+        before = state.matrices.codes(layout.name)
+        memory, span = placement.store(before), slice(self.address, self.address + self.size)
+        memory[span] = np.frombuffer(content.to_bytes(self.size, "little"), np.uint8)
+        codes = placement.load(memory, operand.dtype.bits).astype(before.dtype)
+        if (placement.store(codes)[span] != memory[span]).any():
+            raise PtxlabError(f"{where}: no element of {layout.name} is there to take {quoted(self.text)}")
+        state.commit(state.matrices.with_codes(layout.name, codes, typed=codes != before))
 
 
 # -- modifiers, chips, the instruction -------------------------------------------------------------------

@@ -29,16 +29,17 @@ from ..views.matrix_pictures import colour_keys
 from ..views.places import copies_note, selected_by
 from . import edits
 from .fills import patterns
+from .memory_view import has_memory_view
 from .parse_cell import format_value
 from .results import GPU, Comparison
 from .state import ExplorerState
 
 __all__ = [
-    "DISPLAY_CONTROLS", "MESSAGES", "AnswerQuestion", "Export", "FindDifference", "NextQuestion",
-    "RegisterField", "Request", "RequestPickerIndex", "ResendMatrices", "RunOnGpu", "SkipQuestion",
-    "StartQuiz", "StopQuiz", "bit_parts", "comparison_bytes", "decode_message", "delta", "instruction_info",
-    "is_same", "lane_registers", "matrix_bytes", "picture_data", "register_fields", "sources", "toolbar",
-    "typescript",
+    "DISPLAY_CONTROLS", "MESSAGES", "AnswerQuestion", "Export", "FindDifference", "HideMemory",
+    "NextQuestion", "RegisterField", "Request", "RequestPickerIndex", "ResendMatrices", "RunOnGpu",
+    "ShowMemory", "SkipQuestion", "StartQuiz", "StopQuiz", "bit_parts", "comparison_bytes",
+    "decode_message", "delta", "instruction_info", "is_same", "lane_registers", "matrix_bytes",
+    "picture_data", "register_fields", "sources", "toolbar", "typescript",
 ]  # fmt: skip
 
 
@@ -78,6 +79,22 @@ class ResendMatrices(Request):
 
 
 @dataclass(frozen=True)
+class ShowMemory(Request):
+    """Show a matrix in shared memory, laid out and moved like this; what is left out is as usual."""
+
+    name: edits.MatrixName
+    by: str | None = None
+    major: str | None = None
+    pitch: int | None = None
+    swizzle: int | None = None
+
+
+@dataclass(frozen=True)
+class HideMemory(Request):
+    """Show no memory."""
+
+
+@dataclass(frozen=True)
 class StartQuiz(Request):
     """Ask random questions about the instruction."""
 
@@ -109,9 +126,9 @@ MESSAGES: dict[str, type[edits.Edit | Request]] = {
     re.sub(r"(?<!^)(?=[A-Z])", "_", message.__name__).lower(): message
     for message in (
         edits.SetCell, edits.Paste, edits.ClearCells, edits.ExtendCells, edits.FillMatrix, edits.PruneChunks,
-        edits.DismissRefusal, edits.SetRegister, edits.FlipBit, edits.SetOption, edits.SetChips,
-        edits.ChooseInstruction, edits.Undo, edits.Redo,
-        RequestPickerIndex, RunOnGpu, FindDifference, Export, ResendMatrices,
+        edits.DismissRefusal, edits.SetRegister, edits.FlipBit, edits.SetWord, edits.SetOption,
+        edits.SetChips, edits.ChooseInstruction, edits.Undo, edits.Redo,
+        RequestPickerIndex, RunOnGpu, FindDifference, Export, ResendMatrices, ShowMemory, HideMemory,
         StartQuiz, AnswerQuestion, SkipQuestion, NextQuestion, StopQuiz,
     )
 }  # fmt: skip
@@ -414,6 +431,7 @@ def _matrix_info(state: ExplorerState, name: str) -> dict[str, Any]:
         "editable": name != "D",
         "parts": bit_parts(operand.dtype),
         "note": layout_note(state.ins, operand),
+        "in_memory": has_memory_view(ins, name),
     }
     if ins.mma_count > 1:
         info["products"] = {"count": ins.mma_count, "along": "columns" if name == "B" else "rows"}

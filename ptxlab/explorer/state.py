@@ -22,7 +22,7 @@ from .results import Comparison, Results
 
 __all__ = [
     "FIRST_DRAWS", "HISTORY_BYTES", "UNDO_LIMIT",
-    "ExplorerState", "History", "Settings", "Step", "check_seed",
+    "ExplorerState", "History", "MemoryRequest", "Settings", "Step", "check_seed",
 ]  # fmt: skip
 
 FIRST_DRAWS: tuple[tuple[str, str], ...] = (
@@ -32,6 +32,17 @@ FIRST_DRAWS: tuple[tuple[str, str], ...] = (
 
 UNDO_LIMIT = 200  # edits that can be undone,
 HISTORY_BYTES = 1 << 26  # and the memory that their arrays may take
+
+
+@dataclass(frozen=True)
+class MemoryRequest:
+    """The matrix that is shown in shared memory, and how it lies there; None for what is usual."""
+
+    name: str
+    by: str | None = None  # the instruction that moves it: ldmatrix, ld.shared, wgmma, wmma.load ...
+    major: str | None = None  # which index is contiguous: that of a "row", or that of a "column"
+    pitch: int | None = None  # bytes from one row or column to the next
+    swizzle: int | None = None
 
 
 @dataclass(frozen=True)
@@ -129,6 +140,7 @@ class ExplorerState:
         self.look: Mapping[str, Any] = {}  # lane and selection, kept here for whoever shows the state
         self.refusal: RefusedEdit | None = None  # of the page's last edit, if that was refused
         self.notices: tuple[str, ...] = ()  # what changed when another instruction was chosen
+        self.memory: MemoryRequest | None = None  # what the memory view shows
 
     # -- matrices and results -----------------------------------------------------------------------------
 

@@ -22,11 +22,12 @@ from .._util.files import reason, write_atomically
 from .._version import __version__
 from ..errors import PtxlabError, quoted
 from .bundle import script, source, style
+from .memory_view import has_memory_view, memory_data, memory_layout
 from .protocol import lane_registers
 from .questions import Question
 from .quiz import saved_questions
 from .results import GPU
-from .state import ExplorerState
+from .state import ExplorerState, MemoryRequest
 from .view import View
 
 __all__ = ["check_path", "columns", "save_page", "write_page"]
@@ -56,6 +57,7 @@ FRAME = Template("""\
 </body>
 </html>
 """)
+_MOST_MEMORY = 1 << 15  # bytes of shared memory that a page shows of a matrix
 _MOST_CELLS, _MOST_PRODUCTS = 1024, 1 << 15  # of a D whose dot products are all saved, for stepping
 
 
@@ -106,6 +108,7 @@ def save_page(
             "toolbar": {**view.toolbar, "static": True},
         },
         "lanes": columns([lane_registers(state, lane) for lane in range(ins.lanes)]),
+        "memories": _memories(state),
         "quiz": saved_questions(state, questions),
         "traces": [trace_data(row, column, with_picture=False) for row, column in cells],
         "refusal": f'this page cannot be edited: open it in a notebook with ptxlab.explore("{ins.mnemonic}")',
@@ -113,6 +116,23 @@ def save_page(
         "for other cells open it in a notebook",
     }
     return write_page(target, title, ins.mnemonic, saved)
+
+
+def _memories(state: ExplorerState) -> dict[str, Any]:
+    """Every matrix in shared memory, as it is shown now or would be at first; pages do not change that."""
+    shown, memories = state.memory, {}
+    try:
+        for name in state.matrices.names:
+            if not has_memory_view(state.ins, name):
+                continue
+            is_shown = shown is not None and shown.name in (name, "A" if name == "stored" else name)
+            state.memory = shown if is_shown else MemoryRequest(name)
+            layout = memory_layout(state)
+            if layout is not None and layout.placement.size <= _MOST_MEMORY:
+                memories[name] = memory_data(state, layout)
+    finally:
+        state.memory = shown
+    return memories
 
 
 def _provenance(state: ExplorerState) -> str:

@@ -7,6 +7,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import traitlets
 from numpy.typing import ArrayLike, NDArray
 
 from .. import gpu, views
-from .._util.arguments import as_index, as_int, is_name
+from .._util.arguments import as_index, as_int, as_text, is_name
 from ..errors import PtxlabError, quoted
 from ..gpu import codegen
 from ..isa.mma import MmaForm
@@ -42,16 +43,19 @@ from .export import (
     python_code,
     share_link,
 )
+from .memory_view import MemoryLayout, memory_data, memory_layout
 from .picker import picker_index
 from .protocol import (
     AnswerQuestion,
     Export,
     FindDifference,
+    HideMemory,
     NextQuestion,
     Request,
     RequestPickerIndex,
     ResendMatrices,
     RunOnGpu,
+    ShowMemory,
     SkipQuestion,
     StartQuiz,
     StopQuiz,
@@ -69,7 +73,7 @@ from .questions import Question
 from .quiz import Quiz, Score, choose_questions
 from .refusals import RefusedEdit, multiplication
 from .results import GPU, Comparison
-from .state import ExplorerState, History
+from .state import ExplorerState, History, MemoryRequest
 from .static_html import save_page
 from .stepper import dot_product_steps
 from .trace_columns import trace_columns
@@ -262,6 +266,7 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
         self._gpu_time = ""
         self._finding = ""  # what the search for a difference came to, until the next change
         self._traced_cell: tuple[int, int] | None = None
+        self._memory: MemoryLayout | None = None  # that the view shows
         self._quiz: Quiz | None = None  # the one that runs
         self._score = Score()  # of the latest quiz
         self.view = View(height=0 if height is None else _pixels(height))
@@ -435,6 +440,73 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
             self.view.toolbar = toolbar_before  # it no longer waits
             raise
 
+    # -- shared memory ------------------------------------------------------------------------------------
+
+    def show_memory(
+        self,
+        name: str = "A",
+        *,
+        by: str | None = None,
+        major: str | None = None,
+        pitch: int | None = None,
+        swizzle: int | None = None,
+    ) -> None:
+        """Show a matrix in shared memory, bank by bank, and the accesses that move it to or from registers.
+
+        `by` is the instruction: "ldmatrix" or "ld.shared" for A and B, "stmatrix" or "st.shared" for D;
+        wgmma and wmma have their own. `major` says whether a "row" or a "column" is contiguous, `pitch` how
+        many bytes those are apart, and `swizzle` is 0, 32, 64 or 128. What is left out is as usual.
+
+        >>> ex = Explorer("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+        >>> ex.show_memory("A", pitch=128)
+        >>> ex.view.memory["wavefronts"]
+        32
+        >>> ex.show_memory("A", pitch=128, swizzle=128)
+        >>> ex.view.memory["wavefronts"]
+        4
+        """
+        for what, text in (("by", by), ("major", major)):
+            if text is not None and not isinstance(text, str):
+                raise PtxlabError(f"{what}: found {quoted(text)}; it takes a text")
+        request = MemoryRequest(
+            as_text(name, "name"),
+            by,
+            major,
+            None if pitch is None else as_int(pitch, "pitch"),
+            None if swizzle is None else as_int(swizzle, "swizzle"),
+        )
+        self._request_memory(request)
+
+    def hide_memory(self) -> None:
+        """Show no memory."""
+        self._request_memory(None)
+
+    def _request_memory(self, request: MemoryRequest | None) -> None:
+        before, self.state.memory = self.state.memory, request
+        try:
+            self._show_memory()
+        except PtxlabError:
+            self.state.memory = before
+            raise
+
+    def _show_memory(self) -> None:
+        """Send what is shown in memory, if that changed; the page itself follows what is written there."""
+        layout = memory_layout(self.state)
+        if layout is self._memory:
+            return
+        self.view.memory = {} if layout is None else memory_data(self.state, layout)
+        self._memory = layout
+
+    def _keep_memory(self) -> None:
+        """After a change of the instruction or a modifier: the same matrix, laid out as before if it can."""
+        request, attempts = self.state.memory, list[MemoryRequest | None]()
+        if request is not None:
+            attempts = [request, replace(request, major=None), MemoryRequest(request.name)]
+        for attempt in [*attempts, None]:
+            with contextlib.suppress(PtxlabError):
+                self._request_memory(attempt)
+                return
+
     # -- the quiz -----------------------------------------------------------------------------------------
 
     def quiz(
@@ -583,6 +655,16 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
             self.view.picker_index = picker_index()
         elif isinstance(request, ResendMatrices):
             self.view.resend()
+        elif isinstance(request, ShowMemory):
+            self.show_memory(
+                request.name,
+                by=request.by,
+                major=request.major,
+                pitch=request.pitch,
+                swizzle=request.swizzle,
+            )
+        elif isinstance(request, HideMemory):
+            self.hide_memory()
         elif isinstance(request, Export):
             file_name = f"{self.instruction.mnemonic.replace('::', '-')}.html"
             text = self._export(request.format)
@@ -663,6 +745,8 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
                     setattr(self.view, name, self._matrix_bytes(name, comparison))
             self._show_lanes()
             self._show_trace()
+            if "instruction" in changed:
+                self._keep_memory()
             if new_instruction:
                 self._quiz = None  # its questions are about another instruction
             self._show_quiz()

@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import ptxlab
 from ptxlab import views as describe
+from ptxlab.memory import Tile
 from tools.bare_page import BareBook, BarePage
 from tools.jupyter import PANES, Shown
 
@@ -307,6 +309,107 @@ def test_places_in_shared_memory(screen: Lanes, page: Any) -> None:
     assert page.locator(".ptx-warp.holds").all_inner_texts() == ["warp 2"]
 
 
+def shows(page: Any, selector: str, text: str) -> None:
+    page.wait_for_function(
+        "([selector, text]) => document.querySelector(selector)?.textContent.includes(text)",
+        arg=[selector, text],
+    )
+
+
+def byte_at(page: Any, address: int) -> tuple[float, float]:
+    """The middle of a byte in the memory view."""
+    area = page.locator(".ptx-memory .ptx-scroller").bounding_box()
+    lines = page.locator(".ptx-memory .ptx-space").bounding_box()
+    high = lines["height"] * 128 / SIZE
+    return (
+        area["x"] + lines["width"] * (address % 128 + 0.5) / 128,
+        area["y"] + high * (address // 128 + 0.5),
+    )
+
+
+SIZE = 2048  # bytes of A of m16n8k16 with a pitch of 128
+
+
+def test_memory_is_pointed_at_edited_and_played(screen: Lanes, page: Any) -> None:
+    screen.start(F16)
+    screen.python("ex.A = np.arange(256).reshape(16, 16)")
+    page.get_by_role("button", name="A in shared memory").click()
+    shows(page, ".ptx-memory-summary", "32 wavefronts where 4 would do: take pitch 144 or swizzle 128")
+
+    # from a cell to its byte, and from a byte to its cell
+    facts = screen.point("A", 9, 5)
+    assert "byte 0x48a, bank 2 of shared memory" in facts and "wavefront 10 of 32" in facts
+    tile = Tile(bits=16, rows=16, k=64, swizzle=128)
+    page.locator(".ptx-memory select[data-option=swizzle]").select_option(label="128 bytes")
+    shows(page, ".ptx-memory-summary", "4 wavefronts, no conflicts")
+    address = int(tile.offset(9, 5))
+    page.mouse.move(*byte_at(page, address))
+    screen.says("A[9][5] = 149 · lane 6 ")
+    assert f"byte 0x{address:03x}, bank {address % 128 // 4} of shared memory" in screen.status.inner_text()
+    page.mouse.move(*byte_at(page, 1 << 7 | 64))
+    shows(page, ".ptx-tooltip b", "byte 0x0c0, bank 16")
+
+    # a word is changed like a cell, and undone
+    page.mouse.click(*byte_at(page, address))
+    page.keyboard.type("0x40003c00")
+    page.keyboard.press("Enter")
+    screen.reads("A", 9, 5, 2)
+    screen.reads("A", 9, 4, 1)
+    page.keyboard.press("Control+z")
+    screen.reads("A", 9, 5, 149)
+
+    # wavefront by wavefront, to the registers, to the mma
+    page.get_by_label("wavefront", exact=True).focus()
+    for _ in range(2):
+        page.keyboard.press("ArrowRight")
+    shows(
+        page,
+        ".ptx-memory-text",
+        "wavefront 2 of 4: rows 0..7 of matrix 1, whose addresses lanes 8..15 supply; banks 0..31",
+    )
+    page.mouse.move(5, 5)
+    assert [screen.lit("A", row, 3) for row in (7, 8, 15)] == [False, True, True]
+    assert page.locator(".ptx-lane.holds").count() == 32
+    page.keyboard.press("End")
+    shows(page, ".ptx-memory-text", f"{F16} reads A from the registers of every lane: D = A·B + C")
+    page.keyboard.press("Escape")
+
+    # what Python refuses is said beside the field; the button closes the view
+    page.locator(".ptx-memory [data-option=pitch]").fill("40")
+    page.keyboard.press("Enter")
+    shows(page, ".ptx-problem", "multiples of 16 bytes apart, from 32 to 1024")
+    page.get_by_role("button", name="close the memory view").click()
+    page.wait_for_selector(".ptx-memory", state="hidden")
+    assert screen.python("print(ex.view.memory)") == "{}"
+
+
+def test_memory_of_wgmma_by_keyboard(screen: Lanes, page: Any) -> None:
+    screen.start(WGMMA)
+    page.locator("[data-matrix=B]").focus()
+    page.keyboard.press("Alt+m")
+    shows(page, ".ptx-memory-summary", "16 core matrices of 128 bytes")
+    page.locator(".ptx-memory select[data-option=major]").select_option(label="N-major")
+    page.locator(".ptx-memory select[data-option=swizzle]").select_option(label="128 bytes")
+    shows(page, ".ptx-memory-text", "Swizzle<3,4,3>")
+    word = page.get_by_test_id("word")
+    word.focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowRight")
+    offset = Tile.of(ptxlab.instruction(WGMMA).b, 128, transposed=True).offsets.T
+    row, column = next(zip(*np.nonzero(offset == 132), strict=True))
+    page.wait_for_function(
+        "words => words.every((each) => document.querySelector('.ptx-memory-word').ariaLabel.includes(each))",
+        arg=["byte 0x084, bank 1 · 0x3c003c00", f"B[{row}][{column}] = 1 "],
+    )
+    page.keyboard.type("0x40000000")
+    page.keyboard.press("Enter")
+    screen.reads("B", int(row), int(column), 0)
+    page.keyboard.press("Alt+m")  # and the focus is back on the cells
+    page.wait_for_selector(".ptx-memory", state="hidden")
+    assert page.evaluate("document.activeElement.dataset.matrix") == "B"
+    screen.python("ex.apply(SetOption('imm_trans_b', 0))")
+
+
 def test_places_of_sparse_elements(screen: Lanes, page: Any) -> None:
     screen.start(SPARSE)
     screen.python("A = np.zeros((16, 64)); A[3, [10, 11, 14, 15]] = 1, 2, 3, 4; ex.A = A")
@@ -331,6 +434,7 @@ def test_places_of_sparse_elements(screen: Lanes, page: Any) -> None:
 
 def test_a_saved_page_pins_too(page: Any, tmp_path: Path) -> None:
     ex = ptxlab.explore(F16)
+    ex.show_memory("A", swizzle=128)
     ex.lanes = [3, 7]
     page.goto(ex.save_html(tmp_path / "lanes.html").as_uri())
     screen = Lanes(page)
@@ -339,3 +443,12 @@ def test_a_saved_page_pins_too(page: Any, tmp_path: Path) -> None:
     screen.columns(3, 7, 20)
     for lane in (3, 7, 20):
         screen.holds("B", 1, lane, f"0x{ex.registers['B'][lane, 1]:08x}")
+
+    # memory in the layout it was saved in: to point at and to play, not to lay out anew
+    page.mouse.move(*byte_at(page, int(Tile(16, 16, 64, swizzle=128).offset(9, 5))))
+    screen.says("A[9][5] = ")
+    assert page.locator(".ptx-memory [data-option=pitch]").is_disabled()
+    page.get_by_role("button", name="play the access").click()
+    shows(page, ".ptx-memory-text", "wavefront 1 of 4")
+    page.locator("[data-memory=B]").click()
+    shows(page, ".ptx-memory-bar b", "B in shared memory")

@@ -576,6 +576,7 @@ def explorer_calls() -> tuple[Call, ...]:
         call("Explorer.registers", lambda value: setattr(ex, "registers", value), value={"A": sample}),
         call("Explorer.registers[]", set_registers, name="A", registers=sample),
         call("Explorer.figure", ex.figure, what="A"),
+        call("Explorer.show_memory", ex.show_memory, name="A", by="ldmatrix", major="row", pitch=64),
         call("Explorer.quiz questions", ex.quiz, questions=["where D[9][3]", "holds lane 14 d3"], seed=1),
         call("Explorer.quiz kinds", ex.quiz, kinds=["where", "nibble"], count=2, seed=1),
         call("Explorer.save_html", ex.save_html, path=str(folder / "page.html"), title="title"),

@@ -27,6 +27,7 @@ import { listenForTaps, listenForUndo } from "./input.js";
 import { AXES, anchorsOf, holdAnchors, listenForZoom, scrollToAnchor } from "./zoom.js";
 import { Quiz } from "./quiz.js";
 import { Motion } from "./motion.js";
+import { MemoryView } from "./memory.js";
 
 /** @type {{ [name in Name]?: Name[] }} */
 const INSIDE = { A: ["SFA"], B: ["SFB"], stored: ["E"] }; // what is shown between the cells of a matrix
@@ -79,6 +80,7 @@ export class App {
       "aria-live": "polite",
       "data-testid": "status",
     });
+    this.memory = new MemoryView(this, this.root);
     this.stepper = new Stepper(this, this.root);
     this.tracePanel = new TracePanel(this, this.root);
     this.problem = new Problem(this, this.root);
@@ -127,6 +129,7 @@ export class App {
       "show_c",
       "zoom",
       "problem",
+      "memory",
       ...MATRICES,
     ])
       this.model.on(`change:${name}`, later);
@@ -172,6 +175,7 @@ export class App {
 
   stop() {
     this.stepper.pause();
+    this.memory.player.pause();
     this.forgetTaps();
     this.motion.stop();
     this.sizes?.disconnect();
@@ -229,6 +233,7 @@ export class App {
     const label = this.quiz.display("label");
     if (panes !== this.paneKey || label !== this.labelled) this.widest = [1, 1, 1, 1];
     if (panes !== this.paneKey) this.build(shown);
+    this.memory.follow();
     this.labelled = label;
     // cells grow for longer numbers, and never shrink again
     this.widest = this.letterCounts().map((letters, index) => Math.max(letters, this.widest[index]));
@@ -239,6 +244,7 @@ export class App {
       this.dark,
       label,
       this.widest,
+      this.memory.version,
     ].join(" ");
     if (sizes !== this.layoutKey || !this.layoutWidth) this.layout();
     else
@@ -246,6 +252,7 @@ export class App {
         pane.updateCaption();
         pane.draw();
       }
+    this.memory.draw();
     [this.paneKey, this.layoutKey] = [panes, sizes];
     afterPaint(() => flashChanges(this, before)); // D is on the screen first
     this.tooltip.change();
@@ -306,6 +313,7 @@ export class App {
     holdAnchors(this, anchors);
     for (const pane of this.panes) pane.move();
     this.syncScroll();
+    this.memory.draw();
     scrollToAnchor(this, anchors);
     this.selection.placeInput();
   }
@@ -384,8 +392,13 @@ export class App {
   // A cell in words; only its name while a question of the quiz is open.
   /** @param {Cell} cell */
   facts(cell) {
-    if (!this.quiz.open) return cellFacts(this.matrices, this.instruction, cell);
+    if (!this.quiz.open) return this.cellFacts(cell);
     return [`${this.matrices[cell.name].label}[${cell.row}][${cell.column}]`];
+  }
+
+  /** @param {Cell} cell */
+  cellFacts(cell) {
+    return cellFacts(this.matrices, this.instruction, cell, (name, at) => this.memory.facts(name, at));
   }
 
   // -- rows and columns: which lanes hold one --
@@ -420,6 +433,7 @@ export class App {
     queueMicrotask(() => {
       this.drawing = false;
       for (const pane of this.panes) pane.drawOver();
+      this.memory.drawOver();
       this.tooltip.draw();
     });
   }
@@ -454,7 +468,8 @@ export class App {
     }
     const line = this.line ?? this.selection.line();
     const contributions = this.contributions();
-    this.panel.outline(line && lanesOf(this.matrices, line), contributions);
+    const holders = line ? lanesOf(this.matrices, line) : this.memory.player.lanes();
+    this.panel.outline(holders, contributions);
     this.differences.update();
     if (line && (this.line || !this.hovered?.name)) {
       write(this.status, describeLine(this.matrices, line));
@@ -466,7 +481,7 @@ export class App {
       write(this.status, this.model.get("hint") ?? hint);
       return;
     }
-    const [value, ...facts] = cellFacts(this.matrices, this.instruction, at);
+    const [value, ...facts] = this.cellFacts(at);
     const isSelected = at.name === mark?.name && at.row === mark.row && at.column === mark.column;
     const lanes = contributions.map((each) => describeContribution(this.matrices, each));
     const selected = isSelected ? [...this.differences.words(), ...lanes] : [];

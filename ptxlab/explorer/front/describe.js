@@ -133,9 +133,10 @@ function differenceFacts(matrix, index) {
  * @param {Matrices} matrices
  * @param {InstructionInfo} instruction
  * @param {Cell} cell
+ * @param {(name: Name, at: number) => string[] | null} inMemory where the memory view has it, if it shows it
  * @returns {string[]}
  */
-export function cellFacts(matrices, instruction, { name, row, column }) {
+export function cellFacts(matrices, instruction, { name, row, column }, inMemory = () => null) {
   const matrix = matrices[name];
   const index = row * matrix.columns + column;
   const parts = [`${matrix.label}[${row}][${column}] = ${editText(matrix, index)}`];
@@ -154,13 +155,15 @@ export function cellFacts(matrices, instruction, { name, row, column }) {
   if (sparse) parts.push(`compressed at [${row}][${at % holder.columns}]`);
   if (name === "stored") parts.push(`is A[${row}][${matrices.stored.counterpart[index]}]`);
   if (name === "E") parts.push(kept(matrices, row, column));
-  parts.push(...place(holder, at));
+  const shown = inMemory(holder.name, at);
+  parts.push(...(shown && holder.byte ? shown : place(holder, at)));
   if (name !== "E" && !matrix.differ?.[index]) parts.push(`code ${hex(holder.codes[at], holder.bits)}`);
   parts.push(...scaled(matrices, name, row, column));
   if (sparse || name === "stored") parts.push(nibbleOf(matrices, row, chunk).join(" in "));
   if (matrix.products)
     parts.push(productNames(instruction, productOf(matrix, matrix.products, row, column)).join(", "));
   else if (holder.lane && holder.note) parts.push(holder.note);
+  if (shown && !holder.byte) parts.push(...shown);
   if (matrix.differ?.[index]) parts.splice(1, 0, ...differenceFacts(matrix, index));
   return parts;
 }

@@ -239,6 +239,7 @@ function marksOf(pane) {
       ...related,
     ]),
     steps: app.stepper.marks().filter(here),
+    moved: app.memory.player.marks().filter(here),
     quiz: Object.entries(app.quiz.marks()).map(([what, cells]) => ({ what, cells: cells.filter(here) })),
     hovered: hovered?.name && here(hovered) ? hovered : null,
     selected: selection && here(selection) ? app.selection.range() : null,
@@ -301,6 +302,10 @@ export function drawMarks(pane) {
   for (const mark of marks.steps) {
     bracketAround(pane, context, mark, app.ink.paper, 6);
     bracketAround(pane, context, mark, app.ink.step, 3);
+  }
+  for (const mark of marks.moved) {
+    boxAround(pane, context, mark, app.ink.paper, 4, 0);
+    boxAround(pane, context, mark, app.ink.step, 2, 0.12);
   }
   for (const { what, cells } of marks.quiz)
     for (const cell of cells) {

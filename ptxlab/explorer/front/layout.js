@@ -193,6 +193,7 @@ export function arrange(app) {
   // all of it in the view: the matrices, and beside B (or above everything) lanes and registers
   const tiers = app.matrices.stored || app.model.get("show_c") ? 2 : 1; // A and D; below them stored A and C
   const after = app.tracePanel.button.offsetHeight; // "why these bits"
+  const memory = app.memory.layout(); // what the memory view takes
   const extra = parts.downB + tiers * parts.between;
   const wish = {
     rowM: m <= 16 ? (kx > 24 ? 19 : 16) : m <= 32 && legible ? 14 : legible ? 10 : 6,
@@ -202,7 +203,7 @@ export function arrange(app) {
     app,
     { m: Math.min(m, 32), k: Math.min(k, 64), tiers },
     wish,
-    viewHeight(app) - app.grid.offsetTop - after - 14 - extra,
+    viewHeight(app) - app.grid.offsetTop - after - 14 - extra - memory,
   );
   const budget = rows.budget + extra;
   const panel = quadrantHeight(app);

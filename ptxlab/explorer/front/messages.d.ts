@@ -29,6 +29,7 @@ type Message =
   | { type: "dismiss_refusal" }
   | { type: "set_register"; name: Name; lane: number; register: number; text: string }
   | { type: "flip_bit"; name: Name; lane: number; register: number; bit: number }
+  | { type: "set_word"; address: number; size: number; text: string }
   | { type: "set_option"; name: string; value: number | boolean }
   | { type: "set_chips"; chip: string; against: string | null }
   | { type: "choose_instruction"; mnemonic: string; a_space: "register" | "shared" | "as named" }
@@ -39,6 +40,15 @@ type Message =
   | { type: "find_difference" }
   | { type: "export"; format: "code" | "link" | "page" }
   | { type: "resend_matrices" }
+  | {
+      type: "show_memory";
+      name: Name;
+      by?: string | null;
+      major?: string | null;
+      pitch?: number | null;
+      swizzle?: number | null;
+    }
+  | { type: "hide_memory" }
   | { type: "start_quiz" }
   | { type: "answer_question"; text: string }
   | { type: "skip_question" }

@@ -123,9 +123,12 @@ export class Pane {
       this.height,
       app.unfolded,
       app.look,
+      app.memory.sent.name,
     ]);
     if (key === this.captionKey) return;
     this.captionKey = key;
+    const focused = /** @type {HTMLElement | null} */ (app.focused());
+    const hadFocus = this.caption.contains(focused) && focused?.dataset.memory !== undefined;
     this.caption.replaceChildren();
     for (const matrix of parts) {
       make("b", "", this.caption).textContent = matrix.label;
@@ -139,7 +142,29 @@ export class Pane {
     }
     if (main?.name === "D") this.caption.append(app.tracePanel.ask);
     this.addShowAll(main);
+    if (main) this.addMemory(main, hadFocus);
     if (main) this.addLegend(main);
+  }
+
+  // The button of the memory view.
+  /** @param {Matrix} matrix @param {boolean} focus */
+  addMemory(matrix, focus) {
+    const { app } = this;
+    if (!matrix.in_memory) return;
+    const open = app.memory.sent.name === matrix.name;
+    const button = make("button", "ptx-show-memory", this.caption, {
+      type: "button",
+      "aria-pressed": String(open),
+      "aria-label": `${matrix.label} in shared memory`,
+      tabindex: "-1", // Alt+M does the same on its cells: A, B and D stay one stop each
+      title: open
+        ? "Close the memory view (Alt+M)"
+        : `See ${matrix.label} in shared memory: its banks, and how it gets into registers (Alt+M on a cell)`,
+      "data-memory": matrix.name,
+    });
+    button.textContent = "memory";
+    button.addEventListener("click", () => app.memory.toggle(matrix.name));
+    if (focus) button.focus({ preventScroll: true });
   }
 
   // What the colours mean, beside the name of the matrix.

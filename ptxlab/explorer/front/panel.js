@@ -87,16 +87,29 @@ export class Panel {
   // The bits of the cell under the pointer, in every lane that is shown.
   /** @param {Hovered | null} hovered */
   light(hovered) {
-    const cell = hovered?.name ? bitsHolder(this.app.matrices, hovered) : null;
-    const key = cell ? `${cell.name} ${cell.row} ${cell.column}` : "";
+    const cells = hovered?.name ? [bitsHolder(this.app.matrices, hovered)] : this.movedCells();
+    const named = new Set(cells.map(({ name, row, column }) => `${name} ${row} ${column}`));
+    const key = [...named].join();
     if (key === this.lit) return;
     this.lit = key;
     for (const field of this.fields) {
       const held = field.cell();
-      const lit =
-        cell !== null && held?.name === cell.name && held.row === cell.row && held.column === cell.column;
+      const lit = held !== null && named.has(`${held.name} ${held.row} ${held.column}`);
       if (lit !== field.node.classList.contains("lit")) field.node.classList.toggle("lit", lit);
     }
+  }
+
+  // Those that the memory view moves in its current step.
+  /** @returns {Cell[]} */
+  movedCells() {
+    const { memory } = this.app;
+    const { matrix } = memory;
+    if (!matrix) return [];
+    return memory.player.moved().map((index) => ({
+      name: matrix.name,
+      row: Math.floor(index / matrix.columns),
+      column: index % matrix.columns,
+    }));
   }
 
   // Registers keep their nodes while only their content changes, so that text being typed is not lost.

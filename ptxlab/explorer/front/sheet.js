@@ -51,6 +51,18 @@ const SECTIONS = [
     ],
   ],
   [
+    "In shared memory",
+    [
+      [
+        "Alt+M, or “memory”",
+        "on a matrix: see its bytes and banks, and the access that moves it to registers",
+      ],
+      ["Arrow keys", "from word to word"],
+      ["Type, Enter", "change a word: 0x3c004000"],
+      ["Arrow keys on the slider", "one wavefront further or back; Space plays, Escape shows all"],
+    ],
+  ],
+  [
     "Mouse",
     [
       ["Point at a cell or a bit", "see which lane and which bits hold it"],

@@ -48,12 +48,13 @@ function registersOf(lanes, lane) {
 // What anywidget's model does for the view, without Python.
 class StaticModel {
   /** @param {SavedPage} saved */
-  constructor({ state, lanes, traces, quiz, refusal, not_saved: notSaved }) {
+  constructor({ state, lanes, traces, memories, quiz, refusal, not_saved: notSaved }) {
     /** @type {Traits} */
     this.state = { ...state, hint: "Point at a cell to see which lane holds it; click to select it." };
     this.lanes = lanes;
     this.savedTrace = state.trace;
     this.traces = traces;
+    this.memories = memories;
     this.quiz = new StaticQuiz(quiz);
     this.refusal = refusal;
     this.notSaved = notSaved;
@@ -119,13 +120,22 @@ class StaticModel {
     );
   }
 
+  // Matrices in shared memory are saved in one layout each. Whether this was about them.
+  /** @param {Message} message */
+  showMemory(message) {
+    const memory = message.type === "show_memory" ? this.memories[message.name] : {};
+    if ((message.type !== "show_memory" && message.type !== "hide_memory") || !memory) return false;
+    this.set("memory", memory);
+    return true;
+  }
+
   // Every edit needs Python, and there is none. The sentence stays when Enter moves on to the next cell.
   /** @param {Message} message */
   send(message) {
     const quiz = this.quiz.take(message);
     if (quiz) this.set("quiz", quiz);
     if (message.type === "dismiss_refusal") this.set("problem", "");
-    if (quiz || message.type === "dismiss_refusal") return;
+    if (quiz || message.type === "dismiss_refusal" || this.showMemory(message)) return;
     this.justRefused = true;
     setTimeout(() => {
       this.justRefused = false;

@@ -3,6 +3,7 @@
 
 type App = import("./app.js").App;
 type Header = import("./header.js").Header;
+type MemoryView = import("./memory.js").MemoryView;
 type Pane = import("./pane.js").Pane;
 type Picker = import("./picker.js").Picker;
 
@@ -34,6 +35,7 @@ interface Traits extends Record<Name, Sent<SentMatrix>> {
   picker_index: Sent<PickerIndex> | undefined;
   tracing: boolean;
   trace: Sent<Trace>;
+  memory: Sent<MemoryData>;
   quiz: Sent<QuizData>;
   hint: string | undefined;
 }
@@ -130,6 +132,7 @@ interface Basics {
   editable: boolean;
   parts: [role: string, bits: number][];
   note: string;
+  in_memory: boolean;
   products?: Products;
   memory?: string;
   // the colours of core matrices and banks, by their numbers, among those of the lanes
@@ -362,6 +365,59 @@ type TraceColumn = {
 type Picture = { title: string; notes: string[]; grids: Grid[]; lead?: string; columns?: TraceColumn[] };
 type Trace = { row: number; column: number; dot_product?: DotProduct } & Sent<Picture>;
 
+// -- the memory view: memory_view.py --
+
+type MemoryColour = "lane" | "row" | "column" | "wavefront";
+type MemoryControl = { option: "by" | "major" | "pitch" | "swizzle"; label: string; hint: string } & (
+  | {
+      choices: [text: string, value: string | number, obstacle: string][];
+      value: string | number;
+      modifier?: { name: string; row: number; column: number };
+    }
+  | { least: number; most: number; step: number; value: number }
+);
+/** A wavefront, registers that are then complete, or what reads or wrote them. */
+type MemoryStep = {
+  kind: "wavefront" | "registers" | "mma";
+  wavefront: number;
+  /** The wavefronts of the same lanes, [first, stop], if it is one of several. */
+  group: number[];
+  registers: number[];
+  text: string;
+};
+interface MemoryData {
+  name: Name;
+  by: string;
+  major: "row" | "column";
+  pitch: number | null;
+  swizzle: number;
+  controls: MemoryControl[];
+  size: number;
+  /** Of an element. */
+  bits: number;
+  // of every cell: its byte, its lowest bit there, the wavefront that moves it
+  byte: DataView;
+  low?: DataView;
+  wavefront: DataView;
+  suppliers: [address: number, lane: number, matrix: number][];
+  wavefronts: number;
+  least: number;
+  summary: string;
+  facts: string[];
+  steps: MemoryStep[];
+}
+interface MemoryMap {
+  byte: Int32Array;
+  low: Int8Array | null;
+  wavefront: Int16Array;
+  /** Bytes of a cell; 1 where several share a byte. */
+  unit: number;
+  perByte: number;
+  /** Of every byte: the lowest cell in it, or -1. */
+  cellAt: Int32Array;
+  supplier: Map<number, { lane: number; matrix: number }>;
+}
+
 // -- the quiz: quiz.py, and motion --
 
 interface QuizQuestion {
@@ -468,6 +524,7 @@ interface SavedPage {
   state: Traits;
   lanes: { [operand in Name]?: Columns };
   traces: Sent<Trace>[];
+  memories: { [name in Name]?: MemoryData };
   quiz: SavedQuestion[];
   refusal: string;
   not_saved: string;

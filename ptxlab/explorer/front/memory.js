@@ -1,0 +1,386 @@
+// The memory view: a matrix in shared memory, bank by bank, and the access that moves it, wavefront by wavefront.
+
+import { make, clamp, hex, isTouch, attribute } from "./util.js";
+import { cellText, holderOf } from "./matrix.js";
+import { SCROLLBAR, viewHeight } from "./layout.js";
+import { LINE, WORD, byteName, cellsIn, memoryFacts, memoryMap, numberAt } from "./memory_map.js";
+import { MemoryControls } from "./memory_controls.js";
+import { MemoryPlayer } from "./memory_player.js";
+import { MEMORY_HEAD, drawMemory, drawMemoryMarks, bytesPlace } from "./memory_draw.js";
+
+const WORD_WIDTH = { least: 18, most: 46 }; // of a word, in pixels
+const LINE_HEIGHT = { least: 11, most: 17 }; // of a line
+const MEMORY_SHARE = 0.28; // of the view, that the bytes may take
+
+export class MemoryView {
+  /** @param {App} app @param {HTMLElement} parent */
+  constructor(app, parent) {
+    this.app = app;
+    this.sent = /** @type {Sent<MemoryData>} */ ({});
+    this.version = 0; // how often something else was shown
+    this.wantsFocus = false; // when it has opened
+    this.at = 0; // the word that keys move
+    this.pointed = -1; // a byte that belongs to no cell
+    this.drawn = ""; // what the canvas shows
+    this.painted = /** @type {Matrix | null} */ (null);
+    this.word = 0; // the width of a word in pixels,
+    this.row = 0; // the height of a line,
+    this.width = 0; // and what is seen of them
+    this.height = 0;
+    this.node = make("section", "ptx-memory", parent, {
+      "aria-label": "shared memory",
+      "data-testid": "memory",
+    });
+    this.node.hidden = true;
+    this.controls = new MemoryControls(this, this.node);
+    this.frame = make("div", "ptx-frame", this.node);
+    this.base = make("canvas", "", this.frame, { "aria-hidden": "true" });
+    this.over = make("canvas", "", this.frame, { "aria-hidden": "true" });
+    this.scroller = make("div", "ptx-scroller", this.frame);
+    this.space = make("div", "ptx-space", this.scroller);
+    this.input = make("input", "ptx-memory-word", this.space, {
+      type: "text",
+      spellcheck: "false",
+      autocomplete: "off",
+      "data-testid": "word",
+    });
+    this.player = new MemoryPlayer(this, this.node);
+    this.listen();
+  }
+
+  // -- what is shown --
+
+  // What Python sent; only asked for while something is shown.
+  get data() {
+    return /** @type {MemoryData} */ (this.sent);
+  }
+
+  get map() {
+    return memoryMap(this.data);
+  }
+
+  get isOpen() {
+    return this.sent.name !== undefined && !this.app.quiz.open && Boolean(this.matrix);
+  }
+
+  /** @returns {Matrix | undefined} */
+  get matrix() {
+    return this.sent.name && this.app.matrices[this.sent.name];
+  }
+
+  // The view of one matrix at a time: its button opens and closes it.
+  /** @param {Name} name */
+  toggle(name) {
+    if (this.sent.name === name) {
+      const button = this.app.paneOf(name)?.caption.querySelector("[data-memory]");
+      /** @type {HTMLElement | null | undefined} */ (button)?.focus({ preventScroll: true });
+      this.app.send({ type: "hide_memory" });
+    } else this.app.send({ type: "show_memory", name });
+  }
+
+  // If it opened, closed, or shows something else, everything is laid out again.
+  follow() {
+    const sent = this.app.model.get("memory") ?? {};
+    if (sent === this.sent) return;
+    const other = sent.name !== this.sent.name;
+    this.sent = sent;
+    this.version += 1;
+    this.player.pause();
+    this.player.step = 0;
+    this.drawn = "";
+    this.pointed = -1;
+    if (other) this.controls.colour = this.matrix?.lane ? "lane" : "wavefront";
+    this.at = other ? 0 : Math.min(this.at, (sent.size ?? WORD) - WORD);
+    if (other) this.scroller.scrollTop = 0;
+  }
+
+  // -- layout: it takes what it needs of the view, and the bytes a part of it --
+
+  // The height that it takes from the matrices.
+  layout() {
+    this.node.hidden = !this.isOpen;
+    if (!this.isOpen) return 0;
+    const { app, data } = this;
+    this.controls.update();
+    this.player.update();
+    const lines = data.size / LINE;
+    const room = Math.max(120, MEMORY_SHARE * viewHeight(app));
+    this.row = clamp(Math.floor(room / lines), LINE_HEIGHT.least, LINE_HEIGHT.most);
+    const scrolls = lines * this.row > room + 1;
+    this.height = scrolls ? Math.floor(room / this.row) * this.row : lines * this.row;
+    const wide = app.layoutWidth - MEMORY_HEAD.left - (scrolls ? SCROLLBAR : 0) - 4;
+    this.word = clamp(Math.floor((wide * 4) / 32) / 4, WORD_WIDTH.least, WORD_WIDTH.most);
+    const total = 32 * this.word;
+    this.width = Math.min(total, wide);
+    const bars = { x: total > wide + 1, y: scrolls };
+    const outer = {
+      width: this.width + (bars.y ? SCROLLBAR : 0),
+      height: this.height + (bars.x ? SCROLLBAR : 0),
+    };
+    this.frame.style.cssText = `width:${MEMORY_HEAD.left + outer.width}px;height:${MEMORY_HEAD.top + outer.height}px`;
+    this.scroller.style.cssText =
+      `left:${MEMORY_HEAD.left}px;top:${MEMORY_HEAD.top}px;width:${outer.width}px;height:${outer.height}px` +
+      `;overflow:${bars.x ? "auto" : "hidden"} ${bars.y ? "auto" : "hidden"}`;
+    this.space.style.cssText = `width:${total}px;height:${lines * this.row}px`;
+    for (const canvas of [this.base, this.over]) {
+      canvas.width = Math.round((MEMORY_HEAD.left + this.width) * app.ratio);
+      canvas.height = Math.round((MEMORY_HEAD.top + this.height) * app.ratio);
+      canvas.style.cssText = `width:${MEMORY_HEAD.left + this.width}px;height:${MEMORY_HEAD.top + this.height}px`;
+    }
+    this.drawn = "";
+    this.placeInput();
+    if (this.wantsFocus) this.input.focus({ preventScroll: true });
+    this.wantsFocus = false;
+    return this.node.offsetHeight + 6;
+  }
+
+  // The bytes are drawn again only if they, or how they look, changed.
+  draw() {
+    const { matrix } = this;
+    if (!this.isOpen || !matrix || !this.word) return;
+    const { scrollLeft, scrollTop } = this.scroller;
+    const drawn = [this.app.look, this.controls.colour, scrollLeft, scrollTop, this.word, this.row].join();
+    if (drawn !== this.drawn || this.painted !== matrix) drawMemory(this, matrix);
+    [this.drawn, this.painted] = [drawn, matrix];
+    this.drawOver();
+  }
+
+  drawOver() {
+    if (this.isOpen && this.matrix && this.word) drawMemoryMarks(this, this.matrix);
+  }
+
+  // -- pointing --
+
+  /** @param {ClientPoint} event */
+  byteUnder(event) {
+    const area = this.scroller.getBoundingClientRect();
+    const x = event.clientX - area.left + this.scroller.scrollLeft;
+    const y = event.clientY - area.top + this.scroller.scrollTop;
+    const [line, at] = [Math.floor(y / this.row), Math.floor((x / this.word) * WORD)];
+    return at >= 0 && at < LINE && line >= 0 && line < this.data.size / LINE ? line * LINE + at : -1;
+  }
+
+  // The cell in a byte: of several in it, the one under the pointer.
+  /** @param {number} address @param {number} inside from 0 to 1 @returns {Cell | null} */
+  cellIn(address, inside = 0) {
+    const { map, matrix } = this;
+    if (address < 0 || map.cellAt[address] < 0 || !matrix) return null;
+    const step = this.data.major === "row" ? 1 : matrix.columns;
+    const index = map.cellAt[address] + Math.floor(inside * map.perByte) * step;
+    return { name: matrix.name, row: Math.floor(index / matrix.columns), column: index % matrix.columns };
+  }
+
+  /** @param {MouseEvent} event */
+  point(event) {
+    const { app } = this;
+    const address = this.byteUnder(event);
+    const cell = this.cellIn(address, this.insideByte(event));
+    const before = this.pointed;
+    this.pointed = cell ? -1 : address;
+    app.hover(cell);
+    if (cell) app.tooltip.show(event, () => app.facts(cell));
+    else if (address >= 0)
+      app.tooltip.show(event, () => [
+        byteName(address),
+        `not part of ${this.matrix?.label}: padding, or other data`,
+      ]);
+    if (before !== this.pointed) app.drawOver();
+  }
+
+  /** @param {ClientPoint} event */
+  insideByte(event) {
+    const area = this.scroller.getBoundingClientRect();
+    const at = ((event.clientX - area.left + this.scroller.scrollLeft) / this.word) * WORD;
+    return clamp(at - Math.floor(at), 0, 0.999);
+  }
+
+  // What `describe.js` says of the place of a cell: null where memory does not show it.
+  /** @param {Name} name @param {number} index */
+  facts(name, index) {
+    return this.isOpen && name === this.sent.name ? memoryFacts(this.data, index) : null;
+  }
+
+  listen() {
+    const { app, scroller, input } = this;
+    app.root.addEventListener("keydown", (event) => this.shortcut(event));
+    scroller.addEventListener("scroll", () => this.draw());
+    scroller.addEventListener("pointermove", (event) => {
+      if (!isTouch(event)) this.point(event);
+    });
+    scroller.addEventListener("pointerleave", (event) => {
+      if (isTouch(event)) return;
+      this.pointed = -1;
+      app.hover(null);
+    });
+    scroller.addEventListener("pointerdown", (event) => {
+      if (event.button !== 0 || isTouch(event) || (event.target === input && this.editing)) return;
+      event.preventDefault();
+      this.press(event);
+    });
+    scroller.addEventListener("dblclick", () => this.edit());
+    scroller.addEventListener("click", (event) => {
+      if (!isTouch(event) || this.editing) return;
+      const address = this.byteUnder(event);
+      const again = document.activeElement === input && this.at === address - (address % WORD);
+      input.inputMode = again ? "text" : "none";
+      if (again) {
+        input.blur(); // a keyboard appears only for a field that gets the focus
+        input.focus({ preventScroll: true });
+        this.edit();
+      } else {
+        this.press(event);
+        this.point(event);
+      }
+    });
+    input.addEventListener("focus", () => this.placeInput());
+    input.addEventListener("blur", () => {
+      this.commit();
+      app.drawOver();
+    });
+    input.addEventListener("input", () => this.beginTyping());
+    input.addEventListener("keydown", (event) => {
+      if (!(this.editing ? this.keyWhileTyping(event) : this.keyOnWords(event))) return;
+      event.preventDefault();
+      event.stopPropagation();
+    });
+  }
+
+  // Alt+M: the matrix of the selected cell, or else A; again, and it closes. The focus goes to its bytes and back.
+  /** @param {KeyboardEvent} event */
+  shortcut(event) {
+    if (!event.altKey || event.ctrlKey || event.metaKey || event.code !== "KeyM" || this.app.quiz.open)
+      return;
+    const { app } = this;
+    const wanted = this.node.contains(app.focused()) ? this.sent.name : app.selection.mark?.name;
+    const shown = /** @type {Name[]} */ ([wanted ?? "A", "stored", "A"]).find(
+      (name) => app.matrices[name]?.in_memory,
+    );
+    if (!shown) return;
+    event.preventDefault();
+    event.stopPropagation();
+    this.wantsFocus = this.sent.name !== shown;
+    if (!this.wantsFocus) app.paneOf(shown)?.input.focus({ preventScroll: true });
+    if (this.wantsFocus) app.send({ type: "show_memory", name: shown });
+    else app.send({ type: "hide_memory" });
+  }
+
+  /** @param {ClientPoint} event */
+  press(event) {
+    const address = this.byteUnder(event);
+    if (address < 0) return;
+    const cell = this.cellIn(address, this.insideByte(event));
+    if (cell) this.app.selection.select(cell, false);
+    this.goTo(address - (address % WORD));
+  }
+
+  // -- words: keys and typing --
+
+  get editing() {
+    return this.input.classList.contains("editing");
+  }
+
+  // Chooses a word, and shows it.
+  /** @param {number} address */
+  goTo(address, focus = true) {
+    this.at = clamp(address, 0, this.data.size - WORD);
+    const { y, x, width } = bytesPlace(this, this.at, WORD);
+    const { scrollTop, scrollLeft } = this.scroller;
+    this.scroller.scrollTop = clamp(scrollTop, y + this.row - this.height, y);
+    this.scroller.scrollLeft = clamp(scrollLeft, x + width - this.width, x);
+    this.placeInput();
+    if (focus) this.input.focus({ preventScroll: true });
+    this.app.drawOver();
+  }
+
+  placeInput() {
+    if (!this.isOpen || !this.word) return;
+    const { x, y, width, height } = bytesPlace(this, this.at, WORD);
+    this.input.style.cssText = `left:${x - 1}px;top:${y - 1}px;width:${width + 1}px;height:${height + 1}px`;
+    attribute(this.input, "aria-label", this.wordFacts().join(" · "));
+  }
+
+  wordFacts() {
+    const { app, data, map, matrix, at } = this;
+    if (!matrix) return [];
+    const cells = cellsIn(map, data, matrix, at, WORD);
+    const number = numberAt(map, data, matrix, at, WORD);
+    if (number === null) return [byteName(at), `not part of ${matrix.label}`];
+    const names = cells.map((index) => {
+      const name = `${matrix.label}[${Math.floor(index / matrix.columns)}][${index % matrix.columns}]`;
+      return `${name} = ${cellText(matrix, index)}`;
+    });
+    const lanes = [...new Set(cells.map((index) => holderOf(app.matrices, matrix, index)[0].lane?.[index]))];
+    const held = matrix.lane ? [`lane${lanes.length > 1 ? "s" : ""} ${lanes.join(", ")}`] : [];
+    return [byteName(at), hex(number, 32), ...names, ...held, `wavefront ${map.wavefront[cells[0]] + 1}`];
+  }
+
+  beginTyping() {
+    if (!this.matrix?.editable) {
+      this.input.value = "";
+      return;
+    }
+    this.input.classList.add("editing");
+    this.app.tooltip.hide();
+  }
+
+  /** @param {string | null} text */
+  edit(text = null) {
+    const { data, map, matrix, at } = this;
+    if (!matrix?.editable || this.editing) return;
+    const number = numberAt(map, data, matrix, at, WORD);
+    if (number === null) return;
+    this.input.value = text ?? hex(number, 32);
+    this.beginTyping();
+    this.input.select();
+  }
+
+  commit() {
+    if (!this.editing) return;
+    const text = this.input.value.trim();
+    this.stopTyping();
+    if (text) this.app.send({ type: "set_word", address: this.at, size: WORD, text }, { node: this.input });
+  }
+
+  stopTyping() {
+    this.input.classList.remove("editing");
+    this.input.value = "";
+  }
+
+  /** @param {KeyboardEvent} event */
+  keyWhileTyping(event) {
+    if (event.key === "Escape") this.stopTyping();
+    else if (event.key === "Enter") {
+      this.commit();
+      this.goTo(this.at + (event.shiftKey ? -LINE : LINE));
+    } else return false;
+    return true;
+  }
+
+  /** @param {KeyboardEvent} event */
+  keyOnWords(event) {
+    const page = Math.max(1, Math.floor(this.height / this.row) - 1) * LINE;
+    const inLine = this.at % LINE;
+    const by = /** @type {Record<string, number>} */ ({
+      ArrowLeft: -WORD,
+      ArrowRight: WORD,
+      ArrowUp: -LINE,
+      ArrowDown: LINE,
+      PageUp: -page,
+      PageDown: page,
+      Home: -inLine,
+      End: LINE - WORD - inLine,
+    })[event.key];
+    if (event.altKey || event.metaKey || event.ctrlKey) return false;
+    if (by !== undefined) {
+      const to = this.at + by;
+      if (to >= 0 && to < this.data.size) this.goTo(to);
+      const cell = this.cellIn(this.at);
+      if (cell) this.app.selection.select(cell, false);
+    } else if (event.key === "Enter" || event.key === "F2") this.edit();
+    else if (event.key === "Delete" || event.key === "Backspace")
+      this.app.send({ type: "set_word", address: this.at, size: WORD, text: "0" }, { node: this.input });
+    else if (event.key === "Escape") return this.app.problem.dismiss();
+    else return false;
+    return true;
+  }
+}

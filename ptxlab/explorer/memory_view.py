@@ -1,0 +1,605 @@
+"""The memory view: a matrix of the instruction as it lies in shared memory, and the accesses that move it.
+
+wgmma reads A and B through descriptors; for mma the view shows the ldmatrix or ld.shared that would load the
+registers, for D the stmatrix or st.shared, for wmma the wmma.load or wmma.store. What is sent to the page are
+places, wavefronts and sentences; what is in memory the page knows from the matrix itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import PtxlabError, listing, quoted
+from ..isa.mma import MmaForm
+from ..isa.operand import Operand
+from ..memory import SWIZZLES, Conflicts, Tile
+from ..memory.fetch import (
+    Access,
+    Major,
+    Placement,
+    core_matrix_access,
+    lane_accesses,
+    matrix_accesses,
+    place_lines,
+    place_tile,
+)
+from ..views.labels import index_range
+from .state import ExplorerState, MemoryRequest
+
+__all__ = ["MemoryLayout", "has_memory_view", "memory_data", "memory_layout"]
+
+_LINE = 128  # bytes of all banks
+_MOST_PITCH = 1024
+_MOST_PITCHES = 9  # that are tried for one without conflicts
+_MAJORS: tuple[Major, ...] = ("row", "column")
+
+
+@dataclass(frozen=True)
+class MemoryLayout:
+    """What is shown: the choices that were made, where the elements are, and how they are moved."""
+
+    name: str  # of the matrix: A, stored, B, C, D
+    operand: Operand
+    by: str
+    major: Major
+    pitch: int | None  # None for wgmma's tiles, which have none
+    swizzle: int
+    placement: Placement
+    accesses: tuple[Access, ...]
+    tile: Tile | None = None
+    reads: Conflicts | None = None  # of wgmma, core matrix by core matrix
+
+    @property
+    def wavefronts(self) -> int:
+        """Wavefronts of a warp, or of wgmma."""
+        return sum(int(each.wavefronts) for each in self._conflicts)
+
+    @property
+    def least(self) -> int:
+        """As many without conflicts."""
+        return sum(int(each.least) for each in self._conflicts)
+
+    @property
+    def _conflicts(self) -> list[Conflicts]:
+        if self.reads is not None:
+            return [self.reads]
+        return [access.conflicts for access in self.accesses if access.warp == 0]
+
+
+# -- what can be shown -----------------------------------------------------------------------------------
+
+
+def has_memory_view(ins: MmaForm, name: str) -> bool:
+    """Whether a matrix can be shown in memory: not dense A of a sparse instruction, which is nowhere."""
+    own_a = "stored" if ins.sparse else "A"
+    return ins.mma_count == 1 and name in (own_a, "B", "C", "D")
+
+
+def _operand(ins: MmaForm, name: str) -> Operand:
+    return ins.operands["A" if name == "stored" else name]
+
+
+def _ways(ins: MmaForm, operand: Operand) -> tuple[str, ...]:
+    """The instructions that can move it, the usual one first."""
+    if operand.space == "shared":
+        return ("wgmma",)
+    store = operand.name == "D"
+    if ins.family == "wmma":
+        return ("wmma.store",) if store else ("wmma.load",)
+    if operand.name in "CD":
+        return ("st.shared", "stmatrix") if store else ("ld.shared", "ldmatrix")
+    return ("ldmatrix", "ld.shared")
+
+
+def _usual_way(ins: MmaForm, operand: Operand, major: Major) -> str:
+    """The first that is possible; if none is, the plain one, which says why."""
+    ways = _ways(ins, operand)
+    if operand.space == "shared":
+        return ways[0]
+    plain = next((way for way in ways if way.endswith(".shared")), ways[0])
+    return next((way for way in ways if not _obstacle(operand, way, major)), plain)
+
+
+def _majors(ins: MmaForm, operand: Operand, transposed: bool) -> dict[Major, str]:
+    """Which index may be contiguous, the usual one first: why not, or ""."""
+    usual: Major = "column" if operand.axes[1] == "n" and operand.axes[0] == "k" else "row"
+    other: Major = "row" if usual == "column" else "column"
+    if ins.family == "wmma" and operand.name in "AB":
+        layout = ins.a_layout if operand.name == "A" else ins.b_layout
+        own: Major = "row" if layout == "row" else "column"
+        foreign: Major = "column" if own == "row" else "row"
+        return {own: "", foreign: f"this wmma.mma takes {operand.name} as .{layout}: choose another"}
+    if operand.space != "shared":
+        return {usual: "", other: ""}
+    name = f"imm-trans-{operand.name.lower()}"
+    if f"imm_trans_{operand.name.lower()}" not in ins.modifiers:
+        return {usual: "", other: f"{operand.name} is {operand.dtype}: wgmma transposes f16 and bf16 only"}
+    chosen, rest = (other, usual) if transposed else (usual, other)
+    return {chosen: "", rest: f"{name} {int(not transposed)} says so"}
+
+
+def _accesses(operand: Operand, placement: Placement, by: str) -> tuple[Access, ...]:
+    store = by in ("stmatrix", "st.shared", "wmma.store")
+    if by in ("ldmatrix", "stmatrix"):
+        return tuple(matrix_accesses(operand, placement, store=store))
+    if by == "wmma.load" and operand.name in "AB":  # through LDSM, the machine's ldmatrix, where that fits
+        try:
+            return tuple(matrix_accesses(operand, placement))
+        except PtxlabError:
+            pass
+    return tuple(lane_accesses(operand, placement, store=store))
+
+
+def _line_bytes(operand: Operand, major: Major) -> int:
+    return operand.shape[1 if major == "row" else 0] * operand.width // 8
+
+
+@lru_cache(maxsize=256)
+def _obstacle(operand: Operand, by: str, major: Major) -> str:
+    """Why it cannot be moved like this; "" if it can."""
+    pitch = -(-_line_bytes(operand, major) // 16) * 16
+    try:
+        _accesses(operand, place_lines(operand, major, pitch), by)
+    except PtxlabError as error:
+        return str(error)
+    return ""
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """One of several: its text, its value, and why it cannot be chosen."""
+
+    text: str
+    value: str | int
+    obstacle: str = ""
+
+
+@dataclass(frozen=True)
+class _Choices:
+    """What can be chosen for an operand, given what is chosen already."""
+
+    by: tuple[_Choice, ...]
+    major: tuple[_Choice, ...]
+    swizzle: tuple[_Choice, ...]
+
+
+def _major_text(operand: Operand, major: Major) -> str:
+    if operand.axes == ("m", "n"):
+        return f"{major}-major"
+    contiguous = operand.axes[1 if major == "row" else 0]
+    return f"{contiguous.upper()}-major"
+
+
+def _choices(ins: MmaForm, operand: Operand, by: str, major: Major, transposed: bool) -> _Choices:
+    ways = _ways(ins, operand)
+    in_registers = operand.space != "shared"
+    majors = {
+        each: obstacle or (_obstacle(operand, by, each) if in_registers else "")
+        for each, obstacle in _majors(ins, operand, transposed).items()
+    }
+    return _Choices(
+        tuple(_Choice(way, way, _obstacle(operand, way, major) if in_registers else "") for way in ways),
+        tuple(_Choice(_major_text(operand, each), each, majors[each]) for each in _MAJORS),
+        tuple(
+            _Choice(
+                f"{swizzle} bytes" if swizzle else "none",
+                swizzle,
+                _no_swizzle(operand, by, swizzle, transposed),
+            )
+            for swizzle in sorted(SWIZZLES)
+        ),
+    )
+
+
+def _no_swizzle(operand: Operand, by: str, swizzle: int, transposed: bool) -> str:
+    """Why there cannot be this swizzle."""
+    if by.startswith("wmma") and swizzle:
+        return f"{by} takes lines at equal distances: it cannot follow a swizzle"
+    if operand.space != "shared":
+        return ""
+    try:
+        Tile.of(operand, swizzle, transposed)
+    except PtxlabError as error:
+        return str(error)
+    return ""
+
+
+# -- what is shown ---------------------------------------------------------------------------------------
+
+
+def memory_layout(state: ExplorerState) -> MemoryLayout | None:
+    """What the state asks to show; None for nothing. Refused where the instruction has no such memory."""
+    if state.memory is None:
+        return None
+    modifiers = state.operands.modifiers
+    return _layout(state.ins, bool(modifiers.imm_trans_a), bool(modifiers.imm_trans_b), state.memory)
+
+
+@lru_cache(maxsize=32)
+def _layout(ins: MmaForm, trans_a: bool, trans_b: bool, request: MemoryRequest) -> MemoryLayout:
+    name = "stored" if request.name == "A" and ins.sparse else request.name
+    if not has_memory_view(ins, name):
+        shown = [each for each in ("A", "stored", "B", "C", "D") if has_memory_view(ins, each)]
+        raise PtxlabError(
+            f"{ins.mnemonic} has no {quoted(request.name)} in shared memory to show; "
+            f"there are {listing(shown) or 'none'}"
+        )
+    operand = _operand(ins, name)
+    transposed = trans_a if operand.name == "A" else trans_b
+    major = _as_major(request.major, next(iter(_majors(ins, operand, transposed))))
+    by = _usual_way(ins, operand, major) if request.by is None else request.by
+    swizzle = 0 if request.swizzle is None else request.swizzle
+    choices = _choices(ins, operand, by, major, transposed)
+    for what, options, value in (
+        ("by", choices.by, by),
+        ("major", choices.major, major),
+        ("swizzle", choices.swizzle, swizzle),
+    ):
+        _check_choice(what, options, value)
+    if operand.space == "shared":
+        if request.pitch is not None:
+            raise PtxlabError(
+                f"pitch={request.pitch}: a tile of wgmma has none; its swizzle says where rows are"
+            )
+        tile = Tile.of(operand, swizzle, transposed)
+        placement = place_tile(operand, tile)
+        reads = core_matrix_access(tile)
+        return MemoryLayout(name, operand, by, major, None, swizzle, placement, (), tile, reads)
+    pitch = request.pitch if request.pitch is not None else max(_LINE, _line_bytes(operand, major))
+    _check_pitch(operand, by, major, pitch)
+    placement = place_lines(operand, major, pitch, swizzle)
+    return MemoryLayout(
+        name, operand, by, major, pitch, swizzle, placement, _accesses(operand, placement, by)
+    )
+
+
+def _as_major(text: str | None, usual: Major) -> Major:
+    if text is not None and text not in _MAJORS:
+        raise PtxlabError(f"major={quoted(text)}: there are {listing(_MAJORS)}")
+    if text is None:
+        return usual
+    return "row" if text == "row" else "column"
+
+
+def _check_choice(what: str, options: Sequence[_Choice], value: object) -> None:
+    chosen = [each for each in options if each.value == value]
+    if not chosen:
+        raise PtxlabError(f"{what}={quoted(value)}: there are {listing([each.value for each in options])}")
+    if chosen[0].obstacle:
+        raise PtxlabError(f"{what}={quoted(value)}: {chosen[0].obstacle}")
+
+
+def _pitch_step(by: str) -> int:
+    """Lines begin at multiples of so many bytes."""
+    return 4 if by in ("ld.shared", "st.shared") else 16
+
+
+def _check_pitch(operand: Operand, by: str, major: Major, pitch: int) -> None:
+    least, step = _line_bytes(operand, major), _pitch_step(by)
+    most = max(_MOST_PITCH, least)
+    if pitch % step or not least <= pitch <= most:
+        raise PtxlabError(
+            f"pitch={pitch}: with {by} the {major}s of {operand.name} are multiples of {step} bytes apart, "
+            f"from {least} to {most}"
+        )
+
+
+# -- for the page ----------------------------------------------------------------------------------------
+
+
+def memory_data(state: ExplorerState, layout: MemoryLayout) -> dict[str, Any]:
+    """What the page draws. Numbers of cells (byte, lowest bit, wavefront) travel as bytes.
+
+    >>> import ptxlab
+    >>> state = ExplorerState(ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"))
+    >>> state.memory = MemoryRequest("A")
+    >>> layout = memory_layout(state)
+    >>> memory_data(state, layout)["summary"]
+    '32 wavefronts where 4 would do: take pitch 144 or swizzle 128'
+    >>> memory_data(state, layout)["steps"][1]["text"].split(": ", 1)[1]
+    'row 1 of matrix 0, whose address lane 1 supplies; lanes 0..7 want different words of banks 0..3'
+    """
+    modifiers = state.operands.modifiers
+    transposed = bool(modifiers.imm_trans_a if layout.operand.name == "A" else modifiers.imm_trans_b)
+    placement = layout.placement
+    data: dict[str, Any] = {
+        "name": layout.name,
+        "by": layout.by,
+        "major": layout.major,
+        "pitch": layout.pitch,
+        "swizzle": layout.swizzle,
+        "controls": _controls(state.ins, layout, transposed),
+        "size": placement.size,
+        "bits": placement.bits,
+        "byte": placement.offsets.astype(np.int32).tobytes(),
+        "wavefront": _cell_wavefronts(layout).astype(np.int16).tobytes(),
+        "suppliers": _suppliers(layout),
+        "wavefronts": layout.wavefronts,
+        "least": layout.least,
+        "summary": _summary(state.ins, layout),
+        "facts": _facts(layout),
+        "steps": _steps(state.ins, layout),
+    }
+    if placement.low.any():
+        data["low"] = placement.low.astype(np.int8).tobytes()
+    return data
+
+
+def _controls(ins: MmaForm, layout: MemoryLayout, transposed: bool) -> list[dict[str, Any]]:
+    choices = _choices(ins, layout.operand, layout.by, layout.major, transposed)
+    is_tile = layout.tile is not None
+    turn = f"imm_trans_{layout.operand.name.lower()}"
+    majors = [[each.text, each.value, each.obstacle] for each in choices.major]
+    if is_tile and len(ins.modifiers.get(turn, ())) > 1:
+        majors = [[text, value, ""] for text, value, _ in majors]  # the modifier is set with it
+    controls: list[dict[str, Any]] = [
+        {
+            "option": "by",
+            "label": "By",
+            "hint": "The instruction that moves it",
+            "choices": [[each.text, each.value, each.obstacle] for each in choices.by],
+            "value": layout.by,
+        },
+        {
+            "option": "major",
+            "label": "Major",
+            "hint": "The index whose neighbours are neighbours in memory",
+            "choices": majors,
+            "value": layout.major,
+        },
+        {
+            "option": "swizzle",
+            "label": "Swizzle",
+            "hint": "The XOR of bits 4 to 6 of the address with bits 7 to 9: how many bytes it permutes",
+            "choices": [[each.text, each.value, each.obstacle] for each in choices.swizzle],
+            "value": layout.swizzle,
+        },
+    ]
+    if layout.pitch is not None:
+        least = _line_bytes(layout.operand, layout.major)
+        controls.insert(
+            2,
+            {
+                "option": "pitch",
+                "label": "Pitch",
+                "hint": f"Bytes from one {layout.major} to the next; padding beyond {least}",
+                "least": least,
+                "most": max(_MOST_PITCH, least),
+                "step": _pitch_step(layout.by),
+                "value": layout.pitch,
+            },
+        )
+    if is_tile and len(ins.modifiers.get(turn, ())) > 1:
+        usual = "row" if layout.operand.name == "A" else "column"
+        controls[1]["modifier"] = {"name": turn, **{each: int(each != usual) for each in _MAJORS}}
+    return controls
+
+
+def _cell_wavefronts(layout: MemoryLayout) -> NDArray[np.int64]:
+    """In which wavefront of its warp each cell is moved."""
+    words = layout.placement.offsets // 4
+    if layout.reads is not None:
+        return _lookup(layout.reads, words)
+    coords = layout.operand.coords()
+    cells = np.full(words.shape, -1, dtype=np.int64)
+    start, warp = 0, 0
+    for access in layout.accesses:
+        if access.warp != warp:
+            start, warp = 0, access.warp
+        own = coords[access.lanes, access.first : access.first + access.count]
+        at = own[..., 0], own[..., 1]
+        cells[at] = start + _lookup(access.conflicts, words[at])
+        start += int(access.conflicts.wavefronts)
+    return cells
+
+
+def _lookup(conflicts: Conflicts, words: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The wavefront that serves each of these words."""
+    known, first = np.unique(conflicts.words, return_index=True)
+    return np.asarray(conflicts.schedule.reshape(-1)[first][np.searchsorted(known, words)])
+
+
+def _suppliers(layout: MemoryLayout) -> list[list[int]]:
+    """Rows of ldmatrix and stmatrix: [first byte, the lane that supplies the address, its matrix]."""
+    return [
+        [int(address), access.warp * 32 + lane, lane // 8]
+        for access in layout.accesses
+        if access.is_matrix
+        for lane, address in enumerate(access.addresses.tolist())
+    ]
+
+
+# -- sentences -------------------------------------------------------------------------------------------
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def _runs(numbers: Sequence[int]) -> str:
+    """``0..3, 8``: consecutive numbers are joined."""
+    ordered = sorted(set(numbers))
+    starts = [number for number in ordered if number - 1 not in ordered]
+    ends = [number for number in ordered if number + 1 not in ordered]
+    return ", ".join(index_range(first, last - first + 1) for first, last in zip(starts, ends, strict=True))
+
+
+def _lanes(lanes: Sequence[int]) -> str:
+    return f"lane{'' if len(set(lanes)) == 1 else 's'} {_runs(lanes)}"
+
+
+def _summary(ins: MmaForm, layout: MemoryLayout) -> str:
+    warps = layout.operand.lanes // 32
+    each = " in each warp" if warps > 1 else ""
+    if layout.reads is not None:
+        cores = "1 core matrix" if layout.least == 1 else f"{layout.least} core matrices"
+        return f"{cores} of 128 bytes, each with every bank once; their order is not documented"
+    count = _plural(layout.wavefronts, "wavefront")
+    if layout.wavefronts == layout.least:
+        return f"{count}{each}, no conflicts"
+    return f"{count}{each} where {layout.least} would do{_remedy(layout)}"
+
+
+def _remedy(layout: MemoryLayout) -> str:
+    """The nearest larger pitch and the narrowest swizzle without conflicts."""
+    if layout.pitch is None:
+        return ""
+    step = max(_pitch_step(layout.by), 4)
+    pitches = range(layout.pitch + step, layout.pitch + step * _MOST_PITCHES, step)
+    found = []
+    for pitch in pitches:
+        if pitch <= max(_MOST_PITCH, layout.pitch) and _is_free(layout, pitch, layout.swizzle):
+            found.append(f"pitch {pitch}")
+            break
+    for swizzle in () if layout.by.startswith("wmma") else sorted(SWIZZLES):
+        if swizzle > layout.swizzle and _is_free(layout, layout.pitch, swizzle):
+            found.append(f"swizzle {swizzle}")
+            break
+    return f": take {' or '.join(found)}" if found else ""
+
+
+def _is_free(layout: MemoryLayout, pitch: int, swizzle: int) -> bool:
+    try:
+        placement = place_lines(layout.operand, layout.major, pitch, swizzle)
+        accesses = _accesses(layout.operand, placement, layout.by)
+    except PtxlabError:
+        return False
+    return all(
+        access.conflicts.wavefronts == access.conflicts.least for access in accesses if not access.warp
+    )
+
+
+def _facts(layout: MemoryLayout) -> list[str]:
+    if layout.tile is not None:
+        tile = layout.tile
+        return [
+            f"descriptor 0x{tile.descriptor(0):x} (address 0)",
+            f"LBO {tile.leading}, SBO {tile.stride}",
+            tile.cute,
+        ]
+    names: dict[str, int] = {}
+    for access in layout.accesses:
+        if access.warp == 0:
+            names[access.name] = names.get(access.name, 0) + 1
+    moved = ", ".join(name if count == 1 else f"{count} × {name}" for name, count in names.items())
+    if layout.by.startswith("wmma"):
+        is_row_load = any(access.is_matrix for access in layout.accesses)
+        reason = (
+            "through LDSM, the machine's ldmatrix" if is_row_load else "the compiler may choose other widths"
+        )
+        return [f"{layout.by} drawn as {moved}: {reason}"]
+    return [moved]
+
+
+def _steps(ins: MmaForm, layout: MemoryLayout) -> list[dict[str, Any]]:
+    """Wavefront by wavefront, then what the registers hold and what reads them; of the first warp."""
+    if layout.reads is not None:
+        return [*_core_steps(layout), _last_step(ins, layout)]
+    steps: list[dict[str, Any]] = []
+    total, number = layout.wavefronts, 0
+    store = layout.operand.name == "D"
+    if store:
+        steps.append(_last_step(ins, layout))
+    for access in layout.accesses:
+        if access.warp:
+            continue
+        registers = _registers(layout.operand, access)
+        if store:
+            steps.append(_register_step(layout, access, registers))
+        groups = _group_of_wavefronts(access.conflicts)
+        for wavefront, group in enumerate(groups):
+            text = f"wavefront {number + wavefront + 1} of {total}: {_wavefront_text(access, wavefront)}"
+            steps.append(
+                {
+                    "kind": "wavefront",
+                    "wavefront": number + wavefront,
+                    "group": [
+                        number + groups.index(group),
+                        number + groups.index(group) + groups.count(group),
+                    ],
+                    "registers": registers,
+                    "text": text,
+                }
+            )
+        number += len(groups)
+        if not store:
+            steps.append(_register_step(layout, access, registers))
+    if not store:
+        steps.append(_last_step(ins, layout))
+    return steps
+
+
+def _group_of_wavefronts(conflicts: Conflicts) -> list[int]:
+    """The group of lanes that each wavefront serves; those of a group follow each other."""
+    groups = np.broadcast_to(conflicts.groups[:, None], conflicts.schedule.shape)
+    wavefronts, first = np.unique(conflicts.schedule, return_index=True)
+    return [int(group) for group in groups.reshape(-1)[first[wavefronts >= 0]]]
+
+
+def _registers(operand: Operand, access: Access) -> list[int]:
+    first = access.first // operand.elements_per_register
+    last = (access.first + access.count - 1) // operand.elements_per_register
+    return list(range(first, last + 1))
+
+
+def _wavefront_text(access: Access, wavefront: int) -> str:
+    conflicts = access.conflicts
+    served = np.flatnonzero((conflicts.schedule == wavefront).any(axis=1)).tolist()
+    group = int(conflicts.groups[served[0]])
+    banks = np.unique(conflicts.words[conflicts.schedule == wavefront] % 32).tolist()
+    colliding: set[int] = set()
+    shared_banks: set[int] = set()
+    for collision in conflicts.collisions:
+        if collision.group == group and set(collision.lanes) & set(served) and collision.bank in banks:
+            colliding |= set(collision.lanes)
+            shared_banks.add(collision.bank)
+    if access.is_matrix:
+        text = f"row {served[0] % 8} of matrix {group}, whose address {_lanes(served)} supplies"
+        if len(served) > 1:
+            rows = _runs([lane % 8 for lane in served])
+            text = f"rows {rows} of matrix {group}, whose addresses {_lanes(served)} supply"
+    else:
+        text = f"{access.name} of {_lanes(served)}"
+    if not colliding:
+        return f"{text}; banks {_runs(banks)}, no conflict"
+    where = f"bank{'' if len(shared_banks) == 1 else 's'} {_runs(sorted(shared_banks))}"
+    return f"{text}; {_lanes(sorted(colliding))} want different words of {where}"
+
+
+def _register_step(layout: MemoryLayout, access: Access, registers: list[int]) -> dict[str, Any]:
+    names = _runs(registers)
+    noun = "register" if len(registers) == 1 else "registers"
+    letter = layout.operand.name
+    if layout.operand.name == "D":
+        text = f"{access.name} takes {noun} {names} of {letter} from every lane"
+    else:
+        text = f"{access.name} is done: every lane has {noun} {names} of {letter}"
+    return {"kind": "registers", "wavefront": -1, "group": [], "registers": registers, "text": text}
+
+
+def _core_steps(layout: MemoryLayout) -> list[dict[str, Any]]:
+    wavefronts = _cell_wavefronts(layout)
+    total = layout.wavefronts
+    steps = []
+    for number in range(total):
+        rows, columns = np.nonzero(wavefronts == number)
+        row, column = layout.operand.axes
+        place = f"{row} {_runs(rows.tolist())}, {column} {_runs(columns.tolist())}"
+        text = f"wavefront {number + 1} of {total}: the core matrix with {place}; every bank once"
+        steps.append({"kind": "wavefront", "wavefront": number, "group": [], "registers": [], "text": text})
+    return steps
+
+
+def _last_step(ins: MmaForm, layout: MemoryLayout) -> dict[str, Any]:
+    if layout.operand.name == "D":
+        text = f"{ins.mnemonic} leaves D in the registers of every lane"
+    else:
+        where = "from shared memory" if layout.tile is not None else "from the registers of every lane"
+        text = f"{ins.mnemonic} reads {layout.operand.name} {where}: D = A·B + C"
+    return {"kind": "mma", "wavefront": -1, "group": [], "registers": [], "text": text}
