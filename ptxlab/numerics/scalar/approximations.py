@@ -276,6 +276,13 @@ def _times(x: Array, y: Array) -> Array:
     return np.where(np.isnan(product), _NAN, product.view(np.uint32))
 
 
+def _times_flushed(x: Array, y: Array) -> Array:
+    """FMUL.FTZ of f32 codes: a product becomes 0 if it is below 2^-126 after rounding to 24 bits."""
+    x, y = _flush(x), _flush(y)
+    exact = x.view(np.float32).astype(np.float64) * y.view(np.float32)
+    return np.where(np.abs(exact) < 2.0**-126 - 2.0**-151, (x ^ y) & _SIGN, _times(x, y))
+
+
 def _scaled(codes: Array, where: Array, factor: float) -> Array:
     """FMUL by a constant under a predicate."""
     return np.where(where, _times(codes, np.full_like(codes, np.float32(factor).view(np.uint32))), codes)
@@ -317,20 +324,19 @@ def _lg2_f32(codes: Array) -> Array:
 
 def _divide(*, small: bool, huge: bool, flush: bool) -> Function:
     """div.approx and div.full: x * (1/y), both scaled first where y is subnormal or 1/y would be."""
+    times = _times_flushed if flush else _times
+
+    def scaled(x: Array, y: Array, where: Array, factor: float) -> tuple[Array, Array]:
+        constant = np.full_like(x, np.float32(factor).view(np.uint32))
+        return np.where(where, times(x, constant), x), np.where(where, times(y, constant), y)
 
     def instruction(x: Array, y: Array) -> Array:
         x, y = np.broadcast_arrays(x, y)
-        if flush:
-            x, y = _flush(x), _flush(y)
         if huge:
-            scale = _huge(y)
-            x, y = _scaled(x, scale, 0.25), _scaled(y, scale, 0.25)
-            x = _flush(x) if flush else x
+            x, y = scaled(x, y, _huge(y), 0.25)
         if small:
-            scale = _subnormal(y)
-            x, y = _scaled(x, scale, 2.0**24), _scaled(y, scale, 2.0**24)
-        result = _times(_rcp(y), x)
-        return _flush(result) if flush else result
+            x, y = scaled(x, y, _subnormal(y), 2.0**24)
+        return times(_rcp(y), x)
 
     return instruction
 
