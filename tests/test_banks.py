@@ -175,6 +175,8 @@ def test_beyond_the_edge_everything_is_nan_if_wanted(dtype: type) -> None:
 
 BYTES = np.random.default_rng(4).integers(0, 256, (6, 192), dtype=np.uint8)
 PADDED = np.zeros((6, 208), dtype=np.uint8)[:, :192]
+SLICES = np.zeros((2, 3, 5, 16, 8), dtype=np.uint16)
+WIDE_SLICES = np.zeros((2, 3, 16, 16), dtype=np.uint16)
 
 
 class OnGpu:
@@ -231,6 +233,23 @@ def test_swizzles_of_larger_chunks(name: str) -> None:
         True,
         True,
     ]
+
+
+def test_slices_of_channels() -> None:
+    """NC/8HWC8: the pixels of a box, in order, 16 bytes of channels each; what is outside is 0."""
+    array = np.arange(2 * 3 * 5 * 16 * 8, dtype=np.uint16).reshape(2, 3, 5, 16, 8)
+    tma = tensor_map(array, (2, 1, 2, 8, 8), interleave=16)
+    assert (tma.rank, tma.dimensions, tma.strides) == (4, (16, 5, 3, 2), (256, 1280, 3840))
+    assert (tma.box_dimensions, tma.expect_tx, tma.size, tma.pitch) == ((8, 2, 1, 2), 512, 512, 16)
+    expected = np.zeros((2, 2, 8, 8), dtype=np.uint16)
+    expected[:, :1, :4] = array[:, 2, 4:, 12:]
+    np.testing.assert_array_equal(tma.load(0, 2, 4, 12, 0).view(np.uint16), expected.ravel())
+    swizzled = tensor_map(array, (2, 1, 2, 8, 8), 128, interleave=16)
+    assert swizzled.offset(0, 0, 1, 3, 5) == 128 + (3 ^ 1) * 16 + 10
+    every_other = tensor_map(array, (1, 1, 2, 16, 8), interleave=16, element_strides=(1, 1, 1, 2, 1))
+    np.testing.assert_array_equal(
+        every_other.load(1, 0, 1, 1, 0).view(np.uint16)[:56].reshape(7, 8), array[1, 0, 1, 1:15:2]
+    )
 
 
 def test_copies_as_tf32_are_rounded() -> None:
@@ -312,6 +331,31 @@ def test_elements_of_4_and_6_bits() -> None:
         (lambda: tensor_map(BYTES, (4, 128), fill="nan", data_type="16U4_ALIGN8B"), "fill='nan' of uint8"),
         (lambda: tensor_map(BYTES, (4, 128), data_type="16U4_ALIGN16B").load(0, 64), "multiples of 128 elem"),
         (lambda: tensor_map(BYTES, (4, 128), data_type="16U4_ALIGN8B").tile(), "elements of whole bytes"),
+        (
+            lambda: tensor_map(SLICES, (1, 1, 2, 8, 8), interleave=8),
+            "interleave=8 of UINT16: there are 0, 16, 32",
+        ),
+        (
+            lambda: tensor_map(SLICES, (1, 2, 2, 8, 8), interleave=16),
+            "whole slices, 8 elements of axis 4, and",
+        ),
+        (
+            lambda: tensor_map(SLICES, (1, 1, 2, 8, 4), interleave=16),
+            "whole slices, 8 elements of axis 4, and",
+        ),
+        (lambda: tensor_map(SLICES, (1, 1, 2, 4, 8), interleave=16), "multiples of 8 slices of axis 3"),
+        (
+            lambda: tensor_map(SLICES, (1, 1, 2, 8, 8), interleave=32),
+            "its last axis has 16 bytes, a slice 32",
+        ),
+        (lambda: tensor_map(SLICES[0, 0], (2, 8, 8), interleave=16), "array of 3 axes: TMA takes 4 to 6"),
+        (lambda: tensor_map(SLICES[:, :, :, ::2], (1, 1, 2, 8, 8), interleave=16), "32 bytes from one slice"),
+        (lambda: tensor_map(WIDE_SLICES, (1, 1, 8, 16), 64, interleave=32), "go with a swizzle of 32 bytes"),
+        (lambda: tensor_map(WIDE_SLICES, (1, 1, 8, 16), 32, interleave=32).load(0, 0, 0, 8), "whole, from 0"),
+        (
+            lambda: tensor_map(np.zeros((256, 256), np.float32), (256, 256)),
+            "has 262144 bytes; TMA takes at most",
+        ),
         (lambda: tensor_map(OnGpu(typestr="<f4"), (4, 8)).load(0, 0), "it is on the GPU; gpu.run_tensor_map"),
         (lambda: tensor_map(OnGpu(data=(8, False)), (4, 8)), "array at address 8: TMA takes multiples of 16"),
         (lambda: tensor_map(OnGpu(typestr="nothing"), (4, 8)), "its __cuda_array_interface__ is"),

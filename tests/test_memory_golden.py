@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from ptxlab.course import shared_memory
-from ptxlab.memory import conflicts, tensor_map
+from ptxlab.memory import conflicts
 from ptxlab.memory.banks import row_conflicts
 from tools.record_memory import ACCESSES, EXTRA, FOLDER, Access, Box, boxes, digest, patterns
 
@@ -81,14 +81,14 @@ def test_lesson_15_shows_the_recorded_cycles() -> None:
 
 def expected_bytes(box: Box) -> NDArray[np.uint8]:
     """What is in shared memory from the box's address on: 0xA5 where TMA does not write."""
-    tensor = tensor_map(
-        box.array(), box.box, box.swizzle, element_strides=box.element_strides, data_type=box.data_type
-    )
+    tensor = box.tensor_map()
     memory = np.full(tensor.size + EXTRA, 0xA5, dtype=np.uint8)
     offsets = tensor.offset(*np.ogrid[tuple(slice(count) for count in tensor.copied)], address=box.address)
-    written = (offsets[..., None] + np.arange(tensor.array.itemsize)).ravel()
-    assert len(np.unique(written)) == tensor.expect_tx
-    memory[written] = tensor.load(*box.start, address=box.address)[written]
+    places = (offsets[..., None] + np.arange(tensor.array.itemsize)).ravel()
+    content, written = tensor.image(*box.start, address=box.address)
+    assert np.unique(places).tolist() == np.flatnonzero(written).tolist()
+    assert len(places) == tensor.expect_tx
+    memory[places] = content[places]
     return memory
 
 

@@ -22,6 +22,8 @@ from numpy.typing import NDArray
 from ptxlab import gpu
 from ptxlab._util.files import write_atomically
 from ptxlab.gpu.compiler import compiler_version
+from ptxlab.gpu.tensor_maps import run_tensor_map
+from ptxlab.memory import TensorMap, tensor_map
 
 FOLDER = Path(__file__).parent.parent / "tests" / "golden"
 SEED = 16
@@ -199,9 +201,26 @@ class Box:
     address: int = 0
     element_strides: tuple[int, ...] | None = None
     data_type: str | None = field(default=None, repr=False)
+    interleave: int = field(default=0, repr=False)
 
     def __str__(self) -> str:
-        return f"{self!r} {self.data_type}" if self.data_type else repr(self)
+        words = [repr(self)]
+        if self.data_type:
+            words.append(self.data_type)
+        if self.interleave:
+            words.append(f"interleave {self.interleave}")
+        return " ".join(words)
+
+    def tensor_map(self) -> TensorMap:
+        """What a copy of it is told."""
+        return tensor_map(
+            self.array(),
+            self.box,
+            self.swizzle,
+            element_strides=self.element_strides,
+            data_type=self.data_type,
+            interleave=self.interleave,
+        )
 
     def array(self) -> NDArray[Any]:
         """Content in which every 16 bytes of an array differ from all others."""
@@ -239,17 +258,13 @@ def boxes() -> Iterator[Box]:
         yield Box("float32", (256,), (inner // 2,), swizzle, (8,))
         yield Box("float16", (40, 128), (32, inner), swizzle, (1, 0), 0, (2, 1))
         yield Box("float16", (40, 128), (31, inner), swizzle, (2, 0), 0, (3, 1))
+    for data_type in ("FLOAT32_FTZ", "TFLOAT32", "TFLOAT32_FTZ"):  # 2,048 values of any bits
+        yield Box("float32", (70, 64), (64, 32), 128, (10, 0), data_type=data_type)
 
 
 def bytes_of(box: Box) -> NDArray[np.uint8]:
     """What TMA writes from the box's address on, and EXTRA bytes after it."""
-    from ptxlab.gpu.tensor_maps import run_tensor_map
-    from ptxlab.memory import tensor_map
-
-    tensor = tensor_map(
-        box.array(), box.box, box.swizzle, element_strides=box.element_strides, data_type=box.data_type
-    )
-    return run_tensor_map(tensor, [box.start], address=box.address, extra=EXTRA)[0]
+    return run_tensor_map(box.tensor_map(), [box.start], address=box.address, extra=EXTRA)[0]
 
 
 def digest(content: NDArray[np.uint8]) -> str:

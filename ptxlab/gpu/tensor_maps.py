@@ -101,6 +101,7 @@ def encode_tensor_map(tensor: TensorMap, pointer: int | None = None) -> NDArray[
     strides = [
         driver.cuuint64_t(stride) for stride in tensor.strides or (16,)
     ]  # of one axis: not read, not NULL
+    interleave = f"{tensor.interleave}B" if tensor.interleave else "NONE"
     promotion = f"L2_{tensor.l2_promotion}B" if tensor.l2_promotion else "NONE"
     code, encoded = driver.cuTensorMapEncodeTiled(
         getattr(types, f"CU_TENSOR_MAP_DATA_TYPE_{tensor.data_type}"),
@@ -110,7 +111,7 @@ def encode_tensor_map(tensor: TensorMap, pointer: int | None = None) -> NDArray[
         strides,
         [driver.cuuint32_t(size) for size in tensor.box_dimensions],
         [driver.cuuint32_t(step) for step in tensor.element_stride_dimensions],
-        driver.CUtensorMapInterleave.CU_TENSOR_MAP_INTERLEAVE_NONE,
+        getattr(driver.CUtensorMapInterleave, f"CU_TENSOR_MAP_INTERLEAVE_{interleave}"),
         getattr(swizzles, f"CU_TENSOR_MAP_SWIZZLE_{_SWIZZLES.get(tensor.swizzle_mode, tensor.swizzle_mode)}"),
         getattr(driver.CUtensorMapL2promotion, f"CU_TENSOR_MAP_L2_PROMOTION_{promotion}"),
         getattr(driver.CUtensorMapFloatOOBfill, f"CU_TENSOR_MAP_FLOAT_OOB_FILL_{_FILLS[tensor.fill]}"),
@@ -131,8 +132,8 @@ def run_tensor_map(
     """
     _check_tensor(tensor)
     coordinates = as_integers(starts, "starts")
-    if coordinates.ndim != 2 or coordinates.shape[1] != tensor.rank:
-        raise PtxlabError(f"starts of shape {coordinates.shape}: this array takes [boxes, {tensor.rank}]")
+    if coordinates.ndim != 2 or coordinates.shape[1] != tensor.axes:
+        raise PtxlabError(f"starts of shape {coordinates.shape}: this array takes [boxes, {tensor.axes}]")
     if not len(coordinates):
         raise PtxlabError("starts: there is at least one")
     wrong = (coordinates != coordinates.astype(np.int32)).any(axis=1)
@@ -156,7 +157,7 @@ def run_tensor_map(
     out = np.empty((len(coordinates), end), dtype=np.uint8)
     with _on_gpu(tensor) as pointer:
         encoded = encode_tensor_map(tensor, pointer)
-        places = np.ascontiguousarray(coordinates[:, ::-1], dtype=np.int32)
+        places = np.ascontiguousarray(coordinates[:, : tensor.rank][:, ::-1], dtype=np.int32)
         arguments: list[Argument] = [encoded, places, Out(out)]
         arguments += [np.int32(number) for number in (address, tensor.expect_tx, end, len(out))]
         launch(source, "tma_load", arguments, grid=min(len(out), 1024), block=128)

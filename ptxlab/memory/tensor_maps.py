@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._util.arguments import as_array, as_int, check_room, is_a, is_name
+from .._util.arguments import as_array, as_int, is_a, is_name
 from ..errors import PtxlabError, listing, quoted
 from ..isa.convert import convert
 from ..isa.dtypes import dtype
@@ -98,7 +98,13 @@ _SWIZZLES: dict[int | str, _Swizzle] = {
     "128B_ATOM_64B": _Swizzle(128, 64),
 }
 
+#: Bytes of a slice of channels in interleaved layouts: CU_TENSOR_MAP_INTERLEAVE_...
+_INTERLEAVES = (0, 16, 32)
+_FEWEST_INTERLEAVED_AXES = 3  # that the driver is told, without the slice
+
 _MOST_AXES = 5
+#: Bytes that one copy takes at most, so on an H200: its shared memory, 228 KiB.
+_MOST_BYTES = 228 << 10
 _MOST_BOX = 256  # elements along an axis of the box
 _MOST_ELEMENT_STRIDE = 8
 #: What `fill="nan"` puts into every 16 bits outside the array, on an H200.
@@ -135,14 +141,20 @@ class TensorMap:
     l2_promotion: int
     data_type: str  # as the driver names it: what follows CU_TENSOR_MAP_DATA_TYPE_
     swizzle_mode: int | str
+    interleave: int
     layout: ArrayLayout = field(repr=False)
 
     # -- what the driver takes -------------------------------------------------------------------------------
 
     @property
-    def rank(self) -> int:
-        """Number of axes."""
+    def axes(self) -> int:
+        """Number of axes of the array, of the box and of its start."""
         return len(self.layout.shape)
+
+    @property
+    def rank(self) -> int:
+        """Number of axes that the driver is told: without the slice of channels in interleaved layouts."""
+        return self.axes - bool(self.interleave)
 
     @property
     def pointer(self) -> int | None:
@@ -169,27 +181,27 @@ class TensorMap:
     @property
     def dimensions(self) -> tuple[int, ...]:
         """globalDim: elements along each axis, the contiguous one first."""
-        return self.shape[::-1]
+        return self.shape[: self.rank][::-1]
 
     @property
     def strides(self) -> tuple[int, ...]:
         """globalStrides: bytes from one element to the next along each axis but the first."""
-        return self.layout.strides[-2::-1]
+        return self.layout.strides[: self.rank - 1][::-1]
 
     @property
     def box_dimensions(self) -> tuple[int, ...]:
         """boxDim: elements of the box along each axis, the contiguous one first."""
-        return self.box[::-1]
+        return self.box[: self.rank][::-1]
 
     @property
     def element_stride_dimensions(self) -> tuple[int, ...]:
         """elementStrides: every how manieth element is copied, the contiguous axis first."""
-        return self.element_strides[::-1]
+        return self.element_strides[: self.rank][::-1]
 
     @property
     def global_alignment(self) -> int:
-        """Bytes that the array's address is a multiple of: 16, or 32 for the types with gaps."""
-        return 32 if self._has_gaps else 16
+        """Bytes that the array's address is a multiple of: 16, or 32 with gaps or slices of 32 bytes."""
+        return 32 if self._has_gaps or self.interleave == 32 else 16
 
     def supports(self, target: str) -> bool:
         """Whether a target copies such a box: sm_90 and later do; the rest came with sm_100.
@@ -242,8 +254,11 @@ class TensorMap:
 
     @property
     def pitch(self) -> int:
-        """Bytes from one row of the box to the next: with a swizzle its width, however short the row is."""
-        return self.swizzle or self._row_bytes
+        """Bytes from one row of the box to the next: with a swizzle its width, however short the row is.
+
+        Slices of interleaved layouts follow each other without gaps.
+        """
+        return self.interleave or self.swizzle or self._row_bytes
 
     @property
     def size(self) -> int:
@@ -272,8 +287,8 @@ class TensorMap:
         >>> tma.offset(np.arange(8), 0)   # rows of 32 bytes; from the fifth on their halves are swapped
         array([  0,  32,  64,  96, 144, 176, 208, 240])
         """
-        if len(index) != self.rank:
-            raise PtxlabError(f"index {quoted(index)}: the box has {self.rank} axes")
+        if len(index) != self.axes:
+            raise PtxlabError(f"index {quoted(index)}: the box has {self.axes} axes")
         address = self.as_address(address)
         row: NDArray[np.int64] = np.zeros((), dtype=np.int64)
         along = row
@@ -336,7 +351,7 @@ class TensorMap:
         lines = zip(starts, self.copied, self.element_strides, self.layout.shape, strict=True)
         for axis, (first, count, step, length) in enumerate(lines):
             positions = first + np.arange(count) * step
-            if packing is not None and axis == self.rank - 1:
+            if packing is not None and axis == self.axes - 1:
                 bytes_before = positions[::_PER_CHUNK, None] * packing.bits // 8
                 positions = (bytes_before + np.arange(packing.data)).ravel()
             indices.append(np.clip(positions, 0, length - 1))
@@ -373,25 +388,32 @@ class TensorMap:
     @property
     def start_unit(self) -> int:
         """Elements of which a box's start along the last axis is a multiple: 16 bytes, or 128 elements."""
+        if self.interleave:
+            return 1 << 31
         return _PADDED_ROW if self._has_gaps else 128 // self.bits
 
     def check_start(self, start: tuple[object, ...]) -> tuple[int, ...]:
         """Where a box may begin, as numbers, or an error that says which those are."""
-        if not is_a(start, tuple, list) or len(start) != self.rank:
-            raise PtxlabError(f"start {quoted(start)}: the array has {self.rank} axes")
+        if not is_a(start, tuple, list) or len(start) != self.axes:
+            raise PtxlabError(f"start {quoted(start)}: the array has {self.axes} axes")
         starts = tuple(as_int(first, f"start of axis {axis}") for axis, first in enumerate(start))
         for axis, first in enumerate(starts):
             if not -(1 << 31) <= first < 1 << 31:
                 raise PtxlabError(f"start {quoted(first)} of axis {axis}: coordinates have 32 bits")
         unit = self.start_unit
+        if self.interleave and starts[-1]:
+            raise PtxlabError(
+                f"start {starts[-1]} of axis {self.axes - 1}: slices of {self.interleave} bytes are copied "
+                "whole, from 0"
+            )
         if starts[-1] % unit:
             if self._has_gaps:
                 raise PtxlabError(
-                    f"start {starts[-1]} of axis {self.rank - 1}: boxes of {self.data_type} begin at "
+                    f"start {starts[-1]} of axis {self.axes - 1}: boxes of {self.data_type} begin at "
                     f"multiples of {unit} elements along the last axis"
                 )
             raise PtxlabError(
-                f"start {starts[-1]} of axis {self.rank - 1}: along the last axis a box begins at a multiple "
+                f"start {starts[-1]} of axis {self.axes - 1}: along the last axis a box begins at a multiple "
                 f"of 16 bytes, {unit} elements of {self.layout.type_name}; an H200 stops at others"
             )
         return starts
@@ -414,8 +436,8 @@ class TensorMap:
         """
         if not is_name(major, ("K", "MN")):
             raise PtxlabError(f"major={quoted(major)}: a tile is 'K' or 'MN' major")
-        if self.rank != 2:
-            raise PtxlabError(f"a box of {self.rank} axes: a tile has two")
+        if self.axes != 2:
+            raise PtxlabError(f"a box of {self.axes} axes: a tile has two")
         if self._pattern.atom != 16 or self._packing is not None:
             raise PtxlabError(
                 f"swizzle={quoted(self.swizzle_mode)}, {self.data_type}: wgmma reads elements of whole bytes "
@@ -442,6 +464,7 @@ def tensor_map(
     fill: str = "zero",
     l2_promotion: int = 0,
     data_type: str | None = None,
+    interleave: int = 0,
 ) -> TensorMap:
     """A tensor map of a row-major array; `box` is in the array's order of axes. See `TensorMap`.
 
@@ -456,6 +479,10 @@ def tensor_map(
     "16U4_ALIGN16B" or "16U6_ALIGN16B" of bytes in which elements of 4 or 6 bits are packed, and then the last
     number of `box` counts elements.
 
+    With `interleave`, 16 or 32 bytes, the last axis of the array is a slice of so many bytes of channels, the
+    one before it runs along a row of pixels, and the second one counts the slices: NC/8HWC8 of float16 is an
+    array (N, C / 8, H, W, 8). A copy takes whole slices, and of one number: box=(1, 1, 4, 8, 8).
+
     >>> tensor_map(np.zeros((64, 100), dtype=np.float16), box=(64, 32))
     Traceback (most recent call last):
     ptxlab.errors.PtxlabError: array: 200 bytes from one element of axis 0 to the next; TMA takes multiples \
@@ -468,7 +495,13 @@ of 16 bytes, so pad axis 1 to a multiple of 8 elements
         array = values
     kind = _as_data_type(data_type, layout)
     packing = _PACKED.get(kind)
-    _check_array(layout, kind)
+    slices = as_int(interleave, "interleave")
+    if slices not in _INTERLEAVES or (slices and packing is not None):
+        raise PtxlabError(
+            f"interleave={quoted(interleave)} of {kind}: there are {listing(_INTERLEAVES)}, of elements of "
+            "whole bytes"
+        )
+    _check_array(layout, kind, slices)
     rank = len(layout.shape)
     sizes = _as_sizes(box, "box", rank, _MOST_BOX)
     steps = (1,) * rank
@@ -479,7 +512,10 @@ of 16 bytes, so pad axis 1 to a multiple of 8 elements
                 f"element_strides={quoted(element_strides)}: TMA copies every element of the last axis"
             )
     mode = _as_swizzle(swizzle, kind)
-    _check_row(sizes, layout, kind, mode)
+    if slices:
+        _check_slices(sizes, steps, layout, mode, slices)
+    else:
+        _check_row(sizes, layout, kind, mode)
     if not is_name(fill, _FILLS):
         raise PtxlabError(f"fill={quoted(fill)}: there are {listing(_FILLS)}")
     if fill == "nan" and ("FLOAT" not in kind or packing is not None):
@@ -488,9 +524,14 @@ of 16 bytes, so pad axis 1 to a multiple of 8 elements
         )
     if as_int(l2_promotion, "l2_promotion") not in _PROMOTIONS:
         raise PtxlabError(f"l2_promotion={quoted(l2_promotion)}: there are {listing(_PROMOTIONS)}")
-    check_room(math.prod(sizes), "box")
     width = _SWIZZLES[mode].width
-    return TensorMap(array, sizes, width, steps, fill, int(l2_promotion), kind, mode, layout)
+    tensor = TensorMap(array, sizes, width, steps, fill, int(l2_promotion), kind, mode, slices, layout)
+    if tensor.expect_tx > _MOST_BYTES:
+        raise PtxlabError(
+            f"box={quoted(sizes)}: one copy of it has {tensor.expect_tx} bytes; TMA takes at most "
+            f"{_MOST_BYTES}"
+        )
+    return tensor
 
 
 def _as_data_type(data_type: object, layout: ArrayLayout) -> str:
@@ -559,11 +600,39 @@ def _check_row(sizes: tuple[int, ...], layout: ArrayLayout, kind: str, mode: int
         )
 
 
-def _check_array(layout: ArrayLayout, kind: str) -> None:
+def _check_slices(
+    sizes: tuple[int, ...], steps: tuple[int, ...], layout: ArrayLayout, mode: int | str, slices: int
+) -> None:
+    """The rules about a box of slices; what an H200 copies of several numbers of slices is the first."""
+    if sizes[-1] != layout.shape[-1] or sizes[1] != 1 or steps[1] != 1:
+        raise PtxlabError(
+            f"box={quoted(sizes)}: a copy takes whole slices, {layout.shape[-1]} elements of axis "
+            f"{len(sizes) - 1}, and of one number, 1 of axis 1"
+        )
+    if sizes[-2] * layout.itemsize % 16:
+        raise PtxlabError(
+            f"box={quoted(sizes)}: the driver takes multiples of {16 // layout.itemsize} slices of axis "
+            f"{len(sizes) - 2}"
+        )
+    if slices == 32 and mode != 32:
+        raise PtxlabError(f"swizzle={quoted(mode)}: slices of 32 bytes go with a swizzle of 32 bytes")
+
+
+def _check_array(layout: ArrayLayout, kind: str, slices: int) -> None:
     """The rules of cuTensorMapEncodeTiled about the tensor in global memory."""
     shape = layout.shape
-    if not 1 <= len(shape) <= _MOST_AXES:
-        raise PtxlabError(f"array of {len(shape)} axes: TMA takes 1 to {_MOST_AXES}")
+    fewest, most = (_FEWEST_INTERLEAVED_AXES + 1, _MOST_AXES + 1) if slices else (1, _MOST_AXES)
+    if not fewest <= len(shape) <= most:
+        raise PtxlabError(f"array of {len(shape)} axes: TMA takes {fewest} to {most}")
+    if slices and shape[-1] * layout.itemsize != slices:
+        raise PtxlabError(
+            f"array of shape {shape}: its last axis has {shape[-1] * layout.itemsize} bytes, a slice {slices}"
+        )
+    if slices and layout.strides[-2] != slices:
+        raise PtxlabError(
+            f"array: {layout.strides[-2]} bytes from one slice of axis {len(shape) - 2} to the next; they "
+            "follow each other without gaps"
+        )
     if 0 in shape:
         raise PtxlabError(f"array of shape {shape}: TMA takes no empty one")
     packing = _PACKED.get(kind)
@@ -572,7 +641,7 @@ def _check_array(layout: ArrayLayout, kind: str) -> None:
         raise PtxlabError(f"array of shape {shape}: an axis has at most 2^32 elements")
     if layout.strides[-1] != layout.itemsize and shape[-1] > 1:
         raise PtxlabError("array: its last axis is not contiguous; TMA takes row-major arrays")
-    unit = 16
+    unit = max(16, slices)
     if packing is not None and packing.room > packing.data:
         unit = 32
         row = _PADDED_ROW * packing.bits // 8

@@ -283,7 +283,8 @@ def _memory() -> Iterator[Call]:
     array = np.zeros((8, 64), dtype=np.float16)
     for function in ("memory.tensor_map", "ptxlab.tensor_map"):
         yield call(function, memory.tensor_map, array=array, box=(8, 64), swizzle=128,
-                   element_strides=(1, 1), fill="nan", l2_promotion=128, data_type="FLOAT16")  # fmt: skip
+                   element_strides=(1, 1), fill="nan", l2_promotion=128, data_type="FLOAT16",
+                   interleave=0)  # fmt: skip
     tensor = memory.tensor_map(array, (8, 64), 128)
     scales = np.ones((3, 5), dtype=np.uint8)
     yield call("memory.scale_offset", memory.scale_offset, row=np.arange(8), column=np.arange(8) % 5,
