@@ -53,10 +53,15 @@ def test_as_recorded(name: str) -> None:
 
 
 def test_gemm_is_matmul() -> None:
-    """A real GEMM kernel gives the bits of `ptxlab.matmul`."""
+    """A real GEMM kernel gives the bits of `ptxlab.matmul`; its mma are those of the tiles."""
     case = CASES["gemm_mma_swizzled"]
     a, b, d, *sizes = case.inputs()
-    case.compiled().simulate(case.grid, case.block, a, b, d, *sizes)
+    result = case.compiled().simulate(case.grid, case.block, a, b, d, *sizes)
+    seen = result.operands(
+        warp=4 * 3 + 1, index=2
+    )  # block (1, 1): rows 64 on, columns 64 on; its second warp
+    assert (seen.ins.a.unpack(seen.a) == a[64:80, :16]).all()
+    assert (seen.ins.b.unpack(seen.b) == b[112:120, :16].T).all()
     expected = ptxlab.matmul(a, b.T, instruction="mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
     assert np.array_equal(d.view(np.uint32), expected.view(np.uint32))
 

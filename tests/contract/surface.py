@@ -120,6 +120,12 @@ def _top() -> Iterator[Call]:
         ),
         grid=(2, 1), block=32, out=np.zeros(2, dtype=np.float32), x=0.5, shared=16, model="sm_90",
     )  # fmt: skip
+    source = (
+        'extern "C" __global__ void f(unsigned* x) { asm volatile('
+        '"mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%0, %1}, {%0, %0, %0, %0}, {%1, %1}, {%0, %1};" : "+r"(x[0]), "+r"(x[1])); }'
+    )
+    result = ptxlab.kernel(source).simulate(1, 32, np.zeros(2, dtype=np.uint32))
+    yield call("Result.operands", result.operands, line=1, warp=0, index=0)
     yield call("ptxlab.hunt", ptxlab.hunt, ins=f16, mmas=20, against="sm_80", seed=1, seconds=1.0,
                categories=("bits",), model="sm_90")  # fmt: skip
     tiles, a = [f16.operand("D")] * 2, f16.operand("A")

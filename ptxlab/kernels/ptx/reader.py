@@ -146,6 +146,7 @@ class _Reader:
         self._at = 0
         self._files = self._all_files()  # NVRTC names them at the end
         self._location: Location | None = None
+        self._places: dict[tuple[str, int, int], Location] = {}
 
     # -- tokens ----------------------------------------------------------------------------------------------
 
@@ -291,11 +292,14 @@ class _Reader:
                 attribute = self._word("function_name or inlined_at")
                 if attribute == "inlined_at":
                     inlined = self._place()
+                    inlined = self._places.get((inlined.file, inlined.line, inlined.column), inlined)
                 else:
                     self._word("a label")
                     if self._takes("+"):
                         self._integer()
             self._location = replace(self._location, inlined_at=inlined)
+        place = self._location
+        self._places[place.file, place.line, place.column] = place
 
     def _place(self) -> Location:
         file, line, column = self._integer(), self._integer(), self._integer()

@@ -178,11 +178,26 @@ class Instruction:
         return tuple(self.opcode.split("."))
 
     @property
+    def source(self) -> Location | None:
+        """Where it stands in the kernel's own file: code inlined from a header belongs to the call."""
+        places = []
+        place = self.location
+        while place is not None:
+            places.append(place)
+            place = place.inlined_at
+        return next((each for each in places if each.file == places[-1].file), None)
+
+    @property
+    def source_line(self) -> int:
+        """Its line in the kernel's source; in the PTX where there is none."""
+        source = self.source
+        return self.line if source is None else source.line
+
+    @property
     def where(self) -> str:
         """Its source line, or else that of the PTX, for a message."""
-        if self.location is not None:
-            return f"{PurePath(self.location.file).name}:{self.location.line}"
-        return f"PTX line {self.line}"
+        source = self.source
+        return f"PTX line {self.line}" if source is None else f"{PurePath(source.file).name}:{source.line}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -380,7 +380,7 @@ def _wgmma(instruction: Instruction, context: Context) -> Step:
             checked = form.check_modifiers(Modifiers.from_keywords({**modifiers, "scale_d": bool(flag)}))
             parts = {name: array[ours] for name, array in arrays.items()}
             operands = Operands(form, modifiers=checked, **parts)
-            machine.multiplied(instruction, operands, threads)
+            machine.multiplied(instruction, operands, threads.where(np.repeat(ours, 128)))
             result[ours] = emulate(operands, model=machine.launch.model)
         _scatter(writes, frame, threads, result)
 

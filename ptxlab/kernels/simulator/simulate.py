@@ -18,13 +18,14 @@ from .decode import Image
 from .events import Observer
 from .machine import Launch, Machine
 from .memory import HEAP_BYTES, HEAP_START, Buffer, Memory
-from .result import Counts, Result
+from .result import Counts, Products, Result
 from .threads import Batch, Grid
 
 __all__ = ["simulate"]
 
 _MOST_LANES = 1 << 15  # of a batch: registers of that many threads stay in the cache's reach
 _REGISTER_BYTES = 1 << 29  # of all registers of a batch
+_KEPT_BYTES = 1 << 27  # of what matrix instructions read
 _MAP_MAGIC = b"ptxlab tensor map"
 
 
@@ -42,7 +43,8 @@ def simulate(
     buffers = [*image.variables(), *_memory_of(image, arguments, maps)]
     buffers.append(Buffer("the heap of malloc", HEAP_START, np.zeros(HEAP_BYTES, dtype=np.uint8)))
     counts = Counts()
-    listeners = (counts, *observers)
+    products = Products(_KEPT_BYTES)
+    listeners = (counts, products, *observers)
     size = image.static_shared + grid.shared
     memory = Memory(buffers, size, observers, grid.cluster_size)
     texts: list[str] = []
@@ -63,7 +65,7 @@ def simulate(
             with np.errstate(all="ignore"):
                 Machine(launch, batch).run()
             tick(batch.count)
-    return Result.of(counts, "".join(texts))
+    return Result.of(counts, products, "".join(texts))
 
 
 def _batch_blocks(grid: Grid, registers: int, shared: int) -> int:
