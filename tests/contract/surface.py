@@ -122,7 +122,8 @@ def _top() -> Iterator[Call]:
     )  # fmt: skip
     source = (
         'extern "C" __global__ void f(unsigned* x) { asm volatile('
-        '"mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%0, %1}, {%0, %0, %0, %0}, {%1, %1}, {%0, %1};" : "+r"(x[0]), "+r"(x[1])); }'
+        '"mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%0, %1}, '
+        '{%0, %0, %0, %0}, {%1, %1}, {%0, %1};" : "+r"(x[0]), "+r"(x[1])); }'
     )
     result = ptxlab.kernel(source).simulate(1, 32, np.zeros(2, dtype=np.uint32))
     yield call("Result.operands", result.operands, line=1, warp=0, index=0)

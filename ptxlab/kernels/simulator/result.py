@@ -106,7 +106,7 @@ class Result:
         ... }'''
         >>> x = np.array([0x3C003C00, 0x40004000], dtype=np.uint32)
         >>> result = ptxlab.kernel(source).simulate(1, 32, x)
-        >>> seen = result.operands(line=2)
+        >>> seen = result.operands(warp=0, index=0)
         >>> seen.ins.b.unpack(seen.b)[0, :3]
         array([2., 2., 2.], dtype=float16)
         """
