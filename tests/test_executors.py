@@ -24,6 +24,7 @@ from ptxlab.isa.operands import Operands
 from ptxlab.numerics import emulate as emulator
 from ptxlab.numerics.products import exact_product
 
+from .kernel_cases import CASES, digest
 from .test_matmul import NAMES, problem
 
 matmul_module = importlib.import_module("ptxlab.kernels.matmul")
@@ -84,6 +85,20 @@ def test_matmul(executor: Executor, monkeypatch: pytest.MonkeyPatch) -> None:
         np.ones((3, 0)), np.ones((0, 4)), C=np.eye(3, 4), instruction=F16, executor=executor
     )
     assert np.array_equal(empty, np.eye(3, 4))
+
+
+@pytest.mark.slow
+def test_simulate(executor: Executor) -> None:
+    """Blocks of a kernel, also those of clusters and behind tensor maps; the counts add up."""
+    for name in ("saxpy", "neighbours", "tma_transform"):
+        case = CASES[name]
+        kernel, arguments, expected = case.compiled(), case.inputs(), case.inputs()
+        result = kernel.simulate(case.grid, case.block, *arguments, executor=executor)
+        assert result.counts == kernel.simulate(case.grid, case.block, *expected).counts
+        assert digest(arguments) == digest(expected) != digest(case.inputs())
+    histogram = CASES["histogram"]
+    with pytest.raises(PtxlabError, match="updates memory that blocks share"):
+        histogram.compiled().simulate(histogram.grid, histogram.block, *histogram.inputs(), executor=executor)
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from .._util.arguments import as_text
 from ..errors import PtxlabError, listing, quoted
@@ -13,6 +14,9 @@ from ..gpu.kernel_launch import launch_kernel
 from ..isa.targets import check_target
 from .ptx import Function, Module, read_ptx
 from .simulator import Array, Image, Observer, Result, as_grid, check_arguments, simulate
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
 
 __all__ = ["Kernel", "kernel"]
 
@@ -74,6 +78,7 @@ class Kernel:
         model: str | None = None,
         observers: Sequence[Observer] = (),
         show: bool | None = None,
+        executor: Executor | None = None,
     ) -> Result:
         """Run the kernel without a GPU, with the bits that an H200 gives.
 
@@ -81,6 +86,8 @@ class Kernel:
         memory and are written in place; the same array twice is the same memory. Scalars go by value,
         structs as bytes, `ptxlab.tensor_map` as a tensor map. `shared` is dynamic shared memory in bytes;
         `model` names the chip whose matrix arithmetic counts; `show` turns the progress bar on or off.
+        `executor` is anything like those of `concurrent.futures`: blocks go to its workers, if they do not
+        update each other's memory with atomic operations.
 
         >>> import numpy as np
         >>> text = 'extern "C" __global__ void twice(float* x) { x[threadIdx.x] *= 2; }'
@@ -94,8 +101,10 @@ class Kernel:
         shape = as_grid(grid, block, shared, self.cluster)
         values = check_arguments(self.function, arguments, self.name)
         if self._image is None:
-            self._image = Image(self.module, self.function)
-        return simulate(self._image, shape, values, model=model, observers=observers, show=show)
+            self._image = Image(self.module, self.function, self.ptx)
+        return simulate(
+            self._image, shape, values, model=model, observers=observers, show=show, executor=executor
+        )
 
     def launch(
         self,

@@ -42,6 +42,7 @@ class Image:
 
     module: Module
     entry: Function
+    text: str = ""  # what the module was read from
     symbols: dict[str, int] = field(default_factory=dict)
     spaces: dict[str, str] = field(default_factory=dict)
     functions: dict[int, str] = field(default_factory=dict)

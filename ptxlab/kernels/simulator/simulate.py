@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from typing import Any
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from copy import deepcopy
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..._util.progress import bar
+from ..._util.threads import check_executor, in_order
 from ...errors import PtxlabError
 from ...gpu.kernel_launch import MapPointer
 from ...memory import TensorMap
+from ..ptx import read_ptx
 from .arguments import Array, KernelArgument
 from .decode import Image
-from .events import Observer
+from .events import Access, Observer
 from .machine import Launch, Machine
 from .memory import HEAP_BYTES, HEAP_START, Buffer, Memory
 from .result import Counts, Products, Result
 from .threads import Batch, Grid
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
 
 __all__ = ["simulate"]
 
@@ -37,35 +47,195 @@ def simulate(
     model: str | None = None,
     observers: Sequence[Observer] = (),
     show: bool | None = None,
+    executor: Executor | None = None,
 ) -> Result:
     """Run a kernel; arrays are written in place."""
-    maps: list[TensorMap] = []
-    buffers = [*image.variables(), *_memory_of(image, arguments, maps)]
-    buffers.append(Buffer("the heap of malloc", HEAP_START, np.zeros(HEAP_BYTES, dtype=np.uint8)))
-    counts = Counts()
-    products = Products(_KEPT_BYTES)
-    listeners = (counts, products, *observers)
-    size = image.static_shared + grid.shared
-    memory = Memory(buffers, size, observers, grid.cluster_size)
+    if executor is not None:
+        check_executor(executor)
+        if observers:
+            raise PtxlabError("observers hear blocks that run in this process; leave out the executor")
+        return _distributed(image, grid, arguments, model, show, executor)
+    counts, products = Counts(), Products(_KEPT_BYTES)
     texts: list[str] = []
 
     def output(text: str) -> None:
         texts.append(text)
         sys.stdout.write(text)
 
-    entry = image.program(image.entry.name)
-    launch = Launch(
-        entry, image.program, image.functions, image.symbols, memory, listeners, maps, output, model
-    )
-    step = _batch_blocks(grid, len(entry.types), size)
-    numbers = grid.block_order()
+    launch = _launch(image, grid, arguments, model, observers, (counts, products), output)
     with bar(grid.block_count, "blocks", show=show) as tick:
-        for first in range(0, grid.block_count, step):
-            batch = Batch(grid, numbers[first : first + step])
-            with np.errstate(all="ignore"):
-                Machine(launch, batch).run()
-            tick(batch.count)
+        _run(launch, grid, 0, grid.block_count, tick)
     return Result.of(counts, products, "".join(texts))
+
+
+class _Tick(Protocol):
+    """Of a progress bar."""
+
+    def __call__(self, count: int = 1, /, note: str | None = None) -> None: ...
+
+
+def _launch(
+    image: Image,
+    grid: Grid,
+    arguments: Sequence[KernelArgument],
+    model: str | None,
+    observers: Sequence[Observer],
+    counters: Sequence[Observer],
+    output: Callable[[str], None],
+) -> Launch:
+    """Memory with the arguments in it, and everything else that the blocks share.
+
+    Counters hear of instructions and products only, which is quick.
+    """
+    maps: list[TensorMap] = []
+    buffers = [*image.variables(), *_memory_of(image, arguments, maps)]
+    buffers.append(Buffer("the heap of malloc", HEAP_START, np.zeros(HEAP_BYTES, dtype=np.uint8)))
+    memory = Memory(buffers, image.static_shared + grid.shared, observers, grid.cluster_size)
+    return Launch(
+        image.program(image.entry.name),
+        image.program,
+        image.functions,
+        image.symbols,
+        memory,
+        (*counters, *observers),
+        maps,
+        output,
+        model,
+    )
+
+
+def _run(launch: Launch, grid: Grid, first: int, last: int, tick: _Tick) -> None:
+    """Run blocks first to last - 1, as many at once as fit."""
+    step = _batch_blocks(grid, len(launch.entry.types), launch.memory.shared_size)
+    done = 0
+
+    def executed(count: int) -> None:
+        nonlocal done
+        done += count
+        tick(0, note=f"{done:,} instructions")
+
+    for start in range(first, last, step):
+        batch = Batch(grid, grid.block_numbers(start, min(start + step, last)))
+        with np.errstate(all="ignore"):
+            Machine(launch, batch, executed).run()
+        tick(batch.count)
+
+
+# -- other processes -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Task:
+    """Blocks for another process or machine, with everything that they need."""
+
+    ptx: str
+    name: str
+    grid: Grid
+    arguments: tuple[KernelArgument, ...]
+    first: int
+    last: int
+    model: str | None
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """What blocks in another process wrote, as runs of bytes in each array, and what they counted."""
+
+    written: tuple[tuple[NDArray[np.int64], NDArray[np.uint8]], ...]
+    counts: Counter[str]
+    lines: Counter[int]
+    output: str
+
+
+class _Atomics(Observer):
+    """Refuses what blocks in different processes cannot do: update the same memory."""
+
+    def accessed(self, access: Access) -> None:
+        """Look at one access."""
+        if access.kind == "atomic" and access.space == "global":
+            raise PtxlabError(
+                f"{access.instruction.where}: {access.instruction.opcode} updates memory that blocks share; "
+                "blocks of an executor cannot: simulate this kernel without one"
+            )
+
+
+def _distributed(
+    image: Image,
+    grid: Grid,
+    arguments: Sequence[KernelArgument],
+    model: str | None,
+    show: bool | None,
+    executor: Executor,
+) -> Result:
+    """Blocks on the workers of an executor; what they write is put together here."""
+    workers = getattr(executor, "_max_workers", None) or 8
+    step = _batch_blocks(grid, len(image.program(image.entry.name).types), image.static_shared + grid.shared)
+    share = -(-grid.block_count // (4 * int(workers)) // grid.cluster_size) * grid.cluster_size
+    step = max(grid.cluster_size, min(step, share))
+    tasks = (
+        _Task(
+            image.text,
+            image.entry.name,
+            grid,
+            tuple(arguments),
+            first,
+            min(first + step, grid.block_count),
+            model,
+        )
+        for first in range(0, grid.block_count, step)
+    )
+    result = Result()
+    arrays = _arrays(arguments)
+    with (
+        bar(grid.block_count, "blocks", show=show) as tick,
+        closing(in_order(executor, _run_task, tasks)) as outcomes,
+    ):
+        for task, outcome in outcomes:
+            for array, (places, content) in zip(arrays, outcome.written, strict=True):
+                array[places] = content
+            result.counts.update(outcome.counts)
+            result.lines.update(outcome.lines)
+            result.output += outcome.output
+            sys.stdout.write(outcome.output)
+            tick(task.last - task.first)
+    return result
+
+
+def _arrays(arguments: Sequence[KernelArgument]) -> list[NDArray[np.uint8]]:
+    """The bytes of every array that a kernel may write, each once."""
+    found: dict[int, NDArray[Any]] = {}
+    for argument in arguments:
+        if isinstance(argument, Array):
+            found[id(argument.values)] = argument.values
+        elif isinstance(argument, TensorMap | MapPointer):
+            values = argument.array if isinstance(argument, TensorMap) else argument.tensor.array
+            if not isinstance(values, np.ndarray) or not values.flags.c_contiguous:
+                raise PtxlabError("an executor takes tensor maps of contiguous NumPy arrays only")
+            found[id(values)] = values
+    return [as_bytes(values) for values in found.values() if values.flags.writeable]
+
+
+def _run_task(task: _Task) -> _Outcome:
+    image = _image(task.ptx, task.name)
+    counts = Counts()
+    texts: list[str] = []
+    arguments = deepcopy(task.arguments)  # threads of one process would share the arrays
+    arrays = _arrays(arguments)
+    before = [array.copy() for array in arrays]
+    launch = _launch(image, task.grid, arguments, task.model, (_Atomics(),), (counts,), texts.append)
+    _run(launch, task.grid, task.first, task.last, lambda count=1, /, note=None: None)
+    written = []
+    for array, old in zip(arrays, before, strict=True):
+        places = np.flatnonzero(array != old)
+        written.append((places, array[places]))
+    result = Result.of(counts, Products(0), "".join(texts))
+    return _Outcome(tuple(written), result.counts, result.lines, result.output)
+
+
+@lru_cache(maxsize=8)
+def _image(ptx: str, name: str) -> Image:
+    module = read_ptx(ptx)
+    return Image(module, module.functions[name], ptx)
 
 
 def _batch_blocks(grid: Grid, registers: int, shared: int) -> int:

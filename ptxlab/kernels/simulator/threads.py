@@ -48,17 +48,21 @@ class Grid:
         x, y, z = self.cluster
         return x * y * z
 
-    def block_order(self) -> NDArray[np.int64]:
-        """The numbers of all blocks, cluster by cluster, in each by their rank."""
-        z, y, x = np.meshgrid(*(np.arange(size) for size in self.blocks[::-1]), indexing="ij")
-        numbers = (z * self.blocks[1] + y) * self.blocks[0] + x
+    def block_numbers(self, first: int, last: int) -> NDArray[np.int64]:
+        """Blocks first to last - 1 in the order in which they run: cluster by cluster, in each by rank.
+
+        >>> Grid((4, 2, 1), (32, 1, 1), cluster=(2, 2, 1)).block_numbers(0, 8)
+        array([0, 1, 4, 5, 2, 3, 6, 7])
+        """
+        places = np.arange(first, last, dtype=np.int64)
         if self.cluster_size == 1:
-            return numbers.reshape(-1)
-        cx, cy, cz = self.cluster
-        nx, ny = self.blocks[0] // cx, self.blocks[1] // cy
-        cluster = (z // cz * ny + y // cy) * nx + x // cx
-        rank = (z % cz * cy + y % cy) * cx + x % cx
-        return numbers.reshape(-1)[np.lexsort((rank.reshape(-1), cluster.reshape(-1)))]
+            return places
+        cluster, rank = np.divmod(places, self.cluster_size)
+        (cx, cy, cz), (bx, by, _) = self.cluster, self.blocks
+        x = cluster % (bx // cx) * cx + rank % cx
+        y = cluster // (bx // cx) % (by // cy) * cy + rank // cx % cy
+        z = cluster // (bx // cx * (by // cy)) * cz + rank // (cx * cy)
+        return np.asarray((z * by + y) * bx + x)
 
     @property
     def warps(self) -> int:
