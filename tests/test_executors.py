@@ -97,7 +97,7 @@ def test_simulate(executor: Executor) -> None:
         assert result.counts == kernel.simulate(case.grid, case.block, *expected).counts
         assert digest(arguments) == digest(expected) != digest(case.inputs())
     histogram = CASES["histogram"]
-    with pytest.raises(PtxlabError, match="updates memory that blocks share"):
+    with pytest.raises(ptxlab.PtxlabError, match="updates memory that blocks share"):
         histogram.compiled().simulate(histogram.grid, histogram.block, *histogram.inputs(), executor=executor)
 
 
