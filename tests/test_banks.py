@@ -252,6 +252,15 @@ def test_slices_of_channels() -> None:
     )
 
 
+def test_the_last_slices_are_swizzled_too() -> None:
+    """13 rows of 32 bytes: in the last of four lines the swizzle moves them beyond their 416 bytes."""
+    array = np.arange(2 * 2 * 13 * 4 * 2, dtype=np.float64).reshape(2, 2, 13, 4, 2)
+    tma = tensor_map(array, (1, 1, 13, 2, 2), 128, interleave=16)
+    content, written = tma.image(1, 0, 0, 0, 0)
+    assert (tma.expect_tx, tma.size, int(written.sum())) == (416, 512, 416)
+    np.testing.assert_array_equal(content[432:448].view(np.float64), array[1, 0, 12, 0])
+
+
 def test_copies_as_tf32_are_rounded() -> None:
     """As an H200 does it, `tests/golden/boxes.json`: to nearest even; NaN is 0x7FFFE000; FTZ does nothing."""
     bits = np.array([0x3F801000, 0x3F803000, 0x3F801001, 0x7F7FFFFF, 0x00001001, 0x80000001, 0xFF800000,

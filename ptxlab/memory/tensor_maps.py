@@ -263,7 +263,8 @@ class TensorMap:
     @property
     def size(self) -> int:
         """Bytes of shared memory that the box takes, with what a short row leaves unused."""
-        return math.prod(self.copied[:-1]) * self.pitch
+        size = math.prod(self.copied[:-1]) * self.pitch
+        return -(-size // self.swizzle) * self.swizzle if self.swizzle else size
 
     @property
     def alignment(self) -> int:
@@ -389,7 +390,7 @@ class TensorMap:
     def start_unit(self) -> int:
         """Elements of which a box's start along the last axis is a multiple: 16 bytes, or 128 elements."""
         if self.interleave:
-            return 1 << 31
+            return 1 << 31  # slices are copied from 0
         return _PADDED_ROW if self._has_gaps else 128 // self.bits
 
     def check_start(self, start: tuple[object, ...]) -> tuple[int, ...]:
