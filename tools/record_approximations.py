@@ -56,7 +56,12 @@ def inputs(opcode: str) -> list[NDArray[Any]]:
     codes = np.concatenate([anywhere, near_one, edges, edges - dtype.type(1), edges + dtype.type(1)])
     if not opcode.startswith("div"):
         return [codes]
-    return [codes, np.roll(codes[::-1], 12345)]
+    fields = np.arange(1, 128, dtype=dtype)  # quotients next to 2^-126
+    dividends, divisors = fields + dtype.type(1) << dtype.type(23), fields + dtype.type(127) << dtype.type(23)
+    return [
+        np.concatenate([codes, dividends, dividends - dtype.type(1), dividends + dtype.type(1)]),
+        np.concatenate([np.roll(codes[::-1], 12345), divisors, divisors, divisors + dtype.type(1)]),
+    ]
 
 
 def results(opcode: str, *sources: NDArray[Any]) -> NDArray[Any]:
