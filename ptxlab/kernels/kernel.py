@@ -102,9 +102,10 @@ class Kernel:
         values = check_arguments(self.function, arguments, self.name)
         if self._image is None:
             self._image = Image(self.module, self.function, self.ptx)
-        return simulate(
+        result = simulate(
             self._image, shape, values, model=model, observers=observers, show=show, executor=executor
         )
+        return result.with_source(self.source, self.ptx)
 
     def launch(
         self,

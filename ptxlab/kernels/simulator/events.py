@@ -11,6 +11,7 @@ from ...isa.operands import Operands
 from ..ptx import Instruction
 
 if TYPE_CHECKING:
+    from ...memory import TensorMap
     from .threads import Batch, Threads
 
 __all__ = ["Access", "Observer", "Synchronisation"]
@@ -67,6 +68,9 @@ class Observer:
 
     def multiplied(self, instruction: Instruction, operands: Operands, threads: Threads) -> None:
         """Warps or warpgroups execute a matrix instruction; operands [warps, lanes, registers]."""
+
+    def copied(self, instruction: Instruction, tensor: TensorMap, start: tuple[int, ...], kind: str) -> None:
+        """A thread copies a box of a tensor map, from ("read") or to ("write") its array."""
 
     def end(self) -> None:
         """The batch is done."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,11 +12,16 @@ from numpy.typing import NDArray
 from ..._util.arguments import as_int
 from ...errors import PtxlabError, listing, quoted
 from ...isa.operands import Operands
+from ..chips import Bound, Work, bounds, find_chip
 from ..ptx import Instruction
 from .events import Observer
-from .threads import Threads
+from .threads import Grid, Threads
+from .traffic import SECTOR, Footprint, Moved, Traffic
 
-__all__ = ["Counts", "Products", "Result"]
+__all__ = ["Counts", "LineProfile", "Products", "Profile", "Result", "merged"]
+
+#: Scalar instructions that multiply and add, and how many of these a packed type makes.
+_PACKED = {"f16x2": 2, "bf16x2": 2, "f32x2": 2}
 
 
 class Counts(Observer):
@@ -35,10 +41,90 @@ class Counts(Observer):
         count[0] += threads.warps
         count[1] += threads.count
 
+    def profile(self, traffic: Traffic) -> tuple[Profile, ...]:
+        """Every instruction that was executed, in the order of the PTX, with what it moved."""
+        found = [
+            Profile(self._instructions[key], warps, threads, traffic.of(self._instructions[key]))
+            for key, (warps, threads) in self._counts.items()
+        ]
+        return tuple(sorted(found, key=_place))
+
+
+@dataclass(frozen=True)
+class Profile:
+    """One instruction of the PTX: how many warps and threads executed it, and what it moved."""
+
+    instruction: Instruction
+    warps: int
+    threads: int
+    moved: Moved
+
     @property
-    def instructions(self) -> dict[Instruction, int]:
-        """Warps that executed each instruction."""
-        return {self._instructions[key]: count for key, (count, _) in self._counts.items()}
+    def fma(self) -> tuple[str, int]:
+        """Type and number of the multiply-adds of `fma` and `mad`; none of others."""
+        parts = self.instruction.parts
+        if parts[0] not in ("fma", "mad") or "f" not in parts[-1]:
+            return "", 0
+        return parts[-1].removesuffix("x2"), self.threads * _PACKED.get(parts[-1], 1)
+
+
+def _place(profile: Profile) -> tuple[int, int]:
+    return profile.instruction.line, profile.instruction.index
+
+
+def merged(profiles: Iterable[Profile]) -> list[Profile]:
+    """Those of the same instruction added up, in the order of the PTX."""
+    total: dict[tuple[int, int], Profile] = {}
+    for each in sorted(profiles, key=_place):
+        known = total.get(_place(each))
+        if known is not None:
+            moved = known.moved + each.moved
+            each = Profile(each.instruction, known.warps + each.warps, known.threads + each.threads, moved)
+        total[_place(each)] = each
+    return list(total.values())
+
+
+@dataclass
+class LineProfile:
+    """All instructions of one line: what was executed `by_opcode`, and what it moved.
+
+    `warps` counts executed instructions. Shared memory took `wavefronts` for `accesses`, where `least` would
+    do; global memory `sectors` of 32 bytes for `requests`.
+    """
+
+    line: int
+    warps: int = 0
+    by_opcode: Counter[str] = field(default_factory=Counter)
+    accesses: int = 0
+    wavefronts: int = 0
+    least: int = 0
+    requests: int = 0
+    sectors: int = 0
+    multiply_adds: int = 0
+    bytes: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    @property
+    def conflicts(self) -> int:
+        """Wavefronts of shared memory beyond the least."""
+        return self.wavefronts - self.least
+
+    @property
+    def sectors_per_request(self) -> float:
+        """32-byte sectors that a warp touches at once: 4 for neighbouring words, 32 at worst."""
+        return self.sectors / self.requests if self.requests else 0.0
+
+    def add(self, profile: Profile) -> None:
+        """Add one instruction."""
+        moved = profile.moved
+        self.warps += profile.warps
+        self.by_opcode[profile.instruction.opcode] += profile.warps
+        self.accesses += moved.accesses
+        self.wavefronts += moved.wavefronts
+        self.least += moved.least
+        self.requests += moved.requests
+        self.sectors += moved.sectors
+        self.multiply_adds += moved.multiply_adds + profile.fma[1]
+        self.bytes += moved.bytes
 
 
 @dataclass(slots=True)
@@ -75,23 +161,104 @@ class Products(Observer):
 class Result:
     """What came of a simulated launch, besides the arrays that the kernel wrote.
 
-    `counts` says how many warps executed each opcode, `lines` the same by source line (by line of the PTX
-    where the kernel is PTX); `output` is what the kernel printed.
+    `counts` says how many warps executed each opcode, `lines` the same by line of the source (of the PTX, if
+    that was given), `conflicts` the wavefronts of shared memory beyond the least, by line: none without bank
+    conflicts. `profile` has everything by instruction, `output` what the kernel printed.
     """
 
     counts: Counter[str] = field(default_factory=Counter)
     lines: Counter[int] = field(default_factory=Counter)
     output: str = ""
+    conflicts: Counter[int] = field(default_factory=Counter)
+    profile: tuple[Profile, ...] = ()
+    footprint: Footprint = field(default_factory=Footprint)
+    grid: Grid = field(default_factory=lambda: Grid((1, 1, 1), (1, 1, 1)))
+    source: str = ""
+    ptx: str = ""
     _products: Products = field(default_factory=lambda: Products(0), repr=False)
 
     @classmethod
-    def of(cls, counts: Counts, products: Products, output: str) -> Result:
+    def of(
+        cls, profile: tuple[Profile, ...], footprint: Footprint, products: Products, grid: Grid, output: str
+    ) -> Result:
         """From what was counted, kept and printed."""
-        result = cls(output=output, _products=products)
-        for instruction, count in counts.instructions.items():
-            result.counts[instruction.opcode] += count
-            result.lines[instruction.source_line] += count
-        return result
+        result = cls(output=output, profile=profile, footprint=footprint, grid=grid, _products=products)
+        for each in profile:
+            result.counts[each.instruction.opcode] += each.warps
+        return result.with_source("", "")
+
+    def with_source(self, source: str, ptx: str) -> Result:
+        """The same with the texts that its lines belong to."""
+        self.source, self.ptx = source, ptx
+        self.lines, self.conflicts = Counter(), Counter()
+        for number, line in self.by_line().items():
+            self.lines[number] = line.warps
+            if line.conflicts:
+                self.conflicts[number] = line.conflicts
+        return self
+
+    def by_line(self, ptx: bool = False) -> dict[int, LineProfile]:
+        """What every line of the source, or of the PTX, executed and moved; 0 is for what has none.
+
+        >>> from ptxlab.kernels.kernel import kernel
+        >>> text = 'extern "C" __global__ void twice(float* x) { x[2 * threadIdx.x] *= 2; }'
+        >>> import numpy as np
+        >>> kernel(text).simulate(1, 32, np.ones(64, np.float32)).by_line()[1].sectors_per_request
+        8.0
+        """
+        ptx = ptx or self.source == self.ptx
+        found: dict[int, LineProfile] = {}
+        for each in self.profile:
+            source = each.instruction.source
+            number = 0 if source is None else source.line
+            if ptx:
+                number = each.instruction.line
+            found.setdefault(number, LineProfile(number)).add(each)
+        return dict(sorted(found.items()))
+
+    @property
+    def kinds(self) -> Counter[str]:
+        """Instructions executed by warps, by what they are: "mma", "ld.shared", "bar", ..."""
+        return _total((_kind(each.instruction), each.warps) for each in self.profile)
+
+    @property
+    def bytes(self) -> dict[str, int]:
+        """Bytes that threads moved, e.g. ``{"global read": 4096, "shared write": 4096}``."""
+        total: Counter[tuple[str, str]] = Counter()
+        for each in self.profile:
+            total += each.moved.bytes
+        return {f"{space} {kind}": count for (space, kind), count in sorted(total.items())}
+
+    @property
+    def work(self) -> Work:
+        """What takes time on a chip: multiply-adds, wavefronts, bytes through L2 and from DRAM."""
+        tensor: Counter[tuple[str, str]] = Counter()
+        fma: Counter[str] = Counter()
+        for each in self.profile:
+            moved = each.moved
+            if moved.multiply_adds:
+                tensor[moved.operand_type, moved.accumulator] += moved.multiply_adds
+            name, count = each.fma
+            if count:
+                fma[name] += count
+        past_l1 = sum(each.moved.sectors_past_l1 for each in self.profile)
+        touched = self.footprint
+        return Work(
+            blocks=self.grid.block_count,
+            tensor=dict(tensor),
+            fma=dict(fma),
+            wavefronts=sum(each.moved.wavefronts for each in self.profile),
+            l2=SECTOR * (past_l1 + touched.cached),
+            dram=SECTOR * (touched.read + touched.written),
+        )
+
+    def bounds(self, chip: str = "H200") -> tuple[Bound, ...]:
+        """The least time that the launch takes on a chip, by resource; the first binds the kernel.
+
+        Published peaks of H200, H100, A100 and RTX 4090: no kernel is faster, most are slower. Data comes
+        from DRAM once and results go back once; a launch whose data is in L2 already may beat that line.
+        """
+        return bounds(self.work, find_chip(chip))
 
     def operands(self, line: int | None = None, warp: int = 0, *, index: int = 0) -> Operands:
         """What a matrix instruction read in one warp: registers, or codes where they came from shared memory.
@@ -135,3 +302,24 @@ class Result:
     def __repr__(self) -> str:
         total = sum(self.counts.values())
         return f"<{total:,} instructions executed by warps, {len(self.counts)} different>"
+
+
+def _total(pairs: Iterable[tuple[str, int]]) -> Counter[str]:
+    total: Counter[str] = Counter()
+    for name, count in pairs:
+        total[name] += count
+    return total
+
+
+_SPACES = ("global", "shared", "local", "const", "param")
+
+
+def _kind(instruction: Instruction) -> str:
+    """The first part of the opcode, with the space of an access and the second part of asynchronous ones."""
+    parts = instruction.parts
+    if parts[0] in ("ld", "st", "atom", "red"):
+        space = next((part.split("::")[0] for part in parts if part.split("::")[0] in _SPACES), "")
+        return f"{parts[0]}.{space}" if space else parts[0]
+    if parts[0] in ("cp", "mbarrier", "wgmma", "wmma"):
+        return ".".join(parts[:2]) if "bulk" not in parts else "cp.async.bulk"
+    return parts[0]

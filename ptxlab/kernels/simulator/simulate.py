@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from copy import deepcopy
@@ -25,8 +24,9 @@ from .decode import Image
 from .events import Access, Observer
 from .machine import Launch, Machine
 from .memory import HEAP_BYTES, HEAP_START, Buffer, Memory
-from .result import Counts, Products, Result
+from .result import Counts, Products, Profile, Result, merged
 from .threads import Batch, Grid
+from .traffic import Touched, Traffic
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -55,17 +55,18 @@ def simulate(
         if observers:
             raise PtxlabError("observers hear blocks that run in this process; leave out the executor")
         return _distributed(image, grid, arguments, model, show, executor)
-    counts, products = Counts(), Products(_KEPT_BYTES)
+    counts, traffic, products = Counts(), Traffic(), Products(_KEPT_BYTES)
     texts: list[str] = []
 
     def output(text: str) -> None:
         texts.append(text)
         sys.stdout.write(text)
 
-    launch = _launch(image, grid, arguments, model, observers, (counts, products), output)
+    launch = _launch(image, grid, arguments, model, (traffic, *observers), (counts, products), output)
+    traffic.watch(launch.memory.buffers, launch.tensor_maps)
     with bar(grid.block_count, "blocks", show=show) as tick:
         _run(launch, grid, 0, grid.block_count, tick)
-    return Result.of(counts, products, "".join(texts))
+    return Result.of(counts.profile(traffic), traffic.footprint, products, grid, "".join(texts))
 
 
 class _Tick(Protocol):
@@ -142,8 +143,8 @@ class _Outcome:
     """What blocks in another process wrote, as runs of bytes in each array, and what they counted."""
 
     written: tuple[tuple[NDArray[np.int64], NDArray[np.uint8]], ...]
-    counts: Counter[str]
-    lines: Counter[int]
+    profile: tuple[Profile, ...]
+    touched: Touched
     output: str
 
 
@@ -184,7 +185,9 @@ def _distributed(
         )
         for first in range(0, grid.block_count, step)
     )
-    result = Result()
+    profiles: list[Profile] = []
+    touched = Touched()
+    texts: list[str] = []
     arrays = _arrays(arguments)
     with (
         bar(grid.block_count, "blocks", show=show) as tick,
@@ -193,12 +196,12 @@ def _distributed(
         for task, outcome in outcomes:
             for array, (places, content) in zip(arrays, outcome.written, strict=True):
                 array[places] = content
-            result.counts.update(outcome.counts)
-            result.lines.update(outcome.lines)
-            result.output += outcome.output
+            profiles = merged([*profiles, *outcome.profile])
+            touched.update(outcome.touched)
+            texts.append(outcome.output)
             sys.stdout.write(outcome.output)
             tick(task.last - task.first)
-    return result
+    return Result.of(tuple(profiles), touched.footprint, Products(0), grid, "".join(texts))
 
 
 def _arrays(arguments: Sequence[KernelArgument]) -> list[NDArray[np.uint8]]:
@@ -217,19 +220,19 @@ def _arrays(arguments: Sequence[KernelArgument]) -> list[NDArray[np.uint8]]:
 
 def _run_task(task: _Task) -> _Outcome:
     image = _image(task.ptx, task.name)
-    counts = Counts()
+    counts, traffic = Counts(), Traffic()
     texts: list[str] = []
     arguments = deepcopy(task.arguments)  # threads of one process would share the arrays
     arrays = _arrays(arguments)
     before = [array.copy() for array in arrays]
-    launch = _launch(image, task.grid, arguments, task.model, (_Atomics(),), (counts,), texts.append)
+    launch = _launch(image, task.grid, arguments, task.model, (traffic, _Atomics()), (counts,), texts.append)
+    traffic.watch(launch.memory.buffers, launch.tensor_maps)
     _run(launch, task.grid, task.first, task.last, lambda count=1, /, note=None: None)
     written = []
     for array, old in zip(arrays, before, strict=True):
         places = np.flatnonzero(array != old)
         written.append((places, array[places]))
-    result = Result.of(counts, Products(0), "".join(texts))
-    return _Outcome(tuple(written), result.counts, result.lines, result.output)
+    return _Outcome(tuple(written), counts.profile(traffic), traffic.touched, "".join(texts))
 
 
 @lru_cache(maxsize=8)

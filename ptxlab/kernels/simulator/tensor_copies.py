@@ -39,6 +39,8 @@ def load_box(
         instruction, thread, np.array([address]), tensor.size, "write", alignment=128
     )
     memory.shared[places[0] + bytes_] = content[bytes_]
+    for observer in memory.observers:
+        observer.copied(instruction, tensor, start, "read")
 
 
 def store_box(
@@ -80,6 +82,8 @@ def store_box(
     if reduction:
         values = _reduced(instruction, tensor, reduction, view[where], values)
     view[where] = values
+    for observer in memory.observers:
+        observer.copied(instruction, tensor, start, "write")
 
 
 def _reduced(

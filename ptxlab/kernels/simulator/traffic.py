@@ -1,0 +1,267 @@
+"""What a simulated kernel moves and multiplies: bank conflicts, sectors, bytes, multiply-adds by instruction.
+
+Warps of different blocks mostly access shared memory in the same pattern, so each pattern is judged once.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...isa.operands import Operands
+from ...memory import TensorMap
+from ...memory.banks import WIDTHS, conflicts
+from ..ptx import Instruction
+from .events import Access, Observer
+from .memory import Buffer
+from .threads import Batch, Threads
+
+__all__ = ["SECTOR", "Footprint", "Moved", "Touched", "Traffic"]
+
+#: Bytes of a sector: what global memory, L2 and L1 move at least.
+SECTOR = 32
+_WAVEFRONT = 128  # bytes of shared memory at once
+#: Loads that L1 does not keep; so do all stores, atomic operations and asynchronous copies.
+_PAST_L1 = frozenset({"cg", "cv", "volatile", "relaxed", "acquire", "mmio", "L1::no_allocate"})
+_READ, _WRITTEN, _READ_FIRST, _CACHED = 1, 2, 4, 8  # what happened to a sector
+
+
+@dataclass(slots=True)
+class Moved:
+    """What one instruction moved and multiplied, over all warps that executed it.
+
+    `accesses` are warp-wide ones to shared memory that took `wavefronts` where `least` would do; `requests`
+    are warp-wide ones to global memory that touched `sectors` of 32 bytes. `bytes` are by space and kind.
+    """
+
+    accesses: int = 0
+    wavefronts: int = 0
+    least: int = 0
+    requests: int = 0
+    sectors: int = 0
+    sectors_past_l1: int = 0
+    multiply_adds: int = 0
+    operand_type: str = ""  # of A of a matrix instruction, e.g. "f16"
+    accumulator: str = ""
+    sparse: bool = False
+    bytes: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    @property
+    def conflicts(self) -> int:
+        """Wavefronts beyond the least."""
+        return self.wavefronts - self.least
+
+    def __add__(self, other: Moved) -> Moved:
+        return Moved(
+            self.accesses + other.accesses,
+            self.wavefronts + other.wavefronts,
+            self.least + other.least,
+            self.requests + other.requests,
+            self.sectors + other.sectors,
+            self.sectors_past_l1 + other.sectors_past_l1,
+            self.multiply_adds + other.multiply_adds,
+            self.operand_type or other.operand_type,
+            self.accumulator or other.accumulator,
+            self.sparse or other.sparse,
+            self.bytes + other.bytes,
+        )
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """Different bytes of global memory that a launch touched, in sectors.
+
+    `read` counts what was read before the kernel wrote it, `cached` what was read through L1.
+    """
+
+    read: int = 0
+    written: int = 0
+    cached: int = 0
+
+
+@dataclass
+class Touched:
+    """What happened to every sector of each array, and to the boxes of each tensor map."""
+
+    marks: dict[int, NDArray[np.uint8]] = field(default_factory=dict)
+    boxes: dict[tuple[int, tuple[int, ...], str], int] = field(default_factory=dict)
+
+    def update(self, other: Touched) -> None:
+        """Add what happened in other blocks."""
+        for number, marks in other.marks.items():
+            known = self.marks.get(number)
+            self.marks[number] = marks if known is None else known | marks
+        self.boxes |= other.boxes
+
+    @property
+    def footprint(self) -> Footprint:
+        """How many sectors that is."""
+        marks = np.concatenate([*self.marks.values(), np.zeros(1, dtype=np.uint8)])
+        boxes = Counter[str]()
+        for (_, _, kind), sectors in self.boxes.items():
+            boxes[kind] += sectors
+        return Footprint(
+            read=int(np.count_nonzero(marks & _READ_FIRST)) + boxes["read"],
+            written=int(np.count_nonzero(marks & _WRITTEN)) + boxes["write"],
+            cached=int(np.count_nonzero(marks & _CACHED)),
+        )
+
+
+class Traffic(Observer):
+    """Counts what instructions move and multiply; `watch` says where the arrays are."""
+
+    def __init__(self) -> None:
+        self.moved: dict[int, Moved] = {}  # by id of the instruction, of which the program keeps one
+        self._batch: Batch | None = None
+        self._buffers: Sequence[Buffer] = ()
+        self._starts = np.zeros(0, dtype=np.int64)
+        self._maps: Sequence[TensorMap] = ()
+        self.touched = Touched()
+        self._patterns: dict[tuple[int, bool, int], tuple[int, int]] = {}
+        rng = np.random.default_rng(32)
+        self._weights = rng.integers(1, 1 << 62, 32, dtype=np.int64) | 1
+
+    def watch(self, buffers: Sequence[Buffer], maps: Sequence[TensorMap]) -> None:
+        """The arrays and tensor maps of the launch."""
+        self._buffers = sorted(buffers, key=lambda buffer: buffer.start)
+        self._starts = np.array([buffer.start for buffer in self._buffers], dtype=np.int64)
+        self._maps = maps
+
+    def begin(self, batch: Batch) -> None:
+        """Remember the threads that come."""
+        self._batch = batch
+
+    def of(self, instruction: Instruction) -> Moved:
+        """What an instruction moved so far."""
+        entry = self.moved.get(id(instruction))
+        if entry is None:
+            entry = self.moved[id(instruction)] = Moved()
+        return entry
+
+    # -- memory ----------------------------------------------------------------------------------------------
+
+    def accessed(self, access: Access) -> None:
+        """Count an access to memory."""
+        parts = access.instruction.parts
+        space = "param" if "param" in parts else access.space
+        entry = self.of(access.instruction)
+        entry.bytes[space, access.kind] += access.width * len(access.threads)
+        if space == "shared" and access.kind in ("read", "write") and parts[0] != "mbarrier":
+            if access.proxy == "generic" and access.width in WIDTHS and parts[0] != "wmma":
+                self._count_banks(entry, access, parts[0] in ("ld", "ldu"))
+            else:  # wmma, wgmma, bulk copies: how they go through the banks is not known
+                count = -(-access.width * len(access.threads) // _WAVEFRONT)
+                entry.wavefronts += count
+                entry.least += count
+        elif space == "global":
+            self._count_sectors(entry, access, parts)
+
+    def _count_banks(self, entry: Moved, access: Access, merges: bool) -> None:
+        """Judge every pattern of addresses that no other warp had, up to a shift by whole rows of banks."""
+        if self._batch is not None and len(access.threads) == self._batch.size:
+            rows = access.addresses.reshape(-1, 32)
+            shifted = rows - (rows.min(axis=1) & -16)[:, None]
+        else:
+            rows = self._rows(access.threads, access.addresses)
+            low = np.where(rows < 0, np.int64(1) << 40, rows).min(axis=1) & -16
+            shifted = np.where(rows < 0, -1, rows - low[:, None])
+        keys, first, counts = np.unique(shifted @ self._weights, return_index=True, return_counts=True)
+        known = self._patterns
+        names = [(access.width, merges, int(key)) for key in keys]
+        unknown = [number for number, name in enumerate(names) if name not in known]
+        if unknown:
+            taken = shifted[first[unknown]]
+            judged = conflicts(
+                np.maximum(taken, 0) & ((1 << 18) - 1), access.width, store=not merges, active=taken >= 0
+            )
+            totals = zip(np.atleast_1d(judged.wavefronts), np.atleast_1d(judged.least), strict=True)
+            for number, (wavefronts, least) in zip(unknown, totals, strict=True):
+                known[names[number]] = int(wavefronts), int(least)
+        for name, count in zip(names, counts.tolist(), strict=True):
+            wavefronts, least = known[name]
+            entry.accesses += count
+            entry.wavefronts += wavefronts * count
+            entry.least += least * count
+
+    @staticmethod
+    def _rows(threads: NDArray[Any], addresses: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Addresses by warp and lane, -1 for lanes that take no part."""
+        warps, places = np.unique(threads >> 5, return_inverse=True)
+        rows = np.full((len(warps), 32), -1, dtype=np.int64)
+        rows[places, threads & 31] = addresses
+        return rows
+
+    def _count_sectors(self, entry: Moved, access: Access, parts: tuple[str, ...]) -> None:
+        sectors = access.addresses >> 5
+        warps = access.threads >> 5
+        keys = (warps << 44) + sectors
+        steps = np.diff(keys)
+        if (steps < 0).any():
+            keys = np.sort(keys)
+            steps = np.diff(keys)
+        fresh = keys[np.concatenate(([True], steps > 0))]
+        if access.proxy == "generic":
+            entry.sectors += len(fresh)
+            entry.requests += int(np.count_nonzero(np.diff(fresh >> 44))) + 1
+        past = access.kind != "read" or parts[0] == "cp" or not _PAST_L1.isdisjoint(parts)
+        if past:
+            entry.sectors_past_l1 += len(fresh)
+        self._touch(fresh & (1 << 44) - 1, access.kind, past)
+
+    def _touch(self, sectors: NDArray[np.int64], kind: str, past_l1: bool) -> None:
+        """Mark sectors of the arrays as read or written."""
+        ends = np.array([sectors.min(), sectors.max()]) << 5
+        first, last = np.maximum(np.searchsorted(self._starts, ends, side="right") - 1, 0).tolist()
+        numbers = None
+        if first != last:
+            numbers = np.maximum(np.searchsorted(self._starts, sectors << 5, side="right") - 1, 0)
+        for number in [first] if numbers is None else np.unique(numbers).tolist():
+            buffer = self._buffers[number]
+            if number not in self.touched.marks:
+                self.touched.marks[number] = np.zeros(buffer.size // SECTOR + 2, dtype=np.uint8)
+            marks = self.touched.marks[number]
+            ours = sectors if numbers is None else sectors[numbers == number]
+            places = np.clip(ours - (buffer.start >> 5), 0, len(marks) - 1)
+            found = marks[places]
+            if kind != "write":
+                found = found | _READ | np.where(found & _WRITTEN, 0, _READ_FIRST).astype(np.uint8)
+            if kind != "read":
+                found = found | _WRITTEN
+            if not past_l1:
+                found = found | _CACHED
+            marks[places] = found
+
+    def copied(self, instruction: Instruction, tensor: TensorMap, start: tuple[int, ...], kind: str) -> None:
+        """Count a box of a tensor map; what lies outside of the array is not moved."""
+        count = tensor.array.itemsize
+        for first, size, step, length in zip(
+            start, tensor.copied, tensor.element_strides, tensor.array.shape, strict=True
+        ):
+            positions = first + np.arange(size) * step
+            count *= int(np.count_nonzero((positions >= 0) & (positions < length)))
+        entry = self.of(instruction)
+        sectors = -(-count // SECTOR)
+        entry.sectors_past_l1 += sectors
+        entry.bytes["global", kind] += count
+        number = next((number for number, each in enumerate(self._maps) if each is tensor), -1)
+        self.touched.boxes[number, start, kind] = sectors
+
+    @property
+    def footprint(self) -> Footprint:
+        """What the launch touched of global memory."""
+        return self.touched.footprint
+
+    # -- arithmetic ------------------------------------------------------------------------------------------
+
+    def multiplied(self, instruction: Instruction, operands: Operands, threads: Threads) -> None:
+        """Count the multiply-adds of a matrix instruction, without those with the zeros of a sparse A."""
+        form = operands.ins
+        entry = self.of(instruction)
+        entry.operand_type, entry.accumulator, entry.sparse = form.a_type, form.d.dtype.name, form.sparse
+        depth = form.k // 2 if form.sparse else form.k
+        entry.multiply_adds += form.m * form.n * depth * form.mma_count * len(operands.c)

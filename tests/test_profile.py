@@ -1,0 +1,74 @@
+"""What a simulated kernel counts: bank conflicts, sectors, bytes, multiply-adds, bounds, operands."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import ptxlab
+from ptxlab import PtxlabError
+
+from .kernel_cases import CASES
+
+_COLUMNS = """
+extern "C" __global__ void columns(float* out, int pitch) {
+    extern __shared__ float tile[];
+    tile[threadIdx.x * pitch] = threadIdx.x;
+    __syncthreads();
+    out[threadIdx.x * 8] = fmaf(tile[(threadIdx.x ^ 1) * pitch], 2.0f, 1.0f);
+}
+"""
+
+
+@pytest.mark.parametrize(("pitch", "extra"), [(1, 0), (2, 1), (32, 31), (33, 0)])
+def test_conflicts_and_sectors(pitch: int, extra: int) -> None:
+    """Rows of 32 words put a column into one bank; every second word takes two wavefronts."""
+    result = ptxlab.kernel(_COLUMNS).simulate(3, 64, np.zeros(512, np.float32), pitch, shared=64 * 33 * 4)
+    assert result.conflicts == {line: 6 * extra for line in (4, 6) if extra}
+    store = result.by_line()[6]
+    assert (store.requests, store.sectors_per_request, store.multiply_adds) == (6, 32.0, 192)
+    assert store.accesses == 6 and result.lines[6] == store.warps
+    assert result.bytes["shared read"] == result.bytes["global write"] == 3 * 64 * 4
+    assert result.work.dram == 64 * 32  # the same 64 sectors from each block
+
+
+def test_bounds() -> None:
+    """Sums of a GEMM that can be counted by hand."""
+    case = CASES["gemm_mma_swizzled"]
+    a, b, d, *sizes = case.inputs()
+    result = case.compiled().simulate(case.grid, case.block, a, b, d, *sizes)
+    m, n, k = d.shape[0], d.shape[1], a.shape[1]
+    assert result.work.tensor == {("f16", "f32"): m * n * k}
+    assert result.work.dram == a.nbytes + b.nbytes + d.nbytes
+    assert not result.conflicts and result.kinds["mma"] == m * n * k // 2048
+    for chip, peak in {"H200": 989.4e12, "a100": 312e12, "RTX 4090": 165.2e12}.items():
+        tensor = next(bound for bound in result.bounds(chip) if bound.resource == "tensor cores")
+        sms = {"H200": 132, "a100": 108, "RTX 4090": 128}[chip]
+        assert tensor.seconds == pytest.approx(2 * m * n * k / peak * sms / 6)  # on 6 SMs
+    with pytest.raises(PtxlabError, match="chip='B300': there are figures of H200, H100, A100"):
+        result.bounds("B300")
+
+
+def test_copies_count_once() -> None:
+    """TMA and wgmma: bytes of boxes, and tiles that every warpgroup reads."""
+    case = CASES["gemm_wgmma_tma"]
+    result = case.compiled().simulate(case.grid, case.block, *case.inputs(), shared=case.shared)
+    work = result.work
+    assert result.bytes["global read"] == 4 * 4 * 2 * 8192 and work.dram == 131072 + 65536
+    assert work.tensor == {("f16", "f32"): 128 * 128 * 256}
+    assert result.kinds["wgmma.mma_async"] == 4 * 4 * 4 * 4 and "cp.async.bulk" in result.kinds
+
+
+def test_executor_counts_the_same() -> None:
+    """Blocks in other workers: the same counts, conflicts, footprint."""
+    kernel = ptxlab.kernel(_COLUMNS)
+    results = []
+    with ThreadPoolExecutor(2) as pool:
+        for executor in (None, pool):
+            out = np.zeros(512, np.float32)
+            results.append(kernel.simulate(5, 64, out, 2, shared=8192, executor=executor))
+    alone, spread = results
+    assert alone.conflicts == spread.conflicts and alone.counts == spread.counts
+    assert alone.work == spread.work and alone.bytes == spread.bytes
