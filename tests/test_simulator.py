@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import ptxlab
-from ptxlab import PtxlabError
+from ptxlab import PtxlabError, gpu, inputs
+from ptxlab.gpu import runner
 from ptxlab.kernels.ptx import read_ptx
 from ptxlab.kernels.simulator.decode import BUILDERS
+from ptxlab.numerics.emulate import emulate
 
 from .kernel_cases import CASES, digest, recorded
 
@@ -64,6 +67,39 @@ def test_gemm_is_matmul() -> None:
     assert (seen.ins.b.unpack(seen.b) == b[112:120, :16].T).all()
     expected = ptxlab.matmul(a, b.T, instruction="mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
     assert np.array_equal(d.view(np.uint32), expected.view(np.uint32))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32",
+        "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0",
+        "wmma.mma.sync.aligned.row.col.m16n16k8.f32.tf32.tf32.f32",
+        "wgmma.mma_async.sync.aligned.m64n8k256.s32.b1.b1.and.popc",
+        "wgmma.mma_async.sp.sync.aligned.m64n16k32.f32.f16.f16",
+        "ldmatrix.sync.aligned.m8n16.x2.b8x16.b6x16_p32",
+        "wmma.load.b.sync.aligned.col.m16n16k16.s8",
+    ],
+)
+def test_matrix_instructions(name: str, monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator) -> None:
+    """The kernel that `run` launches on a GPU, simulated, gives what `emulate` does."""
+    ins: Any = ptxlab.instruction(name)
+    target = next(target for target in ("sm_90a", "sm_120a") if ins.supports(target))
+
+    def launch(source: str, name: str, arguments: list[Any], *, grid: int, block: int) -> None:
+        values = [each.array if isinstance(each, gpu.Out) else each for each in arguments]
+        values = [np.ascontiguousarray(each) if np.ndim(each) else each for each in values]
+        ptxlab.kernel(source, name, target).simulate(grid, block, *values)
+
+    monkeypatch.setattr(runner, "launch", launch)
+    monkeypatch.setattr(runner, "check_device", lambda ins: None)
+    if isinstance(ins, ptxlab.Instruction):
+        operands = inputs.make(ins, "bits", count=3, seed=1)
+        assert np.array_equal(runner.run(operands), emulate(operands))
+    else:
+        memory = rng.integers(0, 256, 2048, dtype=np.uint8)
+        arrays = [memory, ins.addresses()][: len(ins.inputs)]
+        assert np.array_equal(runner.run_transfer(ins, arrays), ins.emulate(*arrays))
 
 
 def test_ptx_text() -> None:

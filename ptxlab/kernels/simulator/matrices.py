@@ -128,11 +128,12 @@ def _constant(operand: Operand, instruction: Instruction) -> int:
 
 
 def _codes(rows: NDArray[np.uint8], bits: int, count: int) -> NDArray[Any]:
+    """The first `count` elements of rows of bytes; the first is in the lowest bits."""
     if bits >= 8:
         return rows.view(f"<u{bits // 8}")[..., :count]
-    return (rows[..., :, None] >> np.arange(0, 8, bits, dtype=np.uint8) & (1 << bits) - 1).reshape(
-        *rows.shape[:-1], -1
-    )[..., :count]
+    single = np.unpackbits(rows, axis=-1, bitorder="little")[..., : count * bits]
+    weights = (1 << np.arange(bits)).astype(np.uint8)
+    return np.asarray(single.reshape(*rows.shape[:-1], count, bits) @ weights)
 
 
 def _ldmatrix(instruction: Instruction, context: Context) -> Step:
@@ -405,6 +406,8 @@ def _tile(
     # A is [M, K], B is [K, N]: `row` of a tile runs along M or N, `k` along K.
     along, across = np.arange(rows)[:, None], np.arange(columns)[None, :]
     row, k = (along, across) if k_axis == 0 else (across, along)
+    inner = row if transposed else k
+    shifts = np.broadcast_to(inner * bits % 8, (rows, columns)).reshape(-1).astype(np.uint8)
     for code in np.unique(codes):
         places = descriptor(int(code)).addresses(row, k, bits=bits, major="MN" if transposed else "K")
         ours = np.flatnonzero(codes == code)
@@ -413,7 +416,7 @@ def _tile(
         size = max(8, bits)
         (content,) = machine.memory.load(instruction, "shared", those, addresses, size, 1, "async")
         if bits < 8:
-            raise unsupported(instruction)
+            content = content >> np.tile(shifts, len(ours)) & np.uint8((1 << bits) - 1)
         tiles[ours] = content.reshape(len(ours), rows, columns)
     return tiles
 
