@@ -260,6 +260,14 @@ def boxes() -> Iterator[Box]:
         yield Box("float16", (40, 128), (31, inner), swizzle, (2, 0), 0, (3, 1))
     for data_type in ("FLOAT32_FTZ", "TFLOAT32", "TFLOAT32_FTZ"):  # 2,048 values of any bits
         yield Box("float32", (70, 64), (64, 32), 128, (10, 0), data_type=data_type)
+    for interleave, swizzle in ((16, 0), (16, 32), (16, 64), (16, 128), (32, 32)):  # N, slices, ..., W, slice
+        halves, floats = interleave // 2, interleave // 4
+        yield Box("float16", (3, 4, 6, 16, halves), (2, 1, 3, 8, halves), swizzle, (1, 2, 1, 3, 0),
+                  interleave=interleave)  # fmt: skip
+        yield Box("uint8", (2, 3, 5, 4, 32, interleave), (1, 1, 2, 3, 16, interleave), swizzle,
+                  (0, 1, 4, -1, 8, 0), 384, (1, 1, 1, 2, 2, 1), interleave=interleave)  # fmt: skip
+        yield Box("float32", (3, 4, 20, floats), (2, 1, 8, floats), swizzle, (2, 3, 15, 0),
+                  interleave=interleave)  # fmt: skip
 
 
 def bytes_of(box: Box) -> NDArray[np.uint8]:

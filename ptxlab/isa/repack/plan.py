@@ -17,6 +17,7 @@ from ...errors import PtxlabError, listing
 from ..convert import CONVERSIONS, convert
 from ..dtypes import DType
 from ..operand import Operand
+from .bits import WordMoves, place_bits, word_moves
 from .planner import Task
 from .sides import Side, Tiles, as_grid, blocks, check_tiles, is_stack, size_text, stacks
 from .stages import shortest
@@ -246,6 +247,14 @@ class RepackPlan:
             index, size, bits = pairs[:, 0] // 2, 2 * size, 2 * bits
         return index, size
 
+    @cached_property
+    def _word_moves(self) -> WordMoves | None:
+        """How whole words are rearranged, where places are made of bits: for elements that share a byte."""
+        before, after = place_bits(self.source_side.cells), place_bits(self.target_side.cells)
+        if before is None or after is None:
+            return None
+        return word_moves(before, after, self.moved_bits)
+
     def _moved(self, codes: NDArray[Any]) -> NDArray[Any]:
         """Codes [..., lanes, slots] of the source in the places that they have in the target."""
         index, size = self._gather
@@ -259,6 +268,9 @@ class RepackPlan:
         """The registers of the target, whose elements are those of the source, bit for bit."""
         index, size = self._gather
         bits = size * self.moved_bits
+        if bits < 8 and self._word_moves is not None:
+            flat = words.reshape(*words.shape[:-2], words.shape[-2] * words.shape[-1])
+            return self._word_moves(flat).reshape(words.shape)
         if bits < 8:
             return _joined(self._moved(_split(words, self.moved_bits)), self.moved_bits)
         flat = words.reshape(*words.shape[:-2], words.shape[-2] * words.shape[-1])

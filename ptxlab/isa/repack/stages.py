@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .bits import PlaceBits, place_bits
 from .planner import Planner, Task
 from .steps import Convert, Merge, Part, Permute, Rename, Select, Shift, Shuffle, Step
 
@@ -22,45 +22,11 @@ __all__ = ["shortest"]
 _WARP_BITS = 5
 
 
-class _Bits(NamedTuple):
-    """The bit of a cell's number that each bit of the lane and of the slot stands for, the lowest first."""
-
-    lane: tuple[int, ...]
-    slot: tuple[int, ...]
-
-    @property
-    def cells(self) -> NDArray[np.int64]:
-        return _sums(self.lane)[:, None] + _sums(self.slot)
-
-
-def _sums(bits: Sequence[int]) -> NDArray[np.int64]:
-    """The number that each combination of bits stands for."""
-    sums = np.zeros(1, dtype=np.int64)
-    for bit in bits:
-        sums = np.concatenate([sums, sums + bit])
-    return sums
-
-
-def _bits(cells: NDArray[np.int64]) -> _Bits | None:
-    """How a cell's number follows from lane and slot, where each of its bits is one bit of either."""
-    lanes, slots = (size.bit_length() - 1 for size in cells.shape)
-    if (1 << lanes, 1 << slots) != cells.shape:
-        return None
-    found = _Bits(
-        tuple(int(cells[1 << bit, 0]) for bit in range(lanes)),
-        tuple(int(cells[0, 1 << bit]) for bit in range(slots)),
-    )
-    different = {*found.lane, *found.slot}
-    if len(different) < lanes + slots or not (found.cells == cells).all():
-        return None
-    return found
-
-
 def shortest(task: Task, source: NDArray[np.int64], target: NDArray[np.int64]) -> tuple[Step, ...]:
     """The steps of the plan with the fewest shuffles; of several the one with the fewest steps."""
     direct = Planner(task).run()
     best, cost = direct, _cost(direct)
-    before, after = _bits(source), _bits(target)
+    before, after = place_bits(source), place_bits(target)
     if before is None or after is None:
         return direct
     for ways in _ways(before, after):
@@ -74,7 +40,7 @@ def _cost(steps: Sequence[Step]) -> tuple[int, int]:
     return sum(isinstance(step, Shuffle) for step in steps), len(steps)
 
 
-def _ways(before: _Bits, after: _Bits) -> Iterator[list[_Bits]]:
+def _ways(before: PlaceBits, after: PlaceBits) -> Iterator[list[PlaceBits]]:
     """Arrangements to go through: one bit at a time, or two and the rest."""
     leaving = [at for at, bit in enumerate(before.lane) if bit in after.slot and at < _WARP_BITS]
     coming = [bit for bit in before.slot if bit in after.lane]
@@ -90,17 +56,17 @@ def _ways(before: _Bits, after: _Bits) -> Iterator[list[_Bits]]:
         yield [point]
 
 
-def _through(before: _Bits, after: _Bits, pairs: Sequence[tuple[int, int]]) -> _Bits:
+def _through(before: PlaceBits, after: PlaceBits, pairs: Sequence[tuple[int, int]]) -> PlaceBits:
     """The arrangement in which these bits have come into the lane; what comes next is on top of the slot."""
     lane, slot = list(before.lane), list(before.slot)
     for at, bit in pairs:
         slot[slot.index(bit)] = lane[at]
         lane[at] = bit
     stay = [bit for bit in after.slot if bit in slot]
-    return _Bits(tuple(lane), (*stay, *(bit for bit in slot if bit not in stay)))
+    return PlaceBits(tuple(lane), (*stay, *(bit for bit in slot if bit not in stay)))
 
 
-def _composed(task: Task, points: Sequence[_Bits]) -> tuple[Step, ...]:
+def _composed(task: Task, points: Sequence[PlaceBits]) -> tuple[Step, ...]:
     """Planner after planner: the registers that one gives are those that the next takes."""
     steps: list[Step] = []
     last = len(points) - 2
