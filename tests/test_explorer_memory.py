@@ -202,6 +202,9 @@ def test_memory_is_sent_when_it_is_opened_or_laid_out_anew_and_at_no_edit() -> N
     ex.instruction = QUAD
     assert ex.view.memory == {}
     ex.instruction = F16
+    ex.show_memory("A", pitch=144)
+    again = ptxlab.explore(ex.link)
+    assert again.view.memory == ex.view.memory
     ex.show_memory("D")
     ex.hide_memory()
     assert ex.view.memory == {}

@@ -32,6 +32,14 @@ _TRANSFERS = {
     "wmma.store": "stores a fragment from the registers of a warp to memory",
 }
 
+#: Where the Explorer shows a transfer after all: in the memory view of an instruction that uses it.
+_SEEN = {
+    "ldmatrix": '; ptxlab.explore().show_memory("A") shows one that feeds an mma',
+    "wmma.load": '; ex.show_memory("A") of an Explorer on a wmma.mma shows one at work',
+    "wmma.store": '; ex.show_memory("D") of an Explorer on a wmma.mma shows one at work',
+    "stmatrix": '; ex.show_memory("D", by="stmatrix") of an Explorer whose D is f16 shows one at work',
+}
+
 
 def multiplication(ins: Form | str) -> MmaForm:
     """The instruction that a text names, if it multiplies matrices: only those have a D to show.
@@ -47,7 +55,7 @@ def multiplication(ins: Form | str) -> MmaForm:
         raise PtxlabError(
             f"{name} transfers a matrix: it {_TRANSFERS[form.family]} and has no D for the Explorer to show; "
             f'ptxlab.figures.fragment("{name}", "{operand}") draws which lane holds what, and "ptxlab show '
-            f'{name}" on the command line tells the rest'
+            f'{name}" on the command line tells the rest{_SEEN.get(form.family, "")}'
         )
     return form
 

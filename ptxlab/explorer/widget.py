@@ -579,6 +579,10 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
         """
         traits = {name: getattr(self.view, name) for name in SHAREABLE}
         changed = {name: value for name, value in traits.items() if value != self._first_view[name]}
+        if self.state.memory is not None:
+            changed["memory"] = {
+                name: value for name, value in vars(self.state.memory).items() if value is not None
+            }
         return share_link(self.state, changed)
 
     def save_html(self, path: str | Path, title: str = "") -> Path:
@@ -707,11 +711,24 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
     def _restore_view(self, shared_traits: Mapping[str, Any]) -> None:
         """Show the lanes, selection and colours that a link carries."""
         for name, value in shared_traits.items():
+            if name == "memory":
+                self._restore_memory(value)
+                continue
             if name not in SHAREABLE or not self.view.accepts(name, value):
                 raise PtxlabError(
                     f"this link sets {quoted(name)} to {quoted(value)}, which the Explorer does not know"
                 )
             setattr(self.view, name, value)
+
+    def _restore_memory(self, value: Any) -> None:
+        """Show the memory that a link carries: what a page could have asked for."""
+        try:
+            message = decode_message({"type": "show_memory", **value})
+        except (PtxlabError, TypeError):
+            message = None
+        if not isinstance(message, ShowMemory):
+            raise PtxlabError(f"this link shows memory as {quoted(value)}, which the Explorer does not know")
+        self._answer(message)
 
     def _form(self, ins: MmaForm | str) -> MmaForm:
         """The instruction as an instance of the class that the Explorer was opened with."""

@@ -54,6 +54,15 @@ function flashCells(pane, changes) {
   canvas.animate([{ opacity: 1 }, { opacity: 1, offset: 0.3 }, { opacity: 0 }], FADING).onfinish = end;
 }
 
+// A mark that lies over what changed, and goes.
+/** @param {HTMLElement} node */
+export function fadeOut(node) {
+  if (calm()) window.setTimeout(() => node.remove(), STEADY);
+  else
+    node.animate([{ opacity: 1 }, { opacity: 1, offset: 0.3 }, { opacity: 0 }], FADING).onfinish = () =>
+      node.remove();
+}
+
 /** @param {App} app @param {HTMLElement} node */
 export function flashNode(app, node) {
   if (calm()) {

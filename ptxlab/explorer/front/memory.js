@@ -1,7 +1,8 @@
 // The memory view: a matrix in shared memory, bank by bank, and the access that moves it, wavefront by wavefront.
 
 import { make, clamp, hex, isTouch, attribute } from "./util.js";
-import { cellText, holderOf } from "./matrix.js";
+import { cellText, changedCells, holderOf } from "./matrix.js";
+import { fadeOut } from "./flash.js";
 import { SCROLLBAR, viewHeight } from "./layout.js";
 import { LINE, WORD, byteName, cellsIn, memoryFacts, memoryMap, numberAt } from "./memory_map.js";
 import { MemoryControls } from "./memory_controls.js";
@@ -10,6 +11,7 @@ import { MEMORY_HEAD, drawMemory, drawMemoryMarks, bytesPlace } from "./memory_d
 
 const WORD_WIDTH = { least: 18, most: 46 }; // of a word, in pixels
 const LINE_HEIGHT = { least: 11, most: 17 }; // of a line
+const MOST_FLASHES = 128; // cells that are lit after an edit
 const MEMORY_SHARE = 0.28; // of the view, that the bytes may take
 
 export class MemoryView {
@@ -60,7 +62,7 @@ export class MemoryView {
   }
 
   get isOpen() {
-    return this.sent.name !== undefined && !this.app.quiz.open && Boolean(this.matrix);
+    return this.sent.name !== undefined && !this.app.quiz.data && Boolean(this.matrix); // it would tell lanes
   }
 
   /** @returns {Matrix | undefined} */
@@ -141,8 +143,20 @@ export class MemoryView {
     const { scrollLeft, scrollTop } = this.scroller;
     const drawn = [this.app.look, this.controls.colour, scrollLeft, scrollTop, this.word, this.row].join();
     if (drawn !== this.drawn || this.painted !== matrix) drawMemory(this, matrix);
+    if (drawn === this.drawn && this.painted?.info === matrix.info) this.flash(this.painted, matrix);
     [this.drawn, this.painted] = [drawn, matrix];
     this.drawOver();
+  }
+
+  // What an edit changed is seen for a moment, as in the matrices.
+  /** @param {Matrix} before @param {Matrix} matrix */
+  flash(before, matrix) {
+    for (const index of changedCells(before, matrix).slice(0, MOST_FLASHES)) {
+      const { x, y, width, height } = bytesPlace(this, this.map.byte[index], this.map.unit);
+      const node = make("div", "ptx-flash ptx-memory-flash", this.space, { "aria-hidden": "true" });
+      node.style.cssText = `left:${x}px;top:${y}px;width:${width - 1}px;height:${height - 1}px`;
+      fadeOut(node);
+    }
   }
 
   drawOver() {
@@ -248,7 +262,7 @@ export class MemoryView {
   // Alt+M: the matrix of the selected cell, or else A; again, and it closes. The focus goes to its bytes and back.
   /** @param {KeyboardEvent} event */
   shortcut(event) {
-    if (!event.altKey || event.ctrlKey || event.metaKey || event.code !== "KeyM" || this.app.quiz.open)
+    if (!event.altKey || event.ctrlKey || event.metaKey || event.code !== "KeyM" || this.app.quiz.data)
       return;
     const { app } = this;
     const wanted = this.node.contains(app.focused()) ? this.sent.name : app.selection.mark?.name;
