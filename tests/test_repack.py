@@ -31,6 +31,7 @@ U8 = "mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32"
 S4 = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
 U4 = "mma.sync.aligned.m16n8k64.row.col.s32.u4.u4.s32"
 F64 = "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64"
+B1 = "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc"
 E2M1 = "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0"
 NARROW = "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.{0}.{0}.f32"
 WGMMA_E4M3 = "wgmma.mma_async.sync.aligned.m64n32k32.f32.e4m3.e4m3"
@@ -339,8 +340,7 @@ def test_finite_values_convert_as_they_are_encoded() -> None:
 # -- ldmatrix and stmatrix -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", [F16, BF16, TF32, E4M3, S8, S4,
-                                  "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc"])  # fmt: skip
+@pytest.mark.parametrize("name", [F16, BF16, TF32, E4M3, S8, S4, B1])
 def test_ldmatrix_gives_fragments_of_every_type(name: str) -> None:
     """Rows of memory along K, matrices along M first: registers are A and B as they come."""
     r4, r2 = (operand(f"ldmatrix.sync.aligned.m8n8.x{count}.b16", "R") for count in (4, 2))
@@ -540,7 +540,7 @@ def test_what_cannot_be_repacked(source: Any, target: Any, message: str) -> None
 
 def test_bits_that_share_a_byte_do_not_part() -> None:
     load = operand("ldmatrix.sync.aligned.m8n8.x4.trans.b16", "R")
-    b1 = operand("mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc", "B")
+    b1 = operand(B1, "B")
     with pytest.raises(PtxlabError, match="single bits that share a byte would part"):
         repack([load] * 8, [b1] * 16)
 
@@ -650,7 +650,8 @@ def test_sparse_marlins_order() -> None:
 
 
 @pytest.mark.parametrize(("name", "which"), [(F16, "A"), (F16, "B"), (S8, "A"), (S8, "B"), (S4, "A"),
-                                             (TF32, "A"), (WGMMA_E4M3, "A"), (F64, "A")])  # fmt: skip
+                                             (TF32, "A"), (WGMMA_E4M3, "A"), (F64, "A"), (E2M1, "B"),
+                                             (NARROW.format("e3m2"), "B"), (B1, "A"), (B1, "B")])  # fmt: skip
 def test_loads_hold_fragments(name: str, which: str) -> None:
     """What a lane loads, 128 bits at a time, are its registers of tile after tile."""
     target = operand(name, which)

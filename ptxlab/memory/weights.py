@@ -21,7 +21,7 @@ from ..isa.operand import Operand, as_operand
 __all__ = ["WeightOrder", "weight_order"]
 
 _LOAD_BITS = 128
-_WIDTHS = (4, 8, 16, 32, 64)
+_WIDTHS = (1, 2, 4, 8, 16, 32, 64)
 
 
 @dataclass(frozen=True, eq=False)
