@@ -115,6 +115,25 @@ def _float_codes(form: Format) -> Iterator[int]:
         yield int(form.encode(np.float64([value]))[0])
 
 
+def _borders(type_name: str) -> Array:
+    """Floats just above and below the borders of narrower formats, and the NaN that TMA writes."""
+    name, _, lanes = type_name.partition("x")
+    if name not in FORMATS:
+        return np.array([False, True]) if name == "pred" else _special(type_name)
+    if lanes:
+        one, bits = _borders(name), _bits(name)
+        return _distinct((int(a) << bits | int(b) for a, b in zip(one, one[::-1], strict=True)), type_name)
+    form = FORMATS[name]
+    powers = [2.0**e for e in (-150, -149, -127, -126, -25, -24, -15, -14, -10, -9, -6, 125, 126, 127)]
+    factors = [1 + sign * 2.0**-k for k in (3, 4, 7, 8, 11, 12, 24, 25) for sign in (-1, 1)]
+    values = [value * factor for value in (*powers, *_VALUES) for factor in factors]
+    codes = form.encode(np.float64(values)).astype(np.uint64)
+    steps = np.concatenate((codes, codes + np.uint64(1), codes - np.uint64(1)))
+    steps = steps & np.uint64(form.sign - 1)
+    odd = [0x7FF7] if form.bits == 16 else []
+    return _distinct([*odd, *steps, *(int(code) | form.sign for code in (*odd, *steps))], name)
+
+
 def _bits(type_name: str) -> int:
     from ptxlab.numerics.scalar.opcode import width_of
 
@@ -199,7 +218,7 @@ def inputs(types: tuple[str, ...], count: int) -> tuple[Array, ...]:
     rng = np.random.default_rng([SEED, crc32(" ".join(types).encode()), count])
     blocks: list[list[Array]] = []
     grids = [np.array([False, True]) if name == "pred" else _special(name) for name in types]
-    size = count // 4
+    size = count // 5
     if len(types) == 1:
         values = (
             grids[0] if _bits(types[0]) > 16 else np.arange(1 << _bits(types[0])).astype(_dtype(types[0]))
@@ -215,6 +234,12 @@ def inputs(types: tuple[str, ...], count: int) -> tuple[Array, ...]:
         mixed.append(np.where(rng.random(size) < 0.5, _near(rng, name, size), special))
     blocks.append(mixed)
     blocks.append([_near(rng, name, size) for name in types])
+    edges = []
+    for name in types:
+        border = _borders(name)
+        edge = border[rng.integers(0, len(border), size)]
+        edges.append(np.where(rng.random(size) < 0.7, edge, _near(rng, name, size)))
+    blocks.append(edges)
     name = types[0].partition("x")[0]
     if len(types) > 1 and name in FORMATS and "x" not in types[0] and types[0] == types[1]:
         first = np.where(rng.random(size) < 0.5, _near(rng, name, size), _random(rng, name, size))
