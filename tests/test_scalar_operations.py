@@ -38,8 +38,8 @@ def test_the_assembler_takes_one_opcode_of_every_row() -> None:
         texts.append(record_scalar.entry(op, f"k{len(texts)}", 0x96))
     assert len(entries[True]) > 150 and len(entries[False]) > 10
     assert OLDEST.assemble(record_scalar.module(entries[True], "sm_90a"), "sm_90a") is None
-    newest = record_scalar.module(entries[False], "sm_100a").replace(".version 9.0", ".version 9.4")
-    assert NEWEST.assemble(newest, "sm_100a") is None
+    newest = record_scalar.module(entries[False], "sm_120f").replace(".version 9.0", ".version 9.4")
+    assert NEWEST.assemble(newest, "sm_120f") is None
 
 
 @pytest.mark.parametrize(
@@ -47,6 +47,8 @@ def test_the_assembler_takes_one_opcode_of_every_row() -> None:
     [
         ("mul.hi.s64", [np.uint64(1 << 63), np.uint64(3)], (1 << 64) - 2),
         ("mad.wide.u16", [np.uint16(0xFFFF), np.uint16(0xFFFF), np.uint32(1)], 0xFFFE0002),
+        ("clmad.hi.u64", [np.uint64(3 << 62), np.uint64(6), np.uint64(8)], 0b1010),
+        ("add.sat.s8x4", [np.uint32(0x7F80FF01), np.uint32(0x01FF0101)], 0x7F800002),
         ("bfe.s32", [np.uint32(0x00F0), np.uint32(4), np.uint32(4)], 0xFFFFFFFF),
         ("prmt.b32.f4e", [np.uint32(0x03020100), np.uint32(0x07060504), np.uint32(1)], 0x04030201),
         ("fma.rn.f32x2", [np.uint64(0x3F80000040000000)] * 3, 0x4000000040C00000),

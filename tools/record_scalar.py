@@ -315,7 +315,8 @@ def _register(type_name: str, number: int, exact: bool = False) -> str:
 
 
 #: Types and pairs of types of cvt, and modifiers, that came after sm_90a.
-_NEWER = {"f32x2", "e2m1x2", "e2m3x2", "e3m2x2", "ue8m0x2"}
+_OLD_SATURATED = {"s32", "f32", "f16", "f16x2"}
+_NEWER = {"f32x2", "u8x4", "s8x4", "e2m1x2", "e2m3x2", "e3m2x2", "ue8m0x2"}
 _NEWER_PAIRS = {("e4m3x2", "bf16x2"), ("e5m2x2", "bf16x2"), ("bf16x2", "e4m3x2"), ("bf16x2", "e5m2x2")}
 
 
@@ -325,6 +326,8 @@ def supported(op: Operation) -> bool:
     if _NEWER.intersection(parts) or tuple(parts[-2:]) in _NEWER_PAIRS:
         return False
     if name in ("add", "sub", "fma") and tuple(parts[-2:]) in {("f32", "f16"), ("f32", "bf16")}:
+        return False
+    if name == "clmad" or (name in ("add", "sub") and "sat" in parts and parts[-1] not in _OLD_SATURATED):
         return False
     if "tf32" in parts and "satfinite" in parts:
         return "rna" in parts

@@ -158,10 +158,10 @@ def _widened(op: Opcode, run: Function) -> Function:
 
 def _sum(form: Format, rounding: str, x: Array, y: Array) -> Array:
     """x + y. x - x is -0 when rounding down, +0 otherwise; zeros of one sign keep it."""
-    if form.name == "f32" and rounding == "rn":
-        total = np.asarray(x + y)
-        tie = total.view(np.uint64) & np.uint64(0x1FFFFFFF) == np.uint64(0x10000000)
-        small = (np.abs(total) <= 2.0**-126) & (total != 0)
+    if rounding == "rn":
+        total, dropped = np.asarray(x + y), 52 - form.fraction
+        tie = total.view(np.uint64) & np.uint64((1 << dropped) - 1) == np.uint64(1 << dropped - 1)
+        small = (np.abs(total) <= 2.0 ** (1 - form.bias)) & (total != 0)
         if not (tie | small).any():  # rounding twice is wrong only for what looks like a tie
             return total
     total = sum_to_odd(x, y)

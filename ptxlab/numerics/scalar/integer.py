@@ -10,8 +10,8 @@ import numpy as np
 from .opcode import Array, Opcode, split_lanes
 
 __all__ = [
-    "add_carry", "bitwise", "bmsk", "brev", "byte_permute", "count", "divide", "dot", "elementwise",
-    "extract", "funnel_shift", "insert", "lop3", "multiply", "multiply_24", "nth_set_bit", "shift", "szext",
+    "add_carry", "bitwise", "bmsk", "brev", "byte_permute", "carryless", "count", "divide", "dot",
+    "elementwise", "extract", "funnel_shift", "insert", "lop3", "multiply", "multiply_24", "nth_set_bit", "shift", "szext",
 ]  # fmt: skip
 
 Function = Callable[..., Any]
@@ -131,6 +131,21 @@ def multiply_24(op: Opcode) -> Function:
     return multiply_24
 
 
+def carryless(op: Opcode) -> Function:
+    """clmad: the product of polynomials over two elements, half of it, and c added, all without carries."""
+    high = "hi" in op
+
+    def multiply(a: Array, b: Array, c: Array) -> Array:
+        result = c
+        for i in range(64):
+            factor = np.negative(a >> np.uint64(i) & np.uint64(1))
+            part = shift_right(b, np.array(64 - i, np.uint32), 64) if high else b << np.uint64(i)
+            result = result ^ part & factor
+        return np.asarray(result)
+
+    return multiply
+
+
 def divide(op: Opcode) -> Function:
     """div and rem, toward zero; what an H200 gives where the divisor is 0 is in the code."""
     bits, raw = op.bits, unsigned(op.bits)
@@ -194,6 +209,8 @@ def brev(op: Opcode) -> Function:
 def shift_left(a: Array, amount: Array, bits: int) -> Array:
     """a << amount, 0 where the amount is the width or more; amounts are uint32."""
     dtype = unsigned(bits)
+    if amount.size == 1 and int(amount.flat[0]) < bits:  # a constant, as in most kernels
+        return np.asarray(a << amount.astype(dtype))
     shifted = a << np.minimum(amount, np.uint32(bits - 1)).astype(dtype)
     return np.asarray(np.where(amount >= bits, dtype.type(0), shifted))
 
@@ -201,6 +218,8 @@ def shift_left(a: Array, amount: Array, bits: int) -> Array:
 def shift_right(a: Array, amount: Array, bits: int, is_signed: bool = False) -> Array:
     """a >> amount, filled with zeros or the sign; amounts are uint32."""
     dtype = unsigned(bits)
+    if amount.size == 1 and not is_signed and int(amount.flat[0]) < bits:
+        return np.asarray(a >> amount.astype(dtype))
     near = np.minimum(amount, np.uint32(bits - 1))
     if is_signed:
         return np.asarray((a.view(signed(bits)) >> near.astype(signed(bits))).view(dtype))
