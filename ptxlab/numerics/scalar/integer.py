@@ -11,7 +11,8 @@ from .opcode import Array, Opcode, split_lanes
 
 __all__ = [
     "add_carry", "bitwise", "bmsk", "brev", "byte_permute", "carryless", "count", "divide", "dot",
-    "elementwise", "extract", "funnel_shift", "insert", "lop3", "multiply", "multiply_24", "nth_set_bit", "shift", "szext",
+    "elementwise", "extract", "funnel_shift", "insert", "lop3", "multiply", "multiply_24", "nth_set_bit",
+    "shift", "szext",
 ]  # fmt: skip
 
 Function = Callable[..., Any]

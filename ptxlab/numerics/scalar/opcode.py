@@ -145,8 +145,6 @@ def split_lanes(function: Callable[..., Any], bits: int) -> Callable[..., Any]:
     lane = np.dtype(f"u{bits // 8}")
 
     def packed(*sources: Array) -> Any:
-        if not sources[0].dtype.isnative or sources[0].dtype.byteorder == ">":
-            raise NotImplementedError("big-endian machines")
         whole = sources[0].dtype
         parts = [np.ascontiguousarray(source)[..., np.newaxis].view(lane) for source in sources]
         result = function(*parts)
