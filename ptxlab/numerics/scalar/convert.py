@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .floating import finish
+from .floating import finish, is_tiny
 from .formats import FORMATS, Format, sum_to_odd
 from .integer import signed, unsigned
 from .opcode import Array, Opcode, width_of
@@ -142,8 +142,8 @@ def _float_to_float(op: Opcode, source: Format, target: Format) -> Function:
             codes = target.encode(value)
         else:
             codes = target.encode(value, rounding, finite=finite)
-        if flush_result:
-            codes = target.flush(codes)
+        if flush_result and (small := is_tiny(target, rounding, value)).any():
+            codes = np.where(small, codes & np.uint32(target.sign), codes)
         if keeps_payload and np.isnan(value).any():
             codes = np.where(np.isnan(value), _payload(a, source, target, "ftz" in op), codes)
         return codes if after is None else np.asarray(after(codes))

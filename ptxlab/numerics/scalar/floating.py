@@ -12,7 +12,16 @@ from ..fma import round_scaled
 from .formats import FORMATS, Format, quotient_to_odd, remainder, root_to_odd, sum_to_odd
 from .opcode import Array, Opcode, split_lanes
 
-__all__ = ["arithmetic", "copy_sign", "extremum", "sign_change", "test_property"]
+__all__ = [
+    "arithmetic",
+    "copy_sign",
+    "extremum",
+    "finish",
+    "is_tiny",
+    "lane_format",
+    "sign_change",
+    "test_property",
+]
 
 Function = Callable[..., Any]
 
@@ -90,14 +99,14 @@ def _narrow(op: Opcode, form: Format) -> Function:
         value: Array = exact(form, rounding, *(form.decode(source) for source in sources))
         codes = form.encode(value, rounding)
         if flush:
-            tiny = _is_tiny(form, rounding, value)
+            tiny = is_tiny(form, rounding, value)
             codes = np.where(tiny, codes & sign, codes) if tiny.any() else codes
         return codes
 
     return compute
 
 
-def _is_tiny(form: Format, rounding: str, value: Array) -> Array:
+def is_tiny(form: Format, rounding: str, value: Array) -> Array:
     """Where a value stays below the smallest normal number of a format, rounded to its precision."""
     limit = 2.0 ** (1 - form.bias)
     step = limit * 2.0 ** -(form.fraction + 1)
