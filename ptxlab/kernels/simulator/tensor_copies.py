@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 
 from ...errors import PtxlabError
 from ...memory import TensorMap
+from ...memory.descriptors import swizzled
 from ...numerics.scalar import operation
 from ..ptx import Instruction
 from .memory import RANK_SHIFT, Memory
@@ -32,15 +34,45 @@ def load_box(
 ) -> None:
     """A box into the shared memory of the thread's block; `start` is in the array's order of axes."""
     inside = address & (1 << RANK_SHIFT) - 1
-    content = tensor.load(*start, address=inside)
-    offsets = tensor.offset(*np.ogrid[tuple(slice(size) for size in tensor.copied)], address=inside)
-    bytes_ = (offsets.reshape(-1, 1) + np.arange(tensor.array.itemsize)).reshape(-1)
+    starts = tensor.check_start(start)
+    tensor.as_address(inside)
     places = memory.shared_offsets(
         instruction, thread, np.array([address]), tensor.size, "write", alignment=128
     )
-    memory.shared[places[0] + bytes_] = content[bytes_]
+    if _is_plain(tensor, starts):
+        corner = tuple(slice(first, first + size) for first, size in zip(starts, tensor.box, strict=True))
+        chunks = np.ascontiguousarray(tensor.array[corner]).reshape(-1).view(np.uint64).reshape(-1, 2)
+        row = tensor.box[-1] * tensor.array.itemsize
+        offsets = _chunks(len(chunks) * 16 // row, row, tensor.pitch, tensor.swizzle, inside % 1024)
+        memory.shared.view(np.uint64).reshape(-1, 2)[(places[0] >> 4) + offsets] = chunks
+    else:
+        content, written = tensor.image(*starts, address=inside)
+        memory.shared[places[0] + np.flatnonzero(written)] = content[written]
     for observer in memory.observers:
         observer.copied(instruction, tensor, start, "read")
+
+
+def _is_plain(tensor: TensorMap, start: tuple[int, ...]) -> bool:
+    """Whether a box lies inside of a NumPy array and is copied as it is, in chunks of 16 bytes."""
+    return (
+        isinstance(tensor.array, np.ndarray)
+        and tensor.data_type in _TYPES
+        and not tensor.interleave
+        and isinstance(tensor.swizzle_mode, int)
+        and set(tensor.element_strides) == {1}
+        and min(start) >= 0
+        and all(
+            first + size <= length
+            for first, size, length in zip(start, tensor.box, tensor.shape, strict=True)
+        )
+    )
+
+
+@lru_cache(maxsize=256)
+def _chunks(rows: int, row_bytes: int, pitch: int, swizzle: int, address: int) -> NDArray[np.int64]:
+    """Where the chunks of 16 bytes of a box go, counted in chunks from its start."""
+    plain = (np.arange(rows)[:, None] * pitch + np.arange(0, row_bytes, 16)).reshape(-1)
+    return (swizzled(plain + address, swizzle) - address) >> 4
 
 
 def store_box(
