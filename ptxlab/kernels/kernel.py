@@ -12,6 +12,7 @@ from ..gpu.compiler import compile_kernel, compile_ptx
 from ..gpu.device import device_target
 from ..gpu.kernel_launch import launch_kernel
 from ..isa.targets import check_target
+from .checks import Report, checkers
 from .ptx import Function, Module, read_ptx
 from .simulator import Array, Image, Observer, Result, as_grid, check_arguments, simulate
 
@@ -79,6 +80,7 @@ class Kernel:
         observers: Sequence[Observer] = (),
         show: bool | None = None,
         executor: Executor | None = None,
+        check: bool | str = True,
     ) -> Result:
         """Run the kernel without a GPU, with the bits that an H200 gives.
 
@@ -88,6 +90,9 @@ class Kernel:
         `model` names the chip whose matrix arithmetic counts; `show` turns the progress bar on or off.
         `executor` is anything like those of `concurrent.futures`: blocks go to its workers, if they do not
         update each other's memory with atomic operations.
+
+        `result.hazards` lists races, missing waits and the like; with ``check="error"`` the first is an
+        error, with ``check=False``, or with an executor, nobody looks, which takes less time.
 
         >>> import numpy as np
         >>> text = 'extern "C" __global__ void twice(float* x) { x[threadIdx.x] *= 2; }'
@@ -102,9 +107,16 @@ class Kernel:
         values = check_arguments(self.function, arguments, self.name)
         if self._image is None:
             self._image = Image(self.module, self.function, self.ptx)
+        if not isinstance(check, bool) and as_text(check, "check") != "error":
+            raise PtxlabError(f"check={quoted(check)}: it is True, False or 'error'")
+        report = Report(self.source, check == "error", self._image.shared_variables(shape.shared))
+        listeners = tuple(observers)
+        if check and executor is None:
+            listeners += checkers(report)
         result = simulate(
-            self._image, shape, values, model=model, observers=observers, show=show, executor=executor
+            self._image, shape, values, model=model, observers=listeners, show=show, executor=executor
         )
+        result.hazards = report.hazards
         return result.with_source(self.source, self.ptx)
 
     def launch(

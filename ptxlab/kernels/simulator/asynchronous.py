@@ -284,7 +284,10 @@ def _wait(instruction: Instruction, context: Context) -> Step:
             complete = complete[complete]
         if go.count:
             write(frame, go, complete)
-            machine.synchronised(instruction, "mbarrier.wait", go, place(machine, frame, go), completed=True)
+            passed = go if complete.all() else go.where(complete)
+            if passed.count:
+                places = place(machine, frame, passed)
+                machine.synchronised(instruction, "mbarrier.wait", passed, places, completed=True)
             machine.place(frame, instruction.index + 1, go)
             if not complete.all():
                 machine.spin()

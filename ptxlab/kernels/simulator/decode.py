@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -104,6 +105,16 @@ class Image:
             ]
         return buffers
 
+    def shared_variables(self, dynamic: int) -> list[tuple[str, int, int]]:
+        """Names, addresses and sizes of the variables in shared memory."""
+        functions = self.module.functions.values()
+        variables = [*self.module.variables.values(), *(each for one in functions for each in one.variables)]
+        return [
+            (_plain_name(each.name), self.symbols[each.name], dynamic if each.count is None else each.size)
+            for each in variables
+            if each.space == "shared"
+        ]
+
     def _buffer(self, variable: Variable) -> Buffer:
         data = np.zeros(variable.size, dtype=np.uint8)
         size = max(1, (type_bits(variable.type) or 8) // 8)
@@ -143,6 +154,16 @@ class Image:
             UNSIGNED.get(type_bits(register.type) or 32, UNSIGNED[64]) for register in function.registers
         )
         return Program(function, steps, types, local, _aligned(size, 16))
+
+
+def _plain_name(name: str) -> str:
+    """The name of a variable, as the source has it: those of functions are mangled.
+
+    >>> _plain_name("_ZZ4gemmE4full")
+    'full'
+    """
+    match = re.fullmatch(r"_Z.*?E(\d+)(\w+)", name)
+    return match[2][: int(match[1])] if match else name
 
 
 def _step(instruction: Instruction, context: Context) -> Step:

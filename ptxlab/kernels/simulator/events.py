@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from numpy.typing import NDArray
 
+from ...errors import PtxlabError
 from ...isa.operands import Operands
 from ..ptx import Instruction
 
@@ -14,7 +17,29 @@ if TYPE_CHECKING:
     from ...memory import TensorMap
     from .threads import Batch, Threads
 
-__all__ = ["Access", "Observer", "Synchronisation"]
+__all__ = ["Access", "HazardError", "Observer", "Piece", "Synchronisation"]
+
+
+class HazardError(PtxlabError):
+    """A hazard that ends the simulation; `hazard` is its record, where there is one."""
+
+    def __init__(self, sentence: str, hazard: object = None) -> None:
+        super().__init__(sentence)
+        self.hazard = hazard
+
+
+@dataclass(slots=True)
+class Piece:
+    """A part of an access in one array of bytes; `chosen` is None where that is all of it.
+
+    `threads` are indices into the batch, `offsets` their bytes in `data`.
+    """
+
+    chosen: NDArray[np.intp] | None
+    data: NDArray[np.uint8]
+    offsets: NDArray[np.int64]
+    threads: NDArray[Any]
+    title: str = ""  # of a buffer, for messages
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +59,8 @@ class Access:
     width: int
     proxy: str = "generic"
     asynchronous: bool = False
+    pieces: Sequence[Piece] = ()  # where in memory
+    values: Sequence[NDArray[Any]] = ()  # what a store writes: one array for each element of a vector
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from ...errors import PtxlabError
 from ...isa.operands import Operands
 from ..ptx import Function, Instruction
 from .barriers import Barriers
-from .events import Observer, Synchronisation
+from .events import HazardError, Observer, Synchronisation
 from .memory import Memory
 from .threads import UNSIGNED, Batch, Threads
 
@@ -456,7 +456,7 @@ def _name(waiting: _Waiting) -> str:
 def _located(instruction: Instruction, error: PtxlabError) -> PtxlabError:
     """An error with the instruction in front, once."""
     text = str(error)
-    if text.startswith(instruction.where):
+    if text.startswith(instruction.where) or isinstance(error, HazardError):
         return error
     return PtxlabError(f"{instruction.where}: {instruction.opcode}: {text}")
 

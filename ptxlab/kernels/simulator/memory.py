@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ...errors import PtxlabError
 from ..ptx import Instruction
-from .events import Access, Observer
+from .events import Access, Observer, Piece
 from .threads import UNSIGNED, Threads
 
 __all__ = [
@@ -36,7 +36,9 @@ HEAP_BYTES = 8 << 20
 #: An address of shared memory holds the rank of its block in the cluster, plus 1, from this bit on; 0 is the
 #: thread's own block.
 RANK_SHIFT = 24
-_GENERIC = ("generic", False)
+#: The proxy of an access, whether it is complete only after a wait, and what it writes.
+_Signal = tuple[str, bool, Sequence[NDArray[Any]]]
+_GENERIC: _Signal = ("generic", False, ())
 
 
 @dataclass(slots=True)
@@ -53,15 +55,6 @@ class Buffer:
     def size(self) -> int:
         """Bytes."""
         return self.data.size
-
-
-@dataclass(slots=True)
-class _Piece:
-    """A part of an access in one array of bytes; `chosen` is None where that is all of it."""
-
-    chosen: NDArray[np.intp] | None
-    data: NDArray[np.uint8]
-    offsets: NDArray[np.int64]
 
 
 class Memory:
@@ -133,7 +126,7 @@ class Memory:
         """`count` neighbouring elements of so many bits at each address: one array for each element."""
         width = bits // 8 * count
         parts: list[NDArray[Any]] | None = None
-        signal = (proxy, asynchronous)
+        signal = (proxy, asynchronous, ())
         for piece in self._accesses(instruction, "read", space, threads, addresses, width, signal):
             rows = _rows(piece.data, piece.offsets, bits, count)
             if piece.chosen is None:
@@ -157,7 +150,7 @@ class Memory:
         """Write neighbouring elements, one array for each, at each address."""
         size = values[0].dtype.itemsize
         width = size * len(values)
-        signal = (proxy, asynchronous)
+        signal = (proxy, asynchronous, values)
         for piece in self._accesses(instruction, "write", space, threads, addresses, width, signal):
             chosen = [value if piece.chosen is None else value[piece.chosen] for value in values]
             view = piece.data[: piece.data.size - piece.data.size % width].view(values[0].dtype)
@@ -236,7 +229,14 @@ class Memory:
     ) -> NDArray[np.int64]:
         """Where in `shared` accesses of several bytes begin, e.g. rows of ldmatrix; checked and observed."""
         for piece in self._accesses(
-            instruction, kind, "shared", threads, addresses, width, (proxy, proxy == "async"), alignment or 1
+            instruction,
+            kind,
+            "shared",
+            threads,
+            addresses,
+            width,
+            (proxy, proxy == "async", ()),
+            alignment or 1,
         ):
             return piece.offsets
         return np.zeros(0, dtype=np.int64)
@@ -268,9 +268,9 @@ class Memory:
         threads: Threads,
         addresses: NDArray[Any],
         width: int,
-        signal: tuple[str, bool],
+        signal: _Signal,
         alignment: int = 0,
-    ) -> Iterator[_Piece]:
+    ) -> Iterator[Piece]:
         places = addresses.astype(np.int64)
         alignment = alignment or width
         if alignment > 1:
@@ -291,8 +291,8 @@ class Memory:
         threads: Threads,
         places: NDArray[np.int64],
         width: int,
-        signal: tuple[str, bool],
-    ) -> Iterator[_Piece]:
+        signal: _Signal,
+    ) -> Iterator[Piece]:
         """An access by generic addresses, space by space."""
         shared = places >> _SHARED_SPAN == SHARED_WINDOW >> _SHARED_SPAN
         local = places >> _LOCAL_SPAN == LOCAL_WINDOW >> _LOCAL_SPAN
@@ -321,9 +321,9 @@ class Memory:
         threads: Threads,
         places: NDArray[np.int64],
         width: int,
-        signal: tuple[str, bool],
+        signal: _Signal,
         chosen: NDArray[np.intp] | None,
-    ) -> Iterator[_Piece]:
+    ) -> Iterator[Piece]:
         """An access to one space, checked and told to the observers; usually one piece."""
         if not threads.count:
             return
@@ -335,18 +335,20 @@ class Memory:
             if wrong.any():
                 have = f"lies outside of the {self.shared_size - SHARED_START} bytes of shared memory"
                 self._refuse(instruction, kind, threads, places, wrong, width, have)
-            pieces = [_Piece(chosen, self.shared, places + blocks * self._shared_pitch)]
+            pieces = [Piece(chosen, self.shared, places + blocks * self._shared_pitch, threads.indices)]
         elif space == "local":
             wrong = (places < 0) | (places > self._local_size - width)
             if wrong.any():
                 have = f"lies outside of the thread's {self._local_size} bytes of local memory"
                 self._refuse(instruction, kind, threads, places, wrong, width, have)
-            pieces = [_Piece(chosen, self.local, places + threads.indices * self._local_size)]
+            pieces = [Piece(chosen, self.local, places + threads.indices * self._local_size, threads.indices)]
         else:
             pieces = self._in_buffers(instruction, kind, threads, places, width, chosen)
         for observer in self.observers:
-            proxy, late = signal
-            observer.accessed(Access(instruction, kind, space, threads.indices, places, width, proxy, late))
+            proxy, late, values = signal
+            observer.accessed(
+                Access(instruction, kind, space, threads.indices, places, width, proxy, late, pieces, values)
+            )
         yield from pieces
 
     def _of_cluster(
@@ -375,13 +377,13 @@ class Memory:
         places: NDArray[np.int64],
         width: int,
         chosen: NDArray[np.intp] | None,
-    ) -> list[_Piece]:
+    ) -> list[Piece]:
         buffer = self._recent.get(instruction.line)
         if buffer is not None:
             offsets = places - buffer.start
             if offsets.min() >= 0 and offsets.max() <= buffer.size - width:
                 self._check_writable(instruction, kind, buffer)
-                return [_Piece(chosen, buffer.data, offsets)]
+                return [Piece(chosen, buffer.data, offsets, threads.indices, buffer.title)]
         numbers = np.searchsorted(self._starts, places, side="right") - 1
         sizes = np.array([each.size for each in self.buffers], dtype=np.int64)
         outside = numbers < 0
@@ -398,9 +400,11 @@ class Memory:
             here = np.flatnonzero(numbers == number)
             if len(here) == len(places):
                 self._recent[instruction.line] = buffer
-                return [_Piece(chosen, buffer.data, places - buffer.start)]
+                offsets = places - buffer.start
+                return [Piece(chosen, buffer.data, offsets, threads.indices, buffer.title)]
             ours = here if chosen is None else chosen[here]
-            pieces.append(_Piece(ours, buffer.data, places[here] - buffer.start))
+            offsets = places[here] - buffer.start
+            pieces.append(Piece(ours, buffer.data, offsets, threads.indices[here], buffer.title))
         return pieces
 
     # -- messages --------------------------------------------------------------------------------------------

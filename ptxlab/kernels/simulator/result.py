@@ -18,7 +18,7 @@ from .events import Observer
 from .threads import Grid, Threads
 from .traffic import SECTOR, Footprint, Moved, Traffic
 
-__all__ = ["Counts", "LineProfile", "Products", "Profile", "Result", "merged"]
+__all__ = ["Counts", "Hazard", "LineProfile", "Products", "Profile", "Result", "merged"]
 
 #: Scalar instructions that multiply and add, and how many of these a packed type makes.
 _PACKED = {"f16x2": 2, "bf16x2": 2, "f32x2": 2}
@@ -157,6 +157,34 @@ class Products(Observer):
         self.items.append(_Product(instruction, operands, warps))
 
 
+@dataclass(frozen=True)
+class Hazard:
+    """Something that is wrong in a kernel, at one line; `count` is how often it was seen there.
+
+    `line` is the source's line, or the PTX's where the kernel is PTX text; `text` is what stands there.
+    Block, warp, lanes and addresses (first and last byte, in the memory that `space` names) are those of
+    the first time. `other_line` is the line of the other access where two are at odds.
+    """
+
+    kind: str
+    sentence: str
+    line: int
+    text: str
+    ptx_line: int
+    opcode: str
+    block: tuple[int, int, int]
+    warp: int
+    lanes: tuple[int, ...]
+    remedy: str
+    space: str = ""
+    addresses: tuple[int, int] | None = None
+    other_line: int | None = None
+    count: int = 1
+
+    def __str__(self) -> str:
+        return self.sentence
+
+
 @dataclass
 class Result:
     """What came of a simulated launch, besides the arrays that the kernel wrote.
@@ -169,6 +197,7 @@ class Result:
     counts: Counter[str] = field(default_factory=Counter)
     lines: Counter[int] = field(default_factory=Counter)
     output: str = ""
+    hazards: list[Hazard] = field(default_factory=list)
     conflicts: Counter[int] = field(default_factory=Counter)
     profile: tuple[Profile, ...] = ()
     footprint: Footprint = field(default_factory=Footprint)

@@ -1,0 +1,766 @@
+"""Races, missing waits and proxy fences, memory that nobody wrote: found from every access and barrier.
+
+Beside memory there is a shadow: for each few bytes, who wrote them last, and two that read them. An entry is
+one number: the time, flags, and the thread (its index in the launch) or the column of asynchronous work.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cache
+from math import gcd
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..ptx import Instruction
+from ..simulator.events import Access, Observer, Piece, Synchronisation
+from ..simulator.memory import RANK_SHIFT
+from ..simulator.threads import Batch
+from .clocks import Clocks
+from .hazard import Report, lanes_text, line_of, line_text
+
+__all__ = ["AccessCheck"]
+
+_SHIFT = 32
+_TIME = (1 << 30) - 1
+_LATE = 1 << 62  # not complete: no barrier orders it
+_ATOMIC, _PENDING, _WORK = 1 << 31, 1 << 30, 1 << 29
+_FLAGS = _ATOMIC | _PENDING | _WORK
+_ID = (1 << 29) - 1
+_LARGEST = 16  # bytes of a shadow's entry, until a narrower access comes
+
+_STRONG = {"volatile", "relaxed", "acquire", "release", "acq_rel", "mmio"}
+
+
+@dataclass(frozen=True)
+class _Traits:
+    """What an instruction's opcode says about its accesses."""
+
+    strong: bool
+    releases: bool
+    constant: bool  # `.nc`: nobody writes what it reads
+    group: str  # whose `wait_group` completes it: "cp.async", "cp.async.bulk" or "wgmma"
+    announced: bool  # an mbarrier completes it
+
+
+@cache
+def _traits(opcode: str) -> _Traits:
+    parts = opcode.split(".")
+    announced = any(part.startswith("mbarrier::complete_tx") for part in parts)
+    group = ""
+    if parts[0] == "wgmma":
+        group = "wgmma"
+    elif parts[0] == "cp" and not announced:
+        group = "cp.async.bulk" if "bulk" in parts else "cp.async"
+    strong = not _STRONG.isdisjoint(parts) or parts[0] in ("atom", "red", "mbarrier")
+    return _Traits(strong, "release" in parts or "acq_rel" in parts, "nc" in parts, group, announced)
+
+
+class _Shadow:
+    """For each few bytes of one array: its last writer, its last reader, and one of another warp."""
+
+    __slots__ = ("grain", "reader", "second", "size", "writer")
+
+    def __init__(self, size: int, readers: int) -> None:
+        self.size = size
+        self.grain = _LARGEST
+        count = -(-size // _LARGEST)
+        self.writer = np.zeros(count, dtype=np.int64)
+        self.reader = np.zeros(count, dtype=np.int64)
+        self.second = np.zeros(count if readers > 1 else 0, dtype=np.int64)
+
+    def entries(self, offsets: NDArray[np.int64], width: int) -> tuple[NDArray[np.int64], int]:
+        """The entries of accesses, those of each one behind each other, and how many each has."""
+        grain = gcd(width, _LARGEST)
+        if grain < self.grain:
+            times = self.grain // grain
+            self.writer, self.reader, self.second = (
+                np.repeat(array, times) for array in (self.writer, self.reader, self.second)
+            )
+            self.grain = grain
+        first = offsets // self.grain
+        count = width // self.grain
+        if count == 1:
+            return first, 1
+        return (first[:, None] + np.arange(count)).reshape(-1), count
+
+
+@dataclass(slots=True)
+class _Pending:
+    """Entries that a group of asynchronous copies holds until a wait."""
+
+    group: str
+    threads: NDArray[Any]
+    numbers: NDArray[Any]  # of the group, for each thread
+    entries: NDArray[Any]
+    stamps: NDArray[Any]
+    grain: int
+    reads: bool
+
+    def where(self, mask: NDArray[np.bool_]) -> _Pending:
+        """Those entries where the mask holds."""
+        return replace(
+            self,
+            threads=self.threads[mask],
+            numbers=self.numbers[mask],
+            entries=self.entries[mask],
+            stamps=self.stamps[mask],
+        )
+
+
+class AccessCheck(Observer):
+    """Looks for hazards in accesses to memory."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self._time = 0
+        self._instructions: list[Instruction | None] = [None]
+        self._global: dict[int, _Shadow] = {}
+        self._launched = 0  # lanes of earlier batches
+        self._published = np.zeros(0, dtype=np.int64)  # by blocks of the launch, in their order
+        self._acquired = np.zeros(0, dtype=np.int64)
+
+    def begin(self, batch: Batch) -> None:
+        """Nothing is known of new blocks."""
+        self._batch = batch
+        self._time += 1
+        self._instructions.append(None)
+        self._clocks = Clocks(batch, self._time)
+        self._shared: _Shadow | None = None
+        self._local = np.zeros((batch.size, 0), dtype=np.bool_)
+        self._pending: list[_Pending] = []
+        self._unannounced: list[tuple[int, NDArray[Any], NDArray[Any], int]] = []
+        self._multiplied: list[tuple[NDArray[Any], NDArray[Any], int]] = []  # leaders, groups, time
+        self._groups = {
+            name: np.zeros(batch.size, dtype=np.int64) for name in ("cp.async", "cp.async.bulk", "wgmma")
+        }
+        if not len(self._published):
+            self._published = np.zeros(batch.grid.block_count, dtype=np.int64)
+            self._acquired = np.zeros(batch.grid.block_count, dtype=np.int64)
+        self._cluster_arrival = np.zeros(batch.count, dtype=np.int64)
+        self._set_limit()
+
+    def end(self) -> None:
+        """The batch is done; what it did to global memory is kept."""
+        self._launched += self._batch.size
+
+    def _set_limit(self) -> None:
+        self._limit = int(self._clocks.block_time.min()) + 1 << _SHIFT
+
+    # -- accesses --------------------------------------------------------------------------------------------
+
+    def accessed(self, access: Access) -> None:
+        """Compare an access with those before it, and note it."""
+        if access.space in ("const", "param"):
+            return
+        if access.space == "local":
+            self._in_local(access)
+            return
+        self._time += 1
+        self._instructions.append(access.instruction)
+        traits = _traits(access.instruction.opcode)
+        strong = traits.strong or access.kind in ("atomic", "mbarrier")
+        if strong and access.kind != "mbarrier" and access.proxy != "mbarrier":
+            self._look(access.threads, traits.releases)
+        for piece in access.pieces:
+            if access.space == "shared":
+                if self._shared is None or self._shared.size != piece.data.size:
+                    self._shared = _Shadow(piece.data.size, 2)
+                self._in_shared(access, piece, self._shared, traits, strong)
+            else:
+                shadow = self._global.get(id(piece.data))
+                if shadow is None:
+                    shadow = self._global[id(piece.data)] = _Shadow(piece.data.size, 1)
+                self._in_global(access, piece, shadow, traits, strong)
+
+    def _look(self, threads: NDArray[Any], publishes: bool) -> None:
+        """Threads read or change what others may have published."""
+        blocks = threads // self._batch.block_lanes + self._launched // self._batch.block_lanes
+        self._clocks.acquired[threads >> 5] = self._time
+        self._acquired[blocks] = self._time
+        if publishes:
+            self._clocks.published[threads >> 5] = self._time
+            self._published[blocks] = self._time
+
+    def _in_shared(
+        self, access: Access, piece: Piece, shadow: _Shadow, traits: _Traits, strong: bool
+    ) -> None:
+        entries, count = shadow.entries(piece.offsets, access.width)
+        threads = piece.threads if count == 1 else np.repeat(piece.threads, count)
+        before = shadow.writer[entries]
+        writes = access.kind not in ("read", "mbarrier")
+        found = self._conflicts(before, threads, strong)
+        if found is not None:
+            self._report_conflicts(access, piece, shadow, entries, threads, before, found, "wrote", count)
+        stamp = self._time << _SHIFT
+        if access.kind == "mbarrier":
+            if traits.announced:
+                self._announce(access, piece, shadow)
+            return
+        if access.kind != "write" and access.proxy != "mbarrier" and (before == 0).any():
+            self._report_unwritten(access, shadow, entries, threads, before == 0)
+        if access.kind != "write" and access.proxy == "async":
+            self._check_proxy(access, shadow, entries, threads, before)
+        if not writes:
+            self._note_read(access, shadow, entries, threads, traits)
+            return
+        for readers in (shadow.reader, shadow.second):
+            found = self._conflicts(readers[entries], threads, strong)
+            if found is not None:
+                self._report_conflicts(
+                    access, piece, shadow, entries, threads, readers[entries], found, "reads", count
+                )
+        if traits.announced:
+            stamps = np.full(len(entries), stamp | _LATE | _WORK | _ID)
+            keys = threads * self._batch.count + piece.offsets.repeat(count) // (
+                piece.data.size // self._batch.count
+            )
+            self._unannounced.append((id(access.instruction), entries, keys, shadow.grain))
+        elif traits.group:
+            stamps = threads | (stamp | _LATE | _PENDING)
+            self._postpone(traits.group, threads, entries, stamps, shadow.grain, False)
+        else:
+            stamps = threads | (stamp | _ATOMIC if strong else stamp)
+        self._write(access, piece, shadow, entries, threads, stamps, strong, count)
+
+    def _in_global(
+        self, access: Access, piece: Piece, shadow: _Shadow, traits: _Traits, strong: bool
+    ) -> None:
+        entries, count = shadow.entries(piece.offsets, access.width)
+        threads = piece.threads if count == 1 else np.repeat(piece.threads, count)
+        before = shadow.writer[entries]
+        if before.any():
+            found = self._conflicts(before, threads, strong, True)
+            if found is not None:
+                self._report_conflicts(
+                    access, piece, shadow, entries, threads, before, found, "wrote", count, True
+                )
+        stamps = threads + (self._launched | (self._time << _SHIFT) | (_ATOMIC if strong else 0))
+        if access.kind == "read":
+            if not traits.constant:
+                shadow.reader[entries] = stamps
+            return
+        before = shadow.reader[entries]
+        if before.any():
+            found = self._conflicts(before, threads, strong, True)
+            if found is not None:
+                self._report_conflicts(
+                    access, piece, shadow, entries, threads, before, found, "reads", count, True
+                )
+        self._write(access, piece, shadow, entries, threads, stamps, strong, count)
+
+    def _in_local(self, access: Access) -> None:
+        if "param" in access.instruction.opcode:
+            return
+        end = int(access.addresses.max()) + access.width
+        if end > self._local.shape[1]:
+            more = np.zeros((self._batch.size, max(end, 2 * self._local.shape[1])), dtype=np.bool_)
+            more[:, : self._local.shape[1]] = self._local
+            self._local = more
+        for byte in range(access.width):
+            places = (access.threads, access.addresses + byte)
+            if access.kind == "read":
+                missing = ~self._local[places]
+                if missing.any():
+                    where = access.addresses[missing] + byte
+                    self._report.add(
+                        "uninitialised memory", access.instruction, self._batch, access.threads[missing],
+                        f"{{who}} read{{s}} byte {int(where[0])} of local memory, never written",
+                        space="local", addresses=(int(where.min()), int(where.max())),
+                    )  # fmt: skip
+                    return
+            else:
+                self._local[places] = True
+
+    # -- order -----------------------------------------------------------------------------------------------
+
+    def _conflicts(
+        self, before: NDArray[Any], threads: NDArray[Any], strong: bool, everywhere: bool = False
+    ) -> NDArray[np.intp] | None:
+        """Which of the accesses before are not ordered before those of now."""
+        limit = 1 if everywhere else self._limit
+        late = before >= limit
+        if not late.any():
+            return None
+        which = np.flatnonzero(late)
+        stamps, ours = before[which], threads[which]
+        times = stamps >> _SHIFT & _TIME
+        others = stamps & _ID
+        if everywhere:
+            fine = self._ordered_everywhere(ours, others, times)
+        else:
+            plain = stamps & (_PENDING | _WORK) == 0
+            if plain.all():
+                fine = self._clocks.ordered(ours, others, times)
+            else:
+                fine = np.zeros(len(which), dtype=np.bool_)
+                fine[plain] = self._clocks.ordered(ours[plain], others[plain], times[plain])
+                work = stamps & _WORK != 0
+                fine[work] = self._clocks.knows_work(ours[work], others[work], times[work])
+        if strong:
+            fine |= stamps & _ATOMIC != 0
+        if fine.all():
+            return None
+        return which[~fine]
+
+    def _ordered_everywhere(
+        self, threads: NDArray[Any], others: NDArray[Any], times: NDArray[Any]
+    ) -> NDArray[np.bool_]:
+        """As `Clocks.ordered`, for threads of the launch."""
+        lanes = self._batch.block_lanes
+        block = (threads + self._launched) // lanes
+        fine = (times <= self._published[others // lanes]) & (times < self._acquired[block])
+        fine &= block != others // lanes
+        here = others >= self._launched
+        fine[here] |= self._clocks.ordered(threads[here], others[here] - self._launched, times[here])
+        return np.asarray(fine)
+
+    # -- noting ----------------------------------------------------------------------------------------------
+
+    def _write(
+        self,
+        access: Access,
+        piece: Piece,
+        shadow: _Shadow,
+        entries: NDArray[Any],
+        threads: NDArray[Any],
+        stamps: NDArray[Any],
+        strong: bool,
+        count: int,
+    ) -> None:
+        shadow.writer[entries] = stamps
+        if strong:
+            return
+        other = shadow.writer[entries] != stamps
+        if not other.any() or access.kind != "write":
+            return
+        content = self._content(access, piece, shadow.grain)
+        if content is None:
+            return
+        last = np.zeros_like(shadow.writer, dtype=np.int64)
+        last[entries] = np.arange(len(entries))
+        winner = last[entries]
+        other &= (content != content[winner]).any(axis=1) & (threads != threads[winner])
+        if other.any():
+            self._report_same(access, shadow, entries, threads, winner, np.flatnonzero(other))
+
+    def _content(self, access: Access, piece: Piece, grain: int) -> NDArray[np.uint8] | None:
+        """The bytes that a store writes, [entries, grain]."""
+        if not access.values:
+            return None
+        values = [value if piece.chosen is None else value[piece.chosen] for value in access.values]
+        return np.stack(values, axis=-1).view(np.uint8).reshape(-1, grain)
+
+    def _note_read(
+        self,
+        access: Access,
+        shadow: _Shadow,
+        entries: NDArray[Any],
+        threads: NDArray[Any],
+        traits: _Traits,
+    ) -> None:
+        stamp = self._time << _SHIFT
+        if traits.group == "wgmma":
+            columns = np.empty(len(threads), dtype=np.int64)
+            groups = threads % self._batch.block_lanes // 128
+            for group in np.unique(groups):
+                columns[groups == group] = self._clocks.column(("wgmma", int(group)))
+            stamps = columns | (stamp | _LATE | _WORK)
+            leaders = np.unique(threads)
+            self._multiplied.append((leaders, self._groups["wgmma"][leaders], self._time))
+        elif traits.group == "cp.async.bulk":
+            stamps = threads | (stamp | _LATE | _PENDING)
+            self._postpone(traits.group, threads, entries, stamps, shadow.grain, True)
+        elif traits.strong:
+            stamps = threads | (stamp | _ATOMIC)
+        else:
+            stamps = threads | stamp
+        before = shadow.reader[entries]
+        keep = before >= self._limit
+        if keep.any():
+            keep &= (before ^ stamps) & (_FLAGS | _ID & ~31) != 0
+            shadow.second[entries[keep]] = before[keep]
+        shadow.reader[entries] = stamps
+        others = (shadow.reader[entries] ^ stamps) & (_ID & ~31) != 0
+        if others.any():
+            shadow.second[entries[others]] = stamps[others]
+
+    def _postpone(
+        self,
+        group: str,
+        threads: NDArray[Any],
+        entries: NDArray[Any],
+        stamps: NDArray[Any],
+        grain: int,
+        reads: bool,
+    ) -> None:
+        numbers = self._groups[group][threads]
+        self._pending.append(_Pending(group, threads, numbers, entries, stamps, grain, reads))
+
+    def _announce(self, access: Access, piece: Piece, shadow: _Shadow) -> None:
+        """Copies learn which mbarrier completes them."""
+        pitch = piece.data.size // self._batch.count
+        keys = piece.threads * self._batch.count + piece.offsets // pitch
+        columns = np.array([self._clocks.column(int(place)) for place in piece.offsets % pitch])
+        order = np.argsort(keys)
+        keys, columns = keys[order], columns[order]
+        rest = []
+        for source, entries, owners, grain in self._unannounced:
+            position = np.minimum(np.searchsorted(keys, owners), len(keys) - 1)
+            known = keys[position] == owners
+            if source != id(access.instruction) or not known.any():
+                rest.append((source, entries, owners, grain))
+                continue
+            places = self._regrained(entries[known], grain, shadow.grain)
+            times = grain // shadow.grain
+            stamps = columns[position[known]] | (self._time << _SHIFT | _LATE | _WORK)
+            shadow.writer[places] = np.repeat(stamps, times)
+            if not known.all():
+                rest.append((source, entries[~known], owners[~known], grain))
+        self._unannounced = rest
+
+    @staticmethod
+    def _regrained(entries: NDArray[Any], grain: int, now: int) -> NDArray[Any]:
+        """Entries of a shadow whose grain has become finer."""
+        times = grain // now
+        return entries if times == 1 else (entries[:, None] * times + np.arange(times)).reshape(-1)
+
+    # -- barriers, fences, waits -----------------------------------------------------------------------------
+
+    def synchronised(self, event: Synchronisation) -> None:
+        """Threads learn what others did."""
+        self._time += 1
+        self._instructions.append(event.instruction)
+        clocks, threads, kind = self._clocks, event.threads, event.kind
+        if kind == "bar":
+            if event.completed:
+                clocks.leave(int(np.asarray(event.key)), threads, self._time)
+                self._set_limit()
+            else:
+                self._arrive(event)
+        elif kind == "bar.warp":
+            clocks.meet(threads, self._time)
+        elif kind.startswith("barrier.cluster"):
+            self._cluster(event)
+        elif kind in ("mbarrier.arrive", "cp.async.mbarrier.arrive"):
+            own, places = self._own(event)
+            if kind.startswith("cp"):
+                self._complete_copies(threads, 0, "cp.async", everything=True)
+            clocks.release(threads[own], places[own], self._time)
+        elif kind == "mbarrier.wait":
+            own, places = self._own(event)
+            clocks.acquire(threads[own], places[own], self._time)
+            if self._batch.grid.cluster_size > 1:
+                clocks.cluster_time[threads // clocks.lanes] = self._time
+        elif kind.startswith(("membar", "fence.acq_rel", "fence.sc", "fence.release", "fence.acquire")):
+            self._look(threads, True)
+        elif kind.startswith("fence.proxy.async"):
+            clocks.fenced[threads] = self._time
+        elif kind.endswith("commit_group"):
+            self._groups[kind.removesuffix(".commit_group")][threads] += 1
+        elif kind.endswith(("wait_group", "wait_all")):
+            group = kind.rpartition(".")[0]
+            if group == "wgmma":
+                self._complete_wgmma(threads, int(np.asarray(event.key)))
+            else:
+                self._complete_copies(threads, int(np.asarray(event.key)), group, kind.endswith("all"))
+
+    def _own(self, event: Synchronisation) -> tuple[NDArray[np.bool_], NDArray[Any]]:
+        """Whose mbarrier is in the thread's own block, and their addresses there."""
+        places = np.asarray(event.key).astype(np.int64)
+        rank = places >> RANK_SHIFT
+        own = event.threads // self._clocks.lanes % self._batch.grid.cluster_size
+        return (rank == 0) | (rank - 1 == own), places & (1 << RANK_SHIFT) - 1
+
+    def _arrive(self, event: Synchronisation) -> None:
+        number, parts = int(np.asarray(event.key)), event.instruction.parts
+        split = self._clocks.arrive(number, event.threads, "arrive" not in parts)
+        aligned = parts[0] == "bar" or "aligned" in parts
+        if aligned and split.any():
+            self._report.add(
+                "divergent barrier", event.instruction, self._batch, event.threads[split],
+                f"{{who}} reach{{es}} barrier {number} apart from other lanes of the same warp",
+            )  # fmt: skip
+
+    def _cluster(self, event: Synchronisation) -> None:
+        size = self._batch.grid.cluster_size
+        blocks = np.unique(event.threads // self._clocks.lanes // size)
+        members = (blocks[:, None] * size + np.arange(size)).reshape(-1)
+        if event.kind.endswith("arrive"):
+            self._cluster_arrival[members] = self._time
+            return
+        clocks = self._clocks
+        for times in (clocks.cluster_time, clocks.block_time):
+            times[members] = np.maximum(times[members], self._cluster_arrival[members])
+        self._set_limit()
+
+    def _complete_copies(self, threads: NDArray[Any], newest: int, group: str, everything: bool) -> None:
+        """Copies of groups older than the newest so many become ordinary accesses of their threads."""
+        waiting = np.full(self._batch.size, -1, dtype=np.int64)
+        waiting[threads] = self._groups[group][threads] - newest + everything
+        rest = []
+        for record in self._pending:
+            done = waiting[record.threads] > record.numbers if record.group == group else None
+            if done is None or not done.any():
+                rest.append(record)
+                continue
+            self._retire(record, done)
+            if not done.all():
+                rest.append(record.where(~done))
+        self._pending = rest
+
+    def _retire(self, record: _Pending, done: NDArray[np.bool_]) -> None:
+        shadow = self._shared
+        if shadow is None:
+            return
+        times = record.grain // shadow.grain
+        entries = self._regrained(record.entries[done], record.grain, shadow.grain)
+        stamps = np.repeat(record.stamps[done], times)
+        fresh = np.repeat(record.threads[done], times) | self._time << _SHIFT
+        for array in (shadow.reader, shadow.second) if record.reads else (shadow.writer,):
+            ours = array[entries] == stamps
+            array[entries[ours]] = fresh[ours]
+        self._instructions[self._time] = self._instructions[int(stamps[0]) >> _SHIFT & _TIME]
+
+    def _complete_wgmma(self, threads: NDArray[Any], newest: int) -> None:
+        leaders = np.unique(threads // 128 * 128)
+        waiting = np.full(self._batch.size, -1, dtype=np.int64)
+        waiting[leaders] = self._groups["wgmma"][leaders] - newest
+        rest = []
+        for those, numbers, time in self._multiplied:
+            done = waiting[those] > numbers
+            for leader in those[done]:
+                column = self._clocks.column(("wgmma", int(leader) % self._batch.block_lanes // 128))
+                self._clocks.complete(threads[threads // 128 * 128 == leader], column, time)
+            if not done.all():
+                rest.append((those[~done], numbers[~done], time))
+        self._multiplied = rest
+
+    # -- sentences -------------------------------------------------------------------------------------------
+
+    def _bytes(self, access: Access, shadow: _Shadow, entries: NDArray[Any]) -> tuple[int, int]:
+        """First and last byte of the widest run of entries at the first of them, in the block or buffer."""
+        ordered = np.unique(entries)
+        gaps = np.flatnonzero(np.diff(ordered) != 1)
+        last = ordered[gaps[0]] if len(gaps) else ordered[-1]
+        first, last = int(ordered[0]) * shadow.grain, (int(last) + 1) * shadow.grain - 1
+        if access.space == "shared":
+            pitch = shadow.size // self._batch.count
+            start = first // pitch * pitch
+            return first - start, last - start
+        return first, last
+
+    def _place(self, access: Access, piece: Piece, span: tuple[int, int]) -> str:
+        first, last = span
+        if access.space == "shared":
+            return self._report.shared_place(first, last)
+        return f"bytes {first}..{last} of {piece.title}"
+
+    def _report_conflicts(
+        self,
+        access: Access,
+        piece: Piece,
+        shadow: _Shadow,
+        entries: NDArray[Any],
+        threads: NDArray[Any],
+        before: NDArray[Any],
+        which: NDArray[np.intp],
+        did: str,
+        count: int,
+        everywhere: bool = False,
+    ) -> None:
+        if did == "wrote" and access.kind == "write":
+            which = self._different(access, piece, shadow, entries, which, before)
+        lanes = self._batch.block_lanes
+        times = before[which] >> _SHIFT & _TIME
+        for time in np.unique(times)[:16]:
+            other = self._instructions[int(time)]
+            if other is None:
+                continue
+            ours = which[times == time]
+            stamp = int(before[ours[0]])
+            thread = int(threads[ours[0]])
+            same_pair = ours[(before[ours] >> 5 == stamp >> 5) & (threads[ours] >> 5 == thread >> 5)]
+            span = self._bytes(access, shadow, entries[same_pair])
+            place = self._place(access, piece, span)
+            if not everywhere and stamp & (_PENDING | _WORK):
+                self._report_late(access, threads[ours], stamp, other, did, place, span)
+                continue
+            partner = stamp & _ID
+            if everywhere:
+                partner -= self._launched
+            block, partner_block = thread // lanes, partner // lanes
+            verb = {"read": "read{s}", "write": "overwrite{s}"}.get(access.kind, "update{s}")
+            action = f"{verb} what {{partner}} {did} in {line_text(other)}"
+            between = f"between {line_text(other)} and {line_text(access.instruction)}"
+            if _traits(other.opcode).group and did == "wrote":
+                between = f"between the wait for {line_text(other)} and {line_text(access.instruction)}"
+            if line_of(other) == line_of(access.instruction):
+                between = f"between one execution of {line_text(other)} and the next"
+            remedy = f"put __syncthreads() {between}"
+            if block != partner_block:
+                partners = self._block_name(partner_block)
+                names = [self._block_name(each) for each in sorted([partner_block, block])]
+                what = (
+                    f"blocks {names[0]} and {names[1]} both touch {place} and nothing orders them: {{who}} "
+                    + action.replace("{partner}", f"block {partners}")
+                )
+                remedy = "use an atomic operation, give each block bytes of its own, or launch two kernels"
+                if access.space == "shared":
+                    remedy = f"put a barrier of the cluster {between}"
+            elif partner >> 5 == thread >> 5:
+                lanes_of = np.unique(before[same_pair] & _ID) % 32
+                partners = lanes_text(lanes_of.tolist())
+                what = (
+                    f"lanes of warp {thread % lanes // 32} of block {self._block_name(block)} touch {place} "
+                    f"without a barrier between them: {{lanes}} {action.replace('{partner}', partners)}"
+                )
+                remedy = f"put __syncwarp() {between}"
+            else:
+                partners = f"warp {partner % lanes // 32}"
+                low, high = sorted([partner % lanes // 32, thread % lanes // 32])
+                what = (
+                    f"warps {low} and {high} of block {self._block_name(block)} both touch {place} "
+                    f"without a barrier between them: {{lanes}} {action.replace('{partner}', partners)}"
+                )
+            self._report.add(
+                "race", access.instruction, self._batch, threads[ours], what, remedy=remedy, other=other,
+                space=access.space, addresses=span,
+            )  # fmt: skip
+
+    def _block_name(self, block: int) -> str:
+        """A block, counted in the batch; those of earlier batches are negative."""
+        grid = self._batch.grid
+        position = block + self._launched // self._batch.block_lanes
+        return str(grid.block_of(int(grid.block_numbers(position, position + 1)[0])))
+
+    def _different(
+        self,
+        access: Access,
+        piece: Piece,
+        shadow: _Shadow,
+        entries: NDArray[Any],
+        which: NDArray[np.intp],
+        before: NDArray[Any],
+    ) -> NDArray[np.intp]:
+        """Those that write something else than what is there: equal values do no harm."""
+        content = self._content(access, piece, shadow.grain)
+        if content is None:
+            return which
+        late = before[which] & (_PENDING | _WORK) != 0 if access.space == "shared" else np.False_
+        places = entries[which][:, None] * shadow.grain + np.arange(shadow.grain)
+        there = piece.data[np.minimum(places, piece.data.size - 1)]
+        return np.asarray(which[late | (there != content[which]).any(axis=1)])
+
+    def _report_late(
+        self,
+        access: Access,
+        threads: NDArray[Any],
+        stamp: int,
+        other: Instruction,
+        did: str,
+        place: str,
+        span: tuple[int, int],
+    ) -> None:
+        """Something that is not known to be complete."""
+        verb = {"read": "read{s}", "write": "overwrite{s}"}.get(access.kind, "update{s}")
+        name = ".".join(other.parts[: 3 if "bulk" in other.parts else 2])
+        doing = "writing" if did == "wrote" else "reading"
+        what = f"{{who}} {verb} {place}, which {name} in {line_text(other)} may still be {doing}"
+        if stamp & _PENDING:
+            thread = stamp & _ID
+            group = _traits(other.opcode).group
+            committed = any(
+                record.group == group and (record.numbers < self._groups[group][record.threads]).any()
+                for record in self._pending
+            )
+            remedy = f"let the thread that copies execute {group}.wait_group"
+            if not committed:
+                remedy = f"end the group with {group}.commit_group, and wait with {group}.wait_group"
+            remedy += " before it"
+            if thread // 32 != int(threads[0]) // 32 or len(np.unique(threads)) > 1:
+                remedy += ", then __syncthreads()"
+        else:
+            key = self._clocks.key_of(stamp & _ID) if stamp & _ID != _ID else None
+            if isinstance(key, tuple):
+                remedy = "execute wgmma.wait_group, and synchronise with that warpgroup, before it"
+            else:
+                at = "" if key is None else f" ({self._report.shared_place(key, key + 7)})"
+                remedy = f"wait for its mbarrier{at} with mbarrier.try_wait first"
+        self._report.add(
+            "missing wait", access.instruction, self._batch, threads, what, remedy=remedy, other=other,
+            space=access.space, addresses=span,
+        )  # fmt: skip
+
+    def _report_same(
+        self,
+        access: Access,
+        shadow: _Shadow,
+        entries: NDArray[Any],
+        threads: NDArray[Any],
+        winner: NDArray[Any],
+        which: NDArray[np.intp],
+    ) -> None:
+        """Threads write different values to the same bytes at once."""
+        lanes = self._batch.block_lanes
+        first = int(which[0])
+        other = int(threads[winner[first]])
+        span = self._bytes(access, shadow, entries[first : first + 1])
+        place = self._place(access, access.pieces[0], span)
+        names = f"block {self._block_name(other // lanes)}, warp {other % lanes // 32}, lane {other % 32}"
+        what = f"{{who}} and {names} write different values to {place} at once"
+        remedy = "let one thread write, give each its own bytes, or use an atomic operation"
+        self._report.add(
+            "race", access.instruction, self._batch, threads[which], what, remedy=remedy,
+            other=access.instruction, space=access.space, addresses=span,
+        )  # fmt: skip
+
+    def _report_unwritten(
+        self,
+        access: Access,
+        shadow: _Shadow,
+        entries: NDArray[Any],
+        threads: NDArray[Any],
+        missing: NDArray[np.bool_],
+    ) -> None:
+        span = self._bytes(access, shadow, entries[missing])
+        self._report.add(
+            "uninitialised memory", access.instruction, self._batch, threads[missing],
+            f"{{who}} read{{s}} {self._report.shared_place(*span)}, which nobody has written",
+            space="shared", addresses=span,
+        )  # fmt: skip
+
+    def _check_proxy(
+        self,
+        access: Access,
+        shadow: _Shadow,
+        entries: NDArray[Any],
+        threads: NDArray[Any],
+        before: NDArray[Any],
+    ) -> None:
+        """Ordinary stores that no `fence.proxy.async` has made visible to asynchronous reads."""
+        plain = (before != 0) & (before & (_PENDING | _WORK) == 0)
+        if not plain.any():
+            return
+        fenced = self._clocks.fenced
+        reader = fenced[threads]
+        if self._batch.size % 128 == 0 and access.instruction.parts[0] == "wgmma":
+            reader = np.repeat(fenced.reshape(-1, 128).max(axis=1), 128)[threads]
+        covered = np.maximum(reader, fenced[np.where(plain, before & _ID, 0)])
+        bad = np.flatnonzero(plain & (covered < before >> _SHIFT))
+        if not len(bad):
+            return
+        other = self._instructions[int(before[bad[0]]) >> _SHIFT & _TIME]
+        if other is None:
+            return
+        span = self._bytes(access, shadow, entries[bad])
+        name = ".".join(access.instruction.parts[: 3 if "bulk" in access.instruction.parts else 2])
+        self._report.add(
+            "missing proxy fence", access.instruction, self._batch, threads[bad],
+            f"{{who}}: {name} reads {self._report.shared_place(*span)}, which {line_text(other)} wrote with "
+            f"{other.opcode}, through another proxy",
+            remedy=f"execute fence.proxy.async after {line_text(other)}, before the barrier",
+            other=other, space="shared", addresses=span,
+        )  # fmt: skip

@@ -1,0 +1,207 @@
+"""Who knows what of whom: which accesses are ordered before a thread's next one.
+
+Every event has a time, a number that only grows. A thread knows what another did up to some time; barriers
+carry that over. Barriers of whole blocks and warps are one number; named barriers, partial masks and
+mbarriers need a matrix [blocks, threads, threads], which is made when the first of them comes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..simulator.threads import Batch
+
+__all__ = ["Clocks"]
+
+_COLUMNS = 8
+
+
+class Clocks:
+    """What the threads of a batch know of each other, and of asynchronous work.
+
+    Asynchronous work (copies that an mbarrier announces, the wgmma of a warpgroup) has columns of its own.
+    """
+
+    def __init__(self, batch: Batch, time: int) -> None:
+        self.batch = batch
+        self.lanes = batch.block_lanes
+        self.block_time = np.full(batch.count, time, dtype=np.int64)  # the last barrier of the whole block
+        self.cluster_time = np.full(batch.count, time, dtype=np.int64)  # the last of other blocks
+        self.warp_time = np.full(batch.size // 32, time, dtype=np.int64)
+        self.published = np.zeros(batch.size // 32, dtype=np.int64)  # the warp's last fence or release
+        self.acquired = np.zeros(batch.size // 32, dtype=np.int64)  # its last look at what others publish
+        self.fenced = np.zeros(batch.size, dtype=np.int64)  # each thread's last fence.proxy.async
+        self._matrix: NDArray[np.int32] | None = None
+        self._work = np.zeros((batch.size, _COLUMNS), dtype=np.int32)
+        self._columns: dict[Any, int] = {}
+        self._arrivals: dict[int, tuple[NDArray[np.int32], NDArray[np.int32]]] = {}
+        self._arrived: dict[int, NDArray[np.int8]] = {}  # at each barrier: 1 arrives, 2 waits
+
+    # -- columns of asynchronous work ------------------------------------------------------------------------
+
+    def column(self, key: Any) -> int:
+        """The column of an mbarrier (by its address in the block) or of a warpgroup's wgmma."""
+        if key not in self._columns:
+            self._columns[key] = len(self._columns)
+            if len(self._columns) > self._work.shape[1]:
+                self._work = np.concatenate([self._work, np.zeros_like(self._work)], axis=1)
+        return self._columns[key]
+
+    def key_of(self, column: int) -> Any:
+        """What a column belongs to."""
+        return list(self._columns)[column]
+
+    def complete(self, threads: NDArray[Any], column: int, time: int) -> None:
+        """Threads know that work of this column, issued up to a time, is done."""
+        self._work[threads, column] = np.maximum(self._work[threads, column], time)
+
+    def knows_work(
+        self, threads: NDArray[Any], columns: NDArray[Any], times: NDArray[Any]
+    ) -> NDArray[np.bool_]:
+        """Whether each thread knows that the work of a column, issued at a time, is done."""
+        return np.asarray(self._work[threads, columns] >= times)
+
+    # -- order -----------------------------------------------------------------------------------------------
+
+    def ordered(self, threads: NDArray[Any], others: NDArray[Any], times: NDArray[Any]) -> NDArray[np.bool_]:
+        """Whether what others did at these times comes before what the threads do now.
+
+        All are indices into the batch. Where ordering might come from flags and fences, it is assumed.
+        """
+        same = threads == others
+        warp, other_warp = threads >> 5, others >> 5
+        block, other_block = threads // self.lanes, others // self.lanes
+        known = np.where(block == other_block, self.block_time[block], self.cluster_time[block])
+        known = np.where(warp == other_warp, np.maximum(known, self.warp_time[warp]), known)
+        if self._matrix is not None:
+            learnt = self._matrix[block, threads % self.lanes, others % self.lanes]
+            known = np.where(block == other_block, np.maximum(known, learnt), known)
+        flagged = (times <= self.published[other_warp]) & (times < self.acquired[warp])
+        return np.asarray(same | (times <= known) | flagged)
+
+    # -- barriers --------------------------------------------------------------------------------------------
+
+    def arrive(self, number: int, threads: NDArray[Any], waits: bool) -> NDArray[np.bool_]:
+        """Threads reach a barrier of their block; says whose warp has lanes there already."""
+        arrived = self._arrived.setdefault(number, np.zeros(self.batch.size, dtype=np.int8))
+        before = (arrived.reshape(-1, 32).max(axis=1) > 0)[threads >> 5]
+        arrived[threads] = 2 if waits else 1
+        return np.asarray(before)
+
+    def leave(self, number: int, threads: NDArray[Any], time: int) -> None:
+        """The barrier is complete for the blocks of these threads."""
+        arrived = self._arrived.get(number)
+        if arrived is None:
+            return
+        blocks = np.zeros(self.batch.count, dtype=np.bool_)
+        blocks[threads // self.lanes] = True
+        there = arrived.reshape(self.batch.count, self.lanes)
+        blocks &= there.any(axis=1)
+        if not blocks.any():
+            return
+        alive = self.batch.alive.reshape(there.shape)
+        whole = blocks & ~((there < 2) & alive).any(axis=1)
+        self.block_time[whole] = time
+        work = self._work.reshape(*there.shape, -1)
+        if self._columns and whole.any():
+            work[whole] = work[whole].max(axis=1, keepdims=True)
+        rest = np.flatnonzero(blocks & ~whole)
+        for block in rest:
+            sources, waiting = np.flatnonzero(there[block]), np.flatnonzero(there[block] == 2)
+            self._join(np.array([block]), sources, waiting, time)
+        there[blocks] = 0
+
+    def meet(self, threads: NDArray[Any], time: int) -> None:
+        """Lanes of warps meet: `bar.warp.sync`."""
+        present = np.zeros(self.batch.size, dtype=np.bool_)
+        present[threads] = True
+        rows = present.reshape(-1, 32)
+        missing = self.batch.alive.reshape(-1, 32) & ~rows
+        whole = np.asarray(rows.any(axis=1) & ~missing.any(axis=1))
+        self.warp_time[whole] = time
+        if self._columns:
+            work = self._work.reshape(len(whole), 32, -1)
+            work[whole] = work[whole].max(axis=1, keepdims=True)
+        partial = threads if self._matrix is not None else threads[~whole[threads >> 5]]
+        for blocks, lanes in self._patterns(partial):
+            for warp in np.unique(lanes // 32):
+                ours = lanes[lanes // 32 == warp]
+                self._join(blocks, ours, ours, time)
+
+    def release(self, threads: NDArray[Any], places: NDArray[Any], time: int) -> None:
+        """Threads arrive at mbarriers of their block."""
+        for place in np.unique(places):
+            column = self.column(int(place))
+            if column not in self._arrivals:
+                shape = (self.batch.count, self.lanes)
+                width = (self.batch.count, self._work.shape[1])
+                self._arrivals[column] = (np.zeros(shape, np.int32), np.zeros(width, np.int32))
+            known, work = self._arrivals[column]
+            for blocks, lanes in self._patterns(threads[places == place]):
+                known[blocks] = np.maximum(known[blocks], self._rows(blocks, lanes, time).max(axis=1))
+                ours = self._work.reshape(self.batch.count, self.lanes, -1)[np.ix_(blocks, lanes)].max(axis=1)
+                if ours.shape[1] > work.shape[1]:
+                    extra = ours.shape[1] - work.shape[1]
+                    work = np.concatenate([work, np.zeros((len(work), extra), np.int32)], axis=1)
+                    self._arrivals[column] = (known, work)
+                work[blocks] = np.maximum(work[blocks], ours)
+
+    def acquire(self, threads: NDArray[Any], places: NDArray[Any], time: int) -> None:
+        """Threads leave mbarriers of their block: they know what those know that arrived."""
+        for place in np.unique(places):
+            column = self.column(int(place))
+            ours = threads[places == place]
+            self.complete(ours, column, time)
+            if column not in self._arrivals:
+                continue
+            known, work = self._arrivals[column]
+            self._make_matrix()
+            assert self._matrix is not None
+            for blocks, lanes in self._patterns(ours):
+                where = np.ix_(blocks, lanes)
+                self._matrix[where] = np.maximum(self._matrix[where], known[blocks][:, None])
+                rows = self._work.reshape(self.batch.count, self.lanes, -1)[:, :, : work.shape[1]]
+                rows[where] = np.maximum(rows[where], work[blocks][:, None])
+
+    def _make_matrix(self) -> None:
+        if self._matrix is None:
+            self._matrix = np.zeros((self.batch.count, self.lanes, self.lanes), dtype=np.int32)
+
+    def _rows(self, blocks: NDArray[Any], lanes: NDArray[Any], time: int) -> NDArray[np.int32]:
+        """All that threads know of their block now, [blocks, lanes, threads]."""
+        self._make_matrix()
+        assert self._matrix is not None
+        rows = np.maximum(self._matrix[np.ix_(blocks, lanes)], self.block_time[blocks, None, None])
+        each = np.arange(len(lanes))
+        warps = rows.reshape(len(blocks), len(lanes), -1, 32)
+        own = self.warp_time.reshape(self.batch.count, -1)[blocks][:, lanes // 32]
+        warps[:, each, lanes // 32] = np.maximum(warps[:, each, lanes // 32], own[..., None])
+        rows[:, each, lanes] = time
+        return np.asarray(rows.astype(np.int32))
+
+    def _join(self, blocks: NDArray[Any], sources: NDArray[Any], targets: NDArray[Any], time: int) -> None:
+        """The targets learn what the sources know, and what they did."""
+        merged = self._rows(blocks, sources, time).max(axis=1)
+        assert self._matrix is not None
+        where = np.ix_(blocks, targets)
+        self._matrix[where] = np.maximum(self._matrix[where], merged[:, None])
+        if self._columns:
+            work = self._work.reshape(self.batch.count, self.lanes, -1)
+            known = work[np.ix_(blocks, sources)].max(axis=1)
+            work[where] = np.maximum(work[where], known[:, None])
+
+    def _patterns(self, threads: NDArray[Any]) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
+        """Blocks whose threads are the same lanes, and those lanes."""
+        if not len(threads):
+            return
+        rows = np.zeros((self.batch.count, self.lanes), dtype=np.bool_)
+        rows.reshape(-1)[threads] = True
+        blocks = np.flatnonzero(rows.any(axis=1))
+        patterns, which = np.unique(np.packbits(rows[blocks], axis=1), axis=0, return_inverse=True)
+        for number in range(len(patterns)):
+            ours = blocks[which.reshape(-1) == number]
+            yield ours, np.flatnonzero(rows[ours[0]])
