@@ -17,7 +17,7 @@ from ptxlab.gpu.repack import Repack, repack
 from ptxlab.isa.convert import CONVERSIONS, convert
 from ptxlab.isa.dtypes import dtype
 from ptxlab.isa.operand import Operand
-from ptxlab.isa.repack import Convert, Permute, Rename, Select, Shuffle
+from ptxlab.isa.repack import Convert, Permute, Rename, Select, Shuffle, Transpose
 from ptxlab.memory import weight_order
 
 F16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -125,6 +125,7 @@ TILED: dict[str, tuple[Any, Any]] = {
     "B of s4": ([[operand(S4, "D")]] * 4, operand(S4, "B")),
     "B of e2m1": ([[operand(F16, "D")]] * 4, operand(E2M1, "B")),
     "B": (operand(F16, "D"), operand(F16, "B")),
+    "B from f16": ([[operand(HALF, "D")]] * 2, [[operand(BF16, "B")]] * 2),
     "two of B": ([[operand(F16, "D")], [operand(F16, "D")]], operand(E4M3, "B")),
     "wgmma e4m3": (operand(WGMMA_E4M3, "D"), operand(WGMMA_E4M3, "A")),
 }
@@ -145,7 +146,8 @@ def by_elements(plan: Repack, registers: NDArray[Any], source: Any, target: Any)
     if plan.conversion is not None:
         codes = convert(codes, *plan.conversion)
     targets = target if isinstance(target, list) else [target]
-    parts = np.split(codes, len(targets), axis=-1)
+    parts = np.split(codes, len(targets), axis=-2 if isinstance(targets[0], list) else -1)
+    targets = [tile[0] if isinstance(tile, list) else tile for tile in targets]
     return np.concatenate([tile.pack_codes(part) for tile, part in zip(targets, parts, strict=True)], axis=-1)
 
 
@@ -213,7 +215,12 @@ def test_tiles_as_in_llama_cpp() -> None:
     halves = scores[:, :8].astype(np.float16)
     accumulator = halves.view(np.uint32)[l[:, :2] * 8 + t // 4, t % 4]
     transposed = np.ascontiguousarray(halves.T).view(np.uint32)[t // 4, l[:, :2] * 4 + t % 4]
-    np.testing.assert_array_equal(repack(operand(HALF, "D"), operand(F16, "B"))(accumulator), transposed)
+    plan = repack(operand(HALF, "D"), operand(F16, "B"))
+    np.testing.assert_array_equal(plan(accumulator), transposed)
+    assert plan.steps == (Transpose("out0", "in0"), Transpose("out1", "in1"))
+    movmatrix = ptxlab.instruction("movmatrix.sync.aligned.m8n8.trans.b16")
+    assert isinstance(movmatrix, ptxlab.Transfer)
+    np.testing.assert_array_equal(movmatrix.emulate(accumulator[:, 1:]), plan.follow(accumulator)[:, 1:])
     # tile<16, 8, int>, s8 by four: what ldmatrix.x4 gives is A of m16n8k32
     words = np.random.default_rng(1).integers(0, 1 << 32, (16, 8), dtype=np.uint32)
     rows = np.concatenate(

@@ -268,6 +268,9 @@ def boxes() -> Iterator[Box]:
                   (0, 1, 4, -1, 8, 0), 384, (1, 1, 1, 2, 2, 1), interleave=interleave)  # fmt: skip
         yield Box("float32", (3, 4, 20, floats), (2, 1, 8, floats), swizzle, (2, 3, 15, 0),
                   interleave=interleave)  # fmt: skip
+        doubles = interleave // 8
+        yield Box("float64", (2, 2, 13, 4, doubles), (1, 1, 13, 2, doubles), swizzle, (1, 0, 0, 0, 0),
+                  interleave=interleave)  # fmt: skip
 
 
 def bytes_of(box: Box) -> NDArray[np.uint8]:

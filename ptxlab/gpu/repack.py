@@ -16,6 +16,7 @@ from ..isa.repack import (
     Shuffle,
     Step,
     Tiles,
+    Transpose,
     plan_repack,
     shift_text,
 )
@@ -122,6 +123,10 @@ def _lines(step: Step) -> list[str]:
             return [f"{declared} = {_name(step.source)};"]
         case Shift():
             return [f"{declared} = {_name(step.source)} {shift_text(step.left)};"]
+        case Transpose():
+            declaration = [] if target.startswith("out") else [f"unsigned {target};"]
+            text = "movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;"
+            return [*declaration, f'asm volatile("{text}" : "=r"({target}) : "r"({_name(step.source)}));']
         case Merge():
             first, second = _name(step.first), _name(step.second)
             mask = f"0x{step.mask:08x}u"

@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from .plan import RepackPlan, plan_repack
 from .sides import Tiles
-from .steps import Convert, Merge, Part, Permute, Rename, Select, Shift, Shuffle, Step, shift_text, step_text
+from .steps import (
+    Convert,
+    Merge,
+    Part,
+    Permute,
+    Rename,
+    Select,
+    Shift,
+    Shuffle,
+    Step,
+    Transpose,
+    shift_text,
+    step_text,
+)
 
 __all__ = [
     "Convert",
@@ -18,6 +31,7 @@ __all__ = [
     "Shuffle",
     "Step",
     "Tiles",
+    "Transpose",
     "plan_repack",
     "shift_text",
     "step_text",

@@ -21,7 +21,7 @@ from .bits import WordMoves, place_bits, word_moves
 from .planner import Task
 from .sides import Side, Tiles, as_grid, blocks, check_tiles, is_stack, size_text, stacks
 from .stages import shortest
-from .steps import Convert, Merge, Permute, Rename, Select, Shift, Shuffle, Step, step_text
+from .steps import Convert, Merge, Permute, Rename, Select, Shift, Shuffle, Step, Transpose, step_text
 
 __all__ = ["RepackPlan", "plan_repack"]
 
@@ -202,9 +202,9 @@ class RepackPlan:
         return shortest(task, self.source_side.cells, self.target_side.cells)
 
     @property
-    def shuffles(self) -> tuple[Shuffle, ...]:
-        """The steps in which elements change their lane; empty if none does."""
-        return tuple(step for step in self.steps if isinstance(step, Shuffle))
+    def shuffles(self) -> tuple[Shuffle | Transpose, ...]:
+        """The steps in which elements change their lane, `movmatrix` among them; empty if none does."""
+        return tuple(step for step in self.steps if isinstance(step, Shuffle | Transpose))
 
     def describe(self) -> str:
         """``D 64x32 f32 -> A 64x32 e4m3``."""
@@ -320,6 +320,12 @@ class RepackPlan:
                 if step.left < 0:
                     return held[step.source] >> np.uint32(-step.left)
                 return held[step.source] << np.uint32(step.left)
+            case Transpose():
+                lane = np.arange(self.lanes)
+                rows = 8 * (lane % 4) + lane % 32 // 8 + lane // 32 * 32
+                half = np.uint32(16) * (lane // 4 % 2).astype(np.uint32)
+                low, high = (held[step.source][..., rows + 4 * odd] >> half for odd in range(2))
+                return low & np.uint32(0xFFFF) | high << np.uint32(16)
             case Merge():
                 mask = np.uint32(step.mask)
                 return held[step.first] & mask | held[step.second] & ~mask

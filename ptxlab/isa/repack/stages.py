@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from .bits import PlaceBits, place_bits
 from .planner import Planner, Task
-from .steps import Convert, Merge, Part, Permute, Rename, Select, Shift, Shuffle, Step
+from .steps import Convert, Merge, Part, Permute, Rename, Select, Shift, Shuffle, Step, Transpose
 
 __all__ = ["shortest"]
 
@@ -26,9 +26,12 @@ def shortest(task: Task, source: NDArray[np.int64], target: NDArray[np.int64]) -
     """The steps of the plan with the fewest shuffles; of several the one with the fewest steps."""
     direct = Planner(task).run()
     best, cost = direct, _cost(direct)
+    transposed = _transposed(task)
+    if transposed is not None and _cost(transposed) < cost:
+        best, cost = transposed, _cost(transposed)
     before, after = place_bits(source), place_bits(target)
     if before is None or after is None:
-        return direct
+        return best
     for ways in _ways(before, after):
         steps = _composed(task, [before, *ways, after])
         if _cost(steps) < cost:
@@ -37,7 +40,43 @@ def shortest(task: Task, source: NDArray[np.int64], target: NDArray[np.int64]) -
 
 
 def _cost(steps: Sequence[Step]) -> tuple[int, int]:
-    return sum(isinstance(step, Shuffle) for step in steps), len(steps)
+    return sum(isinstance(step, Shuffle | Transpose) for step in steps), len(steps)
+
+
+def _transposed(task: Task) -> tuple[Step, ...] | None:
+    """One movmatrix for each register, where each of the target is a transposed matrix of the source."""
+    count, slots = task.lanes.shape
+    if task.moved_bits != 16 or task.shift or slots % 2 or count % 32:
+        return None
+    if task.conversion is not None and not task.converts_first:
+        return None
+    lane = np.arange(count)
+    in_warp = lane % 32
+    # Row r of a matrix is in lanes 4r to 4r + 3, two elements each.
+    upper = in_warp // 4 % 2 == 1  # which of the two it takes of both lanes
+    steps: list[Step] = []
+    for register in range(slots // 2):
+        taken = task.slots[:, 2 * register : 2 * register + 2]
+        low, high = int(taken[~upper].flat[0]), int(taken[upper].flat[0])
+        wanted = np.where(upper, high, low)[:, None]
+        rows = 2 * (in_warp % 4)[:, None] + np.arange(2)
+        lanes = lane[:, None] // 32 * 32 + 4 * rows + in_warp[:, None] // 8
+        if (taken != wanted).any() or (task.lanes[:, 2 * register : 2 * register + 2] != lanes).any():
+            return None
+        word = f"w{register}"
+        parts = tuple(
+            Part(f"in{slot // task.per_register}", slot % task.per_register) for slot in (low, high)
+        )
+        if task.conversion is not None:
+            steps.append(Convert(word, parts, *task.conversion, task.converted_bits))
+        elif (low % 2, high) == (0, low + 1):
+            word = f"in{low // 2}"
+        else:
+            places = [2 * (low % 2), 2 * (low % 2) + 1, 4 + 2 * (high % 2), 5 + 2 * (high % 2)]
+            selector = sum(place << 4 * at for at, place in enumerate(places))
+            steps.append(Permute(word, f"in{low // 2}", f"in{high // 2}", (selector,)))
+        steps.append(Transpose(f"out{register}", word))
+    return tuple(steps)
 
 
 def _ways(before: PlaceBits, after: PlaceBits) -> Iterator[list[PlaceBits]]:
@@ -105,5 +144,5 @@ def _renamed(step: Step, number: int, last: int) -> Step:
             return replace(step, target=name(step.target), first=name(step.first), second=name(step.second))
         case Select():
             return replace(step, target=name(step.target), sources=tuple(map(name, step.sources)))
-        case Rename() | Shuffle() | Shift():
+        case Rename() | Shuffle() | Shift() | Transpose():
             return replace(step, target=name(step.target), source=name(step.source))

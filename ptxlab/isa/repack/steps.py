@@ -18,6 +18,7 @@ __all__ = [
     "Shift",
     "Shuffle",
     "Step",
+    "Transpose",
     "registers_read",
     "shift_text",
     "step_text",
@@ -103,7 +104,15 @@ class Merge:
     mask: int
 
 
-Step: TypeAlias = Rename | Convert | Permute | Select | Shuffle | Shift | Merge
+@dataclass(frozen=True)
+class Transpose:
+    """movmatrix.m8n8.trans.b16: the 8x8 matrix of 16-bit elements in a register of a warp, transposed."""
+
+    target: str
+    source: str
+
+
+Step: TypeAlias = Rename | Convert | Permute | Select | Shuffle | Shift | Merge | Transpose
 
 
 def registers_read(step: Step) -> tuple[str, ...]:
@@ -126,6 +135,8 @@ def step_text(step: Step) -> str:
             return f"{step.target} = {step.source}"
         case Shift():
             return f"{step.target} = {step.source} {shift_text(step.left)}"
+        case Transpose():
+            return f"{step.target} = movmatrix.trans({step.source})"
         case Merge():
             return f"{step.target} = {step.first} & 0x{step.mask:08x} | {step.second} & ~0x{step.mask:08x}"
         case Convert():
