@@ -123,7 +123,9 @@ def _memories(state: ExplorerState) -> dict[str, Any]:
     shown, memories = state.memory, {}
     try:
         for name in state.matrices.names:
-            if not has_memory_view(state.ins, name):
+            operand = state.matrices.operand(name)
+            least = operand.shape[0] * operand.shape[1] * operand.width // 8
+            if not has_memory_view(state.ins, name) or least > _MOST_MEMORY:
                 continue
             is_shown = shown is not None and shown.name in (name, "A" if name == "stored" else name)
             state.memory = shown if is_shown else MemoryRequest(name)

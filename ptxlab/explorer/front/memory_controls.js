@@ -10,6 +10,8 @@ const MEMORY_COLOURS = /** @type {Choice<MemoryColour>[]} */ ([
   ["wavefront", "wavefront"],
 ]);
 
+const ONE_LAYOUT = "A saved page has one layout of each matrix; a notebook has all of them";
+
 export class MemoryControls {
   /** @param {MemoryView} view @param {HTMLElement} parent */
   constructor(view, parent) {
@@ -43,9 +45,11 @@ export class MemoryControls {
     const focused = /** @type {HTMLElement | null} */ (this.view.app.focused());
     const option = this.node.contains(focused) ? focused?.dataset.option : undefined;
     this.node.replaceChildren();
-    for (const control of data.controls)
-      if ("choices" in control) this.list(control, isStatic);
-      else this.number(control, isStatic);
+    for (const control of data.controls) {
+      const hint = isStatic ? ONE_LAYOUT : control.hint;
+      if ("choices" in control) this.list({ ...control, hint }, isStatic);
+      else this.number({ ...control, hint }, isStatic);
+    }
     const colours = MEMORY_COLOURS.filter(([, value]) => value !== "lane" || matrix?.lane);
     const chosen = this.select("Colour", "What the colours mean", "colour", colours, this.colour, (value) => {
       this.colour = /** @type {MemoryColour} */ (value);
