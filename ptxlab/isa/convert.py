@@ -46,6 +46,18 @@ def convert(codes: NDArray[Any], source: DType, target: DType) -> NDArray[Any]:
     """
     if source.name == "f32" and target.name in _LARGEST:
         return _narrow(codes, target.name)
+    if source.bits == 16:
+        return np.take(_table(source.name, target.name), codes)
+    return _converted(codes, source, target)
+
+
+@cache
+def _table(source: str, target: str) -> NDArray[Any]:
+    """What becomes of all codes of a 16-bit type."""
+    return _converted(np.arange(1 << 16, dtype=np.uint16), dtype(source), dtype(target))
+
+
+def _converted(codes: NDArray[Any], source: DType, target: DType) -> NDArray[Any]:
     values = source.decode(codes)
     if not target.is_float:
         return _as_integers(values, target)

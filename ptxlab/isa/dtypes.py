@@ -162,7 +162,9 @@ class DType:
                 f"codes of {self.name}: they are integers, found {codes.dtype}; encode takes values"
             )
         if self.bits <= 16:
-            return np.asarray(self._table[codes.astype(np.uint32) & np.uint32((1 << self.bits) - 1)])
+            if codes.dtype != self.code_type or self.bits < 8:
+                codes = codes.astype(np.uint32) & np.uint32((1 << self.bits) - 1)
+            return np.asarray(np.take(self._table, codes))  # several times as fast as self._table[codes]
         raw = np.ascontiguousarray(codes, dtype=self.code_type)
         if self.ignored_bits:
             raw = raw & self.code_type(~((1 << self.ignored_bits) - 1) & 0xFFFFFFFF)
