@@ -492,14 +492,29 @@ EXAMPLES = [
 
 
 @pytest.mark.parametrize("line", EXAMPLES)
-def test_every_example_in_the_help_works(line: str, answer) -> None:
+def test_every_example_in_the_help_works(line: str, answer) -> None:  # simulate: test_simulate_a_file
     """What stands before the remark, a pipe or a redirection."""
     assert len(line) <= 82
     words = shlex.split(re.split(r"  +| [|>] ", line, maxsplit=1)[0])[1:]
     if words[0] == "hunt" and "--against" not in words:
         pytest.skip("hunts on a GPU")
-    if words[0] not in ("lab", "sass", "show"):  # those of `sass` are in test_sass.py
+    if words[0] not in ("lab", "sass", "show", "simulate"):  # those of `sass` are in test_sass.py
         assert answer(*words)
+
+
+def test_simulate_a_file(answer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arrays made on the spot, from files, and into one."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(Path(__file__).parent / "kernels" / "basics.cu", "saxpy.cu")
+    arguments = ("--arg", "2.0", "--arg", "range:float32:1000", "--arg", "ones:float32:1000", "--arg", "1000")
+    text = answer("simulate", "saxpy.cu", "--grid", "8", "--block", "128", "--name", "saxpy", *arguments)
+    assert "argument 3, float32[1000]: 999 elements changed; 1.0, 3.0, 5.0" in text
+    np.save("in.npy", np.arange(96, dtype=np.uint32))
+    words = ("simulate", "saxpy.cu", "--name", "copy", "--arg", "in.npy", "--arg", "zeros:uint32:4x24")
+    facts = json.loads(answer(*words, "--arg", "96", "--save", "out.npz", "--json"))
+    assert [array["changed"] for array in facts["arrays"]] == [0, 95]
+    with np.load("out.npz") as arrays:
+        assert (arrays["arg2"].reshape(-1) == np.arange(96)).all()
 
 
 # -- every row of the catalogue ------------------------------

@@ -163,6 +163,19 @@ class Lines:
             pitch = option("--pitch", "0", "16", "80", "128", "-16", "99999999")
             lanes = [*option("--lanes-per-row", "4", "0"), *option("--column", "16", "4", "-1")]
             return [access, *pitch, *lanes, *option("--swizzle", "64", "7"), *option("--svg")]
+        if command == "simulate":
+            arguments = [
+                word
+                for _ in range(2)
+                for word in option("--arg", "1", "2.5", "zeros:f4:8", "x.npy", "bits:u1:")
+            ]
+            sizes = [*option("--grid", "1", "2,2", "1x1x1", "0"), *option("--block", "32", "2000")]
+            return [
+                self.rng.choice([*self.files, *WORDS]),
+                *sizes,
+                *arguments,
+                *option("--shared", "16", "-1"),
+            ]
         if command == "lab":
             return ["--copy-only", *option("--to", "x", "a/b/c", *self.files), *option("--update")]
         return [self.rng.choice([*completion.SHELLS, *WORDS])]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NoReturn, TypeAlias
 from .._version import __version__
 from ..errors import listing, quoted
 from ..isa.catalog import FAMILIES
-from . import completion, compute, lab, lookup, memory, repack, streams
+from . import completion, compute, lab, lookup, memory, repack, simulate, streams
 from .names import suggestion
 from .output import Style
 
@@ -38,6 +38,7 @@ examples:
   ptxlab sass mma.m16n8k64.s4 --target sm_80     the machine code of that chip
   ptxlab trace mma.m16n8k16.f32.f16 3 5          why D[3][5] has its bits
   ptxlab run mma.sp.m16n8k16.tf32 --on both      emulator against GPU, bit for bit
+  ptxlab simulate twice.cu --arg ones:f4:32      a whole kernel, without a GPU
 
 exit status: 0 the answer was written, 1 the request cannot be answered (one sentence says why),
 2 wrong usage, 70 a defect of ptxlab, 130 interrupted
@@ -112,6 +113,10 @@ EXAMPLES = {
   ptxlab hunt mma.m16n8k16.f32.f16                     on a GPU: 100,000 MMAs
   ptxlab hunt mma.m16n8k16.f32.f16 --category bottom --mmas 1000000
   ptxlab hunt mma.m16n8k64.s4 --against sm_80 --mmas 1000    two models, no GPU""",
+    "simulate": """\
+  ptxlab simulate twice.cu --block 128 --arg ones:float32:128   an array made here
+  ptxlab simulate saxpy.cu --grid 8 --arg 2.5 --arg x.npy --arg y.npy --save z.npz
+  ptxlab simulate all.cu --name "gemm<64>" --option=-DSTAGES=3 --shared 65536""",
     "lab": """\
   ptxlab lab                        into the folder ptxlab-notebooks
   ptxlab lab --to course            into another folder
@@ -204,6 +209,7 @@ def build() -> argparse.ArgumentParser:
     _add_lookups(commands)
     _add_shared_memory_commands(commands)
     _add_computations(commands)
+    _add_kernels(commands)
     _add_tools(commands)
     return parser
 
@@ -453,6 +459,32 @@ def _add_computations(commands: _Commands) -> None:
     command.add_argument("--b", metavar="FILE.npy", help="B from a file written by np.save")
     command.add_argument("--c", metavar="FILE.npy", help="C from a file written by np.save")
     _add_formats(command, ("json", "svg"))
+
+
+def _add_kernels(commands: _Commands) -> None:
+    """Commands about whole kernels."""
+    command = commands.add(
+        "simulate",
+        simulate.simulate,
+        "run a kernel of CUDA C++ or PTX without a GPU, bit for bit",
+        instruction=False,
+        json=True,
+    )
+    command.add_argument("file", metavar="FILE", help="CUDA C++ or PTX")
+    command.add_argument("--grid", metavar="X,Y,Z", default="1", help="blocks (default: 1)")
+    command.add_argument("--block", metavar="X,Y,Z", default="32", help="threads of a block (default: 32)")
+    command.add_argument(
+        "--arg",
+        action="append",
+        metavar="VALUE",
+        help="a number, x.npy, or FILL:TYPE:SHAPE with zeros, ones, range, normal or bits; once per argument",
+    )
+    command.add_argument("--name", help="of the kernel, where there are several")
+    command.add_argument("--target", default="sm_90a", help="what CUDA C++ is compiled for (default: sm_90a)")
+    command.add_argument("--option", action="append", metavar="FLAG", help="of NVRTC, e.g. --option=-DN=4")
+    command.add_argument("--shared", type=_integer, default=0, metavar="BYTES", help="dynamic shared memory")
+    command.add_argument("--seed", type=_integer, default=0, help="of normal and bits (default: 0)")
+    command.add_argument("--save", metavar="FILE.npz", help="write all arrays into a file of np.savez")
 
 
 def _add_tools(commands: _Commands) -> None:

@@ -1,0 +1,169 @@
+"""The command `simulate`: a kernel from a file, run without a GPU."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import re
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._util.arguments import as_path, check_room
+from .._util.files import write_atomically
+from ..errors import PtxlabError, listing, quoted
+from ..views import Table
+from .output import Style, as_json, as_text
+
+if TYPE_CHECKING:
+    from ..kernels.simulator import Result
+
+__all__ = ["simulate"]
+
+_FILLS = ("zeros", "ones", "range", "normal", "bits")
+_SHOWN_VALUES = 6
+_MOST_SOURCE = 16 << 20  # bytes of a file that somebody wrote
+_NUMBER = re.compile(r"[+-]?(0[xX][0-9a-fA-F]{1,16}|\d{1,20})")
+_SIZES = re.compile(r"\d{1,10}([,x]\d{1,10}){0,2}")
+
+
+def simulate(args: argparse.Namespace, style: Style) -> str:
+    """`ptxlab simulate`: run a kernel, say what it executed and which arrays it wrote."""
+    from ..kernels.kernel import kernel
+
+    grid, block = _sizes(args.grid, "--grid"), _sizes(args.block, "--block")
+    program = kernel(_source(args.file), args.name, args.target, tuple(args.option or ()))
+    rng = np.random.default_rng(abs(args.seed))
+    values = [_value(text, rng) for text in args.arg or ()]
+    before = [value.copy() if isinstance(value, np.ndarray) else value for value in values]
+    result = program.simulate(grid, block, *values, shared=args.shared)
+    if args.save is not None:
+        _save(args.save, values)
+    changes = [
+        _change(number, old, new)
+        for number, (old, new) in enumerate(zip(before, values, strict=True), 1)
+        if isinstance(new, np.ndarray)
+    ]
+    if args.json:
+        lines: dict[str, int] = {str(line): count for line, count in result.lines.items()}
+        return as_json(
+            {"kernel": program.name, "counts": dict(result.counts), "lines": lines, "arrays": changes}
+        )
+    texts = [f"{program.name}: {sum(result.counts.values()):,} instructions executed by warps"]
+    texts += [
+        f"  argument {each['argument']}, {each['type']}: {each['changed']} elements changed; {each['values']}"
+        for each in changes
+    ]
+    return "\n".join([*texts, "", as_text(_by_line(result, program.source), style, "  ")])
+
+
+def _save(file: str, values: list[Any]) -> None:
+    arrays: dict[str, Any] = {
+        f"arg{number}": value for number, value in enumerate(values, 1) if isinstance(value, np.ndarray)
+    }
+    content = io.BytesIO()
+    np.savez_compressed(content, **arrays)
+    try:
+        write_atomically(as_path(file, "--save"), content.getvalue())
+    except OSError:
+        raise PtxlabError(f"--save {quoted(file)}: the file cannot be written") from None
+
+
+def _by_line(result: Result, source: str) -> Table:
+    lines = source.splitlines()
+    rows = tuple(
+        (number, count, lines[number - 1].strip()[:80] if 0 < number <= len(lines) else "")
+        for number, count in sorted(result.lines.items())
+    )
+    return Table(("line", "executed", "source"), rows)
+
+
+def _source(file: str) -> str:
+    path = as_path(file, "file")
+    try:
+        if path.is_file() and path.stat().st_size <= _MOST_SOURCE:  # a named pipe would keep us waiting
+            return path.read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        pass
+    raise PtxlabError(f"{quoted(file)} cannot be read: it takes a file of CUDA C++ or PTX")
+
+
+def _sizes(text: str, option: str) -> tuple[int, ...]:
+    """``8``, ``8,8`` or ``8x8x2``."""
+    if not _SIZES.fullmatch(text.strip()):
+        raise PtxlabError(f"{option} {quoted(text)}: it takes one to three numbers, e.g. 8 or 8,8")
+    return tuple(int(size) for size in re.split("[,x]", text.strip()))
+
+
+def _value(text: str, rng: np.random.Generator) -> Any:
+    """A number, a file of np.save, or an array such as ``zeros:float32:64x64``."""
+    if _NUMBER.fullmatch(text):
+        return int(text, 0) if "x" in text.lower() else int(text)
+    try:
+        return float(text)
+    except ValueError:
+        pass
+    fill, _, rest = text.partition(":")
+    if fill in _FILLS and rest:
+        return _filled(fill, rest, text, rng)
+    if text.endswith(".npy"):
+        try:
+            path = as_path(text, "--arg")
+            if not path.is_file():
+                raise OSError
+            with warnings.catch_warnings(action="ignore"):  # files of Python 2
+                return np.array(np.lib.format.open_memmap(path, mode="r"), order="C")
+        except Exception:  # a damaged file may raise anything
+            raise PtxlabError(f"--arg {quoted(text)}: it is no file that np.save wrote") from None
+    raise PtxlabError(
+        f"--arg {quoted(text)}: it takes a number, a file of np.save (x.npy), or an array such as "
+        f"zeros:float32:64x64; there are {listing(_FILLS)}"
+    )
+
+
+def _filled(fill: str, rest: str, text: str, rng: np.random.Generator) -> NDArray[Any]:
+    name, _, shape_text = rest.partition(":")
+    try:
+        dtype = np.dtype(_dtype(name))
+    except TypeError:
+        raise PtxlabError(f"--arg {quoted(text)}: {quoted(name)} is no type of NumPy, e.g. float32") from None
+    if dtype.kind not in "iufV" or dtype.hasobject or not dtype.itemsize or dtype.names:
+        raise PtxlabError(f"--arg {quoted(text)}: kernels take integers and floats, e.g. float32")
+    shape = _sizes(shape_text, f"--arg {quoted(text)}: shape")
+    count = int(np.prod(shape, dtype=object))
+    check_room(count, "--arg")
+    if fill == "bits":
+        content = rng.integers(0, 256, count * dtype.itemsize, dtype=np.uint8)
+        return np.asarray(content.view(dtype).reshape(shape))
+    values = {
+        "zeros": np.zeros(count),
+        "ones": np.ones(count),
+        "range": np.arange(count),
+    }.get(fill)
+    if values is None:
+        values = rng.standard_normal(count) * (1 if dtype.kind in "fV" else 100)
+    with np.errstate(all="ignore"):
+        return np.asarray(values.astype(dtype).reshape(shape))
+
+
+def _dtype(name: str) -> Any:
+    """A type by its name, also those of ml_dtypes."""
+    import ml_dtypes
+
+    return getattr(ml_dtypes, name, name) if re.fullmatch(r"\w+", name) else name
+
+
+def _change(number: int, old: NDArray[Any], new: NDArray[Any]) -> dict[str, Any]:
+    bits = f"u{new.dtype.itemsize}" if new.dtype.itemsize in (1, 2, 4, 8) else "u1"
+    left, right = (array.reshape(-1).view(bits) for array in (old, new))
+    shown = ", ".join(f"{value}" for value in new.reshape(-1)[:_SHOWN_VALUES])
+    if new.size > _SHOWN_VALUES:
+        shown += ", ..."
+    return {
+        "argument": number,
+        "type": f"{new.dtype}{list(new.shape)}",
+        "changed": int(np.count_nonzero(left != right)),
+        "values": shown,
+    }
