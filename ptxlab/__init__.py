@@ -17,10 +17,10 @@ from .isa.targets import TARGETS
 if TYPE_CHECKING:
     from .course import progress
     from .gpu.repack import repack
-    from .kernels.kernel import kernel
     from .kernels.matmul import matmul
     from .memory import tensor_map
     from .numerics import models
+    from .simulation import kernel
     from .verify.hunt import hunt
 
 __all__ = [
@@ -45,7 +45,7 @@ __all__ = [
 #: Functions that load their package when first used, so that `import ptxlab` needs NumPy and ml_dtypes only.
 _FUNCTIONS = {
     "hunt": "verify.hunt",
-    "kernel": "kernels.kernel",
+    "kernel": "simulation",
     "matmul": "kernels.matmul",
     "models": "numerics",
     "progress": "course",

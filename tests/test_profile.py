@@ -9,6 +9,8 @@ import pytest
 
 import ptxlab
 from ptxlab import PtxlabError
+from ptxlab.numerics.emulate import emulate
+from ptxlab.views.kernel_profile import line_notes, margin
 
 from .kernel_cases import CASES
 
@@ -72,3 +74,28 @@ def test_executor_counts_the_same() -> None:
     alone, spread = results
     assert alone.conflicts == spread.conflicts and alone.counts == spread.counts
     assert alone.work == spread.work and alone.bytes == spread.bytes
+
+
+@pytest.mark.parametrize("name", ["mma_f16", "mma_sparse", "wmma_gemm", "gemm_wgmma_tma"])
+def test_operands_open_in_the_explorer(name: str) -> None:
+    """The Explorer has the registers of that warp, and their D."""
+    case = CASES[name]
+    result = case.compiled().simulate(case.grid, case.block, *case.inputs(), shared=case.shared)
+    seen = result.operands(index=0)
+    explorer = seen.explore()
+    assert np.array_equal(explorer.registers["C"], seen.c)
+    d = seen.ins.d.unpack(emulate(seen))
+    assert np.array_equal(explorer.D, d) and d.any()
+    explorer.close()
+
+
+def test_source_in_a_notebook() -> None:
+    """Every line of the source, with what happened there; text of the source is text."""
+    source = _COLUMNS.replace("__syncthreads();", "__syncthreads(); // <b>&")
+    result = ptxlab.kernel(source).simulate(3, 64, np.zeros(512, np.float32), 32, shared=8192)
+    page = result._repr_html_()
+    assert "// &lt;b&gt;&amp;" in page and "+186" in page and "On an H200 at least" in page
+    lines = margin(result)
+    assert [line.conflicts for line in lines] == [0, 0, 0, 186, 0, 186, 0]
+    assert "192 wavefronts where 6 would do" in " ".join(line_notes(lines[3]))
+    assert [line.text for line in lines] == source.splitlines()

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Explorer", "ExplorerState", "explore"]
 
-_OPTIONS = ("A", "B", "C", "seed", "height", "form_class")
+_OPTIONS = ("A", "B", "C", "seed", "height", "form_class", "operands")
 
 
 def __getattr__(name: str) -> Any:

@@ -21,6 +21,7 @@ from .._util.arguments import as_index, as_int, as_text, is_name
 from ..errors import PtxlabError, quoted
 from ..gpu import codegen
 from ..isa.mma import MmaForm
+from ..isa.operands import Operands
 from ..views.figures import chart
 from .differences import Finding, find_difference
 from .edits import (
@@ -245,6 +246,7 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
         seed: int = 0,
         height: int | None = None,
         form_class: type[MmaForm] = MmaForm,
+        operands: Operands | None = None,
     ) -> None:
         self._form_class = type(ins) if isinstance(ins, MmaForm) else form_class
         shared_traits: Mapping[str, Any] = {}
@@ -255,6 +257,8 @@ class Explorer(CheckedMessages, ipywidgets.VBox):  # type: ignore[misc]
         for name, values in (("A", A), ("B", B), ("C", C)):
             if values is not None:
                 SetValues(name, values).apply(self.state)
+        if operands is not None:
+            self.state.operands = replace(operands, ins=self.state.ins)
         self.state.history = History()
         self._registers = Registers(self)
         self._sent: dict[str, tuple[Any, ...]] = {}  # the sources of each matrix as it was last sent

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from .._util.arguments import as_text
 from ..errors import PtxlabError, listing, quoted
@@ -19,19 +19,22 @@ from .simulator import Array, Image, Observer, Result, as_grid, check_arguments,
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-__all__ = ["Kernel", "kernel"]
+__all__ = ["Kernel", "build_kernel", "kernel"]
+
+R = TypeVar("R", bound=Result)
 
 _PTX = re.compile(r"^\s*\.version\s+\d", re.MULTILINE)
 
 
-class Kernel:
-    """A kernel; `ptxlab.kernel` makes one.
+class Kernel(Generic[R]):
+    """A kernel; `ptxlab.kernel` makes one. Its simulations give results of type R.
 
     `name` is its name in the PTX, `ptx` the text, `module` the text as data, `parameters` what it takes.
     """
 
     def __init__(
         self,
+        result_type: type[R],
         module: Module,
         function: Function,
         target: str,
@@ -40,6 +43,7 @@ class Kernel:
         options: tuple[str, ...] = (),
         expression: str | None = None,
     ) -> None:
+        self._result_type = result_type
         self.module = module
         self.function = function
         self.target = target
@@ -81,7 +85,7 @@ class Kernel:
         show: bool | None = None,
         executor: Executor | None = None,
         check: bool | str = True,
-    ) -> Result:
+    ) -> R:
         """Run the kernel without a GPU, with the bits that an H200 gives.
 
         As in a launch: `grid` blocks of `block` threads, each one to three numbers. NumPy arrays are device
@@ -117,7 +121,7 @@ class Kernel:
             self._image, shape, values, model=model, observers=listeners, show=show, executor=executor
         )
         result.hazards = report.hazards
-        return result.with_source(self.source, self.ptx)
+        return self._result_type.adopt(result.with_source(self.source, self.ptx))
 
     def launch(
         self,
@@ -138,7 +142,7 @@ class Kernel:
 
 def kernel(
     source: str, name: str | None = None, target: str = "sm_90a", options: Sequence[str] = ()
-) -> Kernel:
+) -> Kernel[Result]:
     """A kernel from CUDA C++ (compiled by NVRTC, which needs no GPU) or from PTX text.
 
     `name` chooses among several; a C++ template is named with its arguments, ``"gemm<64, 64>"``. `options`
@@ -147,16 +151,23 @@ def kernel(
     >>> kernel('extern "C" __global__ void nothing(int* out, float x) {}')
     <kernel nothing(u64, f32) for sm_90a>
     """
+    return build_kernel(Result, source, name, target, options)
+
+
+def build_kernel(
+    result_type: type[R], source: str, name: str | None, target: str, options: Sequence[str]
+) -> Kernel[R]:
+    """The same with the type of its simulations' results."""
     text = as_text(source, "source")
     target = check_target(target)
     if _PTX.search(text):
         module = read_ptx(text)
-        return Kernel(module, _chosen(module, name), module.target or target, text, text)
+        return Kernel(result_type, module, _chosen(module, name), module.target or target, text, text)
     flags = _as_options(options)
     expression = as_text(name, "name") if name is not None else None
     ptx, lowered = compile_ptx(text, target, flags, expression)
     module = read_ptx(ptx)
-    return Kernel(module, _chosen(module, lowered or name), target, ptx, text, flags, expression)
+    return Kernel(result_type, module, _chosen(module, lowered or name), target, ptx, text, flags, expression)
 
 
 def _as_options(options: object) -> tuple[str, ...]:

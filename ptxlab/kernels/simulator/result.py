@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -215,6 +216,11 @@ class Result:
         for each in profile:
             result.counts[each.instruction.opcode] += each.warps
         return result.with_source("", "")
+
+    @classmethod
+    def adopt(cls, result: Result) -> Self:
+        """The same as a result of this class."""
+        return cls(**{each.name: getattr(result, each.name) for each in fields(result)})
 
     def with_source(self, source: str, ptx: str) -> Result:
         """The same with the texts that its lines belong to."""

@@ -1,0 +1,67 @@
+"""Whole kernels as users hold them: `ptxlab.kernel`, and results that open in a notebook and in the Explorer.
+
+Like `ptxlab.instruction`, the methods here load what they need when they are called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any
+
+from .instruction import Instruction
+from .isa.operands import Operands
+from .kernels.kernel import Kernel, build_kernel
+from .kernels.simulator import Result
+
+if TYPE_CHECKING:
+    from .explorer import Explorer
+
+__all__ = ["RecordedOperands", "Simulation", "kernel"]
+
+
+class RecordedOperands(Operands):
+    """What a matrix instruction of a simulated kernel read; `explore` opens the Explorer on it."""
+
+    def explore(self, **options: Any) -> Explorer:
+        """The Explorer with these registers; `seed` and `height` as in `ptxlab.explore`."""
+        from .explorer import explore
+
+        return explore(self.ins, operands=self, **options)
+
+
+class Simulation(Result):
+    """What came of `k.simulate(...)`; a notebook shows the source with counts and conflicts in its margin.
+
+    >>> import numpy as np, ptxlab
+    >>> source = 'extern "C" __global__ void twice(float* x) { x[threadIdx.x] *= 2; }'
+    >>> result = ptxlab.kernel(source).simulate(2, 32, np.ones(32, np.float32))
+    >>> result.counts["ld.global.f32"], result.bounds("H200")[0].resource
+    (2, 'DRAM')
+    """
+
+    def operands(self, line: int | None = None, warp: int = 0, *, index: int = 0) -> RecordedOperands:
+        """What a matrix instruction read in one warp, as `Result.operands` says; `.explore()` shows it."""
+        found = super().operands(line, warp, index=index)
+        shown = replace(found, ins=Instruction.of(found.ins))
+        return RecordedOperands(**{each.name: getattr(shown, each.name) for each in fields(shown)})
+
+    def _repr_html_(self) -> str:
+        from .views.kernel_profile import profile_html
+
+        return profile_html(self)
+
+
+def kernel(
+    source: str, name: str | None = None, target: str = "sm_90a", options: Sequence[str] = ()
+) -> Kernel[Simulation]:
+    """A kernel from CUDA C++ (compiled by NVRTC, which needs no GPU) or from PTX text.
+
+    `name` chooses among several; a C++ template is named with its arguments, ``"gemm<64, 64>"``. `options`
+    are NVRTC's, e.g. ``["-DTILE=64", "--use_fast_math"]``. `k.simulate(...)` runs it without a GPU,
+    `k.launch(...)` on one.
+
+    >>> kernel('extern "C" __global__ void nothing(int* out, float x) {}')
+    <kernel nothing(u64, f32) for sm_90a>
+    """
+    return build_kernel(Simulation, source, name, target, options)

@@ -1,0 +1,282 @@
+"""A simulated kernel in a notebook: its source with counts, conflicts and hazards in the margin."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..kernels.chips import Bound, find_chip
+from ..kernels.simulator import Result
+from .palette import DARK, HUES, LIGHT, Theme, mix
+from .svg import DARK_PAGES
+from .table import Table
+
+__all__ = [
+    "MarginLine", "amount_text", "bounds_table", "line_notes", "margin", "profile_css", "profile_html",
+    "profile_table", "time_text",
+]  # fmt: skip
+
+_MOST_LINES = 400  # of a source that are shown; the others only if something happened there
+_AROUND = 2  # lines shown around one that was executed, in a long source
+_FEW_SECTORS = 16  # a warp's 16 bytes a lane, side by side
+
+
+@dataclass(frozen=True)
+class MarginLine:
+    """A line of the source and what happened there."""
+
+    number: int
+    text: str
+    warps: int = 0
+    share: float = 0.0  # of the line with the most
+    conflicts: int = 0
+    wavefronts: int = 0
+    least: int = 0
+    sectors: float = 0.0  # per request
+    requests: int = 0
+    multiply_adds: int = 0
+    opcodes: tuple[tuple[str, int], ...] = ()
+    hazards: tuple[str, ...] = field(default=())
+
+
+def margin(result: Result, ptx: bool = False) -> tuple[MarginLine, ...]:
+    """Every line of the source, or of the PTX, with its counts.
+
+    >>> import numpy as np, ptxlab
+    >>> source = 'extern "C" __global__ void twice(float* x) {\\n  x[threadIdx.x] *= 2;\\n}'
+    >>> lines = margin(ptxlab.kernel(source).simulate(1, 32, np.ones(32, np.float32)))
+    >>> lines[1].text.strip(), lines[1].sectors
+    ('x[threadIdx.x] *= 2;', 4.0)
+    """
+    profiles = result.by_line(ptx)
+    most = max([profile.warps for profile in profiles.values()], default=0)
+    hazards: dict[int, list[str]] = {}
+    for hazard in result.hazards:
+        number = hazard.ptx_line if ptx else hazard.line
+        hazards.setdefault(number, []).append(hazard.sentence)
+    lines = []
+    for number, text in enumerate((result.ptx if ptx else result.source).splitlines(), 1):
+        profile = profiles.get(number)
+        sentences = tuple(hazards.get(number, ()))
+        if profile is None:
+            lines.append(MarginLine(number, text, hazards=sentences))
+            continue
+        lines.append(
+            MarginLine(
+                number,
+                text,
+                profile.warps,
+                profile.warps / max(most, 1),
+                profile.conflicts,
+                profile.wavefronts,
+                profile.least,
+                profile.sectors_per_request,
+                profile.requests,
+                profile.multiply_adds,
+                tuple(profile.by_opcode.most_common(6)),
+                sentences,
+            )
+        )
+    return tuple(lines)
+
+
+def line_notes(line: MarginLine) -> list[str]:
+    """What is worth knowing about a line, one sentence each."""
+    notes = []
+    if line.opcodes:
+        notes.append(", ".join(f"{count:,} {opcode}" for opcode, count in line.opcodes))
+    if line.conflicts:
+        notes.append(f"bank conflicts: {line.wavefronts:,} wavefronts where {line.least:,} would do")
+    if line.requests:
+        notes.append(f"{line.sectors:.3g} sectors of 32 bytes per request to global memory")
+    if line.multiply_adds:
+        notes.append(f"{line.multiply_adds:,} multiply-adds")
+    return [*notes, *line.hazards]
+
+
+def profile_table(result: Result, ptx: bool = False) -> Table:
+    """The lines where something happened, for a terminal."""
+    rows = []
+    for line in margin(result, ptx):
+        if line.warps or line.hazards:
+            sectors = f"{line.sectors:.3g}" if line.requests else ""
+            conflicts = line.conflicts or ""
+            rows.append(
+                (line.number, line.warps, conflicts, sectors, len(line.hazards) or "", line.text.strip())
+            )
+    return Table(("line", "executed", "conflicts", "sectors/request", "hazards", "source"), tuple(rows))
+
+
+def bounds_table(bounds: Sequence[Bound]) -> Table:
+    """The least time on each resource, for a terminal."""
+    rows = [(bound.resource, time_text(bound.seconds), amount_text(bound)) for bound in bounds]
+    return Table(("bound by", "at least", "for"), tuple(rows))
+
+
+def time_text(seconds: float) -> str:
+    """A time with its unit.
+
+    >>> time_text(1.5e-6), time_text(0)
+    ('1.5 µs', '0 ns')
+    """
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds * 1e9:.3g} ns"
+
+
+def amount_text(bound: Bound) -> str:
+    """What takes that time.
+
+    >>> amount_text(Bound("DRAM", 1.0, 4_800_000, "bytes", 4.8e6))
+    '4.8 MB'
+    """
+    steps = (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3))
+    prefix, size = next(((name, size) for name, size in steps if bound.amount >= size), ("", 1.0))
+    if bound.unit == "bytes":
+        return f"{bound.amount / size:.3g} {prefix}B"
+    return f"{bound.amount / size:.3g}{prefix} {bound.unit}"
+
+
+# -- HTML ----------------------------------------------------------------------------------------------------
+
+
+def _colours(theme: Theme) -> str:
+    hues = dict(HUES)
+    paper = theme.paper
+    rules = {
+        "heat": mix(hues["sky"], 0.42, paper),
+        "conflict": mix(hues["orange"], 0.5 if theme is LIGHT else 0.4, paper),
+        "hazard": mix(hues["vermilion"], 0.3 if theme is LIGHT else 0.42, paper),
+        "hazard-edge": hues["vermilion"],
+        "bound": mix(hues["blue"], 0.35 if theme is LIGHT else 0.6, paper),
+        "bound-first": mix(hues["orange"], 0.75 if theme is LIGHT else 0.6, paper),
+        "ink": theme.ink,
+        "dim": theme.dim,
+        "rule": mix(theme.ink, 0.16, paper),
+        "hover": mix(theme.ink, 0.06, paper),
+        "paper": paper,
+    }
+    return " ".join(f"--{name}: {colour};" for name, colour in rules.items())
+
+
+def profile_css() -> str:
+    """The style sheet of the profile, for light and dark pages."""
+    sheet = (Path(__file__).parent / "kernel_profile.css").read_text(encoding="utf-8")
+    dark = f":is({DARK_PAGES}) .ptx-profile"
+    return f".ptx-profile {{ {_colours(LIGHT)} }}\n{dark} {{ {_colours(DARK)} }}\n{sheet}"
+
+
+def profile_html(result: Result, chip: str = "H200", styled: bool = True) -> str:
+    """The source with its margin, and what binds the kernel on a chip."""
+    style = f"<style>{profile_css()}</style>" if styled else ""
+    parts = [_header(result), _code(margin(result)), _bounds(result, chip)]
+    return f'{style}<div class="ptx-profile">{"".join(parts)}</div>'
+
+
+def _header(result: Result) -> str:
+    grid = result.grid
+    total = sum(result.counts.values())
+    conflicts = sum(result.conflicts.values())
+    blocks = "×".join(str(size) for size in _trimmed(grid.blocks))
+    threads = "×".join(str(size) for size in _trimmed(grid.threads))
+    facts = [
+        f"<b>{total:,} instructions executed by warps</b>",
+        f"<span>grid {blocks}, block {threads}</span>",
+    ]
+    if conflicts:
+        facts.append(f'<span class="bad">{conflicts:,} wavefronts lost to bank conflicts</span>')
+    elif any(each.moved.accesses for each in result.profile):
+        facts.append("<span>no bank conflicts</span>")
+    count = len(result.hazards)
+    if count:
+        facts.append(f'<span class="bad">{count} hazard{"s"[: count != 1]}</span>')
+    return f"<header>{''.join(facts)}</header>"
+
+
+def _trimmed(sizes: tuple[int, int, int]) -> list[int]:
+    """Without the ones at the end."""
+    kept = list(sizes)
+    while len(kept) > 1 and kept[-1] == 1:
+        kept.pop()
+    return kept
+
+
+def _code(lines: Sequence[MarginLine]) -> str:
+    shown = _shown(lines)
+    banks = any(line.conflicts for line in lines)
+    sectors = any(line.requests for line in lines)
+    heads = ["", "executed"]
+    heads += ["conflicts"] if banks else []
+    heads += ["sectors"] if sectors else []
+    titles = {
+        "executed": "instructions, once for each warp",
+        "conflicts": "wavefronts of shared memory beyond the least",
+        "sectors": "32-byte sectors of global memory per request of a warp",
+    }
+    cells = "".join(f'<th title="{titles.get(head, "")}">{head}</th>' for head in heads)
+    rows = [f"<tr>{cells}<th></th></tr>"]
+    before = 0
+    for line in shown:
+        if line.number != before + 1:
+            rows.append(f'<tr class="cut"><td colspan="{len(heads) + 1}">⋯</td></tr>')
+        before = line.number
+        rows.append(_row(line, banks, sectors))
+        rows += [
+            f'<tr class="sentence hazard"><td colspan="{len(heads)}"></td>'
+            f"<td>{html.escape(sentence)}</td></tr>"
+            for sentence in line.hazards
+        ]
+    return f'<div class="code"><table>{"".join(rows)}</table></div>'
+
+
+def _row(line: MarginLine, banks: bool, sectors: bool) -> str:
+    tip = html.escape("\n".join(line_notes(line)), quote=True)
+    count = f"{line.warps:,}" if line.warps else ""
+    cells = [
+        f'<td class="number">{line.number}</td>',
+        f'<td class="heat" style="--share: {100 * line.share:.0f}%">{count}</td>',
+    ]
+    if banks:
+        kind = ' class="conflict"' if line.conflicts else ""
+        cells.append(f"<td{kind}>{f'+{line.conflicts:,}' if line.conflicts else ''}</td>")
+    if sectors:
+        kind = ' class="wide"' if line.sectors > _FEW_SECTORS else ""
+        cells.append(f"<td{kind}>{f'{line.sectors:.3g}' if line.requests else ''}</td>")
+    cells.append(f"<td>{html.escape(line.text)}</td>")
+    name = ' class="hazard"' if line.hazards else ""
+    return f'<tr{name} title="{tip}">{"".join(cells)}</tr>'
+
+
+def _shown(lines: Sequence[MarginLine]) -> list[MarginLine]:
+    """All lines, or those of a long source around which something happened."""
+    if len(lines) <= _MOST_LINES:
+        return list(lines)
+    busy = [index for index, line in enumerate(lines) if line.warps or line.hazards]
+    near = {index + step for index in busy for step in range(-_AROUND, _AROUND + 1)}
+    return [line for index, line in enumerate(lines) if index in near][: 2 * _MOST_LINES]
+
+
+def _bounds(result: Result, chip: str) -> str:
+    bounds = result.bounds(chip)
+    if not bounds:
+        return ""
+    longest = bounds[0].seconds
+    rows = []
+    for number, bound in enumerate(bounds):
+        kind = "bar first" if number == 0 else "bar"
+        share = 100 * bound.seconds / longest if longest else 0
+        rows.append(
+            f'<tr><td>{bound.resource}</td><td class="time">{time_text(bound.seconds)}</td>'
+            f'<td class="{kind}"><i style="width: {share:.1f}%"></i></td><td>{amount_text(bound)}</td></tr>'
+        )
+    found = find_chip(chip)
+    note = f"Published peaks ({html.escape(found.source)}); no launch is faster, most are slower."
+    if result.grid.block_count < found.sms:
+        note = f"{result.grid.block_count} of {found.sms} SMs have a block. {note}"
+    return (
+        f"<footer>On an {found.name} at least <b>{time_text(longest)}</b>, bound by "
+        f"<b>{bounds[0].resource}</b>:<table>{''.join(rows)}</table><div class='note'>{note}</div></footer>"
+    )
