@@ -188,6 +188,13 @@ def test_refusals(name: str, arguments: tuple[object, ...], sentence: str) -> No
         )
 
 
+def test_a_loop_that_never_ends() -> None:
+    kernel = ptxlab.kernel('extern "C" __global__ void f(volatile int* x) { while (*x == 0); }')
+    with pytest.raises(PtxlabError, match=r"ptxlab.cu:1: warps have executed 500 instructions.*larger limit"):
+        kernel.simulate(1, 64, np.zeros(1, np.int32), limit=500)
+    kernel.simulate(1, 64, np.ones(1, np.int32), limit=500)
+
+
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [

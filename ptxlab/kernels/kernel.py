@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from .._util.arguments import as_text
+from .._util.arguments import as_int, as_text
 from ..errors import PtxlabError, listing, quoted
 from ..gpu.compiler import compile_kernel, compile_ptx
 from ..gpu.device import device_target
@@ -14,7 +14,7 @@ from ..gpu.kernel_launch import launch_kernel
 from ..isa.targets import check_target
 from .checks import Report, checkers
 from .ptx import Function, Module, read_ptx
-from .simulator import Array, Image, Observer, Result, as_grid, check_arguments, simulate
+from .simulator import Array, Image, Limit, Observer, Result, as_grid, check_arguments, simulate
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -85,6 +85,7 @@ class Kernel(Generic[R]):
         show: bool | None = None,
         executor: Executor | None = None,
         check: bool | str = True,
+        limit: int | None = None,
     ) -> R:
         """Run the kernel without a GPU, with the bits that an H200 gives.
 
@@ -96,7 +97,8 @@ class Kernel(Generic[R]):
         update each other's memory with atomic operations.
 
         `result.hazards` lists races, missing waits and the like; with ``check="error"`` the first is an
-        error, with ``check=False``, or with an executor, nobody looks, which takes less time.
+        error, with ``check=False``, or with an executor, nobody looks, which takes less time. `limit` is the
+        most instructions that warps may execute: a loop that never ends becomes an error.
 
         >>> import numpy as np
         >>> text = 'extern "C" __global__ void twice(float* x) { x[threadIdx.x] *= 2; }'
@@ -115,6 +117,8 @@ class Kernel(Generic[R]):
             raise PtxlabError(f"check={quoted(check)}: it is True, False or 'error'")
         report = Report(self.source, check == "error", self._image.shared_variables(shape.shared))
         listeners = tuple(observers)
+        if limit is not None:
+            listeners += (Limit(as_int(limit, "limit")),)
         if check and executor is None:
             listeners += checkers(report)
         result = simulate(

@@ -115,11 +115,11 @@ def _top() -> Iterator[Call]:
     kernel = ptxlab.kernel(_PTX)
     yield call(
         "Kernel.simulate",
-        lambda grid, block, out, x, shared, model, check: kernel.simulate(
-            grid, block, out, x, shared=shared, model=model, show=False, check=check
+        lambda grid, block, out, x, shared, model, check, limit: kernel.simulate(
+            grid, block, out, x, shared=shared, model=model, show=False, check=check, limit=limit
         ),
         grid=(2, 1), block=32, out=np.zeros(2, dtype=np.float32), x=0.5, shared=16, model="sm_90",
-        check="error",
+        check="error", limit=1000,
     )  # fmt: skip
     source = (
         'extern "C" __global__ void f(unsigned* x) { asm volatile('

@@ -3,7 +3,7 @@
 from .arguments import Array, KernelArgument, as_grid, check_arguments
 from .decode import Image
 from .events import Access, Observer, Synchronisation
-from .result import Result
+from .result import Limit, Result
 from .simulate import simulate
 from .threads import Batch, Grid, Threads
 
@@ -14,6 +14,7 @@ __all__ = [
     "Grid",
     "Image",
     "KernelArgument",
+    "Limit",
     "Observer",
     "Result",
     "Synchronisation",

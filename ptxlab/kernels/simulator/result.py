@@ -19,7 +19,7 @@ from .events import Observer
 from .threads import Grid, Threads
 from .traffic import SECTOR, Footprint, Moved, Traffic
 
-__all__ = ["Counts", "Hazard", "LineProfile", "Products", "Profile", "Result", "merged"]
+__all__ = ["Counts", "Hazard", "Limit", "LineProfile", "Products", "Profile", "Result", "merged"]
 
 #: Scalar instructions that multiply and add, and how many of these a packed type makes.
 _PACKED = {"f16x2": 2, "bf16x2": 2, "f32x2": 2}
@@ -49,6 +49,23 @@ class Counts(Observer):
             for key, (warps, threads) in self._counts.items()
         ]
         return tuple(sorted(found, key=_place))
+
+
+class Limit(Observer):
+    """Ends a simulation after so many instructions, counted once for each warp."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._count = 0
+
+    def executed(self, instruction: Instruction, threads: Threads) -> None:
+        """Count an instruction; the one too many is an error."""
+        self._count += threads.warps
+        if self._count > self._most:
+            raise PtxlabError(
+                f"{instruction.where}: warps have executed {self._most:,} instructions, which limit= allows, "
+                "and the kernel goes on; does a loop never end? If not, give a larger limit"
+            )
 
 
 @dataclass(frozen=True)
