@@ -235,6 +235,8 @@ _COPIES = (
         r.standard_normal(640).astype(np.float32), _zeros(np.float32, 640), 5]),
     Case("zero_fill", "copies.cu", 1, 32, lambda r: [_words(r, 103), _zeros(np.uint32, 128), 103]),
     Case("bulk_copy", "copies.cu", 3, 256, lambda r: [_words(r, 768), _zeros(np.uint32, 768)]),
+    Case("bulk_reduce", "copies.cu", 5, 64, lambda r: [
+        _words(r, 320), _zeros(np.uint32, 64), _zeros(np.float32, 64)]),
     Case("mbarrier_pipeline", "copies.cu", 2, 64, lambda r: [_words(r, 224), _zeros(np.uint32, 224), 7]),
     Case("gemm_wgmma_tma", "gemm_wgmma_tma.cu", (2, 2), 256, _wgmma, 32768, kernel="gemm"),
     Case("tma_transform", "copies.cu", (3, 4), 64, _tensor_maps),
@@ -272,6 +274,7 @@ _FUNCTIONS = (
 _CLUSTERS = (
     Case("neighbours", "clusters.cu", (4, 2), 32, lambda r: [_words(r, 256), _zeros(np.uint32, 256)]),
     Case("ring", "clusters.cu", 8, 32, lambda r: [_words(r, 1024), _zeros(np.uint32, 1024)]),
+    Case("counters", "clusters.cu", 4, 64, lambda r: [_words(r, 128), _zeros(np.uint32, 256)]),
     Case("multicast", "clusters.cu", 4, 64, lambda r: [
         ptxlab.tensor_map(r.standard_normal((16, 64)).astype(np.float32), (8, 32), 128),
         _zeros(np.float32, 2048)]),

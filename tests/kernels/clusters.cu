@@ -75,3 +75,30 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) multicast(const __grid_cons
     for (int i = threadIdx.x; i < 512; i += blockDim.x) out[blockIdx.x * 512 + i] = s[i];
     cluster_sync();
 }
+
+extern "C" __global__ void __cluster_dims__(2, 1, 1) counters(const u32* in, u32* out) {
+    // Both blocks count into the first through red.async, and each reads a row that one sent to both.
+    __shared__ __align__(128) u32 s[64];
+    __shared__ u32 count[4];
+    __shared__ u64 bars[2];
+    const u32 rank = rank_in_cluster(), b = shared_address(&bars[0]), c = shared_address(&bars[1]);
+    if (threadIdx.x < 4) count[threadIdx.x] = threadIdx.x;
+    if (threadIdx.x == 0) {
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" :: "r"(b) : "memory");
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" :: "r"(c) : "memory");
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], 256;" :: "r"(b) : "memory");
+        if (rank == 0) asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], 512;" :: "r"(c) : "memory");
+    }
+    cluster_sync();
+    if (threadIdx.x == 0 && rank == 1)
+        asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1], 256, [%2], %3;"
+            :: "r"(shared_address(s)), "l"(in + blockIdx.x / 2 * 64), "r"(b), "h"((short)3) : "memory");
+    wait(b, 0);
+    const u32 v = s[threadIdx.x];
+    asm volatile("red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [%0], %1, [%2];"
+        :: "r"(remote(shared_address(&count[v & 3]), 0)), "r"(v), "r"(remote(c, 0)) : "memory");
+    if (rank == 0) wait(c, 0);
+    out[blockIdx.x * 64 + threadIdx.x] = v + (rank == 0 ? count[threadIdx.x & 3] : 7);
+    cluster_sync();
+}

@@ -118,3 +118,20 @@ extern "C" __global__ void mbarrier_pipeline(const u32* in, u32* out, int rounds
         }
     }
 }
+
+extern "C" __global__ void bulk_reduce(const u32* in, u32* out, float* sums) {
+    // Rows of all blocks are added up in global memory by bulk copies.
+    __shared__ __align__(128) u32 s[64];
+    __shared__ __align__(128) float f[64];
+    s[threadIdx.x] = in[blockIdx.x * 64 + threadIdx.x];
+    f[threadIdx.x] = (float)(s[threadIdx.x] & 255);
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%0], [%1], 256;"
+            :: "l"(out), "r"(shared_address(s)) : "memory");
+        asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%0], [%1], 256;"
+            :: "l"(sums), "r"(shared_address(f)) : "memory");
+        asm volatile("cp.async.bulk.commit_group;\ncp.async.bulk.wait_group 0;" ::: "memory");
+    }
+}

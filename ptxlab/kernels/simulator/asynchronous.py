@@ -18,7 +18,7 @@ from ...errors import PtxlabError
 from ...memory import TensorMap
 from ..ptx import Address, Immediate, Instruction, Operand, Sink, Vector, type_bits
 from .loads import BUILDERS as LOADS
-from .loads import space_of
+from .loads import combination, space_of
 from .machine import Frame, Machine, Step
 from .memory import RANK_SHIFT, SHARED_WINDOW
 from .operands import Builder, Context, Read, address, reader, readers, unsupported, writer
@@ -326,8 +326,9 @@ def _plain(instruction: Instruction, context: Context) -> Step:
     barrier = None
     if any(part.startswith("mbarrier") for part in instruction.parts):
         barrier = address(others[0], instruction, context)
+    mask = None
     if "multicast::cluster" in instruction.parts:
-        raise unsupported(instruction)
+        mask = reader(others[1], 16, instruction, context)
 
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
         sizes = length(machine, frame, threads).astype(np.int64)
@@ -340,10 +341,19 @@ def _plain(instruction: Instruction, context: Context) -> Step:
         read_from = sources(machine, frame, threads)[which] + 16 * steps
         write_to = places(machine, frame, threads)[which] + 16 * steps
         words = machine.memory.load(instruction, origin, each, read_from, 32, 4, "async", True)
-        machine.memory.store(instruction, to, each, write_to, words, "async", True)
+        if mask is None:
+            machine.memory.store(instruction, to, each, write_to, words, "async", True)
+        else:
+            masks = mask(machine, frame, threads).astype(np.int64)
+            for rank in range(machine.batch.grid.cluster_size):
+                ours = masks[which] >> rank & 1 != 0
+                some = Threads.listed(threads.batch, each.indices[ours])
+                values = [word[ours] for word in words]
+                places_there = _in_block(write_to[ours], rank)
+                machine.memory.store(instruction, to, some, places_there, values, "async", True)
         if barrier is not None:
-            arrived = barrier(machine, frame, threads)
-            update_barrier(machine, instruction, threads, arrived, 0 * sizes, -sizes)
+            signalled = None if mask is None else mask(machine, frame, threads).astype(np.int64)
+            _signal(machine, instruction, threads, barrier(machine, frame, threads), sizes, signalled)
 
     return Step(instruction, execute)
 
@@ -385,20 +395,30 @@ def _tensor(instruction: Instruction, context: Context) -> Step:
             else:
                 store_box(machine.memory, instruction, one, tensor, start, int(boxes[number]), reduction)
             bytes_[number] = tensor.expect_tx
-        if barrier is None:
-            return
-        arrived = barrier(machine, frame, threads)
-        if masks is None:
-            update_barrier(machine, instruction, threads, arrived, 0 * bytes_, -bytes_)
-            return
-        for rank in range(machine.batch.grid.cluster_size):
-            ours = masks >> rank & 1 != 0
-            if ours.any():
-                places = arrived[ours] & (1 << RANK_SHIFT) - 1 | rank + 1 << RANK_SHIFT
-                amount = bytes_[ours]
-                update_barrier(machine, instruction, threads.where(ours), places, 0 * amount, -amount)
+        if barrier is not None:
+            _signal(machine, instruction, threads, barrier(machine, frame, threads), bytes_, masks)
 
     return Step(instruction, execute)
+
+
+def _signal(
+    machine: Machine,
+    instruction: Instruction,
+    threads: Threads,
+    places: NDArray[Any],
+    bytes_: NDArray[Any],
+    masks: NDArray[Any] | None,
+) -> None:
+    """Bytes have come: the mbarrier hears of it, or that of each block in the mask."""
+    if masks is None:
+        update_barrier(machine, instruction, threads, places, 0 * bytes_, -bytes_)
+        return
+    for rank in range(machine.batch.grid.cluster_size):
+        ours = masks >> rank & 1 != 0
+        if ours.any():
+            amount = bytes_[ours]
+            there = _in_block(places[ours], rank)
+            update_barrier(machine, instruction, threads.where(ours), there, 0 * amount, -amount)
 
 
 def _ranks(machine: Machine, masks: NDArray[Any] | None, number: int) -> list[int | None]:
@@ -408,8 +428,8 @@ def _ranks(machine: Machine, masks: NDArray[Any] | None, number: int) -> list[in
     return [rank for rank in range(machine.batch.grid.cluster_size) if int(masks[number]) >> rank & 1]
 
 
-def _in_block(place: int, rank: int) -> int:
-    """An address of shared memory in the block of this rank."""
+def _in_block(place: Any, rank: int) -> Any:
+    """An address of shared memory, or several, in the block of this rank."""
     return place & (1 << RANK_SHIFT) - 1 | rank + 1 << RANK_SHIFT
 
 
@@ -431,6 +451,34 @@ def _st_async(instruction: Instruction, context: Context) -> Step:
     return Step(instruction, execute)
 
 
+def _red_async(instruction: Instruction, context: Context) -> Step:
+    """`red.async`: an atomic operation on a block of the cluster, and its bytes at an mbarrier there."""
+    target, source, barrier = instruction.operands
+    bits = type_bits(instruction.parts[-1]) or 32
+    kind = next(part for part in instruction.parts if part in _REDUCTIONS)
+    combine = combination(instruction, kind, instruction.parts[-1], "shared")
+    place, signal = address(target, instruction, context), address(barrier, instruction, context)
+    read = reader(source, bits, instruction, context)
+
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        values = read(machine, frame, threads)
+
+        def change(old: NDArray[Any], ours: NDArray[np.intp]) -> NDArray[Any]:
+            return combine(old, values[ours])
+
+        machine.memory.update(instruction, "shared", threads, place(machine, frame, threads), bits, change)
+        sizes = np.full(threads.count, bits // 8, dtype=np.int64)
+        update_barrier(machine, instruction, threads, signal(machine, frame, threads), 0 * sizes, -sizes)
+
+    return Step(instruction, execute)
+
+
+def _red(instruction: Instruction, context: Context) -> Step:
+    if instruction.parts[1] == "async":
+        return _red_async(instruction, context)
+    return LOADS["red"](instruction, context)
+
+
 def _st(instruction: Instruction, context: Context) -> Step:
     if instruction.parts[1] == "async":
         return _st_async(instruction, context)
@@ -441,9 +489,38 @@ _REDUCTIONS = ("add", "min", "max", "inc", "dec", "and", "or", "xor")
 
 
 def _reduce_bulk(instruction: Instruction, context: Context) -> Step:
+    """`cp.reduce.async.bulk`: every element is an atomic operation."""
     if "tensor" in instruction.parts:
         return _tensor(instruction, context)
-    raise unsupported(instruction)
+    target, source, size, *others = instruction.operands
+    to, origin = _spaces(instruction)
+    bits = type_bits(instruction.parts[-1]) or 32
+    kind = next(part for part in instruction.parts if part in _REDUCTIONS)
+    combine = combination(instruction, kind, instruction.parts[-1], to)
+    places, sources = address(target, instruction, context), address(source, instruction, context)
+    length = reader(size, 32, instruction, context)
+    barrier = None
+    if any(part.startswith("mbarrier") for part in instruction.parts):
+        barrier = address(others[0], instruction, context)
+
+    def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
+        sizes = length(machine, frame, threads).astype(np.int64)
+        count = sizes * 8 // bits
+        which = np.repeat(np.arange(threads.count), count)
+        steps = (np.arange(len(which)) - np.repeat(np.cumsum(count) - count, count)) * (bits // 8)
+        each = Threads.listed(threads.batch, threads.indices[which])
+        read_from = sources(machine, frame, threads)[which] + steps
+        write_to = places(machine, frame, threads)[which] + steps
+        (values,) = machine.memory.load(instruction, origin, each, read_from, bits, 1, "async", True)
+
+        def change(old: NDArray[Any], ours: NDArray[np.intp]) -> NDArray[Any]:
+            return combine(old, values[ours])
+
+        machine.memory.update(instruction, to, each, write_to, bits, change)
+        if barrier is not None:
+            _signal(machine, instruction, threads, barrier(machine, frame, threads), sizes, None)
+
+    return Step(instruction, execute)
 
 
 def _map_at(machine: Machine, place: int) -> TensorMap:
@@ -459,4 +536,4 @@ def _map_at(machine: Machine, place: int) -> TensorMap:
     return machine.launch.tensor_maps[number - 1]
 
 
-BUILDERS: dict[str, Builder] = {"cp": _cp, "mbarrier": _mbarrier, "st": _st}
+BUILDERS: dict[str, Builder] = {"cp": _cp, "mbarrier": _mbarrier, "st": _st, "red": _red}

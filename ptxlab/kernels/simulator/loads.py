@@ -16,7 +16,7 @@ from .memory import LOCAL_WINDOW, RANK_SHIFT, SHARED_WINDOW
 from .operands import Builder, Context, address, reader, readers, unsupported, writer, writers
 from .threads import UNSIGNED, Threads
 
-__all__ = ["BUILDERS", "space_of"]
+__all__ = ["BUILDERS", "combination", "space_of"]
 
 _SPACES = {
     "global": "global",
@@ -218,7 +218,7 @@ def _atom(instruction: Instruction, context: Context) -> Step:
             write(frame, threads, old)
 
         return Step(instruction, add)
-    combine = _combination(instruction, kind, parts[-1], space)
+    combine = combination(instruction, kind, parts[-1], space)
 
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
         machine.polled = True
@@ -250,7 +250,7 @@ def _vector_atom(
     targets = destination.items if isinstance(destination, Vector) else (Sink(),) * len(reads)
     writes = tuple(writer(target, instruction) for target in targets)
     space = space_of(instruction)
-    combine = _combination(instruction, kind, instruction.parts[-1], space)
+    combine = combination(instruction, kind, instruction.parts[-1], space)
 
     def execute(machine: Machine, frame: Frame, threads: Threads) -> None:
         places = place(machine, frame, threads)
@@ -268,7 +268,7 @@ def _vector_atom(
     return Step(instruction, execute)
 
 
-def _combination(
+def combination(
     instruction: Instruction, kind: str, type_name: str, space: str
 ) -> Callable[..., NDArray[Any]]:
     """Old value and operands -> new value."""

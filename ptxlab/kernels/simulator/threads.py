@@ -155,7 +155,7 @@ class Threads:
     def listed(cls, batch: Batch, index: NDArray[np.intp]) -> Threads:
         """Threads one by one, in this order; the same one may come several times."""
         threads = cls(batch, index)
-        threads.index = index
+        threads.index = threads._everyone = index  # even if there are as many as in the batch
         return threads
 
     def take(self, array: NDArray[Any]) -> NDArray[Any]:
