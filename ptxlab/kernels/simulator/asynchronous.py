@@ -39,10 +39,10 @@ _PHASE = 63
 
 def _cp(instruction: Instruction, context: Context) -> Step:
     parts = instruction.parts
+    if parts[1] == "reduce":
+        return _reduce_bulk(instruction, context)
     if "bulk" in parts:
         return _bulk(instruction, context)
-    if parts[1:3] == ("reduce", "async"):
-        return _reduce_bulk(instruction, context)
     if "mbarrier" in parts:
         return _copy_arrives(instruction, context)
     if "commit_group" in parts or "wait_group" in parts or "wait_all" in parts:
