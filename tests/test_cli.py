@@ -515,6 +515,27 @@ def test_simulate_a_file(answer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert [array["changed"] for array in facts["arrays"]] == [0, 95]
     with np.load("out.npz") as arrays:
         assert (arrays["arg2"].reshape(-1) == np.arange(96)).all()
+    assert facts["bytes"]["global write"] == 384 and facts["bounds"][0]["resource"] == "DRAM"
+
+
+def test_simulate_finds(answer, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Conflicts, sectors, hazards and bounds, by line; --check error is exit status 1."""
+    file = tmp_path / "columns.cu"
+    file.write_text(
+        """extern "C" __global__ void columns(float* out) {
+    __shared__ float tile[64 * 32];
+    tile[threadIdx.x * 32] = threadIdx.x;
+    out[threadIdx.x] = tile[(threadIdx.x ^ 32) * 32];
+}"""
+    )
+    words = ("simulate", str(file), "--block", "64", "--arg", "zeros:f32:64")
+    text = answer(*words, "--chip", "A100")
+    assert re.search(r"^ +4 +\d+ +62 +4 +1  out", text, re.MULTILINE) and "on an A100 at least" in text
+    assert (
+        "bank conflicts: 124 wavefronts" in text and "put __syncthreads() between line 3 and line 4" in text
+    )
+    assert main([*words, "--check", "error"]) == 1 and "line 4: warps 0 and 1" in capsys.readouterr().err
+    assert "hazards:" not in answer(*words, "--check", "off")
 
 
 # -- every row of the catalogue ------------------------------

@@ -12,6 +12,7 @@ from ..isa.catalog import FAMILIES, catalog
 from ..isa.dtypes import DTYPES
 from ..isa.short_names import short_name
 from ..isa.targets import GENERATIONS, TARGETS
+from ..kernels.chips import CHIPS
 
 __all__ = ["INSTALL", "NAMES_COMMAND", "SHELLS", "instruction_names", "script"]
 
@@ -31,6 +32,7 @@ _VALUES = {
     "swizzle": ("0", "32", "64", "128"),
     "operand": ("A", "B", "C", "D", "E", "SFA", "SFB", "R"),
     "chip": tuple(GENERATIONS),
+    "product": tuple(name.replace(" ", "") for name in CHIPS),
     "model": tuple(GENERATIONS),
     "against": tuple(GENERATIONS),
 }

@@ -116,6 +116,7 @@ EXAMPLES = {
     "simulate": """\
   ptxlab simulate twice.cu --block 128 --arg ones:float32:128   an array made here
   ptxlab simulate saxpy.cu --grid 8 --arg 2.5 --arg x.npy --arg y.npy --save z.npz
+  ptxlab simulate gemm.cu --grid 8,8 --check error --chip A100 --arg a.npy
   ptxlab simulate all.cu --name "gemm<64>" --option=-DSTAGES=3 --shared 65536""",
     "lab": """\
   ptxlab lab                        into the folder ptxlab-notebooks
@@ -478,6 +479,15 @@ def _add_kernels(commands: _Commands) -> None:
         action="append",
         metavar="VALUE",
         help="a number, x.npy, or FILL:TYPE:SHAPE with zeros, ones, range, normal or bits; once per argument",
+    )
+    command.add_argument(
+        "--check",
+        choices=("list", "error", "off"),
+        default="list",
+        help="hazards: list them, fail at the first (exit status 1), or do not look (default: list)",
+    )
+    command.add_argument(
+        "--chip", dest="product", default="H200", help="whose published peaks bound the time (default: H200)"
     )
     command.add_argument("--name", help="of the kernel, where there are several")
     command.add_argument("--target", default="sm_90a", help="what CUDA C++ is compiled for (default: sm_90a)")

@@ -6,7 +6,8 @@ import argparse
 import io
 import re
 import warnings
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,16 +15,20 @@ from numpy.typing import NDArray
 from .._util.arguments import as_path, check_room
 from .._util.files import write_atomically
 from ..errors import PtxlabError, listing, quoted
-from ..views import Table
+from ..kernels.chips import find_chip
+from ..views.kernel_profile import bounds_table, profile_table, time_text
 from .output import Style, as_json, as_text
-
-if TYPE_CHECKING:
-    from ..kernels.simulator import Result
 
 __all__ = ["simulate"]
 
 _FILLS = ("zeros", "ones", "range", "normal", "bits")
 _SHOWN_VALUES = 6
+#: PTX's names of types that NumPy spells otherwise; u8 is left out, which NumPy takes for eight bytes.
+_PTX_TYPES = {
+    "f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64", "s8": "int8", "s16": "int16",
+    "s32": "int32", "s64": "int64", "u16": "uint16", "u32": "uint32", "u64": "uint64",
+    "e4m3": "float8_e4m3fn", "e5m2": "float8_e5m2",
+}  # fmt: skip
 _MOST_SOURCE = 16 << 20  # bytes of a file that somebody wrote
 _NUMBER = re.compile(r"[+-]?(0[xX][0-9a-fA-F]{1,16}|\d{1,20})")
 _SIZES = re.compile(r"\d{1,10}([,x]\d{1,10}){0,2}")
@@ -38,7 +43,9 @@ def simulate(args: argparse.Namespace, style: Style) -> str:
     rng = np.random.default_rng(abs(args.seed))
     values = [_value(text, rng) for text in args.arg or ()]
     before = [value.copy() if isinstance(value, np.ndarray) else value for value in values]
-    result = program.simulate(grid, block, *values, shared=args.shared)
+    chip = find_chip(args.product)
+    check: bool | str = "error" if args.check == "error" else args.check == "list"
+    result = program.simulate(grid, block, *values, shared=args.shared, check=check)
     if args.save is not None:
         _save(args.save, values)
     changes = [
@@ -49,14 +56,34 @@ def simulate(args: argparse.Namespace, style: Style) -> str:
     if args.json:
         lines: dict[str, int] = {str(line): count for line, count in result.lines.items()}
         return as_json(
-            {"kernel": program.name, "counts": dict(result.counts), "lines": lines, "arrays": changes}
+            {
+                "kernel": program.name,
+                "counts": dict(result.counts),
+                "lines": lines,
+                "conflicts": {str(line): count for line, count in result.conflicts.items()},
+                "bytes": result.bytes,
+                "hazards": [asdict(hazard) for hazard in result.hazards],
+                "chip": chip.name,
+                "bounds": [bound._asdict() for bound in result.bounds(chip.name)],
+                "arrays": changes,
+            }
         )
     texts = [f"{program.name}: {sum(result.counts.values()):,} instructions executed by warps"]
     texts += [
         f"  argument {each['argument']}, {each['type']}: {each['changed']} elements changed; {each['values']}"
         for each in changes
     ]
-    return "\n".join([*texts, "", as_text(_by_line(result, program.source), style, "  ")])
+    texts += ["", as_text(profile_table(result), style, "  ")]
+    if result.conflicts:
+        lost = sum(result.conflicts.values())
+        texts += ["", f"bank conflicts: {lost:,} wavefronts of shared memory more than without"]
+    texts += ["", "hazards:"] if result.hazards else []
+    texts += [f"  {hazard.sentence}" for hazard in result.hazards]
+    bounds = result.bounds(chip.name)
+    if bounds:
+        head = f"on an {chip.name} at least {time_text(bounds[0].seconds)}, bound by {bounds[0].resource}"
+        texts += ["", head, as_text(bounds_table(bounds), style, "  ")]
+    return "\n".join(texts)
 
 
 def _save(file: str, values: list[Any]) -> None:
@@ -69,15 +96,6 @@ def _save(file: str, values: list[Any]) -> None:
         write_atomically(as_path(file, "--save"), content.getvalue())
     except OSError:
         raise PtxlabError(f"--save {quoted(file)}: the file cannot be written") from None
-
-
-def _by_line(result: Result, source: str) -> Table:
-    lines = source.splitlines()
-    rows = tuple(
-        (number, count, lines[number - 1].strip()[:80] if 0 < number <= len(lines) else "")
-        for number, count in sorted(result.lines.items())
-    )
-    return Table(("line", "executed", "source"), rows)
 
 
 def _source(file: str) -> str:
@@ -149,9 +167,10 @@ def _filled(fill: str, rest: str, text: str, rng: np.random.Generator) -> NDArra
 
 
 def _dtype(name: str) -> Any:
-    """A type by its name, also those of ml_dtypes."""
+    """A type by its name in NumPy, in ml_dtypes or, where NumPy has no such type, in PTX."""
     import ml_dtypes
 
+    name = _PTX_TYPES.get(name, name)
     return getattr(ml_dtypes, name, name) if re.fullmatch(r"\w+", name) else name
 
 

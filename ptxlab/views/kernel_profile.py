@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ..errors import listing
 from ..kernels.chips import Bound, find_chip
 from ..kernels.simulator import Result
 from .palette import DARK, HUES, LIGHT, Theme, mix
@@ -192,7 +193,9 @@ def _header(result: Result) -> str:
         facts.append("<span>no bank conflicts</span>")
     count = len(result.hazards)
     if count:
-        facts.append(f'<span class="bad">{count} hazard{"s"[: count != 1]}</span>')
+        lines = sorted({hazard.line for hazard in result.hazards})
+        where = f"line{'s'[: len(lines) != 1]} {listing(lines, 8)}"
+        facts.append(f'<span class="bad">{count} hazard{"s"[: count != 1]}, {where}</span>')
     return f"<header>{''.join(facts)}</header>"
 
 
@@ -216,38 +219,38 @@ def _code(lines: Sequence[MarginLine]) -> str:
         "conflicts": "wavefronts of shared memory beyond the least",
         "sectors": "32-byte sectors of global memory per request of a warp",
     }
-    cells = "".join(f'<th title="{titles.get(head, "")}">{head}</th>' for head in heads)
-    rows = [f"<tr>{cells}<th></th></tr>"]
+    cells = "".join(f'<i title="{titles.get(head, "")}">{head}</i>' for head in heads)
+    rows = [f'<div class="row head">{cells}<i></i></div>']
+    empty = "<i></i>" * len(heads)
     before = 0
     for line in shown:
         if line.number != before + 1:
-            rows.append(f'<tr class="cut"><td colspan="{len(heads) + 1}">⋯</td></tr>')
+            rows.append(f'<div class="row cut">{empty}<i>⋯</i></div>')
         before = line.number
         rows.append(_row(line, banks, sectors))
         rows += [
-            f'<tr class="sentence hazard"><td colspan="{len(heads)}"></td>'
-            f"<td>{html.escape(sentence)}</td></tr>"
+            f'<div class="row hazard sentence">{empty}<i>{html.escape(sentence)}</i></div>'
             for sentence in line.hazards
         ]
-    return f'<div class="code"><table>{"".join(rows)}</table></div>'
+    return f'<div class="code"><div class="rows">{"".join(rows)}</div></div>'
 
 
 def _row(line: MarginLine, banks: bool, sectors: bool) -> str:
     tip = html.escape("\n".join(line_notes(line)), quote=True)
     count = f"{line.warps:,}" if line.warps else ""
     cells = [
-        f'<td class="number">{line.number}</td>',
-        f'<td class="heat" style="--share: {100 * line.share:.0f}%">{count}</td>',
+        f'<i class="number">{line.number}</i>',
+        f'<i class="heat" style="--share: {100 * line.share:.0f}%">{count}</i>',
     ]
     if banks:
         kind = ' class="conflict"' if line.conflicts else ""
-        cells.append(f"<td{kind}>{f'+{line.conflicts:,}' if line.conflicts else ''}</td>")
+        cells.append(f"<i{kind}>{f'+{line.conflicts:,}' if line.conflicts else ''}</i>")
     if sectors:
         kind = ' class="wide"' if line.sectors > _FEW_SECTORS else ""
-        cells.append(f"<td{kind}>{f'{line.sectors:.3g}' if line.requests else ''}</td>")
-    cells.append(f"<td>{html.escape(line.text)}</td>")
-    name = ' class="hazard"' if line.hazards else ""
-    return f'<tr{name} title="{tip}">{"".join(cells)}</tr>'
+        cells.append(f"<i{kind}>{f'{line.sectors:.3g}' if line.requests else ''}</i>")
+    cells.append(f"<i>{html.escape(line.text)}</i>")
+    name = "row hazard" if line.hazards else "row"
+    return f'<div class="{name}" title="{tip}">{"".join(cells)}</div>'
 
 
 def _shown(lines: Sequence[MarginLine]) -> list[MarginLine]:
@@ -269,8 +272,8 @@ def _bounds(result: Result, chip: str) -> str:
         kind = "bar first" if number == 0 else "bar"
         share = 100 * bound.seconds / longest if longest else 0
         rows.append(
-            f'<tr><td>{bound.resource}</td><td class="time">{time_text(bound.seconds)}</td>'
-            f'<td class="{kind}"><i style="width: {share:.1f}%"></i></td><td>{amount_text(bound)}</td></tr>'
+            f'<div class="row"><i>{bound.resource}</i><i class="time">{time_text(bound.seconds)}</i>'
+            f'<i class="{kind}"><b style="width: {share:.1f}%"></b></i><i>{amount_text(bound)}</i></div>'
         )
     found = find_chip(chip)
     note = f"Published peaks ({html.escape(found.source)}); no launch is faster, most are slower."
@@ -278,5 +281,6 @@ def _bounds(result: Result, chip: str) -> str:
         note = f"{result.grid.block_count} of {found.sms} SMs have a block. {note}"
     return (
         f"<footer>On an {found.name} at least <b>{time_text(longest)}</b>, bound by "
-        f"<b>{bounds[0].resource}</b>:<table>{''.join(rows)}</table><div class='note'>{note}</div></footer>"
+        f'<b>{bounds[0].resource}</b>:<div class="rows">{"".join(rows)}</div>'
+        f'<div class="note">{note}</div></footer>'
     )
