@@ -52,6 +52,8 @@ def launch_kernel(
         values = [_value(argument, arrays) for argument in arguments]
         pointers = np.array([value.ctypes.data for value in values], dtype=np.uint64)
         stream = arrays.stream
+        # Other libraries may still write to arrays of theirs, on streams of theirs.
+        _check(driver.cuCtxSynchronize(), "waiting for the GPU")
         with errors_during(f"launching the kernel {name}"):
             result = driver.cuLaunchKernel(
                 function,
@@ -75,6 +77,8 @@ def _value(
     if isinstance(argument, MapPointer):
         return _value(_value(argument.tensor, arrays), arrays)
     if isinstance(argument, TensorMap):
+        if argument.pointer is not None:
+            return encode_tensor_map(argument)
         if not argument.array.flags.c_contiguous:
             raise PtxlabError("a tensor map of an array that is not contiguous cannot be launched")
         return encode_tensor_map(argument, arrays.address(argument.array))

@@ -12,6 +12,8 @@ from ..gpu.compiler import compile_kernel, compile_ptx
 from ..gpu.device import device_target
 from ..gpu.kernel_launch import launch_kernel
 from ..isa.targets import check_target
+from ..memory import TensorMap
+from ..memory.gpu_arrays import gpu_layout
 from .checks import Report, checkers
 from .ptx import Function, Module, read_ptx
 from .simulator import Array, Image, Limit, Observer, Result, as_grid, check_arguments, simulate
@@ -134,9 +136,17 @@ class Kernel(Generic[R]):
         *arguments: object,
         shared: int = 0,
     ) -> None:
-        """Run the kernel on the GPU, with the arguments of `simulate`; arrays are copied there and back."""
+        """Run the kernel on the GPU, with the arguments of `simulate`; arrays are copied there and back.
+
+        Arrays that are on the GPU (CuPy, torch, whatever has `__cuda_array_interface__`) stay there.
+        """
         shape = as_grid(grid, block, shared, self.cluster)
-        values = check_arguments(self.function, arguments, self.name)
+        layouts = [None if isinstance(each, TensorMap) else gpu_layout(each) for each in arguments]
+        given = [
+            each if layout is None else layout.pointer
+            for each, layout in zip(arguments, layouts, strict=True)
+        ]
+        values = check_arguments(self.function, given, self.name)
         code = self.ptx.encode()
         if self.source is not self.ptx:
             code, _ = compile_kernel(self.source, device_target(), self.options, self._expression)

@@ -14,6 +14,7 @@ from ..._util.arguments import as_int
 from ...errors import PtxlabError, quoted
 from ...gpu.kernel_launch import MapPointer
 from ...memory import TensorMap
+from ...memory.gpu_arrays import gpu_layout
 from ..ptx import Function, Variable, type_bits
 from .threads import Grid
 
@@ -103,6 +104,8 @@ def _checked(argument: object, parameter: Variable, what: str) -> KernelArgument
         return _as_struct(argument, parameter, what)
     if isinstance(argument, np.ndarray) and argument.ndim > 0:
         return _as_memory(argument, parameter, what)
+    if gpu_layout(argument) is not None:
+        raise PtxlabError(f"{what}: the array is on the GPU; simulate takes NumPy arrays, launch takes both")
     if argument is None and parameter.size == 8:
         return bytes(8)
     return _as_value(argument, parameter, what)
