@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,6 @@ import numpy as np
 
 import ptxlab
 from ptxlab import PtxlabError
-from ptxlab.kernels.kernel import Kernel
 
 __all__ = ["FILE", "HAZARDS", "hazards_of", "launch_of", "variant"]
 
@@ -34,33 +34,54 @@ HAZARDS = {
     "bulk_unfenced": "missing proxy fence",
     "bulk_reused": "missing wait",
     "divided": "divergent barrier",
+    "outside_mask": "not in the mask",
+    "half_a_warp": "lanes missing",
+    "never_full": "deadlock",
+    "too_many_bytes": "deadlock",
+    "not_everyone": "deadlock",
+    "past_the_end": "out of bounds",
+    "past_shared": "out of bounds",
+    "odd_address": "misaligned",
+    "no_value": "uninitialised register",
+    "wgmma_proxy": "missing proxy fence",
+    "wgmma_unfenced": "missing wgmma.fence",
+    "wgmma_uncommitted": "wgmma registers",
+    "wgmma_unwaited": "wgmma registers",
 }
 
 
 @cache
-def _compiled(fixed: bool) -> Kernel:
+def _compiled(fixed: bool) -> Any:
     options = ["-DFIXED"] if fixed else []
     return ptxlab.kernel(FILE.read_text(encoding="utf-8"), "reverse", "sm_90a", options)
 
 
-def variant(name: str, fixed: bool) -> Kernel:
+def variant(name: str, fixed: bool) -> Any:
     """A kernel of the file; all are compiled at once."""
-    first = _compiled(fixed)
-    return Kernel(first.module, first.module.functions[name], first.target, first.ptx, first.source)
+    kernel = copy(_compiled(fixed))
+    kernel.function = kernel.module.functions[name]
+    kernel._image = None
+    return kernel
 
 
-def launch_of(name: str) -> tuple[int, int, list[Any]]:
-    """Blocks, threads, arguments."""
+def launch_of(name: str) -> tuple[int, int, list[Any], int]:
+    """Blocks, threads, arguments, dynamic shared memory."""
     count = len(variant(name, False).parameters)
-    values = np.zeros(512, np.int32) if name == "unpublished" else np.arange(512, dtype=np.int32)
-    return 2 if name == "neighbours" else 1, 64, [values.copy() for _ in range(count)]
+    values = np.arange(512, dtype=np.int32)
+    if name == "unpublished":
+        values[:] = 0
+    if name.startswith("wgmma"):
+        values = np.zeros(1024, dtype=np.float32)
+    threads = 128 if name.startswith("wgmma") else 64
+    shared = 256 if name == "past_shared" else 0
+    return 2 if name == "neighbours" else 1, threads, [values.copy() for _ in range(count)], shared
 
 
 def hazards_of(name: str, fixed: bool = False, check: bool | str = True) -> list[str]:
     """The sentences about a kernel: its hazards, or the error that ends it."""
-    grid, block, arguments = launch_of(name)
+    grid, block, arguments, shared = launch_of(name)
     try:
-        result = variant(name, fixed).simulate(grid, block, *arguments, check=check)
+        result = variant(name, fixed).simulate(grid, block, *arguments, shared=shared, check=check)
     except PtxlabError as error:
         return [str(error)]
     return [hazard.sentence for hazard in result.hazards]

@@ -177,7 +177,7 @@ def test_printf(capsys: pytest.CaptureFixture[str]) -> None:
         ("past", (np.zeros(4, np.int32), 1.0, 1 << 32), "argument 3 of past: 4294967296 does not fit u32"),
         ("past", (np.zeros((4, 4), np.int32)[:, ::2], 1.0, 2), "not contiguous"),
         ("stop", (None,), r"ptxlab.cu:4: trap: thread \(2, 0, 0\) of block \(0, 0, 0\) stops the kernel"),
-        ("stuck", (None,), r"deadlock: 32 threads, .* wait for an mbarrier at ptxlab.cu:\d+ \(mbarrier"),
+        ("stuck", (None,), r"deadlock: block .* wait at ptxlab.cu:\d+ .* expects 64 of 64 arrivals"),
         ("nothing", (), "name='nothing': the source has say, past"),
     ],
 )  # fmt: skip

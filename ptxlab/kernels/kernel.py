@@ -16,7 +16,7 @@ from ..memory import TensorMap
 from ..memory.gpu_arrays import gpu_layout
 from .checks import Report, checkers
 from .ptx import Function, Module, read_ptx
-from .simulator import Array, Image, Limit, Observer, Result, as_grid, check_arguments, simulate
+from .simulator import Array, HazardError, Image, Limit, Observer, Result, as_grid, check_arguments, simulate
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -122,10 +122,15 @@ class Kernel(Generic[R]):
         if limit is not None:
             listeners += (Limit(as_int(limit, "limit")),)
         if check and executor is None:
-            listeners += checkers(report)
-        result = simulate(
-            self._image, shape, values, model=model, observers=listeners, show=show, executor=executor
-        )
+            listeners += checkers(report, self.module)
+        try:
+            result = simulate(
+                self._image, shape, values, model=model, observers=listeners, show=show, executor=executor
+            )
+        except HazardError as error:
+            if error.hazard is not None:
+                error.hazard = report.with_text(error.hazard)
+            raise
         result.hazards = report.hazards
         return self._result_type.adopt(result.with_source(self.source, self.ptx))
 

@@ -19,7 +19,7 @@ from ..simulator.events import Access, Observer, Piece, Synchronisation
 from ..simulator.memory import RANK_SHIFT
 from ..simulator.threads import Batch
 from .clocks import Clocks
-from .hazard import Report, lanes_text, line_of, line_text
+from .hazard import Report, lanes_text, line_text
 
 __all__ = ["AccessCheck"]
 
@@ -597,7 +597,7 @@ class AccessCheck(Observer):
             between = f"between {line_text(other)} and {line_text(access.instruction)}"
             if _traits(other.opcode).group and did == "wrote":
                 between = f"between the wait for {line_text(other)} and {line_text(access.instruction)}"
-            if line_of(other) == line_of(access.instruction):
+            if other.source_line == access.instruction.source_line:
                 between = f"between one execution of {line_text(other)} and the next"
             remedy = f"put __syncthreads() {between}"
             if block != partner_block:

@@ -6,15 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from ..ptx import Instruction
-from ..simulator.events import HazardError
-from ..simulator.result import Hazard
+from ..simulator.hazard import Hazard, HazardError, lanes_text, record
 from ..simulator.threads import Batch
 
-__all__ = ["KINDS", "Hazard", "Kind", "Report", "lanes_text", "line_of", "line_text"]
+__all__ = ["KINDS", "Hazard", "Kind", "Report", "lanes_text", "line_text"]
 
 
 @dataclass(frozen=True)
@@ -28,6 +26,18 @@ class Kind:
 
 
 _KINDS = (
+    Kind(
+        "out of bounds",
+        "A thread reads or writes outside of an array, shared or local memory; this ends the simulation",
+        "an index inside, or a larger array",
+        "memcheck",
+    ),
+    Kind(
+        "misaligned",
+        "An address is not a multiple of what the access takes; this ends the simulation",
+        "an address that is a multiple",
+        "memcheck",
+    ),
     Kind(
         "race",
         "Two threads touch the same bytes of shared or global memory, at least one of them writes, and no "
@@ -75,6 +85,12 @@ _KINDS = (
         "synccheck",
     ),
     Kind(
+        "deadlock",
+        "Threads wait for a barrier, an mbarrier or lanes that never come; this ends the simulation",
+        "let all arrive that are expected, and announce as many bytes as are copied",
+        "synccheck",
+    ),
+    Kind(
         "lanes missing",
         "An .aligned instruction is executed without all lanes of its warp",
         "let all lanes of the warp execute it; end the kernel for none of them before",
@@ -91,32 +107,9 @@ _KINDS = (
 KINDS: dict[str, Kind] = {kind.name: kind for kind in _KINDS}
 
 
-def line_of(instruction: Instruction) -> int:
-    """The source's line of an instruction, or else the PTX's."""
-    return instruction.line if instruction.location is None else instruction.location.line
-
-
 def line_text(instruction: Instruction) -> str:
     """The line for a sentence."""
-    return f"line {line_of(instruction)}" if instruction.location else f"PTX line {instruction.line}"
-
-
-def lanes_text(lanes: Sequence[int]) -> str:
-    """Lanes for a sentence.
-
-    >>> lanes_text([0, 1, 2, 3, 8])
-    'lanes 0-3, 8'
-    """
-    ordered = sorted({int(lane) for lane in lanes})
-    runs: list[list[int]] = []
-    for lane in ordered:
-        if runs and lane == runs[-1][-1] + 1:
-            runs[-1].append(lane)
-        else:
-            runs.append([lane])
-    texts = [str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs]
-    shown = ", ".join(texts[:4]) + (", ..." if len(texts) > 4 else "")
-    return f"lane {shown}" if len(ordered) == 1 else f"lanes {shown}"
+    return f"line {instruction.source_line}" if instruction.location else f"PTX line {instruction.line}"
 
 
 class Report:
@@ -134,6 +127,12 @@ class Report:
     def hazards(self) -> list[Hazard]:
         """By line."""
         return sorted(self._hazards.values(), key=lambda hazard: (hazard.line, hazard.ptx_line, hazard.kind))
+
+    def with_text(self, hazard: Hazard) -> Hazard:
+        """The hazard with its source line."""
+        if 0 < hazard.line <= len(self._lines):
+            return replace(hazard, text=self._lines[hazard.line - 1].strip())
+        return hazard
 
     def shared_place(self, first: int, last: int) -> str:
         """Bytes of shared memory for a sentence, with the name of their variable."""
@@ -160,31 +159,23 @@ class Report:
         In `what`, `{who}` becomes block, warp and lanes of the first warp that has it, `{lanes}` warp and
         lanes, `{s}` and `{es}` the ending of a verb.
         """
-        key = (kind, line_of(instruction), None if other is None else line_of(other))
+        key = (kind, instruction.source_line, None if other is None else other.source_line)
         known = self._hazards.get(key)
         if known is not None:
             self._hazards[key] = replace(known, count=known.count + len(threads))
             return
-        first = int(threads[0])
-        block = batch.grid.block_of(int(batch.numbers[first // batch.block_lanes]))
-        warp = first % batch.block_lanes // 32
-        lanes = tuple(int(lane) for lane in np.unique(threads[threads // 32 == first // 32] % 32))
         remedy = remedy or KINDS[kind].remedy
-        words = {"{lanes}": f"warp {warp}, {lanes_text(lanes)}", "{s}": "", "{es}": ""}
-        words["{who}"] = f"block {block}, {words['{lanes}']}"
-        if len(lanes) == 1:
+        hazard = record(
+            kind, instruction, batch, threads, remedy, space=space, addresses=addresses, other=other
+        )
+        words = {"{lanes}": f"warp {hazard.warp}, {lanes_text(hazard.lanes)}", "{s}": "", "{es}": ""}
+        words["{who}"] = f"block {hazard.block}, {words['{lanes}']}"
+        if len(hazard.lanes) == 1:
             words |= {"{s}": "s", "{es}": "es"}
         for word, text in words.items():
             what = what.replace(word, text)
         sentence = f"{line_text(instruction)}: {what}; {remedy}"
-        line = line_of(instruction)
-        text = ""
-        if 0 < line <= len(self._lines):
-            text = self._lines[line - 1].strip()
-        hazard = Hazard(
-            kind, sentence, line, text, instruction.line, instruction.opcode, block, warp, lanes, remedy,
-            space, addresses, None if other is None else line_of(other), len(threads),
-        )  # fmt: skip
+        hazard = replace(self.with_text(hazard), sentence=sentence)
         self._hazards[key] = hazard
         if self._raises:
             raise HazardError(sentence, hazard)

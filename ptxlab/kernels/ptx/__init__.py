@@ -21,6 +21,7 @@ from .syntax import (
     Targets,
     Variable,
     Vector,
+    plain_name,
     type_bits,
 )
 
@@ -44,6 +45,7 @@ __all__ = [
     "Targets",
     "Variable",
     "Vector",
+    "plain_name",
     "read_ptx",
     "type_bits",
 ]

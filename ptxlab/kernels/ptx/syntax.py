@@ -13,7 +13,7 @@ from typing import TypeAlias
 __all__ = [
     "Address", "Function", "Immediate", "Instruction", "LabelTarget", "Location", "Module", "Negated",
     "Operand", "OperandList", "Pair", "Prototype", "Register", "Sink", "Special", "Symbol", "Targets",
-    "Variable", "Vector", "type_bits",
+    "Variable", "Vector", "plain_name", "type_bits",
 ]  # fmt: skip
 
 _TYPE = re.compile(r"(?:[usbf]|bf)(8|16|32|64|128)(x2|x4)?")
@@ -32,6 +32,16 @@ def type_bits(name: str) -> int | None:
         return _BITS.get(name)
     count = {"x2": 2, "x4": 4}.get(match[2] or "", 1)
     return int(match[1]) * count
+
+
+def plain_name(name: str) -> str:
+    """The name of a variable, as the source has it: those of functions are mangled.
+
+    >>> plain_name("_ZZ4gemmE4full")
+    'full'
+    """
+    match = re.fullmatch(r"_Z.*?E(\d+)(\w+)", name)
+    return match[2][: int(match[1])] if match else name
 
 
 @dataclass(frozen=True, slots=True)

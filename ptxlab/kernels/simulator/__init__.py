@@ -3,6 +3,7 @@
 from .arguments import Array, KernelArgument, as_grid, check_arguments
 from .decode import Image
 from .events import Access, Observer, Synchronisation
+from .hazard import Hazard, HazardError
 from .result import Limit, Result
 from .simulate import simulate
 from .threads import Batch, Grid, Threads
@@ -12,6 +13,8 @@ __all__ = [
     "Array",
     "Batch",
     "Grid",
+    "Hazard",
+    "HazardError",
     "Image",
     "KernelArgument",
     "Limit",

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ...errors import PtxlabError
 from ...memory import TensorMap
-from ..ptx import Address, Immediate, Instruction, Operand, Sink, Vector, type_bits
+from ..ptx import Address, Immediate, Instruction, Operand, Sink, Vector, plain_name, type_bits
 from .loads import BUILDERS as LOADS
 from .loads import combination, space_of
 from .machine import Frame, Machine, Step
@@ -294,7 +294,26 @@ def _wait(instruction: Instruction, context: Context) -> Step:
         if stay is not None:
             machine.sleep(frame, instruction.index, stay)
 
-    return Step(instruction, control=control)
+    def explain(machine: Machine, frame: Frame, threads: Threads) -> str:
+        first = threads.where(np.arange(threads.count) == 0)
+        at = int(place(machine, frame, first)[0])
+        (states,) = machine.memory.load(instruction, "shared", first, np.array([at]), 64, 1, "mbarrier")
+        pending, count, bytes_, phase = (int(part[0]) for part in _fields(states))
+        names = [name for name, start in machine.launch.symbols.items() if start == at]
+        name = f" {plain_name(names[0])}" if names else ""
+        text = (
+            f"for the mbarrier{name} at shared address 0x{at:x}, whose phase (parity {phase}) still expects "
+        )
+        parts = []
+        if pending:
+            parts.append(f"{pending} of {count} arrivals")
+        if bytes_:
+            parts.append(f"{bytes_} bytes")
+        if not parts:
+            parts.append("the parity to change: it is complete, and the next phase has not begun")
+        return text + " and ".join(parts)
+
+    return Step(instruction, control=control, explain=explain)
 
 
 # -- bulk copies and TMA -------------------------------------------------------------------------------------

@@ -81,6 +81,12 @@ class Barriers(Generic[Place]):
         self._arrived[where] = 0
         self._expected[where] = 0
 
+    def state(self, block: int, number: int) -> tuple[int, int]:
+        """How many threads have arrived at a barrier, and how many are expected."""
+        lanes = self._batch.block_lanes
+        living = int(self._batch.alive[block * lanes : (block + 1) * lanes].sum())
+        return int(self._arrived[block, number]), int(self._expected[block, number]) or living
+
     def waiting(self) -> list[tuple[Place, int, Threads]]:
         """Those that still wait."""
         return list(self._waiting)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from ...errors import PtxlabError
-from ..ptx import Function, Instruction, Module, Negated, Symbol, Variable, type_bits
+from ..ptx import Function, Instruction, Module, Negated, Symbol, Variable, plain_name, type_bits
 from . import arithmetic, asynchronous, control, loads, matrices, warps
 from .machine import Frame, Machine, Program, Step
 from .memory import GLOBAL_START, SHARED_START, Buffer
@@ -66,9 +65,10 @@ class Image:
             self.parameter_size = offset + parameter.size
         self.next_free = _aligned(self.parameter_start + self.parameter_size + _GAP, _ALIGNMENT)
         variables = list(self.module.variables.values())
-        variables += [
-            variable for function in self.module.functions.values() for variable in function.variables
-        ]
+        for function in self.module.functions.values():
+            for variable in function.variables:
+                if variable.space != "shared" or function is self.entry or not function.entry:
+                    variables.append(variable)  # other kernels' shared memory is theirs
         dynamic = []
         for variable in variables:
             if variable.space in ("global", "const"):
@@ -110,9 +110,9 @@ class Image:
         functions = self.module.functions.values()
         variables = [*self.module.variables.values(), *(each for one in functions for each in one.variables)]
         return [
-            (_plain_name(each.name), self.symbols[each.name], dynamic if each.count is None else each.size)
+            (plain_name(each.name), self.symbols[each.name], dynamic if each.count is None else each.size)
             for each in variables
-            if each.space == "shared"
+            if each.space == "shared" and each.name in self.symbols
         ]
 
     def _buffer(self, variable: Variable) -> Buffer:
@@ -154,16 +154,6 @@ class Image:
             UNSIGNED.get(type_bits(register.type) or 32, UNSIGNED[64]) for register in function.registers
         )
         return Program(function, steps, types, local, _aligned(size, 16))
-
-
-def _plain_name(name: str) -> str:
-    """The name of a variable, as the source has it: those of functions are mangled.
-
-    >>> _plain_name("_ZZ4gemmE4full")
-    'full'
-    """
-    match = re.fullmatch(r"_Z.*?E(\d+)(\w+)", name)
-    return match[2][: int(match[1])] if match else name
 
 
 def _step(instruction: Instruction, context: Context) -> Step:

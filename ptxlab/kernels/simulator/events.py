@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import PtxlabError
 from ...isa.operands import Operands
 from ..ptx import Instruction
 
@@ -17,15 +16,7 @@ if TYPE_CHECKING:
     from ...memory import TensorMap
     from .threads import Batch, Threads
 
-__all__ = ["Access", "HazardError", "Observer", "Piece", "Synchronisation"]
-
-
-class HazardError(PtxlabError):
-    """A hazard that ends the simulation; `hazard` is its record, where there is one."""
-
-    def __init__(self, sentence: str, hazard: object = None) -> None:
-        super().__init__(sentence)
-        self.hazard = hazard
+__all__ = ["Access", "Observer", "Piece", "Synchronisation"]
 
 
 @dataclass(slots=True)

@@ -18,7 +18,8 @@ from ...errors import PtxlabError
 from ...isa.operands import Operands
 from ..ptx import Function, Instruction
 from .barriers import Barriers
-from .events import HazardError, Observer, Synchronisation
+from .events import Observer, Synchronisation
+from .hazard import HazardError, lanes_text, record, threads_text
 from .memory import Memory
 from .threads import UNSIGNED, Batch, Threads
 
@@ -49,6 +50,7 @@ class Step:
     negated: bool = False
     together: int = 0  # lanes that must be there: 32 for a warp, 128 for a warpgroup
     members: Callable[[Machine, Frame, Threads], NDArray[Any]] | None = None  # the membermask
+    explain: Callable[[Machine, Frame, Threads], str] | None = None  # what threads wait for, in words
 
 
 @dataclass(frozen=True)
@@ -392,20 +394,55 @@ class Machine:
     def _check_stuck(self) -> None:
         """Refuse an end at which threads still wait."""
         stuck = [
-            (f"for lanes of its warp at {_name(each)}", each.threads) for each in self._converging.values()
+            (_step_of(each).instruction, each.threads, self._missing_lanes(each))
+            for each in self._converging.values()
         ]
-        stuck += [(f"for an mbarrier at {_name(each)}", each.threads) for each, _ in self._sleeping]
-        stuck += [
-            (f"for barrier {number} at {instruction.where}", threads)
-            for (_, instruction), number, threads in self.barriers.waiting()
-        ]
+        for each, _ in self._sleeping:
+            step = _step_of(each)
+            why = "for the barrier of its cluster"
+            if step.explain is not None:
+                why = step.explain(self, each.frame, each.threads)
+            stuck.append((step.instruction, each.threads, why))
+        for (_, instruction), number, threads in self.barriers.waiting():
+            stuck.append((instruction, threads, self._missing_threads(number, threads)))
         if not stuck:
             return
         waits = "; ".join(
-            f"{threads.count} threads, {self.batch.name(int(threads.indices[0]))} first, wait {what}"
-            for what, threads in stuck[:4]
+            f"{threads_text(self.batch, threads.indices, 2)}: wait at {instruction.where} "
+            f"({instruction.opcode}) {why}"
+            for instruction, threads, why in stuck[:4]
         )
-        raise PtxlabError(f"deadlock: {waits}")
+        instruction, threads, _ = stuck[0]
+        remedy = "let all arrive that are expected, and announce as many bytes as are copied"
+        sentence = f"deadlock: {waits}"
+        raise HazardError(
+            sentence, record("deadlock", instruction, self.batch, threads.indices, remedy, sentence)
+        )
+
+    def _missing_lanes(self, waiting: _Waiting) -> str:
+        """Lanes of the first warp that are not there."""
+        warp = int(waiting.threads.indices[0]) >> 5
+        lanes = np.arange(warp * 32, warp * 32 + 32)
+        there = np.isin(lanes, waiting.threads.indices)
+        away = lanes[~there & self.batch.alive[lanes]] & 31
+        return f"for {lanes_text(away.tolist())} of the warp, which do not come"
+
+    def _missing_threads(self, number: int, threads: Threads) -> str:
+        """Who does not reach a barrier of the first block that waits."""
+        block = int(threads.blocks[0])
+        arrived, expected = self.barriers.state(block, number)
+        first = block * self.batch.block_lanes
+        lanes = np.arange(first, first + self.batch.block_lanes)
+        waiting = [each.indices for _, which, each in self.barriers.waiting() if which == number]
+        away = lanes[self.batch.valid[lanes] & ~np.isin(lanes, np.concatenate(waiting))]
+        ended = away[~self.batch.alive[away]]
+        text = f"for barrier {number}, which {arrived} of {expected} threads have reached"
+        if len(ended):
+            text += f"; ended without it: {threads_text(self.batch, ended, 2)}"
+        elsewhere = away[self.batch.alive[away]]
+        if len(elsewhere):
+            text += f"; missing: {threads_text(self.batch, elsewhere, 2)}"
+        return text
 
     # -- events ----------------------------------------------------------------------------------------------
 
@@ -448,9 +485,8 @@ class Machine:
         return np.full(self.batch.size, now & (1 << 8 * dtype.itemsize) - 1, dtype=dtype)
 
 
-def _name(waiting: _Waiting) -> str:
-    instruction = waiting.frame.program.steps[waiting.index].instruction
-    return f"{instruction.where} ({instruction.opcode})"
+def _step_of(waiting: _Waiting) -> Step:
+    return waiting.frame.program.steps[waiting.index]
 
 
 def _located(instruction: Instruction, error: PtxlabError) -> PtxlabError:

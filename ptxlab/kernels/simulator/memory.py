@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ...errors import PtxlabError
 from ..ptx import Instruction
 from .events import Access, Observer, Piece
+from .hazard import HazardError, record
 from .threads import UNSIGNED, Threads
 
 __all__ = [
@@ -442,9 +443,23 @@ class Memory:
         first = int(np.flatnonzero(wrong)[0])
         thread = threads.batch.name(int(threads.indices[first]))
         verb = {"read": "reads", "write": "writes"}.get(kind, "updates")
-        raise PtxlabError(
+        sentence = (
             f"{instruction.where}: {instruction.opcode}: {thread} {verb} {width} bytes at "
             f"0x{int(places[first]):x}, which {why}"
+        )
+        start = int(places[first])
+        misaligned = why.startswith("is not a multiple")
+        raise HazardError(
+            sentence,
+            record(
+                "misaligned" if misaligned else "out of bounds",
+                instruction,
+                threads.batch,
+                threads.indices[wrong],
+                "an address that is a multiple" if misaligned else "an index inside, or a larger array",
+                sentence,
+                addresses=(start, start + width - 1),
+            ),
         )
 
 

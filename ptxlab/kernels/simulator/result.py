@@ -16,10 +16,11 @@ from ...isa.operands import Operands
 from ..chips import Bound, Work, bounds, find_chip
 from ..ptx import Instruction
 from .events import Observer
+from .hazard import Hazard
 from .threads import Grid, Threads
 from .traffic import SECTOR, Footprint, Moved, Traffic
 
-__all__ = ["Counts", "Hazard", "Limit", "LineProfile", "Products", "Profile", "Result", "merged"]
+__all__ = ["Counts", "Limit", "LineProfile", "Products", "Profile", "Result", "merged"]
 
 #: Scalar instructions that multiply and add, and how many of these a packed type makes.
 _PACKED = {"f16x2": 2, "bf16x2": 2, "f32x2": 2}
@@ -173,34 +174,6 @@ class Products(Observer):
         first = threads.indices[:: operands.ins.lanes]
         warps = batch.numbers[first // batch.block_lanes] * batch.grid.warps + first % batch.block_lanes // 32
         self.items.append(_Product(instruction, operands, warps))
-
-
-@dataclass(frozen=True)
-class Hazard:
-    """Something that is wrong in a kernel, at one line; `count` is how often it was seen there.
-
-    `line` is the source's line, or the PTX's where the kernel is PTX text; `text` is what stands there.
-    Block, warp, lanes and addresses (first and last byte, in the memory that `space` names) are those of
-    the first time. `other_line` is the line of the other access where two are at odds.
-    """
-
-    kind: str
-    sentence: str
-    line: int
-    text: str
-    ptx_line: int
-    opcode: str
-    block: tuple[int, int, int]
-    warp: int
-    lanes: tuple[int, ...]
-    remedy: str
-    space: str = ""
-    addresses: tuple[int, int] | None = None
-    other_line: int | None = None
-    count: int = 1
-
-    def __str__(self) -> str:
-        return self.sentence
 
 
 @dataclass

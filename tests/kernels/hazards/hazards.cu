@@ -182,3 +182,102 @@ extern "C" __global__ void divided(int* x) {  // one barrier in each branch, and
         __syncthreads();
     }
 }
+
+extern "C" __global__ void outside_mask(int* x) {  // sixteen lanes shuffle with a mask of eight
+    if (threadIdx.x % 32 < 16) x[threadIdx.x] = __shfl_xor_sync(IF_FIXED(0xffff) IF_BROKEN(0xff), x[threadIdx.x], 1);
+}
+
+extern "C" __global__ void half_a_warp(u32* x) {  // an mma needs all 32 lanes
+    u32 d0 = 0, d1 = 0;
+    if (threadIdx.x % 32 < IF_FIXED(32) IF_BROKEN(16))
+        asm volatile("mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16 {%0,%1}, {%2,%2}, {%2}, {%0,%1};"
+            : "+r"(d0), "+r"(d1) : "r"(x[threadIdx.x]));
+    x[threadIdx.x + 64] = d0 ^ d1;
+}
+
+extern "C" __global__ void never_full(int* x) {  // an mbarrier for 64 arrivals gets 32: nobody goes on
+    __shared__ u64 bar;
+    const u32 b = shared_address(&bar);
+    if (threadIdx.x == 0) asm volatile("mbarrier.init.shared::cta.b64 [%0], 64;" :: "r"(b) : "memory");
+    __syncthreads();
+    if (threadIdx.x < IF_FIXED(64) IF_BROKEN(32)) asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" :: "r"(b) : "memory");
+    wait(b, 0);
+    x[threadIdx.x] = 1;
+}
+
+extern "C" __global__ void too_many_bytes(const u32* in, u32* out) {  // more bytes are announced than are copied
+    __shared__ __align__(128) u32 s[64];
+    __shared__ u64 bar;
+    const u32 b = shared_address(&bar);
+    if (threadIdx.x == 0) {
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;\nfence.mbarrier_init.release.cluster;" :: "r"(b) : "memory");
+        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" :: "r"(b), "r"(IF_FIXED(256) IF_BROKEN(512)) : "memory");
+        asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], 256, [%2];"
+            :: "r"(shared_address(s)), "l"(in), "r"(b) : "memory");
+    }
+    __syncthreads();
+    wait(b, 0);
+    out[threadIdx.x] = s[threadIdx.x];
+}
+
+extern "C" __global__ void not_everyone(int* x) {  // a named barrier for 64 threads that 32 reach
+    if (threadIdx.x < IF_FIXED(64) IF_BROKEN(32)) asm volatile("bar.sync 1, 64;" ::: "memory");
+    x[threadIdx.x] = 1;
+}
+
+// -- addresses and registers --------------------------------------------------------------------------------
+
+extern "C" __global__ void past_the_end(int* x) {  // one element too far
+    x[threadIdx.x + 448 + IF_FIXED(0) IF_BROKEN(1)] = 1;
+}
+
+extern "C" __global__ void past_shared(int* x) {  // shared memory has 64 elements
+    extern __shared__ int dynamic[];
+    dynamic[threadIdx.x + IF_FIXED(0) IF_BROKEN(1)] = x[threadIdx.x];
+    __syncthreads();
+    x[threadIdx.x] = dynamic[63 - threadIdx.x];
+}
+
+extern "C" __global__ void odd_address(int* x) {  // eight bytes at a multiple of four
+    *(u64*)(x + threadIdx.x * 2 + IF_FIXED(0) IF_BROKEN(1)) = 1;
+}
+
+extern "C" __global__ void no_value(u32* x) {  // PTX that computes with a register before it writes it
+    u32 r;
+    asm volatile("{ .reg .b32 t;\n" IF_FIXED("mov.b32 t, 5;\n") "add.u32 %0, t, 1; }" : "=r"(r));
+    x[threadIdx.x] = r;
+}
+
+// -- wgmma: a warpgroup of 128 threads ----------------------------------------------------------------------
+
+template <bool proxy, bool fence, bool commit, bool wait>
+__device__ __forceinline__ void multiply(float* x) {
+    __shared__ __align__(128) u32 s[576];
+    for (int i = threadIdx.x; i < 576; i += 128) s[i] = 0x3c003c00;
+    if (proxy) asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    __syncthreads();
+    const u64 a = (u64)(shared_address(s) >> 4) | (u64)8 << 16 | (u64)16 << 32;
+    const u64 b = (u64)(shared_address(s + 512) >> 4) | (u64)8 << 16 | (u64)16 << 32;
+    float d[4];
+    for (int i = 0; i < 4; ++i) d[i] = x[threadIdx.x];
+    if (fence) asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+    asm volatile("{ .reg .pred p; setp.ne.b32 p, 1, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%0,%1,%2,%3}, %4, %5, p, 1, 1, 0, 0; }"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "l"(a), "l"(b));
+    if (commit) asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+    if (wait) asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+    for (int i = 0; i < 4; ++i) x[512 + threadIdx.x * 4 + i] = d[i] + 1;
+}
+
+extern "C" __global__ void wgmma_proxy(float* x) {  // stores to a tile, then wgmma, without fence.proxy.async
+    multiply<IF_FIXED(true) IF_BROKEN(false), true, true, true>(x);
+}
+extern "C" __global__ void wgmma_unfenced(float* x) {  // no wgmma.fence
+    multiply<true, IF_FIXED(true) IF_BROKEN(false), true, true>(x);
+}
+extern "C" __global__ void wgmma_uncommitted(float* x) {  // wgmma.wait_group without wgmma.commit_group
+    multiply<true, true, IF_FIXED(true) IF_BROKEN(false), true>(x);
+}
+extern "C" __global__ void wgmma_unwaited(float* x) {  // the accumulators are read at once
+    multiply<true, true, true, IF_FIXED(true) IF_BROKEN(false)>(x);
+}

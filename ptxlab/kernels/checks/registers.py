@@ -1,0 +1,444 @@
+"""Registers that nobody wrote, registers of a running wgmma, and instructions without all of their lanes.
+
+Which registers might be read before they are written is decided once for a function, over all its paths; only
+those are watched while it runs, and usually there are none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..ptx import (
+    Address,
+    Function,
+    Immediate,
+    Instruction,
+    LabelTarget,
+    Module,
+    Negated,
+    Operand,
+    OperandList,
+    Pair,
+    Register,
+    Targets,
+    Vector,
+)
+from ..simulator.events import Observer, Synchronisation
+from ..simulator.threads import Batch, Threads
+from .hazard import Report, lanes_text
+
+__all__ = ["RegisterCheck", "read_and_written"]
+
+#: Instructions without a result.
+_NO_RESULT = {
+    "applypriority", "bra", "brkpt", "brx", "call", "cp", "discard", "exit", "fence", "griddepcontrol",
+    "membar", "nanosleep", "pmevent", "prefetch", "prefetchu", "red", "ret", "setmaxnreg", "st", "stmatrix",
+    "trap",
+}  # fmt: skip
+#: Instructions that hand a value on as it is: what nobody wrote stays so, and is no hazard yet.
+_COPIES = {"mov", "selp"}
+_ALL_LANES = 0xFFFFFFFF
+_MASKED = {"shfl", "vote", "match", "redux", "elect", "bar"}
+
+
+def _registers(operand: Operand | None) -> Iterator[Register]:
+    if isinstance(operand, Register):
+        yield operand
+    elif isinstance(operand, Negated):
+        yield operand.operand
+    elif isinstance(operand, Vector | OperandList):
+        for item in operand.items:
+            yield from _registers(item)
+    elif isinstance(operand, Pair):
+        yield from _registers(operand.first)
+        yield from _registers(operand.second)
+    elif isinstance(operand, Address):
+        if isinstance(operand.base, Register):
+            yield operand.base
+        yield from _registers(operand.coordinates)
+        yield from _registers(operand.offsets)
+
+
+def _result(instruction: Instruction) -> Operand | None:
+    """The operand that an instruction writes."""
+    parts = instruction.parts
+    if parts[0] in _NO_RESULT or not instruction.operands:
+        return None
+    if parts[0] in ("bar", "barrier") and "red" not in parts:
+        return None
+    if parts[0] == "wgmma" and parts[1] != "mma_async":
+        return None
+    first = instruction.operands[0]
+    return None if isinstance(first, Address | Immediate) else first
+
+
+def read_and_written(instruction: Instruction) -> tuple[set[int], set[int]]:
+    """The registers that an instruction reads, and those that it writes, by their numbers.
+
+    The accumulators of a wgmma count as written only: whether it reads them depends on scale-d.
+
+    >>> from ptxlab.kernels.ptx import Register
+    >>> r = [Register(number, f"%r{number}", "b32") for number in range(3)]
+    >>> read_and_written(Instruction(0, "add.u32", (r[0], r[1], r[2]), 1))
+    ({1, 2}, {0})
+    """
+    result = _result(instruction)
+    written = {register.index for register in _registers(result)}
+    operands = instruction.operands if result is None else instruction.operands[1:]
+    read = {register.index for operand in operands for register in _registers(operand)}
+    read |= {register.index for register in _registers(instruction.guard)}
+    return read, written
+
+
+@dataclass
+class _Plan:
+    """What to do when an instruction is executed."""
+
+    function: str
+    reads: list[int] = field(default_factory=list)  # registers that may not have been written
+    writes: list[int] = field(default_factory=list)
+    copies: bool = False
+    accumulators: list[int] = field(default_factory=list)  # numbers of sets of registers that a wgmma uses
+    multiplies: int = -1  # its own set
+    lanes: int = 0  # that must all be there
+    mask: int = -1
+
+
+@dataclass
+class _Flight:
+    """A set of registers of wgmma instructions: in flight since which group, and last computed when."""
+
+    registers: frozenset[int]
+    names: str
+    group: NDArray[np.int64]
+    computed: NDArray[np.int64]
+    instruction: Instruction
+
+
+class RegisterCheck(Observer):
+    """Looks for hazards in registers, and for missing lanes."""
+
+    def __init__(self, report: Report, module: Module) -> None:
+        self._report = report
+        self._module = module
+        self._owner: dict[int, Function] = {}
+        for function in module.functions.values():
+            for instruction in function.instructions:
+                self._owner[id(instruction)] = function
+        self._plans: dict[int, _Plan | None] = {}
+        self._planned: set[str] = set()
+        self._names: dict[tuple[str, int], str] = {}
+        self._sets: dict[tuple[str, frozenset[int]], int] = {}
+
+    def begin(self, batch: Batch) -> None:
+        """Nothing is written in new blocks."""
+        self._batch = batch
+        self._time = 0
+        self._written: dict[tuple[str, int], NDArray[np.bool_]] = {}
+        self._flights: dict[int, _Flight] = {}
+        self._groups = np.zeros(batch.size, dtype=np.int64)
+        self._fenced = np.zeros(batch.size, dtype=np.int64)
+
+    # -- what to watch ---------------------------------------------------------------------------------------
+
+    def _make_plans(self, function: Function) -> None:
+        self._planned.add(function.name)
+        watched = self._unwritten(function)
+        multiplying = [each for each in function.instructions if each.opcode.startswith("wgmma.mma_async")]
+        members: dict[int, list[int]] = {}
+        for instruction in multiplying:
+            registers = frozenset(_wgmma_registers(instruction))
+            number = self._sets.setdefault((function.name, registers), len(self._sets))
+            for register in registers:
+                if number not in members.setdefault(register, []):
+                    members[register].append(number)
+        for each in function.registers:
+            if each.index in watched or each.index in members:
+                self._names[function.name, each.index] = each.name
+        constants = _constants(function)
+        for instruction in function.instructions:
+            plan = self._plan(function, instruction, watched, members, constants)
+            self._plans[id(instruction)] = plan
+
+    def _plan(
+        self,
+        function: Function,
+        instruction: Instruction,
+        watched: set[int],
+        members: dict[int, list[int]],
+        constants: dict[int, int],
+    ) -> _Plan | None:
+        parts = instruction.parts
+        read, written = read_and_written(instruction)
+        plan = _Plan(function.name, sorted(read & watched), sorted(written & watched))
+        plan.copies = parts[0] in _COPIES
+        if instruction.opcode.startswith("wgmma.mma_async"):
+            plan.multiplies = self._sets[function.name, frozenset(_wgmma_registers(instruction))]
+        elif members:
+            moves = parts[0] == "mov" and not isinstance(instruction.operands[1], Immediate)
+            touched = {number for register in read | written for number in members.get(register, ())}
+            plan.accumulators = [] if moves else sorted(touched)
+        if "aligned" in parts and parts[0] not in ("bar", "barrier", "setmaxnreg"):
+            plan.lanes = 128 if parts[0] == "wgmma" else 32
+        if parts[0] in _MASKED and (parts[0] != "bar" or "warp" in parts):
+            operand = instruction.operands[-1]
+            mask = -1
+            if isinstance(operand, Immediate):
+                mask = operand.value & _ALL_LANES
+            elif isinstance(operand, Register):
+                mask = constants.get(operand.index, -1) & _ALL_LANES
+            plan.mask = -1 if mask == _ALL_LANES else mask
+        busy = plan.reads or plan.writes or plan.accumulators or plan.lanes
+        return plan if busy or plan.multiplies >= 0 or plan.mask >= 0 else None
+
+    @staticmethod
+    def _unwritten(function: Function) -> set[int]:
+        """Registers that some path reads before it writes them, and those that get copies of them."""
+        instructions = function.instructions
+        effects = [read_and_written(instruction) for instruction in instructions]
+        starts = _blocks(function)
+        everything = (1 << len(function.registers)) - 1
+        first = _bits(
+            register.index
+            for register in function.registers
+            if any(register.name == parameter.name for parameter in function.parameters)
+        )
+        before = dict.fromkeys(starts, everything)
+        if not instructions:
+            return set()
+        before[0] = first
+        waiting = [0]
+        seen: set[int] = set()
+        while waiting:
+            start = waiting.pop()
+            seen.add(start)
+            known = before[start]
+            for index in range(start, starts[start]):
+                if instructions[index].guard is None:
+                    known |= _bits(effects[index][1])
+            for target in _successors(instructions, starts[start] - 1):
+                if target < len(instructions) and (
+                    before[target] & known != before[target] or target not in seen
+                ):
+                    before[target] &= known
+                    if target not in waiting:
+                        waiting.append(target)
+        watched: set[int] = set()
+        for start, end in starts.items():
+            known = before[start]
+            for index in range(start, end if start in seen else start):
+                watched |= {register for register in effects[index][0] if not known >> register & 1}
+                if instructions[index].guard is None:
+                    known |= _bits(effects[index][1])
+        grows = bool(watched)
+        while grows:
+            more = set(watched)
+            for instruction, (read, written) in zip(instructions, effects, strict=True):
+                if instruction.parts[0] in _COPIES and read & watched:
+                    more |= written
+            grows, watched = more != watched, more
+        return watched
+
+    # -- running ---------------------------------------------------------------------------------------------
+
+    def executed(self, instruction: Instruction, threads: Threads) -> None:
+        """Look at the registers of an instruction, if they are watched."""
+        plan = self._plans.get(id(instruction))
+        if plan is None:
+            if id(instruction) in self._plans:
+                return
+            function = self._owner.get(id(instruction))
+            if function is None or function.name in self._planned:
+                return
+            self._make_plans(function)
+            plan = self._plans.get(id(instruction))
+            if plan is None:
+                return
+        self._time += 1
+        ours = threads.indices
+        if plan.lanes and threads.index is not None:
+            self._check_lanes(instruction, threads, plan.lanes)
+        if plan.mask >= 0:
+            outside = (plan.mask >> (ours & 31) & 1) == 0
+            if outside.any():
+                lanes = lanes_text([lane for lane in range(32) if plan.mask >> lane & 1])
+                self._report.add(
+                    "not in the mask", instruction, self._batch, ours[outside],
+                    f"{{who}} execute{{s}} {instruction.opcode} with a mask that names {lanes}",
+                )  # fmt: skip
+        if plan.reads or plan.writes:
+            self._follow(instruction, plan, ours)
+        for number in plan.accumulators:
+            self._touch(instruction, number, ours)
+        if plan.multiplies >= 0:
+            self._multiply(instruction, plan.multiplies, ours)
+
+    def synchronised(self, event: Synchronisation) -> None:
+        """Fences, groups and waits of wgmma."""
+        if not event.kind.startswith("wgmma"):
+            return
+        self._time += 1
+        if event.kind == "wgmma.fence":
+            self._fenced[event.threads] = self._time
+        elif event.kind == "wgmma.commit_group":
+            self._groups[event.threads] += 1
+        elif event.kind == "wgmma.wait_group":
+            oldest = self._groups[event.threads] - int(np.asarray(event.key))
+            for flight in self._flights.values():
+                group = flight.group[event.threads]
+                flight.group[event.threads] = np.where(group < oldest, -1, group)
+
+    def _check_lanes(self, instruction: Instruction, threads: Threads, lanes: int) -> None:
+        valid = self._batch.valid
+        if self._batch.size % lanes:
+            return
+        present = np.zeros(self._batch.size, dtype=np.bool_)
+        present[threads.indices] = True
+        groups = present.reshape(-1, lanes)
+        some = groups.max(axis=1, keepdims=True)
+        missing = np.asarray(some & valid.reshape(-1, lanes) & ~groups)
+        if missing.any():
+            lacking = missing.max(axis=1)
+            group = int(np.flatnonzero(lacking)[0])
+            ours = threads.indices[lacking[threads.indices // lanes]]
+            away = np.flatnonzero(missing[group])
+            warp = int(away[0]) // 32
+            names = lanes_text([int(lane) % 32 for lane in away if lane // 32 == warp])
+            self._report.add(
+                "lanes missing", instruction, self._batch, ours,
+                f"{{who}} execute{{s}} {instruction.opcode}, but {names} of the warp do not",
+            )  # fmt: skip
+
+    def _follow(self, instruction: Instruction, plan: _Plan, ours: NDArray[Any]) -> None:
+        """Registers that may not have been written."""
+        known = np.ones(len(ours), dtype=np.bool_)
+        for register in plan.reads:
+            written = self._of(plan.function, register)[ours]
+            if not plan.copies and not written.all():
+                name = self._names[plan.function, register]
+                self._report.add(
+                    "uninitialised register", instruction, self._batch, ours[~written],
+                    f"{{who}} execute{{s}} {instruction.opcode} with register {name}, never written",
+                )  # fmt: skip
+            known &= written
+        for register in plan.writes:
+            self._of(plan.function, register)[ours] = known if plan.copies else True
+
+    def _of(self, function: str, register: int) -> NDArray[np.bool_]:
+        key = (function, register)
+        if key not in self._written:
+            self._written[key] = np.zeros(self._batch.size, dtype=np.bool_)
+        return self._written[key]
+
+    def _flight(self, number: int, instruction: Instruction) -> _Flight:
+        if number not in self._flights:
+            function, registers = list(self._sets)[number]
+            names = sorted(self._names[function, register] for register in registers)
+            size = self._batch.size
+            self._flights[number] = _Flight(
+                registers,
+                f"{names[0]} to {names[-1]}",
+                np.full(size, -1, dtype=np.int64),
+                np.zeros(size, dtype=np.int64),
+                instruction,
+            )
+        return self._flights[number]
+
+    def _touch(self, instruction: Instruction, number: int, ours: NDArray[Any]) -> None:
+        """An ordinary instruction reads or writes registers that wgmma uses."""
+        flight = self._flight(number, instruction)
+        read, written = read_and_written(instruction)
+        if written & flight.registers and instruction.parts[0] != "mov":
+            flight.computed[ours] = self._time
+        group = flight.group[ours]
+        late = group >= 0
+        if not late.any():
+            return
+        remedy = "execute wgmma.wait_group before it"
+        if (group[late] >= self._groups[ours[late]]).any():
+            remedy = "execute wgmma.commit_group, then wgmma.wait_group, before it"
+        verb = "write{s}" if written & flight.registers else "read{s}"
+        names = sorted(
+            self._names[function, register]
+            for (function, registers), each in self._sets.items()
+            if each == number
+            for register in (read | written) & registers
+        )
+        where = flight.instruction.source_line
+        self._report.add(
+            "wgmma registers", instruction, self._batch, ours[late],
+            f"{{who}} {verb} {', '.join(names)}, which the wgmma of line {where} may still be using",
+            remedy=remedy, other=flight.instruction,
+        )  # fmt: skip
+
+    def _multiply(self, instruction: Instruction, number: int, ours: NDArray[Any]) -> None:
+        flight = self._flight(number, instruction)
+        flight.instruction = instruction
+        fenced = self._fenced[ours]
+        never = fenced == 0
+        late = flight.computed[ours] > fenced
+        if never.any() or late.any():
+            why = "no wgmma.fence came before" if never.any() else "registers were computed after wgmma.fence"
+            self._report.add(
+                "missing wgmma.fence", instruction, self._batch, ours[never | late],
+                f"{{who}} execute{{s}} {'.'.join(instruction.parts[:2])}, but {why}",
+            )  # fmt: skip
+        flight.group[ours] = self._groups[ours]
+
+
+def _wgmma_registers(instruction: Instruction) -> set[int]:
+    """The accumulators of a wgmma, and A where it is in registers."""
+    d, a = instruction.operands[:2]
+    registers = [*_registers(d), *(_registers(a) if isinstance(a, Vector) else ())]
+    return {register.index for register in registers}
+
+
+def _constants(function: Function) -> dict[int, int]:
+    """Registers that are written once, with a whole number."""
+    times: dict[int, int] = {}
+    values: dict[int, int] = {}
+    for instruction in function.instructions:
+        for register in read_and_written(instruction)[1]:
+            times[register] = times.get(register, 0) + 1
+            if instruction.parts[0] == "mov" and isinstance(instruction.operands[1], Immediate):
+                values[register] = instruction.operands[1].value
+    return {register: value for register, value in values.items() if times[register] == 1}
+
+
+def _bits(numbers: Any) -> int:
+    bits = 0
+    for number in numbers:
+        bits |= 1 << number
+    return bits
+
+
+def _successors(instructions: tuple[Instruction, ...], index: int) -> list[int]:
+    """Where threads may go on behind an instruction."""
+    instruction = instructions[index]
+    opcode = instruction.parts[0]
+    targets: list[int] = []
+    if opcode in ("bra", "brx"):
+        for operand in instruction.operands:
+            if isinstance(operand, LabelTarget):
+                targets.append(operand.index)
+            elif isinstance(operand, Targets):
+                targets += [label.index for label in operand.labels]
+    if opcode not in ("bra", "brx", "ret", "exit") or instruction.guard is not None:
+        targets.append(index + 1)
+    return targets
+
+
+def _blocks(function: Function) -> dict[int, int]:
+    """Basic blocks: first instruction -> behind the last."""
+    instructions = function.instructions
+    leaders = {0}
+    for index, instruction in enumerate(instructions):
+        if instruction.parts[0] in ("bra", "brx", "ret", "exit"):
+            leaders |= {*_successors(instructions, index), index + 1}
+    ordered = sorted(leader for leader in leaders if leader < len(instructions))
+    return dict(zip(ordered, [*ordered[1:], len(instructions)], strict=True))
