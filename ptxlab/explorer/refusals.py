@@ -34,10 +34,10 @@ _TRANSFERS = {
 
 #: Where the Explorer shows a transfer after all: in the memory view of an instruction that uses it.
 _SEEN = {
-    "ldmatrix": '; ptxlab.explore().show_memory("A") shows one that feeds an mma',
-    "wmma.load": '; ex.show_memory("A") of an Explorer on a wmma.mma shows one at work',
-    "wmma.store": '; ex.show_memory("D") of an Explorer on a wmma.mma shows one at work',
-    "stmatrix": '; ex.show_memory("D", by="stmatrix") of an Explorer whose D is f16 shows one at work',
+    "ldmatrix": ', and ptxlab.explore().show_memory("A") plays one',
+    "stmatrix": ', and ex.show_memory("D", by="stmatrix") plays one',
+    "wmma.load": ', and ex.show_memory("A") plays one',
+    "wmma.store": ', and ex.show_memory("D") plays one',
 }
 
 
@@ -54,8 +54,8 @@ def multiplication(ins: Form | str) -> MmaForm:
         name, operand = form.mnemonic, next(iter(form.operands))
         raise PtxlabError(
             f"{name} transfers a matrix: it {_TRANSFERS[form.family]} and has no D for the Explorer to show; "
-            f'ptxlab.figures.fragment("{name}", "{operand}") draws which lane holds what, and "ptxlab show '
-            f'{name}" on the command line tells the rest{_SEEN.get(form.family, "")}'
+            f'ptxlab.figures.fragment("{name}", "{operand}") draws which lane holds what, '
+            f'"ptxlab show {name}" tells the rest{_SEEN.get(form.family, "")}'
         )
     return form
 

@@ -35,7 +35,7 @@ export class MemoryView {
     });
     this.node.hidden = true;
     this.controls = new MemoryControls(this, this.node);
-    this.frame = make("div", "ptx-frame", this.node);
+    this.frame = make("div", "ptx-memory-frame", this.node);
     this.base = make("canvas", "", this.frame, { "aria-hidden": "true" });
     this.over = make("canvas", "", this.frame, { "aria-hidden": "true" });
     this.scroller = make("div", "ptx-scroller", this.frame);
