@@ -101,6 +101,9 @@ def _call(instruction: Instruction, context: Context) -> Step:
     argument_names = tuple(item.name for item in arguments if isinstance(item, Symbol))
     if len(result_names) != len(results) or len(argument_names) != len(arguments):
         raise unsupported(instruction, "a call with registers as arguments")
+    unknown = [name for name in (*result_names, *argument_names) if name not in context.local]
+    if unknown:
+        raise PtxlabError(f"{instruction.where}: {instruction.opcode}: there is no parameter {unknown[0]}")
     if isinstance(callee, Symbol) and callee.name in _BUILT_IN:
         return _built_in(instruction, callee.name, argument_names, result_names, context)
     addresses = None if isinstance(callee, Symbol) else reader(callee, 64, instruction, context)
