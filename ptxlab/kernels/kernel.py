@@ -6,12 +6,12 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from .._util.arguments import as_int, as_text
+from .._util.arguments import as_int, as_text, is_name
 from ..errors import PtxlabError, listing, quoted
 from ..gpu.compiler import compile_kernel, compile_ptx
 from ..gpu.device import device_target
 from ..gpu.kernel_launch import launch_kernel
-from ..isa.targets import check_target
+from ..isa.targets import GENERATIONS, check_target
 from ..memory import TensorMap
 from ..memory.gpu_arrays import gpu_layout
 from .checks import Report, checkers
@@ -115,6 +115,8 @@ class Kernel(Generic[R]):
         values = check_arguments(self.function, arguments, self.name)
         if self._image is None:
             self._image = Image(self.module, self.function, self.ptx)
+        if model is not None and not is_name(model, GENERATIONS):
+            raise PtxlabError(f"model={quoted(model)}: there are {listing(GENERATIONS)}")
         if not isinstance(check, bool) and as_text(check, "check") != "error":
             raise PtxlabError(f"check={quoted(check)}: it is True, False or 'error'")
         report = Report(self.source, check == "error", self._image.shared_variables(shape.shared))
