@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -12,6 +12,7 @@ import pytest
 import ptxlab
 from ptxlab import PtxlabError, gpu, inputs
 from ptxlab.gpu import runner
+from ptxlab.kernels import kernel as kernel_module
 from ptxlab.kernels.ptx import read_ptx
 from ptxlab.kernels.simulator.decode import BUILDERS
 from ptxlab.numerics.emulate import emulate
@@ -126,6 +127,27 @@ def test_registers_do_not_share() -> None:
     out = np.zeros(32, dtype=np.uint32)
     ptxlab.kernel(_COUNT[:start] + body + _COUNT[end:]).simulate(1, 32, out, 5)
     assert out.tolist() == [2] * 5 + [1] * 27
+
+
+def test_arrays_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`launch` passes their address, `simulate` refuses them."""
+
+    class OnGpu:
+        __cuda_array_interface__: ClassVar[dict[str, Any]] = {
+            "shape": (32,), "typestr": "<u4", "data": (0x7F0000, False), "strides": None, "version": 3
+        }  # fmt: skip
+
+    passed: list[Any] = []
+    monkeypatch.setattr(kernel_module, "launch_kernel", lambda *arguments: passed.extend(arguments))
+    kernel = ptxlab.kernel(_COUNT)
+    kernel.launch(1, 32, OnGpu(), 5)
+    code, name, grid, block, shared, values = passed
+    assert (name, grid, block, shared) == ("count", (1, 1, 1), (32, 1, 1), 0) and b".entry count" in code
+    assert values == [(0x7F0000).to_bytes(8, "little"), (5).to_bytes(4, "little")]
+    with pytest.raises(
+        PtxlabError, match="argument 1 of count: the array is on the GPU; simulate takes NumPy"
+    ):
+        kernel.simulate(1, 32, OnGpu(), 5)
 
 
 def test_source_lines() -> None:
