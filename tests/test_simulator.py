@@ -57,6 +57,18 @@ def test_as_recorded(name: str) -> None:
     assert result.hazards == []
 
 
+@pytest.mark.gpu
+def test_launch_as_recorded() -> None:
+    """The same kernels on a GPU: what is recorded is of an H200."""
+    if gpu.device_target() != "sm_90a":
+        pytest.skip("what is recorded is of sm_90a")
+    for name, golden in recorded().items():
+        case = CASES[name]
+        arguments = case.inputs()
+        case.compiled().launch(case.grid, case.block, *arguments, shared=case.shared)
+        assert digest(arguments) == golden["outputs"], name
+
+
 def test_gemm_is_matmul() -> None:
     """A real GEMM kernel gives the bits of `ptxlab.matmul`; its mma are those of the tiles."""
     case = CASES["gemm_mma_swizzled"]
