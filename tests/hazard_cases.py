@@ -33,6 +33,8 @@ HAZARDS = {
     "bulk_unwaited": "missing wait",
     "bulk_unfenced": "missing proxy fence",
     "bulk_reused": "missing wait",
+    "bulk_left": "missing wait",
+    "early_arrival": "race",
     "divided": "divergent barrier",
     "outside_mask": "not in the mask",
     "half_a_warp": "lanes missing",

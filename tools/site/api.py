@@ -37,7 +37,12 @@ PAGES = (
         "Whole kernels",
         "ptxlab.kernels.kernel",
         ("kernel", "Kernel"),
-        (("ptxlab.kernels.simulator", ("Result", "Observer", "Access", "Synchronisation", "Threads")),),
+        (
+            (
+                "ptxlab.kernels.simulator",
+                ("Result", "Hazard", "Observer", "Access", "Synchronisation", "Threads"),
+            ),
+        ),
     ),
     ApiPage(
         "instruction",

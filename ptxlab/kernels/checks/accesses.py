@@ -54,7 +54,9 @@ def _traits(opcode: str) -> _Traits:
         group = "wgmma"
     elif parts[0] == "cp" and not announced:
         group = "cp.async.bulk" if "bulk" in parts else "cp.async"
-    strong = not _STRONG.isdisjoint(parts) or parts[0] in ("atom", "red", "mbarrier")
+    strong = not _STRONG.isdisjoint(parts) or parts[0] in ("atom", "red")
+    if parts[0] == "mbarrier":
+        strong = parts[1] not in ("init", "inval")
     return _Traits(strong, "release" in parts or "acq_rel" in parts, "nc" in parts, group, announced)
 
 
@@ -144,6 +146,15 @@ class AccessCheck(Observer):
 
     def end(self) -> None:
         """The batch is done; what it did to global memory is kept."""
+        for record in self._pending:
+            instruction = self._instructions[int(record.stamps[0]) >> _SHIFT & _TIME]
+            if record.reads and instruction is not None:
+                self._report.add(
+                    "missing wait", instruction, self._batch, np.unique(record.threads),
+                    "{who} end{s} while the copy may still be reading shared memory",
+                    remedy="execute cp.async.bulk.commit_group and cp.async.bulk.wait_group.read before",
+                    space="shared",
+                )  # fmt: skip
         self._launched += self._batch.size
 
     def _set_limit(self) -> None:

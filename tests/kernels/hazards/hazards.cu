@@ -171,16 +171,40 @@ extern "C" __global__ void bulk_reused(u32* x) {  // the copy may still read wha
     IF_BROKEN(if (threadIdx.x == 0) asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");)
 }
 
+extern "C" __global__ void bulk_left(u32* x) {  // the block ends while a copy may still read its shared memory
+    __shared__ __align__(128) u32 s[64];
+    s[threadIdx.x] = threadIdx.x * 3;
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], 256;" :: "l"(x), "r"(shared_address(s)) : "memory");
+        asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+        IF_FIXED(asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");)
+    }
+}
+
+extern "C" __global__ void early_arrival(u32* x) {  // threads use an mbarrier that may not be there yet
+    __shared__ u64 bar;
+    const u32 b = shared_address(&bar);
+    if (threadIdx.x == 0) asm volatile("mbarrier.init.shared::cta.b64 [%0], 64;" :: "r"(b) : "memory");
+    IF_FIXED(__syncthreads();)
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" :: "r"(b) : "memory");
+    wait(b, 0);
+    x[threadIdx.x] = 1;
+}
+
 // -- barriers -----------------------------------------------------------------------------------------------
 
 extern "C" __global__ void divided(int* x) {  // one barrier in each branch, and the warp divides
-    if (threadIdx.x % IF_FIXED(64) IF_BROKEN(2) < 32 - IF_FIXED(0) IF_BROKEN(31)) {
+    if (threadIdx.x % 2) {
         x[threadIdx.x] = 1;
-        __syncthreads();
+        IF_BROKEN(__syncthreads();)
     } else {
         x[threadIdx.x] = 2;
-        __syncthreads();
+        IF_BROKEN(__syncthreads();)
     }
+    IF_FIXED(__syncthreads();)
+    x[threadIdx.x] += 1;
 }
 
 extern "C" __global__ void outside_mask(int* x) {  // sixteen lanes shuffle with a mask of eight
