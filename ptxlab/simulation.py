@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
+from .errors import PtxlabError
 from .instruction import Instruction
 from .isa.operands import Operands
 from .kernels.kernel import Kernel, build_kernel
@@ -16,6 +17,7 @@ from .kernels.simulator import Result
 
 if TYPE_CHECKING:
     from .explorer import Explorer
+    from .explorer.kernel_player import KernelPlayer
 
 __all__ = ["RecordedOperands", "Simulation", "kernel"]
 
@@ -45,6 +47,27 @@ class Simulation(Result):
         found = super().operands(line, warp, index=index)
         shown = replace(found, ins=Instruction.of(found.ins))
         return RecordedOperands(**{each.name: getattr(shown, each.name) for each in fields(shown)})
+
+    def player(self) -> KernelPlayer:
+        """A widget with a slider through the steps of the warp that `simulate(..., trace=True)` followed."""
+        try:
+            from .explorer.kernel_player import KernelPlayer
+        except ImportError as error:
+            if (error.name or "").startswith("ptxlab"):
+                raise
+            raise PtxlabError(
+                f'the player needs {error.name}, which is not installed: pip install "ptxlab[lab]"'
+            ) from None
+        return KernelPlayer(self)
+
+    def _repr_mimebundle_(self, **options: Any) -> Any:
+        """The player, if a warp was traced; otherwise the page of `_repr_html_`."""
+        if self.trace is None or not self.trace.steps:
+            return {}
+        try:
+            return self.player()._repr_mimebundle_(**options) or {}
+        except PtxlabError:
+            return {}
 
     def _repr_html_(self) -> str:
         from .views.kernel_profile import profile_html

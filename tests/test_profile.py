@@ -11,6 +11,7 @@ import ptxlab
 from ptxlab import PtxlabError
 from ptxlab.numerics.emulate import emulate
 from ptxlab.views.kernel_profile import line_notes, margin
+from ptxlab.views.kernel_step import DATA, READ
 
 from .kernel_cases import CASES
 
@@ -99,3 +100,27 @@ def test_source_in_a_notebook() -> None:
     assert [line.conflicts for line in lines] == [0, 0, 0, 186, 0, 186, 0]
     assert "192 wavefronts where 6 would do" in " ".join(line_notes(lines[3]))
     assert [line.text for line in lines] == source.splitlines()
+
+
+def test_trace_of_a_warp() -> None:
+    """Every step of warp 1: what it wrote, where it read, what shared memory held."""
+    kernel = ptxlab.kernel(_COLUMNS)
+    result = kernel.simulate(3, 64, np.zeros(512, np.float32), 2, shared=512, trace=1)
+    trace = result.trace
+    assert trace is not None and trace.complete and (trace.block, trace.warp) == (0, 1)
+    opcodes = [step.instruction.opcode for step in trace.steps]
+    load = opcodes.index("ld.shared.f32")
+    player = result.player()
+    player.step = load
+    written = player.shown["registers"][0]
+    assert written["role"] == "written" and written["values"][:3] == ["33", "32", "35"]
+    assert player.shown["line"] == 6 and "2 wavefronts where 1 would do" in player.shown["notes"][0]
+    words = np.frombuffer(player.words, np.float32)
+    assert words[::2].tolist() == list(range(64))  # of both warps, after the barrier
+    states = np.frombuffer(player.states, np.uint8)
+    assert (states[64::2] == READ).all() and (states[2:64:2] == DATA).all() and not states[1::2].any()
+    assert "KernelPlayer" in str(type(player)) and "application/vnd" in str(result._repr_mimebundle_())
+    assert kernel.simulate(3, 64, np.zeros(512, np.float32), 2, shared=512)._repr_mimebundle_() == {}
+    with pytest.raises(PtxlabError, match="trace=6: the launch has 6 warps, from 0 on"):
+        kernel.simulate(3, 64, np.zeros(512, np.float32), 2, shared=512, trace=6)
+    player.close()

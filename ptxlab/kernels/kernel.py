@@ -16,7 +16,18 @@ from ..memory import TensorMap
 from ..memory.gpu_arrays import gpu_layout
 from .checks import Report, checkers
 from .ptx import Function, Module, read_ptx
-from .simulator import Array, HazardError, Image, Limit, Observer, Result, as_grid, check_arguments, simulate
+from .simulator import (
+    Array,
+    HazardError,
+    Image,
+    Limit,
+    Observer,
+    Result,
+    Trace,
+    as_grid,
+    check_arguments,
+    simulate,
+)
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -87,6 +98,7 @@ class Kernel(Generic[R]):
         show: bool | None = None,
         executor: Executor | None = None,
         check: bool | str = True,
+        trace: bool | int = False,
         limit: int | None = None,
     ) -> R:
         """Run the kernel without a GPU, with the bits that an H200 gives.
@@ -101,6 +113,9 @@ class Kernel(Generic[R]):
         `result.hazards` lists races, missing waits and the like; with ``check="error"`` the first is an
         error, with ``check=False``, or with an executor, nobody looks, which takes less time. `limit` is the
         most instructions that warps may execute: a loop that never ends becomes an error.
+
+        `trace` is a warp, counted through the launch, or True for the first: `result.trace` has every step
+        of it, and a notebook shows them behind a slider.
 
         >>> import numpy as np
         >>> text = 'extern "C" __global__ void twice(float* x) { x[threadIdx.x] *= 2; }'
@@ -125,6 +140,14 @@ class Kernel(Generic[R]):
             listeners += (Limit(as_int(limit, "limit")),)
         if check and executor is None:
             listeners += checkers(report, self.module)
+        followed = None
+        if trace is not False:
+            number = 0 if trace is True else as_int(trace, "trace")
+            warps = shape.block_count * shape.warps
+            if not 0 <= number < warps:
+                raise PtxlabError(f"trace={quoted(number)}: the launch has {warps} warps, from 0 on")
+            followed = Trace(number // shape.warps, number % shape.warps)
+            listeners += (followed,)
         try:
             result = simulate(
                 self._image, shape, values, model=model, observers=listeners, show=show, executor=executor
@@ -134,6 +157,7 @@ class Kernel(Generic[R]):
                 error.hazard = report.with_text(error.hazard)
             raise
         result.hazards = report.hazards
+        result.trace = followed
         return self._result_type.adopt(result.with_source(self.source, self.ptx))
 
     def launch(

@@ -248,9 +248,9 @@ def _row(line: MarginLine, banks: bool, sectors: bool) -> str:
     if sectors:
         kind = ' class="wide"' if line.sectors > _FEW_SECTORS else ""
         cells.append(f"<i{kind}>{f'{line.sectors:.3g}' if line.requests else ''}</i>")
-    cells.append(f"<i>{html.escape(line.text)}</i>")
+    cells.append(f'<i class="text">{html.escape(line.text)}</i>')
     name = "row hazard" if line.hazards else "row"
-    return f'<div class="{name}" title="{tip}">{"".join(cells)}</div>'
+    return f'<div class="{name}" data-line="{line.number}" title="{tip}">{"".join(cells)}</div>'
 
 
 def _shown(lines: Sequence[MarginLine]) -> list[MarginLine]:

@@ -115,11 +115,11 @@ def _top() -> Iterator[Call]:
     kernel = ptxlab.kernel(_PTX)
     yield call(
         "Kernel.simulate",
-        lambda grid, block, out, x, shared, model, check, limit: kernel.simulate(
-            grid, block, out, x, shared=shared, model=model, show=False, check=check, limit=limit
+        lambda grid, block, out, x, shared, model, check, limit, trace: kernel.simulate(
+            grid, block, out, x, shared=shared, model=model, show=False, check=check, limit=limit, trace=trace
         ),
         grid=(2, 1), block=32, out=np.zeros(2, dtype=np.float32), x=0.5, shared=16, model="sm_90",
-        check="error", limit=1000,
+        check="error", limit=1000, trace=1,
     )  # fmt: skip
     source = (
         'extern "C" __global__ void f(unsigned* x) { asm volatile('
@@ -127,6 +127,8 @@ def _top() -> Iterator[Call]:
         '{%0, %0, %0, %0}, {%1, %1}, {%0, %1};" : "+r"(x[0]), "+r"(x[1])); }'
     )
     result = ptxlab.kernel(source).simulate(1, 32, np.zeros(2, dtype=np.uint32))
+    yield call("Result.bounds", result.bounds, chip="A100")
+    yield call("Result.by_line", result.by_line, ptx=True)
     yield call("Result.operands", result.operands, line=1, warp=0, index=0)
     yield call("ptxlab.hunt", ptxlab.hunt, ins=f16, mmas=20, against="sm_80", seed=1, seconds=1.0,
                categories=("bits",), model="sm_90")  # fmt: skip

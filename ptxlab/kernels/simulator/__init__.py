@@ -7,6 +7,7 @@ from .hazard import Hazard, HazardError
 from .result import Limit, Result
 from .simulate import simulate
 from .threads import Batch, Grid, Threads
+from .trace import Trace, TraceStep
 
 __all__ = [
     "Access",
@@ -22,6 +23,8 @@ __all__ = [
     "Result",
     "Synchronisation",
     "Threads",
+    "Trace",
+    "TraceStep",
     "as_grid",
     "check_arguments",
     "simulate",

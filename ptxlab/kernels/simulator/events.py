@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ...memory import TensorMap
     from .threads import Batch, Threads
 
-__all__ = ["Access", "Observer", "Piece", "Synchronisation"]
+__all__ = ["Access", "Inspection", "Observer", "Piece", "Synchronisation"]
 
 
 @dataclass(slots=True)
@@ -69,8 +69,21 @@ class Synchronisation:
     completed: bool = False  # the threads leave the barrier
 
 
+class Inspection(Protocol):
+    """What an observer may look at while a batch runs."""
+
+    def reader(self) -> Callable[[int], NDArray[Any] | None]:
+        """Gives registers of all threads, by their index in the function that threads now execute."""
+
+    def shared_of(self, block: int) -> NDArray[Any]:
+        """Bytes of the shared memory of a block of the batch, with those of the system in front."""
+
+
 class Observer:
     """Hears everything that a simulation does; subclasses override what they want to know."""
+
+    def attach(self, machine: Inspection) -> None:
+        """The machine that is going to run a batch, for those who want to see its registers."""
 
     def begin(self, batch: Batch) -> None:
         """A batch of blocks starts."""

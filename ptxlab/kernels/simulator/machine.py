@@ -154,6 +154,7 @@ class Machine:
         self.barriers: Barriers[tuple[Frame, Instruction]] = Barriers(batch)
         #: What `bar.red` does with its result, by line of the PTX.
         self.reductions: dict[int, Callable[[Frame, Threads, NDArray[Any], NDArray[Any]], None]] = {}
+        self.frame: Frame | None = None  # that threads execute in
         self.clock = 0
         self.polled = False  # threads read what others may write, since the last backward branch
         self.changes = 0  # of mbarriers: whoever waits for one looks again
@@ -176,6 +177,7 @@ class Machine:
         """Run all threads to their end."""
         self.memory.begin(self.batch.count, self.batch.size)
         for observer in self.observers:
+            observer.attach(self)
             observer.begin(self.batch)
         entry = self.launch.entry
         self.memory.reserve_local(entry.local_size)
@@ -197,6 +199,7 @@ class Machine:
 
     def _advance(self, frame: Frame, index: int, threads: Threads) -> None:
         """Run threads until they divide, wait, end, or meet others."""
+        self.frame = frame
         steps = frame.program.steps
         stop = self._next_meeting(frame, index)
         observers = self.observers
@@ -443,6 +446,17 @@ class Machine:
         if len(elsewhere):
             text += f"; missing: {threads_text(self.batch, elsewhere, 2)}"
         return text
+
+    # -- looking on ------------------------------------------------------------------------------------------
+
+    def reader(self) -> Callable[[int], NDArray[Any] | None]:
+        """Gives registers of all threads, by their index in the function that threads now execute."""
+        frame = self.frame
+        return lambda index: None if frame is None else frame.registers[index]
+
+    def shared_of(self, block: int) -> NDArray[Any]:
+        """Bytes of the shared memory of a block of the batch, with those of the system in front."""
+        return self.memory.shared.reshape(self.batch.count, -1)[block, : self.memory.shared_size]
 
     # -- events ----------------------------------------------------------------------------------------------
 

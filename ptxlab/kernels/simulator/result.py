@@ -18,6 +18,7 @@ from ..ptx import Instruction
 from .events import Observer
 from .hazard import Hazard
 from .threads import Grid, Threads
+from .trace import Trace
 from .traffic import SECTOR, Footprint, Moved, Traffic
 
 __all__ = ["Counts", "Limit", "LineProfile", "Products", "Profile", "Result", "merged"]
@@ -193,6 +194,7 @@ class Result:
     profile: tuple[Profile, ...] = ()
     footprint: Footprint = field(default_factory=Footprint)
     grid: Grid = field(default_factory=lambda: Grid((1, 1, 1), (1, 1, 1)))
+    trace: Trace | None = None  # of one warp, if that was asked for
     source: str = ""
     ptx: str = ""
     _products: Products = field(default_factory=lambda: Products(0), repr=False)

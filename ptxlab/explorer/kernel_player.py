@@ -1,0 +1,111 @@
+"""A simulated kernel with a slider through time: the line, the registers and shared memory of one warp."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import anywidget
+import traitlets
+
+from ..kernels.simulator import Result
+from ..views.kernel_profile import profile_css, profile_html
+from ..views.kernel_step import step_view
+from ..views.palette import DARK, LIGHT
+from ..views.svg import DARK_PAGES
+
+__all__ = ["KernelPlayer"]
+
+_FOLDER = Path(__file__).parent
+
+
+def _lanes(colours: tuple[str, ...]) -> str:
+    return " ".join(f"--lane{lane}: {colour};" for lane, colour in enumerate(colours))
+
+
+def _style() -> str:
+    sheet = (_FOLDER / "kernel_player.css").read_text(encoding="utf-8")
+    lanes = (
+        f".ptx-player {{ {_lanes(LIGHT.lanes)} }}\n:is({DARK_PAGES}) .ptx-player {{ {_lanes(DARK.lanes)} }}"
+    )
+    return f"{profile_css()}\n{lanes}\n{sheet}"
+
+
+class KernelPlayer(anywidget.AnyWidget):
+    """The source with its margin, and every step of the traced warp; `step` is the one that is shown.
+
+    >>> import numpy as np, ptxlab
+    >>> source = 'extern "C" __global__ void twice(float* x) { x[threadIdx.x] *= 2; }'
+    >>> result = ptxlab.kernel(source).simulate(1, 32, np.arange(32, dtype=np.float32), trace=True)
+    >>> player = KernelPlayer(result)
+    >>> opcodes = [each.instruction.opcode for each in result.trace.steps]
+    >>> player.step = opcodes.index("st.global.f32")
+    >>> player.shown["registers"][-1]["values"][:3]
+    ['0', '2', '4']
+    """
+
+    _esm = (_FOLDER / "kernel_player.js").read_text(encoding="utf-8")
+    _css = _style()
+    page = traitlets.Unicode().tag(sync=True)
+    title = traitlets.Unicode().tag(sync=True)
+    count = traitlets.Int().tag(sync=True)
+    step = traitlets.Int().tag(sync=True)
+    lines = traitlets.List(traitlets.Int()).tag(sync=True)  # the source line of every step
+    shown = traitlets.Dict().tag(sync=True)
+    words = traitlets.Bytes().tag(sync=True)
+    states = traitlets.Bytes().tag(sync=True)
+
+    def __init__(self, result: Result) -> None:
+        self._result = result
+        trace = result.trace
+        view = step_view(result, 0)
+        steps = [] if trace is None else trace.steps
+        cut = "" if trace is None or trace.complete else ", the first steps"
+        where = (
+            "" if trace is None else f"warp {trace.warp} of block {result.grid.block_of(trace.block)}{cut}"
+        )
+        ptx = result.source == result.ptx
+        sources = [each.instruction.source for each in steps]
+        lines = [
+            each.instruction.line if ptx else source.line if source is not None else 0
+            for each, source in zip(steps, sources, strict=True)
+        ]
+        super().__init__(
+            page=profile_html(result, styled=False),
+            title=where,
+            count=len(steps),
+            lines=lines,
+            **_traits(view),
+        )
+        self.observe(self._move, "step")
+
+    def _move(self, change: Any) -> None:
+        number = min(max(int(change["new"]), 0), self.count - 1)
+        with self.hold_sync():
+            for name, value in _traits(step_view(self._result, number)).items():
+                setattr(self, name, value)
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]] | None:
+        """The widget, and for pages without a kernel the source with its margin."""
+        bundle = super()._repr_mimebundle_(**kwargs)
+        if bundle is None:
+            return None
+        data, metadata = bundle
+        return {**data, "text/html": profile_html(self._result)}, metadata
+
+
+def _traits(view: Any) -> dict[str, Any]:
+    registers = [
+        {"name": each.name, "role": each.role, "values": list(each.values)} for each in view.registers
+    ]
+    shown = {
+        "number": view.number,
+        "line": view.line,
+        "ptxLine": view.ptx_line,
+        "text": view.text,
+        "lanes": view.lanes,
+        "registers": registers,
+        "hidden": view.hidden,
+        "notes": list(view.notes),
+    }
+    return {"shown": shown, "words": view.words.tobytes(), "states": view.states.tobytes()}
