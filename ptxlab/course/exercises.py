@@ -10,6 +10,7 @@ from . import (
     block_scaling,
     descriptors,
     element_types,
+    first_kernel,
     fragments,
     machine_code,
     metadata,
@@ -48,6 +49,7 @@ _LESSON_MODULES = (
     real_gpu,
     shared_memory,
     descriptors,
+    first_kernel,
 )
 
 

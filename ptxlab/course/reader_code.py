@@ -30,6 +30,7 @@ __all__ = [
     "call",
     "plain",
     "raised",
+    "readers_time",
     "within_time_limit",
 ]
 
@@ -74,7 +75,7 @@ def plain(value: object) -> object:
     >>> plain(object)
     <class 'object'>
     """
-    with _readers_time():
+    with readers_time():
         return _Reading().plain(value, 0)
 
 
@@ -234,7 +235,8 @@ _clock: contextvars.ContextVar[_Clock | None] = contextvars.ContextVar("clock of
 
 
 @contextmanager
-def _readers_time() -> Iterator[None]:
+def readers_time() -> Iterator[None]:
+    """What runs inside counts as the reader's code: it has `TIME_LIMIT` seconds in one check."""
     clock = _clock.get()
     if clock is None:
         yield
@@ -249,7 +251,7 @@ def call(function: Callable[..., object], arguments: Iterable[object], about: st
     It gets copies of its arguments: what it changes in them changes nothing in the check.
     """
     copies = [_copy(argument) for argument in arguments]
-    with _readers_time():
+    with readers_time():
         try:
             value = function(*copies)
         except _Stopped:

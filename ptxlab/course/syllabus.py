@@ -189,6 +189,14 @@ LESSONS: tuple[Lesson, ...] = (
         ), 40,
     ),
     Lesson(
+        "17", "your-first-tensor-core-kernel", "Can you write a tensor-core kernel without a GPU?",
+        (
+            "write a kernel that loads fragments, multiplies them and stores D, for matrices of many tiles",
+            "bring a tile through shared memory and ldmatrix without bank conflicts",
+            "say what every lane held at any mma, and where a barrier is missing",
+        ), 60,
+    ),
+    Lesson(
         "", "atlas", "Every instruction, browsable",
         (
             "find any matrix instruction, its layout and its targets in seconds",

@@ -1,0 +1,623 @@
+"""Exercises of lesson 17: kernels that the reader writes, judged by simulating them; its own kernels."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import textwrap
+from collections.abc import Sequence
+from functools import lru_cache
+from importlib import resources
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import PtxlabError, quoted
+from ..gpu.compiler import compiler_version
+from ..instruction import mma_instruction
+from ..kernels.kernel import Kernel
+from ..kernels.matmul import matmul
+from ..kernels.ptx import read_ptx
+from ..simulation import Simulation
+from ..simulation import kernel as compiled_kernel
+from ..views import Cell, Grid, Picture
+from ..views.grid import State, headers
+from .checking import Unanswered, WrongForm, exercise, judge
+from .reader_code import readers_time
+
+__all__ = ["LDMATRIX", "LOAD", "MMA", "PTX_FILE", "STORE", "digest", "kernel", "mistake"]
+
+#: PTX of the lesson's own kernels, by the digest of their source: `python -m tools.record_lesson_kernels`.
+PTX_FILE = "first_kernel.json"
+
+INS = mma_instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+
+# -- the parts that the lesson writes, cell by cell ----------------------------------------------------------
+
+MMA = r"""
+typedef unsigned short f16;  // its 16 bits
+__device__ void mma(float* d, const unsigned* a, const unsigned* b) {  // d += a * b
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}"""
+
+LOAD = r"""
+__device__ int group() { return threadIdx.x % 32 / 4; }
+__device__ int thread() { return threadIdx.x % 4; }
+__device__ void load_a(unsigned* a, const f16* A, int K) {  // A by rows of K elements
+    for (int r = 0; r < 4; r++)
+        a[r] = *(const unsigned*)(A + (group() + r % 2 * 8) * K + thread() * 2 + r / 2 * 8);
+}
+__device__ void load_b(unsigned* b, const f16* B, int K) {  // B by columns of K elements
+    for (int r = 0; r < 2; r++)
+        b[r] = *(const unsigned*)(B + group() * K + thread() * 2 + r * 8);
+}"""
+
+STORE = r"""
+__device__ void store_d(const float* d, float* D, int N) {  // D by rows of N elements
+    for (int r = 0; r < 4; r++)
+        D[(group() + r / 2 * 8) * N + thread() * 2 + r % 2] = d[r];
+}"""
+
+LDMATRIX = r"""
+__device__ void ldmatrix(unsigned* a, const void* row) {  // `row`: 16 bytes of a row, in shared memory
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+        : "=r"(a[0]), "=r"(a[1]), "=r"(a[2]), "=r"(a[3])
+        : "r"((unsigned)__cvta_generic_to_shared(row)) : "memory");
+}"""
+
+
+# -- kernels, also without a compiler ------------------------------------------------------------------------
+
+
+def digest(source: str) -> str:
+    """What the PTX of a source is filed under.
+
+    >>> digest("")[:8]
+    'e3b0c442'
+    """
+    return hashlib.sha256(source.encode()).hexdigest()[:16]
+
+
+def kernel(source: str) -> Kernel[Simulation]:
+    """As `ptxlab.kernel`; the lesson's own kernels come with their PTX where NVRTC is missing.
+
+    >>> kernel('extern "C" __global__ void nothing() {}').name
+    'nothing'
+    """
+    stored = _stored().get(digest(source))
+    if stored is None or _has_compiler():
+        return compiled_kernel(source)
+    module = read_ptx(stored)
+    return Kernel(Simulation, module, module.functions[module.entries[0]], "sm_90a", stored, source)
+
+
+@lru_cache(maxsize=1)
+def _stored() -> dict[str, str]:
+    texts: dict[str, str] = json.loads(resources.files("ptxlab.course").joinpath(PTX_FILE).read_text("utf-8"))
+    return texts
+
+
+def _has_compiler() -> bool:
+    try:
+        compiler_version()
+    except PtxlabError:
+        return False
+    return True
+
+
+# -- what the lesson shows -----------------------------------------------------------------------------------
+
+#: Mistakes that kernels make with fragments, by the number of the kernel.
+MISTAKES = (
+    "no mistake",
+    "the two halves of every register of B are exchanged",
+    "registers 1 and 2 of A are exchanged",
+    "the last group of four lanes loads the B of the first",
+    "d[3] does not start at 0",
+    "d[2] and d[3] are stored in the wrong rows",
+)
+
+
+def mistake(kernel: int) -> Picture:
+    """D of one mma whose kernel has one mistake, outlined where it is wrong.
+
+    >>> mistake(4).notes[0]
+    '32 of 128 elements are wrong'
+    """
+    A = np.arange(256).reshape(16, 16) % 7 - 3
+    B = np.arange(128).reshape(16, 8) % 5 - 2
+    a, b = INS.a.pack(A), INS.b.pack(B)
+    c = np.zeros((32, 4), np.uint32)
+    d = INS.emulate(a, b, c)
+    expected = INS.d.unpack(d)
+    if kernel == 1:
+        d = INS.emulate(a, b << 16 | b >> 16, c)
+    elif kernel == 2:
+        d = INS.emulate(a[:, [0, 2, 1, 3]], b, c)
+    elif kernel == 3:
+        d = INS.emulate(a, b[np.arange(32) % 28], c)
+    elif kernel == 4:
+        c[:, 3] = np.float32(1).view(np.uint32)
+        d = INS.emulate(a, b, c)
+    elif kernel == 5:
+        d = np.concatenate([d[:, :2], np.roll(d[:, 2:], 4, axis=0)], axis=1)
+    D = INS.d.unpack(d)
+    wrong = expected != D
+    cells, hover = [], np.empty(D.shape, dtype=object)
+    for row, column in np.ndindex(16, 8):
+        state: State = "mark" if wrong[row, column] else "dim"
+        number = f"{D[row, column]:g}"
+        cells.append(Cell(row, column, 1, 1, (number,), state=state))
+        hover[row, column] = f"D[{row}][{column}] = {number}, should be {expected[row, column]:g}"
+    grid = Grid((16, 8), tuple(cells), hover, headers(16, 1), headers(8, 1), ("m", "n"))
+    notes = (f"{wrong.sum()} of {wrong.size} elements are wrong", f"the mistake: {MISTAKES[kernel]}")
+    return Picture(f"D of kernel {kernel}", notes, (grid,))
+
+
+# -- the reader's kernels ------------------------------------------------------------------------------------
+
+_LINES = '\n#line 1 "your kernel"\n'  # so that messages count the lines of the answer
+_OURS = '\n#line 1 "the kernel of the exercise"\n'
+_PER_WARP = 2000  # instructions that each warp may execute: a right answer takes a few hundred
+_LONGEST = 330  # letters of what the compiler or the simulator says
+_MACOS = "NVIDIA has no compiler for macOS: there, use Colab"
+
+
+def _compiled(answer: object, name: str, before: str = "", after: str = "") -> Kernel[Simulation]:
+    """The kernel that the answer makes between the parts that the lesson gives."""
+    if isinstance(answer, str) and "..." in answer:
+        raise Unanswered
+    if not isinstance(answer, str) or "{" not in answer:
+        raise WrongForm(
+            f"Found {quoted(answer)}; the answer is a text with the CUDA C++ of `{name}`, as the cell has it."
+        )
+    if not _has_compiler():
+        raise WrongForm(
+            "Your kernel has to be compiled, and NVRTC is not installed: "
+            f'pip install "ptxlab[cuda13]" ({_MACOS}).'
+        )
+    try:
+        with readers_time():
+            return compiled_kernel(f"{before}{_LINES}{answer}{_OURS}{after}")
+    except PtxlabError as error:
+        raise WrongForm(_sentence(error)) from None
+
+
+def _simulated(
+    kernel: Kernel[Simulation], grid: tuple[int, int], block: int, arguments: Sequence[object], advice: str
+) -> Simulation:
+    """One launch for a limited time; `WrongForm` with what the simulator objects to."""
+    warps = grid[0] * grid[1] * block // 32
+    try:
+        with readers_time():
+            return kernel.simulate(grid, block, *arguments, show=False, limit=_PER_WARP * warps)
+    except PtxlabError as error:
+        raise WrongForm(f"The simulation stopped. {_sentence(error)} {advice}") from None
+
+
+def _sentence(error: PtxlabError) -> str:
+    text = textwrap.shorten(str(error), _LONGEST, placeholder=" ...")
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def _first_hazard(result: Simulation) -> str:
+    if not result.hazards:
+        return ""
+    hazard = result.hazards[0]
+    return textwrap.shorten(hazard.sentence, _LONGEST, placeholder=" ...")
+
+
+def _integers(count: int, seed: int) -> NDArray[np.float32]:
+    """Small whole numbers, so that sums are exact in any order."""
+    return np.random.default_rng(seed).integers(-8, 9, count).astype(np.float32)
+
+
+def _numbers(shape: tuple[int, ...], seed: int) -> NDArray[np.float16]:
+    return np.random.default_rng(seed).normal(size=shape).astype(np.float16)
+
+
+def _where(wrong: NDArray[np.bool_], name: str = "D") -> str:
+    if not wrong.any():
+        return "all elements are right"
+    first = "][".join(str(index) for index in np.argwhere(wrong)[0])
+    return f"{wrong.sum()} of {wrong.size} elements are wrong, the first is {name}[{first}]"
+
+
+def _same(one: NDArray[np.generic], other: NDArray[np.generic]) -> bool:
+    return np.array_equal(one, other, equal_nan=True)
+
+
+def _first_operands(result: Simulation) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+    """B and C of the first mma of warp 0, as registers."""
+    if not result.counts[INS.mnemonic]:
+        raise WrongForm("No `mma` was executed: does your function end the kernel?")
+    operands = result.operands(warp=0)
+    return operands.b, operands.c
+
+
+_AXPY = ((8, 128, 1000), (3, 64, 130), (1, 32, 5))  # blocks, threads of a block, n
+_BEYOND = "Threads beyond the last element must do nothing: is there an element for each of them?"
+
+
+@exercise(
+    "17.1",
+    "**Write a kernel that adds `a * x[i]` to `y[i]` for every i below n.** Every thread takes one element. "
+    "The check launches it with 8 blocks of 128 threads for n = 1000, with 3 blocks of 64 for n = 130, and "
+    "with one block of 32 for n = 5.",
+    'axpy = r"""\nextern "C" __global__ void axpy(float a, const float* x, float* y, int n) {\n    ...\n}"""',
+)
+def _axpy(answer: object) -> tuple[bool, str]:
+    kernel = _compiled(answer, "axpy")
+    for case, (blocks, threads, n) in enumerate(_AXPY):
+        x, before = _integers(n, case), _integers(n, case + 9)
+        y = before.copy()
+        result = _simulated(kernel, (blocks, 1), threads, (3.0, x, y, n), _BEYOND)
+        expected = before + 3 * x
+        if _same(y, expected) and not result.hazards:
+            continue
+        wrong = y != expected
+        launch = f"with {blocks} blocks of {threads} threads, n = {n}"
+        return judge(
+            False,
+            "",
+            (_same(y, before), f"No element of y has changed ({launch})."),
+            (
+                not wrong[:threads].any() and _same(y[threads:], before[threads:]),
+                "Only the first elements are right, as many as a block has threads: every block does the "
+                "same ones. Which built-in variable says which block this is?",
+            ),
+            (_same(y, 3 * x), "y is replaced: the task is to *add* to it."),
+            (_same(y, before + x), "y has changed by x: where is the factor `a`?"),
+            (
+                wrong.sum() == 1 and bool(wrong[-1]),
+                f"All is right but the last element ({launch}): which of them is the last, n or n - 1?",
+            ),
+            (
+                case > 0,
+                f"The first launch is right, but not the one {launch}: does your kernel assume blocks of "
+                "128 threads? It can ask for their size.",
+            ),
+            (not wrong.any(), f"y is right, but only by luck: {_first_hazard(result)}."),
+            otherwise=f"{_where(wrong, 'y')} ({launch}). Which elements does thread 1 of block 1 take?",
+        )
+    return True, (
+        "The number of a thread in the grid is `blockIdx.x * blockDim.x + threadIdx.x`. The last block has "
+        "threads to spare, and the comparison with n keeps them away from memory that is not theirs."
+    )
+
+
+_ONE = r"""
+extern "C" __global__ void one(const f16* A, const f16* B, float* D, const float* bias) {
+    unsigned a[4], b[2];
+    float d[4] = {0, 0, 0, 0};
+    load_a(a, A, 16);
+    LOAD_B
+    START
+    mma(d, a, b);
+    store_d(d, D, 8);
+}"""
+
+
+def _one(load_b: str = "load_b(b, B, 16);", start: str = "") -> str:
+    return _ONE.replace("LOAD_B", load_b).replace("START", start)
+
+
+@exercise(
+    "17.2",
+    "The lesson's `load_b` wants B by columns. **Write one for B by rows, as NumPy has it:** 16 rows of 8 "
+    "elements. Every lane fills its two registers `b[0]` and `b[1]`; the element with the lower row goes "
+    "into the lower 16 bits. You may use `group()` and `thread()`.",
+    'load_b = r"""\n'
+    "__device__ void load_b(unsigned* b, const f16* B) {  // B: 16 rows of 8 elements\n"
+    "    ...\n"
+    '}"""',
+)
+def _load_b(answer: object) -> tuple[bool, str]:
+    kernel = _compiled(answer, "load_b", MMA + LOAD + STORE, _one("load_b(b, B);"))
+    B = np.arange(128, dtype=np.float16).reshape(16, 8)
+    D, bias = np.full((16, 8), np.nan, np.float32), np.zeros(8, np.float32)
+    advice = "B has 16 rows of 8 elements: which row and column does each lane read?"
+    result = _simulated(kernel, (1, 1), 32, (np.eye(16, dtype=np.float16), B, D, bias), advice)
+    registers, _ = _first_operands(result)
+    right = INS.b.pack(B)
+    lower, upper = registers & 0xFFFF, registers >> 16
+    if not _same(registers, right):
+        lane, register = (int(index) for index in np.argwhere(registers != right)[0])
+        found = " and ".join(_element(half[lane, register], B) for half in (lower, upper))
+        return judge(
+            False,
+            "",
+            (
+                _same(registers, right << 16 | right >> 16),
+                "The two halves of every register are exchanged: the lower row belongs into bits 0 to 15.",
+            ),
+            (_same(registers[:, ::-1], right), "Registers 0 and 1 are exchanged."),
+            (
+                _same(registers, INS.b.pack(B.reshape(8, 16).T)),
+                "You read B as if it were stored by columns. In memory the next *row* is how many elements "
+                "further?",
+            ),
+            (
+                bool((upper == 0).all()),
+                "The upper halves of all registers are 0. A register holds two elements; shift the second "
+                "one to its place.",
+            ),
+            (
+                _same(registers[:, 0], right[:, 0]) and _same(registers[:, 1], right[:, 0]),
+                "Register 0 is right, and register 1 has the same elements. Where does the picture of B show "
+                "the second register of a lane?",
+            ),
+            (
+                _same(lower, right & 0xFFFF),
+                f"The lower halves are right, the upper ones are not: register {register} of lane {lane} "
+                f"holds {found}. Its two elements are neighbours in a column.",
+            ),
+            otherwise=(
+                f"Register {register} of lane {lane} holds {found}. What does the picture of B say about "
+                "this lane?"
+            ),
+        )
+    A, B = _numbers((16, 16), 1), _numbers((16, 8), 2)
+    result = _simulated(kernel, (1, 1), 32, (A, B, D, bias), advice)
+    return judge(
+        _same(D, INS(A, B)) and not result.hazards,
+        "All 64 registers are as `mma` wants them. It took two loads of 16 bits for each of them, where B by "
+        "columns takes one of 32; `ldmatrix.trans` is the cure for that.",
+        otherwise=f"B of 0, 1, 2, ... is right, random numbers are not: {_first_hazard(result)}",
+    )
+
+
+def _element(code: np.uint32, B: NDArray[np.float16]) -> str:
+    """The element of B = 0, 1, 2, ... that has this code."""
+    places = np.argwhere(B.view(np.uint16) == code)
+    if not len(places):
+        return f"{code:#06x}, which is no element of B,"
+    row, column = places[0]
+    return f"B[{row}][{column}]"
+
+
+@exercise(
+    "17.3",
+    "A linear layer computes A B + bias, with one number of bias for each *column* of D. The accumulators "
+    "may start with it, and then it costs nothing. **Write the function that fills the four accumulators of "
+    "a lane.**",
+    'start = r"""\n__device__ void start(float* d, const float* bias) {  // bias: 8 numbers\n    ...\n}"""',
+)
+def _start(answer: object) -> tuple[bool, str]:
+    kernel = _compiled(answer, "start", MMA + LOAD + STORE, _one(start="start(d, bias);"))
+    bias = np.arange(1, 9, dtype=np.float32)
+    A, B, D = _numbers((16, 16), 3), _numbers((16, 8), 4), np.full((16, 8), np.nan, np.float32)
+    by_columns = np.ascontiguousarray(B.T)
+    advice = "There are 8 columns and 8 numbers: which of them does a lane need?"
+    result = _simulated(kernel, (1, 1), 32, (A, by_columns, D, bias), advice)
+    _, registers = _first_operands(result)
+    C = INS.c.unpack(registers)
+    right = np.broadcast_to(bias, (16, 8))
+    wrong = right != C
+    row, column = np.argwhere(wrong)[0] if wrong.any() else (0, 0)
+    return judge(
+        not wrong.any() and _same(D, INS(A, B, right)) and not result.hazards,
+        "Column 2 * thread() and the next one, in both halves of D. The product was added to it for nothing: "
+        "`mma` adds C anyway.",
+        (bool((C == 0).all()), "All accumulators are still 0."),
+        (
+            _same(C, np.broadcast_to(np.tile(bias, 2)[:, None], (16, 8))),
+            "Every *row* of D starts with its own number. Which of group() and thread() counts the columns?",
+        ),
+        (
+            _same(registers, np.broadcast_to(bias[:4].view(np.uint32), (32, 4))),
+            "Every lane starts with bias[0] to bias[3]. But lanes hold different columns, and `d[2]` is not "
+            "two columns right of `d[0]`.",
+        ),
+        (
+            not wrong[:8].any(),
+            "Rows 0 to 7 are right, rows 8 to 15 are not: which columns do `d[2]` and `d[3]` belong to?",
+        ),
+        (
+            not wrong[:, ::2].any(),
+            "The even columns are right, the odd ones are not: a lane holds two columns.",
+        ),
+        (
+            bool(
+                (right[:, ::-1] == C).all() or (right.reshape(16, 4, 2)[:, :, ::-1].reshape(16, 8) == C).all()
+            ),
+            "All eight numbers are there, but columns are exchanged.",
+        ),
+        (
+            not wrong.any(),
+            f"The accumulators are right: the mistake is somewhere else. {_first_hazard(result)}",
+        ),
+        otherwise=(
+            f"D[{row}][{column}] starts with {C[row, column]:g}. Which register of which lane is that, and "
+            "which column?"
+        ),
+    )
+
+
+_TILED = r"""
+extern "C" __global__ void tiled(const f16* A, const f16* B, float* D) {
+    __shared__ __align__(128) char tile[2048];
+    for (int i = threadIdx.x; i < 128; i += 32)
+        *(int4*)(tile + place(i / 8, i % 8)) = ((const int4*)A)[i];
+    __syncthreads();
+    unsigned a[4], b[2];
+    float d[4] = {0, 0, 0, 0};
+    for (int k = 0; k < 64; k += 16) {
+        ldmatrix(a, tile + place(threadIdx.x % 16, k / 8 + threadIdx.x / 16));
+        load_b(b, B + k, 64);
+        mma(d, a, b);
+    }
+    store_d(d, D, 8);
+}"""
+
+
+@exercise(
+    "17.4",
+    "Now without padding: the tile has exactly 2048 bytes, 16 rows of 8 pieces. The kernel writes and reads "
+    "every piece at `tile + place(row, piece)`. **Write `place` so that no access has a bank conflict.**",
+    'place = r"""\n__device__ int place(int row, int piece) {  // row 0 to 15, piece 0 to 7\n    ...\n}"""',
+)
+def _place(answer: object) -> tuple[bool, str]:
+    kernel = _compiled(answer, "place", MMA + LOAD + STORE + LDMATRIX, _TILED)
+    A, B, D = _numbers((16, 64), 5), _numbers((64, 8), 6), np.full((16, 8), np.nan, np.float32)
+    advice = (
+        "A piece begins at a multiple of 16, and the tile ends after 2048 bytes: there is no room to pad."
+    )
+    result = _simulated(kernel, (1, 1), 32, (A, np.ascontiguousarray(B.T), D), advice)
+    wrong = matmul(A, B, instruction=INS) != D
+    conflicts = sum(result.conflicts.values())
+    return judge(
+        not wrong.any() and not conflicts and not result.hazards,
+        "The XOR sends the same piece of eight neighbouring rows to eight different places, and those of a "
+        "row still fill the row. No byte is wasted, and every `ldmatrix` takes four wavefronts.",
+        (
+            bool(wrong.any()),
+            f"{_where(wrong)}. Do two pieces go to the same place? Every one of the 128 needs its own.",
+        ),
+        (
+            bool(result.hazards),
+            f"D is right, but {_first_hazard(result)}.",
+        ),
+        (
+            conflicts == 112,
+            "D is right, but nothing is won: 112 wavefronts too many. The same piece of eight neighbouring "
+            "rows is in the same four banks still.",
+        ),
+        (
+            conflicts == 48,
+            "D is right and more than half of the conflicts are gone, but some rows of every eight still "
+            "share a place. How many different numbers does your formula combine with the piece?",
+        ),
+        otherwise=(
+            f"D is right, but shared memory takes {conflicts} wavefronts more than needed. Which of rows 0 "
+            "to 7 have piece 0 at the same place in their row?"
+        ),
+    )
+
+
+_STACKED = ((1, 1, 16), (3, 2, 48))  # blocks along x and y, K
+
+
+@exercise(
+    "17.5",
+    "Blocks of **128 threads**, four warps: warp w of block (x, y) computes the 16 rows of D from 64 y + 16 "
+    "w and the 8 columns from 8 x. A is by rows, B by columns, K a multiple of 16. **Write the whole "
+    "kernel**, with `load_a`, `load_b`, `mma` and `store_d`. Every bit must be that of `ptxlab.matmul`.",
+    'stacked = r"""\n'
+    'extern "C" __global__ void stacked(const f16* A, const f16* B, float* D, int N, int K) {\n'
+    "    ...\n"
+    '}"""',
+)
+def _stacked(answer: object) -> tuple[bool, str]:
+    kernel = _compiled(answer, "stacked", MMA + LOAD + STORE)
+    advice = "Which rows and columns does the last warp of the last block have?"
+    for case, (x, y, K) in enumerate(_STACKED):
+        A, B = _numbers((64 * y, K), case), _numbers((K, 8 * x), case + 5)
+        D = np.full((64 * y, 8 * x), np.nan, np.float32)
+        result = _simulated(kernel, (x, y), 128, (A, np.ascontiguousarray(B.T), D, 8 * x, K), advice)
+        expected = matmul(A, B, instruction=INS)
+        if _same(D, expected) and not result.hazards:
+            continue
+        wrong, missing = expected != D, np.isnan(D)
+        launch = f"D of {64 * y} x {8 * x}, K = {K}"
+        first, last = (matmul(A[:, part], B[part], instruction=INS) for part in (slice(16), slice(-16, None)))
+        return judge(
+            False,
+            "",
+            (bool(missing.all()), f"Nothing was stored, or it was added to what D had ({launch})."),
+            (
+                bool(missing.reshape(y, 4, 16, 8 * x)[:, 1:].all()),
+                "In every 64 rows only the first 16 are stored: all four warps take the same ones. Which of "
+                "them a thread belongs to follows from threadIdx.x.",
+            ),
+            (bool(missing[64:].any()) and not missing[:64].any(), "Rows from 64 on are missing: blockIdx.y."),
+            (bool(missing[:, 8:].any()) and not missing[:, :8].any(), "Only the first 8 columns are stored."),
+            (_same(D, first), f"Only the first 16 of K are in the sum ({launch})."),
+            (
+                _same(D, last),
+                f"Only the last 16 of K are in the sum ({launch}): do the accumulators start at 0 again in "
+                "every step?",
+            ),
+            (
+                np.allclose(D, expected, atol=1e-2),
+                "D is right but for rounding: `mma` must take the steps of K in their order, with D of one "
+                "as C of the next.",
+            ),
+            (not wrong.any(), f"D is right, but {_first_hazard(result)}."),
+            otherwise=(
+                f"{_where(wrong)} ({launch}). A row of A begins every K elements, a row of D every N: is "
+                "each offset multiplied with its own?"
+            ),
+        )
+    return True, (
+        "Four warps, four tiles, no communication: the warps of a block are independent until they share "
+        "memory. Every bit is that of `ptxlab.matmul`, because the steps of K are the same."
+    )
+
+
+@exercise(
+    "17.6",
+    "Here the four warps stand side by side, and all of them need the same 16 x 16 elements of A. **Write "
+    "the body of the loop:** the block copies them into `tile`, by rows of 16, then each warp uses `load_a` "
+    "on the tile and `load_b` on B in global memory. Where does the block have to wait?",
+    'shared = r"""\n'
+    'extern "C" __global__ void shared(const f16* A, const f16* B, float* D, int N, int K) {\n'
+    "    __shared__ f16 tile[16 * 16];\n"
+    "    int row = blockIdx.y * 16, column = blockIdx.x * 32 + threadIdx.x / 32 * 8;\n"
+    "    unsigned a[4], b[2];\n"
+    "    float d[4] = {0, 0, 0, 0};\n"
+    "    for (int k = 0; k < K; k += 16) {\n"
+    "        ...\n"
+    "    }\n"
+    "    store_d(d, D + row * N + column, N);\n"
+    '}"""',
+)
+def _shared(answer: object) -> tuple[bool, str]:
+    kernel = _compiled(answer, "shared", MMA + LOAD + STORE)
+    x, y, K = 2, 2, 48
+    A, B = _numbers((16 * y, K), 7), _numbers((K, 32 * x), 8)
+    D = np.full((16 * y, 32 * x), np.nan, np.float32)
+    advice = "The tile has 256 elements, and 128 threads copy them."
+    result = _simulated(kernel, (x, y), 128, (A, np.ascontiguousarray(B.T), D, 32 * x, K), advice)
+    expected = matmul(A, B, instruction=INS)
+    wrong = expected != D
+    races = {hazard.opcode.split(".")[0] for hazard in result.hazards if hazard.kind == "race"}
+    most = x * y * K // 16 * (16 * 16 + 32 * 16) * A.itemsize
+    read = result.bytes.get("global read", 0)
+    return judge(
+        not wrong.any() and not result.hazards and read <= most and "shared read" in result.bytes,
+        "Two barriers: nobody reads the tile before all have written it, and nobody writes the next one "
+        "before all have read this one. A comes from global memory once for each block instead of once for "
+        "each warp.",
+        (
+            "ld" in races or "ldmatrix" in races,
+            "The simulator found a race: a warp reads elements of the tile that another may not have written "
+            "yet. The warps of a block do not run in step.",
+        ),
+        (
+            "st" in races,
+            "The simulator found a race: a fast warp begins to write the next tile while a slow one still "
+            "reads this one. The loop needs a second wait.",
+        ),
+        (bool(result.hazards), f"The simulator found a hazard: {_first_hazard(result)}."),
+        (
+            result.counts[INS.mnemonic] < 4 * x * y * K // 16,
+            "Fewer `mma`s than needed: each warp needs one in every step of the loop.",
+        ),
+        (
+            "shared read" not in result.bytes,
+            "`tile` is never read: `load_a` should find its elements there, in rows of 16.",
+        ),
+        (
+            bool(wrong.any()),
+            f"{_where(wrong)}. Is every element of the tile written, and does `load_a` know how long its "
+            "rows are?",
+        ),
+        otherwise=(
+            f"D is right, but the kernel reads {read:,} bytes of global memory, and {most:,} would do: does "
+            "every warp copy the whole tile?"
+        ),
+    )

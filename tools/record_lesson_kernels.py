@@ -1,0 +1,81 @@
+"""Record the PTX of lesson 17's kernels, for computers without NVRTC: python -m tools.record_lesson_kernels
+
+The notebook states the sources as texts and sums of texts. NVRTC's PTX is not the same in every run, so what
+is recorded stays as long as its source does.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from pathlib import Path
+
+import ptxlab
+from ptxlab._util.files import write_atomically
+from ptxlab.course import first_kernel
+
+ROOT = Path(__file__).parent.parent
+NOTEBOOK = ROOT / "notebooks" / "17-your-first-tensor-core-kernel.ipynb"
+FILE = ROOT / "ptxlab" / "course" / first_kernel.PTX_FILE
+
+
+def parts_and_sources() -> tuple[dict[str, str], list[str]]:
+    """The texts that the notebook gives names to, and the sources that it passes to `kernel`."""
+    names: dict[str, str] = {}
+    sources = []
+    for cell in json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]:
+        text = "".join(cell["source"])
+        if cell["cell_type"] != "code" or "%pip" in text or "lessons.check(" in text:
+            continue
+        for statement in ast.parse(text).body:
+            if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+                value = _text(statement.value, names)
+                if value is not None:
+                    names[statement.targets[0].id] = value
+            for node in ast.walk(statement):
+                if (
+                    isinstance(node, ast.Call)
+                    and isinstance(node.func, ast.Name)
+                    and node.func.id == "kernel"
+                ):
+                    source = _text(node.args[0], names)
+                    if source is None:
+                        raise SystemExit(f"{ast.unparse(node)}: its source is not a text, a sum or a replace")
+                    sources.append(source)
+    return names, sources
+
+
+def _text(node: ast.expr, names: dict[str, str]) -> str | None:
+    """The value of an expression of texts; None for any other."""
+    match node:
+        case ast.Constant(value=str() as text):
+            return text
+        case ast.Name(id=name):
+            return names.get(name)
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            first, second = _text(left, names), _text(right, names)
+            return None if first is None or second is None else first + second
+        case ast.Call(func=ast.Attribute(value=value, attr="replace"), args=[old, new]):
+            text, before, after = (_text(each, names) for each in (value, old, new))
+            return None if text is None or before is None or after is None else text.replace(before, after)
+    return None
+
+
+def _without_folder(ptx: str) -> str:
+    """The PTX with the name of its source alone; NVRTC puts the working folder before it."""
+    return re.sub(r'(\.file\s+\d+ ")[^"]*/', r"\1", ptx)
+
+
+def main() -> None:
+    recorded = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
+    texts = {}
+    for source in parts_and_sources()[1]:
+        key = first_kernel.digest(source)
+        texts[key] = recorded.get(key) or _without_folder(ptxlab.kernel(source).ptx)
+    write_atomically(FILE, json.dumps(texts, indent=1) + "\n")
+    print(f"{len(texts)} kernels, {FILE.stat().st_size:,} bytes")
+
+
+if __name__ == "__main__":
+    main()
