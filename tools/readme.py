@@ -90,11 +90,8 @@ def student() -> str:
         "a kernel that has imported ptxlab": [rows["import ptxlab"]],
         "a kernel with one Explorer open": [rows["one Explorer"]],
         "a kernel after `matmul` of 512x512x512, with numba": [rows["matmul of 512x512x512"]],
-        "a kernel after a whole lesson, but for these:": others,
-        **{
-            f"a kernel after lesson {lesson.number}, with the compiler": [rows[lesson.file]]
-            for lesson in large
-        },
+        **{f"a kernel after lesson {each.number}, with the compiler": [rows[each.file]] for each in large},
+        "a kernel after any other lesson": others,
     }
     idle = 100 * rows["one Explorer"]["idle processor"]
     lines = ["| | memory at most | processor time since its start |", "|---|---:|---:|"]
