@@ -36,6 +36,8 @@ HAZARDS = {
     "bulk_left": "missing wait",
     "early_arrival": "race",
     "divided": "divergent barrier",
+    "half_warps": "divergent barrier",
+    "waiting_apart": "deadlock",
     "outside_mask": "not in the mask",
     "half_a_warp": "lanes missing",
     "never_full": "deadlock",

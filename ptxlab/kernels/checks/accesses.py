@@ -291,11 +291,14 @@ class AccessCheck(Observer):
         self, before: NDArray[Any], threads: NDArray[Any], strong: bool, everywhere: bool = False
     ) -> NDArray[np.intp] | None:
         """Which of the accesses before are not ordered before those of now."""
-        limit = 1 if everywhere else self._limit
+        limit, first = (1, self._launched) if everywhere else (self._limit, 0)
         late = before >= limit
         if not late.any():
             return None
+        late &= (before ^ (threads + first)) & (_ID | _PENDING | _WORK) != 0  # not the same thread
         which = np.flatnonzero(late)
+        if not len(which):
+            return None
         stamps, ours = before[which], threads[which]
         times = stamps >> _SHIFT & _TIME
         others = stamps & _ID
@@ -447,6 +450,7 @@ class AccessCheck(Observer):
         clocks, threads, kind = self._clocks, event.threads, event.kind
         if kind == "bar":
             if event.completed:
+                self._check_whole(event)
                 clocks.leave(int(np.asarray(event.key)), threads, self._time)
                 self._set_limit()
             else:
@@ -493,6 +497,20 @@ class AccessCheck(Observer):
             self._report.add(
                 "divergent barrier", event.instruction, self._batch, event.threads[split],
                 f"{{who}} reach{{es}} barrier {number} apart from other lanes of the same warp",
+            )  # fmt: skip
+
+    def _check_whole(self, event: Synchronisation) -> None:
+        """A barrier that counts threads, and is for whole warps, was complete with parts of warps."""
+        number, parts = int(np.asarray(event.key)), event.instruction.parts
+        if "red" in parts or len(event.instruction.operands) < 2:
+            return
+        if parts[0] != "bar" and "aligned" not in parts:
+            return
+        lacking = self._clocks.partial(number, event.threads)
+        if lacking.any():
+            self._report.add(
+                "divergent barrier", event.instruction, self._batch, event.threads[lacking],
+                f"{{who}} leave{{s}} barrier {number}, which other lanes of the same warp have not reached",
             )  # fmt: skip
 
     def _cluster(self, event: Synchronisation) -> None:

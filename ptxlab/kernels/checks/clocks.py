@@ -92,6 +92,11 @@ class Clocks:
         arrived[threads] = 2 if waits else 1
         return np.asarray(before)
 
+    def partial(self, number: int, threads: NDArray[Any]) -> NDArray[np.bool_]:
+        """Whose warp has lanes that still run and have not reached the barrier."""
+        absent = self.batch.alive & (self._arrived[number] == 0)
+        return np.asarray(absent.reshape(-1, 32).max(axis=1)[threads >> 5])
+
     def leave(self, number: int, threads: NDArray[Any], time: int) -> None:
         """The barrier is complete for the blocks of these threads."""
         arrived = self._arrived.get(number)

@@ -79,7 +79,7 @@ def threads_text(batch: Batch, threads: NDArray[Any], most: int = 4) -> str:
         lanes = lanes_text((threads[threads >> 5 == warp] & 31).tolist())
         texts.append(f"block {block}, warp {warp * 32 % batch.block_lanes // 32}, {lanes}")
     more = f" and {len(warps) - most} more warps" if len(warps) > most else ""
-    return "; ".join(texts) + more
+    return " and ".join(texts) + more
 
 
 def record(

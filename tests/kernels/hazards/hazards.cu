@@ -207,6 +207,18 @@ extern "C" __global__ void divided(int* x) {  // one barrier in each branch, and
     x[threadIdx.x] += 1;
 }
 
+extern "C" __global__ void half_warps(int* x) {  // a named barrier is for whole warps
+    if (threadIdx.x % 32 < IF_FIXED(32) IF_BROKEN(16))
+        asm volatile("bar.sync 1, %0;" :: "n"(IF_FIXED(64) IF_BROKEN(32)) : "memory");
+    x[threadIdx.x] = 1;
+}
+
+extern "C" __global__ void waiting_apart(int* x) {  // half a warp shuffles, the other half is at the barrier
+    if (threadIdx.x % 32 < IF_FIXED(32) IF_BROKEN(16)) x[threadIdx.x] = __shfl_xor_sync(~0u, x[threadIdx.x], 1);
+    __syncthreads();
+    x[threadIdx.x] += 1;
+}
+
 extern "C" __global__ void outside_mask(int* x) {  // sixteen lanes shuffle with a mask of eight
     if (threadIdx.x % 32 < 16) x[threadIdx.x] = __shfl_xor_sync(IF_FIXED(0xffff) IF_BROKEN(0xff), x[threadIdx.x], 1);
 }
