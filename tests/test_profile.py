@@ -124,3 +124,19 @@ def test_trace_of_a_warp() -> None:
     with pytest.raises(PtxlabError, match="trace=6: the launch has 6 warps, from 0 on"):
         kernel.simulate(3, 64, np.zeros(512, np.float32), 2, shared=512, trace=6)
     player.close()
+
+
+def test_without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    """PTX text needs no NVRTC; for CUDA C++ a sentence says what to install."""
+    ptx = ptxlab.kernel(_COLUMNS).ptx
+
+    def missing() -> None:
+        raise PtxlabError("NVRTC is not installed")
+
+    monkeypatch.setattr("ptxlab.kernels.kernel.compiler_version", missing)
+    monkeypatch.setattr("ptxlab.kernels.kernel.compile_ptx", missing)
+    result = ptxlab.kernel(ptx).simulate(1, 64, np.zeros(512, np.float32), 32, shared=8192)
+    assert sum(result.conflicts.values()) == 2 * 62
+    assert all(ptx.splitlines()[line - 1].lstrip().split(".")[0] in ("ld", "st") for line in result.conflicts)
+    with pytest.raises(PtxlabError, match=r"CUDA C\+\+: NVRTC is not installed; PTX text needs no compiler"):
+        ptxlab.kernel(_COLUMNS)

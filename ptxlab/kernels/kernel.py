@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from .._util.arguments import as_int, as_text, is_name
 from ..errors import PtxlabError, listing, quoted
-from ..gpu.compiler import compile_kernel, compile_ptx
+from ..gpu.compiler import compile_kernel, compile_ptx, compiler_version
 from ..gpu.device import device_target
 from ..gpu.kernel_launch import launch_kernel
 from ..isa.targets import GENERATIONS, check_target
@@ -208,6 +208,10 @@ def build_kernel(
     if _PTX.search(text):
         module = read_ptx(text)
         return Kernel(result_type, module, _chosen(module, name), module.target or target, text, text)
+    try:
+        compiler_version()
+    except PtxlabError as error:  # e.g. on macOS
+        raise PtxlabError(f"a kernel in CUDA C++: {error}; PTX text needs no compiler") from None
     flags = _as_options(options)
     expression = as_text(name, "name") if name is not None else None
     ptx, lowered = compile_ptx(text, target, flags, expression)

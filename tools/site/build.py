@@ -11,7 +11,18 @@ from pathlib import Path
 
 import plotly
 
-from . import EXPLORERS, api, command_line, course, element_types, families, machine_code, numerics, speed
+from . import (
+    EXPLORERS,
+    api,
+    command_line,
+    course,
+    element_types,
+    families,
+    machine_code,
+    numerics,
+    simulated,
+    speed,
+)
 
 __all__ = ["assemble", "build"]
 
@@ -29,6 +40,7 @@ def assemble(source: Path) -> None:
     numerics.write(reference)
     machine_code.write(reference)
     command_line.write(reference)
+    simulated.write(reference)
     speed.write(reference)
     api.write(source / "api")
     (source / "_extra" / "explorers").mkdir(parents=True, exist_ok=True)

@@ -1,0 +1,79 @@
+"""The page of the simulator: its instructions, from its own tables, and the chips that bound a time."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from pathlib import Path
+
+from ptxlab._util.files import write_atomically
+from ptxlab.isa.catalog import FAMILIES, catalog
+from ptxlab.kernels.chips import CHIPS
+from ptxlab.kernels.ptx import type_bits
+from ptxlab.kernels.simulator import arithmetic, asynchronous, control, loads, matrices, warps
+from ptxlab.numerics.scalar import opcodes
+
+from .markdown import Page, code, table
+
+__all__ = ["page", "write"]
+
+_GROUPS = (
+    ("memory and addresses", loads.BUILDERS),
+    ("control, barriers, fences", control.BUILDERS),
+    ("within a warp", warps.BUILDERS),
+    ("matrices", matrices.BUILDERS),
+    ("asynchronous copies", asynchronous.BUILDERS),
+    ("registers", arithmetic.BUILDERS),
+)
+
+
+def write(folder: Path) -> None:
+    write_atomically(folder / "simulated.md", str(page()))
+
+
+def page() -> Page:
+    out = Page("Instructions of the simulator")
+    out.add(
+        "What `ptxlab.kernel(...).simulate(...)` runs, from the simulator's own tables. Anything else is an "
+        "error that names the instruction and its source line, when a thread reaches it. "
+        "{doc}`/guide/kernels` shows how to use it."
+    )
+    out.heading(2, "Scalar instructions")
+    names: dict[str, list[str]] = defaultdict(list)
+    for opcode in opcodes():
+        names[opcode.split(".")[0]].append(opcode)
+    out.add(
+        f"{sum(len(each) for each in names.values()):,} opcodes of {len(names)} instructions, in every bit "
+        "as an H200 computes them; {doc}`approximations` has those that approximate."
+    )
+    rows = []
+    for name, spellings in sorted(names.items()):
+        parts = [part for spelling in spellings for part in spelling.split(".")[1:]]
+        types = [part for part in dict.fromkeys(parts) if type_bits(part) is not None]
+        others = [part for part in dict.fromkeys(parts) if type_bits(part) is None]
+        rows.append(
+            (code(name), " ".join(map(code, types)), " ".join(map(code, others)), str(len(spellings)))
+        )
+    out.add(table(("instruction", "types", "modifiers", "opcodes"), rows, numbers=(3,)))
+    out.heading(2, "All others")
+    listed = [(title, " ".join(map(code, sorted(builders)))) for title, builders in _GROUPS]
+    out.add(table(("", "instructions"), listed))
+    out.heading(2, "Matrix instructions")
+    out.add("Every form of the catalogue that runs on sm_75 to sm_90a:")
+    forms = [(code(family), str(len(catalog(family, "sm_90a")))) for family in FAMILIES]
+    out.add(table(("family", "forms for sm_90a"), [row for row in forms if row[1] != "0"], numbers=(1,)))
+    out.heading(2, "Chips that bound the time of a kernel")
+    out.add(
+        "`result.bounds(chip)` divides what a kernel does by these published peaks: dense operations per "
+        "second of the tensor cores (a multiply-add is two), bytes per second of DRAM, and 128 bytes per "
+        "clock and SM of shared memory."
+    )
+    chips = [
+        (
+            chip.name, str(chip.sms), f"{chip.clock / 1e9:.2f} GHz",
+            f"{chip.tensor.get('f16', chip.tensor.get('f16>f32', 0)):,.0f} TFLOPS",
+            f"{chip.dram / 1e12:.2f} TB/s", chip.source,
+        )
+        for chip in CHIPS.values()
+    ]  # fmt: skip
+    out.add(table(("chip", "SMs", "clock", "f16 with f32 sums", "DRAM", "source"), chips))
+    return out
