@@ -33,6 +33,7 @@ class Alignment(NamedTuple):
 #: Products from which numba is worth it: fewer take NumPy some 20 ms, and numba's first call takes seconds to
 #: compile.
 _WORTH = 1 << 19
+_BESIDE = 128  # MMAs that vector instructions take side by side: all their values stay in cache
 _chosen: str | None = None
 
 
@@ -83,6 +84,34 @@ def serves(dtypes: tuple[DType, DType, DType, DType], products: int, depth: int)
     return fits and (_chosen == "numba" or (_chosen is None and products >= _WORTH)) and _loop() is not None
 
 
+class _Codes(NamedTuple):
+    """Codes a [count, M, K], b [count, K, N], c [count, M, N]; which elements of A are stored, or None."""
+
+    a: Array
+    b: Array
+    c: Array
+    stored: Array | None
+
+    def of(self, which: Any) -> _Codes:
+        """Those of some MMAs."""
+        stored = None if self.stored is None else self.stored[which]
+        return _Codes(self.a[which], self.b[which], self.c[which], stored)
+
+
+class _Step(NamedTuple):
+    """What a fused step does, as the loops take it."""
+
+    dtypes: tuple[DType, DType, DType, DType]
+    alignment: Alignment
+
+    @property
+    def numbers(self) -> tuple[int, int, int, bool]:
+        """Bits of fraction kept in the sum, its floor, bits of fraction kept of D, whether it is rounded."""
+        nearest = self.dtypes[3].name == "f16"
+        kept = self.dtypes[3].fraction_bits if nearest else self.alignment.result_bits
+        return self.alignment.fraction_bits, self.alignment.floor, kept, nearest
+
+
 def fused_codes(
     a: Array,
     b: Array,
@@ -92,26 +121,61 @@ def fused_codes(
     alignment: Alignment,
 ) -> Array:
     """Codes of D for codes a [count, M, K], b [count, K, N], c [count, M, N]; see `fused.fused_dot`."""
-    loop, d = _loop(), np.empty(c.shape, dtype=np.uint32)
-    a, b, c = (np.ascontiguousarray(x, dtype=np.uint32) for x in (a, b, c))
-    there = np.zeros((0, 0, 0), dtype=np.bool_) if stored is None else np.ascontiguousarray(stored)
-    nearest = dtypes[3].name == "f16"
-    kept = dtypes[3].fraction_bits if nearest else alignment.result_bits
-    forms, scales = (
-        tuple(_form(float_type) for float_type in dtypes),
-        tuple(_scales(float_type) for float_type in dtypes[:3]),
+    codes, step = _Codes(a, b, c, stored), _Step(dtypes, alignment)
+    d, odd = np.empty(c.shape, dtype=np.uint32), np.ones(len(c), dtype=np.bool_)
+    if alignment.fraction_bits <= 25:
+        whole = len(c) - len(c) % _BESIDE
+        if whole:
+            d[:whole], odd[:whole] = _plain_codes(codes.of(slice(0, whole)), _BESIDE, step)
+        if whole < len(c):
+            d[whole:], odd[whole:] = _plain_codes(codes.of(slice(whole, None)), len(c) - whole, step)
+    rest = np.flatnonzero(odd)
+    if len(rest):
+        d[rest] = _all_codes(codes.of(rest), step)
+    return d.astype(dtypes[3].code_type, copy=False)
+
+
+def _plain_codes(codes: _Codes, length: int, step: _Step) -> tuple[Array, Array]:
+    """Codes of D, and for which MMAs they do not count; `loop.fill_plain` takes `length` side by side."""
+
+    def side_by_side(x: Array) -> Array:
+        blocks = x.reshape(-1, length, x.shape[1] * x.shape[2])
+        return np.ascontiguousarray(blocks.transpose(0, 2, 1)).reshape(-1, *x.shape[1:], length)
+
+    # turned before they are made wider: less to move
+    a, b, c = (side_by_side(x).astype(np.uint32, copy=False) for x in (codes.a, codes.b, codes.c))
+    there = np.zeros((0, 0, 0, 0), dtype=np.bool_) if codes.stored is None else side_by_side(codes.stored)
+    d, odd = np.empty(c.shape, dtype=np.uint32), np.zeros((len(c), length), dtype=np.bool_)
+    ignored = tuple(np.uint32(float_type.ignored_bits) for float_type in step.dtypes[:3])
+    tables = tuple(_table(float_type) for float_type in step.dtypes[:3])
+    _call("fill_plain", a, b, c, there, d, ignored, tables, _form(step.dtypes[3]), *step.numbers, odd)
+    return np.moveaxis(d, -1, 1).reshape(codes.c.shape), odd.reshape(-1)
+
+
+def _all_codes(codes: _Codes, step: _Step) -> Array:
+    """Codes of D, whatever A, B and C hold: see `loop.fill`."""
+    a, b, c = (np.ascontiguousarray(x, dtype=np.uint32) for x in (codes.a, codes.b, codes.c))
+    there = (
+        np.zeros((0, 0, 0), dtype=np.bool_) if codes.stored is None else np.ascontiguousarray(codes.stored)
     )
-    numbers = alignment.fraction_bits, alignment.floor, kept, nearest, _powers(loop.LOWEST)
-    arguments = a, b, c, there, d, forms, scales, *numbers
-    fill = loop.fill
+    d = np.empty(c.shape, dtype=np.uint32)
+    forms = tuple(_form(float_type) for float_type in step.dtypes)
+    scales = tuple(_scales(float_type) for float_type in step.dtypes[:3])
+    _call("fill", a, b, c, there, d, forms, scales, *step.numbers, _powers(_loop().LOWEST))
+    return d
+
+
+def _call(name: str, *arguments: Any) -> None:
+    """A function of the loop; where numba cannot read or write what it compiled, compiled anew."""
+    loop = _loop()
+    function = getattr(loop, name)
     try:
-        fill(*arguments)
-    except Exception:  # numba's, if it cannot read or write what it compiled
-        if fill.stats.cache_path is None:
+        function(*arguments)
+    except Exception:
+        if function.stats.cache_path is None:
             raise
         loop.compile_without_cache()
-        loop.fill(*arguments)
-    return d.astype(dtypes[3].code_type, copy=False)
+        getattr(loop, name)(*arguments)
 
 
 def _form(float_type: DType) -> tuple[int, int, int, int, int]:
@@ -137,6 +201,27 @@ def _scales(float_type: DType) -> Array:
     if _form(float_type)[4] == 2:
         scales[-1] = 0.0
     return np.asarray(scales)
+
+
+@lru_cache(maxsize=None)
+def _table(float_type: DType) -> tuple[Array, Array]:
+    """Value and exponent of every code without its ignored bits; none of f32, which has too many.
+
+    The exponent is `loop.ODD` where float32 might not hold a product: beyond 2^50, and what is not finite.
+    """
+    loop = _loop()
+    if float_type.name == "f32":
+        return np.empty(0, dtype=np.float32), np.empty(0, dtype=np.int16)
+    exponent_bits, fraction_bits, bias, ignored, _ = _form(float_type)
+    codes = np.arange(1 << float_type.bits - ignored, dtype=np.uint32)
+    field = codes >> fraction_bits & (1 << exponent_bits) - 1
+    exponents = np.maximum(field.astype(np.int16), 1) - np.int16(bias)
+    with np.errstate(invalid="ignore", over="ignore"):
+        values = float_type.decode((codes << ignored).astype(float_type.code_type)).astype(np.float32)
+    exponents[values == 0] = loop.ABSENT
+    odd = ~np.isfinite(values) | ((abs(exponents) > 50) & (values != 0))
+    exponents[odd], values[odd] = loop.ODD, 0
+    return values, exponents
 
 
 @lru_cache(maxsize=1)

@@ -15,10 +15,11 @@ from pathlib import Path
 import numpy as np
 from numba import config, njit
 
-__all__ = ["LOWEST", "compile_without_cache", "fill"]
+__all__ = ["ABSENT", "LOWEST", "ODD", "compile_without_cache", "fill", "fill_plain"]
 
-_ABSENT = -4096  # exponent of a zero: it takes no part in the alignment
+ABSENT = -4096  # exponent of a zero: it takes no part in the alignment
 LOWEST = -1022  # powers[i] is 2 ** (i + LOWEST)
+ODD = 8191  # exponent, in the tables of `fill_plain`, of what it does not compute
 
 _options = {}  # of each compiled function, by its name
 _changing = threading.Lock()
@@ -71,12 +72,12 @@ def opened(code, form, scale):
     negative = code >> (fraction_bits + exponent_bits) & 1
     if special and field == (1 << exponent_bits) - 1:
         if special == 2:
-            return 0.0, _ABSENT, negative, 1 if fraction == 0 else 2
+            return 0.0, ABSENT, negative, 1 if fraction == 0 else 2
         if fraction == (1 << fraction_bits) - 1:
-            return 0.0, _ABSENT, negative, 2
+            return 0.0, ABSENT, negative, 2
     significand = fraction | np.int64(field != 0) << fraction_bits
     if significand == 0:
-        return 0.0, _ABSENT, negative, 4
+        return 0.0, ABSENT, negative, 4
     size = significand * scale[field]
     return -size if negative else size, max(field, 1) - bias, negative, 0
 
@@ -159,7 +160,7 @@ def fill(a, b, c, there, d, forms, scales, fraction_bits, floor, kept, nearest, 
             odd = b_odd
             for k in range(depth):
                 if not all_there and not there[i, m, k]:
-                    a_value[k], a_exp[k] = 0.0, _ABSENT
+                    a_value[k], a_exp[k] = 0.0, ABSENT
                     continue
                 bit = one << np.uint64(k)
                 a_value[k], a_exp[k], negative, kind = opened(a[i, m, k], a_form, a_scale)
@@ -176,7 +177,7 @@ def fill(a, b, c, there, d, forms, scales, fraction_bits, floor, kept, nearest, 
                 top[n] = max(exponent, floor)
             for k in range(depth):
                 exponent = a_exp[k]
-                if exponent != _ABSENT:
+                if exponent != ABSENT:
                     for n in range(columns):
                         found = np.int32(exponent + b_exp[k, n])
                         top[n] = found if found > top[n] else top[n]
@@ -198,3 +199,105 @@ def fill(a, b, c, there, d, forms, scales, fraction_bits, floor, kept, nearest, 
                     code = _odd_code(a_masks, b_masks[n], stored, c_sign[n], c_kind[n], d_form)
                     if code >= 0:
                         d[i, m, n] = code
+
+
+@_compiled()
+def _look_up(codes, ignored, table, values, exponents, odd):
+    """Values and exponents of codes by their table; MMAs with a code that it does not explain become odd."""
+    table_values, table_exponents = table
+    for i in range(codes.size):
+        code = codes[i] >> ignored
+        values[i] = table_values[code]
+        exponents[i] = table_exponents[code]
+    for i in range(codes.size):
+        odd[i] |= exponents[i] == ODD
+
+
+@_compiled()
+def _open_f32(codes, values, exponents, odd):
+    """The same for codes of f32, without a table."""
+    for i in range(codes.size):
+        code = codes[i]
+        field = np.int32(code >> np.uint32(23)) & np.int32(255)
+        values[i] = np.uint32(code).view(np.float32)
+        exponent = max(field, np.int32(1)) - np.int32(127)
+        exponents[i] = exponent if code << np.uint32(1) != 0 else np.int32(ABSENT)
+        odd[i] |= field == 255
+
+
+@_compiled(nogil=True, error_model="numpy")
+def fill_plain(a, b, c, there, d, ignored, tables, d_form, fraction_bits, floor, kept, nearest, odd):
+    """`fill` for most numbers: codes a [blocks, M, K, L], b [blocks, K, N, L], c and d [blocks, M, N, L].
+
+    L MMAs stand side by side in each block, products are float32 that hold them exactly, and sums are
+    integers, so that vector instructions do it. `tables` give the values and exponents of the codes of A, B
+    and C without their ignored bits. An MMA that has others (infinite, NaN, beyond the range in which that
+    holds) or a result that is subnormal is set in `odd` [blocks, L]; `fill` must compute it.
+    """
+    a_table, b_table, c_table = tables
+    blocks, rows, depth, length = a.shape
+    columns, all_there = b.shape[2], there.size == 0
+    a_value, a_exp = np.empty((rows, depth, length), np.float32), np.empty((rows, depth, length), np.int16)
+    b_value, b_exp = (
+        np.empty((depth, columns, length), np.float32),
+        np.empty((depth, columns, length), np.int16),
+    )
+    c_value, top = np.empty(length, np.float32), np.empty(length, np.int16)
+    scale, part, total = np.empty(length, np.float32), np.empty(length, np.int32), np.empty(length, np.int64)
+    cut = ~((np.int64(1) << (52 - kept)) - 1)
+    for block in range(blocks):
+        flags = odd[block]
+        for m in range(rows):
+            for k in range(depth):
+                values, exponents = a_value[m, k], a_exp[m, k]
+                _look_up(a[block, m, k], ignored[0], a_table, values, exponents, flags)
+                if not all_there:
+                    stored = there[block, m, k]
+                    for i in range(length):
+                        if not stored[i]:
+                            values[i], exponents[i] = 0.0, ABSENT
+        for k in range(depth):
+            for n in range(columns):
+                _look_up(b[block, k, n], ignored[1], b_table, b_value[k, n], b_exp[k, n], flags)
+        if flags.all():
+            continue
+        for m in range(rows):
+            for n in range(columns):
+                if c_table[0].size:
+                    _look_up(c[block, m, n], ignored[2], c_table, c_value, top, flags)
+                else:
+                    _open_f32(c[block, m, n], c_value, top, flags)
+                for i in range(length):
+                    top[i] = max(top[i], np.int16(floor))
+                for k in range(depth):
+                    x, y = a_exp[m, k], b_exp[k, n]
+                    for i in range(length):
+                        top[i] = max(top[i], np.int16(x[i] + y[i]))
+                for i in range(length):
+                    # where it is out of range, all products are zero, or the MMA is odd
+                    power = np.int32(fraction_bits) - np.int32(top[i])
+                    power = min(max(power, np.int32(-126)), np.int32(127))
+                    scale[i] = np.int32((power + np.int32(127)) << np.int32(23)).view(np.float32)
+                    exponent = np.int64(fraction_bits) - np.int64(top[i]) + np.int64(1023)
+                    exact = np.int64(exponent << np.int64(52)).view(np.float64)
+                    total[i] = np.int64(np.float64(c_value[i]) * exact)
+                for low in range(0, depth, 8):  # so many terms of 27 bits fit 32
+                    for i in range(length):
+                        part[i] = 0
+                    for k in range(low, min(low + 8, depth)):
+                        u, v = a_value[m, k], b_value[k, n]
+                        for i in range(length):
+                            part[i] += np.int32(u[i] * v[i] * scale[i])
+                    for i in range(length):
+                        total[i] += part[i]
+                codes = d[block, m, n]
+                for i in range(length):
+                    exponent = np.int64(top[i]) - np.int64(fraction_bits) + np.int64(1023)
+                    grain = np.int64(exponent << np.int64(52)).view(np.float64)
+                    value = np.float64(total[i]) * grain
+                    if nearest:
+                        codes[i] = _code_of(value, d_form, kept, True)
+                    else:
+                        value = np.int64(np.float64(value).view(np.int64) & cut).view(np.float64)
+                        flags[i] |= (abs(value) < 2.0**-126) & (total[i] != 0)
+                        codes[i] = np.float32(value).view(np.uint32)
