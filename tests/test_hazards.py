@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import ptxlab
 from ptxlab import PtxlabError
 from ptxlab.kernels.checks import KINDS, Hazard
 from ptxlab.kernels.simulator import HazardError
@@ -43,3 +44,34 @@ def test_every_kind_has_a_kernel() -> None:
     assert _hazards("reverse", check=False) == []
     with pytest.raises(PtxlabError, match="check='maybe': it is True, False or 'error'"):
         _hazards("reverse", check="maybe")
+
+
+_PTX = """
+.version 8.0
+.target sm_90a
+.address_size 64
+.visible .entry turn()
+{
+    .reg .b32 %r<4>;
+    .reg .b16 %h;
+    .shared .align 4 .b32 tile[32];
+    mov.u32 %r0, %tid.x;
+    shl.b32 %r0, %r0, 2;
+    mov.u32 %r1, tile;
+    add.u32 %r1, %r1, %r0;
+    st.shared.u32 [%r1], %r2;
+    xor.b32 %r1, %r1, 4;
+    ld.shared.u32 %r3, [%r1];
+    ret;
+}
+"""
+
+
+def test_ptx_text() -> None:
+    """Lines are those of the PTX where there is no other source."""
+    unwritten, race = ptxlab.kernel(_PTX).simulate(1, 32).hazards
+    assert unwritten.kind == "uninitialised register" and unwritten.text == "st.shared.u32 [%r1], %r2;"
+    assert "with register %r2, never written" in unwritten.sentence
+    assert race.kind == "race" and race.sentence.startswith("PTX line 16: lanes of warp 0 of block (0, 0, 0)")
+    assert (race.line, race.other_line, race.text) == (16, 14, "ld.shared.u32 %r3, [%r1];")
+    assert "put __syncwarp() between PTX line 14 and PTX line 16" in race.sentence

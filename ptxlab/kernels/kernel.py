@@ -134,7 +134,8 @@ class Kernel(Generic[R]):
             raise PtxlabError(f"model={quoted(model)}: there are {listing(GENERATIONS)}")
         if not isinstance(check, bool) and as_text(check, "check") != "error":
             raise PtxlabError(f"check={quoted(check)}: it is True, False or 'error'")
-        report = Report(self.source, check == "error", self._image.shared_variables(shape.shared))
+        variables = self._image.shared_variables(shape.shared)
+        report = Report(self.source, check == "error", variables, self.source is self.ptx)
         listeners = tuple(observers)
         if limit is not None:
             listeners += (Limit(as_int(limit, "limit")),)

@@ -116,9 +116,14 @@ class Report:
     """Collects hazards: one for each kind and pair of lines, with a count; or raises the first."""
 
     def __init__(
-        self, source: str, raises: bool = False, shared: Sequence[tuple[str, int, int]] = ()
+        self,
+        source: str,
+        raises: bool = False,
+        shared: Sequence[tuple[str, int, int]] = (),
+        is_ptx: bool = False,
     ) -> None:
         self._lines = source.splitlines()
+        self._is_ptx = is_ptx
         self._shared = shared  # names, addresses and sizes of variables
         self._raises = raises
         self._hazards: dict[tuple[Any, ...], Hazard] = {}
@@ -129,9 +134,10 @@ class Report:
         return sorted(self._hazards.values(), key=lambda hazard: (hazard.line, hazard.ptx_line, hazard.kind))
 
     def with_text(self, hazard: Hazard) -> Hazard:
-        """The hazard with its source line."""
-        if 0 < hazard.line <= len(self._lines):
-            return replace(hazard, text=self._lines[hazard.line - 1].strip())
+        """The hazard with its line of the source, or of the PTX where that is the source."""
+        number = hazard.ptx_line if self._is_ptx else hazard.line
+        if 0 < number <= len(self._lines):
+            return replace(hazard, text=self._lines[number - 1].strip())
         return hazard
 
     def shared_place(self, first: int, last: int) -> str:

@@ -40,8 +40,9 @@ _NO_RESULT = {
     "membar", "nanosleep", "pmevent", "prefetch", "prefetchu", "red", "ret", "setmaxnreg", "st", "stmatrix",
     "trap",
 }  # fmt: skip
-#: Instructions that hand a value on as it is: what nobody wrote stays so, and is no hazard yet.
-_COPIES = {"mov", "selp"}
+#: Instructions that hand values on as they are: what nobody wrote stays so, and is no hazard yet. All but
+#: `mov` may leave one of their operands aside.
+_COPIES = {"mov", "selp", "prmt", "bfi", "shfl"}
 _ALL_LANES = 0xFFFFFFFF
 _MASKED = {"shfl", "vote", "match", "redux", "elect", "bar"}
 
@@ -317,6 +318,7 @@ class RegisterCheck(Observer):
     def _follow(self, instruction: Instruction, plan: _Plan, ours: NDArray[Any]) -> None:
         """Registers that may not have been written."""
         known = np.ones(len(ours), dtype=np.bool_)
+        choice = instruction.parts[0] != "mov" and len(read_and_written(instruction)[0]) > len(plan.reads)
         for register in plan.reads:
             written = self._of(plan.function, register)[ours]
             if not plan.copies and not written.all():
@@ -327,7 +329,7 @@ class RegisterCheck(Observer):
                 )  # fmt: skip
             known &= written
         for register in plan.writes:
-            self._of(plan.function, register)[ours] = known if plan.copies else True
+            self._of(plan.function, register)[ours] = known if plan.copies and not choice else True
 
     def _of(self, function: str, register: int) -> NDArray[np.bool_]:
         key = (function, register)
