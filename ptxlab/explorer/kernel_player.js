@@ -42,6 +42,14 @@ function render({ model, el }) {
   const box = make("div", "memory-box");
   box.append(canvas);
   memory.append(head, box);
+  for (const [region, name] of /** @type {[HTMLElement, string][]} */ ([
+    [registers, "registers"],
+    [box, "shared memory"],
+  ])) {
+    region.tabIndex = 0;
+    region.setAttribute("role", "group");
+    region.setAttribute("aria-label", name);
+  }
   const profile = make("div", "profile");
   profile.innerHTML = model.get("page");
   const panel = make("section", "panel");

@@ -159,6 +159,8 @@ def _colours(theme: Theme) -> str:
         "rule": mix(theme.ink, 0.16, paper),
         "hover": mix(theme.ink, 0.06, paper),
         "paper": paper,
+        "accent": hues["blue"] if theme is LIGHT else hues["sky"],
+        "scheme": "light" if theme is LIGHT else "dark",
     }
     return " ".join(f"--{name}: {colour};" for name, colour in rules.items())
 
@@ -232,7 +234,8 @@ def _code(lines: Sequence[MarginLine]) -> str:
             f'<div class="row hazard sentence">{empty}<i>{html.escape(sentence)}</i></div>'
             for sentence in line.hazards
         ]
-    return f'<div class="code"><div class="rows">{"".join(rows)}</div></div>'
+    region = 'class="code" tabindex="0" role="group" aria-label="source"'  # scrolls, also by keyboard
+    return f'<div {region}><div class="rows">{"".join(rows)}</div></div>'
 
 
 def _row(line: MarginLine, banks: bool, sectors: bool) -> str:

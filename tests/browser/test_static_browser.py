@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from playwright.sync_api import expect
 
 import ptxlab
 from ptxlab.explorer.edits import FillMatrix
@@ -513,3 +514,74 @@ def test_less_motion(page: Any, tmp_path: Path) -> None:
     )
     page.mouse.click(*shown.middle("D", 0, 0))
     page.wait_for_function("() => !document.querySelector('.ptx-flight')")
+
+
+# -- a kernel through time ---------------------------------------------------------------------------------
+
+PLAYER = """<!doctype html><html lang="en"><head><title>t</title><style>{css}</style></head><body>
+<main id="place"></main><script type="module">
+{script}
+const widget = {{ render }};
+const calls = {{}};
+let traits = {{}};
+const take = (sent) => {{
+  for (const name of ["words", "states"]) sent[name] = new DataView(new Uint8Array(sent[name]).buffer);
+  traits = sent;
+}};
+const model = {{
+  get: (name) => traits[name],
+  set: (name, value) => {{ traits[name] = value; }},
+  on: (event, call) => {{ calls[event] = call; }},
+  save_changes: async () => {{ take(await window.step_of(traits.step)); calls["change:shown"](); }},
+}};
+take(await window.step_of(0));
+widget.render({{ model, el: document.getElementById("place") }});
+</script></body></html>"""
+
+
+def test_a_warp_can_be_followed_through_time(page: Any, tmp_path: Path) -> None:
+    """Step by step and line by line; the line is marked, words that the warp reads are green."""
+    from ptxlab.explorer.kernel_player import KernelPlayer
+
+    source = """extern "C" __global__ void turn(float* x) {
+  __shared__ float tile[32];
+  tile[threadIdx.x] = x[threadIdx.x];
+  __syncthreads();
+  x[threadIdx.x] = tile[31 - threadIdx.x];
+}"""
+    result = ptxlab.kernel(source).simulate(1, 32, np.arange(32, dtype=np.float32), trace=True)
+    player = KernelPlayer(result)
+
+    def answer(step: int) -> dict[str, Any]:
+        player.step = step
+        names = ("page", "title", "count", "step", "lines", "shown")
+        state = {name: getattr(player, name) for name in names}
+        return {**state, "words": list(player.words), "states": list(player.states)}
+
+    page.expose_function("step_of", answer)
+    script = player._esm.replace("export default { render };", "")
+    path = tmp_path / "player.html"
+    path.write_text(PLAYER.format(css=player._css, script=script), encoding="utf-8")
+    page.goto(path.as_uri())
+    marked = page.locator(".row.now")
+    expect(marked).to_contain_text("__global__ void turn")
+    if AXE.exists():
+        page.add_script_tag(path=str(AXE))
+        axe = page.evaluate("async () => await axe.run('.ptx-player')")
+        assert not axe["violations"], [each["id"] for each in axe["violations"]]
+    load = [step.instruction.opcode for step in result.trace.steps].index("ld.shared.f32")
+    for _ in range(3):
+        page.get_by_role("button", name="next line").click()
+    expect(marked).to_contain_text("31 - threadIdx.x")
+    slider = page.get_by_role("slider", name="step")
+    slider.evaluate("(node, step) => { node.value = step; node.dispatchEvent(new Event('input')); }", load)
+    expect(page.locator(".instruction code")).to_contain_text("ld.shared.f32")
+    expect(page.locator(".lane-row.written .value").first).to_have_text("31")
+    slider.press("ArrowRight")
+    expect(page.locator(".place")).to_have_text(f"step {load + 2} of {player.count}")
+    page.get_by_role("button", name="◀").click()
+    pixel = "() => [...document.querySelector('canvas').getContext('2d').getImageData(3, 3, 1, 1).data]"
+    page.wait_for_function(f"() => JSON.stringify(({pixel})()) === '[0,158,115,255]'")  # read: green
+    page.locator("canvas").hover(position={"x": 20, "y": 4})
+    expect(page.locator(".under")).to_contain_text("byte 4, bank 1: 0x3f800000, as f32 1.0000")
+    player.close()

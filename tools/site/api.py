@@ -35,13 +35,26 @@ PAGES = (
     ApiPage(
         "kernels",
         "Whole kernels",
-        "ptxlab.kernels.kernel",
-        ("kernel", "Kernel"),
+        "ptxlab.simulation",
+        ("kernel", "Simulation", "RecordedOperands"),
         (
+            ("ptxlab.kernels.kernel", ("Kernel",)),
             (
                 "ptxlab.kernels.simulator",
-                ("Result", "Hazard", "Observer", "Access", "Synchronisation", "Threads"),
+                (
+                    "Result",
+                    "LineProfile",
+                    "Profile",
+                    "Trace",
+                    "TraceStep",
+                    "Hazard",
+                    "Observer",
+                    "Access",
+                    "Synchronisation",
+                    "Threads",
+                ),
             ),
+            ("ptxlab.kernels.chips", ("Chip", "Bound", "Work")),
         ),
     ),
     ApiPage(

@@ -4,7 +4,7 @@ from .arguments import Array, KernelArgument, as_grid, check_arguments
 from .decode import Image
 from .events import Access, Observer, Synchronisation
 from .hazard import Hazard, HazardError
-from .result import Limit, Result
+from .result import Limit, LineProfile, Profile, Result
 from .simulate import simulate
 from .threads import Batch, Grid, Threads
 from .trace import Trace, TraceStep
@@ -19,7 +19,9 @@ __all__ = [
     "Image",
     "KernelArgument",
     "Limit",
+    "LineProfile",
     "Observer",
+    "Profile",
     "Result",
     "Synchronisation",
     "Threads",
