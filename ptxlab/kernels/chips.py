@@ -36,17 +36,17 @@ _HOPPER_TENSOR = {
 _HOPPER_FMA = {"f32": 66.9, "f16": 133.8, "bf16": 133.8, "f64": 33.5}
 _ADA_8 = {"e4m3>f32": 330.3, "e5m2>f32": 330.3, "e4m3>f16": 660.6, "e5m2>f16": 660.6}
 
-#: Chips by name. The clock of the H100 and H200 is the one that their peaks are stated at (132 SMs, 4096
-#: dense f16 operations per clock and SM); a chip may run faster for a while.
+#: Chips by name. The clock is the highest that peaks are stated at: the f16 peak of the H100 belongs to
+#: 1.83 GHz, its f32 peak to 1.98 GHz.
 CHIPS = {
     chip.name: chip
     for chip in (
         Chip(
-            "H200", 132, 1.83e9, _HOPPER_TENSOR, _HOPPER_FMA, 4.8e12,
+            "H200", 132, 1.98e9, _HOPPER_TENSOR, _HOPPER_FMA, 4.8e12,
             "NVIDIA H200 datasheet (memory); NVIDIA H100 Tensor Core GPU Architecture (SXM5, the same chip)",
         ),
         Chip(
-            "H100", 132, 1.83e9, _HOPPER_TENSOR, _HOPPER_FMA, 3.352e12,
+            "H100", 132, 1.98e9, _HOPPER_TENSOR, _HOPPER_FMA, 3.352e12,
             "NVIDIA H100 Tensor Core GPU Architecture, H100 SXM5",
         ),
         Chip(
