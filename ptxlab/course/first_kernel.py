@@ -18,6 +18,7 @@ from ..instruction import mma_instruction
 from ..kernels.kernel import Kernel
 from ..kernels.matmul import matmul
 from ..kernels.ptx import read_ptx
+from ..kernels.simulator import HazardError
 from ..simulation import Simulation
 from ..simulation import kernel as compiled_kernel
 from ..views import Cell, Grid, Picture
@@ -62,7 +63,7 @@ __device__ void store_d(const float* d, float* D, int N) {  // D by rows of N el
 }"""
 
 LDMATRIX = r"""
-__device__ void ldmatrix(unsigned* a, const void* row) {  // `row`: 16 bytes of a row, in shared memory
+__device__ void ldmatrix(unsigned* a, const void* row) {  // 16 bytes in shared memory
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
         : "=r"(a[0]), "=r"(a[1]), "=r"(a[2]), "=r"(a[3])
         : "r"((unsigned)__cvta_generic_to_shared(row)) : "memory");
@@ -113,18 +114,18 @@ def _has_compiler() -> bool:
 #: Mistakes that kernels make with fragments, by the number of the kernel.
 MISTAKES = (
     "no mistake",
-    "the two halves of every register of B are exchanged",
-    "registers 1 and 2 of A are exchanged",
-    "the last group of four lanes loads the B of the first",
     "d[3] does not start at 0",
-    "d[2] and d[3] are stored in the wrong rows",
+    "the last group of four lanes loads the B of the first",
+    "d[2] and d[3] are stored one row too far down",
+    "the last group of four lanes exchanges registers 1 and 2 of A",
+    "the two halves of every register of B are exchanged",
 )
 
 
 def mistake(kernel: int) -> Picture:
     """D of one mma whose kernel has one mistake, outlined where it is wrong.
 
-    >>> mistake(4).notes[0]
+    >>> mistake(1).notes[0]
     '32 of 128 elements are wrong'
     """
     A = np.arange(256).reshape(16, 16) % 7 - 3
@@ -134,23 +135,25 @@ def mistake(kernel: int) -> Picture:
     d = INS.emulate(a, b, c)
     expected = INS.d.unpack(d)
     if kernel == 1:
-        d = INS.emulate(a, b << 16 | b >> 16, c)
-    elif kernel == 2:
-        d = INS.emulate(a[:, [0, 2, 1, 3]], b, c)
-    elif kernel == 3:
-        d = INS.emulate(a, b[np.arange(32) % 28], c)
-    elif kernel == 4:
         c[:, 3] = np.float32(1).view(np.uint32)
         d = INS.emulate(a, b, c)
+    elif kernel == 2:
+        d = INS.emulate(a, b[np.arange(32) % 28], c)
+    elif kernel == 3:
+        d[:, 2:] = np.roll(d[:, 2:], 4, axis=0)
+    elif kernel == 4:
+        a[28:] = a[28:, [0, 2, 1, 3]]
+        d = INS.emulate(a, b, c)
     elif kernel == 5:
-        d = np.concatenate([d[:, :2], np.roll(d[:, 2:], 4, axis=0)], axis=1)
+        d = INS.emulate(a, b << 16 | b >> 16, c)
     D = INS.d.unpack(d)
     wrong = expected != D
     cells, hover = [], np.empty(D.shape, dtype=object)
     for row, column in np.ndindex(16, 8):
         state: State = "mark" if wrong[row, column] else "dim"
+        heat = 0.6 if wrong[row, column] else None
         number = f"{D[row, column]:g}"
-        cells.append(Cell(row, column, 1, 1, (number,), state=state))
+        cells.append(Cell(row, column, 1, 1, (number,), state=state, heat=heat))
         hover[row, column] = f"D[{row}][{column}] = {number}, should be {expected[row, column]:g}"
     grid = Grid((16, 8), tuple(cells), hover, headers(16, 1), headers(8, 1), ("m", "n"))
     notes = (f"{wrong.sum()} of {wrong.size} elements are wrong", f"the mistake: {MISTAKES[kernel]}")
@@ -194,8 +197,10 @@ def _simulated(
     try:
         with readers_time():
             return kernel.simulate(grid, block, *arguments, show=False, limit=_PER_WARP * warps)
-    except PtxlabError as error:
+    except HazardError as error:  # an access out of bounds or misaligned, or a deadlock
         raise WrongForm(f"The simulation stopped. {_sentence(error)} {advice}") from None
+    except PtxlabError as error:
+        raise WrongForm(f"The simulation stopped. {_sentence(error)}") from None
 
 
 def _sentence(error: PtxlabError) -> str:
@@ -208,6 +213,15 @@ def _first_hazard(result: Simulation) -> str:
         return ""
     hazard = result.hazards[0]
     return textwrap.shorten(hazard.sentence, _LONGEST, placeholder=" ...")
+
+
+def _never_written(result: Simulation) -> tuple[bool, str]:
+    """The trap of registers that nobody wrote."""
+    return (
+        any(hazard.kind == "uninitialised register" for hazard in result.hazards),
+        "`mma` reads a register that was never written. In the simulator it happens to be 0; on a chip it "
+        "holds what the last user left there. Which of `a`, `b` and `d` is not filled completely?",
+    )
 
 
 def _integers(count: int, seed: int) -> NDArray[np.float32]:
@@ -263,6 +277,7 @@ def _axpy(answer: object) -> tuple[bool, str]:
         return judge(
             False,
             "",
+            (not wrong.any(), f"y is right, but only by luck: {_first_hazard(result)}."),
             (_same(y, before), f"No element of y has changed ({launch})."),
             (
                 not wrong[:threads].any() and _same(y[threads:], before[threads:]),
@@ -280,7 +295,6 @@ def _axpy(answer: object) -> tuple[bool, str]:
                 f"The first launch is right, but not the one {launch}: does your kernel assume blocks of "
                 "128 threads? It can ask for their size.",
             ),
-            (not wrong.any(), f"y is right, but only by luck: {_first_hazard(result)}."),
             otherwise=f"{_where(wrong, 'y')} ({launch}). Which elements does thread 1 of block 1 take?",
         )
     return True, (
@@ -330,6 +344,7 @@ def _load_b(answer: object) -> tuple[bool, str]:
         return judge(
             False,
             "",
+            _never_written(result),
             (
                 _same(registers, right << 16 | right >> 16),
                 "The two halves of every register are exchanged: the lower row belongs into bits 0 to 15.",
@@ -402,6 +417,7 @@ def _start(answer: object) -> tuple[bool, str]:
         not wrong.any() and _same(D, INS(A, B, right)) and not result.hazards,
         "Column 2 * thread() and the next one, in both halves of D. The product was added to it for nothing: "
         "`mma` adds C anyway.",
+        _never_written(result),
         (bool((C == 0).all()), "All accumulators are still 0."),
         (
             _same(C, np.broadcast_to(np.tile(bias, 2)[:, None], (16, 8))),
@@ -527,6 +543,8 @@ def _stacked(answer: object) -> tuple[bool, str]:
         return judge(
             False,
             "",
+            _never_written(result),
+            (not wrong.any(), f"D is right, but {_first_hazard(result)}."),
             (bool(missing.all()), f"Nothing was stored, or it was added to what D had ({launch})."),
             (
                 bool(missing.reshape(y, 4, 16, 8 * x)[:, 1:].all()),
@@ -546,7 +564,6 @@ def _stacked(answer: object) -> tuple[bool, str]:
                 "D is right but for rounding: `mma` must take the steps of K in their order, with D of one "
                 "as C of the next.",
             ),
-            (not wrong.any(), f"D is right, but {_first_hazard(result)}."),
             otherwise=(
                 f"{_where(wrong)} ({launch}). A row of A begins every K elements, a row of D every N: is "
                 "each offset multiplied with its own?"
@@ -592,6 +609,7 @@ def _shared(answer: object) -> tuple[bool, str]:
         "Two barriers: nobody reads the tile before all have written it, and nobody writes the next one "
         "before all have read this one. A comes from global memory once for each block instead of once for "
         "each warp.",
+        _never_written(result),
         (
             "ld" in races or "ldmatrix" in races,
             "The simulator found a race: a warp reads elements of the tile that another may not have written "

@@ -194,7 +194,7 @@ class Progress:
 
     >>> forget()
     >>> print(str(progress()).splitlines()[1])
-      00-start-here                     0/4  · · · ·
+      00-start-here                      0/4  · · · ·
     """
 
     states: dict[str, str]

@@ -122,6 +122,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         (_STACKED.replace("int k = 0; k < K; k += 16", "int k = K - 16; k >= 0; k -= 16"), "rounding"),
         (_STACKED.replace("row * K", "row * N"), "multiplied with its own"),
         (_STACKED.replace("* 64", "* 128"), "last warp of the last block"),
+        (_STACKED.replace(" = {0, 0, 0, 0}", ""), "never written"),
     ),
     "17.6": _wrong(
         "17.6",
