@@ -415,8 +415,8 @@ def _start(answer: object) -> tuple[bool, str]:
     row, column = np.argwhere(wrong)[0] if wrong.any() else (0, 0)
     return judge(
         not wrong.any() and _same(D, INS(A, B, right)) and not result.hazards,
-        "Column 2 * thread() and the next one, in both halves of D. The product was added to it for nothing: "
-        "`mma` adds C anyway.",
+        "Column 2 * thread() and the next one, in both halves of D. The bias costs nothing: `mma` adds C "
+        "anyway.",
         _never_written(result),
         (bool((C == 0).all()), "All accumulators are still 0."),
         (
@@ -551,8 +551,14 @@ def _stacked(answer: object) -> tuple[bool, str]:
                 "In every 64 rows only the first 16 are stored: all four warps take the same ones. Which of "
                 "them a thread belongs to follows from threadIdx.x.",
             ),
-            (bool(missing[64:].any()) and not missing[:64].any(), "Rows from 64 on are missing: blockIdx.y."),
-            (bool(missing[:, 8:].any()) and not missing[:, :8].any(), "Only the first 8 columns are stored."),
+            (
+                bool(missing[64:].any()) and not missing[:64].any(),
+                "Rows from 64 on are missing: what counts blocks along y?",
+            ),
+            (
+                bool(missing[:, 8:].any()) and not missing[:, :8].any(),
+                "Only the first 8 columns are stored: what counts blocks along x?",
+            ),
             (_same(D, first), f"Only the first 16 of K are in the sum ({launch})."),
             (
                 _same(D, last),

@@ -115,7 +115,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         "17.5",
         (";", "Nothing was stored"),
         (_STACKED.replace(" + threadIdx.x / 32 * 16", ""), "all four warps"),
-        (_STACKED.replace("blockIdx.y * 64 + ", ""), "blockIdx.y"),
+        (_STACKED.replace("blockIdx.y * 64 + ", ""), "blocks along y"),
         (_STACKED.replace("blockIdx.x * 8", "0"), "first 8 columns"),
         (_STACKED.replace("k < K", "k < 16"), "first 16 of K"),
         (_STACKED.replace("mma(d", "d[0] = d[1] = d[2] = d[3] = 0; mma(d"), "start at 0 again"),
