@@ -198,14 +198,13 @@ def _simulated(
         with readers_time():
             return kernel.simulate(grid, block, *arguments, show=False, limit=_PER_WARP * warps)
     except HazardError as error:  # an access out of bounds or misaligned, or a deadlock
-        raise WrongForm(f"The simulation stopped. {_sentence(error)} {advice}") from None
+        raise WrongForm(f"The simulation stopped: {_sentence(error)} {advice}") from None
     except PtxlabError as error:
-        raise WrongForm(f"The simulation stopped. {_sentence(error)}") from None
+        raise WrongForm(f"The simulation stopped: {_sentence(error)}") from None
 
 
 def _sentence(error: PtxlabError) -> str:
-    text = textwrap.shorten(str(error), _LONGEST, placeholder=" ...")
-    return f"{text[:1].upper()}{text[1:]}."
+    return f"{textwrap.shorten(str(error), _LONGEST, placeholder=' ...')}."
 
 
 def _first_hazard(result: Simulation) -> str:
