@@ -75,3 +75,12 @@ def test_ptx_text() -> None:
     assert race.kind == "race" and race.sentence.startswith("PTX line 16: lanes of warp 0 of block (0, 0, 0)")
     assert (race.line, race.other_line, race.text) == (16, 14, "ld.shared.u32 %r3, [%r1];")
     assert "put __syncwarp() between PTX line 14 and PTX line 16" in race.sentence
+
+
+def test_what_was_found_before_an_error() -> None:
+    text = _PTX.replace("ret;", "ld.shared.u32 %r3, [%r1+4096];")
+    with pytest.raises(HazardError, match="lies outside of the 128 bytes of shared memory") as caught:
+        ptxlab.kernel(text).simulate(1, 32)
+    kinds = [hazard.kind for hazard in caught.value.hazards]
+    assert kinds == ["uninitialised register", "race", "out of bounds"]
+    assert [note[:27] for note in caught.value.__notes__] == ["a hazard before: PTX line 1"] * 2

@@ -21,7 +21,8 @@ _INTRODUCTION = """# Hazards
 `k.simulate(...)` watches every access to memory and every barrier; `result.hazards` lists what is wrong, one
 record for each kind and line, with a count. `check="error"` makes the first an error, `check=False` looks for
 nothing. Accesses outside of an array or of shared memory, misaligned ones, and deadlocks end the simulation,
-as they end a kernel on a GPU: they are always errors.
+as they end a kernel on a GPU: they are always errors, `HazardError`, whose `hazards` has what was found
+before as well.
 
 The tables are written by `python -m tools.hazards` from the kernels of `tests/kernels/hazards/`, each of
 which exists broken and fixed.

@@ -153,9 +153,13 @@ class Kernel(Generic[R]):
             result = simulate(
                 self._image, shape, values, model=model, observers=listeners, show=show, executor=executor
             )
-        except HazardError as error:
-            if error.hazard is not None:
+        except PtxlabError as error:
+            found = [hazard for hazard in report.hazards if hazard.sentence != str(error)]
+            for hazard in found[:5]:
+                error.add_note(f"a hazard before: {hazard.sentence}")
+            if isinstance(error, HazardError) and error.hazard is not None:
                 error.hazard = report.with_text(error.hazard)
+                error.hazards = [*found, error.hazard]
             raise
         result.hazards = report.hazards
         result.trace = followed

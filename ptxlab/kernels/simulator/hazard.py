@@ -45,11 +45,12 @@ class Hazard:
 
 
 class HazardError(PtxlabError):
-    """A hazard that ends the simulation; `hazard` is its record."""
+    """A hazard that ends the simulation; `hazard` is its record, `hazards` has those before it as well."""
 
     def __init__(self, sentence: str, hazard: Hazard | None = None) -> None:
         super().__init__(sentence)
         self.hazard = hazard
+        self.hazards: list[Hazard] = [] if hazard is None else [hazard]
 
 
 def lanes_text(lanes: Sequence[int]) -> str:
