@@ -12,6 +12,7 @@ import pytest
 import ptxlab
 from ptxlab import PtxlabError, gpu, inputs
 from ptxlab.gpu import runner
+from ptxlab.gpu.standard_headers import STANDARD_HEADERS
 from ptxlab.kernels import kernel as kernel_module
 from ptxlab.kernels.ptx import read_ptx
 from ptxlab.kernels.simulator.decode import BUILDERS
@@ -192,6 +193,24 @@ def test_the_guide_lists_what_there_is() -> None:
     rows = [line for line in section.splitlines() if line.startswith("| ")]
     named = set(re.findall(r"`([a-z0-9]+)`", "\n".join(rows)))
     assert named == set(BUILDERS)
+
+
+def test_standard_headers() -> None:
+    """What kernels include out of habit, all at once."""
+    names = [*STANDARD_HEADERS, "cuda.h", "cuda_runtime.h", "cuda_fp8.h", "cuda/barrier"]
+    source = "\n".join(f"#include <{name}>" for name in names)
+    kernel = ptxlab.kernel(
+        source
+        + """
+        extern "C" __global__ void limits(uint64_t* out) {
+          static_assert(std::is_same<int64_t, signed long long>::value, "as in cuda::std");
+          out[0] = UINT32_MAX; out[1] = INT_MAX; out[2] = FLT_MAX == std::numeric_limits<float>::max();
+          out[3] = __float_as_uint(-INFINITY);
+        }"""
+    )
+    out = np.zeros(4, dtype=np.uint64)
+    kernel.simulate(1, 1, out)
+    assert out.tolist() == [2**32 - 1, 2**31 - 1, 1, 0xFF800000]
 
 
 def test_printf(capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,6 +14,7 @@ from ..isa.targets import TARGET_VERSIONS, check_target
 from ..isa.versions import PtxVersion, cuda_release, newest_of_cuda
 from .cache import key_of, read_entry, write_entry
 from .cuda_python import INSTALL, Program, load
+from .standard_headers import STANDARD_HEADERS
 
 __all__ = ["check_compiler", "compile", "compile_kernel", "compile_ptx", "compiler_version"]
 
@@ -125,7 +126,8 @@ def _compiled(
     _check_version(TARGET_VERSIONS[check_target(target)], target)
     major, minor = compiler_version()
     expression = name if name is not None and ("<" in name or "::" in name) else None
-    entry = f"{key_of(source, target, str(major), str(minor), expression or '', *options)}.{kind}"
+    headers = "".join(STANDARD_HEADERS.values())
+    entry = f"{key_of(source, target, str(major), str(minor), expression or '', headers, *options)}.{kind}"
     stored = read_entry(entry)
     if stored is not None:
         lowered, _, code = stored.partition(b"\n")
@@ -140,7 +142,10 @@ def _run_nvrtc(
 ) -> tuple[bytes, str | None]:
     """cuda.core asks the driver when it is to give PTX; the bindings do not."""
     nvrtc = load("cuda.bindings.nvrtc")
-    code, program = nvrtc.nvrtcCreateProgram(source.encode(), _SOURCE_NAME.encode(), 0, [], [])
+    headers = {name.encode(): text.encode() for name, text in STANDARD_HEADERS.items()}
+    code, program = nvrtc.nvrtcCreateProgram(
+        source.encode(), _SOURCE_NAME.encode(), len(headers), list(headers.values()), list(headers)
+    )
     if int(code) != 0:
         raise PtxlabError(f"NVRTC does not take the source ({code.name})")
     flags = [

@@ -208,7 +208,9 @@ def build_kernel(
     result_type: type[R], source: str, name: str | None, target: str, options: Sequence[str]
 ) -> Kernel[R]:
     """The same with the type of its simulations' results."""
-    text = as_text(source, "source")
+    if not isinstance(source, str):
+        raise PtxlabError(f"source: found {quoted(source)}; it takes CUDA C++ or PTX as text")
+    text = source
     target = check_target(target)
     if _PTX.search(text):
         module = read_ptx(text)

@@ -172,7 +172,12 @@ def _as_value(argument: object, parameter: Variable, what: str) -> bytes:
             )
         with np.errstate(over="ignore"):
             return np.array(argument, dtype=f"<f{bits // 8}").tobytes()
-    number = as_int(argument, f"{what}: the kernel takes {parameter.type}")
+    if not isinstance(argument, int):
+        takes = f"a number ({parameter.type})"
+        if parameter.size == 8 and not is_float:
+            takes = f"a NumPy array, or {takes}"
+        raise PtxlabError(f"{what}: found {quoted(argument)}; the kernel takes {takes}")
+    number = argument
     if not -(1 << bits - 1) <= number < 1 << bits:
         raise PtxlabError(f"{what}: {quoted(number)} does not fit {parameter.type}")
     return (number & (1 << bits) - 1).to_bytes(bits // 8, "little")
