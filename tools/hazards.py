@@ -29,8 +29,8 @@ which exists broken and fixed.
 
 ## Kinds
 
-| kind | what it is | what is right |
-|---|---|---|
+| kind | what it is | what is right | compute-sanitizer's tool for it |
+|---|---|---|---|
 """
 
 _LIMITS = """
@@ -56,7 +56,8 @@ _LIMITS = """
 def page() -> str:
     """The page's text."""
     lines = [
-        f"| {kind.name} | {kind.meaning} | {kind.remedy} |".replace("_", r"\_") for kind in KINDS.values()
+        f"| {kind.name} | {kind.meaning} | {kind.remedy} | {kind.tool or 'none'} |".replace("_", r"\_")
+        for kind in KINDS.values()
     ]
     verdicts = json.loads(SANITIZER.read_text(encoding="utf-8")) if SANITIZER.exists() else {}
     text = _INTRODUCTION + "\n".join(lines) + "\n" + _LIMITS + "\n## Kernels, and what is said about them\n\n"
