@@ -72,7 +72,7 @@ else
 	$(PYTHON) -m venv --clear $(VENV)
 endif
 
-$(VENV)/lab.stamp: EXTRAS = lab,cuda13
+$(VENV)/lab.stamp: EXTRAS = lab,cuda13,fast
 $(VENV)/test.stamp: EXTRAS = test
 $(VENV)/docs.stamp: EXTRAS = docs
 $(VENV)/release.stamp: EXTRAS = test,release
