@@ -49,7 +49,7 @@ _KINDS = (
         "uninitialised memory",
         "A thread reads bytes of shared or local memory that nobody has written",
         "write them first",
-        "initcheck",
+        "initcheck, for global memory",
     ),
     Kind(
         "uninitialised register",
@@ -88,19 +88,16 @@ _KINDS = (
         "deadlock",
         "Threads wait for a barrier, an mbarrier or lanes that never come; this ends the simulation",
         "let all arrive that are expected, and announce as many bytes as are copied",
-        "synccheck",
     ),
     Kind(
         "lanes missing",
         "An .aligned instruction is executed without all lanes of its warp",
         "let all lanes of the warp execute it; end the kernel for none of them before",
-        "synccheck",
     ),
     Kind(
         "not in the mask",
         "A lane executes a .sync instruction whose mask does not name it",
         "a mask with the bits of all lanes that execute the instruction",
-        "synccheck",
     ),
 )
 #: The kinds of hazards, by name.
