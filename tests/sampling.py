@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import TypeVar
 
-__all__ = ["every_third"]
+__all__ = ["EXHAUSTIVE", "every_third"]
 
 T = TypeVar("T")
 EXHAUSTIVE = bool(os.environ.get("PTXLAB_EXHAUSTIVE"))

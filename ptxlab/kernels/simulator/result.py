@@ -10,7 +10,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._util.arguments import as_int
+from ..._util.arguments import as_flag, as_int
 from ...errors import PtxlabError, listing, quoted
 from ...isa.operands import Operands
 from ..chips import Bound, Work, bounds, find_chip
@@ -233,7 +233,7 @@ class Result:
         >>> kernel(text).simulate(1, 32, np.ones(64, np.float32)).by_line()[1].sectors_per_request
         8.0
         """
-        ptx = ptx or self.source == self.ptx
+        ptx = as_flag(ptx, "ptx") or self.source == self.ptx
         found: dict[int, LineProfile] = {}
         for each in self.profile:
             source = each.instruction.source
