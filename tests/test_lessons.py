@@ -14,7 +14,7 @@ import pytest
 
 import ptxlab
 from ptxlab import PtxlabError, lessons
-from ptxlab.course import EXERCISES, Exercise, Verdict, first_kernel
+from ptxlab.course import EXERCISES, Exercise, Verdict, first_kernel, reader_kernels, what_goes_wrong
 from tests.course import RIGHT, SECRET, WRONG
 from tools import record_lesson_kernels
 
@@ -105,10 +105,11 @@ def test_verdict_renders_as_text_markdown_and_html() -> None:
     assert lessons.exercise("00.3")._repr_markdown_().startswith("### ✎ Exercise 00.3")
 
 
-def test_kernels_of_lesson_17_without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kernels_of_lessons_without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     """Their PTX is stored, and gives what the compiled kernel gives; the exercises say what to install."""
     parts, sources = record_lesson_kernels.parts_and_sources()
-    assert list(first_kernel._stored()) == [first_kernel.digest(source) for source in sources], (
+    sources += what_goes_wrong.sources()
+    assert list(reader_kernels._stored()) == [reader_kernels.digest(source) for source in sources], (
         "run `python -m tools.record_lesson_kernels`"
     )
     for name in ("MMA", "LOAD", "STORE", "LDMATRIX"):
@@ -117,11 +118,12 @@ def test_kernels_of_lesson_17_without_a_compiler(monkeypatch: pytest.MonkeyPatch
     A, B = rng.normal(size=(2, 16, 32)).astype(np.float16)
     compiled, stored = np.zeros((2, 16, 16), np.float32)
     first_kernel.kernel(parts["GEMM"]).simulate((2, 1), 32, A, B, compiled, 16, 32)
-    monkeypatch.setattr(first_kernel, "_has_compiler", lambda: False)
+    monkeypatch.setattr(reader_kernels, "_has_compiler", lambda: False)
     result = first_kernel.kernel(parts["GEMM"]).simulate((2, 1), 32, A, B, stored, 16, 32)
     assert result.source == parts["GEMM"]
     assert (stored == compiled).all() and stored.any()
     assert "pip install" in lessons.check("17.1", "{ }").text
+    assert what_goes_wrong.broken(9).simulate().hazards[0].line == 12
 
 
 def test_unknown_exercise() -> None:

@@ -1,7 +1,7 @@
-"""Record the PTX of lesson 17's kernels, for computers without NVRTC: python -m tools.record_lesson_kernels
+"""Record the PTX of the lessons' kernels, for computers without NVRTC: python -m tools.record_lesson_kernels
 
-The notebook states the sources as texts and sums of texts. NVRTC's PTX is not the same in every run, so what
-is recorded stays as long as its source does.
+Lesson 17's notebook states the sources as texts and sums of texts; those of lesson 18 are in its module.
+NVRTC's PTX is not the same in every run, so what is recorded stays as long as its source does.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from pathlib import Path
 
 import ptxlab
 from ptxlab._util.files import write_atomically
-from ptxlab.course import first_kernel
+from ptxlab.course import reader_kernels, what_goes_wrong
 
 ROOT = Path(__file__).parent.parent
 NOTEBOOK = ROOT / "notebooks" / "17-your-first-tensor-core-kernel.ipynb"
-FILE = ROOT / "ptxlab" / "course" / first_kernel.PTX_FILE
+FILE = ROOT / "ptxlab" / "course" / reader_kernels.PTX_FILE
 
 
 def parts_and_sources() -> tuple[dict[str, str], list[str]]:
-    """The texts that the notebook gives names to, and the sources that it passes to `kernel`."""
+    """The texts that lesson 17 gives names to, and the sources that it passes to `kernel`."""
     names: dict[str, str] = {}
     sources = []
     for cell in json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]:
@@ -70,8 +70,8 @@ def _without_folder(ptx: str) -> str:
 def main() -> None:
     recorded = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
     texts = {}
-    for source in parts_and_sources()[1]:
-        key = first_kernel.digest(source)
+    for source in [*parts_and_sources()[1], *what_goes_wrong.sources()]:
+        key = reader_kernels.digest(source)
         texts[key] = recorded.get(key) or _without_folder(ptxlab.kernel(source).ptx)
     write_atomically(FILE, json.dumps(texts, indent=1) + "\n")
     print(f"{len(texts)} kernels, {FILE.stat().st_size:,} bytes")

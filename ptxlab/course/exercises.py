@@ -24,6 +24,7 @@ from . import (
     start_here,
     structured_sparsity,
     wgmma,
+    what_goes_wrong,
     wmma,
 )
 from .checking import Exercise
@@ -50,6 +51,7 @@ _LESSON_MODULES = (
     shared_memory,
     descriptors,
     first_kernel,
+    what_goes_wrong,
 )
 
 

@@ -2,34 +2,27 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import textwrap
-from collections.abc import Sequence
-from functools import lru_cache
-from importlib import resources
-
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import PtxlabError, quoted
-from ..gpu.compiler import compiler_version
 from ..instruction import mma_instruction
-from ..kernels.kernel import Kernel
 from ..kernels.matmul import matmul
-from ..kernels.ptx import read_ptx
-from ..kernels.simulator import HazardError
 from ..simulation import Simulation
-from ..simulation import kernel as compiled_kernel
 from ..views import Cell, Grid, Picture
 from ..views.grid import State, headers
-from .checking import Unanswered, WrongForm, exercise, judge
-from .reader_code import readers_time
+from .checking import WrongForm, exercise, judge
+from .reader_kernels import (
+    compiled,
+    first_hazard,
+    kernel,
+    never_written,
+    normal_numbers,
+    same,
+    simulated,
+    where,
+)
 
-__all__ = ["LDMATRIX", "LOAD", "MMA", "PTX_FILE", "STORE", "digest", "kernel", "mistake"]
-
-#: PTX of the lesson's own kernels, by the digest of their source: `python -m tools.record_lesson_kernels`.
-PTX_FILE = "first_kernel.json"
+__all__ = ["LDMATRIX", "LOAD", "MMA", "STORE", "kernel", "mistake"]
 
 INS = mma_instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
 
@@ -68,45 +61,6 @@ __device__ void ldmatrix(unsigned* a, const void* row) {  // 16 bytes in shared 
         : "=r"(a[0]), "=r"(a[1]), "=r"(a[2]), "=r"(a[3])
         : "r"((unsigned)__cvta_generic_to_shared(row)) : "memory");
 }"""
-
-
-# -- kernels, also without a compiler ------------------------------------------------------------------------
-
-
-def digest(source: str) -> str:
-    """What the PTX of a source is filed under.
-
-    >>> digest("")[:8]
-    'e3b0c442'
-    """
-    return hashlib.sha256(source.encode()).hexdigest()[:16]
-
-
-def kernel(source: str) -> Kernel[Simulation]:
-    """As `ptxlab.kernel`; the lesson's own kernels come with their PTX where NVRTC is missing.
-
-    >>> kernel('extern "C" __global__ void nothing() {}').name
-    'nothing'
-    """
-    stored = _stored().get(digest(source))
-    if stored is None or _has_compiler():
-        return compiled_kernel(source)
-    module = read_ptx(stored)
-    return Kernel(Simulation, module, module.functions[module.entries[0]], "sm_90a", stored, source)
-
-
-@lru_cache(maxsize=1)
-def _stored() -> dict[str, str]:
-    texts: dict[str, str] = json.loads(resources.files("ptxlab.course").joinpath(PTX_FILE).read_text("utf-8"))
-    return texts
-
-
-def _has_compiler() -> bool:
-    try:
-        compiler_version()
-    except PtxlabError:
-        return False
-    return True
 
 
 # -- what the lesson shows -----------------------------------------------------------------------------------
@@ -162,85 +116,10 @@ def mistake(kernel: int) -> Picture:
 
 # -- the reader's kernels ------------------------------------------------------------------------------------
 
-_LINES = '\n#line 1 "your kernel"\n'  # so that messages count the lines of the answer
-_OURS = '\n#line 1 "the kernel of the exercise"\n'
-_PER_WARP = 2000  # instructions that each warp may execute: a right answer takes a few hundred
-_LONGEST = 330  # letters of what the compiler or the simulator says
-_MACOS = "NVIDIA has no compiler for macOS: there, use Colab"
-
-
-def _compiled(answer: object, name: str, before: str = "", after: str = "") -> Kernel[Simulation]:
-    """The kernel that the answer makes between the parts that the lesson gives."""
-    if isinstance(answer, str) and "..." in answer:
-        raise Unanswered
-    if not isinstance(answer, str) or "{" not in answer:
-        raise WrongForm(
-            f"Found {quoted(answer)}; the answer is a text with the CUDA C++ of `{name}`, as the cell has it."
-        )
-    if not _has_compiler():
-        raise WrongForm(
-            "Your kernel has to be compiled, and NVRTC is not installed: "
-            f'pip install "ptxlab[cuda13]" ({_MACOS}).'
-        )
-    try:
-        with readers_time():
-            return compiled_kernel(f"{before}{_LINES}{answer}{_OURS}{after}")
-    except PtxlabError as error:
-        raise WrongForm(_sentence(error)) from None
-
-
-def _simulated(
-    kernel: Kernel[Simulation], grid: tuple[int, int], block: int, arguments: Sequence[object], advice: str
-) -> Simulation:
-    """One launch for a limited time; `WrongForm` with what the simulator objects to."""
-    warps = grid[0] * grid[1] * block // 32
-    try:
-        with readers_time():
-            return kernel.simulate(grid, block, *arguments, show=False, limit=_PER_WARP * warps)
-    except HazardError as error:  # an access out of bounds or misaligned, or a deadlock
-        raise WrongForm(f"The simulation stopped: {_sentence(error)} {advice}") from None
-    except PtxlabError as error:
-        raise WrongForm(f"The simulation stopped: {_sentence(error)}") from None
-
-
-def _sentence(error: PtxlabError) -> str:
-    return f"{textwrap.shorten(str(error), _LONGEST, placeholder=' ...')}."
-
-
-def _first_hazard(result: Simulation) -> str:
-    if not result.hazards:
-        return ""
-    hazard = result.hazards[0]
-    return textwrap.shorten(hazard.sentence, _LONGEST, placeholder=" ...")
-
-
-def _never_written(result: Simulation) -> tuple[bool, str]:
-    """The trap of registers that nobody wrote."""
-    return (
-        any(hazard.kind == "uninitialised register" for hazard in result.hazards),
-        "`mma` reads a register that was never written. In the simulator it happens to be 0; on a chip it "
-        "holds what the last user left there. Which of `a`, `b` and `d` is not filled completely?",
-    )
-
 
 def _integers(count: int, seed: int) -> NDArray[np.float32]:
     """Small whole numbers, so that sums are exact in any order."""
     return np.random.default_rng(seed).integers(-8, 9, count).astype(np.float32)
-
-
-def _numbers(shape: tuple[int, ...], seed: int) -> NDArray[np.float16]:
-    return np.random.default_rng(seed).normal(size=shape).astype(np.float16)
-
-
-def _where(wrong: NDArray[np.bool_], name: str = "D") -> str:
-    if not wrong.any():
-        return "all elements are right"
-    first = "][".join(str(index) for index in np.argwhere(wrong)[0])
-    return f"{wrong.sum()} of {wrong.size} elements are wrong, the first is {name}[{first}]"
-
-
-def _same(one: NDArray[np.generic], other: NDArray[np.generic]) -> bool:
-    return np.array_equal(one, other, equal_nan=True)
 
 
 def _first_operands(result: Simulation) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
@@ -263,28 +142,28 @@ _BEYOND = "Threads beyond the last element must do nothing: is there an element 
     'axpy = r"""\nextern "C" __global__ void axpy(float a, const float* x, float* y, int n) {\n    ...\n}"""',
 )
 def _axpy(answer: object) -> tuple[bool, str]:
-    kernel = _compiled(answer, "axpy")
+    kernel = compiled(answer, "axpy")
     for case, (blocks, threads, n) in enumerate(_AXPY):
         x, before = _integers(n, case), _integers(n, case + 9)
         y = before.copy()
-        result = _simulated(kernel, (blocks, 1), threads, (3.0, x, y, n), _BEYOND)
+        result = simulated(kernel, (blocks, 1), threads, (3.0, x, y, n), _BEYOND)
         expected = before + 3 * x
-        if _same(y, expected) and not result.hazards:
+        if same(y, expected) and not result.hazards:
             continue
         wrong = y != expected
         launch = f"with {blocks} blocks of {threads} threads, n = {n}"
         return judge(
             False,
             "",
-            (not wrong.any(), f"y is right, but only by luck: {_first_hazard(result)}."),
-            (_same(y, before), f"No element of y has changed ({launch})."),
+            (not wrong.any(), f"y is right, but only by luck: {first_hazard(result)}."),
+            (same(y, before), f"No element of y has changed ({launch})."),
             (
-                not wrong[:threads].any() and _same(y[threads:], before[threads:]),
+                not wrong[:threads].any() and same(y[threads:], before[threads:]),
                 "Only the first elements are right, as many as a block has threads: every block does the "
                 "same ones. Which built-in variable says which block this is?",
             ),
-            (_same(y, 3 * x), "y is replaced: the task is to *add* to it."),
-            (_same(y, before + x), "y has changed by x: where is the factor `a`?"),
+            (same(y, 3 * x), "y is replaced: the task is to *add* to it."),
+            (same(y, before + x), "y has changed by x: where is the factor `a`?"),
             (
                 wrong.sum() == 1 and bool(wrong[-1]),
                 f"All is right but the last element ({launch}): which of them is the last, n or n - 1?",
@@ -294,7 +173,7 @@ def _axpy(answer: object) -> tuple[bool, str]:
                 f"The first launch is right, but not the one {launch}: does your kernel assume blocks of "
                 "128 threads? It can ask for their size.",
             ),
-            otherwise=f"{_where(wrong, 'y')} ({launch}). Which elements does thread 1 of block 1 take?",
+            otherwise=f"{where(wrong, 'y')} ({launch}). Which elements does thread 1 of block 1 take?",
         )
     return True, (
         "The number of a thread in the grid is `blockIdx.x * blockDim.x + threadIdx.x`. The last block has "
@@ -329,28 +208,28 @@ def _one(load_b: str = "load_b(b, B, 16);", start: str = "") -> str:
     '}"""',
 )
 def _load_b(answer: object) -> tuple[bool, str]:
-    kernel = _compiled(answer, "load_b", MMA + LOAD + STORE, _one("load_b(b, B);"))
+    kernel = compiled(answer, "load_b", MMA + LOAD + STORE, _one("load_b(b, B);"))
     B = np.arange(128, dtype=np.float16).reshape(16, 8)
     D, bias = np.full((16, 8), np.nan, np.float32), np.zeros(8, np.float32)
     advice = "B has 16 rows of 8 elements: which row and column does each lane read?"
-    result = _simulated(kernel, (1, 1), 32, (np.eye(16, dtype=np.float16), B, D, bias), advice)
+    result = simulated(kernel, (1, 1), 32, (np.eye(16, dtype=np.float16), B, D, bias), advice)
     registers, _ = _first_operands(result)
     right = INS.b.pack(B)
     lower, upper = registers & 0xFFFF, registers >> 16
-    if not _same(registers, right):
+    if not same(registers, right):
         lane, register = (int(index) for index in np.argwhere(registers != right)[0])
         found = " and ".join(_element(half[lane, register], B) for half in (lower, upper))
         return judge(
             False,
             "",
-            _never_written(result),
+            never_written(result),
             (
-                _same(registers, right << 16 | right >> 16),
+                same(registers, right << 16 | right >> 16),
                 "The two halves of every register are exchanged: the lower row belongs into bits 0 to 15.",
             ),
-            (_same(registers[:, ::-1], right), "Registers 0 and 1 are exchanged."),
+            (same(registers[:, ::-1], right), "Registers 0 and 1 are exchanged."),
             (
-                _same(registers, INS.b.pack(B.reshape(8, 16).T)),
+                same(registers, INS.b.pack(B.reshape(8, 16).T)),
                 "You read B as if it were stored by columns. In memory the next *row* is how many elements "
                 "further?",
             ),
@@ -360,12 +239,12 @@ def _load_b(answer: object) -> tuple[bool, str]:
                 "one to its place.",
             ),
             (
-                _same(registers[:, 0], right[:, 0]) and _same(registers[:, 1], right[:, 0]),
+                same(registers[:, 0], right[:, 0]) and same(registers[:, 1], right[:, 0]),
                 "Register 0 is right, and register 1 has the same elements. Where does the picture of B show "
                 "the second register of a lane?",
             ),
             (
-                _same(lower, right & 0xFFFF),
+                same(lower, right & 0xFFFF),
                 f"The lower halves are right, the upper ones are not: register {register} of lane {lane} "
                 f"holds {found}. Its two elements are neighbours in a column.",
             ),
@@ -374,13 +253,13 @@ def _load_b(answer: object) -> tuple[bool, str]:
                 "this lane?"
             ),
         )
-    A, B = _numbers((16, 16), 1), _numbers((16, 8), 2)
-    result = _simulated(kernel, (1, 1), 32, (A, B, D, bias), advice)
+    A, B = normal_numbers((16, 16), 1), normal_numbers((16, 8), 2)
+    result = simulated(kernel, (1, 1), 32, (A, B, D, bias), advice)
     return judge(
-        _same(D, INS(A, B)) and not result.hazards,
+        same(D, INS(A, B)) and not result.hazards,
         "All 64 registers are as `mma` wants them. It took two loads of 16 bits for each of them, where B by "
         "columns takes one of 32; `ldmatrix.trans` is the cure for that.",
-        otherwise=f"B of 0, 1, 2, ... is right, random numbers are not: {_first_hazard(result)}",
+        otherwise=f"B of 0, 1, 2, ... is right, random numbers are not: {first_hazard(result)}",
     )
 
 
@@ -401,29 +280,29 @@ def _element(code: np.uint32, B: NDArray[np.float16]) -> str:
     'start = r"""\n__device__ void start(float* d, const float* bias) {  // bias: 8 numbers\n    ...\n}"""',
 )
 def _start(answer: object) -> tuple[bool, str]:
-    kernel = _compiled(answer, "start", MMA + LOAD + STORE, _one(start="start(d, bias);"))
+    kernel = compiled(answer, "start", MMA + LOAD + STORE, _one(start="start(d, bias);"))
     bias = np.arange(1, 9, dtype=np.float32)
-    A, B, D = _numbers((16, 16), 3), _numbers((16, 8), 4), np.full((16, 8), np.nan, np.float32)
+    A, B, D = normal_numbers((16, 16), 3), normal_numbers((16, 8), 4), np.full((16, 8), np.nan, np.float32)
     by_columns = np.ascontiguousarray(B.T)
     advice = "There are 8 columns and 8 numbers: which of them does a lane need?"
-    result = _simulated(kernel, (1, 1), 32, (A, by_columns, D, bias), advice)
+    result = simulated(kernel, (1, 1), 32, (A, by_columns, D, bias), advice)
     _, registers = _first_operands(result)
     C = INS.c.unpack(registers)
     right = np.broadcast_to(bias, (16, 8))
     wrong = right != C
     row, column = np.argwhere(wrong)[0] if wrong.any() else (0, 0)
     return judge(
-        not wrong.any() and _same(D, INS(A, B, right)) and not result.hazards,
+        not wrong.any() and same(D, INS(A, B, right)) and not result.hazards,
         "Column 2 * thread() and the next one, in both halves of D. The bias costs nothing: `mma` adds C "
         "anyway.",
-        _never_written(result),
+        never_written(result),
         (bool((C == 0).all()), "All accumulators are still 0."),
         (
-            _same(C, np.broadcast_to(np.tile(bias, 2)[:, None], (16, 8))),
+            same(C, np.broadcast_to(np.tile(bias, 2)[:, None], (16, 8))),
             "Every *row* of D starts with its own number. Which of group() and thread() counts the columns?",
         ),
         (
-            _same(registers, np.broadcast_to(bias[:4].view(np.uint32), (32, 4))),
+            same(registers, np.broadcast_to(bias[:4].view(np.uint32), (32, 4))),
             "Every lane starts with bias[0] to bias[3]. But lanes hold different columns, and `d[2]` is not "
             "two columns right of `d[0]`.",
         ),
@@ -443,7 +322,7 @@ def _start(answer: object) -> tuple[bool, str]:
         ),
         (
             not wrong.any(),
-            f"The accumulators are right: the mistake is somewhere else. {_first_hazard(result)}",
+            f"The accumulators are right: the mistake is somewhere else. {first_hazard(result)}",
         ),
         otherwise=(
             f"D[{row}][{column}] starts with {C[row, column]:g}. Which register of which lane is that, and "
@@ -476,12 +355,12 @@ extern "C" __global__ void tiled(const f16* A, const f16* B, float* D) {
     'place = r"""\n__device__ int place(int row, int piece) {  // row 0 to 15, piece 0 to 7\n    ...\n}"""',
 )
 def _place(answer: object) -> tuple[bool, str]:
-    kernel = _compiled(answer, "place", MMA + LOAD + STORE + LDMATRIX, _TILED)
-    A, B, D = _numbers((16, 64), 5), _numbers((64, 8), 6), np.full((16, 8), np.nan, np.float32)
+    kernel = compiled(answer, "place", MMA + LOAD + STORE + LDMATRIX, _TILED)
+    A, B, D = normal_numbers((16, 64), 5), normal_numbers((64, 8), 6), np.full((16, 8), np.nan, np.float32)
     advice = (
         "A piece begins at a multiple of 16, and the tile ends after 2048 bytes: there is no room to pad."
     )
-    result = _simulated(kernel, (1, 1), 32, (A, np.ascontiguousarray(B.T), D), advice)
+    result = simulated(kernel, (1, 1), 32, (A, np.ascontiguousarray(B.T), D), advice)
     wrong = matmul(A, B, instruction=INS) != D
     conflicts = sum(result.conflicts.values())
     return judge(
@@ -490,11 +369,11 @@ def _place(answer: object) -> tuple[bool, str]:
         "row still fill the row. No byte is wasted, and every `ldmatrix` takes four wavefronts.",
         (
             bool(wrong.any()),
-            f"{_where(wrong)}. Do two pieces go to the same place? Every one of the 128 needs its own.",
+            f"{where(wrong)}. Do two pieces go to the same place? Every one of the 128 needs its own.",
         ),
         (
             bool(result.hazards),
-            f"D is right, but {_first_hazard(result)}.",
+            f"D is right, but {first_hazard(result)}.",
         ),
         (
             conflicts == 112,
@@ -527,14 +406,14 @@ _STACKED = ((1, 1, 16), (3, 2, 48))  # blocks along x and y, K
     '}"""',
 )
 def _stacked(answer: object) -> tuple[bool, str]:
-    kernel = _compiled(answer, "stacked", MMA + LOAD + STORE)
+    kernel = compiled(answer, "stacked", MMA + LOAD + STORE)
     advice = "Which rows and columns does the last warp of the last block have?"
     for case, (x, y, K) in enumerate(_STACKED):
-        A, B = _numbers((64 * y, K), case), _numbers((K, 8 * x), case + 5)
+        A, B = normal_numbers((64 * y, K), case), normal_numbers((K, 8 * x), case + 5)
         D = np.full((64 * y, 8 * x), np.nan, np.float32)
-        result = _simulated(kernel, (x, y), 128, (A, np.ascontiguousarray(B.T), D, 8 * x, K), advice)
+        result = simulated(kernel, (x, y), 128, (A, np.ascontiguousarray(B.T), D, 8 * x, K), advice)
         expected = matmul(A, B, instruction=INS)
-        if _same(D, expected) and not result.hazards:
+        if same(D, expected) and not result.hazards:
             continue
         wrong, missing = expected != D, np.isnan(D)
         launch = f"D of {64 * y} x {8 * x}, K = {K}"
@@ -542,8 +421,8 @@ def _stacked(answer: object) -> tuple[bool, str]:
         return judge(
             False,
             "",
-            _never_written(result),
-            (not wrong.any(), f"D is right, but {_first_hazard(result)}."),
+            never_written(result),
+            (not wrong.any(), f"D is right, but {first_hazard(result)}."),
             (bool(missing.all()), f"Nothing was stored, or it was added to what D had ({launch})."),
             (
                 bool(missing.reshape(y, 4, 16, 8 * x)[:, 1:].all()),
@@ -558,9 +437,9 @@ def _stacked(answer: object) -> tuple[bool, str]:
                 bool(missing[:, 8:].any()) and not missing[:, :8].any(),
                 "Only the first 8 columns are stored: what counts blocks along x?",
             ),
-            (_same(D, first), f"Only the first 16 of K are in the sum ({launch})."),
+            (same(D, first), f"Only the first 16 of K are in the sum ({launch})."),
             (
-                _same(D, last),
+                same(D, last),
                 f"Only the last 16 of K are in the sum ({launch}): do the accumulators start at 0 again in "
                 "every step?",
             ),
@@ -570,7 +449,7 @@ def _stacked(answer: object) -> tuple[bool, str]:
                 "as C of the next.",
             ),
             otherwise=(
-                f"{_where(wrong)} ({launch}). A row of A begins every K elements, a row of D every N: is "
+                f"{where(wrong)} ({launch}). A row of A begins every K elements, a row of D every N: is "
                 "each offset multiplied with its own?"
             ),
         )
@@ -598,12 +477,12 @@ def _stacked(answer: object) -> tuple[bool, str]:
     '}"""',
 )
 def _shared(answer: object) -> tuple[bool, str]:
-    kernel = _compiled(answer, "shared", MMA + LOAD + STORE)
+    kernel = compiled(answer, "shared", MMA + LOAD + STORE)
     x, y, K = 2, 2, 48
-    A, B = _numbers((16 * y, K), 7), _numbers((K, 32 * x), 8)
+    A, B = normal_numbers((16 * y, K), 7), normal_numbers((K, 32 * x), 8)
     D = np.full((16 * y, 32 * x), np.nan, np.float32)
     advice = "The tile has 256 elements, and 128 threads copy them."
-    result = _simulated(kernel, (x, y), 128, (A, np.ascontiguousarray(B.T), D, 32 * x, K), advice)
+    result = simulated(kernel, (x, y), 128, (A, np.ascontiguousarray(B.T), D, 32 * x, K), advice)
     expected = matmul(A, B, instruction=INS)
     wrong = expected != D
     races = {hazard.opcode.split(".")[0] for hazard in result.hazards if hazard.kind == "race"}
@@ -614,7 +493,7 @@ def _shared(answer: object) -> tuple[bool, str]:
         "Two barriers: nobody reads the tile before all have written it, and nobody writes the next one "
         "before all have read this one. A comes from global memory once for each block instead of once for "
         "each warp.",
-        _never_written(result),
+        never_written(result),
         (
             "ld" in races or "ldmatrix" in races,
             "The simulator found a race: a warp reads elements of the tile that another may not have written "
@@ -625,7 +504,7 @@ def _shared(answer: object) -> tuple[bool, str]:
             "The simulator found a race: a fast warp begins to write the next tile while a slow one still "
             "reads this one. The loop needs a second wait.",
         ),
-        (bool(result.hazards), f"The simulator found a hazard: {_first_hazard(result)}."),
+        (bool(result.hazards), f"The simulator found a hazard: {first_hazard(result)}."),
         (
             result.counts[INS.mnemonic] < 4 * x * y * K // 16,
             "Fewer `mma`s than needed: each warp needs one in every step of the loop.",
@@ -636,7 +515,7 @@ def _shared(answer: object) -> tuple[bool, str]:
         ),
         (
             bool(wrong.any()),
-            f"{_where(wrong)}. Is every element of the tile written, and does `load_a` know how long its "
+            f"{where(wrong)}. Is every element of the tile written, and does `load_a` know how long its "
             "rows are?",
         ),
         otherwise=(

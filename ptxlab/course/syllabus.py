@@ -197,6 +197,14 @@ LESSONS: tuple[Lesson, ...] = (
         ), 60,
     ),
     Lesson(
+        "18", "what-goes-wrong", "It gives the right numbers: is it right?",
+        (
+            "find the line behind a race, a missing wait, a missing fence, a deadlock, a bank conflict",
+            "tell mistakes that a test can find from those that it finds only by luck",
+            "repair a kernel, and prove it by simulating it",
+        ), 60,
+    ),
+    Lesson(
         "", "atlas", "Every instruction, browsable",
         (
             "find any matrix instruction, its layout and its targets in seconds",

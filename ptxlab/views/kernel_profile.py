@@ -9,14 +9,14 @@ from pathlib import Path
 
 from ..errors import listing
 from ..kernels.chips import Bound, find_chip
-from ..kernels.simulator import Result
+from ..kernels.simulator import Hazard, Result
 from .palette import DARK, HUES, LIGHT, Theme, mix
 from .svg import DARK_PAGES
 from .table import Table
 
 __all__ = [
     "MarginLine", "amount_text", "bounds_table", "line_notes", "margin", "profile_css", "profile_html",
-    "profile_table", "time_text",
+    "profile_table", "source_html", "time_text",
 ]  # fmt: skip
 
 _MOST_LINES = 400  # of a source that are shown; the others only if something happened there
@@ -179,6 +179,22 @@ def profile_html(result: Result, chip: str = "H200", styled: bool = True) -> str
     return f'{style}<div class="ptx-profile">{"".join(parts)}</div>'
 
 
+def source_html(source: str, hazards: Sequence[Hazard] = ()) -> str:
+    """A source that has not run, or not to its end: its lines with their numbers, and hazards below theirs.
+
+    >>> "<header>" in source_html("int i;")
+    False
+    """
+    sentences: dict[int, list[str]] = {}
+    for hazard in hazards:
+        sentences.setdefault(hazard.line, []).append(hazard.sentence)
+    lines = [
+        MarginLine(number, text, hazards=tuple(sentences.get(number, ())))
+        for number, text in enumerate(source.splitlines(), 1)
+    ]
+    return f'<style>{profile_css()}</style><div class="ptx-profile">{_code(lines)}</div>'
+
+
 def _header(result: Result) -> str:
     grid = result.grid
     total = sum(result.counts.values())
@@ -213,7 +229,9 @@ def _code(lines: Sequence[MarginLine]) -> str:
     shown = _shown(lines)
     banks = any(line.conflicts for line in lines)
     sectors = any(line.requests for line in lines)
-    heads = ["", "executed"]
+    counts = any(line.warps for line in lines)
+    heads = [""]
+    heads += ["executed"] if counts else []
     heads += ["conflicts"] if banks else []
     heads += ["sectors"] if sectors else []
     titles = {
@@ -222,14 +240,14 @@ def _code(lines: Sequence[MarginLine]) -> str:
         "sectors": "32-byte sectors of global memory per request of a warp",
     }
     cells = "".join(f'<i title="{titles.get(head, "")}">{head}</i>' for head in heads)
-    rows = [f'<div class="row head">{cells}<i></i></div>']
+    rows = [f'<div class="row head">{cells}<i></i></div>'] if counts else []
     empty = "<i></i>" * len(heads)
     before = 0
     for line in shown:
         if line.number != before + 1:
             rows.append(f'<div class="row cut">{empty}<i>⋯</i></div>')
         before = line.number
-        rows.append(_row(line, banks, sectors))
+        rows.append(_row(line, counts, banks, sectors))
         rows += [
             f'<div class="row hazard sentence">{empty}<i>{html.escape(sentence)}</i></div>'
             for sentence in line.hazards
@@ -238,13 +256,12 @@ def _code(lines: Sequence[MarginLine]) -> str:
     return f'<div {region}><div class="rows">{"".join(rows)}</div></div>'
 
 
-def _row(line: MarginLine, banks: bool, sectors: bool) -> str:
+def _row(line: MarginLine, counts: bool, banks: bool, sectors: bool) -> str:
     tip = html.escape("\n".join(line_notes(line)), quote=True)
     count = f"{line.warps:,}" if line.warps else ""
-    cells = [
-        f'<i class="number">{line.number}</i>',
-        f'<i class="heat" style="--share: {100 * line.share:.0f}%">{count}</i>',
-    ]
+    cells = [f'<i class="number">{line.number}</i>']
+    if counts:
+        cells.append(f'<i class="heat" style="--share: {100 * line.share:.0f}%">{count}</i>')
     if banks:
         kind = ' class="conflict"' if line.conflicts else ""
         cells.append(f"<i{kind}>{f'+{line.conflicts:,}' if line.conflicts else ''}</i>")

@@ -24,7 +24,7 @@ PARTS = {
     "Other families": ("08", "11"),
     "The chip": ("12", "14"),
     "Memory": ("15", "16"),
-    "Whole kernels": ("17", "17"),
+    "Whole kernels": ("17", "18"),
 }
 
 

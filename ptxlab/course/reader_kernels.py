@@ -1,0 +1,164 @@
+"""Kernels of lessons and of their readers: compiled where NVRTC is, simulated for a limited time."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import textwrap
+from collections.abc import Sequence
+from functools import lru_cache
+from importlib import resources
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import PtxlabError, quoted
+from ..gpu.compiler import compiler_version
+from ..kernels.kernel import Kernel
+from ..kernels.ptx import read_ptx
+from ..kernels.simulator import HazardError
+from ..simulation import Simulation
+from ..simulation import kernel as compiled_kernel
+from .checking import Unanswered, WrongForm
+from .reader_code import readers_time
+
+__all__ = [
+    "PTX_FILE",
+    "compiled",
+    "digest",
+    "first_hazard",
+    "kernel",
+    "never_written",
+    "normal_numbers",
+    "same",
+    "simulated",
+    "where",
+]
+
+#: PTX of the lessons' own kernels, by the digest of their source: `python -m tools.record_lesson_kernels`.
+PTX_FILE = "lesson_kernels.json"
+
+_LINES = '\n#line 1 "your kernel"\n'  # so that messages count the lines of the answer
+_OURS = '\n#line 1 "the kernel of the exercise"\n'
+_PER_WARP = 2000  # instructions that each warp may execute: a right answer takes a few hundred
+_LONGEST = 330  # letters of what the compiler or the simulator says
+_MACOS = "NVIDIA has no compiler for macOS: there, use Colab"
+
+
+# -- the lessons' kernels, also without a compiler -----------------------------------------------------------
+
+
+def digest(source: str) -> str:
+    """What the PTX of a source is filed under.
+
+    >>> digest("")[:8]
+    'e3b0c442'
+    """
+    return hashlib.sha256(source.encode()).hexdigest()[:16]
+
+
+def kernel(source: str) -> Kernel[Simulation]:
+    """As `ptxlab.kernel`; the lessons' own kernels come with their PTX where NVRTC is missing.
+
+    >>> kernel('extern "C" __global__ void nothing() {}').name
+    'nothing'
+    """
+    stored = _stored().get(digest(source))
+    if stored is None or _has_compiler():
+        return compiled_kernel(source)
+    module = read_ptx(stored)
+    return Kernel(Simulation, module, module.functions[module.entries[0]], "sm_90a", stored, source)
+
+
+@lru_cache(maxsize=1)
+def _stored() -> dict[str, str]:
+    texts: dict[str, str] = json.loads(resources.files("ptxlab.course").joinpath(PTX_FILE).read_text("utf-8"))
+    return texts
+
+
+def _has_compiler() -> bool:
+    try:
+        compiler_version()
+    except PtxlabError:
+        return False
+    return True
+
+
+# -- the reader's kernels ------------------------------------------------------------------------------------
+
+
+def compiled(answer: object, name: str, before: str = "", after: str = "") -> Kernel[Simulation]:
+    """The kernel that the answer makes between the parts that the lesson gives."""
+    if isinstance(answer, str) and "..." in answer:
+        raise Unanswered
+    if not isinstance(answer, str) or "{" not in answer:
+        raise WrongForm(
+            f"Found {quoted(answer)}; the answer is a text with the CUDA C++ of `{name}`, as the cell has it."
+        )
+    if not _has_compiler():
+        raise WrongForm(
+            "Your kernel has to be compiled, and NVRTC is not installed: "
+            f'pip install "ptxlab[cuda13]" ({_MACOS}).'
+        )
+    try:
+        with readers_time():
+            return compiled_kernel(f"{before}{_LINES}{answer}{_OURS}{after}")
+    except PtxlabError as error:
+        raise WrongForm(_sentence(error)) from None
+
+
+def simulated(
+    kernel: Kernel[Simulation], grid: tuple[int, int], block: int, arguments: Sequence[object], advice: str
+) -> Simulation:
+    """One launch for a limited time; `WrongForm` with what the simulator objects to."""
+    warps = grid[0] * grid[1] * block // 32
+    try:
+        with readers_time():
+            return kernel.simulate(grid, block, *arguments, show=False, limit=_PER_WARP * warps)
+    except HazardError as error:  # an access out of bounds or misaligned, or a deadlock
+        raise WrongForm(f"The simulation stopped: {_sentence(error)} {advice}".rstrip()) from None
+    except PtxlabError as error:
+        raise WrongForm(f"The simulation stopped: {_sentence(error)}") from None
+
+
+def _sentence(error: PtxlabError) -> str:
+    return f"{textwrap.shorten(str(error), _LONGEST, placeholder=' ...')}."
+
+
+def first_hazard(result: Simulation) -> str:
+    """What the simulation found first, shortened; nothing if it found nothing."""
+    if not result.hazards:
+        return ""
+    hazard = result.hazards[0]
+    return textwrap.shorten(hazard.sentence, _LONGEST, placeholder=" ...")
+
+
+def never_written(result: Simulation) -> tuple[bool, str]:
+    """The trap of registers that nobody wrote."""
+    return (
+        any(hazard.kind == "uninitialised register" for hazard in result.hazards),
+        "`mma` reads a register that was never written. In the simulator it happens to be 0; on a chip it "
+        "holds what the last user left there. Which of `a`, `b` and `d` is not filled completely?",
+    )
+
+
+def normal_numbers(shape: tuple[int, ...], seed: int) -> NDArray[np.float16]:
+    """Random numbers, the same for everybody."""
+    return np.random.default_rng(seed).normal(size=shape).astype(np.float16)
+
+
+def where(wrong: NDArray[np.bool_], name: str = "D") -> str:
+    """How many elements are wrong, and which is the first.
+
+    >>> where(np.eye(2, dtype=bool))
+    '2 of 4 elements are wrong, the first is D[0][0]'
+    """
+    if not wrong.any():
+        return "all elements are right"
+    first = "][".join(str(index) for index in np.argwhere(wrong)[0])
+    return f"{wrong.sum()} of {wrong.size} elements are wrong, the first is {name}[{first}]"
+
+
+def same(one: NDArray[np.generic], other: NDArray[np.generic]) -> bool:
+    """Whether two arrays are equal; a NaN equals itself."""
+    return np.array_equal(one, other, equal_nan=True)

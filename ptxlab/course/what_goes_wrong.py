@@ -1,0 +1,728 @@
+"""Exercises of lesson 18: ten broken kernels; the reader names the line, or repairs it."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._util.arguments import as_int
+from ..errors import PtxlabError, listing, quoted
+from ..instruction import mma_instruction
+from ..kernels.kernel import Kernel
+from ..kernels.matmul import matmul
+from ..kernels.simulator import HazardError
+from ..simulation import Simulation
+from ..views import Cell, Grid, Picture
+from ..views.grid import Header, State, headers
+from ..views.kernel_profile import profile_html, source_html
+from .checking import WrongForm, exercise, judge, whole_numbers
+from .first_kernel import INS, LDMATRIX, LOAD, MMA, STORE
+from .reader_kernels import compiled, first_hazard, kernel, normal_numbers, same, simulated, where
+
+__all__ = ["HELPERS", "ORDERS", "REVERSE", "BrokenKernel", "broken", "order", "sources"]
+
+WGMMA = mma_instruction("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16")
+
+# -- the kernels ---------------------------------------------------------------------------------------------
+
+REVERSE = r"""
+extern "C" __global__ void reverse(const int* x, int* y) {
+    __shared__ int s[64];
+    s[threadIdx.x] = x[threadIdx.x];
+    y[threadIdx.x] = s[63 - threadIdx.x];
+}"""
+
+#: What the kernels call beside the functions of lesson 17: an instruction each, under its own name.
+HELPERS = r"""
+typedef unsigned u32;
+typedef unsigned long long u64;
+#define PART __device__ __forceinline__
+PART u32 address(const void* p) { return (u32)__cvta_generic_to_shared(p); }
+PART void cp_async(void* to, const void* from) {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 16;" :: "r"(address(to)), "l"(from) : "memory"); }
+PART void cp_async_commit_group() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int pending> PART void cp_async_wait_group() {
+    asm volatile("cp.async.wait_group %0;" :: "n"(pending) : "memory"); }
+PART void fence_proxy_async() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+PART void cp_async_bulk(void* to, const void* from, int bytes) {
+    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;"
+        :: "l"(to), "r"(address(from)), "r"(bytes) : "memory"); }
+PART void cp_async_bulk_commit_group() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
+PART void cp_async_bulk_wait_group() { asm volatile("cp.async.bulk.wait_group 0;" ::: "memory"); }
+PART int place(int row, int k) { return row / 8 * 128 + k / 8 * 64 + row % 8 * 8 + k % 8; }
+PART u64 descriptor(const void* tile) { return (u64)(address(tile) >> 4) | (u64)8 << 16 | (u64)16 << 32; }
+PART void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+PART void wgmma(float* d, u64 a, u64 b) {
+    asm volatile("{ .reg .pred p; setp.ne.b32 p, 1, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%0,%1,%2,%3}, %4, %5, p, 1, 1, 0, 0; }"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "l"(a), "l"(b) : "memory"); }
+PART void wgmma_commit_group() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+PART void wgmma_wait_group() { asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory"); }
+"""
+
+_BEFORE = MMA + LOAD + STORE + LDMATRIX + HELPERS
+_LINES = '\n#line 1 "kernel"\n'  # what is inlined from _BEFORE belongs to the line that calls it
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One launch of a kernel: the arguments, which of them it writes, and what should be there."""
+
+    blocks: int
+    threads: int
+    arguments: tuple[NDArray[Any] | int, ...]
+    output: NDArray[np.float32]
+    expected: NDArray[Any]
+
+    @property
+    def arrays(self) -> list[NDArray[Any]]:
+        """The arguments that are arrays."""
+        return [each for each in self.arguments if isinstance(each, np.ndarray)]
+
+
+@dataclass(frozen=True)
+class BrokenKernel:
+    """A kernel of the lesson, which a notebook shows with line numbers; what it does is folded away below.
+
+    >>> print(broken(2).text.splitlines()[3].strip())
+    if (row > M)
+    """
+
+    number: int
+    text: str
+    launch: Callable[[], Launch]
+
+    @property
+    def source(self) -> str:
+        """All of it, with the functions that it calls: `ptxlab.kernel` takes it."""
+        return f"{_BEFORE}{_LINES}{self.text}"
+
+    def simulate(self, **options: Any) -> Simulation:
+        """Its launch, simulated; options as in `Kernel.simulate`.
+
+        >>> sum(broken(6).simulate().conflicts.values())
+        48
+        """
+        return self._run(**options)[0]
+
+    def _run(self, **options: Any) -> tuple[Simulation, Launch]:
+        launch = self.launch()
+        options = {"show": False, **options}
+        result = self._kernel.simulate(launch.blocks, launch.threads, *launch.arguments, **options)
+        return result, launch
+
+    @property
+    def _kernel(self) -> Kernel[Simulation]:
+        return _own_lines(kernel(self.source), self.text)
+
+    def __repr__(self) -> str:
+        return "\n".join(f"{number:3}  {line}" for number, line in enumerate(self.text.splitlines(), 1))
+
+    def _repr_html_(self) -> str:
+        summary = "Which line is wrong? Decide first; then open this to see what the simulation says."
+        return (
+            f'{source_html(self.text)}<details style="margin: 6px 0 12px">'
+            f'<summary style="cursor: pointer">{summary}</summary>{self._outcome()}</details>'
+        )
+
+    def _outcome(self) -> str:
+        try:
+            result, launch = self._run()
+        except HazardError as error:
+            stop = f"The simulation stops: {html.escape(str(error))}."
+            return f"<p>{stop}</p>{source_html(self.text, error.hazards)}"
+        found = f"{len(result.hazards) or 'no'} hazard{'s'[: len(result.hazards) != 1]}"
+        wrong = launch.output != launch.expected
+        picture = _pattern(wrong)._repr_html_() if wrong.any() else ""
+        return (
+            f"<p>In the output {where(wrong, 'it')}. The simulator reports {found}.</p>"
+            f"{picture}{profile_html(result)}"
+        )
+
+
+def _own_lines(built: Kernel[Simulation], text: str) -> Kernel[Simulation]:
+    """The kernel with the reader's text as its source: lines are counted there."""
+    return Kernel(Simulation, built.module, built.function, built.target, built.ptx, text)
+
+
+def _product(columns: int, K: int, seed: int) -> list[NDArray[Any]]:
+    """A of 16 x K, B by columns, room for D, and what D should be."""
+    A, B = normal_numbers((16, K), seed), normal_numbers((K, columns), seed + 50)
+    D = np.full((16, columns), np.nan, np.float32)
+    return [A, np.ascontiguousarray(B.T), D, matmul(A, B, instruction=INS)]
+
+
+def _loop() -> Launch:
+    A, B, D, expected = _product(32, 48, 1)
+    return Launch(1, 128, (A, B, D, 32, 48), D, expected)
+
+
+def _bias() -> Launch:
+    M, N = 10, 20
+    D, bias = (normal_numbers(shape, 2).astype(np.float32) for shape in ((M, N), (N,)))
+    out = np.full((M, N), np.nan, np.float32)
+    return Launch(2, 128, (D, bias, out, M, N), out, np.maximum(D + bias, 0))
+
+
+def _fragment() -> Launch:
+    A = np.arange(256, dtype=np.float16).reshape(16, 16)
+    B = (np.arange(128) % 5 - 2).reshape(16, 8).astype(np.float16)
+    D = np.full((16, 8), np.nan, np.float32)
+    return Launch(1, 32, (A, np.ascontiguousarray(B.T), D), D, INS(A, B))
+
+
+def _columns() -> Launch:
+    A, B, D, expected = _product(24, 32, 4)
+    return Launch(1, 32, (A, B, D, 24, 32), D, expected)
+
+
+def _row_max() -> Launch:
+    D = normal_numbers((5, 8), 5).astype(np.float32)
+    most = np.full(5, np.nan, np.float32)
+    return Launch(1, 32, (D, most, 5), most, D.max(axis=1))
+
+
+def _staged() -> Launch:
+    A, B, D, expected = _product(32, 16, 6)
+    return Launch(1, 32, (A, B, D), D, expected)
+
+
+def _pipeline() -> Launch:
+    A, B, D, expected = _product(8, 64, 7)
+    return Launch(1, 32, (A, B, D, 64), D, expected)
+
+
+def _bulk() -> Launch:
+    A, B, D, expected = _product(8, 16, 8)
+    return Launch(1, 32, (A, B, D), D, expected)
+
+
+def _warpgroup() -> Launch:
+    A, B = normal_numbers((64, 16), 9), normal_numbers((16, 8), 59)
+    D = np.full((64, 8), np.nan, np.float32)
+    return Launch(1, 128, (A, np.ascontiguousarray(B.T), D), D, WGMMA(A, B))
+
+
+_TEXTS: tuple[tuple[Callable[[], Launch], str], ...] = (
+    (
+        _loop,
+        r"""extern "C" __global__ void side_by_side(const f16* A, const f16* B, float* D, int N, int K) {
+    __shared__ __align__(16) f16 tile[16 * 24];  // 16 x 16, for all four warps; rows are padded to 24
+    int column = threadIdx.x / 32 * 8;
+    unsigned a[4], b[2];
+    float d[4] = {0, 0, 0, 0};
+    for (int k = 0; k < K; k += 16) {
+        for (int i = threadIdx.x; i < 256; i += blockDim.x)
+            tile[i / 16 * 24 + i % 16] = A[i / 16 * K + k + i % 16];
+        __syncthreads();
+        ldmatrix(a, tile + threadIdx.x % 16 * 24 + threadIdx.x % 32 / 16 * 8);
+        load_b(b, B + column * K + k, K);
+        mma(d, a, b);
+    }
+    store_d(d, D + column, N);
+}""",
+    ),
+    (
+        _bias,
+        r"""extern "C" __global__ void bias_relu(const float* D, const float* bias, float* Y, int M, int N) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    int row = i / N, column = i % N;
+    if (row > M)
+        return;
+    float sum = D[i] + bias[column];
+    Y[i] = sum > 0 ? sum : 0;
+}""",
+    ),
+    (
+        _fragment,
+        r"""extern "C" __global__ void by_hand(const f16* A, const f16* B, float* D) {
+    int group = threadIdx.x / 4, thread = threadIdx.x % 4;
+    unsigned a[4], b[2];
+    float d[4] = {0, 0, 0, 0};
+    for (int r = 0; r < 4; r++) {
+        int row = group + r / 2 * 8, k = thread * 2 + r % 2 * 8;
+        a[r] = *(const unsigned*)(A + row * 16 + k);
+    }
+    for (int r = 0; r < 2; r++) {
+        int column = group, k = thread * 2 + r * 8;
+        b[r] = *(const unsigned*)(B + column * 16 + k);
+    }
+    mma(d, a, b);
+    for (int r = 0; r < 4; r++) {
+        int row = group + r / 2 * 8, column = thread * 2 + r % 2;
+        D[row * 8 + column] = d[r];
+    }
+}""",
+    ),
+    (
+        _columns,
+        r"""extern "C" __global__ void one_warp(const f16* A, const f16* B, float* D, int N, int K) {
+    unsigned a[4], b[2];
+    float d[4] = {0, 0, 0, 0};
+    for (int column = 0; column < N; column += 8) {
+        for (int k = 0; k < K; k += 16) {
+            load_a(a, A + k, K);
+            load_b(b, B + column * K + k, K);
+            mma(d, a, b);
+        }
+        store_d(d, D + column, N);
+    }
+}""",
+    ),
+    (
+        _row_max,
+        r"""extern "C" __global__ void row_max(const float* D, float* most, int M) {  // D: M x 8
+    int row = threadIdx.x / 4, thread = threadIdx.x % 4;
+    if (row < M) {
+        float m = fmaxf(D[row * 8 + thread * 2], D[row * 8 + thread * 2 + 1]);
+        m = fmaxf(m, __shfl_xor_sync(0xffffffff, m, 1));
+        m = fmaxf(m, __shfl_xor_sync(0xffffffff, m, 2));
+        if (thread == 0)
+            most[row] = m;
+    }
+    __syncwarp();
+}""",
+    ),
+    (
+        _staged,
+        r"""extern "C" __global__ void staged(const f16* A, const f16* B, float* D) {  // D: 16 x 32
+    __shared__ __align__(16) float tile[16 * 32];
+    unsigned a[4], b[2];
+    load_a(a, A, 16);
+    for (int column = 0; column < 32; column += 8) {
+        float d[4] = {0, 0, 0, 0};
+        load_b(b, B + column * 16, 16);
+        mma(d, a, b);
+        store_d(d, tile + column, 32);
+    }
+    __syncwarp();
+    for (int i = threadIdx.x; i < 128; i += 32)
+        ((float4*)D)[i] = ((float4*)tile)[i];
+}""",
+    ),
+    (
+        _pipeline,
+        r"""extern "C" __global__ void pipeline(const f16* A, const f16* B, float* D, int K) {
+    __shared__ __align__(16) f16 tile[2][16 * 24];  // one is multiplied while the other is filled
+    int row = threadIdx.x / 2, piece = threadIdx.x % 2 * 8;
+    const f16* from = A + row * K + piece;
+    unsigned a[4], b[2];
+    float d[4] = {0, 0, 0, 0};
+    cp_async(&tile[0][row * 24 + piece], from);
+    cp_async_commit_group();
+    for (int k = 0; k < K; k += 16) {
+        if (k + 16 < K) {
+            cp_async(&tile[(k / 16 + 1) % 2][row * 24 + piece], from + k + 16);
+            cp_async_commit_group();
+        }
+        cp_async_wait_group<1>();  // all but the latest group
+        __syncwarp();
+        load_a(a, tile[k / 16 % 2], 24);
+        load_b(b, B + k, K);
+        mma(d, a, b);
+        __syncwarp();
+    }
+    store_d(d, D, 8);
+}""",
+    ),
+    (
+        _bulk,
+        r"""extern "C" __global__ void bulk_store(const f16* A, const f16* B, float* D) {
+    __shared__ __align__(128) float tile[16 * 8];
+    unsigned a[4], b[2];
+    float d[4] = {0, 0, 0, 0};
+    load_a(a, A, 16);
+    load_b(b, B, 16);
+    mma(d, a, b);
+    store_d(d, tile, 8);
+    __syncwarp();
+    if (threadIdx.x == 0) {
+        cp_async_bulk(D, tile, sizeof(tile));  // shared memory to global memory, by the copy engine
+        cp_async_bulk_commit_group();
+        cp_async_bulk_wait_group();
+    }
+}""",
+    ),
+    (
+        _warpgroup,
+        r"""extern "C" __global__ void warpgroup(const f16* A, const f16* B, float* D) {
+    __shared__ __align__(128) f16 tile_a[64 * 16], tile_b[8 * 16];
+    float d[4] = {0, 0, 0, 0};
+    for (int i = threadIdx.x; i < 64 * 16; i += 128)
+        tile_a[place(i / 16, i % 16)] = A[i];
+    tile_b[place(threadIdx.x / 16, threadIdx.x % 16)] = B[threadIdx.x];
+    fence_proxy_async();
+    __syncthreads();
+    wgmma_fence();
+    wgmma(d, descriptor(tile_a), descriptor(tile_b));
+    wgmma_commit_group();
+    store_d(d, D + threadIdx.x / 32 * 16 * 8, 8);
+    wgmma_wait_group();
+}""",
+    ),
+)
+_KERNELS = {number: BrokenKernel(number, text, launch) for number, (launch, text) in enumerate(_TEXTS, 1)}
+
+
+def broken(number: int) -> BrokenKernel:
+    """Kernel 1 to 9 of the lesson.
+
+    >>> broken(8).simulate().hazards[0].kind
+    'missing proxy fence'
+    """
+    if as_int(number, "number") not in _KERNELS:
+        raise PtxlabError(f"number={quoted(number)}: there are broken kernels {listing(_KERNELS, 9)}")
+    return _KERNELS[number]
+
+
+def sources() -> list[str]:
+    """The sources of all kernels, for the record of their PTX."""
+    return [REVERSE, *(each.source for each in _KERNELS.values())]
+
+
+# -- what the lesson shows -----------------------------------------------------------------------------------
+
+#: Orders in which two warps may write (W) and read (R) shared memory, the warp's number behind the letter.
+ORDERS = ("W0 W1 R0 R1", "W0 W1 R1 R0", "W1 W0 R0 R1", "W0 R0 W1 R1", "W1 R1 W0 R0", "W1 W0 R1 R0")
+
+
+def order(order: int) -> Picture:
+    """y of kernel 0 if its two warps happen to run in one of the six orders.
+
+    >>> [order(each).notes[1] for each in (1, 4)]
+    ['all elements are right', '32 of 64 elements are wrong, the first is y[0]']
+    """
+    x, s = np.arange(64), np.full(64, -1)
+    y = np.full(64, -1)
+    for step in ORDERS[order - 1].split():
+        threads = np.arange(32) + 32 * int(step[1])
+        if step[0] == "W":
+            s[threads] = x[threads]
+        else:
+            y[threads] = s[63 - threads]
+    wrong = y != x[::-1]
+    cells, hover = [], np.empty((4, 16), dtype=object)
+    for at in range(64):
+        state: State = "mark" if wrong[at] else "dim"
+        text = "?" if wrong[at] else str(y[at])
+        cells.append(Cell(at // 16, at % 16, 1, 1, (text,), state=state, heat=0.6 if wrong[at] else None))
+        said = f"what was in s[{63 - at}] before" if wrong[at] else str(y[at])
+        hover[at // 16, at % 16] = f"y[{at}] = {said}"
+    rows = tuple(Header(row, 1, (f"y[{16 * row}]",)) for row in range(4))
+    grid = Grid((4, 16), tuple(cells), hover, rows, headers(16, 1), ("", ""))
+    words = {"W": "writes", "R": "reads"}
+    steps = ", ".join(f"warp {step[1]} {words[step[0]]}" for step in ORDERS[order - 1].split())
+    return Picture(f"y after order {order}", (steps, where(wrong, "y")), (grid,))
+
+
+def _pattern(wrong: NDArray[np.bool_]) -> Picture:
+    """Which elements of an output are wrong."""
+    rows, columns = np.atleast_2d(wrong).shape
+    cells, hover = [], np.empty((rows, columns), dtype=object)
+    for row, column in np.ndindex(rows, columns):
+        bad = bool(wrong[row, column])
+        state: State = "mark" if bad else "dim"
+        cells.append(Cell(row, column, 1, 1, ("x" if bad else "·",), state=state, heat=0.6 if bad else None))
+        hover[row, column] = f"D[{row}][{column}] is {'wrong' if bad else 'right'}"
+    grid = Grid((rows, columns), tuple(cells), hover, headers(rows, 1), headers(columns, 1), ("m", "n"))
+    return Picture("Which elements of D are wrong", (where(wrong),), (grid,))
+
+
+# -- find the line -------------------------------------------------------------------------------------------
+
+
+def _line(
+    answer: object, number: int, line: int, why: str, hints: dict[int, str], nudge: str
+) -> tuple[bool, str]:
+    """The verdict on a line number; `hints` are for the lines that readers choose most."""
+    lines = _KERNELS[number].text.splitlines()
+    (chosen,) = whole_numbers(answer, 1, "the number of a line, such as 1")
+    text = lines[chosen - 1].strip() if 1 <= chosen <= len(lines) else ""
+    return judge(
+        chosen == line,
+        why,
+        (not 1 <= chosen <= len(lines), f"The kernel has {len(lines)} lines, counted from 1."),
+        (chosen in hints, hints.get(chosen, "")),
+        (text in ("", "}"), f"There is no statement to blame. {nudge}"),
+        otherwise=f"`{text}` is as it should be. {nudge}",
+    )
+
+
+def _repaired(answer: object, number: int, advice: str) -> tuple[Simulation, NDArray[np.bool_], Launch]:
+    """The kernel with the reader's lines, simulated: what came out, and which elements are wrong."""
+    broken_kernel = _KERNELS[number]
+    lines = broken_kernel.text.splitlines()
+    if not isinstance(answer, dict) or not answer:
+        raise WrongForm(
+            f"Found {quoted(answer)}; the answer says which lines change, and to what: "
+            '`{2: "the new text of line 2"}`.'
+        )
+    for line, text in answer.items():
+        if type(line) is not int or not 1 <= line <= len(lines):
+            raise WrongForm(f"{quoted(line)} is no line of the kernel: it has lines 1 to {len(lines)}.")
+        if not isinstance(text, str):
+            raise WrongForm(f"Line {line}: found {quoted(text)}; its new text goes into quotes.")
+        lines[line - 1] = text
+    whole = "\n".join(lines)
+    if whole.split() == broken_kernel.text.split():
+        raise WrongForm("That is the kernel as it was.")
+    launch = broken_kernel.launch()
+    built = _own_lines(compiled(whole, "the kernel", _BEFORE), whole)
+    result = simulated(built, (launch.blocks, 1), launch.threads, launch.arguments, advice)
+    return result, launch.output != launch.expected, launch
+
+
+_EDIT = "edit = {...}  # {line: its new text}"
+
+
+@exercise(
+    "18.1",
+    "**Repair kernel 1:** say which lines change, and to what. To add a statement, write it into the text of "
+    'the line before or after it: `{3: "first(); second();"}`.',
+    _EDIT,
+)
+def _second_barrier(answer: object) -> tuple[bool, str]:
+    result, wrong, _ = _repaired(answer, 1, "All threads of the block have to reach a barrier.")
+    races = [hazard for hazard in result.hazards if hazard.kind == "race"]
+    return judge(
+        not wrong.any() and not result.hazards,
+        "A tile needs two barriers in every turn: one between writing and reading, one between reading and "
+        "writing again. With two tiles, used in turn, one barrier is enough, and copies overlap the `mma`s.",
+        (
+            any(hazard.opcode.startswith("ldmatrix") for hazard in races),
+            "Now a warp reads elements of the tile that others may not have written yet: the barrier that "
+            "was there is needed as well.",
+        ),
+        (
+            bool(races),
+            "A fast warp still fills the tile for the next turn while a slow one reads it. What stands "
+            "between the `ldmatrix` of one turn and the copy of the next, for *every* turn?",
+        ),
+        (bool(result.hazards), f"The simulator reports: {first_hazard(result)}."),
+        otherwise=f"{where(wrong)}. The arithmetic was right: only the waiting needs repair.",
+    )
+
+
+@exercise(
+    "18.2",
+    "Kernel 2 adds a bias to every row of a 10 x 20 matrix. The simulator stops it. **In which line is the "
+    "mistake?**",
+    "line = ...  # its number",
+)
+def _past_the_end(answer: object) -> tuple[bool, str]:
+    hurt = "That is where it hurts: memory ends there. Which line let the thread come so far?"
+    return _line(
+        answer,
+        2,
+        4,
+        "Row M is one too many: the last is M - 1. The error names the line of the access; the mistake is "
+        "in the guard before it. And it needs an unlucky size: if 256 threads had 256 elements, nothing "
+        "would happen.",
+        {
+            6: hurt,
+            7: hurt,
+            2: "The number of the thread in the grid is right. More threads than elements are no mistake.",
+            3: "20 elements are a row, so row and column are right. Which rows are there?",
+            5: "Leaving is right, for threads without an element. Which threads do leave?",
+        },
+        "Thread 72 of block 1 has i = 200. Follow it.",
+    )
+
+
+@exercise(
+    "18.3",
+    "Kernel 3 is a single `mma`, with fragments loaded by hand. No hazard, wrong numbers. Compare the two "
+    "pictures of A above. **In which line is the mistake?**",
+    "line = ...  # its number",
+)
+def _fragment_index(answer: object) -> tuple[bool, str]:
+    right_if = "The access is right, if the line before it is."
+    return _line(
+        answer,
+        3,
+        6,
+        "Registers a1 and a2 are exchanged: r % 2 goes down, r / 2 goes right. (In D it is the other way "
+        "round, hence the mistake is common.) A test with the identity as A would have passed.",
+        {
+            7: right_if,
+            11: right_if,
+            16: right_if,
+            10: "B is as in lesson 17: its two registers are 8 rows apart. The pictures show A.",
+            15: "D is stored as its layout says: d0 and d1 are neighbours, d2 and d3 are 8 rows lower.",
+            2: "Groups of four lanes: as in every layout of this instruction.",
+            13: "The `mma` does what it is told. Look at what it was told.",
+        },
+        "In the picture, which quarters of A have changed places, and what says where a register goes?",
+    )
+
+
+@exercise(
+    "18.4",
+    "Kernel 4 computes three tiles of D, one after the other, in one warp. The first is right. "
+    "**Repair kernel 4.**",
+    _EDIT,
+)
+def _accumulators(answer: object) -> tuple[bool, str]:
+    result, wrong, launch = _repaired(answer, 4, "")
+    A, B, D = launch.arrays
+    last = matmul(A[:, -16:], B.T[-16:], instruction=INS)
+    return judge(
+        not wrong.any() and not result.hazards,
+        "The accumulators start at 0 for every tile. On a chip it is the same with a kernel that is launched "
+        "once and works through many tiles (*persistent*): what belongs to a tile is set inside its loop.",
+        (
+            any(hazard.kind == "uninitialised register" for hazard in result.hazards),
+            "Now `mma` reads accumulators that nobody has written. The simulator happens to have 0 there; a "
+            "chip has what the last user left.",
+        ),
+        (
+            same(D, last),
+            "Now only the last step of K is in the sum: the accumulators are set too often.",
+        ),
+        (
+            not wrong[:, :8].any(),
+            "The first 8 columns are right, the others still start with the sum of the tile before.",
+        ),
+        (bool(result.hazards), f"The simulator reports: {first_hazard(result)}."),
+        otherwise=f"{where(wrong)}. Loads and stores were right; what does a tile start with?",
+    )
+
+
+@exercise(
+    "18.5",
+    "Kernel 5 finds the largest element of every row of D, which four lanes hold together, as softmax does. "
+    "D has only 5 rows. **Repair it:** all 32 lanes stay, and the first 5 rows come out right.",
+    _EDIT,
+)
+def _missing_lanes(answer: object) -> tuple[bool, str]:
+    result, wrong, _ = _repaired(
+        answer,
+        5,
+        "Which lanes does the mask of `__shfl_xor_sync` name, and which of them are in the branch?",
+    )
+    return judge(
+        not wrong.any() and not result.hazards,
+        "Who is named by the mask must come, and who comes must be named. Shuffles belong outside of "
+        "branches that divide a warp; what depends on the row is only what is loaded and what is stored.",
+        (
+            any(hazard.kind == "not in the mask" for hazard in result.hazards),
+            "It ends now, but lanes execute a shuffle whose mask does not name them. How many lanes do 5 "
+            "rows have?",
+        ),
+        (bool(result.hazards), f"The simulator reports: {first_hazard(result)}."),
+        (
+            bool(wrong.all()),
+            "No row has its largest element. Do all rows still get loaded, compared twice, and stored?",
+        ),
+        otherwise=f"{where(wrong, 'most')}. Each row needs the numbers of all four lanes of its group.",
+    )
+
+
+@exercise(
+    "18.6",
+    "Kernel 6 is right and has no hazard. It stages D in shared memory, to store whole rows. **Which line "
+    "takes four times as many wavefronts as it has to?**",
+    "line = ...  # its number",
+)
+def _bank_conflicts(answer: object) -> tuple[bool, str]:
+    return _line(
+        answer,
+        6,
+        9,
+        "A row has 32 floats, exactly as many as there are banks, so the rows of all eight groups begin in "
+        "bank 0. Rows of 40 floats end it; the copy below then takes pieces i / 8 * 10 + i % 8.",
+        {
+            13: "Here the lanes read 512 bytes side by side: four wavefronts, and fewer are impossible.",
+            12: "The loop itself touches no memory.",
+            4: "That is global memory, which has no banks; it has sectors.",
+            7: "That is global memory, which has no banks; it has sectors.",
+            8: "An `mma` works on registers.",
+            2: "The size of a row is the reason. But which line pays for it?",
+        },
+        "`result.conflicts` counts by line. Which lines touch shared memory at all?",
+    )
+
+
+@exercise(
+    "18.7",
+    "Kernel 7 copies the next tile while it multiplies this one. It is right in every turn but the last. "
+    "**Which line waits for too little then?**",
+    "line = ...  # its number",
+)
+def _pipeline_tail(answer: object) -> tuple[bool, str]:
+    last = "Go through the last turn: how many groups are under way when it begins, and how many may stay?"
+    return _line(
+        answer,
+        7,
+        14,
+        "In the last turn no new group follows, so the only one under way is *the latest*, and it may stay "
+        "under way. Either the last turn waits for all, or an empty group is committed in every turn.",
+        {
+            16: "There the tile is needed. Which line should have made sure that it is there?",
+            11: "Copying one tile ahead is the point of the kernel.",
+            12: f"A group for every tile is right. {last}",
+            10: f"There is no tile beyond the last one to copy. {last}",
+            8: f"The first tile is a group of its own, as it should be. {last}",
+            15: "It makes the copies of all lanes visible, but only those that each lane has waited for.",
+            19: "Nobody overwrites what others still read: right. It does not wait for copies.",
+        },
+        last,
+    )
+
+
+@exercise(
+    "18.8",
+    "Kernel 8 stores D with one bulk copy. The copy engine reads shared memory through another *proxy* than "
+    "ordinary stores write it; `fence_proxy_async()` is the instruction between. **Repair kernel 8.**",
+    _EDIT,
+)
+def _proxy_fence(answer: object) -> tuple[bool, str]:
+    result, wrong, _ = _repaired(answer, 8, "")
+    kinds = {hazard.kind for hazard in result.hazards}
+    return judge(
+        not wrong.any() and not result.hazards,
+        "The usual order is store, fence, barrier, copy: each thread makes its own stores visible to the "
+        "async proxy, then all meet, and one thread starts the copy. The same order comes before a `wgmma` "
+        "that reads a tile which threads have written.",
+        (
+            "race" in kinds,
+            "The fence does not wait for other lanes: the barrier is needed as well.",
+        ),
+        (
+            "missing proxy fence" in kinds,
+            "The copy still reads what stores wrote through the other proxy. Which threads execute your "
+            "fence, and have they stored already?",
+        ),
+        (bool(result.hazards), f"The simulator reports: {first_hazard(result)}."),
+        otherwise=f"{where(wrong)}. Is the tile complete before the copy starts?",
+    )
+
+
+@exercise(
+    "18.9",
+    "Kernel 9 multiplies with a whole warpgroup. Every step that `wgmma` needs is there. **Which line comes "
+    "too early?**",
+    "line = ...  # its number",
+)
+def _too_early(answer: object) -> tuple[bool, str]:
+    return _line(
+        answer,
+        9,
+        12,
+        "`wgmma` runs on while the threads go on; its accumulators belong to it until the wait. The "
+        "simulator computes at once, so the numbers are right; what a chip has in d then is undefined.",
+        {
+            13: "The wait is right, and comes too late rather than too early. Who should have waited for it?",
+            11: "It closes the group that the wait is for: right behind the `wgmma`.",
+            10: "Tiles are written, fenced and waited for: it may start.",
+            9: "It orders the registers that were set to 0 before the `wgmma`: right.",
+            7: "Between the stores and the barrier is where it belongs, as in kernel 8.",
+            8: "All threads have stored and fenced; now they meet. Right.",
+        },
+        "What is asynchronous here, and what does it own until somebody waits?",
+    )
