@@ -66,9 +66,8 @@ def test_every_warp_kernel_compiles(target: str) -> None:
 def test_every_target_compiles_some(target: str) -> None:
     """Another sample for every target; test_catalog asks the assembler about the rest."""
     there = [ins for ins in WARP if ins.supports(target)]
-    assert compiles(
-        [kernel.source(ins) for ins in there[TARGETS.index(target) :: 60 if EXHAUSTIVE else 180]], target
-    )
+    step = 60 if EXHAUSTIVE else 180
+    assert compiles([kernel.source(ins) for ins in there[TARGETS.index(target) :: step]], target)
 
 
 def newer_forms() -> list[Instruction | Transfer]:
