@@ -123,7 +123,8 @@ def test_kernels_of_lessons_without_a_compiler(monkeypatch: pytest.MonkeyPatch) 
     assert result.source == parts["GEMM"]
     assert (stored == compiled).all() and stored.any()
     assert "pip install" in lessons.check("17.1", "{ }").text
-    assert what_goes_wrong.broken(9).simulate().hazards[0].line == 12
+    assert what_goes_wrong.broken(9).simulate().hazards[0].line == 13
+    assert "The simulation stops." in what_goes_wrong.broken(5)._repr_html_()
 
 
 def test_unknown_exercise() -> None:

@@ -1,6 +1,6 @@
 """Record the PTX of the lessons' kernels, for computers without NVRTC: python -m tools.record_lesson_kernels
 
-Lesson 17's notebook states the sources as texts and sums of texts; those of lesson 18 are in its module.
+The notebooks state sources as texts and sums of texts; the broken kernels of lesson 18 are in its module.
 NVRTC's PTX is not the same in every run, so what is recorded stays as long as its source does.
 """
 
@@ -16,15 +16,16 @@ from ptxlab._util.files import write_atomically
 from ptxlab.course import reader_kernels, what_goes_wrong
 
 ROOT = Path(__file__).parent.parent
-NOTEBOOK = ROOT / "notebooks" / "17-your-first-tensor-core-kernel.ipynb"
+NOTEBOOKS = ("17-your-first-tensor-core-kernel", "18-what-goes-wrong")
 FILE = ROOT / "ptxlab" / "course" / reader_kernels.PTX_FILE
 
 
 def parts_and_sources() -> tuple[dict[str, str], list[str]]:
-    """The texts that lesson 17 gives names to, and the sources that it passes to `kernel`."""
+    """The texts that the notebooks give names to, and the sources that they pass to `kernel`."""
     names: dict[str, str] = {}
     sources = []
-    for cell in json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]:
+    books = [(ROOT / "notebooks" / f"{name}.ipynb").read_text(encoding="utf-8") for name in NOTEBOOKS]
+    for cell in [cell for book in books for cell in json.loads(book)["cells"]]:
         text = "".join(cell["source"])
         if cell["cell_type"] != "code" or "%pip" in text or "lessons.check(" in text:
             continue

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -24,18 +23,11 @@ from .checking import WrongForm, exercise, judge, whole_numbers
 from .first_kernel import INS, LDMATRIX, LOAD, MMA, STORE
 from .reader_kernels import compiled, first_hazard, kernel, normal_numbers, same, simulated, where
 
-__all__ = ["HELPERS", "ORDERS", "REVERSE", "BrokenKernel", "broken", "order", "sources"]
+__all__ = ["HELPERS", "ORDERS", "BrokenKernel", "broken", "order", "sources"]
 
 WGMMA = mma_instruction("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16")
 
 # -- the kernels ---------------------------------------------------------------------------------------------
-
-REVERSE = r"""
-extern "C" __global__ void reverse(const int* x, int* y) {
-    __shared__ int s[64];
-    s[threadIdx.x] = x[threadIdx.x];
-    y[threadIdx.x] = s[63 - threadIdx.x];
-}"""
 
 #: What the kernels call beside the functions of lesson 17: an instruction each, under its own name.
 HELPERS = r"""
@@ -54,7 +46,7 @@ PART void cp_async_bulk(void* to, const void* from, int bytes) {
         :: "l"(to), "r"(address(from)), "r"(bytes) : "memory"); }
 PART void cp_async_bulk_commit_group() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
 PART void cp_async_bulk_wait_group() { asm volatile("cp.async.bulk.wait_group 0;" ::: "memory"); }
-PART int place(int row, int k) { return row / 8 * 128 + k / 8 * 64 + row % 8 * 8 + k % 8; }
+PART int place(int row, int half) { return row / 8 * 16 + half * 8 + row % 8; }
 PART u64 descriptor(const void* tile) { return (u64)(address(tile) >> 4) | (u64)8 << 16 | (u64)16 << 32; }
 PART void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 PART void wgmma(float* d, u64 a, u64 b) {
@@ -134,15 +126,14 @@ class BrokenKernel:
         try:
             result, launch = self._run()
         except HazardError as error:
-            stop = f"The simulation stops: {html.escape(str(error))}."
-            return f"<p>{stop}</p>{source_html(self.text, error.hazards)}"
-        found = f"{len(result.hazards) or 'no'} hazard{'s'[: len(result.hazards) != 1]}"
+            return f"<p>The simulation stops.</p>{source_html(self.text, error.hazards)}"
         wrong = launch.output != launch.expected
+        numbers = f"All {wrong.size} elements of the output are right."
+        if wrong.any():
+            numbers = f"{wrong.sum()} of {wrong.size} elements of the output are wrong."
+        hazards = f"{len(result.hazards) or 'No'} hazard{'s'[: len(result.hazards) != 1]}."
         picture = _pattern(wrong)._repr_html_() if wrong.any() else ""
-        return (
-            f"<p>In the output {where(wrong, 'it')}. The simulator reports {found}.</p>"
-            f"{picture}{profile_html(result)}"
-        )
+        return f"<p>{numbers} {hazards}</p>{picture}{profile_html(result)}"
 
 
 def _own_lines(built: Kernel[Simulation], text: str) -> Kernel[Simulation]:
@@ -171,7 +162,7 @@ def _bias() -> Launch:
 
 def _fragment() -> Launch:
     A = np.arange(256, dtype=np.float16).reshape(16, 16)
-    B = (np.arange(128) % 5 - 2).reshape(16, 8).astype(np.float16)
+    B = np.random.default_rng(3).integers(-8, 9, (16, 8)).astype(np.float16)
     D = np.full((16, 8), np.nan, np.float32)
     return Launch(1, 32, (A, np.ascontiguousarray(B.T), D), D, INS(A, B))
 
@@ -212,7 +203,7 @@ _TEXTS: tuple[tuple[Callable[[], Launch], str], ...] = (
     (
         _loop,
         r"""extern "C" __global__ void side_by_side(const f16* A, const f16* B, float* D, int N, int K) {
-    __shared__ __align__(16) f16 tile[16 * 24];  // 16 x 16, for all four warps; rows are padded to 24
+    __shared__ __align__(16) f16 tile[16 * 24];  // 16 x 16 elements, rows padded
     int column = threadIdx.x / 32 * 8;
     unsigned a[4], b[2];
     float d[4] = {0, 0, 0, 0};
@@ -308,8 +299,8 @@ _TEXTS: tuple[tuple[Callable[[], Launch], str], ...] = (
     (
         _pipeline,
         r"""extern "C" __global__ void pipeline(const f16* A, const f16* B, float* D, int K) {
-    __shared__ __align__(16) f16 tile[2][16 * 24];  // one is multiplied while the other is filled
-    int row = threadIdx.x / 2, piece = threadIdx.x % 2 * 8;
+    __shared__ __align__(16) f16 tile[2][16 * 24];  // used in turn
+    int row = threadIdx.x % 16, piece = threadIdx.x / 16 * 8;
     const f16* from = A + row * K + piece;
     unsigned a[4], b[2];
     float d[4] = {0, 0, 0, 0};
@@ -342,7 +333,7 @@ _TEXTS: tuple[tuple[Callable[[], Launch], str], ...] = (
     store_d(d, tile, 8);
     __syncwarp();
     if (threadIdx.x == 0) {
-        cp_async_bulk(D, tile, sizeof(tile));  // shared memory to global memory, by the copy engine
+        cp_async_bulk(D, tile, sizeof(tile));  // to global memory
         cp_async_bulk_commit_group();
         cp_async_bulk_wait_group();
     }
@@ -350,12 +341,13 @@ _TEXTS: tuple[tuple[Callable[[], Launch], str], ...] = (
     ),
     (
         _warpgroup,
-        r"""extern "C" __global__ void warpgroup(const f16* A, const f16* B, float* D) {
-    __shared__ __align__(128) f16 tile_a[64 * 16], tile_b[8 * 16];
+        r"""extern "C" __global__ void warpgroup(const int4* A, const int4* B, float* D) {
+    __shared__ __align__(128) int4 tile_a[64 * 2], tile_b[8 * 2];  // pieces of 8 elements
     float d[4] = {0, 0, 0, 0};
-    for (int i = threadIdx.x; i < 64 * 16; i += 128)
-        tile_a[place(i / 16, i % 16)] = A[i];
-    tile_b[place(threadIdx.x / 16, threadIdx.x % 16)] = B[threadIdx.x];
+    int row = threadIdx.x % 64, half = threadIdx.x / 64;
+    tile_a[place(row, half)] = A[row * 2 + half];
+    if (row < 8)
+        tile_b[place(row, half)] = B[row * 2 + half];
     fence_proxy_async();
     __syncthreads();
     wgmma_fence();
@@ -381,8 +373,8 @@ def broken(number: int) -> BrokenKernel:
 
 
 def sources() -> list[str]:
-    """The sources of all kernels, for the record of their PTX."""
-    return [REVERSE, *(each.source for each in _KERNELS.values())]
+    """The sources of kernels 1 to 9, for the record of their PTX."""
+    return [each.source for each in _KERNELS.values()]
 
 
 # -- what the lesson shows -----------------------------------------------------------------------------------
@@ -713,16 +705,16 @@ def _too_early(answer: object) -> tuple[bool, str]:
     return _line(
         answer,
         9,
-        12,
+        13,
         "`wgmma` runs on while the threads go on; its accumulators belong to it until the wait. The "
         "simulator computes at once, so the numbers are right; what a chip has in d then is undefined.",
         {
-            13: "The wait is right, and comes too late rather than too early. Who should have waited for it?",
-            11: "It closes the group that the wait is for: right behind the `wgmma`.",
-            10: "Tiles are written, fenced and waited for: it may start.",
-            9: "It orders the registers that were set to 0 before the `wgmma`: right.",
-            7: "Between the stores and the barrier is where it belongs, as in kernel 8.",
-            8: "All threads have stored and fenced; now they meet. Right.",
+            14: "The wait is right, and comes too late rather than too early. Who should have waited for it?",
+            12: "It closes the group that the wait is for: right behind the `wgmma`.",
+            11: "Tiles are written, fenced and waited for: it may start.",
+            10: "It orders the registers that were set to 0 before the `wgmma`: right.",
+            8: "Between the stores and the barrier is where it belongs, as in kernel 8.",
+            9: "All threads have stored and fenced; now they meet. Right.",
         },
         "What is asynchronous here, and what does it own until somebody waits?",
     )

@@ -35,7 +35,7 @@ _EDITS: dict[str, list[dict[int, str]]] = {
         {9: "fence_proxy_async();\n__syncwarp();"},
     ],
 }
-_LINES = {"18.2": 4, "18.3": 6, "18.6": 9, "18.7": 14, "18.9": 12}
+_LINES = {"18.2": 4, "18.3": 6, "18.6": 9, "18.7": 14, "18.9": 13}
 _NAMES = sorted(_EDITS.keys() | _LINES.keys())
 
 #: What a reader would write in the place of the `...`.
@@ -99,7 +99,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         ({8: "fence_proxy_async();"}, "nobody"),
         ({9: "fence_async();"}, "undefined"),
     ],
-    "18.9": [(13, "too late"), (10, "may start"), (9, "orders"), (7, "kernel 8"), (3, "asynchronous")],
+    "18.9": [(14, "too late"), (11, "may start"), (10, "orders"), (8, "kernel 8"), (3, "asynchronous")],
 }
 
 #: What no hint may contain: the answer, or the part of it that is not in the task.
@@ -112,5 +112,5 @@ SECRET: dict[str, str] = {
     "18.6": r"\bline 9\b",
     "18.7": r"\bline 14\b",
     "18.8": r"after line 8",
-    "18.9": r"\bline 12\b",
+    "18.9": r"\bline 13\b",
 }
