@@ -195,6 +195,16 @@ def test_the_guide_lists_what_there_is() -> None:
     assert named == set(BUILDERS)
 
 
+def test_too_much_static_shared_memory() -> None:
+    source = (
+        'extern "C" __global__ void wide(int* x) { __shared__ int s[12289]; s[x[0]] = 1; x[1] = s[x[2]]; }'
+    )
+    with pytest.raises(
+        PtxlabError, match=r"wide declares 49156 bytes .* takes at most 49152: make it dynamic"
+    ):
+        ptxlab.kernel(source).simulate(1, 1, np.zeros(3, np.int32))
+
+
 def test_standard_headers() -> None:
     """What kernels include out of habit, all at once."""
     names = [*STANDARD_HEADERS, "cuda.h", "cuda_runtime.h", "cuda_fp8.h", "cuda/barrier"]

@@ -27,6 +27,7 @@ BUILDERS: dict[str, Builder] = {
     **asynchronous.BUILDERS,
 }
 #: Between two arrays or variables, so that an index past the end hits nothing else.
+_MOST_STATIC = 48 << 10
 _GAP = 4096
 _ALIGNMENT = 256
 _CODE = 0x100_0000  # where functions are, for pointers to them
@@ -80,6 +81,13 @@ class Image:
                 self.symbols[variable.name] = self.static_shared
                 self.static_shared += variable.size
             self.spaces[variable.name] = variable.space
+        static = self.static_shared - SHARED_START
+        kernels = [function for function in self.module.functions.values() if function.entry]
+        if static > _MOST_STATIC and len(kernels) == 1:  # which of several uses a variable, only ptxas knows
+            raise PtxlabError(
+                f"{plain_name(self.entry.name)} declares {static} bytes of shared memory; ptxas takes at "
+                f"most {_MOST_STATIC}: make it dynamic (extern __shared__) and pass its size as shared="
+            )
         self.shared_alignment = max([16, *(variable.align for variable in dynamic)])
         self.static_shared = _aligned(self.static_shared, self.shared_alignment)
         for variable in dynamic:
