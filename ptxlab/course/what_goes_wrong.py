@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -88,11 +88,20 @@ class BrokenKernel:
     number: int
     text: str
     launch: Callable[[], Launch]
+    changed: bool = False  # by the reader: then nothing is folded away
 
     @property
     def source(self) -> str:
         """All of it, with the functions that it calls: `ptxlab.kernel` takes it."""
         return f"{_BEFORE}{_LINES}{self.text}"
+
+    def edited(self, edit: dict[int, str]) -> BrokenKernel:
+        """The kernel with other text in some of its lines, by their numbers.
+
+        >>> broken(4).edited({4: "int column = 8; {"}).text.splitlines()[3]
+        'int column = 8; {'
+        """
+        return replace(self, text=_with_lines(self.text, edit), changed=True)
 
     def simulate(self, **options: Any) -> Simulation:
         """Its launch, simulated; options as in `Kernel.simulate`.
@@ -116,6 +125,8 @@ class BrokenKernel:
         return "\n".join(f"{number:3}  {line}" for number, line in enumerate(self.text.splitlines(), 1))
 
     def _repr_html_(self) -> str:
+        if self.changed:
+            return self._outcome()
         summary = "Which line is wrong? Decide first; then open this to see what the simulation says."
         return (
             f'{source_html(self.text)}<details style="margin: 6px 0 12px">'
@@ -134,6 +145,23 @@ class BrokenKernel:
         hazards = f"{len(result.hazards) or 'No'} hazard{'s'[: len(result.hazards) != 1]}."
         picture = _pattern(wrong)._repr_html_() if wrong.any() else ""
         return f"<p>{numbers} {hazards}</p>{picture}{profile_html(result)}"
+
+
+def _with_lines(text: str, edit: object) -> str:
+    """The text with the lines of the edit."""
+    lines = text.splitlines()
+    if not isinstance(edit, dict) or not edit:
+        raise PtxlabError(
+            f"found {quoted(edit)}; an edit says which lines change, and to what: "
+            '`{2: "the new text of line 2"}`'
+        )
+    for line, new in edit.items():
+        if type(line) is not int or not 1 <= line <= len(lines):
+            raise PtxlabError(f"{quoted(line)} is no line of the kernel: it has lines 1 to {len(lines)}")
+        if not isinstance(new, str):
+            raise PtxlabError(f"line {line}: found {quoted(new)}; its new text goes into quotes")
+        lines[line - 1] = new
+    return "\n".join(lines)
 
 
 def _own_lines(built: Kernel[Simulation], text: str) -> Kernel[Simulation]:
@@ -448,19 +476,11 @@ def _line(
 def _repaired(answer: object, number: int, advice: str) -> tuple[Simulation, NDArray[np.bool_], Launch]:
     """The kernel with the reader's lines, simulated: what came out, and which elements are wrong."""
     broken_kernel = _KERNELS[number]
-    lines = broken_kernel.text.splitlines()
-    if not isinstance(answer, dict) or not answer:
-        raise WrongForm(
-            f"Found {quoted(answer)}; the answer says which lines change, and to what: "
-            '`{2: "the new text of line 2"}`.'
-        )
-    for line, text in answer.items():
-        if type(line) is not int or not 1 <= line <= len(lines):
-            raise WrongForm(f"{quoted(line)} is no line of the kernel: it has lines 1 to {len(lines)}.")
-        if not isinstance(text, str):
-            raise WrongForm(f"Line {line}: found {quoted(text)}; its new text goes into quotes.")
-        lines[line - 1] = text
-    whole = "\n".join(lines)
+    try:
+        whole = _with_lines(broken_kernel.text, answer)
+    except PtxlabError as error:
+        sentence = str(error)
+        raise WrongForm(f"{sentence[0].upper()}{sentence[1:]}.") from None
     if whole.split() == broken_kernel.text.split():
         raise WrongForm("That is the kernel as it was.")
     launch = broken_kernel.launch()
