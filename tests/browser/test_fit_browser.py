@@ -31,7 +31,7 @@ NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 @pytest.fixture(scope="module")
 def book(lab: Any, page: Any) -> Book:
     cells = ["import ptxlab", *(f"ptxlab.explore({name!r})" for name in FORMS)]
-    opened: Book = lab.open(page, "fit", cells, at="lab/tree")
+    opened: Book = lab.open(page, "fit", cells, at="lab/workspaces/fit/tree")
     for index in range(len(cells)):
         opened.run(index)
     return opened

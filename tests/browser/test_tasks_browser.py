@@ -114,7 +114,9 @@ class User(Shown):
 @pytest.fixture(scope="module")
 def book(lab: Any, page: Any) -> Book:
     page.set_viewport_size({"width": 1440, "height": 900})
-    opened: Book = lab.open(page, "tasks", ["import ptxlab; ptxlab.explore()", "pass"], at="lab/tree")
+    opened: Book = lab.open(
+        page, "tasks", ["import ptxlab; ptxlab.explore()", "pass"], at="lab/workspaces/tasks/tree"
+    )
     if not page.locator(".jp-FileBrowser").is_visible():
         page.keyboard.press("Control+b")
     opened.run(0)
