@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import struct
 from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
@@ -92,37 +93,24 @@ class _Scope:
     labels: dict[str, int] = field(default_factory=dict)
     tables: dict[str, list[str]] = field(default_factory=dict)
 
-    def register(self, name: str) -> Register | None:
+    def outward(self) -> Iterator[_Scope]:
+        """This scope and those around it, the innermost first."""
         scope: _Scope | None = self
         while scope is not None:
-            if name in scope.registers:
-                return scope.registers[name]
+            yield scope
             scope = scope.outer
-        return None
+
+    def register(self, name: str) -> Register | None:
+        return next((scope.registers[name] for scope in self.outward() if name in scope.registers), None)
 
     def variable(self, name: str) -> str:
-        scope: _Scope | None = self
-        while scope is not None:
-            if name in scope.variables:
-                return scope.variables[name]
-            scope = scope.outer
-        return name
+        return next((scope.variables[name] for scope in self.outward() if name in scope.variables), name)
 
     def label(self, name: str) -> int | None:
-        scope: _Scope | None = self
-        while scope is not None:
-            if name in scope.labels:
-                return scope.labels[name]
-            scope = scope.outer
-        return None
+        return next((scope.labels[name] for scope in self.outward() if name in scope.labels), None)
 
     def table(self, name: str) -> tuple[_Scope, list[str]] | None:
-        scope: _Scope | None = self
-        while scope is not None:
-            if name in scope.tables:
-                return scope, scope.tables[name]
-            scope = scope.outer
-        return None
+        return next(((scope, scope.tables[name]) for scope in self.outward() if name in scope.tables), None)
 
 
 @dataclass

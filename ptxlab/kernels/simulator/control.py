@@ -17,11 +17,12 @@ from .threads import Threads
 __all__ = ["BUILDERS"]
 
 
-def _rest(machine: Machine, threads: Threads, active: Threads) -> Threads | None:
-    """Threads whose guard does not hold."""
+def _pass_by(machine: Machine, frame: Frame, index: int, threads: Threads, active: Threads) -> None:
+    """Threads for which the guard of instruction `index` does not hold go on with the next one."""
     if active is threads or active.count == threads.count:
-        return None
-    return Threads(machine.batch, np.setdiff1d(threads.indices, active.indices, assume_unique=True))
+        return
+    rest = np.setdiff1d(threads.indices, active.indices, assume_unique=True)
+    machine.place(frame, index + 1, Threads(machine.batch, rest))
 
 
 def _bra(instruction: Instruction, context: Context) -> Step:
@@ -31,9 +32,7 @@ def _bra(instruction: Instruction, context: Context) -> Step:
     there, origin = target.index, instruction.index
 
     def control(machine: Machine, frame: Frame, threads: Threads, active: Threads) -> None:
-        rest = _rest(machine, threads, active)
-        if rest is not None:
-            machine.place(frame, origin + 1, rest)
+        _pass_by(machine, frame, origin, threads, active)
         if active.count:
             machine.branch(frame, origin, there, active)
 
@@ -48,9 +47,7 @@ def _brx(instruction: Instruction, context: Context) -> Step:
     places = [label.index for label in targets.labels]
 
     def control(machine: Machine, frame: Frame, threads: Threads, active: Threads) -> None:
-        rest = _rest(machine, threads, active)
-        if rest is not None:
-            machine.place(frame, instruction.index + 1, rest)
+        _pass_by(machine, frame, instruction.index, threads, active)
         chosen = read(machine, frame, active)
         for number in np.unique(chosen):
             if number >= len(places):
@@ -67,9 +64,7 @@ def _leave(instruction: Instruction, context: Context) -> Step:
     ends = instruction.parts[0] == "exit"
 
     def control(machine: Machine, frame: Frame, threads: Threads, active: Threads) -> None:
-        rest = _rest(machine, threads, active)
-        if rest is not None:
-            machine.place(frame, instruction.index + 1, rest)
+        _pass_by(machine, frame, instruction.index, threads, active)
         if not active.count:
             return
         if ends:
@@ -110,9 +105,7 @@ def _call(instruction: Instruction, context: Context) -> Step:
     name = callee.name if isinstance(callee, Symbol) else ""
 
     def control(machine: Machine, frame: Frame, threads: Threads, active: Threads) -> None:
-        rest = _rest(machine, threads, active)
-        if rest is not None:
-            machine.place(frame, instruction.index + 1, rest)
+        _pass_by(machine, frame, instruction.index, threads, active)
         if addresses is None:
             _enter(machine, frame, instruction, name, active, argument_names, result_names)
             return
@@ -249,9 +242,7 @@ def _bar(instruction: Instruction, context: Context) -> Step:
         finish = _reduction(instruction, writer(destination, instruction))
 
     def control(machine: Machine, frame: Frame, threads: Threads, active: Threads) -> None:
-        rest = _rest(machine, threads, active)
-        if rest is not None:
-            machine.place(frame, instruction.index + 1, rest)
+        _pass_by(machine, frame, instruction.index, threads, active)
         if not active.count:
             return
         numbers = number(machine, frame, active)
@@ -275,9 +266,7 @@ def _bar_cluster(instruction: Instruction) -> Step:
         return Step(instruction, execute)
 
     def control(machine: Machine, frame: Frame, threads: Threads, active: Threads) -> None:
-        rest = _rest(machine, threads, active)
-        if rest is not None:
-            machine.place(frame, instruction.index + 1, rest)
+        _pass_by(machine, frame, instruction.index, threads, active)
         passed = machine.cluster_passed(active)
         if passed.any():
             go = active.where(passed)
