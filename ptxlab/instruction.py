@@ -93,11 +93,24 @@ class Instruction(MmaForm):
         *,
         scale_a: ArrayLike | None = None,
         scale_b: ArrayLike | None = None,
+        stream: object = None,
         **modifiers: int | bool,
-    ) -> NDArray[Any]:
-        """The same as `emulate`, on the GPU: one launch for the whole batch."""
-        from .gpu import run
+    ) -> Any:
+        """The same as `emulate`, on the GPU: one launch for the whole batch.
 
+        Arrays that are there (CuPy's, torch's, any with DLPack or `__cuda_array_interface__`) are read where
+        they are, on their library's current stream or on `stream`, and D is an array of the same library and
+        type as `c`; nothing waits. For NumPy arrays D is one too. ::
+
+            c = torch.zeros(1000, 32, 4, dtype=torch.int32, device="cuda")
+            d = ins.run(a, b, c)   # a tensor of int32 beside them
+        """
+        from .gpu.runner import run, run_arrays
+
+        given = {"a": a, "b": b, "c": c, "e": e, "scale_a": scale_a, "scale_b": scale_b}
+        d = run_arrays(self, given, Modifiers.from_keywords(modifiers), stream)
+        if d is not None:
+            return d
         return run(self._operands(a, b, c, e, scale_a, scale_b, modifiers))
 
     def _operands(

@@ -152,10 +152,17 @@ def test_arrays_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 
     passed: list[Any] = []
     monkeypatch.setattr(kernel_module, "launch_kernel", lambda *arguments: passed.extend(arguments))
+    monkeypatch.setattr(kernel_module, "launch_stream", lambda arrays, stream: 7)
     kernel = ptxlab.kernel(_COUNT)
     kernel.launch(1, 32, OnGpu(), 5)
-    code, name, grid, block, shared, values = passed
-    assert (name, grid, block, shared) == ("count", (1, 1, 1), (32, 1, 1), 0) and b".entry count" in code
+    code, name, grid, block, shared, values, stream = passed
+    assert (name, grid, block, shared, stream) == (
+        "count",
+        (1, 1, 1),
+        (32, 1, 1),
+        0,
+        7,
+    ) and b".entry count" in code
     assert values == [(0x7F0000).to_bytes(8, "little"), (5).to_bytes(4, "little")]
     with pytest.raises(
         PtxlabError, match="argument 1 of count: the array is on the GPU; simulate takes NumPy"

@@ -7,22 +7,33 @@ from __future__ import annotations
 
 import importlib
 from types import ModuleType
-from typing import Literal, Protocol, SupportsInt
+from typing import Any, Literal, Protocol, SupportsInt
 
 from ..errors import PtxlabError
 
-__all__ = ["INSTALL", "Buffer", "Device", "Event", "ObjectCode", "Program", "Stream", "load"]
+__all__ = ["INSTALL", "Buffer", "Device", "Event", "ObjectCode", "Program", "Stream", "check", "load"]
 
 #: What installs NVRTC, the CUDA headers and CUDA for Python.
 INSTALL = 'pip install "ptxlab[cuda13]" (or [cuda12] for a CUDA 12 driver)'
 
 
-def load(name: Literal["cuda.core", "cuda.bindings.driver", "cuda.bindings.nvrtc"]) -> ModuleType:
+Module = Literal["cuda.core", "cuda.core.utils", "cuda.bindings.driver", "cuda.bindings.nvrtc"]
+
+
+def load(name: Module) -> ModuleType:
     """A module of CUDA for Python; where it is missing, the error says what to install."""
     try:
         return importlib.import_module(name)
     except ImportError:
         raise PtxlabError(f"CUDA for Python is not installed: {INSTALL}; the emulator needs none") from None
+
+
+def check(result: tuple[Any, ...], action: str) -> tuple[Any, ...]:
+    """What a function of the driver returns beside its code; a code that is not 0 is an error."""
+    code, *values = result
+    if int(code) != 0:
+        raise PtxlabError(f"{action} failed: {code.name}")
+    return tuple(values)
 
 
 class Event(Protocol):

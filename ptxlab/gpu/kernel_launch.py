@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -13,13 +12,11 @@ from numpy.typing import NDArray
 
 from ..errors import PtxlabError
 from ..memory import TensorMap
-from .cuda_python import load
+from .functions import launch_function, load_function
 from .launcher import DeviceArrays, errors_during, wait
 from .tensor_maps import encode_tensor_map
 
 __all__ = ["MapPointer", "launch_kernel"]
-
-_STATIC_LIMIT = 48 << 10  # of dynamic shared memory, without asking for more
 
 
 @dataclass(frozen=True)
@@ -36,38 +33,35 @@ def launch_kernel(
     block: tuple[int, int, int],
     shared: int,
     arguments: Sequence[NDArray[Any] | bytes | TensorMap | MapPointer],
+    stream: int | None = None,
 ) -> None:
-    """Load a kernel from machine code or PTX, run it, and wait for it.
+    """Load a kernel from machine code or PTX, run it on a stream, and wait for it.
 
-    Arrays are copied to the GPU and back, the same one once; bytes are passed by value.
+    Arrays are copied to the GPU and back, the same one once; bytes are passed by value. If a stream is given
+    and there are no arrays to copy back, nobody waits.
 
     >>> launch_kernel(code, "count", (1, 1, 1), (32, 1, 1), 0, [np.zeros(32)])   # doctest: +SKIP
     """
-    driver = load("cuda.bindings.driver")
-    with contextlib.closing(DeviceArrays()) as arrays:
-        function = _function(code, name)
-        if shared > _STATIC_LIMIT:
-            attribute = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-            _check(driver.cuFuncSetAttribute(function, attribute, shared), "asking for shared memory")
-        values = [_value(argument, arrays) for argument in arguments]
-        pointers = np.array([value.ctypes.data for value in values], dtype=np.uint64)
-        stream = arrays.stream
-        # Other libraries may still write to arrays of theirs, on streams of theirs.
-        _check(driver.cuCtxSynchronize(), "waiting for the GPU")
+    with contextlib.closing(DeviceArrays(stream)) as arrays:
+        function = load_function(code, name)
+        values = [_value(argument, arrays).tobytes() for argument in arguments]
+        handle = int(arrays.stream.handle) if stream is None else stream
         with errors_during(f"launching the kernel {name}"):
-            result = driver.cuLaunchKernel(
-                function,
-                *grid,
-                *block,
-                shared,
-                driver.CUstream(int(stream.handle)),
-                pointers.ctypes.data if len(values) else 0,
-                0,
-            )
-        _check(result, f"launching the kernel {name}")
+            launch_function(function, name, grid, block, shared, values, handle)
+        if stream is not None and not any(_on_host(argument) for argument in arguments):
+            return
         with errors_during(f"running the kernel {name}"):
-            wait(stream)
+            wait(arrays.stream)
         arrays.fetch()
+
+
+def _on_host(argument: NDArray[Any] | bytes | TensorMap | MapPointer) -> bool:
+    """Whether the argument is memory of the host, which the kernel's results must reach."""
+    if isinstance(argument, MapPointer):
+        return _on_host(argument.tensor)
+    if isinstance(argument, TensorMap):
+        return argument.pointer is None
+    return isinstance(argument, np.ndarray)
 
 
 def _value(
@@ -85,18 +79,3 @@ def _value(
     if isinstance(argument, bytes):
         return np.frombuffer(argument, dtype=np.uint8)
     return np.array([arrays.address(argument)], dtype=np.uint64).view(np.uint8)
-
-
-@lru_cache(maxsize=64)
-def _function(code: bytes, name: str) -> object:
-    driver = load("cuda.bindings.driver")
-    (module,) = _check(driver.cuModuleLoadData(code + b"\0"), f"loading the kernel {name}")
-    (function,) = _check(driver.cuModuleGetFunction(module, name.encode()), f"finding the kernel {name}")
-    return function
-
-
-def _check(result: tuple[Any, ...], action: str) -> tuple[Any, ...]:
-    code, *values = result
-    if int(code) != 0:
-        raise PtxlabError(f"{action} failed: {code.name}")
-    return tuple(values)

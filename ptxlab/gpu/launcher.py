@@ -172,17 +172,22 @@ def on_device(array: NDArray[Any]) -> Iterator[int]:
 class DeviceArrays:
     """Copies of arrays in the GPU's memory, one for each array; `fetch` copies them back, `close` frees them.
 
+    All that happens on the stream of this handle, or on the default one.
+
     >>> with contextlib.closing(DeviceArrays()) as arrays:   # doctest: +SKIP
     ...     address = arrays.address(np.arange(8))
     """
 
-    def __init__(self) -> None:
+    def __init__(self, stream: int | None = None) -> None:
         device_target()
-        device: Device = load("cuda.core").Device(0)
+        core = load("cuda.core")
+        device: Device = core.Device(0)
         with errors_during("opening the GPU"):
             device.set_current()  # a context belongs to a thread, and this thread may be new
         self._device = device
-        self.stream = device.default_stream
+        self.stream: Stream = device.default_stream
+        if stream:  # 0 is the default stream
+            self.stream = core.Stream.from_handle(stream)
         self._copies: dict[int, _Copy] = {}
 
     def address(self, array: NDArray[Any]) -> int:

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._util.arguments import as_text, check_room
-from ..errors import PtxlabError, quoted
+from .._util.arguments import as_text, broadcast, check_room
+from ..errors import PtxlabError, listing, quoted
+from ..isa.mma import MmaForm
+from ..isa.modifiers import Modifiers
+from ..isa.operand import Operand
 from ..isa.operands import Operands
 from ..isa.transfer import TransferForm
 from ..numerics.transfer import TransferInputs
 from . import codegen
+from .arrays import GpuArray, GpuArrays, gpu_arrays
 from .codegen import transfer as transfer_code
 from .codegen.ptx import stores
 from .device import check_device
 from .launcher import Argument, Out, launch
 
-__all__ = ["run", "run_transfer"]
+__all__ = ["run", "run_arrays", "run_transfer"]
 
 _MMA_BYTES = 1 << 30  # device memory that one launch may take
 _TRANSFER_BYTES = 1 << 28
@@ -57,6 +62,79 @@ def run(operands: Operands) -> NDArray[Any]:
         arguments += [Out(d[first:last]), np.int32(part)]
         launch(source, codegen.NAME, arguments, grid=min(blocks, _MOST_BLOCKS), block=128)
     return d.reshape(operands.batch + d.shape[1:])
+
+
+def run_arrays(
+    ins: MmaForm, arguments: Mapping[str, object], modifiers: Modifiers, stream: object = None
+) -> Any:
+    """The same for registers that are on the GPU: those of D, of the same library, on the caller's stream.
+
+    None if no argument is on the GPU; `arguments` are named a, b, c, e, scale_a, scale_b.
+
+    >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")   # doctest: +SKIP
+    >>> run_arrays(ins, {"a": a, "b": b, "c": torch.zeros(9, 32, 4, dtype=torch.int32, device="cuda")},
+    ...            Modifiers()).shape   # doctest: +SKIP
+    torch.Size([9, 32, 4])
+    """
+    call = gpu_arrays(arguments, stream)
+    if call is None:
+        return None
+    modifiers = ins.check_modifiers(modifiers)
+    with call:
+        check_device(ins)
+        for name in call.arrays:
+            if name not in ins.inputs:
+                raise PtxlabError(
+                    f"{name}: {ins.mnemonic} has no such operand; it has {listing(ins.operands)}"
+                )
+        for name, operand in ins.inputs.items():
+            if name not in call.arrays:
+                raise PtxlabError(f"{name} is missing: {ins.mnemonic} needs {operand.describe()}")
+            _check_registers(operand, call.arrays[name])
+        return _run_call(ins, call, modifiers)
+
+
+def _run_call(ins: MmaForm, call: GpuArrays, modifiers: Modifiers) -> Any:
+    batch = broadcast("batch axes", {name: array.shape[:-2] for name, array in call.arrays.items()})
+    count = math.prod(batch)
+    if count >= 1 << 31:
+        raise PtxlabError(f"a batch of {count} instructions: one launch takes fewer than 2^31")
+    kind = call.arrays["c"].type_name  # torch computes with int32, CuPy with uint32
+    d = call.empty((*batch, ins.d.lanes, ins.d.registers), kind)
+    if count:
+        inputs = [
+            call.contiguous(call.arrays[name], (*batch, *call.arrays[name].shape[-2:])) for name in ins.inputs
+        ]
+        blocks = count if ins.lanes == 128 else -(-count // 4)
+        call.launch(
+            codegen.source(ins, modifiers),
+            codegen.NAME,
+            [*inputs, d, np.int32(count)],
+            grid=min(blocks, _MOST_BLOCKS),
+            block=128,
+        )
+    return d.owner
+
+
+def _check_registers(operand: Operand, array: GpuArray) -> None:
+    """Refuse registers, or codes for shared memory, whose shape or type does not fit."""
+    if operand.layout is None:
+        shape: tuple[int, int] = operand.shape
+        takes = f"[..., {shape[0]}, {shape[1]}] codes"
+        number = np.dtype(operand.dtype.code_type)
+    else:
+        shape = (operand.lanes, operand.registers)
+        takes = f"[..., {shape[0]} lanes, {shape[1]} registers]"
+        number = np.dtype(operand.register_type)
+    if array.shape[-2:] != shape:
+        raise PtxlabError(f"{operand.name}: found registers of shape {array.shape}; it takes {takes}")
+    names = [number.name, number.name.removeprefix("u")]
+    if operand.layout is None and operand.dtype.numpy_type is not None:
+        names.append(np.dtype(operand.dtype.numpy_type).name)  # its bits are the codes
+    if array.type_name not in names:
+        raise PtxlabError(
+            f"{operand.name}: found {array.type_name}; it takes {listing(dict.fromkeys(names))}"
+        )
 
 
 def run_transfer(

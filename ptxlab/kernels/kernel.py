@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from .._util.arguments import as_int, as_text, is_name
 from ..errors import PtxlabError, listing, quoted
+from ..gpu.arrays import GpuArray, as_gpu_array, launch_stream, stream_handle
 from ..gpu.compiler import compile_kernel, compile_ptx, compiler_version
 from ..gpu.device import device_target
 from ..gpu.kernel_launch import launch_kernel
 from ..isa.targets import GENERATIONS, check_target
 from ..memory import TensorMap
-from ..memory.gpu_arrays import gpu_layout
 from .checks import Report, checkers
 from .ptx import Function, Module, read_ptx
 from .simulator import (
@@ -171,23 +171,47 @@ class Kernel(Generic[R]):
         block: int | tuple[int, ...],
         *arguments: object,
         shared: int = 0,
+        stream: object = None,
     ) -> None:
         """Run the kernel on the GPU, with the arguments of `simulate`; arrays are copied there and back.
 
-        Arrays that are on the GPU (CuPy, torch, whatever has `__cuda_array_interface__`) stay there.
+        Arrays that are on the GPU (CuPy's, torch's, whatever has DLPack or `__cuda_array_interface__`) stay
+        there, and the kernel runs on their library's current stream, or on `stream`: a stream of torch, CuPy
+        or cuda.core, or its handle. If all are there, nothing waits for the kernel, as in CUDA; an error in
+        it shows where the stream is synchronised. ::
+
+            x = torch.ones(1024, device="cuda")
+            ptxlab.kernel(source).launch(32, 32, x)
         """
         shape = as_grid(grid, block, shared, self.cluster)
-        layouts = [None if isinstance(each, TensorMap) else gpu_layout(each) for each in arguments]
-        given = [
-            each if layout is None else layout.pointer
-            for each, layout in zip(arguments, layouts, strict=True)
-        ]
+        handle = None if stream is None else stream_handle(stream)
+        given: list[object] = []
+        on_gpu: dict[str, GpuArray] = {}
+        for number, argument in enumerate(arguments, 1):
+            array = as_gpu_array(
+                argument.array if isinstance(argument, TensorMap) else argument, f"argument {number}"
+            )
+            if array is not None:
+                on_gpu[f"argument {number}"] = array
+            given.append(
+                argument if array is None or isinstance(argument, TensorMap) else self._pointer(array, number)
+            )
         values = check_arguments(self.function, given, self.name)
         code = self.ptx.encode()
         if self.source is not self.ptx:
             code, _ = compile_kernel(self.source, device_target(), self.options, self._expression)
         passed = [value.values if isinstance(value, Array) else value for value in values]
-        launch_kernel(code, self.name, shape.blocks, shape.threads, shape.shared, passed)
+        if on_gpu:
+            handle = launch_stream(on_gpu, handle)
+        launch_kernel(code, self.name, shape.blocks, shape.threads, shape.shared, passed, handle)
+
+    def _pointer(self, array: GpuArray, number: int) -> int:
+        if not array.contiguous:
+            raise PtxlabError(
+                f"argument {number} of {self.name}: found an array on the GPU that is not contiguous; pass a "
+                "contiguous copy (torch: .contiguous(), CuPy: cupy.ascontiguousarray)"
+            )
+        return array.pointer
 
 
 def kernel(

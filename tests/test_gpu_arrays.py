@@ -1,0 +1,220 @@
+"""Arrays on the GPU: what is taken and refused without a GPU, and CuPy and torch where there is one."""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ptxlab
+from ptxlab import PtxlabError
+from ptxlab.gpu import arrays
+from ptxlab.gpu.arrays import as_gpu_array, gpu_arrays, stream_handle
+from ptxlab.verify import inputs
+
+F16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"
+WGMMA = "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16"
+
+
+class OnGpu:
+    """What Numba shows of an array."""
+
+    def __init__(self, shape: tuple[int, ...] = (32, 4), typestr: str = "<u4", **fields: object) -> None:
+        self.__cuda_array_interface__ = {
+            "shape": shape,
+            "typestr": typestr,
+            "data": (1 << 33, False),
+            "strides": None,
+            "version": 3,
+        } | fields
+
+
+# -- without a GPU ---------------------------------------------------------------------------------------
+
+
+def test_how_an_array_lies() -> None:
+    array = as_gpu_array(OnGpu((2, 32, 4), stream=7))
+    assert array is not None
+    assert (array.shape, array.strides, array.pointer) == ((2, 32, 4), (512, 16, 4), 1 << 33)
+    assert (array.type_name, array.library, array.producer, array.contiguous) == ("uint32", "other", 7, True)
+    for strides, contiguous in (((4, 8), False), ((16, 4), True)):
+        array = as_gpu_array(OnGpu((2, 4), strides=strides))
+        assert array is not None and array.contiguous is contiguous
+    for host in (np.zeros(3), [1, 2], 3, "a", None, object()):
+        assert as_gpu_array(host) is None
+
+
+def test_arrays_of_one_call() -> None:
+    assert gpu_arrays({"A": np.zeros(3), "B": None}) is None
+    with pytest.raises(PtxlabError, match="B is a NumPy array and A an array of another library on the GPU"):
+        gpu_arrays({"A": OnGpu(), "B": np.zeros(3)})
+    with pytest.raises(PtxlabError, match="b is on the host .list. and a an array"):
+        ptxlab.instruction(F16).run(OnGpu(), [[1]], OnGpu())
+    with pytest.raises(PtxlabError, match="stream=0: it is for arrays on the GPU"):
+        gpu_arrays({"A": np.zeros(3)}, stream=0)
+
+
+def test_streams() -> None:
+    class Torch:
+        cuda_stream = 5
+
+    class CuPy:
+        ptr = 6
+
+    class Core:
+        def __cuda_stream__(self) -> tuple[int, int]:
+            return 0, 7
+
+    assert [stream_handle(stream) for stream in (4, Torch(), CuPy(), Core())] == [4, 5, 6, 7]
+    for wrong in ("fast", -1, np.zeros(3), True):
+        with pytest.raises(PtxlabError, match="^stream="):
+            stream_handle(wrong)
+
+
+@pytest.mark.parametrize("size", [2, 8])
+def test_copies_of_arrays_with_gaps(size: int) -> None:
+    """The kernel that copies them, simulated."""
+    values = np.arange(3 * 5 * 8 * 4, dtype=f"u{size}").reshape(3, 5, 8, 4)
+    for view in (values[:, ::2, 1:, ::2], np.broadcast_to(values[0, :, None, ::-1, 3], (6, 5, 7, 8))):
+        start = view.__array_interface__["data"][0] - values.ctypes.data
+        lengths, steps = arrays._merged(view.shape, view.strides)
+        missing = arrays._MOST_AXES - len(lengths)
+        axes = np.array([(1,) * missing + lengths, (0,) * missing + steps], dtype=np.int64)
+        source = arrays._GATHER.format(axes=arrays._MOST_AXES, word=arrays._WORDS[size])
+        source = source.replace("from + at", f"from + {start} + at")
+        out = np.zeros(view.size, values.dtype)
+        ptxlab.kernel(source).simulate(2, 32, values, out, axes.tobytes(), out.size, check=False)
+        np.testing.assert_array_equal(out, view.reshape(-1))
+
+
+# -- with a GPU ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(params=["cupy", "torch"])
+def library(request: pytest.FixtureRequest) -> Any:
+    """A library with arrays on the GPU."""
+    return pytest.importorskip(request.param)
+
+
+def put(library: Any, array: np.ndarray) -> Any:
+    """The same bits on the GPU; torch has more for int32."""
+    if library.__name__ == "cupy":
+        return library.asarray(array)
+    signed = array.view(array.dtype.name.removeprefix("u")) if array.dtype.kind == "u" else array
+    return library.from_numpy(np.ascontiguousarray(signed)).cuda()
+
+
+def get(array: Any) -> np.ndarray:
+    return array.get() if hasattr(array, "get") else array.cpu().numpy()
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", [F16, SPARSE, WGMMA])
+def test_registers_on_the_gpu(library: Any, name: str) -> None:
+    ins = ptxlab.mma_instruction(name)
+    operands = inputs.make(ins, "bits", count=300)
+    given = {key: getattr(operands, key) for key in ins.inputs}
+    d = ins.run(**{key: put(library, array) for key, array in given.items()})
+    assert type(d).__module__.split(".")[0] == library.__name__
+    assert d.dtype == (library.uint32 if library.__name__ == "cupy" else library.int32)
+    np.testing.assert_array_equal(get(d).view(np.uint32), ins.run(**given))
+
+
+@pytest.mark.gpu
+def test_batches_broadcast_and_gaps_are_copied(library: Any) -> None:
+    ins = ptxlab.mma_instruction(F16)
+    operands = inputs.make(ins, "bits", count=12)
+    a, b, c = operands.a.reshape(3, 4, 32, 4), operands.b[:4], operands.c[0]
+    wide = put(library, np.repeat(a, 2, axis=-1))[..., ::2]
+    d = ins.run(wide, put(library, b), put(library, c))
+    np.testing.assert_array_equal(get(d).view(np.uint32), ins.run(a, b, c))
+
+
+@pytest.mark.gpu
+def test_what_does_not_fit(library: Any) -> None:
+    ins = ptxlab.mma_instruction(F16)
+    a, b, c = (put(library, np.zeros((32, n), np.uint32)) for n in (4, 2, 4))
+    with pytest.raises(PtxlabError, match="B: found registers of shape .32, 4.; it takes"):
+        ins.run(a, c, c)
+    with pytest.raises(PtxlabError, match="A: found float32; it takes uint32, int32"):
+        ins.run(put(library, np.zeros((32, 4), np.float32)), b, c)
+    with pytest.raises(PtxlabError, match="b is a NumPy array and a an array of"):
+        ins.run(a, np.zeros((32, 2), np.uint32), c)
+    with pytest.raises(PtxlabError, match="c is missing|e: mma"):
+        ins.run(a, b, c, a)
+
+
+TWICE = """\
+extern "C" __global__ void twice(float* x, long long wait)
+{
+    const long long start = clock64();
+    while (clock64() - start < wait) {}
+    x[blockIdx.x * blockDim.x + threadIdx.x] *= 2;
+}
+"""
+
+
+@pytest.mark.gpu
+def test_a_launch_is_queued_on_the_current_stream(library: Any) -> None:
+    """Nothing waits, and what comes after on the same stream sees the result."""
+    kernel = ptxlab.kernel(TWICE)
+    x = put(library, np.ones(1024, np.float32))
+    kernel.launch(32, 32, x, 0)  # compiled and loaded
+    stream = library.cuda.Stream() if library.__name__ == "torch" else library.cuda.Stream(non_blocking=True)
+    context = library.cuda.stream(stream) if library.__name__ == "torch" else stream
+    (library.cuda.synchronize if library.__name__ == "torch" else library.cuda.Device().synchronize)()
+    with context:
+        kernel.launch(32, 32, x, 200_000_000)  # a tenth of a second
+        done = stream.query() if library.__name__ == "torch" else stream.done
+        y = x + 1
+    assert not done
+    stream.synchronize()
+    assert (get(y) == 5).all()
+    kernel.launch(32, 32, x, 0, stream=stream)
+    stream.synchronize()
+    assert (get(x) == 8).all()
+
+
+@pytest.mark.gpu
+def test_launches_with_arrays_of_two_places() -> None:
+    torch = pytest.importorskip("torch")
+    kernel = ptxlab.kernel(
+        'extern "C" __global__ void add(int* x, const int* y) { x[threadIdx.x] += y[threadIdx.x]; }'
+    )
+    x, y = np.arange(32, dtype=np.int32), torch.arange(32, dtype=torch.int32, device="cuda")
+    kernel.launch(1, 32, x, y)
+    assert (x == 2 * np.arange(32)).all()
+    with pytest.raises(PtxlabError, match="argument 1 of add: found an array on the GPU that is not contig"):
+        kernel.launch(1, 32, torch.zeros(32, 2, dtype=torch.int32, device="cuda")[:, 0], y)
+    with pytest.raises(PtxlabError, match="argument 1: it does not say where it is"):
+        kernel.launch(1, 32, torch.zeros(32, device="cuda", requires_grad=True), y)
+
+
+@pytest.mark.gpu
+def test_whatever_speaks_dlpack() -> None:
+    """Results for other libraries are read by all."""
+    torch, cupy = pytest.importorskip("torch"), pytest.importorskip("cupy")
+
+    class Exchanged:
+        def __init__(self, tensor: Any) -> None:
+            self.tensor = tensor
+
+        def __dlpack__(self, **options: Any) -> Any:
+            return self.tensor.__dlpack__(**options)
+
+        def __dlpack_device__(self) -> Any:
+            return self.tensor.__dlpack_device__()
+
+    ins = ptxlab.mma_instruction(F16)
+    operands = inputs.make(ins, "bits", count=9)
+    right = ins.run(operands.a, operands.b, operands.c)
+    d = ins.run(*(Exchanged(put(torch, array)) for array in (operands.a, operands.b, operands.c)))
+    assert isinstance(d, arrays.ResultArray)
+    np.testing.assert_array_equal(cupy.asarray(d).get().view(np.uint32), right)
+    tensor = torch.from_dlpack(d)
+    del d
+    gc.collect()
+    np.testing.assert_array_equal(tensor.cpu().numpy().view(np.uint32), right)
