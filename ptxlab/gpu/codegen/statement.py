@@ -9,7 +9,7 @@ from ...isa.form import Form
 from ...isa.modifiers import Modifiers
 from .ptx import AsmOperand, asm_operands, with_names
 
-__all__ = ["declarations", "smallest_kernel", "statement"]
+__all__ = ["declarations", "instruction_statement", "parameters", "smallest_kernel", "statement"]
 
 _CPP_TYPES = {"f": "float", "d": "double", "r": "unsigned int", "l": "unsigned long long"}
 _REGISTER_STEP = 256  # bytes from one register of a lane to the next in the memory of the smallest kernel
@@ -39,6 +39,27 @@ def statement(form: Form, modifiers: Modifiers | None = None) -> str:
                    "r"(b[0]),
                    "r"(c[0]), "r"(c[1]));
     """
+    if not _asynchronous(form):
+        return instruction_statement(form, modifiers)
+    scale_d = int(modifiers.scale_d) if modifiers else 1
+    return "\n".join(
+        [
+            _wgmma("fence.sync.aligned"),
+            instruction_statement(form, modifiers, scale_d=str(scale_d)),
+            _wgmma("commit_group.sync.aligned"),
+            _wgmma("wait_group.sync.aligned 0"),
+        ]
+    )
+
+
+def instruction_statement(form: Form, modifiers: Modifiers | None = None, *, scale_d: str = "1") -> str:
+    """The asm statement alone: no fence and no wait around a wgmma, whose `scale_d` is a C++ expression.
+
+    >>> import ptxlab
+    >>> form = ptxlab.instruction("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16")
+    >>> instruction_statement(form, scale_d="k > 0").splitlines()[-1].strip()
+    '"r"(k > 0));'
+    """
     operands = asm_operands(form)
     numbers = count()
     names = {operand.name: [f"%{next(numbers)}" for _ in operand.registers] for operand in operands}
@@ -46,8 +67,7 @@ def statement(form: Form, modifiers: Modifiers | None = None) -> str:
     outputs = [operand for operand in operands if operand.written]
     inputs = [_constraints(operand, "") for operand in operands if not operand.written]
     if _asynchronous(form):
-        scale_d = int(modifiers.scale_d) if modifiers else 1
-        asm = _asm(
+        return _asm(
             [
                 '"{ .reg .pred scale_d; "',
                 f'"setp.ne.b32 scale_d, %{next(numbers)}, 0; "',
@@ -58,20 +78,31 @@ def statement(form: Form, modifiers: Modifiers | None = None) -> str:
             [*inputs, f'"r"({scale_d})'],
             memory=False,
         )
-        return "\n".join(
-            [
-                _wgmma("fence.sync.aligned"),
-                asm,
-                _wgmma("commit_group.sync.aligned"),
-                _wgmma("wait_group.sync.aligned 0"),
-            ]
-        )
     return _asm(
         [f'"{form.mnemonic} "', f'"{line}"'],
         [_constraints(operand, "=") for operand in outputs],
         inputs,
         memory=any(operand.address for operand in operands),
     )
+
+
+def parameters(form: Form) -> list[str]:
+    """The registers of the statement as parameters of a C++ function; those of D are written.
+
+    >>> import ptxlab
+    >>> parameters(ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"))[:2]
+    ['float (&d)[4]', 'const unsigned int (&a)[4]']
+    """
+    return [_parameter(operand) for operand in asm_operands(form)] + (
+        ["int scale_d"] if _asynchronous(form) else []
+    )
+
+
+def _parameter(operand: AsmOperand) -> str:
+    cpp_type = _CPP_TYPES[operand.constraint]
+    if operand.length is None:
+        return f"{cpp_type} {operand.name}"
+    return f"{'' if operand.written else 'const '}{cpp_type} (&{operand.name})[{operand.length}]"
 
 
 def _asynchronous(form: Form) -> bool:

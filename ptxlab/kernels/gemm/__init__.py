@@ -1,0 +1,13 @@
+"""A GEMM, from one warp that multiplies tiles out of global memory to a kernel as fast as cuBLAS.
+
+Eight kernels in CUDA C++, each with one idea more than the one before, for every dense instruction whose step
+along K takes 32 bytes of a row. They can be simulated without a GPU and launched on one.
+"""
+
+from __future__ import annotations
+
+from .catalog import Row
+from .rung import Call, Rung, ladder, rung
+from .source import compose, source_files
+
+__all__ = ["Call", "Row", "Rung", "compose", "ladder", "rung", "source_files"]

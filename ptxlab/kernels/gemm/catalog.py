@@ -1,0 +1,61 @@
+"""The ladder as rows: each adds one idea to the one before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+__all__ = ["LADDER", "Row"]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One rung: its idea, its file, the family of its instruction, and the constants it is compiled with.
+
+    `constants` are defaults; `rung` takes others under the same names in lower case. Every kernel takes rows
+    of A and columns of B that begin at multiples of 16 bytes; one that stores with TMA wants the same of D.
+    """
+
+    number: int
+    title: str
+    idea: str
+    file: str
+    family: str  # of the instruction
+    constants: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    tensor_maps: bool = False  # A and B are passed as TMA's descriptors
+    stores_with_tma: bool = False  # and D
+    persistent: bool = False  # as many blocks as run at once, not as many as there are tiles
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The oldest target that runs it."""
+        return ("sm_90a",) if self.family.startswith("wgmma") else ("sm_80",)
+
+
+def _row(number: int, title: str, idea: str, file: str, family: str, /, **constants: int) -> Row:
+    flags = {name: bool(constants.pop(name, 0)) for name in ("tensor_maps", "stores_with_tma", "persistent")}
+    return Row(number, title, idea, file, family, MappingProxyType(constants), **flags)
+
+
+LADDER: tuple[Row, ...] = (
+    _row(
+        8,
+        "warp specialisation",
+        "every warp has one job, and no block ever stops: one loads, others multiply, clusters share tiles",
+        "08_warp_specialised.cu",
+        "wgmma",
+        tensor_maps=1,
+        stores_with_tma=1,
+        persistent=1,
+        BLOCK_M=128,
+        BLOCK_N=256,
+        TILES_M=1,
+        STAGES=4,
+        CLUSTER_M=2,
+        CLUSTER_N=1,
+        GROUP=8,
+        PRODUCER_REGISTERS=40,
+        CONSUMER_REGISTERS=232,
+    ),
+)

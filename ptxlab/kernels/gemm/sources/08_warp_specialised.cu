@@ -1,0 +1,212 @@
+// Rung 8: every warp has one job, and no block ever stops.
+//
+// D = A B + C. A is [M, K], B is stored as [N, K] (each column of B is contiguous), D and C are [M, N].
+//
+// One warpgroup, the producer, does nothing but ask TMA for tiles; the others, the consumers, do nothing but wgmma. They
+// meet at two mbarriers for each stage of a ring in shared memory: `full` ends a phase when the bytes have arrived, `empty`
+// when every consumer has read them. The producer gives its registers to the consumers (setmaxnreg).
+//
+// Blocks are persistent: as many as the GPU runs at once, each computing one tile of D after the other, so that the
+// producer already loads the next tile while the consumers still store the last one.
+//
+// Blocks of a cluster work on neighbouring tiles. Those below each other need the same tile of B, those beside each
+// other the same tile of A: each loads a part, and multicast delivers it to all. L2 is read that much less.
+#include "ptx.cuh"
+#include "fragment.cuh"
+
+constexpr int WARPGROUP = 128;                                       // threads
+constexpr int CONSUMERS = BLOCK_M / (TILES_M * INSTRUCTION_M);       // warpgroups
+constexpr int THREADS = (1 + CONSUMERS) * WARPGROUP;
+constexpr int CLUSTER = CLUSTER_M * CLUSTER_N;
+constexpr int ROW = 128;                                             // bytes along K that a stage holds of each row
+constexpr int STEP = 32;                                             // bytes along K that one wgmma takes, for every type
+constexpr int A_BYTES = BLOCK_M * ROW;
+constexpr int B_BYTES = BLOCK_N * ROW;
+constexpr int STAGE_BYTES = A_BYTES + B_BYTES;
+constexpr int STORE_ROW = 128;                                       // bytes of a row of D that one TMA store takes
+constexpr int STORE_BYTES = INSTRUCTION_M * STORE_ROW;
+constexpr int STORE_PAIRS = STORE_ROW / RESULT_BYTES / 4;            // of each thread
+constexpr int BARRIERS = STAGES * STAGE_BYTES + CONSUMERS * 2 * STORE_BYTES;  // where they lie in shared memory
+
+__device__ __forceinline__ uint32_t full_barrier(uint32_t memory, int stage) { return memory + BARRIERS + 16 * stage; }
+__device__ __forceinline__ uint32_t empty_barrier(uint32_t memory, int stage) { return full_barrier(memory, stage) + 8; }
+
+// Where the ring stands: which stage, and the parity of its phase.
+struct Position {
+    int stage = 0;
+    uint32_t parity = 0;
+
+    __device__ __forceinline__ void advance()
+    {
+        if (++stage == STAGES) {
+            stage = 0;
+            parity ^= 1;
+        }
+    }
+};
+
+// Which tile comes when. Tiles are taken in bands of GROUP rows, down each column of the band: what runs at the same
+// time then shares few rows of A and few columns of B, and finds them in L2.
+struct Tiles {
+    int rows, columns;  // counted in clusters
+
+    __device__ __forceinline__ Tiles(int M, int N)
+        : rows((M + CLUSTER_M * BLOCK_M - 1) / (CLUSTER_M * BLOCK_M)),
+          columns((N + CLUSTER_N * BLOCK_N - 1) / (CLUSTER_N * BLOCK_N)) {}
+
+    __device__ __forceinline__ int count() const { return rows * columns; }
+
+    __device__ __forceinline__ void place(int index, int& row, int& column) const
+    {
+        const int band = index / (GROUP * columns);
+        const int inside = index % (GROUP * columns);
+        const int height = min(GROUP, rows - band * GROUP);
+        row = band * GROUP + inside % height;
+        column = inside / height;
+    }
+};
+
+__device__ __forceinline__ void produce(
+    uint32_t memory, const TensorMap& A, const TensorMap& B, Tiles tiles, int K_bytes)
+{
+    const uint32_t rank = cluster_rank(), rank_m = rank / CLUSTER_N, rank_n = rank % CLUSTER_N;
+    const uint16_t beside = ((1 << CLUSTER_N) - 1) << (rank_m * CLUSTER_N);  // blocks that need the same tile of A
+    uint16_t below = 0;                                                      // and of B
+    for (int m = 0; m < CLUSTER_M; ++m) below |= 1 << (m * CLUSTER_N + rank_n);
+    constexpr int A_PART = BLOCK_M / CLUSTER_N, B_PART = BLOCK_N / CLUSTER_M;  // rows that this block loads
+
+    Position at;
+    for (int index = blockIdx.x / CLUSTER; index < tiles.count(); index += gridDim.x / CLUSTER) {
+        int row, column;
+        tiles.place(index, row, column);
+        const int a_row = (row * CLUSTER_M + rank_m) * BLOCK_M + rank_n * A_PART;
+        const int b_row = (column * CLUSTER_N + rank_n) * BLOCK_N + rank_m * B_PART;
+        for (int k = 0; k < K_bytes; k += ROW, at.advance()) {
+            const uint32_t full = full_barrier(memory, at.stage);
+            const uint32_t a = memory + at.stage * STAGE_BYTES + rank_n * A_PART * ROW;
+            const uint32_t b = memory + at.stage * STAGE_BYTES + A_BYTES + rank_m * B_PART * ROW;
+            mbarrier_wait_cluster(empty_barrier(memory, at.stage), at.parity ^ 1);  // passes at once the first time round
+            mbarrier_expect(full, STAGE_BYTES);
+            if (CLUSTER_N > 1) tma_load_multicast(a, A, k, a_row, full, beside);
+            else tma_load(a, A, k, a_row, full);
+            if (CLUSTER_M > 1) tma_load_multicast(b, B, k, b_row, full, below);
+            else tma_load(b, B, k, b_row, full);
+        }
+    }
+}
+
+// Tells every block of the cluster that this warpgroup has read a stage.
+__device__ __forceinline__ void release(uint32_t memory, int stage)
+{
+    if (CLUSTER == 1) {
+        if (threadIdx.x % WARPGROUP == 0) mbarrier_arrive(empty_barrier(memory, stage));
+    } else if (threadIdx.x % WARPGROUP < CLUSTER) {
+        mbarrier_arrive_at(empty_barrier(memory, stage), threadIdx.x % WARPGROUP);
+    }
+}
+
+// Waits for a stage and issues the instructions that multiply it; they are under way when this returns.
+__device__ __forceinline__ void multiply_stage(
+    uint32_t memory, const Position& at, int consumer, Accumulator (&d)[TILES_M][ACCUMULATORS])
+{
+    const uint32_t a = memory + at.stage * STAGE_BYTES + consumer * TILES_M * INSTRUCTION_M * ROW;
+    const uint32_t b = memory + at.stage * STAGE_BYTES + A_BYTES;
+    mbarrier_wait(full_barrier(memory, at.stage), at.parity);
+    wgmma_fence();
+#pragma unroll
+    for (int step = 0; step < ROW; step += STEP)
+#pragma unroll
+        for (int t = 0; t < TILES_M; ++t)
+            multiply(d[t], descriptor(a + t * INSTRUCTION_M * ROW + step), descriptor(b + step), 1);
+    wgmma_commit();
+}
+
+// One tile of D, 64 rows of it, goes through shared memory in pieces of 128 bytes a row, and TMA stores them while the
+// next piece is written. Chunks of 16 bytes are swizzled as TMA expects it, which also keeps banks apart.
+__device__ __forceinline__ void store(
+    uint8_t* buffers, const TensorMap& D, const Accumulator (&d)[ACCUMULATORS], int row, int column)
+{
+    const int thread = threadIdx.x % WARPGROUP;
+#pragma unroll
+    for (int piece = 0; piece * STORE_ROW < BLOCK_N * RESULT_BYTES; ++piece) {
+        uint8_t* buffer = buffers + piece % 2 * STORE_BYTES;
+        if (thread == 0) tma_store_wait_read<1>();  // the store before the last has read this buffer
+        named_barrier(1 + threadIdx.x / WARPGROUP, WARPGROUP);
+#pragma unroll
+        for (int i = 0; i < STORE_PAIRS; ++i) {
+            const int line = fragment_row(i), byte = fragment_column(i) * RESULT_BYTES;
+            *(Pair*)(buffer + line * STORE_ROW + (byte ^ line % 8 * 16)) = pair(d, piece * STORE_PAIRS + i);
+        }
+        fence_async_proxy();
+        named_barrier(1 + threadIdx.x / WARPGROUP, WARPGROUP);
+        if (thread == 0) {
+            tma_store(D, column * RESULT_BYTES + piece * STORE_ROW, row, shared_address(buffer));
+            tma_store_commit();
+        }
+    }
+}
+
+__device__ __forceinline__ void consume(
+    uint8_t* dynamic, const Element* C, const TensorMap& D, Tiles tiles, int M, int N, int K_bytes)
+{
+    const int consumer = threadIdx.x / WARPGROUP - 1;
+    const uint32_t rank = cluster_rank(), rank_m = rank / CLUSTER_N, rank_n = rank % CLUSTER_N;
+    const uint32_t memory = shared_address(dynamic);
+    uint8_t* buffers = dynamic + STAGES * STAGE_BYTES + consumer * 2 * STORE_BYTES;
+
+    Position at;
+    for (int index = blockIdx.x / CLUSTER; index < tiles.count(); index += gridDim.x / CLUSTER) {
+        int row, column;
+        tiles.place(index, row, column);
+        row = (row * CLUSTER_M + rank_m) * BLOCK_M + consumer * TILES_M * INSTRUCTION_M;
+        column = (column * CLUSTER_N + rank_n) * BLOCK_N;
+
+        Accumulator d[TILES_M][ACCUMULATORS];
+#pragma unroll
+        for (int t = 0; t < TILES_M; ++t) start(d[t], C, row + t * INSTRUCTION_M, column, M, N);
+
+        // The first stage stands before the loop, so that a wgmma is under way whenever the loop begins anew: ptxas
+        // then leaves the accumulators where they are.
+        multiply_stage(memory, at, consumer, d);
+        int before = at.stage;
+        at.advance();
+        for (int k = ROW; k < K_bytes; k += ROW) {
+            multiply_stage(memory, at, consumer, d);
+            wgmma_wait<1>();  // those of the stage before are done: it can be filled again
+            release(memory, before);
+            before = at.stage;
+            at.advance();
+        }
+        wgmma_wait<0>();
+        release(memory, before);
+#pragma unroll
+        for (int t = 0; t < TILES_M; ++t) store(buffers, D, d[t], row + t * INSTRUCTION_M, column);
+    }
+    if (threadIdx.x % WARPGROUP == 0) tma_store_wait_read<0>();
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, 1) __cluster_dims__(CLUSTER, 1, 1) gemm(
+    const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, const Element* C,
+    const __grid_constant__ TensorMap D, int M, int N, int K_bytes)
+{
+    extern __shared__ __align__(1024) uint8_t dynamic[];
+    const uint32_t memory = shared_address(dynamic);
+    if (threadIdx.x == 0) {
+        for (int stage = 0; stage < STAGES; ++stage) {
+            mbarrier_init(full_barrier(memory, stage), 1);
+            mbarrier_init(empty_barrier(memory, stage), CONSUMERS * CLUSTER);
+        }
+        mbarrier_init_fence();
+    }
+    cluster_sync();
+
+    if (threadIdx.x < WARPGROUP) {
+        give_registers<PRODUCER_REGISTERS>();
+        if (threadIdx.x == 0) produce(memory, A, B, Tiles(M, N), K_bytes);
+    } else {
+        take_registers<CONSUMER_REGISTERS>();
+        consume(dynamic, C, D, Tiles(M, N), M, N, K_bytes);
+    }
+    __syncwarp();
+    cluster_sync();  // nobody leaves while others still arrive at its barriers
+}
