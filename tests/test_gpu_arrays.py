@@ -12,6 +12,7 @@ import ptxlab
 from ptxlab import PtxlabError
 from ptxlab.gpu import arrays
 from ptxlab.gpu.arrays import as_gpu_array, gpu_arrays, stream_handle
+from ptxlab.gpu.codegen import product
 from ptxlab.verify import inputs
 
 F16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -90,6 +91,51 @@ def test_copies_of_arrays_with_gaps(size: int) -> None:
         np.testing.assert_array_equal(out, view.reshape(-1))
 
 
+PRODUCTS = [
+    "mma.sync.aligned.m16n8k4.row.col.f32.tf32.tf32.f32",
+    "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64",
+    "mma.sync.aligned.m16n8k32.row.col.s32.s4.s4.s32",
+    "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32",
+    "wgmma.mma_async.sync.aligned.m64n8k16.f16.f16.f16",
+]
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_the_kernel_of_whole_products(name: str) -> None:
+    """Simulated, with B in columns, it gives what `matmul` gives."""
+    ins = ptxlab.instruction(name)
+    rng = np.random.default_rng(1)
+    rows, columns, depth = ins.m + 3, 11, 2 * ins.k + 1
+    shapes = {"a": (rows, depth), "b": (depth, columns), "c": (rows, columns)}
+    values = {
+        key: rng.normal(size=shape) if ins.inputs[key].dtype.is_float else rng.integers(-8, 8, shape)
+        for key, shape in shapes.items()
+    }
+    codes = {
+        key: np.float32(array).view(np.uint32)  # which the kernel rounds
+        if ins.inputs[key].dtype.name == "tf32"
+        else ins.inputs[key].dtype.encode(array)
+        for key, array in values.items()
+    }
+    words = [product._word(ins.operands[key]) for key in "ABCD"]
+    source = product.product_source(ins).replace('extern "C" __global__ void __launch_bounds__(128)', "void")
+    source += (
+        f'extern "C" __global__ void go({words[0]}* a, {words[1]}* b, {words[2]}* c, {words[3]}* d, '
+        f"int m, int n, int k) {{ {product.PRODUCT}(Matrix<{words[0]}>{{a, k, 1, m, k}}, "
+        f"Matrix<{words[1]}>{{b, 1, k, k, n}}, Matrix<{words[2]}>{{c, n, 1, m, n}}, d); }}"
+    )
+    d = np.zeros((rows, columns), dtype=ins.d.dtype.code_type)
+    given = [codes["a"], np.ascontiguousarray(codes["b"].T), codes["c"], d, rows, columns, depth]
+    ptxlab.kernel(source, "go").simulate(2, 128, *given, check=False)
+    right = ptxlab.matmul(values["a"], values["b"], values["c"], ins)
+    np.testing.assert_array_equal(d, ins.d.dtype.encode(right))
+
+
+def test_matrices_on_the_gpu_and_the_emulator() -> None:
+    with pytest.raises(PtxlabError, match="C is a NumPy array and A an array of another library"):
+        ptxlab.matmul(OnGpu(), OnGpu(), np.zeros((32, 4)), F16)
+
+
 # -- with a GPU ------------------------------------------------------------------------------------------
 
 
@@ -114,7 +160,7 @@ def get(array: Any) -> np.ndarray:
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", [F16, SPARSE, WGMMA])
 def test_registers_on_the_gpu(library: Any, name: str) -> None:
-    ins = ptxlab.mma_instruction(name)
+    ins = ptxlab.instruction(name)
     operands = inputs.make(ins, "bits", count=300)
     given = {key: getattr(operands, key) for key in ins.inputs}
     d = ins.run(**{key: put(library, array) for key, array in given.items()})
@@ -125,7 +171,7 @@ def test_registers_on_the_gpu(library: Any, name: str) -> None:
 
 @pytest.mark.gpu
 def test_batches_broadcast_and_gaps_are_copied(library: Any) -> None:
-    ins = ptxlab.mma_instruction(F16)
+    ins = ptxlab.instruction(F16)
     operands = inputs.make(ins, "bits", count=12)
     a, b, c = operands.a.reshape(3, 4, 32, 4), operands.b[:4], operands.c[0]
     wide = put(library, np.repeat(a, 2, axis=-1))[..., ::2]
@@ -135,7 +181,7 @@ def test_batches_broadcast_and_gaps_are_copied(library: Any) -> None:
 
 @pytest.mark.gpu
 def test_what_does_not_fit(library: Any) -> None:
-    ins = ptxlab.mma_instruction(F16)
+    ins = ptxlab.instruction(F16)
     a, b, c = (put(library, np.zeros((32, n), np.uint32)) for n in (4, 2, 4))
     with pytest.raises(PtxlabError, match="B: found registers of shape .32, 4.; it takes"):
         ins.run(a, c, c)
@@ -145,6 +191,58 @@ def test_what_does_not_fit(library: Any) -> None:
         ins.run(a, np.zeros((32, 2), np.uint32), c)
     with pytest.raises(PtxlabError, match="c is missing|e: mma"):
         ins.run(a, b, c, a)
+
+
+MATRICES = [  # an instruction, torch's types of A and B, of C and D
+    (F16, "float16", "float32"),
+    ("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16", "float16", "float16"),
+    ("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", "bfloat16", "float32"),
+    ("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", "float32", "float32"),
+    ("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32", "int8", "int32"),
+    ("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32", "int8", "int32"),
+    ("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64", "float64", "float64"),
+    ("wgmma.mma_async.sync.aligned.m64n64k32.f32.e4m3.e4m3", "float8_e4m3fn", "float32"),
+    ("wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16", "bfloat16", "float32"),
+]
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(("name", "kind", "sums"), MATRICES)
+def test_matrices_on_the_gpu(library: Any, name: str, kind: str, sums: str) -> None:
+    if library.__name__ == "cupy" and not hasattr(np, kind):
+        pytest.skip(f"CuPy has no {kind}")
+    ins = ptxlab.instruction(name)
+    rng = np.random.default_rng(7)
+    integer = "int" in kind
+    shapes = ((100, 77), (50, 77), (100, 50))
+    A, B, C = (rng.integers(-8, 8, shape) if integer else rng.normal(size=shape) for shape in shapes)
+    if library.__name__ == "torch":
+        a, b = (library.from_numpy(each).to(getattr(library, kind)).cuda() for each in (A, B))
+        c = library.from_numpy(C).to(getattr(library, sums)).cuda()
+        A, B, C = (each.double().cpu().numpy() for each in (a, b, c))
+    else:
+        a, b, c = library.asarray(A, kind), library.asarray(B, kind), library.asarray(C, sums)
+        A, B, C = a.get(), b.get(), c.get()
+    for start, host in ((c, C), (None, None)):
+        D = ptxlab.matmul(a, b.T, start, ins, on="gpu")
+        assert type(D) is type(a) and D.dtype == getattr(library, sums)
+        right = ptxlab.matmul(A, B.T, host, ins)
+        np.testing.assert_array_equal(get(D).view(f"u{right.itemsize}"), right.view(f"u{right.itemsize}"))
+
+
+@pytest.mark.gpu
+def test_matrices_that_do_not_fit(library: Any) -> None:
+    a = put(library, np.zeros((16, 16), np.float32))
+    with pytest.raises(PtxlabError, match="A: found float32; f16 takes float16, since nothing is converted"):
+        ptxlab.matmul(a, a, None, F16, on="gpu")
+    half = put(library, np.zeros((16, 16), np.float16))
+    with pytest.raises(PtxlabError, match="A 16x16 and B 15x16"):
+        ptxlab.matmul(half, half[:15], None, F16, on="gpu")
+    with pytest.raises(PtxlabError, match="the arrays are on the GPU: pass on='gpu'"):
+        ptxlab.matmul(half, half, None, F16)
+    if library.__name__ == "cupy":
+        with pytest.raises(PtxlabError, match=r"CuPy lacks it, and torch.from_dlpack.A..view"):
+            ptxlab.matmul(a, a, None, MATRICES[2][0], on="gpu")
 
 
 TWICE = """\
@@ -208,7 +306,7 @@ def test_whatever_speaks_dlpack() -> None:
         def __dlpack_device__(self) -> Any:
             return self.tensor.__dlpack_device__()
 
-    ins = ptxlab.mma_instruction(F16)
+    ins = ptxlab.instruction(F16)
     operands = inputs.make(ins, "bits", count=9)
     right = ins.run(operands.a, operands.b, operands.c)
     d = ins.run(*(Exchanged(put(torch, array)) for array in (operands.a, operands.b, operands.c)))

@@ -16,11 +16,13 @@ from .._util.arguments import as_array, check_room, is_name
 from .._util.progress import bar
 from .._util.threads import check_executor, in_order
 from ..errors import PtxlabError, quoted
+from ..gpu.arrays import gpu_arrays
 from ..isa.mma import MmaForm
 from ..isa.operand import Operand
 from ..isa.operands import Operands
 from ..isa.parse import parse_mma
 from ..numerics.emulate import emulate
+from .device_matmul import matmul_arrays
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -43,7 +45,8 @@ def matmul(
     model: str | None = None,
     show: bool | None = None,
     executor: Executor | None = None,
-) -> NDArray[Any]:
+    stream: object = None,
+) -> Any:
     """A B + C for matrices of any size, bit for bit as a kernel computes it with this instruction.
 
     A is [M, K], B [K, N] and C [M, N]; all are values. Every tile of D starts from C and goes through K in
@@ -52,6 +55,11 @@ def matmul(
     block, N], 1 if left out. `show` turns the progress bar on or off; by default it appears in notebooks and
     terminals. `executor` is anything like those of `concurrent.futures`, also Dask's and mpi4py's: blocks of
     D go to its workers, and the bits are the same.
+
+    With ``on="gpu"`` the matrices may be on the GPU already (CuPy's, torch's, any with DLPack or
+    `__cuda_array_interface__`): elements are of the instruction's types, e.g. torch.float8_e4m3fn for e4m3
+    and float32 for tf32, D is of the same library, and the kernel runs on its current stream, or on `stream`.
+    Rows and columns may be any steps apart, so ``B.T`` is not copied.
 
     >>> ins = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
     >>> tenth = np.float32(np.float16(0.1))
@@ -75,6 +83,14 @@ def matmul(
             f"{ins.mnemonic}: D of one step cannot be C of the next, "
             f"since C is {ins.c_type} and D is {ins.d_type}"
         )
+    call = gpu_arrays({"A": A, "B": B, "C": C, "scale_a": scale_a, "scale_b": scale_b}, stream)
+    if call is not None:
+        if on != "gpu" or executor is not None:
+            raise PtxlabError(
+                "the arrays are on the GPU: pass on='gpu' and no executor, or copies of them as NumPy arrays"
+            )
+        with call:
+            return matmul_arrays(ins, call)
     tiles = _Tiles(ins, A, B, C, scale_a, scale_b)
     d = np.empty((*tiles.grid, ins.d.lanes, ins.d.registers), dtype=ins.d.register_type)
     with bar(tiles.grid[0] * tiles.grid[1] * tiles.steps, "MMAs", show=show) as tick:

@@ -11,7 +11,7 @@ from ...memory import Modes, Tile
 from . import cpp
 from .ptx import with_names
 
-__all__ = ["source"]
+__all__ = ["byte_offset", "source"]
 
 _WARPGROUP = """\
 // {mnemonic}
@@ -107,10 +107,10 @@ def _index_terms(index: str, modes: Modes) -> list[str]:
     return terms
 
 
-def _byte_offset(tile: Tile) -> str:
+def byte_offset(tile: Tile, row: str = "row", k: str = "k") -> str:
     """Where element (row, k) lies in the tile before swizzling, as a C++ expression in bytes."""
     rows, ks = tile.modes
-    elements = " + ".join(_index_terms("row", rows) + _index_terms("k", ks))
+    elements = " + ".join(_index_terms(row, rows) + _index_terms(k, ks))
     if tile.bits == 8:
         return elements
     if tile.bits > 8:
@@ -135,7 +135,7 @@ def _fill(operand: Operand, tile: Tile) -> str:
     lines = [
         f"for (int j = threadIdx.x; j < {tile.rows * along}; j += 128) {{",
         f"    const int row = {row}, k = {k};",
-        f"    {const}int at = {_byte_offset(tile)};",
+        f"    {const}int at = {byte_offset(tile)};",
     ]
     if tile.swizzle:
         lines.append(f"    at ^= (at >> 7 & {tile.swizzle // 16 - 1}) << 4;")
