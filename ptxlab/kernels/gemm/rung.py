@@ -108,8 +108,8 @@ class Rung:
     @property
     def shared(self) -> int:
         """Bytes of dynamic shared memory of a block."""
-        stages = self.constants.get("STAGES", 0)
-        size = stages * (self.block_m + self.block_n) * self.constants.get("ROW", _ROW)
+        stages = self.constants.get("STAGES", 1 if self.threads > 32 else 0)
+        size = stages * (self.block_m + self.block_n) * _ROW
         if self.row.tensor_maps:
             size += 16 * stages  # two barriers each
         if self.row.stores_with_tma:
@@ -234,6 +234,8 @@ def rung(
         )
     if ins.d_type not in RESULTS or ins.c_type != ins.d_type:
         raise PtxlabError(f"{ins.mnemonic}: the ladder's kernels accumulate in {listing(RESULTS)}")
+    if chosen.get("PROMOTE", 0) and ins.d_type != "f32":
+        raise PtxlabError(f"promote: {ins.mnemonic} accumulates in {ins.d_type}; only f32 is promoted")
     made = Rung(row, ins, chosen, result or ins.d_type)
     if made.shared > _MOST_SHARED:
         raise PtxlabError(

@@ -105,9 +105,10 @@ __device__ __forceinline__ void release(uint32_t memory, int stage)
     }
 }
 
-// Waits for a stage and issues the instructions that multiply it; they are under way when this returns.
+// Waits for a stage and issues the instructions that multiply it; they are under way when this returns. With `accumulate`
+// 0 the first of them forgets what the accumulators held.
 __device__ __forceinline__ void multiply_stage(
-    uint32_t memory, const Position& at, int consumer, Accumulator (&d)[TILES_M][ACCUMULATORS])
+    uint32_t memory, const Position& at, int consumer, Accumulator (&d)[TILES_M][ACCUMULATORS], int accumulate)
 {
     const uint32_t a = memory + at.stage * STAGE_BYTES + consumer * TILES_M * INSTRUCTION_M * ROW;
     const uint32_t b = memory + at.stage * STAGE_BYTES + A_BYTES;
@@ -117,8 +118,48 @@ __device__ __forceinline__ void multiply_stage(
     for (int step = 0; step < ROW; step += STEP)
 #pragma unroll
         for (int t = 0; t < TILES_M; ++t)
-            multiply(d[t], descriptor(a + t * INSTRUCTION_M * ROW + step), descriptor(b + step), 1);
+            multiply(d[t], descriptor(a + t * INSTRUCTION_M * ROW + step), descriptor(b + step), step > 0 || accumulate);
     wgmma_commit();
+}
+
+// The products of a whole tile, on top of what d holds.
+__device__ __forceinline__ void multiply_tile(
+    uint32_t memory, Position& at, int consumer, Accumulator (&d)[TILES_M][ACCUMULATORS], int K_bytes)
+{
+    // The first stage stands before the loop, so that a wgmma is under way whenever the loop begins anew: ptxas then leaves
+    // the accumulators where they are.
+    multiply_stage(memory, at, consumer, d, 1);
+    int before = at.stage;
+    at.advance();
+    for (int k = ROW; k < K_bytes; k += ROW) {
+        multiply_stage(memory, at, consumer, d, 1);
+        wgmma_wait<1>();  // those of the stage before are done: it can be filled again
+        release(memory, before);
+        before = at.stage;
+        at.advance();
+    }
+    wgmma_wait<0>();
+    release(memory, before);
+}
+
+// The same with promotion: every PROMOTE stages the tensor core begins anew, and what it has summed up is added to d in
+// ordinary arithmetic. With FP8 it keeps only 14 bits of a sum, too few for a long K.
+__device__ __forceinline__ void multiply_tile_promoted(
+    uint32_t memory, Position& at, int consumer, Accumulator (&d)[TILES_M][ACCUMULATORS], int K_bytes)
+{
+    Accumulator part[TILES_M][ACCUMULATORS];
+    for (int k = 0, stages = 0; k < K_bytes; k += ROW) {
+        multiply_stage(memory, at, consumer, part, stages > 0);
+        wgmma_wait<0>();
+        release(memory, at.stage);
+        at.advance();
+        if (++stages < PROMOTE && k + ROW < K_bytes) continue;
+        stages = 0;
+#pragma unroll
+        for (int t = 0; t < TILES_M; ++t)
+#pragma unroll
+            for (int i = 0; i < ACCUMULATORS; ++i) d[t][i] += part[t][i];
+    }
 }
 
 // One tile of D, 64 rows of it, goes through shared memory in pieces of 128 bytes a row, and TMA stores them while the
@@ -165,20 +206,8 @@ __device__ __forceinline__ void consume(
 #pragma unroll
         for (int t = 0; t < TILES_M; ++t) start(d[t], C, row + t * INSTRUCTION_M, column, M, N);
 
-        // The first stage stands before the loop, so that a wgmma is under way whenever the loop begins anew: ptxas
-        // then leaves the accumulators where they are.
-        multiply_stage(memory, at, consumer, d);
-        int before = at.stage;
-        at.advance();
-        for (int k = ROW; k < K_bytes; k += ROW) {
-            multiply_stage(memory, at, consumer, d);
-            wgmma_wait<1>();  // those of the stage before are done: it can be filled again
-            release(memory, before);
-            before = at.stage;
-            at.advance();
-        }
-        wgmma_wait<0>();
-        release(memory, before);
+        if constexpr (PROMOTE == 0) multiply_tile(memory, at, consumer, d, K_bytes);
+        else multiply_tile_promoted(memory, at, consumer, d, K_bytes);
 #pragma unroll
         for (int t = 0; t < TILES_M; ++t) store(buffers, D, d[t], row + t * INSTRUCTION_M, column);
     }
