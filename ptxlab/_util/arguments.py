@@ -265,6 +265,12 @@ def _from_anything(values: object, what: str) -> NDArray[Any]:
     except MemoryError:
         raise PtxlabError(f"{what}: found an array too large for the memory of this machine") from None
     except Exception:  # ragged lists, and whatever an __array__ of somebody else's raises
+        library = type(values).__module__.partition(".")[0]
+        if library in ("cupy", "torch"):
+            raise PtxlabError(
+                f"{what}: found an array of {library} that NumPy cannot read; pass a copy on the host (CuPy: "
+                ".get(), torch: .detach().cpu())"
+            ) from None
         raise PtxlabError(f"{what}: found {quoted(values)}; it takes an array of numbers") from None
 
 

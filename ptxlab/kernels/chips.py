@@ -43,7 +43,8 @@ CHIPS = {
     for chip in (
         Chip(
             "H200", 132, 1.98e9, _HOPPER_TENSOR, _HOPPER_FMA, 4.8e12,
-            "NVIDIA H200 datasheet (memory); NVIDIA H100 Tensor Core GPU Architecture (SXM5, the same chip)",
+            "NVIDIA H200 Tensor Core GPU datasheet (memory: 4.8 TB/s); NVIDIA H100 Tensor Core GPU "
+            "Architecture (SXM5, the same chip)",
         ),
         Chip(
             "H100", 132, 1.98e9, _HOPPER_TENSOR, _HOPPER_FMA, 3.352e12,
@@ -53,7 +54,8 @@ CHIPS = {
             "A100", 108, 1.41e9,
             {"f16": 312, "bf16": 312, "tf32": 156, "s8": 624, "u8": 624, "s4": 1248, "u4": 1248, "f64": 19.5},
             {"f32": 19.5, "f16": 78, "bf16": 39, "f64": 9.7}, 2.039e12,
-            "NVIDIA A100 Tensor Core GPU Architecture; A100 80GB SXM datasheet (memory)", l2=5120 * 1.41e9,
+            "NVIDIA A100 Tensor Core GPU Architecture; NVIDIA A100 datasheet nvidia-1758950-r4 (80 GB SXM: "
+            "2,039 GB/s)", l2=5120 * 1.41e9,
         ),
         Chip(
             "RTX 4090", 128, 2.52e9,
