@@ -21,6 +21,7 @@ import pytest
 import ptxlab
 from ptxlab._util import threads
 from ptxlab.isa.operands import Operands
+from ptxlab.kernels.simulator import HazardError
 from ptxlab.numerics import emulate as emulator
 from ptxlab.numerics.products import exact_product
 
@@ -96,9 +97,53 @@ def test_simulate(executor: Executor) -> None:
         result = kernel.simulate(case.grid, case.block, *arguments, executor=executor)
         assert result.counts == kernel.simulate(case.grid, case.block, *expected).counts
         assert digest(arguments) == digest(expected) != digest(case.inputs())
-    histogram = CASES["histogram"]
-    with pytest.raises(ptxlab.PtxlabError, match="updates memory that blocks share"):
-        histogram.compiled().simulate(histogram.grid, histogram.block, *histogram.inputs(), executor=executor)
+
+
+_UPDATES = """
+extern "C" __global__ void count(const int* x, unsigned* counts, int* least) {
+    const int value = x[blockIdx.x * 64 + threadIdx.x];
+    atomicAdd(counts + (value & 15), 1u);
+    atomicMin(least, value);
+}
+extern "C" __global__ void ticket(int* next, int* mine) { mine[blockIdx.x] = atomicAdd(next, 1); }
+extern "C" __global__ void look(int* next, int* mine) { atomicAdd(next, 1); mine[blockIdx.x] = next[1]; }
+extern "C" __global__ void reversed(unsigned* x) {
+    __shared__ unsigned s[64];
+    s[threadIdx.x] = x[blockIdx.x * 64 + threadIdx.x];
+    unsigned a = s[63 - threadIdx.x];
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%0, %0}, {%0, %0, %0, %0}, {%0, %0}, "
+                 "{%0, %0};" : "+r"(a));
+}
+"""
+
+
+def test_blocks_update_memory_from_several_workers() -> None:
+    """Where the order does not count; otherwise the error says so."""
+    x = np.random.default_rng(3).integers(-1000, 1000, 64 * 64).astype(np.int32)
+    with ThreadPoolExecutor(2) as pool:
+        counts, least = np.zeros(16, dtype=np.uint32), np.zeros(1, dtype=np.int32)
+        ptxlab.kernel(_UPDATES, "count").simulate(64, 64, x, counts, least, executor=pool)
+        assert counts.tolist() == np.bincount(x & 15).tolist() and least[0] == x.min()
+        for name, sentence in (
+            ("ticket", "its result or the order counts"),
+            ("look", "also read or written"),
+        ):
+            with pytest.raises(ptxlab.PtxlabError, match=sentence):
+                numbers = [np.zeros(64, dtype=np.int32) for _ in range(2)]
+                ptxlab.kernel(_UPDATES, name).simulate(64, 32, *numbers, executor=pool)
+
+
+def test_hazards_and_operands_of_several_workers() -> None:
+    kernel = ptxlab.kernel(_UPDATES, "reversed")
+    x = np.arange(64 * 64, dtype=np.uint32)
+    here = kernel.simulate(64, 64, x)
+    with ThreadPoolExecutor(2) as pool:
+        there = kernel.simulate(64, 64, x, executor=pool)
+        assert there.hazards == here.hazards and [each.kind for each in here.hazards] == ["race"]
+        assert all(np.array_equal(there.operands(warp=w).a, here.operands(warp=w).a) for w in (0, 77, 127))
+        with pytest.raises(HazardError) as caught:
+            kernel.simulate(64, 64, x, executor=pool, check="error")
+    assert pickle.loads(pickle.dumps(caught.value)).hazard == caught.value.hazard
 
 
 @pytest.mark.slow

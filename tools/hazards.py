@@ -49,7 +49,7 @@ _LIMITS = """
 - The constants of masks are followed, masks that are computed are not. Warps may meet at one barrier from
   different lines, which PTX allows and compute-sanitizer reports.
 - A block of a cluster that ends while others still use its shared memory is not found.
-- With an `executor`, nothing is checked.
+- With an `executor`, races between blocks in global memory are found only where one worker ran both.
 """
 
 

@@ -14,7 +14,7 @@ from ..gpu.device import device_target
 from ..gpu.kernel_launch import launch_kernel
 from ..isa.targets import GENERATIONS, check_target
 from ..memory import TensorMap
-from .checks import Report, checkers
+from .checks import DistributedChecks, Report, checkers
 from .ptx import Function, Module, read_ptx
 from .simulator import (
     Array,
@@ -111,8 +111,9 @@ class Kernel(Generic[R]):
         update each other's memory with atomic operations.
 
         `result.hazards` lists races, missing waits and the like; with ``check="error"`` the first is an
-        error, with ``check=False``, or with an executor, nobody looks, which takes less time. `limit` is the
-        most instructions that warps may execute: a loop that never ends becomes an error.
+        error, with ``check=False`` nobody looks, which takes less time. With an executor, blocks are compared
+        with others of the same worker only. `limit` is the most instructions that warps may execute: a loop
+        that never ends becomes an error.
 
         `trace` is a warp, counted through the launch, or True for the first: `result.trace` has every step
         of it, and a notebook shows them behind a slider.
@@ -139,8 +140,13 @@ class Kernel(Generic[R]):
         listeners = tuple(observers)
         if limit is not None:
             listeners += (Limit(as_int(limit, "limit")),)
+        checks = None
         if check and executor is None:
             listeners += checkers(report, self.module)
+        elif check:
+            checks = DistributedChecks(
+                self.source, check == "error", tuple(variables), self.source is self.ptx
+            )
         followed = None
         if trace is not False:
             number = 0 if trace is True else as_int(trace, "trace")
@@ -151,7 +157,14 @@ class Kernel(Generic[R]):
             listeners += (followed,)
         try:
             result = simulate(
-                self._image, shape, values, model=model, observers=listeners, show=show, executor=executor
+                self._image,
+                shape,
+                values,
+                model=model,
+                observers=listeners,
+                show=show,
+                executor=executor,
+                checks=checks,
             )
         except PtxlabError as error:
             found = [hazard for hazard in report.hazards if hazard.sentence != str(error)]
@@ -161,6 +174,7 @@ class Kernel(Generic[R]):
                 error.hazard = report.with_text(error.hazard)
                 error.hazards = [*found, error.hazard]
             raise
+        report.extend(result.hazards)
         result.hazards = report.hazards
         result.trace = followed
         return self._result_type.adopt(result.with_source(self.source, self.ptx))

@@ -1,14 +1,40 @@
 """Hazards of kernels: races, missing waits, memory and registers that nobody wrote, barriers gone wrong."""
 
+from dataclasses import dataclass
+
 from ..ptx import Module
 from ..simulator.events import Observer
 from .accesses import AccessCheck
 from .hazard import KINDS, Hazard, Kind, Report
 from .registers import RegisterCheck
 
-__all__ = ["KINDS", "AccessCheck", "Hazard", "Kind", "RegisterCheck", "Report", "checkers"]
+__all__ = [
+    "KINDS",
+    "AccessCheck",
+    "DistributedChecks",
+    "Hazard",
+    "Kind",
+    "RegisterCheck",
+    "Report",
+    "checkers",
+]
 
 
 def checkers(report: Report, module: Module) -> tuple[Observer, ...]:
     """All checks, as observers of a simulation."""
     return AccessCheck(report), RegisterCheck(report, module)
+
+
+@dataclass(frozen=True)
+class DistributedChecks:
+    """All checks for blocks that run in other processes: what a `Report` takes, to make one there."""
+
+    source: str
+    raises: bool
+    shared: tuple[tuple[str, int, int], ...]
+    is_ptx: bool
+
+    def start(self, module: Module) -> tuple[Report, tuple[Observer, ...]]:
+        """A report, and the observers that write it."""
+        report = Report(self.source, self.raises, self.shared, self.is_ptx)
+        return report, checkers(report, module)

@@ -130,6 +130,15 @@ class Report:
         """By line."""
         return sorted(self._hazards.values(), key=lambda hazard: (hazard.line, hazard.ptx_line, hazard.kind))
 
+    def extend(self, hazards: Sequence[Hazard]) -> None:
+        """Add what was found in other processes; the same kind and lines count together."""
+        for hazard in hazards:
+            key = (hazard.kind, hazard.line, hazard.other_line)
+            known = self._hazards.get(key)
+            if known is not None:
+                hazard = replace(known, count=known.count + hazard.count)
+            self._hazards[key] = hazard
+
     def with_text(self, hazard: Hazard) -> Hazard:
         """The hazard with its line of the source, or of the PTX where that is the source."""
         number = hazard.ptx_line if self._is_ptx else hazard.line

@@ -52,6 +52,9 @@ class HazardError(PtxlabError):
         self.hazard = hazard
         self.hazards: list[Hazard] = [] if hazard is None else [hazard]
 
+    def __reduce__(self) -> tuple[type[HazardError], tuple[str, Hazard | None]]:
+        return HazardError, (str(self), self.hazard)  # from another process, with its record
+
 
 def lanes_text(lanes: Sequence[int]) -> str:
     """Lanes for a sentence.

@@ -176,6 +176,11 @@ class Products(Observer):
         warps = batch.numbers[first // batch.block_lanes] * batch.grid.warps + first % batch.block_lanes // 32
         self.items.append(_Product(instruction, operands, warps))
 
+    def extend(self, other: Products) -> None:
+        """Add what blocks in another process read."""
+        self.items += other.items
+        self.complete &= other.complete
+
 
 @dataclass
 class Result:

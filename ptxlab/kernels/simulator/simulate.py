@@ -18,20 +18,22 @@ from ..._util.threads import check_executor, in_order
 from ...errors import PtxlabError
 from ...gpu.kernel_launch import MapPointer
 from ...memory import TensorMap
-from ..ptx import read_ptx
+from ..ptx import Module, read_ptx
 from .arguments import Array, KernelArgument
 from .decode import Image
-from .events import Access, Observer
+from .events import Observer
+from .hazard import Hazard
 from .machine import Launch, Machine
 from .memory import HEAP_BYTES, HEAP_START, Buffer, Memory
 from .result import Counts, Products, Profile, Result, merged
+from .shared_updates import Update, Updates, check_plain
 from .threads import Batch, Grid
 from .traffic import Touched, Traffic
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-__all__ = ["simulate"]
+__all__ = ["Checks", "simulate"]
 
 _MOST_LANES = 1 << 15  # of a batch: registers of that many threads stay in the cache's reach
 _REGISTER_BYTES = 1 << 29  # of all registers of a batch
@@ -48,13 +50,17 @@ def simulate(
     observers: Sequence[Observer] = (),
     show: bool | None = None,
     executor: Executor | None = None,
+    checks: Checks | None = None,
 ) -> Result:
-    """Run a kernel; arrays are written in place."""
+    """Run a kernel; arrays are written in place.
+
+    `checks` are for blocks of an executor: what they find comes back with the result.
+    """
     if executor is not None:
         check_executor(executor)
         if observers:
             raise PtxlabError("observers hear blocks that run in this process; leave out the executor")
-        return _distributed(image, grid, arguments, model, show, executor)
+        return _distributed(image, grid, arguments, model, show, executor, checks)
     counts, traffic, products = Counts(), Traffic(), Products(_KEPT_BYTES)
     texts: list[str] = []
 
@@ -125,6 +131,20 @@ def _run(launch: Launch, grid: Grid, first: int, last: int, tick: _Tick) -> None
 # -- other processes -----------------------------------------------------------------------------------------
 
 
+class Found(Protocol):
+    """What checks have found."""
+
+    @property
+    def hazards(self) -> list[Hazard]: ...
+
+
+class Checks(Protocol):
+    """Checks that go to another process with the blocks."""
+
+    def start(self, module: Module) -> tuple[Found, Sequence[Observer]]:
+        """Observers for blocks of a kernel of this module, and where they put what they find."""
+
+
 @dataclass(frozen=True)
 class _Task:
     """Blocks for another process or machine, with everything that they need."""
@@ -136,28 +156,26 @@ class _Task:
     first: int
     last: int
     model: str | None
+    checks: Checks | None
+    kept: int  # bytes of what matrix instructions read
 
 
 @dataclass(frozen=True)
 class _Outcome:
-    """What blocks in another process wrote, as runs of bytes in each array, and what they counted."""
+    """What blocks in another process wrote and counted.
+
+    `written` has for each array where it changed and what is there now; for one in `updated`, by its number,
+    what its elements change by.
+    """
 
     written: tuple[tuple[NDArray[np.int64], NDArray[np.uint8]], ...]
+    updated: dict[int, Update]
+    plain: set[int]
     profile: tuple[Profile, ...]
     touched: Touched
     output: str
-
-
-class _Atomics(Observer):
-    """Refuses what blocks in different processes cannot do: update the same memory."""
-
-    def accessed(self, access: Access) -> None:
-        """Look at one access."""
-        if access.kind == "atomic" and access.space == "global":
-            raise PtxlabError(
-                f"{access.instruction.where}: {access.instruction.opcode} updates memory that blocks share; "
-                "blocks of an executor cannot: simulate this kernel without one"
-            )
+    hazards: list[Hazard]
+    products: Products
 
 
 def _distributed(
@@ -167,12 +185,14 @@ def _distributed(
     model: str | None,
     show: bool | None,
     executor: Executor,
+    checks: Checks | None,
 ) -> Result:
     """Blocks on the workers of an executor; what they write is put together here."""
     workers = getattr(executor, "_max_workers", None) or 8
     step = _batch_blocks(grid, len(image.program(image.entry.name).types), image.static_shared + grid.shared)
     share = -(-grid.block_count // (4 * int(workers)) // grid.cluster_size) * grid.cluster_size
     step = max(grid.cluster_size, min(step, share))
+    kept = _KEPT_BYTES // -(-grid.block_count // step)
     tasks = (
         _Task(
             image.text,
@@ -182,11 +202,17 @@ def _distributed(
             first,
             min(first + step, grid.block_count),
             model,
+            checks,
+            kept,
         )
         for first in range(0, grid.block_count, step)
     )
     profiles: list[Profile] = []
     touched = Touched()
+    products = Products(0)
+    hazards: list[Hazard] = []
+    updated: dict[int, Update] = {}
+    plain: set[int] = set()
     texts: list[str] = []
     arrays = _arrays(arguments)
     with (
@@ -194,14 +220,24 @@ def _distributed(
         closing(in_order(executor, _run_task, tasks)) as outcomes,
     ):
         for task, outcome in outcomes:
-            for array, (places, content) in zip(arrays, outcome.written, strict=True):
-                array[places] = content
+            updated |= outcome.updated
+            plain |= outcome.plain
+            check_plain(updated, plain)
+            for number, (array, (places, content)) in enumerate(zip(arrays, outcome.written, strict=True)):
+                if number in outcome.updated:
+                    outcome.updated[number].apply(array, places, content)
+                else:
+                    array[places] = content
             profiles = merged([*profiles, *outcome.profile])
             touched.update(outcome.touched)
+            products.extend(outcome.products)
+            hazards += outcome.hazards
             texts.append(outcome.output)
             sys.stdout.write(outcome.output)
             tick(task.last - task.first)
-    return Result.of(tuple(profiles), touched.footprint, Products(0), grid, "".join(texts))
+    result = Result.of(tuple(profiles), touched.footprint, products, grid, "".join(texts))
+    result.hazards = hazards
+    return result
 
 
 def _arrays(arguments: Sequence[KernelArgument]) -> list[NDArray[np.uint8]]:
@@ -220,19 +256,36 @@ def _arrays(arguments: Sequence[KernelArgument]) -> list[NDArray[np.uint8]]:
 
 def _run_task(task: _Task) -> _Outcome:
     image = _image(task.ptx, task.name)
-    counts, traffic = Counts(), Traffic()
+    counts, traffic, products = Counts(), Traffic(), Products(task.kept)
+    found, observers = (None, ()) if task.checks is None else task.checks.start(image.module)
     texts: list[str] = []
     arguments = deepcopy(task.arguments)  # threads of one process would share the arrays
     arrays = _arrays(arguments)
     before = [array.copy() for array in arrays]
-    launch = _launch(image, task.grid, arguments, task.model, (traffic, _Atomics()), (counts,), texts.append)
+    updates = Updates(image.module)
+    listeners = (traffic, updates, *observers)
+    launch = _launch(image, task.grid, arguments, task.model, listeners, (counts, products), texts.append)
     traffic.watch(launch.memory.buffers, launch.tensor_maps)
+    updates.watch(launch.memory.buffers, arrays)
     _run(launch, task.grid, task.first, task.last, lambda count=1, /, note=None: None)
     written = []
-    for array, old in zip(arrays, before, strict=True):
+    for number, (array, old) in enumerate(zip(arrays, before, strict=True)):
+        if number in updates.updated:
+            written.append(updates.updated[number].difference(old, array))
+            continue
         places = np.flatnonzero(array != old)
         written.append((places, array[places]))
-    return _Outcome(tuple(written), counts.profile(traffic), traffic.touched, "".join(texts))
+    hazards = [] if found is None else found.hazards
+    return _Outcome(
+        tuple(written),
+        updates.updated,
+        updates.plain,
+        counts.profile(traffic),
+        traffic.touched,
+        "".join(texts),
+        hazards,
+        products,
+    )
 
 
 @lru_cache(maxsize=8)
