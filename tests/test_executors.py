@@ -124,13 +124,11 @@ def test_blocks_update_memory_from_several_workers() -> None:
         counts, least = np.zeros(16, dtype=np.uint32), np.zeros(1, dtype=np.int32)
         ptxlab.kernel(_UPDATES, "count").simulate(64, 64, x, counts, least, executor=pool)
         assert counts.tolist() == np.bincount(x & 15).tolist() and least[0] == x.min()
-        for name, sentence in (
-            ("ticket", "its result or the order counts"),
-            ("look", "also read or written"),
-        ):
+        numbers = [np.zeros(64, dtype=np.int32) for _ in range(2)]
+        for name, sentence in (("ticket", "result or the order counts"), ("look", "also read or written")):
+            kernel = ptxlab.kernel(_UPDATES, name)
             with pytest.raises(ptxlab.PtxlabError, match=sentence):
-                numbers = [np.zeros(64, dtype=np.int32) for _ in range(2)]
-                ptxlab.kernel(_UPDATES, name).simulate(64, 32, *numbers, executor=pool)
+                kernel.simulate(64, 32, *numbers, executor=pool)
 
 
 def test_hazards_and_operands_of_several_workers() -> None:
