@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import ptxlab
@@ -84,3 +85,21 @@ def test_what_was_found_before_an_error() -> None:
     kinds = [hazard.kind for hazard in caught.value.hazards]
     assert kinds == ["uninitialised register", "race", "out of bounds"]
     assert [note[:27] for note in caught.value.__notes__] == ["a hazard before: PTX line 1"] * 2
+
+
+_MASKS = """
+extern "C" __global__ void sum(int* x, unsigned mask) {
+    if (threadIdx.x < 16)
+        x[threadIdx.x] = __shfl_xor_sync(mask, x[threadIdx.x], 1);
+    x[16 + threadIdx.x] = __any_sync(__activemask(), 1);
+}
+"""
+
+
+def test_masks_that_are_computed() -> None:
+    """They are read where the instruction is executed."""
+    kernel = ptxlab.kernel(_MASKS)
+    assert kernel.simulate(1, 32, np.zeros(64, np.int32), 0xFFFF).hazards == []
+    (hazard,) = kernel.simulate(1, 32, np.zeros(64, np.int32), 0xFF).hazards
+    assert (hazard.kind, hazard.line, hazard.lanes) == ("not in the mask", 4, tuple(range(8, 16)))
+    assert "with a mask that names lanes 0-7" in hazard.sentence

@@ -46,8 +46,7 @@ _LIMITS = """
 - Blocks of a cluster are taken to know each other after any wait for an mbarrier or the cluster's barrier.
 - Stores of equal values to the same bytes are not reported, nor is memory of `malloc` that nobody wrote.
 - Global memory that TMA reads and writes takes no part; arrays of the caller count as written.
-- The constants of masks are followed, masks that are computed are not. Warps may meet at one barrier from
-  different lines, which PTX allows and compute-sanitizer reports.
+- Warps may meet at one barrier from different lines, which PTX allows and compute-sanitizer reports.
 - A block of a cluster that ends while others still use its shared memory is not found.
 - With an `executor`, races between blocks in global memory are found only where one worker ran both.
 """

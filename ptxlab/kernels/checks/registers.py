@@ -28,7 +28,7 @@ from ..ptx import (
     Targets,
     Vector,
 )
-from ..simulator.events import Observer, Synchronisation
+from ..simulator.events import Inspection, Observer, Synchronisation
 from ..simulator.threads import Batch, Threads
 from .hazard import Report, lanes_text
 
@@ -108,6 +108,7 @@ class _Plan:
     multiplies: int = -1  # its own set
     lanes: int = 0  # that must all be there
     mask: int = -1
+    mask_register: int = -1  # of a mask that is computed
 
 
 @dataclass
@@ -135,6 +136,7 @@ class RegisterCheck(Observer):
         self._planned: set[str] = set()
         self._names: dict[tuple[str, int], str] = {}
         self._sets: dict[tuple[str, frozenset[int]], int] = {}
+        self._machine: Inspection | None = None
 
     def begin(self, batch: Batch) -> None:
         """Nothing is written in new blocks."""
@@ -191,11 +193,14 @@ class RegisterCheck(Observer):
             mask = -1
             if isinstance(operand, Immediate):
                 mask = operand.value & _ALL_LANES
+            elif isinstance(operand, Register) and operand.index in constants:
+                mask = constants[operand.index] & _ALL_LANES
             elif isinstance(operand, Register):
-                mask = constants.get(operand.index, -1) & _ALL_LANES
+                plan.mask_register = operand.index
             plan.mask = -1 if mask == _ALL_LANES else mask
         busy = plan.reads or plan.writes or plan.accumulators or plan.lanes
-        return plan if busy or plan.multiplies >= 0 or plan.mask >= 0 else None
+        needed = plan.multiplies >= 0 or plan.mask >= 0 or plan.mask_register >= 0
+        return plan if busy or needed else None
 
     @staticmethod
     def _unwritten(function: Function) -> set[int]:
@@ -245,6 +250,33 @@ class RegisterCheck(Observer):
             grows, watched = more != watched, more
         return watched
 
+    # -- masks -----------------------------------------------------------------------------------------------
+
+    def attach(self, machine: Inspection) -> None:
+        """Remember whose registers the masks are in."""
+        self._machine = machine
+
+    def end(self) -> None:
+        """Forget them."""
+        self._machine = None
+
+    def _check_mask(self, instruction: Instruction, plan: _Plan, ours: NDArray[Any]) -> None:
+        """Lanes that execute an instruction whose mask, a constant or computed, does not name them."""
+        masks = np.full(len(ours), plan.mask, dtype=np.int64)
+        if plan.mask_register >= 0:
+            values = None if self._machine is None else self._machine.reader()(plan.mask_register)
+            if values is None:
+                return
+            masks = values[ours].astype(np.int64)
+        outside = masks >> (ours & 31) & 1 == 0
+        if outside.any():
+            first = int(masks[outside][0])
+            lanes = lanes_text([lane for lane in range(32) if first >> lane & 1]) if first else "nobody"
+            self._report.add(
+                "not in the mask", instruction, self._batch, ours[outside],
+                f"{{who}} execute{{s}} {instruction.opcode} with a mask that names {lanes}",
+            )  # fmt: skip
+
     # -- running ---------------------------------------------------------------------------------------------
 
     def executed(self, instruction: Instruction, threads: Threads) -> None:
@@ -264,14 +296,8 @@ class RegisterCheck(Observer):
         ours = threads.indices
         if plan.lanes and threads.index is not None:
             self._check_lanes(instruction, threads, plan.lanes)
-        if plan.mask >= 0:
-            outside = (plan.mask >> (ours & 31) & 1) == 0
-            if outside.any():
-                lanes = lanes_text([lane for lane in range(32) if plan.mask >> lane & 1])
-                self._report.add(
-                    "not in the mask", instruction, self._batch, ours[outside],
-                    f"{{who}} execute{{s}} {instruction.opcode} with a mask that names {lanes}",
-                )  # fmt: skip
+        if plan.mask >= 0 or plan.mask_register >= 0:
+            self._check_mask(instruction, plan, ours)
         if plan.reads or plan.writes:
             self._follow(instruction, plan, ours)
         for number in plan.accumulators:
