@@ -17,6 +17,7 @@ from .isa.targets import TARGETS
 if TYPE_CHECKING:
     from .course import progress
     from .gpu.repack import repack
+    from .kernels.gemm.sparse import compress, prune
     from .kernels.matmul import matmul
     from .memory import tensor_map
     from .numerics import models
@@ -30,6 +31,7 @@ __all__ = [
     "PtxlabError",
     "Transfer",
     "catalog",
+    "compress",
     "dtype",
     "explore",
     "hunt",
@@ -38,17 +40,20 @@ __all__ = [
     "matmul",
     "models",
     "progress",
+    "prune",
     "repack",
     "tensor_map",
 ]
 
 #: Functions that load their package when first used, so that `import ptxlab` needs NumPy and ml_dtypes only.
 _FUNCTIONS = {
+    "compress": "kernels.gemm.sparse",
     "hunt": "verify.hunt",
     "kernel": "simulation",
     "matmul": "kernels.matmul",
     "models": "numerics",
     "progress": "course",
+    "prune": "kernels.gemm.sparse",
     "repack": "gpu.repack",
     "tensor_map": "memory",
 }

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from ..errors import PtxlabError, listing
-from ..gpu.arrays import GpuArray, GpuArrays
+from ..gpu.arrays import GpuArray, GpuArrays, gpu_arrays
 from ..gpu.codegen.product import PRODUCT, product_source
 from ..gpu.device import check_device
 from ..isa.mma import MmaForm
 from ..isa.operand import Operand
+from .gemm.sparse import CompressedMatrix, compress_arrays, has_kernel, multiply_compressed
 
-__all__ = ["element_types", "matmul_arrays"]
+__all__ = ["element_types", "matmul_arrays", "matmul_compressed"]
 
 #: Types of fewer than 8 bits as others hold their values, one in a byte; tf32 is in a float32.
 _HELD_AS = {"s4": "int8", "u4": "uint8", "b1": "uint8", "tf32": "float32"}
@@ -45,11 +46,13 @@ def matmul_arrays(ins: MmaForm, call: GpuArrays) -> Any:
         raise PtxlabError(f"A {m}x{k} and B {b_rows}x{n}: A needs as many columns as B has rows")
     if c is not None and c.shape != (m, n):
         raise PtxlabError(f"C is {c.shape[0]}x{c.shape[1]}; A {m}x{k} times B {k}x{n} needs {m}x{n}")
-    if ins.sparse:
-        raise PtxlabError(
-            f"{ins.mnemonic} on arrays on the GPU: matmul compresses A on the host, so pass NumPy arrays"
-        )
     check_device(ins)
+    if ins.sparse:
+        if not has_kernel(ins):
+            raise PtxlabError(
+                f"{ins.mnemonic} on arrays on the GPU: there is no sparse kernel of it, so pass NumPy arrays"
+            )
+        return multiply_compressed(ins, call, compress_arrays(ins, call), b, c)
     d = call.empty((m, n), element_types(ins.d))
     if d.size:
         tiles = -(-m // ins.d.shape[0]) * -(-n // ins.n)
@@ -59,6 +62,21 @@ def matmul_arrays(ins: MmaForm, call: GpuArrays) -> Any:
             product_source(ins), PRODUCT, [*matrices, d], grid=min(blocks, _MOST_BLOCKS), block=_BLOCK
         )
     return d.owner
+
+
+def matmul_compressed(
+    ins: MmaForm, A: CompressedMatrix, B: object, C: object = None, stream: object = None
+) -> Any:
+    """A B + C with an A that was compressed on the GPU; D is of the library of A's arrays."""
+    call = gpu_arrays({"A": A.stored, "B": B, "C": C}, stream)
+    assert call is not None
+    with call:
+        _check(ins, call)
+        b, c = call.arrays["B"], call.arrays.get("C")
+        shape = (A.shape[0], b.shape[1])
+        if c is not None and c.shape != shape:
+            raise PtxlabError(f"C is {c.shape[0]}x{c.shape[1]}; the product is {shape[0]}x{shape[1]}")
+        return multiply_compressed(ins, call, A, b, c)
 
 
 def _check(ins: MmaForm, call: GpuArrays) -> None:

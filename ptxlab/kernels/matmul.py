@@ -22,7 +22,8 @@ from ..isa.operand import Operand
 from ..isa.operands import Operands
 from ..isa.parse import parse_mma
 from ..numerics.emulate import emulate
-from .device_matmul import matmul_arrays
+from .device_matmul import matmul_arrays, matmul_compressed
+from .gemm.sparse import CompressedMatrix, check_compressed
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -34,7 +35,7 @@ _TASK_PRODUCTS = 1 << 26  # of one task of an executor: about a second
 
 
 def matmul(
-    A: ArrayLike,
+    A: ArrayLike | CompressedMatrix,
     B: ArrayLike,
     C: ArrayLike | None = None,
     instruction: MmaForm | str | None = None,
@@ -51,10 +52,10 @@ def matmul(
 
     A is [M, K], B [K, N] and C [M, N]; all are values. Every tile of D starts from C and goes through K in
     ascending steps, the D of one step being the C of the next. Edges are padded with zeros. A sparse
-    instruction takes the dense A, which must have the structure. Block scales are [M, K / block] and [K /
-    block, N], 1 if left out. `show` turns the progress bar on or off; by default it appears in notebooks and
-    terminals. `executor` is anything like those of `concurrent.futures`, also Dask's and mpi4py's: blocks of
-    D go to its workers, and the bits are the same.
+    instruction takes the dense A, which must have the structure, or what `ptxlab.compress` made of it. Block
+    scales are [M, K / block] and [K / block, N], 1 if left out. `show` turns the progress bar on or off; by
+    default it appears in notebooks and terminals. `executor` is anything like those of `concurrent.futures`,
+    also Dask's and mpi4py's: blocks of D go to its workers, and the bits are the same.
 
     With ``on="gpu"`` the matrices may be on the GPU already (CuPy's, torch's, any with DLPack or
     `__cuda_array_interface__`): elements are of the instruction's types, e.g. torch.float8_e4m3fn for e4m3
@@ -83,6 +84,11 @@ def matmul(
             f"{ins.mnemonic}: D of one step cannot be C of the next, "
             f"since C is {ins.c_type} and D is {ins.d_type}"
         )
+    if isinstance(A, CompressedMatrix):
+        if on == "gpu" and A.on_gpu and executor is None:
+            return matmul_compressed(ins, A, B, C, stream)
+        check_compressed(ins, A, _as_matrix("B", B).shape)
+        A = A.dense()
     call = gpu_arrays({"A": A, "B": B, "C": C, "scale_a": scale_a, "scale_b": scale_b}, stream)
     if call is not None:
         if on != "gpu" or executor is not None:

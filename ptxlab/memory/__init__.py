@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from .banks import BANKS, Collision, Conflicts, conflicts
 from .descriptors import SWIZZLES, Descriptor, descriptor, encode_descriptor
-from .metadata import metadata_from_registers, metadata_registers, reorder_metadata, restore_metadata
+from .metadata import (
+    metadata_from_registers,
+    metadata_registers,
+    pack_metadata,
+    reorder_metadata,
+    restore_metadata,
+    unpack_metadata,
+)
 from .scales import scale_offset, tile_scales, untile_scales
 from .tensor_maps import TensorMap, tensor_map
 from .tile import Judgement, Modes, Tile
@@ -26,11 +33,13 @@ __all__ = [
     "encode_descriptor",
     "metadata_from_registers",
     "metadata_registers",
+    "pack_metadata",
     "reorder_metadata",
     "restore_metadata",
     "scale_offset",
     "tensor_map",
     "tile_scales",
+    "unpack_metadata",
     "untile_scales",
     "weight_order",
 ]

@@ -1,4 +1,4 @@
-"""Metadata of a sparse matrix as CUTLASS and PyTorch store it, and as nibbles and registers.
+"""Metadata of a sparse matrix: as CUTLASS and PyTorch store it, as ptxlab's kernels do, nibbles, registers.
 
 CUTLASS, host_reorder.h (`reorder_meta`) and `ColumnMajorInterleaved<2>`; PyTorch's semi-structured tensors
 follow it. Nibbles of a row become words of 16 bits (A of 16 or 32 bits) or 32 bits (A of 8 or 4 bits), the
@@ -21,9 +21,14 @@ from ..isa.parse import parse_mma
 __all__ = [
     "metadata_from_registers",
     "metadata_registers",
+    "pack_metadata",
     "reorder_metadata",
     "restore_metadata",
+    "unpack_metadata",
 ]
+
+#: What `pack_metadata` puts together: rows (four warps of 16), chunks of each, and lanes.
+_BLOCK_ROWS, _BLOCK_CHUNKS, _BLOCK_LANES = 64, 16, 128
 
 #: Bits of a word of metadata -> rows that are interleaved together, and every how manieth row is a neighbour.
 _INTERLEAVING = {16: (32, 4), 32: (16, 2)}
@@ -117,6 +122,76 @@ def metadata_from_registers(ins: MmaForm | str, registers: ArrayLike) -> NDArray
     high, wide = codes.shape[-4:-2]
     nibbles = np.moveaxis(codes, -2, -3).reshape(*codes.shape[:-4], high * rows, wide * chunks)
     return reorder_metadata(nibbles, form.a.dtype.bits)
+
+
+def pack_metadata(ins: MmaForm | str, nibbles: ArrayLike) -> NDArray[np.int32]:
+    """Nibbles [rows, chunks] as the lanes of mma.sp and wgmma.sp take them: [rows / 64, chunks / 16, 128].
+
+    A word of 32 bits for each lane of four warps, which have 16 rows each, for every 16 chunks of a row:
+    whatever the shape of the instruction, its lanes find their E there, and its selectors which lanes. Rows
+    and chunks that are missing keep the first groups, as those of zeros do.
+
+    >>> form = parse_mma("mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32")
+    >>> words = pack_metadata(form, np.full((64, 16), 0b1110))
+    >>> words.shape, hex(words[0, 0, 0] & 0xFFFFFFFF)
+    ((1, 1, 128), '0xeeeeeeee')
+    """
+    form = parse_mma(ins)
+    operand = _metadata_operand(form)
+    codes = as_integers(nibbles, "nibbles")
+    if codes.ndim != 2:
+        raise PtxlabError(f"nibbles of shape {codes.shape}: they are [rows, chunks]")
+    check_room(codes.size, "nibbles")
+    empty = next(iter(form.nibbles))  # of a chunk of zeros
+    more = [(0, -codes.shape[0] % _BLOCK_ROWS), (0, -codes.shape[1] % _BLOCK_CHUNKS)]
+    codes = np.pad(codes, more, constant_values=empty)
+    tile_rows, tile_chunks = operand.shape
+    high, wide = codes.shape[0] // _BLOCK_ROWS, codes.shape[1] // _BLOCK_CHUNKS
+    parts = codes.reshape(high, _BLOCK_ROWS // tile_rows, tile_rows, wide, len(form.selectors), tile_chunks)
+    registers = operand.pack_codes(parts.transpose(0, 3, 1, 4, 2, 5))[..., 0]  # [..., selector, lane]
+    chosen = registers[..., _selected(form), np.arange(operand.lanes)]
+    return np.ascontiguousarray(chosen.reshape(high, wide, _BLOCK_LANES)).view(np.int32)
+
+
+def unpack_metadata(ins: MmaForm | str, words: ArrayLike) -> NDArray[np.uint8]:
+    """The nibbles [rows, chunks] of words that `pack_metadata` made.
+
+    >>> form = parse_mma("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s8.s8.s32")
+    >>> nibbles = np.tile(np.array([0b0100, 0b1110], dtype=np.uint8), (64, 8))
+    >>> bool((unpack_metadata(form, pack_metadata(form, nibbles)) == nibbles).all())
+    True
+    """
+    form = parse_mma(ins)
+    operand = _metadata_operand(form)
+    given = as_integers(words, "words")
+    if given.ndim != 3 or given.shape[-1] != _BLOCK_LANES:
+        raise PtxlabError(
+            f"words of shape {given.shape}: they are [rows / {_BLOCK_ROWS}, chunks / "
+            f"{_BLOCK_CHUNKS}, {_BLOCK_LANES}]"
+        )
+    high, wide, _ = given.shape
+    selectors, warps = len(form.selectors), _BLOCK_ROWS // operand.shape[0]
+    bits = (given.astype(np.int64) & 0xFFFFFFFF).astype(np.uint32)
+    registers = bits.reshape(high, wide, warps, 1, operand.lanes, 1)
+    every = np.broadcast_to(registers, (high, wide, warps, selectors, operand.lanes, 1)).copy()
+    for selector in range(selectors):  # lanes that another selector names hold nothing of this one
+        own = np.nonzero(_selected(form) == selector)[0]
+        every[..., selector, :, 0] = registers[..., 0, _speaker(own, operand.lanes, selectors), 0]
+    codes = np.asarray(operand.unpack_codes(every))  # [high, wide, warps, selectors, rows, chunks]
+    nibbles = codes.transpose(0, 2, 4, 1, 3, 5).reshape(high * _BLOCK_ROWS, wide * _BLOCK_CHUNKS)
+    return np.asarray(nibbles, dtype=np.uint8)
+
+
+def _selected(form: MmaForm) -> NDArray[np.int64]:
+    """The selector that names each lane: of each four, all with one selector, two with two, one with four."""
+    lane = np.arange(_metadata_operand(form).lanes) % 4
+    return lane * len(form.selectors) // 4
+
+
+def _speaker(own: NDArray[np.int64], lanes: int, selectors: int) -> NDArray[np.int64]:
+    """For each lane the one whose register the selector chooses in its place, within the same four."""
+    lane = np.arange(lanes)
+    return own.reshape(-1, 4 // selectors)[lane // 4, lane % (4 // selectors)]
 
 
 def _metadata_operand(form: MmaForm) -> Operand:

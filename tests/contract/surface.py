@@ -33,6 +33,7 @@ _F16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 _S4 = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
 _SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
 _WGMMA = "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16"
+_SPARSE_F16 = "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"
 _SCALED = "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0"
 
 
@@ -110,6 +111,9 @@ def _top() -> Iterator[Call]:
         "ptxlab.matmul scaled", ptxlab.matmul, A=np.ones((16, 64)), B=np.ones((64, 8)), instruction=_SCALED,
         scale_a=np.ones((16, 2)), scale_b=np.ones((2, 8)), only="scale_a scale_b",
     )  # fmt: skip
+    half = np.tile([1.0, 0, 0, 2], (20, 10))
+    yield call("ptxlab.compress", ptxlab.compress, A=half, instruction=_SPARSE_F16)
+    yield call("ptxlab.prune", ptxlab.prune, A=half, instruction=_SPARSE_F16)
     yield call("ptxlab.kernel", ptxlab.kernel, source=_PTX, name="put", target="sm_90a", options=())
     yield call("ptxlab.kernel compiled", ptxlab.kernel, source=_KERNEL, options=("-DN=1",), only="options")
     kernel = ptxlab.kernel(_PTX)
@@ -311,6 +315,9 @@ def _memory() -> Iterator[Call]:
     yield call("memory.metadata_registers", memory.metadata_registers, ins=sparse, metadata=stored)
     yield call("memory.metadata_from_registers", memory.metadata_from_registers, ins=sparse,
                registers=memory.metadata_registers(sparse, stored))  # fmt: skip
+    yield call("memory.pack_metadata", memory.pack_metadata, ins=sparse, nibbles=nibbles)
+    yield call("memory.unpack_metadata", memory.unpack_metadata, ins=sparse,
+               words=memory.pack_metadata(sparse, nibbles))  # fmt: skip
     f16 = ptxlab.instruction(_F16)
     order = memory.weight_order(f16.operand("B"), (16, 64), bits=4)
     yield call("memory.weight_order", memory.weight_order, operand=f16.operand("B"), shape=(16, 64), bits=4,

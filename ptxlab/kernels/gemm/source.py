@@ -14,6 +14,7 @@ from importlib import resources
 from ...errors import PtxlabError, listing
 from ...gpu.codegen.statement import instruction_statement, parameters
 from ...isa.mma import MmaForm
+from ...isa.modifiers import Modifiers
 
 __all__ = ["RESULTS", "compose", "instruction_header", "source_files"]
 
@@ -110,6 +111,7 @@ def instruction_header(form: MmaForm, constants: Mapping[str, int], result: str 
         "LANES": form.lanes,
         "ACCUMULATORS": form.d.registers,
         "RESULT_BYTES": _BYTES[result],
+        **({"SELECTORS": len(form.selectors)} if form.sparse else {}),
         **constants,
     }
     get_pair = _ONE_REGISTER if packed else _TWO_REGISTERS
@@ -126,12 +128,24 @@ def instruction_header(form: MmaForm, constants: Mapping[str, int], result: str 
         f"typedef {_CPP[result]} Result;  // an element of D, as it is stored",
         "struct alignas(2 * sizeof(Result)) Pair { Result first, second; };",
         "",
-        f"__device__ __forceinline__ void multiply({', '.join(parameters(form))})",
-        "{",
-        *(f"    {line}" for line in instruction_statement(form, scale_d="scale_d").splitlines()),
-        "}",
-        "",
+        *_multiply(form),
         get_pair,
         _SET_ONE if packed else _SET_TWO,
     ]
     return "\n".join(parts)
+
+
+def _multiply(form: MmaForm) -> list[str]:
+    """The instruction as a function; the selector of a sparse one is a constant of it, so a template's."""
+    head = f"__device__ __forceinline__ void multiply({', '.join(parameters(form))})"
+    if not form.sparse:
+        return [head, "{", *_indented(instruction_statement(form, scale_d="scale_d")), "}", ""]
+    lines = ["template <int selector>", head, "{"]
+    for selector in form.selectors:
+        statement = instruction_statement(form, Modifiers(selector=selector), scale_d="scale_d")
+        lines += [f"    if constexpr (selector == {selector})", *_indented(statement, 8)]
+    return [*lines, "}", ""]
+
+
+def _indented(text: str, by: int = 4) -> list[str]:
+    return [" " * by + line for line in text.splitlines()]

@@ -42,14 +42,16 @@ __device__ __forceinline__ void cp_async_wait()
 
 // ---- wgmma: four warps multiply tiles that lie in shared memory ------------------------------------------------------
 
-// A tile in shared memory, as wgmma is told of it: rows of 128 bytes along K, groups of 8 rows 1024 bytes apart, chunks of
-// 16 bytes swizzled within each row. The address is a multiple of 1024, plus 32 bytes for each step along K.
+// A tile in shared memory, as wgmma is told of it: rows of `swizzle` bytes along K, groups of 8 rows one after the other,
+// chunks of 16 bytes swizzled within each row. The address is that of the tile, plus the bytes of the steps along K before.
+template <int swizzle = 128>
 __device__ __forceinline__ uint64_t descriptor(uint32_t address)
 {
-    const uint64_t swizzle_128_bytes = (uint64_t)1 << 62;
-    const uint64_t group_stride = (uint64_t)(1024 >> 4) << 32;
-    const uint64_t leading_stride = (uint64_t)1 << 16;  // not used with this swizzle
-    return swizzle_128_bytes | group_stride | leading_stride | (address & 0x3ffff) >> 4;
+    static_assert(swizzle == 128 || swizzle == 64 || swizzle == 32, "a swizzle of 128, 64 or 32 bytes");
+    const uint64_t swizzle_code = (uint64_t)(swizzle == 128 ? 1 : swizzle == 64 ? 2 : 3) << 62;
+    const uint64_t group_stride = (uint64_t)(8 * swizzle >> 4) << 32;
+    const uint64_t leading_stride = (uint64_t)1 << 16;  // not used with a swizzle
+    return swizzle_code | group_stride | leading_stride | (address & 0x3ffff) >> 4;
 }
 
 // Registers that were written before are now the accumulators' own.
@@ -152,6 +154,14 @@ __device__ __forceinline__ void tma_load_multicast(
     asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster "
                  "[%0], [%1, {%2, %3}], [%4], %5;"
                  :: "r"(to), "l"(&map), "r"(column), "r"(row), "r"(barrier), "h"(blocks)
+                 : "memory");
+}
+
+// Contiguous bytes, a multiple of 16, without a map.
+__device__ __forceinline__ void bulk_load(uint32_t to, const void* from, uint32_t bytes, uint32_t barrier)
+{
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
+                 :: "r"(to), "l"(from), "r"(bytes), "r"(barrier)
                  : "memory");
 }
 

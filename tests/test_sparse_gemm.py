@@ -1,0 +1,207 @@
+"""Sparse products: the order of metadata, pruning and compressing, and the kernels of mma.sp and wgmma.sp."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import ptxlab
+from ptxlab.isa.dtypes import dtype
+from ptxlab.isa.parse import parse_mma
+from ptxlab.kernels.gemm.source import source_files
+from ptxlab.kernels.gemm.sparse import (
+    CompressedMatrix,
+    compress_kernel,
+    has_kernel,
+    sparse_rung,
+    violation_sentence,
+)
+from ptxlab.memory import pack_metadata, unpack_metadata
+
+WGMMA = "wgmma.mma_async.sp.sync.aligned."
+MMA = "mma.sp::ordered_metadata.sync.aligned."
+DENSE = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+F16, S8 = f"{WGMMA}m64n64k32.f32.f16.f16", f"{WGMMA}m64n64k64.s32.s8.s8"
+
+
+def _values(form: ptxlab.Instruction, m: int, n: int, k: int, seed: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """A with the structure and B, both as values of the instruction's types."""
+    rng = np.random.default_rng(seed)
+    chunk = form.structure.chunk
+    left = form.structure.prune(rng.standard_normal((m, -(-k // chunk) * chunk)))[:, :k]
+    right = rng.standard_normal((k, n))
+    if not form.a.dtype.is_float:
+        left, right = np.trunc(40 * left), np.trunc(40 * right)
+    matrices = []
+    for operand, values in ((form.a, left), (form.b, right)):
+        codes = operand.dtype.encode(values.astype(np.float32).astype(operand.dtype.value_type))
+        matrices.append(np.asarray(operand.dtype.decode(codes)))
+    return matrices[0], matrices[1]
+
+
+def test_one_order_of_metadata_serves_every_instruction_of_an_element_size() -> None:
+    rng = np.random.default_rng(0)
+    orders: dict[tuple[str, int], NDArray[Any]] = {}
+    samples: dict[str, NDArray[Any]] = {}
+    for family in ("mma.sp", "wgmma.sp"):
+        for form in ptxlab.catalog(family=family)[::7]:
+            structure = form.structure
+            nibbles = samples.setdefault(
+                structure.name, rng.choice(sorted(structure.nibbles), (128, 32)).astype(np.uint8)
+            )
+            words = pack_metadata(form, nibbles)
+            known = orders.setdefault((structure.name, form.a.dtype.bits), words)
+            assert (words == known).all(), form
+            assert (unpack_metadata(form, words) == nibbles).all(), form
+
+
+def test_the_order_is_the_one_that_the_sources_state() -> None:
+    """compress.cu: 16 bits, chunks 4q..4q+3 of rows g and g + 8; 8 bits, chunks 8h..8h+7 of one row."""
+    rng = np.random.default_rng(1)
+    nibbles = rng.choice([4, 8, 9, 12, 13, 14], (64, 16)).astype(np.int64)
+    lane = np.arange(128) % 32
+    warp, g, q = np.arange(128) // 32, lane // 4, lane % 4
+    wide = [nibbles[16 * warp + g + 8 * (i // 4), 4 * q + i % 4] << 4 * i for i in range(8)]
+    narrow = [nibbles[16 * warp + g + 8 * (lane % 2), 8 * (lane // 2 % 2) + i] << 4 * i for i in range(8)]
+    for form, expected in ((F16, wide), (S8, narrow)):
+        assert (pack_metadata(form, nibbles)[0, 0].view(np.uint32) == sum(expected)).all()
+
+
+@pytest.mark.parametrize("name", ["f16", "e5m2", "s8", "tf32"])
+def test_the_kernel_compresses_as_the_host_does(name: str) -> None:
+    k_step = {"f16": 32, "e5m2": 64, "s8": 64, "tf32": 16}[name]
+    result = "s32" if name == "s8" else "f32"
+    form = ptxlab.instruction(f"{WGMMA}m64n8k{k_step}.{result}.{name}.{name}")
+    element = dtype(name)
+    for seed, (m, k) in enumerate([(70, 96), (3, 33)]):
+        values, _ = _values(form, m, 8, k, seed)
+        values[0, :4] = [-0.0, 0.0, 0.0, 0.0]
+        expected = ptxlab.compress(values, form)
+        codes = np.ascontiguousarray(element.encode(values), dtype=element.code_type)
+        stored = np.zeros(expected.stored.shape, dtype=element.code_type)
+        metadata = np.zeros_like(expected.metadata)
+        violations = np.array([2**64 - 1, 0], dtype=np.uint64)
+        magnitude = {"f16": 0x7FFF, "e5m2": 0x7F, "s8": 0xFF, "tf32": 0x7FFFE000}[name]
+        result = compress_kernel(element.bits).simulate(
+            (metadata.shape[1], metadata.shape[0]), 128,
+            codes, m, k, k, magnitude, stored, metadata, violations,
+        )  # fmt: skip
+        assert result.hazards == []
+        assert (stored == expected.stored.view(element.code_type)).all()
+        assert (metadata == expected.metadata).all()
+        assert violations[1] == 0
+
+
+def test_the_kernel_says_where_the_structure_is_broken() -> None:
+    form = ptxlab.instruction(F16)
+    values = np.zeros((70, 40), dtype=np.float32)
+    values[66, 4:7] = values[67, 8:12] = 1
+    with pytest.raises(ptxlab.PtxlabError) as caught:
+        ptxlab.compress(values, form)
+    codes, violations = values.astype(np.float16).view(np.uint16), np.array([2**64 - 1, 0], dtype=np.uint64)
+    stored, metadata = np.zeros((70, 32), dtype=np.uint16), np.zeros((2, 1, 128), dtype=np.int32)
+    compress_kernel(16).simulate((1, 2), 128, codes, 70, 40, 40, 0x7FFF, stored, metadata, violations)
+    sentence = violation_sentence(form.structure, 40, int(violations[0]), int(violations[1]))
+    assert sentence == str(caught.value)
+
+
+def test_the_kernel_prunes_as_the_host_does() -> None:
+    source = source_files()["compress.cu"]
+    special = np.array([np.nan, np.inf, -np.inf, 1, 2, -2, 2, 2, 0, -0.0, 0, 5e-8, 7, 6, -6, 6])
+    cases = (
+        ("unsigned short", np.concatenate([special] * 4).astype(np.float16), 0, 0x7C00),
+        ("unsigned char", np.arange(-128, 128).astype(np.int8)[np.arange(256) * 37 % 256], 1, 0),
+    )
+    for code, values, kind, infinity in cases:
+        expected = ptxlab.prune(values[None], F16)[0]
+        codes = values.view(f"u{values.itemsize}")
+        pruned = np.ones_like(codes)
+        ptxlab.kernel(source, f"prune<{code}>").simulate(
+            1, 64, codes, pruned, codes.size // 4, kind, infinity
+        )
+        assert (pruned == expected.view(codes.dtype)).all()
+
+
+@pytest.mark.parametrize(
+    ("spelling", "shape", "constants"),
+    [
+        (F16, (130, 70, 200), {"block_m": 128, "tiles_m": 1, "block_n": 64, "stages": 3}),
+        (f"{WGMMA}m64n64k64.f32.e4m3.e5m2", (200, 40, 600), {"block_n": 64, "cluster": 1, "steps": 4}),
+        (S8, (70, 70, 300), {"block_m": 64, "tiles_m": 1, "block_n": 64, "cluster": 2, "stages": 2}),
+        (f"{MMA}m16n8k32.row.col.f32.bf16.bf16.f32", (70, 70, 300), {"block_m": 64, "block_n": 64}),
+        (f"{MMA}m16n8k64.row.col.s32.s8.s8.s32", (70, 40, 300), {"block_m": 64, "block_n": 64, "stages": 2}),
+    ],
+)
+def test_a_simulated_kernel_equals_matmul(
+    spelling: str, shape: tuple[int, int, int], constants: dict[str, int]
+) -> None:
+    form = ptxlab.instruction(spelling)
+    m, n, k = shape
+    left, right = _values(form, m, n, k, 7)
+    start = np.arange(m * n).reshape(m, n) % 100
+    product, result = sparse_rung(form, **constants).simulate(left, right, start, processors=2, show=False)
+    expected = ptxlab.matmul(left, right, start, instruction=form, show=False)
+    assert result.hazards == []
+    assert (product == expected).all()
+
+
+def test_a_compressed_matrix_multiplies_like_the_dense_one() -> None:
+    form = ptxlab.instruction(f"{MMA}m16n8k32.row.col.f32.f16.f16.f32")
+    left, right = _values(form, 20, 9, 70, 3)
+    compressed = ptxlab.compress(left, form)
+    assert (compressed.dense() == left).all()
+    assert compressed.nbytes == compressed.stored.nbytes + compressed.metadata.nbytes
+    expected = ptxlab.matmul(left, right, instruction=form, show=False)
+    assert (ptxlab.matmul(compressed, right, instruction=form, show=False) == expected).all()
+    copy = CompressedMatrix(compressed.stored, compressed.metadata, compressed.shape, parse_mma(F16))
+    assert (ptxlab.matmul(copy, right, instruction=form, show=False) == expected).all()
+
+
+def test_what_does_not_fit_is_refused_with_a_sentence() -> None:
+    compressed = ptxlab.compress(np.zeros((4, 8)), F16)
+    cases = [
+        (lambda: ptxlab.compress(np.zeros((4, 8)), DENSE), "is dense"),
+        (lambda: ptxlab.compress(np.zeros(4), F16), r"found shape \(4,\)"),
+        (lambda: ptxlab.matmul(compressed, np.zeros((8, 2)), instruction=S8), "elements of f16"),
+        (lambda: ptxlab.matmul(compressed, np.zeros((9, 2)), instruction=F16), "A 4x8 and B 9x2"),
+        (lambda: sparse_rung(F16, width=3), "no constant 'width'"),
+        (lambda: sparse_rung(F16, stages=9), "bytes of shared memory"),
+        (lambda: sparse_rung(f"{MMA}m16n8k16.row.col.f32.f16.f16.f32"), "steps of 32 bytes"),
+        (lambda: compress_kernel(4), "bits=4"),
+    ]  # fmt: skip
+    for call, sentence in cases:
+        with pytest.raises(ptxlab.PtxlabError, match=sentence):
+            call()
+
+
+@pytest.mark.gpu
+def test_matrices_on_the_gpu() -> None:
+    torch: Any = pytest.importorskip("torch")
+    types = {"f16": "float16", "bf16": "bfloat16", "e4m3": "float8_e4m3fn", "s8": "int8"}
+    rng = np.random.default_rng(11)
+    spellings = [F16, S8, f"{WGMMA}m64n64k64.f32.e4m3.e4m3", f"{WGMMA}m64n64k32.f32.bf16.bf16"]
+    spellings += [f"{MMA}m16n8k32.row.col.f32.f16.f16.f32", f"{MMA}m16n8k64.row.col.s32.s8.s8.s32"]
+    for spelling in spellings:
+        form = ptxlab.instruction(spelling)
+        assert has_kernel(form)
+        for trial in range(6):
+            m, n, k = (int(size) for size in rng.integers(1, 301, 3)) if trial else (1, 1, 1)
+            left, right = _values(form, m, n, k, trial)
+            expected = ptxlab.matmul(left, right, instruction=form, show=False)
+            kind = getattr(torch, types[form.a_type])
+            A = torch.from_numpy(left.astype(np.float32)).to("cuda").to(kind)
+            B = torch.from_numpy(right.astype(np.float32)).to("cuda").to(kind)
+            if trial % 2:  # the columns of B are contiguous, 16 bytes apart or not
+                B = B.t().contiguous().t()
+            compressed = ptxlab.compress(A, form)
+            for matrix in (A, compressed):
+                D = ptxlab.matmul(matrix, B, instruction=form, on="gpu")
+                assert (D.cpu().numpy() == expected).all(), (spelling, m, n, k)
+    weights = torch.randn((256, 512), device="cuda", dtype=torch.float16)
+    pruned = ptxlab.prune(weights, F16)
+    assert (pruned.cpu().numpy() == ptxlab.prune(weights.cpu().numpy(), F16)).all()
+    with pytest.raises(ptxlab.PtxlabError, match="row 0, columns 0..3: 4 of the 4 values are non-zero"):
+        ptxlab.compress(torch.ones((64, 64), device="cuda", dtype=torch.float16), F16)
