@@ -47,6 +47,8 @@ HAZARDS = {
     "past_shared": "out of bounds",
     "odd_address": "misaligned",
     "no_value": "uninitialised register",
+    "ended": "absent block",
+    "not_started": "absent block",
     "wgmma_proxy": "missing proxy fence",
     "wgmma_unfenced": "missing wgmma.fence",
     "wgmma_uncommitted": "wgmma registers",
@@ -78,7 +80,8 @@ def launch_of(name: str) -> tuple[int, int, list[Any], int]:
         values = np.zeros(1024, dtype=np.float32)
     threads = 128 if name.startswith("wgmma") else 64
     shared = 256 if name == "past_shared" else 0
-    return 2 if name == "neighbours" else 1, threads, [values.copy() for _ in range(count)], shared
+    grid = 2 if name in ("neighbours", "ended", "not_started") else 1
+    return grid, threads, [values.copy() for _ in range(count)], shared
 
 
 def hazards_of(name: str, fixed: bool = False, check: bool | str = True) -> list[str]:

@@ -47,7 +47,6 @@ _LIMITS = """
 - Stores of equal values to the same bytes are not reported, nor is memory of `malloc` that nobody wrote.
 - Global memory that TMA reads and writes takes no part; arrays of the caller count as written.
 - Warps may meet at one barrier from different lines, which PTX allows and compute-sanitizer reports.
-- A block of a cluster that ends while others still use its shared memory is not found.
 - With an `executor`, races between blocks in global memory are found only where one worker ran both.
 """
 

@@ -142,6 +142,9 @@ class AccessCheck(Observer):
             self._published = np.zeros(batch.grid.block_count, dtype=np.int64)
             self._acquired = np.zeros(batch.grid.block_count, dtype=np.int64)
         self._cluster_arrival = np.zeros(batch.count, dtype=np.int64)
+        self._begun = self._time
+        self._used = np.zeros(batch.count, dtype=np.int64)  # when another block last used a block's memory
+        self._users: dict[int, NDArray[Any]] = {}  # and which threads did
         self._set_limit()
 
     def end(self) -> None:
@@ -155,6 +158,7 @@ class AccessCheck(Observer):
                     remedy="execute cp.async.bulk.commit_group and cp.async.bulk.wait_group.read before",
                     space="shared",
                 )  # fmt: skip
+        self._check_ends()
         self._launched += self._batch.size
 
     def _set_limit(self) -> None:
@@ -177,6 +181,8 @@ class AccessCheck(Observer):
             self._look(access.threads, traits.releases)
         for piece in access.pieces:
             if access.space == "shared":
+                if self._batch.grid.cluster_size > 1:
+                    self._check_presence(access, piece)
                 if self._shared is None or self._shared.size != piece.data.size:
                     self._shared = _Shadow(piece.data.size, 2)
                 self._in_shared(access, piece, self._shared, traits, strong)
@@ -185,6 +191,37 @@ class AccessCheck(Observer):
                 if shadow is None:
                     shadow = self._global[id(piece.data)] = _Shadow(piece.data.size, 1)
                 self._in_global(access, piece, shadow, traits, strong)
+
+    def _check_presence(self, access: Access, piece: Piece) -> None:
+        """Blocks whose shared memory others use before they are known to have started."""
+        owners = piece.offsets // (piece.data.size // self._batch.count)
+        users = piece.threads // self._batch.block_lanes
+        remote = np.flatnonzero(owners != users)
+        if not len(remote):
+            return
+        early = remote[self._clocks.cluster_time[users[remote]] == self._begun]
+        if len(early):
+            self._report.add(
+                "absent block", access.instruction, self._batch, piece.threads[early],
+                "{who} use{s} shared memory of another block of the cluster, which may not have started",
+                remedy="wait at a barrier of the cluster first", space="shared",
+            )  # fmt: skip
+        self._used[owners[remote]] = self._time
+        for owner in np.unique(owners[remote]).tolist():
+            self._users[owner] = piece.threads[remote[owners[remote] == owner]]
+
+    def _check_ends(self) -> None:
+        """Blocks that may end while others still use their shared memory."""
+        left = np.flatnonzero(self._used > self._clocks.cluster_time)
+        for time in np.unique(self._used[left]).tolist():
+            instruction = self._instructions[time]
+            users = [self._users[block] for block in left.tolist() if self._used[block] == time]
+            if instruction is not None:
+                self._report.add(
+                    "absent block", instruction, self._batch, np.unique(np.concatenate(users)),
+                    "{who} use{s} shared memory of another block of the cluster, which may have ended",
+                    remedy="let all blocks wait at a barrier of the cluster after that", space="shared",
+                )  # fmt: skip
 
     def _look(self, threads: NDArray[Any], publishes: bool) -> None:
         """Threads read or change what others may have published."""

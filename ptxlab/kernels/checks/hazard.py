@@ -66,7 +66,8 @@ _KINDS = (
         "missing proxy fence",
         "A bulk copy, TMA or wgmma reads shared memory that ordinary stores wrote, without a fence between "
         "the proxies",
-        "fence.proxy.async after the stores, before the barrier",
+        "fence.proxy.async after the stores: by every thread before the barrier, or after it by the thread "
+        "that starts the copy",
     ),
     Kind(
         "wgmma registers",
@@ -77,6 +78,12 @@ _KINDS = (
         "missing wgmma.fence",
         "A wgmma uses registers that were computed after the last wgmma.fence, or there was none",
         "wgmma.fence before the first wgmma, and whenever other instructions have written its registers",
+    ),
+    Kind(
+        "absent block",
+        "A thread uses shared memory of another block of its cluster, which may not have started, or may "
+        "have ended",
+        "barriers of the cluster before the first use and after the last",
     ),
     Kind(
         "divergent barrier",

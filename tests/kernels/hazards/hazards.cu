@@ -284,6 +284,42 @@ extern "C" __global__ void no_value(u32* x) {  // PTX that computes with a regis
     x[threadIdx.x] = r;
 }
 
+// -- clusters of two blocks ---------------------------------------------------------------------------------
+
+__device__ __forceinline__ void cluster_barrier() {
+    asm volatile("barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;" ::: "memory");
+}
+__device__ __forceinline__ int from_other_block(const int* s) {
+    u32 there, value;
+    asm volatile("{ .reg .b32 r; mov.b32 r, %cluster_ctarank; xor.b32 r, r, 1;\nmapa.shared::cluster.u32 %0, %1, r; }"
+        : "=r"(there) : "r"(shared_address(s)));
+    asm volatile("ld.shared::cluster.u32 %0, [%1];" : "=r"(value) : "r"(there) : "memory");
+    return value;
+}
+
+extern "C" __global__ void __cluster_dims__(2) ended(int* x) {  // a block may end while the other reads its memory
+    __shared__ int s[64];
+    s[threadIdx.x] = x[threadIdx.x];
+    cluster_barrier();
+    x[64 + blockIdx.x * 64 + threadIdx.x] = from_other_block(s + threadIdx.x);
+    IF_FIXED(cluster_barrier();)
+}
+
+extern "C" __global__ void __cluster_dims__(2) not_started(int* x) {  // the other block may not have started
+    __shared__ int s[64];
+    s[threadIdx.x] = 0;
+    IF_FIXED(cluster_barrier();)
+    IF_BROKEN(__syncthreads();)
+    if (threadIdx.x == 0) {
+        u32 there;
+        asm volatile("{ .reg .b32 r; mov.b32 r, %cluster_ctarank; xor.b32 r, r, 1;\n"
+            "mapa.shared::cluster.u32 %0, %1, r; }" : "=r"(there) : "r"(shared_address(s)));
+        asm volatile("red.relaxed.cluster.shared::cluster.add.u32 [%0], 1;" :: "r"(there) : "memory");
+    }
+    cluster_barrier();
+    x[blockIdx.x * 64 + threadIdx.x] = s[threadIdx.x];
+}
+
 // -- wgmma: a warpgroup of 128 threads ----------------------------------------------------------------------
 
 template <bool proxy, bool fence, bool commit, bool wait>
