@@ -14,8 +14,11 @@ import numpy as np
 
 import ptxlab
 from ptxlab.gpu.repack import Repack
+from ptxlab.numerics.compiled import backend
 
-_ROUNDS = 7
+from .emulate import backends
+
+_ROUNDS = 15
 
 
 def plans() -> Iterator[tuple[str, Repack]]:
@@ -46,16 +49,16 @@ def seconds(operation: Callable[[], object]) -> float:
     """The shortest of several rounds."""
     times = []
     for _ in range(_ROUNDS):
-        start = time.perf_counter()
+        start = time.thread_time()
         operation()
-        times.append(time.perf_counter() - start)
+        times.append(time.thread_time() - start)
     return min(times)
 
 
-def measure(registers: int = 1_000_000) -> dict[str, tuple[float, float]]:
-    """Nanoseconds a register, and the ratio to a copy, by plan."""
+def measure(registers: int = 1_000_000) -> dict[str, dict[str, tuple[float, float]]]:
+    """Nanoseconds a register, and the ratio to a copy, by plan and by backend."""
     rng = np.random.default_rng(0)
-    results = {}
+    results: dict[str, dict[str, tuple[float, float]]] = {}
     for name, plan in plans():
         width = sum(tile.registers for tile in plan.sources)
         count = max(registers // (plan.lanes * width), 1)
@@ -64,9 +67,15 @@ def measure(registers: int = 1_000_000) -> dict[str, tuple[float, float]]:
         if plan.sources[0].dtype.name == "s32":
             source = values.astype(np.int32).view(np.uint32)
         copied = seconds(source.copy)
-        taken = seconds(lambda: plan(source))  # noqa: B023
-        results[name] = taken / source.size * 1e9, taken / copied
-        print(f"{name:28} {results[name][0]:6.2f} ns a register, {results[name][1]:5.1f} copies", flush=True)
+        results[name] = {}
+        for each in backends():
+            with backend(each):
+                taken = seconds(lambda: plan(source))  # noqa: B023
+            results[name][each] = taken / source.size * 1e9, taken / copied
+        texts = [
+            f"{each} {time:5.2f} ns, {copies:4.1f} copies" for each, (time, copies) in results[name].items()
+        ]
+        print(f"{name:28} {'   '.join(texts)}", flush=True)
     return results
 
 

@@ -19,6 +19,8 @@ from ptxlab.isa.dtypes import dtype
 from ptxlab.isa.operand import Operand
 from ptxlab.isa.repack import Convert, Permute, Rename, Select, Shuffle, Transpose
 from ptxlab.memory import weight_order
+from ptxlab.numerics.compiled import backend
+from ptxlab.numerics.repack import convert_words
 
 F16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 HALF = "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16"
@@ -162,6 +164,49 @@ def test_tiles_of_accumulators(name: str) -> None:
     if isinstance(source, list) and isinstance(source[0], Operand):
         each = np.split(registers, len(source), axis=-1)
         np.testing.assert_array_equal(plan(*each), expected)
+
+
+LOADED_TRANSPOSED = {
+    "B of s8": ([operand("ldmatrix.sync.aligned.m8n8.x4.trans.b16", "R")], [operand(S8, "B")] * 2),
+    "B of s4": ([operand("ldmatrix.sync.aligned.m8n8.x4.trans.b16", "R")] * 2, [operand(S4, "B")] * 4),
+}
+
+
+def test_numba_gives_what_numpy_gives() -> None:
+    """With batch axes, of arrays that are not contiguous, of such that must not be written."""
+    pytest.importorskip("numba")
+    for source, target in [*TILED.values(), *LOADED_TRANSPOSED.values()]:
+        plan = repack(source, target)
+        registers = random_registers(plan, count=30).reshape(2, 5, 3, plan.lanes, -1)
+        registers[0, 0] >>= 24  # not only huge ones
+        part = registers[:, ::2]
+        part.flags.writeable = False
+        with backend("numpy"):
+            interpreted = plan(part)
+        with backend("numba"):
+            compiled = plan(part)
+        assert compiled.shape[:-2] == part.shape[:-2]
+        np.testing.assert_array_equal(compiled, interpreted)
+        np.testing.assert_array_equal(interpreted[1, 2, 1], plan.follow(part[1, 2, 1]))
+        assert plan(part[:0]).shape == (0, *interpreted.shape[1:])
+
+
+@pytest.mark.parametrize("source", ["f32", "f16"])
+def test_numba_converts_as_numpy_does(source: str) -> None:
+    """All values of f16, and of f32 all that differ in the upper 16 bits, with and without bits below."""
+    pytest.importorskip("numba")
+    codes = np.arange(1 << 16, dtype=np.uint32)
+    if source == "f32":
+        codes = np.concatenate([codes << np.uint32(16) | np.uint32(low) for low in (0, 1, 0x8000, 0xFFFF)])
+    from_type = dtype(source)
+    words = codes.astype(from_type.code_type).view(np.uint32)
+    for name in CONVERSIONS[source]:
+        to_type = dtype(name)
+        bits = max(to_type.bits, 8) if to_type.bits != 4 else 4
+        results = [np.empty(len(codes) * bits // 32, dtype=np.uint32) for _ in range(2)]
+        convert_words(words, results[0], (from_type, to_type), (from_type.bits, bits), with_numba=False)
+        convert_words(words, results[1], (from_type, to_type), (from_type.bits, bits), with_numba=True)
+        np.testing.assert_array_equal(results[1], results[0], err_msg=name)
 
 
 # -- as other projects do it ---------------------------------------------------------------------------------

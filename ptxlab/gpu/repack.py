@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+from numpy.typing import ArrayLike, NDArray
 
 from ..isa.dtypes import DType
 from ..isa.repack import (
@@ -20,6 +24,7 @@ from ..isa.repack import (
     plan_repack,
     shift_text,
 )
+from ..numerics.repack import PlanRun
 
 __all__ = ["Repack", "repack"]
 
@@ -39,6 +44,21 @@ class Repack(RepackPlan):
     >>> bool((ins.a.unpack(registers) == S).all()), plan.moved, plan.counts
     (True, 0, {'convert': 4})
     """
+
+    def __call__(self, *registers: ArrayLike) -> NDArray[Any]:
+        """Registers of the source [..., lanes, registers] -> those of the target.
+
+        Of several tiles: one array for each, or one with their registers behind each other. The result has
+        the registers of all target tiles behind each other.
+        """
+        words = self.words(registers)
+        result = self._run(words.reshape(-1, words.shape[-2] * words.shape[-1]))
+        kind = self.target_side.operand.register_type
+        return result.reshape(*words.shape[:-1], result.shape[-1] // words.shape[-2]).view(kind)
+
+    @cached_property
+    def _run(self) -> PlanRun:
+        return PlanRun(self)
 
     @property
     def source(self) -> str:

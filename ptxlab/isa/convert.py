@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from .dtypes import DType, dtype
 
-__all__ = ["CONVERSIONS", "convert"]
+__all__ = ["CONVERSIONS", "LARGEST", "NAN", "convert"]
 
 _INTEGERS = ("s8", "u8", "s4", "u4")
 _NARROW = ("e4m3", "e5m2", "e2m3", "e3m2", "e2m1")
@@ -28,12 +28,12 @@ CONVERSIONS: dict[str, tuple[str, ...]] = {
 }
 
 #: What cvt makes of any NaN.
-_NAN = {
+NAN = {
     "f16": 0x7FFF, "bf16": 0x7FFF, "tf32": 0x7FFFFFFF, "f32": 0x7FFFFFFF,
     "e4m3": 0x7F, "e5m2": 0x7F, "e2m3": 0x1F, "e3m2": 0x1F, "e2m1": 0x7,
 }  # fmt: skip
 #: Types that saturate: the largest finite value.
-_LARGEST = {"e4m3": 448.0, "e5m2": 57344.0, "e2m3": 7.5, "e3m2": 28.0, "e2m1": 6.0}
+LARGEST = {"e4m3": 448.0, "e5m2": 57344.0, "e2m3": 7.5, "e3m2": 28.0, "e2m1": 6.0}
 
 
 def convert(codes: NDArray[Any], source: DType, target: DType) -> NDArray[Any]:
@@ -44,7 +44,7 @@ def convert(codes: NDArray[Any], source: DType, target: DType) -> NDArray[Any]:
     >>> [hex(code) for code in convert(f32.encode([1.0, 1e9, -np.inf, np.nan]), f32, e4m3)]
     ['0x38', '0x7e', '0xfe', '0x7f']
     """
-    if source.name == "f32" and target.name in _LARGEST:
+    if source.name == "f32" and target.name in LARGEST:
         return _narrow(codes, target.name)
     if source.bits == 16:
         return np.take(_table(source.name, target.name), codes)
@@ -92,13 +92,13 @@ def _as_floats(wide: NDArray[np.float32], target: DType) -> NDArray[Any]:
             with np.errstate(over="ignore"):  # of a NaN, which is replaced below
                 result = (result + (np.uint32(0xFFF) + even)) & np.uint32(0xFFFFE000)
     else:
-        if target.name in _LARGEST:
-            largest = np.float32(_LARGEST[target.name])
+        if target.name in LARGEST:
+            largest = np.float32(LARGEST[target.name])
             wide = np.clip(wide, -largest, largest)
         with np.errstate(over="ignore", invalid="ignore"):
             result = wide.astype(target.numpy_type).view(target.code_type)
     if nan.any():
-        result = np.where(nan, target.code_type(_NAN[target.name]), result)
+        result = np.where(nan, target.code_type(NAN[target.name]), result)
     return np.asarray(result)
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ..errors import PtxlabError, listing
 from ..isa.dtypes import DType
 
-__all__ = ["Alignment", "backend", "fused_codes", "serves"]
+__all__ = ["Alignment", "backend", "call", "fused_codes", "serves", "wants_numba"]
 
 Array = NDArray[Any]
 
@@ -34,7 +34,10 @@ class Alignment(NamedTuple):
 #: compile.
 _WORTH = 1 << 19
 _BESIDE = 128  # MMAs that vector instructions take side by side: all their values stay in cache
+_WORTH_WORDS = 1 << 14  # registers from which a compiled loop is worth its call
+_WORTH_LOADING = 1 << 26  # registers from which numba is worth loading
 _chosen: str | None = None
+_words = 0  # registers moved so far
 
 
 @contextmanager
@@ -82,6 +85,18 @@ def serves(dtypes: tuple[DType, DType, DType, DType], products: int, depth: int)
     narrow = all(float_type.bits <= 32 for float_type in dtypes)
     fits = depth <= 64 and dtypes[3].name in ("f16", "f32") and narrow
     return fits and (_chosen == "numba" or (_chosen is None and products >= _WORTH)) and _loop() is not None
+
+
+def wants_numba(words: int) -> bool:
+    """Whether numba should move that many registers, a matter of a few nanoseconds each.
+
+    Loading numba takes as long as NumPy takes for many millions of them: it is loaded once so many have come.
+    """
+    global _words
+    if _chosen is not None or words < _WORTH_WORDS:
+        return _chosen == "numba"
+    _words += words
+    return _words >= _WORTH_LOADING and _loop() is not None
 
 
 class _Codes(NamedTuple):
@@ -148,7 +163,7 @@ def _plain_codes(codes: _Codes, length: int, step: _Step) -> tuple[Array, Array]
     d, odd = np.empty(c.shape, dtype=np.uint32), np.zeros((len(c), length), dtype=np.bool_)
     ignored = tuple(np.uint32(float_type.ignored_bits) for float_type in step.dtypes[:3])
     tables = tuple(_table(float_type) for float_type in step.dtypes[:3])
-    _call("fill_plain", a, b, c, there, d, ignored, tables, _form(step.dtypes[3]), *step.numbers, odd)
+    call(_loop(), "fill_plain", a, b, c, there, d, ignored, tables, _form(step.dtypes[3]), *step.numbers, odd)
     return np.moveaxis(d, -1, 1).reshape(codes.c.shape), odd.reshape(-1)
 
 
@@ -161,21 +176,20 @@ def _all_codes(codes: _Codes, step: _Step) -> Array:
     d = np.empty(c.shape, dtype=np.uint32)
     forms = tuple(_form(float_type) for float_type in step.dtypes)
     scales = tuple(_scales(float_type) for float_type in step.dtypes[:3])
-    _call("fill", a, b, c, there, d, forms, scales, *step.numbers, _powers(_loop().LOWEST))
+    call(_loop(), "fill", a, b, c, there, d, forms, scales, *step.numbers, _powers(_loop().LOWEST))
     return d
 
 
-def _call(name: str, *arguments: Any) -> None:
-    """A function of the loop; where numba cannot read or write what it compiled, compiled anew."""
-    loop = _loop()
-    function = getattr(loop, name)
+def call(module: Any, name: str, *arguments: Any) -> None:
+    """A compiled function; where numba cannot read or write what it compiled, all are compiled anew."""
+    function = getattr(module, name)
     try:
         function(*arguments)
     except Exception:
         if function.stats.cache_path is None:
             raise
-        loop.compile_without_cache()
-        getattr(loop, name)(*arguments)
+        _loop().compile_without_cache()
+        getattr(module, name)(*arguments)
 
 
 def _form(float_type: DType) -> tuple[int, int, int, int, int]:

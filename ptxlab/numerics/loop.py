@@ -15,13 +15,13 @@ from pathlib import Path
 import numpy as np
 from numba import config, njit
 
-__all__ = ["ABSENT", "LOWEST", "ODD", "compile_without_cache", "fill", "fill_plain"]
+__all__ = ["ABSENT", "LOWEST", "ODD", "compile_without_cache", "compiled", "fill", "fill_plain"]
 
 ABSENT = -4096  # exponent of a zero: it takes no part in the alignment
 LOWEST = -1022  # powers[i] is 2 ** (i + LOWEST)
 ODD = 8191  # exponent, in the tables of `fill_plain`, of what it does not compute
 
-_options = {}  # of each compiled function, by its name
+_options = {}  # of each compiled function, by its name: the names of its module, and what numba is told
 _changing = threading.Lock()
 
 
@@ -36,11 +36,11 @@ def _has_place():
     return Path(os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache"))).is_absolute()  # noqa: PTH111
 
 
-def _compiled(**options):
+def compiled(**options):
     """Decorator: numba compiles the function, and keeps the result on disk where it may."""
 
     def decorate(function):
-        _options[function.__name__] = options
+        _options[function.__name__] = function.__globals__, options
         if _has_place():
             try:
                 return njit(cache=True, **options)(function)
@@ -55,11 +55,11 @@ def compile_without_cache():
     """Compile everything anew: numba raises an error where its cache is damaged or the disk is full."""
     with _changing:
         if globals()["fill"].stats.cache_path is not None:
-            for name, options in _options.items():
-                globals()[name] = njit(**options)(globals()[name].py_func)
+            for name, (module, options) in _options.items():
+                module[name] = njit(**options)(module[name].py_func)
 
 
-@_compiled()
+@compiled()
 def opened(code, form, scale):
     """Value, exponent, sign, and 1 (infinite), 2 (NaN), 4 (zero) or 0 of a code.
 
@@ -82,7 +82,7 @@ def opened(code, form, scale):
     return -size if negative else size, max(field, 1) - bias, negative, 0
 
 
-@_compiled()
+@compiled()
 def _code_of(value, form, kept, nearest):
     """Code of a finite float64, cut to `kept` bits of fraction or rounded to nearest even.
 
@@ -106,7 +106,7 @@ def _code_of(value, form, kept, nearest):
     return code | (1 << exponent_bits + fraction_bits if value < 0 and code else 0)
 
 
-@_compiled()
+@compiled()
 def _odd_code(a_masks, b_masks, stored, negative, kind, d_form):
     """Code of an infinity or NaN that a sum comes to, or -1 where it is finite.
 
@@ -127,7 +127,7 @@ def _odd_code(a_masks, b_masks, stored, negative, kind, d_form):
     return -1
 
 
-@_compiled(nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def fill(a, b, c, there, d, forms, scales, fraction_bits, floor, kept, nearest, powers):
     """Fill d with codes for codes a [count, M, K], b [count, K, N], c [count, M, N].
 
@@ -201,7 +201,7 @@ def fill(a, b, c, there, d, forms, scales, fraction_bits, floor, kept, nearest, 
                         d[i, m, n] = code
 
 
-@_compiled()
+@compiled()
 def _look_up(codes, ignored, table, values, exponents, odd):
     """Values and exponents of codes by their table; MMAs with a code that it does not explain become odd."""
     table_values, table_exponents = table
@@ -213,7 +213,7 @@ def _look_up(codes, ignored, table, values, exponents, odd):
         odd[i] |= exponents[i] == ODD
 
 
-@_compiled()
+@compiled()
 def _open_f32(codes, values, exponents, odd):
     """The same for codes of f32, without a table."""
     for i in range(codes.size):
@@ -225,7 +225,7 @@ def _open_f32(codes, values, exponents, odd):
         odd[i] |= field == 255
 
 
-@_compiled(nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def fill_plain(a, b, c, there, d, ignored, tables, d_form, fraction_bits, floor, kept, nearest, odd):
     """`fill` for most numbers: codes a [blocks, M, K, L], b [blocks, K, N, L], c and d [blocks, M, N, L].
 

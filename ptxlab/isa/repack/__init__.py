@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .bits import WordMoves
 from .plan import RepackPlan, plan_repack
 from .sides import Tiles
 from .steps import (
@@ -32,6 +33,7 @@ __all__ = [
     "Step",
     "Tiles",
     "Transpose",
+    "WordMoves",
     "plan_repack",
     "shift_text",
     "step_text",

@@ -2,6 +2,7 @@
 
 Two bits of the place change places in all registers at once, by shifts and masks: one that counts elements
 inside a register with one that counts registers or lanes. What is left is a matter of whole registers.
+`numerics.repack` does it.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["PlaceBits", "WordMoves", "place_bits", "word_moves"]
+__all__ = ["Exchange", "PlaceBits", "WordMoves", "place_bits", "word_moves"]
 
 _WORD = 32
 
@@ -38,7 +39,10 @@ def _sums(bits: Sequence[int]) -> NDArray[np.int64]:
 
 
 def place_bits(cells: NDArray[np.int64]) -> PlaceBits | None:
-    """How a cell's number follows from lane and slot, where each of its bits is one bit of either."""
+    """How a cell's number follows from lane and slot, where each of its bits is one bit of either.
+
+    None where they are not, or where a cell is held twice.
+    """
     lanes, slots = (size.bit_length() - 1 for size in cells.shape)
     if (1 << lanes, 1 << slots) != cells.shape:
         return None
@@ -47,67 +51,68 @@ def place_bits(cells: NDArray[np.int64]) -> PlaceBits | None:
         tuple(int(cells[0, 1 << bit]) for bit in range(slots)),
     )
     different = {*found.lane, *found.slot}
-    if len(different) < lanes + slots or not (found.cells == cells).all():
+    if 0 in different or len(different) < lanes + slots or not (found.cells == cells).all():
         return None
     return found
 
 
-class WordMoves(NamedTuple):
-    """Words in another order, exchanges of two bits of the place, and words in another order again.
+class Exchange(NamedTuple):
+    """Two bits of the place change places: one counts elements inside a word, `high` maybe those too.
 
-    The first order brings the bits that are exchanged to the top, where they divide a row into halves.
+    Where `high` counts words, they lie in runs of `run`, and every second run is exchanged with the one
+    before: bits of the first that `mask` has, moved up by `distance`, with those of the second.
     """
 
-    bits: int  # of an element
-    inside: int  # bits of the place that count elements inside a word
+    distance: int
+    mask: int
+    run: int  # 0: both bits count elements inside a word
+
+
+class WordMoves(NamedTuple):
+    """How words are rearranged: a first order, exchanges of bits of the place, and an order of runs of words.
+
+    The first order brings the bits that are exchanged to the top, where they divide all words into halves,
+    and the others to the order that they have in the end.
+    """
+
     first: NDArray[np.int64]
-    exchanges: tuple[tuple[int, int], ...]  # the first of the two is inside a word
+    exchanges: tuple[Exchange, ...]
     last: NDArray[np.int64]
-
-    def __call__(self, words: NDArray[np.uint32]) -> NDArray[np.uint32]:
-        """Words [..., n] rearranged, as an array of its own."""
-        moved = np.take(words.reshape(-1, words.shape[-1]), self.first, axis=-1, mode="clip")
-        for low, high in self.exchanges:
-            if high < self.inside:
-                distance = np.uint32((self.bits << high) - (self.bits << low))
-                changed = (moved ^ moved >> distance) & self._mask(ones=low, zeros=high)
-                moved ^= changed
-                changed <<= distance
-                moved ^= changed
-                continue
-            halves = moved.reshape(len(moved), -1, 2, 1 << high - self.inside)
-            first, second = halves[:, :, 0], halves[:, :, 1]
-            distance = np.uint32(self.bits << low)
-            changed = (first >> distance ^ second) & self._mask(zeros=low)
-            second ^= changed
-            changed <<= distance
-            first ^= changed
-        return np.take(moved, self.last, axis=-1, mode="clip").reshape(words.shape)
-
-    def _mask(self, zeros: int, ones: int | None = None) -> np.uint32:
-        """All bits of the elements of a word whose number has a 0 in one place, and a 1 in another."""
-        mask = 0
-        for number in range(_WORD // self.bits):
-            if not number >> zeros & 1 and (ones is None or number >> ones & 1):
-                mask |= (1 << self.bits) - 1 << number * self.bits
-        return np.uint32(mask)
+    run: int  # words that `last` moves together
 
 
 def word_moves(before: PlaceBits, after: PlaceBits, bits: int) -> WordMoves | None:
     """How words of elements of `bits` bits go from one arrangement to another, [lanes, words] flat."""
     inside = (_WORD // bits).bit_length() - 1
-    if bits >= _WORD or len(before.slot) < inside or len(after.slot) != len(before.slot):
+    if bits > _WORD or len(before.slot) < inside or len(after.slot) != len(before.slot):
         return None
     start, goal = [*before.slot, *before.lane], [*after.slot, *after.lane]
     coming = [bit for bit in goal[:inside] if start.index(bit) >= inside]
-    rest = [bit for bit in start[inside:] if bit not in coming]
-    now = [*start[:inside], *rest, *coming]
+    staying = [bit for bit in goal[inside:] if start.index(bit) >= inside]
+    now = [*start[:inside], *staying, *coming]
     first = _sums([1 << start.index(bit) - inside for bit in now[inside:]])
     exchanges = []
     for low in range(inside):
         high = now.index(goal[low])
         if high != low:
-            exchanges.append((low, high))
+            exchanges.append(_exchange(low, high, bits, inside))
             now[low], now[high] = now[high], now[low]
-    last = _sums([1 << now.index(bit) - inside for bit in goal[inside:]])
-    return WordMoves(bits, inside, first, tuple(exchanges), last)
+    places = [now.index(bit) - inside for bit in goal[inside:]]
+    same = next((at for at, place in enumerate(places) if place != at), len(places))
+    return WordMoves(
+        first, tuple(exchanges), _sums([1 << place - same for place in places[same:]]), 1 << same
+    )
+
+
+def _exchange(low: int, high: int, bits: int, inside: int) -> Exchange:
+    """The exchange of two bits of the place, the lower of them inside a word."""
+    is_inside = high < inside
+    mask = 0
+    for number in range(_WORD // bits):
+        if is_inside and number >> low & 1 and not number >> high & 1:
+            mask |= (1 << bits) - 1 << number * bits
+        if not is_inside and not number >> low & 1:
+            mask |= (1 << bits) - 1 << number * bits
+    if is_inside:
+        return Exchange((bits << high) - (bits << low), mask, 0)
+    return Exchange(bits << low, mask, 1 << high - inside)

@@ -1,4 +1,4 @@
-"""A plan from the registers of one operand to those of another, and its effect on arrays."""
+"""A plan from the registers of one operand to those of another, and its steps on arrays."""
 
 from __future__ import annotations
 
@@ -212,28 +212,8 @@ class RepackPlan:
 
     # -- on arrays -------------------------------------------------------------------------------------------
 
-    def __call__(self, *registers: ArrayLike) -> NDArray[Any]:
-        """Registers of the source [..., lanes, registers] -> those of the target.
-
-        Of several tiles: one array for each, or one with their registers behind each other. The result has
-        the registers of all target tiles behind each other.
-        """
-        words = self._words(registers)
-        if self.conversion is None:
-            result = self._moved_bits(words)
-        else:
-            codes = _split(words, self.source_side.bits)
-            if self.converts_first:
-                codes = self._moved(convert(codes, *self.conversion))
-            else:
-                codes = convert(self._moved(codes), *self.conversion)
-            result = _joined(codes, self.target_side.bits)
-        if self.shift:
-            result <<= np.uint32(self.shift)
-        return result.view(self.target_side.operand.register_type)
-
     @cached_property
-    def _gather(self) -> tuple[NDArray[np.int64], int]:
+    def pieces(self) -> tuple[NDArray[np.int64], int]:
         """Which pieces of the source, in order, make up the target, and how many elements a piece has.
 
         Pieces are as large as they can be, up to 64 bits.
@@ -248,36 +228,14 @@ class RepackPlan:
         return index, size
 
     @cached_property
-    def _word_moves(self) -> WordMoves | None:
-        """How whole words are rearranged, where places are made of bits: for elements that share a byte."""
+    def word_moves(self) -> WordMoves | None:
+        """How whole words are rearranged, where places are made of bits."""
         before, after = place_bits(self.source_side.cells), place_bits(self.target_side.cells)
         if before is None or after is None:
             return None
         return word_moves(before, after, self.moved_bits)
 
-    def _moved(self, codes: NDArray[Any]) -> NDArray[Any]:
-        """Codes [..., lanes, slots] of the source in the places that they have in the target."""
-        index, size = self._gather
-        while size * codes.itemsize > 8:  # codes narrower than a byte take one each
-            index, size = (2 * index[:, None] + np.arange(2)).ravel(), size // 2
-        flat = np.ascontiguousarray(codes).reshape(*codes.shape[:-2], codes.shape[-2] * codes.shape[-1])
-        moved = _taken(flat.view(f"u{size * codes.itemsize}"), index).view(codes.dtype)
-        return moved.reshape(*codes.shape[:-2], self.lanes, self.target_side.cells.shape[1])
-
-    def _moved_bits(self, words: NDArray[np.uint32]) -> NDArray[np.uint32]:
-        """The registers of the target, whose elements are those of the source, bit for bit."""
-        index, size = self._gather
-        bits = size * self.moved_bits
-        if bits < 8 and self._word_moves is not None:
-            flat = words.reshape(*words.shape[:-2], words.shape[-2] * words.shape[-1])
-            return self._word_moves(flat).reshape(words.shape)
-        if bits < 8:
-            return _joined(self._moved(_split(words, self.moved_bits)), self.moved_bits)
-        flat = words.reshape(*words.shape[:-2], words.shape[-2] * words.shape[-1])
-        moved = _taken(flat.view(f"u{bits // 8}"), index).view(np.uint32)
-        return moved.reshape(*words.shape[:-2], self.lanes, moved.shape[-1] // self.lanes)
-
-    def _words(self, registers: tuple[ArrayLike, ...]) -> NDArray[np.uint32]:
+    def words(self, registers: tuple[ArrayLike, ...]) -> NDArray[np.uint32]:
         """The source's registers as 32-bit words [..., lanes, words]."""
         side = self.source_side
         operand = side.operand
@@ -303,8 +261,8 @@ class RepackPlan:
         return np.ascontiguousarray(whole).view(np.uint32)
 
     def follow(self, *registers: ArrayLike) -> NDArray[Any]:
-        """As calling it, but step by step, as a GPU does it; slower, and a check of the steps."""
-        words = self._words(registers)
+        """The registers of the target, step by step, as a GPU does it; slower, and a check of the steps."""
+        words = self.words(registers)
         held = {f"in{index}": words[..., index] for index in range(words.shape[-1])}
         for step in self.steps:
             held[step.target] = self._followed(step, held)
@@ -378,38 +336,3 @@ class RepackPlan:
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(str(self))}</pre>"
-
-
-def _taken(pieces: NDArray[Any], index: NDArray[np.int64]) -> NDArray[Any]:
-    """Pieces [..., n] in another order, as an array of its own."""
-    if pieces.shape[-1] == len(index) and (index == np.arange(len(index))).all():
-        return pieces.copy()
-    return np.take(pieces, index, axis=-1, mode="clip")  # the index is ours: no need to check it
-
-
-def _split(words: NDArray[np.uint32], bits: int) -> NDArray[Any]:
-    """Words -> codes of `bits` bits, the lowest first."""
-    if bits >= 8:
-        return words.view(f"u{bits // 8}")
-    if bits == 4:
-        pairs = words.view(np.uint8).astype(np.uint16)
-        pairs |= pairs << np.uint16(4)
-        pairs &= np.uint16(0x0F0F)
-        return pairs.view(np.uint8)
-    shifts = np.arange(0, 32, bits, dtype=np.uint32)
-    codes = (words[..., None] >> shifts & np.uint32((1 << bits) - 1)).astype(np.uint8)
-    return codes.reshape(*words.shape[:-1], words.shape[-1] * len(shifts))
-
-
-def _joined(codes: NDArray[Any], bits: int) -> NDArray[np.uint32]:
-    """Codes -> words, the first lowest."""
-    whole = np.ascontiguousarray(codes)
-    if bits >= 8:
-        return whole.view(np.uint32)
-    if bits == 4:
-        pairs = whole.view(np.uint16)
-        return (pairs | pairs >> np.uint16(4)).astype(np.uint8).view(np.uint32)
-    per_byte = 8 // bits
-    shifts = np.arange(0, 8, bits, dtype=np.uint8)
-    parts = whole.reshape(*whole.shape[:-1], whole.shape[-1] // per_byte, per_byte) << shifts
-    return np.ascontiguousarray(np.bitwise_or.reduce(parts, axis=-1)).view(np.uint32)
