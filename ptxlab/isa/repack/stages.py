@@ -7,7 +7,7 @@ brings; one bit after the other, as in a butterfly, half of a lane's registers m
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -20,10 +20,76 @@ from .steps import Convert, Merge, Part, Permute, Rename, Select, Shift, Shuffle
 __all__ = ["shortest"]
 
 _WARP_BITS = 5
+_TOGETHER = 16  # registers of the target that are always planned together
+_BUNDLE = 8  # of more than these, so many, or those that cannot be planned apart
 
 
 def shortest(task: Task, source: NDArray[np.int64], target: NDArray[np.int64]) -> tuple[Step, ...]:
-    """The steps of the shortest plan."""
+    """The steps of the shortest plan.
+
+    Where there are many registers and some have nothing to do with others, they are planned apart; those of
+    which the same is to be done, once.
+    """
+    if task.moved_bits > 32:
+        return _shortest(task, source, target)
+    per_source = per_target = 32 // task.moved_bits  # slots of a register
+    if task.conversion is not None:
+        per_source, per_target = task.per_register, 32 // task.converted_bits
+    if task.slots.shape[1] <= _TOGETHER * per_target:
+        return _shortest(task, source, target)
+    steps: list[Step] = []
+    plans: dict[tuple[bytes, bytes], tuple[Step, ...]] = {}
+    for number, (from_registers, to_registers) in enumerate(_components(task, per_source, per_target)):
+        from_slots = _slots(from_registers, per_source)
+        to_slots = _slots(to_registers, per_target)
+        slots = np.searchsorted(from_slots, task.slots[:, to_slots])
+        part = task._replace(lanes=task.lanes[:, to_slots], slots=slots)
+        key = part.lanes.tobytes(), slots.tobytes()
+        if key not in plans:
+            numbers, cells = np.unique(source[:, from_slots], return_inverse=True)
+            to_cells = np.searchsorted(numbers, target[:, to_slots])
+            plans[key] = _shortest(part, cells.reshape(len(source), -1), to_cells)
+        registers = {f"in{index}": f"in{register}" for index, register in enumerate(from_registers)}
+        registers |= {f"out{index}": f"out{register}" for index, register in enumerate(to_registers)}
+        steps += [_in_group(step, registers, number) for step in plans[key]]
+    return tuple(steps)
+
+
+def _slots(registers: Sequence[int], size: int) -> NDArray[np.int64]:
+    """The slots in some registers of `size` slots each."""
+    return (np.array(registers)[:, None] * size + np.arange(size)).ravel()
+
+
+def _in_group(step: Step, registers: dict[str, str], group: int) -> Step:
+    """A step with the registers of one group of several that are planned apart."""
+    return _with_names(step, lambda name: registers.get(name, f"{name}g{group}"))
+
+
+def _components(task: Task, per_source: int, per_target: int) -> list[tuple[list[int], list[int]]]:
+    """Registers of the source, and those of the target that are made of them and of no others, in bundles."""
+    from_register = task.slots // per_source
+    groups: list[tuple[set[int], list[int]]] = []
+    for register in range(task.slots.shape[1] // per_target):
+        needed = {*from_register[:, register * per_target : (register + 1) * per_target].ravel().tolist()}
+        targets = [register]
+        apart = []
+        for sources, others in groups:
+            if sources & needed:
+                needed, targets = needed | sources, [*others, *targets]
+            else:
+                apart.append((sources, others))
+        groups = [*apart, (needed, targets)]
+    bundles: list[tuple[list[int], list[int]]] = []
+    for needs, targets in sorted((sorted(sources), targets) for sources, targets in groups):
+        if bundles and len(bundles[-1][1]) + len(targets) <= _BUNDLE:  # they may share shuffles
+            before = bundles.pop()
+            bundles.append((sorted(before[0] + needs), sorted(before[1] + targets)))
+        else:
+            bundles.append((needs, sorted(targets)))
+    return bundles
+
+
+def _shortest(task: Task, source: NDArray[np.int64], target: NDArray[np.int64]) -> tuple[Step, ...]:
     direct = Planner(task).run()
     best, cost = direct, _cost(direct)
     transposed = _transposed(task)
@@ -42,8 +108,10 @@ def shortest(task: Task, source: NDArray[np.int64], target: NDArray[np.int64]) -
 def _cost(steps: Sequence[Step]) -> tuple[int, int]:
     """What plans are compared by: time, then shuffles.
 
-    A multiprocessor shuffles 32 lanes a clock and does everything else for 64 (CUDA C++ Programming Guide,
-    "Arithmetic Instructions"); a rename is nothing.
+    A shuffle counts twice: for each clock a multiprocessor has 32 results of "warp shuffle" and 64 of "32-bit
+    bitwise AND, OR, XOR", of shifts and of comparisons (CUDA C++ Programming Guide, "Arithmetic
+    Instructions", from compute capability 7.x on; it does not name prmt and selp). Plans for one task have
+    the same conversions. A rename is nothing.
     """
     shuffles = sum(isinstance(step, Shuffle | Transpose) for step in steps)
     return shuffles + sum(not isinstance(step, Rename) for step in steps), shuffles
@@ -147,6 +215,11 @@ def _renamed(step: Step, number: int, last: int) -> Step:
             return register if number == last else f"{'abcd'[number]}{index}"
         return register if number == last else f"{stem}{index}_{number}"
 
+    return _with_names(step, name)
+
+
+def _with_names(step: Step, name: Callable[[str], str]) -> Step:
+    """A step on registers of other names."""
     match step:
         case Convert():
             parts = tuple(Part(name(part.register), part.position) for part in step.sources)
