@@ -98,7 +98,7 @@ __device__ __forceinline__ void mbarrier_arrive(uint32_t barrier)
 __device__ __forceinline__ void mbarrier_arrive_at(uint32_t barrier, uint32_t rank)
 {
     asm volatile("{ .reg .b32 remote; mapa.shared::cluster.u32 remote, %0, %1; "
-                 "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [remote]; }"
+                 "mbarrier.arrive.shared::cluster.b64 _, [remote]; }"
                  :: "r"(barrier), "r"(rank)
                  : "memory");
 }

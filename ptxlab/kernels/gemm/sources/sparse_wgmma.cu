@@ -86,7 +86,7 @@ __device__ __forceinline__ void produce(
             const uint32_t full = full_barrier(memory, at.stage);
             const uint32_t a = memory + at.stage * STAGE_BYTES, b = a + A_BYTES, e = b + B_BYTES;
             const int word = step / SELECTORS, some = min(WORDS, words - word);  // the last stage may have fewer words
-            mbarrier_wait_cluster(empty_barrier(memory, at.stage), at.parity ^ 1);  // passes at once the first time round
+            mbarrier_wait(empty_barrier(memory, at.stage), at.parity ^ 1);  // passes at once the first time round
             mbarrier_expect(full, A_BYTES + B_BYTES + BLOCK_M / INSTRUCTION_M * some * WORD_BYTES);
             tma_load(a, stored, step * A_STEP, row, full);
             for (int t = 0; t < BLOCK_M / INSTRUCTION_M; ++t) {
@@ -147,12 +147,12 @@ __device__ __forceinline__ void multiply_step(Accumulator (&d)[ACCUMULATORS], co
     else multiply<SELECTORS - 1>(d, stage.a_step(tile, step), stage.b_step(step), word, 1);
 }
 
-// Waits for a stage and starts all its products.
+// Waits for a stage and multiplies it.
 __device__ __forceinline__ void multiply_stage(
     Accumulator (&d)[TILES_M][ACCUMULATORS], const uint8_t* dynamic, Position at, int first)
 {
     const Stage stage(dynamic, at.stage, first);
-    mbarrier_wait_cluster(full_barrier(shared_address(dynamic), at.stage), at.parity);
+    mbarrier_wait(full_barrier(shared_address(dynamic), at.stage), at.parity);
     uint32_t words[TILES_M][WORDS];
 #pragma unroll
     for (int t = 0; t < TILES_M; ++t)
@@ -164,14 +164,18 @@ __device__ __forceinline__ void multiply_stage(
 #pragma unroll
         for (int t = 0; t < TILES_M; ++t) multiply_step(d[t], stage, words[t][step / SELECTORS], t, step);
     wgmma_commit();
+    // A wgmma reads its metadata while it runs, not when it is issued, and the compiler does not know: it gives the registers
+    // of these words to those of the next stage at once. So all must be done before the next ones are loaded. Meanwhile
+    // the other warpgroup keeps the tensor cores busy.
+    wgmma_wait<0>();
 }
 
-// The last steps of K, where they are less than a stage.
+// The last steps of K, where they are less than a stage: one after the other.
 __device__ __forceinline__ void multiply_rest(
     Accumulator (&d)[TILES_M][ACCUMULATORS], const uint8_t* dynamic, Position at, int first, int steps)
 {
     const Stage stage(dynamic, at.stage, first);
-    mbarrier_wait_cluster(full_barrier(shared_address(dynamic), at.stage), at.parity);
+    mbarrier_wait(full_barrier(shared_address(dynamic), at.stage), at.parity);
 #pragma unroll
     for (int step = 0; step < STEPS - 1; ++step) {
         if (step == steps) break;
@@ -201,22 +205,10 @@ __device__ __forceinline__ void consume(
         Accumulator d[TILES_M][ACCUMULATORS];
 #pragma unroll
         for (int t = 0; t < TILES_M; ++t) start(d[t], C, row + t * INSTRUCTION_M, column, M, N);
-
-        if (steps >= STEPS) {
-            // The first stage stands before the loop, so that a wgmma is under way whenever the loop begins anew: ptxas
-            // then leaves the accumulators where they are.
+        for (int i = 0; i < steps / STEPS; ++i) {
             multiply_stage(d, dynamic, at, first);
-            int before = at.stage;
+            release(memory, at.stage);
             at.advance();
-            for (int i = 1; i < steps / STEPS; ++i) {
-                multiply_stage(d, dynamic, at, first);
-                wgmma_wait<1>();  // those of the stage before are done: it can be filled again
-                release(memory, before);
-                before = at.stage;
-                at.advance();
-            }
-            wgmma_wait<0>();
-            release(memory, before);
         }
         if (steps % STEPS != 0) {
             multiply_rest(d, dynamic, at, first, steps % STEPS);
