@@ -19,7 +19,8 @@ from .isa.form import Form
 from .isa.mma import MmaForm
 from .isa.modifiers import Modifiers
 from .isa.operands import Operands
-from .isa.parse import parse, parse_mma
+from .isa.parse import parse_any, parse_mma
+from .isa.tcgen05 import Tcgen05Form
 from .isa.transfer import TransferForm
 
 if TYPE_CHECKING:
@@ -316,13 +317,23 @@ def _transfer(form: TransferForm) -> Transfer:
     return Transfer.of(form)
 
 
-def instruction(text: str | Form) -> Instruction | Transfer:
+def instruction(
+    text: str | Form, *, descriptor: int | None = None, **parts: object
+) -> Instruction | Transfer | Tcgen05Form:
     """The instruction of that PTX spelling; a trailing operand list and stray white space do no harm.
+
+    The shape and the types of tcgen05.mma are in its instruction descriptor: give its parts (`m`, `n`, `a`,
+    `b`, `d`, ... of `InstructionDescriptor`) or, as `descriptor`, its 32 bits. What is left out is the
+    plainest.
 
     >>> instruction("mma.sp.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32").selectors
     (0, 1)
+    >>> instruction("tcgen05.mma.cta_group::1.kind::f16", m=128, n=256, a="f16", b="f16", d="f32")
+    <tcgen05.mma.cta_group::1.kind::f16 m128n256k16.f32.f16.f16>
     """
-    form = parse(text)
+    form = parse_any(text, descriptor=descriptor, **parts)
+    if isinstance(form, Tcgen05Form):
+        return form
     return _instruction(form) if isinstance(form, MmaForm) else _transfer(form)
 
 
@@ -331,14 +342,22 @@ def mma_instruction(text: str | Form) -> Instruction:
     return _instruction(parse_mma(text))
 
 
-def catalog(family: str | None = None, target: str | None = None) -> tuple[Instruction | Transfer, ...]:
+def catalog(
+    family: str | None = None, target: str | None = None
+) -> tuple[Instruction | Transfer | Tcgen05Form, ...]:
     """Every legal instruction, or those of one family and those that one target has.
+
+    Those of tcgen05 are listed by family: ``"tcgen05.mma"``, ``"tcgen05.ld"``, ...; ``"tcgen05"`` lists all
+    of them. A row of tcgen05.mma stands for its mnemonic and has the plainest descriptor; `shapes` has the
+    others.
 
     >>> [ins.mnemonic for ins in catalog("wmma", "sm_75")][-1]
     'wmma.mma.xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32'
     >>> catalog("movmatrix")
     (<movmatrix.sync.aligned.m8n8.trans.b16>,)
     """
+    if family == "tcgen05" or is_name(family, _catalog.TCGEN05_FAMILIES):
+        return _catalog.tcgen05_forms(None if family == "tcgen05" else family, target)
     return tuple(instruction(form) for form in _catalog.catalog(family, target))
 
 

@@ -372,8 +372,6 @@ def test_functions_take_names_as_well_as_instructions() -> None:
         ("wgmma.fence.sync.aligned", "wgmma.fence orders accesses"),
         ("wgmma.commit_group.sync.aligned;", "wgmma.commit_group closes a group"),
         ("wgmma.wait_group.sync.aligned 0;", "wgmma.wait_group waits until"),
-        ("tcgen05.mma.cta_group::1.kind::f16", "tcgen05.mma multiplies or moves matrices in tensor memory"),
-        ("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32", "tcgen05.alloc allocates tensor memory"),
         ("SM100_MMA_F16BF16_SS", "is a tcgen05 instruction"),
         ("SM90_TMA_LOAD_2D", "copies between global and shared memory"),
         ("SM80_16x8x99_F32F16F16F32_TN", "is no atom of CUTLASS"),

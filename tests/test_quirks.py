@@ -16,7 +16,7 @@ from ptxlab import TARGETS, Instruction, PtxlabError, catalog, instruction
 from ptxlab.errors import quoted
 from ptxlab.instruction import mma_instruction, mma_instructions
 from ptxlab.isa.modifiers import Modifiers
-from ptxlab.isa.quirks import QUIRKS, SELECTORS, Quirk
+from ptxlab.isa.quirks import QUIRKS, SCALE_INPUT_D, SELECTORS, Quirk
 from ptxlab.isa.refusals import quirk_of
 from ptxlab.isa.spelling import canonical, form_of, head_length
 from ptxlab.isa.transfer import TransferForm
@@ -322,7 +322,7 @@ def test_quirks_say_where() -> None:
 def table() -> list[str]:
     rows = [
         f"| {quirk.title} | {quirk.emits} | {quirk.target_words} | {quirk.release_words} | {quirk.why} |"
-        for quirk in (*QUIRKS, SELECTORS)
+        for quirk in (*QUIRKS, SELECTORS, SCALE_INPUT_D)
     ]
     head = "| spelling | the assembler | targets | CUDA | ptxlab refuses, since |"
     return [head, "|---|---|---|---|---|", *rows]

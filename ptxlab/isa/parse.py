@@ -10,10 +10,11 @@ from .form import Form
 from .mma import MmaForm
 from .refusals import is_companion, refusal
 from .short_names import by_short_name
-from .spelling import form_of, is_mnemonic, mentions, mnemonics
+from .spelling import form_of, is_mnemonic, mentions, mnemonics, tcgen05_form
+from .tcgen05 import Tcgen05Form, Tcgen05Mma
 from .transfer import TransferForm
 
-__all__ = ["parse", "parse_all", "parse_mma"]
+__all__ = ["parse", "parse_all", "parse_any", "parse_mma"]
 
 
 def parse(text: str | Form) -> MmaForm | TransferForm:
@@ -33,6 +34,49 @@ def parse(text: str | Form) -> MmaForm | TransferForm:
             f"the text has {len(forms)} different matrix instructions; take one of them: {listing(forms, 8)}"
         )
     return forms[0]
+
+
+def parse_any(
+    text: str | Form, *, descriptor: int | None = None, **parts: object
+) -> MmaForm | TransferForm | Tcgen05Form:
+    """As `parse`, for tcgen05 too; of tcgen05.mma with its descriptor, by its 32 bits or by its parts.
+
+    >>> parse_any("tcgen05.mma.cta_group::1.kind::f16", m=64, n=32).shape
+    'm64n32k16'
+    """
+    form = _tcgen05(text)
+    if form is None:
+        form_or_other: MmaForm | TransferForm | Tcgen05Form = parse(text)
+    else:
+        form_or_other = form
+    if descriptor is None and not parts:
+        return form_or_other
+    if not isinstance(form_or_other, Tcgen05Mma):
+        given = "descriptor" if descriptor is not None else next(iter(parts))
+        raise PtxlabError(
+            f"{given}: only tcgen05.mma has a descriptor; {form_or_other.mnemonic} says all itself"
+        )
+    return form_or_other.with_descriptor(descriptor, **parts)
+
+
+def _tcgen05(text: str | Form) -> Tcgen05Form | None:
+    """The form of tcgen05 that a text names; None if it names others, an error if it names several."""
+    if isinstance(text, Tcgen05Form):
+        return text
+    if not isinstance(text, str) or "tcgen05" not in text:
+        return None
+    names = [name for name in mentions(text) if name.startswith("tcgen05")]
+    matrix_names = [name for name in names if not is_companion(name)] or names[:1]
+    forms = {name: tcgen05_form(name) for name in matrix_names}
+    wrong = next((name for name, form in forms.items() if form is None), None)
+    if wrong is not None:
+        raise PtxlabError(refusal(wrong))
+    found = list(dict.fromkeys(form for form in forms.values() if form is not None))
+    if len(found) > 1:
+        raise PtxlabError(
+            f"the text has {len(found)} different tcgen05 instructions; take one of them: {listing(found, 8)}"
+        )
+    return found[0] if found else None
 
 
 def parse_mma(text: str | Form) -> MmaForm:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from .targets import SM_75, SM_80, SM_90, SM_90A, SM_100A, SM_120A, TARGETS
 
-__all__ = ["QUIRKS", "SELECTORS", "Quirk"]
+__all__ = ["QUIRKS", "SCALE_INPUT_D", "SELECTORS", "Quirk"]
 
 #: The first and the last release of CUDA whose assembler was tried.
 _FIRST, _LAST = "13.0", "13.4"
@@ -297,4 +297,14 @@ SELECTORS = Quirk(
     targets=SM_80,
     example="mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 "
     "{f0, f1, f2, f3}, {a0, a1, a2, a3}, {b0, b1, b2, b3}, {f0, f1, f2, f3}, e, 2;",
+)
+
+#: An operand too, of tcgen05.mma: `Tcgen05Mma.arguments` has the manual's.
+SCALE_INPUT_D = Quirk(
+    title="a number after `enable-input-d` of `tcgen05.mma` with `kind::i8` or `kind::ti16`",
+    fault="integer kinds have no scale-input-d",
+    emits="drops it: the code is that of the line without (UTCIMMA)",
+    why="D is not scaled",
+    targets=("sm_100a", "sm_110a"),
+    example="tcgen05.mma.cta_group::1.kind::i8 [taddr], da, db, idesc, p, 3;",
 )

@@ -13,7 +13,8 @@ from .cutlass import is_atom
 from .dtypes import DTYPES
 from .quirks import QUIRKS
 from .short_names import similar_names
-from .spelling import canonical, is_mnemonic, mnemonics
+from .spelling import canonical, is_mnemonic, mnemonics, tcgen05_form, tcgen05_mnemonics
+from .tcgen05 import CONTROL_FAMILIES
 
 __all__ = ["is_companion", "quirk_of", "refusal"]
 
@@ -26,12 +27,7 @@ _COMPANIONS = {
     "wgmma.commit_group": "closes a group of wgmma.mma_async, to be waited for",
     "wgmma.wait_group": "waits until wgmma.mma_async groups are complete; before it their results must not "
     "be read",
-    "tcgen05.alloc": "allocates tensor memory",
-    "tcgen05.dealloc": "frees tensor memory",
-    "tcgen05.relinquish_alloc_permit": "gives up the right to allocate tensor memory",
-    "tcgen05.fence": "orders tcgen05 instructions with those before or after it",
-    "tcgen05.commit": "signals an mbarrier when earlier tcgen05 instructions are complete",
-    "tcgen05.wait": "waits until tcgen05.ld or tcgen05.st is complete",
+    **CONTROL_FAMILIES,
 }
 _TCGEN05 = "multiplies or moves matrices in tensor memory (data-centre Blackwell)"
 
@@ -42,7 +38,7 @@ def is_companion(name: str) -> bool:
 
 
 def _companion(name: str) -> str | None:
-    return next((head for head in _COMPANIONS if f"{name}.".startswith(f"{head}.")), None)
+    return next((head for head in _COMPANIONS if f"{name}.".startswith((f"{head}.", f"{head}::"))), None)
 
 
 def refusal(name: str) -> str:
@@ -55,14 +51,14 @@ def refusal(name: str) -> str:
         return f"no instruction given; e.g. {next(iter(mnemonics()))}"
     if len(name) > _LONGEST:
         return f"{quoted(name)}: no instruction has a name of {len(name)} letters"
+    if name.startswith("tcgen05") and not is_atom(name):
+        return _tcgen05_refusal(name)
     companion = _companion(name)
     if companion is not None:
         return f"{companion} {_COMPANIONS[companion]}; it multiplies nothing and has no fragments"
     if is_atom(name):
         return _atom_refusal(name)
     tokens = name.split(".")
-    if tokens[0] == "tcgen05":
-        return f"{'.'.join(tokens[:2])} {_TCGEN05}; ptxlab does not have it yet"
     cased = _by_lower_case().get(name.lower())
     if cased is not None:
         return f"{quoted(name)}: PTX tells upper case from lower; this is spelt {cased}"
@@ -78,8 +74,53 @@ def _atom_refusal(name: str) -> str:
     if "TMA" in name or "BULK" in name or "CP_ASYNC" in name:
         return f"{quoted(name)} copies between global and shared memory; it is no matrix instruction"
     if re.match(r"(?:\w+::)*SM10\d_(?:MMA|TMEM|UTCCP|MXF4)", name):
-        return f"{quoted(name)} is a tcgen05 instruction, which {_TCGEN05}; ptxlab does not have it yet"
+        return f"{quoted(name)} is a tcgen05 instruction, which {_TCGEN05}; name it by its PTX mnemonic"
     return f"{quoted(name)} is no atom of CUTLASS that stands for one matrix instruction of PTX"
+
+
+def _tcgen05_refusal(name: str) -> str:
+    """A legal form, where only others will do, or what is wrong with it and the nearest legal ones."""
+    if tcgen05_form(name) is not None:
+        opcode = name.split(".cta_group")[0].split(".sync")[0]
+        return (
+            f"{opcode} works in tensor memory: ptxlab.instruction({name!r}) has its descriptor and its "
+            f"layouts there; other tools of ptxlab do not take it yet"
+        )
+    tokens = name.split(".")
+    pool = {mnemonic: mnemonic.split(".") for mnemonic in tcgen05_mnemonics()}
+    near = _nearest(tokens, pool)
+    if tokens[:2] not in [words[:2] for words in pool.values()]:
+        opcodes = dict.fromkeys(".".join(words[:2]) for words in pool.values())
+        opcode = ".".join(tokens[:2])
+        return f"{quoted(name)}: no instruction is called {opcode}; there are {listing(opcodes, 20)}"
+    return f"{quoted(name)}: {_tcgen05_fault(tokens, pool)}; nearest legal: {listing(near)}"
+
+
+def _tcgen05_fault(tokens: list[str], pool: dict[str, list[str]]) -> str:
+    """The qualifier that no such instruction has, one that is missing, or two that do not go together."""
+    same = [words for words in pool.values() if words[:2] == tokens[:2]]
+    known = {word for words in same for word in words}
+    strange = next((token for token in tokens if token not in known), None)
+    if strange is not None:
+        return f"{'.'.join(tokens[:2])} has no qualifier {_brief([strange])}"
+    legal = [set(words) for words in same]
+    given = set(tokens)
+    if len(given) < len(tokens):
+        return f"{_brief([next(token for token in tokens if tokens.count(token) > 1)])} is there twice"
+    if given in legal:
+        return "its qualifiers stand in the wrong order"
+    larger = [words for words in legal if given < words]
+    if larger:
+        missing = sorted(
+            min(larger, key=len) - given, key=lambda word: (not word.startswith(("cta", "kind")), word)
+        )
+        group = missing[0].split("::")[0]
+        return f".{missing[0] if group == missing[0] or len(larger) == 1 else group + '::'} is missing"
+    for first in tokens[2:]:
+        for second in tokens[2:]:
+            if first != second and not any({first, second} <= words for words in legal):
+                return f".{first} and .{second} do not go together"
+    return "its qualifiers do not go together"
 
 
 def _mnemonic_refusal(name: str, tokens: list[str]) -> str:
@@ -202,12 +243,12 @@ def _by_lower_case() -> dict[str, str]:
     return {mnemonic.lower(): mnemonic for mnemonic in mnemonics()}
 
 
-def _nearest(tokens: list[str]) -> list[str]:
+def _nearest(tokens: list[str], pool: dict[str, list[str]] | None = None) -> list[str]:
     """The three most alike.
 
     Only those that share most words are compared letter by letter, which keeps a refusal quick.
     """
-    every, words = _tokens_by_mnemonic(), set(tokens)
+    every, words = pool or _tokens_by_mnemonic(), set(tokens)
     alike = nlargest(
         200,
         every,

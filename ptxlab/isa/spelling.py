@@ -11,12 +11,16 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from .catalog import catalog
+from .catalog import catalog, tcgen05_forms
 from .dtypes import DTYPES
 from .mma import MmaForm
+from .tcgen05 import Tcgen05Form, Tcgen05Mma
 from .transfer import TransferForm
 
-__all__ = ["canonical", "form_of", "head_length", "is_mnemonic", "mentions", "mnemonics", "spellings"]
+__all__ = [
+    "canonical", "form_of", "head_length", "is_mnemonic", "mentions", "mnemonics", "spellings",
+    "tcgen05_form", "tcgen05_mnemonics",
+]  # fmt: skip
 
 #: Qualifiers that keep their order among themselves.
 _ORDERED = (
@@ -103,11 +107,59 @@ def _without_repetition(tokens: list[str]) -> list[str]:
     return tokens
 
 
+# -- tcgen05 ----------------------------------------------------------------------------------------------
+
+#: Qualifiers that keep their order among themselves.
+_TCGEN05_ORDERED = frozenset({"f32", "b2", "b8x16", "b6x16_p32", "b4x16_p64"})
+#: Words that stand where they stand: right after the word before them.
+_TCGEN05_HEADS = frozenset({"ws", "red", "spcompress"})
+
+
+def tcgen05_form(name: str) -> Tcgen05Form | None:
+    """The form of tcgen05 that a mnemonic names, with its plainest descriptor; None if there is none.
+
+    >>> tcgen05_form("tcgen05.shift.down.cta_group::1")
+    <tcgen05.shift.cta_group::1.down>
+    """
+    return _tcgen05_by_key().get(_tcgen05_key(_without_repetition(name.split("."))))
+
+
+@lru_cache(maxsize=None)
+def tcgen05_mnemonics() -> dict[str, Tcgen05Form]:
+    """Every form of tcgen05 by its mnemonic, with every collector hint."""
+    found: dict[str, Tcgen05Form] = {}
+    for form in tcgen05_forms():
+        hinted = [form]
+        if isinstance(form, Tcgen05Mma):
+            hinted = [form.collecting(a, b) for a, b in form.collectors]
+        found |= {each.mnemonic: each for each in hinted}
+    return found
+
+
+@lru_cache(maxsize=None)
+def _tcgen05_by_key() -> dict[tuple[tuple[str, ...], ...], Tcgen05Form]:
+    return {_tcgen05_key(name.split(".")): form for name, form in tcgen05_mnemonics().items()}
+
+
+def _tcgen05_key(tokens: list[str]) -> tuple[tuple[str, ...], ...]:
+    """What the assembler reads: the words of the opcode, those that keep their order, and the others."""
+    head = 2
+    while head < len(tokens) and tokens[head] in _TCGEN05_HEADS:
+        head += 1
+    rest = tokens[head:]
+    ordered = tuple(token for token in rest if token in _TCGEN05_ORDERED)
+    return (
+        tuple(tokens[:head]),
+        ordered,
+        tuple(sorted(token for token in rest if token not in _TCGEN05_ORDERED)),
+    )
+
+
 # -- pasted text ------------------------------------------------------------------------------------------
 
 _FAMILIES = "mma|wmma|wgmma|ldmatrix|stmatrix|movmatrix|tcgen05"
 _MENTION = re.compile(
-    rf"(?<![\w.%$])(?:{_FAMILIES})(?:\.\w+(?:::\w+)?)+"  # a mnemonic of PTX
+    rf"(?<![\w.%$])(?:{_FAMILIES})(?:\.\w+(?:::\w+(?::\d)?)*)+"  # a mnemonic of PTX
     r"|(?<![\w.%$:])(?:\w+::)*(?:SM\d+_\w+|G?MMA_\d+x\d+x\d+_\w+)(?:<[^<>]*>)?"  # an atom of CUTLASS
 )
 

@@ -2,8 +2,8 @@
 
 Every legal form of every instruction, by family, with the targets that the assembler takes it for.
 
-PTX ISA 9.4 (CUDA 13.4), sections "Warp-level matrix instructions" and "Asynchronous warpgroup-level matrix
-instructions".
+PTX ISA 9.4 (CUDA 13.4), sections "Warp-level matrix instructions", "Asynchronous warpgroup-level matrix
+instructions" and "TensorCore 5th Generation Family Instructions".
 """
 
 from __future__ import annotations
@@ -15,11 +15,17 @@ from ..._util.arguments import is_name
 from ...errors import PtxlabError, listing, quoted
 from ..mma import MmaForm
 from ..targets import check_target
+from ..tcgen05 import CONTROL_FAMILIES as _TCGEN05_CONTROLS
+from ..tcgen05 import FAMILIES as TCGEN05_FAMILIES
+from ..tcgen05 import MMA_FAMILIES as _TCGEN05_MULTIPLIES
+from ..tcgen05 import Tcgen05Form
 from ..transfer import FAMILIES as TRANSFER_FAMILIES
 from ..transfer import TransferForm
-from . import mma, transfer, wgmma, wmma
+from . import mma, tcgen05, transfer, wgmma, wmma
 
-__all__ = ["FAMILIES", "MMA_FAMILIES", "catalog", "mma_forms", "transfer_forms"]
+__all__ = [
+    "FAMILIES", "MMA_FAMILIES", "TCGEN05_FAMILIES", "catalog", "mma_forms", "tcgen05_forms", "transfer_forms",
+]  # fmt: skip
 
 _MMA_ROWS: dict[str, Callable[[], Iterable[MmaForm]]] = {
     "mma": mma.dense, "mma.sp": mma.sparse, "wmma": wmma.rows, "wgmma": wgmma.dense, "wgmma.sp": wgmma.sparse,
@@ -42,7 +48,7 @@ FAMILIES: tuple[str, ...] = (*MMA_FAMILIES, *TRANSFER_FAMILIES)
 
 
 def catalog(family: str | None = None, target: str | None = None) -> tuple[MmaForm | TransferForm, ...]:
-    """Every legal instruction, or those of one family and those that one target has.
+    """Every legal instruction but tcgen05, or those of one family and those that one target has.
 
     >>> [i.mnemonic for i in catalog("wmma", "sm_75")][-1]
     'wmma.mma.xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32'
@@ -50,7 +56,8 @@ def catalog(family: str | None = None, target: str | None = None) -> tuple[MmaFo
     (<movmatrix.sync.aligned.m8n8.trans.b16>,)
     """
     if family is not None and not is_name(family, FAMILIES):
-        raise PtxlabError(f"unknown family {quoted(family)}; there are {listing(FAMILIES, 12)}")
+        every = (*FAMILIES, *TCGEN05_FAMILIES)
+        raise PtxlabError(f"unknown family {quoted(family)}; there are {listing(every, len(every))}")
     return (*mma_forms(family, target), *transfer_forms(family, target))
 
 
@@ -74,3 +81,22 @@ def transfer_forms(family: str | None = None, target: str | None = None) -> tupl
     """
     rows = [row for row in _transfer_forms() if family in (None, row.family)]
     return tuple(row for row in rows if target is None or row.supports(target))
+
+
+@lru_cache(maxsize=None)
+def _tcgen05_forms(family: str) -> tuple[Tcgen05Form, ...]:
+    if family in _TCGEN05_MULTIPLIES:
+        return tuple(tcgen05.multiplies(family))
+    return tuple(tcgen05.controls(family) if family in _TCGEN05_CONTROLS else tcgen05.moves(family))
+
+
+def tcgen05_forms(family: str | None = None, target: str | None = None) -> tuple[Tcgen05Form, ...]:
+    """The forms of tcgen05, without collector hints; those of tcgen05.mma with their plainest descriptor.
+
+    >>> len(tcgen05_forms("tcgen05.mma", "sm_100a")), tcgen05_forms("tcgen05.mma", "sm_120a")
+    (36, ())
+    """
+    if target is not None:
+        check_target(target)
+    rows = [row for name in TCGEN05_FAMILIES if family in (None, name) for row in _tcgen05_forms(name)]
+    return tuple(row for row in rows if target is None or target in row.targets)

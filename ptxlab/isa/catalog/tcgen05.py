@@ -1,0 +1,173 @@
+"""Rows of tcgen05: every mnemonic but for collector hints, each with its plainest descriptor.
+
+Targets as ptxas of CUDA 13.4 takes them; `python -m tools.record_tcgen05` asks it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import product
+from typing import Literal
+
+from ..instruction_descriptor import KINDS, SM_107, InstructionDescriptor, shapes_of
+from ..targets import TARGETS
+from ..tcgen05 import (
+    CONTROL_FAMILIES,
+    COPY_SHAPES,
+    LOAD_SHAPES,
+    MOST_REGISTERS,
+    Tcgen05Control,
+    Tcgen05Mma,
+    Tcgen05Move,
+)
+
+__all__ = ["controls", "moves", "multiplies"]
+
+#: Data-centre Blackwell, its successors and Thor, whether by chip (a) or by family (f).
+EVERY = tuple(
+    target
+    for target in TARGETS
+    if target[:-1] in ("sm_100", "sm_103", "sm_107", "sm_110") and target[-1] in "af"
+)
+CHIPS = tuple(target for target in EVERY if target.endswith("a"))
+I8 = ("sm_100a", "sm_110a")
+SCALE_INPUT_D = tuple(target for target in EVERY if not target.startswith("sm_110"))
+REDUCTION = tuple(target for target in EVERY if not target.startswith("sm_100"))
+
+#: The ways to say how many elements share a scale; without a word it is block32.
+_SCALE_VECTORS: dict[str, tuple[str, ...]] = {
+    "mxf8f6f4": ("", "scale_vec::1X", "block32"),
+    "mxf4": ("", "scale_vec::2X", "block32"),
+    "mxf4nvf4": ("scale_vec::2X", "block32", "scale_vec::4X", "block16"),
+}
+_GROUPS: tuple[Literal[1, 2], ...] = (1, 2)
+
+
+def multiplies(family: str) -> Iterator[Tcgen05Mma]:
+    """Forms of tcgen05.mma, .mma.sp, .mma.ws or .mma.ws.sp.
+
+    >>> sum(1 for _ in multiplies("tcgen05.mma")), next(multiplies("tcgen05.mma.ws.sp"))
+    (46, <tcgen05.mma.ws.sp.cta_group::1.kind::f16 m128n128k32.f32.f16.f16>)
+    """
+    ws, sparse = ".ws" in family, family.endswith(".sp")
+    for kind, cta_group in product(KINDS, _GROUPS):
+        shapes = shapes_of(kind, sparse, ws, cta_group)
+        if not shapes:
+            continue
+        row = KINDS[kind]
+        scale = "ue8m0" if row.scaled else ""
+        largest = max((rows for rows in shapes if rows.k == shapes[0].k), key=lambda rows: max(rows.m))
+        descriptor = InstructionDescriptor(kind, max(largest.m), max(largest.n), sparse=sparse, scale=scale)
+        form = Tcgen05Mma(
+            family,
+            kind,
+            cta_group,
+            {"i8": I8, "ti16": SM_107}.get(kind, EVERY),
+            descriptor,
+            scale_input_d=SCALE_INPUT_D if kind in ("f16", "tf32") and not ws else (),
+        )
+        if row.scaled:
+            yield from _scaled(form)
+            continue
+        yield form
+        if not ws:
+            yield replace(form, ashift=True, a_space="tensor")
+        if kind == "f8f6f4" and family == "tcgen05.mma":
+            yield replace(form, decompress=True, targets=SM_107)
+
+
+def _scaled(form: Tcgen05Mma) -> Iterator[Tcgen05Mma]:
+    for vector in _SCALE_VECTORS[form.kind]:
+        by_chip = vector.startswith("scale_vec") or (form.sparse and form.kind != "mxf8f6f4")
+        wide = vector in ("block16", "scale_vec::4X")
+        descriptor = replace(form.descriptor, scale="ue4m3") if wide else form.descriptor
+        yield replace(
+            form, scale_vector=vector, targets=CHIPS if by_chip else form.targets, descriptor=descriptor
+        )
+        if form.kind == "mxf8f6f4" and not form.sparse and not vector.startswith("scale_vec"):
+            yield replace(form, scale_vector=vector, decompress=True, targets=SM_107)
+
+
+def moves(family: str) -> Iterator[Tcgen05Move]:
+    """Forms of tcgen05.ld, .st, .cp or .shift.
+
+    >>> [sum(1 for _ in moves(family)) for family in ("tcgen05.ld", "tcgen05.st", "tcgen05.cp")]
+    [314, 74, 36]
+    """
+    if family == "tcgen05.shift":
+        for group in _GROUPS:
+            yield Tcgen05Move("tcgen05.shift", CHIPS, "31x256b", cta_group=group)
+        return
+    if family == "tcgen05.cp":
+        for group, shape, source in product(_GROUPS, COPY_SHAPES, ("", "b6x16_p32", "b4x16_p64")):
+            for multicast in COPY_SHAPES[shape][2]:
+                yield Tcgen05Move(
+                    "tcgen05.cp", EVERY, shape, cta_group=group, multicast=multicast, source=source
+                )
+        return
+    most = {"16x128b": 64, "16x256b": 32}
+    for shape, power, pack in product(LOAD_SHAPES, range(8), (False, True)):
+        if 1 << power <= most.get(shape, MOST_REGISTERS):
+            yield Tcgen05Move(
+                "tcgen05.st" if family == "tcgen05.st" else "tcgen05.ld", EVERY, shape, 1 << power, pack
+            )
+    if family == "tcgen05.ld":
+        yield from _reductions()
+
+
+def _reductions() -> Iterator[Tcgen05Move]:
+    """`.ld.red` and `.ld.spcompress`."""
+    flags = [
+        (kind, absolute, nan)
+        for kind in ("f32", "u32", "s32")
+        for absolute in (False, True)
+        for nan in (False, True)
+    ]
+    for shape, power, operation, (kind, absolute, nan) in product(
+        ("32x32b", "16x32bx2"), range(1, 8), ("min", "max"), flags
+    ):
+        if kind == "f32" or not (absolute or nan):
+            yield Tcgen05Move(
+                "tcgen05.ld", REDUCTION, shape, 1 << power,
+                reduction=operation, reduces=True, absolute=absolute, nan=nan, type=kind,
+            )  # fmt: skip
+    for power, operation, absolute, (reduces, nan) in product(
+        range(2, 8), ("min", "max"), (False, True), ((False, False), (True, False), (True, True))
+    ):
+        yield Tcgen05Move(
+            "tcgen05.ld", ("sm_107a",), "32x32b", 1 << power,
+            reduction=operation, reduces=reduces, compresses=True, absolute=absolute, nan=nan, type="f32",
+        )  # fmt: skip
+
+
+def controls(family: str) -> Iterator[Tcgen05Control]:
+    """Forms of what goes around: alloc, dealloc, relinquish_alloc_permit, commit, fence, wait.
+
+    >>> [form.mnemonic for form in controls("tcgen05.fence")]
+    ['tcgen05.fence::before_thread_sync', 'tcgen05.fence::after_thread_sync']
+    """
+    together = ("sync", "aligned")
+    groups = [f"cta_group::{group}" for group in _GROUPS]
+    signal = "mbarrier::arrive::one"
+    rows: dict[str, list[tuple[tuple[str, ...], str]]] = {
+        "tcgen05.alloc": [
+            ((group, *together, *space, "b32"), "[dst], nCols")
+            for group in groups
+            for space in ((), ("shared::cta",))
+        ],
+        "tcgen05.dealloc": [((group, *together, "b32"), "taddr, nCols") for group in groups],
+        "tcgen05.relinquish_alloc_permit": [((group, *together), "") for group in groups],
+        "tcgen05.commit": [
+            ((group, signal, *space, *cast, "b64"), "[mbar], ctaMask" if cast else "[mbar]")
+            for group in groups
+            for space in ((), ("shared::cluster",))
+            for cast in ((), ("multicast::cluster",))
+        ],
+        "tcgen05.fence": [(("before_thread_sync",), ""), (("after_thread_sync",), "")],
+        "tcgen05.wait": [(("ld", *together), ""), (("st", *together), "")],
+    }
+    if family not in CONTROL_FAMILIES:
+        return
+    for qualifiers, operands in rows[family]:
+        yield Tcgen05Control(family, EVERY, qualifiers, operands)

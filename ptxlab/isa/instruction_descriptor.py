@@ -1,0 +1,534 @@
+"""The 32-bit instruction descriptor of tcgen05.mma: shapes, types, and what is done to A and B.
+
+PTX ISA 9.4, "Instruction descriptor" and "Matrix Shape". The kind in the mnemonic decides which fields there
+are. Whether a shape exists at all depends on the rest of the mnemonic too: `.ws`, `.sp`, the CTA group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Literal, NamedTuple
+
+from .._util.arguments import as_flag, as_int, is_name, set_integers
+from ..errors import PtxlabError, listing, quoted
+
+__all__ = ["KINDS", "BitField", "InstructionDescriptor", "Kind", "Shapes", "shapes_of"]
+
+SM_107 = ("sm_107a", "sm_107f")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a `.kind::` of tcgen05.mma multiplies, and the codes of its types.
+
+    >>> KINDS["f16"].types, KINDS["f16"].results, KINDS["mxf4"].depths
+    (mappingproxy({'f16': 0, 'bf16': 1}), mappingproxy({'f32': 1, 'f16': 0}), (64, 96, 128))
+    """
+
+    name: str
+    types: Mapping[str, int]  # of A and of B
+    results: Mapping[str, int]  # of D; the first is the plainest
+    depths: tuple[int, ...]  # K of a dense instruction, in the order of the codes
+    structure: str  # of a sparse A
+    scales: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))  # types of scale factors
+    transposes: bool = True
+    negates: bool = True
+    saturates: bool = False
+
+    @property
+    def scaled(self) -> bool:
+        """Whether A and B come with block scales.
+
+        >>> KINDS["mxf4"].scaled, KINDS["f16"].scaled
+        (True, False)
+        """
+        return bool(self.scales)
+
+    @property
+    def format(self) -> str:
+        """Which of the three formats of the descriptor it has.
+
+        >>> KINDS["mxf4nvf4"].format, KINDS["tf32"].format
+        ('mxf4', 'plain')
+        """
+        if not self.scaled:
+            return "plain"
+        return "mxf8f6f4" if self.name == "mxf8f6f4" else "mxf4"
+
+
+def _codes(**codes: int) -> Mapping[str, int]:
+    return MappingProxyType(codes)
+
+
+_F8F6F4 = _codes(e4m3=0, e5m2=1, e2m3=3, e3m2=4, e2m1=5)
+_FLOAT, _INTEGER = _codes(f32=1, f16=0), _codes(s32=2)
+_F32 = _codes(f32=1)
+
+#: Every kind, plain ones first. D of a block-scaled kind is f32 and has no field.
+KINDS: dict[str, Kind] = {
+    row.name: row
+    for row in (
+        Kind("f16", _codes(f16=0, bf16=1), _FLOAT, (16,), "2:4"),
+        Kind("tf32", _codes(tf32=2), _F32, (8,), "1:2"),
+        Kind("f8f6f4", _F8F6F4, _FLOAT, (32, 64), "2:4"),
+        Kind("i8", _codes(u8=0, s8=1), _INTEGER, (32,), "2:4", negates=False, saturates=True),
+        Kind("ti16", _codes(s1z4m11=3), _INTEGER, (16,), "2:4", transposes=False),
+        Kind("mxf8f6f4", _F8F6F4, _F32, (32, 64), "2:4", _codes(ue8m0=1)),
+        Kind("mxf4", _codes(e2m1=1), _F32, (64, 96, 128), "4:8", _codes(ue8m0=1), transposes=False),
+        Kind(
+            "mxf4nvf4",
+            _codes(e2m1=1),
+            _F32,
+            (64, 96, 128),
+            "4:8",
+            _codes(ue4m3=0, ue8m0=1, ue5m3=2),
+            transposes=False,
+        ),
+    )
+}
+
+
+# -- shapes -----------------------------------------------------------------------------------------------
+
+
+class Shapes(NamedTuple):
+    """A set of shapes that one kind of instruction has: any of these M with any of these N, at this K.
+
+    >>> shapes_of("i8", sparse=False, ws=False, cta_group=2)[0].n
+    (32, 64, 96, 128, 160, 192, 224, 256)
+    """
+
+    m: tuple[int, ...]
+    n: tuple[int, ...]
+    k: int
+    targets: tuple[str, ...] = ()  # the only ones that have them; () for all that have the instruction
+
+
+_N8, _N16, _N32 = (tuple(range(step, 257, step)) for step in (8, 16, 32))
+_N_I8 = (8, 16, 24, 32, *range(48, 257, 16))
+_K96 = ("sm_103a", "sm_107a")
+
+
+@lru_cache(maxsize=None)
+def shapes_of(kind: str, sparse: bool, ws: bool, cta_group: int) -> tuple[Shapes, ...]:
+    """The shapes of a mnemonic ("Various combinations of .kind and shapes"); () if there is none.
+
+    >>> [(shapes.m, shapes.k) for shapes in shapes_of("mxf4", sparse=False, ws=False, cta_group=2)]
+    [((128, 256), 64), ((256,), 96), ((256,), 128)]
+    """
+    row = KINDS[kind]
+    if ws and (cta_group == 2 or row.scaled):
+        return ()
+    fold = 2 if sparse else 1
+    first = row.depths[0] * fold
+    if ws:
+        columns: tuple[int, ...] = (64, 128) if sparse else (64, 128, 256)
+        every = [Shapes((32, 64, 128), columns, first)]
+        if kind == "f8f6f4":
+            every.append(Shapes((32, 64, 128), columns, 2 * first, SM_107))
+        return tuple(every)
+    if not row.scaled:
+        m = (64, 128) if cta_group == 1 else (128, 256)
+        if kind == "ti16" and cta_group == 1:
+            return (Shapes((64,), _N8, first), Shapes((128,), _N16, first))
+        pair = {"i8": _N32, "ti16": _N32}.get(kind, _N16)
+        one = {"i8": _N_I8}.get(kind, _N8)
+        every = [Shapes(m, one if cta_group == 1 else pair, first)]
+        if kind == "f8f6f4":
+            every.append(Shapes(m[1:], _N16, 2 * first, SM_107))
+        return tuple(every)
+    largest = (128,) if cta_group == 1 else (256,)
+    n = _N8 if cta_group == 1 else _N16
+    every = [Shapes((128, 256) if cta_group == 2 and not sparse else largest, n, first)]
+    for depth in row.depths[1:]:
+        if depth == 128 and (sparse or cta_group == 1):
+            continue
+        targets = _K96 if depth == 96 and not sparse else SM_107
+        every.append(Shapes(largest, n, depth * fold, targets))
+    return tuple(every)
+
+
+# -- fields -----------------------------------------------------------------------------------------------
+
+
+class BitField(NamedTuple):
+    """One field of the descriptor: its bits, and the value that each code stands for.
+
+    >>> next(row for row in InstructionDescriptor("f16", n=24).bit_fields if row.name == "n")
+    BitField(name='n', low=17, bits=6, code=3, value=24)
+    """
+
+    name: str
+    low: int
+    bits: int
+    code: int
+    value: object
+
+
+#: (name, lowest bit, bits) by format ("Instruction descriptor format for ..."); what is not here is 0.
+_FIELDS: dict[str, tuple[tuple[str, int, int], ...]] = {
+    "plain": (
+        ("selector", 0, 2), ("sparse", 2, 1), ("saturate", 3, 1), ("d", 4, 2), ("a", 7, 3), ("b", 10, 3),
+        ("negate_a", 13, 1), ("negate_b", 14, 1), ("transpose_a", 15, 1), ("transpose_b", 16, 1),
+        ("n", 17, 6), ("m", 24, 5), ("k", 29, 1), ("max_shift", 30, 2),
+    ),
+    "mxf8f6f4": (
+        ("sparse", 2, 1), ("scale_b_id", 4, 2), ("a", 7, 3), ("b", 10, 3), ("negate_a", 13, 1),
+        ("negate_b", 14, 1), ("transpose_a", 15, 1), ("transpose_b", 16, 1), ("n", 17, 6),
+        ("scale", 23, 1), ("scale_a_lanes", 26, 1), ("m", 27, 2), ("scale_a_id", 29, 2), ("k", 31, 1),
+    ),
+    "mxf4": (
+        ("sparse", 2, 1), ("k_high", 3, 1), ("scale_b_id", 4, 2), ("a", 7, 3), ("b", 10, 2),
+        ("sparsity_version", 12, 1), ("negate_a", 13, 1), ("negate_b", 14, 1), ("n", 17, 6),
+        ("scale", 23, 2), ("scale_a_lanes", 26, 1), ("m", 27, 2), ("scale_a_id", 29, 2), ("k", 31, 1),
+    ),
+}  # fmt: skip
+
+_SHIFTS = {0: 0, 8: 1, 16: 2, 32: 3}
+_LANES = {32: 0, 128: 1}
+_FLAGS = ("sparse", "saturate", "negate_a", "negate_b", "transpose_a", "transpose_b")
+_NUMBERS = ("m", "n", "k", "selector", "max_shift", "scale_a_id", "scale_b_id")
+
+
+@dataclass(frozen=True)
+class InstructionDescriptor:
+    """The instruction descriptor of tcgen05.mma, its fields by PTX's names; `code` has the 32 bits.
+
+    What is left out is the plainest: the kind's first types, K the smaller one. Print it for a sentence.
+
+    >>> idesc = InstructionDescriptor("f16", m=128, n=256, a="bf16", b="bf16", d="f32")
+    >>> hex(idesc.code), idesc.k
+    ('0x8400490', 16)
+    >>> print(idesc)
+    m128n256k16, A and B bf16, D f32.
+    >>> InstructionDescriptor.decode(0x8400490, "f16") == idesc
+    True
+    """
+
+    kind: str
+    m: int = 128
+    n: int = 256
+    k: int = 0
+    a: str = ""
+    b: str = ""
+    d: str = ""
+    sparse: bool = False
+    selector: int = 0
+    saturate: bool = False
+    negate_a: bool = False
+    negate_b: bool = False
+    transpose_a: bool = False
+    transpose_b: bool = False
+    max_shift: int = 0
+    scale: str = ""
+    scale_a_id: int = 0
+    scale_b_id: int = 0
+    scale_a_lanes: Literal[32, 128] = 32
+    sparsity_version: Literal[0, 1] = 0
+
+    def __post_init__(self) -> None:
+        if not is_name(self.kind, KINDS):
+            raise PtxlabError(f"kind {quoted(self.kind)}: there are {listing(KINDS, 8)}")
+        for name in _FLAGS:
+            object.__setattr__(self, name, as_flag(getattr(self, name), name))
+        set_integers(self, (*_NUMBERS, "scale_a_lanes", "sparsity_version"))
+        self._set_types()
+        if not self.k:
+            object.__setattr__(self, "k", self.depths[0])
+        self._check_numbers()
+        absent = {row.name for row in fields(self)} - {name for name, _, _ in _FIELDS[self.row.format]}
+        for name in absent - {"kind", "m", "n", "k", "a", "b", "d"}:
+            plain = next(row.default for row in fields(self) if row.name == name)
+            if getattr(self, name) != plain:
+                raise PtxlabError(
+                    f"{name}={quoted(getattr(self, name))}: the descriptor of kind::{self.kind} has no such "
+                    f"field"
+                )
+
+    def _set_types(self) -> None:
+        for name, types in (("a", self.row.types), ("b", self.row.types), ("d", self.row.results)):
+            self._set_type(name, types)
+        if self.row.scaled:
+            self._set_type("scale", self.row.scales)
+
+    def _set_type(self, name: str, types: Mapping[str, int]) -> None:
+        found = getattr(self, name) or next(iter(types))
+        if not is_name(found, types):
+            raise PtxlabError(f"{name}={quoted(found)}: kind::{self.kind} has {listing(types)}")
+        object.__setattr__(self, name, found)
+
+    def _check_numbers(self) -> None:
+        step = 128 if self.row.scaled else 16
+        for name, unit, most in (("m", step, 256), ("n", 8, 256)):
+            number = getattr(self, name)
+            if number % unit or not unit <= number <= most:
+                raise PtxlabError(
+                    f"{name}={quoted(number)}: the descriptor takes multiples of {unit} up to {most}"
+                )
+        for name, legal in (
+            ("k", self.depths),
+            ("selector", range(4)),
+            ("max_shift", _SHIFTS),
+            ("scale_a_id", range(4)),
+            ("scale_b_id", range(4)),
+            ("scale_a_lanes", _LANES),
+            ("sparsity_version", (0, 1)),
+        ):
+            if getattr(self, name) not in legal:
+                raise PtxlabError(
+                    f"{name}={quoted(getattr(self, name))}: kind::{self.kind} has {listing(map(str, legal))}"
+                )
+
+    @property
+    def row(self) -> Kind:
+        """What its kind multiplies."""
+        return KINDS[self.kind]
+
+    @property
+    def depths(self) -> tuple[int, ...]:
+        """The values of K that it can state, in the order of their codes.
+
+        >>> InstructionDescriptor("mxf4", sparse=True).depths
+        (128, 192, 256)
+        """
+        return tuple(depth * (2 if self.sparse else 1) for depth in self.row.depths)
+
+    @property
+    def shape(self) -> str:
+        """``m128n256k16``."""
+        return f"m{self.m}n{self.n}k{self.k}"
+
+    # -- bits ------------------------------------------------------------------------------------------------
+
+    def _code_of(self, name: str) -> int:
+        depth = self.depths.index(self.k)
+        if name == "k":
+            return depth & 1
+        if name == "k_high":
+            return depth >> 1
+        value = getattr(self, name)
+        types = {"a": self.row.types, "b": self.row.types, "d": self.row.results, "scale": self.row.scales}
+        if name in types:
+            return types[name][value]
+        units = {"m": 128 if self.row.scaled else 16, "n": 8}
+        if name in units:
+            return int(value // units[name])
+        numbers = {"max_shift": _SHIFTS, "scale_a_lanes": _LANES}
+        return numbers[name][value] if name in numbers else int(value)
+
+    @property
+    def bit_fields(self) -> tuple[BitField, ...]:
+        """Its fields, lowest bits first: what each says, and its code."""
+        return tuple(
+            BitField(
+                name, low, bits, self._code_of(name), self.k if name == "k_high" else getattr(self, name)
+            )
+            for name, low, bits in _FIELDS[self.row.format]
+        )
+
+    @property
+    def code(self) -> int:
+        """The 32 bits.
+
+        >>> hex(InstructionDescriptor("mxf4nvf4", m=128, n=64, scale="ue4m3").code)
+        '0x8100480'
+        """
+        return sum(row.code << row.low for row in self.bit_fields)
+
+    def __index__(self) -> int:
+        return self.code
+
+    @classmethod
+    def decode(cls, code: int, kind: str) -> InstructionDescriptor:
+        """The fields of a 32-bit descriptor of that kind; an error names the bits that mean nothing.
+
+        >>> InstructionDescriptor.decode(0x8100480, "mxf4nvf4").scale
+        'ue4m3'
+        """
+        number = as_int(code, "descriptor")
+        if not 0 <= number < 1 << 32:
+            raise PtxlabError(f"descriptor {quoted(number)}: it has 32 bits")
+        if not is_name(kind, KINDS):
+            raise PtxlabError(f"kind {quoted(kind)}: there are {listing(KINDS, 8)}")
+        row = KINDS[kind]
+        parts = {name: number >> low & (1 << bits) - 1 for name, low, bits in _FIELDS[row.format]}
+        unused = number & ~sum((1 << bits) - 1 << low for _, low, bits in _FIELDS[row.format])
+        where = f"descriptor 0x{number:08x}, kind::{kind}"
+        if unused:
+            raise PtxlabError(
+                f"{where}: bit {(unused & -unused).bit_length() - 1} is 1, but is reserved and must be 0"
+            )
+        values: dict[str, object] = {name: parts[name] for name in parts if name not in ("k", "k_high")}
+        depth = parts["k"] + 2 * parts.get("k_high", 0)
+        if depth >= len(row.depths):
+            raise PtxlabError(f"{where}: K has code {depth}; there are codes 0 to {len(row.depths) - 1}")
+        values["k"] = row.depths[depth] * (1 + parts["sparse"])
+        values["n"] = parts["n"] * 8
+        values["m"] = parts["m"] * (128 if row.scaled else 16)
+        for name, types in (("a", row.types), ("b", row.types), ("d", row.results), ("scale", row.scales)):
+            if name in parts:
+                values[name] = _type_of(parts[name], types, f"{where}: type of {_PARTS[name]}")
+        if "max_shift" in parts:
+            values["max_shift"] = tuple(_SHIFTS)[parts["max_shift"]]
+        if "scale_a_lanes" in parts:
+            values["scale_a_lanes"] = tuple(_LANES)[parts["scale_a_lanes"]]
+        for name in _FLAGS:
+            if name in parts:
+                values[name] = bool(parts[name])
+        try:
+            return cls(kind, **values)  # type: ignore[arg-type]
+        except PtxlabError as error:
+            raise PtxlabError(f"{where}: {error}") from None
+
+    # -- words -----------------------------------------------------------------------------------------------
+
+    def __str__(self) -> str:
+        return f"{', '.join(self._parts())}."
+
+    def _parts(self) -> Iterator[str]:
+        """What it says, without what is plain."""
+        yield self.shape
+        yield f"A and B {self.a}" if self.a == self.b else f"A {self.a}, B {self.b}"
+        yield f"D {self.d}"
+        if self.row.scaled:
+            yield f"scales {self.scale} (id {self.scale_a_id} of A, {self.scale_b_id} of B)"
+        if self.scale_a_lanes != 32:
+            yield f"scales of A in {self.scale_a_lanes} lanes"
+        if self.sparse:
+            selector = "" if self.row.scaled else f" (selector {self.selector})"
+            yield f"A sparse {self.row.structure}{selector}"
+        if self.sparsity_version:
+            yield f"sparsity version {self.sparsity_version}"
+        for name, words in (("negate", "negated"), ("transpose", "transposed")):
+            both = [letter.upper() for letter in "ab" if getattr(self, f"{name}_{letter}")]
+            if both:
+                yield f"{' and '.join(both)} {words}"
+        if self.saturate:
+            yield "saturating"
+        if self.max_shift:
+            yield f"B shifted by at most {self.max_shift} columns"
+
+    # -- what an instruction takes ---------------------------------------------------------------------------
+
+    def faults(
+        self, *, ws: bool = False, cta_group: int = 1, scale_vector: str = "", target: str | None = None
+    ) -> tuple[str, ...]:
+        """What is wrong with it for such an instruction, in sentences; () if nothing is.
+
+        >>> InstructionDescriptor("f16", m=256).faults(cta_group=1)
+        ('M is 256; with cta_group::1 it is 64 or 128',)
+        """
+        return tuple(self._faults(ws, cta_group, scale_vector, target))
+
+    def _faults(self, ws: bool, cta_group: int, scale_vector: str, target: str | None) -> Iterator[str]:
+        every = shapes_of(self.kind, self.sparse, ws, cta_group)
+        where = f"{'.ws' if ws else ''}{'.sp' if self.sparse else ''} with cta_group::{cta_group}".strip()
+        if not every:
+            yield f"kind::{self.kind} has no {where}"
+            return
+        yield from self._shape_faults(every, where)
+        if target is not None:
+            yield from self._target_faults(every, target)
+        if (self.d, self.kind) == ("f16", "f16") and {self.a, self.b} != {"f16"}:
+            yield f"D is f16; with A {self.a} and B {self.b} it is f32"
+        if self.kind == "f8f6f4" and self.k > self.depths[0] and {self.a, self.b} - {"e4m3", "e5m2"}:
+            yield f"K is {self.k}; then A and B are e4m3 or e5m2"
+        yield from self._flag_faults(ws, cta_group)
+        yield from self._scale_faults(scale_vector)
+
+    def _shape_faults(self, every: tuple[Shapes, ...], where: str) -> Iterator[str]:
+        at_k = [shapes for shapes in every if shapes.k == self.k]
+        if not at_k:
+            yield f"K is {self.k}; {where} it is {_either(sorted({shapes.k for shapes in every}))}"
+            return
+        rows = sorted({m for shapes in at_k for m in shapes.m})
+        if self.m not in rows:
+            yield f"M is {self.m}; {where} it is {_either(rows)}"
+            return
+        columns = next(shapes.n for shapes in at_k if self.m in shapes.m)
+        if self.n not in columns:
+            yield f"N is {self.n}; {where} it is {_columns(columns)}"
+
+    def _target_faults(self, every: tuple[Shapes, ...], target: str) -> Iterator[str]:
+        only = next((shapes.targets for shapes in every if shapes.k == self.k and self.m in shapes.m), ())
+        if only and target not in only:
+            yield f"{target} lacks K = {self.k}, which {listing(only)} have"
+        if self.scale == "ue5m3" and target not in SM_107:
+            yield f"{target} lacks scales of ue5m3, which {listing(SM_107)} have"
+        if self.scale_a_lanes != 32 and target not in SM_107:
+            yield f"{target} reads scales of A from 32 lanes; {listing(SM_107)} from 128 as well"
+
+    def _flag_faults(self, ws: bool, cta_group: int) -> Iterator[str]:
+        if self.saturate and not self.row.saturates:
+            yield f"saturate is 1; kind::{self.kind} does not saturate"
+        for letter in "ab":
+            if getattr(self, f"negate_{letter}") and not self.row.negates:
+                yield f"{letter.upper()} is negated; kind::{self.kind} does not negate"
+            if getattr(self, f"transpose_{letter}"):
+                bits = _BITS.get(getattr(self, letter), 16)
+                if not self.row.transposes or bits < 8:
+                    yield f"{letter.upper()} is transposed; {getattr(self, letter)} cannot be"
+        if self.transpose_b and _BITS.get(self.b) == 8 and not ws and self.n % (16 * cta_group):
+            yield f"N is {self.n}; with a transposed B of 8 bits it is a multiple of {16 * cta_group}"
+        if self.max_shift and not ws:
+            yield f"max_shift is {self.max_shift}; only .ws shifts B"
+        if not self.sparse and self.selector:
+            yield f"selector is {self.selector}; a dense A has none"
+        if self.sparse and self.selector and self.kind in ("f8f6f4", "i8"):
+            yield f"selector is {self.selector}; for kind::{self.kind} it is 0"
+
+    def _scale_faults(self, scale_vector: str) -> Iterator[str]:
+        if not self.row.scaled:
+            return
+        count = scales_per_row(self, scale_vector)
+        steps = {1: 1, 2: 2, 3: 1, 4: 4, 6: 2, 8: 4}[count]
+        for letter in "ab":
+            identity = getattr(self, f"scale_{letter}_id")
+            if identity % steps:
+                legal = range(0, 4, steps)
+                yield (
+                    f"scale_{letter}_id is {identity}; with {count} scales a row it is {_either([*legal])}"
+                )
+
+
+def scales_per_row(descriptor: InstructionDescriptor, scale_vector: str = "") -> int:
+    """Scale factors of a row of A, or a column of B ("Valid combinations of scale_vectorsize and shapes").
+
+    >>> scales_per_row(InstructionDescriptor("mxf4nvf4", k=96), "block16")
+    6
+    """
+    block = 16 if scale_vector in ("block16", "scale_vec::4X") else 32
+    if descriptor.kind == "mxf8f6f4":
+        return 1
+    # K of a sparse instruction counts the zeros of A, its blocks too
+    return descriptor.k // (2 if descriptor.sparse else 1) // block
+
+
+def _either(values: list[int]) -> str:
+    words = [str(value) for value in values]
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
+
+
+def _columns(columns: tuple[int, ...]) -> str:
+    if len(columns) <= 4:
+        return _either([*columns])
+    if columns == _N_I8:
+        return "8, 16, 24, 32, or a multiple of 16 up to 256"
+    return f"a multiple of {columns[0]} up to {columns[-1]}"
+
+
+_PARTS = {"a": "A", "b": "B", "d": "D", "scale": "the scales"}
+
+#: Bits of an element, for what depends on it.
+_BITS = {"e4m3": 8, "e5m2": 8, "u8": 8, "s8": 8, "e2m3": 6, "e3m2": 6, "e2m1": 4, "tf32": 32}
+
+
+def _type_of(code: int, types: Mapping[str, int], what: str) -> str:
+    for name, known in types.items():
+        if known == code:
+            return name
+    legal = ", ".join(f"{known} ({name})" for name, known in types.items())
+    raise PtxlabError(f"{what} has code {code}; there are {legal}")

@@ -1,0 +1,462 @@
+"""Tensor memory, 128 lanes by 512 columns of 32 bits: where tcgen05 keeps D, A, scale factors and metadata.
+
+A layout here runs from the matrix to the memory, since instructions leave lanes and columns free: a mode
+``(size, lane step, element step)`` is one digit of the row's or the column's index, fastest first, and each
+digit moves by its steps. Elements are counted along a lane; a column holds 32 bits of them. Lanes from 128 on
+are those of the second CTA of a pair.
+
+PTX ISA 9.4, "Data Path Layout Organization" (layouts A to G are pictures there), "Block Scaling" and
+"Sparsity selector"; shapes and strides as CUTLASS has them in mma_traits_sm100_frag.hpp. Where the two
+differ, or one is silent, `source` of the operand says so.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .._util.arguments import as_array, as_index, as_int, as_shape, check_room
+from ..errors import PtxlabError, quoted
+from .dtypes import DType
+from .layout import Mode, _steps
+
+__all__ = [
+    "COLUMNS", "DATA_PATHS", "LANES", "DataPath", "TensorLayout", "TensorOperand", "TensorPlace",
+    "accessible_lanes", "data_path",
+]  # fmt: skip
+
+LANES, COLUMNS = 128, 512
+_WORD = 32  # bits of a column
+
+
+@dataclass(frozen=True)
+class TensorLayout:
+    """A map (row, column) of a matrix -> (lane, element) of tensor memory.
+
+    >>> d = TensorLayout((64, 256), row=((64, 1, 0),), column=((128, 0, 1), (2, 64, 0)))
+    >>> d.locate(3, 130), d.cute
+    ((67, 2), '(64,(128,2)):(1,(128,64))')
+    """
+
+    shape: tuple[int, int]
+    row: tuple[Mode, ...]
+    column: tuple[Mode, ...]
+    copy: tuple[Mode, ...] = ()  # where else the whole matrix is held
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "shape", as_shape(self.shape, "shape of a layout"))
+        for name, modes, size in (
+            ("row", self.row, self.shape[0]),
+            ("column", self.column, self.shape[1]),
+        ):
+            count = math.prod(mode[0] for mode in modes)
+            if count != size:
+                raise PtxlabError(
+                    f"{name} modes of a tensor-memory layout count to {count}, the matrix has {size} {name}s"
+                )
+        check_room(self.shape[0] * self.shape[1] * self.copies, "layout")
+        places = self.coords().reshape(-1, 2)
+        if len(np.unique(places[:, 0] * (1 << 24) + places[:, 1])) < len(places):
+            raise PtxlabError(f"tensor-memory layout {self.cute}: two elements share a place")
+
+    @property
+    def copies(self) -> int:
+        """How often every element is held."""
+        return math.prod(size for size, _, _ in self.copy)
+
+    @property
+    def ctas(self) -> int:
+        """CTAs whose tensor memory it covers: 1, or 2 for cta_group::2."""
+        return int(self._coords[..., 0].max()) // LANES + 1
+
+    @property
+    def elements(self) -> int:
+        """Elements along a lane, from the first on, that it covers."""
+        return int(self._coords[..., 1].max()) + 1
+
+    def coords(self) -> NDArray[np.int64]:
+        """Lane and element of every row and column, for every copy: int array [copies, rows, columns, 2].
+
+        >>> TensorLayout((32, 2), ((32, 1, 0),), ((2, 0, 1),), copy=((4, 32, 0),)).coords()[:, 5, 1].tolist()
+        [[5, 1], [37, 1], [69, 1], [101, 1]]
+        """
+        return self._coords.copy()
+
+    @cached_property
+    def _coords(self) -> NDArray[np.int64]:
+        copies, rows, columns = (_steps(modes) for modes in (self.copy, self.row, self.column))
+        return copies[:, None, None] + rows[None, :, None] + columns[None, None, :]
+
+    def locate(self, row: int, col: int) -> tuple[int, int]:
+        """The (lane, element) that holds this row and column; of copies the first."""
+        return self.holders(row, col)[0]
+
+    def holders(self, row: int, col: int) -> list[tuple[int, int]]:
+        """Every (lane, element) that holds this row and column."""
+        row = as_index(row, "row", self.shape[0])
+        col = as_index(col, "column", self.shape[1])
+        return [(int(lane), int(element)) for lane, element in self._coords[:, row, col]]
+
+    @property
+    def cute(self) -> str:
+        """(row, column) -> lane + 128 * element within one CTA, as CuTe and TileLang write it.
+
+        >>> data_path(128, cta_group=2, sparse=False, ws=False).result(128, 64).cute
+        '(64,(32,2)):(1,(128,64))'
+        """
+        parts = [_cute([mode for mode in modes if mode[1] < LANES]) for modes in (self.row, self.column)]
+        return f"({parts[0][0]},{parts[1][0]}):({parts[0][1]},{parts[1][1]})"
+
+
+def _cute(modes: list[Mode]) -> tuple[str, str]:
+    kept = [mode for mode in modes if mode[0] > 1] or [(1, 0, 0)]
+    sizes = [str(size) for size, _, _ in kept]
+    strides = [str(lane + LANES * element) for _, lane, element in kept]
+    if len(kept) == 1:
+        return sizes[0], strides[0]
+    return f"({','.join(sizes)})", f"({','.join(strides)})"
+
+
+class TensorPlace(NamedTuple):
+    """Where an element lies: the CTA of the pair, lane, column, and its lowest and highest bit there.
+
+    >>> TensorPlace(cta=0, lane=67, column=2, low=0, high=31).address   # lane in the upper 16 bits
+    4390914
+    """
+
+    cta: int
+    lane: int
+    column: int
+    low: int
+    high: int
+
+    @property
+    def address(self) -> int:
+        """The tensor-memory address of its word, counted from that of the matrix."""
+        return self.lane << 16 | self.column
+
+
+@dataclass(frozen=True)
+class TensorOperand:
+    """A matrix operand in tensor memory: values <-> codes <-> words of 128 lanes.
+
+    Columns count from the operand's address. `layout` may be larger than the matrix: an id or a selector then
+    says which part of it the instruction reads (`start`).
+
+    >>> import ptxlab
+    >>> d = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", m=64, n=32).d
+    >>> d.describe()
+    'D 64x32 f32 in tensor memory, 32 columns'
+    >>> d.where(20, 3), d.holds(lane=36, column=3)
+    ([TensorPlace(cta=0, lane=36, column=3, low=0, high=31)], [(20, 3)])
+    """
+
+    name: str
+    dtype: DType
+    shape: tuple[int, int]
+    layout: TensorLayout
+    axes: tuple[str, str] = ("row", "column")
+    container: int = 0  # bits that an element takes up, where they are more than its own
+    padding: int = 0  # of which so many lie below it
+    start: tuple[int, int] = (0, 0)  # its first row and column in the layout
+    source: str = "PTX ISA and CUTLASS"
+
+    def __post_init__(self) -> None:
+        for axis in (0, 1):
+            if self.start[axis] + self.shape[axis] > self.layout.shape[axis]:
+                raise PtxlabError(
+                    f"operand {self.name}: {self.shape} from {self.start} on exceeds its layout of "
+                    f"{self.layout.shape}"
+                )
+        if self.columns > COLUMNS:
+            raise PtxlabError(f"operand {self.name}: {self.columns} columns; tensor memory has {COLUMNS}")
+
+    @property
+    def width(self) -> int:
+        """Bits from one element of a lane to the next."""
+        return self.container or self.dtype.bits
+
+    @property
+    def ctas(self) -> int:
+        """CTAs that hold it: 1, or 2 for cta_group::2."""
+        return self.layout.ctas
+
+    @property
+    def columns(self) -> int:
+        """Columns of tensor memory from its address on that it, or what its ids choose from, takes up."""
+        return -(-self.layout.elements * self.width // _WORD)
+
+    def describe(self) -> str:
+        """``D 128x256 f32 in tensor memory, 256 columns``."""
+        size = f"{self.name} {self.shape[0]}x{self.shape[1]} {self.dtype}"
+        plural = "" if self.columns == 1 else "s"
+        where = "of both CTAs, " if self.ctas == 2 else ""
+        return f"{size} in tensor memory, {where}{self.columns} column{plural}".replace(
+            "memory, of", "memory of"
+        )
+
+    # -- where things are ------------------------------------------------------------------------------------
+
+    def _place(self, lane: int, element: int) -> TensorPlace:
+        column, low = divmod(element * self.width, _WORD)
+        low += self.padding
+        return TensorPlace(lane // LANES, lane % LANES, column, low, low + self.dtype.bits - 1)
+
+    def where(self, row: int, col: int) -> list[TensorPlace]:
+        """Every place that holds this row and column, the first copy first."""
+        row = as_index(row, f"operand {self.name}: row", self.shape[0])
+        col = as_index(col, f"operand {self.name}: column", self.shape[1])
+        holders = self.layout.holders(row + self.start[0], col + self.start[1])
+        return [self._place(lane, element) for lane, element in holders]
+
+    def holds(self, lane: int, column: int, cta: int = 0) -> list[tuple[int, int]]:
+        """(row, column) of the elements in a word, from its lowest bits on; [] if the matrix leaves it free.
+
+        >>> import ptxlab
+        >>> mxf4 = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::mxf4.block_scale")
+        >>> mxf4.scale_a.holds(lane=37, column=2)   # two scales of row 69
+        [(69, 0), (69, 1)]
+        """
+        cta = as_index(cta, "cta", self.ctas)
+        lane = as_index(lane, "lane", LANES) + LANES * cta
+        column = as_index(column, "column", COLUMNS)
+        if column >= self.columns:
+            return []
+        found = np.argwhere((self._words[..., 0] == lane) & (self._words[..., 1] == column))
+        low = self._words[tuple(found.T)][:, 2]
+        return [(int(row), int(col)) for _, row, col in found[np.argsort(low, kind="stable")]]
+
+    @cached_property
+    def _words(self) -> NDArray[np.int64]:
+        """Lane, column and lowest bit of every element: [copies, rows, columns, 3]."""
+        (row, col), (rows, columns) = self.start, self.shape
+        at = self.layout._coords[:, row : row + rows, col : col + columns]
+        bit = at[..., 1] * self.width
+        return np.stack([at[..., 0], bit // _WORD, bit % _WORD + self.padding], axis=-1)
+
+    # -- matrix <-> words ------------------------------------------------------------------------------------
+
+    def pack(self, matrix: ArrayLike) -> NDArray[np.uint32]:
+        """Values [..., rows, columns] -> words [..., lanes, columns], free bits 0; 256 lanes for a CTA pair.
+
+        >>> import ptxlab
+        >>> d = ptxlab.instruction("tcgen05.mma.ws.cta_group::1.kind::f16", m=32, n=64).d
+        >>> words = d.pack(np.arange(32 * 64).reshape(32, 64))
+        >>> words.shape, words.view(np.float32)[33, :3]   # lane 33: columns 16 and on of row 1
+        ((128, 16), array([80., 81., 82.], dtype=float32))
+        """
+        try:
+            codes = self.dtype.encode(self._check(matrix))
+        except PtxlabError as error:
+            raise PtxlabError(f"{self.name}: {error}") from None
+        return self.pack_codes(codes)
+
+    def pack_codes(self, codes: ArrayLike) -> NDArray[np.uint32]:
+        """Element codes [..., rows, columns] -> words [..., lanes, columns]."""
+        array = self._check(codes)
+        if array.dtype.kind not in "iu":
+            raise PtxlabError(
+                f"{self.name}: codes are unsigned integers, found {array.dtype}; pack takes values"
+            )
+        outside = (array < 0) | (array > (1 << self.dtype.bits) - 1)
+        if outside.any():
+            raise PtxlabError(
+                f"{self.name}: code {array[outside][0]} does not fit the {self.dtype.bits} bits of "
+                f"{self.dtype}"
+            )
+        batch, lanes = array.shape[:-2], LANES * self.ctas
+        slots = np.zeros((*batch, lanes, self.columns, _WORD // self.width), dtype=np.uint32)
+        lane, column, low = np.moveaxis(self._words, -1, 0)
+        slots[..., lane, column, low // self.width] = array[..., None, :, :]
+        shifts = np.arange(_WORD // self.width, dtype=np.uint32) * self.width + self.padding
+        return np.asarray(np.bitwise_or.reduce(slots << shifts.astype(np.uint32), axis=-1))
+
+    def unpack(self, words: ArrayLike, copy: int = 0) -> NDArray[Any]:
+        """Words [..., lanes, columns] -> values [..., rows, columns]."""
+        return self.dtype.decode(self.unpack_codes(words, copy))
+
+    def unpack_codes(self, words: ArrayLike, copy: int = 0) -> NDArray[Any]:
+        """Words [..., lanes, columns] -> element codes [..., rows, columns], of one of its copies."""
+        array = as_array(words, self.name)
+        lanes = LANES * self.ctas
+        if array.ndim < 2 or array.shape[-2] != lanes or array.shape[-1] < self.columns:
+            raise PtxlabError(
+                f"{self.name}: found words of shape {array.shape}; it takes [..., {lanes} lanes, "
+                f"{self.columns} columns]"
+            )
+        if array.dtype.kind not in "iu" or array.dtype.itemsize != 4:
+            raise PtxlabError(f"{self.name}: words are 32-bit unsigned integers, found {array.dtype}")
+        copy = as_int(copy, "copy")
+        if not 0 <= copy < self.layout.copies:
+            raise PtxlabError(f"{self.name}: copy {quoted(copy)}; there are {self.layout.copies}")
+        lane, column, low = np.moveaxis(self._words[copy], -1, 0)
+        mask = np.uint32((1 << self.dtype.bits) - 1)
+        codes = array.view(np.uint32)[..., lane, column] >> low.astype(np.uint32) & mask
+        return np.asarray(codes.astype(self.dtype.code_type))
+
+    def _check(self, matrix: ArrayLike) -> NDArray[Any]:
+        array = as_array(matrix, f"{self.name}: {self.dtype}")
+        if array.shape[-2:] != self.shape:
+            raise PtxlabError(
+                f"{self.name}: found shape {array.shape}; it takes [..., {self.shape[0]}, {self.shape[1]}]"
+            )
+        return array
+
+
+# -- data paths: which lanes an instruction uses -------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class DataPath:
+    """One of layouts A to G: which lanes hold which rows and columns of D.
+
+    >>> data_path(64, cta_group=1, sparse=False, ws=False)
+    DataPath(name='F', rows=64, wide=1, halves=True, ctas=1, source='PTX ISA and CUTLASS')
+    """
+
+    name: str
+    rows: int  # of D in one CTA
+    wide: int  # columns of D lie side by side in so many groups of lanes
+    halves: bool = False  # only 16 of every 32 lanes are used
+    ctas: int = 1
+    source: str = "PTX ISA and CUTLASS"
+
+    @property
+    def m(self) -> int:
+        """Rows of D."""
+        return self.rows * self.ctas
+
+    @property
+    def alignments(self) -> tuple[int, ...]:
+        """Lanes at which D, A and the metadata may begin: all three at the same.
+
+        >>> DATA_PATHS["F"].alignments, DATA_PATHS["D"].alignments
+        ((0, 16), (0,))
+        """
+        return (0, 16) if self.halves else (0,)
+
+    def row_modes(self) -> tuple[Mode, ...]:
+        """Modes of a row of D, or of A in tensor memory."""
+        lanes: tuple[Mode, ...] = (
+            ((16, 1, 0), (self.rows // 16, 32, 0)) if self.halves else ((self.rows, 1, 0),)
+        )
+        return (*lanes, (2, LANES, 0)) if self.ctas == 2 else lanes
+
+    def copy_modes(self) -> tuple[Mode, ...]:
+        """Where A and metadata are held again, so that each group of lanes finds all of a row of them."""
+        return ((self.wide, LANES // self.wide, 0),) if self.wide > 1 else ()
+
+    def result(self, m: int, n: int) -> TensorLayout:
+        """Where D is.
+
+        >>> [path.result(path.m, 64).cute for path in DATA_PATHS.values()][:3]
+        ['(128,64):(1,128)', '(64,(32,2)):(1,(128,64))', '((16,4),64):((1,32),128)']
+        """
+        columns: tuple[Mode, ...] = ((n // self.wide, 0, 1),)
+        if self.wide > 1:
+            columns += ((self.wide, LANES // self.wide, 0),)
+        return _layout((m, n), self.row_modes(), columns)
+
+    def multiplicand(self, m: int, k: int) -> TensorLayout:
+        """Where A is, in elements of its own width."""
+        return _layout((m, k), self.row_modes(), ((k, 0, 1),), self.copy_modes())
+
+    def metadata(self, m: int, chunks: int, wide: bool) -> TensorLayout:
+        """Where the nibbles of a sparse A are.
+
+        Of 16- and 32-bit types a lane holds four nibbles of a row and four of the row 8 below, and the lane 8
+        further the next four of each: one column, of four that the selector chooses from. Otherwise a lane
+        holds all of its row's.
+
+        >>> DATA_PATHS["D"].metadata(128, 8, wide=True).locate(11, 5)   # of row 11 the sixth nibble
+        (11, 5)
+        >>> DATA_PATHS["D"].metadata(128, 8, wide=True).locate(3, 5)
+        (11, 1)
+        """
+        if not wide:
+            return _layout((m, chunks), self.row_modes(), ((chunks, 0, 1),), self.copy_modes())
+        blocks: tuple[Mode, ...] = ((self.rows // 16, 32 if self.halves else 16, 0),)
+        if self.ctas == 2:
+            blocks += ((2, LANES, 0),)
+        rows: tuple[Mode, ...] = ((8, 1, 0), (2, 0, 4), *blocks)
+        return _layout((m, 4 * chunks), rows, ((4, 0, 1), (2, 8, 0), (4, 0, 8)), self.copy_modes())
+
+
+@lru_cache(maxsize=256)
+def _layout(
+    shape: tuple[int, int], row: tuple[Mode, ...], column: tuple[Mode, ...], copy: tuple[Mode, ...] = ()
+) -> TensorLayout:
+    return TensorLayout(shape, row, column, copy)
+
+
+#: "Data Path Layout Organization". The manual's "2x3" of layout E must be 2x2: 64 rows, two groups of lanes.
+DATA_PATHS: dict[str, DataPath] = {
+    row.name: row
+    for row in (
+        DataPath("A", 128, 1, ctas=2),
+        DataPath("B", 64, 2, ctas=2),
+        DataPath("C", 64, 1, halves=True, ctas=2, source="PTX ISA; CUTLASS places D as in layout B"),
+        DataPath("D", 128, 1),
+        DataPath("E", 64, 2),
+        DataPath("F", 64, 1, halves=True),
+        DataPath("G", 32, 4),
+    )
+}
+
+
+def data_path(m: int, *, cta_group: int, sparse: bool, ws: bool) -> DataPath:
+    """The layout of an instruction.
+
+    >>> data_path(128, cta_group=2, sparse=True, ws=False).name
+    'C'
+    """
+    rows = {
+        (256, 2): "A",
+        (128, 2): "C" if sparse else "B",
+        (128, 1): "D",
+        (64, 1): "E" if ws else "F",
+        (32, 1): "G",
+    }
+    name = rows.get((as_int(m, "m"), as_int(cta_group, "cta_group")))
+    if name is None or (name == "G" and not ws):
+        raise PtxlabError(f"M = {quoted(m)} with cta_group::{cta_group}: no layout has it")
+    return DATA_PATHS[name]
+
+
+def scale_layout(lines: int, ctas: int, groups: int, *, lanes: int = 32) -> TensorLayout:
+    """Scale factors of so many rows of A in each CTA, or columns of B, as rows of bytes.
+
+    The scales of row r are in lane r % 32 of column r // 32, four to a column, so that `tcgen05.cp.32x128b`
+    takes a tile of 128x4 there as it lies in shared memory; all four groups of 32 lanes hold the same. The
+    next four scales of every row follow in the next columns.
+
+    >>> scale_layout(128, 1, 1).holders(37, 2)
+    [(5, 6), (37, 6), (69, 6), (101, 6)]
+    """
+    pair: tuple[Mode, ...] = ((ctas, LANES, 0),) if ctas > 1 else ()
+    if lanes == LANES:
+        return _layout((lines * ctas, 4 * groups), ((lines, 1, 0), *pair), ((4 * groups, 0, 1),))
+    columns = -(-lines // 32)
+    rows: tuple[Mode, ...] = ((32, 1, 0), (columns, 0, 4), *pair)
+    shape = (32 * columns * ctas, 4 * groups)
+    return _layout(shape, rows, ((4, 0, 1), (groups, 0, 4 * columns)), ((4, 32, 0),))
+
+
+def transposed(layout: TensorLayout) -> TensorLayout:
+    """The same places for the transposed matrix."""
+    return _layout((layout.shape[1], layout.shape[0]), layout.column, layout.row, layout.copy)
+
+
+def accessible_lanes(warp: int) -> range:
+    """Lanes of tensor memory that tcgen05.ld and tcgen05.st of a warp may touch, by its rank among four.
+
+    >>> accessible_lanes(6)   # warps 2, 6, 10, ...
+    range(64, 96)
+    """
+    rank = as_int(warp, "warp") % 4
+    return range(32 * rank, 32 * rank + 32)
