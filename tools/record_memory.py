@@ -1,8 +1,8 @@
 """python -m tools.record_memory [FOLDER]: record how an H200 serves shared memory; no model is asked.
 
-banks.npz: cycles of ld.shared, st.shared, ldmatrix and stmatrix over address patterns. boxes.json: digests
-of the bytes that TMA writes. What wgmma reads through descriptors is checked by `tests/test_gpu_memory.py`,
-since it must equal the product exactly.
+banks.npz: cycles of ld.shared, st.shared, ldmatrix and stmatrix over address patterns; updates.npz: those of
+atomic operations and cp.async. boxes.json: digests of the bytes that TMA writes. What wgmma reads through
+descriptors is checked by `tests/test_gpu_memory.py`, since it must equal the product exactly.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import hashlib
 import io
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -113,9 +113,42 @@ ACCESSES = (
 )
 
 
+@dataclass(frozen=True)
+class Updating(Access):
+    """An atomic operation, or a copy of cp.async from neighbouring 16 bytes of global memory."""
+
+    def statement(self, offset: int) -> str:
+        """The asm statement of one access, at an offset from the lane's address."""
+        kind, _, operation = self.name.partition(".")
+        if kind == "cp":
+            text = f"cp.{operation} [%0 + {offset}], [%1], {self.width};"
+            return f'asm volatile("{text}" :: "r"(at), "l"((const char*)addresses + lane * 16) : "memory");'
+        word, letter = ("unsigned long long", "l") if self.width == 8 else ("unsigned int", "r")
+        values = ", %3" if operation.startswith("cas") else ""
+        text = f"atom.shared.{operation} %0, [%1 + {offset}], %2{values};"
+        inputs = f'"r"(at), "{letter}"(({word})lane), "{letter}"(({word})7)'
+        return (
+            f'{{ {word} r; asm volatile("{text}" : "={letter}"(r) : {inputs} : "memory"); '
+            "sum ^= (unsigned int)r; }"
+        )
+
+
+UPDATES = (
+    Updating("atom.add.u32", 4),
+    Updating("atom.max.s32", 4),
+    Updating("atom.exch.b32", 4),
+    Updating("atom.cas.b32", 4),
+    Updating("atom.cas.b64", 8),
+    Updating("atom.exch.b64", 8),
+    Updating("cp.async.ca.shared.global", 16),
+)
+
+
 def source(access: Access) -> str:
     """A kernel that times an access in a saturated memory pipe: 16 warps, offsets of whole lines."""
     lines = [access.statement(128 * number) for number in range(_UNROLLED)]
+    if access.name.startswith("cp."):
+        lines.append('asm volatile("cp.async.wait_all;" ::: "memory");')
     return _KERNEL.format(
         threads=32 * _WARPS,
         shared=_REACH + 128 * (_UNROLLED + 8),
@@ -283,26 +316,32 @@ def digest(content: NDArray[np.uint8]) -> str:
     return hashlib.sha256(content.tobytes()).hexdigest()[:16]
 
 
+def record(path: Path, accesses: Sequence[Access]) -> None:
+    """Cycles of these accesses, in 64ths."""
+    found: dict[str, NDArray[Any]] = {}
+    for access in accesses:
+        if access.needs_newer_compiler:
+            found[access.name] = np.load(FOLDER / path.name)[access.name]
+            print(f"{access.name}: as it was, this NVRTC is too old for it")
+            continue
+        addresses, masks = patterns(access)
+        times = cycles(access, addresses, masks)
+        found[access.name] = np.round(times * 64).astype(np.uint16)
+        print(
+            f"{access.name}: {len(times)} patterns, {times.min():.2f} to {times.max():.2f} cycles", flush=True
+        )
+    archive = io.BytesIO()
+    np.savez_compressed(archive, **found)
+    write_atomically(path, archive.getvalue())
+
+
 def main() -> None:
     print(gpu.status(), file=sys.stderr)
     if gpu.device_target() != "sm_90a":
         sys.exit("these are recorded on sm_90a")
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER
-    banks: dict[str, NDArray[Any]] = {}
-    for access in ACCESSES:
-        if access.needs_newer_compiler:
-            banks[access.name] = np.load(FOLDER / "banks.npz")[access.name]
-            print(f"{access.name}: as it was, this NVRTC is too old for it")
-            continue
-        addresses, masks = patterns(access)
-        times = cycles(access, addresses, masks)
-        banks[access.name] = np.round(times * 64).astype(np.uint16)  # in 64ths of a cycle
-        print(
-            f"{access.name}: {len(times)} patterns, {times.min():.2f} to {times.max():.2f} cycles", flush=True
-        )
-    archive = io.BytesIO()
-    np.savez_compressed(archive, **banks)
-    write_atomically(folder / "banks.npz", archive.getvalue())
+    record(folder / "banks.npz", ACCESSES)
+    record(folder / "updates.npz", UPDATES)
     digests = {str(box): digest(bytes_of(box)) for box in boxes()}
     write_atomically(folder / "boxes.json", json.dumps(digests, indent=0) + "\n")
 

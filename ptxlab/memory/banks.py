@@ -6,6 +6,8 @@ with the most different words decides; lanes that want the same word share it. M
 `tests/golden/banks.npz`: cycles of a saturated memory pipe equal these wavefronts in every pattern tried.
 That instructions which only sm_100 and later have (ldmatrix m16n16 and m8n16 of 4 and 6 bits, stmatrix m16n8)
 are served in the same way is assumed, and `Conflicts.evidence` says so.
+An atomic operation is served lane by lane in each bank (`tests/golden/updates.npz`), compare-and-swap in two
+cycles for each lane; cp.async of 16 bytes is served like that, eight lanes at a time.
 That loads of 8 and 16 bytes are served twice as fast where neighbours share addresses is also what NVIDIA's
 forum says of sm_70 ("Unexpected shared memory bank conflict").
 """
@@ -36,6 +38,9 @@ _LANES = 32
 #: Bytes that a lane may read or write at once.
 WIDTHS = (1, 2, 4, 8, 16)
 
+#: Bytes that an atomic operation on shared memory updates.
+_ATOMIC_WIDTHS = (4, 8)
+
 _NOBODY = -1  # the word of a lane that takes no part
 
 
@@ -62,6 +67,7 @@ class Conflicts:
     words: NDArray[np.int64]
     groups: NDArray[np.int64]
     evidence: Literal["measured", "assumed"] = "measured"  # on an H200; no GPU at hand has the others
+    atomic: bool = False  # then lanes that want the same word wait for each other, too
 
     @cached_property
     def _per_group(self) -> NDArray[np.int64]:
@@ -74,7 +80,8 @@ class Conflicts:
         span = int(words.max(initial=0)) + 1
         keys = np.sort(np.where(words < 0, _NOBODY, groups * span + words), axis=1)
         first = np.ones(keys.shape, dtype=np.bool_)
-        first[:, 1:] = keys[:, 1:] != keys[:, :-1]
+        if not self.atomic:
+            first[:, 1:] = keys[:, 1:] != keys[:, :-1]
         first &= keys >= 0
         access = np.broadcast_to(np.arange(len(keys))[:, None], keys.shape)[first]
         cells = (access * count + keys[first] // span) * BANKS + keys[first] % span % BANKS
@@ -95,7 +102,7 @@ class Conflicts:
 
     @cached_property
     def collisions(self) -> tuple[Collision, ...]:
-        """Every bank of every group in which lanes want different words; empty without conflicts.
+        """Every bank of every group in which lanes wait for each other; empty without conflicts.
 
         Of one access; in a batch, `conflicts(addresses[i])` has those of one.
         """
@@ -117,7 +124,7 @@ class Conflicts:
                 tuple(sorted(by_word)),
             )
             for (group, bank), by_word in sorted(wanted.items())
-            if len(by_word) > 1
+            if len(by_word) > 1 or (self.atomic and len(next(iter(by_word.values()))) > 1)
         )
 
     @cached_property
@@ -131,13 +138,14 @@ class Conflicts:
                 f"schedule of a batch of shape {self.words.shape[:-2]}: ask for that of one access"
             )
         starts = np.concatenate([[0], np.cumsum(self._per_group[0])])
-        order: dict[tuple[int, int], dict[int, int]] = {}
+        order: dict[tuple[int, int], dict[tuple[int, int], int]] = {}
         schedule = np.full(self.words.shape, _NOBODY)
         for lane, group in enumerate(self.groups.tolist()):
             for number, word in enumerate(self.words[lane].tolist()):
                 if word != _NOBODY:
                     ranks = order.setdefault((group, word % BANKS), {})
-                    schedule[lane, number] = starts[group] + ranks.setdefault(word, len(ranks))
+                    wanted = (word, lane if self.atomic else _NOBODY)
+                    schedule[lane, number] = starts[group] + ranks.setdefault(wanted, len(ranks))
         return schedule
 
     def __str__(self) -> str:
@@ -149,6 +157,12 @@ class Conflicts:
         count = _count(int(self.wavefronts), "wavefront")
         if self.wavefronts == self.least:
             return f"{count}, no conflicts.{note}"
+        if self.atomic:
+            worst = max(self.collisions, key=lambda collision: len(collision.lanes))
+            return (
+                f"{count} where {self.least} would do: {_count(len(worst.lanes), 'lane')} update "
+                f"{_count(len(worst.words), 'word')} of bank {worst.bank}, one after the other.{note}"
+            )
         worst = max(self.collisions, key=lambda collision: len(collision.words))
         return (
             f"{count} where {self.least} would do: {_count(len(worst.lanes), 'lane')} want "
@@ -161,14 +175,22 @@ def _count(number: int, noun: str) -> str:
 
 
 def conflicts(
-    addresses: ArrayLike, width: int = 4, *, store: bool | int = False, active: ArrayLike | None = None
+    addresses: ArrayLike,
+    width: int = 4,
+    *,
+    store: bool | int = False,
+    atomic: bool | int = False,
+    active: ArrayLike | None = None,
 ) -> Conflicts:
     """Bank conflicts of one ld.shared or st.shared: byte addresses [..., 32], `width` bytes a lane.
 
     `active` are the lanes that take part, [..., 32]; all of them if left out. Lanes are served 32 at a time
     for up to 4 bytes, 16 for 8 and 8 for 16. Loads of 8 and 16 bytes take twice as many lanes at a time where
-    the lanes i and i ^ 1, or i and i ^ 2, have the same address throughout.
+    the lanes i and i ^ 1, or i and i ^ 2, have the same address throughout. An `atomic` operation, of 4 or 8
+    bytes, is served lane by lane in each bank, also where lanes want the same word.
 
+    >>> print(conflicts(np.zeros(32, dtype=int), atomic=True))   # atomicAdd of all lanes to one counter
+    32 wavefronts where 1 would do: 32 lanes update 1 word of bank 0, one after the other.
     >>> conflicts(np.arange(32) * 8, width=8).wavefronts   # 256 bytes
     2
     >>> conflicts(np.arange(32) * 33 * 4).collisions   # rows of 33 words: every lane has a bank of its own
@@ -178,7 +200,9 @@ def conflicts(
     size = as_int(width, "width")
     if size not in WIDTHS:
         raise PtxlabError(f"width={quoted(size)}: a lane reads or writes {listing(WIDTHS)} bytes")
-    store = as_flag(store, "store")
+    store, atomic = as_flag(store, "store"), as_flag(atomic, "atomic")
+    if atomic and size not in _ATOMIC_WIDTHS:
+        raise PtxlabError(f"width={quoted(size)}: an atomic operation has {listing(_ATOMIC_WIDTHS)} bytes")
     wrong = where % size != 0
     part = np.ones(where.shape, dtype=np.bool_)
     if active is not None:
@@ -199,10 +223,10 @@ def conflicts(
         )
     lane = np.arange(_LANES)
     groups = np.broadcast_to(lane // min(128 // size, _LANES), where.shape)
-    if size > _BANK_BYTES and not store:
+    if size > _BANK_BYTES and not store and not atomic:
         together = _may_merge(where, part)
         groups = np.where(together, lane // (256 // size), groups)
-    return Conflicts(_words(where, size, part), groups)
+    return Conflicts(_words(where, size, part), groups, atomic=atomic)
 
 
 def transfer_conflicts(form: TransferForm, addresses: ArrayLike) -> Conflicts:

@@ -122,7 +122,7 @@ class Traffic(Observer):
         self._starts = np.zeros(0, dtype=np.int64)
         self._maps: Sequence[TensorMap] = ()
         self.touched = Touched()
-        self._patterns: dict[tuple[int, bool, int], tuple[int, int]] = {}
+        self._patterns: dict[tuple[int, str, int], tuple[int, int]] = {}
         rng = np.random.default_rng(32)
         self._weights = rng.integers(1, 1 << 62, 32, dtype=np.int64) | 1
 
@@ -151,9 +151,11 @@ class Traffic(Observer):
         space = "param" if "param" in parts else access.space
         entry = self.of(access.instruction)
         entry.bytes[space, access.kind] += access.width * len(access.threads)
-        if space == "shared" and access.kind in ("read", "write") and parts[0] != "mbarrier":
+        if space == "shared" and access.kind == "atomic" and access.width in (4, 8):
+            self._count_banks(entry, access, "atomic", 2 if "cas" in parts else 1)
+        elif space == "shared" and access.kind in ("read", "write") and parts[0] != "mbarrier":
             if access.proxy == "generic" and access.width in WIDTHS and parts[0] != "wmma":
-                self._count_banks(entry, access, parts[0] in ("ld", "ldu"))
+                self._count_banks(entry, access, "load" if parts[0] in ("ld", "ldu") else "store")
             else:  # wmma, wgmma, bulk copies: how they go through the banks is not known
                 count = -(-access.width * len(access.threads) // _WAVEFRONT)
                 entry.wavefronts += count
@@ -161,8 +163,11 @@ class Traffic(Observer):
         elif space == "global":
             self._count_sectors(entry, access, parts)
 
-    def _count_banks(self, entry: Moved, access: Access, merges: bool) -> None:
-        """Judge every pattern of addresses that no other warp had, up to a shift by whole rows of banks."""
+    def _count_banks(self, entry: Moved, access: Access, kind: str, each: int = 1) -> None:
+        """Judge every pattern of addresses that no other warp had, up to a shift by whole rows of banks.
+
+        Compare-and-swap keeps a bank for two cycles, `each`.
+        """
         if self._batch is not None and len(access.threads) == self._batch.size:
             rows = access.addresses.reshape(-1, 32)
             shifted = rows - (rows.min(axis=1) & -16)[:, None]
@@ -172,12 +177,16 @@ class Traffic(Observer):
             shifted = np.where(rows < 0, -1, rows - low[:, None])
         keys, first, counts = np.unique(shifted @ self._weights, return_index=True, return_counts=True)
         known = self._patterns
-        names = [(access.width, merges, int(key)) for key in keys]
+        names = [(access.width, kind, int(key)) for key in keys]
         unknown = [number for number, name in enumerate(names) if name not in known]
         if unknown:
             taken = shifted[first[unknown]]
             judged = conflicts(
-                np.maximum(taken, 0) & ((1 << 18) - 1), access.width, store=not merges, active=taken >= 0
+                np.maximum(taken, 0) & ((1 << 18) - 1),
+                access.width,
+                store=kind == "store",
+                atomic=kind == "atomic",
+                active=taken >= 0,
             )
             totals = zip(np.atleast_1d(judged.wavefronts), np.atleast_1d(judged.least), strict=True)
             for number, (wavefronts, least) in zip(unknown, totals, strict=True):
@@ -185,8 +194,8 @@ class Traffic(Observer):
         for name, count in zip(names, counts.tolist(), strict=True):
             wavefronts, least = known[name]
             entry.accesses += count
-            entry.wavefronts += wavefronts * count
-            entry.least += least * count
+            entry.wavefronts += each * wavefronts * count
+            entry.least += each * least * count
 
     @staticmethod
     def _rows(threads: NDArray[Any], addresses: NDArray[np.int64]) -> NDArray[np.int64]:
