@@ -699,8 +699,9 @@ def _proxy_fence(answer: object) -> tuple[bool, str]:
     return judge(
         not wrong.any() and not result.hazards,
         "The usual order is store, fence, barrier, copy: each thread makes its own stores visible to the "
-        "async proxy, then all meet, and one thread starts the copy. The same order comes before a `wgmma` "
-        "that reads a tile which threads have written.",
+        "async proxy, then all meet, and one thread starts the copy. (On an H200 a fence by that one thread, "
+        "after the barrier, does as well.) The same order comes before a `wgmma` that reads a tile which "
+        "threads have written.",
         (
             "race" in kinds,
             "The fence does not wait for other lanes: the barrier is needed as well.",

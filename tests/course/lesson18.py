@@ -33,6 +33,7 @@ _EDITS: dict[str, list[dict[int, str]]] = {
     "18.8": [
         {8: "store_d(d, tile, 8); fence_proxy_async();"},
         {9: "fence_proxy_async();\n__syncwarp();"},
+        {10: "if (threadIdx.x == 0) { fence_proxy_async();"},
     ],
 }
 _LINES = {"18.2": 4, "18.3": 6, "18.6": 9, "18.7": 14, "18.9": 13}
