@@ -103,3 +103,33 @@ def test_masks_that_are_computed() -> None:
     (hazard,) = kernel.simulate(1, 32, np.zeros(64, np.int32), 0xFF).hazards
     assert (hazard.kind, hazard.line, hazard.lanes) == ("not in the mask", 4, tuple(range(8, 16)))
     assert "with a mask that names lanes 0-7" in hazard.sentence
+
+
+_INIT = """
+extern "C" __global__ void copy(const int* x, int* y) {
+    __shared__ __align__(128) int tile[64];
+    __shared__ unsigned long long bar;
+    unsigned b = (unsigned)__cvta_generic_to_shared(&bar), t = (unsigned)__cvta_generic_to_shared(tile);
+    if (threadIdx.x == 0) {
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" :: "r"(b) : "memory");
+        // fence
+        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], 256;" :: "r"(b) : "memory");
+        asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
+                     "[%0], [%1], 256, [%2];" :: "r"(t), "l"(x), "r"(b) : "memory");
+    }
+    __syncthreads();
+    asm volatile("{ .reg .pred p; W: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], 0; @!p bra W; }"
+                 :: "r"(b) : "memory");
+    y[threadIdx.x] = tile[threadIdx.x];
+}
+"""
+
+
+@pytest.mark.parametrize("fence", ["fence.mbarrier_init.release.cluster", "fence.proxy.async.shared::cta"])
+def test_a_copy_must_see_its_mbarrier(fence: str) -> None:
+    x, y = np.arange(64, dtype=np.int32), np.zeros(64, np.int32)
+    (hazard,) = ptxlab.kernel(_INIT).simulate(1, 64, x, y).hazards
+    assert (hazard.kind, hazard.line, hazard.other_line) == ("missing proxy fence", 11, 7)
+    assert "completes at the mbarrier in shared bytes 0..7 of bar, which line 7 init" in hazard.sentence
+    fixed = _INIT.replace("// fence", f'asm volatile("{fence};" ::: "memory");')
+    assert ptxlab.kernel(fixed).simulate(1, 64, x, y).hazards == [] and (x == y).all()

@@ -245,6 +245,7 @@ class AccessCheck(Observer):
         stamp = self._time << _SHIFT
         if access.kind == "mbarrier":
             if traits.announced:
+                self._check_init(access, shadow, entries, threads, before)
                 self._announce(access, piece, shadow)
             return
         if access.kind != "write" and access.proxy != "mbarrier" and (before == 0).any():
@@ -509,7 +510,9 @@ class AccessCheck(Observer):
         elif kind.startswith(("membar", "fence.acq_rel", "fence.sc", "fence.release", "fence.acquire")):
             self._look(threads, True)
         elif kind.startswith("fence.proxy.async"):
-            clocks.fenced[threads] = self._time
+            clocks.fenced[threads] = clocks.fenced_inits[threads] = self._time
+        elif kind.startswith("fence.mbarrier_init"):
+            clocks.fenced_inits[threads] = self._time
         elif kind.endswith("commit_group"):
             self._groups[kind.removesuffix(".commit_group")][threads] += 1
         elif kind.endswith(("wait_group", "wait_all")):
@@ -796,6 +799,37 @@ class AccessCheck(Observer):
             "uninitialised memory", access.instruction, self._batch, threads[missing],
             f"{{who}} read{{s}} {self._report.shared_place(*span)}, which nobody has written",
             space="shared", addresses=span,
+        )  # fmt: skip
+
+    def _check_init(
+        self,
+        access: Access,
+        shadow: _Shadow,
+        entries: NDArray[Any],
+        threads: NDArray[Any],
+        before: NDArray[Any],
+    ) -> None:
+        """mbarriers at which a bulk copy completes, though no fence has shown it their `mbarrier.init`."""
+        if access.instruction.parts[0] != "cp":
+            return
+        plain = (before != 0) & (before & (_PENDING | _WORK) == 0)
+        fenced = self._clocks.fenced_inits
+        covered = np.maximum(fenced[threads], fenced[np.where(plain, before & _ID, 0)])
+        bad = np.flatnonzero(plain & (covered < before >> _SHIFT & _TIME))
+        if not len(bad):
+            return
+        other = self._instructions[int(before[bad[0]]) >> _SHIFT & _TIME]
+        if other is None or other.parts[:2] != ("mbarrier", "init"):
+            return
+        span = self._bytes(access, shadow, entries[bad])
+        name = ".".join(access.instruction.parts[:3])
+        self._report.add(
+            "missing proxy fence", access.instruction, self._batch, threads[bad],
+            f"{{who}}: {name} completes at the mbarrier in {self._report.shared_place(*span)}, which "
+            f"{line_text(other)} initialised through another proxy",
+            remedy="execute fence.mbarrier_init.release.cluster, or fence.proxy.async, after "
+            f"{line_text(other)}",
+            other=other, space="shared", addresses=span,
         )  # fmt: skip
 
     def _check_proxy(

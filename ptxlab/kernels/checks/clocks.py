@@ -35,6 +35,7 @@ class Clocks:
         self.published = np.zeros(batch.size // 32, dtype=np.int64)  # the warp's last fence or release
         self.acquired = np.zeros(batch.size // 32, dtype=np.int64)  # its last look at what others publish
         self.fenced = np.zeros(batch.size, dtype=np.int64)  # each thread's last fence.proxy.async
+        self.fenced_inits = np.zeros(batch.size, dtype=np.int64)  # also by fence.mbarrier_init
         self._matrix: NDArray[np.int32] | None = None
         self._work = np.zeros((batch.size, _COLUMNS), dtype=np.int32)
         self._columns: dict[Any, int] = {}
