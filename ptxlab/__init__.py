@@ -60,6 +60,7 @@ _FUNCTIONS = {
 #: Modules for users, and where they live.
 _MODULES = {
     "figures": "figures",
+    "gemm": "kernels.gemm",
     "gpu": "gpu",
     "inputs": "verify.inputs",
     "lessons": "lessons",

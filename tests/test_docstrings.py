@@ -22,7 +22,7 @@ from tools.site.api import PAGES, ApiPage, documented
 
 OPTIONAL = {"anywidget", "cuda", "ipywidgets", "IPython", "kaleido", "plotly", "traitlets"}
 #: Modules that users import; the Python API documents these and the classes that they meet.
-MODULES = ("", "figures", "gpu", "instruction", "lessons", "memory", "views", "wmma")
+MODULES = ("", "figures", "gemm", "gpu", "instruction", "lessons", "memory", "views", "wmma")
 
 
 def absent(error: BaseException | None) -> bool:
@@ -95,7 +95,7 @@ def test_only_a_gpu_excuses_an_example() -> None:
 @pytest.mark.parametrize("name", MODULES)
 def test_modules_for_users_are_documented(name: str) -> None:
     """The module says what it is for, and so do its functions and classes."""
-    module = getattr(ptxlab, name) if name in ("figures", "views") else None
+    module = getattr(ptxlab, name) if name in ("figures", "gemm", "views") else None
     module = module or importlib.import_module(f"ptxlab.{name}".rstrip("."))
     assert (module.__doc__ or "").strip()
     for public in module.__all__:

@@ -14,7 +14,16 @@ from ..numerics import has
 from .compiler import check_compiler, compiler_version
 from .cuda_python import INSTALL, load
 
-__all__ = ["Gpu", "available", "check_device", "device_name", "device_target", "model", "status"]
+__all__ = [
+    "Gpu",
+    "available",
+    "check_device",
+    "device_name",
+    "device_target",
+    "model",
+    "processors",
+    "status",
+]
 
 _EMULATOR = "the emulator needs none"
 
@@ -67,6 +76,13 @@ def device_target() -> str:
 def device_name() -> str:
     """Name of the first GPU, e.g. ``NVIDIA H200``; a `PtxlabError` says why there is none."""
     return _first_gpu().name
+
+
+@lru_cache(maxsize=1)
+def processors() -> int:
+    """Multiprocessors of the first GPU; a `PtxlabError` says why there is none."""
+    device_target()
+    return int(load("cuda.core").Device(0).properties.multiprocessor_count)
 
 
 def available(ins: Form | str | None = None) -> bool:

@@ -17,12 +17,13 @@ from .._util.progress import bar
 from .._util.threads import check_executor, in_order
 from ..errors import PtxlabError, quoted
 from ..gpu.arrays import gpu_arrays
+from ..gpu.device import check_device
 from ..isa.mma import MmaForm
 from ..isa.operand import Operand
 from ..isa.operands import Operands
 from ..isa.parse import parse_mma
 from ..numerics.emulate import emulate
-from .device_matmul import matmul_arrays, matmul_compressed
+from .device_matmul import matmul_arrays, matmul_codes, matmul_compressed
 from .gemm.sparse import CompressedMatrix, check_compressed
 
 if TYPE_CHECKING:
@@ -97,6 +98,8 @@ def matmul(
             )
         with call:
             return matmul_arrays(ins, call)
+    if on == "gpu" and executor is None and not ins.sparse:
+        return _on_gpu(ins, A, B, C, scale_a, scale_b)
     tiles = _Tiles(ins, A, B, C, scale_a, scale_b)
     d = np.empty((*tiles.grid, ins.d.lanes, ins.d.registers), dtype=ins.d.register_type)
     with bar(tiles.grid[0] * tiles.grid[1] * tiles.steps, "MMAs", show=show) as tick:
@@ -110,6 +113,30 @@ def matmul(
                     d[block.rows, block.columns] = registers
                     tick(registers.shape[0] * registers.shape[1] * tiles.steps)
     return tiles.matrix(ins.d.unpack(d))
+
+
+def _on_gpu(
+    ins: MmaForm,
+    A: ArrayLike,
+    B: ArrayLike,
+    C: ArrayLike | None,
+    scale_a: ArrayLike | None,
+    scale_b: ArrayLike | None,
+) -> NDArray[Any]:
+    """The whole product in one launch."""
+    check_device(ins)
+    left, right, start = _matrices(A, B, C)
+    given = {"A": (ins.a, left), "B": (ins.b, right)}
+    if C is not None:
+        given["C"] = (ins.c, start)
+    codes = {name: _encode(operand, matrix) for name, (operand, matrix) in given.items()}
+    for name, operand, scales in (("scale_a", ins.scale_a, scale_a), ("scale_b", ins.scale_b, scale_b)):
+        if scales is None:
+            continue
+        if operand is None:
+            raise PtxlabError(f"{name}: {ins.mnemonic} has no block scales")
+        codes[name] = _encode(operand, _as_matrix(name, scales))
+    return np.asarray(ins.d.dtype.decode(matmul_codes(ins, codes)))
 
 
 @dataclass(frozen=True)
@@ -163,21 +190,8 @@ class _Tiles:
         scale_b: ArrayLike | None,
     ) -> None:
         self.ins = ins
-        left, right = _as_matrix("A", A), _as_matrix("B", B)
-        (self.m, self.k), (b_rows, self.n) = left.shape, right.shape
-        if b_rows != self.k:
-            raise PtxlabError(
-                f"A {self.m}x{self.k} and B {b_rows}x{self.n}: A needs as many columns as B has rows"
-            )
-        check_room(max(self.m * self.n, self.m * self.k, self.k * self.n), "D")
-        start = np.zeros((self.m, self.n), dtype=ins.c.dtype.value_type)
-        if C is not None:
-            start = _as_matrix("C", C)
-        if start.shape != (self.m, self.n):
-            raise PtxlabError(
-                f"C is {start.shape[0]}x{start.shape[1]}; "
-                f"A {self.m}x{self.k} times B {self.k}x{self.n} needs {self.m}x{self.n}"
-            )
+        left, right, start = _matrices(A, B, C)
+        (self.m, self.k), self.n = left.shape, right.shape[1]
         tile_rows = ins.d.shape[0]  # m8n8k4 of f16 computes four products, one below the other
         self.grid = (-(-self.m // tile_rows), -(-self.n // ins.n))
         self.steps = -(-self.k // ins.k)
@@ -257,6 +271,21 @@ class _Tiles:
         tile_rows, tile_columns, rows, columns = tiles.shape
         matrix = np.swapaxes(tiles, 1, 2).reshape(tile_rows * rows, tile_columns * columns)
         return np.ascontiguousarray(matrix[: self.m, : self.n])
+
+
+def _matrices(
+    A: ArrayLike, B: ArrayLike, C: ArrayLike | None
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """A, B and C, whose shapes fit; C is zero if left out."""
+    left, right = _as_matrix("A", A), _as_matrix("B", B)
+    (m, k), (b_rows, n) = left.shape, right.shape
+    if b_rows != k:
+        raise PtxlabError(f"A {m}x{k} and B {b_rows}x{n}: A needs as many columns as B has rows")
+    check_room(max(m * n, m * k, k * n), "D")
+    start = np.zeros((m, n)) if C is None else _as_matrix("C", C)
+    if start.shape != (m, n):
+        raise PtxlabError(f"C is {start.shape[0]}x{start.shape[1]}; A {m}x{k} times B {k}x{n} needs {m}x{n}")
+    return left, right, start
 
 
 def _as_matrix(argument: str, values: ArrayLike) -> NDArray[Any]:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import ptxlab
-from ptxlab import figures, gpu, inputs, lessons, memory, sparsity, views, wmma
+from ptxlab import figures, gemm, gpu, inputs, lessons, memory, sparsity, views, wmma
 from ptxlab.isa.dtypes import DType
 from ptxlab.isa.layout import Layout
 from ptxlab.isa.layout import fragment as fragment_layout
@@ -80,7 +80,7 @@ def calls() -> tuple[Call, ...]:
     return tuple(
         each
         for part in (_top, _forms, _operands, _layouts, _dtypes, _sparsity, _memory, _transfers, _figures,
-                     _views, _verify, _wmma, _gpu, _lessons)
+                     _views, _verify, _wmma, _gpu, _gemm, _lessons)
         for each in part()
     )  # fmt: skip
 
@@ -564,6 +564,13 @@ def _gpu() -> Iterator[Call]:
                grid=1, block=32)  # fmt: skip
 
 
+def _gemm() -> Iterator[Call]:
+    yield call("gemm.rung", gemm.rung, number=8, form=_WGMMA, result="f16", stages=3, promote=1, block_n=128)
+    yield call("gemm.best_rung", gemm.best_rung, ins=_F16, target="sm_90a", M=100, N=200)
+    yield call("gemm.Rung.call", gemm.rung(1).call, A=np.ones((20, 40)), B=np.ones((40, 3)),
+               C=np.zeros((20, 3)), processors=2)  # fmt: skip
+
+
 def _lessons() -> Iterator[Call]:
     yield call("lessons.exercise", lessons.exercise, name="00.1")
     yield call("lessons.check", lessons.check, name="00.1", answer=..., only="name")
@@ -605,7 +612,18 @@ def explorer_calls() -> tuple[Call, ...]:
 
 # -- what there is -------------------------------------------------------------------------------------------
 
-_MODULES: tuple[ModuleType, ...] = (ptxlab, figures, gpu, inputs, lessons, memory, sparsity, views, wmma)
+_MODULES: tuple[ModuleType, ...] = (
+    ptxlab,
+    figures,
+    gemm,
+    gpu,
+    inputs,
+    lessons,
+    memory,
+    sparsity,
+    views,
+    wmma,
+)
 _CLASSES = {
     "Instruction": ptxlab.Instruction, "Transfer": ptxlab.Transfer, "Operand": Operand, "Layout": Layout,
     "DType": DType, "Structure": sparsity.Structure, "Tile": memory.Tile, "Operands": Operands,
@@ -621,6 +639,7 @@ without_call: dict[str, str] = {
     "ptxlab.progress": "takes no argument",
     "lessons.progress": "takes no argument",
     "lessons.forget": "takes no argument",
+    "gemm.ladder": "takes no argument",
     "gpu.Out": "a wrapper for gpu.launch",
     "gpu.cache_folder": "takes no argument",
     "gpu.compiler_version": "takes no argument",
@@ -635,6 +654,7 @@ without_call: dict[str, str] = {
     **{
         f"{module}.{name}": "an answer of a function"
         for module, names in {
+            "gemm": ("Call", "Row", "Rung"),
             "memory": ("Collision", "Conflicts", "Judgement", "TensorMap", "WeightOrder"),
             "lessons": ("Exercise", "Lesson", "Progress", "Verdict"),
             "views": ("Cell", "Grid", "Header", "Picture", "Table", "TraceView"),

@@ -87,6 +87,7 @@ PAGES = (
     ApiPage("lessons", "Lessons", "ptxlab.lessons"),
     ApiPage("memory", "Shared memory", "ptxlab.memory"),
     ApiPage("gpu", "GPU", "ptxlab.gpu"),
+    ApiPage("gemm", "GEMM", "ptxlab.kernels.gemm"),
     ApiPage("wmma", "nvcuda::wmma", "ptxlab.wmma"),
 )
 

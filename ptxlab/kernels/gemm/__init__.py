@@ -7,7 +7,7 @@ along K takes 32 bytes of a row. They can be simulated without a GPU and launche
 from __future__ import annotations
 
 from .catalog import Row
+from .choose import best_rung
 from .rung import Call, Rung, ladder, rung
-from .source import compose, source_files
 
-__all__ = ["Call", "Row", "Rung", "compose", "ladder", "rung", "source_files"]
+__all__ = ["Call", "Row", "Rung", "best_rung", "ladder", "rung"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -9,16 +11,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..._util.arguments import as_array, as_int
+from ..._util.arguments import as_array, as_int, is_name
 from ...errors import PtxlabError, listing, quoted
+from ...gpu.arrays import GpuArrays, gpu_arrays
+from ...gpu.compiler import compile_kernel
+from ...gpu.device import check_device, device_target
 from ...isa.dtypes import dtype
 from ...isa.mma import MmaForm
 from ...isa.operand import Operand
 from ...isa.parse import parse_mma
 from ...memory import tensor_map
+from ..device_operands import check_matrices, copy_from_gpu, copy_to_gpu
 from ..kernel import Kernel, kernel
 from ..simulator import Result
 from .catalog import LADDER, Row
+from .device import multiply_arrays
 from .source import RESULTS, compose
 
 __all__ = ["Call", "Rung", "ladder", "rung"]
@@ -28,6 +35,8 @@ _STORE = 64 * 128  # bytes of D that one TMA store of a warpgroup takes
 _WARPGROUP = 128
 _STEP = 32  # bytes along K that one instruction takes of a row
 _CHUNK = 16  # bytes: rows of A and columns of B begin at multiples of it
+_ROWS_OF_SWIZZLE = 8  # after which it repeats: boxes in shared memory begin there
+_PIPELINED = (5, 6, 7)  # they load a stage while they multiply another
 _MOST_SHARED = 227 << 10  # bytes of a block on sm_90
 _H200_PROCESSORS = 132
 
@@ -70,6 +79,7 @@ class Rung:
 
     @property
     def number(self) -> int:
+        """Its place on the ladder, from 1."""
         return self.row.number
 
     @cached_property
@@ -80,7 +90,18 @@ class Rung:
     @cached_property
     def kernel(self) -> Kernel[Result]:
         """The kernel, as `ptxlab.kernel` makes it."""
-        return kernel(self.source, "gemm", self.row.targets[0])
+        return kernel(self.source, "gemm", self.target)
+
+    @property
+    def target(self) -> str:
+        """The target that it is compiled for, unless it is launched on another: sm_90a if it has the form."""
+        return "sm_90a" if self.form.supports("sm_90a") else self.form.targets[-1]
+
+    @cached_property
+    def code(self) -> bytes:
+        """Its machine code for the GPU of this machine."""
+        code, _ = compile_kernel(self.source, device_target(), (), "gemm")
+        return code
 
     @property
     def block_m(self) -> int:
@@ -96,6 +117,21 @@ class Rung:
     def cluster(self) -> int:
         """Blocks of a cluster."""
         return self.constants.get("CLUSTER_M", 1) * self.constants.get("CLUSTER_N", 1)
+
+    @property
+    def box_a(self) -> tuple[int, int]:
+        """Rows and bytes of A that one TMA load takes: a block's part of what its cluster shares."""
+        return self.block_m // self.constants.get("CLUSTER_N", 1), _ROW
+
+    @property
+    def box_b(self) -> tuple[int, int]:
+        """The same of B, whose columns are rows in memory."""
+        return self.block_n // self.constants.get("CLUSTER_M", 1), _ROW
+
+    @property
+    def box_d(self) -> tuple[int, int]:
+        """Rows and bytes of D that one TMA store takes."""
+        return self.form.m, _ROW
 
     @property
     def threads(self) -> int:
@@ -137,6 +173,8 @@ class Rung:
         >>> launch.grid, launch.D.shape
         (2, (100, 60))
         """
+        if as_int(processors, "processors") < self.cluster:
+            raise PtxlabError(f"processors={quoted(processors)}: a cluster takes {self.cluster}")
         left, right = _matrix("A", A), _matrix("B", B)
         (m, k), (rows, n) = left.shape, right.shape
         if rows != k:
@@ -168,12 +206,10 @@ class Rung:
         right: Any = b
         target: Any = d
         if self.row.tensor_maps:
-            rows_a = self.block_m // self.constants.get("CLUSTER_N", 1)
-            rows_b = self.block_n // self.constants.get("CLUSTER_M", 1)
-            left = tensor_map(a, (rows_a, _ROW), swizzle=128, l2_promotion=256)
-            right = tensor_map(b, (rows_b, _ROW), swizzle=128, l2_promotion=256)
+            left = tensor_map(a, self.box_a, swizzle=128, l2_promotion=256)
+            right = tensor_map(b, self.box_b, swizzle=128, l2_promotion=256)
         if self.row.stores_with_tma:
-            target = tensor_map(d.view(np.uint8), (64, 128), swizzle=128)
+            target = tensor_map(d.view(np.uint8), self.box_d, swizzle=128)
         return left, right, 0 if start is None else start, target, len(d), n, a.shape[1]
 
     def simulate(
@@ -190,11 +226,35 @@ class Rung:
         result = self.kernel.simulate(call.grid, call.block, *call.arguments, shared=call.shared, **options)
         return call.D, result
 
-    def __call__(self, A: ArrayLike, B: ArrayLike, C: ArrayLike | None = None) -> NDArray[Any]:
-        """D = A B + C on the GPU."""
-        call = self.call(A, B, C)
-        self.kernel.launch(call.grid, call.block, *call.arguments, shared=call.shared)
-        return call.D
+    def __call__(
+        self, A: ArrayLike, B: ArrayLike, C: ArrayLike | None = None, *, stream: object = None
+    ) -> Any:
+        """D = A B + C on the GPU.
+
+        NumPy arrays are copied there and back. Matrices that are there already (CuPy's, torch's) have the
+        instruction's element types; D is of the same library, and nothing waits.
+        """
+        arrays = gpu_arrays({"A": A, "B": B, "C": C}, stream)
+        if arrays is not None:
+            with arrays:
+                return self._multiply(arrays)
+        check_device(self.form)
+        codes = {
+            "A": self.form.a.dtype.encode(_matrix("A", A)),
+            "B": self.form.b.dtype.encode(_matrix("B", B)),
+        }
+        if C is not None:
+            codes["C"] = self.form.c.dtype.encode(_matrix("C", C))
+        with copy_to_gpu(self.form, codes) as arrays:
+            return copy_from_gpu(self._multiply(arrays), dtype(self.result).numpy_type)
+
+    def _multiply(self, arrays: GpuArrays) -> object:
+        m, n, k = check_matrices(self.form, arrays)
+        if min(m, n, k) == 0:
+            raise PtxlabError(f"A {m}x{k} and B {k}x{n}: an empty matrix leaves nothing to compute")
+        d = arrays.empty((m, n), np.dtype(dtype(self.result).numpy_type).name)
+        multiply_arrays(self, arrays, d)
+        return d.owner
 
 
 def ladder() -> tuple[Row, ...]:
@@ -226,7 +286,7 @@ def rung(
             raise PtxlabError(f"rung {row.number} has no constant {quoted(name)}; there are {names}")
         chosen[name.upper()] = as_int(value, name)
     if row.family == "wgmma":
-        ins = replace(ins, n=chosen["BLOCK_N"], a_space="shared")
+        ins = replace(_of_width(ins, chosen["BLOCK_N"]), a_space="shared")
     step = ins.k * ins.a.dtype.bits // 8
     if step != _STEP:
         raise PtxlabError(
@@ -236,6 +296,10 @@ def rung(
         raise PtxlabError(f"{ins.mnemonic}: the ladder's kernels accumulate in {listing(RESULTS)}")
     if chosen.get("PROMOTE", 0) and ins.d_type != "f32":
         raise PtxlabError(f"promote: {ins.mnemonic} accumulates in {ins.d_type}; only f32 is promoted")
+    if result is not None and not is_name(result, RESULTS[ins.d_type]):
+        stored = listing(RESULTS[ins.d_type])
+        raise PtxlabError(f"result={quoted(result)}: accumulators of {ins.d_type} are stored as {stored}")
+    _check_constants(row, chosen, ins, result or ins.d_type)
     made = Rung(row, ins, chosen, result or ins.d_type)
     if made.shared > _MOST_SHARED:
         raise PtxlabError(
@@ -243,6 +307,36 @@ def rung(
             f"a block has {_MOST_SHARED}"
         )
     return made
+
+
+def _of_width(ins: MmaForm, n: int) -> MmaForm:
+    """The same wgmma with another N."""
+    return parse_mma(ins.mnemonic.replace(f"m{ins.m}n{ins.n}k", f"m{ins.m}n{n}k"))
+
+
+def _check_constants(row: Row, constants: Mapping[str, int], ins: MmaForm, result: str) -> None:
+    """Refuse tiles that the kernel cannot divide among its warps, boxes and stores."""
+    small = [name.lower() for name, value in constants.items() if value < 1 and name != "PROMOTE"]
+    if small:
+        raise PtxlabError(f"rung {row.number}: {listing(small)} must be at least 1")
+    units: dict[str, tuple[int, str]] = {}
+    if row.family == "mma":
+        units["BLOCK_M"] = (ins.m * constants.get("WARPS_M", 1), "the rows that its warps multiply at a time")
+        pair = 1 if row.number == 1 else 2
+        units["BLOCK_N"] = (pair * ins.n * constants.get("WARPS_N", 1), "the columns that its warps fetch")
+    else:
+        units["BLOCK_M"] = (ins.m * constants.get("TILES_M", 1), "the rows of a warpgroup")
+    if row.stores_with_tma:
+        shared = _ROWS_OF_SWIZZLE * constants["CLUSTER_M"]
+        stored = 8 * _ROW // dtype(result).bits
+        units["BLOCK_N"] = (math.lcm(shared, stored), "what clusters share and TMA stores")
+    for name, (unit, why) in units.items():
+        if constants[name] % unit:
+            raise PtxlabError(
+                f"rung {row.number}: {name.lower()}={constants[name]}; it takes multiples of {unit}, {why}"
+            )
+    if row.number in _PIPELINED and constants["STAGES"] < 2:
+        raise PtxlabError(f"rung {row.number}: stages={constants['STAGES']}; a pipeline has at least 2")
 
 
 def _matrix(name: str, values: ArrayLike) -> NDArray[Any]:

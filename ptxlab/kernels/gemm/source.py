@@ -98,10 +98,6 @@ def instruction_header(form: MmaForm, constants: Mapping[str, int], result: str 
     if form.d_type not in RESULTS or form.c_type != form.d_type:
         raise PtxlabError(f"{form.mnemonic}: the GEMM kernels accumulate in {listing(RESULTS)}")
     result = result or form.d_type
-    if result not in RESULTS[form.d_type]:
-        raise PtxlabError(
-            f"result={result!r}: accumulators of {form.d_type} are stored as {listing(RESULTS[form.d_type])}"
-        )
     packed = form.d_type == "f16"
     accumulator = "float" if form.d_type == "f32" else "unsigned int"
     sizes = {

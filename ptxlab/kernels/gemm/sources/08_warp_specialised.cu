@@ -85,7 +85,7 @@ __device__ __forceinline__ void produce(
             const uint32_t full = full_barrier(memory, at.stage);
             const uint32_t a = memory + at.stage * STAGE_BYTES + rank_n * A_PART * ROW;
             const uint32_t b = memory + at.stage * STAGE_BYTES + A_BYTES + rank_m * B_PART * ROW;
-            mbarrier_wait_cluster(empty_barrier(memory, at.stage), at.parity ^ 1);  // passes at once the first time round
+            mbarrier_wait(empty_barrier(memory, at.stage), at.parity ^ 1);  // passes at once the first time round
             mbarrier_expect(full, STAGE_BYTES);
             if (CLUSTER_N > 1) tma_load_multicast(a, A, k, a_row, full, beside);
             else tma_load(a, A, k, a_row, full);
@@ -165,12 +165,13 @@ __device__ __forceinline__ void multiply_tile_promoted(
 // One tile of D, 64 rows of it, goes through shared memory in pieces of 128 bytes a row, and TMA stores them while the
 // next piece is written. Chunks of 16 bytes are swizzled as TMA expects it, which also keeps banks apart.
 __device__ __forceinline__ void store(
-    uint8_t* buffers, const TensorMap& D, const Accumulator (&d)[ACCUMULATORS], int row, int column)
+    uint8_t* buffers, int& turn, const TensorMap& D, const Accumulator (&d)[ACCUMULATORS], int row, int column)
 {
     const int thread = threadIdx.x % WARPGROUP;
 #pragma unroll
     for (int piece = 0; piece * STORE_ROW < BLOCK_N * RESULT_BYTES; ++piece) {
-        uint8_t* buffer = buffers + piece % 2 * STORE_BYTES;
+        uint8_t* buffer = buffers + turn * STORE_BYTES;  // two take turns
+        turn ^= 1;
         if (thread == 0) tma_store_wait_read<1>();  // the store before the last has read this buffer
         named_barrier(1 + threadIdx.x / WARPGROUP, WARPGROUP);
 #pragma unroll
@@ -196,6 +197,7 @@ __device__ __forceinline__ void consume(
     uint8_t* buffers = dynamic + STAGES * STAGE_BYTES + consumer * 2 * STORE_BYTES;
 
     Position at;
+    int turn = 0;
     for (int index = blockIdx.x / CLUSTER; index < tiles.count(); index += gridDim.x / CLUSTER) {
         int row, column;
         tiles.place(index, row, column);
@@ -209,7 +211,7 @@ __device__ __forceinline__ void consume(
         if constexpr (PROMOTE == 0) multiply_tile(memory, at, consumer, d, K_bytes);
         else multiply_tile_promoted(memory, at, consumer, d, K_bytes);
 #pragma unroll
-        for (int t = 0; t < TILES_M; ++t) store(buffers, D, d[t], row + t * INSTRUCTION_M, column);
+        for (int t = 0; t < TILES_M; ++t) store(buffers, turn, D, d[t], row + t * INSTRUCTION_M, column);
     }
     if (threadIdx.x % WARPGROUP == 0) tma_store_wait_read<0>();
 }

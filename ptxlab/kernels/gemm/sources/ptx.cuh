@@ -94,7 +94,8 @@ __device__ __forceinline__ void mbarrier_arrive(uint32_t barrier)
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" :: "r"(barrier) : "memory");
 }
 
-// Arrives at the barrier that lies at the same address in another block of the cluster.
+// Arrives at the barrier that lies at the same address in another block of the cluster. Nothing was written that the other
+// block would read, so that no fence of the cluster is needed: .release.cluster would cost one for each arrival.
 __device__ __forceinline__ void mbarrier_arrive_at(uint32_t barrier, uint32_t rank)
 {
     asm volatile("{ .reg .b32 remote; mapa.shared::cluster.u32 remote, %0, %1; "
@@ -115,18 +116,6 @@ __device__ __forceinline__ void mbarrier_wait(uint32_t barrier, uint32_t parity)
     uint32_t done = 0;
     while (!done)
         asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
-                     : "=r"(done)
-                     : "r"(barrier), "r"(parity)
-                     : "memory");
-}
-
-// The same where blocks of the cluster arrive.
-__device__ __forceinline__ void mbarrier_wait_cluster(uint32_t barrier, uint32_t parity)
-{
-    uint32_t done = 0;
-    while (!done)
-        asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2; "
-                     "selp.u32 %0, 1, 0, p; }"
                      : "=r"(done)
                      : "r"(barrier), "r"(parity)
                      : "memory");

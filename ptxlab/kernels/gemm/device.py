@@ -1,0 +1,165 @@
+"""A rung on matrices that are on the GPU: where rows lie as the kernel wants them, nothing is copied."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from ...gpu.arrays import GpuArray, GpuArrays
+from ...gpu.device import processors
+from ...gpu.tensor_maps import encode_tensor_map
+from ...isa.mma import MmaForm
+from ...isa.operand import Operand
+from ...memory import tensor_map
+from .catalog import Row
+from .source import source_files
+
+__all__ = ["multiply_arrays", "pack_source"]
+
+_CHUNK = 16  # bytes: where rows begin
+_SIDE = 64  # of the tiles of pack.cu
+_WORDS = {1: "unsigned char", 2: "unsigned short", 4: "unsigned int"}
+
+
+class _Rung(Protocol):
+    """What a launch asks of a `Rung`."""
+
+    @property
+    def row(self) -> Row: ...
+
+    @property
+    def form(self) -> MmaForm: ...
+
+    @property
+    def code(self) -> bytes: ...
+
+    @property
+    def threads(self) -> int: ...
+
+    @property
+    def shared(self) -> int: ...
+
+    @property
+    def box_a(self) -> tuple[int, int]: ...
+
+    @property
+    def box_b(self) -> tuple[int, int]: ...
+
+    @property
+    def box_d(self) -> tuple[int, int]: ...
+
+    def grid(self, M: int, N: int, processors: int) -> int: ...
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Rows of bytes in the GPU's memory: how many, how long, how far apart."""
+
+    pointer: int
+    count: int
+    length: int
+    pitch: int
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, object]:
+        return {
+            "shape": (self.count, self.length),
+            "strides": (self.pitch, 1),
+            "typestr": "|u1",
+            "data": (self.pointer, False),
+            "version": 3,
+        }
+
+
+def multiply_arrays(rung: _Rung, call: GpuArrays, d: GpuArray) -> None:
+    """Queue D = A B + C, of the arrays A, B and perhaps C of a call; D lies without gaps."""
+    a, b = call.arrays["A"], call.arrays["B"]
+    (m, _), n = a.shape, b.shape[1]
+    left = _rows(rung, call, rung.form.a, a.pointer, a.shape, a.strides)
+    right = _rows(rung, call, rung.form.b, b.pointer, b.shape[::-1], b.strides[::-1])
+    pitch = n * d.itemsize
+    target = d.pointer
+    if rung.row.stores_with_tma and pitch % _CHUNK:  # TMA stores rows that begin at multiples of 16 bytes
+        pitch = -(-pitch // _CHUNK) * _CHUNK
+        target = call.scratch(m * pitch)
+    c = call.arrays.get("C")
+    start = 0 if c is None else call.contiguous(c).pointer
+    arguments: list[np.generic | bytes] = [
+        _argument(rung, left, rung.box_a),
+        _argument(rung, right, rung.box_b),
+        _address(start),
+        _map(_Rows(target, m, pitch, pitch), rung.box_d) if rung.row.stores_with_tma else _address(target),
+        np.int32(m),
+        np.int32(n),
+        np.int32(left.length),
+    ]
+    grid = rung.grid(m, n, processors())
+    call.launch(rung.code, "gemm", arguments, grid=grid, block=rung.threads, shared=rung.shared)
+    if target != d.pointer:
+        _pack(call, d.itemsize, target, (m, n), (pitch, d.itemsize), d.pointer, n)
+
+
+def _argument(rung: _Rung, rows: _Rows, box: tuple[int, int]) -> bytes:
+    return _map(rows, box) if rung.row.tensor_maps else _address(rows.pointer)
+
+
+def _map(rows: _Rows, box: tuple[int, int]) -> bytes:
+    return encode_tensor_map(tensor_map(rows, box, swizzle=128, l2_promotion=256)).tobytes()
+
+
+def _address(pointer: int) -> bytes:
+    return pointer.to_bytes(8, sys.byteorder)
+
+
+def _rows(
+    rung: _Rung,
+    call: GpuArrays,
+    operand: Operand,
+    pointer: int,
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+) -> _Rows:
+    """The rows as the kernel reads them: themselves, or a packed copy.
+
+    TMA takes rows of any length that begin at multiples of 16 bytes; other kernels want them without gaps.
+    """
+    (count, elements), size = shape, operand.dtype.bits // 8
+    length, pitch = elements * size, strides[0]
+    fits = strides[1] == size and pitch % _CHUNK == 0 and pitch >= length and pointer % _CHUNK == 0
+    if fits and operand.dtype.name != "tf32" and (rung.row.tensor_maps or pitch == length):
+        return _Rows(pointer, count, length, pitch)
+    pitch = -(-length // _CHUNK) * _CHUNK
+    copy = call.scratch(count * pitch)
+    _pack(call, size, pointer, (count, elements), strides, copy, pitch // size, operand.dtype.name == "tf32")
+    return _Rows(copy, count, pitch, pitch)
+
+
+def _pack(
+    call: GpuArrays,
+    size: int,
+    pointer: int,
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    target: int,
+    pitch: int,
+    rounded: bool = False,
+) -> None:
+    """Copy elements of `size` bytes into rows that are `pitch` elements long."""
+    (count, elements) = shape
+    tiles = -(-count // _SIDE) * -(-pitch // _SIDE)
+    arguments: list[np.generic | bytes] = [
+        _address(pointer),
+        *(np.int64(stride // size) for stride in strides),
+        _address(target),
+        *(np.int32(number) for number in (count, elements, pitch)),
+    ]
+    call.launch(pack_source(size, rounded), "pack", arguments, grid=tiles, block=256)
+
+
+def pack_source(size: int, rounded: bool = False) -> str:
+    """The kernel that packs rows of elements of `size` bytes; tf32 is rounded on the way."""
+    constants = [f"typedef {_WORDS[size]} Word;", f"constexpr bool ROUND_TO_TF32 = {str(rounded).lower()};"]
+    return "\n".join([*constants, source_files()["pack.cu"]])
