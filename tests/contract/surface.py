@@ -164,7 +164,7 @@ def _forms() -> Iterator[Call]:
         if ins.scale_vec:
             scales = {"scale_a": np.ones(ins.scale_a.shape), "scale_b": np.ones(ins.scale_b.shape)}
         yield call("Instruction.emulate", ins.emulate, **registers, **modifiers, model=None)
-        yield call("Instruction.run", ins.run, **registers, **modifiers)
+        yield call("Instruction.run", ins.run, **registers, stream=None, **modifiers)
         yield call("Instruction.__call__", ins, **matrices, **modifiers, **scales)
         yield call("Instruction.trace", ins.trace, **matrices, **scales, **modifiers, row=1, col=2)
         yield call("Instruction.supports", ins.supports, target="sm_90")
@@ -293,7 +293,7 @@ def _memory() -> Iterator[Call]:
     )
     yield call("Descriptor.addresses", fields.addresses, row=np.arange(8), k=0, bits=16, major="K")
     yield call("memory.conflicts", memory.conflicts, addresses=np.arange(32) * 8, width=8, store=False,
-               active=np.ones(32, dtype=bool))  # fmt: skip
+               atomic=False, active=np.ones(32, dtype=bool))  # fmt: skip
     array = np.zeros((8, 64), dtype=np.float16)
     for function in ("memory.tensor_map", "ptxlab.tensor_map"):
         yield call(function, memory.tensor_map, array=array, box=(8, 64), swizzle=128,

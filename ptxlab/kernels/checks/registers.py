@@ -6,7 +6,6 @@ those are watched while it runs, and usually there are none.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,13 +19,11 @@ from ..ptx import (
     Instruction,
     LabelTarget,
     Module,
-    Negated,
     Operand,
-    OperandList,
-    Pair,
     Register,
     Targets,
     Vector,
+    registers_of,
 )
 from ..simulator.events import Inspection, Observer, Synchronisation
 from ..simulator.threads import Batch, Threads
@@ -45,24 +42,6 @@ _NO_RESULT = {
 _COPIES = {"mov", "selp", "prmt", "bfi", "shfl"}
 _ALL_LANES = 0xFFFFFFFF
 _MASKED = {"shfl", "vote", "match", "redux", "elect", "bar"}
-
-
-def _registers(operand: Operand | None) -> Iterator[Register]:
-    if isinstance(operand, Register):
-        yield operand
-    elif isinstance(operand, Negated):
-        yield operand.operand
-    elif isinstance(operand, Vector | OperandList):
-        for item in operand.items:
-            yield from _registers(item)
-    elif isinstance(operand, Pair):
-        yield from _registers(operand.first)
-        yield from _registers(operand.second)
-    elif isinstance(operand, Address):
-        if isinstance(operand.base, Register):
-            yield operand.base
-        yield from _registers(operand.coordinates)
-        yield from _registers(operand.offsets)
 
 
 def _result(instruction: Instruction) -> Operand | None:
@@ -89,10 +68,10 @@ def read_and_written(instruction: Instruction) -> tuple[set[int], set[int]]:
     ({1, 2}, {0})
     """
     result = _result(instruction)
-    written = {register.index for register in _registers(result)}
+    written = {register.index for register in registers_of(result)}
     operands = instruction.operands if result is None else instruction.operands[1:]
-    read = {register.index for operand in operands for register in _registers(operand)}
-    read |= {register.index for register in _registers(instruction.guard)}
+    read = {register.index for operand in operands for register in registers_of(operand)}
+    read |= {register.index for register in registers_of(instruction.guard)}
     return read, written
 
 
@@ -422,7 +401,7 @@ class RegisterCheck(Observer):
 def _wgmma_registers(instruction: Instruction) -> set[int]:
     """The accumulators of a wgmma, and A where it is in registers."""
     d, a = instruction.operands[:2]
-    registers = [*_registers(d), *(_registers(a) if isinstance(a, Vector) else ())]
+    registers = [*registers_of(d), *(registers_of(a) if isinstance(a, Vector) else ())]
     return {register.index for register in registers}
 
 

@@ -22,6 +22,7 @@ from .syntax import (
     Variable,
     Vector,
     plain_name,
+    registers_of,
     type_bits,
 )
 
@@ -47,5 +48,6 @@ __all__ = [
     "Vector",
     "plain_name",
     "read_ptx",
+    "registers_of",
     "type_bits",
 ]

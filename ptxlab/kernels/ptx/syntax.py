@@ -6,6 +6,7 @@ PTX ISA, "Syntax", "State Spaces, Types, and Variables", "Instruction Operands".
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import TypeAlias
@@ -13,7 +14,7 @@ from typing import TypeAlias
 __all__ = [
     "Address", "Function", "Immediate", "Instruction", "LabelTarget", "Location", "Module", "Negated",
     "Operand", "OperandList", "Pair", "Prototype", "Register", "Sink", "Special", "Symbol", "Targets",
-    "Variable", "Vector", "plain_name", "type_bits",
+    "Variable", "Vector", "plain_name", "registers_of", "type_bits",
 ]  # fmt: skip
 
 _TYPE = re.compile(r"(?:[usbf]|bf)(8|16|32|64|128)(x2|x4)?")
@@ -162,6 +163,30 @@ Operand: TypeAlias = (
     | LabelTarget
     | Targets
 )
+
+
+def registers_of(operand: Operand | None) -> Iterator[Register]:
+    """The registers of an operand, also those of an address or of a vector.
+
+    >>> r = Register(0, "%r0", "b32")
+    >>> [register.name for register in registers_of(Vector((r, Address(r, 4))))]
+    ['%r0', '%r0']
+    """
+    if isinstance(operand, Register):
+        yield operand
+    elif isinstance(operand, Negated):
+        yield operand.operand
+    elif isinstance(operand, Vector | OperandList):
+        for item in operand.items:
+            yield from registers_of(item)
+    elif isinstance(operand, Pair):
+        yield from registers_of(operand.first)
+        yield from registers_of(operand.second)
+    elif isinstance(operand, Address):
+        if isinstance(operand.base, Register):
+            yield operand.base
+        yield from registers_of(operand.coordinates)
+        yield from registers_of(operand.offsets)
 
 
 # -- statements ----------------------------------------------------------------------------------------------

@@ -7,15 +7,14 @@ nobody looks at the memory in between. Others are refused.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import PtxlabError
-from ..ptx import Function, Instruction, Module, Operand
-from ..ptx.syntax import Address, Negated, OperandList, Pair, Register, Vector
+from ..ptx import Function, Instruction, Module, registers_of
 from .events import Access, Observer
 from .memory import Buffer
 
@@ -125,7 +124,7 @@ class Updates(Observer):
         for function in self._functions:
             if any(each is instruction for each in function.instructions):
                 counts = _register_counts(function)
-                return all(counts[index] == 1 for index in _registers(instruction.operands[0]))
+                return all(counts[each.index] == 1 for each in registers_of(instruction.operands[0]))
         return False
 
 
@@ -141,25 +140,8 @@ def check_plain(updated: dict[int, Update], plain: set[int]) -> None:
 def _register_counts(function: Function) -> Counter[int]:
     """How often each register stands in the function."""
     return Counter(
-        index
+        register.index
         for instruction in function.instructions
         for operand in instruction.operands
-        for index in _registers(operand)
+        for register in registers_of(operand)
     )
-
-
-def _registers(operand: Operand) -> Iterator[int]:
-    if isinstance(operand, Register):
-        yield operand.index
-    elif isinstance(operand, Vector | OperandList):
-        for item in operand.items:
-            yield from _registers(item)
-    elif isinstance(operand, Negated):
-        yield operand.operand.index
-    elif isinstance(operand, Pair):
-        yield from _registers(operand.first)
-        yield from _registers(operand.second)
-    elif isinstance(operand, Address):
-        for part in (operand.base, operand.coordinates, operand.offsets):
-            if isinstance(part, Register | Vector):
-                yield from _registers(part)
