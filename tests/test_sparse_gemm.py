@@ -148,6 +148,17 @@ def test_a_simulated_kernel_equals_matmul(
     assert (product == expected).all()
 
 
+def test_metadata_that_is_overwritten_while_a_wgmma_runs_is_a_hazard() -> None:
+    """An H200 gave wrong products when it was; ptxas keeps accumulators in their registers, not metadata."""
+    rung = sparse_rung(S8, block_m=64, tiles_m=1, block_n=64, cluster=1)
+    call = rung.call(np.zeros((64, 400)), np.ones((400, 64)))
+    broken = rung.source.replace("    wgmma_wait<0>();\n}", "    wgmma_wait<1>();\n}")
+    result = ptxlab.kernel(broken, "gemm").simulate(
+        call.grid, call.block, *call.arguments, shared=call.shared, show=False
+    )
+    assert any(hazard.kind == "wgmma registers" and " write " in hazard.sentence for hazard in result.hazards)
+
+
 def test_a_compressed_matrix_multiplies_like_the_dense_one() -> None:
     form = ptxlab.instruction(f"{MMA}m16n8k32.row.col.f32.f16.f16.f32")
     left, right = _values(form, 20, 9, 70, 3)

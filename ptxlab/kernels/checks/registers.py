@@ -85,6 +85,8 @@ class _Plan:
     copies: bool = False
     accumulators: list[int] = field(default_factory=list)  # numbers of sets of registers that a wgmma uses
     multiplies: int = -1  # its own set
+    overwrites: list[int] = field(default_factory=list)  # numbers of registers of metadata, each a set
+    metadata: int = -1  # its own
     lanes: int = 0  # that must all be there
     mask: int = -1
     mask_register: int = -1  # of a mask that is computed
@@ -133,18 +135,23 @@ class RegisterCheck(Observer):
         watched = self._unwritten(function)
         multiplying = [each for each in function.instructions if each.opcode.startswith("wgmma.mma_async")]
         members: dict[int, list[int]] = {}
+        metadata: dict[int, int] = {}
         for instruction in multiplying:
+            for register in _wgmma_metadata(instruction):
+                metadata[register] = self._sets.setdefault(
+                    (function.name, frozenset({register})), len(self._sets)
+                )
             registers = frozenset(_wgmma_registers(instruction))
             number = self._sets.setdefault((function.name, registers), len(self._sets))
             for register in registers:
                 if number not in members.setdefault(register, []):
                     members[register].append(number)
         for each in function.registers:
-            if each.index in watched or each.index in members:
+            if each.index in watched or each.index in members or each.index in metadata:
                 self._names[function.name, each.index] = each.name
         constants = _constants(function)
         for instruction in function.instructions:
-            plan = self._plan(function, instruction, watched, members, constants)
+            plan = self._plan(function, instruction, watched, members, metadata, constants)
             self._plans[id(instruction)] = plan
 
     def _plan(
@@ -153,6 +160,7 @@ class RegisterCheck(Observer):
         instruction: Instruction,
         watched: set[int],
         members: dict[int, list[int]],
+        metadata: dict[int, int],
         constants: dict[int, int],
     ) -> _Plan | None:
         parts = instruction.parts
@@ -161,10 +169,12 @@ class RegisterCheck(Observer):
         plan.copies = parts[0] in _COPIES
         if instruction.opcode.startswith("wgmma.mma_async"):
             plan.multiplies = self._sets[function.name, frozenset(_wgmma_registers(instruction))]
+            plan.metadata = max((metadata[register] for register in _wgmma_metadata(instruction)), default=-1)
         elif members:
             moves = parts[0] == "mov" and not isinstance(instruction.operands[1], Immediate)
             touched = {number for register in read | written for number in members.get(register, ())}
             plan.accumulators = [] if moves else sorted(touched)
+            plan.overwrites = [] if moves else sorted(metadata[each] for each in written if each in metadata)
         if "aligned" in parts and parts[0] not in ("bar", "barrier", "setmaxnreg"):
             plan.lanes = 128 if parts[0] == "wgmma" else 32
         if parts[0] in _MASKED and (parts[0] != "bar" or "warp" in parts):
@@ -177,7 +187,7 @@ class RegisterCheck(Observer):
             elif isinstance(operand, Register):
                 plan.mask_register = operand.index
             plan.mask = -1 if mask == _ALL_LANES else mask
-        busy = plan.reads or plan.writes or plan.accumulators or plan.lanes
+        busy = plan.reads or plan.writes or plan.accumulators or plan.overwrites or plan.lanes
         needed = plan.multiplies >= 0 or plan.mask >= 0 or plan.mask_register >= 0
         return plan if busy or needed else None
 
@@ -279,10 +289,14 @@ class RegisterCheck(Observer):
             self._check_mask(instruction, plan, ours)
         if plan.reads or plan.writes:
             self._follow(instruction, plan, ours)
-        for number in plan.accumulators:
+        for number in (*plan.accumulators, *plan.overwrites):
             self._touch(instruction, number, ours)
         if plan.multiplies >= 0:
             self._multiply(instruction, plan.multiplies, ours)
+        if plan.metadata >= 0:
+            flight = self._flight(plan.metadata, instruction)
+            flight.instruction = instruction
+            flight.group[ours] = self._groups[ours]
 
     def synchronised(self, event: Synchronisation) -> None:
         """Fences, groups and waits of wgmma."""
@@ -403,6 +417,13 @@ def _wgmma_registers(instruction: Instruction) -> set[int]:
     d, a = instruction.operands[:2]
     registers = [*registers_of(d), *(registers_of(a) if isinstance(a, Vector) else ())]
     return {register.index for register in registers}
+
+
+def _wgmma_metadata(instruction: Instruction) -> set[int]:
+    """The register with the metadata of a sparse wgmma, which it reads while it runs: an H200 does."""
+    if "sp" not in instruction.parts:
+        return set()
+    return {register.index for register in _registers(instruction.operands[3])}
 
 
 def _constants(function: Function) -> dict[int, int]:
