@@ -423,7 +423,7 @@ def _wgmma_metadata(instruction: Instruction) -> set[int]:
     """The register with the metadata of a sparse wgmma, which it reads while it runs: an H200 does."""
     if "sp" not in instruction.parts:
         return set()
-    return {register.index for register in _registers(instruction.operands[3])}
+    return {register.index for register in registers_of(instruction.operands[3])}
 
 
 def _constants(function: Function) -> dict[int, int]:
