@@ -106,7 +106,8 @@ class Instruction(MmaForm):
             c = torch.zeros(1000, 32, 4, dtype=torch.int32, device="cuda")
             d = ins.run(a, b, c)   # a tensor of int32 beside them
         """
-        from .gpu.runner import run, run_arrays
+        from .gpu import run
+        from .gpu.runner import run_arrays
 
         given = {"a": a, "b": b, "c": c, "e": e, "scale_a": scale_a, "scale_b": scale_b}
         d = run_arrays(self, given, Modifiers.from_keywords(modifiers), stream)
@@ -137,8 +138,10 @@ class Instruction(MmaForm):
         on: Literal["emulator", "gpu"] = "emulator",
         model: str | None = None,
         **modifiers: int | bool,
-    ) -> NDArray[Any]:
+    ) -> Any:
         """D = A B + C for whole matrices of values. A sparse instruction takes dense A and compresses it.
+
+        With ``on="gpu"`` the matrices may be on the GPU already, as `ptxlab.matmul` takes them.
 
         >>> import numpy as np, ptxlab
         >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
@@ -151,6 +154,11 @@ class Instruction(MmaForm):
             raise PtxlabError(
                 f"model={quoted(model)}: only the emulator (on='emulator') has models to choose from"
             )
+        if on == "gpu":
+            from .gpu.arrays import is_on_gpu
+
+            if is_on_gpu(A):
+                return self._on_gpu(A, B, C, scale_a, scale_b, modifiers)
         operands = Operands.from_matrices(self, A, B, C, scale_a, scale_b, Modifiers.from_keywords(modifiers))
         if on == "gpu":
             from .gpu import run
@@ -159,6 +167,31 @@ class Instruction(MmaForm):
         from .numerics.emulate import emulate
 
         return self.d.unpack(emulate(operands, model=model))
+
+    def _on_gpu(
+        self,
+        A: ArrayLike,
+        B: ArrayLike,
+        C: ArrayLike | None,
+        scale_a: ArrayLike | None,
+        scale_b: ArrayLike | None,
+        modifiers: dict[str, int | bool],
+    ) -> Any:
+        """D for matrices that are on the GPU: the product of just this size."""
+        from .kernels.matmul import matmul
+
+        if modifiers or self.mma_count > 1:
+            raise PtxlabError(
+                f"{self.mnemonic}: on matrices that are on the GPU it takes no modifiers, and not four "
+                "products at once; pass NumPy arrays, or registers to ins.run"
+            )
+        for name, matrix, shape in (("A", A, (self.m, self.k)), ("B", B, (self.k, self.n))):
+            found = tuple(getattr(matrix, "shape", ()))
+            if found != shape:
+                raise PtxlabError(
+                    f"{name}: found shape {found}; {self.mnemonic} takes {shape}, and ptxlab.matmul any size"
+                )
+        return matmul(A, B, C, self, scale_a=scale_a, scale_b=scale_b, on="gpu")
 
     def trace(
         self,

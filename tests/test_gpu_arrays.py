@@ -231,6 +231,15 @@ def test_matrices_on_the_gpu(library: Any, name: str, kind: str, sums: str) -> N
 
 
 @pytest.mark.gpu
+def test_one_instruction_on_matrices(library: Any) -> None:
+    ins = ptxlab.instruction(F16)
+    A, B = np.ones((16, 16), np.float16), np.arange(128, dtype=np.float16).reshape(16, 8)
+    np.testing.assert_array_equal(get(ins(put(library, A), put(library, B), on="gpu")), ins(A, B))
+    with pytest.raises(PtxlabError, match="B: found shape .16, 16.; mma.* takes .16, 8., and ptxlab.matmul"):
+        ins(put(library, A), put(library, A), on="gpu")
+
+
+@pytest.mark.gpu
 def test_matrices_that_do_not_fit(library: Any) -> None:
     a = put(library, np.zeros((16, 16), np.float32))
     with pytest.raises(PtxlabError, match="A: found float32; f16 takes float16, since nothing is converted"):

@@ -30,6 +30,7 @@ __all__ = [
     "ResultArray",
     "as_gpu_array",
     "gpu_arrays",
+    "is_on_gpu",
     "launch_stream",
     "stream_handle",
 ]
@@ -145,6 +146,15 @@ def as_gpu_array(value: object, what: str = "array") -> GpuArray | None:
         stream = getattr(value, "__cuda_array_interface__", {}).get("stream")
         producer = None if stream is None else as_int(stream, f"{what}: stream")
     return GpuArray(value, library, layout, producer)
+
+
+def is_on_gpu(value: object) -> bool:
+    """Whether it is an array on the GPU.
+
+    >>> is_on_gpu(np.zeros(3))
+    False
+    """
+    return as_gpu_array(value) is not None
 
 
 def _library(value: object) -> Library:
