@@ -16,6 +16,8 @@ from .isa.targets import TARGETS
 
 if TYPE_CHECKING:
     from .course import progress
+    from .gpu.measure import measure
+    from .gpu.records import measured
     from .gpu.repack import repack
     from .kernels.gemm.sparse import compress, prune
     from .kernels.matmul import matmul
@@ -38,6 +40,8 @@ __all__ = [
     "instruction",
     "kernel",
     "matmul",
+    "measure",
+    "measured",
     "models",
     "progress",
     "prune",
@@ -51,6 +55,8 @@ _FUNCTIONS = {
     "hunt": "verify.hunt",
     "kernel": "simulation",
     "matmul": "kernels.matmul",
+    "measure": "gpu.measure",
+    "measured": "gpu.records",
     "models": "numerics",
     "progress": "course",
     "prune": "kernels.gemm.sparse",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NoReturn, TypeAlias
 from .._version import __version__
 from ..errors import listing, quoted
 from ..isa.catalog import FAMILIES
-from . import completion, compute, lab, lookup, memory, repack, simulate, streams
+from . import completion, compute, lab, lookup, measure, memory, repack, simulate, streams
 from .names import suggestion
 from .output import Style
 
@@ -39,6 +39,7 @@ examples:
   ptxlab trace mma.m16n8k16.f32.f16 3 5          why D[3][5] has its bits
   ptxlab run mma.sp.m16n8k16.tf32 --on both      emulator against GPU, bit for bit
   ptxlab simulate twice.cu --arg ones:f4:32      a whole kernel, without a GPU
+  ptxlab measure mma.m16n8k16.f32.f16 --recorded H200     latency and throughput
 
 exit status: 0 the answer was written, 1 the request cannot be answered (one sentence says why),
 2 wrong usage, 70 a defect of ptxlab, 130 interrupted
@@ -113,6 +114,10 @@ EXAMPLES = {
   ptxlab hunt mma.m16n8k16.f32.f16                     on a GPU: 100,000 MMAs
   ptxlab hunt mma.m16n8k16.f32.f16 --category bottom --mmas 1000000
   ptxlab hunt mma.m16n8k64.s4 --against sm_80 --mmas 1000    two models, no GPU""",
+    "measure": """\
+  ptxlab measure mma.m16n8k16.f32.f16                        on this machine's GPU
+  ptxlab measure wgmma.m64n128k16.f32.f16 --a shared --recorded H200    without one
+  ptxlab measure --all --record                              every instruction""",
     "simulate": """\
   ptxlab simulate twice.cu --block 128 --arg ones:float32:128   an array made here
   ptxlab simulate saxpy.cu --grid 8 --arg 2.5 --arg x.npy --arg y.npy --save z.npz
@@ -210,6 +215,7 @@ def build() -> argparse.ArgumentParser:
     _add_lookups(commands)
     _add_shared_memory_commands(commands)
     _add_computations(commands)
+    _add_measure(commands)
     _add_kernels(commands)
     _add_tools(commands)
     return parser
@@ -460,6 +466,32 @@ def _add_computations(commands: _Commands) -> None:
     command.add_argument("--b", metavar="FILE.npy", help="B from a file written by np.save")
     command.add_argument("--c", metavar="FILE.npy", help="C from a file written by np.save")
     _add_formats(command, ("json", "svg"))
+
+
+def _add_measure(commands: _Commands) -> None:
+    command = commands.add(
+        "measure",
+        measure.measure,
+        "measure latency and throughput of an instruction, with clock, power and temperature",
+        instruction=False,
+        json=True,
+    )
+    command.add_argument(
+        "instruction", metavar="INSTRUCTION", nargs="?", help="PTX mnemonic, short name, or pasted code"
+    )
+    command.add_argument(
+        "--a", choices=("register", "shared"), help="where wgmma finds A (default: register)"
+    )
+    command.add_argument("--zeros", action="store_true", help="operands of zeros: less power, higher clocks")
+    command.add_argument("--recorded", metavar="CHIP", help="what was recorded on a chip, e.g. H200; no GPU")
+    command.add_argument("--all", action="store_true", help="every instruction of this machine's GPU")
+    command.add_argument(
+        "--record",
+        metavar="FILE",
+        nargs="?",
+        const="",
+        help="keep the figures of --all in FILE.json (default: in your data folder)",
+    )
 
 
 def _add_kernels(commands: _Commands) -> None:

@@ -43,6 +43,7 @@ from . import (
     shared_memory_pictures,
     trace_picture,
 )
+from . import throughput as throughput_charts
 from .drawing import Drawing
 from .fragment_pictures import Label, TileColour
 from .matrix_pictures import Colour, Shown
@@ -73,6 +74,7 @@ __all__ = [
     "svg",
     "swizzle",
     "swizzle_bits",
+    "throughput",
     "tile",
     "trace",
     "values",
@@ -216,6 +218,19 @@ def formats(*names: str, title: bool = True) -> Figure:
     'tf32 bit 11<br>ignored, 13 bits'
     """
     return chart(format_picture.formats(*names), title=title)
+
+
+def throughput(what: str = "n", type: str = "f16", *, chip: str = "H200", title: bool = True) -> Figure:
+    """What was measured on a chip: throughput of wgmma over N, or its cycles, or what sparsity gains.
+
+    `what` is "n", "cycles" or "sparsity", for wgmma with `type`; "native" compares mma that the chip has with
+    mma that other instructions emulate. `chip` is one of which there is a record, see `ptxlab.measured`.
+
+    >>> figure = throughput("sparsity", "f16")
+    >>> [line.name for line in figure.data]
+    ['A in registers', 'A in memory']
+    """
+    return throughput_charts.throughput(what, type, chip).with_title(title).figure()
 
 
 def fragment(

@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from . import palette
 from .drawing import MONO, PAGE, SANS, Drawing, Panel, fill, paint, tint_fill, word_colour
 from .grid import Cell
+from .line_chart import LineChart
 from .palette import DARK, LIGHT, Theme
 from .svg import DARK_PAGES, svg_document
 
-__all__ = ["Chart", "chart", "heat_map", "svg_carrier"]
+__all__ = ["Chart", "chart", "heat_map", "line_figure", "svg_carrier"]
 
 # On a dark page every figure with dark colours of its own lets the page through.
 _DARK_PAGE_RULES = {
@@ -329,6 +330,49 @@ def heat_map(
         yaxis={"title": axes[0], "autorange": "reversed", **plain},
     )
     figure.numbers = (values, title, axes, centred)
+    return figure
+
+
+def line_figure(chart: LineChart) -> Chart:
+    """Lines over two axes."""
+    figure = Chart()
+    for line in chart.lines:
+        tips = list(line.tips) or None
+        figure.add_trace(
+            go.Scatter(
+                x=list(line.x),
+                y=list(line.y),
+                name=line.name,
+                mode="lines+markers",
+                line={"color": chart.colour_of(line), "width": 2, "dash": "dash" if line.dashed else "solid"},
+                marker={"size": 6},
+                text=tips,
+                hovertemplate="%{text}<extra></extra>" if tips else None,
+            )
+        )
+    grid = {"gridcolor": "#E4E4E4", "zeroline": False, "linecolor": palette.RULE, "rangemode": "tozero"}
+    above = 76 if chart.titled else 24
+    figure.update_layout(
+        title={
+            "text": f"{chart.title}<br><sup>{chart.subtitle}</sup>" if chart.titled else "",
+            "font": {"size": 15},
+            "x": 0,
+            "xref": "paper",
+        },
+        width=PAGE,
+        height=400 + above,
+        margin={"l": 70, "r": 20, "t": above, "b": 60},
+        modebar={"remove": _BUTTONS},
+        dragmode=False,
+        hovermode="closest",
+        showlegend=True,
+        paper_bgcolor=palette.PAPER,
+        plot_bgcolor=palette.PAPER,
+        font={"family": SANS, "color": palette.INK},
+        meta={"title": chart.title, "subtitle": chart.subtitle},
+        xaxis={"title": chart.x_title, **grid, "dtick": chart.x_step or None},
+        yaxis={"title": chart.y_title, **grid},
+    )
     return figure
 
 

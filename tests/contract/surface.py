@@ -136,6 +136,9 @@ def _top() -> Iterator[Call]:
     yield call("Result.operands", result.operands, line=1, warp=0, index=0)
     yield call("ptxlab.hunt", ptxlab.hunt, ins=f16, mmas=20, against="sm_80", seed=1, seconds=1.0,
                categories=("bits",), model="sm_90")  # fmt: skip
+    yield call("ptxlab.measured", ptxlab.measured, ins=f16, chip="H200")
+    yield call("ptxlab.measure", ptxlab.measure, ins=f16, warps=[4, 8], chains=(1, 4), seconds=0.01,
+               contents="zeros")  # fmt: skip
     tiles, a = [f16.operand("D")] * 2, f16.operand("A")
     plan = ptxlab.repack(tiles, a)
     yield call("ptxlab.repack", ptxlab.repack, source=tiles, target=a)
@@ -385,6 +388,7 @@ def _figures() -> Iterator[Call]:
     yield call("figures.descriptor", figures.descriptor, number=0x4000004000010040, title=True)
     access, wide = memory.conflicts(np.arange(32) * 8), memory.Tile(16, 16, 64, swizzle=128)
     small_box = ptxlab.tensor_map(np.zeros((8, 32), np.float16), (8, 16), 32)
+    yield call("figures.throughput", figures.throughput, what="n", type="f16", chip="H200", title=True)
     yield call("figures.banks", figures.banks, access=access, colour="lane", counts=True, title=True)
     yield call("figures.tile", figures.tile, layout=wide, k=16, colour="bank", title=True)
     plan = ptxlab.repack(f16.d, f16.d)

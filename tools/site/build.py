@@ -22,6 +22,7 @@ from . import (
     numerics,
     simulated,
     speed,
+    throughput,
 )
 
 __all__ = ["assemble", "build"]
@@ -42,6 +43,7 @@ def assemble(source: Path) -> None:
     command_line.write(reference)
     simulated.write(reference)
     speed.write(reference)
+    throughput.write(reference)
     api.write(source / "api")
     (source / "_extra" / "explorers").mkdir(parents=True, exist_ok=True)
     plotly_js = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"

@@ -1,0 +1,507 @@
+"""Kernels that run one instruction over and over, to time it: a loop, its operands, and how often it runs it.
+
+Every kernel takes the same parameters: bytes that it reads, where it would store its results, where block 0
+notes the clock, how many turns the loop makes, and a number that is 0, which the compiler cannot know.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import count
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import PtxlabError
+from ...isa.form import Form
+from ...isa.mma import MmaForm
+from ...isa.operand import Operand
+from ...isa.operands import Operands
+from ...isa.transfer import TransferForm
+from ...memory import Tile
+from . import cpp
+from .ptx import stores, with_names
+
+__all__ = ["FIRST_ADDRESS", "LOOP_NAME", "Contents", "Loop", "Through", "loop"]
+
+#: Name of every kernel here.
+LOOP_NAME = "ptxlab_loop"
+#: Where the operands lie in shared memory; what is below belongs to the driver.
+FIRST_ADDRESS = 1024
+
+#: What the operands hold.
+Contents = Literal["random", "zeros"]
+#: The operand through which an instruction waits for the one before it.
+Through = Literal["C", "A"]
+
+_A_SETS = 2  # different matrices A; with four of B, sums come back to where they began
+_B_SETS = 4  # the last two are the negatives of the first two
+_STATEMENTS = 16  # instructions in the loop, at least
+_MOST_THREADS = 512
+_SWIZZLE = 128
+_ROW_BYTES = 512  # shared memory that one ldmatrix or stmatrix covers
+
+_KERNEL = """\
+// {mnemonic}
+{helpers}extern "C" __global__ void __launch_bounds__({threads}, 1) {name}(
+    const unsigned char* input, unsigned int* output, long long* clocks, int turns, unsigned int never)
+{{
+    const int lane = threadIdx.x % {lanes};
+{setup}
+    __syncthreads();
+    const long long start = clock64();
+#pragma unroll 1
+    for (int turn = 0; turn < turns; ++turn) {{
+{body}
+    }}
+    const long long stop = clock64();
+    if (never) {{  // the compiler must keep the results; nobody reads them
+{results}
+    }}
+    if (blockIdx.x == 0 && threadIdx.x == 0) {{
+        clocks[0] = start;
+        clocks[1] = stop;
+    }}
+}}
+"""
+
+_COPY = """\
+    extern __shared__ __align__(1024) unsigned char memory[];
+    const unsigned int base = (unsigned int)__cvta_generic_to_shared(memory);
+    for (int i = threadIdx.x; i < {words}; i += blockDim.x)
+        ((unsigned int*)(memory + ({first} - base)))[i] = ((const unsigned int*)input)[i];
+    __syncthreads();"""
+_PROXY_FENCE = """\
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");  // wgmma reads through the async proxy
+    __syncthreads();"""
+
+_RELOAD = """\
+// A load that the compiler neither leaves out nor moves: what unpacks its result stays in the loop.
+template <int R>
+__device__ __forceinline__ void reload(unsigned int (&r)[R], unsigned int address)
+{
+#pragma unroll
+    for (int i = 0; i < R; i += R % 4 ? (R % 2 ? 1 : 2) : 4) {
+        if (R % 4 == 0)
+            asm volatile("ld.volatile.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
+                         : "=r"(r[i]), "=r"(r[i + 1]), "=r"(r[i + 2]), "=r"(r[i + 3]) : "r"(address + 4 * i));
+        else if (R % 2 == 0)
+            asm volatile("ld.volatile.shared.v2.b32 {%0, %1}, [%2];"
+                         : "=r"(r[i]), "=r"(r[i + 1]) : "r"(address + 4 * i));
+        else
+            asm volatile("ld.volatile.shared.b32 %0, [%1];" : "=r"(r[i]) : "r"(address + 4 * i));
+    }
+}
+
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class Loop:
+    """A kernel that runs an instruction `statements` times in every turn of a loop, in each warp(group).
+
+    >>> import ptxlab
+    >>> each = loop(ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"), chains=4)
+    >>> each.statements, each.shared, len(each.input)
+    (16, 0, 2560)
+    """
+
+    source: str
+    statements: int
+    input: bytes
+    shared: int  # bytes of dynamic shared memory
+    threads: int  # most threads of a block
+
+
+def loop(
+    form: Form,
+    chains: int = 1,
+    *,
+    contents: Contents = "random",
+    through: Through = "C",
+    reload: bool = False,
+) -> Loop:
+    """The kernel of a form with `chains` independent accumulators; of wgmma, so many between two waits.
+
+    In a chain every instruction takes C (or A) from the one before it. `reload` loads A and B from shared
+    memory for every instruction, so that the compiler cannot do once what belongs to each: for instructions
+    that the chip lacks and other instructions emulate.
+    """
+    if isinstance(form, TransferForm):
+        if form.family == "movmatrix":
+            return _movmatrix_loop(form, chains, contents)
+        if form.wmma:
+            raise PtxlabError(f"{form.mnemonic}: ptxlab measures ldmatrix, stmatrix and movmatrix")
+        return _transfer_loop(form, chains, contents)
+    if not isinstance(form, MmaForm):
+        raise PtxlabError(f"{form.mnemonic}: ptxlab generates no kernel for it")
+    if form.lanes == 128:
+        return _wgmma_loop(form, chains, contents)
+    return _mma_loop(form, chains, contents, through, reload)
+
+
+# -- operands ----------------------------------------------------------------------------------------------
+
+
+def _operand_sets(form: MmaForm, contents: Contents) -> list[Operands]:
+    """What the instructions of four rounds read.
+
+    Floating-point values are normally distributed, as weights and activations are; integers use all bits.
+    """
+    generator = np.random.default_rng(0)
+    a = [_matrix(generator, form.a_dense, contents) for _ in range(_A_SETS)]
+    if form.sparse:
+        a = [form.prune(matrix) for matrix in a]
+    b = [_matrix(generator, form.b, contents) for _ in range(_B_SETS // 2)]
+    if form.b.dtype.is_float:
+        b += [-matrix for matrix in b]
+    else:
+        b += [_matrix(generator, form.b, contents) for _ in b]
+    c = _matrix(generator, form.c, contents)
+    if not form.c.dtype.is_float:
+        c = c >> 8  # some room before it wraps around
+    return [Operands.from_matrices(form, a[i % _A_SETS], b[i], c) for i in range(_B_SETS)]
+
+
+def _matrix(generator: np.random.Generator, operand: Operand, contents: Contents) -> NDArray[Any]:
+    if contents == "zeros":
+        return np.zeros(operand.shape, dtype=np.int64)
+    if operand.dtype.is_float:
+        return generator.standard_normal(operand.shape)
+    return generator.integers(operand.dtype.minimum, operand.dtype.maximum, operand.shape, endpoint=True)
+
+
+class _Draft:
+    """A kernel in the making: the bytes that it reads, declarations, loads, operands of its asm statement."""
+
+    def __init__(self) -> None:
+        self.image = b""
+        self.declared: list[str] = []
+        self.loads: list[str] = []
+        self.inputs: list[str] = []
+        self.names: dict[str, list[str]] = {}
+        self._numbers = count()
+
+    def number(self) -> str:
+        """The next operand of the asm statement."""
+        return f"%{next(self._numbers)}"
+
+    def add_bytes(self, array: NDArray[Any], alignment: int = 16) -> int:
+        """Put an array behind the others; gives its offset."""
+        self.image += bytes(-len(self.image) % alignment)
+        offset = len(self.image)
+        self.image += np.ascontiguousarray(array).tobytes()
+        return offset
+
+    def add_registers(self, operand: Operand, sets: list[Operands], chosen: str) -> None:
+        """An operand in registers that are loaded before the loop; `chosen` says which set is read."""
+        registers = np.stack([each.arrays[operand.name] for each in sets])
+        offset = self.add_bytes(registers)
+        name, word, size = operand.name.lower(), cpp.register_word(operand), operand.register_bits // 8
+        self.declared.append(f"{word} {name}[{len(sets)}][{operand.registers}];")
+        place = f"((s * {operand.lanes} + lane) * {operand.registers} + r) * {size}"
+        self.loads.append(
+            f"for (int s = 0; s < {len(sets)}; ++s) for (int r = 0; r < {operand.registers}; ++r) "
+            f"{name}[s][r] = *(const {word}*)(input + {offset} + {place});"
+        )
+        self.add_input(operand, f"{name}[{chosen}]")
+
+    def add_input(self, operand: Operand, array: str, available: int | None = None) -> None:
+        """Registers of an array as an operand; of another one's, which has so many, evenly chosen ones."""
+        count = operand.registers
+        self.names[operand.name.lower()] = [self.number() for _ in range(count)]
+        places = [r * (available or count) // count for r in range(count)]
+        self.inputs += [f'"{cpp.constraint(operand)}"({array}[{place}])' for place in places]
+
+    def setup(self, *first: str) -> str:
+        """What stands before the loop."""
+        unrolled = [f"#pragma unroll\n    {line}" for line in self.loads]
+        return "\n".join([*first, *(f"    {line}" for line in self.declared), *unrolled])
+
+    def copied(self) -> str:
+        """The image so far goes to shared memory."""
+        return _COPY.format(words=len(self.image) // 4, first=FIRST_ADDRESS)
+
+
+def _kernel(
+    title: str, lanes: int, setup: str, body: str, results: str, *, helpers: str = "", threads: int
+) -> str:
+    return _KERNEL.format(
+        mnemonic=title,
+        helpers=helpers,
+        threads=threads,
+        name=LOOP_NAME,
+        lanes=lanes,
+        setup=setup,
+        body=body,
+        results=results,
+    )
+
+
+def _unrolled(rounds: int, chains: int, lines: list[str]) -> str:
+    inner = "\n".join(f"                {line}" for line in lines)
+    return f"""\
+#pragma unroll
+        for (int step = 0; step < {rounds}; ++step) {{
+#pragma unroll
+            for (int chain = 0; chain < {chains}; ++chain) {{
+{inner}
+            }}
+        }}"""
+
+
+def _asm(line: str, outputs: list[str], inputs: list[str], *, memory: bool = False) -> list[str]:
+    text = [f'asm volatile("{line}"', f"    : {', '.join(outputs)}", f"    : {', '.join(inputs)}"]
+    if memory:
+        text.append('    : "memory"')
+    return [*text[:-1], f"{text[-1]});"]
+
+
+def _stored(chains: int, registers: int, bits: int = 32) -> str:
+    """Stores of every accumulator."""
+    word = "unsigned long long" if bits == 64 else "unsigned int"
+    place = f"((blockIdx.x * blockDim.x + threadIdx.x) * {chains} + s) * {registers} + r"
+    return "\n".join(
+        [
+            f"#pragma unroll\n        for (int s = 0; s < {chains}; ++s)",
+            f"#pragma unroll\n            for (int r = 0; r < {registers}; ++r)",
+            f"                (({word}*)output)[{place}] = d[s][r];",
+        ]
+    )
+
+
+# -- mma, mma.sp, wmma, movmatrix --------------------------------------------------------------------------
+
+
+def _mma_loop(form: MmaForm, chains: int, contents: Contents, through: Through, reload: bool) -> Loop:
+    sets = _operand_sets(form, contents)
+    draft = _Draft()
+    d, c = form.d, form.c
+    draft.names["d"] = [draft.number() for _ in range(d.registers)]
+    before: list[str] = []
+    for name, operand in form.inputs.items():
+        if name == "c" or (name == "a" and through == "A"):
+            draft.add_input(operand, "d[chain]", d.registers)
+            continue
+        of_a = name in ("a", "e", "scale_a")
+        own_sets = sets[:_A_SETS] if of_a else sets
+        chosen = f"chain % {_A_SETS}" if of_a else f"step % {_B_SETS}"
+        if reload and name in ("a", "b"):
+            before += _reloaded(draft, operand, own_sets, chosen)
+        else:
+            draft.add_registers(operand, own_sets, chosen)
+    word, size = cpp.register_word(d), d.register_bits // 8
+    offset = draft.add_bytes(sets[0].c)
+    draft.declared.append(f"{word} d[{chains}][{d.registers}];")
+    place = f"(lane * {c.registers} + r % {c.registers}) * {size}"
+    draft.loads.append(
+        f"for (int s = 0; s < {chains}; ++s) for (int r = 0; r < {d.registers}; ++r) "
+        f"d[s][r] = *(const {word}*)(input + {offset} + {place});"
+    )
+    outputs = [f'"={cpp.constraint(d)}"(d[chain][{r}])' for r in range(d.registers)]
+    lines = [*before, *_asm(with_names(form, None, draft.names), outputs, draft.inputs)]
+    rounds = _B_SETS if reload else max(_B_SETS, _STATEMENTS // chains)
+    source = _kernel(
+        form.mnemonic,
+        32,
+        draft.setup(*([draft.copied()] if reload else [])),
+        _unrolled(rounds, chains, lines),
+        _stored(chains, d.registers, d.register_bits),
+        helpers=_RELOAD if reload else "",
+        threads=_MOST_THREADS,
+    )
+    shared = FIRST_ADDRESS + len(draft.image) if reload else 0
+    return Loop(source, rounds * chains, draft.image, shared, _MOST_THREADS)
+
+
+def _reloaded(draft: _Draft, operand: Operand, sets: list[Operands], chosen: str) -> list[str]:
+    """An operand that is loaded from shared memory before each statement."""
+    offset = draft.add_bytes(np.stack([each.arrays[operand.name] for each in sets]))
+    name, size = operand.name.lower(), operand.registers * 4
+    address = f"{FIRST_ADDRESS + offset} + ({chosen}) * {operand.lanes * size} + lane * {size}"
+    draft.add_input(operand, name)
+    return [f"unsigned int {name}[{operand.registers}];", f"reload({name}, {address});"]
+
+
+def _movmatrix_loop(form: TransferForm, chains: int, contents: Contents) -> Loop:
+    words = np.random.default_rng(0).integers(0, 1 << 32, 32 * chains, dtype=np.uint32)
+    if contents == "zeros":
+        words[:] = 0
+    rounds = max(_B_SETS, _STATEMENTS // chains)
+    line = with_names(form, None, {"d": ["%0"], "a": ["%1"]})
+    setup = (
+        f"    unsigned int d[{chains}][1];\n#pragma unroll\n"
+        f"    for (int s = 0; s < {chains}; ++s) d[s][0] = ((const unsigned int*)input)[s * 32 + lane];"
+    )
+    body = _unrolled(rounds, chains, _asm(line, ['"=r"(d[chain][0])'], ['"r"(d[chain][0])']))
+    source = _kernel(form.mnemonic, 32, setup, body, _stored(chains, 1), threads=_MOST_THREADS)
+    return Loop(source, rounds * chains, words.tobytes(), 0, _MOST_THREADS)
+
+
+# -- wgmma -------------------------------------------------------------------------------------------------
+
+_WGMMA_BODY = """\
+#pragma unroll
+        for (int batch = 0; batch < {batches}; ++batch) {{
+            asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+#pragma unroll
+            for (int i = 0; i < {chains}; ++i) {{
+                const int step = batch * {chains} + i;
+{asm}
+            }}
+            asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+            asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+        }}"""
+
+
+def _wgmma_loop(form: MmaForm, chains: int, contents: Contents) -> Loop:
+    sets = _operand_sets(form, contents)
+    draft = _Draft()
+    registers = form.d.registers
+    draft.names["d"] = [draft.number() for _ in range(registers)]
+    descriptors = {
+        operand.name: _tile_descriptors(draft, operand, sets)
+        for operand in (form.a, form.b)
+        if operand.space == "shared"
+    }
+    first = [draft.copied(), _PROXY_FENCE]
+    shared = FIRST_ADDRESS + len(draft.image)
+    for operand in (form.a, form.b, *([form.e] if form.e else [])):
+        if operand.name not in descriptors:
+            draft.add_registers(operand, sets[:_A_SETS], f"step % {_A_SETS}")
+            continue
+        name = f"{operand.name.lower()}_desc"
+        codes = ", ".join(f"0x{code:x}ull" for code in descriptors[operand.name])
+        draft.declared.append(f"constexpr unsigned long long {name}[{_B_SETS}] = {{{codes}}};")
+        draft.names[name] = [draft.number()]
+        draft.inputs.append(f'"l"({name}[step % {_B_SETS}])')
+    draft.declared.append(f"unsigned int d[1][{registers}] = {{}};")
+    line = (
+        f"{{ .reg .pred scale_d; setp.ne.b32 scale_d, {draft.number()}, 0; "
+        f"{with_names(form, None, draft.names)} }}"
+    )
+    outputs = [f'"+r"(d[0][{r}])' for r in range(registers)]
+    lines = _asm(line, outputs, [*draft.inputs, '"r"(1)'])
+    batches = max(1, _B_SETS // chains)
+    threads = _MOST_THREADS if registers <= 64 else _MOST_THREADS // 2
+    source = _kernel(
+        f"{form.mnemonic}, A from {'registers' if form.a_space == 'register' else 'shared memory'}",
+        128,
+        draft.setup(*first),
+        _WGMMA_BODY.format(
+            batches=batches, chains=chains, asm="\n".join(f"                {each}" for each in lines)
+        ),
+        _stored(1, registers),
+        threads=threads,
+    )
+    return Loop(source, batches * chains, draft.image, shared, threads)
+
+
+def _tile_descriptors(draft: _Draft, operand: Operand, sets: list[Operands]) -> list[int]:
+    """Descriptors of the slices of one swizzled tile, which holds the operand of every set side by side."""
+    by_rows = operand.axes[0] == "m"
+    rows, k = operand.shape if by_rows else operand.shape[::-1]
+    tile = Tile(operand.dtype.bits, rows, k * len(sets), "K", _SWIZZLE)
+    codes = [each.arrays[operand.name] for each in sets]
+    content = tile.store(np.concatenate([each if by_rows else each.T for each in codes], axis=1))
+    address = FIRST_ADDRESS + draft.add_bytes(content, tile.alignment)
+    return [tile.descriptor(address, number * k) for number in range(len(sets))]
+
+
+# -- ldmatrix, stmatrix ------------------------------------------------------------------------------------
+
+
+def _transfer_loop(form: TransferForm, chains: int, contents: Contents) -> Loop:
+    if form.space is None:
+        form = form.in_space("shared")
+    image = np.random.default_rng(0).integers(0, 256, chains * _ROW_BYTES, dtype=np.uint8)
+    if contents == "zeros":
+        image[:] = 0
+    if stores(form):
+        body, results, declared = _stores(form, chains)
+        statements = chains
+    elif chains == 1:
+        image = _chase(form)
+        body, results, declared = _dependent_loads(form)
+        statements = _STATEMENTS
+    else:
+        body, results, declared = _loads(form, chains)
+        statements = chains
+    setup = "\n".join([_COPY.format(words=len(image) // 4, first=FIRST_ADDRESS), *declared])
+    source = _kernel(form.mnemonic, 32, setup, body, results, threads=_MOST_THREADS)
+    return Loop(source, statements, image.tobytes(), FIRST_ADDRESS + len(image), _MOST_THREADS)
+
+
+_OWN_ROW = f"    unsigned int p = {FIRST_ADDRESS} + lane * 16;"
+#: `never` is 0, which the compiler does not know: it must load from, or store to, these addresses again.
+_OTHER_ROWS = "        p ^= never;"
+_KEEP_ADDRESS = "        output[blockIdx.x * blockDim.x + threadIdx.x] = p;"
+
+
+def _load_names(form: TransferForm) -> dict[str, list[str]]:
+    registers = form.carried.registers
+    return {
+        form.carried.name.lower(): [f"%{i}" for i in range(registers)],
+        "p": [f"%{registers}"],
+    }
+
+
+def _loads(form: TransferForm, chains: int) -> tuple[str, str, list[str]]:
+    """Loads of different rows, all at once."""
+    count = form.carried.registers
+    outputs = [f'"=r"(r[chain][{i}])' for i in range(count)]
+    asm = _asm(
+        with_names(form, None, _load_names(form)), outputs, [f'"r"(p + chain * {_ROW_BYTES})'], memory=True
+    )
+    body = [
+        f"        unsigned int r[{chains}][{count}];",
+        _unrolled(1, chains, asm),
+        f"#pragma unroll\n        for (int chain = 0; chain < {chains}; ++chain)",
+        f"#pragma unroll\n            for (int i = 0; i < {count}; ++i) d[0][i] ^= r[chain][i];",
+        _OTHER_ROWS,
+    ]
+    return "\n".join(body), _stored(1, count), [_OWN_ROW, f"    unsigned int d[1][{count}] = {{}};"]
+
+
+def _dependent_loads(form: TransferForm) -> tuple[str, str, list[str]]:
+    """Each load's address is what the one before it loaded."""
+    count = form.carried.registers
+    outputs = [f'"=r"(r[{i}])' for i in range(count)]
+    asm = _asm(with_names(form, None, _load_names(form)), outputs, ['"r"(p)'], memory=True)
+    body = _unrolled(_STATEMENTS, 1, [f"unsigned int r[{count}];", *asm, "p = r[0];"])
+    own_row = _OWN_ROW.replace(" + lane * 16", " + lane * 0") if form.shape == "m8n16" else _OWN_ROW
+    return body, _KEEP_ADDRESS, [own_row]
+
+
+def _stores(form: TransferForm, chains: int) -> tuple[str, str, list[str]]:
+    """Stores to different rows."""
+    count = form.carried.registers
+    name = form.carried.name.lower()
+    line = with_names(form, None, {"p": ["%0"], name: [f"%{i + 1}" for i in range(count)]})
+    inputs = [f'"r"(p + chain * {_ROW_BYTES})', *(f'"r"(r[{i}])' for i in range(count))]
+    body = f"{_unrolled(1, chains, _asm(line, [], inputs, memory=True))}\n{_OTHER_ROWS}"
+    declared = [
+        _OWN_ROW,
+        f"    unsigned int r[{count}];",
+        f"#pragma unroll\n    for (int i = 0; i < {count}; ++i)",
+        "        r[i] = ((const unsigned int*)input)[i * 32 + lane];",
+    ]
+    return body, _KEEP_ADDRESS, declared
+
+
+def _chase(form: TransferForm) -> NDArray[np.uint8]:
+    """Rows in shared memory whose first register, in every lane, is the address that the lane gave.
+
+    Lane `l` gives the address of row `l`. Its first register holds two columns of row l / 4, or, transposed,
+    two rows of column l / 4.
+    """
+    image = np.zeros(_ROW_BYTES, dtype=np.uint8)
+    addresses = FIRST_ADDRESS + 16 * np.arange(32)
+    if form.shape == "m8n16":  # nibbles become bytes, so bytes of an address go to 7: all lanes share a row
+        image.view("<u2")[:4] = FIRST_ADDRESS >> 8 << 4
+    elif "trans" in form.mnemonic:
+        image.view("<u2").reshape(32, 8)[0:8:2, :] = addresses.reshape(8, 4).T
+    else:
+        image.view("<u4").reshape(32, 4)[:8] = addresses.reshape(8, 4)
+    return image

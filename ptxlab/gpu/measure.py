@@ -1,0 +1,401 @@
+"""How fast one instruction is: its latency on one warp, and its throughput on the whole GPU.
+
+*Latency* is the number of cycles from the issue of an instruction to the cycle in which one that depends on
+it may issue: the length of a chain of instructions on one warp, divided by their number. In a chain, D of
+each is C of the next (or A: `latency_a`). wgmma is asynchronous: its latency is that of fence, one wgmma,
+commit and wait, after which its registers may be read.
+
+*Throughput* is what all SMs do together in a second, with several warps on each SM and several independent
+chains in each warp, timed by events on the GPU. The clock comes from the cycle counter of the same run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._util.arguments import as_int, as_seconds, is_a, is_name
+from .._util.progress import bar
+from ..errors import PtxlabError, quoted
+from ..isa.form import Form
+from ..isa.mma import MmaForm
+from ..isa.parse import parse
+from ..isa.transfer import TransferForm
+from .codegen.loops import LOOP_NAME, Contents, Loop, Through, loop
+from .codegen.ptx import stores
+from .compiler import check_compiler, compile
+from .cuda_python import load
+from .device import Gpu, check_device
+from .launcher import errors_during, wait
+from .measurement import Measurement, Point
+from .sass import Sass, disassemble, read, sass
+from .sensors import Reading, read_sensors
+
+__all__ = ["Kernel", "build", "measure", "measure_built", "plan", "stage", "warm_up"]
+
+_SECONDS = 0.03
+_WARM_UP = 0.2  # seconds: clocks rise within this time
+_WARMING = "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32"  # from Turing on
+_LATENCY_INSTRUCTIONS = 4096
+_FIRST_TURNS = 64
+_SUSTAINED = 0.5  # seconds; sensors of power are some 0.1 s late
+_WIDE = 40  # N from which two warpgroups that wait for each wgmma keep the tensor cores busy
+_SLUMP = 0.85  # of the clock that was seen just before: below, something else slowed the GPU down
+_ATTEMPTS = 3
+_MOST_WARPS = 16  # on each SM
+_MOST_CHAINS = 32
+_MOST_SECONDS = 60
+_CALL = "CALL.REL"
+_PLAIN_SHARED = 48 << 10  # bytes that every kernel may have without asking
+
+
+# -- kernels -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Kernel:
+    """A compiled loop whose machine code holds as many matrix instructions as are counted."""
+
+    form: Form
+    chains: int
+    through: Through
+    loop: Loop
+    cubin: bytes
+    sass: str  # of the instruction alone
+
+
+def plan(form: Form, chains: Sequence[int] | None = None) -> list[tuple[int, Through]]:
+    """Which kernels a measurement needs: chains and what they go through."""
+    if chains is None:
+        chains = (1, 4)
+        if isinstance(form, MmaForm) and form.lanes == 128:
+            chains = (1, 8) if form.n < _WIDE else (1,)
+        elif isinstance(form, TransferForm) and stores(form):
+            chains = (8,)
+    kernels: list[tuple[int, Through]] = [(each, "C") for each in chains]
+    if isinstance(form, MmaForm) and form.lanes == 32:
+        kernels.append((1, "A"))
+    return kernels
+
+
+def build(
+    form: Form, target: str, chains: int = 1, through: Through = "C", contents: Contents = "random"
+) -> Kernel:
+    """Generate and compile the loop of an instruction, and check its machine code. Needs no GPU.
+
+    An instruction that the chip lacks gets a loop that loads A and B anew for each, so that nothing of its
+    emulation moves out of the loop.
+    """
+    check_compiler(form, target)
+    transfer = isinstance(form, TransferForm)
+    if form.lanes == 128:
+        return _build_wgmma(form, target, chains, contents)
+    single = _single(form, target)
+    emulated = not transfer and single.how == "emulated"
+    kernel = loop(form, chains, contents=contents, through=through, reload=emulated)
+    cubin = compile(kernel.source, target, cache=False)
+    code = read(disassemble(cubin), target, LOOP_NAME, transfer=transfer)
+    _check_code(form, single, code, kernel.statements)
+    return Kernel(form, chains, through, kernel, cubin, str(single))
+
+
+def _build_wgmma(form: Form, target: str, chains: int, contents: Contents) -> Kernel:
+    """As `build`; every wgmma is one instruction of the chip, which the loop itself shows."""
+    kernel = loop(form, chains, contents=contents)
+    cubin = compile(kernel.source, target, cache=False)
+    code = read(disassemble(cubin), target, LOOP_NAME)
+    opcode = next(iter(code.tensor), "")
+    single = Sass(target, {opcode: 1}, {}, 0, "")
+    _check_code(form, single, code, kernel.statements)
+    return Kernel(form, chains, "C", kernel, cubin, str(single))
+
+
+@lru_cache(maxsize=256)
+def _single(form: Form, target: str) -> Sass:
+    """The machine code of the instruction alone."""
+    return sass(form, target)
+
+
+def _check_code(form: Form, single: Sass, code: Sass, statements: int) -> None:
+    """Refuse a loop from which the compiler has moved or dropped something."""
+    where = f"the loop of {form.mnemonic} for {code.target}"
+    if "LDL" in code.listing or "STL" in code.listing:
+        raise PtxlabError(f"{where}: the compiler keeps registers in memory; take fewer chains")
+    each, found = _matrix_instructions(single), _matrix_instructions(code)
+    # What emulates it may be a function: then it is called as often, and may itself call others.
+    calls, nested = code.listing.count(_CALL), max(single.listing.count(_CALL) - 1, 0)
+    wanted = each if calls else each * statements
+    if found != wanted or (calls and calls - nested != statements):
+        raise PtxlabError(
+            f"{where}: its machine code has {found} matrix instructions, not {wanted}, as the loop counts"
+        )
+    around = sum(single.arithmetic.values())
+    if single.how == "emulated" and not calls and sum(code.arithmetic.values()) < 0.7 * around * statements:
+        raise PtxlabError(f"{where}: the compiler has moved arithmetic out of the loop")
+
+
+def _matrix_instructions(code: Sass) -> int:
+    return sum(code.tensor.values()) + code.unprinted
+
+
+# -- on the GPU --------------------------------------------------------------------------------------------
+
+
+class _Stage:
+    """The GPU with what every run needs: memory, events, the number of SMs. Close it in the end."""
+
+    def __init__(self) -> None:
+        self.driver = load("cuda.bindings.driver")
+        device = load("cuda.core").Device(0)
+        with errors_during("opening the GPU"):
+            device.set_current()
+        self.stream = device.default_stream
+        self.handle = self.driver.CUstream(int(self.stream.handle))
+        attribute = self.driver.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
+        (number,) = self._check(self.driver.cuDeviceGet(0), "finding the GPU")
+        (self.multiprocessors,) = self._check(
+            self.driver.cuDeviceGetAttribute(attribute, number), "asking the GPU"
+        )
+        self.size = 1 << 20
+        (self.input,) = self._check(self.driver.cuMemAlloc(self.size), "allocating memory")
+        (self.clocks,) = self._check(self.driver.cuMemAlloc(16), "allocating memory")
+        self.events = [self._check(self.driver.cuEventCreate(0), "making an event")[0] for _ in range(2)]
+
+    def _check(self, result: tuple[Any, ...], action: str) -> tuple[Any, ...]:
+        code, *values = result
+        if int(code) != 0:
+            raise PtxlabError(f"{action} failed: {code.name}")
+        return tuple(values)
+
+    def close(self) -> None:
+        for memory in (self.input, self.clocks):
+            self.driver.cuMemFree(memory)
+        for event in self.events:
+            self.driver.cuEventDestroy(event)
+
+    @contextlib.contextmanager
+    def loaded(self, kernel: Kernel) -> Iterator[Any]:
+        """The kernel's function, its operands in place."""
+        driver, bytes_read = self.driver, kernel.loop.input
+        if len(bytes_read) > self.size:
+            raise PtxlabError(f"{kernel.form.mnemonic}: operands of {len(bytes_read)} bytes")
+        (module,) = self._check(driver.cuModuleLoadData(kernel.cubin), "loading the kernel")
+        try:
+            (function,) = self._check(
+                driver.cuModuleGetFunction(module, LOOP_NAME.encode()), "finding the kernel"
+            )
+            attribute = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+            shared = kernel.loop.shared
+            if shared > _PLAIN_SHARED:
+                self._check(
+                    driver.cuFuncSetAttribute(function, attribute, shared), "asking for shared memory"
+                )
+            host = np.frombuffer(bytes_read, dtype=np.uint8)
+            copied = driver.cuMemcpyHtoD(self.input, host.ctypes.data, len(bytes_read))
+            self._check(copied, "copying the operands")
+            yield function
+        finally:
+            driver.cuModuleUnload(module)
+
+    def run(
+        self, kernel: Kernel, function: Any, blocks: int, threads: int, turns: int, *, sample_after: float = 0
+    ) -> tuple[float, int, Reading | None]:
+        """Seconds, cycles of block 0, and what the sensors said meanwhile."""
+        driver = self.driver
+        memory = int(self.input)
+        values: list[NDArray[Any]] = [
+            np.array([memory, memory, int(self.clocks)], np.uint64),  # results are never written
+            np.array([turns], np.int32),
+            np.array([0], np.uint32),
+        ]
+        first = values[0].ctypes.data
+        places = [first, first + 8, first + 16, values[1].ctypes.data, values[2].ctypes.data]
+        pointers = np.array(places, dtype=np.uint64)
+        shape = (blocks, 1, 1, threads, 1, 1, kernel.loop.shared)
+        self._check(driver.cuEventRecord(self.events[0], self.handle), "recording an event")
+        launched = driver.cuLaunchKernel(function, *shape, self.handle, pointers.ctypes.data, 0)
+        self._check(launched, "launching the kernel")
+        self._check(driver.cuEventRecord(self.events[1], self.handle), "recording an event")
+        reading = None
+        if sample_after:
+            time.sleep(sample_after)
+            reading = read_sensors()
+        with errors_during(f"running the loop of {kernel.form.mnemonic}"):
+            wait(self.stream)
+        (milliseconds,) = self._check(driver.cuEventElapsedTime(*self.events), "reading an event")
+        clocks = np.zeros(2, dtype=np.int64)
+        self._check(driver.cuMemcpyDtoH(clocks.ctypes.data, self.clocks, 16), "reading the clock")
+        return milliseconds / 1000, int(clocks[1] - clocks[0]), reading
+
+    def latency(self, kernel: Kernel, function: Any) -> float:
+        """Cycles from one instruction of a chain to the next, on one warp (warpgroup) of the GPU."""
+        turns = max(1, _LATENCY_INSTRUCTIONS // kernel.loop.statements)
+        runs = [self.run(kernel, function, 1, kernel.form.lanes, turns)[1] for _ in range(3)]
+        return min(runs) / (turns * kernel.loop.statements)
+
+    def point(
+        self, kernel: Kernel, function: Any, warps: int, seconds: float, *, sample: bool = False
+    ) -> Point:
+        """Throughput with so many warps on every SM, over about so many seconds; `sample`: sensors, too."""
+        blocks, threads = self.multiprocessors, 32 * warps
+        turns = _FIRST_TURNS
+        elapsed, cycles, reading = self.run(kernel, function, blocks, threads, turns)
+        while elapsed < 0.7 * seconds:
+            turns = max(int(turns * min(seconds / max(elapsed - 5e-6, 1e-6), 64)), turns + 1)
+            last = sample and elapsed * 64 > seconds
+            elapsed, cycles, reading = self.run(
+                kernel, function, blocks, threads, turns, sample_after=0.7 * seconds if last else 0
+            )
+        instructions = blocks * (threads // kernel.form.lanes) * turns * kernel.loop.statements
+        return Point(
+            warps,
+            kernel.chains,
+            instructions / elapsed,
+            cycles / elapsed / 1e6,
+            reading.power if reading else None,
+            reading.temperature if reading else None,
+        )
+
+
+@lru_cache(maxsize=1)
+def stage() -> _Stage:
+    """The GPU, opened at the first use."""
+    return _Stage()
+
+
+def warm_up(seconds: float = _WARM_UP) -> None:
+    """Keep the GPU busy until its clocks have risen."""
+    kernel = build(parse(_WARMING), check_device().target, 4)
+    end = time.monotonic() + seconds
+    with stage().loaded(kernel) as function:
+        while time.monotonic() < end:
+            stage().point(kernel, function, 8, 0.01)
+
+
+def measure_built(
+    kernels: Sequence[Kernel],
+    gpu: Gpu,
+    *,
+    warps: Sequence[int] = (4, 8, 16),
+    seconds: float = _SECONDS,
+    quick: float | None = None,
+    sustained: float = 0,
+    contents: Contents = "random",
+) -> Measurement:
+    """Run compiled loops of one instruction: each point for `quick` seconds, the best for `seconds`.
+
+    With `sustained` the best runs so many seconds once more, and the sensors are asked.
+    """
+    gpu_stage = stage()
+    form = kernels[0].form
+    latency: dict[Through, float] = {}
+    points: list[tuple[Point, Kernel]] = []
+    quick = seconds if quick is None else quick
+    for kernel in kernels:
+        with gpu_stage.loaded(kernel) as function:
+            has_latency = not (isinstance(form, TransferForm) and stores(form))
+            if kernel.chains == 1 and has_latency:
+                latency[kernel.through] = gpu_stage.latency(kernel, function)
+            if kernel.through == "A":
+                continue
+            for each in warps:
+                if each * 32 <= kernel.loop.threads and each * 32 >= form.lanes:
+                    points.append((gpu_stage.point(kernel, function, each, quick), kernel))
+    points.sort(key=lambda each: -each[0].per_second)
+    first, kernel = points[0]
+    long = None
+    with gpu_stage.loaded(kernel) as function:
+        for _ in range(_ATTEMPTS):
+            best = gpu_stage.point(kernel, function, first.warps, seconds)
+            if best.clock > _SLUMP * first.clock:
+                break
+        if sustained:
+            long = gpu_stage.point(kernel, function, first.warps, sustained, sample=True)
+    others = [point for point, _ in points if point is not first]
+    return Measurement(
+        form,
+        gpu.name,
+        gpu.target,
+        gpu_stage.multiprocessors,
+        latency.get("C"),
+        latency.get("A"),
+        (best, *others),
+        kernel.sass,
+        contents,
+        datetime.datetime.now(datetime.UTC).date().isoformat(),
+        long,
+    )
+
+
+def measure(
+    ins: Form | str,
+    *,
+    warps: Sequence[int] = (4, 8, 16),
+    chains: Sequence[int] | None = None,
+    seconds: float = _SECONDS,
+    contents: Contents = "random",
+) -> Measurement:
+    """Latency and throughput of an instruction on this machine's GPU.
+
+    `warps` are those on each SM and `chains` the independent accumulators of each warp to try (of wgmma: how
+    many are issued between two waits). Operands are random; ``contents="zeros"`` shows how much faster, since
+    it takes less power, the GPU runs on zeros. The machine code is checked: it holds exactly the instructions
+    that are counted.
+
+    >>> import ptxlab
+    >>> ptxlab.measure("mma.m16n8k16.f16")   # doctest: +SKIP
+    """
+    form = parse(ins)
+    warps = _counts(warps, "warps", _MOST_WARPS, form.lanes // 32)
+    chains = (1, 2, 4, 8) if chains is None else _counts(chains, "chains", _MOST_CHAINS, 1)
+    seconds = as_seconds(seconds, "seconds")
+    if not 0 < seconds <= _MOST_SECONDS:
+        raise PtxlabError(f"seconds={seconds:g}: a point is measured for up to {_MOST_SECONDS} seconds")
+    if not is_name(contents, ("random", "zeros")):
+        raise PtxlabError(f"contents={quoted(contents)}: operands are 'random' or 'zeros'")
+    try:
+        gpu = check_device(form)
+    except PtxlabError as error:
+        raise PtxlabError(f"{error}; ptxlab.measured has what was recorded on an H200") from None
+    kernels = []
+    wanted = plan(form, chains)
+    with bar(len(wanted), "kernels") as tick:
+        for count, through in wanted:
+            try:
+                kernels.append(build(form, gpu.target, count, through, contents))
+            except PtxlabError:  # too few registers for so many chains
+                if (count, through) == wanted[-1] and not kernels:
+                    raise
+            tick()
+    warm_up()
+    return measure_built(
+        kernels,
+        gpu,
+        warps=warps,
+        seconds=seconds,
+        quick=seconds / 3,
+        sustained=_SUSTAINED,
+        contents=contents,
+    )
+
+
+def _counts(values: Sequence[int], what: str, most: int, unit: int) -> tuple[int, ...]:
+    """Numbers from the unit to the most, multiples of it, each once."""
+    if not is_a(values, tuple, list, range) or not values:
+        raise PtxlabError(
+            f"{what}: found {quoted(values)}; it takes a list of numbers, e.g. [{unit}, {most}]"
+        )
+    counts = tuple(dict.fromkeys(as_int(value, what) for value in values[: most + 1]))
+    for count in counts:
+        if not unit <= count <= most or count % unit:
+            multiples = f"multiples of {unit} " if unit > 1 else ""
+            raise PtxlabError(f"{what}: found {quoted(count)}; there are {multiples}from {unit} to {most}")
+    return counts

@@ -1,0 +1,169 @@
+"""A record of every instruction of this machine's GPU: all cores compile kernels, which run one by one.
+
+What is measured goes into the file every few seconds; a recording that was interrupted goes on where it was.
+"""
+
+from __future__ import annotations
+
+import datetime
+import multiprocessing
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from itertools import islice
+from pathlib import Path
+
+from .._util.progress import bar
+from .._util.threads import thread_count
+from ..errors import PtxlabError
+from ..isa.catalog import catalog
+from ..isa.dtypes import dtype
+from ..isa.form import Form
+from ..isa.mma import MmaForm
+from ..isa.transfer import TransferForm
+from .codegen.loops import Contents, Through
+from .compiler import compiler_version
+from .device import Gpu, check_device
+from .measure import Kernel, build, measure_built, plan, stage, warm_up
+from .records import Record, read_record, user_file, write_record
+from .sensors import driver_version, limits
+
+__all__ = ["is_typical", "measurable", "record"]
+
+_SECONDS = 0.01  # that the best point of an instruction is measured
+_QUICK = 0.001
+_SUSTAINED = 0.3
+_SAVE_EVERY = 5.0  # seconds
+_TYPICAL_N = 256
+_DEEPEST_BITS = 256  # of a row of A
+_AHEAD = 4  # instructions that are compiled ahead, for each core
+
+
+def measurable(target: str) -> Iterator[Form]:
+    """Every form of a target that can be measured; wgmma with A from registers and from shared memory.
+
+    >>> len(list(measurable("sm_80")))
+    264
+    """
+    for form in catalog(None, target):
+        if isinstance(form, TransferForm) and form.wmma:
+            continue
+        yield form
+        if isinstance(form, MmaForm) and form.lanes == 128:
+            yield form.a_from("shared")
+
+
+def is_typical(form: Form) -> bool:
+    """Whether a record has its sustained throughput, which takes time: one N, shape and sign of each type."""
+    if not isinstance(form, MmaForm) or form.a_type != form.b_type or form.satfinite or form.rounding:
+        return False
+    if form.lanes == 128:
+        return form.n == _TYPICAL_N
+    bits = dtype(form.a_type).bits
+    deepest = _DEEPEST_BITS * (2 if form.sparse else 1) // bits
+    return form.family in ("mma", "mma.sp") and not form.ordered and form.m == 16 and form.k == deepest
+
+
+def record(
+    path: str | Path | None = None,
+    *,
+    forms: Iterable[Form] | None = None,
+    contents: Contents = "random",
+    limit: float | None = None,
+) -> Path:
+    """Measure every instruction of this machine's GPU and write a record of it; gives the file.
+
+    Without a path it goes into the user's data folder, where `ptxlab.measured` and `figures.throughput` find
+    it. A file that is there already is continued if it is of the same GPU, driver and compiler. `limit`
+    ends it after so many seconds.
+
+    >>> record("my-gpu.json")   # doctest: +SKIP
+    """
+    end = None if limit is None else time.monotonic() + limit
+    gpu = check_device()
+    file = user_file(gpu.name) if path is None else Path(path)
+    begun = _begun(file, _conditions(gpu, contents))
+    missing = [
+        form for form in (measurable(gpu.target) if forms is None else forms) if begun.get(form) is None
+    ]
+    saved = time.monotonic()
+    warm_up()
+    try:
+        with bar(len(missing), "instructions") as tick:
+            for form, kernels in _compiled(missing, gpu.target, contents):
+                if kernels:
+                    longer = _SUSTAINED if is_typical(form) else 0
+                    result = measure_built(
+                        kernels, gpu, seconds=_SECONDS, quick=_QUICK, sustained=longer, contents=contents
+                    )
+                    begun.add(result)
+                tick(note=form.mnemonic)
+                if time.monotonic() - saved > _SAVE_EVERY:
+                    write_record(begun, file)
+                    saved = time.monotonic()
+                if end is not None and time.monotonic() > end:
+                    break
+    finally:
+        write_record(begun, file)
+    return file
+
+
+def _conditions(gpu: Gpu, contents: Contents) -> Record:
+    clock, power = limits()
+    return Record(
+        gpu.name,
+        gpu.target,
+        stage().multiprocessors,
+        driver_version(),
+        ".".join(map(str, compiler_version())),
+        datetime.datetime.now(datetime.UTC).date().isoformat(),
+        clock,
+        power,
+        contents,
+    )
+
+
+def _begun(file: Path, conditions: Record) -> Record:
+    """What is in the file, if it was measured under the same conditions; else a new record."""
+    if not file.exists():
+        return conditions
+    old = read_record(file)
+    for name in ("gpu", "driver", "cuda", "contents"):
+        if getattr(old, name) != getattr(conditions, name):
+            raise PtxlabError(
+                f"{file}: it is a record with {name} {getattr(old, name)}, and here it is "
+                f"{getattr(conditions, name)}; name another file"
+            )
+    return old
+
+
+def _compiled(forms: list[Form], target: str, contents: Contents) -> Iterator[tuple[Form, list[Kernel]]]:
+    """The kernels of each form in turn, compiled ahead in other processes."""
+    workers = thread_count()
+    waiting: deque[tuple[Form, list[Future[Kernel | None]]]] = deque()
+    rest = iter(forms)
+    with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
+        try:
+            while True:
+                for form in islice(rest, _AHEAD * workers - len(waiting)):
+                    jobs = [pool.submit(_try_to_build, form, target, *each, contents) for each in plan(form)]
+                    waiting.append((form, jobs))
+                if not waiting:
+                    return
+                form, jobs = waiting.popleft()
+                yield form, [kernel for job in jobs if (kernel := job.result()) is not None]
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _try_to_build(
+    form: Form, target: str, chains: int, through: Through, contents: Contents
+) -> Kernel | None:
+    """The kernel; None where the compiler is too old for the form, or registers do not suffice for chains."""
+    while chains:
+        try:
+            return build(form, target, chains, through, contents)
+        except PtxlabError:
+            chains //= 2
+    return None

@@ -1,0 +1,265 @@
+"""Measurements that were recorded: a file for each GPU, those of this package and those of the user.
+
+A file is JSON: what was measured and under which conditions, and for each instruction its figures.
+Instructions that differ in N only are together, with a star in place of N.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, overload
+
+from .._util.arguments import as_text
+from .._util.files import data_folder, read_regular, reason, write_atomically
+from ..errors import PtxlabError, listing, quoted
+from ..isa.form import Form
+from ..isa.mma import MmaForm
+from ..isa.parse import parse
+from .codegen.loops import Contents
+from .measurement import Measurement, Point
+
+__all__ = [
+    "COLUMNS",
+    "SUSTAINED",
+    "Record",
+    "measured",
+    "read_record",
+    "recorded_chips",
+    "user_file",
+    "write_record",
+]
+
+_FOLDER = Path(__file__).with_name("measured")
+_FORMAT = 1
+#: What a row holds; N is 0 where the name says it.
+COLUMNS = ("n", "latency", "latency_a", "warps", "chains", "giga_per_second", "mhz")
+#: What follows where an instruction was run for longer: the same, and what the sensors said.
+SUSTAINED = ("giga_per_second", "mhz", "watts", "celsius")
+
+#: What tells two measurements apart: the mnemonic, and where wgmma finds A.
+Key = tuple[str, str]
+
+
+@dataclass(frozen=True, repr=False)
+class Record:
+    """Everything that was measured on one GPU.
+
+    >>> record = measured(chip="H200")
+    >>> record.gpu, record.multiprocessors
+    ('NVIDIA H200', 132)
+    """
+
+    gpu: str
+    target: str
+    multiprocessors: int
+    driver: str
+    cuda: str  # of the compiler
+    date: str
+    clock_limit: float | None  # MHz
+    power_limit: float | None  # W
+    contents: Contents
+    measurements: dict[Key, Measurement] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return (
+            f"<{len(self.measurements)} instructions measured on {self.gpu} on {self.date}: driver "
+            f"{self.driver}, CUDA {self.cuda}, {self.contents} operands>"
+        )
+
+    def __len__(self) -> int:
+        return len(self.measurements)
+
+    def __iter__(self) -> Iterator[Measurement]:
+        return iter(self.measurements.values())
+
+    def get(self, form: Form) -> Measurement | None:
+        """The measurement of an instruction, or None."""
+        return self.measurements.get(key_of(form))
+
+    def add(self, measurement: Measurement) -> None:
+        """Put a measurement into the record."""
+        self.measurements[key_of(measurement.form)] = measurement
+
+
+def key_of(form: Form) -> Key:
+    """What a record files an instruction under."""
+    return form.mnemonic, form.a_space if isinstance(form, MmaForm) else "register"
+
+
+@overload
+def measured(ins: None = None, chip: str = ...) -> Record: ...
+
+
+@overload
+def measured(ins: Form | str, chip: str = ...) -> Measurement: ...
+
+
+def measured(ins: Form | str | None = None, chip: str = "H200") -> Measurement | Record:
+    """What was measured of an instruction on a chip, or, without one, all that was measured there.
+
+    ptxlab brings the record of an H200. `ptxlab measure --all --record` makes one of your GPU, and a path
+    ending in .json names any other. For wgmma with A from shared memory give ``ins.a_from("shared")``.
+
+    >>> import ptxlab
+    >>> ptxlab.measured("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32").native
+    True
+    """
+    record = _find(as_text(chip, "chip"))
+    if ins is None:
+        return record
+    form = parse(ins)
+    result = record.get(form)
+    if result is None:
+        raise PtxlabError(
+            f"{form.mnemonic} was not measured on {record.gpu}; ptxlab.measure does it on a GPU"
+        )
+    return result
+
+
+def _find(chip: str) -> Record:
+    if chip.endswith(".json"):
+        return read_record(Path(chip))
+    wanted = chip.lower().split()
+    for path in _files():
+        record = read_record(path)
+        if all(word in record.gpu.lower().split() for word in wanted) and wanted:
+            return record
+    raise PtxlabError(f"chip={quoted(chip)}: there are records of {listing(recorded_chips())}")
+
+
+def recorded_chips() -> list[str]:
+    """The GPUs of which there are records.
+
+    >>> "NVIDIA H200" in recorded_chips()
+    True
+    """
+    return list(dict.fromkeys(read_record(path).gpu for path in _files()))
+
+
+def _files() -> list[Path]:
+    """The user's records first, so that a new one of the same GPU is the one that is found."""
+    folders = [_FOLDER]
+    with contextlib.suppress(PtxlabError):  # no home folder
+        folders.insert(0, data_folder() / "measured")
+    return [path for folder in folders if folder.is_dir() for path in sorted(folder.glob("*.json"))]
+
+
+def user_file(gpu: str) -> Path:
+    """Where a record of this GPU goes, unless the user says where."""
+    name = re.sub(r"[^a-z0-9]+", "-", gpu.lower().removeprefix("nvidia ")).strip("-")
+    return data_folder() / "measured" / f"{name}.json"
+
+
+# -- files -------------------------------------------------------------------------------------------------
+
+
+def read_record(path: Path) -> Record:
+    """The record in a file."""
+    try:
+        status = path.stat()
+        return _read(path, status.st_mtime_ns, status.st_size)
+    except OSError as error:
+        raise PtxlabError(f"{path}: the record cannot be read ({reason(error)})") from None
+
+
+@lru_cache(maxsize=8)
+def _read(path: Path, changed: int, size: int) -> Record:
+    try:
+        content: dict[str, Any] = json.loads(read_regular(path))
+        if content["format"] != _FORMAT:
+            raise PtxlabError(
+                f"{path}: a record of format {content['format']}, which this ptxlab cannot read"
+            )
+        record = Record(**content["conditions"])
+        for entry in content["instructions"]:
+            for row in entry["rows"]:
+                record.add(_measurement(record, entry, row))
+    except (KeyError, TypeError, ValueError) as error:
+        if isinstance(error, PtxlabError):
+            raise
+        raise PtxlabError(f"{path}: found no record of measurements in it ({error})") from None
+    return record
+
+
+def _measurement(record: Record, entry: dict[str, Any], row: list[Any]) -> Measurement:
+    n, latency, latency_a, warps, chains, rate, clock, *longer = row
+    number = str(n)
+    form = parse(entry["instruction"].replace("*", number))
+    if isinstance(form, MmaForm) and entry["a"] == "shared":
+        form = form.a_from("shared")
+    best = Point(warps, chains, rate * 1e9, clock)
+    sustained = Point(warps, chains, longer[0] * 1e9, *longer[1:]) if longer else None
+    return Measurement(
+        form,
+        record.gpu,
+        record.target,
+        record.multiprocessors,
+        latency,
+        latency_a,
+        (best,),
+        entry["sass"].replace("*", number),
+        record.contents,
+        record.date,
+        sustained,
+    )
+
+
+def write_record(record: Record, path: Path) -> None:
+    """Write a record, a line for every instruction (with all its N)."""
+    groups: dict[tuple[str, str, str], list[list[Any]]] = {}
+    for (mnemonic, a_space), result in record.measurements.items():
+        name, sass, n = mnemonic, result.sass, 0
+        if isinstance(result.form, MmaForm) and result.form.lanes == 128:
+            n = result.form.n
+            name = mnemonic.replace(f"m64n{n}k", "m64n*k")
+            sass = sass.replace(f"64x{n}x", "64x*x")
+        groups.setdefault((name, a_space, sass), []).append([n, *_figures(result)])
+    conditions = {
+        name: getattr(record, name) for name in Record.__dataclass_fields__ if name != "measurements"
+    }
+    lines = [
+        json.dumps(
+            {"instruction": name, "a": a_space, "sass": sass, "rows": sorted(rows, key=lambda row: row[0])},
+            separators=(",", ":"),
+        )
+        for (name, a_space, sass), rows in groups.items()
+    ]
+    head = {"format": _FORMAT, "conditions": conditions, "columns": COLUMNS, "sustained": SUSTAINED}
+    parts = [f"{json.dumps(name)}:{json.dumps(value)}" for name, value in head.items()]
+    text = "{" + ",\n".join(parts) + ',\n"instructions":[\n' + ",\n".join(lines) + "\n]}\n"
+    try:
+        write_atomically(path, text)
+    except OSError as error:
+        raise PtxlabError(f"{path}: the record could not be written ({reason(error)})") from None
+
+
+def _figures(result: Measurement) -> list[Any]:
+    best, longer = result.best, result.sustained
+    figures = [
+        _rounded(result.latency, 1),
+        _rounded(result.latency_a, 1),
+        best.warps,
+        best.chains,
+        float(f"{best.per_second / 1e9:.5g}"),
+        _rounded(best.clock, 0),
+    ]
+    if longer is not None:
+        figures += [
+            float(f"{longer.per_second / 1e9:.5g}"),
+            _rounded(longer.clock, 0),
+            _rounded(longer.power, 0),
+            _rounded(longer.temperature, 0),
+        ]
+    return figures
+
+
+def _rounded(number: float | None, digits: int) -> float | None:
+    if number is None:
+        return None
+    return round(number, digits) if digits else round(number)
