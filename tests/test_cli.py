@@ -498,6 +498,8 @@ def test_every_example_in_the_help_works(line: str, answer) -> None:  # simulate
     words = shlex.split(re.split(r"  +| [|>] ", line, maxsplit=1)[0])[1:]
     if words[0] == "hunt" and "--against" not in words:
         pytest.skip("hunts on a GPU")
+    if words[0] == "measure" and "--recorded" not in words:
+        pytest.skip("measures a GPU")
     if words[0] not in ("lab", "sass", "show", "simulate"):  # those of `sass` are in test_sass.py
         assert answer(*words)
 

@@ -168,7 +168,7 @@ def test_a_record_of_the_users_is_found(tmp_path: Path, monkeypatch: pytest.Monk
 def test_the_record_of_the_h200_is_whole_numbers_of_cycles() -> None:
     """wgmma takes what its multiplications take, or what shared memory takes to deliver A and B.
 
-    128 bytes a cycle, and 4096 multiply-adds of f16 a cycle and SM, or twice as many where half are zeros.
+    Shared memory delivers 128 bytes a cycle, and N columns take N / 2 cycles to multiply.
     """
     record = measured(chip="H200")
     for type_name, bits in (("f16", 16), ("tf32", 32), ("e4m3", 8), ("s8", 8)):

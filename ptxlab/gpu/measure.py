@@ -250,7 +250,7 @@ class _Stage:
         elapsed, cycles, reading = self.run(kernel, function, blocks, threads, turns)
         while elapsed < 0.7 * seconds:
             turns = max(int(turns * min(seconds / max(elapsed - 5e-6, 1e-6), 64)), turns + 1)
-            last = sample and elapsed * 64 > seconds
+            last = sample and elapsed * 64 > 0.6 * seconds
             elapsed, cycles, reading = self.run(
                 kernel, function, blocks, threads, turns, sample_after=0.7 * seconds if last else 0
             )
@@ -309,7 +309,8 @@ def measure_built(
             for each in warps:
                 if each * 32 <= kernel.loop.threads and each * 32 >= form.lanes:
                     points.append((gpu_stage.point(kernel, function, each, quick), kernel))
-    points.sort(key=lambda each: -each[0].per_second)
+    # By cycles, not by time: the clock changes from point to point.
+    points.sort(key=lambda each: each[0].clock / each[0].per_second)
     first, kernel = points[0]
     long = None
     with gpu_stage.loaded(kernel) as function:

@@ -101,7 +101,8 @@ class Measurement:
     def _lines(self) -> Iterator[str]:
         best = self.best
         unit = "T/s" if isinstance(self.form, MmaForm) else "TB/s"
-        yield f"{_title(self.form)} on {self.gpu} ({self.target}), {self.contents} operands"
+        operands = "operands of zeros" if self.contents == "zeros" else "random operands"
+        yield f"{_title(self.form)} on {self.gpu} ({self.target}), {operands}"
         yield f"  {self.sass}"
         if self.latency is not None:
             through = f", through A {self.latency_a:.1f}" if self.latency_a is not None else ""

@@ -44,7 +44,7 @@ def measurable(target: str) -> Iterator[Form]:
     """Every form of a target that can be measured; wgmma with A from registers and from shared memory.
 
     >>> len(list(measurable("sm_80")))
-    264
+    299
     """
     for form in catalog(None, target):
         if isinstance(form, TransferForm) and form.wmma:

@@ -9,15 +9,15 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from .._util.arguments import as_flag
-from ..errors import PtxlabError
 from . import palette
 from .drawing import SANS
+from .line import Line
 from .picture import require_plotly
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-__all__ = ["Line", "LineChart"]
+__all__ = ["LineChart"]
 
 _HUES = ("blue", "vermilion", "green", "purple", "orange", "sky", "grey")
 _WIDTH, _HEIGHT = 820, 420
@@ -27,26 +27,6 @@ _NOTE_LETTERS = 128  # of a line below the title
 _STEPS = (1, 2, 2.5, 5, 10)
 #: From a number to its place in pixels.
 _Scale = Callable[[float], float]
-
-
-@dataclass(frozen=True)
-class Line:
-    """One line: its name, its points, and the text that pointing at each shows.
-
-    >>> Line("f16", (8, 16), (61.0, 122.0)).colour
-    ''
-    """
-
-    name: str
-    x: tuple[float, ...]
-    y: tuple[float, ...]
-    tips: tuple[str, ...] = ()
-    colour: str = ""  # a name of `palette.HUES`; lines without one take turns
-    dashed: bool = False
-
-    def __post_init__(self) -> None:
-        if len(self.x) != len(self.y) or not self.x:
-            raise PtxlabError(f"line {self.name!r}: found {len(self.x)} x and {len(self.y)} y")
 
 
 @dataclass(frozen=True)
@@ -91,7 +71,9 @@ class LineChart:
         require_plotly()
         from .plotly_figure import line_figure
 
-        return line_figure(self)
+        lines = [(line, self.colour_of(line)) for line in self.lines]
+        titles = (self.title, self.subtitle) if self.titled else ("", "")
+        return line_figure(lines, titles, (self.x_title, self.y_title), self.x_step)
 
     def _repr_html_(self) -> str:
         ink = "var(--jp-content-font-color0, #1A1A1A)"

@@ -6,6 +6,7 @@ The only module that imports Plotly; it is loaded at the first figure.
 from __future__ import annotations
 
 import base64
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from . import palette
 from .drawing import MONO, PAGE, SANS, Drawing, Panel, fill, paint, tint_fill, word_colour
 from .grid import Cell
-from .line_chart import LineChart
+from .line import Line
 from .palette import DARK, LIGHT, Theme
 from .svg import DARK_PAGES, svg_document
 
@@ -333,10 +334,12 @@ def heat_map(
     return figure
 
 
-def line_figure(chart: LineChart) -> Chart:
-    """Lines over two axes."""
+def line_figure(
+    lines: Sequence[tuple[Line, str]], titles: tuple[str, str], axes: tuple[str, str], step: float
+) -> Chart:
+    """Lines, each in its colour, over two axes; title and subtitle, or nothing; `step` between ticks of x."""
     figure = Chart()
-    for line in chart.lines:
+    for line, colour in lines:
         tips = list(line.tips) or None
         figure.add_trace(
             go.Scatter(
@@ -344,17 +347,18 @@ def line_figure(chart: LineChart) -> Chart:
                 y=list(line.y),
                 name=line.name,
                 mode="lines+markers",
-                line={"color": chart.colour_of(line), "width": 2, "dash": "dash" if line.dashed else "solid"},
+                line={"color": colour, "width": 2, "dash": "dash" if line.dashed else "solid"},
                 marker={"size": 6},
                 text=tips,
                 hovertemplate="%{text}<extra></extra>" if tips else None,
             )
         )
     grid = {"gridcolor": "#E4E4E4", "zeroline": False, "linecolor": palette.RULE, "rangemode": "tozero"}
-    above = 76 if chart.titled else 24
+    title, subtitle = titles
+    above = 76 if title else 24
     figure.update_layout(
         title={
-            "text": f"{chart.title}<br><sup>{chart.subtitle}</sup>" if chart.titled else "",
+            "text": f"{title}<br><sup>{subtitle}</sup>" if title else "",
             "font": {"size": 15},
             "x": 0,
             "xref": "paper",
@@ -369,9 +373,9 @@ def line_figure(chart: LineChart) -> Chart:
         paper_bgcolor=palette.PAPER,
         plot_bgcolor=palette.PAPER,
         font={"family": SANS, "color": palette.INK},
-        meta={"title": chart.title, "subtitle": chart.subtitle},
-        xaxis={"title": chart.x_title, **grid, "dtick": chart.x_step or None},
-        yaxis={"title": chart.y_title, **grid},
+        meta={"title": title, "subtitle": subtitle},
+        xaxis={"title": axes[0], **grid, "dtick": step or None},
+        yaxis={"title": axes[1], **grid},
     )
     return figure
 
