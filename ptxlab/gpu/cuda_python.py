@@ -17,7 +17,9 @@ __all__ = ["INSTALL", "Buffer", "Device", "Event", "ObjectCode", "Program", "Str
 INSTALL = 'pip install "ptxlab[cuda13]" (or [cuda12] for a CUDA 12 driver)'
 
 
-Module = Literal["cuda.core", "cuda.core.utils", "cuda.bindings.driver", "cuda.bindings.nvrtc", "cuda.bindings.nvml"]
+Module = Literal[
+    "cuda.core", "cuda.core.utils", "cuda.bindings.driver", "cuda.bindings.nvrtc", "cuda.bindings.nvml"
+]
 
 
 def load(name: Module) -> ModuleType:

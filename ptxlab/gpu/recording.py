@@ -21,7 +21,6 @@ from ..isa.catalog import catalog
 from ..isa.dtypes import dtype
 from ..isa.form import Form
 from ..isa.mma import MmaForm
-from ..isa.transfer import TransferForm
 from .codegen.loops import Contents, Through
 from .compiler import compiler_version
 from .device import Gpu, check_device
@@ -47,11 +46,12 @@ def measurable(target: str) -> Iterator[Form]:
     299
     """
     for form in catalog(None, target):
-        if isinstance(form, TransferForm) and form.wmma:
-            continue
-        yield form
-        if isinstance(form, MmaForm) and form.lanes == 128:
-            yield form.a_from("shared")
+        if isinstance(form, MmaForm):
+            yield form
+            if form.lanes == 128:
+                yield form.a_from("shared")
+        elif not form.wmma:
+            yield form
 
 
 def is_typical(form: Form) -> bool:
