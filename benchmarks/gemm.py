@@ -1,6 +1,6 @@
 """GEMM on the GPU of this machine, beside cuBLAS: every rung, every sibling of the top rung, one process.
 
-Random data, best of 20, both sides captured as a CUDA graph, so that no side is timed with its Python.
+Random data, best of 20 runs in which both sides take turns.
 `python -m benchmarks.gemm --record` keeps the figures in results.json.
 """
 
@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from datetime import date
+from functools import partial
 from typing import Any
 
 from ptxlab._util.files import write_atomically
@@ -20,6 +23,8 @@ from ptxlab.kernels import gemm
 from .__main__ import RESULTS
 
 TIMES = 20
+ROUNDS = 5  # in which the two sides take turns
+PAUSE = 0.05  # seconds
 WGMMA = "wgmma.mma_async.sync.aligned.m64n256"
 
 
@@ -62,7 +67,7 @@ class Row:
 
     def __str__(self) -> str:
         speeds = f"{self.ours:7.1f} T/s, library {self.library:7.1f}"
-        line = f"  {self.name:16} {self.size:5}  {speeds}: {self.ratio:5.0%}"
+        line = f"  {self.name:22} {self.size:5}  {speeds}: {self.ratio:5.0%}"
         if not self.goal:
             return line
         return f"{line}   goal {self.goal:.0%} {'met' if self.ratio >= self.goal else 'missed'}"
@@ -72,24 +77,36 @@ class Row:
         return self.ours / self.library
 
 
-def best_seconds(operation: Callable[[], object], times: int = TIMES) -> float:
-    """The shortest of several runs on the GPU, after two to warm up."""
+def best_seconds(*operations: Callable[[], object], times: int = TIMES) -> list[float]:
+    """The shortest of several runs of each on the GPU, after two to warm up.
+
+    They take turns, with a pause after each, since a card that was busy for long is at its limit of power, and
+    slower. Each is captured as a CUDA graph, so that nobody's Python is timed.
+    """
     import torch
 
-    for _ in range(2):
-        operation()
-    torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        operation()
-    graph.replay()
-    pairs = [[torch.cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(times)]
-    for start, end in pairs:
-        start.record()
-        graph.replay()
-        end.record()
-    torch.cuda.synchronize()
-    return min(start.elapsed_time(end) for start, end in pairs) / 1e3
+    graphs = []
+    for operation in operations:
+        for _ in range(2):
+            operation()
+        torch.cuda.synchronize()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            operation()
+        graphs.append(graph)
+    best = [math.inf] * len(graphs)
+    for _ in range(ROUNDS):
+        for index, graph in enumerate(graphs):
+            time.sleep(PAUSE)
+            graph.replay()
+            pairs = [[torch.cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(times // ROUNDS)]
+            for start, end in pairs:
+                start.record()
+                graph.replay()
+                end.record()
+            torch.cuda.synchronize()
+            best[index] = min(best[index], *(start.elapsed_time(end) / 1e3 for start, end in pairs))
+    return best
 
 
 def operands(kind: str, size: int) -> tuple[Any, Any]:
@@ -127,21 +144,18 @@ def siblings() -> Iterator[Row]:
             a, b = operands(kind, size)
             rung = gemm.rung(8, case.form, result=case.result, **case.constants)
             work = 2 * size**3 / 1e12
-            theirs = library(kind, a, b)
-            first = best_seconds(theirs)
-            ours = best_seconds(lambda: rung(a, b))  # noqa: B023 - called before the loop goes on
-            yield Row(case.kind, size, work / ours, work / min(first, best_seconds(theirs)), goal)
+            ours, theirs = best_seconds(partial(rung, a, b), library(kind, a, b))
+            yield Row(case.kind, size, work / ours, work / theirs, goal)
 
 
 def rungs(size: int = 4096) -> Iterator[Row]:
     """Every rung with f16."""
     a, b = operands("f16", size)
     work = 2 * size**3 / 1e12
-    theirs = work / best_seconds(library("f16", a, b))
-    for row in gemm.ladder():
-        rung = gemm.rung(row.number, result="f16")
-        seconds = best_seconds(lambda: rung(a, b))  # noqa: B023
-        yield Row(f"{row.number} {row.title}"[:16], size, work / seconds, theirs, 0)
+    ladder = [gemm.rung(row.number, result="f16") for row in gemm.ladder()]
+    *ours, theirs = best_seconds(*(partial(rung, a, b) for rung in ladder), library("f16", a, b))
+    for rung, seconds in zip(ladder, ours, strict=True):
+        yield Row(f"{rung.number} {rung.row.title}", size, work / seconds, work / theirs, 0)
 
 
 def machine() -> dict[str, str]:
