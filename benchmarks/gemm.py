@@ -80,8 +80,8 @@ class Row:
 def best_seconds(*operations: Callable[[], object], times: int = TIMES) -> list[float]:
     """The shortest of several runs of each on the GPU, after two to warm up.
 
-    They take turns, with a pause after each, since a card that was busy for long is at its limit of power, and
-    slower. Each is captured as a CUDA graph, so that nobody's Python is timed.
+    They take turns, with a pause after each, since a card that was busy for long is at its limit of power.
+    Each is captured as a CUDA graph, so that nobody's Python is timed.
     """
     import torch
 
