@@ -20,6 +20,7 @@ WGMMA = "wgmma.mma_async.sync.aligned"
 E4M3 = f"{WGMMA}.m64n256k32.f32.e4m3.e5m2"
 S8 = f"{WGMMA}.m64n256k32.s32.s8.u8"
 TF32 = f"{WGMMA}.m64n256k8.f32.tf32.tf32"
+BF16 = f"{WGMMA}.m64n256k16.f32.bf16.bf16"
 F16_IN_F16 = f"{WGMMA}.m64n256k16.f16.f16.f16"
 MMA_F16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 MMA_E4M3 = "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32"
@@ -52,6 +53,7 @@ CASES: list[tuple[int, str | None, dict[str, int], tuple[int, int, int]]] = [
     (8, E4M3, {"block_n": 32, "stages": 2, "cluster_m": 1}, (70, 61, 150)),
     (8, S8, {"block_n": 32, "stages": 3, "cluster_m": 1, "cluster_n": 2}, (64, 70, 150)),
     (8, TF32, {"block_n": 32, "block_m": 128, "tiles_m": 2, "stages": 2}, (130, 30, 36)),
+    (8, BF16, {"block_m": 64, "block_n": 64, "cluster_m": 1, "b_by_rows": 1, "stages": 2}, (20, 70, 70)),
     (8, F16_IN_F16, {"block_m": 64, "block_n": 64, "stages": 2, "cluster_n": 2}, (20, 70, 40)),
 ]
 
@@ -88,11 +90,13 @@ def test_results_may_be_rounded(result: str) -> None:
 
 
 def test_the_descriptor_is_that_of_a_swizzled_tile() -> None:
-    source = source_files()["ptx.cuh"]
-    source += 'extern "C" __global__ void ask(uint64_t* out) { *out = descriptor(0x12420); }'
-    out = np.zeros(1, dtype=np.uint64)
+    calls = "out[0] = descriptor(0x12420); out[1] = descriptor_along_n(0x12400 + 16 * 128);"
+    source = f'{source_files()["ptx.cuh"]}\nextern "C" __global__ void ask(uint64_t* out) {{ {calls} }}'
+    out = np.zeros(2, dtype=np.uint64)
     ptxlab.kernel(source).simulate(1, 1, out)
     assert out[0] == Tile(bits=8, rows=64, k=128, major="K", swizzle=128).descriptor(0x12400, k=32)
+    along_n = Tile(bits=16, rows=256, k=64, major="MN", swizzle=128, order="K")
+    assert out[1] == along_n.descriptor(0x12400, k=16)
 
 
 def test_wgmmas_are_not_waited_for_one_by_one() -> None:
@@ -149,6 +153,7 @@ def test_a_rung_serves_what_has_the_same_arithmetic() -> None:
         (lambda: gemm.rung(8, block_m=100), "block_m=100; it takes multiples of 64, the rows of a warpgroup"),
         (lambda: gemm.rung(5, stages=1), "rung 5: stages=1; a pipeline has at least 2"),
         (lambda: gemm.rung(5, block_n=40), "block_n=40; it takes multiples of 32"),
+        (lambda: gemm.rung(8, S8, b_by_rows=1), "b_by_rows: wgmma transposes 16-bit types only, no s8"),
         (lambda: gemm.rung(8, cluster_m=0), "rung 8: cluster_m must be at least 1"),
         (lambda: gemm.rung(8, result="s32"), "result='s32': accumulators of f32 are stored as f32, f16"),
         (

@@ -15,7 +15,7 @@ from ..gpu.device import check_device, device_target
 from ..isa.mma import MmaForm
 from .device_operands import check_elements, check_matrices, copy_from_gpu, copy_to_gpu, element_types
 from .gemm.choose import best_rung
-from .gemm.device import multiply_arrays
+from .gemm.device import lies_by_rows, multiply_arrays
 from .gemm.sparse import CompressedMatrix, compress_arrays, has_kernel, multiply_compressed
 
 __all__ = ["matmul_arrays", "matmul_codes", "matmul_compressed"]
@@ -44,7 +44,9 @@ def matmul_arrays(ins: MmaForm, call: GpuArrays) -> Any:
             )
         return multiply_compressed(ins, call, compress_arrays(ins, call), call.arrays["B"], c)
     d = call.empty((m, n), element_types(ins.d))
-    rung = best_rung(ins, device_target(), m, n) if d.size and k else None
+    rung = None
+    if d.size and k:
+        rung = best_rung(ins, device_target(), m, n, b_by_rows=lies_by_rows(call.arrays["B"]))
     if rung is not None:
         multiply_arrays(rung, call, d)
     elif d.size:

@@ -570,7 +570,8 @@ def _gpu() -> Iterator[Call]:
 
 def _gemm() -> Iterator[Call]:
     yield call("gemm.rung", gemm.rung, number=8, form=_WGMMA, result="f16", stages=3, promote=1, block_n=128)
-    yield call("gemm.best_rung", gemm.best_rung, ins=_F16, target="sm_90a", M=100, N=200)
+    yield call("gemm.best_rung", gemm.best_rung, ins=_F16, target="sm_90a", M=100, N=200,
+               b_by_rows=True)  # fmt: skip
     yield call("gemm.Rung.call", gemm.rung(1).call, A=np.ones((20, 40)), B=np.ones((40, 3)),
                C=np.zeros((20, 3)), processors=2)  # fmt: skip
 

@@ -131,6 +131,7 @@ LADDER: tuple[Row, ...] = (
         CLUSTER_N=1,
         GROUP=8,
         PROMOTE=0,
+        B_BY_ROWS=0,
         PRODUCER_REGISTERS=40,
         CONSUMER_REGISTERS=232,
     ),

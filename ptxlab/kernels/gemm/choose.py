@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-from ..._util.arguments import as_int
+from ..._util.arguments import as_flag, as_int
 from ...errors import PtxlabError, quoted
 from ...isa.mma import MmaForm
 from ...isa.parse import parse_mma
@@ -54,11 +54,12 @@ def same_arithmetic(one: MmaForm, other: MmaForm, chip: str) -> bool:
     return rules[0] == rules[1] and (one.k == other.k or isinstance(rules[0], Exact))
 
 
-def best_rung(ins: MmaForm | str, target: str, M: int, N: int) -> Rung | None:
+def best_rung(ins: MmaForm | str, target: str, M: int, N: int, *, b_by_rows: bool = False) -> Rung | None:
     """The rung for a product of this size with the bits of `ins`; None where no rung gives them.
 
-    On sm_90a it is rung 8, if wgmma has the same arithmetic; elsewhere, and for FP8 with `mma`, it is rung 5
-    with `ins` itself.
+    `b_by_rows` says that B lies as [K, N], which rung 8 reads as it is with 16-bit types; other kernels get
+    a copy of B's columns. On sm_90a it is rung 8, if wgmma has the same arithmetic; elsewhere, and for
+    FP8 with `mma`, it is rung 5 with `ins` itself.
 
     >>> best_rung("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "sm_90a", 8192, 8192).number
     8
@@ -67,6 +68,7 @@ def best_rung(ins: MmaForm | str, target: str, M: int, N: int) -> Rung | None:
     """
     form, target = parse_mma(ins), check_target(target)
     rows, columns = as_int(M, "M"), as_int(N, "N")
+    by_rows = as_flag(b_by_rows, "b_by_rows") and form.b.dtype.bits == 16
     if min(rows, columns) < 1:
         raise PtxlabError(f"M={quoted(M)}, N={quoted(N)}: both are at least 1")
     if form.sparse or form.scale_vec or form.d_type not in RESULTS or form.a.dtype.bits < 8:
@@ -74,7 +76,7 @@ def best_rung(ins: MmaForm | str, target: str, M: int, N: int) -> Rung | None:
     if target == "sm_90a":
         wide = _warpgroup_form(form)
         if wide is not None:
-            return _warpgroup_rung(wide, rows, columns)
+            return _warpgroup_rung(wide, rows, columns, by_rows)
     if form.family == "mma" and form.shape.startswith("m16n8") and form.supports(target):
         return _rung(5, form) if form.k * form.a.dtype.bits == 8 * _STEP else None
     return None
@@ -93,17 +95,24 @@ def _warpgroup_form(form: MmaForm) -> MmaForm | None:
     return wide if chip is not None and same_arithmetic(form, wide, chip) else None
 
 
-def _warpgroup_rung(form: MmaForm, M: int, N: int) -> Rung:
+def _warpgroup_rung(form: MmaForm, M: int, N: int, b_by_rows: bool) -> Rung:
     def time(shape: _Shape) -> float:
         high = -(-M // (128 * shape.cluster_m))
         clusters = high * -(-N // shape.block_n)
         return -(-clusters // (_PROCESSORS // shape.cluster_m)) * shape.time
 
-    return _rung(8, form, min(_SHAPES, key=time))
+    return _rung(8, form, min(_SHAPES, key=time), int(b_by_rows))
 
 
 @lru_cache(maxsize=256)
-def _rung(number: int, form: MmaForm, shape: _Shape | None = None) -> Rung:
+def _rung(number: int, form: MmaForm, shape: _Shape | None = None, b_by_rows: int = 0) -> Rung:
     if shape is None:
         return rung(number, form)
-    return rung(number, form, block_n=shape.block_n, stages=shape.stages, cluster_m=shape.cluster_m)
+    return rung(
+        number,
+        form,
+        block_n=shape.block_n,
+        stages=shape.stages,
+        cluster_m=shape.cluster_m,
+        b_by_rows=b_by_rows,
+    )

@@ -17,7 +17,7 @@ from ...memory import tensor_map
 from .catalog import Row
 from .source import source_files
 
-__all__ = ["multiply_arrays", "pack_source"]
+__all__ = ["lies_by_rows", "multiply_arrays", "pack_source"]
 
 _CHUNK = 16  # bytes: where rows begin
 _SIDE = 64  # of the tiles of pack.cu
@@ -41,6 +41,9 @@ class _Rung(Protocol):
 
     @property
     def shared(self) -> int: ...
+
+    @property
+    def b_by_rows(self) -> bool: ...
 
     @property
     def box_a(self) -> tuple[int, int]: ...
@@ -79,7 +82,8 @@ def multiply_arrays(rung: _Rung, call: GpuArrays, d: GpuArray) -> None:
     a, b = call.arrays["A"], call.arrays["B"]
     (m, _), n = a.shape, b.shape[1]
     left = _rows(rung, call, rung.form.a, a.pointer, a.shape, a.strides)
-    right = _rows(rung, call, rung.form.b, b.pointer, b.shape[::-1], b.strides[::-1])
+    turned = slice(None) if rung.b_by_rows else slice(None, None, -1)
+    right = _rows(rung, call, rung.form.b, b.pointer, b.shape[turned], b.strides[turned])
     pitch = n * d.itemsize
     target = d.pointer
     if rung.row.stores_with_tma and pitch % _CHUNK:  # TMA stores rows that begin at multiples of 16 bytes
@@ -100,6 +104,12 @@ def multiply_arrays(rung: _Rung, call: GpuArrays, d: GpuArray) -> None:
     call.launch(rung.code, "gemm", arguments, grid=grid, block=rung.threads, shared=rung.shared)
     if target != d.pointer:
         _pack(call, d.itemsize, target, (m, n), (pitch, d.itemsize), d.pointer, n)
+
+
+def lies_by_rows(array: GpuArray) -> bool:
+    """Whether TMA can take the rows of a matrix as they are."""
+    columns, rows = array.strides[1], array.strides[0]
+    return columns == array.itemsize and rows % _CHUNK == 0 and array.pointer % _CHUNK == 0 and rows > columns
 
 
 def _argument(rung: _Rung, rows: _Rows, box: tuple[int, int]) -> bytes:

@@ -36,6 +36,7 @@ _WARPGROUP = 128
 _STEP = 32  # bytes along K that one instruction takes of a row
 _CHUNK = 16  # bytes: rows of A and columns of B begin at multiples of it
 _ROWS_OF_SWIZZLE = 8  # after which it repeats: boxes in shared memory begin there
+_MAY_BE_ZERO = ("PROMOTE", "B_BY_ROWS")
 _PIPELINED = (5, 6, 7)  # they load a stage while they multiply another
 _MOST_SHARED = 227 << 10  # bytes of a block on sm_90
 _H200_PROCESSORS = 132
@@ -125,8 +126,15 @@ class Rung:
 
     @property
     def box_b(self) -> tuple[int, int]:
-        """The same of B, whose columns are rows in memory."""
+        """The same of B, whose columns are rows in memory, unless it lies by rows."""
+        if self.b_by_rows:
+            return _ROW // 2, _ROW
         return self.block_n // self.constants.get("CLUSTER_M", 1), _ROW
+
+    @property
+    def b_by_rows(self) -> bool:
+        """Whether B is stored as [K, N]."""
+        return bool(self.constants.get("B_BY_ROWS", 0))
 
     @property
     def box_d(self) -> tuple[int, int]:
@@ -182,7 +190,7 @@ class Rung:
         if min(m, n, k) == 0:
             raise PtxlabError(f"A {m}x{k} and B {k}x{n}: an empty matrix leaves nothing to compute")
         a = _padded(_bytes(self.form.a, left))
-        b = _padded(_bytes(self.form.b, right.T))
+        b = _padded(_bytes(self.form.b, right if self.b_by_rows else right.T))
         start = None if C is None else self._start(C, m, n)
         result = dtype(self.result)
         columns = n
@@ -316,7 +324,7 @@ def _of_width(ins: MmaForm, n: int) -> MmaForm:
 
 def _check_constants(row: Row, constants: Mapping[str, int], ins: MmaForm, result: str) -> None:
     """Refuse tiles that the kernel cannot divide among its warps, boxes and stores."""
-    small = [name.lower() for name, value in constants.items() if value < 1 and name != "PROMOTE"]
+    small = [name.lower() for name, value in constants.items() if value < (name not in _MAY_BE_ZERO)]
     if small:
         raise PtxlabError(f"rung {row.number}: {listing(small)} must be at least 1")
     units: dict[str, tuple[int, str]] = {}
@@ -329,6 +337,12 @@ def _check_constants(row: Row, constants: Mapping[str, int], ins: MmaForm, resul
     if row.stores_with_tma:
         shared = _ROWS_OF_SWIZZLE * constants["CLUSTER_M"]
         stored = 8 * _ROW // dtype(result).bits
+        if constants["B_BY_ROWS"]:
+            if ins.a.dtype.bits != 16:
+                raise PtxlabError(
+                    f"b_by_rows: wgmma transposes 16-bit types only, not those of {ins.mnemonic}"
+                )
+            shared = 64 * constants["CLUSTER_M"]
         units["BLOCK_N"] = (math.lcm(shared, stored), "what clusters share and TMA stores")
     for name, (unit, why) in units.items():
         if constants[name] % unit:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from importlib import resources
 
@@ -98,6 +99,7 @@ def instruction_header(form: MmaForm, constants: Mapping[str, int], result: str 
     if form.d_type not in RESULTS or form.c_type != form.d_type:
         raise PtxlabError(f"{form.mnemonic}: the GEMM kernels accumulate in {listing(RESULTS)}")
     result = result or form.d_type
+    modifiers = Modifiers(imm_trans_b=constants.get("B_BY_ROWS", 0))
     packed = form.d_type == "f16"
     accumulator = "float" if form.d_type == "f32" else "unsigned int"
     sizes = {
@@ -124,21 +126,21 @@ def instruction_header(form: MmaForm, constants: Mapping[str, int], result: str 
         f"typedef {_CPP[result]} Result;  // an element of D, as it is stored",
         "struct alignas(2 * sizeof(Result)) Pair { Result first, second; };",
         "",
-        *_multiply(form),
+        *_multiply(form, modifiers),
         get_pair,
         _SET_ONE if packed else _SET_TWO,
     ]
     return "\n".join(parts)
 
 
-def _multiply(form: MmaForm) -> list[str]:
+def _multiply(form: MmaForm, modifiers: Modifiers) -> list[str]:
     """The instruction as a function; the selector of a sparse one is a constant of it, so a template's."""
     head = f"__device__ __forceinline__ void multiply({', '.join(parameters(form))})"
     if not form.sparse:
-        return [head, "{", *_indented(instruction_statement(form, scale_d="scale_d")), "}", ""]
+        return [head, "{", *_indented(instruction_statement(form, modifiers, scale_d="scale_d")), "}", ""]
     lines = ["template <int selector>", head, "{"]
     for selector in form.selectors:
-        statement = instruction_statement(form, Modifiers(selector=selector), scale_d="scale_d")
+        statement = instruction_statement(form, replace(modifiers, selector=selector), scale_d="scale_d")
         lines += [f"    if constexpr (selector == {selector})", *_indented(statement, 8)]
     return [*lines, "}", ""]
 

@@ -1,6 +1,7 @@
 // Rung 8: every warp has one job, and no block ever stops.
 //
-// D = A B + C. A is [M, K], B is stored as [N, K] (each column of B is contiguous), D and C are [M, N].
+// D = A B + C. A is [M, K], B is stored as [N, K] (each column of B is contiguous), D and C are [M, N]. With 16-bit elements
+// B may also be stored as [K, N] (B_BY_ROWS): wgmma then transposes it as it reads.
 //
 // One warpgroup, the producer, does nothing but ask TMA for tiles; the others, the consumers, do nothing but wgmma. They
 // meet at two mbarriers for each stage of a ring in shared memory: `full` ends a phase when the bytes have arrived, `empty`
@@ -66,6 +67,15 @@ struct Tiles {
     }
 };
 
+// One box from L2, for this block or for all blocks of a mask.
+template <bool multicast>
+__device__ __forceinline__ void load(
+    uint32_t to, const TensorMap& map, int column, int row, uint32_t full, uint16_t blocks)
+{
+    if constexpr (multicast) tma_load_multicast(to, map, column, row, full, blocks);
+    else tma_load(to, map, column, row, full);
+}
+
 __device__ __forceinline__ void produce(
     uint32_t memory, const TensorMap& A, const TensorMap& B, Tiles tiles, int K_bytes)
 {
@@ -87,10 +97,13 @@ __device__ __forceinline__ void produce(
             const uint32_t b = memory + at.stage * STAGE_BYTES + A_BYTES + rank_m * B_PART * ROW;
             mbarrier_wait(empty_barrier(memory, at.stage), at.parity ^ 1);  // passes at once the first time round
             mbarrier_expect(full, STAGE_BYTES);
-            if (CLUSTER_N > 1) tma_load_multicast(a, A, k, a_row, full, beside);
-            else tma_load(a, A, k, a_row, full);
-            if (CLUSTER_M > 1) tma_load_multicast(b, B, k, b_row, full, below);
-            else tma_load(b, B, k, b_row, full);
+            load<(CLUSTER_N > 1)>(a, A, k, a_row, full, beside);
+            if constexpr (B_BY_ROWS) {
+                for (int n = 0; n < B_PART; n += 64)  // columns, 128 bytes of each row
+                    load<(CLUSTER_M > 1)>(b + n * ROW, B, (b_row + n) * 2, k / 2, full, below);
+            } else {
+                load<(CLUSTER_M > 1)>(b, B, k, b_row, full, below);
+            }
         }
     }
 }
@@ -103,6 +116,13 @@ __device__ __forceinline__ void release(uint32_t memory, int stage)
     } else if (threadIdx.x % WARPGROUP < CLUSTER) {
         mbarrier_arrive_at(empty_barrier(memory, stage), threadIdx.x % WARPGROUP);
     }
+}
+
+// The tile of B at a step along K: 32 bytes further on in every row, or 16 rows further down.
+__device__ __forceinline__ uint64_t b_descriptor(uint32_t b, int step)
+{
+    if constexpr (B_BY_ROWS) return descriptor_along_n(b + step / 2 * 128);
+    else return descriptor(b + step);
 }
 
 // Waits for a stage and issues the instructions that multiply it; they are under way when this returns. With `accumulate`
@@ -118,7 +138,7 @@ __device__ __forceinline__ void multiply_stage(
     for (int step = 0; step < ROW; step += STEP)
 #pragma unroll
         for (int t = 0; t < TILES_M; ++t)
-            multiply(d[t], descriptor(a + t * INSTRUCTION_M * ROW + step), descriptor(b + step), step > 0 || accumulate);
+            multiply(d[t], descriptor(a + t * INSTRUCTION_M * ROW + step), b_descriptor(b, step), step > 0 || accumulate);
     wgmma_commit();
 }
 

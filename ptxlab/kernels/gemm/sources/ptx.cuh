@@ -54,6 +54,16 @@ __device__ __forceinline__ uint64_t descriptor(uint32_t address)
     return swizzle_code | group_stride | leading_stride | (address & 0x3ffff) >> 4;
 }
 
+// A tile of B that lies the other way, along N: rows of K, each with 64 columns of 2 bytes, groups of 8 rows 1024 bytes apart,
+// and the next 64 columns behind all 64 rows. Only 16-bit types can be multiplied from it.
+__device__ __forceinline__ uint64_t descriptor_along_n(uint32_t address)
+{
+    const uint64_t swizzle_128_bytes = (uint64_t)1 << 62;
+    const uint64_t group_stride = (uint64_t)(1024 >> 4) << 32;
+    const uint64_t column_stride = (uint64_t)(8192 >> 4) << 16;
+    return swizzle_128_bytes | group_stride | column_stride | (address & 0x3ffff) >> 4;
+}
+
 // Registers that were written before are now the accumulators' own.
 __device__ __forceinline__ void wgmma_fence()
 {
