@@ -582,3 +582,66 @@ def test_forms_are_what_they_were_declared_with() -> None:
         PtxlabError, match="no collector hints 'keep' of A and '' of B; of A there are fill, use"
     ):
         form.collecting(a="keep")
+
+
+# -- the shared-memory descriptor ---------------------------------------------------------------------------
+
+#: CUTLASS's LayoutType, by swizzle and chunk in bytes, and its Swizzle<B, M, S>.
+CUTLASS_SWIZZLES = {
+    (0, 16): (0, (0, 4, 3)), (128, 32): (1, (2, 5, 2)), (128, 16): (2, (3, 4, 3)), (64, 16): (4, (2, 4, 3)),
+    (32, 16): (6, (1, 4, 3)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("swizzle", "chunk"), CUTLASS_SWIZZLES)
+def test_shared_memory_descriptors_have_cutlass_bits(swizzle: int, chunk: int) -> None:
+    """`SmemDescriptor`, and the canonical MN-major layouts of `make_umma_desc`, in units of 16 bytes."""
+    layout_type, (bits, base, shift) = CUTLASS_SWIZZLES[swizzle, chunk]
+    fields_ = memory.Tcgen05Descriptor(0x1400, 0x4000, 0x800, swizzle, chunk=chunk)
+    assert fields_.code == 0x140 | 0x400 << 16 | 0x80 << 32 | 1 << 46 | layout_type << 61
+    assert memory.descriptor(fields_.code) == fields_ and memory.descriptor(fields_.code).family == "tcgen05"
+    assert "tcgen05 reads from 0x1400" in str(fields_)
+    wide = max(swizzle, 16) // 16  # of an atom, along M or N
+    deep = 4 if chunk == 32 else 8  # along K
+    chunks, k = np.arange(2 * wide)[:, None], np.arange(2 * deep)
+    along, across = (0x80, 0x400) if swizzle == 0 else (0x400, 0x80)
+    at = 0x140 + chunks % wide + chunks // wide * along + k % deep * wide + k // deep * across
+    address = at * 16
+    moved = address ^ (address >> shift & ((1 << bits) - 1) << base)
+    found = fields_.addresses(chunks * 4, k, bits=32, major="MN")
+    assert (found == moved).all()
+
+
+def test_shared_memory_descriptors_of_both_families() -> None:
+    tile = memory.Tile(bits=16, rows=64, k=64, swizzle=128)
+    wgmma = tile.slice(0x400, 16)
+    assert wgmma.tcgen05().code == wgmma.code | 1 << 46 and wgmma.tcgen05().tcgen05() == wgmma.tcgen05()
+    assert tile.judge(wgmma.tcgen05(), 16).problems == ()
+    with pytest.raises(PtxlabError, match="bits 46-48 are 0; for tcgen05 they are 1"):
+        memory.descriptor(wgmma.code, family="tcgen05")
+    with pytest.raises(PtxlabError, match="bit 46 is 1, but belongs to no field"):
+        memory.descriptor(wgmma.tcgen05().code, family="wgmma")
+    with pytest.raises(PtxlabError, match="swizzle code 3 means nothing; there are 0, 1, 2, 4, 6"):
+        memory.descriptor(3 << 61 | 1 << 46)
+    with pytest.raises(PtxlabError, match="bit 53 is 1, but belongs to no field of tcgen05's"):
+        memory.descriptor(1 << 53 | 1 << 46)
+    with pytest.raises(PtxlabError, match="a swizzle of 64 bytes moves chunks of 16 bytes"):
+        memory.Tcgen05Descriptor(0, 16, 16, 64, chunk=32)
+
+
+def test_what_is_wrong_with_a_shared_memory_descriptor() -> None:
+    plain = memory.Tcgen05Descriptor(0, 16, 1024, 128)
+    wide = memory.Tcgen05Descriptor(0, 16, 1024, 128, chunk=32)
+    assert plain.faults(instruction(F16), "A") == wide.faults(instruction(F16), "B") == ()
+    assert "chunks are of 16 bytes" in wide.faults(instruction(F16, transpose_a=True), "A")[0]
+    tf32 = instruction("tcgen05.mma.cta_group::1.kind::tf32", transpose_b=True)
+    assert wide.faults(tf32, "B") == () and "in chunks of 32" in plain.faults(tf32, "B")[0]
+    assert "A is in tensor memory" in plain.faults(instruction(F16).a_from("tensor"), "A")[0]
+    split = memory.Tcgen05Descriptor(0, 4096, 1024, 128, absolute=True)
+    assert "only who reads 48 bytes of K has one" in split.faults(instruction(F16), "B")[0]
+    ultra = instruction("tcgen05.mma.cta_group::1.kind::mxf4.block_scale", k=96)
+    assert split.faults(ultra, "B", "sm_103a") == ()
+    assert split.faults(ultra, "B", "sm_100a") == (
+        "the leading dimension is an address, which sm_100a does not take",
+    )
+    assert str(split).split("; ")[1].startswith("the rest of K is at 0x1000, ")

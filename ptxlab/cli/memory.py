@@ -1,4 +1,4 @@
-"""Commands about shared memory: descriptor and conflicts."""
+"""Commands about shared memory and its descriptors: descriptor and conflicts."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 
 from .. import views
 from ..errors import PtxlabError, listing, quoted
+from ..isa.instruction_descriptor import InstructionDescriptor
 from ..isa.mma import MmaForm
 from ..isa.operand import Operand
-from ..isa.parse import parse
+from ..isa.parse import parse, parse_any
+from ..isa.tcgen05 import Tcgen05Form, Tcgen05Mma
 from ..isa.transfer import TransferForm
 from ..memory import SWIZZLES, Conflicts, Descriptor, Tile, conflicts, descriptor
 from ..memory.banks import transfer_conflicts
@@ -39,6 +41,9 @@ _DEPTH_BYTES = 32  # along K, that one wgmma reads
 def check(args: argparse.Namespace, style: Style) -> str:
     """`ptxlab descriptor`: decode one, judge it by a tile, or list those of a tile."""
     check_no_title(args)
+    form = None if args.instruction is None else parse_any(args.instruction)
+    if isinstance(form, Tcgen05Form):
+        return _tcgen05(args, form, style)
     operand = _operand(args)
     tile = None if args.tile is None else Tile.parse(args.tile)
     if args.code is None:
@@ -88,8 +93,48 @@ def check(args: argparse.Namespace, style: Style) -> str:
     if tile is None:
         kind += "; --tile says of what, and whether it is right"
     more = "" if len(table.rows) <= _MOST_LINES else f", {_MOST_LINES} of {len(table.rows)} lines"
-    lines += ["", style.dim(f"  addresses that wgmma reads, 16 bytes each ({kind}{more}):")]
+    lines += ["", style.dim(f"  addresses that {fields.family} reads, 16 bytes each ({kind}{more}):")]
     return "\n".join([*lines, as_text(shown, style, "  ")])
+
+
+def _tcgen05(args: argparse.Namespace, form: Tcgen05Form, style: Style) -> str:
+    """The 32-bit descriptor of a tcgen05.mma, or the 64-bit descriptor of its A or B."""
+    if not isinstance(form, Tcgen05Mma):
+        raise PtxlabError(f"--instruction {form.mnemonic}: of tcgen05 only mma has descriptors to judge")
+    if args.code is None or args.tile is not None or args.format == "svg":
+        raise PtxlabError("of tcgen05 give a descriptor of 32 or 64 bits, without --tile and --svg")
+    if 0 <= args.code < 1 << 32:
+        return _instruction_descriptor(args, form, style)
+    fields = descriptor(args.code, family="tcgen05")
+    operand = args.operand.upper()
+    problems = fields.tcgen05().faults(form, operand)
+    if args.format == "json":
+        facts = {"descriptor": f"0x{fields.code:x}", **asdict(fields), "right": not problems}
+        return as_json({**facts, "problems": [*problems]})
+    where = f" for {operand} of {form.mnemonic}"
+    lines = [style.bold(f"0x{fields.code:016x}"), f"  {fields}", ""]
+    return "\n".join([*lines, *(f"  {text}" for text in _verdict(where, [*problems], []))])
+
+
+def _instruction_descriptor(args: argparse.Namespace, form: Tcgen05Mma, style: Style) -> str:
+    fields = InstructionDescriptor.decode(args.code, form.kind)
+    problems = form.faults(fields)
+    table = views.Table(
+        ("bits", "field", "code", "value"),
+        tuple(
+            (_bit_range(row.low, row.bits), row.name, row.code, str(row.value)) for row in fields.bit_fields
+        ),
+    )
+    if args.format == "json":
+        facts = {"descriptor": f"0x{fields.code:08x}", **asdict(fields), "right": not problems}
+        return as_json({**facts, "problems": [*problems], "fields": table})
+    lines = [style.bold(f"0x{fields.code:08x}"), f"  {fields}", ""]
+    lines += [f"  {text}" for text in _verdict(f" for {form.mnemonic}", [*problems], [])]
+    return "\n".join([*lines, "", as_text(table, style, "  ")])
+
+
+def _bit_range(low: int, bits: int) -> str:
+    return f"{low}-{low + bits - 1}" if bits > 1 else str(low)
 
 
 def _operand(args: argparse.Namespace) -> Operand | None:

@@ -74,6 +74,7 @@ EXAMPLES = {
   ptxlab descriptor 0x4000002000010040 --tile bits=16,rows=64,k=64,swizzle=128
   ptxlab descriptor 0x4000004000010042 --instruction wgmma.m64n64k16.f32.f16
   ptxlab descriptor 0x4000004000010042 --svg > bytes.svg        which bytes it reads
+  ptxlab descriptor 0x8400490 --instruction tcgen05.mma.cta_group::1.kind::f16
   ptxlab descriptor --tile bits=16,rows=64,k=128,swizzle=128    those of all slices
   ptxlab descriptor --tile dtype=e4m3,rows=64,k=64,swizzle=64 --svg > tile.svg""",
     "conflicts": """\
@@ -335,7 +336,7 @@ def _add_shared_memory_commands(commands: _Commands) -> None:
     command = commands.add(
         "descriptor",
         memory.check,
-        "decode a matrix descriptor of wgmma, say what is wrong with it, or list those of a tile",
+        "decode a descriptor of wgmma or tcgen05, say what is wrong with it, or list those of a tile",
         instruction=False,
     )
     command.add_argument(
@@ -343,7 +344,7 @@ def _add_shared_memory_commands(commands: _Commands) -> None:
         metavar="DESCRIPTOR",
         type=_integer,
         nargs="?",
-        help="the 64 bits; without them --tile lists its descriptors",
+        help="the 64 bits, or the 32 of a tcgen05.mma; without them --tile lists its own",
     )
     command.add_argument(
         "--tile",
@@ -355,9 +356,11 @@ def _add_shared_memory_commands(commands: _Commands) -> None:
         "--row", type=_integer, default=0, help="where the slice starts along M or N (default: 0)"
     )
     command.add_argument("--address", type=_integer, help="where the tile is in shared memory")
-    command.add_argument("--instruction", metavar="INSTRUCTION", help="the wgmma that reads through it")
     command.add_argument(
-        "--operand", metavar="OPERAND", default="B", help="of that wgmma: A or B (default: B)"
+        "--instruction", metavar="INSTRUCTION", help="the wgmma or tcgen05.mma that reads through it"
+    )
+    command.add_argument(
+        "--operand", metavar="OPERAND", default="B", help="of that instruction: A or B (default: B)"
     )
     command.add_argument(
         "--transposed", action="store_true", help="of that wgmma: the operand is MN-major (imm-trans = 1)"

@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple
 
 from .._util.arguments import as_flag, as_int, is_name, set_integers
 from ..errors import PtxlabError, listing, quoted
+from .targets import check_target
 
 __all__ = ["KINDS", "BitField", "InstructionDescriptor", "Kind", "Shapes", "shapes_of"]
 
@@ -187,6 +188,7 @@ _FIELDS: dict[str, tuple[tuple[str, int, int], ...]] = {
     ),
 }  # fmt: skip
 
+_SCALE_VECTORS = ("", "block16", "block32", "scale_vec::1X", "scale_vec::2X", "scale_vec::4X")
 _SHIFTS = {0: 0, 8: 1, 16: 2, 32: 3}
 _LANES = {32: 0, 128: 1}
 _FLAGS = ("sparse", "saturate", "negate_a", "negate_b", "transpose_a", "transpose_b")
@@ -255,10 +257,11 @@ class InstructionDescriptor:
             self._set_type("scale", self.row.scales)
 
     def _set_type(self, name: str, types: Mapping[str, int]) -> None:
-        found = getattr(self, name) or next(iter(types))
-        if not is_name(found, types):
-            raise PtxlabError(f"{name}={quoted(found)}: kind::{self.kind} has {listing(types)}")
-        object.__setattr__(self, name, found)
+        given = getattr(self, name)
+        if is_name(given, ("",)):
+            object.__setattr__(self, name, next(iter(types)))
+        elif not is_name(given, types):
+            raise PtxlabError(f"{name}={quoted(given)}: kind::{self.kind} has {listing(types)}")
 
     def _check_numbers(self) -> None:
         step = 128 if self.row.scaled else 16
@@ -421,7 +424,14 @@ class InstructionDescriptor:
         >>> InstructionDescriptor("f16", m=256).faults(cta_group=1)
         ('M is 256; with cta_group::1 it is 64 or 128',)
         """
-        return tuple(self._faults(ws, cta_group, scale_vector, target))
+        group = as_int(cta_group, "cta_group")
+        if group not in (1, 2):
+            raise PtxlabError(f"cta_group={quoted(group)}: there are 1 and 2")
+        if not is_name(scale_vector, _SCALE_VECTORS):
+            raise PtxlabError(f"scale_vector={quoted(scale_vector)}: there are {listing(_SCALE_VECTORS[1:])}")
+        if target is not None:
+            check_target(target)
+        return tuple(self._faults(as_flag(ws, "ws"), group, scale_vector, target))
 
     def _faults(self, ws: bool, cta_group: int, scale_vector: str, target: str | None) -> Iterator[str]:
         every = shapes_of(self.kind, self.sparse, ws, cta_group)

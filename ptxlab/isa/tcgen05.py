@@ -170,6 +170,8 @@ class Tcgen05Mma(Tcgen05Form):
     @classmethod
     def of(cls, form: Tcgen05Mma) -> Self:
         """The same form as an instance of this class."""
+        if not isinstance(form, Tcgen05Mma):
+            raise PtxlabError(f"found {quoted(form)}; ptxlab.instruction('tcgen05.mma...') gives such a form")
         return cls(**{field.name: getattr(form, field.name) for field in fields(form)})
 
     @cached_property
@@ -755,12 +757,13 @@ class Tcgen05Move(Tcgen05Form):
 
     def _first_lane(self, address: int) -> tuple[int, int]:
         at = as_int(address, "address")
+        if not 0 <= at < 1 << 32:
+            raise PtxlabError(f"address {quoted(at)}: it has 32 bits, the lane in the upper 16")
         lane, column = at >> 16, at & 0xFFFF
         if not 0 <= lane < LANES or lane % 16 or (self.shape == "32x32b" and lane % 32):
             step = 32 if self.shape == "32x32b" else 16
             raise PtxlabError(
-                f"address 0x{at & 0xFFFFFFFF:08x}: it begins in lane {lane}; {self.shape} begins in a "
-                f"multiple of {step}"
+                f"address 0x{at:08x}: it begins in lane {lane}; {self.shape} begins in a multiple of {step}"
             )
         return lane % 32, column
 

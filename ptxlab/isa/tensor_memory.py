@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._util.arguments import as_array, as_index, as_int, as_shape, check_room
+from .._util.arguments import as_array, as_flag, as_index, as_int, as_shape, check_room
 from ..errors import PtxlabError, quoted
 from .dtypes import DType
 from .layout import Mode, _steps
@@ -415,6 +415,7 @@ def data_path(m: int, *, cta_group: int, sparse: bool, ws: bool) -> DataPath:
     >>> data_path(128, cta_group=2, sparse=True, ws=False).name
     'C'
     """
+    sparse, ws = as_flag(sparse, "sparse"), as_flag(ws, "ws")
     rows = {
         (256, 2): "A",
         (128, 2): "C" if sparse else "B",
@@ -424,7 +425,7 @@ def data_path(m: int, *, cta_group: int, sparse: bool, ws: bool) -> DataPath:
     }
     name = rows.get((as_int(m, "m"), as_int(cta_group, "cta_group")))
     if name is None or (name == "G" and not ws):
-        raise PtxlabError(f"M = {quoted(m)} with cta_group::{cta_group}: no layout has it")
+        raise PtxlabError(f"m={quoted(m)} with cta_group={quoted(cta_group)}: no layout has such a product")
     return DATA_PATHS[name]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .banks import BANKS, Collision, Conflicts, conflicts
-from .descriptors import SWIZZLES, Descriptor, descriptor, encode_descriptor
+from .descriptors import SWIZZLES, Descriptor, Tcgen05Descriptor, descriptor, encode_descriptor
 from .metadata import (
     metadata_from_registers,
     metadata_registers,
@@ -25,6 +25,7 @@ __all__ = [
     "Descriptor",
     "Judgement",
     "Modes",
+    "Tcgen05Descriptor",
     "TensorMap",
     "Tile",
     "WeightOrder",

@@ -1,4 +1,4 @@
-"""The 64-bit matrix descriptor that tells wgmma where a tile is and how it is laid out.
+"""The 64-bit matrix descriptors that tell wgmma and tcgen05 where a tile is and how it is laid out.
 
 PTX ISA, "Matrix Descriptor Format":
 
@@ -7,43 +7,76 @@ PTX ISA, "Matrix Descriptor Format":
     bits 32-45   stride dimension offset    in units of 16 bytes
     bits 49-51   base offset                0 if the swizzle pattern starts where addresses repeat it
     bits 62-63   swizzle                    see `SWIZZLES`
+
+PTX ISA 9.4, "Shared memory descriptor" of tcgen05, which differs in these:
+
+    bits 0-14    start address              in units of 16 bytes
+    bits 16-30   leading dimension          its offset, or the address of a second part, in units of 16 bytes
+    bits 46-48   version                    1
+    bit  52      leading dimension mode     0: offset, 1: address
+    bits 61-63   swizzle                    see `TCGEN05_SWIZZLES`
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._util.arguments import as_int, as_integers, broadcast, check_room, is_name, set_integers
+from .._util.arguments import as_flag, as_int, as_integers, broadcast, check_room, is_name, set_integers
 from ..errors import PtxlabError, listing, quoted
+from ..isa.tcgen05 import Tcgen05Mma
 
-__all__ = ["SWIZZLES", "Descriptor", "descriptor", "encode_descriptor", "swizzled"]
+__all__ = [
+    "SWIZZLES", "TCGEN05_SWIZZLES", "Descriptor", "Tcgen05Descriptor", "descriptor", "encode_descriptor",
+    "swizzled",
+]  # fmt: skip
 
 #: Swizzle width in bytes -> its code in bits 62-63 of a descriptor.
 SWIZZLES: dict[int, int] = {0: 0, 128: 1, 64: 2, 32: 3}
 _SWIZZLE_OF_CODE = {code: swizzle for swizzle, code in SWIZZLES.items()}
+
+#: Swizzle width and size of the chunks that it moves, in bytes -> its code in bits 61-63 of tcgen05's.
+TCGEN05_SWIZZLES: dict[tuple[int, int], int] = {
+    (0, 16): 0,
+    (128, 32): 1,
+    (128, 16): 2,
+    (64, 16): 4,
+    (32, 16): 6,
+}
+_TCGEN05_SWIZZLE_OF_CODE = {code: swizzle for swizzle, code in TCGEN05_SWIZZLES.items()}
+_TCGEN05_UNUSED = 1 << 15 | 1 << 31 | 0xFF << 53
+_TCGEN05_VERSION = 1
 
 #: Bits that no field has; the hardware's are 0.
 _UNUSED = 0xFFFFFFFFFFFFFFFF & ~(0x3FFF | 0x3FFF << 16 | 0x3FFF << 32 | 7 << 49 | 3 << 62)
 
 #: Along an axis of what is read: no wgmma reads more.
 _MOST_ELEMENTS = 1 << 10
+_MOST_INDEX = 1 << 32
 
 
-def swizzled(addresses: NDArray[np.int64], swizzle: int, base_offset: int = 0) -> NDArray[np.int64]:
+def swizzled(
+    addresses: NDArray[np.int64], swizzle: int, base_offset: int = 0, chunk: int = 16
+) -> NDArray[np.int64]:
     """Where the bytes at these addresses are under a swizzle: bits 4 and up, XORed with those from 7 on.
 
-    With a base offset the pattern starts that many lines of 128 bytes later.
+    With a base offset the pattern starts that many lines of 128 bytes later. Chunks are of 16 bytes; of 32
+    in one swizzle of tcgen05, which XORs from bit 5 on.
 
     >>> swizzled(np.arange(0, 1024, 128), 128) % 128 // 16   # the first chunk of each line of 128 bytes
     array([0, 1, 2, 3, 4, 5, 6, 7])
+    >>> swizzled(np.arange(0, 1024, 128), 128, chunk=32) % 128 // 16
+    array([0, 2, 4, 6, 0, 2, 4, 6])
     """
     if not swizzle:
         return addresses
+    if chunk == 32:
+        return addresses ^ ((addresses >> 7) - base_offset & 3) << 5
     chunks = swizzle // 16
     return addresses ^ ((addresses >> 7) - base_offset & chunks - 1) << 4
 
@@ -66,13 +99,17 @@ offset (SBO) 1024 bytes.
     swizzle: int = 0
     base_offset: int = 0
 
+    #: Who reads through it, and how many bits its quantities have.
+    family: ClassVar[str] = "wgmma"
+    _widths: ClassVar[dict[str, int]] = {"address": 18, "leading": 18, "stride": 18}
+
     def __post_init__(self) -> None:
         set_integers(self, ("address", "leading", "stride", "swizzle", "base_offset"))
-        for name in ("address", "leading", "stride"):
+        for name, width in self._widths.items():
             number = getattr(self, name)
-            if number % 16 or not 0 <= number < 1 << 18:
+            if number % 16 or not 0 <= number < 1 << width:
                 raise PtxlabError(
-                    f"{name}={quoted(number)}: a descriptor takes multiples of 16 bytes below 2^18"
+                    f"{name}={quoted(number)}: a descriptor takes multiples of 16 bytes below 2^{width}"
                 )
         if self.swizzle not in SWIZZLES:
             raise PtxlabError(
@@ -100,18 +137,36 @@ offset (SBO) 1024 bytes.
         return self.code
 
     def __str__(self) -> str:
-        pattern = f"with a {self.swizzle}-byte swizzle" if self.swizzle else "without swizzle"
+        pattern = (
+            f"with a {self.swizzle}-byte swizzle{self._chunk_words}" if self.swizzle else "without swizzle"
+        )
         if self.base_offset:
             pattern += f" whose pattern starts at line {self.base_offset} of 128 bytes (base offset)"
         return (
-            f"wgmma reads from 0x{self.address:x} {pattern}; leading dimension offset (LBO) {self.leading}, "
-            f"stride dimension offset (SBO) {self.stride} bytes."
+            f"{self.family} reads from 0x{self.address:x} {pattern}; {self._leading_words}, stride dimension "
+            f"offset (SBO) {self.stride} bytes."
         )
+
+    @property
+    def _chunk_words(self) -> str:
+        return ""
+
+    @property
+    def _leading_words(self) -> str:
+        return f"leading dimension offset (LBO) {self.leading}"
+
+    def tcgen05(self) -> Tcgen05Descriptor:
+        """The descriptor by which tcgen05 reads the same bytes.
+
+        >>> hex(Descriptor(0x400, 16, 1024, 128).tcgen05().code)
+        '0x4000404000010040'
+        """
+        return Tcgen05Descriptor(self.address, self.leading, self.stride, self.swizzle, self.base_offset)
 
     def addresses(
         self, row: ArrayLike, k: ArrayLike, *, bits: int = 16, major: Literal["K", "MN"] = "K"
     ) -> NDArray[np.int64]:
-        """The byte that wgmma reads for an element: `row` along M or N, `k` from where the slice starts.
+        """The byte that is read for an element: `row` along M or N, `k` from where the slice starts.
 
         PTX ISA, "Strides", table of canonical layouts.
 
@@ -125,10 +180,15 @@ offset (SBO) 1024 bytes.
             raise PtxlabError(f"major={quoted(major)}: a tile is 'K' or 'MN' major")
         rows, along = as_integers(row, "row").astype(np.int64), as_integers(k, "k").astype(np.int64)
         check_room(math.prod(broadcast("row and k", {"row": rows.shape, "k": along.shape})), "row and k")
+        for name, index in (("row", rows), ("k", along)):
+            beyond = (index < -_MOST_INDEX) | (index > _MOST_INDEX)
+            if beyond.any():
+                raise PtxlabError(f"{name} {index[beyond][0]}: no tile is that large")
         line, inner = (rows, along) if major == "K" else (along, rows)
         chunk, byte = inner * bits // 128, inner * bits // 8 % 16
         width = max(self.swizzle, 16)  # bytes of a row of the atom
-        lines, eights = line % 8 * width, line // 8
+        deep = self._atom_lines
+        lines, eights = line % deep * width, line // deep
         if major == "K":
             across = chunk * (16 if self.swizzle else self.leading)
             offset = lines + eights * self.stride + across
@@ -137,7 +197,15 @@ offset (SBO) 1024 bytes.
             offset = lines + eights * self.stride + chunk % chunks * 16 + chunk // chunks * self.leading
         else:
             offset = lines + eights * self.leading + chunk * self.stride
-        return swizzled(np.asarray(self.address + offset), self.swizzle, self.base_offset) + byte
+        return self._swizzled(np.asarray(self.address + offset)) + byte
+
+    @property
+    def _atom_lines(self) -> int:
+        """Lines of an atom: rows of a K-major one, values of K of an MN-major one."""
+        return 8
+
+    def _swizzled(self, addresses: NDArray[np.int64]) -> NDArray[np.int64]:
+        return swizzled(addresses, self.swizzle, self.base_offset)
 
     def load(
         self,
@@ -148,9 +216,9 @@ offset (SBO) 1024 bytes.
         bits: int = 16,
         major: Literal["K", "MN"] = "K",
     ) -> NDArray[Any]:
-        """The element codes [rows, k] that wgmma reads through this descriptor, right or wrong.
+        """The element codes [rows, k] that are read through this descriptor, right or wrong.
 
-        `memory` is shared memory from address 0 on; wgmma reads 32 bytes of K.
+        `memory` is shared memory from address 0 on; wgmma and tcgen05 read 32 bytes of K.
 
         >>> memory = np.arange(1024, dtype=np.uint8)
         >>> Descriptor(0, 16, 1024, 128).load(memory, 8, 32, bits=8)[:3, 0]   # row 1 begins at byte 144
@@ -168,7 +236,8 @@ offset (SBO) 1024 bytes.
         size = max(bits // 8, 1)
         if int(where.max()) + size > len(content):
             raise PtxlabError(
-                f"memory of {len(content)} bytes: wgmma reads up to byte {int(where.max()) + size - 1}"
+                f"memory of {len(content)} bytes: {self.family} reads up to byte "
+                f"{int(where.max()) + size - 1}"
             )
         parts = content[where[..., None] + np.arange(size)].astype(np.uint8)
         if bits < 8:
@@ -177,15 +246,151 @@ offset (SBO) 1024 bytes.
         return np.ascontiguousarray(parts).view(f"<u{size}")[..., 0]
 
 
-def descriptor(code: int) -> Descriptor:
-    """The fields of a 64-bit matrix descriptor.
+@dataclass(frozen=True)
+class Tcgen05Descriptor(Descriptor):
+    """A shared-memory descriptor of tcgen05, its quantities in bytes; `code` has the 64 bits.
+
+    `chunk` is what a swizzle moves as a whole: 16 bytes, or 32 with one of 128 bytes. If `absolute`,
+    `leading` is the address of the second part of K, for instructions that read 48 bytes of it.
+
+    >>> print(Tcgen05Descriptor(0x400, 1024, 512, 128, chunk=32))
+    tcgen05 reads from 0x400 with a 128-byte swizzle of 32-byte chunks; leading dimension offset (LBO) 1024, \
+stride dimension offset (SBO) 512 bytes.
+    """
+
+    chunk: int = 16
+    absolute: bool = False
+
+    family: ClassVar[str] = "tcgen05"
+    _widths: ClassVar[dict[str, int]] = {"address": 19, "leading": 19, "stride": 18}
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        set_integers(self, ("chunk",))
+        object.__setattr__(self, "absolute", as_flag(self.absolute, "absolute"))
+        if (self.swizzle, self.chunk) not in TCGEN05_SWIZZLES:
+            raise PtxlabError(
+                f"chunk={quoted(self.chunk)}: a swizzle of {self.swizzle} bytes moves chunks of "
+                f"{'16 or 32' if self.swizzle == 128 else '16'} bytes"
+            )
+
+    @property
+    def code(self) -> int:
+        """The 64 bits.
+
+        >>> hex(Tcgen05Descriptor(0x400, 128, 512, 64).code)
+        '0x8000402000080040'
+        """
+        return (
+            self.address >> 4
+            | self.leading >> 4 << 16
+            | self.stride >> 4 << 32
+            | _TCGEN05_VERSION << 46
+            | self.base_offset << 49
+            | int(self.absolute) << 52
+            | TCGEN05_SWIZZLES[self.swizzle, self.chunk] << 61
+        )
+
+    def tcgen05(self) -> Tcgen05Descriptor:
+        """The same descriptor."""
+        return self
+
+    @property
+    def _chunk_words(self) -> str:
+        return " of 32-byte chunks" if self.chunk == 32 else ""
+
+    @property
+    def _leading_words(self) -> str:
+        if self.absolute:
+            return f"the rest of K is at 0x{self.leading:x}"
+        return super()._leading_words
+
+    @property
+    def _atom_lines(self) -> int:
+        return 4 if self.chunk == 32 else 8
+
+    def _swizzled(self, addresses: NDArray[np.int64]) -> NDArray[np.int64]:
+        return swizzled(addresses, self.swizzle, self.base_offset, self.chunk)
+
+    def addresses(
+        self, row: ArrayLike, k: ArrayLike, *, bits: int = 16, major: Literal["K", "MN"] = "K"
+    ) -> NDArray[np.int64]:
+        """The byte that tcgen05 reads for an element: `row` along M or N, `k` from where the slice starts.
+
+        With chunks of 32 bytes as CUTLASS has it (`Layout_MN_SW128_32B_Atom`): lines of 128 bytes of M or N,
+        four values of K to an atom.
+
+        >>> Tcgen05Descriptor(0, 1024, 512, 128, chunk=32).addresses([0, 8], [[1], [4]], bits=32, major="MN")
+        array([[160, 128],
+               [512, 544]])
+        """
+        if self.chunk == 32 and is_name(major, ("K",)):
+            raise PtxlabError("chunk=32: the PTX ISA has a layout of such a swizzle for MN-major tiles only")
+        if self.absolute:
+            raise PtxlabError("absolute=True: the PTX ISA does not say which part of K is where")
+        return super().addresses(row, k, bits=bits, major=major)
+
+    def faults(
+        self, form: Tcgen05Mma, operand: Literal["A", "B"], target: str | None = None
+    ) -> tuple[str, ...]:
+        """What is wrong with it for A or B of a tcgen05.mma, in sentences; () if nothing is.
+
+        >>> import ptxlab
+        >>> tf32 = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::tf32", transpose_b=True)
+        >>> Tcgen05Descriptor(0, 16, 1024, 128).faults(tf32, "B")
+        ('B is transposed, with elements of 32 bits: the swizzle is of 128 bytes in chunks of 32',)
+        """
+        if not isinstance(form, Tcgen05Mma):
+            raise PtxlabError(f"found {quoted(form)}; ptxlab.instruction('tcgen05.mma...') gives such a form")
+        if not is_name(operand, ("A", "B")):
+            raise PtxlabError(f"operand {quoted(operand)}: A and B have descriptors")
+        return tuple(self._faults(form, operand, target))
+
+    def _faults(self, form: Tcgen05Mma, operand: str, target: str | None) -> Iterator[str]:
+        matrix = form.a if operand == "A" else form.b
+        if operand == "A" and form.a_space == "tensor":
+            yield "A is in tensor memory: it has an address there, and no descriptor"
+            return
+        transposed = form.descriptor.transpose_a if operand == "A" else form.descriptor.transpose_b
+        wide = matrix.dtype.bits == 32
+        if transposed and wide and self.chunk != 32:
+            yield (
+                f"{operand} is transposed, with elements of 32 bits: the swizzle is of 128 bytes in chunks "
+                f"of 32"
+            )
+        if transposed and not wide and self.chunk == 32:
+            bits = matrix.dtype.bits
+            yield f"{operand} is transposed, with elements of {bits} bits: chunks are of 16 bytes"
+        if self.absolute:
+            if form.k // (2 if form.sparse else 1) * matrix.dtype.bits != 48 * 8:
+                yield "the leading dimension is an address: only who reads 48 bytes of K has one"
+            if (self.swizzle, self.chunk) != (128, 16) or transposed or self.base_offset:
+                yield (
+                    "the leading dimension is an address: the swizzle is of 128 bytes in chunks of 16, "
+                    "K-major, with base offset 0"
+                )
+            if target is not None and target not in ("sm_103a", "sm_107a"):
+                yield f"the leading dimension is an address, which {target} does not take"
+        if self.base_offset and not self.swizzle:
+            yield f"base offset {self.base_offset} without a swizzle"
+
+
+def descriptor(code: int, *, family: Literal["wgmma", "tcgen05"] | None = None) -> Descriptor:
+    """The fields of a 64-bit matrix descriptor: of wgmma, or of tcgen05, whose bits 46-48 say 1.
 
     >>> descriptor(0x4000004000010040)
     Descriptor(address=1024, leading=16, stride=1024, swizzle=128, base_offset=0)
+    >>> descriptor(0x4000404000010040).family
+    'tcgen05'
     """
     number = as_int(code, "descriptor")
     if not 0 <= number < 1 << 64:
         raise PtxlabError(f"descriptor {quoted(number)}: it has 64 bits")
+    if family is not None and not is_name(family, ("wgmma", "tcgen05")):
+        raise PtxlabError(f"family={quoted(family)}: wgmma and tcgen05 have matrix descriptors")
+    version = number >> 46 & 7
+    if family == "tcgen05" or (family is None and version == _TCGEN05_VERSION):
+        return _tcgen05_descriptor(number, version)
     if number & _UNUSED:
         lowest = (number & _UNUSED & -(number & _UNUSED)).bit_length() - 1
         raise PtxlabError(
@@ -194,6 +399,34 @@ def descriptor(code: int) -> Descriptor:
         )
     address, leading, stride = ((number >> low & 0x3FFF) << 4 for low in (0, 16, 32))
     return Descriptor(address, leading, stride, _SWIZZLE_OF_CODE[number >> 62], number >> 49 & 7)
+
+
+def _tcgen05_descriptor(number: int, version: int) -> Tcgen05Descriptor:
+    if version != _TCGEN05_VERSION:
+        raise PtxlabError(f"descriptor 0x{number:x}: bits 46-48 are {version}; for tcgen05 they are 1")
+    unused = number & _TCGEN05_UNUSED
+    if unused:
+        lowest = (unused & -unused).bit_length() - 1
+        raise PtxlabError(
+            f"descriptor 0x{number:x}: bit {lowest} is 1, but belongs to no field of tcgen05's; the fields "
+            "are bits 0-14, 16-30, 32-45, 46-48, 49-51, 52 and 61-63"
+        )
+    if number >> 61 not in _TCGEN05_SWIZZLE_OF_CODE:
+        raise PtxlabError(
+            f"descriptor 0x{number:x}: swizzle code {number >> 61} means nothing; there are "
+            f"{listing(map(str, _TCGEN05_SWIZZLE_OF_CODE))}"
+        )
+    swizzle, chunk = _TCGEN05_SWIZZLE_OF_CODE[number >> 61]
+    address, leading = ((number >> low & 0x7FFF) << 4 for low in (0, 16))
+    return Tcgen05Descriptor(
+        address,
+        leading,
+        (number >> 32 & 0x3FFF) << 4,
+        swizzle,
+        number >> 49 & 7,
+        chunk=chunk,
+        absolute=bool(number >> 52 & 1),
+    )
 
 
 def encode_descriptor(address: int, leading: int, stride: int, swizzle: int, base_offset: int = 0) -> int:

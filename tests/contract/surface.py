@@ -16,12 +16,15 @@ import numpy as np
 import ptxlab
 from ptxlab import figures, gemm, gpu, inputs, lessons, memory, sparsity, views, wmma
 from ptxlab.isa.dtypes import DType
+from ptxlab.isa.instruction_descriptor import InstructionDescriptor
 from ptxlab.isa.layout import Layout
 from ptxlab.isa.layout import fragment as fragment_layout
 from ptxlab.isa.modifiers import Modifiers
 from ptxlab.isa.operand import Operand
 from ptxlab.isa.operands import Operands
 from ptxlab.isa.targets import check_target, chip_of_target, generation
+from ptxlab.isa.tcgen05 import Tcgen05Mma, Tcgen05Move
+from ptxlab.isa.tensor_memory import TensorLayout, TensorOperand, accessible_lanes, data_path
 from ptxlab.numerics import has, model_for
 from ptxlab.verify.hunt import configurations
 
@@ -79,8 +82,8 @@ def calls() -> tuple[Call, ...]:
     """A valid call of everything but the Explorer."""
     return tuple(
         each
-        for part in (_top, _forms, _operands, _layouts, _dtypes, _sparsity, _memory, _transfers, _figures,
-                     _views, _verify, _wmma, _gpu, _gemm, _lessons)
+        for part in (_top, _forms, _operands, _layouts, _dtypes, _sparsity, _memory, _tcgen05, _transfers,
+                     _figures, _views, _verify, _wmma, _gpu, _gemm, _lessons)
         for each in part()
     )  # fmt: skip
 
@@ -334,6 +337,53 @@ def _memory() -> Iterator[Call]:
     yield call("TensorMap.supports", tensor.supports, target="sm_90")
     yield call("TensorMap.tile", tensor.tile, major="K")
     yield call("TensorMap.as_address", tensor.as_address, address=128)
+
+
+def _tcgen05() -> Iterator[Call]:
+    f16 = "tcgen05.mma.cta_group::1.kind::f16"
+    ins = ptxlab.instruction(f16)
+    yield call("ptxlab.instruction tcgen05", ptxlab.instruction, text=f16, descriptor=0x8400010)
+    yield call("ptxlab.instruction parts", ptxlab.instruction, text=f16, m=64, n=32, a="bf16", d="f32")
+    yield call("Tcgen05Mma.of", Tcgen05Mma.of, form=ins)
+    yield call("Tcgen05Mma.a_from", ins.a_from, space="tensor")
+    yield call("Tcgen05Mma.collecting", ins.collecting, a="fill", b="")
+    yield call("Tcgen05Mma.faults", ins.faults, descriptor=0x8400010, target="sm_100a")
+    yield call("Tcgen05Mma.with_descriptor", ins.with_descriptor, code=None, m=64, n=24, transpose_a=True)
+    move = ptxlab.instruction("tcgen05.ld.sync.aligned.16x32bx2.x2.b32")
+    yield call("Tcgen05Move.locate", move.locate, thread=3, register=1, address=16 << 16, split=8)
+    yield call("Tcgen05Move.slots", move.slots, lane=3, column=1, address=0, split=8)
+    for prefix, form, matrix in (("Tcgen05Mma", ins, "D"), ("Tcgen05Move", move, "R")):
+        yield call(f"{prefix}.supports", form.supports, target="sm_100a")
+        yield call(f"{prefix}.ptx_version_for", form.ptx_version_for, target="sm_100a")
+        yield call(f"{prefix}.operand", form.operand, name="R" if matrix == "R" else "B")
+    yield call("Tcgen05Mma.tensor", ins.tensor, name="D")
+    copy = ptxlab.instruction("tcgen05.cp.cta_group::1.32x128b.warpx4")
+    yield call("Tcgen05Move.tensor", copy.tensor, name="T")
+    d = ptxlab.instruction("tcgen05.mma.ws.cta_group::1.kind::f16", m=32, n=64).d
+    words = d.pack(np.ones(d.shape))
+    yield call("TensorOperand.where", d.where, row=3, col=20)
+    yield call("TensorOperand.holds", d.holds, lane=40, column=3, cta=0)
+    yield call("TensorOperand.pack", d.pack, matrix=np.ones(d.shape))
+    yield call("TensorOperand.pack_codes", d.pack_codes, codes=np.ones(d.shape, dtype=np.uint32))
+    yield call("TensorOperand.unpack", d.unpack, words=words, copy=0)
+    yield call("TensorOperand.unpack_codes", d.unpack_codes, words=words, copy=0)
+    yield call("TensorLayout.locate", d.layout.locate, row=3, col=20)
+    yield call("TensorLayout.holders", d.layout.holders, row=3, col=20)
+    yield call("tensor_memory.accessible_lanes", accessible_lanes, warp=3)
+    yield call("tensor_memory.data_path", data_path, m=64, cta_group=1, sparse=False, ws=True)
+    yield call("InstructionDescriptor", InstructionDescriptor, kind="mxf4nvf4", m=128, n=64, k=64, a="e2m1",
+               scale="ue4m3", scale_a_id=0, sparse=False, negate_a=True)  # fmt: skip
+    yield call("InstructionDescriptor.decode", InstructionDescriptor.decode, code=0x8400010, kind="f16")
+    yield call("InstructionDescriptor.faults", ins.descriptor.faults, ws=False, cta_group=1, scale_vector="",
+               target="sm_100a")  # fmt: skip
+    shared = memory.Tcgen05Descriptor(0, 1024, 512, 128, chunk=32)
+    yield call("Tcgen05Descriptor", memory.Tcgen05Descriptor, address=0, leading=1024, stride=512,
+               swizzle=128, base_offset=0, chunk=32, absolute=False)  # fmt: skip
+    yield call("Tcgen05Descriptor.addresses", shared.addresses, row=np.arange(8), k=0, bits=32, major="MN")
+    yield call("Tcgen05Descriptor.load", shared.load, memory=np.zeros(8192, np.uint8), rows=32, k=8, bits=32,
+               major="MN")  # fmt: skip
+    yield call("Tcgen05Descriptor.faults", shared.faults, form=ins, operand="A", target="sm_100a")
+    yield call("memory.descriptor of", memory.descriptor, code=shared.code, family="tcgen05")
 
 
 def _transfers() -> Iterator[Call]:
@@ -632,7 +682,9 @@ _MODULES: tuple[ModuleType, ...] = (
 _CLASSES = {
     "Instruction": ptxlab.Instruction, "Transfer": ptxlab.Transfer, "Operand": Operand, "Layout": Layout,
     "DType": DType, "Structure": sparsity.Structure, "Tile": memory.Tile, "Operands": Operands,
-    "Descriptor": memory.Descriptor, "TensorMap": memory.TensorMap,
+    "Descriptor": memory.Descriptor, "TensorMap": memory.TensorMap, "Tcgen05Mma": Tcgen05Mma,
+    "Tcgen05Move": Tcgen05Move, "TensorOperand": TensorOperand, "TensorLayout": TensorLayout,
+    "InstructionDescriptor": InstructionDescriptor, "Tcgen05Descriptor": memory.Tcgen05Descriptor,
 }  # fmt: skip
 
 #: What takes no argument that could be wrong, or is no function of users'; and why.
@@ -656,6 +708,7 @@ without_call: dict[str, str] = {
     "Instruction.explore": "in explorer_calls as ptxlab.explore",
     "Instruction.check_targets": "takes no argument",
     "Transfer.check_targets": "takes no argument",
+    "memory.Tcgen05Descriptor": "in the table as Tcgen05Descriptor",
     **{
         f"{module}.{name}": "an answer of a function"
         for module, names in {

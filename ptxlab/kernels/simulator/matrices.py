@@ -409,7 +409,9 @@ def _tile(
     inner = row if transposed else k
     shifts = np.broadcast_to(inner * bits % 8, (rows, columns)).reshape(-1).astype(np.uint8)
     for code in np.unique(codes):
-        places = descriptor(int(code)).addresses(row, k, bits=bits, major="MN" if transposed else "K")
+        places = descriptor(int(code), family="wgmma").addresses(
+            row, k, bits=bits, major="MN" if transposed else "K"
+        )
         ours = np.flatnonzero(codes == code)
         those = Threads.listed(threads.batch, np.repeat(first[ours], places.size))
         addresses = np.tile(places.reshape(-1), len(ours))
