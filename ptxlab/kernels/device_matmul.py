@@ -63,15 +63,11 @@ def matmul_compressed(
     ins: MmaForm, A: CompressedMatrix, B: object, C: object = None, stream: object = None
 ) -> Any:
     """A B + C with an A that was compressed on the GPU; D is of the library of A's arrays."""
-    call = gpu_arrays({"A": A.stored, "B": B, "C": C}, stream)
+    call = gpu_arrays({"stored": A.stored, "B": B, "C": C}, stream)
     assert call is not None
     with call:
         check_elements(ins, call)
-        b, c = call.arrays["B"], call.arrays.get("C")
-        shape = (A.shape[0], b.shape[1])
-        if c is not None and c.shape != shape:
-            raise PtxlabError(f"C is {c.shape[0]}x{c.shape[1]}; the product is {shape[0]}x{shape[1]}")
-        return multiply_compressed(ins, call, A, b, c)
+        return multiply_compressed(ins, call, A, call.arrays["B"], call.arrays.get("C"))
 
 
 def _scales(ins: MmaForm, call: GpuArrays, m: int, k: int, n: int) -> list[GpuArray | None]:

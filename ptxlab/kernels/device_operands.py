@@ -51,6 +51,8 @@ def check_elements(ins: MmaForm, call: GpuArrays) -> None:
     """Refuse what is no matrix, and elements of another type: on the GPU nothing is converted."""
     operands = operands_by_name(ins)
     for name, array in call.arrays.items():
+        if name not in operands:
+            continue
         operand = operands[name]
         if operand is None:
             raise PtxlabError(f"{name}: {ins.mnemonic} has no block scales")

@@ -24,7 +24,7 @@ from ..isa.operands import Operands
 from ..isa.parse import parse_mma
 from ..numerics.emulate import emulate
 from .device_matmul import matmul_arrays, matmul_codes, matmul_compressed
-from .gemm.sparse import CompressedMatrix, check_compressed
+from .gemm.sparse import CompressedMatrix, check_compressed, has_kernel
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -98,7 +98,7 @@ def matmul(
             )
         with call:
             return matmul_arrays(ins, call)
-    if on == "gpu" and executor is None and not ins.sparse:
+    if on == "gpu" and executor is None and (not ins.sparse or has_kernel(ins)):
         return _on_gpu(ins, A, B, C, scale_a, scale_b)
     tiles = _Tiles(ins, A, B, C, scale_a, scale_b)
     d = np.empty((*tiles.grid, ins.d.lanes, ins.d.registers), dtype=ins.d.register_type)

@@ -17,7 +17,7 @@ from ...memory import tensor_map
 from .catalog import Row
 from .source import source_files
 
-__all__ = ["lies_by_rows", "multiply_arrays", "pack_source"]
+__all__ = ["Rows", "lies_by_rows", "multiply_arrays", "pack_source", "packed_rows"]
 
 _CHUNK = 16  # bytes: where rows begin
 _SIDE = 64  # of the tiles of pack.cu
@@ -58,7 +58,7 @@ class _Rung(Protocol):
 
 
 @dataclass(frozen=True)
-class _Rows:
+class Rows:
     """Rows of bytes in the GPU's memory: how many, how long, how far apart."""
 
     pointer: int
@@ -81,9 +81,10 @@ def multiply_arrays(rung: _Rung, call: GpuArrays, d: GpuArray) -> None:
     """Queue D = A B + C, of the arrays A, B and perhaps C of a call; D lies without gaps."""
     a, b = call.arrays["A"], call.arrays["B"]
     (m, _), n = a.shape, b.shape[1]
-    left = _rows(rung, call, rung.form.a, a.pointer, a.shape, a.strides)
+    maps = rung.row.tensor_maps
+    left = packed_rows(call, rung.form.a, a.pointer, a.shape, a.strides, gaps=maps)
     turned = slice(None) if rung.b_by_rows else slice(None, None, -1)
-    right = _rows(rung, call, rung.form.b, b.pointer, b.shape[turned], b.strides[turned])
+    right = packed_rows(call, rung.form.b, b.pointer, b.shape[turned], b.strides[turned], gaps=maps)
     pitch = n * d.itemsize
     target = d.pointer
     if rung.row.stores_with_tma and pitch % _CHUNK:  # TMA stores rows that begin at multiples of 16 bytes
@@ -95,7 +96,7 @@ def multiply_arrays(rung: _Rung, call: GpuArrays, d: GpuArray) -> None:
         _argument(rung, left, rung.box_a),
         _argument(rung, right, rung.box_b),
         _address(start),
-        _map(_Rows(target, m, pitch, pitch), rung.box_d) if rung.row.stores_with_tma else _address(target),
+        _map(Rows(target, m, pitch, pitch), rung.box_d) if rung.row.stores_with_tma else _address(target),
         np.int32(m),
         np.int32(n),
         np.int32(left.length),
@@ -112,11 +113,11 @@ def lies_by_rows(array: GpuArray) -> bool:
     return columns == array.itemsize and rows % _CHUNK == 0 and array.pointer % _CHUNK == 0 and rows > columns
 
 
-def _argument(rung: _Rung, rows: _Rows, box: tuple[int, int]) -> bytes:
+def _argument(rung: _Rung, rows: Rows, box: tuple[int, int]) -> bytes:
     return _map(rows, box) if rung.row.tensor_maps else _address(rows.pointer)
 
 
-def _map(rows: _Rows, box: tuple[int, int]) -> bytes:
+def _map(rows: Rows, box: tuple[int, int]) -> bytes:
     return encode_tensor_map(tensor_map(rows, box, swizzle=128, l2_promotion=256)).tobytes()
 
 
@@ -124,27 +125,28 @@ def _address(pointer: int) -> bytes:
     return pointer.to_bytes(8, sys.byteorder)
 
 
-def _rows(
-    rung: _Rung,
+def packed_rows(
     call: GpuArrays,
     operand: Operand,
     pointer: int,
     shape: tuple[int, ...],
     strides: tuple[int, ...],
-) -> _Rows:
-    """The rows as the kernel reads them: themselves, or a packed copy.
+    *,
+    gaps: bool,
+) -> Rows:
+    """The rows as a kernel reads them: themselves, or a packed copy.
 
     TMA takes rows of any length that begin at multiples of 16 bytes; other kernels want them without gaps.
     """
     (count, elements), size = shape, operand.dtype.bits // 8
     length, pitch = elements * size, strides[0]
     fits = strides[1] == size and pitch % _CHUNK == 0 and pitch >= length and pointer % _CHUNK == 0
-    if fits and operand.dtype.name != "tf32" and (rung.row.tensor_maps or pitch == length):
-        return _Rows(pointer, count, length, pitch)
+    if fits and operand.dtype.name != "tf32" and (gaps or pitch == length):
+        return Rows(pointer, count, length, pitch)
     pitch = -(-length // _CHUNK) * _CHUNK
     copy = call.scratch(count * pitch)
     _pack(call, size, pointer, (count, elements), strides, copy, pitch // size, operand.dtype.name == "tf32")
-    return _Rows(copy, count, pitch, pitch)
+    return Rows(copy, count, pitch, pitch)
 
 
 def _pack(

@@ -12,19 +12,23 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..._util.arguments import as_array, as_int, check_room
 from ...errors import PtxlabError, listing, quoted
-from ...gpu.arrays import GpuArray, GpuArrays, gpu_arrays
+from ...gpu.arrays import GpuArray, GpuArrays, as_gpu_array, gpu_arrays
 from ...gpu.compiler import compile_kernel
 from ...gpu.cuda_python import check, load
-from ...gpu.device import check_device, device_target
+from ...gpu.device import check_device, device_target, processors
 from ...gpu.tensor_maps import encode_tensor_map
-from ...isa.dtypes import DType
+from ...isa.dtypes import DType, dtype
 from ...isa.mma import MmaForm
 from ...isa.parse import parse_mma
 from ...isa.sparsity import Structure
+from ...isa.targets import chip_of_target
 from ...memory import pack_metadata, tensor_map, unpack_metadata
+from ...numerics import has, model_for
+from ..device_operands import check_elements
 from ..kernel import Kernel, kernel
 from ..simulator import Result
 from .catalog import Row
+from .device import Rows, packed_rows
 from .rung import Call
 from .source import RESULTS, compose, source_files
 
@@ -126,7 +130,7 @@ class CompressedMatrix:
         """The matrix with its zeros, as values.
 
         >>> compress([[0, 5, 0, 7]], "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32").dense()
-        array([[0., 5., 0., 7.]], dtype=float32)
+        array([[0., 5., 0., 7.]], dtype=float16)
         """
         if self.on_gpu:
             raise PtxlabError(
@@ -211,7 +215,10 @@ def compress_arrays(form: MmaForm, call: GpuArrays) -> CompressedMatrix:
     rows, words, stored_columns = _sizes(form, m, k)
     if array.strides[1] != array.itemsize or array.strides[0] % array.itemsize:
         array = call.contiguous(array)
-    stored = call.empty((m, stored_columns), array.type_name)
+    held = array.type_name
+    if call.library == "other" and not hasattr(np, held):  # which only knows NumPy's own types
+        held = f"uint{element.bits}"
+    stored = call.empty((m, stored_columns), held)
     metadata = call.empty((rows, words, _LANES), "int32")
     if array.size:
         with _Violations(call) as violations:
@@ -284,15 +291,14 @@ def violation_sentence(structure: Structure, columns: int, first: int, count: in
 def _launch(
     call: GpuArrays, name: str, element: DType, arguments: list[Any], grid: tuple[int, int, int], block: int
 ) -> None:
-    """A template of the ladder's helpers, for elements of this size."""
-    file = "arrange.cu" if name == "arrange" else "compress.cu"
-    code, lowered = _compiled(file, f"{name}<{_CODES[element.bits]}>", device_target())
+    """A template of compress.cu, for elements of this size."""
+    code, lowered = _compiled(f"{name}<{_CODES[element.bits]}>", device_target())
     call.launch(code, lowered, arguments, grid=grid, block=block)
 
 
 @lru_cache(maxsize=32)
-def _compiled(file: str, name: str, target: str) -> tuple[bytes, str]:
-    code, lowered = compile_kernel(source_files()[file], target, (), name)
+def _compiled(name: str, target: str) -> tuple[bytes, str]:
+    code, lowered = compile_kernel(source_files()["compress.cu"], target, (), name)
     return code, lowered or name
 
 
@@ -391,6 +397,12 @@ class SparseRung:
         """The kernel, as `ptxlab.kernel` makes it."""
         return kernel(self.source, "gemm", self.row.targets[0])
 
+    @cached_property
+    def code(self) -> bytes:
+        """Its machine code for the GPU of this machine."""
+        code, _ = compile_kernel(self.source, device_target(), (), "gemm")
+        return code
+
     @property
     def asynchronous(self) -> bool:
         """Whether it is a kernel of wgmma.sp, which TMA feeds."""
@@ -451,8 +463,7 @@ class SparseRung:
             start = np.ascontiguousarray(self.form.c.dtype.encode(_matrix(C, "C")))
             if start.shape != (m, n):
                 raise PtxlabError(f"C is {start.shape[0]}x{start.shape[1]}; the product is {m}x{n}")
-        result = self.form.d.dtype
-        d = np.zeros((m, n), dtype=result.numpy_type or result.code_type)
+        d = np.zeros((m, n), dtype=dtype(self.result).numpy_type)
         steps = -(-k // self.form.k)
         arguments: tuple[Any, ...] = (stored, left.metadata, columns, start, d, m, n, steps)
         if self.asynchronous:
@@ -485,53 +496,54 @@ class SparseRung:
         result = self.kernel.simulate(call.grid, call.block, *call.arguments, shared=call.shared, **options)
         return call.D, result
 
+    def __call__(self, A: Any, B: Any, C: Any = None, *, stream: object = None) -> Any:
+        """D = A B + C on the GPU, of matrices that are there already; A is compressed or not.
+
+        D is of the same library, and nothing waits, except for the compression of A.
+        """
+        compressed = isinstance(A, CompressedMatrix)
+        named = {"stored": A.stored} if compressed else {"A": A}
+        call = gpu_arrays({**named, "B": B, "C": C}, stream)
+        if call is None:
+            raise PtxlabError("A, B: found matrices on the host; `simulate` takes them, or ptxlab.matmul")
+        with call:
+            check_elements(self.form, call)
+            left = A if compressed else compress_arrays(self.form, call)
+            check_compressed(self.form, left, call.arrays["B"].shape)
+            return self.multiply(call, left, call.arrays["B"], call.arrays.get("C")).owner
+
     def multiply(
         self, call: GpuArrays, A: CompressedMatrix, B: GpuArray, C: GpuArray | None = None
     ) -> GpuArray:
         """D of matrices on the GPU, on the stream of the call."""
         (m, k), n = A.shape, B.shape[1]
-        result = self.form.d.dtype
-        d = call.empty((m, n), np.dtype(result.numpy_type).name)
+        if C is not None and C.shape != (m, n):
+            raise PtxlabError(f"C is {C.shape[0]}x{C.shape[1]}; the product is {m}x{n}")
+        d = call.empty((m, n), np.dtype(dtype(self.result).numpy_type).name)
         if not d.size:
             return d
-        arrays = gpu_arrays({"stored": A.stored, "metadata": A.metadata}, call.stream)
-        assert arrays is not None
-        stored, metadata = arrays.arrays["stored"], arrays.arrays["metadata"]
-        element = self.form.b.dtype
-        columns, pitch = _columns_of(call, B, element)
-        steps = -(-k // self.form.k)
+        stored, metadata = as_gpu_array(A.stored, "stored"), as_gpu_array(A.metadata, "metadata")
+        assert stored is not None
+        assert metadata is not None
+        left = Rows(stored.pointer, m, *[stored.shape[1] * stored.itemsize] * 2)
+        if k > 0:
+            right = packed_rows(
+                call, self.form.b, B.pointer, B.shape[::-1], B.strides[::-1], gaps=self.asynchronous
+            )
+        else:  # no step reads them, but TMA wants rows
+            left, right = (Rows(call.scratch(rows * _A_STEP), rows, _A_STEP, _A_STEP) for rows in (m, n))
         start = np.uint64(0) if C is None else call.contiguous(C)
-        sizes = [np.int32(m), np.int32(n), np.int32(steps)]
-        stored_bytes = stored.shape[1] * stored.itemsize
-        arguments: list[Any] = [stored, metadata, np.uint64(columns), start, d, *sizes]
+        tail = [start, d, np.int32(m), np.int32(n), np.int32(-(-k // self.form.k))]
+        arguments: list[Any] = [np.uint64(left.pointer), metadata, np.uint64(right.pointer), *tail]
         if self.asynchronous:
-            maps = self.maps(_Bytes(stored.pointer, m, stored_bytes), _Bytes(columns, n, pitch, k, element))
+            maps = self.maps(left, right)
             encoded = [encode_tensor_map(each).tobytes() for each in maps]
-            arguments = [encoded[0], metadata, encoded[1], start, d, *sizes]
+            arguments = [encoded[0], metadata, encoded[1], *tail]
         else:
-            arguments += [np.int32(stored_bytes), np.int32(pitch)]
-        code, _ = compile_kernel(self.source, device_target())
-        grid = self.grid(m, n, _processors())
-        call.launch(code, "gemm", arguments, grid=grid, block=self.threads, shared=self.shared)
+            arguments += [np.int32(left.pitch), np.int32(right.pitch)]
+        grid = self.grid(m, n, processors())
+        call.launch(self.code, "gemm", arguments, grid=grid, block=self.threads, shared=self.shared)
         return d
-
-
-class _Bytes:
-    """Rows of bytes in the GPU's memory, for a tensor map."""
-
-    def __init__(
-        self, pointer: int, rows: int, pitch: int, columns: int | None = None, element: DType | None = None
-    ) -> None:
-        wide = pitch
-        if columns is not None and element is not None:
-            wide = columns * element.bits // 8
-        self.__cuda_array_interface__ = {
-            "shape": (rows, wide),
-            "strides": (pitch, 1),
-            "typestr": "|u1",
-            "data": (pointer, False),
-            "version": 3,
-        }
 
 
 def sparse_rung(form: MmaForm | str, *, result: str | None = None, **constants: int) -> SparseRung:
@@ -607,29 +619,32 @@ def multiply_compressed(
         raise PtxlabError(f"{form.mnemonic}: there is no sparse kernel of it; pass NumPy arrays")
     check_device(form)
     check_compressed(form, A, B.shape)
-    return tuned(form, A.shape[0], B.shape[1]).multiply(call, A, B, C).owner
+    return tuned(form, device_target(), A.shape[0], B.shape[1]).multiply(call, A, B, C).owner
 
 
 @lru_cache(maxsize=64)
-def tuned(form: MmaForm, M: int, N: int) -> SparseRung:
-    """The kernel with the constants that were fastest on an H200 for a product of this size."""
+def tuned(form: MmaForm, target: str, M: int, N: int) -> SparseRung:
+    """The kernel for a product of this size, with the constants that were fastest on an H200.
+
+    On sm_90a an mma.sp whose arithmetic wgmma.sp shares runs as wgmma.sp.
+
+    >>> form = parse_mma("mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32")
+    >>> tuned(form, "sm_90a", 512, 512).form.family, tuned(form, "sm_80", 512, 512).form.family
+    ('wgmma.sp', 'mma.sp')
+    """
+    if target == "sm_90a" and form.family == "mma.sp":
+        form = _warpgroup_form(form) or form
     return sparse_rung(form)
 
 
-@lru_cache(maxsize=1)
-def _processors() -> int:
-    return int(load("cuda.core").Device(0).properties.multiprocessor_count)
-
-
-def _columns_of(call: GpuArrays, B: GpuArray, element: DType) -> tuple[int, int]:
-    """Where the columns of B lie, each contiguous, and how many bytes apart: B itself, or a copy of it."""
-    k, n = B.shape
-    down, across = B.strides
-    if down == B.itemsize and across % _ALIGNMENT == 0 and across >= k * down and B.pointer % _ALIGNMENT == 0:
-        return B.pointer, across
-    pitch = -(-k * B.itemsize // _ALIGNMENT) * _ALIGNMENT
-    pointer = call.scratch(n * pitch)
-    steps = [np.int64(across // B.itemsize), np.int64(down // B.itemsize)]
-    arguments = [B, *steps, np.int32(n), np.int32(k), np.uint64(pointer), np.int64(pitch // B.itemsize)]
-    _launch(call, "arrange", element, arguments, (-(-pitch // B.itemsize // 32), -(-n // 32), 1), 256)
-    return pointer, pitch
+def _warpgroup_form(form: MmaForm) -> MmaForm | None:
+    """The wgmma.sp that gives the same bits on sm_90a, if there is one."""
+    chip = chip_of_target("sm_90a")
+    types = f"{form.d_type}.{form.a_type}.{form.b_type}"
+    try:
+        wide = parse_mma(f"wgmma.mma_async.sp.sync.aligned.m64n256k{form.k}.{types}")
+    except PtxlabError:
+        return None
+    if chip is None or form.satfinite or not (has(form, chip) and has(wide, chip)):
+        return None
+    return wide if model_for(form, chip).rule == model_for(wide, chip).rule else None
