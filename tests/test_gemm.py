@@ -137,7 +137,7 @@ def test_a_rung_serves_what_has_the_same_arithmetic() -> None:
     assert chosen("mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32") == (8, "m64n256k32")
     assert chosen("mma.sync.aligned.m16n8k32.row.col.satfinite.s32.s8.s8.s32") == (5, "m16n8k32")
     assert chosen("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32") is None  # rounds twice as often
-    assert chosen("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32") is None
+    assert chosen("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32") == (5, "m16n8k64")
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Sparse products: the order of metadata, pruning and compressing, and the kernels of mma.sp and wgmma.sp."""
+"""Sparse products: the order of metadata, pruning, compressing, the kernels; and elements of 1 and 4 bits."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 import ptxlab
 from ptxlab.isa.dtypes import dtype
 from ptxlab.isa.parse import parse_mma
+from ptxlab.kernels import gemm
 from ptxlab.kernels.gemm.source import source_files
 from ptxlab.kernels.gemm.sparse import (
     CompressedMatrix,
@@ -148,6 +149,30 @@ def test_a_simulated_kernel_equals_matmul(
     assert (product == expected).all()
 
 
+@pytest.mark.parametrize(
+    ("spelling", "values"), [("k64.row.col.s32.s4.u4.s32", 8), ("k256.row.col.s32.b1.b1.s32.xor.popc", 2)]
+)
+def test_elements_of_a_few_bits_share_bytes_on_rung_5(spelling: str, values: int) -> None:
+    form = ptxlab.instruction(f"mma.sync.aligned.m16n8{spelling}")
+    rng = np.random.default_rng(2)
+    left, right = rng.integers(0, values, (40, 301)), rng.integers(0, values, (301, 30))
+    if form.a.dtype.signed:
+        left = left - 8
+    product, result = gemm.rung(5, form, block_m=32, block_n=32).simulate(left, right, show=False)
+    assert result.hazards == []
+    assert (product == ptxlab.matmul(left, right, instruction=form, show=False)).all()
+    bits = form.a.dtype.bits
+    pitch = -(-301 * bits // 128) * 4
+    for array, steps in ((left.astype(np.uint8), (301, 1)), (left.T.astype(np.uint8).copy(), (1, 40))):
+        packed = np.zeros((40, pitch), dtype=np.uint32)
+        ptxlab.kernel(source_files()["pack_bits.cu"], f"pack_bits<{bits}>").simulate(
+            -(-40 * pitch // 256), 256, array, *steps, 40, 301, packed, pitch
+        )
+        shifts = np.arange(0, 32, bits, dtype=np.uint32)
+        codes = packed[..., None] >> shifts & np.uint32((1 << bits) - 1)
+        assert (codes.reshape(40, -1)[:, :301] == (left & ((1 << bits) - 1))).all()
+
+
 def test_metadata_that_is_overwritten_while_a_wgmma_runs_is_a_hazard() -> None:
     """An H200 gave wrong products when it was; ptxas keeps accumulators in their registers, not metadata."""
     rung = sparse_rung(S8, block_m=64, tiles_m=1, block_n=64, cluster=1)
@@ -211,6 +236,20 @@ def test_matrices_on_the_gpu() -> None:
             for matrix in (A, compressed):
                 D = ptxlab.matmul(matrix, B, instruction=form, on="gpu")
                 assert (D.cpu().numpy() == expected).all(), (spelling, m, n, k)
+            assert (ptxlab.matmul(left, right, instruction=form, on="gpu") == expected).all()
+        kind = getattr(torch, types[form.a_type])
+        nothing = [torch.zeros(shape, device="cuda").to(kind) for shape in ((5, 0), (0, 7))]
+        start = torch.ones((5, 7), device="cuda").to(torch.float32 if form.a.dtype.is_float else torch.int32)
+        assert (ptxlab.matmul(*nothing, start, instruction=form, on="gpu") == start).all()
+    for spelling, values in (("k64.row.col.s32.s4.s4.s32", 8), ("k256.row.col.s32.b1.b1.s32.and.popc", 2)):
+        dense = f"mma.sync.aligned.m16n8{spelling}"
+        left, right = rng.integers(0, values, (200, 301)), rng.integers(0, values, (301, 130))
+        expected = ptxlab.matmul(left, right, instruction=dense, show=False)
+        held = torch.int8 if values == 8 else torch.uint8
+        A, B = (torch.from_numpy(matrix).to("cuda").to(held) for matrix in (left, right))
+        for transposed in (B, B.t().contiguous().t()):
+            D = ptxlab.matmul(A, transposed, instruction=dense, on="gpu")
+            assert (D.cpu().numpy() == expected).all(), spelling
     weights = torch.randn((256, 512), device="cuda", dtype=torch.float16)
     pruned = ptxlab.prune(weights, F16)
     assert (pruned.cpu().numpy() == ptxlab.prune(weights.cpu().numpy(), F16)).all()

@@ -71,7 +71,7 @@ def best_rung(ins: MmaForm | str, target: str, M: int, N: int, *, b_by_rows: boo
     by_rows = as_flag(b_by_rows, "b_by_rows") and form.b.dtype.bits == 16
     if min(rows, columns) < 1:
         raise PtxlabError(f"M={quoted(M)}, N={quoted(N)}: both are at least 1")
-    if form.sparse or form.scale_vec or form.d_type not in RESULTS or form.a.dtype.bits < 8:
+    if form.sparse or form.scale_vec or form.d_type not in RESULTS:
         return None
     if target == "sm_90a":
         wide = _warpgroup_form(form)

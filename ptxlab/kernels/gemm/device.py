@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
 
 from ...gpu.arrays import GpuArray, GpuArrays
-from ...gpu.device import processors
+from ...gpu.compiler import compile_kernel
+from ...gpu.device import device_target, processors
 from ...gpu.tensor_maps import encode_tensor_map
 from ...isa.mma import MmaForm
 from ...isa.operand import Operand
@@ -138,6 +140,8 @@ def packed_rows(
 
     TMA takes rows of any length that begin at multiples of 16 bytes; other kernels want them without gaps.
     """
+    if operand.dtype.bits < 8:
+        return _packed_bits(call, operand.dtype.bits, pointer, shape, strides)
     (count, elements), size = shape, operand.dtype.bits // 8
     length, pitch = elements * size, strides[0]
     fits = strides[1] == size and pitch % _CHUNK == 0 and pitch >= length and pointer % _CHUNK == 0
@@ -147,6 +151,34 @@ def packed_rows(
     copy = call.scratch(count * pitch)
     _pack(call, size, pointer, (count, elements), strides, copy, pitch // size, operand.dtype.name == "tf32")
     return Rows(copy, count, pitch, pitch)
+
+
+def _packed_bits(
+    call: GpuArrays, bits: int, pointer: int, shape: tuple[int, ...], strides: tuple[int, ...]
+) -> Rows:
+    """Rows of elements of 1 or 4 bits, of which the array has one in a byte."""
+    count, elements = shape
+    pitch = -(-elements * bits // (8 * _CHUNK)) * _CHUNK
+    copy = call.scratch(count * pitch)
+    words = pitch // 4
+    arguments: list[np.generic | bytes] = [
+        _address(pointer),
+        *(np.int64(stride) for stride in strides),
+        np.int32(count),
+        np.int32(elements),
+        _address(copy),
+        np.int32(words),
+    ]
+    code, name = _bits_code(bits, device_target())
+    call.launch(code, name, arguments, grid=-(-count * words // 256), block=256)
+    return Rows(copy, count, pitch, pitch)
+
+
+@lru_cache(maxsize=4)
+def _bits_code(bits: int, target: str) -> tuple[bytes, str]:
+    name = f"pack_bits<{bits}>"
+    code, lowered = compile_kernel(source_files()["pack_bits.cu"], target, (), name)
+    return code, lowered or name
 
 
 def _pack(

@@ -359,12 +359,16 @@ def _matrix(name: str, values: ArrayLike) -> NDArray[Any]:
 
 
 def _bytes(operand: Operand, values: NDArray[Any]) -> NDArray[np.uint8]:
-    """Element codes, row by row, as bytes."""
+    """Element codes, row by row, as bytes; those of 1 and 4 bits share one, the first in the low bits."""
     element = operand.dtype
-    if element.bits < 8:
-        raise PtxlabError(f"{operand.name}: elements of {element.bits} bits are not packed here")
     codes = np.ascontiguousarray(element.encode(values), dtype=element.code_type)
-    return codes.view(np.uint8)
+    if element.bits >= 8:
+        return codes.view(np.uint8)
+    sharing = 8 // element.bits
+    codes = np.pad(codes, ((0, 0), (0, -codes.shape[1] % sharing)))
+    shifts = np.arange(0, 8, element.bits, dtype=np.uint8)
+    parts = codes.reshape(len(codes), codes.shape[1] // sharing, sharing).astype(np.uint8) << shifts
+    return np.asarray(np.bitwise_or.reduce(parts, axis=-1), dtype=np.uint8)
 
 
 def _padded(rows: NDArray[np.uint8]) -> NDArray[np.uint8]:
