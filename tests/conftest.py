@@ -8,6 +8,7 @@ import shutil
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 _folder = tempfile.mkdtemp()
 atexit.register(shutil.rmtree, _folder, ignore_errors=True)
@@ -26,6 +27,11 @@ import pytest  # noqa: E402
 
 from tools import chromium  # noqa: E402
 
+#: Files of tests/browser with tests in JupyterLab, which takes ten seconds of a processor to start; in this
+#: order it starts twice.
+IN_JUPYTERLAB = [
+    f"test_{name}_browser.py" for name in ("tasks", "fit", "figures", "robust", "protocol", "hosts")
+]
 ROOT = Path(__file__).resolve().parent.parent
 
 hypothesis.settings.register_profile("ptxlab", deadline=None, max_examples=60)
@@ -54,6 +60,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     Files with browser tests, which mostly wait, are spread over the first three quarters of the run.
     """
     notebooks, slow, browser = (_marked(items, mark) for mark in ("notebook", "slow", "browser"))
+    browser.sort(key=lambda path: IN_JUPYTERLAB.index(path.name) if path.name in IN_JUPYTERLAB else 99)
     files = list(dict.fromkeys(item.path for item in items))
     working = [path for path in files if path not in browser]
     working.sort(key=lambda path: (path not in notebooks, path not in slow))
@@ -64,6 +71,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.get_closest_marker("browser"):
             # On a busy machine a page can be late; what fails twice is broken. The summary names both.
             item.add_marker(pytest.mark.flaky(reruns=1))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """A file is for one worker; so are all tests of JupyterLab together, which then starts once."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class ByFile(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = str(super()._split_scope(nodeid))
+            return "JupyterLab" if Path(file).name in IN_JUPYTERLAB else file
+
+    return ByFile(config, log)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

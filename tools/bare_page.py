@@ -11,12 +11,14 @@ from __future__ import annotations
 import ast
 import base64
 import contextlib
+import hashlib
 import io
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
-__all__ = ["BareBook", "BarePage"]
+__all__ = ["BareBook", "BarePage", "saved_page"]
 
 ADDRESS = "http://127.0.0.1:1/explorer"  # never fetched: a page of this machine may use the clipboard
 
@@ -174,3 +176,18 @@ def _execute(code: str, names: dict[str, Any]) -> Any:
     if last is None or not isinstance(last, ast.Expr):
         return None
     return eval(compile(ast.Expression(last.value), "<cell>", "eval"), names)
+
+
+def saved_page(folder: Path, mnemonic: str, lanes: Sequence[int] = (0,), **traits: Any) -> str:
+    """The address of an Explorer saved as a page; the same one is saved only once in a folder."""
+    import ptxlab
+
+    key = hashlib.sha256(repr((mnemonic, tuple(lanes), traits)).encode()).hexdigest()
+    path = folder / f"{key[:16]}.html"
+    if not path.exists():
+        explorer = ptxlab.explore(mnemonic)
+        explorer.lanes = list(lanes)
+        for trait, value in traits.items():
+            setattr(explorer.view, trait, value)
+        explorer.save_html(path)
+    return path.as_uri()

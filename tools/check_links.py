@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
@@ -13,6 +14,9 @@ __all__ = ["broken_links"]
 #: Attributes by which a page loads a file, by tag.
 _LOADS = {"script": "src", "img": "src", "iframe": "src", "link": "href", "source": "src", "form": "action"}
 
+#: Drawings have no links, and are most of a page.
+_DRAWING = re.compile("<svg.*?</svg>", re.DOTALL)
+
 
 class _Page(HTMLParser):
     """The anchors of a page, its links, and the files that it loads."""
@@ -22,7 +26,7 @@ class _Page(HTMLParser):
         self.anchors: set[str] = set()
         self.links: list[str] = []
         self.loads: list[str] = []
-        self.feed(text)
+        self.feed(_DRAWING.sub("", text))
         self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:

@@ -24,6 +24,16 @@ SETTINGS = {
     },
     "notebook-extension/tracker": {"windowingMode": "none", "recordTiming": False},
 }
+#: Shows a notebook of JupyterLab, and closes all others with their kernels.
+OPEN = """async (path) => {
+  const app = window.jupyterapp;
+  const others = [...app.shell.widgets("main")];
+  await app.commands.execute("docmanager:open", { path, factory: "Notebook" });
+  for (const widget of others) {
+    await widget.context?.sessionContext.shutdown();
+    widget.dispose();
+  }
+}"""
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -73,6 +83,7 @@ class Lab:
         command += [
             "--ServerApp.port_retries=0",
             f"--ServerApp.root_dir={self.notebooks}",
+            "--LabApp.expose_app_in_browser=True",
         ]
         self._log = (folder / "lab.log").open("w")
         self._token = secrets.token_hex(24)
@@ -125,6 +136,21 @@ class Lab:
     def show(self, page: Any, name: str, at: str = "doc/tree") -> Book:
         """Open a notebook that is in the server's folder, and wait for its kernel."""
         page.goto(f"{self.address}/{at}/{name}.ipynb?token={self._token}")
+        return self._opened(page, name)
+
+    def open_next(self, page: Any, name: str, cells: list[str]) -> Book:
+        """Write a notebook and open it in the JupyterLab of this page."""
+        self.write(name, cells)
+        return self.show_next(page, name)
+
+    def show_next(self, page: Any, name: str) -> Book:
+        """Open a notebook in the JupyterLab of this page instead of those in it: it need not start again."""
+        if not page.url.startswith(f"{self.address}/lab"):
+            return self.show(page, name, at="lab/workspaces/tests/tree")
+        page.evaluate(OPEN, f"{name}.ipynb")
+        return self._opened(page, name)
+
+    def _opened(self, page: Any, name: str) -> Book:
         page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=60_000)
         opened = Book(self, page, name)
         opened.until_idle()

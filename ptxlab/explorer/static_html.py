@@ -232,20 +232,13 @@ def _pack(value: Any) -> Any:
         return {"deflated": _deflate(bytes(value))}
     if not isinstance(value, dict | list | tuple):
         return value
-    if not _contains_bytes(value):
+    try:
         text = json.dumps(value, separators=(",", ":"), allow_nan=False)
-        return value if len(text) < 2000 else {"deflated": _deflate(text.encode()), "json": True}
-    if isinstance(value, dict):
-        return {key: _pack(inner) for key, inner in value.items()}
-    return [_pack(inner) for inner in value]
-
-
-def _contains_bytes(value: Any) -> bool:
-    if isinstance(value, dict):
-        return any(_contains_bytes(inner) for inner in value.values())
-    if isinstance(value, list | tuple):
-        return any(_contains_bytes(inner) for inner in value)
-    return isinstance(value, bytes | memoryview)
+    except TypeError:  # bytes are in it
+        if isinstance(value, dict):
+            return {key: _pack(inner) for key, inner in value.items()}
+        return [_pack(inner) for inner in value]
+    return value if len(text) < 2000 else {"deflated": _deflate(text.encode()), "json": True}
 
 
 def _deflate(raw: bytes) -> str:

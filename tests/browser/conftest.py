@@ -48,22 +48,55 @@ def _of_notebook(error: Any) -> bool:
     return bool(frames) and all("/static/notebook/" in line for line in frames)
 
 
-@pytest.fixture(scope="module")
-def page(browser: Any) -> Iterator[Any]:
-    """A page; an error that it logs fails its module.
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where `saved_page` keeps pages."""
+    return tmp_path_factory.mktemp("saved")
 
-    Without motion, which costs a processor that draws by itself 30 frames for every edit; tests of motion
-    ask for it.
+
+VIEWPORT = {"width": 1280, "height": 1400}
+
+
+def _new_page(browser: Any, errors: list[str]) -> Any:
+    """A page without motion, which costs a processor that draws by itself 30 frames for every edit.
+
+    Tests of motion ask for it.
     """
-    context = browser.new_context(viewport={"width": 1280, "height": 1400}, reduced_motion="reduce")
+    context = browser.new_context(viewport=VIEWPORT, reduced_motion="reduce")
     context.grant_permissions(["clipboard-read", "clipboard-write"])
     opened = context.new_page()
-    errors: list[str] = []
     opened.on(
         "pageerror", lambda error: None if _of_notebook(error) else errors.append(error.stack or str(error))
     )
+    return opened
+
+
+@pytest.fixture(scope="module")
+def page(browser: Any) -> Iterator[Any]:
+    """A page; an error that it logs fails its module."""
+    errors: list[str] = []
+    opened = _new_page(browser, errors)
     yield opened
-    context.close()
+    opened.context.close()
+    assert not errors
+
+
+@pytest.fixture(scope="session")
+def _page_of_lab(browser: Any) -> Iterator[tuple[Any, list[str]]]:
+    errors: list[str] = []
+    opened = _new_page(browser, errors)
+    yield opened, errors
+    opened.context.close()
+
+
+@pytest.fixture(scope="module")
+def lab_page(_page_of_lab: tuple[Any, list[str]]) -> Iterator[Any]:
+    """The page of JupyterLab, which starts once for all its tests; an error that it logs fails its module."""
+    opened, errors = _page_of_lab
+    errors.clear()
+    opened.set_viewport_size(VIEWPORT)
+    opened.emulate_media(reduced_motion="reduce")
+    yield opened
     assert not errors
 
 
@@ -71,7 +104,8 @@ def page(browser: Any) -> Iterator[Any]:
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
     """Keep what the page looks like after a test that fails; with PTXLAB_PICTURES=1, after every one."""
     report = yield
-    page = getattr(item, "funcargs", {}).get("page")
+    names = getattr(item, "funcargs", {})
+    page = names.get("page") or names.get("lab_page")
     if call.when == "call" and page is not None and (report.failed or os.environ.get("PTXLAB_PICTURES")):
         ARTIFACTS.mkdir(parents=True, exist_ok=True)
         page.screenshot(path=str(ARTIFACTS / f"{item.name}.png"))

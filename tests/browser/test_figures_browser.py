@@ -49,8 +49,13 @@ SEEN = """() => {
 
 
 @pytest.fixture(scope="module")
+def page(lab_page: Any) -> Any:
+    return lab_page
+
+
+@pytest.fixture(scope="module")
 def book(lab: Any, page: Any) -> Book:
-    opened: Book = lab.open(
+    opened: Book = lab.open_next(
         page,
         "figures",
         [

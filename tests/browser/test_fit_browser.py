@@ -29,9 +29,14 @@ NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 
 
 @pytest.fixture(scope="module")
+def page(lab_page: Any) -> Any:
+    return lab_page
+
+
+@pytest.fixture(scope="module")
 def book(lab: Any, page: Any) -> Book:
     cells = ["import ptxlab", *(f"ptxlab.explore({name!r})" for name in FORMS)]
-    opened: Book = lab.open(page, "fit", cells, at="lab/workspaces/fit/tree")
+    opened: Book = lab.open_next(page, "fit", cells)
     for index in range(len(cells)):
         opened.run(index)
     return opened
@@ -134,7 +139,7 @@ def test_the_first_screen_of_the_course(lab: Any, page: Any) -> None:
     """In lesson 00 the task and the whole Explorer are on one screen, and the task can be done there."""
     page.set_viewport_size({"width": 1440, "height": 900})
     shutil.copy(NOTEBOOKS / "00-start-here.ipynb", lab.notebooks)
-    lab.show(page, "00-start-here", at="lab/workspaces/first-screen/tree")
+    lab.show_next(page, "00-start-here")
     file_browser(page, True)
     page.locator(".jp-Notebook .jp-Cell").first.click()
     for _ in range(3):  # as the first cell asks

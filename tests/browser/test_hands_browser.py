@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import ptxlab
+from tools.bare_page import saved_page
 from tools.jupyter import Shown
 
 pytestmark = pytest.mark.browser
@@ -25,17 +26,9 @@ FOCUSED = """() => {
 }"""
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("hands")
-
-
 def saved(page: Any, folder: Path, name: str, width: int = 1440, height: int = 900, **traits: Any) -> Shown:
     page.set_viewport_size({"width": width, "height": height})
-    explorer = ptxlab.explore(name)
-    for trait, value in traits.items():
-        setattr(explorer.view, trait, value)
-    page.goto(explorer.save_html(folder / "page.html").as_uri())
+    page.goto(saved_page(folder, name, **traits))
     return Shown(page)
 
 
@@ -222,8 +215,7 @@ def phone(browser: Any) -> Iterator[Any]:
 
 
 def test_a_tap_shows_and_a_second_one_edits(phone: Any, folder: Path) -> None:
-    explorer = ptxlab.explore(F16)
-    phone.goto(explorer.save_html(folder / "phone.html").as_uri())
+    phone.goto(saved_page(folder, F16))
     screen = Shown(phone)
     ins = ptxlab.instruction(F16)
     place = ins.a.where(3, 5)[0]
@@ -249,8 +241,7 @@ def test_a_tap_shows_and_a_second_one_edits(phone: Any, folder: Path) -> None:
 
 
 def test_taps_on_bits_and_headings(phone: Any, folder: Path) -> None:
-    explorer = ptxlab.explore(S4)
-    phone.goto(explorer.save_html(folder / "phone.html").as_uri())
+    phone.goto(saved_page(folder, S4))
     screen = Shown(phone)
     bit = phone.locator("[data-operand=A] .ptx-bit[data-bit='20']").first
     bit.tap()

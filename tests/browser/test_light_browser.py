@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import ptxlab
-from tools.bare_page import BareBook, BarePage
+from tools.bare_page import BareBook, BarePage, saved_page
 from tools.jupyter import PANES, Shown
 
 pytestmark = pytest.mark.browser
@@ -31,11 +31,6 @@ DARK_AT = """([pane, x, y]) => {
 }"""
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("light")
-
-
 class Light(Shown):
     """A saved page of the Explorer, and what is lit on it."""
 
@@ -54,9 +49,7 @@ class Light(Shown):
 
 
 def saved(page: Any, folder: Path, name: str, lanes: list[int] | None = None) -> Light:
-    explorer = ptxlab.explore(name)
-    explorer.lanes = lanes or [0]
-    page.goto(explorer.save_html(folder / "page.html").as_uri())
+    page.goto(saved_page(folder, name, lanes or [0]))
     return Light(page)
 
 
@@ -349,10 +342,8 @@ INSIDE = """([pane, row, column]) => {
 }"""
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_marks_of_the_stepper(page: Any, folder: Path, scheme: Any) -> None:
+def test_marks_of_the_stepper(page: Any, folder: Path) -> None:
     """They are orange, while a selection is blue, and every step scrolls its cells into view."""
-    page.emulate_media(color_scheme=scheme)
     page.set_viewport_size({"width": 1100, "height": 700})
     explorer = ptxlab.explore("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
     explorer.view.zoom = 400
@@ -368,14 +359,16 @@ def test_marks_of_the_stepper(page: Any, folder: Path, scheme: Any) -> None:
     for step in range(64):
         page.keyboard.press("ArrowRight")
         page.wait_for_timeout(20)
-        assert page.evaluate(INSIDE, ["A", 9, step]), step
-        assert page.evaluate(INSIDE, ["B", step, 3]), step
-    red, _, blue, alpha = page.evaluate(CORNER, ["A", "A", 9, 63])
-    assert alpha == 255 and red > blue + 60
+        assert page.evaluate(INSIDE, ["A", 9, step]) and page.evaluate(INSIDE, ["B", step, 3]), step
+    marks = {}
+    for scheme in ("dark", "light"):
+        page.emulate_media(color_scheme=scheme)
+        page.wait_for_timeout(50)
+        red, _, blue, alpha = marks[scheme] = page.evaluate(CORNER, ["A", "A", 9, 63])
+        assert alpha == 255 and red > blue + 60, scheme
     page.keyboard.press("Escape")
     page.wait_for_timeout(50)
-    assert page.evaluate(CORNER, ["A", "A", 9, 63]) != [red, _, blue, alpha]
-    page.emulate_media(color_scheme="light")
+    assert page.evaluate(CORNER, ["A", "A", 9, 63]) != marks["light"]
 
 
 # -- names --

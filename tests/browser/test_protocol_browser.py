@@ -20,8 +20,13 @@ for value in "123": ex.apply(SetCell("A", 0, 0, value))
 ex"""
 
 
-def test_differences(lab: Any, page: Any) -> None:
-    book = lab.open(page, "protocol", [START, "pass", "pass"])
+@pytest.fixture(scope="module")
+def page(lab_page: Any) -> Any:
+    return lab_page
+
+
+def test_differences_and_a_lost_connection(lab: Any, page: Any) -> None:
+    book = lab.open_next(page, "protocol", [START, "pass", "pass"])
     book.run(0)
     first = Shown(page)
     first.reads("D", 0, 0, 3)  # three differences came before the page had loaded what puts them together
@@ -42,20 +47,8 @@ def test_differences(lab: Any, page: Any) -> None:
 
     with page.expect_response(is_saved):
         page.locator("[data-jp-item-name=save] :is(jp-button, button)").first.click()
-    page.reload()
-    page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=60_000)
-    book.until_idle()
-    again = Shown(page)
-    again.reads("D", 15, 6, -8)
-    again.type("A", 1, 0, "6")
-    again.reads("D", 1, 0, 6)
-    assert book.run(1, "print(ex.D[:, 0].tolist())") == str([7, 6, *[0] * 13, -8])
 
-
-def test_a_lost_connection(lab: Any, browser: Any) -> None:
-    """The connection breaks, Python changes A, JupyterLab connects again: the page has it."""
-    context = browser.new_context(viewport={"width": 1280, "height": 1400})
-    page = context.new_page()
+    # the page is loaded again, as a document alone
     lines: list[Any] = []
 
     def through(line: Any) -> None:
@@ -63,20 +56,21 @@ def test_a_lost_connection(lab: Any, browser: Any) -> None:
         line.connect_to_server()
 
     page.route_web_socket(re.compile("/channels"), through)
-    try:
-        book = lab.open(page, "lost", [START, "pass"])
-        book.run(0)
-        shown = Shown(page)
-        shown.reads("D", 0, 0, 3)
-        change = 'lambda: ex.apply(SetCell("A", 2, 0, "6"))'
-        book.run(1, f"import asyncio; asyncio.get_event_loop().call_later(2, {change})")
-        before = len(lines)
-        for line in lines:
-            line.close()
-        shown.reads("D", 2, 0, 6, seconds=30)
-        assert len(lines) > before, "the line was never opened again"
-        shown.type("A", 3, 0, "7")
-        shown.reads("D", 3, 0, 7)
-        assert book.run(1, "print(ex.D[2, 0], ex.D[3, 0])") == "6 7"
-    finally:
-        context.close()
+    book = lab.show(page, "protocol")
+    again = Shown(page)
+    again.reads("D", 15, 6, -8)
+    again.type("A", 1, 0, "6")
+    again.reads("D", 1, 0, 6)
+    assert book.run(1, "print(ex.D[:, 0].tolist())") == str([7, 6, *[0] * 13, -8])
+
+    # the connection breaks, Python changes A, JupyterLab connects again: the page has it
+    change = 'lambda: ex.apply(SetCell("A", 2, 0, "6"))'
+    book.run(1, f"import asyncio; asyncio.get_event_loop().call_later(2, {change})")
+    before = len(lines)
+    for line in lines:
+        line.close()
+    again.reads("D", 2, 0, 6, seconds=30)
+    assert len(lines) > before, "the line was never opened again"
+    again.type("A", 3, 0, "7")
+    again.reads("D", 3, 0, 7)
+    assert book.run(1, "print(ex.D[2, 0], ex.D[3, 0])") == "6 7"

@@ -21,10 +21,15 @@ display(ex); display(ex)"""
 
 
 @pytest.fixture(scope="module")
+def page(lab_page: Any) -> Any:
+    return lab_page
+
+
+@pytest.fixture(scope="module")
 def book(lab: Any, page: Any) -> Book:
     """A notebook that shows one explorer twice; its second cell is free for Python."""
     page.emulate_media(reduced_motion="no-preference")
-    opened: Book = lab.open(page, "robust", [CODE, "pass"])
+    opened: Book = lab.open_next(page, "robust", [CODE, "pass"])
     opened.run(0)
     return opened
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.sampling import EXHAUSTIVE
 from tools.check_links import broken_links
 from tools.site.build import build
 
@@ -26,9 +27,9 @@ class Quiet(SimpleHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The whole site; a warning of Sphinx is an error."""
+    """Every page, most without figures and code (`make exhaustive`: with); a warning is an error."""
     folder = tmp_path_factory.mktemp("site")
-    assert build(folder, execute=False) == 0
+    assert build(folder, execute=False, brief=not EXHAUSTIVE) == 0
     return folder
 
 

@@ -112,11 +112,14 @@ class User(Shown):
 
 
 @pytest.fixture(scope="module")
+def page(lab_page: Any) -> Any:
+    return lab_page
+
+
+@pytest.fixture(scope="module")
 def book(lab: Any, page: Any) -> Book:
     page.set_viewport_size({"width": 1440, "height": 900})
-    opened: Book = lab.open(
-        page, "tasks", ["import ptxlab; ptxlab.explore()", "pass"], at="lab/workspaces/tasks/tree"
-    )
+    opened: Book = lab.open_next(page, "tasks", ["import ptxlab; ptxlab.explore()", "pass"])
     if not page.locator(".jp-FileBrowser").is_visible():
         page.keyboard.press("Control+b")
     opened.run(0)

@@ -31,12 +31,12 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 
 
-def assemble(source: Path) -> None:
-    """Copy docs/ and write the generated pages beside it."""
+def assemble(source: Path, *, brief: bool = False) -> None:
+    """Copy docs/ and write the generated pages beside it; brief ones with every link but few figures."""
     shutil.copytree(DOCS, source, dirs_exist_ok=True)
-    course.write(source / "course")
+    course.write(source / "course", brief=brief)
     reference = source / "reference"
-    families.write(reference)
+    families.write(reference, brief=brief)
     element_types.write(reference)
     numerics.write(reference)
     machine_code.write(reference)
@@ -50,11 +50,14 @@ def assemble(source: Path) -> None:
     shutil.copyfile(plotly_js, source / "_static" / "plotly.min.js")
 
 
-def build(folder: Path, *, execute: bool) -> int:
-    """Build the site into a folder; warnings are errors. The exit status is Sphinx's."""
+def build(folder: Path, *, execute: bool, brief: bool = False) -> int:
+    """Build the site into a folder; warnings are errors. The exit status is Sphinx's.
+
+    `brief`, for tests, leaves out most figures of the reference and most code of the course.
+    """
     with tempfile.TemporaryDirectory() as temporary:
         source = Path(temporary) / "source"
-        assemble(source)
+        assemble(source, brief=brief)
         profile = Path(temporary) / "ipython" / "profile_default"
         profile.mkdir(parents=True)
         (profile / "ipython_kernel_config.py").write_text("c.IPKernelApp.log_level = 40\n", encoding="utf-8")

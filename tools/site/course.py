@@ -28,11 +28,17 @@ PARTS = {
 }
 
 
-def write(folder: Path) -> None:
-    """Write every notebook, and the list of lessons that the course's first page includes."""
+def write(folder: Path, *, brief: bool = False) -> None:
+    """Write every notebook, and the list of lessons that the course's first page includes.
+
+    `brief` leaves the code out of all but the first.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    for lesson in LESSONS:
-        nbformat.write(prepared(lesson), folder / f"{lesson.file}.ipynb")
+    for index, lesson in enumerate(LESSONS):
+        notebook = prepared(lesson)
+        if brief and index:
+            notebook.cells = [cell for cell in notebook.cells if cell.cell_type == "markdown"]
+        nbformat.write(notebook, folder / f"{lesson.file}.ipynb")
     write_atomically(folder / "contents.txt", contents())
 
 

@@ -90,10 +90,11 @@ MODIFIERS: dict[str, str] = {
 _SHOWN_REGISTERS = 8
 
 
-def write(folder: Path) -> None:
+def write(folder: Path, *, brief: bool = False) -> None:
+    """Write the pages; `brief` shows one fragment of every role, and only names the others."""
     folder.mkdir(parents=True, exist_ok=True)
     for family in FAMILIES:
-        write_atomically(folder / f"{slug(family)}.md", str(page(family)))
+        write_atomically(folder / f"{slug(family)}.md", str(page(family, brief=brief)))
     write_atomically(folder / "families.txt", summary() + "\n")
 
 
@@ -112,7 +113,7 @@ def summary() -> str:
     return table(("family", "shapes", "element types", "forms", "targets"), rows, numbers=(3,))
 
 
-def page(family: str) -> Page:
+def page(family: str, *, brief: bool = False) -> Page:
     """The page of a family."""
     about, section = ABOUT[family]
     forms = catalog(family)
@@ -126,12 +127,15 @@ def page(family: str) -> Page:
         _section(out, group, distinct)
     role = ""
     for fragment in distinct:
-        if fragment.role != role:
+        is_first = fragment.role != role
+        if is_first:
             role = fragment.role
             out.heading(2, role if role in ("Metadata E", "Block scales") else f"Fragments of {role}")
             if role == "Metadata E":
                 _nibbles(out, forms)
-        _fragment(out, fragment)
+        _name(out, fragment)
+        if is_first or not brief:
+            _fragment(out, fragment)
     return out
 
 
@@ -269,7 +273,8 @@ def _address_lanes(ins: Transfer) -> str:
 # -- fragments -----------------------------------------------------------------------------------------------
 
 
-def _fragment(out: Page, fragment: Fragment) -> None:
+def _name(out: Page, fragment: Fragment) -> None:
+    """The heading of a fragment, and who uses it."""
     operand = fragment.operand
     variant = f" {code(fragment.variant)}" if fragment.variant else ""
     place = "" if operand.layout else " in shared memory"
@@ -277,7 +282,11 @@ def _fragment(out: Page, fragment: Fragment) -> None:
     types = f": {', '.join(fragment.types)}" if fragment.role != "Metadata E" else ""
     out.heading(3, f"{fragment.name} {size}{variant}{place}{types}", fragment.label)
     out.add("Used by " + ", ".join(link(group.title, f"#{group.label}") for group in fragment.users) + ".")
-    ins = fragment.instruction
+
+
+def _fragment(out: Page, fragment: Fragment) -> None:
+    """Its picture, and what can be said about it."""
+    ins, operand = fragment.instruction, fragment.operand
     if fragment.role == "Metadata E" and isinstance(ins, Instruction):
         _metadata(out, fragment, ins)
     elif fragment.role == "Block scales" and isinstance(ins, Instruction):
