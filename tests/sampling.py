@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
-__all__ = ["EXHAUSTIVE", "every_third"]
+__all__ = ["EXHAUSTIVE", "every_third", "some"]
 
 T = TypeVar("T")
 EXHAUSTIVE = bool(os.environ.get("PTXLAB_EXHAUSTIVE"))
@@ -18,3 +18,11 @@ def every_third(cases: Sequence[T], number: int = 0) -> Sequence[T]:
     Where PTXLAB_EXHAUSTIVE is set: all of them.
     """
     return cases if EXHAUSTIVE else cases[number % 3 :: 3]
+
+
+def some(cases: Iterable[T], number: int = 1) -> list[T]:
+    """The first cases, for tests in which each further one repeats the same at another size.
+
+    Where PTXLAB_EXHAUSTIVE is set: all of them.
+    """
+    return list(cases) if EXHAUSTIVE else list(cases)[:number]

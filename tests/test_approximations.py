@@ -11,6 +11,7 @@ import pytest
 
 from ptxlab.numerics.scalar import operation
 from ptxlab.numerics.scalar.approximations import EXACT, FUNCTIONS, interpolator
+from tests.cases import each
 from tools.record_approximations import FOLDER, digest, inputs, results
 
 RECORDED = json.loads((FOLDER / "approximations.json").read_text(encoding="utf-8"))
@@ -22,7 +23,7 @@ def computed(opcode: str) -> Any:
     return function(*inputs(opcode))
 
 
-@pytest.mark.parametrize("opcode", FUNCTIONS)
+@each("opcode", FUNCTIONS)
 def test_the_bits_are_those_of_an_h200(opcode: str) -> None:
     assert opcode in EXACT
     assert digest(computed(opcode)) == RECORDED[opcode]
@@ -41,7 +42,7 @@ def test_the_documentation_has_the_parameters_of_the_tables() -> None:
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("opcode", FUNCTIONS)
+@each("opcode", FUNCTIONS)
 def test_the_gpu_gives_these_bits(opcode: str) -> None:
     np.testing.assert_array_equal(results(opcode, *inputs(opcode)), computed(opcode))
 

@@ -10,12 +10,13 @@ import pytest
 import ptxlab
 from ptxlab import PtxlabError, gpu, instruction, memory, tensor_map
 from ptxlab.memory import Tile, conflicts
+from tests.cases import each
 
 LANE = np.arange(32)
 
 
-@pytest.mark.parametrize(
-    ("addresses", "width", "wavefronts"),
+@each(
+    "addresses, width, wavefronts",
     [
         (LANE * 4, 4, 1),
         (LANE * 8, 4, 2),
@@ -300,8 +301,8 @@ def test_elements_of_4_and_6_bits() -> None:
         assert [tma.supports(target) for target in ("sm_90a", "sm_100f", "sm_120a")] == [False, True, False]
 
 
-@pytest.mark.parametrize(
-    ("make", "sentence"),
+@each(
+    "make, sentence",
     [
         (lambda: tensor_map(HALVES, (64, 64), fill="one"), "fill='one': there are zero, nan"),
         (lambda: tensor_map(np.zeros((8, 16), dtype=np.int8), (8, 16), fill="nan"), "fill='nan' of int8"),

@@ -17,6 +17,7 @@ from ptxlab.isa.targets import TARGET_VERSIONS
 from ptxlab.isa.transfer import TransferForm
 from ptxlab.isa.versions import NEWEST, PtxVersion
 from tests import assembler
+from tests.cases import each
 from tests.sampling import every_third
 from tests.test_transfer import line as transfer_line
 
@@ -33,7 +34,7 @@ ON_TARGETS = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("compiler", "target"), ON_TARGETS)
+@each("compiler, target", ON_TARGETS)
 def test_supports_is_what_the_assembler_says(compiler: assembler.Compiler, target: str) -> None:
     """The forms that its PTX ISA has, taken or refused for its target; neighbouring targets share them."""
     known = every_third([ins for ins in INSTRUCTIONS if compiler.knows(ins)], compiler.targets.index(target))
@@ -51,8 +52,8 @@ def test_the_oldest_assembler_lacks_what_came_later(ins: Instruction | TransferF
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("compiler", "target"),
+@each(
+    "compiler, target",
     [
         *product([assembler.OLDEST], ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100a"]),
         *product([assembler.OLDEST], ["sm_103a", "sm_120a", "sm_121a"]),
@@ -133,7 +134,7 @@ def before(version: PtxVersion) -> PtxVersion:
     return {7: PtxVersion(6, 5), 8: PtxVersion(7, 8), 9: PtxVersion(8, 8)}[version.major]
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@each("target", TARGETS)
 def test_a_target_needs_the_version_that_it_names(target: str) -> None:
     since = TARGET_VERSIONS[target]
     assert assembler.refused([], target, assembler.NEWEST, since) == {}
@@ -196,7 +197,7 @@ def test_selection() -> None:
         INSTRUCTIONS[0].supports("hopper")
 
 
-@pytest.mark.parametrize("ins", [ins for ins in INSTRUCTIONS if ins.n in (8, 24, 256)], ids=str)
+@each("ins", [ins for ins in INSTRUCTIONS if ins.n in (8, 24, 256)], ids=str)
 def test_operands_have_the_shapes_of_the_product(ins: Instruction) -> None:
     stored_k = ins.k // 2 if ins.sparse else ins.k
     products = 4 if ".m8n8k4" in ins.mnemonic and ".f16.f16." in ins.mnemonic else 1

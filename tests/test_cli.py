@@ -26,6 +26,7 @@ from ptxlab.isa.catalog import catalog
 from ptxlab.isa.parse import parse
 from ptxlab.numerics.emulate import emulate
 from ptxlab.views import Table
+from tests.cases import each
 
 S4 = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
 SP_S4 = "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
@@ -410,8 +411,8 @@ def test_wrong_usage_is_refused_in_one_sentence(refused, words: tuple[str, ...],
     assert sentence in refused(*words, code=2)
 
 
-@pytest.mark.parametrize(
-    ("short", "full"),
+@each(
+    "short, full",
     [
         ("mma.m16n8k64.s4", S4),
         ("mma.m16n8k64.s4.u4", S4.replace("s4.s4", "s4.u4")),

@@ -23,6 +23,7 @@ from ptxlab.numerics import Fused
 from ptxlab.numerics.compiled import backend
 from ptxlab.numerics.emulate import emulate, model_of
 from ptxlab.verify import inputs
+from tests.cases import each
 from tests.sampling import every_third
 
 
@@ -41,7 +42,7 @@ FORMS = one_of_each()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("ins", FORMS, ids=str)
+@each("ins", FORMS, ids=str)
 def test_numba_gives_what_numpy_gives(ins: ptxlab.Instruction) -> None:
     pytest.importorskip("numba")
     for category in every_third(inputs.categories(ins), FORMS.index(ins)):

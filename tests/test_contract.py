@@ -20,6 +20,7 @@ from ptxlab._util import arguments
 from ptxlab.isa.modifiers import Modifiers
 from ptxlab.isa.operands import Operands
 from ptxlab.memory import Tile, encode_descriptor
+from tests.cases import each
 
 from .contract import hostile
 from .contract.mutations import Call, attempt, call_with, fuzz
@@ -83,7 +84,7 @@ def refusal(call: Call, changes: dict[str, Any]) -> str | None:
     return None
 
 
-@pytest.mark.parametrize("call", _QUICK, ids=lambda call: call.name)
+@each("call", _QUICK, ids=lambda call: call.name)
 def test_calls_are_valid(call: Call) -> None:
     """A fuzz of calls that fail for another reason would find nothing."""
     sentence = refusal(call, {})
@@ -194,7 +195,7 @@ def _plain_calls() -> list[Call]:
     return [call for call in calls() if call.name.startswith(prefixes) and call.name not in described]
 
 
-@pytest.mark.parametrize("call", _plain_calls(), ids=lambda call: call.name)
+@each("call", _plain_calls(), ids=lambda call: call.name)
 def test_arrays_by_another_name(call: Call) -> None:
     """The same numbers in another byte order, in lists, strided: the same answer. What is no number: none."""
     function, values = call.make()
@@ -214,7 +215,7 @@ def test_arrays_by_another_name(call: Call) -> None:
             assert refusal(call, {name: change(array)}), f"{name}: {other} is accepted"
 
 
-@pytest.mark.parametrize("call", _plain_calls(), ids=lambda call: call.name)
+@each("call", _plain_calls(), ids=lambda call: call.name)
 def test_integers_by_another_name(call: Call) -> None:
     """Whole numbers of every integer type give the same answer; floats, text and complex numbers none."""
     function, values = call.make()
@@ -257,8 +258,8 @@ def _fragment(m: Any) -> Any:
     return ptxlab.wmma.fragment("matrix_a", m, 8, 32, "s4", "row_major")
 
 
-@pytest.mark.parametrize(
-    ("ask", "sentence"),
+@each(
+    "ask, sentence",
     [
         (lambda: _WG.a_from("sahred"), "a_space='sahred': there are register, shared"),
         (lambda: _TILE.offset(8, 0), "row 8: the tile is 8x64, so row goes from 0 to 7"),
@@ -406,7 +407,7 @@ def test_the_memory_that_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
 # -- instructions by name ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each(
     "ask",
     [
         lambda ins: ptxlab.views.fragment(ins, "C").title,

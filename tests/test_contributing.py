@@ -6,15 +6,13 @@ import importlib
 import re
 from pathlib import Path
 
-import pytest
+from tests.cases import each
 
 ROOT = Path(__file__).resolve().parent.parent
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(
-    "path", sorted(set(re.findall(r"`((?:ptxlab|tests|docs|notebooks)/[\w./]*)`", TEXT)))
-)
+@each("path", sorted(set(re.findall(r"`((?:ptxlab|tests|docs|notebooks)/[\w./]*)`", TEXT))))
 def test_every_path_exists(path: str) -> None:
     assert (ROOT / path).exists()
 

@@ -18,6 +18,7 @@ from ptxlab.numerics.trace import Trace, trace
 from ptxlab.views.charts import bars, table
 from ptxlab.views.explain import BytePlace, RegisterPlace
 from ptxlab.views.labels import element_names
+from tests.cases import each
 
 S4 = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
 SP_S4 = ptxlab.instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
@@ -108,7 +109,7 @@ def test_fragment_cells_are_where_the_manual_puts_them(
             ]
 
 
-@pytest.mark.parametrize("ins", ONE_EACH, ids=str)
+@each("ins", ONE_EACH, ids=str)
 def test_every_operand_has_a_picture_that_tiles_its_matrix(ins: ptxlab.Instruction) -> None:
     for name, op in ins.operands.items():
         grid = views.fragment(ins, name).grids[0]
@@ -488,7 +489,7 @@ def test_forms_count_by_family() -> None:
     assert [row[-1] for row in views.counts(views.forms("wmma")[0]).rows] == [len(ptxlab.catalog("wmma"))] * 2
 
 
-@pytest.mark.parametrize("ins", ONE_EACH, ids=str)
+@each("ins", ONE_EACH, ids=str)
 def test_facts_name_every_operand_target_and_evidence(ins: ptxlab.Instruction) -> None:
     facts = views.facts(ins)
     assert [(r["operand"], r["type"], r["registers"]) for r in facts["operands"].records()] == [
@@ -539,7 +540,7 @@ def fits(nibble: int, pattern: str) -> bool:
     return all(digit in ("x", bit) for digit, bit in zip(pattern[2:], f"{nibble:04b}", strict=True))
 
 
-@pytest.mark.parametrize("ins", [ins for ins in ONE_EACH if ins.n < 256], ids=str)
+@each("ins", [ins for ins in ONE_EACH if ins.n < 256], ids=str)
 def test_the_places_that_explain_names_hold_the_factors(
     ins: ptxlab.Instruction, rng: np.random.Generator
 ) -> None:
@@ -608,8 +609,8 @@ def test_an_element_that_is_held_twice_is_explained_twice() -> None:
     assert views.copies_note(ins.c) == ""
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
+@each(
+    "call, message",
     [
         (lambda: views.fragment(S4, "Q"), "has no operand 'Q'"),
         (lambda: views.fragment(S4, "A", dense=True), "dense=True: only A of a sparse instruction"),

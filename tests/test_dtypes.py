@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from ptxlab import DTYPES, PtxlabError, dtype
 from ptxlab.isa.dtypes import DType
+from tests.cases import each
 
 NAN, INF = "nan", "inf"
 #: Sign bits, exponent bits, fraction bits and bias, from IEEE 754-2019, OCP 8-bit Floating Point 1.0 and OCP
@@ -103,7 +104,7 @@ def test_decode_every_integer_code(name: str) -> None:
     assert (dtype(name).minimum, dtype(name).maximum) == (low, high)
 
 
-@pytest.mark.parametrize("name", NARROW)
+@each("name", NARROW)
 def test_encode_gives_every_code_back(name: str) -> None:
     element_type = dtype(name)
     codes = np.arange(1 << element_type.bits, dtype=element_type.code_type)
@@ -246,8 +247,8 @@ def test_minus_zero_is_kept() -> None:
         assert np.signbit(element_type.decode(element_type.encode(-0.0)))
 
 
-@pytest.mark.parametrize("name", INTEGERS)
-@pytest.mark.parametrize("as_type", [np.int64, np.float64, np.float32])
+@each("name", INTEGERS)
+@each("as_type", [np.int64, np.float64, np.float32])
 def test_integers_at_and_beyond_their_range(name: str, as_type: type[np.generic]) -> None:
     low, high = INTEGERS[name]
     beyond_low, beyond_high = low - 1, high + 1
@@ -266,8 +267,8 @@ def test_integers_at_and_beyond_their_range(name: str, as_type: type[np.generic]
             element_type.encode(np.array([0, beyond], dtype=as_type))
 
 
-@pytest.mark.parametrize(
-    ("name", "values", "sentence"),
+@each(
+    "name, values, sentence",
     [
         ("s4", [[0, 8]], "row 0, column 1: found 8; s4 holds -8..7"),
         ("s4", [[[0], [1]], [[2], [9]]], "matrix [1], row 1, column 0: found 9; s4 holds -8..7"),
@@ -301,7 +302,7 @@ def test_refusals(name: str, values: object, sentence: str) -> None:
     assert str(error.value) == sentence
 
 
-@pytest.mark.parametrize("name", DTYPES)
+@each("name", DTYPES)
 def test_shape_and_emptiness_are_kept(name: str) -> None:
     element_type = dtype(name)
     for shape in ((), (0,), (3,), (2, 0, 4), (2, 3, 4)):

@@ -18,6 +18,7 @@ from ptxlab.isa.operands import Operands
 from ptxlab.numerics.emulate import emulate, model_of
 from ptxlab.verify import inputs
 from tests import reference
+from tests.cases import each
 from tests.sampling import every_third
 
 SMALL = [ins for ins in mma_instructions() if ins.n == 8]
@@ -33,7 +34,7 @@ SCALED = [ins for ins in SMALL if ins.kind in ("mxf4", "mxf4nvf4")]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("ins", FLOAT, ids=str)
+@each("ins", FLOAT, ids=str)
 def test_floats_equal_the_scalar_reference(ins: Instruction) -> None:
     rows, columns = ins.d.shape
     rule = model_of(ins).rule
@@ -47,7 +48,7 @@ def test_floats_equal_the_scalar_reference(ins: Instruction) -> None:
                 assert d[i, j] == expected, f"{category} D[{i}][{j}]: 0x{d[i, j]:x}, not 0x{expected:x}"
 
 
-@pytest.mark.parametrize("ins", INTEGER, ids=str)
+@each("ins", INTEGER, ids=str)
 def test_integers_are_exact(ins: Instruction) -> None:
     for selector in ins.selectors or (0,):
         for category in inputs.categories(ins):
@@ -162,7 +163,7 @@ def scaled_reference(
 # -- matrices, batches, models ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("ins", SMALL, ids=str)
+@each("ins", SMALL, ids=str)
 def test_matrices_in_matrices_out(ins: Instruction, rng: np.random.Generator) -> None:
     """Small whole numbers are exact in every type, so D must be NumPy's product."""
     top = 2 if ins.a_type == "b1" else 3
@@ -321,7 +322,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("call", "sentence"), REFUSED, ids=[sentence[:40] for _, sentence in REFUSED])
+@each("call, sentence", REFUSED, ids=[sentence[:40] for _, sentence in REFUSED])
 def test_bad_input_gets_one_sentence(call: Any, sentence: str) -> None:
     with pytest.raises(PtxlabError, match=sentence) as caught:
         call()

@@ -36,6 +36,7 @@ from ptxlab.explorer.stepper import dot_product_steps
 from ptxlab.instruction import mma_instructions
 from ptxlab.isa.operands import Operands
 from ptxlab.numerics.emulate import emulate
+from tests.cases import each
 from tests.sampling import every_third
 
 DENSE = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
@@ -73,7 +74,7 @@ def refused(state: ExplorerState, part: str, edit: Any) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("ins", every_third(FORMS), ids=name)
+@each("ins", every_third(FORMS), ids=name)
 def test_opens_with_the_product(ins: Instruction) -> None:
     """D is what the instruction computes for the matrices that the Explorer shows."""
     state = ExplorerState(ins)
@@ -82,7 +83,7 @@ def test_opens_with_the_product(ins: Instruction) -> None:
     assert np.count_nonzero(D) > 0
 
 
-@pytest.mark.parametrize("ins", every_third(SMALL[::3]), ids=name)
+@each("ins", every_third(SMALL[::3]), ids=name)
 def test_every_fill_of_every_matrix(ins: Instruction) -> None:
     state = ExplorerState(ins)
     for matrix in state.matrices.names:
@@ -101,7 +102,7 @@ def test_every_fill_of_every_matrix(ins: Instruction) -> None:
     refused(state, "it takes zeros, ones", lambda: FillMatrix("A", "sevens").apply(state))
 
 
-@pytest.mark.parametrize("ins", every_third(SMALL, 1), ids=name)
+@each("ins", every_third(SMALL, 1), ids=name)
 def test_registers_and_matrices_are_one_state(ins: Instruction) -> None:
     """Random registers are shown as the operand unpacks them; writing the shown codes changes nothing."""
     state, random = ExplorerState(ins), np.random.default_rng(1)
@@ -119,7 +120,7 @@ def test_registers_and_matrices_are_one_state(ins: Instruction) -> None:
         np.testing.assert_array_equal(state.registers(operand.name), registers)
 
 
-@pytest.mark.parametrize("ins", every_third(SMALL, 2), ids=name)
+@each("ins", every_third(SMALL, 2), ids=name)
 def test_fields_rebuild_the_register(ins: Instruction) -> None:
     state = ExplorerState(ins)
     for operand in ins.operands.values():
@@ -136,8 +137,8 @@ def test_fields_rebuild_the_register(ins: Instruction) -> None:
 # -- typing ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("kind", "text", "code"),
+@each(
+    "kind, text, code",
     [
         ("s4", "-3", 0xD), ("s4", " 7 ", 7), ("s4", "0xf", 0xF), ("s4", "0b1000", 8),
         ("s4", "\u22123", 0xD), ("s4", "2.0", 2),
@@ -155,8 +156,8 @@ def test_typed_text(kind: str, text: str, code: int) -> None:
     assert parse(ptxlab.dtype(kind), text) == code
 
 
-@pytest.mark.parametrize(
-    ("kind", "text", "part"),
+@each(
+    "kind, text, part",
     [
         ("s4", "8", "s4 holds -8..7"), ("s4", "-9", "s4 holds"), ("s4", "1.5", "whole numbers"),
         ("s4", "0x10", "does not fit the 4 bits"), ("s4", "one", "a number such as"),
@@ -591,7 +592,7 @@ def test_the_view_trusts_no_text() -> None:
 # -- why a cell of D has its bits ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("ins", FORMS[::7], ids=name)
+@each("ins", FORMS[::7], ids=name)
 def test_the_state_traces_what_it_shows(ins: Instruction) -> None:
     state = ExplorerState(ins)
     for option, legal in ins.modifiers.items():
@@ -683,7 +684,7 @@ def test_steps_of_a_sparse_dot_product_are_those_of_the_stored_elements() -> Non
     assert [stop[0] for stop in ex.view.trace["dot_product"]["steps"] if stop[0] is not None] == expected
 
 
-@pytest.mark.parametrize("ins", FORMS[::9], ids=name)
+@each("ins", FORMS[::9], ids=name)
 def test_steps_end_with_the_code_of_d(ins: Instruction) -> None:
     state = ExplorerState(ins)
     row, column = ins.d.shape[0] - 1, ins.d.shape[1] // 2

@@ -21,6 +21,7 @@ from ptxlab.numerics.emulate import model_of
 from ptxlab.numerics.parting import find_parting
 from ptxlab.numerics.steps import Trace
 from ptxlab.verify.hunt import find_difference as search
+from tests.cases import each
 
 HALF = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 FP8 = "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32"
@@ -100,8 +101,8 @@ def test_cancelling_products_cancel(mnemonic: str) -> None:
     assert (np.abs(state.values("D").astype(float)).max(axis=1) < largest / 4).all()
 
 
-@pytest.mark.parametrize("mnemonic", [HALF, FP8, SPARSE, SPARSE_FP8, QUADS])
-@pytest.mark.parametrize("pattern", FLOAT_FILLS)
+@each("mnemonic", [HALF, FP8, SPARSE, SPARSE_FP8, QUADS])
+@each("pattern", FLOAT_FILLS)
 def test_the_fills_show_that_chips_differ(mnemonic: str, pattern: str) -> None:
     state = filled(mnemonic, pattern)
     counts = [
@@ -166,7 +167,7 @@ def pairs() -> list[Any]:
     return list(chosen.values())
 
 
-@pytest.mark.parametrize(("ins", "one", "other"), pairs())
+@each("ins, one, other", pairs())
 def test_two_chips_differ_or_follow_one_rule(ins: Any, one: str, other: str) -> None:
     state = ExplorerState(ins)
     SetChips(one, other).apply(state)

@@ -31,6 +31,7 @@ from ptxlab.explorer.protocol import decode_message
 from ptxlab.explorer.refusals import BrokenStructure, RefusedEdit, prune_broken_chunks
 from ptxlab.explorer.state import ExplorerState
 from ptxlab.instruction import mma_instructions
+from tests.cases import each
 
 DENSE = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
 PAIRS = "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"  # 4:8, in pairs
@@ -100,7 +101,7 @@ REFUSED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("kind", "text"), [(kind, text) for kind, texts in TAKEN.items() for text in texts])
+@each("kind, text", [(kind, text) for kind, texts in TAKEN.items() for text in texts])
 def test_taken(kind: str, text: str) -> None:
     value = DTYPES[kind].decode(parse(DTYPES[kind], text))
     assert value == TAKEN[kind][text]
@@ -108,9 +109,7 @@ def test_taken(kind: str, text: str) -> None:
         assert np.signbit(value)
 
 
-@pytest.mark.parametrize(
-    ("kind", "text"), [(kind, text) for kind, texts in REFUSED.items() for text in texts]
-)
+@each("kind, text", [(kind, text) for kind, texts in REFUSED.items() for text in texts])
 def test_refused(kind: str, text: str) -> None:
     with pytest.raises(PtxlabError) as error:
         parse(DTYPES[kind], text)
@@ -122,8 +121,8 @@ def test_refused(kind: str, text: str) -> None:
     )
 
 
-@pytest.mark.parametrize("text", ["abc", "0b", "0x", "1,5", "1 2", "=A1", "", "1_0", '"', "--1"])
-@pytest.mark.parametrize("kind", sorted(DTYPES))
+@each("text", ["abc", "0b", "0x", "1,5", "1 2", "=A1", "", "1_0", '"', "--1"])
+@each("kind", sorted(DTYPES))
 def test_no_number(kind: str, text: str) -> None:
     """Every type says what was found and what it takes."""
     with pytest.raises(PtxlabError) as error:
@@ -140,7 +139,7 @@ def test_every_type_is_tried() -> None:
     assert set(TAKEN) == set(REFUSED) == set(DTYPES)
 
 
-@pytest.mark.parametrize("kind", DTYPES.values(), ids=str)
+@each("kind", DTYPES.values(), ids=str)
 def test_reach(kind: Any) -> None:
     """Its ends are values of the type, and there is none beyond them."""
     least, most, infinite, nan = value_range(kind)
@@ -185,8 +184,8 @@ def test_quotes_that_do_not_end(text: str) -> None:
 FOUR = [["1", "2"], ["3", "4"]]
 
 
-@pytest.mark.parametrize(
-    ("text", "cells"),
+@each(
+    "text, cells",
     [
         ("1,2\n3,4", FOUR),
         ("1, 2\r\n3, 4\r\n", FOUR),
@@ -225,10 +224,8 @@ def test_cells_as_people_copy_them(text: str, cells: list[list[str]]) -> None:
     assert parse_block(text) == cells
 
 
-@pytest.mark.parametrize(
-    "print_of", [str, repr, lambda array: str(array.tolist()), lambda array: repr(list(array))]
-)
-@pytest.mark.parametrize("dtype", [np.float16, np.float64, np.float32])
+@each("print_of", [str, repr, lambda array: str(array.tolist()), lambda array: repr(list(array))])
+@each("dtype", [np.float16, np.float64, np.float32])
 def test_what_numpy_prints_pastes_back(print_of: Any, dtype: Any) -> None:
     """Rows that NumPy breaks into several lines, with its own spelling of every number."""
     state = state_of(F16)
@@ -242,8 +239,8 @@ def test_what_numpy_prints_pastes_back(print_of: Any, dtype: Any) -> None:
     np.testing.assert_array_equal(state.values("C")[:8], values)
 
 
-@pytest.mark.parametrize(
-    ("text", "sentence"),
+@each(
+    "text, sentence",
     [
         (str(np.zeros((64, 64))), "row 1, column 4 of the text is '...'"),
         ("1 2\n3 …", "row 2, column 2 of the text is '…'"),
@@ -421,8 +418,8 @@ def test_series_go_on(first: int, step: int, length: int, count: int, forward: b
         assert np.count_nonzero(state.values("A")) == np.count_nonzero(whole if series else turned)
 
 
-@pytest.mark.parametrize(
-    ("kind", "line", "series", "found"),
+@each(
+    "kind, line, series, found",
     [
         ("s8", "5", False, "5 5 5"), ("s8", "5", True, "6 7 8"), ("s8", "1 2 4", True, "1 2 4"),
         ("s8", "3 3", True, "3 3 3"),

@@ -17,6 +17,7 @@ from ptxlab.explorer.memory_view import MemoryLayout, has_memory_view, memory_da
 from ptxlab.explorer.state import ExplorerState, MemoryRequest
 from ptxlab.instruction import Transfer
 from ptxlab.memory import Tile, conflicts
+from tests.cases import each
 
 F16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 S4 = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
@@ -56,7 +57,7 @@ def shown(mnemonic: str, **request: Any) -> tuple[ExplorerState, MemoryLayout]:
     return state, layout
 
 
-@pytest.mark.parametrize(("mnemonic", "request_"), SHOWN)
+@each("mnemonic, request_", SHOWN)
 def test_the_accesses_move_the_fragment(mnemonic: str, request_: dict[str, Any]) -> None:
     state, layout = shown(mnemonic, **request_)
     operand, codes = layout.operand, state.codes(layout.name)
@@ -92,7 +93,7 @@ def test_the_accesses_move_the_fragment(mnemonic: str, request_: dict[str, Any])
     np.testing.assert_array_equal(layout.placement.load(memory, operand.dtype.bits), codes)
 
 
-@pytest.mark.parametrize(("mnemonic", "request_"), [*SHOWN, (WGMMA, {"name": "B", "swizzle": 32})])
+@each("mnemonic, request_", [*SHOWN, (WGMMA, {"name": "B", "swizzle": 32})])
 def test_a_wavefront_takes_one_word_of_a_bank(mnemonic: str, request_: dict[str, Any]) -> None:
     state, layout = shown(mnemonic, **request_)
     data = memory_data(state, layout)

@@ -15,6 +15,7 @@ from ptxlab.explorer.migrate import migrate_operands, nearest_codes
 from ptxlab.explorer.state import ExplorerState
 from ptxlab.instruction import mma_instructions
 from ptxlab.isa.dtypes import DTYPES, DType, dtype
+from tests.cases import each
 
 DENSE = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
 BYTES = "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"
@@ -85,8 +86,8 @@ def messy(ins: Instruction, seed: int) -> ExplorerState:
     return made
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
+@each(
+    "one, other",
     PAIRS,
     ids=lambda ins: f"{ins.family}-{ins.shape}-{ins.d_type}.{ins.a_type}.{ins.b_type}",
 )
@@ -129,9 +130,7 @@ def test_what_the_new_type_has_stays_in_the_common_block(one: Instruction, other
     assert all(len(sentence) < 110 for sentence in notices)
 
 
-@pytest.mark.parametrize(
-    "ins", FORMS[::9], ids=lambda ins: f"{ins.family}-{ins.shape}-{ins.d_type}.{ins.a_type}.{ins.b_type}"
-)
+@each("ins", FORMS[::9], ids=lambda ins: f"{ins.family}-{ins.shape}-{ins.d_type}.{ins.a_type}.{ins.b_type}")
 def test_all_of_it_comes_back(ins: Instruction) -> None:
     """To the same instruction every bit is carried, and nothing is notices."""
     old, new = messy(ins, 2), ExplorerState(ins, 9)
@@ -153,7 +152,7 @@ def test_all_of_it_comes_back(ins: Instruction) -> None:
 # -- numbers ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", [kind for kind in DTYPES.values() if kind.bits <= 16], ids=str)
+@each("kind", [kind for kind in DTYPES.values() if kind.bits <= 16], ids=str)
 def test_the_nearest_number(kind: DType) -> None:
     """No value of the type is nearer, by looking at all of them."""
     with np.errstate(invalid="ignore"):

@@ -18,6 +18,7 @@ from ptxlab.explorer.state import ExplorerState
 from ptxlab.explorer.stepper import dot_product_steps
 from ptxlab.instruction import mma_instructions
 from ptxlab.views.labels import bit_range
+from tests.cases import each
 
 EVERY = mma_instructions()
 QUAD = "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32"
@@ -50,7 +51,7 @@ def some(operand: Any, rng: np.random.Generator, count: int = 6) -> list[tuple[i
     ]
 
 
-@pytest.mark.parametrize("ins", SAMPLE, ids=lambda ins: ins.mnemonic)
+@each("ins", SAMPLE, ids=lambda ins: ins.mnemonic)
 def test_registers_of_a_lane(ins: Instruction, rng: np.random.Generator) -> None:
     """Every field is the element that `describe.holds` names, and the fields together are the register."""
     state = state_of(ins)
@@ -84,7 +85,7 @@ def test_registers_of_a_lane(ins: Instruction, rng: np.random.Generator) -> None
             )
 
 
-@pytest.mark.parametrize("ins", SAMPLE, ids=lambda ins: ins.mnemonic)
+@each("ins", SAMPLE, ids=lambda ins: ins.mnemonic)
 def test_who_holds_a_cell(ins: Instruction, rng: np.random.Generator) -> None:
     """Lane, element, register and bits of a cell are those of `views.where` for the copy that is selected."""
     state = state_of(ins)
@@ -109,7 +110,7 @@ def test_who_holds_a_cell(ins: Instruction, rng: np.random.Generator) -> None:
                 assert sent["note"].endswith(f"read with {record['read with']}")
 
 
-@pytest.mark.parametrize("ins", WARPGROUP, ids=lambda ins: ins.mnemonic)
+@each("ins", WARPGROUP, ids=lambda ins: ins.mnemonic)
 def test_place_in_shared_memory(ins: Instruction, rng: np.random.Generator) -> None:
     """Byte, core matrix and row in shared memory, K-major and transposed, against `views.where`."""
     for form in (ins, ins.a_from("shared")):

@@ -18,6 +18,7 @@ from ptxlab import Instruction
 from ptxlab.explorer.picker import everyday_words, picker_index
 from ptxlab.instruction import mma_instructions
 from ptxlab.isa.targets import TARGETS, generation
+from tests.cases import each
 
 FRONT = Path(ptxlab.__file__).parent / "explorer" / "front"
 BY_NAME = {ins.mnemonic: ins for ins in mma_instructions()}
@@ -128,7 +129,7 @@ EVERYDAY: dict[str, Callable[[Instruction], bool]] = {
 }
 
 
-@pytest.mark.parametrize("word", EVERYDAY)
+@each("word", EVERYDAY)
 def test_everyday_words(word: str) -> None:
     described = [ins for ins in mma_instructions() if word in everyday_words(ins)]
     assert described == [ins for ins in mma_instructions() if EVERYDAY[word](ins)]

@@ -22,6 +22,8 @@ from ptxlab.explorer.protocol import MESSAGES, decode_message, delta, typescript
 pytest.importorskip("anywidget")
 from ipywidgets.widgets.widget import _put_buffers, _remove_buffers
 
+from tests.cases import each
+
 SCALED = "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3"
 KINDS = {
     "dense": "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32",
@@ -257,7 +259,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
 OPTIONAL = {"paste": ("row2", "column2"), "show_memory": ("by", "major", "pitch", "swizzle")}
 
 
-@pytest.mark.parametrize("kind", EXAMPLES)
+@each("kind", EXAMPLES)
 def test_messages_are_decoded_and_malformed_ones_refused(kind: str) -> None:
     """Each field is there and of its type; a missing, wrong or unknown one is named in one sentence."""
     fields = EXAMPLES[kind]

@@ -28,6 +28,7 @@ from ptxlab.explorer.questions import (
 )
 from ptxlab.explorer.quiz import Quiz, Score, choose_questions, saved_questions
 from ptxlab.explorer.state import ExplorerState
+from tests.cases import each
 
 S4 = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
 SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
@@ -128,7 +129,7 @@ def wrong_answers(state: ExplorerState, question: Question) -> Iterator[str]:
         yield "2" if value != 2 else "1"
 
 
-@pytest.mark.parametrize("mnemonic", FORMS)
+@each("mnemonic", FORMS)
 def test_questions_of_every_family(mnemonic: str) -> None:
     """Every kind that makes sense is asked; right answers are taken, wrong ones are refused and explained."""
     state = ExplorerState(FORMS[mnemonic], seed=3)
@@ -221,8 +222,8 @@ def test_questions_as_teachers_write_them(text: str, expected: Question) -> None
     assert choose_questions(state_of(S4), [expected]) == (expected,)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
+@each(
+    "arguments, sentence",
     [
         ({"questions": "where"}, None),
         ({"questions": ["where A", "where B"]}, None),

@@ -37,6 +37,7 @@ from ptxlab.isa.parse import parse_mma
 from ptxlab.isa.targets import GENERATIONS
 from ptxlab.numerics import has
 from ptxlab.numerics.emulate import emulate
+from tests.cases import each
 
 pytest.importorskip("anywidget")
 
@@ -336,7 +337,7 @@ def runs(state: ExplorerState) -> str:
     return text
 
 
-@pytest.mark.parametrize("ins", SAMPLE, ids=repr)
+@each("ins", SAMPLE, ids=repr)
 def test_code_runs_and_gives_the_same(ins: Instruction) -> None:
     state = ExplorerState(ins, seed=7)
     assert "default_rng(7)" in runs(state)
@@ -387,7 +388,7 @@ def test_code_of_the_screen() -> None:
 # -- links -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("ins", SAMPLE, ids=repr)
+@each("ins", SAMPLE, ids=repr)
 def test_a_link_keeps_every_bit(ins: Instruction) -> None:
     state = wild(ins)
     again, look = open_link(share_link(state, {"lane": 3}))
@@ -434,7 +435,7 @@ HEAD = {
 BODY = bytes(32 * 4 * 4 + 32 * 2 * 4 + 32 * 4 * 4)
 
 
-@pytest.mark.parametrize(
+@each(
     "link",
     [
         "ptxlab:", "ptxlab:a", "ptxlab:zAAAA", "ptxlab:a!!!!", "ptxlab:a\u00e9", packed(b"no json"),

@@ -15,6 +15,7 @@ from ptxlab.instruction import mma_instructions
 from ptxlab.views import palette
 from ptxlab.views.drawing import fill
 from ptxlab.views.labels import number_text
+from tests.cases import each
 
 S4 = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
 SP_S4 = ptxlab.instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
@@ -43,8 +44,8 @@ def factors(ins: Instruction, rng: np.random.Generator) -> tuple[np.ndarray, np.
     return matrix(ins, "A", rng), matrix(ins, "B", rng)
 
 
-@pytest.mark.parametrize(
-    ("ins", "name"),
+@each(
+    "ins, name",
     MATRICES,
     ids=lambda value: value if isinstance(value, str) else value.shape + value.family,
 )

@@ -11,12 +11,13 @@ import pytest
 
 import ptxlab
 from ptxlab.explorer import bundle
+from tests.cases import each
 
 FRONT = Path(ptxlab.__file__).parent / "explorer" / "front"
 FILES = sorted(FRONT.glob("*.js"))
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+@each("file", FILES, ids=lambda file: file.stem)
 def test_every_module_says_what_it_is_and_uses_what_it_imports(file: Path) -> None:
     text = file.read_text(encoding="utf-8")
     assert text.startswith("// ")

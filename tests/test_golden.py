@@ -9,6 +9,7 @@ import pytest
 
 from ptxlab.numerics.emulate import emulate, model_of
 from ptxlab.verify import inputs
+from tests.cases import each
 from tests.sampling import every_third
 from tools import golden, record_hunts
 
@@ -36,7 +37,7 @@ def test_every_form_is_recorded() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", GROUPS)
+@each("name", GROUPS)
 def test_emulator_equals_the_h200(name: str) -> None:
     group = GROUPS[name]
     widest = group[-1]
@@ -57,9 +58,7 @@ def test_emulator_equals_the_h200(name: str) -> None:
                 assert digest == DIGESTS[ins.mnemonic][variant][numbers[category]], description
 
 
-@pytest.mark.parametrize(
-    "name", [name for name, group in GROUPS.items() if "extra" in DIGESTS[group[0].mnemonic]]
-)
+@each("name", [name for name, group in GROUPS.items() if "extra" in DIGESTS[group[0].mnemonic]])
 def test_emulator_equals_the_h200_for_directed_inputs(name: str) -> None:
     digests = {
         category: golden.digest(emulate(operands)) for category, operands in golden.further(GROUPS[name][0])

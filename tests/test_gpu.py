@@ -15,6 +15,7 @@ from ptxlab.instruction import mma_instruction, mma_instructions
 from ptxlab.isa.modifiers import Modifiers
 from ptxlab.numerics.emulate import emulate
 from ptxlab.verify import inputs
+from tests.cases import each
 from tools import golden
 from tools.record_golden import compile_all
 
@@ -68,8 +69,8 @@ MODIFIED = [
 ]
 
 
-@pytest.mark.parametrize("space", ["register", "shared"])
-@pytest.mark.parametrize(("form", "modifiers"), MODIFIED)
+@each("space", ["register", "shared"])
+@each("form, modifiers", MODIFIED)
 def test_wgmma_modifiers(form: str, modifiers: dict[str, int], space: str) -> None:
     ins = mma_instruction(f"wgmma.mma_async.{form}").a_from(space)
     for category in inputs.categories(ins):
@@ -100,7 +101,7 @@ TILES = [
 ]
 
 
-@pytest.mark.parametrize(("form", "space", "swizzle", "trans_a", "trans_b"), TILES)
+@each("form, space, swizzle, trans_a, trans_b", TILES)
 def test_wgmma_tiles(form: str, space: str, swizzle: int, trans_a: int, trans_b: int) -> None:
     """However the tiles lie in shared memory, D is the same."""
     ins = mma_instruction(f"wgmma.mma_async.{form}").a_from(space)
@@ -152,7 +153,7 @@ SPARSE = {
 PROBED = list(SPARSE.values())
 
 
-@pytest.mark.parametrize("name", PROBED)
+@each("name", PROBED)
 def test_metadata_layout_is_found_by_probing(name: str) -> None:
     ins = mma_instruction(name)
     assert ins.e is not None and ins.e.layout is not None
@@ -182,8 +183,8 @@ def product_of(ins: Instruction, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return (ins.a.unpack(a).sum(axis=-1)[..., None] + ins.b.unpack(b).sum(axis=-2)[..., None, :] - D) // 2
 
 
-@pytest.mark.parametrize("ins", FRAGMENTS.values(), ids=str)
-@pytest.mark.parametrize("operand", ["A", "B"])
+@each("ins", FRAGMENTS.values(), ids=str)
+@each("operand", ["A", "B"])
 def test_fragments_are_found_by_probing(ins: Instruction, operand: str) -> None:
     """One element is 1, the other operand holds a bit of k: D shows the element's row (or column) and k."""
     probed, other = (ins.a, ins.b) if operand == "A" else (ins.b, ins.a)

@@ -15,6 +15,7 @@ from ptxlab.gpu.tensor_maps import run_tensor_map
 from ptxlab.instruction import mma_instruction
 from ptxlab.isa.modifiers import Modifiers
 from ptxlab.memory import Descriptor, Tile, tensor_map
+from tests.cases import each
 from tests.test_memory_golden import expected_bytes, wavefronts
 from tools.record_memory import ACCESSES, Access, Box, boxes, bytes_of, cycles, patterns
 
@@ -130,8 +131,8 @@ def sliced(name: str, cases: list[tuple[Tile, Tile, int, int, int, int]]) -> int
 BITS = {"f16": 16, "tf32": 32, "s8": 8, "b1": 1}
 
 
-@pytest.mark.parametrize("name", FORMS)
-@pytest.mark.parametrize(("a_major", "b_major"), list(product(("K", "MN"), repeat=2)))
+@each("name", FORMS)
+@each("a_major, b_major", list(product(("K", "MN"), repeat=2)))
 def test_slices(name: str, a_major: str, b_major: str) -> None:
     """Up to 256 bytes of K, both orders of atoms, every swizzle and slice, addresses off alignment."""
     if name != "f16" and (a_major, b_major) != ("K", "K"):
@@ -199,7 +200,7 @@ def test_addresses_of_any_descriptor(major: str) -> None:
     assert not wrong.any(), [descriptors[i][0] for i in np.flatnonzero(wrong)]
 
 
-@pytest.mark.parametrize("box", list(boxes()), ids=str)
+@each("box", list(boxes()), ids=str)
 def test_tma(box: Box) -> None:
     np.testing.assert_array_equal(bytes_of(box), expected_bytes(box))
 
@@ -240,7 +241,7 @@ def test_tma_of_arrays_that_are_on_the_gpu(library: str) -> None:
             np.testing.assert_array_equal(run_tensor_map(tensor, [(5, 0)])[0], expected.load(5, 0))
 
 
-@pytest.mark.parametrize("access", ACCESSES, ids=lambda access: access.name)
+@each("access", ACCESSES, ids=lambda access: access.name)
 def test_banks(access: Access) -> None:
     """Cycles of a saturated memory pipe are the wavefronts of the model."""
     if access.needs_newer_compiler:

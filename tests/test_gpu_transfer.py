@@ -13,6 +13,7 @@ from ptxlab import PtxlabError, Transfer, gpu
 from ptxlab.gpu.codegen.transfer import SHARED_BYTES, source
 from ptxlab.instruction import mma_instructions
 from ptxlab.isa.catalog.transfer import rows, wmma_rows
+from tests.cases import each
 
 pytestmark = pytest.mark.gpu
 
@@ -80,7 +81,7 @@ def test_movmatrix(form: Transfer) -> None:
     assert differing(form, registers) == 0, f"PTXLAB_SEED={SEED}"
 
 
-@pytest.mark.parametrize("form", WMMA, ids=str)
+@each("form", WMMA, ids=str)
 def test_wmma(form: Transfer) -> None:
     """Tight and with gaps, from the start of memory and further on: every fragment as the chip holds it."""
     rng = np.random.default_rng(SEED)

@@ -10,6 +10,7 @@ import pytest
 import ptxlab
 from ptxlab import gpu, wmma
 from ptxlab.instruction import mma_instructions
+from tests.cases import each
 
 pytestmark = pytest.mark.gpu
 
@@ -57,10 +58,10 @@ def plain(ins: ptxlab.Instruction, A: np.ndarray, B: np.ndarray, C: np.ndarray) 
     return (np.clip(total, S32.min, S32.max) if ins.satfinite else total).astype(np.int32)
 
 
-@pytest.mark.parametrize("ins", FORMS, ids=str)
-@pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.name)
-@pytest.mark.parametrize("wide", [False, True], ids=["tight", "wide"])
-@pytest.mark.parametrize("face", ["cpp", "ptx"])
+@each("ins", FORMS, ids=str)
+@each("layout", LAYOUTS, ids=lambda layout: layout.name)
+@each("wide", [False, True], ids=["tight", "wide"])
+@each("face", ["cpp", "ptx"])
 def test_faces_agree(
     ins: ptxlab.Instruction, layout: Any, wide: bool, face: Any, rng: np.random.Generator
 ) -> None:
@@ -76,8 +77,8 @@ def test_faces_agree(
         np.testing.assert_array_equal(D, right, err_msg=where)
 
 
-@pytest.mark.parametrize("ins", FORMS, ids=str)
-@pytest.mark.parametrize("face", ["cpp", "ptx"])
+@each("ins", FORMS, ids=str)
+@each("face", ["cpp", "ptx"])
 def test_gaps_between_lines_are_not_read(
     ins: ptxlab.Instruction, face: Any, rng: np.random.Generator
 ) -> None:

@@ -11,6 +11,7 @@ import ptxlab
 from ptxlab import PtxlabError
 from ptxlab.kernels.checks import KINDS, Hazard
 from ptxlab.kernels.simulator import HazardError
+from tests.cases import each
 
 from .hazard_cases import HAZARDS, launch_of, variant
 
@@ -26,7 +27,7 @@ def _hazards(name: str, fixed: bool = False, check: bool | str = True) -> list[H
         return [] if error.hazard is None else [error.hazard]
 
 
-@pytest.mark.parametrize("name", HAZARDS)
+@each("name", HAZARDS)
 def test_found(name: str) -> None:
     """The broken kernel has this hazard, with the sentence of the docs; the fixed one has none."""
     hazards = _hazards(name)

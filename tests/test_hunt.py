@@ -24,6 +24,7 @@ from ptxlab.verify import inputs
 from ptxlab.verify.hunt import Report, configurations, hunt, search
 from ptxlab.verify.hunt.simpler import complexity, simpler_codes
 from ptxlab.verify.inputs.stream import QuickStream, Stream
+from tests.cases import each
 from tools import hunt_all
 
 F16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
@@ -464,7 +465,7 @@ def test_both_streams_are_fair() -> None:
 # -- simpler codes ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", [name for name, dtype in DTYPES.items() if dtype.bits <= 8])
+@each("name", [name for name, dtype in DTYPES.items() if dtype.bits <= 8])
 def test_simpler_codes_are_codes_of_the_type(name: str) -> None:
     dtype = DTYPES[name]
     for code in range(1 << dtype.bits):

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import ptxlab
+from tests.cases import each
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = Path(ptxlab.__file__).parent
@@ -97,7 +98,7 @@ print(ptxlab.gpu.status())
     assert "not installed" in run(script)
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(PACKAGE)))
+@each("file", FILES, ids=lambda file: str(file.relative_to(PACKAGE)))
 def test_every_module_says_what_it_is(file: Path) -> None:
     module = ast.parse(file.read_text(encoding="utf-8"))
     assert ast.get_docstring(module), "no docstring"

@@ -19,6 +19,7 @@ from ptxlab.isa.targets import TARGET_VERSIONS
 from ptxlab.isa.versions import PtxVersion, newest_of_cuda
 from ptxlab.memory import SWIZZLES, Tile
 from tests import assembler
+from tests.cases import each
 from tests.sampling import EXHAUSTIVE, every_third
 from tests.test_catalog import EARLY, before
 
@@ -62,7 +63,7 @@ def test_every_warp_kernel_compiles(target: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("target", [name for name, since in TARGET_VERSIONS.items() if since <= KNOWN])
+@each("target", [name for name, since in TARGET_VERSIONS.items() if since <= KNOWN])
 def test_every_target_compiles_some(target: str) -> None:
     """Another sample for every target; test_catalog asks the assembler about the rest."""
     there = [ins for ins in WARP if ins.supports(target)]
@@ -308,7 +309,7 @@ def test_other_targets_refuse(name: str, target: str) -> None:
         gpu.compile(ins.kernel, target, cache=False)
 
 
-@pytest.mark.parametrize("ins", [ins for ins in mma_instructions() if ins.n <= 16], ids=str)
+@each("ins", [ins for ins in mma_instructions() if ins.n <= 16], ids=str)
 def test_source_holds_the_instruction_once(ins: Instruction) -> None:
     asm = re.findall(rf'"({re.escape(ins.mnemonic)} [^"]*;)', ins.kernel)
     assert len(asm) == 1

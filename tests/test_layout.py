@@ -17,6 +17,7 @@ from ptxlab import Instruction, PtxlabError, instruction
 from ptxlab.instruction import mma_instructions
 from ptxlab.isa.catalog import catalog
 from ptxlab.isa.layout import Layout, Mode, fragment
+from tests.cases import each
 
 DENSE = [ins for ins in mma_instructions("mma") if ins.shape == "m16n8k64"]
 SPARSE_4 = [ins for ins in mma_instructions("mma.sp") if ins.shape == "m16n8k64" and ins.a.width == 4]
@@ -69,7 +70,7 @@ def c_16x8(lane: int, i: int) -> tuple[int, int]:
     return (group if i < 2 else group + 8), thread * 2 + (i & 0x1)
 
 
-@pytest.mark.parametrize("ins", DENSE, ids=str)
+@each("ins", DENSE, ids=str)
 def test_dense_m16n8k64(ins: Instruction) -> None:
     assert (ins.a.registers, ins.b.registers, ins.c.registers, ins.d.registers) == (4, 2, 4, 4)
     assert_layout(ins.a.layout, a_16864)
@@ -95,7 +96,7 @@ def test_the_modes_that_the_design_prints() -> None:
 # -- sparse A: "Matrix Fragments for sparse mma.m16n8k64 with .u4/.s4", "... m16n8k16 with .tf32" ---------
 
 
-@pytest.mark.parametrize("ins", SPARSE_4, ids=str)
+@each("ins", SPARSE_4, ids=str)
 def test_sparse_m16n8k64(ins: Instruction) -> None:
     """The compressed half, and the 16 columns [firstcol..lastcol] that each register of a lane covers."""
     assert (ins.a.registers, ins.a.layout.elements) == (2, 16)
@@ -155,7 +156,7 @@ def test_sub_byte_8x8(forms: list[Instruction], count: int) -> None:
 # -- wgmma: "Register Fragments and Shared Memory Matrix Layouts" (figures) -------------------------------
 
 
-@pytest.mark.parametrize("n", range(8, 257, 8))
+@each("n", range(8, 257, 8))
 def test_wgmma_accumulator(n: int) -> None:
     """Each of the four warps has 16 rows, laid out as in mma's 16x8, eight columns after eight columns."""
     ins = next(ins for ins in WGMMA if ins.n == n)
@@ -185,7 +186,7 @@ def test_wgmma_stored_a() -> None:
 # -- block scales: "Block Scaling for mma.sync" ----------------------------------------------------------
 
 
-@pytest.mark.parametrize("ins", [ins for ins in mma_instructions("mma") if ins.scale_vec], ids=str)
+@each("ins", [ins for ins in mma_instructions("mma") if ins.scale_vec], ids=str)
 def test_block_scales_sit_in_the_lanes_and_bytes_that_can_be_selected(ins: Instruction) -> None:
     vec, starts = ins.scale_vec, {1: (0, 1, 2, 3), 2: (0, 2), 4: (0,)}[ins.scale_vec]
     for row in range(16):
@@ -235,7 +236,7 @@ def cute(text: str, *indices: int) -> int:
     return sum(offset(index, part, step) for index, part, step in zip(indices, shape, stride, strict=True))
 
 
-@pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.cute)
+@each("layout", LAYOUTS, ids=lambda layout: layout.cute)
 def test_the_cute_string_means_the_same(layout: Layout) -> None:
     coords = layout.coords()
     lanes = range(layout.lanes) if layout.lanes == 32 else range(0, layout.lanes, 13)
@@ -378,7 +379,7 @@ FORMULAS = {
 }
 
 
-@pytest.mark.parametrize("layout", FORMULAS, ids=FORMULAS.values())
+@each("layout", FORMULAS, ids=FORMULAS.values())
 def test_the_generated_formula_means_the_same(layout: Layout) -> None:
     """The text is run as Python for every lane and element."""
     lane, i = np.meshgrid(np.arange(layout.lanes), np.arange(layout.elements), indexing="ij")

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import pytest
-
 from ptxlab import Instruction
 from ptxlab.instruction import mma_instructions
+from tests.cases import each
 
 Place = Callable[[int, int, int], tuple[int, int]]
 
@@ -94,7 +93,7 @@ def test_every_dense_shape_has_its_section() -> None:
     assert {(ins.shape, bits(ins)) for ins in DENSE} == set(SECTIONS)
 
 
-@pytest.mark.parametrize("ins", DENSE, ids=str)
+@each("ins", DENSE, ids=str)
 def test_fragments_are_the_manuals(ins: Instruction) -> None:
     a, b = SECTIONS[ins.shape, bits(ins)]
     for operand, formula in ((ins.a, a), (ins.b, b), (ins.c, accumulator), (ins.d, accumulator)):
@@ -127,7 +126,7 @@ COMPUTATIONS = [
 ]
 
 
-@pytest.mark.parametrize("ins", QUAD_PAIRS, ids=str)
+@each("ins", QUAD_PAIRS, ids=str)
 def test_quad_pairs_are_the_manuals(ins: Instruction) -> None:
     """The four computations' matrices are stacked: below each other, B's side by side."""
     forms = {"A": ins.a_layout, "B": ins.b_layout, "C": ins.c_type, "D": ins.d_type}

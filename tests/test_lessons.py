@@ -15,6 +15,7 @@ import pytest
 import ptxlab
 from ptxlab import PtxlabError, lessons
 from ptxlab.course import EXERCISES, Exercise, Verdict, first_kernel, reader_kernels, what_goes_wrong
+from tests.cases import each
 from tests.course import RIGHT, SECRET, WRONG
 from tools import record_lesson_kernels
 
@@ -25,7 +26,7 @@ def test_every_exercise_is_covered() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", EXERCISES)
+@each("name", EXERCISES)
 def test_right_answers(name: str) -> None:
     for answer in RIGHT[name]:
         verdict = lessons.check(name, answer)
@@ -35,7 +36,7 @@ def test_right_answers(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", EXERCISES)
+@each("name", EXERCISES)
 def test_wrong_answers_get_the_hint_that_fits(name: str) -> None:
     hints = []
     for answer, word in WRONG[name]:
@@ -49,7 +50,7 @@ def test_wrong_answers_get_the_hint_that_fits(name: str) -> None:
     assert len(set(hints)) >= 3, "hints are aimed, not the same for all"
 
 
-@pytest.mark.parametrize("name", EXERCISES)
+@each("name", EXERCISES)
 def test_unanswered(name: str) -> None:
     for answer in (..., (1, ...), [..., ...], lambda *_: ...):
         if callable(answer) and not EXERCISES[name].starter.startswith("def "):
@@ -57,7 +58,7 @@ def test_unanswered(name: str) -> None:
         assert lessons.check(name, answer).state == "not yet"
 
 
-@pytest.mark.parametrize("name", EXERCISES)
+@each("name", EXERCISES)
 def test_nonsense_is_answered_with_the_form(name: str) -> None:
     for answer in (
         None,
@@ -74,7 +75,7 @@ def test_nonsense_is_answered_with_the_form(name: str) -> None:
         assert verdict.text
 
 
-@pytest.mark.parametrize("name", EXERCISES)
+@each("name", EXERCISES)
 def test_cell(name: str) -> None:
     exercise = EXERCISES[name]
     assert exercise.cell.count("...") == 1, "one place to fill in"

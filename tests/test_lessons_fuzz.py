@@ -29,6 +29,7 @@ from ptxlab.course import EXERCISES, reader_code
 from ptxlab.course.checking import UNFORESEEN
 from ptxlab.course.reader_code import WrongForm, plain
 from ptxlab.errors import PtxlabError
+from tests.cases import each
 from tests.course import RIGHT
 
 TRIES = int(os.environ.get("PTXLAB_FUZZ", "150"))
@@ -495,8 +496,8 @@ def test_a_function_prints_where_the_cell_does(capsys: pytest.CaptureFixture[str
 # -- single answers ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("name", "answer", "words"),
+@each(
+    "name, answer, words",
     [
         ("00.3", 10**400, "far too large"),
         ("11.1", 10**400, "is not a number"),

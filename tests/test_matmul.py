@@ -11,6 +11,7 @@ import ptxlab
 from ptxlab import Instruction, gpu
 from ptxlab.instruction import mma_instructions
 from ptxlab.isa.dtypes import DType
+from tests.cases import each
 
 NAMES = (
     "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
@@ -69,7 +70,7 @@ def by_tiles(ins: Instruction, A: np.ndarray, B: np.ndarray, C: np.ndarray) -> n
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_the_same_as_one_tile_at_a_time(name: str) -> None:
     ins, A, B, C = problem(name)
     D = ptxlab.matmul(A, B, C, instruction=ins)
@@ -110,13 +111,13 @@ def check_empty(name: str, on: str) -> None:
                 assert np.array_equal(D, expected)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_empty_products_of_every_kind(name: str) -> None:
     check_empty(name, "emulator")
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_empty_products_on_a_gpu(name: str) -> None:
     if not gpu.available(ptxlab.instruction(name)):
         pytest.skip("no GPU that has it")
@@ -217,7 +218,7 @@ def test_a_bar_shows_and_an_interrupt_passes(
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_the_gpu_gives_the_same_bits(name: str) -> None:
     ins, A, B, C = problem(name, 150, 70, 600)
     if not gpu.available(ins):

@@ -11,6 +11,7 @@ import pytest
 from ptxlab import Instruction, PtxlabError, instruction
 from ptxlab.instruction import mma_instructions
 from ptxlab.memory import SWIZZLES, Descriptor, Tile, descriptor
+from tests.cases import each
 
 
 def _tiles() -> Iterator[Tile]:
@@ -67,7 +68,7 @@ def bit_offset(index: int, modes: list[tuple[int, int]]) -> int:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("tile", TILES, ids=str)
+@each("tile", TILES, ids=str)
 def test_canonical_layout(tile: Tile) -> None:
     expected = np.empty((tile.rows, tile.k), dtype=np.int64)
     depth = tile.k
@@ -107,7 +108,7 @@ def test_cute_string_of_a_swizzled_k_major_tile() -> None:
     assert Tile(32, 16, 8, "K", 32).cute == "Swizzle<1,4,3> o ((8,2),(4,2)):((8,64),(1,4))"
 
 
-@pytest.mark.parametrize("tile", TILES, ids=str)
+@each("tile", TILES, ids=str)
 def test_store_and_load(tile: Tile, rng: np.random.Generator) -> None:
     code_type = {1: "u1", 4: "u1", 8: "u1", 16: "u2", 32: "u4", 64: "u8"}[tile.bits]
     highest = (1 << tile.bits) - 1
@@ -186,7 +187,7 @@ def test_a_base_offset_where_the_tile_is_not_aligned_to_its_pattern() -> None:
             np.testing.assert_array_equal(where, 0x4000 + 128 * line + tile.offsets[:, 16:32])
 
 
-@pytest.mark.parametrize("tile", [t for t in TILES if t.bits in (8, 16, 32) and t.k * t.bits >= 256], ids=str)
+@each("tile", [t for t in TILES if t.bits in (8, 16, 32) and t.k * t.bits >= 256], ids=str)
 def test_a_descriptor_reads_its_slice(tile: Tile, rng: np.random.Generator) -> None:
     depth = 256 // tile.bits
     memory = rng.integers(0, 256, 0x800 + tile.size, dtype=np.uint8)
@@ -262,7 +263,7 @@ def test_what_is_wrong_with_a_descriptor(
     assert [*tile.judge(code.code, k, address=address).problems] == problems
 
 
-@pytest.mark.parametrize("tile", TILES, ids=str)
+@each("tile", TILES, ids=str)
 def test_cute_strings_read_back(tile: Tile) -> None:
     again = Tile.from_cute(tile.cute, tile.bits)
     np.testing.assert_array_equal(again.offsets, tile.offsets)
@@ -286,8 +287,8 @@ def test_layouts_as_cute_prints_them(text: str, tile: Tile) -> None:
     assert Tile.from_cute(text) == tile
 
 
-@pytest.mark.parametrize(
-    ("text", "sentence"),
+@each(
+    "text, sentence",
     [
         ("", "a tile is spelt|bits is missing"),
         ("bits=16,rows=64", "k is missing; a tile is spelt"),
@@ -323,7 +324,7 @@ def test_tiles_of_operands() -> None:
 WGMMA = [ins for family in ("wgmma", "wgmma.sp") for ins in mma_instructions(family) if ins.n in (8, 256)]
 
 
-@pytest.mark.parametrize("ins", WGMMA, ids=str)
+@each("ins", WGMMA, ids=str)
 def test_every_form_has_its_tiles(ins: Instruction) -> None:
     """One wgmma reads 32 bytes of K, of B twice that if A is sparse; two tiles fit the 48 KiB of a kernel."""
     form = ins.a_from("shared")
@@ -339,8 +340,8 @@ B_F16 = instruction("wgmma.mma_async.sync.aligned.m64n24k16.f32.f16.f16").b
 B_TF32 = instruction("wgmma.mma_async.sync.aligned.m64n24k8.f32.tf32.tf32").b
 
 
-@pytest.mark.parametrize(
-    ("make", "sentence"),
+@each(
+    "make, sentence",
     [
         (lambda: Tile(8, 8, 64, swizzle=48), "swizzle of 48 bytes: there are 0, 32, 64, 128"),
         (lambda: Tile(8, 8, 64, "M"), "major='M': a tile is 'K' or 'MN' major"),

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 
 import numpy as np
-import pytest
 from numpy.typing import NDArray
 
 from ptxlab.course import shared_memory
 from ptxlab.memory import conflicts
 from ptxlab.memory.banks import row_conflicts
+from tests.cases import each
 from tools.record_memory import ACCESSES, EXTRA, FOLDER, Access, Box, boxes, digest, patterns
 
 CYCLES = np.load(FOLDER / "banks.npz")
@@ -46,7 +46,7 @@ def by_hand(access: Access, addresses: list[int], mask: int) -> int:
     return total
 
 
-@pytest.mark.parametrize("access", ACCESSES, ids=lambda access: access.name)
+@each("access", ACCESSES, ids=lambda access: access.name)
 def test_cycles_are_wavefronts(access: Access) -> None:
     """320 patterns of each kind of access; none is further than a third of a cycle from the model."""
     addresses, masks = patterns(access)
@@ -92,7 +92,7 @@ def expected_bytes(box: Box) -> NDArray[np.uint8]:
     return memory
 
 
-@pytest.mark.parametrize("box", list(boxes()), ids=str)
+@each("box", list(boxes()), ids=str)
 def test_boxes(box: Box) -> None:
     """Every byte that TMA wrote, and those around them that it left alone."""
     assert digest(expected_bytes(box)) == DIGESTS[str(box)]

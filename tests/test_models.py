@@ -18,6 +18,7 @@ from ptxlab.numerics.emulate import emulate
 from ptxlab.verify import inputs
 from ptxlab.views import model_table, rule_words
 from tests import reference
+from tests.cases import each
 
 HALF = instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
 SHORT = instruction("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32")
@@ -144,9 +145,7 @@ def products_of(case: dict[str, Any]) -> int:
     return 4 if case["inputs"] == "tf32" else 32
 
 
-@pytest.mark.parametrize(
-    "case", PUBLISHED, ids=lambda case: f"{case['card']} {case['inputs']} {case['result']}"
-)
+@each("case", PUBLISHED, ids=lambda case: f"{case['card']} {case['inputs']} {case['result']}")
 def test_models_give_what_others_recorded(case: dict[str, Any]) -> None:
     count = products_of(case)
     for ins in instructions_of(case):
@@ -311,7 +310,7 @@ ON_CHIPS = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("ins", "chip"), ON_CHIPS, ids=[f"{chip} {ins.mnemonic}" for ins, chip in ON_CHIPS])
+@each("ins, chip", ON_CHIPS, ids=[f"{chip} {ins.mnemonic}" for ins, chip in ON_CHIPS])
 def test_floats_equal_the_scalar_reference(ins: Instruction, chip: str) -> None:
     rule = model_for(ins, chip).rule
     for category in inputs.categories(ins):

@@ -10,6 +10,7 @@ import pytest
 from ptxlab import Instruction, PtxlabError, instruction
 from ptxlab.instruction import mma_instructions
 from ptxlab.isa.operand import Operand
+from tests.cases import each
 
 S4 = instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
 TF32 = instruction("mma.sp.sync.aligned.m16n8k16.row.col.f32.tf32.tf32.f32")
@@ -73,7 +74,7 @@ def random_codes(operand: Operand, rng: np.random.Generator, *batch: int) -> np.
     return codes.astype(operand.dtype.code_type)
 
 
-@pytest.mark.parametrize("operand", IN_REGISTERS, ids=name)
+@each("operand", IN_REGISTERS, ids=name)
 def test_pack_codes_places_every_element(operand: Operand, rng: np.random.Generator) -> None:
     codes = random_codes(operand, rng, 2)
     registers = operand.pack_codes(codes)
@@ -87,7 +88,7 @@ def test_pack_codes_places_every_element(operand: Operand, rng: np.random.Genera
         assert np.array_equal(operand.unpack_codes(registers, copy), codes)
 
 
-@pytest.mark.parametrize("operand", IN_REGISTERS, ids=name)
+@each("operand", IN_REGISTERS, ids=name)
 def test_unpack_reads_what_registers_hold(operand: Operand, rng: np.random.Generator) -> None:
     assert operand.layout
     size = 64 if operand.dtype.name == "f64" else 32
@@ -103,7 +104,7 @@ def test_unpack_reads_what_registers_hold(operand: Operand, rng: np.random.Gener
         assert np.array_equal(operand.pack_codes(codes), registers), "no bit of a register is unowned"
 
 
-@pytest.mark.parametrize("operand", OPERANDS, ids=name)
+@each("operand", OPERANDS, ids=name)
 def test_values_round_trip(operand: Operand, rng: np.random.Generator) -> None:
     dtype = operand.dtype
     values = dtype.decode(random_codes(operand, rng, 1, 3))
@@ -116,7 +117,7 @@ def test_values_round_trip(operand: Operand, rng: np.random.Generator) -> None:
         assert np.array_equal(np.signbit(unpacked), np.signbit(values))
 
 
-@pytest.mark.parametrize("operand", IN_MEMORY, ids=name)
+@each("operand", IN_MEMORY, ids=name)
 def test_in_shared_memory_codes_stay_a_matrix(operand: Operand, rng: np.random.Generator) -> None:
     codes = random_codes(operand, rng, 2)
     assert np.array_equal(operand.pack_codes(codes), codes)
@@ -140,7 +141,7 @@ def test_where_and_holds_by_the_manual() -> None:
     assert WGMMA.b.describe() == "B 64x24 e5m2, in shared memory"
 
 
-@pytest.mark.parametrize("operand", IN_REGISTERS, ids=name)
+@each("operand", IN_REGISTERS, ids=name)
 def test_holds_and_where_agree(operand: Operand) -> None:
     lane = operand.lanes - 1
     for place, row, column in operand.holds(lane):
@@ -148,8 +149,8 @@ def test_holds_and_where_agree(operand: Operand) -> None:
         assert operand.place(lane, place.element) == place
 
 
-@pytest.mark.parametrize(
-    ("ins", "argument", "operation", "sentence"),
+@each(
+    "ins, argument, operation, sentence",
     [
         (S4, "a", lambda o: o.pack(np.zeros((64, 16))), "A: found shape (64, 16); it takes [..., 16, 64]"),
         (S4, "b", lambda o: o.pack(np.zeros(64)), "B: found shape (64,); it takes [..., 64, 8]"),
@@ -275,7 +276,7 @@ def test_a_wrong_operand_cannot_be_built() -> None:
         Operand("A", S4.a.dtype, (64, 16), S4.a.layout)
 
 
-@pytest.mark.parametrize("operand", OPERANDS, ids=name)
+@each("operand", OPERANDS, ids=name)
 def test_an_empty_batch_is_a_batch(operand: Operand) -> None:
     registers = operand.pack(np.ones((0, 2, *operand.shape)))
     assert registers.shape[:2] == (0, 2)

@@ -15,6 +15,7 @@ from ptxlab.instruction import mma_instruction
 from ptxlab.isa.catalog import FAMILIES
 from ptxlab.isa.parse import parse_all
 from tests import assembler
+from tests.cases import each
 
 GOLDEN = Path(__file__).parent / "golden"
 MMA = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
@@ -128,7 +129,7 @@ def refusal(text: str) -> str:
     return str(error.value)
 
 
-@pytest.mark.parametrize(("text", "words", "like", "target"), ILLEGAL)
+@each("text, words, like, target", ILLEGAL)
 def test_illegal_neighbours(text: str, words: list[str], like: str, target: str | None) -> None:
     message = refusal(text)
     reason = message
@@ -296,8 +297,8 @@ def test_the_assembler_s_spellings_have_one_mnemonic(text: str, mnemonic: str) -
         assert assembler.refused([assembler.line(form).replace(mnemonic, text)], target) == {}
 
 
-@pytest.mark.parametrize(
-    ("text", "mnemonic"),
+@each(
+    "text, mnemonic",
     [
         (f'"{F16} \\n"', F16),
         (f"'{F16}'", F16),
@@ -366,8 +367,8 @@ def test_functions_take_names_as_well_as_instructions() -> None:
         ptxlab.hunt("ldmatrix.sync.aligned.m8n8.x4.b16")
 
 
-@pytest.mark.parametrize(
-    ("text", "sentence"),
+@each(
+    "text, sentence",
     [
         ("wgmma.fence.sync.aligned", "wgmma.fence orders accesses"),
         ("wgmma.commit_group.sync.aligned;", "wgmma.commit_group closes a group"),

@@ -21,6 +21,7 @@ from ptxlab.isa.refusals import quirk_of
 from ptxlab.isa.spelling import canonical, form_of, head_length
 from ptxlab.isa.transfer import TransferForm
 from tests import assembler
+from tests.cases import each
 from tests.sampling import every_third
 from tests.test_transfer import line as transfer_line
 
@@ -252,8 +253,8 @@ def mnemonic(quirk: Quirk) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("compiler", assembler.COMPILERS, ids=str)
-@pytest.mark.parametrize("quirk", [*QUIRKS, SELECTORS], ids=lambda quirk: quirk.title)
+@each("compiler", assembler.COMPILERS, ids=str)
+@each("quirk", [*QUIRKS, SELECTORS], ids=lambda quirk: quirk.title)
 def test_the_assembler_takes_the_example(quirk: Quirk, compiler: assembler.Compiler) -> None:
     """For the targets and releases of its row, and for no others: otherwise the row is out of date."""
     ends = (quirk.targets[0], quirk.targets[-1])
@@ -272,7 +273,7 @@ def test_some_quirks_hold_for_one_release_only() -> None:
     assert "the assembler takes it (every target, CUDA 13.0 only)" in message
 
 
-@pytest.mark.parametrize("quirk", QUIRKS, ids=lambda quirk: quirk.title)
+@each("quirk", QUIRKS, ids=lambda quirk: quirk.title)
 def test_the_example_is_refused_with_the_reason(quirk: Quirk) -> None:
     message = refusal(quirk.example)
     assert "the assembler takes" in message

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from ptxlab.lessons import LESSONS
+from tests.cases import each
 from tools import readme
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -73,7 +74,7 @@ def test_examples(page: str) -> None:
     assert result.attempted >= 3 and result.failed == 0
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+@each("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
         if target.startswith("https://") or (page.name == "index.md" and GENERATED.fullmatch(target)):

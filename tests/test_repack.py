@@ -21,6 +21,7 @@ from ptxlab.isa.repack import Convert, Permute, Rename, Select, Shuffle, Transpo
 from ptxlab.memory import weight_order
 from ptxlab.numerics.compiled import backend
 from ptxlab.numerics.repack import convert_words
+from tests.cases import each
 
 F16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 HALF = "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16"
@@ -58,11 +59,11 @@ def operands() -> tuple[Operand, ...]:
     """One operand for each type and layout of the catalogue, in registers."""
     kinds: dict[Any, Operand] = {}
     for form in ptxlab.catalog():
-        for name, each in form.operands.items():
-            if each.layout is not None and name in "ABCD":
-                kind = each.dtype.is_float, each.dtype.bits
-                key = (name == "D", kind, each.layout, each.container, each.padding)
-                kinds.setdefault(key, each)
+        for name, operand in form.operands.items():
+            if operand.layout is not None and name in "ABCD":
+                kind = operand.dtype.is_float, operand.dtype.bits
+                key = (name == "D", kind, operand.layout, operand.container, operand.padding)
+                kinds.setdefault(key, operand)
     return tuple(kinds.values())
 
 
@@ -153,7 +154,7 @@ def by_elements(plan: Repack, registers: NDArray[Any], source: Any, target: Any)
     return np.concatenate([tile.pack_codes(part) for tile, part in zip(targets, parts, strict=True)], axis=-1)
 
 
-@pytest.mark.parametrize("name", TILED)
+@each("name", TILED)
 def test_tiles_of_accumulators(name: str) -> None:
     source, target = TILED[name]
     plan = repack(source, target)
@@ -306,7 +307,7 @@ def fewest_shuffles(plan: Repack) -> int:
     return count
 
 
-@pytest.mark.parametrize("name", TILED)
+@each("name", TILED)
 def test_there_are_no_fewer_shuffles(name: str) -> None:
     plan = repack(*TILED[name])
     assert len(plan.shuffles) == fewest_shuffles(plan)
@@ -542,7 +543,7 @@ def oldest_target(plan: Repack) -> str:
     return "sm_89" if kind in ("e4m3", "e5m2") else "sm_80"
 
 
-@pytest.mark.parametrize("name", TILED)
+@each("name", TILED)
 def test_source_compiles(name: str) -> None:
     plan = repack(*TILED[name])
     first = oldest_target(plan)
@@ -551,7 +552,7 @@ def test_source_compiles(name: str) -> None:
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("name", TILED)
+@each("name", TILED)
 def test_gpu_gives_the_same_registers(name: str) -> None:
     plan = repack(*TILED[name])
     if oldest_target(plan) == "sm_100a" and int(gpu.device_target().removeprefix("sm_").rstrip("af")) < 100:
@@ -701,7 +702,7 @@ def test_sparse_marlins_order() -> None:
     np.testing.assert_array_equal(order.order, m * 16 + k)
 
 
-@pytest.mark.parametrize(("name", "which"), [(F16, "A"), (F16, "B"), (S8, "A"), (S8, "B"), (S4, "A"),
+@each("name, which", [(F16, "A"), (F16, "B"), (S8, "A"), (S8, "B"), (S4, "A"),
                                              (TF32, "A"), (WGMMA_E4M3, "A"), (F64, "A"), (E2M1, "B"),
                                              (NARROW.format("e3m2"), "B"), (B1, "A"), (B1, "B")])  # fmt: skip
 def test_loads_hold_fragments(name: str, which: str) -> None:

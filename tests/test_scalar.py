@@ -12,6 +12,7 @@ from ptxlab.numerics import Fused
 from ptxlab.numerics.emulate import emulate, model_of
 from ptxlab.verify import inputs
 from tests import reference
+from tests.cases import each
 
 #: One form of each type and depth whose products are added in one fused step.
 FORMS = {
@@ -25,7 +26,7 @@ FORMS = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("ins", list(FORMS.values())[::5], ids=str)
+@each("ins", list(FORMS.values())[::5], ids=str)
 def test_one_element_at_a_time(ins: Instruction) -> None:
     rule = model_of(ins).rule
     assert isinstance(rule, Fused)

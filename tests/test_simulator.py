@@ -17,6 +17,7 @@ from ptxlab.kernels import kernel as kernel_module
 from ptxlab.kernels.ptx import read_ptx
 from ptxlab.kernels.simulator.decode import BUILDERS
 from ptxlab.numerics.emulate import emulate
+from tests.cases import each
 
 from .kernel_cases import CASES, digest, recorded
 
@@ -44,7 +45,7 @@ DONE:
 """
 
 
-@pytest.mark.parametrize("name", CASES)
+@each("name", CASES)
 def test_as_recorded(name: str) -> None:
     """Every array after the kernel, in every bit, as an H200 left it; and no hazards."""
     case = CASES[name]

@@ -10,6 +10,7 @@ import pytest
 
 from ptxlab import Instruction, PtxlabError, instruction
 from ptxlab.isa.layout import Layout
+from tests.cases import each
 
 tensor_layouts = pytest.importorskip("tensor_layouts", reason="tensor-layouts is not installed")
 
@@ -52,7 +53,7 @@ def test_there_are_atoms_to_compare_with() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ATOMS)
+@each("name", ATOMS)
 def test_fragments_are_those_of_cutlass(name: str) -> None:
     atom: Any = ATOMS[name]
     ins = instruction(atom.ptx)

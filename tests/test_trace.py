@@ -18,6 +18,7 @@ from ptxlab.numerics.emulate import emulate, model_of
 from ptxlab.numerics.trace import trace
 from ptxlab.verify import inputs
 from ptxlab.views.trace_text import step_name
+from tests.cases import each
 from tests.sampling import every_third
 
 #: One form for every rule, type and shape; layouts in memory and N make no difference.
@@ -35,7 +36,7 @@ FORMS = list(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("ins", FORMS, ids=str)
+@each("ins", FORMS, ids=str)
 def test_a_trace_ends_in_the_bits_of_d(ins: Instruction) -> None:
     compared = 0
     for category in every_third(inputs.categories(ins), FORMS.index(ins)):
@@ -143,7 +144,7 @@ def test_m8n8k4_shows_every_fused_multiply_add() -> None:
     ]
 
 
-@pytest.mark.parametrize("ins", FORMS[::9], ids=str)
+@each("ins", FORMS[::9], ids=str)
 def test_registers_as_emulate_reads_them(ins: Instruction) -> None:
     """Payloads of NaN, metadata in any order and modifiers, which matrices of values do not carry."""
     last_values = {

@@ -19,6 +19,7 @@ from ptxlab.isa.catalog.transfer import rows, wmma_rows
 from ptxlab.isa.transfer import FAMILIES, TransferForm
 from ptxlab.isa.versions import newest_of_cuda
 from tests import assembler
+from tests.cases import each
 from tests.sampling import every_third
 
 ROWS = [Transfer.of(form) for form in rows()]
@@ -81,8 +82,8 @@ def line(form: Transfer) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("compiler", "target"),
+@each(
+    "compiler, target",
     [(compiler, target) for compiler in assembler.COMPILERS for target in compiler.targets],
     ids=str,
 )
@@ -129,15 +130,15 @@ def forms(family: str, compiler: assembler.Compiler) -> list[tuple[str, str]]:
     return made
 
 
-@pytest.mark.parametrize(
-    ("compiler", "target"),
+@each(
+    "compiler, target",
     [
         *product([assembler.OLDEST], ["sm_75", "sm_80", "sm_90", "sm_100a", "sm_120a"]),
         *product([assembler.NEWEST], ["sm_75", "sm_80", "sm_90", "sm_90a", "sm_107f", "sm_120a"]),
     ],
     ids=str,
 )
-@pytest.mark.parametrize("family", ["ldmatrix", "stmatrix"])
+@each("family", ["ldmatrix", "stmatrix"])
 def test_the_catalogue_is_whole(family: str, target: str, compiler: assembler.Compiler) -> None:
     """Of all combinations of qualifiers, the catalogue has those that the assembler takes."""
     made = forms(family, compiler)
@@ -232,7 +233,7 @@ def reference_load(form: Transfer, memory: bytes, addresses: list[int]) -> list[
     return registers
 
 
-@pytest.mark.parametrize("form", LOADS, ids=str)
+@each("form", LOADS, ids=str)
 def test_ldmatrix_by_the_manual(form: Transfer, rng: np.random.Generator) -> None:
     memory = rng.integers(0, 256, (3, 2048), dtype=np.uint8)
     addresses = 16 * rng.integers(0, 128, (3, 32))
@@ -449,8 +450,8 @@ def lines_of(form: Transfer, data: bytes, stride: int, offset: int) -> np.ndarra
     )
 
 
-@pytest.mark.parametrize("form", WMMA, ids=str)
-@pytest.mark.parametrize("wide", [0, 1, 3])
+@each("form", WMMA, ids=str)
+@each("wide", [0, 1, 3])
 def test_wmma_moves_the_matrix(form: Transfer, wide: int, rng: np.random.Generator) -> None:
     """Every element goes from its place in memory to all lanes that hold it; a store touches no more."""
     operand = next(iter(form.operands.values()))
@@ -476,7 +477,7 @@ def test_wmma_moves_the_matrix(form: Transfer, wide: int, rng: np.random.Generat
     assert np.array_equal(back, memory), "the gaps kept their bytes"
 
 
-@pytest.mark.parametrize("form", [form for form in WMMA if form.matrix in ("c", "d")], ids=str)
+@each("form", [form for form in WMMA if form.matrix in ("c", "d")], ids=str)
 def test_loads_and_stores_of_accumulators_share_the_fragment(form: Transfer) -> None:
     other = row(form.mnemonic.replace("load.c", "?.d").replace("store.d", "load.c").replace("?", "store"))
     (mine,), (theirs,) = form.operands.values(), other.operands.values()
@@ -610,7 +611,7 @@ REFUSALS: list[tuple[Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("ask", "sentence"), REFUSALS)
+@each("ask, sentence", REFUSALS)
 def test_refusals(ask: Any, sentence: str) -> None:
     with pytest.raises(PtxlabError, match=sentence) as caught:
         ask()

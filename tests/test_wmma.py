@@ -28,6 +28,7 @@ from ptxlab.wmma import (
     precision,
     row_major,
 )
+from tests.cases import each
 from tests.sampling import every_third
 
 FORMS = [ins for ins in mma_instructions("wmma") if ins.a_type in ("s4", "u4", "b1")]
@@ -128,8 +129,8 @@ def element(buffer: np.ndarray, kind: str, index: int) -> int:
     return raw - (1 << BITS[kind]) if kind.startswith("s") and raw >> BITS[kind] - 1 else raw
 
 
-@pytest.mark.parametrize("kind", BITS)
-@pytest.mark.parametrize("layout", ["row_major", "col_major", mem_row_major, mem_col_major], ids=str)
+@each("kind", BITS)
+@each("layout", ["row_major", "col_major", mem_row_major, mem_col_major], ids=str)
 def test_elements_lie_low_bits_first(kind: str, layout: Any, rng: np.random.Generator) -> None:
     step = 128 // BITS[kind]
     matrix = values(rng, kind, 5, 7)
@@ -557,7 +558,7 @@ REFUSALS: dict[str, tuple[Callable[[], object], str]] = {
 }
 
 
-@pytest.mark.parametrize("case", REFUSALS)
+@each("case", REFUSALS)
 def test_refusals_say_what_would_be_right(case: str) -> None:
     act, sentence = REFUSALS[case]
     with pytest.raises(PtxlabError, match=re.escape(sentence)) as caught:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import ptxlab
+from tests.sampling import EXHAUSTIVE, some
 from tools.bare_page import BareBook, BarePage
 from tools.jupyter import Shown
 
@@ -325,7 +326,7 @@ def boxes(page: Any, selector: str) -> list[dict[str, float]]:
     )
 
 
-@pytest.mark.parametrize("mnemonic", SHAPES)
+@pytest.mark.parametrize("mnemonic", SHAPES if EXHAUSTIVE else SHAPES[1::2])
 def test_nothing_runs_together(screen: Screen, python: Any, page: Any, narrow: Any, mnemonic: str) -> None:
     """Headings do not touch, lanes are shown as 1 x 32 or 2 x 16, panes do not overlap."""
     show(python, page, mnemonic)
@@ -361,7 +362,7 @@ def test_larger_cells_scroll(screen: Screen, python: Any, page: Any, narrow: Any
     page.get_by_label("fit cells to the page").click()
 
 
-@pytest.mark.parametrize("mnemonic", SHAPES[3:])
+@pytest.mark.parametrize("mnemonic", some(SHAPES[3:]))
 def test_all_64_rows(screen: Screen, python: Any, page: Any, mnemonic: str) -> None:
     """They scroll inside the Explorer; a button shows them all."""
     show(python, page, mnemonic)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import ptxlab
+from tests.sampling import some
 from tools.bare_page import saved_page
 from tools.jupyter import Shown
 
@@ -41,7 +42,7 @@ def tip_lines(page: Any) -> list[str]:
 
 @pytest.mark.parametrize(
     ("name", "cell"),
-    [(S4, ("B", 40, 6)), (F16, ("A", 15, 15)), (LARGE, ("D", 5, 200))],
+    some([(S4, ("B", 40, 6)), (LARGE, ("D", 5, 200)), (F16, ("A", 15, 15))]),
 )
 def test_the_cell_under_the_pointer_stays_there(
     page: Any, folder: Path, name: str, cell: tuple[str, int, int]
@@ -95,7 +96,7 @@ def test_buttons_and_keys_zoom_around_the_selected_cell(page: Any, folder: Path)
 # -- tips ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("size", [(1440, 900), (800, 500), (390, 700)])
+@pytest.mark.parametrize("size", some([(800, 500), (1440, 900), (390, 700)]))
 def test_tips_turn_at_the_edges_of_the_window(page: Any, folder: Path, size: tuple[int, int]) -> None:
     """In corners of the matrices, with the lens; also where the parts around it would clip it."""
     screen = saved(page, folder, LARGE, *size)

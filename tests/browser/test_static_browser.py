@@ -14,6 +14,7 @@ from playwright.sync_api import expect
 import ptxlab
 from ptxlab.explorer.edits import FillMatrix
 from ptxlab.explorer.protocol import lane_registers
+from tests.sampling import some
 from tools.jupyter import Shown
 
 pytestmark = pytest.mark.browser
@@ -29,7 +30,7 @@ SAID = "() => document.querySelector('.ptx-status').innerText"
 MODEL = "document.querySelector('.static-view').model"
 
 
-@pytest.fixture(params=FORMS)
+@pytest.fixture(params=some(FORMS, 2))
 def saved(request: pytest.FixtureRequest, page: Any, tmp_path: Path) -> Iterator[Any]:
     """An Explorer whose page is open in the browser; errors on the console and requests fail the test."""
     ex = ptxlab.explore(FORMS[request.param], seed=5)
@@ -131,6 +132,7 @@ def test_saved(saved: Any, page: Any) -> None:
     page.locator(".ptx-trace-fold").click()
 
 
+@pytest.mark.parametrize("saved", some(FORMS), indirect=True)
 def test_refused(saved: Any, page: Any) -> None:
     """Whatever is typed is refused with the way out; nothing changes."""
     state = f"() => JSON.stringify(['lane_registers', 'lane', 'trace'].map((name) => {MODEL}.get(name)))"
@@ -157,7 +159,7 @@ def test_refused(saved: Any, page: Any) -> None:
     page.evaluate("() => document.activeElement.blur()")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", some(["light", "dark"]))
 def test_theme(browser: Any, tmp_path: Path, scheme: Any) -> None:
     """Paper and ink follow the system, also when it changes; nothing hangs over a narrow window."""
     path = ptxlab.explore(FORMS["scaled"]).save_html(tmp_path / "x.html")
@@ -270,7 +272,7 @@ CORNERS = """() => {
 MARK = {"light": "176,0,96", "dark": "255,122,192"}  # --ptx-bad
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", some(["dark", "light"]))
 def test_two_chips(browser: Any, tmp_path: Path, scheme: Any) -> None:
     """Every cell that differs has a mark, the way leads from one to the next, and why is on one screen."""
     ex = ptxlab.explore("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", seed=2)
@@ -455,7 +457,7 @@ TILES = """() => [...document.querySelectorAll('.ptx-tile')].map((tile) => {
 })"""
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", some(FORMS))
 def test_registers_fly_to_their_cells(page: Any, tmp_path: Path, form: str) -> None:
     """At the cells each tile is on one, or at the edge of a pane that is scrolled; then all are gone."""
     ex = ptxlab.explore(FORMS[form], seed=5)
