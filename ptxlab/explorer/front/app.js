@@ -31,6 +31,8 @@ import { MemoryView } from "./memory.js";
 
 /** @type {{ [name in Name]?: Name[] }} */
 const INSIDE = { A: ["SFA"], B: ["SFB"], stored: ["E"] }; // what is shown between the cells of a matrix
+const WIDTHS = [600, 760, 1200]; // for styles: up to which of these the Explorer is wide
+const SAVED_AFTER = 300; // milliseconds
 
 export class App {
   /** @param {Model} model @param {HTMLElement} el */
@@ -53,6 +55,9 @@ export class App {
     this.layoutWidth = 0; // the width that everything is laid out for
     this.viewed = 0; // and the height
     this.drawing = false;
+    this.saving = 0; // the timer of what Python will hear of soon
+    this.pointing = 0; // the frame in which what is pointed at will be shown
+    this.pointed = ""; // and what is shown as such
     this.paneKey = this.layoutKey = ""; // what the panes and the layout were made for
     this.dark = false;
     this.unfolded = false;
@@ -80,6 +85,7 @@ export class App {
       "aria-live": "polite",
       "data-testid": "status",
     });
+    this.statusText = make("div", "ptx-status-text", this.status);
     this.memory = new MemoryView(this, this.root);
     this.stepper = new Stepper(this, this.root);
     this.tracePanel = new TracePanel(this, this.root);
@@ -105,6 +111,9 @@ export class App {
     listenForUndo(this);
     listenForZoom(this);
     this.forgetTaps = listenForTaps(this);
+    this.root.addEventListener("focusout", () => {
+      if (this.saving) this.save();
+    });
     this.observe();
     this.refresh();
   }
@@ -174,6 +183,8 @@ export class App {
   }
 
   stop() {
+    if (this.saving) this.save();
+    window.cancelAnimationFrame(this.pointing);
     this.stepper.pause();
     this.memory.player.pause();
     this.forgetTaps();
@@ -218,10 +229,6 @@ export class App {
     if (MATRICES.some((name) => instruction.matrices[name] && !this.matrices[name])) return;
     this.selection.dropIfGone();
     readTheme(this);
-    this.header.show(this.instruction.mnemonic);
-    this.toolbar.update();
-    this.panel.update();
-    this.tracePanel.update();
     const shown = /** @type {Name[]} */ ([
       "B",
       "A",
@@ -246,12 +253,14 @@ export class App {
       this.widest,
       this.memory.version,
     ].join(" ");
-    if (sizes !== this.layoutKey || !this.layoutWidth) this.layout();
-    else
-      for (const pane of this.panes) {
-        pane.updateCaption();
-        pane.draw();
-      }
+    const isSameLayout = sizes === this.layoutKey && this.layoutWidth > 0;
+    if (isSameLayout) for (const pane of this.panes) pane.draw(); // before anything is written that needs a layout
+    this.header.show(this.instruction.mnemonic);
+    this.toolbar.update();
+    this.panel.update();
+    this.tracePanel.update();
+    if (isSameLayout) for (const pane of this.panes) pane.updateCaption();
+    else this.layout();
     this.memory.draw();
     [this.paneKey, this.layoutKey] = [panes, sizes];
     afterPaint(() => flashChanges(this, before)); // D is on the screen first
@@ -270,6 +279,7 @@ export class App {
     const axes = { A: ["kx", "m"], stored: ["kx", "m"], B: ["n", "ky"], D: ["n", "m"], C: ["n", "m"] };
     for (const place of Object.values(this.places)) place.replaceChildren();
     this.hovered = this.line = null; // they belonged to the old panes
+    this.pointed = "";
     this.tooltip.hide();
     this.panes = shown.map(
       (name) => new Pane(this, this.places[name], [name, ...(INSIDE[name] ?? [])], axes[name]),
@@ -301,6 +311,8 @@ export class App {
       });
       return;
     }
+    this.root.style.setProperty("--ptx-width", `${this.layoutWidth}px`);
+    for (const most of WIDTHS) this.root.classList.toggle(`ptx-most-${most}`, this.layoutWidth <= most);
     const zoom = this.model.get("zoom");
     const anchors = this.zoomed && zoom !== this.zoomed ? anchorsOf(this, this.zoomPoint) : [];
     [this.zoomed, this.zoomPoint] = [zoom, null];
@@ -323,6 +335,9 @@ export class App {
       const [x, y] = pane.axes;
       if (x) pane.scroller.scrollLeft = this.scroll[x];
       if (y) pane.scroller.scrollTop = this.scroll[y];
+    }
+    for (const pane of this.panes) {
+      pane.readScroll();
       pane.draw();
     }
   }
@@ -331,10 +346,10 @@ export class App {
   /** @param {Pane} pane */
   scrolled(pane) {
     const [x, y] = pane.axes;
-    const { scrollLeft, scrollTop } = pane.scroller;
     const before = { ...this.scroll };
-    if (x && pane.total.width > pane.width + 1) this.scroll[x] = scrollLeft;
-    if (y && pane.total.height > pane.height + 1) this.scroll[y] = scrollTop;
+    pane.readScroll();
+    if (x && pane.total.width > pane.width + 1) this.scroll[x] = pane.at.x;
+    if (y && pane.total.height > pane.height + 1) this.scroll[y] = pane.at.y;
     if (AXES.every((axis) => Math.abs(before[axis] - this.scroll[axis]) < 1)) return;
     if (this.scroll.kx !== before.kx) this.followK("kx");
     else if (this.scroll.ky !== before.ky) this.followK("ky");
@@ -372,15 +387,26 @@ export class App {
 
   /** @param {Hovered | null} hit @param {MouseEvent} [event] */
   hover(hit, event) {
-    const same = JSON.stringify(hit) === JSON.stringify(this.hovered);
     this.hovered = hit;
-    if (!same) {
-      this.updateStatus();
-      this.panel.light(this.quiz.open ? null : hit);
-      this.drawOver();
-    }
     if (event && hit?.name) this.showTip(event, hit);
     else this.tooltip.hide();
+    this.point();
+  }
+
+  // Browsers send the events of a pointer right before they draw a frame, several where one cell is left for
+  // another: what they come to is shown once, in that frame.
+  point() {
+    this.pointing ||= requestAnimationFrame(() => {
+      this.pointing = 0;
+      const pointed = JSON.stringify([this.hovered, this.line]);
+      if (pointed !== this.pointed) {
+        this.pointed = pointed;
+        this.drawMarks(); // first: for a canvas that is given a font, browsers lay out what was written before
+        this.updateStatus();
+        this.panel.light(this.quiz.open ? null : this.hovered);
+      }
+      this.tooltip.draw();
+    });
   }
 
   /** @param {MouseEvent} event @param {Cell} hit */
@@ -407,11 +433,9 @@ export class App {
   hoverLine(line, event) {
     if (this.quiz.open) line = null; // it would tell the lanes
     if (line && event) this.tooltip.show(event, () => [describeLine(this.matrices, line)]);
-    if (JSON.stringify(line) === JSON.stringify(this.line)) return;
-    if (!line) this.tooltip.hide();
+    else if (this.line && !this.hovered) this.tooltip.hide();
     this.line = line;
-    this.updateStatus();
-    this.drawOver();
+    this.point();
   }
 
   hoveredLane() {
@@ -432,10 +456,14 @@ export class App {
     this.drawing = true;
     queueMicrotask(() => {
       this.drawing = false;
-      for (const pane of this.panes) pane.drawOver();
-      this.memory.drawOver();
+      this.drawMarks();
       this.tooltip.draw();
     });
+  }
+
+  drawMarks() {
+    for (const pane of this.panes) pane.drawOver();
+    this.memory.drawOver();
   }
 
   // Scrolls the marked cells into view.
@@ -446,14 +474,13 @@ export class App {
       const pane = this.paneOf(mark.name);
       if (!pane) continue;
       const { x, y, width, height } = pane.rect(mark.name, mark.row, mark.column);
-      const { scrollWidth, clientWidth, scrollHeight, clientHeight } = pane.scroller;
       /** @param {Axis} axis @param {number} start @param {number} end @param {number} view @param {number} most */
       const show = (axis, start, end, view, most) => {
         if (most <= 1) return;
         this.scroll[axis] = clamp(clamp(this.scroll[axis], end - view + FADE, start - FADE), 0, most);
       };
-      show(pane.axes[0], x, x + width, pane.width, scrollWidth - clientWidth);
-      show(pane.axes[1], y, y + height, pane.height, scrollHeight - clientHeight);
+      show(pane.axes[0], x, x + width, pane.width, pane.farthest.x);
+      show(pane.axes[1], y, y + height, pane.height, pane.farthest.y);
     }
     // all at once: if A and B scrolled one after the other, one would take the other along
     if (AXES.some((axis) => before[axis] !== this.scroll[axis])) this.syncScroll();
@@ -463,7 +490,7 @@ export class App {
     const { mark } = this.selection;
     if (this.quiz.open) {
       this.panel.outline(null, []);
-      write(this.status, this.hovered?.name ? this.facts(this.hovered).join() : "");
+      write(this.statusText, this.hovered?.name ? this.facts(this.hovered).join() : "");
       return;
     }
     const line = this.line ?? this.selection.line();
@@ -472,20 +499,20 @@ export class App {
     this.panel.outline(holders, contributions);
     this.differences.update();
     if (line && (this.line || !this.hovered?.name)) {
-      write(this.status, describeLine(this.matrices, line));
+      write(this.statusText, describeLine(this.matrices, line));
       return;
     }
     const at = this.hovered?.name ? this.hovered : mark;
     if (!at || !this.matrices[at.name]) {
       const hint = "Point at a cell to see which lane holds it; click to select it; type to change it.";
-      write(this.status, this.model.get("hint") ?? hint);
+      write(this.statusText, this.model.get("hint") ?? hint);
       return;
     }
     const [value, ...facts] = this.cellFacts(at);
     const isSelected = at.name === mark?.name && at.row === mark.row && at.column === mark.column;
     const lanes = contributions.map((each) => describeContribution(this.matrices, each));
     const selected = isSelected ? [...this.differences.words(), ...lanes] : [];
-    write(this.status, [value, ...selected, ...facts].join(" · "));
+    write(this.statusText, [value, ...selected, ...facts].join(" · "));
   }
 
   // Of the selected cell of D.
@@ -502,7 +529,20 @@ export class App {
   /** @param {number} lane */
   chooseLane(lane) {
     this.model.set("lane", lane);
+    this.save();
+  }
+
+  save() {
+    window.clearTimeout(this.saving);
+    this.saving = 0;
     this.model.save_changes();
+  }
+
+  // Python hears of the cell to which Enter or Tab moved on when the edit before it is on the screen: every
+  // message has the kernel and the notebook send and handle several more. Whatever is sent next comes after it.
+  saveSoon() {
+    window.clearTimeout(this.saving);
+    this.saving = window.setTimeout(() => this.save(), SAVED_AFTER);
   }
 
   // Around a point of the page, or what `anchorsOf` finds.
@@ -522,6 +562,7 @@ export class App {
     const focused = this.focused();
     this.problem.asker = asker ?? (focused && focused !== this.root ? { node: focused } : null);
     if (this.quiz.refuses(message)) return;
+    if (this.saving) this.save();
     try {
       this.model.send(message);
     } catch {

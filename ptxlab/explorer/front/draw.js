@@ -12,7 +12,7 @@ import { drawProductNames } from "./layout.js";
 /** @param {Pane} pane @param {Layer} layer @param {DrawCell} call */
 function eachVisible(pane, layer, call) {
   const matrix = pane.app.matrices[layer.name];
-  const { scrollLeft, scrollTop } = pane.scroller;
+  const { x: scrollLeft, y: scrollTop } = pane.at;
   const [first, last] = [pane.rowAt(layer, scrollTop), pane.rowAt(layer, scrollTop + pane.height)];
   const [from, to] = layer.shift
     ? [0, matrix.columns - 1]
@@ -47,9 +47,8 @@ function clipToCells(pane, context) {
 /** @param {Pane} pane */
 export function drawPane(pane) {
   if (!pane.layers.length) return;
-  const { app, layers, scroller } = pane;
+  const { app, layers } = pane;
   const matrices = layers.map((layer) => app.matrices[layer.name]);
-  pane.at = { x: scroller.scrollLeft, y: scroller.scrollTop };
   // then, and where no lane holds the cells, their shade depends on the largest value
   const byValue = app.quiz.display("colour_by") === "value";
   const drawn = JSON.stringify([
@@ -267,7 +266,6 @@ function litHeadings(line, cells) {
 /** @param {Pane} pane */
 export function drawMarks(pane) {
   const { app } = pane;
-  pane.at = { x: pane.scroller.scrollLeft, y: pane.scroller.scrollTop };
   const marks = marksOf(pane);
   const marked = JSON.stringify([marks, pane.at, app.look, pane.layers.map(({ digits }) => digits)]);
   if (marked === pane.marked) return;
@@ -297,7 +295,7 @@ export function drawMarks(pane) {
         );
     }
   }
-  context.translate(GUTTER.left - pane.scroller.scrollLeft, GUTTER.top - pane.scroller.scrollTop);
+  context.translate(GUTTER.left - pane.at.x, GUTTER.top - pane.at.y);
   for (const cells of marks.related) boxAround(pane, context, cells, app.ink.brand, 1.5, 0.1);
   for (const mark of marks.steps) {
     bracketAround(pane, context, mark, app.ink.paper, 6);

@@ -58,7 +58,7 @@ export function headings(pane) {
 export function drawHeadings(pane, context) {
   const { app } = pane;
   const matrix = app.matrices[pane.layers[0].name];
-  const { scrollLeft, scrollTop } = pane.scroller;
+  const { x: scrollLeft, y: scrollTop } = pane.at;
   const { lane } = matrix;
   const warps =
     app.quiz.display("colour_by") === "warp" && app.instruction.lanes > 32 && lane && matrix.columns;
@@ -118,7 +118,7 @@ export function drawHeadings(pane, context) {
 /** @param {Pane} pane @param {CanvasRenderingContext2D} context @param {Line[]} lines @param {number} row */
 export function drawLitHeadings(pane, context, lines, row) {
   const { app } = pane;
-  const { scrollLeft, scrollTop } = pane.scroller;
+  const { x: scrollLeft, y: scrollTop } = pane.at;
   context.font = `bold 9px ${app.ink.mono}`;
   context.textBaseline = "middle";
   context.textAlign = "center";
@@ -148,7 +148,7 @@ export function drawLitHeadings(pane, context, lines, row) {
 // Scroll bars may be invisible: an edge with more to scroll to fades, and says how much there is.
 /** @param {Pane} pane @param {CanvasRenderingContext2D} context */
 export function drawEdges(pane, context) {
-  const { scrollLeft, scrollTop } = pane.scroller;
+  const { x: scrollLeft, y: scrollTop } = pane.at;
   const { width, height, total, app } = pane;
   const [left, top] = [GUTTER.left, GUTTER.top];
   const above = pane.rowsIn(scrollTop);

@@ -1,7 +1,7 @@
 // The fill handle: a small square at the corner of the selection. Dragging it extends the cells; Ctrl+D and
 // Ctrl+R fill inside a range. Python decides on the numbers.
 
-import { make } from "./util.js";
+import { make, write } from "./util.js";
 
 const HANDLE = 9;
 const KEYS = /** @type {const} */ (["keydown", "keyup"]);
@@ -18,7 +18,7 @@ export function makeHandle(pane) {
   /** @param {boolean} other @param {Corner | null} [to] */
   const update = (other, to = pane.filling?.to ?? null) => {
     pane.filling = { other, to };
-    if (to) pane.app.status.textContent = fillWords(pane.app, to, other);
+    if (to) write(pane.app.statusText, fillWords(pane.app, to, other));
     else pane.app.updateStatus();
     pane.drawOver();
   };
@@ -85,11 +85,14 @@ export function placeHandle(pane) {
     !app.model.get("toolbar")?.static;
   const box = there ? boxOf(pane, app.selection.range()) : null;
   const shown = box !== null && box.right - box.left >= 12 && box.bottom - box.top >= 10;
-  handle.hidden = !shown;
-  handle.classList.toggle("roomy", shown && box.cell[0] >= 24 && box.cell[1] >= 16);
+  if (handle.hidden === shown) handle.hidden = !shown;
   if (!shown) return;
-  handle.style.left = `${Math.min(box.right - HANDLE / 2 - 1, pane.total.width - HANDLE)}px`;
-  handle.style.top = `${Math.min(box.bottom - HANDLE / 2 - 1, pane.total.height - HANDLE)}px`;
+  const roomy = box.cell[0] >= 24 && box.cell[1] >= 16;
+  if (handle.classList.contains("roomy") !== roomy) handle.classList.toggle("roomy", roomy);
+  const left = Math.min(box.right - HANDLE / 2 - 1, pane.total.width - HANDLE);
+  const top = Math.min(box.bottom - HANDLE / 2 - 1, pane.total.height - HANDLE);
+  if (handle.style.left !== `${left}px`) handle.style.left = `${left}px`;
+  if (handle.style.top !== `${top}px`) handle.style.top = `${top}px`;
 }
 
 // A range in pixels, and how large a cell of it is.

@@ -159,7 +159,7 @@ function beginTyping(pane) {
     return;
   }
   pane.input.classList.add("editing");
-  pane.drawOver();
+  pane.app.drawOver();
 }
 
 // Opens the selected cell with what is in it, or with a text that was refused.
@@ -179,14 +179,13 @@ export function openEditor(pane, text = null) {
 function stopTyping(pane) {
   pane.input.classList.remove("editing");
   pane.input.value = "";
-  pane.drawOver();
+  pane.app.drawOver();
 }
 
 /** @param {Pane} pane */
 function commitTyping(pane) {
   if (!pane.editing) return;
   const text = pane.input.value.trim();
-  stopTyping(pane);
   const { mark: selection } = pane.app.selection; // none if another instruction was chosen in the meantime
   if (text && selection)
     pane.app.send({
@@ -196,6 +195,7 @@ function commitTyping(pane) {
       column: selection.column,
       text,
     });
+  stopTyping(pane);
 }
 
 // -- keys: true for those that are handled --

@@ -33,6 +33,9 @@ const FEW_ROWS = [
 const PANEL = 440; // width of the quadrant with lanes and registers, if B leaves it
 const LEAST_PANEL = 310; // its smallest width
 const TWO_COLUMNS = 660; // width from which registers are shown in two columns
+const WIDE_QUADRANT = 780; // width from which the title and the lanes are in one line
+const PANEL_PADDING = 8;
+const PANEL_WIDTHS = [500, 560]; // for styles: up to which of these the panel is wide
 export const STACKED = 600; // below this width lanes and registers stand above the matrices
 const LEAST_VIEW = 560; // height to plan for in a frame that is as high as what is in it
 
@@ -190,6 +193,11 @@ export function arrange(app) {
   const second = Math.ceil(viewN + GUTTER.left + SCROLLBAR);
   const first = Math.max(0, Math.floor(app.layoutWidth - second - GAP));
   app.grid.style.gridTemplateColumns = `${first}px ${second}px`;
+  const wide = stacked ? app.layoutWidth : first;
+  app.grid.style.setProperty("--ptx-panel", `${wide - PANEL_PADDING}px`);
+  app.grid.classList.toggle("ptx-wide-quadrant", wide >= WIDE_QUADRANT);
+  for (const most of PANEL_WIDTHS)
+    app.grid.classList.toggle(`ptx-panel-most-${most}`, wide - PANEL_PADDING <= most);
   // all of it in the view: the matrices, and beside B (or above everything) lanes and registers
   const tiers = app.matrices.stored || app.model.get("show_c") ? 2 : 1; // A and D; below them stored A and C
   const after = app.tracePanel.button.offsetHeight; // "why these bits"
@@ -381,7 +389,7 @@ export function drawProductNames(pane, context) {
   const [layer] = pane.layers;
   const { products, rows, columns } = app.matrices[layer.name];
   if (!layer.shift || !products) return;
-  const { scrollLeft, scrollTop } = pane.scroller;
+  const { x: scrollLeft, y: scrollTop } = pane.at;
   context.font = `10px ${app.ink.mono}`;
   context.textBaseline = "middle";
   context.fillStyle = app.ink.faint;

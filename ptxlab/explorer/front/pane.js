@@ -32,7 +32,8 @@ export class Pane {
     this.height = 0;
     this.captionKey = this.drawn = this.marked = ""; // what the caption and the canvases show
     this.painted = /** @type {Matrix[]} */ ([]);
-    this.at = { x: 0, y: 0 };
+    this.at = { x: 0, y: 0 }; // how far it is scrolled,
+    this.farthest = { x: 0, y: 0 }; // and how far it can be
     this.foldable = this.dragging = this.tapped = false;
     this.node = make("figure", "ptx-pane", parent, { "data-pane": names[0] });
     this.caption = make("figcaption", "ptx-caption", this.node);
@@ -91,6 +92,10 @@ export class Pane {
     this.space.style.cssText =
       `width:${this.total.width + Math.max(0, clientWidth - this.width)}px` +
       `;height:${this.total.height + Math.max(0, clientHeight - this.height)}px`;
+    this.farthest = {
+      x: Math.max(0, this.total.width - Math.min(clientWidth, this.width)),
+      y: Math.max(0, this.total.height - Math.min(clientHeight, this.height)),
+    };
     for (const canvas of [this.base, this.over]) {
       canvas.width = Math.round((GUTTER.left + this.width) * app.ratio);
       canvas.height = Math.round((GUTTER.top + this.height) * app.ratio);
@@ -99,6 +104,11 @@ export class Pane {
     this.endFlash();
     this.drawn = this.marked = ""; // resizing a canvas clears it
     this.updateCaption();
+  }
+
+  // Read when it changes and kept: a browser that is asked lays out first all that was written since.
+  readScroll() {
+    this.at = { x: this.scroller.scrollLeft, y: this.scroller.scrollTop };
   }
 
   updateCaption() {

@@ -160,7 +160,7 @@ function drawField(app, strip, { name, register, matrix, count, small }) {
         attribute(bit, "aria-label", `bit ${bit.dataset.bit} of register ${register} of ${name}`);
       }
       if (field.bits[each] === known.bits[each]) return;
-      bit.textContent = field.bits[each];
+      write(bit, field.bits[each]);
       bit.setAttribute("aria-checked", String(field.bits[each] === "1"));
       bit.classList.toggle("one", field.bits[each] === "1");
       if (edited) flashNode(app, bit);

@@ -25,7 +25,8 @@ export class Selection {
     app.toolbar.follow(mark.name);
     if (follows && lane !== undefined && lane !== app.lane) app.chooseLane(lane);
     else {
-      app.model.save_changes();
+      if (chooseLane) app.save();
+      else app.saveSoon();
       app.panel.drawRegisters();
     }
     this.show(focus);

@@ -1,6 +1,6 @@
 // What is under the pointer, in words beside it; with a magnifier where cells are too small to read.
 
-import { make, write, clamp } from "./util.js";
+import { make, write, afterPaint, clamp } from "./util.js";
 import { LETTER, cellLines } from "./label.js";
 import { flashNode } from "./flash.js";
 import { drawDifference } from "./draw.js";
@@ -19,8 +19,9 @@ export class Tooltip {
     this.lens = make("canvas", "ptx-lens");
     this.lines = /** @type {HTMLElement[]} */ ([make("b", "", this.node)]);
     this.source = () => /** @type {string[]} */ ([]);
-    this.at = /** @type {TipPlace | null} */ (null);
+    this.next = /** @type {TipPlace | null | undefined} */ (undefined); // where it will be shown, if that changes
     this.last = /** @type {TipPlace | null} */ (null); // where it is shown
+    this.flashes = false; // whether lines that change are lit
   }
 
   /** @param {string[]} lines */
@@ -31,32 +32,24 @@ export class Tooltip {
     shownLines.forEach((line, index) => write(this.lines[index], line));
   }
 
-  // Shows its lines now; draws and places the magnifier after
-  // everything else, so that the page is measured once.
   /** @param {ClientPoint} event @param {() => string[]} source @param {Cell | null} small */
   show(event, source, small = null) {
     this.source = source;
-    this.write(source());
-    if (small && !this.lens.isConnected) this.node.prepend(this.lens);
-    else if (!small) this.lens.remove();
-    if (!this.last) this.open(true);
-    this.at = this.last = { x: event.clientX, y: event.clientY, small };
-    this.app.drawOver();
+    this.next = { x: event.clientX, y: event.clientY, small };
+    this.app.point();
   }
 
   // What is pointed at may have changed.
   change() {
     if (!this.last) return;
-    const before = this.lines.map((line) => line.textContent);
-    this.write(this.source());
-    for (const line of this.lines) if (!before.includes(line.textContent)) flashNode(this.app, line);
-    this.at = this.last;
+    this.flashes = true;
+    if (this.next === undefined) this.next = this.last;
     this.app.drawOver();
   }
 
   hide() {
-    if (this.last) this.open(false);
-    this.at = this.last = null;
+    this.next = null;
+    this.app.point();
   }
 
   /** @param {boolean} open */
@@ -65,16 +58,31 @@ export class Tooltip {
     if (this.node.isConnected) this.node.togglePopover?.(open);
   }
 
+  // After everything else, so that the page is measured once.
   draw() {
-    if (!this.at) return;
-    if (this.at.small) drawLens(this.app, this.lens, this.at.small);
+    const { next: place, last, flashes } = this;
+    if (place === undefined) return;
+    this.next = undefined;
+    this.last = place;
+    this.flashes = false;
+    if (!place) {
+      if (last) this.open(false);
+      return;
+    }
+    const before = this.lines.map((line) => line.textContent);
+    this.write(this.source());
+    const changed = this.lines.filter((line) => !before.includes(line.textContent));
+    if (flashes) afterPaint(() => changed.forEach((line) => flashNode(this.app, line)));
+    if (place.small && !this.lens.isConnected) this.node.prepend(this.lens);
+    else if (!place.small && this.lens.isConnected) this.lens.remove();
+    if (!last) this.open(true);
+    if (place.small) drawLens(this.app, this.lens, place.small);
     const { clientWidth, clientHeight } = document.documentElement;
     const [wide, high] = [this.node.offsetWidth, this.node.offsetHeight];
     const { right, bottom } = this.app.root.getBoundingClientRect();
-    const left = placeBeside(this.at.x, wide, clientWidth, right, 16);
-    const top = placeBeside(this.at.y, high, Math.min(clientHeight, window.innerHeight), bottom, 14);
+    const left = placeBeside(place.x, wide, clientWidth, right, 16);
+    const top = placeBeside(place.y, high, Math.min(clientHeight, window.innerHeight), bottom, 14);
     this.node.style.transform = `translate(${left}px, ${top}px)`;
-    this.at = null;
   }
 }
 

@@ -15,10 +15,14 @@ export function make(tag, classes, parent, attributes = {}) {
   return node;
 }
 
-// Written only if it differs: browsers lay out again what is written, even if it is the same.
+// Written only if it differs: browsers lay out again what is written, even if it is the same. And into the text
+// that is there: another node would be matched against every rule with :has() and :empty.
 /** @param {Element} node @param {string | number} text */
 export function write(node, text) {
-  if (node.textContent !== String(text)) node.textContent = String(text);
+  const { firstChild } = node;
+  if (firstChild instanceof Text && firstChild === node.lastChild && text !== "") {
+    if (firstChild.data !== String(text)) firstChild.data = String(text);
+  } else if (node.textContent !== String(text)) node.textContent = String(text);
 }
 
 /** @param {Element} node @param {string} name @param {string | number | boolean} value */
