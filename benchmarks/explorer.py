@@ -1,7 +1,7 @@
 """python -m benchmarks.explorer: the Explorer's speed in a real browser, and what 1,000 edits leave behind.
 
-First paint counts from the kernel's answer, a hover from the pointer's move, an edit from the Enter key; each
-until the frame that shows it.
+First paint counts from the kernel's answer, a hover from the first event of the pointer's move (often that it
+left another cell), an edit from the Enter key; each until the frame that shows it.
 """
 
 from __future__ import annotations
@@ -50,8 +50,19 @@ KEPT = """Not the Explorer's: for undo a browser keeps the last 1,000 texts that
 bare <input> shows the same), and jupyter_client a digest of the last 65,536 messages (about 100 B each)."""
 
 # Every message between page and kernel, by the page's clock; and the moment at which a change is painted.
+# While it measures, the page does nothing else: what waits for it is told, and messages are read afterwards.
 CLOCK = """
 window.clock = { messages: [], hovers: [], edits: [], painted: null };
+const waiting = [];
+const record = (name, time) => {
+  clock[name].push(time);
+  for (const tell of waiting.splice(0)) tell();
+};
+clock.reached = async (name, count) => {
+  const late = setTimeout(() => { throw new Error(`no ${name} for 30 s`); }, 30_000);
+  while (clock[name].length < count) await new Promise((tell) => waiting.push(tell));
+  clearTimeout(late);
+};
 const painted = (call) => requestAnimationFrame(() => {
   const { port1, port2 } = new MessageChannel();
   port1.onmessage = () => call(performance.now());
@@ -62,28 +73,38 @@ window.WebSocket = class extends WebSocket {
   constructor(...args) {
     super(...args);
     this.addEventListener("message", ({ data }) => {
-      const bytes = (raw) => new Uint8Array(raw, 0, Math.min(3000, raw.byteLength));
-      const decode = (raw) => new TextDecoder("latin1").decode(bytes(raw));
-      const head = typeof data === "string" ? data.slice(0, 3000) : decode(data);
-      const type = /"msg_type": ?"(\\w+)"/.exec(head)?.[1] ?? "";
-      clock.messages.push({ at: performance.now(), bytes: length(data), type });
+      clock.messages.push({ at: performance.now(), data });
     });
   }
   send(data) {
-    clock.messages.push({ at: performance.now(), bytes: length(data), type: "sent" });
+    clock.messages.push({ at: performance.now(), data, sent: true });
     super.send(data);
   }
 };
+const typeOf = (data) => {
+  const bytes = (raw) => new Uint8Array(raw, 0, Math.min(3000, raw.byteLength));
+  const decode = (raw) => new TextDecoder("latin1").decode(bytes(raw));
+  const head = typeof data === "string" ? data.slice(0, 3000) : decode(data);
+  return /"msg_type": ?"(\\w+)"/.exec(head)?.[1] ?? "";
+};
+clock.read = () => clock.messages.map(({ at, data, sent }) => (
+  { at, bytes: length(data), type: sent ? "sent" : typeOf(data) }
+));
 new MutationObserver(() => {
   const canvas = clock.painted === null && document.querySelector(".ptx-explorer [data-pane=D] canvas");
   if (canvas && canvas.width > 1) { clock.painted = 0; painted((now) => { clock.painted = now; }); }
 }).observe(document, {
   childList: true, subtree: true, attributes: true, attributeFilter: ["width", "style"],
 });
-addEventListener("pointermove", () => {
-  const start = performance.now();
-  painted((now) => clock.hovers.push(now - start));
-}, { capture: true });
+let moved = null;
+for (const type of ["pointerout", "pointerover", "pointermove"])
+  addEventListener(type, () => {
+    moved ??= performance.now();
+    if (type !== "pointermove") return;
+    const start = moved;
+    moved = null;
+    painted((now) => record("hovers", now - start));
+  }, { capture: true });
 addEventListener("keydown", (event) => {
   if (event.key === "Enter") clock.entered = performance.now();
 }, { capture: true });
@@ -92,7 +113,7 @@ clock.await = (status) => { // one edit: from Enter until the line that gives th
   const watch = new MutationObserver(() => {
     if (status.textContent === before) return;
     watch.disconnect();
-    painted((now) => clock.edits.push(now - clock.entered));
+    painted((now) => record("edits", now - clock.entered));
   });
   watch.observe(status, { childList: true, characterData: true, subtree: true });
 };
@@ -152,7 +173,7 @@ def first_paint(page: Any) -> float:
     """From the kernel's answer, which says that there is a widget, to the frame with its matrices."""
     said = page.evaluate(
         "() => { const answers = ['execute_result', 'display_data'];"
-        " return [clock.painted, clock.messages.find(({ type }) => answers.includes(type)).at]; }"
+        " return [clock.painted, clock.read().find(({ type }) => answers.includes(type)).at]; }"
     )
     return float(said[0] - said[1])
 
@@ -167,7 +188,7 @@ def hover(page: Any, shown: Shown, moves: int) -> list[float]:
         page.mouse.move(
             x + move * 7 % (min(size["width"], 120) - 10), y + move * 11 % (min(size["height"], 200) - 10)
         )
-        page.wait_for_function("count => clock.hovers.length > count", arg=move, polling=4)
+        page.evaluate("count => clock.reached('hovers', count)", move + 1)
     return [float(found) for found in page.evaluate("() => clock.hovers")]
 
 
@@ -186,10 +207,10 @@ def edit(page: Any, shown: Shown, count: int) -> tuple[list[float], float, int, 
         )
         page.keyboard.type(str(1 + turn % 2))
         page.keyboard.press("Enter")
-        page.wait_for_function("count => clock.edits.length > count", arg=turn, polling=4, timeout=30_000)
+        page.evaluate("count => clock.reached('edits', count)", turn + 1)
         page.wait_for_timeout(150)
         page.keyboard.press("ArrowUp")
-        entered, messages = page.evaluate("() => [clock.entered, clock.messages]")
+        entered, messages = page.evaluate("() => [clock.entered, clock.read()]")
         arrived.append(
             max((m for m in messages if m["type"] == "comm_msg"), key=lambda m: m["bytes"])["at"] - entered
         )

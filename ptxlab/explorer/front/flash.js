@@ -1,7 +1,7 @@
 // What changed is seen: cells, bits and lines of the tip are lit for a moment after an edit. They fade; where
 // the system asks for less motion they are marked a little longer, and do not.
 
-import { make } from "./util.js";
+import { make, afterPaint } from "./util.js";
 import { GUTTER } from "./edges.js";
 import { changedCells } from "./matrix.js";
 import { cellBox, drawLayer } from "./draw.js";
@@ -9,7 +9,7 @@ import { cellBox, drawLayer } from "./draw.js";
 const FADING = 600; // milliseconds
 const STEADY = 1500; // without motion
 
-const calm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
+const calmly = matchMedia("(prefers-reduced-motion: reduce)");
 
 // Cells whose content differs from the one that was drawn before. Another instruction has other cells.
 /** @param {App} app @param {Partial<Matrices>} before */
@@ -47,7 +47,7 @@ function flashCells(pane, changes) {
   const end = () => {
     if (pane.flash === canvas) pane.endFlash();
   };
-  if (calm()) {
+  if (calmly.matches) {
     window.setTimeout(end, STEADY);
     return;
   }
@@ -57,19 +57,23 @@ function flashCells(pane, changes) {
 // A mark that lies over what changed, and goes.
 /** @param {HTMLElement} node */
 export function fadeOut(node) {
-  if (calm()) window.setTimeout(() => node.remove(), STEADY);
+  if (calmly.matches) window.setTimeout(() => node.remove(), STEADY);
   else
     node.animate([{ opacity: 1 }, { opacity: 1, offset: 0.3 }, { opacity: 0 }], FADING).onfinish = () =>
       node.remove();
 }
 
-/** @param {App} app @param {HTMLElement} node */
-export function flashNode(app, node) {
-  if (calm()) {
-    node.classList.add("ptx-changed");
-    window.setTimeout(() => node.classList.remove("ptx-changed"), STEADY);
-    return;
-  }
-  const lit = { backgroundColor: app.ink.flash, color: "#000000" };
-  node.animate([lit, { ...lit, offset: 0.3 }, {}], FADING);
+// Not before what changed is on the screen: an animation takes longer to begin than a bit to change.
+/** @param {App} app @param {HTMLElement[]} nodes */
+export function flashNodes(app, nodes) {
+  if (!nodes.length) return;
+  afterPaint(() => {
+    if (calmly.matches) {
+      for (const node of nodes) node.classList.add("ptx-changed");
+      window.setTimeout(() => nodes.forEach((node) => node.classList.remove("ptx-changed")), STEADY);
+      return;
+    }
+    const lit = { backgroundColor: app.ink.flash, color: "#000000" };
+    for (const node of nodes) node.animate([lit, { ...lit, offset: 0.3 }, {}], FADING);
+  });
 }

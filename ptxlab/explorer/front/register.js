@@ -2,7 +2,7 @@
 // element, their values. All of it can be edited, except in D.
 
 import { make, attribute, write, isTouch } from "./util.js";
-import { flashNode } from "./flash.js";
+import { flashNodes } from "./flash.js";
 import { isEditingText } from "./rove.js";
 
 const WHERE = /** @type {const} */ (["element", "row", "column", "low"]);
@@ -154,6 +154,7 @@ function drawField(app, strip, { name, register, matrix, count, small }) {
     const edited = !moved && lane === holder; // and not another lane
     const called = `${matrix.element}${field.element}`;
     if (moved || !cell) cell = { name: matrix.name, row: field.row, column: field.column };
+    const flipped = /** @type {HTMLElement[]} */ ([]);
     bits.forEach((bit, each) => {
       if (moved) {
         bit.dataset.bit = String(field.low + field.bits.length - 1 - each);
@@ -163,8 +164,9 @@ function drawField(app, strip, { name, register, matrix, count, small }) {
       write(bit, field.bits[each]);
       bit.setAttribute("aria-checked", String(field.bits[each] === "1"));
       bit.classList.toggle("one", field.bits[each] === "1");
-      if (edited) flashNode(app, bit);
+      flipped.push(bit);
     });
+    if (edited) flashNodes(app, flipped);
     [known, holder] = [field, lane];
     value?.show(
       field.text,

@@ -1,8 +1,8 @@
 // What is under the pointer, in words beside it; with a magnifier where cells are too small to read.
 
-import { make, write, afterPaint, clamp } from "./util.js";
+import { make, write, clamp } from "./util.js";
 import { LETTER, cellLines } from "./label.js";
-import { flashNode } from "./flash.js";
+import { flashNodes } from "./flash.js";
 import { drawDifference } from "./draw.js";
 
 const LINES = 10;
@@ -72,7 +72,7 @@ export class Tooltip {
     const before = this.lines.map((line) => line.textContent);
     this.write(this.source());
     const changed = this.lines.filter((line) => !before.includes(line.textContent));
-    if (flashes) afterPaint(() => changed.forEach((line) => flashNode(this.app, line)));
+    if (flashes) flashNodes(this.app, changed);
     if (place.small && !this.lens.isConnected) this.node.prepend(this.lens);
     else if (!place.small && this.lens.isConnected) this.lens.remove();
     if (!last) this.open(true);
