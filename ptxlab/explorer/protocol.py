@@ -567,7 +567,7 @@ DISPLAY_CONTROLS: dict[str, dict[str, Any]] = {
     },
     "zoom": {
         "label": "Zoom",
-        "hint": "Size of the cells (Ctrl + mouse wheel, or Alt + and Alt -)",
+        "hint": "Size of the cells (Ctrl + mouse wheel, two fingers, or Alt + and Alt -)",
         "range": {"min": 50, "max": 400, "step": 25},
     },
 }

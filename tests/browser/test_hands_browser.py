@@ -258,6 +258,24 @@ def test_taps_on_bits_and_headings(phone: Any, folder: Path) -> None:
     )
 
 
+def test_two_fingers_zoom_where_they_are(phone: Any, folder: Path) -> None:
+    phone.goto(ptxlab.explore(S4).save_html(folder / "phone.html").as_uri())
+    screen = Shown(phone)
+    x, y = screen.middle("A", 8, 32)
+    fingers = phone.context.new_cdp_session(phone)
+    for event, apart in (("touchStart", 20), ("touchMove", 30), ("touchMove", 40), ("touchEnd", None)):
+        points = [] if apart is None else [{"x": x - apart, "y": y}, {"x": x + apart, "y": y}]
+        fingers.send("Input.dispatchTouchEvent", {"type": event, "touchPoints": points})
+    phone.wait_for_function(f"() => {MODEL}.get('zoom') === 200")
+    phone.wait_for_function(
+        "([x, y]) => {"
+        "  const cell = document.querySelector('.ptx-explorer').cellRect('A', 8, 32);"
+        "  return Math.hypot(cell.x + cell.width / 2 - x, cell.y + cell.height / 2 - y) < 4;"
+        "}",
+        arg=[x, y],
+    )
+
+
 # -- colours ---------------------------------------------------------------------------------------------
 
 

@@ -545,14 +545,19 @@ export class App {
     this.saving = window.setTimeout(() => this.save(), SAVED_AFTER);
   }
 
-  // Around a point of the page, or what `anchorsOf` finds.
   /** @param {number} percent @param {Point | null} point */
   zoomBy(percent, point = null) {
+    this.zoomTo(this.model.get("zoom") + percent, point);
+    this.save();
+  }
+
+  // Around a point of the page, or what `anchorsOf` finds.
+  /** @param {number} percent @param {Point | null} point */
+  zoomTo(percent, point) {
     const range = this.toolbar.data.controls.find(({ trait }) => trait === "zoom")?.range;
     if (!range) return;
     this.zoomPoint = point;
-    this.model.set("zoom", clamp(this.model.get("zoom") + percent, range.min, range.max));
-    this.model.save_changes();
+    this.model.set("zoom", clamp(percent, range.min, range.max));
   }
 
   // If the kernel is gone (restarted or closed), what was typed is shown, so that it can be typed again.

@@ -49,7 +49,8 @@ export class Differences {
   setBusy(busy) {
     this.busy = busy;
     this.search.setAttribute("aria-disabled", String(busy));
-    this.search.textContent = busy ? "searching …" : "find a difference";
+    this.search.textContent = busy ? "searching …" : "find";
+    if (!busy) make("span", "", this.search).textContent = " a difference"; // where there is room
   }
 
   // Cells of D that differ, by their index.

@@ -143,7 +143,9 @@ export class Pane {
     for (const matrix of parts) {
       make("b", "", this.caption).textContent = matrix.label;
       const size = `${matrix.rows} × ${matrix.columns} ${matrix.name === "E" ? "nibbles" : matrix.type}`;
-      make("span", "", this.caption).textContent = matrix.name.startsWith("SF") ? "   " : ` ${size}   `;
+      make("span", "ptx-caption-size", this.caption).textContent = matrix.name.startsWith("SF")
+        ? "   "
+        : ` ${size}   `;
     }
     const [main] = parts;
     if (main?.differ) {
@@ -154,6 +156,21 @@ export class Pane {
     this.addShowAll(main);
     if (main) this.addMemory(main, hadFocus);
     if (main) this.addLegend(main);
+    this.fitCaption();
+  }
+
+  // Over a narrow pane it leaves out the size, then words that can be spared.
+  fitCaption() {
+    const { caption } = this;
+    const { width } = caption.getBoundingClientRect();
+    for (const length of ["", "ptx-short", "ptx-shorter"]) {
+      caption.className = `ptx-caption ${length}`;
+      const boxes = [...caption.children]
+        .map((node) => node.getBoundingClientRect())
+        .filter((box) => box.width);
+      const long = Math.max(...boxes.map((box) => box.right)) - Math.min(...boxes.map((box) => box.left));
+      if (long <= width - GUTTER.left) return;
+    }
   }
 
   // The button of the memory view.

@@ -81,6 +81,7 @@ const SECTIONS = [
       ["Tap a cell or a bit", "select it, and see what pointing shows"],
       ["Tap it again", "edit the cell, flip the bit"],
       ["Swipe", "scroll"],
+      ["Pinch", "zoom where the fingers are"],
     ],
   ],
 ];

@@ -5,6 +5,7 @@ import { clamp } from "./util.js";
 import { scrollers } from "./layout.js";
 
 const ZOOM_STEP = 25; // percent
+const PINCH_STEP = 5; // percent
 const NOTCH = 40; // pixels that a wheel turns for one step; the fingers on a pad need several events
 export const AXES = /** @type {const} */ (["m", "n", "kx", "ky"]);
 const FROM_END = ["kx", "ky"]; // A is beside D, and B above it: what is smaller than its room is at the end of it
@@ -90,6 +91,7 @@ export function listenForZoom(app) {
     },
     { passive: false },
   );
+  listenForPinch(app);
   app.root.addEventListener("keydown", (event) => {
     if (!event.altKey || event.ctrlKey || event.metaKey) return;
     const by = { Equal: ZOOM_STEP, NumpadAdd: ZOOM_STEP, Minus: -ZOOM_STEP, NumpadSubtract: -ZOOM_STEP }[
@@ -99,4 +101,37 @@ export function listenForZoom(app) {
     event.preventDefault();
     app.zoomBy(by ?? 100 - app.model.get("zoom"), app.pointer);
   });
+}
+
+// Two fingers on a pane. One scrolls, which the browser does; Python hears of the zoom when it stays.
+/** @param {App} app */
+function listenForPinch(app) {
+  let begun = /** @type {{ apart: number, zoom: number } | null} */ (null);
+  /** @param {TouchEvent} event */
+  const fingers = ({ touches: [one, other] }) => ({
+    apart: Math.hypot(one.clientX - other.clientX, one.clientY - other.clientY),
+    middle: { x: (one.clientX + other.clientX) / 2, y: (one.clientY + other.clientY) / 2 },
+  });
+  /** @param {TouchEvent} event */
+  const areOnPane = ({ touches }) =>
+    touches.length === 2 &&
+    [...touches].every(({ target }) =>
+      app.panes.some(({ frame }) => frame.contains(/** @type {Node} */ (target))),
+    );
+  app.grid.addEventListener("touchstart", (event) => {
+    begun = areOnPane(event) ? { apart: fingers(event).apart, zoom: app.model.get("zoom") } : null;
+  });
+  app.grid.addEventListener(
+    "touchmove",
+    (event) => {
+      if (!begun || !areOnPane(event)) return;
+      event.preventDefault(); // the page does not scroll
+      const { apart, middle } = fingers(event);
+      const zoom = Math.round((begun.zoom * apart) / begun.apart / PINCH_STEP) * PINCH_STEP;
+      if (zoom === app.model.get("zoom")) return;
+      app.zoomTo(zoom, middle);
+      app.saveSoon();
+    },
+    { passive: false },
+  );
 }
