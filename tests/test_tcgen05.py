@@ -13,12 +13,14 @@ import pytest
 
 import ptxlab
 from ptxlab import PtxlabError, instruction, memory
+from ptxlab.cli import main
 from ptxlab.isa.catalog import TCGEN05_FAMILIES, tcgen05_forms
 from ptxlab.isa.instruction_descriptor import KINDS, InstructionDescriptor, shapes_of
 from ptxlab.isa.parse import parse
 from ptxlab.isa.spelling import tcgen05_form, tcgen05_mnemonics
 from ptxlab.isa.tcgen05 import Tcgen05Mma, Tcgen05Move
 from ptxlab.isa.tensor_memory import DATA_PATHS, TensorOperand, accessible_lanes
+from ptxlab.isa.zero_column_mask import ZeroColumnMask
 from tests import assembler
 from tests.sampling import every_third
 from tests.tcgen05_lines import HEAD, Line, lines, taken
@@ -584,6 +586,37 @@ def test_forms_are_what_they_were_declared_with() -> None:
         form.collecting(a="keep")
 
 
+def test_zero_columns_are_the_manuals_examples() -> None:
+    """Examples 1 to 4 of "Zero-Column Mask Descriptor", lowest column first."""
+
+    def text(mask: ZeroColumnMask, m: int, n: int) -> list[str]:
+        parts = mask.zeros(m, n).reshape({128: 1, 64: 2, 32: 4}[m], -1)
+        return ["".join(str(int(zero)) for zero in part[:14]) for part in parts]
+
+    assert text(ZeroColumnMask(4, 5, enabled=False), 128, 64) == ["0" * 14]
+    assert text(ZeroColumnMask(4, 3), 128, 256) == ["00001110000111"]
+    two = ZeroColumnMask(4, 3, first=(True, False, False, False))
+    assert text(two, 64, 64) == ["11100001110000", "00001110000111"]
+    four = ZeroColumnMask(4, 3, (0, 1, 2, 1), (True, True, False, False), 2)
+    assert text(four, 32, 128) == ["11100001110000", "11000011100001", "00111000011100", "00011100001110"]
+    assert ZeroColumnMask.decode(four.code) == four and four.code >> 56 == 2
+    assert str(four) == "4 columns of B as they are and 3 as zeros, in turn, from column 2 of B on."
+    with pytest.raises(PtxlabError, match="bit 36 is 1, but is reserved"):
+        ZeroColumnMask.decode(1 << 36)
+
+
+def test_sparse_matrices_are_compressed() -> None:
+    for kind, k in (("f16", 32), ("tf32", 16), ("i8", 64), ("mxf4.block_scale", 128)):
+        form = instruction(f"tcgen05.mma.sp.cta_group::1.kind::{kind}", n=64)
+        matrix = form.prune(np.random.default_rng(3).integers(1, 6, (128, k)))
+        stored, nibbles = form.compress(matrix)
+        words = form.e.pack_codes(nibbles)
+        assert (form.expand(stored, form.e.unpack_codes(words)) == matrix).all()
+        assert set(np.unique(nibbles)) <= set(form.nibbles)
+    with pytest.raises(PtxlabError, match="is dense: it has no sparsity"):
+        instruction(F16).compress(np.ones((128, 16)))
+
+
 # -- the shared-memory descriptor ---------------------------------------------------------------------------
 
 #: CUTLASS's LayoutType, by swizzle and chunk in bytes, and its Swizzle<B, M, S>.
@@ -645,3 +678,39 @@ def test_what_is_wrong_with_a_shared_memory_descriptor() -> None:
         "the leading dimension is an address, which sm_100a does not take",
     )
     assert str(split).split("; ")[1].startswith("the rest of K is at 0x1000, ")
+
+
+# -- the command line ---------------------------------------------------------------------------------------
+
+
+def test_lookups_by_command(capsys: pytest.CaptureFixture[str]) -> None:
+    def answer(*words: str) -> str:
+        assert main(words) == 0
+        return capsys.readouterr().out
+
+    def refused(*words: str) -> str:
+        assert main(words) == 1
+        return capsys.readouterr().err
+
+    load = "tcgen05.ld.sync.aligned.16x64b.x2.b32"
+    names = answer("list", "--family", "tcgen05.cp", "--target", "sm_100a").split()
+    assert names == [form.mnemonic for form in ptxlab.catalog("tcgen05.cp", "sm_100a")]
+    shown = answer("show", F16, "--descriptor", "m=64,n=32,d=f16", "--tensor-a")
+    assert "0x04080000: m64n32k16, A and B f16, D f16." in shown and "((16,4),16):((1,32),128)" in shown
+    assert "allocates columns" in answer("show", "tcgen05.alloc.cta_group::1.sync.aligned.b32")
+    places = json.loads(answer("where", F16, "D", "20", "3", "--descriptor", "0x4080010", "--json"))["places"]
+    assert places == [{"cta": 0, "lane": 36, "column": 3, "bits": "[31..0]", "address": "0x00240003"}]
+    assert "3   20    3" in answer(
+        "holds", F16, "D", "--lane", "36", "--register", "3", "--descriptor", "m=64"
+    )
+    assert "40       1" in answer("holds", load, "R", "--lane", "35")
+    assert "12     0         1" in answer("where", load, "R", "3", "2")
+    assert "(4,(32,8)):(128,(1,512))" in answer(
+        "cute", "tcgen05.mma.cta_group::1.kind::mxf4.block_scale", "SFB"
+    )
+    assert "M is 256; with cta_group::1" in answer("descriptor", "0x10400490", "--instruction", F16)
+    assert "right for B of" in answer("descriptor", "0x4000404000010040", "--instruction", F16)
+    assert "is in shared memory" in refused("where", F16, "A", "1", "1")
+    assert "it is 32 bits, 0x8400010, or parts" in refused("where", F16, "D", "1", "1", "--descriptor", "m")
+    assert "belongs to tcgen05.mma" in refused("cute", "mma.m16n8k16.f32.f16", "--descriptor", "m=64")
+    assert "--target alone narrows the list" in refused("list", "--family", "tcgen05", "--type", "f16")

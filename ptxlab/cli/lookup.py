@@ -23,7 +23,7 @@ from ..isa.targets import CHIPS, GENERATIONS
 from ..memory import Tile
 from ..numerics import models as all_models
 from ..views.fragment_pictures import Label
-from . import streams
+from . import streams, tcgen05
 from .memory import tile_facts
 from .names import find_operand
 from .output import Style, as_csv, as_json, as_markdown, as_text, check_no_title
@@ -36,6 +36,8 @@ _SHOWN_REGISTERS = 8  # a longer list of registers is abridged in `show`
 
 
 def list_(args: argparse.Namespace, style: Style) -> str:
+    if args.family is not None and args.family.startswith("tcgen05"):
+        return tcgen05.list_(args, style)
     sparse = args.sparse if args.sparse or args.dense else None
     forms, counts = views.forms(args.family, args.target, args.type, args.shape, sparse)
     if args.json:
@@ -60,6 +62,8 @@ def list_(args: argparse.Namespace, style: Style) -> str:
 
 
 def show(args: argparse.Namespace, style: Style) -> str:
+    if tcgen05.is_asked(args):
+        return tcgen05.show(args, style)
     forms = parse_all(args.instruction)
     if len(forms) > 1:
         return _show_several(forms, args, style)
@@ -122,6 +126,8 @@ def _abridge(line: str) -> str:
 
 
 def where(args: argparse.Namespace, style: Style) -> str:
+    if tcgen05.is_asked(args):
+        return tcgen05.where(args, style)
     form = parse(args.instruction)
     name = find_operand(form, args.operand).name
     element = f"{name}[{args.row}][{args.column}]"
@@ -194,6 +200,8 @@ def _where_dense(form: Form, args: argparse.Namespace, style: Style, element: st
 
 
 def holds(args: argparse.Namespace, style: Style) -> str:
+    if tcgen05.is_asked(args):
+        return tcgen05.holds(args, style)
     form = parse(args.instruction)
     operand = find_operand(form, args.operand)
     table = views.holds(form, operand.name, args.lane, args.register)
@@ -295,6 +303,8 @@ def metadata(args: argparse.Namespace, style: Style) -> str:
 
 
 def cute(args: argparse.Namespace, style: Style) -> str:
+    if tcgen05.is_asked(args):
+        return tcgen05.cute(args, style)
     form = parse(args.instruction)
     table = views.cute(form, find_operand(form, args.operand).name if args.operand else None)
     if args.json:

@@ -222,12 +222,21 @@ def build() -> argparse.ArgumentParser:
     return parser
 
 
+def _add_tcgen05(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--descriptor", metavar="PARTS", help="of tcgen05.mma: m=64,n=32,a=bf16,d=f32, or the 32 bits"
+    )
+    command.add_argument("--tensor-a", action="store_true", help="of tcgen05.mma: A is in tensor memory")
+
+
 def _add_lookups(commands: _Commands) -> None:
     """Commands that read off what is declared about an instruction."""
     command = commands.add(
         "list", lookup.list_, "list the instructions that ptxlab knows", instruction=False, json=True
     )
-    command.add_argument("--family", metavar="FAMILY", help=f"one of {listing(FAMILIES)}")
+    command.add_argument(
+        "--family", metavar="FAMILY", help=f"one of {listing(FAMILIES)}, or tcgen05, tcgen05.mma, ..."
+    )
     command.add_argument("--target", metavar="TARGET", help="only what this target has, e.g. sm_90a")
     command.add_argument("--type", metavar="TYPE", help="only this element type of A, B or D, e.g. s4")
     command.add_argument("--shape", metavar="SHAPE", help="only this shape, e.g. m16n8k64 or 'm64n*k64'")
@@ -248,11 +257,13 @@ def _add_lookups(commands: _Commands) -> None:
         help="leave out the machine code, which takes a second the first time",
     )
 
+    _add_tcgen05(command)
+
     command = commands.add("where", lookup.where, "say which lane holds an element, in which bits", json=True)
     command.add_argument(
         "operand",
         metavar="OPERAND",
-        help="A, B, C, D, E (metadata), SFA, SFB (block scales), R (ldmatrix, stmatrix)",
+        help="A, B, C, D, E (metadata), SFA, SFB (block scales), R (ldmatrix, stmatrix, tcgen05.ld, .st)",
     )
     command.add_argument("row", type=_integer)
     command.add_argument("column", type=_integer)
@@ -267,11 +278,13 @@ def _add_lookups(commands: _Commands) -> None:
         help="for a sparse A: row and column are those of the compressed matrix",
     )
     _add_shared_memory(command)
+    _add_tcgen05(command)
 
     command = commands.add("holds", lookup.holds, "list the elements that a lane holds", json=True)
     command.add_argument("operand", metavar="OPERAND")
     command.add_argument("--lane", type=_integer, required=True)
-    command.add_argument("--register", type=_integer)
+    command.add_argument("--register", type=_integer, help="of tcgen05.mma: the column of tensor memory")
+    _add_tcgen05(command)
 
     command = commands.add("layout", lookup.layout, "show the fragment layout of an operand")
     command.add_argument("operand", metavar="OPERAND")
@@ -294,6 +307,7 @@ def _add_lookups(commands: _Commands) -> None:
         "cute", lookup.cute, "print the layouts in CuTe's notation, of all operands or one", json=True
     )
     command.add_argument("operand", metavar="OPERAND", nargs="?")
+    _add_tcgen05(command)
 
     command = commands.add(
         "ptx", lookup.ptx, "print the PTX instruction, or a module or CUDA C++ that contains it"

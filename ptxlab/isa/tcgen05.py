@@ -9,11 +9,12 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from .._util.arguments import as_index, as_int, is_a, is_name
+from .._util.arguments import as_array, as_index, as_int, is_a, is_name
 from ..errors import PtxlabError, listing, quoted
 from .dtypes import DTYPES, DType, dtype
 from .form import Form
@@ -542,6 +543,52 @@ class Tcgen05Mma(Tcgen05Form):
         if not self.sparse:
             return ()
         return (0, 1, 2, 3) if self.kind in ("f16", "tf32", "ti16") else (0,)
+
+    # -- sparsity --------------------------------------------------------------------------------------------
+
+    def _structured(self, A: ArrayLike | None = None) -> Structure:
+        if self.structure is None:
+            raise PtxlabError(
+                f"{self.mnemonic} is dense: it has no sparsity to compress; sparse forms are spelt .sp"
+            )
+        if A is not None and as_array(A, "A").shape[-2:] != (self.m, self.k):
+            raise PtxlabError(f"A: found shape {as_array(A, 'A').shape}; it takes [..., {self.m}, {self.k}]")
+        return self.structure
+
+    def compress(self, A: ArrayLike) -> tuple[NDArray[Any], NDArray[np.uint8]]:
+        """Dense structured-sparse A -> (stored half, one nibble for every row and chunk, for `e`).
+
+        >>> import ptxlab
+        >>> ins = ptxlab.instruction("tcgen05.mma.sp.cta_group::1.kind::f16")
+        >>> stored, nibbles = ins.compress(ins.prune(np.ones((128, 32))))
+        >>> stored.shape, nibbles.shape, ins.e.pack_codes(nibbles).shape   # words of tensor memory
+        ((128, 16), (128, 8), (128, 4))
+        """
+        return self._structured(A).compress(A)
+
+    def expand(self, stored: ArrayLike, nibbles: ArrayLike) -> NDArray[Any]:
+        """The inverse of `compress`."""
+        return self._structured().expand(stored, nibbles, ordered=False)
+
+    def prune(self, A: ArrayLike) -> NDArray[Any]:
+        """The nearest matrix that has the structure: the largest groups of every chunk stay."""
+        return self._structured(A).prune(A)
+
+    @property
+    def nibbles(self) -> dict[int, tuple[int, ...]]:
+        """Metadata nibbles that mean something, and the groups that each keeps; none for dense instructions.
+
+        The manual lists one whose indices descend, 0b0110, and no other such.
+
+        >>> import ptxlab
+        >>> sorted(ptxlab.instruction("tcgen05.mma.sp.cta_group::1.kind::i8").nibbles)
+        [4, 6, 8, 9, 12, 13, 14]
+        """
+        if self.structure is None:
+            return {}
+        if self.kind == "tf32":
+            return self.structure.nibbles
+        return {**self.structure.nibbles, 0b0110: (2, 1)}
 
 
 # -- tcgen05.ld, .st, .cp, .shift ----------------------------------------------------------------------------

@@ -28,6 +28,7 @@ from .repack_picture import repack
 from .run_picture import runs
 from .shared_memory_pictures import box, bytes_read
 from .table import Table, grid_table
+from .tensor_memory import tensor_facts, tensor_holds, tensor_layouts, tensor_where
 from .trace_picture import TraceView, trace
 
 __all__ = [
@@ -69,6 +70,10 @@ __all__ = [
     "swizzle",
     "swizzle_bits",
     "target_of",
+    "tensor_facts",
+    "tensor_holds",
+    "tensor_layouts",
+    "tensor_where",
     "tile",
     "trace",
     "types",

@@ -25,6 +25,7 @@ from ptxlab.isa.operands import Operands
 from ptxlab.isa.targets import check_target, chip_of_target, generation
 from ptxlab.isa.tcgen05 import Tcgen05Mma, Tcgen05Move
 from ptxlab.isa.tensor_memory import TensorLayout, TensorOperand, accessible_lanes, data_path
+from ptxlab.isa.zero_column_mask import ZeroColumnMask
 from ptxlab.numerics import has, model_for
 from ptxlab.verify.hunt import configurations
 
@@ -383,6 +384,24 @@ def _tcgen05() -> Iterator[Call]:
     yield call("Tcgen05Descriptor.load", shared.load, memory=np.zeros(8192, np.uint8), rows=32, k=8, bits=32,
                major="MN")  # fmt: skip
     yield call("Tcgen05Descriptor.faults", shared.faults, form=ins, operand="A", target="sm_100a")
+    sparse = ptxlab.instruction("tcgen05.mma.sp.cta_group::1.kind::f16", m=64, n=32)
+    stored, nibbles = sparse.compress(sparse.prune(np.ones((64, 32))))
+    yield call("Tcgen05Mma.compress", sparse.compress, A=sparse.prune(np.ones((64, 32))))
+    yield call("Tcgen05Mma.prune", sparse.prune, A=np.ones((64, 32)))
+    yield call("Tcgen05Mma.expand", sparse.expand, stored=stored, nibbles=nibbles)
+    mask = ZeroColumnMask(4, 3)
+    yield call(
+        "ZeroColumnMask",
+        lambda use, zeros, start, first, shift, on: ZeroColumnMask(use, zeros, start, first, shift, on),
+        use=4, zeros=3, start=(0, 1, 2, 3), first=(True, False, False, True), shift=2, on=True,
+    )  # fmt: skip
+    yield call("ZeroColumnMask.decode", ZeroColumnMask.decode, code=mask.code)
+    yield call("ZeroColumnMask.zeros", mask.zeros, m=64, n=128)
+    yield call("views.tensor_facts", views.tensor_facts, form=ins)
+    yield call("views.tensor_layouts", views.tensor_layouts, form=ins)
+    yield call("views.tensor_where", views.tensor_where, form=ins, name="D", row=3, col=5)
+    yield call("views.tensor_where R", views.tensor_where, form=move, name="R", row=3, col=1)
+    yield call("views.tensor_holds", views.tensor_holds, form=ins, name="D", lane=3, column=5, cta=0)
     yield call("memory.descriptor of", memory.descriptor, code=shared.code, family="tcgen05")
 
 
@@ -685,6 +704,7 @@ _CLASSES = {
     "Descriptor": memory.Descriptor, "TensorMap": memory.TensorMap, "Tcgen05Mma": Tcgen05Mma,
     "Tcgen05Move": Tcgen05Move, "TensorOperand": TensorOperand, "TensorLayout": TensorLayout,
     "InstructionDescriptor": InstructionDescriptor, "Tcgen05Descriptor": memory.Tcgen05Descriptor,
+    "ZeroColumnMask": ZeroColumnMask,
 }  # fmt: skip
 
 #: What takes no argument that could be wrong, or is no function of users'; and why.

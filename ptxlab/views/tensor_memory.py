@@ -1,0 +1,143 @@
+"""Forms of tcgen05 as tables: what is declared about them, and lookups in tensor memory both ways."""
+
+from __future__ import annotations
+
+from .._util.arguments import as_int, as_text
+from ..errors import PtxlabError, listing
+from ..isa.instruction_descriptor import shapes_of
+from ..isa.parse import parse_any
+from ..isa.tcgen05 import Tcgen05Control, Tcgen05Form, Tcgen05Mma, Tcgen05Move
+from ..isa.tensor_memory import LANES, TensorOperand
+from .table import Table
+
+__all__ = ["tensor_facts", "tensor_holds", "tensor_layouts", "tensor_where"]
+
+
+def tensor_facts(form: Tcgen05Form | str) -> dict[str, str | list[str] | Table]:
+    """Everything that is declared about a form, by heading.
+
+    >>> import ptxlab
+    >>> tensor_facts(ptxlab.instruction("tcgen05.mma.cta_group::1.kind::tf32"))["descriptor"]
+    '0x08400910: m128n256k8, A and B tf32, D f32.'
+    """
+    form = _form(form)
+    facts: dict[str, str | list[str] | Table] = {"syntax": form.syntax}
+    if isinstance(form, Tcgen05Mma):
+        facts["descriptor"] = f"0x{form.descriptor.code:08x}: {form.descriptor}"
+        facts["shapes"] = _shapes(form)
+        facts["layout"] = f"{form.path.name} ({form.path.source})"
+        facts["arguments"] = [
+            f"{name}: {'wherever it is' if targets == form.targets else listing(targets, 12)}"
+            for name, targets in form.arguments.items()
+        ]
+    elif isinstance(form, Tcgen05Control):
+        facts["purpose"] = form.purpose
+    elif isinstance(form, Tcgen05Move):
+        facts["columns"] = str(form.columns)
+        if form.registers:
+            facts["registers"] = f"{form.registers} of each thread"
+    if form.operands or form.tensors:
+        facts["operands"] = tensor_layouts(form)
+    facts["targets"] = listing(form.targets, 30)
+    facts["ptx"] = str(form.ptx_version)
+    return facts
+
+
+def _form(form: Tcgen05Form | str) -> Tcgen05Form:
+    found = parse_any(form)
+    if not isinstance(found, Tcgen05Form):
+        raise PtxlabError(f"{found.mnemonic} does not work in tensor memory; tcgen05 does")
+    return found
+
+
+def _shapes(form: Tcgen05Mma) -> list[str]:
+    lines = []
+    for rows in shapes_of(form.kind, form.sparse, form.ws, form.cta_group):
+        step = rows.n[-1] - rows.n[-2]
+        columns = ", ".join(map(str, rows.n)) if len(rows.n) < 4 else f"{rows.n[0]} to {rows.n[-1]} by {step}"
+        only = f" ({listing(rows.targets)} only)" if rows.targets else ""
+        lines.append(f"M {' or '.join(map(str, rows.m))}, N {columns}, K {rows.k}{only}")
+    return lines
+
+
+def tensor_layouts(form: Tcgen05Form | str) -> Table:
+    """The operands of a form: where each is, and its layout in CuTe's notation.
+
+    >>> import ptxlab
+    >>> tensor_layouts(ptxlab.instruction("tcgen05.mma.ws.cta_group::1.kind::f16", m=64)).rows[-1]
+    ('D', '64x256 f32', 'tensor memory, 128 columns', '(64,(128,2)):(1,(128,64))', 'PTX ISA and CUTLASS')
+    """
+    form = _form(form)
+    rows: list[tuple[int | str, ...]] = []
+    for operand in form.operands.values():
+        size = f"{operand.shape[0]}x{operand.shape[1]} {operand.dtype}"
+        if operand.layout is None:
+            rows.append((operand.name, size, "shared memory", "", "PTX ISA"))
+        else:
+            where = f"{operand.registers} registers of {operand.lanes} threads"
+            rows.append((operand.name, size, where, operand.layout.cute, "CUTLASS"))
+    for tensor in form.tensors.values():
+        size = f"{tensor.shape[0]}x{tensor.shape[1]} {tensor.dtype}"
+        pair = " of both CTAs" if tensor.ctas == 2 else ""
+        where = f"tensor memory{pair}, {tensor.columns} column{'' if tensor.columns == 1 else 's'}"
+        rows.append((tensor.name, size, where, tensor.layout.cute, tensor.source))
+    return Table(("operand", "matrix", "where", "layout", "source"), tuple(rows))
+
+
+def tensor_where(form: Tcgen05Form | str, name: str, row: int, col: int) -> Table:
+    """Where an element of an operand is in tensor memory; of R, who holds a word of tensor memory.
+
+    >>> import ptxlab
+    >>> tensor_where(ptxlab.instruction("tcgen05.mma.cta_group::2.kind::f16"), "D", 130, 7).rows
+    ((1, 2, 7, '[31..0]', '0x00020007'),)
+    """
+    form, name = _form(form), as_text(name, "operand").upper()
+    row, col = as_int(row, "row"), as_int(col, "column")
+    if isinstance(form, Tcgen05Move) and name == "R":
+        found = form.slots(row, col)
+        rows = tuple(
+            (slot.thread, slot.thread // 32, slot.register, f"[{slot.high}..{slot.low}]") for slot in found
+        )
+        if not rows:
+            raise PtxlabError(
+                f"{form.mnemonic}: lane {row}, column {col} is not in what it moves from address 0"
+            )
+        return Table(("thread", "warp", "register", "bits"), rows)
+    places = _tensor(form, name).where(row, col)
+    return Table(
+        ("cta", "lane", "column", "bits", "address"),
+        tuple(
+            (place.cta, place.lane, place.column, f"[{place.high}..{place.low}]", f"0x{place.address:08x}")
+            for place in places
+        ),
+    )
+
+
+def tensor_holds(
+    form: Tcgen05Form | str, name: str, lane: int, column: int | None = None, cta: int = 0
+) -> Table:
+    """The elements in a lane of tensor memory, or in one column of it; of R, the words that a thread holds.
+
+    >>> import ptxlab
+    >>> tensor_holds(ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", m=64), "D", 33, 5).rows
+    ((5, 17, 5),)
+    """
+    form, name = _form(form), as_text(name, "operand").upper()
+    column = None if column is None else as_int(column, "column")
+    if isinstance(form, Tcgen05Move) and name == "R":
+        registers = range(form.registers) if column is None else (column,)
+        words = tuple((register, *form.locate(lane, register)) for register in registers)
+        return Table(("register", "lane", "column"), words)
+    tensor = _tensor(form, name)
+    columns = range(tensor.columns) if column is None else (column,)
+    rows = tuple((at, row, col) for at in columns for row, col in tensor.holds(lane, at, cta))
+    return Table(("column", "row", "col"), rows)
+
+
+def _tensor(form: Tcgen05Form, name: str) -> TensorOperand:
+    if name in form.operands:
+        where = "registers" if form.operands[name].layout else "shared memory"
+        raise PtxlabError(
+            f"{name} of {form.mnemonic} is in {where}, not in the {LANES} lanes of tensor memory"
+        )
+    return form.tensor(name)
