@@ -295,7 +295,7 @@ def test_launches_with_arrays_of_two_places() -> None:
     assert (x == 2 * np.arange(32)).all()
     with pytest.raises(PtxlabError, match="argument 1 of add: found an array on the GPU that is not contig"):
         kernel.launch(1, 32, torch.zeros(32, 2, dtype=torch.int32, device="cuda")[:, 0], y)
-    with pytest.raises(PtxlabError, match="argument 1: it does not say where it is"):
+    with pytest.raises(PtxlabError, match="argument 1: found a torch tensor that requires a gradient"):
         kernel.launch(1, 32, torch.zeros(32, device="cuda", requires_grad=True), y)
 
 

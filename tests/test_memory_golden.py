@@ -11,9 +11,10 @@ from ptxlab.course import shared_memory
 from ptxlab.memory import conflicts
 from ptxlab.memory.banks import row_conflicts
 from tests.cases import each
-from tools.record_memory import ACCESSES, EXTRA, FOLDER, Access, Box, boxes, digest, patterns
+from tools.record_memory import ACCESSES, EXTRA, FOLDER, UPDATES, Access, Box, boxes, digest, patterns
 
 CYCLES = np.load(FOLDER / "banks.npz")
+UPDATED = np.load(FOLDER / "updates.npz")
 DIGESTS = json.loads((FOLDER / "boxes.json").read_text())
 
 
@@ -57,6 +58,30 @@ def test_cycles_are_wavefronts(access: Access) -> None:
     some = range(0, 320, 7)
     again = [by_hand(access, addresses[i].tolist(), int(masks[i])) for i in some]
     assert again == [int(predicted[i]) for i in some]
+
+
+@each("access", UPDATES, ids=lambda access: access.name)
+def test_lanes_wait_for_each_other_in_a_bank(access: Access) -> None:
+    """Atomic operations take a cycle for each lane in the fullest bank, compare-and-swap two.
+
+    So does cp.async of 16 bytes, eight lanes at a time; it takes four cycles at least, and half a one more.
+    """
+    addresses, masks = patterns(access)
+    cycles = UPDATED[access.name] / 64
+    lanes = masks[:, None] >> np.arange(32, dtype=np.uint32) & 1 == 1
+    size = 128 // access.width
+    by_hand = np.zeros(len(cycles), dtype=np.int64)
+    for first in range(0, 32, size):
+        words = addresses[:, first : first + size, None] // 4 + np.arange(access.width // 4)
+        hits = (words[..., None] % 32 == np.arange(32)) & lanes[:, first : first + size, None, None]
+        by_hand += hits.sum(axis=(1, 2)).max(axis=1)
+    if access.width == 16:
+        long = by_hand >= 4
+        assert np.abs(cycles - 0.5 - by_hand)[long].max() < 0.7 and long.sum() > 250
+        return
+    predicted = conflicts(addresses, access.width, atomic=True, active=lanes).wavefronts
+    np.testing.assert_array_equal(predicted, by_hand)
+    assert np.abs(cycles / (2 if "cas" in access.name else 1) - predicted).max() < 0.25
 
 
 def recorded(name: str, stride: int) -> float:

@@ -11,6 +11,7 @@ import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from types import ModuleType
 from typing import Any, Literal
 
@@ -82,6 +83,7 @@ class GpuArray:
     layout: ArrayLayout
     #: The stream on which the owner last wrote it, as `__cuda_array_interface__` says; None if it does not.
     producer: int | None = None
+    device: int | None = None  # the number of the GPU, where the library says it
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -124,7 +126,7 @@ class GpuArray:
         return True
 
 
-def as_gpu_array(value: object, what: str = "array") -> GpuArray | None:
+def as_gpu_array(value: Any, what: str = "array") -> GpuArray | None:
     """An array on the GPU; None for what is not there: NumPy's arrays, numbers, torch's tensors on the CPU.
 
     >>> as_gpu_array(np.zeros(3)) is None
@@ -133,19 +135,33 @@ def as_gpu_array(value: object, what: str = "array") -> GpuArray | None:
     if isinstance(value, np.ndarray | np.generic | list | tuple | int | float | str | bytes | type | None):
         return None
     library = _library(value)
-    if library == "torch" and getattr(value, "is_sparse", False):
-        raise PtxlabError(f"{what}: found a sparse torch tensor; pass its values, or .to_dense()")
+    if library == "torch":
+        return _from_torch(value, what)
     try:
         layout = gpu_layout(value)
     except PtxlabError as error:
         raise PtxlabError(str(error).replace("array", what, 1) if what != "array" else str(error)) from None
     if layout is None:
         return _from_dlpack(value, what)
-    producer = None
-    if library == "other":
-        stream = getattr(value, "__cuda_array_interface__", {}).get("stream")
-        producer = None if stream is None else as_int(stream, f"{what}: stream")
-    return GpuArray(value, library, layout, producer)
+    if library == "cupy":
+        return GpuArray(value, library, layout, device=int(value.device.id))
+    stream = getattr(value, "__cuda_array_interface__", {}).get("stream")
+    return GpuArray(value, library, layout, None if stream is None else as_int(stream, f"{what}: stream"))
+
+
+def _from_torch(tensor: Any, what: str) -> GpuArray | None:
+    """A tensor; what it says itself is said faster than by CUDA's array interface, and of every type."""
+    if not tensor.is_cuda:
+        return None
+    if tensor.is_sparse:
+        raise PtxlabError(f"{what}: found a sparse torch tensor; pass its values, or .to_dense()")
+    if tensor.requires_grad:
+        raise PtxlabError(f"{what}: found a torch tensor that requires a gradient; pass .detach()")
+    size = tensor.element_size()
+    strides = tuple(step * size for step in tensor.stride())
+    name = str(tensor.dtype).removeprefix("torch.")
+    layout = ArrayLayout(tuple(tensor.shape), strides, size, name, tensor.data_ptr())
+    return GpuArray(tensor, "torch", layout, device=tensor.device.index)
 
 
 def is_on_gpu(value: object) -> bool:
@@ -283,15 +299,19 @@ class GpuArrays:
         return self._driver.CUstream(self.stream)
 
     def _check_device(self, name: str, array: GpuArray) -> None:
-        if not array.size:
-            return
+        number = array.device
+        if number is None and array.size:
+            number = self._device_of(name, array)
+        if number:
+            raise PtxlabError(f"{name} is on GPU {number}; ptxlab works on GPU 0: move it there")
+
+    def _device_of(self, name: str, array: GpuArray) -> int:
         attribute = self._driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
         (number,) = check(
             self._driver.cuPointerGetAttribute(attribute, self._driver.CUdeviceptr(array.pointer)),
             f"asking where {name} is",
         )
-        if int(number) != 0:
-            raise PtxlabError(f"{name} is on GPU {int(number)}; ptxlab works on GPU 0: move it there")
+        return int(number)
 
     def _wait_for_producer(self, array: GpuArray) -> None:
         """Order this stream behind the one that wrote the array, as CUDA's array interface asks."""
@@ -374,11 +394,16 @@ class GpuArrays:
         shared: int = 0,
     ) -> None:
         """Queue a kernel, CUDA C++ or compiled code, on the stream. Scalars and structs go by value."""
-        code = source if isinstance(source, bytes) else compile(source, device_target())
+        code = source if isinstance(source, bytes) else _compiled(source, device_target())
         values = [_as_bytes(argument) for argument in arguments]
         blocks = (grid, 1, 1) if isinstance(grid, int) else grid
         threads = (block, 1, 1) if isinstance(block, int) else block
         launch_function(load_function(code, name), name, blocks, threads, shared, values, self.stream)
+
+
+@lru_cache(maxsize=256)
+def _compiled(source: str, target: str) -> bytes:
+    return compile(source, target)
 
 
 def _as_bytes(argument: GpuArray | np.generic | bytes) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -79,7 +80,7 @@ def run_arrays(
     call = gpu_arrays(arguments, stream)
     if call is None:
         return None
-    modifiers = ins.check_modifiers(modifiers)
+    source = _source(ins, modifiers)
     with call:
         check_device(ins)
         for name in call.arrays:
@@ -91,10 +92,15 @@ def run_arrays(
             if name not in call.arrays:
                 raise PtxlabError(f"{name} is missing: {ins.mnemonic} needs {operand.describe()}")
             _check_registers(operand, call.arrays[name])
-        return _run_call(ins, call, modifiers)
+        return _run_call(ins, call, source)
 
 
-def _run_call(ins: MmaForm, call: GpuArrays, modifiers: Modifiers) -> Any:
+@lru_cache(maxsize=256)
+def _source(ins: MmaForm, modifiers: Modifiers) -> str:
+    return codegen.source(ins, ins.check_modifiers(modifiers))
+
+
+def _run_call(ins: MmaForm, call: GpuArrays, source: str) -> Any:
     batch = broadcast("batch axes", {name: array.shape[:-2] for name, array in call.arrays.items()})
     count = math.prod(batch)
     if count >= 1 << 31:
@@ -107,7 +113,7 @@ def _run_call(ins: MmaForm, call: GpuArrays, modifiers: Modifiers) -> Any:
         ]
         blocks = count if ins.lanes == 128 else -(-count // 4)
         call.launch(
-            codegen.source(ins, modifiers),
+            source,
             codegen.NAME,
             [*inputs, d, np.int32(count)],
             grid=min(blocks, _MOST_BLOCKS),

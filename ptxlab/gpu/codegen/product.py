@@ -7,6 +7,7 @@ for instructions that have no faster one.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import count
 
 from ...isa.layout import Layout
@@ -72,6 +73,7 @@ __device__ unsigned long long rounded(unsigned int bits)
 """
 
 
+@lru_cache(maxsize=256)
 def product_source(ins: MmaForm) -> str:
     """The kernel of `ins`, which is dense; `PRODUCT` names it.
 

@@ -84,6 +84,7 @@ _KINDS = (
         "A thread uses shared memory of another block of its cluster, which may not have started, or may "
         "have ended",
         "barriers of the cluster before the first use and after the last",
+        "racecheck",
     ),
     Kind(
         "divergent barrier",
