@@ -24,7 +24,8 @@ def each(
     each gets the same random numbers.
     """
     keys = [name.strip() for name in names.split(",")]
-    values = list(cases)
+    values, given = _plain(cases)
+    ids = given or ids
     wanted = os.environ.get("PTXLAB_CASE", "")
 
     def decorate(test: Callable[..., None]) -> Callable[..., None]:
@@ -53,6 +54,17 @@ def each(
         return run
 
     return decorate
+
+
+def _plain(cases: Iterable[Any]) -> tuple[list[Any], list[str] | None]:
+    """Cases without pytest.param around them, and the names that it gave."""
+    values = list(cases)
+    if not any(hasattr(case, "marks") for case in values):
+        return values, None
+    if any(case.marks for case in values):
+        raise TypeError("a case with marks is a test of its own: use pytest.mark.parametrize")
+    plain = [case.values if len(case.values) > 1 else case.values[0] for case in values]
+    return plain, [str(case.id or index) for index, case in enumerate(values)]
 
 
 def _label(case: Any, index: int, ids: Callable[[Any], object] | Sequence[str] | None) -> str:

