@@ -293,6 +293,11 @@ def test_launches_with_arrays_of_two_places() -> None:
     x, y = np.arange(32, dtype=np.int32), torch.arange(32, dtype=torch.int32, device="cuda")
     kernel.launch(1, 32, x, y)
     assert (x == 2 * np.arange(32)).all()
+    with torch.cuda.stream(torch.cuda.Stream()):  # NumPy's arrays go there and come back on it as well
+        kernel.launch(1, 32, x, y)
+    assert (x == 3 * np.arange(32)).all()
+    tensor = torch.arange(64 * 64, dtype=torch.int32, device="cuda").reshape(64, 64)
+    assert ptxlab.tensor_map(tensor, (8, 32), 128).pointer == tensor.data_ptr()
     with pytest.raises(PtxlabError, match="argument 1 of add: found an array on the GPU that is not contig"):
         kernel.launch(1, 32, torch.zeros(32, 2, dtype=torch.int32, device="cuda")[:, 0], y)
     with pytest.raises(PtxlabError, match="argument 1: found a torch tensor that requires a gradient"):
