@@ -18,6 +18,7 @@ from . import (
     course,
     element_types,
     families,
+    gemm,
     machine_code,
     numerics,
     simulated,
@@ -43,6 +44,7 @@ def assemble(source: Path, *, brief: bool = False) -> None:
     command_line.write(reference)
     simulated.write(reference)
     speed.write(reference)
+    gemm.write(reference)
     throughput.write(reference)
     api.write(source / "api")
     (source / "_extra" / "explorers").mkdir(parents=True, exist_ok=True)

@@ -1,0 +1,69 @@
+"""The page of the GEMM kernels: the ladder, and how fast it was when ``benchmarks.gemm`` was recorded."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from ptxlab import gemm
+from ptxlab._util.files import write_atomically
+
+from .markdown import Page, code, table
+
+__all__ = ["page", "write"]
+
+RESULTS = Path(__file__).resolve().parents[2] / "benchmarks" / "results.json"
+
+
+def write(folder: Path) -> None:
+    write_atomically(folder / "gemm.md", str(page()))
+
+
+def page() -> Page:
+    recorded = json.loads(RESULTS.read_text(encoding="utf-8"))["gemm"]
+    rows = recorded["rows"]
+    out = Page("From one instruction to a GEMM")
+    out.add(
+        "Eight kernels in CUDA C++ (`ptxlab/kernels/gemm/sources`), each with one idea more than the one "
+        "before. Each can be simulated and launched with the same arguments, and gives the bits of "
+        "`ptxlab.matmul`: {doc}`/guide/kernels` has an example.",
+        f"f16 with results in f16, M = N = K = {next(row['size'] for row in rows if _is_rung(row)):,}:",
+    )
+    measured = {row["name"]: row for row in rows if _is_rung(row)}
+    ladder = []
+    for rung in map(gemm.rung, (row.number for row in gemm.ladder())):
+        row = measured[f"{rung.number} {rung.row.title}"]
+        tile = f"{rung.block_m} x {rung.block_n}"
+        idea = f"**{rung.row.title}**: {rung.row.idea}"
+        ladder.append(
+            (rung.number, idea, code(rung.row.family), tile, f"{row['ours']:.0f}", f"{row['ratio']:.0%}")
+        )
+    heads = ("", "idea", "instruction", "tile of a block", "T/s", "of cuBLAS")
+    out.add(table(heads, ladder, numbers=(4, 5)))
+    out.heading(2, "Other types")
+    out.add("The top rung with other instructions, beside what torch calls for the same product:")
+    others = [
+        (
+            row["name"],
+            f"{row['size']:,}",
+            f"{row['ours']:.0f}",
+            f"{row['library']:.0f}",
+            f"{row['ratio']:.0%}",
+        )
+        for row in rows
+        if not _is_rung(row)
+    ]
+    out.add(table(("type", "size", "T/s", "library", "ratio"), others, numbers=(1, 2, 3, 4)))
+    machine = recorded["machine"]
+    out.add(
+        f"Recorded on {recorded['date']} on an {machine['name']} (driver {machine['driver_version']}, up to "
+        f"{machine['clocks.max.sm']} and {machine['power.limit']}) with torch {recorded['torch']}: random data, "
+        "best of 20 runs in which both sides take turns. T/s are 10^12 multiplications and additions a second. "
+        "`python -m benchmarks.gemm` measures it again."
+    )
+    return out
+
+
+def _is_rung(row: dict[str, Any]) -> bool:
+    return str(row["name"])[0].isdigit()
