@@ -58,9 +58,9 @@ def page() -> Page:
     machine = recorded["machine"]
     out.add(
         f"Recorded on {recorded['date']} on an {machine['name']} (driver {machine['driver_version']}, up to "
-        f"{machine['clocks.max.sm']} and {machine['power.limit']}) with torch {recorded['torch']}: random data, "
-        "best of 20 runs in which both sides take turns. T/s are 10^12 multiplications and additions a second. "
-        "`python -m benchmarks.gemm` measures it again."
+        f"{machine['clocks.max.sm']} and {machine['power.limit']}) with torch {recorded['torch']}: random "
+        "data, best of 20 runs in which both sides take turns. T/s are 10^12 multiplications and additions a "
+        "second. `python -m benchmarks.gemm` measures it again."
     )
     return out
 

@@ -342,6 +342,11 @@ def _check_constants(row: Row, constants: Mapping[str, int], ins: MmaForm, resul
                 raise PtxlabError(f"b_by_rows: wgmma transposes 16-bit types only, no {ins.a_type}")
             shared = 64 * constants["CLUSTER_M"]
         units["BLOCK_N"] = (math.lcm(shared, stored), "what clusters share and TMA stores")
+    if "WARPS_M" in constants:
+        copied = (
+            32 * constants["WARPS_M"] * constants["WARPS_N"] * _CHUNK // _ROW
+        )  # rows, a chunk for each thread
+        units = {name: (math.lcm(unit, copied), why) for name, (unit, why) in units.items()}
     for name, (unit, why) in units.items():
         if constants[name] % unit:
             raise PtxlabError(

@@ -14,6 +14,7 @@ constexpr int ROW = 128;  // bytes along K that a tile holds of each row
 constexpr int THREADS = 32 * WARPS_M * WARPS_N;
 constexpr int WARP_M = BLOCK_M / WARPS_M, WARP_N = BLOCK_N / WARPS_N;
 constexpr int TILES_M = WARP_M / INSTRUCTION_M, TILES_N = WARP_N / INSTRUCTION_N;
+static_assert(BLOCK_M * ROW / 16 % THREADS == 0 && BLOCK_N * ROW / 16 % THREADS == 0, "all threads copy as much");
 static_assert(TILES_N % 2 == 0, "ldmatrix fetches two tiles of B at a time");
 
 // Where byte `byte` of row `row` lies in a tile.
@@ -22,8 +23,9 @@ __device__ __forceinline__ int swizzled(int row, int byte) { return row * ROW + 
 __device__ __forceinline__ void copy_tile(
     uint8_t* tile, const uint8_t* matrix, int tile_rows, int row, int rows, int byte, int row_bytes)
 {
-    for (int chunk = threadIdx.x; chunk < tile_rows * ROW / 16; chunk += THREADS) {
-        const int r = chunk / (ROW / 16), c = chunk % (ROW / 16) * 16;
+#pragma unroll
+    for (int first = 0; first < tile_rows * ROW / 16; first += THREADS) {
+        const int r = (first + threadIdx.x) / (ROW / 16), c = threadIdx.x % (ROW / 16) * 16;
         uint4 value = {0, 0, 0, 0};
         if (row + r < rows && byte + c < row_bytes)
             value = *(const uint4*)(matrix + (size_t)(row + r) * row_bytes + byte + c);

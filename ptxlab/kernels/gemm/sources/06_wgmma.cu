@@ -14,14 +14,16 @@
 constexpr int ROW = 128;  // bytes along K that a tile holds of each row: one swizzled line
 constexpr int STAGE_BYTES = (BLOCK_M + BLOCK_N) * ROW;
 constexpr int THREADS = 128 * BLOCK_M / INSTRUCTION_M;
+static_assert(BLOCK_M * ROW / 16 % THREADS == 0 && BLOCK_N * ROW / 16 % THREADS == 0, "all threads copy as much");
 
 __device__ __forceinline__ int swizzled(int row, int byte) { return row * ROW + (byte ^ row % 8 * 16); }
 
 __device__ __forceinline__ void copy_tile(
     uint8_t* tile, const uint8_t* matrix, int tile_rows, int row, int rows, int byte, int row_bytes)
 {
-    for (int chunk = threadIdx.x; chunk < tile_rows * ROW / 16; chunk += THREADS) {
-        const int r = chunk / (ROW / 16), c = chunk % (ROW / 16) * 16;
+#pragma unroll
+    for (int first = 0; first < tile_rows * ROW / 16; first += THREADS) {
+        const int r = (first + threadIdx.x) / (ROW / 16), c = threadIdx.x % (ROW / 16) * 16;
         const bool inside = row + r < rows && byte + c < row_bytes;
         const uint8_t* from = inside ? matrix + (size_t)(row + r) * row_bytes + byte + c : matrix;
         cp_async_16(shared_address(tile + swizzled(r, c)), from, inside);
