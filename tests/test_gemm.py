@@ -68,6 +68,7 @@ def test_simulated_bits(
     D, result = rung.simulate(A, B, start, processors=4)
     assert D.tobytes() == ptxlab.matmul(A, B, start, instruction=rung.form).astype(D.dtype).tobytes()
     assert not result.hazards
+    assert bool(result.conflicts) == (number == 2)  # rung 3 is about them
 
 
 def test_promotion_adds_parts_in_f32() -> None:

@@ -188,6 +188,9 @@ __device__ __forceinline__ void store(
     uint8_t* buffers, int& turn, const TensorMap& D, const Accumulator (&d)[ACCUMULATORS], int row, int column)
 {
     const int thread = threadIdx.x % WARPGROUP;
+    // Pairs of 8 bytes: half a warp writes four rows at a time, and two of them would meet in the same banks. Odd rows swap the
+    // two halves of their 128 bytes.
+    const bool swapped = sizeof(Pair) == 8 && thread / 4 % 2;
 #pragma unroll
     for (int piece = 0; piece * STORE_ROW < BLOCK_N * RESULT_BYTES; ++piece) {
         uint8_t* buffer = buffers + turn * STORE_BYTES;  // two take turns
@@ -196,8 +199,9 @@ __device__ __forceinline__ void store(
         named_barrier(1 + threadIdx.x / WARPGROUP, WARPGROUP);
 #pragma unroll
         for (int i = 0; i < STORE_PAIRS; ++i) {
-            const int line = fragment_row(i), byte = fragment_column(i) * RESULT_BYTES;
-            *(Pair*)(buffer + line * STORE_ROW + (byte ^ line % 8 * 16)) = pair(d, piece * STORE_PAIRS + i);
+            const int line = fragment_row(i), byte = fragment_column(i) * RESULT_BYTES ^ swapped * 64;
+            const Pair value = swapped ? pair(d, piece * STORE_PAIRS + (i ^ 4)) : pair(d, piece * STORE_PAIRS + i);
+            *(Pair*)(buffer + line * STORE_ROW + (byte ^ line % 8 * 16)) = value;
         }
         fence_async_proxy();
         named_barrier(1 + threadIdx.x / WARPGROUP, WARPGROUP);
