@@ -49,7 +49,7 @@ CASES = (
         f"{WGMMA}k32.f32.e4m3.e4m3",
         "bf16",
         {8192: 0},
-        {"block_n": 128, "stages": 6, "promote": 1},
+        {"block_n": 192, "promote": 1},
     ),
     Case("s8", f"{WGMMA}k32.s32.s8.s8", "s32", {8192: 1.0, 4096: 0, 2048: 0}, {}),
 )

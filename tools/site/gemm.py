@@ -37,7 +37,7 @@ def page() -> Page:
         tile = f"{rung.block_m} x {rung.block_n}"
         idea = f"**{rung.row.title}**: {rung.row.idea}"
         ladder.append(
-            (rung.number, idea, code(rung.row.family), tile, f"{row['ours']:.0f}", f"{row['ratio']:.0%}")
+            (str(rung.number), idea, code(rung.row.family), tile, f"{row['ours']:.0f}", f"{row['ratio']:.0%}")
         )
     heads = ("", "idea", "instruction", "tile of a block", "T/s", "of cuBLAS")
     out.add(table(heads, ladder, numbers=(4, 5)))

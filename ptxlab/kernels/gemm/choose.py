@@ -30,7 +30,7 @@ class _Shape(NamedTuple):
     time: float
 
 
-_SHAPES = (_Shape(256, 4, 1, 2.0), _Shape(128, 6, 1, 1.2))
+_SHAPES = (_Shape(256, 4, 2, 2.0), _Shape(128, 6, 2, 1.12))
 
 
 def same_arithmetic(one: MmaForm, other: MmaForm, chip: str) -> bool:

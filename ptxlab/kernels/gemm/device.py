@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...gpu.arrays import GpuArray, GpuArrays
 from ...gpu.compiler import compile_kernel
@@ -15,11 +16,11 @@ from ...gpu.device import device_target, processors
 from ...gpu.tensor_maps import encode_tensor_map
 from ...isa.mma import MmaForm
 from ...isa.operand import Operand
-from ...memory import tensor_map
+from ...memory import TensorMap, tensor_map
 from .catalog import Row
 from .source import source_files
 
-__all__ = ["Rows", "lies_by_rows", "multiply_arrays", "pack_source", "packed_rows"]
+__all__ = ["Rows", "lies_by_rows", "multiply_arrays", "operand_map", "pack_source", "packed_rows"]
 
 _CHUNK = 16  # bytes: where rows begin
 _SIDE = 64  # of the tiles of pack.cu
@@ -61,19 +62,21 @@ class _Rung(Protocol):
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows of bytes in the GPU's memory: how many, how long, how far apart."""
+    """Rows in the GPU's memory: how many, how many bytes long, how far apart; bytes, or words of 4 bytes."""
 
     pointer: int
     count: int
     length: int
     pitch: int
+    words: bool = field(default=False, kw_only=True)
 
     @property
     def __cuda_array_interface__(self) -> dict[str, object]:
+        size = 4 if self.words else 1
         return {
-            "shape": (self.count, self.length),
-            "strides": (self.pitch, 1),
-            "typestr": "|u1",
+            "shape": (self.count, self.length // size),
+            "strides": (self.pitch, size),
+            "typestr": "<f4" if self.words else "|u1",
             "data": (self.pointer, False),
             "version": 3,
         }
@@ -84,9 +87,10 @@ def multiply_arrays(rung: _Rung, call: GpuArrays, d: GpuArray) -> None:
     a, b = call.arrays["A"], call.arrays["B"]
     (m, _), n = a.shape, b.shape[1]
     maps = rung.row.tensor_maps
-    left = packed_rows(call, rung.form.a, a.pointer, a.shape, a.strides, gaps=maps)
+    left = packed_rows(call, rung.form.a, a.pointer, a.shape, a.strides, gaps=maps, rounded=maps)
     turned = slice(None) if rung.b_by_rows else slice(None, None, -1)
-    right = packed_rows(call, rung.form.b, b.pointer, b.shape[turned], b.strides[turned], gaps=maps)
+    b_shape, b_strides = b.shape[turned], b.strides[turned]
+    right = packed_rows(call, rung.form.b, b.pointer, b_shape, b_strides, gaps=maps, rounded=maps)
     pitch = n * d.itemsize
     target = d.pointer
     if rung.row.stores_with_tma and pitch % _CHUNK:  # TMA stores rows that begin at multiples of 16 bytes
@@ -116,11 +120,22 @@ def lies_by_rows(array: GpuArray) -> bool:
 
 
 def _argument(rung: _Rung, rows: Rows, box: tuple[int, int]) -> bytes:
-    return _map(rows, box) if rung.row.tensor_maps else _address(rows.pointer)
+    if not rung.row.tensor_maps:
+        return _address(rows.pointer)
+    return _map(rows, box, tf32=rung.form.a_type == "tf32")
 
 
-def _map(rows: Rows, box: tuple[int, int]) -> bytes:
-    return encode_tensor_map(tensor_map(rows, box, swizzle=128, l2_promotion=256)).tobytes()
+def _map(rows: Rows, box: tuple[int, int], *, tf32: bool = False) -> bytes:
+    return encode_tensor_map(operand_map(rows, box, tf32=tf32)).tobytes()
+
+
+def operand_map(rows: Rows | NDArray[np.uint8], box: tuple[int, int], *, tf32: bool) -> TensorMap:
+    """The tensor map of rows of bytes, or of tf32 (in float32), which TMA rounds on the way."""
+    height, length = box
+    if not tf32:
+        return tensor_map(rows, box, swizzle=128, l2_promotion=256)
+    words = replace(rows, words=True) if isinstance(rows, Rows) else rows.view(np.float32)
+    return tensor_map(words, (height, length // 4), swizzle=128, l2_promotion=256, data_type="TFLOAT32")
 
 
 def _address(pointer: int) -> bytes:
@@ -135,17 +150,19 @@ def packed_rows(
     strides: tuple[int, ...],
     *,
     gaps: bool,
+    rounded: bool = False,
 ) -> Rows:
     """The rows as a kernel reads them: themselves, or a packed copy.
 
-    TMA takes rows of any length that begin at multiples of 16 bytes; other kernels want them without gaps.
+    TMA takes rows of any length that begin at multiples of 16 bytes (`gaps`), and rounds tf32 if it is told
+    of it (`rounded`); other kernels want rows without gaps, of rounded elements.
     """
     if operand.dtype.bits < 8:
         return _packed_bits(call, operand.dtype.bits, pointer, shape, strides)
     (count, elements), size = shape, operand.dtype.bits // 8
     length, pitch = elements * size, strides[0]
     fits = strides[1] == size and pitch % _CHUNK == 0 and pitch >= length and pointer % _CHUNK == 0
-    if fits and operand.dtype.name != "tf32" and (gaps or pitch == length):
+    if fits and (rounded or operand.dtype.name != "tf32") and (gaps or pitch == length):
         return Rows(pointer, count, length, pitch)
     pitch = -(-length // _CHUNK) * _CHUNK
     copy = call.scratch(count * pitch)

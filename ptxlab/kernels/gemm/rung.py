@@ -25,7 +25,7 @@ from ..device_operands import check_matrices, copy_from_gpu, copy_to_gpu
 from ..kernel import Kernel, kernel
 from ..simulator import Result
 from .catalog import LADDER, Row
-from .device import multiply_arrays
+from .device import multiply_arrays, operand_map
 from .source import RESULTS, compose
 
 __all__ = ["Call", "Rung", "ladder", "rung"]
@@ -214,8 +214,9 @@ class Rung:
         right: Any = b
         target: Any = d
         if self.row.tensor_maps:
-            left = tensor_map(a, self.box_a, swizzle=128, l2_promotion=256)
-            right = tensor_map(b, self.box_b, swizzle=128, l2_promotion=256)
+            tf32 = self.form.a_type == "tf32"
+            left = operand_map(a, self.box_a, tf32=tf32)
+            right = operand_map(b, self.box_b, tf32=tf32)
         if self.row.stores_with_tma:
             target = tensor_map(d.view(np.uint8), self.box_d, swizzle=128)
         return left, right, 0 if start is None else start, target, len(d), n, a.shape[1]

@@ -109,6 +109,7 @@ def instruction_header(form: MmaForm, constants: Mapping[str, int], result: str 
         "LANES": form.lanes,
         "ACCUMULATORS": form.d.registers,
         "RESULT_BYTES": _BYTES[result],
+        "MAP_UNIT": 4 if form.a_type == "tf32" else 1,  # bytes of an element, as TMA counts them in A and B
         **({"SELECTORS": len(form.selectors)} if form.sparse else {}),
         **constants,
     }

@@ -35,8 +35,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) gemm(
         if (i >= count) return;
         const uint32_t stage = stages + i % STAGES * STAGE_BYTES, barrier = barriers + 8 * (i % STAGES);
         mbarrier_expect(barrier, STAGE_BYTES);
-        tma_load(stage, A, i * ROW, row, barrier);
-        tma_load(stage + BLOCK_M * ROW, B, i * ROW, column, barrier);
+        tma_load(stage, A, i * ROW / MAP_UNIT, row, barrier);
+        tma_load(stage + BLOCK_M * ROW, B, i * ROW / MAP_UNIT, column, barrier);
     };
 
     Accumulator d[ACCUMULATORS];

@@ -97,12 +97,12 @@ __device__ __forceinline__ void produce(
             const uint32_t b = memory + at.stage * STAGE_BYTES + A_BYTES + rank_m * B_PART * ROW;
             mbarrier_wait(empty_barrier(memory, at.stage), at.parity ^ 1);  // passes at once the first time round
             mbarrier_expect(full, STAGE_BYTES);
-            load<(CLUSTER_N > 1)>(a, A, k, a_row, full, beside);
+            load<(CLUSTER_N > 1)>(a, A, k / MAP_UNIT, a_row, full, beside);
             if constexpr (B_BY_ROWS) {
                 for (int n = 0; n < B_PART; n += 64)  // columns, 128 bytes of each row
                     load<(CLUSTER_M > 1)>(b + n * ROW, B, (b_row + n) * 2, k / 2, full, below);
             } else {
-                load<(CLUSTER_M > 1)>(b, B, k, b_row, full, below);
+                load<(CLUSTER_M > 1)>(b, B, k / MAP_UNIT, b_row, full, below);
             }
         }
     }

@@ -137,7 +137,7 @@ struct alignas(64) TensorMap {
     uint8_t bytes[128];
 };
 
-// `column` counts bytes: all maps here are of bytes, whatever the elements are.
+// `column` counts bytes: maps are of bytes, whatever the elements are. (Only tf32 is told to TMA, which rounds it on the way.)
 __device__ __forceinline__ void tma_load(uint32_t to, const TensorMap& map, int column, int row, uint32_t barrier)
 {
     asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
