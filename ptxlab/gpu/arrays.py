@@ -44,6 +44,7 @@ _DLPACK_DEVICES = (2, 13)
 #: The default stream in CUDA's API, and what DLPack calls it.
 _DEFAULT_STREAM = 0
 _DLPACK_DEFAULT_STREAM = 1
+_DLPACK_UNORDERED = -1
 _MOST_AXES = 8
 _BLOCK = 256
 _MOST_BLOCKS = 4096
@@ -140,6 +141,9 @@ def as_gpu_array(value: Any, what: str = "array") -> GpuArray | None:
     try:
         layout = gpu_layout(value)
     except PtxlabError as error:
+        exchanged = _from_dlpack(value, what)  # JAX has no typestr for bfloat16, but DLPack has
+        if exchanged is not None:
+            return exchanged
         raise PtxlabError(str(error).replace("array", what, 1) if what != "array" else str(error)) from None
     if layout is None:
         return _from_dlpack(value, what)
@@ -315,13 +319,8 @@ class GpuArrays:
 
     def _wait_for_producer(self, array: GpuArray) -> None:
         """Order this stream behind the one that wrote the array, as CUDA's array interface asks."""
-        if array.producer is None or array.producer == self.stream:
-            return
-        flag = self._driver.CUevent_flags.CU_EVENT_DISABLE_TIMING
-        (event,) = check(self._driver.cuEventCreate(int(flag)), "making an event")
-        check(self._driver.cuEventRecord(event, self._driver.CUstream(array.producer)), "recording an event")
-        check(self._driver.cuStreamWaitEvent(self._handle, event, 0), "waiting for an event")
-        check(self._driver.cuEventDestroy(event), "freeing an event")
+        if array.producer is not None:
+            _order(array.producer, self.stream)
 
     def empty(self, shape: Sequence[int], type_name: str) -> GpuArray:
         """A new array of the same library; its `owner` is what the caller gets back."""
@@ -461,6 +460,21 @@ def _as_handle(handle: int, stream: object) -> int:
     return handle
 
 
+def _order(first: int, then: int) -> None:
+    """What comes to the second stream from now on waits for what the first one has to do."""
+    first, then = (
+        _DEFAULT_STREAM if handle == _DLPACK_DEFAULT_STREAM else handle for handle in (first, then)
+    )
+    if first == then:
+        return
+    driver = load("cuda.bindings.driver")
+    flag = driver.CUevent_flags.CU_EVENT_DISABLE_TIMING
+    (event,) = check(driver.cuEventCreate(int(flag)), "making an event")
+    check(driver.cuEventRecord(event, driver.CUstream(first)), "recording an event")
+    check(driver.cuStreamWaitEvent(driver.CUstream(then), event, 0), "waiting for an event")
+    check(driver.cuEventDestroy(event), "freeing an event")
+
+
 def _current_stream(library: Library) -> int:
     if library == "torch":
         return int(sys.modules["torch"].cuda.current_stream(0).cuda_stream)
@@ -550,6 +564,9 @@ class ResultArray:
         return _DLPACK_DEVICES[0], 0
 
     def __dlpack__(self, **options: Any) -> object:
+        consumer = options.get("stream")
+        if consumer != _DLPACK_UNORDERED:
+            _order(self._stream, _DEFAULT_STREAM if consumer is None else as_int(consumer, "stream"))
         buffer = load("cuda.core").Buffer.from_handle(self._pointer, self._size, owner=self)
         view = load("cuda.core.utils").StridedMemoryView.from_buffer(buffer, self.shape, dtype=self.dtype)
         return view.__dlpack__(**options)
