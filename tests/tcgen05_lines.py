@@ -146,16 +146,35 @@ def _controls() -> Iterator[Line]:
                 f"[{'r0' if space else 'da'}], {columns}",
                 fits=columns != "48",
             )
+        for space, columns in product(("", ".shared::cta"), ("r1", "32", "96", "512", "48")):
+            yield Line(
+                f"tcgen05.alloc.exclusive.{group}sync.aligned{space}.b32",
+                f"[{'r0' if space else 'da'}], {columns}",
+                fits=columns != "48",
+            )
+        for columns in ("r1", "96", "16"):
+            yield Line(
+                f"tcgen05.dealloc.exclusive.{group}sync.aligned.b32",
+                f"taddr, {columns}",
+                fits=columns != "16",
+            )
         for columns in ("r1", "64", "16"):
             yield Line(f"tcgen05.dealloc.{group}sync.aligned.b32", f"taddr, {columns}", fits=columns != "16")
         yield Line(f"tcgen05.relinquish_alloc_permit.{group}sync.aligned", "")
-        for space, cast, masked in product(
-            ("", ".shared::cluster", ".shared::cta"), ("", ".multicast::cluster"), (0, 1)
+        spaces = ("", ".shared::cluster", ".shared::cta")
+        casts = {
+            "": "",
+            ".multicast::cluster": "mask",
+            ".multicast::cluster::16b": "mask",
+            ".multicast::cluster::32b": "r1",
+        }
+        for space, cast, mask, limit in product(
+            spaces, casts, ("", "mask", "r1"), ("", ".sync_restrict::shared::read::mma::a")
         ):
             yield Line(
-                f"tcgen05.commit.{group}mbarrier::arrive::one{space}{cast}.b64",
-                f"[{'r0' if space else 'mb'}]{', mask' * masked}",
-                fits=bool(cast) == bool(masked),
+                f"tcgen05.commit.{group}mbarrier::arrive::one{limit}{space}{cast}.b64",
+                f"[{'r0' if space else 'mb'}]{', ' + mask if mask else ''}",
+                fits=casts[cast] == mask,
             )
     for word in ("fence::before_thread_sync", "fence::after_thread_sync", "wait::ld.sync.aligned"):
         yield Line(f"tcgen05.{word}", "")

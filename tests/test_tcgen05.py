@@ -188,6 +188,7 @@ def test_versions() -> None:
         ("tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.scale_vec::4X", "8.7"),
         ("tcgen05.mma.cta_group::1.kind::mxf4.block_scale.block32", "8.8"),
         (f"{F16}.collector::b::fill", "9.4"),
+        ("tcgen05.alloc.exclusive.cta_group::1.sync.aligned.b32", "9.4"),
         ("tcgen05.ld.red.sync.aligned.32x32b.x2.max.f32", "8.8"),
     ):
         form = instruction(name)
@@ -196,6 +197,9 @@ def test_versions() -> None:
         target = next(target for target in ("sm_100a", "sm_103a", "sm_107a") if form.supports(target))
         assert taken([line], target, assembler.NEWEST) == [True]
     assert str(instruction(F16).ptx_version_for("sm_107f")) == "9.4"
+    exclusive = instruction("tcgen05.alloc.exclusive.cta_group::1.sync.aligned.b32")
+    assert 96 in exclusive.columns() and exclusive.columns("sm_107a")[-1] == 576
+    assert instruction("tcgen05.wait::ld.sync.aligned").columns() == ()
 
 
 # -- the instruction descriptor -----------------------------------------------------------------------------

@@ -468,6 +468,9 @@ class InstructionDescriptor:
             yield f"{target} lacks K = {self.k}, which {listing(only)} have"
         if self.scale == "ue5m3" and target not in SM_107:
             yield f"{target} lacks scales of ue5m3, which {listing(SM_107)} have"
+        version = int(target == "sm_107a")
+        if self.sparse and self.row.format == "mxf4" and self.sparsity_version != version:
+            yield f"sparsity_version is {self.sparsity_version}; for {target} it is {version}"
         if self.scale_a_lanes != 32 and target not in SM_107:
             yield f"{target} reads scales of A from 32 lanes; {listing(SM_107)} from 128 as well"
 

@@ -439,6 +439,11 @@ class Tcgen05Mma(Tcgen05Form):
         element = _type(self.a_type)
         if self.a_space == "shared":
             return Operand("A", element, shape, None, "shared", ("m", "k"))
+        if self.k > self.descriptor.depths[0] and element.bits == 6:
+            raise PtxlabError(
+                f"{self.mnemonic} {self.shape}: A of {self.a_type} in tensor memory is packed without padding, "
+                f"a picture in the PTX ISA that ptxlab does not have"
+            )
         container, padding = self._container(element)
         source = self.path.source
         if self.path.name in "EG":
@@ -905,4 +910,25 @@ class Tcgen05Control(Tcgen05Form):
     @property
     def ptx_version(self) -> PtxVersion:
         """The first version of the PTX ISA that has it."""
-        return PtxVersion(8, 6)
+        return PtxVersion(9, 4) if any(map(self._is_new, self.qualifiers)) else PtxVersion(8, 6)
+
+    @staticmethod
+    def _is_new(qualifier: str) -> bool:
+        return (
+            qualifier == "exclusive"
+            or qualifier.startswith("sync_restrict")
+            or qualifier.endswith(("::16b", "::32b"))
+        )
+
+    def columns(self, target: str = "sm_100a") -> tuple[int, ...]:
+        """How many columns alloc and dealloc take there; () for the others.
+
+        >>> import ptxlab
+        >>> ptxlab.instruction("tcgen05.alloc.cta_group::1.sync.aligned.b32").columns()
+        (32, 64, 128, 256, 512)
+        """
+        if self.family not in ("tcgen05.alloc", "tcgen05.dealloc") or not self.supports(target):
+            return ()
+        if "exclusive" not in self.qualifiers:
+            return (32, 64, 128, 256, 512)
+        return tuple(range(32, 577 if target in SM_107 else 513, 32))

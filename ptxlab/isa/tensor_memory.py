@@ -394,7 +394,7 @@ def _layout(
     return TensorLayout(shape, row, column, copy)
 
 
-#: "Data Path Layout Organization". The manual's "2x3" of layout E must be 2x2: 64 rows, two groups of lanes.
+#: "Data Path Layout Organization". Editions before 9.4 say 2x3 of layout E, 9.4 says 2x2.
 DATA_PATHS: dict[str, DataPath] = {
     row.name: row
     for row in (

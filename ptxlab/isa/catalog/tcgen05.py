@@ -149,20 +149,26 @@ def controls(family: str) -> Iterator[Tcgen05Control]:
     """
     together = ("sync", "aligned")
     groups = [f"cta_group::{group}" for group in _GROUPS]
-    signal = "mbarrier::arrive::one"
+    owned = ((), ("exclusive",))
+    restricted = ("sync_restrict::shared::read::mma::a",)
+    casts = [(), *((f"multicast::cluster{bits}",) for bits in ("", "::16b", "::32b"))]
     rows: dict[str, list[tuple[tuple[str, ...], str]]] = {
         "tcgen05.alloc": [
-            ((group, *together, *space, "b32"), "[dst], nCols")
-            for group in groups
-            for space in ((), ("shared::cta",))
+            ((*owner, group, *together, *space, "b32"), "[dst], nCols")
+            for owner, group, space in product(owned, groups, ((), ("shared::cta",)))
         ],
-        "tcgen05.dealloc": [((group, *together, "b32"), "taddr, nCols") for group in groups],
+        "tcgen05.dealloc": [
+            ((*owner, group, *together, "b32"), "taddr, nCols") for owner, group in product(owned, groups)
+        ],
         "tcgen05.relinquish_alloc_permit": [((group, *together), "") for group in groups],
         "tcgen05.commit": [
-            ((group, signal, *space, *cast, "b64"), "[mbar], ctaMask" if cast else "[mbar]")
-            for group in groups
-            for space in ((), ("shared::cluster",))
-            for cast in ((), ("multicast::cluster",))
+            (
+                (group, "mbarrier::arrive::one", *restriction, *space, *cast, "b64"),
+                "[mbar], ctaMask" if cast else "[mbar]",
+            )
+            for group, restriction, space, cast in product(
+                groups, ((), restricted), ((), ("shared::cluster",)), casts
+            )
         ],
         "tcgen05.fence": [(("before_thread_sync",), ""), (("after_thread_sync",), "")],
         "tcgen05.wait": [(("ld", *together), ""), (("st", *together), "")],
@@ -170,4 +176,5 @@ def controls(family: str) -> Iterator[Tcgen05Control]:
     if family not in CONTROL_FAMILIES:
         return
     for qualifiers, operands in rows[family]:
-        yield Tcgen05Control(family, EVERY, qualifiers, operands)
+        newest = {*restricted, "multicast::cluster::32b"} & {*qualifiers}
+        yield Tcgen05Control(family, SM_107 if newest else EVERY, qualifiers, operands)
