@@ -441,8 +441,8 @@ class Tcgen05Mma(Tcgen05Form):
             return Operand("A", element, shape, None, "shared", ("m", "k"))
         if self.k > self.descriptor.depths[0] and element.bits == 6:
             raise PtxlabError(
-                f"{self.mnemonic} {self.shape}: A of {self.a_type} in tensor memory is packed without padding, "
-                f"a picture in the PTX ISA that ptxlab does not have"
+                f"{self.mnemonic} {self.shape}: A of {self.a_type} in tensor memory is packed without "
+                f"padding, a picture in the PTX ISA that ptxlab does not have"
             )
         container, padding = self._container(element)
         source = self.path.source
