@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from .._util.arguments import as_int, as_text, is_name
@@ -213,7 +214,7 @@ class Kernel(Generic[R]):
         values = check_arguments(self.function, given, self.name)
         code = self.ptx.encode()
         if self.source is not self.ptx:
-            code, _ = compile_kernel(self.source, device_target(), self.options, self._expression)
+            code = _machine_code(self.source, device_target(), self.options, self._expression)
         passed = [value.values if isinstance(value, Array) else value for value in values]
         if on_gpu:
             handle = launch_stream(on_gpu, handle)
@@ -262,6 +263,12 @@ def build_kernel(
     ptx, lowered = compile_ptx(text, target, flags, expression)
     module = read_ptx(ptx)
     return Kernel(result_type, module, _chosen(module, lowered or name), target, ptx, text, flags, expression)
+
+
+@lru_cache(maxsize=64)
+def _machine_code(source: str, target: str, options: tuple[str, ...], expression: str | None) -> bytes:
+    """What a launch loads; launches are many."""
+    return compile_kernel(source, target, options, expression)[0]
 
 
 def _as_options(options: object) -> tuple[str, ...]:
