@@ -182,7 +182,7 @@ def test_the_record_of_the_h200_is_whole_numbers_of_cycles() -> None:
                     from_memory += 64 * stored_k * bits / 8 / 128
                 least = max(compute, from_memory)
                 if form.n >= 40:
-                    assert result.cycles == pytest.approx(least, rel=0.012), result.form
+                    assert result.cycles == pytest.approx(least, rel=0.015), result.form
                 else:
                     assert result.cycles >= 0.99 * least
     assert {work(form) / measured(form).cycles > 0 for form in ptxlab.catalog("mma", "sm_90a")} == {True}

@@ -12,6 +12,7 @@ from . import (
     element_types,
     first_kernel,
     fragments,
+    how_fast,
     machine_code,
     metadata,
     numerics,
@@ -52,6 +53,7 @@ _LESSON_MODULES = (
     descriptors,
     first_kernel,
     what_goes_wrong,
+    how_fast,
 )
 
 

@@ -205,6 +205,14 @@ LESSONS: tuple[Lesson, ...] = (
         ), 60,
     ),
     Lesson(
+        "19", "how-fast-is-it", "How fast is one instruction, and what would make it faster?",
+        (
+            "tell latency from throughput, and say how much must be under way to reach the second",
+            "say what bounds an instruction: its chain, the tensor cores, shared memory or power",
+            "predict the cycles of any wgmma, and say when sparsity pays",
+        ), 40,
+    ),
+    Lesson(
         "", "atlas", "Every instruction, browsable",
         (
             "find any matrix instruction, its layout and its targets in seconds",

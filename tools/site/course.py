@@ -25,6 +25,7 @@ PARTS = {
     "The chip": ("12", "14"),
     "Memory": ("15", "16"),
     "Whole kernels": ("17", "18"),
+    "Speed": ("19", "19"),
 }
 
 

@@ -1,0 +1,411 @@
+"""Exercises of lesson 19: latency, throughput, Little's law, what bounds wgmma, sparsity; its pictures."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..instruction import mma_instruction
+from ..views import Cell, Grid, Header, Picture
+from ..views.charts import bars, table
+from ..views.grid import State
+from .checking import exercise, judge, numbers, result_of, whole_numbers
+
+__all__ = ["MMA", "S4", "S8", "WGMMA", "queue", "random_and_zeros", "warps_and_chains"]
+
+MMA = mma_instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+S8 = mma_instruction("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32")
+S4 = mma_instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
+WGMMA = mma_instruction("wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16")
+
+_LATENCY = 24  # cycles of MMA on an H200, which the record has as 24.1
+_INTERVAL = 6  # cycles from one MMA to the next in a quarter of an SM: four times 1.5
+_SHOWN = 96  # cycles of a timeline
+_QUARTERS = 4
+_SMS = 132
+_GHZ = 1.75
+_WIDTHS = range(40, 257, 8)  # N for which the rule holds to the cycle
+
+#: T operations a second of MMA on an H200, by warps on each SM and by chains in each warp.
+BY_WARPS = {
+    1: {1: 37, 2: 76, 4: 130, 8: 143},
+    2: {1: 77, 2: 152, 4: 259, 8: 286},
+    4: {1: 155, 2: 304, 4: 518, 8: 572},
+    8: {1: 310, 2: 557, 4: 626, 8: 626},
+    16: {1: 616, 2: 618, 4: 603, 8: 611},
+}
+
+#: T operations a second of an H200 that has been busy for half a second, and the power that it took.
+BY_CONTENTS = {
+    "mma f16": {"random, 719 W": 584, "zeros, 292 W": 629},
+    "wgmma f16": {"random, 694 W": 772, "zeros, 244 W": 842},
+    "sparse wgmma e4m3": {"random, 630 W": 2946, "zeros, 242 W": 3149},
+}
+
+
+# -- what the lesson shows -----------------------------------------------------------------------------------
+
+
+def queue(chains: int) -> Picture:
+    """A tensor core and so many chains of mma, each of which waits for the one before it.
+
+    >>> queue(1).notes[0], queue(4).notes[0]
+    ('the tensor core is busy in 24 of 96 cycles', 'the tensor core is busy in 96 of 96 cycles')
+    """
+    cells, hover = [], np.full((chains, _SHOWN), "", dtype=object)
+    ready = [0] * chains
+    free = busy = 0
+    while True:
+        chain = min(range(chains), key=lambda each: (max(ready[each], free), ready[each], each))
+        start = max(ready[chain], free)
+        if start >= _SHOWN:
+            break
+        free, ready[chain] = start + _INTERVAL, start + _LATENCY
+        busy += _INTERVAL
+        for first, stop, state, text in (
+            (start, start + _INTERVAL, "plain", "mma"),
+            (start + _INTERVAL, start + _LATENCY, "dim", ""),
+        ):
+            stop = min(stop, _SHOWN)
+            if first < stop:
+                own: State = "plain" if state == "plain" else "dim"
+                lines = (text,) if text else ()
+                cells.append(Cell(chain, first, 1, stop - first, lines, 4 * (chain % 8) + 2, own))
+                what = "enters the tensor core" if text else "on its way: the next of this chain waits"
+                hover[chain, first:stop] = f"cycles {first} to {stop - 1}\n{what}"
+    covered = np.zeros((chains, _SHOWN), dtype=bool)
+    for cell in cells:
+        covered[cell.row, cell.column : cell.column + cell.width] = True
+    for row in range(chains):
+        for column in np.flatnonzero(~covered[row]).tolist():
+            cells.append(Cell(row, column, 1, 1, (), role="blank"))
+            hover[row, column] = "ready, but the tensor core is taken"
+    grid = Grid(
+        (chains, _SHOWN),
+        tuple(cells),
+        hover,
+        tuple(Header(row, 1, (f"chain {row}",)) for row in range(chains)),
+        tuple(Header(first, 6, (f"{first}",)) for first in range(0, _SHOWN, 6)),
+        ("", "cycle"),
+        density="tight",
+    )
+    notes = (
+        f"the tensor core is busy in {min(busy, _SHOWN)} of {_SHOWN} cycles",
+        f"an mma enters it for {_INTERVAL} cycles, and its result comes {_LATENCY} cycles after it began",
+    )
+    title = (
+        "One chain of mma in a quarter of an SM" if chains == 1 else f"{chains} chains in a quarter of an SM"
+    )
+    return Picture(title, notes, (grid,))
+
+
+def warps_and_chains() -> Picture:
+    """What an H200 reached with mma, by warps on each SM and chains in each warp.
+
+    >>> warps_and_chains().grids[0].at(0, 0).text
+    '162'
+    """
+    columns = sorted({chains for row in BY_WARPS.values() for chains in row})
+    texts = {
+        f"{warps} warps" if warps > 1 else "1 warp": [str(row.get(chains, "")) for chains in columns]
+        for warps, row in BY_WARPS.items()
+    }
+    most = max(max(row.values()) for row in BY_WARPS.values())
+    shades = {text: -0.75 * int(text) / most for row in texts.values() for text in row if text}
+    names = [f"{chains} chain{'s' if chains > 1 else ''}" for chains in columns]
+    notes = ("mma m16n8k16 with f16, random operands, on an H200", "warps are those on each SM")
+    return table(texts, names, "T operations a second", notes, shades=shades)
+
+
+def random_and_zeros() -> Picture:
+    """What an H200 reached on random operands and on zeros.
+
+    >>> random_and_zeros().title
+    'T operations a second, after half a second'
+    """
+    notes = ("on an H200, which may take 700 W", "random operands make wires switch, and that takes power")
+    return bars(BY_CONTENTS, "T operations a second, after half a second", notes, text="{:.0f}".format)
+
+
+# -- exercises ---------------------------------------------------------------------------------------------
+
+_WORK = 2 * MMA.m * MMA.n * MMA.k
+_ONE_CHAIN = _WORK / _LATENCY * _QUARTERS * _SMS * _GHZ / 1000  # T operations a second
+
+
+@exercise(
+    "19.1",
+    f"Each SM has {_QUARTERS} quarters with a tensor core each, and every quarter runs one warp with one "
+    "chain of "
+    f"`mma.m16n8k16`: each waits {_LATENCY} cycles for the one before it. There are {_SMS} SMs at {_GHZ} "
+    "GHz. "
+    "An operation is a multiplication or an addition. **How many T (10¹²) operations a second is that?** "
+    "Two digits will do.",
+    "rate = ...  # T operations a second",
+)
+def _one_chain(answer: object) -> tuple[bool, str]:
+    (rate,) = numbers(answer, "one number of T operations a second", 1)
+
+    def near(value: float) -> bool:
+        return abs(rate - value) <= 0.03 * value
+
+    return judge(
+        near(_ONE_CHAIN),
+        f"16 x 8 x 16 multiplications and as many additions are {_WORK} operations, in {_LATENCY} cycles, "
+        f"{_QUARTERS * _SMS} times at once. The card measured {BY_WARPS[4][1]}: that is a quarter of what "
+        "it can do.",
+        (near(_ONE_CHAIN / 2), "Multiply and add are two operations: m x n x k counts each pair once."),
+        (near(_ONE_CHAIN / 4), "There is one warp in each quarter. How many chains run on an SM at once?"),
+        (near(_ONE_CHAIN / 8), "Multiply and add are two operations, and there are four quarters to an SM."),
+        (near(_ONE_CHAIN / _SMS), f"That is one SM. There are {_SMS}."),
+        (
+            near(_ONE_CHAIN * 1e12) or near(_ONE_CHAIN * 1000),
+            "Right, but in other units: in T, that is 10¹².",
+        ),
+        (near(_ONE_CHAIN / _GHZ), "That is for a clock of 1 GHz."),
+        (
+            near(_ONE_CHAIN * _LATENCY / _INTERVAL),
+            f"That is with a tensor core that never waits. In one chain an `mma` begins every {_LATENCY} "
+            "cycles.",
+        ),
+        otherwise=f"Count the operations of one `mma` (2 m n k), divide by {_LATENCY} cycles, and multiply "
+        "by "
+        "the number of quarters in the whole GPU and by cycles a second.",
+    )
+
+
+@exercise(
+    "19.2",
+    f"A quarter's tensor core can take an `mma.m16n8k16` every {_INTERVAL} cycles, and each takes {_LATENCY} "
+    "cycles from start to result. **How many independent chains keep it busy?** And if the warps of an SM "
+    "are spread evenly over its quarters: **how many chains must each warp have if there are 8 warps on "
+    "the SM, and how many if there are 16?**",
+    "chains = ...  # (in a quarter, in each of 8 warps, in each of 16 warps)",
+)
+def _little(answer: object) -> tuple[bool, str]:
+    submitted = whole_numbers(answer, 3, "three numbers of chains")
+    expected = (_LATENCY // _INTERVAL, 2, 1)
+    return judge(
+        submitted == expected,
+        "That is Little's law: what is under way = rate x latency. Look at the table above: along the "
+        "diagonal, twice the warps with half the chains give almost the same.",
+        (
+            submitted[0] == _LATENCY,
+            "That would be right if the tensor core took one in every cycle. How often does it take one?",
+        ),
+        (
+            submitted[0] == _INTERVAL,
+            f"Those are cycles. How often do {_INTERVAL} cycles fit into {_LATENCY}?",
+        ),
+        (
+            submitted[0] == 4 * expected[0],
+            "Those are the chains of a whole SM. The question is about a quarter of it.",
+        ),
+        (
+            submitted[0] != expected[0],
+            f"While one `mma` is under way for {_LATENCY} cycles, how many others can begin, one every "
+            f"{_INTERVAL} cycles?",
+        ),
+        (
+            submitted[1] == expected[0],
+            "The first is right. 8 warps on an SM are how many in each quarter?",
+        ),
+        (
+            submitted[1] != expected[1],
+            "The first is right. Divide it by the warps of a quarter, of which there are four to an SM.",
+        ),
+        otherwise="The first two are right. With 16 warps, how many are in a quarter?",
+    )
+
+
+_MMA_RATE = _WORK / 1.5
+_WGMMA_CYCLES = 64
+_WGMMA_WORK = 2 * WGMMA.m * WGMMA.n * WGMMA.k
+
+
+@exercise(
+    "19.3",
+    "On a whole SM, `mma.m16n8k16` with f16 comes every **1.5 cycles** at best, however many warps there "
+    "are. "
+    f"`wgmma.m64n128k16` with f16 comes every **{_WGMMA_CYCLES} cycles**. **How many operations does an SM "
+    "do "
+    "in a cycle with each, and what percentage of the second is the first?** Round to whole numbers.",
+    "rates = ...  # (operations in a cycle with mma, with wgmma, percent)",
+)
+def _two_thirds(answer: object) -> tuple[bool, str]:
+    mma, wgmma, percent = numbers(answer, "three numbers: (operations with mma, with wgmma, percent)", 3)
+    rate = _WGMMA_WORK / _WGMMA_CYCLES
+    share = 100 * _MMA_RATE / rate
+    return judge(
+        abs(mma - _MMA_RATE) <= 1.5 and abs(wgmma - rate) <= 1.5 and abs(percent - share) <= 1,
+        "So `mma` cannot do better than two thirds on Hopper, whatever a kernel does around it. (The 989 T/s "
+        "of the datasheet are what `wgmma` does in a cycle, at 1.83 GHz.)",
+        (
+            abs(mma - _MMA_RATE / 2) <= 1.5 or abs(wgmma - rate / 2) <= 1.5,
+            "Those are multiply-adds: each is two operations.",
+        ),
+        (
+            abs(mma - _MMA_RATE * 4) <= 6 or abs(mma - _WORK / _INTERVAL) <= 1.5,
+            "For `mma`, the 1.5 cycles are those of the whole SM; its quarters are in them already.",
+        ),
+        (
+            abs(mma - _MMA_RATE) > 1.5,
+            "For `mma`: 2 x 16 x 8 x 16 operations every 1.5 cycles.",
+        ),
+        (
+            abs(wgmma - rate) > 1.5,
+            "The first is right. For `wgmma`: 2 x 64 x 128 x 16 operations, how often?",
+        ),
+        (
+            abs(percent - 100 * rate / _MMA_RATE) <= 1,
+            "The rates are right. Which is the part, which the whole?",
+        ),
+        (abs(percent - share / 100) <= 0.02, "The rates are right. In percent, please."),
+        otherwise="The rates are right. What percentage of the second is the first?",
+    )
+
+
+def least_cycles(n: int, sparse: bool, in_memory: bool) -> float:
+    """Cycles from one wgmma to the next: of the tensor cores, or of shared memory, whichever takes longer.
+
+    >>> least_cycles(128, False, True), least_cycles(128, True, True)
+    (64.0, 80.0)
+    """
+    memory = (n / 2 if sparse else n / 4) + (16 if in_memory else 0)
+    return max(n / 2, memory)
+
+
+@exercise(
+    "19.4",
+    "Write down how many cycles pass from one `wgmma` to the next on an SM, for **N of at least 40**. Two "
+    "things take time, and both work at once: the **tensor cores** take N / 2 cycles, dense or sparse. "
+    "**Shared "
+    "memory** delivers 128 bytes a cycle: A has 64 rows of 32 bytes, unless it is in registers, and B has N "
+    "columns of 32 bytes, or of 64 bytes if A is sparse, because K is twice as long.",
+    "def cycles(n, sparse, in_memory):\n    return ...",
+)
+def _cycles(answer: object) -> tuple[bool, str]:
+    form = "a number of cycles"
+    rows = [(n, sparse, memory) for n in _WIDTHS for sparse in (False, True) for memory in (False, True)]
+    values = {
+        row: numbers(result_of(answer, *row, form=form, about=f"cycles{row}"), form, 1)[0] for row in rows
+    }
+
+    def wrong(where: list[tuple[int, bool, bool]]) -> bool:
+        return any(abs(values[row] - least_cycles(*row)) > 0.5 for row in where)
+
+    def everywhere(rule: str) -> bool:
+        rules = {
+            "sum": lambda n, sparse, memory: n / 2 + (n / 2 if sparse else n / 4) + (16 if memory else 0),
+            "compute": lambda n, sparse, memory: n / 2,
+            "memory": lambda n, sparse, memory: (n / 2 if sparse else n / 4) + (16 if memory else 0),
+            "always A": lambda n, sparse, memory: max(n / 2, (n / 2 if sparse else n / 4) + 16),
+            "short B": lambda n, sparse, memory: max(n / 2, n / 4 + (16 if memory else 0)),
+        }
+        return all(abs(values[row] - rules[rule](*row)) < 0.5 for row in rows)
+
+    return judge(
+        not wrong(rows),
+        "This is what an H200 does, to the cycle: the chart below has 1,000 measurements, and your function "
+        "gives all of them. So with A in memory a sparse `wgmma` always waits for A.",
+        (everywhere("sum"), "Both work at once. The one that takes longer hides the other."),
+        (everywhere("compute"), "Those are the tensor cores. How long does shared memory take for A and B?"),
+        (everywhere("memory"), "That is shared memory. Where N is large, the tensor cores take longer."),
+        (everywhere("always A"), "A in registers need not be read from shared memory."),
+        (
+            everywhere("short B"),
+            "A sparse `wgmma` covers twice as much K, and B is dense: how many bytes of B?",
+        ),
+        (
+            wrong([row for row in rows if not row[1] and not row[2]]),
+            "Begin with dense and A in registers: B of N x 32 bytes, 128 bytes a cycle, beside N / 2 cycles.",
+        ),
+        (
+            wrong([row for row in rows if not row[1]]),
+            "Dense with A in registers is right. From shared memory, A adds 64 x 32 bytes.",
+        ),
+        (
+            wrong([row for row in rows if not row[2]]),
+            "Dense is right. Sparse with A in registers: B of N x 64 bytes, beside N / 2 cycles.",
+        ),
+        otherwise="Only sparse with A in memory is wrong: A of 64 x 32 bytes and B of N x 64 bytes.",
+    )
+
+
+def _gain(n: int) -> float:
+    return 2 * least_cycles(n, False, True) / least_cycles(n, True, True)
+
+
+_WANTED = 1.75
+
+
+@exercise(
+    "19.5",
+    "A sparse `wgmma` does the work of two dense ones. With A **in shared memory** for both, **how many "
+    "times as "
+    "fast is it with N = 64? And what is the smallest N (a multiple of 8) with which it is at least "
+    f"{_WANTED} times as fast?** Use the function of the last exercise, or the chart.",
+    "gain = ...  # (times as fast with N = 64, smallest N)",
+)
+def _sparsity(answer: object) -> tuple[bool, str]:
+    at_64, smallest = numbers(answer, "two numbers: (times as fast, N)", 2)
+    expected = next(n for n in range(8, 257, 8) if n >= 40 and _gain(n) >= _WANTED)
+    ratio = least_cycles(64, True, True) / least_cycles(64, False, True)
+    return judge(
+        abs(at_64 - _gain(64)) < 0.02 and smallest == expected,
+        "64 is the worst N of all: the dense `wgmma` is at its best there already, and the sparse one "
+        "waits for "
+        "memory half as long as it computes. With A in registers it would be twice as fast from N = 40 on.",
+        (
+            abs(at_64 - ratio) < 0.02 or abs(at_64 - 1 / ratio) < 0.02,
+            "Those are the cycles of one over the other. But one sparse `wgmma` does the work of two dense "
+            "ones.",
+        ),
+        (
+            abs(at_64 - 2) < 0.02,
+            "That is what sparsity promises. How many cycles does each take with N = 64?",
+        ),
+        (
+            abs(at_64 - _gain(64)) >= 0.02,
+            "With N = 64: cycles of two dense ones, divided by cycles of one sparse one.",
+        ),
+        (
+            smallest > expected,
+            "The first is right. The second is fast enough, but there is a smaller N that is.",
+        ),
+        otherwise="The first is right. Two times the dense cycles over the sparse cycles: that N is not "
+        "there yet.",
+    )
+
+
+_S4_CYCLES = 73.2
+_S8_CYCLES = 1.5
+
+
+@exercise(
+    "19.6",
+    "Hopper has no tensor core for s4: `mma.m16n8k64` with s4 becomes some 180 instructions, and comes "
+    "every "
+    f"{_S4_CYCLES} cycles on an SM. `mma.m16n8k32` with s8 comes every {_S8_CYCLES} cycles. Suppose your "
+    "weights "
+    "are s4, and you convert them to s8 once, before the product. **How many times as fast is the product "
+    "then?** "
+    "A whole number will do.",
+    "times = ...",
+)
+def _emulated(answer: object) -> tuple[bool, str]:
+    (times,) = numbers(answer, "one number", 1)
+    expected = _S4_CYCLES / (2 * _S8_CYCLES)
+    return judge(
+        abs(times - expected) <= 0.6,
+        "Two `mma` with s8 do the work of one with s4. The bytes of A and B double, though: where memory "
+        "bounds a "
+        "kernel, s4 in memory and a conversion on the way to the registers is the better plan.",
+        (
+            abs(times - 2 * expected) <= 1.2,
+            "One `mma` with s8 has half the K. How many of them do the work of one with s4?",
+        ),
+        (abs(times - 4 * expected) <= 2.4, "How many `mma` with k32 do the work of one with k64?"),
+        (abs(times - 1 / expected) <= 0.01, "The other way round: how many times as fast?"),
+        otherwise=f"Take k64 of work: one `mma` with s4, {_S4_CYCLES} cycles, or as many with s8 as that "
+        "takes.",
+    )

@@ -1,0 +1,104 @@
+"""Answers to the exercises of lesson 19: worked out by hand from cycles, bytes and clocks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def by_cases(n: int, sparse: bool, in_memory: bool) -> float:
+    """Tensor cores and shared memory, each case for itself."""
+    if sparse:
+        return n / 2 + 16 if in_memory else n / 2
+    return max(n / 2, n / 4 + 16) if in_memory else n / 2
+
+
+#: What a reader would write in the place of the `...`.
+SOLUTIONS: dict[str, str] = {
+    "19.1": "2 * 16 * 8 * 16 / 24 * 4 * 132 * 1.75e9 / 1e12",
+    "19.2": "(4, 2, 1)",
+    "19.3": "(2731, 4096, 67)",
+    "19.4": "max(n / 2, n * (64 if sparse else 32) / 128 + (16 if in_memory else 0))",
+    "19.5": "(4 / 3, 224)",
+    "19.6": "24",
+}
+
+#: Right answers, in all forms that a reader might give them.
+RIGHT: dict[str, list[Any]] = {
+    "19.1": [158, 157.7, "160"],
+    "19.2": [(4, 2, 1), [4, 2, 1]],
+    "19.3": [(2731, 4096, 67), [2730.67, 4096.0, 66.7]],
+    "19.4": [by_cases],
+    "19.5": [(1.33, 224), [1.333, 224]],
+    "19.6": [24, 24.4],
+}
+
+#: Wrong answers, with a word of the hint that fits the misconception.
+WRONG: dict[str, list[tuple[Any, str]]] = {
+    "19.1": [
+        (79, "counts each pair once"),
+        (39.4, "on an SM at once"),
+        (19.7, "four quarters to an SM"),
+        (1.19, "one SM"),
+        (157_696, "other units"),
+        (90, "1 GHz"),
+        (631, "never waits"),
+        (7, "multiply by the number of quarters"),
+    ],
+    "19.2": [
+        ((24, 12, 6), "in every cycle"),
+        ((6, 3, 2), "Those are cycles"),
+        ((16, 2, 1), "whole SM"),
+        ((3, 2, 1), "can begin"),
+        ((4, 4, 2), "in each quarter"),
+        ((4, 1, 1), "warps of a quarter"),
+        ((4, 2, 2), "With 16 warps"),
+    ],
+    "19.3": [
+        ((1365, 2048, 67), "multiply-adds"),
+        ((10923, 4096, 267), "in them already"),
+        ((683, 4096, 17), "in them already"),
+        ((2000, 4096, 49), "every 1.5 cycles"),
+        ((2731, 8192, 33), "how often"),
+        ((2731, 4096, 150), "which the whole"),
+        ((2731, 4096, 0.67), "In percent"),
+        ((2731, 4096, 50), "What percentage"),
+    ],
+    "19.4": [
+        (lambda n, sparse, in_memory: n / 2 + n / 4 * (1 + sparse) + 16 * in_memory, "hides the other"),
+        (lambda n, sparse, in_memory: n / 2, "for A and B"),
+        (lambda n, sparse, in_memory: n / 4 * (1 + sparse) + 16 * in_memory, "tensor cores take longer"),
+        (lambda n, sparse, in_memory: max(n / 2, n / 4 * (1 + sparse) + 16), "need not be read"),
+        (lambda n, sparse, in_memory: max(n / 2, n / 4 + 16 * in_memory), "how many bytes of B"),
+        (lambda n, sparse, in_memory: n, "Begin with dense"),
+        (lambda n, sparse, in_memory: n / 2 + 3 * in_memory, "adds 64 x 32"),
+        (lambda n, sparse, in_memory: 2 * n if sparse else by_cases(n, sparse, in_memory), "Dense is right"),
+        (
+            lambda n, sparse, in_memory: by_cases(n, sparse, in_memory) + 9 * (sparse and in_memory),
+            "sparse with A in memory",
+        ),
+    ],
+    "19.5": [
+        ((1.5, 224), "the work of two"),
+        ((0.667, 224), "the work of two"),
+        ((2, 224), "promises"),
+        ((1.1, 224), "divided by cycles"),
+        ((1.33, 256), "a smaller N"),
+        ((1.33, 128), "not there yet"),
+    ],
+    "19.6": [
+        (48.8, "half the K"),
+        (97.6, "k32"),
+        (0.041, "other way round"),
+        (3, "Take k64"),
+    ],
+}
+
+#: What no hint may contain: the answer, or the part of it that is not in the task.
+SECRET: dict[str, str] = {
+    "19.1": r"\b15[78]\b",
+    "19.2": r"\b4, 2\b|\b2, 1\b",
+    "19.3": r"\b2731\b|\b4096\b|\b67\b|\b66",
+    "19.4": r"\bmax\b|N / 4",
+    "19.5": r"\b224\b|1\.3",
+    "19.6": r"\b24\b",
+}
