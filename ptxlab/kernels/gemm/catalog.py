@@ -101,7 +101,7 @@ LADDER: tuple[Row, ...] = (
         "wgmma",
         BLOCK_M=128,
         BLOCK_N=128,
-        STAGES=4,
+        STAGES=3,
     ),
     _row(
         7,
@@ -112,7 +112,7 @@ LADDER: tuple[Row, ...] = (
         tensor_maps=1,
         BLOCK_M=128,
         BLOCK_N=128,
-        STAGES=4,
+        STAGES=3,
     ),
     _row(
         8,

@@ -125,6 +125,7 @@ def _argument(rung: _Rung, rows: Rows, box: tuple[int, int]) -> bytes:
     return _map(rows, box, tf32=rung.form.a_type == "tf32")
 
 
+@lru_cache(maxsize=1024)  # the same matrices come again and again
 def _map(rows: Rows, box: tuple[int, int], *, tf32: bool = False) -> bytes:
     return encode_tensor_map(operand_map(rows, box, tf32=tf32)).tobytes()
 

@@ -53,15 +53,15 @@ extern "C" __global__ void __launch_bounds__(THREADS) gemm(
     for (int i = 0; i < STAGES - 1; ++i) load(i);
     for (int i = 0; i < count; ++i) {
         cp_async_wait<STAGES - 2>();
-        fence_async_proxy();   // this thread's part of tile i is there, also for wgmma
-        __syncthreads();       // everybody's is, and nobody multiplies tile i - 1 any more
-        load(i + STAGES - 1);  // into the place of tile i - 1
+        fence_async_proxy();  // this thread's part of tile i is there, also for wgmma
+        __syncthreads();      // everybody's is, and nobody multiplies tile i - 1 any more
         const uint32_t a = shared_address(memory + i % STAGES * STAGE_BYTES) + warpgroup_row * ROW;
         const uint32_t b = shared_address(memory + i % STAGES * STAGE_BYTES) + BLOCK_M * ROW;
         wgmma_fence();
 #pragma unroll
         for (int step = 0; step < ROW; step += 32) multiply(d, descriptor(a + step), descriptor(b + step), 1);
         wgmma_commit();
+        load(i + STAGES - 1);  // into the place of tile i - 1, while the tensor cores are busy
         wgmma_wait<0>();
     }
     finish(d, D, row + warpgroup_row, column, M, N);
