@@ -27,6 +27,9 @@ class Row:
     stores_with_tma: bool = False  # and D
     persistent: bool = False  # as many blocks as run at once, not as many as there are tiles
 
+    def __str__(self) -> str:
+        return f"{self.number} {self.title}: {self.idea}"
+
     @property
     def targets(self) -> tuple[str, ...]:
         """The oldest target that runs it."""

@@ -64,11 +64,13 @@ class Call:
         return self.padded[:, : self.columns]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Rung:
     """A row of the ladder with an instruction; `rung` makes one.
 
     >>> r = rung(8)
+    >>> r
+    <rung 8, warp specialisation: wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16, tiles of 128 x 256>
     >>> r.form.shape, r.threads, r.shared
     ('m64n256k16', 384, 229440)
     """
@@ -77,6 +79,10 @@ class Rung:
     form: MmaForm
     constants: dict[str, int]
     result: str
+
+    def __repr__(self) -> str:
+        tiles = f"tiles of {self.block_m} x {self.block_n}"
+        return f"<rung {self.number}, {self.row.title}: {self.form.mnemonic}, {tiles}>"
 
     @property
     def number(self) -> int:
