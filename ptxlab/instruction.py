@@ -389,8 +389,10 @@ def catalog(
     >>> catalog("movmatrix")
     (<movmatrix.sync.aligned.m8n8.trans.b16>,)
     """
-    if family == "tcgen05" or is_name(family, _catalog.TCGEN05_FAMILIES):
-        return _catalog.tcgen05_forms(None if family == "tcgen05" else family, target)
+    if is_name(family, ("tcgen05",)):
+        return _catalog.tcgen05_forms(None, target)
+    if is_name(family, _catalog.TCGEN05_FAMILIES):
+        return _catalog.tcgen05_forms(family, target)
     return tuple(instruction(form) for form in _catalog.catalog(family, target))
 
 

@@ -25,6 +25,7 @@ from tests import assembler
 from tests.sampling import every_third
 from tests.tcgen05_lines import HEAD, Line, lines, taken
 from tools.record_tcgen05 import FILE, decode, digest
+from tools.site.tcgen05 import page
 
 F16 = "tcgen05.mma.cta_group::1.kind::f16"
 
@@ -718,3 +719,9 @@ def test_lookups_by_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert "it is 32 bits, 0x8400010, or parts" in refused("where", F16, "D", "1", "1", "--descriptor", "m")
     assert "belongs to tcgen05.mma" in refused("cute", "mma.m16n8k16.f32.f16", "--descriptor", "m=64")
     assert "--target alone narrows the list" in refused("list", "--family", "tcgen05", "--type", "f16")
+
+
+def test_the_page_has_every_family_and_kind() -> None:
+    text = str(page())
+    assert all(f"`{family}`" in text for family in TCGEN05_FAMILIES)
+    assert all(f"`kind::{kind}`" in text for kind in KINDS) and "((16,4),64):((1,32),128)" in text

@@ -19,7 +19,7 @@ from ..errors import PtxlabError, listing, quoted
 from .dtypes import DTYPES, DType, dtype
 from .form import Form
 from .instruction_descriptor import KINDS, SM_107, InstructionDescriptor, Kind, scales_per_row, shapes_of
-from .layout import Layout, Mode
+from .layout import Layout, Mode, _merged
 from .operand import Operand
 from .sparsity import STRUCTURES, Structure
 from .tensor_memory import (
@@ -782,7 +782,7 @@ class Tcgen05Move(Tcgen05Form):
         if self.shape not in modes or self.compresses:
             raise PtxlabError(f"{self.mnemonic} has no layout of registers; tcgen05.ld and tcgen05.st have")
         lane, element = modes[self.shape]
-        return Layout((_SHAPES[self.shape][0], self.columns), lane, element)
+        return Layout((_SHAPES[self.shape][0], self.columns), _merged(lane), _merged(element))
 
     @cached_property
     def operands(self) -> dict[str, Operand]:

@@ -23,6 +23,7 @@ from . import (
     numerics,
     simulated,
     speed,
+    tcgen05,
     throughput,
 )
 
@@ -44,6 +45,7 @@ def assemble(source: Path, *, brief: bool = False) -> None:
     command_line.write(reference)
     simulated.write(reference)
     speed.write(reference)
+    tcgen05.write(reference)
     gemm.write(reference)
     throughput.write(reference)
     api.write(source / "api")
