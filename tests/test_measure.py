@@ -15,6 +15,7 @@ import ptxlab
 from ptxlab import PtxlabError, figures
 from ptxlab.cli import main
 from ptxlab.gpu import measure as engine
+from ptxlab.gpu import recording
 from ptxlab.gpu.codegen.loops import FIRST_ADDRESS, LOOP_NAME, Loop, loop
 from ptxlab.gpu.device import Gpu
 from ptxlab.gpu.measurement import Measurement, Point, work
@@ -204,3 +205,22 @@ def test_the_command_line_shows_what_was_recorded(capsys: pytest.CaptureFixture[
     assert main(["measure", "--all", "mma.m16n8k16.f32.f16"]) == 1
     assert main(["measure"]) == 1
     assert main(["measure", _F16, "--a", "shared"]) == 1
+
+
+# -- on a GPU ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.gpu
+def test_a_gpu_is_measured(tmp_path: Path) -> None:
+    result = ptxlab.measure(_F16, warps=[8], chains=[1, 4], seconds=0.01)
+    assert result.native
+    assert result.latency is not None
+    assert 10 < result.latency < 100
+    assert result.best.chains == 4
+    assert result.sustained is not None
+    forms = [ptxlab.instruction(_F16), ptxlab.instruction("ldmatrix.sync.aligned.m8n8.x4.b16")]
+    file = recording.record(tmp_path / "record.json", forms=forms[:1])
+    assert len(read_record(file)) == 1
+    again = read_record(recording.record(file, forms=forms))
+    assert len(again) == 2
+    assert measured(_F16, str(file)).cycles == pytest.approx(result.cycles, rel=0.05)

@@ -58,6 +58,17 @@ PAGES = (
         ),
     ),
     ApiPage(
+        "measure",
+        "Measuring",
+        "ptxlab.gpu.measure",
+        ("measure",),
+        (
+            ("ptxlab.gpu.records", ("measured", "Record")),
+            ("ptxlab.gpu.measurement", ("Measurement", "Point")),
+            ("ptxlab.gpu.recording", ("record",)),
+        ),
+    ),
+    ApiPage(
         "instruction",
         "Instructions",
         "ptxlab.instruction",
