@@ -20,7 +20,7 @@ from ...memory import TensorMap, tensor_map
 from .catalog import Row
 from .source import source_files
 
-__all__ = ["Rows", "lies_by_rows", "multiply_arrays", "operand_map", "pack_source", "packed_rows"]
+__all__ = ["Rows", "lies_by_rows", "multiply_arrays", "operand_map", "pack", "pack_source", "packed_rows"]
 
 _CHUNK = 16  # bytes: where rows begin
 _SIDE = 64  # of the tiles of pack.cu
@@ -110,7 +110,7 @@ def multiply_arrays(rung: _Rung, call: GpuArrays, d: GpuArray) -> None:
     grid = rung.grid(m, n, processors())
     call.launch(rung.code, "gemm", arguments, grid=grid, block=rung.threads, shared=rung.shared)
     if target != d.pointer:
-        _pack(call, d.itemsize, target, (m, n), (pitch, d.itemsize), d.pointer, n)
+        pack(call, d.itemsize, target, (m, n), (pitch, d.itemsize), d.pointer, n)
 
 
 def lies_by_rows(array: GpuArray) -> bool:
@@ -167,7 +167,7 @@ def packed_rows(
         return Rows(pointer, count, length, pitch)
     pitch = -(-length // _CHUNK) * _CHUNK
     copy = call.scratch(count * pitch)
-    _pack(call, size, pointer, (count, elements), strides, copy, pitch // size, operand.dtype.name == "tf32")
+    pack(call, size, pointer, (count, elements), strides, copy, pitch // size, operand.dtype.name == "tf32")
     return Rows(copy, count, pitch, pitch)
 
 
@@ -199,7 +199,7 @@ def _bits_code(bits: int, target: str) -> tuple[bytes, str]:
     return code, lowered or name
 
 
-def _pack(
+def pack(
     call: GpuArrays,
     size: int,
     pointer: int,

@@ -28,7 +28,7 @@ from ..device_operands import check_elements
 from ..kernel import Kernel, kernel
 from ..simulator import Result
 from .catalog import Row
-from .device import Rows, packed_rows
+from .device import Rows, pack, packed_rows
 from .rung import Call
 from .source import RESULTS, compose, source_files
 
@@ -51,6 +51,7 @@ _WORD_ROWS = 64
 _LANES = 128
 _A_STEP, _B_STEP = 32, 64  # bytes of a stored row of A and of a column of B that every instruction takes
 _ALIGNMENT = 16  # bytes: rows begin at multiples of it
+_STORE = 64 * 128  # bytes of D that one TMA store of a warpgroup takes
 _MOST_SHARED = 227 << 10  # bytes of a block on sm_90
 _H200_PROCESSORS = 132
 _CODES = {8: "unsigned char", 16: "unsigned short", 32: "unsigned int"}
@@ -427,7 +428,8 @@ class SparseRung:
         metadata = self.constants["BLOCK_M"] // _WORD_ROWS * words * _LANES * 4
         tiles = (self.constants["BLOCK_M"] * _A_STEP + self.constants["BLOCK_N"] * _B_STEP) * self.steps
         if self.asynchronous:
-            return self.constants["STAGES"] * (tiles + -(-metadata // 1024) * 1024 + 16)
+            stores = 2 * _STORE * (self.threads // _LANES - 1)
+            return self.constants["STAGES"] * (tiles + -(-metadata // 1024) * 1024 + 16) + stores
         return self.constants["STAGES"] * (tiles + metadata)
 
     def grid(self, M: int, N: int, processors: int = _H200_PROCESSORS) -> int:
@@ -463,23 +465,28 @@ class SparseRung:
             start = np.ascontiguousarray(self.form.c.dtype.encode(_matrix(C, "C")))
             if start.shape != (m, n):
                 raise PtxlabError(f"C is {start.shape[0]}x{start.shape[1]}; the product is {m}x{n}")
-        d = np.zeros((m, n), dtype=dtype(self.result).numpy_type)
+        result = dtype(self.result)
+        wide = n
+        if self.asynchronous:  # TMA stores rows that begin at multiples of 16 bytes
+            wide = -(-n * result.bits // (8 * _ALIGNMENT)) * 8 * _ALIGNMENT // result.bits
+        d = np.zeros((m, wide), dtype=result.numpy_type)
         steps = -(-k // self.form.k)
         arguments: tuple[Any, ...] = (stored, left.metadata, columns, start, d, m, n, steps)
         if self.asynchronous:
-            maps = self.maps(stored, columns)
-            arguments = (maps[0], left.metadata, maps[1], start, d, m, n, steps)
+            maps = self.maps(stored, columns, d.view(np.uint8))
+            arguments = (maps[0], left.metadata, maps[1], start, maps[2], m, n, steps)
         else:
             arguments += (stored.shape[1], columns.shape[1])
         return Call(self.grid(m, n, processors), self.threads, self.shared, arguments, d, n)
 
-    def maps(self, stored: Any, columns: Any) -> tuple[Any, Any]:
-        """TMA's descriptors of the stored half of A and of B, both as bytes."""
+    def maps(self, stored: Any, columns: Any, product: Any) -> tuple[Any, Any, Any]:
+        """TMA's descriptors of the stored half of A, of B and of D, all as bytes."""
         wide = _A_STEP * self.steps
         share = self.form.n // self.constants["CLUSTER"]
         return (
             tensor_map(stored, (self.constants["BLOCK_M"], wide), swizzle=wide, l2_promotion=256),
             tensor_map(columns, (share, 128), swizzle=128, l2_promotion=256),
+            tensor_map(product, (self.form.m, 128), swizzle=128),
         )
 
     def simulate(
@@ -533,16 +540,22 @@ class SparseRung:
         else:  # no step reads them, but TMA wants rows
             left, right = (Rows(call.scratch(rows * _A_STEP), rows, _A_STEP, _A_STEP) for rows in (m, n))
         start = np.uint64(0) if C is None else call.contiguous(C)
-        tail = [start, d, np.int32(m), np.int32(n), np.int32(-(-k // self.form.k))]
-        arguments: list[Any] = [np.uint64(left.pointer), metadata, np.uint64(right.pointer), *tail]
+        sizes = [np.int32(m), np.int32(n), np.int32(-(-k // self.form.k))]
+        pitch, target = n * d.itemsize, d.pointer
+        arguments: list[Any] = [np.uint64(left.pointer), metadata, np.uint64(right.pointer), start, d, *sizes]
         if self.asynchronous:
-            maps = self.maps(left, right)
+            if pitch % _ALIGNMENT:  # TMA stores rows that begin at multiples of 16 bytes
+                pitch = -(-pitch // _ALIGNMENT) * _ALIGNMENT
+                target = call.scratch(m * pitch)
+            maps = self.maps(left, right, Rows(target, m, pitch, pitch))
             encoded = [encode_tensor_map(each).tobytes() for each in maps]
-            arguments = [encoded[0], metadata, encoded[1], *tail]
+            arguments = [encoded[0], metadata, encoded[1], start, encoded[2], *sizes]
         else:
             arguments += [np.int32(left.pitch), np.int32(right.pitch)]
         grid = self.grid(m, n, processors())
         call.launch(self.code, "gemm", arguments, grid=grid, block=self.threads, shared=self.shared)
+        if target != d.pointer:
+            pack(call, d.itemsize, target, (m, n), (pitch, d.itemsize), d.pointer, n)
         return d
 
 

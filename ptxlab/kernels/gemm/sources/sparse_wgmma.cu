@@ -13,10 +13,12 @@
 //   where each lane finds its own, without a bank conflict.
 // - Of 16- and 32-bit types, one word serves two steps: lanes 0 and 1 of each four hold the nibbles of the first, lanes 2 and 3
 //   those of the second; the selector, a constant of the instruction, says whose turn it is. Of 8-bit types all lanes take part.
+// - A wgmma reads its metadata while it runs, not when it is issued. A variable that the next stage assigns anew would change
+//   under its hands, which the compiler cannot see. So two sets of words take turns.
 #include "ptx.cuh"
 #include "fragment.cuh"
+#include "store.cuh"
 
-constexpr int WARPGROUP = 128;                                       // threads
 constexpr int CONSUMERS = BLOCK_M / (TILES_M * INSTRUCTION_M);       // warpgroups
 constexpr int THREADS = (1 + CONSUMERS) * WARPGROUP;
 constexpr int A_STEP = 32, B_STEP = 64;                              // bytes along K that one wgmma.sp takes, for every type
@@ -30,7 +32,7 @@ constexpr int A_BYTES = BLOCK_M * A_ROW;
 constexpr int B_BYTES = SLABS * SLAB_BYTES;
 constexpr int E_BYTES = BLOCK_M / INSTRUCTION_M * WORDS * WORD_BYTES;
 constexpr int STAGE_BYTES = A_BYTES + B_BYTES + (E_BYTES + 1023) / 1024 * 1024;
-constexpr int BARRIERS = STAGES * STAGE_BYTES;                       // where they lie in shared memory
+constexpr int BARRIERS = STAGES * STAGE_BYTES + CONSUMERS * 2 * STORE_BYTES;  // where they lie in shared memory
 
 __device__ __forceinline__ uint32_t full_barrier(uint32_t memory, int stage) { return memory + BARRIERS + 16 * stage; }
 __device__ __forceinline__ uint32_t empty_barrier(uint32_t memory, int stage) { return full_barrier(memory, stage) + 8; }
@@ -147,13 +149,12 @@ __device__ __forceinline__ void multiply_step(Accumulator (&d)[ACCUMULATORS], co
     else multiply<SELECTORS - 1>(d, stage.a_step(tile, step), stage.b_step(step), word, 1);
 }
 
-// Waits for a stage and multiplies it.
+// Waits for a stage, loads its metadata and issues its products; they are under way when this returns.
 __device__ __forceinline__ void multiply_stage(
-    Accumulator (&d)[TILES_M][ACCUMULATORS], const uint8_t* dynamic, Position at, int first)
+    Accumulator (&d)[TILES_M][ACCUMULATORS], uint32_t (&words)[TILES_M][WORDS], const uint8_t* dynamic, Position at, int first)
 {
     const Stage stage(dynamic, at.stage, first);
     mbarrier_wait(full_barrier(shared_address(dynamic), at.stage), at.parity);
-    uint32_t words[TILES_M][WORDS];
 #pragma unroll
     for (int t = 0; t < TILES_M; ++t)
 #pragma unroll
@@ -164,15 +165,44 @@ __device__ __forceinline__ void multiply_stage(
 #pragma unroll
         for (int t = 0; t < TILES_M; ++t) multiply_step(d[t], stage, words[t][step / SELECTORS], t, step);
     wgmma_commit();
-    // A wgmma reads its metadata while it runs, not when it is issued, and the compiler does not know: it gives the registers
-    // of these words to those of the next stage at once. So all must be done before the next ones are loaded. Meanwhile
-    // the other warpgroup keeps the tensor cores busy.
+}
+
+// All whole stages of K.
+__device__ __forceinline__ void multiply_stages(
+    Accumulator (&d)[TILES_M][ACCUMULATORS], const uint8_t* dynamic, Position& at, int first, int stages)
+{
+    const uint32_t memory = shared_address(dynamic);
+    uint32_t even[TILES_M][WORDS], odd[TILES_M][WORDS];  // metadata of a stage and of the next
+    // The first stage stands before the loop, so that a wgmma is under way whenever the loop begins anew: ptxas then leaves
+    // the accumulators where they are.
+    multiply_stage(d, even, dynamic, at, first);
+    int before = at.stage;
+    at.advance();
+    const auto next = [&](uint32_t (&words)[TILES_M][WORDS]) {
+        multiply_stage(d, words, dynamic, at, first);
+        wgmma_wait<1>();  // those of the stage before are done: it can be filled again, and so can its words
+        release(memory, before);
+        before = at.stage;
+        at.advance();
+    };
+    int i = 1;
+    for (; i + 1 < stages; i += 2) {
+        next(odd);
+        next(even);
+    }
     wgmma_wait<0>();
+    release(memory, before);
+    if (i < stages) {
+        multiply_stage(d, odd, dynamic, at, first);
+        wgmma_wait<0>();
+        release(memory, at.stage);
+        at.advance();
+    }
 }
 
 // The last steps of K, where they are less than a stage: one after the other.
 __device__ __forceinline__ void multiply_rest(
-    Accumulator (&d)[TILES_M][ACCUMULATORS], const uint8_t* dynamic, Position at, int first, int steps)
+    Accumulator (&d)[TILES_M][ACCUMULATORS], const uint8_t* dynamic, Position& at, int first, int steps)
 {
     const Stage stage(dynamic, at.stage, first);
     mbarrier_wait(full_barrier(shared_address(dynamic), at.stage), at.parity);
@@ -188,15 +218,19 @@ __device__ __forceinline__ void multiply_rest(
             wgmma_wait<0>();
         }
     }
+    release(shared_address(dynamic), at.stage);
+    at.advance();
 }
 
 __device__ __forceinline__ void consume(
-    const uint8_t* dynamic, const Element* C, Result* D, Tiles tiles, int M, int N, int steps)
+    uint8_t* dynamic, const Element* C, const TensorMap& D, Tiles tiles, int M, int N, int steps)
 {
-    const int first = (threadIdx.x / WARPGROUP - 1) * TILES_M;  // tile of 64 rows that this warpgroup begins with
-    const uint32_t memory = shared_address(dynamic);
+    const int consumer = threadIdx.x / WARPGROUP - 1;
+    const int first = consumer * TILES_M;  // tile of 64 rows that this warpgroup begins with
+    uint8_t* buffers = dynamic + STAGES * STAGE_BYTES + consumer * 2 * STORE_BYTES;
 
     Position at;
+    int turn = 0;
     for (int index = blockIdx.x / CLUSTER; index < tiles.count(); index += gridDim.x / CLUSTER) {
         int row, column;
         tiles.place(index, row, column);
@@ -205,24 +239,17 @@ __device__ __forceinline__ void consume(
         Accumulator d[TILES_M][ACCUMULATORS];
 #pragma unroll
         for (int t = 0; t < TILES_M; ++t) start(d[t], C, row + t * INSTRUCTION_M, column, M, N);
-        for (int i = 0; i < steps / STEPS; ++i) {
-            multiply_stage(d, dynamic, at, first);
-            release(memory, at.stage);
-            at.advance();
-        }
-        if (steps % STEPS != 0) {
-            multiply_rest(d, dynamic, at, first, steps % STEPS);
-            release(memory, at.stage);
-            at.advance();
-        }
+        if (steps >= STEPS) multiply_stages(d, dynamic, at, first, steps / STEPS);
+        if (steps % STEPS != 0) multiply_rest(d, dynamic, at, first, steps % STEPS);
 #pragma unroll
-        for (int t = 0; t < TILES_M; ++t) finish(d[t], D, row + t * INSTRUCTION_M, column, M, N);
+        for (int t = 0; t < TILES_M; ++t) store(buffers, turn, D, d[t], row + t * INSTRUCTION_M, column);
     }
+    if (threadIdx.x % WARPGROUP == 0) tma_store_wait_read<0>();
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1) __cluster_dims__(CLUSTER, 1, 1) gemm(
     const __grid_constant__ TensorMap stored, const uint32_t* metadata, const __grid_constant__ TensorMap B,
-    const Element* C, Result* D, int M, int N, int steps)
+    const Element* C, const __grid_constant__ TensorMap D, int M, int N, int steps)
 {
     extern __shared__ __align__(1024) uint8_t dynamic[];
     const uint32_t memory = shared_address(dynamic);
