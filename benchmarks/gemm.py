@@ -7,7 +7,6 @@ Random data, best of 20 runs in which both sides take turns.
 from __future__ import annotations
 
 import argparse
-import functools
 import json
 import math
 import subprocess
@@ -58,11 +57,12 @@ CASES = (
 
 SPARSE_WGMMA = "wgmma.mma_async.sp.sync.aligned.m64n256"
 SPARSE = (
-    ("f16", f"{SPARSE_WGMMA}k32.f32.f16.f16", (8192, 4096, 2048)),
-    ("bf16", f"{SPARSE_WGMMA}k32.f32.bf16.bf16", (8192,)),
-    ("e4m3", f"{SPARSE_WGMMA}k64.f32.e4m3.e4m3", (8192, 4096)),
-    ("s8", f"{SPARSE_WGMMA}k64.s32.s8.s8", (8192, 4096)),
+    ("f16", f"{SPARSE_WGMMA}k32.f32.f16.f16", "f16", (8192, 4096, 2048)),
+    ("bf16", f"{SPARSE_WGMMA}k32.f32.bf16.bf16", "bf16", (8192,)),
+    ("e4m3", f"{SPARSE_WGMMA}k64.f32.e4m3.e4m3", "bf16", (8192, 4096)),
+    ("s8", f"{SPARSE_WGMMA}k64.s32.s8.s8", "s32", (8192, 4096)),
 )
+GOALS = {("f16", 8192): (1.5, 0), ("e4m3", 8192): (0, 2000)}
 
 
 @dataclass
@@ -168,24 +168,20 @@ def sparse() -> Iterator[Row]:
     """
     import torch
 
-    for kind, form, sizes in SPARSE:
+    for kind, form, result, sizes in SPARSE:
         for size in sizes:
             a, b = operands(kind, size)
             pruned = ptxlab.prune(a, form)
             left = ptxlab.compress(pruned, form)
-            work = 2 * size**3 / 1e12
+            rung = gemm.best_sparse_rung(form, "sm_90a", size, size, result=result)
             if kind == "e4m3":
                 theirs = library(kind, a, b)
             else:
-                semi_structured = torch.sparse.to_sparse_semi_structured(pruned)
-                theirs = functools.partial(torch.mm, semi_structured, b)
-            first = best_seconds(theirs)
-            ours = best_seconds(lambda: ptxlab.matmul(left, b, instruction=form, on="gpu"))  # noqa: B023
-            goal, least = (1.5, 0) if (kind, size) == ("f16", 8192) else (0, 0)
-            if (kind, size) == ("e4m3", 8192):
-                least = 2000
-            speed = work / min(first, best_seconds(theirs))
-            yield Row(f"sparse {kind}", size, work / ours, speed, goal, least)
+                theirs = partial(torch.mm, torch.sparse.to_sparse_semi_structured(pruned), b)
+            seconds, library_seconds = best_seconds(partial(rung, left, b), theirs)
+            goal, least = GOALS.get((kind, size), (0, 0))
+            work = 2 * size**3 / 1e12
+            yield Row(f"sparse {kind}", size, work / seconds, work / library_seconds, goal, least)
 
 
 def rungs(size: int = 4096) -> Iterator[Row]:

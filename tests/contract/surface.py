@@ -641,6 +641,11 @@ def _gemm() -> Iterator[Call]:
     yield call("gemm.rung", gemm.rung, number=8, form=_WGMMA, result="f16", stages=3, promote=1, block_n=128)
     yield call("gemm.best_rung", gemm.best_rung, ins=_F16, target="sm_90a", M=100, N=200,
                b_by_rows=True)  # fmt: skip
+    yield call("gemm.sparse_rung", gemm.sparse_rung, form=_SPARSE_F16, result="f16", block_m=64, stages=2)
+    yield call("gemm.best_sparse_rung", gemm.best_sparse_rung, ins=_SPARSE_F16, target="sm_90a", M=100, N=200,
+               result="f16")  # fmt: skip
+    yield call("gemm.SparseRung.call", gemm.sparse_rung(_SPARSE_F16).call, A=np.zeros((20, 40)),
+               B=np.ones((40, 3)), C=np.ones((20, 3)), processors=132)  # fmt: skip
     yield call("gemm.Rung.call", gemm.rung(1).call, A=np.ones((20, 40)), B=np.ones((40, 3)),
                C=np.zeros((20, 3)), processors=2)  # fmt: skip
 
@@ -732,7 +737,7 @@ without_call: dict[str, str] = {
     **{
         f"{module}.{name}": "an answer of a function"
         for module, names in {
-            "gemm": ("Call", "Row", "Rung"),
+            "gemm": ("Call", "CompressedMatrix", "Row", "Rung", "SparseRung"),
             "memory": ("Collision", "Conflicts", "Judgement", "TensorMap", "WeightOrder"),
             "lessons": ("Exercise", "Lesson", "Progress", "Verdict"),
             "views": ("Cell", "Grid", "Header", "Picture", "Table", "TraceView"),

@@ -1,7 +1,8 @@
 """A GEMM, from one warp that multiplies tiles out of global memory to a kernel as fast as cuBLAS.
 
 Eight kernels in CUDA C++, each with one idea more than the one before, for every dense instruction whose step
-along K takes 32 bytes of a row. They can be simulated without a GPU and launched on one.
+along K takes 32 bytes of a row; and two for a sparse A. They can be simulated without a GPU and launched on
+one.
 """
 
 from __future__ import annotations
@@ -9,5 +10,17 @@ from __future__ import annotations
 from .catalog import Row
 from .choose import best_rung
 from .rung import Call, Rung, ladder, rung
+from .sparse import CompressedMatrix, SparseRung, best_sparse_rung, sparse_rung
 
-__all__ = ["Call", "Row", "Rung", "best_rung", "ladder", "rung"]
+__all__ = [
+    "Call",
+    "CompressedMatrix",
+    "Row",
+    "Rung",
+    "SparseRung",
+    "best_rung",
+    "best_sparse_rung",
+    "ladder",
+    "rung",
+    "sparse_rung",
+]

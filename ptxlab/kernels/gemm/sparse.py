@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from types import MappingProxyType
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..._util.arguments import as_array, as_int, check_room
+from ..._util.arguments import as_array, as_int, check_room, is_name
 from ...errors import PtxlabError, listing, quoted
 from ...gpu.arrays import GpuArray, GpuArrays, as_gpu_array, gpu_arrays
 from ...gpu.compiler import compile_kernel
@@ -21,7 +22,7 @@ from ...isa.dtypes import DType, dtype
 from ...isa.mma import MmaForm
 from ...isa.parse import parse_mma
 from ...isa.sparsity import Structure
-from ...isa.targets import chip_of_target
+from ...isa.targets import check_target, chip_of_target
 from ...memory import pack_metadata, tensor_map, unpack_metadata
 from ...numerics import has, model_for
 from ..device_operands import check_elements
@@ -36,6 +37,7 @@ __all__ = [
     "SPARSE",
     "CompressedMatrix",
     "SparseRung",
+    "best_sparse_rung",
     "check_compressed",
     "compress",
     "compress_arrays",
@@ -450,6 +452,8 @@ class SparseRung:
         >>> launch.grid, launch.D.shape
         (1, (100, 60))
         """
+        if as_int(processors, "processors") < self.constants.get("CLUSTER", 1):
+            raise PtxlabError(f"processors={quoted(processors)}: a cluster takes {self.constants['CLUSTER']}")
         left = A if isinstance(A, CompressedMatrix) else compress(A, self.form)
         right = _matrix(B, "B")
         check_compressed(self.form, left, right.shape)
@@ -581,8 +585,13 @@ def sparse_rung(form: MmaForm | str, *, result: str | None = None, **constants: 
             f"{ins.mnemonic}: the sparse kernels are for elements of {listing(_CODES)} bits, steps of "
             f"{_A_STEP} bytes of a stored row, accumulators in {listing(RESULTS)}"
         )
+    if result is not None and not is_name(result, RESULTS[ins.d_type]):
+        stored = listing(RESULTS[ins.d_type])
+        raise PtxlabError(f"result={quoted(result)}: accumulators of {ins.d_type} are stored as {stored}")
+    _check_constants(row, chosen, dtype(result or ins.d_type).bits // 8)
     if ins.family == "wgmma.sp":
-        ins = replace(ins, n=chosen["BLOCK_N"], a_space="shared")
+        wide = ins.mnemonic.replace(f"m{ins.m}n{ins.n}k", f"m{ins.m}n{chosen['BLOCK_N']}k")
+        ins = replace(parse_mma(wide), a_space="shared")
     made = SparseRung(row, ins, chosen, result or ins.d_type)
     if made.shared > _MOST_SHARED:
         raise PtxlabError(
@@ -590,6 +599,33 @@ def sparse_rung(form: MmaForm | str, *, result: str | None = None, **constants: 
             f"a block has {_MOST_SHARED}"
         )
     return made
+
+
+def _check_constants(row: Row, constants: dict[str, int], result_bytes: int) -> None:
+    """Refuse tiles that the kernel cannot divide among its warps, boxes and stores."""
+    small = [name.lower() for name, value in constants.items() if value < 1]
+    if small:
+        raise PtxlabError(f"the kernel of {row.family}: {listing(small)} must be at least 1")
+    units = {"BLOCK_M": _WORD_ROWS * constants.get("TILES_M", 1), "BLOCK_N": 8 * constants.get("CLUSTER", 1)}
+    most = {"BLOCK_M": 256, "BLOCK_N": 256}
+    if row.family == "mma.sp":
+        units["BLOCK_M"] = math.lcm(_WORD_ROWS, 16 * constants["WARPS_M"])
+        units["BLOCK_N"] = 8 * constants["WARPS_N"]
+        most["WARPS_M"] = most["WARPS_N"] = 8
+    else:
+        units["BLOCK_N"] = math.lcm(units["BLOCK_N"], 128 // result_bytes)  # a store takes 128 bytes
+        units["STEPS"] = 2  # 64 bytes of a stored row of A, which are one swizzle
+        most |= {"STEPS": 4, "CLUSTER": 8, "TILES_M": 4}
+    for name, unit in units.items():
+        if constants[name] % unit:
+            raise PtxlabError(
+                f"the kernel of {row.family}: {name.lower()}={constants[name]} is not a multiple of {unit}"
+            )
+    for name, limit in most.items():
+        if constants[name] > limit:
+            raise PtxlabError(
+                f"the kernel of {row.family}: {name.lower()}={constants[name]} is more than {limit}"
+            )
 
 
 def _fits(form: MmaForm) -> bool:
@@ -632,22 +668,33 @@ def multiply_compressed(
         raise PtxlabError(f"{form.mnemonic}: there is no sparse kernel of it; pass NumPy arrays")
     check_device(form)
     check_compressed(form, A, B.shape)
-    return tuned(form, device_target(), A.shape[0], B.shape[1]).multiply(call, A, B, C).owner
+    rung = best_sparse_rung(form, device_target(), A.shape[0], B.shape[1])
+    return rung.multiply(call, A, B, C).owner
 
 
-@lru_cache(maxsize=64)
-def tuned(form: MmaForm, target: str, M: int, N: int) -> SparseRung:
+def best_sparse_rung(
+    ins: MmaForm | str, target: str, M: int, N: int, *, result: str | None = None
+) -> SparseRung:
     """The kernel for a product of this size, with the constants that were fastest on an H200.
 
     On sm_90a an mma.sp whose arithmetic wgmma.sp shares runs as wgmma.sp.
 
-    >>> form = parse_mma("mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32")
-    >>> tuned(form, "sm_90a", 512, 512).form.family, tuned(form, "sm_80", 512, 512).form.family
-    ('wgmma.sp', 'mma.sp')
+    >>> ins = "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"
+    >>> [best_sparse_rung(ins, target, 512, 512).form.family for target in ("sm_80", "sm_90a")]
+    ['mma.sp', 'wgmma.sp']
     """
+    form, target = parse_mma(ins), check_target(target)
+    rows, columns = as_int(M, "M"), as_int(N, "N")
+    if min(rows, columns) < 1:
+        raise PtxlabError(f"M={quoted(M)}, N={quoted(N)}: both are at least 1")
     if target == "sm_90a" and form.family == "mma.sp":
         form = _warpgroup_form(form) or form
-    return sparse_rung(form)
+    return _made(form, result)
+
+
+@lru_cache(maxsize=64)
+def _made(form: MmaForm, result: str | None) -> SparseRung:
+    return sparse_rung(form, result=result)
 
 
 def _warpgroup_form(form: MmaForm) -> MmaForm | None:
