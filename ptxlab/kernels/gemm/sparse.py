@@ -382,7 +382,7 @@ class SparseRung:
 
     >>> r = sparse_rung("wgmma.mma_async.sp.sync.aligned.m64n256k32.f32.f16.f16")
     >>> r.form.shape, r.threads, r.shared
-    ('m64n192k32', 384, 172096)
+    ('m64n192k32', 384, 204864)
     """
 
     row: Row
