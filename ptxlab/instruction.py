@@ -20,7 +20,7 @@ from .isa.mma import MmaForm
 from .isa.modifiers import Modifiers
 from .isa.operands import Operands
 from .isa.parse import parse_any, parse_mma
-from .isa.tcgen05 import Tcgen05Form
+from .isa.tcgen05 import Tcgen05Form, Tcgen05Move
 from .isa.transfer import TransferForm
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Instruction",
+    "TensorTransfer",
     "Transfer",
     "catalog",
     "explore",
@@ -340,6 +341,46 @@ class Transfer(TransferForm):
         return ptx_module(self, target)
 
 
+class TensorTransfer(Tcgen05Move):
+    """An instruction that moves data to or from tensor memory: tcgen05.ld, .st, .cp or .shift.
+
+    >>> import numpy as np, ptxlab
+    >>> load = ptxlab.instruction("tcgen05.ld.sync.aligned.16x256b.x1.b32")
+    >>> words = np.arange(128 * 8, dtype=np.uint32).reshape(128, 8)   # lanes by columns
+    >>> load.emulate(words)[5]   # thread 5: lanes 1 and 9
+    array([10, 11, 74, 75], dtype=uint32)
+    """
+
+    def emulate(self, *arguments: Any, address: int = 0, split: int | None = None) -> NDArray[Any]:
+        """What the instruction does when all four warps of a warpgroup execute it.
+
+        ld (words) -> registers [..., 128, registers]; st (registers, words) -> words; cp (shared memory,
+        descriptor, words) -> words. Words are tensor memory from column 0 on, [..., 128, columns]; `address`
+        is where the instruction begins there, `split` the `immHalfSplitoff` of 16x32bx2.
+        """
+        from .numerics import tensor_memory
+
+        takes = {"tcgen05.ld": ("words",), "tcgen05.st": ("registers", "words"),
+                 "tcgen05.cp": ("memory", "descriptor", "words")}.get(self.family)  # fmt: skip
+        if takes is None:
+            raise PtxlabError(f"{self.mnemonic} is not emulated yet; tcgen05.ld, .st and .cp are")
+        if len(arguments) != len(takes):
+            raise PtxlabError(
+                f"{self.mnemonic}: found {len(arguments)} arguments; it takes {', '.join(takes)}"
+            )
+        if self.family == "tcgen05.ld":
+            return tensor_memory.load(self, arguments[0], address, split)
+        if self.family == "tcgen05.st":
+            return tensor_memory.store(self, arguments[0], arguments[1], address, split)
+        memory, descriptor, words = arguments
+        return tensor_memory.copy(self, memory, descriptor, words, address)
+
+
+@lru_cache(maxsize=None)
+def _tensor_transfer(form: Tcgen05Move) -> TensorTransfer:
+    return TensorTransfer.of(form)
+
+
 @lru_cache(maxsize=None)
 def _instruction(form: MmaForm) -> Instruction:
     return Instruction.of(form)
@@ -366,7 +407,7 @@ def instruction(
     """
     form = parse_any(text, descriptor=descriptor, **parts)
     if isinstance(form, Tcgen05Form):
-        return form
+        return _tensor_transfer(form) if isinstance(form, Tcgen05Move) else form
     return _instruction(form) if isinstance(form, MmaForm) else _transfer(form)
 
 
@@ -390,9 +431,9 @@ def catalog(
     (<movmatrix.sync.aligned.m8n8.trans.b16>,)
     """
     if is_name(family, ("tcgen05",)):
-        return _catalog.tcgen05_forms(None, target)
+        return tuple(instruction(form) for form in _catalog.tcgen05_forms(None, target))
     if is_name(family, _catalog.TCGEN05_FAMILIES):
-        return _catalog.tcgen05_forms(family, target)
+        return tuple(instruction(form) for form in _catalog.tcgen05_forms(family, target))
     return tuple(instruction(form) for form in _catalog.catalog(family, target))
 
 

@@ -562,6 +562,50 @@ def test_lookups_of_loads_both_ways() -> None:
         instruction("tcgen05.ld.sync.aligned.32x32b.x1.b32").locate(0, 0, 8 << 16)
 
 
+def test_loads_and_stores_move_words() -> None:
+    """D of an mma comes to the registers that the lookups name; a store puts it back."""
+    d = instruction(F16, m=64, n=64).d
+    matrix = np.random.default_rng(1).integers(0, 1000, (64, 64))
+    words = np.zeros((2, 128, 80), dtype=np.uint32)
+    words[..., 8:72] = d.pack(matrix)
+    for shape in ("16x64b.x32", "16x128b.x16", "16x256b.x8", "32x32b.x64", "16x32bx2.x32"):
+        load = instruction(f"tcgen05.ld.sync.aligned.{shape}.b32")
+        registers = load.emulate(words, address=8)
+        assert registers.shape == (2, 128, load.registers)
+        for row, col in ((0, 0), (37, 50), (63, 63)):
+            place = d.where(row, col)[0]
+            (slot,) = load.slots(place.lane, place.column + 8, 8)
+            assert registers[1, slot.thread, slot.register].view(np.float32) == matrix[row, col]
+        store = instruction(f"tcgen05.st.sync.aligned.{shape}.b32")
+        assert (store.emulate(registers, np.zeros_like(words), address=8) == words).all()
+    half = instruction("tcgen05.mma.cta_group::1.kind::f16", m=128, n=16, d="f16").d
+    codes = np.arange(128 * 16).reshape(128, 16)
+    packed = instruction("tcgen05.ld.sync.aligned.32x32b.x8.pack::16b.b32").emulate(half.pack_codes(codes))
+    assert (packed.view("<u2").reshape(128, 16) == codes).all()
+    unpack = instruction("tcgen05.st.sync.aligned.32x32b.x8.unpack::16b.b32")
+    assert (unpack.emulate(packed, np.zeros((128, 16), dtype=np.uint32)) == half.pack_codes(codes)).all()
+    split = instruction("tcgen05.ld.sync.aligned.16x32bx2.x2.b32").emulate(words[0], split=64)
+    assert (split[16:32, 1] == words[0, :16, 65]).all()
+    with pytest.raises(PtxlabError, match="reaches columns 40 to 103; there are 80"):
+        instruction("tcgen05.ld.sync.aligned.32x32b.x64.b32").emulate(words, address=40)
+    with pytest.raises(PtxlabError, match="found 2 arguments; it takes words"):
+        instruction("tcgen05.ld.sync.aligned.32x32b.x64.b32").emulate(words, words)
+
+
+def test_scales_are_copied_by_descriptor() -> None:
+    """From a tile of 128x4 in shared memory to the bytes that the multiplication reads."""
+    scales = np.arange(128 * 4, dtype=np.uint16).reshape(128, 4).astype(np.uint8)
+    shared = np.concatenate([np.zeros(1024, dtype=np.uint8), memory.tile_scales(scales)])
+    copy = instruction("tcgen05.cp.cta_group::1.32x128b.warpx4")
+    tile = memory.Tcgen05Descriptor(address=1024, leading=16, stride=128)
+    words = copy.emulate(shared, tile.code, np.zeros((128, 12), dtype=np.uint32), address=8)
+    form = instruction("tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.block16")
+    for copied in range(4):
+        assert (form.scale_a.unpack_codes(words[:, 8:], copied) == scales).all()
+    with pytest.raises(PtxlabError, match="would write up to lane 127, column 12"):
+        copy.emulate(shared, tile, words, address=9)
+
+
 def test_copies_are_where_cutlass_places_them() -> None:
     lanes = {
         "128x256b": lambda row: [row], "128x128b": lambda row: [row], "4x256b": lambda row: [32 * row],

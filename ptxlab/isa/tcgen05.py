@@ -668,6 +668,13 @@ class Tcgen05Move(Tcgen05Form):
     multicast: str = ""
     source: str = ""  # b6x16_p32, b4x16_p64
 
+    @classmethod
+    def of(cls, form: Tcgen05Move) -> Self:
+        """The same form as an instance of this class."""
+        if not isinstance(form, Tcgen05Move):
+            raise PtxlabError(f"found {quoted(form)}; ptxlab.instruction('tcgen05.ld...') gives such a form")
+        return cls(**{field.name: getattr(form, field.name) for field in fields(form)})
+
     def __post_init__(self) -> None:
         if not is_name(self.family, MOVE_FAMILIES):
             raise PtxlabError(f"family {quoted(self.family)}: there are {listing(MOVE_FAMILIES)}")

@@ -397,6 +397,25 @@ def _tcgen05() -> Iterator[Call]:
     )  # fmt: skip
     yield call("ZeroColumnMask.decode", ZeroColumnMask.decode, code=mask.code)
     yield call("ZeroColumnMask.zeros", mask.zeros, m=64, n=128)
+    plain = ptxlab.instruction("tcgen05.ld.sync.aligned.32x32b.x2.b32")
+    yield call("Tcgen05Move.of", Tcgen05Move.of, form=plain)
+    yield call(
+        "TensorTransfer.emulate",
+        lambda words, address, split: plain.emulate(words, address=address, split=split),
+        words=np.zeros((128, 8), dtype=np.uint32), address=1, split=None,
+    )  # fmt: skip
+    stored_back = ptxlab.instruction("tcgen05.st.sync.aligned.32x32b.x2.b32")
+    yield call(
+        "TensorTransfer.emulate st",
+        lambda registers, words: stored_back.emulate(registers, words),
+        registers=np.zeros((128, 2), dtype=np.uint32), words=np.zeros((128, 8), dtype=np.uint32),
+    )  # fmt: skip
+    yield call(
+        "TensorTransfer.emulate cp",
+        lambda shared, tile, words: copy.emulate(shared, tile, words),
+        shared=np.zeros(512, dtype=np.uint8), tile=memory.Tcgen05Descriptor(0, 16, 128).code,
+        words=np.zeros((128, 4), dtype=np.uint32),
+    )  # fmt: skip
     yield call("views.tensor_facts", views.tensor_facts, form=ins)
     yield call("views.tensor_layouts", views.tensor_layouts, form=ins)
     yield call("views.tensor_where", views.tensor_where, form=ins, name="D", row=3, col=5)
