@@ -132,9 +132,9 @@ def pack_metadata(ins: MmaForm | str, nibbles: ArrayLike) -> NDArray[np.int32]:
     and chunks that are missing keep the first groups, as those of zeros do.
 
     >>> form = parse_mma("mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32")
-    >>> words = pack_metadata(form, np.full((64, 16), 0b1110))
-    >>> words.shape, hex(words[0, 0, 0] & 0xFFFFFFFF)
-    ((1, 1, 128), '0xeeeeeeee')
+    >>> words = pack_metadata(form, np.full((64, 16), 0b0100))
+    >>> words.shape, hex(words[0, 0, 0])
+    ((1, 1, 128), '0x44444444')
     """
     form = parse_mma(ins)
     operand = _metadata_operand(form)
