@@ -26,9 +26,9 @@ def page() -> Page:
     out.add(
         "Blackwell's matrix instructions for the data centre: one thread multiplies, D stays in tensor "
         "memory, and shape and types are in descriptors. ptxlab has their forms, descriptors and layouts, "
-        "and emulates `ld`, `st` and `cp`; `mma` does not run yet. Legality is that of ptxas of CUDA 13.4, for every qualifier, operand and "
-        "target. Layouts follow the PTX ISA and CUTLASS; no Blackwell GPU was asked. {doc}`/guide/python` "
-        "shows how to use it."
+        "and emulates `ld`, `st` and `cp`; `mma` does not run yet. Legality is that of ptxas of CUDA 13.4, "
+        "for every qualifier, operand and target. Layouts follow the PTX ISA and CUTLASS; no Blackwell GPU "
+        "was asked. {doc}`/guide/python` shows how to use it."
     )
     out.heading(2, "Forms")
     out.add(_forms())
