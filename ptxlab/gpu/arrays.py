@@ -336,9 +336,9 @@ class GpuArrays:
                 owner = cupy.empty(sizes, dtype=type_name)
         else:
             owner = ResultArray(sizes, type_name, self.stream)
-        layout = gpu_layout(owner)
-        assert layout is not None
-        return GpuArray(owner, self.library, layout)
+        array = as_gpu_array(owner)
+        assert array is not None
+        return array
 
     def scratch(self, size: int) -> int:
         """The address of so many bytes, which are this call's own."""

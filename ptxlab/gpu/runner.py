@@ -124,23 +124,26 @@ def _run_call(ins: MmaForm, call: GpuArrays, source: str) -> Any:
 
 def _check_registers(operand: Operand, array: GpuArray) -> None:
     """Refuse registers, or codes for shared memory, whose shape or type does not fit."""
-    if operand.layout is None:
-        shape: tuple[int, int] = operand.shape
-        takes = f"[..., {shape[0]}, {shape[1]}] codes"
-        number = np.dtype(operand.dtype.code_type)
-    else:
-        shape = (operand.lanes, operand.registers)
-        takes = f"[..., {shape[0]} lanes, {shape[1]} registers]"
-        number = np.dtype(operand.register_type)
+    shape, takes, names = _registers_of(operand)
     if array.shape[-2:] != shape:
         raise PtxlabError(f"{operand.name}: found registers of shape {array.shape}; it takes {takes}")
-    names = [number.name, number.name.removeprefix("u")]
-    if operand.layout is None and operand.dtype.numpy_type is not None:
-        names.append(np.dtype(operand.dtype.numpy_type).name)  # its bits are the codes
     if array.type_name not in names:
-        raise PtxlabError(
-            f"{operand.name}: found {array.type_name}; it takes {listing(dict.fromkeys(names))}"
-        )
+        raise PtxlabError(f"{operand.name}: found {array.type_name}; it takes {listing(names)}")
+
+
+@lru_cache(maxsize=1024)
+def _registers_of(operand: Operand) -> tuple[tuple[int, int], str, tuple[str, ...]]:
+    """The last two axes of an operand's array, the same in words, and the types that it may have."""
+    if operand.layout is not None:
+        shape = (operand.lanes, operand.registers)
+        name = np.dtype(operand.register_type).name
+        return shape, f"[..., {shape[0]} lanes, {shape[1]} registers]", (name, name.removeprefix("u"))
+    name = np.dtype(operand.dtype.code_type).name
+    names = [name, name.removeprefix("u")]
+    if operand.dtype.numpy_type is not None:
+        names.append(np.dtype(operand.dtype.numpy_type).name)  # its bits are the codes
+    rows, columns = operand.shape
+    return (rows, columns), f"[..., {rows}, {columns}] codes", tuple(dict.fromkeys(names))
 
 
 def run_transfer(
