@@ -10,6 +10,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ...errors import PtxlabError
 from ...gpu.arrays import GpuArray, GpuArrays
 from ...gpu.compiler import compile_kernel
 from ...gpu.device import device_target, processors
@@ -24,6 +25,7 @@ __all__ = ["Rows", "lies_by_rows", "multiply_arrays", "operand_map", "pack", "pa
 
 _CHUNK = 16  # bytes: where rows begin
 _SIDE = 64  # of the tiles of pack.cu
+_MOST = 1 << 31
 _WORDS = {1: "unsigned char", 2: "unsigned short", 4: "unsigned int"}
 
 
@@ -91,6 +93,11 @@ def multiply_arrays(rung: _Rung, call: GpuArrays, d: GpuArray) -> None:
     turned = slice(None) if rung.b_by_rows else slice(None, None, -1)
     b_shape, b_strides = b.shape[turned], b.strides[turned]
     right = packed_rows(call, rung.form.b, b.pointer, b_shape, b_strides, gaps=maps, rounded=maps)
+    if max(m, n, left.length) >= _MOST:
+        raise PtxlabError(
+            f"A {m}x{a.shape[1]} and B {b.shape[0]}x{n}: the kernels count rows, columns and bytes of a row "
+            "below 2^31"
+        )
     pitch = n * d.itemsize
     target = d.pointer
     if rung.row.stores_with_tma and pitch % _CHUNK:  # TMA stores rows that begin at multiples of 16 bytes
