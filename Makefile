@@ -10,10 +10,10 @@ RUN := $(BIN)/python
 PYTEST = $(RUN) -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test check lint types format docs chips homework browser release clean
+.PHONY: help lab test exhaustive check lint types format docs chips homework browser release clean
 
 help:  ## this list
-	@sed -n 's/^\([a-z]*\):.*  ## /\1	/p' $(firstword $(MAKEFILE_LIST)) | while IFS='	' read -r name text; do printf '  make %-8s %s\n' "$$name" "$$text"; done
+	@sed -n 's/^\([a-z]*\):.*  ## /\1	/p' $(firstword $(MAKEFILE_LIST)) | while IFS='	' read -r name text; do printf '  make %-10s %s\n' "$$name" "$$text"; done
 
 lab: $(VENV)/lab.stamp  ## create the environment and open JupyterLab on notebooks/
 	$(RUN) -m jupyterlab --notebook-dir=notebooks $(if $(filter 0,$(shell id -u)),--allow-root) $(LAB_ARGS)  # in a container one is root
@@ -21,6 +21,9 @@ lab: $(VENV)/lab.stamp  ## create the environment and open JupyterLab on noteboo
 test: $(VENV)/test.stamp browser  ## create the environment and run ruff, mypy and the whole test suite
 	@$(MAKE) --no-print-directory -j 2 --output-sync=target lint types
 	$(PYTEST) $(TEST_ARGS)
+
+exhaustive: $(VENV)/test.stamp browser  ## the tests with every case, of which `make test` takes a part (half an hour)
+	PTXLAB_EXHAUSTIVE=1 $(PYTEST) $(TEST_ARGS)
 
 check: $(VENV)/test.stamp  ## what answers in 90 seconds: the linters, the type checker and the quick tests
 	@$(MAKE) --no-print-directory -j 2 --output-sync=target lint types

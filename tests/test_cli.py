@@ -336,8 +336,8 @@ def test_run_on_both_for_real(answer, name: str) -> None:
     assert "differ in 0 of" in answer("run", name, "--on", "both", "--batch", "100")
 
 
-@pytest.mark.parametrize(
-    ("words", "sentence"),
+@each(
+    "words, sentence",
     [
         (("where", S4, "A", "16", "0"), "ptxlab: row 16: the matrix is 16x64, so rows go from 0 to 15"),
         (("where", SP_S4, "A", "0", "64"), "column 64: dense A is 16x64"),
@@ -492,7 +492,7 @@ EXAMPLES = [
 ]
 
 
-@pytest.mark.parametrize("line", EXAMPLES)
+@each("line", EXAMPLES)
 def test_every_example_in_the_help_works(line: str, answer) -> None:  # simulate: test_simulate_a_file
     """What stands before the remark, a pipe or a redirection."""
     assert len(line) <= 82
@@ -550,7 +550,7 @@ GROUPS = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("rows", GROUPS, ids=lambda rows: rows[0].mnemonic)
+@each("rows", GROUPS, ids=lambda rows: rows[0].mnemonic)
 def test_every_row_is_shown(rows: list[ptxlab.Instruction], answer) -> None:
     for ins in rows:
         text = answer("show", ins.mnemonic, "--no-sass")

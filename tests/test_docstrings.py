@@ -18,6 +18,7 @@ import pytest
 
 import ptxlab
 from ptxlab import PtxlabError
+from tests.cases import each
 from tools.site.api import PAGES, ApiPage, documented
 
 OPTIONAL = {"anywidget", "cuda", "ipywidgets", "IPython", "kaleido", "plotly", "traitlets"}
@@ -64,7 +65,7 @@ def _cached_properties(name: str) -> Iterator[doctest.DocTest]:
 EXAMPLES = tuple({test.name: test for test in examples()}.values())
 
 
-@pytest.mark.parametrize("test", EXAMPLES, ids=lambda test: test.name)
+@each("test", EXAMPLES, ids=lambda test: test.name)
 def test_examples_are_true(test: doctest.DocTest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PTXLAB_CACHE", str(tmp_path))
     monkeypatch.chdir(tmp_path)

@@ -195,7 +195,7 @@ def searched() -> dict[str, list[str]]:
     return mnemonics
 
 
-@pytest.mark.parametrize("text", QUERIES)
+@each("text", QUERIES)
 def test_search(text: str, searched: dict[str, list[str]]) -> None:
     assert sorted(searched[text]) == sorted(ins.mnemonic for ins in mma_instructions() if QUERIES[text](ins))
 

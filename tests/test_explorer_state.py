@@ -716,7 +716,7 @@ FLIP = {"type": "flip_bit", "name": "A", "lane": 0, "register": 0, "bit": 0}
 ODD: list[Any] = [None, [], {}, "x", -1, 10**30, 1.5, float("nan"), True, "", "9" * 5000, {"a": 1}]
 
 
-@pytest.mark.parametrize(
+@each(
     "message",
     [
         None, 5, "paste", [], {}, {"type": None}, {"type": []}, {"type": "restore"}, {"type": "__init__"},
@@ -750,7 +750,7 @@ def quiet() -> Any:
     return ptxlab.explore(DENSE)
 
 
-@pytest.mark.parametrize(
+@each(
     "state",
     [
         None, [], {"lane": 99}, {"lane": -1}, {"lane": "4"}, {"lane": None}, {"lane": True},

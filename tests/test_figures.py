@@ -21,6 +21,8 @@ from ptxlab.isa.sparsity import STRUCTURES
 from ptxlab.views import format_picture, palette
 from ptxlab.views.charts import bars, table
 from ptxlab.views.drawing import Tint, fill, ink, paint, tint_fill, word_colour
+from tests.cases import each
+from tests.sampling import EXHAUSTIVE, one_in
 
 S4 = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
 SP_S4 = ptxlab.instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
@@ -85,9 +87,17 @@ PICTURES = {
 }
 
 
-@pytest.fixture(params=PICTURES, ids=str)
-def picture(request: pytest.FixtureRequest) -> views.Picture:
-    return PICTURES[request.param]
+#: Of a kind that is there already, at another size.
+MORE = (
+    "D wgmma",
+    "D wgmma n256",
+    "E wgmma",
+    "A wgmma, one warp",
+    "values D wgmma, one warp",
+    "C s4",
+    "lane b1",
+)
+SHOWN = [picture for name, picture in PICTURES.items() if EXHAUSTIVE or name not in MORE]
 
 
 #: Hues of the bits of a trace; what is lost or rounded off is grey.
@@ -112,6 +122,7 @@ def labels(picture: views.Picture) -> list[str]:
     return texts
 
 
+@each("picture", SHOWN, ids=lambda picture: picture.title)
 def test_plotly_gets_the_colours_hover_texts_and_labels_of_the_picture(picture: views.Picture) -> None:
     figure = figures.chart(picture)
     heat = [trace for trace in figure.data if trace.type == "heatmap"]
@@ -140,6 +151,7 @@ def test_plotly_gets_the_colours_hover_texts_and_labels_of_the_picture(picture: 
     assert sorted(set(labels(picture))) == sorted(set(words) & set(labels(picture)))
 
 
+@each("picture", SHOWN, ids=lambda picture: picture.title)
 def test_labels_fit_their_cells_and_the_picture_a_page(picture: views.Picture) -> None:
     drawing = picture.drawing()
     assert drawing.width <= (
@@ -164,6 +176,7 @@ def test_labels_fit_their_cells_and_the_picture_a_page(picture: views.Picture) -
         assert 0 <= word.y <= drawing.height
 
 
+@each("picture", SHOWN, ids=lambda picture: picture.title)
 def test_the_subtitle_is_told_whole(picture: views.Picture) -> None:
     words = picture.drawing().words
     assert [word.text for word in words if word.role == "title"] == [picture.title]
@@ -171,6 +184,7 @@ def test_the_subtitle_is_told_whole(picture: views.Picture) -> None:
     assert " ".join(lines).replace(";", "").split() == picture.subtitle.replace(";", "").split()
 
 
+@each("picture", SHOWN, ids=lambda picture: picture.title)
 def test_a_folded_grid_has_all_columns_once_in_order(picture: views.Picture) -> None:
     panels = iter(picture.drawing().panels)
     for grid in (*picture.grids, *picture.keys):
@@ -238,6 +252,7 @@ def test_warps_are_named_left_of_the_rows_and_touch_nothing() -> None:
 # -- titles ----------------------------------------------------------------------------------------------
 
 
+@each("picture", one_in(3, SHOWN), ids=lambda picture: picture.title)
 def test_pictures_without_title_show_their_grids_alone(picture: views.Picture, tmp_path: Path) -> None:
     plain = picture.with_title(False)
     whole, bare = picture.drawing(), plain.drawing()
@@ -307,6 +322,7 @@ def test_what_is_wide_is_folded_below_one_another() -> None:
     assert whole.size < 12
 
 
+@each("picture", SHOWN, ids=lambda picture: picture.title)
 def test_svg_is_well_formed_and_says_the_same(picture: views.Picture) -> None:
     root = ET.fromstring(figures.svg(picture))
     space = "{http://www.w3.org/2000/svg}"
@@ -533,6 +549,7 @@ def test_tints_can_be_read_and_told_apart(theme: palette.Theme, strong: bool) ->
 # -- dark pages ------------------------------------------------------------------------------------------
 
 
+@each("picture", SHOWN, ids=lambda picture: picture.title)
 def test_every_label_can_be_read_in_the_dark(picture: views.Picture) -> None:
     """4.5 to 1 (WCAG 2, level AA), on cells and on the darkest and lightest of dark pages."""
     for word in picture.drawing().words:
@@ -564,6 +581,7 @@ def test_lanes_have_the_colours_of_the_explorer_in_the_dark() -> None:
         assert [background for background, _ in pairs] == list(theme.lanes)
 
 
+@each("picture", one_in(3, SHOWN), ids=lambda picture: picture.title)
 def test_a_notebook_gets_each_picture_in_both_themes(picture: views.Picture) -> None:
     """SVG: every colour of a cell has a class, and the style sheet has its dark colour."""
     page = picture._repr_html_()

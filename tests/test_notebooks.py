@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from ptxlab import lessons
+from tests.cases import each
 from tests.course import SOLUTIONS
 from tools.address import FOLDED
 
@@ -46,7 +47,7 @@ def test_first_cell_is_the_same_everywhere() -> None:
     assert len({code(read(name))[0].source for name in NAMES}) == 1
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_form(name: str) -> None:
     """Valid, stripped, thin cells, plain metadata, stable ids."""
     notebook = read(name)
@@ -88,7 +89,7 @@ def test_exercises_stand_as_the_library_states_them(name: str) -> None:
     assert sum("lessons.check(" in source for source in sources) == len(names)
 
 
-@pytest.mark.parametrize("lesson", lessons.LESSONS, ids=lambda lesson: lesson.file)
+@each("lesson", lessons.LESSONS, ids=lambda lesson: lesson.file)
 def test_opens_with_a_promise_and_closes_with_what_is_next(lesson: lessons.Lesson) -> None:
     """The first cell says what readers will be able to do; the last ones, where to go on and what is done."""
     cells = read(lesson.file).cells
@@ -100,7 +101,7 @@ def test_opens_with_a_promise_and_closes_with_what_is_next(lesson: lessons.Lesso
     assert "PTX ISA" in cells[-2].source
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_says_what_would_differ_on_a_gpu(name: str) -> None:
     notebook = read(name)
     text = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
@@ -180,7 +181,7 @@ def test_every_comparison_holds(executed: Any) -> None:
     assert not any(re.search(r"\bFalse\b", text) for text in printed)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_code_is_python(name: str) -> None:
     for cell in code(read(name))[1:]:
         ast.parse(cell.source)
