@@ -219,6 +219,15 @@ def test_what_does_not_fit_is_refused_with_a_sentence() -> None:
             call()
 
 
+def test_the_best_tiles_depend_on_the_size() -> None:
+    def tile(form: str, size: int) -> tuple[int, int]:
+        rung = gemm.best_sparse_rung(form, "sm_90a", size, size)
+        return rung.constants["BLOCK_M"], rung.constants["BLOCK_N"]
+
+    assert [tile(F16, size) for size in (8192, 2048, 512)] == [(256, 192), (128, 256), (128, 128)]
+    assert tile(f"{WGMMA}m64n64k32.f16.f16.f16", 8192) == (256, 256)
+
+
 @pytest.mark.gpu
 def test_matrices_on_the_gpu() -> None:
     torch: Any = pytest.importorskip("torch")
@@ -232,7 +241,7 @@ def test_matrices_on_the_gpu() -> None:
         for trial in range(6):
             m, n, k = (int(size) for size in rng.integers(1, 301, 3)) if trial else (1, 1, 1)
             if trial == 5:
-                k += 2000  # so that stages are filled many times
+                m, n, k = 70, 40, 3000  # so that stages are filled many times
             left, right = _values(form, m, n, k, trial)
             expected = ptxlab.matmul(left, right, instruction=form, show=False)
             kind = getattr(torch, types[form.a_type])

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -689,12 +689,43 @@ def best_sparse_rung(
         raise PtxlabError(f"M={quoted(M)}, N={quoted(N)}: both are at least 1")
     if target == "sm_90a" and form.family == "mma.sp":
         form = _warpgroup_form(form) or form
-    return _made(form, result)
+    if form.family != "wgmma.sp":
+        return _made(form, result)
+    narrow = form.d_type == "f16"  # two accumulators in a register
+
+    def time(shape: _Shape) -> float:
+        clusters = -(-rows // (shape.block_m * 2)) * -(-columns // shape.block_n)
+        return -(-clusters // (_H200_PROCESSORS // 2)) * shape.time
+
+    shapes = [shape for shape in _SHAPES if narrow or shape.block_m * shape.block_n <= _MOST_TILE]
+    return _made(form, result, min(shapes, key=time))
+
+
+class _Shape(NamedTuple):
+    """Tiles for wgmma.sp in clusters of two, and the time that one takes, relative to the others."""
+
+    block_m: int
+    tiles_m: int
+    block_n: int
+    stages: int
+    time: float
+
+
+_SHAPES = (
+    _Shape(256, 2, 256, 3, 50.6),
+    _Shape(256, 2, 192, 4, 41.8),
+    _Shape(128, 1, 256, 4, 29.9),
+    _Shape(128, 1, 128, 6, 19.4),
+)
+_MOST_TILE = 256 * 192  # elements of D whose accumulators of 32 bits two warpgroups can hold
 
 
 @lru_cache(maxsize=64)
-def _made(form: MmaForm, result: str | None) -> SparseRung:
-    return sparse_rung(form, result=result)
+def _made(form: MmaForm, result: str | None, shape: _Shape | None = None) -> SparseRung:
+    if shape is None:
+        return sparse_rung(form, result=result)
+    constants = {name: value for name, value in shape._asdict().items() if name != "time"}
+    return sparse_rung(form, result=result, **constants)
 
 
 def _warpgroup_form(form: MmaForm) -> MmaForm | None:
