@@ -61,14 +61,14 @@ def page() -> Page:
     if sparse:
         out.heading(2, "A sparse A")
         out.add(
-            "`wgmma.sp` with an A of 2:4 structure that was compressed before (`ptxlab.compress`); zeros count "
-            "as operations. The library is cuSPARSELt; for e4m3, of which torch has no sparse product, it is "
-            "the dense one:",
+            "`wgmma.sp` with an A of 2:4 structure that was compressed before (`ptxlab.compress`); zeros "
+            "count as operations. The library is cuSPARSELt; for e4m3, of which torch has no sparse product, "
+            "it is the dense one:",
             table(heads, sparse, numbers=(1, 2, 3, 4)),
-            "Shared memory binds these kernels, not the tensor cores. A sparse instruction needs twice as much "
-            "of B in the same time: for 64 x 256 at full rate that is all that shared memory can deliver, 128 "
-            "bytes a cycle, and A and what TMA writes there come on top. Larger tiles need less of both: with "
-            "256 x 192 the tensor cores can be busy for 64 % of the time.",
+            "Shared memory binds these kernels, not the tensor cores. A sparse instruction needs twice as "
+            "much of B in the same time: for 64 x 256 at full rate that is all that shared memory can "
+            "deliver, 128 bytes a cycle, and A and what TMA writes there come on top. Larger tiles need "
+            "less of both: with 256 x 192 the tensor cores can be busy for 64 % of the time.",
         )
     machine = recorded["machine"]
     out.add(
