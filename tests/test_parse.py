@@ -373,7 +373,7 @@ def test_functions_take_names_as_well_as_instructions() -> None:
         ("wgmma.fence.sync.aligned", "wgmma.fence orders accesses"),
         ("wgmma.commit_group.sync.aligned;", "wgmma.commit_group closes a group"),
         ("wgmma.wait_group.sync.aligned 0;", "wgmma.wait_group waits until"),
-        ("SM100_MMA_F16BF16_SS", "is a tcgen05 instruction"),
+        ("SM100_TMEM_LOAD_8dp", "is a tcgen05 instruction"),
         ("SM90_TMA_LOAD_2D", "copies between global and shared memory"),
         ("SM80_16x8x99_F32F16F16F32_TN", "is no atom of CUTLASS"),
         (F16.replace("f32.f16.f16.f32", "bf16.bf16.bf16.bf16"), "D and C of bf16 products are f32"),

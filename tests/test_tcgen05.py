@@ -172,6 +172,32 @@ def test_pasted_code() -> None:
         instruction("mma.m16n8k16.f32.f16", m=16)
 
 
+@pytest.mark.parametrize(
+    ("atom", "form"),
+    [
+        ("SM100_MMA_F16BF16_SS", "<tcgen05.mma.cta_group::1.kind::f16 m128n256k16.f32.f16.f16>"),
+        (
+            "SM100_MMA_F16BF16_2x1SM_TS<cutlass::bfloat16_t, bfloat16_t, float, 256, 64, UMMA::Major::K>",
+            "<tcgen05.mma.cta_group::2.kind::f16 m256n64k16.f32.bf16.bf16, A in tensor memory>",
+        ),
+        (
+            "SM100_MMA_S8_SS_SPARSE<int8_t, uint8_t, int32_t, 64, 48, UMMA::Major::K, UMMA::Major::K>",
+            "<tcgen05.mma.sp.cta_group::1.kind::i8 m64n48k64.s32.s8.u8>",
+        ),
+        (
+            "SM100_MMA_MXF4_SS<float_e2m1_t, float_e2m1_t, float, float_ue4m3_t, 128, 64, 16, Major::K>",
+            "<tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.block16 m128n64k64.f32.e2m1.e2m1>",
+        ),
+        ("SM100_TMEM_STORE_16dp32b4x_16b", "<tcgen05.st.sync.aligned.16x32bx2.x4.unpack::16b.b32>"),
+        ("SM100_UTCCP_4x32dp128bit_2cta", "<tcgen05.cp.cta_group::2.32x128b.warpx4>"),
+        ("SM100_UTCCP_2x64dp128bitlw0123_1cta", "<tcgen05.cp.cta_group::1.64x128b.warpx2::01_23>"),
+        ("SM100_UTCCP_128dp256bit_1cta", "<tcgen05.cp.cta_group::1.128x256b>"),
+    ],
+)
+def test_atoms_of_cutlass(atom: str, form: str) -> None:
+    assert repr(instruction(atom)) == form
+
+
 def test_selection() -> None:
     rows = ptxlab.catalog("tcgen05.mma", "sm_100a")
     assert {row.family for row in rows} == {"tcgen05.mma"} and all(row.supports("sm_100a") for row in rows)

@@ -2,7 +2,7 @@
 
 From include/cute/arch/{mma,copy}_sm*.hpp. A name says the first target, the shape, the types of D, A, B and
 C, and how A and B lie: T is PTX's row, N its col; SS and RS say whether wgmma reads A from shared memory or
-from registers. Atoms of SM120 have the types as template arguments.
+from registers. Atoms of SM120 have the types as template arguments, those of SM100 (tcgen05) the shape too.
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ from __future__ import annotations
 import re
 
 from .mma import MmaForm
-from .spelling import form_of
+from .spelling import form_of, tcgen05_form
+from .tcgen05 import Tcgen05Form, Tcgen05Mma
 from .transfer import TransferForm
 
-__all__ = ["atom_form", "is_atom"]
+__all__ = ["atom_form", "is_atom", "tcgen05_atom"]
 
 _ATOM = re.compile(
     r"(?P<scopes>(?:\w+::)*)(?:SM\d+_)?(?P<prefix>SPARSE_|GMMA_|MMA_)?"
@@ -118,3 +119,77 @@ def _kind(atom: re.Match[str], types: list[str], k: int) -> list[str]:
     narrow = k == 64 if "SPARSE" not in atom[0] else k == 128
     kind = "mxf4nvf4" if narrow else "mxf8f6f4"
     return [f"kind::{kind}", "block_scale", f"scale_vec::{k // max(int(vector_size), 1)}X"]
+
+
+# -- tcgen05 ----------------------------------------------------------------------------------------------
+
+_UMMA = re.compile(
+    r"(?:\w+::)*SM100_MMA_(?P<kind>TF32|F16BF16|S8|F8F6F4|MXF8F6F4|MXF4NVF4|MXF4)(?P<pair>_2x1SM)?"
+    r"_(?P<source>[ST]S)(?P<sparse>_SPARSE)?(?P<scaled>_SCALED)?(?:<(?P<arguments>[^<>]*)>)?"
+)
+_TMEM = re.compile(
+    r"(?:\w+::)*SM100_TMEM_(?P<op>LOAD|STORE)_(?P<lanes>16|32)dp(?P<bits>\d+)b(?P<count>\d+)x(?P<half>_16b)?"
+)
+_UTCCP = re.compile(
+    r"(?:\w+::)*SM100_UTCCP_(?:\dx)?(?P<lanes>\d+)dp(?P<bits>\d+)bit(?P<cast>lw0213|lw0123)?_(?P<ctas>[12])cta"
+)
+_UMMA_KINDS = {
+    "TF32": "tf32", "F16BF16": "f16", "S8": "i8", "F8F6F4": "f8f6f4", "MXF8F6F4": "mxf8f6f4.block_scale",
+    "MXF4NVF4": "mxf4nvf4.block_scale", "MXF4": "mxf4nvf4.block_scale",
+}  # fmt: skip
+_CASTS = {("64", "lw0213"): ".warpx2::02_13", ("64", "lw0123"): ".warpx2::01_23", ("32", None): ".warpx4"}
+_UMMA_TYPES = {
+    "half_t": "f16", "bfloat16_t": "bf16", "tfloat32_t": "tf32", "float": "f32", "int8_t": "s8",
+    "uint8_t": "u8", "int32_t": "s32",
+}  # fmt: skip
+
+
+def tcgen05_atom(name: str) -> Tcgen05Form | None:
+    """The tcgen05 instruction of an atom of SM100, with what its template arguments say; None if it has none.
+
+    >>> tcgen05_atom("SM100_MMA_F16BF16_SS<half_t, half_t, float, 64, 32, UMMA::Major::K, UMMA::Major::MN>")
+    <tcgen05.mma.cta_group::1.kind::f16 m64n32k16.f32.f16.f16>
+    >>> tcgen05_atom("SM100_TMEM_LOAD_16dp256b4x")
+    <tcgen05.ld.sync.aligned.16x256b.x4.b32>
+    """
+    umma = _UMMA.fullmatch(name)
+    if umma is not None:
+        return _umma_form(umma)
+    load = _TMEM.fullmatch(name)
+    if load is not None:
+        family, pack = ("ld", "pack") if load["op"] == "LOAD" else ("st", "unpack")
+        shape = (
+            "16x32bx2"
+            if (load["lanes"], load["bits"]) == ("16", "32")
+            else f"{load['lanes']}x{load['bits']}b"
+        )
+        half = f".{pack}::16b" if load["half"] else ""
+        return tcgen05_form(f"tcgen05.{family}.sync.aligned.{shape}.x{load['count']}{half}.b32")
+    copy = _UTCCP.fullmatch(name)
+    if copy is None:
+        return None
+    cast = _CASTS.get((copy["lanes"], copy["cast"]), "")
+    return tcgen05_form(f"tcgen05.cp.cta_group::{copy['ctas']}.{copy['lanes']}x{copy['bits']}b{cast}")
+
+
+def _umma_form(atom: re.Match[str]) -> Tcgen05Form | None:
+    words = [word.strip().rpartition("::")[2] for word in (atom["arguments"] or "").split(",")]
+    numbers = [int(word) for word in words if word.isdecimal()]
+    types = [_UMMA_TYPES.get(word, word.removeprefix("float_").removesuffix("_t")) for word in words[:3]]
+    kind = _UMMA_KINDS[atom["kind"]]
+    if kind.startswith("mxf4nvf4"):
+        kind += ".block16" if numbers[2:3] == [16] else ".block32"
+    sparse = ".sp" if atom["sparse"] else ""
+    group = 2 if atom["pair"] else 1
+    form = tcgen05_form(f"tcgen05.mma{sparse}.cta_group::{group}.kind::{kind}")
+    if not isinstance(form, Tcgen05Mma):
+        return form
+    if atom["source"] == "TS":
+        form = form.a_from("tensor")
+    if len(numbers) < 2 or len(types) < 3:
+        return form
+    majors = [word == "MN" for word in words if word in ("K", "MN")]
+    transposes = dict(zip(("transpose_a", "transpose_b"), majors, strict=False))
+    return form.with_descriptor(
+        None, a=types[0], b=types[1], d=types[2], m=numbers[0], n=numbers[1], **transposes
+    )

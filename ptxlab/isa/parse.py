@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from ..errors import PtxlabError, listing
-from .cutlass import atom_form
+from .cutlass import atom_form, tcgen05_atom
 from .form import Form
 from .mma import MmaForm
 from .refusals import is_companion, refusal
@@ -63,11 +63,13 @@ def _tcgen05(text: str | Form) -> Tcgen05Form | None:
     """The form of tcgen05 that a text names; None if it names others, an error if it names several."""
     if isinstance(text, Tcgen05Form):
         return text
-    if not isinstance(text, str) or "tcgen05" not in text:
+    if not isinstance(text, str) or ("tcgen05" not in text and "SM100_" not in text):
         return None
-    names = [name for name in mentions(text) if name.startswith("tcgen05")]
+    every = mentions(text)
+    atoms = {name: tcgen05_atom(name) for name in every if not name.startswith("tcgen05")}
+    names = [name for name in every if name.startswith("tcgen05") or atoms.get(name) is not None]
     matrix_names = [name for name in names if not is_companion(name)] or names[:1]
-    forms = {name: tcgen05_form(name) for name in matrix_names}
+    forms = {name: atoms.get(name) or tcgen05_form(name) for name in matrix_names}
     wrong = next((name for name, form in forms.items() if form is None), None)
     if wrong is not None:
         raise PtxlabError(refusal(wrong))
