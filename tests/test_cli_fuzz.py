@@ -66,7 +66,10 @@ WORDS += [
     "a=b",
 ]
 OPERANDS = ["A", "B", "C", "D", "E", "SFA", "SFB", "R", "a", "metadata", "scale_a", "Q", "AA"]
-OPTIONS = sorted({option for text in parser.EXAMPLES.values() for option in text.split() if option[0] == "-"})
+OPTIONS = sorted(
+    {option for text in parser.EXAMPLES.values() for option in text.split() if option[0] == "-"}
+    - {"--all", "--record"}  # measuring everything takes minutes, where there is a GPU
+)
 
 
 def mutated(text: str, rng: random.Random) -> str:
@@ -134,6 +137,10 @@ class Lines:
         if command == "hunt":
             mmas = ["--mmas", self.rng.choice(["1", "20", "0", "-5", str(10**30)]), "--against", "sm_80"]
             return [self.instruction(), *mmas, *option("--category", "bits"), *option("--seed", "1", "-1")]
+        if command == "measure":
+            chip = ["--recorded", self.rng.choice(["H200", "H2O", "", "a.json", *self.files])]
+            where = option("--a", "register", "shared", "global")
+            return [self.instruction(), *chip, *where, *option("--zeros"), *option("--json")]
         if command == "trace":
             matrices = [word for name in "abc" for word in option(f"--{name}", *self.files)]
             inputs = [*option("--category", "bits", "moderate"), *option("--seed", "1", str(10**30))]

@@ -183,18 +183,20 @@ def test_the_record_of_the_h200_is_whole_numbers_of_cycles() -> None:
                     from_memory += 64 * stored_k * bits / 8 / 128
                 least = max(compute, from_memory)
                 if form.n >= 40:
-                    assert result.cycles == pytest.approx(least, rel=0.015), result.form
+                    assert result.cycles == pytest.approx(least, rel=0.0125), result.form
                 else:
                     assert result.cycles >= 0.99 * least
     assert {work(form) / measured(form).cycles > 0 for form in ptxlab.catalog("mma", "sm_90a")} == {True}
 
 
-def test_charts_show_the_record() -> None:
+def test_charts_show_the_record(tmp_path: Path) -> None:
     for what in WHAT:
         chart = throughput(what)
         assert "NVIDIA H200" in chart.subtitle
         assert chart.with_title(False).svg().startswith("<svg")
-        assert figures.throughput(what, title=False).data
+        figure = figures.throughput(what, title=False)
+        saved = figures.save(figure, tmp_path / f"{what}.svg")
+        assert saved.read_text(encoding="utf-8").startswith("<svg")  # as it is drawn, without a browser
     with pytest.raises(PtxlabError, match="of wgmma, NVIDIA H200 has f16"):
         figures.throughput("n", "f64")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import asdict
 from typing import Any
 
 from .._util import interrupts
@@ -72,8 +73,7 @@ def _facts(result: Measurement) -> dict[str, Any]:
         "warps": best.warps,
         "chains": best.chains,
         "mhz": best.clock,
-        "watts": best.power,
-        "celsius": best.temperature,
+        "sustained": None if result.sustained is None else asdict(result.sustained),
         "points": [
             {"warps": point.warps, "chains": point.chains, "instructions_per_second": point.per_second}
             for point in result.points

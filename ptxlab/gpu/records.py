@@ -10,7 +10,7 @@ import contextlib
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, overload
@@ -41,6 +41,9 @@ _FORMAT = 1
 COLUMNS = ("n", "latency", "latency_a", "warps", "chains", "giga_per_second", "mhz")
 #: What follows where an instruction was run for longer: the same, and what the sensors said.
 SUSTAINED = ("giga_per_second", "mhz", "watts", "celsius")
+
+_OPTIONAL = ("latency", "latency_a", "watts", "celsius")
+_LARGEST = 1e15
 
 #: What tells two measurements apart: the mnemonic, and where wgmma finds A.
 Key = tuple[str, str]
@@ -176,18 +179,41 @@ def _read(path: Path, changed: int, size: int) -> Record:
             raise PtxlabError(
                 f"{path}: a record of format {content['format']}, which this ptxlab cannot read"
             )
-        record = Record(**content["conditions"])
+        record = _conditions(content["conditions"])
         for entry in content["instructions"]:
             for row in entry["rows"]:
                 record.add(_measurement(record, entry, row))
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         if isinstance(error, PtxlabError):
             raise
         raise PtxlabError(f"{path}: found no record of measurements in it ({error})") from None
     return record
 
 
+def _conditions(content: dict[str, Any]) -> Record:
+    record = Record(**content)
+    for name in ("gpu", "target", "driver", "cuda", "date", "contents"):
+        if not isinstance(getattr(record, name), str):
+            raise ValueError(f"{name} is no text")
+    for name in ("clock_limit", "power_limit"):
+        if getattr(record, name) is not None:
+            _check_number(getattr(record, name), name)
+    _check_number(record.multiprocessors, "multiprocessors")
+    return replace(record, measurements={})
+
+
+def _check_number(value: object, name: str) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < _LARGEST:
+        raise ValueError(f"{name} is no number from 0 on")
+
+
 def _measurement(record: Record, entry: dict[str, Any], row: list[Any]) -> Measurement:
+    names = COLUMNS if len(row) == len(COLUMNS) else (*COLUMNS, *SUSTAINED)
+    for name, value in zip(names, row, strict=True):
+        if value is not None or name not in _OPTIONAL:
+            _check_number(value, name)
+    if 0 in (row[COLUMNS.index("giga_per_second")], row[COLUMNS.index("mhz")]):
+        raise ValueError("a rate or a clock is 0")
     n, latency, latency_a, warps, chains, rate, clock, *longer = row
     number = str(n)
     form = parse(entry["instruction"].replace("*", number))

@@ -634,6 +634,8 @@ def _content(figure: Picture | Figure, file: Path) -> str | bytes:
     drawing = _drawing(figure)
     if drawing is not None and suffix == ".svg":
         return svg_document(drawing)
+    if drawing is None and suffix == ".svg" and (document := _document(figure)):
+        return document
     if suffix == ".html":
         shown = figure.figure() if isinstance(figure, Picture) else figure
         page: str = shown.to_html(include_plotlyjs=True, full_html=True, config={"displaylogo": False})
@@ -644,6 +646,13 @@ def _content(figure: Picture | Figure, file: Path) -> str | bytes:
     from .plotly_figure import svg_carrier
 
     return _image(svg_carrier(drawing), file)
+
+
+def _document(figure: Picture | Figure) -> str:
+    """A chart with lines as SVG; empty for a figure that was made elsewhere, or changed since."""
+    from .plotly_figure import Chart
+
+    return figure.document if isinstance(figure, Chart) and figure.unchanged else ""
 
 
 def _short(text: str) -> str:

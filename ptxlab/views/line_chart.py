@@ -73,7 +73,7 @@ class LineChart:
 
         lines = [(line, self.colour_of(line)) for line in self.lines]
         titles = (self.title, self.subtitle) if self.titled else ("", "")
-        return line_figure(lines, titles, (self.x_title, self.y_title), self.x_step)
+        return line_figure(lines, titles, (self.x_title, self.y_title), self.x_step, self.svg())
 
     def _repr_html_(self) -> str:
         ink = "var(--jp-content-font-color0, #1A1A1A)"

@@ -88,9 +88,14 @@ class Chart(go.Figure):  # type: ignore[misc]
     drawing: Drawing | None = None  # what it was made from; None for a matrix of numbers
     numbers: tuple[NDArray[np.float64], str, tuple[str, str], bool] | None = None  # of such a matrix
 
+    lines: tuple[Any, ...] = ()  # the arguments of `line_figure`, of a chart with lines
+    document: str = ""  # such a chart as SVG
+
     @property
     def unchanged(self) -> bool:
         """Whether it still is what it was made as."""
+        if self.lines:
+            return bool(self == line_figure(*self.lines))
         if self.numbers is not None:
             return bool(self == heat_map(*self.numbers))
         return self.drawing is not None and bool(self == chart(self.drawing))
@@ -335,9 +340,16 @@ def heat_map(
 
 
 def line_figure(
-    lines: Sequence[tuple[Line, str]], titles: tuple[str, str], axes: tuple[str, str], step: float
+    lines: Sequence[tuple[Line, str]],
+    titles: tuple[str, str],
+    axes: tuple[str, str],
+    step: float,
+    document: str,
 ) -> Chart:
-    """Lines, each in its colour, over two axes; title and subtitle, or nothing; `step` between ticks of x."""
+    """Lines, each in its colour, over two axes; title and subtitle, or nothing; `step` between ticks of x.
+
+    `document` is the same chart as SVG.
+    """
     figure = Chart()
     for line, colour in lines:
         tips = list(line.tips) or None
@@ -377,6 +389,8 @@ def line_figure(
         xaxis={"title": axes[0], **grid, "dtick": step or None},
         yaxis={"title": axes[1], **grid},
     )
+    figure.lines = (lines, titles, axes, step, document)
+    figure.document = document
     return figure
 
 

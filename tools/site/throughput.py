@@ -105,7 +105,8 @@ def page(chip: str = _CHIP) -> Page:
     out.heading(2, "For longer")
     out.add(
         "The figures above are from runs of 10 ms, in which the clock hardly falls. After some tenths of a "
-        "second power bounds it, and these are the rates that remain:",
+        "second power bounds it, and these are the rates that remain. W is what the sensor said after 0.2 s; "
+        "it is late by a tenth or two, so that its lowest figures are too low.",
         table(
             ("instruction", "T/s", "after 0.3 s", "MHz", "W", "°C"),
             list(_sustained(record)),
