@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime
 import multiprocessing
+import signal
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -78,7 +79,8 @@ def record(
 
     Without a path it goes into the user's data folder, where `ptxlab.measured` and `figures.throughput` find
     it. A file that is there already is continued if it is of the same GPU, driver and compiler. `limit`
-    ends it after so many seconds.
+    ends it after so many seconds. Kernels are compiled in other processes, so a script that calls this wants
+    ``if __name__ == "__main__":``.
 
     >>> record("my-gpu.json")   # doctest: +SKIP
     """
@@ -165,7 +167,8 @@ def _compiled(forms: list[Form], target: str, contents: Contents) -> Iterator[tu
     workers = thread_count()
     waiting: deque[tuple[Form, list[Future[Kernel | None]]]] = deque()
     rest = iter(forms)
-    with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, mp_context=spawn, initializer=_ignore_interrupts) as pool:
         try:
             while True:
                 for form in islice(rest, _AHEAD * workers - len(waiting)):
@@ -177,6 +180,11 @@ def _compiled(forms: list[Form], target: str, contents: Contents) -> Iterator[tu
                 yield form, [kernel for job in jobs if (kernel := job.result()) is not None]
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _ignore_interrupts() -> None:
+    """An interrupt is for the first process: the others would only print that they were interrupted, too."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _try_to_build(

@@ -22,7 +22,8 @@ _METHOD = """\
 **Latency** is counted in cycles, from the issue of an instruction to the cycle in which one that depends
 on it may issue: a chain of 4,096 instructions on one warp, in which D of each is C of the next. "Through
 A" is the same with D as A of the next. `wgmma` is asynchronous, so its latency is that of a fence, one
-`wgmma`, a commit and a wait: after it the registers of D may be read.
+`wgmma`, a commit and a wait: after it the registers of D may be read. `stmatrix` has none:
+nothing waits for it.
 
 **Throughput** is that of the whole GPU: one block on every SM, with 4, 8 or 16 warps, and 1 to 8
 independent accumulators in each; the best is given. A sparse instruction counts the operations of the
