@@ -1,0 +1,28 @@
+"""The tcgen05 family: matrices multiplied in tensor memory, data moved to and from it, and what goes around.
+
+A form is a mnemonic; of tcgen05.mma also an instruction descriptor, since shape and types are there. PTX ISA
+9.4, "TensorCore 5th Generation Family Instructions".
+"""
+
+from __future__ import annotations
+
+from .control import Tcgen05Control
+from .form import CONTROL_FAMILIES, FAMILIES, MMA_FAMILIES, MOVE_FAMILIES, Tcgen05Form
+from .mma import COLLECTOR_OPERATIONS, Tcgen05Mma
+from .moves import COPY_SHAPES, LOAD_SHAPES, MOST_REGISTERS, Slot, Tcgen05Move
+
+__all__ = [
+    "COLLECTOR_OPERATIONS",
+    "CONTROL_FAMILIES",
+    "COPY_SHAPES",
+    "FAMILIES",
+    "LOAD_SHAPES",
+    "MMA_FAMILIES",
+    "MOST_REGISTERS",
+    "MOVE_FAMILIES",
+    "Slot",
+    "Tcgen05Control",
+    "Tcgen05Form",
+    "Tcgen05Mma",
+    "Tcgen05Move",
+]

@@ -1,0 +1,78 @@
+"""What all instructions of tcgen05 have, their families, and the types that only they know."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+import numpy as np
+
+from ..._util.arguments import is_a
+from ...errors import PtxlabError, listing, quoted
+from ..dtypes import DType
+from ..form import Form
+from ..operand import Operand
+from ..tensor_memory import TensorOperand
+
+__all__ = ["CONTROL_FAMILIES", "FAMILIES", "MMA_FAMILIES", "MOVE_FAMILIES", "TYPES", "Tcgen05Form"]
+
+MMA_FAMILIES: tuple[str, ...] = ("tcgen05.mma", "tcgen05.mma.sp", "tcgen05.mma.ws", "tcgen05.mma.ws.sp")
+MOVE_FAMILIES: tuple[str, ...] = ("tcgen05.ld", "tcgen05.st", "tcgen05.cp", "tcgen05.shift")
+#: What stands around them in a kernel, and what it does.
+CONTROL_FAMILIES: dict[str, str] = {
+    "tcgen05.alloc": "allocates columns of tensor memory",
+    "tcgen05.dealloc": "frees columns of tensor memory",
+    "tcgen05.relinquish_alloc_permit": "gives up the right to allocate tensor memory",
+    "tcgen05.commit": "signals an mbarrier when earlier tcgen05 instructions are complete",
+    "tcgen05.fence": "orders tcgen05 instructions with those before or after it",
+    "tcgen05.wait": "waits until tcgen05.ld or tcgen05.st is complete",
+}
+FAMILIES: tuple[str, ...] = (*MMA_FAMILIES, *MOVE_FAMILIES, *CONTROL_FAMILIES)
+
+#: Elements that no instruction looks into, and types that only these instructions know.
+TYPES: dict[str, DType] = {
+    "b32": DType("b32", 32, "bits", False, np.uint32, note="32 bits of any type"),
+    "b16": DType("b16", 16, "bits", False, np.uint16, note="16 bits of any type"),
+    "b8": DType("b8", 8, "bits", False, np.uint8, note="8 bits of any type"),
+    "s1z4m11": DType("s1z4m11", 16, "bits", False, np.uint16, note="sign, four zeros, 11 bits of magnitude"),
+    "ue5m3": DType("ue5m3", 8, "bits", False, np.uint8, note="5 exponent and 3 fraction bits, no sign"),
+}
+
+
+class Tcgen05Form(Form):
+    """What all instructions of the family have.
+
+    >>> import ptxlab
+    >>> wait = ptxlab.instruction("tcgen05.wait::ld.sync.aligned")
+    >>> wait.lanes, wait.syntax, wait.supports("sm_100f")
+    (32, 'tcgen05.wait::ld.sync.aligned;', True)
+    """
+
+    @property
+    @abstractmethod
+    def syntax(self) -> str:
+        """The instruction with its operand list, operands named as in the manual."""
+
+    @property
+    def tensors(self) -> dict[str, TensorOperand]:
+        """Its matrices in tensor memory by name; `operands` has those in registers and in shared memory."""
+        return {}
+
+    @property
+    def operands(self) -> dict[str, Operand]:
+        """Its matrices in registers and in shared memory by name; `tensors` has those in tensor memory."""
+        return {}
+
+    def tensor(self, name: str) -> TensorOperand:
+        """The matrix of that name in tensor memory, in either case.
+
+        >>> import ptxlab
+        >>> ptxlab.instruction("tcgen05.mma.cta_group::2.kind::tf32").tensor("D").ctas
+        2
+        """
+        found = self.tensors.get(name.upper()) if is_a(name, str) else None
+        if found is None:
+            raise PtxlabError(
+                f"{self.mnemonic} has no {quoted(name)} in tensor memory; it has "
+                f"{listing(self.tensors) if self.tensors else 'nothing there'}"
+            )
+        return found

@@ -1,0 +1,281 @@
+"""tcgen05.ld, .st, .cp and .shift: data between tensor memory, registers and shared memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Literal, NamedTuple, Self
+
+from ..._util.arguments import as_index, as_int, is_name
+from ...errors import PtxlabError, listing, quoted
+from ..layout import Layout, Mode, _merged
+from ..operand import Operand
+from ..tensor_memory import LANES, TensorLayout, TensorOperand
+from ..versions import PtxVersion
+from .form import MOVE_FAMILIES, TYPES, Tcgen05Form
+
+__all__ = ["COPY_SHAPES", "LOAD_SHAPES", "MOST_REGISTERS", "Slot", "Tcgen05Move"]
+
+#: Lanes of a shape of ld and st, and columns and registers at count 1.
+_SHAPES: dict[str, tuple[int, int, int]] = {
+    "16x64b": (16, 2, 1), "16x128b": (16, 4, 2), "16x256b": (16, 8, 4), "32x32b": (32, 1, 1),
+    "16x32bx2": (16, 2, 1),
+}  # fmt: skip
+LOAD_SHAPES: tuple[str, ...] = tuple(_SHAPES)
+MOST_REGISTERS = 128
+
+#: Rows and bits of a shape of cp, and the multicasts that it takes.
+COPY_SHAPES: dict[str, tuple[int, int, tuple[str, ...]]] = {
+    "128x256b": (128, 256, ("",)),
+    "4x256b": (4, 256, ("",)),
+    "128x128b": (128, 128, ("",)),
+    "64x128b": (64, 128, ("warpx2::02_13", "warpx2::01_23")),
+    "32x128b": (32, 128, ("warpx4",)),
+}
+#: Packed source format -> bits of its elements, which become bytes.
+_UNPACKED = {"b6x16_p32": 6, "b4x16_p64": 4}
+
+#: Row modes and copies in lanes, by shape and multicast (CUTLASS, copy_traits_sm100.hpp).
+_COPY_LANES: dict[tuple[str, str], tuple[tuple[Mode, ...], tuple[Mode, ...]]] = {
+    ("128x256b", ""): (((128, 1, 0),), ()),
+    ("128x128b", ""): (((128, 1, 0),), ()),
+    ("4x256b", ""): (((4, 32, 0),), ()),
+    ("64x128b", "warpx2::02_13"): (((64, 1, 0),), ((2, 64, 0),)),
+    ("64x128b", "warpx2::01_23"): (((32, 1, 0), (2, 64, 0)), ((2, 32, 0),)),
+    ("32x128b", "warpx4"): (((32, 1, 0),), ((4, 32, 0),)),
+}
+
+
+class Slot(NamedTuple):
+    """A register of a thread, and the bits of it, that hold a word of tensor memory or half of one.
+
+    >>> Slot(thread=3, register=0, low=0, high=31).thread
+    3
+    """
+
+    thread: int
+    register: int
+    low: int
+    high: int
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Tcgen05Move(Tcgen05Form):
+    """An instruction that moves data to or from tensor memory: tcgen05.ld, .st, .cp or .shift.
+
+    >>> import ptxlab
+    >>> ld = ptxlab.instruction("tcgen05.ld.sync.aligned.16x256b.x1.b32")
+    >>> ld.registers, ld.columns, ld.locate(thread=37, register=3)   # warp 1: lane and column
+    (4, 8, (41, 3))
+    >>> ld.slots(lane=41, column=3)
+    [Slot(thread=37, register=3, low=0, high=31)]
+    """
+
+    family: str
+    targets: tuple[str, ...]
+    dimensions: str = ""  # 32x32b, 128x256b
+    count: int = 1
+    pack: bool = False  # .pack::16b, .unpack::16b
+    reduction: str = ""  # min, max: .ld.red, or the choice of .spcompress
+    reduces: bool = False  # .red
+    compresses: bool = False  # .spcompress
+    absolute: bool = False
+    nan: bool = False
+    type: str = "b32"
+    cta_group: Literal[0, 1, 2] = 0
+    multicast: str = ""
+    source: str = ""  # b6x16_p32, b4x16_p64
+
+    @classmethod
+    def of(cls, form: Tcgen05Move) -> Self:
+        """The same form as an instance of this class."""
+        if not isinstance(form, Tcgen05Move):
+            raise PtxlabError(f"found {quoted(form)}; ptxlab.instruction('tcgen05.ld...') gives such a form")
+        return cls(**{field.name: getattr(form, field.name) for field in fields(form)})
+
+    def __post_init__(self) -> None:
+        if not is_name(self.family, MOVE_FAMILIES):
+            raise PtxlabError(f"family {quoted(self.family)}: there are {listing(MOVE_FAMILIES)}")
+        shapes = {"tcgen05.cp": tuple(COPY_SHAPES), "tcgen05.shift": ("31x256b",)}.get(
+            self.family, LOAD_SHAPES
+        )
+        if not is_name(self.dimensions, shapes):
+            raise PtxlabError(f"{self.family}: shape {quoted(self.dimensions)}; there are {listing(shapes)}")
+        self.check_targets()
+        if self.threads == 32 and self.registers > MOST_REGISTERS:
+            raise PtxlabError(
+                f"{self.mnemonic}: {self.registers} registers; a thread moves at most {MOST_REGISTERS}"
+            )
+
+    # -- the form in PTX's words -----------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> str:
+        """``32x32b``, ``128x256b``."""
+        return self.dimensions
+
+    @property
+    def threads(self) -> int:
+        """Threads that execute it together: a warp, or one."""
+        return 32 if self.family in ("tcgen05.ld", "tcgen05.st") else 1
+
+    @property
+    def lanes(self) -> int:
+        """Threads that execute it together: 32 for ld and st, otherwise 1."""
+        return self.threads
+
+    @property
+    def mnemonic(self) -> str:
+        """The instruction in PTX's spelling, without its operand list."""
+        if self.family == "tcgen05.shift":
+            return f"tcgen05.shift.cta_group::{self.cta_group}.down"
+        if self.family == "tcgen05.cp":
+            parts = [self.family, f"cta_group::{self.cta_group}", self.shape]
+            parts += [self.multicast] if self.multicast else []
+            parts += ["b8x16", self.source] if self.source else []
+            return ".".join(parts)
+        parts = [self.family]
+        parts += ["red"] if self.reduces else []
+        parts += ["spcompress"] if self.compresses else []
+        parts += ["sync", "aligned", self.shape, f"x{self.count}"]
+        parts += [f"{'un' if self.family == 'tcgen05.st' else ''}pack::16b"] if self.pack else []
+        parts += [self.reduction] if self.reduction else []
+        parts += ["sp::2:4"] if self.compresses else []
+        parts += ["abs"] if self.absolute else []
+        parts += ["NaN"] if self.nan else []
+        parts += [self.type, "b2"] if self.compresses else [self.type]
+        return ".".join(parts)
+
+    @property
+    def syntax(self) -> str:
+        """The instruction with its operand list, operands named as in the manual."""
+        if self.family == "tcgen05.shift":
+            return f"{self.mnemonic} [taddr];"
+        if self.family == "tcgen05.cp":
+            return f"{self.mnemonic} [taddr], s-desc;"
+        split = ", immHalfSplitoff" if self.shape == "16x32bx2" else ""
+        if self.family == "tcgen05.st":
+            return f"{self.mnemonic} [taddr]{split}, r;"
+        registers = "mdata, cdata" if self.compresses else "r"
+        reduced = ", redval" if self.reduces else ""
+        return f"{self.mnemonic} {registers}{reduced}, [taddr]{split};"
+
+    @property
+    def ptx_version(self) -> PtxVersion:
+        """The first version of the PTX ISA that has it."""
+        if self.compresses:
+            return PtxVersion(9, 4)
+        return PtxVersion(8, 8) if self.reduces else PtxVersion(8, 6)
+
+    # -- registers and tensor memory -------------------------------------------------------------------------
+
+    @property
+    def registers(self) -> int:
+        """Registers of a thread that ld fills with data or st stores; 0 for cp and shift."""
+        if self.threads == 1:
+            return 0
+        whole = _SHAPES[self.shape][2] * self.count
+        return whole // 2 if self.compresses else whole
+
+    @property
+    def columns(self) -> int:
+        """Columns of tensor memory that it touches; 16x32bx2 touches half of them in each of two places."""
+        if self.family == "tcgen05.shift":
+            return 8
+        if self.family == "tcgen05.cp":
+            return COPY_SHAPES[self.shape][1] // 32
+        return _SHAPES[self.shape][1] * self.count * (2 if self.pack else 1)
+
+    @cached_property
+    def layout(self) -> Layout:
+        """(thread, element) of a warp -> (lane, column), from where the address points; of ld and st.
+
+        An element is a register; with .pack::16b or .unpack::16b half of one, from the lower half of a
+        column.
+        The second half of the columns of 16x32bx2 are those behind `immHalfSplitoff`.
+        """
+        n = self.count
+        half: tuple[Mode, ...] = ((2, 0, 1),) if self.pack else ()
+        step = 2 if self.pack else 1  # columns that a register stands for
+        modes: dict[str, tuple[tuple[Mode, ...], tuple[Mode, ...]]] = {
+            "32x32b": (((32, 1, 0),), (*half, (n, 0, step))),
+            "16x64b": (((2, 8, 0), (2, 0, step), (8, 1, 0)), (*half, (n, 0, 2 * step))),
+            "16x128b": (((4, 0, step), (8, 1, 0)), (*half, (2, 8, 0), (n, 0, 4 * step))),
+            "16x256b": (((4, 0, 2 * step), (8, 1, 0)), (*half, (2, 0, step), (2, 8, 0), (n, 0, 8 * step))),
+            "16x32bx2": (((16, 1, 0), (2, 0, n * step)), (*half, (n, 0, step))),
+        }
+        if self.shape not in modes or self.compresses:
+            raise PtxlabError(f"{self.mnemonic} has no layout of registers; tcgen05.ld and tcgen05.st have")
+        lane, element = modes[self.shape]
+        return Layout((_SHAPES[self.shape][0], self.columns), _merged(lane), _merged(element))
+
+    @cached_property
+    def operands(self) -> dict[str, Operand]:
+        """R, the registers of a warp as a matrix of its lanes by columns of tensor memory; of ld and st."""
+        if self.threads == 1 or self.compresses:
+            return {}
+        layout = self.layout
+        kind = TYPES["b16" if self.pack else "b32"]
+        return {"R": Operand("R", kind, layout.shape, layout, axes=("lane", "column"))}
+
+    @cached_property
+    def tensors(self) -> dict[str, TensorOperand]:
+        """T, what cp writes: rows of the source matrix, and its 32-bit words (bytes, where it unpacks)."""
+        if self.family != "tcgen05.cp":
+            return {}
+        rows, bits, _ = COPY_SHAPES[self.shape]
+        lanes, copies = _COPY_LANES[self.shape, self.multicast]
+        if self.cta_group == 2:
+            copies = (*copies, (2, LANES, 0))
+        width = 8 if self.source else 32
+        element = TYPES[f"b{width}"]
+        layout = TensorLayout((rows, bits // width), lanes, ((bits // width, 0, 1),), copies)
+        return {"T": TensorOperand("T", element, layout.shape, layout, source="CUTLASS")}
+
+    def _first_lane(self, address: int) -> tuple[int, int]:
+        at = as_int(address, "address")
+        if not 0 <= at < 1 << 32:
+            raise PtxlabError(f"address {quoted(at)}: it has 32 bits, the lane in the upper 16")
+        lane, column = at >> 16, at & 0xFFFF
+        if not 0 <= lane < LANES or lane % 16 or (self.shape == "32x32b" and lane % 32):
+            step = 32 if self.shape == "32x32b" else 16
+            raise PtxlabError(
+                f"address 0x{at:08x}: it begins in lane {lane}; {self.shape} begins in a multiple of {step}"
+            )
+        return lane % 32, column
+
+    def locate(
+        self, thread: int, register: int, address: int = 0, *, split: int | None = None
+    ) -> tuple[int, int]:
+        """The (lane, column) of tensor memory that goes with a register of one of the 128 threads.
+
+        Each warp of a warpgroup has its own 32 lanes, whatever lane the address names. With .pack::16b it is
+        the word of the lower half. `split` is `immHalfSplitoff`, in columns; left out, half of the columns.
+        """
+        thread = as_index(thread, "thread", LANES)
+        register = as_index(register, "register", self.registers)
+        lane, column = self._first_lane(address)
+        row, along = self.layout.coords()[thread % 32, register * (2 if self.pack else 1)].tolist()
+        return 32 * (thread // 32) + lane + row, column + self._column(along, split)
+
+    def _column(self, along: int, split: int | None) -> int:
+        half = self.columns // 2
+        if self.shape != "16x32bx2" or split is None or along < half:
+            return along
+        return along - half + as_int(split, "split")
+
+    def slots(self, lane: int, column: int, address: int = 0, *, split: int | None = None) -> list[Slot]:
+        """The registers of the 128 threads that go with a word of tensor memory; [] if there is none."""
+        lane, column = as_index(lane, "lane", LANES), as_int(column, "column")
+        first, start = self._first_lane(address)
+        bits = 16 if self.pack else 32
+        found = []
+        for along in range(self.columns):
+            if (
+                start + self._column(along, split) == column
+                and first <= lane % 32 < first + self.layout.shape[0]
+            ):
+                thread, element = self.layout.locate(lane % 32 - first, along)
+                register, low = divmod(element * bits, 32)
+                found.append(Slot(32 * (lane // 32) + thread, register, low, low + bits - 1))
+        return found
