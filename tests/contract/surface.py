@@ -662,7 +662,7 @@ def _gemm() -> Iterator[Call]:
                b_by_rows=True)  # fmt: skip
     yield call("gemm.sparse_rung", gemm.sparse_rung, form=_SPARSE_F16, result="f16", block_m=64, stages=2)
     yield call("gemm.best_sparse_rung", gemm.best_sparse_rung, ins=_SPARSE_F16, target="sm_90a", M=100, N=200,
-               result="f16")  # fmt: skip
+               b_by_rows=True, result="f16")  # fmt: skip
     yield call("gemm.SparseRung.call", gemm.sparse_rung(_SPARSE_F16).call, A=np.zeros((20, 40)),
                B=np.ones((40, 3)), C=np.ones((20, 3)), processors=132)  # fmt: skip
     yield call("gemm.Rung.call", gemm.rung(1).call, A=np.ones((20, 40)), B=np.ones((40, 3)),

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..._util.arguments import as_array, as_int, check_room, is_name
+from ..._util.arguments import as_array, as_flag, as_int, check_room, is_name
 from ...errors import PtxlabError, listing, quoted
 from ...gpu.arrays import GpuArray, GpuArrays, as_gpu_array, gpu_arrays
 from ...gpu.compiler import compile_kernel
@@ -29,7 +29,7 @@ from ..device_operands import check_elements
 from ..kernel import Kernel, kernel
 from ..simulator import Result
 from .catalog import Row
-from .device import Rows, pack, packed_rows
+from .device import Rows, lies_by_rows, pack, packed_rows
 from .rung import Call
 from .source import RESULTS, compose, source_files
 
@@ -85,6 +85,7 @@ SPARSE: tuple[Row, ...] = (
                 "STAGES": 4,
                 "CLUSTER": 2,
                 "GROUP": 8,
+                "B_BY_ROWS": 0,
                 "PRODUCER_REGISTERS": 40,
                 "CONSUMER_REGISTERS": 232,
             }
@@ -412,6 +413,11 @@ class SparseRung:
         return self.row.family == "wgmma.sp"
 
     @property
+    def b_by_rows(self) -> bool:
+        """Whether it reads a B whose rows are contiguous, not its columns."""
+        return bool(self.constants.get("B_BY_ROWS", 0))
+
+    @property
     def threads(self) -> int:
         """Threads of a block."""
         if self.asynchronous:
@@ -461,8 +467,10 @@ class SparseRung:
         if min(m, n, k) == 0:
             raise PtxlabError(f"A {m}x{k} and B {k}x{n}: an empty matrix leaves nothing to compute")
         stored = np.ascontiguousarray(left.stored).view(np.uint8)
-        codes = np.ascontiguousarray(self.form.b.dtype.encode(right.T), dtype=self.form.b.dtype.code_type)
-        columns = codes.view(np.uint8).reshape(n, -1)
+        element = self.form.b.dtype
+        turned = right if self.b_by_rows else right.T
+        codes = np.ascontiguousarray(element.encode(turned), dtype=element.code_type)
+        columns = codes.view(np.uint8).reshape(len(turned), -1)
         columns = np.pad(columns, ((0, 0), (0, -columns.shape[1] % _ALIGNMENT)))
         start: Any = 0
         if C is not None:
@@ -486,10 +494,10 @@ class SparseRung:
     def maps(self, stored: Any, columns: Any, product: Any) -> tuple[Any, Any, Any]:
         """TMA's descriptors of the stored half of A, of B and of D, all as bytes."""
         wide = _A_STEP * self.steps
-        share = self.form.n // self.constants["CLUSTER"]
+        box = (64, 128) if self.b_by_rows else (self.form.n // self.constants["CLUSTER"], 128)
         return (
             tensor_map(stored, (self.constants["BLOCK_M"], wide), swizzle=wide, l2_promotion=256),
-            tensor_map(columns, (share, 128), swizzle=128, l2_promotion=256),
+            tensor_map(columns, box, swizzle=128, l2_promotion=256),
             tensor_map(product, (self.form.m, 128), swizzle=128),
         )
 
@@ -538,8 +546,9 @@ class SparseRung:
         assert metadata is not None
         left = Rows(stored.pointer, m, *[stored.shape[1] * stored.itemsize] * 2)
         if k > 0:
+            turned = slice(None) if self.b_by_rows else slice(None, None, -1)
             right = packed_rows(
-                call, self.form.b, B.pointer, B.shape[::-1], B.strides[::-1], gaps=self.asynchronous
+                call, self.form.b, B.pointer, B.shape[turned], B.strides[turned], gaps=self.asynchronous
             )
         else:  # no step reads them, but TMA wants rows
             left, right = (Rows(call.scratch(rows * _A_STEP), rows, _A_STEP, _A_STEP) for rows in (m, n))
@@ -588,7 +597,7 @@ def sparse_rung(form: MmaForm | str, *, result: str | None = None, **constants: 
     if result is not None and not is_name(result, RESULTS[ins.d_type]):
         stored = listing(RESULTS[ins.d_type])
         raise PtxlabError(f"result={quoted(result)}: accumulators of {ins.d_type} are stored as {stored}")
-    _check_constants(row, chosen, dtype(result or ins.d_type).bits // 8)
+    _check_constants(row, chosen, dtype(result or ins.d_type).bits // 8, ins.b.dtype.bits)
     if ins.family == "wgmma.sp":
         wide = ins.mnemonic.replace(f"m{ins.m}n{ins.n}k", f"m{ins.m}n{chosen['BLOCK_N']}k")
         ins = replace(parse_mma(wide), a_space="shared")
@@ -601,9 +610,9 @@ def sparse_rung(form: MmaForm | str, *, result: str | None = None, **constants: 
     return made
 
 
-def _check_constants(row: Row, constants: dict[str, int], result_bytes: int) -> None:
+def _check_constants(row: Row, constants: dict[str, int], result_bytes: int, bits: int) -> None:
     """Refuse tiles that the kernel cannot divide among its warps, boxes and stores."""
-    small = [name.lower() for name, value in constants.items() if value < 1]
+    small = [name.lower() for name, value in constants.items() if value < (name != "B_BY_ROWS")]
     if small:
         raise PtxlabError(f"the kernel of {row.family}: {listing(small)} must be at least 1")
     units = {"BLOCK_M": _WORD_ROWS * constants.get("TILES_M", 1), "BLOCK_N": 8 * constants.get("CLUSTER", 1)}
@@ -615,7 +624,12 @@ def _check_constants(row: Row, constants: dict[str, int], result_bytes: int) -> 
     else:
         units["BLOCK_N"] = math.lcm(units["BLOCK_N"], 128 // result_bytes)  # a store takes 128 bytes
         units["STEPS"] = 2  # 64 bytes of a stored row of A, which are one swizzle
-        most |= {"STEPS": 4, "CLUSTER": 8, "TILES_M": 4}
+        most |= {"STEPS": 4, "CLUSTER": 8, "TILES_M": 4, "B_BY_ROWS": 1}
+        if constants["B_BY_ROWS"]:
+            units["BLOCK_N"] = math.lcm(units["BLOCK_N"], 64)  # columns of a box
+            most["STEPS"] = 2  # 64 rows of a box
+            if bits != 16:
+                raise PtxlabError(f"b_by_rows: wgmma transposes 16-bit types only, no {bits}-bit ones")
     for name, unit in units.items():
         if constants[name] % unit:
             raise PtxlabError(
@@ -668,16 +682,26 @@ def multiply_compressed(
         raise PtxlabError(f"{form.mnemonic}: there is no sparse kernel of it; pass NumPy arrays")
     check_device(form)
     check_compressed(form, A, B.shape)
-    rung = best_sparse_rung(form, device_target(), A.shape[0], B.shape[1])
+    if 0 in (A.shape[0], B.shape[1]):
+        return call.empty((A.shape[0], B.shape[1]), np.dtype(form.d.dtype.numpy_type).name).owner
+    target = device_target()
+    rung = best_sparse_rung(form, target, A.shape[0], B.shape[1], b_by_rows=lies_by_rows(B))
     return rung.multiply(call, A, B, C).owner
 
 
 def best_sparse_rung(
-    ins: MmaForm | str, target: str, M: int, N: int, *, result: str | None = None
+    ins: MmaForm | str,
+    target: str,
+    M: int,
+    N: int,
+    *,
+    b_by_rows: bool | int = False,
+    result: str | None = None,
 ) -> SparseRung:
     """The kernel for a product of this size, with the constants that were fastest on an H200.
 
-    On sm_90a an mma.sp whose arithmetic wgmma.sp shares runs as wgmma.sp.
+    On sm_90a an mma.sp whose arithmetic wgmma.sp shares runs as wgmma.sp. With `b_by_rows` the kernel reads a
+    B whose rows are contiguous, if it can; others want its columns to be.
 
     >>> ins = "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"
     >>> [best_sparse_rung(ins, target, 512, 512).form.family for target in ("sm_80", "sm_90a")]
@@ -698,7 +722,8 @@ def best_sparse_rung(
         return -(-clusters // (_H200_PROCESSORS // 2)) * shape.time
 
     shapes = [shape for shape in _SHAPES if narrow or shape.block_m * shape.block_n <= _MOST_TILE]
-    return _made(form, result, min(shapes, key=time))
+    by_rows = as_flag(b_by_rows, "b_by_rows") and form.b.dtype.bits == 16
+    return _made(form, result, min(shapes, key=time), by_rows)
 
 
 class _Shape(NamedTuple):
@@ -721,11 +746,13 @@ _MOST_TILE = 256 * 192  # elements of D whose accumulators of 32 bits two warpgr
 
 
 @lru_cache(maxsize=64)
-def _made(form: MmaForm, result: str | None, shape: _Shape | None = None) -> SparseRung:
+def _made(
+    form: MmaForm, result: str | None, shape: _Shape | None = None, by_rows: bool = False
+) -> SparseRung:
     if shape is None:
         return sparse_rung(form, result=result)
     constants = {name: value for name, value in shape._asdict().items() if name != "time"}
-    return sparse_rung(form, result=result, **constants)
+    return sparse_rung(form, result=result, b_by_rows=int(by_rows), **constants)
 
 
 def _warpgroup_form(form: MmaForm) -> MmaForm | None:

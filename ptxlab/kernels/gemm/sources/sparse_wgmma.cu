@@ -1,7 +1,8 @@
 // Rung 8 with a sparse A: wgmma.sp, and metadata as a third operand.
 //
 // D = A B + C. A is compressed, as compress.cu does it: its kept half, `stored`, is [M, K / 2], and metadata has one word for
-// each lane, 64 rows and 16 chunks. B is stored as [N, K] (each column of B is contiguous), D and C are [M, N].
+// each lane, 64 rows and 16 chunks. B is stored as [N, K] (each column of B is contiguous), D and C are [M, N]. A B of 16-bit
+// elements may also be stored as [K, N] (B_BY_ROWS): wgmma then transposes it as it reads.
 //
 // The kernel is that of rung 8: a producer, consumers, a ring of stages, persistent blocks in clusters. What is new:
 //
@@ -71,6 +72,15 @@ struct Tiles {
     }
 };
 
+// One box from L2, for this block or for all blocks of a mask.
+template <bool multicast>
+__device__ __forceinline__ void load(
+    uint32_t to, const TensorMap& map, int column, int row, uint32_t full, uint16_t blocks)
+{
+    if constexpr (multicast) tma_load_multicast(to, map, column, row, full, blocks);
+    else tma_load(to, map, column, row, full);
+}
+
 __device__ __forceinline__ void produce(
     uint32_t memory, const TensorMap& stored, const uint32_t* metadata, const TensorMap& B, Tiles tiles, int M, int steps)
 {
@@ -96,11 +106,13 @@ __device__ __forceinline__ void produce(
                 const uint32_t* from = metadata + ((size_t)rows * words + word) * WARPGROUP;
                 bulk_load(e + t * WORDS * WORD_BYTES, from, some * WORD_BYTES, full);
             }
-            for (int slab = 0; slab < SLABS; ++slab) {
-                const uint32_t to = b + slab * SLAB_BYTES + rank * B_PART * B_ROW;
-                const int k = step * B_STEP + slab * B_ROW, from = column + rank * B_PART;
-                if (CLUSTER > 1) tma_load_multicast(to, B, k, from, full, everyone);
-                else tma_load(to, B, k, from, full);
+            if constexpr (B_BY_ROWS) {
+                for (int n = rank * 64; n < INSTRUCTION_N; n += CLUSTER * 64)  // columns, 128 bytes of each row
+                    load<(CLUSTER > 1)>(b + n * B_ROW, B, (column + n) * 2, step * B_STEP / 2, full, everyone);
+            } else {
+                for (int slab = 0; slab < SLABS; ++slab)
+                    load<(CLUSTER > 1)>(b + slab * SLAB_BYTES + rank * B_PART * B_ROW, B, step * B_STEP + slab * B_ROW,
+                                        column + rank * B_PART, full, everyone);
             }
         }
     }
@@ -138,7 +150,8 @@ struct Stage {
     }
     __device__ __forceinline__ uint64_t b_step(int step) const
     {
-        return descriptor(b + step * B_STEP / B_ROW * SLAB_BYTES + step * B_STEP % B_ROW);
+        if constexpr (B_BY_ROWS) return descriptor_along_n(b + step * B_STEP / 2 * B_ROW);  // 32 rows further down
+        else return descriptor(b + step * B_STEP / B_ROW * SLAB_BYTES + step * B_STEP % B_ROW);
     }
 };
 
