@@ -48,7 +48,8 @@ __device__ Chunk load_chunk(const Code* row, int column, int columns)
 // grid: (words in a row of 16 chunks each, blocks of 64 rows), 128 threads.
 template <typename Code>
 __global__ void __launch_bounds__(128) compress(
-    const Code* A, int rows, int columns, long long pitch, uint32_t magnitude, Code* stored, uint32_t* metadata, unsigned long long* violations)
+    const Code* A, int rows, int columns, long long pitch, uint32_t magnitude, Code* stored, uint32_t* metadata,
+    unsigned long long* violations)
 {
     using S = Sparsity<Code>;
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -65,7 +66,8 @@ __global__ void __launch_bounds__(128) compress(
         if (row < rows) {
             const Code* source = A + row * pitch;
             if (vectors && first_column + S::chunks * S::chunk <= columns) {
-                const uint4 low = *(const uint4*)(source + first_column), high = *(const uint4*)(source + first_column + 16 / sizeof(Code));
+                const uint4 low = *(const uint4*)(source + first_column);
+                const uint4 high = *(const uint4*)(source + first_column + 16 / sizeof(Code));
                 const uint32_t words[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
                 for (int i = 0; i < S::chunks; ++i) {
                     chunks[i] = S::bits == 8 ? words[i] : words[2 * i % 8] | (Chunk)words[(2 * i + 1) % 8] << 32;
@@ -85,7 +87,8 @@ __global__ void __launch_bounds__(128) compress(
             }
             const int non_zeros = __popc(kept);
             if (non_zeros > S::keep) {
-                const unsigned long long number = (unsigned long long)row * ((columns + S::chunk - 1) / S::chunk) + first_chunk + i;
+                const int in_a_row = (columns + S::chunk - 1) / S::chunk;
+                const unsigned long long number = (unsigned long long)row * in_a_row + first_chunk + i;
                 atomicMin(violations, number << 3 | non_zeros);
                 atomicAdd(violations + 1, 1ull);
             }

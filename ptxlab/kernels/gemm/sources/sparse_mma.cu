@@ -65,9 +65,10 @@ struct Fragments {
             e[i] = words[row / 64 * WORDS * 128 + row % 64 / 16 * 32];
         }
 #pragma unroll
-        for (int j = 0; j < TILES_N; ++j)
-            ldmatrix_x4(b[j][0], b[j][1], b[j][2], b[j][3],
-                        shared_address(b_slab + swizzled(warp_n + j * INSTRUCTION_N + lane % 8, step % 2 * 64 + lane / 8 * 16)));
+        for (int j = 0; j < TILES_N; ++j) {
+            const int column = warp_n + j * INSTRUCTION_N + lane % 8, byte = step % 2 * 64 + lane / 8 * 16;
+            ldmatrix_x4(b[j][0], b[j][1], b[j][2], b[j][3], shared_address(b_slab + swizzled(column, byte)));
+        }
     }
 };
 

@@ -13,7 +13,7 @@
 // - Metadata travels with the tiles: the words of one stage are contiguous, so a bulk copy brings them to shared memory,
 //   where each lane finds its own, without a bank conflict.
 // - Of 16- and 32-bit types, one word serves two steps: lanes 0 and 1 of each four hold the nibbles of the first, lanes 2 and 3
-//   those of the second; the selector, a constant of the instruction, says whose turn it is. Of 8-bit types all lanes take part.
+//   those of the second; the selector, a constant of the instruction, says whose turn it is. Of 8-bit types all take part.
 // - A wgmma reads its metadata while it runs, not when it is issued. A variable that the next stage assigns anew would change
 //   under its hands, which the compiler cannot see. So two sets of words take turns.
 #include "ptx.cuh"
@@ -143,11 +143,16 @@ struct Stage {
         e = (const uint32_t*)(start + A_BYTES + B_BYTES + first_tile * WORDS * WORD_BYTES) + threadIdx.x % WARPGROUP;
     }
 
-    __device__ __forceinline__ uint32_t word(int tile, int step) const { return e[(tile * WORDS + step / SELECTORS) * WARPGROUP]; }
+    __device__ __forceinline__ uint32_t word(int tile, int step) const
+    {
+        return e[(tile * WORDS + step / SELECTORS) * WARPGROUP];
+    }
+
     __device__ __forceinline__ uint64_t a_step(int tile, int step) const
     {
         return descriptor<A_ROW>(a + tile * INSTRUCTION_M * A_ROW + step * A_STEP);
     }
+
     __device__ __forceinline__ uint64_t b_step(int step) const
     {
         if constexpr (B_BY_ROWS) return descriptor_along_n(b + step * B_STEP / 2 * B_ROW);  // 32 rows further down
@@ -156,7 +161,8 @@ struct Stage {
 };
 
 // One step of one tile. The selector is a constant, so that there are as many instructions as selectors.
-__device__ __forceinline__ void multiply_step(Accumulator (&d)[ACCUMULATORS], const Stage& stage, uint32_t word, int tile, int step)
+__device__ __forceinline__ void multiply_step(
+    Accumulator (&d)[ACCUMULATORS], const Stage& stage, uint32_t word, int tile, int step)
 {
     if (step % SELECTORS == 0) multiply<0>(d, stage.a_step(tile, step), stage.b_step(step), word, 1);
     else multiply<SELECTORS - 1>(d, stage.a_step(tile, step), stage.b_step(step), word, 1);
