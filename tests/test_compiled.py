@@ -54,6 +54,26 @@ def test_numba_gives_what_numpy_gives(ins: ptxlab.Instruction) -> None:
         assert (interpreted == compiled).all(), category
 
 
+@pytest.mark.parametrize("category", ["moderate", "subnormals", "bottom"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
+        "mma.sync.aligned.m16n8k4.row.col.f32.tf32.tf32.f32",
+        "wgmma.mma_async.sync.aligned.m64n72k16.f16.f16.f16",
+    ],
+)
+def test_more_than_stand_side_by_side(name: str, category: str) -> None:
+    """More MMAs, or columns, than vectors take at once, and not a multiple of them; K is padded."""
+    pytest.importorskip("numba")
+    ins = mma_instruction(name)
+    operands = inputs.make(ins, category, 70 if ins.n == 8 else 3)
+    with backend("numpy"):
+        interpreted = emulate(operands)
+    with backend("numba"):
+        assert (emulate(operands) == interpreted).all()
+
+
 def test_every_type_is_among_them() -> None:
     assert {ins.a_type for ins in FORMS} >= {"f16", "bf16", "tf32", "e4m3", "e5m2", "e2m1", "e3m2", "e2m3"}
     assert {ins.d_type for ins in FORMS} == {"f16", "f32"}
@@ -230,7 +250,7 @@ class Fill:
     def __call__(self, *arguments: np.ndarray) -> None:
         if self.error is not None:
             raise self.error
-        arguments[4][:] = 7
+        arguments[3][:] = 7  # d
 
 
 @pytest.mark.parametrize(
@@ -239,7 +259,7 @@ class Fill:
 def test_a_damaged_cache_of_numba_is_compiled_anew(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     ins = mma_instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
     x = inputs.make(ins, "moderate", 2)
-    loop = SimpleNamespace(LOWEST=-1022, ABSENT=-4096, ODD=8191, fill_plain=Fill("cache", error))
+    loop = SimpleNamespace(LOWEST=-1022, ABSENT=-4096, fill_plain=Fill("cache", error))
     loop.compile_without_cache = lambda: setattr(loop, "fill_plain", Fill(None, None))
     monkeypatch.setattr("ptxlab.numerics.compiled._loop", lambda: loop)
     with backend("numba"):

@@ -140,6 +140,10 @@ class Operands:
             )
         return self._map(lambda array: _part(array, batch, start, stop))
 
+    def select(self, which: NDArray[np.int64]) -> Operands:
+        """Instructions of these numbers of a batch that has one axis, and all arrays have it."""
+        return self._map(lambda array: array[which])
+
     def compact(self) -> Operands:
         """The same for another process, as small as can be: once what repeats along the batch.
 

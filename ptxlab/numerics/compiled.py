@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -16,8 +17,11 @@ from numpy.typing import NDArray
 
 from ..errors import PtxlabError, listing
 from ..isa.dtypes import DType
+from ..isa.operand import Operand
+from ..isa.operands import Operands
 
-__all__ = ["Alignment", "backend", "call", "fused_codes", "serves", "wants_numba"]
+__all__ = ["WIDE", "Alignment", "FusedStep", "backend", "call", "fused_codes", "fused_registers", "serves",
+           "wants_numba"]  # fmt: skip
 
 Array = NDArray[Any]
 
@@ -33,7 +37,8 @@ class Alignment(NamedTuple):
 #: Products from which numba is worth it: fewer take NumPy some 20 ms, and numba's first call takes seconds to
 #: compile.
 _WORTH = 1 << 19
-_BESIDE = 128  # MMAs that vector instructions take side by side: all their values stay in cache
+WIDE = 64  # columns from which they stand side by side, instead of MMAs
+_MOST_FRACTION_BITS = 25  # so that integers of 32 bits hold sums of some products
 _WORTH_WORDS = 1 << 14  # registers from which a compiled loop is worth its call
 _WORTH_LOADING = 1 << 26  # registers from which numba is worth loading
 _chosen: str | None = None
@@ -113,7 +118,7 @@ class _Codes(NamedTuple):
         return _Codes(self.a[which], self.b[which], self.c[which], stored)
 
 
-class _Step(NamedTuple):
+class FusedStep(NamedTuple):
     """What a fused step does, as the loops take it."""
 
     dtypes: tuple[DType, DType, DType, DType]
@@ -136,38 +141,197 @@ def fused_codes(
     alignment: Alignment,
 ) -> Array:
     """Codes of D for codes a [count, M, K], b [count, K, N], c [count, M, N]; see `fused.fused_dot`."""
-    codes, step = _Codes(a, b, c, stored), _Step(dtypes, alignment)
+    codes, step = _Codes(a, b, c, stored), FusedStep(dtypes, alignment)
     d, odd = np.empty(c.shape, dtype=np.uint32), np.ones(len(c), dtype=np.bool_)
-    if alignment.fraction_bits <= 25:
-        whole = len(c) - len(c) % _BESIDE
-        if whole:
-            d[:whole], odd[:whole] = _plain_codes(codes.of(slice(0, whole)), _BESIDE, step)
-        if whole < len(c):
-            d[whole:], odd[whole:] = _plain_codes(codes.of(slice(whole, None)), len(c) - whole, step)
+    if alignment.fraction_bits <= _MOST_FRACTION_BITS:
+        d, odd = _plain_codes(codes, step)
     rest = np.flatnonzero(odd)
     if len(rest):
         d[rest] = _all_codes(codes.of(rest), step)
     return d.astype(dtypes[3].code_type, copy=False)
 
 
-def _plain_codes(codes: _Codes, length: int, step: _Step) -> tuple[Array, Array]:
-    """Codes of D, and for which MMAs they do not count; `loop.fill_plain` takes `length` side by side."""
+def fused_registers(operands: Operands, step: FusedStep) -> tuple[Array, Array]:
+    """Registers of D [count, lanes, registers], and which of the MMAs are not computed.
 
-    def side_by_side(x: Array) -> Array:
-        blocks = x.reshape(-1, length, x.shape[1] * x.shape[2])
-        return np.ascontiguousarray(blocks.transpose(0, 2, 1)).reshape(-1, *x.shape[1:], length)
+    Operands are dense, without block scales, and their arrays have one batch axis.
+    """
+    ins = operands.ins
+    count = operands.count
+    d = np.empty((count, ins.d.lanes, ins.d.registers), dtype=np.uint32)
+    if step.alignment.fraction_bits > _MOST_FRACTION_BITS:
+        return d, np.arange(count)
+    c = operands.c if operands.modifiers.scale_d else np.zeros_like(operands.c)
+    of_a, of_b, of_c, of_d = (_Words.of_operand(operand) for operand in (ins.a, ins.b, ins.c, ins.d))
+    inputs = _as_words(operands.a), _as_words(operands.b), _as_words(c)
+    shape = (*ins.d.shape, ins.k)
+    odd = _plain_words(
+        inputs, d.reshape(count, ins.d.lanes * ins.d.registers), (of_a, of_b, of_c, of_d), shape, step
+    )
+    return d, np.flatnonzero(odd)
 
-    # turned before they are made wider: less to move
-    a, b, c = (side_by_side(x).astype(np.uint32, copy=False) for x in (codes.a, codes.b, codes.c))
-    there = np.zeros((0, 0, 0, 0), dtype=np.bool_) if codes.stored is None else side_by_side(codes.stored)
-    d, odd = np.empty(c.shape, dtype=np.uint32), np.zeros((len(c), length), dtype=np.bool_)
-    ignored = tuple(np.uint32(float_type.ignored_bits) for float_type in step.dtypes[:3])
-    tables = tuple(_table(float_type) for float_type in step.dtypes[:3])
-    call(_loop(), "fill_plain", a, b, c, there, d, ignored, tables, _form(step.dtypes[3]), *step.numbers, odd)
-    return np.moveaxis(d, -1, 1).reshape(codes.c.shape), odd.reshape(-1)
+
+def _plain_codes(codes: _Codes, step: FusedStep) -> tuple[Array, Array]:
+    """Codes of D, and for which MMAs they do not count."""
+    if codes.c.shape[2] >= WIDE:
+        return _wide_codes(codes, step)
+    a, b, c = (_as_words(x) for x in (codes.a, codes.b, codes.c))
+    rows, columns = codes.c.shape[1:]
+    depth = codes.a.shape[2]
+    words = [_Words.of_codes(x[0].shape, x.itemsize) for x in (codes.a, codes.b, codes.c)]
+    result = _Words.of_codes((rows, columns), 4)
+    d = np.empty((len(c), rows * columns), dtype=np.uint32)
+    odd = _plain_words((a, b, c), d, (words[0], words[1], words[2], result), (rows, columns, depth), step)
+    return d.reshape(codes.c.shape), odd
 
 
-def _all_codes(codes: _Codes, step: _Step) -> Array:
+def _wide_codes(codes: _Codes, step: FusedStep) -> tuple[Array, Array]:
+    """The same for many columns: see `loop.fill_wide`."""
+    a, b, c = (np.ascontiguousarray(x, dtype=np.uint32) for x in (codes.a, codes.b, codes.c))
+    d, odd = np.empty(c.shape, dtype=np.uint32), np.zeros(len(c), dtype=np.uint8)
+    forms = tuple(_open_form((0,), float_type) for float_type in step.dtypes[:3])
+    limits = tuple(_limits(float_type, which < 2) for which, float_type in enumerate(step.dtypes[:3]))
+    call(_loop(), "fill_wide", a, b, c, d, forms, limits, step.numbers, odd)
+    return d, odd > 0
+
+
+def _as_words(codes: Array) -> Array:
+    """Codes [count, ...] as 32-bit words [count, n]; zeros fill the last one."""
+    count = len(codes)
+    flat = np.ascontiguousarray(codes).reshape(count, codes[:1].size)
+    rest = -flat.shape[1] % (4 // flat.itemsize)
+    if rest:
+        flat = np.concatenate([flat, np.zeros((count, rest), dtype=flat.dtype)], axis=1)
+    return flat.view(np.uint32)
+
+
+@dataclass(frozen=True, eq=False)
+class _Words:
+    """Where a matrix is in 32-bit words: which element each part of a word is, and the lowest bits of parts.
+
+    Elements are row * columns + column; -1 for none.
+    """
+
+    cells: Array  # [words, parts]
+    bits: tuple[int, ...]  # of each part
+    shape: tuple[int, int]
+
+    @classmethod
+    @lru_cache(maxsize=None)
+    def of_codes(cls, shape: tuple[int, int], size: int) -> _Words:
+        """Codes of `size` bytes, one after the other."""
+        parts = 4 // size
+        cells = np.arange(-(-shape[0] * shape[1] // parts) * parts)
+        cells[shape[0] * shape[1] :] = -1
+        return cls(cells.reshape(-1, parts), tuple(range(0, 32, 8 * size)), shape)
+
+    @classmethod
+    @lru_cache(maxsize=None)
+    def of_operand(cls, operand: Operand) -> _Words:
+        """Registers of an operand, or codes in shared memory."""
+        if operand.layout is None:
+            return cls.of_codes(operand.shape, operand.dtype.code_type().itemsize)
+        parts = operand.elements_per_register
+        bits = tuple(part * operand.width + operand.padding for part in range(parts))
+        cells = operand.layout.gather.reshape(-1).copy()
+        first = np.zeros(cells.size, dtype=np.bool_)  # the holder that `unpack_codes` reads
+        first[operand.layout.scatter()] = True
+        return cls(np.where(first, cells, -1).reshape(-1, parts), bits, operand.shape)
+
+
+def _plain_words(
+    inputs: tuple[Array, Array, Array],
+    d: Array,
+    words: tuple[_Words, _Words, _Words, _Words],
+    shape: tuple[int, int, int],
+    step: FusedStep,
+) -> Array:
+    """Fill words of D for words of A, B and C, [count, n]; for which MMAs they do not count.
+
+    See `loop.fill_plain`.
+    """
+    odd = np.zeros(len(d), dtype=np.uint8)
+    tables = _tables(words, shape, step.dtypes)
+    call(
+        _loop(),
+        "fill_plain",
+        *inputs,
+        d,
+        tables.places,
+        shape,
+        tables.forms,
+        tables.limits,
+        step.numbers,
+        odd,
+    )
+    return odd > 0
+
+
+class _Tables(NamedTuple):
+    places: tuple[Array, Array, Array, Array]
+    forms: tuple[Any, Any, Any, Array]
+    limits: tuple[tuple[int, int, int], ...]
+
+
+@lru_cache(maxsize=None)
+def _tables(
+    words: tuple[_Words, _Words, _Words, _Words],
+    shape: tuple[int, int, int],
+    dtypes: tuple[DType, DType, DType, DType],
+) -> _Tables:
+    """What `loop.fill_plain` is told."""
+    _, columns, depth = shape
+    padded = -(-depth // 8) * 8
+    cells_a, cells_b, cells_c, cells_d = (each.cells for each in words)
+    places = (
+        np.where(cells_a < 0, -1, cells_a // depth * padded + cells_a % depth),
+        np.where(cells_b < 0, -1, cells_b % columns * padded + cells_b // columns),
+        cells_c,
+        cells_d,
+    )
+    a, b, c = (
+        _open_form(each.bits, float_type) for each, float_type in zip(words[:3], dtypes[:3], strict=True)
+    )
+    limits = [_limits(float_type, which < 2) for which, float_type in enumerate(dtypes[:3])]
+    return _Tables(
+        places, (a, b, c, np.array(words[3].bits, dtype=np.uint32)), (limits[0], limits[1], limits[2])
+    )
+
+
+def _open_form(bits: tuple[int, ...], float_type: DType) -> tuple[Any, ...]:
+    """How `loop._open_words` opens elements of a type, with their lowest bits in a word."""
+    exponent_bits, fraction_bits, bias = float_type.exponent_bits, float_type.fraction_bits, float_type.bias
+    lefts = [32 - float_type.bits - low for low in bits]
+    kept = (1 << exponent_bits + fraction_bits) - 1 << 23 - fraction_bits | 1 << 31
+    return (
+        np.array(lefts, dtype=np.uint32),
+        np.int32(8 - exponent_bits),
+        np.uint32(kept),
+        np.float32(2.0 ** (127 - bias)),
+        1 - bias,
+        fraction_bits > 7 and exponent_bits == 8,
+    )
+
+
+def _limits(float_type: DType, is_factor: bool) -> tuple[int, int, int]:
+    """The lowest and the highest exponent of what is not odd, and a value from which on it is, or 0.
+
+    Odd are numbers that are not finite, and factors whose products float32 might not hold: from 2^51 on, and
+    below 2^-50. A value is a code of float32.
+    """
+    exponent_bits, fraction_bits, bias, _, special = _form(float_type)
+    lowest, highest, largest = 1 - bias, (1 << exponent_bits) - 1 - bias, 0
+    if special == 2:
+        highest -= 1
+    elif special == 1:
+        nan = np.float32((2.0 - 2.0**-fraction_bits) * 2.0**highest)
+        largest = int(nan.view(np.uint32))
+    if is_factor and exponent_bits == 8:
+        lowest, highest = -50, 50
+    return lowest, highest, largest
+
+
+def _all_codes(codes: _Codes, step: FusedStep) -> Array:
     """Codes of D, whatever A, B and C hold: see `loop.fill`."""
     a, b, c = (np.ascontiguousarray(x, dtype=np.uint32) for x in (codes.a, codes.b, codes.c))
     there = (
@@ -215,27 +379,6 @@ def _scales(float_type: DType) -> Array:
     if _form(float_type)[4] == 2:
         scales[-1] = 0.0
     return np.asarray(scales)
-
-
-@lru_cache(maxsize=None)
-def _table(float_type: DType) -> tuple[Array, Array]:
-    """Value and exponent of every code without its ignored bits; none of f32, which has too many.
-
-    The exponent is `loop.ODD` where float32 might not hold a product: beyond 2^50, and what is not finite.
-    """
-    loop = _loop()
-    if float_type.name == "f32":
-        return np.empty(0, dtype=np.float32), np.empty(0, dtype=np.int16)
-    exponent_bits, fraction_bits, bias, ignored, _ = _form(float_type)
-    codes = np.arange(1 << float_type.bits - ignored, dtype=np.uint32)
-    field = codes >> fraction_bits & (1 << exponent_bits) - 1
-    exponents = np.maximum(field.astype(np.int16), 1) - np.int16(bias)
-    with np.errstate(invalid="ignore", over="ignore"):
-        values = float_type.decode((codes << ignored).astype(float_type.code_type)).astype(np.float32)
-    exponents[values == 0] = loop.ABSENT
-    odd = ~np.isfinite(values) | ((abs(exponents) > 50) & (values != 0))
-    exponents[odd], values[odd] = loop.ODD, 0
-    return values, exponents
 
 
 @lru_cache(maxsize=1)

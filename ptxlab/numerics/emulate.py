@@ -58,7 +58,7 @@ def emulate(
 
     def work(first: int) -> None:
         last = min(first + step, count)
-        out[first:last] = ins.d.pack_codes(rule.dot(operands.part(first, last)))
+        out[first:last] = rule.run(operands.part(first, last))
 
     if executor is None:
         for_each(work, range(0, count, step))

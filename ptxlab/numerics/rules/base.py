@@ -25,6 +25,10 @@ class Rule(ABC):
     def dot(self, operands: Operands) -> Array:
         """Codes of D [count, rows, columns] for a batch [count, lanes, registers]."""
 
+    def run(self, operands: Operands) -> Array:
+        """Registers of D for a batch [count, lanes, registers]."""
+        return operands.ins.d.pack_codes(self.dot(operands))
+
     @abstractmethod
     def trace(self, element: Element) -> list[Step]:
         """The same for one element of D, step by step and exactly."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...isa.dtypes import DType, dtype
 from ...isa.operands import Operands
+from ..compiled import WIDE, FusedStep, fused_registers, serves
 from ..element import Element
 from ..fused_sum import Alignment, block_scaled_dot, convert_codes, fused_dot, round_sum
 from ..steps import Product, Step, Term, add_up, convert, convert_step, result_lsb, stored_product
@@ -73,6 +74,22 @@ class Fused(Rule):
             )
         d_codes = total if ins.d_type == inner.name else convert_codes(total, inner, ins.d.dtype)
         return d_codes.reshape(*d_codes.shape[:-3], *ins.d.shape) if ins.mma_count > 1 else d_codes
+
+    def run(self, operands: Operands) -> Array:
+        """See `Rule.run`; from registers to registers in one compiled loop where that serves."""
+        ins, modifiers = operands.ins, operands.modifiers
+        plain = ins.structure is None and ins.scale_vec is None and ins.c_type == ins.d_type
+        whole = ins.mma_count == 1 and ins.n < WIDE and (self.depth is None or self.depth >= ins.k)
+        negated = modifiers.imm_scale_a * modifiers.imm_scale_b < 0
+        dtypes = (ins.a.dtype, ins.b.dtype, ins.c.dtype, ins.d.dtype)
+        products = operands.count * ins.d.shape[0] * ins.d.shape[1] * ins.k
+        if not plain or not whole or negated or not serves(dtypes, products, ins.k):
+            return super().run(operands)
+        step = FusedStep(dtypes, self.alignment)
+        d, odd = fused_registers(operands, step)
+        if odd.size:
+            d[odd] = super().run(operands.select(odd))
+        return d
 
     # -- one element -----------------------------------------------------------------------------------------
 
