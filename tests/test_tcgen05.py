@@ -737,6 +737,25 @@ def test_shared_memory_descriptors_of_both_families() -> None:
         memory.Tcgen05Descriptor(0, 16, 16, 64, chunk=32)
 
 
+def test_tiles_with_chunks_of_32_bytes() -> None:
+    """What a tile stores, its descriptor reads back; CUTLASS's atom is Swizzle<2,5,2> o (32,4):(1,32)."""
+    tile = memory.Tile(bits=32, rows=64, k=16, major="MN", swizzle=128, chunk=32)
+    codes = np.arange(64 * 16).reshape(64, 16)
+    shared = np.concatenate([np.zeros(512, dtype=np.uint8), tile.store(codes)])
+    for k in (0, 8):
+        fields_ = tile.slice(512, k)
+        assert fields_.family == "tcgen05" and fields_.chunk == 32
+        assert (fields_.load(shared, 64, 8, bits=32, major="MN") == codes[:, k : k + 8]).all()
+        assert tile.judge(fields_, k).problems == ()
+    assert tile.alignment == 512 and memory.Tile.parse(repr(tile)) == tile
+    assert (
+        memory.Tile(32, 32, 4, "MN", 128, chunk=32).cute
+        == "Swizzle<2,5,2> o ((4,8,1),(4,1)):((1,4,128),(32,128))"
+    )
+    with pytest.raises(PtxlabError, match="a swizzle moves 16 bytes at a time"):
+        memory.Tile(bits=32, rows=64, k=16, swizzle=128, chunk=32)
+
+
 def test_what_is_wrong_with_a_shared_memory_descriptor() -> None:
     plain = memory.Tcgen05Descriptor(0, 16, 1024, 128)
     wide = memory.Tcgen05Descriptor(0, 16, 1024, 128, chunk=32)

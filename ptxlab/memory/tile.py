@@ -31,7 +31,7 @@ from .._util.arguments import (
 from ..errors import PtxlabError, listing, quoted
 from ..isa.dtypes import dtype
 from ..isa.operand import Operand, as_operand
-from .descriptors import SWIZZLES, Descriptor, swizzled
+from .descriptors import SWIZZLES, Descriptor, Tcgen05Descriptor, swizzled
 from .descriptors import descriptor as decode
 
 __all__ = ["Judgement", "Modes", "Tile"]
@@ -81,6 +81,8 @@ class Tile:
     "K" (an MN-major tile that TMA writes 128 bytes of M or N at a time, as DeepGEMM does). Left out, it is
     "MN", and "K" in a K-major tile without swizzle.
 
+    `chunk` is what the swizzle moves as a whole: 16 bytes; 32 in one that tcgen05 has for MN-major tf32.
+
     >>> tile = Tile(bits=16, rows=8, k=64, swizzle=128)
     >>> tile.offset([0, 1, 2, 3], 0)   # column 0 of four rows: 128 bytes apart, and one chunk further each
     array([  0, 144, 288, 432])
@@ -96,15 +98,21 @@ class Tile:
     major: Literal["K", "MN"] = "K"
     swizzle: int = 0
     order: Literal["MN", "K"] | None = None
+    chunk: int = 16
 
     def __post_init__(self) -> None:
-        set_integers(self, ("bits", "rows", "k", "swizzle"))
+        set_integers(self, ("bits", "rows", "k", "swizzle", "chunk"))
         if self.swizzle not in SWIZZLES:
             raise PtxlabError(
                 f"swizzle of {quoted(self.swizzle)} bytes: there are {listing(sorted(SWIZZLES))}"
             )
         if not is_name(self.major, ("K", "MN")):
             raise PtxlabError(f"major={quoted(self.major)}: a tile is 'K' or 'MN' major")
+        if self.chunk != 16 and (self.chunk, self.swizzle, self.major) != (32, 128, "MN"):
+            raise PtxlabError(
+                f"chunk={quoted(self.chunk)}: a swizzle moves 16 bytes at a time; one of 128 bytes in an "
+                f"MN-major tile also 32, for tcgen05"
+            )
         if self.order is None:
             object.__setattr__(self, "order", self._usual_order)
         elif not is_name(self.order, ("K", "MN")):
@@ -128,9 +136,10 @@ class Tile:
 
     def __repr__(self) -> str:
         order = "" if self.order == self._usual_order else f", order={self.order!r}"
+        chunk = "" if self.chunk == 16 else f", chunk={self.chunk}"
         return (
             f"Tile(bits={self.bits}, rows={self.rows}, k={self.k}, major={self.major!r}, "
-            f"swizzle={self.swizzle}{order})"
+            f"swizzle={self.swizzle}{order}{chunk})"
         )
 
     def _check_k_major(self) -> None:
@@ -162,8 +171,9 @@ class Tile:
                 f"{self.rows} elements along M or N: MN-major {swizzle} takes multiples of "
                 f"{self.atom_width} elements of {self.bits} bits{remedy}"
             )
-        if self.k % 8 or not self.k:
-            raise PtxlabError(f"an MN-major tile of K = {self.k}: core matrices are 8 deep in K")
+        if self.k % self.atom_lines or not self.k:
+            what = "core matrices are 8" if self.chunk == 16 else "atoms with chunks of 32 bytes are 4"
+            raise PtxlabError(f"an MN-major tile of K = {self.k}: {what} deep in K")
 
     @classmethod
     def of(cls, operand: Operand, swizzle: int = 0, transposed: bool | int = False) -> Tile:
@@ -203,6 +213,11 @@ class Tile:
         return self.core_width * max(self.swizzle // 16, 1)
 
     @property
+    def atom_lines(self) -> int:
+        """Lines of the swizzle atom: rows of a K-major one, values of K of an MN-major one."""
+        return 4 if self.chunk == 32 else 8
+
+    @property
     def row_bytes(self) -> int:
         """Bytes of one row along K."""
         return self.k * self.bits // 8
@@ -216,8 +231,8 @@ class Tile:
 
     @property
     def alignment(self) -> int:
-        """What the tile's address must be a multiple of: the swizzle pattern repeats every 8 rows."""
-        return 8 * self.swizzle if self.swizzle else 16
+        """What the tile's address must be a multiple of: the swizzle pattern repeats from atom to atom."""
+        return self.atom_lines * self.swizzle if self.swizzle else 16
 
     # -- layout ------------------------------------------------------------------------------------------
 
@@ -231,15 +246,16 @@ class Tile:
         (((8, 8), (2, 128)), ((8, 1), (2, 64)))
         """
         core, width = self.core_width, self.atom_width
-        atom = 8 * width
+        deep = self.atom_lines
+        atom = deep * width
         row_atoms, k_atoms = self.rows // 8, -(-self.k // width)
         if self.major == "MN":
-            row_atoms, k_atoms = self.rows // width, self.k // 8
+            row_atoms, k_atoms = self.rows // width, self.k // deep
         row_step, k_step = (atom, row_atoms * atom) if self.order == "MN" else (k_atoms * atom, atom)
         if self.major == "MN":
             return (
                 ((core, 1), (width // core, core), (row_atoms, row_step)),
-                ((8, width), (k_atoms, k_step)),
+                ((deep, width), (k_atoms, k_step)),
             )
         rows = ((8, width), (row_atoms, row_step))
         if not self.swizzle:
@@ -258,7 +274,8 @@ class Tile:
         shape = ",".join(f"({','.join(str(size) for size, _ in modes)})" for modes in self.modes)
         strides = ",".join(f"({','.join(str(stride) for _, stride in modes)})" for modes in self.modes)
         chunks = max(self.swizzle // 16, 1)
-        return f"Swizzle<{chunks.bit_length() - 1},4,3> o ({shape}):({strides})"
+        pattern = "2,5,2" if self.chunk == 32 else f"{chunks.bit_length() - 1},4,3"
+        return f"Swizzle<{pattern}> o ({shape}):({strides})"
 
     def offset(self, row: ArrayLike, k: ArrayLike) -> NDArray[np.int64]:
         """Byte offset of an element from the start of the tile.
@@ -283,7 +300,7 @@ class Tile:
             for size, stride in modes:
                 elements = elements + rest % size * stride
                 rest = rest // size
-        return np.asarray(swizzled(elements * self.bits // 8, self.swizzle))
+        return np.asarray(swizzled(elements * self.bits // 8, self.swizzle, chunk=self.chunk))
 
     @cached_property
     def offsets(self) -> NDArray[np.int64]:
@@ -415,11 +432,13 @@ class Tile:
                 f"shared-memory address {quoted(address)}: this slice would start at 0x{start:x}, beyond 2^18"
             )
         base = (address >> 7) % (self.alignment // 128) if self.swizzle else 0
+        if self.chunk == 32:
+            return Tcgen05Descriptor(start, self.leading, self.stride, self.swizzle, base, chunk=32)
         return Descriptor(start, self.leading, self.stride, self.swizzle, base)
 
     def _slice_offset(self, k: int, row: int) -> int:
         """Bytes from the start of the tile to where a slice begins."""
-        k_unit, row_unit = (self.core_width, 8) if self.major == "K" else (8, self.atom_width)
+        k_unit, row_unit = (self.core_width, 8) if self.major == "K" else (self.atom_lines, self.atom_width)
         for name, index, unit, length in (("k", k, k_unit, self.k), ("row", row, row_unit, self.rows)):
             if index % unit or not 0 <= index < length:
                 raise PtxlabError(
@@ -572,7 +591,7 @@ class Tile:
         return tiles
 
 
-_SETTINGS = ("bits", "rows", "k", "major", "swizzle", "order", "dtype")
+_SETTINGS = ("bits", "rows", "k", "major", "swizzle", "order", "chunk", "dtype")
 
 
 def _swizzle_text(descriptor: Descriptor) -> str:

@@ -377,6 +377,7 @@ def _tcgen05() -> Iterator[Call]:
     yield call("InstructionDescriptor.decode", InstructionDescriptor.decode, code=0x8400010, kind="f16")
     yield call("InstructionDescriptor.faults", ins.descriptor.faults, ws=False, cta_group=1, scale_vector="",
                target="sm_100a")  # fmt: skip
+    yield call("Tile of tcgen05", memory.Tile, bits=32, rows=64, k=16, major="MN", swizzle=128, chunk=32)
     shared = memory.Tcgen05Descriptor(0, 1024, 512, 128, chunk=32)
     yield call("Tcgen05Descriptor", memory.Tcgen05Descriptor, address=0, leading=1024, stride=512,
                swizzle=128, base_offset=0, chunk=32, absolute=False)  # fmt: skip
