@@ -130,7 +130,11 @@ def test_the_kernel_prunes_as_the_host_does() -> None:
     ("spelling", "shape", "constants"),
     [
         (F16, (130, 70, 200), {"block_m": 128, "tiles_m": 1, "block_n": 64, "stages": 3}),
-        (f"{WGMMA}m64n64k32.f16.f16.f16", (70, 200, 90), {"block_n": 192, "stages": 2, "b_by_rows": 1}),
+        (
+            f"{WGMMA}m64n64k32.f16.f16.f16",
+            (70, 100, 90),
+            {"block_m": 64, "tiles_m": 1, "block_n": 128, "b_by_rows": 1},
+        ),
         (
             f"{WGMMA}m64n64k64.f32.e4m3.e5m2",
             (200, 40, 600),
