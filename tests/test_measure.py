@@ -112,6 +112,9 @@ def test_figures_follow_from_times(monkeypatch: pytest.MonkeyPatch) -> None:
     assert result.sustained is not None
     assert len(result.points) == 6
     assert "latency     62.5 cycles" in repr(result)
+    narrow = engine.Kernel(form, 1, "C", Loop("", 16, b"", 0, 256), b"", "native: 1 HMMA")
+    with pytest.raises(PtxlabError, match="its registers allow 8 on each SM"):
+        engine.measure_built([narrow], Gpu("pretended", "sm_90a"), warps=[16])
     assert "by warps on each SM (down) and chains (across)" in repr(result)
 
 

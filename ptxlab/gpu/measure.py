@@ -32,7 +32,7 @@ from ..isa.transfer import TransferForm
 from .codegen.loops import LOOP_NAME, Contents, Loop, Through, loop
 from .codegen.ptx import stores
 from .compiler import check_compiler, compile
-from .cuda_python import load
+from .cuda_python import Device, load
 from .device import Gpu, check_device
 from .launcher import errors_during, wait
 from .measurement import Measurement, Point
@@ -132,10 +132,12 @@ def _check_code(form: Form, single: Sass, code: Sass, statements: int) -> None:
     each, found = _matrix_instructions(single), _matrix_instructions(code)
     # What emulates it may be a function: then it is called as often, and may itself call others.
     calls, nested = code.listing.count(_CALL), max(single.listing.count(_CALL) - 1, 0)
-    wanted = each if calls else each * statements
-    if found != wanted or (calls and calls - nested != statements):
+    in_function = calls > 0 and found == each
+    complete = calls - nested == statements if in_function else found == each * statements
+    if not complete:
         raise PtxlabError(
-            f"{where}: its machine code has {found} matrix instructions, not {wanted}, as the loop counts"
+            f"{where}: its machine code has {found} matrix instructions, not {each * statements}, as the "
+            "loop counts"
         )
     around = sum(single.arithmetic.values())
     if single.how == "emulated" and not calls and sum(code.arithmetic.values()) < 0.7 * around * statements:
@@ -150,14 +152,13 @@ def _matrix_instructions(code: Sass) -> int:
 
 
 class _Stage:
-    """The GPU with what every run needs: memory, events, the number of SMs. Close it in the end."""
+    """The GPU with what every run needs: memory, events, the number of SMs; kept as long as the process."""
 
     def __init__(self) -> None:
         self.driver = load("cuda.bindings.driver")
-        device = load("cuda.core").Device(0)
-        with errors_during("opening the GPU"):
-            device.set_current()
-        self.stream = device.default_stream
+        self.device: Device = load("cuda.core").Device(0)
+        self._enter()
+        self.stream = self.device.default_stream
         self.handle = self.driver.CUstream(int(self.stream.handle))
         attribute = self.driver.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
         (number,) = self._check(self.driver.cuDeviceGet(0), "finding the GPU")
@@ -175,15 +176,15 @@ class _Stage:
             raise PtxlabError(f"{action} failed: {code.name}")
         return tuple(values)
 
-    def close(self) -> None:
-        for memory in (self.input, self.clocks):
-            self.driver.cuMemFree(memory)
-        for event in self.events:
-            self.driver.cuEventDestroy(event)
+    def _enter(self) -> None:
+        """Make this thread one that may use the GPU: a context belongs to a thread."""
+        with errors_during("opening the GPU"):
+            self.device.set_current()
 
     @contextlib.contextmanager
     def loaded(self, kernel: Kernel) -> Iterator[Any]:
         """The kernel's function, its operands in place."""
+        self._enter()
         driver, bytes_read = self.driver, kernel.loop.input
         if len(bytes_read) > self.size:
             raise PtxlabError(f"{kernel.form.mnemonic}: operands of {len(bytes_read)} bytes")
@@ -309,6 +310,12 @@ def measure_built(
             for each in warps:
                 if each * 32 <= kernel.loop.threads and each * 32 >= form.lanes:
                     points.append((gpu_stage.point(kernel, function, each, quick), kernel))
+    if not points:
+        most = max(kernel.loop.threads for kernel in kernels) // 32
+        raise PtxlabError(
+            f"{form.mnemonic}: nothing to measure with warps={list(warps)}: its registers allow {most} on "
+            "each SM, and so many chains as leave room for them"
+        )
     # By cycles, not by time: the clock changes from point to point.
     points.sort(key=lambda each: each[0].clock / each[0].per_second)
     first, kernel = points[0]

@@ -12,6 +12,7 @@ import time
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -178,6 +179,11 @@ def _compiled(forms: list[Form], target: str, contents: Contents) -> Iterator[tu
                     return
                 form, jobs = waiting.popleft()
                 yield form, [kernel for job in jobs if (kernel := job.result()) is not None]
+        except BrokenProcessPool:
+            raise PtxlabError(
+                "the processes that compile kernels do not start; a script calls this under "
+                '`if __name__ == "__main__":`, or use `ptxlab measure --all --record`'
+            ) from None
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 
