@@ -76,16 +76,17 @@ else
 endif
 
 $(VENV)/lab.stamp: EXTRAS = lab,cuda13,fast
+$(VENV)/lab.stamp: COMPILE = --compile-bytecode
 $(VENV)/test.stamp: EXTRAS = test
 $(VENV)/docs.stamp: EXTRAS = docs
 $(VENV)/release.stamp: EXTRAS = test,release
 $(VENV)/%.stamp: pyproject.toml | $(BIN)/python
 ifneq ($(UV),)
-	$(UV) pip install --quiet --compile-bytecode --python $(RUN) -e ".[$(EXTRAS)]"
+	$(UV) pip install --quiet $(COMPILE) --python $(RUN) -e ".[$(EXTRAS)]"
 else
 	@$(RUN) -m pip --version >/dev/null 2>&1 || $(RUN) -m ensurepip  # an environment that uv made has no pip
 	@$(RUN) -m pip install --quiet --disable-pip-version-check uv || true  # installs several times as fast as pip
-	@if [ -x $(BIN)/uv ] && $(BIN)/uv pip install --quiet --compile-bytecode --python $(RUN) -e ".[$(EXTRAS)]"; then :; else \
+	@if [ -x $(BIN)/uv ] && $(BIN)/uv pip install --quiet $(COMPILE) --python $(RUN) -e ".[$(EXTRAS)]"; then :; else \
 	  echo "$(RUN) -m pip install -e .[$(EXTRAS)]"; \
 	  $(RUN) -m pip install --quiet --disable-pip-version-check -e ".[$(EXTRAS)]"; fi
 endif

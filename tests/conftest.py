@@ -25,6 +25,7 @@ import hypothesis  # noqa: E402
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 
+from tests.sampling import EXHAUSTIVE  # noqa: E402
 from tools import chromium  # noqa: E402
 
 #: Files of tests/browser with tests in JupyterLab, which takes ten seconds of a processor to start; in this
@@ -34,7 +35,7 @@ IN_JUPYTERLAB = [
 ]
 ROOT = Path(__file__).resolve().parent.parent
 
-hypothesis.settings.register_profile("ptxlab", deadline=None, max_examples=60)
+hypothesis.settings.register_profile("ptxlab", deadline=None, max_examples=60 if EXHAUSTIVE else 25)
 hypothesis.settings.load_profile("ptxlab")
 
 
