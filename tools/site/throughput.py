@@ -32,7 +32,7 @@ rate; they do not depend on the clock.
 
 Operands are random (normally distributed floats, integers of all bits): on zeros the same chip takes less
 power and runs up to 12 % faster. The machine code of every loop was checked to hold exactly the
-instructions that are counted; those that the chip lacks load A and B anew for each, so that nothing of
+instructions that are counted; those that the chip lacks load operands anew for each, so that nothing of
 their emulation moves out of the loop. `ptxlab measure INSTRUCTION` does all this on your GPU, and `ptxlab
 measure --all --record` makes a record like this one."""
 

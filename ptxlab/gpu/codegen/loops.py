@@ -124,7 +124,7 @@ def loop(
 ) -> Loop:
     """The kernel of a form with `chains` independent accumulators; of wgmma, so many between two waits.
 
-    In a chain every instruction takes C (or A) from the one before it. `reload` loads A and B from shared
+    In a chain every instruction takes C (or A) from the one before it. `reload` loads operands from shared
     memory for every instruction, so that the compiler cannot do once what belongs to each: for instructions
     that the chip lacks and other instructions emulate.
     """
@@ -287,7 +287,7 @@ def _mma_loop(form: MmaForm, chains: int, contents: Contents, through: Through, 
         of_a = name in ("a", "e", "scale_a")
         own_sets = sets[:_A_SETS] if of_a else sets
         chosen = f"chain % {_A_SETS}" if of_a else f"step % {_B_SETS}"
-        if reload and name in ("a", "b"):
+        if reload:
             before += _reloaded(draft, operand, own_sets, chosen)
         else:
             draft.add_registers(operand, own_sets, chosen)
