@@ -14,7 +14,15 @@ import pytest
 
 import ptxlab
 from ptxlab import PtxlabError, lessons
-from ptxlab.course import EXERCISES, Exercise, Verdict, first_kernel, reader_kernels, what_goes_wrong
+from ptxlab.course import (
+    EXERCISES,
+    Exercise,
+    Verdict,
+    first_kernel,
+    gemm_ladder,
+    reader_kernels,
+    what_goes_wrong,
+)
 from tests.cases import each
 from tests.course import RIGHT, SECRET, WRONG
 from tools import record_lesson_kernels
@@ -109,7 +117,7 @@ def test_verdict_renders_as_text_markdown_and_html() -> None:
 def test_kernels_of_lessons_without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     """Their PTX is stored, and gives what the compiled kernel gives; the exercises say what to install."""
     parts, sources = record_lesson_kernels.parts_and_sources()
-    sources += what_goes_wrong.sources()
+    sources += what_goes_wrong.sources() + gemm_ladder.sources()
     assert list(reader_kernels._stored()) == [reader_kernels.digest(source) for source in sources], (
         "run `python -m tools.record_lesson_kernels`"
     )

@@ -1,6 +1,7 @@
 """Record the PTX of the lessons' kernels, for computers without NVRTC: python -m tools.record_lesson_kernels
 
-The notebooks state sources as texts and sums of texts; the broken kernels of lesson 18 are in its module.
+The notebooks state sources as texts and sums of texts; the kernels of lessons 18 and 20 are in
+their modules.
 NVRTC's PTX is not the same in every run, so what is recorded stays as long as its source does.
 """
 
@@ -8,12 +9,13 @@ from __future__ import annotations
 
 import ast
 import json
+import lzma
 import re
 from pathlib import Path
 
 import ptxlab
 from ptxlab._util.files import write_atomically
-from ptxlab.course import reader_kernels, what_goes_wrong
+from ptxlab.course import gemm_ladder, reader_kernels, what_goes_wrong
 
 ROOT = Path(__file__).parent.parent
 NOTEBOOKS = ("17-your-first-tensor-core-kernel", "18-what-goes-wrong")
@@ -69,12 +71,12 @@ def _without_folder(ptx: str) -> str:
 
 
 def main() -> None:
-    recorded = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
+    recorded = json.loads(lzma.decompress(FILE.read_bytes())) if FILE.exists() else {}
     texts = {}
-    for source in [*parts_and_sources()[1], *what_goes_wrong.sources()]:
+    for source in [*parts_and_sources()[1], *what_goes_wrong.sources(), *gemm_ladder.sources()]:
         key = reader_kernels.digest(source)
         texts[key] = recorded.get(key) or _without_folder(ptxlab.kernel(source).ptx)
-    write_atomically(FILE, json.dumps(texts, indent=1) + "\n")
+    write_atomically(FILE, lzma.compress(json.dumps(texts).encode()))
     print(f"{len(texts)} kernels, {FILE.stat().st_size:,} bytes")
 
 

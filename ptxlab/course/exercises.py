@@ -12,6 +12,7 @@ from . import (
     element_types,
     first_kernel,
     fragments,
+    gemm_ladder,
     how_fast,
     machine_code,
     metadata,
@@ -54,6 +55,7 @@ _LESSON_MODULES = (
     first_kernel,
     what_goes_wrong,
     how_fast,
+    gemm_ladder,
 )
 
 

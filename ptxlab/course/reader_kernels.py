@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import lzma
 import textwrap
 from collections.abc import Sequence
 from functools import lru_cache
@@ -36,7 +37,7 @@ __all__ = [
 ]
 
 #: PTX of the lessons' own kernels, by the digest of their source: `python -m tools.record_lesson_kernels`.
-PTX_FILE = "lesson_kernels.json"
+PTX_FILE = "lesson_kernels.json.xz"
 
 _LINES = '\n#line 1 "your kernel"\n'  # so that messages count the lines of the answer
 _OURS = '\n#line 1 "the kernel of the exercise"\n'
@@ -72,7 +73,8 @@ def kernel(source: str) -> Kernel[Simulation]:
 
 @lru_cache(maxsize=1)
 def _stored() -> dict[str, str]:
-    texts: dict[str, str] = json.loads(resources.files("ptxlab.course").joinpath(PTX_FILE).read_text("utf-8"))
+    packed = resources.files("ptxlab.course").joinpath(PTX_FILE).read_bytes()
+    texts: dict[str, str] = json.loads(lzma.decompress(packed))
     return texts
 
 
@@ -108,13 +110,20 @@ def compiled(answer: object, name: str, before: str = "", after: str = "") -> Ke
 
 
 def simulated(
-    kernel: Kernel[Simulation], grid: tuple[int, int], block: int, arguments: Sequence[object], advice: str
+    kernel: Kernel[Simulation],
+    grid: tuple[int, int],
+    block: int,
+    arguments: Sequence[object],
+    advice: str,
+    shared: int = 0,
 ) -> Simulation:
     """One launch for a limited time; `WrongForm` with what the simulator objects to."""
     warps = grid[0] * grid[1] * block // 32
     try:
         with readers_time():
-            return kernel.simulate(grid, block, *arguments, show=False, limit=_PER_WARP * warps)
+            return kernel.simulate(
+                grid, block, *arguments, shared=shared, show=False, limit=_PER_WARP * warps
+            )
     except HazardError as error:  # an access out of bounds or misaligned, or a deadlock
         raise WrongForm(f"The simulation stopped: {_sentence(error)} {advice}".rstrip()) from None
     except PtxlabError as error:

@@ -213,6 +213,15 @@ LESSONS: tuple[Lesson, ...] = (
         ), 40,
     ),
     Lesson(
+        "20", "from-instruction-to-gemm", "What stands between an instruction and a fast kernel?",
+        (
+            "say what a larger tile, a swizzle, a pipeline, wgmma, TMA and a cluster each gain, in bytes "
+            "or cycles",
+            "write the turn of a cp.async pipeline, and size its ring",
+            "predict from a shape how much of a GPU a GEMM can use",
+        ), 50,
+    ),
+    Lesson(
         "", "atlas", "Every instruction, browsable",
         (
             "find any matrix instruction, its layout and its targets in seconds",

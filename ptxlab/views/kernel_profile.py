@@ -172,10 +172,10 @@ def profile_css() -> str:
     return f".ptx-profile {{ {_colours(LIGHT)} }}\n{dark} {{ {_colours(DARK)} }}\n{sheet}"
 
 
-def profile_html(result: Result, chip: str = "H200", styled: bool = True) -> str:
-    """The source with its margin, and what binds the kernel on a chip."""
+def profile_html(result: Result, chip: str = "H200", styled: bool = True, first: int = 1) -> str:
+    """The source with its margin, from line `first` on, and what binds the kernel on a chip."""
     style = f"<style>{profile_css()}</style>" if styled else ""
-    parts = [_header(result), _code(margin(result)), _bounds(result, chip)]
+    parts = [_header(result), _code(margin(result)[first - 1 :]), _bounds(result, chip)]
     return f'{style}<div class="ptx-profile">{"".join(parts)}</div>'
 
 

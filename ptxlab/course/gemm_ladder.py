@@ -1,0 +1,532 @@
+"""Exercises of lesson 20: what each rung of the GEMM ladder gains, and what bounds it; its pictures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..instruction import mma_instruction
+from ..kernels.gemm import ladder, rung
+from ..kernels.gemm.source import source_files
+from ..kernels.matmul import matmul
+from ..simulation import Simulation
+from ..views import Cell, Grid, Header, Picture
+from ..views.charts import bars
+from ..views.grid import State
+from ..views.kernel_profile import profile_html
+from .checking import exercise, judge, numbers, result_of, whole_numbers, whole_result_of
+from .reader_kernels import compiled, first_hazard, kernel, normal_numbers, simulated, where
+
+__all__ = ["MMA", "RATES", "Climb", "by_rung", "climb", "pipeline", "sources", "step", "tile_order"]
+
+MMA = mma_instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
+
+#: T operations a second of each rung on an H200: f16 with f32 accumulators, 4096 in each direction.
+RATES = {1: 19, 2: 50, 3: 176, 4: 245, 5: 375, 6: 557, 7: 600, 8: 736}
+CUBLAS = 745
+
+#: What each rung leaves for the next one to do.
+_LEFT = {
+    1: "left to do: every warp fetches all of its operands for itself",
+    2: "left to do: eight rows are in the same bank, and wait for each other",
+    3: "left to do: tiles of 32 x 32 ask for more than shared memory delivers",
+    4: "left to do: while tiles are copied, nobody multiplies",
+    5: "left to do: mma itself reaches two thirds of what wgmma does",
+    6: "left to do: all threads compute addresses, for every 16 bytes that are copied",
+    7: "left to do: between two tiles of D, and while D is stored, nobody multiplies",
+    8: "left to do: little; cuBLAS is here, too",
+}
+
+_SMS = 132
+_LARGEST = 227 << 10  # bytes of shared memory that a block can have
+
+
+# -- what the lesson shows -----------------------------------------------------------------------------------
+
+
+def step(rung: int) -> Picture:
+    """The ladder up to a rung: what an H200 reached, and what is left to do there.
+
+    >>> step(1).notes[1]
+    'left to do: every warp fetches all of its operands for itself'
+    """
+    rows = {row.number: row for row in ladder()}
+    reached = {f"{number} {rows[number].title}": float(RATES[number]) for number in range(1, rung + 1)}
+    share = f"{RATES[rung] / CUBLAS:.0%} of cuBLAS's {CUBLAS}"
+    return bars(
+        reached,
+        f"Rung {rung}: {RATES[rung]} T operations a second, {share}",
+        (rows[rung].idea, _LEFT[rung]),
+        text="{:.0f}".format,
+        most=CUBLAS,
+    )
+
+
+@dataclass(frozen=True)
+class Climb:
+    """A rung that was simulated: D, what the simulator saw, and the source with it."""
+
+    number: int
+    D: NDArray[Any]
+    result: Simulation
+    first_line: int  # of the rung's own file, below the headers
+
+    def _repr_html_(self) -> str:
+        return profile_html(self.result, first=self.first_line)
+
+
+def climb(number: int, A: NDArray[Any], B: NDArray[Any], **constants: int) -> Climb:
+    """A rung on A and B, simulated; where NVRTC is missing, with the PTX that comes with the lesson.
+
+    >>> ones = np.ones((16, 16))
+    >>> climb(1, ones, ones).D[0, 0]
+    np.float32(16.0)
+    """
+    chosen = rung(number, None, result=None, **constants)
+    call = chosen.call(A, B)
+    result = kernel(chosen.source).simulate(
+        call.grid, call.block, *call.arguments, shared=call.shared, show=False
+    )
+    own_file = source_files()[chosen.row.file]
+    before = chosen.source.splitlines().index(own_file.splitlines()[0])
+    return Climb(number, call.D, result, before + 1)
+
+
+def by_rung(climbs: list[Climb], what: str) -> Picture:
+    """One number of every simulated rung as bars: "global read", "wavefronts", "instructions".
+
+    >>> ones = np.ones((16, 16))
+    >>> by_rung([climb(1, ones, ones)], "instructions").title
+    'Instructions executed by warps'
+    """
+    rows = {row.number: row for row in ladder()}
+    titles = {
+        "global read": "KB that come from global memory (or L2)",
+        "wavefronts": "Wavefronts of shared memory, those of wgmma and TMA not counted",
+        "instructions": "Instructions executed by warps",
+    }
+    values = {}
+    for each in climbs:
+        result = each.result
+        amounts = {
+            "global read": result.bytes["global read"] / 1024,
+            "wavefronts": sum(line.wavefronts for line in result.by_line().values()),
+            "instructions": sum(result.counts.values()),
+        }
+        values[f"{each.number} {rows[each.number].title}"] = float(amounts[what])
+    return bars(values, titles[what], (), text="{:,.0f}".format)
+
+
+_COPY, _MULTIPLY, _TIME = 10, 4, 64  # units of 100 cycles
+
+
+def pipeline(stages: int) -> Picture:
+    """Copies of tiles and their products over time, with so many stages in shared memory.
+
+    >>> pipeline(1).notes[0], pipeline(4).notes[0]
+    ('the tensor cores are busy for 16 of 64 units', 'the tensor cores are busy for 54 of 64 units')
+    """
+    cells: list[Cell] = []
+    hover = np.full((stages + 1, _TIME), "", dtype=object)
+    free_at = [0] * stages  # when a stage may be overwritten
+    done = busy = tile = 0
+    taken = np.zeros((stages + 1, _TIME), dtype=bool)
+
+    def draw(row: int, start: int, stop: int, text: str, state: State) -> None:
+        stop = min(stop, _TIME)
+        if start < stop:
+            cells.append(Cell(row, start, 1, stop - start, (text,), 4 * (tile % 8) + 2, state))
+            hover[row, start:stop] = f"{text} {tile}: {start} to {stop}"
+            taken[row, start:stop] = True
+
+    while free_at[tile % stages] < _TIME:
+        stage = tile % stages
+        arrived = free_at[stage] + _COPY
+        begin = max(arrived, done)
+        draw(stage + 1, free_at[stage], arrived, "copy", "dim")
+        done = begin + _MULTIPLY
+        if begin < _TIME:
+            draw(0, begin, done, "×", "plain")
+            busy += min(done, _TIME) - begin
+        free_at[stage] = done
+        tile += 1
+    for row, column in np.argwhere(~taken).tolist():
+        cells.append(Cell(row, column, 1, 1, (), role="blank"))
+        hover[row, column] = "nothing to multiply" if row == 0 else "waits for the product"
+    heads = ("multiply", *(f"stage {stage}" for stage in range(stages)))
+    grid = Grid(
+        (stages + 1, _TIME),
+        tuple(cells),
+        hover,
+        tuple(Header(row, 1, (text,)) for row, text in enumerate(heads)),
+        tuple(Header(first, 8, (str(100 * first),)) for first in range(0, _TIME, 8)),
+        ("", "cycle"),
+        density="tight",
+    )
+    notes = (
+        f"the tensor cores are busy for {busy} of {_TIME} units",
+        f"suppose that a tile arrives {100 * _COPY} cycles after it was asked for, and is multiplied in "
+        f"{100 * _MULTIPLY}",
+    )
+    plural = "s" if stages > 1 else ""
+    return Picture(f"A ring of {stages} stage{plural} in shared memory", notes, (grid,))
+
+
+_SIZE = 8192
+_TILES = (_SIZE // 128, _SIZE // 256)
+
+
+def tile_order(rows: int) -> Picture:
+    """Which tiles of D 132 blocks compute first, if tiles are taken in bands of so many rows.
+
+    >>> tile_order(1).notes[0]
+    'they need 640 rows of A and 8192 columns of B: 145 MB'
+    """
+    high, wide = _TILES
+    cells = []
+    hover = np.full(_TILES, "", dtype=object)
+    first = np.zeros(_TILES, dtype=bool)
+    for index in range(high * wide):
+        band, inside = divmod(index, rows * wide)
+        height = min(rows, high - band * rows)
+        row, column = band * rows + inside % height, inside // height
+        now = index < _SMS
+        first[row, column] = now
+        cells.append(Cell(row, column, 1, 1, (), 2 if now else None, "plain" if now else "dim"))
+        hover[row, column] = f"tile {index}" + (", at once" if now else ", later")
+    of_a, of_b = 128 * int(first.any(axis=1).sum()), 256 * int(first.any(axis=0).sum())
+    notes = (
+        f"they need {of_a} rows of A and {of_b} columns of B: {(of_a + of_b) * _SIZE * 2 / 1e6:.0f} MB",
+        f"tiles of 128 x 256; A, B and D are {_SIZE} x {_SIZE}; {_SMS} blocks run at once; L2 has 50 MB",
+    )
+    grid = Grid(_TILES, tuple(cells), hover, (), (), ("", ""), density="tight")
+    return Picture(f"The first 132 tiles of D, in bands of {rows}", notes, (grid,))
+
+
+#: The rungs that the lesson simulates, with the constants that make them small.
+CLIMBED: dict[int, dict[str, int]] = {
+    1: {}, 2: {}, 3: {}, 4: {}, 5: {}, 6: {}, 7: {}, 8: {"block_n": 64, "stages": 3},
+}  # fmt: skip
+
+
+def sources() -> list[str]:
+    """The sources of the rungs that the lesson simulates."""
+    return [rung(number, None, result=None, **constants).source for number, constants in CLIMBED.items()]
+
+
+# -- exercises -----------------------------------------------------------------------------------------------
+
+
+@exercise(
+    "20.1",
+    "A block computes `block_m` x `block_n` of D. For that it reads `block_m` rows of A and `block_n` "
+    "columns of "
+    "B, all K elements of each, 2 bytes an element; and every block does. **How many bytes do all blocks "
+    "read "
+    "together?** M and N are multiples of the block's sizes.",
+    "def traffic(M, N, K, block_m, block_n):\n    return ...",
+)
+def _traffic(answer: object) -> tuple[bool, str]:
+    cases = (
+        (4096, 4096, 4096, 16, 8),
+        (4096, 4096, 4096, 64, 64),
+        (256, 128, 96, 128, 64),
+        (64, 512, 32, 64, 256),
+    )
+    found = [whole_result_of(answer, *case, form="a number of bytes") for case in cases]
+    expected = [m // bm * (n // bn) * (bm + bn) * k * 2 for m, n, k, bm, bn in cases]
+
+    def everywhere(values: list[int]) -> bool:
+        return found == values
+
+    return judge(
+        everywhere(expected),
+        "So 4096 x 4096 x 4096 reads 51.5 GB with tiles of 16 x 8, and 4.3 GB with 64 x 64. A and B "
+        "together have "
+        "0.067 GB: a larger tile uses each byte more often.",
+        (everywhere([value // 2 for value in expected]), "Those are elements. Each has 2 bytes."),
+        (
+            everywhere([(bm + bn) * k * 2 for _, _, k, bm, bn in cases]),
+            "That is what one block reads. How many blocks are there?",
+        ),
+        (
+            everywhere([(m + n) * k * 2 for m, n, k, _, _ in cases]),
+            "That is A and B once. Every block reads its rows and columns again.",
+        ),
+        (
+            everywhere([m // bm * (n // bn) * bm * bn * k * 2 for m, n, k, bm, bn in cases]),
+            "A block reads `block_m` rows and `block_n` columns: that is a sum, not a product.",
+        ),
+        otherwise="Count the blocks, (M / block_m) (N / block_n), and multiply by what each reads: its "
+        "rows of A "
+        "and its columns of B, K elements of 2 bytes each.",
+    )
+
+
+@exercise(
+    "20.2",
+    "A warp of rung 2 computes 32 x 32 of D. In each step of K it loads **one 32-bit word a lane at a "
+    "time**: 4 "
+    "for each of its 2 tiles of A (16 x 16), 2 for each of its 4 tiles of B (16 x 8). Lanes with the same "
+    "lane / 4 read the same row; rows are 128 bytes apart. **How many loads does the warp execute in a "
+    "step, and "
+    "how many wavefronts are they?** In rung 3 `ldmatrix.x4` fetches four words a lane at a time, from "
+    "swizzled "
+    "rows. **How many of those, and how many wavefronts?**",
+    "counts = ...  # (loads in rung 2, their wavefronts, ldmatrix in rung 3, their wavefronts)",
+)
+def _wavefronts(answer: object) -> tuple[bool, str]:
+    submitted = whole_numbers(answer, 4, "four numbers")
+    expected = (16, 128, 4, 16)
+    return judge(
+        submitted == expected,
+        "An eighth of the wavefronts, and all of that is due to the places where rows lie; `ldmatrix` saves "
+        "instructions beside. Rung 3 is 3.5 times as fast as rung 2.",
+        (submitted[0] == 6, "That is 4 + 2. A warp has 2 tiles of A and 4 of B."),
+        (submitted[0] != expected[0], "2 tiles of A with 4 words each, and 4 tiles of B with 2 words each."),
+        (
+            submitted[1] == submitted[0],
+            "One wavefront each would need 32 different banks. Rows are 128 bytes apart, which is once "
+            "around all "
+            "banks: in which banks are the words of the 8 rows?",
+        ),
+        (
+            submitted[1] != expected[1],
+            "The 8 rows of a load begin in the same bank, so that their words come one after the other: 8 "
+            "wavefronts for each load.",
+        ),
+        (
+            submitted[2] != expected[2],
+            "The first two are right. `ldmatrix.x4` does what 4 loads did.",
+        ),
+        otherwise="The first three are right. `ldmatrix.x4` reads four matrices of 8 rows of 16 bytes: 128 "
+        "bytes "
+        "each, one wavefront each at best.",
+    )
+
+
+@exercise(
+    "20.3",
+    "Is shared memory fast enough? In a step of K a warp with a tile of w x w reads w rows of A and w "
+    "columns of B, "
+    "32 bytes each, at 128 bytes a cycle; and it executes (w / 16) (w / 8) `mma`s, one in 1.5 cycles "
+    "(lesson 19). "
+    "**How many cycles do the `mma`s take, and how many does shared memory take, with w = 32 and with w = "
+    "64?**",
+    "cycles = ...  # (mma with 32, shared memory with 32, mma with 64, shared memory with 64)",
+)
+def _warp_tiles(answer: object) -> tuple[bool, str]:
+    submitted = numbers(answer, "four numbers of cycles", 4)
+    expected = (12.0, 16.0, 48.0, 32.0)
+    close = [abs(one - other) <= 0.5 for one, other in zip(submitted, expected, strict=True)]
+    return judge(
+        all(close),
+        "With 32 x 32 shared memory needs longer than the tensor cores do; with 64 x 64 it has time to "
+        "spare. "
+        "That is rung 4. (128 x 64 would be better still, but needs 256 registers for accumulators, and a "
+        "thread "
+        "has 255.)",
+        (
+            abs(submitted[1] - 8) <= 0.5 or abs(submitted[3] - 16) <= 0.5,
+            "w rows of A *and* w columns of B.",
+        ),
+        (
+            abs(submitted[0] - 8) <= 0.5 or abs(submitted[2] - 32) <= 0.5,
+            "Those are the `mma`s. Each takes 1.5 cycles.",
+        ),
+        (not (close[0] and close[2]), "Count the `mma`s, (w / 16) (w / 8), and multiply by 1.5 cycles."),
+        otherwise="The `mma`s are right. Shared memory delivers 2 w rows of 32 bytes, 128 bytes a cycle.",
+    )
+
+
+@exercise(
+    "20.4",
+    "Suppose that a tile arrives 1000 cycles after it was asked for, and is multiplied in 400. A stage of "
+    "shared "
+    "memory is taken from the moment its tile is asked for until the tile has been multiplied. **How many "
+    "stages "
+    "does the ring need so that the tensor cores never wait?** A stage has 128 rows of A and 128 columns "
+    "of B, 128 "
+    "bytes each. **How many bytes is that, and how many stages fit into the 232,448 bytes that a block can "
+    "have?**",
+    "ring = ...  # (stages needed, bytes of a stage, stages that fit)",
+)
+def _stages(answer: object) -> tuple[bool, str]:
+    submitted = whole_numbers(answer, 3, "three whole numbers")
+    size = (128 + 128) * 128
+    expected = (4, size, _LARGEST // size)
+    return judge(
+        submitted == expected,
+        "Little's law again: a stage is taken for 1400 cycles, and one is used up in every 400.",
+        (
+            submitted[0] == ceil(10 / 4),
+            "That many copies are under way. The stage that is being multiplied is taken, too.",
+        ),
+        (submitted[0] == 2, "Two stages hide 400 of the 1000 cycles: move the slider."),
+        (
+            submitted[0] != expected[0],
+            "A stage is taken for 1000 + 400 cycles, and every 400 cycles another one must be ready. Round "
+            "up.",
+        ),
+        (
+            submitted[1] in (size // 2, 128 * 128),
+            "The first is right. A stage has rows of A and columns of B.",
+        ),
+        (submitted[1] != expected[1], "The first is right. 128 + 128 rows, 128 bytes each."),
+        otherwise="The first two are right. How often does a stage fit into 232,448 bytes?",
+    )
+
+
+_LOOP = """\
+    for (int i = 0; i < count; ++i) {
+        cp_async_wait<STAGES - 2>();  // this thread's part of tile i is there
+        __syncthreads();              // everybody's is, and everybody has done with tile i - 1
+        load(i + STAGES - 1);         // into the place of tile i - 1
+"""
+_SMALL = {"block_m": 32, "block_n": 32, "warps_m": 1, "warps_n": 2, "stages": 3}
+
+
+@exercise(
+    "20.5",
+    "Here is the beginning of rung 5's loop, without its heart. Before it, `load(0)` to `load(STAGES - 2)` "
+    "have been "
+    "called: each copies its part of a tile into stage `i % STAGES` and commits a group of `cp.async`. "
+    "After your "
+    "lines, the warps multiply tile i. **Write what is missing:** wait until tile i is there, for "
+    "everybody; and ask "
+    "for tile `i + STAGES - 1`, into the stage that tile i - 1 was in. You have `cp_async_wait<n>()`, "
+    "which waits "
+    "until at most n groups of this thread are under way, `__syncthreads()` and `load(i)`.",
+    'turn = r"""\n{\n    ...\n}"""',
+)
+def _turn(answer: object) -> tuple[bool, str]:
+    chosen = rung(5, None, result=None, **_SMALL)
+    before, after = chosen.source.split(_LOOP)
+    head = "    for (int i = 0; i < count; ++i) {\n"
+    made = compiled(answer, "gemm", before + head, after)
+    A, B = normal_numbers((32, 384), 11), normal_numbers((384, 32), 12)
+    call = chosen.call(A, B)
+    call.padded.fill(np.nan)
+    advice = "Every stage has its place; `load` knows it."
+    result = simulated(made, (call.grid, 1), call.block, call.arguments, advice, shared=call.shared)
+    expected = matmul(A, B, instruction=MMA, show=False)
+    wrong = expected != call.D
+    kinds = {hazard.kind for hazard in result.hazards}
+    text = "".join(str(answer).split())
+    return judge(
+        not wrong.any() and not result.hazards and "cp_async_wait<0>" not in text,
+        "One wait, one barrier, one load. The barrier does two jobs: tile i is there for everybody, and "
+        "nobody "
+        "reads tile i - 1 any more, so that its stage may be filled.",
+        (
+            not wrong.any() and not result.hazards,
+            "It is right, but `cp_async_wait<0>` waits for the copies of later tiles, too: nothing is left "
+            "under "
+            "way. How many groups may still be?",
+        ),
+        (
+            "cp_async_wait" not in text,
+            f"Nobody waits for a copy. {first_hazard(result)}.",
+        ),
+        (
+            "__syncthreads" not in text,
+            "`cp_async_wait` waits for the copies of this thread only. What about those of the others?",
+        ),
+        (
+            "load(" not in text,
+            "Tiles 0 and 1 were asked for before the loop. Who asks for the others?",
+        ),
+        (
+            bool(kinds),
+            f"The simulator found a hazard: {first_hazard(result)}.",
+        ),
+        otherwise=f"{where(wrong)}. Which tile belongs into the stage that has become free?",
+    )
+
+
+@exercise(
+    "20.6",
+    "In rung 8 a block computes 128 x 256 of D, and a stage has 128 bytes of each row of A and each column "
+    "of B. "
+    "**How many bytes does a block load for a stage?** Two blocks of a cluster lie below each other: they "
+    "need "
+    "different rows of A and the same columns of B. Each loads half of those, and multicast delivers them "
+    "to both. "
+    "**How many bytes does each block load now?** And **how many bytes does each block's barrier `full` "
+    "wait for**?",
+    "loaded = ...  # (bytes alone, bytes in a cluster, bytes that arrive)",
+)
+def _cluster(answer: object) -> tuple[bool, str]:
+    submitted = whole_numbers(answer, 3, "three numbers of bytes")
+    alone, shared = (128 + 256) * 128, (128 + 128) * 128
+    return judge(
+        submitted == (alone, shared, alone),
+        "A third less is read from L2, and the same arrives. With bf16 and 8192 x 8192 x 8192 that took an "
+        "H200 from "
+        "773 to 796 T operations a second.",
+        (submitted[0] != alone, "128 rows of A and 256 columns of B, 128 bytes each."),
+        (
+            submitted[1] == alone // 2,
+            "The first is right. They share B only: the rows of A are different.",
+        ),
+        (
+            submitted[1] != shared,
+            "The first is right. Each loads its own 128 rows of A, and half of B's columns.",
+        ),
+        otherwise="The first two are right. A block multiplies the whole stage, whoever loaded it: how "
+        "many bytes "
+        "must have come into its shared memory?",
+    )
+
+
+@exercise(
+    "20.7",
+    "132 blocks run at once, one tile of D each; then the next 132, until no tile is left. In the last "
+    "turn some "
+    "have nothing to do. **Which part of the work that the GPU could have done was done?** Tiles at the "
+    "edges of D "
+    "count as whole ones. Give a number from 0 to 1.",
+    "def busy(M, N, block_m, block_n, sms=132):\n    return ...",
+)
+def _waves(answer: object) -> tuple[bool, str]:
+    cases = (
+        (2048, 2048, 128, 256),
+        (4096, 4096, 128, 256),
+        (1024, 1024, 128, 128),
+        (4096, 4224, 128, 256),
+        (300, 300, 128, 256),
+    )
+    found = []
+    for case in cases:
+        (value,) = numbers(result_of(answer, *case, form="a number from 0 to 1"), "a number from 0 to 1", 1)
+        found.append(value)
+    tiles = [ceil(m / bm) * ceil(n / bn) for m, n, bm, bn in cases]
+    right = [count / (ceil(count / _SMS) * _SMS) for count in tiles]
+    exact = [m * n / (bm * bn) for m, n, bm, bn in cases]
+
+    def near(values: list[float]) -> bool:
+        return all(abs(one - other) < 0.004 for one, other in zip(found, values, strict=True))
+
+    return judge(
+        near(right),
+        "97 percent for 2048 and for 4096: tiles of 128 x 256 happen to fit an H200 well. But 4096 x 4224, "
+        "a little "
+        "more, falls to 82 percent: five turns instead of four, the last with 16 tiles.",
+        (
+            near([count / _SMS for count in tiles]),
+            "That is the number of turns. How many turns does it take, rounded up?",
+        ),
+        (
+            near([count / (ceil(count / _SMS) * _SMS) for count in exact]),
+            "Right except at the edges: a tile that is only partly in D counts as a whole one.",
+        ),
+        (near([1 - value for value in right]), "That is the part that was lost."),
+        (near([100 * value for value in right]), "Right, but give it as a number from 0 to 1."),
+        otherwise="Count the tiles (rounded up in both directions) and the turns (tiles / sms, rounded "
+        "up). In each "
+        "turn `sms` tiles could have been computed.",
+    )

@@ -1,0 +1,105 @@
+"""Answers to the exercises of lesson 20: bytes, cycles and turns, counted by hand."""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import Any
+
+_TURN = "{\n    cp_async_wait<STAGES - 2>();\n    __syncthreads();\n    load(i + STAGES - 1);\n}"
+
+
+def blocks_times_reads(m: int, n: int, k: int, block_m: int, block_n: int) -> int:
+    """Every block's rows and columns, one block after the other."""
+    total = 0
+    for _row in range(0, m, block_m):
+        for _column in range(0, n, block_n):
+            total += 2 * k * block_m + 2 * k * block_n
+    return total
+
+
+def turns(m: int, n: int, block_m: int, block_n: int, sms: int = 132) -> float:
+    """Tiles by tiles of all turns."""
+    tiles = ceil(m / block_m) * ceil(n / block_n)
+    return tiles / (sms * ceil(tiles / sms))
+
+
+#: What a reader would write in the place of the `...`.
+SOLUTIONS: dict[str, str] = {
+    "20.1": "(M // block_m) * (N // block_n) * (block_m + block_n) * K * 2",
+    "20.2": "(16, 128, 4, 16)",
+    "20.3": "(12, 16, 48, 32)",
+    "20.4": "(4, 32768, 7)",
+    "20.5": "cp_async_wait<STAGES - 2>(); __syncthreads(); load(i + STAGES - 1);",
+    "20.6": "(49152, 32768, 49152)",
+    "20.7": "(t := -(-M // block_m) * -(-N // block_n)) / (-(-t // sms) * sms)",
+}
+
+#: Right answers, in all forms that a reader might give them.
+RIGHT: dict[str, list[Any]] = {
+    "20.1": [blocks_times_reads],
+    "20.2": [[16, 128, 4, 16]],
+    "20.3": [(12.0, 16.0, 48.0, 32.0)],
+    "20.4": [(4, 32 * 1024, 7)],
+    "20.5": [_TURN.replace("STAGES - 2", "1")],
+    "20.6": [(49152, 32768, 49152)],
+    "20.7": [turns],
+}
+
+#: Wrong answers, with a word of the hint that fits the misconception.
+WRONG: dict[str, list[tuple[Any, str]]] = {
+    "20.1": [
+        (lambda m, n, k, p, q: blocks_times_reads(m, n, k, p, q) // 2, "Those are elements"),
+        (lambda m, n, k, p, q: 2 * k * (p + q), "one block"),
+        (lambda m, n, k, p, q: 2 * k * (m + n), "A and B once"),
+        (lambda m, n, k, p, q: 2 * k * m * n, "not a product"),
+        (lambda m, n, k, p, q: 7, "Count the blocks"),
+    ],
+    "20.2": [
+        ((6, 48, 4, 16), "4 + 2"),
+        ((12, 96, 4, 16), "2 tiles of A with 4 words each"),
+        ((16, 16, 4, 16), "once around all banks"),
+        ((16, 32, 4, 16), "one after the other"),
+        ((16, 128, 16, 16), "what 4 loads did"),
+        ((16, 128, 4, 4), "four matrices"),
+    ],
+    "20.3": [
+        ((12, 8, 48, 16), "w rows of A"),
+        ((8, 16, 32, 32), "Each takes 1.5 cycles"),
+        ((16, 16, 64, 32), "Count the"),
+        ((12, 32, 48, 64), "128 bytes a cycle"),
+    ],
+    "20.4": [
+        ((3, 32768, 7), "is taken, too"),
+        ((2, 32768, 7), "move the slider"),
+        ((9, 32768, 7), "Round up"),
+        ((4, 16384, 14), "rows of A and columns of B"),
+        ((4, 1000, 7), "128 + 128 rows"),
+        ((4, 32768, 8), "How often"),
+    ],
+    "20.5": [
+        (_TURN.replace("STAGES - 2", "0"), "nothing is left under way"),
+        (_TURN.replace("cp_async_wait<STAGES - 2>();", ""), "Nobody waits"),
+        (_TURN.replace("__syncthreads();", ""), "those of the others"),
+        (_TURN.replace("load(i + STAGES - 1);", ""), "Who asks"),
+        (_TURN.replace("i + STAGES - 1", "i + STAGES"), "hazard"),
+    ],
+    "20.6": [
+        ((98304, 32768, 49152), "128 rows of A"),
+        ((49152, 24576, 49152), "They share B only"),
+        ((49152, 40960, 49152), "half of B's columns"),
+        ((49152, 32768, 32768), "whoever loaded it"),
+    ],
+    "20.7": [
+        (lambda m, n, p, q, sms=132: ceil(m / p) * ceil(n / q) / sms, "number of turns"),
+        (
+            lambda m, n, p, q, sms=132: m * n / p / q / (sms * ceil(m * n / p / q / sms)),
+            "Right except at the edges",
+        ),
+        (lambda m, n, p, q, sms=132: 1 - turns(m, n, p, q, sms), "was lost"),
+        (lambda m, n, p, q, sms=132: 100 * turns(m, n, p, q, sms), "from 0 to 1"),
+        (lambda m, n, p, q, sms=132: 0.5, "Count the tiles"),
+    ],
+}
+
+#: What a hint must not give away.
+SECRET: dict[str, str] = {}
