@@ -56,13 +56,13 @@ def step(rung: int) -> Picture:
     """
     rows = {row.number: row for row in ladder()}
     reached = {f"{number} {rows[number].title}": float(RATES[number]) for number in range(1, rung + 1)}
+    reached["cuBLAS"] = float(CUBLAS)
     share = f"{RATES[rung] / CUBLAS:.0%} of cuBLAS's {CUBLAS}"
     return bars(
         reached,
         f"Rung {rung}: {RATES[rung]} T operations a second, {share}",
         (rows[rung].idea, _LEFT[rung]),
         text="{:.0f}".format,
-        most=CUBLAS,
     )
 
 
@@ -91,8 +91,9 @@ def climb(number: int, A: NDArray[Any], B: NDArray[Any], **constants: int) -> Cl
     result = kernel(chosen.source).simulate(
         call.grid, call.block, *call.arguments, shared=call.shared, show=False
     )
-    own_file = source_files()[chosen.row.file]
-    before = chosen.source.splitlines().index(own_file.splitlines()[0])
+    own = source_files()[chosen.row.file].splitlines()
+    headers_end = max(number for number, line in enumerate(own) if line.startswith("#include"))
+    before = len(chosen.source.splitlines()) - len(own[headers_end + 1 :])
     return Climb(number, call.D, result, before + 1)
 
 
@@ -189,21 +190,23 @@ def tile_order(rows: int) -> Picture:
     high, wide = _TILES
     cells = []
     hover = np.full(_TILES, "", dtype=object)
-    first = np.zeros(_TILES, dtype=bool)
+    at_once = np.zeros(_TILES, dtype=bool)
     for index in range(high * wide):
         band, inside = divmod(index, rows * wide)
         height = min(rows, high - band * rows)
         row, column = band * rows + inside % height, inside // height
         now = index < _SMS
-        first[row, column] = now
+        at_once[row, column] = now
         cells.append(Cell(row, column, 1, 1, (), 2 if now else None, "plain" if now else "dim"))
         hover[row, column] = f"tile {index}" + (", at once" if now else ", later")
-    of_a, of_b = 128 * int(first.any(axis=1).sum()), 256 * int(first.any(axis=0).sum())
+    of_a, of_b = 128 * int(at_once.any(axis=1).sum()), 256 * int(at_once.any(axis=0).sum())
     notes = (
         f"they need {of_a} rows of A and {of_b} columns of B: {(of_a + of_b) * _SIZE * 2 / 1e6:.0f} MB",
         f"tiles of 128 x 256; A, B and D are {_SIZE} x {_SIZE}; {_SMS} blocks run at once; L2 has 50 MB",
     )
-    grid = Grid(_TILES, tuple(cells), hover, (), (), ("", ""), density="tight")
+    rows_of_d = tuple(Header(first, 8, (f"{128 * first}",)) for first in range(0, high, 8))
+    columns_of_d = tuple(Header(first, 4, (f"{256 * first}",)) for first in range(0, wide, 4))
+    grid = Grid(_TILES, tuple(cells), hover, rows_of_d, columns_of_d, ("row", "column"), density="tight")
     return Picture(f"The first 132 tiles of D, in bands of {rows}", notes, (grid,))
 
 
