@@ -263,6 +263,27 @@ def test_keys_that_move(sheet: Sheet) -> None:
     at(0, 1)
 
 
+def test_old_news_of_the_selection_moves_nothing(sheet: Sheet) -> None:
+    """Enter moved on, of which Python hears later; an echo of what was selected before comes first."""
+    sheet.start(DENSE)
+    sheet.click("A", 4, 0)
+    label = sheet.page.evaluate(
+        """async () => {
+          const input = document.activeElement;
+          input.value = "1";
+          input.dispatchEvent(new Event("input"));
+          input.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true }));
+          const state = { selected: { name: "A", row: 4, column: 0 } };
+          await window.fromPython([{ method: "update", state, paths: [], buffers: [] }]);
+          return document.activeElement.getAttribute("aria-label");
+        }"""
+    )
+    assert label.startswith("A[5][0] ")
+    sheet.press("2", "Enter")
+    sheet.reads("A", 5, 0, "2")
+    assert sheet.block("4:6", "0") == [1, 2]
+
+
 def test_refusal_by_mouse(sheet: Sheet) -> None:
     """Three in a chunk of four: refused at the chunk, pruned on demand, undone in one step."""
     sheet.start(SPARSE)

@@ -32,7 +32,6 @@ import { MemoryView } from "./memory.js";
 /** @type {{ [name in Name]?: Name[] }} */
 const INSIDE = { A: ["SFA"], B: ["SFB"], stored: ["E"] }; // what is shown between the cells of a matrix
 const WIDTHS = [600, 760, 1200]; // for styles: up to which of these the Explorer is wide
-const SAVED_AFTER = 300; // milliseconds
 
 export class App {
   /** @param {Model} model @param {HTMLElement} el */
@@ -55,7 +54,6 @@ export class App {
     this.layoutWidth = 0; // the width that everything is laid out for
     this.viewed = 0; // and the height
     this.drawing = false;
-    this.saving = 0; // the timer of what Python will hear of soon
     this.pointing = 0; // the frame in which what is pointed at will be shown
     this.pointed = ""; // and what is shown as such
     this.paneKey = this.layoutKey = ""; // what the panes and the layout were made for
@@ -112,7 +110,7 @@ export class App {
     listenForZoom(this);
     this.forgetTaps = listenForTaps(this);
     this.root.addEventListener("focusout", () => {
-      if (this.saving) this.save();
+      if (this.selection.telling) this.selection.tell();
     });
     this.observe();
     this.refresh();
@@ -183,7 +181,7 @@ export class App {
   }
 
   stop() {
-    if (this.saving) this.save();
+    if (this.selection.telling) this.selection.tell();
     window.cancelAnimationFrame(this.pointing);
     this.stepper.pause();
     this.memory.player.pause();
@@ -529,26 +527,12 @@ export class App {
   /** @param {number} lane */
   chooseLane(lane) {
     this.model.set("lane", lane);
-    this.save();
-  }
-
-  save() {
-    window.clearTimeout(this.saving);
-    this.saving = 0;
     this.model.save_changes();
-  }
-
-  // Python hears of the cell to which Enter or Tab moved on when the edit before it is on the screen: every
-  // message has the kernel and the notebook send and handle several more. Whatever is sent next comes after it.
-  saveSoon() {
-    window.clearTimeout(this.saving);
-    this.saving = window.setTimeout(() => this.save(), SAVED_AFTER);
   }
 
   /** @param {number} percent @param {Point | null} point */
   zoomBy(percent, point = null) {
     this.zoomTo(this.model.get("zoom") + percent, point);
-    this.save();
   }
 
   // Around a point of the page, or what `anchorsOf` finds.
@@ -558,6 +542,7 @@ export class App {
     if (!range) return;
     this.zoomPoint = point;
     this.model.set("zoom", clamp(percent, range.min, range.max));
+    this.model.save_changes();
   }
 
   // If the kernel is gone (restarted or closed), what was typed is shown, so that it can be typed again.
@@ -567,7 +552,7 @@ export class App {
     const focused = this.focused();
     this.problem.asker = asker ?? (focused && focused !== this.root ? { node: focused } : null);
     if (this.quiz.refuses(message)) return;
-    if (this.saving) this.save();
+    if (this.selection.telling) this.selection.tell();
     try {
       this.model.send(message);
     } catch {

@@ -3,16 +3,19 @@
 import { clamp } from "./util.js";
 import { blockText, editText, holderOf } from "./matrix.js";
 
+const TOLD_AFTER = 300; // milliseconds
+
 export class Selection {
   /** @param {App} app */
   constructor(app) {
     this.app = app;
     this.mark = /** @type {Mark | null} */ (null);
+    this.telling = 0; // the timer of what Python will hear of soon
   }
 
   // Selecting a cell chooses its lane, except when Enter or Tab moves on: the edited lane stays in view.
   /** @param {Mark} mark */
-  select(mark, focus = true, chooseLane = true) {
+  select(mark, focus = true, chooseLane = true, soon = false) {
     const { app } = this;
     const follows = chooseLane && !app.quiz.open;
     const matrix = app.matrices[mark.name];
@@ -21,15 +24,37 @@ export class Selection {
     this.mark = mark;
     if (follows || (!app.quiz.open && app.shownLanes().some((shown) => shown.lane === lane)))
       app.panel.follow(mark);
-    app.model.set("selected", { name: mark.name, row: mark.row, column: mark.column });
     app.toolbar.follow(mark.name);
-    if (follows && lane !== undefined && lane !== app.lane) app.chooseLane(lane);
-    else {
-      if (chooseLane) app.save();
-      else app.saveSoon();
+    if (follows && lane !== undefined && lane !== app.lane) {
+      this.putIntoModel();
+      app.chooseLane(lane); // which tells Python of both
+    } else {
+      if (soon) this.tellSoon();
+      else this.tell();
       app.panel.drawRegisters();
     }
     this.show(focus);
+  }
+
+  putIntoModel() {
+    window.clearTimeout(this.telling);
+    this.telling = 0;
+    if (!this.mark) return;
+    const { name, row, column } = this.mark;
+    this.app.model.set("selected", { name, row, column });
+  }
+
+  // Tells Python.
+  tell() {
+    this.putIntoModel();
+    this.app.model.save_changes();
+  }
+
+  // Python hears of the cell to which Enter or Tab moved on when the edit before it is on the screen: every
+  // message has the kernel and the notebook send and handle several more. Whatever is sent next comes after it.
+  tellSoon() {
+    window.clearTimeout(this.telling);
+    this.telling = window.setTimeout(() => this.tell(), TOLD_AFTER);
   }
 
   /** @param {Line} line */
@@ -43,6 +68,7 @@ export class Selection {
   // A cell that was selected elsewhere: from Python, or in another view.
   followModel() {
     const selected = this.app.model.get("selected");
+    if (this.telling) return; // what the model has is older
     if (!selected?.name || !this.app.matrices[selected.name]) return;
     const { name, row, column } = selected;
     if (this.mark?.name === name && this.mark.row === row && this.mark.column === column) return;
@@ -89,7 +115,7 @@ export class Selection {
     const mark = extend
       ? { name, row, column, row2: toRow, column2: toColumn }
       : { name, row: toRow, column: toColumn };
-    this.select(mark, true, chooseLane);
+    this.select(mark, true, chooseLane, !chooseLane);
   }
 
   /** @returns {CellRange} */

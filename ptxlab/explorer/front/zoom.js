@@ -103,7 +103,7 @@ export function listenForZoom(app) {
   });
 }
 
-// Two fingers on a pane. One scrolls, which the browser does; Python hears of the zoom when it stays.
+// Two fingers on a pane; one scrolls, which the browser does.
 /** @param {App} app */
 function listenForPinch(app) {
   let begun = /** @type {{ apart: number, zoom: number } | null} */ (null);
@@ -128,9 +128,7 @@ function listenForPinch(app) {
       event.preventDefault(); // the page does not scroll
       const { apart, middle } = fingers(event);
       const zoom = Math.round((begun.zoom * apart) / begun.apart / PINCH_STEP) * PINCH_STEP;
-      if (zoom === app.model.get("zoom")) return;
-      app.zoomTo(zoom, middle);
-      app.saveSoon();
+      if (zoom !== app.model.get("zoom")) app.zoomTo(zoom, middle);
     },
     { passive: false },
   );
