@@ -189,7 +189,10 @@ def _wide_codes(codes: _Codes, step: FusedStep) -> tuple[Array, Array]:
     """The same for many columns: see `loop.fill_wide`."""
     a, b, c = (np.ascontiguousarray(x, dtype=np.uint32) for x in (codes.a, codes.b, codes.c))
     d, odd = np.empty(c.shape, dtype=np.uint32), np.zeros(len(c), dtype=np.uint8)
-    forms = tuple(_open_form((0,), float_type) for float_type in step.dtypes[:3])
+    forms = tuple(
+        (np.uint32(32 - float_type.bits), *_open_form((0,), float_type)[1:5])
+        for float_type in step.dtypes[:3]
+    )
     limits = tuple(_limits(float_type, which < 2) for which, float_type in enumerate(step.dtypes[:3]))
     call(_loop(), "fill_wide", a, b, c, d, forms, limits, step.numbers, odd)
     return d, odd > 0

@@ -19,8 +19,8 @@ __all__ = ["Alignment", "block_scaled_dot", "convert_codes", "fused_dot", "round
 
 Array = NDArray[Any]
 
-_ABSENT = -4096  # exponent of a zero: it takes no part in the alignment
-_BLOCK = 1 << 15  # elements of D worked on at a time, so that what is read again is still in cache
+_ABSENT = -4096  # exponent of a zero, or less: it takes no part in the alignment
+_BLOCK = 1 << 16  # elements of D worked on at a time, so that what is read again is still in cache
 
 
 @lru_cache(maxsize=None)
@@ -38,21 +38,24 @@ def _table(name: str) -> tuple[Array, Array]:
 
 
 def _split(codes: Array, float_type: DType) -> tuple[Array, Array]:
-    """Codes -> (values as float64, exponents); the exponent of a subnormal is that of the smallest normal."""
+    """Codes -> (values, exponents); the exponent of a subnormal is that of the smallest normal.
+
+    Values are float32, or float64 of types of at most 8 bits, among which is ue8m0.
+    """
     if float_type.bits <= 8:
         values, exponents = _table(float_type.name)
         return values[codes], exponents[codes]
     with np.errstate(invalid="ignore"):  # a signalling NaN
         if float_type.name == "f16":
-            values = np.ascontiguousarray(codes).view(np.float16).astype(np.float64)
+            values = np.ascontiguousarray(codes).view(np.float16).astype(np.float32)
         elif float_type.name == "bf16":
-            values = (codes.astype(np.uint32) << np.uint32(16)).view(np.float32).astype(np.float64)
+            values = (codes.astype(np.uint32) << np.uint32(16)).view(np.float32)
         else:
-            values = float_type.decode(codes).astype(np.float64)
+            values = float_type.decode(codes).astype(np.float32, copy=False)
     low = codes.dtype.type(float_type.fraction_bits + float_type.ignored_bits)
     field = (codes >> low & codes.dtype.type((1 << float_type.exponent_bits) - 1)).astype(np.int16)
     exponents = np.maximum(field, np.int16(1)) - np.int16(float_type.bias)
-    exponents[values == 0] = _ABSENT
+    exponents += (values == 0).astype(np.int16) * np.int16(_ABSENT)  # less than that, after all
     return values, exponents
 
 
@@ -155,7 +158,15 @@ def _fused_block(
     else:  # [count, M, K], [count, K, N] -> terms [count, M, N]
         a_value, a_exp = (np.moveaxis(x, -1, 0)[..., None] for x in (a_value, a_exp))
         b_value, b_exp = (np.moveaxis(x, 1, 0)[:, :, None] for x in (b_value, b_exp))
-    value = back(_aligned_sums(a_value, a_exp, b_value, b_exp, c_value, c_exp, alignment))
+    factors = a_value, a_exp, b_value, b_exp
+    short = scale_a is None and alignment.fraction_bits <= 25
+    for float_type, exponents in ((dtypes[0], a_exp), (dtypes[1], b_exp)):
+        short = short and (float_type.exponent_bits < 8 or _is_moderate(exponents, 50))
+    if short and _is_moderate(c_exp, 100, 200):
+        value = back(_short_sums(*factors, c_value, c_exp, alignment))
+    else:
+        a_value, b_value, c_value = (x.astype(np.float64, copy=False) for x in (a_value, b_value, c_value))
+        value = back(_aligned_sums(a_value, a_exp, b_value, b_exp, c_value, c_exp, alignment))
     return round_sum(
         value if special is None else np.where(special == 0, value, special), dtypes[3], alignment.result_bits
     )
@@ -180,6 +191,44 @@ def _aligned_sums(
             np.trunc(product, out=product)
             total += product
         total /= scale
+    return np.asarray(total)
+
+
+def _is_moderate(exponents: Array, lowest: int, highest: int | None = None) -> bool:
+    """Whether no number is below 2^-lowest or from 2^(highest + 1) on."""
+    highest = lowest if highest is None else highest
+    return not ((exponents > highest) | ((exponents < -lowest) & (exponents > _ABSENT // 2))).any()
+
+
+def _short_sums(
+    a: Array, a_exp: Array, b: Array, b_exp: Array, c: Array, c_exp: Array, alignment: Alignment
+) -> Array:
+    """`_aligned_sums` of numbers whose products float32 holds, with at most 25 fraction bits.
+
+    Terms of 27 bits become integers, eight of which have a sum of 32; conversion truncates.
+    """
+    top = np.maximum(c_exp, np.int16(alignment.floor))
+    summed = np.empty(c_exp.shape, dtype=np.int16)
+    for x, y in zip(a_exp, b_exp, strict=True):
+        np.add(x, y, out=summed)
+        np.maximum(top, summed, out=top)
+    # where it is out of range, all terms are zero
+    power = np.minimum(np.int16(alignment.fraction_bits) - top, np.int16(126)).astype(np.int32)
+    scale, grain = (((127 + each) << 23).view(np.float32) for each in (power, -power))
+    product, integer = np.empty(c.shape, dtype=np.float32), np.empty(c.shape, dtype=np.int32)
+    part = np.empty(c.shape, dtype=np.int32)
+    factors = [x.astype(np.float32, copy=False) for x in (a, b)]
+    with np.errstate(under="ignore"):
+        total = np.trunc(c.astype(np.float32, copy=False) * scale).astype(np.float64)
+        for first in range(0, len(a), 8):
+            part[...] = 0
+            for x, y in zip(*(each[first : first + 8] for each in factors), strict=True):
+                np.multiply(x, y, out=product)
+                np.multiply(product, scale, out=product)
+                np.copyto(integer, product, casting="unsafe")
+                part += integer
+            total += part
+        total *= grain
     return np.asarray(total)
 
 
@@ -225,6 +274,10 @@ def round_sum(value: Array, float_type: DType, result_bits: int) -> Array:
         if float_type.name == "f16":
             codes = (value.astype(np.float16) + np.float16(0)).view(np.uint16)  # + 0: a zero has no sign
             return np.where(nan, np.uint16(0x7FFF), codes)
+        size = np.abs(value)
+        if size.size and size.max() < np.inf and not ((size < 2.0**-126) & (size > 0)).any():
+            cut = np.ascontiguousarray(value).view(np.int64) & ~((1 << 52 - result_bits) - 1)
+            return np.asarray((cut.view(np.float64).astype(np.float32) + np.float32(0)).view(np.uint32))
         _, exponent = np.frexp(value)
         grain = _power(np.maximum(exponent - 1, -126) - result_bits)
         finite = np.isfinite(value)
@@ -258,6 +311,8 @@ def block_scaled_dot(
     scale_a, scale_b = scales
     a_value, b_value = e2m1.decode(a).astype(np.float64), e2m1.decode(b).astype(np.float64)
     c_value, c_exp = _split(c, f32)
+    with np.errstate(invalid="ignore"):  # a signalling NaN
+        c_value = c_value.astype(np.float64)
     (sa_value, sa_exp), (sb_value, sb_exp) = _split(scale_a, scale_type), _split(scale_b, scale_type)
     blocks, vectors = a.shape[-1] // group, scale_a.shape[-1]
     top = np.maximum(c_exp, alignment.floor)

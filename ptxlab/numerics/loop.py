@@ -478,13 +478,13 @@ def _add_products_of_one(x, row, y, column, scale, part):
 @compiled()
 def _open_row(codes, form, limits, row, values, bits, exponents, highest, flags):
     """Values and exponents of up to BESIDE codes; the highest exponents so far; bits of values."""
-    lefts, right, kept, factor, lowest, _ = form
+    left, right, kept, factor, lowest = form
     if codes.size == BESIDE:
-        _values(codes, lefts[0], right, kept, factor, values)
+        _values(codes, left, right, kept, factor, values)
     else:
         row[:] = 0
         row[: codes.size] = codes
-        _values(row, lefts[0], right, kept, factor, values)
+        _values(row, left, right, kept, factor, values)
     _full_exponents(bits, np.int16(lowest), exponents)
     _highest_of(exponents, highest)
     if limits[2]:
@@ -526,8 +526,8 @@ def fill_wide(a, b, c, d, forms, limits, numbers, odd):
         for k in range(depth):
             for group in range(groups):
                 some = b[i, k, group * BESIDE : (group + 1) * BESIDE]
-                into = b_value[group, k], b_bits[group, k], b_exp[group, k]
-                _open_row(some, forms[1], limits[1], row, *into, highest[1], flags)
+                value, bits, exponents = b_value[group, k], b_bits[group, k], b_exp[group, k]
+                _open_row(some, forms[1], limits[1], row, value, bits, exponents, highest[1], flags)
         if flags.any() or highest[0].max() > limits[0][1] or highest[1].max() > limits[1][1]:
             odd[i] = 1
             continue
