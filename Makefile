@@ -10,7 +10,7 @@ RUN := $(BIN)/python
 PYTEST = $(RUN) -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test exhaustive check lint types format docs chips homework browser release clean
+.PHONY: help lab test exhaustive check lint types loops format docs chips homework browser release clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*  ## /\1	/p' $(firstword $(MAKEFILE_LIST)) | while IFS='	' read -r name text; do printf '  make %-10s %s\n' "$$name" "$$text"; done
@@ -19,14 +19,15 @@ lab: $(VENV)/lab.stamp  ## create the environment and open JupyterLab on noteboo
 	$(RUN) -m jupyterlab --notebook-dir=notebooks $(if $(filter 0,$(shell id -u)),--allow-root) $(LAB_ARGS)  # in a container one is root
 
 test: $(VENV)/test.stamp browser  ## create the environment and run ruff, mypy and the whole test suite
-	@$(MAKE) --no-print-directory -j 2 --output-sync=target lint types
+	@$(MAKE) --no-print-directory -j 3 --output-sync=target lint types loops
 	$(PYTEST) $(TEST_ARGS)
 
 exhaustive: $(VENV)/test.stamp browser  ## the tests with every case, of which `make test` takes a part (half an hour)
+	@$(MAKE) --no-print-directory loops
 	PTXLAB_EXHAUSTIVE=1 $(PYTEST) $(TEST_ARGS)
 
 check: $(VENV)/test.stamp  ## what answers in 90 seconds: the linters, the type checker and the quick tests
-	@$(MAKE) --no-print-directory -j 2 --output-sync=target lint types
+	@$(MAKE) --no-print-directory -j 3 --output-sync=target lint types loops
 	$(PYTEST) -q -m "not slow and not browser" $(TEST_ARGS)
 
 lint: $(VENV)/test.stamp  ## ruff, the order of imports between packages; TypeScript and ESLint over the Explorer, where npm is
@@ -37,6 +38,9 @@ lint: $(VENV)/test.stamp  ## ruff, the order of imports between packages; TypeSc
 
 types: $(VENV)/test.stamp  ## mypy, strict on the library
 	$(RUN) -m mypy
+
+loops: $(VENV)/test.stamp
+	$(RUN) -m tools.compile_loops
 
 format: $(VENV)/test.stamp  ## put code into the house format
 	$(RUN) -m ruff check --fix .
