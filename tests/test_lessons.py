@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -134,6 +135,15 @@ def test_kernels_of_lessons_without_a_compiler(monkeypatch: pytest.MonkeyPatch) 
     assert "pip install" in lessons.check("17.1", "{ }").text
     assert what_goes_wrong.broken(9).simulate().hazards[0].line == 13
     assert "The simulation stops." in what_goes_wrong.broken(5)._repr_html_()
+
+
+def test_rates_of_the_ladder_are_those_recorded() -> None:
+    recorded = json.loads(
+        (record_lesson_kernels.ROOT / "benchmarks" / "results.json").read_text(encoding="utf-8")
+    )["gemm"]["rows"]
+    rungs = {int(row["name"][0]): row for row in recorded if row["name"][0].isdigit()}
+    assert gemm_ladder.RATES == {number: round(row["ours"]) for number, row in rungs.items()}
+    assert {gemm_ladder.CUBLAS} == {round(row["library"]) for row in rungs.values()}
 
 
 def test_unknown_exercise() -> None:
