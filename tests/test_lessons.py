@@ -142,7 +142,7 @@ def test_rates_of_the_ladder_are_those_recorded() -> None:
         (record_lesson_kernels.ROOT / "benchmarks" / "results.json").read_text(encoding="utf-8")
     )["gemm"]["rows"]
     rungs = {int(row["name"][0]): row for row in recorded if row["name"][0].isdigit()}
-    assert gemm_ladder.RATES == {number: round(row["ours"]) for number, row in rungs.items()}
+    assert {number: round(row["ours"]) for number, row in rungs.items()} == gemm_ladder.RATES
     assert {gemm_ladder.CUBLAS} == {round(row["library"]) for row in rungs.values()}
 
 
