@@ -68,7 +68,7 @@ SPARSE: tuple[Row, ...] = (
         "metadata travels with the tiles that cp.async copies",
         "sparse_mma.cu",
         "mma.sp",
-        MappingProxyType({"BLOCK_M": 128, "BLOCK_N": 128, "WARPS_M": 2, "WARPS_N": 2, "STAGES": 3}),
+        MappingProxyType({"BLOCK_M": 128, "BLOCK_N": 128, "WARPS_M": 2, "WARPS_N": 2, "STAGES": 2}),
     ),
     Row(
         8,
@@ -714,7 +714,8 @@ def best_sparse_rung(
     if target == "sm_90a" and form.family == "mma.sp":
         form = _warpgroup_form(form) or form
     if form.family != "wgmma.sp":
-        return _made(form, result)
+        half = target.startswith(_SMALL_SHARED)  # of the columns: a block has 99 KB of shared memory
+        return sparse_rung(form, result=result, block_n=64) if half else _made(form, result)
     narrow = form.d_type == "f16"  # two accumulators in a register
 
     def time(shape: _Shape) -> float:
@@ -735,6 +736,8 @@ class _Shape(NamedTuple):
     stages: int
     time: float
 
+
+_SMALL_SHARED = ("sm_86", "sm_88", "sm_89", "sm_120", "sm_121")
 
 _SHAPES = (
     _Shape(256, 2, 256, 3, 50.6),
