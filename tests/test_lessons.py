@@ -22,6 +22,7 @@ from ptxlab.course import (
     first_kernel,
     gemm_ladder,
     reader_kernels,
+    sparse_gemm,
     what_goes_wrong,
 )
 from tests.cases import each
@@ -118,7 +119,7 @@ def test_verdict_renders_as_text_markdown_and_html() -> None:
 def test_kernels_of_lessons_without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     """Their PTX is stored, and gives what the compiled kernel gives; the exercises say what to install."""
     parts, sources = record_lesson_kernels.parts_and_sources()
-    sources += what_goes_wrong.sources() + gemm_ladder.sources()
+    sources += what_goes_wrong.sources() + gemm_ladder.sources() + sparse_gemm.sources()
     assert list(reader_kernels._stored()) == [reader_kernels.digest(source) for source in sources], (
         "run `python -m tools.record_lesson_kernels`"
     )

@@ -22,7 +22,7 @@ from ptxlab.lessons import LESSONS
 __all__ = ["README", "TEACHING", "WITH_COMPILER", "render"]
 
 #: The lessons that load NVRTC, which takes memory.
-WITH_COMPILER = ("13", "14", "17", "18", "20")
+WITH_COMPILER = ("13", "14", "17", "18", "20", "21")
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"

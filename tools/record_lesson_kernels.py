@@ -1,7 +1,7 @@
 """Record the PTX of the lessons' kernels, for computers without NVRTC: python -m tools.record_lesson_kernels
 
-The notebooks state sources as texts and sums of texts; the kernels of lessons 18 and 20 are in
-their modules.
+The notebooks state sources as texts and sums of texts; the kernels of lessons 18, 20 and 21 are
+in their modules.
 NVRTC's PTX is not the same in every run, so what is recorded stays as long as its source does.
 """
 
@@ -15,7 +15,7 @@ from pathlib import Path
 
 import ptxlab
 from ptxlab._util.files import write_atomically
-from ptxlab.course import gemm_ladder, reader_kernels, what_goes_wrong
+from ptxlab.course import gemm_ladder, reader_kernels, sparse_gemm, what_goes_wrong
 
 ROOT = Path(__file__).parent.parent
 NOTEBOOKS = ("17-your-first-tensor-core-kernel", "18-what-goes-wrong")
@@ -73,7 +73,8 @@ def _without_folder(ptx: str) -> str:
 def main() -> None:
     recorded = json.loads(lzma.decompress(FILE.read_bytes())) if FILE.exists() else {}
     texts = {}
-    for source in [*parts_and_sources()[1], *what_goes_wrong.sources(), *gemm_ladder.sources()]:
+    modules = (what_goes_wrong, gemm_ladder, sparse_gemm)
+    for source in [*parts_and_sources()[1], *(source for module in modules for source in module.sources())]:
         key = reader_kernels.digest(source)
         texts[key] = recorded.get(key) or _without_folder(ptxlab.kernel(source).ptx)
     write_atomically(FILE, lzma.compress(json.dumps(texts).encode()))

@@ -20,6 +20,7 @@ from . import (
     other_sparse,
     real_gpu,
     shared_memory,
+    sparse_gemm,
     sparse_mma_s4,
     sparse_mma_tf32,
     sparse_wgmma,
@@ -56,6 +57,7 @@ _LESSON_MODULES = (
     what_goes_wrong,
     how_fast,
     gemm_ladder,
+    sparse_gemm,
 )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..instruction import mma_instruction
-from ..kernels.gemm import ladder, rung
+from ..kernels.gemm import Rung, SparseRung, ladder, rung
 from ..kernels.gemm.source import source_files
 from ..kernels.matmul import matmul
 from ..simulation import Simulation
@@ -21,7 +21,18 @@ from ..views.kernel_profile import profile_html
 from .checking import exercise, judge, numbers, result_of, whole_numbers, whole_result_of
 from .reader_kernels import compiled, first_hazard, kernel, normal_numbers, simulated, where
 
-__all__ = ["MMA", "RATES", "Climb", "by_rung", "climb", "pipeline", "sources", "step", "tile_order"]
+__all__ = [
+    "MMA",
+    "RATES",
+    "Climb",
+    "by_rung",
+    "climb",
+    "pipeline",
+    "simulated_rung",
+    "sources",
+    "step",
+    "tile_order",
+]
 
 MMA = mma_instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
 
@@ -86,7 +97,16 @@ def climb(number: int, A: NDArray[Any], B: NDArray[Any], **constants: int) -> Cl
     >>> climb(1, ones, ones).D[0, 0]
     np.float32(16.0)
     """
-    chosen = rung(number, None, result=None, **constants)
+    return simulated_rung(rung(number, None, result=None, **constants), A, B)
+
+
+def simulated_rung(chosen: Rung | SparseRung, A: Any, B: NDArray[Any]) -> Climb:
+    """A kernel on A and B, simulated; a sparse one also takes an A that is compressed.
+
+    >>> ones = np.ones((16, 16))
+    >>> simulated_rung(rung(1, result=None), ones, ones).D[0, 0]
+    np.float32(16.0)
+    """
     call = chosen.call(A, B)
     result = kernel(chosen.source).simulate(
         call.grid, call.block, *call.arguments, shared=call.shared, show=False
@@ -94,7 +114,7 @@ def climb(number: int, A: NDArray[Any], B: NDArray[Any], **constants: int) -> Cl
     own = source_files()[chosen.row.file].splitlines()
     headers_end = max(number for number, line in enumerate(own) if line.startswith("#include"))
     before = len(chosen.source.splitlines()) - len(own[headers_end + 1 :])
-    return Climb(number, call.D, result, before + 1)
+    return Climb(chosen.row.number, call.D, result, before + 1)
 
 
 def by_rung(climbs: list[Climb], what: str) -> Picture:

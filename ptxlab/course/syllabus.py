@@ -222,6 +222,14 @@ LESSONS: tuple[Lesson, ...] = (
         ), 50,
     ),
     Lesson(
+        "21", "sparse-gemm", "What does a sparse product gain, and what does it lose?",
+        (
+            "say what pruning costs a product, and what another order of columns saves",
+            "find any chunk's nibble in the words that a kernel loads",
+            "predict from tiles, sizes and bytes when a sparse product pays",
+        ), 45,
+    ),
+    Lesson(
         "", "atlas", "Every instruction, browsable",
         (
             "find any matrix instruction, its layout and its targets in seconds",

@@ -1,0 +1,536 @@
+"""Exercises of lesson 21: a product with a pruned, compressed A; what it gains and what it loses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..instruction import mma_instruction
+from ..isa.sparsity import STRUCTURES
+from ..kernels.gemm import Rung, SparseRung, rung, sparse_rung
+from ..memory import unpack_metadata
+from ..views import Cell, Grid, Header, Picture
+from ..views.charts import bars
+from .checking import WrongForm, exercise, judge, numbers, result_of, whole_numbers, whole_result_of
+from .gemm_ladder import Climb, simulated_rung
+
+__all__ = [
+    "MMA",
+    "SMALL",
+    "WEIGHTS",
+    "WGMMA",
+    "compared",
+    "kept",
+    "multiply",
+    "name_of",
+    "patterns",
+    "random_weights",
+    "rates",
+    "sources",
+    "tiles",
+    "words",
+]
+
+MMA = mma_instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32")
+WGMMA = mma_instruction("wgmma.mma_async.sp.sync.aligned.m64n64k32.f32.f16.f16")
+TWO = STRUCTURES["2:4"]
+
+#: Constants that make the kernels of the lesson small: of rung 5 and mma.sp, and of wgmma.sp.
+SMALL = {"block_m": 64, "block_n": 64, "warps_m": 2, "warps_n": 2, "stages": 2}
+_SMALL_WGMMA = {"block_m": 64, "tiles_m": 1, "block_n": 64, "stages": 3, "cluster": 2}
+
+#: T operations a second on an H200, M = N = K: dense, and sparse (benchmarks/results.json).
+RATES: dict[str, dict[int, tuple[float, float]]] = {
+    "f16": {8192: (775, 1216), 4096: (752, 1126), 2048: (617, 887)},
+    "e4m3": {8192: (1535, 2352), 4096: (1435, 2064)},
+    "s8": {8192: (1611, 2354), 4096: (1437, 1835)},
+}
+#: The same of cuSPARSELt, with f16.
+LIBRARY = {8192: 1149, 4096: 963, 2048: 410}
+#: T operations a second of the sparse kernel on an H200 by its tile, f16, 8192 in each direction.
+TILES = {(128, 128): 846, (128, 256): 1097, (256, 192): 1175, (256, 256): 1296}
+_PEAK = 132 * 8192 * 1.98e9 / 1e12  # T operations a second: SMs, operations a cycle of wgmma.sp, clock
+
+WEIGHTS = ("uniform", "normal", "Laplace", "Student's t")
+
+
+# -- what the lesson shows -----------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=8)
+def random_weights(number: int) -> NDArray[np.float64]:
+    """A matrix of random weights, 256 x 512, from uniform ones to those with many outliers.
+
+    >>> random_weights(1).shape
+    (256, 512)
+    """
+    rng = np.random.default_rng(21)
+    shape = (256, 512)
+    draw: Sequence[Callable[[], NDArray[np.float64]]] = (
+        lambda: rng.uniform(-1, 1, shape),
+        lambda: rng.normal(size=shape),
+        lambda: rng.laplace(size=shape),
+        lambda: rng.standard_t(3, size=shape),
+    )
+    return draw[number]()
+
+
+def name_of(number: int) -> str:
+    """The name of a distribution, for the slider.
+
+    >>> name_of(2)
+    'Laplace'
+    """
+    return WEIGHTS[number]
+
+
+def kept(weights: int) -> Picture:
+    """The share of all squares that stays if half of the weights go, by who may choose which.
+
+    >>> [cell.text for cell in kept(1).grids[0].cells if cell.lines]
+    ['92.8%', '86.7%', '79.2%', '50.0%']
+    """
+    squares = random_weights(weights) ** 2
+    total = squares.sum()
+    anywhere = np.sort(squares, axis=None)[squares.size // 2 :].sum() / total
+    shares = {
+        "half, anywhere": float(anywhere),
+        "2:4": float((TWO.prune(random_weights(weights)) ** 2).sum() / total),
+        "4:8, in pairs": float((STRUCTURES["4:8"].prune(random_weights(weights)) ** 2).sum() / total),
+        "half, blindly": 0.5,
+    }
+    title = f"What stays of the squares of {WEIGHTS[weights]} weights if half of the weights go"
+    notes = ("the largest half of the whole matrix; of each 4 the largest two; of 4 pairs the largest two",)
+    return bars(shares, title, notes, text="{:.1%}".format, most=1.0)
+
+
+def patterns() -> Picture:
+    """Which weights stay: the largest half anywhere, and 2:4.
+
+    >>> [grid.name for grid in patterns().grids]
+    ['half, anywhere', '2:4']
+    """
+    part = np.round(random_weights(2)[:6, :16], 1) + 0.0  # no -0.0
+    limit = np.sort(np.abs(part), axis=None)[part.size // 2]
+    masks = {"half, anywhere": np.abs(part) >= limit, "2:4": _mask(part)}
+    grids = []
+    for name, mask in masks.items():
+        cells, hover = [], np.full(part.shape, "", dtype=object)
+        for row, column in np.ndindex(*part.shape):
+            stays = bool(mask[row, column])
+            value = f"{part[row, column]:.1f}"
+            heat = float(np.clip(part[row, column] / 4, -1, 1)) if stays else None
+            cells.append(Cell(row, column, 1, 1, (value,), state="plain" if stays else "dim", heat=heat))
+            hover[row, column] = f"row {row}, column {column}: {value} {'stays' if stays else 'goes'}"
+        heads = tuple(Header(first, 4, (f"{name}: {first} to {first + 3}",)) for first in range(0, 16, 4))
+        rules = tuple((first, 0, len(part)) for first in range(0, 17, 4))
+        rows = tuple(Header(row, 1, (str(row),)) for row in range(len(part)))
+        grids.append(
+            Grid(
+                part.shape, tuple(cells), hover, rows, heads, ("row", "column"), name=name, column_rules=rules
+            )
+        )
+    lost = {name: 1 - (part[mask] ** 2).sum() / (part**2).sum() for name, mask in masks.items()}
+    notes = tuple(f"{name}: {share:.1%} of the squares go" for name, share in lost.items())
+    return Picture("Six rows of Laplace weights, pruned in two ways", notes, tuple(grids))
+
+
+def _mask(matrix: NDArray[Any]) -> NDArray[np.bool_]:
+    """Where 2:4 keeps an element: of equals the first."""
+    chunks = np.abs(matrix).reshape(len(matrix), -1, 4)
+    rank = np.argsort(np.argsort(-chunks, axis=-1, kind="stable"), axis=-1)
+    return (rank < 2).reshape(matrix.shape)
+
+
+def words(lane: int) -> Picture:
+    """The chunks whose nibbles are in one lane's word of metadata, f16: 16 rows of a warp, 16 chunks.
+
+    >>> words(5).notes[0]
+    'lane 5: chunks 4 to 7 of rows 1 and 9, with selector 0'
+    """
+    cells, hover = [], np.full((16, 16), "", dtype=object)
+    for row in range(16):
+        for quarter in range(4):
+            owner = 4 * (row % 8) + quarter
+            for chunk in range(4 * quarter, 4 * quarter + 4):
+                low = 4 * (chunk % 4 + 4 * (row // 8))
+                text = f"{low}" if owner == lane else ""
+                cells.append(Cell(row, chunk, 1, 1, (text,), owner, "mark" if owner == lane else "dim"))
+                hover[row, chunk] = f"row {row}, chunk {chunk}: lane {owner}, bits {low} to {low + 3}"
+    grid = Grid(
+        (16, 16),
+        tuple(cells),
+        hover,
+        tuple(Header(row, 1, (str(row),)) for row in range(16)),
+        tuple(Header(chunk, 1, (str(chunk),)) for chunk in range(16)),
+        ("row", "chunk"),
+        density="close",
+        column_rules=((8, 0, 16),),
+    )
+    first, quarter = divmod(lane, 4)
+    notes = (
+        f"lane {lane}: chunks {4 * quarter} to {4 * quarter + 3} of rows {first} and {first + 8}, "
+        f"with selector {quarter // 2}",
+        "numbers are the lowest bit of a nibble; point at any chunk for its lane",
+    )
+    return Picture(f"The word of metadata of lane {lane}", notes, (grid,))
+
+
+def _chosen(family: str) -> Rung | SparseRung:
+    if family == "mma":
+        return rung(5, None, result=None, **SMALL)
+    if family == "mma.sp":
+        return sparse_rung(MMA, result=None, **SMALL)
+    return sparse_rung(WGMMA, result=None, **_SMALL_WGMMA)
+
+
+def multiply(family: str, A: Any, B: NDArray[Any]) -> Climb:
+    """A B with a small kernel of "mma", "mma.sp" or "wgmma.sp", simulated; a sparse A may be compressed.
+
+    >>> A = np.tile([1, 0, 0, 2], (64, 8))
+    >>> multiply("mma.sp", A, np.ones((32, 64))).D[0, 0]
+    np.float32(24.0)
+    """
+    return simulated_rung(_chosen(family), A, B)
+
+
+def compared(dense: Climb, sparse: Climb) -> Picture:
+    """What the sparse kernel does, as a share of what the dense one does.
+
+    >>> A, B = np.zeros((64, 64)), np.zeros((64, 64))
+    >>> picture = compared(multiply("mma", A, B), multiply("mma.sp", A, B))
+    >>> [cell.text for cell in picture.grids[0].cells if cell.lines][0]
+    '50%'
+    """
+    amounts = [
+        {
+            "matrix instructions": each.result.kinds["mma"],
+            "bytes from global memory": each.result.bytes["global read"],
+            "bytes from shared memory": each.result.bytes["shared read"],
+        }
+        for each in (dense, sparse)
+    ]
+    shares = {name: amounts[1][name] / amounts[0][name] for name in amounts[0]}
+    notes = ("the dense kernel of the same tiles is 100%",)
+    return bars(shares, "What mma.sp needs of what mma needs", notes, text="{:.0%}".format, most=1.0)
+
+
+def busy(m: int, n: int, sparse: bool) -> float:
+    """The share of time in which shared memory lets the tensor cores work, for a tile of m x n.
+
+    >>> busy(128, 256, sparse=False), round(busy(256, 192, sparse=True), 2)
+    (1.0, 0.63)
+    """
+    column = 64 if sparse else 32
+    read = m // 64 * (64 * 32 + n * column)
+    written = m * 32 + n * column
+    return min(1.0, m // 64 * n / 2 / ((read + written) / 128))
+
+
+def tiles() -> Picture:
+    """The sparse kernel by its tile: the bound by shared memory, and what an H200 reached.
+
+    >>> tiles().grids[0].row_groups[2].text
+    '256 x 192'
+    """
+    groups = {
+        f"{m} x {n}": {"shared memory": busy(m, n, True) * _PEAK, "reached": float(reached)}
+        for (m, n), reached in TILES.items()
+    }
+    notes = (
+        f"T operations a second, f16, 8192; the tensor cores alone would do {_PEAK:,.0f} at 1.98 GHz",
+        "256 x 256 with sums of f16: sums of f32 would not fit into registers",
+    )
+    return bars(groups, "Which tile is best?", notes, text="{:,.0f}".format)
+
+
+def rates(size: int) -> Picture:
+    """Dense and sparse products of one size on an H200, in T operations a second.
+
+    >>> rates(4096).notes[0]
+    'sparse is 1.50 times as fast with f16, 1.44 with e4m3, 1.28 with s8'
+    """
+    groups = {}
+    gains: list[str] = []
+    for name, by_size in RATES.items():
+        if size in by_size:
+            dense, sparse = by_size[size]
+            groups[name] = {"dense": dense, "sparse": sparse}
+            gains.append(f"{sparse / dense:.2f}{'' if gains else ' times as fast'} with {name}")
+    notes = (
+        f"sparse is {', '.join(gains)}",
+        f"cuSPARSELt, NVIDIA's library, reached {LIBRARY[size]:,} with f16",
+        "the zeros of A count as operations; A was compressed before",
+    )
+    return bars(groups, f"{size} x {size} x {size} on an H200", notes, text="{:,.0f}".format, most=2354)
+
+
+def sources() -> list[str]:
+    """The sources of the kernels that the lesson simulates."""
+    return [_chosen(family).source for family in ("mma", "mma.sp", "wgmma.sp")]
+
+
+# -- exercises -----------------------------------------------------------------------------------------------
+
+
+@exercise(
+    "21.1",
+    "Pruning changes A to A + E, and the product by E B. If the elements of B are random, with mean 0 and "
+    "independent of each other, the squares of E B are on average to the squares of A B as those of E are to "
+    "those of A. **What is the relative error of the product, the root of that ratio, if the share `kept` of "
+    "A's squares stays?**",
+    "def error(kept):\n    return ...",
+)
+def _error(answer: object) -> tuple[bool, str]:
+    cases = np.array([0.87, 0.92, 0.5, 0.99])
+    found = []
+    for case in cases.tolist():
+        (value,) = numbers(result_of(answer, case, form="a number from 0 to 1"), "a number", 1)
+        found.append(value)
+
+    def near(values: NDArray[np.float64]) -> bool:
+        return bool(np.allclose(found, values, atol=2e-3))
+
+    return judge(
+        near(np.sqrt(1 - cases)),
+        "So 36 percent for normal weights, although 87 percent of the squares stay: that is not rounding, it "
+        "is another network. It has to be trained on for a while before it does its work again.",
+        (near(1 - cases), "That is the share of squares that goes. The error is a length, not a square."),
+        (near(np.sqrt(cases)), "That is the length of what stays. What is the length of what goes?"),
+        (near(1 - np.sqrt(cases)), "Lengths at right angles do not add up; their squares do."),
+        (near(100 * np.sqrt(1 - cases)), "Right, but give it as a share, not in percent."),
+        otherwise="E has the share 1 - kept of A's squares. The relative error is the root of that share.",
+    )
+
+
+MIXED = np.array(
+    [
+        [7, 5, 8, 6, 0, 0, 0, 0],
+        [9, 0, 0, 0, 6, 8, 0, 7],
+        [0, 0, 5, 8, 7, 0, 9, 0],
+        [0, 6, 0, 0, 0, 7, 5, 9],
+    ]
+)
+
+
+@exercise(
+    "21.2",
+    "Columns of A may be put into another order, if the rows of B follow: the product is the same. Here "
+    "half of A is zero, but not in a 2:4 structure, so that pruning would lose something in three rows:\n\n"
+    "```\n" + "\n".join("  ".join(map(str, row)) for row in MIXED.tolist()) + "\n```\n\n"
+    "**Find an order of the eight columns in which nothing is lost:** `A[:, order]` has at most two "
+    "non-zeros in its first four columns and in its last four, in every row.",
+    "order = ...  # a list of the columns 0 to 7",
+)
+def _order(answer: object) -> tuple[bool, str]:
+    order = whole_numbers(answer, 8, "a list of eight columns")
+    if sorted(order) != list(range(8)):
+        raise WrongForm(f"{list(order)}: every column from 0 to 7 appears once in an order.")
+    counts = (MIXED[:, order] != 0).reshape(4, 2, 4).sum(axis=2)
+    over = np.argwhere(counts > 2)
+    row, half = over[0].tolist() if len(over) else (0, 0)
+    return judge(
+        not len(over),
+        "Only which four columns share a chunk matters, not their order. For large matrices the best order "
+        "is a search, and libraries have it; it is done once, and costs nothing in the product, since the "
+        "layer before can deliver B's rows in that order.",
+        (
+            order == tuple(range(8)),
+            "That is the order as it is. Row 0 has four non-zeros in its first chunk.",
+        ),
+        otherwise=f"In this order row {row} has {counts[row, half]} non-zeros in its "
+        f"{'last' if half else 'first'} four columns. Begin with row 0: two of its four columns go into "
+        f"each half.",
+    )
+
+
+@exercise(
+    "21.3",
+    "A is M x K, with elements of `bits` bits, 2:4. Half of its elements are stored, and 2 bits of metadata "
+    "for each of those. **How many bytes is that?** M and K are multiples of 64.",
+    "def size(M, K, bits):\n    return ...",
+)
+def _size(answer: object) -> tuple[bool, str]:
+    cases = ((8192, 8192, 16), (128, 256, 8), (64, 64, 16))
+    found = [whole_result_of(answer, *case, form="a number of bytes") for case in cases]
+
+    def everywhere(bits: Callable[[int, int], float]) -> bool:
+        return found == [m * k * bits(b, 8) for m, k, b in cases]
+
+    return judge(
+        everywhere(lambda bits, byte: (bits / 2 + 1) / byte),
+        "9/16 of the dense A with f16, 5/8 with FP8 and s8. A product with few columns of B only waits for A "
+        "to come from memory: there the gain is 16/9 or 8/5 at best, not 2.",
+        (everywhere(lambda bits, byte: bits / 2 / byte), "Those are the elements. Metadata is missing."),
+        (
+            everywhere(lambda bits, byte: (bits / 2 + 2) / byte),
+            "2 bits for each *stored* element, and only half of the elements are.",
+        ),
+        (
+            everywhere(lambda bits, byte: (bits / 2 + 0.5) / byte),
+            "That is one nibble for every eight elements. A chunk of four has two stored elements, so 4 "
+            "bits.",
+        ),
+        (everywhere(lambda bits, byte: bits / 2 + 1), "Those are bits. A byte has 8 of them."),
+        (everywhere(lambda bits, byte: bits / byte), "That is the dense A."),
+        otherwise="M K / 2 elements are stored; each takes its own bits and 2 bits of metadata; 8 bits a "
+        "byte.",
+    )
+
+
+_ROW, _COLUMN = 93, 102
+
+
+def _place() -> tuple[int, int, int, int]:
+    """Where `unpack_metadata` looks for the nibble of the exercise."""
+    every = np.arange(2 * 2 * 128)
+    for bit in range(0, 32, 4):  # one bit of one nibble of all words at a time, numbered in binary
+        found = 0
+        for digit in range(9):
+            planted = ((every >> digit & 1) << bit).astype(np.int64).reshape(2, 2, 128)
+            found |= (int(unpack_metadata(MMA, planted)[_ROW, _COLUMN // 4]) & 1) << digit
+        if found:
+            block, word, lane = (int(part) for part in np.unravel_index(found, (2, 2, 128)))
+            return block, word, lane, bit
+    raise AssertionError
+
+
+@exercise(
+    "21.4",
+    f"A is 128 x 128, f16, so that its metadata is an array [2, 2, 128]. **Where is the nibble of the chunk "
+    f"that has row {_ROW} and column {_COLUMN}?** Give the three indices of the word and the lowest bit of "
+    f"the nibble. A word's first index is row / 64; its second is chunk / 16; its third is 32 warp + lane, "
+    f"where a warp has 16 rows.",
+    "place = ...  # (block, word, 32 warp + lane, lowest bit)",
+)
+def _find_word(answer: object) -> tuple[bool, str]:
+    submitted = whole_numbers(answer, 4, "`(block, word, 32 warp + lane, lowest bit)`")
+    expected = _place()
+    block, word, lane, _bit = submitted
+    return judge(
+        submitted == expected,
+        "A warp reads its 32 words with one load of 128 bytes, and every lane has at once what `mma.sp` "
+        "wants of it. In A's own order, row by row, the eight nibbles of a lane would lie in two rows, far "
+        "apart.",
+        (block != expected[0], "64 rows make a block, and the first block is number 0."),
+        (
+            word in (_COLUMN // 16, _COLUMN // 64 + 1) and word != expected[1],
+            f"A chunk has 4 columns: column {_COLUMN} is in chunk {_COLUMN // 4} of its row. 16 chunks make "
+            f"a word.",
+        ),
+        (word != expected[1], "16 chunks of 4 columns make a word."),
+        (
+            lane < 32,
+            f"The first two are right. Row {_ROW % 64} of the block is not in warp 0: a warp has 16 rows.",
+        ),
+        (
+            lane // 32 != expected[2] // 32,
+            f"The first two are right. Row {_ROW % 64} of the block: in which warp is it, if each has 16 "
+            f"rows?",
+        ),
+        (
+            lane != expected[2],
+            f"The warp is right. It is row {_ROW % 16} and chunk {_COLUMN // 4 % 16} of the warp: set the "
+            f"slider to a lane, and point at that chunk.",
+        ),
+        otherwise="The word is right. Its low 16 bits are four chunks of the upper row, its high 16 bits "
+        "those of the row 8 below.",
+    )
+
+
+@exercise(
+    "21.5",
+    "A block computes m x n of D with `wgmma`, A and B in shared memory. In one step of K the **tensor "
+    "cores** take n / 2 cycles for every 64 rows, dense or sparse. **Shared memory** moves 128 bytes a "
+    "cycle: every 64 rows are an instruction that *reads* its 64 rows of A, 32 bytes each, and all n columns "
+    "of B, 32 bytes each or 64 if A is sparse; and TMA *writes* the m rows and n columns once, as many bytes "
+    "each. **Which part of the time can the tensor cores be busy?** Give a number from 0 to 1, and not more.",
+    "def busy(m, n, sparse):\n    return ...",
+)
+def _busy(answer: object) -> tuple[bool, str]:
+    cases = ((128, 256, False), (256, 192, True), (128, 256, True), (128, 128, True), (64, 256, False),
+             (256, 256, False))  # fmt: skip
+    found = []
+    for case in cases:
+        (value,) = numbers(result_of(answer, *case, form="a number from 0 to 1"), "a number from 0 to 1", 1)
+        found.append(value)
+
+    def near(share: Callable[[int, int, int], float], most: float = 1.0) -> bool:
+        expected = [min(most, share(m // 64, n, 64 if sparse else 32)) for m, n, sparse in cases]
+        return bool(np.allclose(found, expected, atol=4e-3))
+
+    def work(rows: int, n: int) -> float:
+        return rows * n * 64  # bytes that shared memory could move meanwhile
+
+    def share(rows: int, n: int, column: int) -> float:
+        return work(rows, n) / (rows * (2048 + n * column) + rows * 2048 + n * column)
+
+    return judge(
+        near(share),
+        "Dense 128 x 256: just 1. Sparse: 57 percent with the same tile, 63 with 256 x 192, which is as many "
+        "sums as registers hold. By this count twice the speed shrinks to 1.26 times. An H200 reaches 1.57 "
+        "times, we think because tensor cores that wait take less power, so that the clock stays higher "
+        "(lesson 19).",
+        (near(share, 9.0), "Right, except that nobody can be busy for more than all of the time."),
+        (
+            near(lambda rows, n, column: work(rows, n) / (rows * (2048 + n * column))),
+            "Those are the reads. TMA writes the tile into the same memory.",
+        ),
+        (
+            near(lambda rows, n, column: work(rows, n) / (2 * (rows * 2048 + n * column))),
+            "Every 64 rows are an instruction of their own, and each reads all of B.",
+        ),
+        (
+            near(lambda rows, n, column: share(rows, n, 32)),
+            "That is the dense kernel. A sparse instruction takes 64 bytes of each column of B.",
+        ),
+        (
+            near(
+                lambda rows, n, column: 1 / share(rows, n, column) if share(rows, n, column) < 1 else 1.0, 9.0
+            ),
+            "That is how many times as long it takes. What part of the time are the tensor cores busy?",
+        ),
+        otherwise="Tensor cores: (m / 64) n / 2 cycles. Shared memory: (m / 64) (64 · 32 + n b) bytes read "
+        "and 32 m + n b bytes written, at 128 a cycle, with b = 64 or 32. Divide, and take at most 1.",
+    )
+
+
+@exercise(
+    "21.6",
+    "Weights are compressed once. What if A is new for every product? Suppose that pruning reads and "
+    "writes A (f16) once, that compressing reads it once and writes 9/16 as much, and that memory moves 4 TB "
+    "(4 · 10¹² bytes) a second. The dense product does 775 T operations a second with M = N = K = 8192 and "
+    "617 with 2048, the sparse one 1216 and 887; 2 n³ operations each. **How many times as fast as the dense "
+    "product are pruning, compressing and the sparse product together, with 8192 and with 2048?** Two "
+    "digits.",
+    "times = ...  # (with 8192, with 2048)",
+)
+def _pays(answer: object) -> tuple[bool, str]:
+    submitted = numbers(answer, "two numbers: (with 8192, with 2048)", 2)
+
+    def gain(size: int, parts: float) -> float:
+        dense, sparse = (2 * size**3 / (rate * 1e12) for rate in RATES["f16"][size])
+        return dense / (sparse + parts * 2 * size**2 / 4e12)
+
+    def near(parts: float, invert: bool = False, within: float = 0.008) -> bool:
+        values = [gain(size, parts) for size in (8192, 2048)]
+        if invert:
+            values = [1 / value for value in values]
+        return all(abs(one - other) < within for one, other in zip(submitted, values, strict=True))
+
+    return judge(
+        near(3 + 9 / 16, within=0.015),
+        "With 8192 that still pays, since the product has n³ operations and the preparation n² bytes. With "
+        "2048 nearly nothing is left of 1.44 times, and starting two more kernels is not even counted.",
+        (near(0), "That is without pruning and compressing."),
+        (near(1 + 9 / 16), "That is compressing alone. Pruning comes before, with a read and a write."),
+        (near(2), "That is pruning alone. Compressing comes after it."),
+        (near((3 + 9 / 16) / 2), "An element of f16 has 2 bytes."),
+        (near(3 + 9 / 16, invert=True), "That is how many times as long it takes."),
+        otherwise="A has 2 n² bytes, and is moved 2 + 1 + 9/16 times. Add that time to the sparse product's, "
+        "2 n³ operations at its rate, and compare with the dense one's.",
+    )

@@ -1,0 +1,108 @@
+"""Answers to the exercises of lesson 21: shares, bytes and cycles, counted by hand."""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import Any
+
+
+def share(m: int, n: int, sparse: bool) -> float:
+    """Cycles of the tensor cores by cycles of shared memory, instruction by instruction."""
+    column = 64 if sparse else 32
+    tensor = memory = 0.0
+    for _rows in range(0, m, 64):
+        tensor += n / 2
+        memory += (64 * 32 + column * n) / 128
+    memory += (32 * m + column * n) / 128
+    return min(1, tensor / memory)
+
+
+def _uncapped(m: int, n: int, sparse: bool) -> float:
+    column = 64 if sparse else 32
+    return m / 64 * n / 2 / ((m / 64 * (2048 + column * n) + 32 * m + column * n) / 128)
+
+
+def _reads_only(m: int, n: int, sparse: bool) -> float:
+    column = 64 if sparse else 32
+    return min(1, m / 64 * n / 2 / (m / 64 * (2048 + column * n) / 128))
+
+
+def _b_once(m: int, n: int, sparse: bool) -> float:
+    column = 64 if sparse else 32
+    return min(1, m / 64 * n / 2 / (2 * (32 * m + column * n) / 128))
+
+
+#: What a reader would write in the place of the `...`.
+SOLUTIONS: dict[str, str] = {
+    "21.1": "(1 - kept) ** 0.5",
+    "21.2": "[0, 3, 5, 6, 1, 2, 4, 7]",
+    "21.3": "M * K * (bits + 2) // 16",
+    "21.4": "(1, 1, 54, 20)",
+    "21.5": (
+        "min(1, m * n / 128 / ((m // 64 * (2048 + n * (64 if sparse else 32))"
+        " + 32 * m + n * (64 if sparse else 32)) / 128))"
+    ),
+    "21.6": "(1.39, 1.04)",
+}
+
+#: Right answers, in all forms that a reader might give them.
+RIGHT: dict[str, list[Any]] = {
+    "21.1": [lambda kept: sqrt(1 - kept)],
+    "21.2": [[1, 2, 4, 7, 6, 5, 3, 0]],
+    "21.3": [lambda m, k, bits: m * k * bits / 16 + m * k / 8],
+    "21.4": [[1, 1, 32 + 4 * 5 + 2, 16 + 4]],
+    "21.5": [share],
+    "21.6": [(1.386, 1.037)],
+}
+
+#: Wrong answers, with a word of the hint that fits the misconception.
+WRONG: dict[str, list[tuple[Any, str]]] = {
+    "21.1": [
+        (lambda kept: 1 - kept, "a length"),
+        (lambda kept: sqrt(kept), "what stays"),
+        (lambda kept: 1 - sqrt(kept), "right angles"),
+        (lambda kept: 100 * sqrt(1 - kept), "not in percent"),
+        (lambda kept: 0.5, "The relative error is"),
+    ],
+    "21.2": [
+        ([0, 1, 2, 3, 4, 5, 6, 7], "as it is"),
+        ([0, 0, 2, 3, 4, 5, 6, 7], "appears once"),
+        ([0, 1, 5, 4, 2, 3, 6, 7], "row 1 has 3"),
+    ],
+    "21.3": [
+        (lambda m, k, bits: m * k * bits // 16, "Metadata is missing"),
+        (lambda m, k, bits: m * k * bits // 16 + m * k // 4, "stored"),
+        (lambda m, k, bits: m * k * bits // 16 + m * k // 16, "one nibble"),
+        (lambda m, k, bits: m * k * bits // 2 + m * k, "Those are bits"),
+        (lambda m, k, bits: m * k * bits // 8, "dense A"),
+        (lambda m, k, bits: 7, "M K / 2"),
+    ],
+    "21.4": [
+        ((0, 1, 54, 20), "64 rows"),
+        ((1, 6, 54, 20), "A chunk has 4 columns"),
+        ((1, 0, 54, 20), "16 chunks"),
+        ((1, 1, 22, 20), "not in warp 0"),
+        ((1, 1, 86, 20), "in which warp"),
+        ((1, 1, 53, 20), "set the slider"),
+        ((1, 1, 54, 4), "low 16 bits"),
+    ],
+    "21.5": [
+        (_uncapped, "all of the time"),
+        (_reads_only, "TMA writes"),
+        (_b_once, "each reads all of B"),
+        (lambda m, n, sparse: share(m, n, False), "That is the dense kernel"),
+        (lambda m, n, sparse: 1 / share(m, n, sparse), "as long"),
+        (lambda m, n, sparse: 0.5, "at most 1"),
+    ],
+    "21.6": [
+        ((1.57, 1.44), "without pruning"),
+        ((1.48, 1.23), "compressing alone"),
+        ((1.46, 1.18), "pruning alone"),
+        ((1.472, 1.205), "2 bytes"),
+        ((0.72, 0.96), "as long"),
+        ((3, 3), "moved 2 + 1"),
+    ],
+}
+
+#: What a hint must not give away.
+SECRET: dict[str, str] = {}
