@@ -39,7 +39,7 @@ lint: $(VENV)/test.stamp  ## ruff, the order of imports between packages; TypeSc
 types: $(VENV)/test.stamp  ## mypy, strict on the library
 	$(RUN) -m mypy
 
-loops: $(VENV)/test.stamp
+loops: $(VENV)/test.stamp  ## compile the emulator's loops with numba, once for all tests
 	$(RUN) -m tools.compile_loops
 
 format: $(VENV)/test.stamp  ## put code into the house format

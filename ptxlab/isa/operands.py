@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._util.arguments import as_index, as_int, broadcast, check_room
+from .._util.arguments import as_array, as_index, as_int, broadcast, check_room
 from ..errors import PtxlabError, listing, quoted
 from .mma import MmaForm
 from .modifiers import Modifiers
@@ -140,9 +140,14 @@ class Operands:
             )
         return self._map(lambda array: _part(array, batch, start, stop))
 
-    def select(self, which: NDArray[np.int64]) -> Operands:
-        """Instructions of these numbers of a batch that has one axis, and all arrays have it."""
-        return self._map(lambda array: array[which])
+    def select(self, which: ArrayLike) -> Operands:
+        """Instructions of these numbers, of the flattened batch."""
+        numbers = as_array(which, "which")
+        whole = numbers.ndim == 1 and (numbers.size == 0 or numbers.dtype.kind in "iu")
+        if not whole or (numbers.size and not 0 <= numbers.min() <= numbers.max() < self.count):
+            raise PtxlabError(f"which={quoted(which)}: a list of numbers from 0 to {self.count - 1}")
+        index = numbers.astype(np.int64)
+        return self.part(0, self.count)._map(lambda array: array[index])
 
     def compact(self) -> Operands:
         """The same for another process, as small as can be: once what repeats along the batch.

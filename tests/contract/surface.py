@@ -196,6 +196,7 @@ def _forms() -> Iterator[Call]:
     yield call("Instruction.prune", sparse.prune, A=dense)
     operands = Operands.from_matrices(sparse, dense, np.ones((64, 8)))
     yield call("Operands.part", operands.part, start=0, stop=1)
+    yield call("Operands.select", operands.select, which=[0])
     yield call("Operands.item", operands.item, index=0)
     yield call("Modifiers", Modifiers, selector=0)
     yield call("Modifiers.from_keywords", Modifiers.from_keywords, keywords={"selector": 1})

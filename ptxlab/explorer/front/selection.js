@@ -53,6 +53,7 @@ export class Selection {
   // Python hears of the cell to which Enter or Tab moved on when the edit before it is on the screen: every
   // message has the kernel and the notebook send and handle several more. Whatever is sent next comes after it.
   tellSoon() {
+    if (this.app.model.isAlone) return this.tell();
     window.clearTimeout(this.telling);
     this.telling = window.setTimeout(() => this.tell(), TOLD_AFTER);
   }

@@ -711,6 +711,8 @@ def best_sparse_rung(
     rows, columns = as_int(M, "M"), as_int(N, "N")
     if min(rows, columns) < 1:
         raise PtxlabError(f"M={quoted(M)}, N={quoted(N)}: both are at least 1")
+    if result is not None and not isinstance(result, str):
+        raise PtxlabError(f"result={quoted(result)}: name the type in which D is stored, such as 'f32'")
     if target == "sm_90a" and form.family == "mma.sp":
         form = _warpgroup_form(form) or form
     if form.family != "wgmma.sp":
