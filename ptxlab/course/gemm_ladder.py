@@ -108,9 +108,7 @@ def simulated_rung(chosen: Rung | SparseRung, A: Any, B: NDArray[Any]) -> Climb:
     np.float32(16.0)
     """
     call = chosen.call(A, B)
-    result = kernel(chosen.source).simulate(
-        call.grid, call.block, *call.arguments, shared=call.shared, show=False
-    )
+    result = call.simulate(kernel(chosen.source), show=False)
     own = source_files()[chosen.row.file].splitlines()
     headers_end = max(number for number, line in enumerate(own) if line.startswith("#include"))
     before = len(chosen.source.splitlines()) - len(own[headers_end + 1 :])

@@ -7,9 +7,10 @@ one.
 
 from __future__ import annotations
 
+from .call import Call
 from .catalog import Row
 from .choose import best_rung
-from .rung import Call, Rung, ladder, rung
+from .rung import Rung, ladder, rung
 from .sparse import CompressedMatrix, SparseRung, best_sparse_rung, sparse_rung
 
 __all__ = [

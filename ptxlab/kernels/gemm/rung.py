@@ -11,57 +11,47 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..._util.arguments import as_array, as_int, is_name
+from ..._util.arguments import as_int, is_name
 from ...errors import PtxlabError, listing, quoted
 from ...gpu.arrays import GpuArrays, gpu_arrays
 from ...gpu.compiler import compile_kernel
 from ...gpu.device import check_device, device_target
 from ...isa.dtypes import dtype
 from ...isa.mma import MmaForm
-from ...isa.operand import Operand
 from ...isa.parse import parse_mma
 from ...memory import tensor_map
 from ..device_operands import check_matrices, copy_from_gpu, copy_to_gpu
 from ..kernel import Kernel, kernel
 from ..simulator import Result
+from .call import (
+    CHUNK,
+    H200_PROCESSORS,
+    MOST_SHARED,
+    STORE,
+    Call,
+    as_matrix,
+    element_bytes,
+    padded_rows,
+    product_array,
+    start_codes,
+)
 from .catalog import LADDER, Row
 from .device import multiply_arrays, operand_map
 from .source import RESULTS, compose
 
-__all__ = ["Call", "Rung", "ladder", "rung"]
+__all__ = ["Rung", "ladder", "rung"]
 
 _ROW = 128  # bytes along K of a row in one stage of the wgmma kernels
-_STORE = 64 * 128  # bytes of D that one TMA store of a warpgroup takes
 _WARPGROUP = 128
 _STEP = 32  # bytes along K that one instruction takes of a row
-_CHUNK = 16  # bytes: rows of A and columns of B begin at multiples of it
 _ROWS_OF_SWIZZLE = 8  # after which it repeats: boxes in shared memory begin there
 _MAY_BE_ZERO = ("PROMOTE", "B_BY_ROWS")
 _PIPELINED = (5, 6, 7)  # they load a stage while they multiply another
-_MOST_SHARED = 227 << 10  # bytes of a block on sm_90
-_H200_PROCESSORS = 132
 
 _DEFAULTS = {
     "mma": "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
     "wgmma": "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16",
 }
-
-
-@dataclass(frozen=True)
-class Call:
-    """A launch of a rung: what `kernel.simulate` and `kernel.launch` take, and D, which it writes."""
-
-    grid: int
-    block: int
-    shared: int
-    arguments: tuple[Any, ...]
-    padded: NDArray[Any]  # D with columns up to the next multiple of 16 bytes
-    columns: int
-
-    @property
-    def D(self) -> NDArray[Any]:
-        """The product, once the kernel has run."""
-        return self.padded[:, : self.columns]
 
 
 @dataclass(frozen=True, repr=False)
@@ -163,10 +153,10 @@ class Rung:
         if self.row.tensor_maps:
             size += 16 * stages  # two barriers each
         if self.row.stores_with_tma:
-            size += 2 * _STORE * (self.threads // _WARPGROUP - 1)
+            size += 2 * STORE * (self.threads // _WARPGROUP - 1)
         return size
 
-    def grid(self, M: int, N: int, processors: int = _H200_PROCESSORS) -> int:
+    def grid(self, M: int, N: int, processors: int = H200_PROCESSORS) -> int:
         """Blocks for a product of this size; `processors` is how many persistent blocks run at once."""
         tiles = -(-M // self.block_m) * -(-N // self.block_n)
         if not self.row.persistent:
@@ -178,7 +168,7 @@ class Rung:
     # -- a launch --------------------------------------------------------------------------------------------
 
     def call(
-        self, A: ArrayLike, B: ArrayLike, C: ArrayLike | None = None, *, processors: int = _H200_PROCESSORS
+        self, A: ArrayLike, B: ArrayLike, C: ArrayLike | None = None, *, processors: int = H200_PROCESSORS
     ) -> Call:
         """A launch for these matrices: A [M, K], B [K, N], C [M, N], as values.
 
@@ -189,32 +179,22 @@ class Rung:
         """
         if as_int(processors, "processors") < self.cluster:
             raise PtxlabError(f"processors={quoted(processors)}: a cluster takes {self.cluster}")
-        left, right = _matrix("A", A), _matrix("B", B)
+        left, right = as_matrix(A, "A"), as_matrix(B, "B")
         (m, k), (rows, n) = left.shape, right.shape
         if rows != k:
             raise PtxlabError(f"A {m}x{k} and B {rows}x{n}: A needs as many columns as B has rows")
         if min(m, n, k) == 0:
             raise PtxlabError(f"A {m}x{k} and B {k}x{n}: an empty matrix leaves nothing to compute")
-        a = _padded(_bytes(self.form.a, left))
-        b = _padded(_bytes(self.form.b, right if self.b_by_rows else right.T))
-        start = None if C is None else self._start(C, m, n)
-        result = dtype(self.result)
-        columns = n
-        if self.row.stores_with_tma:
-            columns = -(-n * result.bits // (8 * _CHUNK)) * 8 * _CHUNK // result.bits
-        d = np.zeros((m, columns), dtype=result.numpy_type or result.code_type)
+        a = padded_rows(element_bytes(self.form.a, left))
+        b = padded_rows(element_bytes(self.form.b, right if self.b_by_rows else right.T))
+        d = product_array(self.result, m, n, by_tma=self.row.stores_with_tma)
+        start = start_codes(self.form, C, m, n)
         return Call(
             self.grid(m, n, processors), self.threads, self.shared, self._arguments(a, b, start, d, n), d, n
         )
 
-    def _start(self, C: ArrayLike, m: int, n: int) -> NDArray[Any]:
-        start = _matrix("C", C)
-        if start.shape != (m, n):
-            raise PtxlabError(f"C is {start.shape[0]}x{start.shape[1]}; the product is {m}x{n}")
-        return np.ascontiguousarray(self.form.c.dtype.encode(start))
-
     def _arguments(
-        self, a: NDArray[Any], b: NDArray[Any], start: NDArray[Any] | None, d: NDArray[Any], n: int
+        self, a: NDArray[Any], b: NDArray[Any], start: NDArray[Any] | int, d: NDArray[Any], n: int
     ) -> tuple[Any, ...]:
         left: Any = a
         right: Any = b
@@ -225,7 +205,7 @@ class Rung:
             right = operand_map(b, self.box_b, tf32=tf32)
         if self.row.stores_with_tma:
             target = tensor_map(d.view(np.uint8), self.box_d, swizzle=128)
-        return left, right, 0 if start is None else start, target, len(d), n, a.shape[1]
+        return left, right, start, target, len(d), n, a.shape[1]
 
     def simulate(
         self,
@@ -233,13 +213,12 @@ class Rung:
         B: ArrayLike,
         C: ArrayLike | None = None,
         *,
-        processors: int = _H200_PROCESSORS,
+        processors: int = H200_PROCESSORS,
         **options: Any,
     ) -> tuple[NDArray[Any], Result]:
         """D and what the simulator saw; options are those of `kernel.simulate`."""
         call = self.call(A, B, C, processors=processors)
-        result = self.kernel.simulate(call.grid, call.block, *call.arguments, shared=call.shared, **options)
-        return call.D, result
+        return call.D, call.simulate(self.kernel, **options)
 
     def __call__(
         self, A: ArrayLike, B: ArrayLike, C: ArrayLike | None = None, *, stream: object = None
@@ -255,11 +234,11 @@ class Rung:
                 return self._multiply(arrays)
         check_device(self.form)
         codes = {
-            "A": self.form.a.dtype.encode(_matrix("A", A)),
-            "B": self.form.b.dtype.encode(_matrix("B", B)),
+            "A": self.form.a.dtype.encode(as_matrix(A, "A")),
+            "B": self.form.b.dtype.encode(as_matrix(B, "B")),
         }
         if C is not None:
-            codes["C"] = self.form.c.dtype.encode(_matrix("C", C))
+            codes["C"] = self.form.c.dtype.encode(as_matrix(C, "C"))
         with copy_to_gpu(self.form, codes) as arrays:
             return copy_from_gpu(self._multiply(arrays), dtype(self.result).numpy_type)
 
@@ -316,10 +295,10 @@ def rung(
         raise PtxlabError(f"result={quoted(result)}: accumulators of {ins.d_type} are stored as {stored}")
     _check_constants(row, chosen, ins, result or ins.d_type)
     made = Rung(row, ins, chosen, result or ins.d_type)
-    if made.shared > _MOST_SHARED:
+    if made.shared > MOST_SHARED:
         raise PtxlabError(
             f"rung {row.number} with these constants takes {made.shared} bytes of shared memory; "
-            f"a block has {_MOST_SHARED}"
+            f"a block has {MOST_SHARED}"
         )
     return made
 
@@ -351,7 +330,7 @@ def _check_constants(row: Row, constants: Mapping[str, int], ins: MmaForm, resul
         units["BLOCK_N"] = (math.lcm(shared, stored), "what clusters share and TMA stores")
     if "WARPS_M" in constants:
         copied = (
-            32 * constants["WARPS_M"] * constants["WARPS_N"] * _CHUNK // _ROW
+            32 * constants["WARPS_M"] * constants["WARPS_N"] * CHUNK // _ROW
         )  # rows, a chunk for each thread
         units = {name: (math.lcm(unit, copied), why) for name, (unit, why) in units.items()}
     for name, (unit, why) in units.items():
@@ -361,29 +340,3 @@ def _check_constants(row: Row, constants: Mapping[str, int], ins: MmaForm, resul
             )
     if row.number in _PIPELINED and constants["STAGES"] < 2:
         raise PtxlabError(f"rung {row.number}: stages={constants['STAGES']}; a pipeline has at least 2")
-
-
-def _matrix(name: str, values: ArrayLike) -> NDArray[Any]:
-    matrix = as_array(values, name)
-    if matrix.ndim != 2:
-        raise PtxlabError(f"{name}: found shape {matrix.shape}; it takes a matrix [rows, columns]")
-    return matrix
-
-
-def _bytes(operand: Operand, values: NDArray[Any]) -> NDArray[np.uint8]:
-    """Element codes, row by row, as bytes; those of 1 and 4 bits share one, the first in the low bits."""
-    element = operand.dtype
-    codes = np.ascontiguousarray(element.encode(values), dtype=element.code_type)
-    if element.bits >= 8:
-        return codes.view(np.uint8)
-    sharing = 8 // element.bits
-    codes = np.pad(codes, ((0, 0), (0, -codes.shape[1] % sharing)))
-    shifts = np.arange(0, 8, element.bits, dtype=np.uint8)
-    parts = codes.reshape(len(codes), codes.shape[1] // sharing, sharing).astype(np.uint8) << shifts
-    return np.asarray(np.bitwise_or.reduce(parts, axis=-1), dtype=np.uint8)
-
-
-def _padded(rows: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Rows with zeros up to the next multiple of 16 bytes."""
-    more = -rows.shape[1] % _CHUNK
-    return rows if more == 0 else np.pad(rows, ((0, 0), (0, more)))

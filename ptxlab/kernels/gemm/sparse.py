@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..._util.arguments import as_array, as_flag, as_int, check_room, is_name
+from ..._util.arguments import as_flag, as_int, check_room, is_name
 from ...errors import PtxlabError, listing, quoted
 from ...gpu.arrays import GpuArray, GpuArrays, as_gpu_array, gpu_arrays
 from ...gpu.compiler import compile_kernel
@@ -28,9 +28,20 @@ from ...numerics import has, model_for
 from ..device_operands import check_elements
 from ..kernel import Kernel, kernel
 from ..simulator import Result
+from .call import (
+    CHUNK,
+    H200_PROCESSORS,
+    MOST_SHARED,
+    STORE,
+    Call,
+    as_matrix,
+    element_bytes,
+    padded_rows,
+    product_array,
+    start_codes,
+)
 from .catalog import Row
 from .device import Rows, lies_by_rows, pack, packed_rows
-from .rung import Call
 from .source import RESULTS, compose, source_files
 
 __all__ = [
@@ -52,10 +63,6 @@ _WORD_CHUNKS = 16  # chunks of each of 64 rows that the words of 128 lanes tell 
 _WORD_ROWS = 64
 _LANES = 128
 _A_STEP, _B_STEP = 32, 64  # bytes of a stored row of A and of a column of B that every instruction takes
-_ALIGNMENT = 16  # bytes: rows begin at multiples of it
-_STORE = 64 * 128  # bytes of D that one TMA store of a warpgroup takes
-_MOST_SHARED = 227 << 10  # bytes of a block on sm_90
-_H200_PROCESSORS = 132
 _CODES = {8: "unsigned char", 16: "unsigned short", 32: "unsigned int"}
 #: Types whose matrices the GPU compresses: their elements are what arrays hold, as they are.
 _ELEMENTS = ("f16", "bf16", "e4m3", "e5m2", "s8", "u8")
@@ -168,7 +175,7 @@ def compress(A: Any, instruction: MmaForm | str, *, stream: object = None) -> Co
     if call is not None:
         with call:
             return compress_arrays(form, call)
-    matrix = _matrix(A)
+    matrix = as_matrix(A, "A")
     element = form.a.dtype
     codes = np.asarray(element.encode(matrix))
     rows, words, stored_columns = _sizes(form, *matrix.shape)
@@ -193,7 +200,7 @@ def prune(A: Any, instruction: MmaForm | str, *, stream: object = None) -> Any:
     structure = _structure(form)
     call = gpu_arrays({"A": A}, stream)
     if call is None:
-        return structure.prune(_matrix(A))
+        return structure.prune(as_matrix(A, "A"))
     with call:
         array = _gpu_matrix(form, call)
         if array.shape[1] % structure.chunk:
@@ -346,13 +353,6 @@ def _infinity(element: DType) -> int:
     return ((1 << element.exponent_bits) - 1) << element.fraction_bits
 
 
-def _matrix(values: ArrayLike, name: str = "A") -> NDArray[Any]:
-    matrix = as_array(values, name)
-    if matrix.ndim != 2:
-        raise PtxlabError(f"{name}: found shape {matrix.shape}; it takes a matrix [rows, columns]")
-    return matrix
-
-
 def _shape(shape: tuple[int, ...]) -> tuple[int, int]:
     return shape[0], shape[1]
 
@@ -436,11 +436,11 @@ class SparseRung:
         metadata = self.constants["BLOCK_M"] // _WORD_ROWS * words * _LANES * 4
         tiles = (self.constants["BLOCK_M"] * _A_STEP + self.constants["BLOCK_N"] * _B_STEP) * self.steps
         if self.asynchronous:
-            stores = 2 * _STORE * (self.threads // _LANES - 1)
+            stores = 2 * STORE * (self.threads // _LANES - 1)
             return self.constants["STAGES"] * (tiles + -(-metadata // 1024) * 1024 + 16) + stores
         return self.constants["STAGES"] * (tiles + metadata)
 
-    def grid(self, M: int, N: int, processors: int = _H200_PROCESSORS) -> int:
+    def grid(self, M: int, N: int, processors: int = H200_PROCESSORS) -> int:
         """Blocks for a product of this size; `processors` is how many persistent blocks run at once."""
         cluster = self.constants.get("CLUSTER", 1)
         tiles = -(-M // (self.constants["BLOCK_M"] * cluster)) * -(-N // self.constants["BLOCK_N"])
@@ -449,7 +449,7 @@ class SparseRung:
         return cluster * max(1, min(tiles, processors // cluster))
 
     def call(
-        self, A: Any, B: ArrayLike, C: ArrayLike | None = None, *, processors: int = _H200_PROCESSORS
+        self, A: Any, B: ArrayLike, C: ArrayLike | None = None, *, processors: int = H200_PROCESSORS
     ) -> Call:
         """A launch for these matrices: A [M, K], compressed or not, B [K, N], C [M, N], as values.
 
@@ -461,27 +461,15 @@ class SparseRung:
         if as_int(processors, "processors") < self.constants.get("CLUSTER", 1):
             raise PtxlabError(f"processors={quoted(processors)}: a cluster takes {self.constants['CLUSTER']}")
         left = A if isinstance(A, CompressedMatrix) else compress(A, self.form)
-        right = _matrix(B, "B")
+        right = as_matrix(B, "B")
         check_compressed(self.form, left, right.shape)
         (m, k), n = left.shape, right.shape[1]
         if min(m, n, k) == 0:
             raise PtxlabError(f"A {m}x{k} and B {k}x{n}: an empty matrix leaves nothing to compute")
         stored = np.ascontiguousarray(left.stored).view(np.uint8)
-        element = self.form.b.dtype
-        turned = right if self.b_by_rows else right.T
-        codes = np.ascontiguousarray(element.encode(turned), dtype=element.code_type)
-        columns = codes.view(np.uint8).reshape(len(turned), -1)
-        columns = np.pad(columns, ((0, 0), (0, -columns.shape[1] % _ALIGNMENT)))
-        start: Any = 0
-        if C is not None:
-            start = np.ascontiguousarray(self.form.c.dtype.encode(_matrix(C, "C")))
-            if start.shape != (m, n):
-                raise PtxlabError(f"C is {start.shape[0]}x{start.shape[1]}; the product is {m}x{n}")
-        result = dtype(self.result)
-        wide = n
-        if self.asynchronous:  # TMA stores rows that begin at multiples of 16 bytes
-            wide = -(-n * result.bits // (8 * _ALIGNMENT)) * 8 * _ALIGNMENT // result.bits
-        d = np.zeros((m, wide), dtype=result.numpy_type)
+        columns = padded_rows(element_bytes(self.form.b, right if self.b_by_rows else right.T))
+        start = start_codes(self.form, C, m, n)
+        d = product_array(self.result, m, n, by_tma=self.asynchronous)
         steps = -(-k // self.form.k)
         arguments: tuple[Any, ...] = (stored, left.metadata, columns, start, d, m, n, steps)
         if self.asynchronous:
@@ -507,13 +495,12 @@ class SparseRung:
         B: ArrayLike,
         C: ArrayLike | None = None,
         *,
-        processors: int = _H200_PROCESSORS,
+        processors: int = H200_PROCESSORS,
         **options: Any,
     ) -> tuple[NDArray[Any], Result]:
         """D and what the simulator saw; options are those of `kernel.simulate`."""
         call = self.call(A, B, C, processors=processors)
-        result = self.kernel.simulate(call.grid, call.block, *call.arguments, shared=call.shared, **options)
-        return call.D, result
+        return call.D, call.simulate(self.kernel, **options)
 
     def __call__(self, A: Any, B: Any, C: Any = None, *, stream: object = None) -> Any:
         """D = A B + C on the GPU, of matrices that are there already; A is compressed or not.
@@ -557,8 +544,8 @@ class SparseRung:
         pitch, target = n * d.itemsize, d.pointer
         arguments: list[Any] = [np.uint64(left.pointer), metadata, np.uint64(right.pointer), start, d, *sizes]
         if self.asynchronous:
-            if pitch % _ALIGNMENT:  # TMA stores rows that begin at multiples of 16 bytes
-                pitch = -(-pitch // _ALIGNMENT) * _ALIGNMENT
+            if pitch % CHUNK:  # TMA stores rows that begin at multiples of 16 bytes
+                pitch = -(-pitch // CHUNK) * CHUNK
                 target = call.scratch(m * pitch)
             maps = self.maps(left, right, Rows(target, m, pitch, pitch))
             encoded = [encode_tensor_map(each).tobytes() for each in maps]
@@ -602,10 +589,10 @@ def sparse_rung(form: MmaForm | str, *, result: str | None = None, **constants: 
         wide = ins.mnemonic.replace(f"m{ins.m}n{ins.n}k", f"m{ins.m}n{chosen['BLOCK_N']}k")
         ins = replace(parse_mma(wide), a_space="shared")
     made = SparseRung(row, ins, chosen, result or ins.d_type)
-    if made.shared > _MOST_SHARED:
+    if made.shared > MOST_SHARED:
         raise PtxlabError(
             f"the kernel of {row.family} with these constants takes {made.shared} bytes of shared memory; "
-            f"a block has {_MOST_SHARED}"
+            f"a block has {MOST_SHARED}"
         )
     return made
 
@@ -722,7 +709,7 @@ def best_sparse_rung(
 
     def time(shape: _Shape) -> float:
         clusters = -(-rows // (shape.block_m * 2)) * -(-columns // shape.block_n)
-        return -(-clusters // (_H200_PROCESSORS // 2)) * shape.time
+        return -(-clusters // (H200_PROCESSORS // 2)) * shape.time
 
     shapes = [shape for shape in _SHAPES if narrow or shape.block_m * shape.block_n <= _MOST_TILE]
     by_rows = as_flag(b_by_rows, "b_by_rows") and form.b.dtype.bits == 16
