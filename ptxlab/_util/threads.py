@@ -13,6 +13,7 @@ from collections.abc import Callable, Generator, Iterable
 from contextvars import ContextVar
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
+from threading import Thread
 from typing import TYPE_CHECKING, TypeVar
 
 from ..errors import PtxlabError, quoted
@@ -114,20 +115,32 @@ def for_each(work: Callable[[Part], object], parts: Iterable[Part]) -> None:
     >>> sorted(squares.values())
     [0, 1, 4, 9, 16]
     """
-    waiting = list(parts)
-    workers = min(thread_count(), len(waiting))
-    if workers <= 1:
-        for part in waiting:
-            work(part)
-        return
-    from concurrent.futures import ThreadPoolExecutor  # late: most commands and cells do without it
+    waiting = deque(parts)
+    errors: list[BaseException] = []
 
-    pool = ThreadPoolExecutor(workers)
-    try:
-        for future in [pool.submit(work, part) for part in waiting]:
-            future.result()
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+    def work_off() -> None:
+        try:
+            while waiting and not errors:
+                try:
+                    part = waiting.popleft()
+                except IndexError:  # another thread took the last one
+                    return
+                work(part)
+        except BaseException as error:
+            errors.append(error)
+
+    others = [Thread(target=work_off, daemon=True) for _ in range(min(thread_count(), len(waiting)) - 1)]
+    for thread in others:
+        thread.start()
+    work_off()
+    for thread in others:
+        while thread.is_alive():
+            try:
+                thread.join()
+            except KeyboardInterrupt as interrupt:  # the others stop after their parts
+                errors.append(interrupt)
+    if errors:
+        raise errors[0]
 
 
 # -- executors ---------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ it exactly; infinities and NaN are found with bit masks over k instead of sums.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -95,13 +96,15 @@ def serves(dtypes: tuple[DType, DType, DType, DType], products: int, depth: int)
 def wants_numba(words: int) -> bool:
     """Whether numba should move that many registers, a matter of a few nanoseconds each.
 
-    Loading numba takes as long as NumPy takes for many millions of them: it is loaded once so many have come.
+    Loading numba takes as long as NumPy takes for many millions of them: it is loaded once so many have come,
+    unless the emulator has loaded it already.
     """
     global _words
     if _chosen is not None or words < _WORTH_WORDS:
         return _chosen == "numba"
     _words += words
-    return _words >= _WORTH_LOADING and _loop() is not None
+    loaded = f"{__package__}.loop" in sys.modules
+    return (loaded or _words >= _WORTH_LOADING) and _loop() is not None
 
 
 class _Codes(NamedTuple):
