@@ -20,7 +20,8 @@ from .isa.mma import MmaForm
 from .isa.modifiers import Modifiers
 from .isa.operands import Operands
 from .isa.parse import parse_any, parse_mma
-from .isa.tcgen05 import Tcgen05Form, Tcgen05Move
+from .isa.product_form import ProductForm
+from .isa.tcgen05 import Tcgen05Form, Tcgen05Mma, Tcgen05Move
 from .isa.transfer import TransferForm
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Instruction",
+    "MatrixInstruction",
+    "TensorInstruction",
     "TensorTransfer",
     "Transfer",
     "catalog",
@@ -43,21 +46,13 @@ __all__ = [
 ]
 
 
-class Instruction(MmaForm):
-    """An instruction that multiplies matrices.
+class MatrixInstruction(ProductForm):
+    """What can be done with every instruction that multiplies matrices: `Instruction`, `TensorInstruction`.
 
-    Get one with `ptxlab.instruction(text)` or from `ptxlab.catalog()`.
-
-    >>> import numpy as np, ptxlab
-    >>> ins = ptxlab.instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
-    >>> A = ins.prune(np.tile(np.arange(8), (16, 8)))   # 4:8 sparsity: pairs of 4, 5, 6, 7 stay
-    >>> stored, nibbles = ins.compress(A)
-    >>> B, C = np.ones((64, 8)), np.zeros((16, 8))
-    >>> d = ins.emulate(ins.a.pack(stored), ins.b.pack(B), ins.c.pack(C), ins.e.pack_codes(nibbles))
-    >>> ins.d.unpack(d)[0, :2]   # 8 * (4 + 5 + 6 + 7)
-    array([176, 176], dtype=int32)
-    >>> ins(A, np.ones((64, 8)))[0, :2]   # the same from whole matrices
-    array([176, 176], dtype=int32)
+    >>> import ptxlab
+    >>> ins = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16")
+    >>> isinstance(ins, MatrixInstruction)
+    True
     """
 
     def emulate(
@@ -85,36 +80,6 @@ class Instruction(MmaForm):
 
         operands = self._operands(a, b, c, e, scale_a, scale_b, modifiers)
         return emulate(operands, model=model, executor=executor)
-
-    def run(
-        self,
-        a: ArrayLike,
-        b: ArrayLike,
-        c: ArrayLike,
-        e: ArrayLike | None = None,
-        *,
-        scale_a: ArrayLike | None = None,
-        scale_b: ArrayLike | None = None,
-        stream: object = None,
-        **modifiers: int | bool,
-    ) -> Any:
-        """The same as `emulate`, on the GPU: one launch for the whole batch.
-
-        Arrays that are there (CuPy's, torch's, any with DLPack or `__cuda_array_interface__`) are read where
-        they are, on their library's current stream or on `stream`, and D is an array of the same library and
-        type as `c`; nothing waits. For NumPy arrays D is one too. ::
-
-            c = torch.zeros(1000, 32, 4, dtype=torch.int32, device="cuda")
-            d = ins.run(a, b, c)   # a tensor of int32 beside them
-        """
-        from .gpu import run
-        from .gpu.runner import run_arrays
-
-        given = {"a": a, "b": b, "c": c, "e": e, "scale_a": scale_a, "scale_b": scale_b}
-        d = run_arrays(self, given, Modifiers.from_keywords(modifiers), stream)
-        if d is not None:
-            return d
-        return run(self._operands(a, b, c, e, scale_a, scale_b, modifiers))
 
     def _operands(
         self,
@@ -178,21 +143,8 @@ class Instruction(MmaForm):
         scale_b: ArrayLike | None,
         modifiers: dict[str, int | bool],
     ) -> Any:
-        """D for matrices that are on the GPU: the product of just this size."""
-        from .kernels.matmul import matmul
-
-        if modifiers or self.mma_count > 1:
-            raise PtxlabError(
-                f"{self.mnemonic}: on matrices that are on the GPU it takes no modifiers, and not four "
-                "products at once; pass NumPy arrays, or registers to ins.run"
-            )
-        for name, matrix, shape in (("A", A, (self.m, self.k)), ("B", B, (self.k, self.n))):
-            found = tuple(getattr(matrix, "shape", ()))
-            if found != shape:
-                raise PtxlabError(
-                    f"{name}: found shape {found}; {self.mnemonic} takes {shape}, and ptxlab.matmul any size"
-                )
-        return matmul(A, B, C, self, scale_a=scale_a, scale_b=scale_b, on="gpu")
+        """D for matrices that are on the GPU."""
+        raise PtxlabError(f"{self.mnemonic}: it takes no matrices that are on the GPU; pass NumPy arrays")
 
     def trace(
         self,
@@ -222,6 +174,79 @@ class Instruction(MmaForm):
 
         operands = Operands.from_matrices(self, A, B, C, scale_a, scale_b, Modifiers.from_keywords(modifiers))
         return TraceView.of(trace(operands, row, col, model=model))
+
+
+class Instruction(MatrixInstruction, MmaForm):
+    """An instruction that multiplies matrices.
+
+    Get one with `ptxlab.instruction(text)` or from `ptxlab.catalog()`.
+
+    >>> import numpy as np, ptxlab
+    >>> ins = ptxlab.instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
+    >>> A = ins.prune(np.tile(np.arange(8), (16, 8)))   # 4:8 sparsity: pairs of 4, 5, 6, 7 stay
+    >>> stored, nibbles = ins.compress(A)
+    >>> B, C = np.ones((64, 8)), np.zeros((16, 8))
+    >>> d = ins.emulate(ins.a.pack(stored), ins.b.pack(B), ins.c.pack(C), ins.e.pack_codes(nibbles))
+    >>> ins.d.unpack(d)[0, :2]   # 8 * (4 + 5 + 6 + 7)
+    array([176, 176], dtype=int32)
+    >>> ins(A, np.ones((64, 8)))[0, :2]   # the same from whole matrices
+    array([176, 176], dtype=int32)
+    """
+
+    def run(
+        self,
+        a: ArrayLike,
+        b: ArrayLike,
+        c: ArrayLike,
+        e: ArrayLike | None = None,
+        *,
+        scale_a: ArrayLike | None = None,
+        scale_b: ArrayLike | None = None,
+        stream: object = None,
+        **modifiers: int | bool,
+    ) -> Any:
+        """The same as `emulate`, on the GPU: one launch for the whole batch.
+
+        Arrays that are there (CuPy's, torch's, any with DLPack or `__cuda_array_interface__`) are read where
+        they are, on their library's current stream or on `stream`, and D is an array of the same library and
+        type as `c`; nothing waits. For NumPy arrays D is one too. ::
+
+            c = torch.zeros(1000, 32, 4, dtype=torch.int32, device="cuda")
+            d = ins.run(a, b, c)   # a tensor of int32 beside them
+        """
+        from .gpu import run
+        from .gpu.runner import run_arrays
+
+        given = {"a": a, "b": b, "c": c, "e": e, "scale_a": scale_a, "scale_b": scale_b}
+        d = run_arrays(self, given, Modifiers.from_keywords(modifiers), stream)
+        if d is not None:
+            return d
+        return run(self._operands(a, b, c, e, scale_a, scale_b, modifiers))
+
+    def _on_gpu(
+        self,
+        A: ArrayLike,
+        B: ArrayLike,
+        C: ArrayLike | None,
+        scale_a: ArrayLike | None,
+        scale_b: ArrayLike | None,
+        modifiers: dict[str, int | bool],
+    ) -> Any:
+        """D for matrices that are on the GPU: the product of just this size."""
+        from .kernels.matmul import matmul
+
+        if modifiers or self.mma_count > 1:
+            raise PtxlabError(
+                f"{self.mnemonic}: on matrices that are on the GPU it takes no modifiers, and not four "
+                "products at once; pass NumPy arrays, or registers to ins.run"
+            )
+        for name, matrix, shape in (("A", A, (self.m, self.k)), ("B", B, (self.k, self.n))):
+            found = tuple(getattr(matrix, "shape", ()))
+            if found != shape:
+                raise PtxlabError(
+                    f"{name}: found shape {found}; {self.mnemonic} takes {shape}, and ptxlab.matmul any size"
+                )
+        return matmul(A, B, C, self, scale_a=scale_a, scale_b=scale_b, on="gpu")
 
     def figure(self, what: str = "product", *, title: bool = True, **options: Any) -> Any:
         """A Plotly figure of the product, of an operand, of the metadata or scales, of a lane, or of a trace.
@@ -341,6 +366,26 @@ class Transfer(TransferForm):
         return ptx_module(self, target)
 
 
+class TensorInstruction(MatrixInstruction, Tcgen05Mma):
+    """One form of tcgen05.mma.
+
+    An operand in shared memory (B, and A unless `a_space` is "tensor") is the matrix of its codes. One in
+    tensor memory (C and D, the metadata, the scales) is 32-bit words, [..., 128 lanes, columns], or 256 lanes
+    for a CTA pair, as its `pack` and `unpack` convert.
+
+    >>> import numpy as np, ptxlab
+    >>> ins = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", m=64, n=32, a="f16", b="f16", d="f32")
+    >>> A, B, C = np.full((64, 16), 0.5), np.ones((16, 32)), np.full((64, 32), 3)
+    >>> d = ins.emulate(ins.a.pack(A), ins.b.pack(B), ins.c.pack(C))
+    >>> d.shape, ins.d.unpack(d)[0, :2]   # D of M = 64 leaves lanes 16 to 31 of every 32 free
+    ((128, 32), array([11., 11.], dtype=float32))
+    >>> ins(A, B, C)[0, :2]   # the same from whole matrices
+    array([11., 11.], dtype=float32)
+    >>> ins(A, B, C, enable_input_d=False)[0, :2]
+    array([8., 8.], dtype=float32)
+    """
+
+
 class TensorTransfer(Tcgen05Move):
     """An instruction that moves data to or from tensor memory: tcgen05.ld, .st, .cp or .shift.
 
@@ -381,6 +426,11 @@ def _tensor_transfer(form: Tcgen05Move) -> TensorTransfer:
     return TensorTransfer.of(form)
 
 
+@lru_cache(maxsize=1024)
+def _tensor_instruction(form: Tcgen05Mma) -> TensorInstruction:
+    return TensorInstruction.of(form)
+
+
 @lru_cache(maxsize=None)
 def _instruction(form: MmaForm) -> Instruction:
     return Instruction.of(form)
@@ -393,7 +443,7 @@ def _transfer(form: TransferForm) -> Transfer:
 
 def instruction(
     text: str | Form, *, descriptor: int | None = None, **parts: object
-) -> Instruction | Transfer | Tcgen05Form:
+) -> Instruction | Transfer | TensorInstruction | TensorTransfer | Tcgen05Form:
     """The instruction of that PTX spelling; a trailing operand list and stray white space do no harm.
 
     The shape and the types of tcgen05.mma are in its instruction descriptor: give its parts (`m`, `n`, `a`,
@@ -407,6 +457,8 @@ def instruction(
     """
     form = parse_any(text, descriptor=descriptor, **parts)
     if isinstance(form, Tcgen05Form):
+        if isinstance(form, Tcgen05Mma):
+            return _tensor_instruction(form)
         return _tensor_transfer(form) if isinstance(form, Tcgen05Move) else form
     return _instruction(form) if isinstance(form, MmaForm) else _transfer(form)
 

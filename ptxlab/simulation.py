@@ -29,7 +29,7 @@ class RecordedOperands(Operands):
         """The Explorer with these registers; `seed` and `height` as in `ptxlab.explore`."""
         from .explorer import explore
 
-        return explore(self.ins, operands=self, **options)
+        return explore(self.mma, operands=self, **options)
 
 
 class Simulation(Result):
@@ -45,7 +45,7 @@ class Simulation(Result):
     def operands(self, line: int | None = None, warp: int = 0, *, index: int = 0) -> RecordedOperands:
         """What a matrix instruction read in one warp, as `Result.operands` says; `.explore()` shows it."""
         found = super().operands(line, warp, index=index)
-        shown = replace(found, ins=Instruction.of(found.ins))
+        shown = replace(found, ins=Instruction.of(found.mma))
         return RecordedOperands(**{each.name: getattr(shown, each.name) for each in fields(shown)})
 
     def player(self) -> KernelPlayer:

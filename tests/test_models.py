@@ -51,7 +51,7 @@ def test_every_form_that_a_chip_has_is_modelled_and_every_other_is_refused() -> 
                     PtxlabError, match=f"model '{chip}'(: that chip lacks | has no arithmetic for )"
                 ):
                     model_for(ins, chip)
-    assert used == set(models())
+    assert used == {model for model in models() if not model.families[0].startswith("tcgen05")}
 
 
 def test_chips() -> None:

@@ -94,7 +94,7 @@ def _results(operands: Operands, on: str) -> dict[str, NDArray[Any]]:
     """Registers of D from the emulator, the GPU, or both where there is one."""
     results: dict[str, NDArray[Any]] = {}
     if on in ("emulator", "both"):
-        results["emulator"] = emulate(operands, model=gpu.model(operands.ins) if on == "both" else None)
+        results["emulator"] = emulate(operands, model=gpu.model(operands.mma) if on == "both" else None)
     if on in ("gpu", "both") and gpu.available(operands.ins):
         results["GPU"] = gpu.run(operands)
     return results

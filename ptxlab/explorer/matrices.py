@@ -58,7 +58,7 @@ class Matrices:
     @property
     def ins(self) -> MmaForm:
         """The instruction."""
-        return self.operands.ins
+        return self.operands.mma
 
     @property
     def names(self) -> tuple[str, ...]:

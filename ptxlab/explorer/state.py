@@ -147,7 +147,7 @@ class ExplorerState:
     @property
     def ins(self) -> MmaForm:
         """The instruction."""
-        return self.operands.ins
+        return self.operands.mma
 
     @property
     def matrices(self) -> Matrices:

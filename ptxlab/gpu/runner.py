@@ -47,7 +47,7 @@ def run(operands: Operands) -> NDArray[Any]:
         raise PtxlabError(
             f"found {quoted(operands)} where operands belong; ins.run takes the registers themselves"
         )
-    ins = operands.ins
+    ins = operands.mma
     check_room(operands.count * ins.d.lanes * ins.d.registers, "batch of D")
     check_device(ins)
     count = operands.count

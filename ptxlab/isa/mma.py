@@ -14,9 +14,9 @@ from .._util.arguments import as_flag, as_index, is_name, set_integers
 from ..errors import PtxlabError, listing, quoted
 from . import fragments
 from .dtypes import dtype
-from .form import Form
 from .modifiers import Modifiers
 from .operand import Operand
+from .product_form import ProductForm
 from .sparsity import STRUCTURES, Structure
 from .versions import PtxVersion
 
@@ -40,7 +40,7 @@ _MOST_ROWS = 1024  # of m, n and k; more than any instruction has
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MmaForm(Form):
+class MmaForm(ProductForm):
     """One form of mma, mma.sp, wmma, wgmma or wgmma.sp.
 
     A row of the catalogue, and the operands that follow from it.
@@ -360,30 +360,20 @@ class MmaForm(Form):
             legal["thread_id_a"], legal["thread_id_b"] = (0, 1), (0, 1, 2, 3)
         return legal
 
-    def check_modifiers(self, modifiers: Modifiers) -> Modifiers:
-        """Return the modifiers, or refuse the first that this instruction does not take."""
-        if not isinstance(modifiers, Modifiers):
-            raise PtxlabError(
-                f"modifiers: found {quoted(modifiers)}; ptxlab.isa.modifiers.Modifiers has them"
-            )
-        for name, legal in self.modifiers.items():
-            value = getattr(modifiers, name)
-            if value not in legal:
-                default = getattr(Modifiers, name)
-                if legal == (default,):
-                    raise PtxlabError(f"{name}={quoted(value)}: {self.mnemonic} takes only {default!r}")
-                raise PtxlabError(
-                    f"{name}={quoted(value)}: {self.mnemonic} takes "
-                    f"{listing(legal)}{self._selector_quirk(value, name)}"
-                )
-        return modifiers
-
     def _selector_quirk(self, value: int, name: str) -> str:
         """What to add where the assembler accepts more selectors than the manual (`quirks.SELECTORS`)."""
         types = (self.family, self.shape, self.a_type, self.d_type)
         if name == "selector" and value in (2, 3) and types == ("mma.sp", "m16n8k32", "f16", "f32"):
             return "; the assembler takes 2 and 3 as well, the manual has no such lanes"
         return ""
+
+    def scale_copies(self, modifiers: Modifiers) -> tuple[int, int]:
+        """Which copies of the block scales of A and B it reads."""
+        if self.scale_vec is None:
+            return 0, 0
+        of_a = modifiers.thread_id_a * (4 // self.scale_vec) + modifiers.byte_id_a // self.scale_vec
+        of_b = modifiers.thread_id_b * (4 // self.scale_vec) + modifiers.byte_id_b // self.scale_vec
+        return of_a, of_b
 
     # -- sparsity --------------------------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ _TRANSPOSES = ("imm_trans_a", "imm_trans_b")
 
 @dataclass(frozen=True)
 class Modifiers:
-    """Sparsity selector, wgmma's scales, transposes and swizzle, and the selectors of block scales.
+    """Sparsity selector, wgmma's scales, transposes, swizzle, selectors of block scales, tcgen05's arguments.
 
     The defaults mean "left out".
 
@@ -37,13 +37,17 @@ class Modifiers:
     byte_id_b: int = 0
     thread_id_b: int = 0
     swizzle: int = 0  # of tiles in shared memory; it moves bytes, never results
+    enable_input_d: bool = True
+    scale_input_d: int = 0
+    disable_output_lane: int = 0  # a bit for each lane of tensor memory
+    zero_column_mask: int = 0  # the 64-bit descriptor
 
     def __post_init__(self) -> None:
         for field in fields(self):
             value = getattr(self, field.name)
             if value is field.default:
                 continue
-            if field.name == "scale_d":
+            if isinstance(field.default, bool):
                 value = as_flag(value, field.name)
             elif field.name in _TRANSPOSES and isinstance(value, bool | np.bool_):
                 value = int(value)

@@ -10,10 +10,11 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._util.arguments import are_names, as_array, as_int, as_shape, as_text, is_a, is_name, set_integers
+from .._util.arguments import are_names, as_array, as_int, as_shape, as_text, is_name, set_integers
 from ..errors import PtxlabError, quoted
 from .dtypes import DType
 from .layout import Layout
+from .matrix_operand import MatrixOperand
 
 __all__ = ["Operand", "Place", "as_operand"]
 
@@ -46,7 +47,7 @@ class Place(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Operand:
+class Operand(MatrixOperand):
     """A matrix operand: values <-> codes <-> registers.
 
     Operands in shared memory (B of wgmma) have no lanes: `layout` is None, and `pack` gives the matrix of
@@ -145,6 +146,11 @@ class Operand:
         return self.layout.elements // self.elements_per_register if self.layout else 0
 
     @property
+    def stored_shape(self) -> tuple[int, int]:
+        """Lanes and registers, or rows and columns of a matrix in shared memory."""
+        return (self.lanes, self.registers) if self.layout else self.shape
+
+    @property
     def register_type(self) -> type[np.unsignedinteger[Any]]:
         """The NumPy type of its registers: uint32, or uint64 for f64."""
         return np.uint64 if self.register_bits == 64 else np.uint32
@@ -228,31 +234,6 @@ class Operand:
 
     # -- matrix <-> registers --------------------------------------------------------------------------------
 
-    def pack(self, matrix: ArrayLike) -> NDArray[Any]:
-        """Values [..., rows, columns] -> registers [..., lanes, registers].
-
-        >>> import ptxlab
-        >>> a = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32").a
-        >>> [hex(register) for register in a.pack(np.tile(np.arange(8), (16, 8)))[5]]
-        ['0x76543210', '0x76543210', '0x76543210', '0x76543210']
-        """
-        matrix = self.check_matrix(matrix)
-        try:
-            codes = self.dtype.encode(matrix)
-        except PtxlabError as error:
-            raise PtxlabError(f"{self.name}: {error}") from None
-        return self.pack_codes(codes)
-
-    def unpack(self, registers: ArrayLike, copy: int = 0) -> NDArray[Any]:
-        """Registers [..., lanes, registers] -> values [..., rows, columns].
-
-        >>> import ptxlab
-        >>> a = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32").a
-        >>> a.unpack(np.full((32, 4), 0x76543210))[9, 32:41]
-        array([0, 1, 2, 3, 4, 5, 6, 7, 0], dtype=int8)
-        """
-        return self.dtype.decode(self.unpack_codes(registers, copy))
-
     def pack_codes(self, codes: ArrayLike) -> NDArray[Any]:
         """Element codes [..., rows, columns] -> registers [..., lanes, registers].
 
@@ -288,21 +269,8 @@ class Operand:
         )
 
     def unpack_as(self, registers: ArrayLike, number: type[np.generic], copy: int = 0) -> NDArray[Any]:
-        """Registers -> values of that NumPy type, for element types of at most 8 bits.
-
-        What the emulator multiplies.
-
-        >>> import ptxlab
-        >>> a = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32").a
-        >>> a.unpack_as(np.full((32, 4), 0xFFFFFFFF), np.float32)[0, :3]
-        array([-1., -1., -1.], dtype=float32)
-        """
-        if self.dtype.bits > 8:
-            raise PtxlabError(f"{self.name}: unpack_as is for types of at most 8 bits, found {self.dtype}")
-        if not is_a(number, type) or not issubclass(number, np.number | np.bool_):
-            raise PtxlabError(
-                f"{self.name}: number={quoted(number)}; it takes a NumPy type such as np.float32"
-            )
+        """See `MatrixOperand.unpack_as`."""
+        self._check_small(number)
         if self.dtype.bits == 8 and not self.dtype.is_float:
             return self.unpack_codes(registers, copy).view(self.dtype.value_type).astype(number, copy=False)
         values = self.dtype.decode(np.arange(1 << self.dtype.bits))
@@ -420,51 +388,6 @@ class Operand:
 
     # -- checks ----------------------------------------------------------------------------------------------
 
-    def check_matrix(self, matrix: ArrayLike) -> NDArray[Any]:
-        """The matrix as an array [..., rows, columns], or an error that says which shape it takes.
-
-        >>> import ptxlab
-        >>> ins = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32")
-        >>> ins.a.check_matrix(np.zeros((16, 32)))
-        Traceback (most recent call last):
-            ...
-        ptxlab.errors.PtxlabError: A: found shape (16, 32); it takes [..., 16, 64]
-        """
-        matrix = as_array(matrix, f"{self.name}: {self.dtype}")
-        if matrix.shape[-2:] != self.shape:
-            raise PtxlabError(
-                f"{self.name}: found shape {matrix.shape}; it takes [..., {self.shape[0]}, {self.shape[1]}]"
-            )
-        return matrix
-
-    def check_codes(self, codes: ArrayLike) -> NDArray[Any]:
-        """The codes as an array [..., rows, columns] of their type, or an error that says what is wrong.
-
-        >>> import ptxlab
-        >>> a = ptxlab.instruction("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32").a
-        >>> a.check_codes(np.full((16, 64), 16))
-        Traceback (most recent call last):
-            ...
-        ptxlab.errors.PtxlabError: A: row 0, column 0: code 16 does not fit the 4 bits of s4
-        """
-        codes = self.check_matrix(codes)
-        self._check_codes(codes, "row", "column")
-        return codes.astype(self.dtype.code_type, copy=False)
-
-    def _check_codes(self, codes: NDArray[Any], row: str, column: str) -> None:
-        """Refuse what is no code of its type; `row` and `column` say what the last two axes count."""
-        if codes.dtype.kind not in "iu":
-            raise PtxlabError(
-                f"{self.name}: codes are unsigned integers, found {codes.dtype}; pack takes values"
-            )
-        if codes.dtype != self.dtype.code_type or self.dtype.bits not in (8, 16, 32, 64):
-            bad = (codes < 0) | (codes > (1 << self.dtype.bits) - 1)
-            if bad.any():
-                raise PtxlabError(
-                    f"{self.name}: {_first_place(bad, row, column)}: code {codes[bad][0]} does not fit the "
-                    f"{self.dtype.bits} bits of {self.dtype}"
-                )
-
     def check_registers(self, registers: ArrayLike) -> NDArray[Any]:
         """The registers as unsigned integers of their width, or an error that says what is wrong with them.
 
@@ -482,31 +405,6 @@ class Operand:
                 f"{self.registers} registers]"
             )
         return self._check_words(array)
-
-    def _check_words(self, array: NDArray[Any]) -> NDArray[Any]:
-        """Registers as unsigned integers of their width."""
-        if array.dtype.kind not in "iu":
-            raise PtxlabError(
-                f"{self.name}: registers are {self.register_bits}-bit unsigned integers, found "
-                f"{array.dtype}; pack makes them from values"
-            )
-        if array.dtype == self.register_type:
-            return array
-        if array.dtype.kind == "i" and array.dtype.itemsize * 8 == self.register_bits:
-            return array.view(self.register_type)
-        bad = (array < 0) | (array > np.iinfo(self.register_type).max)
-        if bad.any():
-            raise PtxlabError(
-                f"{self.name}: {_first_place(bad, 'lane', 'register')}: {array[bad][0]} does not fit "
-                f"{self.register_bits} bits"
-            )
-        return array.astype(self.register_type)
-
-
-def _first_place(mask: NDArray[np.bool_], *axes: str) -> str:
-    """The first True, by the names of the last axes: ``row 3, column 5``."""
-    at = np.argwhere(mask)[0][-len(axes) :]
-    return ", ".join(f"{axis} {index}" for axis, index in zip(axes[-len(at) :], at, strict=True))
 
 
 def as_operand(value: object) -> Operand:

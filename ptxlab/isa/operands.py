@@ -15,6 +15,7 @@ from .._util.arguments import as_array, as_index, as_int, broadcast, check_room
 from ..errors import PtxlabError, listing, quoted
 from .mma import MmaForm
 from .modifiers import Modifiers
+from .product_form import ProductForm
 
 __all__ = ["Operands"]
 
@@ -23,7 +24,8 @@ __all__ = ["Operands"]
 class Operands:
     """The inputs of one instruction, or of a batch.
 
-    Registers [..., lanes, registers], element codes for shared memory.
+    Registers [..., lanes, registers], words of tensor memory [..., lanes, columns], element codes for shared
+    memory.
 
     `Operands.of` checks what it is given; batch axes broadcast.
 
@@ -35,7 +37,7 @@ class Operands:
     ((7,), ['A', 'B', 'C'])
     """
 
-    ins: MmaForm
+    ins: ProductForm
     a: NDArray[Any]
     b: NDArray[Any]
     c: NDArray[Any]
@@ -47,7 +49,7 @@ class Operands:
     @classmethod
     def of(
         cls,
-        ins: MmaForm,
+        ins: ProductForm,
         a: ArrayLike,
         b: ArrayLike,
         c: ArrayLike,
@@ -57,7 +59,7 @@ class Operands:
         modifiers: Modifiers | None = None,
     ) -> Operands:
         """Check every array against its operand, and the modifiers against the instruction."""
-        ins = _as_mma(ins)
+        ins = _as_product(ins)
         checked = {}
         arguments = {"a": a, "b": b, "c": c, "e": e, "scale_a": scale_a, "scale_b": scale_b}
         for name, array in arguments.items():
@@ -65,7 +67,7 @@ class Operands:
             if operand is None:
                 if array is not None:
                     raise PtxlabError(
-                        f"{name}: {ins.mnemonic} has no such operand; it has {listing(ins.operands)}"
+                        f"{name}: {ins.mnemonic} has no such operand; it has {listing(_names(ins), 8)}"
                     )
                 continue
             if array is None:
@@ -74,13 +76,13 @@ class Operands:
         operands = cls(
             ins, **checked, modifiers=ins.check_modifiers(Modifiers() if modifiers is None else modifiers)
         )
-        check_room(operands.count * ins.d.lanes * ins.d.registers, "batch of D")  # and it must broadcast
+        check_room(operands.count * math.prod(ins.d.stored_shape), "batch of D")  # and it must broadcast
         return operands
 
     @classmethod
     def from_matrices(
         cls,
-        ins: MmaForm,
+        ins: ProductForm,
         A: ArrayLike,
         B: ArrayLike,
         C: ArrayLike | None = None,
@@ -97,7 +99,7 @@ class Operands:
         >>> hex(Operands.from_matrices(ins, np.ones((16, 16)), np.ones((16, 8))).a[0, 0])
         '0x3c003c00'
         """
-        ins = _as_mma(ins)
+        ins = _as_product(ins)
         e = None
         if ins.e is not None:
             A, nibbles = ins.compress(A)
@@ -110,6 +112,13 @@ class Operands:
             elif values is not None:
                 raise PtxlabError(f"{name}: {ins.mnemonic} has no block scales")
         return cls.of(ins, ins.a.pack(A), ins.b.pack(B), ins.c.pack(C), e, **scales, modifiers=modifiers)
+
+    @property
+    def mma(self) -> MmaForm:
+        """The instruction, for what knows only those of a warp or a warpgroup; tcgen05.mma is an error."""
+        if not isinstance(self.ins, MmaForm):
+            raise PtxlabError(f"{self.ins.mnemonic}: this needs mma, mma.sp, wmma, wgmma or wgmma.sp")
+        return self.ins
 
     @property
     def arrays(self) -> dict[str, NDArray[Any]]:
@@ -181,13 +190,19 @@ class Operands:
         )
 
 
+def _names(ins: ProductForm) -> list[str]:
+    """Of its operands, D among them."""
+    names = [operand.name for operand in ins.inputs.values()]
+    return [*names[:3], ins.d.name, *names[3:]]
+
+
 def _without_repetition(array: NDArray[Any]) -> NDArray[Any]:
     repeated = tuple(slice(1) if step == 0 else slice(None) for step in array.strides[:-2])
     return array[repeated]
 
 
-def _as_mma(ins: object) -> MmaForm:
-    if not isinstance(ins, MmaForm):
+def _as_product(ins: object) -> ProductForm:
+    if not isinstance(ins, ProductForm):
         raise PtxlabError(
             f"instruction: found {quoted(ins)}; ptxlab.instruction(text) gives one that multiplies matrices"
         )

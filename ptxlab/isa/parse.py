@@ -14,7 +14,7 @@ from .spelling import form_of, is_mnemonic, mentions, mnemonics, tcgen05_form
 from .tcgen05 import Tcgen05Form, Tcgen05Mma
 from .transfer import TransferForm
 
-__all__ = ["parse", "parse_all", "parse_any", "parse_mma"]
+__all__ = ["parse", "parse_all", "parse_any", "parse_mma", "parse_product"]
 
 
 def parse(text: str | Form) -> MmaForm | TransferForm:
@@ -92,6 +92,22 @@ def parse_mma(text: str | Form) -> MmaForm:
     form = parse(text)
     if not isinstance(form, MmaForm):
         raise PtxlabError(f"{form.mnemonic} transfers a matrix; this needs one that multiplies")
+    return form
+
+
+def parse_product(text: str | Form) -> MmaForm | Tcgen05Mma:
+    """As `parse_mma`, for tcgen05.mma too.
+
+    >>> parse_product("tcgen05.mma.cta_group::1.kind::f16").k
+    16
+    """
+    if isinstance(text, MmaForm | Tcgen05Mma):
+        return text
+    form = _tcgen05(text)
+    if form is None:
+        return parse_mma(text)
+    if not isinstance(form, Tcgen05Mma):
+        raise PtxlabError(f"{form.mnemonic} multiplies no matrices; tcgen05.mma does")
     return form
 
 

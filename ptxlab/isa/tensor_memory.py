@@ -20,10 +20,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._util.arguments import as_array, as_flag, as_index, as_int, as_shape, check_room
+from .._util.arguments import as_array, as_flag, as_index, as_int, as_shape, as_text, check_room
 from ..errors import PtxlabError, quoted
 from .dtypes import DType
 from .layout import Mode, _steps
+from .matrix_operand import MatrixOperand
 
 __all__ = [
     "COLUMNS", "DATA_PATHS", "LANES", "DataPath", "TensorLayout", "TensorOperand", "TensorPlace",
@@ -69,12 +70,12 @@ class TensorLayout:
         """How often every element is held."""
         return math.prod(size for size, _, _ in self.copy)
 
-    @property
+    @cached_property
     def ctas(self) -> int:
         """CTAs whose tensor memory it covers: 1, or 2 for cta_group::2."""
         return int(self._coords[..., 0].max()) // LANES + 1
 
-    @property
+    @cached_property
     def elements(self) -> int:
         """Elements along a lane, from the first on, that it covers."""
         return int(self._coords[..., 1].max()) + 1
@@ -142,7 +143,7 @@ class TensorPlace(NamedTuple):
 
 
 @dataclass(frozen=True)
-class TensorOperand:
+class TensorOperand(MatrixOperand):
     """A matrix operand in tensor memory: values <-> codes <-> words of 128 lanes.
 
     Columns count from the operand's address. `layout` may be larger than the matrix: an id or a selector then
@@ -154,6 +155,9 @@ class TensorOperand:
     'D 64x32 f32 in tensor memory, 32 columns'
     >>> d.where(20, 3), d.holds(lane=36, column=3)
     ([TensorPlace(cta=0, lane=36, column=3, low=0, high=31)], [(20, 3)])
+    >>> words = d.pack(np.arange(64 * 32).reshape(64, 32))
+    >>> words.shape, words.view(np.float32)[36, :3]   # lane 36 has row 20
+    ((128, 32), array([640., 641., 642.], dtype=float32))
     """
 
     name: str
@@ -191,9 +195,19 @@ class TensorOperand:
         """Columns of tensor memory from its address on that it, or what its ids choose from, takes up."""
         return -(-self.layout.elements * self.width // _WORD)
 
-    def describe(self) -> str:
-        """``D 128x256 f32 in tensor memory, 256 columns``."""
-        size = f"{self.name} {self.shape[0]}x{self.shape[1]} {self.dtype}"
+    @property
+    def stored_shape(self) -> tuple[int, int]:
+        """Lanes, 256 of a CTA pair, and columns."""
+        return LANES * self.ctas, self.columns
+
+    @property
+    def register_type(self) -> type[np.unsignedinteger[Any]]:
+        """The NumPy type of its words."""
+        return np.uint32
+
+    def describe(self, name: str = "") -> str:
+        """``D 128x256 f32 in tensor memory, 256 columns``, or with another name."""
+        size = f"{as_text(name, 'name') or self.name} {self.shape[0]}x{self.shape[1]} {self.dtype}"
         plural = "" if self.columns == 1 else "s"
         where = "of both CTAs, " if self.ctas == 2 else ""
         return f"{size} in tensor memory, {where}{self.columns} column{plural}".replace(
@@ -241,71 +255,72 @@ class TensorOperand:
 
     # -- matrix <-> words ------------------------------------------------------------------------------------
 
-    def pack(self, matrix: ArrayLike) -> NDArray[np.uint32]:
-        """Values [..., rows, columns] -> words [..., lanes, columns], free bits 0; 256 lanes for a CTA pair.
-
-        >>> import ptxlab
-        >>> d = ptxlab.instruction("tcgen05.mma.ws.cta_group::1.kind::f16", m=32, n=64).d
-        >>> words = d.pack(np.arange(32 * 64).reshape(32, 64))
-        >>> words.shape, words.view(np.float32)[33, :3]   # lane 33: columns 16 and on of row 1
-        ((128, 16), array([80., 81., 82.], dtype=float32))
-        """
-        try:
-            codes = self.dtype.encode(self._check(matrix))
-        except PtxlabError as error:
-            raise PtxlabError(f"{self.name}: {error}") from None
-        return self.pack_codes(codes)
-
     def pack_codes(self, codes: ArrayLike) -> NDArray[np.uint32]:
-        """Element codes [..., rows, columns] -> words [..., lanes, columns]."""
-        array = self._check(codes)
-        if array.dtype.kind not in "iu":
-            raise PtxlabError(
-                f"{self.name}: codes are unsigned integers, found {array.dtype}; pack takes values"
-            )
-        outside = (array < 0) | (array > (1 << self.dtype.bits) - 1)
-        if outside.any():
-            raise PtxlabError(
-                f"{self.name}: code {array[outside][0]} does not fit the {self.dtype.bits} bits of "
-                f"{self.dtype}"
-            )
-        batch, lanes = array.shape[:-2], LANES * self.ctas
-        slots = np.zeros((*batch, lanes, self.columns, _WORD // self.width), dtype=np.uint32)
-        lane, column, low = np.moveaxis(self._words, -1, 0)
-        slots[..., lane, column, low // self.width] = array[..., None, :, :]
-        shifts = np.arange(_WORD // self.width, dtype=np.uint32) * self.width + self.padding
-        return np.asarray(np.bitwise_or.reduce(slots << shifts.astype(np.uint32), axis=-1))
+        """Element codes [..., rows, columns] -> words [..., lanes, columns], free bits 0.
 
-    def unpack(self, words: ArrayLike, copy: int = 0) -> NDArray[Any]:
-        """Words [..., lanes, columns] -> values [..., rows, columns]."""
-        return self.dtype.decode(self.unpack_codes(words, copy))
+        Of a CTA pair there are 256 lanes.
+        """
+        array = self.check_codes(codes)
+        lanes, columns = self.stored_shape
+        parts = _WORD // self.width
+        slots = np.zeros((*array.shape[:-2], lanes * columns * parts), dtype=np.uint32)
+        for copy in range(self.layout.copies):
+            slots[..., self._slots[copy].reshape(-1)] = array.reshape(*array.shape[:-2], -1)
+        if parts == 1:
+            words = slots << np.uint32(self.padding) if self.padding else slots
+        else:
+            shifts = np.arange(parts, dtype=np.uint32) * np.uint32(self.width) + np.uint32(self.padding)
+            apart = slots.reshape(*array.shape[:-2], lanes * columns, parts)
+            words = np.bitwise_or.reduce(apart << shifts, axis=-1)
+        return words.reshape(*array.shape[:-2], lanes, columns)
 
-    def unpack_codes(self, words: ArrayLike, copy: int = 0) -> NDArray[Any]:
+    def unpack_codes(self, registers: ArrayLike, copy: int = 0) -> NDArray[Any]:
         """Words [..., lanes, columns] -> element codes [..., rows, columns], of one of its copies."""
-        array = as_array(words, self.name)
-        lanes = LANES * self.ctas
-        if array.ndim < 2 or array.shape[-2] != lanes or array.shape[-1] < self.columns:
+        array = as_array(registers, self.name)
+        lanes, columns = self.stored_shape
+        if array.ndim < 2 or array.shape[-2] != lanes or array.shape[-1] < columns:
             raise PtxlabError(
                 f"{self.name}: found words of shape {array.shape}; it takes [..., {lanes} lanes, "
-                f"{self.columns} columns]"
+                f"{columns} columns]"
             )
         if array.dtype.kind not in "iu" or array.dtype.itemsize != 4:
             raise PtxlabError(f"{self.name}: words are 32-bit unsigned integers, found {array.dtype}")
         copy = as_int(copy, "copy")
         if not 0 <= copy < self.layout.copies:
             raise PtxlabError(f"{self.name}: copy {quoted(copy)}; there are {self.layout.copies}")
-        lane, column, low = np.moveaxis(self._words[copy], -1, 0)
-        mask = np.uint32((1 << self.dtype.bits) - 1)
-        codes = array.view(np.uint32)[..., lane, column] >> low.astype(np.uint32) & mask
-        return np.asarray(codes.astype(self.dtype.code_type))
+        words = array[..., :columns].reshape(*array.shape[:-2], lanes * columns).view(np.uint32)
+        slots, parts = self._slots[copy], _WORD // self.width
+        codes = np.take(words, slots // parts, axis=-1)
+        if self.width != self.dtype.bits or parts > 1:
+            lows = (slots % parts * self.width + self.padding).astype(np.uint32)
+            codes = codes >> lows & np.uint32((1 << self.dtype.bits) - 1)
+        return np.asarray(codes.astype(self.dtype.code_type, copy=False))
 
-    def _check(self, matrix: ArrayLike) -> NDArray[Any]:
-        array = as_array(matrix, f"{self.name}: {self.dtype}")
-        if array.shape[-2:] != self.shape:
+    @cached_property
+    def _slots(self) -> NDArray[np.int64]:
+        """Where each element is among all slots of its width, lane after lane: [copies, rows, columns]."""
+        lane, column, low = np.moveaxis(self._words, -1, 0)
+        slots = (lane * self.columns + column) * (_WORD // self.width) + low // self.width
+        return np.asarray(slots)
+
+    def check_registers(self, registers: ArrayLike) -> NDArray[Any]:
+        """The words as 32-bit unsigned integers, or an error that says what is wrong with them.
+
+        >>> import ptxlab
+        >>> ins = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16", m=64, n=32)
+        >>> ins.d.check_registers(np.zeros((128, 16), dtype=np.uint32))
+        Traceback (most recent call last):
+            ...
+        ptxlab.errors.PtxlabError: D: found words of shape (128, 16); it takes [..., 128 lanes, 32 columns]
+        """
+        array = as_array(registers, self.name)
+        if array.shape[-2:] != self.stored_shape:
+            lanes, columns = self.stored_shape
             raise PtxlabError(
-                f"{self.name}: found shape {array.shape}; it takes [..., {self.shape[0]}, {self.shape[1]}]"
+                f"{self.name}: found words of shape {array.shape}; it takes [..., {lanes} lanes, "
+                f"{columns} columns]"
             )
-        return array
+        return self._check_words(array)
 
 
 # -- data paths: which lanes an instruction uses -------------------------------------------------------------

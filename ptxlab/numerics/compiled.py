@@ -159,7 +159,7 @@ def fused_registers(operands: Operands, step: FusedStep) -> tuple[Array, Array]:
 
     Operands are dense, without block scales, and their arrays have one batch axis.
     """
-    ins = operands.ins
+    ins = operands.mma
     count = operands.count
     d = np.empty((count, ins.d.lanes, ins.d.registers), dtype=np.uint32)
     if step.alignment.fraction_bits > _MOST_FRACTION_BITS:

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from ..errors import PtxlabError
 from ..isa.dtypes import DType
-from ..isa.mma import MmaForm
 from ..isa.operands import Operands
+from ..isa.product_form import ProductForm
 from .fma import fma_f32
 from .steps import Number, Product, add_up, aligned_number, multiply, number
 
-__all__ = ["Element", "Pair", "nibbles_of", "scales_of"]
+__all__ = ["Element", "Pair", "codes_of", "codes_of_b", "codes_of_c", "nibbles_of", "scales_of"]
 
 
 class Pair(NamedTuple):
@@ -37,7 +37,7 @@ class Element:
     of the scales of A's blocks, then of B's.
     """
 
-    ins: MmaForm
+    ins: ProductForm
     row: int
     column_of_b: int
     pairs: list[Pair]
@@ -47,16 +47,10 @@ class Element:
     @classmethod
     def of(cls, operands: Operands, row: int, column: int) -> Element:
         """The inputs of one element of one instruction."""
-        ins, modifiers = operands.ins, operands.modifiers
+        ins = operands.ins
         if operands.batch:
             raise PtxlabError(f"a trace is of one {ins.mnemonic}, found a batch of shape {operands.batch}")
-        a, b, c = (
-            ins.a.unpack_codes(operands.a),
-            ins.b.unpack_codes(operands.b),
-            ins.c.unpack_codes(operands.c),
-        )
-        if modifiers.imm_scale_a * modifiers.imm_scale_b < 0:
-            a = a ^ ins.a.dtype.code_type(1 << (ins.a.dtype.bits - 1))
+        a, b, c = codes_of(operands)
         scales: list[tuple[Number, int | None]] = []
         codes = scales_of(operands)
         if codes is not None and ins.scale_a is not None:
@@ -68,8 +62,7 @@ class Element:
             positions = ins.structure.positions(nibbles, ins.metadata_ordered)[row].tolist()
         column_of_b = ins.column_of_b(row, column)
         pairs = [Pair(k, int(x), int(b[k, column_of_b])) for k, x in zip(positions, a[row], strict=True)]
-        c_code = int(c[row, column]) if modifiers.scale_d else 0
-        return cls(ins, row, column_of_b, pairs, c_code, scales)
+        return cls(ins, row, column_of_b, pairs, int(c[row, column]), scales)
 
     @property
     def c(self) -> Number:
@@ -138,6 +131,27 @@ class Element:
         return float(total[0])
 
 
+def codes_of_c(operands: Operands) -> NDArray[Any]:
+    """C's codes; zeros for scale-d = 0 or enable-input-d = 0, which leaves C out."""
+    codes, modifiers = operands.ins.c.unpack_codes(operands.c), operands.modifiers
+    return codes if modifiers.scale_d and modifiers.enable_input_d else np.zeros_like(codes)
+
+
+def codes_of_b(operands: Operands) -> NDArray[Any]:
+    """B's codes; zeros in the columns that a mask leaves out."""
+    codes, zeros = operands.ins.b.unpack_codes(operands.b), operands.ins.zero_columns(operands.modifiers)
+    return codes if zeros is None else np.where(zeros, codes.dtype.type(0), codes)
+
+
+def codes_of(operands: Operands) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Codes of A, B and C with the modifiers applied; negating A or B negates every product."""
+    ins = operands.ins
+    a = ins.a.unpack_codes(operands.a)
+    if ins.negates(operands.modifiers):
+        a = a ^ ins.a.dtype.code_type(1 << (ins.a.dtype.bits - 1))
+    return a, codes_of_b(operands), codes_of_c(operands)
+
+
 def nibbles_of(operands: Operands) -> NDArray[Any] | None:
     """The metadata nibbles that the selector chooses; None for a dense instruction."""
     if operands.ins.e is None or operands.e is None:
@@ -156,12 +170,11 @@ def scales_of(operands: Operands) -> tuple[NDArray[Any], NDArray[Any]] | None:
     '0x7f'
     """
     ins, modifiers = operands.ins, operands.modifiers
-    if ins.scale_vec is None or ins.scale_a is None or ins.scale_b is None:
+    if ins.scale_a is None or ins.scale_b is None:
         return None
     if operands.scale_a is None or operands.scale_b is None:
         return None
-    copy_a = modifiers.thread_id_a * (4 // ins.scale_vec) + modifiers.byte_id_a // ins.scale_vec
-    copy_b = modifiers.thread_id_b * (4 // ins.scale_vec) + modifiers.byte_id_b // ins.scale_vec
+    copy_a, copy_b = ins.scale_copies(modifiers)
     return ins.scale_a.unpack_codes(operands.scale_a, copy_a), ins.scale_b.unpack_codes(
         operands.scale_b, copy_b
     )

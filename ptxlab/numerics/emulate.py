@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -12,9 +13,9 @@ from numpy.typing import NDArray
 from .._util.arguments import check_room, is_a
 from .._util.threads import check_executor, for_each, in_order
 from ..errors import PtxlabError, quoted
-from ..isa.mma import MmaForm
 from ..isa.operands import Operands
-from ..isa.parse import parse_mma
+from ..isa.parse import parse_product
+from ..isa.product_form import ProductForm
 from ..isa.targets import CHIPS
 from .models import Model, model_for
 from .rules import Exact
@@ -46,10 +47,10 @@ def emulate(
             f"found {quoted(operands)} where operands belong; ins.emulate takes the registers themselves"
         )
     ins = operands.ins
-    check_room(operands.count * ins.d.lanes * ins.d.registers, "batch of D")
+    check_room(operands.count * math.prod(ins.d.stored_shape), "batch of D")
     rule = model_of(ins, model).rule
     count = operands.count
-    out = np.empty((count, ins.d.lanes, ins.d.registers), dtype=ins.d.register_type)
+    out = np.empty((count, *ins.d.stored_shape), dtype=ins.d.register_type)
     step = max(
         1,
         _AT_ONCE["exact" if isinstance(rule, Exact) else "rounded"]
@@ -82,7 +83,7 @@ class _Task(NamedTuple):
 
 def _tasks(operands: Operands, model: str | None) -> Iterator[_Task]:
     arrays = operands.part(0, min(operands.count, 1)).arrays.values()
-    size = sum(array.nbytes for array in arrays) + operands.ins.d.lanes * operands.ins.d.registers * 4
+    size = sum(array.nbytes for array in arrays) + 4 * math.prod(operands.ins.d.stored_shape)
     step = max(1, _TASK_BYTES // size)
     for first in range(0, operands.count, step):
         last = min(first + step, operands.count)
@@ -93,7 +94,7 @@ def _emulate_task(task: _Task) -> NDArray[Any]:
     return emulate(task.operands, model=task.model)
 
 
-def model_of(ins: MmaForm | str, model: str | None = None) -> Model:
+def model_of(ins: ProductForm | str, model: str | None = None) -> Model:
     """The model that `emulate` uses.
 
     That of the named chip, or sm_90's, or that of a chip that has the instruction.
@@ -103,7 +104,7 @@ def model_of(ins: MmaForm | str, model: str | None = None) -> Model:
     >>> model.chip, model.evidence
     ('sm_90', 'measured')
     """
-    ins = parse_mma(ins)
+    ins = parse_product(ins)
     if model is None:
         have = [chip for chip, target in CHIPS.items() if ins.supports(target)]
         model = next((chip for chip in ("sm_90", "sm_120") if chip in have), have[0])

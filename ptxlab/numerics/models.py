@@ -9,8 +9,8 @@ from typing import Literal
 
 from .._util.arguments import as_text, is_name
 from ..errors import PtxlabError, listing, quoted
-from ..isa.mma import MmaForm
-from ..isa.parse import parse_mma
+from ..isa.parse import parse_product
+from ..isa.product_form import ProductForm
 from ..isa.targets import CHIPS, GENERATIONS
 from .rules import EmulatedThroughF16, Exact, FmaChain, FmaGroups, Fused, Rule
 
@@ -43,9 +43,9 @@ class Model:
     scales: tuple[str, ...] = ()  # only these block scales, as in "4X ue8m0"; () is all
     mmas: int = 0  # of each form, compared with a GPU here, bit for bit
 
-    def fits(self, ins: MmaForm | str) -> bool:
+    def fits(self, ins: ProductForm | str) -> bool:
         """Whether it covers this instruction."""
-        ins = parse_mma(ins)
+        ins = parse_product(ins)
         among = (
             (ins.shape, self.shapes),
             (ins.d_type, self.results),
@@ -73,6 +73,7 @@ _F8F6F4 = (*_F8F4, "e3m2", "e2m3")
 _SYNC = ("mma", "mma.sp")
 _WARP = (*_SYNC, "wmma")
 _WARPGROUP = ("wgmma", "wgmma.sp")
+_TENSOR, _TENSOR_WS = ("tcgen05.mma", "tcgen05.mma.sp"), ("tcgen05.mma.ws", "tcgen05.mma.ws.sp")
 
 #: MMAs of each form that were compared with an H200; tests/golden/hunted.json has the count of every form.
 _MMAS = 100_000
@@ -85,6 +86,7 @@ _MMA_SIM = "MMA-Sim 2025, arXiv 2511.10909"
 _KHATTAK = "Khattak and Mikaitis 2025, arXiv 2512.07004 with MATLAB-tensor-core"
 _FASI = "Fasi et al. 2021, doi 10.7717/peerj-cs.330"
 _AS_DENSE = "as the dense form, in steps of the same number of stored products"
+_SF_TENSOR = "sf-tensor/tcgen05 2026 (github, commit 8fce64d), of a B200"
 _AS_90 = "machine code of CUDA 13.0, the same as for sm_90"
 
 
@@ -166,6 +168,28 @@ def _hopper() -> Iterator[Model]:
     yield row(_INTEGERS, (*_WARP, *_WARPGROUP), Exact())
 
 
+def _tensor_memory(chip: str) -> Iterator[Model]:
+    """tcgen05.mma."""
+    step, source = Fused(25, 23, -133), f"{_SF_TENSOR}; {_MMA_SIM}"
+    narrow = replace(step, floor=step.floor + _F32_TO_F16)
+    floats = ("f16", "tf32", "f8f6f4")
+
+    def rows(families: tuple[str, ...], evidence: Evidence, source: str) -> Iterator[Model]:
+        every: tuple[tuple[str, ...], ...] = (_FLOATS, _F8F6F4)
+        for inputs in every:
+            yield Model(chip, inputs, families, narrow, evidence, source, results=("f16",), kinds=floats)
+        for inputs in every:
+            yield Model(chip, inputs, families, step, evidence, source, kinds=floats)
+
+    yield from rows(_TENSOR, "published", source)
+    yield from rows(_TENSOR_WS, "assumed", "as without .ws")
+    yield Model(chip, ("s8", "u8"), (*_TENSOR, *_TENSOR_WS), Exact(), "published", _ISA, kinds=("i8",))
+    yield Model(chip, _F8F6F4, _TENSOR, step, "published", source, kinds=("mxf8f6f4",))
+    yield Model(
+        chip, ("e2m1",), _TENSOR, Fused(35, 23, -126), "published", source, kinds=("mxf4", "mxf4nvf4")
+    )
+
+
 def _all() -> Iterator[Model]:
     volta, turing, ampere, hopper = (
         Fused(23, 23, -131, depth=4),
@@ -215,6 +239,7 @@ def _all() -> Iterator[Model]:
     )
     yield Model("sm_100", _FP8, ("mma",), EmulatedThroughF16(Fused(25, 23, -133)), "published", by_way)
     yield Model("sm_100", _FP8, ("mma.sp",), EmulatedThroughF16(Fused(25, 23, -133)), "assumed", _AS_90)
+    yield from _tensor_memory("sm_100")
     fp4 = ("mxf4", "mxf4nvf4")
     yield Model(
         "sm_120",
@@ -263,7 +288,7 @@ def models() -> tuple[Model, ...]:
     return _MODELS
 
 
-def has(ins: MmaForm | str, chip: str) -> bool:
+def has(ins: ProductForm | str, chip: str) -> bool:
     """Whether a chip that `model=` names has the instruction.
 
     >>> import ptxlab
@@ -271,7 +296,7 @@ def has(ins: MmaForm | str, chip: str) -> bool:
     >>> [chip for chip in GENERATIONS if has(ins, chip)][:2]
     ['sm_75', 'sm_80']
     """
-    ins = parse_mma(ins)
+    ins = parse_product(ins)
     if not is_name(chip, GENERATIONS):
         raise PtxlabError(f"unknown model {quoted(chip)}; there are {listing(GENERATIONS)}")
     if chip == "sm_70":  # PTX ISA, "Target ISA Notes" of mma and wmma.mma
@@ -279,18 +304,18 @@ def has(ins: MmaForm | str, chip: str) -> bool:
     return ins.supports(CHIPS.get(chip, chip))
 
 
-def model_for(ins: MmaForm | str, chip: str) -> Model:
+def model_for(ins: ProductForm | str, chip: str) -> Model:
     """The model of a chip for an instruction.
 
     >>> import ptxlab
     >>> model_for(ptxlab.instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"), "sm_90").rule
     Fused(fraction_bits=25, result_bits=23, floor=-133, depth=None)
     """
-    return _model_for(parse_mma(ins), as_text(chip, "model"))
+    return _model_for(parse_product(ins), as_text(chip, "model"))
 
 
 @lru_cache(maxsize=None)
-def _model_for(ins: MmaForm, chip: str) -> Model:
+def _model_for(ins: ProductForm, chip: str) -> Model:
     there = has(ins, chip)
     model = next((each for each in _MODELS if each.chip == chip and each.fits(ins)), None)
     if model is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, Literal, Self
 
@@ -14,16 +14,26 @@ from ...errors import PtxlabError, listing, quoted
 from ..dtypes import DTYPES, DType, dtype
 from ..instruction_descriptor import KINDS, SM_107, InstructionDescriptor, Kind, scales_per_row, shapes_of
 from ..layout import Mode
+from ..modifiers import Modifiers
 from ..operand import Operand
+from ..product_form import ProductForm
 from ..sparsity import STRUCTURES, Structure
 from ..tensor_memory import LANES, DataPath, TensorOperand, data_path, scale_layout, transposed
 from ..versions import PtxVersion
+from ..zero_column_mask import ZeroColumnMask
 from .form import MMA_FAMILIES, TYPES, Tcgen05Form
 
 __all__ = ["COLLECTOR_OPERATIONS", "Tcgen05Mma"]
 
 #: What an instruction may ask of the collector, the buffer that keeps A or B for the next instruction.
 COLLECTOR_OPERATIONS = ("fill", "use", "lastuse", "discard")
+
+#: Arguments of PTX, by the names of `Modifiers`.
+_ARGUMENTS = {
+    "disable_output_lane": "disable-output-lane",
+    "scale_input_d": "scale-input-d",
+    "zero_column_mask": "zero-column-mask-desc",
+}
 
 #: Bits below an element in a container of 8, for kind::f8f6f4 and kind::mxf8f6f4.
 _PADDING = {"e2m1": 2}
@@ -34,7 +44,7 @@ def _type(name: str) -> DType:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Tcgen05Mma(Tcgen05Form):
+class Tcgen05Mma(Tcgen05Form, ProductForm):
     """One form of tcgen05.mma: its mnemonic and its instruction descriptor.
 
     `A` is in shared memory, or in tensor memory (`a_from("tensor")`); D always is in tensor memory.
@@ -62,6 +72,17 @@ class Tcgen05Mma(Tcgen05Form):
     collector_b: str = ""  # b::fill, or b0::fill of .ws, or empty
     a_space: Literal["shared", "tensor"] = "shared"
     scale_input_d: tuple[str, ...] = ()  # targets that take this argument
+    # What the descriptor says, and what follows from it:
+    m: int = field(init=False)
+    n: int = field(init=False)
+    k: int = field(init=False)  # columns of A (its zeros included, if sparse) and rows of B
+    a_type: str = field(init=False)
+    b_type: str = field(init=False)
+    c_type: str = field(init=False)
+    d_type: str = field(init=False)
+    satfinite: bool = field(init=False)  # whether integer results are clamped instead of wrapped
+    scale_vec: int | None = field(init=False)  # block scales of a row of A
+    scale_type: str | None = field(init=False)
 
     def __post_init__(self) -> None:
         if not is_name(self.family, MMA_FAMILIES):
@@ -82,13 +103,28 @@ class Tcgen05Mma(Tcgen05Form):
         faults = self.faults(self.descriptor)
         if faults:
             raise PtxlabError(f"{self.mnemonic}: {faults[0]}")
+        idesc = self.descriptor
+        derived = {
+            "m": idesc.m,
+            "n": idesc.n,
+            "k": idesc.k,
+            "a_type": idesc.a,
+            "b_type": idesc.b,
+            "c_type": idesc.d,
+            "d_type": idesc.d,
+            "satfinite": idesc.saturate,
+            "scale_vec": scales_per_row(idesc, self.scale_vector) if self.scaled else None,
+            "scale_type": idesc.scale or None,
+        }
+        for name, value in derived.items():
+            object.__setattr__(self, name, value)
 
     @classmethod
     def of(cls, form: Tcgen05Mma) -> Self:
         """The same form as an instance of this class."""
         if not isinstance(form, Tcgen05Mma):
             raise PtxlabError(f"found {quoted(form)}; ptxlab.instruction('tcgen05.mma...') gives such a form")
-        return cls(**{field.name: getattr(form, field.name) for field in fields(form)})
+        return cls(**{row.name: getattr(form, row.name) for row in fields(form) if row.init})
 
     @cached_property
     def _identity(self) -> tuple[str, ...]:
@@ -234,36 +270,6 @@ class Tcgen05Mma(Tcgen05Form):
         return self.descriptor.shape
 
     @property
-    def m(self) -> int:
-        """Rows of A and D."""
-        return self.descriptor.m
-
-    @property
-    def n(self) -> int:
-        """Columns of B and D."""
-        return self.descriptor.n
-
-    @property
-    def k(self) -> int:
-        """Columns of A (its zeros included, if sparse) and rows of B."""
-        return self.descriptor.k
-
-    @property
-    def a_type(self) -> str:
-        """Element type of A."""
-        return self.descriptor.a
-
-    @property
-    def b_type(self) -> str:
-        """Element type of B."""
-        return self.descriptor.b
-
-    @property
-    def d_type(self) -> str:
-        """Element type of D, which it also reads."""
-        return self.descriptor.d
-
-    @property
     def shapes(self) -> tuple[str, ...]:
         """Every shape that it may have, on some target."""
         every = shapes_of(self.kind, self.sparse, self.ws, self.cta_group)
@@ -317,9 +323,7 @@ class Tcgen05Mma(Tcgen05Form):
             if faults:
                 raise PtxlabError(f"{self.mnemonic}: {faults[0]}")
             return replace(self, descriptor=InstructionDescriptor.decode(code, self.kind))
-        names = [
-            field.name for field in fields(InstructionDescriptor) if field.name not in ("kind", "sparse")
-        ]
+        names = [row.name for row in fields(InstructionDescriptor) if row.name not in ("kind", "sparse")]
         unknown = [name for name in parts if name not in names]
         if unknown:
             raise PtxlabError(
@@ -383,6 +387,11 @@ class Tcgen05Mma(Tcgen05Form):
         return TensorOperand(
             "D", dtype(self.d_type), (self.m, self.n), layout, ("m", "n"), 32, source=self.path.source
         )
+
+    @cached_property
+    def c(self) -> TensorOperand:
+        """D before the instruction."""
+        return replace(self.d, name="C")
 
     @cached_property
     def e(self) -> TensorOperand | None:
@@ -456,6 +465,76 @@ class Tcgen05Mma(Tcgen05Form):
         """What is in tensor memory by name: D, and A, E, SFA, SFB where it has them there."""
         every = (self.a, self.d, self.e, self.scale_a, self.scale_b)
         return {matrix.name: matrix for matrix in every if isinstance(matrix, TensorOperand)}
+
+    @cached_property
+    def inputs(self) -> dict[str, Operand | TensorOperand]:
+        """The operands that it reads, by the argument that takes them."""
+        every = {
+            "a": self.a,
+            "b": self.b,
+            "c": self.c,
+            "e": self.e,
+            "scale_a": self.scale_a,
+            "scale_b": self.scale_b,
+        }
+        return {name: operand for name, operand in every.items() if operand is not None}
+
+    # -- arguments that are not matrices ---------------------------------------------------------------------
+
+    @property
+    def modifiers(self) -> dict[str, tuple[Any, ...]]:
+        """Legal values of modifiers; those of `disable_output_lane` and `zero_column_mask` are too many.
+
+        >>> import ptxlab
+        >>> legal = ptxlab.instruction("tcgen05.mma.cta_group::1.kind::f16").modifiers
+        >>> legal["enable_input_d"], len(legal["scale_input_d"])
+        ((True, False), 16)
+        """
+        every = {row.name: (row.default,) for row in fields(Modifiers)}
+        legal: dict[str, tuple[Any, ...]] = {
+            name: values for name, values in every.items() if _ARGUMENTS.get(name) not in self.arguments
+        }
+        legal["enable_input_d"] = (True, False)
+        if self.scale_input_d:
+            legal["scale_input_d"] = tuple(range(16))
+        return legal
+
+    def check_modifiers(self, modifiers: Modifiers) -> Modifiers:
+        """Return the modifiers, or refuse the first that this instruction does not take."""
+        modifiers = super().check_modifiers(modifiers)
+        lanes = LANES * self.cta_group
+        if not 0 <= modifiers.disable_output_lane < 1 << lanes:
+            raise PtxlabError(
+                f"disable_output_lane={quoted(modifiers.disable_output_lane)}: {self.mnemonic} takes a mask "
+                f"of {lanes} bits"
+            )
+        self.zero_columns(modifiers)
+        return modifiers
+
+    def negates(self, modifiers: Modifiers) -> bool:
+        """Whether every product changes its sign: A or B is negated, not both."""
+        return self.descriptor.negate_a != self.descriptor.negate_b
+
+    def zero_columns(self, modifiers: Modifiers) -> NDArray[np.bool_] | None:
+        """Columns of B that count as zeros: [n], or None where all count as they are."""
+        if not modifiers.zero_column_mask:
+            return None
+        return ZeroColumnMask.decode(modifiers.zero_column_mask).zeros(self.m, self.n)
+
+    def pack_result(self, codes: NDArray[Any], c: NDArray[Any], modifiers: Modifiers) -> NDArray[Any]:
+        """Words of D: lanes that are disabled, and words that hold nothing of D, stay as they are."""
+        words = self.d.pack_codes(codes)
+        writes = self._writes
+        if modifiers.disable_output_lane:
+            lanes = np.arange(words.shape[-2], dtype=object)
+            enabled = (modifiers.disable_output_lane >> lanes & 1) == 0
+            writes = writes & enabled.astype(bool)[:, None]
+        return words if writes.all() else np.where(writes, words, c)
+
+    @cached_property
+    def _writes(self) -> NDArray[np.bool_]:
+        """Words of D's columns in which there is an element: [lanes, columns]."""
+        return self.d.pack_codes(np.ones(self.d.shape, dtype=self.d.dtype.code_type)) > 0
 
     @property
     def selectors(self) -> tuple[int, ...]:

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...isa.operands import Operands
-from ..element import Element, nibbles_of, scales_of
+from ..element import Element, codes_of, nibbles_of, scales_of
 from ..steps import Step
 
-__all__ = ["Codes", "Rule", "codes_of_c"]
+__all__ = ["Codes", "Rule"]
 
 Array = NDArray[Any]
 
@@ -27,17 +27,11 @@ class Rule(ABC):
 
     def run(self, operands: Operands) -> Array:
         """Registers of D for a batch [count, lanes, registers]."""
-        return operands.ins.d.pack_codes(self.dot(operands))
+        return operands.ins.pack_result(self.dot(operands), operands.c, operands.modifiers)
 
     @abstractmethod
     def trace(self, element: Element) -> list[Step]:
         """The same for one element of D, step by step and exactly."""
-
-
-def codes_of_c(operands: Operands) -> Array:
-    """C's codes; zeros for scale-d = 0, which leaves C out."""
-    codes = operands.ins.c.unpack_codes(operands.c)
-    return codes if operands.modifiers.scale_d else np.zeros_like(codes)
 
 
 @dataclass(frozen=True)
@@ -57,12 +51,8 @@ class Codes:
     @classmethod
     def of(cls, operands: Operands) -> Codes:
         """Unpack the registers."""
-        ins, modifiers = operands.ins, operands.modifiers
-        a, b, c = ins.a.unpack_codes(operands.a), ins.b.unpack_codes(operands.b), codes_of_c(operands)
-        if modifiers.imm_scale_a * modifiers.imm_scale_b < 0:  # negating A or B negates every product
-            a = a ^ ins.a.dtype.code_type(1 << (ins.a.dtype.bits - 1))
-        codes = cls(a, b, c, nibbles_of(operands), scales_of(operands))
-        return codes if ins.mma_count == 1 else codes._apart()
+        codes = cls(*codes_of(operands), nibbles_of(operands), scales_of(operands))
+        return codes if operands.ins.mma_count == 1 else codes._apart()
 
     def _apart(self) -> Codes:
         """Four matrices stacked below each other (B: side by side) -> an axis of four before the matrix."""

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...isa.operands import Operands
-from ..element import Element, nibbles_of
+from ..element import Element, codes_of_c, nibbles_of
 from ..products import exact_product
 from ..steps import Step, Term, add_up
-from .base import Array, Rule, codes_of_c
+from .base import Array, Rule
 
 __all__ = ["Exact"]
 
@@ -29,6 +29,9 @@ class Exact(Rule):
         """See `Rule.dot`. Sums of products fit float32 exactly: at most 64 * 255 * 255 < 2^24."""
         ins = operands.ins
         b = ins.b.unpack_as(operands.b, np.float32)
+        zeros = ins.zero_columns(operands.modifiers)
+        if zeros is not None:
+            b = np.where(zeros, np.float32(0), b)
         nibbles = nibbles_of(operands)
         if ins.structure is not None and nibbles is not None:
             stored = ins.a.unpack_as(operands.a, ins.a.dtype.value_type)

@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from ...isa.dtypes import DType, dtype
+from ...isa.mma import MmaForm
 from ...isa.operands import Operands
 from ..compiled import WIDE, FusedStep, fused_registers, serves
 from ..element import Element
@@ -78,12 +79,12 @@ class Fused(Rule):
     def run(self, operands: Operands) -> Array:
         """See `Rule.run`; from registers to registers in one compiled loop where that serves."""
         ins, modifiers = operands.ins, operands.modifiers
-        plain = ins.structure is None and ins.scale_vec is None and ins.c_type == ins.d_type
+        plain = isinstance(ins, MmaForm) and ins.structure is None and ins.scale_vec is None
+        plain = plain and ins.c_type == ins.d_type
         whole = ins.mma_count == 1 and ins.n < WIDE and (self.depth is None or self.depth >= ins.k)
-        negated = modifiers.imm_scale_a * modifiers.imm_scale_b < 0
         dtypes = (ins.a.dtype, ins.b.dtype, ins.c.dtype, ins.d.dtype)
         products = operands.count * ins.d.shape[0] * ins.d.shape[1] * ins.k
-        if not plain or not whole or negated or not serves(dtypes, products, ins.k):
+        if not plain or not whole or ins.negates(modifiers) or not serves(dtypes, products, ins.k):
             return super().run(operands)
         step = FusedStep(dtypes, self.alignment)
         d, odd = fused_registers(operands, step)

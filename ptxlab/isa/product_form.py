@@ -1,0 +1,181 @@
+"""What every instruction that multiplies matrices has, in registers or in tensor memory."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .._util.arguments import as_index
+from ..errors import PtxlabError, listing, quoted
+from .form import Form
+from .matrix_operand import MatrixOperand
+from .modifiers import Modifiers
+from .sparsity import Structure
+
+__all__ = ["ProductForm"]
+
+
+class ProductForm(Form):
+    """One form of an instruction that computes D = A B + C: shape, types, operands and modifiers.
+
+    What arithmetic, traces and `Operands` ask of it is here; `MmaForm` (mma, wmma, wgmma) and `Tcgen05Mma`
+    answer.
+
+    >>> import ptxlab
+    >>> forms = ("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "tcgen05.mma.cta_group::1.kind::f16")
+    >>> [list(ptxlab.instruction(name).inputs) for name in forms]
+    [['a', 'b', 'c'], ['a', 'b', 'c']]
+    """
+
+    kind: str | None
+    satfinite: bool
+    bit_op: str | None = None
+    rounding: Literal["rz", "rm", "rp"] | None = None
+
+    # -- shape and types -------------------------------------------------------------------------------------
+
+    m: int
+    n: int
+    k: int
+    a_type: str
+    b_type: str
+    c_type: str
+    d_type: str
+    scale_vec: int | None  # block scales of a row of A
+    scale_type: str | None
+
+    # -- operands --------------------------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def a(self) -> MatrixOperand:
+        """Multiplicand A; of a sparse instruction the compressed A."""
+
+    @property
+    @abstractmethod
+    def b(self) -> MatrixOperand:
+        """Multiplicand B."""
+
+    @property
+    @abstractmethod
+    def c(self) -> MatrixOperand:
+        """Accumulator C."""
+
+    @property
+    @abstractmethod
+    def d(self) -> MatrixOperand:
+        """Result D."""
+
+    @property
+    @abstractmethod
+    def e(self) -> MatrixOperand | None:
+        """Sparsity metadata, or None."""
+
+    @property
+    @abstractmethod
+    def scale_a(self) -> MatrixOperand | None:
+        """Block scales of A, or None."""
+
+    @property
+    @abstractmethod
+    def scale_b(self) -> MatrixOperand | None:
+        """Block scales of B, or None."""
+
+    @property
+    def inputs(self) -> Mapping[str, MatrixOperand]:
+        """The operands that it reads, by the argument that takes them.
+
+        a, b, c, and e, scale_a, scale_b where it has them.
+        """
+        every = {
+            "a": self.a,
+            "b": self.b,
+            "c": self.c,
+            "e": self.e,
+            "scale_a": self.scale_a,
+            "scale_b": self.scale_b,
+        }
+        return {name: operand for name, operand in every.items() if operand is not None}
+
+    @property
+    def mma_count(self) -> int:
+        """How many independent products it computes."""
+        return 1
+
+    def column_of_b(self, row: int, col: int) -> int:
+        """The column of B that goes into D[row][col]."""
+        as_index(row, "row", self.d.shape[0])
+        return as_index(col, "column", self.d.shape[1])
+
+    # -- modifiers -------------------------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def modifiers(self) -> Mapping[str, Sequence[Any]]:
+        """Legal values of modifiers (see `Modifiers`)."""
+
+    def check_modifiers(self, modifiers: Modifiers) -> Modifiers:
+        """Return the modifiers, or refuse the first that this instruction does not take."""
+        if not isinstance(modifiers, Modifiers):
+            raise PtxlabError(
+                f"modifiers: found {quoted(modifiers)}; ptxlab.isa.modifiers.Modifiers has them"
+            )
+        for name, legal in self.modifiers.items():
+            value = getattr(modifiers, name)
+            if value not in legal:
+                default = getattr(Modifiers, name)
+                if tuple(legal) == (default,):
+                    raise PtxlabError(f"{name}={quoted(value)}: {self.mnemonic} takes only {default!r}")
+                raise PtxlabError(
+                    f"{name}={quoted(value)}: {self.mnemonic} takes "
+                    f"{listing(legal)}{self._selector_quirk(value, name)}"
+                )
+        return modifiers
+
+    def _selector_quirk(self, value: int, name: str) -> str:
+        """What to add to a refusal where the assembler accepts more than the manual."""
+        return ""
+
+    def negates(self, modifiers: Modifiers) -> bool:
+        """Whether every product changes its sign."""
+        return modifiers.imm_scale_a * modifiers.imm_scale_b < 0
+
+    def scale_copies(self, modifiers: Modifiers) -> tuple[int, int]:
+        """Which copies of the block scales of A and B it reads."""
+        return 0, 0
+
+    def zero_columns(self, modifiers: Modifiers) -> NDArray[np.bool_] | None:
+        """Columns of B that count as zeros: [n], or None where all count as they are."""
+        return None
+
+    def pack_result(self, codes: NDArray[Any], c: NDArray[Any], modifiers: Modifiers) -> NDArray[Any]:
+        """Registers or words of D after it, from D's codes and from what was there before, `c`."""
+        return self.d.pack_codes(codes)
+
+    # -- sparsity --------------------------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def structure(self) -> Structure | None:
+        """The sparsity that A must have, or None for a dense instruction."""
+
+    @property
+    def metadata_ordered(self) -> bool:
+        """Whether the two indices of a nibble must ascend."""
+        return False
+
+    @abstractmethod
+    def compress(self, A: ArrayLike) -> tuple[NDArray[Any], NDArray[np.uint8]]:
+        """Dense structured-sparse A -> (stored half, one nibble for every row and chunk)."""
+
+    @abstractmethod
+    def expand(self, stored: ArrayLike, nibbles: ArrayLike) -> NDArray[Any]:
+        """The inverse of `compress`."""
+
+    @abstractmethod
+    def prune(self, A: ArrayLike) -> NDArray[Any]:
+        """The nearest matrix that has the structure."""
