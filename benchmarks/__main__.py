@@ -39,6 +39,12 @@ def versions() -> dict[str, str]:
     return installed
 
 
+def keep(results: dict[str, Any]) -> None:
+    """Write results into the file; what other benchmarks recorded there stays."""
+    recorded = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    write_atomically(RESULTS, json.dumps({**recorded, **results}, indent=1) + "\n")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--batch", type=int, default=4096)
@@ -60,9 +66,7 @@ def main() -> None:
         "matmul": matmul.measure(),
     }
     if args.record:
-        recorded = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-        recorded.update(results)  # what other benchmarks recorded stays
-        write_atomically(RESULTS, json.dumps(recorded, indent=1) + "\n")
+        keep(results)
 
 
 if __name__ == "__main__":

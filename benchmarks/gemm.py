@@ -7,7 +7,6 @@ Random data, best of 20 runs in which both sides take turns.
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import subprocess
 import time
@@ -18,10 +17,9 @@ from functools import partial
 from typing import Any
 
 import ptxlab
-from ptxlab._util.files import write_atomically
 from ptxlab.kernels import gemm
 
-from .__main__ import RESULTS
+from .__main__ import RESULTS, keep
 
 TIMES = 20
 ROUNDS = 5  # in which the two sides take turns
@@ -55,14 +53,19 @@ CASES = (
     Case("s8", f"{WGMMA}k32.s32.s8.s8", "s32", {8192: 1.0, 4096: 0, 2048: 0}, {}),
 )
 
+MMA_SP = "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"
 SPARSE_WGMMA = "wgmma.mma_async.sp.sync.aligned.m64n256"
 SPARSE = (
     ("f16", f"{SPARSE_WGMMA}k32.f32.f16.f16", "f16", (8192, 4096, 2048)),
+    ("f16, called", f"{SPARSE_WGMMA}k32.f32.f16.f16", "f16", (8192, 4096, 2048)),  # without a CUDA graph
+    ("f16, mma.sp", MMA_SP, "f16", (8192,)),  # the kernel for Ampere-class chips
     ("bf16", f"{SPARSE_WGMMA}k32.f32.bf16.bf16", "bf16", (8192,)),
+    ("tf32", f"{SPARSE_WGMMA}k16.f32.tf32.tf32", "f32", (8192,)),
     ("e4m3", f"{SPARSE_WGMMA}k64.f32.e4m3.e4m3", "bf16", (8192, 4096)),
     ("s8", f"{SPARSE_WGMMA}k64.s32.s8.s8", "s32", (8192, 4096)),
 )
-GOALS = {("f16", 8192): (1.5, 0), ("e4m3", 8192): (0, 2000)}
+_DENSE_IN_TORCH = ("e4m3", "tf32")
+GOALS = {("f16", 8192): (1.5, 0), ("f16, called", 8192): (1.5, 0), ("e4m3", 8192): (0, 2000)}
 
 
 @dataclass
@@ -90,32 +93,35 @@ class Row:
         return self.ours / self.library
 
 
-def best_seconds(*operations: Callable[[], object], times: int = TIMES) -> list[float]:
+def best_seconds(*operations: Callable[[], object], times: int = TIMES, captured: bool = True) -> list[float]:
     """The shortest of several runs of each on the GPU, after two to warm up.
 
     They take turns, with a pause after each, since a card that was busy for long is at its limit of power.
-    Each is captured as a CUDA graph, so that nobody's Python is timed.
+    `captured`: each is a CUDA graph, so that nobody's Python is timed.
     """
     import torch
 
-    graphs = []
+    runs: list[Callable[[], object]] = []
     for operation in operations:
         for _ in range(2):
             operation()
         torch.cuda.synchronize()
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            operation()
-        graphs.append(graph)
-    best = [math.inf] * len(graphs)
+        run = operation
+        if captured:
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph):
+                operation()
+            run = graph.replay
+        runs.append(run)
+    best = [math.inf] * len(runs)
     for _ in range(ROUNDS):
-        for index, graph in enumerate(graphs):
+        for index, run in enumerate(runs):
             time.sleep(PAUSE)
-            graph.replay()
+            run()
             pairs = [[torch.cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(times // ROUNDS)]
             for start, end in pairs:
                 start.record()
-                graph.replay()
+                run()
                 end.record()
             torch.cuda.synchronize()
             best[index] = min(best[index], *(start.elapsed_time(end) / 1e3 for start, end in pairs))
@@ -164,24 +170,26 @@ def siblings() -> Iterator[Row]:
 def sparse() -> Iterator[Row]:
     """A of 2:4 structure, compressed before; a sparse product counts as many operations as a dense one.
 
-    The library is cuSPARSELt; torch has no sparse product of FP8, so there it is the dense one.
+    The library is cuSPARSELt; torch has no sparse product of FP8 and tf32, so there it is the dense one.
     """
     import torch
 
-    for kind, form, result, sizes in SPARSE:
+    for name, form, result, sizes in SPARSE:
+        kind = name.split(",")[0]
         for size in sizes:
             a, b = operands(kind, size)
             pruned = ptxlab.prune(a, form)
-            left = ptxlab.compress(pruned, form)
             rung = gemm.best_sparse_rung(form, "sm_90a", size, size, result=result)
-            if kind == "e4m3":
-                theirs = library(kind, a, b)
-            else:
+            if name.endswith("mma.sp"):
+                rung = gemm.sparse_rung(form, result=result)
+            theirs = library(kind, a, b)
+            if kind not in _DENSE_IN_TORCH:
                 theirs = partial(torch.mm, torch.sparse.to_sparse_semi_structured(pruned), b)
-            seconds, library_seconds = best_seconds(partial(rung, left, b), theirs)
-            goal, least = GOALS.get((kind, size), (0, 0))
+            ours = partial(rung, ptxlab.compress(pruned, form), b)
+            goal, least = GOALS.get((name, size), (0, 0))
             work = 2 * size**3 / 1e12
-            yield Row(f"sparse {kind}", size, work / seconds, work / library_seconds, goal, least)
+            seconds, library_seconds = best_seconds(ours, theirs, captured=not name.endswith("called"))
+            yield Row(f"sparse {name}", size, work / seconds, work / library_seconds, goal, least)
 
 
 def rungs(size: int = 4096) -> Iterator[Row]:
@@ -236,9 +244,7 @@ def main() -> None:
     found = measure()
     print(found["machine"])
     if args.record:
-        recorded = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-        recorded["gemm"] = found
-        write_atomically(RESULTS, json.dumps(recorded, indent=1) + "\n")
+        keep({"gemm": found})
 
 
 if __name__ == "__main__":

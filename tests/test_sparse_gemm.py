@@ -26,6 +26,7 @@ WGMMA = "wgmma.mma_async.sp.sync.aligned."
 MMA = "mma.sp::ordered_metadata.sync.aligned."
 DENSE = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 F16, S8 = f"{WGMMA}m64n64k32.f32.f16.f16", f"{WGMMA}m64n64k64.s32.s8.s8"
+TF32 = f"{WGMMA}m64n64k16.f32.tf32.tf32"
 
 
 def _values(form: ptxlab.Instruction, m: int, n: int, k: int, seed: int) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -113,15 +114,16 @@ def test_the_kernel_prunes_as_the_host_does() -> None:
     source = source_files()["compress.cu"]
     special = np.array([np.nan, np.inf, -np.inf, 1, 2, -2, 2, 2, 0, -0.0, 0, 5e-8, 7, 6, -6, 6])
     cases = (
-        ("unsigned short", np.concatenate([special] * 4).astype(np.float16), 0, 0x7C00),
-        ("unsigned char", np.arange(-128, 128).astype(np.int8)[np.arange(256) * 37 % 256], 1, 0),
+        (F16, "unsigned short", np.concatenate([special] * 4).astype(np.float16), 0, 0x7C00),
+        (TF32, "unsigned int", np.concatenate([special] * 4).astype(np.float32), 0, 0x7F800000),
+        (S8, "unsigned char", np.arange(-128, 128).astype(np.int8)[np.arange(256) * 37 % 256], 1, 0),
     )
-    for code, values, kind, infinity in cases:
-        expected = ptxlab.prune(values[None], F16)[0]
+    for form, code, values, kind, infinity in cases:
+        expected = ptxlab.prune(values[None], form)[0]
         codes = values.view(f"u{values.itemsize}")
         pruned = np.ones_like(codes)
         ptxlab.kernel(source, f"prune<{code}>").simulate(
-            1, 64, codes, pruned, codes.size // 4, kind, infinity
+            1, 64, codes, pruned, codes.size // ptxlab.instruction(form).structure.chunk, kind, infinity
         )
         assert (pruned == expected.view(codes.dtype)).all()
 
@@ -141,7 +143,9 @@ def test_the_kernel_prunes_as_the_host_does() -> None:
             {"block_n": 64, "cluster": 1, "steps": 4, "stages": 3},
         ),
         (S8, (70, 70, 300), {"block_m": 64, "tiles_m": 1, "block_n": 64, "cluster": 2, "stages": 2}),
+        (TF32, (70, 40, 90), {"block_m": 64, "tiles_m": 1, "block_n": 64, "stages": 2}),
         (f"{MMA}m16n8k32.row.col.f32.bf16.bf16.f32", (70, 70, 300), {"block_m": 64, "block_n": 64}),
+        (f"{MMA}m16n8k16.row.col.f32.tf32.tf32.f32", (70, 40, 90), {"block_m": 64, "block_n": 64}),
         (f"{MMA}m16n8k64.row.col.s32.s8.s8.s32", (70, 40, 300), {"block_m": 64, "block_n": 64, "stages": 2}),
     ],
 )
@@ -236,10 +240,11 @@ def test_the_best_tiles_depend_on_the_size() -> None:
 @pytest.mark.gpu
 def test_matrices_on_the_gpu() -> None:
     torch: Any = pytest.importorskip("torch")
-    types = {"f16": "float16", "bf16": "bfloat16", "e4m3": "float8_e4m3fn", "s8": "int8"}
+    types = {"f16": "float16", "bf16": "bfloat16", "tf32": "float32", "e4m3": "float8_e4m3fn", "s8": "int8"}
     rng = np.random.default_rng(11)
     spellings = [F16, S8, f"{WGMMA}m64n64k64.f32.e4m3.e4m3", f"{WGMMA}m64n64k32.f32.bf16.bf16"]
     spellings += [f"{MMA}m16n8k32.row.col.f32.f16.f16.f32", f"{MMA}m16n8k64.row.col.s32.s8.s8.s32"]
+    spellings += [TF32, f"{MMA}m16n8k16.row.col.f32.tf32.tf32.f32"]
     for spelling in spellings:
         form = ptxlab.instruction(spelling)
         assert has_kernel(form)
@@ -248,6 +253,8 @@ def test_matrices_on_the_gpu() -> None:
             if trial == 5:
                 m, n, k = 70, 40, 3000  # so that stages are filled many times
             left, right = _values(form, m, n, k, trial)
+            if form.a_type == "tf32":  # rounded on the GPU as on the host
+                left, right = (matrix * np.float32(1.0004) for matrix in (left, right))
             expected = ptxlab.matmul(left, right, instruction=form, show=False)
             kind = getattr(torch, types[form.a_type])
             A = torch.from_numpy(left.astype(np.float32)).to("cuda").to(kind)
@@ -272,8 +279,9 @@ def test_matrices_on_the_gpu() -> None:
         for transposed in (B, B.t().contiguous().t()):
             D = ptxlab.matmul(A, transposed, instruction=dense, on="gpu")
             assert (D.cpu().numpy() == expected).all(), spelling
-    weights = torch.randn((256, 512), device="cuda", dtype=torch.float16)
-    pruned = ptxlab.prune(weights, F16)
-    assert (pruned.cpu().numpy() == ptxlab.prune(weights.cpu().numpy(), F16)).all()
+    for spelling, kind in ((F16, torch.float16), (TF32, torch.float32)):
+        weights = torch.randn((256, 512), device="cuda", dtype=kind)
+        pruned = ptxlab.prune(weights, spelling)
+        assert (pruned.cpu().numpy() == ptxlab.prune(weights.cpu().numpy(), spelling)).all()
     with pytest.raises(ptxlab.PtxlabError, match="row 0, columns 0..3: 4 of the 4 values are non-zero"):
         ptxlab.compress(torch.ones((64, 64), device="cuda", dtype=torch.float16), F16)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from math import ceil
 from typing import Any
@@ -39,6 +40,8 @@ MMA = mma_instruction("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
 #: T operations a second of each rung on an H200: f16 with f32 accumulators, 4096 in each direction.
 RATES = {1: 20, 2: 51, 3: 178, 4: 237, 5: 386, 6: 587, 7: 604, 8: 752}
 CUBLAS = 760
+
+_HEADERS = re.compile(r"(?:^#include .*\n)+", re.MULTILINE)
 
 #: What each rung leaves for the next one to do.
 _LEFT = {
@@ -109,10 +112,9 @@ def simulated_rung(chosen: Rung | SparseRung, A: Any, B: NDArray[Any]) -> Climb:
     """
     call = chosen.call(A, B)
     result = call.simulate(kernel(chosen.source), show=False)
-    own = source_files()[chosen.row.file].splitlines()
-    headers_end = max(number for number, line in enumerate(own) if line.startswith("#include"))
-    before = len(chosen.source.splitlines()) - len(own[headers_end + 1 :])
-    return Climb(chosen.row.number, call.D, result, before + 1)
+    _, *own = _HEADERS.split(source_files()[chosen.row.file])
+    first_line = chosen.source[: chosen.source.index(own[0])].count("\n") + 1
+    return Climb(chosen.row.number, call.D, result, first_line)
 
 
 def by_rung(climbs: list[Climb], what: str) -> Picture:

@@ -359,7 +359,7 @@ def measure(
     that are counted.
 
     >>> import ptxlab
-    >>> ptxlab.measure("mma.m16n8k16.f16")   # doctest: +SKIP
+    >>> ptxlab.measure("mma.m16n8k16.f32.f16")   # doctest: +SKIP
     """
     form = parse(ins)
     warps = _counts(warps, "warps", _MOST_WARPS, form.lanes // 32)

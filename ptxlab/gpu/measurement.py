@@ -51,7 +51,7 @@ class Measurement:
     """How fast one instruction is on one GPU.
 
     >>> import ptxlab
-    >>> result = ptxlab.measure("mma.m16n8k16.f16")   # doctest: +SKIP
+    >>> result = ptxlab.measure("mma.m16n8k16.f32.f16")   # doctest: +SKIP
     >>> result.latency, result.throughput   # doctest: +SKIP
     (24.1, 6.3e14)
     """

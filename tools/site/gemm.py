@@ -8,6 +8,7 @@ from typing import Any
 
 from ptxlab import gemm
 from ptxlab._util.files import write_atomically
+from ptxlab.course.sparse_gemm import busy
 
 from .markdown import Page, code, table
 
@@ -62,20 +63,22 @@ def page() -> Page:
         out.heading(2, "A sparse A")
         out.add(
             "`wgmma.sp` with an A of 2:4 structure that was compressed before (`ptxlab.compress`); zeros "
-            "count as operations. The library is cuSPARSELt; for e4m3, of which torch has no sparse product, "
-            "it is the dense one:",
+            'count as operations. "Called" is without a CUDA graph, so that the time in which Python and '
+            "the library prepare a launch counts too. The library is cuSPARSELt; for e4m3 and tf32, of which "
+            "torch has no sparse product, it is the dense one:",
             table(heads, sparse, numbers=(1, 2, 3, 4)),
             "Shared memory binds these kernels, not the tensor cores. A sparse instruction needs twice as "
             "much of B in the same time: for 64 x 256 at full rate that is all that shared memory can "
             "deliver, 128 bytes a cycle, and A and what TMA writes there come on top. Larger tiles need "
-            "less of both: with 256 x 192 the tensor cores can be busy for 64 % of the time.",
+            f"less of both: with 256 x 192 the tensor cores can be busy {busy(256, 192, True):.0%} of "
+            "the time.",
         )
     machine = recorded["machine"]
     out.add(
         f"Recorded on {recorded['date']} on an {machine['name']} (driver {machine['driver_version']}, up to "
         f"{machine['clocks.max.sm']} and {machine['power.limit']}) with torch {recorded['torch']}: random "
         "data, best of 20 runs in which both sides take turns. T/s are 10^12 multiplications and additions a "
-        "second. `python -m benchmarks.gemm` measures it again."
+        "second. `python -m benchmarks.gpu` measures it again."
     )
     return out
 

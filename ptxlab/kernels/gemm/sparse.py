@@ -25,7 +25,7 @@ from ...isa.sparsity import Structure
 from ...isa.targets import check_target, chip_of_target
 from ...memory import pack_metadata, tensor_map, unpack_metadata
 from ...numerics import has, model_for
-from ..device_operands import check_elements
+from ..device_operands import check_elements, element_types
 from ..kernel import Kernel, kernel
 from ..simulator import Result
 from .call import (
@@ -41,7 +41,7 @@ from .call import (
     start_codes,
 )
 from .catalog import Row
-from .device import Rows, lies_by_rows, pack, packed_rows
+from .device import Rows, lies_by_rows, operand_map, pack, packed_rows
 from .source import RESULTS, compose, source_files
 
 __all__ = [
@@ -64,8 +64,8 @@ _WORD_ROWS = 64
 _LANES = 128
 _A_STEP, _B_STEP = 32, 64  # bytes of a stored row of A and of a column of B that every instruction takes
 _CODES = {8: "unsigned char", 16: "unsigned short", 32: "unsigned int"}
-#: Types whose matrices the GPU compresses: their elements are what arrays hold, as they are.
-_ELEMENTS = ("f16", "bf16", "e4m3", "e5m2", "s8", "u8")
+#: Types whose matrices the GPU compresses: their elements are what arrays hold; tf32 is rounded from float32.
+_ELEMENTS = ("f16", "bf16", "tf32", "e4m3", "e5m2", "s8", "u8")
 
 #: The sparse kernels; numbers are those of the dense rungs that they grew from.
 SPARSE: tuple[Row, ...] = (
@@ -226,6 +226,9 @@ def compress_arrays(form: MmaForm, call: GpuArrays) -> CompressedMatrix:
     rows, words, stored_columns = _sizes(form, m, k)
     if array.strides[1] != array.itemsize or array.strides[0] % array.itemsize:
         array = call.contiguous(array)
+    source = Rows(array.pointer, m, k * array.itemsize, array.strides[0])
+    if element.name == "tf32" and array.size:
+        source = packed_rows(call, form.a, array.pointer, array.shape, array.strides, gaps=True)
     held = array.type_name
     if call.library == "other" and not hasattr(np, held):  # which only knows NumPy's own types
         held = f"uint{element.bits}"
@@ -233,7 +236,8 @@ def compress_arrays(form: MmaForm, call: GpuArrays) -> CompressedMatrix:
     metadata = call.empty((rows, words, _LANES), "int32")
     if array.size:
         with _Violations(call) as violations:
-            arguments = [array, np.int32(m), np.int32(k), np.int64(array.strides[0] // array.itemsize)]
+            arguments: list[Any] = [np.uint64(source.pointer), np.int32(m), np.int32(k)]
+            arguments += [np.int64(source.pitch // array.itemsize)]
             arguments += [np.uint32(_magnitude(element)), stored, metadata, np.uint64(violations.pointer)]
             _launch(call, "compress", element, arguments, (words, rows, 1), _LANES)
             violations.check(structure, k)
@@ -350,7 +354,7 @@ def _infinity(element: DType) -> int:
     """The code above which magnitudes are NaN; e4m3 has one NaN, which is the largest code anyway."""
     if not element.is_float or element.name == "e4m3":
         return (1 << element.bits - 1) - 1
-    return ((1 << element.exponent_bits) - 1) << element.fraction_bits
+    return ((1 << element.exponent_bits) - 1) << element.fraction_bits + element.ignored_bits
 
 
 def _shape(shape: tuple[int, ...]) -> tuple[int, int]:
@@ -366,7 +370,7 @@ def _gpu_matrix(form: MmaForm, call: GpuArrays) -> GpuArray:
             f"{form.mnemonic}: on the GPU, matrices of {listing(_ELEMENTS)} are compressed; "
             f"pass A of {element} as a NumPy array"
         )
-    right = np.dtype(element.numpy_type).name
+    right = element_types(form.a)
     if array.type_name != right:
         raise PtxlabError(
             f"A: found {array.type_name}; {element} takes {right}, since nothing is converted on the GPU"
@@ -485,7 +489,7 @@ class SparseRung:
         box = (64, 128) if self.b_by_rows else (self.form.n // self.constants["CLUSTER"], 128)
         return (
             tensor_map(stored, (self.constants["BLOCK_M"], wide), swizzle=wide, l2_promotion=256),
-            tensor_map(columns, box, swizzle=128, l2_promotion=256),
+            operand_map(columns, box, tf32=self.form.b_type == "tf32"),
             tensor_map(product, (self.form.m, 128), swizzle=128),
         )
 
@@ -534,9 +538,9 @@ class SparseRung:
         left = Rows(stored.pointer, m, *[stored.shape[1] * stored.itemsize] * 2)
         if k > 0:
             turned = slice(None) if self.b_by_rows else slice(None, None, -1)
-            right = packed_rows(
-                call, self.form.b, B.pointer, B.shape[turned], B.strides[turned], gaps=self.asynchronous
-            )
+            maps = self.asynchronous
+            shape, strides = B.shape[turned], B.strides[turned]
+            right = packed_rows(call, self.form.b, B.pointer, shape, strides, gaps=maps, rounded=maps)
         else:  # no step reads them, but TMA wants rows
             left, right = (Rows(call.scratch(rows * _A_STEP), rows, _A_STEP, _A_STEP) for rows in (m, n))
         start = np.uint64(0) if C is None else call.contiguous(C)
@@ -547,8 +551,8 @@ class SparseRung:
             if pitch % CHUNK:  # TMA stores rows that begin at multiples of 16 bytes
                 pitch = -(-pitch // CHUNK) * CHUNK
                 target = call.scratch(m * pitch)
-            maps = self.maps(left, right, Rows(target, m, pitch, pitch))
-            encoded = [encode_tensor_map(each).tobytes() for each in maps]
+            described = self.maps(left, right, Rows(target, m, pitch, pitch))
+            encoded = [encode_tensor_map(each).tobytes() for each in described]
             arguments = [encoded[0], metadata, encoded[1], start, encoded[2], *sizes]
         else:
             arguments += [np.int32(left.pitch), np.int32(right.pitch)]

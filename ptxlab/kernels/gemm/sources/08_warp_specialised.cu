@@ -19,59 +19,14 @@
 constexpr int CONSUMERS = BLOCK_M / (TILES_M * INSTRUCTION_M);       // warpgroups
 constexpr int THREADS = (1 + CONSUMERS) * WARPGROUP;
 constexpr int CLUSTER = CLUSTER_M * CLUSTER_N;
+constexpr int TILE_M = CLUSTER_M * BLOCK_M, TILE_N = CLUSTER_N * BLOCK_N;  // of D, for a cluster
 constexpr int ROW = 128;                                             // bytes along K that a stage holds of each row
 constexpr int STEP = 32;                                             // bytes along K that one wgmma takes, for every type
 constexpr int A_BYTES = BLOCK_M * ROW;
 constexpr int B_BYTES = BLOCK_N * ROW;
 constexpr int STAGE_BYTES = A_BYTES + B_BYTES;
 constexpr int BARRIERS = STAGES * STAGE_BYTES + CONSUMERS * 2 * STORE_BYTES;  // where they lie in shared memory
-
-__device__ __forceinline__ uint32_t full_barrier(uint32_t memory, int stage) { return memory + BARRIERS + 16 * stage; }
-__device__ __forceinline__ uint32_t empty_barrier(uint32_t memory, int stage) { return full_barrier(memory, stage) + 8; }
-
-// Where the ring stands: which stage, and the parity of its phase.
-struct Position {
-    int stage = 0;
-    uint32_t parity = 0;
-
-    __device__ __forceinline__ void advance()
-    {
-        if (++stage == STAGES) {
-            stage = 0;
-            parity ^= 1;
-        }
-    }
-};
-
-// Which tile comes when. Tiles are taken in bands of GROUP rows, down each column of the band: what runs at the same
-// time then shares few rows of A and few columns of B, and finds them in L2.
-struct Tiles {
-    int rows, columns;  // counted in clusters
-
-    __device__ __forceinline__ Tiles(int M, int N)
-        : rows((M + CLUSTER_M * BLOCK_M - 1) / (CLUSTER_M * BLOCK_M)),
-          columns((N + CLUSTER_N * BLOCK_N - 1) / (CLUSTER_N * BLOCK_N)) {}
-
-    __device__ __forceinline__ int count() const { return rows * columns; }
-
-    __device__ __forceinline__ void place(int index, int& row, int& column) const
-    {
-        const int band = index / (GROUP * columns);
-        const int inside = index % (GROUP * columns);
-        const int height = min(GROUP, rows - band * GROUP);
-        row = band * GROUP + inside % height;
-        column = inside / height;
-    }
-};
-
-// One box from L2, for this block or for all blocks of a mask.
-template <bool multicast>
-__device__ __forceinline__ void load(
-    uint32_t to, const TensorMap& map, int column, int row, uint32_t full, uint16_t blocks)
-{
-    if constexpr (multicast) tma_load_multicast(to, map, column, row, full, blocks);
-    else tma_load(to, map, column, row, full);
-}
+#include "ring.cuh"
 
 __device__ __forceinline__ void produce(
     uint32_t memory, const TensorMap& A, const TensorMap& B, Tiles tiles, int K_bytes)
@@ -86,8 +41,8 @@ __device__ __forceinline__ void produce(
     for (int index = blockIdx.x / CLUSTER; index < tiles.count(); index += gridDim.x / CLUSTER) {
         int row, column;
         tiles.place(index, row, column);
-        const int a_row = (row * CLUSTER_M + rank_m) * BLOCK_M + rank_n * A_PART;
-        const int b_row = (column * CLUSTER_N + rank_n) * BLOCK_N + rank_m * B_PART;
+        const int a_row = row + rank_m * BLOCK_M + rank_n * A_PART;
+        const int b_row = column + rank_n * BLOCK_N + rank_m * B_PART;
         for (int k = 0; k < K_bytes; k += ROW, at.advance()) {
             const uint32_t full = full_barrier(memory, at.stage);
             const uint32_t a = memory + at.stage * STAGE_BYTES + rank_n * A_PART * ROW;
@@ -192,8 +147,8 @@ __device__ __forceinline__ void consume(
     for (int index = blockIdx.x / CLUSTER; index < tiles.count(); index += gridDim.x / CLUSTER) {
         int row, column;
         tiles.place(index, row, column);
-        row = (row * CLUSTER_M + rank_m) * BLOCK_M + consumer * TILES_M * INSTRUCTION_M;
-        column = (column * CLUSTER_N + rank_n) * BLOCK_N;
+        row += rank_m * BLOCK_M + consumer * TILES_M * INSTRUCTION_M;
+        column += rank_n * BLOCK_N;
 
         Accumulator d[TILES_M][ACCUMULATORS];
 #pragma unroll

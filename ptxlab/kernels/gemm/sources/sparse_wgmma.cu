@@ -22,6 +22,7 @@
 
 constexpr int CONSUMERS = BLOCK_M / (TILES_M * INSTRUCTION_M);       // warpgroups
 constexpr int THREADS = (1 + CONSUMERS) * WARPGROUP;
+constexpr int TILE_M = CLUSTER * BLOCK_M, TILE_N = INSTRUCTION_N;    // of D, for a cluster
 constexpr int A_STEP = 32, B_STEP = 64;                              // bytes along K that one wgmma.sp takes, for every type
 constexpr int A_ROW = STEPS * A_STEP;                                // bytes of a stored row in a stage
 constexpr int B_ROW = 128;                                           // bytes of a column of B in a slab, which is as wide as
@@ -34,52 +35,7 @@ constexpr int B_BYTES = SLABS * SLAB_BYTES;
 constexpr int E_BYTES = BLOCK_M / INSTRUCTION_M * WORDS * WORD_BYTES;
 constexpr int STAGE_BYTES = A_BYTES + B_BYTES + (E_BYTES + 1023) / 1024 * 1024;
 constexpr int BARRIERS = STAGES * STAGE_BYTES + CONSUMERS * 2 * STORE_BYTES;  // where they lie in shared memory
-
-__device__ __forceinline__ uint32_t full_barrier(uint32_t memory, int stage) { return memory + BARRIERS + 16 * stage; }
-__device__ __forceinline__ uint32_t empty_barrier(uint32_t memory, int stage) { return full_barrier(memory, stage) + 8; }
-
-// Where the ring stands: which stage, and the parity of its phase.
-struct Position {
-    int stage = 0;
-    uint32_t parity = 0;
-
-    __device__ __forceinline__ void advance()
-    {
-        if (++stage == STAGES) {
-            stage = 0;
-            parity ^= 1;
-        }
-    }
-};
-
-// Which tile comes when. Tiles are taken in bands of GROUP rows, down each column of the band: what runs at the same
-// time then shares few rows of A and few columns of B, and finds them in L2.
-struct Tiles {
-    int rows, columns;  // counted in clusters
-
-    __device__ __forceinline__ Tiles(int M, int N)
-        : rows((M + CLUSTER * BLOCK_M - 1) / (CLUSTER * BLOCK_M)), columns((N + INSTRUCTION_N - 1) / INSTRUCTION_N) {}
-
-    __device__ __forceinline__ int count() const { return rows * columns; }
-
-    __device__ __forceinline__ void place(int index, int& row, int& column) const
-    {
-        const int band = index / (GROUP * columns);
-        const int inside = index % (GROUP * columns);
-        const int height = min(GROUP, rows - band * GROUP);
-        row = (band * GROUP + inside % height) * CLUSTER * BLOCK_M + cluster_rank() * BLOCK_M;
-        column = inside / height * INSTRUCTION_N;
-    }
-};
-
-// One box from L2, for this block or for all blocks of a mask.
-template <bool multicast>
-__device__ __forceinline__ void load(
-    uint32_t to, const TensorMap& map, int column, int row, uint32_t full, uint16_t blocks)
-{
-    if constexpr (multicast) tma_load_multicast(to, map, column, row, full, blocks);
-    else tma_load(to, map, column, row, full);
-}
+#include "ring.cuh"
 
 __device__ __forceinline__ void produce(
     uint32_t memory, const TensorMap& stored, const uint32_t* metadata, const TensorMap& B, Tiles tiles, int M, int steps)
@@ -94,6 +50,7 @@ __device__ __forceinline__ void produce(
     for (int index = blockIdx.x / CLUSTER; index < tiles.count(); index += gridDim.x / CLUSTER) {
         int row, column;
         tiles.place(index, row, column);
+        row += rank * BLOCK_M;
         for (int step = 0; step < steps; step += STEPS, at.advance()) {
             const uint32_t full = full_barrier(memory, at.stage);
             const uint32_t a = memory + at.stage * STAGE_BYTES, b = a + A_BYTES, e = b + B_BYTES;
@@ -111,7 +68,7 @@ __device__ __forceinline__ void produce(
                     load<(CLUSTER > 1)>(b + n * B_ROW, B, (column + n) * 2, step * B_STEP / 2, full, everyone);
             } else {
                 for (int slab = 0; slab < SLABS; ++slab)
-                    load<(CLUSTER > 1)>(b + slab * SLAB_BYTES + rank * B_PART * B_ROW, B, step * B_STEP + slab * B_ROW,
+                    load<(CLUSTER > 1)>(b + slab * SLAB_BYTES + rank * B_PART * B_ROW, B, (step * B_STEP + slab * B_ROW) / MAP_UNIT,
                                         column + rank * B_PART, full, everyone);
             }
         }
@@ -253,7 +210,7 @@ __device__ __forceinline__ void consume(
     for (int index = blockIdx.x / CLUSTER; index < tiles.count(); index += gridDim.x / CLUSTER) {
         int row, column;
         tiles.place(index, row, column);
-        row += first * INSTRUCTION_M;
+        row += cluster_rank() * BLOCK_M + first * INSTRUCTION_M;
 
         Accumulator d[TILES_M][ACCUMULATORS];
 #pragma unroll

@@ -1,0 +1,28 @@
+"""python -m benchmarks.gpu: every ratio on this machine's GPU, in one run.
+
+What `ptxlab.measure` finds beside probes written by hand, then products of matrices beside cuBLAS, cuBLASLt
+and cuSPARSELt. `--record` keeps the figures in results.json, from which the documentation takes them.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from . import gemm, measure
+from .__main__ import RESULTS, keep
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu", description=__doc__)
+    parser.add_argument("--record", action="store_true", help=f"keep the figures in {RESULTS.name}")
+    args = parser.parse_args()
+    results = {}
+    for name, part in (("measure", measure.measure), ("gemm", gemm.measure)):
+        results[name] = part()
+        if args.record:
+            keep({name: results[name]})
+    print(results["gemm"]["machine"])
+
+
+if __name__ == "__main__":
+    main()
