@@ -48,6 +48,33 @@ def test_every_kind_has_a_kernel() -> None:
         _hazards("reverse", check="maybe")
 
 
+_ONE_WAITS = """
+extern "C" __global__ void one_waits(volatile int* flags, int* out) {
+  __shared__ int from_before;
+  if (threadIdx.x == 33) {                       // one thread of a warp waits, for the block before,
+    while (blockIdx.x && flags[blockIdx.x - 1] == 0) {}
+    from_before = blockIdx.x ? out[blockIdx.x - 1] : 0;
+    __threadfence();
+  }
+  if (blockIdx.x % 2) __syncthreads();           // and the others wait for it, at one barrier
+  else asm volatile("bar.sync 1, 64;" ::: "memory");  // or another
+  if (threadIdx.x == 0) {
+    out[blockIdx.x] = from_before + 1;
+    __threadfence();
+    flags[blockIdx.x] = 1;
+  }
+}
+"""
+
+
+def test_lanes_wait_for_their_warp_at_a_barrier() -> None:
+    """A warp comes to a barrier whole, however long one of its lanes takes."""
+    flags, out = np.zeros((2, 5), dtype=np.int32)
+    result = ptxlab.kernel(_ONE_WAITS).simulate(5, 64, flags, out)
+    assert out.tolist() == [1, 2, 3, 4, 5]
+    assert "divergent barrier" not in {hazard.kind for hazard in result.hazards}
+
+
 _PTX = """
 .version 8.0
 .target sm_90a

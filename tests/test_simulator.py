@@ -229,6 +229,10 @@ def test_standard_headers() -> None:
     out = np.zeros(4, dtype=np.uint64)
     kernel.simulate(1, 1, out)
     assert out.tolist() == [2**32 - 1, 2**31 - 1, 1, 0xFF800000]
+    ptxlab.kernel('extern "C" __global__ void f(float* x) { *x = -INFINITY; }').simulate(
+        1, 1, out.view(np.float32)
+    )
+    assert out[0] & 0xFFFFFFFF == 0xFF800000  # nvcc knows INFINITY without any header
 
 
 def test_printf(capsys: pytest.CaptureFixture[str]) -> None:

@@ -153,6 +153,7 @@ def _run_nvrtc(
         "-std=c++17",
         "--device-as-default-execution-space",
         "-lineinfo",
+        "--pre-include=math.h",  # nvcc does so; for INFINITY and NAN
         *(f"-I{folder}" for folder in _folders_if_any()),
         *options,
     ]

@@ -94,9 +94,14 @@ class Clocks:
         return np.asarray(before)
 
     def partial(self, number: int, threads: NDArray[Any]) -> NDArray[np.bool_]:
-        """Whose warp has lanes that still run and have not reached the barrier."""
-        absent = self.batch.alive & (self._arrived[number] == 0)
-        return np.asarray(absent.reshape(-1, 32).max(axis=1)[threads >> 5])
+        """Whose warp has lanes that still run and have not reached the barrier.
+
+        Asked before each group of threads leaves; the first of a block has answered for all of it.
+        """
+        arrived = self._arrived[number]
+        left = arrived.reshape(self.batch.count, self.lanes).max(axis=1) == 0
+        absent = self.batch.alive & (arrived == 0)
+        return np.asarray(absent.reshape(-1, 32).max(axis=1)[threads >> 5] & ~left[threads // self.lanes])
 
     def leave(self, number: int, threads: NDArray[Any], time: int) -> None:
         """The barrier is complete for the blocks of these threads."""

@@ -237,12 +237,15 @@ def _bar(instruction: Instruction, context: Context) -> Step:
     number = reader(operands[0], 32, instruction, context)
     count = reader(operands[1], 32, instruction, context) if len(operands) > 1 else None
     waits = "arrive" not in parts
+    aligned = parts[0] == "bar" or "aligned" in parts
     finish = None
     if destination is not None:
         finish = _reduction(instruction, writer(destination, instruction))
 
     def control(machine: Machine, frame: Frame, threads: Threads, active: Threads) -> None:
         _pass_by(machine, frame, instruction.index, threads, active)
+        if aligned:
+            active = machine.whole_warps(frame, instruction, active)
         if not active.count:
             return
         numbers = number(machine, frame, active)

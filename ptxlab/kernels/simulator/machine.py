@@ -166,6 +166,8 @@ class Machine:
         self._pending: dict[tuple[int, ...], _Waiting] = {}
         self._converging: dict[tuple[int, ...], _Waiting] = {}
         self._sleeping: list[tuple[_Waiting, int]] = []
+        self._apart: dict[tuple[int, ...], _Waiting] = {}  # at a barrier, without other lanes of their warps
+        self._parted: set[tuple[int, ...]] = set()  # where such threads wait no more
         self._spins = 0
         self._turn = 0
         self._tick = tick
@@ -183,7 +185,7 @@ class Machine:
         self.memory.reserve_local(entry.local_size)
         self.place(Frame(entry, (), 0), 0, self.batch.all())
         while True:
-            if not self._pending and not self._wake():
+            if not self._pending and not self._wake() and not self._part():
                 break
             position = min(self._pending)
             if self._spins > _PATIENCE and len(self._pending) > 1:
@@ -282,6 +284,8 @@ class Machine:
 
     def exit(self, threads: Threads) -> None:
         """Threads end; barriers no longer wait for them."""
+        if self._apart:
+            self._desert(threads)
         self.batch.alive[threads.indices] = False
         self._release(self.barriers.released())
         self._complete_clusters()
@@ -328,6 +332,49 @@ class Machine:
             self.place(frame, index + 1, ready_threads)
         if not ready.all():
             self._converging[position] = _Waiting(frame, index, active.where(~ready))
+
+    def whole_warps(self, frame: Frame, instruction: Instruction, threads: Threads) -> Threads:
+        """Of threads at a barrier those of whole warps; the others wait for their lanes, as in hardware.
+
+        If nothing else can happen any more, those lanes do not come, and parts of warps go on.
+        """
+        position = (*frame.position, instruction.index)
+        there = self._apart.pop(position, None)
+        if there is not None:
+            threads = Threads.union([there.threads, threads])
+        if position in self._parted or threads.is_whole(32):
+            self._parted.discard(position)
+            return threads
+        alive = np.packbits(self.batch.alive, bitorder="little").view("<u4")
+        whole = (alive & ~threads.words() == 0)[threads.indices >> 5]
+        self._apart[position] = _Waiting(frame, instruction.index, threads.where(~whole))
+        return threads.where(whole)
+
+    def _part(self) -> bool:
+        """Let parts of warps go on from barriers, if some wait there for their other lanes."""
+        apart, self._apart = self._apart, {}
+        self._parted.update(apart)
+        for waiting in apart.values():
+            self.place(waiting.frame, waiting.index, waiting.threads)
+        return bool(apart)
+
+    def _desert(self, threads: Threads) -> None:
+        """Threads end; others of their warps that wait for them at a barrier with a count arrive alone.
+
+        A barrier for all threads of the block does without those that have ended.
+        """
+        for position, waiting in list(self._apart.items()):
+            step = _step_of(waiting)
+            alone = np.isin(waiting.threads.indices >> 5, threads.indices >> 5)
+            if step.control is None or len(step.instruction.operands) < 2 or not alone.any():
+                continue
+            del self._apart[position]
+            self._parted.add(position)
+            arriving = waiting.threads.where(alone)
+            step.control(self, waiting.frame, arriving, arriving)
+            if not alone.all():
+                rest = waiting.threads.where(~alone)
+                self._apart[position] = _Waiting(waiting.frame, waiting.index, rest)
 
     def arrive(
         self,
